@@ -3,7 +3,7 @@ package rsxml
 import (
 	"time"
 
-	rs "github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync"
 )
 
 // The namespaces of ResourceSync documents (section 4). They are names, not
@@ -26,7 +26,7 @@ const (
 type Head struct {
 	Index    bool // <sitemapindex> with <sitemap> entries, else <urlset> with <url> entries
 	Metadata Metadata
-	Links    []rs.Link
+	Links    []resourcesync.Link
 }
 
 // An Entry is a <url> or <sitemap> element. Loc is mandatory.
@@ -35,23 +35,23 @@ type Entry struct {
 	LastMod    time.Time
 	ChangeFreq string
 	Metadata   Metadata
-	Links      []rs.Link
+	Links      []resourcesync.Link
 }
 
 // Metadata is an rs:md element, of a document or of an entry (section 7). The
 // zero value is no element at all.
 type Metadata struct {
-	Capability rs.Capability
-	Change     rs.ChangeType
+	Capability resourcesync.Capability
+	Change     resourcesync.ChangeType
 	At         time.Time
 	Completed  time.Time
 	Datetime   time.Time
 	From       time.Time
 	Until      time.Time
 	Encoding   string
-	Hashes     []rs.Hash
-	Length     rs.Length
+	Hashes     []resourcesync.Hash
+	Length     resourcesync.Length
 	Path       string
 	Type       string
-	Attrs      []rs.Attr
+	Attrs      []resourcesync.Attr
 }
