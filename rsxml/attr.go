@@ -1,0 +1,122 @@
+package rsxml
+
+import (
+	"strconv"
+	"unicode"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+// The namespaces that XML reserves. The first has a fixed prefix, and nothing
+// can be named in the second.
+const (
+	xmlNS   = "http://www.w3.org/XML/1998/namespace"
+	xmlnsNS = "http://www.w3.org/2000/xmlns/"
+)
+
+// appendAttrs appends community-defined attributes (section 7). They are rare,
+// so each element that has some declares their namespaces itself: an entry then
+// stands alone, whatever the head of its document has declared. Elements have a
+// handful of attributes; looking back over them needs no memory.
+func appendAttrs(b []byte, attrs []resourcesync.Attr) []byte {
+	for i := range attrs {
+		a := &attrs[i]
+		if !expressible(a) || repeated(attrs[:i], a) {
+			continue
+		}
+		b = append(b, ' ')
+		if a.Space == xmlNS {
+			b = append(b, "xml"...)
+		} else {
+			// The number of a prefix is that of the first attribute which
+			// needs it.
+			first := 0
+			for !(attrs[first].Space == a.Space && expressible(&attrs[first])) {
+				first++
+			}
+			if first == i {
+				b = append(b, "xmlns:"...)
+				b = appendPrefix(b, first)
+				b = append(b, `="`...)
+				b = appendText(b, a.Space)
+				b = append(b, `" `...)
+			}
+			b = appendPrefix(b, first)
+		}
+		b = append(b, ':')
+		b = append(b, a.Name...)
+		b = append(b, `="`...)
+		b = appendText(b, a.Value)
+		b = append(b, '"')
+	}
+	return b
+}
+
+func appendPrefix(b []byte, n int) []byte {
+	return strconv.AppendInt(append(b, "ns"...), int64(n)+1, 10)
+}
+
+func repeated(before []resourcesync.Attr, a *resourcesync.Attr) bool {
+	for i := range before {
+		if before[i].Name == a.Name && before[i].Space == a.Space {
+			return true
+		}
+	}
+	return false
+}
+
+// expressible reports whether a can be written as an attribute that communities
+// may define.
+func expressible(a *resourcesync.Attr) bool {
+	switch a.Space {
+	case "", SitemapNS, TermsNS, xmlnsNS:
+		return false
+	}
+	return isNCName(a.Name)
+}
+
+// isNCName reports whether s is an XML name without a colon, by the fifth
+// edition of XML 1.0.
+func isNCName(s string) bool {
+	for i, r := range s {
+		if !unicode.Is(nameStart, r) && (i == 0 || !unicode.Is(nameInner, r)) {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// nameStart is NameStartChar of XML 1.0, section 2.3, without the colon, and
+// nameInner what NameChar has beyond it.
+var (
+	nameStart = &unicode.RangeTable{
+		R16: []unicode.Range16{
+			{'A', 'Z', 1},
+			{'_', '_', 1},
+			{'a', 'z', 1},
+			{0x00C0, 0x00D6, 1},
+			{0x00D8, 0x00F6, 1},
+			{0x00F8, 0x02FF, 1},
+			{0x0370, 0x037D, 1},
+			{0x037F, 0x1FFF, 1},
+			{0x200C, 0x200D, 1},
+			{0x2070, 0x218F, 1},
+			{0x2C00, 0x2FEF, 1},
+			{0x3001, 0xD7FF, 1},
+			{0xF900, 0xFDCF, 1},
+			{0xFDF0, 0xFFFC, 1}, // U+FFFD is what invalid UTF-8 decodes to
+		},
+		R32:         []unicode.Range32{{0x10000, 0xEFFFF, 1}},
+		LatinOffset: 5,
+	}
+	nameInner = &unicode.RangeTable{
+		R16: []unicode.Range16{
+			{'-', '.', 1},
+			{'0', '9', 1},
+			{0x00B7, 0x00B7, 1},
+			{0x0300, 0x036F, 1},
+			{0x203F, 0x2040, 1},
+		},
+		LatinOffset: 3,
+	}
+)

@@ -1,0 +1,89 @@
+package rsxml
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// CheckURI reports why uri cannot be the <loc> of an entry (section 7, and the
+// Sitemap protocol): it must be absolute, have at most MaxURI characters, all of
+// the alphabet of RFC 3986, and a host if its scheme is http or https. The error
+// says what is wrong and what to do about it. Nothing is allocated unless there
+// is one.
+func CheckURI(uri string) error {
+	if len(uri) > MaxURI {
+		return fmt.Errorf("rsxml: URI %s has %d characters: a <loc> has at most %d, publish a shorter one", quote(uri), len(uri), MaxURI)
+	}
+	if err := checkURI(uri); err != nil {
+		return fmt.Errorf("rsxml: URI %s %w", quote(uri), err)
+	}
+	return nil
+}
+
+// checkURI is CheckURI for an URI of any length. Its errors go on from the words
+// "the URI".
+func checkURI(uri string) error {
+	colon := strings.IndexByte(uri, ':')
+	if colon < 0 || !isScheme(uri[:colon]) {
+		return errors.New("is not absolute: resolve it against the base URI of the Source")
+	}
+	for i := 0; i < len(uri); i++ {
+		switch c := uri[i]; {
+		case c == '%':
+			if i+2 >= len(uri) || !isHex(uri[i+1]) || !isHex(uri[i+2]) {
+				return fmt.Errorf("has a %% at byte %d without two hexadecimal digits: write it as %%25", i)
+			}
+		case !isURIChar(c):
+			return fmt.Errorf("has %q at byte %d: write it as %%%02X", c, i, c)
+		}
+	}
+	if s := uri[:colon]; strings.EqualFold(s, "http") || strings.EqualFold(s, "https") {
+		if !hasHost(uri[colon+1:]) {
+			return errors.New("has no host: write it as in https://example.org/path")
+		}
+	}
+	return nil
+}
+
+// hasHost reports whether rest, what follows the colon of the scheme, begins
+// with an authority that has a host.
+func hasHost(rest string) bool {
+	authority, ok := strings.CutPrefix(rest, "//")
+	if !ok {
+		return false
+	}
+	if end := strings.IndexAny(authority, "/?#"); end >= 0 {
+		authority = authority[:end]
+	}
+	host := authority[strings.LastIndexByte(authority, '@')+1:]
+	return host != "" && host[0] != ':'
+}
+
+func isScheme(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if !isLetter(c) && (i == 0 || !isDigit(c) && c != '+' && c != '-' && c != '.') {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// isURIChar reports whether c is reserved or unreserved in RFC 3986.
+func isURIChar(c byte) bool {
+	return isLetter(c) || isDigit(c) || strings.IndexByte("-._~:/?#[]@!$&'()*+,;=", c) >= 0
+}
+
+func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
+func isDigit(c byte) bool  { return '0' <= c && c <= '9' }
+func isHex(c byte) bool    { return isDigit(c) || 'a' <= c|0x20 && c|0x20 <= 'f' }
+
+// quote quotes the beginning of a string that may be long or hostile.
+func quote(s string) string {
+	const most = 100
+	if len(s) > most {
+		return fmt.Sprintf("%.*q…", most, s)
+	}
+	return fmt.Sprintf("%q", s)
+}
