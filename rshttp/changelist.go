@@ -1,0 +1,162 @@
+package rshttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// windowLayout names a Change List by the time from which it tells. All names
+// are of one length, so that their order is that of time: one Destination reads
+// the parts of an index in the order of their URIs. The end is not part of the
+// name, because the open list keeps its URL when it is closed.
+const windowLayout = "20060102T150405.000000000Z"
+
+// renderChangeList makes what lies at a set's changelist.xml: one open Change
+// List as long as one is enough (section 12.1), else the index of all (section
+// 12.2).
+func (s *Source) renderChangeList(ctx context.Context, t target) (*document, error) {
+	doc, err := s.changeDocument(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	for retried := false; ; retried = true {
+		windows, err := s.windows(ctx, t.set)
+		if err != nil {
+			return nil, err
+		}
+		if len(windows) > 1 {
+			return s.renderChangeIndex(t, doc, windows)
+		}
+		out, err := s.renderChanges(ctx, t, doc, windows[0])
+		if !errors.Is(err, errOutgrown) || retried {
+			return out, err
+		}
+	}
+}
+
+func (s *Source) renderChangeIndex(t target, doc *document, windows []resourcesync.Interval) (*document, error) {
+	// More lists than an index holds: the oldest are no longer offered, and
+	// from says so.
+	windows = windows[max(0, len(windows)-rsxml.MaxEntries):]
+	b := body{head: s.changeHead(t, true, resourcesync.Interval{From: windows[0].From})}
+	defer b.free()
+	for _, iv := range windows {
+		fits := b.add(&rsxml.Entry{
+			Loc:      s.routes.url(kindChangeWindow, t.set, iv.From.UTC().Format(windowLayout)),
+			Metadata: rsxml.Metadata{From: iv.From, Until: iv.Until},
+		})
+		if !fits {
+			return nil, fmt.Errorf("the Change List Index of set %q has outgrown the limits of a document: raise Window or PageSize", t.set.name)
+		}
+	}
+	return b.seal(doc)
+}
+
+// renderChangeWindow makes one Change List of an index.
+func (s *Source) renderChangeWindow(ctx context.Context, t target) (*document, error) {
+	from, err := time.Parse(windowLayout, t.part)
+	if err != nil {
+		return nil, notExist("a time", t)
+	}
+	doc, err := s.changeDocument(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	for retried := false; ; retried = true {
+		windows, err := s.windows(ctx, t.set)
+		if err != nil {
+			return nil, err
+		}
+		for _, iv := range windows {
+			if !iv.From.Equal(from) {
+				continue
+			}
+			doc.forever = !iv.Open()
+			out, err := s.renderChanges(ctx, t, doc, iv)
+			if !errors.Is(err, errOutgrown) || retried {
+				return out, err
+			}
+		}
+		if !retried {
+			if from.Before(windows[len(windows)-1].From) {
+				return nil, &goneError{index: s.routes.url(kindChangeList, t.set, ""), reason: "the journal no longer has this window"}
+			}
+			return nil, notExist("a window of the journal", t)
+		}
+	}
+}
+
+// renderChanges makes the Change List of the changes in iv.
+func (s *Source) renderChanges(ctx context.Context, t target, doc *document, iv resourcesync.Interval) (*document, error) {
+	b := body{head: s.changeHead(t, false, iv)}
+	defer b.free()
+	var (
+		e    rsxml.Entry
+		left leftOut
+	)
+	last := iv.From
+	for c, err := range t.set.changer.Changes(ctx, iv) {
+		if err != nil {
+			return nil, fmt.Errorf("journal: %w", err)
+		}
+		if c.Datetime.Before(last) || !iv.Contains(c.Datetime) {
+			return nil, fmt.Errorf("journal broke its contract: a change at %v after %v, asked for %v until %v", c.Datetime, last, iv.From, iv.Until)
+		}
+		last = c.Datetime
+		if err := rsxml.CheckURI(c.Resource.URI); err != nil {
+			left.add(&c.Resource, err)
+			continue
+		}
+		e.SetChange(&c)
+		if !b.add(&e) {
+			return nil, errOutgrown
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	left.log(s, t.set)
+	if doc.forever {
+		doc.lastModified = last
+	}
+	return b.seal(doc)
+}
+
+// changeDocument begins a document about the journal as it is now.
+func (s *Source) changeDocument(ctx context.Context, t target) (*document, error) {
+	doc := &document{target: t}
+	if t.set.changeStater != nil {
+		stat, err := t.set.changeStater.Stat(ctx, wholeSet)
+		if err != nil {
+			return nil, err
+		}
+		doc.version, doc.lastModified = stat.Version, stat.LastModified
+		doc.setVersion.Store(&stat.Version)
+	}
+	return doc, nil
+}
+
+func (s *Source) changeHead(t target, index bool, iv resourcesync.Interval) *rsxml.Head {
+	h := &rsxml.Head{
+		Index:    index,
+		Metadata: rsxml.Metadata{Capability: resourcesync.ChangeList, From: iv.From, Until: iv.Until},
+		Links:    []resourcesync.Link{{Rel: resourcesync.RelUp, Href: s.routes.url(kindCapabilityList, t.set, "")}},
+	}
+	if h.Metadata.From.Before(epoch) {
+		h.Metadata.From = epoch
+	}
+	if t.kind == kindChangeWindow {
+		h.Links = append(h.Links, resourcesync.Link{Rel: resourcesync.RelIndex, Href: s.routes.url(kindChangeList, t.set, "")})
+	}
+	return h
+}
+
+func notExist(what string, t target) error {
+	return fmt.Errorf("%q is not %s: %w", t.part, what, fs.ErrNotExist)
+}

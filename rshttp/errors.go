@@ -1,0 +1,76 @@
+package rshttp
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"strconv"
+	"time"
+
+	"crypto/rand"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/linkheader"
+)
+
+// errBusy says that a request has waited in vain for its turn to render.
+var errBusy = errors.New("too many documents are being rendered")
+
+// goneError says that a document was here and that its index leads on.
+type goneError struct {
+	index  string // URI
+	reason string
+}
+
+func (e *goneError) Error() string { return e.reason }
+
+// fail answers an error: the one place where errors become statuses. Clients
+// get fixed texts; what happened goes to the log under the request id that
+// they are shown.
+func (s *Source) fail(w http.ResponseWriter, r *http.Request, err error) {
+	status, text := http.StatusServiceUnavailable, "The document cannot be made at the moment. Try again later."
+	retryAfter := 30 * time.Second
+	level := slog.LevelError
+	gone, isGone := errors.AsType[*goneError](err)
+	switch {
+	case isGone:
+		status, text, level = http.StatusGone, "The document is no longer part of its index. Go on from the index, linked here.", slog.LevelInfo
+		w.Header().Add("Link", linkTo(gone.index, resourcesync.RelIndex))
+	case errors.Is(err, fs.ErrNotExist):
+		status, text, level = http.StatusNotFound, "There is no such document.", slog.LevelInfo
+	case errors.Is(err, fs.ErrPermission):
+		status, text, level = http.StatusForbidden, "The document is not public.", slog.LevelWarn
+	case errors.Is(err, resourcesync.ErrNotReady):
+		text, retryAfter, level = "The set is being prepared. Try again soon.", 5*time.Second, slog.LevelInfo
+	case errors.Is(err, errBusy):
+		text, retryAfter, level = "Too many documents are being made at the moment. Try again soon.", 5*time.Second, slog.LevelWarn
+		s.counters.refused.Add(1)
+	case r.Context().Err() != nil && errors.Is(err, context.Canceled):
+		return // the client has gone
+	default:
+		s.counters.failed.Add(1)
+	}
+	id := rand.Text()
+	s.log.LogAttrs(r.Context(), level, "request not answered", slog.String("request_id", id),
+		slog.String("path", r.URL.Path), slog.Int("status", status), slog.Any("error", err))
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "no-store")
+	h.Set("X-Request-Id", id)
+	if status == http.StatusServiceUnavailable {
+		h.Set("Retry-After", strconv.Itoa(int(retryAfter/time.Second)))
+	}
+	body := text + "\nRequest id: " + id + "\n"
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	w.WriteHeader(status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write([]byte(body)) // the client may have gone; there is nobody left to tell
+	}
+}
+
+func linkTo(uri, rel string) string {
+	return linkheader.Link{Target: uri, Rel: rel}.String()
+}

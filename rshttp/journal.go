@@ -1,0 +1,66 @@
+package rshttp
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/paging"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// A journal remembers how the journal of a set that does not divide itself is
+// divided into windows: only what has come since is read again.
+type journal struct {
+	lock    chan struct{} // held while the journal is read; a request can stop waiting for it
+	since   time.Time
+	windows *paging.Windows
+}
+
+// windows returns the intervals of st's Change Lists as they are now.
+func (s *Source) windows(ctx context.Context, st *set) ([]resourcesync.Interval, error) {
+	if w, ok := st.changer.(resourcesync.Windower); ok {
+		windows, err := w.Windows(ctx, s.options.PageSize)
+		if err == nil && len(windows) == 0 {
+			err = fmt.Errorf("the journal of set %q has no windows: even an empty one has an open window", st.name)
+		}
+		return windows, err
+	}
+	select {
+	case st.journal.lock <- struct{}{}:
+		defer func() { <-st.journal.lock }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	since, err := st.changer.Since(ctx)
+	if err != nil {
+		return nil, err
+	}
+	j := &st.journal
+	if j.windows == nil || !j.since.Equal(since) {
+		j.since, j.windows = since, paging.NewWindows(since, s.options.Window, s.options.PageSize, s.options.Settle)
+	}
+	head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ChangeList}}
+	var (
+		e       rsxml.Entry
+		scratch []byte
+	)
+	for c, err := range st.changer.Changes(ctx, resourcesync.Interval{From: j.windows.Rewind()}) {
+		if err != nil {
+			return nil, fmt.Errorf("journal: %w", err)
+		}
+		if rsxml.CheckURI(c.Resource.URI) != nil {
+			continue // the list that should tell of it reports it
+		}
+		e.SetChange(&c)
+		scratch = rsxml.AppendEntry(scratch[:0], &head, &e)
+		if err := j.windows.Add(c.Datetime, len(scratch)); err != nil {
+			return nil, fmt.Errorf("journal of set %q: %w", st.name, err)
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return j.windows.Intervals(), nil
+}

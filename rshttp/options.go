@@ -1,0 +1,113 @@
+package rshttp
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"runtime"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// Options configure a [Source]. The zero value is a reasonable default.
+type Options struct {
+	// DescribedBy is the URI of a document about the Source, linked from
+	// the Source Description. If empty, there is no link.
+	DescribedBy string
+
+	// PageSize is the number of entries that a page of an indexed Resource
+	// List is cut for, and the greatest number in a Change List: 1 to
+	// 50,000. A page may grow to twice the number, but never beyond 50,000,
+	// before it is divided. If zero, 10,000 is used.
+	PageSize int
+
+	// Window is the span of time of one Change List of an indexed set, for
+	// journals that do not divide themselves; windows begin at multiples
+	// of it, in UTC. If zero, 24 hours is used.
+	Window time.Duration
+
+	// Settle is how long after the end of a window a change with a datetime
+	// inside it may still come to light, for journals that do not divide
+	// themselves: the greatest time between the moment a host gives a
+	// change its datetime and the moment others can see it. A window is
+	// closed only by a change that is later than its end by this much. If
+	// zero, one minute is used; if negative, changes are taken to come to
+	// light in order.
+	Settle time.Duration
+
+	// CacheBytes bounds the memory held by rendered documents, in bytes of
+	// their compressed form. If zero, 64 MiB is used; if negative, nothing
+	// is kept.
+	CacheBytes int64
+
+	// Renderings is how many documents may be rendered at the same time. If
+	// zero, twice GOMAXPROCS is used.
+	Renderings int
+
+	// Wait is how long a request waits for its turn to render before it is
+	// answered 503 with Retry-After. If zero, 5 seconds is used; if
+	// negative, it does not wait.
+	Wait time.Duration
+
+	// RenderTimeout ends a rendering for which the provider takes too long;
+	// it is answered 503. If zero, one minute is used.
+	RenderTimeout time.Duration
+
+	// Sitemap adds, beside each Resource List, the same list as a plain
+	// sitemap.xml without ResourceSync elements, for search engines that
+	// object to them.
+	Sitemap bool
+
+	// Robots makes [Source.Wrap] name the sitemaps in the application's
+	// /robots.txt: the plain ones if Sitemap is set, else the Resource
+	// Lists (section 6.3.4). The application's own lines stay as they are.
+	Robots bool
+
+	// Logger receives what clients are not told. If nil, slog.Default() is
+	// used.
+	Logger *slog.Logger
+}
+
+// withDefaults returns the options to work with, or what is wrong with o.
+func (o *Options) withDefaults() (Options, error) {
+	var out Options
+	if o != nil {
+		out = *o
+	}
+	if out.PageSize == 0 {
+		out.PageSize = 10_000
+	}
+	if out.PageSize < 1 || out.PageSize > rsxml.MaxEntries {
+		return out, fmt.Errorf("rshttp: PageSize %d: must be 1 to %d", out.PageSize, rsxml.MaxEntries)
+	}
+	if out.Window < 0 {
+		return out, errors.New("rshttp: Window is negative")
+	}
+	if out.DescribedBy != "" {
+		if err := rsxml.CheckURI(out.DescribedBy); err != nil {
+			return out, fmt.Errorf("rshttp: DescribedBy: %w", err)
+		}
+	}
+	setDefault(&out.Window, 24*time.Hour)
+	setDefault(&out.Settle, time.Minute)
+	setDefault(&out.CacheBytes, 64<<20)
+	setDefault(&out.Renderings, 2*runtime.GOMAXPROCS(0))
+	setDefault(&out.Wait, 5*time.Second)
+	setDefault(&out.RenderTimeout, time.Minute)
+	out.Settle = max(out.Settle, 0)
+	if out.Renderings < 0 || out.RenderTimeout < 0 {
+		return out, errors.New("rshttp: Renderings and RenderTimeout must not be negative")
+	}
+	if out.Logger == nil {
+		out.Logger = slog.Default()
+	}
+	return out, nil
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

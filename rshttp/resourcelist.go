@@ -1,0 +1,193 @@
+package rshttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// errOutgrown says that a range holds more than a document may.
+var errOutgrown = errors.New("the range has outgrown the limits of a document")
+
+// renderResourceList makes what lies at a set's resourcelist.xml: the Resource
+// List if one page is enough (section 10.1), else its index (section 10.2).
+func (s *Source) renderResourceList(ctx context.Context, t target) (*document, error) {
+	cuts, err := s.division(ctx, t.set)
+	if err != nil {
+		return nil, err
+	}
+	if len(cuts.pages) == 1 {
+		doc, err := s.renderResources(ctx, t, wholeSet, s.options.PageSize)
+		if !errors.Is(err, errOutgrown) {
+			return doc, err
+		}
+		// More resources have come than the division knows of.
+		if cuts, err = s.divideAnew(ctx, t.set, cuts); err != nil {
+			return nil, err
+		}
+		if len(cuts.pages) == 1 {
+			return s.renderResources(ctx, t, wholeSet, rsxml.MaxEntries)
+		}
+	}
+	return s.renderResourceIndex(t, cuts)
+}
+
+func (s *Source) renderResourceIndex(t target, cuts *pages) (*document, error) {
+	if len(cuts.pages) > rsxml.MaxEntries {
+		return nil, fmt.Errorf("set %q has %d pages, more than the %d of an index: raise PageSize", t.set.name, len(cuts.pages), rsxml.MaxEntries)
+	}
+	head := s.resourceHead(t, true, cuts.at)
+	b := body{head: head}
+	defer b.free()
+	pageKind := kindResourcePage
+	if t.isSitemap() {
+		pageKind = kindSitemapPage
+	}
+	var e rsxml.Entry
+	from := ""
+	for _, cut := range cuts.pages {
+		e = rsxml.Entry{
+			Loc:     s.routes.url(pageKind, t.set, formatRange(resourcesync.Range{From: from, To: cut.Key})),
+			LastMod: cut.Newest,
+		}
+		if !t.isSitemap() {
+			e.Metadata.At = cut.Newest
+		}
+		if !b.add(&e) {
+			return nil, fmt.Errorf("the index of set %q has outgrown the limits of a document: raise PageSize", t.set.name)
+		}
+		from = cut.Key
+	}
+	return b.seal(&document{target: t, division: cuts.number, lastModified: cuts.lastModified})
+}
+
+// renderResourcePage makes one page of an indexed Resource List. Its range of
+// keys is its name: nothing else is needed to make it.
+func (s *Source) renderResourcePage(ctx context.Context, t target) (*document, error) {
+	r, ok := parseRange(t.part)
+	if !ok {
+		return nil, notExist("a range of keys", t)
+	}
+	doc, err := s.renderResources(ctx, t, r, rsxml.MaxEntries)
+	if errors.Is(err, errOutgrown) {
+		kind := kindResourceList
+		if t.isSitemap() {
+			kind = kindSitemap
+		}
+		t.set.division.stale()
+		return nil, &goneError{index: s.routes.url(kind, t.set, ""), reason: err.Error()}
+	}
+	return doc, err
+}
+
+// renderResources makes the Resource List of the resources in r, at most limit
+// of them.
+func (s *Source) renderResources(ctx context.Context, t target, r resourcesync.Range, limit int) (*document, error) {
+	doc := &document{target: t, keys: r}
+	if t.set.stater != nil {
+		// The state is read before the resources: changes that come in
+		// between may show in the list, but it does not vouch for them.
+		whole, err := t.set.stater.Stat(ctx, wholeSet)
+		if err != nil {
+			return nil, err
+		}
+		stat := whole
+		if doc.keys != wholeSet {
+			if stat, err = t.set.stater.Stat(ctx, r); err != nil {
+				return nil, err
+			}
+		}
+		doc.version, doc.lastModified = stat.Version, stat.LastModified
+		doc.setVersion.Store(&whole.Version)
+	}
+	started := time.Now()
+	at := doc.lastModified
+	b := body{head: s.resourceHead(t, false, at)}
+	defer b.free()
+	var (
+		e     rsxml.Entry
+		last  string
+		first = true
+		left  leftOut
+	)
+	for res, err := range t.set.provider.Resources(ctx, r) {
+		if err != nil {
+			return nil, fmt.Errorf("provider: %w", err)
+		}
+		if !first && res.Key <= last || !r.Contains(res.Key) {
+			return nil, fmt.Errorf("provider broke its contract: key %q after %q, asked for keys from %q to %q", res.Key, last, r.From, r.To)
+		}
+		first, last = false, res.Key
+		if err := rsxml.CheckURI(res.URI); err != nil {
+			left.add(&res, err)
+			continue
+		}
+		if doc.lastModified.IsZero() && res.LastModified.After(at) && res.LastModified.Before(started) {
+			at = res.LastModified
+		}
+		e.SetResource(&res)
+		if !b.add(&e) || b.entries > limit {
+			if t.set.cutter != nil {
+				t.set.division.learn(r, last, b.size)
+			}
+			return nil, errOutgrown
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return nil, err // a provider that ends early and does not say so
+	}
+	left.log(s, t.set)
+	b.head = s.resourceHead(t, false, at)
+	return b.seal(doc)
+}
+
+// resourceHead is the head of a Resource List or its index. at is the time of
+// the newest change that it shows; a set that knows no times vouches for
+// nothing later than the epoch.
+func (s *Source) resourceHead(t target, index bool, at time.Time) *rsxml.Head {
+	h := &rsxml.Head{Index: index}
+	if t.isSitemap() {
+		return h
+	}
+	h.Metadata.Capability = resourcesync.ResourceList
+	if h.Metadata.At = at; at.Before(epoch) {
+		h.Metadata.At = epoch
+	}
+	h.Links = []resourcesync.Link{{Rel: resourcesync.RelUp, Href: s.routes.url(kindCapabilityList, t.set, "")}}
+	if t.kind == kindResourcePage {
+		h.Links = append(h.Links, resourcesync.Link{Rel: resourcesync.RelIndex, Href: s.routes.url(kindResourceList, t.set, "")})
+	}
+	return h
+}
+
+var epoch = time.Unix(0, 0).UTC()
+
+// leftOut gathers the entries of one document that cannot be expressed.
+type leftOut struct {
+	n      int
+	key    string
+	uri    string
+	reason error
+}
+
+func (l *leftOut) add(r *resourcesync.Resource, reason error) {
+	if l.n++; l.n == 1 {
+		l.key, l.uri, l.reason = r.Key, r.URI, reason
+	}
+}
+
+// log reports them in one line, so that a broken set does not flood the log.
+func (l *leftOut) log(s *Source, st *set) {
+	if l.n == 0 {
+		return
+	}
+	s.counters.leftOut.Add(uint64(l.n))
+	s.log.LogAttrs(context.Background(), slog.LevelWarn, "resources left out: their URIs cannot be written into a document",
+		slog.String("set", st.name), slog.Int("count", l.n),
+		slog.Group("first", slog.String("key", l.key), slog.String("uri", l.uri), slog.Any("reason", l.reason)))
+}

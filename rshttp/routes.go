@@ -1,0 +1,137 @@
+package rshttp
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/gorilla/mux"
+
+	"github.com/resourcesync-go/resourcesync/wellknown"
+)
+
+// A kind is a kind of document: where it lies, and how it is made. The same
+// route finds the document of a request and writes its URL into other
+// documents, so the two cannot differ.
+type kind struct {
+	name string
+	// path is a gorilla/mux template. One that begins with '/' is a path of
+	// the host; others are below the Source's base, and those with a set
+	// below the set.
+	path   string
+	ofSet  bool
+	render func(s *Source, ctx context.Context, t target) (*document, error)
+}
+
+// The names of kinds are those of the capabilities they implement.
+const (
+	kindDescription     = "description"
+	kindDescriptionPart = "description-part"
+	kindCapabilityList  = "capabilitylist"
+	kindResourceList    = "resourcelist"
+	kindResourcePage    = "resourcelist-page"
+	kindChangeList      = "changelist"
+	kindChangeWindow    = "changelist-window"
+	kindSitemap         = "sitemap"
+	kindSitemapPage     = "sitemap-page"
+)
+
+func kinds(o *Options) []kind {
+	ks := []kind{
+		{kindDescription, wellknown.Path, false, (*Source).renderDescription},
+		{kindDescriptionPart, "description/{part:[0-9]+}.xml", false, (*Source).renderDescription},
+		{kindCapabilityList, "capabilitylist.xml", true, (*Source).renderCapabilityList},
+		{kindResourceList, "resourcelist.xml", true, (*Source).renderResourceList},
+		{kindResourcePage, "resourcelist/{part:[A-Za-z0-9_~.-]+}.xml", true, (*Source).renderResourcePage},
+		{kindChangeList, "changelist.xml", true, (*Source).renderChangeList},
+		{kindChangeWindow, "changelist/{part:[0-9TZ.]+}.xml", true, (*Source).renderChangeWindow},
+	}
+	if o.Sitemap {
+		ks = append(ks,
+			kind{kindSitemap, "sitemap.xml", true, (*Source).renderResourceList},
+			kind{kindSitemapPage, "sitemap/{part:[A-Za-z0-9_~.-]+}.xml", true, (*Source).renderResourcePage})
+	}
+	return ks
+}
+
+// routes maps between paths and targets.
+type routes struct {
+	origin string // scheme and host of the public URLs
+	base   string // path of the base, with a slash at its end
+	router *mux.Router
+	kinds  map[string]kind
+	named  bool // sets have a segment of their own
+}
+
+func newRoutes(base *url.URL, named bool, ks []kind) *routes {
+	rt := &routes{
+		origin: base.Scheme + "://" + base.Host,
+		base:   base.Path,
+		router: mux.NewRouter().SkipClean(true),
+		kinds:  make(map[string]kind),
+		named:  named,
+	}
+	for _, k := range ks {
+		path := k.path
+		switch {
+		case strings.HasPrefix(path, "/"):
+		case k.ofSet && named:
+			path = rt.base + "{set}/" + path
+		default:
+			path = rt.base + path
+		}
+		rt.router.Path(path).Name(k.name)
+		rt.kinds[k.name] = k
+	}
+	return rt
+}
+
+// A target is a document that a path leads to.
+type target struct {
+	kind string
+	path string
+	set  *set   // nil for the Source Description
+	part string // which page, window or part
+}
+
+// isSitemap reports whether t is a plain sitemap.
+func (t target) isSitemap() bool { return t.kind == kindSitemap || t.kind == kindSitemapPage }
+
+// match finds what a path leads to.
+func (rt *routes) match(path string, sets map[string]*set) (target, bool) {
+	// Most requests to a wrapped application are none of ours. They should
+	// not pay for the router.
+	if path != wellknown.Path && !(strings.HasPrefix(path, rt.base) && strings.HasSuffix(path, ".xml")) {
+		return target{}, false
+	}
+	var m mux.RouteMatch
+	if !rt.router.Match(&http.Request{URL: &url.URL{Path: path}}, &m) || m.MatchErr != nil {
+		return target{}, false
+	}
+	t := target{kind: m.Route.GetName(), path: path, part: m.Vars["part"]}
+	if rt.kinds[t.kind].ofSet {
+		if t.set = sets[m.Vars["set"]]; t.set == nil {
+			return target{}, false
+		}
+	}
+	return t, true
+}
+
+// url returns the public URL of a document.
+func (rt *routes) url(kind string, st *set, part string) string {
+	var pairs []string
+	if rt.kinds[kind].ofSet && rt.named {
+		pairs = append(pairs, "set", st.name)
+	}
+	if part != "" {
+		pairs = append(pairs, "part", part)
+	}
+	u, err := rt.router.Get(kind).URLPath(pairs...)
+	if err != nil {
+		// Every part is written by a function whose output its route takes.
+		panic(fmt.Sprintf("rshttp: no URL for %s %v: %v", kind, pairs, err))
+	}
+	return rt.origin + u.EscapedPath()
+}

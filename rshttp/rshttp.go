@@ -1,0 +1,28 @@
+// Package rshttp turns sets of resources into a ResourceSync Source over HTTP.
+//
+// A [Source] made by [New] answers for the documents of its [Set]s: the Source
+// Description at the well-known URI, a Capability List per set, Resource Lists
+// and, where a set keeps a journal, Change Lists. [Source.Wrap] puts it in front
+// of an application in one line; it can also be mounted by hand, because it is
+// an http.Handler that looks at the full path of a request:
+//
+//	mux.Handle("/resourcesync/", src)                 // net/http
+//	mux.Handle("/.well-known/resourcesync", src)
+//	mux.Handle("/", src.Link(app))
+//
+//	r.Mount("/resourcesync", src)                     // chi
+//	r.Handle("/.well-known/resourcesync", src)
+//
+//	r.PathPrefix("/resourcesync/").Handler(src)       // gorilla/mux
+//	r.Handle("/.well-known/resourcesync", src)
+//
+// # How documents come to be
+//
+// A Resource List that is too long for one document becomes an index of pages.
+// A page is a range of keys, and the range is in the page's URL: rendering it
+// costs that page, however large the set, and no server needs to remember
+// anything about it. A document is rendered and compressed whole before its
+// status is sent; it is kept under a byte budget for as long as its set says
+// that nothing has changed. Everything in a document is a function of the
+// set's state, so that replicas give the same bytes with the same entity tags.
+package rshttp

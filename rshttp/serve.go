@@ -1,0 +1,208 @@
+package rshttp
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// serve answers a request for the document t. doc is what the cache has of it,
+// or nil.
+func (s *Source) serve(w http.ResponseWriter, r *http.Request, t target, doc *document) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		w.Header().Set("Allow", "GET, HEAD")
+		http.Error(w, "Only GET and HEAD are allowed here.", http.StatusMethodNotAllowed)
+		return
+	}
+	doc, err := s.document(r.Context(), t, doc)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	h := w.Header()
+	h["Vary"] = append(h["Vary"], hdrVary...)
+	h["Cache-Control"] = doc.hdrCacheControl
+	dated := doc.dated(time.Now())
+	if dated {
+		h["Last-Modified"] = doc.hdrLastModified
+	}
+	zipped := acceptsGzip(r.Header["Accept-Encoding"])
+	etag := doc.hdrETag
+	if zipped {
+		etag = doc.hdrGzipETag
+	}
+	h["Etag"] = etag
+	if doc.notModified(r.Header, etag[0], dated) {
+		w.WriteHeader(http.StatusNotModified)
+		return
+	}
+	h["Content-Type"] = hdrXML
+	h["X-Content-Type-Options"] = hdrNosniff
+	if zipped {
+		h["Content-Encoding"] = hdrGzip
+		h["Content-Length"] = doc.hdrGzipLength
+	} else {
+		h["Content-Length"] = doc.hdrLength
+	}
+	w.WriteHeader(http.StatusOK)
+	if r.Method == http.MethodHead {
+		return
+	}
+	if err := doc.writeTo(w, zipped); err != nil && r.Context().Err() == nil {
+		// The status is sent: only a broken connection can still tell.
+		s.log.Debug("document not sent", "path", t.path, "error", err)
+		panic(http.ErrAbortHandler)
+	}
+}
+
+func (d *document) writeTo(w io.Writer, zipped bool) error {
+	switch {
+	case zipped:
+		_, err := w.Write(d.gzip)
+		return err
+	case d.plain != nil:
+		_, err := w.Write(d.plain)
+		return err
+	}
+	zr, _ := gzipReaders.Get().(*gzip.Reader)
+	if zr == nil {
+		zr = new(gzip.Reader)
+	}
+	defer gzipReaders.Put(zr)
+	if err := zr.Reset(bytes.NewReader(d.gzip)); err != nil {
+		return err
+	}
+	_, err := io.Copy(w, zr)
+	return err
+}
+
+var gzipReaders sync.Pool
+
+// dated reports whether d's Last-Modified can tell it from other versions. The
+// header counts in seconds; while the second of the newest change is hardly
+// over, another change may come to fall in it (RFC 9110, section 8.8.2.2).
+func (d *document) dated(now time.Time) bool {
+	return d.hdrLastModified != nil && now.Sub(d.lastModified) > 2*time.Second
+}
+
+// notModified evaluates the preconditions of a GET or HEAD request (RFC 9110,
+// section 13.2.2).
+func (d *document) notModified(h http.Header, etag string, dated bool) bool {
+	if values := h["If-None-Match"]; len(values) > 0 {
+		for _, v := range values {
+			for tag := range strings.SplitSeq(v, ",") {
+				tag = strings.TrimSpace(tag)
+				if tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
+					return true
+				}
+			}
+		}
+		return false
+	}
+	since := h.Get("If-Modified-Since")
+	if since == "" || !dated {
+		return false
+	}
+	t, err := http.ParseTime(since)
+	return err == nil && !d.lastModified.Truncate(time.Second).After(t)
+}
+
+// acceptsGzip reports whether a client takes gzip at least as gladly as no
+// coding at all (RFC 9110, section 12.5.3).
+func acceptsGzip(values []string) bool {
+	if len(values) == 1 && values[0] == "gzip" {
+		return true
+	}
+	gzip, identity, other := -1.0, -1.0, -1.0
+	for _, v := range values {
+		for item := range strings.SplitSeq(v, ",") {
+			coding, params, _ := strings.Cut(item, ";")
+			q := quality(params)
+			switch strings.ToLower(strings.TrimSpace(coding)) {
+			case "gzip", "x-gzip":
+				gzip = max(gzip, q)
+			case "identity":
+				identity = q
+			case "*":
+				other = q
+			}
+		}
+	}
+	if gzip < 0 {
+		gzip = other
+	}
+	return gzip > 0 && gzip >= identity
+}
+
+// quality returns the q parameter among params. What cannot be understood is
+// taken as a refusal, which costs bandwidth but never a reader.
+func quality(params string) float64 {
+	params = strings.TrimSpace(params)
+	if params == "" {
+		return 1
+	}
+	name, value, _ := strings.Cut(params, "=")
+	q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
+	if !strings.EqualFold(strings.TrimSpace(name), "q") || err != nil || !(q >= 0 && q <= 1) {
+		return 0
+	}
+	return q
+}
+
+// document returns t's document as the set is now: the one kept if it still
+// holds, or else one made for this and all other requests that wait for it.
+func (s *Source) document(ctx context.Context, t target, kept *document) (*document, error) {
+	if fresh, err := s.fresh(ctx, t, kept); err != nil {
+		return nil, err
+	} else if fresh {
+		s.counters.hits.Add(1)
+		return kept, nil
+	}
+	v, err := s.flights.do(ctx, t.path, func() error {
+		return s.admit(ctx)
+	}, func() (any, error) {
+		defer s.renderings.Release(1)
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.RenderTimeout)
+		defer cancel()
+		kept := s.cache.get(t.path)
+		if fresh, err := s.fresh(ctx, t, kept); err != nil || fresh {
+			return kept, err
+		}
+		doc, err := s.routes.kinds[t.kind].render(s, ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		s.counters.rendered.Add(1)
+		if doc.static || doc.forever || doc.version != "" || doc.division != 0 {
+			s.cache.put(doc)
+		}
+		return doc, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return v.(*document), nil
+}
+
+// admit waits for one of the bounded number of renderings.
+func (s *Source) admit(ctx context.Context) error {
+	if s.renderings.TryAcquire(1) {
+		return nil
+	}
+	if s.options.Wait < 0 {
+		return errBusy
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Wait)
+	defer cancel()
+	if err := s.renderings.Acquire(ctx, 1); err != nil {
+		return errBusy
+	}
+	return nil
+}

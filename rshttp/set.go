@@ -1,0 +1,163 @@
+package rshttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"regexp"
+	"strings"
+	"sync/atomic"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// A Set is a set of resources that a Source offers (section 9). Provider is
+// mandatory.
+//
+// What a set can do is found by type assertion on Provider. The fields of the
+// same names as the interfaces come first: they let a wrapper that hides the
+// upgrades of what it wraps be put together with them, and a journal be put
+// beside a provider without one.
+type Set struct {
+	// Name is the set's segment in the paths of its documents, made of
+	// letters, digits, '.', '_' and '-'. It may be empty if the Source has
+	// but one set.
+	Name string
+
+	// Provider supplies the resources.
+	Provider resourcesync.Provider
+
+	Stater  resourcesync.Stater
+	Cutter  resourcesync.Cutter
+	Changer resourcesync.Changer
+	Watcher resourcesync.Watcher
+	Coverer resourcesync.Coverer
+
+	// Require names capabilities that the set must have. [New] fails if one
+	// is missing, for instance because a wrapper has hidden it.
+	Require []resourcesync.Capability
+
+	// DescribedBy is the URI of a document about the set, linked from its
+	// Capability List and from the Source Description. If empty, there is
+	// no link.
+	DescribedBy string
+
+	// Prefix says, for a provider that is no Coverer, which URLs belong to
+	// the set: those whose path begins with it. It is a path such as
+	// "/papers/". If it is empty too, no URL gets a Link header, because a
+	// link must not claim what the set does not cover.
+	Prefix string
+}
+
+// set is a Set with its upgrades found.
+type set struct {
+	name        string
+	describedBy string
+	provider    resourcesync.Provider
+	stater      resourcesync.Stater
+	cutter      resourcesync.Cutter
+	changer     resourcesync.Changer
+	watcher     resourcesync.Watcher
+	covers      func(*url.URL) bool
+
+	// changeStater tells when the journal has moved. It is the set's Stater
+	// unless the journal is kept by something else, which may lag behind.
+	changeStater resourcesync.Stater
+
+	division division
+	journal  journal
+	isReady  atomic.Bool
+}
+
+var setName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
+
+func newSet(s Set, only bool) (*set, error) {
+	switch {
+	case s.Provider == nil:
+		return nil, fmt.Errorf("rshttp: set %q has no Provider", s.Name)
+	case s.Name == "" && !only:
+		return nil, errors.New("rshttp: one of several sets has no Name")
+	case s.Name != "" && !setName.MatchString(s.Name):
+		return nil, fmt.Errorf("rshttp: set name %q: use letters, digits, '.', '_' and '-', not beginning with '.'", s.Name)
+	case s.Prefix != "" && !strings.HasPrefix(s.Prefix, "/"):
+		return nil, fmt.Errorf("rshttp: set %q: Prefix %q must be a path beginning with '/'", s.Name, s.Prefix)
+	}
+	if s.DescribedBy != "" {
+		if err := rsxml.CheckURI(s.DescribedBy); err != nil {
+			return nil, fmt.Errorf("rshttp: set %q: DescribedBy: %w", s.Name, err)
+		}
+	}
+	out := &set{
+		division:    division{wake: make(chan struct{}, 1)},
+		journal:     journal{lock: make(chan struct{}, 1)},
+		name:        s.Name,
+		describedBy: s.DescribedBy,
+		provider:    s.Provider,
+		stater:      upgrade(s.Stater, s.Provider),
+		cutter:      upgrade(s.Cutter, s.Provider),
+		changer:     upgrade(s.Changer, s.Provider),
+		watcher:     upgrade(s.Watcher, s.Provider),
+	}
+	if c := upgrade(s.Coverer, s.Provider); c != nil {
+		out.covers = c.Covers
+	} else if s.Prefix != "" {
+		out.covers = func(u *url.URL) bool { return strings.HasPrefix(u.Path, s.Prefix) }
+	}
+	out.changeStater = out.stater
+	if s.Changer != nil {
+		out.changeStater, _ = s.Changer.(resourcesync.Stater)
+	}
+	for _, c := range s.Require {
+		if !out.has(c) {
+			return nil, fmt.Errorf("rshttp: set %q cannot offer %q: its provider (%T) lacks the interface for it", s.Name, c, s.Provider)
+		}
+	}
+	return out, nil
+}
+
+// upgrade returns explicit, or else p itself if it is a T.
+func upgrade[T comparable](explicit T, p resourcesync.Provider) T {
+	var none T
+	if explicit != none {
+		return explicit
+	}
+	t, _ := any(p).(T)
+	return t
+}
+
+// capabilities returns what the set's Capability List advertises.
+func (st *set) capabilities() []resourcesync.Capability {
+	out := []resourcesync.Capability{resourcesync.ResourceList}
+	if st.changer != nil {
+		out = append(out, resourcesync.ChangeList)
+	}
+	return out
+}
+
+func (st *set) has(c resourcesync.Capability) bool {
+	for _, have := range st.capabilities() {
+		if have == c {
+			return true
+		}
+	}
+	return false
+}
+
+// ready returns ErrNotReady until the set has something to show for the first
+// time. It keeps documents that say nothing about the set's content from
+// promising documents that cannot be had yet.
+func (st *set) ready(ctx context.Context) error {
+	if st.stater == nil || st.isReady.Load() {
+		return nil
+	}
+	if _, err := st.stater.Stat(ctx, wholeSet); errors.Is(err, resourcesync.ErrNotReady) {
+		return err
+	}
+	st.isReady.Store(true)
+	return nil
+}
+
+// wholeSet is the range of all keys.
+var wholeSet resourcesync.Range

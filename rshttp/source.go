@@ -1,0 +1,167 @@
+package rshttp
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync/atomic"
+
+	"golang.org/x/sync/semaphore"
+
+	"github.com/resourcesync-go/resourcesync/linkheader"
+	"github.com/resourcesync-go/resourcesync/wellknown"
+)
+
+// A Source serves the documents of its sets. It is an http.Handler for them and
+// safe for concurrent use.
+type Source struct {
+	options    Options
+	log        *slog.Logger
+	sets       map[string]*set
+	order      []*set // as given to New
+	routes     *routes
+	cache      *cache
+	flights    flights
+	renderings *semaphore.Weighted
+	counters   counters
+	ready      atomic.Bool
+	running    atomic.Bool
+	covers     []linkheader.Cover
+
+	description []byte   // the Source Description, or its index
+	parts       [][]byte // of the index
+}
+
+// New returns the Source of sets. base is the public URL below which its
+// documents lie, such as "https://example.org/resourcesync/": all URLs in
+// documents are made from it, never from what a request says. Only the Source
+// Description lies elsewhere on that host, at its well-known URI.
+//
+// opts may be nil. New fails if anything given to it cannot work.
+func New(base string, sets []Set, opts *Options) (*Source, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	u, err := parseBase(base)
+	if err != nil {
+		return nil, err
+	}
+	if len(sets) == 0 {
+		return nil, errors.New("rshttp: a Source needs at least one set")
+	}
+	s := &Source{
+		options:    o,
+		log:        o.Logger,
+		sets:       make(map[string]*set, len(sets)),
+		cache:      newCache(o.CacheBytes),
+		renderings: semaphore.NewWeighted(int64(o.Renderings)),
+	}
+	for _, given := range sets {
+		st, err := newSet(given, len(sets) == 1)
+		if err != nil {
+			return nil, err
+		}
+		if s.sets[st.name] != nil {
+			return nil, fmt.Errorf("rshttp: two sets have the name %q", st.name)
+		}
+		s.sets[st.name] = st
+		s.order = append(s.order, st)
+	}
+	s.routes = newRoutes(u, s.order[0].name != "", kinds(&o))
+	if s.description, s.parts, err = s.describe(); err != nil {
+		return nil, err
+	}
+	for _, st := range s.order {
+		if st.covers != nil {
+			s.covers = append(s.covers, linkheader.Cover{CapabilityList: s.routes.url(kindCapabilityList, st, ""), Covers: st.covers})
+		} else {
+			s.log.Warn("set gets no Link headers: give it a Prefix or a Coverer", "set", st.name)
+		}
+	}
+	return s, nil
+}
+
+func parseBase(base string) (*url.URL, error) {
+	u, err := url.Parse(base)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("rshttp: base URL: %w", err)
+	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+		return nil, fmt.Errorf("rshttp: base URL %q must be absolute, like https://example.org/resourcesync/", base)
+	case u.RawQuery != "" || u.Fragment != "" || u.User != nil || strings.ContainsAny(u.Path, "{}"):
+		return nil, fmt.Errorf("rshttp: base URL %q must have neither a query, a fragment, a user nor braces", base)
+	}
+	if !strings.HasSuffix(u.Path, "/") {
+		u.Path += "/"
+	}
+	return u, nil
+}
+
+// Wrap returns a handler that answers for the Source's own documents, and has
+// app answer everything else, with Link headers as [Source.Link] adds them. It
+// is the one-line way in; Options.Robots has effect only here.
+func (s *Source) Wrap(app http.Handler) http.Handler {
+	app = s.Link(app)
+	if s.options.Robots {
+		app = wellknown.Robots(s.sitemaps())(app)
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if t, doc, ok := s.find(r.URL.Path); ok {
+			s.serve(w, r, t, doc)
+		} else {
+			app.ServeHTTP(w, r)
+		}
+	})
+}
+
+// Link is middleware that adds a Link header with the relation type
+// resourcesync to the answers to GET and HEAD requests for resources that a set
+// covers (section 6.3.3). The ResponseWriter is passed on as it is. The header
+// is set before next is called: a handler that sets Link itself, rather than
+// adding to it, wins.
+func (s *Source) Link(next http.Handler) http.Handler {
+	return linkheader.Middleware(s.covers...)(next)
+}
+
+// ServeHTTP answers for the Source's documents, and 404 for everything else. It
+// looks at the full path of the request, however it is mounted.
+func (s *Source) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if t, doc, ok := s.find(r.URL.Path); ok {
+		s.serve(w, r, t, doc)
+	} else {
+		http.NotFound(w, r)
+	}
+}
+
+// Description returns the public URL of the Source Description.
+func (s *Source) Description() string { return s.routes.url(kindDescription, nil, "") }
+
+// find returns what a path leads to, together with its document if one is kept,
+// fresh or not.
+func (s *Source) find(path string) (target, *document, bool) {
+	if doc := s.cache.get(path); doc != nil {
+		return doc.target, doc, true
+	}
+	t, ok := s.routes.match(path, s.sets)
+	if !ok || t.set != nil && t.set.changer == nil && (t.kind == kindChangeList || t.kind == kindChangeWindow) {
+		return target{}, nil, false
+	}
+	return t, nil, true
+}
+
+// sitemaps returns what robots.txt should name (section 6.3.4).
+func (s *Source) sitemaps() []string {
+	kind := kindResourceList
+	if s.options.Sitemap {
+		kind = kindSitemap
+	}
+	var uris []string
+	for _, st := range s.order {
+		uris = append(uris, s.routes.url(kind, st, ""))
+	}
+	return uris
+}
