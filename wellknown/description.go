@@ -78,7 +78,7 @@ func describe(sets []Set, opts *Options, most limits) (document []byte, parts []
 	}
 	// Divided again, because the link to the index takes room as well.
 	inPart := head
-	inPart.Links = append(slices.Clip(head.Links), resourcesync.Link{Rel: resourcesync.RelIndex, Href: opts.URI})
+	inPart.Links = append(inPart.Links, resourcesync.Link{Rel: resourcesync.RelIndex, Href: opts.URI})
 	parts = divide(&inPart, len(sets), entry, most)
 
 	head.Index = true

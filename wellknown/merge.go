@@ -5,6 +5,7 @@ import (
 	"maps"
 	"mime"
 	"net/http"
+	"slices"
 	"strconv"
 )
 
@@ -32,6 +33,7 @@ const MaxRobots = 512 << 10
 // Requests of other paths and methods go to next with their ResponseWriter, and
 // so does everything if there are no sitemaps.
 func Robots(sitemaps []string) func(next http.Handler) http.Handler {
+	sitemaps = slices.Clone(sitemaps)
 	return func(next http.Handler) http.Handler {
 		if len(sitemaps) == 0 {
 			return next
@@ -109,9 +111,7 @@ func (a *answer) Write(p []byte) (int, error) {
 		a.held = append(a.held, p...)
 		return len(p), nil
 	case a.fate == held:
-		if err := a.pass(); err != nil {
-			return 0, err
-		}
+		a.pass()
 	}
 	return a.w.Write(p)
 }
@@ -127,13 +127,12 @@ func (a *answer) FlushError() error {
 // Flush is FlushError for handlers that look for an [http.Flusher].
 func (a *answer) Flush() { a.FlushError() }
 
-// pass lets through what has been held.
-func (a *answer) pass() error {
-	body := a.held
-	a.fate, a.held = passed, nil
+// pass lets through what has been held. If the client is gone, the next Write
+// says so.
+func (a *answer) pass() {
 	a.w.WriteHeader(http.StatusOK)
-	_, err := a.w.Write(body)
-	return err
+	a.w.Write(a.held)
+	a.fate, a.held = passed, nil
 }
 
 // finish answers r when next has returned.
@@ -178,14 +177,8 @@ func (a *answer) complete() bool {
 // mergeable reports whether an answer with this header may turn out to be a
 // robots.txt to merge.
 func mergeable(header http.Header) bool {
-	if header.Get("Content-Encoding") != "" {
-		return false
-	}
-	if n, err := strconv.ParseInt(header.Get("Content-Length"), 10, 64); err == nil && n > MaxRobots {
-		return false
-	}
 	contentType := header.Get("Content-Type")
-	return contentType == "" || isPlainType(contentType)
+	return header.Get("Content-Encoding") == "" && (contentType == "" || isPlainType(contentType))
 }
 
 // isPlain reports whether body is text that directives can be appended to. A
