@@ -27,11 +27,13 @@ const MaxRobots = 512 << 10
 //     of next, and with the rest of next's header;
 //   - in place of 404 and 410, a file of nothing but the directives is served;
 //   - all else passes as it comes: other statuses and types, encoded answers,
-//     those longer than [MaxRobots], and text that is not a superset of ASCII.
+//     those longer than [MaxRobots], and text in which lines of ASCII would be
+//     out of place, such as UTF-16.
 //
-// So that both are possible, up to MaxRobots bytes of an answer are held back.
-// Requests of other paths and methods go to next with their ResponseWriter, and
-// so does everything if there are no sitemaps.
+// An answer that may have to be merged is held back until its end or until it is
+// too long, so a request takes up to MaxRobots bytes of memory. Requests of other
+// paths and methods go to next with their ResponseWriter, and so does everything
+// if there are no sitemaps.
 func Robots(sitemaps []string) func(next http.Handler) http.Handler {
 	sitemaps = slices.Clone(sitemaps)
 	return func(next http.Handler) http.Handler {
