@@ -1,0 +1,85 @@
+package resourcesync_test
+
+import (
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+const module = "github.com/resourcesync-go/resourcesync"
+
+// floors orders the packages of the module: each imports only from floors below
+// its own (docs/design.md). A package that is not named has the floor of the
+// folder it is in.
+var floors = map[string]int{
+	"":                0,
+	"/rsxml":          1,
+	"/linkheader":     1,
+	"/internal":       2,
+	"/providertest":   2,
+	"/wellknown":      3,
+	"/topic":          3,
+	"/rshttp":         4,
+	"/adapters":       5,
+	"/cmd":            6,
+	"/examples":       6,
+	"/internal/rowdb": 5,
+}
+
+// storage adapters need nothing but the vocabulary, and what it is divided by.
+var storage = []string{"/adapters/memory", "/adapters/dir", "/adapters/sqlstore", "/adapters/sqltable"}
+
+// coreDependencies are the modules that the core may depend on, beside the
+// standard library. What is heavier lives behind an adapter.
+var coreDependencies = []string{
+	"github.com/gorilla/mux",
+	"github.com/patrickmn/go-cache",
+	"golang.org/x/sync",
+	"github.com/klauspost/compress",
+}
+
+func floor(pkg string) int {
+	for path := strings.TrimPrefix(pkg, module); ; path = path[:strings.LastIndexByte(path, '/')] {
+		if f, ok := floors[path]; ok {
+			return f
+		}
+	}
+}
+
+// TestImports holds the floors of the house and the core's list of
+// dependencies.
+func TestImports(t *testing.T) {
+	out, err := exec.Command("go", "list", "-f", `{{.ImportPath}}{{range .Imports}} {{.}}{{end}}`, "./...").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(out)) {
+		fields := strings.Fields(line)
+		pkg, imports := fields[0], fields[1:]
+		path := strings.TrimPrefix(pkg, module)
+		for _, imp := range imports {
+			ours := imp == module || strings.HasPrefix(imp, module+"/")
+			switch {
+			case ours && floor(imp) > floor(pkg):
+				t.Errorf("%s imports %s, which is on a higher floor", pkg, imp)
+			case ours && floor(imp) == floor(pkg) && floor(pkg) < floors["/adapters"]:
+				t.Errorf("%s imports %s, which is on the same floor", pkg, imp)
+			case ours && hasPrefix(path, storage) && imp == module+"/rshttp":
+				t.Errorf("%s is a storage adapter and imports %s", pkg, imp)
+			case path == "" && imp == "net/http":
+				t.Errorf("the vocabulary imports net/http")
+			case !ours && strings.Contains(strings.SplitN(imp, "/", 2)[0], ".") && floor(pkg) < floors["/adapters"] && !hasPrefix(imp, coreDependencies):
+				t.Errorf("%s is of the core and imports %s", pkg, imp)
+			}
+		}
+	}
+}
+
+func hasPrefix(s string, prefixes []string) bool {
+	for _, p := range prefixes {
+		if s == p || strings.HasPrefix(s, p+"/") {
+			return true
+		}
+	}
+	return false
+}
