@@ -15,10 +15,11 @@ import (
 // The encoder writes what it is given and reports no errors; whatever the
 // strings hold, the result is well-formed XML of the same text. Characters that
 // XML cannot express become U+FFFD, times outside the years 0000 to 9999 the
-// nearest that is inside, and a Pri outside 1 to 999,999 is left out. An
+// nearest that is inside, and a Pri outside 1 to 999,999 is left out. A
 // [resourcesync.Attr] is left out if its name is not an XML name without a
-// colon, if its namespace is empty, one of a ResourceSync document or reserved
-// by XML, or if an attribute of that name has been written.
+// colon, if its namespace is no absolute URI, one of SitemapNS and TermsNS, or
+// the one that XML reserves, or if the element has an attribute of that name and
+// namespace already.
 func AppendHead(b []byte, h *Head) []byte {
 	b = append(b, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"...)
 	if h.Index {

@@ -2,6 +2,7 @@ package rsxml
 
 import (
 	"strconv"
+	"strings"
 	"unicode"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -66,13 +67,13 @@ func repeated(before []resourcesync.Attr, a *resourcesync.Attr) bool {
 }
 
 // expressible reports whether a can be written as an attribute that communities
-// may define.
+// may define. Its namespace must be an absolute URI, and so has a colon.
 func expressible(a *resourcesync.Attr) bool {
 	switch a.Space {
-	case "", SitemapNS, TermsNS, xmlnsNS:
+	case SitemapNS, TermsNS, xmlnsNS:
 		return false
 	}
-	return isNCName(a.Name)
+	return strings.Contains(a.Space, ":") && isNCName(a.Name)
 }
 
 // isNCName reports whether s is an XML name without a colon, by the fifth

@@ -1,3 +1,15 @@
+// Package rsxml turns ResourceSync documents into bytes and bytes into
+// ResourceSync documents: Sitemaps and Sitemap indexes with the elements rs:md
+// and rs:ln (core specification 1.1, section 7). It knows nothing of HTTP.
+//
+// A document is a [Head] and entries of type [Entry]. Writing one is appending
+// to a byte slice, [AppendHead], then [AppendEntry] for each entry, then
+// [AppendTail]; the writer may hand on what it has and reuse the slice at any
+// point between. Reading one is ranging over [Decoder.Entries], or [Decode] for
+// small ones.
+//
+// The encoder writes what it is given, quickly. The decoder is strict, and is
+// meant for checking documents as much as for harvesting them.
 package rsxml
 
 import (
@@ -29,7 +41,8 @@ type Head struct {
 	Links    []resourcesync.Link
 }
 
-// An Entry is a <url> or <sitemap> element. Loc is mandatory.
+// An Entry is a <url> or <sitemap> element. Loc is mandatory; the zero values of
+// the other fields mean "not stated".
 type Entry struct {
 	Loc        string
 	LastMod    time.Time

@@ -1,6 +1,8 @@
 package rsxml
 
 import (
+	"encoding/binary"
+	"slices"
 	"time"
 	"unicode/utf8"
 )
@@ -10,6 +12,77 @@ import (
 // names, and white space other than the space, which a parser would change in
 // an attribute. What no XML document can hold becomes U+FFFD.
 func appendText(b []byte, s string) []byte {
+	n := len(b)
+	b = slices.Grow(b, len(s))[:n+len(s)]
+	if i := copyPlain(b[n:], s); i < len(s) {
+		return appendEscaped(b[:n+i], s[i:])
+	}
+	return b
+}
+
+// copyPlain copies s to dst, which has its length, and returns how many bytes it
+// has copied before one that is special, or is followed too closely by one. The
+// hashes and URIs of a list seldom hold any and are most of its bytes, so they
+// are looked at a word at a time.
+func copyPlain(dst []byte, s string) int {
+	i := 0
+	for ; i <= len(s)-8; i += 8 {
+		w := word(s[i : i+8])
+		if suspicious(w) && hasSpecial(s[i:i+8]) {
+			return i
+		}
+		binary.LittleEndian.PutUint64(dst[i:i+8], w)
+	}
+	for ; i < len(s); i++ {
+		if special[s[i]] {
+			return i
+		}
+		dst[i] = s[i]
+	}
+	return i
+}
+
+// word returns the first eight bytes of s. It compiles to one load.
+func word(s string) uint64 {
+	_ = s[7]
+	return uint64(s[0]) | uint64(s[1])<<8 | uint64(s[2])<<16 | uint64(s[3])<<24 |
+		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
+}
+
+// suspicious reports whether a byte of w may be special: it is below '(', which
+// takes in a few that are not, or '<' or '>', which differ in one bit, or beyond
+// ASCII. Such a byte has its highest bit in w, or borrows into it.
+func suspicious(w uint64) bool {
+	const (
+		ones  = 0x01_01_01_01_01_01_01_01
+		highs = 0x80_80_80_80_80_80_80_80
+	)
+	angle := (w | ('<'^'>')*ones) ^ '>'*ones
+	return (w|(w-'('*ones)|(angle-ones))&highs != 0
+}
+
+func hasSpecial(s string) bool {
+	for i := range len(s) {
+		if special[s[i]] {
+			return true
+		}
+	}
+	return false
+}
+
+// special holds the bytes that need a closer look than copying gives them.
+var special = func() (t [256]bool) {
+	for c := range t {
+		t[c] = c < ' ' || c >= utf8.RuneSelf
+	}
+	for _, c := range `&<>"'` {
+		t[c] = true
+	}
+	return t
+}()
+
+// appendEscaped is appendText without the haste.
+func appendEscaped(b []byte, s string) []byte {
 	done := 0
 	for i := 0; i < len(s); {
 		c := s[i]
@@ -37,15 +110,13 @@ func appendText(b []byte, s string) []byte {
 		case '\r':
 			escaped = "&#13;"
 		default:
-			escaped = "\uFFFD"
-			if c >= utf8.RuneSelf {
-				var r rune
-				r, size = utf8.DecodeRuneInString(s[i:])
-				if r != 0xFFFE && r != 0xFFFF && (r != utf8.RuneError || size > 1) {
-					i += size
-					continue
-				}
+			var r rune
+			r, size = utf8.DecodeRuneInString(s[i:])
+			if c >= utf8.RuneSelf && r != 0xFFFE && r != 0xFFFF && (r != utf8.RuneError || size > 1) {
+				i += size
+				continue
 			}
+			escaped = "\uFFFD"
 		}
 		b = append(b, s[done:i]...)
 		b = append(b, escaped...)
@@ -54,17 +125,6 @@ func appendText(b []byte, s string) []byte {
 	}
 	return append(b, s[done:]...)
 }
-
-// special holds the bytes at which appendText must look closer.
-var special = func() (t [256]bool) {
-	for c := range t {
-		t[c] = c < ' ' || c >= utf8.RuneSelf
-	}
-	for _, c := range `&<>"'` {
-		t[c] = true
-	}
-	return t
-}()
 
 // The first and the last second that a datetime can express, in Unix time.
 const (

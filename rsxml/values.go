@@ -1,0 +1,136 @@
+package rsxml
+
+import (
+	"encoding/xml"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+// The methods below parse the texts and the attributes of a document. What is no
+// value of its kind is, to a lenient decoder, the zero value: "not stated".
+
+func (d *Decoder) loc(t xml.StartElement) (string, error) {
+	s, err := d.text("loc", t)
+	switch {
+	case err != nil:
+	case len(s) > MaxURI:
+		err = d.breaks(sitemapProtocol, "loc has %d characters, more than %d", len(s), MaxURI)
+	default:
+		err = d.uri(s)
+	}
+	return s, err
+}
+
+func (d *Decoder) uri(s string) error {
+	if err := checkURI(s); err != nil {
+		return d.breaks(core7, "the URI %s %v", quote(s), err)
+	}
+	return nil
+}
+
+func (d *Decoder) lastmod(t xml.StartElement) (time.Time, error) {
+	s, err := d.text("lastmod", t)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return d.datetime("lastmod", s)
+}
+
+func (d *Decoder) datetime(name, value string) (time.Time, error) {
+	parse := parseDatetime
+	if d.lenient {
+		parse = guessDatetime
+	}
+	if t, ok := parse(trim(value)); ok {
+		return t, nil
+	}
+	return time.Time{}, d.breaks(core7, "%s is %s, not a W3C Datetime in the years 0000 to 9999", name, quote(value))
+}
+
+func (d *Decoder) changefreq(t xml.StartElement) (string, error) {
+	s, err := d.text("changefreq", t)
+	if err != nil {
+		return "", err
+	}
+	switch s {
+	case "always", "hourly", "daily", "weekly", "monthly", "yearly", "never":
+		return s, nil
+	}
+	return "", d.breaks(core7, "changefreq is %s, none of its seven values", quote(s))
+}
+
+func (d *Decoder) change(value string) (resourcesync.ChangeType, error) {
+	switch c := resourcesync.ChangeType(value); c {
+	case resourcesync.Created, resourcesync.Updated, resourcesync.Deleted:
+		return c, nil
+	}
+	return "", d.breaks(core7, "change is %s, not created, updated or deleted", quote(value))
+}
+
+func (d *Decoder) hashes(value string) ([]resourcesync.Hash, error) {
+	if h, ok := resourcesync.AppendHashes(nil, value); ok && len(h) > 0 {
+		return h, nil
+	}
+	return nil, d.breaks(core7, "hash is %s, not a list of algorithm:digest", quote(value))
+}
+
+func (d *Decoder) length(value string) (resourcesync.Length, error) {
+	if n, err := strconv.ParseUint(trim(value), 10, 63); err == nil {
+		l := resourcesync.Bytes(int64(n))
+		if _, known := l.Bytes(); known {
+			return l, nil
+		}
+	}
+	return resourcesync.Length{}, d.breaks(core7, "length is %s, not a number of bytes", quote(value))
+}
+
+func (d *Decoder) pri(value string) (int, error) {
+	if n, err := strconv.ParseUint(trim(value), 10, 0); err == nil && 1 <= n && n <= maxPri {
+		return int(n), nil
+	}
+	return 0, d.breaks(core7, "pri is %s, not a number from 1 to %d", quote(value), maxPri)
+}
+
+// text reads to the end of the element t, which is called name in errors, and
+// returns its text without white space around it. What is then said of the text
+// is said of where the element begins.
+func (d *Decoder) text(name string, t xml.StartElement) (string, error) {
+	pos := d.pos
+	if err := d.noAttributes(t); err != nil {
+		return "", err
+	}
+	var text []byte
+	for {
+		t, err := d.token()
+		if err != nil {
+			return "", err
+		}
+		switch t := t.(type) {
+		case xml.EndElement:
+			d.pos = pos
+			return trim(text), nil
+		case xml.CharData:
+			text = append(text, t...)
+		case xml.StartElement:
+			child, err := d.elementName(t.Name)
+			switch {
+			case err != nil:
+			case child == "":
+				err = d.skip()
+			default:
+				err = d.strange(name, child)
+			}
+			if err != nil {
+				return "", err
+			}
+		}
+	}
+}
+
+// trim returns text without the white space of XML around it.
+func trim[T ~string | ~[]byte](text T) string {
+	return strings.Trim(string(text), " \t\r\n")
+}
