@@ -1,0 +1,134 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/paging"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// An event is a change in the journal.
+type event struct {
+	at       int64
+	change   resourcesync.ChangeType
+	resource *resourcesync.Resource
+	size     int // of its entry in a Change List, in bytes
+}
+
+func (e *event) value() resourcesync.Change {
+	return resourcesync.Change{Type: e.change, Datetime: moment(e.at), Resource: *e.resource}
+}
+
+// tick returns the time of the next change: now, but never earlier than, nor
+// the same as, that of the change before it.
+func (s *Set) tick() int64 {
+	s.state.last = max(s.now().UnixMicro(), s.state.last+1)
+	return s.state.last
+}
+
+// record journals a change and returns its time. A set that awaits its first
+// scan has no journal yet.
+func (s *Set) record(change resourcesync.ChangeType, r *resourcesync.Resource) int64 {
+	e := event{at: s.tick(), change: change, resource: r}
+	if s.state.ready {
+		var entry rsxml.Entry
+		c := e.value()
+		entry.SetChange(&c)
+		e.size = s.size(&entry)
+		s.forget(e.at)
+		s.state.journal = append(s.state.journal, e)
+	}
+	return e.at
+}
+
+// forget drops from the journal, at the time of a new change, the windows that
+// have ended longer ago than changes are retained.
+func (s *Set) forget(now int64) {
+	if s.retain < 0 {
+		return
+	}
+	horizon := moment(now).Add(-s.retain).Truncate(s.window)
+	journal := s.state.journal
+	n := from(journal, horizon)
+	if n == 0 {
+		return
+	}
+	for _, e := range journal[:n] {
+		// The deletion is the newest change of its key unless another
+		// resource has taken the key since.
+		if it, _ := s.state.items.Get(e.resource.Key); it.newest == e.at && it.member == nil {
+			s.state.items.Delete(e.resource.Key)
+		}
+	}
+	// The end of the newest window dropped, and not the horizon, because
+	// windows without a change are joined to the one after them: only there
+	// does a window begin however many changes windows have at most.
+	s.state.since = moment(journal[n-1].at).Truncate(s.window).Add(s.window).UnixMicro()
+	s.state.journal = slices.Clone(journal[n:])
+}
+
+// from returns the index of the first change in journal that is not before t.
+func from(journal []event, t time.Time) int {
+	i, _ := slices.BinarySearchFunc(journal, t, func(e event, t time.Time) int { return moment(e.at).Compare(t) })
+	return i
+}
+
+// Since implements [resourcesync.Changer]. It is the time the set was made, or
+// its first scan ended, until changes are dropped from the journal.
+func (s *Set) Since(ctx context.Context) (time.Time, error) {
+	st, err := s.view(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return moment(st.since), nil
+}
+
+// Changes implements [resourcesync.Changer]. Of a deleted resource, a change
+// has Key and URI.
+func (s *Set) Changes(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
+	return func(yield func(resourcesync.Change, error) bool) {
+		st, err := s.view(ctx)
+		if err != nil {
+			yield(resourcesync.Change{}, err)
+			return
+		}
+		for _, e := range st.journal[from(st.journal, iv.From):] {
+			if !iv.Contains(moment(e.at)) {
+				return
+			}
+			if err := ctx.Err(); err != nil {
+				yield(resourcesync.Change{}, err)
+				return
+			}
+			if !yield(e.value(), nil) {
+				return
+			}
+		}
+	}
+}
+
+// Windows implements [resourcesync.Windower].
+func (s *Set) Windows(ctx context.Context, max int) ([]resourcesync.Interval, error) {
+	if max < 1 {
+		return nil, fmt.Errorf("memory: windows of at most %d changes", max)
+	}
+	st, err := s.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	division := paging.NewWindows(moment(st.since), s.window, max, 0)
+	for _, e := range st.journal {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		if err := division.Add(moment(e.at), e.size); err != nil {
+			return nil, fmt.Errorf("memory: %w", err)
+		}
+	}
+	return division.Intervals(), nil
+}

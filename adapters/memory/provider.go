@@ -1,0 +1,87 @@
+package memory
+
+import (
+	"context"
+	"fmt"
+	"iter"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/paging"
+)
+
+// Resources implements [resourcesync.Provider].
+func (s *Set) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
+	return func(yield func(resourcesync.Resource, error) bool) {
+		st, err := s.view(ctx)
+		if err != nil {
+			yield(resourcesync.Resource{}, err)
+			return
+		}
+		st.items.Ascend(r.From, func(key string, it item) bool {
+			switch {
+			case !r.Contains(key):
+				return false
+			case it.member == nil:
+				return true
+			}
+			if err := ctx.Err(); err != nil {
+				yield(resourcesync.Resource{}, err)
+				return false
+			}
+			return yield(it.member.resource, nil)
+		})
+	}
+}
+
+// Stat implements [resourcesync.Stater]. For the whole set it costs nothing; for
+// a range, a walk over its keys. Version moves exactly when something in the
+// range changes.
+//
+// LastModified is never earlier than the time the set was made, or its first
+// scan ended. It counts deletions for as long as the journal has them; of a
+// range, it may go back when they are dropped from it.
+func (s *Set) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
+	st, err := s.view(ctx)
+	switch {
+	case err != nil:
+		return resourcesync.Stat{}, err
+	case r == resourcesync.Range{}:
+		return st.whole, nil
+	}
+	return st.stat(r), nil
+}
+
+// Cuts implements [resourcesync.Cutter]. It walks over all keys, but over no
+// resource.
+func (s *Set) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
+	if every < 1 {
+		return nil, fmt.Errorf("memory: pages of %d resources", every)
+	}
+	st, err := s.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	division := paging.NewCuts(previous, every)
+	st.items.Scan(func(key string, it item) bool {
+		if err = ctx.Err(); err != nil {
+			return false
+		}
+		newest := moment(max(it.newest, st.begin))
+		if it.member != nil {
+			division.Add(key, it.member.size, newest)
+		} else {
+			division.AddDeleted(key, newest)
+		}
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	cuts := division.Done()
+	for i := range cuts {
+		if cuts[i].Newest.IsZero() {
+			cuts[i].Newest = moment(st.begin)
+		}
+	}
+	return cuts, nil
+}

@@ -1,0 +1,149 @@
+package providertest
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+func badChanges() []bad {
+	var all []bad
+	key := func(c *resourcesync.Change) *string { return &c.Resource.Key }
+	for word, faults := range badSequences(context.Background(), key) {
+		for i := range faults {
+			all = append(all, bad{
+				name:  strconv.Itoa(i + 1),
+				rules: "Changes/" + word,
+				bend: func(after context.Context, b *bent, _ *Options) resourcesync.Provider {
+					fault := badSequences(after, key)[word][i]
+					good := b.changes
+					b.changes = func(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
+						return fault(func(ctx context.Context) iter.Seq2[resourcesync.Change, error] { return good(ctx, iv) })(ctx)
+					}
+					return b
+				},
+			})
+		}
+	}
+	// of makes a provider of a function that says what the journal is.
+	of := func(name, rules string, journal func([]resourcesync.Change) []resourcesync.Change) bad {
+		return bad{name: name, rules: rules, bend: func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+			good := b.changes
+			b.changes = func(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
+				return func(yield func(resourcesync.Change, error) bool) {
+					all, err := collect(good(ctx, resourcesync.Interval{}), keepChange)
+					if err != nil {
+						yield(resourcesync.Change{}, err)
+						return
+					}
+					for _, c := range journal(all) {
+						if !iv.Contains(c.Datetime) {
+							continue
+						}
+						if err := ctx.Err(); err != nil {
+							yield(resourcesync.Change{}, err)
+							return
+						}
+						if !yield(c, nil) {
+							return
+						}
+					}
+				}
+			}
+			return onlyChanger{b, b}
+		}}
+	}
+	// each applies f to every change, and drops those for which it is false.
+	each := func(f func(c *resourcesync.Change) bool) func([]resourcesync.Change) []resourcesync.Change {
+		return func(all []resourcesync.Change) (out []resourcesync.Change) {
+			for _, c := range all {
+				if f(&c) {
+					out = append(out, c)
+				}
+			}
+			return out
+		}
+	}
+	inInterval := func(name string, contains func(iv resourcesync.Interval, t time.Time) bool) bad {
+		return bad{name: name, rules: "Changes/interval", bend: func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+			good := b.changes
+			b.changes = func(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
+				return func(yield func(resourcesync.Change, error) bool) {
+					good(ctx, resourcesync.Interval{})(func(c resourcesync.Change, err error) bool {
+						return err == nil && !contains(iv, c.Datetime) || yield(c, err)
+					})
+				}
+			}
+			return onlyChanger{b, b}
+		}}
+	}
+	since := func(name string, bend func(t time.Time, calls int) time.Time) bad {
+		return bad{name: name, rules: "Since/steady", bend: func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+			calls := 0
+			b.since = func(ctx context.Context) (time.Time, error) {
+				calls++
+				t, err := b.full.Since(ctx)
+				return bend(t, calls), err
+			}
+			return onlyChanger{b, b}
+		}}
+	}
+	return append(all,
+		of("newest first", "Changes/order", func(all []resourcesync.Change) []resourcesync.Change {
+			slices.Reverse(all)
+			return all
+		}),
+		of("no key", "Changes/valid", func(all []resourcesync.Change) []resourcesync.Change {
+			first := all[0]
+			first.Type, first.Resource.Key = resourcesync.Deleted, ""
+			return append([]resourcesync.Change{first}, all...)
+		}),
+		of("no URI", "Changes/valid", each(func(c *resourcesync.Change) bool {
+			if c.Type == resourcesync.Deleted {
+				c.Resource.URI = ""
+			}
+			return true
+		})),
+		of("no type", "Changes/valid", each(func(c *resourcesync.Change) bool {
+			if !ours(c.Resource.Key) {
+				c.Type = ""
+			}
+			return true
+		})),
+		of("no datetime", "Changes/valid", func(all []resourcesync.Change) []resourcesync.Change {
+			all[0].Datetime = time.Time{}
+			return all
+		}),
+		inInterval("includes Until", func(iv resourcesync.Interval, t time.Time) bool { return iv.Contains(t) || t.Equal(iv.Until) }),
+		inInterval("excludes From", func(iv resourcesync.Interval, t time.Time) bool { return iv.Contains(t) && !t.Equal(iv.From) }),
+		of("shows what was before", "Changes/newest", each(func(c *resourcesync.Change) bool {
+			if !ours(c.Resource.Key) {
+				c.Resource.Length = resourcesync.Bytes(1)
+			}
+			return true
+		})),
+		of("forgets deletions", "Changes/newest Changes/replay Changes/type", each(func(c *resourcesync.Change) bool {
+			return c.Type != resourcesync.Deleted
+		})),
+		of("forgets updates", "Changes/replay Changes/type", each(func(c *resourcesync.Change) bool {
+			return c.Type != resourcesync.Updated
+		})),
+		of("forgets one of two at once", "Changes/newest Changes/replay", func(all []resourcesync.Change) []resourcesync.Change {
+			return slices.DeleteFunc(all, func(c resourcesync.Change) bool {
+				return c.Resource.Key == "!providertest-001" && c.Type == resourcesync.Deleted
+			})
+		}),
+		of("only updates", "Changes/type", each(func(c *resourcesync.Change) bool {
+			if c.Type == resourcesync.Created {
+				c.Type = resourcesync.Updated
+			}
+			return true
+		})),
+		since("unknown", func(time.Time, int) time.Time { return time.Time{} }),
+		since("goes back", func(t time.Time, calls int) time.Time { return t.Add(-time.Duration(calls)) }),
+	)
+}

@@ -1,0 +1,130 @@
+package providertest
+
+import (
+	"context"
+	"iter"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+func badResources() []bad {
+	var all []bad
+	for word, faults := range badSequences(context.Background(), func(r *resourcesync.Resource) *string { return &r.Key }) {
+		for i := range faults {
+			all = append(all, bad{
+				name:  strconv.Itoa(i + 1),
+				rules: "Resources/" + word,
+				bend: func(after context.Context, b *bent, _ *Options) resourcesync.Provider {
+					fault := badSequences(after, func(r *resourcesync.Resource) *string { return &r.Key })[word][i]
+					good := b.resources
+					b.resources = func(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
+						return fault(func(ctx context.Context) iter.Seq2[resourcesync.Resource, error] { return good(ctx, r) })(ctx)
+					}
+					return b
+				},
+			})
+		}
+	}
+	// of makes a provider of a function that says what the set is.
+	of := func(name, rules string, set func([]resourcesync.Resource) []resourcesync.Resource, opts func(*Options)) bad {
+		return bad{name: name, rules: rules, bend: func(_ context.Context, b *bent, o *Options) resourcesync.Provider {
+			good := b.resources
+			b.resources = func(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
+				return func(yield func(resourcesync.Resource, error) bool) {
+					all, err := collect(good(ctx, resourcesync.Range{}), keep)
+					if err != nil {
+						yield(resourcesync.Resource{}, err)
+						return
+					}
+					for _, v := range set(all) {
+						if !r.Contains(v.Key) {
+							continue
+						}
+						if err := ctx.Err(); err != nil {
+							yield(resourcesync.Resource{}, err)
+							return
+						}
+						if !yield(v, nil) {
+							return
+						}
+					}
+				}
+			}
+			if opts != nil {
+				opts(o)
+			}
+			return plain{b}
+		}}
+	}
+	inRange := func(name string, contains func(r resourcesync.Range, key string) bool) bad {
+		return bad{name: name, rules: "Resources/range", bend: func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+			good := b.resources
+			b.resources = func(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
+				return func(yield func(resourcesync.Resource, error) bool) {
+					good(ctx, resourcesync.Range{})(func(v resourcesync.Resource, err error) bool {
+						return err == nil && !contains(r, v.Key) || yield(v, err)
+					})
+				}
+			}
+			return plain{b}
+		}}
+	}
+	return append(all,
+		of("ignores case", "Resources/order", func(all []resourcesync.Resource) []resourcesync.Resource {
+			slices.SortStableFunc(all, func(a, b resourcesync.Resource) int {
+				return strings.Compare(strings.ToLower(a.Key), strings.ToLower(b.Key))
+			})
+			return all
+		}, nil),
+		of("one comes twice", "Resources/unique", func(all []resourcesync.Resource) []resourcesync.Resource {
+			return append(all[:1:1], all...)
+		}, nil),
+		of("relative URIs", "Resources/valid", func(all []resourcesync.Resource) []resourcesync.Resource {
+			for i := range all {
+				all[i].URI = strings.TrimPrefix(all[i].URI, "https://example.org")
+			}
+			return all
+		}, func(o *Options) { o.Want = nil }),
+		of("an empty key", "Resources/valid", func(all []resourcesync.Resource) []resourcesync.Resource {
+			return append([]resourcesync.Resource{{URI: "https://example.org/"}}, all...)
+		}, func(o *Options) { o.Want, o.Put = nil, nil }),
+		of("one is missing", "Resources/complete", func(all []resourcesync.Resource) []resourcesync.Resource { return all[1:] }, func(o *Options) { o.Put = nil }),
+		of("one is not wanted", "Resources/complete", func(all []resourcesync.Resource) []resourcesync.Resource { return all }, func(o *Options) { o.Want = o.Want[1:] }),
+		of("loses links", "Resources/complete", func(all []resourcesync.Resource) []resourcesync.Resource {
+			for i := range all {
+				all[i].Links = nil
+			}
+			return all
+		}, nil),
+		inRange("includes To", func(r resourcesync.Range, key string) bool { return r.Contains(key) || key == r.To }),
+		inRange("excludes From", func(r resourcesync.Range, key string) bool { return r.Contains(key) && key != r.From }),
+		inRange("includes a prefix", func(r resourcesync.Range, key string) bool {
+			return r.Contains(key) || r.From != "" && strings.HasPrefix(r.From, key)
+		}),
+		inRange("turns ranges round", func(r resourcesync.Range, key string) bool {
+			return r.Contains(key) || r.To != "" && r.To <= key && key < r.From
+		}),
+		bad{name: "pages by offset", rules: "Resources/writers", bend: func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+			good := b.resources
+			b.resources = func(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
+				return func(yield func(resourcesync.Resource, error) bool) {
+					for offset, more := 0, true; more; offset++ {
+						n := 0
+						more = false
+						good(ctx, r)(func(v resourcesync.Resource, err error) bool {
+							if n++; err == nil && n <= offset {
+								return true
+							}
+							more = yield(v, err) && err == nil
+							return false
+						})
+					}
+				}
+			}
+			return plain{b}
+		}},
+	)
+}

@@ -1,0 +1,97 @@
+package providertest
+
+import (
+	"context"
+	"io"
+	"iter"
+	"net/url"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+// bent is a good provider with some methods replaced by bad ones.
+type bent struct {
+	full
+	resources  func(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error]
+	stat       func(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error)
+	cuts       func(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error)
+	since      func(ctx context.Context) (time.Time, error)
+	changes    func(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error]
+	windows    func(ctx context.Context, max int) ([]resourcesync.Interval, error)
+	open       func(ctx context.Context, r resourcesync.Resource) (io.ReadCloser, error)
+	openChange func(ctx context.Context, c resourcesync.Change) (io.ReadCloser, error)
+	watch      func(ctx context.Context, wake func()) error
+	covers     func(u *url.URL) bool
+}
+
+func newBent(f full) *bent {
+	return &bent{
+		full:       f,
+		resources:  f.Resources,
+		stat:       f.Stat,
+		cuts:       f.Cuts,
+		since:      f.Since,
+		changes:    f.Changes,
+		windows:    f.Windows,
+		open:       f.Open,
+		openChange: f.OpenChange,
+		watch:      f.Watch,
+		covers:     f.Covers,
+	}
+}
+
+func (b *bent) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
+	return b.resources(ctx, r)
+}
+
+func (b *bent) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
+	return b.stat(ctx, r)
+}
+
+func (b *bent) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
+	return b.cuts(ctx, previous, every)
+}
+
+func (b *bent) Since(ctx context.Context) (time.Time, error) { return b.since(ctx) }
+
+func (b *bent) Changes(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
+	return b.changes(ctx, iv)
+}
+
+func (b *bent) Windows(ctx context.Context, max int) ([]resourcesync.Interval, error) {
+	return b.windows(ctx, max)
+}
+
+func (b *bent) Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser, error) {
+	return b.open(ctx, r)
+}
+
+func (b *bent) OpenChange(ctx context.Context, c resourcesync.Change) (io.ReadCloser, error) {
+	return b.openChange(ctx, c)
+}
+
+func (b *bent) Watch(ctx context.Context, wake func()) error { return b.watch(ctx, wake) }
+
+func (b *bent) Covers(u *url.URL) bool { return b.covers(u) }
+
+// Providers with fewer upgrades, for what breaks other rules too when there are
+// more.
+
+type plain struct{ resourcesync.Provider }
+
+type onlyStater struct {
+	resourcesync.Provider
+	resourcesync.Stater
+}
+
+type onlyChanger struct {
+	resourcesync.Provider
+	resourcesync.Changer
+}
+
+type staterAndChanger struct {
+	resourcesync.Provider
+	resourcesync.Stater
+	resourcesync.Changer
+}

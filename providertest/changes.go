@@ -1,0 +1,232 @@
+package providertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+var changeRules = []rule{
+	{"Changes/order", changer, changesOrder},
+	{"Changes/valid", changer, changesValid},
+	{"Changes/interval", changer, changesInterval},
+	{"Changes/newest", changer, changesNewest},
+	{"Changes/replay", changer | editing, changesReplay},
+	{"Changes/type", changer | editing, changesType},
+	{"Since/steady", changer, sinceSteady},
+}
+
+// order: changes come in forward chronological order.
+func changesOrder(ctx context.Context, s *subject) error {
+	changes, err := s.listInterval(ctx, resourcesync.Interval{})
+	if err != nil {
+		return err
+	}
+	for i := range changes[:max(len(changes)-1, 0)] {
+		if a, b := changes[i], changes[i+1]; b.Datetime.Before(a.Datetime) {
+			return fmt.Errorf("%s comes before %s", changeTitle(a), changeTitle(b))
+		}
+	}
+	return nil
+}
+
+// valid: every change has a type, a datetime and, even of a deleted resource,
+// the key and the URI.
+func changesValid(ctx context.Context, s *subject) error {
+	changes, err := s.listChanges(ctx)
+	if err != nil {
+		return err
+	}
+	for _, c := range changes {
+		if err := checkResource(c.Resource); err != nil {
+			return fmt.Errorf("%s: %w", changeTitle(c), err)
+		}
+		if c.Datetime.IsZero() {
+			return fmt.Errorf("%s: the datetime is zero", changeTitle(c))
+		}
+		switch c.Type {
+		case resourcesync.Created, resourcesync.Updated, resourcesync.Deleted:
+		default:
+			return fmt.Errorf("%s: there is no change of that type", changeTitle(c))
+		}
+	}
+	return nil
+}
+
+// interval: an interval holds the changes from From, included, to Until, not
+// included.
+func changesInterval(ctx context.Context, s *subject) error {
+	all, err := s.listInterval(ctx, resourcesync.Interval{})
+	if err != nil {
+		return err
+	}
+	for _, iv := range intervals(all) {
+		got, err := s.listInterval(ctx, iv)
+		if err != nil {
+			return err
+		}
+		var want []resourcesync.Change
+		for _, c := range all {
+			if iv.Contains(c.Datetime) {
+				want = append(want, c)
+			}
+		}
+		if err := difference(got, want, sameChange, changeTitle); err != nil {
+			return fmt.Errorf("interval %s: %w", intervalText(iv), err)
+		}
+	}
+	return nil
+}
+
+// intervals returns intervals that begin and end at changes and just beside them.
+func intervals(all []resourcesync.Change) []resourcesync.Interval {
+	const most = 16 // changes
+	var points []time.Time
+	for i := 0; i < len(all); i += 1 + len(all)/most {
+		t := all[i].Datetime
+		points = append(points, t.Add(-1), t, t.Add(1))
+	}
+	var out []resourcesync.Interval
+	for i, p := range points {
+		out = append(out, resourcesync.Interval{From: p, Until: p})
+		for _, j := range []int{i + 1, i + 3, i + 10} {
+			if j < len(points) {
+				out = append(out, resourcesync.Interval{From: p, Until: points[j]})
+			}
+		}
+		if i%4 == 0 {
+			out = append(out, resourcesync.Interval{From: p}, resourcesync.Interval{Until: p})
+		}
+	}
+	return out
+}
+
+// newest: the newest change of a key leaves its resource as it is in the set.
+func changesNewest(ctx context.Context, s *subject) error {
+	all, err := s.list(ctx)
+	if err != nil {
+		return err
+	}
+	changes, err := s.listChanges(ctx)
+	if err != nil {
+		return err
+	}
+	set := members(all)
+	newest := map[string]resourcesync.Change{}
+	for _, c := range changes {
+		newest[c.Resource.Key] = c
+	}
+	for _, c := range newest {
+		switch r, found := set[c.Resource.Key]; {
+		case found && c.Type == resourcesync.Deleted:
+			return fmt.Errorf("the newest change is %s, but it is in the set", changeTitle(c))
+		case !found && c.Type != resourcesync.Deleted:
+			return fmt.Errorf("the newest change is %s, but it is not in the set", changeTitle(c))
+		case found && !s.agree(c.Resource, r):
+			return fmt.Errorf("%s has %+v, but in the set is %+v", changeTitle(c), c.Resource, r)
+		}
+	}
+	return nil
+}
+
+// agree reports whether a change and the set show the same resource. Stamps are
+// for scanners, and a journal need not keep them.
+func (s *subject) agree(inChange, inSet resourcesync.Resource) bool {
+	inChange.Stamp, inSet.Stamp = "", ""
+	return s.opts.Equal(inChange, inSet)
+}
+
+func members(all []resourcesync.Resource) map[string]resourcesync.Resource {
+	set := make(map[string]resourcesync.Resource, len(all))
+	for _, r := range all {
+		set[r.Key] = r
+	}
+	return set
+}
+
+// replay: applied to the set as it was, the new changes make it what it is.
+func changesReplay(ctx context.Context, s *subject) error {
+	all, err := s.list(ctx)
+	if err != nil {
+		return err
+	}
+	set := members(all)
+	seen, err := s.listChanges(ctx)
+	if err != nil {
+		return err
+	}
+	return s.live(ctx, func(edit) error {
+		changes, err := s.listChanges(ctx)
+		if err != nil {
+			return err
+		}
+		for _, c := range added(changes, seen) {
+			if c.Type == resourcesync.Deleted {
+				delete(set, c.Resource.Key)
+			} else {
+				set[c.Resource.Key] = c.Resource
+			}
+		}
+		seen = changes
+		all, err := s.list(ctx)
+		if err != nil {
+			return err
+		}
+		slices.SortFunc(all, byKey)
+		replayed := slices.SortedFunc(maps.Values(set), byKey)
+		if err := difference(replayed, all, s.agree, resourceTitle); err != nil {
+			return fmt.Errorf("the changes give another set than there is: %w", err)
+		}
+		return nil
+	})
+}
+
+// added returns what changes has that seen has not. Old changes may have been
+// dropped.
+func added(changes, seen []resourcesync.Change) []resourcesync.Change {
+	return slices.DeleteFunc(slices.Clone(changes), func(c resourcesync.Change) bool {
+		return slices.ContainsFunc(seen, func(o resourcesync.Change) bool { return sameChange(o, c) })
+	})
+}
+
+// type: changes are created, updated or deleted as they are.
+func changesType(ctx context.Context, s *subject) error {
+	return s.live(ctx, func(e edit) error {
+		changes, err := s.listChanges(ctx)
+		if err != nil {
+			return err
+		}
+		for _, c := range slices.Backward(changes) {
+			if c.Resource.Key == e.key {
+				if c.Type != e.change {
+					return fmt.Errorf("the newest change of %s is %s, expected %s", quote(e.key), c.Type, e.change)
+				}
+				return nil
+			}
+		}
+		return fmt.Errorf("there is no change of %s", quote(e.key))
+	})
+}
+
+// since: Since is known, and does not go back.
+func sinceSteady(ctx context.Context, s *subject) error {
+	a, err := s.changer.Since(ctx)
+	if err != nil {
+		return fmt.Errorf("Since: %w", err)
+	}
+	b, err := s.changer.Since(ctx)
+	switch {
+	case err != nil:
+		return fmt.Errorf("Since: %w", err)
+	case a.IsZero():
+		return errors.New("Since is zero: no Change List can say from when it is complete")
+	case b.Before(a):
+		return fmt.Errorf("Since went back from %s to %s", timeText(a), timeText(b))
+	}
+	return nil
+}

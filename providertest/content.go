@@ -1,0 +1,98 @@
+package providertest
+
+import (
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+// Content returns the bytes of a resource that the suite has made, those that
+// its Length and Hashes describe, for providers that are Openers.
+func Content(r resourcesync.Resource) []byte {
+	return []byte("This is " + r.Key + " in version " + r.Stamp + ".\n")
+}
+
+// algorithms are the hash algorithms whose digests the suite can check.
+var algorithms = []struct {
+	name string
+	new  func() hash.Hash
+}{
+	{"md5", md5.New},
+	{"sha-1", sha1.New},
+	{"sha-256", sha256.New},
+	{"sha-512", sha512.New},
+}
+
+// awkwardKeys are keys that something or other is known to put in the wrong
+// place, to fold together or to take for something else.
+var awkwardKeys = []string{
+	// A locale puts these in another order than their bytes do.
+	"A", "B", "Z", "a", "b", "z", "aA", "aa", "ab", "é", "ê", "e\u0301", "日本", "😀", "ÿ", "_", "~", "-", "a-b", "a_b",
+	// Numbers are no numbers here.
+	"1", "10", "010", "9",
+	// A key and what it is a prefix of. White space at the end counts.
+	"a\x01", "a\x01b", "a ", "a/", "a//", "a/b", "a/b/c", "a.", "a0", "é/",
+	// Patterns, quotes and escapes of query languages, shells and URLs.
+	"%", "%41", "a%", "a%41", "*", "?", "a?b=c&d", "#", "'", "a'b", `"`, `\`, `\x41`, "$1", ";", "a+b", "..", "<&>",
+	// White space and control characters. There is no NUL, which no text of
+	// PostgreSQL can hold.
+	" ", "  ", "\t", "\n", "\r\n", "\x01", "\x1f", "\x7f", "\u0085", "\u00a0", "\ufeff",
+	// The longest there are.
+	strings.Repeat("k", resourcesync.MaxKeyLength-1),
+	strings.Repeat("k", resourcesync.MaxKeyLength),
+	strings.Repeat("k", resourcesync.MaxKeyLength-1) + "~",
+}
+
+// awkward returns resources with awkward keys, in no particular order. All but
+// the first have bytes, and the first few have what is rarely stated.
+func awkward() []resourcesync.Resource {
+	all := make([]resourcesync.Resource, len(awkwardKeys))
+	for i, key := range awkwardKeys {
+		all[i] = newResource(key, 0)
+	}
+	all[0] = resourcesync.Resource{Key: all[0].Key, URI: all[0].URI}
+	all[1].URI += "?version=1&part=%C3%A9"
+	all[1].ChangeFreq = "weekly"
+	all[2].Encoding = "gzip"
+	all[2].LastModified = all[2].LastModified.Add(123456 * time.Microsecond)
+	all[3].Links = []resourcesync.Link{
+		{Rel: resourcesync.RelDescribedBy, Href: "https://example.org/about?a=1&b=2", Type: "application/ld+json"},
+		{
+			Rel: resourcesync.RelDuplicate, Href: "https://mirror.example.org/Z", Pri: 1,
+			Hashes: all[3].Hashes, Length: resourcesync.Bytes(0), Modified: all[3].LastModified,
+			Encoding: "br", Path: "/Z",
+			Attrs: []resourcesync.Attr{{Space: "https://example.org/ns", Name: "note", Value: "<&>\"'"}},
+		},
+	}
+	all[4].Attrs = []resourcesync.Attr{{Space: "https://example.org/ns", Name: "note", Value: "é"}}
+	return all
+}
+
+// newResource returns a resource with this key whose other fields depend on the
+// version.
+func newResource(key string, version int) resourcesync.Resource {
+	r := resourcesync.Resource{
+		Key:          key,
+		URI:          "https://example.org/" + url.PathEscape(key),
+		LastModified: time.Date(2026, 1, 1, 0, 0, version, 0, time.UTC),
+		Type:         "text/plain",
+		Stamp:        fmt.Sprintf(`"%d"`, version),
+	}
+	content := Content(r)
+	r.Length = resourcesync.Bytes(int64(len(content)))
+	for _, a := range algorithms {
+		h := a.new()
+		h.Write(content)
+		r.Hashes = append(r.Hashes, resourcesync.Hash{Algorithm: a.name, Digest: hex.EncodeToString(h.Sum(nil))})
+	}
+	return r
+}

@@ -1,0 +1,291 @@
+package providertest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+var cutRules = []rule{
+	{"Cuts/partition", cutter, cutsPartition},
+	{"Cuts/size", cutter, cutsSize},
+	{"Cuts/empty", cutter | nothing, cutsEmpty},
+	{"Cuts/kept", cutter, cutsKept},
+	{"Cuts/grow", cutter | editing, cutsGrow},
+	{"Cuts/shrink", cutter | editing, cutsShrink},
+	{"Cuts/newest", cutter | stater, cutsNewest},
+}
+
+func (s *subject) cuts(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
+	cuts, err := s.cutter.Cuts(ctx, previous, every)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("Cuts(%d): %w", every, err)
+	case len(cuts) == 0:
+		return nil, fmt.Errorf("Cuts(%d) are none", every)
+	}
+	return cuts, nil
+}
+
+// pages returns the ranges of the pages that cuts end.
+func pages(cuts []resourcesync.Cut) []resourcesync.Range {
+	out := make([]resourcesync.Range, len(cuts))
+	from := ""
+	for i, c := range cuts {
+		out[i] = resourcesync.Range{From: from, To: c.Key}
+		from = c.Key
+	}
+	return out
+}
+
+// checkPartition reports how cuts do not divide all.
+func checkPartition(cuts []resourcesync.Cut, all []resourcesync.Resource) error {
+	for i, p := range pages(cuts) {
+		if last := i == len(cuts)-1; last != (p.To == "") || !last && p.To <= p.From {
+			return fmt.Errorf("cut %d of %d has Key %s after %s: keys must ascend, and the last be empty", i+1, len(cuts), quote(p.To), quote(p.From))
+		}
+		if n := len(within(all, p)); n != cuts[i].Count {
+			return fmt.Errorf("page %s: Count is %d, of %d resources", rangeText(p), cuts[i].Count, n)
+		}
+	}
+	return nil
+}
+
+// checkSize reports which page is not of about every resources.
+func checkSize(cuts []resourcesync.Cut, every int) error {
+	for i, p := range pages(cuts) {
+		switch n := cuts[i].Count; {
+		case n > 2*every:
+			return fmt.Errorf("page %s has %d resources, expected about %d", rangeText(p), n, every)
+		case n == 0 && len(cuts) > 1:
+			return fmt.Errorf("page %s is empty", rangeText(p))
+		}
+	}
+	return nil
+}
+
+// sizes returns sizes of pages to cut a set of n resources into.
+func sizes(n int) []int {
+	out := []int{1, 2, 3, 7, n / 2, n - 1, n, n + 1, 10_000}
+	return slices.DeleteFunc(out, func(every int) bool {
+		// A large set has too many pages of one resource to count each.
+		return every < 1 || n/every > 1000
+	})
+}
+
+// partition: cuts ascend, the last has no Key, and Count says how many resources
+// each page has.
+func cutsPartition(ctx context.Context, s *subject) error {
+	all, err := s.list(ctx)
+	if err != nil {
+		return err
+	}
+	for _, every := range sizes(len(all)) {
+		cuts, err := s.cuts(ctx, nil, every)
+		if err != nil {
+			return err
+		}
+		if err := checkPartition(cuts, all); err != nil {
+			return fmt.Errorf("pages of %d: %w", every, err)
+		}
+	}
+	return nil
+}
+
+// size: pages have about as many resources as they should, and at least one.
+func cutsSize(ctx context.Context, s *subject) error {
+	all, err := s.list(ctx)
+	if err != nil {
+		return err
+	}
+	for _, every := range sizes(len(all)) {
+		cuts, err := s.cuts(ctx, nil, every)
+		if err != nil {
+			return err
+		}
+		if err := checkSize(cuts, every); err != nil {
+			return fmt.Errorf("pages of %d: %w", every, err)
+		}
+		if n := 2*len(all)/every + 1; len(cuts) > n {
+			return fmt.Errorf("pages of %d: %d resources have %d pages, expected no more than %d", every, len(all), len(cuts), n)
+		}
+	}
+	return nil
+}
+
+// empty: a set with no resources has one page.
+func cutsEmpty(ctx context.Context, s *subject) error {
+	cuts, err := s.cuts(ctx, nil, 10)
+	if err != nil {
+		return err
+	}
+	if len(cuts) != 1 || cuts[0].Key != "" || cuts[0].Count != 0 {
+		return fmt.Errorf("a set with no resources has the cuts %v, expected one with no Key and no Count", cuts)
+	}
+	return nil
+}
+
+// kept: nothing moves while nothing changes, and previous is only read.
+func cutsKept(ctx context.Context, s *subject) error {
+	all, err := s.list(ctx)
+	if err != nil {
+		return err
+	}
+	for _, every := range sizes(len(all)) {
+		cuts, err := s.cuts(ctx, nil, every)
+		if err != nil {
+			return err
+		}
+		previous := slices.Clone(cuts)
+		again, err := s.cuts(ctx, previous, every)
+		if err != nil {
+			return err
+		}
+		if !slices.Equal(previous, cuts) {
+			return fmt.Errorf("pages of %d: previous has been written to", every)
+		}
+		if !slices.EqualFunc(again, cuts, sameCut) {
+			return fmt.Errorf("pages of %d: %v became %v although nothing has changed", every, cuts, again)
+		}
+	}
+	return nil
+}
+
+func sameCut(a, b resourcesync.Cut) bool {
+	return a.Key == b.Key && a.Count == b.Count && a.Newest.Equal(b.Newest)
+}
+
+// grow: a page that has outgrown its limit is divided, and no boundary moves.
+func cutsGrow(ctx context.Context, s *subject) error {
+	const every = 5
+	before, page, keys, err := s.crowd(ctx, every)
+	if err != nil || keys == nil {
+		return err
+	}
+	for _, key := range keys {
+		if err := s.put(ctx, s.make(key)); err != nil {
+			return err
+		}
+	}
+	all, err := s.list(ctx)
+	if err != nil {
+		return err
+	}
+	after, err := s.cuts(ctx, before, every)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(checkPartition(after, all), checkSize(after, every)); err != nil {
+		return fmt.Errorf("after a page has grown: %w", err)
+	}
+	for i, c := range before {
+		j := slices.IndexFunc(after, func(a resourcesync.Cut) bool { return a.Key == c.Key })
+		if j < 0 {
+			return fmt.Errorf("the cut at %s is gone after the page %s has grown", quote(c.Key), rangeText(pages(before)[page]))
+		}
+		if i != page && after[j].Newest.Before(c.Newest) {
+			return fmt.Errorf("Newest of the page before %s went back", quote(c.Key))
+		}
+	}
+	return nil
+}
+
+// crowd returns the cuts of the set, the index of a page, and new keys in it
+// that are too many for one page; no keys if there is no room for any.
+func (s *subject) crowd(ctx context.Context, every int) (cuts []resourcesync.Cut, page int, keys []string, err error) {
+	all, err := s.list(ctx)
+	if err != nil {
+		return nil, 0, nil, err
+	}
+	if cuts, err = s.cuts(ctx, nil, every); err != nil {
+		return nil, 0, nil, err
+	}
+	// Not the first page, so that there are boundaries on both sides.
+	for page, p := range pages(cuts) {
+		for _, r := range within(all, p) {
+			first, last := r.Key+"!000", r.Key+"!999"
+			if page == 0 || !p.Contains(last) || len(last) > resourcesync.MaxKeyLength || slices.ContainsFunc(all, func(r resourcesync.Resource) bool { return first <= r.Key && r.Key <= last }) {
+				continue
+			}
+			for i := range 2*every + 1 {
+				keys = append(keys, fmt.Sprintf("%s!%03d", r.Key, i))
+			}
+			return cuts, page, keys, nil
+		}
+	}
+	return cuts, 0, nil, nil
+}
+
+// shrink: a page that has lost its resources is joined to a neighbour, and no
+// other boundary moves.
+func cutsShrink(ctx context.Context, s *subject) error {
+	const every = 5
+	all, err := s.list(ctx)
+	if err != nil {
+		return err
+	}
+	before, err := s.cuts(ctx, nil, every)
+	if err != nil {
+		return err
+	}
+	if len(before) < 5 {
+		return nil
+	}
+	page := len(before) / 2
+	doomed := within(all, pages(before)[page])
+	// And one of the first page, so that pages cut anew would differ.
+	doomed = append(doomed, all[0])
+	for _, r := range doomed {
+		if err := s.delete(ctx, r.Key); err != nil {
+			return err
+		}
+	}
+	if all, err = s.list(ctx); err != nil {
+		return err
+	}
+	after, err := s.cuts(ctx, before, every)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(checkPartition(after, all), checkSize(after, every)); err != nil {
+		return fmt.Errorf("after a page has lost its resources: %w", err)
+	}
+	for i, c := range before {
+		// The boundaries of the page itself may go.
+		if i != page-1 && i != page && !slices.ContainsFunc(after, func(a resourcesync.Cut) bool { return a.Key == c.Key }) {
+			return fmt.Errorf("the cut at %s is gone after the page %s has lost its resources", quote(c.Key), rangeText(pages(before)[page]))
+		}
+	}
+	return nil
+}
+
+// newest: no change is newer than the newest of the set.
+func cutsNewest(ctx context.Context, s *subject) error {
+	st, err := s.stat(ctx, resourcesync.Range{})
+	if err != nil {
+		return err
+	}
+	cuts, err := s.cuts(ctx, nil, 5)
+	if err != nil {
+		return err
+	}
+	for i, p := range pages(cuts) {
+		if !st.LastModified.IsZero() && cuts[i].Newest.After(st.LastModified) {
+			return fmt.Errorf("page %s: Newest is %s, later than LastModified of the set, %s", rangeText(p), timeText(cuts[i].Newest), timeText(st.LastModified))
+		}
+		if !s.opts.ExactStat {
+			continue
+		}
+		st, err := s.stat(ctx, p)
+		if err != nil {
+			return err
+		}
+		if !cuts[i].Newest.IsZero() && !cuts[i].Newest.Equal(st.LastModified) {
+			return fmt.Errorf("page %s: Newest is %s, but LastModified of its range is %s", rangeText(p), timeText(cuts[i].Newest), timeText(st.LastModified))
+		}
+	}
+	return nil
+}

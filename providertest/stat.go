@@ -1,0 +1,222 @@
+package providertest
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+var statRules = []rule{
+	{"Stat/count", stater, statCount},
+	{"Stat/steady", stater, statSteady},
+	{"Stat/version", stater | editing, statVersion},
+	{"Stat/lastmodified", stater | editing, statLastModified},
+	{"Stat/journal", stater | changer | editing, statJournal},
+	{"Stat/exact", stater | editing | exactStat, statExact},
+}
+
+func (s *subject) stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
+	st, err := s.stater.Stat(ctx, r)
+	if err != nil {
+		return st, fmt.Errorf("Stat(%s): %w", rangeText(r), err)
+	}
+	return st, nil
+}
+
+// count: Count is the number of resources in the range.
+func statCount(ctx context.Context, s *subject) error {
+	all, err := s.list(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range append(ranges(all), resourcesync.Range{}) {
+		st, err := s.stat(ctx, r)
+		if err != nil {
+			return err
+		}
+		if n := int64(len(within(all, r))); st.Count != n {
+			return fmt.Errorf("range %s: Count is %d, of %d resources", rangeText(r), st.Count, n)
+		}
+	}
+	return nil
+}
+
+// steady: nothing of a Stat moves while nothing changes.
+func statSteady(ctx context.Context, s *subject) error {
+	all, err := s.list(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range append(ranges(all), resourcesync.Range{}) {
+		a, err := s.stat(ctx, r)
+		if err != nil {
+			return err
+		}
+		b, err := s.stat(ctx, r)
+		if err != nil {
+			return err
+		}
+		if !sameStat(a, b) {
+			return fmt.Errorf("range %s: %s became %s although nothing has changed", rangeText(r), statText(a), statText(b))
+		}
+	}
+	return nil
+}
+
+func sameStat(a, b resourcesync.Stat) bool {
+	return a.Count == b.Count && a.Version == b.Version && a.LastModified.Equal(b.LastModified)
+}
+
+func statText(st resourcesync.Stat) string {
+	return fmt.Sprintf("{Count %d, LastModified %s, Version %q}", st.Count, timeText(st.LastModified), st.Version)
+}
+
+// only is the range of a key.
+func only(key string) resourcesync.Range {
+	return resourcesync.Range{From: key, To: key + "\x01"}
+}
+
+// version: any two different states have different Versions, of the whole set
+// and of a range.
+func statVersion(ctx context.Context, s *subject) error {
+	type state struct {
+		content []resourcesync.Resource
+		version string
+	}
+	var states []state
+	look := func(r resourcesync.Range) error {
+		st, err := s.stat(ctx, r)
+		if err != nil {
+			return err
+		}
+		content, err := s.listRange(ctx, r)
+		if err != nil {
+			return err
+		}
+		for _, old := range states {
+			if old.version == st.Version && sameResources(old.content, content) != nil {
+				return fmt.Errorf("Version of the range %s is %q, as that of another state was", rangeText(r), st.Version)
+			}
+		}
+		states = append(states, state{content, st.Version})
+		return nil
+	}
+	if err := look(resourcesync.Range{}); err != nil {
+		return err
+	}
+	if err := s.live(ctx, func(edit) error { return look(resourcesync.Range{}) }); err != nil {
+		return err
+	}
+	keys, err := s.spare(ctx, 1)
+	if err != nil {
+		return err
+	}
+	states = nil
+	if err := look(only(keys[0])); err != nil {
+		return err
+	}
+	return s.live(ctx, func(edit) error { return look(only(keys[0])) })
+}
+
+// lastmodified: LastModified never goes back when something changes, not even
+// when what was modified last is deleted.
+func statLastModified(ctx context.Context, s *subject) error {
+	keys, err := s.spare(ctx, 1)
+	if err != nil {
+		return err
+	}
+	ranges := []resourcesync.Range{{}, only(keys[0])}
+	newest := make([]time.Time, len(ranges))
+	look := func() error {
+		for i, r := range ranges {
+			st, err := s.stat(ctx, r)
+			if err != nil {
+				return err
+			}
+			if st.LastModified.Before(newest[i]) {
+				return fmt.Errorf("LastModified of the range %s went back from %s to %s", rangeText(r), timeText(newest[i]), timeText(st.LastModified))
+			}
+			newest[i] = st.LastModified
+		}
+		return nil
+	}
+	if err := look(); err != nil {
+		return err
+	}
+	return s.live(ctx, func(edit) error { return look() })
+}
+
+// journal: LastModified is not earlier than the newest change in the journal,
+// deletions included, nor later than the next one.
+func statJournal(ctx context.Context, s *subject) error {
+	st, err := s.stat(ctx, resourcesync.Range{})
+	if err != nil {
+		return err
+	}
+	return s.live(ctx, func(e edit) error {
+		changes, err := s.listChanges(ctx)
+		if err != nil || len(changes) == 0 {
+			return err
+		}
+		newest := changes[len(changes)-1]
+		if newest.Datetime.Before(st.LastModified) {
+			return fmt.Errorf("%s is earlier than the LastModified of the state before it, %s", changeTitle(newest), timeText(st.LastModified))
+		}
+		if st, err = s.stat(ctx, resourcesync.Range{}); err != nil {
+			return err
+		}
+		if !st.LastModified.IsZero() && st.LastModified.Before(newest.Datetime) {
+			return fmt.Errorf("LastModified is %s, earlier than %s", timeText(st.LastModified), changeTitle(newest))
+		}
+		return nil
+	})
+}
+
+// exact: the Stat of a range stays when something outside it changes, and that
+// of the whole set when what is put is there already.
+func statExact(ctx context.Context, s *subject) error {
+	keys, err := s.spare(ctx, 1)
+	if err != nil {
+		return err
+	}
+	around := []resourcesync.Range{{To: keys[0]}, {From: keys[0] + "~"}}
+	var before []resourcesync.Stat
+	for _, r := range around {
+		st, err := s.stat(ctx, r)
+		if err != nil {
+			return err
+		}
+		before = append(before, st)
+	}
+	err = s.live(ctx, func(e edit) error {
+		for i, r := range around {
+			st, err := s.stat(ctx, r)
+			if err != nil {
+				return err
+			}
+			if e.key == keys[0] && !sameStat(st, before[i]) {
+				return fmt.Errorf("range %s: %s became %s although the change was of %s", rangeText(r), statText(before[i]), statText(st), quote(e.key))
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	r := s.make(keys[0])
+	var twice [2]resourcesync.Stat
+	for i := range twice {
+		if err := s.put(ctx, r); err != nil {
+			return err
+		}
+		if twice[i], err = s.stat(ctx, resourcesync.Range{}); err != nil {
+			return err
+		}
+	}
+	if !sameStat(twice[0], twice[1]) {
+		return fmt.Errorf("%s became %s when the same resource was put again", statText(twice[0]), statText(twice[1]))
+	}
+	return nil
+}
