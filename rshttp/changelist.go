@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -73,20 +74,17 @@ func (s *Source) renderChangeWindow(ctx context.Context, t target) (*document, e
 		if err != nil {
 			return nil, err
 		}
-		for _, iv := range windows {
-			if !iv.From.Equal(from) {
-				continue
-			}
-			doc.forever = !iv.Open()
-			out, err := s.renderChanges(ctx, t, doc, iv)
+		i, found := slices.BinarySearchFunc(windows, from, func(iv resourcesync.Interval, t time.Time) int { return iv.From.Compare(t) })
+		switch {
+		case found:
+			doc.forever = !windows[i].Open()
+			out, err := s.renderChanges(ctx, t, doc, windows[i])
 			if !errors.Is(err, errOutgrown) || retried {
 				return out, err
 			}
-		}
-		if !retried {
-			if from.Before(windows[len(windows)-1].From) {
-				return nil, &goneError{index: s.routes.url(kindChangeList, t.set, ""), reason: "the journal no longer has this window"}
-			}
+		case i < len(windows):
+			return nil, &goneError{index: s.routes.url(kindChangeList, t.set, ""), reason: "the journal no longer has this window"}
+		default:
 			return nil, notExist("a window of the journal", t)
 		}
 	}

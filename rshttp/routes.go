@@ -22,6 +22,7 @@ type kind struct {
 	// below the set.
 	path   string
 	ofSet  bool
+	static bool // a function of the configuration alone
 	render func(s *Source, ctx context.Context, t target) (*document, error)
 }
 
@@ -40,18 +41,18 @@ const (
 
 func kinds(o *Options) []kind {
 	ks := []kind{
-		{kindDescription, wellknown.Path, false, (*Source).renderDescription},
-		{kindDescriptionPart, "description/{part:[0-9]+}.xml", false, (*Source).renderDescription},
-		{kindCapabilityList, "capabilitylist.xml", true, (*Source).renderCapabilityList},
-		{kindResourceList, "resourcelist.xml", true, (*Source).renderResourceList},
-		{kindResourcePage, "resourcelist/{part:[A-Za-z0-9_~.-]+}.xml", true, (*Source).renderResourcePage},
-		{kindChangeList, "changelist.xml", true, (*Source).renderChangeList},
-		{kindChangeWindow, "changelist/{part:[0-9TZ.]+}.xml", true, (*Source).renderChangeWindow},
+		{kindDescription, wellknown.Path, false, true, (*Source).renderDescription},
+		{kindDescriptionPart, "description/{part:[0-9]+}.xml", false, true, (*Source).renderDescription},
+		{kindCapabilityList, "capabilitylist.xml", true, true, (*Source).renderCapabilityList},
+		{kindResourceList, "resourcelist.xml", true, false, (*Source).renderResourceList},
+		{kindResourcePage, "resourcelist/{part:[A-Za-z0-9_~.-]+}.xml", true, false, (*Source).renderResourcePage},
+		{kindChangeList, "changelist.xml", true, false, (*Source).renderChangeList},
+		{kindChangeWindow, "changelist/{part:[0-9TZ.]+}.xml", true, false, (*Source).renderChangeWindow},
 	}
 	if o.Sitemap {
 		ks = append(ks,
-			kind{kindSitemap, "sitemap.xml", true, (*Source).renderResourceList},
-			kind{kindSitemapPage, "sitemap/{part:[A-Za-z0-9_~.-]+}.xml", true, (*Source).renderResourcePage})
+			kind{kindSitemap, "sitemap.xml", true, false, (*Source).renderResourceList},
+			kind{kindSitemapPage, "sitemap/{part:[A-Za-z0-9_~.-]+}.xml", true, false, (*Source).renderResourcePage})
 	}
 	return ks
 }

@@ -165,6 +165,14 @@ func (s *Source) document(ctx context.Context, t target, kept *document) (*docum
 		s.counters.hits.Add(1)
 		return kept, nil
 	}
+	k := s.routes.kinds[t.kind]
+	if k.static {
+		doc, err := k.render(s, ctx, t)
+		if err == nil {
+			s.cache.put(doc)
+		}
+		return doc, err
+	}
 	v, err := s.flights.do(ctx, t.path, func() error {
 		return s.admit(ctx)
 	}, func() (any, error) {
@@ -175,12 +183,12 @@ func (s *Source) document(ctx context.Context, t target, kept *document) (*docum
 		if fresh, err := s.fresh(ctx, t, kept); err != nil || fresh {
 			return kept, err
 		}
-		doc, err := s.routes.kinds[t.kind].render(s, ctx, t)
+		doc, err := k.render(s, ctx, t)
 		if err != nil {
 			return nil, err
 		}
 		s.counters.rendered.Add(1)
-		if doc.static || doc.forever || doc.version != "" || doc.division != 0 {
+		if doc.forever || doc.version != "" || doc.division != 0 {
 			s.cache.put(doc)
 		}
 		return doc, nil

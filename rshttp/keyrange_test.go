@@ -1,0 +1,74 @@
+package rshttp
+
+import (
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+func TestRangeNames(t *testing.T) {
+	for _, tt := range []struct {
+		r    resourcesync.Range
+		want string
+	}{
+		{resourcesync.Range{}, "~"},
+		{resourcesync.Range{To: "b"}, "~Yg"},
+		{resourcesync.Range{From: "b"}, "Yg~"},
+		{resourcesync.Range{From: "archive", To: "cmd"}, "YXJjaGl2ZQ~Y21k"},
+		{resourcesync.Range{From: "net/h", To: "net/u"}, "bmV0L2g~4.dQ"},
+		{resourcesync.Range{From: "a", To: "ab"}, "YQ~1.Yg"},
+		{resourcesync.Range{From: "\x00\xff", To: "é"}, "AP8~w6k"},
+	} {
+		got := formatRange(tt.r)
+		if got != tt.want {
+			t.Errorf("%q is named %s, want %s", tt.r, got, tt.want)
+		}
+		if r, ok := parseRange(got); !ok || r != tt.r {
+			t.Errorf("%s means %q, want %q", got, r, tt.r)
+		}
+	}
+	for _, name := range []string{
+		"", "YQ", "YQ~YQ", "Yg~YQ", "YQ~1.", "YQ~0.Yg", "YQ~2.Yg", "YQ~-1.Yg", "YQ~+1.Yg", "YQ~01.Yg",
+		"YQ~YWI", "YQ==~Yg==", "Y~Z", "a b~", "~~", strings.Repeat("Y", 5000) + "~",
+	} {
+		if r, ok := parseRange(name); ok {
+			t.Errorf("%q is taken for %q", name, r)
+		}
+	}
+}
+
+// FuzzRoutes asks for any path. A path that leads to a document is the path that
+// the document's URL is written with; everything else leads nowhere.
+func FuzzRoutes(f *testing.F) {
+	for _, seed := range []string{
+		"/.well-known/resourcesync", "/rs/a/capabilitylist.xml", "/rs/a/resourcelist/~.xml", "/rs/a/resourcelist/YQ~1.Yg.xml",
+		"/rs/a/changelist/20260101T000000.000000000Z.xml", "/rs/description/7.xml", "/rs//resourcelist.xml", "/rs/a/../b.xml",
+		"/rs/a/resourcelist/%7E.xml", "/rs/a/sitemap/~Yw.xml", "/rs/{set}/resourcelist.xml", "/rs/a/resourcelist.xml/",
+	} {
+		f.Add(seed)
+	}
+	base, err := url.Parse("https://example.org/rs/")
+	if err != nil {
+		f.Fatal(err)
+	}
+	rt := newRoutes(base, true, kinds(&Options{Sitemap: true}))
+	sets := map[string]*set{"a": {name: "a"}}
+	f.Fuzz(func(t *testing.T, path string) {
+		to, ok := rt.match(path, sets)
+		if !ok {
+			return
+		}
+		back := rt.url(to.kind, to.set, to.part)
+		u, err := url.Parse(back)
+		if err != nil || u.Path != path {
+			t.Errorf("%q leads to %s, which lies at %s", path, to.kind, back)
+		}
+		if to.kind == kindResourcePage {
+			if r, ok := parseRange(to.part); ok && formatRange(r) != to.part {
+				t.Errorf("%q is another name of %s", to.part, formatRange(r))
+			}
+		}
+	})
+}

@@ -1,0 +1,140 @@
+package rshttp_test
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"iter"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// sized is a provider of n resources whose entries have about size bytes.
+type sized struct{ n, size int }
+
+func (s sized) Resources(_ context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
+	return func(yield func(resourcesync.Resource, error) bool) {
+		links := []resourcesync.Link{{Rel: resourcesync.RelAlternate, Href: "https://example.org/" + strings.Repeat("l", s.size)}}
+		for i := range s.n {
+			res := resource(fmt.Sprintf("%06d", i))
+			res.Links = links
+			if r.Contains(res.Key) && !yield(res, nil) {
+				return
+			}
+		}
+	}
+}
+
+// counting divides by number alone, as an index-only scan of a table would.
+type counting struct{ sized }
+
+func (c counting) Cuts(_ context.Context, _ []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
+	var cuts []resourcesync.Cut
+	for i := every; i < c.n; i += every {
+		cuts = append(cuts, resourcesync.Cut{Key: fmt.Sprintf("%06d", i), Count: every})
+	}
+	return append(cuts, resourcesync.Cut{}), nil
+}
+
+// listed follows a Resource List and its index and returns what they list.
+func listed(t testing.TB, src *rshttp.Source, path string) (uris []string, pages int) {
+	t.Helper()
+	res := get(t, src, path)
+	if res.StatusCode != 200 {
+		t.Fatalf("%s: %s", path, res.Status)
+	}
+	head, entries, err := rsxml.Decode(strings.NewReader(text(t, res)), nil)
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	for _, e := range entries {
+		if !head.Index {
+			uris = append(uris, e.Loc)
+			continue
+		}
+		part, _ := listed(t, src, strings.TrimPrefix(e.Loc, "https://example.org"))
+		uris = append(uris, part...)
+		pages++
+	}
+	return uris, pages
+}
+
+// TestByteLimit: 120 entries of half a megabyte do not fit into one document.
+// A provider that is walked is divided by bytes at once; with one that counts,
+// the first request for a page finds that out, and the index follows.
+func TestByteLimit(t *testing.T) {
+	heavy := sized{120, 500_000}
+	src := newSource(t, nil, rshttp.Set{Provider: heavy})
+	if uris, pages := listed(t, src, "/resourcesync/resourcelist.xml"); len(uris) != heavy.n || pages != 2 {
+		t.Errorf("%d resources on %d pages", len(uris), pages)
+	}
+
+	src = newSource(t, nil, rshttp.Set{Provider: counting{heavy}})
+	if uris, pages := listed(t, src, "/resourcesync/resourcelist.xml"); len(uris) != heavy.n || pages != 2 {
+		t.Errorf("counted: %d resources on %d pages", len(uris), pages)
+	}
+
+	src = newSource(t, &rshttp.Options{PageSize: 110}, rshttp.Set{Provider: counting{heavy}})
+	_, entries, err := rsxml.Decode(get(t, src, "/resourcesync/resourcelist.xml").Body, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := strings.TrimPrefix(entries[0].Loc, "https://example.org")
+	res := get(t, src, first)
+	if res.StatusCode != 410 || !strings.Contains(res.Header.Get("Link"), `resourcelist.xml>; rel="index"`) {
+		t.Errorf("a page beyond 50 MB: %s, Link %q", res.Status, res.Header.Get("Link"))
+	}
+	if uris, pages := listed(t, src, "/resourcesync/resourcelist.xml"); len(uris) != heavy.n || pages != 3 {
+		t.Errorf("counted and learned: %d resources on %d pages", len(uris), pages)
+	}
+}
+
+// TestOutgrownPage: a range with more entries than a document may have is
+// answered 410, never with a list that is cut off.
+func TestOutgrownPage(t *testing.T) {
+	src := newSource(t, nil, rshttp.Set{Provider: sized{rsxml.MaxEntries + 1, 0}})
+	res := get(t, src, "/resourcesync/resourcelist/~.xml")
+	if res.StatusCode != 410 || res.Header.Get("Link") != `<https://example.org/resourcesync/resourcelist.xml>; rel="index"` {
+		t.Errorf("%s, Link %q", res.Status, res.Header.Get("Link"))
+	}
+	if body := text(t, res); strings.Contains(body, "<loc>") {
+		t.Error("a list cut off")
+	}
+	if uris, _ := listed(t, src, "/resourcesync/resourcelist.xml"); len(uris) != rsxml.MaxEntries+1 {
+		t.Errorf("the index leads to %d resources", len(uris))
+	}
+}
+
+// TestPageURLs: the longest keys that differ in their last byte alone still have
+// pages with URLs that a <loc> can hold.
+func TestPageURLs(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	var p wrong
+	for range 64 {
+		key := bytes.Repeat([]byte{0xff}, resourcesync.MaxKeyLength)
+		for i := resourcesync.MaxKeyLength - 4; i < len(key); i++ {
+			key[i] = byte(rnd.IntN(256))
+		}
+		p = append(p, resourcesync.Resource{Key: string(key), URI: "https://example.org/"})
+	}
+	slices.SortFunc(p, func(a, b resourcesync.Resource) int { return strings.Compare(a.Key, b.Key) })
+	src := newSource(t, &rshttp.Options{PageSize: 1}, rshttp.Set{Provider: p})
+	_, entries, err := rsxml.Decode(get(t, src, "/resourcesync/resourcelist.xml").Body, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(entries) != len(p) {
+		t.Fatalf("%d pages of %d keys", len(entries), len(p))
+	}
+	for _, e := range entries {
+		if err := rsxml.CheckURI(e.Loc); err != nil || len(e.Loc) > 1500 {
+			t.Errorf("a URL of %d characters: %v", len(e.Loc), err)
+		}
+	}
+}

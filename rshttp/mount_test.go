@@ -1,0 +1,115 @@
+package rshttp_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/gorilla/mux"
+
+	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/wellknown"
+)
+
+// TestMounting serves the same Source in each of the ways that the package
+// documentation names, with middleware of the host in front.
+func TestMounting(t *testing.T) {
+	src := newSource(t, &rshttp.Options{PageSize: 2, Robots: true},
+		rshttp.Set{Provider: papers(t, "a", "b", "c")})
+	app := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			http.NotFound(w, r)
+			return
+		}
+		fmt.Fprint(w, "app ", r.URL.Path)
+	})
+	seen := func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Host-Was-Here", "yes")
+			next.ServeHTTP(w, r)
+		})
+	}
+	std := http.NewServeMux()
+	std.Handle("/resourcesync/", src)
+	std.Handle(wellknown.Path, src)
+	std.Handle("/", src.Link(app))
+
+	c := chi.NewRouter()
+	c.Use(seen)
+	c.Mount("/resourcesync", src)
+	c.Handle(wellknown.Path, src)
+	c.Handle("/*", src.Link(app))
+
+	g := mux.NewRouter()
+	g.Use(seen)
+	g.PathPrefix("/resourcesync/").Handler(src)
+	g.Handle(wellknown.Path, src)
+	g.PathPrefix("/").Handler(src.Link(app))
+
+	own := chi.NewRouter() // Wrap around a router that has routes for everything
+	own.Get("/{a}/{b}", app.ServeHTTP)
+	own.Get("/*", app.ServeHTTP)
+
+	for name, h := range map[string]http.Handler{"net/http": seen(std), "chi": c, "gorilla/mux": g, "Wrap": seen(src.Wrap(own))} {
+		t.Run(name, func(t *testing.T) {
+			for _, path := range []string{wellknown.Path, "/resourcesync/capabilitylist.xml", "/resourcesync/resourcelist.xml", "/resourcesync/resourcelist/~Yw.xml", "/resourcesync/changelist.xml"} {
+				for _, method := range []string{"GET", "HEAD"} {
+					res := do(t, h, method, path)
+					if res.StatusCode != 200 || res.Header.Get("Content-Type") != "application/xml" || res.Header.Get("Host-Was-Here") == "" {
+						t.Errorf("%s %s: %s %v", method, path, res.Status, res.Header)
+					}
+				}
+			}
+			for path, linked := range map[string]bool{"/papers/a": true, "/papers/z": false, "/": false} {
+				res := get(t, h, path)
+				if got := res.Header.Get("Link"); (got == `<https://example.org/resourcesync/capabilitylist.xml>; rel="resourcesync"`) != linked {
+					t.Errorf("%s: Link %q", path, got)
+				}
+				if body := text(t, res); body != "app "+path {
+					t.Errorf("%s: %q", path, body)
+				}
+			}
+		})
+	}
+	if robots := text(t, get(t, src.Wrap(app), "/robots.txt")); !strings.Contains(robots, "Sitemap: https://example.org/resourcesync/resourcelist.xml") {
+		t.Errorf("robots.txt: %q", robots)
+	}
+}
+
+// TestRootBase: a Source may lie at the root of its site; then only what it has
+// is its own.
+func TestRootBase(t *testing.T) {
+	src, err := rshttp.New("https://example.org", []rshttp.Set{{Name: "papers", Provider: tableOf(1), Prefix: "/papers/"}}, &rshttp.Options{Logger: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := src.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "app") }))
+	if res := get(t, h, "/papers/resourcelist.xml"); res.Header.Get("Content-Type") != "application/xml" {
+		t.Error(res.Status)
+	}
+	for path, linked := range map[string]bool{"/papers/resources.xml": true, "/": false, "/feed.xml": false, "/other/resourcelist.xml": false, "/papers/changelist.xml": true} {
+		res := get(t, h, path)
+		if text(t, res) != "app" || (res.Header.Get("Link") != "") != linked {
+			t.Errorf("%s: %v", path, res.Header)
+		}
+	}
+}
+
+// TestManySets: more sets than one Source Description holds make an index.
+func TestManySets(t *testing.T) {
+	p := tableOf(0)
+	sets := make([]rshttp.Set, 50_001)
+	for i := range sets {
+		sets[i] = rshttp.Set{Name: fmt.Sprintf("s%05d", i), Provider: p, Prefix: "/"}
+	}
+	src := newSource(t, nil, sets...)
+	capabilityLists, parts := listed(t, src, wellknown.Path)
+	if len(capabilityLists) != len(sets) || parts != 2 {
+		t.Errorf("%d Capability Lists in %d parts", len(capabilityLists), parts)
+	}
+	if res := get(t, src, strings.TrimPrefix(capabilityLists[50_000], "https://example.org")); res.StatusCode != 200 {
+		t.Error(res.Status)
+	}
+}

@@ -1,0 +1,5 @@
+//go:build !race
+
+package rshttp_test
+
+const raceEnabled = false
