@@ -275,7 +275,11 @@ func TestCrawlUnderWrites(t *testing.T) {
 				}
 			})
 			c.skip = resourcesync.ChangeList
-			for range 15 {
+			crawls := 15
+			if raceEnabled {
+				crawls = 4
+			}
+			for range crawls {
 				c.must()
 				for uri, n := range c.listed {
 					if n != 1 {

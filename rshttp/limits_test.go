@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -49,21 +50,23 @@ func listed(t testing.TB, src *rshttp.Source, path string) (uris []string, pages
 	if res.StatusCode != 200 {
 		t.Fatalf("%s: %s", path, res.Status)
 	}
-	head, entries, err := rsxml.Decode(strings.NewReader(text(t, res)), nil)
-	if err != nil {
-		t.Fatalf("%s: %v", path, err)
-	}
-	for _, e := range entries {
-		if !head.Index {
-			uris = append(uris, e.Loc)
+	body := text(t, res)
+	index := strings.Contains(body, "<sitemapindex")
+	for _, loc := range locs.FindAllStringSubmatch(body, -1) {
+		if !index {
+			uris = append(uris, loc[1])
 			continue
 		}
-		part, _ := listed(t, src, strings.TrimPrefix(e.Loc, "https://example.org"))
+		part, _ := listed(t, src, strings.TrimPrefix(loc[1], "https://example.org"))
 		uris = append(uris, part...)
 		pages++
 	}
 	return uris, pages
 }
+
+// locs finds what a document lists. The heavy documents of these tests take the
+// decoder too long; it has tests of its own.
+var locs = regexp.MustCompile("<loc>([^<]*)</loc>")
 
 // TestByteLimit: 120 entries of half a megabyte do not fit into one document.
 // A provider that is walked is divided by bytes at once; with one that counts,
