@@ -1,6 +1,9 @@
 package rsxml
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // parseDatetime parses a W3C Datetime in any of its precisions. What is left out
 // is the beginning of the year, month, day or minute. The zero time.Time is
@@ -17,14 +20,37 @@ func parseDatetime(s string) (t time.Time, ok bool) {
 	case n > len("YYYY-MM-DDThh:mm") && s[16] != ':':
 		s = s[:16] + ":00" + s[16:]
 	}
-	// UnmarshalText takes nothing but RFC 3339, unlike time.Parse.
-	if t.UnmarshalText([]byte(s)) != nil || t.IsZero() {
+	if !hasForm(s) {
 		return time.Time{}, false
 	}
-	if u := t.Unix(); u < minTime || u > maxTime {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil || t.IsZero() || t.Unix() < minTime || t.Unix() > maxTime {
 		return time.Time{}, false
 	}
 	return t.UTC(), true
+}
+
+// hasForm reports whether s has the form of a complete W3C Datetime, to whose
+// details time.Parse does not hold: one digit may be missing from the hour
+// there, a comma begin the fraction, and the zone be 24 hours or 60 minutes off.
+func hasForm(s string) bool {
+	const form = "0000-00-00T00:00:00"
+	if len(s) <= len(form) {
+		return false
+	}
+	for i := range len(form) {
+		if s[i] != form[i] && (form[i] != '0' || !isDigit(s[i])) {
+			return false
+		}
+	}
+	zone := s[len(form):]
+	if fraction, ok := strings.CutPrefix(zone, "."); ok {
+		zone = strings.TrimLeft(fraction, "0123456789")
+		if len(zone) == len(fraction) {
+			return false
+		}
+	}
+	return zone == "Z" || len(zone) == len("+hh:mm") && zone[1:] < "24" && zone[4] < '6'
 }
 
 // guessDatetime is parseDatetime for the real world: a space may stand for the

@@ -18,39 +18,44 @@ type DecodeOptions struct {
 	// harvesting the sitemaps of the world needs it. If false, a document
 	// that breaks a rule is an error.
 	//
-	// A lenient decoder takes the namespace of the root, or none, for that
-	// of sitemaps, and "https", other cases of letters and missing or added
-	// slashes for the same namespace. Elements may stand in any order, and of
-	// several where one belongs the last counts. Text, elements and
-	// attributes that belong nowhere are passed over, and so are entries
-	// without a <loc>, links without rel or href, and all of rs:md and rs:ln
-	// that comes after the first entry. A <loc> and an href may be any text.
-	// Times may lack their zone, which is then UTC, and have a space for the
-	// T. Values that are not of their kind count as not stated. The rules of
-	// capabilities, Appendix A among them, do not apply.
+	// A lenient decoder takes whatever namespace the root is in, or none, for
+	// that of sitemaps. It overlooks a wrong scheme, a missing www, the case
+	// of letters and slashes at the end in both namespaces, and a prefix on
+	// the attributes of rs:md and rs:ln. Elements may stand in any order, and
+	// where there are several but should be one, the last counts. Text,
+	// elements and attributes that belong nowhere are passed over, and so are
+	// entries without a <loc>, links without rel or href, and any rs:md and
+	// rs:ln of the document that come after its first entry. A <loc> and an
+	// href may be any text. Times may lack their zone, which is then UTC, and
+	// have a space for the T. Other values that are not of their kind count
+	// as not stated. The rules of capabilities, Appendix A among them, do not
+	// apply.
 	//
-	// Still errors are: what is not well-formed XML in UTF-8, a document type
-	// declaration, another root than <urlset> or <sitemapindex>, and the
-	// limits.
+	// What is not well-formed XML in UTF-8, has a document type declaration
+	// or another root than <urlset> or <sitemapindex>, or exceeds a limit is
+	// an error all the same.
 	Lenient bool
 }
 
 // A Decoder reads one document, from its beginning to its end, in memory that
 // does not depend on the number of entries.
 //
-// It is strict unless told otherwise: the document must keep all rules of
-// section 7, of the section of its capability, of Appendix A, and of the Sitemap
-// protocol that one can check by looking at it alone, but for the link with the
-// relation up, which the specification's own walkthrough leaves out. A
-// capability that the package does not know brings no rules with it. The errors
-// are then of type [*SyntaxError], unless reading fails.
+// It is strict unless told otherwise: the document must keep the rules of section
+// 7, of the section of its capability (8 to 13, or section 3 of a notification
+// specification), of Appendix A and of the Sitemap protocol, as far as they can
+// be checked by looking at it alone. Links are held to the rules of section 7
+// only: the link with the relation up is mandatory and yet missing in the
+// specification's own walkthrough. A capability that the package does not know
+// brings no rules with it.
 //
-// In either mode elements of other namespaces are skipped, attributes of other
-// namespaces are kept where an [resourcesync.Attr] can, which is on rs:md and
-// rs:ln, and <priority> is accepted and ignored, because it means nothing to
-// ResourceSync. In either mode no entity is expanded but the five of XML, and a
-// document has at most MaxBytes bytes and MaxEntries entries, and no head or
-// entry more than 1 MiB.
+// In either mode elements of other namespaces are skipped; attributes of other
+// namespaces are kept on rs:md and rs:ln, as [resourcesync.Attr], and ignored
+// elsewhere; <priority> is accepted and ignored, because ResourceSync has no use
+// for it. No entity is expanded but the five of XML, a document has at most
+// MaxBytes bytes and MaxEntries entries, and its head and each entry at most 1
+// MiB.
+//
+// Errors are of type [*SyntaxError], unless reading fails.
 //
 // A Decoder is not safe for concurrent use.
 type Decoder struct {
@@ -159,8 +164,8 @@ func (d *Decoder) breaks(section, format string, args ...any) error {
 	return d.fail(section, format, args...)
 }
 
-// token returns the next start, end or text. At the end of the document, the
-// error is io.EOF.
+// token returns the next start, end or text. At the end of the document the error
+// is io.EOF.
 func (d *Decoder) token() (xml.Token, error) {
 	for {
 		d.pos.line, d.pos.column = d.xml.InputPos()

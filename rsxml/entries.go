@@ -26,18 +26,19 @@ func (d *Decoder) readEntry() (Entry, error) {
 // nextEntry reads as far as the start of the next entry.
 func (d *Decoder) nextEntry() (start xml.StartElement, err error) {
 	d.src.element = 0
-	if d.entries++; d.entries == 1 && d.first != nil {
-		return *d.first, nil
+	if d.first != nil {
+		start, d.first = *d.first, nil
+		d.entries++
+		return start, nil
 	}
 	for !d.closed {
-		d.src.element = 0
 		start, name, err := d.child("the root")
 		switch {
 		case err != nil:
 		case name == "":
 			d.closed = true
 		case name == "url" || name == "sitemap":
-			if d.entries > MaxEntries {
+			if d.entries++; d.entries > MaxEntries {
 				err = d.fail(core7, "the document has more than %d entries", MaxEntries)
 			}
 			return start, err
@@ -51,6 +52,7 @@ func (d *Decoder) nextEntry() (start xml.StartElement, err error) {
 		if err != nil {
 			return start, err
 		}
+		d.src.element = 0
 	}
 	return start, d.readEnd()
 }

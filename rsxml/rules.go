@@ -83,6 +83,7 @@ const (
 // capability whose index is missing has none; an unknown capability has no
 // rules.
 var allRules = map[docType]*rules{
+	// section, may, must, entryMay, entryMust, inOrder
 	{resourcesync.Description, false}: {core8, 0, 0, 0, 0, 0},
 	{resourcesync.Description, true}:  {core8, 0, 0, 0, 0, 0},
 

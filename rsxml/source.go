@@ -22,12 +22,13 @@ var (
 type source struct {
 	*bufio.Reader
 	document int   // bytes read
-	element  int   // bytes read since the last element has begun
+	element  int   // bytes read of the head or entry, or since the last one
+	most     int   // that element may be: maxElement but in tests
 	err      error // of the underlying reader, but for io.EOF
 }
 
 func newSource(r io.Reader) *source {
-	return &source{Reader: bufio.NewReader(io.LimitReader(r, MaxBytes+1))}
+	return &source{Reader: bufio.NewReader(io.LimitReader(r, MaxBytes+1)), most: maxElement}
 }
 
 // skipBOM reads over a byte order mark, which the XML parser would take for
@@ -55,7 +56,7 @@ func (s *source) ReadByte() (byte, error) {
 	if s.document > MaxBytes {
 		return 0, errLongDocument
 	}
-	if s.element > maxElement {
+	if s.element > s.most {
 		return 0, errLongElement
 	}
 	return c, nil

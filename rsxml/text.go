@@ -21,9 +21,9 @@ func appendText(b []byte, s string) []byte {
 }
 
 // copyPlain copies s to dst, which has its length, and returns how many bytes it
-// has copied before one that is special, or is followed too closely by one. The
-// hashes and URIs of a list seldom hold any and are most of its bytes, so they
-// are looked at a word at a time.
+// has copied: all of them, or else none that is special. The hashes and URIs of
+// a list seldom hold any and are most of its bytes, so it looks at a word at a
+// time.
 func copyPlain(dst []byte, s string) int {
 	i := 0
 	for ; i <= len(s)-8; i += 8 {
@@ -49,9 +49,10 @@ func word(s string) uint64 {
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// suspicious reports whether a byte of w may be special: it is below '(', which
-// takes in a few that are not, or '<' or '>', which differ in one bit, or beyond
-// ASCII. Such a byte has its highest bit in w, or borrows into it.
+// suspicious reports whether a byte of w may be special: whether one is below
+// '(', which takes in a few that are not, or is '<' or '>', which differ in one
+// bit, or is beyond ASCII. Such a byte has its highest bit set in w itself, or a
+// subtraction borrows into it.
 func suspicious(w uint64) bool {
 	const (
 		ones  = 0x01_01_01_01_01_01_01_01
@@ -81,7 +82,7 @@ var special = func() (t [256]bool) {
 	return t
 }()
 
-// appendEscaped is appendText without the haste.
+// appendEscaped is appendText for text that may need escaping.
 func appendEscaped(b []byte, s string) []byte {
 	done := 0
 	for i := 0; i < len(s); {

@@ -3,7 +3,9 @@ package rsxml
 import (
 	"errors"
 	"fmt"
+	"net/url"
 	"strings"
+	"unicode/utf8"
 )
 
 // CheckURI reports why uri cannot be the <loc> of an entry (section 7, and the
@@ -35,7 +37,9 @@ func checkURI(uri string) error {
 				return fmt.Errorf("has a %% at byte %d without two hexadecimal digits: write it as %%25", i)
 			}
 		case !isURIChar(c):
-			return fmt.Errorf("has %q at byte %d: write it as %%%02X", c, i, c)
+			_, size := utf8.DecodeRuneInString(uri[i:])
+			r := uri[i : i+size]
+			return fmt.Errorf("has %q at byte %d: write it as %s", r, i, url.PathEscape(r))
 		}
 	}
 	if s := uri[:colon]; strings.EqualFold(s, "http") || strings.EqualFold(s, "https") {

@@ -1,0 +1,48 @@
+package rsxml
+
+import (
+	"bytes"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// FuzzDecode wants of any input that a strict decoder takes it only if a lenient
+// one reads the same in it, and the encoder writes a document that reads the
+// same again.
+func FuzzDecode(f *testing.F) {
+	for _, file := range documents(f, goldenDir) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(data)
+	}
+	for _, bad := range slices.Concat(notDocuments, badDocuments) {
+		f.Add([]byte(strings.Replace(bad.data, "▮", "", 1)))
+	}
+	f.Add([]byte(fullXML))
+	f.Fuzz(func(t *testing.T, data []byte) {
+		h, entries, err := Decode(bytes.NewReader(data), nil)
+		lenientHead, lenientEntries, lenientErr := Decode(bytes.NewReader(data), &DecodeOptions{Lenient: true})
+		if err != nil {
+			return
+		}
+		if lenientErr != nil {
+			t.Fatalf("strict takes it, lenient does not: %v", lenientErr)
+		}
+		if !reflect.DeepEqual(lenientHead, h) || !reflect.DeepEqual(lenientEntries, entries) {
+			t.Fatalf("strict reads\n%+v\n%+v\nlenient\n%+v\n%+v", h, entries, lenientHead, lenientEntries)
+		}
+		again := encode(h, entries)
+		h2, entries2, err := Decode(bytes.NewReader(again), nil)
+		if err != nil {
+			t.Fatalf("encoded again: %v in\n%s", err, again)
+		}
+		if !reflect.DeepEqual(h2, h) || !reflect.DeepEqual(entries2, entries) {
+			t.Fatalf("encoded again:\n%s\nreads\n%+v\n%+v\nwant\n%+v\n%+v", again, h2, entries2, h, entries)
+		}
+	})
+}

@@ -1,0 +1,191 @@
+package rsxml
+
+import (
+	"bytes"
+	"encoding/xml"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "rewrite the documents in testdata as the encoder writes them")
+
+// goldenDir has a document for each example of the specifications.
+const goldenDir = "../testdata"
+
+// encode returns a document as the encoder writes it.
+func encode(h Head, entries []Entry) []byte {
+	b := AppendHead(nil, &h)
+	for i := range entries {
+		b = AppendEntry(b, &h, &entries[i])
+	}
+	return AppendTail(b, &h)
+}
+
+// documents returns the XML files under dir.
+func documents(t testing.TB, dir string) []string {
+	t.Helper()
+	var files []string
+	err := filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
+		if filepath.Ext(path) == ".xml" {
+			files = append(files, path)
+		}
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return files
+}
+
+// shared returns a folder of the specifications' own files, which this
+// repository does not contain.
+func shared(t *testing.T, name string) string {
+	root := os.Getenv("RESOURCESYNC_SHARED")
+	if root == "" {
+		t.Skip("RESOURCESYNC_SHARED does not name a folder")
+	}
+	return filepath.Join(root, name)
+}
+
+// TestGolden decodes our documents and wants the same bytes again.
+func TestGolden(t *testing.T) {
+	files := documents(t, goldenDir)
+	// 30 of the core specification, 7 of archives, 2 and 3 of notifications.
+	if len(files) != 42 {
+		t.Errorf("%d documents, want one for each of 42 examples", len(files))
+	}
+	for _, file := range files {
+		t.Run(filepath.Base(filepath.Dir(file))+"/"+filepath.Base(file), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			h, entries, err := Decode(bytes.NewReader(want), nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := encode(h, entries)
+			if *update {
+				if err := os.WriteFile(file, got, 0o644); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			if !bytes.Equal(got, want) {
+				t.Errorf("encoded again:\n%s\nwant:\n%s", got, want)
+			}
+		})
+	}
+}
+
+// TestExamples decodes the documents of the specifications and wants the same
+// XML again.
+func TestExamples(t *testing.T) {
+	for dir, n := range map[string]int{"examples/core-1.1": 30, "examples/archives": 7} {
+		files := documents(t, shared(t, dir))
+		if len(files) != n {
+			t.Errorf("%s has %d documents, want %d", dir, len(files), n)
+		}
+		for _, file := range files {
+			t.Run(filepath.Base(file), func(t *testing.T) {
+				data, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				h, entries, err := Decode(bytes.NewReader(data), nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				got, want := canonical(t, encode(h, entries)), canonical(t, data)
+				if got != want {
+					t.Errorf("encoded again:\n%s\nwant:\n%s", got, want)
+				}
+			})
+		}
+	}
+}
+
+// canonical returns the XML in data, a line for each tag or text. The order of
+// attributes, the amount of white space in them and around text, and prefixes do
+// not count.
+func canonical(t *testing.T, data []byte) string {
+	var lines []string
+	for d := xml.NewDecoder(bytes.NewReader(data)); ; {
+		token, err := d.Token()
+		if err == io.EOF {
+			return strings.Join(lines, "\n")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			var attrs []string
+			for _, a := range token.Attr {
+				if a.Name.Space != "xmlns" && a.Name.Local != "xmlns" {
+					attrs = append(attrs, fmt.Sprintf("{%s}%s=%q", a.Name.Space, a.Name.Local, strings.Fields(a.Value)))
+				}
+			}
+			slices.Sort(attrs)
+			lines = append(lines, fmt.Sprintf("<{%s}%s %s>", token.Name.Space, token.Name.Local, strings.Join(attrs, " ")))
+		case xml.EndElement:
+			lines = append(lines, "</>")
+		case xml.CharData:
+			if text := strings.TrimSpace(string(token)); text != "" {
+				lines = append(lines, text)
+			}
+		}
+	}
+}
+
+// TestSchema validates what the encoder writes with the XML Schemas. They want
+// at least one entry in a document, and media types without a dot, which the
+// specification does not.
+func TestSchema(t *testing.T) {
+	schemas := shared(t, "schema")
+	xmllint, err := exec.LookPath("xmllint")
+	if err != nil {
+		t.Skip("no xmllint")
+	}
+	byRoot := map[bool][]string{}
+	dir := t.TempDir()
+	for i, file := range documents(t, goldenDir) {
+		data, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, entries, err := Decode(bytes.NewReader(data), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out := filepath.Join(dir, fmt.Sprintf("%d-%s", i, filepath.Base(file)))
+		if err := os.WriteFile(out, encode(h, entries), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		byRoot[h.Index] = append(byRoot[h.Index], out)
+	}
+	full := filepath.Join(dir, "full.xml")
+	h, entries := fullDocument()
+	if err := os.WriteFile(full, encode(h, entries), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	byRoot[false] = append(byRoot[false], full)
+	for index, files := range byRoot {
+		schema := "joint-urlset-local-1.1.xsd"
+		if index {
+			schema = "joint-sitemapindex-local-1.1.xsd"
+		}
+		args := append([]string{"--nonet", "--noout", "--schema", filepath.Join(schemas, schema)}, files...)
+		if out, err := exec.CommandContext(t.Context(), xmllint, args...).CombinedOutput(); err != nil {
+			t.Errorf("%s: %v\n%s", schema, err, out)
+		}
+	}
+}
