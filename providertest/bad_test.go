@@ -28,7 +28,7 @@ func TestBadProviders(t *testing.T) {
 		t.Run(b.rules+"/"+b.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				resources := awkward()[:30]
+				resources := awkward()[:26]
 				if b.empty {
 					resources = nil
 				}

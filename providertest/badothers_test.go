@@ -7,6 +7,8 @@ import (
 	"io/fs"
 	"net/url"
 	"strings"
+	"sync/atomic"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 )
@@ -106,6 +108,16 @@ var badOthers = []bad{
 	}},
 	{"forgets queries", "Covers/resources", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
 		b.covers = func(u *url.URL) bool { return u.RawQuery == "" && b.full.Covers(u) }
+		return b
+	}},
+	{"one at a time", "Provider/concurrent", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+		var running atomic.Int64
+		b.covers = func(u *url.URL) bool {
+			defer running.Add(-1)
+			alone := running.Add(1) == 1
+			time.Sleep(time.Microsecond) // so that it is not done before others begin
+			return alone && b.full.Covers(u)
+		}
 		return b
 	}},
 }

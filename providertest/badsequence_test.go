@@ -17,7 +17,7 @@ type start[T any] func(ctx context.Context) iter.Seq2[T, error]
 // badSequences are iterations that break the rules which hold for all of them,
 // by the rule that each breaks. after ends with the test.
 func badSequences[T any](after context.Context, key func(*T) *string) map[string][]func(start[T]) start[T] {
-	var running atomic.Int64
+	var beginning atomic.Int64
 	return map[string][]func(start[T]) start[T]{
 		"lazy": {
 			func(good start[T]) start[T] {
@@ -177,12 +177,19 @@ func badSequences[T any](after context.Context, key func(*T) *string) map[string
 			func(good start[T]) start[T] {
 				return func(ctx context.Context) iter.Seq2[T, error] {
 					return func(yield func(T, error) bool) {
-						running.Add(1)
-						defer running.Add(-1)
-						n := 0
+						n, crowded := 0, false
 						good(ctx)(func(v T, err error) bool {
-							n++
-							return n == 2 && running.Load() > 1 || yield(v, err)
+							switch n++; n {
+							case 1: // where the readers of the suite meet
+								beginning.Add(1)
+								defer beginning.Add(-1)
+								more := yield(v, err)
+								crowded = beginning.Load() == 4
+								return more
+							case 2:
+								return crowded || yield(v, err)
+							}
+							return yield(v, err)
 						})
 					}
 				}

@@ -1,7 +1,6 @@
 package providertest
 
 import (
-	"reflect"
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -11,13 +10,13 @@ import (
 // that a provider that reuses them breaks the rule about that and no other.
 func keep(r resourcesync.Resource) resourcesync.Resource {
 	r = r.Clone()
-	eachString(reflect.ValueOf(&r).Elem(), cloneString)
+	eachString(&r, cloneString)
 	return r
 }
 
 func keepChange(c resourcesync.Change) resourcesync.Change {
-	c.Type = resourcesync.ChangeType(strings.Clone(string(c.Type)))
-	c.Resource = keep(c.Resource)
+	c.Resource = c.Resource.Clone()
+	eachStringOfChange(&c, cloneString)
 	return c
 }
 
@@ -29,20 +28,46 @@ func keepAll(resources []resourcesync.Resource) []resourcesync.Resource {
 	return all
 }
 
-func cloneString(s reflect.Value) { s.SetString(strings.Clone(s.String())) }
+func cloneString(s *string) { *s = strings.Clone(*s) }
 
-// eachString calls f for the strings in v.
-func eachString(v reflect.Value, f func(s reflect.Value)) {
-	switch v.Kind() {
-	case reflect.String:
-		f(v)
-	case reflect.Struct:
-		for i := range v.NumField() {
-			eachString(v.Field(i), f)
-		}
-	case reflect.Slice:
-		for i := range v.Len() {
-			eachString(v.Index(i), f)
-		}
+// eachString calls f for the strings in r.
+func eachString(r *resourcesync.Resource, f func(s *string)) {
+	f(&r.Key)
+	f(&r.URI)
+	f(&r.ChangeFreq)
+	f(&r.Type)
+	f(&r.Encoding)
+	f(&r.Stamp)
+	eachStringOfHashes(r.Hashes, f)
+	eachStringOfAttrs(r.Attrs, f)
+	for i := range r.Links {
+		l := &r.Links[i]
+		f(&l.Rel)
+		f(&l.Href)
+		f(&l.Encoding)
+		f(&l.Path)
+		f(&l.Type)
+		eachStringOfHashes(l.Hashes, f)
+		eachStringOfAttrs(l.Attrs, f)
+	}
+}
+
+func eachStringOfChange(c *resourcesync.Change, f func(s *string)) {
+	f((*string)(&c.Type))
+	eachString(&c.Resource, f)
+}
+
+func eachStringOfHashes(hashes []resourcesync.Hash, f func(s *string)) {
+	for i := range hashes {
+		f(&hashes[i].Algorithm)
+		f(&hashes[i].Digest)
+	}
+}
+
+func eachStringOfAttrs(attrs []resourcesync.Attr, f func(s *string)) {
+	for i := range attrs {
+		f(&attrs[i].Space)
+		f(&attrs[i].Name)
+		f(&attrs[i].Value)
 	}
 }

@@ -37,8 +37,8 @@ type Options struct {
 
 	// Put adds resources to the provider's set, each in place of the one
 	// with its key if there is one, and Delete removes resources. They
-	// return when the changes can be read, and are called by several
-	// goroutines while others read. If either is nil, the rules that are
+	// return when the changes can be read, and are also called while
+	// another goroutine is reading. If either is nil, the rules that are
 	// about changes are not tested.
 	Put    func(ctx context.Context, resources ...resourcesync.Resource) error
 	Delete func(ctx context.Context, keys ...string) error
@@ -63,7 +63,7 @@ type Options struct {
 }
 
 // Test tests p and returns an error that joins all broken rules, each with its
-// name, or nil. opts may be nil.
+// name, such as Resources/order, or nil. opts may be nil.
 //
 // Every rule lists the set several times: it should have some thousand resources
 // at most, and nothing else should change it. With Put and Delete, Test makes

@@ -3,11 +3,15 @@ package providertest
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"io/fs"
+	"net/url"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
@@ -89,4 +93,71 @@ func TestTest(t *testing.T) {
 			t.Errorf("Test left other resources than it found: %v", err)
 		}
 	})
+}
+
+// TestExplicitUpgrades holds that upgrades given by the options are tested in
+// place of what the provider has.
+func TestExplicitUpgrades(t *testing.T) {
+	wrong := errors.New("wrong")
+	for name, give := range map[string]func(o *Options, b *bent){
+		"Stat": func(o *Options, b *bent) {
+			b.stat = func(context.Context, resourcesync.Range) (resourcesync.Stat, error) {
+				return resourcesync.Stat{}, wrong
+			}
+			o.Stater = b
+		},
+		"Cuts": func(o *Options, b *bent) {
+			b.cuts = func(context.Context, []resourcesync.Cut, int) ([]resourcesync.Cut, error) { return nil, wrong }
+			o.Cutter = b
+		},
+		"Since": func(o *Options, b *bent) {
+			b.since = func(context.Context) (time.Time, error) { return time.Time{}, wrong }
+			o.Changer = onlyChanger{b, b}
+		},
+		"Windows": func(o *Options, b *bent) {
+			b.windows = func(context.Context, int) ([]resourcesync.Interval, error) { return nil, wrong }
+			o.Changer = b
+		},
+		"Open": func(o *Options, b *bent) {
+			b.open = func(context.Context, resourcesync.Resource) (io.ReadCloser, error) { return nil, wrong }
+			o.Opener = b
+		},
+		"OpenChange": func(o *Options, b *bent) {
+			b.openChange = func(context.Context, resourcesync.Change) (io.ReadCloser, error) { return nil, wrong }
+			o.Changer, o.ChangeOpener = onlyChanger{b, b}, b
+		},
+		"Watch": func(o *Options, b *bent) {
+			b.watch = func(context.Context, func()) error { return wrong }
+			o.Watcher = b
+		},
+		"Covers": func(o *Options, b *bent) {
+			b.covers = func(*url.URL) bool { return false }
+			o.Coverer = b
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				f, opts := newFull(t, awkward()[:26])
+				give(opts, newBent(f))
+				rules := broken(Test(t.Context(), plain{f}, opts))
+				if len(rules) == 0 {
+					t.Error("what is wrong with it has not been found")
+				}
+				for _, rule := range rules {
+					if !strings.HasPrefix(rule, name+"/") {
+						t.Errorf("%s is broken", rule)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestUnready holds that there is one error, not one for each rule, when the
+// resources cannot be listed at all.
+func TestUnready(t *testing.T) {
+	err := Test(t.Context(), memory.New(&memory.Options{AwaitScan: true}), nil)
+	if !errors.Is(err, resourcesync.ErrNotReady) || strings.Contains(err.Error(), "\n") {
+		t.Errorf("the error is %v", err)
+	}
 }

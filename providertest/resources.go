@@ -151,14 +151,14 @@ func ranges(all []resourcesync.Resource) []resourcesync.Range {
 	points = slices.Compact(points)
 	var out []resourcesync.Range
 	for i, p := range points {
-		out = append(out, resourcesync.Range{From: p, To: p})
 		for _, j := range []int{i + 1, i + 5} {
 			if j < len(points) {
 				out = append(out, resourcesync.Range{From: p, To: points[j]})
 			}
 		}
-		if p != "" {
-			out = append(out, resourcesync.Range{From: p, To: points[max(i-2, 1)]})
+		// Ranges that hold nothing, wherever they are.
+		if i%4 == 1 {
+			out = append(out, resourcesync.Range{From: p, To: p}, resourcesync.Range{From: p, To: points[1+i/2]})
 		}
 		// The ends of a long set are long.
 		if len(all) <= most || i%16 == 0 {

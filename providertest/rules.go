@@ -2,7 +2,10 @@ package providertest
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/resourcesync-go/resourcesync"
 )
@@ -70,5 +73,41 @@ func rules() []rule {
 		openRules,
 		watchRules,
 		coverRules,
+		[]rule{{"Provider/concurrent", 0, providerConcurrent}},
 	)
+}
+
+// concurrent: all methods are safe for concurrent use. What they are asked at the
+// same time is what some of the other rules ask them one after the other.
+func providerConcurrent(ctx context.Context, s *subject) error {
+	const each = 2
+	var sound []rule
+	for _, r := range []rule{
+		{"Resources", 0, resourcesOrder},
+		{"Stat", stater, statCount},
+		{"Cuts", cutter, cutsSize},
+		{"Changes", changer, changesOrder},
+		{"Since", changer, sinceSteady},
+		{"Windows", windower, windowsContiguous},
+		{"Open", opener, openBytes},
+		{"OpenChange", changeOpener | changer, openChangeBytes},
+		{"Covers", coverer, coversResources},
+	} {
+		// What does not hold anyway has been found already.
+		if s.lacks(r.needs, nil) == "" && r.check(ctx, s) == nil {
+			sound = append(sound, r)
+		}
+	}
+	var wg sync.WaitGroup
+	broken := make([]error, each*len(sound))
+	for i := range broken {
+		wg.Go(func() {
+			r := sound[i%len(sound)]
+			if err := r.check(ctx, s); err != nil {
+				broken[i] = fmt.Errorf("%s while other methods are called: %w", r.name, err)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(broken...)
 }

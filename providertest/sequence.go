@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"reflect"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -23,6 +22,8 @@ type sequence[T any] struct {
 	clone func(T) T
 	same  func(got, want T) bool
 	title func(T) string
+
+	strings func(v *T, f func(s *string)) // calls f for each
 }
 
 var (
@@ -34,6 +35,8 @@ var (
 		clone: keep,
 		same:  resourcesync.Resource.Equal,
 		title: resourceTitle,
+
+		strings: eachString,
 	}
 	ofChanges = sequence[resourcesync.Change]{
 		name:  "Changes",
@@ -44,6 +47,8 @@ var (
 		clone: keepChange,
 		same:  sameChange,
 		title: changeTitle,
+
+		strings: eachStringOfChange,
 	}
 )
 
@@ -225,7 +230,7 @@ func (q sequence[T]) lastingStrings(ctx context.Context, s *subject) error {
 	var kept, copies []string
 	q.start(ctx, s)(func(v T, err error) bool {
 		first := len(kept)
-		eachString(reflect.ValueOf(&v).Elem(), func(s reflect.Value) { kept = append(kept, s.String()) })
+		q.strings(&v, func(s *string) { kept = append(kept, *s) })
 		for _, s := range kept[first:] {
 			copies = append(copies, strings.Clone(s))
 		}

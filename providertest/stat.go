@@ -109,7 +109,7 @@ func statVersion(ctx context.Context, s *subject) error {
 	if err := s.live(ctx, func(edit) error { return look(resourcesync.Range{}) }); err != nil {
 		return err
 	}
-	keys, err := s.spare(ctx, 1)
+	keys, err := s.spare(ctx, 1) // of the first resource that comes to life
 	if err != nil {
 		return err
 	}
@@ -120,8 +120,8 @@ func statVersion(ctx context.Context, s *subject) error {
 	return s.live(ctx, func(edit) error { return look(only(keys[0])) })
 }
 
-// lastmodified: LastModified never goes back when something changes, not even
-// when what was modified last is deleted.
+// lastmodified: LastModified, where it is known, never goes back when something
+// changes, not even when what was modified last is deleted.
 func statLastModified(ctx context.Context, s *subject) error {
 	keys, err := s.spare(ctx, 1)
 	if err != nil {
@@ -135,7 +135,10 @@ func statLastModified(ctx context.Context, s *subject) error {
 			if err != nil {
 				return err
 			}
-			if st.LastModified.Before(newest[i]) {
+			switch {
+			case st.LastModified.IsZero():
+				continue
+			case st.LastModified.Before(newest[i]):
 				return fmt.Errorf("LastModified of the range %s went back from %s to %s", rangeText(r), timeText(newest[i]), timeText(st.LastModified))
 			}
 			newest[i] = st.LastModified

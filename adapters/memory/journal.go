@@ -59,17 +59,37 @@ func (s *Set) forget(now int64) {
 		return
 	}
 	for _, e := range journal[:n] {
-		// The deletion is the newest change of its key unless another
-		// resource has taken the key since.
+		// A deletion is remembered unless another resource has taken
+		// the key since.
 		if it, _ := s.state.items.Get(e.resource.Key); it.newest == e.at && it.member == nil {
-			s.state.items.Delete(e.resource.Key)
+			s.state.bury(e.resource.Key, e.at)
 		}
 	}
-	// The end of the newest window dropped, and not the horizon, because
-	// windows without a change are joined to the one after them: only there
-	// does a window begin however many changes windows have at most.
+	// The end of the newest window dropped, and not the horizon: days without
+	// a change belong to the window after them, so that none begins there.
 	s.state.since = moment(journal[n-1].at).Truncate(s.window).Add(s.window).UnixMicro()
 	s.state.journal = slices.Clone(journal[n:])
+}
+
+// bury drops the memory of the deletion of key, at the time at, and leaves the
+// time with the items beside it. A range that held the deletion and holds
+// anything else holds one of them. So a page does not seem older than the last
+// deletion from it, which would keep it from a Destination that has not looked
+// for longer than changes are retained.
+func (st *state) bury(key string, at int64) {
+	st.items.Delete(key)
+	for _, walk := range []func(string, func(string, item) bool){st.items.Descend, st.items.Ascend} {
+		var beside string
+		var it item
+		walk(key, func(k string, i item) bool {
+			beside, it = k, i
+			return false
+		})
+		if beside != "" && it.newest < at {
+			it.newest = at
+			st.items.Set(beside, it)
+		}
+	}
 }
 
 // from returns the index of the first change in journal that is not before t.
@@ -112,7 +132,9 @@ func (s *Set) Changes(ctx context.Context, iv resourcesync.Interval) iter.Seq2[r
 	}
 }
 
-// Windows implements [resourcesync.Windower].
+// Windows implements [resourcesync.Windower]. A journal that fits into one window
+// is one, which is open; also when it does so again because old changes have been
+// dropped.
 func (s *Set) Windows(ctx context.Context, max int) ([]resourcesync.Interval, error) {
 	if max < 1 {
 		return nil, fmt.Errorf("memory: windows of at most %d changes", max)

@@ -36,7 +36,7 @@ type Options struct {
 	// no change is ever dropped.
 	Retain time.Duration
 
-	// Window is the span of time of one Change List, a microsecond or more;
+	// Window is the span of time of one Change List, in whole microseconds;
 	// windows begin at multiples of it, in UTC. If zero, 24 hours is used.
 	Window time.Duration
 

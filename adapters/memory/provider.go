@@ -34,12 +34,14 @@ func (s *Set) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[res
 }
 
 // Stat implements [resourcesync.Stater]. For the whole set it costs nothing; for
-// a range, a walk over its keys. Version moves exactly when something in the
-// range changes.
+// a range, a walk over its keys.
+//
+// Version moves when something in the range changes, and otherwise only if the
+// journal drops a deletion that was just outside the range.
 //
 // LastModified is never earlier than the time the set was made, or its first
-// scan ended. It counts deletions for as long as the journal has them; of a
-// range, it may go back when they are dropped from it.
+// scan ended. It counts deletions, and goes back only if the journal drops the
+// last thing known of the range.
 func (s *Set) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
 	st, err := s.view(ctx)
 	switch {

@@ -31,7 +31,7 @@ type state struct {
 
 // An item is what the set knows of a key: its resource, or that it had one.
 type item struct {
-	newest int64   // the newest change of the key
+	newest int64   // the newest change of the key, or of a forgotten one beside it
 	member *member // nil once deleted
 }
 
@@ -101,9 +101,9 @@ func (st *state) stat(r resourcesync.Range) resourcesync.Stat {
 	return newStat(newest, count)
 }
 
-// newStat describes a range by its newest change and its size. Together they
-// tell its states apart: a later state with the same newest change has lost the
-// memory of a deletion, and then it has fewer resources, or the very same.
+// newStat describes a range. Its newest change and its size tell its states
+// apart: the newest change never goes back while there is anything in the range,
+// and every change is newer than all before it.
 func newStat(newest int64, count int) resourcesync.Stat {
 	version := strconv.AppendInt(make([]byte, 0, 32), newest, 36)
 	version = strconv.AppendInt(append(version, '.'), int64(count), 36)

@@ -1,0 +1,58 @@
+package memory_test
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/memory"
+)
+
+func Example() {
+	papers := memory.New(nil)
+	err := papers.Put(
+		resourcesync.Resource{Key: "1", URI: "https://example.org/papers/1", Type: "application/pdf"},
+		resourcesync.Resource{Key: "2", URI: "https://example.org/papers/2", Type: "application/pdf"},
+	)
+	if err != nil {
+		fmt.Println(err)
+	}
+	papers.Delete("1")
+
+	ctx := context.Background()
+	for r, err := range papers.Resources(ctx, resourcesync.Range{}) {
+		fmt.Println(r.Key, r.URI, err)
+	}
+	for c, err := range papers.Changes(ctx, resourcesync.Interval{}) {
+		fmt.Println(c.Type, c.Resource.URI, err)
+	}
+	// Output:
+	// 2 https://example.org/papers/2 <nil>
+	// created https://example.org/papers/1 <nil>
+	// created https://example.org/papers/2 <nil>
+	// deleted https://example.org/papers/1 <nil>
+}
+
+// A listing is ingested in any order; what it no longer names is deleted.
+func ExampleSet_Scan() {
+	listing := func(names ...string) func(func(resourcesync.Resource, error) bool) {
+		return func(yield func(resourcesync.Resource, error) bool) {
+			for _, name := range names {
+				if !yield(resourcesync.Resource{Key: name, URI: "https://example.org/" + name}, nil) {
+					return
+				}
+			}
+		}
+	}
+	set := memory.New(&memory.Options{AwaitScan: true})
+	ctx := context.Background()
+	for _, err := range set.Resources(ctx, resourcesync.Range{}) {
+		fmt.Println(err)
+	}
+	fmt.Println(set.Scan(ctx, listing("b", "a")))
+	fmt.Println(set.Scan(ctx, listing("c", "b")))
+	// Output:
+	// resourcesync: not ready yet
+	// {2 0 0 0} <nil>
+	// {1 0 1 1} <nil>
+}

@@ -1,0 +1,209 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"testing"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+func TestScan(t *testing.T) {
+	failed := errors.New("connection reset")
+	failing := func(resources ...resourcesync.Resource) iter.Seq2[resourcesync.Resource, error] {
+		return func(yield func(resourcesync.Resource, error) bool) {
+			listing(resources...)(yield)
+			yield(resourcesync.Resource{}, failed)
+		}
+	}
+	for _, tt := range []struct {
+		name     string
+		listing  iter.Seq2[resourcesync.Resource, error]
+		fails    bool
+		result   ScanResult
+		contents string
+		journal  string // after what the set begins with
+	}{
+		{
+			"nothing new", listing(resource("b", "1"), resource("c", "1"), resource("a", "1")), false,
+			ScanResult{Unchanged: 3}, "a1 b1 c1", "",
+		},
+		{
+			"something of everything", listing(resource("d", "1"), resource("b", "2"), resource("a", "1")), false,
+			ScanResult{Created: 1, Updated: 1, Deleted: 1, Unchanged: 1}, "a1 b2 d1", " c:d1 u:b2 d:c",
+		},
+		{
+			"everything gone", listing(), false,
+			ScanResult{Deleted: 3}, "", " d:a d:b d:c",
+		},
+		{
+			"one named twice", listing(resource("a", "1"), resource("a", "2"), resource("b", "2"), resource("b", "1"), resource("c", "1")), false,
+			ScanResult{Updated: 1, Unchanged: 4}, "a1 b2 c1", " u:b2",
+		},
+		{
+			"interrupted", failing(resource("d", "1"), resource("b", "2")), true,
+			ScanResult{Created: 1, Updated: 1}, "a1 b2 c1 d1", " c:d1 u:b2",
+		},
+		{
+			"one that cannot be published", listing(resource("d", "1"), resource("", "1"), resource("e", "1")), true,
+			ScanResult{Created: 1}, "a1 b1 c1 d1", " c:d1",
+		},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := New(nil)
+			put(t, s, resource("a", "1"), resource("b", "1"), resource("c", "1"))
+			result, err := s.Scan(t.Context(), tt.listing)
+			if (err != nil) != tt.fails {
+				t.Errorf("the error is %v", err)
+			}
+			if result != tt.result {
+				t.Errorf("the result is %+v, want %+v", result, tt.result)
+			}
+			if got := contents(t, s); got != tt.contents {
+				t.Errorf("the set is %q, want %q", got, tt.contents)
+			}
+			if got, want := journal(t, s), "c:a1 c:b1 c:c1"+tt.journal; got != want {
+				t.Errorf("the journal is %q, want %q", got, want)
+			}
+		})
+	}
+	if _, err := New(nil).Scan(t.Context(), failing()); !errors.Is(err, failed) {
+		t.Errorf("the error is %v, want %v", err, failed)
+	}
+}
+
+// TestScanCanceled holds that a scan whose context is done deletes nothing, even
+// if the listing ends as if it were complete.
+func TestScanCanceled(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		rest []resourcesync.Resource
+	}{
+		{"before the end", []resourcesync.Resource{resource("c", "1")}},
+		{"at the end", nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := New(nil)
+			put(t, s, resource("a", "1"))
+			ctx, cancel := context.WithCancel(t.Context())
+			result, err := s.Scan(ctx, func(yield func(resourcesync.Resource, error) bool) {
+				yield(resource("b", "1"), nil)
+				cancel()
+				listing(tt.rest...)(yield)
+			})
+			if !errors.Is(err, context.Canceled) || (result != ScanResult{Created: 1}) {
+				t.Errorf("Scan: %+v, %v", result, err)
+			}
+			if got, want := contents(t, s), "a1 b1"; got != want {
+				t.Errorf("the set is %q, want %q", got, want)
+			}
+		})
+	}
+}
+
+func TestScanTwiceAtOnce(t *testing.T) {
+	s := New(nil)
+	_, err := s.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) {
+		if _, err := s.Scan(t.Context(), listing()); !errors.Is(err, ErrScanning) {
+			t.Errorf("a second scan: the error is %v", err)
+		}
+		yield(resource("a", "1"), nil)
+	})
+	if err != nil || contents(t, s) != "a1" {
+		t.Errorf("the first scan: %v, %q", err, contents(t, s))
+	}
+	// A listing that panics must not keep the next one out.
+	func() {
+		defer func() {
+			if recover() == nil {
+				t.Error("the panic of a listing is lost")
+			}
+		}()
+		s.Scan(t.Context(), func(func(resourcesync.Resource, error) bool) { panic("bug") })
+	}()
+	if result, err := s.Scan(t.Context(), listing()); err != nil || result.Deleted != 1 {
+		t.Errorf("the next scan: %+v, %v", result, err)
+	}
+}
+
+// TestWritesDuringScan holds that what is put while a scan is under way counts
+// for more than the listing, which may have been made before.
+func TestWritesDuringScan(t *testing.T) {
+	s := New(nil)
+	put(t, s, resource("a", "1"), resource("b", "1"))
+	result, err := s.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) {
+		put(t, s, resource("new", "1"), resource("a", "2"), resource("b", "1"))
+		yield(resource("a", "1"), nil)
+		s.Delete("a")
+	})
+	if err != nil || (result != ScanResult{Unchanged: 1}) {
+		t.Errorf("Scan: %+v, %v", result, err)
+	}
+	if got, want := contents(t, s), "b1 new1"; got != want {
+		t.Errorf("the set is %q, want %q", got, want)
+	}
+}
+
+func TestAwaitScan(t *testing.T) {
+	s := New(&Options{AwaitScan: true})
+	notReady := func(when string) {
+		t.Helper()
+		for name, err := range methods(t.Context(), s) {
+			if !errors.Is(err, resourcesync.ErrNotReady) {
+				t.Errorf("%s, %s: the error is %v", when, name, err)
+			}
+		}
+		if covers(t, s, "https://example.org/a") {
+			t.Errorf("%s: a URL is covered", when)
+		}
+	}
+	notReady("in the beginning")
+	put(t, s, resource("a", "1"), resource("b", "1"))
+	s.Delete("b")
+	notReady("with a resource")
+	if r, found := s.Get("a"); !found || r.Stamp != "1" || s.Len() != 1 {
+		t.Errorf("Get: %+v, %v of %d", r, found, s.Len())
+	}
+	_, err := s.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) {
+		yield(resource("c", "1"), nil)
+		notReady("during a scan")
+		yield(resourcesync.Resource{}, errors.New("connection reset"))
+	})
+	if err == nil {
+		t.Error("a scan that failed has no error")
+	}
+	notReady("after a scan that failed")
+
+	result, err := s.Scan(t.Context(), listing(resource("a", "1"), resource("d", "1")))
+	if want := (ScanResult{Created: 1, Deleted: 1, Unchanged: 1}); err != nil || result != want {
+		t.Errorf("Scan: %+v, %v, want %+v", result, err, want)
+	}
+	if got, want := contents(t, s), "a1 d1"; got != want {
+		t.Errorf("the set is %q, want %q", got, want)
+	}
+	if got := journal(t, s); got != "" {
+		t.Errorf("the baseline has been journalled: %q", got)
+	}
+	since, err := s.Since(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range []resourcesync.Range{{}, {From: "a", To: "b"}, {From: "b", To: "c"}} {
+		if st, err := s.Stat(t.Context(), r); err != nil || !st.LastModified.Equal(since) {
+			t.Errorf("Stat(%v): %+v, %v, but the journal begins at %v", r, st, err, since)
+		}
+	}
+	if !covers(t, s, "https://example.org/a") {
+		t.Error("a resource is not covered")
+	}
+	put(t, s, resource("e", "1"))
+	if got, want := journal(t, s), "c:e1"; got != want {
+		t.Errorf("the journal is %q, want %q", got, want)
+	}
+	for c, err := range s.Changes(t.Context(), resourcesync.Interval{}) {
+		if err != nil || !c.Datetime.After(since) {
+			t.Errorf("%+v, %v is not after the baseline of %v", c, err, since)
+		}
+	}
+}

@@ -1,0 +1,83 @@
+package memory
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+func TestWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(&Options{AwaitScan: true})
+		ctx, cancel := context.WithCancel(t.Context())
+		wakes := 0
+		done := make(chan error)
+		go func() { done <- s.Watch(ctx, func() { wakes++ }) }()
+		after := func(what string, want int) {
+			t.Helper()
+			synctest.Wait()
+			if wakes != want {
+				t.Errorf("%d wakes after %s, want %d", wakes, what, want)
+			}
+		}
+		after("the beginning", 1)
+		if _, err := s.Scan(t.Context(), listing()); err != nil {
+			t.Fatal(err)
+		}
+		after("the set has become ready", 2)
+		put(t, s, resource("a", "1"))
+		after("a creation", 3)
+		put(t, s, resource("a", "1"))
+		s.Delete("b")
+		after("nothing", 3)
+		put(t, s, resource("a", "2"), resource("b", "1"), resource("c", "1"))
+		after("three changes in one", 4)
+		s.Delete("a")
+		after("a deletion", 5)
+		cancel()
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Errorf("Watch returned %v", err)
+		}
+		put(t, s, resource("d", "1"))
+		after("the end", 5)
+		if len(s.watchers) != 0 {
+			t.Error("a watcher that has gone is remembered")
+		}
+	})
+}
+
+// TestSlowWatcher holds that a watcher who is busy keeps nobody waiting and
+// misses nothing.
+func TestSlowWatcher(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := New(nil)
+		ctx, cancel := context.WithCancel(t.Context())
+		defer cancel()
+		woken, goOn := make(chan struct{}), make(chan struct{})
+		seen := 0
+		go s.Watch(ctx, func() {
+			st, err := s.Stat(ctx, resourcesync.Range{})
+			if err == nil {
+				seen = int(st.Count)
+			}
+			select {
+			case woken <- struct{}{}:
+				<-goOn
+			case <-ctx.Done():
+			}
+		})
+		<-woken
+		for _, key := range []string{"a", "b", "c"} {
+			put(t, s, resource(key, ""))
+		}
+		goOn <- struct{}{}
+		<-woken
+		if seen != 3 {
+			t.Errorf("%d resources seen, of 3", seen)
+		}
+		goOn <- struct{}{}
+	})
+}
