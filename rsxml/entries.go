@@ -52,7 +52,6 @@ func (d *Decoder) nextEntry() (start xml.StartElement, err error) {
 		if err != nil {
 			return start, err
 		}
-		d.src.element = 0
 	}
 	return start, d.readEnd()
 }

@@ -94,7 +94,7 @@ func bareNS(ns string) string {
 	if _, rest, ok := strings.Cut(ns, "://"); ok {
 		ns = rest
 	}
-	return strings.TrimRight(strings.TrimPrefix(ns, "www."), "/#")
+	return strings.TrimRight(strings.TrimPrefix(ns, "www."), "/")
 }
 
 // attributes calls set for each attribute of t that ResourceSync or the Sitemap

@@ -60,13 +60,11 @@ func (g *generator) document(doc docType) (Head, []Entry) {
 		case resourcesync.CapabilityList:
 			m.Capability = resourcesync.Capability(fmt.Sprint(i, g.text()))
 		}
-		// What is in order goes on from the entry before; a datetime stays
-		// within the interval of the document.
+		// What is in order goes on from the entry before. A microsecond at a
+		// time does not lead out of the interval of the document.
 		if !m.Datetime.IsZero() {
-			if m.Datetime = last.Add(time.Duration(g.IntN(1000))); !h.Metadata.Until.IsZero() {
-				m.Datetime = minTimeOf(m.Datetime, h.Metadata.Until)
-			}
-			last = m.Datetime
+			last = last.Add(time.Duration(g.IntN(1000)))
+			m.Datetime = last
 		}
 		if doc.index && !m.From.IsZero() {
 			m.From = last.Add(time.Duration(g.IntN(1000)))
@@ -78,13 +76,6 @@ func (g *generator) document(doc docType) (Head, []Entry) {
 		entries = append(entries, e)
 	}
 	return h, entries
-}
-
-func minTimeOf(t, u time.Time) time.Time {
-	if t.After(u) {
-		return u
-	}
-	return t
 }
 
 // metadata returns an rs:md with the attributes in must and some of those in may.

@@ -28,7 +28,7 @@ type source struct {
 }
 
 func newSource(r io.Reader) *source {
-	return &source{Reader: bufio.NewReader(io.LimitReader(r, MaxBytes+1)), most: maxElement}
+	return &source{Reader: bufio.NewReader(r), most: maxElement}
 }
 
 // skipBOM reads over a byte order mark, which the XML parser would take for
