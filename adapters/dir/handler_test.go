@@ -1,0 +1,281 @@
+package dir
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+// serve asks the handler of d for uri.
+func serve(d *Dir, method, uri string, header http.Header) *httptest.ResponseRecorder {
+	r := httptest.NewRequest(method, uri, nil)
+	for name, values := range header {
+		r.Header[name] = values
+	}
+	w := httptest.NewRecorder()
+	d.Handler().ServeHTTP(w, r)
+	return w
+}
+
+// TestEveryListedURI gets each resource of a folder of awkward names over a real
+// connection and compares what comes with what is listed.
+func TestEveryListedURI(t *testing.T) {
+	here := t.TempDir()
+	for i, name := range awkwardNames {
+		body := strings.Repeat(fmt.Sprint("body ", i, "\n"), i*i*i)
+		if err := os.WriteFile(filepath.Join(here, name), []byte(body), 0o644); err != nil {
+			t.Logf("not here: %v", err)
+			continue
+		}
+		if i%2 == 0 {
+			write(t, here, "sub/"+name+" d/"+name, body)
+		}
+	}
+	write(t, here, "index.html", "<title>x</title>")
+	write(t, here, "sub/index.html", "<title>y</title>")
+	write(t, here, "image", "\x89PNG\r\n\x1a\n")
+	d := openDir(t, here, nil)
+	server := httptest.NewServer(d.Handler())
+	defer server.Close()
+
+	found := complete(t, d)
+	if len(found) < len(awkwardNames) {
+		t.Errorf("found %d", len(found))
+	}
+	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	for _, r := range found {
+		live := server.URL + strings.TrimPrefix(r.URI, "https://example.org")
+		got, body := do(t, client, http.MethodGet, live)
+		if sum := fmt.Sprintf("%x", sha256.Sum256(body)); got.StatusCode != http.StatusOK || sum != r.Hashes[0].Digest {
+			t.Errorf("GET %s: %s, %d bytes", r.URI, got.Status, len(body))
+		}
+		checkHeader(t, got, r)
+		got, body = do(t, client, http.MethodHead, live)
+		if got.StatusCode != http.StatusOK || len(body) > 0 {
+			t.Errorf("HEAD %s: %s, %d bytes", r.URI, got.Status, len(body))
+		}
+		checkHeader(t, got, r)
+		u, err := url.Parse(r.URI)
+		must(t, err)
+		if !d.Covers(u) || !d.Covers(&url.URL{Path: u.Path, RawPath: u.RawPath}) {
+			t.Errorf("%s is not covered", r.URI)
+		}
+		opened, err := d.Open(t.Context(), r)
+		must(t, err)
+		sum := sha256.New()
+		if _, err := io.Copy(sum, opened); err != nil || fmt.Sprintf("%x", sum.Sum(nil)) != r.Hashes[0].Digest {
+			t.Errorf("opening %q: other bytes, %v", r.Key, err)
+		}
+		opened.Close()
+	}
+}
+
+func do(t *testing.T, client *http.Client, method, uri string) (*http.Response, []byte) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, uri, nil)
+	must(t, err)
+	got, err := client.Do(r)
+	must(t, err)
+	defer got.Body.Close()
+	body, err := io.ReadAll(got.Body)
+	must(t, err)
+	return got, body
+}
+
+// checkHeader checks that a response says of r what a list says.
+func checkHeader(t *testing.T, got *http.Response, r resourcesync.Resource) {
+	t.Helper()
+	length, _ := r.Length.Bytes()
+	if got.ContentLength != length {
+		t.Errorf("%s: Content-Length %d, want %d", r.URI, got.ContentLength, length)
+	}
+	for name, want := range map[string]string{
+		"Content-Type":           r.Type,
+		"Last-Modified":          r.LastModified.Format(http.TimeFormat),
+		"X-Content-Type-Options": "nosniff",
+	} {
+		if value := got.Header.Get(name); value != want {
+			t.Errorf("%s: %s %q, want %q", r.URI, name, value, want)
+		}
+	}
+}
+
+func TestConditionalAndRange(t *testing.T) {
+	here := t.TempDir()
+	write(t, here, "a.txt", "0123456789")
+	d := openDir(t, here, nil)
+	plain := serve(d, http.MethodGet, base+"a.txt", nil)
+	tag, modified := plain.Header().Get("Etag"), plain.Header().Get("Last-Modified")
+	if len(tag) < 10 || strings.HasPrefix(tag, "W/") {
+		t.Fatalf("ETag %s", tag)
+	}
+	for name, test := range map[string]struct {
+		header http.Header
+		status int
+		body   string
+	}{
+		"tag":          {http.Header{"If-None-Match": {tag}}, http.StatusNotModified, ""},
+		"other tag":    {http.Header{"If-None-Match": {`"x"`}}, http.StatusOK, "0123456789"},
+		"since":        {http.Header{"If-Modified-Since": {modified}}, http.StatusNotModified, ""},
+		"range":        {http.Header{"Range": {"bytes=2-4"}}, http.StatusPartialContent, "234"},
+		"range if":     {http.Header{"Range": {"bytes=2-4"}, "If-Range": {tag}}, http.StatusPartialContent, "234"},
+		"range if not": {http.Header{"Range": {"bytes=2-4"}, "If-Range": {`"x"`}}, http.StatusOK, "0123456789"},
+		"no range":     {http.Header{"Range": {"bytes=20-"}}, http.StatusRequestedRangeNotSatisfiable, "invalid range: failed to overlap\n"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := serve(d, http.MethodGet, base+"a.txt", test.header)
+			if w.Code != test.status || w.Body.String() != test.body {
+				t.Errorf("%d %q, want %d %q", w.Code, w.Body, test.status, test.body)
+			}
+		})
+	}
+	later := time.Now().Add(time.Hour)
+	must(t, os.Chtimes(filepath.Join(here, "a.txt"), later, later))
+	if w := serve(d, http.MethodGet, base+"a.txt", http.Header{"If-None-Match": {tag}}); w.Code != http.StatusOK {
+		t.Errorf("%d for an old tag", w.Code)
+	}
+}
+
+func TestMethods(t *testing.T) {
+	here := t.TempDir()
+	write(t, here, "a", "")
+	d := openDir(t, here, nil)
+	for _, method := range []string{"POST", "PUT", "DELETE", "OPTIONS", "PATCH", "TRACE", "PROPFIND"} {
+		w := serve(d, method, base+"a", nil)
+		if w.Code != http.StatusMethodNotAllowed || w.Header().Get("Allow") != "GET, HEAD" {
+			t.Errorf("%s: %d, Allow %q", method, w.Code, w.Header().Get("Allow"))
+		}
+	}
+}
+
+// attacks are targets of requests below the base path that must find nothing.
+var attacks = []string{
+	"", "/", "sub", "sub/", "sub//file", "./file", "sub/./file", "sub/../file", "../secret", "../../secret",
+	"sub/../../secret", "%2e%2e/secret", "%2e%2e%2fsecret", "..%2fsecret", "..%2Fsecret", "sub%2ffile", "sub%2Ffile", "%2ffile",
+	`..\secret`, "..%5csecret", "sub%5cfile", "file%00", "file%00.txt", "%00", "file/", "file/.", "file/x", "//file",
+	".hidden", "%2ehidden", ".git/config", "sub/.hidden", "excluded/file", "%65xcluded/file", "..%00/secret", "file%20",
+	"%252e%252e/secret", "..;/secret", "sub/..%2f..%2fsecret", "....//secret", "~/secret", "file::$DATA",
+	strings.Repeat("x", 300), strings.Repeat("x/", 600) + "x", strings.Repeat("x", 5000), "%ff", "None",
+}
+
+// openTarget makes a folder with secrets in it and around it.
+func openTarget(t testing.TB) *Dir {
+	top := t.TempDir()
+	write(t, top, "secret", "secret")
+	for _, key := range []string{".hidden", ".git/config", "sub/.hidden", "excluded/file"} {
+		write(t, top, "root/"+key, "secret")
+	}
+	write(t, top, "root/file", "public")
+	write(t, top, "root/sub/file", "public")
+	return openDir(t, filepath.Join(top, "root"), &Options{
+		Exclude: func(path string, isDir bool) bool { return path == "excluded" },
+	})
+}
+
+func TestAttacks(t *testing.T) {
+	d := openTarget(t)
+	for _, target := range attacks {
+		checkTarget(t, d, "/files/"+target, http.StatusNotFound)
+	}
+	for _, target := range []string{"/", "/file", "/files", "/filesfile", "/FILES/file", "/files%2ffile", "/files%2Ffile"} {
+		checkTarget(t, d, target, http.StatusNotFound)
+	}
+	checkTarget(t, d, "/files/sub/file", http.StatusOK)
+	checkTarget(t, d, "/files/%73ub/file?x=../secret", http.StatusOK)
+}
+
+// TestAttacksWithDotFiles has no rule about dots to stop what has them.
+func TestAttacksWithDotFiles(t *testing.T) {
+	top := t.TempDir()
+	write(t, top, "secret", "secret")
+	write(t, top, "root/file", "public")
+	write(t, top, "root/sub/file", "public")
+	d := openDir(t, filepath.Join(top, "root"), &Options{DotFiles: true})
+	for _, target := range attacks {
+		checkTarget(t, d, "/files/"+target, http.StatusNotFound)
+	}
+	checkTarget(t, d, "/files/sub/file", http.StatusOK)
+}
+
+// checkTarget asks for target as it would stand on a request line.
+func checkTarget(t *testing.T, d *Dir, target string, want int) {
+	t.Helper()
+	u, err := url.ParseRequestURI(target)
+	if err != nil {
+		return
+	}
+	w := httptest.NewRecorder()
+	d.Handler().ServeHTTP(w, (&http.Request{Method: http.MethodGet, URL: u, Header: http.Header{}}).WithContext(t.Context()))
+	if w.Code != want {
+		t.Errorf("%s: status %d, want %d", target, w.Code, want)
+	}
+	if bytes.Contains(w.Body.Bytes(), []byte("secret")) {
+		t.Errorf("%s: %s", target, w.Body)
+	}
+	if covered := d.Covers(u); covered != (want == http.StatusOK && u.RawQuery == "") {
+		t.Errorf("%s: covered is %t", target, covered)
+	}
+}
+
+func FuzzHandler(f *testing.F) {
+	for _, target := range attacks {
+		f.Add("/files/" + target)
+	}
+	f.Add("/files/sub/file")
+	d := openTarget(f)
+	listed := map[string]bool{"file": true, "sub/file": true}
+	f.Fuzz(func(t *testing.T, target string) {
+		u, err := url.ParseRequestURI(target)
+		if err != nil {
+			return
+		}
+		want := http.StatusNotFound
+		if key, ok := strings.CutPrefix(u.Path, "/files/"); ok && listed[key] && !hasEncodedSlash(u) {
+			want = http.StatusOK
+		}
+		checkTarget(t, d, target, want)
+	})
+}
+
+func TestServerErrorTellsNothing(t *testing.T) {
+	var log logbook
+	here := t.TempDir()
+	write(t, here, "a", "")
+	d := openDir(t, here, &Options{Logger: log.logger()})
+	d.Close()
+	w := serve(d, http.MethodGet, base+"a", nil)
+	if w.Code != http.StatusInternalServerError || w.Body.String() != "internal server error\n" {
+		t.Errorf("%d %q", w.Code, w.Body)
+	}
+	if log.lines("closed") != 1 {
+		t.Errorf("log: %s", &log.buf)
+	}
+}
+
+func TestOpenedFiles(t *testing.T) {
+	here := t.TempDir()
+	write(t, here, "a", "0123456789")
+	d := openDir(t, here, nil)
+	r := complete(t, d)["a"]
+	f, err := d.Open(t.Context(), r)
+	must(t, err)
+	defer f.Close()
+	var b [2]byte
+	if _, err := f.(io.ReaderAt).ReadAt(b[:], 8); err != nil || string(b[:]) != "89" {
+		t.Errorf("ReadAt: %q, %v", b, err)
+	}
+	if n, err := f.(io.Seeker).Seek(0, io.SeekEnd); n != 10 || err != nil {
+		t.Errorf("Seek: %d, %v", n, err)
+	}
+}

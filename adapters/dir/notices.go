@@ -1,0 +1,198 @@
+package dir
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/fsnotify/fsnotify"
+)
+
+// maxFresh bounds how many new folders are remembered one by one before all are
+// gone through.
+const maxFresh = 1000
+
+// notices are what the operating system has told so far. One goroutine takes
+// them in and never waits, as the next ones would be lost; another acts on them.
+type notices struct {
+	dir            *Dir
+	watch, unwatch func(path string) error // start and stop watching one folder
+	changed        chan struct{}           // holds one token if something has changed
+
+	mu      sync.Mutex
+	watched map[string]bool // keys of the folders that are watched
+	gone    map[string]bool // of these, the ones that were moved or removed
+	fresh   map[string]bool // keys of folders to be watched, with all below
+
+	limitOnce, lossOnce sync.Once
+}
+
+func newNotices(d *Dir, watch, unwatch func(path string) error) *notices {
+	return &notices{
+		dir:     d,
+		watch:   watch,
+		unwatch: unwatch,
+		changed: make(chan struct{}, 1),
+		watched: map[string]bool{},
+		gone:    map[string]bool{},
+		fresh:   map[string]bool{"": true},
+	}
+}
+
+// take takes in what the operating system tells, until both channels are closed.
+func (n *notices) take(events <-chan fsnotify.Event, errs <-chan error) {
+	for events != nil || errs != nil {
+		select {
+		case e, ok := <-events:
+			if !ok {
+				events = nil
+				continue
+			}
+			n.event(e)
+		case err, ok := <-errs:
+			if !ok {
+				errs = nil
+				continue
+			}
+			n.lossOnce.Do(func() {
+				n.dir.log.Warn("dir: notices of changes were lost; all is looked at", "err", err)
+			})
+			n.note("", true)
+		}
+	}
+}
+
+// event takes in one event. What it names may be gone by now.
+func (n *notices) event(e fsnotify.Event) {
+	below, err := filepath.Rel(n.dir.path, e.Name)
+	if err != nil || below == "." {
+		n.note("", false)
+		return
+	}
+	key := filepath.ToSlash(below)
+	name := path.Base(key)
+	if !n.dir.admits(key, name, true) && !n.dir.admits(key, name, false) {
+		return
+	}
+	if e.Has(fsnotify.Rename) || e.Has(fsnotify.Remove) {
+		n.noteGone(key)
+	}
+	isFolder := false
+	if e.Has(fsnotify.Create) {
+		info, err := n.dir.root.Lstat(below)
+		isFolder = err == nil && info.IsDir()
+	}
+	n.note(key, isFolder)
+}
+
+// note notes that something has changed, and if it is a new folder, that this is
+// to be watched.
+func (n *notices) note(key string, isFolder bool) {
+	n.mu.Lock()
+	switch {
+	case !isFolder || n.fresh[""]:
+	case key == "" || len(n.fresh) == maxFresh:
+		n.fresh = map[string]bool{"": true}
+	default:
+		n.fresh[key] = true
+	}
+	n.mu.Unlock()
+	select {
+	case n.changed <- struct{}{}:
+	default:
+	}
+}
+
+// noteGone notes that there is no longer a folder at key, if there was one.
+func (n *notices) noteGone(key string) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.watched[key] {
+		n.gone[key] = true
+	}
+}
+
+// rewatch stops watching the folders that are gone and starts watching those
+// that are new.
+func (n *notices) rewatch(ctx context.Context) {
+	n.mu.Lock()
+	gone, fresh := n.gone, n.fresh
+	n.gone, n.fresh = map[string]bool{}, map[string]bool{}
+	n.mu.Unlock()
+	if len(gone) > 0 {
+		n.unwatchBelow(gone)
+	}
+	for key := range fresh {
+		n.watchBelow(ctx, key)
+	}
+}
+
+// unwatchBelow stops watching the folders in gone and all that were below. The
+// operating system watches these on, under names that are no longer theirs.
+func (n *notices) unwatchBelow(gone map[string]bool) {
+	n.mu.Lock()
+	var below []string
+	for key := range n.watched {
+		for at := key; at != ""; at = at[:max(0, strings.LastIndexByte(at, '/'))] {
+			if gone[at] {
+				below = append(below, key)
+				delete(n.watched, key)
+				break
+			}
+		}
+	}
+	n.mu.Unlock()
+	for _, key := range below {
+		n.unwatch(n.path(key)) // fails if it has ended by itself
+	}
+}
+
+func (n *notices) path(key string) string {
+	return filepath.Join(n.dir.path, filepath.FromSlash(key))
+}
+
+// watchBelow starts watching the folder at key and all below. A folder that
+// cannot be opened is for the scan to complain of.
+func (n *notices) watchBelow(ctx context.Context, key string) {
+	prefix := ""
+	if key != "" {
+		prefix = key + "/"
+	}
+	root, err := n.dir.folder(prefix)
+	if err != nil {
+		return
+	}
+	in := newFolder(root)
+	defer in.release()
+	n.dir.walk(ctx, in, key, n)
+}
+
+// enter starts watching a folder before its entries are read, so that it has
+// none that is neither read nor told of. When one folder cannot be watched for
+// want of a resource, those after it could not either.
+func (n *notices) enter(key string) error {
+	err := n.watch(n.path(key))
+	if err == nil {
+		n.mu.Lock()
+		n.watched[key] = true
+		n.mu.Unlock()
+		return nil
+	}
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) {
+		return nil
+	}
+	n.limitOnce.Do(func() {
+		n.dir.log.Warn("dir: not all folders can be watched; changes in the others wait for the next scan", "key", key, "err", err)
+	})
+	return err
+}
+
+func (n *notices) file(context.Context, *folder, string, fs.FileInfo) error { return nil }
+
+func (n *notices) unreadable(string, error) {}
+
+func (n *notices) tooLong(string) {}

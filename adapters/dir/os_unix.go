@@ -1,0 +1,17 @@
+//go:build unix
+
+package dir
+
+import (
+	"errors"
+	"os"
+	"syscall"
+)
+
+// openFlags open a file without waiting, should a FIFO have taken its place.
+const openFlags = os.O_RDONLY | syscall.O_NONBLOCK
+
+// isBadName reports whether err says that no file can have this name.
+func isBadName(err error) bool {
+	return errors.Is(err, syscall.ENAMETOOLONG) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EILSEQ)
+}

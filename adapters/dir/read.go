@@ -1,0 +1,153 @@
+package dir
+
+import (
+	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+// bufferSize is how much of a file is read at once: enough that system calls do
+// not count, little enough that two digests of it find it in the cache.
+const bufferSize = 128 << 10
+
+// An algorithm makes digests.
+type algorithm struct {
+	name string // as in resourcesync.Hash
+	new  func() hash.Hash
+}
+
+func algorithmsOf(names []string) ([]algorithm, error) {
+	if names == nil {
+		names = []string{"sha-256"}
+	}
+	algorithms := make([]algorithm, 0, len(names))
+	for i, name := range names {
+		if slices.Contains(names[:i], name) {
+			return nil, fmt.Errorf("dir: hash algorithm %q twice", name)
+		}
+		switch name {
+		case "md5":
+			algorithms = append(algorithms, algorithm{name, md5.New})
+		case "sha-256":
+			algorithms = append(algorithms, algorithm{name, sha256.New})
+		default:
+			return nil, fmt.Errorf(`dir: unknown hash algorithm %q, want "md5" or "sha-256"`, name)
+		}
+	}
+	return algorithms, nil
+}
+
+// A reader reads files, one at a time, and keeps what it needs for that.
+type reader struct {
+	algorithms []algorithm
+	digests    []hash.Hash
+	buf        []byte
+}
+
+func newReader(algorithms []algorithm) *reader {
+	r := &reader{algorithms: algorithms, buf: make([]byte, bufferSize)}
+	for _, a := range algorithms {
+		r.digests = append(r.digests, a.new())
+	}
+	return r
+}
+
+// content is what a file must be read for.
+type content struct {
+	info      fs.FileInfo // of the version that was read
+	settled   bool        // whether that was long enough after its last change
+	hashes    []resourcesync.Hash
+	mediaType string
+}
+
+// read reads the file called name that is in in and returns what one version of
+// it holds, or errInFlux if none held still for long enough. It adds the bytes
+// that it reads to count.
+func (d *Dir) read(ctx context.Context, in *os.Root, name string, count *atomic.Int64) (content, error) {
+	r := d.readers.Get().(*reader)
+	defer d.readers.Put(r)
+	for range attempts {
+		c, err := d.readOnce(ctx, r, in, name, count)
+		if err != errInFlux {
+			return c, err
+		}
+	}
+	return content{}, errInFlux
+}
+
+// readOnce is read, but gives up with errInFlux at the first change.
+func (d *Dir) readOnce(ctx context.Context, r *reader, in *os.Root, name string, count *atomic.Int64) (content, error) {
+	f, before, err := openFile(in, name)
+	if err != nil {
+		return content{}, err
+	}
+	defer f.Close()
+	c := content{info: before, mediaType: typeByName(name)}
+	err = r.digest(ctx, f, before.Size(), &c, count)
+	if err == io.EOF || err == io.ErrUnexpectedEOF {
+		return content{}, errInFlux // it has been cut off
+	}
+	if err != nil {
+		return content{}, err
+	}
+	c.settled = d.isSettled(before, time.Now())
+	after, err := f.Stat()
+	if err != nil {
+		return content{}, err
+	}
+	if !isSameVersion(before, after) {
+		return content{}, errInFlux
+	}
+	return c, nil
+}
+
+// digest sets the hashes in c, and the media type if that is still empty, from
+// the first size bytes of f, or from no more of them than it needs.
+func (r *reader) digest(ctx context.Context, f io.Reader, size int64, c *content, count *atomic.Int64) error {
+	if len(r.algorithms) == 0 {
+		size = min(size, sniffLen)
+	}
+	for _, digest := range r.digests {
+		digest.Reset()
+	}
+	if c.mediaType == "" && size == 0 {
+		c.mediaType = typeByContent(nil)
+	}
+	for done := int64(0); done < size; {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		n, err := io.ReadFull(f, r.buf[:min(int64(len(r.buf)), size-done)])
+		count.Add(int64(n))
+		if err != nil {
+			return err
+		}
+		if c.mediaType == "" {
+			c.mediaType = typeByContent(r.buf[:min(n, sniffLen)])
+		}
+		for _, digest := range r.digests {
+			digest.Write(r.buf[:n])
+		}
+		done += int64(n)
+	}
+	c.hashes = make([]resourcesync.Hash, 0, len(r.digests))
+	for i, digest := range r.digests {
+		var sum [sha256.Size]byte
+		c.hashes = append(c.hashes, resourcesync.Hash{
+			Algorithm: r.algorithms[i].name,
+			Digest:    hex.EncodeToString(digest.Sum(sum[:0])),
+		})
+	}
+	return nil
+}

@@ -1,0 +1,53 @@
+package dir
+
+import (
+	"bytes"
+	"io/fs"
+	"strconv"
+	"time"
+)
+
+// unsettled is how long after its last change a file may change once more
+// within the granularity of its timestamps: 2 s on FAT, one tick of the kernel
+// on others.
+const unsettled = 2 * time.Second
+
+// unsettledMark before a stamp says that the file had just changed when it was
+// read. As no file has such a stamp, the next scan reads it again.
+const unsettledMark = "~"
+
+// maxStamp is the greatest length of a stamp: four numbers of 64 bits.
+const maxStamp = 4*len("-1y2p0ij32e8e8") + len("...")
+
+// appendStamp appends to b the stamp of the version of a file that info
+// describes: size and modification time, and where the operating system has
+// them inode and change time. The last two tell when a file is replaced or
+// rewritten by something that restores the first two.
+func appendStamp(b []byte, info fs.FileInfo) []byte {
+	changed, inode := status(info)
+	b = strconv.AppendInt(b, info.Size(), 36)
+	b = append(b, '.')
+	b = strconv.AppendInt(b, info.ModTime().UnixNano(), 36)
+	b = append(b, '.')
+	b = strconv.AppendInt(b, changed.UnixNano(), 36)
+	b = append(b, '.')
+	return strconv.AppendUint(b, inode, 36)
+}
+
+func stampOf(info fs.FileInfo) string {
+	var b [maxStamp]byte
+	return string(appendStamp(b[:0], info))
+}
+
+// isSameVersion reports whether a and b have the same stamp.
+func isSameVersion(a, b fs.FileInfo) bool {
+	var x, y [maxStamp]byte
+	return bytes.Equal(appendStamp(x[:0], a), appendStamp(y[:0], b))
+}
+
+// isSettled reports whether a change at now or later is certain to move the
+// stamp of the file that info describes.
+func (d *Dir) isSettled(info fs.FileInfo, now time.Time) bool {
+	changed, _ := status(info)
+	return now.Sub(changed).Abs() >= d.unsettled
+}

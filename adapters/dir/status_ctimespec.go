@@ -1,0 +1,18 @@
+//go:build darwin || freebsd || netbsd
+
+package dir
+
+import (
+	"io/fs"
+	"syscall"
+	"time"
+)
+
+// status returns when the inode of a file last changed, and its number.
+func status(info fs.FileInfo) (changed time.Time, inode uint64) {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return info.ModTime(), 0
+	}
+	return time.Unix(st.Ctimespec.Unix()), uint64(st.Ino)
+}

@@ -1,0 +1,263 @@
+//go:build unix
+
+package dir
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"syscall"
+	"testing"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+// TestLinks has links of all kinds. None is followed, wherever it is met.
+func TestLinks(t *testing.T) {
+	outside := t.TempDir()
+	write(t, outside, "secret", "secret")
+	here := t.TempDir()
+	write(t, here, "folder/file", "file")
+	write(t, here, ".hidden/file", "hidden")
+	for name, target := range map[string]string{
+		"to-file":          "folder/file",
+		"to-file.txt":      "folder/file",
+		"to-folder":        "folder",
+		"folder/cycle":     "..",
+		"folder/self":      "self",
+		"to-hidden":        ".hidden/file",
+		"to-hidden-folder": ".hidden",
+		"dangling":         "nowhere",
+		"absolute":         filepath.Join(outside, "secret"),
+		"outside":          "../" + filepath.Base(outside) + "/secret",
+		"outside-folder":   outside,
+	} {
+		must(t, os.Symlink(target, filepath.Join(here, name)))
+	}
+	d := openDir(t, here, nil)
+	wantKeys(t, complete(t, d), "folder/file")
+	wantKeys(t, complete(t, openDir(t, here, &Options{Hashes: []string{}})), "folder/file") // hardly opens any
+
+	for _, key := range []string{
+		"to-file", "to-file.txt", "to-folder/file", "folder/cycle/folder/file", "folder/self", "to-hidden", "to-hidden-folder/file",
+		"dangling", "absolute", "outside", "outside-folder/secret", "outside-folder",
+	} {
+		checkNotServed(t, d, key)
+	}
+}
+
+// checkNotServed checks that the file at key is to be had in no way.
+func checkNotServed(t *testing.T, d *Dir, key string) {
+	t.Helper()
+	uri, _ := d.uri(key)
+	if w := serve(d, http.MethodGet, uri, nil); w.Code != http.StatusNotFound {
+		t.Errorf("%q: status %d, body %q", key, w.Code, w.Body)
+	}
+	u, err := url.Parse(uri)
+	must(t, err)
+	if d.Covers(u) {
+		t.Errorf("%q is covered", key)
+	}
+	if f, err := d.Open(t.Context(), resourcesync.Resource{Key: key}); err == nil {
+		f.Close()
+		t.Errorf("%q opens", key)
+	} else if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("%q: %v", key, err)
+	}
+}
+
+// TestDescriptors scans, serves and opens without leaving anything open.
+func TestDescriptors(t *testing.T) {
+	const open = "/proc/self/fd"
+	if _, err := os.Stat(open); err != nil {
+		t.Skip("this system does not tell what is open")
+	}
+	count := func() int {
+		entries, err := os.ReadDir(open)
+		must(t, err)
+		return len(entries)
+	}
+	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would close what is forgotten
+	here := t.TempDir()
+	manyFiles(t, here, 20)
+	d := openDir(t, here, nil)
+	before := count()
+	for range 3 {
+		for _, r := range complete(t, d) {
+			if w := serve(d, http.MethodGet, r.URI, nil); w.Code != http.StatusOK {
+				t.Errorf("%s: %d", r.URI, w.Code)
+			}
+			for _, key := range []string{r.Key + "/x", "0/.x", ".x/y", "0/none"} {
+				checkNotServed(t, d, key)
+			}
+			f, err := d.Open(t.Context(), r)
+			must(t, err)
+			must(t, f.Close())
+			r.Stamp = "other"
+			if _, err := d.Open(t.Context(), r); err == nil {
+				t.Error("another version opens")
+			}
+		}
+		for range d.Resources(t.Context()) {
+			break
+		}
+	}
+	if after := count(); after > before {
+		t.Errorf("%d files and folders are left open", after-before)
+	}
+}
+
+// TestLinkAsRoot publishes a folder that is named by a link.
+func TestLinkAsRoot(t *testing.T) {
+	here := t.TempDir()
+	write(t, here, "version-1/file", "one")
+	write(t, here, "version-2/file", "two")
+	current := filepath.Join(here, "current")
+	must(t, os.Symlink("version-1", current))
+	d := openDir(t, current, nil)
+	wantKeys(t, complete(t, d), "file")
+	must(t, os.Remove(current))
+	must(t, os.Symlink("version-2", current))
+	if _, err := list(t, d); err == nil {
+		t.Error("another folder was scanned without a word")
+	}
+}
+
+func TestSpecialFiles(t *testing.T) {
+	here := t.TempDir()
+	write(t, here, "file", "")
+	must(t, syscall.Mkfifo(filepath.Join(here, "fifo.txt"), 0o644))
+	listener, err := net.Listen("unix", filepath.Join(here, "socket.txt"))
+	must(t, err)
+	defer listener.Close()
+	d := openDir(t, here, nil)
+	wantKeys(t, complete(t, d), "file")
+	wantKeys(t, complete(t, openDir(t, here, &Options{Hashes: []string{}})), "file")
+	checkNotServed(t, d, "fifo.txt")
+	checkNotServed(t, d, "socket.txt")
+}
+
+// TestSwaps puts something else in the place of a file or folder after it was
+// seen and before it is opened.
+func TestSwaps(t *testing.T) {
+	outside := t.TempDir()
+	write(t, outside, "b", "secret")
+	here := t.TempDir()
+	write(t, here, "other/b", "other")
+	swaps := map[string]func(path string) error{
+		"link inside":  func(path string) error { return os.Symlink("../other/b", path) },
+		"link outside": func(path string) error { return os.Symlink(filepath.Join(outside, "b"), path) },
+		"fifo":         func(path string) error { return syscall.Mkfifo(path, 0o644) },
+		"folder":       func(path string) error { return os.Mkdir(path, 0o755) },
+	}
+	for name, swap := range swaps {
+		t.Run(name, func(t *testing.T) {
+			defer os.RemoveAll(filepath.Join(here, "a"))
+			write(t, here, "a/b", "a")
+			d := openDir(t, here, &Options{
+				Known: func(_ context.Context, key string) (resourcesync.Resource, bool, error) {
+					if key == "a/b" {
+						path := filepath.Join(here, "a", "b")
+						must(t, errors.Join(os.Remove(path), swap(path)))
+					}
+					return resourcesync.Resource{}, false, nil
+				},
+			})
+			wantKeys(t, complete(t, d), "other/b")
+		})
+	}
+}
+
+// TestStampTellsInodes has two files with everything else the same.
+func TestStampTellsInodes(t *testing.T) {
+	here := t.TempDir()
+	write(t, here, "a", "")
+	info := statOf(t, filepath.Join(here, "a"))
+	other := *info.Sys().(*syscall.Stat_t)
+	other.Ino++
+	if isSameVersion(info, otherInode{info, &other}) {
+		t.Errorf("both have the stamp %s", stampOf(info))
+	}
+}
+
+type otherInode struct {
+	fs.FileInfo
+	stat *syscall.Stat_t
+}
+
+func (o otherInode) Sys() any { return o.stat }
+
+// TestUnreadableFolder runs out of file descriptors half-way, which even the
+// superuser cannot read on without.
+func TestUnreadableFolder(t *testing.T) {
+	var log logbook
+	here := t.TempDir()
+	manyFiles(t, here, 40)
+	d := openDir(t, here, &Options{Logger: log.logger(), Hashes: []string{}})
+	var limit syscall.Rlimit
+	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
+	restore := func() { must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)) }
+	defer restore()
+	d.known = func(context.Context, string) (resourcesync.Resource, bool, error) {
+		none := limit
+		none.Cur = 0
+		return resourcesync.Resource{}, false, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none)
+	}
+	found, err := list(t, d)
+	restore()
+	if !errors.Is(err, syscall.EMFILE) {
+		t.Errorf("%v", err)
+	}
+	if len(found) == 0 || len(found) == 40 {
+		t.Errorf("found %d: the test is about what lies between", len(found))
+	}
+	if log.lines("incomplete") == 0 {
+		t.Errorf("log: %s", &log.buf)
+	}
+	d.known = nil
+	if found := complete(t, d); len(found) != 40 {
+		t.Errorf("found %d afterwards", len(found))
+	}
+}
+
+func TestPermissions(t *testing.T) {
+	if os.Geteuid() == 0 {
+		t.Skip("the superuser may read everything")
+	}
+	var log logbook
+	var last Progress
+	here := t.TempDir()
+	write(t, here, "a", "a")
+	write(t, here, "unreadable", "b")
+	write(t, here, "f/c", "c")
+	write(t, here, "g/d", "d")
+	must(t, os.Chmod(filepath.Join(here, "unreadable"), 0))
+	d := openDir(t, here, &Options{Logger: log.logger(), Progress: func(p Progress) { last = p }})
+
+	wantKeys(t, complete(t, d), "a f/c g/d")
+	if last.LeftOut != 1 || log.lines("left out") != 1 {
+		t.Errorf("%+v, log: %s", last, &log.buf)
+	}
+	uri, _ := d.uri("unreadable")
+	if w := serve(d, http.MethodGet, uri, nil); w.Code != http.StatusNotFound {
+		t.Errorf("the unreadable file has status %d", w.Code)
+	}
+
+	// Neither a folder that cannot be listed nor one that cannot be entered
+	// looks like deletions.
+	for _, mode := range []fs.FileMode{0o000, 0o300, 0o400, 0o600} {
+		must(t, os.Chmod(filepath.Join(here, "f"), mode))
+		found, err := list(t, d)
+		must(t, os.Chmod(filepath.Join(here, "f"), 0o755))
+		if !errors.Is(err, fs.ErrPermission) {
+			t.Errorf("mode %o: %v", mode, err)
+		}
+		wantKeys(t, found, "a g/d")
+	}
+}
