@@ -2,13 +2,11 @@ package memory
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"slices"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -130,27 +128,4 @@ func (s *Set) Changes(ctx context.Context, iv resourcesync.Interval) iter.Seq2[r
 			}
 		}
 	}
-}
-
-// Windows implements [resourcesync.Windower]. A journal that fits into one window
-// is one, which is open; also when it does so again because old changes have been
-// dropped.
-func (s *Set) Windows(ctx context.Context, max int) ([]resourcesync.Interval, error) {
-	if max < 1 {
-		return nil, fmt.Errorf("memory: windows of at most %d changes", max)
-	}
-	st, err := s.view(ctx)
-	if err != nil {
-		return nil, err
-	}
-	division := paging.NewWindows(moment(st.since), s.window, max, 0)
-	for _, e := range st.journal {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		if err := division.Add(moment(e.at), e.size); err != nil {
-			return nil, fmt.Errorf("memory: %w", err)
-		}
-	}
-	return division.Intervals(), nil
 }

@@ -64,6 +64,8 @@ type Set struct {
 	// by copies that nobody looks at.
 	snapshot atomic.Pointer[state]
 
+	division division
+
 	mu       sync.Mutex
 	state    state
 	scan     uint64 // number of the scan that is under way, or was last

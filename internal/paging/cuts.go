@@ -72,7 +72,31 @@ func (c *Cuts) Add(key string, size int, newest time.Time) {
 func (c *Cuts) AddDeleted(key string, newest time.Time) {
 	c.endPagesBefore(key)
 	c.pieces[len(c.pieces)-1].add(page{Cut: resourcesync.Cut{Newest: newest}})
+	// A cut that comes next must lie behind it, on the side it counts for.
+	c.lastKey = key
 }
+
+// AddRun shows all resources and deleted ones with keys in r at once: how many
+// resources there are, the size of their entries in bytes together and the time
+// of the newest change of all. It takes them if no cut can lie among them or just
+// before them. If it returns false, they must be shown one by one, after
+// [Cuts.After].
+func (c *Cuts) AddRun(r resourcesync.Range, count, size int, newest time.Time) bool {
+	c.endPagesBefore(r.From)
+	if len(c.previous) > 0 && c.previous[0].Key != "" && (r.To == "" || r.To > c.previous[0].Key) {
+		return false
+	}
+	piece := &c.pieces[len(c.pieces)-1]
+	if piece.Count+count > c.every || piece.bytes+size > fill {
+		return false
+	}
+	piece.add(page{Cut: resourcesync.Cut{Count: count, Newest: newest}, bytes: size})
+	return true
+}
+
+// After says which key was the last, deleted ones included, of the runs that
+// AddRun has taken, before resources are shown one by one again.
+func (c *Cuts) After(key string) { c.lastKey = key }
 
 // Done returns the division. It has at most rsxml.MaxEntries pages as long as
 // pages of the formats' limits can hold the set.

@@ -3,6 +3,7 @@ package paging
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -23,15 +24,18 @@ type Windows struct {
 	max    int
 	settle time.Duration
 
-	closed []window
-	open   window
+	closed []Window
+	kept   int // how many of closed were closed by an earlier division
+	open   Window
 	end    time.Time // where open ends at the latest; zero before its first change
 	last   time.Time // the newest change seen
 }
 
-type window struct {
+// A Window is an interval and what is in it: the number of changes, and the size
+// of their entries in bytes.
+type Window struct {
 	resourcesync.Interval
-	count, bytes int
+	Count, Bytes int
 }
 
 // NewWindows starts a division of a journal that is complete from since, into
@@ -52,21 +56,21 @@ func (w *Windows) Add(t time.Time, size int) error {
 		return fmt.Errorf("a change at %s comes after one at %s: changes must be in forward chronological order, none before Since",
 			t.Format(time.RFC3339Nano), w.last.Format(time.RFC3339Nano))
 	}
-	switch full := w.open.count >= w.max || w.open.count > 0 && w.open.bytes+size > fill; {
-	case w.open.count == 0:
+	switch full := w.open.Count >= w.max || w.open.Count > 0 && w.open.Bytes+size > fill; {
+	case w.open.Count == 0:
 	case !t.Before(w.end):
 		w.close(w.end)
 	case full && t.After(w.last):
 		w.close(t)
-	case w.open.count >= rsxml.MaxEntries || w.open.bytes+size > MaxBytes:
+	case w.open.Count >= rsxml.MaxEntries || w.open.Bytes+size > MaxBytes:
 		return errors.New("too many changes at the one instant " + t.Format(time.RFC3339Nano) +
 			" for a Change List: give changes finer datetimes")
 	}
-	if w.open.count == 0 {
+	if w.open.Count == 0 {
 		w.end = t.Truncate(w.every).Add(w.every)
 	}
-	w.open.count++
-	w.open.bytes += size
+	w.open.Count++
+	w.open.Bytes += size
 	w.last = t
 	return nil
 }
@@ -74,14 +78,32 @@ func (w *Windows) Add(t time.Time, size int) error {
 func (w *Windows) close(until time.Time) {
 	w.open.Until = until
 	w.closed = append(w.closed, w.open)
-	w.open = window{Interval: resourcesync.Interval{From: until}}
+	w.open = Window{Interval: resourcesync.Interval{From: until}}
+}
+
+// Resume takes over the windows that an earlier division of the journal has
+// closed, in order and from since on. They stay closed, even if the journal has
+// lost older ones since and all that is left would fit into one list. It comes
+// before the first Add, with the first change that is in none of them.
+func (w *Windows) Resume(closed []Window) {
+	w.closed = slices.Clone(closed)
+	w.kept = len(closed)
+	if w.kept > 0 {
+		w.last = closed[w.kept-1].Until
+		w.open.From = w.last
+	}
+}
+
+// Closed returns the windows that are closed, as [Windows.Intervals] shows them.
+func (w *Windows) Closed() []Window {
+	return slices.Clone(w.closed[:len(w.Intervals())-1])
 }
 
 // Rewind returns the time from which to show the journal again so that what was
 // added to it since is seen, and forgets what it was shown after that time.
 func (w *Windows) Rewind() time.Time {
 	w.closed = w.closed[:w.settled()]
-	w.open = window{Interval: resourcesync.Interval{From: w.since}}
+	w.open = Window{Interval: resourcesync.Interval{From: w.since}}
 	if n := len(w.closed); n > 0 {
 		w.open.From = w.closed[n-1].Until
 	}
@@ -94,10 +116,10 @@ func (w *Windows) Rewind() time.Time {
 func (w *Windows) Intervals() []resourcesync.Interval {
 	total := w.open
 	for _, c := range w.closed {
-		total.count += c.count
-		total.bytes += c.bytes
+		total.Count += c.Count
+		total.Bytes += c.Bytes
 	}
-	if total.count <= w.max && total.bytes <= MaxBytes {
+	if w.kept == 0 && total.Count <= w.max && total.Bytes <= MaxBytes {
 		return []resourcesync.Interval{{From: w.since}}
 	}
 	n := w.settled()
@@ -115,10 +137,10 @@ func (w *Windows) Intervals() []resourcesync.Interval {
 func (w *Windows) settled() int {
 	n := len(w.closed)
 	tail := w.open
-	for n > 0 && w.last.Before(w.closed[n-1].Until.Add(w.settle)) {
-		tail.count += w.closed[n-1].count
-		tail.bytes += w.closed[n-1].bytes
-		if tail.count > rsxml.MaxEntries || tail.bytes > MaxBytes {
+	for n > w.kept && w.last.Before(w.closed[n-1].Until.Add(w.settle)) {
+		tail.Count += w.closed[n-1].Count
+		tail.Bytes += w.closed[n-1].Bytes
+		if tail.Count > rsxml.MaxEntries || tail.Bytes > MaxBytes {
 			break
 		}
 		n--
