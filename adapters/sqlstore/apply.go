@@ -1,0 +1,229 @@
+package sqlstore
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// put is the change of a writer who says how a resource is, and not what has
+// happened to it. It is nothing if the resource is like that already.
+const put resourcesync.ChangeType = ""
+
+// An edit is a change as a writer has told of it.
+type edit struct {
+	change resourcesync.ChangeType
+	key    string
+	body   []byte // may be nil if change is Deleted
+	asOf   int64  // if not 0, later changes of the key are newer than this
+}
+
+// An item is what a set knows of a key: a row of rs_resource, as it was and as
+// it is to be.
+type item struct {
+	before, after row
+	changed       bool
+}
+
+type row struct {
+	exists bool
+	newest int64
+	size   int64
+	place  int64
+	body   []byte // nil once deleted
+}
+
+// An event is a change with its place in the journal: a row of rs_change.
+type event struct {
+	at     int64
+	change resourcesync.ChangeType
+	key    string
+	size   int64
+	body   []byte
+}
+
+// An application makes edits of one set part of it, within an Update. It is the
+// only way in which a set changes, whoever wants it to.
+type application struct {
+	store  *Store
+	conn   rowdb.Conn
+	set    *setRow
+	items  map[string]*item
+	events []event
+	result ScanResult
+	sizer  sizer
+}
+
+// apply makes edits in the order in which they come, and writes down what has
+// become of the set.
+func (s *Store) apply(ctx context.Context, c rowdb.Conn, set *setRow, edits []edit) (ScanResult, error) {
+	a := &application{store: s, conn: c, set: set, items: make(map[string]*item, len(edits))}
+	if err := a.load(ctx, edits); err != nil {
+		return ScanResult{}, err
+	}
+	for i := range edits {
+		if err := a.edit(&edits[i]); err != nil {
+			return ScanResult{}, err
+		}
+	}
+	if len(a.events) == 0 {
+		return a.result, nil
+	}
+	if err := a.save(ctx); err != nil {
+		return ScanResult{}, err
+	}
+	return a.result, nil
+}
+
+// load reads what is known of the keys that are edited.
+func (a *application) load(ctx context.Context, edits []edit) error {
+	if a.set.journal {
+		return nil
+	}
+	for _, e := range edits {
+		a.items[e.key] = &item{}
+	}
+	keys := slices.Sorted(maps.Keys(a.items))
+	return a.conn.QueryEach(ctx, "SELECT newest, size, place, body FROM rs_resource WHERE set_id = $1 AND key = $2", len(keys),
+		func(i int) []any { return []any{a.set.id, []byte(keys[i])} },
+		func(i int, r rowdb.Row) error {
+			it := a.items[keys[i]]
+			it.before.exists, it.before.newest, it.before.size, it.before.place = true, r.Int(0), r.Int(1), r.Int(2)
+			if !r.Null(3) {
+				it.before.body = r.Append(nil, 3)
+			}
+			it.after = it.before
+			return nil
+		})
+}
+
+// edit decides what an edit is, by what is known of its key.
+func (a *application) edit(e *edit) error {
+	if a.set.journal {
+		return a.record(e.change, e.key, e.body, &item{})
+	}
+	it := a.items[e.key]
+	live := it.after.body != nil
+	switch {
+	case e.asOf != 0 && it.before.newest > e.asOf:
+		if e.change == put {
+			a.result.Unchanged++
+		}
+		return nil
+	case e.change == resourcesync.Deleted && !live:
+		return nil
+	case e.change == resourcesync.Deleted:
+		body, err := a.sizer.farewell(e.body, it.after.body)
+		if err != nil {
+			return err
+		}
+		a.result.Deleted++
+		a.set.count--
+		it.after.body = nil
+		return a.record(resourcesync.Deleted, e.key, body, it)
+	case e.change == put && live && string(it.after.body) == string(e.body):
+		a.result.Unchanged++
+		return nil
+	case live:
+		a.result.Updated++
+		it.after.body = e.body
+		return a.record(resourcesync.Updated, e.key, e.body, it)
+	default:
+		a.result.Created++
+		a.set.count++
+		it.after.body = e.body
+		return a.record(resourcesync.Created, e.key, e.body, it)
+	}
+}
+
+// record gives a change its time. A set that awaits its first scan has no journal
+// yet.
+func (a *application) record(change resourcesync.ChangeType, key string, body []byte, it *item) error {
+	a.set.tick(a.store.now())
+	ev := event{at: a.set.last, change: change, key: key, body: body}
+	var err error
+	if ev.size, err = a.sizer.change(&ev); err != nil {
+		return err
+	}
+	it.changed = true
+	it.after = row{exists: true, newest: ev.at, body: it.after.body}
+	if it.after.body != nil {
+		it.after.size, it.after.place = a.sizer.resource(), a.sizer.place()
+	} else if !a.set.ready {
+		it.after = row{} // no journal needs to remember it
+	}
+	a.events = append(a.events, ev)
+	return nil
+}
+
+// save writes the items and events.
+func (a *application) save(ctx context.Context) error {
+	if a.set.ready {
+		if err := a.saveEvents(ctx); err != nil {
+			return err
+		}
+	}
+	if !a.set.journal {
+		if err := a.saveItems(ctx); err != nil {
+			return err
+		}
+	}
+	if a.set.ready {
+		if err := a.forget(ctx); err != nil {
+			return err
+		}
+	}
+	if err := a.set.save(ctx, a.conn); err != nil {
+		return err
+	}
+	return a.conn.Notify(ctx)
+}
+
+// tick moves the set's clock to the time of the next change: now, but never
+// earlier than, nor the same as, that of the change before it.
+func (r *setRow) tick(now time.Time) { r.last = max(now.UnixMicro(), r.last+1) }
+
+func (r *setRow) save(ctx context.Context, c rowdb.Conn) error {
+	_, err := c.Exec(ctx, "UPDATE rs_set SET ready = $1, begin = $2, since = $3, last = $4, count = $5 WHERE id = $6",
+		number(r.ready), r.begin, r.since, r.last, r.count, r.id)
+	return err
+}
+
+func (a *application) saveEvents(ctx context.Context) error {
+	return a.conn.ExecEach(ctx, "INSERT INTO rs_change (set_id, at, change, key, size, body) VALUES ($1, $2, $3, $4, $5, $6)", len(a.events),
+		func(i int) []any {
+			e := &a.events[i]
+			return []any{a.set.id, e.at, string(e.change), []byte(e.key), e.size, e.body}
+		})
+}
+
+func (a *application) saveItems(ctx context.Context) error {
+	maps.DeleteFunc(a.items, func(_ string, it *item) bool { return !it.changed })
+	keys := slices.Sorted(maps.Keys(a.items))
+	var there, gone []string
+	for _, key := range keys {
+		if a.items[key].after.exists {
+			there = append(there, key)
+		} else {
+			gone = append(gone, key)
+		}
+	}
+	err := a.conn.ExecEach(ctx, `INSERT INTO rs_resource (set_id, key, newest, size, place, body) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (set_id, key) DO UPDATE SET newest = excluded.newest, size = excluded.size, place = excluded.place, body = excluded.body`, len(there),
+		func(i int) []any {
+			r := &a.items[there[i]].after
+			return []any{a.set.id, []byte(there[i]), r.newest, r.size, r.place, r.body}
+		})
+	if err == nil {
+		err = a.conn.ExecEach(ctx, "DELETE FROM rs_resource WHERE set_id = $1 AND key = $2", len(gone),
+			func(i int) []any { return []any{a.set.id, []byte(gone[i])} })
+	}
+	if err == nil {
+		err = a.updateBlocks(ctx, keys)
+	}
+	return err
+}

@@ -1,0 +1,132 @@
+package sqlstore
+
+import (
+	"context"
+	"maps"
+	"slices"
+
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// A set is divided into blocks of some hundreds of rows whose sums are kept
+// beside them, whatever its pages are. The state of any range of keys, and so of
+// any page, is the sum over the blocks in it and over the rows at its two ends,
+// and pages are cut by walking over blocks. Blocks are the store's own affair:
+// they may be divided and joined at any time, and nothing that is published
+// moves.
+const (
+	maxBlock  = 1024 // rows in a block; beyond, it is divided
+	fullBlock = 512  // rows in each part of it
+)
+
+// A block is a row of rs_block.
+type block struct {
+	lo                         []byte
+	rows, count, bytes, newest int64
+}
+
+func (b *block) read(row rowdb.Row) {
+	*b = block{row.Append([]byte{}, 0), row.Int(1), row.Int(2), row.Int(3), row.Int(4)}
+}
+
+// add adds r to b's sums, or takes it away again.
+func (b *block) add(r *row, sign int64) {
+	if r.exists {
+		b.rows += sign
+	}
+	if r.body != nil {
+		b.count += sign
+		b.bytes += sign * r.size
+	}
+}
+
+const blockColumns = "lo, rows, count, bytes, newest"
+
+// updateBlocks adds what has become of the items with these keys, which are in
+// order, to their blocks.
+func (a *application) updateBlocks(ctx context.Context, keys []string) error {
+	touched := map[string]*block{}
+	err := a.conn.QueryEach(ctx, "SELECT "+blockColumns+" FROM rs_block WHERE set_id = $1 AND lo <= $2 ORDER BY lo DESC LIMIT 1", len(keys),
+		func(i int) []any { return []any{a.set.id, []byte(keys[i])} },
+		func(i int, row rowdb.Row) error {
+			var found block
+			found.read(row)
+			b := touched[string(found.lo)]
+			if b == nil {
+				b = &found
+				touched[string(found.lo)] = b
+			}
+			it := a.items[keys[i]]
+			b.add(&it.before, -1)
+			b.add(&it.after, +1)
+			b.newest = max(b.newest, it.after.newest)
+			return nil
+		})
+	if err != nil {
+		return err
+	}
+	blocks := slices.Collect(maps.Values(touched))
+	err = a.conn.ExecEach(ctx, "UPDATE rs_block SET rows = $1, count = $2, bytes = $3, newest = $4 WHERE set_id = $5 AND lo = $6", len(blocks),
+		func(i int) []any {
+			b := blocks[i]
+			return []any{b.rows, b.count, b.bytes, b.newest, a.set.id, b.lo}
+		})
+	for _, b := range blocks {
+		if err == nil && b.rows > maxBlock {
+			err = divideBlock(ctx, a.conn, a.set.id, b.lo)
+		}
+	}
+	return err
+}
+
+// divideBlock divides the block that begins at lo, by the rows that are in it
+// now. One that is small enough is only measured again, and one without rows is
+// joined to the one before it.
+func divideBlock(ctx context.Context, c rowdb.Conn, set int64, lo []byte) error {
+	parts, err := measureBlock(ctx, c, set, lo)
+	if err != nil {
+		return err
+	}
+	if _, err := c.Exec(ctx, "DELETE FROM rs_block WHERE set_id = $1 AND lo = $2", set, lo); err != nil {
+		return err
+	}
+	return c.ExecEach(ctx, "INSERT INTO rs_block (set_id, lo, rows, count, bytes, newest) VALUES ($1, $2, $3, $4, $5, $6)", len(parts),
+		func(i int) []any {
+			b := &parts[i]
+			return []any{set, b.lo, b.rows, b.count, b.bytes, b.newest}
+		})
+}
+
+// measureBlock returns the blocks that the block at lo is to be divided into.
+func measureBlock(ctx context.Context, c rowdb.Conn, set int64, lo []byte) (parts []block, err error) {
+	next := beyond
+	err = c.Query(ctx, "SELECT lo FROM rs_block WHERE set_id = $1 AND lo > $2 ORDER BY lo LIMIT 1",
+		func(row rowdb.Row) error { next = row.Append([]byte{}, 0); return nil }, set, lo)
+	if err != nil {
+		return nil, err
+	}
+	if len(lo) == 0 {
+		// The first block stays, whatever is in it.
+		parts = append(parts, block{lo: []byte{}})
+	}
+	each := func(row rowdb.Row) error {
+		n := len(parts)
+		if n == 0 || parts[n-1].rows == fullBlock {
+			parts = append(parts, block{lo: row.Append(nil, 0)})
+			if n == 0 {
+				parts[0].lo = lo
+			}
+			n++
+		}
+		b := &parts[n-1]
+		b.rows++
+		b.newest = max(b.newest, row.Int(1))
+		if !row.Null(3) {
+			b.count++
+			b.bytes += row.Int(2)
+		}
+		return nil
+	}
+	err = c.Query(ctx, sizesOf, each, set, lo, next)
+	return parts, err
+}

@@ -1,0 +1,196 @@
+package sqlstore
+
+import (
+	"bytes"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"log/slog"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/paging"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// Cuts implements [resourcesync.Cutter]. The cuts of each every are kept in the
+// store, for all processes and for the time after a restart, so previous is asked
+// only for what no one has divided before. It walks over the sums of blocks, and
+// over some hundreds of rows for each cut.
+//
+// If the store cannot be written to, the cuts are as good, but another process
+// may find others.
+func (s *Set) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
+	if every < 1 {
+		return nil, fmt.Errorf("sqlstore: pages of %d resources", every)
+	}
+	for {
+		cuts, kept, err := s.cut(ctx, previous, every)
+		if err != nil {
+			return nil, s.fail("cuts", err)
+		}
+		keys := appendCuts(nil, cuts)
+		if bytes.Equal(kept, keys) || kept == nil && len(cuts) == 1 {
+			return cuts, nil
+		}
+		switch stored, err := s.keepCuts(ctx, every, kept, keys); {
+		case ctx.Err() != nil:
+			return nil, s.fail("cuts", ctx.Err())
+		case err != nil:
+			s.store.log.LogAttrs(ctx, slog.LevelWarn, "cuts cannot be kept in the store",
+				slog.String("set", s.name), slog.Any("error", err))
+			return cuts, nil
+		case stored:
+			return cuts, nil
+		}
+		// Another process has divided the set meanwhile: go on from there.
+	}
+}
+
+// cut divides the set as it is, and returns the encoded cuts that it started
+// from, nil if none were kept.
+func (s *Set) cut(ctx context.Context, previous []resourcesync.Cut, every int) (cuts []resourcesync.Cut, kept []byte, err error) {
+	err = s.store.db.Snapshot(ctx, func(c rowdb.Conn) error {
+		set, err := s.readReady(ctx, c)
+		if err != nil {
+			return err
+		}
+		err = c.Query(ctx, "SELECT cuts FROM rs_division WHERE set_id = $1 AND every = $2",
+			func(row rowdb.Row) error { kept = row.Append([]byte{}, 0); return nil }, s.id, every)
+		if err != nil {
+			return err
+		}
+		if kept != nil {
+			if previous, err = decodeCuts(string(kept)); err != nil {
+				return err
+			}
+		}
+		d := &divider{conn: c, set: &set, cuts: paging.NewCuts(previous, every)}
+		cuts, err = d.divide(ctx)
+		return err
+	})
+	return cuts, kept, err
+}
+
+// A divider shows a set to paging.Cuts, by whole blocks where it can.
+type divider struct {
+	conn rowdb.Conn
+	set  *setRow
+	cuts *paging.Cuts
+}
+
+func (d *divider) divide(ctx context.Context) ([]resourcesync.Cut, error) {
+	var blocks []block
+	err := d.conn.Query(ctx, "SELECT "+blockColumns+" FROM rs_block WHERE set_id = $1 ORDER BY lo", func(row rowdb.Row) error {
+		var b block
+		b.read(row)
+		blocks = append(blocks, b)
+		return nil
+	}, d.set.id)
+	if err != nil {
+		return nil, err
+	}
+	behindRun := false
+	for i := range blocks {
+		b := &blocks[i]
+		r := resourcesync.Range{From: string(b.lo)}
+		if i+1 < len(blocks) {
+			r.To = string(blocks[i+1].lo)
+		}
+		if b.rows == 0 {
+			continue
+		}
+		if d.cuts.AddRun(r, int(b.count), int(b.bytes), moment(max(b.newest, d.set.begin))) {
+			behindRun = true
+			continue
+		}
+		if behindRun {
+			err := d.conn.Query(ctx, "SELECT key FROM rs_resource WHERE set_id = $1 AND key < $2 ORDER BY key DESC LIMIT 1",
+				func(row rowdb.Row) error { d.cuts.After(rowdb.String(row, 0)); return nil }, d.set.id, b.lo)
+			if err != nil {
+				return nil, err
+			}
+			behindRun = false
+		}
+		if err := d.addRows(ctx, r); err != nil {
+			return nil, err
+		}
+	}
+	cuts := d.cuts.Done()
+	for i := range cuts {
+		if cuts[i].Newest.IsZero() {
+			cuts[i].Newest = moment(d.set.begin)
+		}
+	}
+	return cuts, nil
+}
+
+func (d *divider) addRows(ctx context.Context, r resourcesync.Range) error {
+	var key []byte
+	each := func(row rowdb.Row) error {
+		key = row.Append(key[:0], 0)
+		newest := moment(max(row.Int(1), d.set.begin))
+		if row.Null(3) {
+			d.cuts.AddDeleted(string(key), newest)
+		} else {
+			d.cuts.Add(string(key), int(row.Int(2)), newest)
+		}
+		return nil
+	}
+	return d.conn.Query(ctx, sizesOf, each, d.set.id, []byte(r.From), endOf(r))
+}
+
+// sizesOf reads the rows of a range without their bodies.
+const sizesOf = "SELECT key, newest, size, CASE WHEN body IS NOT NULL THEN 1 END FROM rs_resource WHERE set_id = $1 AND key >= $2 AND key < $3 ORDER BY key"
+
+// keepCuts stores cuts in place of those that they came from, and reports whether
+// these were still there.
+func (s *Set) keepCuts(ctx context.Context, every int, kept, keys []byte) (stored bool, err error) {
+	err = s.store.db.Do(ctx, func(c rowdb.Conn) error {
+		var n int64
+		var err error
+		if kept == nil {
+			n, err = c.Exec(ctx, "INSERT INTO rs_division (set_id, every, cuts) VALUES ($1, $2, $3) ON CONFLICT (set_id, every) DO NOTHING", s.id, every, keys)
+		} else {
+			n, err = c.Exec(ctx, "UPDATE rs_division SET cuts = $1 WHERE set_id = $2 AND every = $3 AND cuts = $4", keys, s.id, every, kept)
+		}
+		stored = n > 0
+		return err
+	})
+	return stored, err
+}
+
+// appendCuts appends the keys of cuts to b. The last is always "" and left out;
+// each begins with what it shares with the one before it.
+func appendCuts(b []byte, cuts []resourcesync.Cut) []byte {
+	last := ""
+	for _, c := range cuts[:len(cuts)-1] {
+		n := 0
+		for n < min(len(last), len(c.Key)) && last[n] == c.Key[n] {
+			n++
+		}
+		b = binary.AppendUvarint(b, uint64(n))
+		b = appendString(b, c.Key[n:])
+		last = c.Key
+	}
+	return b
+}
+
+func decodeCuts(text string) ([]resourcesync.Cut, error) {
+	s := scanner{rest: text}
+	cuts := []resourcesync.Cut{}
+	last := ""
+	for s.rest != "" {
+		n := s.uvarint()
+		if n > uint64(len(last)) {
+			s.fail()
+			break
+		}
+		last = last[:n] + s.string()
+		cuts = append(cuts, resourcesync.Cut{Key: last})
+	}
+	if s.bad {
+		return nil, errors.New("the cuts in the store are damaged")
+	}
+	return append(cuts, resourcesync.Cut{}), nil
+}

@@ -1,0 +1,147 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// batch is how many changes become visible in one transaction at most.
+const batch = 1000
+
+// sequence gives the changes that have been committed their place in the journals
+// of their sets, and returns when no more are pending. It does so in several
+// transactions; what is between two of them is as good a state as any.
+func (s *Store) sequence(ctx context.Context) error {
+	for {
+		pending := false
+		err := s.db.Do(ctx, func(c rowdb.Conn) error {
+			return c.Query(ctx, "SELECT id FROM rs_pending LIMIT 1", func(rowdb.Row) error { pending = true; return nil })
+		})
+		if err != nil || !pending {
+			return err
+		}
+		err = s.db.Update(ctx, func(c rowdb.Conn) error {
+			_, err := s.takeUp(ctx, c)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// takeAllUp takes up all that is pending, so that what comes after it in the same
+// transaction is later.
+func (s *Store) takeAllUp(ctx context.Context, c rowdb.Conn) error {
+	for {
+		n, err := s.takeUp(ctx, c)
+		if err != nil || n < batch {
+			return err
+		}
+	}
+}
+
+// takeUp sequences a batch and returns how many changes were in it.
+func (s *Store) takeUp(ctx context.Context, c rowdb.Conn) (int, error) {
+	var taken []*pending
+	err := c.Query(ctx, `DELETE FROM rs_pending WHERE id IN (SELECT id FROM rs_pending ORDER BY id LIMIT $1)
+		RETURNING id, set_id, change, key, body, uri, lastmod, length, type, encoding, hash`,
+		func(row rowdb.Row) error { taken = append(taken, readPending(row)); return nil }, batch)
+	if err != nil {
+		return 0, err
+	}
+	// The order of the numbers is the order in which the changes were
+	// recorded. Among changes of one key, which the row locks of the host's
+	// table have kept apart, it is the order in which they happened.
+	slices.SortFunc(taken, func(a, b *pending) int { return cmp.Compare(a.id, b.id) })
+	edits := map[int64][]edit{}
+	var sets []int64
+	for _, p := range taken {
+		e, err := p.edit()
+		if err != nil {
+			s.log.LogAttrs(ctx, slog.LevelError, "a pending change is unfit and has been dropped",
+				slog.Int64("id", p.id), slog.String("key", string(p.key)), slog.Any("error", err))
+			continue
+		}
+		if edits[p.set] == nil {
+			sets = append(sets, p.set)
+		}
+		edits[p.set] = append(edits[p.set], e)
+	}
+	for _, id := range sets {
+		set, err := readSet(ctx, c, id)
+		if err == errNoSet {
+			s.log.LogAttrs(ctx, slog.LevelError, "pending changes are of no set and have been dropped",
+				slog.Int64("set_id", id), slog.Int("changes", len(edits[id])))
+			continue
+		}
+		if err == nil {
+			_, err = s.apply(ctx, c, &set, edits[id])
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+	return len(taken), nil
+}
+
+// A pending is a row of rs_pending.
+type pending struct {
+	id, set  int64
+	change   resourcesync.ChangeType
+	key      []byte
+	body     []byte
+	resource resourcesync.Resource // of the columns, if there is no body
+}
+
+func readPending(row rowdb.Row) *pending {
+	p := &pending{
+		id:     row.Int(0),
+		set:    row.Int(1),
+		change: resourcesync.ChangeType(rowdb.String(row, 2)),
+		key:    row.Append(nil, 3),
+	}
+	if !row.Null(4) {
+		p.body = row.Append([]byte{}, 4)
+		return p
+	}
+	r := &p.resource
+	r.URI = rowdb.String(row, 5)
+	if !row.Null(6) {
+		r.LastModified = moment(row.Int(6))
+	}
+	if !row.Null(7) {
+		r.Length = resourcesync.Bytes(row.Int(7))
+	}
+	r.Type = rowdb.String(row, 8)
+	r.Encoding = rowdb.String(row, 9)
+	r.Hashes, _ = resourcesync.AppendHashes(nil, rowdb.String(row, 10))
+	return p
+}
+
+// edit returns what p says. Its writer is not known to be one of ours: what it
+// cannot mean is an error, and must not keep others waiting.
+func (p *pending) edit() (edit, error) {
+	e := edit{change: p.change, key: string(p.key), body: p.body}
+	switch {
+	case len(p.key) == 0 || len(p.key) > resourcesync.MaxKeyLength:
+		return e, fmt.Errorf("the key has %d bytes, expected 1 to %d", len(p.key), resourcesync.MaxKeyLength)
+	case p.change != resourcesync.Created && p.change != resourcesync.Updated && p.change != resourcesync.Deleted:
+		return e, fmt.Errorf("there is no change %q", p.change)
+	}
+	if e.body == nil {
+		e.body = appendBody(nil, &p.resource)
+	}
+	var d decoder
+	var r resourcesync.Resource
+	if err := d.decode(&r, string(e.body)); err != nil {
+		return e, err
+	}
+	return e, nil
+}

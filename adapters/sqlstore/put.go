@@ -1,0 +1,59 @@
+package sqlstore
+
+import (
+	"context"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// Put adds resources to the set, each in place of the one with its key if there
+// is one. What is Equal to the resource in the set changes nothing and is not
+// journalled. A read sees all of the resources of one call or none, and sees them
+// as soon as Put has returned. Changes that were recorded before come before it.
+//
+// If a resource is not fit to be published, because its key is empty or longer
+// than resourcesync.MaxKeyLength or its URI cannot be a <loc> (see
+// [rsxml.CheckURI]), the error says so and none of them is put.
+func (s *Set) Put(ctx context.Context, resources ...resourcesync.Resource) error {
+	edits := make([]edit, len(resources))
+	for i := range resources {
+		if err := check(&resources[i]); err != nil {
+			return s.fail("put", err)
+		}
+		edits[i] = edit{change: put, key: resources[i].Key, body: appendBody(nil, &resources[i])}
+	}
+	_, err := s.change(ctx, edits)
+	return s.fail("put", err)
+}
+
+// Delete removes the resources with these keys from the set. Keys that are not in
+// the set change nothing. A read sees all of the deletions of one call or none,
+// and sees them as soon as Delete has returned.
+func (s *Set) Delete(ctx context.Context, keys ...string) error {
+	edits := make([]edit, len(keys))
+	for i, key := range keys {
+		edits[i] = edit{change: resourcesync.Deleted, key: key}
+	}
+	_, err := s.change(ctx, edits)
+	return s.fail("delete", err)
+}
+
+// change makes edits at once, after all that has been recorded before.
+func (s *Set) change(ctx context.Context, edits []edit) (result ScanResult, err error) {
+	err = s.store.db.Update(ctx, func(c rowdb.Conn) error {
+		if err := s.store.takeAllUp(ctx, c); err != nil {
+			return err
+		}
+		set, err := readSet(ctx, c, s.id)
+		if err != nil {
+			return err
+		}
+		result, err = s.store.apply(ctx, c, &set, edits)
+		return err
+	})
+	if err != nil {
+		return ScanResult{}, err
+	}
+	return result, nil
+}

@@ -1,0 +1,174 @@
+package sqlstore
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"iter"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// chunk is how many rows one statement reads at most. No page has more, so a page
+// is read by one statement and is the state of one moment; a walk over the whole
+// set that ends early has not made the engine prepare all of it.
+const chunk = rsxml.MaxEntries
+
+// errStop ends a query without being an error.
+var errStop = errors.New("stop")
+
+// A reader makes resources of rows.
+type reader struct {
+	resource resourcesync.Resource
+	buf      []byte
+	key      []byte // the last key
+	decoder  decoder
+}
+
+// read reads the key and the body in two columns of row. Together they become
+// one string: it is all that is allocated for a resource without links.
+func (d *reader) read(row rowdb.Row, key, body int) error {
+	d.buf = row.Append(d.buf[:0], key)
+	n := len(d.buf)
+	d.buf = row.Append(d.buf, body)
+	text := string(d.buf)
+	d.resource.Key = text[:n]
+	return d.decoder.decode(&d.resource, text[n:])
+}
+
+// Resources implements [resourcesync.Provider].
+func (s *Set) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
+	return func(yield func(resourcesync.Resource, error) bool) {
+		var d reader
+		err := s.store.db.Do(ctx, func(c rowdb.Conn) error {
+			if err := s.checkReady(ctx, c); err != nil {
+				return err
+			}
+			operator, from, to := ">=", []byte(r.From), endOf(r)
+			for {
+				n := 0
+				each := func(row rowdb.Row) error {
+					if err := ctx.Err(); err != nil {
+						return err
+					}
+					n++
+					if err := d.read(row, 0, 1); err != nil {
+						return err
+					}
+					if !yield(d.resource, nil) {
+						return errStop
+					}
+					return nil
+				}
+				err := c.Query(ctx, "SELECT key, body FROM rs_resource WHERE set_id = $1 AND key "+operator+" $2 AND key < $3 AND body IS NOT NULL ORDER BY key LIMIT $4",
+					each, s.id, from, to, chunk)
+				if err != nil || n < chunk {
+					return err
+				}
+				operator, from = ">", []byte(d.resource.Key)
+			}
+		})
+		if err != nil && err != errStop {
+			yield(resourcesync.Resource{}, s.fail("resources", err))
+		}
+	}
+}
+
+// endOf returns a key at which r ends: its To, or one that no key reaches.
+func endOf(r resourcesync.Range) []byte {
+	if r.To != "" {
+		return []byte(r.To)
+	}
+	return beyond
+}
+
+var beyond = bytes.Repeat([]byte{0xff}, resourcesync.MaxKeyLength+1)
+
+// Get returns the resource with this key, and whether there is one. It also works
+// while a set awaits its first scan, and is what a scanner asks for what is known
+// already.
+func (s *Set) Get(ctx context.Context, key string) (resourcesync.Resource, bool, error) {
+	var d reader
+	found := false
+	err := s.store.db.Do(ctx, func(c rowdb.Conn) error {
+		return c.Query(ctx, "SELECT key, body FROM rs_resource WHERE set_id = $1 AND key = $2 AND body IS NOT NULL",
+			func(row rowdb.Row) error {
+				found = true
+				return d.read(row, 0, 1)
+			}, s.id, []byte(key))
+	})
+	if err != nil {
+		return resourcesync.Resource{}, false, s.fail("get", err)
+	}
+	return d.resource, found, nil
+}
+
+// Changes implements [resourcesync.Changer]. Of a deleted resource, a change of a
+// Set has Key and URI, and what was recorded with it.
+func (j *Journal) Changes(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
+	return func(yield func(resourcesync.Change, error) bool) {
+		var d reader
+		var change []byte
+		err := j.store.db.Do(ctx, func(c rowdb.Conn) error {
+			if err := j.checkReady(ctx, c); err != nil {
+				return err
+			}
+			from, until := bounds(iv)
+			for {
+				n := 0
+				err := c.Query(ctx, `SELECT at, change, key, body FROM rs_change
+					WHERE set_id = $1 AND at >= $2 AND at < $3 AND at >= (SELECT since FROM rs_set WHERE id = $1)
+					ORDER BY at LIMIT $4`,
+					func(row rowdb.Row) error {
+						if err := ctx.Err(); err != nil {
+							return err
+						}
+						n++
+						from = row.Int(0) + 1
+						change = row.Append(change[:0], 1)
+						if err := d.read(row, 2, 3); err != nil {
+							return err
+						}
+						if !yield(resourcesync.Change{Type: changeType(change), Datetime: moment(row.Int(0)), Resource: d.resource}, nil) {
+							return errStop
+						}
+						return nil
+					}, j.id, from, until, chunk)
+				if err != nil || n < chunk {
+					return err
+				}
+			}
+		})
+		if err != nil && err != errStop {
+			yield(resourcesync.Change{}, j.fail("changes", err))
+		}
+	}
+}
+
+// bounds returns the first microsecond in iv and the first after it.
+func bounds(iv resourcesync.Interval) (from, until int64) {
+	const never = 1<<63 - 1
+	from, until = -never, never
+	if !iv.From.IsZero() {
+		from = ceil(iv.From)
+	}
+	if !iv.Until.IsZero() {
+		until = ceil(iv.Until)
+	}
+	return from, until
+}
+
+// changeType returns one of the constants, so that none is allocated.
+func changeType(b []byte) resourcesync.ChangeType {
+	switch string(b) {
+	case string(resourcesync.Created):
+		return resourcesync.Created
+	case string(resourcesync.Updated):
+		return resourcesync.Updated
+	case string(resourcesync.Deleted):
+		return resourcesync.Deleted
+	}
+	return resourcesync.ChangeType(b)
+}

@@ -1,0 +1,110 @@
+package sqlstore
+
+import (
+	"context"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// forget moves the set's Since, at the time of a new change, behind the windows
+// that have ended longer ago than changes are retained. The rows themselves are
+// cleared away later: nobody reads them any more.
+func (a *application) forget(ctx context.Context) error {
+	if a.store.retain < 0 {
+		return nil
+	}
+	horizon := moment(a.set.last).Add(-a.store.retain).Truncate(a.store.window)
+	last := int64(-1)
+	err := a.conn.Query(ctx, "SELECT at FROM rs_change WHERE set_id = $1 AND at >= $2 AND at < $3 ORDER BY at DESC LIMIT 1",
+		func(row rowdb.Row) error { last = row.Int(0); return nil }, a.set.id, a.set.since, horizon.UnixMicro())
+	if err != nil || last < 0 {
+		return err
+	}
+	// The end of the newest window dropped, and not the horizon, because
+	// windows without a change are joined to the one after them: only there
+	// does a window begin however many changes windows have at most.
+	a.set.since = moment(last).Truncate(a.store.window).Add(a.store.window).UnixMicro()
+	return nil
+}
+
+// clear deletes what the journals have dropped, together with the memory of the
+// deletions among it, in batches.
+func (s *Store) clear(ctx context.Context) error {
+	for {
+		n := 0
+		err := s.db.Update(ctx, func(c rowdb.Conn) error {
+			var dropped []dropped
+			err := c.Query(ctx, `SELECT c.set_id, c.at, c.change, c.key, s.journal FROM rs_set s JOIN rs_change c ON c.set_id = s.id AND c.at < s.since
+				ORDER BY c.set_id, c.at LIMIT $1`, func(row rowdb.Row) error {
+				dropped = append(dropped, readDropped(row))
+				return nil
+			}, batch)
+			n = len(dropped)
+			if err != nil || n == 0 {
+				return err
+			}
+			return clearChanges(ctx, c, dropped)
+		})
+		if err != nil || n < batch {
+			return err
+		}
+	}
+}
+
+// A dropped is a change that is before its set's Since.
+type dropped struct {
+	set, at int64
+	key     []byte
+	deleted bool // from a set of resources, which remembers it
+}
+
+func readDropped(row rowdb.Row) dropped {
+	return dropped{
+		set:     row.Int(0),
+		at:      row.Int(1),
+		key:     row.Append(nil, 3),
+		deleted: rowdb.String(row, 2) == string(resourcesync.Deleted) && row.Int(4) == 0,
+	}
+}
+
+func clearChanges(ctx context.Context, c rowdb.Conn, all []dropped) error {
+	err := c.ExecEach(ctx, "DELETE FROM rs_change WHERE set_id = $1 AND at = $2", len(all),
+		func(i int) []any { return []any{all[i].set, all[i].at} })
+	if err == nil {
+		_, err = c.Exec(ctx, "DELETE FROM rs_window WHERE until <= (SELECT since FROM rs_set WHERE id = rs_window.set_id)")
+	}
+	if err != nil {
+		return err
+	}
+	var deletions []dropped
+	for _, d := range all {
+		if d.deleted {
+			deletions = append(deletions, d)
+		}
+	}
+	// The deletion is the newest change of its key unless another resource
+	// has taken the key since.
+	err = c.ExecEach(ctx, "DELETE FROM rs_resource WHERE set_id = $1 AND key = $2 AND newest = $3 AND body IS NULL", len(deletions),
+		func(i int) []any { return []any{deletions[i].set, deletions[i].key, deletions[i].at} })
+	if err != nil {
+		return err
+	}
+	type place struct {
+		set int64
+		lo  string
+	}
+	blocks := map[place]bool{}
+	err = c.QueryEach(ctx, "SELECT lo FROM rs_block WHERE set_id = $1 AND lo <= $2 ORDER BY lo DESC LIMIT 1", len(deletions),
+		func(i int) []any { return []any{deletions[i].set, deletions[i].key} },
+		func(i int, row rowdb.Row) error {
+			blocks[place{deletions[i].set, rowdb.String(row, 0)}] = true
+			return nil
+		})
+	for b := range blocks {
+		if err == nil {
+			err = divideBlock(ctx, c, b.set, []byte(b.lo))
+		}
+	}
+	return err
+}

@@ -1,0 +1,179 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+const (
+	// sequencerLock is the number of the sequencer's lock. Those of scans are
+	// the ids of their sets.
+	sequencerLock = 0
+
+	// glance is how often the sequencer looks for work that nobody has told it
+	// of, and others look whether there still is a sequencer.
+	glance = time.Second
+
+	// clearEvery is how often what the journals have dropped is cleared away.
+	clearEvery = time.Minute
+
+	// maxRest bounds the rest after failures in a row.
+	maxRest = 5 * time.Second
+)
+
+// Run does the store's background work until ctx ends, and then returns nil: it
+// gives recorded changes their place in the journals, tells watchers of changes
+// of all processes, and clears away what journals have dropped. It should run in
+// every process that serves sets of the store; one of them at a time does what
+// only one can.
+//
+// When the database fails, is full or cannot be written to, Run says so to the
+// logger and by [Store.Health] and goes on when it can. Nothing is lost meanwhile.
+func (s *Store) Run(ctx context.Context) error {
+	changed, pending := make(chan struct{}, 1), make(chan struct{}, 1)
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		s.persist(ctx, "listening", func() error {
+			return s.db.Listen(ctx, func() {
+				s.health.ok("listening")
+				signal(changed)
+				signal(pending)
+			})
+		})
+	})
+	wg.Go(func() {
+		s.persist(ctx, "sequencing", func() error { return s.lead(ctx, pending) })
+	})
+	wg.Go(func() {
+		s.persist(ctx, "watching", func() error { return s.tellWatchers(ctx, changed) })
+	})
+	wg.Wait()
+	return nil
+}
+
+// signal puts a token into c unless there is one.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// persist runs work again and again until ctx is done, with rests after failures
+// that grow while it goes on failing.
+func (s *Store) persist(ctx context.Context, name string, work func() error) {
+	rest := glance / 10
+	for ctx.Err() == nil {
+		started := time.Now()
+		err := work()
+		if ctx.Err() != nil {
+			return
+		}
+		if time.Since(started) > maxRest {
+			rest = glance / 10
+		}
+		if s.health.failed(name, err) {
+			s.log.LogAttrs(ctx, slog.LevelError, "the store's background work has failed and is tried again",
+				slog.String("work", name), slog.Any("error", err))
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(rest):
+		}
+		rest = min(2*rest, maxRest)
+	}
+}
+
+// lead sequences for as long as this process is the one to do so.
+func (s *Store) lead(ctx context.Context, pending <-chan struct{}) error {
+	for {
+		leads, err := s.db.TryLock(ctx, sequencerLock, func(ctx context.Context) error {
+			cleared := time.Time{}
+			for {
+				if err := s.sequence(ctx); err != nil {
+					return err
+				}
+				if time.Since(cleared) > clearEvery {
+					if err := s.clear(ctx); err != nil {
+						return err
+					}
+					cleared = time.Now()
+				}
+				s.health.ok("sequencing")
+				if err := await(ctx, pending); err != nil {
+					return err
+				}
+			}
+		})
+		if leads || err != nil {
+			return err
+		}
+		s.health.ok("sequencing")
+		if err := await(ctx, nil); err != nil {
+			return err
+		}
+	}
+}
+
+// await waits for a signal, but no longer than a glance.
+func await(ctx context.Context, signal <-chan struct{}) error {
+	timer := time.NewTimer(glance)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-signal:
+	case <-timer.C:
+	}
+	return nil
+}
+
+// Health returns what keeps the store from its work: the last error of each kind
+// of background work that has not succeeded since, and whether the database can be
+// reached. It is nil if all is well.
+func (s *Store) Health(ctx context.Context) error {
+	err := s.db.Do(ctx, func(c rowdb.Conn) error {
+		return c.Query(ctx, "SELECT 1 FROM rs_set LIMIT 1", func(rowdb.Row) error { return nil })
+	})
+	return errors.Join(err, s.health.err())
+}
+
+// health remembers the background work that fails.
+type health struct {
+	mu       sync.Mutex
+	failures map[string]error
+}
+
+// failed notes a failure and reports whether it is news.
+func (h *health) failed(name string, err error) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := h.failures[name]
+	if h.failures == nil {
+		h.failures = map[string]error{}
+	}
+	h.failures[name] = err
+	return before == nil || err == nil || before.Error() != err.Error()
+}
+
+func (h *health) ok(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.failures, name)
+}
+
+func (h *health) err() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all []error
+	for name, err := range h.failures {
+		all = append(all, fmt.Errorf("sqlstore: %s: %w", name, err))
+	}
+	return errors.Join(all...)
+}

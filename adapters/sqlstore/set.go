@@ -1,0 +1,197 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// SetOptions configure a new [Set]. The zero value is a reasonable default.
+type SetOptions struct {
+	// AwaitScan keeps the set closed until its first [Set.Scan] has
+	// completed: until then the methods of Provider and its upgrades answer
+	// [resourcesync.ErrNotReady], Covers reports false, and only Watch
+	// works. What the set holds at that moment is its baseline. The journal
+	// begins there, without a creation for each resource that was found.
+	//
+	// If false, the set is open, and empty, from the beginning, and its
+	// journal tells how it was filled.
+	AwaitScan bool
+}
+
+// A Journal is a record of changes without the resources themselves, for a host
+// whose own table is the Provider. Its Stat tells only when something has
+// changed.
+//
+//	rshttp.Set{Provider: papers, Changer: journal}
+type Journal struct {
+	store *Store
+	id    int64
+	name  string
+	ready atomic.Bool
+
+	journalOnly bool
+}
+
+// A Set is a set of resources with its journal.
+//
+// All methods are safe for concurrent use. Every change gets a Datetime of its
+// own: the time of day in microseconds, or the microsecond after the change
+// before it if the time of day is not later than that one.
+type Set struct{ Journal }
+
+var (
+	_ resourcesync.Provider = (*Set)(nil)
+	_ resourcesync.Stater   = (*Set)(nil)
+	_ resourcesync.Cutter   = (*Set)(nil)
+	_ resourcesync.Changer  = (*Set)(nil)
+	_ resourcesync.Windower = (*Set)(nil)
+	_ resourcesync.Watcher  = (*Set)(nil)
+	_ resourcesync.Coverer  = (*Set)(nil)
+
+	_ resourcesync.Stater   = (*Journal)(nil)
+	_ resourcesync.Windower = (*Journal)(nil)
+	_ resourcesync.Changer  = (*Journal)(nil)
+	_ resourcesync.Watcher  = (*Journal)(nil)
+)
+
+// Set returns the set of this name, and makes it if there is none. opts may be
+// nil, and says nothing about a set that has been made before.
+func (s *Store) Set(ctx context.Context, name string, opts *SetOptions) (*Set, error) {
+	row := setRow{name: name, ready: opts == nil || !opts.AwaitScan}
+	set := &Set{Journal{store: s, name: name}}
+	return set, set.open(ctx, row)
+}
+
+// Journal returns the journal of this name, and makes it if there is none. A set
+// and a journal cannot have the same name.
+func (s *Store) Journal(ctx context.Context, name string) (*Journal, error) {
+	j := &Journal{store: s, name: name, journalOnly: true}
+	return j, j.open(ctx, setRow{name: name, journal: true, ready: true})
+}
+
+// open finds the row of the set, or else makes the one that is proposed.
+func (j *Journal) open(ctx context.Context, proposed setRow) error {
+	found, err := j.store.findSet(ctx, j.name)
+	if err == nil && found == nil {
+		if err = j.store.makeSet(ctx, proposed); err == nil {
+			found, err = j.store.findSet(ctx, j.name)
+		}
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("sqlstore: set %q: %w", j.name, err)
+	case found.journal != proposed.journal:
+		return fmt.Errorf("sqlstore: %q is in use for a set and cannot be a journal, or the other way round", j.name)
+	}
+	j.id = found.id
+	j.ready.Store(found.ready)
+	return nil
+}
+
+// setRow is a row of rs_set.
+type setRow struct {
+	id      int64
+	name    string
+	journal bool
+	ready   bool
+	begin   int64
+	since   int64
+	last    int64
+	count   int64
+}
+
+const setColumns = "id, name, journal, ready, begin, since, last, count"
+
+func (r *setRow) read(row rowdb.Row) {
+	*r = setRow{
+		id:      row.Int(0),
+		name:    rowdb.String(row, 1),
+		journal: row.Int(2) != 0,
+		ready:   row.Int(3) != 0,
+		begin:   row.Int(4),
+		since:   row.Int(5),
+		last:    row.Int(6),
+		count:   row.Int(7),
+	}
+}
+
+func (s *Store) findSet(ctx context.Context, name string) (found *setRow, err error) {
+	err = s.db.Do(ctx, func(c rowdb.Conn) error {
+		return c.Query(ctx, "SELECT "+setColumns+" FROM rs_set WHERE name = $1", func(row rowdb.Row) error {
+			found = new(setRow)
+			found.read(row)
+			return nil
+		}, name)
+	})
+	return found, err
+}
+
+func (s *Store) makeSet(ctx context.Context, r setRow) error {
+	now := s.now().UnixMicro()
+	return s.db.Update(ctx, func(c rowdb.Conn) error {
+		n, err := c.Exec(ctx, `INSERT INTO rs_set (name, journal, ready, begin, since, last, count)
+			VALUES ($1, $2, $3, $4, $5, $6, 0) ON CONFLICT (name) DO NOTHING`,
+			r.name, number(r.journal), number(r.ready), now, now, now)
+		if err != nil || n == 0 || r.journal {
+			return err
+		}
+		_, err = c.Exec(ctx, `INSERT INTO rs_block (set_id, lo, rows, count, bytes, newest)
+			SELECT id, $1, 0, 0, 0, 0 FROM rs_set WHERE name = $2`, []byte{}, r.name)
+		return err
+	})
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+var errNoSet = errors.New("the set is not in the store")
+
+// readSet returns the row of the set by a connection, for an update or as part
+// of a snapshot.
+func readSet(ctx context.Context, c rowdb.Conn, id int64) (r setRow, err error) {
+	err = c.Query(ctx, "SELECT "+setColumns+" FROM rs_set WHERE id = $1",
+		func(row rowdb.Row) error { r.read(row); return nil }, id)
+	if err == nil && r.id == 0 {
+		err = errNoSet
+	}
+	return r, err
+}
+
+// checkReady returns ErrNotReady until the set has had its first scan.
+func (j *Journal) checkReady(ctx context.Context, c rowdb.Conn) error {
+	if j.ready.Load() {
+		return nil
+	}
+	_, err := j.readReady(ctx, c)
+	return err
+}
+
+// readReady returns the row of a set that is ready.
+func (j *Journal) readReady(ctx context.Context, c rowdb.Conn) (setRow, error) {
+	r, err := readSet(ctx, c, j.id)
+	if err == nil && !r.ready {
+		err = resourcesync.ErrNotReady
+	}
+	if err == nil {
+		j.ready.Store(true)
+	}
+	return r, err
+}
+
+// fail wraps an error of one of the set's methods. It stays what it is for
+// errors.Is.
+func (j *Journal) fail(what string, err error) error {
+	if err == nil || err == resourcesync.ErrNotReady {
+		return err
+	}
+	return fmt.Errorf("sqlstore: set %q: %s: %w", j.name, what, err)
+}

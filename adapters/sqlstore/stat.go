@@ -1,0 +1,83 @@
+package sqlstore
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// Stat implements [resourcesync.Stater]. For the whole set it reads one row, and
+// for a range the sums of the blocks in it and some hundreds of rows at its ends,
+// however long it is. Version moves exactly when something in the range changes.
+//
+// LastModified is never earlier than the time the set was made, or its first scan
+// ended. It counts deletions for as long as the journal has them; of a range, it
+// may go back some time after they were dropped from it.
+func (s *Set) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
+	var st resourcesync.Stat
+	err := s.store.db.Do(ctx, func(c rowdb.Conn) error {
+		if r == (resourcesync.Range{}) {
+			set, err := s.readReady(ctx, c)
+			st = newStat(set.last, set.count)
+			return err
+		}
+		if err := s.checkReady(ctx, c); err != nil {
+			return err
+		}
+		return c.Query(ctx, sums, func(row rowdb.Row) error {
+			st = newStat(max(row.Int(0), row.Int(2)), row.Int(1))
+			return nil
+		}, s.id, []byte(r.From), endOf(r))
+	})
+	if err != nil {
+		return resourcesync.Stat{}, s.fail("stat", err)
+	}
+	return st, nil
+}
+
+// Stat implements [resourcesync.Stater]. It is about the journal as a whole,
+// whatever the range, and counts nothing.
+func (j *Journal) Stat(ctx context.Context, _ resourcesync.Range) (resourcesync.Stat, error) {
+	var st resourcesync.Stat
+	err := j.store.db.Do(ctx, func(c rowdb.Conn) error {
+		set, err := j.readReady(ctx, c)
+		st = newStat(set.last, 0)
+		return err
+	})
+	if err != nil {
+		return resourcesync.Stat{}, j.fail("stat", err)
+	}
+	return st, nil
+}
+
+// newStat describes a range by its newest change and its size. Together they
+// tell its states apart: a later state with the same newest change has lost the
+// memory of a deletion, and then it has fewer resources, or the very same.
+func newStat(newest, count int64) resourcesync.Stat {
+	version := strconv.AppendInt(make([]byte, 0, 32), newest, 36)
+	version = strconv.AppendInt(append(version, '.'), count, 36)
+	return resourcesync.Stat{
+		Count:        count,
+		LastModified: moment(newest),
+		Version:      string(version),
+	}
+}
+
+// sums adds up a range by one statement, which sees one state: the rows before
+// the first block that begins in the range (f), the blocks from there to the last
+// one that does (l), and the rows from there on.
+const sums = `WITH ends (f, l) AS (SELECT
+		(SELECT lo FROM rs_block WHERE set_id = $1 AND lo >= $2 AND lo <= $3 ORDER BY lo LIMIT 1),
+		(SELECT lo FROM rs_block WHERE set_id = $1 AND lo >= $2 AND lo <= $3 ORDER BY lo DESC LIMIT 1)),
+	sums (newest, count) AS (
+		SELECT max(newest), count(body) FROM rs_resource
+		WHERE set_id = $1 AND key >= $2 AND key < coalesce((SELECT f FROM ends), $3)
+	UNION ALL
+		SELECT max(newest), CAST(sum(count) AS bigint) FROM rs_block
+		WHERE set_id = $1 AND lo >= (SELECT f FROM ends) AND lo < (SELECT l FROM ends)
+	UNION ALL
+		SELECT max(newest), count(body) FROM rs_resource
+		WHERE set_id = $1 AND key >= (SELECT l FROM ends) AND key < $3)
+	SELECT CAST(max(newest) AS bigint), CAST(sum(count) AS bigint), (SELECT begin FROM rs_set WHERE id = $1) FROM sums`

@@ -1,0 +1,99 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/paging"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// Since implements [resourcesync.Changer]. It is the time the set was made, or
+// its first scan ended, until changes are dropped from the journal.
+func (j *Journal) Since(ctx context.Context) (time.Time, error) {
+	var since time.Time
+	err := j.store.db.Do(ctx, func(c rowdb.Conn) error {
+		set, err := j.readReady(ctx, c)
+		since = moment(set.since)
+		return err
+	})
+	if err != nil {
+		return time.Time{}, j.fail("since", err)
+	}
+	return since, nil
+}
+
+// Windows implements [resourcesync.Windower]. What windows have been closed is
+// kept in the store for each max, so that only the changes since the last of them
+// are walked over. A window that has been closed stays closed until it is dropped
+// from the journal.
+func (j *Journal) Windows(ctx context.Context, max int) ([]resourcesync.Interval, error) {
+	if max < 1 {
+		return nil, fmt.Errorf("sqlstore: windows of at most %d changes", max)
+	}
+	var division *paging.Windows
+	var kept int
+	err := j.store.db.Snapshot(ctx, func(c rowdb.Conn) error {
+		set, err := j.readReady(ctx, c)
+		if err != nil {
+			return err
+		}
+		closed, err := readWindows(ctx, c, &set, max)
+		if err != nil {
+			return err
+		}
+		kept = len(closed)
+		division = paging.NewWindows(moment(set.since), j.store.window, max, 0)
+		division.Resume(closed)
+		from := set.since
+		if kept > 0 {
+			from = closed[kept-1].Until.UnixMicro()
+		}
+		return c.Query(ctx, "SELECT at, size FROM rs_change WHERE set_id = $1 AND at >= $2 ORDER BY at",
+			func(row rowdb.Row) error { return division.Add(moment(row.Int(0)), int(row.Int(1))) }, j.id, from)
+	})
+	if err != nil {
+		return nil, j.fail("windows", err)
+	}
+	if closed := division.Closed()[kept:]; len(closed) > 0 {
+		if err := j.keepWindows(ctx, max, closed); err != nil {
+			if ctx.Err() != nil {
+				return nil, j.fail("windows", ctx.Err())
+			}
+			// They will be found again: the same journal gives the same
+			// windows.
+			j.store.log.LogAttrs(ctx, slog.LevelWarn, "closed windows cannot be kept in the store",
+				slog.String("set", j.name), slog.Any("error", err))
+		}
+	}
+	return division.Intervals(), nil
+}
+
+func readWindows(ctx context.Context, c rowdb.Conn, set *setRow, max int) (closed []paging.Window, err error) {
+	from := moment(set.since)
+	err = c.Query(ctx, "SELECT until, count, bytes FROM rs_window WHERE set_id = $1 AND most = $2 AND until > $3 ORDER BY until",
+		func(row rowdb.Row) error {
+			w := paging.Window{
+				Interval: resourcesync.Interval{From: from, Until: moment(row.Int(0))},
+				Count:    int(row.Int(1)),
+				Bytes:    int(row.Int(2)),
+			}
+			closed = append(closed, w)
+			from = w.Until
+			return nil
+		}, set.id, max, set.since)
+	return closed, err
+}
+
+func (j *Journal) keepWindows(ctx context.Context, max int, closed []paging.Window) error {
+	return j.store.db.Do(ctx, func(c rowdb.Conn) error {
+		return c.ExecEach(ctx, "INSERT INTO rs_window (set_id, most, until, count, bytes) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING", len(closed),
+			func(i int) []any {
+				w := &closed[i]
+				return []any{j.id, max, w.Until.UnixMicro(), w.Count, w.Bytes}
+			})
+	})
+}

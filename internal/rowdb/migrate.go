@@ -1,0 +1,63 @@
+package rowdb
+
+import (
+	"context"
+	"fmt"
+	"io/fs"
+	"path"
+	"strconv"
+	"strings"
+)
+
+// Migrate brings the tables of db up to date. The files of the folder of db's
+// dialect in migrations are scripts whose names begin with their number, from
+// 0001 without a gap; those that have not been run are, in order, each with its
+// number in a transaction. Any number of processes may do this at the same time.
+// Nothing is written if there is nothing to do.
+func Migrate(ctx context.Context, db DB, migrations fs.FS) error {
+	scripts, err := fs.Glob(migrations, string(db.Dialect())+"/*.sql")
+	if err != nil {
+		return err
+	}
+	for i, name := range scripts {
+		number, _, _ := strings.Cut(path.Base(name), "_")
+		if n, err := strconv.Atoi(number); err != nil || n != i+1 {
+			return fmt.Errorf("rowdb: migration %s is not number %d", name, i+1)
+		}
+	}
+	var version int
+	current := func(c Conn) error {
+		return c.Query(ctx, "SELECT coalesce(max(number), 0) FROM rs_migration",
+			func(r Row) error { version = int(r.Int(0)); return nil })
+	}
+	if err := db.Do(ctx, current); err == nil && version == len(scripts) {
+		return nil
+	}
+	for version = -1; version < len(scripts); {
+		err := db.Update(ctx, func(c Conn) error {
+			if err := c.Script(ctx, "CREATE TABLE IF NOT EXISTS rs_migration (number BIGINT PRIMARY KEY)"); err != nil {
+				return err
+			}
+			if err := current(c); err != nil || version >= len(scripts) {
+				return err
+			}
+			script, err := fs.ReadFile(migrations, scripts[version])
+			if err != nil {
+				return err
+			}
+			if err := c.Script(ctx, string(script)); err != nil {
+				return fmt.Errorf("%s: %w", scripts[version], err)
+			}
+			version++
+			_, err = c.Exec(ctx, "INSERT INTO rs_migration (number) VALUES ($1)", version)
+			return err
+		})
+		if err != nil {
+			return fmt.Errorf("rowdb: migration: %w", err)
+		}
+	}
+	if version > len(scripts) {
+		return fmt.Errorf("rowdb: the tables are of version %d, of a newer program than this one, which knows %d", version, len(scripts))
+	}
+	return nil
+}

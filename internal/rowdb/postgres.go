@@ -1,0 +1,118 @@
+package rowdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+)
+
+// patience is how long PostgreSQL waits for a session that holds a lock to say
+// something before it ends it, so that a process that has been stopped, or cut
+// off from the network, does not keep the lock.
+const patience = 3 * time.Second
+
+// NewPostgres returns the database that pool is connected to, PostgreSQL 14 or
+// later. Everything happens in the schema that comes first in the search path
+// of its connections.
+func NewPostgres(ctx context.Context, pool *pgxpool.Pool) (DB, error) {
+	db := &postgresDB{pool: pool}
+	err := pool.QueryRow(ctx, "SELECT coalesce(current_schema(), '')").Scan(&db.schema)
+	switch {
+	case err != nil:
+		return nil, contextError(ctx, err)
+	case db.schema == "":
+		return nil, errors.New("rowdb: no schema in the search path of the connections exists")
+	}
+	h := fnv.New32a()
+	h.Write([]byte("rowdb " + db.schema))
+	db.class = int32(h.Sum32())
+	return db, nil
+}
+
+type postgresDB struct {
+	pool   *pgxpool.Pool
+	schema string
+	class  int32 // first half of the numbers of our advisory locks
+}
+
+// Schema returns the schema of db's tables, quoted, and "" in SQLite.
+func Schema(db DB) string {
+	if p, ok := db.(*postgresDB); ok {
+		return pgx.Identifier{p.schema}.Sanitize()
+	}
+	return ""
+}
+
+func (db *postgresDB) Dialect() Dialect { return Postgres }
+
+func (db *postgresDB) Do(ctx context.Context, f func(Conn) error) error {
+	return db.acquire(ctx, func(c *postgresConn) error { return f(c) })
+}
+
+func (db *postgresDB) acquire(ctx context.Context, f func(*postgresConn) error) error {
+	return contextError(ctx, db.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
+		return f(&postgresConn{conn: c.Conn()})
+	}))
+}
+
+func (db *postgresDB) Snapshot(ctx context.Context, f func(Conn) error) error {
+	return db.transaction(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", f)
+}
+
+func (db *postgresDB) Update(ctx context.Context, f func(Conn) error) error {
+	// Read committed, so that the statements after the lock see what the
+	// one who had it before has done.
+	return db.transaction(ctx, fmt.Sprintf(
+		"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL idle_in_transaction_session_timeout = %d; SELECT pg_advisory_xact_lock(%d, -1)",
+		patience.Milliseconds(), db.class), f)
+}
+
+func (db *postgresDB) transaction(ctx context.Context, begin string, f func(Conn) error) error {
+	return db.acquire(ctx, func(c *postgresConn) (err error) {
+		done := false
+		defer func() {
+			if err == nil && done {
+				err = c.Script(ctx, "COMMIT")
+				return
+			}
+			if !c.conn.IsClosed() {
+				// The context may be done, and the transaction is not to
+				// outlast it.
+				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+				defer cancel()
+				err = errors.Join(err, c.Script(ctx, "ROLLBACK"))
+			}
+		}()
+		if err := c.Script(ctx, begin); err != nil {
+			return err
+		}
+		err = f(c)
+		done = true
+		return err
+	})
+}
+
+func (db *postgresDB) Session(ctx context.Context, f func(Conn) error) error {
+	conn, err := db.pool.Acquire(ctx)
+	if err != nil {
+		return contextError(ctx, err)
+	}
+	return dedicated(ctx, conn, func(c *pgx.Conn) error { return f(&postgresConn{conn: c}) })
+}
+
+// dedicated runs f with a connection that does not go back to the pool: its
+// temporary tables, locks and settings end with it.
+func dedicated(ctx context.Context, acquired *pgxpool.Conn, f func(*pgx.Conn) error) error {
+	conn := acquired.Hijack()
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer cancel()
+		conn.Close(ctx)
+	}()
+	return contextError(ctx, f(conn))
+}

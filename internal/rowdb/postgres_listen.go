@@ -1,0 +1,38 @@
+package rowdb
+
+import (
+	"context"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// The channel is named by a digest, because schemas may have longer names than
+// channels. Triggers that notify name it in the same way.
+const channel = "'rs_' || md5(current_schema())"
+
+func (db *postgresDB) Listen(ctx context.Context, wake func()) error {
+	acquired, err := db.pool.Acquire(ctx)
+	if err != nil {
+		return contextError(ctx, err)
+	}
+	return dedicated(ctx, acquired, func(conn *pgx.Conn) error {
+		var name string
+		if err := conn.QueryRow(ctx, "SELECT "+channel).Scan(&name); err != nil {
+			return err
+		}
+		if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{name}.Sanitize()); err != nil {
+			return err
+		}
+		for {
+			// Once to begin with, for what was committed before.
+			wake()
+			if _, err := conn.WaitForNotification(ctx); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+func (c *postgresConn) Notify(ctx context.Context) error {
+	return c.Query(ctx, "SELECT pg_notify("+channel+", '')", func(Row) error { return nil })
+}

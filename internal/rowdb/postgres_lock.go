@@ -1,0 +1,64 @@
+package rowdb
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+)
+
+// TryLock takes an advisory lock of a session. The session goes on saying that
+// it is alive; if it stops, PostgreSQL ends it and the lock is free.
+func (db *postgresDB) TryLock(ctx context.Context, n int32, f func(context.Context) error) (bool, error) {
+	conn, err := db.pool.Acquire(ctx)
+	if err != nil {
+		return false, contextError(ctx, err)
+	}
+	var got bool
+	err = conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1, $2)", db.class, n).Scan(&got)
+	if err != nil || !got {
+		conn.Release()
+		return false, contextError(ctx, err)
+	}
+	return true, dedicated(ctx, conn, func(c *pgx.Conn) error {
+		if _, err := c.Exec(ctx, fmt.Sprintf("SET idle_session_timeout = %d", patience.Milliseconds())); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithCancelCause(ctx)
+		alive := make(chan struct{})
+		go func() {
+			defer close(alive)
+			if err := stayAlive(ctx, c); err != nil {
+				cancel(fmt.Errorf("rowdb: lock %d is lost: %w", n, err))
+			}
+		}()
+		err := f(ctx)
+		lost := context.Cause(ctx)
+		cancel(nil)
+		<-alive
+		if err != nil && lost != nil {
+			return lost
+		}
+		return err
+	})
+}
+
+// stayAlive uses conn often enough until ctx is done.
+func stayAlive(ctx context.Context, conn *pgx.Conn) error {
+	tick := time.NewTicker(patience / 6)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		ping, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience/2)
+		err := conn.Ping(ping)
+		cancel()
+		if err != nil {
+			return err
+		}
+	}
+}

@@ -1,0 +1,135 @@
+// Package rowdb reads and writes rows of SQLite and of PostgreSQL natively, by
+// zombiezen.com/go/sqlite and by pgx, behind one narrow face. What is narrow
+// about it is what makes it quick: values are copied once, from the engine into
+// a buffer of the caller's, and nothing is boxed on the way.
+//
+// The choice of the SQLite driver was measured, on 50,000 rows of about 250
+// bytes in a table WITHOUT ROWID, medians of three on a busy machine:
+//
+//	                          read all    100 inserts and a commit, synchronous=FULL
+//	zombiezen.com/go/sqlite   26 ms       2.7 ms
+//	ncruces/go-sqlite3        49 ms       3.0 ms
+//	modernc, database/sql     58 ms, seven allocations a row
+//
+// # SQL
+//
+// Statements are written once for both engines wherever their dialects meet.
+// Parameters are $1, $2 and so on, and must appear in this order for the first
+// time: SQLite takes them for names and numbers them as they come. An argument is
+// nil, an int, an int64, a string or a []byte. Integer columns are bigint. Sums
+// are cast to bigint, which PostgreSQL would make numeric.
+//
+// Keys are bytea and blob, because their order is that of bytes and they need not
+// be valid UTF-8.
+package rowdb
+
+import (
+	"context"
+	"fmt"
+)
+
+// A Dialect is an engine's way of speaking SQL.
+type Dialect string
+
+// The dialects, by the names of the folders that hold their migrations.
+const (
+	SQLite   Dialect = "sqlite"
+	Postgres Dialect = "postgres"
+)
+
+// A DB is a database. All methods are safe for concurrent use; the connection
+// that is passed to a function is for its caller alone and only until it returns.
+//
+// Errors are those of the engines, wrapped. When ctx is done they match its
+// error.
+type DB interface {
+	// Dialect returns the engine's dialect.
+	Dialect() Dialect
+
+	// Do runs f with a connection. Every statement is a transaction.
+	Do(ctx context.Context, f func(Conn) error) error
+
+	// Snapshot runs f in a transaction that only reads and whose statements
+	// all see the same state.
+	Snapshot(ctx context.Context, f func(Conn) error) error
+
+	// Update runs f in a transaction that writes, and commits it if f
+	// returns nil. One Update runs at a time, in all processes together, and
+	// its statements see everything that was committed before it began. A
+	// process that stops in the middle of one does not hold up the others
+	// for more than a few seconds.
+	Update(ctx context.Context, f func(Conn) error) error
+
+	// Session runs f with a connection whose temporary tables nobody else
+	// sees, and which are gone when f returns.
+	Session(ctx context.Context, f func(Conn) error) error
+
+	// TryLock runs f while it holds lock n of this database, if no one else
+	// does, in whatever process, and reports whether it could. The lock is
+	// free again when f returns and a few seconds after the process has
+	// died, or was stopped or cut off. In the latter cases f's context ends:
+	// what f does from then on must do no harm.
+	TryLock(ctx context.Context, n int32, f func(ctx context.Context) error) (bool, error)
+
+	// Listen calls wake whenever something may have been committed to the
+	// tables that notify (in PostgreSQL those with a trigger for that, in
+	// SQLite all), in whatever process, until ctx is done or listening fails.
+	Listen(ctx context.Context, wake func()) error
+}
+
+// A Conn is a connection to a database, or a transaction on it.
+type Conn interface {
+	// Query calls each with every row, until it returns an error, which
+	// Query returns.
+	Query(ctx context.Context, sql string, each func(Row) error, args ...any) error
+
+	// QueryEach runs a statement n times, with the arguments that args
+	// returns for 0 to n-1, and calls each with every row of the i-th, in
+	// order. Slices in the arguments must stay as they are until QueryEach
+	// returns.
+	QueryEach(ctx context.Context, sql string, n int, args func(i int) []any, each func(i int, row Row) error) error
+
+	// Exec runs a statement and returns the number of rows it wrote.
+	Exec(ctx context.Context, sql string, args ...any) (int64, error)
+
+	// ExecEach runs a statement n times, with the arguments that args
+	// returns for 0 to n-1.
+	ExecEach(ctx context.Context, sql string, n int, args func(i int) []any) error
+
+	// Script runs any number of statements without parameters. A comment may
+	// come before a statement, not after the last.
+	Script(ctx context.Context, sql string) error
+
+	// Notify wakes the listeners of all processes when the transaction has
+	// been committed.
+	Notify(ctx context.Context) error
+}
+
+// A Row is one row of a result, until the next. Columns count from 0.
+type Row interface {
+	// Int returns the integer or truth value in a column, 0 if it is NULL.
+	Int(column int) int64
+
+	// Append appends the bytes of the text or blob in a column to dst.
+	Append(dst []byte, column int) []byte
+
+	// Null reports whether a column is NULL.
+	Null(column int) bool
+}
+
+// String is the text in a column, copied.
+func String(r Row, column int) string { return string(r.Append(nil, column)) }
+
+// contextError returns ctx's error if it is done, and else err in words: what
+// the driver makes of an interrupted statement is not what the caller expects.
+func contextError(ctx context.Context, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case ctx.Err() != nil:
+		return ctx.Err()
+	}
+	return err
+}
+
+func badArgument(v any) error { return fmt.Errorf("rowdb: an argument is of type %T", v) }

@@ -1,0 +1,128 @@
+package rowdb
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+)
+
+// WrapSQLite returns conn as a Conn. Its statements are part of the transaction
+// that conn is in, and are interrupted as conn is set up to be.
+func WrapSQLite(conn *sqlite.Conn) Conn { return &sqliteConn{conn} }
+
+type sqliteConn struct{ conn *sqlite.Conn }
+
+type sqliteRow struct{ *sqlite.Stmt }
+
+func (r sqliteRow) Int(column int) int64 { return r.ColumnInt64(column) }
+func (r sqliteRow) Null(column int) bool { return r.ColumnIsNull(column) }
+
+func (r sqliteRow) Append(dst []byte, column int) []byte {
+	n := r.ColumnLen(column)
+	dst = slices.Grow(dst, n)
+	n = r.ColumnBytes(column, dst[len(dst):len(dst)+n])
+	return dst[:len(dst)+n]
+}
+
+func (c *sqliteConn) Query(ctx context.Context, sql string, each func(Row) error, args ...any) error {
+	return c.QueryEach(ctx, sql, 1,
+		func(int) []any { return args },
+		func(_ int, r Row) error { return each(r) })
+}
+
+func (c *sqliteConn) QueryEach(_ context.Context, sql string, n int, args func(int) []any, each func(int, Row) error) error {
+	stmt, err := c.conn.Prepare(sql)
+	if err != nil {
+		return err
+	}
+	defer stmt.Reset()
+	var row Row = sqliteRow{stmt}
+	for i := range n {
+		if err := bind(stmt, args(i)); err != nil {
+			return err
+		}
+		for {
+			found, err := stmt.Step()
+			if err != nil {
+				return err
+			}
+			if !found {
+				break
+			}
+			if err := each(i, row); err != nil {
+				return err
+			}
+		}
+		if err := stmt.Reset(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (c *sqliteConn) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
+	err := c.ExecEach(ctx, sql, 1, func(int) []any { return args })
+	return int64(c.conn.Changes()), err
+}
+
+func (c *sqliteConn) ExecEach(ctx context.Context, sql string, n int, args func(int) []any) error {
+	return c.QueryEach(ctx, sql, n, args, func(int, Row) error { return nil })
+}
+
+func (c *sqliteConn) Script(_ context.Context, sql string) error {
+	for sql = strings.TrimSpace(sql); sql != ""; {
+		stmt, trailing, err := c.conn.PrepareTransient(sql)
+		if err != nil {
+			return err
+		}
+		for found := true; found && err == nil; {
+			found, err = stmt.Step()
+		}
+		if err := errors.Join(err, stmt.Finalize()); err != nil {
+			return err
+		}
+		sql = strings.TrimSpace(sql[len(sql)-trailing:])
+	}
+	return nil
+}
+
+// Notify has nothing to do: listeners look for commits themselves.
+func (c *sqliteConn) Notify(context.Context) error { return nil }
+
+// run runs a statement that has neither parameters nor rows.
+func (c *sqliteConn) run(sql string) error {
+	stmt, err := c.conn.Prepare(sql)
+	if err != nil {
+		return err
+	}
+	_, err = stmt.Step()
+	stmt.Reset()
+	return err
+}
+
+func bind(stmt *sqlite.Stmt, args []any) error {
+	for i, arg := range args {
+		switch v := arg.(type) {
+		case nil:
+			stmt.BindNull(i + 1)
+		case int:
+			stmt.BindInt64(i+1, int64(v))
+		case int64:
+			stmt.BindInt64(i+1, v)
+		case string:
+			stmt.BindText(i+1, v)
+		case []byte:
+			if v == nil {
+				stmt.BindNull(i + 1)
+			} else {
+				stmt.BindBytes(i+1, v)
+			}
+		default:
+			return badArgument(arg)
+		}
+	}
+	return nil
+}
