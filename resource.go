@@ -1,6 +1,7 @@
 package resourcesync
 
 import (
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -57,7 +58,7 @@ type Resource struct {
 
 	// Stamp is an opaque mark of the version seen, for example an entity
 	// tag. A scanner compares it to find what has not changed; it is kept
-	// by stores and never published.
+	// by stores and never published. A new Stamp alone is no change.
 	Stamp string
 }
 
@@ -73,13 +74,19 @@ func (r Resource) Clone() Resource {
 	return r
 }
 
-// Equal reports whether r and o say the same, Stamp included. Times are equal
-// when they are the same instant; nil and empty slices are equal.
+// Equal reports whether r and o are the same in all fields. Times are equal when
+// they are the same instant; nil and empty slices are equal.
 func (r Resource) Equal(o Resource) bool {
-	return r.Key == o.Key && r.URI == o.URI &&
+	return r.Key == o.Key && r.Stamp == o.Stamp && r.EqualEntry(o)
+}
+
+// EqualEntry reports whether the entries of r and o in a Resource List are the
+// same. A resource that differs in Stamp alone has not changed: what is listed
+// of it is what was listed before.
+func (r Resource) EqualEntry(o Resource) bool {
+	return r.URI == o.URI &&
 		r.LastModified.Equal(o.LastModified) && r.ChangeFreq == o.ChangeFreq &&
 		r.Length == o.Length && r.Type == o.Type && r.Encoding == o.Encoding &&
-		r.Stamp == o.Stamp &&
 		slices.Equal(r.Hashes, o.Hashes) &&
 		slices.EqualFunc(r.Links, o.Links, Link.Equal) &&
 		slices.Equal(r.Attrs, o.Attrs)
@@ -91,7 +98,7 @@ func (r Resource) Equal(o Resource) bool {
 type Length struct{ plusOne int64 }
 
 // Bytes returns a known Length of n bytes. A negative n is unknown.
-func Bytes(n int64) Length { return Length{max(n, -1) + 1} }
+func Bytes(n int64) Length { return Length{min(max(n, -1), math.MaxInt64-1) + 1} }
 
 // Bytes returns the number of bytes, and whether it is known.
 func (l Length) Bytes() (n int64, known bool) { return l.plusOne - 1, l.plusOne > 0 }

@@ -241,7 +241,7 @@ func TestCrawlUnderWrites(t *testing.T) {
 			set := memory.New(nil)
 			put := func(key string) {
 				r := resource(key)
-				r.Stamp = fmt.Sprint(rnd.Uint64())
+				r.Length = resourcesync.Bytes(rnd.Int64())
 				if err := set.Put(r); err != nil {
 					t.Error(err)
 				}

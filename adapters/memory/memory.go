@@ -105,8 +105,9 @@ func New(opts *Options) *Set {
 }
 
 // Put adds resources to the set, each in place of the one with its key if there
-// is one. What is Equal to the resource in the set changes nothing and is not
-// journalled. A read sees all of the resources of one call or none.
+// is one. What has the same entry as the resource in the set, by
+// [resourcesync.Resource.EqualEntry], is no change and not journalled; its Stamp
+// is kept. A read sees all of the resources of one call or none.
 //
 // The set keeps copies. If a resource is not fit to be published, because its
 // key is empty or longer than resourcesync.MaxKeyLength or its URI cannot be a
@@ -182,7 +183,13 @@ func (s *Set) put(r *resourcesync.Resource, p place) resourcesync.ChangeType {
 	case was.member == nil:
 		s.state.count++
 		s.state.cover(p)
-	case was.member.resource.Equal(*r):
+	case was.member.resource.EqualEntry(*r):
+		if was.member.resource.Stamp != r.Stamp {
+			m := *was.member
+			m.resource.Stamp = r.Stamp
+			was.member = &m
+			s.state.items.Set(r.Key, was)
+		}
 		was.member.scan = s.scan
 		return ""
 	default:

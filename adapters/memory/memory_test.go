@@ -15,7 +15,7 @@ import (
 
 // resource returns a resource with this key; stamp tells versions apart.
 func resource(key, stamp string) resourcesync.Resource {
-	return resourcesync.Resource{Key: key, URI: "https://example.org/" + key, Stamp: stamp}
+	return resourcesync.Resource{Key: key, URI: "https://example.org/" + key, Type: "version/" + stamp, Stamp: stamp}
 }
 
 func put(t testing.TB, s *Set, resources ...resourcesync.Resource) {
@@ -287,4 +287,24 @@ func methods(ctx context.Context, s *Set) map[string]error {
 		errs["Changes"] = err
 	}
 	return errs
+}
+
+// TestStampAlone holds that a new Stamp is kept but is no change.
+func TestStampAlone(t *testing.T) {
+	s := New(nil)
+	put(t, s, resource("a", "1"))
+	before, err := s.Stat(t.Context(), resourcesync.Range{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := resource("a", "1")
+	r.Stamp = "2"
+	put(t, s, r)
+	after, err := s.Stat(t.Context(), resourcesync.Range{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, _ := s.Get("a"); got.Stamp != "2" || after != before || journal(t, s) != "c:a1" {
+		t.Errorf("stamp %q, %v after %v, journal %q", got.Stamp, after, before, journal(t, s))
+	}
 }
