@@ -1,0 +1,70 @@
+// Command chi is a small site of articles on a chi router that others can keep
+// in step with. The ResourceSync Source is mounted route by route, so that the
+// site's own middleware sees its requests too. Run it,
+//
+//	go run ./examples/chi
+//
+// write, rewrite and delete articles,
+//
+//	curl -X PUT -d '{"title": "Hello"}'        http://127.0.0.1:8080/articles/1
+//	curl -X PUT -d '{"title": "Hello, again"}' http://127.0.0.1:8080/articles/1
+//	curl -X PUT -d '{"title": "Soon gone"}'    http://127.0.0.1:8080/articles/2
+//	curl -X DELETE                             http://127.0.0.1:8080/articles/2
+//
+// and see what a harvester sees: where to begin, what there is, and what has
+// happened to it; and the Link header by which an article leads there.
+//
+//	curl http://127.0.0.1:8080/.well-known/resourcesync
+//	curl http://127.0.0.1:8080/resourcesync/resourcelist.xml
+//	curl http://127.0.0.1:8080/resourcesync/changelist.xml
+//	curl -I http://127.0.0.1:8080/articles/1
+package main
+
+import (
+	"context"
+	"flag"
+	"log"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+
+	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/wellknown"
+)
+
+func main() {
+	listen := flag.String("listen", "127.0.0.1:8080", "`address` to listen at")
+	flag.Parse()
+	ln, err := net.Listen("tcp", *listen)
+	if err != nil {
+		log.Fatal(err)
+	}
+	site := "http://" + ln.Addr().String() // the public URL, without a slash at its end
+
+	r := chi.NewRouter()
+	r.Use(middleware.Logger) // the site's own
+
+	// The ResourceSync part begins. What is in the set is published; the
+	// articles are put into it, and deleted from it, by the handlers that
+	// write them. Look for set in articles.go.
+	set := memory.New(nil)
+	src, err := rshttp.New(site+"/resourcesync/", []rshttp.Set{{Provider: set}}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	go src.Run(context.Background())
+	r.Use(src.Link)               // Link headers on the articles
+	r.Mount("/resourcesync", src) // the documents
+	r.Handle(wellknown.Path, src) // the one among them that lies elsewhere
+	// The ResourceSync part ends.
+
+	r.Mount("/articles", newArticles(site+"/articles/", set))
+
+	log.Printf("listening; harvesters begin at %s", src.Description())
+	server := &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second}
+	log.Fatal(server.Serve(ln))
+}

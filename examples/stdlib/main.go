@@ -1,0 +1,59 @@
+// Command stdlib is a small site of articles that others can keep in step with:
+// a ResourceSync Source made with nothing but net/http. Run it,
+//
+//	go run ./examples/stdlib
+//
+// write, rewrite and delete articles,
+//
+//	curl -X PUT -d 'Hello.'        http://127.0.0.1:8080/articles/hello
+//	curl -X PUT -d 'Hello, again.' http://127.0.0.1:8080/articles/hello
+//	curl -X PUT -d 'Soon gone.'    http://127.0.0.1:8080/articles/draft
+//	curl -X DELETE                 http://127.0.0.1:8080/articles/draft
+//
+// and see what a harvester sees: where to begin, what there is, and what has
+// happened to it; and the Link header by which an article leads there.
+//
+//	curl http://127.0.0.1:8080/.well-known/resourcesync
+//	curl http://127.0.0.1:8080/resourcesync/resourcelist.xml
+//	curl http://127.0.0.1:8080/resourcesync/changelist.xml
+//	curl -I http://127.0.0.1:8080/articles/hello
+package main
+
+import (
+	"context"
+	"flag"
+	"log"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+)
+
+func main() {
+	listen := flag.String("listen", "127.0.0.1:8080", "`address` to listen at")
+	flag.Parse()
+	ln, err := net.Listen("tcp", *listen)
+	if err != nil {
+		log.Fatal(err)
+	}
+	site := "http://" + ln.Addr().String() // the public URL, without a slash at its end
+
+	// The ResourceSync part begins. What is in the set is published; the
+	// articles are put into it, and deleted from it, by the handlers that
+	// write them. Look for set in articles.go.
+	set := memory.New(nil)
+	src, err := rshttp.New(site+"/resourcesync/", []rshttp.Set{{Provider: set}}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	go src.Run(context.Background())
+	app := newArticles(site, set)
+	handler := src.Wrap(app) // answers for the documents, and adds Link headers to what app answers
+	// The ResourceSync part ends.
+
+	log.Printf("listening; harvesters begin at %s", src.Description())
+	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
+	log.Fatal(server.Serve(ln))
+}
