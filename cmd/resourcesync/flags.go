@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// serveConfig is what "resourcesync serve" was told on the command line.
+type serveConfig struct {
+	folder    string
+	listen    string
+	baseURL   string // ends in a slash; empty if it follows the listener
+	prefix    string // begins and ends with a slash
+	hash      string
+	hashes    []string // hash, split
+	pageSize  int
+	rescan    time.Duration
+	sitemap   bool
+	dotFiles  bool
+	logFormat string
+}
+
+// parseServe reads the arguments of serve. Flags may stand before and behind
+// the folder. The error is flag.ErrHelp if help was asked for.
+func parseServe(args []string) (serveConfig, error) {
+	var c serveConfig
+	var folders []string
+	flags := serveFlags(&c)
+	for {
+		if err := flags.Parse(args); err != nil {
+			return c, serveUsage(err)
+		}
+		if flags.NArg() == 0 {
+			break
+		}
+		folders = append(folders, flags.Arg(0))
+		args = flags.Args()[1:]
+	}
+	switch len(folders) {
+	case 0:
+		return c, serveUsage(errors.New("no folder given"))
+	case 1:
+		c.folder = folders[0]
+	default:
+		return c, serveUsage(fmt.Errorf("one folder is published at a time, and %q is one too many", folders[1]))
+	}
+	return c, c.check()
+}
+
+// serveUsage makes err a usageError that says where to read on.
+func serveUsage(err error) error {
+	if errors.Is(err, flag.ErrHelp) {
+		return err
+	}
+	return usagef(`serve: %w; "resourcesync serve --help" tells how it is used`, err)
+}
+
+// check brings the values into one form and says what is wrong with them.
+func (c *serveConfig) check() error {
+	var err error
+	if c.baseURL, err = cleanBaseURL(c.baseURL); err != nil {
+		return err
+	}
+	if c.prefix, err = cleanPrefix(c.prefix); err != nil {
+		return err
+	}
+	if c.hashes, err = splitHashes(c.hash); err != nil {
+		return err
+	}
+	switch {
+	case c.pageSize < 1 || c.pageSize > rsxml.MaxEntries:
+		return usagef("--page-size %d: a page has 1 to %d entries", c.pageSize, rsxml.MaxEntries)
+	case c.rescan < time.Second:
+		return usagef("--rescan %v: give a second or more, such as 30s, 5m or 1h", c.rescan)
+	case c.logFormat != "text" && c.logFormat != "json":
+		return usagef(`--log-format %q: give text or json`, c.logFormat)
+	}
+	return nil
+}
+
+// cleanBaseURL returns base as a URL that others can be made from by appending
+// to it.
+func cleanBaseURL(base string) (string, error) {
+	if base == "" {
+		return "", nil
+	}
+	u, err := url.Parse(base)
+	switch {
+	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
+		return "", usagef("--base-url %q: give the whole address of the site, such as https://files.example.org/", base)
+	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
+		return "", usagef("--base-url %q: leave out users, ? and #", base)
+	}
+	return u.JoinPath("/").String(), nil
+}
+
+// prefixes are such that no segment can be mistaken for "." or "..", hides the
+// well-known URI, or must be percent-encoded.
+var prefixes = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)+/$`)
+
+func cleanPrefix(prefix string) (string, error) {
+	clean := "/" + strings.Trim(prefix, "/") + "/"
+	if !prefixes.MatchString(clean) {
+		return "", usagef("--prefix %q: give a path of letters, digits, '-', '_', '.' and '~', such as /resourcesync/", prefix)
+	}
+	return clean, nil
+}
+
+func splitHashes(list string) ([]string, error) {
+	hashes := strings.Split(list, ",")
+	for i, h := range hashes {
+		if h != "md5" && h != "sha-256" || slices.Contains(hashes[:i], h) {
+			return nil, usagef("--hash %q: give md5, sha-256 or md5,sha-256", list)
+		}
+	}
+	return hashes, nil
+}
+
+// serveFlags returns the flags of serve, which set c.
+func serveFlags(c *serveConfig) *flag.FlagSet {
+	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
+	flags.SetOutput(io.Discard) // run reports errors, in one line
+	flags.StringVar(&c.listen, "listen", "127.0.0.1:8080", `The address and port to answer at. The default can be reached from this
+computer only, 0.0.0.0:8080 from everywhere. Port 0 is any free port.
+Default: 127.0.0.1:8080`)
+	flags.StringVar(&c.baseURL, "base-url", "", `The address of the site as the public sees it, such as
+https://files.example.org/. All addresses in the documents begin with
+it. A proxy in front must pass paths on as they are.
+Default: http:// and the address of --listen`)
+	flags.StringVar(&c.prefix, "prefix", "/resourcesync/", `Where the ResourceSync documents are, below the base URL. A folder of
+this name in DIR is not published, because it would be in their way.
+Default: /resourcesync/`)
+	flags.StringVar(&c.hash, "hash", "sha-256", `The checksums to publish for each file: md5, sha-256 or md5,sha-256.
+Default: sha-256`)
+	flags.IntVar(&c.pageSize, "page-size", 10_000, `How many files one document lists, 1 to 50000. Longer lists are divided.
+Default: 10000`)
+	flags.DurationVar(&c.rescan, "rescan", 5*time.Minute, `When to look through the whole folder again, such as 30s, 5m or 1h. Most
+changes are noticed at once; this finds those that are not, on network
+drives for example. Only files that have changed are read.
+Default: 5m`)
+	flags.BoolVar(&c.sitemap, "sitemap", false, `Publish a plain sitemap for search engines too: sitemap.xml, below the
+prefix. robots.txt names it then, instead of the ResourceSync list.`)
+	flags.BoolVar(&c.dotFiles, "dot-files", false, `Publish files and folders whose names begin with a dot, too.`)
+	flags.StringVar(&c.logFormat, "log-format", "text", `How messages are written: text, or json for programs that collect them.
+Default: text`)
+	return flags
+}

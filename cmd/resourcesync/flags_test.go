@@ -1,0 +1,44 @@
+package main
+
+import (
+	"reflect"
+	"testing"
+	"time"
+)
+
+func TestFlags(t *testing.T) {
+	c, err := parseServe([]string{
+		"--listen=[::1]:80", "-base-url", "HTTPS://files.example.org/a/../é", "folder", "--prefix", "x/y.z",
+		"--hash", "md5,sha-256", "--page-size", "50000", "--rescan", "1h30m", "--sitemap", "--dot-files", "--log-format", "json",
+	})
+	must(t, err)
+	want := serveConfig{
+		folder: "folder", listen: "[::1]:80", baseURL: "https://files.example.org/%C3%A9/", prefix: "/x/y.z/",
+		hash: "md5,sha-256", hashes: []string{"md5", "sha-256"},
+		pageSize: 50_000, rescan: 90 * time.Minute, sitemap: true, dotFiles: true, logFormat: "json",
+	}
+	if !reflect.DeepEqual(c, want) {
+		t.Errorf("got\n%+v\nwant\n%+v", c, want)
+	}
+}
+
+func TestFolderThatLooksLikeAFlag(t *testing.T) {
+	if c, err := parseServe([]string{"--sitemap", "--", "-folder"}); err != nil || c.folder != "-folder" {
+		t.Errorf("%q, %v", c.folder, err)
+	}
+}
+
+func TestBaseURLsAreCleaned(t *testing.T) {
+	for given, want := range map[string]string{
+		"":                         "",
+		"http://example.org":       "http://example.org/",
+		"http://example.org:8080/": "http://example.org:8080/",
+		"http://example.org/a":     "http://example.org/a/",
+		"http://example.org//a//":  "http://example.org/a/",
+		"http://example.org/a%20b": "http://example.org/a%20b/",
+	} {
+		if got, err := cleanBaseURL(given); err != nil || got != want {
+			t.Errorf("%s: %s, %v, want %s", given, got, err, want)
+		}
+	}
+}

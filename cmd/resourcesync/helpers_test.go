@@ -1,0 +1,238 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/xml"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// write writes a file, and the folders on the way.
+func write(t testing.TB, path, body string) {
+	t.Helper()
+	must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(t, os.WriteFile(path, []byte(body), 0o644))
+}
+
+// An output is what a program writes, and can be waited for.
+type output struct {
+	t    testing.TB
+	mu   sync.Mutex
+	more sync.Cond
+	buf  bytes.Buffer
+}
+
+func newOutput(t testing.TB) *output {
+	o := &output{t: t}
+	o.more.L = &o.mu
+	return o
+}
+
+func (o *output) Write(p []byte) (int, error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.more.Broadcast()
+	return o.buf.Write(p)
+}
+
+func (o *output) String() string {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.buf.String()
+}
+
+// await waits for text that pattern matches, and returns it and its groups.
+func (o *output) await(pattern string) []string {
+	o.t.Helper()
+	return o.awaitMore(pattern, 1)
+}
+
+// awaitMore waits until pattern has matched n times, and returns the last match.
+func (o *output) awaitMore(pattern string, n int) []string {
+	o.t.Helper()
+	ctx, cancel := context.WithTimeout(o.t.Context(), 30*time.Second)
+	defer cancel()
+	defer context.AfterFunc(ctx, o.wake)()
+	p := regexp.MustCompile(pattern)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for {
+		if found := p.FindAllStringSubmatch(o.buf.String(), -1); len(found) >= n {
+			return found[n-1]
+		}
+		if ctx.Err() != nil {
+			o.t.Fatalf("not %d times %q:\n%s", n, pattern, &o.buf)
+		}
+		o.more.Wait()
+	}
+}
+
+func (o *output) wake() {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.more.Broadcast()
+}
+
+// A served folder is one that run serves, with real files and real HTTP.
+type served struct {
+	t              testing.TB
+	folder         string
+	site           string // URL of the folder at the listener
+	stdout, stderr *output
+	stop           func() // ends serving, which must be clean
+}
+
+// start serves folder and waits until the listener is open.
+func start(t testing.TB, folder string, flags ...string) *served {
+	t.Helper()
+	s := &served{t: t, folder: folder, stdout: newOutput(t), stderr: newOutput(t)}
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	args := append([]string{"serve", "--listen", "127.0.0.1:0", folder}, flags...)
+	status := make(chan int, 1)
+	go func() { status <- run(ctx, args, s.stdout, s.stderr) }()
+	s.stop = sync.OnceFunc(func() {
+		cancel()
+		if status := <-status; status != 0 {
+			t.Errorf("status %d:\n%s", status, s.stderr)
+		}
+	})
+	t.Cleanup(s.stop)
+	s.site = "http://" + s.stderr.await(`address"?[=:]"?([0-9.:]+)`)[1] + "/"
+	return s
+}
+
+// startReady serves folder and waits until it is ready.
+func startReady(t testing.TB, folder string, flags ...string) *served {
+	t.Helper()
+	s := start(t, folder, flags...)
+	s.stdout.await("Ready")
+	return s
+}
+
+// write writes a file of the folder in one go, so that no scan finds half of it.
+func (s *served) write(key, body string) {
+	s.t.Helper()
+	elsewhere := filepath.Join(s.t.TempDir(), "file")
+	write(s.t, elsewhere, body)
+	path := filepath.Join(s.folder, filepath.FromSlash(key))
+	must(s.t, os.MkdirAll(filepath.Dir(path), 0o755))
+	must(s.t, os.Rename(elsewhere, path))
+}
+
+// get gets what is at a URL, which may be relative to the site.
+func (s *served) get(url string) (*http.Response, string) {
+	s.t.Helper()
+	if !strings.Contains(url, "://") {
+		url = s.site + url
+	}
+	return get(s.t, url)
+}
+
+func get(t testing.TB, url string) (*http.Response, string) {
+	t.Helper()
+	res, err := http.Get(url)
+	must(t, err)
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	must(t, err)
+	return res, string(body)
+}
+
+// A document is any document of a Source, as encoding/xml sees it.
+type document struct {
+	Metadata metadata `xml:"http://www.openarchives.org/rs/terms/ md"`
+	Entries  []entry  `xml:"url"`
+	Parts    []entry  `xml:"sitemap"`
+}
+
+type entry struct {
+	Loc      string    `xml:"loc"`
+	LastMod  time.Time `xml:"lastmod"`
+	Metadata metadata  `xml:"http://www.openarchives.org/rs/terms/ md"`
+}
+
+type metadata struct {
+	Capability string `xml:"capability,attr"`
+	Change     string `xml:"change,attr"`
+	Datetime   string `xml:"datetime,attr"`
+	Hash       string `xml:"hash,attr"`
+	Length     string `xml:"length,attr"`
+	Type       string `xml:"type,attr"`
+}
+
+// document gets a document and checks that it is one.
+func (s *served) document(url, capability string) document {
+	s.t.Helper()
+	res, body := s.get(url)
+	if res.StatusCode != 200 || res.Header.Get("Content-Type") != "application/xml" {
+		s.t.Fatalf("%s: %s %s", url, res.Status, body)
+	}
+	var d document
+	must(s.t, xml.Unmarshal([]byte(body), &d))
+	if d.Metadata.Capability != capability {
+		s.t.Fatalf("%s: capability %q, want %q", url, d.Metadata.Capability, capability)
+	}
+	return d
+}
+
+// capabilities follows the well-known URI to what the one set of the Source
+// offers: URLs by capability.
+func (s *served) capabilities() map[string]string {
+	s.t.Helper()
+	description := s.document(s.site+".well-known/resourcesync", "description")
+	if len(description.Entries) != 1 {
+		s.t.Fatalf("%d sets", len(description.Entries))
+	}
+	found := map[string]string{}
+	for _, e := range s.document(description.Entries[0].Loc, "capabilitylist").Entries {
+		found[e.Metadata.Capability] = e.Loc
+	}
+	return found
+}
+
+// list returns the entries of a list, those of its parts in case of an index.
+func (s *served) list(capability string) []entry {
+	s.t.Helper()
+	d := s.document(s.capabilities()[capability], capability)
+	entries := d.Entries
+	for _, p := range d.Parts {
+		entries = append(entries, s.document(p.Loc, capability).Entries...)
+	}
+	return entries
+}
+
+// listed returns the URIs of the Resource List, below the site.
+func (s *served) listed() string {
+	s.t.Helper()
+	var names []string
+	for _, e := range s.list("resourcelist") {
+		names = append(names, strings.TrimPrefix(e.Loc, s.site))
+	}
+	return strings.Join(names, " ")
+}
+
+// changes returns the entries of the Change List in the form "created a.txt".
+func (s *served) changes() []string {
+	s.t.Helper()
+	var changes []string
+	for _, e := range s.list("changelist") {
+		changes = append(changes, fmt.Sprintf("%s %s", e.Metadata.Change, strings.TrimPrefix(e.Loc, s.site)))
+	}
+	return changes
+}

@@ -1,0 +1,91 @@
+// Command resourcesync makes a ResourceSync Source (ANSI/NISO Z39.99, core
+// specification 1.1) out of what is there already.
+//
+//	resourcesync serve DIR
+//
+// publishes the files of a folder: it lists them, serves them, and keeps a list
+// of their changes. "resourcesync help" tells what else there is.
+//
+// The exit status is 0 when all went well, also after SIGINT or SIGTERM; 2 when
+// the command could not begin as it was given; and 1 when it failed later.
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"syscall"
+)
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop) // a second signal ends the program at once
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// A command is what the first argument names.
+type command struct {
+	name, arguments, summary string
+
+	run func(ctx context.Context, args []string, stdout, stderr io.Writer) error
+}
+
+// commands are those that help lists, in its order.
+var commands = []command{
+	{"serve", "DIR", "publish the files of a folder", serve},
+	{"version", "", "print the version of this program", version},
+}
+
+// run runs the command that args name and returns the exit status.
+func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
+	err := dispatch(ctx, args, stdout, stderr)
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(stderr, "resourcesync:", err)
+	if _, ok := errors.AsType[usageError](err); ok {
+		return 2
+	}
+	return 1
+}
+
+func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	if len(args) == 0 {
+		return usagef(`no command given; "resourcesync serve DIR" publishes a folder, "resourcesync help" tells more`)
+	}
+	switch args[0] {
+	case "help", "-h", "-help", "--help":
+		printHelp(stdout)
+		return nil
+	}
+	for _, c := range commands {
+		if c.name == args[0] {
+			return c.run(ctx, args[1:], stdout, stderr)
+		}
+	}
+	return usagef(`there is no command %q; "resourcesync help" lists those there are`, args[0])
+}
+
+// A usageError says what is wrong with the command as it was given, and what to
+// do about it, in one line.
+type usageError struct{ error }
+
+func usagef(format string, args ...any) error {
+	return usageError{fmt.Errorf(format, args...)}
+}
+
+func version(_ context.Context, args []string, stdout, _ io.Writer) error {
+	if len(args) > 0 {
+		return usagef("version takes no arguments, and was given %q", args[0])
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return errors.New("this program was built without information about its version")
+	}
+	_, err := fmt.Fprintln(stdout, "resourcesync", info.Main.Version, info.GoVersion)
+	return err
+}

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"flag"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+var update = flag.Bool("update", false, "write the files in testdata anew")
+
+// beMain in the environment makes the test binary the program itself, for tests
+// of a process of its own.
+const beMain = "RESOURCESYNC_TEST_MAIN"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(beMain) != "" {
+		main()
+	}
+	os.Exit(m.Run())
+}
+
+func Example() {
+	run(context.Background(), []string{"help"}, os.Stdout, os.Stderr)
+	// Output:
+	// resourcesync makes a ResourceSync Source out of what is there already, so that
+	// others can copy it and stay in step with every change.
+	//
+	// Commands:
+	//   serve DIR  publish the files of a folder
+	//   version    print the version of this program
+	//
+	// "resourcesync COMMAND --help" tells more about a command.
+}
+
+func TestHelp(t *testing.T) {
+	for file, calls := range map[string][][]string{
+		"help.txt":       {{"help"}, {"--help"}, {"-h"}},
+		"help-serve.txt": {{"serve", "--help"}, {"serve", "-h"}, {"serve", ".", "--help"}},
+	} {
+		for _, args := range calls {
+			var stdout, stderr bytes.Buffer
+			if status := run(t.Context(), args, &stdout, &stderr); status != 0 || stderr.Len() > 0 {
+				t.Errorf("%q: status %d, stderr %q", args, status, &stderr)
+			}
+			golden(t, file, stdout.Bytes())
+		}
+	}
+}
+
+func golden(t *testing.T, name string, got []byte) {
+	t.Helper()
+	path := filepath.Join("testdata", name)
+	if *update {
+		if err := os.WriteFile(path, got, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(got, want) {
+		t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
+	}
+}
+
+// The help states the default of each flag that takes a value.
+func TestHelpStatesDefaults(t *testing.T) {
+	serveFlags(new(serveConfig)).VisitAll(func(f *flag.Flag) {
+		_, stated, ok := strings.Cut(f.Usage, "\nDefault: ")
+		switch f.DefValue {
+		case "false":
+			if ok {
+				t.Errorf("--%s takes no value and states a default", f.Name)
+			}
+		case "":
+			if !ok {
+				t.Errorf("--%s: not told what happens without it", f.Name)
+			}
+		default:
+			if f.Value.Set(stated) != nil || f.Value.String() != f.DefValue {
+				t.Errorf("--%s: states %q, is %q", f.Name, stated, f.DefValue)
+			}
+		}
+	})
+}
+
+func TestVersion(t *testing.T) {
+	var stdout, stderr bytes.Buffer
+	status := run(t.Context(), []string{"version"}, &stdout, &stderr)
+	if status != 0 || !regexp.MustCompile(`^resourcesync \S+ go\S+\n$`).MatchString(stdout.String()) {
+		t.Errorf("status %d, %q, %q", status, &stdout, &stderr)
+	}
+}
+
+// What cannot begin says so in one line that tells what to do, with status 2.
+func TestRefusals(t *testing.T) {
+	here := t.TempDir()
+	file := filepath.Join(here, "file\nname")
+	write(t, file, "")
+	busy, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer busy.Close()
+
+	tests := map[string]struct {
+		args []string
+		hint string
+	}{
+		"nothing":             {nil, `"resourcesync serve DIR"`},
+		"unknown command":     {[]string{"sevre", here}, `"resourcesync help"`},
+		"version of what":     {[]string{"version", "serve"}, "takes no arguments"},
+		"no folder":           {[]string{"serve"}, "no folder given"},
+		"two folders":         {[]string{"serve", here, "--sitemap", "more"}, `"more" is one too many`},
+		"missing folder":      {[]string{"serve", filepath.Join(here, "none\n")}, "there is no folder"},
+		"a file":              {[]string{"serve", file}, "give the folder that it is in"},
+		"below a file":        {[]string{"serve", filepath.Join(file, "x")}, "not a directory"},
+		"unknown flag":        {[]string{"serve", "--port", "80", here}, `"resourcesync serve --help"`},
+		"unknown flag behind": {[]string{"serve", here, "--port"}, `"resourcesync serve --help"`},
+		"flag without value":  {[]string{"serve", here, "--listen"}, `"resourcesync serve --help"`},
+		"busy port":           {[]string{"serve", here, "--listen", busy.Addr().String()}, "give another address and port"},
+		"no port":             {[]string{"serve", here, "--listen", "8080"}, "give another address and port"},
+		"everywhere":          {[]string{"serve", here, "--listen", "0.0.0.0:0"}, "--base-url http://"},
+		"relative base":       {[]string{"serve", here, "--base-url", "files.example.org"}, "such as https://"},
+		"other scheme":        {[]string{"serve", here, "--base-url", "ftp://files.example.org/"}, "such as https://"},
+		"no URL":              {[]string{"serve", here, "--base-url", "http://[/"}, "such as https://"},
+		"query":               {[]string{"serve", here, "--base-url", "http://example.org/?"}, "leave out"},
+		"fragment":            {[]string{"serve", here, "--base-url", "http://example.org/#top"}, "leave out"},
+		"user":                {[]string{"serve", here, "--base-url", "http://me@example.org/"}, "leave out"},
+		"encoded slash":       {[]string{"serve", here, "--listen", "127.0.0.1:0", "--base-url", "http://example.org/a%2Fb/"}, "encoded slash"},
+		"braces":              {[]string{"serve", here, "--listen", "127.0.0.1:0", "--base-url", "http://example.org/{a}/"}, "nor braces"},
+		"root prefix":         {[]string{"serve", here, "--prefix", "/"}, "such as /resourcesync/"},
+		"empty prefix":        {[]string{"serve", here, "--prefix", ""}, "such as /resourcesync/"},
+		"prefix upwards":      {[]string{"serve", here, "--prefix", "/a/../b"}, "such as /resourcesync/"},
+		"odd prefix":          {[]string{"serve", here, "--prefix", "/a b/"}, "such as /resourcesync/"},
+		"unknown hash":        {[]string{"serve", here, "--hash", "md5,crc32"}, "md5,sha-256"},
+		"hash twice":          {[]string{"serve", here, "--hash", "md5,md5"}, "md5,sha-256"},
+		"no hash":             {[]string{"serve", here, "--hash", ""}, "md5,sha-256"},
+		"empty pages":         {[]string{"serve", here, "--page-size", "0"}, "1 to 50000"},
+		"huge pages":          {[]string{"serve", here, "--page-size", "50001"}, "1 to 50000"},
+		"page of words":       {[]string{"serve", here, "--page-size", "many"}, `"resourcesync serve --help"`},
+		"never rescan":        {[]string{"serve", here, "--rescan", "0s"}, "such as 30s"},
+		"rescan without unit": {[]string{"serve", here, "--rescan", "5"}, `"resourcesync serve --help"`},
+		"log format":          {[]string{"serve", here, "--log-format", "xml"}, "text or json"},
+	}
+	for name, test := range tests {
+		t.Run(name, func(t *testing.T) {
+			var stdout, stderr bytes.Buffer
+			status := run(t.Context(), test.args, &stdout, &stderr)
+			line, rest, ended := strings.Cut(stderr.String(), "\n")
+			if status != 2 || stdout.Len() > 0 || !ended || rest != "" || !strings.HasPrefix(line, "resourcesync: ") {
+				t.Errorf("status %d, stdout %q, stderr:\n%s", status, &stdout, &stderr)
+			}
+			if !strings.Contains(line, test.hint) {
+				t.Errorf("does not say %q: %s", test.hint, line)
+			}
+		})
+	}
+}
+
+// A process of its own ends with status 0 when it is told to, and takes
+// requests until then.
+func TestSignals(t *testing.T) {
+	program, err := os.Executable()
+	must(t, err)
+	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
+		t.Run(signal.String(), func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			write(t, filepath.Join(folder, "a.txt"), "a")
+			stdout, stderr := newOutput(t), newOutput(t)
+			cmd := exec.CommandContext(t.Context(), program, "serve", folder, "--listen", "127.0.0.1:0")
+			cmd.Env = append(os.Environ(), beMain+"=1")
+			cmd.Stdout, cmd.Stderr = stdout, stderr
+			must(t, cmd.Start())
+			description := stdout.await(`Source Description: (\S+)`)[1]
+			if res, _ := get(t, description); res.StatusCode != 200 {
+				t.Errorf("%s: %s", description, res.Status)
+			}
+			must(t, cmd.Process.Signal(signal))
+			if err := cmd.Wait(); err != nil {
+				t.Errorf("%v\n%s", err, stderr)
+			}
+		})
+	}
+}
+
+// A port that is busy is told of by a process, too, with its status.
+func TestRefusalOfAProcess(t *testing.T) {
+	program, err := os.Executable()
+	must(t, err)
+	cmd := exec.CommandContext(t.Context(), program, "serve", filepath.Join(t.TempDir(), "none"))
+	cmd.Env = append(os.Environ(), beMain+"=1")
+	if _, err := cmd.Output(); cmd.ProcessState.ExitCode() != 2 {
+		t.Errorf("%v", err)
+	}
+}

@@ -1,0 +1,213 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/memory"
+)
+
+// A fakeFolder is what a scanner scans, in the time of a synctest bubble.
+type fakeFolder struct {
+	takes time.Duration // each scan
+	deaf  error         // of watching
+	wake  func()
+
+	mu    sync.Mutex
+	files []resourcesync.Resource
+	err   error // at the end of each scan
+	began time.Time
+	scans []string // when they began
+}
+
+func (f *fakeFolder) list(context.Context) iter.Seq2[resourcesync.Resource, error] {
+	return func(yield func(resourcesync.Resource, error) bool) {
+		files, err := f.begin()
+		time.Sleep(f.takes)
+		for _, r := range files {
+			if !yield(r, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(resourcesync.Resource{}, err)
+		}
+	}
+}
+
+func (f *fakeFolder) begin() ([]resourcesync.Resource, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.scans = append(f.scans, time.Since(f.began).String())
+	return f.files, f.err
+}
+
+func (f *fakeFolder) watch(ctx context.Context, wake func()) error {
+	if f.deaf != nil {
+		return f.deaf
+	}
+	f.wake = wake
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// set sets what scans find and end with.
+func (f *fakeFolder) set(err error, files ...resourcesync.Resource) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.files, f.err = files, err
+}
+
+func file(key string) resourcesync.Resource {
+	return resourcesync.Resource{Key: key, URI: "http://example.org/" + key}
+}
+
+// scan runs a scanner of f with a rescan every minute while check looks on.
+func (f *fakeFolder) scan(t *testing.T, check func(s *scanner, log *output)) {
+	synctest.Test(t, func(t *testing.T) {
+		f.began = time.Now()
+		log := newOutput(t)
+		s := &scanner{
+			set:    memory.New(&memory.Options{AwaitScan: true}),
+			list:   f.list,
+			watch:  f.watch,
+			rescan: time.Minute,
+			ready:  func() {},
+			log:    slog.New(slog.NewTextHandler(log, nil)),
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() {
+			s.run(ctx)
+			close(ended)
+		}()
+		synctest.Wait()
+		check(s, log)
+		stop()
+		<-ended
+	})
+}
+
+func (f *fakeFolder) want(t *testing.T, scans string) {
+	t.Helper()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if got := strings.Join(f.scans, " "); got != scans {
+		t.Errorf("scans at %s, want %s", got, scans)
+	}
+}
+
+// pass lets time pass.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+func TestScansFromTimeToTime(t *testing.T) {
+	var f fakeFolder
+	f.set(nil, file("a"))
+	f.scan(t, func(s *scanner, log *output) {
+		f.set(nil, file("a"), file("b"))
+		pass(2 * time.Minute)
+		f.want(t, "0s 1m0s 2m0s")
+		if s.set.Len() != 2 || strings.Count(log.String(), "changes found") != 1 {
+			t.Errorf("%d files\n%s", s.set.Len(), log)
+		}
+	})
+}
+
+func TestScansWhenWoken(t *testing.T) {
+	var f fakeFolder
+	f.scan(t, func(_ *scanner, log *output) {
+		pass(10 * time.Second)
+		f.wake()
+		synctest.Wait()
+		f.want(t, "0s 10s")
+		pass(59 * time.Second)
+		f.want(t, "0s 10s")
+		if log.String() != "" {
+			t.Errorf("said\n%s", log)
+		}
+	})
+}
+
+// However often it is woken, a scanner rests.
+func TestRests(t *testing.T) {
+	f := fakeFolder{takes: 3 * time.Second}
+	f.scan(t, func(*scanner, *output) {
+		for range 400 {
+			f.wake()
+			pass(100 * time.Millisecond)
+		}
+		f.want(t, "0s 15s 30s")
+	})
+}
+
+// Even a scan that takes longer than the time between two is begun anew.
+func TestSlowScans(t *testing.T) {
+	f := fakeFolder{takes: 2 * time.Minute}
+	f.scan(t, func(*scanner, *output) {
+		pass(7 * time.Minute)
+		f.want(t, "0s 3m0s 6m0s")
+	})
+}
+
+func TestFailedScans(t *testing.T) {
+	var f fakeFolder
+	f.set(nil, file("a"), file("b"))
+	f.scan(t, func(s *scanner, log *output) {
+		f.set(errors.New("lost"), file("c"))
+		f.wake()
+		pass(4 * time.Second)
+		f.wake() // is no reason to try earlier
+		pass(146 * time.Second)
+		f.want(t, "0s 0s 5s 15s 35s 1m15s 2m15s")
+		if s.set.Len() != 3 || strings.Count(log.String(), "error=\"memory: scan: lost\"") != 6 {
+			t.Errorf("%d files\n%s", s.set.Len(), log)
+		}
+		f.set(nil, file("c"))
+		pass(time.Minute)
+		if s.set.Len() != 1 {
+			t.Errorf("%d files\n%s", s.set.Len(), log)
+		}
+		f.set(errors.New("lost again"))
+		pass(65 * time.Second) // the retries begin anew
+		f.want(t, "0s 0s 5s 15s 35s 1m15s 2m15s 3m15s 4m15s 4m20s 4m30s")
+	})
+}
+
+// A first scan that fails leaves the set closed.
+func TestFailedFirstScan(t *testing.T) {
+	var f fakeFolder
+	f.set(errors.New("unreadable"), file("a"))
+	f.scan(t, func(s *scanner, _ *output) {
+		if _, err := s.set.Stat(t.Context(), resourcesync.Range{}); err != resourcesync.ErrNotReady || s.complete {
+			t.Errorf("%v, complete: %t", err, s.complete)
+		}
+		f.set(nil, file("a"))
+		pass(5 * time.Second)
+		if _, err := s.set.Stat(t.Context(), resourcesync.Range{}); err != nil || !s.complete {
+			t.Errorf("%v, complete: %t", err, s.complete)
+		}
+	})
+}
+
+// Where nothing tells of changes, that is said once and scans go on.
+func TestNoWatching(t *testing.T) {
+	f := fakeFolder{deaf: errors.ErrUnsupported}
+	f.scan(t, func(_ *scanner, log *output) {
+		pass(2 * time.Minute)
+		f.want(t, "0s 1m0s 2m0s")
+		if n := strings.Count(log.String(), "level=WARN"); n != 1 {
+			t.Errorf("said %d times:\n%s", n, log)
+		}
+	})
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net"
+	"os"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// serve publishes a folder until ctx is done.
+func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	c, err := parseServe(args)
+	if errors.Is(err, flag.ErrHelp) {
+		printServeHelp(stdout)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	if err := checkFolder(c.folder); err != nil {
+		return err
+	}
+	ln, err := listen(&c)
+	if err != nil {
+		return err
+	}
+	defer ln.Close()
+	screen := newScreen(stderr)
+	log := newLogger(screen, c.logFormat)
+	p, err := publish(&c, screen, log)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	log.Info("listening", "address", ln.Addr().String(), "site", c.baseURL, "folder", c.folder)
+
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return serveHTTP(ctx, ln, p.handler(), log) })
+	p.scanner.ready = func() {
+		screen.status("")
+		fmt.Fprintln(stdout, p.readyLine())
+		g.Go(func() error { return p.source.Run(ctx) }) // which has nothing to do before
+	}
+	g.Go(func() error {
+		p.scanner.run(ctx)
+		return nil
+	})
+	return g.Wait()
+}
+
+func checkFolder(folder string) error {
+	info, err := os.Stat(folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return usagef("there is no folder %q; give one whose files are to be published", folder)
+	case err != nil:
+		if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+			err = pathErr.Err // which does not repeat the path, unquoted
+		}
+		return usagef("folder %q: %w", folder, err)
+	case !info.IsDir():
+		return usagef("%q is a file; give the folder that it is in", folder)
+	}
+	return nil
+}
+
+// listen begins to listen, and makes the base URL follow the listener if none
+// was given.
+func listen(c *serveConfig) (net.Listener, error) {
+	ln, err := net.Listen("tcp", c.listen)
+	if err != nil {
+		return nil, usagef("%w; give another address and port, as in --listen 127.0.0.1:8081", err)
+	}
+	if c.baseURL != "" {
+		return ln, nil
+	}
+	addr := ln.Addr().(*net.TCPAddr)
+	if addr.IP.IsUnspecified() {
+		ln.Close()
+		return nil, usagef("--listen %s answers at all addresses of this computer; say which one the documents are to give, as in --base-url http://files.example.org:%d/", c.listen, addr.Port)
+	}
+	c.baseURL = "http://" + addr.String() + "/"
+	return ln, nil
+}
+
+func newLogger(w io.Writer, format string) *slog.Logger {
+	if format == "json" {
+		return slog.New(slog.NewJSONHandler(w, nil))
+	}
+	return slog.New(slog.NewTextHandler(w, nil))
+}

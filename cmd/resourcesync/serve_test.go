@@ -1,0 +1,261 @@
+package main
+
+import (
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/json"
+	"fmt"
+	"io"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// sampleFiles are files of many kinds, and with names that something between a
+// folder and a client might trip over.
+var sampleFiles = map[string]string{
+	"index.html":          "<p>front",
+	"a/index.html":        "<p>a",
+	"a/b/c/deep.json":     "{}",
+	"a b.txt":             "blank",
+	"100%.txt":            "percent",
+	"%41.txt":             "not A",
+	"é/日本語.md":            "# utf-8",
+	"q?x=1#y&z.csv":       "1,2",
+	"empty":               "",
+	"no extension":        "\x89PNG\r\n\x1a\n",
+	"~tilde/+plus;semi,c": "text",
+	"resourcesync":        "a file of that name is in nobody's way",
+	"resourcesync.xml":    "<x/>",
+	"robots.txt":          "User-agent: *\nDisallow:\n",
+}
+
+func sampleFolder(t *testing.T) string {
+	folder := t.TempDir()
+	for key, body := range sampleFiles {
+		write(t, filepath.Join(folder, filepath.FromSlash(key)), body)
+	}
+	write(t, filepath.Join(folder, ".hidden"), "")
+	write(t, filepath.Join(folder, ".git/config"), "")
+	must(t, os.Symlink("index.html", filepath.Join(folder, "link.html")))
+	return folder
+}
+
+// A crawl from the well-known URI comes upon every file, and gets of each the
+// bytes that are listed.
+func TestCrawl(t *testing.T) {
+	for name, flags := range map[string][]string{
+		"one list": nil,
+		"pages":    {"--page-size", "3", "--hash", "md5,sha-256"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := startReady(t, sampleFolder(t), flags...)
+			left := maps.Clone(sampleFiles)
+			for _, e := range s.list("resourcelist") {
+				res, body := s.get(e.Loc)
+				key := strings.TrimPrefix(res.Request.URL.Path, "/")
+				want, ok := left[key]
+				if !ok {
+					t.Errorf("%s is listed", e.Loc)
+					continue
+				}
+				delete(left, key)
+				hash := fmt.Sprintf("sha-256:%x", sha256.Sum256([]byte(want)))
+				if len(flags) > 0 {
+					hash = fmt.Sprintf("md5:%x %s", md5.Sum([]byte(want)), hash)
+				}
+				if res.StatusCode != 200 || body != want || e.Metadata.Length != fmt.Sprint(len(want)) || e.Metadata.Hash != hash {
+					t.Errorf("%s: %s %q, listed %+v", e.Loc, res.Status, body, e.Metadata)
+				}
+				if res.Header.Get("Content-Type") != e.Metadata.Type || res.Header.Get("Last-Modified") != e.LastMod.Format(http.TimeFormat) {
+					t.Errorf("%s: %v, listed %v", e.Loc, res.Header, e)
+				}
+				if got, want := res.Header.Get("Link"), fmt.Sprintf(`<%sresourcesync/capabilitylist.xml>; rel="resourcesync"`, s.site); got != want {
+					t.Errorf("%s: Link %s, want %s", e.Loc, got, want)
+				}
+			}
+			if len(left) > 0 {
+				t.Errorf("not listed: %q", slices.Collect(maps.Keys(left)))
+			}
+			for _, url := range []string{"", "a", "a/", ".hidden", "link.html", "none.txt", "resourcesync/", "resourcesync/none.xml", "resourcesync/sitemap.xml"} {
+				if res, _ := s.get(url); res.StatusCode != 404 || res.Header.Get("Link") != "" {
+					t.Errorf("%q: %s %v", url, res.Status, res.Header)
+				}
+			}
+		})
+	}
+}
+
+// The line at the end of the first scan says where to begin and how many files
+// there are.
+func TestReadyLine(t *testing.T) {
+	s := startReady(t, sampleFolder(t))
+	said := s.stdout.await(`^Ready \(files: (\d+)\)\. Source Description: (\S+) Resource List: (\S+)\n$`)
+	if said[1] != fmt.Sprint(len(sampleFiles)) {
+		t.Errorf("%s files, want %d", said[1], len(sampleFiles))
+	}
+	s.document(said[2], "description")
+	if n := len(s.document(said[3], "resourcelist").Entries); n != len(sampleFiles) {
+		t.Errorf("%d files listed", n)
+	}
+}
+
+// Until the first scan has ended there are files, but no documents.
+func TestNotReady(t *testing.T) {
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "small.txt"), "small")
+	// A file that takes very long to read and no room on the disk.
+	large := filepath.Join(folder, "large.bin")
+	write(t, large, "")
+	must(t, os.Truncate(large, 64<<30))
+
+	s := start(t, folder, "--sitemap")
+	documents := []string{".well-known/resourcesync"}
+	for _, name := range []string{"capabilitylist", "resourcelist", "changelist", "sitemap"} {
+		documents = append(documents, "resourcesync/"+name+".xml")
+	}
+	for _, url := range documents {
+		if res, body := s.get(url); res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+			t.Errorf("%s: %s %v\n%s", url, res.Status, res.Header, body)
+		}
+	}
+	if res, body := s.get("small.txt"); res.StatusCode != 200 || body != "small" || res.Header.Get("Link") != "" {
+		t.Errorf("a file, before it is listed: %s %q %v", res.Status, body, res.Header)
+	}
+	if s.stdout.String() != "" {
+		t.Errorf("said too early: %s", s.stdout)
+	}
+
+	must(t, os.Truncate(large, 5))
+	s.stdout.await("Ready")
+	for _, url := range documents {
+		if res, body := s.get(url); res.StatusCode != 200 {
+			t.Errorf("%s: %s\n%s", url, res.Status, body)
+		}
+	}
+	if got := s.listed(); got != "large.bin small.txt" {
+		t.Errorf("listed: %s", got)
+	}
+}
+
+// Stopping does not wait for a first scan.
+func TestStopBeforeReady(t *testing.T) {
+	folder := t.TempDir()
+	large := filepath.Join(folder, "large.bin")
+	write(t, large, "")
+	must(t, os.Truncate(large, 64<<30))
+	s := start(t, folder)
+	s.stop()
+	if s.stdout.String() != "" {
+		t.Errorf("said: %s", s.stdout)
+	}
+}
+
+// What happens to files is in the Change List, and each file's answer is that of
+// its new state.
+func TestChanges(t *testing.T) {
+	folder := t.TempDir()
+	for _, key := range []string{"a.txt", "b.txt", "c.txt"} {
+		write(t, filepath.Join(folder, key), key)
+	}
+	s := startReady(t, folder, "--rescan", "1s") // should nothing be told of changes here
+	if got := s.changes(); len(got) > 0 {
+		t.Errorf("at the beginning: %q", got)
+	}
+	path := func(key string) string { return filepath.Join(folder, key) }
+	var want []string
+	for _, step := range []struct {
+		name   string
+		do     func()
+		change []string
+		listed string
+	}{
+		{"create", func() { s.write("new/d.txt", "d") }, []string{"created new/d.txt"}, "a.txt b.txt c.txt new/d.txt"},
+		{"modify", func() { s.write("a.txt", "a, modified") }, []string{"updated a.txt"}, "a.txt b.txt c.txt new/d.txt"},
+		{"rename", func() { must(t, os.Rename(path("b.txt"), path("z.txt"))) }, []string{"created z.txt", "deleted b.txt"}, "a.txt c.txt new/d.txt z.txt"},
+		{"delete", func() { must(t, os.Remove(path("c.txt"))) }, []string{"deleted c.txt"}, "a.txt new/d.txt z.txt"},
+		{"delete folder", func() { must(t, os.RemoveAll(path("new"))) }, []string{"deleted new/d.txt"}, "a.txt z.txt"},
+	} {
+		step.do()
+		want = append(want, step.change...)
+		got := s.changes()
+		for n := 1; len(got) < len(want); n++ {
+			s.stderr.awaitMore("changes found", n)
+			got = s.changes()
+		}
+		if !slices.Equal(got, want) {
+			t.Fatalf("%s: changes\n%q\nwant\n%q", step.name, got, want)
+		}
+		if got := s.listed(); got != step.listed {
+			t.Errorf("%s: listed %s, want %s", step.name, got, step.listed)
+		}
+	}
+	if res, body := s.get("a.txt"); body != "a, modified" || res.Header.Get("Link") == "" {
+		t.Errorf("%q %v", body, res.Header)
+	}
+	if res, _ := s.get("b.txt"); res.StatusCode != 404 || res.Header.Get("Link") != "" {
+		t.Errorf("%s %v", res.Status, res.Header)
+	}
+}
+
+// A download that is under way when the program is told to stop comes to its end.
+func TestStopFinishesRequests(t *testing.T) {
+	const size = 64 << 20 // more than a connection holds on the way
+	folder := t.TempDir()
+	large := filepath.Join(folder, "large.bin")
+	write(t, large, "")
+	must(t, os.Truncate(large, size))
+	s := startReady(t, folder)
+	res, err := http.Get(s.site + "large.bin")
+	must(t, err)
+	defer res.Body.Close()
+	stopped := make(chan struct{})
+	go func() {
+		s.stop()
+		close(stopped)
+	}()
+	s.stderr.await("stopping")
+	if n, err := io.Copy(io.Discard, res.Body); n != size || err != nil {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	<-stopped
+	if _, err := http.Get(s.site); err == nil {
+		t.Error("still there")
+	}
+}
+
+// A client that takes nothing does not keep the program from ending.
+func TestStopBreaksOff(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	large := filepath.Join(folder, "large.bin")
+	write(t, large, "")
+	must(t, os.Truncate(large, 64<<20))
+	s := startReady(t, folder)
+	res, err := http.Get(s.site + "large.bin")
+	must(t, err)
+	defer res.Body.Close()
+	s.stop()
+	if _, err := io.Copy(io.Discard, res.Body); err == nil {
+		t.Error("a download that was broken off ended well")
+	}
+	s.stderr.await("broken off")
+}
+
+// With --log-format json each message is a JSON object.
+func TestLogFormat(t *testing.T) {
+	s := startReady(t, t.TempDir(), "--log-format", "json")
+	s.get("resourcesync/changelist/none.xml")
+	s.stop()
+	for line := range strings.Lines(s.stderr.String()) {
+		var message struct{ Msg, Level string }
+		if err := json.Unmarshal([]byte(line), &message); err != nil || message.Msg == "" || message.Level == "" {
+			t.Errorf("%v: %s", err, line)
+		}
+	}
+}
