@@ -211,3 +211,22 @@ func TestNoWatching(t *testing.T) {
 		}
 	})
 }
+
+// A file that was read anew and is the same has not changed.
+func TestStampAlone(t *testing.T) {
+	var f fakeFolder
+	a := file("a")
+	a.Stamp = "~1"
+	f.set(nil, a)
+	f.scan(t, func(s *scanner, _ *output) {
+		a.Stamp = "1"
+		f.set(nil, a)
+		pass(time.Minute)
+		for c, err := range s.set.Changes(t.Context(), resourcesync.Interval{}) {
+			t.Errorf("journalled: %v, %v", c, err)
+		}
+		if r, _ := s.set.Get("a"); r.Stamp != "1" {
+			t.Errorf("the stamp is still %q", r.Stamp)
+		}
+	})
+}
