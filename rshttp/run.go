@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/resourcesync-go/resourcesync"
 )
 
 // glance is how often the background looks at a set that does not tell of its
@@ -46,7 +48,7 @@ func (s *Source) keepDivided(ctx context.Context, st *set) {
 		switch {
 		case ctx.Err() != nil:
 			return
-		case err != nil:
+		case err != nil && !errors.Is(err, resourcesync.ErrNotReady):
 			s.log.Warn("set not divided into pages", "set", st.name, "error", err)
 			rest = 10 * time.Second
 		case p != nil:

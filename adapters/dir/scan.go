@@ -31,9 +31,9 @@ var errTooLong = errors.New("dir: its key or URI would be too long")
 // and last.
 //
 // An error says that the scan is incomplete, for example because a folder could
-// not be read; what else there is has been yielded before. Files that may not be
-// read do not fail a scan: they are left out. A file that changes while it is
-// read is read again, and if it does not hold still it is yielded as it was
+// not be read; what else there is has been yielded before. Files and folders for
+// which permission is lacking do not fail a scan: they are left out, as nobody
+// could be served them. A file that changes while it is read is read again, and if it does not hold still it is yielded as it was
 // known, or left for the next scan. So Hashes and Length always belong to the
 // version that Stamp stands for.
 //
@@ -153,7 +153,7 @@ func (s *scan) file(ctx context.Context, in *folder, key string, info fs.FileInf
 		case err == errInFlux && isKnown:
 			known.URI = uri
 			return s.send(ctx, known)
-		case err == errInFlux, errors.Is(err, fs.ErrPermission):
+		case err == errInFlux:
 			s.leave(key, err)
 		case !errors.Is(err, fs.ErrNotExist):
 			s.unreadable(key, err)
@@ -214,8 +214,13 @@ func (s *scan) leave(key string, err error) {
 }
 
 // unreadable notes that what is at key could not be seen, so that the scan is
-// not complete.
+// not complete. What may not be read, below the folder itself, is not missing:
+// it could not be served either.
 func (s *scan) unreadable(key string, err error) {
+	if key != "" && errors.Is(err, fs.ErrPermission) {
+		s.leave(key, err)
+		return
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failures++; s.failures <= maxNotes {

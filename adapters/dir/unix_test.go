@@ -3,6 +3,7 @@
 package dir
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime/debug"
 	"syscall"
@@ -228,7 +230,8 @@ func TestUnreadableFolder(t *testing.T) {
 
 func TestPermissions(t *testing.T) {
 	if os.Geteuid() == 0 {
-		t.Skip("the superuser may read everything")
+		runAsNobody(t) // the superuser may read everything
+		return
 	}
 	var log logbook
 	var last Progress
@@ -249,15 +252,40 @@ func TestPermissions(t *testing.T) {
 		t.Errorf("the unreadable file has status %d", w.Code)
 	}
 
-	// Neither a folder that cannot be listed nor one that cannot be entered
-	// looks like deletions.
+	// What is in a folder that cannot be listed or entered could not be served
+	// either. It must not keep the rest from being published.
 	for _, mode := range []fs.FileMode{0o000, 0o300, 0o400, 0o600} {
 		must(t, os.Chmod(filepath.Join(here, "f"), mode))
-		found, err := list(t, d)
+		found := complete(t, d)
 		must(t, os.Chmod(filepath.Join(here, "f"), 0o755))
-		if !errors.Is(err, fs.ErrPermission) {
-			t.Errorf("mode %o: %v", mode, err)
-		}
 		wantKeys(t, found, "a g/d")
+	}
+	must(t, os.Chmod(here, 0o000))
+	_, err := list(t, d)
+	must(t, os.Chmod(here, 0o755))
+	if !errors.Is(err, fs.ErrPermission) {
+		t.Errorf("the folder itself may not be read: %v", err)
+	}
+}
+
+// runAsNobody runs the test that calls it in a process without privileges.
+func runAsNobody(t *testing.T) {
+	t.Helper()
+	const nobody = 65534
+	home, err := os.MkdirTemp("", "nobody")
+	must(t, err)
+	defer os.RemoveAll(home)
+	must(t, os.Chown(home, nobody, nobody))
+	binary, err := os.ReadFile(os.Args[0])
+	must(t, err)
+	program := filepath.Join(home, "test")
+	must(t, os.WriteFile(program, binary, 0o755))
+	must(t, os.Chown(program, nobody, nobody))
+	cmd := exec.Command(program, "-test.run=^"+t.Name()+"$", "-test.v")
+	cmd.Dir, cmd.Env = home, []string{"TMPDIR=" + home, "HOME=" + home}
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+	out, err := cmd.CombinedOutput()
+	if err != nil || !bytes.Contains(out, []byte("--- PASS")) {
+		t.Errorf("as nobody: %v\n%s", err, out)
 	}
 }

@@ -148,7 +148,7 @@ changes are noticed at once; this finds those that are not, on network
 drives for example. Only files that have changed are read.
 Default: 5m`)
 	flags.BoolVar(&c.sitemap, "sitemap", false, `Publish a plain sitemap for search engines too: sitemap.xml, below the
-prefix. robots.txt names it then, instead of the ResourceSync list.`)
+prefix. robots.txt names it then, if DIR has none of its own.`)
 	flags.BoolVar(&c.dotFiles, "dot-files", false, `Publish files and folders whose names begin with a dot, too.`)
 	flags.StringVar(&c.logFormat, "log-format", "text", `How messages are written: text, or json for programs that collect them.
 Default: text`)

@@ -77,7 +77,7 @@ func publish(c *serveConfig, screen *screen, log *slog.Logger) (*publication, er
 	p.source, err = rshttp.New(documents, []rshttp.Set{{Provider: p.set}}, &rshttp.Options{
 		PageSize: c.pageSize,
 		Sitemap:  c.sitemap,
-		Robots:   true,
+		Robots:   c.sitemap,
 		Logger:   log,
 	})
 	if err != nil {

@@ -39,30 +39,29 @@ func TestBaseURL(t *testing.T) {
 	}
 }
 
-// The site's robots.txt names the Resource List, or the sitemap, as long as the
-// folder has none of its own. That one is served as it is listed.
+// The site's robots.txt names the sitemap, if there is one for search engines, as
+// long as the folder has none of its own. That one is served as it is listed.
 func TestRobots(t *testing.T) {
-	for list, flags := range map[string][]string{"resourcelist.xml": nil, "sitemap.xml": {"--sitemap"}} {
-		t.Run(list, func(t *testing.T) {
-			s := startReady(t, t.TempDir(), append(flags, "--rescan", "1s")...)
-			url := s.site + "resourcesync/" + list
-			if res, body := s.get("robots.txt"); res.StatusCode != 200 || body != "Sitemap: "+url+"\n" || res.Header.Get("Link") != "" {
-				t.Errorf("%s %q %v", res.Status, body, res.Header)
-			}
-			if res, _ := s.get(url); res.StatusCode != 200 {
-				t.Errorf("%s: %s", url, res.Status)
-			}
+	if res, _ := startReady(t, t.TempDir()).get("robots.txt"); res.StatusCode != 404 {
+		t.Errorf("without a sitemap: %s", res.Status)
+	}
+	s := startReady(t, t.TempDir(), "--sitemap", "--rescan", "1s")
+	url := s.site + "resourcesync/sitemap.xml"
+	if res, body := s.get("robots.txt"); res.StatusCode != 200 || body != "Sitemap: "+url+"\n" || res.Header.Get("Link") != "" {
+		t.Errorf("%s %q %v", res.Status, body, res.Header)
+	}
+	if res, _ := s.get(url); res.StatusCode != 200 {
+		t.Errorf("%s: %s", url, res.Status)
+	}
 
-			const own = "User-agent: *\nDisallow: /x/\n"
-			s.write("robots.txt", own)
-			s.stderr.await("changes found")
-			if e := s.list("resourcelist"); len(e) != 1 || e[0].Metadata.Length != "28" {
-				t.Errorf("%+v", e)
-			}
-			if res, body := s.get("robots.txt"); res.StatusCode != 200 || body != own || res.Header.Get("Link") == "" {
-				t.Errorf("%s %q %v", res.Status, body, res.Header)
-			}
-		})
+	const own = "User-agent: *\nDisallow: /x/\n"
+	s.write("robots.txt", own)
+	s.stderr.await("changes found")
+	if e := s.list("resourcelist"); len(e) != 1 || e[0].Metadata.Length != "28" {
+		t.Errorf("%+v", e)
+	}
+	if res, body := s.get("robots.txt"); res.StatusCode != 200 || body != own || res.Header.Get("Link") == "" {
+		t.Errorf("%s %q %v", res.Status, body, res.Header)
 	}
 }
 
