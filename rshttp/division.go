@@ -78,6 +78,12 @@ func (d *division) learn(r resourcesync.Range, key string, size int) {
 	}
 }
 
+// lists reports whether r is a page of the division.
+func (d *division) lists(r resourcesync.Range) bool {
+	p, _ := d.get()
+	return p != nil && p.has(r)
+}
+
 func (p *pages) has(r resourcesync.Range) bool {
 	from := ""
 	for _, c := range p.pages {

@@ -73,14 +73,22 @@ func (s *Source) renderResourcePage(ctx context.Context, t target) (*document, e
 	if !ok {
 		return nil, notExist("a range of keys", t)
 	}
+	listed := t.set.division.lists(r)
 	doc, err := s.renderResources(ctx, t, r, rsxml.MaxEntries)
-	if errors.Is(err, errOutgrown) {
+	switch {
+	case errors.Is(err, errOutgrown):
 		kind := kindResourceList
 		if t.isSitemap() {
 			kind = kindSitemap
 		}
-		t.set.division.stale()
+		if listed {
+			t.set.division.stale()
+		}
 		return nil, &goneError{index: s.routes.url(kind, t.set, ""), reason: err.Error()}
+	case err == nil && !listed:
+		// Anybody may ask for any range. It must not take the place of what
+		// others will ask for.
+		doc.version = ""
 	}
 	return doc, err
 }

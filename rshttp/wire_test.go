@@ -264,3 +264,21 @@ func TestLastModifiedWaits(t *testing.T) {
 		t.Errorf("%s, Last-Modified %q", res.Status, got)
 	}
 }
+
+// TestAnyRange: a range that is no page of the index is answered, but takes no
+// place among the documents that are kept.
+func TestAnyRange(t *testing.T) {
+	src := newSource(t, &rshttp.Options{PageSize: 2}, rshttp.Set{Provider: papers(t, "a", "b", "c")})
+	if _, pages := listed(t, src, "/resourcesync/resourcelist.xml"); pages != 2 {
+		t.Fatalf("%d pages", pages)
+	}
+	kept, rendered := src.Counters().CacheBytes, src.Counters().Rendered
+	for range 2 {
+		if res := get(t, src, "/resourcesync/resourcelist/YQ~Yg.xml"); res.StatusCode != 200 {
+			t.Error(res.Status)
+		}
+	}
+	if c := src.Counters(); c.CacheBytes != kept || c.Rendered != rendered+2 {
+		t.Errorf("%d bytes kept, %d before; %d renderings", c.CacheBytes, kept, c.Rendered-rendered)
+	}
+}
