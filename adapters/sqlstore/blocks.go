@@ -8,15 +8,16 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// A set is divided into blocks of some hundreds of rows whose sums are kept
+// A set is divided into blocks of up to some hundreds of rows whose sums are kept
 // beside them, whatever its pages are. The state of any range of keys, and so of
 // any page, is the sum over the blocks in it and over the rows at its two ends,
 // and pages are cut by walking over blocks. Blocks are the store's own affair:
 // they may be divided and joined at any time, and nothing that is published
 // moves.
 const (
-	maxBlock  = 1024 // rows in a block; beyond, it is divided
-	fullBlock = 512  // rows in each part of it
+	maxBlock  = 256 // rows in a block; beyond, it is divided
+	fullBlock = 128 // rows in each part of it
+	minBlock  = 16  // rows in a block; with fewer, it is joined to another
 )
 
 // A block is a row of rs_block.
@@ -38,6 +39,14 @@ func (b *block) add(r *row, sign int64) {
 		b.count += sign
 		b.bytes += sign * r.size
 	}
+}
+
+// join adds the sums of o.
+func (b *block) join(o *block) {
+	b.rows += o.rows
+	b.count += o.count
+	b.bytes += o.bytes
+	b.newest = max(b.newest, o.newest)
 }
 
 const blockColumns = "lo, rows, count, bytes, newest"
@@ -66,11 +75,7 @@ func (a *application) updateBlocks(ctx context.Context, keys []string) error {
 		return err
 	}
 	blocks := slices.Collect(maps.Values(touched))
-	err = a.conn.ExecEach(ctx, "UPDATE rs_block SET rows = $1, count = $2, bytes = $3, newest = $4 WHERE set_id = $5 AND lo = $6", len(blocks),
-		func(i int) []any {
-			b := blocks[i]
-			return []any{b.rows, b.count, b.bytes, b.newest, a.set.id, b.lo}
-		})
+	err = saveBlocks(ctx, a.conn, a.set.id, blocks...)
 	for _, b := range blocks {
 		if err == nil && b.rows > maxBlock {
 			err = divideBlock(ctx, a.conn, a.set.id, b.lo)
@@ -79,9 +84,17 @@ func (a *application) updateBlocks(ctx context.Context, keys []string) error {
 	return err
 }
 
+func saveBlocks(ctx context.Context, c rowdb.Conn, set int64, blocks ...*block) error {
+	return c.ExecEach(ctx, "UPDATE rs_block SET rows = $1, count = $2, bytes = $3, newest = $4 WHERE set_id = $5 AND lo = $6", len(blocks),
+		func(i int) []any {
+			b := blocks[i]
+			return []any{b.rows, b.count, b.bytes, b.newest, set, b.lo}
+		})
+}
+
 // divideBlock divides the block that begins at lo, by the rows that are in it
-// now. One that is small enough is only measured again, and one without rows is
-// joined to the one before it.
+// now. One that is small enough is only measured again, and one that has hardly
+// any rows left is joined to the one before it.
 func divideBlock(ctx context.Context, c rowdb.Conn, set int64, lo []byte) error {
 	parts, err := measureBlock(ctx, c, set, lo)
 	if err != nil {
@@ -89,6 +102,18 @@ func divideBlock(ctx context.Context, c rowdb.Conn, set int64, lo []byte) error 
 	}
 	if _, err := c.Exec(ctx, "DELETE FROM rs_block WHERE set_id = $1 AND lo = $2", set, lo); err != nil {
 		return err
+	}
+	if len(parts) == 1 && parts[0].rows <= minBlock {
+		var before block
+		err := c.Query(ctx, "SELECT "+blockColumns+" FROM rs_block WHERE set_id = $1 AND lo < $2 ORDER BY lo DESC LIMIT 1",
+			func(row rowdb.Row) error { before.read(row); return nil }, set, lo)
+		if err != nil {
+			return err
+		}
+		if before.lo != nil && before.rows <= fullBlock {
+			before.join(&parts[0])
+			return saveBlocks(ctx, c, set, &before)
+		}
 	}
 	return c.ExecEach(ctx, "INSERT INTO rs_block (set_id, lo, rows, count, bytes, newest) VALUES ($1, $2, $3, $4, $5, $6)", len(parts),
 		func(i int) []any {

@@ -80,41 +80,34 @@ type divider struct {
 }
 
 func (d *divider) divide(ctx context.Context) ([]resourcesync.Cut, error) {
-	var blocks []block
-	err := d.conn.Query(ctx, "SELECT "+blockColumns+" FROM rs_block WHERE set_id = $1 ORDER BY lo", func(row rowdb.Row) error {
-		var b block
-		b.read(row)
-		blocks = append(blocks, b)
-		return nil
-	}, d.set.id)
-	if err != nil {
-		return nil, err
-	}
 	behindRun := false
-	for i := range blocks {
-		b := &blocks[i]
-		r := resourcesync.Range{From: string(b.lo)}
-		if i+1 < len(blocks) {
-			r.To = string(blocks[i+1].lo)
-		}
-		if b.rows == 0 {
-			continue
-		}
-		if d.cuts.AddRun(r, int(b.count), int(b.bytes), moment(max(b.newest, d.set.begin))) {
-			behindRun = true
-			continue
-		}
-		if behindRun {
-			err := d.conn.Query(ctx, "SELECT key FROM rs_resource WHERE set_id = $1 AND key < $2 ORDER BY key DESC LIMIT 1",
-				func(row rowdb.Row) error { d.cuts.After(rowdb.String(row, 0)); return nil }, d.set.id, b.lo)
-			if err != nil {
-				return nil, err
-			}
-			behindRun = false
-		}
-		if err := d.addRows(ctx, r); err != nil {
+	lo := []byte{}
+	for lo != nil {
+		blocks, next, err := d.blocks(ctx, lo)
+		if err != nil {
 			return nil, err
 		}
+		for i := range blocks {
+			b := &blocks[i]
+			r := resourcesync.Range{From: string(b.lo), To: string(next)}
+			if i+1 < len(blocks) {
+				r.To = string(blocks[i+1].lo)
+			}
+			if d.cuts.AddRun(r, int(b.count), int(b.bytes), moment(max(b.newest, d.set.begin))) {
+				behindRun = true
+				continue
+			}
+			if behindRun {
+				if err := d.after(ctx, b.lo); err != nil {
+					return nil, err
+				}
+				behindRun = false
+			}
+			if err := d.addRows(ctx, r); err != nil {
+				return nil, err
+			}
+		}
+		lo = next
 	}
 	cuts := d.cuts.Done()
 	for i := range cuts {
@@ -123,6 +116,27 @@ func (d *divider) divide(ctx context.Context) ([]resourcesync.Cut, error) {
 		}
 	}
 	return cuts, nil
+}
+
+// blocks returns some blocks from lo on, and where the next one begins, nil if
+// there is none.
+func (d *divider) blocks(ctx context.Context, lo []byte) (blocks []block, next []byte, err error) {
+	err = d.conn.Query(ctx, "SELECT "+blockColumns+" FROM rs_block WHERE set_id = $1 AND lo >= $2 ORDER BY lo LIMIT $3", func(row rowdb.Row) error {
+		var b block
+		b.read(row)
+		blocks = append(blocks, b)
+		return nil
+	}, d.set.id, lo, batch+1)
+	if len(blocks) > batch {
+		blocks, next = blocks[:batch], blocks[batch].lo
+	}
+	return blocks, next, err
+}
+
+// after tells which key comes last before key.
+func (d *divider) after(ctx context.Context, key []byte) error {
+	return d.conn.Query(ctx, "SELECT key FROM rs_resource WHERE set_id = $1 AND key < $2 ORDER BY key DESC LIMIT 1",
+		func(row rowdb.Row) error { d.cuts.After(rowdb.String(row, 0)); return nil }, d.set.id, key)
 }
 
 func (d *divider) addRows(ctx context.Context, r resourcesync.Range) error {

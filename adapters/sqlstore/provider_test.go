@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"iter"
 	"testing"
 
@@ -60,7 +61,7 @@ func TestProviderByRecord(t *testing.T) {
 			set := store.mustSet(t, t.Name(), nil)
 			w := newWriter(t, db)
 			record := func(ctx context.Context, changes []resourcesync.Change) error {
-				if err := w.transaction(ctx, func(tx Tx) error { return set.Record(ctx, tx, changes...) }); err != nil {
+				if err := w.transaction(ctx, func(tx *sql.Tx) error { return set.Record(ctx, SQLTx(tx), changes...) }); err != nil {
 					return err
 				}
 				return store.sequence(ctx)

@@ -127,42 +127,37 @@ func (sc *scan) begin(ctx context.Context) error {
 // flush compares what has been found with the set and puts what is different.
 func (sc *scan) flush(ctx context.Context) error {
 	found := sc.found
-	seenBefore, unchanged := len(found), 0
-	compare := make([]int, 0, len(found))
+	var news, different []edit // what the listing has not named before, and of that what to put
 	err := sc.together(ctx, func() error {
-		err := sc.conn.QueryEach(ctx, "INSERT INTO rs_seen (key) VALUES ($1) ON CONFLICT DO NOTHING RETURNING 1", len(found),
-			func(i int) []any { return []any{[]byte(found[i].key)} },
-			func(i int, _ rowdb.Row) error {
-				seenBefore--
-				compare = append(compare, i)
+		now := make(map[string]bool, len(found))
+		err := sc.conn.QueryEach(ctx, `SELECT EXISTS (SELECT 1 FROM rs_seen WHERE key = $1),
+				EXISTS (SELECT 1 FROM rs_resource WHERE key = $1 AND set_id = $2 AND body = $3)`, len(found),
+			func(i int) []any { return []any{[]byte(found[i].key), sc.set.id, found[i].body} },
+			func(i int, row rowdb.Row) error {
+				e := &found[i]
+				if row.Int(0) != 0 || now[e.key] {
+					return nil
+				}
+				now[e.key] = true
+				news = append(news, *e)
+				if row.Int(1) == 0 {
+					different = append(different, *e)
+				}
 				return nil
 			})
 		if err != nil {
 			return err
 		}
-		return sc.conn.QueryEach(ctx, "SELECT CASE WHEN body = $1 THEN 1 END FROM rs_resource WHERE set_id = $2 AND key = $3", len(compare),
-			func(i int) []any { e := &found[compare[i]]; return []any{e.body, sc.set.id, []byte(e.key)} },
-			func(i int, row rowdb.Row) error {
-				if row.Int(0) != 0 {
-					compare[i] = -1
-					unchanged++
-				}
-				return nil
-			})
+		return sc.conn.ExecEach(ctx, "INSERT INTO rs_seen (key) VALUES ($1)", len(news),
+			func(i int) []any { return []any{[]byte(news[i].key)} })
 	})
 	if err != nil {
 		return err
 	}
-	var edits []edit
-	for _, i := range compare {
-		if i >= 0 {
-			edits = append(edits, found[i])
-		}
-	}
+	sc.result.Unchanged += len(found) - len(different)
 	clear(found)
 	sc.found = found[:0]
-	sc.result.Unchanged += seenBefore + unchanged
-	return sc.change(ctx, edits)
+	return sc.change(ctx, different)
 }
 
 // together runs f's statements in one transaction, which only writes what is

@@ -1,0 +1,124 @@
+package sqlstore
+
+import (
+	"database/sql"
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+// BenchmarkRecord records changes, 100 in a transaction. Each way is set against
+// inserting rows that have been encoded before into a table of the same columns by
+// the same driver, with the same durability.
+func BenchmarkRecord(b *testing.B) {
+	changes := make([]resourcesync.Change, 100)
+	rows := make([]pendingRow, len(changes))
+	for i := range changes {
+		r := article(i)
+		changes[i] = resourcesync.Change{Type: resourcesync.Updated, Resource: r}
+		rows[i] = pendingRow{resourcesync.Updated, []byte(r.Key), appendBody(nil, &r)}
+	}
+	b.Run("sqlite", func(b *testing.B) {
+		db := newSQLite(b)
+		set := db.open(b, nil).mustSet(b, "articles", nil)
+		conn, err := sqlite.OpenConn(string(db), sqlite.OpenReadWrite|sqlite.OpenWAL)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(func() { conn.Close() })
+		for _, sql := range []string{
+			"PRAGMA synchronous=FULL",
+			"CREATE TABLE bare (id INTEGER PRIMARY KEY, set_id INTEGER NOT NULL, change TEXT NOT NULL, key BLOB NOT NULL, body BLOB, uri TEXT, lastmod INTEGER, length INTEGER, type TEXT, encoding TEXT, hash TEXT)",
+		} {
+			if err := sqlitex.ExecuteTransient(conn, sql, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+		transaction := func(b *testing.B, f func() error) {
+			for b.Loop() {
+				end, err := sqlitex.ImmediateTransaction(conn)
+				if err != nil {
+					b.Fatal(err)
+				}
+				err = f()
+				end(&err)
+				if err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.N*len(changes))/b.Elapsed().Seconds(), "rows/s")
+		}
+		b.Run("store", func(b *testing.B) {
+			transaction(b, func() error { return set.Record(b.Context(), SQLiteConn(conn), changes...) })
+		})
+		b.Run("bare", func(b *testing.B) {
+			transaction(b, func() error {
+				stmt := conn.Prep("INSERT INTO bare (set_id, change, key, body) VALUES (?, ?, ?, ?)")
+				for _, r := range rows {
+					stmt.Reset()
+					stmt.BindInt64(1, set.id)
+					stmt.BindText(2, string(r.change))
+					stmt.BindBytes(3, r.key)
+					stmt.BindBytes(4, r.body)
+					if _, err := stmt.Step(); err != nil {
+						return err
+					}
+				}
+				return nil
+			})
+		})
+		b.Run("database-sql store", func(b *testing.B) {
+			host := newWriter(b, db)
+			for b.Loop() {
+				if err := host.transaction(b.Context(), func(tx *sql.Tx) error { return set.Record(b.Context(), SQLTx(tx), changes...) }); err != nil {
+					b.Fatal(err)
+				}
+			}
+			b.ReportMetric(float64(b.N*len(changes))/b.Elapsed().Seconds(), "rows/s")
+		})
+	})
+	b.Run("postgres", func(b *testing.B) {
+		db := newPostgres(b)
+		set := db.open(b, nil).mustSet(b, "articles", nil)
+		pool, err := pgxpool.New(b.Context(), string(db))
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Cleanup(pool.Close)
+		if _, err := pool.Exec(b.Context(), "CREATE TABLE bare (LIKE rs_pending INCLUDING ALL)"); err != nil {
+			b.Fatal(err)
+		}
+		ids, names, keys, bodies := make([]int64, len(rows)), make([]string, len(rows)), make([][]byte, len(rows)), make([][]byte, len(rows))
+		for i, r := range rows {
+			ids[i], names[i], keys[i], bodies[i] = set.id, string(r.change), r.key, r.body
+		}
+		for _, way := range []string{"store", "bare"} {
+			b.Run(way, func(b *testing.B) {
+				for b.Loop() {
+					tx, err := pool.Begin(b.Context())
+					if err != nil {
+						b.Fatal(err)
+					}
+					if way == "store" {
+						err = set.Record(b.Context(), PgxTx(tx), changes...)
+					} else {
+						_, err = tx.Exec(b.Context(), "INSERT INTO bare (set_id, change, key, body) SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::bytea[])",
+							ids, names, keys, bodies)
+					}
+					if err == nil {
+						err = tx.Commit(b.Context())
+					}
+					if err != nil {
+						b.Fatal(fmt.Errorf("%s: %w", way, err))
+					}
+				}
+				b.ReportMetric(float64(b.N*len(changes))/b.Elapsed().Seconds(), "rows/s")
+			})
+		}
+	})
+}

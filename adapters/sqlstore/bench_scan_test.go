@@ -1,0 +1,56 @@
+package sqlstore
+
+import (
+	"os"
+	"testing"
+)
+
+// rows is how many resources large sets have in benchmarks.
+// RESOURCESYNC_BENCH_ROWS raises it to what is to be claimed.
+func rows() int { return setting("RESOURCESYNC_BENCH_ROWS", 50_000) }
+
+// BenchmarkScan takes in a listing for the first time, and again when nothing has
+// changed, which writes nothing.
+func BenchmarkScan(b *testing.B) {
+	benchEngines(b, func(b *testing.B, e engine) {
+		b.Run("first", func(b *testing.B) {
+			for b.Loop() {
+				filled(b, e, rows())
+			}
+			perRow(b)
+		})
+		db, set := filled(b, e, rows())
+		b.Run("unchanged", func(b *testing.B) {
+			before := written(b, db, set)
+			for b.Loop() {
+				result, err := set.Scan(b.Context(), articles(rows()))
+				if err != nil || result != (ScanResult{Unchanged: rows()}) {
+					b.Fatalf("%+v, %v", result, err)
+				}
+			}
+			if after := written(b, db, set); after != before {
+				b.Errorf("the store was written to: %d, %d", before, after)
+			}
+			perRow(b)
+		})
+	})
+}
+
+func perRow(b *testing.B) {
+	b.ReportMetric(b.Elapsed().Seconds()/float64(b.N)/float64(rows())*1e6, "µs/row")
+}
+
+// written changes when something is written to the store: it is the size of
+// SQLite's write-ahead log, or the newest transaction in PostgreSQL's tables.
+func written(t testing.TB, db database, set *Set) int64 {
+	t.Helper()
+	if db.isPostgres() {
+		return count(t, set.store, `SELECT max(x::text::bigint) FROM (SELECT xmin FROM rs_set UNION ALL SELECT xmin FROM rs_resource
+			UNION ALL SELECT xmin FROM rs_block UNION ALL SELECT xmin FROM rs_change) AS all_rows (x)`)
+	}
+	info, err := os.Stat(string(db) + "-wal")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return info.Size()
+}

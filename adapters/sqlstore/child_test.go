@@ -1,0 +1,139 @@
+package sqlstore
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/rshttp"
+)
+
+// childDatabase tells a process that it is the child of a test, and which
+// database is its.
+const childDatabase = "SQLSTORE_CHILD_DATABASE"
+
+func TestMain(m *testing.M) {
+	if db := os.Getenv(childDatabase); db != "" {
+		if err := child(context.Background(), database(db), os.Args[1]); err != nil {
+			fmt.Fprintln(os.Stderr, "child:", err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	}
+	os.Exit(m.Run())
+}
+
+// child runs a store, and writes to it or serves it, until it is killed.
+func child(ctx context.Context, db database, work string) error {
+	// A child must not outlive a test that has been killed.
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		os.Exit(1)
+	}()
+	store, _, err := db.connect(ctx, nil)
+	if err != nil {
+		return err
+	}
+	set, err := store.Set(ctx, "articles", nil)
+	if err != nil {
+		return err
+	}
+	go store.Run(ctx)
+	if work == "serve" {
+		return serveChild(ctx, set)
+	}
+	host, err := connectWriter(db)
+	if err != nil {
+		return err
+	}
+	fmt.Println("started")
+	failed := make(chan error)
+	for range 4 {
+		go func() {
+			_, err := host.storm(ctx, set, rand.New(rand.NewPCG(rand.Uint64(), 1)), 1<<40)
+			failed <- err
+		}()
+	}
+	return <-failed
+}
+
+func serveChild(ctx context.Context, set *Set) error {
+	source, err := rshttp.New("https://example.org/resourcesync/", []rshttp.Set{{Provider: set}}, &rshttp.Options{PageSize: 10})
+	if err != nil {
+		return err
+	}
+	go source.Run(ctx)
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Println(listener.Addr())
+	return http.Serve(listener, source)
+}
+
+// A process is a child.
+type process struct {
+	cmd   *exec.Cmd
+	first string // the first line it wrote
+}
+
+func startChild(t testing.TB, db database, work string) *process {
+	t.Helper()
+	cmd := exec.Command(os.Args[0], work)
+	cmd.Env = append(os.Environ(), childDatabase+"="+string(db))
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
+	stdin, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	stdout, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	p := &process{cmd: cmd}
+	t.Cleanup(func() {
+		p.kill()
+		stdin.Close()
+	})
+	line, err := bufio.NewReader(stdout).ReadString('\n')
+	if err != nil {
+		t.Fatalf("child has not started: %v: %s", err, stderr.String())
+	}
+	p.first = strings.TrimSpace(line)
+	return p
+}
+
+// kill ends the process as a power cut would.
+func (p *process) kill() {
+	p.cmd.Process.Kill()
+	p.cmd.Wait()
+}
+
+// eventually calls check until it returns nil.
+func eventually(t testing.TB, within time.Duration, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(within)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
