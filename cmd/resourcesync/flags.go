@@ -24,6 +24,9 @@ type serveConfig struct {
 	hashes    []string // hash, split
 	pageSize  int
 	rescan    time.Duration
+	state     string // a file or a PostgreSQL URL; empty for the default file
+	window    span
+	retain    span
 	sitemap   bool
 	dotFiles  bool
 	logFormat string
@@ -81,10 +84,21 @@ func (c *serveConfig) check() error {
 		return usagef("--page-size %d: a page has 1 to %d entries", c.pageSize, rsxml.MaxEntries)
 	case c.rescan < time.Second:
 		return usagef("--rescan %v: give a second or more, such as 30s, 5m or 1h", c.rescan)
+	case strings.Contains(c.state, "://") && !c.stateIsPostgres():
+		return usagef("--state %q: give a file, or a database of PostgreSQL as in postgres://user@host/database", c.state)
+	case time.Duration(c.window) < time.Second:
+		return usagef("--window %v: give a second or more, such as 1h, 24h or 7d", &c.window)
+	case time.Duration(c.retain) < time.Second:
+		return usagef("--retain %v: give a second or more, such as 48h or 90d", &c.retain)
 	case c.logFormat != "text" && c.logFormat != "json":
 		return usagef(`--log-format %q: give text or json`, c.logFormat)
 	}
 	return nil
+}
+
+// stateIsPostgres reports whether state is kept in PostgreSQL.
+func (c *serveConfig) stateIsPostgres() bool {
+	return strings.HasPrefix(c.state, "postgres://") || strings.HasPrefix(c.state, "postgresql://")
 }
 
 // cleanBaseURL returns base as a URL that others can be made from by appending
@@ -147,6 +161,18 @@ Default: 10000`)
 changes are noticed at once; this finds those that are not, on network
 drives for example. Only files that have changed are read.
 Default: 5m`)
+	flags.StringVar(&c.state, "state", "", `Where to keep the checksums of the files and the list of changes from one
+start to the next: a file outside of DIR, or a PostgreSQL database, as in
+postgres://user@host/database, which all servers of one site share.
+Default: a file in your cache folder, named after DIR`)
+	c.window = span(day)
+	flags.Var(&c.window, "window", `How much time one list of changes covers, such as 1h, 24h or 7d. It covers
+less if there are more changes than --page-size.
+Default: 24h`)
+	c.retain = span(90 * day)
+	flags.Var(&c.retain, "retain", `How long changes stay listed, such as 48h or 90d. Whoever asks for them less
+often must begin again with the whole list of files.
+Default: 90d`)
 	flags.BoolVar(&c.sitemap, "sitemap", false, `Publish a plain sitemap for search engines too: sitemap.xml, below the
 prefix. robots.txt names it then, if DIR has none of its own.`)
 	flags.BoolVar(&c.dotFiles, "dot-files", false, `Publish files and folders whose names begin with a dot, too.`)

@@ -9,13 +9,14 @@ import (
 func TestFlags(t *testing.T) {
 	c, err := parseServe([]string{
 		"--listen=[::1]:80", "-base-url", "HTTPS://files.example.org/a/../é", "folder", "--prefix", "x/y.z",
-		"--hash", "md5,sha-256", "--page-size", "50000", "--rescan", "1h30m", "--sitemap", "--dot-files", "--log-format", "json",
+		"--hash", "md5,sha-256", "--page-size", "50000", "--rescan", "1h30m", "--state", "x.db", "--window", "1h", "--retain", "7d", "--sitemap", "--dot-files", "--log-format", "json",
 	})
 	must(t, err)
 	want := serveConfig{
 		folder: "folder", listen: "[::1]:80", baseURL: "https://files.example.org/%C3%A9/", prefix: "/x/y.z/",
 		hash: "md5,sha-256", hashes: []string{"md5", "sha-256"},
-		pageSize: 50_000, rescan: 90 * time.Minute, sitemap: true, dotFiles: true, logFormat: "json",
+		pageSize: 50_000, rescan: 90 * time.Minute,
+		state: "x.db", window: span(time.Hour), retain: span(7 * day), sitemap: true, dotFiles: true, logFormat: "json",
 	}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", c, want)
@@ -39,6 +40,29 @@ func TestBaseURLsAreCleaned(t *testing.T) {
 	} {
 		if got, err := cleanBaseURL(given); err != nil || got != want {
 			t.Errorf("%s: %s, %v, want %s", given, got, err, want)
+		}
+	}
+}
+
+func TestSpans(t *testing.T) {
+	for given, want := range map[string]string{
+		"90d":     "90d",
+		"2160h":   "90d",
+		"36h":     "36h0m0s",
+		"1m30s":   "1m30s",
+		"65535d":  "65535d",
+		"65536d":  "",
+		"-1d":     "",
+		"1.5d":    "",
+		"1d12h":   "",
+		"d":       "",
+		"30":      "",
+		"300000h": "12500d",
+	} {
+		var s span
+		err := s.Set(given)
+		if (err == nil) != (want != "") || err == nil && s.String() != want {
+			t.Errorf("%s: %v, %v, want %q", given, &s, err, want)
 		}
 	}
 }

@@ -27,8 +27,9 @@ func printServeHelp(w io.Writer) {
 
 Publishes the files in the folder DIR as a ResourceSync Source: serves each file
 at its own address, lists them all with their sizes and checksums, and keeps a
-list of what is created, updated and deleted from now on. It runs until it is
-stopped with Ctrl-C, and changes nothing in the folder.
+list of what is created, updated and deleted from now on, also while it is not
+running. It runs until it is stopped with Ctrl-C, and changes nothing in the
+folder.
 
 Harvesters find everything from /.well-known/resourcesync. While the files are
 looked through for the first time, there are no lists yet and harvesters are

@@ -24,7 +24,19 @@ func TestMain(m *testing.M) {
 	if os.Getenv(beMain) != "" {
 		main()
 	}
-	os.Exit(m.Run())
+	os.Exit(runTests(m))
+}
+
+// runTests runs the tests with a cache folder of their own.
+func runTests(m *testing.M) int {
+	home, err := os.MkdirTemp("", "resourcesync")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(home)
+	os.Setenv("HOME", home)
+	os.Setenv("XDG_CACHE_HOME", filepath.Join(home, "cache"))
+	return m.Run()
 }
 
 func Example() {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"log/slog"
@@ -14,7 +15,6 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/dir"
-	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
@@ -22,15 +22,18 @@ import (
 // A publication is a folder as a Source.
 type publication struct {
 	folder  *dir.Dir
-	set     *memory.Set
+	set     *shownSet
 	source  *rshttp.Source
 	scanner *scanner
+	healthz *healthHandler
+	screen  *screen
 	log     *slog.Logger
 
-	path         string // of the folder
-	resourceList string // its URL
-	reserved     []place
-	warned       map[place]bool // of what is in them
+	path      string // of the folder
+	baseURL   string
+	documents *url.URL // below which they are
+	reserved  []place
+	warned    map[place]bool // of what is in them
 }
 
 // A place in a folder is the key of a file, or of a folder. Where it is reserved,
@@ -41,26 +44,31 @@ type place struct {
 }
 
 // publish puts together what c asks for. The first scan has yet to come.
-func publish(c *serveConfig, screen *screen, log *slog.Logger) (*publication, error) {
-	documents := c.baseURL + strings.TrimPrefix(c.prefix, "/")
-	p := &publication{
-		set:          memory.New(&memory.Options{AwaitScan: true}),
-		log:          log,
-		path:         c.folder,
-		resourceList: documents + "resourcelist.xml",
-		reserved:     reservedPlaces(c),
-		warned:       make(map[place]bool),
+func publish(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publication, error) {
+	documents, err := url.Parse(c.baseURL + strings.TrimPrefix(c.prefix, "/"))
+	if err != nil {
+		return nil, usageError{err}
 	}
-	p.scanner = &scanner{set: p.set, list: p.list, rescan: c.rescan, log: log}
+	p := &publication{
+		set:       &shownSet{Set: st.set},
+		screen:    screen,
+		log:       log,
+		path:      c.folder,
+		baseURL:   c.baseURL,
+		documents: documents,
+		reserved:  reservedPlaces(c),
+		warned:    make(map[place]bool),
+	}
+	p.scanner = &scanner{set: p.set, list: p.list, rescan: c.rescan, count: p.count, log: log}
+	p.healthz = &healthHandler{log: log, check: func(ctx context.Context) error {
+		return errors.Join(p.scanner.health(), st.store.Health(ctx))
+	}}
 	o := &dir.Options{
 		Hashes:   c.hashes,
 		DotFiles: c.dotFiles,
 		Exclude:  func(key string, isDir bool) bool { return slices.Contains(p.reserved, place{key, isDir}) },
-		Known: func(_ context.Context, key string) (resourcesync.Resource, bool, error) {
-			r, ok := p.set.Get(key)
-			return r, ok, nil
-		},
-		Logger: log,
+		Known:    p.set.Get,
+		Logger:   log,
 	}
 	if screen.terminal {
 		o.Progress = func(now dir.Progress) {
@@ -69,12 +77,11 @@ func publish(c *serveConfig, screen *screen, log *slog.Logger) (*publication, er
 			}
 		}
 	}
-	var err error
 	if p.folder, err = dir.Open(c.folder, c.baseURL, o); err != nil {
 		return nil, usageError{err}
 	}
 	p.scanner.watch = p.folder.Watch
-	p.source, err = rshttp.New(documents, []rshttp.Set{{Provider: p.set}}, &rshttp.Options{
+	p.source, err = rshttp.New(documents.String(), []rshttp.Set{{Provider: p.set}}, &rshttp.Options{
 		PageSize: c.pageSize,
 		Sitemap:  c.sitemap,
 		Robots:   c.sitemap,
@@ -99,26 +106,53 @@ func (p *publication) list(ctx context.Context) iter.Seq2[resourcesync.Resource,
 			p.log.Warn("not published, because its address is that of ResourceSync documents", "path", path)
 		}
 	}
-	return p.folder.Resources(ctx)
+	return func(yield func(resourcesync.Resource, error) bool) {
+		defer p.screen.status("")
+		p.folder.Resources(ctx)(yield)
+	}
+}
+
+// count returns the number of files in the set, and ErrNotReady if it cannot be
+// shown before a scan: if there has never been one, or if the state is of another
+// base URL. Then its URIs are of the site as it was.
+func (p *publication) count(ctx context.Context) (int64, error) {
+	st, err := p.set.Set.Stat(ctx, resourcesync.Range{})
+	if err != nil || p.scanner.complete {
+		return st.Count, err
+	}
+	for r, err := range p.set.Resources(ctx, resourcesync.Range{}) {
+		if err != nil {
+			return 0, err
+		}
+		path, ok := strings.CutPrefix(r.URI, p.baseURL)
+		if key, err := url.PathUnescape(path); !ok || err != nil || key != r.Key {
+			return 0, resourcesync.ErrNotReady
+		}
+	}
+	return st.Count, nil
 }
 
 // readyLine says where to begin.
-func (p *publication) readyLine() string {
-	return fmt.Sprintf("Ready (files: %d). Source Description: %s Resource List: %s", p.set.Len(), p.source.Description(), p.resourceList)
+func (p *publication) readyLine(files int64) string {
+	return fmt.Sprintf("Ready (files: %d). Source Description: %s Resource List: %s", files, p.source.Description(), p.documents.JoinPath("resourcelist.xml"))
 }
 
-// handler serves the documents and the files.
+// handler serves the documents and the files, and tells whether all is well.
 func (p *publication) handler() http.Handler {
 	files := p.folder.Handler()
 	all, linked := p.source.Wrap(files), p.source.Link(files)
+	healthz := p.documents.JoinPath("healthz").Path // in a place that is reserved for documents
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case r.URL.Path == healthz:
+			p.healthz.ServeHTTP(w, r)
 		// A robots.txt in the folder is a resource like any other: with
 		// sitemaps added to it, what is listed of it would not be true.
-		if r.URL.Path == "/robots.txt" && p.folder.Covers(r.URL) {
+		case r.URL.Path == "/robots.txt" && p.folder.Covers(r.URL):
 			linked.ServeHTTP(w, r)
-			return
+		default:
+			all.ServeHTTP(w, r)
 		}
-		all.ServeHTTP(w, r)
 	})
 }
 

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"io"
 	"log/slog"
 	"net/http"
@@ -116,23 +115,34 @@ func TestNotReserved(t *testing.T) {
 	}
 }
 
+// scanOnce scans a folder that is published by flags, and returns what is shown of
+// that meanwhile.
+func scanOnce(t *testing.T, terminal bool, flags ...string) string {
+	t.Helper()
+	var buf bytes.Buffer
+	screen := &screen{w: &buf, terminal: terminal}
+	c, err := parseServe(append(flags, "--base-url", "http://example.org/"))
+	must(t, err)
+	log := slog.New(slog.DiscardHandler)
+	st, err := openState(t.Context(), &c, log)
+	must(t, err)
+	defer st.close()
+	p, err := publish(&c, st, screen, log)
+	must(t, err)
+	defer p.close()
+	p.scanner.ready = func(int64) {}
+	must(t, p.scanner.scan(t.Context()))
+	return buf.String()
+}
+
 // A terminal is shown how the first scan gets on; nothing else is.
 func TestProgress(t *testing.T) {
 	folder := sampleFolder(t)
-	for _, terminal := range []bool{true, false} {
-		var buf bytes.Buffer
-		screen := &screen{w: &buf, terminal: terminal}
-		c, err := parseServe([]string{folder, "--base-url", "http://example.org/"})
-		must(t, err)
-		p, err := publish(&c, screen, slog.New(slog.DiscardHandler))
-		must(t, err)
-		defer p.close()
-		ctx, stop := context.WithCancel(t.Context())
-		p.scanner.ready = stop
-		p.scanner.run(ctx)
-		if got := strings.Contains(buf.String(), "14 files, 0 MB read"); got != terminal {
-			t.Errorf("terminal %t: %q", terminal, &buf)
-		}
+	if shown := scanOnce(t, true, folder); !strings.HasSuffix(shown, "14 files, 0 MB read"+eraseLine) {
+		t.Errorf("%q", shown)
+	}
+	if shown := scanOnce(t, false, folder); shown != "" {
+		t.Errorf("%q", shown)
 	}
 }
 

@@ -2,13 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"log/slog"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 )
 
 const (
@@ -16,23 +18,42 @@ const (
 	// time doubles with each that fails after it.
 	firstRetry = 5 * time.Second
 
+	// turnRetry is how long after one was refused, because somebody else's
+	// was under way, a scan is tried again.
+	turnRetry = time.Second
+
 	// restRatio is how many times as long as it took a scan is followed by
 	// none that a change calls for: a folder that is large and changes all the
 	// time keeps the scanner busy for a fifth of the time, and not always.
 	restRatio = 4
 )
 
+// A scanned is the set that a scanner fills. Its Scan is refused with
+// sqlstore.ErrScanning while somebody else scans the same set.
+type scanned interface {
+	Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (sqlstore.ScanResult, error)
+}
+
 // A scanner makes a set what a folder is, again and again: from time to time,
 // and soon after it is told of a change.
 type scanner struct {
-	set    *memory.Set
+	set    scanned
 	list   func(context.Context) iter.Seq2[resourcesync.Resource, error]
 	watch  func(ctx context.Context, wake func()) error
 	rescan time.Duration // between scans that nothing has called for
-	ready  func()        // called when the first scan is complete
 	log    *slog.Logger
 
-	complete bool // a scan has been
+	// count returns the number of files in the set, and ErrNotReady if it
+	// is not fit to be shown before a scan.
+	count func(context.Context) (int64, error)
+
+	// ready is called once, with the number of files, as soon as the set is
+	// fit to be shown.
+	ready func(files int64)
+
+	isReady  bool
+	complete bool                  // a scan has been
+	failure  atomic.Pointer[error] // of the last scan
 }
 
 // run scans until ctx is done.
@@ -49,34 +70,66 @@ func (s *scanner) run(ctx context.Context) {
 		}
 		started := time.Now()
 		err := s.scan(ctx)
-		if ctx.Err() != nil {
+		switch {
+		case ctx.Err() != nil:
 			return
-		}
-		if err == nil {
+		case err == nil:
+			s.failure.Store(nil)
 			retry = firstRetry
 			pause(ctx, restRatio*time.Since(started), s.rescan, woken)
-			continue
+		case errors.Is(err, sqlstore.ErrScanning):
+			// Whether that scan sees what this one is for, or comes to
+			// its end, is not known.
+			pause(ctx, turnRetry, turnRetry, nil)
+		default:
+			s.failure.Store(&err)
+			retry = min(retry, s.rescan)
+			s.log.Error("scan failed; nothing is taken for deleted", "error", err, "next_in", retry)
+			pause(ctx, retry, retry, woken)
+			retry *= 2
 		}
-		retry = min(retry, s.rescan)
-		s.log.Error("scan failed; nothing is taken for deleted", "error", err, "next_in", retry)
-		pause(ctx, retry, retry, woken)
-		retry *= 2
 	}
 }
 
+// health returns why the last scan has failed, or nil.
+func (s *scanner) health() error {
+	if err := s.failure.Load(); err != nil {
+		return *err
+	}
+	return nil
+}
+
 func (s *scanner) scan(ctx context.Context) error {
+	if err := s.tellReady(ctx); err != nil && !errors.Is(err, resourcesync.ErrNotReady) {
+		return err
+	}
+	before := s.isReady
 	result, err := s.set.Scan(ctx, s.list(ctx))
 	if err != nil {
 		return err
 	}
-	if !s.complete {
-		s.complete = true
-		s.ready()
-		return nil
+	s.complete = true
+	if !before {
+		return s.tellReady(ctx)
 	}
 	if result.Created+result.Updated+result.Deleted > 0 {
 		s.log.Info("changes found", "created", result.Created, "updated", result.Updated, "deleted", result.Deleted)
 	}
+	return nil
+}
+
+// tellReady tells that the set is fit to be shown, if it is and has not been told
+// of: from an earlier start, by this scan, or by that of somebody else.
+func (s *scanner) tellReady(ctx context.Context) error {
+	if s.isReady {
+		return nil
+	}
+	files, err := s.count(ctx)
+	if err != nil {
+		return err
+	}
+	s.isReady = true
+	s.ready(files)
 	return nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"iter"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 )
 
 // A fakeFolder is what a scanner scans, in the time of a synctest bubble.
@@ -20,6 +22,8 @@ type fakeFolder struct {
 	takes time.Duration // each scan
 	deaf  error         // of watching
 	wake  func()
+	into  memorySet // made by scan if there is none
+	ready []int64   // the files it was ready with
 
 	mu    sync.Mutex
 	files []resourcesync.Resource
@@ -70,17 +74,37 @@ func file(key string) resourcesync.Resource {
 	return resourcesync.Resource{Key: key, URI: "http://example.org/" + key}
 }
 
+// A memorySet is a set that needs no database, which has no place in a bubble.
+type memorySet struct{ *memory.Set }
+
+func (s memorySet) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (sqlstore.ScanResult, error) {
+	result, err := s.Set.Scan(ctx, resources)
+	if errors.Is(err, memory.ErrScanning) {
+		err = sqlstore.ErrScanning
+	}
+	return sqlstore.ScanResult(result), err
+}
+
+func (s memorySet) count(ctx context.Context) (int64, error) {
+	st, err := s.Stat(ctx, resourcesync.Range{})
+	return st.Count, err
+}
+
 // scan runs a scanner of f with a rescan every minute while check looks on.
 func (f *fakeFolder) scan(t *testing.T, check func(s *scanner, log *output)) {
 	synctest.Test(t, func(t *testing.T) {
 		f.began = time.Now()
 		log := newOutput(t)
+		if f.into.Set == nil {
+			f.into.Set = memory.New(&memory.Options{AwaitScan: true})
+		}
 		s := &scanner{
-			set:    memory.New(&memory.Options{AwaitScan: true}),
+			set:    f.into,
 			list:   f.list,
 			watch:  f.watch,
 			rescan: time.Minute,
-			ready:  func() {},
+			count:  f.into.count,
+			ready:  func(files int64) { f.ready = append(f.ready, files) },
 			log:    slog.New(slog.NewTextHandler(log, nil)),
 		}
 		ctx, stop := context.WithCancel(t.Context())
@@ -114,12 +138,12 @@ func pass(d time.Duration) {
 func TestScansFromTimeToTime(t *testing.T) {
 	var f fakeFolder
 	f.set(nil, file("a"))
-	f.scan(t, func(s *scanner, log *output) {
+	f.scan(t, func(_ *scanner, log *output) {
 		f.set(nil, file("a"), file("b"))
 		pass(2 * time.Minute)
 		f.want(t, "0s 1m0s 2m0s")
-		if s.set.Len() != 2 || strings.Count(log.String(), "changes found") != 1 {
-			t.Errorf("%d files\n%s", s.set.Len(), log)
+		if f.into.Len() != 2 || strings.Count(log.String(), "changes found") != 1 {
+			t.Errorf("%d files\n%s", f.into.Len(), log)
 		}
 	})
 }
@@ -170,13 +194,16 @@ func TestFailedScans(t *testing.T) {
 		f.wake() // is no reason to try earlier
 		pass(146 * time.Second)
 		f.want(t, "0s 0s 5s 15s 35s 1m15s 2m15s")
-		if s.set.Len() != 3 || strings.Count(log.String(), "error=\"memory: scan: lost\"") != 6 {
-			t.Errorf("%d files\n%s", s.set.Len(), log)
+		if f.into.Len() != 3 || strings.Count(log.String(), "error=\"memory: scan: lost\"") != 6 {
+			t.Errorf("%d files\n%s", f.into.Len(), log)
+		}
+		if s.health() == nil {
+			t.Error("in good health")
 		}
 		f.set(nil, file("c"))
 		pass(time.Minute)
-		if s.set.Len() != 1 {
-			t.Errorf("%d files\n%s", s.set.Len(), log)
+		if f.into.Len() != 1 || s.health() != nil {
+			t.Errorf("%d files, %v\n%s", f.into.Len(), s.health(), log)
 		}
 		f.set(errors.New("lost again"))
 		pass(65 * time.Second) // the retries begin anew
@@ -189,13 +216,13 @@ func TestFailedFirstScan(t *testing.T) {
 	var f fakeFolder
 	f.set(errors.New("unreadable"), file("a"))
 	f.scan(t, func(s *scanner, _ *output) {
-		if _, err := s.set.Stat(t.Context(), resourcesync.Range{}); err != resourcesync.ErrNotReady || s.complete {
-			t.Errorf("%v, complete: %t", err, s.complete)
+		if _, err := f.into.Stat(t.Context(), resourcesync.Range{}); err != resourcesync.ErrNotReady || s.complete || f.ready != nil {
+			t.Errorf("%v, complete: %t, ready with %d", err, s.complete, f.ready)
 		}
 		f.set(nil, file("a"))
 		pass(5 * time.Second)
-		if _, err := s.set.Stat(t.Context(), resourcesync.Range{}); err != nil || !s.complete {
-			t.Errorf("%v, complete: %t", err, s.complete)
+		if _, err := f.into.Stat(t.Context(), resourcesync.Range{}); err != nil || !s.complete || !slices.Equal(f.ready, []int64{1}) {
+			t.Errorf("%v, complete: %t, ready with %d", err, s.complete, f.ready)
 		}
 	})
 }
@@ -218,15 +245,69 @@ func TestStampAlone(t *testing.T) {
 	a := file("a")
 	a.Stamp = "~1"
 	f.set(nil, a)
-	f.scan(t, func(s *scanner, _ *output) {
+	f.scan(t, func(*scanner, *output) {
 		a.Stamp = "1"
 		f.set(nil, a)
 		pass(time.Minute)
-		for c, err := range s.set.Changes(t.Context(), resourcesync.Interval{}) {
+		for c, err := range f.into.Changes(t.Context(), resourcesync.Interval{}) {
 			t.Errorf("journalled: %v, %v", c, err)
 		}
-		if r, _ := s.set.Get("a"); r.Stamp != "1" {
+		if r, _ := f.into.Get("a"); r.Stamp != "1" {
 			t.Errorf("the stamp is still %q", r.Stamp)
+		}
+	})
+}
+
+// A set that has been filled before is ready before it is scanned, and what has
+// changed since is told of.
+func TestReadyAtOnce(t *testing.T) {
+	f := fakeFolder{takes: 10 * time.Second, into: memorySet{memory.New(nil)}}
+	must(t, f.into.Put(file("a"), file("b"), file("c")))
+	f.set(nil, file("c"), file("d"))
+	f.scan(t, func(_ *scanner, log *output) {
+		if !slices.Equal(f.ready, []int64{3}) || log.String() != "" {
+			t.Errorf("ready with %d\n%s", f.ready, log)
+		}
+		pass(2 * time.Minute)
+		if len(f.ready) != 1 || strings.Count(log.String(), `"changes found" created=1 updated=0 deleted=2`) != 1 {
+			t.Errorf("ready with %d\n%s", f.ready, log)
+		}
+	})
+}
+
+// While somebody else scans the set, a scanner waits for its turn, without a word.
+func TestTurns(t *testing.T) {
+	var f fakeFolder
+	f.scan(t, func(s *scanner, log *output) {
+		end := make(chan struct{})
+		go f.into.Set.Scan(t.Context(), func(func(resourcesync.Resource, error) bool) { <-end })
+		synctest.Wait()
+		f.set(nil, file("a"))
+		f.wake()
+		pass(5 * time.Second)
+		f.want(t, "0s")
+		if log.String() != "" || s.health() != nil {
+			t.Errorf("said, while it waited, %v\n%s", s.health(), log)
+		}
+		close(end)
+		pass(turnRetry)
+		f.want(t, "0s 6s")
+		if f.into.Len() != 1 {
+			t.Errorf("%d files\n%s", f.into.Len(), log)
+		}
+	})
+}
+
+// The first scan that completes makes the set ready for all who share it.
+func TestReadyByOthers(t *testing.T) {
+	var f fakeFolder
+	f.set(errors.New("unreadable"))
+	f.scan(t, func(s *scanner, _ *output) {
+		_, err := f.into.Set.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) { yield(file("a"), nil) })
+		must(t, err)
+		pass(firstRetry)
+		if !slices.Equal(f.ready, []int64{1}) || s.complete || s.health() == nil {
+			t.Errorf("ready with %d, complete: %t, %v", f.ready, s.complete, s.health())
 		}
 	})
 }

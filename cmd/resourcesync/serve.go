@@ -34,18 +34,31 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	defer ln.Close()
 	screen := newScreen(stderr)
 	log := newLogger(screen, c.logFormat)
-	p, err := publish(&c, screen, log)
+	st, err := openState(ctx, &c, log)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil // told to stop before it had begun
+	case err != nil:
+		return err
+	}
+	defer func() {
+		if err := st.close(); err != nil {
+			log.Warn("state not closed", "error", err)
+		}
+	}()
+	p, err := publish(&c, st, screen, log)
 	if err != nil {
 		return err
 	}
 	defer p.close()
-	log.Info("listening", "address", ln.Addr().String(), "site", c.baseURL, "folder", c.folder)
+	log.Info("listening", "address", ln.Addr().String(), "site", c.baseURL, "folder", c.folder, "state", st.place)
 
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { return serveHTTP(ctx, ln, p.handler(), log) })
-	p.scanner.ready = func() {
-		screen.status("")
-		fmt.Fprintln(stdout, p.readyLine())
+	g.Go(func() error { return st.store.Run(ctx) })
+	p.scanner.ready = func(files int64) {
+		p.set.shown.Store(true)
+		fmt.Fprintln(stdout, p.readyLine(files))
 		g.Go(func() error { return p.source.Run(ctx) }) // which has nothing to do before
 	}
 	g.Go(func() error {
@@ -61,14 +74,20 @@ func checkFolder(folder string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return usagef("there is no folder %q; give one whose files are to be published", folder)
 	case err != nil:
-		if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
-			err = pathErr.Err // which does not repeat the path, unquoted
-		}
-		return usagef("folder %q: %w", folder, err)
+		return usagef("folder %q: %w", folder, reason(err))
 	case !info.IsDir():
 		return usagef("%q is a file; give the folder that it is in", folder)
 	}
 	return nil
+}
+
+// reason returns what is wrong with a path, without the path, which an error
+// does not quote.
+func reason(err error) error {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+		return pathErr.Err
+	}
+	return err
 }
 
 // listen begins to listen, and makes the base URL follow the listener if none

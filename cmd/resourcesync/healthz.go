@@ -1,0 +1,60 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// healthPatience is how long the state may take to answer whether it is well.
+const healthPatience = 3 * time.Second
+
+// A healthHandler tells whether all is well, and why not only the log.
+type healthHandler struct {
+	check func(ctx context.Context) error
+	log   *slog.Logger
+
+	mu     sync.Mutex
+	unwell bool // when it was asked last
+}
+
+func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	header := w.Header()
+	header.Set("Cache-Control", "no-store")
+	header.Set("Content-Type", "text/plain; charset=utf-8")
+	header.Set("X-Content-Type-Options", "nosniff")
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		header.Set("Allow", "GET, HEAD")
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), healthPatience)
+	defer cancel()
+	err := h.check(ctx)
+	if r.Context().Err() != nil {
+		return // the client has gone, and its going may be what err is about
+	}
+	h.tell(err)
+	if err != nil {
+		w.WriteHeader(http.StatusServiceUnavailable)
+		io.WriteString(w, "not well; the log says why\n")
+		return
+	}
+	io.WriteString(w, "ok\n")
+}
+
+// tell logs how things are when that changes: whoever asks, asks all the time.
+func (h *healthHandler) tell(err error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case err != nil && !h.unwell:
+		h.log.Error("not well", "error", err)
+	case err == nil && h.unwell:
+		h.log.Info("well again")
+	}
+	h.unwell = err != nil
+}

@@ -1,0 +1,149 @@
+package main
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"regexp"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// stateFile returns the path, absolute and free of symbolic links, of the SQLite
+// file with the state of folder: given, or a file in the user's cache folder if
+// that is empty. The file need not exist; the folder that it is in does.
+func stateFile(folder, given string) (string, error) {
+	published, err := realPath(folder)
+	if err != nil {
+		return "", usagef("folder %q: %w", folder, reason(err))
+	}
+	if given == "" {
+		if given, err = defaultStateFile(published); err != nil {
+			return "", usagef("no place to keep state in by default: %w; give one, as in --state /var/lib/resourcesync/files.db", err)
+		}
+	}
+	path, err := realPath(given)
+	if err != nil {
+		return "", usagef("--state %q: %w", given, reason(err))
+	}
+	inside, err := isInside(path, published)
+	switch {
+	case err != nil:
+		return "", usagef("--state %q: %w", given, reason(err))
+	case inside:
+		return "", usagef("state would be kept in %q, in the folder that is published; give a file elsewhere, as in --state /var/lib/resourcesync/files.db", path)
+	}
+	return path, nil
+}
+
+// defaultStateFile returns a path that belongs to folder alone, and makes the
+// folder that it is in.
+func defaultStateFile(folder string) (string, error) {
+	cache, err := os.UserCacheDir()
+	if err != nil {
+		return "", err
+	}
+	cache = filepath.Join(cache, "resourcesync")
+	if err := os.MkdirAll(cache, 0o700); err != nil {
+		return "", fmt.Errorf("%q: %w", cache, reason(err))
+	}
+	// The name is for people, who look for what they may delete.
+	const maxName = 50
+	name := odd.ReplaceAllString(filepath.Base(folder), "_")
+	name = name[:min(len(name), maxName)]
+	return filepath.Join(cache, fmt.Sprintf("%s-%.6x.db", name, sha256.Sum256([]byte(folder)))), nil
+}
+
+// odd is what does not belong into a file name everywhere.
+var odd = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
+
+// realPath returns path absolute and free of symbolic links. What it names need
+// not exist, but for the folder that it is in.
+func realPath(path string) (string, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
+		return filepath.EvalSymlinks(path)
+	}
+	in, err := filepath.EvalSymlinks(filepath.Dir(path))
+	return filepath.Join(in, filepath.Base(path)), err
+}
+
+// isInside reports whether a file at path is somewhere in folder. It compares
+// folders, not their names, which some file systems write in many ways.
+func isInside(path, folder string) (bool, error) {
+	outer, err := os.Stat(folder)
+	if err != nil {
+		return false, err
+	}
+	for in := filepath.Dir(path); ; in = filepath.Dir(in) {
+		info, err := os.Stat(in)
+		if err != nil || os.SameFile(info, outer) {
+			return err == nil, err
+		}
+		if in == filepath.Dir(in) {
+			return false, nil
+		}
+	}
+}
+
+// checkStateFile returns an error if there is a file at path that is not a state,
+// before anything is written to it.
+func checkStateFile(path string) error {
+	info, err := os.Stat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return reason(err)
+	case !info.Mode().IsRegular():
+		return errors.New("is not a file")
+	}
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	tables, sets := 0, 0
+	err = sqlitex.ExecuteTransient(conn, "SELECT count(*), count(CASE name WHEN 'rs_set' THEN 1 END) FROM sqlite_master", &sqlitex.ExecOptions{
+		ResultFunc: func(row *sqlite.Stmt) error {
+			tables, sets = row.ColumnInt(0), row.ColumnInt(1)
+			return nil
+		},
+	})
+	switch {
+	case sqlite.ErrCode(err).ToPrimary() == sqlite.ResultNotADB:
+		return errors.New("is no SQLite database")
+	case err == nil && tables > 0 && sets == 0:
+		return errors.New("is a database of something else")
+	}
+	return err
+}
+
+// lockStateFile claims the state at path for this process. Two would each make
+// its URIs those of its own base URL, again and again.
+//
+// SQLite takes the lock, on an empty database beside the file: it knows how to on
+// every system, and the system gives it back when the process dies.
+func lockStateFile(path string) (*sqlite.Conn, error) {
+	conn, err := sqlite.OpenConn(path+"-serve", sqlite.OpenReadWrite|sqlite.OpenCreate)
+	if err != nil {
+		return nil, err
+	}
+	conn.SetBusyTimeout(0)
+	err = sqlitex.ExecuteTransient(conn, "BEGIN EXCLUSIVE", nil)
+	if err == nil {
+		return conn, nil
+	}
+	conn.Close()
+	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy {
+		err = errors.New("is in use by another resourcesync")
+	}
+	return nil, err
+}
