@@ -1,0 +1,119 @@
+package sqltable
+
+import (
+	"context"
+	"net/url"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// coversPatience is how long a request of the host's waits to know whether it is
+// for a resource.
+const coversPatience = time.Second
+
+// Covers implements [resourcesync.Coverer]: it reports whether the path, decoded,
+// and the query, as it is written, are those of a resource's URI. Scheme and host
+// do not matter. A URL that the template could make is looked up, by the key if
+// that is in the template, and else by the columns that are: by the same as the
+// host does for this URL, and with the help of the same index. If URIs are values
+// as a whole, their scheme and host are taken to be those of the first resource.
+// When the database cannot be reached, nothing is covered.
+func (p *Provider) Covers(u *url.URL) bool {
+	if p.rel.request == nil || u.Opaque != "" {
+		return false
+	}
+	requested := u.EscapedPath()
+	if requested == "" {
+		requested = "/"
+	}
+	if u.RawQuery != "" {
+		requested += "?" + u.RawQuery
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), coversPatience)
+	defer cancel()
+	if p.rel.template.isWhole() {
+		requested = p.site(ctx) + requested
+	}
+	values := p.rel.request.FindStringSubmatch(requested)
+	if values == nil {
+		return false
+	}
+	condition, args, ok := p.lookup(values[1:])
+	if !ok {
+		return false
+	}
+	d := newReader(p.rel)
+	err := p.db.query(ctx, "SELECT "+p.rel.list+" FROM "+p.rel.from+where(condition, p.rel.filter), func(row rowdb.Row) error {
+		d.key = d.key[:0]
+		if err := d.read(row); err != nil {
+			return err
+		}
+		// The database may have a wider notion of equality.
+		if found, err := url.Parse(d.resource.URI); err == nil && place(found) == place(u) {
+			return errStop
+		}
+		return nil
+	}, args...)
+	return err == errStop
+}
+
+// site returns the scheme and host of the first resource.
+func (p *Provider) site(ctx context.Context) string {
+	if site := p.firstSite.Load(); site != nil {
+		return *site
+	}
+	for r, err := range p.Resources(ctx, resourcesync.Range{}) {
+		u, parseErr := url.Parse(r.URI)
+		if err != nil || parseErr != nil {
+			break
+		}
+		site := u.Scheme + "://" + u.Host
+		p.firstSite.Store(&site)
+		return site
+	}
+	return ""
+}
+
+// lookup returns the condition that a row has these values of the template's
+// variables, or those of them that tell most.
+func (p *Provider) lookup(values []string) (condition string, args []any, ok bool) {
+	variables := p.rel.template.variables
+	byKey := slices.ContainsFunc(variables, func(v variable) bool { return v.column == p.rel.Key })
+	for i, v := range variables {
+		c := p.rel.fields.values[i].column
+		if byKey && v.column != p.rel.Key {
+			continue
+		}
+		value := values[i]
+		if !v.raw {
+			var err error
+			if value, err = url.PathUnescape(value); err != nil {
+				return "", nil, false
+			}
+		}
+		ref, k := c.ref, c.kind
+		var arg any = value
+		switch k {
+		case integer:
+			n, err := strconv.ParseInt(value, 10, 64)
+			if err != nil {
+				return "", nil, false
+			}
+			arg = n
+		case binary:
+			arg = []byte(value)
+		case label, dynamic:
+			k = text
+		}
+		if v.column == p.rel.Key {
+			ref = p.rel.order
+		}
+		args = append(args, arg)
+		condition = and(condition, ref+" = "+p.db.parameter(len(args), k))
+	}
+	return condition, args, true
+}

@@ -1,0 +1,170 @@
+package sqltable
+
+import (
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strconv"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// A key is the key column.
+type key struct {
+	column
+	nul bool // the engine's text may contain NUL, and bytes that are not UTF-8
+}
+
+// A bound is one end of a range of keys; without an operator there is none.
+type bound struct {
+	operator string
+	value    any
+}
+
+// bounds are a range of keys as the key column has them.
+type bounds struct {
+	from, to bound
+	none     bool // no value is within them
+}
+
+// after makes b begin after a value.
+func (b *bounds) after(value any) { b.from = bound{">", value} }
+
+// bounds returns the values whose keys are in r.
+func (k *key) bounds(r resourcesync.Range) (b bounds) {
+	switch k.kind {
+	case text, binary:
+		b.after(k.argument("")) // an empty key is none
+		if r.From != "" {
+			from, some := k.atLeast(r.From)
+			b.from, b.none = bound{">=", from}, !some
+		}
+		if r.To != "" {
+			if to, some := k.atLeast(r.To); some {
+				b.to = bound{"<", to}
+			}
+		}
+	default:
+		if last, some := k.lastBefore(r.From); some {
+			b.after(last)
+		}
+		if r.To != "" {
+			last, some := k.lastBefore(r.To)
+			b.to, b.none = bound{"<=", last}, !some
+		}
+	}
+	return b
+}
+
+// atLeast returns the least value of the column whose key is not less than s,
+// for keys that are the bytes of their values.
+func (k *key) atLeast(s string) (_ any, some bool) {
+	if k.kind == text && !k.nul {
+		s, some = textAtLeast(s)
+		return s, some
+	}
+	return k.argument(s), true
+}
+
+// lastBefore returns the greatest value whose key is less than s, for keys of a
+// fixed form. It tries the bits of the value, from the highest, which needs no
+// notion of what s could mean.
+func (k *key) lastBefore(s string) (_ any, some bool) {
+	var buf [36]byte
+	if k.kind == integer {
+		var u uint64
+		below := func(u uint64) bool { return string(appendInteger(buf[:0], int64(u^1<<63))) < s }
+		for bit := uint64(1) << 63; bit > 0; bit >>= 1 {
+			if below(u | bit) {
+				u |= bit
+			}
+		}
+		return int64(u ^ 1<<63), below(u)
+	}
+	var u [16]byte
+	for i := range 128 {
+		u[i/8] |= 0x80 >> (i % 8)
+		if string(appendUUID(buf[:0], u[:])) >= s {
+			u[i/8] &^= 0x80 >> (i % 8)
+		}
+	}
+	last := string(appendUUID(nil, u[:]))
+	return last, last < s
+}
+
+// argument returns the value whose key is s, which is a key of k, for a
+// statement.
+func (k *key) argument(s string) any {
+	switch k.kind {
+	case binary:
+		return []byte(s)
+	case integer:
+		n, _ := parseInteger(s)
+		return n
+	}
+	return s
+}
+
+// appendKey appends the key in a column of row.
+func (k *key) appendKey(dst []byte, row rowdb.Row, column int) ([]byte, error) {
+	if row.Null(column) {
+		return dst, fmt.Errorf("a key is NULL")
+	}
+	n := len(dst)
+	switch k.kind {
+	case integer:
+		return appendInteger(dst, row.Int(column)), nil
+	case uuid:
+		var buf [16]byte
+		return appendUUID(dst, row.Append(buf[:0], column)), nil
+	}
+	dst = row.Append(dst, column)
+	if n := len(dst) - n; n > resourcesync.MaxKeyLength {
+		return dst, fmt.Errorf("key %.50q… has %d bytes, of at most %d", dst[len(dst)-n:], n, resourcesync.MaxKeyLength)
+	}
+	return dst, nil
+}
+
+// digits is how many digits an integer has at most. A negative integer is written
+// as its distance to the least, so that the order of keys is that of numbers: the
+// minus sign comes before the digits.
+const digits = 19
+
+func appendInteger(dst []byte, n int64) []byte {
+	if n < 0 {
+		dst = append(dst, '-')
+		n -= math.MinInt64
+	}
+	start := len(dst)
+	dst = append(dst, "0000000000000000000"...)
+	for i := start + digits - 1; n > 0; i-- {
+		dst[i] += byte(n % 10)
+		n /= 10
+	}
+	return dst
+}
+
+// parseInteger is the inverse of appendInteger.
+func parseInteger(s string) (n int64, ok bool) {
+	negative := s != "" && s[0] == '-'
+	if negative {
+		s = s[1:]
+	}
+	n, err := strconv.ParseInt(s, 10, 64)
+	if negative {
+		n += math.MinInt64
+	}
+	return n, err == nil && len(s) == digits
+}
+
+// appendUUID appends the usual form of the 16 bytes of a UUID.
+func appendUUID(dst, id []byte) []byte {
+	for i, c := range id {
+		if i == 4 || i == 6 || i == 8 || i == 10 {
+			dst = append(dst, '-')
+		}
+		dst = hex.AppendEncode(dst, []byte{c})
+	}
+	return dst
+}

@@ -1,0 +1,127 @@
+package sqltable
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+func (db *postgresEngine) checkUnique(ctx context.Context, rel *relation) error {
+	if !rel.isTable {
+		return nil
+	}
+	if rel.key.nullable {
+		var kind string
+		if err := db.pool.QueryRow(ctx, "SELECT relkind::text FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass($1)", rel.name).Scan(&kind); err != nil {
+			return err
+		}
+		if kind != "m" { // whose columns cannot be declared NOT NULL
+			return fmt.Errorf("the key %q may be NULL: ALTER TABLE %s ALTER COLUMN %s SET NOT NULL", rel.Key, rel.name, db.quote(rel.Key))
+		}
+	}
+	indexes, err := db.indexes(ctx, rel)
+	if err != nil {
+		return err
+	}
+	for _, i := range indexes {
+		if i.Unique {
+			return nil
+		}
+	}
+	return fmt.Errorf("the key %q need not be unique: CREATE UNIQUE INDEX ON %s (%s%s)", rel.Key, rel.name, db.quote(rel.Key), byBytes(rel))
+}
+
+// byBytes is what makes an index on the key, if that is text, one of bytes.
+func byBytes(rel *relation) string {
+	if rel.key.kind == text {
+		return ` COLLATE "C"`
+	}
+	return ""
+}
+
+// A postgresIndex is an index that begins with the key.
+type postgresIndex struct {
+	Unique    bool // the key alone
+	ByBytes   bool
+	Collation string // qualified; "" if it is the column's own
+	Name      string // of the collation
+}
+
+// indexes returns the indexes of rel that are complete and begin with its key.
+func (db *postgresEngine) indexes(ctx context.Context, rel *relation) ([]postgresIndex, error) {
+	rows, err := db.pool.Query(ctx, `
+		SELECT i.indisunique AND i.indnkeyatts = 1,
+			i.indcollation[0] = 0 OR coalesce(
+				CASE WHEN l.collname = 'default'
+					THEN d.datcollate IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8') AND coalesce(to_jsonb(d) ->> 'datlocprovider', 'c') = 'c'
+						OR to_jsonb(d) ->> 'datlocprovider' = 'b'
+					ELSE l.collcollate IN ('C', 'POSIX', 'C.UTF-8', 'C.utf8') AND l.collprovider = 'c' OR l.collprovider = 'b'
+				END, false),
+			CASE WHEN i.indcollation[0] = a.attcollation THEN '' ELSE quote_ident(n.nspname) || '.' || quote_ident(l.collname) END,
+			CASE WHEN l.collname = 'default' THEN d.datcollate ELSE coalesce(l.collname, '') END
+		FROM pg_catalog.pg_index i
+		JOIN pg_catalog.pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = i.indkey[0]
+		JOIN pg_catalog.pg_opclass o ON o.oid = i.indclass[0]
+		JOIN pg_catalog.pg_am m ON m.oid = o.opcmethod
+		JOIN pg_catalog.pg_database d ON d.datname = current_database()
+		LEFT JOIN pg_catalog.pg_collation l ON l.oid = i.indcollation[0]
+		LEFT JOIN pg_catalog.pg_namespace n ON n.oid = l.collnamespace
+		WHERE i.indrelid = pg_catalog.to_regclass($1) AND a.attname = $2
+			AND m.amname = 'btree' AND o.opcdefault AND i.indpred IS NULL AND i.indisvalid AND i.indislive
+		ORDER BY i.indisunique DESC, i.indexrelid`, rel.name, rel.Key)
+	if err != nil {
+		return nil, err
+	}
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[postgresIndex])
+}
+
+func (db *postgresEngine) checkIndex(ctx context.Context, rel *relation) error {
+	if !rel.isTable {
+		return db.checkPlan(ctx, rel)
+	}
+	if err := db.checkUnique(ctx, rel); err != nil {
+		return err
+	}
+	indexes, err := db.indexes(ctx, rel)
+	if err != nil {
+		return err
+	}
+	for _, i := range indexes {
+		if i.ByBytes {
+			if i.Collation != "" {
+				rel.order += " COLLATE " + i.Collation
+			}
+			return nil
+		}
+	}
+	return fmt.Errorf("no index has the key %q in the order of its bytes, but in that of collation %q: CREATE UNIQUE INDEX ON %s (%s%s)",
+		rel.Key, indexes[0].Name, rel.name, db.quote(rel.Key), byBytes(rel))
+}
+
+// checkPlan reports that a view or query is sorted anew for every page. The
+// planner is asked not to sort if it can, however small the tables are.
+func (db *postgresEngine) checkPlan(ctx context.Context, rel *relation) error {
+	rel.order += byBytes(rel)
+	sorts := false
+	err := db.rows.Snapshot(ctx, func(c rowdb.Conn) error {
+		if err := c.Script(ctx, "SET LOCAL enable_sort = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off"); err != nil {
+			return err
+		}
+		return c.Query(ctx, "EXPLAIN SELECT "+rel.list+" FROM "+rel.from+where(rel.filter)+" ORDER BY "+rel.order+" LIMIT 2", func(row rowdb.Row) error {
+			node := strings.TrimPrefix(strings.TrimSpace(rowdb.String(row, 0)), "->  ")
+			sorts = sorts || strings.HasPrefix(node, "Sort  (") || strings.HasPrefix(node, "Incremental Sort  (")
+			return nil
+		})
+	})
+	if err != nil {
+		return err
+	}
+	if sorts {
+		return fmt.Errorf("no index gives it in the order of %q: CREATE UNIQUE INDEX on the table that has it, on (%s%s)", rel.Key, db.quote(rel.Key), byBytes(rel))
+	}
+	return nil
+}

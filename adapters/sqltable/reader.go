@@ -1,0 +1,192 @@
+package sqltable
+
+import (
+	"bytes"
+	"encoding/hex"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// A reader makes resources of rows. Everything of a resource that is text becomes
+// one string, which is all that is allocated for it.
+type reader struct {
+	rel      *relation
+	resource resourcesync.Resource
+	key      []byte // the last
+	text     []byte // of the resource being read
+	value    []byte
+	hashes   []resourcesync.Hash
+	ends     []int // of the digests in text
+}
+
+func newReader(rel *relation) *reader { return &reader{rel: rel} }
+
+// read makes d.resource what row says.
+func (d *reader) read(row rowdb.Row) error {
+	f := &d.rel.fields
+	var err error
+	if d.text, err = d.rel.key.appendKey(d.text[:0], row, 0); err != nil {
+		return err
+	}
+	if bytes.Compare(d.text, d.key) <= 0 {
+		return fmt.Errorf("key %q comes after %q: keys must be unique and in the order of their bytes", d.text, d.key)
+	}
+	d.key = append(d.key[:0], d.text...)
+	keyEnd := len(d.text)
+	d.appendURI(row)
+	uriEnd := len(d.text)
+	if f.mediaType.at >= 0 {
+		d.text = row.Append(d.text, f.mediaType.at)
+	}
+	typeEnd := len(d.text)
+	d.ends = d.ends[:0]
+	for i := range f.hashes {
+		d.appendHash(row, &f.hashes[i])
+		d.ends = append(d.ends, len(d.text))
+	}
+
+	all := string(d.text)
+	d.resource = resourcesync.Resource{
+		Key:    all[:keyEnd],
+		URI:    all[keyEnd:uriEnd],
+		Type:   all[uriEnd:typeEnd],
+		Hashes: d.makeHashes(all, typeEnd),
+	}
+	if f.lastModified.at >= 0 {
+		d.resource.LastModified = d.time(row, f.lastModified)
+	}
+	if f.length.at >= 0 && !row.Null(f.length.at) {
+		d.resource.Length = resourcesync.Bytes(row.Int(f.length.at))
+	}
+	return nil
+}
+
+func (d *reader) appendURI(row rowdb.Row) {
+	t := d.rel.template
+	d.text = append(d.text, t.literals[0]...)
+	for i, v := range t.variables {
+		f := &d.rel.fields.values[i]
+		switch f.kind {
+		case integer:
+			d.text = strconv.AppendInt(d.text, row.Int(f.at), 10)
+		case uuid:
+			d.value = row.Append(d.value[:0], f.at)
+			d.text = appendUUID(d.text, d.value)
+		default:
+			if v.raw {
+				d.text = row.Append(d.text, f.at)
+				break
+			}
+			d.value = row.Append(d.value[:0], f.at)
+			d.text = appendEscaped(d.text, d.value)
+		}
+		d.text = append(d.text, t.literals[i+1]...)
+	}
+}
+
+// appendHash appends a digest, or a list of hashes, in lower case.
+func (d *reader) appendHash(row rowdb.Row, h *hashField) {
+	if row.Null(h.at) {
+		return
+	}
+	start := len(d.text)
+	if h.kind == binary && h.algorithm != "" {
+		d.value = row.Append(d.value[:0], h.at)
+		d.text = hex.AppendEncode(d.text, d.value)
+		return
+	}
+	d.text = row.Append(d.text, h.at)
+	for i, c := range d.text[start:] {
+		if 'A' <= c && c <= 'Z' {
+			d.text[start+i] += 'a' - 'A'
+		}
+	}
+}
+
+// makeHashes returns the hashes that stand in all from start on.
+func (d *reader) makeHashes(all string, start int) []resourcesync.Hash {
+	d.hashes = d.hashes[:0]
+	for i, end := range d.ends {
+		switch algorithm := d.rel.fields.hashes[i].algorithm; {
+		case start == end:
+		case algorithm == "":
+			// What is no list of hashes states none.
+			d.hashes, _ = resourcesync.AppendHashes(d.hashes, all[start:end])
+		default:
+			d.hashes = append(d.hashes, resourcesync.Hash{Algorithm: algorithm, Digest: all[start:end]})
+		}
+		start = end
+	}
+	return d.hashes
+}
+
+// time returns the time in a column. What is no time is not stated.
+func (d *reader) time(row rowdb.Row, f field) time.Time {
+	if row.Null(f.at) {
+		return time.Time{}
+	}
+	switch f.kind {
+	case instant:
+		return fromEpoch(row.Int(f.at))
+	case date:
+		days := row.Int(f.at)
+		if days == math.MinInt32 || days == math.MaxInt32 {
+			return time.Time{} // infinity
+		}
+		return fromEpoch(days * (24 * time.Hour).Microseconds())
+	case integer:
+		return fromUnit(row.Int(f.at), d.rel.unit())
+	}
+	d.value = row.Append(d.value[:0], f.at)
+	if n, err := strconv.ParseInt(string(d.value), 10, 64); err == nil && len(d.value) != len("2026") {
+		return fromUnit(n, d.rel.unit())
+	}
+	return parseTime(d.value)
+}
+
+// postgresEpoch is from when PostgreSQL counts. The other engines are asked for
+// microseconds since then, too.
+var postgresEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
+
+func fromEpoch(micros int64) time.Time {
+	if micros == math.MinInt64 || micros == math.MaxInt64 {
+		return time.Time{} // infinity
+	}
+	return time.UnixMicro(micros + postgresEpoch).UTC()
+}
+
+func fromUnit(n int64, unit time.Duration) time.Time {
+	switch unit {
+	case time.Microsecond:
+		return time.UnixMicro(n).UTC()
+	case time.Millisecond:
+		return time.UnixMilli(n).UTC()
+	}
+	return time.Unix(n, 0).UTC()
+}
+
+// parseTime parses RFC 3339 and what databases write instead: a space stands for
+// the T, and what is missing at the end is midnight, or UTC. It writes to b's
+// array.
+func parseTime(b []byte) (t time.Time) {
+	if len(b) == len(time.DateOnly) {
+		b = append(b, "T00:00:00"...)
+	}
+	if len(b) < len("2006-01-02T15:04:05") {
+		return time.Time{}
+	}
+	b[10] = 'T'
+	if !strings.ContainsAny(string(b[19:]), "Zz+-") {
+		b = append(b, 'Z')
+	}
+	if err := t.UnmarshalText(b); err != nil {
+		return time.Time{}
+	}
+	return t.UTC()
+}

@@ -1,0 +1,150 @@
+// Package sqltable makes a [resourcesync.Provider] of a table or view that the
+// host has already, in PostgreSQL, SQLite, MariaDB or MySQL. A [Table] says which
+// columns hold what; nothing is copied and nothing is written.
+//
+//	articles, err := sqltable.Postgres(ctx, pool, sqltable.Table{
+//		Name:         "articles",
+//		Key:          "id",
+//		URI:          "https://example.org/articles/{id}",
+//		LastModified: "updated_at",
+//	})
+//
+// # Keys
+//
+// A Provider is ordered by the bytes of its keys, and so must the index be that
+// pages are read by. These columns can be keys, as they are:
+//
+//   - integers, whatever their size. The key of a resource is the number in 19
+//     digits, 0000000000000000042; of a negative one, a minus sign and the
+//     distance to the least there is.
+//   - uuid in PostgreSQL, in its usual text form.
+//   - bytea, BLOB, BINARY and VARBINARY.
+//   - text, if it is indexed by its bytes: COLLATE "C" in PostgreSQL, BINARY in
+//     SQLite (the default there), and a collation of bytes without padding, such
+//     as utf8mb4_nopad_bin or utf8mb4_0900_bin, in MariaDB and MySQL.
+//
+// The key must be unique, never NULL, not empty and no longer than
+// [resourcesync.MaxKeyLength]. Opening a table checks what the database can say
+// about that, and the errors tell what to do. Of views and queries it says
+// little; there a key that comes twice or out of order is an error when it is
+// read.
+//
+// # What is read, and how
+//
+// Every method reads with statements of their own, outside of transactions, and
+// never by OFFSET except within one page while a set is divided. A page, up to
+// 50,000 resources, is one statement, and so shows one moment, whatever the
+// isolation level: rows that others have committed before it began. A longer walk
+// takes several statements and holds no transaction between them; what is there
+// throughout is yielded once.
+//
+// # Changes
+//
+// A table does not remember its changes. [PostgresTriggers] and [SQLiteTriggers]
+// write the SQL that makes a database journal them for package sqlstore, from
+// where they become Change Lists:
+//
+//	rshttp.Set{Provider: articles, Changer: journal}
+package sqltable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"sync/atomic"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// A Provider is a table as a set of resources. It is safe for concurrent use.
+// What it is told of, it finds by the connections of the handle it was made with,
+// which stays the caller's to close.
+type Provider struct {
+	db  engine
+	rel *relation
+
+	firstSite atomic.Pointer[string] // see Covers
+}
+
+var (
+	_ resourcesync.Provider = (*Provider)(nil)
+	_ resourcesync.Cutter   = (*Provider)(nil)
+	_ resourcesync.Coverer  = (*Provider)(nil)
+)
+
+// open makes a Provider of t, after a look at the database.
+func open(ctx context.Context, db engine, t Table) (*Provider, error) {
+	rel, err := describe(ctx, db, &t)
+	if err == nil {
+		err = db.checkIndex(ctx, rel)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("sqltable: %s: %w", t.title(), err)
+	}
+	return &Provider{db: db, rel: rel}, nil
+}
+
+// chunk is how many rows one statement reads at most. No page has more.
+const chunk = rsxml.MaxEntries
+
+// errStop ends a query without being an error.
+var errStop = errors.New("stop")
+
+// Resources implements [resourcesync.Provider].
+func (p *Provider) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
+	return func(yield func(resourcesync.Resource, error) bool) {
+		d := newReader(p.rel)
+		b := p.rel.key.bounds(r)
+		for !b.none {
+			n := 0
+			each := func(row rowdb.Row) error {
+				if err := ctx.Err(); err != nil {
+					return err
+				}
+				n++
+				if err := d.read(row); err != nil {
+					return err
+				}
+				if !yield(d.resource, nil) {
+					return errStop
+				}
+				return nil
+			}
+			inside, args := p.within(b)
+			err := p.db.query(ctx, fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT %d",
+				p.rel.list, p.rel.from, where(inside, p.rel.filter), p.rel.order, chunk), each, args...)
+			if err == errStop {
+				return
+			}
+			if err != nil {
+				yield(resourcesync.Resource{}, p.fail("resources", err))
+				return
+			}
+			if n < chunk {
+				return
+			}
+			b.after(p.rel.key.argument(string(d.key)))
+		}
+	}
+}
+
+// within returns the condition that a row's key is in b, and its arguments.
+func (p *Provider) within(b bounds) (condition string, args []any) {
+	for _, e := range []bound{b.from, b.to} {
+		if e.operator != "" {
+			args = append(args, e.value)
+			condition = and(condition, p.rel.order+" "+e.operator+" "+p.db.parameter(len(args), p.rel.key.kind))
+		}
+	}
+	return condition, args
+}
+
+func (p *Provider) fail(what string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("sqltable: %s: %s: %w", p.rel.title, what, err)
+}

@@ -1,0 +1,131 @@
+package sqltable
+
+import (
+	"fmt"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// A template is a URI template: a literal, a variable, a literal and so on, to a
+// literal at the end. Literals may be empty.
+type template struct {
+	literals  []string // one more than variables
+	variables []variable
+}
+
+// A variable is replaced by the value of a column.
+type variable struct {
+	column string
+	raw    bool // the value is percent-encoded already
+}
+
+func parseTemplate(text string) (*template, error) {
+	t := new(template)
+	for rest := text; ; {
+		literal, after, found := strings.Cut(rest, "{")
+		if strings.Contains(literal, "}") {
+			return nil, fmt.Errorf("URI template %q has a } without a {", text)
+		}
+		t.literals = append(t.literals, literal)
+		if !found {
+			break
+		}
+		name, after, found := strings.Cut(after, "}")
+		if !found {
+			return nil, fmt.Errorf("URI template %q has a { without a }", text)
+		}
+		column, raw := strings.CutPrefix(name, "+")
+		if column == "" || strings.ContainsAny(column, "{\x00") {
+			return nil, fmt.Errorf("URI template %q: {%s} names no column", text, name)
+		}
+		t.variables = append(t.variables, variable{column, raw})
+		rest = after
+	}
+	if len(t.variables) == 0 {
+		return nil, fmt.Errorf("URI template %q names no column: give one such as https://example.org/articles/{id}", text)
+	}
+	// What stands before the first value must begin a URI, unless that value
+	// does.
+	if t.isWhole() && t.variables[0].raw {
+		return t, nil
+	}
+	if err := rsxml.CheckURI(strings.Join(t.literals, "1")); err != nil {
+		return nil, fmt.Errorf("URI template %q: %w", text, err)
+	}
+	return t, nil
+}
+
+// isWhole reports whether URIs begin with a value, which then has their scheme.
+func (t *template) isWhole() bool { return t.literals[0] == "" }
+
+// columns are the names of the columns in t, each once.
+func (t *template) columns() []string {
+	var names []string
+	for _, v := range t.variables {
+		if !slices.Contains(names, v.column) {
+			names = append(names, v.column)
+		}
+	}
+	return names
+}
+
+// isUnreserved reports whether c stands for itself in a URI, whatever it means
+// there (RFC 3986, section 2.3).
+func isUnreserved(c byte) bool {
+	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
+}
+
+// appendEscaped appends value to dst, percent-encoded. value may be the end of
+// dst's own array only if it is not overwritten: it never is.
+func appendEscaped(dst, value []byte) []byte {
+	const hex = "0123456789ABCDEF"
+	for _, c := range value {
+		if isUnreserved(c) {
+			dst = append(dst, c)
+		} else {
+			dst = append(dst, '%', hex[c>>4], hex[c&15])
+		}
+	}
+	return dst
+}
+
+// request is the pattern of the URIs of t as requests have them, without a scheme
+// and a host, unless these are of a value (isWhole). It is nil if t does not say
+// where they end.
+func (t *template) request() *regexp.Regexp {
+	begin := ""
+	if !t.isWhole() {
+		scheme, rest, found := strings.Cut(t.literals[0], "://")
+		slash := strings.IndexByte(rest, '/')
+		if !found || strings.ContainsAny(scheme, "/?#") || slash < 0 {
+			return nil
+		}
+		begin = rest[slash:]
+	}
+	var b strings.Builder
+	b.WriteString("^" + regexp.QuoteMeta(begin))
+	for i, v := range t.variables {
+		if v.raw {
+			b.WriteString("(.*)")
+		} else {
+			b.WriteString("([^/?]*)")
+		}
+		b.WriteString(regexp.QuoteMeta(t.literals[i+1]))
+	}
+	b.WriteString("$")
+	return regexp.MustCompile(b.String())
+}
+
+// place returns the path and the query of u in one spelling, in which URLs of the
+// same resource are equal.
+func place(u *url.URL) string {
+	path := (&url.URL{Path: u.Path}).EscapedPath()
+	if path == "" {
+		path = "/"
+	}
+	return path + "?" + u.RawQuery
+}
