@@ -1,0 +1,197 @@
+package virtualzip
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
+	"errors"
+	"hash"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"iter"
+	"math"
+	"slices"
+	"strings"
+	"time"
+)
+
+// New lays out a package of the given entries, in their order. It opens none of
+// them. An error that entries yields is returned as it is; whatever is wrong
+// with an entry, a name that is not valid or not unique above all, is an
+// [*EntryError].
+func New(entries iter.Seq2[Entry, error]) (*Archive, error) {
+	l := &layout{names: make(map[string]struct{}), version: sha256.New()}
+	l.zip = zip.NewWriter(&l.out)
+	for e, err := range entries {
+		if err != nil {
+			return nil, err
+		}
+		if err := l.add(e); err != nil {
+			return nil, &EntryError{e.Name, err}
+		}
+	}
+	if err := l.zip.Close(); err != nil {
+		return nil, err
+	}
+	l.version.Write(l.out.headers.Bytes())
+	return &Archive{
+		headers: slices.Clone(l.out.headers.Bytes()), // no larger than they are
+		members: slices.Clone(l.members),
+		size:    l.out.size(),
+		version: hex.EncodeToString(l.version.Sum(nil)[:16]),
+	}, nil
+}
+
+// A layout is an Archive in the making.
+type layout struct {
+	zip     *zip.Writer
+	out     recorder
+	members []member
+	names   map[string]struct{}
+	version hash.Hash
+}
+
+func (l *layout) add(e Entry) error {
+	if !fs.ValidPath(e.Name) || e.Name == "." || strings.Contains(e.Name, `\`) {
+		return errors.New("the name is not valid in a package")
+	}
+	if _, ok := l.names[e.Name]; ok {
+		return errors.New("the name is not unique in the package")
+	}
+	l.names[e.Name] = struct{}{}
+	if e.Open == nil {
+		data := e.Data
+		e.Size, e.CRC32 = int64(len(data)), crc32.ChecksumIEEE(data)
+		e.Open = func(context.Context) (io.ReadCloser, error) { return literal{bytes.NewReader(data)}, nil }
+		digest := sha256.Sum256(data)
+		l.version.Write(digest[:])
+	}
+	if e.Size < 0 || e.Size > maxSize-l.out.size() {
+		return errors.New("the size is not possible in a package")
+	}
+
+	fh := l.header(e)
+	extra := fh.Extra
+	if fh.UncompressedSize64 >= math.MaxUint32 {
+		// archive/zip adds the ZIP64 field of the central directory, but
+		// leaves that of the local header to the caller of CreateRaw.
+		fh.Extra = appendZIP64(slices.Clone(extra), fh.UncompressedSize64)
+	}
+	w, err := l.zip.CreateRaw(fh)
+	if err != nil {
+		return err
+	}
+	if err := l.zip.Flush(); err != nil {
+		return err
+	}
+	fh.Extra = extra // the writer keeps fh for the central directory
+	l.members = append(l.members, member{e.Open, l.out.size(), e.Size, l.out.headers.Len(), e.CRC32})
+	return l.skip(w, e.Size)
+}
+
+// skip writes size bytes of content, so that the ZIP writer counts them, past
+// the recorder.
+func (l *layout) skip(w io.Writer, size int64) error {
+	l.out.content = true
+	defer func() { l.out.content = false }()
+	for size > 0 {
+		n := min(size, int64(len(nothing)))
+		if _, err := w.Write(nothing[:n]); err != nil {
+			return err
+		}
+		size -= n
+	}
+	return l.zip.Flush()
+}
+
+// nothing stands for the content of every entry. All but its first page is never
+// touched, so that it takes no memory.
+var nothing [1 << 20]byte
+
+// maxSize bounds the content of a package, in bytes, to what skip gets past in
+// about a second. It is more than archives are made of, and a size beyond it is
+// a mistake.
+const maxSize = 1 << 45
+
+// header returns the header of e for both its places.
+func (l *layout) header(e Entry) *zip.FileHeader {
+	const version, versionZIP64 = 20, 45
+	fh := &zip.FileHeader{
+		Name:               e.Name,
+		Method:             zip.Store,
+		ReaderVersion:      version,
+		CRC32:              e.CRC32,
+		CompressedSize64:   uint64(e.Size),
+		UncompressedSize64: uint64(e.Size),
+	}
+	if max(e.Size, l.out.size()) >= math.MaxUint32 {
+		fh.ReaderVersion = versionZIP64
+	}
+	fh.CreatorVersion = fh.ReaderVersion
+	fh.SetMode(0o644)
+	if strings.ContainsFunc(e.Name, func(r rune) bool { return r > '~' }) {
+		fh.Flags = 0x800 // the name is UTF-8
+	}
+	modified := e.Modified
+	if modified.Before(earliest) {
+		modified = earliest
+	} else if modified.After(latest) {
+		modified = latest
+	}
+	//lint:ignore SA1019 CreateRaw writes the MS-DOS time as it stands in the header and takes no notice of Modified.
+	fh.SetModTime(modified)
+	if seconds := modified.Unix(); seconds <= math.MaxInt32 {
+		fh.Extra = timestamp(uint32(seconds))
+	}
+	return fh
+}
+
+// The times that an MS-DOS date and time can hold.
+var (
+	earliest = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
+	latest   = time.Date(2107, time.December, 31, 23, 59, 58, 0, time.UTC)
+)
+
+// timestamp returns the extra field "UT" with a modification time, which
+// archive/zip writes in CreateHeader but not in CreateRaw. Without it tools take
+// the MS-DOS time for one of their own time zone.
+func timestamp(seconds uint32) []byte {
+	b := append(make([]byte, 0, 9), 'U', 'T', 5, 0, 1)
+	return binary.LittleEndian.AppendUint32(b, seconds)
+}
+
+// appendZIP64 appends the extra field that holds the sizes of a stored entry in
+// its local header (APPNOTE 4.5.3).
+func appendZIP64(b []byte, size uint64) []byte {
+	b = append(b, 1, 0, 16, 0)
+	b = binary.LittleEndian.AppendUint64(b, size)
+	return binary.LittleEndian.AppendUint64(b, size)
+}
+
+// A recorder takes what a ZIP writer writes. It keeps headers and counts
+// content.
+type recorder struct {
+	headers bytes.Buffer
+	skipped int64 // bytes of content
+	content bool  // what comes now is content
+}
+
+func (r *recorder) Write(p []byte) (int, error) {
+	if r.content {
+		r.skipped += int64(len(p))
+		return len(p), nil
+	}
+	return r.headers.Write(p)
+}
+
+// size returns the number of bytes written.
+func (r *recorder) size() int64 { return int64(r.headers.Len()) + r.skipped }
+
+// A literal is an entry's Data opened.
+type literal struct{ *bytes.Reader }
+
+func (literal) Close() error { return nil }

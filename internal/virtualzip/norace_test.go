@@ -1,0 +1,5 @@
+//go:build !race
+
+package virtualzip_test
+
+const raceEnabled = false

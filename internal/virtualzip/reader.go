@@ -1,0 +1,175 @@
+package virtualzip
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"sync"
+)
+
+// A Reader reads an [Archive] once: the content of one HTTP response. It has at
+// most one entry open, which is closed at the entry's end, when reading fails,
+// on Close, and when the context of the Reader ends.
+//
+// The methods may be called from any goroutine, as Close is while
+// http.ServeContent still reads the last of several ranges in a goroutine of
+// its own.
+type Reader struct {
+	archive *Archive
+	ctx     context.Context
+	cancel  context.CancelFunc
+	unwatch func() bool // forgets that the end of ctx ends reading
+
+	mu   sync.Mutex
+	pos  int64 // where the next Read begins
+	at   int64 // where the last one ended
+	next int   // the entry that at is before or within
+	body *body // that entry, if it is being read
+	err  error // why there is no more reading
+}
+
+// NewReader returns a Reader at the beginning of the package. Entries are opened
+// with ctx, and when it ends reading fails with its error. A Reader must be
+// closed unless ctx ends.
+func (a *Archive) NewReader(ctx context.Context) *Reader {
+	r := &Reader{archive: a}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	r.unwatch = context.AfterFunc(r.ctx, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.end(r.ctx.Err())
+	})
+	return r
+}
+
+// Read implements io.Reader. Unlike most it fills p, across entries, as long as
+// reading succeeds; an error that comes after some bytes is that of the next
+// call.
+func (r *Reader) Read(p []byte) (int, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.at != r.pos {
+		r.closeBody()
+		r.at, r.next = r.pos, r.archive.locate(r.pos)
+	}
+	read := 0
+	for read < len(p) && r.at < r.archive.size && r.err == nil {
+		n, err := r.step(p[read:])
+		if err != nil {
+			r.end(err)
+		}
+		read += n
+		r.at += int64(n)
+	}
+	r.pos = r.at
+	switch {
+	case read > 0 || len(p) == 0:
+		return read, nil
+	case r.err != nil:
+		return 0, r.err
+	default:
+		return 0, io.EOF
+	}
+}
+
+// Seek implements io.Seeker. It opens nothing, and coming back to where the last
+// Read ended costs nothing. A Read elsewhere opens the entry there anew and may
+// have to read it up to there, so a handler should bound the number of ranges
+// that a request gets.
+func (r *Reader) Seek(offset int64, whence int) (int64, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	switch whence {
+	case io.SeekStart:
+	case io.SeekCurrent:
+		offset += r.pos
+	case io.SeekEnd:
+		offset += r.archive.size
+	default:
+		return 0, errors.New("virtualzip: no such whence")
+	}
+	if offset < 0 {
+		return 0, errors.New("virtualzip: position before the beginning")
+	}
+	r.pos = offset
+	return offset, nil
+}
+
+// WriteTo implements io.WriterTo by [Copy].
+func (r *Reader) WriteTo(w io.Writer) (int64, error) { return Copy(w, r) }
+
+// Err returns the error that has ended reading, an [*EntryError] or that of the
+// context, or nil. http.ServeContent does not tell it: a handler that asks
+// between that and Close knows whether to break the connection, and what to log.
+func (r *Reader) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// Close ends reading and closes the entry that is open. It ends the context
+// that the entry was opened with and waits for a Read under way. It returns nil:
+// an entry that cannot be closed says nothing about what was read.
+func (r *Reader) Close() error {
+	r.unwatch()
+	r.cancel()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.end(fs.ErrClosed)
+	return nil
+}
+
+// step reads some of what is at r.at, all of it from one entry, or from between
+// two. It returns no bytes and no error only when it gets past an empty entry.
+func (r *Reader) step(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	a := r.archive
+	if r.next == len(a.members) {
+		return copy(p, a.headers[int64(len(a.headers))-(a.size-r.at):]), nil
+	}
+	m := &a.members[r.next]
+	if before := m.start - r.at; before > 0 {
+		return copy(p, a.headers[m.header-int(before):m.header]), nil
+	}
+	n, err := r.readBody(m, p)
+	if err != nil {
+		if ended := r.ctx.Err(); ended != nil {
+			return 0, ended
+		}
+		return 0, &EntryError{a.name(r.next), err}
+	}
+	if r.body.left == 0 {
+		r.closeBody()
+		r.next++
+	}
+	return n, nil
+}
+
+func (r *Reader) readBody(m *member, p []byte) (int, error) {
+	if r.body == nil {
+		b, err := m.openAt(r.ctx, r.at-m.start)
+		if err != nil {
+			return 0, err
+		}
+		r.body = b
+	}
+	return r.body.read(p)
+}
+
+// end ends reading with err, unless it has ended.
+func (r *Reader) end(err error) {
+	if r.err == nil {
+		r.err = err
+	}
+	r.closeBody()
+}
+
+func (r *Reader) closeBody() {
+	if r.body != nil {
+		r.body.Close()
+		r.body = nil
+	}
+}
