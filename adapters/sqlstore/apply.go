@@ -70,13 +70,22 @@ func (s *Store) apply(ctx context.Context, c rowdb.Conn, set *setRow, edits []ed
 			return ScanResult{}, err
 		}
 	}
-	if len(a.events) == 0 {
-		return a.result, nil
-	}
-	if err := a.save(ctx); err != nil {
-		return ScanResult{}, err
+	if len(a.events) > 0 || a.anyChanged() {
+		if err := a.save(ctx); err != nil {
+			return ScanResult{}, err
+		}
 	}
 	return a.result, nil
+}
+
+// anyChanged reports whether there is an item to save.
+func (a *application) anyChanged() bool {
+	for _, it := range a.items {
+		if it.changed {
+			return true
+		}
+	}
+	return false
 }
 
 // load reads what is known of the keys that are edited.
@@ -128,6 +137,10 @@ func (a *application) edit(e *edit) error {
 	case e.change == put && live && string(it.after.body) == string(e.body):
 		a.result.Unchanged++
 		return nil
+	case e.change == put && live && sameEntry(it.after.body, e.body):
+		a.result.Unchanged++
+		it.after.body, it.changed = e.body, true
+		return nil
 	case live:
 		a.result.Updated++
 		it.after.body = e.body
@@ -138,6 +151,14 @@ func (a *application) edit(e *edit) error {
 		it.after.body = e.body
 		return a.record(resourcesync.Created, e.key, e.body, it)
 	}
+}
+
+// sameEntry reports whether two bodies differ in the Stamp alone. Then there is a
+// new body to keep, but no change.
+func sameEntry(a, b []byte) bool {
+	var x, y resourcesync.Resource
+	var dx, dy decoder
+	return dx.decode(&x, string(a)) == nil && dy.decode(&y, string(b)) == nil && x.EqualEntry(y)
 }
 
 // record gives a change its time. A set that awaits its first scan has no journal

@@ -8,8 +8,9 @@ import (
 )
 
 // Put adds resources to the set, each in place of the one with its key if there
-// is one. What is Equal to the resource in the set changes nothing and is not
-// journalled. A read sees all of the resources of one call or none, and sees them
+// is one. What has the same entry as the resource in the set, by
+// [resourcesync.Resource.EqualEntry], is no change and not journalled; its Stamp
+// is kept. A read sees all of the resources of one call or none, and sees them
 // as soon as Put has returned. Changes that were recorded before come before it.
 //
 // If a resource is not fit to be published, because its key is empty or longer
