@@ -320,6 +320,13 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	}
 }
 
+// pieces has http.ServeContent write as large pieces as WriteTo does.
+type pieces struct{ http.ResponseWriter }
+
+func (p pieces) ReadFrom(r io.Reader) (int64, error) {
+	return io.CopyBuffer(struct{ io.Writer }{p.ResponseWriter}, r, make([]byte, 256<<10))
+}
+
 // held are the goroutines and open files of this process.
 type held struct{ goroutines, files int }
 

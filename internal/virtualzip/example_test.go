@@ -13,11 +13,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
-// pieces has http.ServeContent write large pieces.
-type pieces struct{ http.ResponseWriter }
-
-func (p pieces) ReadFrom(r io.Reader) (int64, error) { return virtualzip.Copy(p.ResponseWriter, r) }
-
 // A handler that serves a package, and a client that asks for a part of it.
 func Example() {
 	const content = "Of the two files one is in memory."
@@ -43,7 +38,7 @@ func Example() {
 		defer r.Close()
 		w.Header().Set("Content-Type", "application/zip")
 		w.Header().Set("ETag", `"`+archive.Version()+`"`)
-		http.ServeContent(pieces{w}, req, "", time.Time{}, r)
+		http.ServeContent(w, req, "", time.Time{}, r)
 		if r.Err() != nil {
 			panic(http.ErrAbortHandler) // the client has less than it was promised
 		}

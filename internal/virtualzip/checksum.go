@@ -15,16 +15,6 @@ const bufferSize = 256 << 10
 
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
-// Copy is io.Copy in pieces of 256 KiB, whatever else w and r can do. A quarter
-// of the speed depends on it: http.ServeContent, which reads from an [Archive]'s
-// [Reader] through a limit, copies pieces of 32 KiB unless its ResponseWriter has
-// a ReadFrom of its own. That may be no more than a call of Copy.
-func Copy(w io.Writer, r io.Reader) (int64, error) {
-	buf := buffers.Get().(*[bufferSize]byte)
-	defer buffers.Put(buf)
-	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, buf[:])
-}
-
 // Checksum opens content as [Entry.Open] does, reads it once, and returns what
 // an Entry has to say about it. Errors are those of open, of reading, and of
 // ctx.
