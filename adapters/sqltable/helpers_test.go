@@ -29,6 +29,9 @@ type database struct {
 	open func(ctx context.Context, t Table) (*Provider, error)
 	all  func(sql string, n int, args func(i int) []any) error // in one transaction
 
+	// session runs f with a connection of its own.
+	session func(f func(exec func(sql string) error))
+
 	pg      *pgxpool.Pool
 	lite    *sqlitex.Pool
 	maria   *sql.DB
@@ -69,12 +72,6 @@ func engines(t *testing.T, test func(t *testing.T, d *database)) {
 	t.Run("mysql", func(t *testing.T) { test(t, mysqlDatabase(t)) })
 }
 
-// journalled are the engines that have triggers of ours.
-func journalled(t *testing.T, test func(t *testing.T, d *database)) {
-	t.Run("postgres", func(t *testing.T) { test(t, postgresDatabase(t)) })
-	t.Run("sqlite", func(t *testing.T) { test(t, sqliteDatabase(t)) })
-}
-
 func dsn(t testing.TB, name string) string {
 	t.Helper()
 	value := os.Getenv(name)
@@ -105,6 +102,12 @@ func postgresDatabase(t testing.TB) *database {
 	return &database{
 		t: t, name: "postgres", pg: pool,
 		exec: func(sql string, args ...any) error { _, err := pool.Exec(t.Context(), sql, args...); return err },
+		session: func(f func(func(string) error)) {
+			conn, err := pool.Acquire(t.Context())
+			must(t, err)
+			defer conn.Release()
+			f(func(sql string) error { _, err := conn.Exec(t.Context(), sql, pgx.QueryExecModeExec); return err })
+		},
 		all: func(sql string, n int, args func(i int) []any) error {
 			var batch pgx.Batch
 			for i := range n {
@@ -140,6 +143,12 @@ func sqliteDatabase(t testing.TB) *database {
 			}
 			defer pool.Put(conn)
 			return execSQLite(conn, sql, args...)
+		},
+		session: func(f func(func(string) error)) {
+			conn, err := pool.Take(t.Context())
+			must(t, err)
+			defer pool.Put(conn)
+			f(func(sql string) error { return execSQLite(conn, sql) })
 		},
 		all: func(sql string, n int, args func(i int) []any) (err error) {
 			conn, err := pool.Take(t.Context())

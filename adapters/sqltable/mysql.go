@@ -76,7 +76,7 @@ func (*mysqlEngine) isLive(c *column) string {
 }
 
 func (db *mysqlEngine) find(ctx context.Context, t *Table, rel *relation) error {
-	rel.from = "(\n" + t.Query + "\n) AS " + alias
+	rel.from = "(\n" + t.Query + "\n) AS " + rel.alias
 	if t.Name != "" {
 		if t.Schema == "" {
 			if err := db.db.QueryRowContext(ctx, "SELECT coalesce(DATABASE(), '')").Scan(&rel.Schema); err != nil {
@@ -93,7 +93,7 @@ func (db *mysqlEngine) find(ctx context.Context, t *Table, rel *relation) error 
 		}
 		rel.isTable = kind == "BASE TABLE"
 		rel.name = db.quote(rel.Schema) + "." + db.quote(t.Name)
-		rel.from = rel.name + " AS " + db.quote(t.Name)
+		rel.from = rel.name + " AS " + rel.alias
 	}
 	return db.findColumns(ctx, rel)
 }
@@ -108,17 +108,13 @@ func (db *mysqlEngine) findColumns(ctx context.Context, rel *relation) error {
 	if err != nil {
 		return err
 	}
-	prefix := alias
-	if rel.Name != "" {
-		prefix = rel.Name
-	}
 	for _, t := range types {
 		nullable, known := t.Nullable()
 		c := column{name: t.Name(), is: t.DatabaseTypeName(), nullable: nullable || !known}
 		c.kind = mysqlKind(c.is)
 		// In microseconds from the epoch of all engines, whatever the time
 		// zone of the connection. A TIMESTAMP is an instant.
-		ref := db.quote(prefix) + "." + db.quote(c.name)
+		ref := rel.alias + "." + db.quote(c.name)
 		switch c.is {
 		case "DATETIME", "DATE":
 			c.read = "TIMESTAMPDIFF(MICROSECOND, '2000-01-01', " + ref + ")"

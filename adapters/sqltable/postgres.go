@@ -75,7 +75,7 @@ func (*postgresEngine) isLive(c *column) string {
 }
 
 func (db *postgresEngine) find(ctx context.Context, t *Table, rel *relation) error {
-	rel.from = "(\n" + t.Query + "\n) AS " + alias
+	rel.from = "(\n" + t.Query + "\n) AS " + rel.alias
 	if t.Name != "" {
 		name := db.quote(t.Name)
 		if t.Schema != "" {
@@ -95,7 +95,7 @@ func (db *postgresEngine) find(ctx context.Context, t *Table, rel *relation) err
 		}
 		rel.Schema = schema
 		rel.name = db.quote(schema) + "." + db.quote(t.Name)
-		rel.from = rel.name + " AS " + db.quote(t.Name)
+		rel.from = rel.name + " AS " + rel.alias
 		rel.isTable = strings.Contains("rpm", relkind)
 	}
 	return db.findColumns(ctx, rel)

@@ -71,6 +71,7 @@ type relation struct {
 	Table
 	title    string
 	from     string // in a statement
+	alias    string // quoted
 	name     string // of the table, qualified and quoted; "" of a query
 	isTable  bool   // and not a view or a query: its indexes are known
 	columns  []column
@@ -115,17 +116,13 @@ func describe(ctx context.Context, db engine, t *Table) (*relation, error) {
 	if err != nil {
 		return nil, err
 	}
-	rel := &relation{Table: *t, title: t.title(), template: tmpl, request: tmpl.request()}
+	rel := &relation{Table: *t, alias: db.quote(t.alias()), title: t.title(), template: tmpl, request: tmpl.request()}
 	if err := db.find(ctx, t, rel); err != nil {
 		return nil, err
 	}
-	prefix := alias
-	if t.Name != "" {
-		prefix = t.Name
-	}
 	for i := range rel.columns {
 		c := &rel.columns[i]
-		c.ref = db.quote(prefix) + "." + db.quote(c.name)
+		c.ref = rel.alias + "." + db.quote(c.name)
 	}
 	k, err := rel.column("Key", t.Key, integer, text, binary, uuid)
 	if err != nil {

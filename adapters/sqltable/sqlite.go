@@ -78,7 +78,7 @@ func (db *sqliteEngine) find(ctx context.Context, t *Table, rel *relation) error
 		if err != nil {
 			return err
 		}
-		rel.from = rel.name + " AS " + db.quote(t.Name)
+		rel.from = rel.name + " AS " + rel.alias
 		return db.findColumns(ctx, c, rel, rel.Name, rel.Schema)
 	})
 }
@@ -86,7 +86,7 @@ func (db *sqliteEngine) find(ctx context.Context, t *Table, rel *relation) error
 // findQuery learns the columns of a query from a view that is there for a moment,
 // for this connection only.
 func (db *sqliteEngine) findQuery(ctx context.Context, c rowdb.Conn, rel *relation) error {
-	rel.from = "(\n" + rel.Query + "\n) AS " + alias
+	rel.from = "(\n" + rel.Query + "\n) AS " + rel.alias
 	if _, err := c.Exec(ctx, "CREATE TEMP VIEW rs_query_columns AS SELECT * FROM "+rel.from); err != nil {
 		return err
 	}

@@ -63,8 +63,14 @@ type Table struct {
 	Unit time.Duration
 }
 
-// alias is what a Query is called where its columns are named.
-const alias = "rs_query"
+// alias is what t is called in statements: its own name, which Where may use, if
+// that does not mean something else in a trigger.
+func (t *Table) alias() string {
+	if t.Name == "" || strings.EqualFold(t.Name, "old") || strings.EqualFold(t.Name, "new") {
+		return "rs_query"
+	}
+	return t.Name
+}
 
 func (t *Table) title() string {
 	switch {

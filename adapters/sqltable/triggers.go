@@ -1,0 +1,235 @@
+package sqltable
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+)
+
+// Triggers writes the SQL that makes a database journal what happens to a table,
+// whoever does it and in whatever language: triggers that insert into the
+// rs_pending of a store of package sqlstore in the same transaction. What is
+// rolled back leaves no trace.
+//
+//   - A row that begins to be in the set, because it is inserted, because it now
+//     fulfils Where, or because it is not deleted any more, is created. A row that
+//     ceases to be, also by TRUNCATE and by cascades, is deleted. An update of the
+//     key is a deletion and a creation.
+//   - An update is journalled if it changes what a resource says: one of the
+//     columns that Table names. Others cost next to nothing, unless there is a
+//     Where.
+//   - What is journalled is the row as the statement left it, other triggers
+//     included. Changes of one key are in the order in which they happened.
+//   - A condition that changes by itself, such as one on the time of day, is no
+//     event: no trigger sees it.
+//
+// The keys, URIs and times are those of the Provider of the same Table; but text
+// in LastModified is not stated in PostgreSQL.
+//
+// The set must have been opened once, by sqlstore.Store.Journal or Set: as long as
+// there is none of this name, or no store, the host's own writes fail. All objects
+// that are made have names that begin with rs_. A table that is journalled is
+// altered in three steps: drop the triggers, alter the table, create them again.
+//
+// # PostgreSQL
+//
+// There are triggers for each row, which also see what is written to partitions,
+// and by logical replication, where session_replication_role is replica; and one
+// for TRUNCATE, for each partition that there is. (Create them again when there are
+// new partitions: TRUNCATE of a new one alone is not seen otherwise. That of the
+// whole table is. A partition that is detached or dropped is never seen.) The
+// functions are in the schema of the store, run with the rights of who creates
+// them, and find names that Where mentions in pg_catalog and the schema of the
+// table only. A table with row-level security must belong to whoever creates them.
+// In an isolation level above READ COMMITTED, TRUNCATE journals the rows that the
+// transaction sees.
+//
+// # SQLite
+//
+// The table must be in the file of the store. A row that REPLACE removes is
+// deleted, whatever recursive_triggers says, unless it is removed for the sake of a
+// unique index on an expression.
+type Triggers struct{ db triggerEngine }
+
+// A triggerEngine is an engine that has triggers.
+type triggerEngine interface {
+	engine
+	expressions
+	create(ctx context.Context, j *journalled) ([]string, error)
+	drop(ctx context.Context, rel *relation, base string) ([]string, error)
+	apply(ctx context.Context, statements []string) error
+}
+
+// Create returns the statements that journal t, which must not be a view or a
+// query, for the set of this name. They are good for running again, also after
+// some other Create for the same table and set.
+func (tr *Triggers) Create(ctx context.Context, t Table, set string) ([]string, error) {
+	statements, err := tr.create(ctx, t, set)
+	if err != nil {
+		return nil, fmt.Errorf("sqltable: triggers: %s: %w", t.title(), err)
+	}
+	return statements, nil
+}
+
+func (tr *Triggers) create(ctx context.Context, t Table, set string) ([]string, error) {
+	rel, err := tr.find(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	if rel, err = describe(ctx, tr.db, &t); err != nil {
+		return nil, err
+	}
+	if err := tr.db.checkUnique(ctx, rel); err != nil {
+		return nil, err
+	}
+	return tr.db.create(ctx, newJournalled(tr.db, rel, set))
+}
+
+// Drop returns the statements that undo Create, for what they do is told by the
+// Schema and Name of t alone.
+func (tr *Triggers) Drop(ctx context.Context, t Table, set string) ([]string, error) {
+	rel, err := tr.find(ctx, t)
+	if err == nil {
+		var statements []string
+		if statements, err = tr.db.drop(ctx, rel, baseName(rel, set)); err == nil {
+			return statements, nil
+		}
+	}
+	return nil, fmt.Errorf("sqltable: triggers: %s: %w", t.title(), err)
+}
+
+// Apply runs statements of Create or Drop, in one transaction.
+func (tr *Triggers) Apply(ctx context.Context, statements []string) error {
+	if err := tr.db.apply(ctx, statements); err != nil {
+		return fmt.Errorf("sqltable: triggers: %w", err)
+	}
+	return nil
+}
+
+// find looks up the table of t, but not whether t says the truth about it.
+func (tr *Triggers) find(ctx context.Context, t Table) (*relation, error) {
+	rel := &relation{Table: t, title: t.title(), alias: tr.db.quote(t.alias())}
+	if t.Name == "" {
+		return nil, errors.New("a query cannot be journalled: give the Name of a table")
+	}
+	if strings.ContainsRune(t.Schema+t.Name, 0) {
+		return nil, fmt.Errorf("%q cannot be a name", t.Schema+t.Name)
+	}
+	if err := tr.db.find(ctx, &t, rel); err != nil {
+		return nil, err
+	}
+	if !rel.isTable {
+		return nil, errors.New("a view cannot be journalled: give the table that it is made of, and its condition as Where")
+	}
+	return rel, nil
+}
+
+// baseName is what the names of all objects for a table and a set begin with. It
+// is short enough to be continued, in PostgreSQL, whose names have 63 bytes.
+func baseName(rel *relation, set string) string {
+	slug := strings.Map(func(r rune) rune {
+		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' {
+			return r
+		}
+		return '_'
+	}, strings.ToLower(set))
+	sum := sha256.Sum256([]byte(rel.Schema + "\x00" + rel.Name + "\x00" + set))
+	return fmt.Sprintf("rs_%.24s_%x", slug, sum[:4])
+}
+
+// expressions are how an engine computes what a resource says, as SQL.
+type expressions interface {
+	literal(s string) string
+	keyExpr(k *key) string                        // bytes
+	textExpr(c *column) string                    // of a value in a URI
+	escapeExpr(c *column) string                  // percent-encoded
+	microsExpr(c *column, perSecond int64) string // a time since 1970
+	hexExpr(c *column) string
+	lowerExpr(c *column) string
+}
+
+// journalled is a table whose triggers are written.
+type journalled struct {
+	*relation
+	base    string
+	set     string // its id, in SQL
+	key     string // in SQL, of a row
+	uri     string
+	columns []string // of rs_pending, beside those of every change
+	values  []string // for columns
+	listed  []*column
+}
+
+func newJournalled(db expressions, rel *relation, set string) *journalled {
+	j := &journalled{relation: rel, base: baseName(rel, set), set: db.literal(set), key: db.keyExpr(&rel.key)}
+	see := func(c *column) {
+		if !slices.Contains(j.listed, c) {
+			j.listed = append(j.listed, c)
+		}
+	}
+	add := func(name string, c *column, value string) {
+		see(c)
+		j.columns = append(j.columns, name)
+		j.values = append(j.values, value)
+	}
+	k, _ := rel.column("Key", rel.Key, rel.key.kind)
+	see(k)
+	f := &rel.fields
+	var parts []string
+	for i, literal := range rel.template.literals {
+		if literal != "" {
+			parts = append(parts, db.literal(literal))
+		}
+		if i < len(f.values) {
+			c := f.values[i].column
+			see(c)
+			if rel.template.variables[i].raw || c.kind == integer || c.kind == uuid {
+				parts = append(parts, db.textExpr(c))
+			} else {
+				parts = append(parts, db.escapeExpr(c))
+			}
+		}
+	}
+	j.uri = strings.Join(parts, " || ")
+	if c := f.lastModified.column; c != nil {
+		add("lastmod", c, db.microsExpr(c, int64(1e9/rel.unit())))
+	}
+	if c := f.length.column; c != nil {
+		add("length", c, c.ref)
+	}
+	if c := f.mediaType.column; c != nil {
+		add("type", c, db.textExpr(c))
+	}
+	if len(f.hashes) > 0 {
+		var hashes []string
+		for _, h := range f.hashes {
+			value := db.lowerExpr(h.column)
+			if h.algorithm != "" {
+				value = db.literal(h.algorithm+":") + " || nullif(" + db.hexExpr(h.column) + ", '')"
+			}
+			hashes = append(hashes, "coalesce("+value+" || ' ', '')")
+			see(h.column)
+		}
+		j.columns = append(j.columns, "hash")
+		j.values = append(j.values, "nullif(trim("+strings.Join(hashes, " || ")+"), '')")
+	}
+	if rel.Deleted != "" {
+		c, _ := rel.column("Deleted", rel.Deleted, rel.kindOf(rel.Deleted))
+		see(c)
+	}
+	return j
+}
+
+// quoted is a fmt.Formatter's worth of names: {name} in a text is replaced by the
+// value under that name.
+func fill(text string, values map[string]string) string {
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		pairs = append(pairs, "{"+name+"}", values[name])
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
+}
