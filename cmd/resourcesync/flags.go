@@ -166,8 +166,8 @@ start to the next: a file outside of DIR, or a PostgreSQL database, as in
 postgres://user@host/database, which all servers of one site share.
 Default: a file in your cache folder, named after DIR`)
 	c.window = span(day)
-	flags.Var(&c.window, "window", `How much time one list of changes covers, such as 1h, 24h or 7d. It covers
-less if there are more changes than --page-size.
+	flags.Var(&c.window, "window", `How much time one list of changes covers at most, such as 1h, 24h or 7d, when
+there are more than --page-size changes and so more than one list.
 Default: 24h`)
 	c.retain = span(90 * day)
 	flags.Var(&c.retain, "retain", `How long changes stay listed, such as 48h or 90d. Whoever asks for them less

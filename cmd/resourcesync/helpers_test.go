@@ -113,8 +113,13 @@ func start(t testing.TB, folder string, flags ...string) *served {
 		}
 	})
 	t.Cleanup(s.stop)
-	s.site = "http://" + s.stderr.await(`address"?[=:]"?([0-9.:]+)`)[1] + "/"
+	s.awaitListening()
 	return s
+}
+
+func (s *served) awaitListening() {
+	s.t.Helper()
+	s.site = "http://" + s.stderr.await(`address"?[=:]"?([0-9.:]+)`)[1] + "/"
 }
 
 // startReady serves folder and waits until it is ready.
@@ -135,13 +140,22 @@ func (s *served) write(key, body string) {
 	must(s.t, os.Rename(elsewhere, path))
 }
 
+// publicURL is a base URL that documents can have wherever the listener is.
+const publicURL = "https://files.example.org/"
+
 // get gets what is at a URL, which may be relative to the site.
 func (s *served) get(url string) (*http.Response, string) {
 	s.t.Helper()
+	url = strings.TrimPrefix(url, publicURL)
 	if !strings.Contains(url, "://") {
 		url = s.site + url
 	}
 	return get(s.t, url)
+}
+
+// key returns what is behind the base URL in a URI.
+func (s *served) key(uri string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(uri, s.site), publicURL)
 }
 
 func get(t testing.TB, url string) (*http.Response, string) {
@@ -169,8 +183,10 @@ type entry struct {
 
 type metadata struct {
 	Capability string `xml:"capability,attr"`
+	At         string `xml:"at,attr"`
 	Change     string `xml:"change,attr"`
 	Datetime   string `xml:"datetime,attr"`
+	From       string `xml:"from,attr"`
 	Hash       string `xml:"hash,attr"`
 	Length     string `xml:"length,attr"`
 	Type       string `xml:"type,attr"`
@@ -222,7 +238,7 @@ func (s *served) listed() string {
 	s.t.Helper()
 	var names []string
 	for _, e := range s.list("resourcelist") {
-		names = append(names, strings.TrimPrefix(e.Loc, s.site))
+		names = append(names, s.key(e.Loc))
 	}
 	return strings.Join(names, " ")
 }
@@ -232,7 +248,7 @@ func (s *served) changes() []string {
 	s.t.Helper()
 	var changes []string
 	for _, e := range s.list("changelist") {
-		changes = append(changes, fmt.Sprintf("%s %s", e.Metadata.Change, strings.TrimPrefix(e.Loc, s.site)))
+		changes = append(changes, fmt.Sprintf("%s %s", e.Metadata.Change, s.key(e.Loc)))
 	}
 	return changes
 }

@@ -160,6 +160,9 @@ func TestRefusals(t *testing.T) {
 		"page of words":       {[]string{"serve", here, "--page-size", "many"}, `"resourcesync serve --help"`},
 		"never rescan":        {[]string{"serve", here, "--rescan", "0s"}, "such as 30s"},
 		"rescan without unit": {[]string{"serve", here, "--rescan", "5"}, `"resourcesync serve --help"`},
+		"no window":           {[]string{"serve", here, "--window", "0s"}, "such as 1h"},
+		"nothing retained":    {[]string{"serve", here, "--retain", "0d"}, "such as 48h"},
+		"retained for words":  {[]string{"serve", here, "--retain", "ever"}, `"resourcesync serve --help"`},
 		"log format":          {[]string{"serve", here, "--log-format", "xml"}, "text or json"},
 	}
 	for name, test := range tests {
@@ -180,31 +183,25 @@ func TestRefusals(t *testing.T) {
 // A process of its own ends with status 0 when it is told to, and takes
 // requests until then.
 func TestSignals(t *testing.T) {
-	program, err := os.Executable()
-	must(t, err)
 	for _, signal := range []os.Signal{syscall.SIGTERM, os.Interrupt} {
 		t.Run(signal.String(), func(t *testing.T) {
 			t.Parallel()
 			folder := t.TempDir()
 			write(t, filepath.Join(folder, "a.txt"), "a")
-			stdout, stderr := newOutput(t), newOutput(t)
-			cmd := exec.CommandContext(t.Context(), program, "serve", folder, "--listen", "127.0.0.1:0")
-			cmd.Env = append(os.Environ(), beMain+"=1")
-			cmd.Stdout, cmd.Stderr = stdout, stderr
-			must(t, cmd.Start())
-			description := stdout.await(`Source Description: (\S+)`)[1]
-			if res, _ := get(t, description); res.StatusCode != 200 {
+			p := startProcess(t, folder)
+			description := p.stdout.await(`Source Description: (\S+)`)[1]
+			if res, _ := p.get(description); res.StatusCode != 200 {
 				t.Errorf("%s: %s", description, res.Status)
 			}
-			must(t, cmd.Process.Signal(signal))
-			if err := cmd.Wait(); err != nil {
-				t.Errorf("%v\n%s", err, stderr)
+			must(t, p.Process.Signal(signal))
+			if err := p.Wait(); err != nil {
+				t.Errorf("%v\n%s", err, p.stderr)
 			}
 		})
 	}
 }
 
-// A port that is busy is told of by a process, too, with its status.
+// What cannot begin is told of by a process, too, with its status.
 func TestRefusalOfAProcess(t *testing.T) {
 	program, err := os.Executable()
 	must(t, err)

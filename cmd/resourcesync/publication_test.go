@@ -121,7 +121,7 @@ func scanOnce(t *testing.T, terminal bool, flags ...string) string {
 	t.Helper()
 	var buf bytes.Buffer
 	screen := &screen{w: &buf, terminal: terminal}
-	c, err := parseServe(append(flags, "--base-url", "http://example.org/"))
+	c, err := parseServe(append([]string{"--base-url", publicURL}, flags...))
 	must(t, err)
 	log := slog.New(slog.DiscardHandler)
 	st, err := openState(t.Context(), &c, log)

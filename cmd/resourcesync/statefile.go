@@ -94,7 +94,8 @@ func isInside(path, folder string) (bool, error) {
 }
 
 // checkStateFile returns an error if there is a file at path that is not a state,
-// before anything is written to it.
+// before anything is written to it, or one that cannot be written to: SQLite would
+// open it all the same and never get further than to what it knows.
 func checkStateFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -105,6 +106,11 @@ func checkStateFile(path string) error {
 	case !info.Mode().IsRegular():
 		return errors.New("is not a file")
 	}
+	f, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err != nil {
+		return reason(err)
+	}
+	f.Close()
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	if err != nil {
 		return err

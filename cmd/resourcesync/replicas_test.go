@@ -1,0 +1,66 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"testing"
+	"time"
+)
+
+// Three processes that share a PostgreSQL database and a folder serve the same
+// documents to the byte. Whichever is killed, the others tell of every change.
+func TestReplicas(t *testing.T) {
+	t.Parallel()
+	folder := sampleFolder(t)
+	flags := []string{"--base-url", publicURL, "--state", newPostgres(t), "--page-size", "5", "--rescan", "1h"}
+	var replicas [3]*process
+	for i := range replicas {
+		replicas[i] = startProcess(t, folder, flags...)
+	}
+	for _, p := range replicas {
+		p.stdout.await(fmt.Sprintf(`Ready \(files: %d\)`, len(sampleFiles)))
+	}
+	var want []string
+	change := func() {
+		key := fmt.Sprintf("new%02d", len(want))
+		replicas[0].write(key, key)
+		want = append(want, "created "+key)
+	}
+	agree := func(running ...*process) {
+		t.Helper()
+		var first map[string]string
+		for i, p := range running {
+			p.awaitChanges(len(want))
+			p.settle()
+			documents := p.documents()
+			if i == 0 {
+				first = documents
+			} else if !maps.Equal(documents, first) {
+				t.Errorf("replicas differ:\n%v\nand\n%v", first, documents)
+			}
+		}
+		// What one scan finds may be in any order.
+		if got := slices.Sorted(slices.Values(running[0].changes())); !slices.Equal(got, want) {
+			t.Errorf("changes %q, want %q", got, want)
+		}
+	}
+	change()
+	agree(replicas[:]...)
+	for i, p := range replicas {
+		change() // which the one that is killed may be about to tell of
+		p.kill()
+		killed := time.Now()
+		left := slices.Concat(replicas[:i], replicas[i+1:])
+		change()
+		left[0].awaitChanges(len(want))
+		t.Logf("taken over within %v", time.Since(killed).Round(time.Millisecond))
+		agree(left...)
+		replicas[i] = startProcess(t, folder, flags...)
+		replicas[i].stdout.await("Ready")
+	}
+	agree(replicas[:]...)
+	for _, p := range replicas {
+		p.kill()
+	}
+}

@@ -1,0 +1,249 @@
+package main
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+// documents returns every document of the Source: its entity tag and its text by
+// its path.
+func (s *served) documents() map[string]string {
+	s.t.Helper()
+	found := map[string]string{}
+	add := func(url string) {
+		res, body := s.get(url)
+		if res.StatusCode != 200 || res.Header.Get("Etag") == "" {
+			s.t.Fatalf("%s: %s %v", url, res.Status, res.Header)
+		}
+		found[s.key(url)] = res.Header.Get("Etag") + "\n" + body
+	}
+	add(s.site + ".well-known/resourcesync")
+	add(s.site + "resourcesync/capabilitylist.xml")
+	for capability, url := range s.capabilities() {
+		add(url)
+		for _, part := range s.document(url, capability).Parts {
+			add(part.Loc)
+		}
+	}
+	return found
+}
+
+// settle waits until the index of the Resource List shows the newest change. It
+// is brought up to date in the background.
+func (s *served) settle() {
+	s.t.Helper()
+	changes := s.list("changelist")
+	newest := changes[len(changes)-1].Metadata.Datetime
+	s.until("the index shows the change of "+newest, func() bool {
+		return s.document(s.site+"resourcesync/resourcelist.xml", "resourcelist").Metadata.At == newest
+	})
+}
+
+// until waits until something holds.
+func (s *served) until(what string, holds func() bool) {
+	s.t.Helper()
+	for deadline := time.Now().Add(30 * time.Second); !holds(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("not true: %s\n%s", what, s.stderr)
+		}
+	}
+}
+
+// awaitChanges waits until the Change List has n entries, and returns it.
+func (s *served) awaitChanges(n int) (got []string) {
+	s.t.Helper()
+	s.until(fmt.Sprintf("there are %d changes", n), func() bool {
+		got = s.changes()
+		return len(got) >= n
+	})
+	return got
+}
+
+// A process that is killed and started again serves the same documents to the
+// byte, and then tells once of what changed while there was none.
+func TestKilled(t *testing.T) {
+	for name, newState := range states {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			for _, key := range []string{"a", "b", "c"} {
+				write(t, filepath.Join(folder, key), key)
+			}
+			flags := []string{"--base-url", publicURL, "--state", newState(t), "--page-size", "2", "--rescan", "1h"}
+			p := startProcess(t, folder, flags...)
+			p.stdout.await(`Ready \(files: 3\)`)
+			var want []string
+			for _, key := range []string{"d", "e", "f"} {
+				p.write(key, key)
+				want = append(want, "created "+key)
+				p.awaitChanges(len(want))
+			}
+			p.settle()
+			before := p.documents()
+			p.kill()
+
+			p = startProcess(t, folder, flags...)
+			p.stdout.await(`Ready \(files: 6\)`)
+			for path, document := range p.documents() {
+				if document != before[path] {
+					t.Errorf("%s was\n%s\nis\n%s", path, before[path], document)
+				}
+			}
+			p.kill()
+
+			must(t, os.WriteFile(filepath.Join(folder, "a"), []byte("a, modified"), 0o644))
+			must(t, os.Remove(filepath.Join(folder, "b")))
+			p = startProcess(t, folder, flags...)
+			p.stdout.await(`Ready \(files: 6\)`)
+			p.stderr.await("changes found.* created=0 updated=1 deleted=1")
+			want = append(want, "updated a", "deleted b")
+			if got := p.changes(); !slices.Equal(got, want) {
+				t.Errorf("changes %q, want %q", got, want)
+			}
+			after := p.documents()
+			closed := 0
+			for path, document := range before {
+				if strings.Contains(path, "/changelist/") && strings.Contains(document, " until=") {
+					closed++
+					if after[path] != document {
+						t.Errorf("%s was\n%s\nis\n%s", path, document, after[path])
+					}
+				}
+			}
+			if closed == 0 {
+				t.Errorf("no Change List is closed: %q", slices.Sorted(maps.Keys(before)))
+			}
+			must(t, p.Process.Signal(os.Interrupt))
+			if err := p.Wait(); err != nil {
+				t.Errorf("%v\n%s", err, p.stderr)
+			}
+		})
+	}
+}
+
+// However often it is killed, and whatever it was doing, every change is told of
+// once.
+func TestKilledAtRandom(t *testing.T) {
+	for name, newState := range states {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			seed := rand.Uint64()
+			t.Logf("seed %d", seed)
+			random := rand.New(rand.NewPCG(seed, 0))
+			folder := t.TempDir()
+			write(t, filepath.Join(folder, "first"), "")
+			flags := []string{"--base-url", publicURL, "--state", newState(t), "--rescan", "1s"}
+			p := startProcess(t, folder, flags...)
+			p.stdout.await("Ready")
+			var want []string
+			for n := range 5 {
+				for i := range 50 {
+					key := fmt.Sprintf("%d%02d", n, i)
+					p.write(key, key)
+					want = append(want, "created "+key)
+				}
+				time.Sleep(time.Duration(random.Int64N(int64(250 * time.Millisecond))))
+				p.kill()
+				p = startProcess(t, folder, flags...)
+				p.stdout.await("Ready")
+			}
+			got := p.awaitChanges(len(want))
+			slices.Sort(got) // files are found in any order
+			if !slices.Equal(got, want) {
+				t.Errorf("changes\n%q\nwant\n%q", got, want)
+			}
+			if n := len(strings.Fields(p.listed())); n != len(want)+1 {
+				t.Errorf("%d files are listed, want %d", n, len(want)+1)
+			}
+			p.kill()
+		})
+	}
+}
+
+// After a restart a file that has not changed is not read again, not even when
+// the base URL has changed.
+func TestNothingReadAgain(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "large.bin"), strings.Repeat("0123456789abcdef", 3<<20/16))
+	if shown := scanOnce(t, true, folder); !strings.HasSuffix(shown, "1 files, 3 MB read"+eraseLine) {
+		t.Errorf("first: %q", shown)
+	}
+	// A file that has just been written is read once more, when it may be
+	// trusted that it has not changed since.
+	time.Sleep(2 * time.Second)
+	scanOnce(t, true, folder)
+	for _, base := range []string{publicURL, "http://elsewhere.example.org/x/"} {
+		if shown := scanOnce(t, true, folder, "--base-url", base); !strings.HasSuffix(shown, "1 files, 0 MB read"+eraseLine) {
+			t.Errorf("again, at %s: %q", base, shown)
+		}
+	}
+}
+
+// With another base URL, documents are not shown before their URIs are those of
+// the new one, and each file is then an update.
+func TestBaseURLMoves(t *testing.T) {
+	folder := sampleFolder(t)
+	state := filepath.Join(t.TempDir(), "state.db")
+	scanOnce(t, false, folder, "--state", state, "--base-url", "http://example.org/old/")
+
+	c, err := parseServe([]string{folder, "--state", state, "--base-url", "http://example.org/"})
+	must(t, err)
+	log := slog.New(slog.DiscardHandler)
+	st, err := openState(t.Context(), &c, log)
+	must(t, err)
+	defer st.close()
+	p, err := publish(&c, st, newScreen(nil), log)
+	must(t, err)
+	defer p.close()
+	status := func(path string) int {
+		w := httptest.NewRecorder()
+		p.handler().ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		return w.Code
+	}
+	paths := []string{"/.well-known/resourcesync", "/resourcesync/capabilitylist.xml", "/resourcesync/resourcelist.xml", "/resourcesync/changelist.xml"}
+	if _, err := p.count(t.Context()); err != resourcesync.ErrNotReady {
+		t.Errorf("before the scan: %v", err)
+	}
+	for _, path := range paths {
+		if got := status(path); got != 503 {
+			t.Errorf("before the scan: %s: %d", path, got)
+		}
+	}
+
+	p.scanner.ready = func(int64) { p.set.shown.Store(true) }
+	must(t, p.scanner.scan(t.Context()))
+	for _, path := range paths {
+		if got := status(path); got != 200 {
+			t.Errorf("%s: %d", path, got)
+		}
+	}
+	for r, err := range p.set.Resources(t.Context(), resourcesync.Range{}) {
+		must(t, err)
+		if !strings.HasPrefix(r.URI, "http://example.org/") || strings.Contains(r.URI, "/old/") {
+			t.Errorf("listed: %s", r.URI)
+		}
+	}
+	updates := 0
+	for change, err := range p.set.Changes(t.Context(), resourcesync.Interval{}) {
+		must(t, err)
+		if change.Type != resourcesync.Updated {
+			t.Errorf("%s %s", change.Type, change.Resource.URI)
+		}
+		updates++
+	}
+	if updates != len(sampleFiles) {
+		t.Errorf("%d updates of %d files", updates, len(sampleFiles))
+	}
+}
