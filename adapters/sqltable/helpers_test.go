@@ -87,6 +87,7 @@ func postgresDatabase(t testing.TB) *database {
 	schema := fmt.Sprintf("sqltable_%d_%d", os.Getpid(), serial())
 	config.ConnConfig.RuntimeParams["search_path"] = schema
 	config.ConnConfig.RuntimeParams["synchronous_commit"] = "off"
+	config.ConnConfig.RuntimeParams["deadlock_timeout"] = "50ms"
 	config.MaxConns = 16
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	must(t, err)
