@@ -37,6 +37,7 @@ type command struct {
 // commands are those that help lists, in its order.
 var commands = []command{
 	{"serve", "DIR", "publish the files of a folder", serve},
+	{"triggers", "", "journal the changes of a table in a database", triggers},
 	{"version", "", "print the version of this program", version},
 }
 

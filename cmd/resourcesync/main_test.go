@@ -47,6 +47,7 @@ func Example() {
 	//
 	// Commands:
 	//   serve DIR  publish the files of a folder
+	//   triggers   journal the changes of a table in a database
 	//   version    print the version of this program
 	//
 	// "resourcesync COMMAND --help" tells more about a command.

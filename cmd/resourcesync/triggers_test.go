@@ -1,0 +1,178 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+func runTriggersCommand(t *testing.T, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status = run(t.Context(), append([]string{"triggers"}, args...), &out, &errs)
+	return status, out.String(), errs.String()
+}
+
+func TestTriggersHelp(t *testing.T) {
+	status, stdout, stderr := runTriggersCommand(t, "--help")
+	if status != 0 || stderr != "" {
+		t.Errorf("status %d, %q", status, stderr)
+	}
+	golden(t, "help-triggers.txt", []byte(stdout))
+}
+
+// pending returns what is journalled in the SQLite file at path, in a few words.
+func pending(t *testing.T, path string) string {
+	t.Helper()
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	must(t, err)
+	defer conn.Close()
+	var words []string
+	must(t, sqlitex.ExecuteTransient(conn, "SELECT change, uri FROM rs_pending ORDER BY id", &sqlitex.ExecOptions{
+		ResultFunc: func(stmt *sqlite.Stmt) error {
+			words = append(words, stmt.ColumnText(0)+" "+stmt.ColumnText(1))
+			return nil
+		},
+	}))
+	return strings.Join(words, ", ")
+}
+
+func TestTriggersSQLite(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cms.db")
+	sql(t, path, `CREATE TABLE "my.articles" (id INTEGER PRIMARY KEY, title TEXT)`)
+	args := []string{"--db", path, "--set", "papers", "--table", `"my.articles"`, "--key", "id", "--uri", "https://example.org/{title}/{id}"}
+	status, script, stderr := runTriggersCommand(t, args...)
+	if status != 0 || stderr != "" {
+		t.Fatalf("status %d, %q", status, stderr)
+	}
+	// Nothing has been written.
+	sql(t, path, `INSERT INTO "my.articles" VALUES (1, 'a')`)
+	for range 2 {
+		if status, _, stderr := runTriggersCommand(t, append(args, "--apply")...); status != 0 {
+			t.Fatal(stderr)
+		}
+	}
+	sql(t, path, `INSERT INTO "my.articles" VALUES (2, 'a b')`)
+	// What is printed is what is applied.
+	sql(t, path, strings.NewReplacer("BEGIN;\nDROP", "DROP", "\nCOMMIT;", "").Replace(script))
+	sql(t, path, `DELETE FROM "my.articles" WHERE id = 1`)
+	for range 2 {
+		if status, _, stderr := runTriggersCommand(t, "--db", path, "--set", "papers", "--table", `"my.articles"`, "--drop"); status != 0 {
+			t.Fatal(stderr)
+		}
+	}
+	sql(t, path, `DELETE FROM "my.articles"`)
+	if got := pending(t, path); got != "created https://example.org/a%20b/2, deleted https://example.org/a/1" {
+		t.Error(got)
+	}
+}
+
+func TestTriggersPostgres(t *testing.T) {
+	dsn := os.Getenv("RESOURCESYNC_TEST_POSTGRES")
+	if dsn == "" {
+		t.Skip("RESOURCESYNC_TEST_POSTGRES is not set")
+	}
+	conn, err := pgx.Connect(t.Context(), dsn)
+	must(t, err)
+	defer conn.Close(t.Context())
+	exec := func(format string, a ...any) {
+		t.Helper()
+		_, err := conn.Exec(t.Context(), fmt.Sprintf(format, a...), pgx.QueryExecModeSimpleProtocol)
+		must(t, err)
+	}
+	store, cms := fmt.Sprintf("triggers_%d", os.Getpid()), fmt.Sprintf("cms.%d", os.Getpid())
+	exec(`CREATE SCHEMA %q; CREATE SCHEMA %q; CREATE TABLE %q.articles (id int PRIMARY KEY)`, store, cms, cms)
+	defer exec(`DROP SCHEMA %q CASCADE; DROP SCHEMA %q CASCADE`, store, cms)
+	u, err := url.Parse(dsn)
+	must(t, err)
+	q := u.Query()
+	q.Set("search_path", store)
+	u.RawQuery = q.Encode()
+	args := []string{"--db", u.String(), "--set", "papers", "--table", fmt.Sprintf(`"%s".articles`, cms), "--key", "id", "--uri", "https://example.org/{id}"}
+	if status, _, stderr := runTriggersCommand(t, append(args, "--apply")...); status != 0 {
+		t.Fatal(stderr)
+	}
+	status, script, stderr := runTriggersCommand(t, args...)
+	if status != 0 {
+		t.Fatal(stderr)
+	}
+	exec("%s", script)
+	exec("INSERT INTO %q.articles VALUES (7); TRUNCATE %[1]q.articles", cms)
+	if status, _, stderr := runTriggersCommand(t, append(args, "--drop")...); status != 0 {
+		t.Fatal(stderr)
+	}
+	exec("INSERT INTO %q.articles VALUES (8)", cms)
+	var got string
+	must(t, conn.QueryRow(t.Context(), fmt.Sprintf("SELECT string_agg(change || ' ' || uri, ', ' ORDER BY id) FROM %q.rs_pending", store)).Scan(&got))
+	if got != "created https://example.org/7, deleted https://example.org/7" {
+		t.Error(got)
+	}
+}
+
+func TestTriggersRefusals(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "cms.db")
+	sql(t, path, "CREATE TABLE articles (id INTEGER PRIMARY KEY, title TEXT)")
+	full := func(more ...string) []string {
+		return append([]string{"--db", path, "--set", "papers", "--table", "articles", "--key", "id", "--uri", "https://example.org/{id}"}, more...)
+	}
+	for name, test := range map[string]struct {
+		args []string
+		hint string
+	}{
+		"nothing":           {nil, "no --db given"},
+		"no set":            {[]string{"--db", path}, "no --set given"},
+		"no table":          {[]string{"--db", path, "--set", "papers"}, "no --table given"},
+		"no key":            {[]string{"--db", path, "--set", "papers", "--table", "t"}, "no --key given"},
+		"no URI":            {[]string{"--db", path, "--set", "papers", "--table", "t", "--key", "id"}, "no --uri given"},
+		"apply and drop":    {full("--apply", "--drop"), "either"},
+		"argument":          {full("more"), `"more"`},
+		"unknown flag":      {full("--more"), `"resourcesync triggers --help"`},
+		"unit":              {full("--unit", "h"), "s, ms or us"},
+		"table with dots":   {full("--table", "a.b.c"), "a schema, a dot and a table"},
+		"open quote":        {full("--table", `"a`), "not closed"},
+		"missing file":      {full("--db", path+"\n.none"), "unable to open"},
+		"other database":    {full("--db", "mysql://localhost/test"), "postgres://user@host/database"},
+		"no server":         {full("--db", "postgres://me:secret@127.0.0.1:1/db"), "connection refused"},
+		"missing table":     {full("--table", "none"), "no such table"},
+		"missing column":    {full("--lastmod", "at"), `no column "at"`},
+		"hash column":       {full("--hash", "md5=sum"), `no column "sum"`},
+		"bad condition":     {full("--where", "nonsense = 1"), "nonsense"},
+		"bad template":      {full("--uri", "https://example.org/{id"), "without a }"},
+		"relative template": {full("--uri", "/articles/{id}"), "not absolute"},
+		"loose key":         {full("--key", "title"), "NOT NULL"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			status, stdout, stderr := runTriggersCommand(t, test.args...)
+			line, rest, ended := strings.Cut(stderr, "\n")
+			if status != 2 || stdout != "" || !ended || rest != "" || !strings.HasPrefix(line, "resourcesync: ") || !strings.Contains(line, test.hint) || strings.Contains(line, "secret") {
+				t.Errorf("status %d, stdout %q, stderr %q, want %q", status, stdout, stderr, test.hint)
+			}
+		})
+	}
+	if _, err := os.Stat(path + "\n.none"); err == nil {
+		t.Error("a database was made")
+	}
+}
+
+func TestSplitTable(t *testing.T) {
+	for given, want := range map[string][2]string{
+		`a`: {"", "a"}, `a.b`: {"a", "b"}, `"a.b"`: {"", "a.b"}, `"a""b"."c d"`: {`a"b`, "c d"}, `a."b"`: {"a", "b"}, `a b`: {"", "a b"},
+	} {
+		if schema, table, err := splitTable(given); err != nil || [2]string{schema, table} != want {
+			t.Errorf("%s: %q, %q, %v", given, schema, table, err)
+		}
+	}
+	for _, given := range []string{"", ".", "a.", ".a", `""`, `"a"b`, `"a`, "a.b.c"} {
+		if _, _, err := splitTable(given); err == nil {
+			t.Errorf("%s is a table", given)
+		}
+	}
+}
