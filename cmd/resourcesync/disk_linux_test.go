@@ -42,7 +42,7 @@ func fill(t *testing.T, path string) string {
 // to be had; when there is room again, all that has happened is told of.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
-	disk := mountTmpfs(t, "size=4m")
+	disk := mountTmpfs(t, "size=2m")
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "first"), "")
 	s := startReady(t, folder, "--state", filepath.Join(disk, "state.db"), "--rescan", "1s")
@@ -54,7 +54,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	healthz(200)
 	filler := fill(t, disk)
-	const files = 2000 // more than what the state has room for already
+	const files = 1000 // more than what the state has room for already
 	for i := range files {
 		write(t, filepath.Join(folder, fmt.Sprintf("%04d", i)), "")
 	}

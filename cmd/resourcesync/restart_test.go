@@ -73,6 +73,7 @@ func (s *served) awaitChanges(n int) (got []string) {
 // A process that is killed and started again serves the same documents to the
 // byte, and then tells once of what changed while there was none.
 func TestKilled(t *testing.T) {
+	t.Parallel()
 	for name, newState := range states {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -135,6 +136,7 @@ func TestKilled(t *testing.T) {
 // However often it is killed, and whatever it was doing, every change is told of
 // once.
 func TestKilledAtRandom(t *testing.T) {
+	t.Parallel()
 	for name, newState := range states {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -147,8 +149,8 @@ func TestKilledAtRandom(t *testing.T) {
 			p := startProcess(t, folder, flags...)
 			p.stdout.await("Ready")
 			var want []string
-			for n := range 5 {
-				for i := range 50 {
+			for n := range 4 {
+				for i := range 40 {
 					key := fmt.Sprintf("%d%02d", n, i)
 					p.write(key, key)
 					want = append(want, "created "+key)
