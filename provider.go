@@ -119,6 +119,18 @@ type Opener interface {
 	Open(ctx context.Context, r Resource) (io.ReadCloser, error)
 }
 
+// Checksummer is an [Opener] or a [ChangeOpener] that knows the checksums of what
+// it opens. A package states them before the bytes themselves. Without it, each
+// resource of a package is read once beforehand, when the package is first asked
+// for.
+type Checksummer interface {
+	// Checksum returns the CRC-32, by the polynomial of IEEE 802.3, of the
+	// bytes that r's Length and Hashes describe, reading none of them. If it
+	// does not know, the error is errors.ErrUnsupported, and the bytes are
+	// read.
+	Checksum(ctx context.Context, r Resource) (crc32 uint32, err error)
+}
+
 // ChangeOpener is a Provider that has the bytes of past versions. It gives the
 // set a Change Dump.
 type ChangeOpener interface {

@@ -1,9 +1,14 @@
 package rshttp_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -32,6 +37,7 @@ type crawler struct {
 	docs map[string]bool
 
 	listed  map[string]int      // resources by URI, how often
+	packed  map[string]int      // those in packages
 	changes map[string][]change // by Capability List
 	emitted func(doc []byte, index bool)
 	skip    resourcesync.Capability // documents not to read
@@ -68,7 +74,7 @@ func serve(t *testing.T, opts *rshttp.Options, sets ...rshttp.Set) *crawler {
 
 // crawl reads everything. It reports errGone if a page was.
 func (c *crawler) crawl() error {
-	c.docs, c.listed, c.changes = map[string]bool{}, map[string]int{}, map[string][]change{}
+	c.docs, c.listed, c.packed, c.changes = map[string]bool{}, map[string]int{}, map[string]int{}, map[string][]change{}
 	return c.read(c.url+wellknown.Path, resourcesync.Description, "", "")
 }
 
@@ -127,12 +133,68 @@ func (c *crawler) read(uri string, want resourcesync.Capability, up, index strin
 			err = c.read(e.Loc, e.Metadata.Capability, uri, "")
 		case want == resourcesync.ResourceList:
 			c.listed[e.Loc]++
+		case want == resourcesync.ResourceDump:
+			err = c.readPackage(e, resourcesync.ResourceDumpManifest, up)
 		case want == resourcesync.ChangeList:
 			c.changes[up] = append(c.changes[up], change{e.Metadata.Change, e.Loc, e.Metadata.Datetime})
 		}
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// readPackage reads the package that e leads to and its manifest, which must
+// have a capability and be the one inside.
+func (c *crawler) readPackage(e rsxml.Entry, want resourcesync.Capability, up string) error {
+	contents := linked(e.Links, resourcesync.RelContents)
+	if err := c.read(contents, want, up, ""); err != nil {
+		return err
+	}
+	res, err := http.Get(e.Loc)
+	if err != nil {
+		return err
+	}
+	defer res.Body.Close()
+	if res.StatusCode != 200 {
+		return fmt.Errorf("%s: %s", e.Loc, res.Status)
+	}
+	body := text(c.t, res)
+	if length, _ := e.Metadata.Length.Bytes(); length != int64(len(body)) {
+		c.t.Errorf("%s has %d bytes, %d are said", e.Loc, len(body), length)
+	}
+	z, err := zip.NewReader(strings.NewReader(body), int64(len(body)))
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.Loc, err)
+	}
+	inside, err := fs.ReadFile(z, "manifest.xml")
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.Loc, err)
+	}
+	outside, err := http.Get(contents)
+	if err != nil {
+		return err
+	}
+	defer outside.Body.Close()
+	if text(c.t, outside) != string(inside) {
+		c.t.Errorf("%s is not the manifest in %s", contents, e.Loc)
+	}
+	_, entries, err := rsxml.Decode(bytes.NewReader(inside), nil)
+	if err != nil {
+		return fmt.Errorf("%s: %w", e.Loc, err)
+	}
+	for _, m := range entries {
+		if m.Metadata.Path == "" {
+			continue // it has been deleted
+		}
+		// The root of a package is that of the paths in it.
+		content, err := fs.ReadFile(z, strings.TrimPrefix(m.Metadata.Path, "/"))
+		sum := sha256.Sum256(content)
+		if err != nil || m.Metadata.Hashes[0].Digest != hex.EncodeToString(sum[:]) {
+			c.t.Errorf("%s: %s is not %s: %v", e.Loc, m.Metadata.Path, m.Loc, err)
+		}
+		c.packed[m.Loc]++
 	}
 	return nil
 }
@@ -205,6 +267,29 @@ func TestCrawl(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestCrawlDumps crawls everything of sets that have the bytes of their
+// resources.
+func TestCrawlDumps(t *testing.T) {
+	for _, resources := range []int{0, 1, 500} {
+		t.Run(fmt.Sprint(resources), func(t *testing.T) {
+			s := shelfOf(t, resources, 50)
+			c := serve(t, &rshttp.Options{PackageSize: 1000, PageSize: 100}, rshttp.Set{Name: "a", Provider: s}, rshttp.Set{Name: "b", Provider: bare{s}})
+			if shared := os.Getenv("RESOURCESYNC_SHARED"); shared != "" {
+				c.emitted = validate(t, filepath.Join(shared, "schema"))
+			}
+			c.must()
+			if len(c.packed) != resources {
+				t.Errorf("%d resources in packages", len(c.packed))
+			}
+			for uri, n := range c.packed {
+				if n != 2 || c.listed[uri] != 2 { // once for each set
+					t.Errorf("%s is in %d packages and %d lists", uri, n, c.listed[uri])
+				}
+			}
+		})
 	}
 }
 

@@ -3,6 +3,7 @@ package rshttp
 import (
 	"context"
 	"fmt"
+	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -17,8 +18,15 @@ import (
 // however large the set and however often it changes.
 const restRatio = 9
 
-// A division remembers how a set is divided into pages.
+// A division remembers how a set is divided, into the pages of its Resource List
+// or into the packages of its Resource Dump.
 type division struct {
+	set  *set
+	into string // "pages" or "packages"
+	// cut finds the cuts, keeping of previous what still fits.
+	cut  func(s *Source, ctx context.Context, st *set, previous []resourcesync.Cut) ([]resourcesync.Cut, error)
+	lazy bool // not made before somebody asks for it
+
 	mu      sync.Mutex
 	current *pages
 	learned []string // cuts that only rendering could find, in order
@@ -33,8 +41,7 @@ type pages struct {
 	at           time.Time // of the index
 	lastModified time.Time // zero if not known
 	version      string
-	every        int
-	cuts         []resourcesync.Cut // as the provider gave them
+	cuts         []resourcesync.Cut // as they were found, without what was learned
 	done         time.Time
 	took         time.Duration
 }
@@ -84,31 +91,48 @@ func (d *division) lists(r resourcesync.Range) bool {
 	return p != nil && p.has(r)
 }
 
+// foreign reports whether r is known to be none of the division.
+func (d *division) foreign(r resourcesync.Range) bool {
+	p, _ := d.get()
+	return p != nil && !p.has(r)
+}
+
+// ranges yields the ranges of keys of p.
+func (p *pages) ranges() iter.Seq[resourcesync.Range] {
+	return func(yield func(resourcesync.Range) bool) {
+		from := ""
+		for _, c := range p.pages {
+			if !yield(resourcesync.Range{From: from, To: c.Key}) {
+				return
+			}
+			from = c.Key
+		}
+	}
+}
+
 func (p *pages) has(r resourcesync.Range) bool {
-	from := ""
-	for _, c := range p.pages {
-		if from == r.From && c.Key == r.To {
+	for page := range p.ranges() {
+		if page == r {
 			return true
 		}
-		from = c.Key
 	}
 	return false
 }
 
-// division returns how st is divided. A request waits for the division only if
-// there is none yet, or if nobody divides in the background ([Source.Run]) and
-// it is time to do it again. A set of one page stays one until rendering it
-// finds it too long.
-func (s *Source) division(ctx context.Context, st *set) (*pages, error) {
-	p, due := st.division.get()
+// division returns how the set of d is divided. A request waits for the division
+// only if there is none yet, or if nobody divides in the background
+// ([Source.Run]) and it is time to do it again. A set of one page stays one
+// until rendering it finds it too long.
+func (s *Source) division(ctx context.Context, d *division) (*pages, error) {
+	p, due := d.get()
 	if p == nil {
-		return s.divideAnew(ctx, st, nil)
+		return s.divideAnew(ctx, d, nil)
 	}
 	if len(p.pages) == 1 {
 		return p, nil
 	}
-	if !due && st.stater != nil {
-		stat, err := st.stater.Stat(ctx, wholeSet)
+	if stater := d.set.stater; !due && stater != nil {
+		stat, err := stater.Stat(ctx, wholeSet)
 		if err != nil {
 			return nil, err
 		}
@@ -117,22 +141,22 @@ func (s *Source) division(ctx context.Context, st *set) (*pages, error) {
 		}
 	}
 	if s.running.Load() {
-		st.division.stale()
+		d.stale()
 		return p, nil
 	}
 	if time.Since(p.done) < restRatio*p.took {
 		return p, nil
 	}
-	return s.divideAnew(ctx, st, p)
+	return s.divideAnew(ctx, d, p)
 }
 
-// divideAnew divides st, unless that has been done since old.
-func (s *Source) divideAnew(ctx context.Context, st *set, old *pages) (*pages, error) {
-	v, err := s.flights.do(ctx, "division of "+st.name, func() error { return nil }, func() (any, error) {
-		if p, _ := st.division.get(); p != old {
+// divideAnew divides the set of d, unless that has been done since old.
+func (s *Source) divideAnew(ctx context.Context, d *division, old *pages) (*pages, error) {
+	v, err := s.flights.do(ctx, d.into+" of "+d.set.name, func() error { return nil }, func() (any, error) {
+		if p, _ := d.get(); p != old {
 			return p, nil
 		}
-		return s.divide(context.WithoutCancel(ctx), st)
+		return s.divide(context.WithoutCancel(ctx), d)
 	})
 	if err != nil {
 		return nil, err
@@ -140,16 +164,16 @@ func (s *Source) divideAnew(ctx context.Context, st *set, old *pages) (*pages, e
 	return v.(*pages), nil
 }
 
-// divide divides st and remembers the result.
-func (s *Source) divide(ctx context.Context, st *set) (*pages, error) {
+// divide divides the set of d and remembers the result.
+func (s *Source) divide(ctx context.Context, d *division) (*pages, error) {
 	started := time.Now()
-	d := &st.division
+	st := d.set
 	d.mu.Lock()
 	old := d.current
 	d.due = false
 	d.mu.Unlock()
 
-	p := &pages{number: 1, every: s.options.PageSize}
+	p := &pages{number: 1}
 	var previous []resourcesync.Cut
 	if old != nil {
 		p.number, previous = old.number+1, old.cuts
@@ -162,16 +186,11 @@ func (s *Source) divide(ctx context.Context, st *set) (*pages, error) {
 		p.version, p.lastModified = stat.Version, stat.LastModified
 	}
 	var err error
-	if st.cutter != nil {
-		p.cuts, err = st.cutter.Cuts(ctx, previous, p.every)
-	} else {
-		p.cuts, err = walk(ctx, st, previous, p.every)
-	}
-	if err == nil {
+	if p.cuts, err = d.cut(s, ctx, st, previous); err == nil {
 		err = checkCuts(p.cuts)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("dividing set %q into pages: %w", st.name, err)
+		return nil, fmt.Errorf("dividing set %q into %s: %w", st.name, d.into, err)
 	}
 	for _, c := range p.cuts {
 		if c.Newest.After(p.at) {
@@ -194,7 +213,15 @@ func (s *Source) divide(ctx context.Context, st *set) (*pages, error) {
 	return p, nil
 }
 
-// walk divides a set by reading all of it.
+// cutPages divides a set into pages.
+func (s *Source) cutPages(ctx context.Context, st *set, previous []resourcesync.Cut) ([]resourcesync.Cut, error) {
+	if st.cutter != nil {
+		return st.cutter.Cuts(ctx, previous, s.options.PageSize)
+	}
+	return walk(ctx, st, previous, s.options.PageSize)
+}
+
+// walk divides a set into pages by reading all of it.
 func walk(ctx context.Context, st *set, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
 	b := paging.NewCuts(previous, every)
 	started := time.Now()

@@ -40,7 +40,8 @@ type document struct {
 	keys       resourcesync.Range // the resources in this range
 	version    string             // of that range, or of a journal
 	setVersion atomic.Pointer[string]
-	division   uint64 // of which it is the index; zero if of none
+	division   uint64    // of which it is the index; zero if of none
+	rest       time.Time // until when it is not made anew, whatever has changed
 }
 
 var (
@@ -70,6 +71,8 @@ func (d *document) seal(sum [sha256.Size]byte) {
 		d.hdrLastModified = []string{d.lastModified.UTC().Format(http.TimeFormat)}
 	}
 }
+
+func (d *document) path() string { return d.target.path }
 
 // cost is the memory that d takes, in bytes, headers and bookkeeping included.
 func (d *document) cost() int64 {

@@ -15,8 +15,13 @@ import (
 	"github.com/resourcesync-go/resourcesync/linkheader"
 )
 
-// errBusy says that a request has waited in vain for its turn to render.
-var errBusy = errors.New("too many documents are being rendered")
+var (
+	// errBusy says that a request has waited in vain for its turn to render.
+	errBusy = errors.New("too many documents are being rendered")
+
+	// errSending says that no more packages can be sent at the same time.
+	errSending = errors.New("too many packages are being sent")
+)
 
 // goneError says that a document was here and that its index leads on.
 type goneError struct {
@@ -46,6 +51,9 @@ func (s *Source) fail(w http.ResponseWriter, r *http.Request, err error) {
 		text, retryAfter, level = "The set is being prepared. Try again soon.", 5*time.Second, slog.LevelInfo
 	case errors.Is(err, errBusy):
 		text, retryAfter, level = "Too many documents are being made at the moment. Try again soon.", 5*time.Second, slog.LevelWarn
+		s.counters.refused.Add(1)
+	case errors.Is(err, errSending):
+		text, level = "Too many packages are being sent at the moment. Try again soon.", slog.LevelWarn
 		s.counters.refused.Add(1)
 	case r.Context().Err() != nil && errors.Is(err, context.Canceled):
 		return // the client has gone

@@ -17,8 +17,10 @@ func (s *Source) fresh(ctx context.Context, t target, d *document) (bool, error)
 	switch {
 	case d.static || d.forever:
 		return true, nil
+	case t.kind == kindResourceDump:
+		return s.freshDump(ctx, d)
 	case d.division != 0:
-		p, err := s.division(ctx, t.set)
+		p, err := s.division(ctx, &t.set.pages)
 		return err == nil && p.number == d.division, err
 	case d.version == "" || stater == nil:
 		return false, nil

@@ -36,22 +36,41 @@ type Options struct {
 	// light in order.
 	Settle time.Duration
 
+	// PackageSize is how many bytes of content a package of a Resource Dump
+	// or Change Dump is cut for. It has more only if a single resource has,
+	// or until the growth of a set has come to be noticed; it may have less,
+	// because it has at most 50,000 resources, and room to grow. If zero,
+	// 1 GiB is used.
+	PackageSize int64
+
+	// Transfers is how many packages may be sent at the same time; requests
+	// beyond are answered 503 with Retry-After. Each takes memory for a
+	// buffer, and for the layout of its package, which it shares with others
+	// of the same package. If zero, 64 is used.
+	Transfers int
+
+	// TransferRate limits the speed at which packages are sent, in bytes per
+	// second for all transfers to one client address together. Behind a proxy
+	// that is the address of the proxy. If zero, there is no limit.
+	TransferRate int64
+
 	// CacheBytes bounds the memory held by rendered documents, in bytes of
 	// their compressed form. If zero, 64 MiB is used; if negative, nothing
 	// is kept.
 	CacheBytes int64
 
-	// Renderings is how many documents may be rendered at the same time. If
-	// zero, twice GOMAXPROCS is used.
+	// Renderings is how many documents may be rendered at the same time, and
+	// how many packages may be laid out. If zero, twice GOMAXPROCS is used.
 	Renderings int
 
-	// Wait is how long a request waits for its turn to render before it is
-	// answered 503 with Retry-After. If zero, 5 seconds is used; if
+	// Wait is how long a request waits for its turn to render or to lay out
+	// before it is answered 503 with Retry-After. If zero, 5 seconds is used; if
 	// negative, it does not wait.
 	Wait time.Duration
 
 	// RenderTimeout ends a rendering for which the provider takes too long;
-	// it is answered 503. If zero, one minute is used.
+	// it is answered 503. Reading content for its checksum ends when nothing
+	// comes for as long. If zero, one minute is used.
 	RenderTimeout time.Duration
 
 	// Sitemap adds, beside each Resource List, the same list as a plain
@@ -91,6 +110,8 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	setDefault(&out.Window, 24*time.Hour)
 	setDefault(&out.Settle, time.Minute)
+	setDefault(&out.PackageSize, 1<<30)
+	setDefault(&out.Transfers, 64)
 	setDefault(&out.CacheBytes, 64<<20)
 	setDefault(&out.Renderings, 2*runtime.GOMAXPROCS(0))
 	setDefault(&out.Wait, 5*time.Second)
@@ -98,6 +119,9 @@ func (o *Options) withDefaults() (Options, error) {
 	out.Settle = max(out.Settle, 0)
 	if out.Renderings < 0 || out.RenderTimeout < 0 {
 		return out, errors.New("rshttp: Renderings and RenderTimeout must not be negative")
+	}
+	if out.PackageSize < 0 || out.Transfers < 0 || out.TransferRate < 0 {
+		return out, errors.New("rshttp: PackageSize, Transfers and TransferRate must not be negative")
 	}
 	if out.Logger == nil {
 		out.Logger = slog.Default()

@@ -58,11 +58,13 @@ func (b *body) free() {
 	b.chunks = nil
 }
 
-// seal makes a document of the head, the entries of b and what d says of itself.
-func (b *body) seal(d *document) (*document, error) {
-	text := slices.Concat([][]byte{rsxml.AppendHead(nil, b.head)}, b.chunks, [][]byte{rsxml.AppendTail(nil, b.head)})
-	return compress(d, text...)
+// text returns the document of the head and the entries of b, in pieces.
+func (b *body) text() [][]byte {
+	return slices.Concat([][]byte{rsxml.AppendHead(nil, b.head)}, b.chunks, [][]byte{rsxml.AppendTail(nil, b.head)})
 }
+
+// seal makes a document of the text of b and what d says of itself.
+func (b *body) seal(d *document) (*document, error) { return compress(d, b.text()...) }
 
 // compress completes a document with its text, given in pieces.
 func compress(d *document, text ...[]byte) (*document, error) {

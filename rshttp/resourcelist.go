@@ -17,7 +17,7 @@ var errOutgrown = errors.New("the range has outgrown the limits of a document")
 // renderResourceList makes what lies at a set's resourcelist.xml: the Resource
 // List if one page is enough (section 10.1), else its index (section 10.2).
 func (s *Source) renderResourceList(ctx context.Context, t target) (*document, error) {
-	cuts, err := s.division(ctx, t.set)
+	cuts, err := s.division(ctx, &t.set.pages)
 	if err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func (s *Source) renderResourceList(ctx context.Context, t target) (*document, e
 			return doc, err
 		}
 		// More resources have come than the division knows of.
-		if cuts, err = s.divideAnew(ctx, t.set, cuts); err != nil {
+		if cuts, err = s.divideAnew(ctx, &t.set.pages, cuts); err != nil {
 			return nil, err
 		}
 		if len(cuts.pages) == 1 {
@@ -73,7 +73,7 @@ func (s *Source) renderResourcePage(ctx context.Context, t target) (*document, e
 	if !ok {
 		return nil, notExist("a range of keys", t)
 	}
-	listed := t.set.division.lists(r)
+	listed := t.set.pages.lists(r)
 	doc, err := s.renderResources(ctx, t, r, rsxml.MaxEntries)
 	switch {
 	case errors.Is(err, errOutgrown):
@@ -82,7 +82,7 @@ func (s *Source) renderResourcePage(ctx context.Context, t target) (*document, e
 			kind = kindSitemap
 		}
 		if listed {
-			t.set.division.stale()
+			t.set.pages.stale()
 		}
 		return nil, &goneError{index: s.routes.url(kind, t.set, ""), reason: err.Error()}
 	case err == nil && !listed:
@@ -96,18 +96,30 @@ func (s *Source) renderResourcePage(ctx context.Context, t target) (*document, e
 // renderResources makes the Resource List of the resources in r, at most limit
 // of them.
 func (s *Source) renderResources(ctx context.Context, t target, r resourcesync.Range, limit int) (*document, error) {
+	doc, b, err := s.listResources(ctx, t, r, limit, nil)
+	if err != nil {
+		return nil, err
+	}
+	defer b.free()
+	return b.seal(doc)
+}
+
+// listResources begins the document t, with an entry for each of the resources
+// in r, at most limit of them. If pack is not nil, the document is a manifest:
+// pack returns the path of a resource in the package, or why it is left out.
+func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Range, limit int, pack func(*resourcesync.Resource) (path string, err error)) (_ *document, _ *body, err error) {
 	doc := &document{target: t, keys: r}
 	if t.set.stater != nil {
 		// The state is read before the resources: changes that come in
 		// between may show in the list, but it does not vouch for them.
 		whole, err := t.set.stater.Stat(ctx, wholeSet)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		stat := whole
 		if doc.keys != wholeSet {
 			if stat, err = t.set.stater.Stat(ctx, r); err != nil {
-				return nil, err
+				return nil, nil, err
 			}
 		}
 		doc.version, doc.lastModified = stat.Version, stat.LastModified
@@ -115,8 +127,12 @@ func (s *Source) renderResources(ctx context.Context, t target, r resourcesync.R
 	}
 	started := time.Now()
 	at := doc.lastModified
-	b := body{head: s.resourceHead(t, false, at)}
-	defer b.free()
+	b := &body{head: s.resourceHead(t, false, at)}
+	defer func() {
+		if err != nil {
+			b.free()
+		}
+	}()
 	var (
 		e     rsxml.Entry
 		last  string
@@ -125,13 +141,17 @@ func (s *Source) renderResources(ctx context.Context, t target, r resourcesync.R
 	)
 	for res, err := range t.set.provider.Resources(ctx, r) {
 		if err != nil {
-			return nil, fmt.Errorf("provider: %w", err)
+			return nil, nil, fmt.Errorf("provider: %w", err)
 		}
 		if !first && res.Key <= last || !r.Contains(res.Key) {
-			return nil, fmt.Errorf("provider broke its contract: key %q after %q, asked for keys from %q to %q", res.Key, last, r.From, r.To)
+			return nil, nil, fmt.Errorf("provider broke its contract: key %q after %q, asked for keys from %q to %q", res.Key, last, r.From, r.To)
 		}
 		first, last = false, res.Key
-		if err := rsxml.CheckURI(res.URI); err != nil {
+		path, err := "", rsxml.CheckURI(res.URI)
+		if err == nil && pack != nil {
+			path, err = pack(&res)
+		}
+		if err != nil {
 			left.add(&res, err)
 			continue
 		}
@@ -139,19 +159,20 @@ func (s *Source) renderResources(ctx context.Context, t target, r resourcesync.R
 			at = res.LastModified
 		}
 		e.SetResource(&res)
+		e.Metadata.Path = path
 		if !b.add(&e) || b.entries > limit {
-			if t.set.cutter != nil {
-				t.set.division.learn(r, last, b.size)
+			if t.set.cutter != nil && pack == nil {
+				t.set.pages.learn(r, last, b.size)
 			}
-			return nil, errOutgrown
+			return nil, nil, errOutgrown
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err // a provider that ends early and does not say so
+		return nil, nil, err // a provider that ends early and does not say so
 	}
 	left.log(s, t.set)
 	b.head = s.resourceHead(t, false, at)
-	return b.seal(doc)
+	return doc, b, nil
 }
 
 // resourceHead is the head of a Resource List or its index. at is the time of
@@ -162,7 +183,7 @@ func (s *Source) resourceHead(t target, index bool, at time.Time) *rsxml.Head {
 	if t.isSitemap() {
 		return h
 	}
-	h.Metadata.Capability = resourcesync.ResourceList
+	h.Metadata.Capability = t.capability()
 	if h.Metadata.At = at; at.Before(epoch) {
 		h.Metadata.At = epoch
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/gorilla/mux"
 
+	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
@@ -24,6 +25,7 @@ type kind struct {
 	ofSet  bool
 	static bool // a function of the configuration alone
 	render func(s *Source, ctx context.Context, t target) (*document, error)
+	of     resourcesync.Capability // that a set must have
 }
 
 // The names of kinds are those of the capabilities they implement.
@@ -33,6 +35,9 @@ const (
 	kindCapabilityList  = "capabilitylist"
 	kindResourceList    = "resourcelist"
 	kindResourcePage    = "resourcelist-page"
+	kindResourceDump    = "resourcedump"
+	kindDumpManifest    = "resourcedump-manifest"
+	kindDumpPackage     = "resourcedump-package" // not a document
 	kindChangeList      = "changelist"
 	kindChangeWindow    = "changelist-window"
 	kindSitemap         = "sitemap"
@@ -41,18 +46,21 @@ const (
 
 func kinds(o *Options) []kind {
 	ks := []kind{
-		{kindDescription, wellknown.Path, false, true, (*Source).renderDescription},
-		{kindDescriptionPart, "description/{part:[0-9]+}.xml", false, true, (*Source).renderDescription},
-		{kindCapabilityList, "capabilitylist.xml", true, true, (*Source).renderCapabilityList},
-		{kindResourceList, "resourcelist.xml", true, false, (*Source).renderResourceList},
-		{kindResourcePage, "resourcelist/{part:[A-Za-z0-9_~.-]+}.xml", true, false, (*Source).renderResourcePage},
-		{kindChangeList, "changelist.xml", true, false, (*Source).renderChangeList},
-		{kindChangeWindow, "changelist/{part:[0-9TZ.]+}.xml", true, false, (*Source).renderChangeWindow},
+		{kindDescription, wellknown.Path, false, true, (*Source).renderDescription, ""},
+		{kindDescriptionPart, "description/{part:[0-9]+}.xml", false, true, (*Source).renderDescription, ""},
+		{kindCapabilityList, "capabilitylist.xml", true, true, (*Source).renderCapabilityList, ""},
+		{kindResourceList, "resourcelist.xml", true, false, (*Source).renderResourceList, resourcesync.ResourceList},
+		{kindResourcePage, "resourcelist/{part:[A-Za-z0-9_~.-]+}.xml", true, false, (*Source).renderResourcePage, resourcesync.ResourceList},
+		{kindResourceDump, "resourcedump.xml", true, false, (*Source).renderResourceDump, resourcesync.ResourceDump},
+		{kindDumpManifest, "resourcedump/{part:[A-Za-z0-9_~.-]+}.xml", true, false, (*Source).renderDumpManifest, resourcesync.ResourceDump},
+		{kindDumpPackage, "resourcedump/{part:[A-Za-z0-9_~.-]+}.zip", true, false, nil, resourcesync.ResourceDump},
+		{kindChangeList, "changelist.xml", true, false, (*Source).renderChangeList, resourcesync.ChangeList},
+		{kindChangeWindow, "changelist/{part:[0-9TZ.]+}.xml", true, false, (*Source).renderChangeWindow, resourcesync.ChangeList},
 	}
 	if o.Sitemap {
 		ks = append(ks,
-			kind{kindSitemap, "sitemap.xml", true, false, (*Source).renderResourceList},
-			kind{kindSitemapPage, "sitemap/{part:[A-Za-z0-9_~.-]+}.xml", true, false, (*Source).renderResourcePage})
+			kind{kindSitemap, "sitemap.xml", true, false, (*Source).renderResourceList, resourcesync.ResourceList},
+			kind{kindSitemapPage, "sitemap/{part:[A-Za-z0-9_~.-]+}.xml", true, false, (*Source).renderResourcePage, resourcesync.ResourceList})
 	}
 	return ks
 }
@@ -97,6 +105,30 @@ type target struct {
 	part string // which page, window or part
 }
 
+// capability returns the capability of a document that lists resources or
+// packages of them.
+func (t target) capability() resourcesync.Capability {
+	switch t.kind {
+	case kindResourceDump, kindDumpManifest:
+		return resourcesync.Capability(t.kind)
+	}
+	return resourcesync.ResourceList
+}
+
+// manifest returns the manifest of the package t.
+func (t target) manifest() target {
+	t.kind = kindDumpManifest
+	return t
+}
+
+// checksummer returns what knows the checksums of the content of t, or nil.
+func (t target) checksummer() resourcesync.Checksummer {
+	return t.set.checksummer
+}
+
+// isPackage reports whether t is no document but a package.
+func (t target) isPackage() bool { return t.kind == kindDumpPackage }
+
 // isSitemap reports whether t is a plain sitemap.
 func (t target) isSitemap() bool { return t.kind == kindSitemap || t.kind == kindSitemapPage }
 
@@ -104,7 +136,7 @@ func (t target) isSitemap() bool { return t.kind == kindSitemap || t.kind == kin
 func (rt *routes) match(path string, sets map[string]*set) (target, bool) {
 	// Most requests to a wrapped application are none of ours. They should
 	// not pay for the router.
-	if path != wellknown.Path && !(strings.HasPrefix(path, rt.base) && strings.HasSuffix(path, ".xml")) {
+	if path != wellknown.Path && !(strings.HasPrefix(path, rt.base) && (strings.HasSuffix(path, ".xml") || strings.HasSuffix(path, ".zip"))) {
 		return target{}, false
 	}
 	var m mux.RouteMatch
@@ -113,7 +145,8 @@ func (rt *routes) match(path string, sets map[string]*set) (target, bool) {
 	}
 	t := target{kind: m.Route.GetName(), path: path, part: m.Vars["part"]}
 	if rt.kinds[t.kind].ofSet {
-		if t.set = sets[m.Vars["set"]]; t.set == nil {
+		of := rt.kinds[t.kind].of
+		if t.set = sets[m.Vars["set"]]; t.set == nil || of != "" && !t.set.has(of) {
 			return target{}, false
 		}
 	}

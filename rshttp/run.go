@@ -16,9 +16,10 @@ import (
 const glance = time.Minute
 
 // Run does the Source's background work until ctx ends, and then returns nil: it
-// divides sets into pages, so that no request for an index waits for that except
-// the first. A Source works without it; the request that finds an index out of
-// date then brings it up to date. Run must not be called twice at the same time.
+// divides sets into pages and packages, so that no request for an index or a dump
+// waits for that except the first. A Source works without it; the request that
+// finds an index out of date then brings it up to date. Run must not be called
+// twice at the same time.
 func (s *Source) Run(ctx context.Context) error {
 	if !s.running.CompareAndSwap(false, true) {
 		return errors.New("rshttp: Run is running already")
@@ -27,9 +28,15 @@ func (s *Source) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, st := range s.order {
 		g.Go(func() error {
-			s.keepDivided(ctx, st)
+			s.keepDivided(ctx, &st.pages)
 			return nil
 		})
+		if st.opener != nil {
+			g.Go(func() error {
+				s.keepDivided(ctx, &st.packages)
+				return nil
+			})
+		}
 		if st.watcher != nil {
 			g.Go(func() error {
 				s.watch(ctx, st)
@@ -40,16 +47,17 @@ func (s *Source) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// keepDivided divides st whenever it has changed, with rests in between.
-func (s *Source) keepDivided(ctx context.Context, st *set) {
+// keepDivided divides the set of d whenever it has changed, with rests in
+// between.
+func (s *Source) keepDivided(ctx context.Context, d *division) {
 	for {
-		p, err := s.background(ctx, st)
+		p, err := s.background(ctx, d)
 		rest := time.Second
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err != nil && !errors.Is(err, resourcesync.ErrNotReady):
-			s.log.Warn("set not divided into pages", "set", st.name, "error", err)
+			s.log.Warn("set not divided into "+d.into, "set", d.set.name, "error", err)
 			rest = 10 * time.Second
 		case p != nil:
 			rest = max(rest, restRatio*p.took)
@@ -60,28 +68,34 @@ func (s *Source) keepDivided(ctx context.Context, st *set) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-st.division.wake:
+		case <-d.wake:
 		case <-time.After(glance + rand.N(glance/10)):
 		}
 	}
 }
 
-// background divides st if it has changed since it was divided last.
-func (s *Source) background(ctx context.Context, st *set) (*pages, error) {
-	p, due := st.division.get()
-	if p != nil && !due && st.stater != nil {
-		stat, err := st.stater.Stat(ctx, wholeSet)
+// background divides the set of d if it has changed since it was divided last.
+func (s *Source) background(ctx context.Context, d *division) (*pages, error) {
+	p, due := d.get()
+	if p == nil && d.lazy {
+		return nil, nil
+	}
+	if stater := d.set.stater; p != nil && !due && stater != nil {
+		stat, err := stater.Stat(ctx, wholeSet)
 		if err != nil || stat.Version == p.version {
 			return nil, err
 		}
 	}
-	return s.divideAnew(ctx, st, p)
+	return s.divideAnew(ctx, d, p)
 }
 
 // watch passes on what st tells of its changes.
 func (s *Source) watch(ctx context.Context, st *set) {
 	for {
-		err := st.watcher.Watch(ctx, st.division.nudge)
+		err := st.watcher.Watch(ctx, func() {
+			st.pages.nudge()
+			st.packages.nudge()
+		})
 		if ctx.Err() != nil {
 			return
 		}

@@ -111,6 +111,12 @@ func crawlPages(t testing.TB, n numbers) (mib int) {
 	if err := g.Wait(); err != nil {
 		t.Fatal(err)
 	}
+	return peakMemory(t)
+}
+
+// peakMemory returns the greatest resident memory of the process in MiB.
+func peakMemory(t testing.TB) (mib int) {
+	t.Helper()
 	status, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		t.Skip("no /proc to read resident memory from")

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzip"
+	"golang.org/x/sync/semaphore"
 )
 
 // serve answers a request for the document t. doc is what the cache has of it,
@@ -19,6 +20,10 @@ func (s *Source) serve(w http.ResponseWriter, r *http.Request, t target, doc *do
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "Only GET and HEAD are allowed here.", http.StatusMethodNotAllowed)
+		return
+	}
+	if t.isPackage() {
+		s.servePackage(w, r, t)
 		return
 	}
 	doc, err := s.document(r.Context(), t, doc)
@@ -174,7 +179,7 @@ func (s *Source) document(ctx context.Context, t target, kept *document) (*docum
 		return doc, err
 	}
 	v, err := s.flights.do(ctx, t.path, func() error {
-		return s.admit(ctx)
+		return s.admit(ctx, s.renderings)
 	}, func() (any, error) {
 		defer s.renderings.Release(1)
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.RenderTimeout)
@@ -199,9 +204,9 @@ func (s *Source) document(ctx context.Context, t target, kept *document) (*docum
 	return v.(*document), nil
 }
 
-// admit waits for one of the bounded number of renderings.
-func (s *Source) admit(ctx context.Context) error {
-	if s.renderings.TryAcquire(1) {
+// admit waits for one of the bounded number of turns.
+func (s *Source) admit(ctx context.Context, turns *semaphore.Weighted) error {
+	if turns.TryAcquire(1) {
 		return nil
 	}
 	if s.options.Wait < 0 {
@@ -209,7 +214,7 @@ func (s *Source) admit(ctx context.Context) error {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Wait)
 	defer cancel()
-	if err := s.renderings.Acquire(ctx, 1); err != nil {
+	if err := turns.Acquire(ctx, 1); err != nil {
 		return errBusy
 	}
 	return nil

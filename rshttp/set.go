@@ -32,6 +32,7 @@ type Set struct {
 	Stater  resourcesync.Stater
 	Cutter  resourcesync.Cutter
 	Changer resourcesync.Changer
+	Opener  resourcesync.Opener
 	Watcher resourcesync.Watcher
 	Coverer resourcesync.Coverer
 
@@ -59,6 +60,7 @@ type set struct {
 	stater      resourcesync.Stater
 	cutter      resourcesync.Cutter
 	changer     resourcesync.Changer
+	opener      resourcesync.Opener
 	watcher     resourcesync.Watcher
 	covers      func(*url.URL) bool
 
@@ -66,7 +68,12 @@ type set struct {
 	// unless the journal is kept by something else, which may lag behind.
 	changeStater resourcesync.Stater
 
-	division division
+	// checksummer is the opener, if it knows checksums.
+	checksummer resourcesync.Checksummer
+
+	pages    division
+	packages division
+	facts    facts
 	journal  journal
 	isReady  atomic.Bool
 }
@@ -90,7 +97,8 @@ func newSet(s Set, only bool) (*set, error) {
 		}
 	}
 	out := &set{
-		division:    division{wake: make(chan struct{}, 1)},
+		pages:       division{into: "pages", cut: (*Source).cutPages, wake: make(chan struct{}, 1)},
+		packages:    division{into: "packages", cut: (*Source).cutPackages, lazy: true, wake: make(chan struct{}, 1)},
 		journal:     journal{lock: make(chan struct{}, 1)},
 		name:        s.Name,
 		describedBy: s.DescribedBy,
@@ -98,8 +106,10 @@ func newSet(s Set, only bool) (*set, error) {
 		stater:      upgrade(s.Stater, s.Provider),
 		cutter:      upgrade(s.Cutter, s.Provider),
 		changer:     upgrade(s.Changer, s.Provider),
+		opener:      upgrade(s.Opener, s.Provider),
 		watcher:     upgrade(s.Watcher, s.Provider),
 	}
+	out.pages.set, out.packages.set = out, out
 	if c := upgrade(s.Coverer, s.Provider); c != nil {
 		out.covers = c.Covers
 	} else if s.Prefix != "" {
@@ -109,6 +119,7 @@ func newSet(s Set, only bool) (*set, error) {
 	if s.Changer != nil {
 		out.changeStater, _ = s.Changer.(resourcesync.Stater)
 	}
+	out.checksummer, _ = out.opener.(resourcesync.Checksummer)
 	for _, c := range s.Require {
 		if !out.has(c) {
 			return nil, fmt.Errorf("rshttp: set %q cannot offer %q: its provider (%T) lacks the interface for it", s.Name, c, s.Provider)
@@ -130,6 +141,9 @@ func upgrade[T comparable](explicit T, p resourcesync.Provider) T {
 // capabilities returns what the set's Capability List advertises.
 func (st *set) capabilities() []resourcesync.Capability {
 	out := []resourcesync.Capability{resourcesync.ResourceList}
+	if st.opener != nil {
+		out = append(out, resourcesync.ResourceDump)
+	}
 	if st.changer != nil {
 		out = append(out, resourcesync.ChangeList)
 	}

@@ -23,9 +23,13 @@ type Source struct {
 	sets       map[string]*set
 	order      []*set // as given to New
 	routes     *routes
-	cache      *cache
+	cache      *cache[*document]
+	layouts    *cache[*layout]
 	flights    flights
-	renderings *semaphore.Weighted
+	renderings *semaphore.Weighted // of documents
+	layingOut  *semaphore.Weighted // of packages
+	transfers  *semaphore.Weighted
+	pacer      *pacer
 	counters   counters
 	ready      atomic.Bool
 	running    atomic.Bool
@@ -57,8 +61,12 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		options:    o,
 		log:        o.Logger,
 		sets:       make(map[string]*set, len(sets)),
-		cache:      newCache(o.CacheBytes),
+		cache:      newCache[*document](o.CacheBytes),
+		layouts:    newCache[*layout](layoutBytes),
 		renderings: semaphore.NewWeighted(int64(o.Renderings)),
+		layingOut:  semaphore.NewWeighted(int64(o.Renderings)),
+		transfers:  semaphore.NewWeighted(int64(o.Transfers)),
+		pacer:      newPacer(o.TransferRate),
 	}
 	for _, given := range sets {
 		st, err := newSet(given, len(sets) == 1)
@@ -147,10 +155,7 @@ func (s *Source) find(path string) (target, *document, bool) {
 		return doc.target, doc, true
 	}
 	t, ok := s.routes.match(path, s.sets)
-	if !ok || t.set != nil && t.set.changer == nil && (t.kind == kindChangeList || t.kind == kindChangeWindow) {
-		return target{}, nil, false
-	}
-	return t, nil, true
+	return t, nil, ok
 }
 
 // sitemaps returns what robots.txt should name (section 6.3.4).

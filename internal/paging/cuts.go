@@ -94,6 +94,15 @@ func (c *Cuts) AddRun(r resourcesync.Range, count, size int, newest time.Time) b
 	return true
 }
 
+// AddPage shows all resources of the page of the previous division that begins
+// at from at once: how many there are, and the size of their entries in bytes
+// together. It is for pages that are as they were: they are not divided.
+func (c *Cuts) AddPage(from string, count, size int) {
+	c.endPagesBefore(from)
+	c.pieces = append(c.pieces[:0], page{Cut: resourcesync.Cut{Count: count}, bytes: size})
+	c.endPage()
+}
+
 // After says which key was the last, deleted ones included, of the runs that
 // AddRun has taken, before resources are shown one by one again.
 func (c *Cuts) After(key string) { c.lastKey = key }

@@ -162,6 +162,53 @@ func TestCutsProperties(t *testing.T) {
 	}
 }
 
+// TestAddPage holds that pages shown at once make the division that their
+// resources make one by one.
+func TestAddPage(t *testing.T) {
+	for seed := range uint64(200) {
+		rnd := rand.New(rand.NewPCG(seed, 2))
+		const every, size = 10, MaxBytes / 20 // 15 fill a page
+		var keys []string
+		for i := range 100 + rnd.IntN(100) {
+			keys = append(keys, fmt.Sprintf("%06d", i*10))
+		}
+		previous := cut(nil, every, keys, size)
+		changed := rnd.IntN(len(previous))
+		var now []string
+		for _, k := range keys {
+			page, _ := slices.BinarySearchFunc(previous[:len(previous)-1], k, func(c resourcesync.Cut, k string) int {
+				if c.Key <= k {
+					return -1
+				}
+				return 1
+			})
+			switch {
+			case page != changed || rnd.IntN(3) > 0:
+				now = append(now, k)
+			case seed%2 == 0: // else it goes
+				now = append(now, k, k+"a", k+"b", k+"c", k+"d")
+			}
+		}
+		atOnce := NewCuts(previous, every)
+		from := ""
+		for i, c := range previous {
+			r := resourcesync.Range{From: from, To: c.Key}
+			if i != changed {
+				atOnce.AddPage(r.From, c.Count, c.Count*size)
+			}
+			for _, k := range now {
+				if i == changed && r.Contains(k) {
+					atOnce.Add(k, size, time.Time{})
+				}
+			}
+			from = c.Key
+		}
+		if got, want := atOnce.Done(), cut(previous, every, now, size); !slices.Equal(got, want) {
+			t.Fatalf("seed %d: got %v, want %v", seed, got, want)
+		}
+	}
+}
+
 func checkPartition(cuts []resourcesync.Cut, keys []string, every int) error {
 	from := ""
 	for i, c := range cuts {

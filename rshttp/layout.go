@@ -1,0 +1,333 @@
+package rshttp
+
+import (
+	"bytes"
+	"context"
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"hash/crc32"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
+)
+
+// layoutBytes bounds the memory held by the layouts of packages. One of 50,000
+// resources takes about half of the most that a single one may take.
+const layoutBytes = 64 << 20
+
+// attempts is how often a package is laid out when the set changes meanwhile.
+const attempts = 3
+
+// A layout is a package ready to be sent: everything but its content. What the
+// document in it says of state and validators is that of the package; its text is
+// the manifest. It does not change, but for that freshness.
+type layout struct {
+	*document
+	zip   *virtualzip.Archive
+	items []item
+
+	foreign bool // not kept
+}
+
+// cost is the memory that l takes, in bytes.
+func (l *layout) cost() int64 {
+	const perItem = 600 // item, its hash, its place in the archive, two names
+	n := l.document.cost() + int64(len(l.items))*perItem
+	for i := range l.items {
+		r := &l.items[i].Resource
+		n += int64(len(r.Key) + 2*len(r.URI) + len(r.Stamp))
+		for _, h := range r.Hashes {
+			n += int64(len(h.Digest))
+		}
+	}
+	return n
+}
+
+// layout returns the package t as the set is now.
+func (s *Source) layout(ctx context.Context, t target) (*layout, error) {
+	if l, err := s.freshLayout(ctx, t); err != nil || l != nil {
+		if l != nil {
+			s.counters.hits.Add(1)
+		}
+		return l, err
+	}
+	v, err := s.flights.do(ctx, t.path, func() error {
+		return s.admit(ctx, s.layingOut)
+	}, func() (any, error) {
+		defer s.layingOut.Release(1)
+		ctx := context.WithoutCancel(ctx)
+		if l, err := s.freshLayout(ctx, t); err != nil || l != nil {
+			return l, err
+		}
+		l, err := s.layOut(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		s.counters.laidOut.Add(1)
+		if !l.foreign {
+			s.layouts.put(l)
+		}
+		return l, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return v.(*layout), nil
+}
+
+// freshLayout returns the layout kept for t, or nil if it no longer holds.
+func (s *Source) freshLayout(ctx context.Context, t target) (*layout, error) {
+	l := s.layouts.get(t.path)
+	var d *document
+	if l != nil {
+		d = l.document
+	}
+	fresh, err := s.fresh(ctx, t, d)
+	if !fresh {
+		l = nil
+	}
+	return l, err
+}
+
+// layOut lays out t. If content turns out not to be what was listed, the set may
+// have changed since, and is listed again.
+func (s *Source) layOut(ctx context.Context, t target) (*layout, error) {
+	known := make(checksums)
+	if kept := s.layouts.get(t.path); kept != nil {
+		known.learn(kept.items)
+	}
+	for attempt := 1; ; attempt++ {
+		inv, err := s.takeInventory(ctx, t)
+		if err != nil {
+			return nil, err
+		}
+		err = s.check(ctx, t, inv, known)
+		var l *layout
+		if err == nil {
+			l, err = s.seal(t, inv)
+		}
+		inv.body.free()
+		if _, ok := errors.AsType[*unlikeError](err); !ok || attempt == attempts {
+			return l, err
+		}
+		known.learn(inv.items)
+	}
+}
+
+func (s *Source) takeInventory(ctx context.Context, t target) (*inventory, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.RenderTimeout)
+	defer cancel()
+	return s.manifest(ctx, t.manifest())
+}
+
+// seal makes the layout of an inventory whose items are checked.
+func (s *Source) seal(t target, inv *inventory) (*layout, error) {
+	text := inv.body.text()
+	manifest := virtualzip.Entry{}
+	for _, piece := range text {
+		manifest.Size += int64(len(piece))
+		manifest.CRC32 = crc32.Update(manifest.CRC32, crc32.IEEETable, piece)
+	}
+	doc, err := compress(inv.doc, text...)
+	if err != nil {
+		return nil, err
+	}
+	manifest.Open = doc.open
+	l := &layout{document: doc, items: inv.items, foreign: inv.foreign}
+	l.zip, err = inv.archive(manifest, func(ctx context.Context, it *item) (io.ReadCloser, error) {
+		return s.open(ctx, t, it.Change)
+	})
+	if err != nil {
+		return nil, err
+	}
+	// The manifest counts for the entity tag by its own, because of the
+	// digests in it.
+	sum := sha256.Sum256([]byte(l.zip.Version() + doc.hdrETag[0]))
+	doc.target = t
+	doc.hdrETag = []string{`"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`}
+	return l, nil
+}
+
+// uri returns the URI of the resource that has a name in l.
+func (l *layout) uri(name string) string {
+	for i := range l.items {
+		if l.items[i].name() == name {
+			return l.items[i].Resource.URI
+		}
+	}
+	return ""
+}
+
+// open opens the text of d.
+func (d *document) open(context.Context) (io.ReadCloser, error) {
+	if d.plain != nil {
+		return io.NopCloser(bytes.NewReader(d.plain)), nil
+	}
+	return gzip.NewReader(bytes.NewReader(d.gzip))
+}
+
+// open opens what c is about. A resource may have got another Stamp since it was
+// listed without having changed in any other way.
+func (s *Source) open(ctx context.Context, t target, c resourcesync.Change) (io.ReadCloser, error) {
+	content, err := t.set.opener.Open(ctx, c.Resource)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return content, err
+	}
+	key := c.Resource.Key
+	for now, failed := range t.set.provider.Resources(ctx, resourcesync.Range{From: key, To: key + "\x00"}) {
+		if failed == nil && now.Stamp != c.Resource.Stamp && isSame(now, c.Resource) {
+			return t.set.opener.Open(ctx, now)
+		}
+	}
+	return nil, err
+}
+
+// isSame reports whether a and b have the same bytes, as far as they say.
+func isSame(a, b resourcesync.Resource) bool {
+	a.Links, a.Attrs = b.Links, b.Attrs
+	return a.EqualEntry(b)
+}
+
+// checksums are those of items that have been read, by key and time of change.
+type checksums map[checksumKey]*item
+
+type checksumKey struct {
+	key string
+	at  int64
+}
+
+func (it *item) checksumKey() checksumKey {
+	return checksumKey{it.Resource.Key, it.Datetime.UnixNano()}
+}
+
+func (c checksums) learn(items []item) {
+	for i := range items {
+		if it := &items[i]; it.checked {
+			c[it.checksumKey()] = it
+		}
+	}
+}
+
+// An unlikeError says that content is not what is listed of it. It wraps no
+// other error: fs.ErrNotExist would say that there is no such package.
+type unlikeError struct {
+	uri    string
+	reason error
+}
+
+func (e *unlikeError) Error() string {
+	return fmt.Sprintf("the content of %s is not what is listed: %v", e.uri, e.reason)
+}
+
+// check completes the items of inv with their checksums and with lengths that
+// were not known.
+func (s *Source) check(ctx context.Context, t target, inv *inventory, known checksums) error {
+	for i := range inv.items {
+		it := &inv.items[i]
+		_, sized := it.Resource.Length.Bytes()
+		if summer := t.checksummer(); summer != nil && sized {
+			crc, err := summer.Checksum(ctx, it.Resource)
+			if err == nil {
+				it.crc, it.checked = crc, true
+				continue
+			}
+			if !errors.Is(err, errors.ErrUnsupported) {
+				return err
+			}
+		}
+		if was := known[it.checksumKey()]; was != nil && was.Resource.Equal(it.Resource) {
+			it.size, it.crc, it.checked = was.size, was.crc, true
+			continue
+		}
+		if err := s.read(ctx, t, it); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// read reads an item for its checksum, and holds it to what is listed of it.
+func (s *Source) read(ctx context.Context, t target, it *item) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	progress := progress{time.AfterFunc(s.options.RenderTimeout, cancel), s.options.RenderTimeout}
+	defer progress.timer.Stop()
+
+	var digests []digest
+	sinks := []io.Writer{progress}
+	for _, h := range it.Resource.Hashes {
+		if sum := newHash(h.Algorithm); sum != nil {
+			digests = append(digests, digest{h, sum})
+			sinks = append(sinks, sum)
+		}
+	}
+	s.counters.read.Add(1)
+	size, crc, err := virtualzip.Checksum(ctx, func(ctx context.Context) (io.ReadCloser, error) {
+		content, err := s.open(ctx, t, it.Change)
+		if err != nil {
+			return nil, err
+		}
+		return tee{io.TeeReader(content, io.MultiWriter(sinks...)), content}, nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return &unlikeError{it.Resource.URI, err}
+	}
+	if err != nil {
+		return fmt.Errorf("reading %s: %w", it.Resource.URI, err)
+	}
+	if length, ok := it.Resource.Length.Bytes(); ok && length != size {
+		return &unlikeError{it.Resource.URI, fmt.Errorf("it has %d bytes, not %d", size, length)}
+	}
+	for _, d := range digests {
+		if got := hex.EncodeToString(d.sum.Sum(nil)); got != d.Digest {
+			return &unlikeError{it.Resource.URI, fmt.Errorf("its hash is %s:%s, not %v", d.Algorithm, got, d.Hash)}
+		}
+	}
+	it.size, it.crc, it.checked = size, crc, true
+	return nil
+}
+
+type digest struct {
+	resourcesync.Hash
+	sum hash.Hash
+}
+
+// newHash returns what computes digests of an algorithm, or nil.
+func newHash(algorithm string) hash.Hash {
+	switch algorithm {
+	case "md5":
+		return md5.New()
+	case "sha-1":
+		return sha1.New()
+	case "sha-256":
+		return sha256.New()
+	}
+	return nil
+}
+
+type tee struct {
+	io.Reader
+	io.Closer
+}
+
+// progress puts a time limit off whenever something is written to it.
+type progress struct {
+	timer *time.Timer
+	limit time.Duration
+}
+
+func (p progress) Write(b []byte) (int, error) {
+	p.timer.Reset(p.limit)
+	return len(b), nil
+}

@@ -1,0 +1,271 @@
+package rshttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/paging"
+	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// packageEvery is the number of resources that a package is cut for, a quarter
+// below the limit of its manifest.
+const packageEvery = rsxml.MaxEntries / 4 * 3
+
+// A fact is what a Resource Dump says of a package, together with what dividing
+// the set again takes. It is a function of the resources in the package's range.
+type fact struct {
+	version string // of the range; empty if not known
+	length  resourcesync.Length
+	at      time.Time
+	count   int // resources
+	weight  int // see weight
+}
+
+// facts remembers those of a set's packages, so that after a change only what it
+// has touched is listed again. They also survive a request that was too short
+// for all.
+type facts struct {
+	mu sync.Mutex
+	of map[resourcesync.Range]fact
+}
+
+func (f *facts) get(r resourcesync.Range) (fact, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	v, ok := f.of[r]
+	return v, ok
+}
+
+func (f *facts) put(r resourcesync.Range, v fact) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.of == nil {
+		f.of = make(map[resourcesync.Range]fact)
+	}
+	f.of[r] = v
+}
+
+// keep forgets all but the packages of p.
+func (f *facts) keep(p *pages) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.of) <= len(p.pages) {
+		return
+	}
+	of := make(map[resourcesync.Range]fact, len(p.pages))
+	for r := range p.ranges() {
+		if v, ok := f.of[r]; ok {
+			of[r] = v
+		}
+	}
+	f.of = of
+}
+
+// renderResourceDump makes the Resource Dump of a set (section 11.1).
+func (s *Source) renderResourceDump(ctx context.Context, t target) (*document, error) {
+	d := &t.set.packages
+	p, err := s.division(ctx, d)
+	if err != nil {
+		return nil, err
+	}
+	doc, err := s.renderPackages(ctx, t, p)
+	if !errors.Is(err, errOutgrown) {
+		return doc, err
+	}
+	// More resources have come than the division knows of.
+	if p, err = s.divideAnew(ctx, d, p); err != nil {
+		return nil, err
+	}
+	return s.renderPackages(ctx, t, p)
+}
+
+func (s *Source) renderPackages(ctx context.Context, t target, p *pages) (*document, error) {
+	if len(p.pages) > rsxml.MaxEntries {
+		return nil, fmt.Errorf("set %q has %d packages, more than the %d of a Resource Dump: raise PackageSize", t.set.name, len(p.pages), rsxml.MaxEntries)
+	}
+	started := time.Now()
+	doc := &document{target: t, division: p.number}
+	if t.set.stater != nil {
+		stat, err := t.set.stater.Stat(ctx, wholeSet)
+		if err != nil {
+			return nil, err
+		}
+		doc.version, doc.lastModified = stat.Version, stat.LastModified
+		doc.setVersion.Store(&stat.Version)
+	}
+	at := doc.lastModified
+	b := body{head: s.resourceHead(t, false, at)}
+	defer b.free()
+	for r := range p.ranges() {
+		f, err := s.fact(ctx, t.set, r)
+		if err != nil {
+			return nil, err
+		}
+		if doc.lastModified.IsZero() && f.at.After(at) {
+			at = f.at
+		}
+		if !b.add(s.packageEntry(t.set, r, f)) {
+			return nil, fmt.Errorf("the Resource Dump of set %q has outgrown the limits of a document: raise PackageSize", t.set.name)
+		}
+	}
+	t.set.facts.keep(p)
+	b.head = s.resourceHead(t, false, at)
+	doc.rest = time.Now().Add(restRatio * time.Since(started))
+	return b.seal(doc)
+}
+
+func (s *Source) packageEntry(st *set, r resourcesync.Range, f fact) *rsxml.Entry {
+	part := formatRange(r)
+	return &rsxml.Entry{
+		Loc:      s.routes.url(kindDumpPackage, st, part),
+		LastMod:  f.at,
+		Metadata: rsxml.Metadata{At: f.at, Length: f.length, Type: "application/zip"},
+		Links: []resourcesync.Link{{
+			Rel:  resourcesync.RelContents,
+			Href: s.routes.url(kindDumpManifest, st, part),
+			Type: "application/xml",
+		}},
+	}
+}
+
+// freshDump reports whether d still is the Resource Dump of its set. Of packages
+// that are many, some are always changing: as with dividing, there is a rest
+// after looking at them all.
+func (s *Source) freshDump(ctx context.Context, d *document) (bool, error) {
+	p, err := s.division(ctx, &d.target.set.packages)
+	if err != nil || p.number != d.division {
+		return false, err
+	}
+	if time.Now().Before(d.rest) {
+		return true, nil
+	}
+	stater := d.target.set.stater
+	if stater == nil {
+		return false, nil
+	}
+	whole, err := stater.Stat(ctx, wholeSet)
+	return err == nil && whole.Version == d.version, err
+}
+
+// fact returns what a Resource Dump says of the package with the resources in r.
+func (s *Source) fact(ctx context.Context, st *set, r resourcesync.Range) (fact, error) {
+	if st.stater != nil {
+		stat, err := st.stater.Stat(ctx, r)
+		if err != nil {
+			return fact{}, err
+		}
+		if f, ok := st.facts.get(r); ok && f.version == stat.Version {
+			return f, nil
+		}
+	}
+	inv, err := s.resources(ctx, target{kind: kindDumpManifest, set: st}, r)
+	if err != nil {
+		return fact{}, err
+	}
+	defer inv.body.free()
+	f := fact{
+		version: inv.doc.version,
+		count:   len(inv.items),
+		weight:  inv.body.size + s.share(inv.bytes),
+	}
+	if inv.at.After(epoch) {
+		f.at = inv.at
+	}
+	if f.length, err = inv.packageLength(); err != nil {
+		return fact{}, err
+	}
+	st.facts.put(r, f)
+	return f, nil
+}
+
+// renderDumpManifest makes the manifest of a package, as it is in the package
+// (section 11.2).
+func (s *Source) renderDumpManifest(ctx context.Context, t target) (*document, error) {
+	inv, err := s.manifest(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	defer inv.body.free()
+	return inv.body.seal(inv.doc)
+}
+
+// manifest takes the inventory of the package whose manifest is t.
+func (s *Source) manifest(ctx context.Context, t target) (*inventory, error) {
+	r, ok := parseRange(t.part)
+	if !ok {
+		return nil, notExist("a range of keys", t)
+	}
+	foreign := t.set.packages.foreign(r)
+	inv, err := s.resources(ctx, t, r)
+	switch {
+	case errors.Is(err, errOutgrown):
+		if !foreign {
+			t.set.packages.stale()
+		}
+		return nil, &goneError{index: s.routes.url(kindResourceDump, t.set, ""), reason: err.Error()}
+	case err == nil && foreign:
+		inv.doc.version, inv.foreign = "", true
+	}
+	return inv, err
+}
+
+// cutPackages divides a set into packages. It reads no content. Packages that
+// are as they were are not listed again.
+func (s *Source) cutPackages(ctx context.Context, st *set, previous []resourcesync.Cut) ([]resourcesync.Cut, error) {
+	cuts := paging.NewCuts(previous, packageEvery)
+	if st.stater == nil || len(previous) <= 1 {
+		err := s.weigh(ctx, st, wholeSet, cuts)
+		return cuts.Done(), err
+	}
+	for r := range (&pages{pages: previous}).ranges() {
+		stat, err := st.stater.Stat(ctx, r)
+		if err != nil {
+			return nil, err
+		}
+		if f, ok := st.facts.get(r); ok && f.version == stat.Version {
+			cuts.AddPage(r.From, f.count, f.weight)
+		} else if err := s.weigh(ctx, st, r, cuts); err != nil {
+			return nil, err
+		}
+	}
+	return cuts.Done(), nil
+}
+
+// weigh shows the resources in r to cuts.
+func (s *Source) weigh(ctx context.Context, st *set, r resourcesync.Range, cuts *paging.Cuts) error {
+	head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceDumpManifest}}
+	var (
+		e       rsxml.Entry
+		scratch []byte
+	)
+	for res, err := range st.provider.Resources(ctx, r) {
+		if err != nil {
+			return err
+		}
+		if rsxml.CheckURI(res.URI) != nil {
+			continue // the manifest that should list it reports it
+		}
+		e.SetResource(&res)
+		scratch = rsxml.AppendEntry(scratch[:0], &head, &e)
+		length, _ := res.Length.Bytes()
+		cuts.Add(res.Key, len(scratch)+virtualzip.MaxName+s.share(length), time.Time{})
+	}
+	return ctx.Err()
+}
+
+// share returns the share that content of length bytes has of a package, as that
+// part of the bytes of a full manifest. Added to the size of an entry it gives the
+// weight of a resource: packages of no more than paging.MaxBytes keep to both
+// limits.
+func (s *Source) share(length int64) int {
+	if length <= 0 {
+		return 0
+	}
+	return 1 + int(paging.MaxBytes*min(1, float64(length)/float64(s.options.PackageSize)))
+}

@@ -1,0 +1,116 @@
+package rshttp
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
+)
+
+// sendBuffer is how much of a package is read and written at once. It is all the
+// memory that a transfer takes for itself.
+const sendBuffer = 128 << 10
+
+var (
+	hdrPackage  = []string{"application/zip"}
+	sendBuffers = sync.Pool{New: func() any { return new([sendBuffer]byte) }}
+)
+
+// servePackage answers a request for the package t, or for ranges of it. Nothing
+// but one of the bounded number of transfers is held while it is sent.
+func (s *Source) servePackage(w http.ResponseWriter, r *http.Request, t target) {
+	if !s.transfers.TryAcquire(1) {
+		s.fail(w, r, errSending)
+		return
+	}
+	defer s.transfers.Release(1)
+	l, err := s.layout(r.Context(), t)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	h := w.Header()
+	h["Content-Type"] = hdrPackage
+	h["X-Content-Type-Options"] = hdrNosniff
+	h["Cache-Control"] = l.hdrCacheControl
+	h["Etag"] = l.hdrETag
+	var modified time.Time
+	if l.dated(time.Now()) {
+		modified = l.lastModified
+	}
+	s.counters.sent.Add(1)
+	content := l.zip.NewReader(r.Context())
+	defer content.Close()
+	pace := s.pacer.start(clientOf(r))
+	defer pace.end()
+	http.ServeContent(&sender{w, r.Context(), pace}, r, "", modified, content)
+	if err := content.Err(); err != nil {
+		s.breakOff(r, l, err)
+	}
+}
+
+// breakOff ends a transfer that cannot be completed. The status is sent: only a
+// broken connection can still tell.
+func (s *Source) breakOff(r *http.Request, l *layout, err error) {
+	if failed, ok := errors.AsType[*virtualzip.EntryError](err); ok {
+		s.counters.broken.Add(1)
+		s.log.LogAttrs(r.Context(), slog.LevelError, "package broken off: content is not what was listed, or cannot be read",
+			slog.String("path", l.path()), slog.String("uri", l.uri(failed.Name)), slog.Any("error", failed.Err))
+		s.layouts.drop(l)
+	}
+	panic(http.ErrAbortHandler)
+}
+
+func clientOf(r *http.Request) string {
+	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
+		return host
+	}
+	return r.RemoteAddr
+}
+
+// A sender sends what http.ServeContent copies, at the client's pace.
+type sender struct {
+	http.ResponseWriter
+	ctx  context.Context
+	pace *pace
+}
+
+// Unwrap lets http.ResponseController see through.
+func (s *sender) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+// ReadFrom implements io.ReaderFrom, which is how io.Copy copies.
+func (s *sender) ReadFrom(r io.Reader) (sent int64, err error) {
+	buf := sendBuffers.Get().(*[sendBuffer]byte)
+	defer sendBuffers.Put(buf)
+	chunk := buf[:s.pace.chunk(sendBuffer)]
+	for {
+		n, err := r.Read(chunk)
+		if n > 0 {
+			if err := s.pace.wait(s.ctx, n); err != nil {
+				return sent, err
+			}
+			m, err := s.ResponseWriter.Write(chunk[:n])
+			sent += int64(m)
+			if err != nil {
+				return sent, err
+			}
+			if s.pace != nil {
+				// What is sent slowly should not wait in buffers as
+				// well. A writer that cannot flush may let it.
+				_ = http.NewResponseController(s.ResponseWriter).Flush()
+			}
+		}
+		if err == io.EOF {
+			return sent, nil
+		}
+		if err != nil {
+			return sent, err
+		}
+	}
+}

@@ -1,0 +1,357 @@
+package rshttp_test
+
+import (
+	"bytes"
+	"context"
+
+	"fmt"
+	"io"
+	"io/fs"
+	"iter"
+	"log/slog"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+)
+
+// TestResume cuts a download at random places and goes on from there.
+func TestResume(t *testing.T) {
+	srv := httptest.NewServer(newSource(t, nil, rshttp.Set{Provider: shelfOf(t, 40, 10_000)}))
+	defer srv.Close()
+	fetch := func(header ...string) *http.Response {
+		req, err := http.NewRequest(http.MethodGet, srv.URL+wholePath, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i := 0; i < len(header); i += 2 {
+			req.Header.Set(header[i], header[i+1])
+		}
+		res, err := http.DefaultClient.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res
+	}
+	res := fetch()
+	etag, whole := res.Header.Get("ETag"), text(t, res)
+	rnd := rand.New(rand.NewPCG(9, 9))
+	for range 50 {
+		at := rnd.IntN(len(whole))
+		cut := fetch()
+		begun := make([]byte, at)
+		if _, err := io.ReadFull(cut.Body, begun); err != nil {
+			t.Fatal(err)
+		}
+		cut.Body.Close()
+		rest := fetch("Range", fmt.Sprintf("bytes=%d-", at), "If-Range", etag)
+		if got := string(begun) + text(t, rest); rest.StatusCode != 206 || got != whole {
+			t.Fatalf("resumed at %d: %s, %d bytes that are not the package", at, rest.Status, len(got))
+		}
+	}
+	curl, err := exec.LookPath("curl")
+	if err != nil {
+		t.Skip("no curl to resume with")
+	}
+	file := filepath.Join(t.TempDir(), "package.zip")
+	if err := os.WriteFile(file, []byte(whole[:100_001]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command(curl, "-sS", "-C", "-", "-o", file, srv.URL+wholePath).CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if got, err := os.ReadFile(file); err != nil || string(got) != whole {
+		t.Errorf("curl -C - gives %d bytes that are not the package: %v", len(got), err)
+	}
+}
+
+// TestResumeChanged: when a resource has changed, what is left of the old package
+// is not to be had.
+func TestResumeChanged(t *testing.T) {
+	s := shelfOf(t, 10, 1000)
+	src := newSource(t, nil, rshttp.Set{Provider: s})
+	etag := get(t, src, wholePath).Header.Get("ETag")
+	s.put("000004.txt", noise(99, 1000))
+	res := get(t, src, wholePath, "Range", "bytes=5000-", "If-Range", etag)
+	if res.StatusCode != 200 || res.Header.Get("ETag") == etag || !strings.HasPrefix(text(t, res), "PK") {
+		t.Errorf("%s, ETag %s after %s", res.Status, res.Header.Get("ETag"), etag)
+	}
+}
+
+// TestBreakOff: what happens to a resource while its package is sent, the client
+// never gets a package that is complete and wrong. The log says which resource it
+// was, nothing stays open, and the package is not offered again.
+func TestBreakOff(t *testing.T) {
+	const key, size = "000010.txt", 300_000
+	for name, content := range map[string][]byte{
+		"replaced":  noise(77, size),
+		"truncated": noise(10, size)[:size-1],
+		"grown":     append(noise(10, size), 'x'),
+		"deleted":   nil,
+	} {
+		for _, header := range []string{"", "bytes=100000-", "bytes=0-99,3000000-3600000"} {
+			t.Run(name+" "+header, func(t *testing.T) {
+				var log bytes.Buffer
+				s := &summed{shelf: newShelf(t)}
+				for i := range 20 {
+					s.put(fmt.Sprintf("%06d.txt", i), noise(uint32(i), size))
+				}
+				src := newSource(t, &rshttp.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, rshttp.Set{Provider: s})
+				srv := httptest.NewServer(src)
+				client := srv.Client()
+				before := runtime.NumGoroutine()
+
+				s.opening = func(opened string) {
+					if opened == key {
+						s.swap(key, content)
+					}
+				}
+				req, err := http.NewRequest(http.MethodGet, srv.URL+wholePath, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if header != "" {
+					req.Header.Set("Range", header)
+				}
+				res, err := client.Do(req)
+				if err != nil {
+					t.Fatal(err)
+				}
+				n, err := io.Copy(io.Discard, res.Body)
+				if err == nil {
+					t.Errorf("%s, %d bytes of %d, and no error", res.Status, n, res.ContentLength)
+				}
+				res.Body.Close()
+				srv.Close()
+				client.CloseIdleConnections()
+				for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before && time.Now().Before(deadline); {
+					time.Sleep(time.Millisecond)
+				}
+				if n := runtime.NumGoroutine(); n > before || s.open.Load() != 0 {
+					t.Errorf("%d goroutines after %d, %d contents left open", n, before, s.open.Load())
+				}
+				if !strings.Contains(log.String(), "uri=https://example.org/"+key) {
+					t.Errorf("the log does not say which resource it was: %s", log.String())
+				}
+				if c := src.Counters(); c.Broken != 1 || c.LayoutBytes != 0 {
+					t.Errorf("counters %+v", c)
+				}
+
+				s.opening = nil
+				if content == nil {
+					s.Delete(key)
+				} else {
+					s.put(key, content)
+				}
+				if again := get(t, src, wholePath); again.StatusCode != 200 || again.Header.Get("ETag") == res.Header.Get("ETag") {
+					t.Errorf("afterwards: %s, ETag %s again", again.Status, again.Header.Get("ETag"))
+				}
+			})
+		}
+	}
+}
+
+// TestUnlike: content that is not what is listed is found out before anything is
+// sent, if it must be read for its checksum; and again when it has been mended.
+func TestUnlike(t *testing.T) {
+	right := noise(3, 1000)
+	for name, content := range map[string][]byte{
+		"replaced":  noise(77, 1000),
+		"truncated": right[:999],
+		"grown":     append(right[:1000:1000], 'x'),
+		"deleted":   nil,
+	} {
+		var log bytes.Buffer
+		s := shelfOf(t, 5, 1000)
+		src := newSource(t, &rshttp.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, rshttp.Set{Provider: s})
+		s.swap("000003.txt", content)
+		res := get(t, src, wholePath)
+		if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" || res.Header.Get("Content-Type") == "application/zip" {
+			t.Errorf("%s: %s, %v", name, res.Status, res.Header)
+		}
+		if !strings.Contains(log.String(), "https://example.org/000003.txt") {
+			t.Errorf("%s: the log does not say which resource it was: %s", name, log.String())
+		}
+		if c := src.Counters(); c.Read > 4+3 {
+			t.Errorf("%s: %d resources were read in three attempts", name, c.Read)
+		}
+		s.swap("000003.txt", right)
+		if res := get(t, src, wholePath); res.StatusCode != 200 {
+			t.Errorf("%s, mended: %s", name, res.Status)
+		}
+	}
+}
+
+// TestChangeWhileLaidOut: when a set changes while its package is laid out, the
+// package is that of the set afterwards.
+func TestChangeWhileLaidOut(t *testing.T) {
+	s := shelfOf(t, 5, 1000)
+	src := newSource(t, nil, rshttp.Set{Provider: s})
+	var once sync.Once
+	s.opening = func(string) { once.Do(func() { s.put("000003.txt", noise(77, 500)) }) }
+	if got := unpack(t, src, wholePath); got["https://example.org/000003.txt"] != string(noise(77, 500)) {
+		t.Error("the package has what was there before")
+	}
+}
+
+// TestNewStamp: a new Stamp alone is no change, also for a package that was laid
+// out before.
+func TestNewStamp(t *testing.T) {
+	s := &summed{shelf: newShelf(t)}
+	s.put("a", []byte("content"))
+	src := newSource(t, nil, rshttp.Set{Provider: stamped{s}})
+	r := describe("a", []byte("content"))
+	for _, stamp := range []string{"1", "2"} {
+		r.Stamp = stamp
+		if err := s.Put(r); err != nil {
+			t.Fatal(err)
+		}
+		unpack(t, src, wholePath)
+	}
+	if n := src.Counters().LaidOut; n != 1 {
+		t.Errorf("laid out %d times", n)
+	}
+}
+
+// stamped opens a resource only by the Stamp that it has now.
+type stamped struct{ *summed }
+
+func (s stamped) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
+	return func(yield func(resourcesync.Resource, error) bool) {
+		for res := range s.summed.Resources(ctx, r) {
+			now, _ := s.Get(res.Key)
+			if res.Stamp = now.Stamp; !yield(res, nil) {
+				return
+			}
+		}
+	}
+}
+
+func (s stamped) Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser, error) {
+	if now, _ := s.Get(r.Key); now.Stamp != r.Stamp {
+		return nil, fs.ErrNotExist
+	}
+	return s.summed.Open(ctx, r)
+}
+
+// TestTransfers: no more packages are sent at the same time than may be, and
+// documents are none of them.
+func TestTransfers(t *testing.T) {
+	s := shelfOf(t, 10, 1000)
+	src := newSource(t, &rshttp.Options{Transfers: 2, Renderings: 1, Wait: -1}, rshttp.Set{Provider: s})
+	get(t, src, wholePath)
+	hold, held := make(chan struct{}), make(chan struct{}, 2)
+	s.opening = func(string) {
+		held <- struct{}{}
+		<-hold
+	}
+	var slow sync.WaitGroup
+	for range 2 {
+		slow.Go(func() {
+			if res := get(t, src, wholePath); res.StatusCode != 200 {
+				t.Error(res.Status)
+			}
+		})
+		<-held
+	}
+	res := get(t, src, wholePath)
+	if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" || res.Header.Get("ETag") != "" {
+		t.Errorf("a third: %s, %v", res.Status, res.Header)
+	}
+	for _, path := range []string{dumpPath, "/resourcesync/resourcelist.xml"} {
+		if res := get(t, src, path); res.StatusCode != 200 {
+			t.Errorf("%s beside: %s", path, res.Status)
+		}
+	}
+	s.mu.Lock()
+	s.opening = nil
+	s.mu.Unlock()
+	go func() {
+		for range held { // those that are opened later
+		}
+	}()
+	close(hold)
+	slow.Wait()
+	close(held)
+	if res := get(t, src, wholePath); res.StatusCode != 200 {
+		t.Errorf("afterwards: %s", res.Status)
+	}
+}
+
+// TestTransferRate: transfers to one client share the rate, those to another do
+// not, and coming anew gains nothing.
+func TestTransferRate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const rate = 10_000
+		src := newSource(t, &rshttp.Options{TransferRate: rate}, rshttp.Set{Provider: shelfOf(t, 10, 10_000)})
+		fetch := func(client string, header ...string) int {
+			r := httptest.NewRequest(http.MethodGet, wholePath, nil)
+			r.RemoteAddr = client
+			for i := 0; i < len(header); i += 2 {
+				r.Header.Set(header[i], header[i+1])
+			}
+			w := httptest.NewRecorder()
+			src.ServeHTTP(w, r)
+			return w.Body.Len()
+		}
+		took := func(what string, want time.Duration, f func()) {
+			started := time.Now()
+			f()
+			if got := time.Since(started); got < want-time.Second || got > want+time.Second {
+				t.Errorf("%s: took %v, want %v", what, got, want)
+			}
+		}
+		size := 0
+		took("one", 10*time.Second, func() { size = fetch("192.0.2.1:1") })
+		took("two of one client", 20*time.Second, func() {
+			var both sync.WaitGroup
+			both.Go(func() { fetch("192.0.2.1:2") })
+			both.Go(func() { fetch("192.0.2.1:3") })
+			both.Wait()
+		})
+		took("two clients", 10*time.Second, func() {
+			var both sync.WaitGroup
+			both.Go(func() { fetch("192.0.2.1:4") })
+			both.Go(func() { fetch("[2001:db8::1]:4") })
+			both.Wait()
+		})
+		took("in pieces", 10*time.Second, func() {
+			for at := 0; at < size; at += 1000 {
+				fetch("192.0.2.1:5", "Range", fmt.Sprintf("bytes=%d-%d", at, at+999))
+			}
+		})
+	})
+}
+
+// TestLostClient: a transfer whose client has gone ends at once, even when it
+// waits for its turn.
+func TestLostClient(t *testing.T) {
+	s := shelfOf(t, 10, 100_000)
+	src := newSource(t, &rshttp.Options{TransferRate: 100, Transfers: 1}, rshttp.Set{Provider: s})
+	srv := httptest.NewServer(src)
+	defer srv.Close()
+	res, err := http.Get(srv.URL + wholePath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {
+		if res := do(t, src, http.MethodHead, wholePath); res.StatusCode == 200 {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("the transfer goes on without its client")
+		}
+	}
+}
