@@ -139,6 +139,16 @@ func describe(ctx context.Context, db engine, t *Table) (*relation, error) {
 	return rel, nil
 }
 
+// try reports that the statements that read rel do not work, because of Where if
+// of anything.
+func (rel *relation) try(ctx context.Context, db engine) error {
+	err := db.query(ctx, "SELECT "+rel.list+" FROM "+rel.from+where(rel.filter)+" LIMIT 0", func(rowdb.Row) error { return nil })
+	if err != nil && rel.Where != "" {
+		err = fmt.Errorf("it cannot be read; perhaps because of the condition %q: %w", rel.Where, err)
+	}
+	return err
+}
+
 // column finds the column that a field of Table names, which must be of one of
 // some kinds.
 func (rel *relation) column(field, name string, kinds ...kind) (*column, error) {

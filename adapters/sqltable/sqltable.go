@@ -79,6 +79,9 @@ var (
 func open(ctx context.Context, db engine, t Table) (*Provider, error) {
 	rel, err := describe(ctx, db, &t)
 	if err == nil {
+		err = rel.try(ctx, db)
+	}
+	if err == nil {
 		err = db.checkIndex(ctx, rel)
 	}
 	if err != nil {

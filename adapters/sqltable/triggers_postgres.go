@@ -79,6 +79,17 @@ func (db *postgresEngine) create(ctx context.Context, j *journalled) ([]string, 
 	if inherits {
 		return nil, errors.New("a materialized view, or a table that others inherit from, cannot be journalled as a whole: journal each table, into sets of their own")
 	}
+	// What a function does is parsed when it does it, and must not fail then.
+	err = db.rows.Snapshot(ctx, func(c rowdb.Conn) error {
+		if err := c.Script(ctx, "SET LOCAL search_path = pg_catalog, "+db.quote(j.Schema)+", pg_temp"); err != nil {
+			return err
+		}
+		list := strings.Join(append([]string{j.key, j.uri}, j.values...), ", ")
+		return c.Query(ctx, "SELECT "+list+" FROM "+j.from+where(j.filter)+" LIMIT 0", func(rowdb.Row) error { return nil })
+	})
+	if err != nil {
+		return nil, fmt.Errorf("with only pg_catalog and the schema of the table in the search path: %w", err)
+	}
 	leaves, err := db.leaves(ctx, j.relation)
 	if err != nil {
 		return nil, err

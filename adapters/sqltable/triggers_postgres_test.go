@@ -201,7 +201,7 @@ func TestPostgresConcurrent(t *testing.T) {
 
 func TestTriggersRefusals(t *testing.T) {
 	both(t, func(t *testing.T, d *database) {
-		d.run("CREATE TABLE loose (id {int}, k {plain} NOT NULL)", "CREATE VIEW v AS SELECT * FROM loose")
+		d.run("CREATE TABLE loose (id {int}, k {plain} NOT NULL)", "CREATE VIEW v AS SELECT * FROM loose", "CREATE TABLE tight (id {int} NOT NULL PRIMARY KEY)")
 		for _, tt := range []struct {
 			table Table
 			want  string
@@ -211,6 +211,7 @@ func TestTriggersRefusals(t *testing.T) {
 			{Table{Query: "SELECT 1", Key: "id", URI: "https://example.org/{id}"}, "give the Name"},
 			{Table{Name: "loose", Key: "id", URI: "https://example.org/{id}"}, "NOT NULL"},
 			{Table{Name: "loose", Key: "k", URI: "https://example.org/{id}"}, "CREATE UNIQUE INDEX"},
+			{Table{Name: "tight", Key: "id", URI: "https://example.org/{id}", Where: "nonsense = 1"}, "nonsense"},
 		} {
 			_, err := d.triggers().Create(t.Context(), tt.table, "papers")
 			if err == nil || !strings.Contains(err.Error(), tt.want) {

@@ -46,6 +46,9 @@ func (db *sqliteEngine) create(ctx context.Context, j *journalled) ([]string, er
 	if !strings.EqualFold(j.Schema, "main") {
 		return nil, fmt.Errorf("the table is in the attached database %q: triggers reach only tables of their own file, so connect to that one", j.Schema)
 	}
+	if err := j.try(ctx, db); err != nil {
+		return nil, err // which CREATE TRIGGER would not notice
+	}
 	conflict, err := db.conflicts(ctx, j)
 	if err != nil {
 		return nil, err
