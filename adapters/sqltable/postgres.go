@@ -116,7 +116,7 @@ func (db *postgresEngine) findColumns(ctx context.Context, rel *relation) error 
 		var category string
 		err := db.pool.QueryRow(ctx, `SELECT t.typname::text, t.typcategory::text,
 			coalesce((SELECT NOT attnotnull FROM pg_catalog.pg_attribute
-				WHERE attrelid = pg_catalog.to_regclass($2) AND attname = $3 AND NOT attisdropped), true)
+				WHERE attrelid = pg_catalog.to_regclass(nullif($2, '')) AND attname = $3 AND NOT attisdropped), true)
 			FROM pg_catalog.pg_type t WHERE t.oid = $1`, f.DataTypeOID, rel.name, f.Name).Scan(&c.is, &category, &c.nullable)
 		if err != nil {
 			return err
