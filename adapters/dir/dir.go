@@ -120,9 +120,10 @@ type Dir struct {
 }
 
 var (
-	_ resourcesync.Opener  = (*Dir)(nil)
-	_ resourcesync.Watcher = (*Dir)(nil)
-	_ resourcesync.Coverer = (*Dir)(nil)
+	_ resourcesync.Opener      = (*Dir)(nil)
+	_ resourcesync.Checksummer = (*Dir)(nil)
+	_ resourcesync.Watcher     = (*Dir)(nil)
+	_ resourcesync.Coverer     = (*Dir)(nil)
 )
 
 // Open opens the folder at path, whose files are found on the web under

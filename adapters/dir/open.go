@@ -3,6 +3,7 @@ package dir
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"net/url"
@@ -33,11 +34,23 @@ func (d *Dir) Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser,
 	return f, nil
 }
 
+// Checksum returns the CRC-32 of the version of a file that r's Stamp stands for,
+// as [resourcesync.Checksummer] has it. A scan computes it together with the
+// hashes; if it was told to compute none, the error is errors.ErrUnsupported.
+func (d *Dir) Checksum(_ context.Context, r resourcesync.Resource) (crc32 uint32, err error) {
+	_, crc, ok := cutSum(r.Stamp)
+	if !ok {
+		return 0, fmt.Errorf("dir: checksum of %q: %w", r.Key, errors.ErrUnsupported)
+	}
+	return crc, nil
+}
+
 // isVersion reports whether info describes the version of a file that r is.
 func isVersion(r resourcesync.Resource, info fs.FileInfo) bool {
 	now := newResource(r.Key, r.URI, info)
 	if r.Stamp != "" {
-		return strings.TrimPrefix(r.Stamp, unsettledMark) == now.Stamp
+		stamp, _, _ := cutSum(strings.TrimPrefix(r.Stamp, unsettledMark))
+		return stamp == now.Stamp
 	}
 	_, known := r.Length.Bytes()
 	return (!known || r.Length == now.Length) &&

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"hash"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"os"
@@ -68,6 +69,7 @@ type content struct {
 	info      fs.FileInfo // of the version that was read
 	settled   bool        // whether that was long enough after its last change
 	hashes    []resourcesync.Hash
+	crc       uint32 // if there are hashes
 	mediaType string
 }
 
@@ -139,6 +141,7 @@ func (r *reader) digest(ctx context.Context, f io.Reader, size int64, c *content
 		for _, digest := range r.digests {
 			digest.Write(r.buf[:n])
 		}
+		c.crc = crc32.Update(c.crc, crc32.IEEETable, r.buf[:n])
 		done += int64(n)
 	}
 	c.hashes = make([]resourcesync.Hash, 0, len(r.digests))

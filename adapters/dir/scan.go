@@ -137,6 +137,7 @@ func (s *scan) file(ctx context.Context, in *folder, key string, info fs.FileInf
 	if isKnown && s.isCurrent(known, r) {
 		r.Hashes = known.Hashes
 		r.Type = cmp.Or(r.Type, known.Type)
+		r.Stamp = known.Stamp
 	}
 	if r.Type != "" && len(r.Hashes) == len(s.algorithms) {
 		return s.send(ctx, r)
@@ -164,9 +165,10 @@ func (s *scan) file(ctx context.Context, in *folder, key string, info fs.FileInf
 }
 
 // isCurrent reports whether what is known of a file still holds for r, the same
-// file as it is now.
+// file as it is now, and is all that can be known of it.
 func (s *scan) isCurrent(known, r resourcesync.Resource) bool {
-	return known.Stamp == r.Stamp &&
+	stamp, _, summed := cutSum(known.Stamp)
+	return stamp == r.Stamp && summed == (len(s.algorithms) > 0) &&
 		slices.EqualFunc(known.Hashes, s.algorithms, func(h resourcesync.Hash, a algorithm) bool {
 			return h.Algorithm == a.name
 		})
@@ -189,6 +191,9 @@ func (c content) resource(key, uri string) resourcesync.Resource {
 	r := newResource(key, uri, c.info)
 	r.Hashes = c.hashes
 	r.Type = c.mediaType
+	if len(c.hashes) > 0 {
+		r.Stamp = withSum(r.Stamp, c.crc)
+	}
 	if !c.settled {
 		r.Stamp = unsettledMark + r.Stamp
 	}

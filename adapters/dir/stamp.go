@@ -2,8 +2,10 @@ package dir
 
 import (
 	"bytes"
+	"fmt"
 	"io/fs"
 	"strconv"
+	"strings"
 	"time"
 )
 
@@ -15,6 +17,10 @@ const unsettled = 2 * time.Second
 // unsettledMark before a stamp says that the file had just changed when it was
 // read. As no file has such a stamp, the next scan reads it again.
 const unsettledMark = "~"
+
+// sumMark in a stamp stands before the CRC-32 of the version, in hexadecimal. It
+// is in the stamps of files that were read to their end.
+const sumMark = "+"
 
 // maxStamp is the greatest length of a stamp: four numbers of 64 bits.
 const maxStamp = 4*len("-1y2p0ij32e8e8") + len("...")
@@ -43,6 +49,19 @@ func stampOf(info fs.FileInfo) string {
 func isSameVersion(a, b fs.FileInfo) bool {
 	var x, y [maxStamp]byte
 	return bytes.Equal(appendStamp(x[:0], a), appendStamp(y[:0], b))
+}
+
+// withSum returns stamp with the CRC-32 of the version that it stands for.
+func withSum(stamp string, crc uint32) string { return fmt.Sprintf("%s%s%08x", stamp, sumMark, crc) }
+
+// cutSum is the inverse of withSum. It reports whether there was a CRC-32.
+func cutSum(stamp string) (_ string, crc uint32, found bool) {
+	stamp, digits, found := strings.Cut(stamp, sumMark)
+	if !found {
+		return stamp, 0, false
+	}
+	n, err := strconv.ParseUint(digits, 16, 32)
+	return stamp, uint32(n), err == nil
 }
 
 // isSettled reports whether a change at now or later is certain to move the

@@ -27,6 +27,9 @@ type serveConfig struct {
 	state     string // a file or a PostgreSQL URL; empty for the default file
 	window    span
 	retain    span
+	dumps     bool
+	pkgSize   size
+	dumpRate  size
 	sitemap   bool
 	dotFiles  bool
 	logFormat string
@@ -90,6 +93,8 @@ func (c *serveConfig) check() error {
 		return usagef("--window %v: give a second or more, such as 1h, 24h or 7d", &c.window)
 	case time.Duration(c.retain) < time.Second:
 		return usagef("--retain %v: give a second or more, such as 48h or 90d", &c.retain)
+	case c.pkgSize < 1:
+		return usagef("--package-size %v: give a byte or more, such as 500MB or 4GiB", &c.pkgSize)
 	case c.logFormat != "text" && c.logFormat != "json":
 		return usagef(`--log-format %q: give text or json`, c.logFormat)
 	}
@@ -173,6 +178,18 @@ Default: 24h`)
 	flags.Var(&c.retain, "retain", `How long changes stay listed, such as 48h or 90d. Whoever asks for them less
 often must begin again with the whole list of files.
 Default: 90d`)
+	flags.BoolVar(&c.dumps, "dumps", true, `Offer the files in packages as well, ZIP files that exist only while they
+are sent: whoever copies everything needs far fewer requests.
+--dumps=false switches that off.
+Default: true`)
+	c.pkgSize = 1 << 30
+	flags.Var(&c.pkgSize, "package-size", `How much one package holds at most, such as 500MB or 4GiB. A file that is
+larger has a package for itself.
+Default: 1GiB`)
+	flags.Var(&c.dumpRate, "dump-rate", `How much of packages one client, which is one address, is sent in a second,
+such as 500KB or 10MiB. 0 is as much as there can be. Behind a proxy all
+clients have its address.
+Default: 0`)
 	flags.BoolVar(&c.sitemap, "sitemap", false, `Publish a plain sitemap for search engines too: sitemap.xml, below the
 prefix. robots.txt names it then, if DIR has none of its own.`)
 	flags.BoolVar(&c.dotFiles, "dot-files", false, `Publish files and folders whose names begin with a dot, too.`)

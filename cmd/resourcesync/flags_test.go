@@ -9,14 +9,16 @@ import (
 func TestFlags(t *testing.T) {
 	c, err := parseServe([]string{
 		"--listen=[::1]:80", "-base-url", "HTTPS://files.example.org/a/../é", "folder", "--prefix", "x/y.z",
-		"--hash", "md5,sha-256", "--page-size", "50000", "--rescan", "1h30m", "--state", "x.db", "--window", "1h", "--retain", "7d", "--sitemap", "--dot-files", "--log-format", "json",
+		"--hash", "md5,sha-256", "--page-size", "50000", "--rescan", "1h30m", "--state", "x.db", "--window", "1h", "--retain", "7d",
+		"--dumps=false", "--package-size", "4GiB", "--dump-rate", "500KB", "--sitemap", "--dot-files", "--log-format", "json",
 	})
 	must(t, err)
 	want := serveConfig{
 		folder: "folder", listen: "[::1]:80", baseURL: "https://files.example.org/%C3%A9/", prefix: "/x/y.z/",
 		hash: "md5,sha-256", hashes: []string{"md5", "sha-256"},
 		pageSize: 50_000, rescan: 90 * time.Minute,
-		state: "x.db", window: span(time.Hour), retain: span(7 * day), sitemap: true, dotFiles: true, logFormat: "json",
+		state: "x.db", window: span(time.Hour), retain: span(7 * day),
+		pkgSize: 4 << 30, dumpRate: 500_000, sitemap: true, dotFiles: true, logFormat: "json",
 	}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", c, want)
@@ -40,6 +42,32 @@ func TestBaseURLsAreCleaned(t *testing.T) {
 	} {
 		if got, err := cleanBaseURL(given); err != nil || got != want {
 			t.Errorf("%s: %s, %v, want %s", given, got, err, want)
+		}
+	}
+}
+
+func TestSizes(t *testing.T) {
+	for given, want := range map[string]string{
+		"0":                   "0",
+		"1":                   "1",
+		"1023B":               "1023",
+		"1024":                "1KiB",
+		"500MB":               "500MB",
+		"4GiB":                "4GiB",
+		"1000KB":              "1MB",
+		"8388607TiB":          "8388607TiB",
+		"8388608TiB":          "",
+		"9223372036854775808": "",
+		"-1":                  "",
+		"1.5GB":               "",
+		"1gb":                 "",
+		"GB":                  "",
+		"":                    "",
+	} {
+		var s size
+		err := s.Set(given)
+		if (err == nil) != (want != "") || err == nil && s.String() != want {
+			t.Errorf("%s: %v, %v, want %q", given, &s, err, want)
 		}
 	}
 }

@@ -189,6 +189,7 @@ type metadata struct {
 	From       string `xml:"from,attr"`
 	Hash       string `xml:"hash,attr"`
 	Length     string `xml:"length,attr"`
+	Path       string `xml:"path,attr"`
 	Type       string `xml:"type,attr"`
 }
 

@@ -158,6 +158,8 @@ func TestRefusals(t *testing.T) {
 		"no hash":             {[]string{"serve", here, "--hash", ""}, "md5,sha-256"},
 		"empty pages":         {[]string{"serve", here, "--page-size", "0"}, "1 to 50000"},
 		"huge pages":          {[]string{"serve", here, "--page-size", "50001"}, "1 to 50000"},
+		"empty packages":      {[]string{"serve", here, "--package-size", "0"}, "500MB or 4GiB"},
+		"package of words":    {[]string{"serve", here, "--package-size", "big"}, `"resourcesync serve --help"`},
 		"page of words":       {[]string{"serve", here, "--page-size", "many"}, `"resourcesync serve --help"`},
 		"never rescan":        {[]string{"serve", here, "--rescan", "0s"}, "such as 30s"},
 		"rescan without unit": {[]string{"serve", here, "--rescan", "5"}, `"resourcesync serve --help"`},

@@ -81,11 +81,17 @@ func publish(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publ
 		return nil, usageError{err}
 	}
 	p.scanner.watch = p.folder.Watch
-	p.source, err = rshttp.New(documents.String(), []rshttp.Set{{Provider: p.set}}, &rshttp.Options{
-		PageSize: c.pageSize,
-		Sitemap:  c.sitemap,
-		Robots:   c.sitemap,
-		Logger:   log,
+	set := rshttp.Set{Provider: p.set}
+	if c.dumps {
+		set.Opener = p.folder
+	}
+	p.source, err = rshttp.New(documents.String(), []rshttp.Set{set}, &rshttp.Options{
+		PageSize:     c.pageSize,
+		PackageSize:  int64(c.pkgSize),
+		TransferRate: int64(c.dumpRate),
+		Sitemap:      c.sitemap,
+		Robots:       c.sitemap,
+		Logger:       log,
 	})
 	if err != nil {
 		p.close()
