@@ -1,8 +1,9 @@
 // Package rshttp turns sets of resources into a ResourceSync Source over HTTP.
 //
 // A [Source] made by [New] answers for the documents of its [Set]s: the Source
-// Description at the well-known URI, a Capability List per set, Resource Lists
-// and, where a set keeps a journal, Change Lists. [Source.Wrap] puts it in front
+// Description at the well-known URI, a Capability List per set, Resource Lists,
+// where a set has the bytes of its resources, Resource Dumps, and where it keeps
+// a journal, Change Lists. [Source.Wrap] puts it in front
 // of an application in one line; it can also be mounted by hand, because it is
 // an http.Handler that looks at the full path of a request:
 //
@@ -25,4 +26,10 @@
 // status is sent; it is kept under a byte budget for as long as its set says
 // that nothing has changed. Everything in a document is a function of the
 // set's state, so that replicas give the same bytes with the same entity tags.
+//
+// The packages of a dump are ranges of keys, too. They are ZIP files that exist
+// nowhere: their bytes are computed while they are sent, from any offset, and held
+// to what their manifest says. A transfer that turns out to be wrong is broken
+// off. Servers must not limit the time of a whole answer (http.Server's
+// WriteTimeout), or large packages never arrive.
 package rshttp
