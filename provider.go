@@ -60,12 +60,14 @@ type Stat struct {
 
 	// LastModified is the time of the newest change, deletions included,
 	// and zero if that is unknown. It is the at of documents that show this
-	// state: it must not be later than any change that they do not show.
+	// state: it must not be later than any change that they do not show. A
+	// time in the future counts as unknown.
 	LastModified time.Time
 
 	// Version is opaque and differs between any two different states.
 	// Stores move it exactly when something in the range changes; it may
-	// move more often, at the price of rendering again.
+	// move more often, at the price of rendering again. If it is empty,
+	// nothing is known.
 	Version string
 }
 
@@ -96,7 +98,9 @@ type Changer interface {
 	Since(ctx context.Context) (time.Time, error)
 
 	// Changes yields, in forward chronological order, the changes whose
-	// Datetime is in iv, by the contract of [Provider].
+	// Datetime is in iv, by the contract of [Provider]. Destinations know
+	// URIs, not keys: a resource that moves to another URI is deleted at
+	// the one and created at the other.
 	Changes(ctx context.Context, iv Interval) iter.Seq2[Change, error]
 }
 

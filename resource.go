@@ -9,7 +9,7 @@ import (
 
 // MaxKeyLength is the greatest length of a [Resource] Key, in bytes. Pages of a
 // Resource List are addressed by key ranges; the bound keeps their URLs short.
-const MaxKeyLength = 1024
+const MaxKeyLength = 720
 
 // A Resource is one member of a set of resources: what an entry of a Resource
 // List says about it (core specification, sections 7 and 10.1). Only Key and

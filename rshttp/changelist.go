@@ -18,6 +18,10 @@ import (
 // name, because the open list keeps its URL when it is closed.
 const windowLayout = "20060102T150405.000000000Z"
 
+// errMoved says that the windows of a journal are no longer those that a list
+// was begun for.
+var errMoved = errors.New("the journal has been divided otherwise meanwhile")
+
 // renderChangeList makes what lies at a set's changelist.xml: one open Change
 // List as long as one is enough (section 12.1), else the index of all (section
 // 12.2).
@@ -35,7 +39,7 @@ func (s *Source) renderChangeList(ctx context.Context, t target) (*document, err
 			return s.renderChangeIndex(t, doc, windows)
 		}
 		out, err := s.renderChanges(ctx, t, doc, windows[0])
-		if !errors.Is(err, errOutgrown) || retried {
+		if !errors.Is(err, errMoved) || retried {
 			return out, err
 		}
 	}
@@ -76,10 +80,13 @@ func (s *Source) renderChangeWindow(ctx context.Context, t target) (*document, e
 		}
 		i, found := slices.BinarySearchFunc(windows, from, func(iv resourcesync.Interval, t time.Time) int { return iv.From.Compare(t) })
 		switch {
+		case len(windows) == 1:
+			// What is left of the journal fits into the one list. A list
+			// that was closed must not open again under its old name.
+			return nil, &goneError{index: s.routes.url(kindChangeList, t.set, ""), reason: "one list holds all of the journal"}
 		case found:
-			doc.forever = !windows[i].Open()
 			out, err := s.renderChanges(ctx, t, doc, windows[i])
-			if !errors.Is(err, errOutgrown) || retried {
+			if !errors.Is(err, errMoved) || retried {
 				return out, err
 			}
 		case i < len(windows):
@@ -101,7 +108,10 @@ func (s *Source) renderChanges(ctx context.Context, t target, doc *document, iv 
 	last := iv.From
 	for c, err := range t.set.changer.Changes(ctx, iv) {
 		if err != nil {
-			return nil, fmt.Errorf("journal: %w", err)
+			return nil, providerError("journal", err)
+		}
+		if c.Type != resourcesync.Created && c.Type != resourcesync.Updated && c.Type != resourcesync.Deleted || c.Datetime.IsZero() {
+			return nil, fmt.Errorf("journal broke its contract: a change of %q of type %q at %v", c.Resource.Key, c.Type, c.Datetime)
 		}
 		if c.Datetime.Before(last) || !iv.Contains(c.Datetime) {
 			return nil, fmt.Errorf("journal broke its contract: a change at %v after %v, asked for %v until %v", c.Datetime, last, iv.From, iv.Until)
@@ -113,15 +123,23 @@ func (s *Source) renderChanges(ctx context.Context, t target, doc *document, iv 
 		}
 		e.SetChange(&c)
 		if !b.add(&e) {
-			return nil, errOutgrown
+			return nil, errMoved
 		}
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
+	// What the journal has dropped in the meantime may be missing.
+	since, err := t.set.changer.Since(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if since.After(iv.From) {
+		return nil, errMoved
+	}
 	left.log(s, t.set)
-	if doc.forever {
-		doc.lastModified = last
+	if t.kind == kindChangeWindow && !iv.Open() {
+		doc.forever, doc.from, doc.lastModified = true, iv.From, last
 	}
 	return b.seal(doc)
 }

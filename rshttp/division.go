@@ -68,21 +68,26 @@ func (d *division) nudge() {
 	}
 }
 
-// learn takes note that the page r holds more than a document's bytes before
-// key, which a Cutter that counts resources cannot know. Ranges that are no
-// pages of the division teach nothing: anybody may ask for them.
-func (d *division) learn(r resourcesync.Range, key string, size int) {
-	if size <= paging.MaxBytes || key == r.From {
-		return
-	}
+// split divides the page r before key, because from there on it is too much for a
+// document, so that the very next index leads to all that is in it; a division of
+// the whole set follows. learn says to keep the cut in that too, because a Cutter
+// that counts resources cannot know of it. Ranges that are no pages of the
+// division split nothing: anybody may ask for them.
+func (d *division) split(r resourcesync.Range, key string, learn bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.current == nil || len(d.learned) >= rsxml.MaxEntries || !d.current.has(r) {
+	if d.current == nil || key == r.From || len(d.learned) >= rsxml.MaxEntries || !d.current.has(r) {
 		return
 	}
-	if i, found := slices.BinarySearch(d.learned, key); !found {
+	d.due = true
+	d.nudge()
+	if i, found := slices.BinarySearch(d.learned, key); learn && !found {
 		d.learned = slices.Insert(d.learned, i, key)
 	}
+	p := *d.current
+	p.number++
+	p.pages = withLearned(p.pages, []string{key})
+	d.current = &p
 }
 
 // lists reports whether r is a page of the division.
@@ -136,7 +141,7 @@ func (s *Source) division(ctx context.Context, d *division) (*pages, error) {
 		if err != nil {
 			return nil, err
 		}
-		if stat.Version == p.version {
+		if stat.Version == p.version && stat.Version != "" {
 			return p, nil
 		}
 	}
@@ -150,13 +155,19 @@ func (s *Source) division(ctx context.Context, d *division) (*pages, error) {
 	return s.divideAnew(ctx, d, p)
 }
 
-// divideAnew divides the set of d, unless that has been done since old.
+// divideAnew divides the set of d for a request, unless that has been done since
+// old. It goes on if the request ends.
 func (s *Source) divideAnew(ctx context.Context, d *division, old *pages) (*pages, error) {
+	return s.divideOnce(ctx, d, old, func() (*pages, error) { return s.divide(context.WithoutCancel(ctx), d) })
+}
+
+// divideOnce shares divide among all who want the set of d to be divided.
+func (s *Source) divideOnce(ctx context.Context, d *division, old *pages, divide func() (*pages, error)) (*pages, error) {
 	v, err := s.flights.do(ctx, d.into+" of "+d.set.name, func() error { return nil }, func() (any, error) {
 		if p, _ := d.get(); p != old {
 			return p, nil
 		}
-		return s.divide(context.WithoutCancel(ctx), d)
+		return divide()
 	})
 	if err != nil {
 		return nil, err
@@ -165,18 +176,25 @@ func (s *Source) divideAnew(ctx context.Context, d *division, old *pages) (*page
 }
 
 // divide divides the set of d and remembers the result.
-func (s *Source) divide(ctx context.Context, d *division) (*pages, error) {
+func (s *Source) divide(ctx context.Context, d *division) (_ *pages, err error) {
 	started := time.Now()
 	st := d.set
 	d.mu.Lock()
 	old := d.current
 	d.due = false
 	d.mu.Unlock()
+	defer func() {
+		if err != nil {
+			d.mu.Lock()
+			d.due = true
+			d.mu.Unlock()
+		}
+	}()
 
 	p := &pages{number: 1}
 	var previous []resourcesync.Cut
 	if old != nil {
-		p.number, previous = old.number+1, old.cuts
+		previous = old.cuts
 	}
 	if st.stater != nil {
 		stat, err := st.stater.Stat(ctx, wholeSet)
@@ -185,20 +203,24 @@ func (s *Source) divide(ctx context.Context, d *division) (*pages, error) {
 		}
 		p.version, p.lastModified = stat.Version, stat.LastModified
 	}
-	var err error
 	if p.cuts, err = d.cut(s, ctx, st, previous); err == nil {
 		err = checkCuts(p.cuts)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("dividing set %q into %s: %w", st.name, d.into, err)
+		return nil, providerError(fmt.Sprintf("dividing set %q into %s", st.name, d.into), err)
 	}
 	for _, c := range p.cuts {
 		if c.Newest.After(p.at) {
 			p.at = c.Newest
 		}
 	}
-	if !p.lastModified.IsZero() {
+	if !p.lastModified.IsZero() && !p.lastModified.After(started) {
 		p.at = p.lastModified
+	}
+	if st.cutter == nil {
+		if err := date(ctx, st, p.cuts); err != nil {
+			return nil, err
+		}
 	}
 	p.done = time.Now()
 	p.took = p.done.Sub(started)
@@ -206,11 +228,34 @@ func (s *Source) divide(ctx context.Context, d *division) (*pages, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	p.pages = withLearned(p.cuts, d.learned)
-	if old != nil && old.at.Equal(p.at) && slices.Equal(old.pages, p.pages) {
-		p.number = old.number
+	// A page may have been split while the set was divided.
+	if now := d.current; now != nil {
+		p.number = now.number
+		if !now.at.Equal(p.at) || !slices.Equal(now.pages, p.pages) {
+			p.number++
+		}
 	}
 	d.current = p
 	return p, nil
+}
+
+// date gives the pages of a set that was walked the times of their newest changes,
+// if the set knows them. The newest modification of what is left in a page is none:
+// a deletion would hide behind it from those who skip what has not changed.
+func date(ctx context.Context, st *set, cuts []resourcesync.Cut) error {
+	from := ""
+	for i := range cuts {
+		cuts[i].Newest = time.Time{}
+		if st.stater != nil && len(cuts) > 1 {
+			stat, err := st.stater.Stat(ctx, resourcesync.Range{From: from, To: cuts[i].Key})
+			if err != nil {
+				return err
+			}
+			cuts[i].Newest = stat.LastModified
+		}
+		from = cuts[i].Key
+	}
+	return nil
 }
 
 // cutPages divides a set into pages.
@@ -229,11 +274,16 @@ func walk(ctx context.Context, st *set, previous []resourcesync.Cut, every int) 
 	var (
 		e       rsxml.Entry
 		scratch []byte
+		last    string
 	)
 	for r, err := range st.provider.Resources(ctx, wholeSet) {
 		if err != nil {
 			return nil, err
 		}
+		if r.Key <= last {
+			return nil, fmt.Errorf("provider broke its contract: key %q after %q", r.Key, last)
+		}
+		last = r.Key
 		if rsxml.CheckURI(r.URI) != nil {
 			continue // the page that should list it reports it
 		}
@@ -248,22 +298,7 @@ func walk(ctx context.Context, st *set, previous []resourcesync.Cut, every int) 
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	cuts := b.Done()
-	if st.stater == nil || len(cuts) == 1 {
-		return cuts, nil
-	}
-	from := ""
-	for i := range cuts {
-		stat, err := st.stater.Stat(ctx, resourcesync.Range{From: from, To: cuts[i].Key})
-		if err != nil {
-			return nil, err
-		}
-		if !stat.LastModified.IsZero() {
-			cuts[i].Newest = stat.LastModified // deletions count
-		}
-		from = cuts[i].Key
-	}
-	return cuts, nil
+	return b.Done(), nil
 }
 
 func checkCuts(cuts []resourcesync.Cut) error {

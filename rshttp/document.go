@@ -37,6 +37,7 @@ type document struct {
 	// known has no version and is made anew for each request.
 	static     bool               // the configuration alone
 	forever    bool               // what is past and will never change
+	from       time.Time          // of a Change List that is forever
 	keys       resourcesync.Range // the resources in this range
 	version    string             // of that range, or of a journal
 	setVersion atomic.Pointer[string]
@@ -51,9 +52,10 @@ var (
 	hdrNosniff = []string{"nosniff"}
 
 	// Caches may keep documents but must ask whether they still hold;
-	// closed ones hold for ever.
+	// closed ones hold for ever. For ever is a day at a time, because other
+	// Options divide the past otherwise.
 	cacheAsk     = []string{"public, no-cache"}
-	cacheForever = []string{"public, max-age=31536000, immutable"}
+	cacheForever = []string{"public, max-age=86400, immutable"}
 )
 
 // seal completes a document whose bytes are there.

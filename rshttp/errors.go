@@ -3,6 +3,7 @@ package rshttp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -22,6 +23,16 @@ var (
 	// errSending says that no more packages can be sent at the same time.
 	errSending = errors.New("too many packages are being sent")
 )
+
+// providerError is what a provider has failed with. It says what it says, but is
+// none of the errors that have a status of their own: that a file or a row cannot
+// be read does not make the list of all of them missing, or not public.
+func providerError(who string, err error) error {
+	if errors.Is(err, resourcesync.ErrNotReady) {
+		return err
+	}
+	return fmt.Errorf("%s: %v", who, err)
+}
 
 // goneError says that a document was here and that its index leads on.
 type goneError struct {
@@ -56,7 +67,11 @@ func (s *Source) fail(w http.ResponseWriter, r *http.Request, err error) {
 		text, level = "Too many packages are being sent at the moment. Try again soon.", slog.LevelWarn
 		s.counters.refused.Add(1)
 	case r.Context().Err() != nil && errors.Is(err, context.Canceled):
-		return // the client has gone
+		// The client has gone, or the server is about to. Should somebody be
+		// there all the same, no answer must not become an empty 200.
+		w.Header().Set("Cache-Control", "no-store")
+		w.WriteHeader(status)
+		return
 	default:
 		s.counters.failed.Add(1)
 	}

@@ -2,12 +2,15 @@ package rshttp
 
 import (
 	"context"
-	"fmt"
-	"runtime/debug"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/singleflight"
 )
+
+// maxFlights bounds the flights that are under way or wait for their turn,
+// whoever has asked for them and may have gone since.
+const maxFlights = 256
 
 // flights lets requests for the same thing share the work.
 //
@@ -19,6 +22,8 @@ import (
 type flights struct {
 	group singleflight.Group
 
+	waiting atomic.Int64
+
 	mu     sync.Mutex
 	flying map[string]chan struct{}
 }
@@ -27,19 +32,23 @@ type flights struct {
 // caller's ctx ends, since others may wait for it. begin is called when it is
 // this flight's turn; work is called if it returns nil.
 func (f *flights) do(ctx context.Context, key string, begin func() error, work func() (any, error)) (any, error) {
+	if f.waiting.Load() >= maxFlights {
+		return nil, errBusy
+	}
 	ch := f.group.DoChan(key, func() (v any, err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				v, err = nil, fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		f.waiting.Add(1)
+		defer f.waiting.Add(-1)
+		err = safely(func() (err error) {
+			done := f.turn(key)
+			defer f.end(key, done)
+			if err := begin(); err != nil {
+				return err
 			}
-		}()
-		done := f.turn(key)
-		defer f.end(key, done)
-		if err := begin(); err != nil {
-			return nil, err
-		}
-		f.group.Forget(key)
-		return work()
+			f.group.Forget(key)
+			v, err = work()
+			return err
+		})
+		return v, err
 	})
 	select {
 	case res := <-ch:

@@ -15,8 +15,12 @@ func (s *Source) fresh(ctx context.Context, t target, d *document) (bool, error)
 	}
 	stater := d.stater()
 	switch {
-	case d.static || d.forever:
+	case d.static:
 		return true, nil
+	case d.forever:
+		// It never changes, but the journal may have dropped it.
+		since, err := t.set.changer.Since(ctx)
+		return err == nil && !since.After(d.from), err
 	case t.kind == kindResourceDump:
 		return s.freshDump(ctx, d)
 	case d.division != 0:

@@ -48,7 +48,7 @@ func (s *Source) windows(ctx context.Context, st *set) ([]resourcesync.Interval,
 	)
 	for c, err := range st.changer.Changes(ctx, resourcesync.Interval{From: j.windows.Rewind()}) {
 		if err != nil {
-			return nil, fmt.Errorf("journal: %w", err)
+			return nil, providerError("journal", err)
 		}
 		if rsxml.CheckURI(c.Resource.URI) != nil {
 			continue // the list that should tell of it reports it

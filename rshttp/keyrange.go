@@ -10,9 +10,9 @@ import (
 
 // A page's range of keys is a segment of its path: its two ends in unpadded
 // base64url, joined by '~'. Of the second end only what differs from the first
-// is written, after the number of bytes that they share and a '.': ends that
-// are close to each other have much in common, and even the longest keys give a
-// URL that is well below 2,048 characters. An end that is not there is empty.
+// is written, after the number of bytes that they share and a '.', because ends
+// that are close to each other have much in common. Even two of the longest keys
+// that share nothing give a URL below 2,048 characters. An end that is not there is empty.
 
 var base64url = base64.RawURLEncoding.Strict()
 

@@ -18,7 +18,8 @@ type Options struct {
 
 	// PageSize is the number of entries that a page of an indexed Resource
 	// List is cut for, and the greatest number in a Change List: 1 to
-	// 50,000. A page may grow to twice the number, but never beyond 50,000,
+	// 50,000. Like Window and Settle it says how the past of a journal that
+	// does not divide itself is divided: closed lists change with it. A page may grow to twice the number, but never beyond 50,000,
 	// before it is divided. If zero, 10,000 is used.
 	PageSize int
 

@@ -63,7 +63,9 @@ func (s *Source) renderResourceIndex(t target, cuts *pages) (*document, error) {
 		}
 		from = cut.Key
 	}
-	return b.seal(&document{target: t, division: cuts.number, lastModified: cuts.lastModified})
+	// No Last-Modified: what the index says depends on the division as well,
+	// which has no time of its own. The entity tag tells.
+	return b.seal(&document{target: t, division: cuts.number})
 }
 
 // renderResourcePage makes one page of an indexed Resource List. Its range of
@@ -80,9 +82,6 @@ func (s *Source) renderResourcePage(ctx context.Context, t target) (*document, e
 		kind := kindResourceList
 		if t.isSitemap() {
 			kind = kindSitemap
-		}
-		if listed {
-			t.set.pages.stale()
 		}
 		return nil, &goneError{index: s.routes.url(kind, t.set, ""), reason: err.Error()}
 	case err == nil && !listed:
@@ -126,6 +125,10 @@ func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Ran
 		doc.setVersion.Store(&whole.Version)
 	}
 	started := time.Now()
+	if doc.lastModified.After(started) {
+		// A date in the future vouches for nothing yet.
+		doc.lastModified = time.Time{}
+	}
 	at := doc.lastModified
 	b := &body{head: s.resourceHead(t, false, at)}
 	defer func() {
@@ -141,7 +144,7 @@ func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Ran
 	)
 	for res, err := range t.set.provider.Resources(ctx, r) {
 		if err != nil {
-			return nil, nil, fmt.Errorf("provider: %w", err)
+			return nil, nil, providerError("provider", err)
 		}
 		if !first && res.Key <= last || !r.Contains(res.Key) {
 			return nil, nil, fmt.Errorf("provider broke its contract: key %q after %q, asked for keys from %q to %q", res.Key, last, r.From, r.To)
@@ -161,8 +164,8 @@ func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Ran
 		e.SetResource(&res)
 		e.Metadata.Path = path
 		if !b.add(&e) || b.entries > limit {
-			if t.set.cutter != nil && pack == nil {
-				t.set.pages.learn(r, last, b.size)
+			if tooLarge := b.entries <= limit; pack == nil && (tooLarge || limit == rsxml.MaxEntries) {
+				t.set.pages.split(r, last, tooLarge && t.set.cutter != nil)
 			}
 			return nil, nil, errOutgrown
 		}

@@ -26,6 +26,8 @@
 // status is sent; it is kept under a byte budget for as long as its set says
 // that nothing has changed. Everything in a document is a function of the
 // set's state, so that replicas give the same bytes with the same entity tags.
+// (The index of a Resource List is one of how the set is divided, too: stores
+// that keep their cuts, such as sqlstore, divide it alike for all replicas.)
 //
 // The packages of a dump are ranges of keys, too. They are ZIP files that exist
 // nowhere: their bytes are computed while they are sent, from any offset, and held

@@ -3,7 +3,9 @@ package rshttp
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -18,8 +20,7 @@ const glance = time.Minute
 // Run does the Source's background work until ctx ends, and then returns nil: it
 // divides sets into pages and packages, so that no request for an index or a dump
 // waits for that except the first. A Source works without it; the request that
-// finds an index out of date then brings it up to date. Run must not be called
-// twice at the same time.
+// finds an index out of date then brings it up to date. Run must not be called twice at the same time.
 func (s *Source) Run(ctx context.Context) error {
 	if !s.running.CompareAndSwap(false, true) {
 		return errors.New("rshttp: Run is running already")
@@ -51,7 +52,11 @@ func (s *Source) Run(ctx context.Context) error {
 // between.
 func (s *Source) keepDivided(ctx context.Context, d *division) {
 	for {
-		p, err := s.background(ctx, d)
+		var p *pages
+		err := safely(func() (err error) {
+			p, err = s.background(ctx, d)
+			return err
+		})
 		rest := time.Second
 		switch {
 		case ctx.Err() != nil:
@@ -82,19 +87,33 @@ func (s *Source) background(ctx context.Context, d *division) (*pages, error) {
 	}
 	if stater := d.set.stater; p != nil && !due && stater != nil {
 		stat, err := stater.Stat(ctx, wholeSet)
-		if err != nil || stat.Version == p.version {
+		if err != nil || stat.Version == p.version && stat.Version != "" {
 			return nil, err
 		}
 	}
-	return s.divideAnew(ctx, d, p)
+	// What begins here ends with ctx, and is not left behind.
+	begun, ended := make(chan struct{}), make(chan struct{})
+	p, err := s.divideOnce(ctx, d, p, func() (*pages, error) {
+		close(begun)
+		defer close(ended)
+		return s.divide(ctx, d)
+	})
+	select {
+	case <-begun:
+		<-ended
+	default:
+	}
+	return p, err
 }
 
 // watch passes on what st tells of its changes.
 func (s *Source) watch(ctx context.Context, st *set) {
 	for {
-		err := st.watcher.Watch(ctx, func() {
-			st.pages.nudge()
-			st.packages.nudge()
+		err := safely(func() error {
+			return st.watcher.Watch(ctx, func() {
+				st.pages.nudge()
+				st.packages.nudge()
+			})
 		})
 		if ctx.Err() != nil {
 			return
@@ -104,6 +123,17 @@ func (s *Source) watch(ctx context.Context, st *set) {
 			return
 		}
 	}
+}
+
+// safely makes an error of a panic in f, so that a provider's defect does not end
+// the process.
+func safely(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f()
 }
 
 // sleep reports whether it slept to the end.

@@ -178,10 +178,23 @@ func (s *Source) document(ctx context.Context, t target, kept *document) (*docum
 		}
 		return doc, err
 	}
+	stray := t.isStray()
 	v, err := s.flights.do(ctx, t.path, func() error {
-		return s.admit(ctx, s.renderings)
+		if stray {
+			if err := s.admit(ctx, s.strays); err != nil {
+				return err
+			}
+		}
+		err := s.admit(ctx, s.renderings)
+		if err != nil && stray {
+			s.strays.Release(1)
+		}
+		return err
 	}, func() (any, error) {
 		defer s.renderings.Release(1)
+		if stray {
+			defer s.strays.Release(1)
+		}
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.RenderTimeout)
 		defer cancel()
 		kept := s.cache.get(t.path)
@@ -202,6 +215,16 @@ func (s *Source) document(ctx context.Context, t target, kept *document) (*docum
 		return nil, err
 	}
 	return v.(*document), nil
+}
+
+// isStray reports whether t is a page that is not known to be in the index. Anybody may ask
+// for any range of keys; together they get no more than a part of the renderings.
+func (t target) isStray() bool {
+	if t.kind != kindResourcePage && t.kind != kindSitemapPage {
+		return false
+	}
+	r, ok := parseRange(t.part)
+	return ok && !t.set.pages.lists(r)
 }
 
 // admit waits for one of the bounded number of turns.

@@ -159,14 +159,15 @@ func (st *set) has(c resourcesync.Capability) bool {
 	return false
 }
 
-// ready returns ErrNotReady until the set has something to show for the first
-// time. It keeps documents that say nothing about the set's content from
+// ready fails, with ErrNotReady above all, until the set has something to show
+// for the first time. It keeps documents that say nothing about the set's content from
 // promising documents that cannot be had yet.
 func (st *set) ready(ctx context.Context) error {
 	if st.stater == nil || st.isReady.Load() {
 		return nil
 	}
-	if _, err := st.stater.Stat(ctx, wholeSet); errors.Is(err, resourcesync.ErrNotReady) {
+	_, err := st.stater.Stat(ctx, wholeSet)
+	if err != nil {
 		return err
 	}
 	st.isReady.Store(true)

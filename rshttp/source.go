@@ -27,6 +27,7 @@ type Source struct {
 	layouts    *cache[*layout]
 	flights    flights
 	renderings *semaphore.Weighted // of documents
+	strays     *semaphore.Weighted // of pages that no index leads to, among them
 	layingOut  *semaphore.Weighted // of packages
 	transfers  *semaphore.Weighted
 	pacer      *pacer
@@ -64,6 +65,7 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		cache:      newCache[*document](o.CacheBytes),
 		layouts:    newCache[*layout](layoutBytes),
 		renderings: semaphore.NewWeighted(int64(o.Renderings)),
+		strays:     semaphore.NewWeighted(int64(max(1, o.Renderings/4))),
 		layingOut:  semaphore.NewWeighted(int64(o.Renderings)),
 		transfers:  semaphore.NewWeighted(int64(o.Transfers)),
 		pacer:      newPacer(o.TransferRate),

@@ -81,13 +81,13 @@ func TestLimitsOfNames(t *testing.T) {
 	var told Progress
 	here := t.TempDir()
 	folder := strings.Repeat("d", 250)
-	tail := strings.Repeat("x", resourcesync.MaxKeyLength-4*len(folder+"/"))
-	fits := strings.Repeat(folder+"/", 4) + tail
+	tail := strings.Repeat("x", resourcesync.MaxKeyLength-2*len(folder+"/"))
+	fits := strings.Repeat(folder+"/", 2) + tail
 	write(t, here, fits, "")
 	write(t, here, fits+"x", "")
-	last := strings.Repeat(folder+"/", 4) + strings.Repeat("z", len(tail)-len("/z")) + "/z"
+	last := strings.Repeat(folder+"/", 2) + strings.Repeat("z", len(tail)-len("/z")) + "/z"
 	write(t, here, last, "")
-	inVain := strings.Repeat(folder+"/", 4) + strings.Repeat("y", len(tail))
+	inVain := strings.Repeat(folder+"/", 2) + strings.Repeat("y", len(tail))
 	write(t, here, inVain+"/1", "")
 	write(t, here, inVain+"/2", "") // counts as one with the other
 

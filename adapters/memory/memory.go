@@ -70,6 +70,7 @@ type Set struct {
 	state    state
 	scan     uint64 // number of the scan that is under way, or was last
 	scanning bool
+	begun    int64 // the newest change when that scan began
 	watchers map[chan struct{}]struct{}
 	scratch  []byte
 }
@@ -195,6 +196,10 @@ func (s *Set) put(r *resourcesync.Resource, p place) resourcesync.ChangeType {
 	default:
 		change = resourcesync.Updated
 		if was.member.resource.URI != r.URI {
+			// Destinations know URIs, not keys: what was at the old one is
+			// gone, and what is at the new one is new to them.
+			s.record(resourcesync.Deleted, &resourcesync.Resource{Key: r.Key, URI: was.member.resource.URI})
+			change = resourcesync.Created
 			s.state.uncover(was.member.place())
 			s.state.cover(p)
 		}
@@ -204,7 +209,10 @@ func (s *Set) put(r *resourcesync.Resource, p place) resourcesync.ChangeType {
 	e.SetResource(&m.resource)
 	m.size = s.size(&e)
 	s.state.items.Set(r.Key, item{newest: s.record(change, &m.resource), member: m})
-	return change
+	if was.member != nil {
+		return resourcesync.Updated
+	}
+	return resourcesync.Created
 }
 
 // delete removes the resource with this key, if there is one.
@@ -216,7 +224,7 @@ func (s *Set) delete(key string) {
 	s.state.count--
 	s.state.uncover(was.member.place())
 	at := s.record(resourcesync.Deleted, &resourcesync.Resource{Key: key, URI: was.member.resource.URI})
-	if s.state.ready {
+	if s.state.ready || s.scanning {
 		s.state.items.Set(key, item{newest: at})
 	} else {
 		s.state.items.Delete(key)

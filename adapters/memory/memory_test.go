@@ -132,7 +132,7 @@ func TestPutRefuses(t *testing.T) {
 		want     string
 	}{
 		{"no key", resourcesync.Resource{URI: "https://example.org/a"}, `the resource at "https://example.org/a" has no key`},
-		{"a long key", resource(strings.Repeat("k", resourcesync.MaxKeyLength+1), ""), "1025 bytes, of at most 1024"},
+		{"a long key", resource(strings.Repeat("k", resourcesync.MaxKeyLength+1), ""), "721 bytes, of at most 720"},
 		{"no URI", resourcesync.Resource{Key: "a"}, `resource "a": rsxml: URI "" is not absolute`},
 		{"a relative URI", resourcesync.Resource{Key: "a", URI: "/a"}, "is not absolute"},
 		{"a space", resourcesync.Resource{Key: "a", URI: "https://example.org/a b"}, "%20"},
@@ -306,5 +306,24 @@ func TestStampAlone(t *testing.T) {
 	}
 	if got, _ := s.Get("a"); got.Stamp != "2" || after != before || journal(t, s) != "c:a1" {
 		t.Errorf("stamp %q, %v after %v, journal %q", got.Stamp, after, before, journal(t, s))
+	}
+}
+
+// TestMovedURI holds that a new URI for a key is a deletion and a creation:
+// Destinations know nothing of keys.
+func TestMovedURI(t *testing.T) {
+	s := New(nil)
+	put(t, s, resource("a", "1"))
+	moved := resource("a", "1")
+	moved.URI = "https://example.org/moved"
+	put(t, s, moved)
+	said := all(t, s.Changes(t.Context(), resourcesync.Interval{}), func(c resourcesync.Change) string {
+		return string(c.Type) + " " + c.Resource.URI
+	})
+	if want := "created https://example.org/a deleted https://example.org/a created https://example.org/moved"; said != want {
+		t.Errorf("the journal says %q, want %q", said, want)
+	}
+	if got := contents(t, s); got != "a1" {
+		t.Errorf("the set is %q", got)
 	}
 }

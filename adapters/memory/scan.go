@@ -16,8 +16,9 @@ var ErrScanning = errors.New("memory: another scan is under way")
 type ScanResult struct {
 	Created, Updated, Deleted int
 
-	// Unchanged counts the resources that were in the set as they are, and
-	// those named again in the same listing, of which the first holds.
+	// Unchanged counts the resources that were in the set as they are, those
+	// named again in the same listing, of which the first holds, and those
+	// that were deleted while the scan was under way.
 	Unchanged int
 }
 
@@ -28,8 +29,8 @@ type ScanResult struct {
 // Resources show in the set as they come. Deletions, all at once, come last, and
 // only if the listing is complete: when it yields an error, or a resource that
 // Put would refuse, or when ctx is done, the scan ends with that error and
-// deletes nothing. What was put while the scan was under way is newer than the
-// listing and stays.
+// deletes nothing. What was put or deleted while the scan was under way is newer
+// than the listing and stays as it is.
 //
 // One scan runs at a time; others fail with [ErrScanning].
 func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (ScanResult, error) {
@@ -58,6 +59,7 @@ func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resourc
 	s.write(func() {
 		result.Deleted = s.sweep()
 		if !s.state.ready {
+			s.forgetDeleted()
 			s.state.ready = true
 			s.state.begin = s.tick()
 			s.state.since = s.state.begin
@@ -74,6 +76,7 @@ func (s *Set) beginScan() bool {
 	}
 	s.scanning = true
 	s.scan++
+	s.begun = s.state.last
 	return true
 }
 
@@ -90,7 +93,10 @@ func (s *Set) saw(r *resourcesync.Resource, result *ScanResult) error {
 		return err
 	}
 	s.write(func() {
-		if it, _ := s.state.items.Get(r.Key); it.member != nil && it.member.scan == s.scan {
+		it, _ := s.state.items.Get(r.Key)
+		seen := it.member != nil && it.member.scan == s.scan
+		deleted := it.member == nil && it.newest > s.begun
+		if seen || deleted {
 			result.Unchanged++
 			return
 		}
@@ -104,6 +110,21 @@ func (s *Set) saw(r *resourcesync.Resource, result *ScanResult) error {
 		}
 	})
 	return nil
+}
+
+// forgetDeleted forgets what was deleted during a first scan: no journal tells of
+// it.
+func (s *Set) forgetDeleted() {
+	var deleted []string
+	s.state.items.Scan(func(key string, it item) bool {
+		if it.member == nil {
+			deleted = append(deleted, key)
+		}
+		return true
+	})
+	for _, key := range deleted {
+		s.state.items.Delete(key)
+	}
 }
 
 // sweep deletes what has been neither seen nor put since the scan began, and

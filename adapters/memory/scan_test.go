@@ -207,3 +207,29 @@ func TestAwaitScan(t *testing.T) {
 		}
 	}
 }
+
+// TestDeletedDuringScan holds that what is deleted while a scan is under way is
+// not published again by a listing that is older.
+func TestDeletedDuringScan(t *testing.T) {
+	for _, await := range []bool{false, true} {
+		s := New(&Options{AwaitScan: await})
+		put(t, s, resource("a", "1"), resource("b", "1"))
+		result, err := s.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) {
+			s.Delete("b")
+			for _, key := range []string{"a", "b", "c"} {
+				if !yield(resource(key, "1"), nil) {
+					return
+				}
+			}
+		})
+		if err != nil || result != (ScanResult{Created: 1, Unchanged: 2}) {
+			t.Errorf("%+v, %v", result, err)
+		}
+		if got := contents(t, s); got != "a1 c1" {
+			t.Errorf("the set is %q", got)
+		}
+		if n := s.state.items.Len() - s.Len(); await && n != 0 {
+			t.Errorf("%d deletions are remembered that no journal tells of", n)
+		}
+	}
+}
