@@ -18,9 +18,11 @@ type Options struct {
 
 	// PageSize is the number of entries that a page of an indexed Resource
 	// List is cut for, and the greatest number in a Change List: 1 to
-	// 50,000. Like Window and Settle it says how the past of a journal that
-	// does not divide itself is divided: closed lists change with it. A page may grow to twice the number, but never beyond 50,000,
+	// 50,000. A page may grow to twice the number, but never beyond 50,000,
 	// before it is divided. If zero, 10,000 is used.
+	//
+	// Like Window and Settle it also says how a journal that does not divide
+	// itself is divided: with another value, closed lists are others.
 	PageSize int
 
 	// Window is the span of time of one Change List of an indexed set, for
