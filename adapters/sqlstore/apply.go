@@ -141,6 +141,20 @@ func (a *application) edit(e *edit) error {
 		a.result.Unchanged++
 		it.after.body, it.changed = e.body, true
 		return nil
+	case live && uriOf(it.after.body) != uriOf(e.body):
+		// Destinations know URIs, not keys: what was at the old one is gone,
+		// and what is at the new one is new to them.
+		farewell, err := a.sizer.farewell(nil, it.after.body)
+		if err != nil {
+			return err
+		}
+		a.result.Updated++
+		it.after.body = nil
+		if err := a.record(resourcesync.Deleted, e.key, farewell, it); err != nil {
+			return err
+		}
+		it.after.body = e.body
+		return a.record(resourcesync.Created, e.key, e.body, it)
 	case live:
 		a.result.Updated++
 		it.after.body = e.body
@@ -153,12 +167,20 @@ func (a *application) edit(e *edit) error {
 	}
 }
 
+// uriOf returns the URI in a body, which is not checked otherwise.
+func uriOf(body []byte) string {
+	s := scanner{rest: string(body)}
+	s.byte()
+	return s.string()
+}
+
 // sameEntry reports whether two bodies differ in the Stamp alone. Then there is a
 // new body to keep, but no change.
 func sameEntry(a, b []byte) bool {
-	var x, y resourcesync.Resource
-	var dx, dy decoder
-	return dx.decode(&x, string(a)) == nil && dy.decode(&y, string(b)) == nil && x.EqualEntry(y)
+	var da, db decoder
+	x, errX := da.decode(string(a))
+	y, errY := db.decode(string(b))
+	return errX == nil && errY == nil && x.EqualEntry(y)
 }
 
 // record gives a change its time. A set that awaits its first scan has no journal

@@ -1,10 +1,9 @@
 package sqlstore
 
 import (
-	"database/sql"
-	"fmt"
 	"testing"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -39,48 +38,36 @@ func BenchmarkRecord(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		transaction := func(b *testing.B, f func() error) {
-			for b.Loop() {
-				end, err := sqlitex.ImmediateTransaction(conn)
-				if err != nil {
-					b.Fatal(err)
-				}
-				err = f()
-				end(&err)
-				if err != nil {
-					b.Fatal(err)
-				}
+		transaction := func(f func() error) {
+			end, err := sqlitex.ImmediateTransaction(conn)
+			if err != nil {
+				b.Fatal(err)
 			}
-			b.ReportMetric(float64(b.N*len(changes))/b.Elapsed().Seconds(), "rows/s")
+			err = f()
+			end(&err)
+			if err != nil {
+				b.Fatal(err)
+			}
 		}
-		b.Run("store", func(b *testing.B) {
-			transaction(b, func() error { return set.Record(b.Context(), SQLiteConn(conn), changes...) })
-		})
-		b.Run("bare", func(b *testing.B) {
-			transaction(b, func() error {
-				stmt := conn.Prep("INSERT INTO bare (set_id, change, key, body) VALUES (?, ?, ?, ?)")
-				for _, r := range rows {
-					stmt.Reset()
-					stmt.BindInt64(1, set.id)
-					stmt.BindText(2, string(r.change))
-					stmt.BindBytes(3, r.key)
-					stmt.BindBytes(4, r.body)
-					if _, err := stmt.Step(); err != nil {
-						return err
-					}
-				}
-				return nil
-			})
-		})
-		b.Run("database-sql store", func(b *testing.B) {
-			host := newWriter(b, db)
-			for b.Loop() {
-				if err := host.transaction(b.Context(), func(tx *sql.Tx) error { return set.Record(b.Context(), SQLTx(tx), changes...) }); err != nil {
-					b.Fatal(err)
+		insert := func() error {
+			stmt := conn.Prep("INSERT INTO bare (set_id, change, key, body) VALUES (?, ?, ?, ?)")
+			for _, r := range rows {
+				stmt.Reset()
+				stmt.BindInt64(1, set.id)
+				stmt.BindText(2, string(r.change))
+				stmt.BindBytes(3, r.key)
+				stmt.BindBytes(4, r.body)
+				if _, err := stmt.Step(); err != nil {
+					return err
 				}
 			}
-			b.ReportMetric(float64(b.N*len(changes))/b.Elapsed().Seconds(), "rows/s")
-		})
+			return nil
+		}
+		compare(b,
+			func() {
+				transaction(func() error { return set.Record(b.Context(), SQLiteConn(conn), changes...) })
+			},
+			func() { transaction(insert) })
 	})
 	b.Run("postgres", func(b *testing.B) {
 		db := newPostgres(b)
@@ -97,28 +84,21 @@ func BenchmarkRecord(b *testing.B) {
 		for i, r := range rows {
 			ids[i], names[i], keys[i], bodies[i] = set.id, string(r.change), r.key, r.body
 		}
-		for _, way := range []string{"store", "bare"} {
-			b.Run(way, func(b *testing.B) {
-				for b.Loop() {
-					tx, err := pool.Begin(b.Context())
-					if err != nil {
-						b.Fatal(err)
-					}
-					if way == "store" {
-						err = set.Record(b.Context(), PgxTx(tx), changes...)
-					} else {
-						_, err = tx.Exec(b.Context(), "INSERT INTO bare (set_id, change, key, body) SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::bytea[])",
-							ids, names, keys, bodies)
-					}
-					if err == nil {
-						err = tx.Commit(b.Context())
-					}
-					if err != nil {
-						b.Fatal(fmt.Errorf("%s: %w", way, err))
-					}
-				}
-				b.ReportMetric(float64(b.N*len(changes))/b.Elapsed().Seconds(), "rows/s")
-			})
+		transaction := func(f func(tx pgx.Tx) error) {
+			if err := pgx.BeginFunc(b.Context(), pool, f); err != nil {
+				b.Fatal(err)
+			}
 		}
+		compare(b,
+			func() {
+				transaction(func(tx pgx.Tx) error { return set.Record(b.Context(), PgxTx(tx), changes...) })
+			},
+			func() {
+				transaction(func(tx pgx.Tx) error {
+					_, err := tx.Exec(b.Context(), "INSERT INTO bare (set_id, change, key, body) SELECT * FROM unnest($1::bigint[], $2::text[], $3::bytea[], $4::bytea[])",
+						ids, names, keys, bodies)
+					return err
+				})
+			})
 	})
 }

@@ -128,12 +128,12 @@ type decoder struct {
 	attrs  []resourcesync.Attr
 }
 
-// decode makes r, whose Key is left alone, the resource of a body. Its strings
-// are parts of body.
-func (d *decoder) decode(r *resourcesync.Resource, body string) error {
+// decode returns the resource of a body, without a Key. Its strings are parts of
+// body.
+func (d *decoder) decode(body string) (r resourcesync.Resource, err error) {
 	s := scanner{rest: body}
 	has := s.byte()
-	*r = resourcesync.Resource{Key: r.Key, URI: s.string()}
+	r.URI = s.string()
 	if has&hasLastModified != 0 {
 		r.LastModified = s.time()
 	}
@@ -165,10 +165,9 @@ func (d *decoder) decode(r *resourcesync.Resource, body string) error {
 		r.Links, r.Attrs = d.links, d.attrs
 	}
 	if s.bad || s.rest != "" {
-		*r = resourcesync.Resource{}
-		return errBody
+		return resourcesync.Resource{}, errBody
 	}
-	return nil
+	return r, nil
 }
 
 // A scanner takes values off the beginning of a body. Once it is bad it yields
@@ -217,6 +216,13 @@ func (s *scanner) varint() int64 {
 }
 
 func (s *scanner) string() string {
+	if s.rest != "" && int(s.rest[0]) < min(0x80, len(s.rest)) {
+		// Nearly all are short.
+		n := 1 + s.rest[0]
+		v := s.rest[1:n]
+		s.rest = s.rest[n:]
+		return v
+	}
 	n := s.uvarint()
 	if n > uint64(len(s.rest)) {
 		s.fail()

@@ -139,9 +139,6 @@ func (p *pending) edit() (edit, error) {
 		e.body = appendBody(nil, &p.resource)
 	}
 	var d decoder
-	var r resourcesync.Resource
-	if err := d.decode(&r, string(e.body)); err != nil {
-		return e, err
-	}
-	return e, nil
+	_, err := d.decode(string(e.body))
+	return e, err
 }

@@ -21,21 +21,22 @@ var errStop = errors.New("stop")
 
 // A reader makes resources of rows.
 type reader struct {
-	resource resourcesync.Resource
-	buf      []byte
-	key      []byte // the last key
-	decoder  decoder
+	buf     []byte
+	decoder decoder
 }
 
 // read reads the key and the body in two columns of row. Together they become
 // one string: it is all that is allocated for a resource without links.
-func (d *reader) read(row rowdb.Row, key, body int) error {
+func (d *reader) read(row rowdb.Row, key, body int) (resourcesync.Resource, error) {
 	d.buf = row.Append(d.buf[:0], key)
 	n := len(d.buf)
 	d.buf = row.Append(d.buf, body)
 	text := string(d.buf)
-	d.resource.Key = text[:n]
-	return d.decoder.decode(&d.resource, text[n:])
+	r, err := d.decoder.decode(text[n:])
+	if err == nil {
+		r.Key = text[:n]
+	}
+	return r, err
 }
 
 // Resources implements [resourcesync.Provider].
@@ -48,16 +49,17 @@ func (s *Set) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[res
 			}
 			operator, from, to := ">=", []byte(r.From), endOf(r)
 			for {
-				n := 0
+				n, last := 0, ""
 				each := func(row rowdb.Row) error {
 					if err := ctx.Err(); err != nil {
 						return err
 					}
-					n++
-					if err := d.read(row, 0, 1); err != nil {
+					r, err := d.read(row, 0, 1)
+					if err != nil {
 						return err
 					}
-					if !yield(d.resource, nil) {
+					n, last = n+1, r.Key
+					if !yield(r, nil) {
 						return errStop
 					}
 					return nil
@@ -67,7 +69,7 @@ func (s *Set) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[res
 				if err != nil || n < chunk {
 					return err
 				}
-				operator, from = ">", []byte(d.resource.Key)
+				operator, from = ">", []byte(last)
 			}
 		})
 		if err != nil && err != errStop {
@@ -89,20 +91,20 @@ var beyond = bytes.Repeat([]byte{0xff}, resourcesync.MaxKeyLength+1)
 // Get returns the resource with this key, and whether there is one. It also works
 // while a set awaits its first scan, and is what a scanner asks for what is known
 // already.
-func (s *Set) Get(ctx context.Context, key string) (resourcesync.Resource, bool, error) {
-	var d reader
-	found := false
-	err := s.store.db.Do(ctx, func(c rowdb.Conn) error {
+func (s *Set) Get(ctx context.Context, key string) (r resourcesync.Resource, found bool, err error) {
+	err = s.store.db.Do(ctx, func(c rowdb.Conn) error {
 		return c.Query(ctx, "SELECT key, body FROM rs_resource WHERE set_id = $1 AND key = $2 AND body IS NOT NULL",
-			func(row rowdb.Row) error {
+			func(row rowdb.Row) (err error) {
+				var d reader
+				r, err = d.read(row, 0, 1)
 				found = true
-				return d.read(row, 0, 1)
+				return err
 			}, s.id, []byte(key))
 	})
 	if err != nil {
 		return resourcesync.Resource{}, false, s.fail("get", err)
 	}
-	return d.resource, found, nil
+	return r, found, nil
 }
 
 // Changes implements [resourcesync.Changer]. Of a deleted resource, a change of a
@@ -128,10 +130,11 @@ func (j *Journal) Changes(ctx context.Context, iv resourcesync.Interval) iter.Se
 						n++
 						from = row.Int(0) + 1
 						change = row.Append(change[:0], 1)
-						if err := d.read(row, 2, 3); err != nil {
+						r, err := d.read(row, 2, 3)
+						if err != nil {
 							return err
 						}
-						if !yield(resourcesync.Change{Type: changeType(change), Datetime: moment(row.Int(0)), Resource: d.resource}, nil) {
+						if !yield(resourcesync.Change{Type: changeType(change), Datetime: moment(row.Int(0)), Resource: r}, nil) {
 							return errStop
 						}
 						return nil

@@ -75,31 +75,7 @@ func (sc *scan) run(ctx context.Context, resources iter.Seq2[resourcesync.Resour
 	if err := sc.begin(ctx); err != nil {
 		return err
 	}
-	flushed := time.Now()
-	for r, err := range resources {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err == nil {
-			err = check(&r)
-		}
-		if err == nil {
-			sc.found = append(sc.found, edit{change: put, key: r.Key, body: appendBody(nil, &r), asOf: sc.begun})
-			if len(sc.found) == batch || time.Since(flushed) > scanRest {
-				err = sc.flush(ctx)
-				flushed = time.Now()
-			}
-		}
-		if err != nil {
-			return err
-		}
-	}
-	// A listing that stops without an error because ctx is done is not
-	// complete.
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	if err := sc.flush(ctx); err != nil {
+	if err := sc.take(ctx, resources); err != nil {
 		return err
 	}
 	if err := sc.sweep(ctx); err != nil {
@@ -109,6 +85,38 @@ func (sc *scan) run(ctx context.Context, resources iter.Seq2[resourcesync.Resour
 		return sc.set.openUp(ctx)
 	}
 	return nil
+}
+
+// take takes in the listing, as far as it comes.
+func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (err error) {
+	flushed := time.Now()
+	for r, failure := range resources {
+		if err = failure; err == nil {
+			err = ctx.Err()
+		}
+		if err == nil {
+			err = check(&r)
+		}
+		if err != nil {
+			break
+		}
+		sc.found = append(sc.found, edit{change: put, key: r.Key, body: appendBody(nil, &r), asOf: sc.begun})
+		if len(sc.found) == batch || time.Since(flushed) > scanRest {
+			if err := sc.flush(ctx); err != nil {
+				return err
+			}
+			flushed = time.Now()
+		}
+	}
+	// A listing that stops without an error because ctx is done is not
+	// complete.
+	if err == nil {
+		err = ctx.Err()
+	}
+	if e := sc.flush(ctx); err == nil {
+		err = e
+	}
+	return err
 }
 
 func (sc *scan) begin(ctx context.Context) error {

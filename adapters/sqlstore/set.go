@@ -190,8 +190,11 @@ func (j *Journal) readReady(ctx context.Context, c rowdb.Conn) (setRow, error) {
 // fail wraps an error of one of the set's methods. It stays what it is for
 // errors.Is.
 func (j *Journal) fail(what string, err error) error {
-	if err == nil || err == resourcesync.ErrNotReady {
-		return err
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, resourcesync.ErrNotReady):
+		return resourcesync.ErrNotReady
 	}
 	return fmt.Errorf("sqlstore: set %q: %s: %w", j.name, what, err)
 }

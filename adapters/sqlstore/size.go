@@ -22,9 +22,8 @@ var anyHead = rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.Resou
 
 // change returns the size of the Change List entry of ev. The resource of its
 // body is current from then on.
-func (z *sizer) change(ev *event) (int64, error) {
-	z.current.Key = ev.key
-	if err := z.decoder.decode(&z.current, string(ev.body)); err != nil {
+func (z *sizer) change(ev *event) (size int64, err error) {
+	if z.current, err = z.decoder.decode(string(ev.body)); err != nil {
 		return 0, err
 	}
 	z.entry.SetChange(&resourcesync.Change{Type: ev.change, Datetime: moment(ev.at), Resource: z.current})
@@ -55,14 +54,15 @@ func (z *sizer) place() int64 {
 // it has a URI, and else the URI that the resource had.
 func (z *sizer) farewell(recorded, body []byte) ([]byte, error) {
 	if recorded != nil {
-		if err := z.decoder.decode(&z.current, string(recorded)); err != nil || z.current.URI != "" {
+		if r, err := z.decoder.decode(string(recorded)); err != nil || r.URI != "" {
 			return recorded, err
 		}
 	}
-	if err := z.decoder.decode(&z.current, string(body)); err != nil {
+	r, err := z.decoder.decode(string(body))
+	if err != nil {
 		return nil, err
 	}
-	return appendBody(nil, &resourcesync.Resource{URI: z.current.URI}), nil
+	return appendBody(nil, &resourcesync.Resource{URI: r.URI}), nil
 }
 
 // placeOf returns a hash of where requests for u lead: its path, decoded, and its

@@ -118,7 +118,7 @@ type Store struct {
 //
 // One process should write to a file at a time, although several may.
 func OpenSQLite(ctx context.Context, path string, opts *Options) (*Store, error) {
-	pool, err := rowdb.OpenPool(path, 8+2*runtime.GOMAXPROCS(0))
+	pool, err := rowdb.OpenPool(path, poolSize())
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: open %s: %w", path, err)
 	}
@@ -130,36 +130,59 @@ func OpenSQLite(ctx context.Context, path string, opts *Options) (*Store, error)
 	return s, nil
 }
 
+// poolSize is the number of connections that a store of its own has: some for what
+// keeps one, and some for those who read.
+func poolSize() int { return 8 + 2*runtime.GOMAXPROCS(0) }
+
 // SQLite returns the store in the database of pool, which must be a file in
 // journal mode WAL. How durable a commit is, its synchronous pragma says: FULL
 // is advised. The pool should have ten connections or more; it is the caller's
-// to close. opts may be nil.
+// to close, after the store. opts may be nil.
 func SQLite(ctx context.Context, pool *sqlitex.Pool, opts *Options) (*Store, error) {
 	db, err := rowdb.NewSQLite(ctx, pool)
-	return open(ctx, db, err, opts)
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: %w", err)
+	}
+	return open(ctx, db, opts)
 }
 
 // Postgres returns the store in the database of pool, in the schema that comes
 // first in its search path. The pool is the caller's to close. opts may be nil.
 func Postgres(ctx context.Context, pool *pgxpool.Pool, opts *Options) (*Store, error) {
 	db, err := rowdb.NewPostgres(ctx, pool)
-	return open(ctx, db, err, opts)
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: %w", err)
+	}
+	return open(ctx, db, opts)
 }
 
-func open(ctx context.Context, db rowdb.DB, err error, opts *Options) (*Store, error) {
+func open(ctx context.Context, db rowdb.DB, opts *Options) (*Store, error) {
+	s := &Store{
+		db:       db,
+		close:    func() error { return nil },
+		watchers: map[*watcher]struct{}{},
+	}
+	if err := s.configure(opts); err != nil {
+		db.Close()
+		return nil, err
+	}
+	migrations, err := fs.Sub(embedded, "migrations")
+	if err == nil {
+		err = rowdb.Migrate(ctx, db, migrations)
+	}
+	if err != nil {
+		db.Close()
+		return nil, fmt.Errorf("sqlstore: %w", err)
+	}
+	return s, nil
+}
+
+func (s *Store) configure(opts *Options) error {
 	var o Options
 	if opts != nil {
 		o = *opts
 	}
-	s := &Store{
-		db:       db,
-		close:    func() error { return nil },
-		now:      o.Now,
-		retain:   o.Retain,
-		window:   o.Window,
-		log:      o.Logger,
-		watchers: map[*watcher]struct{}{},
-	}
+	s.now, s.retain, s.window, s.log = o.Now, o.Retain, o.Window, o.Logger
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -173,20 +196,17 @@ func open(ctx context.Context, db rowdb.DB, err error, opts *Options) (*Store, e
 		s.log = slog.Default()
 	}
 	if s.window < time.Microsecond {
-		return nil, fmt.Errorf("sqlstore: Window %v: must be a microsecond or more", s.window)
+		return fmt.Errorf("sqlstore: Window %v: must be a microsecond or more", s.window)
 	}
-	if err == nil {
-		migrations, _ := fs.Sub(embedded, "migrations")
-		err = rowdb.Migrate(ctx, db, migrations)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("sqlstore: %w", err)
-	}
-	return s, nil
+	return nil
 }
 
-// Close closes what OpenSQLite opened. [Store.Run] should have returned.
-func (s *Store) Close() error { return s.close() }
+// Close gives back what the store keeps of its pool, and closes what OpenSQLite
+// opened. [Store.Run] must have returned, and the store is not used any more.
+func (s *Store) Close() error {
+	s.db.Close()
+	return s.close()
+}
 
 // ceil returns the first microsecond that is not before t.
 func ceil(t time.Time) int64 {

@@ -54,7 +54,7 @@ func (r *replica) read(ctx context.Context, c resourcesync.Changer) error {
 		if c.Type == resourcesync.Deleted {
 			delete(r.articles, key)
 		} else {
-			r.articles[key] = c.Resource.URI
+			r.articles[key] = c.Resource.Type
 		}
 		r.last = c.Datetime
 		r.changes++
@@ -168,7 +168,7 @@ func articlesOf(t testing.TB, p resourcesync.Provider) map[string]string {
 		if err != nil {
 			t.Fatal(err)
 		}
-		all[r.Key] = r.URI
+		all[r.Key] = r.Type
 	}
 	return all
 }

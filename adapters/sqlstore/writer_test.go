@@ -57,7 +57,7 @@ func (w *writer) transaction(ctx context.Context, f func(tx *sql.Tx) error) erro
 	return tx.Commit()
 }
 
-// articles returns the versions of all articles by their URIs.
+// articles returns the versions of all articles by their keys.
 func (w *writer) articles(ctx context.Context) (map[string]string, error) {
 	rows, err := w.db.QueryContext(ctx, "SELECT key, version FROM article")
 	if err != nil {
@@ -71,14 +71,13 @@ func (w *writer) articles(ctx context.Context) (map[string]string, error) {
 		if err := rows.Scan(&key, &version); err != nil {
 			return nil, err
 		}
-		all[key] = articleURI(key, version)
+		all[key] = articleType(version)
 	}
 	return all, rows.Err()
 }
 
-func articleURI(key string, version int64) string {
-	return fmt.Sprintf("https://example.org/articles/%s?version=%d", key, version)
-}
+// articleType makes versions differ in what is listed of them.
+func articleType(version int64) string { return fmt.Sprintf("version/%d", version) }
 
 // errRollback ends a transaction that leaves no trace.
 var errRollback = errors.New("rolled back")
@@ -151,7 +150,8 @@ func (w *writer) write(ctx context.Context, tx *sql.Tx, rnd *rand.Rand, key stri
 	}
 	c.Resource.Key = key
 	if c.Type != resourcesync.Deleted {
-		c.Resource.URI = articleURI(key, next)
+		c.Resource.URI = "https://example.org/articles/" + key
+		c.Resource.Type = articleType(next)
 	}
 	return c, err
 }

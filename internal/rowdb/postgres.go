@@ -50,6 +50,9 @@ func Schema(db DB) string {
 
 func (db *postgresDB) Dialect() Dialect { return Postgres }
 
+// Close has nothing to give back: every connection is as good as another.
+func (db *postgresDB) Close() {}
+
 func (db *postgresDB) Do(ctx context.Context, f func(Conn) error) error {
 	return db.acquire(ctx, func(c *postgresConn) error { return f(c) })
 }
@@ -73,29 +76,28 @@ func (db *postgresDB) Update(ctx context.Context, f func(Conn) error) error {
 }
 
 func (db *postgresDB) transaction(ctx context.Context, begin string, f func(Conn) error) error {
-	return db.acquire(ctx, func(c *postgresConn) (err error) {
-		done := false
+	return db.acquire(ctx, func(c *postgresConn) error {
 		defer func() {
-			if err == nil && done {
-				err = c.Script(ctx, "COMMIT")
-				return
-			}
-			if !c.conn.IsClosed() {
+			if c.conn.PgConn().TxStatus() != idle {
 				// The context may be done, and the transaction is not to
-				// outlast it.
+				// outlast it. If this fails, the pool ends the session.
 				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 				defer cancel()
-				err = errors.Join(err, c.Script(ctx, "ROLLBACK"))
+				c.Script(ctx, "ROLLBACK")
 			}
 		}()
 		if err := c.Script(ctx, begin); err != nil {
 			return err
 		}
-		err = f(c)
-		done = true
-		return err
+		if err := f(c); err != nil {
+			return err
+		}
+		return c.Script(ctx, "COMMIT")
 	})
 }
+
+// idle is the status of a session that is in no transaction.
+const idle = 'I'
 
 func (db *postgresDB) Session(ctx context.Context, f func(Conn) error) error {
 	conn, err := db.pool.Acquire(ctx)

@@ -46,6 +46,10 @@ type DB interface {
 	// Dialect returns the engine's dialect.
 	Dialect() Dialect
 
+	// Close gives back the connections that are kept in use. Nothing else may
+	// be under way, and nothing may come later.
+	Close()
+
 	// Do runs f with a connection. Every statement is a transaction.
 	Do(ctx context.Context, f func(Conn) error) error
 

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
+	"sync"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -22,7 +24,7 @@ func OpenPool(path string, size int) (*sqlitex.Pool, error) {
 			for _, pragma := range []string{
 				"PRAGMA synchronous=FULL",
 				"PRAGMA foreign_keys=OFF",
-				"PRAGMA cache_size=-16384", // KiB
+				"PRAGMA cache_size=-4096", // KiB
 			} {
 				if err := sqlitex.ExecuteTransient(c, pragma, nil); err != nil {
 					return err
@@ -34,45 +36,90 @@ func OpenPool(path string, size int) (*sqlitex.Pool, error) {
 }
 
 // NewSQLite returns the database that pool is connected to. It must be a file
-// with a write-ahead log. A few connections of the pool are in use for as long
-// as something runs that needs one: a [DB.Session], a [DB.Listen].
+// with a write-ahead log. A few connections of the pool are kept in use, until
+// [DB.Close].
 func NewSQLite(ctx context.Context, pool *sqlitex.Pool) (DB, error) {
 	db := &sqliteDB{pool: pool}
-	return db, db.Do(ctx, func(c Conn) error {
-		mode := ""
+	mode := ""
+	err := db.Do(ctx, func(c Conn) error {
 		err := c.Query(ctx, "PRAGMA journal_mode", func(r Row) error { mode = String(r, 0); return nil })
-		if err == nil {
-			err = c.Query(ctx, "SELECT file FROM pragma_database_list WHERE name = 'main'",
-				func(r Row) error { db.path = String(r, 0); return nil })
-		}
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case mode != "wal" || db.path == "":
-			return fmt.Errorf("rowdb: the SQLite database must be a file with journal_mode=wal, not %q with %s", db.path, mode)
 		}
-		return nil
+		return c.Query(ctx, "SELECT file FROM pragma_database_list WHERE name = 'main'",
+			func(r Row) error { db.path = String(r, 0); return nil })
 	})
+	if err == nil && (mode != "wal" || db.path == "") {
+		err = fmt.Errorf("rowdb: the SQLite database must be a file with journal_mode=wal, not %q with %s", db.path, mode)
+	}
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	return db, nil
 }
 
 type sqliteDB struct {
 	pool *sqlitex.Pool
 	path string
+
+	mu  sync.Mutex
+	hot []*sqlite.Conn
 }
 
 func (db *sqliteDB) Dialect() Dialect { return SQLite }
+
+// Close gives the pool its connections back.
+func (db *sqliteDB) Close() {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	for _, conn := range db.hot {
+		db.pool.Put(conn)
+	}
+	db.hot = nil
+}
 
 func (db *sqliteDB) Do(ctx context.Context, f func(Conn) error) error {
 	return db.take(ctx, func(c *sqliteConn) error { return f(c) })
 }
 
 func (db *sqliteDB) take(ctx context.Context, f func(*sqliteConn) error) error {
-	conn, err := db.pool.Take(ctx)
-	if err != nil {
-		return contextError(ctx, err)
+	conn := db.warm()
+	if conn == nil {
+		var err error
+		if conn, err = db.pool.Take(ctx); err != nil {
+			return contextError(ctx, err)
+		}
 	}
-	defer db.pool.Put(conn)
+	conn.SetInterrupt(ctx.Done())
+	defer db.giveBack(conn)
 	return contextError(ctx, f(&sqliteConn{conn}))
+}
+
+// warm returns the connection that was used last, if there is one that waits.
+// Every connection has a cache of its own; the pool hands them out in turn, so
+// that with each of them the same pages would have to be read again.
+func (db *sqliteDB) warm() *sqlite.Conn {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	n := len(db.hot)
+	if n == 0 {
+		return nil
+	}
+	conn := db.hot[n-1]
+	db.hot = db.hot[:n-1]
+	return conn
+}
+
+func (db *sqliteDB) giveBack(conn *sqlite.Conn) {
+	conn.SetInterrupt(nil)
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	if len(db.hot) < runtime.GOMAXPROCS(0) {
+		db.hot = append(db.hot, conn)
+	} else {
+		db.pool.Put(conn)
+	}
 }
 
 func (db *sqliteDB) Snapshot(ctx context.Context, f func(Conn) error) error {
@@ -90,7 +137,11 @@ func (db *sqliteDB) Update(ctx context.Context, f func(Conn) error) error {
 
 func (db *sqliteDB) Session(ctx context.Context, f func(Conn) error) error {
 	return db.take(ctx, func(c *sqliteConn) (err error) {
-		defer func() { err = errors.Join(err, c.tidy()) }()
+		defer func() {
+			if e := c.tidy(); e != nil {
+				err = errors.Join(err, e)
+			}
+		}()
 		return f(c)
 	})
 }
@@ -156,23 +207,20 @@ func (c *sqliteConn) transaction(begin string, f func(Conn) error) error {
 
 // finish runs f in the transaction that has begun and ends it.
 func (c *sqliteConn) finish(f func(Conn) error) (err error) {
-	done := false
 	defer func() {
-		if err == nil && done {
-			if err = c.run("COMMIT"); err == nil {
-				return
+		// Some errors end a transaction. If it is not over yet, it must be
+		// now, even if the context is done.
+		if !c.conn.AutocommitEnabled() {
+			c.conn.SetInterrupt(nil)
+			if e := c.run("ROLLBACK"); e != nil {
+				err = errors.Join(err, e)
 			}
 		}
-		// The transaction may be over already: some errors end it. And it
-		// must end even if the context is done.
-		c.conn.SetInterrupt(nil)
-		if !c.conn.AutocommitEnabled() {
-			err = errors.Join(err, c.run("ROLLBACK"))
-		}
 	}()
-	err = f(c)
-	done = true
-	return err
+	if err := f(c); err != nil {
+		return err
+	}
+	return c.run("COMMIT")
 }
 
 // beginImmediate waits for the write lock with short and even rests, where

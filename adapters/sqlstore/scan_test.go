@@ -1,0 +1,243 @@
+package sqlstore
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+func small(key string, version int) resourcesync.Resource {
+	return resourcesync.Resource{Key: key, URI: "https://example.org/" + key, Type: fmt.Sprintf("version/%d", version)}
+}
+
+// numbered returns n resources, of which those whose number change divides have
+// another version.
+func numbered(n, change int) []resourcesync.Resource {
+	var all []resourcesync.Resource
+	for i := range n {
+		version := 1
+		if change > 0 && i%change == 0 {
+			version = 2
+		}
+		all = append(all, small(fmt.Sprintf("%05d", i*7919%n), version))
+	}
+	return all
+}
+
+func TestScan(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db database) {
+		const n = 2500
+		set := db.open(t, nil).mustSet(t, "", nil)
+		scan := func(want ScanResult, resources ...resourcesync.Resource) {
+			t.Helper()
+			got, err := set.Scan(t.Context(), listing(resources...))
+			if err != nil || got != want {
+				t.Errorf("%+v, %v, expected %+v", got, err, want)
+			}
+			content := map[string]string{}
+			for _, r := range resources {
+				if content[r.Key] == "" {
+					content[r.Key] = r.Type
+				}
+			}
+			if got := articlesOf(t, set); !maps.Equal(got, content) {
+				t.Errorf("the set has %d resources, unlike the listing with %d", len(got), len(content))
+			}
+			checkBlocks(t, set)
+		}
+		all := numbered(n, 0)
+		scan(ScanResult{Created: n}, all...)
+		before := written(t, db, set)
+		scan(ScanResult{Unchanged: n}, all...)
+		if after := written(t, db, set); after != before {
+			t.Errorf("a scan that found nothing new has written to the store: %d, %d", before, after)
+		}
+		scan(ScanResult{Unchanged: n / 2, Updated: n / 2}, numbered(n, 2)...)
+		scan(ScanResult{Unchanged: n + n/2, Updated: n / 2}, append(all, numbered(n, 2)...)...) // of the same key the first holds
+		scan(ScanResult{Unchanged: 100, Deleted: n - 100}, all[:100]...)
+		scan(ScanResult{Deleted: 100})
+		scan(ScanResult{Created: n}, all...)
+	})
+}
+
+func TestScanAwaited(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db database) {
+		store := db.open(t, nil)
+		run(t, store)
+		set := store.mustSet(t, "", &SetOptions{AwaitScan: true})
+		notReady := func(what string, err error) {
+			t.Helper()
+			if err != resourcesync.ErrNotReady {
+				t.Errorf("%s: %v, expected ErrNotReady", what, err)
+			}
+		}
+		if err := set.Put(t.Context(), small("put", 1), small("deleted", 1)); err != nil {
+			t.Fatal(err)
+		}
+		if err := set.Delete(t.Context(), "deleted"); err != nil {
+			t.Fatal(err)
+		}
+		fail := errors.New("interrupted")
+		_, err := set.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) {
+			if yield(small("a", 1), nil) {
+				yield(resourcesync.Resource{}, fail)
+			}
+		})
+		if !errors.Is(err, fail) {
+			t.Errorf("the scan ended with %v", err)
+		}
+		for _, err := range set.Resources(t.Context(), resourcesync.Range{}) {
+			notReady("Resources", err)
+		}
+		for _, err := range set.Changes(t.Context(), resourcesync.Interval{}) {
+			notReady("Changes", err)
+		}
+		_, err = set.Stat(t.Context(), resourcesync.Range{})
+		notReady("Stat", err)
+		_, err = set.Stat(t.Context(), resourcesync.Range{To: "b"})
+		notReady("Stat of a range", err)
+		_, err = set.Cuts(t.Context(), nil, 10)
+		notReady("Cuts", err)
+		_, err = set.Since(t.Context())
+		notReady("Since", err)
+		_, err = set.Windows(t.Context(), 10)
+		notReady("Windows", err)
+		if r, found, err := set.Get(t.Context(), "a"); !found || err != nil || !r.Equal(small("a", 1)) {
+			t.Errorf("Get: %+v, %t, %v", r, found, err)
+		}
+
+		result, err := set.Scan(t.Context(), listing(small("a", 1), small("b", 1)))
+		if want := (ScanResult{Created: 1, Deleted: 1, Unchanged: 1}); err != nil || result != want {
+			t.Fatalf("%+v, %v, expected %+v", result, err, want)
+		}
+		st, err := set.Stat(t.Context(), resourcesync.Range{})
+		if err != nil || st.Count != 2 {
+			t.Errorf("%+v, %v", st, err)
+		}
+		since, err := set.Since(t.Context())
+		if err != nil || !since.Equal(st.LastModified) {
+			t.Errorf("the journal begins at %v, %v, expected %v", since, err, st.LastModified)
+		}
+		for c := range set.Changes(t.Context(), resourcesync.Interval{}) {
+			t.Errorf("the baseline is journalled: %+v", c)
+		}
+		// Another process finds it ready, whatever its options say.
+		other := db.open(t, nil).mustSet(t, "", &SetOptions{AwaitScan: true})
+		if _, err := other.Stat(t.Context(), resourcesync.Range{}); err != nil {
+			t.Error(err)
+		}
+		checkBlocks(t, set)
+	})
+}
+
+// TestScanIncomplete: a listing that does not come to its end deletes nothing.
+func TestScanIncomplete(t *testing.T) {
+	fail := errors.New("fail")
+	for name, tt := range map[string]struct {
+		resources func(cancel func()) iter.Seq2[resourcesync.Resource, error]
+		want      string
+	}{
+		"error": {func(func()) iter.Seq2[resourcesync.Resource, error] {
+			return func(yield func(resourcesync.Resource, error) bool) { yield(resourcesync.Resource{}, fail) }
+		}, "fail"},
+		"canceled": {func(cancel func()) iter.Seq2[resourcesync.Resource, error] {
+			return func(yield func(resourcesync.Resource, error) bool) { cancel() }
+		}, "context canceled"},
+		"no key": {func(func()) iter.Seq2[resourcesync.Resource, error] {
+			return listing(resourcesync.Resource{URI: "https://example.org/"})
+		}, "no key"},
+		"long key": {func(func()) iter.Seq2[resourcesync.Resource, error] {
+			return listing(small(strings.Repeat("k", resourcesync.MaxKeyLength+1), 1))
+		}, "721 bytes"},
+		"bad URI": {func(func()) iter.Seq2[resourcesync.Resource, error] {
+			return listing(resourcesync.Resource{Key: "k", URI: "relative"})
+		}, "not absolute"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			eachEngine(t, func(t *testing.T, db database) {
+				set := db.open(t, nil).mustSet(t, "", nil)
+				if err := set.Put(t.Context(), small("a", 1), small("b", 1)); err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				result, err := set.Scan(ctx, tt.resources(cancel))
+				if err == nil || !strings.Contains(err.Error(), tt.want) || result != (ScanResult{}) {
+					t.Errorf("%+v, %v", result, err)
+				}
+				if got := articlesOf(t, set); len(got) != 2 {
+					t.Errorf("left are %v", got)
+				}
+				// And the connection is as good as new.
+				if _, err := set.Scan(t.Context(), listing(small("a", 1))); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// TestScanMeanwhile: what happens while a scan is under way is newer than its
+// listing, and a second scan is refused, to other processes too.
+func TestScanMeanwhile(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db database) {
+		store := db.open(t, nil)
+		set := store.mustSet(t, "", nil)
+		other := db.open(t, nil).mustSet(t, "", nil)
+		neighbour := store.mustSet(t, "neighbour", nil)
+		if err := set.Put(t.Context(), small("changed", 1), small("deleted", 1), small("gone", 1)); err != nil {
+			t.Fatal(err)
+		}
+		result, err := set.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) {
+			for _, s := range []*Set{set, other} {
+				if _, err := s.Scan(t.Context(), listing()); !errors.Is(err, ErrScanning) {
+					t.Errorf("a second scan: %v", err)
+				}
+			}
+			if _, err := neighbour.Scan(t.Context(), listing(small("a", 1))); err != nil {
+				t.Error(err)
+			}
+			if err := other.Put(t.Context(), small("changed", 2), small("new", 2)); err != nil {
+				t.Error(err)
+			}
+			if err := other.Delete(t.Context(), "deleted"); err != nil {
+				t.Error(err)
+			}
+			_ = yield(small("changed", 1), nil) && yield(small("deleted", 1), nil) && yield(small("listed", 1), nil)
+		})
+		if want := (ScanResult{Created: 1, Deleted: 1, Unchanged: 2}); err != nil || result != want {
+			t.Errorf("%+v, %v, expected %+v", result, err, want)
+		}
+		want := map[string]string{}
+		for _, r := range []resourcesync.Resource{small("changed", 2), small("new", 2), small("listed", 1)} {
+			want[r.Key] = r.Type
+		}
+		if got := articlesOf(t, set); !maps.Equal(got, want) {
+			t.Errorf("got %v, expected %v", got, want)
+		}
+	})
+}
+
+// TestScanShows: a slow listing shows as it comes.
+func TestScanShows(t *testing.T) {
+	db := newSQLite(t)
+	set := db.open(t, nil).mustSet(t, "", nil)
+	_, err := set.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) {
+		yield(small("a", 1), nil)
+		time.Sleep(scanRest)
+		yield(small("b", 1), nil)
+		if got := articlesOf(t, set); len(got) != 2 {
+			t.Errorf("the set has %v", got)
+		}
+	})
+	if err != nil {
+		t.Error(err)
+	}
+}

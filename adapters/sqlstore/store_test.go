@@ -1,0 +1,193 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// TestMigrations: any number of processes may come first, at the same time, and
+// again, and a program does not touch the tables of a newer one.
+func TestMigrations(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db database) {
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				s, closeStore, err := db.connect(t.Context(), nil)
+				if err != nil {
+					t.Error(err)
+					return
+				}
+				defer closeStore()
+				if _, err := s.Set(t.Context(), "papers", nil); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		s := db.open(t, nil)
+		if n := count(t, s, "SELECT count(*) FROM rs_set"); n != 1 {
+			t.Errorf("%d sets were made", n)
+		}
+		if _, err := newWriter(t, db).db.Exec("INSERT INTO rs_migration (number) VALUES (1000)"); err != nil {
+			t.Fatal(err)
+		}
+		if _, _, err := db.connect(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "newer") {
+			t.Errorf("tables of a newer program: %v", err)
+		}
+	})
+}
+
+func TestOpenRefuses(t *testing.T) {
+	if _, err := OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "missing", "state.db"), nil); err == nil {
+		t.Error("a file in a folder that does not exist was opened")
+	}
+	db := newSQLite(t)
+	if _, _, err := db.connect(t.Context(), &Options{Window: 1}); err == nil || !strings.Contains(err.Error(), "Window") {
+		t.Errorf("a window of a nanosecond: %v", err)
+	}
+	if err := os.WriteFile(string(db), []byte(strings.Repeat("this is no database", 100)), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := db.connect(t.Context(), nil); err == nil {
+		t.Error("a text was opened as a database")
+	}
+}
+
+// TestRun: what another connection commits becomes visible, watchers of all
+// processes hear of it, and Run ends when it is told to.
+func TestRun(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db database) {
+		store, other := db.open(t, nil), db.open(t, nil)
+		run(t, store)
+		run(t, other)
+		set := store.mustSet(t, "articles", nil)
+		host := newWriter(t, db)
+		woken := make(chan struct{}, 1)
+		for _, s := range []*Store{store, other} {
+			watched := s.mustSet(t, "articles", nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { ended <- watched.Watch(ctx, func() { signal(woken) }) }()
+			<-woken // to begin with
+			for version := range 3 {
+				err := host.transaction(t.Context(), func(tx *sql.Tx) error {
+					return set.Record(t.Context(), SQLTx(tx), change(resourcesync.Updated, "a", version+1))
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				eventually(t, 10*time.Second, func() error {
+					<-woken
+					if got := articlesOf(t, watched)["a"]; got != small("a", version+1).Type {
+						return context.DeadlineExceeded
+					}
+					return nil
+				})
+			}
+			cancel()
+			if err := <-ended; err != context.Canceled {
+				t.Errorf("Watch returned %v", err)
+			}
+		}
+		if err := store.Health(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestStopped stops the process that sequences as a debugger would, or a network
+// that has been cut: its connections stay, and nothing comes. Another takes over.
+func TestStopped(t *testing.T) {
+	db := newPostgres(t)
+	first := startChild(t, db, "serve")
+	store := db.open(t, nil)
+	set := store.mustSet(t, "articles", nil)
+	put := func(key string) {
+		t.Helper()
+		err := newWriter(t, db).transaction(t.Context(), func(tx *sql.Tx) error {
+			return set.Record(t.Context(), SQLTx(tx), change(resourcesync.Created, key, 1))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, 10*time.Second, func() error { return awaitKey(t, set, key) })
+	}
+	put("by-the-first")
+	if err := first.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	run(t, store)
+	put("by-the-second")
+}
+
+// TestReadOnly: a store that cannot be written to says so, and is read from.
+func TestReadOnly(t *testing.T) {
+	db := newSQLite(t)
+	store := db.open(t, nil)
+	set := store.mustSet(t, "articles", nil)
+	if err := set.Put(t.Context(), small("a", 1), small("b", 1)); err != nil {
+		t.Fatal(err)
+	}
+	queryOnly := func(on string, connections int) {
+		t.Helper()
+		// As if the file system had been mounted so; as for that, root may
+		// write to everything.
+		var take func(n int) error
+		take = func(n int) error {
+			if n == 0 {
+				return nil
+			}
+			return store.db.Do(t.Context(), func(c rowdb.Conn) error {
+				return errors.Join(c.Script(t.Context(), "PRAGMA query_only = "+on), take(n-1))
+			})
+		}
+		if err := take(connections); err != nil {
+			t.Fatal(err)
+		}
+	}
+	queryOnly("ON", poolSize())
+	if err := set.Put(t.Context(), small("c", 1)); err == nil || !strings.Contains(err.Error(), "readonly") {
+		t.Errorf("a put: %v", err)
+	}
+	host := newWriter(t, db)
+	record := func() {
+		t.Helper()
+		err := host.transaction(t.Context(), func(tx *sql.Tx) error {
+			return set.Record(t.Context(), SQLTx(tx), change(resourcesync.Created, "d", 1))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	record()
+	run(t, store)
+	eventually(t, 10*time.Second, func() error {
+		if err := store.Health(t.Context()); err == nil || !strings.Contains(err.Error(), "readonly") {
+			return context.DeadlineExceeded
+		}
+		return nil
+	})
+	if got := articlesOf(t, set); len(got) != 2 {
+		t.Errorf("the set has %v", got)
+	}
+	if cuts, err := set.Cuts(t.Context(), nil, 1); err != nil || len(cuts) != 2 {
+		t.Errorf("cuts: %v, %v", cuts, err)
+	}
+	if windows, err := set.Windows(t.Context(), 1); err != nil || len(windows) != 2 {
+		t.Errorf("windows: %v, %v", windows, err)
+	}
+	queryOnly("OFF", poolSize()-1) // one listens
+	eventually(t, 20*time.Second, func() error { return awaitKey(t, set, "d") })
+	eventually(t, 10*time.Second, func() error { return store.Health(t.Context()) })
+}
