@@ -12,9 +12,11 @@ import (
 
 // Cuts implements [resourcesync.Cutter]. It counts rows by the index of the key
 // and reads two keys for each page. That costs about as much as a SELECT count(*)
-// by the same index; in PostgreSQL, if the visibility map is up to date (VACUUM),
-// and if the index also has the columns of Deleted and Where or is a partial index
-// of exactly these conditions. Newest is not known.
+// by the same index; in PostgreSQL, if the visibility map is up to date (VACUUM).
+// The rows themselves are read, too, if there are conditions that the index cannot
+// tell: a Deleted, a Where, columns of the URI that may be NULL. An index with these
+// columns, too, or a partial index of exactly these conditions, avoids that. Newest
+// is not known.
 //
 // Its statements see the table one after the other; a count may be of a moment
 // before or after the next.
@@ -51,25 +53,27 @@ func (c *cutter) page(ctx context.Context, r resourcesync.Range, expected int) e
 	from := r.From
 	shown := 0 // of the run, already
 	for {
-		if expected > c.every || shown > 0 {
-			// One row is behind the run, and begins the next.
-			last, next, err := c.ends(ctx, rest, c.every-shown)
+		if room := c.every - shown; expected > room || shown > 0 {
+			keys, err := c.nth(ctx, rest, room)
 			if err != nil {
 				return err
 			}
-			if next != "" {
-				if shown == c.every {
-					last = from
-				}
-				c.run(resourcesync.Range{From: from, To: next}, c.every-shown)
+			if room == 0 {
+				keys = append([]string{from}, keys...)
+			}
+			if len(keys) == 2 {
+				// The second is behind the run, and begins the next.
+				last, next := keys[0], keys[1]
+				c.run(resourcesync.Range{From: from, To: next}, room)
 				c.cuts.After(last)
 				c.cuts.Add(next, 0, time.Time{})
 				from, shown = next, 1
 				rest.after(c.rel.key.argument(next))
+				expected -= room + 1
 				continue
 			}
 		}
-		n, err := c.count(ctx, rest)
+		n, err := c.count(ctx, rest, r.To, expected)
 		if err != nil {
 			return err
 		}
@@ -87,28 +91,30 @@ func (c *cutter) run(r resourcesync.Range, n int) {
 	}
 }
 
-// ends returns the keys of the n-th row in b and of the one behind it, the latter
-// "" if there are not so many. The 0-th is the one before b.
-func (c *cutter) ends(ctx context.Context, b bounds, n int) (last, next string, err error) {
+// nth returns the keys of the n-th row in b and of the one behind it, as far as
+// there are such. The 0-th is before b, and left out.
+func (c *cutter) nth(ctx context.Context, b bounds, n int) (keys []string, err error) {
 	inside, args := c.within(b)
-	limit, skip := 2, n-1
-	if n == 0 {
-		limit, skip = 1, 0
-	}
-	var keys []string
 	err = c.db.query(ctx, fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT %d OFFSET %d",
-		c.rel.key.ref, c.rel.from, where(inside, c.rel.filter), c.rel.order, limit, skip), func(row rowdb.Row) error {
+		c.rel.key.ref, c.rel.from, where(inside, c.rel.filter), c.rel.order, min(n+1, 2), max(n-1, 0)), func(row rowdb.Row) error {
 		key, err := c.rel.key.appendKey(nil, row, 0)
 		keys = append(keys, string(key))
 		return err
 	}, args...)
-	if err != nil || len(keys) < limit {
-		return "", "", err
-	}
-	return keys[0], keys[limit-1], nil
+	return keys, err
 }
 
-func (c *cutter) count(ctx context.Context, b bounds) (n int, err error) {
+// count counts the rows in b, which ends before the key to. If they are as many as
+// expected, that is found out without counting, which takes longer than to skip
+// them and to look at what is on both sides of the end.
+func (c *cutter) count(ctx context.Context, b bounds, to string, expected int) (n int, err error) {
+	if expected > 0 && expected <= c.every {
+		keys, err := c.nth(ctx, bounds{from: b.from}, expected)
+		before := func(key string) bool { return to == "" || key < to }
+		if err != nil || len(keys) > 0 && before(keys[0]) && (len(keys) == 1 || !before(keys[1])) {
+			return expected, err
+		}
+	}
 	inside, args := c.within(b)
 	err = c.db.query(ctx, "SELECT count(*) FROM "+c.rel.from+where(inside, c.rel.filter), func(row rowdb.Row) error {
 		n = int(row.Int(0))
