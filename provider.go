@@ -135,10 +135,13 @@ type Checksummer interface {
 	Checksum(ctx context.Context, r Resource) (crc32 uint32, err error)
 }
 
-// ChangeOpener is a Provider that has the bytes of past versions. It gives the
-// set a Change Dump.
+// ChangeOpener is a Provider that has the bytes of past versions. It gives a set
+// with a journal a Change Dump. If it has them for a shorter time than the journal
+// goes back and is no [Changer] itself, it may have Since as a Changer has it, to
+// say from when on.
 type ChangeOpener interface {
-	// OpenChange opens the representation as it was after c.
+	// OpenChange opens the representation as it was after c. If it is not to
+	// be had, the error is io/fs.ErrNotExist.
 	OpenChange(ctx context.Context, c Change) (io.ReadCloser, error)
 }
 

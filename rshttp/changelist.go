@@ -99,22 +99,41 @@ func (s *Source) renderChangeWindow(ctx context.Context, t target) (*document, e
 
 // renderChanges makes the Change List of the changes in iv.
 func (s *Source) renderChanges(ctx context.Context, t target, doc *document, iv resourcesync.Interval) (*document, error) {
-	b := body{head: s.changeHead(t, false, iv)}
+	b, last, err := s.listChanges(ctx, t, iv, nil)
+	if err != nil {
+		return nil, err
+	}
 	defer b.free()
+	if t.kind == kindChangeWindow && !iv.Open() {
+		doc.forever, doc.from, doc.lastModified = true, iv.From, last
+	}
+	return b.seal(doc)
+}
+
+// listChanges begins the document t with an entry for each of the changes in iv,
+// of which the newest is at last. If pack is not nil, the document is a manifest:
+// pack returns the path of a change in the package.
+func (s *Source) listChanges(ctx context.Context, t target, iv resourcesync.Interval, pack func(resourcesync.Change) (path string)) (_ *body, last time.Time, err error) {
+	b := &body{head: s.changeHead(t, false, iv)}
+	defer func() {
+		if err != nil {
+			b.free()
+		}
+	}()
 	var (
 		e    rsxml.Entry
 		left leftOut
 	)
-	last := iv.From
+	last = iv.From
 	for c, err := range t.set.changer.Changes(ctx, iv) {
 		if err != nil {
-			return nil, providerError("journal", err)
+			return nil, last, providerError("journal", err)
 		}
 		if c.Type != resourcesync.Created && c.Type != resourcesync.Updated && c.Type != resourcesync.Deleted || c.Datetime.IsZero() {
-			return nil, fmt.Errorf("journal broke its contract: a change of %q of type %q at %v", c.Resource.Key, c.Type, c.Datetime)
+			return nil, last, fmt.Errorf("journal broke its contract: a change of %q of type %q at %v", c.Resource.Key, c.Type, c.Datetime)
 		}
 		if c.Datetime.Before(last) || !iv.Contains(c.Datetime) {
-			return nil, fmt.Errorf("journal broke its contract: a change at %v after %v, asked for %v until %v", c.Datetime, last, iv.From, iv.Until)
+			return nil, last, fmt.Errorf("journal broke its contract: a change at %v after %v, asked for %v until %v", c.Datetime, last, iv.From, iv.Until)
 		}
 		last = c.Datetime
 		if err := rsxml.CheckURI(c.Resource.URI); err != nil {
@@ -122,26 +141,26 @@ func (s *Source) renderChanges(ctx context.Context, t target, doc *document, iv 
 			continue
 		}
 		e.SetChange(&c)
+		if pack != nil && c.Type != resourcesync.Deleted {
+			e.Metadata.Path = pack(c)
+		}
 		if !b.add(&e) {
-			return nil, errMoved
+			return nil, last, errMoved
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, err
+		return nil, last, err
 	}
 	// What the journal has dropped in the meantime may be missing.
 	since, err := t.set.changer.Since(ctx)
 	if err != nil {
-		return nil, err
+		return nil, last, err
 	}
 	if since.After(iv.From) {
-		return nil, errMoved
+		return nil, last, errMoved
 	}
 	left.log(s, t.set)
-	if t.kind == kindChangeWindow && !iv.Open() {
-		doc.forever, doc.from, doc.lastModified = true, iv.From, last
-	}
-	return b.seal(doc)
+	return b, last, nil
 }
 
 // changeDocument begins a document about the journal as it is now.
@@ -161,7 +180,7 @@ func (s *Source) changeDocument(ctx context.Context, t target) (*document, error
 func (s *Source) changeHead(t target, index bool, iv resourcesync.Interval) *rsxml.Head {
 	h := &rsxml.Head{
 		Index:    index,
-		Metadata: rsxml.Metadata{Capability: resourcesync.ChangeList, From: iv.From, Until: iv.Until},
+		Metadata: rsxml.Metadata{Capability: t.capability(), From: iv.From, Until: iv.Until},
 		Links:    []resourcesync.Link{{Rel: resourcesync.RelUp, Href: s.routes.url(kindCapabilityList, t.set, "")}},
 	}
 	if h.Metadata.From.Before(epoch) {

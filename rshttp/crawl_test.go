@@ -16,6 +16,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -37,7 +38,8 @@ type crawler struct {
 	docs map[string]bool
 
 	listed  map[string]int      // resources by URI, how often
-	packed  map[string]int      // those in packages
+	packed  map[string]int      // those in packages of Resource Dumps
+	dumped  []change            // those in packages of Change Dumps
 	changes map[string][]change // by Capability List
 	emitted func(doc []byte, index bool)
 	skip    resourcesync.Capability // documents not to read
@@ -74,7 +76,7 @@ func serve(t *testing.T, opts *rshttp.Options, sets ...rshttp.Set) *crawler {
 
 // crawl reads everything. It reports errGone if a page was.
 func (c *crawler) crawl() error {
-	c.docs, c.listed, c.packed, c.changes = map[string]bool{}, map[string]int{}, map[string]int{}, map[string][]change{}
+	c.docs, c.listed, c.packed, c.dumped, c.changes = map[string]bool{}, map[string]int{}, map[string]int{}, nil, map[string][]change{}
 	return c.read(c.url+wellknown.Path, resourcesync.Description, "", "")
 }
 
@@ -135,6 +137,12 @@ func (c *crawler) read(uri string, want resourcesync.Capability, up, index strin
 			c.listed[e.Loc]++
 		case want == resourcesync.ResourceDump:
 			err = c.readPackage(e, resourcesync.ResourceDumpManifest, up)
+		case want == resourcesync.ChangeDump:
+			if !e.Metadata.From.Equal(next) {
+				c.t.Errorf("%s: package from %v after one until %v", uri, e.Metadata.From, next)
+			}
+			next = e.Metadata.Until
+			err = c.readPackage(e, resourcesync.ChangeDumpManifest, up)
 		case want == resourcesync.ChangeList:
 			c.changes[up] = append(c.changes[up], change{e.Metadata.Change, e.Loc, e.Metadata.Datetime})
 		}
@@ -185,6 +193,9 @@ func (c *crawler) readPackage(e rsxml.Entry, want resourcesync.Capability, up st
 		return fmt.Errorf("%s: %w", e.Loc, err)
 	}
 	for _, m := range entries {
+		if want == resourcesync.ChangeDumpManifest {
+			c.dumped = append(c.dumped, change{m.Metadata.Change, m.Loc, m.Metadata.Datetime})
+		}
 		if m.Metadata.Path == "" {
 			continue // it has been deleted
 		}
@@ -194,7 +205,9 @@ func (c *crawler) readPackage(e rsxml.Entry, want resourcesync.Capability, up st
 		if err != nil || m.Metadata.Hashes[0].Digest != hex.EncodeToString(sum[:]) {
 			c.t.Errorf("%s: %s is not %s: %v", e.Loc, m.Metadata.Path, m.Loc, err)
 		}
-		c.packed[m.Loc]++
+		if want == resourcesync.ResourceDumpManifest {
+			c.packed[m.Loc]++
+		}
 	}
 	return nil
 }
@@ -288,6 +301,33 @@ func TestCrawlDumps(t *testing.T) {
 				if n != 2 || c.listed[uri] != 2 { // once for each set
 					t.Errorf("%s is in %d packages and %d lists", uri, n, c.listed[uri])
 				}
+			}
+		})
+	}
+}
+
+// TestCrawlChangeDump crawls the dumps of a set with a history: what the Change
+// Lists tell, the packages hold, in the same order.
+func TestCrawlChangeDump(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(4, 4))
+	for _, changes := range []int{0, 1, 300} {
+		t.Run(fmt.Sprint(changes), func(t *testing.T) {
+			s := newShelf(t)
+			for i := range changes {
+				if key := fmt.Sprint(rnd.IntN(50)); rnd.IntN(4) == 0 {
+					s.Delete(key)
+				} else {
+					s.put(key, noise(uint32(i), rnd.IntN(500)))
+				}
+			}
+			c := serve(t, &rshttp.Options{PackageSize: 3000, PageSize: 40}, rshttp.Set{Provider: history{s}})
+			if shared := os.Getenv("RESOURCESYNC_SHARED"); shared != "" {
+				c.emitted = validate(t, filepath.Join(shared, "schema"))
+			}
+			c.must()
+			listed := c.changes[c.url+"/rs/capabilitylist.xml"]
+			if !slices.EqualFunc(listed, c.dumped, func(a, b change) bool { return a.what == b.what && a.uri == b.uri && a.at.Equal(b.at) }) {
+				t.Errorf("%d changes in the lists, %d in the dump", len(listed), len(c.dumped))
 			}
 		})
 	}

@@ -49,7 +49,7 @@ func (d *document) stater() resourcesync.Stater {
 	switch d.target.kind {
 	case kindDescription, kindDescriptionPart:
 		return nil
-	case kindChangeList, kindChangeWindow:
+	case kindChangeList, kindChangeWindow, kindChangeDump, kindChangeManifest, kindChangePackage:
 		return d.target.set.changeStater
 	}
 	return d.target.set.stater

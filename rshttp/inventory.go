@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"strconv"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -25,6 +26,10 @@ type inventory struct {
 	bytes int64    // of all content, as far as lengths are known
 	sized bool     // all lengths are known
 
+	// The newest change, and how many of that time there are by URI.
+	instant   time.Time
+	atInstant map[string]int
+
 	// foreign says that the package is none of the dump. Anybody may ask for
 	// one: it must not take the place of what others will ask for.
 	foreign bool
@@ -37,10 +42,20 @@ type item struct {
 	size    int64
 	crc     uint32
 	checked bool // size and crc are known
+	nth     int  // which change of its URI at its datetime it is, from 0
 }
 
 // name returns the name of the bitstream in its package.
-func (it *item) name() string { return virtualzip.Name("resources", it.Resource.URI) }
+func (it *item) name() string {
+	if it.Type == "" {
+		return virtualzip.Name("resources", it.Resource.URI)
+	}
+	folder := "changes/" + it.Datetime.UTC().Format(windowLayout)
+	if it.nth > 0 {
+		folder += "." + strconv.Itoa(it.nth+1)
+	}
+	return virtualzip.Name(folder, it.Resource.URI)
+}
 
 // add adds the bitstream of c and returns its name. Of the resource it keeps
 // what opening it takes.
@@ -52,6 +67,13 @@ func (inv *inventory) add(c resourcesync.Change) (name string) {
 		inv.sized, size = false, 0
 	}
 	it := item{Change: c, size: size}
+	if !c.Datetime.Equal(inv.instant) {
+		inv.instant, inv.atInstant = c.Datetime, make(map[string]int)
+	}
+	if c.Type != "" {
+		it.nth = inv.atInstant[c.Resource.URI]
+		inv.atInstant[c.Resource.URI]++
+	}
 	name = it.name()
 	inv.items = append(inv.items, it)
 	inv.names = append(inv.names, name)
@@ -101,6 +123,25 @@ func (inv *inventory) packageLength() (resourcesync.Length, error) {
 }
 
 var errTwice = errors.New("another resource in the package has the same URI")
+
+// renderManifest makes the manifest of a package, as it is in the package
+// (sections 11.2 and 13.2).
+func (s *Source) renderManifest(ctx context.Context, t target) (*document, error) {
+	inv, err := s.manifest(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	defer inv.body.free()
+	return inv.body.seal(inv.doc)
+}
+
+// manifest takes the inventory of the package whose manifest is t.
+func (s *Source) manifest(ctx context.Context, t target) (*inventory, error) {
+	if t.kind == kindChangeManifest {
+		return s.changeManifest(ctx, t)
+	}
+	return s.dumpManifest(ctx, t)
+}
 
 // resources takes the inventory of the package with the resources in r; t is its
 // manifest. The caller frees the body.

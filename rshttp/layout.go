@@ -180,6 +180,9 @@ func (d *document) open(context.Context) (io.ReadCloser, error) {
 // open opens what c is about. A resource may have got another Stamp since it was
 // listed without having changed in any other way.
 func (s *Source) open(ctx context.Context, t target, c resourcesync.Change) (io.ReadCloser, error) {
+	if t.kind == kindChangePackage {
+		return t.set.changeOpener.OpenChange(ctx, c)
+	}
 	content, err := t.set.opener.Open(ctx, c.Resource)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return content, err
@@ -243,7 +246,7 @@ func (s *Source) check(ctx context.Context, t target, inv *inventory, known chec
 				continue
 			}
 			if !errors.Is(err, errors.ErrUnsupported) {
-				return err
+				return providerError("checksum of "+it.Resource.URI, err)
 			}
 		}
 		if was := known[it.checksumKey()]; was != nil && was.Resource.Equal(it.Resource) {
@@ -284,7 +287,7 @@ func (s *Source) read(ctx context.Context, t target, it *item) error {
 		return &unlikeError{it.Resource.URI, err}
 	}
 	if err != nil {
-		return fmt.Errorf("reading %s: %w", it.Resource.URI, err)
+		return providerError("reading "+it.Resource.URI, err)
 	}
 	if length, ok := it.Resource.Length.Bytes(); ok && length != size {
 		return &unlikeError{it.Resource.URI, fmt.Errorf("it has %d bytes, not %d", size, length)}

@@ -184,19 +184,9 @@ func (s *Source) fact(ctx context.Context, st *set, r resourcesync.Range) (fact,
 	return f, nil
 }
 
-// renderDumpManifest makes the manifest of a package, as it is in the package
-// (section 11.2).
-func (s *Source) renderDumpManifest(ctx context.Context, t target) (*document, error) {
-	inv, err := s.manifest(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	defer inv.body.free()
-	return inv.body.seal(inv.doc)
-}
-
-// manifest takes the inventory of the package whose manifest is t.
-func (s *Source) manifest(ctx context.Context, t target) (*inventory, error) {
+// dumpManifest takes the inventory of the package of resources whose manifest is
+// t.
+func (s *Source) dumpManifest(ctx context.Context, t target) (*inventory, error) {
 	r, ok := parseRange(t.part)
 	if !ok {
 		return nil, notExist("a range of keys", t)

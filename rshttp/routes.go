@@ -40,6 +40,9 @@ const (
 	kindDumpPackage     = "resourcedump-package" // not a document
 	kindChangeList      = "changelist"
 	kindChangeWindow    = "changelist-window"
+	kindChangeDump      = "changedump"
+	kindChangeManifest  = "changedump-manifest"
+	kindChangePackage   = "changedump-package" // not a document
 	kindSitemap         = "sitemap"
 	kindSitemapPage     = "sitemap-page"
 )
@@ -52,10 +55,13 @@ func kinds(o *Options) []kind {
 		{kindResourceList, "resourcelist.xml", true, false, (*Source).renderResourceList, resourcesync.ResourceList},
 		{kindResourcePage, "resourcelist/{part:[A-Za-z0-9_~.-]+}.xml", true, false, (*Source).renderResourcePage, resourcesync.ResourceList},
 		{kindResourceDump, "resourcedump.xml", true, false, (*Source).renderResourceDump, resourcesync.ResourceDump},
-		{kindDumpManifest, "resourcedump/{part:[A-Za-z0-9_~.-]+}.xml", true, false, (*Source).renderDumpManifest, resourcesync.ResourceDump},
+		{kindDumpManifest, "resourcedump/{part:[A-Za-z0-9_~.-]+}.xml", true, false, (*Source).renderManifest, resourcesync.ResourceDump},
 		{kindDumpPackage, "resourcedump/{part:[A-Za-z0-9_~.-]+}.zip", true, false, nil, resourcesync.ResourceDump},
 		{kindChangeList, "changelist.xml", true, false, (*Source).renderChangeList, resourcesync.ChangeList},
 		{kindChangeWindow, "changelist/{part:[0-9TZ.]+}.xml", true, false, (*Source).renderChangeWindow, resourcesync.ChangeList},
+		{kindChangeDump, "changedump.xml", true, false, (*Source).renderChangeDump, resourcesync.ChangeDump},
+		{kindChangeManifest, "changedump/{part:[0-9TZ.-]+}.xml", true, false, (*Source).renderManifest, resourcesync.ChangeDump},
+		{kindChangePackage, "changedump/{part:[0-9TZ.-]+}.zip", true, false, nil, resourcesync.ChangeDump},
 	}
 	if o.Sitemap {
 		ks = append(ks,
@@ -105,29 +111,38 @@ type target struct {
 	part string // which page, window or part
 }
 
-// capability returns the capability of a document that lists resources or
-// packages of them.
+// capability returns the capability of a document that lists resources, changes
+// or packages of them.
 func (t target) capability() resourcesync.Capability {
 	switch t.kind {
-	case kindResourceDump, kindDumpManifest:
-		return resourcesync.Capability(t.kind)
+	case kindResourcePage:
+		return resourcesync.ResourceList
+	case kindChangeWindow:
+		return resourcesync.ChangeList
 	}
-	return resourcesync.ResourceList
+	return resourcesync.Capability(t.kind)
 }
 
 // manifest returns the manifest of the package t.
 func (t target) manifest() target {
-	t.kind = kindDumpManifest
+	if t.kind == kindChangePackage {
+		t.kind = kindChangeManifest
+	} else {
+		t.kind = kindDumpManifest
+	}
 	return t
 }
 
 // checksummer returns what knows the checksums of the content of t, or nil.
 func (t target) checksummer() resourcesync.Checksummer {
+	if t.kind == kindChangePackage {
+		return t.set.changeChecksummer
+	}
 	return t.set.checksummer
 }
 
 // isPackage reports whether t is no document but a package.
-func (t target) isPackage() bool { return t.kind == kindDumpPackage }
+func (t target) isPackage() bool { return t.kind == kindDumpPackage || t.kind == kindChangePackage }
 
 // isSitemap reports whether t is a plain sitemap.
 func (t target) isSitemap() bool { return t.kind == kindSitemap || t.kind == kindSitemapPage }

@@ -1,11 +1,12 @@
 // Package rshttp turns sets of resources into a ResourceSync Source over HTTP.
 //
 // A [Source] made by [New] answers for the documents of its [Set]s: the Source
-// Description at the well-known URI, a Capability List per set, Resource Lists,
-// where a set has the bytes of its resources, Resource Dumps, and where it keeps
-// a journal, Change Lists. [Source.Wrap] puts it in front
-// of an application in one line; it can also be mounted by hand, because it is
-// an http.Handler that looks at the full path of a request:
+// Description at the well-known URI, a Capability List per set, Resource Lists
+// and, where a set keeps a journal, Change Lists; where it has the bytes of its
+// resources, or of their past versions, Resource Dumps and Change Dumps as well.
+// [Source.Wrap] puts it in front of an application in one line; it can also be
+// mounted by hand, because it is an http.Handler that looks at the full path of a
+// request:
 //
 //	mux.Handle("/resourcesync/", src)                 // net/http
 //	mux.Handle("/.well-known/resourcesync", src)

@@ -217,14 +217,19 @@ func (s *Source) document(ctx context.Context, t target, kept *document) (*docum
 	return v.(*document), nil
 }
 
-// isStray reports whether t is a page that is not known to be in the index. Anybody may ask
-// for any range of keys; together they get no more than a part of the renderings.
+// isStray reports whether t is a page that is not known to be in the index, or a
+// manifest that is known not to be in the dump. Anybody may ask for any range of
+// keys; together they get no more than a part of the renderings.
 func (t target) isStray() bool {
-	if t.kind != kindResourcePage && t.kind != kindSitemapPage {
-		return false
+	switch t.kind {
+	case kindResourcePage, kindSitemapPage:
+		r, ok := parseRange(t.part)
+		return ok && !t.set.pages.lists(r)
+	case kindDumpManifest:
+		r, ok := parseRange(t.part)
+		return ok && t.set.packages.foreign(r)
 	}
-	r, ok := parseRange(t.part)
-	return ok && !t.set.pages.lists(r)
+	return false
 }
 
 // admit waits for one of the bounded number of turns.

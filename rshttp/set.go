@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/rsxml"
@@ -29,12 +30,13 @@ type Set struct {
 	// Provider supplies the resources.
 	Provider resourcesync.Provider
 
-	Stater  resourcesync.Stater
-	Cutter  resourcesync.Cutter
-	Changer resourcesync.Changer
-	Opener  resourcesync.Opener
-	Watcher resourcesync.Watcher
-	Coverer resourcesync.Coverer
+	Stater       resourcesync.Stater
+	Cutter       resourcesync.Cutter
+	Changer      resourcesync.Changer
+	Opener       resourcesync.Opener
+	ChangeOpener resourcesync.ChangeOpener
+	Watcher      resourcesync.Watcher
+	Coverer      resourcesync.Coverer
 
 	// Require names capabilities that the set must have. [New] fails if one
 	// is missing, for instance because a wrapper has hidden it.
@@ -52,30 +54,39 @@ type Set struct {
 	Prefix string
 }
 
+// A sincer is a ChangeOpener that has the bytes of past versions from a time on.
+type sincer interface {
+	Since(context.Context) (time.Time, error)
+}
+
 // set is a Set with its upgrades found.
 type set struct {
-	name        string
-	describedBy string
-	provider    resourcesync.Provider
-	stater      resourcesync.Stater
-	cutter      resourcesync.Cutter
-	changer     resourcesync.Changer
-	opener      resourcesync.Opener
-	watcher     resourcesync.Watcher
-	covers      func(*url.URL) bool
+	name         string
+	describedBy  string
+	provider     resourcesync.Provider
+	stater       resourcesync.Stater
+	cutter       resourcesync.Cutter
+	changer      resourcesync.Changer
+	opener       resourcesync.Opener
+	changeOpener resourcesync.ChangeOpener
+	watcher      resourcesync.Watcher
+	covers       func(*url.URL) bool
 
 	// changeStater tells when the journal has moved. It is the set's Stater
 	// unless the journal is kept by something else, which may lag behind.
 	changeStater resourcesync.Stater
 
-	// checksummer is the opener, if it knows checksums.
-	checksummer resourcesync.Checksummer
+	// What the openers are besides, or nil: they know checksums, and from
+	// when on they have the bytes of past versions.
+	checksummer, changeChecksummer resourcesync.Checksummer
+	changeBytes                    sincer
 
-	pages    division
-	packages division
-	facts    facts
-	journal  journal
-	isReady  atomic.Bool
+	pages      division
+	packages   division
+	facts      facts
+	changeDump changeDump
+	journal    journal
+	isReady    atomic.Bool
 }
 
 var setName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
@@ -97,17 +108,18 @@ func newSet(s Set, only bool) (*set, error) {
 		}
 	}
 	out := &set{
-		pages:       division{into: "pages", cut: (*Source).cutPages, wake: make(chan struct{}, 1)},
-		packages:    division{into: "packages", cut: (*Source).cutPackages, lazy: true, wake: make(chan struct{}, 1)},
-		journal:     journal{lock: make(chan struct{}, 1)},
-		name:        s.Name,
-		describedBy: s.DescribedBy,
-		provider:    s.Provider,
-		stater:      upgrade(s.Stater, s.Provider),
-		cutter:      upgrade(s.Cutter, s.Provider),
-		changer:     upgrade(s.Changer, s.Provider),
-		opener:      upgrade(s.Opener, s.Provider),
-		watcher:     upgrade(s.Watcher, s.Provider),
+		pages:        division{into: "pages", cut: (*Source).cutPages, wake: make(chan struct{}, 1)},
+		packages:     division{into: "packages", cut: (*Source).cutPackages, lazy: true, wake: make(chan struct{}, 1)},
+		journal:      journal{lock: make(chan struct{}, 1)},
+		name:         s.Name,
+		describedBy:  s.DescribedBy,
+		provider:     s.Provider,
+		stater:       upgrade(s.Stater, s.Provider),
+		cutter:       upgrade(s.Cutter, s.Provider),
+		changer:      upgrade(s.Changer, s.Provider),
+		opener:       upgrade(s.Opener, s.Provider),
+		changeOpener: upgrade(s.ChangeOpener, s.Provider),
+		watcher:      upgrade(s.Watcher, s.Provider),
 	}
 	out.pages.set, out.packages.set = out, out
 	if c := upgrade(s.Coverer, s.Provider); c != nil {
@@ -120,6 +132,10 @@ func newSet(s Set, only bool) (*set, error) {
 		out.changeStater, _ = s.Changer.(resourcesync.Stater)
 	}
 	out.checksummer, _ = out.opener.(resourcesync.Checksummer)
+	out.changeChecksummer, _ = out.changeOpener.(resourcesync.Checksummer)
+	if _, ok := out.changeOpener.(resourcesync.Changer); !ok {
+		out.changeBytes, _ = out.changeOpener.(sincer)
+	}
 	for _, c := range s.Require {
 		if !out.has(c) {
 			return nil, fmt.Errorf("rshttp: set %q cannot offer %q: its provider (%T) lacks the interface for it", s.Name, c, s.Provider)
@@ -146,6 +162,9 @@ func (st *set) capabilities() []resourcesync.Capability {
 	}
 	if st.changer != nil {
 		out = append(out, resourcesync.ChangeList)
+	}
+	if st.changer != nil && st.changeOpener != nil {
+		out = append(out, resourcesync.ChangeDump)
 	}
 	return out
 }

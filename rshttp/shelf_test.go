@@ -27,6 +27,7 @@ type shelf struct {
 
 	mu      sync.Mutex
 	content map[string][]byte
+	past    map[resourcesync.Hash][]byte
 	opening func(key string) // called, if not nil, before a resource is opened
 
 	open, opened atomic.Int64 // contents open now, and ever
@@ -42,6 +43,7 @@ func newShelf(t testing.TB) *shelf {
 		}}),
 		t:       t,
 		content: map[string][]byte{},
+		past:    map[resourcesync.Hash][]byte{},
 	}
 }
 
@@ -78,6 +80,7 @@ func describe(key string, content []byte) resourcesync.Resource {
 // put makes content the content of a resource, and tells the set.
 func (s *shelf) put(key string, content []byte) {
 	s.swap(key, content)
+	s.keep(describe(key, content).Hashes[0], content)
 	if err := s.Put(describe(key, content)); err != nil {
 		s.t.Fatal(err)
 	}
@@ -88,6 +91,13 @@ func (s *shelf) swap(key string, content []byte) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.content[key] = content
+}
+
+// keep keeps a past version; none if content is nil.
+func (s *shelf) keep(h resourcesync.Hash, content []byte) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.past[h] = content
 }
 
 func (s *shelf) Open(_ context.Context, r resourcesync.Resource) (io.ReadCloser, error) {
@@ -117,6 +127,19 @@ type book struct {
 func (b *book) Close() error {
 	b.shelf.open.Add(-1)
 	return nil
+}
+
+// A history is a shelf that has the bytes of past versions, too.
+type history struct{ *shelf }
+
+func (h history) OpenChange(_ context.Context, c resourcesync.Change) (io.ReadCloser, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if c.Type == resourcesync.Deleted || h.past[c.Resource.Hashes[0]] == nil {
+		return nil, &fs.PathError{Op: "open", Path: c.Resource.Key, Err: fs.ErrNotExist}
+	}
+	h.open.Add(1)
+	return &book{bytes.NewReader(h.past[c.Resource.Hashes[0]]), h.shelf}, nil
 }
 
 // A summed shelf knows the checksums of what it was told, as a scanner would.
