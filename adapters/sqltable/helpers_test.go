@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	_ "github.com/go-sql-driver/mysql"
@@ -125,11 +126,13 @@ func postgresDatabase(t testing.TB) *database {
 }
 
 func sqliteDatabase(t testing.TB) *database {
-	pool, err := rowdb.OpenPool(filepath.Join(t.TempDir(), "test.db"), 16)
+	// Few connections: each reads all triggers anew when one has changed.
+	const connections = 5
+	pool, err := rowdb.OpenPool(filepath.Join(t.TempDir(), "test.db"), connections)
 	must(t, err)
 	t.Cleanup(func() { must(t, pool.Close()) })
 	// Nothing here has to outlast a power cut.
-	for range 16 {
+	for range connections {
 		conn, err := pool.Take(t.Context())
 		must(t, err)
 		must(t, execSQLite(conn, "PRAGMA synchronous=OFF"))
@@ -225,12 +228,9 @@ func mysqlDatabase(t testing.TB) *database {
 
 var marks = regexp.MustCompile(`\$[0-9]+`)
 
-var serials int
+var serials atomic.Int64
 
-func serial() int {
-	serials++
-	return serials
-}
+func serial() int64 { return serials.Add(1) }
 
 // list returns the resources in r, as they are.
 func list(t testing.TB, p resourcesync.Provider, r resourcesync.Range) []resourcesync.Resource {

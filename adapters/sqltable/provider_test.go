@@ -105,7 +105,6 @@ func TestProvider(t *testing.T) {
 		{postgresDatabase, "text", true},
 		{postgresDatabase, "bytes", false},
 		{sqliteDatabase, "text", false},
-		{sqliteDatabase, "bytes", true},
 		{mysqlDatabase, "bytes", true},
 	} {
 		name := "vanish"
@@ -113,6 +112,7 @@ func TestProvider(t *testing.T) {
 			name = "marked"
 		}
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			d := tt.engine(t)
 			t.Run(d.name+" "+tt.key, func(t *testing.T) {
 				providertest.Run(t, func(t *testing.T, resources []resourcesync.Resource) (resourcesync.Provider, *providertest.Options) {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
@@ -37,10 +38,14 @@ func (db *sqliteEngine) query(ctx context.Context, sql string, each func(rowdb.R
 }
 
 func (db *sqliteEngine) do(ctx context.Context, f func(rowdb.Conn) error) error {
+	return db.take(ctx, func(conn *sqlite.Conn) error { return f(rowdb.WrapSQLite(conn)) })
+}
+
+func (db *sqliteEngine) take(ctx context.Context, f func(*sqlite.Conn) error) error {
 	conn, err := db.pool.Take(ctx)
 	if err == nil {
 		defer db.pool.Put(conn)
-		err = f(rowdb.WrapSQLite(conn))
+		err = f(conn)
 	}
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err() // the connection was interrupted
@@ -48,12 +53,25 @@ func (db *sqliteEngine) do(ctx context.Context, f func(rowdb.Conn) error) error 
 	return err
 }
 
+// look is do for what is about the schema.
+func (db *sqliteEngine) look(ctx context.Context, f func(rowdb.Conn) error) error {
+	return db.take(ctx, func(conn *sqlite.Conn) error {
+		return errors.Join(refresh(conn), f(rowdb.WrapSQLite(conn)))
+	})
+}
+
+// refresh reads a table, because only then SQLite finds out that another
+// connection has changed the schema.
+func refresh(conn *sqlite.Conn) error {
+	return sqlitex.ExecuteTransient(conn, "SELECT 1 FROM sqlite_schema LIMIT 1", nil)
+}
+
 func (*sqliteEngine) isLive(c *column) string {
 	return fmt.Sprintf("(%s IS NULL OR %[1]s = 0 OR %[1]s = '')", c.ref)
 }
 
 func (db *sqliteEngine) find(ctx context.Context, t *Table, rel *relation) error {
-	return db.do(ctx, func(c rowdb.Conn) error {
+	return db.look(ctx, func(c rowdb.Conn) error {
 		encoding := ""
 		err := c.Query(ctx, "PRAGMA encoding", func(r rowdb.Row) error { encoding = rowdb.String(r, 0); return nil })
 		if err != nil {

@@ -2,8 +2,12 @@ package sqltable
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
@@ -59,7 +63,7 @@ func (db *sqliteEngine) checkUnique(ctx context.Context, rel *relation) error {
 	if !rel.isTable {
 		return nil
 	}
-	return db.do(ctx, func(c rowdb.Conn) error {
+	return db.look(ctx, func(c rowdb.Conn) error {
 		if id, err := rowid(ctx, c, rel); err != nil || id == rel.Key {
 			return err
 		}
@@ -101,12 +105,17 @@ func (db *sqliteEngine) checkIndex(ctx context.Context, rel *relation) error {
 	if rel.key.kind == integer {
 		rel.order = rel.key.ref
 	}
-	plan := ""
-	err := db.query(ctx, "EXPLAIN QUERY PLAN SELECT "+rel.list+" FROM "+rel.from+where(rel.filter)+" ORDER BY "+rel.order, func(r rowdb.Row) error {
-		plan += rowdb.String(r, 3) + "\n"
-		return nil
+	sorts := false
+	err := db.take(ctx, func(conn *sqlite.Conn) error {
+		// Not one of the statements that a connection keeps: a plan that was
+		// made before is not made again.
+		return errors.Join(refresh(conn), sqlitex.ExecuteTransient(conn, "EXPLAIN QUERY PLAN SELECT "+rel.list+" FROM "+rel.from+where(rel.filter)+" ORDER BY "+rel.order,
+			&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
+				sorts = sorts || strings.Contains(stmt.ColumnText(3), "USE TEMP B-TREE FOR ORDER BY")
+				return nil
+			}}))
 	})
-	if err == nil && strings.Contains(plan, "USE TEMP B-TREE FOR ORDER BY") {
+	if err == nil && sorts {
 		err = fmt.Errorf("no index has the key %q in the order of its bytes: CREATE UNIQUE INDEX a_name ON %s (%s COLLATE BINARY)", rel.Key, db.quote(rel.Name), db.quote(rel.Key))
 	}
 	return err

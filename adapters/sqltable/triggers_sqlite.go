@@ -143,7 +143,7 @@ func (db *sqliteEngine) changed(j *journalled) string {
 // matters only where NEW takes its place in the set, too.
 func (db *sqliteEngine) conflicts(ctx context.Context, j *journalled) (condition string, err error) {
 	var any []string
-	err = db.do(ctx, func(c rowdb.Conn) error {
+	err = db.look(ctx, func(c rowdb.Conn) error {
 		id, err := rowid(ctx, c, j.relation)
 		if err != nil {
 			return err
