@@ -33,6 +33,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -71,6 +72,14 @@ type Options struct {
 	// If nil, every scan reads every file.
 	Known func(ctx context.Context, key string) (resourcesync.Resource, bool, error)
 
+	// Keep begins a copy of a file that a scan is about to read; what the
+	// scan reads is written to it. It is called from several goroutines. If
+	// the copy cannot be begun, written or kept, that is logged, once for
+	// each scan, and the scan goes on without it.
+	//
+	// If nil, or if it returns nil, no copy is made.
+	Keep func() (Copy, error)
+
 	// Concurrency is how many files one scan reads at once. Each has a buffer
 	// of 128 KiB.
 	//
@@ -96,6 +105,15 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// A Copy takes a copy of a version of a file while it is read. It ends with one
+// call of Keep, which comes before the version is yielded, or of Discard, if it
+// turns out to be none.
+type Copy interface {
+	io.Writer
+	Keep(hashes []resourcesync.Hash) error
+	Discard()
+}
+
 // A Dir is a folder that is published under a base URL. All methods are safe
 // for concurrent use.
 type Dir struct {
@@ -108,6 +126,7 @@ type Dir struct {
 	dotFiles    bool
 	exclude     func(path string, isDir bool) bool
 	known       func(ctx context.Context, key string) (resourcesync.Resource, bool, error)
+	keep        func() (Copy, error)
 	concurrency int
 	debounce    time.Duration
 	progress    func(Progress)
@@ -165,6 +184,7 @@ func Open(path, baseURL string, o *Options) (*Dir, error) {
 		dotFiles:    o.DotFiles,
 		exclude:     o.Exclude,
 		known:       o.Known,
+		keep:        o.Keep,
 		concurrency: cmp.Or(o.Concurrency, runtime.GOMAXPROCS(0)),
 		debounce:    cmp.Or(o.Debounce, 100*time.Millisecond),
 		progress:    o.Progress,

@@ -71,16 +71,16 @@ type content struct {
 	hashes    []resourcesync.Hash
 	crc       uint32 // if there are hashes
 	mediaType string
+	copied    *copying // to be kept or discarded
 }
 
 // read reads the file called name that is in in and returns what one version of
-// it holds, or errInFlux if none held still for long enough. It adds the bytes
-// that it reads to count.
-func (d *Dir) read(ctx context.Context, in *os.Root, name string, count *atomic.Int64) (content, error) {
-	r := d.readers.Get().(*reader)
-	defer d.readers.Put(r)
+// it holds, or errInFlux if none held still for long enough.
+func (s *scan) read(ctx context.Context, in *os.Root, name string) (content, error) {
+	r := s.Dir.readers.Get().(*reader)
+	defer s.Dir.readers.Put(r)
 	for range attempts {
-		c, err := d.readOnce(ctx, r, in, name, count)
+		c, err := s.readOnce(ctx, r, in, name)
 		if err != errInFlux {
 			return c, err
 		}
@@ -89,21 +89,27 @@ func (d *Dir) read(ctx context.Context, in *os.Root, name string, count *atomic.
 }
 
 // readOnce is read, but gives up with errInFlux at the first change.
-func (d *Dir) readOnce(ctx context.Context, r *reader, in *os.Root, name string, count *atomic.Int64) (content, error) {
+func (s *scan) readOnce(ctx context.Context, r *reader, in *os.Root, name string) (_ content, err error) {
 	f, before, err := openFile(in, name)
 	if err != nil {
 		return content{}, err
 	}
 	defer f.Close()
 	c := content{info: before, mediaType: typeByName(name)}
-	err = r.digest(ctx, f, before.Size(), &c, count)
+	c.copied = s.beginCopy()
+	defer func() {
+		if err != nil {
+			c.copied.discard()
+		}
+	}()
+	err = r.digest(ctx, f, before.Size(), &c, &s.bytes)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return content{}, errInFlux // it has been cut off
 	}
 	if err != nil {
 		return content{}, err
 	}
-	c.settled = d.isSettled(before, time.Now())
+	c.settled = s.isSettled(before, time.Now())
 	after, err := f.Stat()
 	if err != nil {
 		return content{}, err
@@ -115,7 +121,8 @@ func (d *Dir) readOnce(ctx context.Context, r *reader, in *os.Root, name string,
 }
 
 // digest sets the hashes in c, and the media type if that is still empty, from
-// the first size bytes of f, or from no more of them than it needs.
+// the first size bytes of f, or from no more of them than it needs, and copies
+// them.
 func (r *reader) digest(ctx context.Context, f io.Reader, size int64, c *content, count *atomic.Int64) error {
 	if len(r.algorithms) == 0 {
 		size = min(size, sniffLen)
@@ -141,6 +148,7 @@ func (r *reader) digest(ctx context.Context, f io.Reader, size int64, c *content
 		for _, digest := range r.digests {
 			digest.Write(r.buf[:n])
 		}
+		c.copied.write(r.buf[:n])
 		c.crc = crc32.Update(c.crc, crc32.IEEETable, r.buf[:n])
 		done += int64(n)
 	}

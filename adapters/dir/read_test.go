@@ -137,7 +137,7 @@ func TestReadingAllocatesLittle(t *testing.T) {
 	defer f.Close()
 	s := scan{Dir: d}
 	allocs := testing.AllocsPerRun(10, func() {
-		var c content
+		c := content{copied: new(copying)}
 		if _, err := f.Seek(0, 0); err != nil {
 			t.Fatal(err)
 		}

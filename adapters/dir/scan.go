@@ -72,6 +72,8 @@ type scan struct {
 	bytes   atomic.Int64
 	leftOut atomic.Int64
 
+	uncopied atomic.Bool // that has been logged
+
 	mu       sync.Mutex
 	failures int
 	first    error // of the failures
@@ -145,12 +147,17 @@ func (s *scan) file(ctx context.Context, in *folder, key string, info fs.FileInf
 	in.hold()
 	s.readers.Go(func() error {
 		defer in.release()
-		c, err := s.read(ctx, in.Root, info.Name(), &s.bytes)
+		c, err := s.read(ctx, in.Root, info.Name())
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case err == nil:
-			return s.send(ctx, c.resource(key, uri))
+			r := c.resource(key, uri)
+			if isKnown && r.EqualEntry(known) {
+				c.copied.discard() // it is no change
+			}
+			c.copied.keep(r.Hashes)
+			return s.send(ctx, r)
 		case err == errInFlux && isKnown:
 			known.URI = uri
 			return s.send(ctx, known)

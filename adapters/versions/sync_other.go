@@ -1,0 +1,14 @@
+//go:build !windows
+
+package versions
+
+import (
+	"errors"
+	"syscall"
+)
+
+// isUnsupported reports whether err says that the file system cannot sync
+// folders.
+func isUnsupported(err error) bool {
+	return errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported)
+}
