@@ -40,9 +40,8 @@ func (c *Copy) Keep(hashes []resourcesync.Hash) error {
 		c.Discard()
 		return errors.New("versions: no SHA-256 to keep a copy under")
 	}
-	now := time.Now()
-	if err := os.Chtimes(path, now, now); err == nil {
-		c.Discard() // it is there, and needed again
+	if c.store.renew(path) {
+		c.Discard()
 		return nil
 	}
 	if err := os.Mkdir(filepath.Dir(path), 0o700); err == nil {
@@ -54,6 +53,15 @@ func (c *Copy) Keep(hashes []resourcesync.Hash) error {
 	f := c.file
 	c.file = nil
 	return finish(f, path, nil)
+}
+
+// renew reports whether there is a copy at path. It is needed again, and will not
+// be pruned for what it was needed for before.
+func (s *Store) renew(path string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	now := time.Now()
+	return os.Chtimes(path, now, now) == nil
 }
 
 // Discard ends the copy without keeping it. After Keep it does nothing.

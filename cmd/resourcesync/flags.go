@@ -30,6 +30,7 @@ type serveConfig struct {
 	dumps     bool
 	pkgSize   size
 	dumpRate  size
+	keep      span // zero for no versions
 	sitemap   bool
 	dotFiles  bool
 	logFormat string
@@ -95,6 +96,14 @@ func (c *serveConfig) check() error {
 		return usagef("--retain %v: give a second or more, such as 48h or 90d", &c.retain)
 	case c.pkgSize < 1:
 		return usagef("--package-size %v: give a byte or more, such as 500MB or 4GiB", &c.pkgSize)
+	case c.keep < 0:
+		return usagef("--keep-versions %v: give a time such as 48h or 30d, or 0", &c.keep)
+	case c.keep > 0 && !c.dumps:
+		return usagef("--keep-versions is for dumps; leave out --dumps=false")
+	case c.keep > 0 && !slices.Contains(c.hashes, "sha-256"):
+		return usagef("--keep-versions tells versions by their sha-256; give --hash md5,sha-256")
+	case c.keep > 0 && c.stateIsPostgres():
+		return usagef("--keep-versions keeps files beside the state; give a file for that, as in --state /var/lib/resourcesync/files.db")
 	case c.logFormat != "text" && c.logFormat != "json":
 		return usagef(`--log-format %q: give text or json`, c.logFormat)
 	}
@@ -189,6 +198,10 @@ Default: 1GiB`)
 	flags.Var(&c.dumpRate, "dump-rate", `How much of packages one client, which is one address, is sent in a second,
 such as 500KB or 10MiB. 0 is as much as there can be. Behind a proxy all
 clients have its address.
+Default: 0`)
+	flags.Var(&c.keep, "keep-versions", `How long to keep a copy of each version of a file that changes, such as 48h
+or 30d, in a folder beside the state. What has changed is then offered in
+packages as well. 0 is not at all.
 Default: 0`)
 	flags.BoolVar(&c.sitemap, "sitemap", false, `Publish a plain sitemap for search engines too: sitemap.xml, below the
 prefix. robots.txt names it then, if DIR has none of its own.`)

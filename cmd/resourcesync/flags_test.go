@@ -10,7 +10,7 @@ func TestFlags(t *testing.T) {
 	c, err := parseServe([]string{
 		"--listen=[::1]:80", "-base-url", "HTTPS://files.example.org/a/../é", "folder", "--prefix", "x/y.z",
 		"--hash", "md5,sha-256", "--page-size", "50000", "--rescan", "1h30m", "--state", "x.db", "--window", "1h", "--retain", "7d",
-		"--dumps=false", "--package-size", "4GiB", "--dump-rate", "500KB", "--sitemap", "--dot-files", "--log-format", "json",
+		"--dumps", "--package-size", "4GiB", "--dump-rate", "500KB", "--keep-versions", "30d", "--sitemap", "--dot-files", "--log-format", "json",
 	})
 	must(t, err)
 	want := serveConfig{
@@ -18,7 +18,7 @@ func TestFlags(t *testing.T) {
 		hash: "md5,sha-256", hashes: []string{"md5", "sha-256"},
 		pageSize: 50_000, rescan: 90 * time.Minute,
 		state: "x.db", window: span(time.Hour), retain: span(7 * day),
-		pkgSize: 4 << 30, dumpRate: 500_000, sitemap: true, dotFiles: true, logFormat: "json",
+		dumps: true, pkgSize: 4 << 30, dumpRate: 500_000, keep: span(30 * day), sitemap: true, dotFiles: true, logFormat: "json",
 	}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", c, want)

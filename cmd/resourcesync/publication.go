@@ -12,22 +12,25 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/dir"
+	"github.com/resourcesync-go/resourcesync/adapters/versions"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
 // A publication is a folder as a Source.
 type publication struct {
-	folder  *dir.Dir
-	set     *shownSet
-	source  *rshttp.Source
-	scanner *scanner
-	healthz *healthHandler
-	screen  *screen
-	log     *slog.Logger
+	folder   *dir.Dir
+	versions *versions.Store // nil if none are kept
+	set      *shownSet
+	source   *rshttp.Source
+	scanner  *scanner
+	healthz  *healthHandler
+	screen   *screen
+	log      *slog.Logger
 
 	path      string // of the folder
 	baseURL   string
@@ -70,6 +73,12 @@ func publish(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publ
 		Known:    p.set.Get,
 		Logger:   log,
 	}
+	if c.keep > 0 {
+		if p.versions, err = versions.Open(st.place+"-versions", time.Duration(c.keep)); err != nil {
+			return nil, usageError{err}
+		}
+		o.Keep = p.keepVersion
+	}
 	if screen.terminal {
 		o.Progress = func(now dir.Progress) {
 			if !p.scanner.complete {
@@ -84,6 +93,9 @@ func publish(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publ
 	set := rshttp.Set{Provider: p.set}
 	if c.dumps {
 		set.Opener = p.folder
+	}
+	if p.versions != nil {
+		set.ChangeOpener = history{p.versions, p.folder}
 	}
 	p.source, err = rshttp.New(documents.String(), []rshttp.Set{set}, &rshttp.Options{
 		PageSize:     c.pageSize,
@@ -110,6 +122,11 @@ func (p *publication) list(ctx context.Context) iter.Seq2[resourcesync.Resource,
 		if info, err := os.Lstat(path); err == nil && info.IsDir() == at.isDir && !p.warned[at] {
 			p.warned[at] = true
 			p.log.Warn("not published, because its address is that of ResourceSync documents", "path", path)
+		}
+	}
+	if p.versions != nil {
+		if err := p.versions.Prune(ctx); err != nil {
+			p.log.Warn("old versions not removed", "error", err)
 		}
 	}
 	return func(yield func(resourcesync.Resource, error) bool) {
