@@ -33,7 +33,7 @@ func large(d *database, n int) *Provider {
 	})
 }
 
-// page is the range of a page that ends with the id last.
+// pageTo is the range of a page that ends with the id last.
 func pageTo(last, size int) resourcesync.Range {
 	return resourcesync.Range{From: string(appendInteger(nil, int64(last-size+1))), To: string(appendInteger(nil, int64(last+1)))}
 }

@@ -63,6 +63,7 @@ func inBounds(b bounds, compare func(bound any) int) bool {
 // TestBounds compares ranges of keys with the ranges of values made of them, for
 // ends that are keys, parts of keys, and nothing of the sort.
 func TestBounds(t *testing.T) {
+	t.Parallel()
 	rnd := rand.New(rand.NewPCG(2, 2))
 	integers := &key{column: column{kind: integer}}
 	uuids := &key{column: column{kind: uuid}}

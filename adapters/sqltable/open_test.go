@@ -19,6 +19,7 @@ import (
 // TestRefusals: what a table is not fit for is said when it is opened, with what
 // to do about it.
 func TestRefusals(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, d *database) {
 		d.run(`CREATE TABLE good (id {int} NOT NULL PRIMARY KEY, word {text} NOT NULL UNIQUE, other {other} NOT NULL UNIQUE, maybe {text} UNIQUE, loose {text} NOT NULL, at {time})`,
 			"CREATE VIEW sorted AS SELECT * FROM good")
@@ -91,6 +92,7 @@ func TestPostgresModes(t *testing.T) {
 // TestIntegers runs the contract on keys that cannot be anything, and reads all
 // that there is to read.
 func TestIntegers(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, d *database) {
 		d.run(`CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY, slug {plain} NOT NULL, ms {int}, gone {int}, md5 {bytes}, sha {plain})`)
 		n := 0
@@ -136,6 +138,7 @@ func TestIntegers(t *testing.T) {
 }
 
 func TestPostgresTypes(t *testing.T) {
+	t.Parallel()
 	d := postgresDatabase(t)
 	d.run(`CREATE DOMAIN webpath AS varchar(20)`, `CREATE TYPE kind AS ENUM ('text/html', 'image/png')`,
 		`CREATE TABLE papers (id uuid PRIMARY KEY, n smallint, path webpath, kind kind, at timestamp, day date, gone boolean, sum bytea)`,
@@ -166,6 +169,7 @@ func TestPostgresTypes(t *testing.T) {
 
 // A view may hide that its key is not unique: that is an error where it is read.
 func TestKeyTwice(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, d *database) {
 		d.run("CREATE TABLE papers (id {int} NOT NULL, n {int} NOT NULL, PRIMARY KEY (id, n))", "INSERT INTO papers VALUES (1, 1), (2, 1), (2, 2), (3, 1)",
 			"CREATE VIEW twice AS SELECT * FROM papers")
@@ -183,6 +187,7 @@ func TestKeyTwice(t *testing.T) {
 }
 
 func TestContextEnds(t *testing.T) {
+	t.Parallel()
 	engines(t, func(t *testing.T, d *database) {
 		d.run("CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY)")
 		p := d.provider(Table{Name: "papers", Key: "id", URI: "https://example.org/{id}"})

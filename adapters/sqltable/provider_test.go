@@ -97,6 +97,7 @@ func (d *database) insert(kind string, resources []resourcesync.Resource) error 
 // TestProvider runs the contract on the kinds of keys that can be anything, with
 // rows that vanish and with rows that are marked as deleted.
 func TestProvider(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct {
 		engine func(testing.TB) *database
 		key    string

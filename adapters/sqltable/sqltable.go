@@ -59,9 +59,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A Provider is a table as a set of resources. It is safe for concurrent use.
-// What it is told of, it finds by the connections of the handle it was made with,
-// which stays the caller's to close.
+// A Provider is a table as a set of resources. It is safe for concurrent use. The
+// handle that it was made with is the caller's to close.
 type Provider struct {
 	db  engine
 	rel *relation

@@ -79,8 +79,7 @@ func isUnreserved(c byte) bool {
 	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
 }
 
-// appendEscaped appends value to dst, percent-encoded. value may be the end of
-// dst's own array only if it is not overwritten: it never is.
+// appendEscaped appends value to dst, percent-encoded.
 func appendEscaped(dst, value []byte) []byte {
 	const hex = "0123456789ABCDEF"
 	for _, c := range value {

@@ -37,9 +37,14 @@ import (
 //
 // # PostgreSQL
 //
-// There are triggers for each row, which also see what is written to partitions,
-// and by logical replication, where session_replication_role is replica; and one
-// for TRUNCATE, for each partition that there is. (Create them again when there are
+// There are triggers for each row, not for each statement: these would take a
+// large insert in a third of the time or less, but they would not see what is
+// written to a partition that comes later, nor by logical replication, where
+// session_replication_role is replica, and an update of other columns would cost
+// more than the update itself. Measured on two busy cores, a change costs 75 µs
+// when it comes alone and 20 µs among many, in SQLite 60 µs and 5 µs; an update of
+// other columns costs nothing that could be measured, in SQLite 1 µs. There is one
+// more for TRUNCATE, for each partition that there is. (Create them again when there are
 // new partitions: TRUNCATE of a new one alone is not seen otherwise. That of the
 // whole table is. A partition that is detached or dropped is never seen.) The
 // functions are in the schema of the store, run with the rights of who creates
@@ -224,8 +229,8 @@ func newJournalled(db expressions, rel *relation, set string) *journalled {
 	return j
 }
 
-// quoted is a fmt.Formatter's worth of names: {name} in a text is replaced by the
-// value under that name.
+// fill replaces {name} in a text by the value under that name, and nothing in the
+// values themselves.
 func fill(text string, values map[string]string) string {
 	var pairs []string
 	for _, name := range slices.Sorted(maps.Keys(values)) {

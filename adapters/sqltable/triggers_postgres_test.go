@@ -67,6 +67,7 @@ func TestPostgresOtherSchema(t *testing.T) {
 }
 
 func TestPostgresPartitions(t *testing.T) {
+	t.Parallel()
 	d := postgresDatabase(t)
 	d.run("CREATE TABLE things (id int PRIMARY KEY, x int) PARTITION BY RANGE (id)",
 		"CREATE TABLE few PARTITION OF things FOR VALUES FROM (0) TO (10)",
@@ -94,6 +95,7 @@ func TestPostgresPartitions(t *testing.T) {
 // TestPostgresOrder is about what several rows, or other triggers, do to one key
 // within a statement.
 func TestPostgresOrder(t *testing.T) {
+	t.Parallel()
 	d := postgresDatabase(t)
 	d.run("CREATE TABLE things (id int PRIMARY KEY DEFERRABLE, x int)")
 	d.journal(things, "papers")
@@ -132,6 +134,7 @@ func TestPostgresOrder(t *testing.T) {
 }
 
 func TestPostgresCascadesAndCopy(t *testing.T) {
+	t.Parallel()
 	d := postgresDatabase(t)
 	d.run("CREATE TABLE owners (id int PRIMARY KEY)",
 		"CREATE TABLE things (id int PRIMARY KEY, owner int REFERENCES owners ON DELETE CASCADE ON UPDATE CASCADE, parent int REFERENCES things ON DELETE CASCADE)",
@@ -159,6 +162,7 @@ func TestPostgresCascadesAndCopy(t *testing.T) {
 
 // TestPostgresConcurrent has writers get in each other's way.
 func TestPostgresConcurrent(t *testing.T) {
+	t.Parallel()
 	d := postgresDatabase(t)
 	d.makeArticles()
 	d.journal(articles, "papers")
@@ -200,6 +204,7 @@ func TestPostgresConcurrent(t *testing.T) {
 }
 
 func TestTriggersRefusals(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, d *database) {
 		d.run("CREATE TABLE loose (id {int}, k {plain} NOT NULL)", "CREATE VIEW v AS SELECT * FROM loose", "CREATE TABLE tight (id {int} NOT NULL PRIMARY KEY)")
 		for _, tt := range []struct {

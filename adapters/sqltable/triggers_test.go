@@ -152,6 +152,7 @@ func (d *database) makeArticles() {
 // TestTriggersReplay does things to a table at random. Whatever is committed, the
 // journal makes the same set as the table.
 func TestTriggersReplay(t *testing.T) {
+	t.Parallel()
 	test := func(t *testing.T, d *database, first string) {
 		d.makeArticles()
 		d.journal(articles, "papers")
@@ -166,7 +167,7 @@ func TestTriggersReplay(t *testing.T) {
 				return do(sql)
 			}
 			must(t, exec(first))
-			for round := range 80 {
+			for round := range 50 {
 				done = done[:0]
 				must(t, exec("BEGIN"))
 				for range 1 + rnd.IntN(4) {
@@ -194,7 +195,7 @@ func TestTriggersReplay(t *testing.T) {
 				}
 			}
 		})
-		if changes < 25 {
+		if changes < 15 {
 			t.Errorf("%d changes: too few to tell", changes)
 		}
 	}
@@ -295,6 +296,7 @@ func (d *database) deed(rnd *rand.Rand) string {
 
 // TestTriggers says what is journalled of what is done, one thing after the other.
 func TestTriggers(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, d *database) {
 		d.makeArticles()
 		d.journal(articles, "papers")
@@ -326,6 +328,7 @@ func TestTriggers(t *testing.T) {
 
 // TestTriggersComeAndGo applies them twice, and drops them without a trace.
 func TestTriggersComeAndGo(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, d *database) {
 		objects := func() string {
 			var all []string
@@ -368,6 +371,7 @@ func TestTriggersComeAndGo(t *testing.T) {
 
 // TestTriggersHostileNames gives everything a name that is code somewhere.
 func TestTriggersHostileNames(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, d *database) {
 		for i, name := range []string{`x"; DROP TABLE rs_set; --`, "a`b'c\\d", "new", "OLD", "$rs$", "select", "rs_pending ", "{table}"} {
 			q := func(s string) string { return `"` + strings.ReplaceAll(s, `"`, `""`) + `"` }
@@ -399,6 +403,7 @@ func TestTriggersHostileNames(t *testing.T) {
 
 // TestJournal follows a change through the sequencer.
 func TestJournal(t *testing.T) {
+	t.Parallel()
 	both(t, func(t *testing.T, d *database) {
 		d.makeArticles()
 		store := d.store()
