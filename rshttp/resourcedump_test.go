@@ -470,6 +470,23 @@ func TestReadOnce(t *testing.T) {
 	}
 }
 
+// TestFullPackageIsKept: the layout of a package with as many resources as its
+// manifest can hold is kept.
+func TestFullPackageIsKept(t *testing.T) {
+	if raceEnabled {
+		t.Skip("takes long, and nothing is done at the same time")
+	}
+	src := newSource(t, nil, rshttp.Set{Provider: copiesOf(rsxml.MaxEntries, 20_000)})
+	for range 2 {
+		if res := do(t, src, "HEAD", wholePath); res.StatusCode != 200 {
+			t.Fatal(res.Status)
+		}
+	}
+	if c := src.Counters(); c.LaidOut != 1 || c.LayoutBytes == 0 {
+		t.Errorf("laid out %d times, %d bytes kept", c.LaidOut, c.LayoutBytes)
+	}
+}
+
 // TestSameStateSamePackage: replicas agree on every byte and on the entity tag.
 func TestSameStateSamePackage(t *testing.T) {
 	s := shelfOf(t, 20, 1000)
