@@ -66,10 +66,14 @@ func newPostgres(t testing.TB) database {
 	return database(u.String())
 }
 
-// eachEngine runs a test on every engine.
+// eachEngine runs a test on every engine, beside other tests.
 func eachEngine(t *testing.T, test func(t *testing.T, db database)) {
+	t.Parallel()
 	for _, e := range engines {
-		t.Run(e.name, func(t *testing.T) { test(t, e.make(t)) })
+		t.Run(e.name, func(t *testing.T) {
+			t.Parallel()
+			test(t, e.make(t))
+		})
 	}
 }
 

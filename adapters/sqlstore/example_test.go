@@ -39,7 +39,8 @@ func Example() {
 	go func() { stopped <- store.Run(running) }()
 
 	// The application writes an article and records that, in one transaction.
-	app, err := sql.Open("sqlite", path)
+	// It waits if the store is writing just then.
+	app, err := sql.Open("sqlite", path+"?_txlock=immediate&_pragma=busy_timeout(5000)")
 	if err != nil {
 		log.Fatal(err)
 	}

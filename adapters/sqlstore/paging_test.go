@@ -49,13 +49,13 @@ func scatter(t *testing.T, set *Set, rnd *rand.Rand, n, keys int) {
 func TestCutsAreThoseOfPaging(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)
-		for seed := range uint64(4) {
+		for seed := range uint64(2) {
 			rnd := rand.New(rand.NewPCG(seed, 1))
 			set := store.mustSet(t, fmt.Sprint(seed), nil)
-			every := []int{1 + rnd.IntN(20), 200 + rnd.IntN(300), 1000, 5000}
+			every := []int{1 + rnd.IntN(20), 100 + rnd.IntN(200), 1000}
 			previous := make([][]resourcesync.Cut, len(every))
-			for range 8 {
-				scatter(t, set, rnd, rnd.IntN(3000), 1500)
+			for range 5 {
+				scatter(t, set, rnd, rnd.IntN(1000), 200)
 				for i, n := range every {
 					got, err := set.Cuts(t.Context(), nil, n)
 					if err != nil {
@@ -109,7 +109,7 @@ func checkStats(t *testing.T, set *Set, cuts []resourcesync.Cut) {
 	t.Helper()
 	from := ""
 	for i, c := range cuts {
-		if i > 20 && i < len(cuts)-1 {
+		if i > 5 && i < len(cuts)-1 {
 			from = c.Key
 			continue
 		}
@@ -155,7 +155,7 @@ func TestCutsAreShared(t *testing.T) {
 // the whole journal.
 func TestWindowsAreThoseOfPaging(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
-		for seed := range uint64(6) {
+		for seed := range uint64(4) {
 			rnd := rand.New(rand.NewPCG(seed, 2))
 			clock := newClock()
 			store := db.open(t, &Options{Now: clock.tell, Retain: -1})
@@ -205,15 +205,15 @@ func TestRetain(t *testing.T) {
 	const max = 10
 	eachEngine(t, func(t *testing.T, db database) {
 		clock := newClock()
-		store := db.open(t, &Options{Now: clock.tell, Retain: 30 * 24 * time.Hour})
+		store := db.open(t, &Options{Now: clock.tell, Retain: 10 * 24 * time.Hour})
 		set := store.mustSet(t, "", nil)
 		rnd := rand.New(rand.NewPCG(3, 3))
 		var closed []resourcesync.Interval
 		contents := map[resourcesync.Interval]string{}
 		var began, since time.Time
-		for day := range 80 {
+		for day := range 30 {
 			clock.now = clock.now.Add(24 * time.Hour)
-			if day < 40 || day%7 == 0 {
+			if day < 15 || day%5 == 0 {
 				scatter(t, set, rnd, 12, 40)
 			}
 			if err := store.clear(t.Context()); err != nil {
@@ -249,7 +249,7 @@ func TestRetain(t *testing.T) {
 			}
 			checkBlocks(t, set)
 		}
-		if kept := clock.now.Sub(since); since.Equal(began) || kept < 30*24*time.Hour || kept > 45*24*time.Hour {
+		if kept := clock.now.Sub(since); since.Equal(began) || kept < 10*24*time.Hour || kept > 20*24*time.Hour {
 			t.Errorf("the journal has the last %v", kept)
 		}
 		// Only deletions that the journal still has are remembered.

@@ -14,9 +14,7 @@ func TestProvider(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)
 		run(t, store)
-		n := 0
 		providertest.Run(t, func(t *testing.T, resources []resourcesync.Resource) (resourcesync.Provider, *providertest.Options) {
-			n++
 			set := store.mustSet(t, t.Name(), nil)
 			if err := set.Put(t.Context(), resources...); err != nil {
 				t.Fatal(err)
@@ -31,14 +29,16 @@ func TestProviderAfterScan(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)
 		run(t, store)
-		providertest.Run(t, func(t *testing.T, resources []resourcesync.Resource) (resourcesync.Provider, *providertest.Options) {
-			set := store.mustSet(t, t.Name(), &SetOptions{AwaitScan: true})
-			result, err := set.Scan(t.Context(), listing(resources...))
-			if err != nil || result != (ScanResult{Created: len(resources)}) {
-				t.Fatalf("%+v, %v", result, err)
-			}
-			return set, &providertest.Options{Put: set.Put, Delete: set.Delete, ExactStat: true}
-		})
+		set := store.mustSet(t, "scanned", &SetOptions{AwaitScan: true})
+		want := numbered(12, 0)
+		result, err := set.Scan(t.Context(), listing(want...))
+		if err != nil || result != (ScanResult{Created: len(want)}) {
+			t.Fatalf("%+v, %v", result, err)
+		}
+		err = providertest.Test(t.Context(), set, &providertest.Options{Put: set.Put, Delete: set.Delete, ExactStat: true, Want: want})
+		if err != nil {
+			t.Error(err)
+		}
 	})
 }
 
@@ -57,33 +57,36 @@ func TestProviderByRecord(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)
 		run(t, store)
-		providertest.Run(t, func(t *testing.T, resources []resourcesync.Resource) (resourcesync.Provider, *providertest.Options) {
-			set := store.mustSet(t, t.Name(), nil)
-			w := newWriter(t, db)
-			record := func(ctx context.Context, changes []resourcesync.Change) error {
-				if err := w.transaction(ctx, func(tx *sql.Tx) error { return set.Record(ctx, SQLTx(tx), changes...) }); err != nil {
-					return err
-				}
-				return store.sequence(ctx)
+		set := store.mustSet(t, "recorded", nil)
+		host := newWriter(t, db)
+		record := func(ctx context.Context, changes []resourcesync.Change) error {
+			err := host.transaction(ctx, func(tx *sql.Tx) error { return set.Record(ctx, SQLTx(tx), changes...) })
+			if err != nil {
+				return err
 			}
-			putAll := func(ctx context.Context, resources ...resourcesync.Resource) error {
-				var changes []resourcesync.Change
-				for _, r := range resources {
-					changes = append(changes, resourcesync.Change{Type: resourcesync.Updated, Resource: r})
-				}
-				return record(ctx, changes)
+			return awaitSequenced(ctx, store)
+		}
+		put := func(ctx context.Context, resources ...resourcesync.Resource) error {
+			var changes []resourcesync.Change
+			for _, r := range resources {
+				changes = append(changes, resourcesync.Change{Type: resourcesync.Updated, Resource: r})
 			}
-			deleteAll := func(ctx context.Context, keys ...string) error {
-				var changes []resourcesync.Change
-				for _, key := range keys {
-					changes = append(changes, resourcesync.Change{Type: resourcesync.Deleted, Resource: resourcesync.Resource{Key: key}})
-				}
-				return record(ctx, changes)
+			return record(ctx, changes)
+		}
+		remove := func(ctx context.Context, keys ...string) error {
+			var changes []resourcesync.Change
+			for _, key := range keys {
+				changes = append(changes, change(resourcesync.Deleted, key, 0))
 			}
-			if err := putAll(t.Context(), resources...); err != nil {
-				t.Fatal(err)
-			}
-			return set, &providertest.Options{Put: putAll, Delete: deleteAll}
-		})
+			return record(ctx, changes)
+		}
+		want := numbered(12, 0)
+		if err := put(t.Context(), want...); err != nil {
+			t.Fatal(err)
+		}
+		err := providertest.Test(t.Context(), set, &providertest.Options{Put: put, Delete: remove, Want: want})
+		if err != nil {
+			t.Error(err)
+		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 // TestReplicas serves a set by three processes. They give the same documents, to
 // the byte and with the same validators, and go on when any of them dies.
 func TestReplicas(t *testing.T) {
+	t.Parallel()
 	db := newPostgres(t)
 	store := db.open(t, nil)
 	set := store.mustSet(t, "articles", nil)

@@ -33,7 +33,7 @@ func numbered(n, change int) []resourcesync.Resource {
 
 func TestScan(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
-		const n = 2500
+		const n = 1100
 		set := db.open(t, nil).mustSet(t, "", nil)
 		scan := func(want ScanResult, resources ...resourcesync.Resource) {
 			t.Helper()
@@ -227,6 +227,7 @@ func TestScanMeanwhile(t *testing.T) {
 
 // TestScanShows: a slow listing shows as it comes.
 func TestScanShows(t *testing.T) {
+	t.Parallel()
 	db := newSQLite(t)
 	set := db.open(t, nil).mustSet(t, "", nil)
 	_, err := set.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) {

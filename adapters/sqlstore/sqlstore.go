@@ -51,6 +51,10 @@
 // they were inserted, so the first scan of a set should list it in about the order
 // of its keys, as a walk over a folder does.
 //
+// In SQLite the store writes to the host's file beside the host, for moments. The
+// host's own connections must be ready to wait: a busy timeout of some seconds,
+// and transactions that begin IMMEDIATE.
+//
 // PostgreSQL must be of version 14 or later. Besides those of the pool, a store
 // uses one connection per process while it runs, one for the sequencer, and two
 // for each scan. Through a pooler, sessions must be pooled, not transactions.

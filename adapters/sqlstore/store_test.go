@@ -109,6 +109,7 @@ func TestRun(t *testing.T) {
 // TestStopped stops the process that sequences as a debugger would, or a network
 // that has been cut: its connections stay, and nothing comes. Another takes over.
 func TestStopped(t *testing.T) {
+	t.Parallel()
 	db := newPostgres(t)
 	first := startChild(t, db, "serve")
 	store := db.open(t, nil)

@@ -67,7 +67,7 @@ func (r *replica) read(ctx context.Context, c resourcesync.Changer) error {
 // there are.
 func TestNothingLost(t *testing.T) {
 	const writers = 8
-	n := setting("RESOURCESYNC_TORTURE", 4_000)
+	n := setting("RESOURCESYNC_TORTURE", 2_000)
 	eachEngine(t, func(t *testing.T, db database) {
 		// Now and then the clock is an hour slow.
 		var slow atomic.Bool

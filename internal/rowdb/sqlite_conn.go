@@ -21,9 +21,13 @@ func (r sqliteRow) Int(column int) int64 { return r.ColumnInt64(column) }
 func (r sqliteRow) Null(column int) bool { return r.ColumnIsNull(column) }
 
 func (r sqliteRow) Append(dst []byte, column int) []byte {
-	n := r.ColumnLen(column)
-	dst = slices.Grow(dst, n)
-	n = r.ColumnBytes(column, dst[len(dst):len(dst)+n])
+	// Asking for the length first would cost as much as the value.
+	room := dst[len(dst):cap(dst)]
+	n := r.ColumnBytes(column, room)
+	if n == len(room) {
+		dst = slices.Grow(dst, r.ColumnLen(column)+1)
+		n = r.ColumnBytes(column, dst[len(dst):cap(dst)])
+	}
 	return dst[:len(dst)+n]
 }
 
