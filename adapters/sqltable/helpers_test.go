@@ -127,7 +127,7 @@ func postgresDatabase(t testing.TB) *database {
 
 func sqliteDatabase(t testing.TB) *database {
 	// Few connections: each reads all triggers anew when one has changed.
-	const connections = 5
+	const connections = 12
 	pool, err := rowdb.OpenPool(filepath.Join(t.TempDir(), "test.db"), connections)
 	must(t, err)
 	t.Cleanup(func() { must(t, pool.Close()) })

@@ -32,6 +32,7 @@ func (d *database) store() *sqlstore.Store {
 		s, err = sqlstore.SQLite(d.t.Context(), d.lite, nil)
 	}
 	must(d.t, err)
+	d.t.Cleanup(func() { must(d.t, s.Close()) })
 	return s
 }
 

@@ -237,15 +237,16 @@ func TestBaseURLMoves(t *testing.T) {
 			t.Errorf("listed: %s", r.URI)
 		}
 	}
-	updates := 0
+	// Destinations know URIs: each file is gone at the one and new at the other.
+	changes := map[resourcesync.ChangeType]int{}
 	for change, err := range p.set.Changes(t.Context(), resourcesync.Interval{}) {
 		must(t, err)
-		if change.Type != resourcesync.Updated {
+		if old := strings.Contains(change.Resource.URI, "/old/"); old != (change.Type == resourcesync.Deleted) {
 			t.Errorf("%s %s", change.Type, change.Resource.URI)
 		}
-		updates++
+		changes[change.Type]++
 	}
-	if updates != len(sampleFiles) {
-		t.Errorf("%d updates of %d files", updates, len(sampleFiles))
+	if n := len(sampleFiles); changes[resourcesync.Deleted] != n || changes[resourcesync.Created] != n || len(changes) != 2 {
+		t.Errorf("%v of %d files", changes, n)
 	}
 }

@@ -37,6 +37,11 @@ func (db *postgresDB) TryLock(ctx context.Context, n int32, f func(context.Conte
 		lost := context.Cause(ctx)
 		cancel(nil)
 		<-alive
+		// The lock shall be free now, and not only when the server has noticed
+		// that the connection is closed, which frees it in any case.
+		unlock, done := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		defer done()
+		_, _ = c.Exec(unlock, "SELECT pg_advisory_unlock($1, $2)", db.class, n)
 		if err != nil && lost != nil {
 			return lost
 		}
