@@ -1,0 +1,403 @@
+package rowdb
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// each runs a test on an empty database of every engine. open returns another
+// handle of the same database, as another process has it.
+func each(t *testing.T, test func(t *testing.T, open func() DB)) {
+	t.Parallel()
+	t.Run("sqlite", func(t *testing.T) {
+		t.Parallel()
+		path := filepath.Join(t.TempDir(), "test.db")
+		test(t, func() DB {
+			pool, err := OpenPool(path, 6)
+			if err != nil {
+				t.Fatal(err)
+			}
+			db, err := NewSQLite(t.Context(), pool)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() {
+				db.Close()
+				if err := pool.Close(); err != nil {
+					t.Error(err)
+				}
+			})
+			return db
+		})
+	})
+	t.Run("postgres", func(t *testing.T) {
+		t.Parallel()
+		dsn := os.Getenv("RESOURCESYNC_TEST_POSTGRES")
+		if dsn == "" {
+			t.Skip("RESOURCESYNC_TEST_POSTGRES is not set")
+		}
+		u, err := url.Parse(dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		schema := "Rowdb_" + strings.ToLower(rand.Text())
+		admin := connect(t, dsn)
+		if _, err := admin.Exec(t.Context(), fmt.Sprintf("CREATE SCHEMA %q", schema)); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { admin.Exec(context.Background(), fmt.Sprintf("DROP SCHEMA %q CASCADE", schema)) })
+		q := u.Query()
+		q.Set("search_path", fmt.Sprintf("%q", schema))
+		u.RawQuery = q.Encode()
+		test(t, func() DB {
+			db, err := NewPostgres(t.Context(), connect(t, u.String()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if want := fmt.Sprintf("%q", schema); Schema(db) != want {
+				t.Errorf("the schema is %s, expected %s", Schema(db), want)
+			}
+			return db
+		})
+	})
+}
+
+func connect(t *testing.T, dsn string) *pgxpool.Pool {
+	t.Helper()
+	pool, err := pgxpool.New(context.Background(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// table makes a table of numbers.
+func table(t *testing.T, db DB) {
+	t.Helper()
+	err := db.Update(t.Context(), func(c Conn) error { return c.Script(t.Context(), "CREATE TABLE numbers (n BIGINT, name VARCHAR(100))") })
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func insert(c Conn, n int) error {
+	_, err := c.Exec(context.Background(), "INSERT INTO numbers (n) VALUES ($1)", n)
+	return err
+}
+
+func numbers(t *testing.T, db DB) (all []int64) {
+	t.Helper()
+	err := db.Do(t.Context(), func(c Conn) error {
+		return c.Query(t.Context(), "SELECT n FROM numbers ORDER BY n", func(r Row) error { all = append(all, r.Int(0)); return nil })
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return all
+}
+
+func TestValues(t *testing.T) {
+	each(t, func(t *testing.T, open func() DB) {
+		db := open()
+		blob := "bytea"
+		if db.Dialect() == SQLite {
+			blob = "BLOB"
+		}
+		err := db.Do(t.Context(), func(c Conn) error {
+			return c.Script(t.Context(), "CREATE TABLE v (i bigint, s text, b "+blob+")")
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		long := strings.Repeat("long", 5000)
+		rows := [][]any{
+			{1, "text", []byte("\x00\xff")},
+			{int64(-1 << 62), "", []byte{}},
+			{nil, nil, nil},
+			{3, long, []byte(long)},
+		}
+		err = db.Update(t.Context(), func(c Conn) error {
+			return c.ExecEach(t.Context(), "INSERT INTO v (i, s, b) VALUES ($1, $2, $3)", len(rows), func(i int) []any { return rows[i] })
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		err = db.Do(t.Context(), func(c Conn) error {
+			return c.Query(t.Context(), "SELECT i, s, b, i IS NULL FROM v", func(r Row) error {
+				got = append(got, fmt.Sprint(r.Int(0), String(r, 1), string(r.Append([]byte("+"), 2)), r.Null(0), r.Null(1), r.Null(2), r.Int(3)))
+				return nil
+			})
+		})
+		want := []string{
+			fmt.Sprint(1, "text", "+\x00\xff", false, false, false, 0),
+			fmt.Sprint(-1<<62, "", "+", false, false, false, 0),
+			fmt.Sprint(0, "", "+", true, true, true, 1),
+			fmt.Sprint(3, long, "+"+long, false, false, false, 0),
+		}
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("%.1000q, %v, expected %.1000q", got, err, want)
+		}
+		err = db.Do(t.Context(), func(c Conn) error { return c.Query(t.Context(), "SELECT $1", nil, 1.5) })
+		if err == nil || !strings.Contains(err.Error(), "float64") {
+			t.Errorf("a number with a fraction as an argument: %v", err)
+		}
+	})
+}
+
+// TestEach runs a statement more often than is sent at once.
+func TestEach(t *testing.T) {
+	each(t, func(t *testing.T, open func() DB) {
+		db := open()
+		table(t, db)
+		const n = 2500
+		err := db.Update(t.Context(), func(c Conn) error {
+			return c.ExecEach(t.Context(), "INSERT INTO numbers (n) VALUES ($1)", n, func(i int) []any { return []any{i} })
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		next := 0
+		err = db.Do(t.Context(), func(c Conn) error {
+			return c.QueryEach(t.Context(), "SELECT CAST($1 AS bigint)", n,
+				func(i int) []any { return []any{i} },
+				func(i int, r Row) error {
+					if i != next || r.Int(0) != int64(i) {
+						t.Errorf("row %d of run %d, after run %d", r.Int(0), i, next-1)
+					}
+					next++
+					return nil
+				})
+		})
+		if err != nil || next != n {
+			t.Errorf("%d rows, %v", next, err)
+		}
+		stop := errors.New("stop")
+		err = db.Do(t.Context(), func(c Conn) error {
+			err := c.Query(t.Context(), "SELECT n FROM numbers", func(Row) error { return stop })
+			if err != stop {
+				t.Errorf("stopped by %v", err)
+			}
+			return insert(c, -1) // the connection is as good as new
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestUpdate(t *testing.T) {
+	each(t, func(t *testing.T, open func() DB) {
+		db, other := open(), open()
+		table(t, db)
+		fail := errors.New("fail")
+		err := db.Update(t.Context(), func(c Conn) error { return errors.Join(insert(c, 1), fail) })
+		if !errors.Is(err, fail) {
+			t.Errorf("failed by %v", err)
+		}
+		func() {
+			defer func() { recover() }()
+			db.Update(t.Context(), func(c Conn) error {
+				insert(c, 2)
+				panic("in a transaction")
+			})
+		}()
+		ctx, cancel := context.WithCancel(t.Context())
+		err = db.Update(ctx, func(c Conn) error {
+			err := insert(c, 3)
+			cancel()
+			return err
+		})
+		if err != context.Canceled {
+			t.Errorf("canceled: %v", err)
+		}
+		if got := numbers(t, db); got != nil {
+			t.Errorf("left are %v", got)
+		}
+
+		// One at a time, each of which sees what the ones before it did.
+		var wg sync.WaitGroup
+		const n = 20
+		for i := range 2 * n {
+			wg.Go(func() {
+				err := []DB{db, other}[i%2].Update(context.Background(), func(c Conn) error {
+					next := 0
+					err := c.Query(context.Background(), "SELECT count(*) FROM numbers", func(r Row) error { next = int(r.Int(0)); return nil })
+					return errors.Join(err, insert(c, next))
+				})
+				if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		wg.Wait()
+		for i, got := range numbers(t, db) {
+			if got != int64(i) {
+				t.Fatalf("number %d is %d", i, got)
+			}
+		}
+	})
+}
+
+func TestSnapshot(t *testing.T) {
+	each(t, func(t *testing.T, open func() DB) {
+		db := open()
+		table(t, db)
+		err := db.Snapshot(t.Context(), func(c Conn) error {
+			for range 2 {
+				n := 0
+				err := c.Query(t.Context(), "SELECT n FROM numbers", func(Row) error { n++; return nil })
+				if err != nil || n != 0 {
+					t.Errorf("%d numbers, %v", n, err)
+				}
+				if err := db.Do(t.Context(), func(c Conn) error { return insert(c, 1) }); err != nil {
+					t.Error(err)
+				}
+			}
+			return nil
+		})
+		if err != nil || len(numbers(t, db)) != 2 {
+			t.Errorf("%v, %v", numbers(t, db), err)
+		}
+	})
+}
+
+func TestSession(t *testing.T) {
+	each(t, func(t *testing.T, open func() DB) {
+		db := open()
+		fail := errors.New("fail")
+		for range 3 {
+			err := db.Session(t.Context(), func(c Conn) error {
+				err := c.Script(t.Context(), "CREATE TEMP TABLE mine (n BIGINT); BEGIN; INSERT INTO mine (n) VALUES (1)")
+				return errors.Join(err, fail)
+			})
+			if !errors.Is(err, fail) || strings.Contains(err.Error(), "mine") {
+				t.Error(err)
+			}
+		}
+	})
+}
+
+func TestTryLock(t *testing.T) {
+	each(t, func(t *testing.T, open func() DB) {
+		db, other := open(), open()
+		try := func(db DB, n int32) bool {
+			t.Helper()
+			got, err := db.TryLock(t.Context(), n, func(context.Context) error { return nil })
+			if err != nil {
+				t.Error(err)
+			}
+			return got
+		}
+		fail := errors.New("fail")
+		got, err := db.TryLock(t.Context(), 7, func(context.Context) error {
+			if try(db, 7) || try(other, 7) {
+				t.Error("a lock was taken twice")
+			}
+			if !try(other, 8) {
+				t.Error("another lock is taken too")
+			}
+			// It is kept, although its session has nothing else to do.
+			time.Sleep(patience + patience/2)
+			if try(other, 7) {
+				t.Error("the lock was lost")
+			}
+			return fail
+		})
+		if !got || err != fail {
+			t.Errorf("%t, %v", got, err)
+		}
+		if !try(other, 7) {
+			t.Error("the lock was not given back")
+		}
+	})
+}
+
+func TestListen(t *testing.T) {
+	each(t, func(t *testing.T, open func() DB) {
+		db, other := open(), open()
+		table(t, db)
+		ctx, cancel := context.WithCancel(t.Context())
+		woken := make(chan struct{}, 100)
+		ended := make(chan error)
+		go func() { ended <- other.Listen(ctx, func() { woken <- struct{}{} }) }()
+		<-woken // to begin with
+		for i := range 3 {
+			err := db.Update(t.Context(), func(c Conn) error { return errors.Join(insert(c, i), c.Notify(t.Context())) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			<-woken
+		}
+		cancel()
+		if err := <-ended; err != context.Canceled {
+			t.Errorf("Listen returned %v", err)
+		}
+	})
+}
+
+func TestMigrate(t *testing.T) {
+	each(t, func(t *testing.T, open func() DB) {
+		db := open()
+		files := fstest.MapFS{}
+		add := func(name, script string) {
+			files[string(db.Dialect())+"/"+name] = &fstest.MapFile{Data: []byte(script)}
+		}
+		add("0001_first.sql", "CREATE TABLE numbers (n BIGINT);\n-- a comment\nINSERT INTO numbers (n) VALUES (1);\n")
+		for range 2 {
+			if err := Migrate(t.Context(), db, files); err != nil {
+				t.Fatal(err)
+			}
+		}
+		add("0002_second.sql", "INSERT INTO numbers (n) VALUES (2)")
+		add("0003_broken.sql", "INSERT INTO numbers (n) VALUES (3); NO SQL")
+		if err := Migrate(t.Context(), db, files); err == nil || !strings.Contains(err.Error(), "0003_broken.sql") {
+			t.Errorf("a broken script: %v", err)
+		}
+		add("0003_broken.sql", "INSERT INTO numbers (n) VALUES (4)")
+		if err := Migrate(t.Context(), db, files); err != nil {
+			t.Fatal(err)
+		}
+		if got := numbers(t, db); !slices.Equal(got, []int64{1, 2, 4}) {
+			t.Errorf("got %v", got)
+		}
+		add("0005_gap.sql", "SELECT 1")
+		if err := Migrate(t.Context(), db, files); err == nil || !strings.Contains(err.Error(), "number 4") {
+			t.Errorf("a gap: %v", err)
+		}
+		delete(files, string(db.Dialect())+"/0005_gap.sql")
+		delete(files, string(db.Dialect())+"/0003_broken.sql")
+		if err := Migrate(t.Context(), db, files); err == nil || !strings.Contains(err.Error(), "newer") {
+			t.Errorf("tables of a newer program: %v", err)
+		}
+	})
+}
+
+func TestNewSQLiteRefuses(t *testing.T) {
+	pool, err := sqlitex.NewPool(filepath.Join(t.TempDir(), "test.db"), sqlitex.PoolOptions{Flags: sqlite.OpenReadWrite | sqlite.OpenCreate})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := NewSQLite(t.Context(), pool); err == nil || !strings.Contains(err.Error(), "journal_mode") {
+		t.Errorf("a database without a write-ahead log: %v", err)
+	}
+	if err := pool.Close(); err != nil {
+		t.Error(err)
+	}
+}
