@@ -190,6 +190,7 @@ func (s *Set) put(r *resourcesync.Resource, p place) resourcesync.ChangeType {
 			m.resource.Stamp = r.Stamp
 			was.member = &m
 			s.state.items.Set(r.Key, was)
+			s.snapshot.Store(nil) // an Opener wants to see the new Stamp
 		}
 		was.member.scan = s.scan
 		return ""

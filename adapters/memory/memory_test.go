@@ -304,6 +304,11 @@ func TestStampAlone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	for r, err := range s.Resources(t.Context(), resourcesync.Range{}) {
+		if err != nil || r.Stamp != "2" {
+			t.Errorf("readers see the stamp %q, %v", r.Stamp, err)
+		}
+	}
 	if got, _ := s.Get("a"); got.Stamp != "2" || after != before || journal(t, s) != "c:a1" {
 		t.Errorf("stamp %q, %v after %v, journal %q", got.Stamp, after, before, journal(t, s))
 	}
