@@ -252,9 +252,9 @@ func TestRetain(t *testing.T) {
 		if kept := clock.now.Sub(since); since.Equal(began) || kept < 10*24*time.Hour || kept > 20*24*time.Hour {
 			t.Errorf("the journal has the last %v", kept)
 		}
-		// Only deletions that the journal still has are remembered.
+		// Remembered are exactly the deletions that the journal still has.
 		remembered := count(t, store, "SELECT count(*) FROM rs_resource r WHERE body IS NULL")
-		known := count(t, store, "SELECT count(*) FROM rs_resource r JOIN rs_change c ON c.set_id = r.set_id AND c.at = r.newest WHERE r.body IS NULL")
+		known := count(t, store, "SELECT count(*) FROM rs_change c WHERE change = 'deleted' AND at = (SELECT max(at) FROM rs_change WHERE key = c.key)")
 		if remembered != known || known == 0 {
 			t.Errorf("%d deletions are remembered, %d are in the journal", remembered, known)
 		}

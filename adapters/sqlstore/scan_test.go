@@ -61,7 +61,7 @@ func TestScan(t *testing.T) {
 		}
 		scan(ScanResult{Unchanged: n / 2, Updated: n / 2}, numbered(n, 2)...)
 		scan(ScanResult{Unchanged: n + n/2, Updated: n / 2}, append(all, numbered(n, 2)...)...) // of the same key the first holds
-		scan(ScanResult{Unchanged: 100, Deleted: n - 100}, all[:100]...)
+		scan(ScanResult{Unchanged: 200, Deleted: n - 100}, append(all[:100:100], numbered(n, 1)[:100]...)...)
 		scan(ScanResult{Deleted: 100})
 		scan(ScanResult{Created: n}, all...)
 	})

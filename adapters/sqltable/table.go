@@ -99,7 +99,7 @@ func (t *Table) check() error {
 	case t.Key == "":
 		return fmt.Errorf("give the Key column")
 	case !slices.Contains([]time.Duration{time.Second, time.Millisecond, time.Microsecond}, t.unit()):
-		return fmt.Errorf("Unit %v: give time.Second, time.Millisecond or time.Microsecond", t.Unit)
+		return fmt.Errorf("unknown Unit %v: give time.Second, time.Millisecond or time.Microsecond", t.Unit)
 	}
 	for algorithm := range t.Hashes {
 		if strings.ContainsAny(algorithm, ": \t\r\n") {

@@ -83,11 +83,11 @@ func (tr *Triggers) Create(ctx context.Context, t Table, set string) ([]string, 
 }
 
 func (tr *Triggers) create(ctx context.Context, t Table, set string) ([]string, error) {
-	rel, err := tr.find(ctx, t)
-	if err != nil {
+	if _, err := tr.find(ctx, t); err != nil {
 		return nil, err
 	}
-	if rel, err = describe(ctx, tr.db, &t); err != nil {
+	rel, err := describe(ctx, tr.db, &t)
+	if err != nil {
 		return nil, err
 	}
 	if err := tr.db.checkUnique(ctx, rel); err != nil {
