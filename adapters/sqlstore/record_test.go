@@ -143,6 +143,26 @@ func TestRecord(t *testing.T) {
 	})
 }
 
+// TestPutAfterRecord: what has been committed before is earlier.
+func TestPutAfterRecord(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db database) {
+		set := db.open(t, nil).mustSet(t, "", nil)
+		err := newWriter(t, db).transaction(t.Context(), func(tx *sql.Tx) error {
+			return set.Record(t.Context(), SQLTx(tx), change(resourcesync.Updated, "a", 1))
+		})
+		if err == nil {
+			err = set.Put(t.Context(), small("a", 2))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := []string{"created a 1", "updated a 2"}
+		if got := journal(t, &set.Journal); !slices.Equal(got, want) {
+			t.Errorf("the journal is %q, expected %q", got, want)
+		}
+	})
+}
+
 func TestRecordRefuses(t *testing.T) {
 	db := newSQLite(t)
 	store := db.open(t, nil)

@@ -1,7 +1,9 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
@@ -90,21 +92,24 @@ func clearChanges(ctx context.Context, c rowdb.Conn, all []dropped) error {
 	if err != nil {
 		return err
 	}
-	type place struct {
-		set int64
-		lo  string
-	}
-	blocks := map[place]bool{}
+	var blocks []lookup
 	err = c.QueryEach(ctx, "SELECT lo FROM rs_block WHERE set_id = $1 AND lo <= $2 ORDER BY lo DESC LIMIT 1", len(deletions),
 		func(i int) []any { return []any{deletions[i].set, deletions[i].key} },
 		func(i int, row rowdb.Row) error {
-			blocks[place{deletions[i].set, rowdb.String(row, 0)}] = true
+			blocks = append(blocks, lookup{deletions[i].set, rowdb.String(row, 0)})
 			return nil
 		})
-	for b := range blocks {
+	slices.SortFunc(blocks, func(a, b lookup) int { return cmp.Or(cmp.Compare(a.set, b.set), cmp.Compare(a.lo, b.lo)) })
+	for _, b := range slices.Compact(blocks) {
 		if err == nil {
 			err = divideBlock(ctx, c, b.set, []byte(b.lo))
 		}
 	}
 	return err
+}
+
+// A lookup is where a block is.
+type lookup struct {
+	set int64
+	lo  string
 }

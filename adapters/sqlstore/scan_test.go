@@ -128,6 +128,9 @@ func TestScanAwaited(t *testing.T) {
 		for c := range set.Changes(t.Context(), resourcesync.Interval{}) {
 			t.Errorf("the baseline is journalled: %+v", c)
 		}
+		if n := count(t, store, "SELECT count(*) FROM rs_resource WHERE body IS NULL"); n != 0 {
+			t.Errorf("%d deletions are remembered that no journal has", n)
+		}
 		// Another process finds it ready, whatever its options say.
 		other := db.open(t, nil).mustSet(t, "", &SetOptions{AwaitScan: true})
 		if _, err := other.Stat(t.Context(), resourcesync.Range{}); err != nil {
