@@ -64,14 +64,20 @@ var (
 func (s *Store) Set(ctx context.Context, name string, opts *SetOptions) (*Set, error) {
 	row := setRow{name: name, ready: opts == nil || !opts.AwaitScan}
 	set := &Set{Journal{store: s, name: name}}
-	return set, set.open(ctx, row)
+	if err := set.open(ctx, row); err != nil {
+		return nil, err
+	}
+	return set, nil
 }
 
 // Journal returns the journal of this name, and makes it if there is none. A set
 // and a journal cannot have the same name.
 func (s *Store) Journal(ctx context.Context, name string) (*Journal, error) {
 	j := &Journal{store: s, name: name, journalOnly: true}
-	return j, j.open(ctx, setRow{name: name, journal: true, ready: true})
+	if err := j.open(ctx, setRow{name: name, journal: true, ready: true}); err != nil {
+		return nil, err
+	}
+	return j, nil
 }
 
 // open finds the row of the set, or else makes the one that is proposed.
@@ -85,8 +91,12 @@ func (j *Journal) open(ctx context.Context, proposed setRow) error {
 	switch {
 	case err != nil:
 		return fmt.Errorf("sqlstore: set %q: %w", j.name, err)
-	case found.journal != proposed.journal:
-		return fmt.Errorf("sqlstore: %q is in use for a set and cannot be a journal, or the other way round", j.name)
+	case found.journal:
+		if !proposed.journal {
+			return fmt.Errorf("sqlstore: %q is the name of a journal and cannot be that of a set", j.name)
+		}
+	case proposed.journal:
+		return fmt.Errorf("sqlstore: %q is the name of a set and cannot be that of a journal", j.name)
 	}
 	j.id = found.id
 	j.ready.Store(found.ready)
