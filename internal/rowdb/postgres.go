@@ -14,7 +14,7 @@ import (
 // patience is how long PostgreSQL waits for a session that holds a lock to say
 // something before it ends it, so that a process that has been stopped, or cut
 // off from the network, does not keep the lock.
-const patience = 3 * time.Second
+const patience = 2 * time.Second
 
 // NewPostgres returns the database that pool is connected to, PostgreSQL 14 or
 // later. Everything happens in the schema that comes first in the search path
@@ -70,9 +70,13 @@ func (db *postgresDB) Snapshot(ctx context.Context, f func(Conn) error) error {
 func (db *postgresDB) Update(ctx context.Context, f func(Conn) error) error {
 	// Read committed, so that the statements after the lock see what the
 	// one who had it before has done.
-	return db.transaction(ctx, fmt.Sprintf(
-		"BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL idle_in_transaction_session_timeout = %d; SELECT pg_advisory_xact_lock(%d, -1)",
-		patience.Milliseconds(), db.class), f)
+	return db.transaction(ctx, fmt.Sprintf(beginWrite+"; SELECT pg_advisory_xact_lock(%d, -1)", patience.Milliseconds(), db.class), f)
+}
+
+const beginWrite = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL idle_in_transaction_session_timeout = %d"
+
+func (db *postgresDB) Write(ctx context.Context, f func(Conn) error) error {
+	return db.transaction(ctx, fmt.Sprintf(beginWrite, patience.Milliseconds()), f)
 }
 
 func (db *postgresDB) transaction(ctx context.Context, begin string, f func(Conn) error) error {

@@ -59,7 +59,7 @@ func stayAlive(ctx context.Context, conn *pgx.Conn) error {
 			return nil
 		case <-tick.C:
 		}
-		ping, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience/2)
+		ping, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
 		err := conn.Ping(ping)
 		cancel()
 		if err != nil {

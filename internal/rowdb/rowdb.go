@@ -64,6 +64,13 @@ type DB interface {
 	// for more than a few seconds.
 	Update(ctx context.Context, f func(Conn) error) error
 
+	// Write runs f in a transaction that writes, and commits it if f returns
+	// nil, as Update does, but it does not wait for an Update to end, nor for
+	// another Write unless both write the same row. In PostgreSQL each of its
+	// statements sees what was committed before that statement; what f has
+	// read it locks if it must stay so. In SQLite it is the same as Update.
+	Write(ctx context.Context, f func(Conn) error) error
+
 	// Session runs f with a connection whose temporary tables nobody else
 	// sees, and which are gone when f returns.
 	Session(ctx context.Context, f func(Conn) error) error

@@ -389,6 +389,29 @@ func TestMigrate(t *testing.T) {
 	})
 }
 
+// TestCloseEarly closes a database while something is under way, which must not
+// keep the pool from being closed.
+func TestCloseEarly(t *testing.T) {
+	pool, err := OpenPool(filepath.Join(t.TempDir(), "test.db"), 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, err := NewSQLite(t.Context(), pool)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = db.Do(t.Context(), func(Conn) error {
+		db.Close()
+		return nil
+	})
+	if err != nil {
+		t.Error(err)
+	}
+	if err := pool.Close(); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestNewSQLiteRefuses(t *testing.T) {
 	pool, err := sqlitex.NewPool(filepath.Join(t.TempDir(), "test.db"), sqlitex.PoolOptions{Flags: sqlite.OpenReadWrite | sqlite.OpenCreate})
 	if err != nil {

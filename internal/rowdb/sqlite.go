@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"runtime"
 	"sync"
 	"time"
@@ -17,14 +19,16 @@ import (
 // and the writer do not wait for each other; synchronous=FULL, so that what is
 // committed outlasts a power cut; foreign keys not enforced.
 func OpenPool(path string, size int) (*sqlitex.Pool, error) {
-	return sqlitex.NewPool(path, sqlitex.PoolOptions{
+	pool, err := sqlitex.NewPool(path, sqlitex.PoolOptions{
 		PoolSize: size,
 		Flags:    sqlite.OpenReadWrite | sqlite.OpenCreate | sqlite.OpenWAL,
 		PrepareConn: func(c *sqlite.Conn) error {
 			for _, pragma := range []string{
 				"PRAGMA synchronous=FULL",
 				"PRAGMA foreign_keys=OFF",
-				"PRAGMA cache_size=-4096", // KiB
+				// In KiB, for each connection. The system has the file in its
+				// cache anyway, and reading is no quicker with more.
+				"PRAGMA cache_size=-1024",
 			} {
 				if err := sqlitex.ExecuteTransient(c, pragma, nil); err != nil {
 					return err
@@ -33,6 +37,7 @@ func OpenPool(path string, size int) (*sqlitex.Pool, error) {
 			return nil
 		},
 	})
+	return pool, explain(err, path)
 }
 
 // NewSQLite returns the database that pool is connected to. It must be a file
@@ -52,6 +57,9 @@ func NewSQLite(ctx context.Context, pool *sqlitex.Pool) (DB, error) {
 	if err == nil && (mode != "wal" || db.path == "") {
 		err = fmt.Errorf("rowdb: the SQLite database must be a file with journal_mode=wal, not %q with %s", db.path, mode)
 	}
+	if err == nil {
+		err = db.checkWritable(ctx)
+	}
 	if err != nil {
 		db.Close()
 		return nil, err
@@ -59,12 +67,34 @@ func NewSQLite(ctx context.Context, pool *sqlitex.Pool) (DB, error) {
 	return db, nil
 }
 
+// checkWritable refuses a database that cannot be written to. SQLite has opened it
+// for reading alone, and would not write to it even when that can be done again.
+func (db *sqliteDB) checkWritable(ctx context.Context) error {
+	return db.take(ctx, func(c *sqliteConn) error {
+		c.conn.SetBusyTimeout(0)
+		defer c.conn.SetBlockOnBusy()
+		undo := errors.New("undo")
+		err := c.transaction("BEGIN IMMEDIATE", func(Conn) error {
+			// The first statement that would write finds it out.
+			if err := c.run("PRAGMA user_version = 0"); err != nil {
+				return err
+			}
+			return undo
+		})
+		if err == undo || sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy { // busy: somebody writes
+			return nil
+		}
+		return err
+	})
+}
+
 type sqliteDB struct {
 	pool *sqlitex.Pool
 	path string
 
-	mu  sync.Mutex
-	hot []*sqlite.Conn
+	mu     sync.Mutex
+	hot    []*sqlite.Conn
+	closed bool
 }
 
 func (db *sqliteDB) Dialect() Dialect { return SQLite }
@@ -76,7 +106,7 @@ func (db *sqliteDB) Close() {
 	for _, conn := range db.hot {
 		db.pool.Put(conn)
 	}
-	db.hot = nil
+	db.hot, db.closed = nil, true
 }
 
 func (db *sqliteDB) Do(ctx context.Context, f func(Conn) error) error {
@@ -88,12 +118,32 @@ func (db *sqliteDB) take(ctx context.Context, f func(*sqliteConn) error) error {
 	if conn == nil {
 		var err error
 		if conn, err = db.pool.Take(ctx); err != nil {
-			return contextError(ctx, err)
+			return contextError(ctx, explain(err, db.path))
 		}
 	}
 	conn.SetInterrupt(ctx.Done())
 	defer db.giveBack(conn)
-	return contextError(ctx, f(&sqliteConn{conn}))
+	return contextError(ctx, explain(f(&sqliteConn{conn}), db.path))
+}
+
+// explain adds what the system says about the folder of the database at path, if
+// that may be why SQLite has failed, which says only that something went wrong.
+func explain(err error, path string) error {
+	if err == nil || path == "" {
+		return err
+	}
+	switch sqlite.ErrCode(err).ToPrimary() {
+	case sqlite.ResultIOErr, sqlite.ResultCantOpen, sqlite.ResultReadOnly:
+	default:
+		return err
+	}
+	probe, reason := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-probe")
+	if reason != nil {
+		return fmt.Errorf("%w: nothing can be written beside it: %w", err, reason)
+	}
+	probe.Close()
+	os.Remove(probe.Name())
+	return err
 }
 
 // warm returns the connection that was used last, if there is one that waits.
@@ -115,7 +165,7 @@ func (db *sqliteDB) giveBack(conn *sqlite.Conn) {
 	conn.SetInterrupt(nil)
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	if len(db.hot) < runtime.GOMAXPROCS(0) {
+	if !db.closed && len(db.hot) < runtime.GOMAXPROCS(0) {
 		db.hot = append(db.hot, conn)
 	} else {
 		db.pool.Put(conn)
@@ -134,6 +184,8 @@ func (db *sqliteDB) Update(ctx context.Context, f func(Conn) error) error {
 		return c.finish(f)
 	})
 }
+
+func (db *sqliteDB) Write(ctx context.Context, f func(Conn) error) error { return db.Update(ctx, f) }
 
 func (db *sqliteDB) Session(ctx context.Context, f func(Conn) error) error {
 	return db.take(ctx, func(c *sqliteConn) (err error) {

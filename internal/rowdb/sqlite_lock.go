@@ -15,7 +15,7 @@ func (db *sqliteDB) TryLock(ctx context.Context, n int32, f func(context.Context
 	path := fmt.Sprintf("%s-lock%d", db.path, n)
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
 	if err != nil {
-		return false, fmt.Errorf("rowdb: lock %s: %w", path, err)
+		return false, explain(fmt.Errorf("rowdb: lock %s: %w", path, err), path)
 	}
 	defer conn.Close()
 	conn.SetBusyTimeout(0)
@@ -26,5 +26,5 @@ func (db *sqliteDB) TryLock(ctx context.Context, n int32, f func(context.Context
 	case sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy:
 		return false, nil
 	}
-	return false, fmt.Errorf("rowdb: lock %s: %w", path, err)
+	return false, explain(fmt.Errorf("rowdb: lock %s: %w", path, err), path)
 }

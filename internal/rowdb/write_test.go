@@ -1,0 +1,42 @@
+package rowdb
+
+import (
+	"errors"
+	"slices"
+	"testing"
+)
+
+// TestWrite: all of it or nothing, and in PostgreSQL beside an Update.
+func TestWrite(t *testing.T) {
+	each(t, func(t *testing.T, open func() DB) {
+		db := open()
+		table(t, db)
+		failure := errors.New("failure")
+		for i, result := range []error{nil, failure} {
+			err := db.Write(t.Context(), func(c Conn) error {
+				if err := insert(c, i); err != nil {
+					return err
+				}
+				return result
+			})
+			if !errors.Is(err, result) {
+				t.Errorf("Write returned %v instead of %v", err, result)
+			}
+		}
+		if got := numbers(t, db); !slices.Equal(got, []int64{0}) {
+			t.Errorf("after a write and one that failed there are %d", got)
+		}
+		if db.Dialect() == SQLite {
+			return
+		}
+		err := db.Update(t.Context(), func(Conn) error {
+			return db.Write(t.Context(), func(c Conn) error { return insert(c, 2) })
+		})
+		if err != nil {
+			t.Errorf("Write during an Update: %v", err)
+		}
+		if got := numbers(t, db); !slices.Equal(got, []int64{0, 2}) {
+			t.Errorf("after a write beside an Update there are %d", got)
+		}
+	})
+}
