@@ -30,17 +30,19 @@ func checkURI(uri string) error {
 	if colon < 0 || !isScheme(uri[:colon]) {
 		return errors.New("is not absolute: resolve it against the base URI of the Source")
 	}
-	for i := 0; i < len(uri); i++ {
-		switch c := uri[i]; {
-		case c == '%':
+	for i := range len(uri) {
+		if uriChars[uri[i]] {
+			continue
+		}
+		if uri[i] == '%' {
 			if i+2 >= len(uri) || !isHex(uri[i+1]) || !isHex(uri[i+2]) {
 				return fmt.Errorf("has a %% at byte %d without two hexadecimal digits: write it as %%25", i)
 			}
-		case !isURIChar(c):
-			_, size := utf8.DecodeRuneInString(uri[i:])
-			r := uri[i : i+size]
-			return fmt.Errorf("has %q at byte %d: write it as %s", r, i, url.PathEscape(r))
+			continue
 		}
+		_, size := utf8.DecodeRuneInString(uri[i:])
+		r := uri[i : i+size]
+		return fmt.Errorf("has %q at byte %d: write it as %s", r, i, url.PathEscape(r))
 	}
 	if s := uri[:colon]; strings.EqualFold(s, "http") || strings.EqualFold(s, "https") {
 		if !hasHost(uri[colon+1:]) {
@@ -74,10 +76,16 @@ func isScheme(s string) bool {
 	return s != ""
 }
 
-// isURIChar reports whether c is reserved or unreserved in RFC 3986.
-func isURIChar(c byte) bool {
-	return isLetter(c) || isDigit(c) || strings.IndexByte("-._~:/?#[]@!$&'()*+,;=", c) >= 0
-}
+// uriChars holds the characters that are reserved or unreserved in RFC 3986.
+var uriChars = func() (t [256]bool) {
+	for c := range t {
+		t[c] = isLetter(byte(c)) || isDigit(byte(c))
+	}
+	for _, c := range "-._~:/?#[]@!$&'()*+,;=" {
+		t[c] = true
+	}
+	return t
+}()
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }

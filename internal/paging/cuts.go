@@ -18,6 +18,10 @@ func Limit(every int) int { return min(2*every, rsxml.MaxEntries) }
 // are joined, so that the set must halve before a boundary goes and no single
 // change can move one to and fro.
 type Cuts struct {
+	// MaxPages is the greatest number of pages of the division: as many as an
+	// index holds, rsxml.MaxEntries, unless something else is set before Done.
+	MaxPages int
+
 	previous []resourcesync.Cut
 	every    int
 	limit    int
@@ -48,9 +52,9 @@ func (p *page) add(o page) {
 // anew, as exactly as if it had just been loaded.
 func NewCuts(previous []resourcesync.Cut, every int) *Cuts {
 	if len(previous) <= 1 {
-		return &Cuts{every: every, limit: every, anew: true, pieces: make([]page, 1)}
+		return &Cuts{MaxPages: rsxml.MaxEntries, every: every, limit: every, anew: true, pieces: make([]page, 1)}
 	}
-	return &Cuts{previous: previous, every: every, limit: Limit(every), pieces: make([]page, 1)}
+	return &Cuts{MaxPages: rsxml.MaxEntries, previous: previous, every: every, limit: Limit(every), pieces: make([]page, 1)}
 }
 
 // Add shows the next resource: its key, the size of its entry in bytes (zero if
@@ -107,8 +111,8 @@ func (c *Cuts) AddPage(from string, count, size int) {
 // AddRun has taken, before resources are shown one by one again.
 func (c *Cuts) After(key string) { c.lastKey = key }
 
-// Done returns the division. It has at most rsxml.MaxEntries pages as long as
-// pages of the formats' limits can hold the set.
+// Done returns the division. It has at most MaxPages pages as long as pages of the
+// formats' limits can hold the set.
 func (c *Cuts) Done() []resourcesync.Cut {
 	for len(c.previous) > 0 {
 		c.endPage()
@@ -120,7 +124,7 @@ func (c *Cuts) Done() []resourcesync.Cut {
 		small := a.Count+b.Count <= c.every/2 || a.Count == 0 || b.Count == 0
 		return !c.anew && small && a.Count+b.Count <= c.limit && a.bytes+b.bytes <= fill
 	})
-	for n := 0; len(pages) > rsxml.MaxEntries && n != len(pages); {
+	for n := 0; len(pages) > c.MaxPages && n != len(pages); {
 		n = len(pages)
 		odd := false
 		pages = join(pages, func(a, b page) bool {

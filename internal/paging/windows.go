@@ -99,6 +99,16 @@ func (w *Windows) Closed() []Window {
 	return slices.Clone(w.closed[:len(w.Intervals())-1])
 }
 
+// Last returns how many changes the last of the intervals has, and when the newest
+// change is that was shown; zero if there is none.
+func (w *Windows) Last() (changes int, newest time.Time) {
+	changes = w.open.Count
+	for _, c := range w.closed[len(w.Intervals())-1:] {
+		changes += c.Count
+	}
+	return changes, w.last
+}
+
 // Rewind returns the time from which to show the journal again so that what was
 // added to it since is seen, and forgets what it was shown after that time.
 func (w *Windows) Rewind() time.Time {

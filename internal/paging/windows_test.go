@@ -151,3 +151,33 @@ func TestWindowsProperties(t *testing.T) {
 		}
 	}
 }
+
+// TestLast: the last interval is known by how many changes it has, whether its
+// windows have settled or not.
+func TestLast(t *testing.T) {
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for _, max := range []int{3, 1000} {
+		w := NewWindows(start, time.Hour, max, 3*time.Hour)
+		if n, newest := w.Last(); n != 0 || !newest.IsZero() {
+			t.Errorf("before the first change: %d, %v", n, newest)
+		}
+		var shown []time.Time
+		for i := range 100 {
+			at := start.Add(time.Duration(i*i) * time.Minute)
+			if err := w.Add(at, 100); err != nil {
+				t.Fatal(err)
+			}
+			shown = append(shown, at)
+			intervals := w.Intervals()
+			last, want := intervals[len(intervals)-1], 0
+			for _, at := range shown {
+				if last.Contains(at) {
+					want++
+				}
+			}
+			if n, newest := w.Last(); n != want || !newest.Equal(at) {
+				t.Fatalf("max %d, change %d: %d until %v, want %d until %v", max, i, n, newest, want, at)
+			}
+		}
+	}
+}

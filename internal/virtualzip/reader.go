@@ -3,8 +3,10 @@ package virtualzip
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
+	"runtime/debug"
 	"sync"
 )
 
@@ -154,7 +156,14 @@ func (r *Reader) step(p []byte) (int, error) {
 	return n, nil
 }
 
-func (r *Reader) readBody(m *member, p []byte) (int, error) {
+// readBody reads content of m. A panic of what an entry opens is an error of that
+// entry: http.ServeContent reads several ranges in a goroutine that nobody recovers.
+func (r *Reader) readBody(m *member, p []byte) (_ int, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
+		}
+	}()
 	if r.body == nil {
 		b, err := m.openAt(r.ctx, r.at-m.start)
 		if err != nil {
