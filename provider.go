@@ -118,8 +118,9 @@ type Windower interface {
 // Resource Dump.
 type Opener interface {
 	// Open opens the representation of r for reading: the bytes that r's
-	// Length and Hashes describe. If they are no longer to be had, the error
-	// is io/fs.ErrNotExist.
+	// Length and Hashes describe. r is as Resources yields it, but may lack
+	// its Links and Attrs. If the bytes are no longer to be had, the error is
+	// io/fs.ErrNotExist.
 	Open(ctx context.Context, r Resource) (io.ReadCloser, error)
 }
 
@@ -140,9 +141,23 @@ type Checksummer interface {
 // goes back and is no [Changer] itself, it may have Since as a Changer has it, to
 // say from when on.
 type ChangeOpener interface {
-	// OpenChange opens the representation as it was after c. If it is not to
-	// be had, the error is io/fs.ErrNotExist.
+	// OpenChange opens the representation as it was after c, which is as
+	// Changes yields it but for the Links and Attrs of its Resource, which may
+	// be missing. If it is not to be had, the error is io/fs.ErrNotExist.
 	OpenChange(ctx context.Context, c Change) (io.ReadCloser, error)
+}
+
+// PatchOpener is a [ChangeOpener] that has the bytes of patches: of what the links
+// with [RelPatch] of a changed Resource lead to, the difference from the version
+// before (section 14.4). The packages of a Change Dump hold them beside the versions
+// themselves. Without it, such links are left out of manifests, where they must say
+// where in the package the patch is.
+type PatchOpener interface {
+	// OpenPatch opens the patch that link, one of the Links of c's Resource,
+	// leads to: the bytes that its Length and Hashes describe. c is as for
+	// OpenChange. What a change links is to be had for as long as its version
+	// is; if it is not to be had, the error is io/fs.ErrNotExist.
+	OpenPatch(ctx context.Context, c Change, link Link) (io.ReadCloser, error)
 }
 
 // Watcher is a Provider that tells of changes at once. Without it the set is

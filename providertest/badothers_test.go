@@ -69,6 +69,29 @@ var badOthers = []bad{
 		}
 		return b
 	}},
+	{"another one", "Checksum/bytes Checksum/changes", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+		b.checksum = func(ctx context.Context, r resourcesync.Resource) (uint32, error) {
+			sum, err := b.full.Checksum(ctx, r)
+			return sum + 1, err
+		}
+		return b
+	}},
+	{"fails when it does not know", "Checksum/bytes Checksum/changes", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+		b.checksum = func(context.Context, resourcesync.Resource) (uint32, error) { return 0, fs.ErrNotExist }
+		return b
+	}},
+	{"one byte more", "OpenPatch/bytes", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+		b.openPatch = func(ctx context.Context, c resourcesync.Change, l resourcesync.Link) (io.ReadCloser, error) {
+			return longer(b.full.OpenPatch(ctx, c, l))
+		}
+		return b
+	}},
+	{"everything is there", "OpenPatch/unknown", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+		b.openPatch = func(_ context.Context, _ resourcesync.Change, l resourcesync.Link) (io.ReadCloser, error) {
+			return io.NopCloser(strings.NewReader(string(Patch(l)))), nil
+		}
+		return b
+	}},
 	{"never", "Watch/wake", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
 		b.watch = func(ctx context.Context, _ func()) error {
 			<-ctx.Done()

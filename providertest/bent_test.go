@@ -21,6 +21,8 @@ type bent struct {
 	windows    func(ctx context.Context, max int) ([]resourcesync.Interval, error)
 	open       func(ctx context.Context, r resourcesync.Resource) (io.ReadCloser, error)
 	openChange func(ctx context.Context, c resourcesync.Change) (io.ReadCloser, error)
+	openPatch  func(ctx context.Context, c resourcesync.Change, l resourcesync.Link) (io.ReadCloser, error)
+	checksum   func(ctx context.Context, r resourcesync.Resource) (uint32, error)
 	watch      func(ctx context.Context, wake func()) error
 	covers     func(u *url.URL) bool
 }
@@ -36,6 +38,8 @@ func newBent(f full) *bent {
 		windows:    f.Windows,
 		open:       f.Open,
 		openChange: f.OpenChange,
+		openPatch:  f.OpenPatch,
+		checksum:   f.Checksum,
 		watch:      f.Watch,
 		covers:     f.Covers,
 	}
@@ -69,6 +73,14 @@ func (b *bent) Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser
 
 func (b *bent) OpenChange(ctx context.Context, c resourcesync.Change) (io.ReadCloser, error) {
 	return b.openChange(ctx, c)
+}
+
+func (b *bent) OpenPatch(ctx context.Context, c resourcesync.Change, l resourcesync.Link) (io.ReadCloser, error) {
+	return b.openPatch(ctx, c, l)
+}
+
+func (b *bent) Checksum(ctx context.Context, r resourcesync.Resource) (uint32, error) {
+	return b.checksum(ctx, r)
 }
 
 func (b *bent) Watch(ctx context.Context, wake func()) error { return b.watch(ctx, wake) }

@@ -73,6 +73,7 @@ func awkward() []resourcesync.Resource {
 			Attrs: []resourcesync.Attr{{Space: "https://example.org/ns", Name: "note", Value: "<&>\"'"}},
 		},
 	}
+	all[5].Links = []resourcesync.Link{newPatch(all[5])}
 	all[4].Attrs = []resourcesync.Attr{{Space: "https://example.org/ns", Name: "note", Value: "é"}}
 	return all
 }
@@ -87,12 +88,16 @@ func newResource(key string, version int) resourcesync.Resource {
 		Type:         "text/plain",
 		Stamp:        fmt.Sprintf(`"%d"`, version),
 	}
-	content := Content(r)
-	r.Length = resourcesync.Bytes(int64(len(content)))
+	r.Length, r.Hashes = described(Content(r))
+	return r
+}
+
+// described returns what is said of content.
+func described(content []byte) (length resourcesync.Length, hashes []resourcesync.Hash) {
 	for _, a := range algorithms {
 		h := a.new()
 		h.Write(content)
-		r.Hashes = append(r.Hashes, resourcesync.Hash{Algorithm: a.name, Digest: hex.EncodeToString(h.Sum(nil))})
+		hashes = append(hashes, resourcesync.Hash{Algorithm: a.name, Digest: hex.EncodeToString(h.Sum(nil))})
 	}
-	return r
+	return resourcesync.Bytes(int64(len(content))), hashes
 }

@@ -26,7 +26,8 @@ type Options struct {
 	// Stater, Cutter, Changer, Opener, ChangeOpener, Watcher and Coverer are
 	// upgrades that the provider is used with but does not have itself, as
 	// in rshttp.Set. If nil, the provider's own is tested, if it has one. A
-	// Windower is looked for where the Changer is found.
+	// Windower is looked for where the Changer is found, a Checksummer where
+	// the Opener and the ChangeOpener are, a PatchOpener where the latter is.
 	Stater       resourcesync.Stater
 	Cutter       resourcesync.Cutter
 	Changer      resourcesync.Changer
@@ -97,7 +98,8 @@ func Test(ctx context.Context, p resourcesync.Provider, opts *Options) error {
 // newProvider returns a provider whose set consists of the given resources, in
 // no particular order, and what the suite is to know about it, which may be nil.
 // It is called for each subtest. The resources have awkward keys and, among
-// them, every field of a resource; their bytes are those of [Content].
+// them, every field of a resource; their bytes are those of [Content],
+// and those of patches that they link are those of [Patch].
 func Run(t *testing.T, newProvider func(t *testing.T, resources []resourcesync.Resource) (resourcesync.Provider, *Options)) {
 	for _, r := range rules() {
 		t.Run(r.name, func(t *testing.T) {
@@ -132,6 +134,10 @@ type subject struct {
 	watcher      resourcesync.Watcher
 	coverer      resourcesync.Coverer
 
+	// What the openers are besides.
+	patchOpener                    resourcesync.PatchOpener
+	checksummer, changeChecksummer resourcesync.Checksummer
+
 	version int // of the resources that the suite has made
 }
 
@@ -150,6 +156,9 @@ func newSubject(p resourcesync.Provider, opts *Options) *subject {
 	s.windower, _ = s.changer.(resourcesync.Windower)
 	s.opener = upgrade(s.opts.Opener, p)
 	s.changeOpener = upgrade(s.opts.ChangeOpener, p)
+	s.patchOpener, _ = s.changeOpener.(resourcesync.PatchOpener)
+	s.checksummer, _ = s.opener.(resourcesync.Checksummer)
+	s.changeChecksummer, _ = s.changeOpener.(resourcesync.Checksummer)
 	s.watcher = upgrade(s.opts.Watcher, p)
 	s.coverer = upgrade(s.opts.Coverer, p)
 	return s

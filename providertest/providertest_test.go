@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"hash/crc32"
 	"io"
 	"io/fs"
 	"net/url"
@@ -35,11 +36,22 @@ func (f full) OpenChange(ctx context.Context, c resourcesync.Change) (io.ReadClo
 		if err != nil {
 			return nil, err
 		}
-		if sameChange(known, c) {
+		if sameChange(withoutLinks(known), withoutLinks(c)) {
 			return reader(c.Resource)
 		}
 	}
 	return nil, fs.ErrNotExist
+}
+
+func (f full) OpenPatch(ctx context.Context, c resourcesync.Change, l resourcesync.Link) (io.ReadCloser, error) {
+	if _, err := f.OpenChange(ctx, c); err != nil {
+		return nil, err
+	}
+	return io.NopCloser(bytes.NewReader(Patch(l))), nil
+}
+
+func (f full) Checksum(_ context.Context, r resourcesync.Resource) (uint32, error) {
+	return crc32.ChecksumIEEE(content(r)), nil
 }
 
 func reader(r resourcesync.Resource) (io.ReadCloser, error) {

@@ -27,6 +27,9 @@ const (
 	windower
 	opener
 	changeOpener
+	patchOpener
+	checksummer
+	changeChecksummer
 	watcher
 	coverer
 	editing   // Options.Put and Options.Delete
@@ -49,6 +52,9 @@ func (s *subject) lacks(needs need, resources []resourcesync.Resource) string {
 		{windower, s.windower != nil, "the provider is no Windower"},
 		{opener, s.opener != nil, "the provider is no Opener"},
 		{changeOpener, s.changeOpener != nil, "the provider is no ChangeOpener"},
+		{patchOpener, s.patchOpener != nil, "the ChangeOpener is no PatchOpener"},
+		{checksummer, s.checksummer != nil, "the Opener is no Checksummer"},
+		{changeChecksummer, s.changeChecksummer != nil, "the ChangeOpener is no Checksummer"},
 		{watcher, s.watcher != nil, "the provider is no Watcher"},
 		{coverer, s.coverer != nil, "the provider is no Coverer"},
 		{editing, s.opts.Put != nil && s.opts.Delete != nil, "Options.Put or Options.Delete is nil"},
@@ -70,7 +76,7 @@ func rules() []rule {
 		cutRules,
 		ofChanges.rules(), changeRules,
 		windowRules,
-		openRules,
+		openRules, checksumRules, patchRules,
 		watchRules,
 		coverRules,
 		[]rule{{"Provider/concurrent", 0, providerConcurrent}},
@@ -91,6 +97,8 @@ func providerConcurrent(ctx context.Context, s *subject) error {
 		{"Windows", windower, windowsContiguous},
 		{"Open", opener, openBytes},
 		{"OpenChange", changeOpener | changer, openChangeBytes},
+		{"OpenPatch", patchOpener | changer, openPatchBytes},
+		{"Checksum", opener | checksummer, checksumBytes},
 		{"Covers", coverer, coversResources},
 	} {
 		// What does not hold anyway has been found already.
