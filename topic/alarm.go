@@ -1,0 +1,179 @@
+package topic
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"runtime/debug"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+const (
+	// glance is how often a set that does not tell of its changes is looked at,
+	// and how often other processes try to lead.
+	glance = time.Second
+
+	// sweep is how often a journal is looked at, and hubs are asked for,
+	// whatever anybody says. Documents come to be some time after what they are
+	// about: they are looked at more often.
+	sweep          = time.Minute
+	sweepDocuments = 10 * time.Second
+
+	// pause is the least time between two looks at a set that changes all the
+	// time.
+	pause = 50 * time.Millisecond
+
+	// maxRest bounds the rest after failures in a row.
+	maxRest = 30 * time.Second
+)
+
+// An alarm says when to look at a set.
+type alarm struct {
+	watcher resourcesync.Watcher
+	stater  resourcesync.Stater
+	woken   chan struct{}
+	sweep   time.Duration // at most between looks
+	pause   time.Duration // at least
+
+	due     bool      // there may be something that has not been looked at
+	since   time.Time // when there was a sign of that last
+	looked  time.Time
+	version string // of the set, when Stat was asked last
+}
+
+func newAlarm(c *Channel) *alarm {
+	a := &alarm{watcher: c.Watcher, stater: c.Stater, woken: make(chan struct{}, 1), sweep: sweep, pause: pause}
+	if c.Documents != nil {
+		a.sweep = sweepDocuments
+	}
+	a.ring()
+	return a
+}
+
+// ring makes it time to look, because there is a sign that there is something.
+func (a *alarm) ring() {
+	a.due, a.since = true, time.Now()
+}
+
+// ask finds out whether it is time to look.
+func (a *alarm) ask(ctx context.Context) error {
+	a.due = a.due || time.Since(a.looked) >= a.sweep
+	switch {
+	case a.watcher != nil:
+	case a.stater == nil:
+		a.ring()
+	default:
+		stat, err := a.stater.Stat(ctx, resourcesync.Range{})
+		if err != nil {
+			return err
+		}
+		if stat.Version != a.version || stat.Version == "" {
+			a.version = stat.Version
+			a.ring()
+		}
+	}
+	return nil
+}
+
+// period is how long to wait for a sign before asking.
+func (a *alarm) period() time.Duration {
+	if a.watcher != nil && !a.due {
+		return a.sweep
+	}
+	return glance
+}
+
+// wait waits until there is a sign, but at least for the pause and no longer than
+// d.
+func (a *alarm) wait(ctx context.Context, d time.Duration) error {
+	if err := sleep(ctx, min(d, a.pause)); err != nil || d <= a.pause {
+		return err
+	}
+	timer := time.NewTimer(d - a.pause)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-a.woken:
+		a.ring()
+	case <-timer.C:
+	}
+	return nil
+}
+
+// watch passes on what the set tells of its changes.
+func (a *alarm) watch(ctx context.Context, log *slog.Logger) {
+	for {
+		err := safely(func() error { return a.watcher.Watch(ctx, func() { signal(a.woken) }) })
+		if ctx.Err() != nil {
+			return
+		}
+		log.LogAttrs(ctx, slog.LevelWarn, "watching a set has ended and begins again", slog.Any("error", err))
+		if sleep(ctx, 10*time.Second) != nil {
+			return
+		}
+		signal(a.woken) // for what nobody has told of meanwhile
+	}
+}
+
+// persist does work again and again until ctx is done. work returns how long to
+// wait for before the next time. After failures the rests grow; the first of a
+// kind is reported by failed, and the end of all of them by ok.
+func persist(ctx context.Context, a *alarm, work func() (time.Duration, error), failed func(error), ok func()) {
+	rest := glance
+	for ctx.Err() == nil {
+		var d time.Duration
+		err := safely(func() (err error) {
+			d, err = work()
+			return err
+		})
+		if ctx.Err() != nil {
+			return
+		}
+		if err == nil {
+			ok()
+			rest = glance
+			_ = a.wait(ctx, d) // it ends when ctx does
+			continue
+		}
+		failed(err)
+		if sleep(ctx, rest/2+rand.N(rest/2)) != nil {
+			return
+		}
+		rest = min(2*rest, maxRest)
+	}
+}
+
+// safely makes an error of a panic in f, so that a provider's defect does not end
+// the process.
+func safely(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f()
+}
+
+// signal puts a token into c unless there is one.
+func signal(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
+	}
+}
+
+// sleep returns ctx's error if that is done before d is over.
+func sleep(ctx context.Context, d time.Duration) error {
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-timer.C:
+		return nil
+	}
+}

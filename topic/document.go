@@ -1,0 +1,81 @@
+package topic
+
+import (
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// maxBody is the size in bytes that a notification does not exceed, unless a
+// single change does. Hubs take that much.
+const maxBody = 1 << 20
+
+// changeHead is the head of a Change Notification (Change Notification 3).
+func changeHead(capabilityList string, iv resourcesync.Interval) rsxml.Head {
+	return head(resourcesync.ChangeNotification, capabilityList, iv)
+}
+
+// frameworkHead is the head of a Framework Notification (Framework Notification 3).
+func frameworkHead(up string) rsxml.Head {
+	return head(resourcesync.FrameworkNotification, up, resourcesync.Interval{})
+}
+
+func head(c resourcesync.Capability, up string, iv resourcesync.Interval) rsxml.Head {
+	h := rsxml.Head{Metadata: rsxml.Metadata{Capability: c, From: iv.From, Until: iv.Until}}
+	if up != "" {
+		h.Links = []resourcesync.Link{{Rel: resourcesync.RelUp, Href: up}}
+	}
+	return h
+}
+
+// document returns the document of h and of entries that are written already. It
+// is a slice of its own, without room to append to.
+func document(h *rsxml.Head, entries []byte) []byte {
+	var scratch [1024]byte
+	before := rsxml.AppendHead(scratch[:0], h)
+	b := make([]byte, 0, len(before)+len(entries)+len(tail))
+	b = append(b, before...)
+	b = append(b, entries...)
+	return rsxml.AppendTail(b, h)
+}
+
+var tail = rsxml.AppendTail(nil, new(rsxml.Head))
+
+// roomFor returns how many bytes the entries of a Change Notification may have so
+// that it does not exceed maxBody, however long its times are.
+func roomFor(capabilityList string) int {
+	longest := time.Date(2000, 1, 1, 0, 0, 0, 123456789, time.UTC)
+	h := changeHead(capabilityList, resourcesync.Interval{From: longest, Until: longest})
+	return maxBody - len(rsxml.AppendHead(nil, &h)) - len(tail)
+}
+
+// frameworkDocument returns the document of u, or false if it would have no
+// entry. Entries whose URIs cannot be written are left out.
+func frameworkDocument(u *Update, left *leftOut) (_ []byte, ok bool) {
+	h := frameworkHead(u.Up)
+	var entries []byte
+	for i := range u.Entries {
+		e := &u.Entries[i]
+		if err := rsxml.CheckURI(e.Loc); err != nil {
+			left.add(e.Loc, err)
+			continue
+		}
+		entries = rsxml.AppendEntry(entries, &h, e)
+	}
+	return document(&h, entries), len(entries) > 0
+}
+
+// leftOut counts what is left out of a notification because its URI cannot be
+// written.
+type leftOut struct {
+	n      int
+	first  string
+	reason error
+}
+
+func (l *leftOut) add(uri string, reason error) {
+	if l.n++; l.n == 1 {
+		l.first, l.reason = uri, reason
+	}
+}

@@ -1,0 +1,123 @@
+package topic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+// maxUpdates bounds the Framework Notifications that follow each other at once.
+const maxUpdates = 16
+
+// framework makes the notifications of a framework channel. It is used by one
+// goroutine.
+type framework struct {
+	*Channel
+	p     *Publisher
+	log   *slog.Logger
+	alarm *alarm
+
+	state State
+	known bool      // state is the topic's
+	told  time.Time // when the newest notification of this process was added, or long ago
+}
+
+func newFramework(p *Publisher, c *Channel) *framework {
+	return &framework{Channel: c, p: p, log: p.log.With("topic", redact(c.Topic)), alarm: newAlarm(c)}
+}
+
+// work asks for what has changed, tells it, and returns how long to wait for more.
+func (f *framework) work(ctx context.Context) (time.Duration, error) {
+	if rest := f.p.options.Framework - time.Since(f.told); rest > 0 {
+		return rest, nil
+	}
+	err := f.alarm.ask(ctx)
+	if err == nil && f.alarm.due {
+		err = f.collect(ctx)
+	}
+	switch {
+	case errors.Is(err, ErrMoved):
+		f.known = false
+		return pause, nil
+	case errors.Is(err, resourcesync.ErrNotReady):
+		return glance, nil
+	case err != nil:
+		f.known = false
+		return 0, err
+	}
+	return f.alarm.period(), nil
+}
+
+func (f *framework) collect(ctx context.Context) error {
+	if !f.known {
+		state, err := f.p.outbox.State(ctx, f.Topic)
+		if err != nil {
+			return err
+		}
+		f.state, f.known = state, true
+		f.p.wake(f.Topic) // what another process may have added is to be sent too
+	}
+	for range maxUpdates {
+		began := time.Now()
+		u, now, err := f.Documents.Next(ctx, f.state.Documents)
+		if err != nil {
+			return err
+		}
+		if f.state.Equal(State{}) {
+			if err := f.begin(ctx, u, now); err != nil {
+				return err
+			}
+		}
+		if u == nil {
+			f.alarm.due, f.alarm.looked = false, began
+			return nil
+		}
+		if err := f.add(ctx, u, now); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// begin begins the topic with what is known now, unless an update will say so.
+func (f *framework) begin(ctx context.Context, u *Update, now string) error {
+	first := State{Until: time.Now().UTC().Truncate(time.Microsecond)}
+	if u == nil {
+		first.Documents = now
+	}
+	state, err := f.p.outbox.Begin(ctx, f.Topic, first)
+	if err != nil {
+		return err
+	}
+	if f.state = state; !state.Equal(first) {
+		return ErrMoved
+	}
+	return nil
+}
+
+// add puts the notification of u into the outbox.
+func (f *framework) add(ctx context.Context, u *Update, now string) error {
+	var left leftOut
+	body, ok := frameworkDocument(u, &left)
+	if left.n > 0 {
+		f.p.counters.leftOut.Add(uint64(left.n))
+		f.log.LogAttrs(ctx, slog.LevelWarn, "documents are not notified: their URIs cannot be written into a document",
+			slog.Int("count", left.n), slog.Group("first", slog.String("uri", left.first), slog.Any("reason", left.reason)))
+	}
+	if !ok {
+		return fmt.Errorf("topic: the documents (%T) gave an update without any entry that can be told", f.Documents)
+	}
+	n := Notification{Topic: f.Topic, CapabilityList: f.CapabilityList, Body: body}
+	next := State{Number: f.state.Number + 1, Until: f.state.Until, Documents: now}
+	if err := f.p.outbox.Add(ctx, n, f.state, next); err != nil {
+		return err
+	}
+	f.p.counters.notifications.Add(1)
+	f.state, f.told = next, time.Now()
+	f.p.wake(f.Topic)
+	return nil
+}

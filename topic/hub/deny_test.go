@@ -1,0 +1,102 @@
+package hub
+
+import (
+	"errors"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// Who is not subscribed any more is told so, and why.
+func TestWH31_V24_Withdraw(t *testing.T) {
+	f, s, gone := newFront(t, Options{}), newSubscriber(t), newSubscriber(t)
+	const kept = "https://example.org/kept/"
+	f.Register(kept)
+	f.accepted(s.URL + "/?a=b")
+	f.accepted(s.URL, "hub.topic", kept)
+	f.accepted(gone.URL)
+	gone.Close()
+	if err := f.Withdraw(t.Context(), "The set is closed & gone.", testTopic); err != nil {
+		t.Fatal(err)
+	}
+	asked := s.requests()
+	if last := asked[len(asked)-1]; !strings.HasPrefix(last, "/?a=b&hub.mode=denied&") {
+		t.Errorf("told %s", last)
+	}
+	got := s.last(t)
+	if got.Get("hub.topic") != testTopic || got.Get("hub.reason") != "The set is closed & gone." || got.Has("hub.challenge") || len(got) != 4 {
+		t.Errorf("told %v", got)
+	}
+	if subs := f.subscriptions(); len(subs) != 1 || subs[0].Topic != kept {
+		t.Errorf("subscriptions %+v", subs)
+	}
+	if status, text := f.post(s.URL); status != 403 {
+		t.Errorf("subscribing again: %d %s", status, text)
+	}
+}
+
+func TestWH31_Deny(t *testing.T) {
+	f, s := newFront(t, Options{}), newSubscriber(t)
+	f.accepted(s.URL)
+	f.accepted(s.URL + "/other")
+	subs := f.subscriptions()
+	if err := f.Deny(t.Context(), subs[0].ID, "You ask too much."); err != nil {
+		t.Fatal(err)
+	}
+	if got := s.last(t); got.Get("hub.mode") != "denied" || got.Get("hub.reason") != "You ask too much." {
+		t.Errorf("told %v", got)
+	}
+	if now := f.subscriptions(); len(now) != 1 || now[0].ID != subs[1].ID {
+		t.Errorf("subscriptions %+v", now)
+	}
+	if err := f.Deny(t.Context(), subs[0].ID, ""); !errors.Is(err, ErrNoSubscription) {
+		t.Errorf("again: %v", err)
+	}
+}
+
+// A topic that has gone between request and verification.
+func TestWH31_GoneMeanwhile(t *testing.T) {
+	f, s := newFront(t, Options{}), newSubscriber(t)
+	r := Request{Topic: "https://example.org/gone/", Callback: s.URL, Host: "x", Lease: time.Hour, Made: time.Now()}
+	if err := f.store.Request(t.Context(), r, Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "a subscriber that is told", func() bool { return len(s.requests()) == 1 })
+	if got := s.last(t); got.Get("hub.mode") != "denied" || got.Get("hub.topic") != r.Topic || got.Get("hub.reason") != notServed {
+		t.Errorf("told %v", got)
+	}
+	if len(f.subscriptions()) != 0 {
+		t.Error("there is a subscription")
+	}
+
+	// Who wants to leave may, whether or not there is anything to leave.
+	r.End = true
+	if err := f.store.Request(t.Context(), r, Limits{}); err != nil {
+		t.Fatal(err)
+	}
+	within(t, "a subscriber that is asked", func() bool { return len(s.requests()) == 2 })
+	if got := s.last(t); got.Get("hub.mode") != "unsubscribe" {
+		t.Errorf("told %v", got)
+	}
+}
+
+// A store that does not work is not the fault of the subscriber, and strangers do
+// not fill the log with it.
+func TestStoreDown(t *testing.T) {
+	f := idleFront(t, Options{})
+	store := &failing{Store: f.store}
+	f.Hub.store = store
+	store.fail(true)
+	for range 3 {
+		r, _ := http.NewRequest(http.MethodPost, f.url, strings.NewReader("hub.mode=subscribe&hub.topic="+testTopic+"&hub.callback=http://127.0.0.1/?"+testQuery))
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		status, text := f.do(r)
+		if status != 503 || strings.Contains(text, errDown.Error()) {
+			t.Errorf("%d %s", status, text)
+		}
+	}
+	if log := f.log.String(); strings.Count(log, errDown.Error()) != 1 || strings.Contains(log, testQuery) {
+		t.Errorf("log: %s", log)
+	}
+}

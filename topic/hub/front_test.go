@@ -1,0 +1,265 @@
+package hub
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"log"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/resourcesync-go/resourcesync/topic"
+)
+
+// Each row of the requirements that is tested is in the name of a test. Here, at the
+// wire, are WH1 to WH5, WH10 to WH21, WH23 to WH28, WH30 to WH36, WH38, and WH51 to
+// WH53; RS7, RS18, RS19 and RS23. Those of deliveries, WH6, WH8, WH9, WH22, WH37,
+// WH39 to WH50, WH53 for the POST, WH54, RS20 and RS21, are beside the deliverer. WH7
+// (diffs) and WH29 (hubs that redirect) are things this hub does not do.
+//
+// Of the attacks, V1 to V13, V15 (verification), V16, V22 and V24 to V30 are here;
+// V5, V14, V15 and V17 to V20 and V23 are those of deliveries. V10 is held by each
+// test that has a log as well, and V25 by each answer. V21 is up to subscribers, to
+// whom from and until, which are signed, tell that they have a notification already.
+
+const (
+	// Neither may ever be in a log.
+	testSecret = "s3cret-of-the-subscriber"
+	testQuery  = "tok3n-in-the-query"
+)
+
+// discardLog is for servers that are used badly on purpose.
+var discardLog = log.New(io.Discard, "", 0)
+
+var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
+
+// A front is a hub that runs, and its URL.
+type front struct {
+	*Hub
+	t     *testing.T
+	store Store
+	url   string
+	log   *lockedBuffer
+}
+
+// newFront runs a hub that serves testTopic and may call 127.0.0.1.
+func newFront(t *testing.T, o Options) *front {
+	t.Helper()
+	f := idleFront(t, o)
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- f.Run(ctx) }()
+	t.Cleanup(func() {
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		for _, s := range []string{testSecret, testQuery, "t0ken"} {
+			if strings.Contains(f.log.String(), s) {
+				t.Errorf("the log gives %q away:\n%s", s, f.log)
+			}
+		}
+	})
+	return f
+}
+
+// idleFront returns a hub that does not run.
+func idleFront(t *testing.T, o Options) *front {
+	t.Helper()
+	log := &lockedBuffer{}
+	o.Logger = slog.New(slog.NewTextHandler(log, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	if o.AllowCallbacks == nil {
+		o.AllowCallbacks = loopback
+	}
+	store := NewMemoryStore()
+	h, err := New(testHub, store, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Register(testTopic)
+	server := httptest.NewServer(h)
+	t.Cleanup(server.Close)
+	return &front{Hub: h, t: t, store: store, url: server.URL, log: log}
+}
+
+// post sends a form, with params beside or instead of those of a plain request to
+// subscribe.
+func (f *front) post(callback string, params ...string) (status int, text string) {
+	f.t.Helper()
+	form := url.Values{"hub.mode": {"subscribe"}, "hub.topic": {testTopic}, "hub.callback": {callback}}
+	for i := 0; i < len(params); i += 2 {
+		form.Set(params[i], params[i+1])
+	}
+	r, err := http.NewRequest(http.MethodPost, f.url, strings.NewReader(form.Encode()))
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return f.do(r)
+}
+
+// do sends r, and holds what every answer must be.
+func (f *front) do(r *http.Request) (status int, text string) {
+	f.t.Helper()
+	answer, err := http.DefaultClient.Do(r)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	defer answer.Body.Close()
+	body, err := io.ReadAll(answer.Body)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	if answer.Header.Get("Content-Type") != "text/plain; charset=utf-8" || answer.Header.Get("X-Content-Type-Options") != "nosniff" {
+		f.t.Errorf("status %d is not plain text: %v", answer.StatusCode, answer.Header)
+	}
+	if answer.StatusCode == http.StatusTooManyRequests && answer.Header.Get("Retry-After") == "" {
+		f.t.Error("429 without Retry-After")
+	}
+	return answer.StatusCode, string(body)
+}
+
+// accepted posts, and waits until the hub has done with the request.
+func (f *front) accepted(callback string, params ...string) {
+	f.t.Helper()
+	c := &f.counters
+	before := c.verified.Load() + c.unverified.Load() + c.denied.Load()
+	if status, text := f.post(callback, params...); status != http.StatusAccepted {
+		f.t.Fatalf("status %d: %s", status, text)
+	}
+	within(f.t, "a request that is worked on", func() bool {
+		return c.verified.Load()+c.unverified.Load()+c.denied.Load() > before
+	})
+}
+
+func (f *front) subscriptions() []Subscription {
+	f.t.Helper()
+	var all []Subscription
+	for s, err := range f.store.Subscriptions(f.t.Context()) {
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// requests returns how many requests the store of an idle hub has.
+func (f *front) requests() int {
+	f.t.Helper()
+	claimed, err := f.store.ClaimRequests(f.t.Context(), "test", 1000)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return len(claimed)
+}
+
+// A subscriber is a server that the hub asks to confirm.
+type subscriber struct {
+	*httptest.Server
+	mu     sync.Mutex
+	asked  []string // the targets of GET requests, as they came
+	answer http.HandlerFunc
+}
+
+// newSubscriber starts a subscriber that answers with the challenge.
+func newSubscriber(t *testing.T) *subscriber {
+	s := &subscriber{answer: echo}
+	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			return
+		}
+		s.mu.Lock()
+		s.asked = append(s.asked, r.RequestURI)
+		answer := s.answer
+		s.mu.Unlock()
+		answer(w, r)
+	}))
+	t.Cleanup(s.Close)
+	return s
+}
+
+// echo confirms. The last value counts: a callback may have its own.
+func echo(w http.ResponseWriter, r *http.Request) {
+	if challenges := r.URL.Query()["hub.challenge"]; len(challenges) > 0 {
+		io.WriteString(w, challenges[len(challenges)-1])
+	}
+}
+
+func (s *subscriber) answers(answer http.HandlerFunc) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.answer = answer
+}
+
+// requests returns the targets of the requests so far.
+func (s *subscriber) requests() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.asked)
+}
+
+// challenges returns the different challenges so far. net/http itself repeats a
+// request whose connection was closed before it could be read.
+func (s *subscriber) challenges(t *testing.T) map[string]bool {
+	t.Helper()
+	all := map[string]bool{}
+	for _, target := range s.requests() {
+		u, err := url.ParseRequestURI(target)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[u.Query().Get("hub.challenge")] = true
+	}
+	return all
+}
+
+// last returns the parameters of the newest request.
+func (s *subscriber) last(t *testing.T) url.Values {
+	t.Helper()
+	asked := s.requests()
+	if len(asked) == 0 {
+		t.Fatal("the subscriber was not asked")
+	}
+	u, err := url.ParseRequestURI(asked[len(asked)-1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Query()
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.String()
+}
+
+// example returns the notification of the specification, errata mended.
+func example(t *testing.T) topic.Notification {
+	t.Helper()
+	body, err := os.ReadFile(filepath.Join("..", "..", "testdata", "change-notification", "example-1.xml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return topic.Notification{Topic: testTopic, CapabilityList: "https://example.org/capabilitylist.xml", Body: body}
+}

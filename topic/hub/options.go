@@ -1,0 +1,148 @@
+package hub
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+)
+
+// MaxMessage is how many bytes a message may have.
+const MaxMessage = 4 << 20
+
+// Options configure a [Hub]. The zero value is a reasonable default.
+type Options struct {
+	// Allow reports whether topic is served beside those that are registered.
+	// It is called with what strangers send, by many goroutines at a time.
+	Allow func(topic string) bool
+
+	// AllowCallbacks opens addresses that callbacks must not lead to otherwise,
+	// such as those of a closed network. It opens exactly these; public
+	// addresses are open anyway.
+	AllowCallbacks []netip.Prefix
+
+	// Token allows publishing from outside, to those who send it as
+	// "Authorization: Bearer". If empty, nobody publishes from outside.
+	Token string
+
+	// DefaultLease is what a subscriber gets who asks for no lease; others
+	// get what they ask for, but at least MinLease and at most MaxLease. In
+	// whole seconds. If zero, 10 days, 5 minutes and 31 days are used (the
+	// bounds that Change Notification 1.0.1, section 4.2, recommends). A
+	// MinLease below 5 minutes is for closed networks and tests: it lets
+	// strangers have us work more.
+	MinLease, MaxLease, DefaultLease time.Duration
+
+	// Retry is the time after which a delivery that has failed is tried
+	// again; it doubles with each failure. If zero, one minute is used.
+	Retry time.Duration
+
+	// GiveUp is for how long a message is tried before it is given up, and
+	// the next one is tried. If zero, 3 days is used.
+	GiveUp time.Duration
+
+	// Retain is for how long a message is kept for subscribers that have
+	// not taken it; at least GiveUp. If zero, 14 days is used, or GiveUp if
+	// that is longer.
+	Retain time.Duration
+
+	// Limits bound what strangers can make the hub keep; requests beyond are
+	// answered 429. Where a field is zero, DefaultLimits has it; a negative
+	// one is no limit.
+	Limits Limits
+
+	// Client returns what Limits.Client counts by: the address that a request
+	// comes from. Behind a proxy it must be taken from a header that the
+	// proxy sets. If nil, it is the address of the connection, of an IPv6
+	// address the first 64 bits.
+	Client func(r *http.Request) string
+
+	// Workers is how many requests to callbacks may be in flight at the
+	// same time, for deliveries; PerHost is how many of them to one host. If
+	// zero, 512 and 8 are used.
+	Workers, PerHost int
+
+	// Signature is the method of signatures: "sha256", "sha384" or "sha512".
+	// If empty, sha256 is used.
+	Signature string
+
+	// Timeout ends a request to a callback, its answer included: at most 15
+	// seconds. If zero, 10 seconds is used.
+	Timeout time.Duration
+
+	// Resolver finds the addresses of callbacks. Which of them may be dialled
+	// does not depend on it. If nil, net.DefaultResolver is used.
+	Resolver *net.Resolver
+
+	// Logger receives what strangers are not told. If nil, slog.Default() is
+	// used.
+	Logger *slog.Logger
+}
+
+// DefaultLimits are used where Options.Limits are zero.
+var DefaultLimits = Limits{Host: 1000, HostPending: 50, Client: 10_000, ClientPending: 200, Topic: 100_000, Pending: 10_000}
+
+// withDefaults returns the options to work with, or what is wrong with o.
+func (o *Options) withDefaults() (Options, error) {
+	var out Options
+	if o != nil {
+		out = *o
+	}
+	setDefault(&out.MinLease, 300*time.Second)
+	setDefault(&out.MaxLease, 2_678_400*time.Second)
+	setDefault(&out.DefaultLease, max(out.MinLease, min(out.MaxLease, 10*24*time.Hour)))
+	setDefault(&out.Retry, time.Minute)
+	setDefault(&out.GiveUp, 3*24*time.Hour)
+	setDefault(&out.Retain, max(14*24*time.Hour, out.GiveUp))
+	setDefault(&out.Workers, 512)
+	setDefault(&out.PerHost, 8)
+	setDefault(&out.Signature, "sha256")
+	setDefault(&out.Timeout, 10*time.Second)
+	if out.Logger == nil {
+		out.Logger = slog.Default()
+	}
+	for _, l := range []struct{ field, otherwise *int }{
+		{&out.Limits.Host, &DefaultLimits.Host},
+		{&out.Limits.HostPending, &DefaultLimits.HostPending},
+		{&out.Limits.Client, &DefaultLimits.Client},
+		{&out.Limits.ClientPending, &DefaultLimits.ClientPending},
+		{&out.Limits.Topic, &DefaultLimits.Topic},
+		{&out.Limits.Pending, &DefaultLimits.Pending},
+	} {
+		setDefault(l.field, *l.otherwise)
+		*l.field = max(*l.field, 0)
+	}
+	for _, lease := range []time.Duration{out.MinLease, out.DefaultLease, out.MaxLease} {
+		if lease < time.Second || lease%time.Second != 0 {
+			return out, fmt.Errorf("hub: a lease of %v: must be whole seconds, at least one", lease)
+		}
+	}
+	switch {
+	case out.MinLease > out.DefaultLease || out.DefaultLease > out.MaxLease:
+		return out, errors.New("hub: MinLease, DefaultLease and MaxLease must rise in this order")
+	case out.Retry < 0 || out.GiveUp < 0 || out.Workers < 0 || out.PerHost < 0:
+		return out, errors.New("hub: Retry, GiveUp, Workers and PerHost must not be negative")
+	case out.Retain < out.GiveUp:
+		return out, errors.New("hub: Retain must not be less than GiveUp")
+	case out.Timeout < 0 || out.Timeout > VerifyTime/2:
+		return out, fmt.Errorf("hub: Timeout must be between 0 and %v", VerifyTime/2)
+	case out.Signature != "sha256" && out.Signature != "sha384" && out.Signature != "sha512":
+		return out, fmt.Errorf("hub: Signature %q: must be sha256, sha384 or sha512", out.Signature)
+	}
+	for _, p := range out.AllowCallbacks {
+		if !p.IsValid() || p.Bits() == 0 || p.Addr().Is4In6() {
+			return out, fmt.Errorf("hub: AllowCallbacks: %v: must be a prefix of some addresses, not of all, like 10.1.2.0/24 or fd12::/48", p)
+		}
+	}
+	return out, nil
+}
+
+func setDefault[T comparable](field *T, value T) {
+	var zero T
+	if *field == zero {
+		*field = value
+	}
+}

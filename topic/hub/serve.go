@@ -1,0 +1,179 @@
+package hub
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+	"time"
+)
+
+// maxForm is how many bytes the form of a request may have, and formTime how
+// long it may take to arrive.
+const (
+	maxForm  = 64 << 10
+	formTime = 10 * time.Second
+)
+
+// A refusal is an answer that is an error.
+type refusal struct {
+	status int
+	text   string
+	retry  time.Duration // when to try again; zero is not stated
+}
+
+func (r *refusal) Error() string { return r.text }
+
+func refuse(status int, format string, args ...any) error {
+	return &refusal{status: status, text: fmt.Sprintf(format, args...)}
+}
+
+// ServeHTTP answers subscribers' requests to subscribe and unsubscribe with 202 (WebSub
+// 5.1), and, if Options.Token is set, notifications with 200 (Change Notification 1.0.1,
+// section 4.1). Errors are plain text that says what to do. GET tells what this
+// is.
+//
+// The path of the request does not matter. Time-outs for headers are those of
+// the server.
+func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		answer(w, http.StatusOK, "This is a WebSub hub (https://www.w3.org/TR/websub/) for ResourceSync notifications.\n"+
+			"To subscribe, POST a form with hub.mode=subscribe, hub.topic, hub.callback, and\n"+
+			"if you like hub.lease_seconds and hub.secret. The topics are in the Source's Capability Lists.")
+		return
+	case http.MethodPost:
+	default:
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		h.refused(w, r, refuse(http.StatusMethodNotAllowed, "Use POST to subscribe."))
+		return
+	}
+	mediaType, err := contentType(r.Header)
+	switch {
+	case err != nil:
+	case mediaType == "application/x-www-form-urlencoded":
+		err = h.takeForm(w, r)
+		if err == nil {
+			h.counters.requests.Add(1)
+			answer(w, http.StatusAccepted, "Accepted. The callback will be asked to confirm.")
+			return
+		}
+	case mediaType == "application/xml":
+		err = h.takeNotification(w, r)
+		if err == nil {
+			answer(w, http.StatusOK, "Taken.")
+			return
+		}
+	default:
+		err = refuse(http.StatusUnsupportedMediaType, "The Content-Type must be application/x-www-form-urlencoded.")
+	}
+	h.refused(w, r, err)
+}
+
+// contentType returns the media type of a body in UTF-8 that is not encoded.
+func contentType(header http.Header) (string, error) {
+	if e := header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		return "", refuse(http.StatusUnsupportedMediaType, "Send the body without Content-Encoding.")
+	}
+	values := header.Values("Content-Type")
+	if len(values) != 1 {
+		return "", refuse(http.StatusUnsupportedMediaType, "Send one Content-Type: application/x-www-form-urlencoded to subscribe.")
+	}
+	mediaType, params, err := mime.ParseMediaType(values[0])
+	if err != nil {
+		return "", refuse(http.StatusUnsupportedMediaType, "The Content-Type cannot be read: send application/x-www-form-urlencoded to subscribe.")
+	}
+	if c := params["charset"]; c != "" && !strings.EqualFold(c, "utf-8") {
+		return "", refuse(http.StatusUnsupportedMediaType, "Send the body in UTF-8.")
+	}
+	return mediaType, nil
+}
+
+// readBody reads the body of r, which has at most limit bytes and comes within
+// timeout.
+func readBody(w http.ResponseWriter, r *http.Request, limit int64, timeout time.Duration) ([]byte, error) {
+	// A server that cannot have it is not one of net/http, and has its own.
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(timeout))
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, refuse(http.StatusRequestEntityTooLarge, "The body has more than %d bytes.", limit)
+	case err != nil:
+		return nil, refuse(http.StatusBadRequest, "The body did not arrive whole.")
+	}
+	_ = c.SetReadDeadline(time.Time{})
+	return body, nil
+}
+
+// refused answers with err, and logs it if it is not the fault of the client.
+func (h *Hub) refused(w http.ResponseWriter, r *http.Request, err error) {
+	var no *refusal
+	if !errors.As(err, &no) {
+		if r.Context().Err() == nil && h.saysUnkept() {
+			h.log.Error("hub: requests cannot be kept; clients are told to try again", "error", err)
+		}
+		no = &refusal{status: http.StatusServiceUnavailable, text: "The hub cannot keep this now. Try again.", retry: 5 * time.Second}
+	}
+	switch {
+	case no.status == http.StatusTooManyRequests:
+		h.counters.limited.Add(1)
+	case no.status < 500:
+		h.counters.refused.Add(1)
+	}
+	if no.retry != 0 {
+		w.Header().Set("Retry-After", fmt.Sprint(int(no.retry/time.Second)))
+	}
+	answer(w, no.status, no.text)
+}
+
+// saysUnkept reports whether to log that a request could not be kept: once a
+// minute, however many strangers ask.
+func (h *Hub) saysUnkept() bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	now := time.Now()
+	if now.Sub(h.unkept) <= time.Minute {
+		return false
+	}
+	h.unkept = now
+	return true
+}
+
+// answer writes an answer that a browser takes for text, whatever is in it.
+func answer(w http.ResponseWriter, status int, text string) {
+	header := w.Header()
+	header.Set("Content-Type", "text/plain; charset=utf-8")
+	header.Set("X-Content-Type-Options", "nosniff")
+	header.Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	// The status is what counts; a client that has gone needs no text.
+	_, _ = io.WriteString(w, text+"\n")
+}
+
+// client returns what limits per client count r by.
+func (h *Hub) clientOf(r *http.Request) string {
+	if h.options.Client != nil {
+		return h.options.Client(r)
+	}
+	host, _, err := net.SplitHostPort(r.RemoteAddr)
+	if err != nil {
+		return r.RemoteAddr
+	}
+	a, err := netip.ParseAddr(host)
+	if err != nil {
+		return host
+	}
+	if a = a.Unmap().WithZone(""); a.Is6() {
+		// Whoever has one address of these has all.
+		if p, err := a.Prefix(64); err == nil {
+			return p.String()
+		}
+	}
+	return a.String()
+}

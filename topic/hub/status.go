@@ -1,0 +1,163 @@
+package hub
+
+import (
+	"context"
+	"iter"
+	"sync/atomic"
+	"time"
+)
+
+// deliveries count since the start of the process, by the fields of [Deliveries].
+type deliveries struct {
+	delivered  atomic.Int64
+	redirected atomic.Int64
+	refused    atomic.Int64
+	failed     atomic.Int64
+	unanswered atomic.Int64
+	retried    atomic.Int64
+	givenUp    atomic.Int64
+	ended      atomic.Int64
+}
+
+func (n *deliveries) count(status int) {
+	switch {
+	case status == 0:
+		n.unanswered.Add(1)
+	case status >= 200 && status <= 299:
+		n.delivered.Add(1)
+	case status >= 300 && status <= 399:
+		n.redirected.Add(1)
+	case status >= 400 && status <= 499:
+		n.refused.Add(1)
+	default:
+		n.failed.Add(1)
+	}
+}
+
+// A Status is what operators want to know of a [Hub], fit to be served as JSON to
+// them.
+type Status struct {
+	// What this process has done since it started.
+	Requests   Requests   `json:"requests"`
+	Deliveries Deliveries `json:"deliveries"`
+
+	// What the store holds, for all processes. Waiting counts subscriptions
+	// that have not taken the newest message of their topic, Failing those
+	// whose last delivery failed, Expired those that are not cleared yet.
+	Subscriptions int `json:"subscriptions"`
+	Waiting       int `json:"waiting"`
+	Failing       int `json:"failing"`
+	Expired       int `json:"expired"`
+
+	// OldestWaiting is when the oldest message was published that somebody
+	// is still to take; zero if there is none.
+	OldestWaiting time.Time `json:"oldestWaiting,omitzero"`
+}
+
+// Requests count what was asked of a hub.
+type Requests struct {
+	Accepted   int64 `json:"accepted"`   // to subscribe and to unsubscribe
+	Refused    int64 `json:"refused"`    // answered 4xx
+	Limited    int64 `json:"limited"`    // answered 429
+	Verified   int64 `json:"verified"`   // with the subscriber
+	Unverified int64 `json:"unverified"` // not confirmed by the subscriber
+	Denied     int64 `json:"denied"`
+	Published  int64 `json:"published"` // messages
+}
+
+// Deliveries count attempts by what came of them.
+type Deliveries struct {
+	Delivered  int64 `json:"delivered"`  // answered 2xx
+	Redirected int64 `json:"redirected"` // answered 3xx
+	Refused    int64 `json:"refused"`    // answered 4xx
+	Failed     int64 `json:"failed"`     // answered 5xx, or by no status there is
+	Unanswered int64 `json:"unanswered"` // not reached, or not in time
+	Retried    int64 `json:"retried"`    // of all these, those that were not the first attempt
+	GivenUp    int64 `json:"givenUp"`    // messages, for one subscriber
+	Ended      int64 `json:"ended"`      // subscriptions, by 410
+}
+
+// Status returns how the hub is. It reads all subscriptions.
+func (h *Hub) Status(ctx context.Context) (Status, error) {
+	c, d := &h.counters, &h.deliveries
+	s := Status{
+		Requests: Requests{
+			Accepted:   c.requests.Load(),
+			Refused:    c.refused.Load(),
+			Limited:    c.limited.Load(),
+			Verified:   c.verified.Load(),
+			Unverified: c.unverified.Load(),
+			Denied:     c.denied.Load(),
+			Published:  c.published.Load(),
+		},
+		Deliveries: Deliveries{
+			Delivered:  d.delivered.Load(),
+			Redirected: d.redirected.Load(),
+			Refused:    d.refused.Load(),
+			Failed:     d.failed.Load(),
+			Unanswered: d.unanswered.Load(),
+			Retried:    d.retried.Load(),
+			GivenUp:    d.givenUp.Load(),
+			Ended:      d.ended.Load(),
+		},
+	}
+	now := time.Now()
+	taken := map[string]map[int64]int{} // how many of each topic have come how far
+	for sub, err := range h.store.Subscriptions(ctx) {
+		if err != nil {
+			return Status{}, err
+		}
+		s.Subscriptions++
+		if !sub.Expires.After(now) {
+			s.Expired++
+			continue
+		}
+		if sub.Progress.Failures > 0 {
+			s.Failing++
+		}
+		if taken[sub.Topic] == nil {
+			taken[sub.Topic] = map[int64]int{}
+		}
+		taken[sub.Topic][sub.Progress.Taken]++
+	}
+	for name, at := range taken {
+		if err := h.waiting(ctx, &s, name, at); err != nil {
+			return Status{}, err
+		}
+	}
+	return s, nil
+}
+
+// waiting adds those who wait for a message of a topic to s, given how many have
+// come how far.
+func (h *Hub) waiting(ctx context.Context, s *Status, topic string, at map[int64]int) error {
+	for taken, n := range at {
+		next, err := h.store.Messages(ctx, topic, taken, 1, 0)
+		if err != nil {
+			return err
+		}
+		if len(next) == 0 {
+			continue
+		}
+		s.Waiting += n
+		if t := next[0].Published; s.OldestWaiting.IsZero() || t.Before(s.OldestWaiting) {
+			s.OldestWaiting = t
+		}
+	}
+	return nil
+}
+
+// Subscriptions yields the subscriptions as operators may see them, by ID: without
+// their secrets and without the queries of their callbacks. Calling it does no
+// work; an error is yielded once and last.
+func (h *Hub) Subscriptions(ctx context.Context) iter.Seq2[Subscription, error] {
+	return func(yield func(Subscription, error) bool) {
+		for sub, err := range h.store.Subscriptions(ctx) {
+			sub.Secret = nil
+			sub.Callback = redact(sub.Callback)
+			if !yield(sub, err) || err != nil {
+				return
+			}
+		}
+	}
+}

@@ -1,0 +1,134 @@
+package hub
+
+import (
+	"errors"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// takeForm keeps what the form in r asks for, to be verified (WebSub 5.1).
+func (h *Hub) takeForm(w http.ResponseWriter, r *http.Request) error {
+	body, err := readBody(w, r, maxForm, formTime)
+	if err != nil {
+		return err
+	}
+	form, err := parseForm(string(body))
+	if err != nil {
+		return err
+	}
+	request, err := h.readForm(form)
+	if err != nil {
+		return err
+	}
+	request.Client = h.clientOf(r)
+	request.Made = time.Now()
+
+	err = h.store.Request(r.Context(), request, h.options.Limits)
+	var limit *LimitError
+	if errors.As(err, &limit) {
+		return limited(limit)
+	}
+	return err
+}
+
+// limited tells a subscriber of a limit. What awaits verification is soon less;
+// subscriptions end with their leases.
+func limited(e *LimitError) error {
+	no := &refusal{status: http.StatusTooManyRequests}
+	switch e.What {
+	case "host":
+		no.text = "This hub keeps no more subscriptions of one callback host. End some."
+		no.retry = time.Hour
+	case "topic":
+		no.text = "This topic has no room for further subscriptions. Try again later, and poll its Change List meanwhile."
+		no.retry = time.Hour
+	default:
+		no.text = "Too many requests await verification. Try again soon."
+		no.retry = 10 * time.Second
+	}
+	return no
+}
+
+// parseForm reads the parameters of a form. What this hub does not know it
+// ignores, but nothing of WebSub may be there twice.
+func parseForm(body string) (url.Values, error) {
+	form, err := url.ParseQuery(body)
+	if err != nil {
+		return nil, refuse(http.StatusBadRequest, "The form cannot be read: separate parameters by & and percent-encode them.")
+	}
+	for name, values := range form {
+		if !strings.HasPrefix(name, "hub.") {
+			continue
+		}
+		if len(values) != 1 {
+			return nil, refuse(http.StatusBadRequest, "%q is there more than once: send it once.", name)
+		}
+		if !utf8.ValidString(values[0]) {
+			return nil, refuse(http.StatusBadRequest, "%q is not in UTF-8.", name)
+		}
+	}
+	return form, nil
+}
+
+// readForm returns what a form asks for. A parameter that is empty counts as not
+// given.
+func (h *Hub) readForm(form url.Values) (Request, error) {
+	r := Request{
+		Topic:    form.Get("hub.topic"),
+		Callback: form.Get("hub.callback"),
+	}
+	switch mode := form.Get("hub.mode"); mode {
+	case "subscribe":
+	case "unsubscribe":
+		r.End = true
+	case "publish":
+		return r, refuse(http.StatusBadRequest, "This hub fetches nothing: notifications are sent to it as application/xml.")
+	default:
+		return r, refuse(http.StatusBadRequest, "hub.mode must be subscribe or unsubscribe.")
+	}
+	if r.Topic == "" || r.Callback == "" {
+		return r, refuse(http.StatusBadRequest, "hub.topic and hub.callback must be given.")
+	}
+	if !h.serves(r.Topic) {
+		return r, refuse(http.StatusForbidden, "This hub does not serve that topic: take hub.topic from the Source's Capability List, letter by letter.")
+	}
+	host, err := h.guard.callback(r.Callback)
+	switch {
+	case errors.Is(err, errForbidden):
+		return r, refuse(http.StatusForbidden, "hub.callback leads to an address that this hub does not call: use a public one.")
+	case err != nil:
+		return r, refuse(http.StatusBadRequest, "hub.callback cannot be used: %s.", strings.TrimPrefix(err.Error(), "rsxml: "))
+	}
+	r.Host = host
+	if r.End {
+		return r, nil // no more counts then, whatever it says
+	}
+	if secret := form.Get("hub.secret"); secret != "" {
+		if len(secret) >= 200 {
+			return r, refuse(http.StatusBadRequest, "hub.secret has %d bytes: it must have less than 200.", len(secret))
+		}
+		r.Secret = []byte(secret)
+	}
+	r.Lease, err = h.lease(form.Get("hub.lease_seconds"))
+	return r, err
+}
+
+// lease returns the lease that is granted to who asks for seconds.
+func (h *Hub) lease(seconds string) (time.Duration, error) {
+	o := &h.options
+	if seconds == "" {
+		return o.DefaultLease, nil
+	}
+	if strings.Trim(seconds, "0123456789") != "" {
+		return 0, refuse(http.StatusBadRequest, "hub.lease_seconds must be a whole number of seconds.")
+	}
+	n, err := strconv.ParseInt(seconds, 10, 64)
+	if err != nil || n > int64(o.MaxLease/time.Second) {
+		return o.MaxLease, nil // more than fits is more than the most
+	}
+	return max(o.MinLease, time.Duration(n)*time.Second), nil
+}

@@ -1,0 +1,243 @@
+package hub
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+const (
+	// verifying is how many subscribers are asked to confirm at the same
+	// time, verifyingPerHost how many of them at one host, and
+	// verifyingPerClient how many because of one client: who names many hosts
+	// that hang must not keep others waiting.
+	verifying          = 64
+	verifyingPerHost   = 4
+	verifyingPerClient = verifying / 2
+
+	// requestsHeld is how many requests are claimed at the same time; those
+	// beyond verifying wait, so that a host that hangs holds up its own only.
+	requestsHeld = 1024
+
+	// glance is how often the store is looked at if nothing is heard of it.
+	glance = time.Second
+
+	// grace is what callbacks have to answer in when Run ends.
+	grace = 3 * time.Second
+)
+
+// A verifier asks subscribers whether they meant what a request says (WebSub 5.3).
+type verifier struct {
+	hub     *Hub
+	owner   string
+	waiting []heldRequest // oldest first
+	running map[int64]heldRequest
+	done    chan int64 // IDs of requests that run no longer
+	failed  time.Time  // when the store was last said to fail
+}
+
+type heldRequest struct {
+	Request
+	claimed time.Time
+}
+
+// verify works on requests until ctx ends.
+func (h *Hub) verify(ctx context.Context) error {
+	v := &verifier{
+		hub:     h,
+		owner:   rand.Text(),
+		running: map[int64]heldRequest{},
+		done:    make(chan int64, verifying),
+	}
+	wake := make(chan struct{}, 1)
+	var watching sync.WaitGroup
+	watching.Go(func() { h.watch(ctx, wake) })
+	defer watching.Wait()
+
+	working, stop := context.WithCancel(context.WithoutCancel(ctx))
+	defer stop()
+	for more := true; ; {
+		if more {
+			more = v.claim(ctx)
+		}
+		v.start(working)
+		select {
+		case id := <-v.done:
+			delete(v.running, id)
+			continue
+		case <-wake:
+			more = true
+		case <-time.After(glance):
+			more = true
+		case <-ctx.Done():
+			v.finish(stop)
+			return nil
+		}
+	}
+}
+
+// watch makes wake ready whenever there may be something new in the store.
+func (h *Hub) watch(ctx context.Context, wake chan<- struct{}) {
+	for ctx.Err() == nil {
+		err := h.store.Watch(ctx, func() {
+			select {
+			case wake <- struct{}{}:
+			default:
+			}
+		})
+		if ctx.Err() == nil {
+			h.log.Warn("hub: the store cannot be watched; looking at it every second until it can", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(10 * glance):
+		}
+	}
+}
+
+// claim claims as many requests as may be held, and reports whether there may be
+// more of them.
+func (v *verifier) claim(ctx context.Context) bool {
+	// There must be time to verify a request before its claim ends. Those left
+	// behind will be claimed again.
+	v.waiting = slices.DeleteFunc(v.waiting, func(r heldRequest) bool { return time.Since(r.claimed) > VerifyTime/3 })
+	room := requestsHeld - len(v.waiting) - len(v.running)
+	if room <= 0 {
+		return true
+	}
+	now := time.Now()
+	claimed, err := v.hub.store.ClaimRequests(ctx, v.owner, room)
+	if err != nil {
+		if ctx.Err() == nil && now.Sub(v.failed) > time.Minute {
+			v.failed = now
+			v.hub.log.Error("hub: requests cannot be read; subscribers have to wait", "error", err)
+		}
+		return false
+	}
+	for _, r := range claimed {
+		if _, found := v.running[r.ID]; !found {
+			v.waiting = append(v.waiting, heldRequest{r, now})
+		}
+	}
+	return len(claimed) == room
+}
+
+// start starts what may run now.
+func (v *verifier) start(ctx context.Context) {
+	hosts, clients := map[string]int{}, map[string]int{}
+	for _, r := range v.running {
+		hosts[r.Host]++
+		clients[r.Client]++
+	}
+	v.waiting = slices.DeleteFunc(v.waiting, func(r heldRequest) bool {
+		if len(v.running) >= verifying || hosts[r.Host] >= verifyingPerHost || clients[r.Client] >= verifyingPerClient {
+			return false
+		}
+		hosts[r.Host]++
+		clients[r.Client]++
+		v.running[r.ID] = r
+		go func() {
+			v.hub.verifyRequest(ctx, v.owner, r.Request)
+			v.done <- r.ID
+		}()
+		return true
+	})
+}
+
+// finish waits for what is running, and stops what takes too long. What was not
+// verified stays in the store.
+func (v *verifier) finish(stop context.CancelFunc) {
+	timer := time.AfterFunc(grace, stop)
+	defer timer.Stop()
+	for len(v.running) > 0 {
+		delete(v.running, <-v.done)
+	}
+}
+
+// verifyRequest asks the subscriber once, and does what r asks for if the answer
+// is yes. Otherwise everything stays as it is. It is asked again only if the
+// process ends before the answer.
+func (h *Hub) verifyRequest(ctx context.Context, owner string, r Request) {
+	log := h.log.With("callback", redact(r.Callback), "topic", r.Topic)
+	if !r.End && !h.serves(r.Topic) {
+		h.deny(ctx, r.Topic, r.Callback, notServed)
+		h.dropRequest(ctx, owner, r)
+		return
+	}
+	asked := time.Now()
+	if err := h.confirm(ctx, r); err != nil {
+		if ctx.Err() != nil {
+			return
+		}
+		h.counters.unverified.Add(1)
+		log.Debug("hub: a subscriber has not confirmed, and nothing was changed", "unsubscribe", r.End, "reason", reason(err))
+		h.dropRequest(ctx, owner, r)
+		return
+	}
+	switch err := h.store.Apply(ctx, owner, r, asked.Add(r.Lease)); {
+	case errors.Is(err, ErrStale):
+	case err != nil:
+		log.Error("hub: what a subscriber has confirmed could not be kept; asking again soon", "error", err)
+	default:
+		h.counters.verified.Add(1)
+		log.Debug("hub: a subscriber has confirmed", "unsubscribe", r.End)
+	}
+}
+
+func (h *Hub) dropRequest(ctx context.Context, owner string, r Request) {
+	if err := h.store.Drop(ctx, owner, r); err != nil && !errors.Is(err, ErrStale) {
+		h.log.Warn("hub: a request could not be dropped and will be made again", "callback", redact(r.Callback), "error", err)
+	}
+}
+
+// confirm returns nil if the subscriber answers with 2xx and the challenge, and
+// otherwise what it did instead.
+func (h *Hub) confirm(ctx context.Context, r Request) error {
+	ctx, cancel := context.WithTimeout(ctx, h.options.Timeout)
+	defer cancel()
+	challenge := rand.Text() // at least 128 bits
+	mode, lease := "subscribe", "&hub.lease_seconds="+strconv.FormatInt(int64(r.Lease/time.Second), 10)
+	if r.End {
+		mode, lease = "unsubscribe", ""
+	}
+	answer, err := h.ask(ctx, r.Callback, "hub.mode="+mode+"&hub.topic="+url.QueryEscape(r.Topic)+"&hub.challenge="+challenge+lease)
+	if err != nil {
+		return err
+	}
+	defer answer.Body.Close()
+	if answer.StatusCode < 200 || answer.StatusCode > 299 {
+		return fmt.Errorf("status %d", answer.StatusCode)
+	}
+	body, err := io.ReadAll(io.LimitReader(answer.Body, int64(len(challenge))+1))
+	if err != nil {
+		return err
+	}
+	if string(body) != challenge {
+		return errors.New("the answer is not the challenge")
+	}
+	return nil
+}
+
+// ask sends a GET request to callback with params added to its query, which
+// stays as it is, to the byte (WebSub 5.1.1).
+func (h *Hub) ask(ctx context.Context, callback, params string) (*http.Response, error) {
+	joint := "?"
+	if strings.Contains(callback, "?") {
+		joint = "&"
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, callback+joint+params, nil)
+	if err != nil {
+		return nil, err
+	}
+	request.Header.Set("User-Agent", "resourcesync-hub")
+	return h.transport.RoundTrip(request)
+}

@@ -1,0 +1,170 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+)
+
+// work sends what there is to send.
+func (d *deliverer) work() {
+	for {
+		c, ctx := d.next()
+		if c == nil {
+			return
+		}
+		began := time.Now()
+		m, err := d.shelf.next(ctx, c.sub.Topic, c.sub.Progress.Taken, c.lane == doubtful)
+		if m == nil {
+			d.passed(ctx, c, err)
+			c.cancel()
+			continue
+		}
+		a := d.send(ctx, c, m)
+		d.shelf.put(m)
+		given := errors.Is(ctx.Err(), context.Canceled)
+		c.cancel()
+		ended := a.status == http.StatusGone && d.end(c)
+		d.settle(c, m, a, began, given, ended)
+	}
+}
+
+// next returns the next claim to send to, and the context to do it in. If there
+// is none, the worker ends.
+func (d *deliverer) next() (*claim, context.Context) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for !d.stopping {
+		now := time.Now()
+		c := d.queue.take(now)
+		if c == nil {
+			break
+		}
+		switch {
+		case c.lost:
+			d.queue.done(c, now, 0)
+		case now.Sub(c.renewed) > ClaimTime-claimMargin, !c.sub.Expires.After(now):
+			d.queue.done(c, now, 0)
+			d.rest(c)
+		default:
+			ctx, cancel := context.WithTimeout(context.Background(), d.options.Timeout)
+			c.cancel = cancel
+			return c, ctx
+		}
+	}
+	d.working--
+	return nil, nil
+}
+
+// passed says that nothing was sent to c: there is nothing to send, or it cannot
+// be had because of err.
+func (d *deliverer) passed(ctx context.Context, c *claim, err error) {
+	if err != nil && !errors.Is(err, errFull) {
+		d.trouble(ctx, err)
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.queue.done(c, time.Now(), 0)
+	switch {
+	case c.lost:
+		d.replace(c)
+	case err != nil:
+		d.postpone(c, time.Second)
+	default:
+		d.rest(c)
+	}
+}
+
+// replace lets go of c, which is lost, and goes on with it as it was claimed anew.
+func (d *deliverer) replace(c *claim) {
+	delete(d.claims, c.sub.ID)
+	if c.again == nil {
+		return
+	}
+	if c.sub.Progress.Taken > c.again.sub.Progress.Taken {
+		c.again.sub.Progress, c.again.unsaved = c.sub.Progress, true
+	}
+	d.claims[c.sub.ID] = c.again
+	d.enqueue(c.again)
+}
+
+// end ends the subscription of c in the store, and reports whether it could.
+func (d *deliverer) end(c *claim) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), d.options.Timeout)
+	defer cancel()
+	return !d.trouble(ctx, d.store.End(ctx, c.sub.ID))
+}
+
+// settle takes note of what came of an attempt. What was given up by us is no
+// failure of the callback, and tells us nothing.
+func (d *deliverer) settle(c *claim, m *message, a attempt, began time.Time, given, ended bool) {
+	now := time.Now()
+	wrong := d.failure(a)
+	current := wrong == "" && d.shelf.upToDate(c.sub.Topic, m.Number)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.queue.done(c, now, now.Sub(began))
+	if given && wrong != "" {
+		if c.lost {
+			d.replace(c)
+		} else {
+			d.rest(c)
+		}
+		return
+	}
+	d.counters.count(a.status)
+	p := &c.sub.Progress
+	if p.Failures > 0 {
+		d.counters.retried.Add(1)
+	}
+	c.unsaved = true
+	switch {
+	case ended:
+		d.counters.ended.Add(1)
+		d.log.Info("hub: the subscriber has gone; the subscription has ended", d.about(c, m)...)
+		c.lost, c.again = true, nil
+	case wrong == "":
+		p.Taken = m.Number
+		p.Delivered++
+		p.Failures, p.FailingSince, p.LastError, p.Retry = 0, time.Time{}, "", time.Time{}
+	default:
+		d.failed(c, m, a, wrong, now)
+	}
+	switch {
+	case c.lost:
+		d.replace(c)
+	case current || p.Failures > 0:
+		d.rest(c)
+	default:
+		d.enqueue(c)
+	}
+}
+
+// failed notes a failure, and gives m up if it has failed for too long.
+func (d *deliverer) failed(c *claim, m *message, a attempt, wrong string, now time.Time) {
+	p := &c.sub.Progress
+	if p.Failures++; p.Failures == 1 {
+		p.FailingSince = now
+	}
+	p.LastError = wrong
+	about := append(d.about(c, m), "failures", p.Failures, "error", wrong)
+	if now.Sub(p.FailingSince) >= d.options.GiveUp {
+		p.Taken, p.LastGivenUp = m.Number, m.Number
+		p.GivenUp++
+		p.Failures, p.FailingSince, p.Retry = 0, time.Time{}, time.Time{}
+		d.counters.givenUp.Add(1)
+		d.log.Warn("hub: a message is given up; the subscriber can find what it tells of in the Change List", about...)
+		return
+	}
+	p.Retry = now.Add(max(backoff(d.options.Retry, p.Failures), a.after))
+	if p.Failures == 1 {
+		d.log.Info("hub: a delivery has failed", append(about, "next", p.Retry)...)
+	} else {
+		d.log.Debug("hub: a delivery has failed again", append(about, "next", p.Retry)...)
+	}
+}
+
+func (d *deliverer) about(c *claim, m *message) []any {
+	return []any{"subscription", c.sub.ID, "callback", redact(c.sub.Callback), "topic", m.Topic, "message", m.Number}
+}

@@ -1,0 +1,146 @@
+package topic
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/adapters/memory"
+)
+
+// A failing outbox fails where it is told to.
+type failing struct {
+	Outbox
+	add, save func() error
+}
+
+func (f *failing) Save(ctx context.Context, q Queue) error {
+	if f.save != nil {
+		if err := f.save(); err != nil {
+			return err
+		}
+	}
+	return f.Outbox.Save(ctx, q)
+}
+
+func (f *failing) Add(ctx context.Context, n Notification, before, next State) error {
+	if f.add != nil {
+		if err := f.add(); err != nil {
+			return err
+		}
+	}
+	return f.Outbox.Add(ctx, n, before, next)
+}
+
+// TestOutboxFails says so, loses nothing, and sends nothing again and again.
+func TestOutboxFails(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		full := errors.New("the disk is full")
+		var broken atomic.Bool
+		fail := func() error {
+			if broken.Load() {
+				return full
+			}
+			return nil
+		}
+		h := newRecorder(nil)
+		set, outbox := memory.New(nil), NewMemoryOutbox()
+		p, stop := run(t, &failing{Outbox: outbox, save: fail}, []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
+		defer stop()
+		time.Sleep(time.Second)
+		broken.Store(true)
+		put(t, set, 1)
+		time.Sleep(time.Hour)
+		if n := len(h.all()); n != 1 {
+			t.Errorf("%d requests, want 1", n)
+		}
+		if err := p.Health(t.Context()); !errors.Is(err, full) {
+			t.Errorf("health: %v", err)
+		}
+		broken.Store(false)
+		time.Sleep(time.Hour)
+		if err := p.Health(t.Context()); err != nil {
+			t.Errorf("health: %v", err)
+		}
+		put(t, set, 2)
+		time.Sleep(time.Minute)
+		if n := len(h.all()); n != 2 {
+			t.Errorf("%d requests, want 2", n)
+		}
+	})
+}
+
+// A handedOver outbox is led by this process until another leads it for good.
+type handedOver struct {
+	Outbox
+	over chan struct{} // closed when the other one begins
+}
+
+func (h handedOver) Lead(ctx context.Context, f func(context.Context) error) (bool, error) {
+	select {
+	case <-h.over:
+		return false, nil
+	default:
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	go func() {
+		select {
+		case <-h.over:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return h.Outbox.Lead(ctx, f)
+}
+
+// TestFailureHandedOver is well again when another process does what has failed,
+// and says so when it is this one.
+func TestFailureHandedOver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var broken atomic.Bool
+		full := errors.New("the disk is full")
+		add := func() error {
+			if broken.Load() {
+				return full
+			}
+			return nil
+		}
+		var log bytes.Buffer
+		h := newRecorder(nil)
+		o := inBubble(h, nil)
+		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		set := memory.New(nil)
+		over := make(chan struct{})
+		p, stop := run(t, handedOver{&failing{Outbox: NewMemoryOutbox(), add: add}, over}, []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}, o)
+		defer stop()
+		time.Sleep(time.Second)
+		for _, last := range []bool{false, true} {
+			broken.Store(true)
+			put(t, set, 1)
+			time.Sleep(time.Hour)
+			if err := p.Health(t.Context()); !errors.Is(err, full) {
+				t.Errorf("health: %v", err)
+			}
+			if last {
+				close(over)
+			} else {
+				broken.Store(false)
+			}
+			time.Sleep(time.Hour)
+			if err := p.Health(t.Context()); err != nil {
+				t.Errorf("health, handed over %v: %v", last, err)
+			}
+		}
+		stop()
+		if s := log.String(); strings.Count(s, "publishing has failed") != 2 || strings.Count(s, "publishing works again") != 1 {
+			t.Errorf("the log: %s", s)
+		}
+	})
+}

@@ -1,0 +1,143 @@
+package topic
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/linkheader"
+)
+
+// A failure says that a hub has not taken a notification, and that it is to be
+// tried again.
+type failure struct {
+	reason string
+	after  time.Duration // how long the hub asks to wait; zero if it does not say
+}
+
+func (e *failure) Error() string { return e.reason }
+
+// send gives n to a hub. The error is a *RefusedError if the hub will never take
+// it.
+func (p *Publisher) send(ctx context.Context, hub *Hub, n *Notification) error {
+	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	defer cancel()
+	switch {
+	case hub.Submitter != nil:
+		return safely(func() error { return hub.Submitter.Submit(ctx, *n) })
+	case hub.Ping:
+		form := url.Values{"hub.mode": {"publish"}, "hub.url": {n.Topic}}.Encode()
+		return p.post(ctx, hub, "application/x-www-form-urlencoded", "", []byte(form))
+	default:
+		return p.post(ctx, hub, contentType, links(n.Topic, []Hub{*hub}, n.CapabilityList), n.Body)
+	}
+}
+
+// contentType is the media type of notifications, to the byte (Change
+// Notification 4.1).
+const contentType = "application/xml"
+
+// post posts body to a hub and judges the answer.
+func (p *Publisher) post(ctx context.Context, hub *Hub, mediaType, links string, body []byte) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, hub.URI, bytes.NewReader(body))
+	if err != nil {
+		return &failure{reason: cause(err)}
+	}
+	r.Header.Set("Content-Type", mediaType)
+	if links != "" {
+		r.Header.Set("Link", links)
+	}
+	if hub.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+hub.Token)
+	}
+	resp, err := p.options.Client.Do(r)
+	if err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return &failure{reason: fmt.Sprintf("the hub has not answered within %v", p.options.Timeout)}
+		}
+		return &failure{reason: cause(err)}
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // so that the connection can be used again
+	if err != nil {
+		answer = nil // the status says enough
+	}
+	reason := "the hub answered " + resp.Status + excerpt(resp.Header.Get("Content-Type"), answer, hub.Token)
+	switch {
+	case resp.StatusCode/100 == 2:
+		return nil
+	case resp.StatusCode/100 == 3:
+		reason += ", which is not followed: set the hub's own URI"
+	case resp.StatusCode/100 == 4 && !again(resp.StatusCode):
+		return &RefusedError{Reason: reason}
+	}
+	return &failure{reason: reason, after: retryAfter(resp.Header)}
+}
+
+// maxAnswer is how many bytes of an answer are read.
+const maxAnswer = 4 << 10
+
+// again reports whether a client error is about the moment rather than the
+// request.
+func again(status int) bool {
+	return status == http.StatusRequestTimeout || status == http.StatusTooEarly || status == http.StatusTooManyRequests
+}
+
+// excerpt returns the first line of an answer in plain text, for operators. A line
+// that could have something of a query or a secret in it is left out.
+func excerpt(mediaType string, answer []byte, token string) string {
+	const most = 200
+	mediaType, _, _ = strings.Cut(mediaType, ";")
+	line, _, _ := strings.Cut(strings.TrimSpace(string(answer)), "\n")
+	line = strings.TrimSpace(line)
+	hidden := !utf8.ValidString(line) || strings.ContainsAny(line, "?=&@%") || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) ||
+		token != "" && strings.Contains(line, token)
+	if strings.TrimSpace(mediaType) != "text/plain" || line == "" || len(line) > most || hidden {
+		return ""
+	}
+	return ": " + line
+}
+
+// cause returns why there is no answer to a request, without the URL, whose query
+// may be a secret, or where a redirect leads.
+func cause(err error) string {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err
+	}
+	if text := err.Error(); !strings.ContainsAny(text, "?&@%") {
+		return text
+	}
+	return "the hub has not answered as it should"
+}
+
+// links returns the value of the one Link header field of a notification, or of a
+// topic (Change Notification 4.1).
+func links(topic string, hubs []Hub, capabilityList string) string {
+	b := linkheader.AppendLink(nil, linkheader.Link{Target: topic, Rel: resourcesync.RelSelf})
+	for i := range hubs {
+		b = linkheader.AppendLink(append(b, ", "...), linkheader.Link{Target: hubs[i].URI, Rel: resourcesync.RelHub})
+	}
+	return string(linkheader.AppendLink(append(b, ", "...), linkheader.Link{Target: capabilityList, Rel: resourcesync.RelResourceSync}))
+}
+
+// redact returns a URI without its user and its query, which may be secrets.
+func redact(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return "(not a URI)"
+	}
+	u.User = nil
+	if u.RawQuery != "" {
+		u.RawQuery = "…"
+	}
+	return u.String()
+}

@@ -1,0 +1,202 @@
+package topic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// A Publisher makes the notifications of channels and sends them to hubs. It
+// serves their topics, too. All methods are safe for concurrent use.
+//
+// Every process of a Source has a Publisher, and one of those that run on the same
+// outbox at a time does the work. When it ends, another one goes on where it was:
+// the intervals of Change Notifications meet, and a hub is sent every
+// notification at least once, in order.
+type Publisher struct {
+	outbox   Outbox
+	channels []Channel
+	topics   map[string]*Channel
+	hubs     []string // URIs
+	options  Options
+	log      *slog.Logger
+	made     time.Time
+	health   health
+	counters counters
+	running  atomic.Bool
+
+	mu      sync.Mutex
+	senders map[string][]*sender // by topic, while this process leads
+}
+
+// NewPublisher returns a Publisher of channels, of at least one. opts may be nil.
+// It fails if anything given to it cannot work.
+func NewPublisher(outbox Outbox, channels []Channel, opts *Options) (*Publisher, error) {
+	o, err := opts.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	if outbox == nil {
+		return nil, errors.New("topic: a Publisher needs an Outbox: NewMemoryOutbox returns the simplest")
+	}
+	p := &Publisher{
+		outbox:   outbox,
+		channels: slices.Clone(channels),
+		topics:   make(map[string]*Channel, len(channels)),
+		options:  o,
+		log:      o.Logger,
+		made:     time.Now().UTC().Truncate(time.Microsecond),
+	}
+	for i := range p.channels {
+		c := &p.channels[i]
+		c.Hubs = slices.Clone(c.Hubs)
+		if err := c.check(); err != nil {
+			return nil, err
+		}
+		if p.topics[c.Topic] != nil {
+			return nil, fmt.Errorf("topic: two channels have the topic %q: every channel has one of its own (Change Notification 2)", c.Topic)
+		}
+		p.topics[c.Topic] = c
+	}
+	for i := range p.channels {
+		c := &p.channels[i]
+		for _, h := range c.Hubs {
+			if !slices.Contains(p.hubs, h.URI) {
+				p.hubs = append(p.hubs, h.URI)
+			}
+			if r, ok := h.Submitter.(Registrar); ok {
+				r.Register(c.Topic)
+			}
+		}
+	}
+	return p, nil
+}
+
+// check returns what is wrong with c.
+func (c *Channel) check() error {
+	if err := rsxml.CheckURI(c.Topic); err != nil {
+		return fmt.Errorf("topic: Topic: %w", err)
+	}
+	if err := rsxml.CheckURI(c.CapabilityList); err != nil {
+		return fmt.Errorf("topic: CapabilityList of %q: %w", c.Topic, err)
+	}
+	if (c.Changer == nil) == (c.Documents == nil) {
+		return fmt.Errorf("topic: channel %q: give it either a Changer or Documents", c.Topic)
+	}
+	for i, h := range c.Hubs {
+		if err := rsxml.CheckURI(h.URI); err != nil {
+			return fmt.Errorf("topic: a hub of %q: %w", c.Topic, err)
+		}
+		if scheme, _, _ := strings.Cut(strings.ToLower(h.URI), ":"); scheme != "http" && scheme != "https" {
+			return fmt.Errorf("topic: hub %q of %q must be an http or https URI", redact(h.URI), c.Topic)
+		}
+		if h.Submitter != nil && h.Ping {
+			return fmt.Errorf("topic: hub %q of %q has a Submitter: it needs no Ping", redact(h.URI), c.Topic)
+		}
+		if slices.ContainsFunc(c.Hubs[:i], func(other Hub) bool { return other.URI == h.URI }) {
+			return fmt.Errorf("topic: channel %q has the hub %q twice", c.Topic, redact(h.URI))
+		}
+	}
+	return nil
+}
+
+// Run makes and sends notifications until ctx ends, and then returns nil. What
+// fails is reported to the logger and by [Publisher.Status], and tried again. Run
+// must not be called twice at the same time.
+func (p *Publisher) Run(ctx context.Context) error {
+	if !p.running.CompareAndSwap(false, true) {
+		return errors.New("topic: Run is running already")
+	}
+	defer p.running.Store(false)
+	defer p.options.Client.CloseIdleConnections()
+	a := &alarm{}
+	persist(ctx, a, func() (time.Duration, error) {
+		_, err := p.outbox.Lead(ctx, p.lead)
+		return glance, err
+	}, p.failed("leading"), p.ok("leading"))
+	return nil
+}
+
+// lead does the work while this process is the one to do it.
+func (p *Publisher) lead(ctx context.Context) error {
+	p.ok("leading")()
+	// What has failed here is the work of whoever leads next, who sees for
+	// himself whether it still fails.
+	defer p.health.forget()
+	senders := make(map[string][]*sender)
+	for i := range p.channels {
+		c := &p.channels[i]
+		for j := range c.Hubs {
+			// The queue must be there before the next notification: it
+			// begins after the newest.
+			if _, err := p.outbox.Queue(ctx, c.Topic, c.Hubs[j].URI); err != nil {
+				return err
+			}
+			senders[c.Topic] = append(senders[c.Topic], newSender(p, c.Topic, &c.Hubs[j]))
+		}
+	}
+	p.setSenders(senders)
+	defer p.setSenders(nil)
+
+	var wg sync.WaitGroup
+	for i := range p.channels {
+		c := &p.channels[i]
+		var (
+			a    *alarm
+			work func(context.Context) (time.Duration, error)
+		)
+		if c.Changer != nil {
+			w := newChanges(p, c)
+			a, work = w.alarm, w.work
+		} else {
+			w := newFramework(p, c)
+			a, work = w.alarm, w.work
+		}
+		if a.watcher != nil {
+			wg.Go(func() { a.watch(ctx, p.log.With("topic", redact(c.Topic))) })
+		}
+		wg.Go(func() { p.persist(ctx, "notifications of "+redact(c.Topic), a, work) })
+		for _, s := range senders[c.Topic] {
+			wg.Go(func() { p.persist(ctx, "sending "+redact(c.Topic)+" to "+redact(s.hub.URI), s.alarm, s.work) })
+		}
+	}
+	wg.Go(func() { p.persist(ctx, "clearing the outbox", &alarm{}, p.clear) })
+	wg.Wait()
+	return nil
+}
+
+func (p *Publisher) persist(ctx context.Context, name string, a *alarm, work func(context.Context) (time.Duration, error)) {
+	persist(ctx, a, func() (time.Duration, error) { return work(ctx) }, p.failed(name), p.ok(name))
+}
+
+// clear drops what is not needed any more, and returns when to do it again.
+func (p *Publisher) clear(ctx context.Context) (time.Duration, error) {
+	var before time.Time
+	if p.options.Retain > 0 {
+		before = time.Now().Add(-p.options.Retain)
+	}
+	return sweep, p.outbox.Clear(ctx, p.hubs, before)
+}
+
+func (p *Publisher) setSenders(senders map[string][]*sender) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.senders = senders
+}
+
+// wake tells the senders of a topic that there is something to send.
+func (p *Publisher) wake(topic string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, s := range p.senders[topic] {
+		signal(s.alarm.woken)
+	}
+}

@@ -1,0 +1,175 @@
+package topic
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+)
+
+// sendAhead is how many notifications are taken from the outbox at a time.
+const sendAhead = 8
+
+// A sender brings the notifications of one topic to one hub, in order. It is used
+// by one goroutine.
+type sender struct {
+	p     *Publisher
+	topic string
+	hub   *Hub
+	log   *slog.Logger
+	alarm *alarm
+
+	queue Queue
+	known bool // queue has been read
+	tried bool // something was sent, or not taken
+	dirty bool // it is to be saved
+}
+
+func newSender(p *Publisher, topic string, hub *Hub) *sender {
+	return &sender{
+		p:     p,
+		topic: topic,
+		hub:   hub,
+		log:   p.log.With("topic", redact(topic), "hub", redact(hub.URI)),
+		alarm: &alarm{woken: make(chan struct{}, 1)},
+	}
+}
+
+// work sends what there is, and returns how long to wait for more.
+func (s *sender) work(ctx context.Context) (time.Duration, error) {
+	if !s.known {
+		q, err := s.p.outbox.Queue(ctx, s.topic, s.hub.URI)
+		if err != nil {
+			return 0, err
+		}
+		s.queue, s.known = q, true
+	}
+	// What could not be saved is not sent again for that.
+	if err := s.save(ctx); err != nil {
+		return 0, err
+	}
+	for {
+		// A clock that has been set back must not make it wait for longer.
+		// Whoever begins to lead tries once at once: the hub may have been
+		// repaired, and the process started again for that.
+		if rest := min(time.Until(s.queue.Retry), maxRetry+maxRetry/4); s.tried && s.queue.Failures > 0 && rest > 0 {
+			// Whatever news there is comes after what is waited for.
+			return 0, sleep(ctx, rest)
+		}
+		notifications, err := s.p.outbox.Notifications(ctx, s.topic, s.queue.Taken, sendAhead)
+		if err != nil {
+			return 0, err
+		}
+		if len(notifications) == 0 {
+			return sweep, nil
+		}
+		s.tried = true
+		if s.hub.Ping {
+			err = s.ping(ctx, notifications)
+		} else {
+			err = s.post(ctx, notifications)
+		}
+		if err != nil {
+			return 0, err
+		}
+	}
+}
+
+// post sends notifications one after the other, until one fails.
+func (s *sender) post(ctx context.Context, notifications []Notification) error {
+	for i := range notifications {
+		n := &notifications[i]
+		s.missed(n.Number - s.queue.Taken - 1)
+		if err := s.attempt(ctx, n); err != nil || s.queue.Failures > 0 {
+			return err
+		}
+	}
+	return nil
+}
+
+// ping tells of the newest of the notifications, because that is what the hub will
+// see.
+func (s *sender) ping(ctx context.Context, notifications []Notification) error {
+	for len(notifications) == sendAhead {
+		more, err := s.p.outbox.Notifications(ctx, s.topic, notifications[len(notifications)-1].Number, sendAhead)
+		if err != nil {
+			return err
+		}
+		if len(more) == 0 {
+			break
+		}
+		notifications = more
+	}
+	return s.attempt(ctx, &notifications[len(notifications)-1])
+}
+
+// missed counts notifications that retention has dropped.
+func (s *sender) missed(n int64) {
+	if n <= 0 {
+		return
+	}
+	s.queue.Lost += n
+	s.queue.Taken += n
+	s.p.counters.lost.Add(uint64(n))
+	s.log.LogAttrs(context.Background(), slog.LevelError,
+		"notifications were kept for as long as Retain says, but the hub has not taken them: its subscribers see a gap", slog.Int64("count", n))
+}
+
+// attempt sends n and stores what has come of it. An error is one of the outbox,
+// or ctx's.
+func (s *sender) attempt(ctx context.Context, n *Notification) error {
+	q := &s.queue
+	err := s.p.send(ctx, s.hub, n)
+	if ctx.Err() != nil && err != nil {
+		return ctx.Err()
+	}
+	refused, isRefused := errors.AsType[*RefusedError](err)
+	switch {
+	case err == nil:
+		if q.Failures > 0 {
+			s.log.LogAttrs(ctx, slog.LevelInfo, "the hub takes notifications again",
+				slog.Int64("number", n.Number), slog.Int("failures", q.Failures), slog.Time("since", q.FailingSince))
+		}
+		s.p.counters.taken.Add(1)
+		s.done(n)
+	case isRefused:
+		q.Refused++
+		q.LastRefused, q.RefusedError = n.Number, refused.Reason
+		s.p.counters.refused.Add(1)
+		s.log.LogAttrs(ctx, slog.LevelError, "the hub has refused a notification, which its subscribers will not have",
+			slog.Int64("number", n.Number), slog.String("reason", refused.Reason))
+		s.done(n)
+	default:
+		if q.Failures == 0 {
+			q.FailingSince = time.Now()
+			s.log.LogAttrs(ctx, slog.LevelWarn, "a notification was not taken by the hub; it is tried again, and those after it wait",
+				slog.Int64("number", n.Number), slog.Any("error", err))
+		}
+		s.p.counters.failures.Add(1)
+		q.Failures++
+		q.LastError = err.Error()
+		var asked time.Duration
+		if f, ok := errors.AsType[*failure](err); ok {
+			asked = f.after
+		}
+		q.Retry = time.Now().Add(backoff(q.Failures, s.p.options.Retry, asked))
+	}
+	s.dirty = true
+	return s.save(ctx)
+}
+
+func (s *sender) save(ctx context.Context) error {
+	if !s.dirty {
+		return nil
+	}
+	err := s.p.outbox.Save(ctx, s.queue)
+	s.dirty = err != nil
+	return err
+}
+
+// done notes that n needs no more attempts.
+func (s *sender) done(n *Notification) {
+	q := &s.queue
+	q.Taken = n.Number
+	q.Failures, q.FailingSince, q.LastError, q.Retry = 0, time.Time{}, "", time.Time{}
+}

@@ -1,0 +1,193 @@
+package topic
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A Status is where the channels of a Source and their hubs stand. It has nothing
+// of the queries of URIs, and can be served as JSON.
+type Status struct {
+	Topics []TopicStatus `json:"topics"`
+}
+
+// A TopicStatus is where a channel stands.
+type TopicStatus struct {
+	Topic  string      `json:"topic"`
+	Newest int64       `json:"newest"`         // number of the newest notification, 0 before the first
+	Until  time.Time   `json:"until,omitzero"` // where the next one begins, of a change channel
+	Error  string      `json:"error,omitzero"` // what keeps this process from making notifications
+	Hubs   []HubStatus `json:"hubs"`
+}
+
+// A HubStatus is how far a hub has come with a topic; see [Queue].
+type HubStatus struct {
+	Hub          string    `json:"hub"`
+	Taken        int64     `json:"taken"`
+	Behind       int64     `json:"behind"`
+	Failures     int       `json:"failures"`
+	FailingSince time.Time `json:"failingSince,omitzero"`
+	LastError    string    `json:"lastError,omitzero"`
+	NextAttempt  time.Time `json:"nextAttempt,omitzero"`
+	Refused      int64     `json:"refused"`
+	LastRefused  int64     `json:"lastRefused,omitzero"`
+	RefusedError string    `json:"refusedError,omitzero"`
+	Lost         int64     `json:"lost"`
+}
+
+// Status returns where everything stands by the outbox, whichever process does the
+// work.
+func (p *Publisher) Status(ctx context.Context) (Status, error) {
+	all, err := p.outbox.Queues(ctx)
+	if err != nil {
+		return Status{}, err
+	}
+	queues := make(map[[2]string]Queue, len(all))
+	for _, q := range all {
+		queues[[2]string{q.Topic, q.Hub}] = q
+	}
+	var out Status
+	for i := range p.channels {
+		c := &p.channels[i]
+		state, err := p.outbox.State(ctx, c.Topic)
+		if err != nil {
+			return Status{}, err
+		}
+		t := TopicStatus{Topic: redact(c.Topic), Newest: state.Number, Hubs: make([]HubStatus, 0, len(c.Hubs))}
+		if c.Changer != nil {
+			t.Until = state.Until
+		}
+		if err := p.health.of("notifications of " + redact(c.Topic)); err != nil {
+			t.Error = err.Error()
+		}
+		for _, h := range c.Hubs {
+			q, found := queues[[2]string{c.Topic, h.URI}]
+			if !found {
+				q.Taken = state.Number // where it will begin
+			}
+			t.Hubs = append(t.Hubs, HubStatus{
+				Hub:          redact(h.URI),
+				Taken:        q.Taken,
+				Behind:       max(state.Number-q.Taken, 0),
+				Failures:     q.Failures,
+				FailingSince: q.FailingSince,
+				LastError:    q.LastError,
+				NextAttempt:  q.Retry,
+				Refused:      q.Refused,
+				LastRefused:  q.LastRefused,
+				RefusedError: q.RefusedError,
+				Lost:         q.Lost,
+			})
+		}
+		out.Topics = append(out.Topics, t)
+	}
+	return out, nil
+}
+
+// Health returns what keeps this process from making notifications or from using
+// its outbox, and nil if all is well. A hub that does not take notifications is
+// not among it: that is nothing that a restart could help, and [Publisher.Status]
+// has it.
+func (p *Publisher) Health(context.Context) error { return p.health.err() }
+
+// Counters tell what a Publisher has done since it was made.
+type Counters struct {
+	Notifications uint64 // put into the outbox
+	Changes       uint64 // told by them
+	LeftOut       uint64 // changes and documents left out because their URIs cannot be written
+	Taken         uint64 // notifications taken by a hub
+	Failures      uint64 // attempts to send one that have failed and are repeated
+	Refused       uint64 // notifications that a hub has refused for good
+	Lost          uint64 // notifications dropped by retention before a hub took them
+}
+
+type counters struct {
+	notifications, changes, leftOut, taken, failures, refused, lost atomic.Uint64
+}
+
+// Counters returns the Publisher's counters.
+func (p *Publisher) Counters() Counters {
+	c := &p.counters
+	return Counters{
+		Notifications: c.notifications.Load(),
+		Changes:       c.changes.Load(),
+		LeftOut:       c.leftOut.Load(),
+		Taken:         c.taken.Load(),
+		Failures:      c.failures.Load(),
+		Refused:       c.refused.Load(),
+		Lost:          c.lost.Load(),
+	}
+}
+
+// failed returns what to do when the work of that name fails.
+func (p *Publisher) failed(name string) func(error) {
+	return func(err error) {
+		if p.health.failed(name, err) {
+			p.log.LogAttrs(context.Background(), slog.LevelError, "publishing has failed and is tried again",
+				slog.String("work", name), slog.Any("error", err))
+		}
+	}
+}
+
+func (p *Publisher) ok(name string) func() {
+	return func() {
+		if p.health.ok(name) {
+			p.log.LogAttrs(context.Background(), slog.LevelInfo, "publishing works again", slog.String("work", name))
+		}
+	}
+}
+
+// health remembers the work that fails.
+type health struct {
+	mu       sync.Mutex
+	failures map[string]error
+}
+
+// failed notes a failure and reports whether it is news.
+func (h *health) failed(name string, err error) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := h.failures[name]
+	if h.failures == nil {
+		h.failures = map[string]error{}
+	}
+	h.failures[name] = err
+	return before == nil || before.Error() != err.Error()
+}
+
+// ok notes that work succeeds, and reports whether that is news.
+func (h *health) ok(name string) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	_, failed := h.failures[name]
+	delete(h.failures, name)
+	return failed
+}
+
+// forget drops all failures.
+func (h *health) forget() {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	clear(h.failures)
+}
+
+func (h *health) of(name string) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.failures[name]
+}
+
+func (h *health) err() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	var all []error
+	for name, err := range h.failures {
+		all = append(all, fmt.Errorf("topic: %s: %w", name, err))
+	}
+	return errors.Join(all...)
+}

@@ -1,0 +1,128 @@
+package websocket
+
+import (
+	"context"
+	"sync"
+
+	"github.com/resourcesync-go/resourcesync/topic"
+)
+
+// recent is how many notifications of a topic are kept for all of its clients.
+// Clients that are further behind read the outbox.
+const recent = 16
+
+// A room is where the clients of a topic are. Each reads at its own pace.
+type room struct {
+	uri     string
+	clients int // guarded by Server.mu
+
+	mu   sync.Mutex
+	last int64                      // the newest notification, which there may be none of
+	ring [recent]topic.Notification // by Number modulo recent
+	news chan struct{}              // closed when last moves
+}
+
+// join brings a client into the room of a topic and returns the number of the
+// notification that it begins after.
+func (s *Server) join(ctx context.Context, uri string) (r *room, after int64, err error) {
+	s.mu.Lock()
+	r = s.rooms[uri]
+	if r == nil {
+		r = &room{uri: uri, last: -1, news: make(chan struct{})}
+		s.rooms[uri] = r
+	}
+	r.clients++
+	s.mu.Unlock()
+
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.last < 0 {
+		state, err := s.outbox.State(ctx, uri)
+		if err != nil {
+			s.part(r)
+			return nil, 0, err
+		}
+		r.last = state.Number
+	}
+	return r, r.last, nil
+}
+
+// part takes a client out of a room.
+func (s *Server) part(r *room) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if r.clients--; r.clients == 0 {
+		delete(s.rooms, r.uri)
+	}
+}
+
+// next returns the notification that follows after, waiting for it.
+func (s *Server) next(ctx context.Context, r *room, after int64) (topic.Notification, error) {
+	for {
+		r.mu.Lock()
+		last, n, news := r.last, r.ring[(after+1)%recent], r.news
+		r.mu.Unlock()
+		switch {
+		case after == last:
+			select {
+			case <-ctx.Done():
+				return topic.Notification{}, ctx.Err()
+			case <-news:
+				continue
+			}
+		case n.Number == after+1:
+			return n, nil
+		}
+		old, err := s.outbox.Notifications(ctx, r.uri, after, 1)
+		if err != nil {
+			return topic.Notification{}, err
+		}
+		if len(old) == 1 {
+			return old[0], nil
+		}
+		after = last // the outbox has dropped them
+	}
+}
+
+// spread reads what is new in all topics that have clients.
+func (s *Server) spread(ctx context.Context) error {
+	s.mu.Lock()
+	rooms := make([]*room, 0, len(s.rooms))
+	for _, r := range s.rooms {
+		rooms = append(rooms, r)
+	}
+	s.mu.Unlock()
+	for _, r := range rooms {
+		for more := true; more; {
+			var err error
+			if more, err = s.spreadRoom(ctx, r); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// spreadRoom reads a few new notifications of a topic, and reports whether there
+// may be more.
+func (s *Server) spreadRoom(ctx context.Context, r *room) (more bool, err error) {
+	r.mu.Lock()
+	last := r.last
+	r.mu.Unlock()
+	if last < 0 {
+		return false, nil // the first client is about to look
+	}
+	news, err := s.outbox.Notifications(ctx, r.uri, last, recent/2)
+	if err != nil || len(news) == 0 {
+		return false, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, n := range news {
+		r.ring[n.Number%recent] = n
+		r.last = n.Number
+	}
+	close(r.news)
+	r.news = make(chan struct{})
+	return len(news) == recent/2, nil
+}

@@ -1,0 +1,276 @@
+// Package websocket serves notification channels by WebSockets, as the 0.8 draft
+// of the ResourceSync notification specification describes (section 6): each
+// notification of a topic is one text message to every client that is connected.
+//
+// It is meant for clients that cannot be called back, browsers above all. What a
+// client misses while it is not connected is not repeated: the from of the next
+// Change Notification tells that something is missing, and the Change List what.
+// Hubs are what to rely on otherwise.
+package websocket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/resourcesync-go/resourcesync/topic"
+)
+
+// Options configure a [Server]. The zero value is a reasonable default.
+type Options struct {
+	// Origins are the hosts whose web pages may connect, besides pages of the
+	// host that is connected to: patterns for [path.Match] such as
+	// "*.example.org". Clients that are not browsers name no origin and may
+	// always connect.
+	Origins []string
+
+	// AnyOrigin lets the pages of every host connect. What is pushed is public,
+	// so this reveals nothing; it lets others use up Clients.
+	AnyOrigin bool
+
+	// Clients is how many may be connected at the same time, to all topics
+	// together; others are answered 503. If zero, 1,000 is used.
+	Clients int
+
+	// Ping is how often a client that hears nothing is asked whether it is still
+	// there. If zero, 30 seconds is used.
+	Ping time.Duration
+
+	// Patience is how long a client may take to accept a message or to answer a
+	// ping before it is sent away. If zero, 10 seconds is used.
+	Patience time.Duration
+
+	// Logger receives what clients are not told. If nil, slog.Default() is
+	// used.
+	Logger *slog.Logger
+}
+
+// A Server brings the notifications in an outbox to WebSocket clients. It is a
+// [topic.Feed] and safe for concurrent use.
+type Server struct {
+	outbox  topic.Outbox
+	options Options
+	log     *slog.Logger
+
+	mu      sync.Mutex
+	rooms   map[string]*room
+	clients int
+	running context.Context // nil unless Run is
+}
+
+var _ topic.Feed = (*Server)(nil)
+
+// New returns the Server of the topics in outbox. opts may be nil.
+func New(outbox topic.Outbox, opts *Options) (*Server, error) {
+	s := &Server{outbox: outbox, rooms: map[string]*room{}}
+	if opts != nil {
+		s.options = *opts
+	}
+	o := &s.options
+	if o.Clients < 0 || o.Ping < 0 || o.Patience < 0 {
+		return nil, errors.New("websocket: Clients, Ping and Patience must not be negative")
+	}
+	if o.Clients == 0 {
+		o.Clients = 1_000
+	}
+	if o.Ping == 0 {
+		o.Ping = 30 * time.Second
+	}
+	if o.Patience == 0 {
+		o.Patience = 10 * time.Second
+	}
+	if s.log = o.Logger; s.log == nil {
+		s.log = slog.Default()
+	}
+	return s, nil
+}
+
+// Clients returns how many clients are connected.
+func (s *Server) Clients() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.clients
+}
+
+// ServeTopic connects a client to a topic for as long as both want, and while
+// [Server.Run] runs. The connection is taken over from the server: its time-outs
+// end, and Shutdown does not wait for it.
+func (s *Server) ServeTopic(w http.ResponseWriter, r *http.Request, uri string) {
+	ctx, refusal := s.enter()
+	if refusal != "" {
+		refuse(w, refusal)
+		return
+	}
+	defer s.leave()
+	// The client is in the room before it hears of it: what comes from then on is
+	// for it.
+	room, after, err := s.join(r.Context(), uri)
+	if err != nil {
+		s.log.Warn("WebSocket client refused, because the topic cannot be read", "topic", uri, "error", err)
+		refuse(w, "This channel cannot be read. Try again later.")
+		return
+	}
+	defer s.part(room)
+	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
+		OriginPatterns:     s.options.Origins,
+		InsecureSkipVerify: s.options.AnyOrigin,
+		CompressionMode:    websocket.CompressionDisabled,
+	})
+	if err != nil {
+		return // Accept has answered
+	}
+	defer conn.CloseNow()
+	heard, gone := listen(conn)
+	both, cancel := context.WithCancel(ctx)
+	defer cancel()
+	defer context.AfterFunc(gone, cancel)()
+	switch err := s.feed(both, conn, room, after); {
+	case ctx.Err() != nil:
+		_ = conn.Close(websocket.StatusGoingAway, "the server is going away")
+	case heard.Load():
+		_ = conn.Close(websocket.StatusPolicyViolation, "this channel has nothing to be told")
+	case errors.Is(err, errSlow): // it would not read why, either
+	case err != nil:
+		s.log.Warn("WebSocket client sent away, because the topic cannot be read", "topic", uri, "error", err)
+		_ = conn.Close(websocket.StatusTryAgainLater, "try again later")
+	}
+}
+
+// listen reads what a client sends: answers to pings, and the end. gone is done
+// when there is nothing more to read, or a message, which a client has no reason
+// to send. It does not end with the server: a context that is done while it is
+// read by breaks a connection off, and clients would not be told why.
+func listen(conn *websocket.Conn) (heard *atomic.Bool, gone context.Context) {
+	heard = new(atomic.Bool)
+	gone, leave := context.WithCancel(context.Background())
+	go func() {
+		defer leave()
+		_, _, err := conn.Reader(context.Background())
+		heard.Store(err == nil)
+	}()
+	return heard, gone
+}
+
+func refuse(w http.ResponseWriter, text string) {
+	w.Header().Set("Retry-After", "30")
+	http.Error(w, text, http.StatusServiceUnavailable)
+}
+
+// errSlow ends the connection of a client that does not keep up.
+var errSlow = errors.New("too slow")
+
+// enter counts a client in, or says why not. The context ends when Run does.
+func (s *Server) enter() (ctx context.Context, refusal string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case s.running == nil:
+		return nil, "This channel is not open yet. Try again later."
+	case s.clients >= s.options.Clients:
+		return nil, "Too many clients are connected. Try again later."
+	}
+	s.clients++
+	return s.running, ""
+}
+
+func (s *Server) leave() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.clients--
+}
+
+// feed sends notifications until the client leaves, and then returns nil, or must
+// be sent away.
+func (s *Server) feed(ctx context.Context, conn *websocket.Conn, r *room, after int64) error {
+	for {
+		idle, cancel := context.WithTimeout(ctx, s.options.Ping)
+		n, err := s.next(idle, r, after)
+		quiet := idle.Err() != nil
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case quiet:
+			err = s.patiently(ctx, conn.Ping)
+		case err == nil:
+			after = n.Number
+			err = s.patiently(ctx, func(ctx context.Context) error {
+				return conn.Write(ctx, websocket.MessageText, n.Body)
+			})
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// patiently gives a client its time for one step.
+func (s *Server) patiently(ctx context.Context, step func(context.Context) error) error {
+	patience, cancel := context.WithTimeout(ctx, s.options.Patience)
+	defer cancel()
+	switch err := step(patience); {
+	case err == nil, ctx.Err() != nil:
+		return nil
+	default:
+		return errSlow // or gone, which makes no difference
+	}
+}
+
+// Run brings new notifications to the clients until ctx ends, and then sends all
+// of them away and returns nil. It must not be called twice at the same time.
+func (s *Server) Run(ctx context.Context) error {
+	s.mu.Lock()
+	if s.running != nil {
+		s.mu.Unlock()
+		return errors.New("websocket: Run is running already")
+	}
+	running, stop := context.WithCancel(ctx)
+	s.running = running
+	s.mu.Unlock()
+	defer func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		stop()
+		s.running = nil
+	}()
+	woken := make(chan struct{}, 1)
+	var wg sync.WaitGroup
+	wg.Go(func() { s.watch(running, woken) })
+	for ctx.Err() == nil {
+		select {
+		case <-ctx.Done():
+		case <-woken:
+		case <-time.After(time.Second): // for what nobody has told of
+		}
+		if err := s.spread(ctx); err != nil && ctx.Err() == nil {
+			s.log.Warn("notifications not read for WebSocket clients; tried again", "error", err)
+		}
+	}
+	stop()
+	wg.Wait()
+	return nil
+}
+
+func (s *Server) watch(ctx context.Context, woken chan<- struct{}) {
+	for {
+		err := s.outbox.Watch(ctx, func() {
+			select {
+			case woken <- struct{}{}:
+			default:
+			}
+		})
+		select {
+		case <-ctx.Done():
+			return
+		case <-time.After(time.Second):
+			s.log.Warn("watching the outbox has ended and begins again", "error", fmt.Sprint(err))
+		}
+	}
+}

@@ -1,0 +1,320 @@
+package websocket_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/coder/websocket"
+
+	"github.com/resourcesync-go/resourcesync/topic"
+	rswebsocket "github.com/resourcesync-go/resourcesync/topic/websocket"
+)
+
+const (
+	changes = "https://example.org/resourcesync/papers/change/"
+	others  = "https://example.org/resourcesync/books/change/"
+)
+
+// A site is a WebSocket server of the topics in an outbox, at a real address.
+type site struct {
+	t      *testing.T
+	outbox *outbox
+	server *rswebsocket.Server
+	http   *httptest.Server
+	stop   func()
+}
+
+type outbox struct{ topic.Outbox }
+
+func newSite(t *testing.T, opts *rswebsocket.Options) *site {
+	s := &site{t: t, outbox: &outbox{topic.NewMemoryOutbox()}}
+	var err error
+	if s.server, err = rswebsocket.New(s.outbox, opts); err != nil {
+		t.Fatal(err)
+	}
+	s.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		s.server.ServeTopic(w, r, "https://example.org/resourcesync"+r.URL.Path)
+	}))
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan error, 1)
+	go func() { done <- s.server.Run(ctx) }()
+	stopped := false
+	s.stop = func() {
+		if stopped {
+			return
+		}
+		stopped = true
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+	}
+	t.Cleanup(func() {
+		s.stop()
+		s.http.Close()
+	})
+	for range 1000 {
+		if resp, err := http.Get(s.http.URL); err == nil {
+			resp.Body.Close()
+			if resp.StatusCode != http.StatusServiceUnavailable {
+				return s // Run has begun
+			}
+		}
+		time.Sleep(time.Millisecond)
+	}
+	t.Fatal("Run does not begin")
+	return nil
+}
+
+// notify puts a notification into the outbox.
+func (s *site) notify(uri, body string) {
+	s.t.Helper()
+	ctx := s.t.Context()
+	before, err := s.outbox.State(ctx, uri)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	next := before
+	next.Number++
+	if err := s.outbox.Add(ctx, topic.Notification{Topic: uri, Body: []byte(body)}, before, next); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// dial connects to a topic.
+func (s *site) dial(uri string) *websocket.Conn {
+	s.t.Helper()
+	conn, resp, err := s.tryDial(uri, nil)
+	if err != nil {
+		s.t.Fatal(err, resp)
+	}
+	s.t.Cleanup(func() { conn.CloseNow() })
+	return conn
+}
+
+func (s *site) tryDial(uri string, opts *websocket.DialOptions) (*websocket.Conn, *http.Response, error) {
+	path := strings.TrimPrefix(uri, "https://example.org/resourcesync")
+	return websocket.Dial(s.t.Context(), s.http.URL+path, opts)
+}
+
+// clients waits until n clients are connected.
+func (s *site) clients(n int) {
+	s.t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); s.server.Clients() != n; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("%d clients are connected, not %d", s.server.Clients(), n)
+		}
+	}
+}
+
+// read reads one message, which must be a text.
+func (s *site) read(conn *websocket.Conn) string {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), 20*time.Second)
+	defer cancel()
+	kind, body, err := conn.Read(ctx)
+	if err != nil || kind != websocket.MessageText {
+		s.t.Fatal(kind, err)
+	}
+	return string(body)
+}
+
+func TestEveryClientHasEveryNotification(t *testing.T) {
+	s := newSite(t, nil)
+	s.notify(changes, "before anybody came")
+	one, two, other := s.dial(changes), s.dial(changes), s.dial(others)
+	const n = 200 // more than is kept for all
+	for i := range n {
+		s.notify(changes, fmt.Sprint("change ", i))
+	}
+	s.notify(others, "another topic")
+	for i := range n {
+		want := fmt.Sprint("change ", i)
+		if got := s.read(one); got != want {
+			t.Fatalf("the first client got %q, not %q", got, want)
+		}
+		if got := s.read(two); got != want {
+			t.Fatalf("the second client got %q, not %q", got, want)
+		}
+	}
+	if got := s.read(other); got != "another topic" {
+		t.Errorf("the client of the other topic got %q", got)
+	}
+}
+
+func TestClientThatComesBackGoesOnWithTheNext(t *testing.T) {
+	s := newSite(t, nil)
+	conn := s.dial(changes)
+	s.notify(changes, "one")
+	if got := s.read(conn); got != "one" {
+		t.Fatal(got)
+	}
+	conn.Close(websocket.StatusNormalClosure, "")
+	s.clients(0)
+	s.notify(changes, "missed")
+	conn = s.dial(changes)
+	s.notify(changes, "two")
+	if got := s.read(conn); got != "two" {
+		t.Errorf("the first message after coming back is %q", got)
+	}
+}
+
+func TestSlowClientIsSentAwayAndHoldsNobodyUp(t *testing.T) {
+	s := newSite(t, &rswebsocket.Options{Patience: 300 * time.Millisecond})
+	slow, quick := s.dial(changes), s.dial(changes)
+	quick.SetReadLimit(1 << 20)
+	big := strings.Repeat("x", 1<<19)
+	go func() {
+		for range 40 { // more than the buffers of a socket hold
+			s.notify(changes, big)
+		}
+	}()
+	for range 40 {
+		if got := s.read(quick); got != big {
+			t.Fatal("the quick client got something else")
+		}
+	}
+	s.clients(1) // slow has not read a byte
+	_ = slow
+}
+
+func TestClientThatDoesNotAnswerPingsIsSentAway(t *testing.T) {
+	s := newSite(t, &rswebsocket.Options{Ping: 20 * time.Millisecond, Patience: 100 * time.Millisecond})
+	alive := s.dial(changes)
+	ctx := alive.CloseRead(t.Context()) // reads, and so answers pings
+	s.dial(changes)                     // does not read, and so does not answer
+	s.clients(1)
+	if ctx.Err() != nil {
+		t.Error("the client that answers was sent away")
+	}
+}
+
+func TestClientsAreBounded(t *testing.T) {
+	s := newSite(t, &rswebsocket.Options{Clients: 2})
+	first := s.dial(changes)
+	s.dial(changes)
+	_, resp, err := s.tryDial(changes, nil)
+	if err == nil || resp == nil || resp.StatusCode != http.StatusServiceUnavailable || resp.Header.Get("Retry-After") == "" {
+		t.Fatalf("the third client: %v, %v", resp, err)
+	}
+	first.Close(websocket.StatusNormalClosure, "")
+	s.clients(1)
+	s.dial(changes)
+}
+
+func TestOrigins(t *testing.T) {
+	tests := []struct {
+		name   string
+		opts   rswebsocket.Options
+		origin string
+		want   bool
+	}{
+		{"none", rswebsocket.Options{}, "", true},
+		{"own", rswebsocket.Options{}, "http://HOST", true},
+		{"foreign", rswebsocket.Options{}, "https://evil.example.net", false},
+		{"listed", rswebsocket.Options{Origins: []string{"*.example.org"}}, "https://www.example.org", true},
+		{"not listed", rswebsocket.Options{Origins: []string{"*.example.org"}}, "https://example.org.evil.example.net", false},
+		{"any", rswebsocket.Options{AnyOrigin: true}, "https://evil.example.net", true},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newSite(t, &tt.opts)
+			header := http.Header{}
+			if tt.origin != "" {
+				header.Set("Origin", strings.ReplaceAll(tt.origin, "HOST", strings.TrimPrefix(s.http.URL, "http://")))
+			}
+			conn, resp, err := s.tryDial(changes, &websocket.DialOptions{HTTPHeader: header})
+			if got := err == nil; got != tt.want {
+				t.Errorf("connected: %v (%v)", got, resp)
+			}
+			if conn != nil {
+				conn.CloseNow()
+			}
+		})
+	}
+}
+
+func TestClientsMayNotSpeak(t *testing.T) {
+	s := newSite(t, nil)
+	conn := s.dial(changes)
+	if err := conn.Write(t.Context(), websocket.MessageText, []byte("hello")); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := conn.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusPolicyViolation {
+		t.Errorf("the connection ended with %v", err)
+	}
+	s.clients(0)
+}
+
+func TestRunEndsAndNothingIsLeft(t *testing.T) {
+	before := runtime.NumGoroutine()
+	s := newSite(t, nil)
+	var conns []*websocket.Conn
+	for range 20 {
+		conns = append(conns, s.dial(changes))
+	}
+	s.stop()
+	for _, conn := range conns {
+		if _, _, err := conn.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusGoingAway {
+			t.Fatalf("the connection ended with %v", err)
+		}
+	}
+	s.clients(0)
+	_, resp, err := s.tryDial(changes, nil)
+	if err == nil || resp == nil || resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("a client that comes later: %v, %v", resp, err)
+	}
+	s.http.Close()
+	http.DefaultClient.CloseIdleConnections()
+	for range 1000 {
+		if runtime.NumGoroutine() <= before {
+			return
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
+}
+
+func TestPlainRequestIsToldWhatItIs(t *testing.T) {
+	s := newSite(t, nil)
+	resp, err := http.Get(s.http.URL + "/papers/change/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusUpgradeRequired {
+		t.Errorf("answered %s", resp.Status)
+	}
+}
+
+// brokenOutbox cannot be read.
+type brokenOutbox struct{ topic.Outbox }
+
+func (brokenOutbox) State(context.Context, string) (topic.State, error) {
+	return topic.State{}, errors.New("no disk")
+}
+
+func TestTopicThatCannotBeRead(t *testing.T) {
+	s := newSite(t, nil)
+	s.outbox.Outbox = brokenOutbox{s.outbox.Outbox}
+	_, resp, err := s.tryDial(changes, nil)
+	if err == nil || resp == nil || resp.StatusCode != http.StatusServiceUnavailable {
+		t.Errorf("answered %v, %v", resp, err)
+	}
+	s.clients(0)
+}
+
+func TestBadOptions(t *testing.T) {
+	for _, o := range []rswebsocket.Options{{Clients: -1}, {Ping: -1}, {Patience: -1}} {
+		if _, err := rswebsocket.New(topic.NewMemoryOutbox(), &o); err == nil {
+			t.Errorf("New took %+v", o)
+		}
+	}
+}
