@@ -5,14 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/paging"
-	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
-	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
 // A changePackage is a package of a Change Dump: a window of the journal, or a
@@ -55,8 +51,9 @@ func remember[V any](to *map[resourcesync.Interval]V, iv resourcesync.Interval, 
 	}
 }
 
-// renderChangeDump makes the Change Dump of a set (section 13.1). It is open: its
-// last package is that of the window that changes still come to.
+// renderChangeDump makes what lies at a set's changedump.xml: the Change Dump if one
+// is enough, else the index of one for each window of the journal (section 13.1). It
+// is open: its last package is that of the window that changes still come to.
 func (s *Source) renderChangeDump(ctx context.Context, t target) (*document, error) {
 	doc, err := s.renderChangePackages(ctx, t)
 	if errors.Is(err, errMoved) {
@@ -82,32 +79,85 @@ func (s *Source) renderChangePackages(ctx context.Context, t target) (*document,
 		}
 		packages = append(packages, parts...)
 	}
-	// More packages than a dump holds: the oldest are no longer offered, and
-	// from says so.
-	packages = packages[max(0, len(packages)-rsxml.MaxEntries):]
 	t.set.changeDump.keep(windows, packages)
-	b := body{head: s.changeHead(t, false, resourcesync.Interval{From: packages[0].From})}
+	if len(packages) > s.options.PageSize && len(windows) > 1 {
+		return s.renderChangeIndex(t, doc, windows, kindChangeDumpPart)
+	}
+	return s.listChangePackages(ctx, t, doc, resourcesync.Interval{From: packages[0].From}, packages)
+}
+
+// renderChangeDumpPart makes one Change Dump of an index: that of the packages of
+// one window.
+func (s *Source) renderChangeDumpPart(ctx context.Context, t target) (*document, error) {
+	from, err := time.Parse(windowLayout, t.part)
+	if err != nil {
+		return nil, notExist("a time", t)
+	}
+	doc, err := s.changeDocument(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	windows, err := s.dumpedWindows(ctx, t.set)
+	if err != nil {
+		return nil, err
+	}
+	i, found := slices.BinarySearchFunc(windows, from, func(w resourcesync.Interval, t time.Time) int { return w.From.Compare(t) })
+	switch {
+	case len(windows) == 1, !found && i < len(windows):
+		return nil, s.dumpMoved(t)
+	case !found:
+		return nil, notExist("a window of the journal", t)
+	}
+	packages, err := s.changeParts(ctx, t.set, windows[i])
+	if err != nil {
+		return nil, err
+	}
+	if !windows[i].Open() {
+		doc.forever, doc.from, doc.lastModified = true, windows[i].From, time.Time{}
+	}
+	doc, err = s.listChangePackages(ctx, t, doc, windows[i], packages)
+	if errors.Is(err, errMoved) {
+		err = s.dumpMoved(t)
+	}
+	return doc, err
+}
+
+// dumpMoved is the answer to a request for a document of a Change Dump that is no
+// more.
+func (s *Source) dumpMoved(t target) error {
+	return &goneError{index: s.routes.url(kindChangeDump, t.set, ""), reason: "the journal is divided otherwise, or no longer has these changes"}
+}
+
+// listChangePackages completes doc, a Change Dump of the packages of iv.
+func (s *Source) listChangePackages(ctx context.Context, t target, doc *document, iv resourcesync.Interval, packages []changePackage) (*document, error) {
+	b := body{head: s.changeHead(t, false, iv)}
 	defer b.free()
 	for _, p := range packages {
 		length, err := s.changePackageLength(ctx, t.set, p)
 		if err != nil {
 			return nil, err
 		}
-		part := p.name()
-		fits := b.add(&rsxml.Entry{
-			Loc:      s.routes.url(kindChangePackage, t.set, part),
-			Metadata: rsxml.Metadata{From: p.From, Until: p.Until, Length: length, Type: "application/zip"},
-			Links: []resourcesync.Link{{
-				Rel:  resourcesync.RelContents,
-				Href: s.routes.url(kindChangeManifest, t.set, part),
-				Type: "application/xml",
-			}},
-		})
-		if !fits {
-			return nil, fmt.Errorf("the Change Dump of set %q has outgrown the limits of a document: raise PackageSize or Window", t.set.name)
+		e := s.packaged(kindChangePackage, kindChangeManifest, t.set, p.name())
+		e.Metadata.From, e.Metadata.Until, e.Metadata.Length = p.From, p.Until, length
+		if !b.add(e) {
+			return nil, fmt.Errorf("the Change Dump of set %q has outgrown the limits of a document: raise PackageSize", t.set.name)
 		}
 	}
 	return b.seal(doc)
+}
+
+// changesSince returns from when on there are documents like t, which is about
+// changes.
+func (st *set) changesSince(ctx context.Context, t target) (time.Time, error) {
+	since, err := st.changer.Since(ctx)
+	if err != nil || st.changeBytes == nil || t.kind == kindChangeWindow {
+		return since, err
+	}
+	bytes, err := st.changeBytes.Since(ctx)
+	if bytes.After(since) {
+		since = bytes
+	}
+	return since, err
 }
 
 // dumpedWindows returns the windows of st's journal as far as there are bytes of
@@ -130,133 +180,4 @@ func (s *Source) dumpedWindows(ctx context.Context, st *set) ([]resourcesync.Int
 		windows[0].From = since
 	}
 	return windows, nil
-}
-
-// changeParts divides a window of st's journal into packages, each as full as
-// PackageSize and the limits of its manifest allow. Of a closed window that is the
-// same for ever; those of an open one are kept as changes come to its end.
-func (s *Source) changeParts(ctx context.Context, st *set, w resourcesync.Interval) ([]changePackage, error) {
-	d := &st.changeDump
-	d.mu.Lock()
-	parts, ok := d.parts[w]
-	d.mu.Unlock()
-	if ok {
-		return parts, nil
-	}
-	head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ChangeDumpManifest}}
-	var (
-		e       rsxml.Entry
-		scratch []byte
-		last    time.Time
-		size    int
-		part    = changePackage{w, !w.Open()}
-	)
-	for c, err := range st.changer.Changes(ctx, w) {
-		if err != nil {
-			return nil, providerError("journal", err)
-		}
-		e.SetChange(&c)
-		scratch = rsxml.AppendEntry(scratch[:0], &head, &e)
-		weight := len(scratch) + virtualzip.MaxName
-		if length, _ := c.Resource.Length.Bytes(); c.Type != resourcesync.Deleted {
-			weight += s.share(length)
-		}
-		if size > 0 && size+weight > paging.MaxBytes && c.Datetime.After(last) {
-			part.Until = c.Datetime
-			parts = append(parts, part)
-			part = changePackage{resourcesync.Interval{From: c.Datetime, Until: w.Until}, part.closed}
-			size = 0
-		}
-		size += weight
-		last = c.Datetime
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	parts = append(parts, part)
-	if !w.Open() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		remember(&d.parts, w, map[resourcesync.Interval][]changePackage{w: parts})
-	}
-	return parts, nil
-}
-
-// changePackageLength returns the length of a package, as far as those of what is
-// in it are known.
-func (s *Source) changePackageLength(ctx context.Context, st *set, p changePackage) (resourcesync.Length, error) {
-	d := &st.changeDump
-	d.mu.Lock()
-	length, ok := d.lengths[p.Interval]
-	d.mu.Unlock()
-	if ok {
-		return length, nil
-	}
-	inv, err := s.changes(ctx, target{kind: kindChangeManifest, set: st}, p)
-	if err != nil {
-		return resourcesync.Length{}, err
-	}
-	defer inv.body.free()
-	length, err = inv.packageLength()
-	if err == nil && p.closed {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		remember(&d.lengths, p.Interval, map[resourcesync.Interval]resourcesync.Length{p.Interval: length})
-	}
-	return length, err
-}
-
-// name returns how a package is named in URLs: by its interval. A name that has an
-// end never comes to be that of something else.
-func (p changePackage) name() string {
-	name := p.From.UTC().Format(windowLayout)
-	if !p.Open() {
-		name += "-" + p.Until.UTC().Format(windowLayout)
-	}
-	return name
-}
-
-// changeManifest takes the inventory of the package of changes whose manifest is
-// t.
-func (s *Source) changeManifest(ctx context.Context, t target) (*inventory, error) {
-	begin, _, _ := strings.Cut(t.part, "-")
-	from, err := time.Parse(windowLayout, begin)
-	if err != nil || from.After(time.Now()) {
-		return nil, notExist("an interval of the past", t)
-	}
-	windows, err := s.dumpedWindows(ctx, t.set)
-	if err != nil {
-		return nil, err
-	}
-	i := slices.IndexFunc(windows, func(w resourcesync.Interval) bool { return w.Contains(from) })
-	if i >= 0 {
-		parts, err := s.changeParts(ctx, t.set, windows[i])
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range parts {
-			if p.name() != t.part {
-				continue
-			}
-			if inv, err := s.changes(ctx, t, p); !errors.Is(err, errMoved) {
-				return inv, err
-			}
-		}
-	}
-	return nil, &goneError{index: s.routes.url(kindChangeDump, t.set, ""), reason: "the journal is divided otherwise, or no longer has these changes"}
-}
-
-// changes takes the inventory of a package of changes; t is its manifest. The
-// caller frees the body.
-func (s *Source) changes(ctx context.Context, t target, p changePackage) (*inventory, error) {
-	inv := &inventory{sized: true}
-	var err error
-	if inv.doc, err = s.changeDocument(ctx, t); err != nil {
-		return nil, err
-	}
-	inv.body, inv.at, err = s.listChanges(ctx, t, p.Interval, func(c resourcesync.Change) string { return "/" + inv.add(c) })
-	if p.closed {
-		inv.doc.forever, inv.doc.from, inv.doc.lastModified = true, p.From, inv.at
-	}
-	return inv, err
 }

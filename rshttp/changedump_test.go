@@ -76,15 +76,7 @@ func TestChangeDumpDocuments(t *testing.T) {
 // changePackages returns the entries of the Change Dump.
 func changePackages(t testing.TB, src *rshttp.Source) []rsxml.Entry {
 	t.Helper()
-	res := get(t, src, changeDumpPath)
-	if res.StatusCode != 200 {
-		t.Fatal(res.Status)
-	}
-	_, entries, err := rsxml.Decode(res.Body, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return entries
+	return dumped(t, src, changeDumpPath)
 }
 
 // TestChangePackages: packages keep to their size, and what is closed stays as it

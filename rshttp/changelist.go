@@ -36,7 +36,7 @@ func (s *Source) renderChangeList(ctx context.Context, t target) (*document, err
 			return nil, err
 		}
 		if len(windows) > 1 {
-			return s.renderChangeIndex(t, doc, windows)
+			return s.renderChangeIndex(t, doc, windows, kindChangeWindow)
 		}
 		out, err := s.renderChanges(ctx, t, doc, windows[0])
 		if !errors.Is(err, errMoved) || retried {
@@ -45,7 +45,9 @@ func (s *Source) renderChangeList(ctx context.Context, t target) (*document, err
 	}
 }
 
-func (s *Source) renderChangeIndex(t target, doc *document, windows []resourcesync.Interval) (*document, error) {
+// renderChangeIndex makes the index t of the documents about windows, which are of
+// the kind of.
+func (s *Source) renderChangeIndex(t target, doc *document, windows []resourcesync.Interval, of string) (*document, error) {
 	// More lists than an index holds: the oldest are no longer offered, and
 	// from says so.
 	windows = windows[max(0, len(windows)-rsxml.MaxEntries):]
@@ -53,11 +55,11 @@ func (s *Source) renderChangeIndex(t target, doc *document, windows []resourcesy
 	defer b.free()
 	for _, iv := range windows {
 		fits := b.add(&rsxml.Entry{
-			Loc:      s.routes.url(kindChangeWindow, t.set, iv.From.UTC().Format(windowLayout)),
+			Loc:      s.routes.url(of, t.set, iv.From.UTC().Format(windowLayout)),
 			Metadata: rsxml.Metadata{From: iv.From, Until: iv.Until},
 		})
 		if !fits {
-			return nil, fmt.Errorf("the Change List Index of set %q has outgrown the limits of a document: raise Window or PageSize", t.set.name)
+			return nil, fmt.Errorf("the %s index of set %q has outgrown the limits of a document: raise Window or PageSize", t.capability(), t.set.name)
 		}
 	}
 	return b.seal(doc)
@@ -99,27 +101,24 @@ func (s *Source) renderChangeWindow(ctx context.Context, t target) (*document, e
 
 // renderChanges makes the Change List of the changes in iv.
 func (s *Source) renderChanges(ctx context.Context, t target, doc *document, iv resourcesync.Interval) (*document, error) {
-	b, last, err := s.listChanges(ctx, t, iv, nil)
+	var b body
+	defer b.free()
+	last, err := s.listChanges(ctx, t, iv, &b, nil)
 	if err != nil {
 		return nil, err
 	}
-	defer b.free()
 	if t.kind == kindChangeWindow && !iv.Open() {
 		doc.forever, doc.from, doc.lastModified = true, iv.From, last
 	}
 	return b.seal(doc)
 }
 
-// listChanges begins the document t with an entry for each of the changes in iv,
-// of which the newest is at last. If pack is not nil, the document is a manifest:
-// pack returns the path of a change in the package.
-func (s *Source) listChanges(ctx context.Context, t target, iv resourcesync.Interval, pack func(resourcesync.Change) (path string)) (_ *body, last time.Time, err error) {
-	b := &body{head: s.changeHead(t, false, iv)}
-	defer func() {
-		if err != nil {
-			b.free()
-		}
-	}()
+// listChanges writes the head of the document t and an entry for each of the
+// changes in iv, of which the newest is at last, into b. If pack is not nil, the
+// document is a manifest: pack adds to the entry of a change where in the package its
+// bitstreams are.
+func (s *Source) listChanges(ctx context.Context, t target, iv resourcesync.Interval, b *body, pack func(*resourcesync.Change, *rsxml.Entry)) (last time.Time, err error) {
+	b.head = s.changeHead(t, false, iv)
 	var (
 		e    rsxml.Entry
 		left leftOut
@@ -127,13 +126,13 @@ func (s *Source) listChanges(ctx context.Context, t target, iv resourcesync.Inte
 	last = iv.From
 	for c, err := range t.set.changer.Changes(ctx, iv) {
 		if err != nil {
-			return nil, last, providerError("journal", err)
+			return last, providerError("journal", err)
 		}
 		if c.Type != resourcesync.Created && c.Type != resourcesync.Updated && c.Type != resourcesync.Deleted || c.Datetime.IsZero() {
-			return nil, last, fmt.Errorf("journal broke its contract: a change of %q of type %q at %v", c.Resource.Key, c.Type, c.Datetime)
+			return last, fmt.Errorf("journal broke its contract: a change of %q of type %q at %v", c.Resource.Key, c.Type, c.Datetime)
 		}
 		if c.Datetime.Before(last) || !iv.Contains(c.Datetime) {
-			return nil, last, fmt.Errorf("journal broke its contract: a change at %v after %v, asked for %v until %v", c.Datetime, last, iv.From, iv.Until)
+			return last, fmt.Errorf("journal broke its contract: a change at %v after %v, asked for %v until %v", c.Datetime, last, iv.From, iv.Until)
 		}
 		last = c.Datetime
 		if err := rsxml.CheckURI(c.Resource.URI); err != nil {
@@ -141,26 +140,26 @@ func (s *Source) listChanges(ctx context.Context, t target, iv resourcesync.Inte
 			continue
 		}
 		e.SetChange(&c)
-		if pack != nil && c.Type != resourcesync.Deleted {
-			e.Metadata.Path = pack(c)
+		if pack != nil {
+			pack(&c, &e)
 		}
 		if !b.add(&e) {
-			return nil, last, errMoved
+			return last, errMoved
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, last, err
+		return last, err
 	}
 	// What the journal has dropped in the meantime may be missing.
 	since, err := t.set.changer.Since(ctx)
 	if err != nil {
-		return nil, last, err
+		return last, err
 	}
 	if since.After(iv.From) {
-		return nil, last, errMoved
+		return last, errMoved
 	}
 	left.log(s, t.set)
-	return b, last, nil
+	return last, nil
 }
 
 // changeDocument begins a document about the journal as it is now.
@@ -186,8 +185,8 @@ func (s *Source) changeHead(t target, index bool, iv resourcesync.Interval) *rsx
 	if h.Metadata.From.Before(epoch) {
 		h.Metadata.From = epoch
 	}
-	if t.kind == kindChangeWindow {
-		h.Links = append(h.Links, resourcesync.Link{Rel: resourcesync.RelIndex, Href: s.routes.url(kindChangeList, t.set, "")})
+	if index := t.index(); index != "" {
+		h.Links = append(h.Links, resourcesync.Link{Rel: resourcesync.RelIndex, Href: s.routes.url(index, t.set, "")})
 	}
 	return h
 }

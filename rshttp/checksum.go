@@ -17,16 +17,16 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
-// checksums are those of items that have been read, by key and time of change.
+// checksums are those of items that have been read, by key, URI and time of change.
 type checksums map[checksumKey]*item
 
 type checksumKey struct {
-	key string
-	at  int64
+	key, uri string
+	at       int64
 }
 
 func (it *item) checksumKey() checksumKey {
-	return checksumKey{it.Resource.Key, it.Datetime.UnixNano()}
+	return checksumKey{it.Resource.Key, it.Resource.URI, it.Datetime.UnixNano()}
 }
 
 func (c checksums) learn(items []item) {
@@ -54,7 +54,7 @@ func (s *Source) check(ctx context.Context, t target, inv *inventory, known chec
 	for i := range inv.items {
 		it := &inv.items[i]
 		_, sized := it.Resource.Length.Bytes()
-		if summer := t.checksummer(); summer != nil && sized {
+		if summer := t.checksummer(); summer != nil && sized && it.patch == nil {
 			crc, err := summer.Checksum(ctx, it.Resource)
 			if err == nil {
 				it.crc, it.checked = crc, true
@@ -92,7 +92,7 @@ func (s *Source) read(ctx context.Context, t target, it *item) error {
 	}
 	s.counters.read.Add(1)
 	size, crc, err := virtualzip.Checksum(ctx, func(ctx context.Context) (io.ReadCloser, error) {
-		content, err := s.open(ctx, t, it.Change)
+		content, err := s.open(ctx, t, it)
 		if err != nil {
 			return nil, err
 		}

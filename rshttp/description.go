@@ -54,5 +54,8 @@ func (s *Source) renderCapabilityList(_ context.Context, t target) (*document, e
 			Metadata: rsxml.Metadata{Capability: c},
 		})
 	}
+	for _, c := range t.set.channels() {
+		s.addChannel(&b, t.set, c)
+	}
 	return b.seal(&document{target: t, static: true})
 }

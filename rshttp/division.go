@@ -2,14 +2,13 @@ package rshttp
 
 import (
 	"context"
-	"fmt"
 	"iter"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -26,6 +25,8 @@ type division struct {
 	// cut finds the cuts, keeping of previous what still fits.
 	cut  func(s *Source, ctx context.Context, st *set, previous []resourcesync.Cut) ([]resourcesync.Cut, error)
 	lazy bool // not made before somebody asks for it
+	// group, if not nil, divides what was cut into the documents of an index.
+	group func(s *Source, ctx context.Context, st *set, p, previous *pages) ([]resourcesync.Cut, error)
 
 	mu      sync.Mutex
 	current *pages
@@ -42,6 +43,7 @@ type pages struct {
 	lastModified time.Time // zero if not known
 	version      string
 	cuts         []resourcesync.Cut // as they were found, without what was learned
+	dumps        []resourcesync.Cut // of packages: the Resource Dumps that list them
 	done         time.Time
 	took         time.Duration
 }
@@ -103,10 +105,13 @@ func (d *division) foreign(r resourcesync.Range) bool {
 }
 
 // ranges yields the ranges of keys of p.
-func (p *pages) ranges() iter.Seq[resourcesync.Range] {
+func (p *pages) ranges() iter.Seq[resourcesync.Range] { return rangesOf(p.pages, "") }
+
+// rangesOf yields the ranges of keys that cuts make, the first of which begins at
+// from.
+func rangesOf(cuts []resourcesync.Cut, from string) iter.Seq[resourcesync.Range] {
 	return func(yield func(resourcesync.Range) bool) {
-		from := ""
-		for _, c := range p.pages {
+		for _, c := range cuts {
 			if !yield(resourcesync.Range{From: from, To: c.Key}) {
 				return
 			}
@@ -115,13 +120,20 @@ func (p *pages) ranges() iter.Seq[resourcesync.Range] {
 	}
 }
 
-func (p *pages) has(r resourcesync.Range) bool {
-	for page := range p.ranges() {
-		if page == r {
-			return true
-		}
+func (p *pages) has(r resourcesync.Range) bool { return isCut(p.pages, r) }
+
+// isCut reports whether r is one of the ranges that cuts make.
+func isCut(cuts []resourcesync.Cut, r resourcesync.Range) bool {
+	last := len(cuts) - 1 // whose key is none
+	i, found := slices.BinarySearchFunc(cuts[:last], r.To, func(c resourcesync.Cut, key string) int { return strings.Compare(c.Key, key) })
+	if r.To == "" {
+		i, found = last, true
 	}
-	return false
+	from := ""
+	if i > 0 {
+		from = cuts[i-1].Key
+	}
+	return found && r.From == from
 }
 
 // division returns how the set of d is divided. A request waits for the division
@@ -173,162 +185,4 @@ func (s *Source) divideOnce(ctx context.Context, d *division, old *pages, divide
 		return nil, err
 	}
 	return v.(*pages), nil
-}
-
-// divide divides the set of d and remembers the result.
-func (s *Source) divide(ctx context.Context, d *division) (_ *pages, err error) {
-	started := time.Now()
-	st := d.set
-	d.mu.Lock()
-	old := d.current
-	d.due = false
-	d.mu.Unlock()
-	defer func() {
-		if err != nil {
-			d.mu.Lock()
-			d.due = true
-			d.mu.Unlock()
-		}
-	}()
-
-	p := &pages{number: 1}
-	var previous []resourcesync.Cut
-	if old != nil {
-		previous = old.cuts
-	}
-	if st.stater != nil {
-		stat, err := st.stater.Stat(ctx, wholeSet)
-		if err != nil {
-			return nil, err
-		}
-		p.version, p.lastModified = stat.Version, stat.LastModified
-	}
-	if p.cuts, err = d.cut(s, ctx, st, previous); err == nil {
-		err = checkCuts(p.cuts)
-	}
-	if err != nil {
-		return nil, providerError(fmt.Sprintf("dividing set %q into %s", st.name, d.into), err)
-	}
-	for _, c := range p.cuts {
-		if c.Newest.After(p.at) {
-			p.at = c.Newest
-		}
-	}
-	if !p.lastModified.IsZero() && !p.lastModified.After(started) {
-		p.at = p.lastModified
-	}
-	if st.cutter == nil {
-		if err := date(ctx, st, p.cuts); err != nil {
-			return nil, err
-		}
-	}
-	p.done = time.Now()
-	p.took = p.done.Sub(started)
-
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	p.pages = withLearned(p.cuts, d.learned)
-	// A page may have been split while the set was divided.
-	if now := d.current; now != nil {
-		p.number = now.number
-		if !now.at.Equal(p.at) || !slices.Equal(now.pages, p.pages) {
-			p.number++
-		}
-	}
-	d.current = p
-	return p, nil
-}
-
-// date gives the pages of a set that was walked the times of their newest changes,
-// if the set knows them. The newest modification of what is left in a page is none:
-// a deletion would hide behind it from those who skip what has not changed.
-func date(ctx context.Context, st *set, cuts []resourcesync.Cut) error {
-	from := ""
-	for i := range cuts {
-		cuts[i].Newest = time.Time{}
-		if st.stater != nil && len(cuts) > 1 {
-			stat, err := st.stater.Stat(ctx, resourcesync.Range{From: from, To: cuts[i].Key})
-			if err != nil {
-				return err
-			}
-			cuts[i].Newest = stat.LastModified
-		}
-		from = cuts[i].Key
-	}
-	return nil
-}
-
-// cutPages divides a set into pages.
-func (s *Source) cutPages(ctx context.Context, st *set, previous []resourcesync.Cut) ([]resourcesync.Cut, error) {
-	if st.cutter != nil {
-		return st.cutter.Cuts(ctx, previous, s.options.PageSize)
-	}
-	return walk(ctx, st, previous, s.options.PageSize)
-}
-
-// walk divides a set into pages by reading all of it.
-func walk(ctx context.Context, st *set, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
-	b := paging.NewCuts(previous, every)
-	started := time.Now()
-	head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceList}}
-	var (
-		e       rsxml.Entry
-		scratch []byte
-		last    string
-	)
-	for r, err := range st.provider.Resources(ctx, wholeSet) {
-		if err != nil {
-			return nil, err
-		}
-		if r.Key <= last {
-			return nil, fmt.Errorf("provider broke its contract: key %q after %q", r.Key, last)
-		}
-		last = r.Key
-		if rsxml.CheckURI(r.URI) != nil {
-			continue // the page that should list it reports it
-		}
-		newest := r.LastModified
-		if !newest.Before(started) {
-			newest = time.Time{}
-		}
-		e.SetResource(&r)
-		scratch = rsxml.AppendEntry(scratch[:0], &head, &e)
-		b.Add(r.Key, len(scratch), newest)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return b.Done(), nil
-}
-
-func checkCuts(cuts []resourcesync.Cut) error {
-	last := ""
-	for i, c := range cuts {
-		if (c.Key == "") != (i == len(cuts)-1) || c.Key != "" && c.Key <= last {
-			return fmt.Errorf("cut %d of %d at key %q is out of order", i+1, len(cuts), c.Key)
-		}
-		last = c.Key
-	}
-	if len(cuts) == 0 {
-		return fmt.Errorf("no cuts: a set without resources has one page")
-	}
-	return nil
-}
-
-// withLearned adds the learned cuts to a division.
-func withLearned(cuts []resourcesync.Cut, learned []string) []resourcesync.Cut {
-	if len(learned) == 0 {
-		return cuts
-	}
-	var out []resourcesync.Cut
-	for _, c := range cuts {
-		for len(learned) > 0 && (c.Key == "" || learned[0] <= c.Key) {
-			if learned[0] != c.Key {
-				out = append(out, resourcesync.Cut{Key: learned[0], Newest: c.Newest})
-			}
-			learned = learned[1:]
-		}
-		out = append(out, c)
-	}
-	return out
 }

@@ -23,6 +23,7 @@ type document struct {
 	gzip   []byte
 	plain  []byte // nil if larger than keepPlain
 	size   int    // bytes before compression
+	crc    uint32 // of those bytes
 
 	lastModified time.Time // zero if not known
 

@@ -1,15 +1,21 @@
 package rshttp_test
 
 import (
+	"context"
 	"fmt"
 	"log"
 	"net/http"
 	"net/http/httptest"
+	"sync"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/linkheader"
 	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
 func Example() {
@@ -44,4 +50,66 @@ func Example() {
 	// <loc>https://example.org/papers/1</loc>
 	// </url>
 	// </urlset>
+}
+
+// A Source that tells of changes as soon as they happen, with a hub of its own.
+func Example_hub() {
+	const hubURI = "https://example.org/websub/"
+	h, err := hub.New(hubURI, hub.NewMemoryStore(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	papers := memory.New(nil)
+	src, err := rshttp.New("https://example.org/resourcesync/", []rshttp.Set{{
+		Name:     "papers",
+		Provider: papers,
+		Hubs:     []topic.Hub{{URI: hubURI, Submitter: h}},
+	}}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	app := http.NewServeMux()
+	app.Handle("/websub/", h)
+	site := src.Wrap(app)
+
+	ctx, stop := context.WithCancel(context.Background())
+	var running sync.WaitGroup
+	for _, run := range []func(context.Context) error{src.Run, h.Run} {
+		running.Go(func() {
+			if err := run(ctx); err != nil {
+				log.Print(err)
+			}
+		})
+	}
+
+	// Destinations find the channels in the Capability List.
+	w := httptest.NewRecorder()
+	site.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/resourcesync/papers/capabilitylist.xml", nil))
+	_, entries, err := rsxml.Decode(w.Body, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, e := range entries {
+		for _, l := range e.Links {
+			fmt.Println(e.Metadata.Capability, e.Loc, l.Rel, l.Href)
+		}
+	}
+
+	// The first Framework Notification tells that there is a Source Description.
+	for src.Push().Counters().Taken < 1 {
+		time.Sleep(time.Millisecond)
+	}
+	w = httptest.NewRecorder()
+	site.ServeHTTP(w, httptest.NewRequest(http.MethodHead, "/resourcesync/papers/framework/", nil))
+	for _, l := range linkheader.Parse(w.Header()["Link"]...) {
+		fmt.Println(l)
+	}
+	stop()
+	running.Wait()
+	// Output:
+	// change-notification https://example.org/resourcesync/papers/change/ hub https://example.org/websub/
+	// framework-notification https://example.org/resourcesync/papers/framework/ hub https://example.org/websub/
+	// <https://example.org/resourcesync/papers/framework/>; rel="self"
+	// <https://example.org/websub/>; rel="hub"
+	// <https://example.org/resourcesync/papers/capabilitylist.xml>; rel="resourcesync"
 }

@@ -19,14 +19,17 @@ func (s *Source) fresh(ctx context.Context, t target, d *document) (bool, error)
 		return true, nil
 	case d.forever:
 		// It never changes, but the journal may have dropped it.
-		since, err := t.set.changer.Since(ctx)
+		since, err := t.set.changesSince(ctx, t)
 		return err == nil && !since.After(d.from), err
-	case t.kind == kindResourceDump:
-		return s.freshDump(ctx, d)
+	case t.kind == kindResourceDump || t.kind == kindDumpPart:
+		if fresh, known, err := s.freshDump(ctx, d); known || err != nil {
+			return fresh, err
+		}
 	case d.division != 0:
 		p, err := s.division(ctx, &t.set.pages)
 		return err == nil && p.number == d.division, err
-	case d.version == "" || stater == nil:
+	}
+	if d.version == "" || stater == nil {
 		return false, nil
 	}
 	whole, err := stater.Stat(ctx, wholeSet)
@@ -44,12 +47,34 @@ func (s *Source) fresh(ctx context.Context, t target, d *document) (bool, error)
 	return true, nil
 }
 
+// take takes down the state of what d is about to show: of the whole set, and of d's
+// own range of keys.
+func (d *document) take(ctx context.Context) error {
+	stater := d.stater()
+	if stater == nil {
+		return nil
+	}
+	whole, err := stater.Stat(ctx, wholeSet)
+	if err != nil {
+		return err
+	}
+	stat := whole
+	if d.keys != wholeSet {
+		if stat, err = stater.Stat(ctx, d.keys); err != nil {
+			return err
+		}
+	}
+	d.version, d.lastModified = stat.Version, stat.LastModified
+	d.setVersion.Store(&whole.Version)
+	return nil
+}
+
 // stater returns what knows the versions that d was made of.
 func (d *document) stater() resourcesync.Stater {
 	switch d.target.kind {
 	case kindDescription, kindDescriptionPart:
 		return nil
-	case kindChangeList, kindChangeWindow, kindChangeDump, kindChangeManifest, kindChangePackage:
+	case kindChangeList, kindChangeWindow, kindChangeDump, kindChangeDumpPart, kindChangeManifest, kindChangePackage:
 		return d.target.set.changeStater
 	}
 	return d.target.set.stater

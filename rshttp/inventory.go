@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -18,15 +19,19 @@ const manifestName = "manifest.xml"
 // An inventory is what a package holds: the manifest and the bitstreams that it
 // names, of one state of the set.
 type inventory struct {
-	doc   *document // the manifest, not sealed
-	body  *body
+	doc   *document // the manifest
 	at    time.Time // of the manifest
+	text  int       // bytes of the manifest
 	items []item
 	names []string // of the items, in the package
 	bytes int64    // of all content, as far as lengths are known
 	sized bool     // all lengths are known
 
-	// The newest change, and how many of that time there are by URI.
+	patches bool                // are to be had
+	links   []resourcesync.Link // of the entry that was written last
+
+	// The newest change, and how many bitstreams of that time there are by
+	// folder and URI.
 	instant   time.Time
 	atInstant map[string]int
 
@@ -36,13 +41,30 @@ type inventory struct {
 }
 
 // An item is a bitstream in a package. That of a Resource Dump is a change
-// without a type.
+// without a type; the Resource of a patch is what the link to it says.
 type item struct {
 	resourcesync.Change
+	patch   *patch // nil if it is none
 	size    int64
 	crc     uint32
 	checked bool // size and crc are known
-	nth     int  // which change of its URI at its datetime it is, from 0
+	nth     int  // which of its URI and datetime it is, from 0
+}
+
+// A patch is what opening one takes.
+type patch struct {
+	of   resourcesync.Change
+	link resourcesync.Link
+}
+
+func isPatch(l resourcesync.Link) bool { return l.Rel == resourcesync.RelPatch }
+
+// folder returns the folder of those bitstreams of a Change Dump that it is one of.
+func (it *item) folder() string {
+	if it.patch != nil {
+		return "patches/"
+	}
+	return "changes/"
 }
 
 // name returns the name of the bitstream in its package.
@@ -50,29 +72,64 @@ func (it *item) name() string {
 	if it.Type == "" {
 		return virtualzip.Name("resources", it.Resource.URI)
 	}
-	folder := "changes/" + it.Datetime.UTC().Format(windowLayout)
+	folder := it.folder() + it.Datetime.UTC().Format(windowLayout)
 	if it.nth > 0 {
 		folder += "." + strconv.Itoa(it.nth+1)
 	}
 	return virtualzip.Name(folder, it.Resource.URI)
 }
 
-// add adds the bitstream of c and returns its name. Of the resource it keeps
-// what opening it takes.
-func (inv *inventory) add(c resourcesync.Change) (name string) {
+// addChange adds the bitstreams of c, and to its entry where they are.
+func (inv *inventory) addChange(c *resourcesync.Change, e *rsxml.Entry) {
+	change := bare(*c)
+	if c.Type != resourcesync.Deleted {
+		e.Metadata.Path = "/" + inv.add(item{Change: change})
+	}
+	if !slices.ContainsFunc(e.Links, isPatch) {
+		return
+	}
+	inv.links = inv.links[:0]
+	for _, l := range e.Links {
+		if isPatch(l) {
+			if c.Type == resourcesync.Deleted || !inv.patches {
+				continue
+			}
+			l.Path = "/" + inv.add(patchItem(change, l))
+		}
+		inv.links = append(inv.links, l)
+	}
+	e.Links = inv.links
+}
+
+// patchItem returns the item of the patch that a link of c leads to.
+func patchItem(c resourcesync.Change, l resourcesync.Link) item {
+	l.Hashes, l.Attrs = slices.Clone(l.Hashes), slices.Clone(l.Attrs)
+	it := item{Change: c, patch: &patch{c, l}}
+	it.Resource = resourcesync.Resource{Key: c.Resource.Key, URI: l.Href, LastModified: l.Modified, Length: l.Length, Hashes: l.Hashes}
+	return it
+}
+
+// bare returns of c what opening it takes.
+func bare(c resourcesync.Change) resourcesync.Change {
 	c.Resource.Links, c.Resource.Attrs = nil, nil
 	c.Resource = c.Resource.Clone()
-	size, known := c.Resource.Length.Bytes()
+	return c
+}
+
+// add adds an item and returns its name.
+func (inv *inventory) add(it item) (name string) {
+	size, known := it.Resource.Length.Bytes()
 	if !known {
 		inv.sized, size = false, 0
 	}
-	it := item{Change: c, size: size}
-	if !c.Datetime.Equal(inv.instant) {
-		inv.instant, inv.atInstant = c.Datetime, make(map[string]int)
+	it.size = size
+	if !it.Datetime.Equal(inv.instant) {
+		inv.instant, inv.atInstant = it.Datetime, make(map[string]int)
 	}
-	if c.Type != "" {
-		it.nth = inv.atInstant[c.Resource.URI]
-		inv.atInstant[c.Resource.URI]++
+	if it.Type != "" {
+		place := it.folder() + it.Resource.URI
+		it.nth = inv.atInstant[place]
+		inv.atInstant[place]++
 	}
 	name = it.name()
 	inv.items = append(inv.items, it)
@@ -111,9 +168,9 @@ func (inv *inventory) packageLength() (resourcesync.Length, error) {
 	if !inv.sized {
 		return resourcesync.Length{}, nil
 	}
-	manifest := virtualzip.Entry{Open: func(context.Context) (io.ReadCloser, error) { return nil, errors.ErrUnsupported }}
-	for _, piece := range inv.body.text() {
-		manifest.Size += int64(len(piece))
+	manifest := virtualzip.Entry{
+		Size: int64(inv.text),
+		Open: func(context.Context) (io.ReadCloser, error) { return nil, errors.ErrUnsupported },
 	}
 	zip, err := inv.archive(manifest, nil)
 	if err != nil {
@@ -131,8 +188,7 @@ func (s *Source) renderManifest(ctx context.Context, t target) (*document, error
 	if err != nil {
 		return nil, err
 	}
-	defer inv.body.free()
-	return inv.body.seal(inv.doc)
+	return inv.doc, nil
 }
 
 // manifest takes the inventory of the package whose manifest is t.
@@ -144,26 +200,25 @@ func (s *Source) manifest(ctx context.Context, t target) (*inventory, error) {
 }
 
 // resources takes the inventory of the package with the resources in r; t is its
-// manifest. The caller frees the body.
-func (s *Source) resources(ctx context.Context, t target, r resourcesync.Range) (*inventory, error) {
+// manifest, whose text goes into b and is not sealed.
+func (s *Source) resources(ctx context.Context, t target, r resourcesync.Range, b *body) (*inventory, error) {
 	inv := &inventory{sized: true}
 	seen := make(map[string]struct{})
 	var err error
-	inv.doc, inv.body, err = s.listResources(ctx, t, r, rsxml.MaxEntries, func(res *resourcesync.Resource) (string, error) {
+	inv.doc, err = s.listResources(ctx, t, r, rsxml.MaxEntries, b, func(res resourcesync.Resource) (string, error) {
 		if _, ok := seen[res.URI]; ok {
 			return "", errTwice
 		}
 		seen[res.URI] = struct{}{}
-		return "/" + inv.add(resourcesync.Change{Resource: *res}), nil
+		return "/" + inv.add(item{Change: bare(resourcesync.Change{Resource: res})}), nil
 	})
 	if err != nil {
 		return nil, err
 	}
-	inv.at = inv.body.head.Metadata.At
+	inv.at, inv.text = b.head.Metadata.At, b.length()
 	// Anybody may ask for any range: what a package of the dump never grows
 	// to before the set is divided anew is none.
 	if inv.bytes/2 > s.options.PackageSize && len(inv.items) > 1 {
-		inv.body.free()
 		return nil, errOutgrown
 	}
 	return inv, nil

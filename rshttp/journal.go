@@ -3,6 +3,7 @@ package rshttp
 import (
 	"context"
 	"fmt"
+	"strconv"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -39,7 +40,7 @@ func (s *Source) windows(ctx context.Context, st *set) ([]resourcesync.Interval,
 	}
 	j := &st.journal
 	if j.windows == nil || !j.since.Equal(since) {
-		j.since, j.windows = since, paging.NewWindows(since, s.options.Window, s.options.PageSize, s.options.Settle)
+		j.since, j.windows = since, paging.NewWindows(since, s.options.Window, s.options.PageSize, max(s.options.Settle, 0))
 	}
 	head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ChangeList}}
 	var (
@@ -63,4 +64,16 @@ func (s *Source) windows(ctx context.Context, st *set) ([]resourcesync.Interval,
 		return nil, err
 	}
 	return j.windows.Intervals(), nil
+}
+
+// known returns how far the journal was when its windows were asked for last.
+func (j *journal) known(ctx context.Context) (knownJournal, error) {
+	select {
+	case j.lock <- struct{}{}:
+		defer func() { <-j.lock }()
+	case <-ctx.Done():
+		return knownJournal{}, ctx.Err()
+	}
+	changes, newest := j.windows.Last()
+	return knownJournal{strconv.Itoa(changes), newest}, nil
 }

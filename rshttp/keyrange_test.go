@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/topic"
 )
 
 func TestRangeNames(t *testing.T) {
@@ -46,6 +47,7 @@ func FuzzRoutes(f *testing.F) {
 		"/.well-known/resourcesync", "/rs/a/capabilitylist.xml", "/rs/a/resourcelist/~.xml", "/rs/a/resourcelist/YQ~1.Yg.xml",
 		"/rs/a/changelist/20260101T000000.000000000Z.xml", "/rs/description/7.xml", "/rs//resourcelist.xml", "/rs/a/../b.xml",
 		"/rs/a/resourcelist/%7E.xml", "/rs/a/sitemap/~Yw.xml", "/rs/{set}/resourcelist.xml", "/rs/a/resourcelist.xml/",
+		"/rs/a/framework/", "/rs/a/change/", "/rs/a//framework/",
 	} {
 		f.Add(seed)
 	}
@@ -53,8 +55,8 @@ func FuzzRoutes(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	rt := newRoutes(base, true, kinds(&Options{Sitemap: true}))
-	sets := map[string]*set{"a": {name: "a"}}
+	rt := newRoutes(base, true, kinds(&Options{Sitemap: true}, true))
+	sets := map[string]*set{"a": {name: "a", hubs: []topic.Hub{{}}}}
 	f.Fuzz(func(t *testing.T, path string) {
 		to, ok := rt.match(path, sets)
 		if !ok {
@@ -71,4 +73,21 @@ func FuzzRoutes(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestMatchIsCheap: requests to an application do not pay for the Source in front of
+// it.
+func TestMatchIsCheap(t *testing.T) {
+	for _, at := range []string{"https://example.org/rs/", "https://example.org/"} {
+		base, err := url.Parse(at)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rt := newRoutes(base, true, kinds(&Options{}, true))
+		for _, path := range []string{"/", "/papers/1", "/papers/", "/rs/papers/1", "/rs/"} {
+			if n := testing.AllocsPerRun(100, func() { rt.match(path, nil) }); n > 0 {
+				t.Errorf("%s in front of %s: %v allocations", at, path, n)
+			}
+		}
+	}
 }

@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
-	"hash/crc32"
 	"io"
 	"io/fs"
 
@@ -41,6 +40,9 @@ func (l *layout) cost() int64 {
 	n := l.document.cost() + int64(len(l.items))*perItem
 	for i := range l.items {
 		r := &l.items[i].Resource
+		if l.items[i].patch != nil {
+			n += perItem // the change and the link, once more
+		}
 		n += int64(len(r.Key) + 2*len(r.URI) + len(r.Stamp))
 		for _, h := range r.Hashes {
 			n += int64(len(h.Digest))
@@ -112,7 +114,6 @@ func (s *Source) layOut(ctx context.Context, t target) (*layout, error) {
 		if err == nil {
 			l, err = s.seal(t, inv)
 		}
-		inv.body.free()
 		if _, ok := errors.AsType[*unlikeError](err); !ok || attempt == attempts {
 			return l, err
 		}
@@ -128,20 +129,12 @@ func (s *Source) takeInventory(ctx context.Context, t target) (*inventory, error
 
 // seal makes the layout of an inventory whose items are checked.
 func (s *Source) seal(t target, inv *inventory) (*layout, error) {
-	text := inv.body.text()
-	manifest := virtualzip.Entry{}
-	for _, piece := range text {
-		manifest.Size += int64(len(piece))
-		manifest.CRC32 = crc32.Update(manifest.CRC32, crc32.IEEETable, piece)
-	}
-	doc, err := compress(inv.doc, text...)
-	if err != nil {
-		return nil, err
-	}
-	manifest.Open = doc.open
+	doc := inv.doc
+	manifest := virtualzip.Entry{Size: int64(doc.size), CRC32: doc.crc, Open: doc.open}
 	l := &layout{document: doc, items: inv.items, foreign: inv.foreign}
+	var err error
 	l.zip, err = inv.archive(manifest, func(ctx context.Context, it *item) (io.ReadCloser, error) {
-		return s.open(ctx, t, it.Change)
+		return s.open(ctx, t, it)
 	})
 	if err != nil {
 		return nil, err
@@ -172,19 +165,22 @@ func (d *document) open(context.Context) (io.ReadCloser, error) {
 	return gzip.NewReader(bytes.NewReader(d.gzip))
 }
 
-// open opens what c is about. A resource may have got another Stamp since it was
+// open opens an item of t. A resource may have got another Stamp since it was
 // listed without having changed in any other way.
-func (s *Source) open(ctx context.Context, t target, c resourcesync.Change) (io.ReadCloser, error) {
-	if t.kind == kindChangePackage {
-		return t.set.changeOpener.OpenChange(ctx, c)
+func (s *Source) open(ctx context.Context, t target, it *item) (io.ReadCloser, error) {
+	switch {
+	case it.patch != nil:
+		return t.set.patchOpener.OpenPatch(ctx, it.patch.of, it.patch.link)
+	case t.kind == kindChangePackage:
+		return t.set.changeOpener.OpenChange(ctx, it.Change)
 	}
-	content, err := t.set.opener.Open(ctx, c.Resource)
+	r := it.Resource
+	content, err := t.set.opener.Open(ctx, r)
 	if !errors.Is(err, fs.ErrNotExist) {
 		return content, err
 	}
-	key := c.Resource.Key
-	for now, failed := range t.set.provider.Resources(ctx, resourcesync.Range{From: key, To: key + "\x00"}) {
-		if failed == nil && now.Stamp != c.Resource.Stamp && isSame(now, c.Resource) {
+	for now, failed := range t.set.provider.Resources(ctx, resourcesync.Range{From: r.Key, To: r.Key + "\x00"}) {
+		if failed == nil && now.Stamp != r.Stamp && isSame(now, r) {
 			return t.set.opener.Open(ctx, now)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/rsxml"
+	"github.com/resourcesync-go/resourcesync/topic"
 )
 
 // Options configure a [Source]. The zero value is a reasonable default.
@@ -19,7 +20,8 @@ type Options struct {
 	// PageSize is the number of entries that a page of an indexed Resource
 	// List is cut for, and the greatest number in a Change List: 1 to
 	// 50,000. A page may grow to twice the number, but never beyond 50,000,
-	// before it is divided. If zero, 10,000 is used.
+	// before it is divided. The packages of dumps are listed in the same way.
+	// If zero, 10,000 is used.
 	//
 	// Like Window and Settle it also says how a journal that does not divide
 	// itself is divided: with another value, closed lists are others.
@@ -34,9 +36,9 @@ type Options struct {
 	// inside it may still come to light, for journals that do not divide
 	// themselves: the greatest time between the moment a host gives a
 	// change its datetime and the moment others can see it. A window is
-	// closed only by a change that is later than its end by this much. If
-	// zero, one minute is used; if negative, changes are taken to come to
-	// light in order.
+	// closed only by a change that is later than its end by this much, and a
+	// change is pushed this much after its datetime. If zero, one minute is
+	// used; if negative, changes are taken to come to light in order.
 	Settle time.Duration
 
 	// PackageSize is how many bytes of content a package of a Resource Dump
@@ -47,8 +49,8 @@ type Options struct {
 	PackageSize int64
 
 	// Transfers is how many packages may be sent at the same time; requests
-	// beyond are answered 503 with Retry-After. Each takes memory for a
-	// buffer, and for the layout of its package, which it shares with others
+	// beyond are answered 503 with Retry-After. Each takes memory for two
+	// buffers, and for the layout of its package, which it shares with others
 	// of the same package. If zero, 64 is used.
 	Transfers int
 
@@ -86,6 +88,21 @@ type Options struct {
 	// Lists (section 6.3.4). The application's own lines stay as they are.
 	Robots bool
 
+	// Outbox keeps what is pushed until every hub has taken it. All processes
+	// that serve the same sets share one. If nil, it is kept in memory: after a
+	// restart notifications that were not taken are gone, and each channel begins
+	// anew, with the changes from then on. Destinations see the gap, because a
+	// notification says from when on it tells, and read on in the Change List.
+	Outbox topic.Outbox
+
+	// Push configures how notifications are made and sent to the hubs of the
+	// sets. If it has no Logger, that of the Source is used.
+	Push *topic.Options
+
+	// WebSocket serves the notification channels of all sets by WebSockets as
+	// well. It must read from Outbox. If nil, they are not offered.
+	WebSocket topic.Feed
+
 	// Logger receives what clients are not told. If nil, slog.Default() is
 	// used.
 	Logger *slog.Logger
@@ -119,12 +136,14 @@ func (o *Options) withDefaults() (Options, error) {
 	setDefault(&out.Renderings, 2*runtime.GOMAXPROCS(0))
 	setDefault(&out.Wait, 5*time.Second)
 	setDefault(&out.RenderTimeout, time.Minute)
-	out.Settle = max(out.Settle, 0)
 	if out.Renderings < 0 || out.RenderTimeout < 0 {
 		return out, errors.New("rshttp: Renderings and RenderTimeout must not be negative")
 	}
 	if out.PackageSize < 0 || out.Transfers < 0 || out.TransferRate < 0 {
 		return out, errors.New("rshttp: PackageSize, Transfers and TransferRate must not be negative")
+	}
+	if out.WebSocket != nil && out.Outbox == nil {
+		return out, errors.New("rshttp: WebSocket needs an Outbox, the one that it reads from: give topic.NewMemoryOutbox() to both")
 	}
 	if out.Logger == nil {
 		out.Logger = slog.Default()

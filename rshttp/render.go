@@ -1,13 +1,9 @@
 package rshttp
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"fmt"
 	"slices"
 	"sync"
-
-	"github.com/klauspost/compress/gzip"
 
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/rsxml"
@@ -17,94 +13,113 @@ import (
 // one slice to the size of a document costs more than rendering it.
 const chunkSize = 64 << 10
 
-// body collects the entries of a document. What stands before them, the head,
-// may depend on them and is written afterwards.
-type body struct {
-	head    *rsxml.Head // says how entries are written
-	chunks  [][]byte
-	size    int
-	entries int
+// A chunk is a piece of the text of a document.
+type chunk struct{ text []byte }
+
+var chunks = sync.Pool{New: func() any { return &chunk{make([]byte, 0, chunkSize+chunkSize/4)} }}
+
+// free lets others use c.
+func (c *chunk) free() {
+	if cap(c.text) <= 4*chunkSize {
+		c.text = c.text[:0]
+		chunks.Put(c)
+	}
 }
 
-var chunks = sync.Pool{New: func() any {
-	b := make([]byte, 0, chunkSize+chunkSize/4)
-	return &b
-}}
+// A body takes the entries of a document. What stands before them, the head,
+// may depend on them and can be replaced until the document is sealed. A body
+// that has been written to must be freed.
+//
+// A document of more than one chunk is compressed by another goroutine while its
+// entries are still coming: reading them from a store and compressing them take
+// about the same time.
+type body struct {
+	head    *rsxml.Head // says how entries are written
+	size    int         // bytes of the entries
+	entries int
+	weighed bool // nothing but the size is of use
+	last    *chunk
+	press   *press // has what came before last; nil if nothing did
+}
 
 // add appends an entry, and reports whether the document still keeps to the
 // limits of the format. If not, the entry is the first that is too much.
 func (b *body) add(e *rsxml.Entry) (fits bool) {
-	n := len(b.chunks)
-	if n == 0 || len(b.chunks[n-1]) > chunkSize {
-		b.chunks = append(b.chunks, *chunks.Get().(*[]byte))
-		n++
+	if b.last == nil {
+		b.last = chunks.Get().(*chunk)
 	}
-	last := &b.chunks[n-1]
-	before := len(*last)
-	*last = rsxml.AppendEntry(*last, b.head, e)
-	b.size += len(*last) - before
+	before := len(b.last.text)
+	b.last.text = rsxml.AppendEntry(b.last.text, b.head, e)
+	b.size += len(b.last.text) - before
 	b.entries++
+	if b.weighed {
+		b.last.text = b.last.text[:0]
+	} else if len(b.last.text) > chunkSize {
+		b.handOn()
+	}
 	return b.entries <= rsxml.MaxEntries && b.size <= paging.MaxBytes
+}
+
+// handOn has the last chunk compressed.
+func (b *body) handOn() {
+	if b.press == nil {
+		b.press = startPress()
+	}
+	b.press.queue <- b.last
+	b.last = nil
 }
 
 // free gives b's memory back.
 func (b *body) free() {
-	for _, c := range b.chunks {
-		if cap(c) <= 4*chunkSize {
-			c = c[:0]
-			chunks.Put(&c)
-		}
+	if b.press != nil {
+		b.press.stop()
+		b.press.free()
+		b.press = nil
 	}
-	b.chunks = nil
+	if b.last != nil {
+		b.last.free()
+		b.last = nil
+	}
 }
 
-// text returns the document of the head and the entries of b, in pieces.
-func (b *body) text() [][]byte {
-	return slices.Concat([][]byte{rsxml.AppendHead(nil, b.head)}, b.chunks, [][]byte{rsxml.AppendTail(nil, b.head)})
+// length returns the bytes of the document.
+func (b *body) length() int {
+	return len(rsxml.AppendHead(nil, b.head)) + b.size + len(rsxml.AppendTail(nil, b.head))
 }
 
-// seal makes a document of the text of b and what d says of itself.
-func (b *body) seal(d *document) (*document, error) { return compress(d, b.text()...) }
-
-// compress completes a document with its text, given in pieces.
-func compress(d *document, text ...[]byte) (*document, error) {
-	for _, piece := range text {
-		d.size += len(piece)
+// seal makes a document of the head, the entries of b, and what d says of itself.
+func (b *body) seal(d *document) (*document, error) {
+	if n := b.length(); n > rsxml.MaxBytes {
+		return nil, fmt.Errorf("%s would have %d bytes", d.target.path, n)
 	}
-	if d.size > rsxml.MaxBytes {
-		return nil, fmt.Errorf("%s would have %d bytes", d.target.path, d.size)
+	head := rsxml.AppendHead(nil, b.head)
+	if b.last == nil {
+		b.last = chunks.Get().(*chunk)
 	}
-	zipped, _ := zipBuffers.Get().(*bytes.Buffer)
-	if zipped == nil {
-		zipped = new(bytes.Buffer)
+	b.last.text = rsxml.AppendTail(b.last.text, b.head)
+	if b.press == nil {
+		return compress(d, slices.Concat(head, b.last.text))
 	}
-	defer zipBuffers.Put(zipped)
-	zipped.Reset()
-	zw := gzipWriters.Get().(*gzip.Writer)
-	defer gzipWriters.Put(zw)
-	zw.Reset(zipped)
-	sum := sha256.New()
-	for _, piece := range text {
-		sum.Write(piece)
-		_, _ = zw.Write(piece) // into memory: cannot fail
-	}
-	if err := zw.Close(); err != nil {
+	b.handOn()
+	if err := b.press.stop(); err != nil {
 		return nil, err
 	}
-	d.gzip = bytes.Clone(zipped.Bytes())
-	if d.size <= keepPlain {
-		d.plain = slices.Concat(text...)
-	}
-	d.seal([sha256.Size]byte(sum.Sum(nil)))
+	d.complete(head, b.press)
 	return d, nil
 }
 
-var (
-	zipBuffers  sync.Pool
-	gzipWriters = sync.Pool{New: func() any {
-		// The fastest level: compressing is what a cold page costs, and
-		// higher levels save a twentieth of the bytes for twice the time.
-		zw, _ := gzip.NewWriterLevel(nil, gzip.BestSpeed)
-		return zw
-	}}
-)
+// compress completes a document with its text.
+func compress(d *document, text []byte) (*document, error) {
+	if len(text) > rsxml.MaxBytes {
+		return nil, fmt.Errorf("%s would have %d bytes", d.target.path, len(text))
+	}
+	if len(text) <= keepPlain {
+		d.plain = text
+	}
+	p := getPress()
+	defer p.free()
+	p.write(text)
+	p.end()
+	d.complete(nil, p)
+	return d, nil
+}

@@ -3,7 +3,7 @@ package rshttp
 import (
 	"context"
 	"errors"
-	"fmt"
+	"math"
 	"sync"
 	"time"
 
@@ -67,42 +67,21 @@ func (f *facts) keep(p *pages) {
 	f.of = of
 }
 
-// renderResourceDump makes the Resource Dump of a set (section 11.1).
-func (s *Source) renderResourceDump(ctx context.Context, t target) (*document, error) {
-	d := &t.set.packages
-	p, err := s.division(ctx, d)
-	if err != nil {
-		return nil, err
-	}
-	doc, err := s.renderPackages(ctx, t, p)
-	if !errors.Is(err, errOutgrown) {
-		return doc, err
-	}
-	// More resources have come than the division knows of.
-	if p, err = s.divideAnew(ctx, d, p); err != nil {
-		return nil, err
-	}
-	return s.renderPackages(ctx, t, p)
-}
-
-func (s *Source) renderPackages(ctx context.Context, t target, p *pages) (*document, error) {
-	if len(p.pages) > rsxml.MaxEntries {
-		return nil, fmt.Errorf("set %q has %d packages, more than the %d of a Resource Dump: raise PackageSize", t.set.name, len(p.pages), rsxml.MaxEntries)
-	}
+// renderPackages makes a Resource Dump of those packages of p that begin in r.
+func (s *Source) renderPackages(ctx context.Context, t target, p *pages, r resourcesync.Range) (*document, error) {
 	started := time.Now()
-	doc := &document{target: t, division: p.number}
-	if t.set.stater != nil {
-		stat, err := t.set.stater.Stat(ctx, wholeSet)
-		if err != nil {
-			return nil, err
-		}
-		doc.version, doc.lastModified = stat.Version, stat.LastModified
-		doc.setVersion.Store(&stat.Version)
+	ranges, covered := p.beginningIn(r)
+	doc := &document{target: t, division: p.number, keys: covered}
+	if err := doc.take(ctx); err != nil {
+		return nil, err
+	}
+	if doc.lastModified.After(started) {
+		doc.lastModified = time.Time{} // as in a Resource List
 	}
 	at := doc.lastModified
 	b := body{head: s.resourceHead(t, false, at)}
 	defer b.free()
-	for r := range p.ranges() {
+	for r := range ranges {
 		f, err := s.fact(ctx, t.set, r)
 		if err != nil {
 			return nil, err
@@ -111,7 +90,7 @@ func (s *Source) renderPackages(ctx context.Context, t target, p *pages) (*docum
 			at = f.at
 		}
 		if !b.add(s.packageEntry(t.set, r, f)) {
-			return nil, fmt.Errorf("the Resource Dump of set %q has outgrown the limits of a document: raise PackageSize", t.set.name)
+			return nil, &goneError{index: s.routes.url(kindResourceDump, t.set, ""), reason: "more packages begin in the range than a document holds"}
 		}
 	}
 	t.set.facts.keep(p)
@@ -121,36 +100,23 @@ func (s *Source) renderPackages(ctx context.Context, t target, p *pages) (*docum
 }
 
 func (s *Source) packageEntry(st *set, r resourcesync.Range, f fact) *rsxml.Entry {
-	part := formatRange(r)
+	e := s.packaged(kindDumpPackage, kindDumpManifest, st, formatRange(r))
+	e.LastMod, e.Metadata.At, e.Metadata.Length = f.at, f.at, f.length
+	return e
+}
+
+// packaged begins the entry of a package in a dump. The kinds are those of the
+// package and of its manifest.
+func (s *Source) packaged(kind, manifest string, st *set, part string) *rsxml.Entry {
 	return &rsxml.Entry{
-		Loc:      s.routes.url(kindDumpPackage, st, part),
-		LastMod:  f.at,
-		Metadata: rsxml.Metadata{At: f.at, Length: f.length, Type: "application/zip"},
+		Loc:      s.routes.url(kind, st, part),
+		Metadata: rsxml.Metadata{Type: "application/zip"},
 		Links: []resourcesync.Link{{
 			Rel:  resourcesync.RelContents,
-			Href: s.routes.url(kindDumpManifest, st, part),
+			Href: s.routes.url(manifest, st, part),
 			Type: "application/xml",
 		}},
 	}
-}
-
-// freshDump reports whether d still is the Resource Dump of its set. Of packages
-// that are many, some are always changing: as with dividing, there is a rest
-// after looking at them all.
-func (s *Source) freshDump(ctx context.Context, d *document) (bool, error) {
-	p, err := s.division(ctx, &d.target.set.packages)
-	if err != nil || p.number != d.division {
-		return false, err
-	}
-	if time.Now().Before(d.rest) {
-		return true, nil
-	}
-	stater := d.target.set.stater
-	if stater == nil {
-		return false, nil
-	}
-	whole, err := stater.Stat(ctx, wholeSet)
-	return err == nil && whole.Version == d.version, err
 }
 
 // fact returns what a Resource Dump says of the package with the resources in r.
@@ -164,15 +130,16 @@ func (s *Source) fact(ctx context.Context, st *set, r resourcesync.Range) (fact,
 			return f, nil
 		}
 	}
-	inv, err := s.resources(ctx, target{kind: kindDumpManifest, set: st}, r)
+	b := body{weighed: true}
+	defer b.free()
+	inv, err := s.resources(ctx, target{kind: kindDumpManifest, set: st}, r, &b)
 	if err != nil {
 		return fact{}, err
 	}
-	defer inv.body.free()
 	f := fact{
 		version: inv.doc.version,
 		count:   len(inv.items),
-		weight:  inv.body.size + s.share(inv.bytes),
+		weight:  b.size + s.share(inv.bytes),
 	}
 	if inv.at.After(epoch) {
 		f.at = inv.at
@@ -192,16 +159,21 @@ func (s *Source) dumpManifest(ctx context.Context, t target) (*inventory, error)
 		return nil, notExist("a range of keys", t)
 	}
 	foreign := t.set.packages.foreign(r)
-	inv, err := s.resources(ctx, t, r)
+	var b body
+	defer b.free()
+	inv, err := s.resources(ctx, t, r, &b)
 	switch {
 	case errors.Is(err, errOutgrown):
 		if !foreign {
 			t.set.packages.stale()
 		}
 		return nil, &goneError{index: s.routes.url(kindResourceDump, t.set, ""), reason: err.Error()}
-	case err == nil && foreign:
+	case err != nil:
+		return nil, err
+	case foreign:
 		inv.doc.version, inv.foreign = "", true
 	}
+	inv.doc, err = b.seal(inv.doc)
 	return inv, err
 }
 
@@ -209,6 +181,7 @@ func (s *Source) dumpManifest(ctx context.Context, t target) (*inventory, error)
 // are as they were are not listed again.
 func (s *Source) cutPackages(ctx context.Context, st *set, previous []resourcesync.Cut) ([]resourcesync.Cut, error) {
 	cuts := paging.NewCuts(previous, packageEvery)
+	cuts.MaxPages = math.MaxInt // the dumps of an index hold them all
 	if st.stater == nil || len(previous) <= 1 {
 		err := s.weigh(ctx, st, wholeSet, cuts)
 		return cuts.Done(), err
@@ -243,10 +216,16 @@ func (s *Source) weigh(ctx context.Context, st *set, r resourcesync.Range, cuts 
 		}
 		e.SetResource(&res)
 		scratch = rsxml.AppendEntry(scratch[:0], &head, &e)
-		length, _ := res.Length.Bytes()
-		cuts.Add(res.Key, len(scratch)+virtualzip.MaxName+s.share(length), time.Time{})
+		cuts.Add(res.Key, len(scratch)+s.bitstreamWeight(res.Length), time.Time{})
 	}
 	return ctx.Err()
+}
+
+// bitstreamWeight returns what a bitstream adds to the weight of the entry that
+// names it: its path and its share.
+func (s *Source) bitstreamWeight(l resourcesync.Length) int {
+	length, _ := l.Bytes()
+	return virtualzip.MaxName + s.share(length)
 }
 
 // share returns the share that content of length bytes has of a package, as that

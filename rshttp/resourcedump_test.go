@@ -6,9 +6,6 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
-	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -87,7 +84,8 @@ func TestDumpDocuments(t *testing.T) {
 
 // TestPackageRequests is the table of what is asked of a package and answered.
 func TestPackageRequests(t *testing.T) {
-	src := newSource(t, nil, rshttp.Set{Provider: shelfOf(t, 3, 100)})
+	s := shelfOf(t, 3, 100)
+	src := newSource(t, nil, rshttp.Set{Provider: s})
 	first := get(t, src, wholePath)
 	etag, all := first.Header.Get("ETag"), text(t, first)
 	size := fmt.Sprint(len(all))
@@ -136,6 +134,17 @@ func TestPackageRequests(t *testing.T) {
 				}
 			}
 		})
+	}
+	for n, want := range map[int]int{16: 206, 17: 200, 5000: 200} {
+		var ranges []string
+		for i := range n {
+			ranges = append(ranges, fmt.Sprintf("%d-%d", i%len(all), i%len(all)))
+		}
+		opened := s.opened.Load()
+		res := get(t, src, wholePath, "Range", "bytes="+strings.Join(ranges, ","))
+		if body := text(t, res); res.StatusCode != want || want == 200 && body != all || s.opened.Load() > opened+16 {
+			t.Errorf("%d ranges: %s, %d bytes, %d contents opened", n, res.Status, len(body), s.opened.Load()-opened)
+		}
 	}
 	ranges := get(t, src, wholePath, "Range", "bytes=0-9,20-29")
 	if body := text(t, ranges); ranges.StatusCode != 206 || !strings.HasPrefix(ranges.Header.Get("Content-Type"), "multipart/byteranges") || !strings.Contains(body, all[20:30]) {
@@ -213,18 +222,47 @@ func unpack(t testing.TB, src *rshttp.Source, path string) map[string]string {
 // packages returns the entries of the Resource Dump.
 func packages(t testing.TB, src *rshttp.Source) []rsxml.Entry {
 	t.Helper()
-	res := get(t, src, dumpPath)
+	return dumped(t, src, dumpPath)
+}
+
+// dumped returns the entries of the dump at path, or of all dumps of an index.
+func dumped(t testing.TB, src *rshttp.Source, path string) []rsxml.Entry {
+	t.Helper()
+	head, entries := decode(t, src, path)
+	if !head.Index {
+		return entries
+	}
+	var all []rsxml.Entry
+	for _, e := range entries {
+		part, listed := decode(t, src, pathOf(e))
+		if part.Index || part.Metadata.Capability != head.Metadata.Capability || linked(part.Links, resourcesync.RelIndex) != "https://example.org"+path {
+			t.Errorf("%s is no part of the index: %+v", e.Loc, part)
+		}
+		all = append(all, listed...)
+	}
+	return all
+}
+
+// decode returns the document at path, which must be valid.
+func decode(t testing.TB, src *rshttp.Source, path string) (rsxml.Head, []rsxml.Entry) {
+	t.Helper()
+	res := get(t, src, path)
 	if res.StatusCode != 200 {
-		t.Fatal(res.Status)
+		t.Fatalf("%s: %s", path, res.Status)
 	}
-	_, entries, err := rsxml.Decode(res.Body, nil)
+	head, entries, err := rsxml.Decode(res.Body, nil)
 	if err != nil {
-		t.Fatal(err)
+		t.Fatalf("%s: %v", path, err)
 	}
-	return entries
+	return head, entries
 }
 
 func pathOf(e rsxml.Entry) string { return strings.TrimPrefix(e.Loc, "https://example.org") }
+
+// manifestOf returns the path of the manifest of a package.
+func manifestOf(e rsxml.Entry) string {
+	return strings.TrimPrefix(linked(e.Links, resourcesync.RelContents), "https://example.org")
+}
 
 // TestPackages: the packages of a dump are as long as it says, hold every
 // resource once, and are no larger than they may be, whatever the provider.
@@ -268,53 +306,6 @@ func TestPackages(t *testing.T) {
 				t.Errorf("%d resources of %d", len(got), len(s.content))
 			}
 		})
-	}
-}
-
-// TestPackageTools has the tools that people have look at packages.
-func TestPackageTools(t *testing.T) {
-	tools := [][]string{
-		{"unzip", "-tqq"},
-		{"bsdtar", "-tf"},
-		{"python3", "-c", "import sys, zipfile; sys.exit(zipfile.ZipFile(sys.argv[1]).testzip())"},
-	}
-	sizes := []int{0, 1, 300, 70_000} // the last in two packages
-	if raceEnabled {
-		sizes = sizes[:3]
-	}
-	for _, n := range sizes {
-		s := newShelf(t)
-		var all []resourcesync.Resource
-		for i := range n {
-			key := fmt.Sprintf("%06d.txt", i)
-			content := noise(uint32(i), i%7)
-			s.swap(key, content)
-			all = append(all, describe(key, content))
-		}
-		if err := s.Put(all...); err != nil {
-			t.Fatal(err)
-		}
-		src := newSource(t, nil, rshttp.Set{Provider: s})
-		found := 0
-		for i, e := range packages(t, src) {
-			file := filepath.Join(t.TempDir(), fmt.Sprintf("%d-%d.zip", n, i))
-			if err := os.WriteFile(file, []byte(text(t, get(t, src, pathOf(e)))), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			for _, tool := range tools {
-				if _, err := exec.LookPath(tool[0]); err != nil {
-					t.Logf("no %s here", tool[0])
-					continue
-				}
-				if out, err := exec.Command(tool[0], append(tool[1:], file)...).CombinedOutput(); err != nil {
-					t.Errorf("%d resources: %s: %v %s", n, tool[0], err, out)
-				}
-			}
-			found += len(unpack(t, src, pathOf(e)))
-		}
-		if found != n {
-			t.Errorf("%d resources in the packages of %d", found, n)
-		}
 	}
 }
 

@@ -95,30 +95,32 @@ func (s *Source) renderResourcePage(ctx context.Context, t target) (*document, e
 // renderResources makes the Resource List of the resources in r, at most limit
 // of them.
 func (s *Source) renderResources(ctx context.Context, t target, r resourcesync.Range, limit int) (*document, error) {
-	doc, b, err := s.listResources(ctx, t, r, limit, nil)
+	var b body
+	defer b.free()
+	doc, err := s.listResources(ctx, t, r, limit, &b, nil)
 	if err != nil {
 		return nil, err
 	}
-	defer b.free()
 	return b.seal(doc)
 }
 
-// listResources begins the document t, with an entry for each of the resources
-// in r, at most limit of them. If pack is not nil, the document is a manifest:
-// pack returns the path of a resource in the package, or why it is left out.
-func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Range, limit int, pack func(*resourcesync.Resource) (path string, err error)) (_ *document, _ *body, err error) {
+// listResources begins the document t, and writes its head and an entry for each
+// of the resources in r, at most limit of them, into b. If pack is not nil, the
+// document is a manifest: pack returns the path of a resource in the package, or
+// why it is left out.
+func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Range, limit int, b *body, pack func(resourcesync.Resource) (path string, err error)) (*document, error) {
 	doc := &document{target: t, keys: r}
 	if t.set.stater != nil {
 		// The state is read before the resources: changes that come in
 		// between may show in the list, but it does not vouch for them.
 		whole, err := t.set.stater.Stat(ctx, wholeSet)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		stat := whole
 		if doc.keys != wholeSet {
 			if stat, err = t.set.stater.Stat(ctx, r); err != nil {
-				return nil, nil, err
+				return nil, err
 			}
 		}
 		doc.version, doc.lastModified = stat.Version, stat.LastModified
@@ -130,12 +132,7 @@ func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Ran
 		doc.lastModified = time.Time{}
 	}
 	at := doc.lastModified
-	b := &body{head: s.resourceHead(t, false, at)}
-	defer func() {
-		if err != nil {
-			b.free()
-		}
-	}()
+	b.head = s.resourceHead(t, false, at)
 	var (
 		e     rsxml.Entry
 		last  string
@@ -144,15 +141,15 @@ func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Ran
 	)
 	for res, err := range t.set.provider.Resources(ctx, r) {
 		if err != nil {
-			return nil, nil, providerError("provider", err)
+			return nil, providerError("provider", err)
 		}
 		if !first && res.Key <= last || !r.Contains(res.Key) {
-			return nil, nil, fmt.Errorf("provider broke its contract: key %q after %q, asked for keys from %q to %q", res.Key, last, r.From, r.To)
+			return nil, fmt.Errorf("provider broke its contract: key %q after %q, asked for keys from %q to %q", res.Key, last, r.From, r.To)
 		}
 		first, last = false, res.Key
 		path, err := "", rsxml.CheckURI(res.URI)
 		if err == nil && pack != nil {
-			path, err = pack(&res)
+			path, err = pack(res)
 		}
 		if err != nil {
 			left.add(&res, err)
@@ -167,15 +164,15 @@ func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Ran
 			if tooLarge := b.entries <= limit; pack == nil && (tooLarge || limit == rsxml.MaxEntries) {
 				t.set.pages.split(r, last, tooLarge && t.set.cutter != nil)
 			}
-			return nil, nil, errOutgrown
+			return nil, errOutgrown
 		}
 	}
 	if err := ctx.Err(); err != nil {
-		return nil, nil, err // a provider that ends early and does not say so
+		return nil, err // a provider that ends early and does not say so
 	}
 	left.log(s, t.set)
 	b.head = s.resourceHead(t, false, at)
-	return doc, b, nil
+	return doc, nil
 }
 
 // resourceHead is the head of a Resource List or its index. at is the time of
@@ -191,8 +188,8 @@ func (s *Source) resourceHead(t target, index bool, at time.Time) *rsxml.Head {
 		h.Metadata.At = epoch
 	}
 	h.Links = []resourcesync.Link{{Rel: resourcesync.RelUp, Href: s.routes.url(kindCapabilityList, t.set, "")}}
-	if t.kind == kindResourcePage {
-		h.Links = append(h.Links, resourcesync.Link{Rel: resourcesync.RelIndex, Href: s.routes.url(kindResourceList, t.set, "")})
+	if index := t.index(); index != "" {
+		h.Links = append(h.Links, resourcesync.Link{Rel: resourcesync.RelIndex, Href: s.routes.url(index, t.set, "")})
 	}
 	return h
 }

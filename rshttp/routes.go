@@ -28,6 +28,15 @@ type kind struct {
 	of     resourcesync.Capability // that a set must have
 }
 
+// isChannel reports whether what is of kind k is a notification channel.
+func (k kind) isChannel() bool {
+	switch k.name {
+	case kindChangeTopic, kindChangeSocket, kindFrameworkTopic, kindFrameworkSocket:
+		return true
+	}
+	return false
+}
+
 // The names of kinds are those of the capabilities they implement.
 const (
 	kindDescription     = "description"
@@ -36,18 +45,31 @@ const (
 	kindResourceList    = "resourcelist"
 	kindResourcePage    = "resourcelist-page"
 	kindResourceDump    = "resourcedump"
+	kindDumpPart        = "resourcedump-part"
 	kindDumpManifest    = "resourcedump-manifest"
 	kindDumpPackage     = "resourcedump-package" // not a document
 	kindChangeList      = "changelist"
 	kindChangeWindow    = "changelist-window"
 	kindChangeDump      = "changedump"
+	kindChangeDumpPart  = "changedump-part"
 	kindChangeManifest  = "changedump-manifest"
 	kindChangePackage   = "changedump-package" // not a document
 	kindSitemap         = "sitemap"
 	kindSitemapPage     = "sitemap-page"
+
+	// Not documents but notification channels: topics, and the same channels by
+	// WebSockets.
+	kindChangeTopic     = "change-notification"
+	kindChangeSocket    = kindChangeTopic + socket
+	kindFrameworkTopic  = "framework-notification"
+	kindFrameworkSocket = kindFrameworkTopic + socket
+
+	socket = "-socket"
 )
 
-func kinds(o *Options) []kind {
+// kinds returns the kinds of documents of a Source. channels says that a set has
+// notification channels.
+func kinds(o *Options, channels bool) []kind {
 	ks := []kind{
 		{kindDescription, wellknown.Path, false, true, (*Source).renderDescription, ""},
 		{kindDescriptionPart, "description/{part:[0-9]+}.xml", false, true, (*Source).renderDescription, ""},
@@ -55,11 +77,13 @@ func kinds(o *Options) []kind {
 		{kindResourceList, "resourcelist.xml", true, false, (*Source).renderResourceList, resourcesync.ResourceList},
 		{kindResourcePage, "resourcelist/{part:[A-Za-z0-9_~.-]+}.xml", true, false, (*Source).renderResourcePage, resourcesync.ResourceList},
 		{kindResourceDump, "resourcedump.xml", true, false, (*Source).renderResourceDump, resourcesync.ResourceDump},
+		{kindDumpPart, "resourcedumps/{part:[A-Za-z0-9_~.-]+}.xml", true, false, (*Source).renderResourceDump, resourcesync.ResourceDump},
 		{kindDumpManifest, "resourcedump/{part:[A-Za-z0-9_~.-]+}.xml", true, false, (*Source).renderManifest, resourcesync.ResourceDump},
 		{kindDumpPackage, "resourcedump/{part:[A-Za-z0-9_~.-]+}.zip", true, false, nil, resourcesync.ResourceDump},
 		{kindChangeList, "changelist.xml", true, false, (*Source).renderChangeList, resourcesync.ChangeList},
 		{kindChangeWindow, "changelist/{part:[0-9TZ.]+}.xml", true, false, (*Source).renderChangeWindow, resourcesync.ChangeList},
 		{kindChangeDump, "changedump.xml", true, false, (*Source).renderChangeDump, resourcesync.ChangeDump},
+		{kindChangeDumpPart, "changedumps/{part:[0-9TZ.]+}.xml", true, false, (*Source).renderChangeDumpPart, resourcesync.ChangeDump},
 		{kindChangeManifest, "changedump/{part:[0-9TZ.-]+}.xml", true, false, (*Source).renderManifest, resourcesync.ChangeDump},
 		{kindChangePackage, "changedump/{part:[0-9TZ.-]+}.zip", true, false, nil, resourcesync.ChangeDump},
 	}
@@ -67,6 +91,16 @@ func kinds(o *Options) []kind {
 		ks = append(ks,
 			kind{kindSitemap, "sitemap.xml", true, false, (*Source).renderResourceList, resourcesync.ResourceList},
 			kind{kindSitemapPage, "sitemap/{part:[A-Za-z0-9_~.-]+}.xml", true, false, (*Source).renderResourcePage, resourcesync.ResourceList})
+	}
+	if channels {
+		ks = append(ks,
+			kind{kindChangeTopic, "change/", true, false, nil, resourcesync.ChangeNotification},
+			kind{kindFrameworkTopic, "framework/", true, false, nil, resourcesync.FrameworkNotification})
+	}
+	if o.WebSocket != nil {
+		ks = append(ks,
+			kind{kindChangeSocket, "change/websocket", true, false, nil, resourcesync.ChangeNotification},
+			kind{kindFrameworkSocket, "framework/websocket", true, false, nil, resourcesync.FrameworkNotification})
 	}
 	return ks
 }
@@ -77,7 +111,8 @@ type routes struct {
 	base   string // path of the base, with a slash at its end
 	router *mux.Router
 	kinds  map[string]kind
-	named  bool // sets have a segment of their own
+	named  bool     // sets have a segment of their own
+	ends   []string // of all paths below the base
 }
 
 func newRoutes(base *url.URL, named bool, ks []kind) *routes {
@@ -87,6 +122,7 @@ func newRoutes(base *url.URL, named bool, ks []kind) *routes {
 		router: mux.NewRouter().SkipClean(true),
 		kinds:  make(map[string]kind),
 		named:  named,
+		ends:   []string{".xml", ".zip"},
 	}
 	for _, k := range ks {
 		path := k.path
@@ -99,6 +135,9 @@ func newRoutes(base *url.URL, named bool, ks []kind) *routes {
 		}
 		rt.router.Path(path).Name(k.name)
 		rt.kinds[k.name] = k
+		if k.isChannel() {
+			rt.ends = append(rt.ends, k.path)
+		}
 	}
 	return rt
 }
@@ -114,13 +153,25 @@ type target struct {
 // capability returns the capability of a document that lists resources, changes
 // or packages of them.
 func (t target) capability() resourcesync.Capability {
-	switch t.kind {
-	case kindResourcePage:
-		return resourcesync.ResourceList
-	case kindChangeWindow:
-		return resourcesync.ChangeList
+	if index := t.index(); index != "" {
+		return resourcesync.Capability(index)
 	}
 	return resourcesync.Capability(t.kind)
+}
+
+// index returns the kind of the index that t is a part of, or "".
+func (t target) index() string {
+	switch t.kind {
+	case kindResourcePage:
+		return kindResourceList
+	case kindDumpPart:
+		return kindResourceDump
+	case kindChangeWindow:
+		return kindChangeList
+	case kindChangeDumpPart:
+		return kindChangeDump
+	}
+	return ""
 }
 
 // manifest returns the manifest of the package t.
@@ -144,6 +195,11 @@ func (t target) checksummer() resourcesync.Checksummer {
 // isPackage reports whether t is no document but a package.
 func (t target) isPackage() bool { return t.kind == kindDumpPackage || t.kind == kindChangePackage }
 
+// isTopic reports whether t is no document but a topic, and isSocket whether it is
+// a channel by WebSockets.
+func (t target) isTopic() bool  { return t.kind == kindChangeTopic || t.kind == kindFrameworkTopic }
+func (t target) isSocket() bool { return t.kind == kindChangeSocket || t.kind == kindFrameworkSocket }
+
 // isSitemap reports whether t is a plain sitemap.
 func (t target) isSitemap() bool { return t.kind == kindSitemap || t.kind == kindSitemapPage }
 
@@ -151,7 +207,7 @@ func (t target) isSitemap() bool { return t.kind == kindSitemap || t.kind == kin
 func (rt *routes) match(path string, sets map[string]*set) (target, bool) {
 	// Most requests to a wrapped application are none of ours. They should
 	// not pay for the router.
-	if path != wellknown.Path && !(strings.HasPrefix(path, rt.base) && (strings.HasSuffix(path, ".xml") || strings.HasSuffix(path, ".zip"))) {
+	if path != wellknown.Path && !rt.mayHave(path) {
 		return target{}, false
 	}
 	var m mux.RouteMatch
@@ -165,7 +221,24 @@ func (rt *routes) match(path string, sets map[string]*set) (target, bool) {
 			return target{}, false
 		}
 	}
+	if t.isTopic() && len(t.set.hubs) == 0 {
+		return target{}, false // a topic must name its hubs
+	}
 	return t, true
+}
+
+// mayHave reports whether path looks like one of the Source's below its base.
+func (rt *routes) mayHave(path string) bool {
+	below, ok := strings.CutPrefix(path, rt.base)
+	if !ok {
+		return false
+	}
+	for _, end := range rt.ends {
+		if strings.HasSuffix(below, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // url returns the public URL of a document.

@@ -18,6 +18,10 @@
 //	r.PathPrefix("/resourcesync/").Handler(src)       // gorilla/mux
 //	r.Handle("/.well-known/resourcesync", src)
 //
+// A set with hubs also tells of its changes as soon as they happen, over the two
+// notification channels that its Capability List advertises (Change Notification and
+// Framework Notification 1.0.1): see [Set].Hubs and package topic.
+//
 // # How documents come to be
 //
 // A Resource List that is too long for one document becomes an index of pages.

@@ -17,16 +17,21 @@ import (
 // changes.
 const glance = time.Minute
 
-// Run does the Source's background work until ctx ends, and then returns nil: it
+// Run does the Source's background work until ctx ends, and then returns nil. It
 // divides sets into pages and packages, so that no request for an index or a dump
-// waits for that except the first. A Source works without it; the request that
-// finds an index out of date then brings it up to date. Run must not be called twice at the same time.
+// waits for that except the first; a Source works without it, and the request that
+// finds an index out of date then brings it up to date. And it makes and sends the
+// notifications of the sets with hubs; without it none is made. Run must not be
+// called twice at the same time.
 func (s *Source) Run(ctx context.Context) error {
 	if !s.running.CompareAndSwap(false, true) {
 		return errors.New("rshttp: Run is running already")
 	}
 	defer s.running.Store(false)
 	g, ctx := errgroup.WithContext(ctx)
+	if s.publisher != nil {
+		g.Go(func() error { return s.publisher.Run(ctx) })
+	}
 	for _, st := range s.order {
 		g.Go(func() error {
 			s.keepDivided(ctx, &st.pages)

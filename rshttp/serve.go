@@ -17,6 +17,10 @@ import (
 // serve answers a request for the document t. doc is what the cache has of it,
 // or nil.
 func (s *Source) serve(w http.ResponseWriter, r *http.Request, t target, doc *document) {
+	if t.isTopic() || t.isSocket() {
+		s.serveChannel(w, r, t)
+		return
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		w.Header().Set("Allow", "GET, HEAD")
 		http.Error(w, "Only GET and HEAD are allowed here.", http.StatusMethodNotAllowed)
@@ -217,9 +221,9 @@ func (s *Source) document(ctx context.Context, t target, kept *document) (*docum
 	return v.(*document), nil
 }
 
-// isStray reports whether t is a page that is not known to be in the index, or a
-// manifest that is known not to be in the dump. Anybody may ask for any range of
-// keys; together they get no more than a part of the renderings.
+// isStray reports whether t is a page or a dump that is not known to be in the
+// index, or a manifest that is known not to be in the dump. Anybody may ask for any
+// range of keys; together they get no more than a part of the renderings.
 func (t target) isStray() bool {
 	switch t.kind {
 	case kindResourcePage, kindSitemapPage:
@@ -228,6 +232,10 @@ func (t target) isStray() bool {
 	case kindDumpManifest:
 		r, ok := parseRange(t.part)
 		return ok && t.set.packages.foreign(r)
+	case kindDumpPart:
+		r, ok := parseRange(t.part)
+		p, _ := t.set.packages.get()
+		return ok && (p == nil || !isCut(p.dumps, r))
 	}
 	return false
 }

@@ -6,12 +6,14 @@ import (
 	"fmt"
 	"net/url"
 	"regexp"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/rsxml"
+	"github.com/resourcesync-go/resourcesync/topic"
 )
 
 // A Set is a set of resources that a Source offers (section 9). Provider is
@@ -37,6 +39,12 @@ type Set struct {
 	ChangeOpener resourcesync.ChangeOpener
 	Watcher      resourcesync.Watcher
 	Coverer      resourcesync.Coverer
+
+	// Hubs are the WebSub hubs that pass on what is pushed: where Destinations
+	// subscribe to the set's notification channels. The set has a Framework
+	// Notification channel then, and a Change Notification channel if it keeps a
+	// journal. They are fed while [Source.Run] runs.
+	Hubs []topic.Hub
 
 	// Require names capabilities that the set must have. [New] fails if one
 	// is missing, for instance because a wrapper has hidden it.
@@ -72,13 +80,19 @@ type set struct {
 	watcher      resourcesync.Watcher
 	covers       func(*url.URL) bool
 
-	// changeStater tells when the journal has moved. It is the set's Stater
-	// unless the journal is kept by something else, which may lag behind.
-	changeStater resourcesync.Stater
+	// changeStater tells when the journal has moved, and changeWatcher does so
+	// unasked. They are the set's unless the journal is kept by something else,
+	// which may lag behind.
+	changeStater  resourcesync.Stater
+	changeWatcher resourcesync.Watcher
 
-	// What the openers are besides, or nil: they know checksums, and from
-	// when on they have the bytes of past versions.
+	hubs    []topic.Hub
+	sockets bool // its channels are served by WebSockets, too
+
+	// What the openers are besides, or nil: they know checksums, have the
+	// bytes of patches, and know from when on they have those of past versions.
 	checksummer, changeChecksummer resourcesync.Checksummer
+	patchOpener                    resourcesync.PatchOpener
 	changeBytes                    sincer
 
 	pages      division
@@ -91,7 +105,7 @@ type set struct {
 
 var setName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
-func newSet(s Set, only bool) (*set, error) {
+func newSet(s Set, only, sockets bool) (*set, error) {
 	switch {
 	case s.Provider == nil:
 		return nil, fmt.Errorf("rshttp: set %q has no Provider", s.Name)
@@ -109,7 +123,7 @@ func newSet(s Set, only bool) (*set, error) {
 	}
 	out := &set{
 		pages:        division{into: "pages", cut: (*Source).cutPages, wake: make(chan struct{}, 1)},
-		packages:     division{into: "packages", cut: (*Source).cutPackages, lazy: true, wake: make(chan struct{}, 1)},
+		packages:     division{into: "packages", cut: (*Source).cutPackages, group: (*Source).groupPackages, lazy: true, wake: make(chan struct{}, 1)},
 		journal:      journal{lock: make(chan struct{}, 1)},
 		name:         s.Name,
 		describedBy:  s.DescribedBy,
@@ -120,6 +134,8 @@ func newSet(s Set, only bool) (*set, error) {
 		opener:       upgrade(s.Opener, s.Provider),
 		changeOpener: upgrade(s.ChangeOpener, s.Provider),
 		watcher:      upgrade(s.Watcher, s.Provider),
+		hubs:         slices.Clone(s.Hubs),
+		sockets:      sockets,
 	}
 	out.pages.set, out.packages.set = out, out
 	if c := upgrade(s.Coverer, s.Provider); c != nil {
@@ -127,12 +143,16 @@ func newSet(s Set, only bool) (*set, error) {
 	} else if s.Prefix != "" {
 		out.covers = func(u *url.URL) bool { return strings.HasPrefix(u.Path, s.Prefix) }
 	}
-	out.changeStater = out.stater
+	out.changeStater, out.changeWatcher = out.stater, out.watcher
 	if s.Changer != nil {
 		out.changeStater, _ = s.Changer.(resourcesync.Stater)
+		if w, ok := s.Changer.(resourcesync.Watcher); ok {
+			out.changeWatcher = w
+		}
 	}
 	out.checksummer, _ = out.opener.(resourcesync.Checksummer)
 	out.changeChecksummer, _ = out.changeOpener.(resourcesync.Checksummer)
+	out.patchOpener, _ = out.changeOpener.(resourcesync.PatchOpener)
 	if _, ok := out.changeOpener.(resourcesync.Changer); !ok {
 		out.changeBytes, _ = out.changeOpener.(sincer)
 	}
@@ -169,13 +189,19 @@ func (st *set) capabilities() []resourcesync.Capability {
 	return out
 }
 
-func (st *set) has(c resourcesync.Capability) bool {
-	for _, have := range st.capabilities() {
-		if have == c {
-			return true
-		}
+// channels returns the capabilities of the set's notification channels.
+func (st *set) channels() []resourcesync.Capability {
+	switch {
+	case len(st.hubs) == 0 && !st.sockets:
+		return nil
+	case st.changer == nil:
+		return []resourcesync.Capability{resourcesync.FrameworkNotification}
 	}
-	return false
+	return []resourcesync.Capability{resourcesync.ChangeNotification, resourcesync.FrameworkNotification}
+}
+
+func (st *set) has(c resourcesync.Capability) bool {
+	return slices.Contains(st.capabilities(), c) || slices.Contains(st.channels(), c)
 }
 
 // ready fails, with ErrNotReady above all, until the set has something to show

@@ -6,12 +6,14 @@ import (
 	"log/slog"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 
 	"golang.org/x/sync/semaphore"
 
 	"github.com/resourcesync-go/resourcesync/linkheader"
+	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
@@ -38,6 +40,8 @@ type Source struct {
 
 	description []byte   // the Source Description, or its index
 	parts       [][]byte // of the index
+
+	publisher *topic.Publisher // nil if there are no channels
 }
 
 // New returns the Source of sets. base is the public URL below which its
@@ -71,7 +75,7 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		pacer:      newPacer(o.TransferRate),
 	}
 	for _, given := range sets {
-		st, err := newSet(given, len(sets) == 1)
+		st, err := newSet(given, len(sets) == 1, o.WebSocket != nil)
 		if err != nil {
 			return nil, err
 		}
@@ -81,7 +85,8 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		s.sets[st.name] = st
 		s.order = append(s.order, st)
 	}
-	s.routes = newRoutes(u, s.order[0].name != "", kinds(&o))
+	channels := slices.ContainsFunc(s.order, func(st *set) bool { return len(st.channels()) > 0 })
+	s.routes = newRoutes(u, s.order[0].name != "", kinds(&o, channels))
 	if s.description, s.parts, err = s.describe(); err != nil {
 		return nil, err
 	}
@@ -91,6 +96,9 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		} else {
 			s.log.Warn("set gets no Link headers: give it a Prefix or a Coverer", "set", st.name)
 		}
+	}
+	if s.publisher, err = s.newPublisher(); err != nil {
+		return nil, err
 	}
 	return s, nil
 }

@@ -7,15 +7,19 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
-// sendBuffer is how much of a package is read and written at once. It is all the
-// memory that a transfer takes for itself.
-const sendBuffer = 128 << 10
+// sendBuffer is how much of a package is read and written at once.
+const sendBuffer = 64 << 10
+
+// maxRanges is how many ranges of a package a request may ask for. Each opens
+// content anew, and reads what comes before if it cannot seek.
+const maxRanges = 16
 
 var (
 	hdrPackage  = []string{"application/zip"}
@@ -49,10 +53,22 @@ func (s *Source) servePackage(w http.ResponseWriter, r *http.Request, t target) 
 	defer content.Close()
 	pace := s.pacer.start(clientOf(r))
 	defer pace.end()
-	http.ServeContent(&sender{w, r.Context(), pace}, r, "", modified, content)
+	http.ServeContent(&sender{w, r.Context(), pace}, withFewRanges(r), "", modified, content)
 	if err := content.Err(); err != nil {
 		s.breakOff(r, l, err)
 	}
+}
+
+// withFewRanges returns r without its ranges if they are too many. A server may
+// ignore them: the answer is then the whole (RFC 9110, section 14.2).
+func withFewRanges(r *http.Request) *http.Request {
+	if strings.Count(r.Header.Get("Range"), ",") < maxRanges {
+		return r
+	}
+	all := r.WithContext(r.Context())
+	all.Header = r.Header.Clone()
+	all.Header.Del("Range")
+	return all
 }
 
 // breakOff ends a transfer that cannot be completed. The status is sent: only a
@@ -84,18 +100,18 @@ type sender struct {
 // Unwrap lets http.ResponseController see through.
 func (s *sender) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
-// ReadFrom implements io.ReaderFrom, which is how io.Copy copies.
+// ReadFrom implements io.ReaderFrom, which is how io.Copy copies. While one buffer is
+// sent, the next are filled: with small files, opening and reading takes as long as
+// sending.
 func (s *sender) ReadFrom(r io.Reader) (sent int64, err error) {
-	buf := sendBuffers.Get().(*[sendBuffer]byte)
-	defer sendBuffers.Put(buf)
-	chunk := buf[:s.pace.chunk(sendBuffer)]
-	for {
-		n, err := r.Read(chunk)
-		if n > 0 {
-			if err := s.pace.wait(s.ctx, n); err != nil {
+	ahead := readAhead(r, s.pace.chunk(sendBuffer))
+	defer ahead.end()
+	for p := range ahead.full {
+		if p.n > 0 {
+			if err := s.pace.wait(s.ctx, p.n); err != nil {
 				return sent, err
 			}
-			m, err := s.ResponseWriter.Write(chunk[:n])
+			m, err := s.ResponseWriter.Write(p.buf[:p.n])
 			sent += int64(m)
 			if err != nil {
 				return sent, err
@@ -106,11 +122,10 @@ func (s *sender) ReadFrom(r io.Reader) (sent int64, err error) {
 				_ = http.NewResponseController(s.ResponseWriter).Flush()
 			}
 		}
-		if err == io.EOF {
-			return sent, nil
-		}
-		if err != nil {
-			return sent, err
+		ahead.empty <- p.buf
+		if p.err != nil && p.err != io.EOF {
+			return sent, p.err
 		}
 	}
+	return sent, nil
 }

@@ -14,7 +14,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -101,8 +100,10 @@ func download(t testing.TB, srv *httptest.Server) int64 {
 	return n
 }
 
-// TestTransferMemory has 64 slow clients and a fast one in a process of its own.
-func TestTransferMemory(t *testing.T) {
+// TestSlowClients has 64 slow clients and a fast one in a process of its own: the
+// fast one is not kept waiting, and memory is bounded. How fast it is compared with
+// one that is alone is measured by BenchmarkSlowClients.
+func TestSlowClients(t *testing.T) {
 	const bound = 100
 	if os.Getenv("RSHTTP_TEST_TRANSFERS") != "" {
 		srv := httptest.NewServer(newSource(t, &rshttp.Options{Transfers: 65}, rshttp.Set{Provider: copiesOf(10_000, 50_000)}))
@@ -122,7 +123,7 @@ func TestTransferMemory(t *testing.T) {
 	if raceEnabled {
 		t.Skip("the race detector takes memory of its own; the test runs without it")
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestTransferMemory$", "-test.count=1", "-test.v")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestSlowClients$", "-test.count=1", "-test.v")
 	cmd.Env = append(os.Environ(), "RSHTTP_TEST_TRANSFERS=1")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
@@ -141,77 +142,6 @@ func BenchmarkSlowClients(b *testing.B) {
 	b.Cleanup(crowded.CloseClientConnections)
 	dawdle(b, crowded, 64)
 	compare(b, "of-lone-speed", func() { download(b, alone) }, func() { download(b, crowded) })
-}
-
-// BenchmarkPackage downloads files as a package and, in the same rounds, one
-// after the other by io.Copy into a socket. The metric is the share of the
-// latter's speed.
-func BenchmarkPackage(b *testing.B) {
-	for _, files := range []struct{ count, size int }{{64, 1 << 20}, {2000, 20_000}} {
-		b.Run(fmt.Sprint(files.size), func(b *testing.B) {
-			c := &filed{copiesOf(files.count, files.size), b.TempDir()}
-			for i := range files.count {
-				if err := os.WriteFile(filepath.Join(c.dir, fmt.Sprintf("%06d.bin", i)), c.content, 0o600); err != nil {
-					b.Fatal(err)
-				}
-			}
-			srv := httptest.NewServer(newSource(b, nil, rshttp.Set{Provider: c}))
-			b.Cleanup(srv.Close)
-			b.SetBytes(int64(files.count * files.size))
-			compare(b, "of-plain-copy", c.plainly(b), func() { download(b, srv) })
-		})
-	}
-}
-
-// filed has its copies in files.
-type filed struct {
-	*copies
-	dir string
-}
-
-func (f *filed) Open(_ context.Context, r resourcesync.Resource) (io.ReadCloser, error) {
-	return os.Open(filepath.Join(f.dir, r.Key))
-}
-
-// plainly returns a function that downloads the files from a socket into which
-// they are copied.
-func (f *filed) plainly(b *testing.B) func() {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		b.Fatal(err)
-	}
-	b.Cleanup(func() { l.Close() })
-	go func() {
-		for {
-			c, err := l.Accept()
-			if err != nil {
-				return
-			}
-			for i := range f.n {
-				file, err := os.Open(filepath.Join(f.dir, fmt.Sprintf("%06d.bin", i)))
-				if err != nil {
-					b.Error(err)
-					break
-				}
-				if _, err := io.Copy(c, file); err != nil {
-					b.Error(err)
-				}
-				file.Close()
-			}
-			c.Close()
-		}
-	}()
-	buf := make([]byte, 256<<10)
-	return func() {
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer c.Close()
-		if n, err := io.CopyBuffer(io.Discard, struct{ io.Reader }{c}, buf); err != nil || n != int64(f.n*len(f.content)) {
-			b.Fatal(n, err)
-		}
-	}
 }
 
 // BenchmarkLayOut lays out a package of 50,000 resources whose checksums are

@@ -3,7 +3,6 @@ package rshttp_test
 import (
 	"bytes"
 	"context"
-
 	"fmt"
 	"io"
 	"io/fs"
@@ -16,8 +15,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -60,20 +61,56 @@ func TestResume(t *testing.T) {
 			t.Fatalf("resumed at %d: %s, %d bytes that are not the package", at, rest.Status, len(got))
 		}
 	}
-	curl, err := exec.LookPath("curl")
-	if err != nil {
+}
+
+// TestResumeCurl has curl -C - go on with a download that was cut off, at 50 random
+// places one after the other.
+func TestResumeCurl(t *testing.T) {
+	curl, ok := tool(t, "curl")
+	if !ok {
 		t.Skip("no curl to resume with")
 	}
-	file := filepath.Join(t.TempDir(), "package.zip")
-	if err := os.WriteFile(file, []byte(whole[:100_001]), 0o600); err != nil {
-		t.Fatal(err)
+	src := newSource(t, nil, rshttp.Set{Provider: shelfOf(t, 40, 10_000)})
+	whole := text(t, get(t, src, wholePath))
+	rnd := rand.New(rand.NewPCG(7, 7))
+	cuts := make([]int, 50)
+	for i := range cuts {
+		cuts[i] = 1 + rnd.IntN(len(whole)-1)
 	}
-	if out, err := exec.Command(curl, "-sS", "-C", "-", "-o", file, srv.URL+wholePath).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	slices.Sort(cuts)
+	cuts = append(slices.Compact(cuts), len(whole))
+	var left atomic.Int64 // bytes before the connection breaks
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		src.ServeHTTP(&cutting{w, int(left.Load())}, r)
+	}))
+	defer srv.Close()
+	file, had := filepath.Join(t.TempDir(), "package.zip"), 0
+	for _, cut := range cuts {
+		left.Store(int64(cut - had))
+		had = cut
+		out, err := exec.Command(curl, "-sS", "-C", "-", "-o", file, srv.URL+wholePath).CombinedOutput()
+		if (err == nil) != (cut == len(whole)) {
+			t.Fatalf("cut at %d: %v %s", cut, err, out)
+		}
+		if got, err := os.ReadFile(file); err != nil || string(got) != whole[:cut] {
+			t.Fatalf("cut at %d: %d bytes that are not those of the package: %v", cut, len(got), err)
+		}
 	}
-	if got, err := os.ReadFile(file); err != nil || string(got) != whole {
-		t.Errorf("curl -C - gives %d bytes that are not the package: %v", len(got), err)
+}
+
+// A cutting ResponseWriter breaks the connection after some bytes.
+type cutting struct {
+	http.ResponseWriter
+	left int
+}
+
+func (c *cutting) Write(p []byte) (int, error) {
+	n, err := c.ResponseWriter.Write(p[:min(len(p), c.left)])
+	if c.left -= n; err == nil && n < len(p) {
+		_ = http.NewResponseController(c.ResponseWriter).Flush()
+		panic(http.ErrAbortHandler)
 	}
+	return n, err
 }
 
 // TestResumeChanged: when a resource has changed, what is left of the old package
@@ -158,6 +195,55 @@ func TestBreakOff(t *testing.T) {
 					t.Errorf("afterwards: %s, ETag %s again", again.Status, again.Header.Get("ETag"))
 				}
 			})
+		}
+	}
+}
+
+// fragile content panics half-way.
+type fragile struct{ *summed }
+
+func (f fragile) Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser, error) {
+	content, err := f.summed.Open(ctx, r)
+	if r.Key != "000002.txt" || err != nil {
+		return content, err
+	}
+	return struct {
+		io.Reader
+		io.Closer
+	}{io.MultiReader(io.LimitReader(content, 100_000), defective{}), content}, nil
+}
+
+type defective struct{}
+
+func (defective) Read([]byte) (int, error) { panic("the provider's defect") }
+
+// TestPanic: content whose reading panics breaks its transfer, and nothing else.
+func TestPanic(t *testing.T) {
+	for _, ranges := range []string{"", "bytes=0-99,300000-900000"} {
+		s := &summed{shelf: newShelf(t)}
+		for i := range 5 {
+			s.put(fmt.Sprintf("%06d.txt", i), noise(uint32(i), 200_000))
+		}
+		var log bytes.Buffer
+		srv := httptest.NewServer(newSource(t, &rshttp.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, rshttp.Set{Provider: fragile{s}}))
+		req, err := http.NewRequest(http.MethodGet, srv.URL+wholePath, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if ranges != "" {
+			req.Header.Set("Range", ranges)
+		}
+		res, err := srv.Client().Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := io.Copy(io.Discard, res.Body); err == nil {
+			t.Errorf("%s: %d bytes of %d, and no error", ranges, n, res.ContentLength)
+		}
+		res.Body.Close()
+		srv.Close()
+		if s.open.Load() != 0 || !strings.Contains(log.String(), "the provider's defect") || !strings.Contains(log.String(), "uri=https://example.org/000002.txt") {
+			t.Errorf("%s: %d contents left open; the log says %s", ranges, s.open.Load(), log.String())
 		}
 	}
 }

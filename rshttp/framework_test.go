@@ -1,0 +1,386 @@
+package rshttp
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"maps"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+	"github.com/resourcesync-go/resourcesync/topic"
+)
+
+// framed is a Source of one set, and what its framework channel knows.
+type framed struct {
+	t    *testing.T
+	src  *Source
+	docs *documents
+	text string // what is known
+}
+
+func frame(t *testing.T, o Options, known string, sets ...Set) *framed {
+	t.Helper()
+	o.Logger = slog.New(slog.DiscardHandler)
+	for i := range sets {
+		sets[i].Hubs = []topic.Hub{{URI: "https://hub.example.net/"}}
+	}
+	src, err := New("https://example.org/rs/", sets, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	docs, err := src.documentsOf(src.order[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &framed{t, src, docs, known}
+}
+
+// again returns f after a restart.
+func (f *framed) again(o Options, sets ...Set) *framed { return frame(f.t, o, f.text, sets...) }
+
+// get returns the document at uri, which must be there.
+func (f *framed) get(uri string) (text string, head rsxml.Head, entries []rsxml.Entry) {
+	f.t.Helper()
+	u, err := url.Parse(uri)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	w := httptest.NewRecorder()
+	f.src.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "http://internal"+u.EscapedPath(), nil))
+	if w.Code != 200 {
+		f.t.Fatalf("%s: %d %s", uri, w.Code, w.Body)
+	}
+	text = w.Body.String()
+	if head, entries, err = rsxml.Decode(w.Body, nil); err != nil {
+		f.t.Fatalf("%s: %v\n%s", uri, err, text)
+	}
+	return text, head, entries
+}
+
+// news returns what Next tells, and keeps what it knows, until there is no more.
+func (f *framed) news() (updates []*topic.Update) {
+	f.t.Helper()
+	for range 10 {
+		u, now, err := f.docs.Next(f.t.Context(), f.text)
+		if err != nil {
+			f.t.Fatal(err)
+		}
+		if u == nil {
+			return updates
+		}
+		f.text = now
+		updates = append(updates, u)
+	}
+	f.t.Fatalf("there is always more: %v", updates)
+	return nil
+}
+
+// brief writes what updates say, without times.
+func brief(updates []*topic.Update) string {
+	var b strings.Builder
+	for _, u := range updates {
+		for _, e := range u.Entries {
+			fmt.Fprintf(&b, "%s %s", e.Metadata.Change, strings.TrimPrefix(e.Loc, "https://example.org/"))
+			for _, l := range e.Links {
+				fmt.Fprintf(&b, " %s %s", l.Rel, strings.TrimPrefix(l.Href, "https://example.org/"))
+			}
+			b.WriteString("\n")
+		}
+	}
+	return b.String()
+}
+
+func (f *framed) want(want string) {
+	f.t.Helper()
+	if got := brief(f.news()); got != want {
+		f.t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
+// full is a set that has the bytes of all versions.
+type full struct{ *memory.Set }
+
+func (full) Open(context.Context, resourcesync.Resource) (io.ReadCloser, error) {
+	return io.NopCloser(strings.NewReader("0123456789")), nil
+}
+
+func (full) OpenChange(context.Context, resourcesync.Change) (io.ReadCloser, error) {
+	return io.NopCloser(strings.NewReader("0123456789")), nil
+}
+
+func (k full) put(t *testing.T, key string) {
+	t.Helper()
+	err := k.Put(resourcesync.Resource{Key: key, URI: "https://example.org/" + key, Length: resourcesync.Bytes(10), Stamp: time.Now().String(), LastModified: time.Now()})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// crawl returns the documents that a Destination finds, but for indexes, by URI. Of
+// a Resource Dump that is what packages it has.
+func (f *framed) crawl() map[string]string {
+	docs := map[string]string{}
+	var visit func(uri string)
+	visit = func(uri string) {
+		text, head, entries := f.get(uri)
+		switch {
+		case head.Index:
+			for _, e := range entries {
+				visit(e.Loc)
+			}
+		case head.Metadata.Capability == resourcesync.ResourceDump:
+			text = ""
+			for _, e := range entries {
+				text += e.Loc + "\n"
+			}
+			fallthrough
+		default:
+			docs[uri] = text
+		}
+	}
+	_, _, entries := f.get("https://example.org/rs/capabilitylist.xml")
+	for _, e := range entries {
+		switch e.Metadata.Capability {
+		case resourcesync.ChangeNotification, resourcesync.FrameworkNotification:
+		default:
+			visit(e.Loc)
+		}
+	}
+	return docs
+}
+
+// TestRS15_RS16_RS17_FrameworkTellsAll: whatever happens to a set, its framework channel tells of
+// every document that has changed and of no other, in the words that the
+// specification allows.
+func TestRS15_RS16_RS17_FrameworkTellsAll(t *testing.T) {
+	for seed := range uint64(3) {
+		synctest.Test(t, func(t *testing.T) {
+			rnd := rand.New(rand.NewPCG(seed, 5))
+			set := full{memory.New(&memory.Options{Window: 3 * time.Hour})}
+			o := Options{PageSize: 4 + rnd.IntN(8), PackageSize: 25 + rnd.Int64N(100)}
+			f := frame(t, o, "", Set{Provider: set})
+			before := map[string]string{}
+			told := map[string]int{}
+			for step := range 150 {
+				if rnd.IntN(15) == 0 {
+					f = f.again(o, Set{Provider: set})
+				}
+				for range rnd.IntN(5) {
+					if key := fmt.Sprint(rnd.IntN(10 + step)); rnd.IntN(3) > 0 {
+						set.put(t, key)
+					} else {
+						set.Delete(key)
+					}
+				}
+				time.Sleep(time.Duration(rnd.Int64N(int64(time.Hour))))
+				after := f.crawl()
+				updates := f.news()
+				if step > 0 {
+					f.check(updates, before, after, told)
+				}
+				before = after
+				if t.Failed() {
+					t.Fatalf("seed %d, step %d", seed, step)
+				}
+			}
+			for _, c := range []string{"resourcelist created", "resourcelist updated", "resourcedump created", "changelist created", "changelist updated", "changedump created", "changedump updated"} {
+				if told[c] == 0 {
+					t.Errorf("seed %d: never told: %s", seed, c)
+				}
+			}
+		})
+	}
+}
+
+// check compares what was told with what has changed.
+func (f *framed) check(updates []*topic.Update, before, after map[string]string, told map[string]int) {
+	f.t.Helper()
+	named := map[string]resourcesync.ChangeType{}
+	for _, u := range updates {
+		if u.Up != "https://example.org/rs/capabilitylist.xml" {
+			f.t.Errorf("up of capability documents: %s", u.Up)
+		}
+		for _, e := range u.Entries {
+			if _, twice := named[e.Loc]; twice {
+				f.t.Errorf("told twice: %s", e.Loc)
+			}
+			named[e.Loc] = e.Metadata.Change
+			told[string(e.Metadata.Capability)+" "+string(e.Metadata.Change)]++
+			_, head, _ := f.get(e.Loc)
+			if head.Index || head.Metadata.Capability != e.Metadata.Capability {
+				f.t.Errorf("%s is told as %s and is %s, index %v", e.Loc, e.Metadata.Capability, head.Metadata.Capability, head.Index)
+			}
+			index := ""
+			for _, l := range head.Links {
+				if l.Rel == resourcesync.RelIndex {
+					index = l.Href
+				}
+			}
+			if len(e.Links) > 1 || (len(e.Links) == 1) != (index != "") || index != "" && (e.Links[0].Rel != resourcesync.RelIndex || e.Links[0].Href != index) {
+				f.t.Errorf("%s is under the index %q, told with %v", e.Loc, index, e.Links)
+			}
+			if at := e.Metadata.Datetime; at.IsZero() || at.After(time.Now()) {
+				f.t.Errorf("%s: datetime %v", e.Loc, at)
+			}
+		}
+	}
+	want := map[string]resourcesync.ChangeType{}
+	for uri, text := range after {
+		switch old, found := before[uri]; {
+		case !found, old != text && strings.Contains(uri, "/resourcedump"):
+			want[uri] = resourcesync.Created
+		case old != text:
+			want[uri] = resourcesync.Updated
+		}
+	}
+	if !maps.Equal(named, want) {
+		for uri, c := range want {
+			if named[uri] != c {
+				f.t.Errorf("%s %s, told as %q", c, uri, named[uri])
+			}
+		}
+		for uri, c := range named {
+			if want[uri] == "" {
+				f.t.Errorf("%s is told as %s and is what it was", uri, c)
+			}
+		}
+	}
+}
+
+// TestFrameworkBegins: the first notifications tell of everything, from the top.
+func TestFrameworkBegins(t *testing.T) {
+	set := full{memory.New(nil)}
+	set.put(t, "a")
+	f := frame(t, Options{}, "", Set{Provider: set})
+	f.crawl() // somebody looks, so that the set is divided
+	updates := f.news()
+	var ups []string
+	for _, u := range updates {
+		ups = append(ups, u.Up)
+	}
+	if want := []string{"", "https://example.org/.well-known/resourcesync", "https://example.org/rs/capabilitylist.xml"}; !slices.Equal(ups, want) {
+		t.Errorf("up: %q", ups)
+	}
+	if got, want := brief(updates), `created .well-known/resourcesync
+created rs/capabilitylist.xml
+created rs/resourcelist.xml
+created rs/resourcedump.xml
+created rs/changelist.xml
+created rs/changedump.xml
+`; got != want {
+		t.Errorf("got\n%s", got)
+	}
+	f.want("")
+	set.put(t, "a")
+	f.want("updated rs/resourcelist.xml\nupdated rs/changelist.xml\nupdated rs/changedump.xml\n")
+	f.want("")
+}
+
+// TestFrameworkRestart: what was told is not told again by a new process, and what
+// has changed meanwhile is.
+func TestFrameworkRestart(t *testing.T) {
+	set := full{memory.New(nil)}
+	set.put(t, "a")
+	f := frame(t, Options{}, "", Set{Provider: set})
+	f.crawl()
+	f.news()
+	f = f.again(Options{}, Set{Provider: set})
+	f.get("https://example.org/rs/resourcelist.xml")
+	f.want("")
+	set.put(t, "b")
+	f = f.again(Options{}, Set{Provider: set})
+	f.get("https://example.org/rs/resourcelist.xml")
+	f.want("updated rs/resourcelist.xml\nupdated rs/changelist.xml\nupdated rs/changedump.xml\n")
+
+	// Another version of the Source says other things.
+	f = f.again(Options{DescribedBy: "https://example.org/about"}, Set{Provider: set.Set, DescribedBy: "https://example.org/papers"})
+	f.get("https://example.org/rs/resourcelist.xml")
+	f.want("updated .well-known/resourcesync\nupdated rs/capabilitylist.xml\n")
+	f = f.again(Options{DescribedBy: "https://example.org/about"}, Set{Provider: set, DescribedBy: "https://example.org/papers"})
+	f.get("https://example.org/rs/resourcelist.xml")
+	f.want("updated rs/capabilitylist.xml\n") // which has the dumps again
+}
+
+// TestRS3_DescriptionOnAllChannels: a new set makes another Source Description, which
+// is told on the channel of every set.
+func TestRS3_DescriptionOnAllChannels(t *testing.T) {
+	a, b := Set{Name: "a", Provider: memory.New(nil)}, Set{Name: "b", Provider: memory.New(nil)}
+	c := Set{Name: "c", Provider: memory.New(nil)}
+	for _, first := range []Set{a, b} {
+		second := b
+		if first.Name == "b" {
+			second = a
+		}
+		f := frame(t, Options{}, "", first, second)
+		f.get("https://example.org/rs/" + first.Name + "/resourcelist.xml")
+		f.news()
+		f = f.again(Options{}, first, second, c)
+		f.get("https://example.org/rs/" + first.Name + "/resourcelist.xml")
+		f.want("updated .well-known/resourcesync\n")
+	}
+}
+
+// TestFrameworkWaits: documents that cannot be had yet are not told of.
+func TestFrameworkWaits(t *testing.T) {
+	later := memory.New(&memory.Options{AwaitScan: true})
+	f := frame(t, Options{}, "", Set{Name: "now", Provider: memory.New(nil)}, Set{Name: "later", Provider: later})
+	f.get("https://example.org/rs/now/resourcelist.xml")
+	f.want("created rs/now/capabilitylist.xml\ncreated rs/now/resourcelist.xml\ncreated rs/now/changelist.xml\n")
+	waiting, err := f.src.documentsOf(f.src.order[1])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if u, now, err := waiting.Next(t.Context(), "x"); u != nil || now != "x" || err == nil {
+		t.Errorf("a set that is not ready: %v, %q, %v", u, now, err)
+	}
+	if _, err := later.Scan(t.Context(), func(func(resourcesync.Resource, error) bool) {}); err != nil {
+		t.Fatal(err)
+	}
+	f.want("created .well-known/resourcesync\n")
+}
+
+// TestFrameworkReplicas: two processes in the same state say the same.
+func TestFrameworkReplicas(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set := full{memory.New(nil)}
+		o := Options{PageSize: 3}
+		one, two := frame(t, o, "", Set{Provider: set}), frame(t, o, "", Set{Provider: set})
+		for i := range 40 {
+			set.put(t, fmt.Sprint(i*7919%31))
+			time.Sleep(time.Second)
+			one.crawl()
+			two.crawl()
+			before := one.text
+			a, b := one.news(), two.news()
+			for j := range a {
+				if head := (rsxml.Head{}); j >= len(b) || a[j].Up != b[j].Up ||
+					!bytes.Equal(appendAll(&head, a[j]), appendAll(&head, b[j])) {
+					t.Fatalf("%d: since %s one says\n%sand the other\n%s", i, before, brief(a), brief(b))
+				}
+			}
+			if one.text != two.text {
+				t.Fatalf("%d: one knows\n%s\nand the other\n%s", i, one.text, two.text)
+			}
+		}
+	})
+}
+
+func appendAll(head *rsxml.Head, u *topic.Update) (b []byte) {
+	for i := range u.Entries {
+		b = rsxml.AppendEntry(b, head, &u.Entries[i])
+	}
+	return b
+}

@@ -1,0 +1,167 @@
+package rshttp_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+)
+
+// A mended history has patches, by what links to them lead to.
+type mended struct {
+	history
+	patches map[string]string
+}
+
+func (m mended) OpenPatch(_ context.Context, c resourcesync.Change, l resourcesync.Link) (io.ReadCloser, error) {
+	content, ok := m.patches[l.Href]
+	if !ok || c.Type != resourcesync.Updated || c.Resource.Key == "" {
+		return nil, &fs.PathError{Op: "open", Path: l.Href, Err: fs.ErrNotExist}
+	}
+	return io.NopCloser(strings.NewReader(content)), nil
+}
+
+// Checksum knows those of resources, and would give them for patches too.
+func (m mended) Checksum(_ context.Context, r resourcesync.Resource) (uint32, error) {
+	if strings.Contains(r.URI, "patch") {
+		return 1, nil
+	}
+	return 0, errors.ErrUnsupported
+}
+
+// patchTo returns a link to the patch at href that has this content.
+func patchTo(href, content string) resourcesync.Link {
+	r := describe("", []byte(content))
+	return resourcesync.Link{Rel: resourcesync.RelPatch, Href: href, Hashes: r.Hashes, Length: r.Length, Type: "application/json-patch"}
+}
+
+// mendedShelf has a resource that was changed three times by patches, of which two
+// have the same URI, and then deleted.
+func mendedShelf(t *testing.T) mended {
+	m := mended{history{newShelf(t)}, map[string]string{}}
+	put := func(content string, links ...resourcesync.Link) {
+		r := describe("a.txt", []byte(content))
+		m.keep(r.Hashes[0], []byte(content))
+		r.Links = append([]resourcesync.Link{{Rel: resourcesync.RelDescribedBy, Href: "https://example.org/about"}}, links...)
+		if err := m.Put(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("one")
+	for href, content := range map[string]string{"https://example.org/patch/1": "+two", "https://example.org/patch/2": "s/two/three/", "https://example.org/patch/3": strings.Repeat("x", 5000)} {
+		m.patches[href] = content
+	}
+	patch := func(href string) resourcesync.Link { return patchTo(href, m.patches[href]) }
+	put("two", patch("https://example.org/patch/1"))
+	put("three", patch("https://example.org/patch/2"), patch("https://example.org/patch/3"))
+	put("four", patch("https://example.org/patch/2"))
+	m.Delete("a.txt")
+	return m
+}
+
+// TestPatches: the packages of a Change Dump hold the patches that changes link, and
+// the manifest says where (section 14.4).
+func TestPatches(t *testing.T) {
+	m := mendedShelf(t)
+	src := newSource(t, nil, rshttp.Set{Provider: m})
+	b := text(t, get(t, src, firstChanges+".zip"))
+	z, err := zip.NewReader(strings.NewReader(b), int64(len(b)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if length, _ := changePackages(t, src)[0].Metadata.Length.Bytes(); length != int64(len(b)) {
+		t.Errorf("%d bytes in the dump, %d in the package", length, len(b))
+	}
+	if inside, err := fs.ReadFile(z, "manifest.xml"); err != nil || string(inside) != text(t, get(t, src, firstChanges+".xml")) {
+		t.Errorf("the manifest inside is another: %v", err)
+	}
+	_, entries := decode(t, src, firstChanges+".xml")
+	paths := map[string]bool{}
+	for i, want := range []int{0, 1, 2, 1, 0} {
+		patches := 0
+		for _, l := range entries[i].Links {
+			if l.Rel != resourcesync.RelPatch {
+				if l.Path != "" {
+					t.Errorf("%+v is in the package", l)
+				}
+				continue
+			}
+			patches++
+			content, err := fs.ReadFile(z, strings.TrimPrefix(l.Path, "/"))
+			if err != nil || string(content) != m.patches[l.Href] || !strings.HasPrefix(l.Path, "/patches/") || l.Type != "application/json-patch" {
+				t.Errorf("%+v: %q, %v", l, content, err)
+			}
+			paths[l.Path] = true
+		}
+		if patches != want || i < 4 && len(entries[i].Links) != want+1 {
+			t.Errorf("change %d has %d patches, want %d: %+v", i, patches, want, entries[i].Links)
+		}
+	}
+	if len(paths) != 4 || len(z.File) != 1+4+4 {
+		t.Errorf("%d paths of patches, %d files", len(paths), len(z.File))
+	}
+	if links := text(t, get(t, src, "/resourcesync/changelist.xml")); strings.Count(links, resourcesync.RelPatch) != 4 || strings.Contains(links, "path=") {
+		t.Errorf("the Change List: %s", links)
+	}
+}
+
+// TestNoPatches: a manifest has no link to a patch that is not in the package.
+func TestNoPatches(t *testing.T) {
+	src := newSource(t, nil, rshttp.Set{Provider: mendedShelf(t).history})
+	manifest := text(t, get(t, src, firstChanges+".xml"))
+	if strings.Contains(manifest, resourcesync.RelPatch) || strings.Count(manifest, "describedby") != 4 {
+		t.Error(manifest)
+	}
+	if res := get(t, src, firstChanges+".zip"); res.StatusCode != 200 {
+		t.Error(res.Status)
+	}
+}
+
+// TestLostPatch: a patch that is not what its link says is none.
+func TestLostPatch(t *testing.T) {
+	for name, content := range map[string]string{"lost": "", "another": "s/two/3/    "} {
+		m := mendedShelf(t)
+		if m.patches["https://example.org/patch/2"] = content; content == "" {
+			delete(m.patches, "https://example.org/patch/2")
+		}
+		src := newSource(t, nil, rshttp.Set{Provider: m})
+		if res := get(t, src, firstChanges+".zip"); res.StatusCode != 503 {
+			t.Errorf("%s: %s", name, res.Status)
+		}
+	}
+}
+
+// TestPatchesAtOneInstant: two resources that one patch changes at one time have it
+// twice, and patches count for the size of a package.
+func TestPatchesAtOneInstant(t *testing.T) {
+	m := mended{history{newShelf(t)}, map[string]string{"https://example.org/patch": string(noise(1, 600))}}
+	var changes []resourcesync.Change
+	for i := range 6 {
+		content := []byte(fmt.Sprint("content ", i))
+		r := describe(fmt.Sprint(i%2), content)
+		m.keep(r.Hashes[0], content)
+		r.Links = []resourcesync.Link{patchTo("https://example.org/patch", m.patches["https://example.org/patch"])}
+		changes = append(changes, resourcesync.Change{Type: resourcesync.Updated, Datetime: newYear.Add(time.Duration(i/2) * time.Second), Resource: r})
+	}
+	src := newSource(t, &rshttp.Options{PackageSize: 1000}, rshttp.Set{Provider: wrong{}, Changer: coarse(changes), ChangeOpener: m})
+	entries := changePackages(t, src)
+	if len(entries) != 3 { // one for each instant
+		t.Errorf("%d packages", len(entries))
+	}
+	for _, e := range entries {
+		b := text(t, get(t, src, pathOf(e)))
+		z, err := zip.NewReader(bytes.NewReader([]byte(b)), int64(len(b)))
+		if err != nil || len(z.File) != 1+2+2 {
+			t.Errorf("%s: %v", e.Loc, err)
+		}
+	}
+}

@@ -1,0 +1,163 @@
+package rshttp_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"errors"
+	"io"
+	"iter"
+	"net/http"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// listing is a provider with the one method that every provider has.
+type listing func(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error]
+
+func (l listing) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
+	return l(ctx, r)
+}
+
+// at returns a listing of n that does something before each resource.
+func at(n numbers, before func(i int) error) listing {
+	return func(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
+		return func(yield func(resourcesync.Resource, error) bool) {
+			i := 0
+			for res, err := range n.Resources(ctx, r) {
+				if failed := before(i); failed != nil {
+					yield(resourcesync.Resource{}, failed)
+					return
+				}
+				// The head says when the newest change was, and is first.
+				res.LastModified = newYear.Add(time.Duration(i) * time.Second)
+				if i++; !yield(res, err) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// TestLargeDocument: a document that is compressed while it is rendered is one
+// gzip member of what another client gets as it is, and the same to the byte
+// however long the provider takes for what.
+func TestLargeDocument(t *testing.T) {
+	const n = 20_000
+	const path = "/resourcesync/resourcelist.xml"
+	options := &rshttp.Options{PageSize: n}
+	quick := newSource(t, options, rshttp.Set{Provider: at(n, func(int) error { return nil })})
+	slow := newSource(t, options, rshttp.Set{Provider: at(n, func(i int) error {
+		switch i % 1000 {
+		case 0:
+			time.Sleep(time.Millisecond)
+		case 500:
+			runtime.Gosched()
+		}
+		return nil
+	})})
+	res := get(t, quick, path, "Accept-Encoding", "gzip")
+	zipped := []byte(text(t, res))
+	plain := text(t, get(t, quick, path))
+	r := bytes.NewReader(zipped)
+	zr, err := gzip.NewReader(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	zr.Multistream(false)
+	inflated, err := io.ReadAll(zr)
+	if err != nil || r.Len() > 0 {
+		t.Fatalf("%d bytes after the first member, %v", r.Len(), err)
+	}
+	if string(inflated) != plain {
+		t.Error("another text in gzip than as it is")
+	}
+	head, entries, err := rsxml.Decode(bytes.NewReader(inflated), nil)
+	if err != nil || len(entries) != n {
+		t.Fatalf("%d entries, %v", len(entries), err)
+	}
+	if want := newYear.Add((n - 1) * time.Second); !head.Metadata.At.Equal(want) {
+		t.Errorf("at %v, want %v", head.Metadata.At, want)
+	}
+	for range 3 {
+		again := get(t, slow, path, "Accept-Encoding", "gzip")
+		if again.Header.Get("ETag") != res.Header.Get("ETag") || text(t, again) != string(zipped) {
+			t.Error("a slow provider makes another document")
+		}
+	}
+}
+
+// TestLargeFailures: a provider that fails when much of a document is compressed
+// already gives 503, and nothing is left behind.
+func TestLargeFailures(t *testing.T) {
+	for name, fail := range map[string]func() error{
+		"error": func() error { return errors.New("gone") },
+		"panic": func() error { panic("gone") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			broken := false
+			src := newSource(t, &rshttp.Options{PageSize: 20_000}, rshttp.Set{Provider: at(20_000, func(i int) error {
+				if broken && i == 15_000 {
+					return fail()
+				}
+				return nil
+			})})
+			const path = "/resourcesync/resourcelist.xml"
+			whole := text(t, get(t, src, path, "Accept-Encoding", "gzip"))
+			before := runtime.NumGoroutine()
+			broken = true
+			for range 10 {
+				if res := get(t, src, path); res.StatusCode != http.StatusServiceUnavailable {
+					t.Error(res.Status)
+				}
+			}
+			for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before && time.Now().Before(deadline); {
+				time.Sleep(time.Millisecond)
+			}
+			if n := runtime.NumGoroutine(); n > before {
+				t.Errorf("%d goroutines, %d before", n, before)
+			}
+			broken = false
+			if again := text(t, get(t, src, path, "Accept-Encoding", "gzip")); again != whole {
+				t.Error("afterwards the document is another")
+			}
+		})
+	}
+}
+
+// TestAllocations: what a provider yields is written without allocating anything
+// for each resource.
+func TestAllocations(t *testing.T) {
+	if raceEnabled {
+		t.Skip("the race detector empties pools at random")
+	}
+	resources := make([]resourcesync.Resource, 11_000)
+	for i := range resources {
+		resources[i] = numbers(0).at(i)
+	}
+	allocations := func(n int) float64 {
+		src := newSource(t, &rshttp.Options{PageSize: len(resources)}, rshttp.Set{Provider: listing(
+			func(context.Context, resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
+				return func(yield func(resourcesync.Resource, error) bool) {
+					for _, r := range resources[:n] {
+						if !yield(r, nil) {
+							return
+						}
+					}
+				}
+			})})
+		return testing.AllocsPerRun(5, func() {
+			if res := get(t, src, "/resourcesync/resourcelist.xml", "Accept-Encoding", "gzip"); res.StatusCode != 200 {
+				t.Error(res.Status)
+			}
+		})
+	}
+	if few, many := allocations(1000), allocations(11_000); many-few > 1000 {
+		t.Errorf("%v allocations for 10,000 resources more", many-few)
+	}
+}

@@ -1,0 +1,108 @@
+package rshttp
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+	"github.com/resourcesync-go/resourcesync/topic"
+)
+
+// Push returns the publisher of the Source's notification channels, or nil if no
+// set has any. Its Status and Health are for hosts to show; [Source.Run] runs it.
+func (s *Source) Push() *topic.Publisher { return s.publisher }
+
+// newPublisher returns the publisher of the channels of all sets.
+func (s *Source) newPublisher() (*topic.Publisher, error) {
+	var channels []topic.Channel
+	for _, st := range s.order {
+		for _, c := range st.channels() {
+			channel, err := s.channel(st, c)
+			if err != nil {
+				return nil, err
+			}
+			channels = append(channels, channel)
+		}
+	}
+	if len(channels) == 0 {
+		return nil, nil
+	}
+	var opts topic.Options
+	if s.options.Push != nil {
+		opts = *s.options.Push
+	}
+	if opts.Logger == nil {
+		opts.Logger = s.log
+	}
+	outbox := s.options.Outbox
+	if outbox == nil {
+		outbox = topic.NewMemoryOutbox()
+		s.log.Info("what is pushed is kept in memory: give the Source an Outbox, and it survives a restart")
+	}
+	p, err := topic.NewPublisher(outbox, channels, &opts)
+	if err != nil {
+		return nil, fmt.Errorf("rshttp: %w", err)
+	}
+	return p, nil
+}
+
+// channel returns st's channel of the capability c.
+func (s *Source) channel(st *set, c resourcesync.Capability) (topic.Channel, error) {
+	channel := topic.Channel{
+		Topic:          s.routes.url(string(c), st, ""),
+		CapabilityList: s.routes.url(kindCapabilityList, st, ""),
+		Hubs:           st.hubs,
+	}
+	if c == resourcesync.ChangeNotification {
+		channel.Changer, channel.Settle = st.changer, s.options.Settle
+		channel.Stater, channel.Watcher = st.changeStater, st.changeWatcher
+		return channel, nil
+	}
+	d, err := s.documentsOf(st)
+	if err != nil {
+		return channel, err
+	}
+	channel.Documents = d
+	if d.hasVersion() {
+		channel.Stater = d
+	} else {
+		channel.Watcher = st.watcher
+	}
+	return channel, nil
+}
+
+// addChannel advertises st's channel of the capability c in a Capability List: the
+// topic with its hubs (Change Notification 5, Framework Notification 5) or, if it has
+// none, the WebSocket (section 3 of the 0.8 draft). A channel that has both is one
+// entry, because there must not be two of one capability (core 9): the WebSocket is
+// an alternate of the topic.
+func (s *Source) addChannel(b *body, st *set, c resourcesync.Capability) {
+	e := rsxml.Entry{
+		Loc:      s.routes.url(string(c), st, ""),
+		Metadata: rsxml.Metadata{Capability: c},
+	}
+	for _, h := range st.hubs {
+		e.Links = append(e.Links, resourcesync.Link{Rel: resourcesync.RelHub, Href: h.URI})
+	}
+	if st.sockets {
+		uri := "ws" + strings.TrimPrefix(s.routes.url(string(c)+socket, st, ""), "http")
+		if len(st.hubs) > 0 {
+			e.Links = append(e.Links, resourcesync.Link{Rel: resourcesync.RelAlternate, Href: uri})
+		} else {
+			e.Loc = uri
+		}
+	}
+	b.add(&e)
+}
+
+// serveChannel answers a request for the channel t.
+func (s *Source) serveChannel(w http.ResponseWriter, r *http.Request, t target) {
+	if t.isSocket() {
+		uri := s.routes.url(strings.TrimSuffix(t.kind, socket), t.set, "")
+		s.options.WebSocket.ServeTopic(w, r, uri)
+		return
+	}
+	s.publisher.ServeTopic(w, r, s.routes.url(t.kind, t.set, ""))
+}

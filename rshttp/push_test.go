@@ -1,0 +1,588 @@
+package rshttp_test
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+	"github.com/resourcesync-go/resourcesync/topic"
+)
+
+const pushBase = "https://example.org/resourcesync/"
+
+func putOne(t *testing.T, set *memory.Set, key string) {
+	t.Helper()
+	if err := set.Put(resourcesync.Resource{Key: key, URI: "https://example.org/papers/" + key, Stamp: time.Now().String(), LastModified: time.Now()}); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestRS1_ChannelsApart: each set has two channels of its own, and what is sent on
+// each is of its kind alone.
+func TestRS1_ChannelsApart(t *testing.T) {
+	h := newHubServer(t)
+	hubs := []topic.Hub{{URI: h.uri}}
+	a, b := memory.New(nil), memory.New(nil)
+	_, stop := pushed(t, rshttp.Options{}, rshttp.Set{Name: "a", Provider: a, Hubs: hubs}, rshttp.Set{Name: "b", Provider: b, Hubs: hubs})
+	begun(t, h, "a/")
+	begun(t, h, "b/")
+	putOne(t, a, "1")
+	putOne(t, b, "2")
+	until(t, "changes on both channels", func() bool {
+		return len(h.on("/a/change/")) > 0 && len(h.on("/b/change/")) > 0 && len(h.on("/a/framework/")) > 3 && len(h.on("/b/framework/")) > 3
+	})
+	stop()
+	topics := map[string]int{}
+	for _, p := range h.on("") {
+		topics[p.self]++
+		want := resourcesync.FrameworkNotification
+		if strings.HasSuffix(p.self, "/change/") {
+			want = resourcesync.ChangeNotification
+		}
+		if p.head.Metadata.Capability != want {
+			t.Errorf("%s: %s", p.self, p.head.Metadata.Capability)
+		}
+		other := "/b/"
+		if strings.Contains(p.self, "/b/") {
+			other = "/a/"
+		}
+		if strings.Contains(p.body, "resourcesync"+other) {
+			t.Errorf("%s tells of the other set:\n%s", p.self, p.body)
+		}
+	}
+	if len(topics) != 4 {
+		t.Errorf("topics: %v", topics)
+	}
+	if !slices.Equal(h.told("/a/change/"), []string{"created papers/1"}) || !slices.Equal(h.told("/b/change/"), []string{"created papers/2"}) {
+		t.Errorf("told: %q and %q", h.told("/a/change/"), h.told("/b/change/"))
+	}
+}
+
+// TestRS2_SeveralSets: a change of a resource in several sets is told on the change
+// channel of each.
+func TestRS2_SeveralSets(t *testing.T) {
+	h := newHubServer(t)
+	hubs := []topic.Hub{{URI: h.uri}}
+	papers := memory.New(nil)
+	pushed(t, rshttp.Options{}, rshttp.Set{Name: "all", Provider: papers, Hubs: hubs}, rshttp.Set{Name: "new", Provider: papers, Hubs: hubs})
+	begun(t, h, "all/")
+	begun(t, h, "new/")
+	putOne(t, papers, "1")
+	until(t, "the change on both channels", func() bool {
+		return slices.Equal(h.told("/all/change/"), []string{"created papers/1"}) && slices.Equal(h.told("/new/change/"), []string{"created papers/1"})
+	})
+}
+
+// TestRS3_DescriptionOnEveryChannel: with a third set, the Source Description is told
+// as updated on the framework channels of the other two.
+func TestRS3_DescriptionOnEveryChannel(t *testing.T) {
+	h := newHubServer(t)
+	hubs := []topic.Hub{{URI: h.uri}}
+	set := func(name string) rshttp.Set { return rshttp.Set{Name: name, Provider: memory.New(nil), Hubs: hubs} }
+	a, b := set("a"), set("b")
+	outbox := topic.NewMemoryOutbox()
+	_, stop := pushed(t, rshttp.Options{Outbox: outbox}, a, b)
+	begun(t, h, "a/")
+	begun(t, h, "b/")
+	stop()
+	pushed(t, rshttp.Options{Outbox: outbox}, a, b, set("c"))
+	const news = "updated .well-known/resourcesync"
+	until(t, news+" on both channels", func() bool {
+		return slices.Contains(h.told("/a/framework/"), news) && slices.Contains(h.told("/b/framework/"), news)
+	})
+}
+
+// TestRS4_RS5_Topic: what a topic answers, before the first notification and after.
+func TestRS4_RS5_Topic(t *testing.T) {
+	h := newHubServer(t)
+	other := newHubServer(t)
+	papers := memory.New(nil)
+	src, _ := pushed(t, rshttp.Options{}, rshttp.Set{Name: "papers", Provider: papers, Hubs: []topic.Hub{{URI: h.uri}, {URI: other.uri}}})
+	check := func(path, body string) {
+		t.Helper()
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			res := do(t, src, method, path)
+			got, l := text(t, res), links(t, res.Header)
+			if method == http.MethodHead && got != "" || method == http.MethodGet && got != body {
+				t.Errorf("%s %s: %q, want %q", method, path, got, body)
+			}
+			if res.StatusCode != 200 || !slices.Equal(res.Header["Content-Type"], []string{"application/xml"}) ||
+				!slices.Equal(res.Header["Content-Length"], []string{fmt.Sprint(len(body))}) || len(res.Header["Link"]) != 1 {
+				t.Errorf("%s %s: %s %v", method, path, res.Status, res.Header)
+			}
+			if !slices.Equal(l["self"], []string{"https://example.org" + path}) || !slices.Equal(l["hub"], []string{h.uri, other.uri}) ||
+				!slices.Equal(l["resourcesync"], []string{pushBase + "papers/capabilitylist.xml"}) {
+				t.Errorf("%s %s: %v", method, path, l)
+			}
+		}
+		if res := do(t, src, http.MethodPost, path); res.StatusCode != 405 || res.Header.Get("Allow") != "GET, HEAD" {
+			t.Errorf("POST %s: %s %v", path, res.Status, res.Header)
+		}
+	}
+	begun(t, h, "")
+	check("/resourcesync/papers/change/", "")
+	putOne(t, papers, "1")
+	until(t, "a change", func() bool { return len(h.on("/change/")) == 1 })
+	check("/resourcesync/papers/change/", h.on("/change/")[0].body)
+	until(t, "the latest Framework Notification at its topic", func() bool {
+		all := h.on("/framework/")
+		return text(t, get(t, src, "/resourcesync/papers/framework/")) == all[len(all)-1].body && strings.Contains(all[len(all)-1].body, "updated")
+	})
+	all := h.on("/framework/")
+	check("/resourcesync/papers/framework/", all[len(all)-1].body)
+}
+
+// TestRS6_Submission: what a hub is sent.
+func TestRS6_Submission(t *testing.T) {
+	h := newHubServer(t)
+	papers := memory.New(nil)
+	pushed(t, rshttp.Options{}, rshttp.Set{Provider: papers, Hubs: []topic.Hub{{URI: h.uri}}})
+	begun(t, h, "")
+	putOne(t, papers, "1")
+	until(t, "a change", func() bool { return len(h.on("/change/")) > 0 })
+	for _, p := range h.on("") {
+		l := links(t, p.header)
+		topic := pushBase + "framework/"
+		if p.head.Metadata.Capability == resourcesync.ChangeNotification {
+			topic = pushBase + "change/"
+		}
+		if p.method != http.MethodPost || !slices.Equal(p.header["Content-Type"], []string{"application/xml"}) ||
+			!slices.Equal(l["self"], []string{topic}) || !slices.Equal(l["hub"], []string{h.uri}) ||
+			!slices.Equal(l["resourcesync"], []string{pushBase + "capabilitylist.xml"}) {
+			t.Errorf("%s %v", p.method, p.header)
+		}
+	}
+}
+
+// TestRS14_RS15_RS16_RS17_FrameworkNotifications: those of a set in which much
+// happens are such as the specification wants them.
+func TestRS14_RS15_RS16_RS17_FrameworkNotifications(t *testing.T) {
+	check := func([]byte, bool) {}
+	if shared := os.Getenv("RESOURCESYNC_SHARED"); shared != "" {
+		check = validate(t, filepath.Join(shared, "schema"))
+	}
+	h := newHubServer(t)
+	s := newShelf(t)
+	o := rshttp.Options{PageSize: 3, PackageSize: 500}
+	_, stop := pushed(t, o, rshttp.Set{Provider: history{s}, Hubs: []topic.Hub{{URI: h.uri}}})
+	begun(t, h, "")
+	for i := range 7 {
+		before := len(h.on("/framework/"))
+		for j := range 4 {
+			s.put(fmt.Sprint(i+7*j), noise(uint32(i), 100))
+		}
+		until(t, "a Framework Notification", func() bool { return len(h.on("/framework/")) > before })
+	}
+	stop()
+	allowed := map[resourcesync.Capability][]resourcesync.ChangeType{ // RS15
+		resourcesync.ResourceList:   {resourcesync.Created, resourcesync.Updated},
+		resourcesync.ResourceDump:   {resourcesync.Created},
+		resourcesync.ChangeList:     {resourcesync.Created, resourcesync.Updated},
+		resourcesync.ChangeDump:     {resourcesync.Created, resourcesync.Updated},
+		resourcesync.CapabilityList: {resourcesync.Created, resourcesync.Updated, resourcesync.Deleted},
+		resourcesync.Description:    {resourcesync.Created, resourcesync.Updated, resourcesync.Deleted},
+	}
+	told := map[string]bool{}
+	for _, p := range h.on("/framework/") {
+		check([]byte(p.body), false)
+		if p.head.Metadata.Capability != resourcesync.FrameworkNotification || p.head.Index || len(p.entries) == 0 {
+			t.Errorf("%+v", p.head)
+		}
+		for _, e := range p.entries {
+			c := e.Metadata.Capability
+			told[string(c)+" "+string(e.Metadata.Change)] = true
+			if !slices.Contains(allowed[c], e.Metadata.Change) {
+				t.Errorf("RS15: %s %s", c, e.Metadata.Change)
+			}
+			if e.Metadata.Datetime.IsZero() || e.Metadata.Datetime.After(time.Now()) {
+				t.Errorf("RS14: %s: datetime %v", e.Loc, e.Metadata.Datetime)
+			}
+			up := pushBase + "capabilitylist.xml" // RS17
+			switch c {
+			case resourcesync.CapabilityList:
+				up = "https://example.org/.well-known/resourcesync"
+			case resourcesync.Description:
+				up = ""
+			}
+			if got := linked(p.head.Links, resourcesync.RelUp); got != up {
+				t.Errorf("RS17: %s has up %q", e.Loc, got)
+			}
+			index := linked(e.Links, resourcesync.RelIndex) // RS16
+			if part := strings.Contains(strings.TrimPrefix(e.Loc, pushBase), "/"); c != resourcesync.Description && part != (index == pushBase+string(c)+".xml") {
+				t.Errorf("RS16: %s has index %q", e.Loc, index)
+			}
+		}
+	}
+	for _, c := range []string{"resourcelist created", "resourcelist updated", "resourcedump created", "changelist created", "changelist updated", "changedump created", "changedump updated", "capabilitylist created", "description created"} {
+		if !told[c] {
+			t.Errorf("never told: %s", c)
+		}
+	}
+}
+
+// fakeFeed is a Feed that says what it was asked for.
+type fakeFeed struct{}
+
+func (fakeFeed) ServeTopic(w http.ResponseWriter, r *http.Request, topic string) {
+	fmt.Fprint(w, "feed of ", topic)
+}
+
+// TestRS22_Advertised: a Capability List has an entry for each channel, and one only.
+func TestRS22_Advertised(t *testing.T) {
+	hubs := []topic.Hub{{URI: "https://hub.example.net/"}, {URI: "https://hub.example.com/websub?a=1&b=2"}}
+	for _, tt := range []struct {
+		name string
+		base string
+		set  rshttp.Set
+		feed topic.Feed
+		want string
+	}{
+		{"hubs", pushBase, rshttp.Set{Provider: memory.New(nil), Hubs: hubs}, nil, `<url>
+<loc>https://example.org/resourcesync/change/</loc>
+<rs:md capability="change-notification"/>
+<rs:ln rel="hub" href="https://hub.example.net/"/>
+<rs:ln rel="hub" href="https://hub.example.com/websub?a=1&amp;b=2"/>
+</url>
+<url>
+<loc>https://example.org/resourcesync/framework/</loc>
+<rs:md capability="framework-notification"/>
+<rs:ln rel="hub" href="https://hub.example.net/"/>
+<rs:ln rel="hub" href="https://hub.example.com/websub?a=1&amp;b=2"/>
+</url>
+`},
+		{"no journal", pushBase, rshttp.Set{Name: "papers", Provider: tableOf(1), Hubs: hubs[:1]}, nil, `<url>
+<loc>https://example.org/resourcesync/papers/framework/</loc>
+<rs:md capability="framework-notification"/>
+<rs:ln rel="hub" href="https://hub.example.net/"/>
+</url>
+`},
+		{"WebSocket", "http://example.org/", rshttp.Set{Provider: memory.New(nil)}, fakeFeed{}, `<url>
+<loc>ws://example.org/change/websocket</loc>
+<rs:md capability="change-notification"/>
+</url>
+<url>
+<loc>ws://example.org/framework/websocket</loc>
+<rs:md capability="framework-notification"/>
+</url>
+`},
+		{"both", pushBase, rshttp.Set{Name: "papers", Provider: tableOf(1), Hubs: hubs[:1]}, fakeFeed{}, `<url>
+<loc>https://example.org/resourcesync/papers/framework/</loc>
+<rs:md capability="framework-notification"/>
+<rs:ln rel="hub" href="https://hub.example.net/"/>
+<rs:ln rel="alternate" href="wss://example.org/resourcesync/papers/framework/websocket"/>
+</url>
+`},
+		{"neither", pushBase, rshttp.Set{Provider: memory.New(nil)}, nil, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			src, err := rshttp.New(tt.base, []rshttp.Set{tt.set}, &rshttp.Options{WebSocket: tt.feed, Outbox: topic.NewMemoryOutbox(), Logger: quiet()})
+			if err != nil {
+				t.Fatal(err)
+			}
+			path := strings.TrimPrefix(strings.TrimPrefix(tt.base, "https://example.org"), "http://example.org")
+			if tt.set.Name != "" {
+				path += tt.set.Name + "/"
+			}
+			list := text(t, get(t, src, path+"capabilitylist.xml"))
+			_, after, _ := strings.Cut(list, "changelist.xml</loc>")
+			if after == "" {
+				_, after, _ = strings.Cut(list, "resourcelist.xml</loc>")
+			}
+			_, after, _ = strings.Cut(after, "</url>\n")
+			if got := strings.TrimSuffix(after, "</urlset>\n"); got != tt.want {
+				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
+			}
+			if _, _, err := rsxml.Decode(strings.NewReader(list), nil); err != nil {
+				t.Error(err)
+			}
+			if shared := os.Getenv("RESOURCESYNC_SHARED"); shared != "" {
+				validate(t, filepath.Join(shared, "schema"))([]byte(list), false)
+			}
+		})
+	}
+}
+
+// TestChannelPaths: a channel takes its own paths from an application and no other,
+// and only if it is there.
+func TestChannelPaths(t *testing.T) {
+	app := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "app") })
+	hubs := []topic.Hub{{URI: "https://hub.example.net/"}}
+	o := &rshttp.Options{Outbox: topic.NewMemoryOutbox(), WebSocket: fakeFeed{}}
+	both := newSource(t, o, rshttp.Set{Name: "a", Provider: memory.New(nil), Hubs: hubs},
+		rshttp.Set{Name: "b", Provider: tableOf(1)}).Wrap(app)
+	none := newSource(t, nil, rshttp.Set{Name: "a", Provider: memory.New(nil)}).Wrap(app)
+	for path, want := range map[string]string{
+		"/resourcesync/a/change/":              "",
+		"/resourcesync/a/framework/":           "",
+		"/resourcesync/a/change/websocket":     "feed of https://example.org/resourcesync/a/change/",
+		"/resourcesync/a/framework/websocket":  "feed of https://example.org/resourcesync/a/framework/",
+		"/resourcesync/b/framework/websocket":  "feed of https://example.org/resourcesync/b/framework/",
+		"/resourcesync/b/framework/":           "app", // no hubs
+		"/resourcesync/b/change/":              "app",
+		"/resourcesync/b/change/websocket":     "app", // no journal
+		"/resourcesync/c/change/":              "app",
+		"/resourcesync/a/change":               "app",
+		"/resourcesync/a/change//":             "app",
+		"/resourcesync/a/b/change/":            "app",
+		"/resourcesync/change/":                "app",
+		"/change/":                             "app",
+		"/a/change/":                           "app",
+		"/resourcesync/a/x/websocket":          "app",
+		"/resourcesync/a/change/websocket/":    "app",
+		"/resourcesync/a/exchange/":            "app",
+		"/resourcesync/a/framework/index.html": "app",
+	} {
+		res := get(t, both, path)
+		if got := text(t, res); got != want || res.StatusCode != 200 {
+			t.Errorf("%s: %s %q, want %q", path, res.Status, got, want)
+		}
+		if got := text(t, get(t, none, path)); got != "app" {
+			t.Errorf("%s without channels: %q", path, got)
+		}
+	}
+	src := newSource(t, nil, rshttp.Set{Name: "a", Provider: memory.New(nil)})
+	if src.Push() != nil {
+		t.Error("a Source without channels has a publisher")
+	}
+}
+
+// TestPushNeeds: what cannot work is refused at the start.
+func TestPushNeeds(t *testing.T) {
+	hub := topic.Hub{URI: "https://hub.example.net/"}
+	for what, try := range map[string]struct {
+		set rshttp.Set
+		o   rshttp.Options
+	}{
+		"a hub that is no URI":             {rshttp.Set{Hubs: []topic.Hub{{URI: "hub"}}}, rshttp.Options{}},
+		"a hub twice":                      {rshttp.Set{Hubs: []topic.Hub{hub, hub}}, rshttp.Options{}},
+		"wrong options":                    {rshttp.Set{Hubs: []topic.Hub{hub}}, rshttp.Options{Push: &topic.Options{Flush: -1}}},
+		"a channel without hub":            {rshttp.Set{Require: []resourcesync.Capability{resourcesync.FrameworkNotification}}, rshttp.Options{}},
+		"a change channel, no journal":     {rshttp.Set{Provider: tableOf(1), Hubs: []topic.Hub{hub}, Require: []resourcesync.Capability{resourcesync.ChangeNotification}}, rshttp.Options{}},
+		"a WebSocket that reads elsewhere": {rshttp.Set{}, rshttp.Options{WebSocket: fakeFeed{}}},
+	} {
+		if try.set.Provider == nil {
+			try.set.Provider = memory.New(nil)
+		}
+		try.o.Logger = quiet()
+		if _, err := rshttp.New(base, []rshttp.Set{try.set}, &try.o); err == nil {
+			t.Error("taken: " + what)
+		}
+	}
+	ok := rshttp.Set{Provider: memory.New(nil), Hubs: []topic.Hub{hub}, Require: []resourcesync.Capability{resourcesync.ChangeNotification, resourcesync.FrameworkNotification}}
+	if _, err := rshttp.New(base, []rshttp.Set{ok}, &rshttp.Options{Logger: quiet()}); err != nil {
+		t.Error(err)
+	}
+}
+
+// recorder is an outbox that remembers what was put into it.
+type recorder struct {
+	topic.Outbox
+
+	mu    sync.Mutex
+	added map[string][]string // bodies by topic
+	asked int                 // how often for the state of a topic
+}
+
+func (r *recorder) Add(ctx context.Context, n topic.Notification, before, next topic.State) error {
+	err := r.Outbox.Add(ctx, n, before, next)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil {
+		r.added[n.Topic] = append(r.added[n.Topic], string(n.Body))
+	}
+	return err
+}
+
+func (r *recorder) State(ctx context.Context, uri string) (topic.State, error) {
+	r.mu.Lock()
+	r.asked++
+	r.mu.Unlock()
+	return r.Outbox.State(ctx, uri)
+}
+
+func (r *recorder) see() (added map[string][]string, asked int) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return maps.Clone(r.added), r.asked
+}
+
+// TestPushRestart: a Source that begins again with the same outbox neither makes a
+// notification again nor leaves anything out.
+func TestPushRestart(t *testing.T) {
+	h := newHubServer(t)
+	papers := memory.New(nil)
+	outbox := &recorder{Outbox: topic.NewMemoryOutbox(), added: map[string][]string{}}
+	begin := func() func() {
+		_, stop := pushed(t, rshttp.Options{Outbox: outbox}, rshttp.Set{Provider: papers, Hubs: []topic.Hub{{URI: h.uri}}})
+		return stop
+	}
+	const changes, framework = pushBase + "change/", pushBase + "framework/"
+	stop := begin()
+	begun(t, h, "")
+	var want []string
+	for i := range 12 {
+		switch i % 4 {
+		case 1:
+			stop()
+		case 3:
+			stop = begin()
+		}
+		putOne(t, papers, fmt.Sprint(i))
+		want = append(want, fmt.Sprintf("created papers/%d", i))
+	}
+	until(t, "all changes", func() bool {
+		told := h.told("/change/")
+		return len(told) > 0 && told[len(told)-1] == want[len(want)-1]
+	})
+	until(t, "the state at the end", func() bool {
+		all := h.on("/framework/")
+		stat, err := papers.Stat(t.Context(), resourcesync.Range{})
+		e := all[len(all)-1].entries
+		return err == nil && e[len(e)-1].Metadata.Datetime.Equal(stat.LastModified)
+	})
+	stop()
+	made, before := outbox.see()
+
+	var told []string
+	var end time.Time
+	for _, body := range made[changes] {
+		head, entries, err := rsxml.Decode(strings.NewReader(body), nil)
+		if err != nil || !end.IsZero() && !head.Metadata.From.Equal(end) {
+			t.Errorf("from %v after until %v: %v", head.Metadata.From, end, err)
+		}
+		end = head.Metadata.Until
+		for _, e := range entries {
+			told = append(told, string(e.Metadata.Change)+" "+strings.TrimPrefix(e.Loc, "https://example.org/"))
+		}
+	}
+	if !slices.Equal(told, want) {
+		t.Errorf("changes told: %q", told)
+	}
+	if n := strings.Count(strings.Join(made[framework], ""), `change="created"`); n != 4 {
+		t.Errorf("%d documents were created, of 4:\n%s", n, made[framework])
+	}
+	// The hub may get one again that it had taken when the Source ended.
+	for uri, bodies := range made {
+		var got []string
+		for _, p := range h.on(strings.TrimPrefix(uri, pushBase)) {
+			got = append(got, p.body)
+		}
+		if got = slices.Compact(got); !slices.Equal(got, bodies) {
+			t.Errorf("%s: the hub got %d different notifications of %d", uri, len(got), len(bodies))
+		}
+	}
+
+	stop = begin()
+	until(t, "the publisher at work", func() bool {
+		_, asked := outbox.see()
+		return asked >= before+2
+	})
+	time.Sleep(100 * time.Millisecond) // a repetition would come at once
+	stop()
+	if again, _ := outbox.see(); !maps.EqualFunc(again, made, slices.Equal) {
+		t.Errorf("a restart without changes makes notifications: %d of the set, %d of its documents",
+			len(again[changes])-len(made[changes]), len(again[framework])-len(made[framework]))
+	}
+}
+
+// TestPushProviders: sets with few upgrades are pushed as far as they can be.
+func TestPushProviders(t *testing.T) {
+	all := memory.New(nil)
+	bare := tableOf(1)
+	for name, tt := range map[string]struct {
+		set    rshttp.Set
+		change func()
+		want   []string // on the change channel
+		list   string   // on the framework channel
+	}{
+		"everything": {rshttp.Set{Provider: all}, func() { putOne(t, all, "1") }, []string{"created papers/1"}, "resourcelist.xml"},
+		"no Stater": {rshttp.Set{Provider: plain{all}, Changer: struct {
+			resourcesync.Changer
+			resourcesync.Windower
+		}{all, all}}, func() { putOne(t, all, "2") }, []string{"created papers/2"}, "changelist.xml"},
+		"no Stater, but a Watcher": {rshttp.Set{Provider: plain{all}, Watcher: all, Changer: struct {
+			resourcesync.Changer
+			resourcesync.Windower
+		}{all, all}}, func() { putOne(t, all, "3") }, []string{"created papers/3"}, "changelist.xml"},
+		"no Changer": {rshttp.Set{Provider: plain{all}, Stater: all}, func() { putOne(t, all, "4") }, nil, "resourcelist.xml"},
+		"one method": {rshttp.Set{Provider: bare}, func() { bare.put("zz", time.Now()) }, nil, ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHubServer(t)
+			tt.set.Hubs = []topic.Hub{{URI: h.uri}}
+			src, _ := pushed(t, rshttp.Options{}, tt.set)
+			begun(t, h, "")
+			if tt.want != nil {
+				until(t, "the change channel has begun", func() bool {
+					status, err := src.Push().Status(t.Context())
+					return err == nil && slices.ContainsFunc(status.Topics, func(s topic.TopicStatus) bool { return !s.Until.IsZero() })
+				})
+			}
+			tt.change()
+			until(t, "the changes", func() bool { return slices.Equal(h.told("/change/"), tt.want) })
+			if tt.list != "" { // without a Stater the Resource List is looked at once a minute
+				until(t, tt.list, func() bool { return slices.Contains(h.told("/framework/"), "updated resourcesync/"+tt.list) })
+			}
+		})
+	}
+}
+
+// plain is a provider without its upgrades.
+type plain struct{ resourcesync.Provider }
+
+// TestPushStatus: what a hub does not take is to be seen.
+func TestPushStatus(t *testing.T) {
+	h := newHubServer(t)
+	h.answers(http.StatusInternalServerError)
+	papers := memory.New(nil)
+	src, _ := pushed(t, rshttp.Options{}, rshttp.Set{Provider: papers, Hubs: []topic.Hub{{URI: h.uri}}})
+	until(t, "a failure", func() bool {
+		status, err := src.Push().Status(t.Context())
+		return err == nil && slices.ContainsFunc(status.Topics, func(s topic.TopicStatus) bool {
+			return s.Topic == pushBase+"framework/" && len(s.Hubs) == 1 && s.Hubs[0].Failures > 0 && s.Hubs[0].Behind > 0
+		})
+	})
+	h.answers(0)
+	begun(t, h, "")
+	if err := src.Push().Health(t.Context()); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestPushWaits: a set that is not ready is not told of, and no change is told that
+// was there before it was.
+func TestPushWaits(t *testing.T) {
+	h := newHubServer(t)
+	papers := memory.New(&memory.Options{AwaitScan: true})
+	pushed(t, rshttp.Options{}, rshttp.Set{Name: "later", Provider: papers, Hubs: []topic.Hub{{URI: h.uri}}},
+		rshttp.Set{Name: "now", Provider: memory.New(nil), Hubs: []topic.Hub{{URI: h.uri}}})
+	until(t, "what there is of the other set", func() bool { return len(h.told("/now/framework/")) == 3 })
+	if told := h.told("/later/framework/"); len(told) > 0 {
+		t.Errorf("told: %q", told)
+	}
+	listing := func(yield func(resourcesync.Resource, error) bool) { yield(resource("1"), nil) }
+	if _, err := papers.Scan(t.Context(), listing); err != nil {
+		t.Fatal(err)
+	}
+	begun(t, h, "later/")
+	until(t, "the Source Description on the other channel", func() bool { return len(h.told("/now/framework/")) == 4 })
+	until(t, "a change that is told", func() bool {
+		putOne(t, papers, "2")
+		return len(h.told("/later/change/")) > 0
+	})
+	if told := h.told("/later/change/"); slices.ContainsFunc(told, func(s string) bool { return strings.HasSuffix(s, "/1") }) {
+		t.Errorf("told: %q", told)
+	}
+}
