@@ -3,7 +3,8 @@ package dir
 import (
 	"context"
 	"errors"
-	"log/slog"
+	"fmt"
+	"io/fs"
 	"strings"
 	"sync"
 	"testing"
@@ -87,24 +88,56 @@ func TestCopies(t *testing.T) {
 	check("two")
 }
 
-// TestCopiesFail holds that a scan goes on when copies cannot be made, and says
-// so once.
+// TestCopiesFail holds that a version of which no copy can be made is not told of
+// before there is one, and that all others are.
 func TestCopiesFail(t *testing.T) {
-	full := errors.New("the disk is full")
-	for name, k := range map[string]*keeper{"writing": {writeErr: full}, "keeping": {keepErr: full}} {
+	full := fmt.Errorf("the disk is full: %w", fs.ErrPermission)
+	for _, name := range []string{"beginning", "writing", "keeping"} {
 		here := t.TempDir()
 		manyFiles(t, here, 20)
-		var log logbook
-		d := openDir(t, here, &Options{Keep: k.begin, Logger: slog.New(slog.NewTextHandler(&log, nil))})
-		if found := complete(t, d); len(found) != 20 {
-			t.Errorf("%s: %d files found", name, len(found))
+		k := &keeper{kept: map[string]string{}}
+		d := openDir(t, here, &Options{Keep: k.begin, Concurrency: 1})
+		var m memory
+		m.rescan(t, d)
+		for i := range 5 {
+			write(t, here, fmt.Sprintf("new %d", i), strings.Repeat("new", i))
 		}
-		if n := strings.Count(log.buf.String(), "the disk is full"); n != 1 || k.open != 0 {
-			t.Errorf("%s: logged %d times, %d copies unfinished", name, n, k.open)
+		clear(k.kept)
+		switch left := 2; name {
+		case "beginning":
+			d.keep = func() (Copy, error) {
+				if left--; left < 0 {
+					return nil, full
+				}
+				return k.begin()
+			}
+		case "writing":
+			k.writeErr = full // of all but the empty one
+		case "keeping":
+			k.keepErr = full
 		}
-		d.keep = func() (Copy, error) { return nil, full }
-		if found := complete(t, d); len(found) != 20 {
-			t.Errorf("%s: %d files found", name, len(found))
+		d.known = m.lookup
+		yielded, err := list(t, d)
+		if !errors.Is(err, full) || k.open != 0 {
+			t.Errorf("%s: %v, %d copies unfinished", name, err, k.open)
+		}
+		changes := 0
+		for _, r := range yielded {
+			if m[r.Key].Equal(r) {
+				continue
+			}
+			changes++
+			if _, ok := k.kept[r.Hashes[0].Digest]; !ok {
+				t.Errorf("%s: %s is told of without a copy", name, r.Key)
+			}
+		}
+		if changes != len(k.kept) || changes >= 5 || len(yielded) != 20+changes {
+			t.Errorf("%s: %d files and %d changes, %d copies", name, len(yielded), changes, len(k.kept))
+		}
+		d.keep, k.writeErr, k.keepErr = k.begin, nil, nil
+		m.rescan(t, d)
+		if len(k.kept) != 5 || len(m) != 25 {
+			t.Errorf("%s: afterwards %d copies of %d files", name, len(k.kept), len(m))
 		}
 	}
 }

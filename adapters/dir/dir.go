@@ -64,18 +64,18 @@ type Options struct {
 	// If nil, nothing is left out.
 	Exclude func(path string, isDir bool) bool
 
-	// Known returns what is known of the resource with this key, as an
-	// earlier scan yielded it, and whether there is such a resource. A file
-	// whose Stamp has not moved since is not read again. An error ends the
-	// scan.
+	// Known returns what is known of the resources with these keys, some
+	// hundreds of one folder at most, as an earlier scan yielded them: in the
+	// same order, each zero if there is none. A file whose Stamp has not moved
+	// since is not read again. An error ends the scan.
 	//
 	// If nil, every scan reads every file.
-	Known func(ctx context.Context, key string) (resourcesync.Resource, bool, error)
+	Known func(ctx context.Context, keys []string) ([]resourcesync.Resource, error)
 
 	// Keep begins a copy of a file that a scan is about to read; what the
 	// scan reads is written to it. It is called from several goroutines. If
-	// the copy cannot be begun, written or kept, that is logged, once for
-	// each scan, and the scan goes on without it.
+	// the copy of a version cannot be begun, written or kept, the version is
+	// not yielded, and the scan is incomplete: the next one tries again.
 	//
 	// If nil, or if it returns nil, no copy is made.
 	Keep func() (Copy, error)
@@ -125,7 +125,7 @@ type Dir struct {
 	algorithms  []algorithm
 	dotFiles    bool
 	exclude     func(path string, isDir bool) bool
-	known       func(ctx context.Context, key string) (resourcesync.Resource, bool, error)
+	known       func(ctx context.Context, keys []string) ([]resourcesync.Resource, error)
 	keep        func() (Copy, error)
 	concurrency int
 	debounce    time.Duration

@@ -108,9 +108,12 @@ func wantKeys(t testing.TB, found map[string]resourcesync.Resource, want string)
 // A memory is what is known from the scan before.
 type memory map[string]resourcesync.Resource
 
-func (m memory) lookup(_ context.Context, key string) (resourcesync.Resource, bool, error) {
-	r, ok := m[key]
-	return r, ok, nil
+func (m memory) lookup(_ context.Context, keys []string) ([]resourcesync.Resource, error) {
+	var known []resourcesync.Resource
+	for _, key := range keys {
+		known = append(known, m[key])
+	}
+	return known, nil
 }
 
 // rescan scans d, remembers what it finds, and returns that and how many bytes

@@ -191,7 +191,7 @@ func (n *notices) enter(key string) error {
 	return err
 }
 
-func (n *notices) file(context.Context, *folder, string, fs.FileInfo) error { return nil }
+func (n *notices) files(context.Context, *folder, []file) error { return nil }
 
 func (n *notices) unreadable(string, error) {}
 

@@ -33,7 +33,7 @@ func (s *scan) consume(yield func(resourcesync.Resource, error) bool) bool {
 				s.summarize()
 				return true
 			}
-			s.files++
+			s.listed++
 			if !yield(r, nil) {
 				return false
 			}
@@ -45,7 +45,7 @@ func (s *scan) consume(yield func(resourcesync.Resource, error) bool) bool {
 
 func (s *scan) tell() {
 	if s.progress != nil {
-		s.progress(Progress{Files: s.files, LeftOut: s.leftOut.Load(), Bytes: s.bytes.Load()})
+		s.progress(Progress{Files: s.listed, LeftOut: s.leftOut.Load(), Bytes: s.bytes.Load()})
 	}
 }
 

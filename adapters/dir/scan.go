@@ -68,11 +68,9 @@ type scan struct {
 	found   chan resourcesync.Resource
 	readers errgroup.Group
 
-	files   int64 // of the consumer alone
+	listed  int64 // of the consumer alone
 	bytes   atomic.Int64
 	leftOut atomic.Int64
-
-	uncopied atomic.Bool // that has been logged
 
 	mu       sync.Mutex
 	failures int
@@ -116,25 +114,43 @@ func (d *Dir) openRoot() (*folder, error) {
 
 func (s *scan) enter(string) error { return nil }
 
+// files yields the files that need not be read, and the others when they have
+// been.
+func (s *scan) files(ctx context.Context, in *folder, found []file) error {
+	known := make([]resourcesync.Resource, len(found))
+	if s.known != nil {
+		keys := make([]string, len(found))
+		for i, f := range found {
+			keys[i] = f.key
+		}
+		var err error
+		if known, err = s.known(ctx, keys); err != nil {
+			if ctx.Err() == nil {
+				s.unreadable(keys[0], fmt.Errorf("what is known of it: %w", err))
+			}
+			return err
+		}
+	}
+	for i, f := range found {
+		if err := s.file(ctx, in, f.key, f.info, known[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // file yields the file at once if it need not be read, and otherwise when it
 // has been.
-func (s *scan) file(ctx context.Context, in *folder, key string, info fs.FileInfo) error {
+func (s *scan) file(ctx context.Context, in *folder, key string, info fs.FileInfo, known resourcesync.Resource) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	uri, ok := s.uri(key)
 	if !ok {
 		s.tooLong(key)
 		return nil
 	}
-	var known resourcesync.Resource
-	var isKnown bool
-	if s.known != nil {
-		var err error
-		if known, isKnown, err = s.known(ctx, key); err != nil {
-			if ctx.Err() == nil {
-				s.unreadable(key, fmt.Errorf("what is known of it: %w", err))
-			}
-			return err
-		}
-	}
+	isKnown := known.Key != ""
 	r := newResource(key, uri, info)
 	if isKnown && s.isCurrent(known, r) {
 		r.Hashes = known.Hashes
@@ -155,8 +171,10 @@ func (s *scan) file(ctx context.Context, in *folder, key string, info fs.FileInf
 			r := c.resource(key, uri)
 			if isKnown && r.EqualEntry(known) {
 				c.copied.discard() // it is no change
+			} else if err := c.copied.keep(r.Hashes); err != nil {
+				s.failed(key, fmt.Errorf("copying it: %w", err))
+				return nil
 			}
-			c.copied.keep(r.Hashes)
 			return s.send(ctx, r)
 		case err == errInFlux && isKnown:
 			known.URI = uri
@@ -233,6 +251,11 @@ func (s *scan) unreadable(key string, err error) {
 		s.leave(key, err)
 		return
 	}
+	s.failed(key, err)
+}
+
+// failed notes that the scan is not complete.
+func (s *scan) failed(key string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failures++; s.failures <= maxNotes {

@@ -309,15 +309,15 @@ func TestScanKeepsTheContract(t *testing.T) {
 func TestStoppedScansAreSilent(t *testing.T) {
 	var log logbook
 	here := t.TempDir()
-	manyFiles(t, here, 20)
+	manyFiles(t, here, 2*batch)
 	n := 0
 	d := openDir(t, here, &Options{
 		Logger: log.logger(),
-		Known: func(ctx context.Context, _ string) (resourcesync.Resource, bool, error) {
-			if n++; n > 5 {
+		Known: func(ctx context.Context, keys []string) ([]resourcesync.Resource, error) {
+			if n++; n > 1 {
 				<-ctx.Done()
 			}
-			return resourcesync.Resource{}, false, ctx.Err()
+			return make([]resourcesync.Resource, len(keys)), ctx.Err()
 		},
 	})
 	for range d.Resources(t.Context()) {
@@ -338,9 +338,9 @@ func TestScanStreams(t *testing.T) {
 	asked := 0
 	d := openDir(t, here, &Options{
 		Concurrency: 2,
-		Known: func(context.Context, string) (resourcesync.Resource, bool, error) {
-			asked++
-			return resourcesync.Resource{}, false, nil
+		Known: func(_ context.Context, keys []string) ([]resourcesync.Resource, error) {
+			asked += len(keys)
+			return make([]resourcesync.Resource, len(keys)), nil
 		},
 	})
 	synctest.Test(t, func(t *testing.T) {
@@ -349,7 +349,7 @@ func TestScanStreams(t *testing.T) {
 			break
 		}
 	})
-	if asked > 10 {
+	if asked > batch {
 		t.Errorf("%d files were looked at for one resource", asked)
 	}
 }
@@ -377,9 +377,7 @@ func TestKnownFails(t *testing.T) {
 	manyFiles(t, here, 20)
 	broken := errors.New("the store is gone")
 	d := openDir(t, here, &Options{
-		Known: func(context.Context, string) (resourcesync.Resource, bool, error) {
-			return resourcesync.Resource{}, false, broken
-		},
+		Known: func(context.Context, []string) ([]resourcesync.Resource, error) { return nil, broken },
 	})
 	if found, err := list(t, d); len(found) != 0 || !errors.Is(err, broken) {
 		t.Errorf("%d resources and %v", len(found), err)
@@ -392,9 +390,9 @@ func TestVanishing(t *testing.T) {
 	write(t, here, "b/c", "")
 	write(t, here, "d/e/f", "")
 	d := openDir(t, here, nil)
-	d.known = func(_ context.Context, key string) (resourcesync.Resource, bool, error) {
+	d.known = func(_ context.Context, keys []string) ([]resourcesync.Resource, error) {
 		// Whatever is met first goes, and with it all that is still to come.
-		return resourcesync.Resource{}, false, errors.Join(
+		return make([]resourcesync.Resource, len(keys)), errors.Join(
 			os.RemoveAll(filepath.Join(here, "a")), os.RemoveAll(filepath.Join(here, "b")), os.RemoveAll(filepath.Join(here, "d")))
 	}
 	wantKeys(t, complete(t, d), "")
@@ -420,8 +418,8 @@ func TestRootVanishes(t *testing.T) {
 	}
 	t.Run("removed meanwhile", func(t *testing.T) {
 		d := openLosable(t)
-		d.known = func(context.Context, string) (resourcesync.Resource, bool, error) {
-			return resourcesync.Resource{}, false, os.RemoveAll(d.path)
+		d.known = func(_ context.Context, keys []string) ([]resourcesync.Resource, error) {
+			return make([]resourcesync.Resource, len(keys)), os.RemoveAll(d.path)
 		}
 		if found, err := list(t, d); err == nil {
 			t.Errorf("found %v and no error", found)

@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"syscall"
 	"testing"
 
@@ -163,12 +164,12 @@ func TestSwaps(t *testing.T) {
 			defer os.RemoveAll(filepath.Join(here, "a"))
 			write(t, here, "a/b", "a")
 			d := openDir(t, here, &Options{
-				Known: func(_ context.Context, key string) (resourcesync.Resource, bool, error) {
-					if key == "a/b" {
+				Known: func(_ context.Context, keys []string) ([]resourcesync.Resource, error) {
+					if slices.Contains(keys, "a/b") {
 						path := filepath.Join(here, "a", "b")
 						must(t, errors.Join(os.Remove(path), swap(path)))
 					}
-					return resourcesync.Resource{}, false, nil
+					return make([]resourcesync.Resource, len(keys)), nil
 				},
 			})
 			wantKeys(t, complete(t, d), "other/b")
@@ -206,10 +207,10 @@ func TestUnreadableFolder(t *testing.T) {
 	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
 	restore := func() { must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)) }
 	defer restore()
-	d.known = func(context.Context, string) (resourcesync.Resource, bool, error) {
+	d.known = func(_ context.Context, keys []string) ([]resourcesync.Resource, error) {
 		none := limit
 		none.Cur = 0
-		return resourcesync.Resource{}, false, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none)
+		return make([]resourcesync.Resource, len(keys)), syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none)
 	}
 	found, err := list(t, d)
 	restore()

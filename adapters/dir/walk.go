@@ -26,8 +26,9 @@ type visitor interface {
 	// enter is called before the entries of a folder are read.
 	enter(key string) error
 
-	// file is shown a regular file. It holds in for as long as it uses it.
-	file(ctx context.Context, in *folder, key string, info fs.FileInfo) error
+	// files is shown some of the regular files of a folder. It holds in for as
+	// long as it uses it, and may keep nothing of the slice.
+	files(ctx context.Context, in *folder, found []file) error
 
 	// unreadable is told of a folder that could not be read to its end, or of
 	// a file that could not be looked at.
@@ -35,6 +36,12 @@ type visitor interface {
 
 	// tooLong is told of a folder with nothing in it that could be listed.
 	tooLong(key string)
+}
+
+// A file is what a walk has found: a regular file as it was then.
+type file struct {
+	key  string
+	info fs.FileInfo
 }
 
 // A folder is an open folder that closes when its last user has released it.
@@ -79,13 +86,8 @@ func (d *Dir) walk(ctx context.Context, in *folder, key string, v visitor) error
 	}
 	for {
 		entries, err := list.ReadDir(batch)
-		for _, e := range entries {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := d.visit(ctx, in, prefix, e, v); err != nil {
-				return err
-			}
+		if err := d.visit(ctx, in, prefix, entries, v); err != nil {
+			return err
 		}
 		if err == io.EOF {
 			return nil
@@ -97,23 +99,47 @@ func (d *Dir) walk(ctx context.Context, in *folder, key string, v visitor) error
 	}
 }
 
-// visit goes on with one entry of the folder in.
-func (d *Dir) visit(ctx context.Context, in *folder, prefix string, e fs.DirEntry, v visitor) error {
-	name, isDir := e.Name(), e.IsDir()
-	if !isDir && !e.Type().IsRegular() {
-		return nil
-	}
-	key := prefix + name
-	if !d.admits(key, name, isDir) {
-		return nil
-	}
-	if !isDir {
-		info, err := e.Info()
-		if err != nil {
-			tellUnreadable(v, key, err)
-			return nil
+// visit goes on with entries of the folder in: the files among them together, and
+// then each of the folders.
+func (d *Dir) visit(ctx context.Context, in *folder, prefix string, entries []fs.DirEntry, v visitor) error {
+	var files []file
+	var folders []string
+	for _, e := range entries {
+		if err := ctx.Err(); err != nil {
+			return err
 		}
-		return v.file(ctx, in, key, info)
+		name := e.Name()
+		key := prefix + name
+		switch {
+		case !e.IsDir() && !e.Type().IsRegular() || !d.admits(key, name, e.IsDir()):
+		case e.IsDir():
+			folders = append(folders, name)
+		default:
+			info, err := e.Info()
+			if err != nil {
+				tellUnreadable(v, key, err)
+				continue
+			}
+			files = append(files, file{key, info})
+		}
+	}
+	if len(files) > 0 {
+		if err := v.files(ctx, in, files); err != nil {
+			return err
+		}
+	}
+	for _, name := range folders {
+		if err := d.descend(ctx, in, prefix+name, name, v); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// descend walks the folder at key, called name in the folder in.
+func (d *Dir) descend(ctx context.Context, in *folder, key, name string, v visitor) error {
+	if err := ctx.Err(); err != nil {
+		return err
 	}
 	if len(key)+len("/") >= resourcesync.MaxKeyLength {
 		v.tooLong(key)

@@ -4,6 +4,9 @@
 // A [Store] has one copy of each content, under its SHA-256 digest, however many
 // files and changes have it. Copies are written while a scan reads the files, and
 // are there before it tells of the change. They are pruned by age.
+//
+// Servers that share the changes, because they keep them in one database, can share
+// the folder as well: whichever of them has scanned, all have the copies.
 package versions
 
 import (
@@ -25,20 +28,21 @@ import (
 // takes so long.
 const slack = 24 * time.Hour
 
-// A Store is a folder with copies. All methods are safe for concurrent use. Only
-// one Store may have a folder open at a time.
+// A Store is a folder with copies. All methods are safe for concurrent use. Several
+// Stores, in several processes, may have a folder open at a time, if only one of them
+// at a time makes copies or prunes: the one that scans.
 type Store struct {
 	path string
 	keep time.Duration
 
 	mu    sync.Mutex
-	since time.Time
+	since time.Time // of the copies that are surely there, if later than the file says
 }
 
 var _ resourcesync.ChangeOpener = (*Store)(nil)
 
 // Open opens the folder at path, which is made if it is not there, and which
-// nothing else may use. Copies in it are kept for at least keep.
+// nothing else may be kept in. Copies in it are kept for at least keep.
 func Open(path string, keep time.Duration) (*Store, error) {
 	if keep <= 0 {
 		return nil, errors.New("versions: keeping them for no time")
@@ -47,33 +51,52 @@ func Open(path string, keep time.Duration) (*Store, error) {
 		return nil, fmt.Errorf("versions: %w", err)
 	}
 	s := &Store{path: path, keep: keep}
-	unfinished, err := filepath.Glob(filepath.Join(path, newPrefix+"*"))
+	_, err := s.readSince()
+	if errors.Is(err, fs.ErrNotExist) {
+		err = s.writeSince(time.Now())
+	}
+	if err == nil {
+		err = s.clean(time.Now())
+	}
 	if err != nil {
 		return nil, fmt.Errorf("versions: %w", err)
 	}
+	return s, nil
+}
+
+// clean removes copies that nobody has finished within the slack before now: whoever
+// began them has died.
+func (s *Store) clean(now time.Time) error {
+	unfinished, err := filepath.Glob(filepath.Join(s.path, newPrefix+"*"))
 	for _, name := range unfinished {
-		if err := os.Remove(name); err != nil {
-			return nil, fmt.Errorf("versions: %w", err)
+		if err == nil {
+			err = removeOlder(name, now.Add(-slack))
 		}
 	}
-	return s, s.readSince()
+	return err
+}
+
+// removeOlder removes the file at path if it is older than t.
+func removeOlder(path string, t time.Time) error {
+	info, err := os.Lstat(path)
+	if err == nil && info.ModTime().Before(t) {
+		err = os.Remove(path)
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // sinceFile has the time from which there are copies.
 const sinceFile = "since"
 
-func (s *Store) readSince() error {
+func (s *Store) readSince() (time.Time, error) {
 	text, err := os.ReadFile(filepath.Join(s.path, sinceFile))
-	if errors.Is(err, fs.ErrNotExist) {
-		return s.writeSince(time.Now())
-	}
-	if err == nil {
-		s.since, err = time.Parse(time.RFC3339Nano, strings.TrimSpace(string(text)))
-	}
 	if err != nil {
-		return fmt.Errorf("versions: %w", err)
+		return time.Time{}, err
 	}
-	return nil
+	return time.Parse(time.RFC3339Nano, strings.TrimSpace(string(text)))
 }
 
 func (s *Store) writeSince(t time.Time) error {
@@ -83,19 +106,22 @@ func (s *Store) writeSince(t time.Time) error {
 		return fmt.Errorf("versions: %w", err)
 	}
 	_, err = fmt.Fprintln(f, t.Format(time.RFC3339Nano))
-	if err := finish(f, filepath.Join(s.path, sinceFile), err); err != nil {
-		return err
-	}
-	s.since = t
-	return nil
+	return finish(f, filepath.Join(s.path, sinceFile), err)
 }
 
 // Since returns the time from which there are copies, as [resourcesync.Changer]
 // has it. It is when the folder was made, until older ones are pruned.
 func (s *Store) Since(context.Context) (time.Time, error) {
+	since, err := s.readSince()
+	if err != nil {
+		return since, fmt.Errorf("versions: %w", err)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.since, nil
+	if s.since.After(since) {
+		since = s.since
+	}
+	return since, nil
 }
 
 // OpenChange opens the copy of the version that c left, as
@@ -130,30 +156,38 @@ func isDigest(s string) bool {
 // are kept. Before, it moves Since: a Change Dump no longer offers what is about
 // to go. It does so at most once an hour.
 func (s *Store) Prune(ctx context.Context) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	since := time.Now().Add(-s.keep).Truncate(time.Hour)
-	if !since.After(s.since) {
+	before, err := s.Since(ctx)
+	if err != nil {
+		return err
+	}
+	now := time.Now()
+	since := now.Add(-s.keep).Truncate(time.Hour)
+	if !since.After(before) {
 		return nil
 	}
-	if err := s.writeSince(since); err != nil {
-		return err
-	}
-	err := filepath.WalkDir(s.path, func(path string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() || !isDigest(e.Name()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.since = since
+	// On a disk that is full, there is room to write down since when there are
+	// copies only after old ones have gone.
+	written := s.writeSince(since)
+	err = s.clean(now)
+	if err == nil {
+		err = filepath.WalkDir(s.path, func(path string, e fs.DirEntry, err error) error {
+			if err == nil && isDigest(e.Name()) {
+				err = removeOlder(path, since.Add(-slack))
+			}
+			if err == nil {
+				err = ctx.Err()
+			}
 			return err
-		}
-		info, err := e.Info()
-		if err == nil && info.ModTime().Before(since.Add(-slack)) {
-			err = os.Remove(path)
-		}
-		if err == nil {
-			err = ctx.Err()
-		}
-		return err
-	})
+		})
+	}
 	if err != nil {
 		return fmt.Errorf("versions: pruning: %w", err)
+	}
+	if written != nil {
+		return s.writeSince(since)
 	}
 	return nil
 }

@@ -74,6 +74,11 @@ func files(t testing.TB, path string) (n int) {
 	return n
 }
 
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
 // TestKeep holds that what is kept is there, once, also for who comes later, and
 // that nothing else is.
 func TestKeep(t *testing.T) {
@@ -89,8 +94,13 @@ func TestKeep(t *testing.T) {
 	_, err = io.WriteString(dropped, "three")
 	must(t, err)
 	dropped.Discard()
-	_, err = s.Create() // and the process is killed
+	killed, err := s.Create() // and the process is killed
 	must(t, err)
+	if open(t, path); !exists(killed.file.Name()) {
+		t.Error("a copy that another process is making has gone")
+	}
+	long := time.Now().Add(-25 * time.Hour)
+	must(t, os.Chtimes(killed.file.Name(), long, long))
 	for _, s := range []*Store{s, open(t, path)} {
 		for _, content := range []string{"", "one", "two"} {
 			if got, err := read(t, s, content); got != content || err != nil {
@@ -145,6 +155,7 @@ func TestPrune(t *testing.T) {
 		t.Errorf("pruned at once: since %v", since)
 	}
 	must(t, s.writeSince(begun.Add(-5*time.Hour)))
+	other := open(t, path) // that of another server
 	must(t, s.Prune(t.Context()))
 	if _, err := read(t, s, "old"); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the old copy: %v", err)
@@ -154,7 +165,7 @@ func TestPrune(t *testing.T) {
 			t.Errorf("%s: %v", content, err)
 		}
 	}
-	for _, s := range []*Store{s, open(t, path)} {
+	for _, s := range []*Store{s, other, open(t, path)} {
 		if since, _ := s.Since(t.Context()); since.After(time.Now().Add(-time.Hour)) || since.Before(time.Now().Add(-2*time.Hour)) {
 			t.Errorf("since %v", since)
 		}
