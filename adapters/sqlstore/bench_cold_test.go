@@ -77,7 +77,7 @@ func (w *writer) usualTable(ctx context.Context, set *Set) error {
 	if err != nil {
 		return err
 	}
-	return w.transaction(ctx, func(tx *sql.Tx) error {
+	err = w.transaction(ctx, func(tx *sql.Tx) error {
 		insert, err := tx.PrepareContext(ctx, "INSERT INTO usual (key, uri, lastmod, length, type, hash) VALUES ($1, $2, $3, $4, $5, $6)")
 		if err != nil {
 			return err
@@ -95,6 +95,11 @@ func (w *writer) usualTable(ctx context.Context, set *Set) error {
 		}
 		return nil
 	})
+	if err == nil {
+		// As a server does by itself before long.
+		_, err = w.db.ExecContext(ctx, "ANALYZE usual")
+	}
+	return err
 }
 
 type usualURL struct {

@@ -1,6 +1,8 @@
 package sqlstore
 
 import (
+	"database/sql"
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -101,4 +103,35 @@ func BenchmarkRecord(b *testing.B) {
 				})
 			})
 	})
+	for _, e := range engines {
+		b.Run(e.name+", database/sql", func(b *testing.B) {
+			db := e.make(b)
+			set := db.open(b, nil).mustSet(b, "articles", nil)
+			host := newWriter(b, db)
+			table := "CREATE TABLE bare (id INTEGER PRIMARY KEY, set_id INTEGER NOT NULL, change TEXT NOT NULL, key BLOB NOT NULL, body BLOB, uri TEXT, lastmod INTEGER, length INTEGER, type TEXT, encoding TEXT, hash TEXT)"
+			if db.isPostgres() {
+				table = "CREATE TABLE bare (LIKE rs_pending INCLUDING ALL)"
+			}
+			if _, err := host.db.Exec(table); err != nil {
+				b.Fatal(err)
+			}
+			statement := strings.Replace(set.store.insertPending(len(rows)), set.store.pendingTable(), "bare", 1)
+			var args []any
+			for _, r := range rows {
+				args = append(args, set.id, string(r.change), r.key, r.body)
+			}
+			transaction := func(f func(tx *sql.Tx) error) {
+				if err := host.transaction(b.Context(), f); err != nil {
+					b.Fatal(err)
+				}
+			}
+			compare(b,
+				func() {
+					transaction(func(tx *sql.Tx) error { return set.Record(b.Context(), SQLTx(tx), changes...) })
+				},
+				func() {
+					transaction(func(tx *sql.Tx) error { _, err := tx.Exec(statement, args...); return err })
+				})
+		})
+	}
 }

@@ -13,8 +13,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
 // childDatabase tells a process that it is the child of a test, and which
@@ -32,14 +30,20 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child runs a store, and writes to it or serves it, until it is killed.
+// child runs a store and serves its set until it is killed. If work is "storm", it
+// writes as well; if it is "push" and a hub, it writes and publishes.
 func child(ctx context.Context, db database, work string) error {
 	// A child must not outlive a test that has been killed.
 	go func() {
 		io.Copy(io.Discard, os.Stdin)
 		os.Exit(1)
 	}()
-	store, _, err := db.connect(ctx, nil)
+	o := &Options{}
+	pageSize := 10
+	if work == "storm" {
+		o.Now, o.Window, pageSize = stepping, stormWindow, stormPage
+	}
+	store, _, err := db.connect(ctx, o)
 	if err != nil {
 		return err
 	}
@@ -48,26 +52,25 @@ func child(ctx context.Context, db database, work string) error {
 		return err
 	}
 	go store.Run(ctx)
-	if work == "serve" {
-		return serveChild(ctx, set)
-	}
-	host, err := connectWriter(db)
-	if err != nil {
-		return err
-	}
-	fmt.Println("started")
 	failed := make(chan error)
-	for range 4 {
-		go func() {
-			_, err := host.storm(ctx, set, rand.New(rand.NewPCG(rand.Uint64(), 1)), 1<<40)
-			failed <- err
-		}()
+	if hub, ok := strings.CutPrefix(work, "push "); ok {
+		return pushChild(ctx, db, store, set, hub)
 	}
+	if work == "storm" {
+		host, err := connectWriter(db)
+		if err != nil {
+			return err
+		}
+		for range 4 {
+			go func() { failed <- host.storm(ctx, set, rand.New(rand.NewPCG(rand.Uint64(), 1)), 1<<40) }()
+		}
+	}
+	go func() { failed <- serveChild(ctx, set, pageSize) }()
 	return <-failed
 }
 
-func serveChild(ctx context.Context, set *Set) error {
-	source, err := rshttp.New("https://example.org/resourcesync/", []rshttp.Set{{Provider: set}}, &rshttp.Options{PageSize: 10})
+func serveChild(ctx context.Context, set *Set, pageSize int) error {
+	source, err := newSource(set, pageSize)
 	if err != nil {
 		return err
 	}

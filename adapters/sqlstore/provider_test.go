@@ -90,3 +90,87 @@ func TestProviderByRecord(t *testing.T) {
 		}
 	})
 }
+
+// hidden hides the upgrades of a Provider, as a wrapper does.
+type hidden struct{ resourcesync.Provider }
+
+// TestProviderPutTogether is about a Provider whose upgrades a wrapper has hidden
+// and rshttp.Set has brought back.
+func TestProviderPutTogether(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db database) {
+		store := db.open(t, nil)
+		run(t, store)
+		providertest.Run(t, func(t *testing.T, resources []resourcesync.Resource) (resourcesync.Provider, *providertest.Options) {
+			set := store.mustSet(t, t.Name(), nil)
+			if err := set.Put(t.Context(), resources...); err != nil {
+				t.Fatal(err)
+			}
+			return hidden{set}, &providertest.Options{
+				Stater: set, Cutter: set, Changer: set, Watcher: set, Coverer: set,
+				Put: set.Put, Delete: set.Delete, ExactStat: true,
+			}
+		})
+	})
+}
+
+// TestProviderBesideJournal is about a Provider that has only its one method, and
+// a Journal that its host records in.
+func TestProviderBesideJournal(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db database) {
+		store := db.open(t, nil)
+		run(t, store)
+		host := newWriter(t, db)
+		providertest.Run(t, func(t *testing.T, resources []resourcesync.Resource) (resourcesync.Provider, *providertest.Options) {
+			papers := store.mustSet(t, t.Name(), nil)
+			journal, err := store.Journal(t.Context(), "journal of "+t.Name())
+			if err != nil {
+				t.Fatal(err)
+			}
+			record := func(ctx context.Context, changes []resourcesync.Change) error {
+				err := host.transaction(ctx, func(tx *sql.Tx) error { return journal.Record(ctx, SQLTx(tx), changes...) })
+				if err != nil {
+					return err
+				}
+				return awaitSequenced(ctx, store)
+			}
+			put := func(ctx context.Context, resources ...resourcesync.Resource) error {
+				var changes []resourcesync.Change
+				for _, r := range resources {
+					before, found, err := papers.Get(ctx, r.Key)
+					switch {
+					case err != nil:
+						return err
+					case !found:
+						changes = append(changes, resourcesync.Change{Type: resourcesync.Created, Resource: r})
+					case !before.EqualEntry(r):
+						changes = append(changes, resourcesync.Change{Type: resourcesync.Updated, Resource: r})
+					}
+				}
+				if err := papers.Put(ctx, resources...); err != nil {
+					return err
+				}
+				return record(ctx, changes)
+			}
+			remove := func(ctx context.Context, keys ...string) error {
+				var changes []resourcesync.Change
+				for _, key := range keys {
+					before, found, err := papers.Get(ctx, key)
+					if err != nil {
+						return err
+					}
+					if found {
+						changes = append(changes, resourcesync.Change{Type: resourcesync.Deleted, Resource: before})
+					}
+				}
+				if err := papers.Delete(ctx, keys...); err != nil {
+					return err
+				}
+				return record(ctx, changes)
+			}
+			if err := put(t.Context(), resources...); err != nil {
+				t.Fatal(err)
+			}
+			return hidden{papers}, &providertest.Options{Changer: journal, Put: put, Delete: remove}
+		})
+	})
+}

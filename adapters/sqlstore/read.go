@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"strings"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
@@ -27,11 +28,16 @@ var errDeleted = errors.New("the row is of a deleted resource")
 type reader struct {
 	buf     []byte // the last row: its key and its body
 	key     int    // length of the key
+	text    strings.Builder
 	decoder decoder
 }
 
+// maxText is how many bytes the strings of several resources may have together.
+// Who keeps one of them keeps the others.
+const maxText = 4 << 10
+
 // read reads the key and the body in two columns of row. Together they become
-// one string: it is all that is allocated for a resource without links.
+// part of a string, which is all that is allocated for resources without links.
 func (d *reader) read(row rowdb.Row, key, body int) (resourcesync.Resource, error) {
 	d.buf = row.Append(d.buf[:0], key)
 	d.key = len(d.buf)
@@ -39,7 +45,15 @@ func (d *reader) read(row rowdb.Row, key, body int) (resourcesync.Resource, erro
 	if len(d.buf) == d.key {
 		return resourcesync.Resource{}, errDeleted
 	}
-	text := string(d.buf)
+	if d.text.Cap()-d.text.Len() < len(d.buf) {
+		// Twice as much as before: who reads few resources keeps little.
+		size := max(len(d.buf), min(2*d.text.Cap(), maxText))
+		d.text = strings.Builder{}
+		d.text.Grow(size)
+	}
+	begin := d.text.Len()
+	d.text.Write(d.buf)
+	text := d.text.String()[begin:]
 	r, err := d.decoder.decode(text[d.key:])
 	if err == nil {
 		r.Key = text[:d.key]
@@ -100,8 +114,7 @@ func endOf(r resourcesync.Range) []byte {
 var beyond = bytes.Repeat([]byte{0xff}, resourcesync.MaxKeyLength+1)
 
 // Get returns the resource with this key, and whether there is one. It also works
-// while a set awaits its first scan, and is what a scanner asks for what is known
-// already.
+// while a set awaits its first scan.
 func (s *Set) Get(ctx context.Context, key string) (r resourcesync.Resource, found bool, err error) {
 	err = s.store.db.Do(ctx, func(c rowdb.Conn) error {
 		return c.Query(ctx, "SELECT key, body FROM rs_resource WHERE set_id = $1 AND key = $2 AND body IS NOT NULL",

@@ -43,7 +43,7 @@ func TestReplicas(t *testing.T) {
 		newest := fmt.Sprintf("after-%d-deaths", n)
 		record(newest, resourcesync.Created)
 		// The sequencer may have died just now.
-		eventually(t, 5*time.Second, func() error { return awaitKey(t, set, newest) })
+		eventually(t, takeover, func() error { return awaitKey(t, set, newest) })
 		eventually(t, 20*time.Second, func() error { return sameDocuments(t, replicas) })
 		if len(replicas) == 1 {
 			break

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -137,6 +138,35 @@ func TestScanAwaited(t *testing.T) {
 			t.Error(err)
 		}
 		checkBlocks(t, set)
+	})
+}
+
+// TestKnown asks for more than the driver sends at once, and for what is not there.
+func TestKnown(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db database) {
+		store := db.open(t, nil)
+		set := store.mustSet(t, "", &SetOptions{AwaitScan: true})
+		linked := small("linked", 1)
+		linked.Hashes = []resourcesync.Hash{{Algorithm: "md5", Digest: "00"}}
+		want := append(numbered(1100, 0), resourcesync.Resource{}, linked, small("last", 1))
+		if err := set.Put(t.Context(), append(want[:1100:1100], want[1101:]...)...); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.mustSet(t, "other", nil).Put(t.Context(), small("missing", 1)); err != nil {
+			t.Fatal(err)
+		}
+		keys := make([]string, len(want))
+		for i, r := range want {
+			keys[i] = r.Key
+		}
+		keys[1100] = "missing"
+		known, err := set.Known(t.Context(), keys)
+		if err != nil || !slices.EqualFunc(known, want, resourcesync.Resource.Equal) {
+			t.Errorf("%d of %d resources, %v", len(known), len(want), err)
+		}
+		if known, err := set.Known(t.Context(), nil); err != nil || len(known) != 0 {
+			t.Errorf("%v, %v", known, err)
+		}
 	})
 }
 

@@ -75,6 +75,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/wake"
 )
 
 //go:embed migrations
@@ -111,6 +112,7 @@ type Store struct {
 	window time.Duration
 	log    *slog.Logger
 	health health
+	bell   wake.Bell // something may have been committed
 
 	mu       sync.Mutex
 	watchers map[*watcher]struct{}

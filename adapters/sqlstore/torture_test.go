@@ -3,13 +3,11 @@ package sqlstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"maps"
 	"math/rand/v2"
 	"os"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,95 +23,53 @@ func setting(name string, value int) int {
 	return value
 }
 
-// A replica is what a Destination has that reads on from the newest datetime it
-// has seen.
-type replica struct {
-	articles map[string]string
-	last     time.Time
-	changes  int
+// stormWindow and stormPage divide the journals of storms into many lists.
+const (
+	stormWindow = time.Second
+	stormPage   = 500
+)
+
+// stepping is a clock that steps back by an hour every 400 ms, and forward again.
+func stepping() time.Time {
+	now := time.Now()
+	if now.UnixMilli()/200%2 == 1 {
+		now = now.Add(-time.Hour)
+	}
+	return now
 }
 
-// read reads on. It fails when a change cannot be the next in the history of the
-// set.
-func (r *replica) read(ctx context.Context, c resourcesync.Changer) error {
-	if r.articles == nil {
-		r.articles = map[string]string{}
-	}
-	for c, err := range c.Changes(ctx, resourcesync.Interval{From: r.last.Add(1)}) {
-		if err != nil {
-			return err
-		}
-		key := c.Resource.Key
-		_, found := r.articles[key]
-		switch {
-		case !c.Datetime.After(r.last):
-			return fmt.Errorf("a change at %v comes after one at %v", c.Datetime, r.last)
-		case found == (c.Type == resourcesync.Created):
-			return fmt.Errorf("%s of %q at %v, but found is %t", c.Type, key, c.Datetime, found)
-		}
-		if c.Type == resourcesync.Deleted {
-			delete(r.articles, key)
-		} else {
-			r.articles[key] = c.Resource.Type
-		}
-		r.last = c.Datetime
-		r.changes++
-	}
-	return ctx.Err()
-}
-
-// TestNothingLost lets writers loose on a table while Destinations read on. In
-// the end everybody has the same. RESOURCESYNC_TORTURE says how many changes
-// there are.
+// TestNothingLost lets writers loose on a table while Destinations follow the
+// Change Lists. In the end everybody has the same. RESOURCESYNC_TORTURE says how
+// many changes there are.
 func TestNothingLost(t *testing.T) {
 	const writers = 8
 	n := setting("RESOURCESYNC_TORTURE", 2_000)
 	eachEngine(t, func(t *testing.T, db database) {
-		// Now and then the clock is an hour slow.
-		var slow atomic.Bool
-		store := db.open(t, &Options{Now: func() time.Time {
-			if slow.Load() {
-				return time.Now().Add(-time.Hour)
-			}
-			return time.Now()
-		}})
+		store := db.open(t, &Options{Now: stepping, Window: stormWindow})
 		set := store.mustSet(t, "articles", nil)
 		run(t, store)
+		source := new(front)
+		source.lead(serve(t, set, stormPage))
 
 		host := newWriter(t, db)
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Minute)
 		defer cancel()
-		var committed atomic.Int64
-		var writing sync.WaitGroup
+		var writing, reading sync.WaitGroup
 		for i := range writers {
 			writing.Go(func() {
-				done, err := host.storm(ctx, set, rand.New(rand.NewPCG(uint64(i), 7)), n/writers)
-				committed.Add(int64(done))
-				if err != nil {
+				if err := host.storm(ctx, set, rand.New(rand.NewPCG(uint64(i), 7)), n/writers); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		finished := make(chan struct{})
-		var reading sync.WaitGroup
-		replicas := make([]replica, 3)
-		for i := range replicas {
+		destinations := make([]*destination, 3)
+		for i := range destinations {
+			d := newDestination(t, source)
+			destinations[i] = d
 			reading.Go(func() {
-				r := &replicas[i]
-				for tick := 0; ; tick++ {
-					if err := r.read(ctx, set); err != nil {
-						t.Error(err)
-						return
-					}
-					select {
-					case <-finished:
-						if err := r.read(ctx, set); err != nil {
-							t.Error(err)
-						}
-						return
-					case <-time.After(50 * time.Millisecond):
-						slow.Store(i == 0 && tick%4 >= 2)
-					}
+				if err := d.follow(ctx, finished); err != nil {
+					t.Error(err)
 				}
 			})
 		}
@@ -123,23 +79,24 @@ func TestNothingLost(t *testing.T) {
 		}
 		close(finished)
 		reading.Wait()
-
+		// One that comes late reads all of it at once.
+		for _, d := range append(destinations, newDestination(t, source)) {
+			if err := d.read(ctx); err != nil {
+				t.Error(err)
+			} else if err := d.compare(ctx, host); err != nil {
+				t.Error(err)
+			}
+		}
 		want, err := host.articles(ctx)
 		if err != nil {
 			t.Fatal(err)
-		}
-		for i, r := range replicas {
-			if !maps.Equal(r.articles, want) {
-				t.Errorf("replica %d has %d articles, unlike the table with %d", i, len(r.articles), len(want))
-			}
-			if int64(r.changes) != committed.Load() {
-				t.Errorf("replica %d has seen %d changes, of %d committed", i, r.changes, committed.Load())
-			}
 		}
 		if got := articlesOf(t, set); !maps.Equal(got, want) {
 			t.Errorf("the set has %d articles, unlike the table with %d", len(got), len(want))
 		}
 		checkBlocks(t, set)
+		windows, err := set.Windows(ctx, stormPage)
+		t.Logf("%d changes in %d lists, %v", destinations[0].changes, len(windows), err)
 	})
 }
 

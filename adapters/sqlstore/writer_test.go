@@ -42,6 +42,9 @@ func connectWriter(d database) (*writer, error) {
 	if err == nil {
 		_, err = db.Exec("CREATE TABLE IF NOT EXISTS article (key VARCHAR(100) PRIMARY KEY, version BIGINT NOT NULL)")
 	}
+	if err == nil {
+		_, err = db.Exec("CREATE TABLE IF NOT EXISTS article_change (key VARCHAR(100) NOT NULL)")
+	}
 	return &writer{db, d.isPostgres()}, err
 }
 
@@ -76,6 +79,14 @@ func (w *writer) articles(ctx context.Context) (map[string]string, error) {
 	return all, rows.Err()
 }
 
+// changes returns how often articles have been changed.
+func (w *writer) changes(ctx context.Context) (n int, err error) {
+	err = w.db.QueryRowContext(ctx, "SELECT count(*) FROM article_change").Scan(&n)
+	return n, err
+}
+
+func articleURI(key string) string { return "https://example.org/articles/" + key }
+
 // articleType makes versions differ in what is listed of them.
 func articleType(version int64) string { return fmt.Sprintf("version/%d", version) }
 
@@ -84,9 +95,9 @@ var errRollback = errors.New("rolled back")
 
 // storm writes changes of articles as hosts do at their worst, until it has
 // committed n of them: several in a transaction, with rests in between,
-// rollbacks, deletions and new creations. It returns how many it committed.
-func (w *writer) storm(ctx context.Context, set *Set, rnd *rand.Rand, n int) (committed int, err error) {
-	for committed < n {
+// rollbacks, deletions and new creations.
+func (w *writer) storm(ctx context.Context, set *Set, rnd *rand.Rand, n int) error {
+	for committed := 0; committed < n; {
 		changes := 0
 		err := w.transaction(ctx, func(tx *sql.Tx) error {
 			// In ascending order, so that no two wait for each other; some
@@ -118,14 +129,14 @@ func (w *writer) storm(ctx context.Context, set *Set, rnd *rand.Rand, n int) (co
 		case err == nil:
 			committed += changes
 		case ctx.Err() != nil:
-			return committed, ctx.Err()
+			return ctx.Err()
 		case err == errRollback, w.postgres:
 			// In PostgreSQL two may also create the same article at once.
 		default:
-			return committed, err
+			return err
 		}
 	}
-	return committed, nil
+	return nil
 }
 
 // write changes an article and returns what it did.
@@ -148,9 +159,12 @@ func (w *writer) write(ctx context.Context, tx *sql.Tx, rnd *rand.Rand, key stri
 		c.Type = resourcesync.Updated
 		_, err = tx.ExecContext(ctx, "UPDATE article SET version = $1 WHERE key = $2", next, key)
 	}
+	if err == nil {
+		_, err = tx.ExecContext(ctx, "INSERT INTO article_change (key) VALUES ($1)", key)
+	}
 	c.Resource.Key = key
 	if c.Type != resourcesync.Deleted {
-		c.Resource.URI = "https://example.org/articles/" + key
+		c.Resource.URI = articleURI(key)
 		c.Resource.Type = articleType(next)
 	}
 	return c, err

@@ -1,0 +1,96 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// expiredBatch is how many subscriptions are deleted in one transaction.
+const expiredBatch = 1000
+
+// Clear implements [hub.Store]. It works in batches.
+func (h *hubStore) Clear(ctx context.Context, before time.Time) error {
+	err := h.clearRequests(ctx)
+	for n := expiredBatch; n == expiredBatch && err == nil; {
+		n, err = h.clearExpired(ctx)
+	}
+	if err == nil {
+		err = h.clearMessages(ctx, before.UnixMicro())
+	}
+	return h.fail("clear", err)
+}
+
+// anHour before now, in SQL: how long requests stay, and messages at least.
+func (h *hubStore) anHourAgo() string {
+	return fmt.Sprintf("%s - %d", h.now, time.Hour.Microseconds())
+}
+
+func (h *hubStore) clearRequests(ctx context.Context) error {
+	return h.write(ctx, func(c rowdb.Conn) (bool, error) {
+		_, err := c.Exec(ctx, "DELETE FROM rs_request WHERE hub_id = $1 AND made < "+h.anHourAgo(), h.id)
+		return false, err
+	})
+}
+
+// clearExpired deletes a batch of subscriptions that have expired, and returns how
+// many there were. What is locked at this moment is left for the next time.
+func (h *hubStore) clearExpired(ctx context.Context) (n int, err error) {
+	err = h.write(ctx, func(c rowdb.Conn) (bool, error) {
+		var ids []int64
+		err := c.Query(ctx, "SELECT p.id FROM rs_progress p WHERE p.hub_id = $1 AND p.expires <= "+h.now+" ORDER BY p.id LIMIT $2"+h.lock,
+			func(r rowdb.Row) error { ids = append(ids, r.Int(0)); return nil }, h.id, expiredBatch)
+		if n = len(ids); err != nil || n == 0 {
+			return false, err
+		}
+		return false, h.remove(ctx, c, ids...)
+	})
+	return n, err
+}
+
+func (h *hubStore) clearMessages(ctx context.Context, before int64) error {
+	taken := map[int64]int64{} // what every subscription has, by topic
+	err := h.store.db.Do(ctx, func(c rowdb.Conn) error {
+		err := c.Query(ctx, "SELECT id FROM rs_hub_topic WHERE hub_id = $1",
+			func(r rowdb.Row) error { taken[r.Int(0)] = math.MaxInt64; return nil }, h.id)
+		if err != nil {
+			return err
+		}
+		return c.Query(ctx, "SELECT topic_id, min(taken) FROM rs_progress WHERE hub_id = $1 GROUP BY topic_id",
+			func(r rowdb.Row) error { taken[r.Int(0)] = r.Int(1); return nil }, h.id)
+	})
+	for id, least := range taken {
+		for n := clearBatch; n == clearBatch && err == nil; {
+			n, err = h.clearTopic(ctx, id, least, before)
+		}
+	}
+	return err
+}
+
+// clearTopic deletes a batch of the oldest messages of a topic, those that are
+// taken or old, and never the newest or one of the last hour. It returns how many
+// there were.
+func (h *hubStore) clearTopic(ctx context.Context, id, taken, before int64) (n int, err error) {
+	err = h.write(ctx, func(c rowdb.Conn) (bool, error) {
+		var last int64
+		keep := false
+		err := c.Query(ctx, `SELECT number, published, published < `+h.anHourAgo()+` FROM rs_message WHERE topic_id = $1
+			AND number < (SELECT newest FROM rs_hub_topic WHERE id = $2) ORDER BY number LIMIT $3`, func(r rowdb.Row) error {
+			// What comes after one that is kept is newer.
+			if keep = keep || r.Int(2) == 0 || r.Int(0) > taken && r.Int(1) >= before; !keep {
+				last = r.Int(0)
+				n++
+			}
+			return nil
+		}, id, id, clearBatch)
+		if err != nil || n == 0 {
+			return false, err
+		}
+		_, err = c.Exec(ctx, "DELETE FROM rs_message WHERE topic_id = $1 AND number <= $2", id, last)
+		return false, err
+	})
+	return n, err
+}

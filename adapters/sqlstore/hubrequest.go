@@ -1,0 +1,230 @@
+package sqlstore
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/topic/hub"
+)
+
+// Request implements [hub.Store]. Requests of a hub are made one at a time: each
+// has the row of the hub until it is committed, so that limits are exact.
+func (h *hubStore) Request(ctx context.Context, r hub.Request, limits hub.Limits) error {
+	err := h.write(ctx, func(c rowdb.Conn) (bool, error) {
+		var id int64
+		err := c.Query(ctx, "UPDATE rs_hub SET requests = requests + 1 WHERE id = $1 RETURNING requests",
+			func(row rowdb.Row) error { id = row.Int(0); return nil }, h.id)
+		if err != nil {
+			return false, err
+		}
+		t, err := h.topic(ctx, c, r.Topic, "")
+		if err != nil {
+			return false, err
+		}
+		key := digest(r.Callback)
+		if _, err := c.Exec(ctx, "DELETE FROM rs_request WHERE topic_id = $1 AND digest = $2", t.id, key); err != nil {
+			return false, err
+		}
+		if err := h.checkLimits(ctx, c, t.id, r, limits); err != nil {
+			return false, err
+		}
+		_, err = c.Exec(ctx, `INSERT INTO rs_request (hub_id, id, topic_id, digest, callback, host, client, ends, secret, lease, made)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
+			h.id, id, t.id, key, []byte(r.Callback), []byte(r.Host), []byte(r.Client), number(r.End), r.Secret, r.Lease.Microseconds(), r.Made.UnixMicro())
+		return true, err
+	})
+	return h.fail("request", err)
+}
+
+// checkLimits counts what there is beside r.
+func (h *hubStore) checkLimits(ctx context.Context, c rowdb.Conn, topic int64, r hub.Request, limits hub.Limits) error {
+	if limits == (hub.Limits{}) {
+		return nil
+	}
+	var pending, clientPending, hostPending, topicPending int64
+	err := c.Query(ctx, `SELECT count(*), count(CASE WHEN client = $1 THEN 1 END), count(CASE WHEN host = $2 THEN 1 END),
+		count(CASE WHEN topic_id = $3 THEN 1 END) FROM rs_request WHERE hub_id = $4`, func(row rowdb.Row) error {
+		pending, clientPending, hostPending, topicPending = row.Int(0), row.Int(1), row.Int(2), row.Int(3)
+		return nil
+	}, []byte(r.Client), []byte(r.Host), topic, h.id)
+	if err != nil {
+		return err
+	}
+	if err := atMost("pending", pending, limits.Pending); err != nil {
+		return err
+	}
+	if err := atMost("client pending", clientPending, limits.ClientPending); err != nil {
+		return err
+	}
+	if err := atMost("host pending", hostPending, limits.HostPending); err != nil {
+		return err
+	}
+	if limits.Host == 0 && limits.Client == 0 && limits.Topic == 0 {
+		return nil
+	}
+	var there, ofHost, ofClient, ofTopic int64
+	err = c.Query(ctx, `SELECT
+		(SELECT count(*) FROM rs_subscription WHERE topic_id = $1 AND digest = $2),
+		(SELECT count(*) FROM (SELECT 1 FROM rs_subscription WHERE hub_id = $3 AND host = $4 LIMIT $5) h),
+		(SELECT count(*) FROM (SELECT 1 FROM rs_subscription WHERE hub_id = $6 AND client = $7 LIMIT $8) c),
+		(SELECT subscriptions FROM rs_hub_topic WHERE id = $9)`, func(row rowdb.Row) error {
+		there, ofHost, ofClient, ofTopic = row.Int(0), row.Int(1), row.Int(2), row.Int(3)
+		return nil
+	}, topic, digest(r.Callback), h.id, []byte(r.Host), limits.Host, h.id, []byte(r.Client), limits.Client, topic)
+	if err != nil || there > 0 {
+		return err
+	}
+	if err := atMost("host", ofHost+hostPending, limits.Host); err != nil {
+		return err
+	}
+	if err := atMost("client", ofClient+clientPending, limits.Client); err != nil {
+		return err
+	}
+	return atMost("topic", ofTopic+topicPending, limits.Topic)
+}
+
+// atMost returns an error if there is no room for one more.
+func atMost(what string, n int64, max int) error {
+	if max > 0 && n >= int64(max) {
+		return &hub.LimitError{What: what, Max: max}
+	}
+	return nil
+}
+
+// ClaimRequests implements [hub.Store].
+func (h *hubStore) ClaimRequests(ctx context.Context, owner string, max int) (claimed []hub.Request, err error) {
+	err = h.write(ctx, func(c rowdb.Conn) (bool, error) {
+		claimed = nil
+		// Without MATERIALIZED, PostgreSQL might ask for the oldest again and
+		// again.
+		return false, c.Query(ctx, `WITH free AS MATERIALIZED (
+				SELECT p.id FROM rs_request p WHERE p.hub_id = $1 AND (p.due IS NULL OR p.due <= `+h.now+`) ORDER BY p.id LIMIT $2`+h.lock+`)
+			UPDATE rs_request SET owner = $3, due = `+h.later(hub.VerifyTime)+` WHERE hub_id = $4 AND id IN (SELECT id FROM free)
+			RETURNING id, (SELECT uri FROM rs_hub_topic t WHERE t.id = topic_id), callback, host, client, ends, secret, lease, made`,
+			func(r rowdb.Row) error {
+				claimed = append(claimed, hub.Request{
+					ID:       r.Int(0),
+					Topic:    rowdb.String(r, 1),
+					Callback: rowdb.String(r, 2),
+					Host:     rowdb.String(r, 3),
+					Client:   rowdb.String(r, 4),
+					End:      r.Int(5) != 0,
+					Secret:   bytesAt(r, 6),
+					Lease:    time.Duration(r.Int(7)) * time.Microsecond,
+					Made:     moment(r.Int(8)),
+				})
+				return nil
+			}, h.id, max, owner, h.id)
+	})
+	slices.SortFunc(claimed, func(a, b hub.Request) int { return cmp.Compare(a.ID, b.ID) })
+	return claimed, h.fail("claim requests", err)
+}
+
+// takeRequest removes a request that owner has claimed.
+func (h *hubStore) takeRequest(ctx context.Context, c rowdb.Conn, owner string, id int64) error {
+	n, err := c.Exec(ctx, "DELETE FROM rs_request WHERE hub_id = $1 AND id = $2 AND owner = $3", h.id, id, owner)
+	if err == nil && n == 0 {
+		err = hub.ErrStale
+	}
+	return err
+}
+
+// Drop implements [hub.Store].
+func (h *hubStore) Drop(ctx context.Context, owner string, r hub.Request) error {
+	err := h.write(ctx, func(c rowdb.Conn) (bool, error) {
+		return false, h.takeRequest(ctx, c, owner, r.ID)
+	})
+	return h.fail("drop", err)
+}
+
+// Apply implements [hub.Store].
+func (h *hubStore) Apply(ctx context.Context, owner string, r hub.Request, expires time.Time) error {
+	err := h.write(ctx, func(c rowdb.Conn) (news bool, err error) {
+		if err := h.takeRequest(ctx, c, owner, r.ID); err != nil {
+			return false, err
+		}
+		t, err := h.topic(ctx, c, r.Topic, "")
+		if err != nil {
+			return false, err
+		}
+		var id int64
+		err = c.Query(ctx, "SELECT id FROM rs_subscription WHERE topic_id = $1 AND digest = $2",
+			func(row rowdb.Row) error { id = row.Int(0); return nil }, t.id, digest(r.Callback))
+		if err != nil {
+			return false, err
+		}
+		if id != 0 && !r.End {
+			// It is renewed unless it has expired.
+			n, err := c.Exec(ctx, `UPDATE rs_progress SET expires = $1, changed = CASE WHEN owner IS NULL THEN 0 ELSE 1 END,
+					retry = CASE WHEN owner IS NULL THEN `+zeroTime+` ELSE retry END, due = CASE WHEN owner IS NULL THEN NULL ELSE due END
+				WHERE id = $2 AND expires > `+h.now, expires.UnixMicro(), id)
+			if err == nil && n > 0 {
+				_, err = c.Exec(ctx, "UPDATE rs_subscription SET secret = $1 WHERE id = $2", r.Secret, id)
+				return true, err
+			}
+			if err != nil {
+				return false, err
+			}
+		}
+		if id != 0 {
+			if err := h.remove(ctx, c, id); err != nil {
+				return false, err
+			}
+		}
+		if r.End {
+			return false, nil
+		}
+		return false, h.insert(ctx, c, t.id, r, expires)
+	})
+	return h.fail("apply", err)
+}
+
+// insert makes a subscription.
+func (h *hubStore) insert(ctx context.Context, c rowdb.Conn, topic int64, r hub.Request, expires time.Time) error {
+	var id int64
+	err := c.Query(ctx, `INSERT INTO rs_subscription (hub_id, topic_id, digest, callback, host, client, secret, made)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, `+h.now+`) RETURNING id`,
+		func(row rowdb.Row) error { id = row.Int(0); return nil },
+		h.id, topic, digest(r.Callback), []byte(r.Callback), []byte(r.Host), []byte(r.Client), r.Secret)
+	if err != nil {
+		return err
+	}
+	never := time.Time{}.UnixMicro()
+	_, err = c.Exec(ctx, `INSERT INTO rs_progress (id, hub_id, topic_id, expires, changed, taken, failures, failing_since, last_error, retry,
+			delivered, given_up, last_given_up)
+		SELECT $1, hub_id, id, $2, 0, newest, 0, $3, '', $4, 0, 0, 0 FROM rs_hub_topic WHERE id = $5`,
+		id, expires.UnixMicro(), never, never, topic)
+	if err != nil {
+		return err
+	}
+	_, err = c.Exec(ctx, "UPDATE rs_hub_topic SET subscriptions = subscriptions + 1 WHERE id = $1", topic)
+	return err
+}
+
+// remove deletes subscriptions. The rows of topics come last, because who
+// publishes waits for them.
+func (h *hubStore) remove(ctx context.Context, c rowdb.Conn, ids ...int64) error {
+	args := func(i int) []any { return []any{ids[i], h.id} }
+	if err := c.ExecEach(ctx, "DELETE FROM rs_progress WHERE id = $1 AND hub_id = $2", len(ids), args); err != nil {
+		return err
+	}
+	removed := map[int64]int{}
+	err := c.QueryEach(ctx, "DELETE FROM rs_subscription WHERE id = $1 AND hub_id = $2 RETURNING topic_id", len(ids), args,
+		func(_ int, r rowdb.Row) error { removed[r.Int(0)]++; return nil })
+	if err != nil {
+		return err
+	}
+	topics := slices.Sorted(maps.Keys(removed))
+	return c.ExecEach(ctx, "UPDATE rs_hub_topic SET subscriptions = subscriptions - $1 WHERE id = $2", len(topics),
+		func(i int) []any { return []any{removed[topics[i]], topics[i]} })
+}
+
+// End implements [hub.Store].
+func (h *hubStore) End(ctx context.Context, id int64) error {
+	err := h.write(ctx, func(c rowdb.Conn) (bool, error) { return false, h.remove(ctx, c, id) })
+	return h.fail("end", err)
+}

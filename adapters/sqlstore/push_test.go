@@ -1,0 +1,112 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"testing"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/topic/hub"
+)
+
+// pushDatabase tells a process that it is the child of TestPushKilled.
+const pushDatabase = "SQLSTORE_PUSH_DATABASE"
+
+// TestPushKilled kills a process that adds and publishes again and again, at
+// random moments: a notification is there with its state or not at all, and a
+// message with its number. RESOURCESYNC_KILLS says how often.
+func TestPushKilled(t *testing.T) {
+	if db := os.Getenv(pushDatabase); db != "" {
+		if err := pushForever(context.Background(), database(db)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	n := setting("RESOURCESYNC_KILLS", 3)
+	eachEngine(t, func(t *testing.T, db database) {
+		s := db.open(t, nil)
+		o, h := s.mustOutbox(t, "source"), s.mustHubStore(t, "hub")
+		var last topic.Notification
+		for range n {
+			cmd := exec.Command(os.Args[0], "-test.run=^TestPushKilled$", "-test.timeout=60s")
+			cmd.Env = append(os.Environ(), pushDatabase+"="+string(db))
+			if err := cmd.Start(); err != nil {
+				t.Fatal(err)
+			}
+			before := last.Number
+			eventually(t, 30*time.Second, func() error {
+				state, err := o.State(t.Context(), benchTopic)
+				if err == nil && state.Number <= before+2 {
+					err = fmt.Errorf("the child has added nothing after %d", state.Number)
+				}
+				return err
+			})
+			time.Sleep(time.Duration(rand.IntN(20_000)) * time.Microsecond)
+			cmd.Process.Kill()
+			cmd.Wait()
+
+			// PostgreSQL may still be at what the child sent last.
+			var state topic.State
+			eventually(t, 10*time.Second, func() error {
+				first, err := o.State(t.Context(), benchTopic)
+				if err != nil {
+					return err
+				}
+				time.Sleep(50 * time.Millisecond)
+				if state, err = o.State(t.Context(), benchTopic); err == nil && !state.Equal(first) {
+					err = fmt.Errorf("the child still adds")
+				}
+				return err
+			})
+			found, err := o.Notifications(t.Context(), benchTopic, last.Number, 100_000)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, n := range found {
+				if n.Number != last.Number+1 || !n.From.Equal(last.Until) {
+					t.Fatalf("after number %d until %v comes number %d from %v", last.Number, last.Until, n.Number, n.From)
+				}
+				last = n
+			}
+			if state.Number != last.Number || !state.Until.Equal(last.Until) {
+				t.Fatalf("the state is %+v, and the newest notification %d until %v", state, last.Number, last.Until)
+			}
+		}
+		// The newest message is there: who has it all has nothing to wait for.
+		messages, err := h.Messages(t.Context(), benchTopic, 0, 100_000, 1<<30)
+		if err != nil || len(messages) == 0 {
+			t.Fatalf("%d messages, %v", len(messages), err)
+		}
+		next := publish(t, h, benchTopic, 1)
+		if newest := messages[len(messages)-1].Number; next != newest+1 {
+			t.Errorf("after message %d comes number %d", newest, next)
+		}
+	})
+}
+
+func pushForever(ctx context.Context, db database) error {
+	s, _, err := db.connect(ctx, nil)
+	if err != nil {
+		return err
+	}
+	o, err := s.Outbox(ctx, "source")
+	if err != nil {
+		return err
+	}
+	h, err := s.HubStore(ctx, "hub")
+	for err == nil {
+		before, e := o.State(ctx, benchTopic)
+		if e != nil {
+			return e
+		}
+		next := topic.State{Number: before.Number + 1, Until: time.Now()}
+		err = o.Add(ctx, topic.Notification{Topic: benchTopic, From: before.Until, Until: next.Until, Body: make([]byte, 5000)}, before, next)
+		if err == nil {
+			_, err = h.Publish(ctx, hub.Message{Topic: benchTopic, ID: fmt.Sprint(next.Number), Body: make([]byte, 5000), Published: time.Now()})
+		}
+	}
+	return err
+}
