@@ -4,7 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -14,11 +16,21 @@ import (
 func mountTmpfs(t *testing.T, options string) string {
 	t.Helper()
 	path := t.TempDir()
-	if err := syscall.Mount("tmpfs", path, "tmpfs", 0, options); err != nil {
-		t.Skipf("no disk can be mounted here: %v", err)
-	}
+	mounted(t, syscall.Mount("tmpfs", path, "tmpfs", 0, options))
 	t.Cleanup(func() { must(t, syscall.Unmount(path, syscall.MNT_DETACH)) })
 	return path
+}
+
+// mounted goes on if err is nil: a disk has been mounted.
+func mounted(t *testing.T, err error) {
+	t.Helper()
+	switch {
+	case err == nil:
+	case os.Getenv("CI") != "":
+		t.Fatalf("no disk can be mounted: %v", err)
+	default:
+		t.Skipf("no disk can be mounted, which only root may do: %v", err)
+	}
 }
 
 // fill leaves no room on the disk at path until the file that it returns is
@@ -73,6 +85,60 @@ func TestDiskFull(t *testing.T) {
 		res, _ := s.get("resourcesync/healthz")
 		return res.StatusCode == 200
 	})
+}
+
+// When the system stops writing to the disk with the state, as it does after an
+// error of the disk, that is told of and what is listed stays to be had. When the
+// disk has been made good, a new start tells of all that has happened, once. (A
+// remount would be refused while files are open for writing.)
+func TestDiskTurnsReadOnly(t *testing.T) {
+	t.Parallel()
+	image, disk := filepath.Join(t.TempDir(), "image"), t.TempDir()
+	command := func(name string, args ...string) error {
+		out, err := exec.Command(name, args...).CombinedOutput()
+		if err != nil {
+			err = fmt.Errorf("%s: %w: %s", name, err, out)
+		}
+		return err
+	}
+	mount := func() error { return command("mount", "-o", "loop", image, disk) }
+	must(t, os.WriteFile(image, nil, 0o600))
+	must(t, os.Truncate(image, 32<<20))
+	mounted(t, command("mkfs.ext4", "-q", image))
+	mounted(t, mount())
+	t.Cleanup(func() { syscall.Unmount(disk, syscall.MNT_DETACH) })
+
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "first"), "")
+	flags := []string{"--state", filepath.Join(disk, "state.db"), "--base-url", publicURL, "--rescan", "1s"}
+	s := startReady(t, folder, flags...)
+	s.write("second", "")
+	s.awaitChanges(1)
+	must(t, syscall.Mount("", disk, "", syscall.MS_REMOUNT, "abort"))
+	s.write("third", "")
+	s.stderr.await(`level=ERROR msg="scan failed.*read-only file system`)
+	if res, body := s.get("resourcesync/healthz"); res.StatusCode != 503 {
+		t.Errorf("healthz: %s %q", res.Status, body)
+	}
+	s.stderr.await(`level=ERROR msg="not well".*read-only file system`)
+	if listed := s.listed(); listed != "first second" {
+		t.Errorf("listed: %s", listed)
+	}
+	if got := s.changes(); !slices.Equal(got, []string{"created second"}) {
+		t.Errorf("changes %q", got)
+	}
+	s.stop()
+	// A process that another test starts has our files open until it is itself.
+	s.until("unmounted", func() bool { return syscall.Unmount(disk, 0) == nil })
+	must(t, mount())
+
+	s = startReady(t, folder, flags...)
+	if got := s.awaitChanges(2); !slices.Equal(got, []string{"created second", "created third"}) {
+		t.Errorf("changes %q", got)
+	}
+	if res, body := s.get("resourcesync/healthz"); res.StatusCode != 200 {
+		t.Errorf("healthz: %s %q", res.Status, body)
+	}
 }
 
 // A state on a disk that cannot be written to is refused, a new one and one that

@@ -2,12 +2,14 @@ package main
 
 import (
 	"archive/zip"
+	"fmt"
 	"io/fs"
 	"maps"
 	"net/http"
 	"net/url"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -72,23 +74,7 @@ func TestKeepVersions(t *testing.T) {
 	s.stderr.awaitMore("changes found", 3)
 	check := func(want string) {
 		t.Helper()
-		var found []string
-		for _, e := range s.list("changedump") {
-			_, body := s.get(e.Loc)
-			z, err := zip.NewReader(strings.NewReader(body), int64(len(body)))
-			must(t, err)
-			manifest := strings.TrimSuffix(e.Loc, ".zip") + ".xml"
-			for _, m := range s.document(manifest, "changedump-manifest").Entries {
-				content := ""
-				if m.Metadata.Path != "" {
-					b, err := fs.ReadFile(z, strings.TrimPrefix(m.Metadata.Path, "/"))
-					must(t, err)
-					content = " " + string(b)
-				}
-				found = append(found, m.Metadata.Change+content)
-			}
-		}
-		if got := strings.Join(found, ", "); got != want {
+		if got := strings.Join(s.versions(), ", "); got != want {
 			t.Errorf("in the Change Dump: %s, want %s", got, want)
 		}
 	}
@@ -101,6 +87,81 @@ func TestKeepVersions(t *testing.T) {
 	kept, err := filepath.Glob(state + "-versions/??/*")
 	if must(t, err); len(kept) != 3 {
 		t.Errorf("%d copies: %v", len(kept), kept)
+	}
+}
+
+// versions returns what the packages of the Change Dump have, in the form "updated
+// text".
+func (s *served) versions() (found []string) {
+	s.t.Helper()
+	for _, e := range s.list("changedump") {
+		res, body := s.get(e.Loc)
+		if res.StatusCode != 200 {
+			s.t.Fatalf("%s: %s", e.Loc, res.Status)
+		}
+		z, err := zip.NewReader(strings.NewReader(body), int64(len(body)))
+		must(s.t, err)
+		manifest := strings.TrimSuffix(e.Loc, ".zip") + ".xml"
+		for _, m := range s.document(manifest, "changedump-manifest").Entries {
+			content := ""
+			if m.Metadata.Path != "" {
+				b, err := fs.ReadFile(z, strings.TrimPrefix(m.Metadata.Path, "/"))
+				must(s.t, err)
+				content = " " + string(b)
+			}
+			found = append(found, m.Metadata.Change+content)
+		}
+	}
+	return found
+}
+
+// Servers that share the state in PostgreSQL and the folder with the copies have
+// every version, whichever of them has found the change.
+func TestKeepVersionsOfReplicas(t *testing.T) {
+	t.Parallel()
+	folder := sampleFolder(t)
+	flags := []string{"--keep-versions", "1d", "--versions", filepath.Join(t.TempDir(), "shared"), "--state", newPostgres(t), "--base-url", publicURL, "--rescan", "1h"}
+	var replicas [2]*served
+	for i := range replicas {
+		replicas[i] = startReady(t, folder, flags...)
+	}
+	var want []string
+	for i := range 6 {
+		text := fmt.Sprint("version ", i)
+		replicas[0].write("index.html", text)
+		want = append(want, "updated "+text)
+		replicas[0].awaitChanges(len(want))
+	}
+	for i, s := range replicas {
+		s.awaitChanges(len(want))
+		if got := s.versions(); !slices.Equal(got, want) {
+			t.Errorf("server %d: in the Change Dump: %q, want %q", i, got, want)
+		}
+	}
+}
+
+// Copies are kept where nobody is served them.
+func TestVersionsElsewhere(t *testing.T) {
+	t.Parallel()
+	folder := sampleFolder(t)
+	before, err := os.ReadDir(folder)
+	must(t, err)
+	file := filepath.Join(t.TempDir(), "file")
+	write(t, file, "")
+	for path, hint := range map[string]string{
+		folder:                        "give one elsewhere",
+		filepath.Join(folder, "new"):  "give one elsewhere",
+		file:                          "give another folder with --versions",
+		filepath.Join(file, "a", "b"): "--versions",
+	} {
+		line := refused(t, folder, "--state", filepath.Join(t.TempDir(), "state.db"), "--keep-versions", "1d", "--versions", path)
+		if !strings.Contains(line, hint) {
+			t.Error(line)
+		}
+	}
+	after, err := os.ReadDir(folder)
+	if must(t, err); len(after) != len(before) {
+		t.Errorf("something was made in the folder: %v", after)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -30,9 +31,12 @@ type serveConfig struct {
 	dumps     bool
 	pkgSize   size
 	dumpRate  size
-	keep      span // zero for no versions
+	keep      span   // zero for no versions
+	versions  string // the folder for them; empty for one beside the state
+	client    string // header with the address of the client
 	sitemap   bool
 	dotFiles  bool
+	push      pushConfig
 	logFormat string
 }
 
@@ -102,12 +106,14 @@ func (c *serveConfig) check() error {
 		return usagef("--keep-versions is for dumps; leave out --dumps=false")
 	case c.keep > 0 && !slices.Contains(c.hashes, "sha-256"):
 		return usagef("--keep-versions tells versions by their sha-256; give --hash md5,sha-256")
-	case c.keep > 0 && c.stateIsPostgres():
-		return usagef("--keep-versions keeps files beside the state; give a file for that, as in --state /var/lib/resourcesync/files.db")
+	case c.keep > 0 && c.stateIsPostgres() && c.versions == "":
+		return usagef("--keep-versions keeps files, and a database has no place for them; give a folder, as in --versions /var/lib/resourcesync/versions, that all servers of the site share")
+	case c.keep == 0 && c.versions != "":
+		return usagef("--versions is for versions that are kept; say for how long, as in --keep-versions 30d")
 	case c.logFormat != "text" && c.logFormat != "json":
 		return usagef(`--log-format %q: give text or json`, c.logFormat)
 	}
-	return nil
+	return c.push.check()
 }
 
 // stateIsPostgres reports whether state is kept in PostgreSQL.
@@ -197,12 +203,23 @@ larger has a package for itself.
 Default: 1GiB`)
 	flags.Var(&c.dumpRate, "dump-rate", `How much of packages one client, which is one address, is sent in a second,
 such as 500KB or 10MiB. 0 is as much as there can be. Behind a proxy all
-clients have its address.
+clients have its address, unless --client-header is given.
 Default: 0`)
 	flags.Var(&c.keep, "keep-versions", `How long to keep a copy of each version of a file that changes, such as 48h
-or 30d, in a folder beside the state. What has changed is then offered in
-packages as well. 0 is not at all.
+or 30d. What has changed is then offered in packages as well. 0 is not at all.
 Default: 0`)
+	flags.StringVar(&c.versions, "versions", "", `The folder for those copies, which nothing else may be kept in. It must be
+given when the state is in a database: all servers of one site share it then.
+Default: a folder beside the state, named after it`)
+	pushFlags(flags, &c.push)
+	flags.Func("client-header", `The header in which a proxy in front gives the address of the client, such as
+X-Forwarded-For; the last address in it counts. Limits for each client, those
+of --dump-rate and of the hub, go by it. Give it only behind a proxy that sets
+the header, because clients could set it as well.
+Default: none`, func(text string) error {
+		c.client = http.CanonicalHeaderKey(text)
+		return nil
+	})
 	flags.BoolVar(&c.sitemap, "sitemap", false, `Publish a plain sitemap for search engines too: sitemap.xml, below the
 prefix. robots.txt names it then, if DIR has none of its own.`)
 	flags.BoolVar(&c.dotFiles, "dot-files", false, `Publish files and folders whose names begin with a dot, too.`)

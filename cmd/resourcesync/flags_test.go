@@ -1,6 +1,7 @@
 package main
 
 import (
+	"net/netip"
 	"reflect"
 	"testing"
 	"time"
@@ -10,7 +11,8 @@ func TestFlags(t *testing.T) {
 	c, err := parseServe([]string{
 		"--listen=[::1]:80", "-base-url", "HTTPS://files.example.org/a/../é", "folder", "--prefix", "x/y.z",
 		"--hash", "md5,sha-256", "--page-size", "50000", "--rescan", "1h30m", "--state", "x.db", "--window", "1h", "--retain", "7d",
-		"--dumps", "--package-size", "4GiB", "--dump-rate", "500KB", "--keep-versions", "30d", "--sitemap", "--dot-files", "--log-format", "json",
+		"--dumps", "--package-size", "4GiB", "--dump-rate", "500KB", "--keep-versions", "30d", "--versions", "v", "--sitemap", "--dot-files", "--log-format", "json",
+		"--hub", "own", "--hub-token", "t", "--hub-min-lease", "10s", "--hub-retry", "2s", "--hub-give-up", "1d", "--allow-callbacks", "10.0.0.0/8", "--websocket", "--client-header", "x-forwarded-for",
 	})
 	must(t, err)
 	want := serveConfig{
@@ -18,7 +20,11 @@ func TestFlags(t *testing.T) {
 		hash: "md5,sha-256", hashes: []string{"md5", "sha-256"},
 		pageSize: 50_000, rescan: 90 * time.Minute,
 		state: "x.db", window: span(time.Hour), retain: span(7 * day),
-		dumps: true, pkgSize: 4 << 30, dumpRate: 500_000, keep: span(30 * day), sitemap: true, dotFiles: true, logFormat: "json",
+		dumps: true, pkgSize: 4 << 30, dumpRate: 500_000, keep: span(30 * day), versions: "v", client: "X-Forwarded-For", sitemap: true, dotFiles: true, logFormat: "json",
+		push: pushConfig{
+			own: true, token: "t", minLease: span(10 * time.Second), retry: span(2 * time.Second), giveUp: span(day),
+			callbacks: addresses{netip.MustParsePrefix("10.0.0.0/8")}, webSocket: true,
+		},
 	}
 	if !reflect.DeepEqual(c, want) {
 		t.Errorf("got\n%+v\nwant\n%+v", c, want)

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/dir"
@@ -26,6 +25,7 @@ type publication struct {
 	folder   *dir.Dir
 	versions *versions.Store // nil if none are kept
 	set      *shownSet
+	push     *push
 	source   *rshttp.Source
 	scanner  *scanner
 	healthz  *healthHandler
@@ -64,18 +64,18 @@ func publish(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publ
 	}
 	p.scanner = &scanner{set: p.set, list: p.list, rescan: c.rescan, count: p.count, log: log}
 	p.healthz = &healthHandler{log: log, check: func(ctx context.Context) error {
-		return errors.Join(p.scanner.health(), st.store.Health(ctx))
+		return errors.Join(p.scanner.health(), st.store.Health(ctx), p.pushHealth(ctx))
 	}}
 	o := &dir.Options{
 		Hashes:   c.hashes,
 		DotFiles: c.dotFiles,
 		Exclude:  func(key string, isDir bool) bool { return slices.Contains(p.reserved, place{key, isDir}) },
-		Known:    p.set.Get,
+		Known:    p.set.Known,
 		Logger:   log,
 	}
 	if c.keep > 0 {
-		if p.versions, err = versions.Open(st.place+"-versions", time.Duration(c.keep)); err != nil {
-			return nil, usageError{err}
+		if p.versions, err = openVersions(c, st); err != nil {
+			return nil, err
 		}
 		o.Keep = p.keepVersion
 	}
@@ -90,7 +90,11 @@ func publish(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publ
 		return nil, usageError{err}
 	}
 	p.scanner.watch = p.folder.Watch
-	set := rshttp.Set{Provider: p.set}
+	if p.push, err = newPush(c, st, log); err != nil {
+		p.close()
+		return nil, err
+	}
+	set := rshttp.Set{Provider: p.set, Hubs: p.push.hubs}
 	if c.dumps {
 		set.Opener = p.folder
 	}
@@ -103,6 +107,8 @@ func publish(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publ
 		TransferRate: int64(c.dumpRate),
 		Sitemap:      c.sitemap,
 		Robots:       c.sitemap,
+		Outbox:       st.outbox,
+		WebSocket:    p.push.feed,
 		Logger:       log,
 	})
 	if err != nil {
@@ -124,13 +130,9 @@ func (p *publication) list(ctx context.Context) iter.Seq2[resourcesync.Resource,
 			p.log.Warn("not published, because its address is that of ResourceSync documents", "path", path)
 		}
 	}
-	if p.versions != nil {
-		if err := p.versions.Prune(ctx); err != nil {
-			p.log.Warn("old versions not removed", "error", err)
-		}
-	}
 	return func(yield func(resourcesync.Resource, error) bool) {
 		defer p.screen.status("")
+		p.pruneVersions(ctx) // here, where no other server of the site scans
 		p.folder.Resources(ctx)(yield)
 	}
 }
@@ -160,7 +162,8 @@ func (p *publication) readyLine(files int64) string {
 	return fmt.Sprintf("Ready (files: %d). Source Description: %s Resource List: %s", files, p.source.Description(), p.documents.JoinPath("resourcelist.xml"))
 }
 
-// handler serves the documents and the files, and tells whether all is well.
+// handler serves the documents, the hub and the files, and tells whether all is
+// well.
 func (p *publication) handler() http.Handler {
 	files := p.folder.Handler()
 	all, linked := p.source.Wrap(files), p.source.Link(files)
@@ -169,6 +172,8 @@ func (p *publication) handler() http.Handler {
 		switch {
 		case r.URL.Path == healthz:
 			p.healthz.ServeHTTP(w, r)
+		case p.push.own != nil && r.URL.Path == p.push.path:
+			p.push.own.ServeHTTP(w, r)
 		// A robots.txt in the folder is a resource like any other: with
 		// sitemaps added to it, what is listed of it would not be true.
 		case r.URL.Path == "/robots.txt" && p.folder.Covers(r.URL):
@@ -177,6 +182,14 @@ func (p *publication) handler() http.Handler {
 			all.ServeHTTP(w, r)
 		}
 	})
+}
+
+// pushHealth returns what keeps this process from telling of changes.
+func (p *publication) pushHealth(ctx context.Context) error {
+	if publisher := p.source.Push(); publisher != nil {
+		return publisher.Health(ctx)
+	}
+	return nil
 }
 
 // reservedPlaces are the folder of the prefix, and the file of the well-known URI

@@ -54,7 +54,11 @@ func TestReplicas(t *testing.T) {
 		left := slices.Concat(replicas[:i], replicas[i+1:])
 		change()
 		left[0].awaitChanges(len(want))
-		t.Logf("taken over within %v", time.Since(killed).Round(time.Millisecond))
+		if took := time.Since(killed); took > 5*time.Second {
+			t.Errorf("taken over within %v", took)
+		} else {
+			t.Logf("taken over within %v", took.Round(time.Millisecond))
+		}
 		replicas[i] = startProcess(t, folder, flags...)
 		replicas[i].stdout.await("Ready")
 	}

@@ -31,6 +31,9 @@ func (s *served) documents() map[string]string {
 	add(s.site + ".well-known/resourcesync")
 	add(s.site + "resourcesync/capabilitylist.xml")
 	for capability, url := range s.capabilities() {
+		if strings.HasSuffix(capability, "-notification") {
+			continue // what was told last is told when it is told
+		}
 		add(url)
 		for _, part := range s.document(url, capability).Parts {
 			add(part.Loc)

@@ -54,8 +54,9 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	log.Info("listening", "address", ln.Addr().String(), "site", c.baseURL, "folder", c.folder, "state", st.place)
 
 	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return serveHTTP(ctx, ln, p.handler(), log) })
+	g.Go(func() error { return serveHTTP(ctx, ln, clientAddress(c.client, p.handler()), log) })
 	g.Go(func() error { return st.store.Run(ctx) })
+	g.Go(func() error { return p.push.run(ctx) })
 	p.scanner.ready = func(files int64) {
 		p.set.shown.Store(true)
 		fmt.Fprintln(stdout, p.readyLine(files))

@@ -12,12 +12,18 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
 // A state is what serve remembers of a folder from one start to the next.
 type state struct {
 	store *sqlstore.Store
 	set   *sqlstore.Set
+
+	outbox topic.Outbox
+	hub    hub.Store
+
 	place string // for people
 	close func() error
 }
@@ -29,6 +35,18 @@ func openState(ctx context.Context, c *serveConfig, log *slog.Logger) (*state, e
 		return openPostgres(ctx, c, o)
 	}
 	return openSQLite(ctx, c, o)
+}
+
+// open opens what the store has under a name.
+func (s *state) open(ctx context.Context, name string) (err error) {
+	if s.set, err = s.store.Set(ctx, name, awaitScan); err != nil {
+		return err
+	}
+	if s.outbox, err = s.store.Outbox(ctx, name); err != nil {
+		return err
+	}
+	s.hub, err = s.store.HubStore(ctx, name)
+	return err
 }
 
 // awaitScan keeps a new set closed until all files have been seen.
@@ -57,7 +75,7 @@ func openSQLite(ctx context.Context, c *serveConfig, o *sqlstore.Options) (*stat
 		return nil, refuse(err)
 	}
 	s := &state{store: store, place: path, close: func() error { return errors.Join(store.Close(), lock.Close()) }}
-	if s.set, err = store.Set(ctx, "files", awaitScan); err != nil {
+	if err := s.open(ctx, "files"); err != nil {
 		s.close()
 		return nil, refuse(err)
 	}
@@ -82,7 +100,7 @@ func openPostgres(ctx context.Context, c *serveConfig, o *sqlstore.Options) (*st
 	}
 	s := &state{close: func() error { pool.Close(); return nil }}
 	if s.store, err = sqlstore.Postgres(ctx, pool, o); err == nil {
-		s.set, err = s.store.Set(ctx, c.baseURL, awaitScan)
+		err = s.open(ctx, c.baseURL)
 	}
 	if err != nil {
 		pool.Close()

@@ -1,0 +1,36 @@
+package main
+
+import (
+	"net"
+	"net/http"
+	"net/netip"
+	"strings"
+)
+
+// clientAddress makes a request look as if it came from where the proxy in front
+// says that it came from: by the last address in a header, which is the one that
+// the proxy has added. What limits clients counts by that address.
+func clientAddress(header string, next http.Handler) http.Handler {
+	if header == "" {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a, ok := lastAddress(r.Header[header]); ok {
+			r.RemoteAddr = net.JoinHostPort(a.String(), "0")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func lastAddress(values []string) (a netip.Addr, ok bool) {
+	if len(values) == 0 {
+		return a, false
+	}
+	last := values[len(values)-1]
+	last = strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])
+	if ap, err := netip.ParseAddrPort(last); err == nil {
+		return ap.Addr(), true
+	}
+	a, err := netip.ParseAddr(strings.Trim(last, "[]"))
+	return a, err == nil
+}

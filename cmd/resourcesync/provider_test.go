@@ -1,0 +1,101 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/providertest"
+)
+
+// runState opens the state that flags ask for, and runs its background work until
+// the test ends.
+func runState(t *testing.T, flags ...string) (*serveConfig, *state) {
+	t.Helper()
+	c, err := parseServe(flags)
+	must(t, err)
+	st, err := openState(t.Context(), &c, slog.New(slog.DiscardHandler))
+	must(t, err)
+	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
+	ended := make(chan error)
+	go func() { ended <- st.store.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		must(t, <-ended)
+		must(t, st.close())
+	})
+	return &c, st
+}
+
+// A shownSet is as good a provider as the set in it.
+func TestShownSet(t *testing.T) {
+	t.Parallel()
+	for name, newState := range states {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			_, st := runState(t, t.TempDir(), "--state", newState(t), "--base-url", publicURL)
+			providertest.Run(t, func(t *testing.T, resources []resourcesync.Resource) (resourcesync.Provider, *providertest.Options) {
+				set, err := st.store.Set(t.Context(), t.Name(), nil)
+				must(t, err)
+				must(t, set.Put(t.Context(), resources...))
+				shown := &shownSet{Set: set}
+				shown.shown.Store(true)
+				return shown, &providertest.Options{Put: set.Put, Delete: set.Delete, ExactStat: true}
+			})
+		})
+	}
+}
+
+// What a folder is published as is a provider too: the set, put together with the
+// files and the copies of their versions. It changes as the files do.
+func TestPublicationIsProvider(t *testing.T) {
+	t.Parallel()
+	for name, newState := range states {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			flags := []string{sampleFolder(t), "--state", newState(t), "--base-url", publicURL}
+			if name == "sqlite" {
+				flags = append(flags, "--keep-versions", "1d")
+			}
+			c, st := runState(t, flags...)
+			p, err := publish(c, st, newScreen(nil), slog.New(slog.DiscardHandler))
+			must(t, err)
+			defer p.close()
+			p.scanner.ready = func(int64) { p.set.shown.Store(true) }
+			must(t, p.scanner.scan(t.Context()))
+			file := func(key string) string { return filepath.Join(c.folder, filepath.FromSlash(key)) }
+			o := &providertest.Options{
+				Opener: p.folder,
+				Put: func(ctx context.Context, resources ...resourcesync.Resource) error {
+					for _, r := range resources {
+						write(t, file(r.Key), string(providertest.Content(r)))
+						must(t, os.Chtimes(file(r.Key), time.Time{}, r.LastModified))
+					}
+					return p.scanner.scan(ctx)
+				},
+				Delete: func(ctx context.Context, keys ...string) error {
+					for _, key := range keys {
+						must(t, os.RemoveAll(file(key)))
+					}
+					return p.scanner.scan(ctx)
+				},
+				Equal: func(got, want resourcesync.Resource) bool {
+					return got.Key == want.Key && got.LastModified.Equal(want.LastModified) && got.Length == want.Length &&
+						len(got.Hashes) > 0 && slices.Contains(want.Hashes, got.Hashes[0])
+				},
+				ExactStat: true,
+			}
+			if p.versions != nil {
+				o.ChangeOpener = history{p.versions, p.folder}
+			}
+			if err := providertest.Test(t.Context(), p.set, o); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+}

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// When the disk with the copies is full, a change is told of only when its version
+// can be kept; all others are, and the log and healthz say what is wrong. When there
+// is room again, it goes on by itself, and every version that was told of is there.
+func TestDiskFullOfVersions(t *testing.T) {
+	t.Parallel()
+	disk := mountTmpfs(t, "size=1m")
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "a"), "first")
+	write(t, filepath.Join(folder, "b"), "first")
+	s := startReady(t, folder, "--state", filepath.Join(t.TempDir(), "state.db"), "--rescan", "1s",
+		"--keep-versions", "1d", "--versions", filepath.Join(disk, "versions"))
+	healthz := func(status int) bool {
+		res, body := s.get("resourcesync/healthz")
+		return res.StatusCode == status && !strings.Contains(body, "space")
+	}
+	s.write("a", "second")
+	s.awaitChanges(1)
+	if !healthz(200) {
+		t.Error("not well before the disk is full")
+	}
+	filler := fill(t, disk)
+	s.write("a", strings.Repeat("third", 2000))
+	s.stderr.await(`level=ERROR msg="dir: incomplete scan" key=a err="copying it: .*no space left`)
+	s.stderr.await(`level=ERROR msg="scan failed.*no space left`)
+	s.until("unwell", func() bool { return healthz(503) })
+	s.stderr.await(`level=ERROR msg="not well".*no space left`)
+	s.write("empty", "") // its copy takes no room
+	want := []string{"updated second", "created "}
+	if got := s.awaitChanges(2); len(got) != 2 {
+		t.Errorf("told of %q", got)
+	}
+	if got := s.versions(); !slices.Equal(got, want) {
+		t.Errorf("in the Change Dump: %q, want %q", got, want)
+	}
+
+	must(t, os.Remove(filler))
+	want = append(want, "updated "+strings.Repeat("third", 2000))
+	if got := s.awaitChanges(3); len(got) != 3 {
+		t.Errorf("told of %q", got)
+	}
+	s.until("well again", func() bool { return healthz(200) })
+	if got := s.versions(); !slices.Equal(got, want) {
+		t.Errorf("in the Change Dump: %q, want %q", got, want)
+	}
+	unfinished, err := filepath.Glob(filepath.Join(disk, "versions", "new-*"))
+	if must(t, err); len(unfinished) > 0 {
+		t.Errorf("left behind: %v", unfinished)
+	}
+}
