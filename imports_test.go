@@ -12,18 +12,22 @@ const module = "github.com/resourcesync-go/resourcesync"
 // its own (docs/design.md). A package that is not named has the floor of the
 // folder it is in.
 var floors = map[string]int{
-	"":                0,
-	"/rsxml":          1,
-	"/linkheader":     1,
-	"/internal":       2,
-	"/providertest":   2,
-	"/wellknown":      3,
-	"/topic":          3,
-	"/rshttp":         4,
-	"/adapters":       5,
-	"/cmd":            6,
-	"/examples":       6,
-	"/internal/rowdb": 5,
+	"":                   0,
+	"/rsxml":             1,
+	"/linkheader":        1,
+	"/internal":          2,
+	"/providertest":      2,
+	"/wellknown":         3,
+	"/topic":             3,
+	"/topic/hub":         4,
+	"/topic/topictest":   4,
+	"/topic/hub/hubtest": 5,
+	"/topic/websocket":   5,
+	"/rshttp":            4,
+	"/adapters":          5,
+	"/cmd":               6,
+	"/examples":          6,
+	"/internal/rowdb":    5,
 }
 
 // storage adapters need nothing but the vocabulary, and what it is divided by.
