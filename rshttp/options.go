@@ -55,8 +55,9 @@ type Options struct {
 	Transfers int
 
 	// TransferRate limits the speed at which packages are sent, in bytes per
-	// second for all transfers to one client address together. Behind a proxy
-	// that is the address of the proxy. If zero, there is no limit.
+	// second for all transfers to one client together: to one address, or to
+	// the IPv6 addresses that begin with the same 64 bits. Behind a proxy that
+	// is the address of the proxy. If zero, there is no limit.
 	TransferRate int64
 
 	// CacheBytes bounds the memory held by rendered documents, in bytes of

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"io"
 	"log/slog"
-	"net"
 	"net/http"
 	"strings"
 	"sync"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/client"
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
@@ -51,7 +51,7 @@ func (s *Source) servePackage(w http.ResponseWriter, r *http.Request, t target) 
 	s.counters.sent.Add(1)
 	content := l.zip.NewReader(r.Context())
 	defer content.Close()
-	pace := s.pacer.start(clientOf(r))
+	pace := s.pacer.start(client.Of(r))
 	defer pace.end()
 	http.ServeContent(&sender{w, r.Context(), pace}, withFewRanges(r), "", modified, content)
 	if err := content.Err(); err != nil {
@@ -81,13 +81,6 @@ func (s *Source) breakOff(r *http.Request, l *layout, err error) {
 		s.layouts.drop(l)
 	}
 	panic(http.ErrAbortHandler)
-}
-
-func clientOf(r *http.Request) string {
-	if host, _, err := net.SplitHostPort(r.RemoteAddr); err == nil {
-		return host
-	}
-	return r.RemoteAddr
 }
 
 // A sender sends what http.ServeContent copies, at the client's pace.

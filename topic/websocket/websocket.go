@@ -20,6 +20,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/resourcesync-go/resourcesync/internal/client"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
@@ -38,6 +39,16 @@ type Options struct {
 	// Clients is how many may be connected at the same time, to all topics
 	// together; others are answered 503. If zero, 1,000 is used.
 	Clients int
+
+	// PerClient is how many connections of these one client may have; more are
+	// answered 429. If zero, 100 is used.
+	PerClient int
+
+	// Client returns what PerClient counts by: the address that a request comes
+	// from. Behind a proxy it must be taken from a header that the proxy sets,
+	// or all clients are one. If nil, it is the address of the connection, of an
+	// IPv6 address the first 64 bits.
+	Client func(r *http.Request) string
 
 	// Ping is how often a client that hears nothing is asked whether it is still
 	// there. If zero, 30 seconds is used.
@@ -62,6 +73,7 @@ type Server struct {
 	mu      sync.Mutex
 	rooms   map[string]*room
 	clients int
+	each    map[string]int  // connections of each client
 	running context.Context // nil unless Run is
 }
 
@@ -69,16 +81,22 @@ var _ topic.Feed = (*Server)(nil)
 
 // New returns the Server of the topics in outbox. opts may be nil.
 func New(outbox topic.Outbox, opts *Options) (*Server, error) {
-	s := &Server{outbox: outbox, rooms: map[string]*room{}}
+	s := &Server{outbox: outbox, rooms: map[string]*room{}, each: map[string]int{}}
 	if opts != nil {
 		s.options = *opts
 	}
 	o := &s.options
-	if o.Clients < 0 || o.Ping < 0 || o.Patience < 0 {
-		return nil, errors.New("websocket: Clients, Ping and Patience must not be negative")
+	if o.Clients < 0 || o.PerClient < 0 || o.Ping < 0 || o.Patience < 0 {
+		return nil, errors.New("websocket: Clients, PerClient, Ping and Patience must not be negative")
 	}
 	if o.Clients == 0 {
 		o.Clients = 1_000
+	}
+	if o.PerClient == 0 {
+		o.PerClient = 100
+	}
+	if o.Client == nil {
+		o.Client = client.Of
 	}
 	if o.Ping == 0 {
 		o.Ping = 30 * time.Second
@@ -103,18 +121,19 @@ func (s *Server) Clients() int {
 // [Server.Run] runs. The connection is taken over from the server: its time-outs
 // end, and Shutdown does not wait for it.
 func (s *Server) ServeTopic(w http.ResponseWriter, r *http.Request, uri string) {
-	ctx, refusal := s.enter()
-	if refusal != "" {
-		refuse(w, refusal)
+	from := s.options.Client(r)
+	ctx, refused := s.enter(from)
+	if refused != nil {
+		refused.answer(w)
 		return
 	}
-	defer s.leave()
+	defer s.leave(from)
 	// The client is in the room before it hears of it: what comes from then on is
 	// for it.
 	room, after, err := s.join(r.Context(), uri)
 	if err != nil {
 		s.log.Warn("WebSocket client refused, because the topic cannot be read", "topic", uri, "error", err)
-		refuse(w, "This channel cannot be read. Try again later.")
+		notRead.answer(w)
 		return
 	}
 	defer s.part(room)
@@ -158,32 +177,52 @@ func listen(conn *websocket.Conn) (heard *atomic.Bool, gone context.Context) {
 	return heard, gone
 }
 
-func refuse(w http.ResponseWriter, text string) {
+// A refusal is why a client cannot be connected now.
+type refusal struct {
+	status int
+	text   string
+}
+
+var (
+	notOpen    = &refusal{http.StatusServiceUnavailable, "This channel is not open yet. Try again later."}
+	notRead    = &refusal{http.StatusServiceUnavailable, "This channel cannot be read. Try again later."}
+	allTaken   = &refusal{http.StatusServiceUnavailable, "Too many clients are connected. Try again later."}
+	shareTaken = &refusal{http.StatusTooManyRequests, "Too many connections come from your address. Close one of them, or try again later."}
+)
+
+func (e *refusal) answer(w http.ResponseWriter) {
 	w.Header().Set("Retry-After", "30")
-	http.Error(w, text, http.StatusServiceUnavailable)
+	w.Header().Set("Cache-Control", "no-store")
+	http.Error(w, e.text, e.status)
 }
 
 // errSlow ends the connection of a client that does not keep up.
 var errSlow = errors.New("too slow")
 
-// enter counts a client in, or says why not. The context ends when Run does.
-func (s *Server) enter() (ctx context.Context, refusal string) {
+// enter counts a connection in, or says why not. The context ends when Run does.
+func (s *Server) enter(from string) (context.Context, *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.running == nil:
-		return nil, "This channel is not open yet. Try again later."
+		return nil, notOpen
+	case s.each[from] >= s.options.PerClient:
+		return nil, shareTaken
 	case s.clients >= s.options.Clients:
-		return nil, "Too many clients are connected. Try again later."
+		return nil, allTaken
 	}
 	s.clients++
-	return s.running, ""
+	s.each[from]++
+	return s.running, nil
 }
 
-func (s *Server) leave() {
+func (s *Server) leave(from string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clients--
+	if s.each[from]--; s.each[from] == 0 {
+		delete(s.each, from)
+	}
 }
 
 // feed sends notifications until the client leaves, and then returns nil, or must

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -209,6 +210,48 @@ func TestClientsAreBounded(t *testing.T) {
 	s.dial(changes)
 }
 
+// TestEachClientIsBounded: one client that takes all it can get leaves room for the
+// others, and its place is free when it goes.
+func TestEachClientIsBounded(t *testing.T) {
+	s := newSite(t, &rswebsocket.Options{PerClient: 2, Client: func(r *http.Request) string { return r.Header.Get("X-From") }})
+	from := func(who string) *websocket.DialOptions {
+		return &websocket.DialOptions{HTTPHeader: http.Header{"X-From": {who}}}
+	}
+	enter := func(who, uri string) *websocket.Conn {
+		t.Helper()
+		conn, resp, err := s.tryDial(uri, from(who))
+		if err != nil {
+			t.Fatalf("a connection of %s: %v, %v", who, resp, err)
+		}
+		t.Cleanup(func() { conn.CloseNow() })
+		return conn
+	}
+	first := enter("greedy", changes)
+	enter("greedy", others)
+	_, resp, err := s.tryDial(changes, from("greedy"))
+	if err == nil || resp == nil || resp.StatusCode != http.StatusTooManyRequests || resp.Header.Get("Retry-After") == "" {
+		t.Fatalf("the third connection of one client: %v, %v", resp, err)
+	}
+	if text, _ := io.ReadAll(resp.Body); !strings.Contains(string(text), "your address") {
+		t.Errorf("the client was told %q", text)
+	}
+	enter("another", changes)
+	first.Close(websocket.StatusNormalClosure, "")
+	s.clients(2)
+	enter("greedy", changes)
+	s.clients(3)
+}
+
+// TestAddressIsTheClient: without Client, connections are told apart by address.
+func TestAddressIsTheClient(t *testing.T) {
+	s := newSite(t, &rswebsocket.Options{PerClient: 1})
+	s.dial(changes)
+	_, resp, err := s.tryDial(changes, nil) // from another port
+	if err == nil || resp == nil || resp.StatusCode != http.StatusTooManyRequests {
+		t.Fatalf("the second connection of one address: %v, %v", resp, err)
+	}
+}
+
 func TestOrigins(t *testing.T) {
 	tests := []struct {
 		name   string
@@ -312,7 +355,7 @@ func TestTopicThatCannotBeRead(t *testing.T) {
 }
 
 func TestBadOptions(t *testing.T) {
-	for _, o := range []rswebsocket.Options{{Clients: -1}, {Ping: -1}, {Patience: -1}} {
+	for _, o := range []rswebsocket.Options{{Clients: -1}, {PerClient: -1}, {Ping: -1}, {Patience: -1}} {
 		if _, err := rswebsocket.New(topic.NewMemoryOutbox(), &o); err == nil {
 			t.Errorf("New took %+v", o)
 		}
