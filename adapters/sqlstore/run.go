@@ -39,14 +39,15 @@ const (
 // only one can.
 //
 // When the database fails, is full or cannot be written to, Run says so to the
-// logger and by [Store.Health] and goes on when it can. Nothing is lost meanwhile.
+// logger and by [Store.Health], and goes on when it can, which it says as well.
+// Nothing is lost meanwhile.
 func (s *Store) Run(ctx context.Context) error {
 	changed, pending := make(chan struct{}, 1), make(chan struct{}, 1)
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		s.persist(ctx, "listening", func() error {
 			return s.db.Listen(ctx, func() {
-				s.health.ok("listening")
+				s.works(ctx, "listening")
 				signal(changed)
 				signal(pending)
 				s.bell.Ring()
@@ -96,6 +97,13 @@ func (s *Store) persist(ctx context.Context, name string, work func() error) {
 	}
 }
 
+// works notes that the work of that name has succeeded.
+func (s *Store) works(ctx context.Context, name string) {
+	if s.health.ok(name) {
+		s.log.LogAttrs(ctx, slog.LevelInfo, "the store's background work works again", slog.String("work", name))
+	}
+}
+
 // lead sequences for as long as this process is the one to do so.
 func (s *Store) lead(ctx context.Context, pending <-chan struct{}) error {
 	for {
@@ -111,7 +119,7 @@ func (s *Store) lead(ctx context.Context, pending <-chan struct{}) error {
 					}
 					cleared = time.Now()
 				}
-				s.health.ok("sequencing")
+				s.works(ctx, "sequencing")
 				if err := await(ctx, glance, pending); err != nil {
 					return err
 				}
@@ -120,7 +128,7 @@ func (s *Store) lead(ctx context.Context, pending <-chan struct{}) error {
 		if leads || err != nil {
 			return err
 		}
-		s.health.ok("sequencing")
+		s.works(ctx, "sequencing")
 		if err := await(ctx, turn, nil); err != nil {
 			return err
 		}
@@ -168,10 +176,13 @@ func (h *health) failed(name string, err error) bool {
 	return before == nil || err == nil || before.Error() != err.Error()
 }
 
-func (h *health) ok(name string) {
+// ok notes a success and reports whether it is news.
+func (h *health) ok(name string) bool {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	_, failed := h.failures[name]
 	delete(h.failures, name)
+	return failed
 }
 
 func (h *health) err() error {

@@ -1,13 +1,17 @@
 package sqlstore
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -199,4 +203,75 @@ func TestReadOnly(t *testing.T) {
 	queryOnly("OFF", poolSize()-1) // one listens
 	eventually(t, 20*time.Second, func() error { return awaitKey(t, set, "d") })
 	eventually(t, 10*time.Second, func() error { return store.Health(t.Context()) })
+}
+
+// brokenDB is a database of which connections cannot be had.
+type brokenDB struct {
+	rowdb.DB
+	broken atomic.Bool
+}
+
+func (db *brokenDB) Do(ctx context.Context, f func(rowdb.Conn) error) error {
+	if db.broken.Load() {
+		return errors.New("broken")
+	}
+	return db.DB.Do(ctx, f)
+}
+
+// TestWorksAgain: what has failed is tried again until it works, although nothing
+// changes meanwhile, and the log has both.
+func TestWorksAgain(t *testing.T) {
+	t.Parallel()
+	var log lockedBuffer
+	store := newSQLite(t).open(t, &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
+	set := store.mustSet(t, "articles", nil)
+	db := &brokenDB{DB: store.db}
+	store.db = db
+	woken := make(chan struct{}, 1)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- set.Watch(ctx, func() { signal(woken) }) }()
+	<-woken
+	db.broken.Store(true)
+	run(t, store)
+	lines := func(words string, want int) func() error {
+		return func() error {
+			for _, work := range []string{"sequencing", "watching"} {
+				if got := strings.Count(log.String(), words+`" work=`+work); got != want {
+					return fmt.Errorf("%d lines say that %s %s, expected %d:\n%s", got, work, words, want, log.String())
+				}
+			}
+			return nil
+		}
+	}
+	const failed, works = "the store's background work has failed and is tried again", "the store's background work works again"
+	eventually(t, 10*time.Second, lines(failed, 1))
+	db.broken.Store(false)
+	eventually(t, 20*time.Second, lines(works, 1))
+	if err := store.Health(t.Context()); err != nil {
+		t.Error(err)
+	}
+	if err := lines(failed, 1)(); err != nil {
+		t.Error(err)
+	}
+	cancel()
+	<-ended
+}
+
+// A lockedBuffer is what several goroutines write to.
+type lockedBuffer struct {
+	mu  sync.Mutex
+	buf bytes.Buffer
+}
+
+func (b *lockedBuffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.Write(p)
+}
+
+func (b *lockedBuffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.buf.String()
 }

@@ -41,19 +41,19 @@ func (j *Journal) Watch(ctx context.Context, wake func()) error {
 	}
 }
 
-// tellWatchers wakes the watchers of the sets that have changed, whenever it is
-// told that something may have.
+// tellWatchers wakes the watchers of the sets that have changed, to begin with, for
+// it may have failed before, and whenever it is told that something may have.
 func (s *Store) tellWatchers(ctx context.Context, changed <-chan struct{}) error {
 	for {
+		if err := s.tell(ctx); err != nil {
+			return err
+		}
+		s.works(ctx, "watching")
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-changed:
 		}
-		if err := s.tell(ctx); err != nil {
-			return err
-		}
-		s.health.ok("watching")
 	}
 }
 
