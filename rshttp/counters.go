@@ -2,20 +2,21 @@ package rshttp
 
 import "sync/atomic"
 
-// Counters tell what a Source has done since it was made.
+// Counters tell what a Source has done since it was made. They can be served as
+// JSON.
 type Counters struct {
-	Rendered uint64 // documents made
-	LaidOut  uint64 // packages laid out
-	Hits     uint64 // requests answered from what was kept
-	Refused  uint64 // requests answered 503 because too much was being made or sent
-	Failed   uint64 // requests answered 503 because a provider failed
-	LeftOut  uint64 // entries left out of documents because their URIs cannot be written
-	Sent     uint64 // packages sent, whole or in part
-	Broken   uint64 // of them, those broken off because content was not what was listed
-	Read     uint64 // resources read for their checksums alone
+	Rendered uint64 `json:"rendered"` // documents made
+	LaidOut  uint64 `json:"laidOut"`  // packages laid out
+	Hits     uint64 `json:"hits"`     // requests answered from what was kept
+	Refused  uint64 `json:"refused"`  // requests answered 503 because too much was being made or sent
+	Failed   uint64 `json:"failed"`   // requests answered 503 because a provider failed
+	LeftOut  uint64 `json:"leftOut"`  // entries left out of documents because their URIs cannot be written
+	Sent     uint64 `json:"sent"`     // packages sent, whole or in part
+	Broken   uint64 `json:"broken"`   // of them, those broken off because content was not what was listed
+	Read     uint64 `json:"read"`     // resources read for their checksums alone
 
-	CacheBytes  int64 // held by rendered documents now
-	LayoutBytes int64 // held by the layouts of packages now
+	CacheBytes  int64 `json:"cacheBytes"`  // held by rendered documents now
+	LayoutBytes int64 `json:"layoutBytes"` // held by the layouts of packages now
 }
 
 type counters struct {

@@ -95,15 +95,16 @@ func (p *Publisher) Status(ctx context.Context) (Status, error) {
 // has it.
 func (p *Publisher) Health(context.Context) error { return p.health.err() }
 
-// Counters tell what a Publisher has done since it was made.
+// Counters tell what a Publisher has done since it was made. They can be served as
+// JSON.
 type Counters struct {
-	Notifications uint64 // put into the outbox
-	Changes       uint64 // told by them
-	LeftOut       uint64 // changes and documents left out because their URIs cannot be written
-	Taken         uint64 // notifications taken by a hub
-	Failures      uint64 // attempts to send one that have failed and are repeated
-	Refused       uint64 // notifications that a hub has refused for good
-	Lost          uint64 // notifications dropped by retention before a hub took them
+	Notifications uint64 `json:"notifications"` // put into the outbox
+	Changes       uint64 `json:"changes"`       // told by them
+	LeftOut       uint64 `json:"leftOut"`       // changes and documents left out because their URIs cannot be written
+	Taken         uint64 `json:"taken"`         // notifications taken by a hub
+	Failures      uint64 `json:"failures"`      // attempts to send one that have failed and are repeated
+	Refused       uint64 `json:"refused"`       // notifications that a hub has refused for good
+	Lost          uint64 `json:"lost"`          // notifications dropped by retention before a hub took them
 }
 
 type counters struct {

@@ -37,6 +37,7 @@ type serveConfig struct {
 	sitemap   bool
 	dotFiles  bool
 	push      pushConfig
+	status    string // the address to answer operators at; empty for none
 	logFormat string
 }
 
@@ -223,6 +224,10 @@ Default: none`, func(text string) error {
 	flags.BoolVar(&c.sitemap, "sitemap", false, `Publish a plain sitemap for search engines too: sitemap.xml, below the
 prefix. robots.txt names it then, if DIR has none of its own.`)
 	flags.BoolVar(&c.dotFiles, "dot-files", false, `Publish files and folders whose names begin with a dot, too.`)
+	flags.StringVar(&c.status, "status", "", `A second address and port, at which operators are told how all is, as JSON:
+the last scan, what was served, how far each hub and subscriber has come, and
+what is wrong. Keep it to this computer or your own network.
+Default: none`)
 	flags.StringVar(&c.logFormat, "log-format", "text", `How messages are written: text, or json for programs that collect them.
 Default: text`)
 	return flags

@@ -22,13 +22,7 @@ type healthHandler struct {
 }
 
 func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	header := w.Header()
-	header.Set("Cache-Control", "no-store")
-	header.Set("Content-Type", "text/plain; charset=utf-8")
-	header.Set("X-Content-Type-Options", "nosniff")
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		header.Set("Allow", "GET, HEAD")
-		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+	if !isFreshGet(w, r) {
 		return
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), healthPatience)
@@ -38,12 +32,27 @@ func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return // the client has gone, and its going may be what err is about
 	}
 	h.tell(err)
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		io.WriteString(w, "not well; the log says why\n")
 		return
 	}
 	io.WriteString(w, "ok\n")
+}
+
+// isFreshGet reports whether r gets something that is never the same twice, and
+// says so to caches. It has answered what is no GET.
+func isFreshGet(w http.ResponseWriter, r *http.Request) bool {
+	header := w.Header()
+	header.Set("Cache-Control", "no-store")
+	header.Set("X-Content-Type-Options", "nosniff")
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		header.Set("Allow", "GET, HEAD")
+		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+		return false
+	}
+	return true
 }
 
 // tell logs how things are when that changes: whoever asks, asks all the time.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/dir"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/versions"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/wellknown"
@@ -22,6 +23,7 @@ import (
 
 // A publication is a folder as a Source.
 type publication struct {
+	store    *sqlstore.Store
 	folder   *dir.Dir
 	versions *versions.Store // nil if none are kept
 	set      *shownSet
@@ -53,6 +55,7 @@ func publish(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publ
 		return nil, usageError{err}
 	}
 	p := &publication{
+		store:     st.store,
 		set:       &shownSet{Set: st.set},
 		screen:    screen,
 		log:       log,
@@ -63,9 +66,7 @@ func publish(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publ
 		warned:    make(map[place]bool),
 	}
 	p.scanner = &scanner{set: p.set, list: p.list, rescan: c.rescan, count: p.count, log: log}
-	p.healthz = &healthHandler{log: log, check: func(ctx context.Context) error {
-		return errors.Join(p.scanner.health(), st.store.Health(ctx), p.pushHealth(ctx))
-	}}
+	p.healthz = &healthHandler{log: log, check: p.health}
 	o := &dir.Options{
 		Hashes:   c.hashes,
 		DotFiles: c.dotFiles,
@@ -184,12 +185,14 @@ func (p *publication) handler() http.Handler {
 	})
 }
 
-// pushHealth returns what keeps this process from telling of changes.
-func (p *publication) pushHealth(ctx context.Context) error {
+// health returns what keeps this process from publishing what is in the folder and
+// from telling of changes.
+func (p *publication) health(ctx context.Context) error {
+	err := errors.Join(p.scanner.health(), p.store.Health(ctx))
 	if publisher := p.source.Push(); publisher != nil {
-		return publisher.Health(ctx)
+		err = errors.Join(err, publisher.Health(ctx))
 	}
-	return nil
+	return err
 }
 
 // reservedPlaces are the folder of the prefix, and the file of the well-known URI

@@ -28,16 +28,16 @@ const (
 	restRatio = 4
 )
 
-// A scanned is the set that a scanner fills. Its Scan is refused with
+// A scanSet is the set that a scanner fills. Its Scan is refused with
 // sqlstore.ErrScanning while somebody else scans the same set.
-type scanned interface {
+type scanSet interface {
 	Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (sqlstore.ScanResult, error)
 }
 
 // A scanner makes a set what a folder is, again and again: from time to time,
 // and soon after it is told of a change.
 type scanner struct {
-	set    scanned
+	set    scanSet
 	list   func(context.Context) iter.Seq2[resourcesync.Resource, error]
 	watch  func(ctx context.Context, wake func()) error
 	rescan time.Duration // between scans that nothing has called for
@@ -52,8 +52,16 @@ type scanner struct {
 	ready func(files int64)
 
 	isReady  bool
-	complete bool                  // a scan has been
-	failure  atomic.Pointer[error] // of the last scan
+	complete bool // a scan has been
+	last     atomic.Pointer[scanned]
+}
+
+// A scanned is what came of the last scan of this process.
+type scanned struct {
+	ended  time.Time
+	took   time.Duration
+	result sqlstore.ScanResult
+	err    error
 }
 
 // run scans until ctx is done.
@@ -74,7 +82,6 @@ func (s *scanner) run(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
-			s.failure.Store(nil)
 			retry = firstRetry
 			pause(ctx, restRatio*time.Since(started), s.rescan, woken)
 		case errors.Is(err, sqlstore.ErrScanning):
@@ -82,7 +89,6 @@ func (s *scanner) run(ctx context.Context) {
 			// its end, is not known.
 			pause(ctx, turnRetry, turnRetry, nil)
 		default:
-			s.failure.Store(&err)
 			retry = min(retry, s.rescan)
 			s.log.Error("scan failed; nothing is taken for deleted", "error", err, "next_in", retry)
 			pause(ctx, retry, retry, woken)
@@ -93,29 +99,40 @@ func (s *scanner) run(ctx context.Context) {
 
 // health returns why the last scan has failed, or nil.
 func (s *scanner) health() error {
-	if err := s.failure.Load(); err != nil {
-		return *err
+	if last := s.last.Load(); last != nil {
+		return last.err
 	}
 	return nil
 }
 
+// scan makes the set what the folder is, and notes what came of it unless that
+// was left to somebody else.
 func (s *scanner) scan(ctx context.Context) error {
+	started := time.Now()
+	result, err := s.fill(ctx)
+	if ctx.Err() == nil && !errors.Is(err, sqlstore.ErrScanning) {
+		s.last.Store(&scanned{time.Now(), time.Since(started), result, err})
+	}
+	return err
+}
+
+func (s *scanner) fill(ctx context.Context) (sqlstore.ScanResult, error) {
 	if err := s.tellReady(ctx); err != nil && !errors.Is(err, resourcesync.ErrNotReady) {
-		return err
+		return sqlstore.ScanResult{}, err
 	}
 	before := s.isReady
 	result, err := s.set.Scan(ctx, s.list(ctx))
 	if err != nil {
-		return err
+		return result, err
 	}
 	s.complete = true
 	if !before {
-		return s.tellReady(ctx)
+		return result, s.tellReady(ctx)
 	}
 	if result.Created+result.Updated+result.Deleted > 0 {
 		s.log.Info("changes found", "created", result.Created, "updated", result.Updated, "deleted", result.Deleted)
 	}
-	return nil
+	return result, nil
 }
 
 // tellReady tells that the set is fit to be shown, if it is and has not been told

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 
 	"golang.org/x/sync/errgroup"
@@ -32,6 +33,13 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer ln.Close()
+	statusListener, err := listenStatus(&c)
+	if err != nil {
+		return err
+	}
+	if statusListener != nil {
+		defer statusListener.Close()
+	}
 	screen := newScreen(stderr)
 	log := newLogger(screen, c.logFormat)
 	st, err := openState(ctx, &c, log)
@@ -54,7 +62,16 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	log.Info("listening", "address", ln.Addr().String(), "site", c.baseURL, "folder", c.folder, "state", st.place)
 
 	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		<-ctx.Done()
+		log.Info("stopping", "cause", context.Cause(ctx))
+		return nil
+	})
 	g.Go(func() error { return serveHTTP(ctx, ln, clientAddress(c.client, p.handler()), log) })
+	if statusListener != nil {
+		log.Info("operators are told how all is", "url", "http://"+statusListener.Addr().String()+"/")
+		g.Go(func() error { return serveHTTP(ctx, statusListener, http.HandlerFunc(p.serveStatus), log) })
+	}
 	g.Go(func() error { return st.store.Run(ctx) })
 	g.Go(func() error { return p.push.run(ctx) })
 	p.scanner.ready = func(files int64) {

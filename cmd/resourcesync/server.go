@@ -37,7 +37,6 @@ func serveHTTP(ctx context.Context, ln net.Listener, h http.Handler, log *slog.L
 		return err
 	case <-ctx.Done():
 	}
-	log.Info("stopping", "cause", context.Cause(ctx))
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
 	defer cancel()
 	if err := server.Shutdown(ending); err != nil {

@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"net"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/topic/hub"
+)
+
+// statusPatience is how long it may take to put a status together.
+const statusPatience = 10 * time.Second
+
+// A status is what operators want to know of a publication. What cannot be read
+// is missing, and Trouble says why.
+type status struct {
+	Well       bool            `json:"well"`
+	Trouble    []string        `json:"trouble,omitempty"`
+	Files      *int64          `json:"files,omitempty"`
+	Changed    time.Time       `json:"changed,omitzero"` // when the newest change was
+	Scan       *scanStatus     `json:"scan,omitempty"`   // the last one of this process
+	Source     rshttp.Counters `json:"source"`
+	Push       *pushStatus     `json:"push,omitempty"`
+	Hub        *hub.Status     `json:"hub,omitempty"`
+	WebSockets *int            `json:"webSockets,omitempty"` // clients that are connected
+}
+
+// A scanStatus is what came of a scan.
+type scanStatus struct {
+	Ended     time.Time `json:"ended"`
+	Seconds   float64   `json:"seconds"` // that it took
+	Created   int       `json:"created"`
+	Updated   int       `json:"updated"`
+	Deleted   int       `json:"deleted"`
+	Unchanged int       `json:"unchanged"`
+}
+
+func newScanStatus(s *scanned) *scanStatus {
+	if s == nil {
+		return nil
+	}
+	r := s.result
+	return &scanStatus{s.ended, s.took.Seconds(), r.Created, r.Updated, r.Deleted, r.Unchanged}
+}
+
+// A pushStatus is where the notification channels stand.
+type pushStatus struct {
+	topic.Status
+	Counters topic.Counters `json:"counters"`
+}
+
+// status returns how p is.
+func (p *publication) status(ctx context.Context) status {
+	var trouble []error
+	s := status{Scan: newScanStatus(p.scanner.last.Load()), Source: p.source.Counters()}
+	set, err := p.set.Stat(ctx, resourcesync.Range{})
+	switch {
+	case err == nil:
+		s.Files, s.Changed = &set.Count, set.LastModified
+	case !errors.Is(err, resourcesync.ErrNotReady):
+		trouble = append(trouble, err)
+	}
+	if publisher := p.source.Push(); publisher != nil {
+		now, err := publisher.Status(ctx)
+		trouble = append(trouble, err)
+		s.Push = &pushStatus{Status: now, Counters: publisher.Counters()}
+	}
+	if p.push.own != nil {
+		now, err := p.push.own.Status(ctx)
+		trouble = append(trouble, err)
+		if err == nil {
+			s.Hub = &now
+		}
+	}
+	if p.push.sockets != nil {
+		clients := p.push.sockets.Clients()
+		s.WebSockets = &clients
+	}
+	s.Trouble = lines(append(trouble, p.health(ctx)))
+	s.Well = len(s.Trouble) == 0
+	return s
+}
+
+// lines returns what errors say, a line each, and nothing twice.
+func lines(all []error) []string {
+	err := errors.Join(all...)
+	if err == nil {
+		return nil
+	}
+	said := strings.Split(err.Error(), "\n")
+	slices.Sort(said)
+	return slices.Compact(said)
+}
+
+// serveStatus tells operators how p is, as JSON: with status 503 if something is
+// wrong.
+func (p *publication) serveStatus(w http.ResponseWriter, r *http.Request) {
+	if r.URL.Path != "/" {
+		http.NotFound(w, r)
+		return
+	}
+	if !isFreshGet(w, r) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(r.Context(), statusPatience)
+	defer cancel()
+	s := p.status(ctx)
+	body, err := json.MarshalIndent(s, "", "  ")
+	if err != nil {
+		panic(err) // there is nothing in it that JSON could not say
+	}
+	w.Header().Set("Content-Type", "application/json")
+	if !s.Well {
+		w.WriteHeader(http.StatusServiceUnavailable)
+	}
+	w.Write(append(body, '\n'))
+}
+
+// listenStatus begins to listen for operators, if they are to be told anything.
+func listenStatus(c *serveConfig) (net.Listener, error) {
+	if c.status == "" {
+		return nil, nil
+	}
+	ln, err := net.Listen("tcp", c.status)
+	if err != nil {
+		return nil, usagef("--status: %w; give an address and port of this computer, as in --status 127.0.0.1:9090", err)
+	}
+	return ln, nil
+}

@@ -1,0 +1,92 @@
+package main
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// toldOperators returns what operators are told, and with which status.
+func (s *served) toldOperators() (int, status) {
+	s.t.Helper()
+	res, body := s.get(s.stderr.await(`told how all is.* url=(\S+)`)[1])
+	var now status
+	if err := json.Unmarshal([]byte(body), &now); err != nil || res.Header.Get("Content-Type") != "application/json" || res.Header.Get("Cache-Control") != "no-store" {
+		s.t.Fatalf("%v %v %s", err, res.Header, body)
+	}
+	return res.StatusCode, now
+}
+
+func TestStatus(t *testing.T) {
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "a.txt"), "a")
+	foreign := "http://127.0.0.1:1/hub?key=secret" // where nobody listens
+	s := startReady(t, folder, "--status", "127.0.0.1:0", "--websocket", "--hub", "own", "--hub", foreign)
+	s.write("b.txt", "b")
+	s.stderr.await("changes found")
+	var code int
+	var now status
+	s.until("one hub has taken the change and the other has failed", func() bool {
+		code, now = s.toldOperators()
+		hubs := now.Push.Topics[0].Hubs
+		return hubs[0].Taken == 1 && hubs[1].LastError != ""
+	})
+	if code != 200 || !now.Well || now.Trouble != nil {
+		t.Errorf("%d: %v", code, now.Trouble)
+	}
+	if now.Files == nil || *now.Files != 2 || now.Changed.IsZero() {
+		t.Errorf("files: %v, changed %v", now.Files, now.Changed)
+	}
+	if now.Scan == nil || now.Scan.Ended.IsZero() || now.Scan.Created != 1 || now.Scan.Unchanged != 1 {
+		t.Errorf("scan: %+v", now.Scan)
+	}
+	if now.Hub.Requests.Published == 0 {
+		t.Errorf("hub: %+v", now.Hub)
+	}
+	if now.WebSockets == nil || *now.WebSockets != 0 {
+		t.Errorf("WebSockets: %v", now.WebSockets)
+	}
+	hubs := now.Push.Topics[0].Hubs
+	if hubs[0].Behind != 0 || hubs[1].Behind != 1 || now.Push.Counters.Changes != 1 {
+		t.Errorf("push: %+v", now.Push)
+	}
+	if told, err := json.Marshal(now); err != nil || strings.Contains(string(told), "secret") {
+		t.Errorf("%v: %s", err, told)
+	}
+}
+
+// What is told to operators is told nobody else.
+func TestStatusElsewhere(t *testing.T) {
+	s := startReady(t, t.TempDir(), "--status", "127.0.0.1:0", "--hub", "none")
+	if code, now := s.toldOperators(); code != 200 || now.Push != nil || now.Hub != nil || now.WebSockets != nil {
+		t.Errorf("%d %+v", code, now)
+	}
+	url := s.stderr.await(`told how all is.* url=(\S+)`)[1]
+	if res, _ := s.get(url + "resourcesync/resourcelist.xml"); res.StatusCode != 404 {
+		t.Errorf("documents: %s", res.Status)
+	}
+	res, err := http.Post(url, "text/plain", nil)
+	must(t, err)
+	res.Body.Close()
+	if res.StatusCode != 405 || res.Header.Get("Allow") != "GET, HEAD" {
+		t.Errorf("POST: %s %v", res.Status, res.Header)
+	}
+	if _, body := s.get(""); strings.Contains(body, "well") {
+		t.Errorf("told the public %q", body)
+	}
+}
+
+func TestStatusSaysWhatIsWrong(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "folder")
+	write(t, filepath.Join(folder, "a.txt"), "a")
+	s := startReady(t, folder, "--status", "127.0.0.1:0", "--rescan", "1s")
+	must(t, os.Rename(folder, folder+" gone"))
+	s.stderr.await("scan failed")
+	code, now := s.toldOperators()
+	if code != 503 || now.Well || len(now.Trouble) != 1 || now.Files == nil || *now.Files != 1 {
+		t.Errorf("%d %+v", code, now)
+	}
+}
