@@ -13,27 +13,40 @@ import (
 
 const benchTopic = "https://example.org/resourcesync/articles/change/"
 
-// subscribeAll makes n subscriptions of one topic, as Apply does.
+// subscribeAll makes n subscriptions of one topic, with the rows that Apply makes
+// of them, but many at once.
 func subscribeAll(t testing.TB, h *hubStore, uri string, n int) {
 	t.Helper()
-	for done := 0; done < n; {
-		err := h.store.db.Write(context.Background(), func(c rowdb.Conn) error {
-			row, err := h.topic(context.Background(), c, uri, "")
-			for last := min(done+5000, n); done < last && err == nil; done++ {
-				r := hub.Request{
-					Topic:    uri,
-					Callback: fmt.Sprintf("https://subscriber-%d.example.org/callback?of=%[1]d", done),
-					Host:     fmt.Sprintf("subscriber-%d.example.org:443", done),
-					Client:   fmt.Sprintf("client %d", done),
-					Secret:   []byte("a secret of ordinary length"),
-				}
-				err = h.insert(context.Background(), c, row.id, r, time.Now().Add(24*time.Hour))
-			}
-			return err
-		})
+	ctx, expires, never := t.Context(), time.Now().Add(24*time.Hour).UnixMicro(), time.Time{}.UnixMicro()
+	err := h.store.db.Write(ctx, func(c rowdb.Conn) error {
+		topic, err := h.topic(ctx, c, uri, "")
 		if err != nil {
-			t.Fatal(err)
+			return err
 		}
+		ids := make([]int64, n)
+		err = c.QueryEach(ctx, `INSERT INTO rs_subscription (hub_id, topic_id, digest, callback, host, client, secret, made)
+			VALUES ($1, $2, $3, $4, $5, $6, $7, `+h.now+`) RETURNING id`, n,
+			func(i int) []any {
+				callback := fmt.Sprintf("https://subscriber-%d.example.org/callback?of=%[1]d", i)
+				return []any{h.id, topic.id, digest(callback), []byte(callback), fmt.Appendf(nil, "subscriber-%d.example.org:443", i),
+					fmt.Appendf(nil, "client %d", i), []byte("a secret of ordinary length")}
+			},
+			func(i int, r rowdb.Row) error { ids[i] = r.Int(0); return nil })
+		if err != nil {
+			return err
+		}
+		err = c.ExecEach(ctx, `INSERT INTO rs_progress (id, hub_id, topic_id, expires, changed, taken, failures, failing_since, last_error, retry,
+				delivered, given_up, last_given_up)
+			VALUES ($1, $2, $3, $4, 0, $5, 0, $6, '', $7, 0, 0, 0)`, n,
+			func(i int) []any { return []any{ids[i], h.id, topic.id, expires, topic.newest, never, never} })
+		if err != nil {
+			return err
+		}
+		_, err = c.Exec(ctx, "UPDATE rs_hub_topic SET subscriptions = subscriptions + $1 WHERE id = $2", n, topic.id)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 	if h.store.db.Dialect() == rowdb.Postgres {
 		err := h.store.db.Do(context.Background(), func(c rowdb.Conn) error {
