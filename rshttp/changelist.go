@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/patch"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -120,8 +121,9 @@ func (s *Source) renderChanges(ctx context.Context, t target, doc *document, iv 
 func (s *Source) listChanges(ctx context.Context, t target, iv resourcesync.Interval, b *body, pack func(*resourcesync.Change, *rsxml.Entry)) (last time.Time, err error) {
 	b.head = s.changeHead(t, false, iv)
 	var (
-		e    rsxml.Entry
-		left leftOut
+		e     rsxml.Entry
+		patch patch.Filter
+		left  leftOut
 	)
 	last = iv.From
 	for c, err := range t.set.changer.Changes(ctx, iv) {
@@ -140,6 +142,7 @@ func (s *Source) listChanges(ctx context.Context, t target, iv resourcesync.Inte
 			continue
 		}
 		e.SetChange(&c)
+		patch.Apply(&e)
 		if pack != nil {
 			pack(&c, &e)
 		}

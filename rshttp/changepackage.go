@@ -9,6 +9,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
+	"github.com/resourcesync-go/resourcesync/internal/patch"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -26,6 +27,7 @@ func (s *Source) changeParts(ctx context.Context, st *set, w resourcesync.Interv
 	head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ChangeDumpManifest}}
 	var (
 		e       rsxml.Entry
+		patches patch.Filter
 		scratch []byte
 		last    time.Time
 		size    int
@@ -36,12 +38,13 @@ func (s *Source) changeParts(ctx context.Context, st *set, w resourcesync.Interv
 			return nil, providerError("journal", err)
 		}
 		e.SetChange(&c)
+		patches.Apply(&e)
 		scratch = rsxml.AppendEntry(scratch[:0], &head, &e)
 		weight := len(scratch)
 		if c.Type != resourcesync.Deleted {
 			weight += s.bitstreamWeight(c.Resource.Length)
-			for _, l := range c.Resource.Links {
-				if isPatch(l) && st.patchOpener != nil {
+			for _, l := range e.Links {
+				if patch.Is(l) && st.patchOpener != nil {
 					weight += s.bitstreamWeight(l.Length)
 				}
 			}

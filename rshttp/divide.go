@@ -8,6 +8,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
+	"github.com/resourcesync-go/resourcesync/internal/patch"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -115,6 +116,7 @@ func walk(ctx context.Context, st *set, previous []resourcesync.Cut, every int) 
 	head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceList}}
 	var (
 		e       rsxml.Entry
+		patch   patch.Filter
 		scratch []byte
 		last    string
 	)
@@ -134,6 +136,7 @@ func walk(ctx context.Context, st *set, previous []resourcesync.Cut, every int) 
 			newest = time.Time{}
 		}
 		e.SetResource(&r)
+		patch.Apply(&e)
 		scratch = rsxml.AppendEntry(scratch[:0], &head, &e)
 		b.Add(r.Key, len(scratch), newest)
 	}

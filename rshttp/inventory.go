@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/patch"
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -44,20 +45,18 @@ type inventory struct {
 // without a type; the Resource of a patch is what the link to it says.
 type item struct {
 	resourcesync.Change
-	patch   *patch // nil if it is none
+	patch   *difference // nil if it is none
 	size    int64
 	crc     uint32
 	checked bool // size and crc are known
 	nth     int  // which of its URI and datetime it is, from 0
 }
 
-// A patch is what opening one takes.
-type patch struct {
+// A difference is what opening a patch takes.
+type difference struct {
 	of   resourcesync.Change
 	link resourcesync.Link
 }
-
-func isPatch(l resourcesync.Link) bool { return l.Rel == resourcesync.RelPatch }
 
 // folder returns the folder of those bitstreams of a Change Dump that it is one of.
 func (it *item) folder() string {
@@ -85,13 +84,13 @@ func (inv *inventory) addChange(c *resourcesync.Change, e *rsxml.Entry) {
 	if c.Type != resourcesync.Deleted {
 		e.Metadata.Path = "/" + inv.add(item{Change: change})
 	}
-	if !slices.ContainsFunc(e.Links, isPatch) {
+	if !slices.ContainsFunc(e.Links, patch.Is) {
 		return
 	}
 	inv.links = inv.links[:0]
 	for _, l := range e.Links {
-		if isPatch(l) {
-			if c.Type == resourcesync.Deleted || !inv.patches {
+		if patch.Is(l) {
+			if !inv.patches {
 				continue
 			}
 			l.Path = "/" + inv.add(patchItem(change, l))
@@ -104,7 +103,7 @@ func (inv *inventory) addChange(c *resourcesync.Change, e *rsxml.Entry) {
 // patchItem returns the item of the patch that a link of c leads to.
 func patchItem(c resourcesync.Change, l resourcesync.Link) item {
 	l.Hashes, l.Attrs = slices.Clone(l.Hashes), slices.Clone(l.Attrs)
-	it := item{Change: c, patch: &patch{c, l}}
+	it := item{Change: c, patch: &difference{c, l}}
 	it.Resource = resourcesync.Resource{Key: c.Resource.Key, URI: l.Href, LastModified: l.Modified, Length: l.Length, Hashes: l.Hashes}
 	return it
 }

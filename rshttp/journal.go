@@ -8,6 +8,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
+	"github.com/resourcesync-go/resourcesync/internal/patch"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -45,6 +46,7 @@ func (s *Source) windows(ctx context.Context, st *set) ([]resourcesync.Interval,
 	head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ChangeList}}
 	var (
 		e       rsxml.Entry
+		patch   patch.Filter
 		scratch []byte
 	)
 	for c, err := range st.changer.Changes(ctx, resourcesync.Interval{From: j.windows.Rewind()}) {
@@ -55,6 +57,7 @@ func (s *Source) windows(ctx context.Context, st *set) ([]resourcesync.Interval,
 			continue // the list that should tell of it reports it
 		}
 		e.SetChange(&c)
+		patch.Apply(&e)
 		scratch = rsxml.AppendEntry(scratch[:0], &head, &e)
 		if err := j.windows.Add(c.Datetime, len(scratch)); err != nil {
 			return nil, fmt.Errorf("journal of set %q: %w", st.name, err)

@@ -165,3 +165,49 @@ func TestPatchesAtOneInstant(t *testing.T) {
 		}
 	}
 }
+
+// TestPatchesHaveTheirPlace: a link to a patch that a store keeps on a resource is
+// shown where something tells of an update, and nowhere else (section 14.4).
+func TestPatchesHaveTheirPlace(t *testing.T) {
+	m := mended{history{newShelf(t)}, map[string]string{"https://example.org/patch": "+two"}}
+	diff := patchTo("https://example.org/patch", "+two")
+	vague := diff
+	vague.Href, vague.Type = "https://example.org/vague", ""
+	for _, content := range []string{"one", "two"} {
+		r := describe("a.txt", []byte(content))
+		m.keep(r.Hashes[0], []byte(content))
+		r.Links = []resourcesync.Link{{Rel: resourcesync.RelDescribedBy, Href: "https://example.org/about"}, diff, vague}
+		if err := m.Put(r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	src := newSource(t, &rshttp.Options{Sitemap: true}, rshttp.Set{Provider: m})
+	for path, want := range map[string]int{
+		"/resourcesync/resourcelist.xml":   0,
+		"/resourcesync/sitemap.xml":        0,
+		"/resourcesync/resourcedump/~.xml": 0,
+		"/resourcesync/changelist.xml":     1,
+		firstChanges + ".xml":              1,
+	} {
+		_, entries := decode(t, src, path)
+		patches, others := 0, 0
+		for _, e := range entries {
+			for _, l := range e.Links {
+				if l.Rel != resourcesync.RelPatch {
+					others++
+				} else if patches++; e.Metadata.Change != resourcesync.Updated || l.Href != diff.Href {
+					t.Errorf("%s: %q links to %+v", path, e.Metadata.Change, l)
+				}
+			}
+		}
+		if patches != want {
+			t.Errorf("%s has %d links to patches, and should have %d", path, patches, want)
+		}
+		if others == 0 && !strings.Contains(path, "sitemap") {
+			t.Errorf("%s has lost the other links", path)
+		}
+	}
+	if res := get(t, src, firstChanges+".zip"); res.StatusCode != 200 {
+		t.Error(res.Status)
+	}
+}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
+	"github.com/resourcesync-go/resourcesync/internal/patch"
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -205,6 +206,7 @@ func (s *Source) weigh(ctx context.Context, st *set, r resourcesync.Range, cuts 
 	head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceDumpManifest}}
 	var (
 		e       rsxml.Entry
+		patch   patch.Filter
 		scratch []byte
 	)
 	for res, err := range st.provider.Resources(ctx, r) {
@@ -215,6 +217,7 @@ func (s *Source) weigh(ctx context.Context, st *set, r resourcesync.Range, cuts 
 			continue // the manifest that should list it reports it
 		}
 		e.SetResource(&res)
+		patch.Apply(&e)
 		scratch = rsxml.AppendEntry(scratch[:0], &head, &e)
 		cuts.Add(res.Key, len(scratch)+s.bitstreamWeight(res.Length), time.Time{})
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/patch"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -135,6 +136,7 @@ func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Ran
 	b.head = s.resourceHead(t, false, at)
 	var (
 		e     rsxml.Entry
+		patch patch.Filter
 		last  string
 		first = true
 		left  leftOut
@@ -159,6 +161,7 @@ func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Ran
 			at = res.LastModified
 		}
 		e.SetResource(&res)
+		patch.Apply(&e)
 		e.Metadata.Path = path
 		if !b.add(&e) || b.entries > limit {
 			if tooLarge := b.entries <= limit; pack == nil && (tooLarge || limit == rsxml.MaxEntries) {

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/patch"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -22,6 +23,7 @@ type batch struct {
 	count   int       // entries
 	entries []byte
 	entry   rsxml.Entry
+	patch   patch.Filter
 
 	// What was left out until this time has been reported.
 	reported time.Time
@@ -65,6 +67,7 @@ func (b *batch) add(c *resourcesync.Change, left *leftOut) (ok bool, err error) 
 		return true, nil
 	}
 	b.entry.SetChange(c)
+	b.patch.Apply(&b.entry)
 	before := len(b.entries)
 	b.entries = rsxml.AppendEntry(b.entries, &b.head, &b.entry)
 	if separable && len(b.entries) > b.room {

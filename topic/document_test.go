@@ -211,3 +211,32 @@ func TestBatchRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestPatchesOfUpdates: what tells of an update may link to a patch, as in a Change
+// List (core 14.4); nothing else may, whatever links a store keeps.
+func TestPatchesOfUpdates(t *testing.T) {
+	b := newBatch(capabilityList, 1000)
+	b.begin(moment("2026-01-01T00:00:00Z"))
+	var left leftOut
+	for i, change := range []resourcesync.ChangeType{resourcesync.Created, resourcesync.Updated, resourcesync.Deleted} {
+		c := resourcesync.Change{Type: change, Datetime: moment("2026-01-01T00:00:01Z").Add(time.Duration(i)), Resource: resource(i)}
+		c.Resource.Links = []resourcesync.Link{
+			{Rel: resourcesync.RelPatch, Href: "https://example.org/patch", Type: "application/json-patch"},
+			{Rel: resourcesync.RelDescribedBy, Href: "https://example.org/about"},
+		}
+		if ok, err := b.add(&c, &left); !ok || err != nil {
+			t.Fatal(ok, err)
+		}
+	}
+	b.seen = moment("2026-01-01T00:00:02Z")
+	_, entries := decode(t, b.body(capabilityList))
+	for _, e := range entries {
+		want := 1
+		if e.Metadata.Change == resourcesync.Updated {
+			want = 2
+		}
+		if len(e.Links) != want {
+			t.Errorf("what tells of %q has the links %+v", e.Metadata.Change, e.Links)
+		}
+	}
+}

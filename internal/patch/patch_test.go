@@ -1,0 +1,45 @@
+package patch
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+func TestFilter(t *testing.T) {
+	about := resourcesync.Link{Rel: resourcesync.RelDescribedBy, Href: "https://example.org/about"}
+	diff := resourcesync.Link{Rel: resourcesync.RelPatch, Href: "https://example.org/1", Type: "application/json-patch"}
+	vague := resourcesync.Link{Rel: resourcesync.RelPatch, Href: "https://example.org/2"}
+	given := []resourcesync.Link{diff, about, vague, diff}
+	var f Filter
+	for _, tt := range []struct {
+		change resourcesync.ChangeType
+		want   []string
+	}{
+		{"", []string{about.Href}},
+		{resourcesync.Created, []string{about.Href}},
+		{resourcesync.Updated, []string{diff.Href, about.Href, diff.Href}},
+		{resourcesync.Deleted, []string{about.Href}},
+	} {
+		links := slices.Clone(given)
+		e := rsxml.Entry{Links: links}
+		e.Metadata.Change = tt.change
+		f.Apply(&e)
+		var got []string
+		for _, l := range e.Links {
+			got = append(got, l.Href)
+		}
+		if !slices.Equal(got, tt.want) {
+			t.Errorf("an entry with the change %q links to %q, not to %q", tt.change, got, tt.want)
+		}
+		if !slices.EqualFunc(links, given, resourcesync.Link.Equal) {
+			t.Errorf("the links of the provider have become %v", links)
+		}
+	}
+	e := rsxml.Entry{Links: []resourcesync.Link{about}}
+	if n := testing.AllocsPerRun(100, func() { f.Apply(&e) }); n != 0 || len(e.Links) != 1 {
+		t.Errorf("an entry without patches takes %v allocations", n)
+	}
+}
