@@ -28,7 +28,7 @@ func subscribeAll(t testing.TB, h *hubStore, uri string, n int) {
 			VALUES ($1, $2, $3, $4, $5, $6, $7, `+h.now+`) RETURNING id`, n,
 			func(i int) []any {
 				callback := fmt.Sprintf("https://subscriber-%d.example.org/callback?of=%[1]d", i)
-				return []any{h.id, topic.id, digest(callback), []byte(callback), fmt.Appendf(nil, "subscriber-%d.example.org:443", i),
+				return []any{h.id, topic.id, digest(callback), []byte(callback), fmt.Appendf(nil, "subscriber-%d.example.org", i),
 					fmt.Appendf(nil, "client %d", i), []byte("a secret of ordinary length")}
 			},
 			func(i int, r rowdb.Row) error { ids[i] = r.Int(0); return nil })
@@ -152,7 +152,7 @@ func BenchmarkHubRequest(b *testing.B) {
 		n := 0
 		for b.Loop() {
 			n++
-			r := hub.Request{Topic: benchTopic, Callback: fmt.Sprintf("https://new.example.org/%d", n%1000), Host: "new.example.org:443", Client: "new", Made: time.Now()}
+			r := hub.Request{Topic: benchTopic, Callback: fmt.Sprintf("https://new.example.org/%d", n%1000), Host: "new.example.org", Client: "new", Made: time.Now()}
 			err := h.Request(b.Context(), r, hub.Limits{Host: 2000, HostPending: 2000, Client: 2000, Topic: 200_000, Pending: 2000})
 			if err != nil {
 				b.Fatal(err)

@@ -12,7 +12,9 @@ import (
 )
 
 // callback judges the URL of a callback by what is written there, and returns its
-// host as it is counted: in lower case and with its port. Names are not
+// host as it is counted: the name in lower case or the IPv4 address, whatever the
+// port, because whoever has a host has all of its ports; of an IPv6 address the
+// first 64 bits, because whoever has one address of these has all. Names are not
 // resolved; where they lead is judged when they are dialled. Errors are fit for
 // whoever sent the callback, but not for logs.
 func (g *guard) callback(raw string) (host string, err error) {
@@ -30,16 +32,15 @@ func (g *guard) callback(raw string) (host string, err error) {
 	case strings.Contains(raw, "#"):
 		return "", errors.New("it has a fragment, which is never sent: leave it out")
 	}
-	port, err := callbackPort(u)
-	if err != nil {
+	if err := checkPort(u); err != nil {
 		return "", err
 	}
 	name := strings.ToLower(u.Hostname())
 	if strings.HasPrefix(u.Host, "[") {
-		return g.callbackIPv6(name, port)
+		return g.callbackIPv6(name)
 	}
 	if a, err := netip.ParseAddr(name); err == nil && a.Is4() {
-		return name + ":" + port, g.addr(a)
+		return name, g.addr(a)
 	}
 	if err := checkName(name); err != nil {
 		return "", err
@@ -48,33 +49,30 @@ func (g *guard) callback(raw string) (host string, err error) {
 		g.addr(netip.AddrFrom4([4]byte{127, 0, 0, 1})) != nil && g.addr(netip.IPv6Loopback()) != nil {
 		return "", errors.New("it leads to the hub's own host")
 	}
-	return name + ":" + port, nil
+	return name, nil
 }
 
-// callbackPort returns the port of u. Of those below 1024, where other servers
-// than web servers listen, only two are open.
-func callbackPort(u *url.URL) (string, error) {
+// checkPort reports why the port of u is closed. Of those below 1024, where other
+// servers than web servers listen, only two are open.
+func checkPort(u *url.URL) error {
 	port := u.Port()
 	if port == "" {
 		if strings.HasSuffix(u.Host, ":") {
-			return "", errors.New("its port is empty: leave the colon out")
+			return errors.New("its port is empty: leave the colon out")
 		}
-		if u.Scheme == "https" {
-			return "443", nil
-		}
-		return "80", nil
+		return nil
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || port[0] == '0' {
-		return "", errors.New("its port is no number from 1 to 65535")
+		return errors.New("its port is no number from 1 to 65535")
 	}
 	if n < 1024 && n != 80 && n != 443 {
-		return "", errors.New("its port must be 80, 443, or 1024 or higher")
+		return errors.New("its port must be 80, 443, or 1024 or higher")
 	}
-	return port, nil
+	return nil
 }
 
-func (g *guard) callbackIPv6(literal, port string) (string, error) {
+func (g *guard) callbackIPv6(literal string) (host string, err error) {
 	a, err := netip.ParseAddr(literal)
 	switch {
 	case err != nil || !a.Is6():
@@ -84,7 +82,16 @@ func (g *guard) callbackIPv6(literal, port string) (string, error) {
 	case a.Is4In6():
 		return "", errors.New("its address is an IPv4 address in IPv6: write it as such")
 	}
-	return "[" + a.String() + "]:" + port, g.addr(a)
+	return network(a), g.addr(a)
+}
+
+// network returns what an address without a zone is counted by: an IPv4 address
+// by itself, an IPv6 address by its first 64 bits.
+func network(a netip.Addr) string {
+	if a.Is4() {
+		return a.String()
+	}
+	return netip.PrefixFrom(a, 64).Masked().String()
 }
 
 // checkName reports why name cannot be that of a host in the Domain Name System.

@@ -61,7 +61,7 @@ func start(t testing.TB, h *Hub) (stop func()) {
 func subscribed(t testing.TB, store Store, callback, secret string, lease time.Duration) {
 	t.Helper()
 	host := callback[strings.Index(callback, "://")+3:]
-	if i := strings.IndexAny(host, "/?"); i >= 0 {
+	if i := strings.IndexAny(host, ":/?"); i >= 0 {
 		host = host[:i]
 	}
 	r := Request{Topic: testTopic, Callback: callback, Host: host, Client: "test", Lease: lease, Made: time.Now()}

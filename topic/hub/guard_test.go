@@ -68,20 +68,22 @@ func TestWH27_V1_V2_V26_HostileCallbacks(t *testing.T) {
 func TestCallbacks(t *testing.T) {
 	g := &guard{}
 	for callback, want := range map[string]string{
-		"http://example.net":                           "example.net:80",
-		"HTTPS://Example.NET/Inbox?x=http://127.0.0.1": "example.net:443",
-		"https://example.net:8443/":                    "example.net:8443",
-		"http://xn--mnchen-3ya.example/":               "xn--mnchen-3ya.example:80",
-		"http://a_b.1.2.3.example/":                    "a_b.1.2.3.example:80",
-		"http://1e100.net/":                            "1e100.net:80",
-		"http://0x7f.example/":                         "0x7f.example:80",
-		"http://intranet/":                             "intranet:80",
-		"http://8.8.8.8:1024/":                         "8.8.8.8:1024",
-		"http://172.15.255.255/":                       "172.15.255.255:80",
-		"http://172.32.0.0/":                           "172.32.0.0:80",
-		"http://100.128.0.0/":                          "100.128.0.0:80",
-		"http://[2606:4700:0:0::1111]/":                "[2606:4700::1111]:80",
-		"https://[2A00:1450::5]:443/":                  "[2a00:1450::5]:443",
+		"http://example.net":                           "example.net",
+		"HTTPS://Example.NET/Inbox?x=http://127.0.0.1": "example.net",
+		"https://example.net:8443/":                    "example.net",
+		"http://xn--mnchen-3ya.example/":               "xn--mnchen-3ya.example",
+		"http://a_b.1.2.3.example/":                    "a_b.1.2.3.example",
+		"http://1e100.net/":                            "1e100.net",
+		"http://0x7f.example/":                         "0x7f.example",
+		"http://intranet/":                             "intranet",
+		"http://8.8.8.8:1024/":                         "8.8.8.8",
+		"http://172.15.255.255/":                       "172.15.255.255",
+		"http://172.32.0.0/":                           "172.32.0.0",
+		"http://100.128.0.0/":                          "100.128.0.0",
+		"http://[2606:4700:0:0::1111]/":                "2606:4700::/64",
+		"https://[2606:4700::ffff:0:0:1]:8443/":        "2606:4700::/64",
+		"https://[2606:4700:0:1::1111]/":               "2606:4700:0:1::/64",
+		"https://[2A00:1450::5]:443/":                  "2a00:1450::/64",
 	} {
 		if got, err := g.callback(callback); err != nil || got != want {
 			t.Errorf("%s: %q, %v; want %q", callback, got, err, want)
@@ -130,6 +132,9 @@ func newNameServer(t *testing.T, names map[string][]string) *nameServer {
 	go s.serve()
 	return s
 }
+
+// at returns the URL of a server on 127.0.0.1 by a name that leads there.
+func at(name, url string) string { return strings.Replace(url, "127.0.0.1", name, 1) }
 
 // resolver returns one that asks s alone.
 func (s *nameServer) resolver() *net.Resolver {

@@ -61,8 +61,8 @@ type Options struct {
 	Client func(r *http.Request) string
 
 	// Workers is how many requests to callbacks may be in flight at the
-	// same time, for deliveries; PerHost is how many of them to one host. If
-	// zero, 512 and 8 are used.
+	// same time, for deliveries; PerHost is how many of them to one host,
+	// which is what Limits count as one. If zero, 512 and 8 are used.
 	Workers, PerHost int
 
 	// Signature is the method of signatures: "sha256", "sha384" or "sha512".

@@ -156,7 +156,7 @@ func answer(w http.ResponseWriter, status int, text string) {
 	_, _ = io.WriteString(w, text+"\n")
 }
 
-// client returns what limits per client count r by.
+// clientOf returns what limits per client count r by.
 func (h *Hub) clientOf(r *http.Request) string {
 	if h.options.Client != nil {
 		return h.options.Client(r)
@@ -169,11 +169,5 @@ func (h *Hub) clientOf(r *http.Request) string {
 	if err != nil {
 		return host
 	}
-	if a = a.Unmap().WithZone(""); a.Is6() {
-		// Whoever has one address of these has all.
-		if p, err := a.Prefix(64); err == nil {
-			return p.String()
-		}
-	}
-	return a.String()
+	return network(a.Unmap().WithZone(""))
 }

@@ -111,7 +111,7 @@ type Request struct {
 	ID       int64
 	Topic    string
 	Callback string
-	Host     string // of the callback, in lower case, with its port
+	Host     string // of the callback, as limits count it: without a port
 	Client   string // the address that the request came from
 	End      bool   // unsubscribe
 	Secret   []byte
@@ -124,7 +124,7 @@ type Subscription struct {
 	ID       int64
 	Topic    string
 	Callback string
-	Host     string
+	Host     string // as in Request
 	Secret   []byte // nil for none
 	Made     time.Time
 	Expires  time.Time
@@ -159,7 +159,9 @@ type Progress struct {
 
 // Limits bound what strangers can make a store keep. Zero is no limit. What a
 // request takes the place of is not counted; Host, Client and Topic do not bound
-// requests about a subscription that there is already.
+// requests about a subscription that there is already. All ports of a name or of
+// an IPv4 address are one host, and so are all IPv6 addresses with the same first
+// 64 bits.
 type Limits struct {
 	Host          int // subscriptions and requests of one callback host
 	HostPending   int // requests that await verification, of one callback host

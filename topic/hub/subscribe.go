@@ -43,6 +43,9 @@ func limited(e *LimitError) error {
 	case "host":
 		no.text = "This hub keeps no more subscriptions of one callback host. End some."
 		no.retry = time.Hour
+	case "client":
+		no.text = "This hub keeps no more subscriptions asked for from one address. End some."
+		no.retry = time.Hour
 	case "topic":
 		no.text = "This topic has no room for further subscriptions. Try again later, and poll its Change List meanwhile."
 		no.retry = time.Hour

@@ -266,16 +266,17 @@ func TestWH52_V25_Challenges(t *testing.T) {
 
 // V15: a host that hangs holds up nobody but itself.
 func TestV15_HangingHosts(t *testing.T) {
-	f, slow, quick := newFront(t, Options{}), newSubscriber(t), newSubscriber(t)
+	ns := newNameServer(t, map[string][]string{"slow.example": {"127.0.0.1"}, "quick.example": {"127.0.0.1"}})
+	f, slow, quick := newFront(t, Options{Resolver: ns.resolver()}), newSubscriber(t), newSubscriber(t)
 	release := make(chan struct{})
 	slow.answers(func(http.ResponseWriter, *http.Request) { <-release })
 	defer close(release)
 	for i := range DefaultLimits.HostPending {
-		if status, text := f.post(fmt.Sprintf("%s/%d", slow.URL, i)); status != 202 {
+		if status, text := f.post(fmt.Sprintf("%s/%d", at("slow.example", slow.URL), i)); status != 202 {
 			t.Fatal(status, text)
 		}
 	}
-	f.accepted(quick.URL)
+	f.accepted(at("quick.example", quick.URL))
 	if len(f.subscriptions()) != 1 {
 		t.Error("the other one was not verified")
 	}
@@ -301,7 +302,7 @@ func hangs(r *http.Request) (*http.Response, error) {
 // request keeps a request to subscribe in a store.
 func request(t *testing.T, store Store, callback string) {
 	t.Helper()
-	err := store.Request(t.Context(), Request{Topic: testTopic, Callback: callback, Host: "example.net:80", Lease: time.Hour, Made: time.Now()}, Limits{})
+	err := store.Request(t.Context(), Request{Topic: testTopic, Callback: callback, Host: "example.net", Lease: time.Hour, Made: time.Now()}, Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -391,7 +392,7 @@ func TestHangingFlood(t *testing.T) {
 		for i := range requestsHeld - 1 {
 			request(t, store, fmt.Sprintf("http://example.net/%d", i))
 		}
-		r := Request{Topic: testTopic, Callback: "http://quick.example/", Host: "quick.example:80", Lease: time.Hour, Made: time.Now()}
+		r := Request{Topic: testTopic, Callback: "http://quick.example/", Host: "quick.example", Lease: time.Hour, Made: time.Now()}
 		if err := store.Request(t.Context(), r, Limits{}); err != nil {
 			t.Fatal(err)
 		}
@@ -432,7 +433,7 @@ func TestHangingClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := NewMemoryStore()
 		ask := func(client, host string) {
-			r := Request{Topic: testTopic, Callback: "http://" + host + "/", Host: host + ":80", Client: client, Lease: time.Hour, Made: time.Now()}
+			r := Request{Topic: testTopic, Callback: "http://" + host + "/", Host: host, Client: client, Lease: time.Hour, Made: time.Now()}
 			if err := store.Request(t.Context(), r, Limits{}); err != nil {
 				t.Fatal(err)
 			}

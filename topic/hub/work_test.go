@@ -309,6 +309,7 @@ func TestClosingConnection(t *testing.T) {
 func TestNothingLeaks(t *testing.T) {
 	store := NewMemoryStore()
 	o := deliveryOptions()
+	o.Resolver = newNameServer(t, map[string][]string{"well": {"127.0.0.1"}, "fails": {"127.0.0.1"}, "hangs": {"127.0.0.1"}}).resolver()
 	h := deliveryHub(t, store, o)
 	ended := make(chan struct{})
 	well, fails := newCallback(t, nil), newCallback(t, status(500))
@@ -320,8 +321,8 @@ func TestNothingLeaks(t *testing.T) {
 	})
 	defer close(ended)
 	for i := range 20 {
-		for _, c := range []*callback{well, fails, hangs} {
-			subscribed(t, store, fmt.Sprintf("%s/%d", c.URL, i), "", time.Hour)
+		for name, c := range map[string]*callback{"well": well, "fails": fails, "hangs": hangs} {
+			subscribed(t, store, fmt.Sprintf("%s/%d", at(name, c.URL), i), "", time.Hour)
 		}
 	}
 	stop := start(t, h)

@@ -164,7 +164,7 @@ func ask(topic, callback string) hub.Request {
 	return hub.Request{
 		Topic:    topic,
 		Callback: "https://" + callback,
-		Host:     callback + ":443",
+		Host:     callback,
 		Client:   "192.0.2.1",
 		Lease:    time.Hour,
 		Made:     time.Now(),

@@ -15,9 +15,9 @@ import (
 func requests(t *trial) {
 	seen := map[int64]bool{}
 	for i, want := range []hub.Request{
-		{Topic: changes, Callback: "https://example.org/cb?a=%20&b=\xff&c=ä", Host: "example.org:443", Client: "2001:db8::1",
+		{Topic: changes, Callback: "https://example.org/cb?a=%20&b=\xff&c=ä", Host: "example.org", Client: "2001:db8::1",
 			Secret: []byte("\x00\xffgeheim"), Lease: 300*time.Second + time.Microsecond, Made: time.Now()},
-		{Topic: framework, Callback: "http://127.0.0.1/", Host: "127.0.0.1:80", Client: "", End: true, Made: time.Now().Add(-time.Minute)},
+		{Topic: framework, Callback: "http://127.0.0.1/", Host: "127.0.0.1", Client: "", End: true, Made: time.Now().Add(-time.Minute)},
 	} {
 		r := want
 		r.ID, r.Secret = 77, bytes.Clone(r.Secret)

@@ -1,0 +1,80 @@
+package hub
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Many ports of one host, or many IPv6 addresses of one network, are one host to
+// limits.
+func TestV6_V8_PortsOfOneHost(t *testing.T) {
+	for _, format := range []string{"http://victim.example:%d/", "https://VICTIM.example:%d/", "http://93.184.215.14:%d/", "http://[2606:4700:0:7::%d]/"} {
+		f := idleFront(t, Options{Limits: Limits{Host: 3, HostPending: -1}})
+		for i := range 4 {
+			want := http.StatusAccepted
+			if i == 3 {
+				want = http.StatusTooManyRequests
+			}
+			if status, text := f.post(fmt.Sprintf(format, 2000+i)); status != want {
+				t.Errorf("%s, number %d: %d %s", format, i+1, status, text)
+			}
+		}
+	}
+}
+
+// The same for what is under way at a time, of verifications and of deliveries.
+func TestV6_V15_PerHostWhateverThePort(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := deliveryOptions()
+		o.PerHost = 2
+		h := deliveryHub(t, NewMemoryStore(), o)
+		var now, most [2]atomic.Int64 // verifications, deliveries
+		h.transport = transport(func(r *http.Request) (*http.Response, error) {
+			kind := 0
+			if r.Method == http.MethodPost {
+				kind = 1
+			}
+			most[kind].Store(max(most[kind].Load(), now[kind].Add(1)))
+			defer now[kind].Add(-1)
+			time.Sleep(time.Second)
+			return confirms(r)
+		})
+		const ports = 12
+		for i := range ports {
+			form := url.Values{"hub.mode": {"subscribe"}, "hub.topic": {testTopic}, "hub.callback": {fmt.Sprintf("http://victim.example:%d/", 2000+i)}}
+			r := httptest.NewRequest(http.MethodPost, "/", strings.NewReader(form.Encode()))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			w := httptest.NewRecorder()
+			if h.ServeHTTP(w, r); w.Code != http.StatusAccepted {
+				t.Fatal(w.Code, w.Body)
+			}
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- h.Run(ctx) }()
+		time.Sleep(time.Minute)
+		publish(t, h, "message")
+		time.Sleep(time.Minute)
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if got := most[0].Load(); got != verifyingPerHost {
+			t.Errorf("%d verifications at a time", got)
+		}
+		if got := most[1].Load(); got != 2 {
+			t.Errorf("%d deliveries at a time", got)
+		}
+		if got := h.deliveries.delivered.Load(); got != ports {
+			t.Errorf("%d delivered", got)
+		}
+	})
+}
