@@ -22,12 +22,18 @@ type MemoryOutbox struct {
 
 	mu     sync.Mutex
 	topics map[string]*memoryTopic
-	queues map[queueKey]Queue
+	queues map[queueKey]*memoryQueue
 }
 
 type memoryTopic struct {
 	state         State
 	notifications []kept // by number, without gaps
+	used          time.Time
+}
+
+type memoryQueue struct {
+	Queue
+	used time.Time
 }
 
 type kept struct {
@@ -39,7 +45,7 @@ type queueKey struct{ topic, hub string }
 
 // NewMemoryOutbox returns an empty outbox.
 func NewMemoryOutbox() *MemoryOutbox {
-	return &MemoryOutbox{topics: map[string]*memoryTopic{}, queues: map[queueKey]Queue{}}
+	return &MemoryOutbox{topics: map[string]*memoryTopic{}, queues: map[queueKey]*memoryQueue{}}
 }
 
 // State implements [Outbox].
@@ -61,7 +67,7 @@ func (o *MemoryOutbox) Begin(_ context.Context, topic string, first State) (Stat
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.topics[topic] == nil {
-		o.topics[topic] = &memoryTopic{state: first}
+		o.topics[topic] = &memoryTopic{state: first, used: time.Now()}
 	}
 	return o.topics[topic].state, nil
 }
@@ -80,7 +86,7 @@ func (o *MemoryOutbox) Add(_ context.Context, n Notification, before, next State
 	}
 	t := o.topics[n.Topic]
 	if t == nil {
-		t = new(memoryTopic)
+		t = &memoryTopic{used: time.Now()}
 		o.topics[n.Topic] = t
 	}
 	t.state = next
@@ -138,49 +144,82 @@ func (t *memoryTopic) index(number int64) int {
 func (o *MemoryOutbox) Queue(_ context.Context, topic, hub string) (Queue, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	q, found := o.queues[queueKey{topic, hub}]
-	if !found {
-		q = Queue{Topic: topic, Hub: hub, Taken: o.state(topic).Number}
-		o.queues[queueKey{topic, hub}] = q
+	q := o.queues[queueKey{topic, hub}]
+	if q == nil {
+		q = o.put(Queue{Topic: topic, Hub: hub, Taken: o.state(topic).Number})
 	}
-	return q, nil
+	return q.Queue, nil
 }
 
 // Save implements [Outbox].
 func (o *MemoryOutbox) Save(_ context.Context, q Queue) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.queues[queueKey{q.Topic, q.Hub}] = q
+	o.put(q)
 	return nil
+}
+
+func (o *MemoryOutbox) put(q Queue) *memoryQueue {
+	key := queueKey{q.Topic, q.Hub}
+	if o.queues[key] == nil {
+		o.queues[key] = &memoryQueue{used: time.Now()}
+	}
+	o.queues[key].Queue = q
+	return o.queues[key]
 }
 
 // Queues implements [Outbox].
 func (o *MemoryOutbox) Queues(context.Context) ([]Queue, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	return slices.SortedFunc(maps.Values(o.queues), func(a, b Queue) int {
+	all := make([]Queue, 0, len(o.queues))
+	for _, q := range o.queues {
+		all = append(all, q.Queue)
+	}
+	slices.SortFunc(all, func(a, b Queue) int {
 		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Hub, b.Hub))
-	}), nil
+	})
+	return all, nil
 }
 
 // Clear implements [Outbox].
-func (o *MemoryOutbox) Clear(_ context.Context, hubs []string, before time.Time) error {
+func (o *MemoryOutbox) Clear(_ context.Context, used map[string][]string, before, idle time.Time) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	maps.DeleteFunc(o.queues, func(k queueKey, _ Queue) bool { return !slices.Contains(hubs, k.hub) })
+	o.forget(used, before, idle)
+	taken := make(map[string]int64, len(o.topics)) // by every queue
 	for topic, t := range o.topics {
-		newest := t.state.Number
-		taken := newest
-		for _, hub := range hubs {
-			if q, found := o.queues[queueKey{topic, hub}]; found {
-				taken = min(taken, q.Taken)
-			}
-		}
+		taken[topic] = t.state.Number
+	}
+	for key, q := range o.queues {
+		taken[key.topic] = min(taken[key.topic], q.Taken)
+	}
+	for topic, t := range o.topics {
 		t.notifications = slices.DeleteFunc(t.notifications, func(n kept) bool {
-			return n.Number < newest && (n.Number <= taken || n.made.Before(before))
+			return n.Number < t.state.Number && (n.Number <= taken[topic] || n.made.Before(before))
 		})
 	}
 	return nil
+}
+
+// forget forgets what has not been in use.
+func (o *MemoryOutbox) forget(used map[string][]string, before, idle time.Time) {
+	now := time.Now()
+	for topic, t := range o.topics {
+		if _, in := used[topic]; in {
+			t.used = now
+		} else if t.used.Before(before) {
+			delete(o.topics, topic)
+			maps.DeleteFunc(o.queues, func(key queueKey, _ *memoryQueue) bool { return key.topic == topic })
+		}
+	}
+	for key, q := range o.queues {
+		if slices.Contains(used[key.topic], key.hub) {
+			q.used = now
+		} else if q.used.Before(idle) {
+			delete(o.queues, key)
+		}
+	}
 }
 
 // Lead implements [Outbox].

@@ -31,8 +31,9 @@ type Options struct {
 	Framework time.Duration
 
 	// Retain is for how long a notification is kept for hubs that have not
-	// taken it. If zero, 14 days is used; if negative, it is kept until they
-	// have.
+	// taken it, and what is known of a topic for which there is no channel any
+	// more: one that comes back later begins anew. If zero, 14 days is used; if
+	// negative, they are kept for as long as it takes.
 	Retain time.Duration
 
 	// Timeout bounds one attempt to send a notification to a hub. If zero, 10

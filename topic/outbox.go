@@ -49,11 +49,16 @@ type Outbox interface {
 	// the order of their topics and hubs.
 	Queues(ctx context.Context) ([]Queue, error)
 
-	// Clear drops notifications that every hub in hubs has taken that has a
-	// queue of their topic, and those made before the time given, except the
-	// newest of each topic. It also forgets the queues of other hubs. What a hub
-	// has lost by it, its sender sees by the numbers that are missing.
-	Clear(ctx context.Context, hubs []string, before time.Time) error
+	// Clear drops notifications that every queue of their topic has taken, and
+	// those made before the time given, except the newest of each topic. What a
+	// hub has lost by it, its sender sees by the numbers that are missing.
+	//
+	// used has the topics that are in use, each with its hubs. Clear forgets
+	// other topics, and all that is theirs, once they have not been in use since
+	// before; such a topic can begin anew. It forgets other queues once they
+	// have not been in use since idle. A topic or queue is in use when it is
+	// made and when Clear is told so; that is remembered to the hour.
+	Clear(ctx context.Context, used map[string][]string, before, idle time.Time) error
 
 	// Lead runs f while no other process runs one for this outbox, and reports
 	// whether it could. When the process can no longer be sure to be alone, f's

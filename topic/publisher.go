@@ -25,7 +25,7 @@ type Publisher struct {
 	outbox   Outbox
 	channels []Channel
 	topics   map[string]*Channel
-	hubs     []string // URIs
+	used     map[string][]string // URIs of hubs, by topic
 	options  Options
 	log      *slog.Logger
 	made     time.Time
@@ -51,6 +51,7 @@ func NewPublisher(outbox Outbox, channels []Channel, opts *Options) (*Publisher,
 		outbox:   outbox,
 		channels: slices.Clone(channels),
 		topics:   make(map[string]*Channel, len(channels)),
+		used:     make(map[string][]string, len(channels)),
 		options:  o,
 		log:      o.Logger,
 		made:     time.Now().UTC().Truncate(time.Microsecond),
@@ -68,10 +69,9 @@ func NewPublisher(outbox Outbox, channels []Channel, opts *Options) (*Publisher,
 	}
 	for i := range p.channels {
 		c := &p.channels[i]
+		p.used[c.Topic] = nil
 		for _, h := range c.Hubs {
-			if !slices.Contains(p.hubs, h.URI) {
-				p.hubs = append(p.hubs, h.URI)
-			}
+			p.used[c.Topic] = append(p.used[c.Topic], h.URI)
 			if r, ok := h.Submitter.(Registrar); ok {
 				r.Register(c.Topic)
 			}
@@ -177,13 +177,19 @@ func (p *Publisher) persist(ctx context.Context, name string, a *alarm, work fun
 	persist(ctx, a, func() (time.Duration, error) { return work(ctx) }, p.failed(name), p.ok(name))
 }
 
+// grace is for how long notifications wait for a hub of a topic that is not
+// configured any more. Processes whose configurations differ may lead in turns, as
+// they do while one replaces the other, and a hub may be taken out by mistake.
+const grace = 24 * time.Hour
+
 // clear drops what is not needed any more, and returns when to do it again.
 func (p *Publisher) clear(ctx context.Context) (time.Duration, error) {
+	now := time.Now()
 	var before time.Time
 	if p.options.Retain > 0 {
-		before = time.Now().Add(-p.options.Retain)
+		before = now.Add(-p.options.Retain)
 	}
-	return sweep, p.outbox.Clear(ctx, p.hubs, before)
+	return sweep, p.outbox.Clear(ctx, p.used, before, now.Add(-grace))
 }
 
 func (p *Publisher) setSenders(senders map[string][]*sender) {

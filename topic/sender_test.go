@@ -20,7 +20,7 @@ import (
 // A keeping outbox drops nothing.
 type keeping struct{ Outbox }
 
-func (keeping) Clear(context.Context, []string, time.Time) error { return nil }
+func (keeping) Clear(context.Context, map[string][]string, time.Time, time.Time) error { return nil }
 
 // wantInOrder wants every notification of the outbox to have been taken, in order;
 // some of them more than once.

@@ -90,8 +90,8 @@ func (o *outbox) insertTopic(ctx context.Context, c rowdb.Conn, uri string, stat
 	if err != nil {
 		return err
 	}
-	_, err = c.Exec(ctx, `INSERT INTO rs_topic (outbox_id, uri, number, until_ns, documents) VALUES ($1, $2, $3, $4, $5)
-		ON CONFLICT (outbox_id, uri) DO NOTHING`, o.id, []byte(uri), state.Number, until, []byte(state.Documents))
+	_, err = c.Exec(ctx, `INSERT INTO rs_topic (outbox_id, uri, number, until_ns, documents, used) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (outbox_id, uri) DO NOTHING`, o.id, []byte(uri), state.Number, until, []byte(state.Documents), o.store.now().UnixMicro())
 	return err
 }
 

@@ -3,6 +3,7 @@ package topictest
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -209,19 +210,23 @@ var badOutboxes = []struct {
 			return all, err
 		}
 	}},
-	{"nothing is cleared", "Clear/taken Clear/before Clear/queues Clear/many", func(b *bent, o *topic.MemoryOutbox) {
-		b.clear = func([]string, time.Time) error { return nil }
+	{"nothing is cleared", "Clear/taken Clear/before Clear/queues Clear/topics Clear/many", func(b *bent, o *topic.MemoryOutbox) {
+		b.clear = func(map[string][]string, time.Time, time.Time) error { return nil }
 	}},
 	{"whatever one hub has taken", "Clear/taken", func(b *bent, o *topic.MemoryOutbox) {
-		b.clear = func(hubs []string, before time.Time) error {
-			return o.Clear(context.Background(), hubs[:min(len(hubs), 1)], before)
+		b.clear = func(used map[string][]string, before, idle time.Time) error {
+			first := map[string][]string{}
+			for name, hubs := range used {
+				first[name] = hubs[:min(len(hubs), 1)]
+			}
+			return o.Clear(context.Background(), first, before, time.Now().Add(time.Hour))
 		}
 	}},
-	{"the newest, too", "Clear/taken Clear/before Clear/many", func(b *bent, o *topic.MemoryOutbox) {
+	{"the newest, too", "Clear/taken Clear/before Clear/topics Clear/many", func(b *bent, o *topic.MemoryOutbox) {
 		none := false
-		b.clear = func(hubs []string, before time.Time) error {
+		b.clear = func(used map[string][]string, before, idle time.Time) error {
 			none = true
-			return o.Clear(context.Background(), hubs, before)
+			return o.Clear(context.Background(), used, before, idle)
 		}
 		b.notifications = func(name string, after int64, max int) ([]topic.Notification, error) {
 			all, err := o.Notifications(context.Background(), name, after, max)
@@ -231,29 +236,67 @@ var badOutboxes = []struct {
 			return all, err
 		}
 	}},
-	{"however old", "Clear/before", func(b *bent, o *topic.MemoryOutbox) {
-		b.clear = func(hubs []string, _ time.Time) error {
-			return o.Clear(context.Background(), hubs, time.Time{})
+	{"however old", "Clear/before Clear/topics", func(b *bent, o *topic.MemoryOutbox) {
+		b.clear = func(used map[string][]string, _, idle time.Time) error {
+			return o.Clear(context.Background(), used, time.Time{}, idle)
 		}
 	}},
-	{"however new", "Clear/before", func(b *bent, o *topic.MemoryOutbox) {
-		b.clear = func(hubs []string, _ time.Time) error {
-			return o.Clear(context.Background(), hubs, time.Now().Add(time.Hour))
+	{"however new", "Clear/before Clear/topics", func(b *bent, o *topic.MemoryOutbox) {
+		b.clear = func(used map[string][]string, _, idle time.Time) error {
+			return o.Clear(context.Background(), used, time.Now().Add(time.Hour), idle)
 		}
 	}},
 	{"queues are moved on", "Clear/before", func(b *bent, o *topic.MemoryOutbox) {
-		b.clear = func(hubs []string, before time.Time) error {
+		b.clear = func(used map[string][]string, before, idle time.Time) error {
 			all, _ := o.Queues(context.Background())
 			for _, q := range all {
 				q.Lost++
 				o.Save(context.Background(), q)
 			}
-			return o.Clear(context.Background(), hubs, before)
+			return o.Clear(context.Background(), used, before, idle)
 		}
 	}},
 	{"some queues are left", "Clear/queues", func(b *bent, o *topic.MemoryOutbox) {
-		b.clear = func(hubs []string, before time.Time) error {
-			return o.Clear(context.Background(), append(hubs, hubB), before)
+		b.clear = func(used map[string][]string, before, idle time.Time) error {
+			more := map[string][]string{}
+			for name, hubs := range used {
+				more[name] = append([]string{hubB}, hubs...)
+			}
+			return o.Clear(context.Background(), more, before, idle)
+		}
+	}},
+	{"queues that are not in use go at once", "Clear/queues", func(b *bent, o *topic.MemoryOutbox) {
+		b.clear = func(used map[string][]string, before, _ time.Time) error {
+			return o.Clear(context.Background(), used, before, time.Now().Add(time.Hour))
+		}
+	}},
+	{"a hub is in use for all topics", "Clear/queues", func(b *bent, o *topic.MemoryOutbox) {
+		b.clear = func(used map[string][]string, before, idle time.Time) error {
+			all := map[string][]string{}
+			for name := range used {
+				all[name] = slices.Concat(slices.Collect(maps.Values(used))...)
+			}
+			return o.Clear(context.Background(), all, before, idle)
+		}
+	}},
+	{"topics stay", "Clear/topics", func(b *bent, o *topic.MemoryOutbox) {
+		b.clear = func(used map[string][]string, before, idle time.Time) error {
+			all := maps.Clone(used)
+			if all == nil {
+				all = map[string][]string{}
+			}
+			all[changes] = []string{hubA}
+			return o.Clear(context.Background(), all, before, idle)
+		}
+	}},
+	{"their queues stay", "Clear/topics", func(b *bent, o *topic.MemoryOutbox) {
+		b.clear = func(used map[string][]string, before, idle time.Time) error {
+			all, _ := o.Queues(context.Background())
+			err := o.Clear(context.Background(), used, before, idle)
+			for _, q := range all {
+				o.Save(context.Background(), q)
+			}
+			return err
 		}
 	}},
 	{"everybody leads", "Lead", func(b *bent, o *topic.MemoryOutbox) {

@@ -56,6 +56,7 @@ var rules = []rule{
 	{"Clear/taken", clearsTaken},
 	{"Clear/before", clearsBefore},
 	{"Clear/queues", clearsQueues},
+	{"Clear/topics", clearsTopics},
 	{"Clear/many", clearsMany},
 	{"Lead", leads},
 	{"Lead/end", leadEnds},

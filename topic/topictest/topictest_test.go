@@ -64,7 +64,7 @@ type bent struct {
 	queue         func(topic, hub string) (topic.Queue, error)
 	save          func(q topic.Queue) error
 	queues        func() ([]topic.Queue, error)
-	clear         func(hubs []string, before time.Time) error
+	clear         func(used map[string][]string, before, idle time.Time) error
 	lead          func(ctx context.Context, f func(context.Context) error) (bool, error)
 	watch         func(ctx context.Context, wake func()) error
 }
@@ -82,10 +82,12 @@ func (b *bent) Notifications(_ context.Context, name string, after int64, max in
 func (b *bent) Queue(_ context.Context, name, hub string) (topic.Queue, error) {
 	return b.queue(name, hub)
 }
-func (b *bent) Save(_ context.Context, q topic.Queue) error            { return b.save(q) }
-func (b *bent) Queues(context.Context) ([]topic.Queue, error)          { return b.queues() }
-func (b *bent) Watch(ctx context.Context, wake func()) error           { return b.watch(ctx, wake) }
-func (b *bent) Clear(_ context.Context, h []string, t time.Time) error { return b.clear(h, t) }
+func (b *bent) Save(_ context.Context, q topic.Queue) error   { return b.save(q) }
+func (b *bent) Queues(context.Context) ([]topic.Queue, error) { return b.queues() }
+func (b *bent) Watch(ctx context.Context, wake func()) error  { return b.watch(ctx, wake) }
+func (b *bent) Clear(_ context.Context, used map[string][]string, before, idle time.Time) error {
+	return b.clear(used, before, idle)
+}
 func (b *bent) Lead(ctx context.Context, f func(context.Context) error) (bool, error) {
 	return b.lead(ctx, f)
 }
@@ -103,9 +105,11 @@ func newBent(ctx context.Context) *bent {
 		queue:  func(name, hub string) (topic.Queue, error) { return o.Queue(ctx, name, hub) },
 		save:   func(q topic.Queue) error { return o.Save(ctx, q) },
 		queues: func() ([]topic.Queue, error) { return o.Queues(ctx) },
-		clear:  func(h []string, before time.Time) error { return o.Clear(ctx, h, before) },
-		lead:   o.Lead,
-		watch:  o.Watch,
+		clear: func(used map[string][]string, before, idle time.Time) error {
+			return o.Clear(ctx, used, before, idle)
+		},
+		lead:  o.Lead,
+		watch: o.Watch,
 	}
 }
 
