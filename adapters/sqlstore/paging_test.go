@@ -264,6 +264,53 @@ func TestRetain(t *testing.T) {
 	})
 }
 
+// TestWindowOfAnotherLength: closed windows stay whole and as they are when a store
+// is opened again with another Window.
+func TestWindowOfAnotherLength(t *testing.T) {
+	const retain = 10 * 24 * time.Hour
+	eachEngine(t, func(t *testing.T, db database) {
+		clock := newClock()
+		contents := map[resourcesync.Interval]string{}
+		var closed []resourcesync.Interval
+		var since time.Time
+		for round, window := range []time.Duration{24 * time.Hour, time.Hour, 7 * 24 * time.Hour, 7 * time.Hour, 24 * time.Hour} {
+			store := db.open(t, &Options{Now: clock.tell, Window: window, Retain: retain})
+			set := store.mustSet(t, "", nil)
+			for step := range 40 {
+				clock.now = clock.now.Add(5 * time.Hour)
+				if err := set.Put(t.Context(), small("a", 1000*round+step)); err != nil {
+					t.Fatal(err)
+				}
+				var err error
+				if since, err = set.Since(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				windows, err := set.Windows(t.Context(), 10)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, iv := range closed {
+					switch gone := iv.From.Before(since); {
+					case gone && iv.Until.After(since):
+						t.Fatalf("window %v, step %d: part of the window %v is gone", window, step, iv)
+					case !gone && !slices.Contains(windows, iv):
+						t.Fatalf("window %v, step %d: the closed window %v is gone, of %v", window, step, iv, windows)
+					case !gone && text(t, set, iv) != contents[iv]:
+						t.Fatalf("window %v, step %d: the closed window %v has changed", window, step, iv)
+					}
+				}
+				closed = windows[:len(windows)-1]
+				for _, iv := range closed {
+					contents[iv] = text(t, set, iv)
+				}
+			}
+			if kept := clock.now.Sub(since); round > 1 && (kept < retain || kept > retain+14*24*time.Hour) {
+				t.Errorf("window %v: the journal has the last %v", window, kept)
+			}
+		}
+	})
+}
+
 func text(t *testing.T, set *Set, iv resourcesync.Interval) string {
 	t.Helper()
 	out := ""

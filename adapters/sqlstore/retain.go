@@ -26,8 +26,25 @@ func (a *application) forget(ctx context.Context) error {
 	// The end of the newest window dropped, and not the horizon, because
 	// windows without a change are joined to the one after them: only there
 	// does a window begin however many changes windows have at most.
-	a.set.since = moment(last).Truncate(a.store.window).Add(a.store.window).UnixMicro()
-	return nil
+	since := moment(last).Truncate(a.store.window).Add(a.store.window).UnixMicro()
+	a.set.since, err = betweenWindows(ctx, a.conn, a.set, since)
+	return err
+}
+
+// betweenWindows returns the latest time up to since that is in the middle of no
+// closed window, of any division. It is since itself unless windows were of another
+// length when they were closed.
+func betweenWindows(ctx context.Context, c rowdb.Conn, set *setRow, since int64) (int64, error) {
+	for {
+		begin := since
+		err := c.Query(ctx, `SELECT coalesce(max(CASE WHEN until <= $1 THEN until END), $2) FROM rs_window
+			WHERE set_id = $3 GROUP BY most HAVING max(until) > $1`,
+			func(row rowdb.Row) error { begin = min(begin, max(row.Int(0), set.since)); return nil }, since, set.since, set.id)
+		if err != nil || begin == since {
+			return since, err
+		}
+		since = begin // which may be in the middle of a window of another division
+	}
 }
 
 // clear deletes what the journals have dropped, together with the memory of the
