@@ -129,16 +129,23 @@ func (h *hubStore) saveEach(ctx context.Context, c rowdb.Conn, owner string, pro
 		return nil, false, err
 	}
 	var held []hub.Progress
+	var ended []int64
 	for i, p := range progress {
-		if claims[i] != 1 {
+		switch {
+		case claims[i] == 0:
 			lost = append(lost, p.ID)
-		}
-		if claims[i] == 2 {
+		case claims[i] == 2:
+			lost = append(lost, p.ID)
 			p.Release, changed = true, true
-		}
-		if claims[i] != 0 {
+			held = append(held, p)
+		case p.End:
+			ended = append(ended, p.ID)
+		default:
 			held = append(held, p)
 		}
+	}
+	if err := h.remove(ctx, c, ended...); err != nil {
+		return nil, false, err
 	}
 	return lost, changed, c.ExecEach(ctx, `UPDATE rs_progress SET taken = $1, failures = $2, failing_since = $3, last_error = $4, retry = $5,
 		delivered = $6, given_up = $7, last_given_up = $8, changed = 0,
@@ -181,14 +188,21 @@ func (h *hubStore) saveAll(ctx context.Context, c rowdb.Conn, owner string, prog
 			due = `+h.dueAfterSave("held.retry", "held.release = 1 OR held.changed = 1")+`
 			FROM held WHERE p.id = held.id)
 		SELECT id, changed FROM held`, func(r rowdb.Row) error { held[r.Int(0)] = r.Int(1) == 1; return nil }, args...)
+	if err != nil {
+		return nil, false, err
+	}
+	var ended []int64
 	for i := range progress {
 		free, found := held[progress[i].ID]
-		if !found || free {
+		switch {
+		case !found || free:
 			lost = append(lost, progress[i].ID)
+		case progress[i].End:
+			ended = append(ended, progress[i].ID)
 		}
 		changed = changed || free
 	}
-	return lost, changed, err
+	return lost, changed, h.remove(ctx, c, ended...)
 }
 
 // An array is one of PostgreSQL, as text.

@@ -266,7 +266,7 @@ func (d *deliverer) rouse() {
 	}
 	now := time.Now()
 	for _, c := range d.claims {
-		if c.state == idle && !c.sub.Progress.Retry.After(now) {
+		if c.state == idle && !c.sub.Progress.End && !c.sub.Progress.Retry.After(now) {
 			d.idle--
 			d.enqueue(c)
 		}

@@ -115,13 +115,6 @@ func (p *process) Save(ctx context.Context, owner string, progress []Progress) (
 	return p.Store.Save(ctx, owner, progress)
 }
 
-func (p *process) End(ctx context.Context, id int64) error {
-	if p.dead.Load() {
-		return errDead
-	}
-	return p.Store.End(ctx, id)
-}
-
 // TestOrder has messages delivered in order and completely, whatever fails:
 // answers, connections before and after the message has arrived, and processes,
 // of which there are several and which are killed now and then (V18, V20).

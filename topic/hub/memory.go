@@ -179,12 +179,16 @@ func (s *MemoryStore) Save(_ context.Context, owner string, progress []Progress)
 			lost = append(lost, p.ID)
 			continue
 		}
+		if p.End && !sub.changed {
+			s.remove(sub)
+			continue
+		}
 		release := p.Release || sub.changed
 		if sub.changed {
 			lost = append(lost, p.ID)
 			s.news.Ring()
 		}
-		p.Release = false
+		p.Release, p.End = false, false
 		sub.Progress, sub.changed = p, false
 		if release {
 			sub.claim = memoryClaim{}

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// save saves what progress there is, renews claims, and releases those that are
-// idle. It reports whether any were: there is room for others, and they may have
+// save saves what progress there is, renews claims, releases those that are idle,
+// and ends subscriptions whose callback has gone. It reports whether any were: there is room for others, and they may have
 // something to take again.
 func (d *deliverer) save(ctx context.Context) (released bool) {
 	now := time.Now()
@@ -57,6 +57,10 @@ func (d *deliverer) saved(batch []Progress, lost []int64, now time.Time, err err
 				c.state = idle
 			}
 		case c.state == releasing:
+			if p.End {
+				d.counters.ended.Add(1)
+				d.log.Info("hub: the subscriber has gone; the subscription has ended", "subscription", p.ID, "callback", redact(c.sub.Callback), "topic", c.sub.Topic)
+			}
 			d.forget(c)
 		default:
 			c.renewed = now

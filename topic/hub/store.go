@@ -58,11 +58,12 @@ type Store interface {
 	Claim(ctx context.Context, owner string, max int) ([]Subscription, error)
 
 	// Save stores how far subscriptions have come, in one transaction, and
-	// renews their claims, or releases those with Release set. It returns the
-	// IDs of those that have ended or that owner has no claim to any more, which
-	// are left as they are, and of those that have been changed by a Request
-	// since they were claimed. A changed one is stored and released: to be
-	// claimed anew, with its new secret and lease.
+	// renews their claims, or releases those with Release set, or ends those
+	// with End set for good. It returns the IDs of those that had ended before or
+	// that owner has no claim to any more, which are left as they are, and of
+	// those that have been changed by a Request since they were claimed. A
+	// changed one is stored and released, and never ended: to be claimed anew,
+	// with its new secret and lease.
 	Save(ctx context.Context, owner string, progress []Progress) (lost []int64, err error)
 
 	// End ends a subscription for good, whoever has claimed it.
@@ -152,9 +153,9 @@ type Progress struct {
 	Delivered, GivenUp int64
 	LastGivenUp        int64
 
-	// Release says to Save that the owner has no more to do with it for now. A
-	// store does not keep it.
-	Release bool
+	// Release says to Save that the owner has no more to do with it for now, End
+	// that the subscription, as it was claimed, is to end. A store keeps neither.
+	Release, End bool
 }
 
 // Limits bound what strangers can make a store keep. Zero is no limit. What a

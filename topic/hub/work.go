@@ -25,8 +25,7 @@ func (d *deliverer) work() {
 		d.shelf.put(m)
 		given := errors.Is(ctx.Err(), context.Canceled)
 		c.cancel()
-		ended := a.status == http.StatusGone && d.end(c)
-		d.settle(c, m, a, began, given, ended)
+		d.settle(c, m, a, began, given)
 	}
 }
 
@@ -89,16 +88,11 @@ func (d *deliverer) replace(c *claim) {
 	d.enqueue(c.again)
 }
 
-// end ends the subscription of c in the store, and reports whether it could.
-func (d *deliverer) end(c *claim) bool {
-	ctx, cancel := context.WithTimeout(context.Background(), d.options.Timeout)
-	defer cancel()
-	return !d.trouble(ctx, d.store.End(ctx, c.sub.ID))
-}
-
 // settle takes note of what came of an attempt. What was given up by us is no
-// failure of the callback, and tells us nothing.
-func (d *deliverer) settle(c *claim, m *message, a attempt, began time.Time, given, ended bool) {
+// failure of the callback, and tells us nothing. A callback that has gone ends the
+// subscription that it was sent to: with the next save, if the subscription is
+// still the same then.
+func (d *deliverer) settle(c *claim, m *message, a attempt, began time.Time, given bool) {
 	now := time.Now()
 	wrong := d.failure(a)
 	current := wrong == "" && d.shelf.upToDate(c.sub.Topic, m.Number)
@@ -120,10 +114,8 @@ func (d *deliverer) settle(c *claim, m *message, a attempt, began time.Time, giv
 	}
 	c.unsaved = true
 	switch {
-	case ended:
-		d.counters.ended.Add(1)
-		d.log.Info("hub: the subscriber has gone; the subscription has ended", d.about(c, m)...)
-		c.lost, c.again = true, nil
+	case a.status == http.StatusGone:
+		p.End = !c.lost
 	case wrong == "":
 		p.Taken = m.Number
 		p.Delivered++
@@ -134,7 +126,7 @@ func (d *deliverer) settle(c *claim, m *message, a attempt, began time.Time, giv
 	switch {
 	case c.lost:
 		d.replace(c)
-	case current || p.Failures > 0:
+	case current || p.Failures > 0 || p.End:
 		d.rest(c)
 	default:
 		d.enqueue(c)

@@ -209,6 +209,26 @@ var badClaims = []bad{
 			return nil, err
 		}
 	}},
+	{"whoever has changed it", "Save/end", func(b *bent, s *hub.MemoryStore) {
+		b.save = func(owner string, all []hub.Progress) ([]int64, error) {
+			lost, err := s.Save(context.Background(), owner, all)
+			for _, p := range all {
+				if p.End {
+					s.End(context.Background(), p.ID)
+				}
+			}
+			return lost, err
+		}
+	}},
+	{"nothing ends", "Save/end", func(b *bent, s *hub.MemoryStore) {
+		b.save = func(owner string, all []hub.Progress) ([]int64, error) {
+			all = slices.Clone(all)
+			for i := range all {
+				all[i].End = false
+			}
+			return s.Save(context.Background(), owner, all)
+		}
+	}},
 	{"half is kept", "Save Apply/renewal", func(b *bent, s *hub.MemoryStore) {
 		b.save = func(owner string, all []hub.Progress) ([]int64, error) {
 			all = slices.Clone(all)

@@ -67,6 +67,7 @@ var rules = []rule{
 	{"Save/renew", savesRenew},
 	{"Save/lost", savesLost},
 	{"Save/changed", savesChanged},
+	{"Save/end", savesEnd},
 	{"End", ends},
 	{"Subscriptions", subscriptions},
 	{"Clear/subscriptions", clearsSubscriptions},

@@ -168,6 +168,53 @@ func savesChanged(t *trial) {
 	}
 }
 
+// end: what is as it was claimed ends for good; what a request has changed since,
+// and what another has claimed, goes on.
+func savesEnd(t *trial) {
+	for _, callback := range []string{"gone", "renewed", "theirs", "stays"} {
+		t.subscribed(changes, callback)
+	}
+	newest := t.publish(changes, 0)
+	progress := map[string]hub.Progress{}
+	for _, s := range t.claim(t.one, ann, 10) {
+		p := s.Progress
+		p.End = s.Callback != "https://stays"
+		progress[s.Callback] = p
+	}
+	r := ask(changes, "renewed")
+	r.Secret = []byte("new")
+	t.subscribe(r, time.Now().Add(2*time.Hour))
+
+	all := []hub.Progress{progress["https://gone"], progress["https://renewed"], progress["https://stays"]}
+	if lost := t.save(t.one, ann, all...); !slices.Equal(lost, []int64{progress["https://renewed"].ID}) {
+		t.Errorf("of three that end, one of which was renewed, %d are lost", lost)
+	}
+	t.elapse(hub.ClaimTime + time.Millisecond)
+	claimed := map[string]hub.Subscription{}
+	for _, s := range t.claim(t.other, bob, 10) {
+		claimed[s.Callback] = s
+		if s.Progress.End || s.Progress.Release {
+			t.Errorf("what Save was told is kept: %+v", s.Progress)
+		}
+	}
+	if s, found := claimed["https://renewed"]; !found || string(s.Secret) != "new" || s.Progress.Taken == newest {
+		t.Errorf("what was renewed is claimed as %+v", claimed)
+	}
+	if lost := t.save(t.one, ann, progress["https://theirs"], progress["https://gone"]); len(lost) != 2 {
+		t.Errorf("of one that another has claimed and one that has ended %d are lost", lost)
+	}
+	var left []string
+	for _, s := range t.all() {
+		left = append(left, s.Callback)
+	}
+	if want := []string{"https://renewed", "https://theirs", "https://stays"}; !slices.Equal(left, want) || len(claimed) != 3 {
+		t.Errorf("left are %q instead of %q; claimed were %+v", left, want, claimed)
+	}
+	if err := t.one.Request(t.Context(), ask(changes, "new"), hub.Limits{Topic: 4}); err != nil {
+		t.Errorf("what has ended counts for limits: %v", err)
+	}
+}
+
 // End: the subscription is gone for good, whoever has claimed it.
 func ends(t *trial) {
 	a := t.subscribed(changes, "a")
