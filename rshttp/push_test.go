@@ -144,6 +144,28 @@ func TestRS4_RS5_Topic(t *testing.T) {
 	check("/resourcesync/papers/framework/", all[len(all)-1].body)
 }
 
+// TestWP8_TopicsStay: what looks like a topic is one or is none; nothing is redirected.
+func TestWP8_TopicsStay(t *testing.T) {
+	src := newSource(t, nil, rshttp.Set{Name: "papers", Provider: memory.New(nil), Hubs: []topic.Hub{{URI: "https://hub.example.net/"}}})
+	for path, want := range map[string]int{
+		"/resourcesync/papers/change/":    200,
+		"/resourcesync/papers/framework/": 200,
+		"/resourcesync/papers/change":     404,
+		"/resourcesync/papers/change//":   404,
+		"/resourcesync//papers/change/":   404,
+		"/resourcesync/./papers/change/":  404,
+		"/resourcesync/Papers/change/":    404,
+		"/resourcesync/books/change/":     404,
+		"/resourcesync/change/":           404,
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			if res := do(t, src, method, path); res.StatusCode != want || res.Header.Get("Location") != "" {
+				t.Errorf("%s %s: %s, Location %q", method, path, res.Status, res.Header.Get("Location"))
+			}
+		}
+	}
+}
+
 // TestRS6_Submission: what a hub is sent.
 func TestRS6_Submission(t *testing.T) {
 	h := newHubServer(t)

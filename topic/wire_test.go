@@ -18,9 +18,7 @@ import (
 // Each row of the requirements that is tested is in the name of a test. RS1, RS2,
 // RS11, RS14, RS16 and RS17 are in other files of this package; RS3, RS15 and RS22
 // where documents are watched and Capability Lists written (rshttp); RS18 to RS21
-// and RS23, and all of WH, in topic/hub. WP4 and WP5 are about feeds and web pages,
-// which a Source's documents are not: they are found by HTTP headers and by
-// Capability Lists. WP8 is informative.
+// and RS23, and all of WH, in topic/hub.
 
 // hub starts a hub that answers by answer.
 func hub(t *testing.T, answer func(w http.ResponseWriter, n int)) (*recorder, Hub) {
@@ -112,6 +110,63 @@ func TestWP1_WP2_WP3_RS4_topic(t *testing.T) {
 		}
 		if resp := get(t, p, http.MethodGet, frameworkTopic, nil); resp.StatusCode != http.StatusNotFound {
 			t.Errorf("another topic: %s", resp.Status)
+		}
+	}
+}
+
+// TestWP4_WP5_linksInHeaderAlone: a topic is neither a feed nor a web page, whatever
+// is asked for, and its document has no place for links to itself and to hubs. There
+// they could come to differ from those of the header.
+func TestWP4_WP5_linksInHeaderAlone(t *testing.T) {
+	_, hub := hub(t, nil)
+	set, outbox := memory.New(nil), NewMemoryOutbox()
+	p, _ := run(t, outbox, []Channel{changeChannel(set, hub)}, nil)
+	begun(t, outbox, changeTopic)
+	put(t, set, 1)
+	var latest string
+	for latest == "" {
+		latest = body(t, get(t, p, http.MethodGet, changeTopic, nil))
+	}
+	for _, accept := range []string{"application/atom+xml", "application/rss+xml", "text/html", "text/html, application/xhtml+xml;q=0.9, */*;q=0.1"} {
+		resp := get(t, p, http.MethodGet, changeTopic, http.Header{"Accept": {accept}})
+		if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "application/xml" {
+			t.Errorf("%s: %s, %s", accept, resp.Status, resp.Header.Get("Content-Type"))
+		}
+		wantLinks(t, resp.Header, hub)
+		if got := body(t, resp); got != latest {
+			t.Errorf("%s: %s", accept, got)
+		}
+	}
+	head, _ := decode(t, []byte(latest))
+	if len(head.Links) != 1 || head.Links[0].Rel != resourcesync.RelUp {
+		t.Errorf("the document links to %+v", head.Links)
+	}
+}
+
+// TestWP8_topicsStay: a topic does not move. RS4 wants 200 of it, which rules out
+// redirects, and who subscribes has to name it as its Link says, to the letter. When a
+// site has moved, its topics are others, and the old ones are none.
+func TestWP8_topicsStay(t *testing.T) {
+	c := changeChannel(memory.New(nil), Hub{URI: "https://hub.example.net/"})
+	p, err := NewPublisher(NewMemoryOutbox(), []Channel{c}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for topic, want := range map[string]int{
+		changeTopic:                                http.StatusOK,
+		strings.TrimSuffix(changeTopic, "/"):       http.StatusNotFound,
+		changeTopic + "/":                          http.StatusNotFound,
+		changeTopic + "?":                          http.StatusNotFound,
+		strings.Replace(changeTopic, "s:", ":", 1): http.StatusNotFound,
+		strings.ToUpper(changeTopic):               http.StatusNotFound,
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			// get follows redirects: what is asked here is the answer itself.
+			w := httptest.NewRecorder()
+			p.ServeTopic(w, httptest.NewRequestWithContext(t.Context(), method, "/", nil), topic)
+			if w.Code != want || w.Header().Get("Location") != "" {
+				t.Errorf("%s %s: %d, Location %q", method, topic, w.Code, w.Header().Get("Location"))
+			}
 		}
 	}
 }
