@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -106,9 +107,9 @@ func TestWH44_RenewedUnderWay(t *testing.T) {
 func TestWH44_GoneWhileTheStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := &faulty{Store: NewMemoryStore()}
-		var sent int
+		var sent atomic.Int64
 		net := roundTripper(func(r *http.Request) (*http.Response, error) {
-			sent++
+			sent.Add(1)
 			store.fails.Store(true)
 			return answered(http.StatusGone, nil), nil
 		})
@@ -117,14 +118,14 @@ func TestWH44_GoneWhileTheStoreFails(t *testing.T) {
 		publish(t, p.hub, "one")
 		publish(t, p.hub, "two")
 		time.Sleep(2 * time.Second)
-		if n := count(t, store); n != 1 || sent != 1 {
-			t.Errorf("%d subscriptions, %d sent", n, sent)
+		if n := count(t, store); n != 1 || sent.Load() != 1 {
+			t.Errorf("%d subscriptions, %d sent", n, sent.Load())
 		}
 		store.fails.Store(false)
 		time.Sleep(time.Second)
 		p.stop()
-		if n := count(t, store); n != 0 || sent != 1 {
-			t.Errorf("%d subscriptions, %d sent", n, sent)
+		if n := count(t, store); n != 0 || sent.Load() != 1 {
+			t.Errorf("%d subscriptions, %d sent", n, sent.Load())
 		}
 		if s, err := p.hub.Status(t.Context()); err != nil || s.Deliveries.Ended != 1 || s.Deliveries.Refused != 1 {
 			t.Errorf("%+v, %v", s, err)

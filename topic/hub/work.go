@@ -18,7 +18,6 @@ func (d *deliverer) work() {
 		m, err := d.shelf.next(ctx, c.sub.Topic, c.sub.Progress.Taken, c.lane == doubtful)
 		if m == nil {
 			d.passed(ctx, c, err)
-			c.cancel()
 			continue
 		}
 		a := d.send(ctx, c, m)
@@ -64,6 +63,7 @@ func (d *deliverer) passed(ctx context.Context, c *claim, err error) {
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	c.cancel() // now: another worker may have c next, with a context of its own
 	d.queue.done(c, time.Now(), 0)
 	switch {
 	case c.lost:
