@@ -125,14 +125,13 @@ type Opener interface {
 }
 
 // Checksummer is an [Opener] or a [ChangeOpener] that knows the checksums of what
-// it opens. A package states them before the bytes themselves. Without it, each
-// resource of a package is read once beforehand, when the package is first asked
-// for.
+// it opens. A package states the checksum of each bitstream before its bytes, so
+// without a Checksummer each is read twice the first time that it is sent.
 type Checksummer interface {
 	// Checksum returns the CRC-32, by the polynomial of IEEE 802.3, of the
 	// bytes that r's Length and Hashes describe, reading none of them. If it
 	// does not know, the error is errors.ErrUnsupported, and the bytes are
-	// read.
+	// read when they are sent.
 	Checksum(ctx context.Context, r Resource) (crc32 uint32, err error)
 }
 

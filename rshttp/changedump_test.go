@@ -148,8 +148,11 @@ func TestLostVersion(t *testing.T) {
 	s.put("a.txt", []byte("two"))
 	s.keep(describe("a.txt", []byte("one")).Hashes[0], nil)
 	src := newSource(t, &rshttp.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, rshttp.Set{Provider: history{s}})
+	if !isBrokenOff(t, src, firstChanges+".zip") {
+		t.Error("a package with a version missing")
+	}
 	if res := get(t, src, firstChanges+".zip"); res.StatusCode != 503 {
-		t.Error(res.Status)
+		t.Errorf("once that is known: %s", res.Status)
 	}
 	if !strings.Contains(log.String(), "https://example.org/a.txt") {
 		t.Errorf("the log does not say which: %s", log.String())

@@ -17,8 +17,24 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
-// checksums are those of items that have been read, by key, URI and time of change.
-type checksums map[checksumKey]*item
+// checked says how the checksum of an item is known.
+type checked int
+
+const (
+	unchecked checked = iota // it will be, when the package is sent
+	learned                  // from sending an earlier layout of the package
+	stated                   // by who has it, or because the item was read beforehand
+)
+
+// A checksum is what is known of an item.
+type checksum struct {
+	*item
+	crc     uint32
+	checked checked
+}
+
+// checksums are those that are known, by key, URI and time of change.
+type checksums map[checksumKey]checksum
 
 type checksumKey struct {
 	key, uri string
@@ -29,10 +45,21 @@ func (it *item) checksumKey() checksumKey {
 	return checksumKey{it.Resource.Key, it.Resource.URI, it.Datetime.UnixNano()}
 }
 
+// learn adds those of items that were stated or read beforehand.
 func (c checksums) learn(items []item) {
 	for i := range items {
-		if it := &items[i]; it.checked {
-			c[it.checksumKey()] = it
+		if it := &items[i]; it.checked == stated {
+			c[it.checksumKey()] = checksum{it, it.crc, stated}
+		}
+	}
+}
+
+// learnSent adds those of l's items that are known by now.
+func (c checksums) learnSent(l *layout) {
+	for i := range l.items {
+		it := &l.items[i]
+		if crc, known := l.zip.Sum(i + 1); known { // behind the manifest
+			c[it.checksumKey()] = checksum{it, crc, max(it.checked, learned)}
 		}
 	}
 }
@@ -48,35 +75,54 @@ func (e *unlikeError) Error() string {
 	return fmt.Sprintf("the content of %s is not what is listed: %v", e.uri, e.reason)
 }
 
-// check completes the items of inv with their checksums and with lengths that
-// were not known.
+// check completes the items of inv with the checksums that are stated or were
+// learned, and with lengths that were not known. What must be read for its length
+// alone is read now, and so is what something was wrong with: it may be so still, and
+// if not its checksum has to be in the entity tag. All else is read when it is sent.
 func (s *Source) check(ctx context.Context, t target, inv *inventory, known checksums) error {
 	for i := range inv.items {
 		it := &inv.items[i]
 		_, sized := it.Resource.Length.Bytes()
-		if summer := t.checksummer(); summer != nil && sized && it.patch == nil {
+		beforehand := !sized || s.doubts.has(it.checksumKey())
+		if summer := t.checksummer(); summer != nil && !beforehand && it.patch == nil {
 			crc, err := summer.Checksum(ctx, it.Resource)
 			if err == nil {
-				it.crc, it.checked = crc, true
+				it.crc, it.checked = crc, stated
 				continue
 			}
 			if !errors.Is(err, errors.ErrUnsupported) {
 				return providerError("checksum of "+it.Resource.URI, err)
 			}
 		}
-		if was := known[it.checksumKey()]; was != nil && was.Resource.Equal(it.Resource) {
-			it.size, it.crc, it.checked = was.size, was.crc, true
-			continue
-		}
-		if err := s.read(ctx, t, it); err != nil {
-			return err
+		was, ok := known[it.checksumKey()]
+		switch {
+		case ok && was.Resource.Equal(it.Resource) && (was.checked == stated || !beforehand):
+			it.size, it.crc, it.checked = was.size, was.crc, was.checked
+		case beforehand:
+			var err error
+			if it.size, it.crc, err = s.read(ctx, t, it); err != nil {
+				return err
+			}
+			it.checked = stated
 		}
 	}
 	return nil
 }
 
-// read reads an item for its checksum, and holds it to what is listed of it.
-func (s *Source) read(ctx context.Context, t target, it *item) error {
+// sum reads an item for its checksum while its package is sent. That is work of
+// ours and takes a turn, unlike the sending.
+func (s *Source) sum(ctx context.Context, t target, it *item) (uint32, error) {
+	if err := s.layingOut.Acquire(ctx, 1); err != nil {
+		return 0, err
+	}
+	defer s.layingOut.Release(1)
+	_, crc, err := s.read(ctx, t, it)
+	return crc, err
+}
+
+// read reads an item for its length and checksum, and holds it to what is listed of
+// it.
+func (s *Source) read(ctx context.Context, t target, it *item) (size int64, crc uint32, err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	progress := progress{time.AfterFunc(s.options.RenderTimeout, cancel), s.options.RenderTimeout}
@@ -91,7 +137,7 @@ func (s *Source) read(ctx context.Context, t target, it *item) error {
 		}
 	}
 	s.counters.read.Add(1)
-	size, crc, err := virtualzip.Checksum(ctx, func(ctx context.Context) (io.ReadCloser, error) {
+	size, crc, err = virtualzip.Checksum(ctx, func(ctx context.Context) (io.ReadCloser, error) {
 		content, err := s.open(ctx, t, it)
 		if err != nil {
 			return nil, err
@@ -99,21 +145,20 @@ func (s *Source) read(ctx context.Context, t target, it *item) error {
 		return tee{io.TeeReader(content, io.MultiWriter(sinks...)), content}, nil
 	})
 	if errors.Is(err, fs.ErrNotExist) {
-		return &unlikeError{it.Resource.URI, err}
+		return 0, 0, &unlikeError{it.Resource.URI, err}
 	}
 	if err != nil {
-		return providerError("reading "+it.Resource.URI, err)
+		return 0, 0, providerError("reading "+it.Resource.URI, err)
 	}
 	if length, ok := it.Resource.Length.Bytes(); ok && length != size {
-		return &unlikeError{it.Resource.URI, fmt.Errorf("it has %d bytes, not %d", size, length)}
+		return 0, 0, &unlikeError{it.Resource.URI, fmt.Errorf("it has %d bytes, not %d", size, length)}
 	}
 	for _, d := range digests {
 		if got := hex.EncodeToString(d.sum.Sum(nil)); got != d.Digest {
-			return &unlikeError{it.Resource.URI, fmt.Errorf("its hash is %s:%s, not %v", d.Algorithm, got, d.Hash)}
+			return 0, 0, &unlikeError{it.Resource.URI, fmt.Errorf("its hash is %s:%s, not %v", d.Algorithm, got, d.Hash)}
 		}
 	}
-	it.size, it.crc, it.checked = size, crc, true
-	return nil
+	return size, crc, nil
 }
 
 type digest struct {

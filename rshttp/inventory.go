@@ -48,8 +48,8 @@ type item struct {
 	patch   *difference // nil if it is none
 	size    int64
 	crc     uint32
-	checked bool // size and crc are known
-	nth     int  // which of its URI and datetime it is, from 0
+	checked checked
+	nth     int // which of its URI and datetime it is, from 0
 }
 
 // A difference is what opening a patch takes.
@@ -137,9 +137,9 @@ func (inv *inventory) add(it item) (name string) {
 	return name
 }
 
-// archive lays out the package. open opens an item; with an open that is nil
-// only the size of the package is of use.
-func (inv *inventory) archive(manifest virtualzip.Entry, open func(context.Context, *item) (io.ReadCloser, error)) (*virtualzip.Archive, error) {
+// archive lays out the package. open opens an item, and sum reads one for its
+// checksum; if they are nil only the size of the package is of use.
+func (inv *inventory) archive(manifest virtualzip.Entry, open func(context.Context, *item) (io.ReadCloser, error), sum func(context.Context, *item) (uint32, error)) (*virtualzip.Archive, error) {
 	return virtualzip.New(func(yield func(virtualzip.Entry, error) bool) {
 		manifest.Name, manifest.Modified = manifestName, inv.at
 		if !yield(manifest, nil) {
@@ -153,6 +153,12 @@ func (inv *inventory) archive(manifest virtualzip.Entry, open func(context.Conte
 				Size:     it.size,
 				CRC32:    it.crc,
 				Open:     func(ctx context.Context) (io.ReadCloser, error) { return open(ctx, it) },
+			}
+			switch it.checked {
+			case unchecked:
+				e.Checksum = func(ctx context.Context) (uint32, error) { return sum(ctx, it) }
+			case learned:
+				e.Checksum = func(context.Context) (uint32, error) { return it.crc, nil }
 			}
 			if !yield(e, nil) {
 				return
@@ -171,7 +177,7 @@ func (inv *inventory) packageLength() (resourcesync.Length, error) {
 		Size: int64(inv.text),
 		Open: func(context.Context) (io.ReadCloser, error) { return nil, errors.ErrUnsupported },
 	}
-	zip, err := inv.archive(manifest, nil)
+	zip, err := inv.archive(manifest, nil, nil)
 	if err != nil {
 		return resourcesync.Length{}, err
 	}

@@ -102,7 +102,7 @@ func (s *Source) freshLayout(ctx context.Context, t target) (*layout, error) {
 func (s *Source) layOut(ctx context.Context, t target) (*layout, error) {
 	known := make(checksums)
 	if kept := s.layouts.get(t.path); kept != nil {
-		known.learn(kept.items)
+		known.learnSent(kept)
 	}
 	for attempt := 1; ; attempt++ {
 		inv, err := s.takeInventory(ctx, t)
@@ -135,6 +135,8 @@ func (s *Source) seal(t target, inv *inventory) (*layout, error) {
 	var err error
 	l.zip, err = inv.archive(manifest, func(ctx context.Context, it *item) (io.ReadCloser, error) {
 		return s.open(ctx, t, it)
+	}, func(ctx context.Context, it *item) (uint32, error) {
+		return s.sum(ctx, t, it)
 	})
 	if err != nil {
 		return nil, err
@@ -147,14 +149,14 @@ func (s *Source) seal(t target, inv *inventory) (*layout, error) {
 	return l, nil
 }
 
-// uri returns the URI of the resource that has a name in l.
-func (l *layout) uri(name string) string {
+// item returns the item that has a name in l, or nil.
+func (l *layout) item(name string) *item {
 	for i := range l.items {
 		if l.items[i].name() == name {
-			return l.items[i].Resource.URI
+			return &l.items[i]
 		}
 	}
-	return ""
+	return nil
 }
 
 // open opens the text of d.

@@ -134,8 +134,11 @@ func TestLostPatch(t *testing.T) {
 			delete(m.patches, "https://example.org/patch/2")
 		}
 		src := newSource(t, nil, rshttp.Set{Provider: m})
+		if !isBrokenOff(t, src, firstChanges+".zip") {
+			t.Errorf("%s: sent", name)
+		}
 		if res := get(t, src, firstChanges+".zip"); res.StatusCode != 503 {
-			t.Errorf("%s: %s", name, res.Status)
+			t.Errorf("%s, once that is known: %s", name, res.Status)
 		}
 	}
 }

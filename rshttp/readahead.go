@@ -8,6 +8,7 @@ const readingAhead = 4
 
 // An ahead reads ahead of who takes what it has read.
 type ahead struct {
+	size  int                    // of pieces, but for those that had to wait for more
 	full  chan piece             // closed behind the last
 	empty chan *[sendBuffer]byte // where buffers go back to
 	done  chan struct{}
@@ -23,15 +24,15 @@ type piece struct {
 // readAhead begins to read r in pieces of size. The caller calls end, and does not
 // touch r before that.
 func readAhead(r io.Reader, size int64) *ahead {
-	a := &ahead{make(chan piece, readingAhead), make(chan *[sendBuffer]byte, readingAhead), make(chan struct{})}
+	a := &ahead{int(size), make(chan piece, readingAhead), make(chan *[sendBuffer]byte, readingAhead), make(chan struct{})}
 	for range readingAhead {
 		a.empty <- sendBuffers.Get().(*[sendBuffer]byte)
 	}
-	go a.run(r, size)
+	go a.run(r)
 	return a
 }
 
-func (a *ahead) run(r io.Reader, size int64) {
+func (a *ahead) run(r io.Reader) {
 	defer close(a.full)
 	for {
 		var p piece
@@ -40,7 +41,7 @@ func (a *ahead) run(r io.Reader, size int64) {
 		case <-a.done:
 			return
 		}
-		p.n, p.err = r.Read(p.buf[:size])
+		p.n, p.err = r.Read(p.buf[:a.size])
 		select {
 		case a.full <- p:
 		case <-a.done:

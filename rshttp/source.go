@@ -33,6 +33,7 @@ type Source struct {
 	layingOut  *semaphore.Weighted // of packages
 	transfers  *semaphore.Weighted
 	pacer      *pacer
+	doubts     doubts
 	counters   counters
 	ready      atomic.Bool
 	running    atomic.Bool

@@ -76,8 +76,13 @@ func withFewRanges(r *http.Request) *http.Request {
 func (s *Source) breakOff(r *http.Request, l *layout, err error) {
 	if failed, ok := errors.AsType[*virtualzip.EntryError](err); ok {
 		s.counters.broken.Add(1)
+		var uri string
+		if it := l.item(failed.Name); it != nil {
+			uri = it.Resource.URI
+			s.doubts.add(it.checksumKey())
+		}
 		s.log.LogAttrs(r.Context(), slog.LevelError, "package broken off: content is not what was listed, or cannot be read",
-			slog.String("path", l.path()), slog.String("uri", l.uri(failed.Name)), slog.Any("error", failed.Err))
+			slog.String("path", l.path()), slog.String("uri", uri), slog.Any("error", failed.Err))
 		s.layouts.drop(l)
 	}
 	panic(http.ErrAbortHandler)
@@ -109,9 +114,10 @@ func (s *sender) ReadFrom(r io.Reader) (sent int64, err error) {
 			if err != nil {
 				return sent, err
 			}
-			if s.pace != nil {
+			if s.pace != nil || p.n < ahead.size && p.err == nil {
 				// What is sent slowly should not wait in buffers as
-				// well. A writer that cannot flush may let it.
+				// well, nor what comes before something that must be
+				// read first. A writer that cannot flush may let it.
 				_ = http.NewResponseController(s.ResponseWriter).Flush()
 			}
 		}

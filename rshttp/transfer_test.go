@@ -137,14 +137,19 @@ func TestBreakOff(t *testing.T) {
 		"grown":     append(noise(10, size), 'x'),
 		"deleted":   nil,
 	} {
-		for _, header := range []string{"", "bytes=100000-", "bytes=0-99,3000000-3600000"} {
-			t.Run(name+" "+header, func(t *testing.T) {
+		for i, header := range []string{"", "bytes=100000-", "bytes=0-99,3000000-3600000", "", "bytes=3000000-"} {
+			sums := i < 3 // are stated
+			t.Run(fmt.Sprintf("%s %s %v", name, header, sums), func(t *testing.T) {
 				var log bytes.Buffer
 				s := &summed{shelf: newShelf(t)}
 				for i := range 20 {
 					s.put(fmt.Sprintf("%06d.txt", i), noise(uint32(i), size))
 				}
-				src := newSource(t, &rshttp.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, rshttp.Set{Provider: s})
+				set := rshttp.Set{Provider: s}
+				if !sums {
+					set.Opener = s.shelf
+				}
+				src := newSource(t, &rshttp.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, set)
 				srv := httptest.NewServer(src)
 				client := srv.Client()
 				before := runtime.NumGoroutine()
@@ -185,6 +190,9 @@ func TestBreakOff(t *testing.T) {
 					t.Errorf("counters %+v", c)
 				}
 
+				if again := get(t, src, wholePath); again.StatusCode != 503 {
+					t.Errorf("while nothing is mended: %s", again.Status)
+				}
 				s.opening = nil
 				if content == nil {
 					s.Delete(key)
@@ -248,8 +256,59 @@ func TestPanic(t *testing.T) {
 	}
 }
 
-// TestUnlike: content that is not what is listed is found out before anything is
-// sent, if it must be read for its checksum; and again when it has been mended.
+// isBrokenOff gets path and reports whether the transfer is broken off.
+func isBrokenOff(t testing.TB, h http.Handler, path string) (broken bool) {
+	t.Helper()
+	defer func() {
+		if cause := recover(); cause == http.ErrAbortHandler {
+			broken = true
+		} else if cause != nil {
+			panic(cause)
+		}
+	}()
+	get(t, h, path)
+	return false
+}
+
+// TestFirstByte: a package begins to be sent at once, though nobody has stated the
+// checksums of what is in it. Asking for its head, its beginning or a resource in it
+// reads no other.
+func TestFirstByte(t *testing.T) {
+	s := shelfOf(t, 20, 10_000)
+	received := make(chan struct{})
+	s.opening = func(string) { <-received }
+	src := newSource(t, nil, rshttp.Set{Provider: s})
+	srv := httptest.NewServer(src)
+	defer srv.Close()
+	res, err := http.Get(srv.URL + wholePath)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	manifest := text(t, get(t, src, strings.TrimSuffix(wholePath, ".zip")+".xml"))
+	begun := make([]byte, len("manifest.xml")+len(manifest))
+	if _, err := io.ReadFull(res.Body, begun); err != nil || !strings.Contains(string(begun), "manifest.xml") {
+		t.Errorf("%v, %q", err, begun)
+	}
+	head := do(t, src, http.MethodHead, wholePath)
+	part := get(t, src, wholePath, "Range", "bytes=0-99")
+	if head.ContentLength != res.ContentLength || head.StatusCode != 200 || part.StatusCode != 206 || src.Counters().Read > 1 {
+		t.Errorf("%s, %d bytes of %d; %s; %+v", head.Status, head.ContentLength, res.ContentLength, part.Status, src.Counters())
+	}
+	close(received)
+	rest := text(t, res)
+	if int64(len(begun)+len(rest)) != res.ContentLength || src.Counters().Read != 20 {
+		t.Errorf("%d bytes of %d; %+v", len(begun)+len(rest), res.ContentLength, src.Counters())
+	}
+	again := get(t, newSource(t, nil, rshttp.Set{Provider: s}), wholePath, "Range", fmt.Sprintf("bytes=%d-", len(begun)), "If-Range", res.Header.Get("ETag"))
+	if again.StatusCode != 206 || text(t, again) != rest {
+		t.Errorf("another Source, which has read nothing yet, answers %s, or with other bytes", again.Status)
+	}
+}
+
+// TestUnlike: content that is not what is listed breaks the transfer, if it must be
+// read for its checksum, and is found out beforehand from then on. When it has been
+// mended the package is another one, whatever was listed.
 func TestUnlike(t *testing.T) {
 	right := noise(3, 1000)
 	for name, content := range map[string][]byte{
@@ -261,7 +320,11 @@ func TestUnlike(t *testing.T) {
 		var log bytes.Buffer
 		s := shelfOf(t, 5, 1000)
 		src := newSource(t, &rshttp.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, rshttp.Set{Provider: s})
+		etag := do(t, src, http.MethodHead, wholePath).Header.Get("ETag")
 		s.swap("000003.txt", content)
+		if !isBrokenOff(t, src, wholePath) {
+			t.Errorf("%s: sent", name)
+		}
 		res := get(t, src, wholePath)
 		if res.StatusCode != 503 || res.Header.Get("Retry-After") == "" || res.Header.Get("Content-Type") == "application/zip" {
 			t.Errorf("%s: %s, %v", name, res.Status, res.Header)
@@ -273,17 +336,31 @@ func TestUnlike(t *testing.T) {
 			t.Errorf("%s: %d resources were read in three attempts", name, c.Read)
 		}
 		s.swap("000003.txt", right)
-		if res := get(t, src, wholePath); res.StatusCode != 200 {
-			t.Errorf("%s, mended: %s", name, res.Status)
+		if res := get(t, src, wholePath); res.StatusCode != 200 || res.Header.Get("ETag") == etag {
+			t.Errorf("%s, mended: %s, ETag %s", name, res.Status, etag)
 		}
 	}
 }
 
-// TestChangeWhileLaidOut: when a set changes while its package is laid out, the
-// package is that of the set afterwards.
+// An unsized provider does not know how long its resources are.
+type unsized struct{ *shelf }
+
+func (u unsized) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
+	return func(yield func(resourcesync.Resource, error) bool) {
+		for res, err := range u.shelf.Resources(ctx, r) {
+			res.Length = resourcesync.Length{}
+			if !yield(res, err) {
+				return
+			}
+		}
+	}
+}
+
+// TestChangeWhileLaidOut: when a set changes while its package is laid out, which
+// takes reading what is of unknown length, the package is that of the set afterwards.
 func TestChangeWhileLaidOut(t *testing.T) {
 	s := shelfOf(t, 5, 1000)
-	src := newSource(t, nil, rshttp.Set{Provider: s})
+	src := newSource(t, nil, rshttp.Set{Provider: unsized{s}})
 	var once sync.Once
 	s.opening = func(string) { once.Do(func() { s.put("000003.txt", noise(77, 500)) }) }
 	if got := unpack(t, src, wholePath); got["https://example.org/000003.txt"] != string(noise(77, 500)) {

@@ -5,11 +5,14 @@ import (
 	"encoding/binary"
 	"io"
 	"slices"
+	"sync"
+	"sync/atomic"
 )
 
 // An Archive is a ZIP package of which only the layout is in memory: about 140
-// bytes for each entry and its name twice, beside what its Open refers to. It
-// does not change and is safe for concurrent use.
+// bytes for each entry and its name twice, beside what its Open refers to, and 24
+// more if there are checksums to be found out. Its bytes do not change, and it is
+// safe for concurrent use.
 type Archive struct {
 	// headers is all that is not content, in the order of the package: what
 	// stands before each entry's content, then the central directory.
@@ -17,6 +20,13 @@ type Archive struct {
 	members []member
 	size    int64
 	version string
+
+	// sums are the checksums of members that are found out later; nil if
+	// there are none. Those that are missing are zero in headers. What is
+	// found is written there under mu, and nobody reads it before.
+	sums    []deferred
+	mu      sync.Mutex
+	missing atomic.Int64
 }
 
 // A member is what reading an entry takes.
@@ -24,8 +34,8 @@ type member struct {
 	open   func(context.Context) (io.ReadCloser, error)
 	start  int64 // where its content begins in the package
 	size   int64
-	header int // how much of headers comes before its content
-	crc    uint32
+	header int    // how much of headers comes before its content
+	crc    uint32 // if it is not deferred
 }
 
 // Size returns the length of the package in bytes.
@@ -34,8 +44,9 @@ func (a *Archive) Size() int64 { return a.size }
 // Version returns an opaque text of hexadecimal digits that differs, for all
 // practical purposes, between any two packages that differ in a name, a size, a
 // CRC-32, a time or a byte of an entry's Data. Content that is opened counts by
-// its size and CRC-32 alone, which an adversary can imitate; Data that states
-// stronger digests of it, as a manifest does, closes that gap.
+// its size and CRC-32 alone, which an adversary can imitate, or by its size alone
+// if Entry.Checksum is still to find the CRC-32 out; Data that states stronger
+// digests of it, as a manifest does, closes that gap.
 func (a *Archive) Version() string { return a.version }
 
 // name returns the name of the i-th entry. It is taken from its header, which

@@ -12,6 +12,7 @@ import (
 type body struct {
 	*member
 	io.Closer
+	crc   uint32
 	src   io.Reader
 	left  int64 // bytes still to be read
 	whole bool  // all bytes before were read
@@ -20,12 +21,13 @@ type body struct {
 }
 
 // openAt opens m to be read from offset, which lies within its content.
-func (m *member) openAt(ctx context.Context, offset int64) (*body, error) {
+// Its checksum is crc.
+func (m *member) openAt(ctx context.Context, offset int64, crc uint32) (*body, error) {
 	src, err := m.open(ctx)
 	if err != nil {
 		return nil, err
 	}
-	b := &body{member: m, Closer: src, src: src, left: m.size, whole: true}
+	b := &body{member: m, Closer: src, crc: crc, src: src, left: m.size, whole: true}
 	if err := b.skip(ctx, offset); err != nil {
 		src.Close()
 		return nil, err

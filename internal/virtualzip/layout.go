@@ -38,12 +38,16 @@ func New(entries iter.Seq2[Entry, error]) (*Archive, error) {
 		return nil, err
 	}
 	l.version.Write(l.out.headers.Bytes())
-	return &Archive{
+	a := &Archive{
 		headers: slices.Clone(l.out.headers.Bytes()), // no larger than they are
 		members: slices.Clone(l.members),
 		size:    l.out.size(),
 		version: hex.EncodeToString(l.version.Sum(nil)[:16]),
-	}, nil
+	}
+	if l.unsettled > 0 {
+		a.defers(l.sums)
+	}
+	return a, nil
 }
 
 // A layout is an Archive in the making.
@@ -53,6 +57,9 @@ type layout struct {
 	members []member
 	names   map[string]struct{}
 	version hash.Hash
+
+	sums      []func(context.Context) (uint32, error) // Entry.Checksum of all
+	unsettled int                                     // those of them that are not nil
 }
 
 func (l *layout) add(e Entry) error {
@@ -65,10 +72,13 @@ func (l *layout) add(e Entry) error {
 	l.names[e.Name] = struct{}{}
 	if e.Open == nil {
 		data := e.Data
-		e.Size, e.CRC32 = int64(len(data)), crc32.ChecksumIEEE(data)
+		e.Size, e.CRC32, e.Checksum = int64(len(data)), crc32.ChecksumIEEE(data), nil
 		e.Open = func(context.Context) (io.ReadCloser, error) { return literal{bytes.NewReader(data)}, nil }
 		digest := sha256.Sum256(data)
 		l.version.Write(digest[:])
+	}
+	if e.Checksum != nil {
+		e.CRC32 = 0 // until it is settled
 	}
 	if e.Size < 0 || e.Size > maxSize-l.out.size() {
 		return errors.New("the size is not possible in a package")
@@ -90,6 +100,10 @@ func (l *layout) add(e Entry) error {
 	}
 	fh.Extra = extra // the writer keeps fh for the central directory
 	l.members = append(l.members, member{e.Open, l.out.size(), e.Size, l.out.headers.Len(), e.CRC32})
+	l.sums = append(l.sums, e.Checksum)
+	if e.Checksum != nil {
+		l.unsettled++
+	}
 	return l.skip(w, e.Size)
 }
 

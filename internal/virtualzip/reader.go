@@ -46,8 +46,8 @@ func (a *Archive) NewReader(ctx context.Context) *Reader {
 }
 
 // Read implements io.Reader. Unlike most it fills p, across entries, as long as
-// reading succeeds; an error that comes after some bytes is that of the next
-// call.
+// reading succeeds and no checksum is to be found out; an error that comes after
+// some bytes is that of the next call.
 func (r *Reader) Read(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -57,6 +57,9 @@ func (r *Reader) Read(p []byte) (int, error) {
 	}
 	read := 0
 	for read < len(p) && r.at < r.archive.size && r.err == nil {
+		if read > 0 && !r.archive.isSettled(r.next) {
+			break // that may take a while
+		}
 		n, err := r.step(p[read:])
 		if err != nil {
 			r.end(err)
@@ -135,6 +138,11 @@ func (r *Reader) step(p []byte) (int, error) {
 		return 0, err
 	}
 	a := r.archive
+	if !a.isSettled(r.next) {
+		if err := a.settle(r.ctx, r.next); err != nil {
+			return 0, err
+		}
+	}
 	if r.next == len(a.members) {
 		return copy(p, a.headers[int64(len(a.headers))-(a.size-r.at):]), nil
 	}
@@ -142,7 +150,7 @@ func (r *Reader) step(p []byte) (int, error) {
 	if before := m.start - r.at; before > 0 {
 		return copy(p, a.headers[m.header-int(before):m.header]), nil
 	}
-	n, err := r.readBody(m, p)
+	n, err := protect(func() (int, error) { return r.readBody(m, p) })
 	if err != nil {
 		if ended := r.ctx.Err(); ended != nil {
 			return 0, ended
@@ -156,16 +164,22 @@ func (r *Reader) step(p []byte) (int, error) {
 	return n, nil
 }
 
-// readBody reads content of m. A panic of what an entry opens is an error of that
-// entry: http.ServeContent reads several ranges in a goroutine that nobody recovers.
-func (r *Reader) readBody(m *member, p []byte) (_ int, err error) {
+// protect makes a panic of what an entry refers to an error of that entry:
+// http.ServeContent reads several ranges in a goroutine that nobody recovers.
+func protect[T any](read func() (T, error)) (_ T, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
 			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
 		}
 	}()
+	return read()
+}
+
+// readBody reads content of m.
+func (r *Reader) readBody(m *member, p []byte) (int, error) {
 	if r.body == nil {
-		b, err := m.openAt(r.ctx, r.at-m.start)
+		crc, _ := r.archive.Sum(r.next) // is settled
+		b, err := m.openAt(r.ctx, r.at-m.start, crc)
 		if err != nil {
 			return 0, err
 		}

@@ -10,7 +10,8 @@
 // All entries are stored, not compressed, so that every byte of the package has
 // its place before anything is read. The headers are those of archive/zip, with
 // ZIP64 where sizes, offsets or the number of entries need it. The same list
-// gives the same bytes, at any time and on any machine.
+// gives the same bytes, at any time and on any machine. Checksums, which move
+// nothing, may be found out as they are needed.
 //
 // # What is guaranteed
 //
@@ -54,10 +55,16 @@ type Entry struct {
 	Modified time.Time
 
 	// Size is the length in bytes, and CRC32 the checksum by the polynomial
-	// of IEEE 802.3, of what Open opens; see [Checksum]. All sizes together
+	// of IEEE 802.3, of what Open opens; see the function [Checksum]. All sizes together
 	// are at most 32 TiB.
 	Size  int64
 	CRC32 uint32
+
+	// Checksum, if it is not nil, finds CRC32 out when a reader first comes to
+	// the entry, or to the directory at the end of the package, which has all
+	// of them. It is called from any goroutine, by several at a time perhaps,
+	// until it has succeeded once; ctx is that of the reader.
+	Checksum func(ctx context.Context) (uint32, error)
 
 	// Open opens the content for one reading from its beginning. A Range
 	// into the entry is cheap if the result is an io.Seeker or an

@@ -1,0 +1,108 @@
+package virtualzip
+
+import (
+	"context"
+	"encoding/binary"
+	"fmt"
+	"sync/atomic"
+)
+
+// Where the fields are in the headers of an entry (APPNOTE 4.3.7 and 4.3.12).
+const (
+	localCRC     = 14
+	directoryCRC = 16
+	directoryLen = 46 // without what is of variable length
+)
+
+// A deferred is a checksum that is found out when it is needed.
+type deferred struct {
+	find  func(context.Context) (uint32, error) // nil if it was known from the beginning
+	place int                                   // of the entry in the directory, in headers
+	crc   uint32
+	known atomic.Bool // and crc does not change any more
+}
+
+// defers has checksums found out later, those that are not nil.
+func (a *Archive) defers(sums []func(context.Context) (uint32, error)) {
+	a.sums = make([]deferred, len(sums))
+	place := a.members[len(a.members)-1].header
+	for i, find := range sums {
+		d := &a.sums[i]
+		d.find, d.place = find, place
+		if find == nil {
+			d.known.Store(true)
+		} else {
+			a.missing.Add(1)
+		}
+		record := a.headers[place:]
+		for _, length := range []int{28, 30, 32} { // of the name, the extra field, the comment
+			place += int(binary.LittleEndian.Uint16(record[length:]))
+		}
+		place += directoryLen
+	}
+}
+
+// Sum returns the CRC-32 of the i-th entry, if it is known yet.
+func (a *Archive) Sum(i int) (crc uint32, known bool) {
+	if a.sums == nil || a.sums[i].find == nil {
+		return a.members[i].crc, true
+	}
+	d := &a.sums[i]
+	if !d.known.Load() {
+		return 0, false
+	}
+	return d.crc, true
+}
+
+// isSettled reports whether the headers before the content of the i-th entry
+// are as they will be, or, if there is no such entry, those of the directory.
+func (a *Archive) isSettled(i int) bool {
+	return a.sums == nil || a.missing.Load() == 0 || i < len(a.sums) && a.sums[i].known.Load()
+}
+
+// settle makes headers such that isSettled holds.
+func (a *Archive) settle(ctx context.Context, i int) error {
+	if i < len(a.sums) {
+		return a.find(ctx, i)
+	}
+	for i := range a.sums {
+		if err := a.find(ctx, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// find finds out the checksum of the i-th entry, unless it is known. Two readers who
+// need it at the same time both look: neither waits for the other.
+func (a *Archive) find(ctx context.Context, i int) error {
+	d := &a.sums[i]
+	if d.known.Load() {
+		return nil
+	}
+	crc, err := protect(func() (uint32, error) { return d.find(ctx) })
+	if err != nil {
+		if ended := ctx.Err(); ended != nil {
+			return ended
+		}
+		return &EntryError{a.name(i), err}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if d.known.Load() {
+		if crc != d.crc {
+			return &EntryError{a.name(i), fmt.Errorf("%w: its CRC-32 is %08x, not %08x", ErrChanged, crc, d.crc)}
+		}
+		return nil
+	}
+	local := 0
+	if i > 0 {
+		local = a.members[i-1].header
+	}
+	d.crc = crc
+	binary.LittleEndian.PutUint32(a.headers[local+localCRC:], crc)
+	binary.LittleEndian.PutUint32(a.headers[d.place+directoryCRC:], crc)
+	d.known.Store(true)
+	a.missing.Add(-1)
+	return nil
+}
