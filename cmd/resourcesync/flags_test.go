@@ -3,6 +3,7 @@ package main
 import (
 	"net/netip"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 )
@@ -34,6 +35,20 @@ func TestFlags(t *testing.T) {
 func TestFolderThatLooksLikeAFlag(t *testing.T) {
 	if c, err := parseServe([]string{"--sitemap", "--", "-folder"}); err != nil || c.folder != "-folder" {
 		t.Errorf("%q, %v", c.folder, err)
+	}
+}
+
+// What is wrong with a value is said in words that lead to a right one.
+func TestValuesThatAreNone(t *testing.T) {
+	for given, want := range map[string]string{
+		"--dump-rate=5x":     "such as 500MB or 4GiB",
+		"--package-size=-1":  "such as 500MB or 4GiB",
+		"--retain=30":        "such as 30m, 48h or 90d",
+		"--hub-give-up=1.5d": "such as 30m, 48h or 90d",
+	} {
+		if _, err := parseServe([]string{"folder", given}); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q in it", given, err, want)
+		}
 	}
 }
 

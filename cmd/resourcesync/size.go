@@ -29,11 +29,8 @@ func (s *size) Set(text string) error {
 		}
 	}
 	n, err := strconv.ParseInt(text, 10, 64)
-	switch {
-	case err != nil:
-		return err
-	case n < 0 || n > math.MaxInt64/unit:
-		return errors.New("out of range")
+	if err != nil || n < 0 || n > math.MaxInt64/unit {
+		return errors.New("give a whole number of bytes, such as 500MB or 4GiB")
 	}
 	*s = size(n * unit)
 	return nil

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"strconv"
 	"strings"
 	"time"
@@ -15,11 +16,18 @@ func (s *span) Set(text string) error {
 	if days, ok := strings.CutSuffix(text, "d"); ok {
 		n, err := strconv.ParseUint(days, 10, 16) // which cannot be more than a time.Duration holds
 		*s = span(n) * span(day)
-		return err
+		return spanError(err)
 	}
 	d, err := time.ParseDuration(text)
 	*s = span(d)
-	return err
+	return spanError(err)
+}
+
+func spanError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New("give a time with its unit, such as 30m, 48h or 90d")
 }
 
 func (s *span) String() string {
