@@ -59,7 +59,8 @@ import (
 //
 // The table must be in the file of the store. A row that REPLACE removes is
 // deleted, whatever recursive_triggers says, unless it is removed for the sake of a
-// unique index on an expression.
+// unique index on an expression, or a trigger of the host's own has written to the
+// same table BEFORE.
 type Triggers struct{ db triggerEngine }
 
 // A triggerEngine is an engine that has triggers.

@@ -20,25 +20,29 @@ func SQLiteTriggers(pool *sqlitex.Pool) *Triggers { return &Triggers{&sqliteEngi
 // PostgreSQL, the table knows better than the row.
 const deleteStatement = `
 	INSERT INTO rs_pending (set_id, change, key, uri)
-	SELECT (SELECT id FROM rs_set WHERE name = {set}), 'deleted', {key}, {uri}
+	SELECT {set}, 'deleted', {key}, {uri}
 	FROM {old} WHERE {filter} AND NOT EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {isOld} AND {filter});`
 
 // putStatement journals that a row is in the set, and was in it before or not.
 const putStatement = `
 	INSERT INTO rs_pending (set_id, change, key, uri{columns})
-	SELECT (SELECT id FROM rs_set WHERE name = {set}), {change}, {key}, {uri}{values}
+	SELECT {set}, {change}, {key}, {uri}{values}
 	FROM {table} AS {alias} WHERE {isNew} AND {filter}{worth};`
 
 // rememberStatement notes which rows a REPLACE is going to remove, if it is one:
-// their triggers for DELETE are not run then, unless recursive_triggers is on.
+// their triggers for DELETE are not run then, unless recursive_triggers is on. Of
+// what is noted already, that which is still there is of an earlier statement, which
+// has not removed it; the rest is of one that is under way, and has set off a trigger
+// of the host's own before those of ours.
 const rememberStatement = `
-	DELETE FROM {replaced};
+	DELETE FROM {replaced} WHERE rowid IN (SELECT rs_replaced.rowid FROM {replaced} AS rs_replaced
+		WHERE EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {isReplaced} AND {filter}));
 	INSERT INTO {replaced} (id, key, uri) SELECT {keyRef}, {key}, {uri} FROM {table} AS {alias} WHERE {filter} AND ({conflict});`
 
 // replacedStatement journals which of them have gone.
 const replacedStatement = `
 	INSERT INTO rs_pending (set_id, change, key, uri)
-	SELECT (SELECT id FROM rs_set WHERE name = {set}), 'deleted', key, uri FROM {replaced} AS rs_replaced
+	SELECT {set}, 'deleted', key, uri FROM {replaced} AS rs_replaced
 	WHERE NOT EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {isReplaced} AND {filter});
 	DELETE FROM {replaced};`
 
@@ -65,7 +69,7 @@ func (db *sqliteEngine) create(ctx context.Context, j *journalled) ([]string, er
 	changed := db.changed(j)
 	was := fmt.Sprintf("(%s AND EXISTS (SELECT 1 FROM %s WHERE %s))", same, db.old(j), filter)
 	values := map[string]string{
-		"table": db.quote(j.Name), "alias": j.alias, "set": j.set, "key": j.key, "uri": j.uri, "filter": filter, "keyRef": j.relation.key.ref,
+		"table": db.quote(j.Name), "alias": j.alias, "set": db.setID(j), "key": j.key, "uri": j.uri, "filter": filter, "keyRef": j.relation.key.ref,
 		"old": db.old(j), "isOld": db.sameKey(j, j.alias+".", "OLD."), "isNew": db.sameKey(j, j.alias+".", "NEW."),
 		"isReplaced": db.sameAs(j, j.relation.key.ref, "rs_replaced.id"),
 		"columns":    strings.Join(append([]string{""}, j.columns...), ", "), "values": strings.Join(append([]string{""}, j.values...), ", "),
@@ -96,6 +100,13 @@ func (db *sqliteEngine) create(ctx context.Context, j *journalled) ([]string, er
 		trigger("_update_replaced", "AFTER UPDATE", " BEGIN"+replacedStatement)
 	}
 	return statements, nil
+}
+
+// setID is the id of the set. If there is none, the host's statement fails: that the
+// id must not be NULL is nothing to one that says OR IGNORE, which holds for what
+// triggers do, too.
+func (db *sqliteEngine) setID(j *journalled) string {
+	return "coalesce((SELECT id FROM rs_set WHERE name = " + j.set + "), RAISE(ABORT, 'resourcesync: there is no set of this name to journal the table for'))"
 }
 
 // old is the row that was, as if it were the table.

@@ -1,0 +1,83 @@
+package sqltable
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// TestSQLiteReplaceAmongTriggers: what REPLACE removes is deleted, although triggers
+// of the host's own write to the table meanwhile, whether they were made before
+// ours or after.
+func TestSQLiteReplaceAmongTriggers(t *testing.T) {
+	t.Parallel()
+	table := Table{Name: "things", Key: "id", URI: "https://example.org/{slug}"}
+	touch := []string{
+		"CREATE TRIGGER a_touch AFTER INSERT ON things BEGIN UPDATE things SET touched = 1 WHERE id = NEW.id; END",
+		"CREATE TRIGGER a_touch_again AFTER UPDATE ON things WHEN NEW.touched < 2 BEGIN UPDATE things SET touched = 2 WHERE id = NEW.id; END",
+		"CREATE TRIGGER a_more AFTER INSERT ON things WHEN NEW.id < 10 BEGIN INSERT INTO things (id, slug) VALUES (NEW.id + 10, NEW.id); END",
+	}
+	for name, before := range map[string]bool{"made before": true, "made after": false} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			d := sqliteDatabase(t)
+			d.run("CREATE TABLE things (id INTEGER PRIMARY KEY, slug TEXT NOT NULL UNIQUE, touched INTEGER NOT NULL DEFAULT 0)")
+			if before {
+				d.run(touch...)
+			}
+			d.journal(table, "papers")
+			if !before {
+				d.run(touch...)
+			}
+			for _, tt := range []struct{ do, want string }{
+				{"INSERT INTO things (id, slug) VALUES (1, 'a'), (2, 'b')", "c:1 c:11 c:12 c:2"},
+				{"REPLACE INTO things (id, slug) VALUES (3, 'a')", "c:13 c:3 d:1"},
+				{"UPDATE OR REPLACE things SET slug = 'b' WHERE id = 3", "d:2 u:3"},
+				{"INSERT OR IGNORE INTO things (id, slug) VALUES (4, 'b')", ""},
+				{"INSERT INTO things (id, slug) VALUES (4, 'b') ON CONFLICT DO NOTHING", ""},
+				{"UPDATE things SET id = 30 WHERE id = 3", "c:30 d:3"},
+				{"INSERT INTO things (id, slug) VALUES (30, 'c') ON CONFLICT DO UPDATE SET slug = 'c'", "u:30"},
+				{"INSERT OR IGNORE INTO things (id, slug) VALUES (4, 'c')", ""},
+				{"DELETE FROM things WHERE id = 30", "d:30"},
+				{"INSERT INTO things (id, slug) VALUES (40, 'd')", "c:40"},
+			} {
+				d.run(tt.do)
+				if got := sorted(d.take()); got != tt.want {
+					t.Errorf("%s: %q, want %q", tt.do, got, tt.want)
+				}
+			}
+		})
+	}
+}
+
+// sorted puts words in order: triggers are run in that of SQLite.
+func sorted(words string) string {
+	all := strings.Fields(words)
+	slices.Sort(all)
+	return strings.Join(all, " ")
+}
+
+// TestSQLiteNoSet: without the set, the host's own writes fail, also those that
+// ignore what constraints say.
+func TestSQLiteNoSet(t *testing.T) {
+	t.Parallel()
+	d := sqliteDatabase(t)
+	d.run("CREATE TABLE things (id INTEGER PRIMARY KEY, slug TEXT UNIQUE)", "INSERT INTO things VALUES (1, 'a'), (2, 'b')")
+	d.journal(things, "papers")
+	d.run("DELETE FROM rs_set")
+	for _, do := range []string{
+		"INSERT INTO things VALUES (3, 'c')", "INSERT OR IGNORE INTO things VALUES (3, 'c')", "REPLACE INTO things VALUES (3, 'a')",
+		"UPDATE things SET id = 3 WHERE id = 1", "UPDATE OR IGNORE things SET id = 3 WHERE id = 1", "DELETE FROM things",
+	} {
+		if err := d.exec(do); err == nil || !strings.Contains(err.Error(), "there is no set") {
+			t.Errorf("%s: %v", do, err)
+		}
+	}
+	n := 0
+	d.rows("SELECT id FROM things", func(r rowdb.Row) error { n++; return nil })
+	if n != 2 {
+		t.Errorf("%d rows are there", n)
+	}
+}
