@@ -64,6 +64,9 @@ func (c *cutter) page(ctx context.Context, r resourcesync.Range, expected int) e
 			if len(keys) == 2 {
 				// The second is behind the run, and begins the next.
 				last, next := keys[0], keys[1]
+				if next <= last {
+					return orderError(next, last)
+				}
 				c.run(resourcesync.Range{From: from, To: next}, room)
 				c.cuts.After(last)
 				c.cuts.Add(next, 0, time.Time{})

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,8 @@ import (
 // EXPLAIN can.
 //
 // DATETIME columns are taken to be in UTC. The character set of the connection
-// must be utf8mb4.
+// must be utf8mb4. A BIGINT UNSIGNED beyond the range of BIGINT is an error where it
+// is read.
 func MySQL(ctx context.Context, db *sql.DB, t Table) (*Provider, error) {
 	return open(ctx, &mysqlEngine{db}, t)
 }
@@ -45,24 +47,46 @@ func (db *mysqlEngine) query(ctx context.Context, query string, each func(rowdb.
 		return err
 	}
 	defer rows.Close()
-	names, err := rows.Columns()
+	types, err := rows.ColumnTypes()
 	if err != nil {
 		return err
 	}
-	row := &mysqlRow{make([]sql.RawBytes, len(names))}
-	targets := make([]any, len(names))
+	row := &mysqlRow{make([]sql.RawBytes, len(types))}
+	targets := make([]any, len(types))
+	var large []int // columns whose values may not fit into an int64
 	for i := range targets {
 		targets[i] = &row.values[i]
+		if types[i].DatabaseTypeName() == "UNSIGNED BIGINT" {
+			large = append(large, i)
+		}
 	}
 	for rows.Next() {
 		if err := rows.Scan(targets...); err != nil {
 			return err
+		}
+		for _, i := range large {
+			if err := checkInteger(row.values[i]); err != nil {
+				return fmt.Errorf("column %q: %w", types[i].Name(), err)
+			}
 		}
 		if err := each(row); err != nil {
 			return err
 		}
 	}
 	return rows.Err()
+}
+
+// checkInteger reports that the text of an unsigned integer stands for none that
+// we can read.
+func checkInteger(text []byte) error {
+	if len(text) < digits {
+		return nil
+	}
+	_, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil {
+		err = fmt.Errorf("%s is larger than %d, the largest integer that is read", text, math.MaxInt64)
+	}
+	return err
 }
 
 func (*mysqlEngine) isLive(c *column) string {
@@ -176,8 +200,10 @@ func (db *mysqlEngine) checkIndex(ctx context.Context, rel *relation) error {
 		if err != nil {
 			return err
 		}
-		if !strings.HasSuffix(collation, "_nopad_bin") && !strings.HasSuffix(collation, "_0900_bin") {
-			return fmt.Errorf("the key %q is in the order of collation %s, and not of its bytes: ALTER TABLE %s MODIFY %s … COLLATE utf8mb4_nopad_bin (in MySQL 8, utf8mb4_0900_bin), or make it VARBINARY, or use another column, such as an integer",
+		// Of other character sets, bytes have another order, or not every range
+		// of keys can be asked for.
+		if collation != "utf8mb4_nopad_bin" && collation != "utf8mb4_0900_bin" {
+			return fmt.Errorf("the key %q is in the order of collation %s, and not of its bytes in UTF-8: ALTER TABLE %s MODIFY %s … COLLATE utf8mb4_nopad_bin (in MySQL 8, utf8mb4_0900_bin), or make it VARBINARY, or use another column, such as an integer",
 				rel.Key, collation, rel.name, db.quote(rel.Key))
 		}
 	}

@@ -167,6 +167,37 @@ func TestPostgresTypes(t *testing.T) {
 	}
 }
 
+// TestMySQLKeys: an integer beyond int64 is no other number, and text in another
+// character set is no key, whatever the end of its collation's name.
+func TestMySQLKeys(t *testing.T) {
+	t.Parallel()
+	d := mysqlDatabase(t)
+	d.run("CREATE TABLE large (id BIGINT UNSIGNED NOT NULL PRIMARY KEY, bytes BIGINT UNSIGNED)", "INSERT INTO large VALUES (1, NULL), (9223372036854775807, 1)")
+	p := d.provider(Table{Name: "large", Key: "id", URI: "https://example.org/{id}", Length: "bytes"})
+	if got := keysOf(list(t, p, resourcesync.Range{})); got != "0000000000000000001 9223372036854775807" {
+		t.Error(got)
+	}
+	for _, do := range []string{"UPDATE large SET bytes = 9223372036854775808", "UPDATE large SET id = 18446744073709551615, bytes = 1 WHERE id > 1"} {
+		d.run(do)
+		var last error
+		for r, err := range p.Resources(t.Context(), resourcesync.Range{From: "0000000000000000002"}) {
+			if last = err; err == nil {
+				t.Errorf("%s: %+v", do, r)
+			}
+		}
+		if last == nil || !strings.Contains(last.Error(), "larger than 9223372036854775807") {
+			t.Errorf("%s: %v", do, last)
+		}
+	}
+	for _, charset := range []string{"latin1", "ascii", "utf8mb3"} {
+		d.run(fmt.Sprintf("CREATE TABLE %s (k VARCHAR(100) CHARACTER SET %[1]s COLLATE %[1]s_nopad_bin NOT NULL PRIMARY KEY)", charset))
+		_, err := d.open(t.Context(), Table{Name: charset, Key: "k", URI: "https://example.org/{k}"})
+		if err == nil || !strings.Contains(err.Error(), "COLLATE utf8mb4_nopad_bin") {
+			t.Errorf("%s: %v", charset, err)
+		}
+	}
+}
+
 // A view may hide that its key is not unique: that is an error where it is read.
 func TestKeyTwice(t *testing.T) {
 	t.Parallel()
@@ -182,6 +213,12 @@ func TestKeyTwice(t *testing.T) {
 		}
 		if n != 3 || last == nil || !strings.Contains(last.Error(), "must be unique") {
 			t.Errorf("%d, %v", n, last)
+		}
+		for every := range 5 {
+			// It does not come across those whatever the size of a page.
+			if _, err := p.Cuts(t.Context(), nil, every+1); every == 1 && (err == nil || !strings.Contains(err.Error(), "must be unique")) {
+				t.Errorf("pages of %d: %v", every+1, err)
+			}
 		}
 	})
 }

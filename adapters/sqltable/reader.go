@@ -35,7 +35,7 @@ func (d *reader) read(row rowdb.Row) error {
 		return err
 	}
 	if bytes.Compare(d.text, d.key) <= 0 {
-		return fmt.Errorf("key %q comes after %q: keys must be unique and in the order of their bytes", d.text, d.key)
+		return orderError(d.text, d.key)
 	}
 	d.key = append(d.key[:0], d.text...)
 	keyEnd := len(d.text)
@@ -65,6 +65,11 @@ func (d *reader) read(row rowdb.Row) error {
 		d.resource.Length = resourcesync.Bytes(row.Int(f.length.at))
 	}
 	return nil
+}
+
+// orderError says that a key comes behind one that is not less.
+func orderError[K string | []byte](key, last K) error {
+	return fmt.Errorf("key %q comes after %q: keys must be unique and in the order of their bytes", key, last)
 }
 
 func (d *reader) appendURI(row rowdb.Row) {

@@ -14,14 +14,14 @@
 // A Provider is ordered by the bytes of its keys, and so must the index be that
 // pages are read by. These columns can be keys, as they are:
 //
-//   - integers, whatever their size. The key of a resource is the number in 19
+//   - integers of up to 64 bits with a sign. The key of a resource is the number in 19
 //     digits, 0000000000000000042; of a negative one, a minus sign and the
 //     distance to the least there is.
 //   - uuid in PostgreSQL, in its usual text form.
 //   - bytea, BLOB, BINARY and VARBINARY.
 //   - text, if it is indexed by its bytes: COLLATE "C" in PostgreSQL, BINARY in
-//     SQLite (the default there), and a collation of bytes without padding, such
-//     as utf8mb4_nopad_bin or utf8mb4_0900_bin, in MariaDB and MySQL.
+//     SQLite (the default there), utf8mb4_nopad_bin in MariaDB and utf8mb4_0900_bin
+//     in MySQL.
 //
 // The key must be unique, never NULL, not empty and no longer than
 // [resourcesync.MaxKeyLength]. Opening a table checks what the database can say
