@@ -155,10 +155,17 @@ func (h *Hub) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// clear drops what is not needed any more, now and then.
+// clear drops what is not needed any more, now and then, and tells of what somebody
+// still needed.
 func (h *Hub) clear(ctx context.Context) error {
 	for {
-		if err := h.store.Clear(ctx, time.Now().Add(-h.options.Retain)); err != nil && ctx.Err() == nil {
+		dropped, err := h.store.Clear(ctx, time.Now().Add(-h.options.Retain))
+		for _, d := range dropped {
+			h.deliveries.dropped.Add(int64(d.Deliveries))
+			h.log.Warn("hub: messages were too old to be kept for subscribers that had not taken them; they can find what these tell of in the Change List",
+				"topic", d.Topic, "messages", d.Messages, "subscriptions", d.Subscriptions)
+		}
+		if err != nil && ctx.Err() == nil {
 			h.log.Warn("hub: what has expired could not be cleared; trying again in a minute", "error", err)
 		}
 		select {

@@ -233,35 +233,55 @@ func (s *MemoryStore) Subscriptions(ctx context.Context) iter.Seq2[Subscription,
 }
 
 // Clear implements [Store].
-func (s *MemoryStore) Clear(_ context.Context, before time.Time) error {
+func (s *MemoryStore) Clear(_ context.Context, before time.Time) ([]Dropped, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := time.Now()
-	taken := map[string]int64{}
+	taken := map[string][]int64{} // by the subscriptions of each topic
 	for _, sub := range slices.Collect(maps.Values(s.subscriptions)) {
-		if !now.Before(sub.Expires) {
+		if now.Before(sub.Expires) {
+			taken[sub.Topic] = append(taken[sub.Topic], sub.Progress.Taken)
+		} else {
 			s.remove(sub)
-			continue
 		}
-		least, found := taken[sub.Topic]
-		if !found {
-			least = math.MaxInt64
-		}
-		taken[sub.Topic] = min(least, sub.Progress.Taken)
 	}
 	s.requests = slices.DeleteFunc(s.requests, func(r *memoryRequest) bool { return now.Sub(r.Made) > time.Hour })
+	var dropped []Dropped
 	for name, t := range s.topics {
-		least, found := taken[name]
-		t.messages = slices.DeleteFunc(t.messages, func(m Message) bool {
-			drop := m.Number < t.newest && now.Sub(m.Published) > time.Hour &&
-				(!found || m.Number <= least || m.Published.Before(before))
-			if drop {
-				delete(t.numbers, m.ID)
-			}
-			return drop
-		})
+		if d := t.clear(taken[name], before, now); d.Messages > 0 {
+			d.Topic = name
+			dropped = append(dropped, d)
+		}
 	}
-	return nil
+	return dropped, nil
+}
+
+// clear removes messages of t, given what its subscriptions have taken.
+func (t *memoryTopic) clear(taken []int64, before, now time.Time) (d Dropped) {
+	least := int64(math.MaxInt64)
+	if len(taken) > 0 {
+		least = slices.Min(taken)
+	}
+	var early []int64 // dropped though somebody has not taken them
+	t.messages = slices.DeleteFunc(t.messages, func(m Message) bool {
+		if m.Number >= t.newest || now.Sub(m.Published) <= time.Hour || m.Number > least && !m.Published.Before(before) {
+			return false
+		}
+		delete(t.numbers, m.ID)
+		if m.Number > least {
+			early = append(early, m.Number)
+		}
+		return true
+	})
+	d.Messages = len(early)
+	for _, number := range taken {
+		i, _ := slices.BinarySearch(early, number+1)
+		if i < len(early) {
+			d.Subscriptions++
+			d.Deliveries += len(early) - i
+		}
+	}
+	return d
 }
 
 // Watch implements [Store].

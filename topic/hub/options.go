@@ -45,8 +45,8 @@ type Options struct {
 	GiveUp time.Duration
 
 	// Retain is for how long a message is kept for subscribers that have
-	// not taken it; at least GiveUp. If zero, 14 days is used, or GiveUp if
-	// that is longer.
+	// not taken it; at least GiveUp. What they miss by it is logged. If zero,
+	// 14 days is used, or GiveUp if that is longer.
 	Retain time.Duration
 
 	// Limits bound what strangers can make the hub keep; requests beyond are

@@ -16,6 +16,7 @@ type deliveries struct {
 	unanswered atomic.Int64
 	retried    atomic.Int64
 	givenUp    atomic.Int64
+	dropped    atomic.Int64
 	ended      atomic.Int64
 }
 
@@ -65,7 +66,7 @@ type Requests struct {
 	Published  int64 `json:"published"` // messages
 }
 
-// Deliveries count attempts by what came of them.
+// Deliveries count attempts by what came of them, and what was not delivered.
 type Deliveries struct {
 	Delivered  int64 `json:"delivered"`  // answered 2xx
 	Redirected int64 `json:"redirected"` // answered 3xx
@@ -73,7 +74,8 @@ type Deliveries struct {
 	Failed     int64 `json:"failed"`     // answered 5xx, or by no status there is
 	Unanswered int64 `json:"unanswered"` // not reached, or not in time
 	Retried    int64 `json:"retried"`    // of all these, those that were not the first attempt
-	GivenUp    int64 `json:"givenUp"`    // messages, for one subscriber
+	GivenUp    int64 `json:"givenUp"`    // messages, for one subscriber each
+	Dropped    int64 `json:"dropped"`    // the same, because of Options.Retain
 	Ended      int64 `json:"ended"`      // subscriptions, by 410
 }
 
@@ -98,6 +100,7 @@ func (h *Hub) Status(ctx context.Context) (Status, error) {
 			Unanswered: d.unanswered.Load(),
 			Retried:    d.retried.Load(),
 			GivenUp:    d.givenUp.Load(),
+			Dropped:    d.dropped.Load(),
 			Ended:      d.ended.Load(),
 		},
 	}

@@ -76,8 +76,9 @@ type Store interface {
 	// an hour, and messages that every subscription of their topic has taken, as
 	// well as those published before the time given; but never the newest message
 	// of a topic, and none published in the last hour, so that a message
-	// published twice is recognised.
-	Clear(ctx context.Context, before time.Time) error
+	// published twice is recognised. It returns what it has removed that somebody
+	// had not taken, once for each topic, if there is an error as well.
+	Clear(ctx context.Context, before time.Time) ([]Dropped, error)
 
 	// Watch calls wake, once to begin with and whenever there may be something
 	// new to claim, in whatever process it arose, until ctx is done or watching
@@ -104,6 +105,15 @@ type Message struct {
 	Links       string // the value of the Link header, without the link to the hub
 	Body        []byte
 	Published   time.Time
+}
+
+// A Dropped says which messages of a topic were removed before every subscription had
+// taken them. What was on its way at that moment may have arrived nevertheless.
+type Dropped struct {
+	Topic         string
+	Messages      int // that were not taken by all
+	Subscriptions int // that had not taken all of them
+	Deliveries    int // that are not made: of each message, to each subscription
 }
 
 // A Request asks to subscribe or to unsubscribe. Nothing of it holds before it has

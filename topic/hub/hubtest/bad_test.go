@@ -55,13 +55,28 @@ var badLogs = []bad{
 		}
 	}},
 	{"nothing is cleared", "Clear/subscriptions Clear/requests Clear/messages Clear/before", func(b *bent, _ *hub.MemoryStore) {
-		b.clear = func(time.Time) error { return nil }
+		b.clear = func(time.Time) ([]hub.Dropped, error) { return nil, nil }
 	}},
 	{"however old", "Clear/before", func(b *bent, s *hub.MemoryStore) {
-		b.clear = func(time.Time) error { return s.Clear(context.Background(), time.Time{}) }
+		b.clear = func(time.Time) ([]hub.Dropped, error) { return s.Clear(context.Background(), time.Time{}) }
 	}},
 	{"whoever needs it", "Clear/messages", func(b *bent, s *hub.MemoryStore) {
-		b.clear = func(time.Time) error { return s.Clear(context.Background(), time.Now()) }
+		b.clear = func(time.Time) ([]hub.Dropped, error) { return s.Clear(context.Background(), time.Now()) }
+	}},
+	{"silently", "Clear/dropped", func(b *bent, s *hub.MemoryStore) {
+		b.clear = func(before time.Time) ([]hub.Dropped, error) {
+			_, err := s.Clear(context.Background(), before)
+			return nil, err
+		}
+	}},
+	{"each as if nobody had any", "Clear/dropped", func(b *bent, s *hub.MemoryStore) {
+		b.clear = func(before time.Time) ([]hub.Dropped, error) {
+			dropped, err := s.Clear(context.Background(), before)
+			for i, d := range dropped {
+				dropped[i].Deliveries = d.Messages * d.Subscriptions
+			}
+			return dropped, err
+		}
 	}},
 	{"does not wake", "Watch", func(b *bent, _ *hub.MemoryStore) {
 		b.watch = func(ctx context.Context, wake func()) error { wake(); <-ctx.Done(); return ctx.Err() }

@@ -83,7 +83,9 @@ func clearsMessages(t *trial) {
 		progress = append(progress, p)
 	}
 	t.save(t.one, ann, progress...)
-	t.clear(long)
+	if dropped := t.clear(long); len(dropped) != 0 {
+		t.Errorf("of what nobody was to take, Clear has dropped %+v", dropped)
+	}
 	t.left(changes, old[2], old[3], recent, newest)
 	t.left(framework, none[3]) // nobody subscribes
 
@@ -132,6 +134,53 @@ func clearsBefore(t *trial) {
 		if err != nil || len(found) != 1 {
 			t.Errorf("for one whose messages were dropped there are %v, %v", found, err)
 		}
+	}
+}
+
+// dropped: Clear tells how much it has removed that somebody had not taken.
+func clearsDropped(t *trial) {
+	subs := map[string]hub.Subscription{}
+	for _, callback := range []string{"none", "some", "more", "all", "expired"} {
+		expires := time.Now().Add(time.Hour)
+		if callback == "expired" {
+			expires = time.Now().Add(-time.Second)
+		}
+		subs[callback] = t.subscribe(ask(changes, callback), expires)
+	}
+	t.subscribed(framework, "none")
+	const old = 250 // more than a batch of any store
+	var numbers []int64
+	for range old {
+		numbers = append(numbers, t.publish(changes, 5*time.Hour))
+	}
+	newest := t.publish(changes, 0)
+	only := t.publish(framework, 5*time.Hour)
+	var progress []hub.Progress
+	for _, s := range t.claim(t.one, ann, 10) {
+		p := s.Progress
+		switch p.Release = true; s.ID {
+		case subs["some"].ID:
+			p.Taken = numbers[19]
+			p.Failures, p.Retry = 1, time.Now().Add(time.Hour)
+		case subs["more"].ID:
+			p.Taken = numbers[219]
+		case subs["all"].ID:
+			p.Taken = newest
+		}
+		progress = append(progress, p)
+	}
+	t.save(t.one, ann, progress...)
+	t.claim(t.one, bob, 2) // claimed or not, they have not taken it
+
+	dropped := t.clear(time.Now().Add(-3 * time.Hour))
+	want := hub.Dropped{Topic: changes, Messages: old, Subscriptions: 3, Deliveries: old + (old - 20) + (old - 220)}
+	if len(dropped) != 1 || dropped[changes] != want {
+		t.Errorf("dropped are %+v instead of %+v", dropped, want)
+	}
+	t.left(changes, newest)
+	t.left(framework, only)
+	if dropped := t.clear(time.Now()); len(dropped) != 0 {
+		t.Errorf("Clear has dropped %+v again", dropped)
 	}
 }
 

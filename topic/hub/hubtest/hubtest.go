@@ -74,6 +74,7 @@ var rules = []rule{
 	{"Clear/requests", clearsRequests},
 	{"Clear/messages", clearsMessages},
 	{"Clear/before", clearsBefore},
+	{"Clear/dropped", clearsDropped},
 	{"Watch", watches},
 	{"Watch/end", watchEnds},
 }
@@ -280,11 +281,21 @@ func (t *trial) save(s hub.Store, owner string, progress ...hub.Progress) []int6
 	return lost
 }
 
-func (t *trial) clear(before time.Time) {
+// clear returns what Clear has dropped too early for somebody, by topic.
+func (t *trial) clear(before time.Time) map[string]hub.Dropped {
 	t.Helper()
-	if err := t.other.Clear(t.Context(), before); err != nil {
+	all, err := t.other.Clear(t.Context(), before)
+	if err != nil {
 		t.Fatalf("Clear: %v", err)
 	}
+	dropped := map[string]hub.Dropped{}
+	for _, d := range all {
+		if _, twice := dropped[d.Topic]; twice || d.Messages < 1 {
+			t.Errorf("Clear has dropped %+v", all)
+		}
+		dropped[d.Topic] = d
+	}
+	return dropped
 }
 
 func (t *trial) stale(what string, err error) {

@@ -73,7 +73,7 @@ type bent struct {
 	save          func(owner string, progress []hub.Progress) ([]int64, error)
 	end           func(id int64) error
 	subscriptions func() iter.Seq2[hub.Subscription, error]
-	clear         func(before time.Time) error
+	clear         func(before time.Time) ([]hub.Dropped, error)
 	watch         func(ctx context.Context, wake func()) error
 }
 
@@ -90,7 +90,7 @@ func newBent(ctx context.Context) (*bent, *hub.MemoryStore) {
 		save:          func(owner string, p []hub.Progress) ([]int64, error) { return s.Save(ctx, owner, p) },
 		end:           func(id int64) error { return s.End(ctx, id) },
 		subscriptions: func() iter.Seq2[hub.Subscription, error] { return s.Subscriptions(ctx) },
-		clear:         func(before time.Time) error { return s.Clear(ctx, before) },
+		clear:         func(before time.Time) ([]hub.Dropped, error) { return s.Clear(ctx, before) },
 		watch:         s.Watch,
 	}, s
 }
@@ -117,8 +117,10 @@ func (b *bent) End(_ context.Context, id int64) error { return b.end(id) }
 func (b *bent) Subscriptions(context.Context) iter.Seq2[hub.Subscription, error] {
 	return b.subscriptions()
 }
-func (b *bent) Clear(_ context.Context, before time.Time) error { return b.clear(before) }
-func (b *bent) Watch(ctx context.Context, wake func()) error    { return b.watch(ctx, wake) }
+func (b *bent) Clear(_ context.Context, before time.Time) ([]hub.Dropped, error) {
+	return b.clear(before)
+}
+func (b *bent) Watch(ctx context.Context, wake func()) error { return b.watch(ctx, wake) }
 
 // TestBad holds that what is wrong with a store is found by the rule that is about
 // it.
