@@ -1,7 +1,10 @@
 package sqlstore
 
 import (
+	"fmt"
 	"os"
+	"runtime/debug"
+	"strings"
 	"testing"
 )
 
@@ -9,8 +12,11 @@ import (
 // RESOURCESYNC_BENCH_ROWS raises it to what is to be claimed.
 func rows() int { return setting("RESOURCESYNC_BENCH_ROWS", 50_000) }
 
+// maxScanMemory is how much memory a scan may take, in MiB, whatever it scans.
+const maxScanMemory = 32
+
 // BenchmarkScan takes in a listing for the first time, and again when nothing has
-// changed, which writes nothing.
+// changed, which writes nothing and takes no more memory than maxScanMemory.
 func BenchmarkScan(b *testing.B) {
 	benchEngines(b, func(b *testing.B, e engine) {
 		b.Run("first", func(b *testing.B) {
@@ -22,6 +28,11 @@ func BenchmarkScan(b *testing.B) {
 		db, set := filled(b, e, rows())
 		b.Run("unchanged", func(b *testing.B) {
 			before := written(b, db, set)
+			debug.FreeOSMemory()
+			resident := memory(b, "VmRSS:")
+			if resident > 0 {
+				os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // the peak is measured from here
+			}
 			for b.Loop() {
 				result, err := set.Scan(b.Context(), articles(rows()))
 				if err != nil || result != (ScanResult{Unchanged: rows()}) {
@@ -31,9 +42,29 @@ func BenchmarkScan(b *testing.B) {
 			if after := written(b, db, set); after != before {
 				b.Errorf("the store was written to: %d, %d", before, after)
 			}
+			grown := memory(b, "VmHWM:") - resident
+			if grown > maxScanMemory {
+				b.Errorf("memory has grown by %.1f MiB, of %d at most", grown, maxScanMemory)
+			}
+			b.ReportMetric(grown, "MiB")
 			perRow(b)
 		})
 	})
+}
+
+// memory is what the system says of the memory of this process under a name, in
+// MiB; 0 where it says nothing.
+func memory(b *testing.B, name string) float64 {
+	status, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	_, rest, _ := strings.Cut(string(status), name)
+	var kib float64
+	if _, err := fmt.Sscan(rest, &kib); err != nil {
+		b.Fatal(err)
+	}
+	return kib / 1024
 }
 
 func perRow(b *testing.B) {
