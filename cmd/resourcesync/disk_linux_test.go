@@ -149,7 +149,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	folder := sampleFolder(t)
 	for range 2 {
 		must(t, syscall.Mount("", disk, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
-		if line := refused(t, folder, "--state", state); !strings.Contains(line, "give another file with --state") {
+		if line := refused(t, folder, "--state", state); !strings.Contains(line, "read-only file system; give another file with --state") {
 			t.Error(line)
 		}
 		must(t, syscall.Mount("", disk, "", syscall.MS_REMOUNT, ""))

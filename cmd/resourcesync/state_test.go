@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"context"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -10,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5/pgproto3"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 )
@@ -86,6 +88,56 @@ func TestRefusedStates(t *testing.T) {
 	}
 	if _, err := os.Lstat(filepath.Join(folder, "state.db")); err == nil {
 		t.Error("something was made in the folder")
+	}
+}
+
+// A database that does not let us in says why, and we do not say the password.
+func TestWrongPassword(t *testing.T) {
+	server, err := net.Listen("tcp", "127.0.0.1:0")
+	must(t, err)
+	defer server.Close()
+	go func() {
+		for {
+			conn, err := server.Accept()
+			if err != nil {
+				return
+			}
+			refuseLogin(conn)
+			conn.Close()
+		}
+	}()
+	dsn := "postgres://me:secret@" + server.Addr().String() + "/db"
+	if line := refused(t, t.TempDir(), "--state", dsn); !strings.Contains(line, `password authentication failed for user "me"`) || strings.Contains(line, "secret") {
+		t.Error(line)
+	}
+	status, _, line := runTriggersCommand(t, "--db", dsn, "--set", "papers", "--table", "t", "--key", "id", "--uri", "https://example.org/{id}")
+	if status != 2 || !strings.Contains(line, `password authentication failed for user "me"`) || strings.Contains(line, "secret") {
+		t.Errorf("status %d: %s", status, line)
+	}
+}
+
+// refuseLogin does what PostgreSQL does after a wrong password.
+func refuseLogin(conn net.Conn) {
+	server := pgproto3.NewBackend(conn, conn)
+	for {
+		message, err := server.ReceiveStartupMessage()
+		if err != nil {
+			return
+		}
+		if _, ok := message.(*pgproto3.SSLRequest); !ok {
+			break
+		}
+		if _, err := conn.Write([]byte("N")); err != nil {
+			return
+		}
+	}
+	server.Send(&pgproto3.AuthenticationCleartextPassword{})
+	if server.Flush() != nil || server.SetAuthType(pgproto3.AuthTypeCleartextPassword) != nil {
+		return
+	}
+	if _, err := server.Receive(); err == nil {
+		server.Send(&pgproto3.ErrorResponse{Severity: "FATAL", Code: "28P01", Message: `password authentication failed for user "me"`})
+		server.Flush()
 	}
 }
 

@@ -138,8 +138,15 @@ func checkStateFile(path string) error {
 // SQLite takes the lock, on an empty database beside the file: it knows how to on
 // every system, and the system gives it back when the process dies.
 func lockStateFile(path string) (*sqlite.Conn, error) {
-	conn, err := sqlite.OpenConn(path+"-serve", sqlite.OpenReadWrite|sqlite.OpenCreate)
+	path += "-serve"
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
 	if err != nil {
+		// SQLite only says that it cannot.
+		if f, why := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644); why != nil {
+			err = reason(why)
+		} else {
+			f.Close()
+		}
 		return nil, err
 	}
 	conn.SetBusyTimeout(0)
