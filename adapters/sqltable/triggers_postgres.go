@@ -186,6 +186,10 @@ func (db *postgresEngine) drop(_ context.Context, _ *relation, base string) ([]s
 
 func (db *postgresEngine) apply(ctx context.Context, statements []string) error {
 	return pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
+		// PostgreSQL fails when two replace the same function at once.
+		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('resourcesync triggers', 0))"); err != nil {
+			return err
+		}
 		for _, s := range statements {
 			if _, err := tx.Exec(ctx, s, pgx.QueryExecModeExec); err != nil {
 				return err

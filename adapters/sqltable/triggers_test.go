@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -365,6 +366,32 @@ func TestTriggersComeAndGo(t *testing.T) {
 		}
 		d.run("DELETE FROM articles")
 		if got := d.take(); got != "" {
+			t.Errorf("%q", got)
+		}
+	})
+}
+
+// TestTriggersTogether: several may apply the same triggers at once.
+func TestTriggersTogether(t *testing.T) {
+	t.Parallel()
+	both(t, func(t *testing.T, d *database) {
+		d.makeArticles()
+		_, err := d.store().Journal(t.Context(), "papers")
+		must(t, err)
+		tr := d.triggers()
+		create, err := tr.Create(t.Context(), articles, "papers")
+		must(t, err)
+		var all sync.WaitGroup
+		for range 6 {
+			all.Go(func() {
+				if err := tr.Apply(t.Context(), create); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		d.run("INSERT INTO articles (id, slug, status) VALUES (1, 'a', 'open')")
+		if got := d.take(); got != "c:1" {
 			t.Errorf("%q", got)
 		}
 	})
