@@ -85,6 +85,8 @@ func (s *Source) layout(ctx context.Context, t target) (*layout, error) {
 
 // freshLayout returns the layout kept for t, or nil if it no longer holds.
 func (s *Source) freshLayout(ctx context.Context, t target) (*layout, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.RenderTimeout)
+	defer cancel()
 	l := s.layouts.get(t.path)
 	var d *document
 	if l != nil {

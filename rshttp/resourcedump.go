@@ -208,11 +208,17 @@ func (s *Source) weigh(ctx context.Context, st *set, r resourcesync.Range, cuts 
 		e       rsxml.Entry
 		patch   patch.Filter
 		scratch []byte
+		last    string
+		first   = true
 	)
 	for res, err := range st.provider.Resources(ctx, r) {
 		if err != nil {
 			return err
 		}
+		if err := checkKey(r, res.Key, last, first); err != nil {
+			return err
+		}
+		first, last = false, res.Key
 		if rsxml.CheckURI(res.URI) != nil {
 			continue // the manifest that should list it reports it
 		}

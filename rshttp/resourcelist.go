@@ -145,8 +145,8 @@ func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Ran
 		if err != nil {
 			return nil, providerError("provider", err)
 		}
-		if !first && res.Key <= last || !r.Contains(res.Key) {
-			return nil, fmt.Errorf("provider broke its contract: key %q after %q, asked for keys from %q to %q", res.Key, last, r.From, r.To)
+		if err := checkKey(r, res.Key, last, first); err != nil {
+			return nil, err
 		}
 		first, last = false, res.Key
 		path, err := "", rsxml.CheckURI(res.URI)
@@ -176,6 +176,15 @@ func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Ran
 	left.log(s, t.set)
 	b.head = s.resourceHead(t, false, at)
 	return doc, nil
+}
+
+// checkKey holds a provider that lists r to its contract: key comes after last, if it
+// is not the first, and is in r.
+func checkKey(r resourcesync.Range, key, last string, first bool) error {
+	if !first && key <= last || !r.Contains(key) {
+		return fmt.Errorf("provider broke its contract: key %q after %q, asked for keys from %q to %q", key, last, r.From, r.To)
+	}
+	return nil
 }
 
 // resourceHead is the head of a Resource List or its index. at is the time of

@@ -168,6 +168,11 @@ func quality(params string) float64 {
 // document returns t's document as the set is now: the one kept if it still
 // holds, or else one made for this and all other requests that wait for it.
 func (s *Source) document(ctx context.Context, t target, kept *document) (*document, error) {
+	// Longer than for its turn, for a rendering that had begun before it, and for
+	// its own, nobody is kept waiting: then a provider does not come back.
+	patience := bound(ctx, max(s.options.Wait, 0)+2*s.options.RenderTimeout)
+	defer patience.release()
+	ctx = patience
 	if fresh, err := s.fresh(ctx, t, kept); err != nil {
 		return nil, err
 	} else if fresh {

@@ -1,0 +1,62 @@
+package rshttp
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A bounded context ends after a time. It has a timer only once somebody waits for
+// its end, which those who answer a request from memory never do: they would spend
+// a tenth of their time on it.
+type bounded struct {
+	context.Context
+	limit time.Duration
+
+	once   sync.Once
+	timed  atomic.Pointer[context.Context] // nil until somebody waits
+	cancel context.CancelFunc
+}
+
+// bound returns ctx with an end, at the latest when limit has gone by since somebody
+// began to wait for it. The caller calls release.
+func bound(ctx context.Context, limit time.Duration) *bounded {
+	return &bounded{Context: ctx, limit: limit, cancel: func() {}}
+}
+
+func (b *bounded) begin() context.Context {
+	b.once.Do(func() {
+		ctx, cancel := context.WithTimeout(b.Context, b.limit)
+		b.cancel = cancel
+		b.timed.Store(&ctx)
+	})
+	return b.now()
+}
+
+// now returns what b is at the moment.
+func (b *bounded) now() context.Context {
+	if ctx := b.timed.Load(); ctx != nil {
+		return *ctx
+	}
+	return b.Context
+}
+
+// release ends the timer, if there is one, and b with it.
+func (b *bounded) release() {
+	b.once.Do(func() {})
+	b.cancel()
+}
+
+// Deadline implements context.Context.
+func (b *bounded) Deadline() (time.Time, bool) { return b.begin().Deadline() }
+
+// Done implements context.Context.
+func (b *bounded) Done() <-chan struct{} { return b.begin().Done() }
+
+// Err implements context.Context. Nobody waits for it.
+func (b *bounded) Err() error { return b.now().Err() }
+
+// Value implements context.Context. By it, contexts that are made from b and have
+// waited for Done find the timer's, and need no goroutine to end with it.
+func (b *bounded) Value(key any) any { return b.now().Value(key) }
