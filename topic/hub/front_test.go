@@ -16,6 +16,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync/topic"
 )
@@ -55,21 +56,26 @@ type front struct {
 func newFront(t *testing.T, o Options) *front {
 	t.Helper()
 	f := idleFront(t, o)
-	ctx, stop := context.WithCancel(t.Context())
+	f.run()
+	return f
+}
+
+// run runs the hub until the test ends.
+func (f *front) run() {
+	ctx, stop := context.WithCancel(f.t.Context())
 	ended := make(chan error)
 	go func() { ended <- f.Run(ctx) }()
-	t.Cleanup(func() {
+	f.t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
-			t.Error(err)
+			f.t.Error(err)
 		}
 		for _, s := range []string{testSecret, testQuery, "t0ken"} {
 			if strings.Contains(f.log.String(), s) {
-				t.Errorf("the log gives %q away:\n%s", s, f.log)
+				f.t.Errorf("the log gives %q away:\n%s", s, f.log)
 			}
 		}
 	})
-	return f
 }
 
 // idleFront returns a hub that does not run.
@@ -139,6 +145,12 @@ func (f *front) accepted(callback string, params ...string) {
 	within(f.t, "a request that is worked on", func() bool {
 		return c.verified.Load()+c.unverified.Load()+c.denied.Load() > before
 	})
+}
+
+// subscribed makes a subscription of an idle hub, as if it had been verified.
+func (f *front) subscribed(callback, secret string) {
+	f.t.Helper()
+	subscribed(f.t, f.store, callback, secret, time.Hour)
 }
 
 func (f *front) subscriptions() []Subscription {

@@ -100,6 +100,13 @@ func (g *guard) control(_ context.Context, network, address string, _ syscall.Ra
 // no redirects, has no cookies, and dials nothing that g forbids. Whoever uses it
 // sets a time-out, and reads answers to a small bound only. An http.Client around
 // it would look at where redirects lead, and tell of it in its errors.
+//
+// A connection is used again for callbacks with the same name and port alone, also
+// if it is one of HTTP/2 and the other side could answer for more: so it leads to
+// an address that was judged. Over HTTP/2 a callback sends no more of an answer
+// than fits into a small window before that is read, and a connection is closed
+// soon once nothing comes from the other side, or nothing can be sent to it: what
+// is tried again must not wait until the system gives up a dead connection.
 func (g *guard) transport(o *Options) *http.Transport {
 	dialer := &net.Dialer{
 		Timeout:        o.Timeout,
@@ -117,6 +124,13 @@ func (g *guard) transport(o *Options) *http.Transport {
 		MaxIdleConnsPerHost:    o.PerHost,
 		IdleConnTimeout:        time.Minute,
 		MaxResponseHeaderBytes: 32 << 10,
+		HTTP2: &http.HTTP2Config{
+			MaxReceiveBufferPerStream:     2 * answerBytes,
+			MaxReceiveBufferPerConnection: 64 << 10, // less is not taken
+			SendPingTimeout:               o.Timeout,
+			PingTimeout:                   o.Timeout,
+			WriteByteTimeout:              o.Timeout,
+		},
 	}
 }
 
@@ -140,13 +154,14 @@ func reason(err error) string {
 	if isTimeout(err) {
 		return "no answer in time"
 	}
-	// net/http quotes what the other side has sent.
-	text := strings.Map(func(r rune) rune {
-		if unicode.IsControl(r) {
+	// net/http quotes what the other side has sent, which may be our request.
+	text, _, _ := strings.Cut(err.Error(), `"`)
+	text = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
 			return ' '
 		}
 		return r
-	}, err.Error())
+	}, strings.TrimRight(text, " :(="))
 	if len(text) > 200 {
 		text = strings.ToValidUTF8(text[:200], "") + "…"
 	}

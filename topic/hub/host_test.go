@@ -7,11 +7,36 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 )
+
+// A gauge counts what is under way at a time.
+type gauge struct {
+	mu        sync.Mutex
+	now, most int
+}
+
+// enter counts one more, until leave is called.
+func (g *gauge) enter() (leave func()) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.now++
+	g.most = max(g.most, g.now)
+	return func() {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		g.now--
+	}
+}
+
+func (g *gauge) highest() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.most
+}
 
 // Many ports of one host, or many IPv6 addresses of one network, are one host to
 // limits.
@@ -36,14 +61,13 @@ func TestV6_V15_PerHostWhateverThePort(t *testing.T) {
 		o := deliveryOptions()
 		o.PerHost = 2
 		h := deliveryHub(t, NewMemoryStore(), o)
-		var now, most [2]atomic.Int64 // verifications, deliveries
+		var underWay [2]gauge // verifications, deliveries
 		h.transport = transport(func(r *http.Request) (*http.Response, error) {
 			kind := 0
 			if r.Method == http.MethodPost {
 				kind = 1
 			}
-			most[kind].Store(max(most[kind].Load(), now[kind].Add(1)))
-			defer now[kind].Add(-1)
+			defer underWay[kind].enter()()
 			time.Sleep(time.Second)
 			return confirms(r)
 		})
@@ -67,10 +91,10 @@ func TestV6_V15_PerHostWhateverThePort(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		if got := most[0].Load(); got != verifyingPerHost {
+		if got := underWay[0].highest(); got != verifyingPerHost {
 			t.Errorf("%d verifications at a time", got)
 		}
-		if got := most[1].Load(); got != 2 {
+		if got := underWay[1].highest(); got != 2 {
 			t.Errorf("%d deliveries at a time", got)
 		}
 		if got := h.deliveries.delivered.Load(); got != ports {
