@@ -75,10 +75,14 @@ const recordAtOnce = 200
 //
 // What type of change it is, the set knows itself: a creation of a key that it
 // has is an update, an update of one that it has not is a creation, and a
-// deletion of one that it has not is nothing. A Journal takes them as they are.
-// An update is journalled even if the resource is Equal to the one in the set:
-// the host says that it has changed. Datetimes are given later; those in changes
-// do not matter. Of a deleted resource, Key is enough; a Journal needs its URI too.
+// deletion of one that it has not is nothing. An update is journalled even if the
+// resource is Equal to the one in the set: the host says that it has changed.
+// Datetimes are given later; those in changes do not matter. Of a deleted resource,
+// Key is enough.
+//
+// A Journal takes changes as they are. It needs the URI of a deleted resource, too,
+// and what moves to another URI has to be recorded as deleted at the one and then
+// created at the other.
 //
 // If a resource is not fit to be published, because its key is empty or longer
 // than resourcesync.MaxKeyLength or its URI cannot be a <loc> (see

@@ -18,7 +18,7 @@ import (
 //   - A row that begins to be in the set, because it is inserted, because it now
 //     fulfils Where, or because it is not deleted any more, is created. A row that
 //     ceases to be, also by TRUNCATE and by cascades, is deleted. An update of the
-//     key is a deletion and a creation.
+//     key, or of the URI, is a deletion and a creation.
 //   - An update is journalled if it changes what a resource says: one of the
 //     columns that Table names. Others cost next to nothing, unless there is a
 //     Where.
@@ -230,6 +230,17 @@ func newJournalled(db expressions, rel *relation, set string) *journalled {
 		see(c)
 	}
 	return j
+}
+
+// besideKey are the columns of URIs other than the key.
+func (j *journalled) besideKey() (columns []*column) {
+	for _, name := range j.template.columns() {
+		if name != j.Key {
+			c, _ := j.relation.column("URI", name, j.kindOf(name))
+			columns = append(columns, c)
+		}
+	}
+	return columns
 }
 
 // fill replaces {name} in a text by the value under that name, and nothing in the

@@ -1,6 +1,7 @@
 package sqltable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -25,7 +26,8 @@ func PostgresTriggers(ctx context.Context, pool *pgxpool.Pool) (*Triggers, error
 
 // rowFunction takes up one row. It looks at the table, and not only at what the
 // row was and is: another row may have got the key in the same statement, and
-// another trigger may have changed the row since.
+// another trigger may have changed the row since. Such another row is told of again,
+// because the key has been deleted at the URI that it had.
 const rowFunction = `
 #variable_conflict use_column
 <<rs_block>>
@@ -33,13 +35,19 @@ DECLARE
 	rs_was boolean := false;
 BEGIN
 	IF TG_OP = 'UPDATE' THEN
-		rs_was := {same} AND EXISTS (SELECT FROM (SELECT OLD.*) AS {alias}{where});
+		rs_was := ({same}) AND EXISTS (SELECT FROM (SELECT OLD.*) AS {alias}{where});
 	END IF;
-	IF TG_OP = 'DELETE' OR TG_OP = 'UPDATE' AND ({always} OR NOT {same}) THEN
+	IF TG_OP = 'DELETE' OR TG_OP = 'UPDATE' AND ({always} OR NOT ({same})) THEN
 		INSERT INTO {store}.rs_pending (set_id, change, key, uri)
 		SELECT (SELECT id FROM {store}.rs_set WHERE name = {set}), 'deleted', {key}, {uri}
 		FROM (SELECT OLD.*) AS {alias}
-		WHERE {filter} AND NOT EXISTS (SELECT FROM {table} AS {alias} WHERE {isOld} AND {filter});
+		WHERE {filter} AND NOT EXISTS (SELECT FROM {table} AS {alias} WHERE {isOld} AND {sameOldURI} AND {filter});
+		IF FOUND AND (TG_OP = 'DELETE' OR NOT {sameKey}) THEN
+			INSERT INTO {store}.rs_pending (set_id, change, key, uri{columns})
+			SELECT (SELECT id FROM {store}.rs_set WHERE name = {set}), 'created', {key}, {uri}{values}
+			FROM {table} AS {alias}
+			WHERE {isOld} AND {filter};
+		END IF;
 	END IF;
 	IF TG_OP = 'INSERT' OR TG_OP = 'UPDATE' AND (NOT rs_was OR {changed}) THEN
 		INSERT INTO {store}.rs_pending (set_id, change, key, uri{columns})
@@ -118,7 +126,8 @@ func (db *postgresEngine) create(ctx context.Context, j *journalled) ([]string, 
 		"store": rowdb.Schema(db.rows), "table": j.name, "alias": j.alias, "regclass": db.literal(j.name),
 		"set": j.set, "key": j.key, "uri": j.uri, "filter": filter, "where": where(j.filter),
 		"columns": strings.Join(columns, ""), "values": strings.Join(append([]string{""}, j.values...), ", "),
-		"same": db.sameKey(j, "OLD.", "NEW."), "isOld": db.sameKey(j, j.alias+".", "OLD."), "isNew": db.sameKey(j, j.alias+".", "NEW."),
+		"same": and(db.sameKey(j, "OLD.", "NEW."), db.sameURI(j, "OLD.", "NEW.")), "sameKey": db.sameKey(j, "OLD.", "NEW."),
+		"sameOldURI": cmp.Or(db.sameURI(j, j.alias+".", "OLD."), "true"), "isOld": db.sameKey(j, j.alias+".", "OLD."), "isNew": db.sameKey(j, j.alias+".", "NEW."),
 		"always": always, "changed": changed,
 	}
 	base, truncate := rowdb.Schema(db.rows)+"."+db.quote(j.base), rowdb.Schema(db.rows)+"."+db.quote(j.base+"_truncate")
@@ -163,6 +172,19 @@ func (db *postgresEngine) sameKey(j *journalled, a, b string) string {
 		same += " AND " + a + k + ` COLLATE "C" = ` + b + k + ` COLLATE "C"`
 	}
 	return "(" + same + ")"
+}
+
+// sameURI is the condition that two URIs with the same key are the same, or "" if
+// they are in any case.
+func (db *postgresEngine) sameURI(j *journalled, a, b string) (condition string) {
+	for _, c := range j.besideKey() {
+		as := db.quote(c.name)
+		if c.kind == text || c.kind == label {
+			as += `::text COLLATE "C"`
+		}
+		condition = and(condition, a+as+" IS NOT DISTINCT FROM "+b+as)
+	}
+	return condition
 }
 
 func (db *postgresEngine) function(name, schema, body string) string {

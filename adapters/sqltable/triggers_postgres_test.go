@@ -98,31 +98,35 @@ func TestPostgresOrder(t *testing.T) {
 	t.Parallel()
 	d := postgresDatabase(t)
 	d.run("CREATE TABLE things (id int PRIMARY KEY DEFERRABLE, x int)")
-	d.journal(things, "papers")
-	p := d.provider(things)
-	set := map[string]resourcesync.Resource{}
+	table := things
+	table.URI = "https://example.org/{id}/{x}"
+	d.journal(table, "papers")
+	p := d.provider(table)
+	set, known := map[string]resourcesync.Resource{}, map[string]resourcesync.Resource{}
 	do := func(sql string) {
 		t.Helper()
 		d.run(sql)
-		for _, s := range d.pending() {
+		all := d.pending()
+		for _, s := range all {
 			if s.change == "deleted" {
 				delete(set, s.resource.Key)
 			} else {
 				set[s.resource.Key] = s.resource
 			}
 		}
+		follow(known, all)
 		d.run("DELETE FROM rs_pending")
-		if err := sameSet(t, set, p); err != nil {
+		if err := errors.Join(sameSet(t, set, p), sameURIs(t, known, p)); err != nil {
 			t.Errorf("%s: %v", sql, err)
 		}
 	}
-	do("INSERT INTO things SELECT generate_series(1, 5)")
+	do("INSERT INTO things SELECT n, n * n FROM generate_series(1, 5) n")
 	do("UPDATE things SET id = id + 1")
 	do("UPDATE things SET id = 9 - id")
 	// Another trigger undoes, in part, what the statement has done.
 	d.run(`CREATE FUNCTION undo() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
 			IF pg_trigger_depth() > 1 THEN RETURN NULL; END IF;
-			IF TG_OP = 'DELETE' THEN INSERT INTO things VALUES (5); END IF;
+			IF TG_OP = 'DELETE' THEN INSERT INTO things VALUES (5, 50); END IF;
 			IF TG_OP = 'UPDATE' AND NEW.id = 13 THEN DELETE FROM things WHERE id = 14; END IF;
 			IF TG_OP = 'UPDATE' AND NEW.id = 14 THEN UPDATE things SET id = 99 WHERE id = 15; END IF;
 			RETURN NULL; END $$`,
@@ -130,7 +134,7 @@ func TestPostgresOrder(t *testing.T) {
 		"CREATE TRIGGER z_undo AFTER UPDATE ON things FOR EACH ROW EXECUTE FUNCTION undo()")
 	do("DELETE FROM things WHERE id = 5")
 	do("UPDATE things SET id = id + 10")
-	do("WITH gone AS (DELETE FROM things WHERE id = 13 RETURNING id) INSERT INTO things SELECT id + 100 FROM gone")
+	do("WITH gone AS (DELETE FROM things WHERE id = 13 RETURNING id) INSERT INTO things SELECT id + 100, 1 FROM gone")
 }
 
 func TestPostgresCascadesAndCopy(t *testing.T) {
@@ -144,7 +148,7 @@ func TestPostgresCascadesAndCopy(t *testing.T) {
 	d.journal(table, "papers")
 	d.play([][2]string{
 		{"INSERT INTO things VALUES (1, 1, NULL), (2, 2, 1), (3, 2, NULL)", "c:1 c:2 c:3"},
-		{"UPDATE owners SET id = 7 WHERE id = 2", "u:2 u:3"},
+		{"UPDATE owners SET id = 7 WHERE id = 2", "d:2 c:2 d:3 c:3"},
 		{"DELETE FROM owners WHERE id = 7", "d:2 d:3"},
 		{"INSERT INTO things VALUES (2, 1, 1)", "c:2"},
 		{"DELETE FROM things WHERE id = 1", "d:1 d:2"},
@@ -195,7 +199,9 @@ func TestPostgresConcurrent(t *testing.T) {
 	}
 	writers.Wait()
 	all := d.pending()
-	if err := sameSet(t, replay(all), d.provider(articles)); err != nil {
+	known := map[string]resourcesync.Resource{}
+	follow(known, all)
+	if err := errors.Join(sameSet(t, replay(all), d.provider(articles)), sameURIs(t, known, d.provider(articles))); err != nil {
 		t.Error(err)
 	}
 	if len(all) < 100 {

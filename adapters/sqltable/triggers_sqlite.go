@@ -1,6 +1,7 @@
 package sqltable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -17,11 +18,15 @@ import (
 func SQLiteTriggers(pool *sqlitex.Pool) *Triggers { return &Triggers{&sqliteEngine{pool}} }
 
 // deleteStatement journals that the row that was is not in the set any more. As in
-// PostgreSQL, the table knows better than the row.
+// PostgreSQL, the table knows better than the row, and if another row has the key
+// now, at another URI, that is told of again.
 const deleteStatement = `
 	INSERT INTO rs_pending (set_id, change, key, uri)
 	SELECT {set}, 'deleted', {key}, {uri}
-	FROM {old} WHERE {filter} AND NOT EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {isOld} AND {filter});`
+	FROM {old} WHERE {filter} AND NOT EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {isOld} AND {sameOldURI} AND {filter});
+	INSERT INTO rs_pending (set_id, change, key, uri{columns})
+	SELECT {set}, 'created', {key}, {uri}{values}
+	FROM {table} AS {alias} WHERE {otherKey} AND {isOld} AND NOT ({sameOldURI}) AND {filter} AND EXISTS (SELECT 1 FROM {old} WHERE {filter});`
 
 // putStatement journals that a row is in the set, and was in it before or not.
 const putStatement = `
@@ -39,7 +44,8 @@ const rememberStatement = `
 		WHERE EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {isReplaced} AND {filter}));
 	INSERT INTO {replaced} (id, key, uri) SELECT {keyRef}, {key}, {uri} FROM {table} AS {alias} WHERE {filter} AND ({conflict});`
 
-// replacedStatement journals which of them have gone.
+// replacedStatement journals which of them have gone. It comes before what is put in
+// their place, which may have their URI.
 const replacedStatement = `
 	INSERT INTO rs_pending (set_id, change, key, uri)
 	SELECT {set}, 'deleted', key, uri FROM {replaced} AS rs_replaced
@@ -65,13 +71,15 @@ func (db *sqliteEngine) create(ctx context.Context, j *journalled) ([]string, er
 	if j.filter != "" {
 		filter = j.filter
 	}
-	same := db.sameKey(j, "OLD.", "NEW.")
+	sameKey := db.sameKey(j, "OLD.", "NEW.")
+	same := and(sameKey, db.sameURI(j, "OLD.", "NEW."))
 	changed := db.changed(j)
 	was := fmt.Sprintf("(%s AND EXISTS (SELECT 1 FROM %s WHERE %s))", same, db.old(j), filter)
 	values := map[string]string{
 		"table": db.quote(j.Name), "alias": j.alias, "set": db.setID(j), "key": j.key, "uri": j.uri, "filter": filter, "keyRef": j.relation.key.ref,
 		"old": db.old(j), "isOld": db.sameKey(j, j.alias+".", "OLD."), "isNew": db.sameKey(j, j.alias+".", "NEW."),
-		"isReplaced": db.sameAs(j, j.relation.key.ref, "rs_replaced.id"),
+		"sameOldURI": cmp.Or(db.sameURI(j, j.alias+".", "OLD."), "1"), "otherKey": "1",
+		"isReplaced": and(db.sameAs(j, j.relation.key.ref, "rs_replaced.id"), "("+j.uri+") = rs_replaced.uri"),
 		"columns":    strings.Join(append([]string{""}, j.columns...), ", "), "values": strings.Join(append([]string{""}, j.values...), ", "),
 		"replaced": db.quote(j.base), "conflict": conflict,
 		"change": "'created'", "worth": "", "when": "", "forget": "",
@@ -79,21 +87,23 @@ func (db *sqliteEngine) create(ctx context.Context, j *journalled) ([]string, er
 	trigger := func(name, when, body string) {
 		statements = append(statements, fmt.Sprintf("CREATE TRIGGER %s %s ON %s%s", db.quote(j.base+name), when, db.quote(j.Name), fill(body, values)+"\nEND"))
 	}
+	replaced := ""
 	if conflict != "" {
 		statements = append(statements, fmt.Sprintf("CREATE TABLE %s (id %s, key BLOB NOT NULL, uri TEXT)", db.quote(j.base), j.relation.key.is))
 		trigger("_replace", "BEFORE INSERT", " BEGIN"+rememberStatement)
-		trigger("_replaced", "AFTER INSERT", " BEGIN"+replacedStatement)
+		replaced = replacedStatement
 		values["forget"] = "\n\tDELETE FROM " + db.quote(j.base) + " WHERE " + db.sameAs(j, "id", "OLD."+db.quote(j.Key)) + ";"
 	}
-	trigger("_insert", "AFTER INSERT", " BEGIN"+putStatement)
+	trigger("_insert", "AFTER INSERT", " BEGIN"+replaced+putStatement)
 	trigger("_delete", "AFTER DELETE", " BEGIN"+deleteStatement+"{forget}")
+	values["otherKey"] = "NOT " + sameKey
 	values["change"] = "CASE WHEN " + was + " THEN 'updated' ELSE 'created' END"
 	if j.Where == "" {
 		values["when"] = "\nWHEN " + changed
 	} else {
 		values["worth"] = " AND (" + changed + " OR NOT " + was + ")"
 	}
-	trigger("_update", "AFTER UPDATE", "{when} BEGIN"+deleteStatement+putStatement)
+	trigger("_update", "AFTER UPDATE", "{when} BEGIN"+replaced+deleteStatement+putStatement)
 	if conflict != "" {
 		values["conflict"] = "(" + conflict + ") AND NOT " + db.sameKey(j, j.alias+".", "OLD.")
 		trigger("_update_replace", "BEFORE UPDATE", " BEGIN"+rememberStatement)
@@ -141,6 +151,15 @@ func (*sqliteEngine) sameAs(j *journalled, a, b string) string {
 	return "(" + same + ")"
 }
 
+// sameURI is the condition that two URIs with the same key are the same, or "" if
+// they are in any case.
+func (db *sqliteEngine) sameURI(j *journalled, a, b string) (condition string) {
+	for _, c := range j.besideKey() {
+		condition = and(condition, a+db.quote(c.name)+" COLLATE BINARY IS "+b+db.quote(c.name))
+	}
+	return condition
+}
+
 // changed is the condition that an update changes what a resource says.
 func (db *sqliteEngine) changed(j *journalled) string {
 	var all []string
@@ -159,13 +178,16 @@ func (db *sqliteEngine) conflicts(ctx context.Context, j *journalled) (condition
 		if err != nil {
 			return err
 		}
-		if id != "" && (id != j.Key || j.filter != "") {
+		// The row with the key of NEW is replaced at the same URI, and in the set,
+		// if these are always so.
+		stays := j.filter == "" && len(j.besideKey()) == 0
+		if id != "" && (id != j.Key || !stays) {
 			any = append(any, j.alias+"."+db.quote(id)+" = NEW."+db.quote(id))
 		}
 		indexes, err := sqliteIndexes(ctx, c, j.relation)
 		for _, i := range indexes {
 			onKey := len(i.columns) == 1 && i.columns[0] == j.Key && i.collation[0] == "BINARY"
-			if !i.unique || onKey && j.filter == "" || slices.Contains(i.columns, "") {
+			if !i.unique || onKey && stays || slices.Contains(i.columns, "") {
 				continue
 			}
 			var all []string
@@ -181,7 +203,7 @@ func (db *sqliteEngine) conflicts(ctx context.Context, j *journalled) (condition
 
 func (db *sqliteEngine) drop(_ context.Context, _ *relation, base string) ([]string, error) {
 	var statements []string
-	for _, name := range []string{"_insert", "_delete", "_update", "_replace", "_replaced", "_update_replace", "_update_replaced"} {
+	for _, name := range []string{"_insert", "_delete", "_update", "_replace", "_update_replace", "_update_replaced"} {
 		statements = append(statements, "DROP TRIGGER IF EXISTS "+db.quote(base+name))
 	}
 	return append(statements, "DROP TABLE IF EXISTS "+db.quote(base)), nil

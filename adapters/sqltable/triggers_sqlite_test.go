@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
@@ -31,19 +32,27 @@ func TestSQLiteReplaceAmongTriggers(t *testing.T) {
 			if !before {
 				d.run(touch...)
 			}
+			p, known := d.provider(table), map[string]resourcesync.Resource{}
 			for _, tt := range []struct{ do, want string }{
 				{"INSERT INTO things (id, slug) VALUES (1, 'a'), (2, 'b')", "c:1 c:11 c:12 c:2"},
 				{"REPLACE INTO things (id, slug) VALUES (3, 'a')", "c:13 c:3 d:1"},
-				{"UPDATE OR REPLACE things SET slug = 'b' WHERE id = 3", "d:2 u:3"},
+				{"UPDATE OR REPLACE things SET slug = 'b' WHERE id = 3", "c:3 d:2 d:3"},
 				{"INSERT OR IGNORE INTO things (id, slug) VALUES (4, 'b')", ""},
 				{"INSERT INTO things (id, slug) VALUES (4, 'b') ON CONFLICT DO NOTHING", ""},
 				{"UPDATE things SET id = 30 WHERE id = 3", "c:30 d:3"},
-				{"INSERT INTO things (id, slug) VALUES (30, 'c') ON CONFLICT DO UPDATE SET slug = 'c'", "u:30"},
+				{"INSERT INTO things (id, slug) VALUES (30, 'c') ON CONFLICT DO UPDATE SET slug = 'c'", "c:30 d:30"},
 				{"INSERT OR IGNORE INTO things (id, slug) VALUES (4, 'c')", ""},
+				{"REPLACE INTO things (id, slug) VALUES (30, 'e')", "c:30 d:30"},
+				{"REPLACE INTO things (id, slug) VALUES (31, 'e')", "c:31 d:30"},
+				{"UPDATE things SET id = 30 WHERE id = 31", "c:30 d:31"},
 				{"DELETE FROM things WHERE id = 30", "d:30"},
 				{"INSERT INTO things (id, slug) VALUES (40, 'd')", "c:40"},
 			} {
 				d.run(tt.do)
+				follow(known, d.pending())
+				if err := sameURIs(t, known, p); err != nil {
+					t.Errorf("%s: %v", tt.do, err)
+				}
 				if got := sorted(d.take()); got != tt.want {
 					t.Errorf("%s: %q, want %q", tt.do, got, tt.want)
 				}
