@@ -1,12 +1,18 @@
 package rshttp_test
 
 import (
+	"archive/zip"
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"iter"
 	"net/http"
+	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -320,6 +326,90 @@ func TestSmallPackages(t *testing.T) {
 		}
 		if len(got) != 20 {
 			t.Errorf("of %d bytes: packages hold %d of 20 resources", size, len(got))
+		}
+	}
+}
+
+// TestPackageUnderWrites downloads one package again and again, whole and in two parts,
+// while the set changes: what arrives is what the manifest in it says, whichever state
+// that is of.
+func TestPackageUnderWrites(t *testing.T) {
+	for name, p := range map[string]func(*shelf) resourcesync.Provider{
+		"every upgrade": func(s *shelf) resourcesync.Provider { return s },
+		"bare":          func(s *shelf) resourcesync.Provider { return bare{s} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := shelfOf(t, 8, 3000)
+			srv := httptest.NewServer(newSource(t, nil, rshttp.Set{Provider: p(s)}))
+			defer srv.Close()
+			fetch := func(header ...string) (res *http.Response, body string, err error) {
+				r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL+wholePath, nil)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i := 0; i < len(header); i += 2 {
+					r.Header.Set(header[i], header[i+1])
+				}
+				if res, err = srv.Client().Do(r); err != nil {
+					return nil, "", err
+				}
+				defer res.Body.Close()
+				b, err := io.ReadAll(res.Body)
+				return res, string(b), err
+			}
+			var (
+				whole, resumed int
+				writers        sync.WaitGroup
+			)
+			defer writers.Wait()
+			for i := range 400 {
+				// Changes come before, within and between requests.
+				writers.Go(func() { s.put(fmt.Sprintf("%06d.txt", i%8), noise(uint32(1000+i), 3000)) })
+				first, body, err := fetch()
+				if err != nil || first.StatusCode != http.StatusOK {
+					continue // broken off, or changing too fast
+				}
+				whole++
+				checkPackage(t, body)
+				if i%3 == 0 {
+					rest, end, err := fetch("Range", "bytes=9000-", "If-Range", first.Header.Get("ETag"))
+					switch {
+					case err != nil:
+					case rest.StatusCode == http.StatusPartialContent:
+						resumed++
+						checkPackage(t, body[:9000]+end)
+					case rest.StatusCode == http.StatusOK:
+						checkPackage(t, end)
+					}
+				}
+			}
+			t.Logf("%d packages came whole, %d were resumed", whole, resumed)
+			if whole < 40 {
+				t.Errorf("%d of 400 packages came whole", whole)
+			}
+		})
+	}
+}
+
+// checkPackage holds a package to its manifest.
+func checkPackage(t *testing.T, body string) {
+	t.Helper()
+	z, err := zip.NewReader(strings.NewReader(body), int64(len(body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := fs.ReadFile(z, "manifest.xml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, entries, err := rsxml.Decode(bytes.NewReader(manifest), nil)
+	if err != nil || len(entries) != len(z.File)-1 {
+		t.Fatalf("%d entries for %d files, %v", len(entries), len(z.File), err)
+	}
+	for _, e := range entries {
+		content, err := fs.ReadFile(z, strings.TrimPrefix(e.Metadata.Path, "/"))
+		if want := describe("", content); err != nil || want.Hashes[0] != e.Metadata.Hashes[0] {
+			t.Fatalf("%s is not what the manifest says: %v", e.Loc, err)
 		}
 	}
 }

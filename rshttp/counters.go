@@ -8,7 +8,7 @@ type Counters struct {
 	Rendered uint64 `json:"rendered"` // documents made
 	LaidOut  uint64 `json:"laidOut"`  // packages laid out
 	Hits     uint64 `json:"hits"`     // requests answered from what was kept
-	Refused  uint64 `json:"refused"`  // requests answered 503 because too much was being made or sent
+	Refused  uint64 `json:"refused"`  // requests answered 503 or 429 because too much was being made or sent
 	Failed   uint64 `json:"failed"`   // requests answered 503 because a provider failed
 	LeftOut  uint64 `json:"leftOut"`  // entries left out of documents because their URIs cannot be written
 	Sent     uint64 `json:"sent"`     // packages sent, whole or in part

@@ -22,6 +22,9 @@ var (
 
 	// errSending says that no more packages can be sent at the same time.
 	errSending = errors.New("too many packages are being sent")
+
+	// errShare says that one client has its share of them.
+	errShare = errors.New("too many packages are being sent to one client")
 )
 
 // providerError is what a provider has failed with. It says what it says, but is
@@ -66,6 +69,10 @@ func (s *Source) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, errSending):
 		text, level = "Too many packages are being sent at the moment. Try again soon.", slog.LevelWarn
 		s.counters.refused.Add(1)
+	case errors.Is(err, errShare):
+		status, level = http.StatusTooManyRequests, slog.LevelWarn
+		text = "Too many packages are being sent to your address at the moment. Let one of them end first."
+		s.counters.refused.Add(1)
 	case r.Context().Err() != nil && errors.Is(err, context.Canceled):
 		// The client has gone, or the server is about to. Should somebody be
 		// there all the same, no answer must not become an empty 200.
@@ -83,7 +90,7 @@ func (s *Source) fail(w http.ResponseWriter, r *http.Request, err error) {
 	h.Set("X-Content-Type-Options", "nosniff")
 	h.Set("Cache-Control", "no-store")
 	h.Set("X-Request-Id", id)
-	if status == http.StatusServiceUnavailable {
+	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
 		h.Set("Retry-After", strconv.Itoa(int(retryAfter/time.Second)))
 	}
 	body := text + "\nRequest id: " + id + "\n"

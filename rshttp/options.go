@@ -54,6 +54,12 @@ type Options struct {
 	// of the same package. If zero, 64 is used.
 	Transfers int
 
+	// ClientTransfers is how many of them one client may have, so that others
+	// get packages when one is slow, or wants many at once; its requests beyond
+	// are answered 429 with Retry-After. A client is what it is for TransferRate.
+	// If zero, half of Transfers is used.
+	ClientTransfers int
+
 	// TransferRate limits the speed at which packages are sent, in bytes per
 	// second for all transfers to one client together: to one address, or to
 	// the IPv6 addresses that begin with the same 64 bits. Behind a proxy that
@@ -133,6 +139,7 @@ func (o *Options) withDefaults() (Options, error) {
 	setDefault(&out.Settle, time.Minute)
 	setDefault(&out.PackageSize, 1<<30)
 	setDefault(&out.Transfers, 64)
+	setDefault(&out.ClientTransfers, (out.Transfers+1)/2)
 	setDefault(&out.CacheBytes, 64<<20)
 	setDefault(&out.Renderings, 2*runtime.GOMAXPROCS(0))
 	setDefault(&out.Wait, 5*time.Second)
@@ -140,8 +147,8 @@ func (o *Options) withDefaults() (Options, error) {
 	if out.Renderings < 0 || out.RenderTimeout < 0 {
 		return out, errors.New("rshttp: Renderings and RenderTimeout must not be negative")
 	}
-	if out.PackageSize < 0 || out.Transfers < 0 || out.TransferRate < 0 {
-		return out, errors.New("rshttp: PackageSize, Transfers and TransferRate must not be negative")
+	if out.PackageSize < 0 || out.Transfers < 0 || out.ClientTransfers < 0 || out.TransferRate < 0 {
+		return out, errors.New("rshttp: PackageSize, Transfers, ClientTransfers and TransferRate must not be negative")
 	}
 	if out.WebSocket != nil && out.Outbox == nil {
 		return out, errors.New("rshttp: WebSocket needs an Outbox, the one that it reads from: give topic.NewMemoryOutbox() to both")

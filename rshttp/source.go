@@ -12,6 +12,7 @@ import (
 
 	"golang.org/x/sync/semaphore"
 
+	"github.com/resourcesync-go/resourcesync/internal/client"
 	"github.com/resourcesync-go/resourcesync/linkheader"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/wellknown"
@@ -32,6 +33,7 @@ type Source struct {
 	strays     *semaphore.Weighted // of pages that no index leads to, among them
 	layingOut  *semaphore.Weighted // of packages
 	transfers  *semaphore.Weighted
+	shares     *client.Shares // of transfers
 	pacer      *pacer
 	doubts     doubts
 	counters   counters
@@ -73,6 +75,7 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		strays:     semaphore.NewWeighted(int64(max(1, o.Renderings/4))),
 		layingOut:  semaphore.NewWeighted(int64(o.Renderings)),
 		transfers:  semaphore.NewWeighted(int64(o.Transfers)),
+		shares:     client.NewShares(o.ClientTransfers),
 		pacer:      newPacer(o.TransferRate),
 	}
 	for _, given := range sets {

@@ -29,6 +29,12 @@ var (
 // servePackage answers a request for the package t, or for ranges of it. Nothing
 // but one of the bounded number of transfers is held while it is sent.
 func (s *Source) servePackage(w http.ResponseWriter, r *http.Request, t target) {
+	from := client.Of(r)
+	if !s.shares.Take(from) {
+		s.fail(w, r, errShare)
+		return
+	}
+	defer s.shares.Return(from)
 	if !s.transfers.TryAcquire(1) {
 		s.fail(w, r, errSending)
 		return
@@ -51,7 +57,7 @@ func (s *Source) servePackage(w http.ResponseWriter, r *http.Request, t target) 
 	s.counters.sent.Add(1)
 	content := l.zip.NewReader(r.Context())
 	defer content.Close()
-	pace := s.pacer.start(client.Of(r))
+	pace := s.pacer.start(from)
 	defer pace.end()
 	http.ServeContent(&sender{w, r.Context(), pace}, withFewRanges(r), "", modified, content)
 	if err := content.Err(); err != nil {

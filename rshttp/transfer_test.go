@@ -412,7 +412,7 @@ func (s stamped) Open(ctx context.Context, r resourcesync.Resource) (io.ReadClos
 // documents are none of them.
 func TestTransfers(t *testing.T) {
 	s := shelfOf(t, 10, 1000)
-	src := newSource(t, &rshttp.Options{Transfers: 2, Renderings: 1, Wait: -1}, rshttp.Set{Provider: s})
+	src := newSource(t, &rshttp.Options{Transfers: 2, ClientTransfers: 3, Renderings: 1, Wait: -1}, rshttp.Set{Provider: s})
 	get(t, src, wholePath)
 	hold, held := make(chan struct{}), make(chan struct{}, 2)
 	s.opening = func(string) {

@@ -24,3 +24,25 @@ func TestOf(t *testing.T) {
 		}
 	}
 }
+
+func TestShares(t *testing.T) {
+	s := NewShares(2)
+	for _, tt := range []struct {
+		client string
+		want   bool
+	}{{"a", true}, {"a", true}, {"a", false}, {"b", true}, {"a", false}} {
+		if got := s.Take(tt.client); got != tt.want {
+			t.Errorf("Take(%q) is %v", tt.client, got)
+		}
+	}
+	s.Return("a")
+	if !s.Take("a") || s.Take("a") {
+		t.Error("what was returned is not to be had once")
+	}
+	for _, client := range []string{"a", "a", "b"} {
+		s.Return(client)
+	}
+	if len(s.of) != 0 {
+		t.Errorf("clients that have nothing are kept: %v", s.of)
+	}
+}
