@@ -273,6 +273,24 @@ func TestWH25_WH26_V25_Errors(t *testing.T) {
 	}
 }
 
+// The hub is where it says it is: nobody is sent elsewhere, whatever is asked for.
+func TestWH29_NoRedirects(t *testing.T) {
+	f := idleFront(t, Options{})
+	form := url.Values{"hub.mode": {"subscribe"}, "hub.topic": {testTopic}, "hub.callback": {"http://127.0.0.1/"}}.Encode()
+	for _, path := range []string{"/", "", "/websub", "/websub/", "//websub//", "/a/../websub", "/index.html", "/?hub.mode=subscribe", "/%2e%2e/"} {
+		for _, method := range []string{"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"} {
+			r := httptest.NewRequest(method, "http://hub.example"+path, strings.NewReader(form))
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			r.Header.Set("X-Forwarded-Proto", "https")
+			w := httptest.NewRecorder()
+			f.ServeHTTP(w, r)
+			if w.Code/100 == 3 || w.Header().Get("Location") != "" || (w.Code == 202) != (method == "POST") {
+				t.Errorf("%s %s: %d to %q", method, path, w.Code, w.Header().Get("Location"))
+			}
+		}
+	}
+}
+
 func TestMethods(t *testing.T) {
 	f := idleFront(t, Options{})
 	for method, want := range map[string]int{"GET": 200, "HEAD": 200, "PUT": 405, "DELETE": 405, "PATCH": 405, "OPTIONS": 405} {

@@ -18,14 +18,32 @@ import (
 	"github.com/resourcesync-go/resourcesync/linkheader"
 )
 
-// The rows of WebSub that concern deliveries. WH7 is a liberty that is not taken:
-// whole messages are delivered, never differences. WH37 is tested here as far as
-// sending goes.
+// The rows of WebSub that concern deliveries. WH37 is tested here as far as sending
+// goes.
 
 func TestWH6_ContentTypeOfTheTopic(t *testing.T) {
 	d := once(t, "/", "", deliveryOptions())
 	if got := d.header["Content-Type"]; !slices.Equal(got, []string{"application/xml"}) {
 		t.Errorf("Content-Type %q", got)
+	}
+}
+
+// WH7 is a liberty that is not taken: whole messages are delivered, however little
+// they differ from the one before.
+func TestWH7_NoDifferences(t *testing.T) {
+	store := NewMemoryStore()
+	h := deliveryHub(t, store, deliveryOptions())
+	c := newCallback(t, nil)
+	subscribed(t, store, c.URL, "", time.Hour)
+	start(t, h)
+	first := "<urlset>" + strings.Repeat("<url/>", 1000) + "</urlset>"
+	bodies := []string{first, first + "\n", first[:len(first)-10] + "</urlset>"}
+	for _, body := range bodies {
+		publish(t, h, body)
+	}
+	c.await(t, len(bodies))
+	if got := c.bodies(); !slices.Equal(got, bodies) {
+		t.Errorf("delivered %q", got)
 	}
 }
 
