@@ -70,6 +70,9 @@ func (s *Store) apply(ctx context.Context, c rowdb.Conn, set *setRow, edits []ed
 			return ScanResult{}, err
 		}
 	}
+	if err := a.tellAgain(ctx); err != nil {
+		return ScanResult{}, err
+	}
 	if len(a.events) > 0 || a.anyChanged() {
 		if err := a.save(ctx); err != nil {
 			return ScanResult{}, err

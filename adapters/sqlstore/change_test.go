@@ -1,8 +1,13 @@
 package sqlstore
 
 import (
+	"database/sql"
+	"fmt"
+	"maps"
+	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 )
@@ -79,5 +84,74 @@ func TestMovedURI(t *testing.T) {
 		if err != nil || !found || got.URI != "https://example.org/moved" {
 			t.Errorf("%+v, %t, %v", got, found, err)
 		}
+	})
+}
+
+// TestURIOfAnother gives resources the URIs of others, at random and in every way.
+// A Destination, which knows no keys, has what is in the set.
+func TestURIOfAnother(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db database) {
+		store := db.open(t, nil)
+		set := store.mustSet(t, "", nil)
+		host := newWriter(t, db)
+		rnd := rand.New(rand.NewPCG(5, 6))
+		key := func() string { return string(rune('a' + rnd.IntN(5))) }
+		resource := func(key string) resourcesync.Resource {
+			r := small(key, rnd.IntN(2))
+			r.URI = fmt.Sprintf("https://example.org/%d", rnd.IntN(6))
+			return r
+		}
+		var since time.Time
+		known := map[string]string{}
+		for round := range 300 {
+			var err error
+			switch rnd.IntN(4) {
+			case 0:
+				err = set.Put(t.Context(), resource(key()), resource(key()))
+			case 1:
+				err = set.Delete(t.Context(), key())
+			case 2:
+				var all []resourcesync.Resource
+				for range rnd.IntN(5) {
+					all = append(all, resource(key()))
+				}
+				_, err = set.Scan(t.Context(), listing(all...))
+			case 3:
+				err = host.transaction(t.Context(), func(tx *sql.Tx) error {
+					return set.Record(t.Context(), SQLTx(tx),
+						resourcesync.Change{Type: resourcesync.Updated, Resource: resource(key())},
+						change(resourcesync.Deleted, key(), 0),
+						resourcesync.Change{Type: resourcesync.Created, Resource: resource(key())})
+				})
+				if err == nil {
+					err = store.sequence(t.Context())
+				}
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			for c, err := range set.Changes(t.Context(), resourcesync.Interval{From: since}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				since = c.Datetime.Add(time.Microsecond)
+				if c.Type == resourcesync.Deleted {
+					delete(known, c.Resource.URI)
+				} else {
+					known[c.Resource.URI] = c.Resource.Type
+				}
+			}
+			there := map[string]bool{}
+			for r, err := range set.Resources(t.Context(), resourcesync.Range{}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				there[r.URI] = true
+			}
+			if got, want := slices.Sorted(maps.Keys(known)), slices.Sorted(maps.Keys(there)); !slices.Equal(got, want) {
+				t.Fatalf("round %d: a Destination has %q, the set %q", round, got, want)
+			}
+		}
+		checkBlocks(t, set)
 	})
 }
