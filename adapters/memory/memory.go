@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/wake"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -71,8 +72,9 @@ type Set struct {
 	scan     uint64 // number of the scan that is under way, or was last
 	scanning bool
 	begun    int64 // the newest change when that scan began
-	watchers map[chan struct{}]struct{}
 	scratch  []byte
+
+	changed wake.Bell
 }
 
 var (
@@ -91,7 +93,7 @@ func New(opts *Options) *Set {
 	if opts != nil {
 		o = *opts
 	}
-	s := &Set{now: o.Now, retain: o.Retain, window: o.Window, watchers: map[chan struct{}]struct{}{}}
+	s := &Set{now: o.Now, retain: o.Retain, window: o.Window}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -171,7 +173,7 @@ func (s *Set) write(f func()) {
 	f()
 	if s.state.last != before {
 		s.snapshot.Store(nil)
-		s.wake()
+		s.changed.Ring()
 	}
 }
 

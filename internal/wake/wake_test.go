@@ -1,0 +1,51 @@
+package wake
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+)
+
+func TestBell(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var b Bell
+		b.Ring() // nobody listens
+		ctx, cancel := context.WithCancel(t.Context())
+		calls, busy := 0, make(chan struct{})
+		close(busy)
+		done := make(chan error)
+		go func() {
+			done <- b.Listen(ctx, func() {
+				calls++
+				<-busy
+			})
+		}()
+		heard := func(when string, want int) {
+			t.Helper()
+			synctest.Wait()
+			if calls != want {
+				t.Errorf("%s: woken %d times, want %d", when, calls, want)
+			}
+		}
+		heard("at the beginning", 1)
+		b.Ring()
+		heard("once", 2)
+
+		busy = make(chan struct{})
+		b.Ring()
+		heard("before it is busy", 3)
+		b.Ring()
+		b.Ring()
+		heard("while it is busy", 3)
+		close(busy)
+		heard("once for all that it has not heard", 4)
+
+		cancel()
+		if err := <-done; err != context.Canceled {
+			t.Error(err)
+		}
+		if len(b.listeners) != 0 {
+			t.Error("who has gone is remembered")
+		}
+	})
+}
