@@ -211,14 +211,33 @@ func TestRetain(t *testing.T) {
 		var closed []resourcesync.Interval
 		contents := map[resourcesync.Interval]string{}
 		var began, since time.Time
+		before := map[resourcesync.Range]resourcesync.Stat{}
+		checkStats := func(day int) {
+			t.Helper()
+			for from := 0; from < 40; from += 3 {
+				for to := from + 1; to < from+10; to += 2 {
+					r := resourcesync.Range{From: fmt.Sprintf("%04d", from), To: fmt.Sprintf("%04d", to)}
+					st, err := set.Stat(t.Context(), r)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if b := before[r]; st.Count > 0 && st.LastModified.Before(b.LastModified) {
+						t.Fatalf("day %d: range %v is %+v, and was %+v", day, r, st, b)
+					}
+					before[r] = st
+				}
+			}
+		}
 		for day := range 30 {
 			clock.now = clock.now.Add(24 * time.Hour)
 			if day < 15 || day%5 == 0 {
 				scatter(t, set, rnd, 12, 40)
 			}
+			checkStats(day)
 			if err := store.clear(t.Context()); err != nil {
 				t.Fatal(err)
 			}
+			checkStats(day)
 			var err error
 			if since, err = set.Since(t.Context()); err != nil {
 				t.Fatal(err)

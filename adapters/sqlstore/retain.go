@@ -71,7 +71,8 @@ func (s *Store) clear(ctx context.Context) error {
 	}
 }
 
-// A dropped is a change that is before its set's Since.
+// A dropped is a change that is before its set's Since, or the time of one that is
+// left with another key.
 type dropped struct {
 	set, at int64
 	key     []byte
@@ -104,16 +105,23 @@ func clearChanges(ctx context.Context, c rowdb.Conn, all []dropped) error {
 	}
 	// The deletion is the newest change of its key unless another resource
 	// has taken the key since.
-	err = c.ExecEach(ctx, "DELETE FROM rs_resource WHERE set_id = $1 AND key = $2 AND newest = $3 AND body IS NULL", len(deletions),
-		func(i int) []any { return []any{deletions[i].set, deletions[i].key, deletions[i].at} })
+	var forgotten []dropped
+	err = c.QueryEach(ctx, "DELETE FROM rs_resource WHERE set_id = $1 AND key = $2 AND newest = $3 AND body IS NULL RETURNING 1", len(deletions),
+		func(i int) []any { return []any{deletions[i].set, deletions[i].key, deletions[i].at} },
+		func(i int, _ rowdb.Row) error { forgotten = append(forgotten, deletions[i]); return nil })
 	if err != nil {
 		return err
 	}
+	beside, err := bury(ctx, c, forgotten)
+	if err != nil {
+		return err
+	}
+	touched := append(forgotten, beside...)
 	var blocks []lookup
-	err = c.QueryEach(ctx, "SELECT lo FROM rs_block WHERE set_id = $1 AND lo <= $2 ORDER BY lo DESC LIMIT 1", len(deletions),
-		func(i int) []any { return []any{deletions[i].set, deletions[i].key} },
+	err = c.QueryEach(ctx, "SELECT lo FROM rs_block WHERE set_id = $1 AND lo <= $2 ORDER BY lo DESC LIMIT 1", len(touched),
+		func(i int) []any { return []any{touched[i].set, touched[i].key} },
 		func(i int, row rowdb.Row) error {
-			blocks = append(blocks, lookup{deletions[i].set, rowdb.String(row, 0)})
+			blocks = append(blocks, lookup{touched[i].set, rowdb.String(row, 0)})
 			return nil
 		})
 	slices.SortFunc(blocks, func(a, b lookup) int { return cmp.Or(cmp.Compare(a.set, b.set), cmp.Compare(a.lo, b.lo)) })
@@ -123,6 +131,31 @@ func clearChanges(ctx context.Context, c rowdb.Conn, all []dropped) error {
 		}
 	}
 	return err
+}
+
+// bury leaves the times of deletions that are forgotten with the rows beside them,
+// and returns which rows these are. A range that held a deletion and holds anything
+// else holds one of them. So a page does not seem older than the last deletion from
+// it, which would keep it from a Destination that has not looked for longer than
+// changes are retained.
+func bury(ctx context.Context, c rowdb.Conn, forgotten []dropped) (beside []dropped, err error) {
+	for _, order := range []string{"< $2 ORDER BY key DESC", "> $2 ORDER BY key"} {
+		if err == nil {
+			err = c.QueryEach(ctx, "SELECT key, newest FROM rs_resource WHERE set_id = $1 AND key "+order+" LIMIT 1", len(forgotten),
+				func(i int) []any { return []any{forgotten[i].set, forgotten[i].key} },
+				func(i int, row rowdb.Row) error {
+					if at := forgotten[i].at; row.Int(1) < at {
+						beside = append(beside, dropped{set: forgotten[i].set, at: at, key: row.Append(nil, 0)})
+					}
+					return nil
+				})
+		}
+	}
+	if err == nil {
+		err = c.ExecEach(ctx, "UPDATE rs_resource SET newest = $1 WHERE set_id = $2 AND key = $3 AND newest < $1", len(beside),
+			func(i int) []any { return []any{beside[i].at, beside[i].set, beside[i].key} })
+	}
+	return beside, err
 }
 
 // A lookup is where a block is.

@@ -10,11 +10,13 @@ import (
 
 // Stat implements [resourcesync.Stater]. For the whole set it reads one row, and
 // for a range the sums of the blocks in it and some hundreds of rows at its ends,
-// however long it is. Version moves exactly when something in the range changes.
+// however long it is. Version moves exactly when something in the range changes;
+// that of a part of the set may move, too, when the journal drops deletions just
+// beside it.
 //
 // LastModified is never earlier than the time the set was made, or its first scan
-// ended. It counts deletions for as long as the journal has them; of a range, it
-// may go back some time after they were dropped from it.
+// ended. It counts deletions, and does not go back while there is anything in the
+// range.
 func (s *Set) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
 	var st resourcesync.Stat
 	err := s.store.db.Do(ctx, func(c rowdb.Conn) error {
@@ -53,8 +55,8 @@ func (j *Journal) Stat(ctx context.Context, _ resourcesync.Range) (resourcesync.
 }
 
 // newStat describes a range by its newest change and its size. Together they
-// tell its states apart: a later state with the same newest change has lost the
-// memory of a deletion, and then it has fewer resources, or the very same.
+// tell its states apart: the newest change never goes back while there is anything
+// in the range, and every change is newer than all before it.
 func newStat(newest, count int64) resourcesync.Stat {
 	version := strconv.AppendInt(make([]byte, 0, 32), newest, 36)
 	version = strconv.AppendInt(append(version, '.'), count, 36)
