@@ -34,7 +34,11 @@ func (h *Hub) Deny(ctx context.Context, id int64, reason string) error {
 // that Options.Allow allows go on being served.
 //
 // A topic that is not registered in some process keeps its subscriptions until
-// their leases end, because another process may know it.
+// their leases end, because another process may know it. So where several processes
+// share a store and the site moves, whoever knows that none of them serves the old
+// topics any more calls Withdraw with these, in one process. Until then, or until
+// the leases end, their subscriptions are sent nothing, count for limits, and cannot
+// be renewed.
 func (h *Hub) Withdraw(ctx context.Context, reason string, topics ...string) error {
 	h.mu.Lock()
 	for _, t := range topics {

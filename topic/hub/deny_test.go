@@ -36,6 +36,34 @@ func TestWH31_V24_Withdraw(t *testing.T) {
 	}
 }
 
+// A topic is withdrawn while a subscriber is being asked to confirm.
+func TestWH31_WithdrawnWhileAsked(t *testing.T) {
+	f, s := newFront(t, Options{}), newSubscriber(t)
+	asked, release := make(chan struct{}), make(chan struct{})
+	s.answers(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Query().Get("hub.mode") == "subscribe" {
+			close(asked)
+			<-release
+		}
+		echo(w, r)
+	})
+	if status, text := f.post(s.URL); status != http.StatusAccepted {
+		t.Fatal(status, text)
+	}
+	<-asked
+	if err := f.Withdraw(t.Context(), "gone", testTopic); err != nil {
+		t.Fatal(err)
+	}
+	close(release)
+	within(t, "the subscriber is told", func() bool { return len(s.requests()) == 2 })
+	if got := s.last(t); got.Get("hub.mode") != "denied" || got.Get("hub.reason") != notServed {
+		t.Errorf("told %v", got)
+	}
+	if n := len(f.subscriptions()); n != 0 || f.counters.verified.Load() != 0 {
+		t.Errorf("%d subscriptions to a topic that is not served", n)
+	}
+}
+
 func TestWH31_Deny(t *testing.T) {
 	f, s := newFront(t, Options{}), newSubscriber(t)
 	f.accepted(s.URL)

@@ -16,7 +16,9 @@ const MaxMessage = 4 << 20
 // Options configure a [Hub]. The zero value is a reasonable default.
 type Options struct {
 	// Allow reports whether topic is served beside those that are registered.
-	// It is called with what strangers send, by many goroutines at a time.
+	// It is called with what strangers send, by many goroutines at a time. A
+	// topic that somebody has asked for is never forgotten: there must be no
+	// more of them than the store can keep.
 	Allow func(topic string) bool
 
 	// AllowCallbacks opens addresses that callbacks must not lead to otherwise,

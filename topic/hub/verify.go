@@ -168,9 +168,7 @@ func (v *verifier) finish(stop context.CancelFunc) {
 // process ends before the answer.
 func (h *Hub) verifyRequest(ctx context.Context, owner string, r Request) {
 	log := h.log.With("callback", redact(r.Callback), "topic", r.Topic)
-	if !r.End && !h.serves(r.Topic) {
-		h.deny(ctx, r.Topic, r.Callback, notServed)
-		h.dropRequest(ctx, owner, r)
+	if h.denyUnserved(ctx, owner, r) {
 		return
 	}
 	asked := time.Now()
@@ -183,6 +181,9 @@ func (h *Hub) verifyRequest(ctx context.Context, owner string, r Request) {
 		h.dropRequest(ctx, owner, r)
 		return
 	}
+	if h.denyUnserved(ctx, owner, r) { // it was withdrawn meanwhile
+		return
+	}
 	switch err := h.store.Apply(ctx, owner, r, asked.Add(r.Lease)); {
 	case errors.Is(err, ErrStale):
 	case err != nil:
@@ -191,6 +192,17 @@ func (h *Hub) verifyRequest(ctx context.Context, owner string, r Request) {
 		h.counters.verified.Add(1)
 		log.Debug("hub: a subscriber has confirmed", "unsubscribe", r.End)
 	}
+}
+
+// denyUnserved denies a request to subscribe to a topic that is not served, and
+// reports whether it was one.
+func (h *Hub) denyUnserved(ctx context.Context, owner string, r Request) bool {
+	if r.End || h.serves(r.Topic) {
+		return false
+	}
+	h.deny(ctx, r.Topic, r.Callback, notServed)
+	h.dropRequest(ctx, owner, r)
+	return true
 }
 
 func (h *Hub) dropRequest(ctx context.Context, owner string, r Request) {
