@@ -35,6 +35,7 @@ type alarm struct {
 	watcher resourcesync.Watcher
 	stater  resourcesync.Stater
 	woken   chan struct{}
+	stuck   *time.Timer   // goes off when work does not come to an end; nil if nobody asks
 	sweep   time.Duration // at most between looks
 	pause   time.Duration // at least
 
@@ -56,6 +57,13 @@ func newAlarm(c *Channel) *alarm {
 // ring makes it time to look, because there is a sign that there is something.
 func (a *alarm) ring() {
 	a.due, a.since = true, time.Now()
+}
+
+// told says that work has made a notification: it is not stuck.
+func (a *alarm) told() {
+	if a.stuck != nil {
+		a.stuck.Reset(patience)
+	}
 }
 
 // ask finds out whether it is time to look.

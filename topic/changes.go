@@ -249,6 +249,7 @@ func (c *changes) add(ctx context.Context) error {
 	c.p.counters.notifications.Add(1)
 	c.p.counters.changes.Add(uint64(b.count))
 	c.state, c.told, c.behind = next, time.Now(), false
+	c.alarm.told()
 	b.begin(next.Until)
 	c.p.wake(c.Topic)
 	return nil

@@ -118,6 +118,7 @@ func (f *framework) add(ctx context.Context, u *Update, now string) error {
 	}
 	f.p.counters.notifications.Add(1)
 	f.state, f.told = next, time.Now()
+	f.alarm.told()
 	f.p.wake(f.Topic)
 	return nil
 }

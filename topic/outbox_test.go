@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"iter"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -11,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 )
 
@@ -141,6 +143,85 @@ func TestFailureHandedOver(t *testing.T) {
 		stop()
 		if s := log.String(); strings.Count(s, "publishing has failed") != 2 || strings.Count(s, "publishing works again") != 1 {
 			t.Errorf("the log: %s", s)
+		}
+	})
+}
+
+// A stuck journal does not come back from being read, once it is told so. It may
+// also be slow.
+type stuck struct {
+	*memory.Set
+	hold atomic.Pointer[chan struct{}]
+	slow atomic.Int64 // a time.Duration
+}
+
+func (s *stuck) Changes(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
+	return func(yield func(resourcesync.Change, error) bool) {
+		if hold := s.hold.Load(); hold != nil {
+			<-*hold
+		}
+		time.Sleep(time.Duration(s.slow.Load()))
+		s.Set.Changes(ctx, iv)(yield)
+	}
+}
+
+// TestStuckJournal says that nothing is told because the journal cannot be read to its
+// end, while that lasts, and tells all of it then.
+func TestStuckJournal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newRecorder(nil)
+		set := &stuck{Set: memory.New(nil)}
+		p, stop := run(t, NewMemoryOutbox(), []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
+		defer stop()
+		time.Sleep(time.Second)
+		hold := make(chan struct{})
+		set.hold.Store(&hold)
+		put(t, set.Set, 1)
+		time.Sleep(patience / 2)
+		if err := p.Health(t.Context()); err != nil {
+			t.Errorf("health, after a while: %v", err)
+		}
+		time.Sleep(patience)
+		if err := p.Health(t.Context()); !errors.Is(err, errStuck) {
+			t.Errorf("health: %v", err)
+		}
+		if status, err := p.Status(t.Context()); err != nil || status.Topics[0].Error == "" {
+			t.Errorf("status: %+v, %v", status, err)
+		}
+		set.hold.Store(nil)
+		close(hold)
+		time.Sleep(time.Second)
+		if err := p.Health(t.Context()); err != nil {
+			t.Errorf("health, in the end: %v", err)
+		}
+		if n := len(h.all()); n != 1 {
+			t.Errorf("%d requests, want 1", n)
+		}
+	})
+}
+
+// TestSlowJournal: a journal of which much is to be told slowly is not stuck.
+func TestSlowJournal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		o := inBubble(newRecorder(nil), nil)
+		o.FlushChanges = 1
+		set := &stuck{Set: memory.New(nil)}
+		p, stop := run(t, NewMemoryOutbox(), []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}, o)
+		defer stop()
+		time.Sleep(time.Second)
+		set.slow.Store(int64(patience / 2))
+		const n = 20
+		for i := range n {
+			put(t, set.Set, i)
+		}
+		for range n / 2 * 50 {
+			time.Sleep(patience / 50)
+			if err := p.Health(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if told := p.Counters().Notifications; told < n-2 {
+			t.Errorf("%d notifications", told)
 		}
 	})
 }

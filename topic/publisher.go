@@ -163,7 +163,8 @@ func (p *Publisher) lead(ctx context.Context) error {
 		if a.watcher != nil {
 			wg.Go(func() { a.watch(ctx, p.log.With("topic", redact(c.Topic))) })
 		}
-		wg.Go(func() { p.persist(ctx, "notifications of "+redact(c.Topic), a, work) })
+		name := "notifications of " + redact(c.Topic)
+		wg.Go(func() { p.persist(ctx, name, a, p.watched(name, a, work)) })
 		for _, s := range senders[c.Topic] {
 			wg.Go(func() { p.persist(ctx, "sending "+redact(c.Topic)+" to "+redact(s.hub.URI), s.alarm, s.work) })
 		}
@@ -181,6 +182,21 @@ func (p *Publisher) persist(ctx context.Context, name string, a *alarm, work fun
 // configured any more. Processes whose configurations differ may lead in turns, as
 // they do while one replaces the other, and a hub may be taken out by mistake.
 const grace = 24 * time.Hour
+
+// patience is how long looking for changes may take without a notification until it
+// counts as a failure: who provides them, or the outbox, may never come back.
+const patience = 5 * time.Minute
+
+var errStuck = fmt.Errorf("it has not come to an end for %v", patience)
+
+// watched is work that is reported while it takes too long. It goes on all the same.
+func (p *Publisher) watched(name string, a *alarm, work func(context.Context) (time.Duration, error)) func(context.Context) (time.Duration, error) {
+	return func(ctx context.Context) (time.Duration, error) {
+		a.stuck = time.AfterFunc(patience, func() { p.failed(name)(errStuck) })
+		defer a.stuck.Stop()
+		return work(ctx)
+	}
+}
 
 // clear drops what is not needed any more, and returns when to do it again.
 func (p *Publisher) clear(ctx context.Context) (time.Duration, error) {
