@@ -52,6 +52,10 @@ func (a *application) tellAgain(ctx context.Context) error {
 	return nil
 }
 
+// atPlace is how many resources are looked at that are at the place of a URI, which
+// may be on many hosts.
+const atPlace = 100
+
 // loadPlaces reads what is known of resources that may have these URIs, beside what
 // is read already. Those without a place, such as URNs, are not found.
 func (a *application) loadPlaces(ctx context.Context, uris []string) error {
@@ -61,8 +65,8 @@ func (a *application) loadPlaces(ctx context.Context, uris []string) error {
 			places[i] = placeOf(u)
 		}
 	}
-	return a.conn.QueryEach(ctx, "SELECT key, newest, size, place, body FROM rs_resource WHERE set_id = $1 AND place = $2 AND place <> 0 AND body IS NOT NULL", len(places),
-		func(i int) []any { return []any{a.set.id, places[i]} },
+	return a.conn.QueryEach(ctx, "SELECT key, newest, size, place, body FROM rs_resource WHERE set_id = $1 AND place = $2 AND place <> 0 AND body IS NOT NULL LIMIT $3", len(places),
+		func(i int) []any { return []any{a.set.id, places[i], atPlace} },
 		func(_ int, r rowdb.Row) error {
 			key := rowdb.String(r, 0)
 			if a.items[key] == nil {
