@@ -59,12 +59,19 @@ func TestName(t *testing.T) {
 		{"https://example.org/con/nul.tar.gz", "https/example.org/_con/_nul.tar~*.gz"},
 		{"https://example.org/LPT1/com9.txt", "https/example.org/_LPT1/_com9~*.txt"},
 		{"https://example.org/com10.txt", "https/example.org/com10.txt"},
+		{"https://example.org/COM%C2%B9.txt", "https/example.org/COM_~*.txt"},
+		{"https://example.org/conin%24", "https/example.org/conin_~*"},
+		{"https://example.org/con%20/nul%20.txt/aux.", "https/example.org/con_/nul__txt/aux_~*"},
+		{"https://aux/?nul", "https/_aux/_nul~*"},
+		{"con:prn", "_con/_prn~*"},
 		{"https://example.org/.ssh/.htaccess", "https/example.org/_ssh/_htaccess~*"},
 		{"https://example.org/-rf/-x.pdf", "https/example.org/_rf/_x~*.pdf"},
 		{"https://example.org/a./b%20/c.", "https/example.org/a_/b_/c_~*"},
 		{"https://example.org/a~b~c5zk23of3liowozb.pdf", "https/example.org/a_b_c5zk23of3liowozb~*.pdf"},
 
 		// What is too long.
+		{"https://example.org/" + strings.Repeat("y/", 2490), "https/example.org/" + strings.Repeat("y/", 95) + "index~*"},
+		{"https://example.org/?" + strings.Repeat("%C3%A9", 900), "https/example.org/" + strings.Repeat("é", 91) + "~*"},
 		{"https://example.org/" + long + ".pdf", "https/example.org/" + long[:200-17-4] + "~*.pdf"},
 		{"https://example.org/" + long + "/a.pdf", "https/example.org/a~*.pdf"},
 		{"https://example.org/" + strings.Repeat("folder/", 40) + "a.pdf", "https/example.org/" + strings.Repeat("folder/", 27) + "a~*.pdf"},
@@ -129,6 +136,27 @@ func checkApart(a, b string) error {
 		return fmt.Errorf("%q and %q exclude each other", a, b)
 	}
 	return nil
+}
+
+// TestSpellingsApart: what people take for one name, and some file systems do, are
+// several if their URIs are.
+func TestSpellingsApart(t *testing.T) {
+	uris := []string{
+		"https://example.org/caf%C3%A9.txt", "https://example.org/caf%c3%a9.txt", "https://example.org/café.txt", // NFC
+		"https://example.org/cafe%CC%81.txt", "https://example.org/cafe\u0301.txt", // NFD
+		"https://example.org/%63af%C3%A9.txt", "https://example.org/CAF%C3%89.txt", "https://example.org/./caf%C3%A9.txt",
+		"https://example.org/caf%C3%A9.txt?", "https://example.org/caf%C3%A9.txt#", "https://example.org/caf%C3%A9.txt?#",
+		"https://example.org//caf%C3%A9.txt", "https://example.org:443/caf%C3%A9.txt", "https://EXAMPLE.org/caf%C3%A9.txt",
+	}
+	// Without letter case and marks, which is more than any file system overlooks.
+	plain := strings.NewReplacer("é", "e", "É", "e", "\u0301", "")
+	for i, a := range uris {
+		for _, b := range uris[:i] {
+			if err := checkApart(plain.Replace(virtualzip.Name("r", a)), plain.Replace(virtualzip.Name("r", b))); err != nil {
+				t.Errorf("%q, %q: %v", a, b, err)
+			}
+		}
+	}
 }
 
 // TestNamesApart makes names of URIs that are as alike as possible.
