@@ -57,7 +57,7 @@ func TestRefusedStates(t *testing.T) {
 		"below it":          {filepath.Join(folder, "sub", ".state.db"), "in the folder that is published; give a file elsewhere"},
 		"through a link":    {path("link/state.db"), "in the folder that is published; give a file elsewhere"},
 		"a link to nothing": {path("dangling.db"), "no such file"},
-		"in no folder":      {path("none/state.db"), "no such file"},
+		"in no folder":      {path("none/state.db"), "make it, or give a file in another"},
 		"below a file":      {path("text.db/state.db"), "not a directory"},
 		"a folder":          {elsewhere, "is not a file; give another file with --state"},
 		"no database":       {path("text.db"), "is no SQLite database; give another file with --state"},
@@ -89,6 +89,23 @@ func TestRefusedStates(t *testing.T) {
 	if _, err := os.Lstat(filepath.Join(folder, "state.db")); err == nil {
 		t.Error("something was made in the folder")
 	}
+}
+
+// What a state knows of subscribers is not for everybody who uses the computer.
+func TestStateIsPrivate(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "state.db")
+	s := startReady(t, t.TempDir(), "--state", state)
+	files, err := filepath.Glob(state + "*")
+	must(t, err)
+	if len(files) < 3 { // with its log, and a lock
+		t.Errorf("files: %q", files)
+	}
+	for _, file := range files {
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s: %v, %v", file, info.Mode(), err)
+		}
+	}
+	s.stop()
 }
 
 // A database that does not let us in says why, and we do not say the password.

@@ -11,6 +11,8 @@ import (
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
 // stateFile returns the path, absolute and free of symbolic links, of the SQLite
@@ -27,6 +29,9 @@ func stateFile(folder, given string) (string, error) {
 		}
 	}
 	path, err := realPath(given)
+	if in := filepath.Dir(given); errors.Is(err, fs.ErrNotExist) && !exists(in) {
+		return "", usagef("--state %q: there is no folder %q; make it, or give a file in another", given, in)
+	}
 	if err != nil {
 		return "", usagef("--state %q: %w", given, reason(err))
 	}
@@ -73,6 +78,11 @@ func realPath(path string) (string, error) {
 	}
 	in, err := filepath.EvalSymlinks(filepath.Dir(path))
 	return filepath.Join(in, filepath.Base(path)), err
+}
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
 }
 
 // isInside reports whether a file at path is somewhere in folder. It compares
@@ -139,14 +149,11 @@ func checkStateFile(path string) error {
 // every system, and the system gives it back when the process dies.
 func lockStateFile(path string) (*sqlite.Conn, error) {
 	path += "-serve"
-	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
+	if err := rowdb.MakePrivate(path); err != nil {
+		return nil, err
+	}
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
 	if err != nil {
-		// SQLite only says that it cannot.
-		if f, why := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o644); why != nil {
-			err = reason(why)
-		} else {
-			f.Close()
-		}
 		return nil, err
 	}
 	conn.SetBusyTimeout(0)

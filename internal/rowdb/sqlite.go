@@ -15,10 +15,13 @@ import (
 )
 
 // OpenPool opens the SQLite database file at path with the settings that a
-// store needs, and makes it if there is none: a write-ahead log, so that readers
+// store needs, and makes it, for its owner alone, if there is none: a write-ahead log, so that readers
 // and the writer do not wait for each other; synchronous=FULL, so that what is
 // committed outlasts a power cut; foreign keys not enforced.
 func OpenPool(path string, size int) (*sqlitex.Pool, error) {
+	if err := MakePrivate(path); err != nil {
+		return nil, err
+	}
 	pool, err := sqlitex.NewPool(path, sqlitex.PoolOptions{
 		PoolSize: size,
 		Flags:    sqlite.OpenReadWrite | sqlite.OpenCreate | sqlite.OpenWAL,

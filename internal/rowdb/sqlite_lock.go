@@ -13,6 +13,9 @@ import (
 // every system, and the system gives them back when the process dies.
 func (db *sqliteDB) TryLock(ctx context.Context, n int32, f func(context.Context) error) (bool, error) {
 	path := fmt.Sprintf("%s-lock%d", db.path, n)
+	if err := MakePrivate(path); err != nil {
+		return false, fmt.Errorf("rowdb: lock %s: %w", path, err)
+	}
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
 	if err != nil {
 		return false, explain(fmt.Errorf("rowdb: lock %s: %w", path, err), path)
