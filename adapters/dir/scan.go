@@ -102,7 +102,7 @@ func (d *Dir) openRoot() (*folder, error) {
 		var there fs.FileInfo
 		there, err = os.Stat(d.path)
 		if err == nil && !os.SameFile(held, there) {
-			err = errors.New("another folder has taken its place")
+			err = errors.New("another folder has taken its place: it must be opened anew, by starting again")
 		}
 	}
 	if err != nil {

@@ -1,9 +1,11 @@
 package main
 
 import (
+	"errors"
 	"net"
 	"net/http"
 	"net/netip"
+	"regexp"
 	"strings"
 )
 
@@ -20,6 +22,19 @@ func clientAddress(header string, next http.Handler) http.Handler {
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// token is the name of a header (RFC 9110, section 5.6.2).
+var token = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+
+func checkClientHeader(name string) error {
+	switch {
+	case !token.MatchString(name):
+		return errors.New("give the name of a header, such as X-Forwarded-For")
+	case strings.EqualFold(name, "Forwarded"):
+		return errors.New("its addresses are in a form of their own; have the proxy set X-Forwarded-For or X-Real-IP")
+	}
+	return nil
 }
 
 func lastAddress(values []string) (a netip.Addr, ok bool) {

@@ -219,7 +219,7 @@ of --dump-rate and of the hub, go by it. Give it only behind a proxy that sets
 the header, because clients could set it as well.
 Default: none`, func(text string) error {
 		c.client = http.CanonicalHeaderKey(text)
-		return nil
+		return checkClientHeader(text)
 	})
 	flags.BoolVar(&c.sitemap, "sitemap", false, `Publish a plain sitemap for search engines too: sitemap.xml, below the
 prefix. robots.txt names it then, if DIR has none of its own.`)

@@ -166,6 +166,8 @@ func TestRefusals(t *testing.T) {
 		"package of words":    {[]string{"serve", here, "--package-size", "big"}, `"resourcesync serve --help"`},
 		"page of words":       {[]string{"serve", here, "--page-size", "many"}, `"resourcesync serve --help"`},
 		"never rescan":        {[]string{"serve", here, "--rescan", "0s"}, "such as 30s"},
+		"no header":           {[]string{"serve", here, "--client-header", "X-Forwarded-For:"}, "such as X-Forwarded-For"},
+		"another header":      {[]string{"serve", here, "--client-header", "forwarded"}, "X-Real-IP"},
 		"rescan without unit": {[]string{"serve", here, "--rescan", "5"}, `"resourcesync serve --help"`},
 		"no window":           {[]string{"serve", here, "--window", "0s"}, "such as 1h"},
 		"nothing retained":    {[]string{"serve", here, "--retain", "0d"}, "such as 48h"},

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
+	"io"
 	"log/slog"
 	"maps"
 	"math/rand/v2"
@@ -251,5 +253,25 @@ func TestBaseURLMoves(t *testing.T) {
 	}
 	if n := len(sampleFiles); changes[resourcesync.Deleted] != n || changes[resourcesync.Created] != n || len(changes) != 2 {
 		t.Errorf("%v of %d files", changes, n)
+	}
+}
+
+// A folder that is not mounted when serve starts is refused: its files are not told
+// of as deleted.
+func TestNotMounted(t *testing.T) {
+	folder, state := filepath.Join(t.TempDir(), "folder"), filepath.Join(t.TempDir(), "state.db")
+	write(t, filepath.Join(folder, "a.txt"), "a")
+	flags := []string{"--state", state, "--base-url", publicURL}
+	startReady(t, folder, flags...).stop()
+	must(t, os.Rename(folder, folder+" elsewhere"))
+	must(t, os.Mkdir(folder, 0o755))
+	var stderr bytes.Buffer
+	if status := run(t.Context(), append([]string{"serve", folder, "--listen", "127.0.0.1:0"}, flags...), io.Discard, &stderr); status != 1 || !strings.Contains(stderr.String(), "is empty, but had 1 files: is it mounted?") {
+		t.Errorf("status %d: %s", status, &stderr)
+	}
+	write(t, filepath.Join(folder, ".empty"), "")
+	s := startReady(t, folder, flags...)
+	if got := s.awaitChanges(1); got[0] != "deleted a.txt" {
+		t.Errorf("changes once it is said to be empty: %q", got)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"os"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/resourcesync-go/resourcesync"
 )
 
 // serve publishes a folder until ctx is done.
@@ -54,6 +56,9 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			log.Warn("state not closed", "error", err)
 		}
 	}()
+	if err := checkMounted(ctx, c.folder, st); err != nil {
+		return err
+	}
 	p, err := publish(&c, st, screen, log)
 	if err != nil {
 		return err
@@ -97,6 +102,24 @@ func checkFolder(folder string) error {
 		return usagef("%q is a file; give the folder that it is in", folder)
 	}
 	return nil
+}
+
+// checkMounted refuses a folder with nothing in it if there were files when it was
+// looked through last. It is more likely not to be mounted than to be empty, and all
+// of its files would be told of as deleted.
+func checkMounted(ctx context.Context, path string, st *state) error {
+	entries, err := os.ReadDir(path)
+	if err != nil {
+		return usagef("folder %q: %w", path, reason(err))
+	}
+	known, err := st.set.Stat(ctx, resourcesync.Range{})
+	if errors.Is(err, resourcesync.ErrNotReady) {
+		return nil
+	}
+	if err == nil && len(entries) == 0 && known.Count > 0 {
+		err = fmt.Errorf("%q is empty, but had %d files: is it mounted? If they are gone for good, leave a file in it, such as .empty, and start again", path, known.Count)
+	}
+	return err
 }
 
 // reason returns what is wrong with a path, without the path, which an error
