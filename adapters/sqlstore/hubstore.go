@@ -177,9 +177,9 @@ func readSubscription(r rowdb.Row) hub.Subscription {
 }
 
 // subscriptionPage is how many subscriptions are read at once.
-const subscriptionPage = 500
+const subscriptionPage = 2000
 
-// Subscriptions implements [hub.Store]. It reads some hundreds at a time; what
+// Subscriptions implements [hub.Store]. It reads some of them at a time; what
 // changes meanwhile may be seen or not.
 func (h *hubStore) Subscriptions(ctx context.Context) iter.Seq2[hub.Subscription, error] {
 	return func(yield func(hub.Subscription, error) bool) {

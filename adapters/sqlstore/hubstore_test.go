@@ -50,3 +50,22 @@ func elapse(t *testing.T, h *hubStore, d time.Duration) {
 		t.Fatal(err)
 	}
 }
+
+// More subscriptions than are read at once: each is there, once.
+func TestHubStoreManySubscriptions(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db database) {
+		h := db.open(t, nil).mustHubStore(t, "hub").(*hubStore)
+		const n = 2 * subscriptionPage
+		subscribeAll(t, h, benchTopic, n)
+		seen := map[int64]bool{}
+		for s, err := range h.Subscriptions(t.Context()) {
+			if err != nil || seen[s.ID] {
+				t.Fatalf("%d again, or %v", s.ID, err)
+			}
+			seen[s.ID] = true
+		}
+		if len(seen) != n {
+			t.Errorf("there are %d of %d", len(seen), n)
+		}
+	})
+}

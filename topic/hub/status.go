@@ -83,7 +83,7 @@ type Deliveries struct {
 }
 
 // Status returns how the hub is. It reads all subscriptions: of 100,000 in
-// PostgreSQL that is work for about a second.
+// PostgreSQL that is work for half a second.
 func (h *Hub) Status(ctx context.Context) (Status, error) {
 	c, d := &h.counters, &h.deliveries
 	s := Status{
