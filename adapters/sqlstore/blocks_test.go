@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,5 +104,22 @@ func TestChunks(t *testing.T) {
 	}
 	if resources != n-n/10 || changes != n {
 		t.Errorf("%d resources and %d changes, expected %d and %d", resources, changes, n-n/10, n)
+	}
+	// What is dropped while it is read is missed by nobody without a word.
+	changes = 0
+	var last error
+	for _, err := range set.Changes(t.Context(), resourcesync.Interval{}) {
+		if changes++; changes == 1 {
+			err := store.db.Update(t.Context(), func(c rowdb.Conn) error {
+				return c.Script(t.Context(), fmt.Sprintf("UPDATE rs_set SET since = %d", chunk+5))
+			})
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		last = err
+	}
+	if last == nil || !strings.Contains(last.Error(), "dropped") {
+		t.Errorf("%d changes, and then %v", changes, last)
 	}
 }

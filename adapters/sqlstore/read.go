@@ -132,7 +132,9 @@ func (s *Set) Get(ctx context.Context, key string) (r resourcesync.Resource, fou
 }
 
 // Changes implements [resourcesync.Changer]. Of a deleted resource, a change of a
-// Set has Key and URI, and what was recorded with it.
+// Set has Key and URI, and what was recorded with it. Up to 50,000 changes are of one
+// moment. If changes that come behind those are dropped from the journal before
+// they are read, that is an error.
 func (j *Journal) Changes(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
 	return func(yield func(resourcesync.Change, error) bool) {
 		var d reader
@@ -142,8 +144,9 @@ func (j *Journal) Changes(ctx context.Context, iv resourcesync.Interval) iter.Se
 				return err
 			}
 			from, until := bounds(iv)
+			continued := false
 			for {
-				n := 0
+				n, begin := 0, from
 				err := c.Query(ctx, `SELECT at, change, key, body FROM rs_change
 					WHERE set_id = $1 AND at >= $2 AND at < $3 AND at >= (SELECT since FROM rs_set WHERE id = $1)
 					ORDER BY at LIMIT $4`,
@@ -162,16 +165,29 @@ func (j *Journal) Changes(ctx context.Context, iv resourcesync.Interval) iter.Se
 							return errStop
 						}
 						return nil
-					}, j.id, from, until, chunk)
+					}, j.id, begin, until, chunk)
+				if err == nil && continued {
+					err = j.checkSince(ctx, c, begin)
+				}
 				if err != nil || n < chunk {
 					return err
 				}
+				continued = true
 			}
 		})
 		if err != nil && err != errStop {
 			yield(resourcesync.Change{}, j.fail("changes", err))
 		}
 	}
+}
+
+// checkSince reports that changes from a time on have been dropped from the journal.
+func (j *Journal) checkSince(ctx context.Context, c rowdb.Conn, from int64) error {
+	set, err := readSet(ctx, c, j.id)
+	if err == nil && set.since > from {
+		err = errors.New("changes have been dropped from the journal before they were read")
+	}
+	return err
 }
 
 // bounds returns the first microsecond in iv and the first after it.
