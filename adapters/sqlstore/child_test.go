@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"math"
 	"math/rand/v2"
 	"net"
 	"net/http"
@@ -62,7 +63,7 @@ func child(ctx context.Context, db database, work string) error {
 			return err
 		}
 		for range 4 {
-			go func() { failed <- host.storm(ctx, set, rand.New(rand.NewPCG(rand.Uint64(), 1)), 1<<40) }()
+			go func() { failed <- host.storm(ctx, set, rand.New(rand.NewPCG(rand.Uint64(), 1)), math.MaxInt) }()
 		}
 	}
 	go func() { failed <- serveChild(ctx, set, pageSize) }()

@@ -84,7 +84,7 @@ func checkInteger(text []byte) error {
 	}
 	_, err := strconv.ParseInt(string(text), 10, 64)
 	if err != nil {
-		err = fmt.Errorf("%s is larger than %d, the largest integer that is read", text, math.MaxInt64)
+		err = fmt.Errorf("%s is larger than %d, the largest integer that is read", text, int64(math.MaxInt64))
 	}
 	return err
 }

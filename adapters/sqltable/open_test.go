@@ -98,7 +98,7 @@ func TestIntegers(t *testing.T) {
 		n := 0
 		insert := func(id int64, slug string, more string) resourcesync.Resource {
 			n++
-			d.run(fmt.Sprintf("INSERT INTO papers VALUES (%d, '%s', %d, %s, NULL, 'ABCDEF')", id, slug, 1_700_000_000_000+n, more))
+			d.run(fmt.Sprintf("INSERT INTO papers VALUES (%d, '%s', %d, %s, NULL, 'ABCDEF')", id, slug, 1_700_000_000_000+int64(n), more))
 			return resourcesync.Resource{
 				Key: string(appendInteger(nil, id)), URI: "https://example.org/" + url.PathEscape(slug) + fmt.Sprintf("/%d", id),
 				LastModified: time.UnixMilli(1_700_000_000_000 + int64(n)).UTC(), Hashes: []resourcesync.Hash{{Algorithm: "sha-1", Digest: "abcdef"}},

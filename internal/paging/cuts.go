@@ -36,7 +36,7 @@ type Cuts struct {
 
 type page struct {
 	resourcesync.Cut
-	bytes int
+	bytes int64
 }
 
 func (p *page) add(o page) {
@@ -62,12 +62,12 @@ func NewCuts(previous []resourcesync.Cut, every int) *Cuts {
 func (c *Cuts) Add(key string, size int, newest time.Time) {
 	c.endPagesBefore(key)
 	piece := &c.pieces[len(c.pieces)-1]
-	if piece.Count == c.every || piece.Count > 0 && piece.bytes+size > fill {
+	if piece.Count == c.every || piece.Count > 0 && piece.bytes+int64(size) > fill {
 		piece.Key = Separator(c.lastKey, key)
 		c.pieces = append(c.pieces, page{})
 		piece = &c.pieces[len(c.pieces)-1]
 	}
-	piece.add(page{Cut: resourcesync.Cut{Count: 1, Newest: newest}, bytes: size})
+	piece.add(page{Cut: resourcesync.Cut{Count: 1, Newest: newest}, bytes: int64(size)})
 	c.lastKey = key
 }
 
@@ -91,10 +91,10 @@ func (c *Cuts) AddRun(r resourcesync.Range, count, size int, newest time.Time) b
 		return false
 	}
 	piece := &c.pieces[len(c.pieces)-1]
-	if piece.Count+count > c.every || piece.bytes+size > fill {
+	if piece.Count+count > c.every || piece.bytes+int64(size) > fill {
 		return false
 	}
-	piece.add(page{Cut: resourcesync.Cut{Count: count, Newest: newest}, bytes: size})
+	piece.add(page{Cut: resourcesync.Cut{Count: count, Newest: newest}, bytes: int64(size)})
 	return true
 }
 
@@ -103,7 +103,7 @@ func (c *Cuts) AddRun(r resourcesync.Range, count, size int, newest time.Time) b
 // together. It is for pages that are as they were: they are not divided.
 func (c *Cuts) AddPage(from string, count, size int) {
 	c.endPagesBefore(from)
-	c.pieces = append(c.pieces[:0], page{Cut: resourcesync.Cut{Count: count}, bytes: size})
+	c.pieces = append(c.pieces[:0], page{Cut: resourcesync.Cut{Count: count}, bytes: int64(size)})
 	c.endPage()
 }
 

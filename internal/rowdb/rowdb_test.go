@@ -147,7 +147,7 @@ func TestValues(t *testing.T) {
 		})
 		want := []string{
 			fmt.Sprint(1, "text", "+\x00\xff", false, false, false, 0),
-			fmt.Sprint(-1<<62, "", "+", false, false, false, 0),
+			fmt.Sprint(int64(-1<<62), "", "+", false, false, false, 0),
 			fmt.Sprint(0, "", "+", true, true, true, 1),
 			fmt.Sprint(3, long, "+"+long, false, false, false, 0),
 		}

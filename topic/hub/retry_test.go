@@ -1,13 +1,14 @@
 package hub
 
 import (
+	"math"
 	"net/http"
 	"testing"
 	"time"
 )
 
 func TestBackoff(t *testing.T) {
-	for failures, want := range map[int]time.Duration{1: time.Minute, 2: 2 * time.Minute, 5: 16 * time.Minute, 9: 256 * time.Minute, 10: retryMax, 1 << 40: retryMax} {
+	for failures, want := range map[int]time.Duration{1: time.Minute, 2: 2 * time.Minute, 5: 16 * time.Minute, 9: 256 * time.Minute, 10: retryMax, math.MaxInt: retryMax} {
 		seen := map[time.Duration]bool{}
 		for range 100 {
 			d := backoff(time.Minute, failures)

@@ -1,0 +1,43 @@
+//go:build unix
+
+package sqlstore
+
+import (
+	"database/sql"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+// TestStopped stops the process that sequences, in the middle of its work, as a
+// debugger would, or a network that has been cut: its connections stay, and
+// nothing comes. Another takes over.
+func TestStopped(t *testing.T) {
+	t.Parallel()
+	db := newPostgres(t)
+	first := startChild(t, db, "storm")
+	store := db.open(t, nil)
+	set := store.mustSet(t, "articles", nil)
+	host := newWriter(t, db)
+	record := func(key string) {
+		t.Helper()
+		err := host.transaction(t.Context(), func(tx *sql.Tx) error {
+			return set.Record(t.Context(), SQLTx(tx), change(resourcesync.Created, key, 1))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	record("by-the-first")
+	eventually(t, 20*time.Second, func() error { return awaitKey(t, set, "by-the-first") })
+	run(t, store)
+	if err := first.cmd.Process.Signal(syscall.SIGSTOP); err != nil {
+		t.Fatal(err)
+	}
+	stopped := time.Now()
+	record("by-the-second")
+	eventually(t, takeover, func() error { return awaitKey(t, set, "by-the-second") })
+	t.Logf("taken over within %v", time.Since(stopped).Round(time.Millisecond))
+}
