@@ -40,15 +40,14 @@ const putStatement = `
 // has not removed it; the rest is of one that is under way, and has set off a trigger
 // of the host's own before those of ours.
 const rememberStatement = `
-	DELETE FROM {replaced} WHERE rowid IN (SELECT rs_replaced.rowid FROM {replaced} AS rs_replaced
-		WHERE EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {isReplaced} AND {filter}));
+	DELETE FROM {replaced} WHERE EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {isReplaced} AND {filter});
 	INSERT INTO {replaced} (id, key, uri) SELECT {keyRef}, {key}, {uri} FROM {table} AS {alias} WHERE {filter} AND ({conflict});`
 
 // replacedStatement journals which of them have gone. It comes before what is put in
 // their place, which may have their URI.
 const replacedStatement = `
 	INSERT INTO rs_pending (set_id, change, key, uri)
-	SELECT {set}, 'deleted', key, uri FROM {replaced} AS rs_replaced
+	SELECT {set}, 'deleted', key, uri FROM {replaced}
 	WHERE NOT EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {isReplaced} AND {filter});
 	DELETE FROM {replaced};`
 
@@ -79,7 +78,7 @@ func (db *sqliteEngine) create(ctx context.Context, j *journalled) ([]string, er
 		"table": db.quote(j.Name), "alias": j.alias, "set": db.setID(j), "key": j.key, "uri": j.uri, "filter": filter, "keyRef": j.relation.key.ref,
 		"old": db.old(j), "isOld": db.sameKey(j, j.alias+".", "OLD."), "isNew": db.sameKey(j, j.alias+".", "NEW."),
 		"sameOldURI": cmp.Or(db.sameURI(j, j.alias+".", "OLD."), "1"), "otherKey": "1",
-		"isReplaced": and(db.sameAs(j, j.relation.key.ref, "rs_replaced.id"), "("+j.uri+") = rs_replaced.uri"),
+		"isReplaced": and(db.sameAs(j, j.relation.key.ref, db.quote(j.base)+".id"), "("+j.uri+") = "+db.quote(j.base)+".uri"),
 		"columns":    strings.Join(append([]string{""}, j.columns...), ", "), "values": strings.Join(append([]string{""}, j.values...), ", "),
 		"replaced": db.quote(j.base), "conflict": conflict,
 		"change": "'created'", "worth": "", "when": "", "forget": "",

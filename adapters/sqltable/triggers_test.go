@@ -366,7 +366,8 @@ func TestTriggersComeAndGo(t *testing.T) {
 			var all []string
 			sql := "SELECT type || ' ' || name || ' ' || coalesce(sql, '') FROM sqlite_schema ORDER BY 1"
 			if d.pg != nil {
-				sql = `SELECT 'trigger ' || tgname || tgrelid::regclass FROM pg_trigger WHERE tgrelid::regclass::text LIKE '%articles%'
+				sql = `SELECT 'trigger ' || tgname || tgrelid::regclass FROM pg_trigger WHERE tgrelid IN (SELECT oid FROM pg_class WHERE relnamespace = current_schema()::regnamespace)
+						AND tgname <> 'rs_notify'
 					UNION ALL SELECT proname::text FROM pg_proc WHERE pronamespace = current_schema()::regnamespace ORDER BY 1`
 			}
 			d.rows(sql, func(r rowdb.Row) error { all = append(all, rowdb.String(r, 0)); return nil })
