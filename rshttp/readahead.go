@@ -4,7 +4,7 @@ import "io"
 
 // readingAhead is how many buffers a transfer has: all the memory that it takes for
 // itself. With two, who reads and who sends wait for each other in turn.
-const readingAhead = 4
+const readingAhead = 3
 
 // An ahead reads ahead of who takes what it has read.
 type ahead struct {

@@ -14,8 +14,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
-// sendBuffer is how much of a package is read and written at once.
-const sendBuffer = 64 << 10
+// sendBuffer is how much of a package is read and written at once. Handing it from
+// who reads to who sends takes about as long as reading a small file.
+const sendBuffer = 192 << 10
 
 // maxRanges is how many ranges of a package a request may ask for. Each opens
 // content anew, and reads what comes before if it cannot seek.
