@@ -70,7 +70,7 @@ func TestDumpDocuments(t *testing.T) {
 <url>
 <loc>https://example.org/b</loc>
 <lastmod>2026-01-01T00:00:00Z</lastmod>
-<rs:md hash="sha-256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" length="0" type="text/plain" path="/resources/https/example.org/b~rsxf5pzdxmlthjfe"/>
+<rs:md hash="sha-256:e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" length="0" type="text/plain" path="/resources/https/example.org/b~rsxf5pzdxmlthjfezjmbjminf4"/>
 </url>
 </urlset>
 `},

@@ -66,9 +66,9 @@ func ExampleName() {
 	}
 	// Output:
 	// /resources/https/example.org/papers/1.pdf
-	// /resources/https/example.org/papers/index~qwyp22ve3rg2px6m
-	// /resources/https/example.org/café~c5zk23of3liowozb
-	// /resources/https/example.org/__/etc/passwd~tmxnqsd3p2jnomke
+	// /resources/https/example.org/papers/index~qwyp22ve3rg2px6mbmq66kesuy
+	// /resources/https/example.org/café~c5zk23of3liowozbqzzzo4djbm
+	// /resources/https/example.org/__/etc/passwd~tmxnqsd3p2jnomkegungs6i534
 }
 
 // A store that does not know checksums reads each resource once and remembers.

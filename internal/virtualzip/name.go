@@ -33,10 +33,10 @@ const (
 // That is all if the URI has only a scheme of http or https, a host and a path
 // that ends in a file extension, and they can stand as they are: lower-case
 // ASCII letters, digits, "_", "-" and ".". Any other URI is spelt as nearly as
-// can be, and the file name, before its extension, gets "~" and sixteen
+// can be, and the file name, before its extension, gets "~" and twenty-six
 // characters of the URI's SHA-256 digest in base32:
 //
-//	https://example.org/caf%C3%A9     resources/https/example.org/café~c5zk23of3liowozb
+//	https://example.org/caf%C3%A9     resources/https/example.org/café~c5zk23of3liowozbqzzzo4djbm
 //
 // What is percent-encoded is decoded if that gives UTF-8. A run of other
 // characters than letters, combining marks, decimal digits, "_", "-" and "."
@@ -49,8 +49,8 @@ const (
 // Two URIs have names of which neither is the other or a folder of it, even
 // where letter case and Unicode normalisation make no difference: every file
 // name has an extension or a "~", and no folder below that of a host has; a name
-// without "~" is in lower-case ASCII and gives its URI back; and 80 bits of the
-// digests tell the others apart.
+// without "~" is in lower-case ASCII and gives its URI back; and 128 bits of the
+// digests tell the others apart, of which nobody finds two that are equal.
 //
 // folder is a path by the rules of io/fs.ValidPath, of at most 120 bytes.
 func Name(folder, uri string) string {
@@ -60,7 +60,7 @@ func Name(folder, uri string) string {
 		return name
 	}
 	digest := sha256.Sum256([]byte(uri))
-	ending := "~" + digestEncoding.EncodeToString(digest[:10]) + extension
+	ending := "~" + digestEncoding.EncodeToString(digest[:16]) + extension
 	file := cut(stem, min(MaxSegment, MaxName-len(folder)-len("/"))-len(ending)) + ending
 	for {
 		path = strings.Join(append(folders, file), "/")
