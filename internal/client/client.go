@@ -19,10 +19,14 @@ func Of(r *http.Request) string {
 	if err != nil {
 		return host
 	}
-	if a = a.Unmap().WithZone(""); a.Is6() {
-		if p, err := a.Prefix(64); err == nil {
-			return p.String()
-		}
+	return OfAddr(a)
+}
+
+// OfAddr returns who has the address a, which must be valid: what [Of] says of a
+// request that comes from there.
+func OfAddr(a netip.Addr) string {
+	if a = a.Unmap().WithZone(""); a.Is4() {
+		return a.String()
 	}
-	return a.String()
+	return netip.PrefixFrom(a, 64).Masked().String()
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/resourcesync-go/resourcesync/internal/client"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -82,16 +83,7 @@ func (g *guard) callbackIPv6(literal string) (host string, err error) {
 	case a.Is4In6():
 		return "", errors.New("its address is an IPv4 address in IPv6: write it as such")
 	}
-	return network(a), g.addr(a)
-}
-
-// network returns what an address without a zone is counted by: an IPv4 address
-// by itself, an IPv6 address by its first 64 bits.
-func network(a netip.Addr) string {
-	if a.Is4() {
-		return a.String()
-	}
-	return netip.PrefixFrom(a, 64).Masked().String()
+	return client.OfAddr(a), g.addr(a)
 }
 
 // checkName reports why name cannot be that of a host in the Domain Name System.

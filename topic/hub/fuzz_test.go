@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/client"
 )
 
 // FuzzForm sends forms. Whatever is accepted must be what the form says, and
@@ -65,7 +67,7 @@ func FuzzForm(f *testing.F) {
 			if h.guard.addr(a) != nil {
 				t.Fatalf("accepted %v", a)
 			}
-			host = network(a)
+			host = client.OfAddr(a)
 		}
 		if got.Host != host {
 			t.Fatalf("%s is counted as %s", got.Callback, got.Host)

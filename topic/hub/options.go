@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"net/netip"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/client"
 )
 
 // MaxMessage is how many bytes a message may have.
@@ -103,6 +105,9 @@ func (o *Options) withDefaults() (Options, error) {
 	setDefault(&out.PerHost, 8)
 	setDefault(&out.Signature, "sha256")
 	setDefault(&out.Timeout, 10*time.Second)
+	if out.Client == nil {
+		out.Client = client.Of
+	}
 	if out.Logger == nil {
 		out.Logger = slog.Default()
 	}

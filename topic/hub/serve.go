@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"io"
 	"mime"
-	"net"
 	"net/http"
-	"net/netip"
 	"strings"
 	"time"
 )
@@ -154,20 +152,4 @@ func answer(w http.ResponseWriter, status int, text string) {
 	w.WriteHeader(status)
 	// The status is what counts; a client that has gone needs no text.
 	_, _ = io.WriteString(w, text+"\n")
-}
-
-// clientOf returns what limits per client count r by.
-func (h *Hub) clientOf(r *http.Request) string {
-	if h.options.Client != nil {
-		return h.options.Client(r)
-	}
-	host, _, err := net.SplitHostPort(r.RemoteAddr)
-	if err != nil {
-		return r.RemoteAddr
-	}
-	a, err := netip.ParseAddr(host)
-	if err != nil {
-		return host
-	}
-	return network(a.Unmap().WithZone(""))
 }

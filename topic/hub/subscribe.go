@@ -24,7 +24,7 @@ func (h *Hub) takeForm(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	request.Client = h.clientOf(r)
+	request.Client = h.options.Client(r)
 	request.Made = time.Now()
 
 	err = h.store.Request(r.Context(), request, h.options.Limits)

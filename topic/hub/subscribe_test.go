@@ -353,25 +353,31 @@ func TestV6_DefaultLimits(t *testing.T) {
 	}
 }
 
-func TestClientOf(t *testing.T) {
-	f := idleFront(t, Options{})
-	r := httptest.NewRequest(http.MethodPost, "/", nil)
-	for remote, want := range map[string]string{
-		"192.0.2.7:4711":          "192.0.2.7",
-		"[::ffff:192.0.2.7]:4711": "192.0.2.7",
-		"[2001:db8:1:2:3::4]:1":   "2001:db8:1:2::/64",
-		"[fe80::1%eth0]:1":        "fe80::/64",
-		"@":                       "@",
-	} {
-		r.RemoteAddr = remote
-		if got := f.clientOf(r); got != want {
-			t.Errorf("%s: %s, want %s", remote, got, want)
-		}
-	}
-	f = idleFront(t, Options{Client: func(r *http.Request) string { return r.Header.Get("X-Real-IP") }})
-	r.Header.Set("X-Real-IP", "198.51.100.1")
-	if got := f.clientOf(r); got != "198.51.100.1" {
-		t.Errorf("got %s", got)
+// What limits per client count by is the host's to say; otherwise it is the
+// connection's address.
+func TestClient(t *testing.T) {
+	real := func(r *http.Request) string { return r.Header.Get("X-Real-IP") }
+	for name, tt := range map[string]struct {
+		client func(r *http.Request) string
+		want   string
+	}{"address": {nil, "127.0.0.1"}, "header": {real, "198.51.100.1"}} {
+		t.Run(name, func(t *testing.T) {
+			f := idleFront(t, Options{Client: tt.client})
+			form := url.Values{"hub.mode": {"subscribe"}, "hub.topic": {testTopic}, "hub.callback": {"http://127.0.0.1/"}}
+			r, err := http.NewRequest(http.MethodPost, f.url, strings.NewReader(form.Encode()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			r.Header.Set("X-Real-IP", "198.51.100.1")
+			if status, text := f.do(r); status != http.StatusAccepted {
+				t.Fatal(status, text)
+			}
+			kept, err := f.store.ClaimRequests(t.Context(), "test", 10)
+			if err != nil || len(kept) != 1 || kept[0].Client != tt.want {
+				t.Errorf("%+v, %v, want %s", kept, err, tt.want)
+			}
+		})
 	}
 }
 
