@@ -76,10 +76,12 @@ func (h *Hub) deny(ctx context.Context, topic, callback, why string) {
 	h.counters.denied.Add(1)
 	ctx, cancel := context.WithTimeout(ctx, h.options.Timeout)
 	defer cancel()
+	about := []any{"callback", redact(callback), "topic", topic, "reason", why}
 	answer, err := h.ask(ctx, callback, "hub.mode=denied&hub.topic="+url.QueryEscape(topic)+"&hub.reason="+url.QueryEscape(why))
 	if err != nil {
-		h.log.Debug("hub: a subscriber could not be told that its subscription was denied", "callback", redact(callback), "topic", topic, "reason", reason(err))
-		return
+		about = append(about, "untold", reason(err))
+	} else {
+		answer.Body.Close()
 	}
-	answer.Body.Close()
+	h.denials.log(ctx, h.log, "hub: a subscription is denied", about...)
 }

@@ -29,14 +29,16 @@ import (
 // is safe for concurrent use, and any number of them can share a Store if the
 // Store is that of several processes.
 type Hub struct {
-	uri       string
-	store     Store
-	options   Options
-	log       *slog.Logger
-	guard     *guard
-	transport http.RoundTripper // to callbacks
-	counters  counters
-	running   atomic.Bool
+	uri         string
+	store       Store
+	options     Options
+	log         *slog.Logger
+	guard       *guard
+	transport   http.RoundTripper // to callbacks
+	counters    counters
+	unconfirmed sparse // about subscribers that did not confirm
+	denials     sparse
+	running     atomic.Bool
 
 	deliveries deliveries
 

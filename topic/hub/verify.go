@@ -176,8 +176,9 @@ func (h *Hub) verifyRequest(ctx context.Context, owner string, r Request) {
 		if ctx.Err() != nil {
 			return
 		}
+		h.unconfirmed.log(ctx, log, "hub: a subscriber has not confirmed, and nothing was changed; it must answer 2xx with the challenge, and nothing else, as the body",
+			"unsubscribe", r.End, "reason", reason(err))
 		h.counters.unverified.Add(1)
-		log.Debug("hub: a subscriber has not confirmed, and nothing was changed", "unsubscribe", r.End, "reason", reason(err))
 		h.dropRequest(ctx, owner, r)
 		return
 	}
@@ -226,7 +227,10 @@ func (h *Hub) confirm(ctx context.Context, r Request) error {
 		return err
 	}
 	defer answer.Body.Close()
-	if answer.StatusCode < 200 || answer.StatusCode > 299 {
+	switch {
+	case answer.StatusCode >= 300 && answer.StatusCode <= 399:
+		return fmt.Errorf("status %d, and redirects are not followed", answer.StatusCode)
+	case answer.StatusCode < 200 || answer.StatusCode > 299:
 		return fmt.Errorf("status %d", answer.StatusCode)
 	}
 	body, err := io.ReadAll(io.LimitReader(answer.Body, int64(len(challenge))+1))

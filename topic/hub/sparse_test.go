@@ -1,0 +1,70 @@
+package hub
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// What an operator reads when a subscriber does not confirm, or is denied, and how
+// little of it strangers can make them read.
+func TestUnconfirmedAndDeniedAreLogged(t *testing.T) {
+	ask := func(h *Hub) {
+		h.verifyRequest(context.Background(), "test", Request{Topic: testTopic, Callback: "http://example.net/in?" + testQuery, Lease: time.Hour})
+	}
+	deny := func(h *Hub) {
+		h.deny(context.Background(), testTopic, "http://example.net/in?"+testQuery, "You ask too much.")
+	}
+	status := func(code int) transport {
+		return func(*http.Request) (*http.Response, error) {
+			return &http.Response{StatusCode: code, Body: http.NoBody}, nil
+		}
+	}
+	for name, tt := range map[string]struct {
+		do     func(h *Hub)
+		answer transport
+		want   []string
+	}{
+		"status":    {ask, status(404), []string{`reason="status 404"`, "must answer 2xx", "challenge"}},
+		"redirect":  {ask, status(302), []string{`reason="status 302, and redirects are not followed"`}},
+		"body":      {ask, status(200), []string{`reason="the answer is not the challenge"`}},
+		"no answer": {ask, hangs, []string{`reason="no answer in time"`}},
+		"denied":    {deny, status(200), []string{`reason="You ask too much."`}},
+		"untold":    {deny, func(*http.Request) (*http.Response, error) { return nil, errors.New("out of order") }, []string{`reason="You ask too much."`, `untold="out of order"`}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				log := &lockedBuffer{}
+				h, err := New(testHub, NewMemoryStore(), &Options{Logger: slog.New(slog.NewTextHandler(log, nil)), Timeout: time.Millisecond})
+				if err != nil {
+					t.Fatal(err)
+				}
+				h.Register(testTopic)
+				h.transport = tt.answer
+				for range 10 {
+					tt.do(h)
+				}
+				lines := strings.Split(strings.TrimSpace(log.String()), "\n")
+				for _, want := range append(tt.want, "level=INFO", "topic="+testTopic, "callback=http://example.net/in?…") {
+					if !strings.Contains(strings.ReplaceAll(lines[0], `"http://example.net/in?…"`, "http://example.net/in?…"), want) {
+						t.Errorf("%s\nis without %s", lines[0], want)
+					}
+				}
+				if len(lines) != 1 || strings.Contains(lines[0], "unsaid") {
+					t.Errorf("within a second:\n%s", log)
+				}
+				time.Sleep(time.Second)
+				tt.do(h)
+				lines = strings.Split(strings.TrimSpace(log.String()), "\n")
+				if len(lines) != 2 || !strings.Contains(lines[1], "unsaid=9") || strings.Contains(log.String(), testQuery) {
+					t.Errorf("a second later:\n%s", log)
+				}
+			})
+		})
+	}
+}
