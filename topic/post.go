@@ -53,6 +53,7 @@ func (p *Publisher) post(ctx context.Context, hub *Hub, mediaType, links string,
 		return &failure{reason: cause(err)}
 	}
 	r.Header.Set("Content-Type", mediaType)
+	r.Header.Set("User-Agent", "resourcesync")
 	if links != "" {
 		r.Header.Set("Link", links)
 	}

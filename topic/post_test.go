@@ -72,6 +72,9 @@ func TestToken(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 	posts := h.all()
+	if got := posts[0].header["User-Agent"]; len(got) != 1 || got[0] != "resourcesync" {
+		t.Errorf("User-Agent %q", got)
+	}
 	if posts[0].header.Get("Authorization") != "Bearer sesame" || posts[1].header["Authorization"] != nil {
 		t.Errorf("%v\n%v", posts[0].header, posts[1].header)
 	}
