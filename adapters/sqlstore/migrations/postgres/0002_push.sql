@@ -1,5 +1,8 @@
 -- Notifications, and what hubs keep. Times are microseconds since 1970 unless
 -- they say otherwise. URIs are bytes, as they came.
+--
+-- Topics and queues have the time when they were last known to be in use, to the
+-- hour: what has not been for long is forgotten.
 
 CREATE TABLE rs_outbox (
 	id   bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
@@ -14,6 +17,7 @@ CREATE TABLE rs_topic (
 	number    bigint NOT NULL, -- of the newest notification
 	until_ns  bigint,          -- nanoseconds since 1970
 	documents bytea  NOT NULL,
+	used      bigint NOT NULL,
 	UNIQUE (outbox_id, uri)
 ) WITH (fillfactor = 50);
 
@@ -42,6 +46,7 @@ CREATE TABLE rs_queue (
 	lost          bigint NOT NULL,
 	last_refused  bigint NOT NULL,
 	refused_error text   NOT NULL,
+	used          bigint NOT NULL,
 	PRIMARY KEY (outbox_id, topic, hub)
 ) WITH (fillfactor = 50);
 

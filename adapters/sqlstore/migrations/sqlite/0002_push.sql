@@ -1,5 +1,8 @@
 -- Notifications, and what hubs keep. Times are microseconds since 1970 unless
 -- they say otherwise. URIs are bytes, as they came.
+--
+-- Topics and queues have the time when they were last known to be in use, to the
+-- hour: what has not been for long is forgotten.
 
 CREATE TABLE rs_outbox (
 	id   INTEGER PRIMARY KEY,
@@ -14,6 +17,7 @@ CREATE TABLE rs_topic (
 	number    INTEGER NOT NULL, -- of the newest notification
 	until_ns  INTEGER,          -- nanoseconds since 1970
 	documents BLOB    NOT NULL,
+	used      INTEGER NOT NULL,
 	UNIQUE (outbox_id, uri)
 );
 
@@ -42,6 +46,7 @@ CREATE TABLE rs_queue (
 	lost          INTEGER NOT NULL,
 	last_refused  INTEGER NOT NULL,
 	refused_error TEXT    NOT NULL,
+	used          INTEGER NOT NULL,
 	PRIMARY KEY (outbox_id, topic, hub)
 ) WITHOUT ROWID;
 
