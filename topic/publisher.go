@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/health"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -29,7 +30,7 @@ type Publisher struct {
 	options  Options
 	log      *slog.Logger
 	made     time.Time
-	health   health
+	failures health.Failures
 	counters counters
 	running  atomic.Bool
 
@@ -130,7 +131,7 @@ func (p *Publisher) lead(ctx context.Context) error {
 	p.ok("leading")()
 	// What has failed here is the work of whoever leads next, who sees for
 	// himself whether it still fails.
-	defer p.health.forget()
+	defer p.failures.Forget()
 	senders := make(map[string][]*sender)
 	for i := range p.channels {
 		c := &p.channels[i]

@@ -2,10 +2,7 @@ package topic
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
-	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -62,7 +59,7 @@ func (p *Publisher) Status(ctx context.Context) (Status, error) {
 		if c.Changer != nil {
 			t.Until = state.Until
 		}
-		if err := p.health.of("notifications of " + redact(c.Topic)); err != nil {
+		if err := p.failures.Of("notifications of " + redact(c.Topic)); err != nil {
 			t.Error = err.Error()
 		}
 		for _, h := range c.Hubs {
@@ -93,7 +90,7 @@ func (p *Publisher) Status(ctx context.Context) (Status, error) {
 // its outbox, and nil if all is well. A hub that does not take notifications is
 // not among it: that is nothing that a restart could help, and [Publisher.Status]
 // has it.
-func (p *Publisher) Health(context.Context) error { return p.health.err() }
+func (p *Publisher) Health(context.Context) error { return p.failures.Err("topic") }
 
 // Counters tell what a Publisher has done since it was made. They can be served as
 // JSON.
@@ -128,7 +125,7 @@ func (p *Publisher) Counters() Counters {
 // failed returns what to do when the work of that name fails.
 func (p *Publisher) failed(name string) func(error) {
 	return func(err error) {
-		if p.health.failed(name, err) {
+		if p.failures.Failed(name, err) {
 			p.log.LogAttrs(context.Background(), slog.LevelError, "publishing has failed and is tried again",
 				slog.String("work", name), slog.Any("error", err))
 		}
@@ -137,58 +134,8 @@ func (p *Publisher) failed(name string) func(error) {
 
 func (p *Publisher) ok(name string) func() {
 	return func() {
-		if p.health.ok(name) {
+		if p.failures.Succeeded(name) {
 			p.log.LogAttrs(context.Background(), slog.LevelInfo, "publishing works again", slog.String("work", name))
 		}
 	}
-}
-
-// health remembers the work that fails.
-type health struct {
-	mu       sync.Mutex
-	failures map[string]error
-}
-
-// failed notes a failure and reports whether it is news.
-func (h *health) failed(name string, err error) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	before := h.failures[name]
-	if h.failures == nil {
-		h.failures = map[string]error{}
-	}
-	h.failures[name] = err
-	return before == nil || before.Error() != err.Error()
-}
-
-// ok notes that work succeeds, and reports whether that is news.
-func (h *health) ok(name string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	_, failed := h.failures[name]
-	delete(h.failures, name)
-	return failed
-}
-
-// forget drops all failures.
-func (h *health) forget() {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	clear(h.failures)
-}
-
-func (h *health) of(name string) error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	return h.failures[name]
-}
-
-func (h *health) err() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var all []error
-	for name, err := range h.failures {
-		all = append(all, fmt.Errorf("topic: %s: %w", name, err))
-	}
-	return errors.Join(all...)
 }

@@ -3,7 +3,6 @@ package sqlstore
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -85,7 +84,7 @@ func (s *Store) persist(ctx context.Context, name string, work func() error) {
 		if time.Since(started) > maxRest {
 			rest = glance / 10
 		}
-		if s.health.failed(name, err) {
+		if s.failures.Failed(name, err) {
 			s.log.LogAttrs(ctx, slog.LevelError, "the store's background work has failed and is tried again",
 				slog.String("work", name), slog.Any("error", err))
 		}
@@ -99,7 +98,7 @@ func (s *Store) persist(ctx context.Context, name string, work func() error) {
 
 // works notes that the work of that name has succeeded.
 func (s *Store) works(ctx context.Context, name string) {
-	if s.health.ok(name) {
+	if s.failures.Succeeded(name) {
 		s.log.LogAttrs(ctx, slog.LevelInfo, "the store's background work works again", slog.String("work", name))
 	}
 }
@@ -155,42 +154,5 @@ func (s *Store) Health(ctx context.Context) error {
 	err := s.db.Do(ctx, func(c rowdb.Conn) error {
 		return c.Query(ctx, "SELECT 1 FROM rs_set LIMIT 1", func(rowdb.Row) error { return nil })
 	})
-	return errors.Join(err, s.health.err())
-}
-
-// health remembers the background work that fails.
-type health struct {
-	mu       sync.Mutex
-	failures map[string]error
-}
-
-// failed notes a failure and reports whether it is news.
-func (h *health) failed(name string, err error) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	before := h.failures[name]
-	if h.failures == nil {
-		h.failures = map[string]error{}
-	}
-	h.failures[name] = err
-	return before == nil || err == nil || before.Error() != err.Error()
-}
-
-// ok notes a success and reports whether it is news.
-func (h *health) ok(name string) bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	_, failed := h.failures[name]
-	delete(h.failures, name)
-	return failed
-}
-
-func (h *health) err() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	var all []error
-	for name, err := range h.failures {
-		all = append(all, fmt.Errorf("sqlstore: %s: %w", name, err))
-	}
-	return errors.Join(all...)
+	return errors.Join(err, s.failures.Err("sqlstore"))
 }

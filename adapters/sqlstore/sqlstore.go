@@ -74,6 +74,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/resourcesync-go/resourcesync/internal/health"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 	"github.com/resourcesync-go/resourcesync/internal/wake"
 )
@@ -105,14 +106,14 @@ type Options struct {
 // A Store holds sets and journals in a database. All methods are safe for
 // concurrent use, by any number of processes.
 type Store struct {
-	db     rowdb.DB
-	close  func() error
-	now    func() time.Time
-	retain time.Duration
-	window time.Duration
-	log    *slog.Logger
-	health health
-	bell   wake.Bell // something may have been committed
+	db       rowdb.DB
+	close    func() error
+	now      func() time.Time
+	retain   time.Duration
+	window   time.Duration
+	log      *slog.Logger
+	failures health.Failures // of background work
+	bell     wake.Bell       // something may have been committed
 
 	mu       sync.Mutex
 	watchers map[*watcher]struct{}

@@ -1,0 +1,86 @@
+package health
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"testing"
+)
+
+// TestFailures holds what is news, and what is told of it.
+func TestFailures(t *testing.T) {
+	var f Failures
+	if f.Succeeded("reading") || f.Of("reading") != nil || f.Err("store") != nil {
+		t.Error("something has failed in the beginning")
+	}
+	f.Forget()
+	for i, step := range []struct {
+		name string
+		err  error // nil: it succeeds
+		news bool
+		want string // what Err says then
+	}{
+		{"writing", io.ErrShortWrite, true, "store: writing: short write"},
+		{"reading", io.ErrUnexpectedEOF, true, "store: reading: unexpected EOF\nstore: writing: short write"},
+		{"reading", errors.New("unexpected EOF"), false, "store: reading: unexpected EOF\nstore: writing: short write"},
+		{"reading", io.EOF, true, "store: reading: EOF\nstore: writing: short write"},
+		{"writing", nil, true, "store: reading: EOF"},
+		{"writing", nil, false, "store: reading: EOF"},
+		{"reading", nil, true, ""},
+		{"reading", io.EOF, true, "store: reading: EOF"},
+	} {
+		var news bool
+		if step.err != nil {
+			news = f.Failed(step.name, step.err)
+		} else {
+			news = f.Succeeded(step.name)
+		}
+		if news != step.news {
+			t.Errorf("step %d: news is %v", i, news)
+		}
+		if got := f.Of(step.name); got != step.err {
+			t.Errorf("step %d: the error of %s is %v", i, step.name, got)
+		}
+		// More than once, for the order of a map differs from time to time.
+		for range 10 {
+			got := ""
+			if err := f.Err("store"); err != nil {
+				got = err.Error()
+			}
+			if got != step.want {
+				t.Fatalf("step %d: %q, want %q", i, got, step.want)
+			}
+		}
+	}
+	if err := f.Err("store"); !errors.Is(err, io.EOF) {
+		t.Errorf("%v does not wrap what has failed", err)
+	}
+	f.Failed("writing", io.ErrShortWrite)
+	f.Forget()
+	if f.Err("store") != nil || f.Of("reading") != nil || f.Succeeded("writing") {
+		t.Error("what has been forgotten is remembered")
+	}
+}
+
+// TestConcurrency is for the race detector.
+func TestConcurrency(t *testing.T) {
+	var f Failures
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			for n := range 100 {
+				name := fmt.Sprint((i + n) % 3)
+				f.Failed(name, io.EOF)
+				f.Of(name)
+				_ = f.Err("store")
+				f.Succeeded(name)
+				f.Forget()
+			}
+		})
+	}
+	wg.Wait()
+	if err := f.Err("store"); err != nil {
+		t.Error(err)
+	}
+}
