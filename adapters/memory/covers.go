@@ -2,19 +2,27 @@ package memory
 
 import (
 	"net/url"
-	"strings"
+
+	"github.com/resourcesync-go/resourcesync"
 )
 
-// A place is where requests find resources: a path, decoded, and a query, as it
-// is written.
+// A place is where a resource is. Requests find it by a path, decoded, and a query,
+// as it is written; Destinations know it by its URI, which it may share with others.
 type place struct {
-	path, query string
-	resources   int // how many resources are there
+	path, query string // none of a URI without a path, such as a URN: no request leads there
+	uri         string
+	key         string
 }
 
-// placeOf returns the place of u. That of a URI without a path, such as a URN,
-// is the zero value: no request leads there.
-func placeOf(u *url.URL) place {
+// placeOf returns the place of r, whose URI is u.
+func placeOf(u *url.URL, r *resourcesync.Resource) place {
+	p := asked(u)
+	p.uri, p.key = r.URI, r.Key
+	return p
+}
+
+// asked returns where a request for u leads, which is before all places there.
+func asked(u *url.URL) place {
 	switch {
 	case u.Opaque != "":
 		return place{}
@@ -24,40 +32,42 @@ func placeOf(u *url.URL) place {
 	return place{path: u.Path, query: u.RawQuery}
 }
 
-// place returns where requests find m. Its URI is parsed again, which is rare,
-// because a place is as large as most of what else is known of a resource.
+// place returns the place of m. Its URI is parsed again, which is rare, because a
+// place is as large as most of what else is known of a resource.
 func (m *member) place() place {
 	u, err := url.Parse(m.resource.URI)
 	if err != nil {
 		panic("memory: a URI was put that does not parse: " + err.Error())
 	}
-	return placeOf(u)
+	return placeOf(u, &m.resource)
 }
 
 func (p place) less(o place) bool {
-	if c := strings.Compare(p.path, o.path); c != 0 {
-		return c < 0
+	switch {
+	case p.path != o.path:
+		return p.path < o.path
+	case p.query != o.query:
+		return p.query < o.query
+	case p.uri != o.uri:
+		return p.uri < o.uri
 	}
-	return p.query < o.query
+	return p.key < o.key
 }
 
-func (st *state) cover(p place) {
-	if p.path == "" {
-		return
-	}
-	at, _ := st.places.Get(p)
-	p.resources = at.resources + 1
-	st.places.Set(p)
+// next returns the first place that is not before p.
+func (st *state) next(p place) (next place, found bool) {
+	st.places.Ascend(p, func(at place) bool {
+		next, found = at, true
+		return false
+	})
+	return next, found
 }
 
-func (st *state) uncover(p place) {
-	at, _ := st.places.Get(p)
-	if at.resources > 1 {
-		at.resources--
-		st.places.Set(at)
-	} else {
-		st.places.Delete(p)
-	}
+// heir returns the key of a resource that has the URI of p, which another has left.
+func (st *state) heir(p place) (key string, found bool) {
+	p.key = ""
+	at, found := st.next(p)
+	return at.key, found && at.uri == p.uri
 }
 
 // Covers implements [resourcesync.Coverer]: it reports whether the path, decoded,
@@ -66,9 +76,10 @@ func (st *state) uncover(p place) {
 // last read.
 func (s *Set) Covers(u *url.URL) bool {
 	st := s.current()
-	if !st.ready {
+	p := asked(u)
+	if !st.ready || p.path == "" {
 		return false
 	}
-	_, found := st.places.Get(placeOf(u))
-	return found
+	at, found := st.next(p)
+	return found && at.path == p.path && at.query == p.query
 }

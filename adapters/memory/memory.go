@@ -9,7 +9,9 @@ package memory
 
 import (
 	"fmt"
+	"maps"
 	"net/url"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -52,6 +54,10 @@ type Options struct {
 // way never makes a writer wait. The slices of the resources that are yielded
 // belong to the set and must not be written to.
 //
+// Resources may share a URI. When one of them is deleted or moves away, its deletion
+// is journalled, and after it the creation of one that is still there: Destinations
+// know URIs, not keys.
+//
 // Every change gets a Datetime of its own: the time of day in microseconds, or
 // the microsecond after the change before it if the time of day is not later
 // than that one.
@@ -73,6 +79,10 @@ type Set struct {
 	scanning bool
 	begun    int64 // the newest change when that scan began
 	scratch  []byte
+
+	// left are the places that the write under way has told to be deleted,
+	// by their URIs, and not told of again.
+	left map[string]place
 
 	changed wake.Bell
 }
@@ -171,6 +181,7 @@ func (s *Set) write(f func()) {
 	defer s.mu.Unlock()
 	before := s.state.last
 	f()
+	s.tellAgain()
 	if s.state.last != before {
 		s.snapshot.Store(nil)
 		s.changed.Ring()
@@ -185,7 +196,7 @@ func (s *Set) put(r *resourcesync.Resource, p place) resourcesync.ChangeType {
 	switch {
 	case was.member == nil:
 		s.state.count++
-		s.state.cover(p)
+		s.state.places.Set(p)
 	case was.member.resource.EqualEntry(*r):
 		if was.member.resource.Stamp != r.Stamp {
 			m := *was.member
@@ -201,10 +212,9 @@ func (s *Set) put(r *resourcesync.Resource, p place) resourcesync.ChangeType {
 		if was.member.resource.URI != r.URI {
 			// Destinations know URIs, not keys: what was at the old one is
 			// gone, and what is at the new one is new to them.
-			s.record(resourcesync.Deleted, &resourcesync.Resource{Key: r.Key, URI: was.member.resource.URI})
+			s.leave(was.member)
 			change = resourcesync.Created
-			s.state.uncover(was.member.place())
-			s.state.cover(p)
+			s.state.places.Set(p)
 		}
 	}
 	m := &member{resource: r.Clone(), scan: s.scan}
@@ -212,6 +222,7 @@ func (s *Set) put(r *resourcesync.Resource, p place) resourcesync.ChangeType {
 	e.SetResource(&m.resource)
 	m.size = s.size(&e)
 	s.state.items.Set(r.Key, item{newest: s.record(change, &m.resource), member: m})
+	delete(s.left, r.URI)
 	if was.member != nil {
 		return resourcesync.Updated
 	}
@@ -225,13 +236,43 @@ func (s *Set) delete(key string) {
 		return
 	}
 	s.state.count--
-	s.state.uncover(was.member.place())
-	at := s.record(resourcesync.Deleted, &resourcesync.Resource{Key: key, URI: was.member.resource.URI})
+	at := s.leave(was.member)
 	if s.state.ready || s.scanning {
 		s.state.items.Set(key, item{newest: at})
 	} else {
 		s.state.items.Delete(key)
 	}
+}
+
+// leave journals that the resource of m is not at its URI any more, and returns
+// the time of that.
+func (s *Set) leave(m *member) int64 {
+	p := m.place()
+	s.state.places.Delete(p)
+	if s.state.ready {
+		if s.left == nil {
+			s.left = map[string]place{}
+		}
+		s.left[p.uri] = p
+	}
+	return s.record(resourcesync.Deleted, &resourcesync.Resource{Key: p.key, URI: p.uri})
+}
+
+// tellAgain journals once more the creation of resources whose URIs others have left:
+// Destinations know URIs, not keys, and have just been told that what is there has
+// been deleted.
+func (s *Set) tellAgain() {
+	if len(s.left) == 0 {
+		return // as after most writes
+	}
+	for _, uri := range slices.Sorted(maps.Keys(s.left)) {
+		if key, found := s.state.heir(s.left[uri]); found {
+			it, _ := s.state.items.Get(key)
+			it.newest = s.record(resourcesync.Created, &it.member.resource)
+			s.state.items.Set(key, it)
+		}
+	}
+	s.left = nil
 }
 
 // size returns how many bytes e takes in a document.
@@ -258,5 +299,5 @@ func check(r *resourcesync.Resource) (place, error) {
 	if err != nil {
 		return place{}, fmt.Errorf("resource %q: %w", r.Key, err)
 	}
-	return placeOf(u), nil
+	return placeOf(u, r), nil
 }
