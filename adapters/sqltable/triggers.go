@@ -21,7 +21,9 @@ import (
 //     key, or of the URI, is a deletion and a creation.
 //   - An update is journalled if it changes what a resource says: one of the
 //     columns that Table names. Others cost next to nothing, unless there is a
-//     Where.
+//     Where. If Table names none that can change while key and URI stay, by
+//     LastModified, Length, Type or Hashes, each update that leaves any column of
+//     the row different is journalled.
 //   - What is journalled is the row as the statement left it, other triggers
 //     included. Changes of one key are in the order in which they happened.
 //   - A condition that changes by itself, such as one on the time of day, is no
@@ -170,6 +172,7 @@ type journalled struct {
 	columns []string // of rs_pending, beside those of every change
 	values  []string // for columns
 	listed  []*column
+	telling bool // whether a column that is named can tell of an update
 }
 
 func newJournalled(db expressions, rel *relation, set string) *journalled {
@@ -179,8 +182,14 @@ func newJournalled(db expressions, rel *relation, set string) *journalled {
 			j.listed = append(j.listed, c)
 		}
 	}
-	add := func(name string, c *column, value string) {
+	tell := func(c *column) {
 		see(c)
+		if c.name != rel.Key && !slices.Contains(rel.template.columns(), c.name) {
+			j.telling = true
+		}
+	}
+	add := func(name string, c *column, value string) {
+		tell(c)
 		j.columns = append(j.columns, name)
 		j.values = append(j.values, value)
 	}
@@ -220,7 +229,7 @@ func newJournalled(db expressions, rel *relation, set string) *journalled {
 				value = db.literal(h.algorithm+":") + " || nullif(" + db.hexExpr(h.column) + ", '')"
 			}
 			hashes = append(hashes, "coalesce("+value+" || ' ', '')")
-			see(h.column)
+			tell(h.column)
 		}
 		j.columns = append(j.columns, "hash")
 		j.values = append(j.values, "nullif(trim("+strings.Join(hashes, " || ")+"), '')")

@@ -102,6 +102,7 @@ func (db *postgresEngine) create(ctx context.Context, j *journalled) ([]string, 
 	if err != nil {
 		return nil, err
 	}
+	const differs = "OLD.* OPERATOR(pg_catalog.*<>) NEW.*" // whatever the types
 	var differences, columns []string
 	for _, c := range j.listed {
 		as := db.quote(c.name)
@@ -111,6 +112,9 @@ func (db *postgresEngine) create(ctx context.Context, j *journalled) ([]string, 
 		differences = append(differences, "OLD."+as+" IS DISTINCT FROM NEW."+as)
 	}
 	changed := "(" + strings.Join(differences, " OR ") + ")"
+	if !j.telling {
+		changed = differs
+	}
 	for _, c := range j.columns {
 		columns = append(columns, ", "+c)
 	}
@@ -120,7 +124,7 @@ func (db *postgresEngine) create(ctx context.Context, j *journalled) ([]string, 
 		filter, always = j.filter, "true"
 	}
 	if j.Where != "" {
-		worth = "OLD.* OPERATOR(pg_catalog.*<>) NEW.*" // whatever the types
+		worth = differs
 	}
 	values := map[string]string{
 		"store": rowdb.Schema(db.rows), "table": j.name, "alias": j.alias, "regclass": db.literal(j.name),

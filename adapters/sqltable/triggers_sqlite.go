@@ -159,13 +159,23 @@ func (db *sqliteEngine) sameURI(j *journalled, a, b string) (condition string) {
 	return condition
 }
 
-// changed is the condition that an update changes what a resource says.
+// changed is the condition that an update changes what a resource says, or anything
+// at all if that could not be told otherwise. Rows are compared as such, because
+// SQLite bounds how many conditions one may be made of.
 func (db *sqliteEngine) changed(j *journalled) string {
-	var all []string
-	for _, c := range j.listed {
-		all = append(all, "OLD."+db.quote(c.name)+" COLLATE BINARY IS NOT NEW."+db.quote(c.name))
+	columns := j.listed
+	if !j.telling {
+		columns = nil
+		for i := range j.relation.columns {
+			columns = append(columns, &j.relation.columns[i])
+		}
 	}
-	return "(" + strings.Join(all, " OR ") + ")"
+	var was, is []string
+	for _, c := range columns {
+		was = append(was, "OLD."+db.quote(c.name)+" COLLATE BINARY")
+		is = append(is, "NEW."+db.quote(c.name))
+	}
+	return "((" + strings.Join(was, ", ") + ") IS NOT (" + strings.Join(is, ", ") + "))"
 }
 
 // conflicts is the condition that a row is in the way of NEW, or "" if that

@@ -1,6 +1,7 @@
 package sqltable
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -14,7 +15,7 @@ import (
 // ours or after.
 func TestSQLiteReplaceAmongTriggers(t *testing.T) {
 	t.Parallel()
-	table := Table{Name: "things", Key: "id", URI: "https://example.org/{slug}"}
+	table := Table{Name: "things", Key: "id", URI: "https://example.org/{slug}", Type: "kind"}
 	touch := []string{
 		"CREATE TRIGGER a_touch AFTER INSERT ON things BEGIN UPDATE things SET touched = 1 WHERE id = NEW.id; END",
 		"CREATE TRIGGER a_touch_again AFTER UPDATE ON things WHEN NEW.touched < 2 BEGIN UPDATE things SET touched = 2 WHERE id = NEW.id; END",
@@ -24,7 +25,7 @@ func TestSQLiteReplaceAmongTriggers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			d := sqliteDatabase(t)
-			d.run("CREATE TABLE things (id INTEGER PRIMARY KEY, slug TEXT NOT NULL UNIQUE, touched INTEGER NOT NULL DEFAULT 0)")
+			d.run("CREATE TABLE things (id INTEGER PRIMARY KEY, slug TEXT NOT NULL UNIQUE, touched INTEGER NOT NULL DEFAULT 0, kind TEXT)")
 			if before {
 				d.run(touch...)
 			}
@@ -66,6 +67,26 @@ func sorted(words string) string {
 	all := strings.Fields(words)
 	slices.Sort(all)
 	return strings.Join(all, " ")
+}
+
+// TestSQLiteWideTable: however many columns there are, a change of any of them is
+// journalled.
+func TestSQLiteWideTable(t *testing.T) {
+	t.Parallel()
+	d := sqliteDatabase(t)
+	const columns = 1999 // beside the key: the most that SQLite has
+	var list strings.Builder
+	for i := range columns {
+		fmt.Fprintf(&list, ", c%d", i)
+	}
+	d.run("CREATE TABLE things (id INTEGER PRIMARY KEY" + list.String() + ")")
+	d.journal(things, "papers")
+	d.play([][2]string{
+		{"INSERT INTO things (id) VALUES (1)", "c:1"},
+		{"UPDATE things SET c0 = 1", "u:1"},
+		{fmt.Sprintf("UPDATE things SET c%d = 1", columns-1), "u:1"},
+		{fmt.Sprintf("UPDATE things SET c%d = 1", columns-1), ""},
+	}...)
 }
 
 // TestSQLiteNoSet: without the set, the host's own writes fail, also those that

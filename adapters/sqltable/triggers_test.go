@@ -358,6 +358,64 @@ func TestTriggers(t *testing.T) {
 	})
 }
 
+// TestTriggersOfColumnsThatTellNothing: where no column that is named can tell of an
+// update, all of them do.
+func TestTriggersOfColumnsThatTellNothing(t *testing.T) {
+	t.Parallel()
+	type scenes = [][2]string
+	same := [2]string{"UPDATE notes SET body = body, doc = doc, views = views", ""}
+	for name, tt := range map[string]struct {
+		table  Table
+		scenes scenes
+	}{
+		"nothing": {Table{URI: "https://example.org/{id}"}, scenes{
+			{"UPDATE notes SET body = 'b' WHERE id = 1", "u:1"},
+			{"UPDATE notes SET body = 'A' WHERE id = 2", "u:2"},
+			{"UPDATE notes SET body = NULL WHERE id = 2", "u:2"},
+			{"UPDATE notes SET doc = '{\"a\": 2}' WHERE id = 2", "u:2"},
+			{"UPDATE notes SET body = 'B', id = 3 WHERE id = 2", "d:2 c:3"},
+		}},
+		"key and URI": {Table{URI: "https://example.org/{slug}", LastModified: "id", Type: "slug", Hashes: map[string]string{"md5": "slug"}}, scenes{
+			{"UPDATE notes SET views = 1 WHERE id = 1", "u:1"},
+			{"UPDATE notes SET slug = 'moved' WHERE id = 1", "d:1 c:1"},
+		}},
+		"condition": {Table{URI: "https://example.org/{id}", Where: "views >= 0"}, scenes{
+			{"UPDATE notes SET body = 'b'", "u:1 u:2"},
+			{"UPDATE notes SET views = -1 WHERE id = 1", "d:1"},
+			{"UPDATE notes SET body = 'c' WHERE id = 1", ""},
+			{"UPDATE notes SET views = 5, body = 'd' WHERE id = 1", "c:1"},
+		}},
+		"deleted": {Table{URI: "https://example.org/{id}", Deleted: "gone"}, scenes{
+			{"UPDATE notes SET body = 'b'", "u:1 u:2"},
+			{"UPDATE notes SET gone = '2026-03-01 00:00:00' WHERE id = 1", "d:1"},
+			{"UPDATE notes SET body = 'c' WHERE id = 1", ""},
+		}},
+		"length": {Table{URI: "https://example.org/{id}", Length: "views"}, scenes{
+			{"UPDATE notes SET body = 'b'", ""},
+			{"UPDATE notes SET views = 7 WHERE id = 1", "u:1"},
+		}},
+		"hash of its own": {Table{URI: "https://example.org/{slug}", Type: "slug", Hashes: map[string]string{"md5": "body"}}, scenes{
+			{"UPDATE notes SET views = 7", ""},
+			{"UPDATE notes SET body = 'b' WHERE id = 1", "u:1"},
+		}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			both(t, func(t *testing.T, d *database) {
+				// json is a type that PostgreSQL cannot compare.
+				d.run("CREATE TABLE notes (id {int} NOT NULL PRIMARY KEY, slug {text} NOT NULL, body {other}, doc json, views {int} NOT NULL DEFAULT 0, gone {time})",
+					`INSERT INTO notes (id, slug, body, doc) VALUES (1, 'one', 'a', '{"a": 1}'), (2, 'two', 'a', '{"a": 1}')`)
+				table := tt.table
+				table.Name, table.Key = "notes", "id"
+				d.journal(table, "papers")
+				for _, s := range tt.scenes {
+					d.play(s, same)
+				}
+			})
+		})
+	}
+}
+
 // TestTriggersComeAndGo applies them twice, and drops them without a trace.
 func TestTriggersComeAndGo(t *testing.T) {
 	t.Parallel()
