@@ -17,7 +17,7 @@ import (
 )
 
 // triggers prints, applies or drops the SQL that journals a table.
-func triggers(ctx context.Context, args []string, stdout, _ io.Writer) error {
+func triggers(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, err := parseTriggers(args)
 	if errors.Is(err, flag.ErrHelp) {
 		printTriggersHelp(stdout)
@@ -26,7 +26,7 @@ func triggers(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	err = runTriggers(ctx, &c, stdout)
+	err = runTriggers(ctx, &c, stdout, stderr)
 	if _, ok := errors.AsType[usageError](err); err != nil && !ok && ctx.Err() == nil {
 		// Databases tell of some things in several lines.
 		return usagef("triggers: %s", strings.Join(strings.Fields(err.Error()), " "))
@@ -34,8 +34,8 @@ func triggers(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	return err
 }
 
-func runTriggers(ctx context.Context, c *triggersConfig, stdout io.Writer) error {
-	db, err := openJournalled(ctx, c)
+func runTriggers(ctx context.Context, c *triggersConfig, stdout, stderr io.Writer) error {
+	db, err := openJournalled(ctx, c, stderr)
 	if err != nil {
 		return err
 	}
@@ -76,7 +76,7 @@ type journalledDB struct {
 	close    func()
 }
 
-func openJournalled(ctx context.Context, c *triggersConfig) (*journalledDB, error) {
+func openJournalled(ctx context.Context, c *triggersConfig, stderr io.Writer) (*journalledDB, error) {
 	if c.isPostgres() {
 		pool, err := pgxpool.New(ctx, c.db)
 		if err != nil {
@@ -105,8 +105,13 @@ func openJournalled(ctx context.Context, c *triggersConfig) (*journalledDB, erro
 	}
 	return &journalledDB{
 		triggers: sqltable.SQLiteTriggers(pool),
-		store:    func(ctx context.Context) (*sqlstore.Store, error) { return sqlstore.OpenSQLite(ctx, c.db, nil) },
-		close:    func() { pool.Close() },
+		store: func(ctx context.Context) (*sqlstore.Store, error) {
+			if err := giveWAL(ctx, c.db, walPatience, stderr); err != nil {
+				return nil, err
+			}
+			return sqlstore.OpenSQLite(ctx, c.db, nil)
+		},
+		close: func() { pool.Close() },
 	}, nil
 }
 

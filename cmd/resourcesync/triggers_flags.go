@@ -98,7 +98,8 @@ given several times. Without an algorithm, the column has it: md5:900150983c…`
 	})
 	flags.StringVar(&t.Where, "where", "", `The condition that rows must fulfil to be published, in SQL.`)
 	flags.StringVar(&t.Deleted, "deleted", "", `The column that marks rows as deleted: by the time of that, or by a flag.`)
-	flags.BoolVar(&c.apply, "apply", false, `Make the triggers, or make them anew, and the set if there is none.`)
+	flags.BoolVar(&c.apply, "apply", false, `Make the triggers, or make them anew, and the set if there is none. An SQLite
+file has a write-ahead log (journal_mode=wal) afterwards: the state needs it.`)
 	flags.BoolVar(&c.drop, "drop", false, `Remove the triggers that --apply has made for this table and set.`)
 	return flags
 }
@@ -154,6 +155,10 @@ same database and the same transaction. Nothing is changed without --apply or
   resourcesync triggers --db postgres://cms@localhost/cms --set articles \
     --table public.articles --key id --uri 'https://example.org/articles/{id}' \
     --lastmod updated_at --where "status = 'published'" --apply
+
+An update counts if it changes one of the columns that are named. If none of
+--lastmod, --length, --type and --hash names one besides those of --key and --uri,
+each update counts that changes anything in a row.
 
 Before the table is altered, --drop them, and --apply them again afterwards.
 

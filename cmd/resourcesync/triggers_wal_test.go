@@ -1,0 +1,62 @@
+package main
+
+import (
+	"context"
+	"io"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// writing makes a host's file, with somebody who writes to it until end is called.
+func writing(t *testing.T) (path string, end func()) {
+	t.Helper()
+	path = filepath.Join(t.TempDir(), "cms.db")
+	sql(t, path, "CREATE TABLE articles (id INTEGER PRIMARY KEY)")
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	must(t, err)
+	t.Cleanup(func() { must(t, conn.Close()) })
+	must(t, sqlitex.ExecuteTransient(conn, "BEGIN IMMEDIATE", nil))
+	return path, func() { must(t, sqlitex.ExecuteTransient(conn, "COMMIT", nil)) }
+}
+
+// TestTriggersGiveWAL: --apply says once that it has given the file a write-ahead
+// log, and waits for whoever is writing; what only prints gives it none.
+func TestTriggersGiveWAL(t *testing.T) {
+	path, end := writing(t)
+	args := []string{"--db", path, "--set", "papers", "--table", "articles", "--key", "id", "--uri", "https://example.org/{id}"}
+	if status, _, stderr := runTriggersCommand(t, args...); status != 0 || stderr != "" {
+		t.Errorf("printing: status %d, %q", status, stderr)
+	}
+	ended := make(chan struct{})
+	time.AfterFunc(300*time.Millisecond, func() { end(); close(ended) })
+	status, _, stderr := runTriggersCommand(t, append(args, "--apply")...)
+	<-ended
+	if line, rest, _ := strings.Cut(stderr, "\n"); status != 0 || rest != "" || !strings.HasPrefix(line, "resourcesync: triggers: ") || !strings.Contains(line, "journal_mode=wal") {
+		t.Errorf("status %d, %q", status, stderr)
+	}
+	for _, flag := range []string{"--apply", "--drop"} {
+		if status, _, stderr := runTriggersCommand(t, append(args, flag)...); status != 0 || stderr != "" {
+			t.Errorf("%s again: status %d, %q", flag, status, stderr)
+		}
+	}
+}
+
+// TestGiveWALInVain: whoever never lets go is not waited for without end.
+func TestGiveWALInVain(t *testing.T) {
+	path, end := writing(t)
+	defer end()
+	err := giveWAL(t.Context(), path, 3*walGlance, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "others have not let go") {
+		t.Error(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := giveWAL(ctx, path, time.Hour, io.Discard); err != context.Canceled {
+		t.Error(err)
+	}
+}
