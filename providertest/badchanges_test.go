@@ -92,6 +92,16 @@ func badChanges() []bad {
 			return onlyChanger{b, b}
 		}}
 	}
+	moves := of("forgets what has moved", "Changes/uri", func(all []resourcesync.Change) (out []resourcesync.Change) {
+		for i, c := range all {
+			moves := c.Type == resourcesync.Deleted && i+1 < len(all) &&
+				all[i+1].Resource.Key == c.Resource.Key && all[i+1].Resource.URI != c.Resource.URI
+			if !moves {
+				out = append(out, c)
+			}
+		}
+		return out
+	})
 	return append(all,
 		of("newest first", "Changes/order", func(all []resourcesync.Change) []resourcesync.Change {
 			slices.Reverse(all)
@@ -102,7 +112,7 @@ func badChanges() []bad {
 			first.Type, first.Resource.Key = resourcesync.Deleted, ""
 			return append([]resourcesync.Change{first}, all...)
 		}),
-		of("no URI", "Changes/valid", each(func(c *resourcesync.Change) bool {
+		of("no URI", "Changes/valid Changes/uri", each(func(c *resourcesync.Change) bool {
 			if c.Type == resourcesync.Deleted {
 				c.Resource.URI = ""
 			}
@@ -126,13 +136,13 @@ func badChanges() []bad {
 			}
 			return true
 		})),
-		of("forgets deletions", "Changes/newest Changes/replay Changes/type", each(func(c *resourcesync.Change) bool {
+		of("forgets deletions", "Changes/newest Changes/replay Changes/type Changes/uri", each(func(c *resourcesync.Change) bool {
 			return c.Type != resourcesync.Deleted
 		})),
 		of("forgets updates", "Changes/replay Changes/type", each(func(c *resourcesync.Change) bool {
 			return c.Type != resourcesync.Updated
 		})),
-		of("forgets one of two at once", "Changes/newest Changes/replay", func(all []resourcesync.Change) []resourcesync.Change {
+		of("forgets one of two at once", "Changes/newest Changes/replay Changes/uri", func(all []resourcesync.Change) []resourcesync.Change {
 			return slices.DeleteFunc(all, func(c resourcesync.Change) bool {
 				return c.Resource.Key == "!providertest-001" && c.Type == resourcesync.Deleted
 			})
@@ -143,6 +153,21 @@ func badChanges() []bad {
 			}
 			return true
 		})),
+		of("forgets who shares a URI", "Changes/uri", func(all []resourcesync.Change) []resourcesync.Change {
+			there := map[string]string{} // URIs, by key
+			return slices.DeleteFunc(all, func(c resourcesync.Change) bool {
+				again := c.Type == resourcesync.Created && there[c.Resource.Key] == c.Resource.URI
+				if there[c.Resource.Key] = c.Resource.URI; c.Type == resourcesync.Deleted {
+					delete(there, c.Resource.Key)
+				}
+				return again
+			})
+		}),
+		moves,
+		bad{name: "forgets what has moved, of URIs that nobody shares", rules: moves.rules, bend: func(after context.Context, b *bent, o *Options) resourcesync.Provider {
+			uniqueURIs(b.full, o)
+			return moves.bend(after, b, o)
+		}},
 		since("unknown", func(time.Time, int) time.Time { return time.Time{} }),
 		since("goes back", func(t time.Time, calls int) time.Time { return t.Add(-time.Duration(calls)) }),
 	)

@@ -18,6 +18,7 @@ var changeRules = []rule{
 	{"Changes/newest", changer, changesNewest},
 	{"Changes/replay", changer | editing, changesReplay},
 	{"Changes/type", changer | editing, changesType},
+	{"Changes/uri", changer | editing, changesURI},
 	{"Since/steady", changer, sinceSteady},
 }
 
@@ -211,6 +212,72 @@ func changesType(ctx context.Context, s *subject) error {
 		}
 		return fmt.Errorf("there is no change of %s", quote(e.key))
 	})
+}
+
+// uri: applied by those who know URIs and no keys, the new changes make the set what
+// it is, too, when resources share URIs and move.
+func changesURI(ctx context.Context, s *subject) error {
+	keys, err := s.spare(ctx, 2)
+	if err != nil {
+		return err
+	}
+	a, b := s.make(keys[0]), s.make(keys[1])
+	beside, away := b, a
+	beside.URI, away.URI = a.URI, b.URI
+	all, err := s.list(ctx)
+	if err != nil {
+		return err
+	}
+	known := uris(all)
+	seen, err := s.listChanges(ctx)
+	if err != nil {
+		return err
+	}
+	for _, e := range []edit{
+		{what: "creating a resource", make: func() error { return s.put(ctx, a) }},
+		{what: "moving it to another URI", make: func() error { return s.put(ctx, away) }},
+		{what: "moving it back", make: func() error { return s.put(ctx, a) }},
+		{what: "creating another at its URI", make: func() error { return s.put(ctx, beside) }},
+		{what: "deleting the first", make: func() error { return s.delete(ctx, a.Key) }},
+		{what: "creating it again", make: func() error { return s.put(ctx, a) }},
+		{what: "moving the other to a URI of its own", make: func() error { return s.put(ctx, b) }},
+		{what: "moving it to that of the first again", make: func() error { return s.put(ctx, beside) }},
+		{what: "deleting both", make: func() error { return s.delete(ctx, a.Key, b.Key) }},
+	} {
+		if err := e.make(); errors.Is(err, errors.ErrUnsupported) {
+			return nil
+		} else if err != nil {
+			return err
+		}
+		changes, err := s.listChanges(ctx)
+		if err != nil {
+			return err
+		}
+		for _, c := range added(changes, seen) {
+			if c.Type == resourcesync.Deleted {
+				delete(known, c.Resource.URI)
+			} else {
+				known[c.Resource.URI] = true
+			}
+		}
+		seen = changes
+		if all, err = s.list(ctx); err != nil {
+			return err
+		}
+		got, want := slices.Sorted(maps.Keys(known)), slices.Sorted(maps.Keys(uris(all)))
+		if err := difference(got, want, func(a, b string) bool { return a == b }, quote); err != nil {
+			return fmt.Errorf("after %s: the changes give other URIs than there are: %w", e.what, err)
+		}
+	}
+	return nil
+}
+
+func uris(all []resourcesync.Resource) map[string]bool {
+	set := make(map[string]bool, len(all))
+	for _, r := range all {
+		set[r.URI] = true
+	}
+	return set
 }
 
 // since: Since is known, and does not go back.

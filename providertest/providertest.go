@@ -40,7 +40,8 @@ type Options struct {
 	// with its key if there is one, and Delete removes resources. They
 	// return when the changes can be read, and are also called while
 	// another goroutine is reading. If either is nil, the rules that are
-	// about changes are not tested.
+	// about changes are not tested. Where no two resources can have the same
+	// URI, Put refuses the second with errors.ErrUnsupported.
 	Put    func(ctx context.Context, resources ...resourcesync.Resource) error
 	Delete func(ctx context.Context, keys ...string) error
 

@@ -165,6 +165,32 @@ func TestExplicitUpgrades(t *testing.T) {
 	}
 }
 
+// uniqueURIs makes opts.Put refuse resources at the URI of another.
+func uniqueURIs(f full, opts *Options) {
+	put := opts.Put
+	opts.Put = func(ctx context.Context, resources ...resourcesync.Resource) error {
+		for known, err := range f.Set.Resources(ctx, resourcesync.Range{}) {
+			if err != nil {
+				return err
+			}
+			if slices.ContainsFunc(resources, func(r resourcesync.Resource) bool { return r.URI == known.URI && r.Key != known.Key }) {
+				return errors.ErrUnsupported
+			}
+		}
+		return put(ctx, resources...)
+	}
+}
+
+func TestUniqueURIs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f, opts := newFull(t, awkward()[:26])
+		uniqueURIs(f, opts)
+		if err := Test(t.Context(), f, opts); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // TestUnready holds that there is one error, not one for each rule, when the
 // resources cannot be listed at all.
 func TestUnready(t *testing.T) {

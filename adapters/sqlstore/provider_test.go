@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"iter"
+	"maps"
+	"slices"
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -134,38 +136,18 @@ func TestProviderBesideJournal(t *testing.T) {
 				return awaitSequenced(ctx, store)
 			}
 			put := func(ctx context.Context, resources ...resourcesync.Resource) error {
-				var changes []resourcesync.Change
-				for _, r := range resources {
-					before, found, err := papers.Get(ctx, r.Key)
-					switch {
-					case err != nil:
-						return err
-					case !found:
-						changes = append(changes, resourcesync.Change{Type: resourcesync.Created, Resource: r})
-					case !before.EqualEntry(r):
-						changes = append(changes, resourcesync.Change{Type: resourcesync.Updated, Resource: r})
-					}
-				}
+				before := listed(t, papers)
 				if err := papers.Put(ctx, resources...); err != nil {
 					return err
 				}
-				return record(ctx, changes)
+				return record(ctx, between(before, listed(t, papers)))
 			}
 			remove := func(ctx context.Context, keys ...string) error {
-				var changes []resourcesync.Change
-				for _, key := range keys {
-					before, found, err := papers.Get(ctx, key)
-					if err != nil {
-						return err
-					}
-					if found {
-						changes = append(changes, resourcesync.Change{Type: resourcesync.Deleted, Resource: before})
-					}
-				}
+				before := listed(t, papers)
 				if err := papers.Delete(ctx, keys...); err != nil {
 					return err
 				}
-				return record(ctx, changes)
+				return record(ctx, between(before, listed(t, papers)))
 			}
 			if err := put(t.Context(), resources...); err != nil {
 				t.Fatal(err)
@@ -173,4 +155,38 @@ func TestProviderBesideJournal(t *testing.T) {
 			return hidden{papers}, &providertest.Options{Changer: journal, Put: put, Delete: remove}
 		})
 	})
+}
+
+// listed returns the resources of a set by their keys.
+func listed(t *testing.T, set *Set) map[string]resourcesync.Resource {
+	t.Helper()
+	all := map[string]resourcesync.Resource{}
+	for r, err := range set.Resources(t.Context(), resourcesync.Range{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		all[r.Key] = r.Clone()
+	}
+	return all
+}
+
+// between returns the changes that make before after, to those who know URIs, too:
+// what has been left by one resource and is shared by another is created once more.
+func between(before, after map[string]resourcesync.Resource) (changes []resourcesync.Change) {
+	left := map[string]bool{}
+	for _, key := range slices.Sorted(maps.Keys(before)) {
+		if was := before[key]; after[key].URI != was.URI {
+			changes = append(changes, resourcesync.Change{Type: resourcesync.Deleted, Resource: was})
+			left[was.URI] = true
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(after)) {
+		switch was, is := before[key], after[key]; {
+		case was.URI != is.URI || left[is.URI]:
+			changes = append(changes, resourcesync.Change{Type: resourcesync.Created, Resource: is})
+		case !was.EqualEntry(is):
+			changes = append(changes, resourcesync.Change{Type: resourcesync.Updated, Resource: is})
+		}
+	}
+	return changes
 }
