@@ -100,7 +100,8 @@ type Changer interface {
 	// Changes yields, in forward chronological order, the changes whose
 	// Datetime is in iv, by the contract of [Provider]. Destinations know
 	// URIs, not keys: a resource that moves to another URI is deleted at
-	// the one and created at the other.
+	// the one and created at the other, and when it leaves a URI that
+	// another resource has as well, that one is created there again.
 	Changes(ctx context.Context, iv Interval) iter.Seq2[Change, error]
 }
 
