@@ -13,6 +13,8 @@ import (
 	"io/fs"
 	"time"
 
+	"golang.org/x/sync/semaphore"
+
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
@@ -110,12 +112,20 @@ func (s *Source) check(ctx context.Context, t target, inv *inventory, known chec
 }
 
 // sum reads an item for its checksum while its package is sent. That is work of
-// ours and takes a turn, unlike the sending.
-func (s *Source) sum(ctx context.Context, t target, it *item) (uint32, error) {
-	if err := s.layingOut.Acquire(ctx, 1); err != nil {
-		return 0, err
+// ours and takes a turn, unlike the sending. Of packages that no dump leads to,
+// nothing is kept: whoever asks for their last bytes has all of them read each time,
+// and must not keep others waiting.
+func (s *Source) sum(ctx context.Context, t target, it *item, stray bool) (uint32, error) {
+	turns := []*semaphore.Weighted{s.straySums, s.sums}
+	if !stray {
+		turns = turns[1:]
 	}
-	defer s.layingOut.Release(1)
+	for _, turn := range turns {
+		if err := turn.Acquire(ctx, 1); err != nil {
+			return 0, err
+		}
+		defer turn.Release(1)
+	}
 	_, crc, err := s.read(ctx, t, it)
 	return crc, err
 }

@@ -138,7 +138,7 @@ func (s *Source) seal(t target, inv *inventory) (*layout, error) {
 	l.zip, err = inv.archive(manifest, func(ctx context.Context, it *item) (io.ReadCloser, error) {
 		return s.open(ctx, t, it)
 	}, func(ctx context.Context, it *item) (uint32, error) {
-		return s.sum(ctx, t, it)
+		return s.sum(ctx, t, it, inv.foreign)
 	})
 	if err != nil {
 		return nil, err

@@ -32,6 +32,8 @@ type Source struct {
 	renderings *semaphore.Weighted // of documents
 	strays     *semaphore.Weighted // of pages that no index leads to, among them
 	layingOut  *semaphore.Weighted // of packages
+	sums       *semaphore.Weighted // of what is in packages that are being sent
+	straySums  *semaphore.Weighted // of packages that no dump leads to, among them
 	transfers  *semaphore.Weighted
 	shares     *client.Shares // of transfers
 	pacer      *pacer
@@ -74,6 +76,8 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		renderings: semaphore.NewWeighted(int64(o.Renderings)),
 		strays:     semaphore.NewWeighted(int64(max(1, o.Renderings/4))),
 		layingOut:  semaphore.NewWeighted(int64(o.Renderings)),
+		sums:       semaphore.NewWeighted(int64(o.Renderings)),
+		straySums:  semaphore.NewWeighted(int64(max(1, o.Renderings/4))),
 		transfers:  semaphore.NewWeighted(int64(o.Transfers)),
 		shares:     client.NewShares(o.ClientTransfers),
 		pacer:      newPacer(o.TransferRate),

@@ -3,6 +3,7 @@ package rshttp_test
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"fmt"
 	"io"
 	"io/fs"
@@ -304,6 +305,43 @@ func TestFirstByte(t *testing.T) {
 	if again.StatusCode != 206 || text(t, again) != rest {
 		t.Errorf("another Source, which has read nothing yet, answers %s, or with other bytes", again.Status)
 	}
+}
+
+// TestStrayPackages: whoever asks for the last bytes of packages that no dump leads
+// to has everything in them read, but keeps nobody else waiting.
+func TestStrayPackages(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := shelfOf(t, 20, 1000)
+		src := newSource(t, &rshttp.Options{Renderings: 4}, rshttp.Set{Provider: bare{s}})
+		dump := packages(t, src)
+		var reading atomic.Int64
+		hold := make(chan struct{})
+		s.opening = func(string) {
+			reading.Add(1)
+			<-hold
+		}
+		var all sync.WaitGroup
+		last := func(path string) {
+			all.Go(func() {
+				if res := get(t, src, path, "Range", "bytes=-1"); res.StatusCode != 206 {
+					t.Errorf("%s: %s", path, res.Status)
+				}
+			})
+			synctest.Wait()
+		}
+		for i := range 8 {
+			last("/resourcesync/resourcedump/" + base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "00000%d", i+1)) + "~.zip")
+		}
+		if n := reading.Load(); n != 1 {
+			t.Errorf("%d resources are read for strays at once", n)
+		}
+		last(strings.TrimPrefix(dump[0].Loc, "https://example.org"))
+		if n := reading.Load(); n != 2 {
+			t.Errorf("%d resources are read: the package of the dump waits", n)
+		}
+		close(hold)
+		all.Wait()
+	})
 }
 
 // TestUnlike: content that is not what is listed breaks the transfer, if it must be
