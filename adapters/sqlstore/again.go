@@ -43,10 +43,14 @@ func (a *application) tellAgain(ctx context.Context) error {
 	}
 	for _, uri := range uris {
 		if key, found := there[uri]; found {
+			// The resource itself is as it was: a scan that is under way must
+			// not take it for one that has been changed meanwhile.
 			it := a.items[key]
+			after, changed := it.after, it.changed
 			if err := a.record(resourcesync.Created, key, it.after.body, it); err != nil {
 				return err
 			}
+			it.after, it.changed = after, changed
 		}
 	}
 	return nil

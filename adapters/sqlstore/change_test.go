@@ -105,6 +105,7 @@ func TestURIOfAnother(t *testing.T) {
 		known := map[string]string{}
 		for round := range 300 {
 			var err error
+			var listed map[string]bool // keys, if it was a scan
 			switch rnd.IntN(4) {
 			case 0:
 				err = set.Put(t.Context(), resource(key()), resource(key()))
@@ -114,6 +115,10 @@ func TestURIOfAnother(t *testing.T) {
 				var all []resourcesync.Resource
 				for range rnd.IntN(5) {
 					all = append(all, resource(key()))
+				}
+				listed = map[string]bool{}
+				for _, r := range all {
+					listed[r.Key] = true
 				}
 				_, err = set.Scan(t.Context(), listing(all...))
 			case 3:
@@ -141,12 +146,15 @@ func TestURIOfAnother(t *testing.T) {
 					known[c.Resource.URI] = c.Resource.Type
 				}
 			}
-			there := map[string]bool{}
+			there, keys := map[string]bool{}, map[string]bool{}
 			for r, err := range set.Resources(t.Context(), resourcesync.Range{}) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				there[r.URI] = true
+				there[r.URI], keys[r.Key] = true, true
+			}
+			if listed != nil && !maps.Equal(keys, listed) {
+				t.Fatalf("round %d: the set has %v after a scan of %v", round, keys, listed)
 			}
 			if got, want := slices.Sorted(maps.Keys(known)), slices.Sorted(maps.Keys(there)); !slices.Equal(got, want) {
 				t.Fatalf("round %d: a Destination has %q, the set %q", round, got, want)

@@ -71,7 +71,9 @@ func (h *hubStore) clearMessages(ctx context.Context, before int64) (dropped []h
 		all := hub.Dropped{Topic: topics[id]}
 		for n := clearBatch; n == clearBatch && err == nil; {
 			var d hub.Dropped
-			n, d, err = h.clearTopic(ctx, id, least, before)
+			if n, d, err = h.clearTopic(ctx, id, least, before); err != nil {
+				break
+			}
 			all.Messages += d.Messages
 			all.Subscriptions = max(all.Subscriptions, d.Subscriptions) // who waits for a message waits for the next ones
 			all.Deliveries += d.Deliveries

@@ -90,7 +90,7 @@ func (o *outbox) forgetTopics(ctx context.Context, used map[string][]string, bef
 			_, in := used[string(t.uri)]
 			switch noted := r.Int(2); {
 			case !in:
-				if noted < before {
+				if noted+noteEvery.Microseconds() < before {
 					leave = append(leave, t)
 				}
 			case noted <= now-noteEvery.Microseconds():

@@ -15,9 +15,9 @@ import (
 )
 
 // OpenPool opens the SQLite database file at path with the settings that a
-// store needs, and makes it, for its owner alone, if there is none: a write-ahead log, so that readers
-// and the writer do not wait for each other; synchronous=FULL, so that what is
-// committed outlasts a power cut; foreign keys not enforced.
+// store needs, and makes it, for its owner alone, if there is none: a write-ahead
+// log, so that readers and the writer do not wait for each other; synchronous=FULL,
+// so that what is committed outlasts a power cut; foreign keys not enforced.
 func OpenPool(path string, size int) (*sqlitex.Pool, error) {
 	if err := MakePrivate(path); err != nil {
 		return nil, err
