@@ -60,7 +60,7 @@ func (c checksums) learn(items []item) {
 func (c checksums) learnSent(l *layout) {
 	for i := range l.items {
 		it := &l.items[i]
-		if crc, known := l.zip.Sum(i + 1); known { // behind the manifest
+		if crc, known := l.sum(i); known {
 			c[it.checksumKey()] = checksum{it, crc, max(it.checked, learned)}
 		}
 	}
@@ -111,13 +111,13 @@ func (s *Source) check(ctx context.Context, t target, inv *inventory, known chec
 	return nil
 }
 
-// sum reads an item for its checksum while its package is sent. That is work of
+// sum reads the i-th item of l for its checksum while l is sent. That is work of
 // ours and takes a turn, unlike the sending. Of packages that no dump leads to,
 // nothing is kept: whoever asks for their last bytes has all of them read each time,
 // and must not keep others waiting.
-func (s *Source) sum(ctx context.Context, t target, it *item, stray bool) (uint32, error) {
+func (s *Source) sum(ctx context.Context, l *layout, i int) (uint32, error) {
 	turns := []*semaphore.Weighted{s.straySums, s.sums}
-	if !stray {
+	if !l.foreign {
 		turns = turns[1:]
 	}
 	for _, turn := range turns {
@@ -126,7 +126,10 @@ func (s *Source) sum(ctx context.Context, t target, it *item, stray bool) (uint3
 		}
 		defer turn.Release(1)
 	}
-	_, crc, err := s.read(ctx, t, it)
+	if crc, known := l.sum(i); known { // by now
+		return crc, nil
+	}
+	_, crc, err := s.read(ctx, l.target, &l.items[i])
 	return crc, err
 }
 

@@ -23,8 +23,11 @@ func (d *doubts) has(key checksumKey) bool {
 func (d *doubts) add(key checksumKey) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if len(d.items) >= maxDoubts {
-		d.items = nil
+	for other := range d.items { // any, if there are too many
+		if len(d.items) < maxDoubts {
+			break
+		}
+		delete(d.items, other)
 	}
 	if d.items == nil {
 		d.items = make(map[checksumKey]struct{})

@@ -137,9 +137,9 @@ func (inv *inventory) add(it item) (name string) {
 	return name
 }
 
-// archive lays out the package. open opens an item, and sum reads one for its
-// checksum; if they are nil only the size of the package is of use.
-func (inv *inventory) archive(manifest virtualzip.Entry, open func(context.Context, *item) (io.ReadCloser, error), sum func(context.Context, *item) (uint32, error)) (*virtualzip.Archive, error) {
+// archive lays out the package. open opens an item, and sum reads the i-th for
+// its checksum; if they are nil only the size of the package is of use.
+func (inv *inventory) archive(manifest virtualzip.Entry, open func(context.Context, *item) (io.ReadCloser, error), sum func(ctx context.Context, i int) (uint32, error)) (*virtualzip.Archive, error) {
 	return virtualzip.New(func(yield func(virtualzip.Entry, error) bool) {
 		manifest.Name, manifest.Modified = manifestName, inv.at
 		if !yield(manifest, nil) {
@@ -154,11 +154,8 @@ func (inv *inventory) archive(manifest virtualzip.Entry, open func(context.Conte
 				CRC32:    it.crc,
 				Open:     func(ctx context.Context) (io.ReadCloser, error) { return open(ctx, it) },
 			}
-			switch it.checked {
-			case unchecked:
-				e.Checksum = func(ctx context.Context) (uint32, error) { return sum(ctx, it) }
-			case learned:
-				e.Checksum = func(context.Context) (uint32, error) { return it.crc, nil }
+			if it.checked != stated {
+				e.Checksum = func(ctx context.Context) (uint32, error) { return sum(ctx, i) }
 			}
 			if !yield(e, nil) {
 				return

@@ -137,11 +137,16 @@ func (s *Source) seal(t target, inv *inventory) (*layout, error) {
 	var err error
 	l.zip, err = inv.archive(manifest, func(ctx context.Context, it *item) (io.ReadCloser, error) {
 		return s.open(ctx, t, it)
-	}, func(ctx context.Context, it *item) (uint32, error) {
-		return s.sum(ctx, t, it, inv.foreign)
-	})
+	}, func(ctx context.Context, i int) (uint32, error) { return s.sum(ctx, l, i) })
 	if err != nil {
 		return nil, err
+	}
+	for i := range l.items {
+		if it := &l.items[i]; it.checked == learned {
+			if err := l.learn(i, it.crc); err != nil {
+				return nil, err
+			}
+		}
 	}
 	// The manifest counts for the entity tag by its own, because of the
 	// digests in it.
@@ -150,6 +155,11 @@ func (s *Source) seal(t target, inv *inventory) (*layout, error) {
 	doc.hdrETag = []string{`"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`}
 	return l, nil
 }
+
+// sum returns the checksum of the i-th item, if it is known.
+func (l *layout) sum(i int) (uint32, bool) { return l.zip.Sum(i + 1) } // behind the manifest
+
+func (l *layout) learn(i int, crc uint32) error { return l.zip.Learn(i+1, crc) }
 
 // item returns the item that has a name in l, or nil.
 func (l *layout) item(name string) *item {

@@ -448,6 +448,14 @@ func TestReadOnce(t *testing.T) {
 		if c := src.Counters(); c.Read != 11 {
 			t.Errorf("%s: %d resources read after a change", name, c.Read)
 		}
+		for i := range 2 { // laid out anew, but not sent
+			s.put("000005.txt", noise(uint32(i), 60+i+len(name)))
+			do(t, src, "HEAD", wholePath)
+		}
+		unpack(t, src, wholePath)
+		if c := src.Counters(); c.Read != 12 {
+			t.Errorf("%s: %d resources read after changes that nobody fetched", name, c.Read)
+		}
 	}
 	known := &summed{shelf: newShelf(t)}
 	for i := range 10 {

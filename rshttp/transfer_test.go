@@ -307,6 +307,31 @@ func TestFirstByte(t *testing.T) {
 	}
 }
 
+// TestReadTogether: of those who come to a resource at the same time, no more read it
+// for its checksum than have turns.
+func TestReadTogether(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := shelfOf(t, 1, 1000)
+		src := newSource(t, &rshttp.Options{Renderings: 2}, rshttp.Set{Provider: s})
+		hold := make(chan struct{})
+		s.opening = func(string) { <-hold }
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() {
+				if res := get(t, src, wholePath); res.StatusCode != 200 {
+					t.Error(res.Status)
+				}
+			})
+		}
+		synctest.Wait()
+		close(hold)
+		all.Wait()
+		if c := src.Counters(); c.Read != 2 {
+			t.Errorf("it was read %d times", c.Read)
+		}
+	})
+}
+
 // TestStrayPackages: whoever asks for the last bytes of packages that no dump leads
 // to has everything in them read, but keeps nobody else waiting.
 func TestStrayPackages(t *testing.T) {

@@ -87,6 +87,16 @@ func (a *Archive) find(ctx context.Context, i int) error {
 		}
 		return &EntryError{a.name(i), err}
 	}
+	return a.Learn(i, crc)
+}
+
+// Learn has it that the CRC-32 of the i-th entry is crc, as if a reader had come to
+// it. The error is an [*EntryError] if it is known to be another one.
+func (a *Archive) Learn(i int, crc uint32) error {
+	if a.sums == nil || a.sums[i].find == nil {
+		return nil
+	}
+	d := &a.sums[i]
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if d.known.Load() {
