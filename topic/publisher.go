@@ -193,8 +193,21 @@ var errStuck = fmt.Errorf("it has not come to an end for %v", patience)
 // watched is work that is reported while it takes too long. It goes on all the same.
 func (p *Publisher) watched(name string, a *alarm, work func(context.Context) (time.Duration, error)) func(context.Context) (time.Duration, error) {
 	return func(ctx context.Context) (time.Duration, error) {
-		a.stuck = time.AfterFunc(patience, func() { p.failed(name)(errStuck) })
-		defer a.stuck.Stop()
+		var mu sync.Mutex
+		ended := false // and what is said of it then is the last word
+		a.stuck = time.AfterFunc(patience, func() {
+			mu.Lock()
+			defer mu.Unlock()
+			if !ended {
+				p.failed(name)(errStuck)
+			}
+		})
+		defer func() {
+			a.stuck.Stop()
+			mu.Lock()
+			defer mu.Unlock()
+			ended = true
+		}()
 		return work(ctx)
 	}
 }

@@ -162,7 +162,10 @@ func reason(err error) string {
 		}
 		return r
 	}, strings.TrimRight(text, " :(="))
-	if len(text) > 200 {
+	switch {
+	case strings.TrimSpace(text) == "":
+		return "the request has failed"
+	case len(text) > 200:
 		text = strings.ToValidUTF8(text[:200], "") + "…"
 	}
 	return text

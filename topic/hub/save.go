@@ -6,8 +6,8 @@ import (
 )
 
 // save saves what progress there is, renews claims, releases those that are idle,
-// and ends subscriptions whose callback has gone. It reports whether any were: there is room for others, and they may have
-// something to take again.
+// and ends subscriptions whose callback has gone. It reports whether any were
+// released: there is room for others, and they may have something to take again.
 func (d *deliverer) save(ctx context.Context) (released bool) {
 	now := time.Now()
 	var batch []Progress
