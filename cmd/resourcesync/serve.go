@@ -108,15 +108,21 @@ func checkFolder(folder string) error {
 // looked through last. It is more likely not to be mounted than to be empty, and all
 // of its files would be told of as deleted.
 func checkMounted(ctx context.Context, path string, st *state) error {
-	entries, err := os.ReadDir(path)
+	folder, err := os.Open(path)
 	if err != nil {
+		return usagef("folder %q: %w", path, reason(err))
+	}
+	defer folder.Close()
+	if _, err := folder.Readdirnames(1); err == nil {
+		return nil
+	} else if err != io.EOF {
 		return usagef("folder %q: %w", path, reason(err))
 	}
 	known, err := st.set.Stat(ctx, resourcesync.Range{})
 	if errors.Is(err, resourcesync.ErrNotReady) {
 		return nil
 	}
-	if err == nil && len(entries) == 0 && known.Count > 0 {
+	if err == nil && known.Count > 0 {
 		err = fmt.Errorf("%q is empty, but had %d files: is it mounted? If they are gone for good, leave a file in it, such as .empty, and start again", path, known.Count)
 	}
 	return err

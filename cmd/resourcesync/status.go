@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -84,20 +83,26 @@ func (p *publication) status(ctx context.Context) status {
 		clients := p.push.sockets.Clients()
 		s.WebSockets = &clients
 	}
-	s.Trouble = lines(append(trouble, p.health(ctx)))
+	s.Trouble = texts(errors.Join(append(trouble, p.health(ctx))...))
 	s.Well = len(s.Trouble) == 0
 	return s
 }
 
-// lines returns what errors say, a line each, and nothing twice.
-func lines(all []error) []string {
-	err := errors.Join(all...)
+// texts returns what the errors that err joins say, in order and nothing twice.
+func texts(err error) []string {
 	if err == nil {
 		return nil
 	}
-	said := strings.Split(err.Error(), "\n")
-	slices.Sort(said)
-	return slices.Compact(said)
+	joined, ok := err.(interface{ Unwrap() []error })
+	if !ok {
+		return []string{err.Error()}
+	}
+	var all []string
+	for _, err := range joined.Unwrap() {
+		all = append(all, texts(err)...)
+	}
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // serveStatus tells operators how p is, as JSON: with status 503 if something is
