@@ -78,7 +78,7 @@ func (db *sqliteEngine) create(ctx context.Context, j *journalled) ([]string, er
 		"table": db.quote(j.Name), "alias": j.alias, "set": db.setID(j), "key": j.key, "uri": j.uri, "filter": filter, "keyRef": j.relation.key.ref,
 		"old": db.old(j), "isOld": db.sameKey(j, j.alias+".", "OLD."), "isNew": db.sameKey(j, j.alias+".", "NEW."),
 		"sameOldURI": cmp.Or(db.sameURI(j, j.alias+".", "OLD."), "1"), "otherKey": "1",
-		"isReplaced": and(db.sameAs(j, j.relation.key.ref, db.quote(j.base)+".id"), "("+j.uri+") = "+db.quote(j.base)+".uri"),
+		"isReplaced": and(db.sameAs(j, j.relation.key.ref, db.quote(j.base)+".id"), "("+j.uri+") IS "+db.quote(j.base)+".uri"),
 		"columns":    strings.Join(append([]string{""}, j.columns...), ", "), "values": strings.Join(append([]string{""}, j.values...), ", "),
 		"replaced": db.quote(j.base), "conflict": conflict,
 		"change": "'created'", "worth": "", "when": "", "forget": "",
