@@ -10,6 +10,13 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
+// A telling is that of a resource that was told of again, and when: it has not been
+// changed otherwise.
+type telling struct {
+	key string
+	at  int64
+}
+
 // tellAgain tells once more of resources whose URIs another resource has had until
 // now: Destinations know URIs, not keys, and have just been told that what is there
 // has been deleted.
@@ -43,14 +50,11 @@ func (a *application) tellAgain(ctx context.Context) error {
 	}
 	for _, uri := range uris {
 		if key, found := there[uri]; found {
-			// The resource itself is as it was: a scan that is under way must
-			// not take it for one that has been changed meanwhile.
 			it := a.items[key]
-			after, changed := it.after, it.changed
 			if err := a.record(resourcesync.Created, key, it.after.body, it); err != nil {
 				return err
 			}
-			it.after, it.changed = after, changed
+			a.told = append(a.told, telling{key, it.after.newest})
 		}
 	}
 	return nil

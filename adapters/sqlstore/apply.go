@@ -55,30 +55,31 @@ type application struct {
 	items  map[string]*item
 	events []event
 	result ScanResult
+	told   []telling
 	sizer  sizer
 }
 
 // apply makes edits in the order in which they come, and writes down what has
 // become of the set.
-func (s *Store) apply(ctx context.Context, c rowdb.Conn, set *setRow, edits []edit) (ScanResult, error) {
+func (s *Store) apply(ctx context.Context, c rowdb.Conn, set *setRow, edits []edit) (*application, error) {
 	a := &application{store: s, conn: c, set: set, items: make(map[string]*item, len(edits))}
 	if err := a.load(ctx, edits); err != nil {
-		return ScanResult{}, err
+		return nil, err
 	}
 	for i := range edits {
 		if err := a.edit(&edits[i]); err != nil {
-			return ScanResult{}, err
+			return nil, err
 		}
 	}
 	if err := a.tellAgain(ctx); err != nil {
-		return ScanResult{}, err
+		return nil, err
 	}
 	if len(a.events) > 0 || a.anyChanged() {
 		if err := a.save(ctx); err != nil {
-			return ScanResult{}, err
+			return nil, err
 		}
 	}
-	return a.result, nil
+	return a, nil
 }
 
 // anyChanged reports whether there is an item to save.

@@ -24,7 +24,7 @@ func (s *Set) Put(ctx context.Context, resources ...resourcesync.Resource) error
 		}
 		edits[i] = edit{change: put, key: resources[i].Key, body: appendBody(nil, &resources[i])}
 	}
-	_, err := s.change(ctx, edits)
+	_, _, err := s.change(ctx, edits)
 	return s.fail("put", err)
 }
 
@@ -36,12 +36,12 @@ func (s *Set) Delete(ctx context.Context, keys ...string) error {
 	for i, key := range keys {
 		edits[i] = edit{change: resourcesync.Deleted, key: key}
 	}
-	_, err := s.change(ctx, edits)
+	_, _, err := s.change(ctx, edits)
 	return s.fail("delete", err)
 }
 
 // change makes edits at once, after all that has been recorded before.
-func (s *Set) change(ctx context.Context, edits []edit) (result ScanResult, err error) {
+func (s *Set) change(ctx context.Context, edits []edit) (result ScanResult, told []telling, err error) {
 	err = s.store.db.Update(ctx, func(c rowdb.Conn) error {
 		if err := s.store.takeAllUp(ctx, c); err != nil {
 			return err
@@ -50,11 +50,14 @@ func (s *Set) change(ctx context.Context, edits []edit) (result ScanResult, err 
 		if err != nil {
 			return err
 		}
-		result, err = s.store.apply(ctx, c, &set, edits)
+		a, err := s.store.apply(ctx, c, &set, edits)
+		if err == nil {
+			result, told = a.result, a.told
+		}
 		return err
 	})
 	if err != nil {
-		return ScanResult{}, err
+		return ScanResult{}, nil, err
 	}
-	return result, nil
+	return result, told, nil
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -69,6 +71,10 @@ type scan struct {
 	ready  bool
 	found  []edit // not yet compared
 	result ScanResult
+
+	// again are the resources that were told of again because of what the scan
+	// has found, and when: no change that it would have to respect.
+	again map[string]int64
 }
 
 func (sc *scan) run(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) error {
@@ -100,7 +106,7 @@ func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resou
 		if err != nil {
 			break
 		}
-		sc.found = append(sc.found, edit{change: put, key: r.Key, body: appendBody(nil, &r), asOf: sc.begun})
+		sc.found = append(sc.found, edit{change: put, key: r.Key, body: appendBody(nil, &r)})
 		if len(sc.found) == batch || time.Since(flushed) > scanRest {
 			if err := sc.flush(ctx); err != nil {
 				return err
@@ -185,8 +191,17 @@ func (sc *scan) change(ctx context.Context, edits []edit) error {
 	if len(edits) == 0 {
 		return nil
 	}
-	result, err := sc.set.change(ctx, edits)
+	for i := range edits {
+		edits[i].asOf = max(sc.begun, sc.again[edits[i].key])
+	}
+	result, told, err := sc.set.change(ctx, edits)
 	sc.result.add(result)
+	for _, t := range told {
+		if sc.again == nil {
+			sc.again = map[string]int64{}
+		}
+		sc.again[t.key] = t.at
+	}
 	return err
 }
 
@@ -198,17 +213,50 @@ func (sc *scan) sweep(ctx context.Context) error {
 		err := sc.conn.Query(ctx, `SELECT key FROM rs_resource r WHERE set_id = $1 AND key > $2 AND newest <= $3 AND body IS NOT NULL
 			AND NOT EXISTS (SELECT 1 FROM rs_seen s WHERE s.key = r.key) ORDER BY key LIMIT $4`,
 			func(row rowdb.Row) error {
-				gone = append(gone, edit{change: resourcesync.Deleted, key: rowdb.String(row, 0), asOf: sc.begun})
+				gone = append(gone, edit{change: resourcesync.Deleted, key: rowdb.String(row, 0)})
 				return nil
 			}, sc.set.id, after, sc.begun, batch)
 		if err == nil {
 			err = sc.change(ctx, gone)
 		}
-		if err != nil || len(gone) < batch {
+		if err != nil {
 			return err
+		}
+		if len(gone) < batch {
+			break
 		}
 		after = []byte(gone[batch-1].key)
 	}
+	return sc.sweepAgain(ctx)
+}
+
+// sweepAgain deletes what has not been seen of the resources that were told of again,
+// which are newer than the scan. Others may be told of for that.
+func (sc *scan) sweepAgain(ctx context.Context) error {
+	for len(sc.again) > 0 {
+		keys := slices.Sorted(maps.Keys(sc.again))
+		keys = keys[:min(len(keys), batch)]
+		var gone []edit
+		err := sc.conn.QueryEach(ctx, "SELECT EXISTS (SELECT 1 FROM rs_seen WHERE key = $1)", len(keys),
+			func(i int) []any { return []any{[]byte(keys[i])} },
+			func(i int, row rowdb.Row) error {
+				if row.Int(0) == 0 {
+					gone = append(gone, edit{change: resourcesync.Deleted, key: keys[i]})
+				}
+				return nil
+			})
+		if err != nil {
+			return err
+		}
+		err = sc.change(ctx, gone)
+		if err != nil {
+			return err
+		}
+		for _, key := range keys {
+			delete(sc.again, key)
+		}
+	}
+	return nil
 }
 
 // openUp opens a set that has awaited its first scan: its history and its journal
