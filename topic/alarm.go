@@ -176,6 +176,9 @@ func signal(c chan<- struct{}) {
 
 // sleep returns ctx's error if that is done before d is over.
 func sleep(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return ctx.Err()
+	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
