@@ -5,8 +5,8 @@ package resourcesync
 // have the same.
 type Capability string
 
-// The capabilities of the core specification, and those of Change Notification
-// and Framework Notification 1.0.1.
+// The capabilities of the core specification, of Archives, and of Change
+// Notification and Framework Notification 1.0.1.
 const (
 	Description           Capability = "description"    // the Source Description (8)
 	CapabilityList        Capability = "capabilitylist" // (9)
@@ -18,4 +18,9 @@ const (
 	ChangeDumpManifest    Capability = "changedump-manifest"
 	ChangeNotification    Capability = "change-notification"
 	FrameworkNotification Capability = "framework-notification"
+
+	ResourceListArchive Capability = "resourcelist-archive" // (Archives, 3)
+	ResourceDumpArchive Capability = "resourcedump-archive" // (Archives, 4)
+	ChangeListArchive   Capability = "changelist-archive"   // (Archives, 5)
+	ChangeDumpArchive   Capability = "changedump-archive"   // (Archives, 6)
 )

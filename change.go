@@ -30,9 +30,10 @@ type Change struct {
 	Resource Resource
 }
 
-// An Interval is a span of time, From included and Until not. Successive
-// intervals meet: the From of one is the Until of the one before, so that every
-// change is in exactly one. The zero value is all of time.
+// An Interval is a span of time that excludes From and includes Until, as from and
+// until do in documents (sections 7 and 12.1). Successive intervals meet: the From
+// of one is the Until of the one before, so every change is in exactly one. The zero
+// value is all of time.
 type Interval struct {
 	From  time.Time // zero: since ever
 	Until time.Time // zero: still open
@@ -40,7 +41,7 @@ type Interval struct {
 
 // Contains reports whether t is in iv.
 func (iv Interval) Contains(t time.Time) bool {
-	return !t.Before(iv.From) && (iv.Until.IsZero() || t.Before(iv.Until))
+	return (iv.From.IsZero() || t.After(iv.From)) && (iv.Until.IsZero() || !t.After(iv.Until))
 }
 
 // Open reports whether iv has no end yet.

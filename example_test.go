@@ -64,6 +64,6 @@ func ExampleInterval() {
 	fmt.Println(first.Contains(day(2)), second.Contains(day(2)))
 	fmt.Println(first.Open(), second.Open())
 	// Output:
-	// false true
+	// true false
 	// false true
 }

@@ -34,6 +34,7 @@ func (l Link) Equal(o Link) bool {
 // Relation types that the specification uses. Other types may be used if they
 // are registered with IANA or are URIs (section 7).
 const (
+	RelArchives     = "archives"     // the archive of a list or dump (Archives, 2)
 	RelAlternate    = "alternate"    // another representation (14.3)
 	RelCanonical    = "canonical"    // the generic URI of a specific one (14.3)
 	RelCollection   = "collection"   // a collection it is a member of (14.7)

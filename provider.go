@@ -93,12 +93,17 @@ type Cut struct {
 // Changer is a Provider that keeps a journal of changes. It gives the set a
 // Change List.
 type Changer interface {
-	// Since returns the time from which the journal is complete. It may move
-	// forward when old changes are dropped.
+	// Since returns the time after which the journal is complete: no change
+	// with a later Datetime is missing. It may move forward when old changes
+	// are dropped. The Datetime of the oldest change will do, too, unless
+	// others of the same Datetime have been dropped: of a Changer that is no
+	// [Windower], changes at exactly Since are published as well.
 	Since(ctx context.Context) (time.Time, error)
 
 	// Changes yields, in forward chronological order, the changes whose
-	// Datetime is in iv, by the contract of [Provider]. Destinations know
+	// Datetime is in iv, after its From and up to its Until, by the contract
+	// of [Provider]. In SQL: WHERE datetime > from AND datetime <= until, and
+	// without the bound that is zero. Destinations know
 	// URIs, not keys: a resource that moves to another URI is deleted at
 	// the one and created at the other, and when it leaves a URI that
 	// another resource has as well, that one is created there again.
@@ -111,8 +116,20 @@ type Windower interface {
 	// Windows returns the intervals of the set's Change Lists of at most max
 	// changes each, in order: each begins where the one before it ends, the
 	// first at Since, and only the last is open. A closed window never
-	// changes again.
+	// changes again: every later change has a Datetime after its Until.
 	Windows(ctx context.Context, max int) ([]Interval, error)
+}
+
+// Sealer is a Windower that remembers where the packages of a Change Dump end. With
+// it the last changes are dumped even if no later change comes.
+type Sealer interface {
+	// Seals returns the ends of packages that are after a time, in order.
+	Seals(ctx context.Context, after time.Time) ([]time.Time, error)
+
+	// Seal records that a package ends at newest, the Datetime of the newest change.
+	// If there is a later change, it does nothing. A recorded end stays until Since
+	// has reached it.
+	Seal(ctx context.Context, newest time.Time) error
 }
 
 // Opener is a Provider that has the resources' bytes. It gives the set a

@@ -28,7 +28,8 @@ type Resource struct {
 	URI string
 
 	// LastModified is when the resource was last modified, as its HTTP
-	// header of that name would say: the <lastmod> of its entry.
+	// header of that name would say: the <lastmod> of its entry. It should
+	// not be in the future; stores record such a time as unknown.
 	LastModified time.Time
 
 	// ChangeFreq is a hint: always, hourly, daily, weekly, monthly, yearly

@@ -34,7 +34,7 @@ func BenchmarkSitemap(b *testing.B) {
 		for b.Loop() {
 			doc = rsxml.AppendHead(doc[:0], &head)
 			for i := range list {
-				doc = rsxml.AppendEntry(doc, &head, &list[i])
+				doc, _ = rsxml.AppendEntry(doc, &head, &list[i])
 			}
 			doc = rsxml.AppendTail(doc, &head)
 		}

@@ -21,7 +21,7 @@ type bad struct {
 
 func TestBadProviders(t *testing.T) {
 	tested := map[string]bool{}
-	for _, b := range slices.Concat(badResources(), badStats, badCuts, badChanges(), badWindows, badOthers) {
+	for _, b := range slices.Concat(badResources(), badFields(), badStats, badCuts, badChanges(), badWindows, badArchives, badChangeArchives, badOthers) {
 		for rule := range strings.FieldsSeq(b.rules) {
 			tested[rule] = true
 		}

@@ -128,8 +128,10 @@ func badChanges() []bad {
 			all[0].Datetime = time.Time{}
 			return all
 		}),
-		inInterval("includes Until", func(iv resourcesync.Interval, t time.Time) bool { return iv.Contains(t) || t.Equal(iv.Until) }),
-		inInterval("excludes From", func(iv resourcesync.Interval, t time.Time) bool { return iv.Contains(t) && !t.Equal(iv.From) }),
+		inInterval("includes From", func(iv resourcesync.Interval, t time.Time) bool {
+			return iv.Contains(t) || t.Equal(iv.From) && !iv.From.Equal(iv.Until)
+		}),
+		inInterval("excludes Until", func(iv resourcesync.Interval, t time.Time) bool { return iv.Contains(t) && !t.Equal(iv.Until) }),
 		of("shows what was before", "Changes/newest", each(func(c *resourcesync.Change) bool {
 			if !ours(c.Resource.Key) {
 				c.Resource.Length = resourcesync.Bytes(1)

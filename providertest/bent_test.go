@@ -25,6 +25,11 @@ type bent struct {
 	checksum   func(ctx context.Context, r resourcesync.Resource) (uint32, error)
 	watch      func(ctx context.Context, wake func()) error
 	covers     func(u *url.URL) bool
+	archives   func() []resourcesync.Capability
+	snapshots  func(ctx context.Context, archive resourcesync.Capability) iter.Seq2[resourcesync.Snapshot, error]
+
+	archivedWindows func(ctx context.Context, max int) ([]resourcesync.Interval, error)
+	archivedChanges func(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error]
 }
 
 func newBent(f full) *bent {
@@ -42,6 +47,11 @@ func newBent(f full) *bent {
 		checksum:   f.Checksum,
 		watch:      f.Watch,
 		covers:     f.Covers,
+		archives:   f.Archives,
+		snapshots:  f.Snapshots,
+
+		archivedWindows: f.ArchivedWindows,
+		archivedChanges: f.ArchivedChanges,
 	}
 }
 
@@ -55,6 +65,20 @@ func (b *bent) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Sta
 
 func (b *bent) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
 	return b.cuts(ctx, previous, every)
+}
+
+func (b *bent) ArchivedWindows(ctx context.Context, max int) ([]resourcesync.Interval, error) {
+	return b.archivedWindows(ctx, max)
+}
+
+func (b *bent) ArchivedChanges(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
+	return b.archivedChanges(ctx, iv)
+}
+
+func (b *bent) Archives() []resourcesync.Capability { return b.archives() }
+
+func (b *bent) Snapshots(ctx context.Context, archive resourcesync.Capability) iter.Seq2[resourcesync.Snapshot, error] {
+	return b.snapshots(ctx, archive)
 }
 
 func (b *bent) Since(ctx context.Context) (time.Time, error) { return b.since(ctx) }

@@ -59,8 +59,8 @@ func changesValid(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// interval: an interval holds the changes from From, included, to Until, not
-// included.
+// interval: an interval holds the changes after From, up to Until and including
+// it.
 func changesInterval(ctx context.Context, s *subject) error {
 	all, err := s.listInterval(ctx, resourcesync.Interval{})
 	if err != nil {

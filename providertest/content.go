@@ -69,8 +69,8 @@ func awkward() []resourcesync.Resource {
 		{
 			Rel: resourcesync.RelDuplicate, Href: "https://mirror.example.org/Z", Pri: 1,
 			Hashes: all[3].Hashes, Length: resourcesync.Bytes(0), Modified: all[3].LastModified,
-			Encoding: "br", Path: "/Z",
-			Attrs: []resourcesync.Attr{{Space: "https://example.org/ns", Name: "note", Value: "<&>\"'"}},
+			Encoding: "br",
+			Attrs:    []resourcesync.Attr{{Space: "https://example.org/ns", Name: "note", Value: "<&>\"'"}},
 		},
 	}
 	all[5].Links = []resourcesync.Link{newPatch(all[5])}
@@ -84,7 +84,7 @@ func newResource(key string, version int) resourcesync.Resource {
 	r := resourcesync.Resource{
 		Key:          key,
 		URI:          "https://example.org/" + url.PathEscape(key),
-		LastModified: time.Date(2026, 1, 1, 0, 0, version, 0, time.UTC),
+		LastModified: time.Date(1999, 1, 1, 0, 0, version, 0, time.UTC),
 		Type:         "text/plain",
 		Stamp:        fmt.Sprintf(`"%d"`, version),
 	}

@@ -23,18 +23,20 @@ import (
 
 // Options say more about the provider under test. The zero value will do.
 type Options struct {
-	// Stater, Cutter, Changer, Opener, ChangeOpener, Watcher and Coverer are
-	// upgrades that the provider is used with but does not have itself, as
+	// Stater, Cutter, Changer, Opener, ChangeOpener, Watcher, Coverer, Archiver
+	// and ChangeArchiver are upgrades that the provider is used with but does not have itself, as
 	// in rshttp.Set. If nil, the provider's own is tested, if it has one. A
 	// Windower is looked for where the Changer is found, a Checksummer where
 	// the Opener and the ChangeOpener are, a PatchOpener where the latter is.
-	Stater       resourcesync.Stater
-	Cutter       resourcesync.Cutter
-	Changer      resourcesync.Changer
-	Opener       resourcesync.Opener
-	ChangeOpener resourcesync.ChangeOpener
-	Watcher      resourcesync.Watcher
-	Coverer      resourcesync.Coverer
+	Stater         resourcesync.Stater
+	Cutter         resourcesync.Cutter
+	Changer        resourcesync.Changer
+	Opener         resourcesync.Opener
+	ChangeOpener   resourcesync.ChangeOpener
+	Watcher        resourcesync.Watcher
+	Coverer        resourcesync.Coverer
+	Archiver       resourcesync.Archiver
+	ChangeArchiver resourcesync.ChangeArchiver
 
 	// Put adds resources to the provider's set, each in place of the one
 	// with its key if there is one, and Delete removes resources. They
@@ -123,17 +125,19 @@ func Run(t *testing.T, newProvider func(t *testing.T, resources []resourcesync.R
 
 // A subject is a provider under test.
 type subject struct {
-	opts         Options
-	want         []resourcesync.Resource // nil if not known
-	provider     resourcesync.Provider
-	stater       resourcesync.Stater
-	cutter       resourcesync.Cutter
-	changer      resourcesync.Changer
-	windower     resourcesync.Windower
-	opener       resourcesync.Opener
-	changeOpener resourcesync.ChangeOpener
-	watcher      resourcesync.Watcher
-	coverer      resourcesync.Coverer
+	opts           Options
+	want           []resourcesync.Resource // nil if not known
+	provider       resourcesync.Provider
+	stater         resourcesync.Stater
+	cutter         resourcesync.Cutter
+	changer        resourcesync.Changer
+	windower       resourcesync.Windower
+	opener         resourcesync.Opener
+	changeOpener   resourcesync.ChangeOpener
+	watcher        resourcesync.Watcher
+	coverer        resourcesync.Coverer
+	archiver       resourcesync.Archiver
+	changeArchiver resourcesync.ChangeArchiver
 
 	// What the openers are besides.
 	patchOpener                    resourcesync.PatchOpener
@@ -162,6 +166,8 @@ func newSubject(p resourcesync.Provider, opts *Options) *subject {
 	s.changeChecksummer, _ = s.changeOpener.(resourcesync.Checksummer)
 	s.watcher = upgrade(s.opts.Watcher, p)
 	s.coverer = upgrade(s.opts.Coverer, p)
+	s.archiver = upgrade(s.opts.Archiver, p)
+	s.changeArchiver = upgrade(s.opts.ChangeArchiver, p)
 	return s
 }
 

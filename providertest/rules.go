@@ -32,6 +32,8 @@ const (
 	changeChecksummer
 	watcher
 	coverer
+	archiver
+	changeArchiver
 	editing   // Options.Put and Options.Delete
 	exactStat // Options.ExactStat
 	wanted    // knowledge of the resources
@@ -57,6 +59,8 @@ func (s *subject) lacks(needs need, resources []resourcesync.Resource) string {
 		{changeChecksummer, s.changeChecksummer != nil, "the ChangeOpener is no Checksummer"},
 		{watcher, s.watcher != nil, "the provider is no Watcher"},
 		{coverer, s.coverer != nil, "the provider is no Coverer"},
+		{archiver, s.archiver != nil, "the provider is no Archiver"},
+		{changeArchiver, s.changeArchiver != nil, "the provider is no ChangeArchiver"},
 		{editing, s.opts.Put != nil && s.opts.Delete != nil, "Options.Put or Options.Delete is nil"},
 		{exactStat, s.opts.ExactStat, "Options.ExactStat is false"},
 		{wanted, s.want != nil, "Options.Want is nil"},
@@ -71,7 +75,7 @@ func (s *subject) lacks(needs need, resources []resourcesync.Resource) string {
 
 func rules() []rule {
 	return slices.Concat(
-		ofResources.rules(), resourceRules,
+		ofResources.rules(), resourceRules, fieldRules,
 		statRules,
 		cutRules,
 		ofChanges.rules(), changeRules,
@@ -79,6 +83,7 @@ func rules() []rule {
 		openRules, checksumRules, patchRules,
 		watchRules,
 		coverRules,
+		archiveRules, changeArchiveRules,
 		[]rule{{"Provider/concurrent", 0, providerConcurrent}},
 	)
 }
@@ -100,6 +105,8 @@ func providerConcurrent(ctx context.Context, s *subject) error {
 		{"OpenPatch", patchOpener | changer, openPatchBytes},
 		{"Checksum", opener | checksummer, checksumBytes},
 		{"Covers", coverer, coversResources},
+		{"Snapshots", archiver, snapshotsOrder},
+		{"ArchivedChanges", changeArchiver, archivedInterval},
 	} {
 		// What does not hold anyway has been found already.
 		if s.lacks(r.needs, nil) == "" && r.check(ctx, s) == nil {

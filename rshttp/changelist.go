@@ -13,10 +13,10 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// windowLayout names a Change List by the time from which it tells. All names
-// are of one length, so that their order is that of time: one Destination reads
-// the parts of an index in the order of their URIs. The end is not part of the
-// name, because the open list keeps its URL when it is closed.
+// windowLayout names a Change List by the time after which it begins. All names are
+// of one length, so that their order is that of time: one Destination reads the
+// parts of an index in the order of their URIs. The end is not part of the name,
+// because the open list keeps its URL when it is closed.
 const windowLayout = "20060102T150405.000000000Z"
 
 // errMoved says that the windows of a journal are no longer those that a list
@@ -39,7 +39,7 @@ func (s *Source) renderChangeList(ctx context.Context, t target) (*document, err
 		if len(windows) > 1 {
 			return s.renderChangeIndex(t, doc, windows, kindChangeWindow)
 		}
-		out, err := s.renderChanges(ctx, t, doc, windows[0])
+		out, err := s.renderChanges(ctx, t, t.set, doc, windows[0])
 		if !errors.Is(err, errMoved) || retried {
 			return out, err
 		}
@@ -54,6 +54,9 @@ func (s *Source) renderChangeIndex(t target, doc *document, windows []resourcesy
 	windows = windows[max(0, len(windows)-rsxml.MaxEntries):]
 	b := body{head: s.changeHead(t, true, resourcesync.Interval{From: windows[0].From})}
 	defer b.free()
+	if t.kind == kindChangeList {
+		b.head.Links = append(b.head.Links, resourcesync.Link{Rel: resourcesync.RelAlternate, Href: s.routes.url(kindRecentChanges, t.set, "")})
+	}
 	for _, iv := range windows {
 		fits := b.add(&rsxml.Entry{
 			Loc:      s.routes.url(of, t.set, iv.From.UTC().Format(windowLayout)),
@@ -86,14 +89,14 @@ func (s *Source) renderChangeWindow(ctx context.Context, t target) (*document, e
 		case len(windows) == 1:
 			// What is left of the journal fits into the one list. A list
 			// that was closed must not open again under its old name.
-			return nil, &goneError{index: s.routes.url(kindChangeList, t.set, ""), reason: "one list holds all of the journal"}
+			return s.renderArchivedWindow(ctx, t, from)
 		case found:
-			out, err := s.renderChanges(ctx, t, doc, windows[i])
+			out, err := s.renderChanges(ctx, t, t.set, doc, windows[i])
 			if !errors.Is(err, errMoved) || retried {
 				return out, err
 			}
 		case i < len(windows):
-			return nil, &goneError{index: s.routes.url(kindChangeList, t.set, ""), reason: "the journal no longer has this window"}
+			return s.renderArchivedWindow(ctx, t, from)
 		default:
 			return nil, notExist("a window of the journal", t)
 		}
@@ -101,24 +104,33 @@ func (s *Source) renderChangeWindow(ctx context.Context, t target) (*document, e
 }
 
 // renderChanges makes the Change List of the changes in iv.
-func (s *Source) renderChanges(ctx context.Context, t target, doc *document, iv resourcesync.Interval) (*document, error) {
+func (s *Source) renderChanges(ctx context.Context, t target, from record, doc *document, iv resourcesync.Interval) (*document, error) {
 	var b body
-	defer b.free()
-	last, err := s.listChanges(ctx, t, iv, &b, nil)
+	defer func() { b.free() }()
+	last, err := s.listChanges(ctx, t, from, iv, &b, s.withVersions(t.set))
+	if errors.Is(err, errMoved) && t.set.memento {
+		// The journal was divided by the size of entries without links to
+		// versions. Such a list cannot have them.
+		b.free()
+		b = body{}
+		last, err = s.listChanges(ctx, t, from, iv, &b, nil)
+	}
 	if err != nil {
 		return nil, err
 	}
 	if t.kind == kindChangeWindow && !iv.Open() {
 		doc.forever, doc.from, doc.lastModified = true, iv.From, last
 	}
+	if !doc.erased.IsZero() {
+		doc.lastModified = time.Time{} // the entries no longer determine it
+	}
 	return b.seal(doc)
 }
 
 // listChanges writes the head of the document t and an entry for each of the
-// changes in iv, of which the newest is at last, into b. If pack is not nil, the
-// document is a manifest: pack adds to the entry of a change where in the package its
-// bitstreams are.
-func (s *Source) listChanges(ctx context.Context, t target, iv resourcesync.Interval, b *body, pack func(*resourcesync.Change, *rsxml.Entry)) (last time.Time, err error) {
+// changes of a record in iv, of which the newest is at last, into b. If complete is not nil, it
+// adds to the entry of a change: in a manifest where in the package its bitstreams are.
+func (s *Source) listChanges(ctx context.Context, t target, from record, iv resourcesync.Interval, b *body, complete func(*resourcesync.Change, *rsxml.Entry)) (last time.Time, err error) {
 	b.head = s.changeHead(t, false, iv)
 	var (
 		e     rsxml.Entry
@@ -126,15 +138,15 @@ func (s *Source) listChanges(ctx context.Context, t target, iv resourcesync.Inte
 		left  leftOut
 	)
 	last = iv.From
-	for c, err := range t.set.changer.Changes(ctx, iv) {
+	for c, err := range from.changes(ctx, iv) {
 		if err != nil {
 			return last, providerError("journal", err)
 		}
 		if c.Type != resourcesync.Created && c.Type != resourcesync.Updated && c.Type != resourcesync.Deleted || c.Datetime.IsZero() {
 			return last, fmt.Errorf("journal broke its contract: a change of %q of type %q at %v", c.Resource.Key, c.Type, c.Datetime)
 		}
-		if c.Datetime.Before(last) || !iv.Contains(c.Datetime) {
-			return last, fmt.Errorf("journal broke its contract: a change at %v after %v, asked for %v until %v", c.Datetime, last, iv.From, iv.Until)
+		if c.Datetime.Before(last) {
+			return last, fmt.Errorf("journal broke its contract: a change at %v after %v", c.Datetime, last)
 		}
 		last = c.Datetime
 		if err := rsxml.CheckURI(c.Resource.URI); err != nil {
@@ -143,8 +155,8 @@ func (s *Source) listChanges(ctx context.Context, t target, iv resourcesync.Inte
 		}
 		e.SetChange(&c)
 		patch.Apply(&e)
-		if pack != nil {
-			pack(&c, &e)
+		if complete != nil {
+			complete(&c, &e)
 		}
 		if !b.add(&e) {
 			return last, errMoved
@@ -153,15 +165,15 @@ func (s *Source) listChanges(ctx context.Context, t target, iv resourcesync.Inte
 	if err := ctx.Err(); err != nil {
 		return last, err
 	}
-	// What the journal has dropped in the meantime may be missing.
-	since, err := t.set.changer.Since(ctx)
+	// What has been dropped in the meantime may be missing.
+	since, err := from.since(ctx)
 	if err != nil {
 		return last, err
 	}
 	if since.After(iv.From) {
 		return last, errMoved
 	}
-	left.log(s, t.set)
+	s.report(t.set, left, b.fields)
 	return last, nil
 }
 
@@ -191,6 +203,7 @@ func (s *Source) changeHead(t target, index bool, iv resourcesync.Interval) *rsx
 	if index := t.index(); index != "" {
 		h.Links = append(h.Links, resourcesync.Link{Rel: resourcesync.RelIndex, Href: s.routes.url(index, t.set, "")})
 	}
+	h.Links = s.archiveLink(h.Links, t)
 	return h
 }
 

@@ -13,72 +13,235 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// changeParts divides a window of st's journal into packages, each as full as
-// PackageSize and the limits of its manifest allow. Of a closed window that is the
-// same for ever; those of an open one are kept as changes come to its end.
-func (s *Source) changeParts(ctx context.Context, st *set, w resourcesync.Interval) ([]changePackage, error) {
-	d := &st.changeDump
-	d.mu.Lock()
-	parts, ok := d.parts[w]
-	d.mu.Unlock()
-	if ok {
-		return parts, nil
+// A changeDump is how the journal of a set is divided into the packages of its Change
+// Dump. Each begins where the one before it ends, and none ever changes. A package
+// ends where the first of these is:
+//
+//   - at its last change, if it is full;
+//   - at the first multiple of PackageEvery that is not before its first change, if
+//     there is a later change;
+//   - at a seal.
+//
+// All of that is in the journal or beside it, so every replica has the same packages.
+type changeDump struct {
+	since    time.Time
+	packages []resourcesync.Interval
+	rest     changeRest
+	version  string // of the journal, when rest was read; "" if that is not known
+}
+
+// A changeRest is the changes that are in no package yet.
+type changeRest struct {
+	end    time.Time // where its package ends at the latest; zero if there are no changes
+	newest time.Time // the newest change
+}
+
+// covers returns the interval of all packages.
+func (d *changeDump) covers() resourcesync.Interval {
+	iv := resourcesync.Interval{From: d.since}
+	if n := len(d.packages); n > 0 {
+		iv.Until = d.packages[n-1].Until
 	}
-	head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ChangeDumpManifest}}
-	var (
-		e       rsxml.Entry
-		patches patch.Filter
-		scratch []byte
-		last    time.Time
-		size    int
-		part    = changePackage{w, !w.Open()}
-	)
-	for c, err := range st.changer.Changes(ctx, w) {
+	return iv
+}
+
+// changePackages divides st's journal into packages. It reads the changes since the
+// last call.
+func (s *Source) changePackages(ctx context.Context, st *set) (*changeDump, error) {
+	select {
+	case st.dumpLock <- struct{}{}:
+		defer func() { <-st.dumpLock }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	now, err := s.divideChanges(ctx, st, st.changeDump.Load())
+	if err == nil {
+		st.changeDump.Store(now)
+		st.forgetLengths(now.packages)
+	}
+	return now, err
+}
+
+func (s *Source) divideChanges(ctx context.Context, st *set, before *changeDump) (*changeDump, error) {
+	since, err := st.changesSince(ctx, target{kind: kindChangeDump, set: st})
+	if err != nil {
+		return nil, err
+	}
+	now := &changeDump{since: since}
+	if before != nil {
+		first, found := slices.BinarySearchFunc(before.packages, since, func(p resourcesync.Interval, t time.Time) int { return p.From.Compare(t) })
+		if found {
+			now.packages = slices.Clip(before.packages[first:])
+		}
+	}
+	// The version comes first: changes in between are read now, and again.
+	if st.changeStater != nil {
+		stat, err := st.changeStater.Stat(ctx, wholeSet)
+		if err != nil {
+			return nil, err
+		}
+		now.version = stat.Version
+	}
+	from := since
+	if n := len(now.packages); n > 0 {
+		from = now.packages[n-1].Until
+	}
+	var seals []time.Time
+	if st.sealer != nil {
+		if seals, err = st.sealer.Seals(ctx, from); err != nil {
+			return nil, err
+		}
+	}
+	if before != nil && now.version != "" && now.version == before.version && since.Equal(before.since) && len(seals) == 0 {
+		return before, nil
+	}
+	d := changeDivider{s: s, st: st, part: resourcesync.Interval{From: from}, seals: seals}
+	for c, err := range st.changes(ctx, resourcesync.Interval{From: from}) {
 		if err != nil {
 			return nil, providerError("journal", err)
 		}
-		e.SetChange(&c)
-		patches.Apply(&e)
-		scratch = rsxml.AppendEntry(scratch[:0], &head, &e)
-		weight := len(scratch)
-		if c.Type != resourcesync.Deleted {
-			weight += s.bitstreamWeight(c.Resource.Length)
-			for _, l := range e.Links {
-				if patch.Is(l) && st.patchOpener != nil {
-					weight += s.bitstreamWeight(l.Length)
-				}
-			}
-		}
-		if size > 0 && size+weight > paging.MaxBytes && c.Datetime.After(last) {
-			part.Until = c.Datetime
-			parts = append(parts, part)
-			part = changePackage{resourcesync.Interval{From: c.Datetime, Until: w.Until}, part.closed}
-			size = 0
-		}
-		size += weight
-		last = c.Datetime
+		d.add(&c)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	parts = append(parts, part)
-	if !w.Open() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		remember(&d.parts, w, map[resourcesync.Interval][]changePackage{w: parts})
+	d.seal()
+	if again, err := st.changesSince(ctx, target{kind: kindChangeDump, set: st}); err != nil || !again.Equal(since) {
+		return nil, errors.Join(err, errMoved)
 	}
-	return parts, nil
+	now.packages = append(now.packages, d.settled()...)
+	if d.count > 0 {
+		now.rest = changeRest{d.end, d.last}
+	}
+	return now, nil
+}
+
+// A changeDivider divides changes that it is shown in order.
+type changeDivider struct {
+	s     *Source
+	st    *set
+	seals []time.Time
+
+	closed []resourcesync.Interval
+	part   resourcesync.Interval // the package that is open
+	count  int
+	size   int
+	end    time.Time
+	last   time.Time // the newest change shown
+
+	entry   rsxml.Entry
+	patches patch.Filter
+	scratch []byte
+}
+
+var manifestHead = rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ChangeDumpManifest}}
+
+func (d *changeDivider) add(c *resourcesync.Change) {
+	weight, at := d.weigh(c), c.Datetime
+	d.seal()
+	full := d.count >= d.s.options.PageSize || d.size+weight > paging.MaxBytes
+	switch {
+	case d.count == 0:
+	case at.After(d.end):
+		d.close(d.end)
+	case full && at.After(d.last) && d.last.After(d.part.From):
+		d.close(d.last)
+	}
+	if d.count == 0 {
+		if d.end = paging.Boundary(at, d.s.options.PackageEvery); !d.end.After(d.part.From) {
+			d.end = d.end.Add(d.s.options.PackageEvery)
+		}
+	}
+	d.count++
+	d.size += weight
+	d.last = at
+}
+
+// seal closes the open package if it is sealed.
+func (d *changeDivider) seal() {
+	for len(d.seals) > 0 && d.seals[0].Before(d.last) {
+		d.seals = d.seals[1:]
+	}
+	if d.count > 0 && len(d.seals) > 0 && d.seals[0].Equal(d.last) && d.last.After(d.part.From) {
+		d.close(d.last)
+	}
+}
+
+func (d *changeDivider) close(until time.Time) {
+	d.part.Until = until
+	d.closed = append(d.closed, d.part)
+	d.part, d.count, d.size = resourcesync.Interval{From: until}, 0, 0
+}
+
+// weigh returns the share of a package that a change takes, in bytes of paging.MaxBytes.
+func (d *changeDivider) weigh(c *resourcesync.Change) int {
+	d.entry.SetChange(c)
+	d.patches.Apply(&d.entry)
+	d.scratch, _ = rsxml.AppendEntry(d.scratch[:0], &manifestHead, &d.entry)
+	weight := len(d.scratch)
+	if c.Type != resourcesync.Deleted {
+		weight += d.s.bitstreamWeight(c.Resource.Length)
+		for _, l := range d.entry.Links {
+			if patch.Is(l) && d.st.patchOpener != nil {
+				weight += d.s.bitstreamWeight(l.Length)
+			}
+		}
+	}
+	return max(weight, paging.MaxBytes/d.s.packageEvery())
+}
+
+// settled returns the closed packages to which no more changes can come.
+func (d *changeDivider) settled() []resourcesync.Interval {
+	n := len(d.closed)
+	if _, ok := d.st.changer.(resourcesync.Windower); !ok {
+		settle := max(d.s.options.Settle, 0)
+		for n > 0 && !d.last.After(d.closed[n-1].Until.Add(settle)) {
+			n--
+		}
+	}
+	return d.closed[:n]
+}
+
+// keepSealed closes packages of st's Change Dump whose time is over and to which no
+// later change has come.
+func (s *Source) keepSealed(ctx context.Context, st *set) {
+	for failed := false; ; {
+		rest := min(glance, max(s.options.PackageEvery, glance/600))
+		err := safely(func() error {
+			dump, err := s.changePackages(ctx, st)
+			if err != nil || dump.rest.end.IsZero() {
+				return err
+			}
+			if wait := time.Until(dump.rest.end); wait >= 0 {
+				rest = min(rest, wait+time.Millisecond)
+				return nil
+			}
+			return st.sealer.Seal(ctx, dump.rest.newest)
+		})
+		quiet := err == nil || errors.Is(err, resourcesync.ErrNotReady) || errors.Is(err, errMoved)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case !quiet && !failed:
+			s.log.Warn("the last package of a Change Dump is not closed; it is tried again", "set", st.name, "error", err)
+		case quiet && failed && err == nil:
+			s.log.Info("packages of a Change Dump are closed again", "set", st.name)
+		}
+		failed = !quiet || failed && err != nil
+		if err != nil {
+			rest = 10 * time.Second
+		}
+		if !sleep(ctx, rest) {
+			return
+		}
+	}
 }
 
 // changePackageLength returns the length of a package, as far as those of what is
 // in it are known.
-func (s *Source) changePackageLength(ctx context.Context, st *set, p changePackage) (resourcesync.Length, error) {
-	d := &st.changeDump
-	d.mu.Lock()
-	length, ok := d.lengths[p.Interval]
-	d.mu.Unlock()
-	if ok {
-		return length, nil
+func (s *Source) changePackageLength(ctx context.Context, st *set, p resourcesync.Interval) (resourcesync.Length, error) {
+	if length, ok := st.dumpLengths.Load(p); ok {
+		return length.(resourcesync.Length), nil
 	}
 	b := body{weighed: true}
 	defer b.free()
@@ -86,23 +249,26 @@ func (s *Source) changePackageLength(ctx context.Context, st *set, p changePacka
 	if err != nil {
 		return resourcesync.Length{}, err
 	}
-	length, err = inv.packageLength()
-	if err == nil && p.closed {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		remember(&d.lengths, p.Interval, map[resourcesync.Interval]resourcesync.Length{p.Interval: length})
+	length, err := inv.packageLength()
+	if err == nil {
+		st.dumpLengths.Store(p, length)
 	}
 	return length, err
 }
 
-// name returns how a package is named in URLs: by its interval. A name that has an
-// end never comes to be that of something else.
-func (p changePackage) name() string {
-	name := p.From.UTC().Format(windowLayout)
-	if !p.Open() {
-		name += "-" + p.Until.UTC().Format(windowLayout)
-	}
-	return name
+// forgetLengths forgets the lengths of packages before those.
+func (st *set) forgetLengths(packages []resourcesync.Interval) {
+	st.dumpLengths.Range(func(key, _ any) bool {
+		if p := key.(resourcesync.Interval); len(packages) == 0 || p.From.Before(packages[0].From) {
+			st.dumpLengths.Delete(key)
+		}
+		return true
+	})
+}
+
+// packageName returns how a package of changes is named in URLs: by its interval.
+func packageName(p resourcesync.Interval) string {
+	return p.From.UTC().Format(windowLayout) + "-" + p.Until.UTC().Format(windowLayout)
 }
 
 // changeManifest takes the inventory of the package of changes whose manifest is
@@ -113,30 +279,21 @@ func (s *Source) changeManifest(ctx context.Context, t target) (*inventory, erro
 	if err != nil || from.After(time.Now()) {
 		return nil, notExist("an interval of the past", t)
 	}
-	windows, err := s.dumpedWindows(ctx, t.set)
+	dump, err := s.changePackages(ctx, t.set)
 	if err != nil {
 		return nil, err
 	}
-	i := slices.IndexFunc(windows, func(w resourcesync.Interval) bool { return w.Contains(from) })
-	if i >= 0 {
-		parts, err := s.changeParts(ctx, t.set, windows[i])
-		if err != nil {
-			return nil, err
-		}
-		for _, p := range parts {
-			if p.name() != t.part {
-				continue
-			}
-			if inv, err := s.changesManifest(ctx, t, p); !errors.Is(err, errMoved) {
-				return inv, err
-			}
+	i, found := slices.BinarySearchFunc(dump.packages, from, func(p resourcesync.Interval, t time.Time) int { return p.From.Compare(t) })
+	if found && packageName(dump.packages[i]) == t.part {
+		if inv, err := s.changesManifest(ctx, t, dump.packages[i]); !errors.Is(err, errMoved) {
+			return inv, err
 		}
 	}
 	return nil, s.dumpMoved(t)
 }
 
 // changesManifest is changes with the manifest sealed.
-func (s *Source) changesManifest(ctx context.Context, t target, p changePackage) (*inventory, error) {
+func (s *Source) changesManifest(ctx context.Context, t target, p resourcesync.Interval) (*inventory, error) {
 	var b body
 	defer b.free()
 	inv, err := s.changes(ctx, t, p, &b)
@@ -148,19 +305,17 @@ func (s *Source) changesManifest(ctx context.Context, t target, p changePackage)
 
 // changes takes the inventory of a package of changes; t is its manifest, whose
 // text goes into b and is not sealed.
-func (s *Source) changes(ctx context.Context, t target, p changePackage, b *body) (*inventory, error) {
+func (s *Source) changes(ctx context.Context, t target, p resourcesync.Interval, b *body) (*inventory, error) {
 	inv := &inventory{sized: true, patches: t.set.patchOpener != nil}
 	var err error
 	if inv.doc, err = s.changeDocument(ctx, t); err != nil {
 		return nil, err
 	}
-	inv.at, err = s.listChanges(ctx, t, p.Interval, b, inv.addChange)
+	inv.at, err = s.listChanges(ctx, t, t.set, p, b, inv.addChange)
 	if err != nil {
 		return nil, err
 	}
 	inv.text = b.length()
-	if p.closed {
-		inv.doc.forever, inv.doc.from, inv.doc.lastModified = true, p.From, inv.at
-	}
+	inv.doc.forever, inv.doc.from, inv.doc.lastModified = true, p.From, inv.at
 	return inv, nil
 }

@@ -13,8 +13,6 @@ import (
 	"io/fs"
 	"time"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
@@ -112,20 +110,13 @@ func (s *Source) check(ctx context.Context, t target, inv *inventory, known chec
 }
 
 // sum reads the i-th item of l for its checksum while l is sent. That is work of
-// ours and takes a turn, unlike the sending. Of packages that no dump leads to,
-// nothing is kept: whoever asks for their last bytes has all of them read each time,
-// and must not keep others waiting.
+// ours and takes a turn, unlike the sending.
 func (s *Source) sum(ctx context.Context, l *layout, i int) (uint32, error) {
-	turns := []*semaphore.Weighted{s.straySums, s.sums}
-	if !l.foreign {
-		turns = turns[1:]
+	unlisted := l.target.isUnlisted()
+	if err := s.sums.acquire(ctx, unlisted); err != nil {
+		return 0, err
 	}
-	for _, turn := range turns {
-		if err := turn.Acquire(ctx, 1); err != nil {
-			return 0, err
-		}
-		defer turn.Release(1)
-	}
+	defer s.sums.release(unlisted)
 	if crc, known := l.sum(i); known { // by now
 		return crc, nil
 	}

@@ -5,22 +5,23 @@ import "sync/atomic"
 // Counters tell what a Source has done since it was made. They can be served as
 // JSON.
 type Counters struct {
-	Rendered uint64 `json:"rendered"` // documents made
-	LaidOut  uint64 `json:"laidOut"`  // packages laid out
-	Hits     uint64 `json:"hits"`     // requests answered from what was kept
-	Refused  uint64 `json:"refused"`  // requests answered 503 or 429 because too much was being made or sent
-	Failed   uint64 `json:"failed"`   // requests answered 503 because a provider failed
-	LeftOut  uint64 `json:"leftOut"`  // entries left out of documents because their URIs cannot be written
-	Sent     uint64 `json:"sent"`     // packages sent, whole or in part
-	Broken   uint64 `json:"broken"`   // of them, those broken off because content was not what was listed
-	Read     uint64 `json:"read"`     // resources read for their checksums alone
+	Rendered uint64 `json:"rendered"`      // documents made
+	LaidOut  uint64 `json:"laidOut"`       // packages laid out
+	Hits     uint64 `json:"hits"`          // requests answered from the cache
+	Refused  uint64 `json:"refused"`       // requests answered 503 or 429 because too much was being made or sent
+	Failed   uint64 `json:"failed"`        // requests answered 503 because a provider failed
+	LeftOut  uint64 `json:"leftOut"`       // entries left out of documents because their URIs cannot be written
+	Dropped  uint64 `json:"droppedFields"` // fields left out of entries because no document can hold their values
+	Sent     uint64 `json:"sent"`          // packages sent, whole or in part
+	Broken   uint64 `json:"broken"`        // of them, those broken off because content differed from its entry
+	Read     uint64 `json:"read"`          // resources read for their checksums alone
 
 	CacheBytes  int64 `json:"cacheBytes"`  // held by rendered documents now
-	LayoutBytes int64 `json:"layoutBytes"` // held by the layouts of packages now
+	LayoutBytes int64 `json:"layoutBytes"` // held by the layouts of packages now, those that are being made and sent included
 }
 
 type counters struct {
-	rendered, laidOut, hits, refused, failed, leftOut, sent, broken, read atomic.Uint64
+	rendered, laidOut, hits, refused, failed, leftOut, dropped, sent, broken, read atomic.Uint64
 }
 
 // Counters returns the Source's counters.
@@ -32,6 +33,7 @@ func (s *Source) Counters() Counters {
 		Refused:     s.counters.refused.Load(),
 		Failed:      s.counters.failed.Load(),
 		LeftOut:     s.counters.leftOut.Load(),
+		Dropped:     s.counters.dropped.Load(),
 		Sent:        s.counters.sent.Load(),
 		Broken:      s.counters.broken.Load(),
 		Read:        s.counters.read.Load(),

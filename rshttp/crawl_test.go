@@ -320,6 +320,7 @@ func TestCrawlChangeDump(t *testing.T) {
 					s.put(key, noise(uint32(i), rnd.IntN(500)))
 				}
 			}
+			seal(t, s.Set)
 			c := serve(t, &rshttp.Options{PackageSize: 3000, PageSize: 40}, rshttp.Set{Provider: history{s}})
 			if shared := os.Getenv("RESOURCESYNC_SHARED"); shared != "" {
 				c.emitted = validate(t, filepath.Join(shared, "schema"))

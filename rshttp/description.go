@@ -36,7 +36,7 @@ func (s *Source) renderDescription(_ context.Context, t target) (*document, erro
 		}
 		text = s.parts[k-1]
 	}
-	return compress(&document{target: t, static: true}, text)
+	return compress(&document{target: t}, text)
 }
 
 // renderCapabilityList makes the Capability List of a set (section 9).
@@ -57,5 +57,5 @@ func (s *Source) renderCapabilityList(_ context.Context, t target) (*document, e
 	for _, c := range t.set.channels() {
 		s.addChannel(&b, t.set, c)
 	}
-	return b.seal(&document{target: t, static: true})
+	return b.seal(&document{target: t})
 }

@@ -78,6 +78,9 @@ func (s *Source) divide(ctx context.Context, d *division) (_ *pages, err error) 
 			p.number++
 		}
 	}
+	if d.group == nil {
+		p.bearAfter(d.current)
+	}
 	d.current = p
 	return p, nil
 }
@@ -137,7 +140,7 @@ func walk(ctx context.Context, st *set, previous []resourcesync.Cut, every int) 
 		}
 		e.SetResource(&r)
 		patch.Apply(&e)
-		scratch = rsxml.AppendEntry(scratch[:0], &head, &e)
+		scratch, _ = rsxml.AppendEntry(scratch[:0], &head, &e)
 		b.Add(r.Key, len(scratch), newest)
 	}
 	if err := ctx.Err(); err != nil {

@@ -46,6 +46,43 @@ type pages struct {
 	dumps        []resourcesync.Cut // of packages: the Resource Dumps that list them
 	done         time.Time
 	took         time.Duration
+
+	// born is when pages were made by a split, of those that this process has
+	// seen. It is not kept of packages.
+	born map[resourcesync.Range]time.Time
+}
+
+// bearAfter notes which pages of p were made by splitting those of old.
+func (p *pages) bearAfter(old *pages) {
+	if old == nil {
+		return
+	}
+	p.born = make(map[resourcesync.Range]time.Time)
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	for r := range p.ranges() {
+		if old.has(r) {
+			if at, ok := old.born[r]; ok {
+				p.born[r] = at
+			}
+			continue
+		}
+		i, found := slices.BinarySearchFunc(old.pages[:len(old.pages)-1], r.From, func(c resourcesync.Cut, key string) int { return strings.Compare(c.Key, key) })
+		if found {
+			i++
+		}
+		if end := old.pages[i].Key; end == "" || r.To != "" && r.To <= end {
+			p.born[r] = now // a part of one; others have been joined
+		}
+	}
+}
+
+// rangeOf returns the range of page i.
+func (p *pages) rangeOf(i int) resourcesync.Range {
+	r := resourcesync.Range{To: p.pages[i].Key}
+	if i > 0 {
+		r.From = p.pages[i-1].Key
+	}
+	return r
 }
 
 func (d *division) get() (p *pages, due bool) {
@@ -89,6 +126,7 @@ func (d *division) split(r resourcesync.Range, key string, learn bool) {
 	p := *d.current
 	p.number++
 	p.pages = withLearned(p.pages, []string{key})
+	p.bearAfter(d.current)
 	d.current = &p
 }
 
@@ -96,12 +134,6 @@ func (d *division) split(r resourcesync.Range, key string, learn bool) {
 func (d *division) lists(r resourcesync.Range) bool {
 	p, _ := d.get()
 	return p != nil && p.has(r)
-}
-
-// foreign reports whether r is known to be none of the division.
-func (d *division) foreign(r resourcesync.Range) bool {
-	p, _ := d.get()
-	return p != nil && !p.has(r)
 }
 
 // ranges yields the ranges of keys of p.
@@ -173,13 +205,27 @@ func (s *Source) divideAnew(ctx context.Context, d *division, old *pages) (*page
 	return s.divideOnce(ctx, d, old, func() (*pages, error) { return s.divide(context.WithoutCancel(ctx), d) })
 }
 
+// await waits until the set of d has been divided for the first time, but not for
+// long: until then no range is known to be listed.
+func (s *Source) await(ctx context.Context, d *division) {
+	if p, _ := d.get(); p != nil || s.options.Wait < 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.options.Wait)
+	defer cancel()
+	_, _ = s.divideAnew(ctx, d, nil) // the next request that lists the set gets the error
+}
+
 // divideOnce shares divide among all who want the set of d to be divided.
 func (s *Source) divideOnce(ctx context.Context, d *division, old *pages, divide func() (*pages, error)) (*pages, error) {
-	v, err := s.flights.do(ctx, d.into+" of "+d.set.name, func() error { return nil }, func() (any, error) {
-		if p, _ := d.get(); p != old {
-			return p, nil
-		}
-		return divide()
+	v, err := s.flights.do(ctx, d.into+" of "+d.set.name, job{
+		begin: func(context.Context) error { return nil },
+		work: func(context.Context) (any, error) {
+			if p, _ := d.get(); p != old {
+				return p, nil
+			}
+			return divide()
+		},
 	})
 	if err != nil {
 		return nil, err

@@ -36,14 +36,16 @@ type document struct {
 
 	// What the document is a function of. A document of which nothing is
 	// known has no version and is made anew for each request.
-	static     bool               // the configuration alone
 	forever    bool               // what is past and will never change
 	from       time.Time          // of a Change List that is forever
+	archived   bool               // of the archive, not of the journal
+	erased     time.Time          // when something was last erased from that
 	keys       resourcesync.Range // the resources in this range
 	version    string             // of that range, or of a journal
 	setVersion atomic.Pointer[string]
-	division   uint64    // of which it is the index; zero if of none
-	rest       time.Time // until when it is not made anew, whatever has changed
+	division   uint64                // of which it is the index; zero if of none
+	packages   resourcesync.Interval // that those of a Change Dump cover
+	rest       time.Time             // until when it is not made anew, whatever has changed
 }
 
 var (
@@ -67,7 +69,7 @@ func (d *document) seal(sum [sha256.Size]byte) {
 	d.hdrLength = []string{strconv.Itoa(d.size)}
 	d.hdrGzipLength = []string{strconv.Itoa(len(d.gzip))}
 	d.hdrCacheControl = cacheAsk
-	if d.forever {
+	if d.forever && !d.archived {
 		d.hdrCacheControl = cacheForever
 	}
 	if d.lastModified.Unix() > 0 {

@@ -33,7 +33,7 @@ func (s *Source) groupPackages(ctx context.Context, st *set, p, previous *pages)
 	longest := fact{at: time.Unix(0, 1), length: resourcesync.Bytes(math.MaxInt64)}
 	var scratch []byte
 	for r := range p.ranges() {
-		scratch = rsxml.AppendEntry(scratch[:0], &head, s.packageEntry(st, r, longest))
+		scratch, _ = rsxml.AppendEntry(scratch[:0], &head, s.packageEntry(st, r, longest))
 		dumps.Add(r.From, len(scratch), time.Time{})
 	}
 	cuts := dumps.Done()
@@ -129,9 +129,8 @@ func (s *Source) renderDumpIndex(t target, p *pages) (*document, error) {
 		newest := p.dumps[i].Newest
 		i++
 		fits := b.add(&rsxml.Entry{
-			Loc:      s.routes.url(kindDumpPart, t.set, formatRange(r)),
-			LastMod:  newest,
-			Metadata: rsxml.Metadata{At: newest},
+			Loc:     s.routes.url(kindDumpPart, t.set, formatRange(r)),
+			LastMod: newest,
 		})
 		if !fits {
 			return nil, fmt.Errorf("the Resource Dump Index of set %q has outgrown the limits of a document: raise PackageSize", t.set.name)

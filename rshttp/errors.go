@@ -45,6 +45,24 @@ type goneError struct {
 
 func (e *goneError) Error() string { return e.reason }
 
+// A knownError has been logged when it came for the first time.
+type knownError struct{ error }
+
+func (e knownError) Unwrap() error { return e.error }
+
+// known returns err, as a knownError if the set was not ready before either: clients
+// that wait for it ask again and again.
+func (t target) known(err error) error {
+	switch {
+	case t.set == nil || t.kind == kindCapabilityList: // which need not be ready
+	case !errors.Is(err, resourcesync.ErrNotReady):
+		t.set.unready.Store(false)
+	case !t.set.unready.CompareAndSwap(false, true):
+		return knownError{err}
+	}
+	return err
+}
+
 // fail answers an error: the one place where errors become statuses. Clients
 // get fixed texts; what happened goes to the log under the request id that
 // they are shown.
@@ -82,8 +100,11 @@ func (s *Source) fail(w http.ResponseWriter, r *http.Request, err error) {
 	default:
 		s.counters.failed.Add(1)
 	}
+	if _, known := errors.AsType[knownError](err); known {
+		level = slog.LevelDebug
+	}
 	id := rand.Text()
-	s.log.LogAttrs(r.Context(), level, "request not answered", slog.String("request_id", id),
+	s.sparse.LogKind(r.Context(), s.log, level, text, "request not answered", slog.String("request_id", id),
 		slog.String("path", r.URL.Path), slog.Int("status", status), slog.Any("error", err))
 	h := w.Header()
 	h.Set("Content-Type", "text/plain; charset=utf-8")

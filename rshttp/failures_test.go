@@ -135,12 +135,19 @@ func TestLeftOut(t *testing.T) {
 	}
 }
 
-// TestNotReady: nothing is promised before there is something to show, and an
-// empty list is not an answer.
-func TestNotReady(t *testing.T) {
+// TestD14_NotReady: before there is something to show, an empty list is not an
+// answer. What depends on the configuration alone is answered at once.
+func TestD14_NotReady(t *testing.T) {
 	set := memory.New(&memory.Options{AwaitScan: true})
 	src := newSource(t, nil, rshttp.Set{Provider: set})
-	paths := []string{"/.well-known/resourcesync", "/resourcesync/capabilitylist.xml", "/resourcesync/resourcelist.xml", "/resourcesync/changelist.xml"}
+	paths := []string{"/resourcesync/resourcelist.xml", "/resourcesync/changelist.xml"}
+	static := map[string]string{}
+	for _, path := range []string{"/.well-known/resourcesync", "/resourcesync/capabilitylist.xml"} {
+		res := get(t, src, path)
+		if static[path] = text(t, res); res.StatusCode != 200 {
+			t.Errorf("%s before the first scan: %s", path, res.Status)
+		}
+	}
 	for _, path := range paths {
 		if res := get(t, src, path); res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
 			t.Errorf("%s before the first scan: %s", path, res.Status)
@@ -152,6 +159,11 @@ func TestNotReady(t *testing.T) {
 	for _, path := range paths {
 		if res := get(t, src, path); res.StatusCode != 200 {
 			t.Errorf("%s after the first scan: %s", path, res.Status)
+		}
+	}
+	for path, before := range static {
+		if after := text(t, get(t, src, path)); after != before {
+			t.Errorf("%s after the first scan:\n%s\nand before:\n%s", path, after, before)
 		}
 	}
 }

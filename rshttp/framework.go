@@ -2,8 +2,6 @@ package rshttp
 
 import (
 	"context"
-	"iter"
-	"slices"
 	"strconv"
 	"time"
 
@@ -12,24 +10,13 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-const (
-	// maxNamed is how many of the documents under one index a notification names
-	// at most. The index leads to the others: it is up to date by then.
-	maxNamed = 100
-
-	// maxPages and maxDumps are how many pages and Resource Dumps are known one by
-	// one, so that what is known stays below the 64 KiB of an outbox.
-	maxPages = 6000
-	maxDumps = 500
-)
-
 // documents tells the framework channel of a set what has changed among the
 // documents about it (Framework Notification 2). It renders none of them: that one
-// has changed is known from the state that it is a function of.
+// has changed is known from the state that it is a function of. Of the lists under an
+// index it names the newest that is new and the newest that has changed, with a link
+// to the index, which leads to the others (Framework Notification 3).
 //
-// That a Capability List is no more cannot be told by a Source that no longer has
-// the set; the Source Description, which no longer leads to it, is told as updated
-// on the channels of the others.
+// That a set has been removed is announced by the Publisher, as [Source.removed] says.
 type documents struct {
 	*Source
 	set                         *set
@@ -72,7 +59,7 @@ func (d *documents) Stat(ctx context.Context, r resourcesync.Range) (resourcesyn
 			version += " " + strconv.FormatUint(p.number, 10)
 		}
 	}
-	if d.readyFor(ctx, target{}) == nil {
+	if d.allReady(ctx) {
 		version += " all are ready" // and the Source Description can be told of
 	}
 	return resourcesync.Stat{Version: version}, nil
@@ -81,7 +68,7 @@ func (d *documents) Stat(ctx context.Context, r resourcesync.Range) (resourcesyn
 // Next implements [topic.Documents].
 func (d *documents) Next(ctx context.Context, before string) (*topic.Update, string, error) {
 	k := parseKnown(before)
-	if d.readyFor(ctx, target{}) == nil { // all sets, as with the document itself
+	if d.allReady(ctx) { // the sets that it names have something to show
 		if u := d.ofSource(&k); u != nil {
 			now, err := k.text()
 			return u, now, err
@@ -145,105 +132,45 @@ func changeOf(before, now string) resourcesync.ChangeType {
 	return resourcesync.Updated
 }
 
-// resources tells of the Resource List, or of the lists under its index.
-func (d *documents) resources(ctx context.Context, k *known) ([]rsxml.Entry, error) {
-	p, _ := d.set.pages.get()
-	if p == nil {
-		return nil, resourcesync.ErrNotReady // it is being divided for the first time
-	}
-	var (
-		pages []page
-		state string
-	)
-	if len(p.pages) == 1 {
-		only, err := d.onlyPage(ctx, p)
-		if err != nil {
-			return nil, err
-		}
-		pages = []page{only}
-	} else {
-		from := ""
-		for _, c := range p.pages {
-			r := resourcesync.Range{From: from, To: c.Key}
-			pages = append(pages, page{formatRange(r), strconv.Itoa(c.Count) + " " + stamp(c.Newest), c.Newest})
-			if from = c.Key; c.Newest.IsZero() {
-				state = p.version + " " + stamp(p.at)
-			}
-		}
-	}
-	now := mark(pages, digestOf(state), maxPages)
-	created, updated := k.ResourceList.news(pages, now)
-	k.ResourceList = now
-	return slices.Concat(
-		d.pageEntries(kindResourceList, kindResourcePage, resourcesync.Created, created),
-		d.pageEntries(kindResourceList, kindResourcePage, resourcesync.Updated, updated),
-	), nil
-}
-
-// onlyPage returns the Resource List of a set that is not divided. It is made when
-// it is asked for, whatever the division knows, so the set itself is asked.
-func (d *documents) onlyPage(ctx context.Context, p *pages) (page, error) {
-	unknown := page{state: strconv.Itoa(p.pages[0].Count) + " " + stamp(p.at), at: p.at}
-	if d.set.stater == nil {
-		return unknown, nil
-	}
-	stat, err := d.set.stater.Stat(ctx, wholeSet)
-	if err != nil || stat.Version == "" {
-		return unknown, err
-	}
-	return page{state: stat.Version, at: stat.LastModified}, nil
-}
-
-// dumps tells of the Resource Dump. Each change of the set makes another dump; one
-// is told of as new only when its packages are others. Until somebody has asked for
-// a dump, its packages are not known.
-func (d *documents) dumps(_ context.Context, k *known) ([]rsxml.Entry, error) {
+// dumps announces the Resource Dump, or the newest of those under its index. Each
+// change of the set makes another dump, which Destinations would have to fetch
+// completely, so a new one is announced at most once in Options.DumpInterval.
+func (d *documents) dumps(ctx context.Context, k *known) ([]rsxml.Entry, error) {
 	if d.set.opener == nil {
 		k.ResourceDump = nil
 		return nil, nil
 	}
 	p, _ := d.set.packages.get()
 	if p == nil {
-		if k.ResourceDump != nil {
-			return nil, nil
-		}
-		k.ResourceDump = &knownPages{}
-		return d.pageEntries(kindResourceDump, kindDumpPart, resourcesync.Created, []page{{}}), nil
+		return nil, nil // it is being divided for the first time
 	}
-	pages := []page{{state: packagesOf(p.ranges()), at: p.at}}
-	if len(p.dumps) > 1 {
-		pages = pages[:0]
-		for r := range rangesOf(p.dumps, "") {
-			inside, _ := p.beginningIn(r)
-			pages = append(pages, page{formatRange(r), packagesOf(inside), p.dumps[len(pages)].Newest})
+	version := p.known().Version
+	if d.set.stater != nil {
+		stat, err := d.set.stater.Stat(ctx, wholeSet)
+		if err != nil {
+			return nil, err
+		}
+		if stat.Version != "" {
+			version = digestOf(stat.Version)
 		}
 	}
-	now := mark(pages, "", maxDumps)
-	var created, updated []page
-	if k.ResourceDump == nil || *k.ResourceDump != (knownPages{}) {
-		created, updated = k.ResourceDump.news(pages, now)
+	was := k.ResourceDump
+	if was != nil && (was.Version == version || time.Since(was.Announced) < d.options.DumpInterval) {
+		return nil, nil
 	}
-	k.ResourceDump = now
-	return d.pageEntries(kindResourceDump, kindDumpPart, resourcesync.Created, append(created, updated...)), nil
-}
-
-// packagesOf returns a digest of which packages there are.
-func packagesOf(ranges iter.Seq[resourcesync.Range]) string {
-	var names []string
-	for r := range ranges {
-		names = append(names, formatRange(r))
+	k.ResourceDump = &knownDump{version, time.Now().UTC()}
+	if len(p.dumps) == 1 {
+		return []rsxml.Entry{d.entry(kindResourceDump, kindDumpPart, "", resourcesync.Created, p.at)}, nil
 	}
-	return digestOf(names...)
-}
-
-// pageEntries returns an entry for each of pages, which are of the kind only, or of
-// the kind part of an index of that kind.
-func (d *documents) pageEntries(only, part string, change resourcesync.ChangeType, pages []page) []rsxml.Entry {
-	var entries []rsxml.Entry
-	for _, p := range pages[:min(len(pages), maxNamed)] {
-		entries = append(entries, d.entry(only, part, p.part, change, p.at))
+	part, newest := "", time.Time{}
+	i := 0
+	for r := range rangesOf(p.dumps, "") {
+		if at := p.dumps[i].Newest; !at.Before(newest) {
+			part, newest = formatRange(r), at
+		}
+		i++
 	}
-	return entries
+	return []rsxml.Entry{d.entry(kindResourceDump, kindDumpPart, part, resourcesync.Created, newest)}, nil
 }
 
 // entry returns the entry of a document: of that of the kind only if part is empty,

@@ -129,53 +129,69 @@ func (k full) put(t *testing.T, key string) {
 	}
 }
 
-// crawl returns the documents that a Destination finds, but for indexes, by URI. Of
-// a Resource Dump that is what packages it has.
-func (f *framed) crawl() map[string]string {
-	docs := map[string]string{}
-	var visit func(uri string)
-	visit = func(uri string) {
+// seal closes the package of the newest changes of set, as Run does when its time is
+// over.
+func seal(t *testing.T, set *memory.Set) {
+	t.Helper()
+	stat, err := set.Stat(t.Context(), resourcesync.Range{})
+	if err == nil {
+		err = set.Seal(t.Context(), stat.LastModified)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A found is a document that a Destination finds.
+type found struct {
+	capability resourcesync.Capability
+	text       string
+	at         time.Time // as its index says
+}
+
+// crawl returns the documents that a Destination finds, but for indexes, by URI, and
+// how many there are of each capability.
+func (f *framed) crawl() (docs map[string]found, count map[resourcesync.Capability]int) {
+	docs, count = map[string]found{}, map[resourcesync.Capability]int{}
+	var visit func(uri string, at time.Time)
+	visit = func(uri string, at time.Time) {
 		text, head, entries := f.get(uri)
-		switch {
-		case head.Index:
+		if head.Index {
 			for _, e := range entries {
-				visit(e.Loc)
+				visit(e.Loc, e.LastMod)
 			}
-		case head.Metadata.Capability == resourcesync.ResourceDump:
-			text = ""
-			for _, e := range entries {
-				text += e.Loc + "\n"
-			}
-			fallthrough
-		default:
-			docs[uri] = text
+			return
 		}
+		docs[uri] = found{head.Metadata.Capability, text, at}
+		count[head.Metadata.Capability]++
 	}
 	_, _, entries := f.get("https://example.org/rs/capabilitylist.xml")
 	for _, e := range entries {
 		switch e.Metadata.Capability {
 		case resourcesync.ChangeNotification, resourcesync.FrameworkNotification:
 		default:
-			visit(e.Loc)
+			visit(e.Loc, time.Time{})
 		}
 	}
-	return docs
+	return docs, count
 }
 
-// TestRS15_RS16_RS17_FrameworkTellsAll: whatever happens to a set, its framework channel tells of
-// every document that has changed and of no other, in the words that the
-// specification allows.
-func TestRS15_RS16_RS17_FrameworkTellsAll(t *testing.T) {
-	for seed := range uint64(3) {
+// TestD2_RS15_RS16_RS17_FrameworkTellsAll: whatever happens to a set, its framework
+// channel names the newest document of each capability that is new, and the newest
+// that has changed, and no other, in the words that the specification allows.
+func TestD2_RS15_RS16_RS17_FrameworkTellsAll(t *testing.T) {
+	for seed := range uint64(4) {
 		synctest.Test(t, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 5))
 			set := full{memory.New(&memory.Options{Window: 3 * time.Hour})}
-			o := Options{PageSize: 4 + rnd.IntN(8), PackageSize: 25 + rnd.Int64N(100)}
+			o := Options{PageSize: 4 + rnd.IntN(8), PackageSize: 25 + rnd.Int64N(100), DumpInterval: 1}
 			f := frame(t, o, "", Set{Provider: set})
-			before := map[string]string{}
 			told := map[string]int{}
+			var c check
+			version := ""
 			for step := range 150 {
 				if rnd.IntN(15) == 0 {
+					c.restarted = true
 					f = f.again(o, Set{Provider: set})
 				}
 				for range rnd.IntN(5) {
@@ -185,13 +201,19 @@ func TestRS15_RS16_RS17_FrameworkTellsAll(t *testing.T) {
 						set.Delete(key)
 					}
 				}
-				time.Sleep(time.Duration(rnd.Int64N(int64(time.Hour))))
-				after := f.crawl()
+				if stat, err := set.Stat(t.Context(), wholeSet); err != nil || stat.Version == version {
+					c.moved = false
+				} else {
+					c.moved, version = true, stat.Version
+				}
+				time.Sleep(time.Duration(1 + rnd.Int64N(int64(time.Hour))))
+				after, count := f.crawl()
+				c.after, c.is = after, count
 				updates := f.news()
 				if step > 0 {
-					f.check(updates, before, after, told)
+					c.check(f, updates, told)
 				}
-				before = after
+				c.remember(updates, step == 0)
 				if t.Failed() {
 					t.Fatalf("seed %d, step %d", seed, step)
 				}
@@ -205,57 +227,98 @@ func TestRS15_RS16_RS17_FrameworkTellsAll(t *testing.T) {
 	}
 }
 
-// check compares what was told with what has changed.
-func (f *framed) check(updates []*topic.Update, before, after map[string]string, told map[string]int) {
+// A check compares what was told with what has changed since the documents of a
+// capability were announced last.
+type check struct {
+	before, after map[string]found
+	was, is       map[resourcesync.Capability]int
+	moved         bool // the set has changed: it may just be divided otherwise
+	restarted     bool // a new process does not know which pages are new
+}
+
+func (c *check) check(f *framed, updates []*topic.Update, told map[string]int) {
 	f.t.Helper()
-	named := map[string]resourcesync.ChangeType{}
+	named := map[string]bool{}
 	for _, u := range updates {
 		if u.Up != "https://example.org/rs/capabilitylist.xml" {
 			f.t.Errorf("up of capability documents: %s", u.Up)
 		}
 		for _, e := range u.Entries {
-			if _, twice := named[e.Loc]; twice {
-				f.t.Errorf("told twice: %s", e.Loc)
+			c.entry(f, e)
+			kind := string(e.Metadata.Capability) + " " + string(e.Metadata.Change)
+			if named[kind] || named[e.Loc] {
+				f.t.Errorf("more than one entry of %s, or of %s", kind, e.Loc)
 			}
-			named[e.Loc] = e.Metadata.Change
-			told[string(e.Metadata.Capability)+" "+string(e.Metadata.Change)]++
-			_, head, _ := f.get(e.Loc)
-			if head.Index || head.Metadata.Capability != e.Metadata.Capability {
-				f.t.Errorf("%s is told as %s and is %s, index %v", e.Loc, e.Metadata.Capability, head.Metadata.Capability, head.Index)
-			}
-			index := ""
-			for _, l := range head.Links {
-				if l.Rel == resourcesync.RelIndex {
-					index = l.Href
-				}
-			}
-			if len(e.Links) > 1 || (len(e.Links) == 1) != (index != "") || index != "" && (e.Links[0].Rel != resourcesync.RelIndex || e.Links[0].Href != index) {
-				f.t.Errorf("%s is under the index %q, told with %v", e.Loc, index, e.Links)
-			}
-			if at := e.Metadata.Datetime; at.IsZero() || at.After(time.Now()) {
-				f.t.Errorf("%s: datetime %v", e.Loc, at)
-			}
+			named[kind], named[e.Loc] = true, true
+			named[string(e.Metadata.Capability)] = true
+			told[kind]++
 		}
 	}
-	want := map[string]resourcesync.ChangeType{}
-	for uri, text := range after {
-		switch old, found := before[uri]; {
-		case !found, old != text && strings.Contains(uri, "/resourcedump"):
-			want[uri] = resourcesync.Created
-		case old != text:
-			want[uri] = resourcesync.Updated
+	for uri, now := range c.after {
+		was, old := c.before[uri]
+		if c.moved && (!old || was.text != now.text) && !named[string(now.capability)] {
+			f.t.Errorf("%s is new or has changed, and no %s is announced", uri, now.capability)
 		}
 	}
-	if !maps.Equal(named, want) {
-		for uri, c := range want {
-			if named[uri] != c {
-				f.t.Errorf("%s %s, told as %q", c, uri, named[uri])
-			}
+}
+
+// remember takes what is there as announced, of the capabilities in updates or of all.
+func (c *check) remember(updates []*topic.Update, all bool) {
+	announced := map[resourcesync.Capability]bool{}
+	for _, u := range updates {
+		for _, e := range u.Entries {
+			announced[e.Metadata.Capability] = true
 		}
-		for uri, c := range named {
-			if want[uri] == "" {
-				f.t.Errorf("%s is told as %s and is what it was", uri, c)
-			}
+	}
+	if all {
+		c.before, c.was = c.after, c.is
+		return
+	}
+	c.restarted = c.restarted && !announced[resourcesync.ResourceList]
+	c.before, c.was = maps.Clone(c.before), maps.Clone(c.was)
+	maps.DeleteFunc(c.before, func(_ string, d found) bool { return announced[d.capability] })
+	for uri, d := range c.after {
+		if announced[d.capability] {
+			c.before[uri], c.was[d.capability] = d, c.is[d.capability]
+		}
+	}
+}
+
+// entry checks an entry by itself.
+func (c *check) entry(f *framed, e rsxml.Entry) {
+	f.t.Helper()
+	_, head, _ := f.get(e.Loc)
+	kind := e.Metadata.Capability
+	if head.Index || head.Metadata.Capability != kind {
+		f.t.Errorf("%s is told as %s and is %s, index %v", e.Loc, kind, head.Metadata.Capability, head.Index)
+	}
+	index := ""
+	for _, l := range head.Links {
+		if l.Rel == resourcesync.RelIndex {
+			index = l.Href
+		}
+	}
+	if len(e.Links) > 1 || (len(e.Links) == 1) != (index != "") || index != "" && (e.Links[0].Rel != resourcesync.RelIndex || e.Links[0].Href != index) {
+		f.t.Errorf("%s is under the index %q, told with %v", e.Loc, index, e.Links)
+	}
+	if at := e.Metadata.Datetime; at.IsZero() || at.After(time.Now()) {
+		f.t.Errorf("%s: datetime %v", e.Loc, at)
+	}
+	was, old := c.before[e.Loc]
+	now := c.after[e.Loc]
+	if old && was.text == now.text {
+		f.t.Errorf("%s is told as %s and is what it was", e.Loc, e.Metadata.Change)
+	}
+	if kind == resourcesync.ResourceDump || c.restarted {
+		return
+	}
+	if created := e.Metadata.Change == resourcesync.Created; created && (old || c.is[kind] <= c.was[kind]) {
+		f.t.Errorf("%s is told as created, and is not the product of a split", e.Loc)
+	}
+	for uri, other := range c.after {
+		was, old := c.before[uri]
+		if other.capability == kind && other.at.After(now.at) && old == (e.Metadata.Change == resourcesync.Updated) && was.text != other.text {
+			f.t.Errorf("%s is newer than %s, which is told as %s", uri, e.Loc, e.Metadata.Change)
 		}
 	}
 }
@@ -285,7 +348,10 @@ created rs/changedump.xml
 	}
 	f.want("")
 	set.put(t, "a")
-	f.want("updated rs/resourcelist.xml\nupdated rs/changelist.xml\nupdated rs/changedump.xml\n")
+	f.want("updated rs/resourcelist.xml\nupdated rs/changelist.xml\n")
+	f.want("")
+	seal(t, set.Set)
+	f.want("updated rs/changedump.xml\n")
 	f.want("")
 }
 
@@ -303,7 +369,11 @@ func TestFrameworkRestart(t *testing.T) {
 	set.put(t, "b")
 	f = f.again(Options{}, Set{Provider: set})
 	f.get("https://example.org/rs/resourcelist.xml")
-	f.want("updated rs/resourcelist.xml\nupdated rs/changelist.xml\nupdated rs/changedump.xml\n")
+	f.want("updated rs/resourcelist.xml\nupdated rs/changelist.xml\n")
+	seal(t, set.Set)
+	f = f.again(Options{}, Set{Provider: set})
+	f.get("https://example.org/rs/resourcelist.xml")
+	f.want("updated rs/changedump.xml\n")
 
 	// Another version of the Source says other things.
 	f = f.again(Options{DescribedBy: "https://example.org/about"}, Set{Provider: set.Set, DescribedBy: "https://example.org/papers"})
@@ -380,7 +450,7 @@ func TestFrameworkReplicas(t *testing.T) {
 
 func appendAll(head *rsxml.Head, u *topic.Update) (b []byte) {
 	for i := range u.Entries {
-		b = rsxml.AppendEntry(b, head, &u.Entries[i])
+		b, _ = rsxml.AppendEntry(b, head, &u.Entries[i])
 	}
 	return b
 }

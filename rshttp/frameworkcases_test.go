@@ -2,6 +2,7 @@ package rshttp
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 	"slices"
@@ -26,45 +27,81 @@ func (v *vast) Cuts(context.Context, []resourcesync.Cut, int) (cuts []resourcesy
 	for i := range v.pages - 1 {
 		cuts = append(cuts, resourcesync.Cut{Key: fmt.Sprintf("%06d", i+1), Count: 10, Newest: epoch.Add(time.Hour)})
 	}
-	return append(cuts, resourcesync.Cut{Count: v.count, Newest: epoch.Add(time.Hour)}), nil
+	return append(cuts, resourcesync.Cut{Count: v.count, Newest: epoch.Add(time.Duration(v.count) * time.Hour)}), nil
 }
 
-// TestFrameworkIsSmall: what is known and what is told stay small however many pages
-// there are.
-func TestFrameworkIsSmall(t *testing.T) {
-	for _, pages := range []int{maxPages, maxPages + 1, 50_000} {
-		v := &vast{memory.New(nil), pages, 1}
-		f := frame(t, Options{}, "", Set{Provider: v})
-		divide := func() {
-			if _, err := f.src.divide(t.Context(), &f.src.order[0].pages); err != nil {
-				t.Fatal(err)
-			}
+// TestD2_FrameworkIsSmall: what is known and what is told stay small however many
+// pages there are.
+func TestD2_FrameworkIsSmall(t *testing.T) {
+	v := &vast{memory.New(nil), 50_000, 1}
+	f := frame(t, Options{}, "", Set{Provider: v})
+	divide := func() {
+		if _, err := f.src.divide(t.Context(), &f.src.order[0].pages); err != nil {
+			t.Fatal(err)
 		}
-		divide()
-		u := f.news()
-		if len(f.text) >= 64<<10 {
-			t.Errorf("%d pages: %d bytes are known", pages, len(f.text))
-		}
-		if n := len(u[len(u)-1].Entries); n != maxNamed+1 { // and the Change List
-			t.Errorf("%d pages: %d entries", pages, n)
-		}
-		f.want("")
-		v.count++
-		divide()
-		last := formatRange(resourcesync.Range{From: fmt.Sprintf("%06d", pages-1)})
-		f.want("updated rs/resourcelist/" + last + ".xml index rs/resourcelist.xml\n")
-		f.want("")
 	}
+	divide()
+	u := f.news()
+	if len(f.text) > 1000 {
+		t.Errorf("%d bytes are known", len(f.text))
+	}
+	if n := len(u[len(u)-1].Entries); n != 2 { // and the Change List
+		t.Errorf("%d entries", n)
+	}
+	f.want("")
+	v.count++
+	divide()
+	last := formatRange(resourcesync.Range{From: fmt.Sprintf("%06d", v.pages-1)})
+	f.want("updated rs/resourcelist/" + last + ".xml index rs/resourcelist.xml\n")
+	f.want("")
 }
 
-// TestFrameworkUnknown: what another version has written is told anew rather than
+// TestFrameworkUnknown: what another version has written is announced anew rather than
 // misunderstood.
 func TestFrameworkUnknown(t *testing.T) {
-	for _, text := range []string{"{}", `{"format":2,"description":"x"}`, "x", `{"format":1,"resourcelist":7}`, `[]`} {
+	for _, text := range []string{"{}", `{"format":3,"description":"x"}`, "x", `{"format":1,"resourcelist":7}`, `[]`} {
 		f := frame(t, Options{}, text, Set{Provider: memory.New(nil)})
 		f.get("https://example.org/rs/resourcelist.xml")
 		f.want("created .well-known/resourcesync\ncreated rs/capabilitylist.xml\ncreated rs/resourcelist.xml\ncreated rs/changelist.xml\n")
 	}
+}
+
+// TestD2_FormatBefore: from the state that the version before has remembered, with a
+// mark for each page, nothing is announced as new. Its Change Dump still listed the open
+// package, so that of now is another.
+func TestD2_FormatBefore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set := full{memory.New(nil)}
+		for i := range 8 {
+			set.put(t, fmt.Sprint(i))
+			time.Sleep(time.Second)
+		}
+		f := frame(t, Options{PageSize: 4}, "", Set{Provider: set})
+		f.crawl()
+		f.news()
+		k := parseKnown(f.text)
+		journal, err := json.Marshal(k.Journal)
+		if err != nil {
+			t.Fatal(err)
+		}
+		open := k.ChangeList.Open.Format(time.RFC3339Nano)
+		for name, marks := range map[string]string{"marks": `"pages":"AAAABBBBCCCCDDDD"`, "digest": `"state":"x","pages":""`} {
+			f.text = fmt.Sprintf(`{"format":1,"description":%q,"capabilitylist":%q,"resourcelist":{%s},"resourcedump":{"pages":""},"journal":%s,"changelist":{"index":true,"open":%q},"changedump":{"open":%q}}`,
+				k.Description, k.CapabilityList, marks, journal, open, k.ChangeDump.Open.Format(time.RFC3339Nano))
+			f = f.again(Options{PageSize: 4}, Set{Provider: set})
+			f.crawl()
+			for _, u := range f.news() {
+				for _, e := range u.Entries {
+					if c := e.Metadata.Capability; c != resourcesync.ResourceList && c != resourcesync.ChangeDump || e.Metadata.Change != resourcesync.Updated {
+						t.Errorf("%s: %s %s", name, e.Metadata.Change, e.Loc)
+					}
+				}
+			}
+			time.Sleep(25 * time.Hour)
+			f.want("created rs/resourcedump.xml\n") // which may have changed meanwhile
+			f.want("")
+		}
+	})
 }
 
 // silent is a set without upgrades.
@@ -116,7 +153,7 @@ func TestFrameworkWithoutStater(t *testing.T) {
 		f := frame(t, Options{PageSize: 2}, "", Set{Provider: silent{set}})
 		f.get("https://example.org/rs/resourcelist.xml")
 		f.want("created .well-known/resourcesync\ncreated rs/capabilitylist.xml\n" +
-			"created rs/resourcelist/~Mg.xml index rs/resourcelist.xml\ncreated rs/resourcelist/Mg~.xml index rs/resourcelist.xml\n")
+			"created rs/resourcelist/Mg~.xml index rs/resourcelist.xml\n")
 		set.put(t, "0")
 		time.Sleep(time.Second)
 		if _, err := f.src.divide(t.Context(), &f.src.order[0].pages); err != nil {
@@ -128,8 +165,9 @@ func TestFrameworkWithoutStater(t *testing.T) {
 	})
 }
 
-// TestFrameworkWindows: closed and new Change Lists are told, the newest of many.
-func TestFrameworkWindows(t *testing.T) {
+// TestD2_Windows: of many new Change Lists the newest is announced, as of the time it
+// was split off, and the one that has been closed.
+func TestD2_Windows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set := full{memory.New(nil)}
 		f := frame(t, Options{PageSize: 1}, "", Set{Provider: set.Set})
@@ -137,49 +175,140 @@ func TestFrameworkWindows(t *testing.T) {
 		time.Sleep(time.Second)
 		f.crawl()
 		f.news()
-		for range maxNamed + 50 {
+		windows := func() []rsxml.Entry {
+			t.Helper()
+			_, _, windows := f.get("https://example.org/rs/changelist.xml")
+			return windows
+		}
+		path := func(e rsxml.Entry) string { return strings.TrimPrefix(e.Loc, "https://example.org/") }
+		for range 50 {
 			set.put(t, "a")
 			time.Sleep(time.Second)
 		}
+		split := time.Now().Add(-time.Second) // with the last change
+		time.Sleep(time.Hour)
+		// There is an index now: it is never announced, nor is what it was before.
 		updates := f.news()
-		lists := 0
-		for _, u := range updates {
-			for _, e := range u.Entries {
-				if e.Metadata.Capability == resourcesync.ChangeList {
-					lists++
-				}
-			}
+		all := windows()
+		if got, want := brief(updates), "updated rs/resourcelist.xml\ncreated "+path(all[len(all)-1])+" index rs/changelist.xml\n"; got != want {
+			t.Errorf("got\n%swant\n%s", got, want)
 		}
-		last := updates[len(updates)-1].Entries
-		_, _, windows := f.get("https://example.org/rs/changelist.xml")
-		if lists != maxNamed || last[len(last)-1].Loc != windows[len(windows)-1].Loc {
-			t.Errorf("%d of %d lists are told, the last is %s", lists, len(windows), last[len(last)-1].Loc)
+		if at := updates[0].Entries[1].Metadata.Datetime; !at.Equal(split) {
+			t.Errorf("split at %v, told as of %v", split, at)
 		}
-		set.put(t, "a")
-		time.Sleep(time.Second)
-		_, _, windows = f.get("https://example.org/rs/changelist.xml")
-		n := len(windows)
-		path := func(e rsxml.Entry) string { return strings.TrimPrefix(e.Loc, "https://example.org/") }
+		for range 3 {
+			set.put(t, "a")
+			time.Sleep(time.Second)
+		}
+		closed := all[len(all)-1]
+		all = windows()
 		f.want("updated rs/resourcelist.xml\n" +
-			"updated " + path(windows[n-2]) + " index rs/changelist.xml\ncreated " + path(windows[n-1]) + " index rs/changelist.xml\n")
+			"created " + path(all[len(all)-1]) + " index rs/changelist.xml\nupdated " + path(closed) + " index rs/changelist.xml\n")
+		f.want("")
 	})
 }
 
-// TestFrameworkDumpUnknown: that somebody has asked for a dump for the first time
-// makes no other dump of it.
-func TestFrameworkDumpUnknown(t *testing.T) {
-	set := full{memory.New(nil)}
-	set.put(t, "a")
-	f := frame(t, Options{}, "", Set{Provider: set})
-	f.get("https://example.org/rs/resourcelist.xml")
-	if told := brief(f.news()); !strings.Contains(told, "created rs/resourcedump.xml\n") {
-		t.Errorf("told:\n%s", told)
-	}
-	f.get("https://example.org/rs/resourcedump.xml")
-	f.want("")
-	set.put(t, "b")
-	f.want("updated rs/resourcelist.xml\nupdated rs/changelist.xml\nupdated rs/changedump.xml\n")
+// listed is a set without a journal.
+type listed struct {
+	resourcesync.Provider
+	resourcesync.Stater
+	resourcesync.Cutter
 }
+
+// TestD2_Split: when a page is split, the newest of the new pages is announced, as of
+// the time of the split; pages that are joined are not.
+func TestD2_Split(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set := full{memory.New(nil)}
+		put := func(from, to int) {
+			for i := from; i < to; i++ {
+				set.put(t, fmt.Sprintf("%03d", i))
+				time.Sleep(time.Second)
+			}
+		}
+		put(0, 3)
+		f := frame(t, Options{PageSize: 4}, "", Set{Provider: listed{set.Set, set.Set, set.Set}})
+		f.crawl()
+		f.want("created .well-known/resourcesync\ncreated rs/capabilitylist.xml\ncreated rs/resourcelist.xml\n")
+		put(3, 12)
+		split := time.Now()
+		_, count := f.crawl()
+		if count[resourcesync.ResourceList] < 2 {
+			t.Fatal("not divided")
+		}
+		time.Sleep(time.Hour)
+		updates := f.news()
+		_, _, pages := f.get("https://example.org/rs/resourcelist.xml")
+		if len(updates) != 1 || len(updates[0].Entries) != 1 {
+			t.Fatalf("told:\n%s", brief(updates))
+		}
+		e := updates[0].Entries[0]
+		if e.Loc != pages[len(pages)-1].Loc || e.Metadata.Change != resourcesync.Created || !e.Metadata.Datetime.Equal(split) || len(e.Links) != 1 {
+			t.Errorf("told %+v, of %d pages split at %v", e, len(pages), split)
+		}
+		for i := range 10 {
+			set.Delete(fmt.Sprintf("%03d", i))
+			time.Sleep(time.Second)
+		}
+		if _, err := f.src.divide(t.Context(), &f.src.order[0].pages); err != nil {
+			t.Fatal(err)
+		}
+		if _, now := f.crawl(); now[resourcesync.ResourceList] >= count[resourcesync.ResourceList] {
+			t.Fatalf("%v pages are still %v", count, now)
+		}
+		for _, u := range f.news() {
+			for _, e := range u.Entries {
+				if e.Metadata.Change != resourcesync.Updated {
+					t.Errorf("of pages that were joined: %s %s", e.Metadata.Change, e.Loc)
+				}
+			}
+		}
+	})
+}
+
+// TestD2_DumpDaily: a changed Resource Dump is announced as created, but not before
+// its packages are known, and once a day.
+func TestD2_DumpDaily(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		set := full{memory.New(nil)}
+		for i := range 9 {
+			set.put(t, fmt.Sprint(i))
+		}
+		o := Options{PackageSize: 20, PageSize: 100}
+		f := frame(t, o, "", Set{Provider: set, Changer: nil})
+		f.get("https://example.org/rs/resourcelist.xml")
+		if told := brief(f.news()); strings.Contains(told, "resourcedump") {
+			t.Errorf("told before the division is known:\n%s", told)
+		}
+		divide := func() {
+			t.Helper()
+			if _, err := f.src.divide(t.Context(), &f.src.order[0].packages); err != nil {
+				t.Fatal(err)
+			}
+		}
+		divide()
+		f.want("created rs/resourcedump.xml\n")
+		for range 5 {
+			time.Sleep(5 * time.Hour)
+			set.put(t, "1")
+			divide()
+			told := brief(f.news())
+			if late := time.Now().Hour(); strings.Contains(told, "resourcedump") != (time.Since(f.dumped()) == 0) {
+				t.Errorf("at %d h: told\n%s", late, told)
+			}
+		}
+		if age := time.Since(f.dumped()); age != 0 {
+			t.Errorf("the dump of %v ago is the newest that was announced", age)
+		}
+		f = f.again(o, Set{Provider: set})
+		f.crawl()
+		time.Sleep(25 * time.Hour)
+		f.want("") // nothing has changed
+	})
+}
+
+// dumped returns when a Resource Dump was announced last.
+func (f *framed) dumped() time.Time { return parseKnown(f.text).ResourceDump.Announced }
 
 // told is a set whose Stat is what it was told to be.
 type told struct {
@@ -219,12 +348,13 @@ type since time.Time
 func (s since) Since(context.Context) (time.Time, error) { return time.Time(s), nil }
 
 // TestFrameworkDumpedWindows: of a journal that goes back further than there are
-// bytes, only the dumps that there are are told of.
+// bytes, only a dump that there is is announced.
 func TestFrameworkDumpedWindows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set := full{memory.New(nil)}
 		for range 8 {
 			set.put(t, "a")
+			seal(t, set.Set)
 			time.Sleep(time.Second)
 		}
 		windows, err := set.Windows(t.Context(), 1)
@@ -236,12 +366,9 @@ func TestFrameworkDumpedWindows(t *testing.T) {
 			sincer
 		}{set, since(windows[3].From)}
 		f := frame(t, Options{PageSize: 1}, "", Set{Provider: set.Set, ChangeOpener: opener})
-		var want, got []string
 		f.get("https://example.org/rs/resourcelist.xml")
 		_, head, dumps := f.get("https://example.org/rs/changedump.xml")
-		for _, e := range dumps {
-			want = append(want, e.Loc)
-		}
+		var got []string
 		for _, u := range f.news() {
 			for _, e := range u.Entries {
 				if e.Metadata.Capability == resourcesync.ChangeDump {
@@ -249,8 +376,8 @@ func TestFrameworkDumpedWindows(t *testing.T) {
 				}
 			}
 		}
-		if !head.Index || len(windows)-3 != len(want) || !slices.Equal(got, want) {
-			t.Errorf("%d windows, index %v, got\n%q\nwant\n%q", len(windows), head.Index, got, want)
+		if !head.Index || len(windows)-3 != len(dumps) || !slices.Equal(got, []string{dumps[len(dumps)-1].Loc}) {
+			t.Errorf("%d windows, index %v of %d, got %q", len(windows), head.Index, len(dumps), got)
 		}
 	})
 }

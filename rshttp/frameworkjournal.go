@@ -2,7 +2,7 @@ package rshttp
 
 import (
 	"context"
-	"slices"
+	"errors"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -41,32 +41,30 @@ func (d *documents) changes(ctx context.Context, k *known) ([]rsxml.Entry, error
 	moved := k.Journal == nil || now.Version != k.Journal.Version || !now.Newest.Equal(k.Journal.Newest)
 	k.Journal = &now
 	var news []rsxml.Entry
-	news, k.ChangeList = d.windowEntries(kindChangeList, kindChangeWindow, k.ChangeList, windows, moved, now.Newest)
+	var born time.Time
+	if k.ChangeList.splits(windows) {
+		if born, err = d.born(ctx, windows[len(windows)-1]); err != nil {
+			return nil, err
+		}
+	}
+	news, k.ChangeList = d.windowEntries(kindChangeList, kindChangeWindow, k.ChangeList, windows, moved, born, now.Newest)
 	if !st.has(resourcesync.ChangeDump) {
 		k.ChangeDump = nil
 		return news, nil
 	}
-	if windows, err = d.dumpedWindows(ctx, st); err != nil {
+	dump, err := d.changePackages(ctx, st)
+	if errors.Is(err, errMoved) {
+		err = resourcesync.ErrNotReady
+	}
+	if err != nil {
 		return nil, err
 	}
-	if st.changeDump.packages(windows) <= d.options.PageSize {
-		windows = windows[len(windows)-1:] // one document has them all
-	}
-	var dump []rsxml.Entry
-	dump, k.ChangeDump = d.windowEntries(kindChangeDump, kindChangeDumpPart, k.ChangeDump, windows, moved, now.Newest)
-	return append(news, dump...), nil
-}
-
-// packages returns how many packages there are of windows, as far as that is known:
-// each has at least one.
-func (d *changeDump) packages(windows []resourcesync.Interval) int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	n := 0
-	for _, w := range windows {
-		n += max(1, len(d.parts[w]))
-	}
-	return n
+	until := dump.covers().Until // a Change Dump changes when a package is closed
+	moved = k.ChangeDump == nil || !until.Equal(k.ChangeDump.Until)
+	dumps, told := d.windowEntries(kindChangeDump, kindChangeDumpPart, k.ChangeDump, d.groupChanges(dump), moved, until, until)
+	told.Until = until
+	k.ChangeDump = told
+	return append(news, dumps...), nil
 }
 
 // readJournal returns how far a journal is whose version is not known. before is
@@ -88,37 +86,53 @@ func (d *documents) readJournal(ctx context.Context, before *knownJournal, windo
 	return now, ctx.Err()
 }
 
+// born returns when w, which is open, came into being: with its first change, which
+// closed the window before it, or when that was closed, if there is no change since.
+func (d *documents) born(ctx context.Context, w resourcesync.Interval) (time.Time, error) {
+	for c, err := range d.set.changer.Changes(ctx, resourcesync.Interval{From: w.From}) {
+		if err != nil {
+			return time.Time{}, providerError("journal", err)
+		}
+		return c.Datetime, nil
+	}
+	return w.From, ctx.Err()
+}
+
+// splits reports whether the newest of windows has been split off since k, so that
+// there is a new document.
+func (k *knownWindows) splits(windows []resourcesync.Interval) bool {
+	last := len(windows) - 1
+	return k != nil && last > 0 && (!k.Index || windows[last].From.After(k.Open))
+}
+
 // windowEntries tells of what has changed since k among documents about windows,
-// which are of the kind part of an index, or of the kind only if there is but one.
-// moved says that the journal has, and newest is the time of its newest change.
-func (d *documents) windowEntries(only, part string, k *knownWindows, windows []resourcesync.Interval, moved bool, newest time.Time) ([]rsxml.Entry, *knownWindows) {
+// which are of the kind part of an index, or of the kind only if there is but one:
+// of the newest if it is new or has changed, and of the one that it has closed.
+// moved says that the journal has changed. born is when the newest window came into
+// being, if it was split off, and newest the time of the newest change.
+func (d *documents) windowEntries(only, part string, k *knownWindows, windows []resourcesync.Interval, moved bool, born, newest time.Time) ([]rsxml.Entry, *knownWindows) {
 	last := len(windows) - 1
 	now := &knownWindows{Index: last > 0, Open: windows[last].From}
-	isNew := func(w resourcesync.Interval) bool {
-		return k == nil || k.Index != now.Index || now.Index && w.From.After(k.Open)
-	}
-	var entries []rsxml.Entry
-	for i := last; i >= 0 && len(entries) < maxNamed; i-- {
-		w := windows[i]
-		change := resourcesync.Updated
-		switch {
-		case isNew(w):
-			change = resourcesync.Created
-		case i == last && moved:
-		case i < last && w.From.Equal(k.Open): // it has been closed
-		default:
-			continue
-		}
-		at := w.Until
-		if w.Open() {
-			at = newest
-		}
+	entry := func(i int, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
 		name := ""
 		if now.Index {
-			name = w.From.UTC().Format(windowLayout)
+			name = windows[i].From.UTC().Format(windowLayout)
 		}
-		entries = append(entries, d.entry(only, part, name, change, at))
+		return d.entry(only, part, name, change, at)
 	}
-	slices.Reverse(entries)
-	return entries, now
+	switch {
+	case k == nil:
+		return []rsxml.Entry{entry(last, resourcesync.Created, newest)}, now
+	case k.splits(windows):
+		news := []rsxml.Entry{entry(last, resourcesync.Created, born)}
+		for i, w := range windows[:last] {
+			if k.Index && w.From.Equal(k.Open) {
+				news = append(news, entry(i, resourcesync.Updated, w.Until))
+			}
+		}
+		return news, now
+	case moved || k.Index != now.Index:
+		return []rsxml.Entry{entry(last, resourcesync.Updated, newest)}, now
+	}
+	return nil, now
 }

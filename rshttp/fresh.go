@@ -10,17 +10,24 @@ import (
 // the set as little as possible: for the version of the whole, and only if that
 // has moved for that of the document's own range.
 func (s *Source) fresh(ctx context.Context, t target, d *document) (bool, error) {
-	if err := s.readyFor(ctx, t); err != nil || d == nil {
+	if s.routes.kinds[t.kind].static {
+		return d != nil, nil // whether or not the sets have content
+	}
+	if err := t.set.ready(ctx); err != nil || d == nil {
 		return false, err
 	}
 	stater := d.stater()
 	switch {
-	case d.static:
-		return true, nil
 	case d.forever:
 		// It never changes, but the journal may have dropped it.
 		since, err := t.set.changesSince(ctx, t)
-		return err == nil && !since.After(d.from), err
+		if err != nil || !since.After(d.from) {
+			return err == nil, err
+		}
+		return s.stillArchived(ctx, d)
+	case t.kind == kindChangeDump || t.kind == kindChangeDumpPart:
+		dump, err := s.changePackages(ctx, t.set)
+		return err == nil && dump.covers() == d.packages, err
 	case t.kind == kindResourceDump || t.kind == kindDumpPart:
 		if fresh, known, err := s.freshDump(ctx, d); known || err != nil {
 			return fresh, err
@@ -74,26 +81,22 @@ func (d *document) stater() resourcesync.Stater {
 	switch d.target.kind {
 	case kindDescription, kindDescriptionPart:
 		return nil
-	case kindChangeList, kindChangeWindow, kindChangeDump, kindChangeDumpPart, kindChangeManifest, kindChangePackage:
+	case kindChangeList, kindChangeWindow, kindRecentChanges, kindChangeDump, kindChangeDumpPart, kindChangeManifest, kindChangePackage:
 		return d.target.set.changeStater
 	}
 	return d.target.set.stater
 }
 
-// readyFor returns ErrNotReady until all sets of which t speaks have something
-// to show.
-func (s *Source) readyFor(ctx context.Context, t target) error {
-	if t.set != nil {
-		return t.set.ready(ctx)
-	}
+// allReady reports whether all sets are ready.
+func (s *Source) allReady(ctx context.Context) bool {
 	if s.ready.Load() {
-		return nil
+		return true
 	}
 	for _, st := range s.order {
-		if err := st.ready(ctx); err != nil {
-			return err
+		if st.ready(ctx) != nil {
+			return false
 		}
 	}
 	s.ready.Store(true)
-	return nil
+	return true
 }

@@ -122,6 +122,11 @@ func pushed(t *testing.T, o rshttp.Options, sets ...rshttp.Set) (src *rshttp.Sou
 		o.Push = &topic.Options{Flush: 20 * time.Millisecond, Framework: 20 * time.Millisecond}
 	}
 	src = newSource(t, &o, sets...)
+	return src, running(t, src)
+}
+
+// running runs src until the test ends or stop is called.
+func running(t *testing.T, src *rshttp.Source) (stop func()) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- src.Run(ctx) }()
@@ -132,7 +137,7 @@ func pushed(t *testing.T, o rshttp.Options, sets ...rshttp.Set) (src *rshttp.Sou
 		}
 	})
 	t.Cleanup(stop)
-	return src, stop
+	return stop
 }
 
 // begun waits until the channels of a set whose topics begin with prefix have told

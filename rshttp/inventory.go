@@ -7,8 +7,10 @@ import (
 	"slices"
 	"strconv"
 	"time"
+	"unsafe"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/patch"
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 	"github.com/resourcesync-go/resourcesync/rsxml"
@@ -36,9 +38,9 @@ type inventory struct {
 	instant   time.Time
 	atInstant map[string]int
 
-	// foreign says that the package is none of the dump. Anybody may ask for
-	// one: it must not take the place of what others will ask for.
-	foreign bool
+	// unlisted says that no dump lists the package. Any client can request one, so
+	// it must not displace listed packages.
+	unlisted bool
 }
 
 // An item is a bitstream in a package. That of a Resource Dump is a change
@@ -56,6 +58,31 @@ type item struct {
 type difference struct {
 	of   resourcesync.Change
 	link resourcesync.Link
+}
+
+// costOf returns the memory that items take, in bytes.
+func costOf(items []item) int64 {
+	n := int64(cap(items)) * int64(unsafe.Sizeof(item{}))
+	for i := range items {
+		r := &items[i].Resource
+		n += int64(len(r.Key) + len(r.URI) + len(r.Type) + len(r.Stamp))
+		for _, h := range r.Hashes {
+			n += int64(unsafe.Sizeof(h)) + int64(len(h.Digest))
+		}
+		if p := items[i].patch; p != nil {
+			n += int64(unsafe.Sizeof(*p)) + int64(len(p.link.Href))
+		}
+	}
+	return n
+}
+
+// cost returns the memory that the layout of inv will take, in bytes.
+func (inv *inventory) cost() int64 {
+	n := inv.doc.cost() + costOf(inv.items)
+	for _, name := range inv.names {
+		n += virtualzip.CostOf(name)
+	}
+	return n
 }
 
 // folder returns the folder of those bitstreams of a Change Dump that it is one of.
@@ -212,16 +239,22 @@ func (s *Source) resources(ctx context.Context, t target, r resourcesync.Range, 
 			return "", errTwice
 		}
 		seen[res.URI] = struct{}{}
-		return "/" + inv.add(item{Change: bare(resourcesync.Change{Resource: res})}), nil
+		path := "/" + inv.add(item{Change: bare(resourcesync.Change{Resource: res})})
+		if s.isOutgrown(inv) {
+			return "", errOutgrown
+		}
+		return path, nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	inv.at, inv.text = b.head.Metadata.At, b.length()
-	// Anybody may ask for any range: what a package of the dump never grows
-	// to before the set is divided anew is none.
-	if inv.bytes/2 > s.options.PackageSize && len(inv.items) > 1 {
-		return nil, errOutgrown
-	}
 	return inv, nil
+}
+
+// isOutgrown reports whether inv holds more than twice the size of a new package.
+// Any range can be requested, but no package of a dump grows to that before the set
+// is divided again.
+func (s *Source) isOutgrown(inv *inventory) bool {
+	return len(inv.items) > paging.Limit(s.packageEvery()) || len(inv.items) > 1 && inv.bytes/2 > s.options.PackageSize
 }

@@ -3,6 +3,7 @@ package rshttp
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strconv"
 	"time"
 
@@ -49,7 +50,7 @@ func (s *Source) windows(ctx context.Context, st *set) ([]resourcesync.Interval,
 		patch   patch.Filter
 		scratch []byte
 	)
-	for c, err := range st.changer.Changes(ctx, resourcesync.Interval{From: j.windows.Rewind()}) {
+	for c, err := range st.changes(ctx, resourcesync.Interval{From: j.windows.Rewind()}) {
 		if err != nil {
 			return nil, providerError("journal", err)
 		}
@@ -58,7 +59,7 @@ func (s *Source) windows(ctx context.Context, st *set) ([]resourcesync.Interval,
 		}
 		e.SetChange(&c)
 		patch.Apply(&e)
-		scratch = rsxml.AppendEntry(scratch[:0], &head, &e)
+		scratch, _ = rsxml.AppendEntry(scratch[:0], &head, &e)
 		if err := j.windows.Add(c.Datetime, len(scratch)); err != nil {
 			return nil, fmt.Errorf("journal of set %q: %w", st.name, err)
 		}
@@ -67,6 +68,43 @@ func (s *Source) windows(ctx context.Context, st *set) ([]resourcesync.Interval,
 		return nil, err
 	}
 	return j.windows.Intervals(), nil
+}
+
+// changes yields the changes of st's journal in iv, and an error for any other that
+// the journal yields.
+//
+// If iv begins at the Since of a journal that does not divide itself, changes at
+// exactly that time are part of it: a host may answer with the datetime of its
+// oldest change, which must not be lost.
+func (st *set) changes(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
+	return func(yield func(resourcesync.Change, error) bool) {
+		asked, first := iv, time.Time{}
+		if _, ok := st.changer.(resourcesync.Windower); !ok && !iv.From.IsZero() {
+			since, err := st.changer.Since(ctx)
+			if err != nil {
+				yield(resourcesync.Change{}, err)
+				return
+			}
+			if iv.From.Equal(since) {
+				first, asked.From = since, since.Add(-time.Microsecond)
+			}
+		}
+		for c, err := range st.changer.Changes(ctx, asked) {
+			switch at := c.Datetime; {
+			case err != nil:
+				yield(c, err)
+				return
+			case at.Before(first) && asked.Contains(at):
+				continue
+			case !asked.Contains(at):
+				yield(c, fmt.Errorf("journal broke its contract: a change at %v, asked for those after %v, up to %v", at, asked.From, asked.Until))
+				return
+			}
+			if !yield(c, nil) {
+				return
+			}
+		}
+	}
 }
 
 // known returns how far the journal was when its windows were asked for last.

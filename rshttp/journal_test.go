@@ -82,7 +82,7 @@ func TestClosedListStaysClosed(t *testing.T) {
 	src := newSource(t, &rshttp.Options{PageSize: 10, CacheBytes: -1}, rshttp.Set{Provider: tableOf(1), Changer: l})
 	const path = "/resourcesync/changelist/20260104T000000.000000000Z.xml"
 	closed := text(t, get(t, src, path))
-	if !strings.Contains(closed, `until="2026-01-05T00:00:00Z"`) {
+	if !strings.Contains(closed, `until="2026-01-05T00:00:00.000000Z"`) {
 		t.Fatal(closed)
 	}
 	l.drop(newYear.AddDate(0, 0, 3))

@@ -4,16 +4,14 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"encoding/json"
-	"hash/fnv"
 	"io"
 	"strconv"
-	"strings"
 	"time"
 )
 
-// knownFormat says how a known is written. What was written in another way is
-// taken as unknown: everything is told again as new.
-const knownFormat = 1
+// knownFormat is the version of the format of a known. A known in an unsupported
+// format is discarded: everything is announced as new.
+const knownFormat = 2
 
 // A known is what the newest Framework Notification of a channel knew of the
 // documents. It is small however many documents there are.
@@ -22,16 +20,24 @@ type known struct {
 	Description    string        `json:"description,omitempty"`    // a digest
 	CapabilityList string        `json:"capabilitylist,omitempty"` // a digest
 	ResourceList   *knownPages   `json:"resourcelist,omitempty"`
-	ResourceDump   *knownPages   `json:"resourcedump,omitempty"`
+	ResourceDump   *knownDump    `json:"resourcedump,omitempty"`
 	Journal        *knownJournal `json:"journal,omitempty"`
 	ChangeList     *knownWindows `json:"changelist,omitempty"`
 	ChangeDump     *knownWindows `json:"changedump,omitempty"`
 }
 
-// knownPages is what was known of documents that are ranges of keys.
+// knownPages is the last announced state of the pages of a Resource List.
 type knownPages struct {
-	State string `json:"state,omitempty"` // of what no page tells
-	Pages string `json:"pages"`           // marks, in order
+	Version string    `json:"version"` // a digest of what all of them show
+	Count   int       `json:"count"`   // zero if unknown
+	Newest  time.Time `json:"newest,omitzero"`
+	Born    time.Time `json:"born,omitzero"` // when the newest of them was split off
+}
+
+// knownDump is the last announced state of a Resource Dump.
+type knownDump struct {
+	Version   string    `json:"version"`
+	Announced time.Time `json:"announced"`
 }
 
 // knownJournal is how far a journal was.
@@ -43,14 +49,22 @@ type knownJournal struct {
 // knownWindows is what was known of documents that are windows of a journal.
 type knownWindows struct {
 	Index bool      `json:"index,omitempty"`
-	Open  time.Time `json:"open"` // where the open window begins
+	Open  time.Time `json:"open"`           // where the open window begins
+	Until time.Time `json:"until,omitzero"` // of the packages of a Change Dump
 }
 
+// parseKnown reads the result of text. Format 1 had a mark for each page, in fields
+// of other names: without their version, the newest list is announced once more, and
+// a dump when it is due.
 func parseKnown(s string) known {
 	var k known
-	if json.Unmarshal([]byte(s), &k) != nil || k.Format != knownFormat {
+	if json.Unmarshal([]byte(s), &k) != nil || k.Format != knownFormat && k.Format != 1 {
 		return known{Format: knownFormat}
 	}
+	if k.Format == 1 && k.ResourceDump != nil {
+		k.ResourceDump.Announced = time.Now().UTC()
+	}
+	k.Format = knownFormat
 	return k
 }
 
@@ -58,72 +72,6 @@ func parseKnown(s string) known {
 func (k *known) text() (string, error) {
 	b, err := json.Marshal(k)
 	return string(b), err
-}
-
-// A page is a document that is a range of keys: one of an index, or the only one.
-type page struct {
-	part  string    // "" for the only one
-	state string    // of what it shows, as far as that is known
-	at    time.Time // of its newest change; zero if unknown
-}
-
-// A mark stands for a page: half of it for its name, and half for its state.
-const markSize = 8
-
-func (p *page) mark() string {
-	h := fnv.New64a()
-	_, _ = io.WriteString(h, p.part)
-	name := short(h.Sum64())
-	_, _ = io.WriteString(h, " "+p.state)
-	return name + short(h.Sum64())
-}
-
-// short writes 24 bits of a hash.
-func short(sum uint64) string {
-	sum ^= sum >> 24
-	return base64url.EncodeToString([]byte{byte(sum >> 16), byte(sum >> 8), byte(sum)})
-}
-
-// mark takes down pages. Of more than max pages only a digest is kept.
-func mark(pages []page, state string, max int) *knownPages {
-	var b strings.Builder
-	for i := range pages {
-		b.WriteString(pages[i].mark())
-	}
-	k := &knownPages{state, b.String()}
-	if len(pages) > max {
-		k = &knownPages{State: digestOf(state, k.Pages)}
-	}
-	return k
-}
-
-// news returns the pages that are new since k, and those that have changed. If all
-// that is known is that something has, that is the last page.
-func (k *knownPages) news(pages []page, now *knownPages) (created, updated []page) {
-	if k == nil {
-		return pages, nil
-	}
-	if *k == *now {
-		return nil, nil
-	}
-	if k.Pages != "" && now.Pages != "" {
-		old := make(map[string]bool, len(k.Pages)/(markSize/2)) // marks, and their names
-		for rest := k.Pages; len(rest) >= markSize; rest = rest[markSize:] {
-			old[rest[:markSize]], old[rest[:markSize/2]] = true, true
-		}
-		for i, p := range pages {
-			switch m := now.Pages[i*markSize:][:markSize]; {
-			case !old[m[:markSize/2]]:
-				created = append(created, p)
-			case !old[m]:
-				updated = append(updated, p)
-			}
-		}
-	}
-	if len(created)+len(updated) == 0 {
-		updated = pages[len(pages)-1:]
-	}
-	return created, updated
 }
 
 // digestOf returns a digest of text.

@@ -15,11 +15,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
-// layoutBytes bounds the memory held by the layouts of packages. A cache keeps
-// nothing that takes more than half of it; one of 50,000 resources with ordinary
-// URIs takes about a third.
-const layoutBytes = 128 << 20
-
 // attempts is how often a package is laid out when the set changes meanwhile.
 const attempts = 3
 
@@ -31,51 +26,47 @@ type layout struct {
 	zip   *virtualzip.Archive
 	items []item
 
-	foreign bool // not kept
+	room  *room // the memory that it takes, reserved
+	users int   // transfers that hold it, under the lock of layouts
+	kept  bool  // under the same lock
 }
 
-// cost is the memory that l takes, in bytes.
-func (l *layout) cost() int64 {
-	const perItem = 600 // item, its hash, its place in the archive, two names
-	n := l.document.cost() + int64(len(l.items))*perItem
-	for i := range l.items {
-		r := &l.items[i].Resource
-		if l.items[i].patch != nil {
-			n += perItem // the change and the link, once more
-		}
-		n += int64(len(r.Key) + 2*len(r.URI) + len(r.Stamp))
-		for _, h := range r.Hashes {
-			n += int64(len(h.Digest))
-		}
-	}
-	return n
-}
+// cost returns the memory that l takes, in bytes.
+func (l *layout) cost() int64 { return l.document.cost() + l.zip.Cost() + costOf(l.items) }
 
-// layout returns the package t as the set is now.
-func (s *Source) layout(ctx context.Context, t target) (*layout, error) {
+// layout returns the package t for the current set. The caller releases it.
+func (s *Source) layout(ctx context.Context, t target, unlisted bool) (*layout, error) {
 	if l, err := s.freshLayout(ctx, t); err != nil || l != nil {
 		if l != nil {
 			s.counters.hits.Add(1)
 		}
 		return l, err
 	}
-	v, err := s.flights.do(ctx, t.path, func() error {
-		return s.admit(ctx, s.layingOut)
-	}, func() (any, error) {
-		defer s.layingOut.Release(1)
-		ctx := context.WithoutCancel(ctx)
-		if l, err := s.freshLayout(ctx, t); err != nil || l != nil {
+	var room *room
+	v, err := s.flightsFor(unlisted).do(ctx, t.path, job{
+		begin: func(ctx context.Context) (err error) {
+			room, err = s.layouts.reserve(ctx, unlisted, s.firstRoom(unlisted), s.options.Wait)
+			if err != nil {
+				return err
+			}
+			if err := s.admit(ctx, s.layingOut, unlisted); err != nil {
+				room.free()
+				return err
+			}
+			return nil
+		},
+		work: func(ctx context.Context) (_ any, err error) {
+			var l *layout
+			defer func() {
+				s.layingOut.release(unlisted)
+				if l == nil || l.room != room {
+					room.free()
+				}
+			}()
+			l, err = s.layOutIn(ctx, t, room)
 			return l, err
-		}
-		l, err := s.layOut(ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		s.counters.laidOut.Add(1)
-		if !l.foreign {
-			s.layouts.put(l)
-		}
-		return l, nil
+		},
+		share: func(v any, n int) { s.layouts.hold(v.(*layout), n-1) },
 	})
 	if err != nil {
 		return nil, err
@@ -83,7 +74,37 @@ func (s *Source) layout(ctx context.Context, t target) (*layout, error) {
 	return v.(*layout), nil
 }
 
-// freshLayout returns the layout kept for t, or nil if it no longer holds.
+// firstRoom returns the bytes reserved for a layout before its size is known: those
+// of an ordinary full package, or part of the budget.
+func (s *Source) firstRoom(unlisted bool) int64 {
+	const perResource = 2 << 10 // while it is being made
+	budget := s.layouts.listed
+	if unlisted {
+		budget = s.layouts.unlisted
+	}
+	return min(int64(s.packageEvery())*perResource, budget.limit/4)
+}
+
+// layOutIn returns the layout kept for t, or lays t out in room and keeps that. The
+// result has one user.
+func (s *Source) layOutIn(ctx context.Context, t target, room *room) (*layout, error) {
+	if l, err := s.freshLayout(ctx, t); err != nil || l != nil {
+		return l, err
+	}
+	l, unlisted, err := s.layOut(ctx, t, room)
+	if err != nil {
+		return nil, err
+	}
+	s.counters.laidOut.Add(1)
+	l.room, l.users = room, 1
+	if !unlisted {
+		s.layouts.keep(l)
+	}
+	return l, nil
+}
+
+// freshLayout returns the layout kept for t, or nil if it no longer holds. The caller
+// releases it.
 func (s *Source) freshLayout(ctx context.Context, t target) (*layout, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.RenderTimeout)
 	defer cancel()
@@ -93,7 +114,8 @@ func (s *Source) freshLayout(ctx context.Context, t target) (*layout, error) {
 		d = l.document
 	}
 	fresh, err := s.fresh(ctx, t, d)
-	if !fresh {
+	if l != nil && !fresh {
+		s.layouts.release(l)
 		l = nil
 	}
 	return l, err
@@ -101,26 +123,47 @@ func (s *Source) freshLayout(ctx context.Context, t target) (*layout, error) {
 
 // layOut lays out t. If content turns out not to be what was listed, the set may
 // have changed since, and is listed again.
-func (s *Source) layOut(ctx context.Context, t target) (*layout, error) {
+func (s *Source) layOut(ctx context.Context, t target, room *room) (l *layout, unlisted bool, err error) {
 	known := make(checksums)
 	if kept := s.layouts.get(t.path); kept != nil {
 		known.learnSent(kept)
+		defer s.layouts.release(kept)
 	}
 	for attempt := 1; ; attempt++ {
 		inv, err := s.takeInventory(ctx, t)
 		if err != nil {
-			return nil, err
+			return nil, false, err
+		}
+		if err := s.makeRoom(ctx, t, inv, room); err != nil {
+			return nil, false, err
 		}
 		err = s.check(ctx, t, inv, known)
 		var l *layout
 		if err == nil {
 			l, err = s.seal(t, inv)
 		}
+		if err == nil {
+			err = room.resize(ctx, l.cost(), 0)
+		}
 		if _, ok := errors.AsType[*unlikeError](err); !ok || attempt == attempts {
-			return l, err
+			return l, inv.unlisted, err
 		}
 		known.learn(inv.items)
 	}
+}
+
+// makeRoom makes room for the layout of inv, and as much again for making it. An
+// unlisted package has a turn already and does not wait. A package that could never
+// get the room is not offered.
+func (s *Source) makeRoom(ctx context.Context, t target, inv *inventory, room *room) error {
+	n, wait := 2*inv.cost(), s.options.Wait
+	if room.of == s.layouts.unlisted {
+		wait = 0
+		if n > room.of.limit {
+			return s.outgrown(t)
+		}
+	}
+	return room.resize(ctx, n, wait)
 }
 
 func (s *Source) takeInventory(ctx context.Context, t target) (*inventory, error) {
@@ -133,7 +176,7 @@ func (s *Source) takeInventory(ctx context.Context, t target) (*inventory, error
 func (s *Source) seal(t target, inv *inventory) (*layout, error) {
 	doc := inv.doc
 	manifest := virtualzip.Entry{Size: int64(doc.size), CRC32: doc.crc, Open: doc.open}
-	l := &layout{document: doc, items: inv.items, foreign: inv.foreign}
+	l := &layout{document: doc, items: inv.items}
 	var err error
 	l.zip, err = inv.archive(manifest, func(ctx context.Context, it *item) (io.ReadCloser, error) {
 		return s.open(ctx, t, it)

@@ -21,10 +21,10 @@ type sized struct{ n, size int }
 
 func (s sized) Resources(_ context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
-		links := []resourcesync.Link{{Rel: resourcesync.RelAlternate, Href: "https://example.org/" + strings.Repeat("l", s.size)}}
+		attrs := []resourcesync.Attr{{Space: "urn:weight", Name: "w", Value: strings.Repeat("l", s.size)}}
 		for i := range s.n {
 			res := resource(fmt.Sprintf("%06d", i))
-			res.Links = links
+			res.Attrs = attrs
 			if r.Contains(res.Key) && !yield(res, nil) {
 				return
 			}

@@ -41,17 +41,30 @@ type Options struct {
 	// used; if negative, changes are taken to come to light in order.
 	Settle time.Duration
 
-	// PackageSize is how many bytes of content a package of a Resource Dump
-	// or Change Dump is cut for. It has more only if a single resource has,
-	// or until the growth of a set has come to be noticed; it may have less,
-	// because it has at most 50,000 resources, and room to grow. If zero,
-	// 1 GiB is used.
+	// PackageSize is how many bytes of content a package of a Resource Dump or
+	// Change Dump is cut for. It has more only if a single resource has, or until
+	// the growth of a set is noticed. It also has no more resources than one for
+	// each 16 KiB of PackageSize, but 1,000 in any case and 37,500 at most. A change
+	// of a resource in it breaks off the transfers that have not reached that
+	// resource, so a large package of a busy set may never arrive. If zero, 16 MiB
+	// is used.
 	PackageSize int64
 
-	// Transfers is how many packages may be sent at the same time; requests
-	// beyond are answered 503 with Retry-After. Each takes memory for two
-	// buffers, and for the layout of its package, which it shares with others
-	// of the same package. If zero, 64 is used.
+	// PackageEvery is how often a package of a Change Dump is closed, and so
+	// listed, at the latest: at multiples of it, in UTC, if there are changes. A
+	// package that is full is closed earlier. If zero, one hour is used.
+	//
+	// A later change closes a package. On a quiet set, [Source.Run] closes it if the
+	// journal is a [resourcesync.Sealer]; other journals have their last changes
+	// dumped after a later one.
+	PackageEvery time.Duration
+
+	// Transfers is how many packages, and versions of resources ([Set].Memento),
+	// may be sent at the same time. Requests beyond are answered 503 with
+	// Retry-After, and so are those beyond a quarter of them for packages that no
+	// dump lists. Each package takes memory for three buffers, and for its layout,
+	// which it shares with other transfers of the same package. If zero, 64 is
+	// used.
 	Transfers int
 
 	// ClientTransfers is how many of them one client may have, so that others
@@ -95,12 +108,27 @@ type Options struct {
 	// Lists (section 6.3.4). The application's own lines stay as they are.
 	Robots bool
 
+	// RobotsResourceLists makes [Source.Wrap] name the Resource Lists there in
+	// any case. Destinations find the Source by them: a Resource List links to
+	// its Capability List, a plain sitemap cannot.
+	RobotsResourceLists bool
+
 	// Outbox keeps what is pushed until every hub has taken it. All processes
 	// that serve the same sets share one. If nil, it is kept in memory: after a
 	// restart notifications that were not taken are gone, and each channel begins
 	// anew, with the changes from then on. Destinations see the gap, because a
 	// notification says from when on it tells, and read on in the Change List.
+	//
+	// With an Outbox, a removed set is announced as deleted to the hubs that it
+	// had, even if no other set has hubs. The Outbox does not keep tokens: a hub
+	// that needs a Token, a Ping or a Submitter is only told if another set
+	// still has it.
 	Outbox topic.Outbox
+
+	// DumpInterval is the least time between two Framework Notifications of a
+	// changed Resource Dump. A dump changes whenever its set does, and Destinations
+	// can only fetch all of it again. If zero, 24 hours is used.
+	DumpInterval time.Duration
 
 	// Push configures how notifications are made and sent to the hubs of the
 	// sets. If it has no Logger, that of the Source is used.
@@ -127,8 +155,8 @@ func (o *Options) withDefaults() (Options, error) {
 	if out.PageSize < 1 || out.PageSize > rsxml.MaxEntries {
 		return out, fmt.Errorf("rshttp: PageSize %d: must be 1 to %d", out.PageSize, rsxml.MaxEntries)
 	}
-	if out.Window < 0 {
-		return out, errors.New("rshttp: Window is negative")
+	if out.Window < 0 || out.DumpInterval < 0 || out.PackageEvery < 0 {
+		return out, errors.New("rshttp: Window, DumpInterval and PackageEvery must not be negative")
 	}
 	if out.DescribedBy != "" {
 		if err := rsxml.CheckURI(out.DescribedBy); err != nil {
@@ -137,7 +165,9 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	setDefault(&out.Window, 24*time.Hour)
 	setDefault(&out.Settle, time.Minute)
-	setDefault(&out.PackageSize, 1<<30)
+	setDefault(&out.DumpInterval, 24*time.Hour)
+	setDefault(&out.PackageSize, 16<<20)
+	setDefault(&out.PackageEvery, time.Hour)
 	setDefault(&out.Transfers, 64)
 	setDefault(&out.ClientTransfers, (out.Transfers+1)/2)
 	setDefault(&out.CacheBytes, 64<<20)

@@ -73,7 +73,8 @@ func mendedShelf(t *testing.T) mended {
 func TestPatches(t *testing.T) {
 	m := mendedShelf(t)
 	src := newSource(t, nil, rshttp.Set{Provider: m})
-	b := text(t, get(t, src, firstChanges+".zip"))
+	first := firstChanges(t, src, m.Set)
+	b := text(t, get(t, src, first+".zip"))
 	z, err := zip.NewReader(strings.NewReader(b), int64(len(b)))
 	if err != nil {
 		t.Fatal(err)
@@ -81,10 +82,10 @@ func TestPatches(t *testing.T) {
 	if length, _ := changePackages(t, src)[0].Metadata.Length.Bytes(); length != int64(len(b)) {
 		t.Errorf("%d bytes in the dump, %d in the package", length, len(b))
 	}
-	if inside, err := fs.ReadFile(z, "manifest.xml"); err != nil || string(inside) != text(t, get(t, src, firstChanges+".xml")) {
+	if inside, err := fs.ReadFile(z, "manifest.xml"); err != nil || string(inside) != text(t, get(t, src, first+".xml")) {
 		t.Errorf("the manifest inside is another: %v", err)
 	}
-	_, entries := decode(t, src, firstChanges+".xml")
+	_, entries := decode(t, src, first+".xml")
 	paths := map[string]bool{}
 	for i, want := range []int{0, 1, 2, 1, 0} {
 		patches := 0
@@ -116,12 +117,14 @@ func TestPatches(t *testing.T) {
 
 // TestNoPatches: a manifest has no link to a patch that is not in the package.
 func TestNoPatches(t *testing.T) {
-	src := newSource(t, nil, rshttp.Set{Provider: mendedShelf(t).history})
-	manifest := text(t, get(t, src, firstChanges+".xml"))
+	h := mendedShelf(t).history
+	src := newSource(t, nil, rshttp.Set{Provider: h})
+	first := firstChanges(t, src, h.Set)
+	manifest := text(t, get(t, src, first+".xml"))
 	if strings.Contains(manifest, resourcesync.RelPatch) || strings.Count(manifest, "describedby") != 4 {
 		t.Error(manifest)
 	}
-	if res := get(t, src, firstChanges+".zip"); res.StatusCode != 200 {
+	if res := get(t, src, first+".zip"); res.StatusCode != 200 {
 		t.Error(res.Status)
 	}
 }
@@ -134,10 +137,11 @@ func TestLostPatch(t *testing.T) {
 			delete(m.patches, "https://example.org/patch/2")
 		}
 		src := newSource(t, nil, rshttp.Set{Provider: m})
-		if !isBrokenOff(t, src, firstChanges+".zip") {
+		first := firstChanges(t, src, m.Set)
+		if !isBrokenOff(t, src, first+".zip") {
 			t.Errorf("%s: sent", name)
 		}
-		if res := get(t, src, firstChanges+".zip"); res.StatusCode != 503 {
+		if res := get(t, src, first+".zip"); res.StatusCode != 503 {
 			t.Errorf("%s, once that is known: %s", name, res.Status)
 		}
 	}
@@ -155,6 +159,10 @@ func TestPatchesAtOneInstant(t *testing.T) {
 		r.Links = []resourcesync.Link{patchTo("https://example.org/patch", m.patches["https://example.org/patch"])}
 		changes = append(changes, resourcesync.Change{Type: resourcesync.Updated, Datetime: newYear.Add(time.Duration(i/2) * time.Second), Resource: r})
 	}
+	// A later change closes the package of those.
+	later := changes[0]
+	later.Datetime = newYear.Add(2 * time.Hour)
+	changes = append(changes, later)
 	src := newSource(t, &rshttp.Options{PackageSize: 1000}, rshttp.Set{Provider: wrong{}, Changer: coarse(changes), ChangeOpener: m})
 	entries := changePackages(t, src)
 	if len(entries) != 3 { // one for each instant
@@ -185,12 +193,13 @@ func TestPatchesHaveTheirPlace(t *testing.T) {
 		}
 	}
 	src := newSource(t, &rshttp.Options{Sitemap: true}, rshttp.Set{Provider: m})
+	first := firstChanges(t, src, m.Set)
 	for path, want := range map[string]int{
 		"/resourcesync/resourcelist.xml":   0,
 		"/resourcesync/sitemap.xml":        0,
 		"/resourcesync/resourcedump/~.xml": 0,
 		"/resourcesync/changelist.xml":     1,
-		firstChanges + ".xml":              1,
+		first + ".xml":                     1,
 	} {
 		_, entries := decode(t, src, path)
 		patches, others := 0, 0
@@ -210,7 +219,7 @@ func TestPatchesHaveTheirPlace(t *testing.T) {
 			t.Errorf("%s has lost the other links", path)
 		}
 	}
-	if res := get(t, src, firstChanges+".zip"); res.StatusCode != 200 {
+	if res := get(t, src, first+".zip"); res.StatusCode != 200 {
 		t.Error(res.Status)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/resourcesync-go/resourcesync/internal/deflate"
+	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
 // A press compresses the text of a document. It may do so in a goroutine of its
@@ -123,7 +124,7 @@ func (p *press) took(data []byte) {
 // and of what compresses it, which must not change behind an entity tag.
 func (d *document) complete(head []byte, p *press) {
 	d.size = len(head) + p.size
-	d.crc = joinCRC(crc32.ChecksumIEEE(head), p.crc, p.size)
+	d.crc = virtualzip.JoinCRC(crc32.ChecksumIEEE(head), p.crc, int64(p.size))
 	const (
 		header = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff" // RFC 1952: made as fast as possible
 		block  = 1<<16 - 1                                  // bytes in a block, at most
@@ -148,35 +149,4 @@ func (d *document) complete(head []byte, p *press) {
 	p.sum.Write(b[len(b)-8:])
 	d.gzip = b
 	d.seal([sha256.Size]byte(p.sum.Sum(nil)))
-}
-
-// joinCRC returns the CRC-32 of two texts in a row of those of each: a is
-// multiplied by x to the power of the bits in the second, modulo the polynomial.
-func joinCRC(a, b uint32, bytes int) uint32 {
-	// Polynomials have their highest power in the lowest bit.
-	const one = 1 << 31
-	power, factor := uint32(one), uint32(one>>8) // factor is x^8, x^16, x^32 …
-	for ; bytes > 0; bytes >>= 1 {
-		if bytes&1 != 0 {
-			power = multiply(power, factor)
-		}
-		factor = multiply(factor, factor)
-	}
-	return multiply(a, power) ^ b
-}
-
-// multiply multiplies two polynomials modulo that of CRC-32.
-func multiply(a, b uint32) (product uint32) {
-	for ; a != 0; a <<= 1 {
-		if a&(1<<31) != 0 {
-			product ^= b
-		}
-		// b times x.
-		carry := b & 1
-		b >>= 1
-		if carry != 0 {
-			b ^= crc32.IEEE
-		}
-	}
-	return product
 }

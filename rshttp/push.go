@@ -4,14 +4,15 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// Push returns the publisher of the Source's notification channels, or nil if no
-// set has any. Its Status and Health are for hosts to show; [Source.Run] runs it.
+// Push returns the publisher of the Source's notification channels. If no set has any,
+// it only announces removed sets, and is nil without an Outbox. Its Status and Health are for hosts to show; [Source.Run] runs it.
 func (s *Source) Push() *topic.Publisher { return s.publisher }
 
 // newPublisher returns the publisher of the channels of all sets.
@@ -26,7 +27,8 @@ func (s *Source) newPublisher() (*topic.Publisher, error) {
 			channels = append(channels, channel)
 		}
 	}
-	if len(channels) == 0 {
+	outbox := s.options.Outbox
+	if len(channels) == 0 && outbox == nil {
 		return nil, nil
 	}
 	var opts topic.Options
@@ -36,7 +38,7 @@ func (s *Source) newPublisher() (*topic.Publisher, error) {
 	if opts.Logger == nil {
 		opts.Logger = s.log
 	}
-	outbox := s.options.Outbox
+	opts.Removed = s.removed
 	if outbox == nil {
 		outbox = topic.NewMemoryOutbox()
 		s.log.Info("what is pushed is kept in memory: give the Source an Outbox, and it survives a restart")
@@ -46,6 +48,23 @@ func (s *Source) newPublisher() (*topic.Publisher, error) {
 		return nil, fmt.Errorf("rshttp: %w", err)
 	}
 	return p, nil
+}
+
+// removed returns the last notification on the framework channel of a set that has
+// been removed from this Source: its Capability List is deleted (Framework
+// Notification 2.1). It is nil for an existing set, and for a set of another base
+// URL, which has moved.
+func (s *Source) removed(capabilityList string) *topic.Update {
+	if !strings.HasPrefix(capabilityList, s.routes.origin+s.routes.base) {
+		return nil
+	}
+	for _, st := range s.order {
+		if s.routes.url(kindCapabilityList, st, "") == capabilityList {
+			return nil
+		}
+	}
+	e := entry(capabilityList, resourcesync.CapabilityList, resourcesync.Deleted, time.Time{})
+	return &topic.Update{Up: s.Description(), Entries: []rsxml.Entry{e}}
 }
 
 // channel returns st's channel of the capability c.

@@ -37,7 +37,8 @@ type body struct {
 	head    *rsxml.Head // says how entries are written
 	size    int         // bytes of the entries
 	entries int
-	weighed bool // nothing but the size is of use
+	fields  leftOut // left out of them
+	weighed bool    // only the size is used
 	last    *chunk
 	press   *press // has what came before last; nil if nothing did
 }
@@ -49,7 +50,10 @@ func (b *body) add(e *rsxml.Entry) (fits bool) {
 		b.last = chunks.Get().(*chunk)
 	}
 	before := len(b.last.text)
-	b.last.text = rsxml.AppendEntry(b.last.text, b.head, e)
+	var dropped int
+	if b.last.text, dropped = rsxml.AppendEntry(b.last.text, b.head, e); dropped > 0 {
+		b.fields.addFields(dropped, b.head, e)
+	}
 	b.size += len(b.last.text) - before
 	b.entries++
 	if b.weighed {

@@ -14,9 +14,19 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// packageEvery is the number of resources that a package is cut for, a quarter
-// below the limit of its manifest.
-const packageEvery = rsxml.MaxEntries / 4 * 3
+// A new package has as many resources as fit into PackageSize at perResource bytes
+// each: opening a smaller one takes as long as sending that many bytes. It is never
+// less than minResources, and a quarter below the limit of a manifest at most.
+const (
+	perResource  = 16 << 10
+	minResources = 1000
+	maxResources = rsxml.MaxEntries / 4 * 3
+)
+
+// packageEvery returns the number of resources that a package is cut for.
+func (s *Source) packageEvery() int {
+	return int(min(max(s.options.PackageSize/perResource, minResources), maxResources))
+}
 
 // A fact is what a Resource Dump says of a package, together with what dividing
 // the set again takes. It is a function of the resources in the package's range.
@@ -159,29 +169,34 @@ func (s *Source) dumpManifest(ctx context.Context, t target) (*inventory, error)
 	if !ok {
 		return nil, notExist("a range of keys", t)
 	}
-	foreign := t.set.packages.foreign(r)
+	unlisted := !t.set.packages.lists(r)
 	var b body
 	defer b.free()
 	inv, err := s.resources(ctx, t, r, &b)
 	switch {
 	case errors.Is(err, errOutgrown):
-		if !foreign {
+		if !unlisted {
 			t.set.packages.stale()
 		}
-		return nil, &goneError{index: s.routes.url(kindResourceDump, t.set, ""), reason: err.Error()}
+		return nil, s.outgrown(t)
 	case err != nil:
 		return nil, err
-	case foreign:
-		inv.doc.version, inv.foreign = "", true
+	case unlisted:
+		inv.doc.version, inv.unlisted = "", true
 	}
 	inv.doc, err = b.seal(inv.doc)
 	return inv, err
 }
 
+// outgrown answers a request for a package of resources that would be too large.
+func (s *Source) outgrown(t target) error {
+	return &goneError{index: s.routes.url(kindResourceDump, t.set, ""), reason: errOutgrown.Error()}
+}
+
 // cutPackages divides a set into packages. It reads no content. Packages that
 // are as they were are not listed again.
 func (s *Source) cutPackages(ctx context.Context, st *set, previous []resourcesync.Cut) ([]resourcesync.Cut, error) {
-	cuts := paging.NewCuts(previous, packageEvery)
+	cuts := paging.NewCuts(previous, s.packageEvery())
 	cuts.MaxPages = math.MaxInt // the dumps of an index hold them all
 	if st.stater == nil || len(previous) <= 1 {
 		err := s.weigh(ctx, st, wholeSet, cuts)
@@ -224,7 +239,7 @@ func (s *Source) weigh(ctx context.Context, st *set, r resourcesync.Range, cuts 
 		}
 		e.SetResource(&res)
 		patch.Apply(&e)
-		scratch = rsxml.AppendEntry(scratch[:0], &head, &e)
+		scratch, _ = rsxml.AppendEntry(scratch[:0], &head, &e)
 		cuts.Add(res.Key, len(scratch)+s.bitstreamWeight(res.Length), time.Time{})
 	}
 	return ctx.Err()

@@ -469,13 +469,13 @@ func TestReadOnce(t *testing.T) {
 	}
 }
 
-// TestFullPackageIsKept: the layout of a package with as many resources as its
-// manifest can hold is kept.
+// TestFullPackageIsKept: the layout of a package with as many resources as one is ever
+// cut for is kept.
 func TestFullPackageIsKept(t *testing.T) {
 	if raceEnabled {
 		t.Skip("takes long, and nothing is done at the same time")
 	}
-	src := newSource(t, nil, rshttp.Set{Provider: copiesOf(rsxml.MaxEntries, 20_000)})
+	src := newSource(t, &rshttp.Options{PackageSize: 1 << 30}, rshttp.Set{Provider: copiesOf(rsxml.MaxEntries/4*3, 20_000)})
 	for range 2 {
 		if res := do(t, src, "HEAD", wholePath); res.StatusCode != 200 {
 			t.Fatal(res.Status)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -49,17 +48,15 @@ func (s *Source) renderResourceIndex(t target, cuts *pages) (*document, error) {
 	if t.isSitemap() {
 		pageKind = kindSitemapPage
 	}
-	var e rsxml.Entry
 	from := ""
 	for _, cut := range cuts.pages {
-		e = rsxml.Entry{
+		// There is no at: a page vouches for as much as the index does, and the
+		// time of its own newest change is earlier (section 10.2).
+		fits := b.add(&rsxml.Entry{
 			Loc:     s.routes.url(pageKind, t.set, formatRange(resourcesync.Range{From: from, To: cut.Key})),
 			LastMod: cut.Newest,
-		}
-		if !t.isSitemap() {
-			e.Metadata.At = cut.Newest
-		}
-		if !b.add(&e) {
+		})
+		if !fits {
 			return nil, fmt.Errorf("the index of set %q has outgrown the limits of a document: raise PageSize", t.set.name)
 		}
 		from = cut.Key
@@ -108,7 +105,7 @@ func (s *Source) renderResources(ctx context.Context, t target, r resourcesync.R
 // listResources begins the document t, and writes its head and an entry for each
 // of the resources in r, at most limit of them, into b. If pack is not nil, the
 // document is a manifest: pack returns the path of a resource in the package, or
-// why it is left out.
+// why it is left out, or errOutgrown if the package holds too much.
 func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Range, limit int, b *body, pack func(resourcesync.Resource) (path string, err error)) (*document, error) {
 	doc := &document{target: t, keys: r}
 	if t.set.stater != nil {
@@ -153,6 +150,9 @@ func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Ran
 		if err == nil && pack != nil {
 			path, err = pack(res)
 		}
+		if errors.Is(err, errOutgrown) {
+			return nil, err
+		}
 		if err != nil {
 			left.add(&res, err)
 			continue
@@ -173,7 +173,7 @@ func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Ran
 	if err := ctx.Err(); err != nil {
 		return nil, err // a provider that ends early and does not say so
 	}
-	left.log(s, t.set)
+	s.report(t.set, left, b.fields)
 	b.head = s.resourceHead(t, false, at)
 	return doc, nil
 }
@@ -203,32 +203,8 @@ func (s *Source) resourceHead(t target, index bool, at time.Time) *rsxml.Head {
 	if index := t.index(); index != "" {
 		h.Links = append(h.Links, resourcesync.Link{Rel: resourcesync.RelIndex, Href: s.routes.url(index, t.set, "")})
 	}
+	h.Links = s.archiveLink(h.Links, t)
 	return h
 }
 
 var epoch = time.Unix(0, 0).UTC()
-
-// leftOut gathers the entries of one document that cannot be expressed.
-type leftOut struct {
-	n      int
-	key    string
-	uri    string
-	reason error
-}
-
-func (l *leftOut) add(r *resourcesync.Resource, reason error) {
-	if l.n++; l.n == 1 {
-		l.key, l.uri, l.reason = r.Key, r.URI, reason
-	}
-}
-
-// log reports them in one line, so that a broken set does not flood the log.
-func (l *leftOut) log(s *Source, st *set) {
-	if l.n == 0 {
-		return
-	}
-	s.counters.leftOut.Add(uint64(l.n))
-	s.log.LogAttrs(context.Background(), slog.LevelWarn, "resources left out: their URIs cannot be written into a document",
-		slog.String("set", st.name), slog.Int("count", l.n),
-		slog.Group("first", slog.String("key", l.key), slog.String("uri", l.uri), slog.Any("reason", l.reason)))
-}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/gorilla/mux"
@@ -50,12 +51,19 @@ const (
 	kindDumpPackage     = "resourcedump-package" // not a document
 	kindChangeList      = "changelist"
 	kindChangeWindow    = "changelist-window"
+	kindRecentChanges   = "changelist-recent"
 	kindChangeDump      = "changedump"
 	kindChangeDumpPart  = "changedump-part"
 	kindChangeManifest  = "changedump-manifest"
 	kindChangePackage   = "changedump-package" // not a document
 	kindSitemap         = "sitemap"
 	kindSitemapPage     = "sitemap-page"
+
+	kindMemento = "memento" // not a document: a version of a resource
+
+	// An archive has the name of its capability, and its pages have that name
+	// with this end.
+	archivePage = "-page"
 
 	// Not documents but notification channels: topics, and the same channels by
 	// WebSockets.
@@ -81,11 +89,19 @@ func kinds(o *Options, channels bool) []kind {
 		{kindDumpManifest, "resourcedump/{part:[A-Za-z0-9_~.-]+}.xml", true, false, (*Source).renderManifest, resourcesync.ResourceDump},
 		{kindDumpPackage, "resourcedump/{part:[A-Za-z0-9_~.-]+}.zip", true, false, nil, resourcesync.ResourceDump},
 		{kindChangeList, "changelist.xml", true, false, (*Source).renderChangeList, resourcesync.ChangeList},
+		{kindRecentChanges, "changelist/recent.xml", true, false, (*Source).renderRecentChanges, resourcesync.ChangeList},
 		{kindChangeWindow, "changelist/{part:[0-9TZ.]+}.xml", true, false, (*Source).renderChangeWindow, resourcesync.ChangeList},
 		{kindChangeDump, "changedump.xml", true, false, (*Source).renderChangeDump, resourcesync.ChangeDump},
 		{kindChangeDumpPart, "changedumps/{part:[0-9TZ.]+}.xml", true, false, (*Source).renderChangeDumpPart, resourcesync.ChangeDump},
 		{kindChangeManifest, "changedump/{part:[0-9TZ.-]+}.xml", true, false, (*Source).renderManifest, resourcesync.ChangeDump},
 		{kindChangePackage, "changedump/{part:[0-9TZ.-]+}.zip", true, false, nil, resourcesync.ChangeDump},
+		{kindMemento, "memento", true, false, nil, resourcesync.ChangeDump},
+	}
+	for _, c := range archives {
+		path := strings.ReplaceAll(string(c), "-", "")
+		ks = append(ks,
+			kind{string(c), path + ".xml", true, false, (*Source).renderArchive, c},
+			kind{string(c) + archivePage, path + "/{part:[0-9TZ.]+}.xml", true, false, (*Source).renderArchive, c})
 	}
 	if o.Sitemap {
 		ks = append(ks,
@@ -111,8 +127,9 @@ type routes struct {
 	base   string // path of the base, with a slash at its end
 	router *mux.Router
 	kinds  map[string]kind
-	named  bool     // sets have a segment of their own
-	ends   []string // of all paths below the base
+	named  bool            // sets have a segment of their own
+	ends   []string        // of all paths below the base
+	begin  map[string]bool // how paths below the base begin, unless sets are named; see folderOf
 }
 
 func newRoutes(base *url.URL, named bool, ks []kind) *routes {
@@ -122,7 +139,8 @@ func newRoutes(base *url.URL, named bool, ks []kind) *routes {
 		router: mux.NewRouter().SkipClean(true),
 		kinds:  make(map[string]kind),
 		named:  named,
-		ends:   []string{".xml", ".zip"},
+		ends:   []string{".xml", ".zip", kindMemento},
+		begin:  make(map[string]bool),
 	}
 	for _, k := range ks {
 		path := k.path
@@ -135,6 +153,7 @@ func newRoutes(base *url.URL, named bool, ks []kind) *routes {
 		}
 		rt.router.Path(path).Name(k.name)
 		rt.kinds[k.name] = k
+		rt.begin[folderOf(k.path)] = true
 		if k.isChannel() {
 			rt.ends = append(rt.ends, k.path)
 		}
@@ -156,6 +175,9 @@ func (t target) capability() resourcesync.Capability {
 	if index := t.index(); index != "" {
 		return resourcesync.Capability(index)
 	}
+	if t.kind == kindRecentChanges {
+		return resourcesync.ChangeList
+	}
 	return resourcesync.Capability(t.kind)
 }
 
@@ -171,7 +193,16 @@ func (t target) index() string {
 	case kindChangeDumpPart:
 		return kindChangeDump
 	}
+	if t.isArchivePage() {
+		return strings.TrimSuffix(t.kind, archivePage)
+	}
 	return ""
+}
+
+// isArchivePage reports whether t is a page of an archive.
+func (t target) isArchivePage() bool {
+	archive, isPage := strings.CutSuffix(t.kind, archivePage)
+	return isPage && slices.Contains(archives, resourcesync.Capability(archive))
 }
 
 // manifest returns the manifest of the package t.
@@ -224,6 +255,9 @@ func (rt *routes) match(path string, sets map[string]*set) (target, bool) {
 	if t.isTopic() && len(t.set.hubs) == 0 {
 		return target{}, false // a topic must name its hubs
 	}
+	if t.kind == kindMemento && !t.set.memento {
+		return target{}, false
+	}
 	return t, true
 }
 
@@ -235,10 +269,19 @@ func (rt *routes) mayHave(path string) bool {
 	}
 	for _, end := range rt.ends {
 		if strings.HasSuffix(below, end) {
-			return true
+			return rt.named || rt.begin[folderOf(below)]
 		}
 	}
 	return false
+}
+
+// folderOf returns the first folder of a path, with a slash at its end, or the
+// path itself if it is in none.
+func folderOf(path string) string {
+	if i := strings.IndexByte(path, '/'); i >= 0 {
+		return path[:i+1]
+	}
+	return path
 }
 
 // url returns the public URL of a document.

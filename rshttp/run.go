@@ -20,9 +20,10 @@ const glance = time.Minute
 // Run does the Source's background work until ctx ends, and then returns nil. It
 // divides sets into pages and packages, so that no request for an index or a dump
 // waits for that except the first; a Source works without it, and the request that
-// finds an index out of date then brings it up to date. And it makes and sends the
-// notifications of the sets with hubs; without it none is made. Run must not be
-// called twice at the same time.
+// finds an index out of date then brings it up to date. It closes packages of Change
+// Dumps to which no more changes come. It also makes and sends the notifications of
+// the sets with hubs; without it none is made. Run must not be called twice at the
+// same time.
 func (s *Source) Run(ctx context.Context) error {
 	if !s.running.CompareAndSwap(false, true) {
 		return errors.New("rshttp: Run is running already")
@@ -40,6 +41,12 @@ func (s *Source) Run(ctx context.Context) error {
 		if st.opener != nil {
 			g.Go(func() error {
 				s.keepDivided(ctx, &st.packages)
+				return nil
+			})
+		}
+		if st.sealer != nil && st.has(resourcesync.ChangeDump) {
+			g.Go(func() error {
+				s.keepSealed(ctx, st)
 				return nil
 			})
 		}

@@ -77,9 +77,9 @@ func TestRunLeavesNothingBehind(t *testing.T) {
 	})
 }
 
-// TestStrayRanges: ranges that no index names, which anybody may ask for, leave
+// TestUnlistedRanges: ranges that no index lists, which anybody may ask for, leave
 // room for the documents of others.
-func TestStrayRanges(t *testing.T) {
+func TestUnlistedRanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := tableOf(3)
 		slow.hold = make(chan struct{})
@@ -103,8 +103,8 @@ func TestReadinessNeedsAnAnswer(t *testing.T) {
 	src := newSource(t, nil, rshttp.Set{Provider: memory.New(&memory.Options{AwaitScan: true})})
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
-	src.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(gone, http.MethodGet, "/.well-known/resourcesync", nil))
-	for _, path := range []string{"/.well-known/resourcesync", "/resourcesync/capabilitylist.xml"} {
+	src.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(gone, http.MethodGet, "/resourcesync/resourcelist.xml", nil))
+	for _, path := range []string{"/resourcesync/resourcelist.xml", "/resourcesync/changelist.xml"} {
 		if res := get(t, src, path); res.StatusCode != 503 {
 			t.Errorf("%s: %s", path, res.Status)
 		}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"io"
+	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
@@ -11,12 +12,19 @@ import (
 	"time"
 
 	"github.com/klauspost/compress/gzip"
-	"golang.org/x/sync/semaphore"
+
+	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 
 // serve answers a request for the document t. doc is what the cache has of it,
 // or nil.
 func (s *Source) serve(w http.ResponseWriter, r *http.Request, t target, doc *document) {
+	if !reqbody.None(w, r) {
+		return
+	}
+	if s.publisher != nil {
+		s.publisher.ExpectRun()
+	}
 	if t.isTopic() || t.isSocket() {
 		s.serveChannel(w, r, t)
 		return
@@ -26,12 +34,16 @@ func (s *Source) serve(w http.ResponseWriter, r *http.Request, t target, doc *do
 		http.Error(w, "Only GET and HEAD are allowed here.", http.StatusMethodNotAllowed)
 		return
 	}
-	if t.isPackage() {
+	switch {
+	case t.isPackage():
 		s.servePackage(w, r, t)
+		return
+	case t.kind == kindMemento:
+		s.serveMemento(w, r, t)
 		return
 	}
 	doc, err := s.document(r.Context(), t, doc)
-	if err != nil {
+	if err = t.known(err); err != nil {
 		s.fail(w, r, err)
 		return
 	}
@@ -66,7 +78,7 @@ func (s *Source) serve(w http.ResponseWriter, r *http.Request, t target, doc *do
 	}
 	if err := doc.writeTo(w, zipped); err != nil && r.Context().Err() == nil {
 		// The status is sent: only a broken connection can still tell.
-		s.log.Debug("document not sent", "path", t.path, "error", err)
+		s.sparse.Log(r.Context(), s.log, slog.LevelDebug, "document not sent", slog.String("path", t.path), slog.Any("error", err))
 		panic(http.ErrAbortHandler)
 	}
 }
@@ -187,38 +199,13 @@ func (s *Source) document(ctx context.Context, t target, kept *document) (*docum
 		}
 		return doc, err
 	}
-	stray := t.isStray()
-	v, err := s.flights.do(ctx, t.path, func() error {
-		if stray {
-			if err := s.admit(ctx, s.strays); err != nil {
-				return err
-			}
-		}
-		err := s.admit(ctx, s.renderings)
-		if err != nil && stray {
-			s.strays.Release(1)
-		}
-		return err
-	}, func() (any, error) {
-		defer s.renderings.Release(1)
-		if stray {
-			defer s.strays.Release(1)
-		}
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.RenderTimeout)
-		defer cancel()
-		kept := s.cache.get(t.path)
-		if fresh, err := s.fresh(ctx, t, kept); err != nil || fresh {
-			return kept, err
-		}
-		doc, err := k.render(s, ctx, t)
-		if err != nil {
-			return nil, err
-		}
-		s.counters.rendered.Add(1)
-		if doc.forever || doc.version != "" || doc.division != 0 {
-			s.cache.put(doc)
-		}
-		return doc, nil
+	unlisted := t.isUnlisted()
+	v, err := s.flightsFor(unlisted).do(ctx, t.path, job{
+		begin: func(ctx context.Context) error { return s.admit(ctx, s.renderings, unlisted) },
+		work: func(ctx context.Context) (any, error) {
+			defer s.renderings.release(unlisted)
+			return s.renderAnew(ctx, t)
+		},
 	})
 	if err != nil {
 		return nil, err
@@ -226,37 +213,50 @@ func (s *Source) document(ctx context.Context, t target, kept *document) (*docum
 	return v.(*document), nil
 }
 
-// isStray reports whether t is a page or a dump that is not known to be in the
-// index, or a manifest that is known not to be in the dump. Anybody may ask for any
-// range of keys; together they get no more than a part of the renderings.
-func (t target) isStray() bool {
+// renderAnew renders t and caches the result, unless the cached document is still
+// fresh.
+func (s *Source) renderAnew(ctx context.Context, t target) (*document, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.RenderTimeout)
+	defer cancel()
+	kept := s.cache.get(t.path)
+	if fresh, err := s.fresh(ctx, t, kept); err != nil || fresh {
+		return kept, err
+	}
+	doc, err := s.routes.kinds[t.kind].render(s, ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	s.counters.rendered.Add(1)
+	if doc.forever || doc.version != "" || doc.division != 0 {
+		s.cache.put(doc)
+	}
+	return doc, nil
+}
+
+// isUnlisted reports whether t is a page, a dump, a package or a manifest that is
+// not known to be listed. Any client can request any range of keys, so requests for
+// them wait in a queue of their own, share a part of the turns, and are refused
+// first.
+func (t target) isUnlisted() bool {
 	switch t.kind {
 	case kindResourcePage, kindSitemapPage:
 		r, ok := parseRange(t.part)
 		return ok && !t.set.pages.lists(r)
-	case kindDumpManifest:
+	case kindDumpManifest, kindDumpPackage:
 		r, ok := parseRange(t.part)
-		return ok && t.set.packages.foreign(r)
+		return ok && !t.set.packages.lists(r)
 	case kindDumpPart:
 		r, ok := parseRange(t.part)
 		p, _ := t.set.packages.get()
 		return ok && (p == nil || !isCut(p.dumps, r))
 	}
-	return false
+	return t.isArchivePage() // all of the archive is walked over to find it
 }
 
-// admit waits for one of the bounded number of turns.
-func (s *Source) admit(ctx context.Context, turns *semaphore.Weighted) error {
-	if turns.TryAcquire(1) {
-		return nil
+// flightsFor returns the queue for requests of listed or of unlisted ranges.
+func (s *Source) flightsFor(unlisted bool) *flights {
+	if unlisted {
+		return s.unlisted
 	}
-	if s.options.Wait < 0 {
-		return errBusy
-	}
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.options.Wait)
-	defer cancel()
-	if err := turns.Acquire(ctx, 1); err != nil {
-		return errBusy
-	}
-	return nil
+	return s.flights
 }

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/url"
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -15,6 +17,12 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
+
+// A changerChecker is a Provider that can check a journal of its changes. A warning
+// says what it could not check.
+type changerChecker interface {
+	CheckChanger(resourcesync.Changer) (warning string, err error)
+}
 
 // A Set is a set of resources that a Source offers (section 9). Provider is
 // mandatory.
@@ -32,13 +40,21 @@ type Set struct {
 	// Provider supplies the resources.
 	Provider resourcesync.Provider
 
-	Stater       resourcesync.Stater
-	Cutter       resourcesync.Cutter
-	Changer      resourcesync.Changer
-	Opener       resourcesync.Opener
-	ChangeOpener resourcesync.ChangeOpener
-	Watcher      resourcesync.Watcher
-	Coverer      resourcesync.Coverer
+	Stater         resourcesync.Stater
+	Cutter         resourcesync.Cutter
+	Changer        resourcesync.Changer
+	Opener         resourcesync.Opener
+	ChangeOpener   resourcesync.ChangeOpener
+	Watcher        resourcesync.Watcher
+	Coverer        resourcesync.Coverer
+	Archiver       resourcesync.Archiver
+	ChangeArchiver resourcesync.ChangeArchiver
+
+	// Memento gives each version of a resource that the ChangeOpener has a URI of
+	// its own, and links it from the entries of Change Lists (section 14.6; RFC
+	// 7089). It needs a Changer and a ChangeOpener. Versions of deleted resources
+	// are available as long as the ChangeOpener has them.
+	Memento bool
 
 	// Hubs are the WebSub hubs that pass on what is pushed: where Destinations
 	// subscribe to the set's notification channels. The set has a Framework
@@ -75,16 +91,23 @@ type set struct {
 	stater       resourcesync.Stater
 	cutter       resourcesync.Cutter
 	changer      resourcesync.Changer
+	sealer       resourcesync.Sealer // the changer, if it is one
 	opener       resourcesync.Opener
 	changeOpener resourcesync.ChangeOpener
 	watcher      resourcesync.Watcher
 	covers       func(*url.URL) bool
+	unready      atomic.Bool // the last request failed because the set was not ready
 
 	// changeStater tells when the journal has moved, and changeWatcher does so
 	// unasked. They are the set's unless the journal is kept by something else,
 	// which may lag behind.
 	changeStater  resourcesync.Stater
 	changeWatcher resourcesync.Watcher
+
+	memento        bool // versions have URIs of their own
+	archiver       resourcesync.Archiver
+	changeArchiver resourcesync.ChangeArchiver
+	archives       []resourcesync.Capability // that there are
 
 	hubs    []topic.Hub
 	sockets bool // its channels are served by WebSockets, too
@@ -95,17 +118,22 @@ type set struct {
 	patchOpener                    resourcesync.PatchOpener
 	changeBytes                    sincer
 
-	pages      division
-	packages   division
-	facts      facts
-	changeDump changeDump
-	journal    journal
-	isReady    atomic.Bool
+	pages    division
+	packages division
+	facts    facts
+	journal  journal
+	recent   loads
+	isReady  atomic.Bool
+	reported reported // what has been logged about the set
+
+	changeDump  atomic.Pointer[changeDump]
+	dumpLock    chan struct{} // held while the journal is divided into packages
+	dumpLengths sync.Map      // of packages of changes, by their intervals
 }
 
 var setName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
-func newSet(s Set, only, sockets bool) (*set, error) {
+func newSet(s Set, only, sockets bool, log *slog.Logger) (*set, error) {
 	switch {
 	case s.Provider == nil:
 		return nil, fmt.Errorf("rshttp: set %q has no Provider", s.Name)
@@ -122,39 +150,64 @@ func newSet(s Set, only, sockets bool) (*set, error) {
 		}
 	}
 	out := &set{
-		pages:        division{into: "pages", cut: (*Source).cutPages, wake: make(chan struct{}, 1)},
-		packages:     division{into: "packages", cut: (*Source).cutPackages, group: (*Source).groupPackages, lazy: true, wake: make(chan struct{}, 1)},
-		journal:      journal{lock: make(chan struct{}, 1)},
-		name:         s.Name,
-		describedBy:  s.DescribedBy,
-		provider:     s.Provider,
-		stater:       upgrade(s.Stater, s.Provider),
-		cutter:       upgrade(s.Cutter, s.Provider),
-		changer:      upgrade(s.Changer, s.Provider),
-		opener:       upgrade(s.Opener, s.Provider),
-		changeOpener: upgrade(s.ChangeOpener, s.Provider),
-		watcher:      upgrade(s.Watcher, s.Provider),
-		hubs:         slices.Clone(s.Hubs),
-		sockets:      sockets,
+		pages:          division{into: "pages", cut: (*Source).cutPages, wake: make(chan struct{}, 1)},
+		packages:       division{into: "packages", cut: (*Source).cutPackages, group: (*Source).groupPackages, wake: make(chan struct{}, 1)},
+		journal:        journal{lock: make(chan struct{}, 1)},
+		name:           s.Name,
+		describedBy:    s.DescribedBy,
+		provider:       s.Provider,
+		stater:         upgrade(s.Stater, s.Provider),
+		cutter:         upgrade(s.Cutter, s.Provider),
+		changer:        upgrade(s.Changer, s.Provider),
+		opener:         upgrade(s.Opener, s.Provider),
+		changeOpener:   upgrade(s.ChangeOpener, s.Provider),
+		watcher:        upgrade(s.Watcher, s.Provider),
+		memento:        s.Memento,
+		archiver:       upgrade(s.Archiver, s.Provider),
+		changeArchiver: upgrade(s.ChangeArchiver, s.Provider),
+		hubs:           slices.Clone(s.Hubs),
+		sockets:        sockets,
+		dumpLock:       make(chan struct{}, 1),
 	}
 	out.pages.set, out.packages.set = out, out
+	out.packages.lazy = len(s.Hubs) == 0 && !sockets // or else the dump is announced
 	if c := upgrade(s.Coverer, s.Provider); c != nil {
 		out.covers = c.Covers
 	} else if s.Prefix != "" {
 		out.covers = func(u *url.URL) bool { return strings.HasPrefix(u.Path, s.Prefix) }
 	}
 	out.changeStater, out.changeWatcher = out.stater, out.watcher
+	if c, ok := s.Provider.(changerChecker); ok && out.changer != nil {
+		warning, err := c.CheckChanger(out.changer)
+		if err != nil {
+			return nil, fmt.Errorf("rshttp: set %q: %w", s.Name, err)
+		}
+		if warning != "" {
+			log.Warn(warning, "set", s.Name)
+		}
+	}
 	if s.Changer != nil {
 		out.changeStater, _ = s.Changer.(resourcesync.Stater)
 		if w, ok := s.Changer.(resourcesync.Watcher); ok {
 			out.changeWatcher = w
 		}
 	}
+	out.sealer, _ = out.changer.(resourcesync.Sealer)
 	out.checksummer, _ = out.opener.(resourcesync.Checksummer)
 	out.changeChecksummer, _ = out.changeOpener.(resourcesync.Checksummer)
 	out.patchOpener, _ = out.changeOpener.(resourcesync.PatchOpener)
 	if _, ok := out.changeOpener.(resourcesync.Changer); !ok {
 		out.changeBytes, _ = out.changeOpener.(sincer)
+	}
+	if out.memento && (out.changer == nil || out.changeOpener == nil) {
+		return nil, fmt.Errorf("rshttp: set %q cannot offer Memento without a Changer and a ChangeOpener", s.Name)
+	}
+	var err error
+	if out.changeArchiver != nil && out.changer == nil {
+		return nil, fmt.Errorf("rshttp: set %q has a ChangeArchiver without a Changer", s.Name)
+	}
+	if out.archives, err = newArchives(out); err != nil {
+		return nil, fmt.Errorf("rshttp: set %q: %w", s.Name, err)
 	}
 	for _, c := range s.Require {
 		if !out.has(c) {
@@ -186,7 +239,7 @@ func (st *set) capabilities() []resourcesync.Capability {
 	if st.changer != nil && st.changeOpener != nil {
 		out = append(out, resourcesync.ChangeDump)
 	}
-	return out
+	return append(out, st.archives...)
 }
 
 // channels returns the capabilities of the set's notification channels.

@@ -10,9 +10,9 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"golang.org/x/sync/semaphore"
-
 	"github.com/resourcesync-go/resourcesync/internal/client"
+	"github.com/resourcesync-go/resourcesync/internal/reqbody"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/linkheader"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/wellknown"
@@ -23,18 +23,18 @@ import (
 type Source struct {
 	options    Options
 	log        *slog.Logger
+	sparse     sparse.Log // of what clients can cause
 	sets       map[string]*set
 	order      []*set // as given to New
 	routes     *routes
-	cache      *cache[*document]
-	layouts    *cache[*layout]
-	flights    flights
-	renderings *semaphore.Weighted // of documents
-	strays     *semaphore.Weighted // of pages that no index leads to, among them
-	layingOut  *semaphore.Weighted // of packages
-	sums       *semaphore.Weighted // of what is in packages that are being sent
-	straySums  *semaphore.Weighted // of packages that no dump leads to, among them
-	transfers  *semaphore.Weighted
+	cache      *cache
+	layouts    *layouts
+	flights    *flights
+	unlisted   *flights // for unlisted ranges
+	renderings turns    // of documents
+	layingOut  turns    // of packages
+	sums       turns    // of reading content to verify packages that are being sent
+	transfers  turns
 	shares     *client.Shares // of transfers
 	pacer      *pacer
 	doubts     doubts
@@ -46,7 +46,7 @@ type Source struct {
 	description []byte   // the Source Description, or its index
 	parts       [][]byte // of the index
 
-	publisher *topic.Publisher // nil if there are no channels
+	publisher *topic.Publisher // nil if there is nothing to publish
 }
 
 // New returns the Source of sets. base is the public URL below which its
@@ -71,19 +71,19 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		options:    o,
 		log:        o.Logger,
 		sets:       make(map[string]*set, len(sets)),
-		cache:      newCache[*document](o.CacheBytes),
-		layouts:    newCache[*layout](layoutBytes),
-		renderings: semaphore.NewWeighted(int64(o.Renderings)),
-		strays:     semaphore.NewWeighted(int64(max(1, o.Renderings/4))),
-		layingOut:  semaphore.NewWeighted(int64(o.Renderings)),
-		sums:       semaphore.NewWeighted(int64(o.Renderings)),
-		straySums:  semaphore.NewWeighted(int64(max(1, o.Renderings/4))),
-		transfers:  semaphore.NewWeighted(int64(o.Transfers)),
+		cache:      newCache(o.CacheBytes),
+		layouts:    newLayouts(layoutBytes-unlistedBytes, unlistedBytes),
+		flights:    newFlights(maxFlights, false),
+		unlisted:   newFlights(maxUnlistedFlights, true),
+		renderings: newTurns(o.Renderings),
+		layingOut:  newTurns(o.Renderings),
+		sums:       newTurns(o.Renderings),
+		transfers:  newTurns(o.Transfers),
 		shares:     client.NewShares(o.ClientTransfers),
 		pacer:      newPacer(o.TransferRate),
 	}
 	for _, given := range sets {
-		st, err := newSet(given, len(sets) == 1, o.WebSocket != nil)
+		st, err := newSet(given, len(sets) == 1, o.WebSocket != nil, s.log)
 		if err != nil {
 			return nil, err
 		}
@@ -129,11 +129,12 @@ func parseBase(base string) (*url.URL, error) {
 
 // Wrap returns a handler that answers for the Source's own documents, and has
 // app answer everything else, with Link headers as [Source.Link] adds them. It
-// is the one-line way in; Options.Robots has effect only here.
+// is the one-line way in; Options.Robots and Options.RobotsResourceLists have effect
+// only here.
 func (s *Source) Wrap(app http.Handler) http.Handler {
 	app = s.Link(app)
-	if s.options.Robots {
-		app = wellknown.Robots(s.sitemaps())(app)
+	if uris := s.sitemaps(); len(uris) > 0 {
+		app = wellknown.Robots(uris)(app)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if t, doc, ok := s.find(r.URL.Path); ok {
@@ -158,13 +159,33 @@ func (s *Source) Link(next http.Handler) http.Handler {
 func (s *Source) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if t, doc, ok := s.find(r.URL.Path); ok {
 		s.serve(w, r, t, doc)
-	} else {
+	} else if reqbody.None(w, r) {
 		http.NotFound(w, r)
 	}
 }
 
 // Description returns the public URL of the Source Description.
 func (s *Source) Description() string { return s.routes.url(kindDescription, nil, "") }
+
+// Paths returns the paths below its base that the Source serves. A path that ends in
+// a slash is a folder of which the Source serves everything. A host can check them
+// against its own files, which cannot be reached at these paths.
+func (s *Source) Paths() []string {
+	var paths []string
+	if s.routes.named {
+		for _, st := range s.order {
+			paths = append(paths, st.name+"/")
+		}
+		return append(paths, folderOf(s.routes.kinds[kindDescriptionPart].path))
+	}
+	for _, k := range s.routes.kinds {
+		if !strings.HasPrefix(k.path, "/") && (k.of == "" || s.order[0].has(k.of)) {
+			paths = append(paths, folderOf(k.path))
+		}
+	}
+	slices.Sort(paths)
+	return slices.Compact(paths)
+}
 
 // find returns what a path leads to, together with its document if one is kept,
 // fresh or not.
@@ -178,13 +199,18 @@ func (s *Source) find(path string) (target, *document, bool) {
 
 // sitemaps returns what robots.txt should name (section 6.3.4).
 func (s *Source) sitemaps() []string {
-	kind := kindResourceList
-	if s.options.Sitemap {
-		kind = kindSitemap
+	var kinds []string
+	if s.options.Robots && s.options.Sitemap {
+		kinds = append(kinds, kindSitemap)
+	}
+	if s.options.Robots && !s.options.Sitemap || s.options.RobotsResourceLists {
+		kinds = append(kinds, kindResourceList)
 	}
 	var uris []string
-	for _, st := range s.order {
-		uris = append(uris, s.routes.url(kind, st, ""))
+	for _, kind := range kinds {
+		for _, st := range s.order {
+			uris = append(uris, s.routes.url(kind, st, ""))
+		}
 	}
 	return uris
 }

@@ -28,7 +28,7 @@ var (
 )
 
 // servePackage answers a request for the package t, or for ranges of it. Nothing
-// but one of the bounded number of transfers is held while it is sent.
+// but its layout and one of the bounded number of transfers is held while it is sent.
 func (s *Source) servePackage(w http.ResponseWriter, r *http.Request, t target) {
 	from := client.Of(r)
 	if !s.shares.Take(from) {
@@ -36,16 +36,21 @@ func (s *Source) servePackage(w http.ResponseWriter, r *http.Request, t target) 
 		return
 	}
 	defer s.shares.Return(from)
-	if !s.transfers.TryAcquire(1) {
+	if t.kind == kindDumpPackage {
+		s.await(r.Context(), &t.set.packages)
+	}
+	unlisted := t.isUnlisted()
+	if !s.transfers.tryAcquire(unlisted) {
 		s.fail(w, r, errSending)
 		return
 	}
-	defer s.transfers.Release(1)
-	l, err := s.layout(r.Context(), t)
-	if err != nil {
+	defer s.transfers.release(unlisted)
+	l, err := s.layout(r.Context(), t, unlisted)
+	if err = t.known(err); err != nil {
 		s.fail(w, r, err)
 		return
 	}
+	defer s.layouts.release(l)
 	h := w.Header()
 	h["Content-Type"] = hdrPackage
 	h["X-Content-Type-Options"] = hdrNosniff
@@ -56,7 +61,9 @@ func (s *Source) servePackage(w http.ResponseWriter, r *http.Request, t target) 
 		modified = l.lastModified
 	}
 	s.counters.sent.Add(1)
-	content := l.zip.NewReader(r.Context())
+	content := l.zip.NewReader(r.Context(), func(ctx context.Context) (end func(), err error) {
+		return func() { s.sums.release(unlisted) }, s.sums.acquire(ctx, unlisted)
+	})
 	defer content.Close()
 	pace := s.pacer.start(from)
 	defer pace.end()
@@ -88,7 +95,7 @@ func (s *Source) breakOff(r *http.Request, l *layout, err error) {
 			uri = it.Resource.URI
 			s.doubts.add(it.checksumKey())
 		}
-		s.log.LogAttrs(r.Context(), slog.LevelError, "package broken off: content is not what was listed, or cannot be read",
+		s.sparse.Log(r.Context(), s.log, slog.LevelError, "package broken off: content is not what was listed, or cannot be read",
 			slog.String("path", l.path()), slog.String("uri", uri), slog.Any("error", failed.Err))
 		s.layouts.drop(l)
 	}

@@ -106,7 +106,7 @@ func download(t testing.TB, srv *httptest.Server) int64 {
 func TestSlowClients(t *testing.T) {
 	const bound = 100
 	if os.Getenv("RSHTTP_TEST_TRANSFERS") != "" {
-		srv := httptest.NewServer(newSource(t, &rshttp.Options{Transfers: 65, ClientTransfers: 65}, rshttp.Set{Provider: copiesOf(10_000, 50_000)}))
+		srv := httptest.NewServer(newSource(t, &rshttp.Options{PackageSize: 1 << 30, Transfers: 65, ClientTransfers: 65}, rshttp.Set{Provider: copiesOf(10_000, 50_000)}))
 		defer srv.Close()
 		dawdle(t, srv, 64)
 		if n := download(t, srv); n < 500_000_000 {
@@ -136,7 +136,7 @@ func TestSlowClients(t *testing.T) {
 // server with 64 clients that take 1 KiB a second. The metric is the share of the
 // lone speed.
 func BenchmarkSlowClients(b *testing.B) {
-	src := newSource(b, &rshttp.Options{Transfers: 65, ClientTransfers: 65}, rshttp.Set{Provider: copiesOf(1000, 100_000)})
+	src := newSource(b, &rshttp.Options{PackageSize: 1 << 30, Transfers: 65, ClientTransfers: 65}, rshttp.Set{Provider: copiesOf(1000, 100_000)})
 	alone, crowded := httptest.NewServer(src), httptest.NewServer(src)
 	b.Cleanup(alone.Close)
 	b.Cleanup(crowded.CloseClientConnections)
@@ -144,10 +144,10 @@ func BenchmarkSlowClients(b *testing.B) {
 	compare(b, "of-lone-speed", func() { download(b, alone) }, func() { download(b, crowded) })
 }
 
-// BenchmarkLayOut lays out a package of 50,000 resources whose checksums are
+// BenchmarkLayOut lays out an ordinary full package, of 1,000 resources whose checksums are
 // known.
 func BenchmarkLayOut(b *testing.B) {
-	set := rshttp.Set{Provider: copiesOf(50_000, 20_000)}
+	set := rshttp.Set{Provider: copiesOf(1000, 16_000)}
 	for b.Loop() {
 		if res := do(b, newSource(b, nil, set), http.MethodHead, wholePath); res.StatusCode != 200 {
 			b.Fatal(res.Status)

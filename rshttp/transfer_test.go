@@ -332,9 +332,9 @@ func TestReadTogether(t *testing.T) {
 	})
 }
 
-// TestStrayPackages: whoever asks for the last bytes of packages that no dump leads
+// TestUnlistedPackages: whoever asks for the last bytes of packages that no dump leads
 // to has everything in them read, but keeps nobody else waiting.
-func TestStrayPackages(t *testing.T) {
+func TestUnlistedPackages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := shelfOf(t, 20, 1000)
 		src := newSource(t, &rshttp.Options{Renderings: 4}, rshttp.Set{Provider: bare{s}})
@@ -358,7 +358,7 @@ func TestStrayPackages(t *testing.T) {
 			last("/resourcesync/resourcedump/" + base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "00000%d", i+1)) + "~.zip")
 		}
 		if n := reading.Load(); n != 1 {
-			t.Errorf("%d resources are read for strays at once", n)
+			t.Errorf("%d resources are read for unlisted packages at once", n)
 		}
 		last(strings.TrimPrefix(dump[0].Loc, "https://example.org"))
 		if n := reading.Load(); n != 2 {
@@ -476,6 +476,7 @@ func (s stamped) Open(ctx context.Context, r resourcesync.Resource) (io.ReadClos
 func TestTransfers(t *testing.T) {
 	s := shelfOf(t, 10, 1000)
 	src := newSource(t, &rshttp.Options{Transfers: 2, ClientTransfers: 3, Renderings: 1, Wait: -1}, rshttp.Set{Provider: s})
+	packages(t, src)
 	get(t, src, wholePath)
 	hold, held := make(chan struct{}), make(chan struct{}, 2)
 	s.opening = func(string) {

@@ -76,12 +76,10 @@ func TestDocuments(t *testing.T) {
 <sitemap>
 <loc>https://example.org/resourcesync/papers/resourcelist/~Yw.xml</loc>
 <lastmod>2026-01-01T00:00:02Z</lastmod>
-<rs:md at="2026-01-01T00:00:02Z"/>
 </sitemap>
 <sitemap>
 <loc>https://example.org/resourcesync/papers/resourcelist/Yw~.xml</loc>
 <lastmod>2026-01-01T00:00:03Z</lastmod>
-<rs:md at="2026-01-01T00:00:03Z"/>
 </sitemap>
 </sitemapindex>
 `},
@@ -101,14 +99,15 @@ func TestDocuments(t *testing.T) {
 		{"/resourcesync/papers/changelist.xml", `<?xml version="1.0" encoding="UTF-8"?>
 <sitemapindex xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:rs="http://www.openarchives.org/rs/terms/">
 <rs:ln rel="up" href="https://example.org/resourcesync/papers/capabilitylist.xml"/>
-<rs:md capability="changelist" from="2026-01-01T00:00:00Z"/>
+<rs:ln rel="alternate" href="https://example.org/resourcesync/papers/changelist/recent.xml"/>
+<rs:md capability="changelist" from="2026-01-01T00:00:00.000000Z"/>
 <sitemap>
 <loc>https://example.org/resourcesync/papers/changelist/20260101T000000.000000000Z.xml</loc>
-<rs:md from="2026-01-01T00:00:00Z" until="2026-01-01T00:00:03Z"/>
+<rs:md from="2026-01-01T00:00:00.000000Z" until="2026-01-01T00:00:02.000000Z"/>
 </sitemap>
 <sitemap>
-<loc>https://example.org/resourcesync/papers/changelist/20260101T000003.000000000Z.xml</loc>
-<rs:md from="2026-01-01T00:00:03Z"/>
+<loc>https://example.org/resourcesync/papers/changelist/20260101T000002.000000000Z.xml</loc>
+<rs:md from="2026-01-01T00:00:02.000000Z"/>
 </sitemap>
 </sitemapindex>
 `},
@@ -116,14 +115,16 @@ func TestDocuments(t *testing.T) {
 <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:rs="http://www.openarchives.org/rs/terms/">
 <rs:ln rel="up" href="https://example.org/resourcesync/papers/capabilitylist.xml"/>
 <rs:ln rel="index" href="https://example.org/resourcesync/papers/changelist.xml"/>
-<rs:md capability="changelist" from="2026-01-01T00:00:00Z" until="2026-01-01T00:00:03Z"/>
+<rs:md capability="changelist" from="2026-01-01T00:00:00.000000Z" until="2026-01-01T00:00:02.000000Z"/>
 <url>
 <loc>https://example.org/papers/a</loc>
-<rs:md change="created" datetime="2026-01-01T00:00:01Z"/>
+<lastmod>2026-01-01T00:00:01Z</lastmod>
+<rs:md change="created" datetime="2026-01-01T00:00:01.000000Z"/>
 </url>
 <url>
 <loc>https://example.org/papers/b</loc>
-<rs:md change="created" datetime="2026-01-01T00:00:02Z"/>
+<lastmod>2026-01-01T00:00:02Z</lastmod>
+<rs:md change="created" datetime="2026-01-01T00:00:02.000000Z"/>
 </url>
 </urlset>
 `},

@@ -1,9 +1,6 @@
 package rsxml
 
 import (
-	"strconv"
-	"time"
-
 	"github.com/resourcesync-go/resourcesync"
 )
 
@@ -12,14 +9,10 @@ import (
 // document, links first, as the examples of the specification have it (section
 // 7). Entries and the tail follow.
 //
-// The encoder writes what it is given and reports no errors; whatever the
-// strings hold, the result is well-formed XML of the same text. Characters that
-// XML cannot express become U+FFFD, times outside the years 0000 to 9999 the
-// nearest that is inside, and a Pri outside 1 to 999,999 is left out. A
-// [resourcesync.Attr] is left out if its name is not an XML name without a
-// colon, if its namespace is no absolute URI, one of SitemapNS and TermsNS, or
-// the one that XML reserves, or if the element has an attribute of that name and
-// namespace already.
+// The encoder writes only what a strict decoder accepts: see [AppendEntry] for
+// what it leaves out of links and attributes. Characters that XML cannot express
+// become U+FFFD, and times outside the years 0000 to 9999 the nearest that is
+// inside.
 func AppendHead(b []byte, h *Head) []byte {
 	b = append(b, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"...)
 	if h.Index {
@@ -31,39 +24,52 @@ func AppendHead(b []byte, h *Head) []byte {
 		return append(b, ">\n"...)
 	}
 	b = append(b, ` xmlns:rs="`+TermsNS+"\">\n"...)
-	b = appendLinks(b, h.Links)
-	return appendMetadata(b, &h.Metadata)
+	w := writer{b: b, manifest: h.isManifest(), limit: len(b) + maxElement/2}
+	w.links(h.Links)
+	w.metadata(&h.Metadata)
+	return w.b
 }
 
 // AppendEntry appends e to b and returns the extended slice. It allocates
 // nothing when b has room. The document is that of h: in an index, e is a
 // <sitemap>, and in a plain sitemap its metadata and links are left out.
-func AppendEntry(b []byte, h *Head, e *Entry) []byte {
+//
+// Loc must pass [CheckURI]. Any other field may hold anything: a value that a
+// document cannot hold is left out, and dropped counts those values.
+// [CheckEntry] says which they are, and why.
+func AppendEntry(b []byte, h *Head, e *Entry) (_ []byte, dropped int) {
+	w := writer{b: b, manifest: h.isManifest(), limit: len(b) + maxElement - elementEnd}
 	if h.Index {
-		b = append(b, "<sitemap>\n<loc>"...)
+		w.b = append(w.b, "<sitemap>\n<loc>"...)
 	} else {
-		b = append(b, "<url>\n<loc>"...)
+		w.b = append(w.b, "<url>\n<loc>"...)
 	}
-	b = appendText(b, e.Loc)
-	b = append(b, "</loc>\n"...)
+	w.b = appendText(w.b, e.Loc)
+	w.b = append(w.b, "</loc>\n"...)
 	if !e.LastMod.IsZero() {
-		b = append(b, "<lastmod>"...)
-		b = appendTime(b, e.LastMod)
-		b = append(b, "</lastmod>\n"...)
+		w.b = append(w.b, "<lastmod>"...)
+		w.b = appendTime(w.b, e.LastMod)
+		w.b = append(w.b, "</lastmod>\n"...)
 	}
-	if e.ChangeFreq != "" {
-		b = append(b, "<changefreq>"...)
-		b = appendText(b, e.ChangeFreq)
-		b = append(b, "</changefreq>\n"...)
+	switch {
+	case e.ChangeFreq == "":
+	case isChangeFreq(e.ChangeFreq):
+		w.b = append(w.b, "<changefreq>"...)
+		w.b = append(w.b, e.ChangeFreq...)
+		w.b = append(w.b, "</changefreq>\n"...)
+	default:
+		w.dropped++
 	}
 	if !h.plain() {
-		b = appendMetadata(b, &e.Metadata)
-		b = appendLinks(b, e.Links)
+		w.metadata(&e.Metadata)
+		w.links(e.Links)
 	}
 	if h.Index {
-		return append(b, "</sitemap>\n"...)
+		w.b = append(w.b, "</sitemap>\n"...)
+	} else {
+		w.b = append(w.b, "</url>\n"...)
 	}
-	return append(b, "</url>\n"...)
+	return w.b, w.dropped
 }
 
 // AppendTail appends the end of the document of h to b and returns the extended
@@ -80,101 +86,11 @@ func (h *Head) plain() bool {
 	return h.Metadata.Capability == "" && len(h.Links) == 0
 }
 
-func appendMetadata(b []byte, m *Metadata) []byte {
-	before := len(b)
-	b = append(b, "<rs:md"...)
-	empty := len(b)
-	b = appendString(b, ` capability="`, string(m.Capability))
-	b = appendDatetime(b, ` at="`, m.At)
-	b = appendDatetime(b, ` completed="`, m.Completed)
-	b = appendDatetime(b, ` from="`, m.From)
-	b = appendDatetime(b, ` until="`, m.Until)
-	b = appendString(b, ` change="`, string(m.Change))
-	b = appendDatetime(b, ` datetime="`, m.Datetime)
-	b = appendHashes(b, m.Hashes)
-	b = appendLength(b, m.Length)
-	b = appendString(b, ` type="`, m.Type)
-	b = appendString(b, ` encoding="`, m.Encoding)
-	b = appendString(b, ` path="`, m.Path)
-	b = appendAttrs(b, m.Attrs)
-	if len(b) == empty {
-		return b[:before]
+// isManifest reports whether links in the document of h may have a path.
+func (h *Head) isManifest() bool {
+	switch h.Metadata.Capability {
+	case resourcesync.ResourceDumpManifest, resourcesync.ChangeDumpManifest:
+		return true
 	}
-	return append(b, "/>\n"...)
-}
-
-func appendLinks(b []byte, links []resourcesync.Link) []byte {
-	for i := range links {
-		l := &links[i]
-		b = append(b, `<rs:ln rel="`...)
-		b = appendText(b, l.Rel)
-		b = append(b, '"')
-		if 1 <= l.Pri && l.Pri <= maxPri {
-			b = append(b, ` pri="`...)
-			b = strconv.AppendInt(b, int64(l.Pri), 10)
-			b = append(b, '"')
-		}
-		b = append(b, ` href="`...)
-		b = appendText(b, l.Href)
-		b = append(b, '"')
-		b = appendDatetime(b, ` modified="`, l.Modified)
-		b = appendHashes(b, l.Hashes)
-		b = appendLength(b, l.Length)
-		b = appendString(b, ` type="`, l.Type)
-		b = appendString(b, ` encoding="`, l.Encoding)
-		b = appendString(b, ` path="`, l.Path)
-		b = appendAttrs(b, l.Attrs)
-		b = append(b, "/>\n"...)
-	}
-	return b
-}
-
-// maxPri is the greatest pri, which is also what a link without one has
-// (section 7).
-const maxPri = 999_999
-
-// appendString appends an attribute. open is all that comes before its value;
-// an empty value says nothing and is not written.
-func appendString(b []byte, open, value string) []byte {
-	if value == "" {
-		return b
-	}
-	b = append(b, open...)
-	b = appendText(b, value)
-	return append(b, '"')
-}
-
-func appendDatetime(b []byte, open string, t time.Time) []byte {
-	if t.IsZero() {
-		return b
-	}
-	b = append(b, open...)
-	b = appendTime(b, t)
-	return append(b, '"')
-}
-
-func appendHashes(b []byte, hashes []resourcesync.Hash) []byte {
-	if len(hashes) == 0 {
-		return b
-	}
-	b = append(b, ` hash="`...)
-	for i := range hashes {
-		if i > 0 {
-			b = append(b, ' ')
-		}
-		b = appendText(b, hashes[i].Algorithm)
-		b = append(b, ':')
-		b = appendText(b, hashes[i].Digest)
-	}
-	return append(b, '"')
-}
-
-func appendLength(b []byte, l resourcesync.Length) []byte {
-	n, known := l.Bytes()
-	if !known {
-		return b
-	}
-	b = append(b, ` length="`...)
-	b = strconv.AppendInt(b, n, 10)
-	return append(b, '"')
+	return false
 }

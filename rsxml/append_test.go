@@ -72,7 +72,7 @@ func fullDocument() (Head, []Entry) {
 const fullXML = `<?xml version="1.0" encoding="UTF-8"?>
 <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:rs="http://www.openarchives.org/rs/terms/">
 <rs:ln rel="up" href="https://example.org/capabilitylist.xml"/>
-<rs:md capability="changedump-manifest" from="2025-05-01T00:00:00Z" until="2025-05-02T00:00:00Z" xmlns:ns1="https://example.org/ns/a" ns1:shelf="12"/>
+<rs:md capability="changedump-manifest" from="2025-05-01T00:00:00.000000Z" until="2025-05-02T00:00:00.000000Z" xmlns:ns1="https://example.org/ns/a" ns1:shelf="12"/>
 <url>
 <loc>https://example.org/a?b=c&amp;d=&apos;e&apos;</loc>
 <lastmod>2025-05-01T12:00:00.25Z</lastmod>
@@ -119,10 +119,16 @@ func TestAppendPlain(t *testing.T) {
 	}
 }
 
+// appendEntry returns e as the encoder writes it.
+func appendEntry(h *Head, e *Entry) string {
+	b, _ := AppendEntry(nil, h, e)
+	return string(b)
+}
+
 // TestAppendLeavesOut writes what has no place in a document.
 func TestAppendLeavesOut(t *testing.T) {
 	h := Head{Metadata: Metadata{Capability: "x"}}
-	plain := string(AppendEntry(nil, &h, &Entry{Loc: "https://example.org/"}))
+	plain := appendEntry(&h, &Entry{Loc: "https://example.org/"})
 	for name, attr := range map[string]resourcesync.Attr{
 		"no namespace":       {Name: "a", Value: "v"},
 		"relative namespace": {Space: "a", Name: "a", Value: "v"},
@@ -137,7 +143,7 @@ func TestAppendLeavesOut(t *testing.T) {
 		"invalid UTF-8":      {Space: "urn:a", Name: "a\xff", Value: "v"},
 	} {
 		e := Entry{Loc: "https://example.org/", Metadata: Metadata{Attrs: []resourcesync.Attr{attr}}}
-		if got := string(AppendEntry(nil, &h, &e)); got != plain {
+		if got := appendEntry(&h, &e); got != plain {
 			t.Errorf("%s: got\n%s", name, got)
 		}
 	}
@@ -147,12 +153,12 @@ func TestAppendLeavesOut(t *testing.T) {
 		{Space: "urn:a", Name: "é-1.x", Value: "first"},
 		{Space: "urn:a", Name: "é-1.x", Value: "second"},
 	}}}
-	if got, want := string(AppendEntry(nil, &h, &e)), `<rs:md xmlns:ns3="urn:a" ns3:é-1.x="first"/>`; !strings.Contains(got, want) {
+	if got, want := appendEntry(&h, &e), `<rs:md xmlns:ns3="urn:a" ns3:é-1.x="first"/>`; !strings.Contains(got, want) {
 		t.Errorf("got\n%s\nwant in it\n%s", got, want)
 	}
 	for _, pri := range []int{-1, 0, maxPri + 1} {
 		e := Entry{Links: []resourcesync.Link{{Rel: "a", Href: "b:", Pri: pri}}}
-		if got := string(AppendEntry(nil, &h, &e)); strings.Contains(got, "pri=") {
+		if got := appendEntry(&h, &e); strings.Contains(got, "pri=") {
 			t.Errorf("pri %d: got\n%s", pri, got)
 		}
 	}

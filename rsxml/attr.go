@@ -15,42 +15,54 @@ const (
 	xmlnsNS = "http://www.w3.org/2000/xmlns/"
 )
 
-// appendAttrs appends community-defined attributes (section 7). They are rare,
-// so each element that has some declares their namespaces itself: an entry then
-// stands alone, whatever the head of its document has declared. Elements have a
-// handful of attributes; looking back over them needs no memory.
-func appendAttrs(b []byte, attrs []resourcesync.Attr) []byte {
+// attrs appends community-defined attributes (section 7). They are rare, so each
+// element that has some declares their namespaces itself: an entry then stands
+// alone, whatever the head of its document has declared. Elements have a handful
+// of attributes; looking back over them needs no memory.
+func (w *writer) attrs(attrs []resourcesync.Attr) {
 	for i := range attrs {
-		a := &attrs[i]
-		if !expressible(a) || repeated(attrs[:i], a) {
+		if !isAttr(&attrs[i]) || repeated(attrs[:i], &attrs[i]) {
+			w.dropped++
 			continue
 		}
-		b = append(b, ' ')
-		if a.Space == xmlNS {
-			b = append(b, "xml"...)
-		} else {
-			// The number of a prefix is that of the first attribute which
-			// needs it.
-			first := 0
-			for !(attrs[first].Space == a.Space && expressible(&attrs[first])) {
-				first++
-			}
-			if first == i {
-				b = append(b, "xmlns:"...)
-				b = appendPrefix(b, first)
-				b = append(b, `="`...)
-				b = appendText(b, a.Space)
-				b = append(b, `" `...)
-			}
-			b = appendPrefix(b, first)
+		before := len(w.b)
+		w.attr(attrs, i)
+		if len(w.b) > w.limit {
+			// Those that follow may need the prefix of this one.
+			w.b = w.b[:before]
+			w.dropped += len(attrs) - i
+			return
 		}
-		b = append(b, ':')
-		b = append(b, a.Name...)
-		b = append(b, `="`...)
-		b = appendText(b, a.Value)
-		b = append(b, '"')
 	}
-	return b
+}
+
+// attr appends attrs[i].
+func (w *writer) attr(attrs []resourcesync.Attr, i int) {
+	a := &attrs[i]
+	b := append(w.b, ' ')
+	if a.Space == xmlNS {
+		b = append(b, "xml"...)
+	} else {
+		// The number of a prefix is that of the first attribute which
+		// needs it.
+		first := 0
+		for !(attrs[first].Space == a.Space && isAttr(&attrs[first])) {
+			first++
+		}
+		if first == i {
+			b = append(b, "xmlns:"...)
+			b = appendPrefix(b, first)
+			b = append(b, `="`...)
+			b = appendText(b, a.Space)
+			b = append(b, `" `...)
+		}
+		b = appendPrefix(b, first)
+	}
+	b = append(b, ':')
+	b = append(b, a.Name...)
+	b = append(b, `="`...)
+	b = appendText(b, a.Value)
+	w.b = append(b, '"')
 }
 
 func appendPrefix(b []byte, n int) []byte {
@@ -66,14 +78,12 @@ func repeated(before []resourcesync.Attr, a *resourcesync.Attr) bool {
 	return false
 }
 
-// expressible reports whether a can be written as an attribute that communities
-// may define. Its namespace must be an absolute URI, and so has a colon.
+// expressible reports whether a can be written as an attribute that communities may
+// define. Its namespace must be an absolute URI, and so has a colon. It must not be
+// one of ours, nor a misspelling of one.
 func expressible(a *resourcesync.Attr) bool {
-	switch a.Space {
-	case SitemapNS, TermsNS, xmlnsNS:
-		return false
-	}
-	return strings.Contains(a.Space, ":") && isNCName(a.Name)
+	return a.Space != xmlnsNS && strings.Contains(a.Space, ":") && isNCName(a.Name) &&
+		!sameNS(a.Space, SitemapNS) && !sameNS(a.Space, TermsNS)
 }
 
 // isNCName reports whether s is an XML name without a colon, by the fifth

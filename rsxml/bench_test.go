@@ -44,7 +44,7 @@ func BenchmarkAppend50000(b *testing.B) {
 		var e Entry
 		for i := range resources {
 			e.SetResource(&resources[i])
-			buf = AppendEntry(buf, h, &e)
+			buf, _ = AppendEntry(buf, h, &e)
 			if len(buf) > 1<<15 {
 				size.Write(buf)
 				buf = buf[:0]

@@ -136,6 +136,8 @@ func (d *Decoder) checkOrder(m *Metadata) error {
 		t = m.Datetime
 	case from:
 		t = m.From
+	case at:
+		t = m.At
 	}
 	if t.IsZero() {
 		return nil

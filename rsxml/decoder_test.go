@@ -42,7 +42,7 @@ func TestDecodeAccepts(t *testing.T) {
 		"foreign element in loc": resourceList + `<url><loc>https://example.org/<a xmlns="urn:a">b</a></loc></url></urlset>`,
 		"priority":               resourceList + `<url><loc>https://example.org/</loc><changefreq>never</changefreq><priority>0.5</priority><rs:md/></url></urlset>`,
 		"links before md":        resourceList + `<url><loc>https://example.org/</loc><rs:ln rel="a" href="b:"/><rs:md length="1"/><rs:ln rel="a" href="b:"/></url></urlset>`,
-		"unknown capability":     urlset + `<rs:md capability="changelist-archive" at="2025-05-01"/><url><loc>b:</loc><rs:md path="x" change="deleted" at="2025"/></url></urlset>`,
+		"unknown capability":     urlset + `<rs:md capability="x-archive" at="2025-05-01"/><url><loc>b:</loc><rs:md path="x" change="deleted" at="2025"/></url></urlset>`,
 		"index of sources":       sitemapindex + `<rs:md capability="description"/><sitemap><loc>https://example.org/</loc></sitemap></sitemapindex>`,
 		"white space":            resourceList + "\r\n<url>\t<loc>\n https://example.org/ \n</loc><rs:md length=' 1 ' hash='\n\ta:b\r\n c:d '/></url></urlset>",
 		"equal datetimes": changeList + `<url><loc>b:</loc><rs:md change="created" datetime="2025-05-01T00:00:00Z"/></url>` +

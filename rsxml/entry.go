@@ -24,11 +24,18 @@ func (e *Entry) SetResource(r *resourcesync.Resource) {
 // slices of c and resets every other field of e. What describes a
 // representation is left out of the entry of a deleted resource, which has
 // none any more.
+//
+// Every entry has a <lastmod>: if the resource states none, it is the datetime of
+// the change. Destinations of version 1.0 of the specification read the time of a
+// change only there, and abort without it.
 func (e *Entry) SetChange(c *resourcesync.Change) {
 	if c.Type == resourcesync.Deleted {
 		*e = Entry{Loc: c.Resource.URI, LastMod: c.Resource.LastModified, Links: c.Resource.Links}
 	} else {
 		e.SetResource(&c.Resource)
+	}
+	if e.LastMod.IsZero() {
+		e.LastMod = c.Datetime
 	}
 	e.Metadata.Change = c.Type
 	e.Metadata.Datetime = c.Datetime

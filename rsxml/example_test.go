@@ -30,7 +30,7 @@ func Example() {
 	var e rsxml.Entry
 	for i := range resources {
 		e.SetResource(&resources[i])
-		b = rsxml.AppendEntry(b, h, &e)
+		b, _ = rsxml.AppendEntry(b, h, &e)
 	}
 	b = rsxml.AppendTail(b, h)
 	os.Stdout.Write(b)

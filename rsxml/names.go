@@ -86,15 +86,17 @@ func (d *Decoder) checkNS(n xml.Name) error {
 
 // sameNS reports whether ns was meant to be the namespace want.
 func sameNS(ns, want string) bool {
-	return bareNS(ns) == bareNS(want)
+	return strings.EqualFold(bareNS(ns), bareNS(want))
 }
 
 func bareNS(ns string) string {
-	ns = strings.ToLower(ns)
 	if _, rest, ok := strings.Cut(ns, "://"); ok {
 		ns = rest
 	}
-	return strings.TrimRight(strings.TrimPrefix(ns, "www."), "/")
+	if www := "www."; len(ns) >= len(www) && strings.EqualFold(ns[:len(www)], www) {
+		ns = ns[len(www):]
+	}
+	return strings.TrimRight(ns, "/")
 }
 
 // attributes calls set for each attribute of t that ResourceSync or the Sitemap

@@ -66,7 +66,20 @@ func (g *generator) document(doc docType) (Head, []Entry) {
 			last = last.Add(time.Duration(g.IntN(1000)))
 			m.Datetime = last
 		}
-		if doc.index && !m.From.IsZero() {
+		if last.IsZero() {
+			last = m.At
+		}
+		if last.IsZero() {
+			last = m.From
+		}
+		if g.rules.inOrder == at && !m.At.IsZero() {
+			m.At = last.Add(time.Duration(g.IntN(1000)))
+			last = m.At
+			if !m.Completed.IsZero() {
+				m.Completed = last.Add(time.Minute)
+			}
+		}
+		if g.rules.inOrder == from && !m.From.IsZero() {
 			m.From = last.Add(time.Duration(g.IntN(1000)))
 			last = m.From
 			if !m.Until.IsZero() {
@@ -95,17 +108,17 @@ func (g *generator) metadata(may, must attrSet) (m Metadata) {
 		case datetime:
 			m.Datetime = start
 		case encoding:
-			m.Encoding = g.text()
+			m.Encoding = []string{"gzip", "br, gzip"}[g.IntN(2)]
 		case from:
 			m.From = start
 		case hash:
-			m.Hashes = []resourcesync.Hash{{Algorithm: "md5", Digest: "00"}, {Algorithm: "sha-256", Digest: "<&>"}}[:1+g.IntN(2)]
+			m.Hashes = []resourcesync.Hash{{Algorithm: "md5", Digest: "00"}, {Algorithm: "x", Digest: "0123456789abcdefABCDEF"}}[:1+g.IntN(2)]
 		case length:
 			m.Length = resourcesync.Bytes(g.Int64() - 1)
 		case path:
 			m.Path = "/" + g.text()
 		case mediaType:
-			m.Type = g.text()
+			m.Type = g.mediaType()
 		case until:
 			m.Until = start.Add(time.Hour)
 		}
@@ -117,12 +130,12 @@ func (g *generator) metadata(may, must attrSet) (m Metadata) {
 func (g *generator) links() (links []resourcesync.Link) {
 	for range g.IntN(3) {
 		links = append(links, resourcesync.Link{
-			Rel:      "x" + g.text(),
+			Rel:      []string{"up", "a.b-1", "urn:rel"}[g.IntN(3)],
 			Href:     g.uri(),
 			Pri:      g.IntN(maxPri + 1),
 			Modified: g.time(),
-			Type:     g.text(),
-			Encoding: g.text(),
+			Type:     g.mediaType(),
+			Encoding: []string{"", "gzip"}[g.IntN(2)],
 			Attrs:    g.attrs(),
 		})
 	}
@@ -148,6 +161,10 @@ func (g *generator) text() string {
 		text[i] = alphabet[g.IntN(len(alphabet))]
 	}
 	return string(text)
+}
+
+func (g *generator) mediaType() string {
+	return []string{"text/html", "application/a.b+xml", "text/plain; charset=utf-8"}[g.IntN(3)]
 }
 
 func (g *generator) uri() string {

@@ -8,8 +8,9 @@
 // point between. Reading one is ranging over [Decoder.Entries], or [Decode] for
 // small ones.
 //
-// The encoder writes what it is given, quickly. The decoder is strict, and is
-// meant for checking documents as much as for harvesting them.
+// The encoder is quick, and leaves out values that a strict decoder would refuse.
+// The decoder is strict by default, and is meant for checking documents as much as
+// for harvesting them.
 package rsxml
 
 import (

@@ -76,12 +76,18 @@ const (
 	core132 = "Core 13.2"
 	cn3     = "Change Notification 3"
 	fn3     = "Framework Notification 3"
+
+	archives3 = "Archives 3"
+	archives4 = "Archives 4"
+	archives5 = "Archives 5"
+	archives6 = "Archives 6"
 )
 
-// allRules has the rules of every document that the core and the notification
-// specifications define (sections 8 to 13, and Appendix A for at and from). A
-// capability whose index is missing has none; an unknown capability has no
-// rules.
+// allRules has the rules of every document that the core (sections 8 to 13, and
+// Appendix A for at and from), the notification specifications and Archives
+// define. A capability whose index is missing has none; an unknown capability has
+// no rules. The head of an archive needs no time: its entries have the times of
+// the documents that they lead to.
 var allRules = map[docType]*rules{
 	// section, may, must, entryMay, entryMust, inOrder
 	{resourcesync.Description, false}: {core8, 0, 0, 0, 0, 0},
@@ -108,4 +114,13 @@ var allRules = map[docType]*rules{
 	{resourcesync.ChangeNotification, false}: {cn3, interval, interval, change | datetime, change, datetime},
 
 	{resourcesync.FrameworkNotification, false}: {fn3, interval, 0, change | datetime, change | capability, 0},
+
+	{resourcesync.ResourceListArchive, false}: {archives3, snapshot, 0, snapshot, at, at},
+	{resourcesync.ResourceListArchive, true}:  {archives3, snapshot, 0, snapshot, 0, at},
+	{resourcesync.ResourceDumpArchive, false}: {archives4, snapshot, 0, snapshot, at, at},
+	{resourcesync.ResourceDumpArchive, true}:  {archives4, snapshot, 0, snapshot, 0, at},
+	{resourcesync.ChangeListArchive, false}:   {archives5, interval, 0, interval, interval, from},
+	{resourcesync.ChangeListArchive, true}:    {archives5, interval, 0, interval, 0, from},
+	{resourcesync.ChangeDumpArchive, false}:   {archives6, interval, 0, interval, interval, from},
+	{resourcesync.ChangeDumpArchive, true}:    {archives6, interval, 0, interval, 0, from},
 }

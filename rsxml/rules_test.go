@@ -175,6 +175,17 @@ var badDocuments = []badDocument{
 		`<url><loc>b:</loc><rs:md change="deleted" datetime="2025-05"/></url>▮<url><loc>b:</loc><rs:md change="deleted" datetime="2025-04"/></url></urlset>`},
 	{"change dump manifest index", core132, "no index", sitemapindex + `▮<rs:md capability="changedump-manifest" from="2025"/></sitemapindex>`},
 
+	{"resource list archive, entry without at", archives3, "attribute at", urlset + `<rs:md capability="resourcelist-archive"/>▮<url><loc>b:</loc></url></urlset>`},
+	{"resource list archive with from", core7, "attribute from", urlset + `▮<rs:md capability="resourcelist-archive" from="2025"/></urlset>`},
+	{"resource list archive out of order", archives3, "chronological", urlset + `<rs:md capability="resourcelist-archive"/>` +
+		`<url><loc>b:</loc><rs:md at="2025-05"/></url>▮<url><loc>b:</loc><rs:md at="2025-04"/></url></urlset>`},
+	{"resource dump archive, entry with from", core7, "attribute from", urlset + `<rs:md capability="resourcedump-archive"/>▮<url><loc>b:</loc><rs:md at="2025" from="2025"/></url></urlset>`},
+	{"change list archive, open entry", archives5, "attribute until", urlset + `<rs:md capability="changelist-archive"/>▮<url><loc>b:</loc><rs:md from="2025"/></url></urlset>`},
+	{"change list archive out of order", archives5, "chronological", urlset + `<rs:md capability="changelist-archive"/>` +
+		`<url><loc>b:</loc><rs:md from="2025" until="2026"/></url>▮<url><loc>b:</loc><rs:md from="2024" until="2025"/></url></urlset>`},
+	{"change list archive index with at", core7, "attribute at", sitemapindex + `▮<rs:md capability="changelist-archive" at="2025"/></sitemapindex>`},
+	{"change dump archive, entry without from", archives6, "attribute from", urlset + `<rs:md capability="changedump-archive"/>▮<url><loc>b:</loc><rs:md until="2025"/></url></urlset>`},
+
 	{"change notification without from", cn3, "attribute from", urlset + `▮<rs:md capability="change-notification" until="2025"/></urlset>`},
 	{"change notification without until", cn3, "attribute until", urlset + `▮<rs:md capability="change-notification" from="2025"/></urlset>`},
 	{"change notification without change", cn3, "attribute change", urlset + `<rs:md capability="change-notification" from="2025" until="2026"/>▮<url><loc>b:</loc></url></urlset>`},
@@ -261,6 +272,21 @@ func TestAppendixA(t *testing.T) {
 	for doc, r := range allRules {
 		if r.must&^r.may != 0 || r.entryMust&^(r.entryMay|ofResources) != 0 || r.inOrder&^r.entryMay != 0 {
 			t.Errorf("%v: an attribute that must be there may not", doc)
+		}
+	}
+}
+
+// TestD9_ArchiveDocuments wants a rule for each archive and its index.
+func TestD9_ArchiveDocuments(t *testing.T) {
+	for _, c := range []resourcesync.Capability{
+		resourcesync.ResourceListArchive, resourcesync.ResourceDumpArchive,
+		resourcesync.ChangeListArchive, resourcesync.ChangeDumpArchive,
+	} {
+		for _, index := range []bool{false, true} {
+			r := allRules[docType{c, index}]
+			if r == nil || r.must != 0 || r.entryMay != r.may {
+				t.Errorf("%s, index %v: rules are %+v", c, index, r)
+			}
 		}
 	}
 }

@@ -141,3 +141,25 @@ func appendTime(b []byte, t time.Time) []byte {
 	}
 	return t.UTC().AppendFormat(b, time.RFC3339Nano)
 }
+
+// appendMicroTime appends t with six fractional digits, or with nine if it has
+// parts of a microsecond, which must not be lost.
+func appendMicroTime(b []byte, t time.Time) []byte {
+	const seconds, micros, nanos = len("2006-01-02T15:04:05"), len(".000000"), len(".000000000")
+	start := len(b)
+	b = appendTime(b, t)
+	b = b[:len(b)-len("Z")]
+	fraction := len(b) - start - seconds
+	if fraction == 0 {
+		b = append(b, '.')
+		fraction++
+	}
+	width := micros
+	if fraction > micros {
+		width = nanos
+	}
+	for ; fraction < width; fraction++ {
+		b = append(b, '0')
+	}
+	return append(b, 'Z')
+}

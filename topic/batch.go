@@ -16,8 +16,8 @@ type batch struct {
 	max  int        // entries
 	room int        // bytes of entries
 
-	from time.Time // where the notification begins
-	seen time.Time // the journal has been read up to here, this not included
+	from time.Time // the notification has the changes after it
+	seen time.Time // the journal has been read up to here, this included
 
 	last    time.Time // the newest change read; zero if none
 	count   int       // entries
@@ -34,7 +34,7 @@ func newBatch(capabilityList string, max int) *batch {
 }
 
 // begin empties b. The next notification begins at from, and the journal is read
-// from there.
+// on after it.
 func (b *batch) begin(from time.Time) {
 	b.from, b.seen, b.last = from, from, time.Time{}
 	b.count = 0
@@ -49,19 +49,19 @@ func (b *batch) add(c *resourcesync.Change, left *leftOut) (ok bool, err error) 
 	if c.Type != resourcesync.Created && c.Type != resourcesync.Updated && c.Type != resourcesync.Deleted || c.Datetime.IsZero() {
 		return false, fmt.Errorf("the journal broke its contract: a change of %q of type %q at %v", c.Resource.Key, c.Type, c.Datetime)
 	}
-	if c.Datetime.Before(b.seen) || c.Datetime.Before(b.last) {
-		return false, fmt.Errorf("the journal broke its contract: a change at %v after %v", c.Datetime, b.last)
+	if !c.Datetime.After(b.seen) || c.Datetime.Before(b.last) {
+		return false, fmt.Errorf("the journal broke its contract: a change at %v after %v, asked for those after %v", c.Datetime, b.last, b.seen)
 	}
 	// Changes of the same datetime stay together: no interval could separate
 	// them.
 	separable := b.count > 0 && c.Datetime.After(b.last)
 	if separable && b.count >= b.max {
-		b.close(c.Datetime)
+		b.seen = b.last
 		return false, nil
 	}
 	if err := rsxml.CheckURI(c.Resource.URI); err != nil {
 		if c.Datetime.After(b.reported) {
-			left.add(c.Resource.URI, err)
+			left.entries.add(1, c.Resource.URI, err)
 		}
 		b.last = c.Datetime
 		return true, nil
@@ -69,30 +69,21 @@ func (b *batch) add(c *resourcesync.Change, left *leftOut) (ok bool, err error) 
 	b.entry.SetChange(c)
 	b.patch.Apply(&b.entry)
 	before := len(b.entries)
-	b.entries = rsxml.AppendEntry(b.entries, &b.head, &b.entry)
+	var dropped int
+	b.entries, dropped = rsxml.AppendEntry(b.entries, &b.head, &b.entry)
 	if separable && len(b.entries) > b.room {
 		b.entries = b.entries[:before]
-		b.close(c.Datetime)
+		b.seen = b.last
 		return false, nil
 	}
 	if b.count++; b.count > rsxml.MaxEntries || len(b.entries) > rsxml.MaxBytes-maxBody {
 		return false, fmt.Errorf("more changes have the datetime %v than a document can tell: give the changes of a journal datetimes of their own", c.Datetime)
 	}
+	if dropped > 0 && c.Datetime.After(b.reported) {
+		left.addFields(dropped, &b.head, &b.entry)
+	}
 	b.last = c.Datetime
 	return true, nil
-}
-
-// close ends b before next, the time of a change that is not in it.
-func (b *batch) close(next time.Time) {
-	b.seen = after(b.last)
-	if next.Before(b.seen) {
-		b.seen = next
-	}
-}
-
-// after returns the first whole microsecond after t.
-func after(t time.Time) time.Time {
-	return t.Truncate(time.Microsecond).Add(time.Microsecond)
 }
 
 // A mark is how far a batch was.
@@ -108,7 +99,7 @@ func (b *batch) back(m mark) {
 	b.seen, b.last, b.count, b.entries = m.seen, m.last, m.count, b.entries[:m.entries]
 }
 
-// body returns the notification: the changes from b.from until b.seen.
+// body returns the notification: the changes after b.from, up to b.seen.
 func (b *batch) body(capabilityList string) []byte {
 	h := changeHead(capabilityList, resourcesync.Interval{From: b.from, Until: b.seen})
 	return document(&h, b.entries)

@@ -10,7 +10,7 @@ import (
 // first returns where the first notification of a new channel begins: after what
 // had happened when the Publisher was made. Nobody can have subscribed before.
 func (c *changes) first(ctx context.Context) (time.Time, error) {
-	since, err := c.Changer.Since(ctx)
+	since, err := c.since(ctx)
 	if err != nil {
 		return time.Time{}, err
 	}
@@ -44,10 +44,21 @@ func (c *changes) first(ctx context.Context) (time.Time, error) {
 	if newest.IsZero() {
 		return since, nil
 	}
-	if newest = c.past(newest); newest.After(c.p.made) {
+	if newest.After(c.p.made) {
 		newest = c.p.made
 	}
 	return later(since, newest.UTC()), nil
+}
+
+// since returns the time after which the journal is complete. It is a microsecond
+// less than the Since of a host that does not divide its journal, because that may be
+// the datetime of its oldest change.
+func (c *changes) since(ctx context.Context) (time.Time, error) {
+	since, err := c.Changer.Since(ctx)
+	if _, windows := c.Changer.(resourcesync.Windower); !windows && err == nil && !since.IsZero() {
+		since = since.Add(-time.Microsecond)
+	}
+	return since, err
 }
 
 func later(a, b time.Time) time.Time {
@@ -60,11 +71,3 @@ func later(a, b time.Time) time.Time {
 // epoch is where the journal of somebody begins who says that it has always been
 // complete: a document cannot say so.
 var epoch = time.Unix(0, 0).UTC()
-
-// past returns where a notification ends whose newest change is at t.
-func (c *changes) past(t time.Time) time.Time {
-	if _, windows := c.Changer.(resourcesync.Windower); windows {
-		return after(t)
-	}
-	return t.Add(1)
-}

@@ -32,13 +32,13 @@ func thousand() []resourcesync.Change {
 // makeNotification makes one notification of changes with b.
 func makeNotification(tb testing.TB, b *batch, changes []resourcesync.Change) []byte {
 	var left leftOut
-	b.begin(changes[0].Datetime)
+	b.begin(changes[0].Datetime.Add(-time.Microsecond))
 	for i := range changes {
 		if ok, err := b.add(&changes[i], &left); !ok || err != nil {
 			tb.Fatal(ok, err)
 		}
 	}
-	b.seen = after(b.last)
+	b.seen = b.last
 	return b.body(capabilityList)
 }
 

@@ -120,20 +120,20 @@ func (c *changes) load(ctx context.Context) error {
 	}
 	asked := time.Now()
 	stat, err := c.Stater.Stat(ctx, resourcesync.Range{})
-	if err != nil || stat.LastModified.IsZero() || !stat.LastModified.Before(state.Until) {
+	if err != nil || stat.LastModified.IsZero() || stat.LastModified.After(state.Until) {
 		return err
 	}
 	c.assured = asked
-	if !c.settles && stat.LastModified.Before(state.Until.Add(-time.Microsecond)) && asked.Before(state.Until) {
+	if !c.settles && stat.LastModified.Before(state.Until) && asked.Before(state.Until) {
 		c.warnBehind()
 	}
 	return nil
 }
 
-// horizon is the time before which nothing comes any more into a journal that
-// settles.
+// horizon is the latest time up to which a journal that settles gets no more
+// changes: a change that is Settle old now may still be uncommitted.
 func (c *changes) horizon() time.Time {
-	return time.Now().Add(-c.Settle).UTC().Truncate(time.Microsecond)
+	return time.Now().Add(-c.Settle).UTC().Truncate(time.Microsecond).Add(-time.Microsecond)
 }
 
 // read reads on in the journal until there is no more for now, or the batch is
@@ -171,7 +171,7 @@ func (c *changes) read(ctx context.Context) (full bool, err error) {
 		return false, err
 	}
 	// What the journal has dropped in the meantime may be missing.
-	since, err := c.Changer.Since(ctx)
+	since, err := c.since(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -179,7 +179,10 @@ func (c *changes) read(ctx context.Context) (full bool, err error) {
 		b.back(mark)
 		return c.skip(ctx, since)
 	}
-	c.report(left)
+	if left.any() {
+		b.reported = b.last
+		c.p.report(c.log, "changes", &left)
+	}
 	if full {
 		return true, nil
 	}
@@ -190,7 +193,7 @@ func (c *changes) read(ctx context.Context) (full bool, err error) {
 	case c.settles:
 		b.seen = iv.Until
 	default:
-		b.seen = c.past(b.last)
+		b.seen = b.last
 	}
 	return false, nil
 }
@@ -210,17 +213,6 @@ func (c *changes) skip(ctx context.Context, since time.Time) (full bool, err err
 	}
 	b.begin(since.UTC())
 	return c.read(ctx)
-}
-
-// report logs what is left out, in one line.
-func (c *changes) report(left leftOut) {
-	if left.n == 0 {
-		return
-	}
-	c.batch.reported = c.batch.last
-	c.p.counters.leftOut.Add(uint64(left.n))
-	c.log.LogAttrs(context.Background(), slog.LevelWarn, "changes are not notified: their URIs cannot be written into a document",
-		slog.Int("count", left.n), slog.Group("first", slog.String("uri", left.first), slog.Any("reason", left.reason)))
 }
 
 func (c *changes) warnBehind() {

@@ -54,7 +54,8 @@ type Documents interface {
 	// again at once after each update, until there are no more.
 	//
 	// What is known has at most 64 KiB. resourcesync.ErrNotReady says that
-	// nothing can be told yet.
+	// nothing can be told yet. Next must be safe for concurrent use:
+	// [Publisher.Health] calls it, too, as long as nothing has been announced.
 	Next(ctx context.Context, known string) (u *Update, now string, err error)
 }
 

@@ -164,8 +164,8 @@ func wantContiguous(t *testing.T, outbox Outbox, begin time.Time, changer resour
 		}
 		for _, e := range entries {
 			at := e.Metadata.Datetime
-			if at.Before(m.From) || !at.Before(m.Until) {
-				t.Errorf("a change at %v in [%v, %v)", at, m.From, m.Until)
+			if !at.After(m.From) || at.After(m.Until) {
+				t.Errorf("a change at %v in (%v, %v]", at, m.From, m.Until)
 			}
 			told = append(told, fmt.Sprint(at.UnixNano(), e.Metadata.Change, e.Loc))
 		}

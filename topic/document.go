@@ -58,24 +58,13 @@ func frameworkDocument(u *Update, left *leftOut) (_ []byte, ok bool) {
 	for i := range u.Entries {
 		e := &u.Entries[i]
 		if err := rsxml.CheckURI(e.Loc); err != nil {
-			left.add(e.Loc, err)
+			left.entries.add(1, e.Loc, err)
 			continue
 		}
-		entries = rsxml.AppendEntry(entries, &h, e)
+		var dropped int
+		if entries, dropped = rsxml.AppendEntry(entries, &h, e); dropped > 0 {
+			left.addFields(dropped, &h, e)
+		}
 	}
 	return document(&h, entries), len(entries) > 0
-}
-
-// leftOut counts what is left out of a notification because its URI cannot be
-// written.
-type leftOut struct {
-	n      int
-	first  string
-	reason error
-}
-
-func (l *leftOut) add(uri string, reason error) {
-	if l.n++; l.n == 1 {
-		l.first, l.reason = uri, reason
-	}
 }

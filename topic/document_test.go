@@ -83,7 +83,7 @@ func TestGoldenFramework(t *testing.T) {
 	} {
 		var left leftOut
 		got, ok := frameworkDocument(&u, &left)
-		if !ok || left.n != 0 {
+		if !ok || left.entries.n != 0 {
 			t.Errorf("%s: left out %+v", name, left)
 		}
 		golden(t, name, got)
@@ -103,13 +103,13 @@ func TestUnwritable(t *testing.T) {
 			t.Fatal(ok, err)
 		}
 	}
-	if left.n != 2 || left.first != "not absolute" || left.reason == nil || b.count != 1 {
+	if left.entries.n != 2 || left.entries.first != "not absolute" || left.entries.reason == nil || b.count != 1 {
 		t.Errorf("left out %+v, told %d", left, b.count)
 	}
 	if want := at.Add(2); !b.last.Equal(want) {
 		t.Errorf("read until %v, want %v", b.last, want)
 	}
-	b.seen = after(b.last)
+	b.seen = b.last
 	if _, entries := decode(t, b.body(capabilityList)); len(entries) != 1 || entries[0].Loc != "https://museum.example.org/a" {
 		t.Errorf("entries %v", entries)
 	}
@@ -140,7 +140,7 @@ func TestBatchBounds(t *testing.T) {
 				b.begin(b.seen)
 			}
 		}
-		b.seen = after(b.last)
+		b.seen = b.last
 		return append(bodies, b.body(capabilityList)), append(counts, b.count)
 	}
 	changes := func(n int, at func(i int) time.Duration) (out []resourcesync.Change) {
@@ -159,29 +159,29 @@ func TestBatchBounds(t *testing.T) {
 				t.Errorf("%d bytes from %v, want at most %d from %v", len(body), h.Metadata.From, maxBody, from)
 			}
 			for _, e := range entries {
-				if at := e.Metadata.Datetime; at.Before(from) || !at.Before(h.Metadata.Until) {
-					t.Errorf("%v is not in [%v, %v)", at, from, h.Metadata.Until)
+				if at := e.Metadata.Datetime; !at.After(from) || at.After(h.Metadata.Until) {
+					t.Errorf("%v is not in (%v, %v]", at, from, h.Metadata.Until)
 				}
 			}
 			from = h.Metadata.Until
 		}
 	}
-	bodies, counts := split(10, changes(25, func(i int) time.Duration { return time.Duration(i) * time.Microsecond }))
+	bodies, counts := split(10, changes(25, func(i int) time.Duration { return time.Duration(i+1) * time.Microsecond }))
 	if !slices.Equal(counts, []int{10, 10, 5}) {
 		t.Errorf("by count: %v", counts)
 	}
 	check(bodies)
-	bodies, counts = split(10, changes(25, func(i int) time.Duration { return time.Duration(i / 2) })) // nanoseconds
+	bodies, counts = split(10, changes(25, func(i int) time.Duration { return time.Duration(1 + i/2) })) // nanoseconds
 	if !slices.Equal(counts, []int{10, 10, 5}) {
 		t.Errorf("nanoseconds: %v", counts)
 	}
 	check(bodies)
-	bodies, counts = split(10, changes(25, func(i int) time.Duration { return time.Duration(i / 15) }))
+	bodies, counts = split(10, changes(25, func(i int) time.Duration { return time.Duration(1 + i/15) }))
 	if !slices.Equal(counts, []int{15, 10}) {
 		t.Errorf("of one datetime: %v", counts)
 	}
 	check(bodies)
-	bodies, counts = split(1000, changes(1200, func(i int) time.Duration { return time.Duration(i) * time.Hour }))
+	bodies, counts = split(1000, changes(1200, func(i int) time.Duration { return time.Duration(i+1) * time.Hour }))
 	if len(counts) < 3 || len(bodies[0]) < maxBody-4096 {
 		t.Errorf("by bytes: %v, the first of %d bytes", counts, len(bodies[0]))
 	}

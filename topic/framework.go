@@ -103,11 +103,7 @@ func (f *framework) begin(ctx context.Context, u *Update, now string) error {
 func (f *framework) add(ctx context.Context, u *Update, now string) error {
 	var left leftOut
 	body, ok := frameworkDocument(u, &left)
-	if left.n > 0 {
-		f.p.counters.leftOut.Add(uint64(left.n))
-		f.log.LogAttrs(ctx, slog.LevelWarn, "documents are not notified: their URIs cannot be written into a document",
-			slog.Int("count", left.n), slog.Group("first", slog.String("uri", left.first), slog.Any("reason", left.reason)))
-	}
+	f.p.report(f.log, "documents", &left)
 	if !ok {
 		return fmt.Errorf("topic: the documents (%T) gave an update without any entry that can be told", f.Documents)
 	}

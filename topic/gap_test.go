@@ -90,7 +90,7 @@ func TestGap(t *testing.T) {
 				after, entries := decode(t, posts[1].body)
 				want := before.Metadata.Until
 				if test.gap {
-					want = since
+					want = since.Add(-time.Microsecond)
 				}
 				if !after.Metadata.From.Equal(want) || len(entries) != 1 || entries[0].Loc != resource(3).URI {
 					t.Errorf("from %v, want %v; %d entries", after.Metadata.From, want, len(entries))
@@ -128,7 +128,7 @@ func TestGapAfterOthers(t *testing.T) {
 		if len(posts) != 3 {
 			t.Fatalf("%d notifications, want 3", len(posts))
 		}
-		for i, want := range []struct{ from, until time.Time }{{}, {until: second.Add(1)}, {from: since}} {
+		for i, want := range []struct{ from, until time.Time }{{}, {until: second}, {from: since.Add(-time.Microsecond)}} {
 			head, entries := decode(t, posts[i].body)
 			if m := head.Metadata; len(entries) != 1 || entries[0].Loc != resource([]int{1, 2, 4}[i]).URI ||
 				!want.from.IsZero() && !m.From.Equal(want.from) || !want.until.IsZero() && !m.Until.Equal(want.until) {
@@ -151,13 +151,13 @@ func TestBegins(t *testing.T) {
 		channel Channel
 		want    time.Time
 	}{
-		"in order, by reading":    {Channel{Changer: old, Settle: -1}, newest.Add(1)},
-		"in order, by the Stater": {Channel{Changer: old, Settle: -1, Stater: &stated{journal: old, newest: newest.Add(100)}}, newest.Add(101)},
-		"a Stater of the future":  {Channel{Changer: old, Settle: -1, Stater: &stated{journal: old, newest: now.Add(time.Hour)}}, newest.Add(1)},
-		"an empty journal":        {Channel{Changer: &journal{since: now}, Settle: -1}, now},
+		"in order, by reading":    {Channel{Changer: old, Settle: -1}, newest},
+		"in order, by the Stater": {Channel{Changer: old, Settle: -1, Stater: &stated{journal: old, newest: newest.Add(100)}}, newest.Add(100)},
+		"a Stater of the future":  {Channel{Changer: old, Settle: -1, Stater: &stated{journal: old, newest: now.Add(time.Hour)}}, newest},
+		"an empty journal":        {Channel{Changer: &journal{since: now}, Settle: -1}, now.Add(-time.Microsecond)},
 		"a journal of all time":   {Channel{Changer: always, Settle: -1}, epoch},
-		"a Windower":              {Channel{Changer: &windower{old}}, newest.Truncate(time.Microsecond).Add(time.Microsecond)},
-		"settles since":           {Channel{Changer: &journal{since: now.Add(time.Minute)}, Settle: time.Hour}, now.Add(time.Minute)},
+		"a Windower":              {Channel{Changer: &windower{old}}, newest},
+		"settles since":           {Channel{Changer: &journal{since: now.Add(time.Minute)}, Settle: time.Hour}, now.Add(time.Minute - time.Microsecond)},
 	} {
 		test.channel.Topic, test.channel.CapabilityList = changeTopic, capabilityList
 		outbox := NewMemoryOutbox()
@@ -219,6 +219,38 @@ func TestLeftOut(t *testing.T) {
 			t.Errorf("%d entries", len(entries))
 		}
 		if c := p.Counters(); c.LeftOut != 5 || strings.Count(log.String(), "are not notified") != 1 {
+			t.Errorf("%+v\n%s", c, log.String())
+		}
+	})
+}
+
+// TestD4_NoBatchIsRefused: an invalid field is left out of a notification, which a
+// strict hub would refuse for good, and its change is told.
+func TestD4_NoBatchIsRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newRecorder(nil)
+		var log bytes.Buffer
+		j := &journal{since: time.Now()}
+		c := changeChannel(j, Hub{URI: "https://hub.example.net/"})
+		c.Settle = -1
+		p, stop := run(t, NewMemoryOutbox(), []Channel{c}, inBubble(h, &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}))
+		time.Sleep(time.Second)
+		for _, uri := range []string{"https://example.org/a", "https://example.org/b"} {
+			j.addAll(resourcesync.Change{Type: resourcesync.Updated, Datetime: time.Now(), Resource: resourcesync.Resource{
+				Key: uri, URI: uri, Type: "html", Links: []resourcesync.Link{{Rel: "via", Href: "relative"}},
+			}})
+			time.Sleep(time.Hour)
+		}
+		stop()
+		if n := len(h.all()); n != 2 {
+			t.Fatalf("%d notifications, want 2", n)
+		}
+		for _, n := range h.all() {
+			if _, entries := decode(t, n.body); len(entries) != 1 || entries[0].Links != nil {
+				t.Errorf("entries %+v", entries)
+			}
+		}
+		if c := p.Counters(); c.Dropped != 4 || c.LeftOut != 0 || !strings.Contains(log.String(), "Links[0].Href") {
 			t.Errorf("%+v\n%s", c, log.String())
 		}
 	})

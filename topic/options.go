@@ -36,6 +36,14 @@ type Options struct {
 	// negative, they are kept for as long as it takes.
 	Retain time.Duration
 
+	// Removed returns the last Framework Notification of a removed set, given its
+	// Capability List, or nil for none: its topics are in the outbox, but it has no
+	// channel any more. It is sent to the hubs of the topic. Of a hub that no channel
+	// uses any more, the outbox only has the URI: there it is sent by POST, and a hub
+	// that needs a Token, a Ping or a Submitter misses it. If Removed is nil, there are no such notifications. A Source
+	// sets it.
+	Removed func(capabilityList string) *Update
+
 	// Timeout bounds one attempt to send a notification to a hub. If zero, 10
 	// seconds is used.
 	Timeout time.Duration

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/health"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -29,16 +30,20 @@ type Publisher struct {
 	used     map[string][]string // URIs of hubs, by topic
 	options  Options
 	log      *slog.Logger
-	made     time.Time
+	sparse   sparse.Log // of what clients can cause
+	made     time.Time  // changes after it are announced
 	failures health.Failures
 	counters counters
 	running  atomic.Bool
 
 	mu      sync.Mutex
 	senders map[string][]*sender // by topic, while this process leads
+
+	idle idle
 }
 
-// NewPublisher returns a Publisher of channels, of at least one. opts may be nil.
+// NewPublisher returns a Publisher of channels. Without any, it only announces removed
+// sets. opts may be nil.
 // It fails if anything given to it cannot work.
 func NewPublisher(outbox Outbox, channels []Channel, opts *Options) (*Publisher, error) {
 	o, err := opts.withDefaults()
@@ -55,8 +60,9 @@ func NewPublisher(outbox Outbox, channels []Channel, opts *Options) (*Publisher,
 		used:     make(map[string][]string, len(channels)),
 		options:  o,
 		log:      o.Logger,
-		made:     time.Now().UTC().Truncate(time.Microsecond),
+		made:     time.Now().UTC().Truncate(time.Microsecond).Add(-time.Microsecond),
 	}
+	p.runs() // assume that it starts soon
 	for i := range p.channels {
 		c := &p.channels[i]
 		c.Hubs = slices.Clone(c.Hubs)
@@ -117,6 +123,8 @@ func (p *Publisher) Run(ctx context.Context) error {
 		return errors.New("topic: Run is running already")
 	}
 	defer p.running.Store(false)
+	p.runs()
+	defer p.runs()
 	defer p.options.Client.CloseIdleConnections()
 	a := &alarm{}
 	persist(ctx, a, func() (time.Duration, error) {
@@ -146,8 +154,15 @@ func (p *Publisher) lead(ctx context.Context) error {
 	}
 	p.setSenders(senders)
 	defer p.setSenders(nil)
+	last, err := p.removed(ctx)
+	if err != nil {
+		return err
+	}
 
 	var wg sync.WaitGroup
+	for _, s := range last {
+		p.start(ctx, &wg, s)
+	}
 	for i := range p.channels {
 		c := &p.channels[i]
 		var (
@@ -167,12 +182,17 @@ func (p *Publisher) lead(ctx context.Context) error {
 		name := "notifications of " + redact(c.Topic)
 		wg.Go(func() { p.persist(ctx, name, a, p.watched(name, a, work)) })
 		for _, s := range senders[c.Topic] {
-			wg.Go(func() { p.persist(ctx, "sending "+redact(c.Topic)+" to "+redact(s.hub.URI), s.alarm, s.work) })
+			p.start(ctx, &wg, s)
 		}
 	}
 	wg.Go(func() { p.persist(ctx, "clearing the outbox", &alarm{}, p.clear) })
 	wg.Wait()
 	return nil
+}
+
+// start runs s until ctx ends.
+func (p *Publisher) start(ctx context.Context, wg *sync.WaitGroup, s *sender) {
+	wg.Go(func() { p.persist(ctx, "sending "+redact(s.topic)+" to "+redact(s.hub.URI), s.alarm, s.work) })
 }
 
 func (p *Publisher) persist(ctx context.Context, name string, a *alarm, work func(context.Context) (time.Duration, error)) {

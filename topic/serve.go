@@ -8,6 +8,8 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+
+	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 
 var _ Feed = (*Publisher)(nil)
@@ -18,6 +20,9 @@ var _ Feed = (*Publisher)(nil)
 // List. It does not look at the path of the request. What is no topic of the
 // Publisher is answered 404.
 func (p *Publisher) ServeTopic(w http.ResponseWriter, r *http.Request, topic string) {
+	if !reqbody.None(w, r) {
+		return
+	}
 	c := p.topics[topic]
 	if c == nil {
 		http.NotFound(w, r)
@@ -36,7 +41,7 @@ func (p *Publisher) ServeTopic(w http.ResponseWriter, r *http.Request, topic str
 	body, err := p.latest(r.Context(), topic)
 	if err != nil {
 		if r.Context().Err() == nil {
-			p.log.LogAttrs(r.Context(), slog.LevelError, "topic not served: the outbox has failed",
+			p.sparse.Log(r.Context(), p.log, slog.LevelError, "topic not served: the outbox has failed",
 				slog.String("topic", redact(topic)), slog.Any("error", err))
 		}
 		h.Set("Cache-Control", "no-store")

@@ -2,6 +2,8 @@ package topic
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"sync/atomic"
 	"time"
@@ -87,10 +89,17 @@ func (p *Publisher) Status(ctx context.Context) (Status, error) {
 }
 
 // Health returns what keeps this process from making notifications or from using
-// its outbox, and nil if all is well. A hub that does not take notifications is
+// its outbox, and reports changes that wait because no process calls
+// [Publisher.Run]. It is nil if nothing is wrong. A hub that does not take notifications is
 // not among it: that is nothing that a restart could help, and [Publisher.Status]
 // has it.
-func (p *Publisher) Health(context.Context) error { return p.failures.Err("topic") }
+func (p *Publisher) Health(ctx context.Context) error {
+	err := p.checkIdle(ctx)
+	if err != nil {
+		err = fmt.Errorf("topic: %w", err)
+	}
+	return errors.Join(p.failures.Err("topic"), err)
+}
 
 // Counters tell what a Publisher has done since it was made. They can be served as
 // JSON.
@@ -98,6 +107,7 @@ type Counters struct {
 	Notifications uint64 `json:"notifications"` // put into the outbox
 	Changes       uint64 `json:"changes"`       // told by them
 	LeftOut       uint64 `json:"leftOut"`       // changes and documents left out because their URIs cannot be written
+	Dropped       uint64 `json:"droppedFields"` // fields left out because a document cannot hold their values
 	Taken         uint64 `json:"taken"`         // notifications taken by a hub
 	Failures      uint64 `json:"failures"`      // attempts to send one that have failed and are repeated
 	Refused       uint64 `json:"refused"`       // notifications that a hub has refused for good
@@ -105,7 +115,7 @@ type Counters struct {
 }
 
 type counters struct {
-	notifications, changes, leftOut, taken, failures, refused, lost atomic.Uint64
+	notifications, changes, leftOut, dropped, taken, failures, refused, lost atomic.Uint64
 }
 
 // Counters returns the Publisher's counters.
@@ -115,6 +125,7 @@ func (p *Publisher) Counters() Counters {
 		Notifications: c.notifications.Load(),
 		Changes:       c.changes.Load(),
 		LeftOut:       c.leftOut.Load(),
+		Dropped:       c.dropped.Load(),
 		Taken:         c.taken.Load(),
 		Failures:      c.failures.Load(),
 		Refused:       c.refused.Load(),

@@ -27,7 +27,7 @@ type Notification struct {
 	Number int64
 
 	// From and Until are the interval of a Change Notification: it tells of
-	// every change with From <= datetime < Until, and its successor begins at
+	// every change with From < datetime <= Until, and its successor begins at
 	// Until. Both are zero in a Framework Notification.
 	From, Until time.Time
 

@@ -15,7 +15,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// Each row of the requirements that is tested is in the name of a test. RS1, RS2,
+// Each requirement (docs/requirements.md) that is tested is in the name of a test. RS1, RS2,
 // RS11, RS14, RS16 and RS17 are in other files of this package; RS3, RS15 and RS22
 // where documents are watched and Capability Lists written (rshttp); RS18 to RS21
 // and RS23, and all of WH, in topic/hub.

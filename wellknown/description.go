@@ -111,11 +111,11 @@ func divide(head *rsxml.Head, n int, entry func(i int) rsxml.Entry, most limits)
 	for i := range n {
 		e := entry(i)
 		end := len(b)
-		b = rsxml.AppendEntry(b, head, &e)
+		b, _ = rsxml.AppendEntry(b, head, &e)
 		entries++
 		if entries > most.entries || len(b)+len(tail) > most.bytes {
 			documents = append(documents, append(b[:end], tail...))
-			b = rsxml.AppendEntry(slices.Clone(start), head, &e)
+			b, _ = rsxml.AppendEntry(slices.Clone(start), head, &e)
 			entries = 1
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/base64"
 	"net/http"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 
 // Handler serves document, one of the results of [Description], at whatever
@@ -18,6 +20,9 @@ import (
 func Handler(document []byte) http.Handler {
 	tag := entityTag(document)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if !reqbody.None(w, r) {
+			return
+		}
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
 			w.Header().Set("Allow", "GET, HEAD")
 			http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)

@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+
+	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 
 const robotsPath = "/robots.txt"
@@ -43,6 +45,9 @@ func Robots(sitemaps []string) func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != robotsPath || r.Method != http.MethodGet && r.Method != http.MethodHead {
 				next.ServeHTTP(w, r)
+				return
+			}
+			if !reqbody.None(w, r) {
 				return
 			}
 			a := &answer{w: w, before: w.Header().Clone()}

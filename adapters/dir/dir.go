@@ -1,10 +1,12 @@
 // Package dir publishes a folder of files: it scans the folder for resources,
 // opens and serves their bytes, and tells when something has changed.
 //
-// A [Dir] is a scanner. It yields resources in the order in which it finds
-// them, so a store stands between it and a Source: the store takes in each scan
-// and deletes what a complete one no longer names. A scan that could not see
-// everything ends in an error, and nothing may be deleted on its account.
+// A [Dir] is a scanner. It yields resources in the order in which it finds them, so
+// a store stands between it and a Source: the store takes in each scan and deletes
+// what a complete one no longer names. A scan yields a
+// [resourcesync.UnreadableError] for each part that it could not read, and nothing
+// in that part is deleted. A scan that cannot continue ends with another error, and
+// nothing at all is deleted.
 //
 // # What is listed
 //
@@ -12,7 +14,7 @@
 //
 //   - those whose name, or that of a folder on the way, begins with a dot
 //     (unless [Options.DotFiles]) or is left out by [Options.Exclude];
-//   - those that may not be read;
+//   - those that cannot be read, unless they were listed before;
 //   - those whose key is longer than [resourcesync.MaxKeyLength] or whose URI is
 //     longer than [rsxml.MaxURI].
 //
@@ -42,6 +44,8 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/health"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
 // Options are the choices of [Open]. The zero value is valid.
@@ -99,7 +103,7 @@ type Options struct {
 	// If nil, nothing is told.
 	Progress func(Progress)
 
-	// Logger takes note of what is left out and of what goes wrong.
+	// Logger receives skipped files and errors: once, and again when they change.
 	//
 	// If nil, slog.Default() is used.
 	Logger *slog.Logger
@@ -131,6 +135,10 @@ type Dir struct {
 	debounce    time.Duration
 	progress    func(Progress)
 	log         *slog.Logger
+	sparse      sparse.Log // of what clients can cause
+
+	skips health.Rounds // what scans skip
+	fails health.Rounds // what makes them incomplete
 
 	// A file that changed less than unsettled ago may change again without
 	// its stamp telling.

@@ -5,20 +5,31 @@ import (
 	"encoding/hex"
 	"io"
 	"io/fs"
+	"log/slog"
 	"net/http"
 	"os"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 
 // Handler serves the files themselves: at the URI of each resource a GET or HEAD
-// gets its bytes with its media type, and nothing else is served. There are no
+// gets its bytes with its media type and content coding, and nothing else is served. There are no
 // redirects, no folder listings and no index pages: index.html is at its own
-// URI. Range and conditional requests are answered by [http.ServeContent].
+// URI. Range and conditional requests are answered by [http.ServeContent], but a
+// file has no Last-Modified in the two seconds after a modification, and If-Range
+// needs an entity tag.
 //
 // The whole path of a request is compared with that of the base URL, so the
 // handler is mounted without http.StripPrefix.
 func (d *Dir) Handler() http.Handler { return http.HandlerFunc(d.serve) }
 
 func (d *Dir) serve(w http.ResponseWriter, r *http.Request) {
+	if !reqbody.None(w, r) {
+		return
+	}
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -47,12 +58,40 @@ func (d *Dir) serve(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h.Set("Content-Type", mediaType)
+	if coding := encodingByName(info.Name()); coding != "" {
+		h.Set("Content-Encoding", coding)
+		h.Set("Content-Length", strconv.FormatInt(info.Size(), 10)) // which ServeContent then leaves to us
+	}
 	h.Set("Etag", etag(info))
-	http.ServeContent(w, r, "", info.ModTime(), f)
+	var modified time.Time
+	if isDated(info.ModTime(), time.Now()) {
+		modified = info.ModTime()
+	}
+	http.ServeContent(w, withStrongRange(r), "", modified, f)
+}
+
+// isDated reports whether a modification time identifies a version of a file. HTTP
+// counts in seconds: until the second of the modification has safely ended, another
+// modification may fall into it (RFC 9110, section 8.8.2.2). A time in the future
+// must not be a Last-Modified at all (section 8.8.2.1).
+func isDated(modified, now time.Time) bool { return now.Sub(modified) > 2*time.Second }
+
+// withStrongRange returns r without its ranges if they depend on a date. Programs
+// can give a new version of a file the time of an earlier one, so only the entity
+// tag shows that parts belong together. A server may ignore ranges: the answer is
+// then the whole file (RFC 9110, section 14.2).
+func withStrongRange(r *http.Request) *http.Request {
+	if condition := r.Header.Get("If-Range"); condition == "" || strings.HasSuffix(condition, `"`) {
+		return r
+	}
+	whole := r.WithContext(r.Context())
+	whole.Header = r.Header.Clone()
+	whole.Header.Del("Range")
+	return whole
 }
 
 func (d *Dir) serverError(w http.ResponseWriter, r *http.Request, key string, err error) {
-	d.log.ErrorContext(r.Context(), "dir: not served", "key", key, "err", err)
+	d.sparse.Log(r.Context(), d.log, slog.LevelError, "dir: not served", slog.String("key", key), slog.Any("err", err))
 	http.Error(w, "internal server error", http.StatusInternalServerError)
 }
 

@@ -45,6 +45,7 @@ func TestEveryListedURI(t *testing.T) {
 	write(t, here, "index.html", "<title>x</title>")
 	write(t, here, "sub/index.html", "<title>y</title>")
 	write(t, here, "image", "\x89PNG\r\n\x1a\n")
+	age(t, here)
 	d := openDir(t, here, nil)
 	server := httptest.NewServer(d.Handler())
 	defer server.Close()
@@ -114,6 +115,7 @@ func checkHeader(t *testing.T, got *http.Response, r resourcesync.Resource) {
 func TestConditionalAndRange(t *testing.T) {
 	here := t.TempDir()
 	write(t, here, "a.txt", "0123456789")
+	age(t, here)
 	d := openDir(t, here, nil)
 	plain := serve(d, http.MethodGet, base+"a.txt", nil)
 	tag, modified := plain.Header().Get("Etag"), plain.Header().Get("Last-Modified")
@@ -125,13 +127,14 @@ func TestConditionalAndRange(t *testing.T) {
 		status int
 		body   string
 	}{
-		"tag":          {http.Header{"If-None-Match": {tag}}, http.StatusNotModified, ""},
-		"other tag":    {http.Header{"If-None-Match": {`"x"`}}, http.StatusOK, "0123456789"},
-		"since":        {http.Header{"If-Modified-Since": {modified}}, http.StatusNotModified, ""},
-		"range":        {http.Header{"Range": {"bytes=2-4"}}, http.StatusPartialContent, "234"},
-		"range if":     {http.Header{"Range": {"bytes=2-4"}, "If-Range": {tag}}, http.StatusPartialContent, "234"},
-		"range if not": {http.Header{"Range": {"bytes=2-4"}, "If-Range": {`"x"`}}, http.StatusOK, "0123456789"},
-		"no range":     {http.Header{"Range": {"bytes=20-"}}, http.StatusRequestedRangeNotSatisfiable, "invalid range: failed to overlap\n"},
+		"tag":           {http.Header{"If-None-Match": {tag}}, http.StatusNotModified, ""},
+		"other tag":     {http.Header{"If-None-Match": {`"x"`}}, http.StatusOK, "0123456789"},
+		"since":         {http.Header{"If-Modified-Since": {modified}}, http.StatusNotModified, ""},
+		"range":         {http.Header{"Range": {"bytes=2-4"}}, http.StatusPartialContent, "234"},
+		"range if":      {http.Header{"Range": {"bytes=2-4"}, "If-Range": {tag}}, http.StatusPartialContent, "234"},
+		"range if not":  {http.Header{"Range": {"bytes=2-4"}, "If-Range": {`"x"`}}, http.StatusOK, "0123456789"},
+		"range if date": {http.Header{"Range": {"bytes=2-4"}, "If-Range": {modified}}, http.StatusOK, "0123456789"},
+		"no range":      {http.Header{"Range": {"bytes=20-"}}, http.StatusRequestedRangeNotSatisfiable, "invalid range: failed to overlap\n"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := serve(d, http.MethodGet, base+"a.txt", test.header)
@@ -144,6 +147,58 @@ func TestConditionalAndRange(t *testing.T) {
 	must(t, os.Chtimes(filepath.Join(here, "a.txt"), later, later))
 	if w := serve(d, http.MethodGet, base+"a.txt", http.Header{"If-None-Match": {tag}}); w.Code != http.StatusOK {
 		t.Errorf("%d for an old tag", w.Code)
+	}
+}
+
+// TestD20_SameSecond rewrites a file within a second of its last modification. A
+// client that knows the earlier version by its date must get the new one, and whole.
+func TestD20_SameSecond(t *testing.T) {
+	here := t.TempDir()
+	path := filepath.Join(here, "a.txt")
+	for name, test := range map[string]struct {
+		age    time.Duration // of the earlier version, when it was obtained
+		header string
+	}{
+		"since, at once":              {0, "If-Modified-Since"},
+		"range, at once":              {0, "If-Range"},
+		"range, with an earlier time": {time.Hour, "If-Range"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			write(t, here, "a.txt", "earlier version")
+			modified := time.Now().Add(-test.age).Truncate(time.Second)
+			must(t, os.Chtimes(path, modified, modified))
+			d := openDir(t, here, nil)
+			if w := serve(d, http.MethodGet, base+"a.txt", nil); (w.Header().Get("Last-Modified") != "") != (test.age > 2*time.Second) {
+				t.Errorf("the earlier version has %v", w.Header())
+			}
+			write(t, here, "a.txt", "the new one is longer")
+			modified = modified.Add(time.Second / 2)
+			must(t, os.Chtimes(path, modified, modified))
+			w := serve(d, http.MethodGet, base+"a.txt", http.Header{test.header: {modified.UTC().Format(http.TimeFormat)}, "Range": {"bytes=10-"}})
+			want := "the new one is longer"
+			if test.header == "If-Modified-Since" {
+				want = want[10:]
+			}
+			if w.Body.String() != want {
+				t.Errorf("%d %q", w.Code, w.Body)
+			}
+		})
+	}
+}
+
+// TestD20_Resumed: an entity tag tells versions apart, so a range goes on with it.
+func TestD20_Resumed(t *testing.T) {
+	here := t.TempDir()
+	write(t, here, "a.txt", "0123456789")
+	d := openDir(t, here, nil)
+	tag := serve(d, http.MethodGet, base+"a.txt", nil).Header().Get("Etag")
+	condition := http.Header{"If-Range": {tag}, "Range": {"bytes=5-"}}
+	if w := serve(d, http.MethodGet, base+"a.txt", condition); w.Code != http.StatusPartialContent || w.Body.String() != "56789" {
+		t.Errorf("%d %q", w.Code, w.Body)
+	}
+	write(t, here, "a.txt", "9876543210x")
+	if w := serve(d, http.MethodGet, base+"a.txt", condition); w.Code != http.StatusOK || w.Body.String() != "9876543210x" {
+		t.Errorf("rewritten: %d %q", w.Code, w.Body)
 	}
 }
 

@@ -3,7 +3,9 @@ package dir
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -12,6 +14,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 )
@@ -49,6 +52,18 @@ func write(t testing.TB, root, key, body string) {
 	}
 }
 
+// age gives all files below root a modification time that is an hour ago.
+func age(t testing.TB, root string) {
+	t.Helper()
+	before := time.Now().Add(-time.Hour)
+	must(t, filepath.WalkDir(root, func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		return os.Chtimes(path, before, before)
+	}))
+}
+
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -56,7 +71,8 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// list scans d and returns what it yields before its error, which comes last.
+// list scans d and returns what it yields before its error, which comes last. What
+// is unreadable is not part of that.
 func list(t testing.TB, d *Dir) (map[string]resourcesync.Resource, error) {
 	t.Helper()
 	return listContext(t, t.Context(), d)
@@ -67,6 +83,9 @@ func listContext(t testing.TB, ctx context.Context, d *Dir) (map[string]resource
 	found := map[string]resourcesync.Resource{}
 	var last error
 	for r, err := range d.Resources(ctx) {
+		if _, ok := errors.AsType[*resourcesync.UnreadableError](err); ok {
+			continue
+		}
 		if last != nil {
 			t.Fatalf("after the error %v came %v, %v", last, r, err)
 		}
@@ -83,6 +102,20 @@ func listContext(t testing.TB, ctx context.Context, d *Dir) (map[string]resource
 		found[r.Key] = r.Clone()
 	}
 	return found, last
+}
+
+// unreadable scans d and returns the ranges of keys that it could not read.
+func unreadable(t testing.TB, d *Dir) (ranges []resourcesync.Range) {
+	t.Helper()
+	for r, err := range d.Resources(t.Context()) {
+		if u, ok := errors.AsType[*resourcesync.UnreadableError](err); ok {
+			if !r.Equal(resourcesync.Resource{}) {
+				t.Errorf("%v came with %v", err, r)
+			}
+			ranges = append(ranges, u.Keys)
+		}
+	}
+	return ranges
 }
 
 // complete scans d, which must work.

@@ -10,6 +10,8 @@ import (
 	"sync"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/resourcesync-go/resourcesync"
 )
 
 // maxFresh bounds how many new folders are remembered one by one before all are
@@ -193,6 +195,6 @@ func (n *notices) enter(key string) error {
 
 func (n *notices) files(context.Context, *folder, []file) error { return nil }
 
-func (n *notices) unreadable(string, error) {}
+func (n *notices) unreadable(context.Context, string, resourcesync.Range, error) {}
 
 func (n *notices) tooLong(string) {}

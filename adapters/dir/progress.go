@@ -12,7 +12,7 @@ const progressEvery = 250 * time.Millisecond
 // Progress is how far a scan has come.
 type Progress struct {
 	Files   int64 // resources yielded
-	LeftOut int64 // files that may not be read, do not hold still, or have too long a name
+	Skipped int64 // files and folders that cannot be read, change all the time, or have too long a name
 	Bytes   int64 // bytes read; a file that has not changed is not
 }
 
@@ -27,14 +27,20 @@ func (s *scan) consume(yield func(resourcesync.Resource, error) bool) bool {
 	}
 	for {
 		select {
-		case r, ok := <-s.found:
+		case f, ok := <-s.found:
 			if !ok {
 				s.tell()
 				s.summarize()
 				return true
 			}
+			if f.unreadable != nil {
+				if !yield(resourcesync.Resource{}, f.unreadable) {
+					return false
+				}
+				continue
+			}
 			s.listed++
-			if !yield(r, nil) {
+			if !yield(f.resource, nil) {
 				return false
 			}
 		case <-tick:
@@ -45,13 +51,14 @@ func (s *scan) consume(yield func(resourcesync.Resource, error) bool) bool {
 
 func (s *scan) tell() {
 	if s.progress != nil {
-		s.progress(Progress{Files: s.listed, LeftOut: s.leftOut.Load(), Bytes: s.bytes.Load()})
+		s.progress(Progress{Files: s.listed, Skipped: s.skipped.Load(), Bytes: s.bytes.Load()})
 	}
 }
 
-// summarize logs how much was left out, if not every file of it was logged.
+// summarize logs how much was skipped, if the lines for single files do not show it.
 func (s *scan) summarize() {
-	if n := s.leftOut.Load(); n > maxNotes {
-		s.log.Warn("dir: left out in all", "files", n)
+	s.fails.End()
+	if n, news := s.skips.End(); news {
+		s.log.Warn("dir: skipped in all", "files", n)
 	}
 }

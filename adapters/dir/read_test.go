@@ -88,7 +88,7 @@ func TestFilesThatNeverHoldStill(t *testing.T) {
 	if !now["log"].Equal(known["log"]) {
 		t.Errorf("the log was %+v and is %+v", known["log"], now["log"])
 	}
-	if log.lines("left out") != 1 {
+	if log.lines("dir: skipped") != 1 {
 		t.Errorf("log: %s", &log.buf)
 	}
 

@@ -16,36 +16,36 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/health"
 )
-
-// maxNotes bounds the log lines of one scan about what it did not list.
-const maxNotes = 10
 
 // errTooLong says why a file or folder cannot be listed.
 var errTooLong = errors.New("dir: its key or URI would be too long")
 
 // Resources scans the folder: it yields the resources that are in it now, in no
-// particular order and with bounded memory however many there are. The contract
-// is that of [resourcesync.Provider] but for the order: nothing happens until
-// the result is ranged over, ranging again scans again, and an error comes once
-// and last.
+// particular order and with bounded memory however many there are. The contract is
+// that of [resourcesync.Provider] except for the order and for unreadable parts:
+// nothing happens until the result is ranged over, ranging again scans again, and an
+// error that says that the scan is incomplete comes once and last, for example
+// because the folder itself cannot be read.
 //
-// An error says that the scan is incomplete, for example because a folder could
-// not be read; what else there is has been yielded before. Files and folders for
-// which permission is lacking do not fail a scan: they are left out, as nobody
-// could be served them. A file that changes while it is read is read again, and if it does not hold still it is yielded as it was
-// known, or left for the next scan. So Hashes and Length always belong to the
+// A folder below it that cannot be read completely is yielded as a
+// [resourcesync.UnreadableError] with the range of all keys below it, and so is a
+// file: permission may be missing, the disk broken, or a network drive offline. The
+// scan continues, and resources listed there before are not deleted. A file that
+// changes while it is read is read again. If it keeps changing, it is yielded as
+// last known, or else as unreadable. So Hashes and Length always belong to the
 // version that Stamp stands for.
 //
-// Key is the file's path below the folder, separated by slashes, in the bytes of
-// the file system; LastModified is its modification time in whole seconds, as in
-// HTTP; Type follows from the extension, by a table that is the same everywhere,
-// or else from the first 512 bytes. Stamp moves whenever the file may have
-// changed, but also when only its inode has, by chmod for example: alone, it is
-// no change of the resource.
+// Key is the file's path below the folder, separated by slashes, in the bytes of the
+// file system; LastModified is its modification time in whole seconds, as in HTTP,
+// even if that is in the future, which stores record as unknown; Type follows from
+// the extension, by a table that is the same on every system, or else from the first
+// 512 bytes. Stamp moves whenever the file may have changed, but also when only its
+// inode has, by chmod for example: alone, it is no change of the resource.
 func (d *Dir) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
-		s := &scan{Dir: d, found: make(chan resourcesync.Resource)}
+		s := &scan{Dir: d, found: make(chan finding), skips: d.skips.Begin(), fails: d.fails.Begin()}
 		s.readers.SetLimit(d.concurrency)
 		running, stop := context.WithCancel(ctx)
 		var wg sync.WaitGroup
@@ -62,15 +62,23 @@ func (d *Dir) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, er
 	}
 }
 
+// A finding is a resource or an unreadable part.
+type finding struct {
+	resource   resourcesync.Resource
+	unreadable *resourcesync.UnreadableError
+}
+
 // A scan is one pass over the folder. It is the visitor of the walk.
 type scan struct {
 	*Dir
-	found   chan resourcesync.Resource
+	found   chan finding
 	readers errgroup.Group
+	skips   *health.Round
+	fails   *health.Round
 
 	listed  int64 // of the consumer alone
 	bytes   atomic.Int64
-	leftOut atomic.Int64
+	skipped atomic.Int64
 
 	mu       sync.Mutex
 	failures int
@@ -84,7 +92,7 @@ func (s *scan) run(ctx context.Context) {
 	defer s.readers.Wait()
 	root, err := s.openRoot()
 	if err != nil {
-		s.unreadable("", err)
+		s.failed("", err)
 		return
 	}
 	defer root.release()
@@ -126,7 +134,7 @@ func (s *scan) files(ctx context.Context, in *folder, found []file) error {
 		var err error
 		if known, err = s.known(ctx, keys); err != nil {
 			if ctx.Err() == nil {
-				s.unreadable(keys[0], fmt.Errorf("what is known of it: %w", err))
+				s.failed(keys[0], fmt.Errorf("what is known of it: %w", err))
 			}
 			return err
 		}
@@ -156,6 +164,11 @@ func (s *scan) file(ctx context.Context, in *folder, key string, info fs.FileInf
 		r.Hashes = known.Hashes
 		r.Type = cmp.Or(r.Type, known.Type)
 		r.Stamp = known.Stamp
+		if known.LastModified.IsZero() {
+			// The time was in the future when this version was recorded. Its arrival
+			// does not change the resource.
+			r.LastModified = time.Time{}
+		}
 	}
 	if r.Type != "" && len(r.Hashes) == len(s.algorithms) {
 		return s.send(ctx, r)
@@ -166,10 +179,13 @@ func (s *scan) file(ctx context.Context, in *folder, key string, info fs.FileInf
 		c, err := s.read(ctx, in.Root, info.Name())
 		switch {
 		case ctx.Err() != nil:
+			if err == nil {
+				c.copied.discard()
+			}
 			return nil
 		case err == nil:
 			r := c.resource(key, uri)
-			if isKnown && r.EqualEntry(known) {
+			if isKnown && asRecorded(r).EqualEntry(known) {
 				c.copied.discard() // it is no change
 			} else if err := c.copied.keep(r.Hashes); err != nil {
 				s.failed(key, fmt.Errorf("copying it: %w", err))
@@ -179,10 +195,8 @@ func (s *scan) file(ctx context.Context, in *folder, key string, info fs.FileInf
 		case err == errInFlux && isKnown:
 			known.URI = uri
 			return s.send(ctx, known)
-		case err == errInFlux:
-			s.leave(key, err)
 		case !errors.Is(err, fs.ErrNotExist):
-			s.unreadable(key, err)
+			s.unreadable(ctx, key, alone(key), err)
 		}
 		return nil
 	})
@@ -199,6 +213,15 @@ func (s *scan) isCurrent(known, r resourcesync.Resource) bool {
 		})
 }
 
+// asRecorded returns r as a store records it now: with an unknown LastModified if
+// that is in the future.
+func asRecorded(r resourcesync.Resource) resourcesync.Resource {
+	if r.LastModified.After(time.Now()) {
+		r.LastModified = time.Time{}
+	}
+	return r
+}
+
 // newResource returns what can be said of a file without reading it.
 func newResource(key, uri string, info fs.FileInfo) resourcesync.Resource {
 	return resourcesync.Resource{
@@ -207,6 +230,7 @@ func newResource(key, uri string, info fs.FileInfo) resourcesync.Resource {
 		LastModified: info.ModTime().UTC().Truncate(time.Second),
 		Length:       resourcesync.Bytes(info.Size()),
 		Type:         typeByName(info.Name()),
+		Encoding:     encodingByName(info.Name()),
 		Stamp:        stampOf(info),
 	}
 }
@@ -226,39 +250,44 @@ func (c content) resource(key, uri string) resourcesync.Resource {
 }
 
 func (s *scan) send(ctx context.Context, r resourcesync.Resource) error {
+	return s.report(ctx, finding{resource: r})
+}
+
+func (s *scan) report(ctx context.Context, f finding) error {
 	select {
-	case s.found <- r:
+	case s.found <- f:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
 	}
 }
 
-func (s *scan) tooLong(key string) { s.leave(key, errTooLong) }
+func (s *scan) tooLong(key string) { s.skip(key, errTooLong) }
 
-// leave notes that a file is not listed, which does not fail the scan.
-func (s *scan) leave(key string, err error) {
-	if s.leftOut.Add(1) <= maxNotes {
-		s.log.Warn("dir: left out", "key", key, "err", err)
-	}
-}
-
-// unreadable notes that what is at key could not be seen, so that the scan is
-// not complete. What may not be read, below the folder itself, is not missing:
-// it could not be served either.
-func (s *scan) unreadable(key string, err error) {
-	if key != "" && errors.Is(err, fs.ErrPermission) {
-		s.leave(key, err)
+// unreadable notes that the file or folder at key could not be read. If that is the
+// root folder itself, the scan ends.
+func (s *scan) unreadable(ctx context.Context, key string, keys resourcesync.Range, err error) {
+	if key == "" {
+		s.failed(key, err)
 		return
 	}
-	s.failed(key, err)
+	s.skip(key, err)
+	s.report(ctx, finding{unreadable: &resourcesync.UnreadableError{Keys: keys, Err: fmt.Errorf("dir: %q: %w", key, err)}})
+}
+
+// skip notes that a file or folder is not listed, which does not fail the scan.
+func (s *scan) skip(key string, err error) {
+	s.skipped.Add(1)
+	if s.skips.News(key, err.Error()) {
+		s.log.Warn("dir: skipped", "key", key, "err", err)
+	}
 }
 
 // failed notes that the scan is not complete.
 func (s *scan) failed(key string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.failures++; s.failures <= maxNotes {
+	if s.failures++; s.fails.News(key, err.Error()) {
 		s.log.Error("dir: incomplete scan", "key", key, "err", err)
 	}
 	if s.first == nil {

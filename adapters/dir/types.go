@@ -16,6 +16,16 @@ func typeByName(name string) string {
 	return mediaTypes[strings.ToLower(path.Ext(name))]
 }
 
+// encodingByName returns the content coding that the extension of a file name stands
+// for, or "". Other compressed files, such as .gz, have the media type of the
+// compressed data: they are published as archives.
+func encodingByName(name string) string {
+	if strings.EqualFold(path.Ext(name), ".svgz") {
+		return "gzip" // browsers show it only with this Content-Encoding
+	}
+	return ""
+}
+
 // typeByContent returns the media type of a file of unknown extension that
 // begins with head: sniffLen bytes, or all if there are fewer.
 func typeByContent(head []byte) string {
@@ -109,6 +119,7 @@ var mediaTypes = map[string]string{
 	".jxl":  "image/jxl",
 	".png":  "image/png",
 	".svg":  "image/svg+xml",
+	".svgz": "image/svg+xml",
 	".tif":  "image/tiff",
 	".tiff": "image/tiff",
 	".webp": "image/webp",

@@ -203,6 +203,7 @@ func TestUnreadableFolder(t *testing.T) {
 	here := t.TempDir()
 	manyFiles(t, here, 40)
 	d := openDir(t, here, &Options{Logger: log.logger(), Hashes: []string{}})
+	var found int
 	var limit syscall.Rlimit
 	must(t, syscall.Getrlimit(syscall.RLIMIT_NOFILE, &limit))
 	restore := func() { must(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &limit)) }
@@ -212,16 +213,24 @@ func TestUnreadableFolder(t *testing.T) {
 		none.Cur = 0
 		return make([]resourcesync.Resource, len(keys)), syscall.Setrlimit(syscall.RLIMIT_NOFILE, &none)
 	}
-	found, err := list(t, d)
+	kept := map[string]bool{} // of the folders 0 to 6
+	for r, err := range d.Resources(t.Context()) {
+		switch unreadable, ok := errors.AsType[*resourcesync.UnreadableError](err); {
+		case err == nil:
+			found++
+			kept[r.Key[:1]] = true
+		case ok && errors.Is(err, syscall.EMFILE):
+			kept[unreadable.Keys.From[:1]] = true
+		default:
+			t.Error(err)
+		}
+	}
 	restore()
-	if !errors.Is(err, syscall.EMFILE) {
-		t.Errorf("%v", err)
+	if found == 0 || found == 40 {
+		t.Errorf("found %d: the test is about what lies between", found)
 	}
-	if len(found) == 0 || len(found) == 40 {
-		t.Errorf("found %d: the test is about what lies between", len(found))
-	}
-	if log.lines("incomplete") == 0 {
-		t.Errorf("log: %s", &log.buf)
+	if len(kept) != 7 || log.lines("dir: skipped") == 0 {
+		t.Errorf("kept %v, log: %s", kept, &log.buf)
 	}
 	d.known = nil
 	if found := complete(t, d); len(found) != 40 {
@@ -229,7 +238,8 @@ func TestUnreadableFolder(t *testing.T) {
 	}
 }
 
-func TestPermissions(t *testing.T) {
+// TestD10_Permissions says of what may not be read that it is unreadable.
+func TestD10_Permissions(t *testing.T) {
 	if os.Geteuid() == 0 {
 		runAsNobody(t) // the superuser may read everything
 		return
@@ -245,21 +255,33 @@ func TestPermissions(t *testing.T) {
 	d := openDir(t, here, &Options{Logger: log.logger(), Progress: func(p Progress) { last = p }})
 
 	wantKeys(t, complete(t, d), "a f/c g/d")
-	if last.LeftOut != 1 || log.lines("left out") != 1 {
+	if last.Skipped != 1 || log.lines("dir: skipped") != 1 {
 		t.Errorf("%+v, log: %s", last, &log.buf)
+	}
+	file := resourcesync.Range{From: "unreadable", To: "unreadable\x00"}
+	if got := unreadable(t, d); !slices.Equal(got, []resourcesync.Range{file}) {
+		t.Errorf("unreadable: %q", got)
 	}
 	uri, _ := d.uri("unreadable")
 	if w := serve(d, http.MethodGet, uri, nil); w.Code != http.StatusNotFound {
 		t.Errorf("the unreadable file has status %d", w.Code)
 	}
 
-	// What is in a folder that cannot be listed or entered could not be served
-	// either. It must not keep the rest from being published.
+	// A folder that cannot be listed or entered keeps nothing else from being
+	// published, and what was in it is not taken for deleted.
 	for _, mode := range []fs.FileMode{0o000, 0o300, 0o400, 0o600} {
 		must(t, os.Chmod(filepath.Join(here, "f"), mode))
-		found := complete(t, d)
+		found, ranges := complete(t, d), unreadable(t, d)
 		must(t, os.Chmod(filepath.Join(here, "f"), 0o755))
 		wantKeys(t, found, "a g/d")
+		for _, r := range ranges {
+			if r != file && (!r.Contains("f/c") || r.Contains("f") || r.Contains("g/d")) {
+				t.Errorf("mode %v: unreadable: %q", mode, r)
+			}
+		}
+		if len(ranges) != 2 {
+			t.Errorf("mode %v: unreadable: %q", mode, ranges)
+		}
 	}
 	must(t, os.Chmod(here, 0o000))
 	_, err := list(t, d)

@@ -106,20 +106,26 @@ func TestLimitsOfNames(t *testing.T) {
 	if n := len(found[uriFits].URI); n > rsxml.MaxURI || n < rsxml.MaxURI-20 {
 		t.Errorf("the URI that just fits has %d characters", n)
 	}
-	if told.LeftOut != 3 || told.Files != 3 || log.lines("left out") != 3 {
+	if told.Skipped != 3 || told.Files != 3 || log.lines("dir: skipped") != 3 {
 		t.Errorf("%+v, log:\n%s", told, &log.buf)
 	}
 }
 
-func TestManyNotesAreSummedUp(t *testing.T) {
+// TestD11_SkippedFilesAreLoggedOnce logs ten of many, and nothing at all by the next
+// scan, which finds the same.
+func TestD11_SkippedFilesAreLoggedOnce(t *testing.T) {
+	const lines = 10
 	var log logbook
+	var told Progress
 	here := t.TempDir()
-	d := openDir(t, here, &Options{Logger: log.logger()})
-	for i := range 3 * maxNotes {
+	d := openDir(t, here, &Options{Logger: log.logger(), Progress: func(p Progress) { told = p }})
+	for i := range 3 * lines {
 		write(t, here, strings.Repeat("é/", 200)+strings.Repeat("é", 120)+fmt.Sprint(i), "")
 	}
-	wantKeys(t, complete(t, d), "")
-	if n := log.lines("msg="); n != maxNotes+1 {
-		t.Errorf("%d lines, want %d:\n%s", n, maxNotes+1, &log.buf)
+	for range 2 {
+		wantKeys(t, complete(t, d), "")
+		if n := log.lines("msg="); n != lines+1 || told.Skipped != 3*lines || log.lines(`"dir: skipped in all" files=30`) != 1 {
+			t.Errorf("%d lines, want %d, told %+v:\n%s", n, lines+1, told, &log.buf)
+		}
 	}
 }

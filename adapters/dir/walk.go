@@ -31,8 +31,9 @@ type visitor interface {
 	files(ctx context.Context, in *folder, found []file) error
 
 	// unreadable is told of a folder that could not be read to its end, or of
-	// a file that could not be looked at.
-	unreadable(key string, err error)
+	// a file that could not be looked at. keys are those of the files that may
+	// be there all the same.
+	unreadable(ctx context.Context, key string, keys resourcesync.Range, err error)
 
 	// tooLong is told of a folder with nothing in it that could be listed.
 	tooLong(key string)
@@ -76,7 +77,7 @@ func (d *Dir) walk(ctx context.Context, in *folder, key string, v visitor) error
 	}
 	list, err := in.Open(".")
 	if err != nil {
-		tellUnreadable(v, key, err)
+		tellUnreadable(ctx, v, key, below(key), err)
 		return nil
 	}
 	defer list.Close()
@@ -93,7 +94,7 @@ func (d *Dir) walk(ctx context.Context, in *folder, key string, v visitor) error
 			return nil
 		}
 		if err != nil {
-			tellUnreadable(v, key, err)
+			tellUnreadable(ctx, v, key, below(key), err)
 			return nil
 		}
 	}
@@ -117,7 +118,7 @@ func (d *Dir) visit(ctx context.Context, in *folder, prefix string, entries []fs
 		default:
 			info, err := e.Info()
 			if err != nil {
-				tellUnreadable(v, key, err)
+				tellUnreadable(ctx, v, key, alone(key), err)
 				continue
 			}
 			files = append(files, file{key, info})
@@ -147,7 +148,7 @@ func (d *Dir) descend(ctx context.Context, in *folder, key, name string, v visit
 	}
 	root, err := openFolder(in.Root, name)
 	if err != nil {
-		tellUnreadable(v, key, err)
+		tellUnreadable(ctx, v, key, below(key), err)
 		return nil
 	}
 	sub := newFolder(root)
@@ -155,10 +156,24 @@ func (d *Dir) descend(ctx context.Context, in *folder, key, name string, v visit
 	return d.walk(ctx, sub, key, v)
 }
 
-func tellUnreadable(v visitor, key string, err error) {
+func tellUnreadable(ctx context.Context, v visitor, key string, keys resourcesync.Range, err error) {
 	if key == "" || !errors.Is(err, fs.ErrNotExist) {
-		v.unreadable(key, err)
+		v.unreadable(ctx, key, keys, err)
 	}
+}
+
+// below returns the range of the keys of all files below the folder at key: those
+// that begin with it and a slash.
+func below(key string) resourcesync.Range {
+	if key == "" {
+		return resourcesync.Range{}
+	}
+	return resourcesync.Range{From: key + "/", To: key + string('/'+1)}
+}
+
+// alone returns the range that holds nothing but key.
+func alone(key string) resourcesync.Range {
+	return resourcesync.Range{From: key, To: key + "\x00"}
 }
 
 // openFolder opens the folder called name that is in in. It opens no symbolic

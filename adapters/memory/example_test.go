@@ -49,10 +49,12 @@ func ExampleSet_Scan() {
 	for _, err := range set.Resources(ctx, resourcesync.Range{}) {
 		fmt.Println(err)
 	}
-	fmt.Println(set.Scan(ctx, listing("b", "a")))
-	fmt.Println(set.Scan(ctx, listing("c", "b")))
+	for _, names := range [][]string{{"b", "a"}, {"c", "b"}} {
+		result, err := set.Scan(ctx, listing(names...))
+		fmt.Println(result.Created, "created,", result.Deleted, "deleted", err)
+	}
 	// Output:
 	// resourcesync: not ready yet
-	// {2 0 0 0} <nil>
-	// {1 0 1 1} <nil>
+	// 2 created, 0 deleted <nil>
+	// 1 created, 1 deleted <nil>
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -52,7 +53,7 @@ func (s *Set) forget(now int64) {
 	}
 	horizon := moment(now).Add(-s.retain).Truncate(s.window)
 	journal := s.state.journal
-	n := from(journal, horizon)
+	n := after(journal, horizon)
 	if n == 0 {
 		return
 	}
@@ -65,7 +66,7 @@ func (s *Set) forget(now int64) {
 	}
 	// The end of the newest window dropped, and not the horizon: days without
 	// a change belong to the window after them, so that none begins there.
-	s.state.since = moment(journal[n-1].at).Truncate(s.window).Add(s.window).UnixMicro()
+	s.state.since = paging.Boundary(moment(journal[n-1].at), s.window).UnixMicro()
 	s.state.journal = slices.Clone(journal[n:])
 }
 
@@ -90,9 +91,12 @@ func (st *state) bury(key string, at int64) {
 	}
 }
 
-// from returns the index of the first change in journal that is not before t.
-func from(journal []event, t time.Time) int {
-	i, _ := slices.BinarySearchFunc(journal, t, func(e event, t time.Time) int { return moment(e.at).Compare(t) })
+// after returns the index of the first change in journal that is after t.
+func after(journal []event, t time.Time) int {
+	i, found := slices.BinarySearchFunc(journal, t, func(e event, t time.Time) int { return moment(e.at).Compare(t) })
+	if found {
+		i++ // no two changes have the same time
+	}
 	return i
 }
 
@@ -115,7 +119,7 @@ func (s *Set) Changes(ctx context.Context, iv resourcesync.Interval) iter.Seq2[r
 			yield(resourcesync.Change{}, err)
 			return
 		}
-		for _, e := range st.journal[from(st.journal, iv.From):] {
+		for _, e := range st.journal[after(st.journal, iv.From):] {
 			if !iv.Contains(moment(e.at)) {
 				return
 			}

@@ -3,8 +3,9 @@
 // finds again whenever the program starts: nothing is kept when it ends.
 //
 // A [Set] is a [resourcesync.Provider] with every upgrade that does not need the
-// resources' bytes, so it gives a Resource List and a Change List. Bytes are
-// added by what has them: a wrapper with Open gives it a Resource Dump.
+// resources' bytes, so it gives a Resource List and a Change List. A wrapper that
+// adds Open gives it a Resource Dump. It keeps no archive: changes that it drops are
+// gone.
 package memory
 
 import (
@@ -17,6 +18,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/guard"
 	"github.com/resourcesync-go/resourcesync/internal/wake"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -42,6 +44,20 @@ type Options struct {
 	// Window is the span of time of one Change List, in whole microseconds;
 	// windows begin at multiples of it, in UTC. If zero, 24 hours is used.
 	Window time.Duration
+
+	// MaxDelete is the fraction of the set that scans may delete without a
+	// confirmation. When net deletions, deletions less creations of the last one to
+	// two times MaxDeleteHold, exceed it, [Set.Scan] holds them, and always when
+	// nothing would be left. Creations balance later deletions for a few minutes
+	// only. Up to two deletions are never held otherwise. If zero, 0.25 is used; if
+	// 1 or more, no deletions are held; if negative, all net deletions are.
+	MaxDelete float64
+
+	// MaxDeleteHold is how long deletions are held: when no missing resource has
+	// come back for that long, the next scan publishes them. A scan that misses more
+	// than two others, or all that remain, begins that time again. If zero, one hour
+	// is used; if negative, they are held until [Set.ConfirmDeletions].
+	MaxDeleteHold time.Duration
 
 	// Now returns the time of day. If nil, time.Now is used.
 	Now func() time.Time
@@ -72,12 +88,16 @@ type Set struct {
 	snapshot atomic.Pointer[state]
 
 	division division
+	limits   guard.Limits
 
 	mu       sync.Mutex
 	state    state
 	scan     uint64 // number of the scan that is under way, or was last
 	scanning bool
 	begun    int64 // the newest change when that scan began
+	clock    int64 // the time when that scan began
+	guard    guard.State
+	seals    []int64 // where packages of the Change Dump end
 	scratch  []byte
 
 	// left are the places that the write under way has told to be deleted,
@@ -93,6 +113,7 @@ var (
 	_ resourcesync.Cutter   = (*Set)(nil)
 	_ resourcesync.Changer  = (*Set)(nil)
 	_ resourcesync.Windower = (*Set)(nil)
+	_ resourcesync.Sealer   = (*Set)(nil)
 	_ resourcesync.Watcher  = (*Set)(nil)
 	_ resourcesync.Coverer  = (*Set)(nil)
 )
@@ -103,7 +124,7 @@ func New(opts *Options) *Set {
 	if opts != nil {
 		o = *opts
 	}
-	s := &Set{now: o.Now, retain: o.Retain, window: o.Window}
+	s := &Set{now: o.Now, retain: o.Retain, window: o.Window, limits: guard.NewLimits(o.MaxDelete, o.MaxDeleteHold)}
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -120,17 +141,22 @@ func New(opts *Options) *Set {
 // Put adds resources to the set, each in place of the one with its key if there
 // is one. What has the same entry as the resource in the set, by
 // [resourcesync.Resource.EqualEntry], is no change and not journalled; its Stamp
-// is kept. A read sees all of the resources of one call or none.
+// is kept. A LastModified in the future is recorded as unknown. A read sees all of
+// the resources of one call or none.
 //
 // The set keeps copies. If a resource is not fit to be published, because its
-// key is empty or longer than resourcesync.MaxKeyLength or its URI cannot be a
-// <loc> (see [rsxml.CheckURI]), the error says so and none of them is put.
+// key is empty or longer than resourcesync.MaxKeyLength or because no document
+// can hold its URI or another field (see [rsxml.CheckResource]), the error names
+// the field and none of them is put.
 func (s *Set) Put(resources ...resourcesync.Resource) error {
 	places := make([]place, len(resources))
 	for i := range resources {
 		var err error
 		if places[i], err = check(&resources[i]); err != nil {
 			return fmt.Errorf("memory: %w", err)
+		}
+		if err := rsxml.CheckResource(&resources[i]); err != nil {
+			return fmt.Errorf("memory: resource %q: %w", resources[i].Key, err)
 		}
 	}
 	s.write(func() {
@@ -193,6 +219,11 @@ func (s *Set) write(f func()) {
 func (s *Set) put(r *resourcesync.Resource, p place) resourcesync.ChangeType {
 	change := resourcesync.Created
 	was, _ := s.state.items.Get(r.Key)
+	if r.LastModified.After(moment(s.state.last)) && r.LastModified.After(s.now()) {
+		known := *r // the caller keeps its own
+		known.LastModified = time.Time{}
+		r = &known
+	}
 	switch {
 	case was.member == nil:
 		s.state.count++
@@ -277,7 +308,7 @@ func (s *Set) tellAgain() {
 
 // size returns how many bytes e takes in a document.
 func (s *Set) size(e *rsxml.Entry) int {
-	s.scratch = rsxml.AppendEntry(s.scratch[:0], &anyHead, e)
+	s.scratch, _ = rsxml.AppendEntry(s.scratch[:0], &anyHead, e)
 	return len(s.scratch)
 }
 

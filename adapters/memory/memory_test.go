@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"net/url"
 	"strings"
 	"testing"
 	"time"
@@ -15,7 +16,7 @@ import (
 
 // resource returns a resource with this key; stamp tells versions apart.
 func resource(key, stamp string) resourcesync.Resource {
-	return resourcesync.Resource{Key: key, URI: "https://example.org/" + key, Type: "version/" + stamp, Stamp: stamp}
+	return resourcesync.Resource{Key: key, URI: "https://example.org/" + key, Type: "version/v" + url.PathEscape(stamp), Stamp: stamp}
 }
 
 func put(t testing.TB, s *Set, resources ...resourcesync.Resource) {
@@ -136,6 +137,8 @@ func TestPutRefuses(t *testing.T) {
 		{"no URI", resourcesync.Resource{Key: "a"}, `resource "a": rsxml: URI "" is not absolute`},
 		{"a relative URI", resourcesync.Resource{Key: "a", URI: "/a"}, "is not absolute"},
 		{"a space", resourcesync.Resource{Key: "a", URI: "https://example.org/a b"}, "%20"},
+		{"a bad link", resourcesync.Resource{Key: "a", URI: "https://example.org/a", Links: []resourcesync.Link{{Href: "https://example.org/"}}}, `resource "a": rsxml: Links[0].Rel`},
+		{"a bad digest", resourcesync.Resource{Key: "a", URI: "https://example.org/a", Hashes: []resourcesync.Hash{{Algorithm: "md5", Digest: "z"}}}, "Hashes[0]"},
 		{"no number for a port", resourcesync.Resource{Key: "a", URI: "https://example.org:http/"}, "invalid port"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -213,10 +216,10 @@ func TestSnapshot(t *testing.T) {
 // entries too.
 func TestBytes(t *testing.T) {
 	s := New(nil)
-	large := strings.Repeat("x", 5<<20)
-	for i := range 10 {
+	large := strings.Repeat("x", 1_000_000)
+	for i := range 53 {
 		r := resource(fmt.Sprint(i), "")
-		r.Links = []resourcesync.Link{{Rel: resourcesync.RelAlternate, Href: large}}
+		r.Attrs = []resourcesync.Attr{{Space: "urn:weight", Name: "w", Value: large}}
 		put(t, s, r)
 	}
 	cuts, err := s.Cuts(t.Context(), nil, 10_000)

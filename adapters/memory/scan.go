@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/guard"
 )
 
 // ErrScanning says that a scan was refused because another is under way.
@@ -20,6 +22,16 @@ type ScanResult struct {
 	// named again in the same listing, of which the first holds, and those
 	// that were deleted while the scan was under way.
 	Unchanged int
+
+	// Unreadable counts the resources that stay because the scanner could not
+	// read them.
+	Unreadable int
+
+	// Held counts the resources that the listing does not name and that stay because
+	// they are too many to be deleted without a confirmation. HeldSince is when
+	// holding began, if Held is not 0.
+	Held      int
+	HeldSince time.Time
 }
 
 // Scan makes the set what a listing says that it is. resources names all of
@@ -27,10 +39,17 @@ type ScanResult struct {
 // not named any more is deleted, and the rest is left alone.
 //
 // Resources show in the set as they come. Deletions, all at once, come last, and
-// only if the listing is complete: when it yields an error, or a resource that
-// Put would refuse, or when ctx is done, the scan ends with that error and
-// deletes nothing. What was put or deleted while the scan was under way is newer
-// than the listing and stays as it is.
+// only if the listing is complete: when it yields an error, or a resource that Put
+// would refuse, or when ctx is done, the scan ends with that error and deletes
+// nothing. A [resourcesync.UnreadableError] is the exception: the scan goes on, and
+// keeps the resources that the scanner could not read. Resources put or deleted
+// during the scan are newer than the listing and stay as they are.
+//
+// If the set would lose more than [Options.MaxDelete] allows, all deletions of the
+// scan are held: the resources stay listed until they are seen again, until
+// [Set.ConfirmDeletions], or until [Options.MaxDeleteHold] is over, and a later scan
+// deletes those that are still missing. Creations and updates continue. [Set.Delete]
+// states that a resource is gone; it is never held, and does not count.
 //
 // One scan runs at a time; others fail with [ErrScanning].
 func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (ScanResult, error) {
@@ -40,7 +59,12 @@ func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resourc
 	defer s.endScan()
 
 	var result ScanResult
+	var unreadable []resourcesync.Range
 	for r, err := range resources {
+		if u, ok := errors.AsType[*resourcesync.UnreadableError](err); ok {
+			unreadable = append(unreadable, u.Keys)
+			continue
+		}
 		if err == nil {
 			err = ctx.Err()
 		}
@@ -57,7 +81,15 @@ func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resourc
 		return result, fmt.Errorf("memory: scan: %w", err)
 	}
 	s.write(func() {
-		result.Deleted = s.sweep()
+		result.Unreadable = s.keepUnreadable(unreadable)
+		missing := s.missing()
+		if s.state.ready && s.holds(missing, &result) {
+			return
+		}
+		for _, key := range missing {
+			s.delete(key)
+		}
+		result.Deleted = len(missing)
 		if !s.state.ready {
 			s.forgetDeleted()
 			s.state.ready = true
@@ -66,6 +98,47 @@ func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resourc
 		}
 	})
 	return result, nil
+}
+
+// holds decides whether the deletions of missing resources are held.
+func (s *Set) holds(missing []string, result *ScanResult) (hold bool) {
+	s.guard, hold = s.guard.Judge(s.limits, guard.Found{
+		Begun:   s.clock,
+		At:      s.now().UnixMicro(),
+		Count:   int64(s.state.count),
+		Created: int64(result.Created),
+		Missing: int64(len(missing)),
+		Fresh:   s.countFresh(missing),
+	})
+	if hold {
+		result.Held, result.HeldSince = len(missing), moment(s.guard.Since)
+	}
+	return hold
+}
+
+// countFresh returns how many of the missing resources may be among the recent
+// creations that the guard counts.
+func (s *Set) countFresh(missing []string) (fresh int64) {
+	since, credit := s.guard.CreditSince()
+	if !credit {
+		return 0
+	}
+	for _, key := range missing {
+		if it, _ := s.state.items.Get(key); it.newest >= since {
+			fresh++
+		}
+	}
+	return fresh
+}
+
+// ConfirmDeletions lets the next scan publish the deletions that are held, and
+// returns their number. If more resources are missing by then, all of them are held
+// again.
+func (s *Set) ConfirmDeletions() (held int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.guard.Confirmed = s.guard.Held
+	return int(s.guard.Held)
 }
 
 func (s *Set) beginScan() bool {
@@ -77,6 +150,7 @@ func (s *Set) beginScan() bool {
 	s.scanning = true
 	s.scan++
 	s.begun = s.state.last
+	s.clock = s.now().UnixMicro()
 	return true
 }
 
@@ -127,18 +201,31 @@ func (s *Set) forgetDeleted() {
 	}
 }
 
-// sweep deletes what has been neither seen nor put since the scan began, and
-// returns how many resources that were.
-func (s *Set) sweep() int {
-	var gone []string
+// keepUnreadable marks the resources in these ranges as seen, and returns how many
+// of them the scan had not seen.
+func (s *Set) keepUnreadable(ranges []resourcesync.Range) (kept int) {
+	for _, keys := range ranges {
+		s.state.items.Ascend(keys.From, func(key string, it item) bool {
+			if !keys.Contains(key) {
+				return false
+			}
+			if it.member != nil && it.member.scan != s.scan {
+				it.member.scan = s.scan
+				kept++
+			}
+			return true
+		})
+	}
+	return kept
+}
+
+// missing returns the keys that have been neither seen nor put since the scan began.
+func (s *Set) missing() (keys []string) {
 	s.state.items.Scan(func(key string, it item) bool {
 		if it.member != nil && it.member.scan != s.scan {
-			gone = append(gone, key)
+			keys = append(keys, key)
 		}
 		return true
 	})
-	for _, key := range gone {
-		s.delete(key)
-	}
-	return len(gone)
+	return keys
 }

@@ -51,7 +51,7 @@ func TestScan(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := New(nil)
+			s := New(&Options{MaxDelete: 1})
 			put(t, s, resource("a", "1"), resource("b", "1"), resource("c", "1"))
 			result, err := s.Scan(t.Context(), tt.listing)
 			if (err != nil) != tt.fails {
@@ -103,7 +103,7 @@ func TestScanCanceled(t *testing.T) {
 }
 
 func TestScanTwiceAtOnce(t *testing.T) {
-	s := New(nil)
+	s := New(&Options{MaxDelete: 1})
 	_, err := s.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) {
 		if _, err := s.Scan(t.Context(), listing()); !errors.Is(err, ErrScanning) {
 			t.Errorf("a second scan: the error is %v", err)

@@ -19,7 +19,7 @@ import (
 type state struct {
 	ready   bool
 	begin   int64 // when the history of the set began
-	since   int64 // from when the journal is complete
+	since   int64 // after when the journal is complete
 	last    int64 // the newest change
 	count   int   // resources
 	items   *btree.Map[string, item]

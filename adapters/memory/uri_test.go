@@ -142,7 +142,7 @@ func TestURIsOfOthers(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				since = c.Datetime.Add(time.Microsecond)
+				since = c.Datetime
 				if c.Type == resourcesync.Deleted {
 					delete(known, c.Resource.URI)
 				} else {

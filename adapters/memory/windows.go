@@ -37,7 +37,7 @@ func (s *Set) Windows(ctx context.Context, max int) ([]resourcesync.Interval, er
 	if d.windows == nil || d.max != max || d.since != st.since {
 		d.begin(st, s, max)
 	}
-	for _, e := range st.journal[from(st.journal, moment(d.shown+1)):] {
+	for _, e := range st.journal[after(st.journal, moment(d.shown)):] {
 		if err := d.windows.Add(moment(e.at), e.size); err != nil {
 			return nil, fmt.Errorf("memory: %w", err)
 		}
@@ -55,10 +55,10 @@ func (d *division) begin(st *state, s *Set, max int) {
 		closed = slices.DeleteFunc(d.windows.Closed(), func(w paging.Window) bool { return w.From.Before(since) })
 	}
 	d.max, d.since = max, st.since
-	d.shown = st.since - 1
+	d.shown = st.since
 	d.windows = paging.NewWindows(moment(st.since), s.window, max, 0)
 	if n := len(closed); n > 0 {
 		d.windows.Resume(closed)
-		d.shown = closed[n-1].Until.UnixMicro() - 1
+		d.shown = closed[n-1].Until.UnixMicro()
 	}
 }

@@ -73,7 +73,7 @@ func (a *application) loadPlaces(ctx context.Context, uris []string) error {
 			places[i] = placeOf(u)
 		}
 	}
-	return a.conn.QueryEach(ctx, "SELECT key, newest, size, place, body FROM rs_resource WHERE set_id = $1 AND place = $2 AND place <> 0 AND body IS NOT NULL LIMIT $3", len(places),
+	return a.conn.QueryEach(ctx, "SELECT key, newest, size, place, body FROM rs_resource"+a.store.byPlace()+" WHERE set_id = $1 AND place = $2 AND place <> 0 AND body IS NOT NULL LIMIT $3", len(places),
 		func(i int) []any { return []any{a.set.id, places[i], atPlace} },
 		func(_ int, r rowdb.Row) error {
 			key := rowdb.String(r, 0)

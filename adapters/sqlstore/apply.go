@@ -27,6 +27,10 @@ type edit struct {
 type item struct {
 	before, after row
 	changed       bool
+
+	// withdrawn is the resource that has been withdrawn and whose deletion is not
+	// journalled yet: a row of rs_withdrawn, as it was and as it is to be.
+	withdrawnBefore, withdrawn row
 }
 
 type row struct {
@@ -66,7 +70,9 @@ func (s *Store) apply(ctx context.Context, c rowdb.Conn, set *setRow, edits []ed
 	if err := a.load(ctx, edits); err != nil {
 		return nil, err
 	}
+	now := set.clock(s.now())
 	for i := range edits {
+		edits[i].body = withoutFuture(edits[i].body, now)
 		if err := a.edit(&edits[i]); err != nil {
 			return nil, err
 		}
@@ -101,7 +107,7 @@ func (a *application) load(ctx context.Context, edits []edit) error {
 		a.items[e.key] = &item{}
 	}
 	keys := slices.Sorted(maps.Keys(a.items))
-	return a.conn.QueryEach(ctx, "SELECT newest, size, place, body FROM rs_resource WHERE set_id = $1 AND key = $2", len(keys),
+	err := a.conn.QueryEach(ctx, "SELECT newest, size, place, body FROM rs_resource WHERE set_id = $1 AND key = $2", len(keys),
 		func(i int) []any { return []any{a.set.id, []byte(keys[i])} },
 		func(i int, r rowdb.Row) error {
 			it := a.items[keys[i]]
@@ -110,8 +116,17 @@ func (a *application) load(ctx context.Context, edits []edit) error {
 				it.before.body = r.Append(nil, 3)
 			}
 			it.after = it.before
+			if it.before.body != nil {
+				if _, err := a.sizer.decoder.decode(string(it.before.body)); err != nil {
+					a.discard(ctx, keys[i], it)
+				}
+			}
 			return nil
 		})
+	if err != nil {
+		return err
+	}
+	return a.loadWithdrawn(ctx, keys)
 }
 
 // edit decides what an edit is, by what is known of its key.
@@ -120,13 +135,27 @@ func (a *application) edit(e *edit) error {
 		return a.record(e.change, e.key, e.body, &item{})
 	}
 	it := a.items[e.key]
-	live := it.after.body != nil
-	switch {
-	case e.asOf != 0 && it.before.newest > e.asOf:
+	if e.asOf != 0 && it.before.newest > e.asOf {
 		if e.change == put {
 			a.result.Unchanged++
 		}
 		return nil
+	}
+	switch e.change {
+	case withdraw:
+		a.withdraw(it)
+		return nil
+	case release:
+		return a.release(e.key, it)
+	case resourcesync.Deleted:
+		if it.withdrawn.body != nil {
+			return a.release(e.key, it)
+		}
+	default:
+		a.restore(it)
+	}
+	live := it.after.body != nil
+	switch {
 	case e.change == resourcesync.Deleted && !live:
 		return nil
 	case e.change == resourcesync.Deleted:
@@ -234,9 +263,13 @@ func (a *application) save(ctx context.Context) error {
 // earlier than, nor the same as, that of the change before it.
 func (r *setRow) tick(now time.Time) { r.last = max(now.UnixMicro(), r.last+1) }
 
+// clock returns the later of now and the time of the newest change. A clock that
+// has gone back puts nothing recorded before into the future.
+func (r *setRow) clock(now time.Time) time.Time { return moment(max(now.UnixMicro(), r.last)) }
+
 func (r *setRow) save(ctx context.Context, c rowdb.Conn) error {
-	_, err := c.Exec(ctx, "UPDATE rs_set SET ready = $1, begin = $2, since = $3, last = $4, count = $5 WHERE id = $6",
-		number(r.ready), r.begin, r.since, r.last, r.count, r.id)
+	_, err := c.Exec(ctx, "UPDATE rs_set SET ready = $1, begin = $2, since = $3, last = $4, count = $5, archive = $6 WHERE id = $7",
+		number(r.ready), r.begin, r.since, r.last, r.count, r.archive, r.id)
 	return err
 }
 
@@ -268,6 +301,9 @@ func (a *application) saveItems(ctx context.Context) error {
 	if err == nil {
 		err = a.conn.ExecEach(ctx, "DELETE FROM rs_resource WHERE set_id = $1 AND key = $2", len(gone),
 			func(i int) []any { return []any{a.set.id, []byte(gone[i])} })
+	}
+	if err == nil {
+		err = a.saveWithdrawn(ctx, keys)
 	}
 	if err == nil {
 		err = a.updateBlocks(ctx, keys)

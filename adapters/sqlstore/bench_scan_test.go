@@ -2,10 +2,13 @@ package sqlstore
 
 import (
 	"fmt"
+	"iter"
 	"os"
 	"runtime/debug"
 	"strings"
 	"testing"
+
+	"github.com/resourcesync-go/resourcesync"
 )
 
 // rows is how many resources large sets have in benchmarks.
@@ -48,6 +51,36 @@ func BenchmarkScan(b *testing.B) {
 			}
 			b.ReportMetric(grown, "MiB")
 			perRow(b)
+		})
+	})
+}
+
+// BenchmarkScanMoved takes in a listing that names half of what the set has, and
+// one that names all of it at other URIs.
+func BenchmarkScanMoved(b *testing.B) {
+	benchEngines(b, func(b *testing.B, e engine) {
+		scan := func(b *testing.B, listing iter.Seq2[resourcesync.Resource, error]) {
+			for b.Loop() {
+				b.StopTimer()
+				_, set := filled(b, e, rows())
+				b.StartTimer()
+				result, err := set.Scan(b.Context(), listing)
+				if err != nil || result.Deleted+result.Updated == 0 {
+					b.Fatalf("%+v, %v", result, err)
+				}
+			}
+			perRow(b)
+		}
+		b.Run("half deleted", func(b *testing.B) { scan(b, articles(rows()/2)) })
+		b.Run("new base URL", func(b *testing.B) {
+			scan(b, func(yield func(resourcesync.Resource, error) bool) {
+				for r, err := range articles(rows()) {
+					r.URI = strings.Replace(r.URI, "https://", "http://", 1)
+					if !yield(r, err) {
+						return
+					}
+				}
+			})
 		})
 	})
 }

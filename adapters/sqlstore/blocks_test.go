@@ -55,7 +55,7 @@ func TestBlocksJoined(t *testing.T) {
 		if err := set.Put(t.Context(), small("last", 1)); err != nil {
 			t.Fatal(err)
 		}
-		if err := store.clear(t.Context()); err != nil {
+		if err := store.clearAll(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		checkBlocks(t, set)

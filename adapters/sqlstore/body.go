@@ -2,7 +2,7 @@ package sqlstore
 
 import (
 	"encoding/binary"
-	"errors"
+	"fmt"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -75,6 +75,24 @@ func appendBody(b []byte, r *resourcesync.Resource) []byte {
 	return b
 }
 
+// withoutFuture returns body as it is recorded at now: without a LastModified that
+// is later. What is not a body is returned as it is.
+func withoutFuture(body []byte, now time.Time) []byte {
+	s := scanner{rest: string(body)}
+	has := s.byte()
+	s.string()
+	if has&hasLastModified == 0 || !s.time().After(now) || s.bad {
+		return body
+	}
+	var d decoder
+	r, err := d.decode(string(body))
+	if err != nil {
+		return body
+	}
+	r.LastModified = time.Time{}
+	return appendBody(nil, &r)
+}
+
 func appendString(b []byte, s string) []byte {
 	b = binary.AppendUvarint(b, uint64(len(s)))
 	return append(b, s...)
@@ -118,7 +136,7 @@ func appendLink(b []byte, l *resourcesync.Link) []byte {
 	return appendAttrs(b, l.Attrs)
 }
 
-var errBody = errors.New("a resource in the store is damaged")
+var errBody = fmt.Errorf("a resource cannot be decoded: %w", ErrDamaged)
 
 // A decoder makes resources of bodies. The slices of one are reused for the
 // next.

@@ -28,8 +28,18 @@ func (s *Set) Covers(u *url.URL) bool {
 		if err := s.checkReady(ctx, c); err != nil {
 			return err
 		}
-		return c.Query(ctx, "SELECT 1 FROM rs_resource WHERE set_id = $1 AND place = $2 AND place <> 0 LIMIT 1",
+		return c.Query(ctx, "SELECT 1 FROM rs_resource"+s.store.byPlace()+" WHERE set_id = $1 AND place = $2 AND place <> 0 LIMIT 1",
 			func(rowdb.Row) error { found = true; return nil }, s.id, place)
 	})
 	return found && err == nil
+}
+
+// byPlace makes a query of rs_resource use the index of places. Without statistics,
+// or with those of a small table, SQLite prefers the primary key and reads the
+// whole set.
+func (s *Store) byPlace() string {
+	if s.db.Dialect() == rowdb.SQLite {
+		return " INDEXED BY rs_resource_place"
+	}
+	return ""
 }

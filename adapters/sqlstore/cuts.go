@@ -61,8 +61,9 @@ func (s *Set) cut(ctx context.Context, previous []resourcesync.Cut, every int) (
 			return err
 		}
 		if kept != nil {
-			if previous, err = decodeCuts(string(kept)); err != nil {
-				return err
+			// Damaged ones are replaced.
+			if decoded, err := decodeCuts(string(kept)); err == nil {
+				previous = decoded
 			}
 		}
 		d := &divider{conn: c, set: &set, cuts: paging.NewCuts(previous, every)}

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"fmt"
@@ -126,9 +127,15 @@ func run(t testing.TB, s *Store) {
 	})
 }
 
+// mustSet opens a set. Scans may delete what they like unless opts says otherwise.
 func (s *Store) mustSet(t testing.TB, name string, opts *SetOptions) *Set {
 	t.Helper()
-	set, err := s.Set(context.Background(), name, opts)
+	var o SetOptions
+	if opts != nil {
+		o = *opts
+	}
+	o.MaxDelete = cmp.Or(o.MaxDelete, 1)
+	set, err := s.Set(context.Background(), name, &o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,6 +10,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
+// anyDue is before every time at which a subscription can be claimed again.
+const anyDue = int64(math.MinInt64)
+
 // expiredBatch is how many subscriptions are deleted in one transaction.
 const expiredBatch = 1000
 
@@ -42,7 +45,7 @@ func (h *hubStore) clearRequests(ctx context.Context) error {
 func (h *hubStore) clearExpired(ctx context.Context) (n int, err error) {
 	err = h.write(ctx, func(c rowdb.Conn) (bool, error) {
 		var ids []int64
-		err := c.Query(ctx, "SELECT p.id FROM rs_progress p WHERE p.hub_id = $1 AND p.expires <= "+h.now+" ORDER BY p.id LIMIT $2"+h.lock,
+		err := c.Query(ctx, "SELECT p.id FROM rs_progress p WHERE p.hub_id = $1 AND p.expires <= "+h.now+" ORDER BY p.expires LIMIT $2"+h.lock,
 			func(r rowdb.Row) error { ids = append(ids, r.Int(0)); return nil }, h.id, expiredBatch)
 		if n = len(ids); err != nil || n == 0 {
 			return false, err
@@ -55,17 +58,27 @@ func (h *hubStore) clearExpired(ctx context.Context) (n int, err error) {
 func (h *hubStore) clearMessages(ctx context.Context, before int64) (dropped []hub.Dropped, err error) {
 	topics := map[int64]string{}
 	taken := map[int64]int64{} // by every subscription, of each topic
-	err = h.store.db.Do(ctx, func(c rowdb.Conn) error {
+	err = h.store.db.Snapshot(ctx, func(c rowdb.Conn) error {
+		var ids []int64
 		err := c.Query(ctx, "SELECT id, uri FROM rs_hub_topic WHERE hub_id = $1",
 			func(r rowdb.Row) error {
+				ids = append(ids, r.Int(0))
 				topics[r.Int(0)], taken[r.Int(0)] = rowdb.String(r, 1), math.MaxInt64
 				return nil
 			}, h.id)
 		if err != nil {
 			return err
 		}
-		return c.Query(ctx, "SELECT topic_id, min(taken) FROM rs_progress WHERE hub_id = $1 GROUP BY topic_id",
-			func(r rowdb.Row) error { taken[r.Int(0)] = r.Int(1); return nil }, h.id)
+		// Subscriptions that wait for nothing but messages are in order;
+		// of those with a claim or a retry there are few.
+		err = c.QueryEach(ctx, "SELECT taken FROM rs_progress WHERE topic_id = $1 AND due IS NULL ORDER BY taken LIMIT 1", len(ids),
+			func(i int) []any { return []any{ids[i]} },
+			func(i int, r rowdb.Row) error { taken[ids[i]] = r.Int(0); return nil })
+		if err != nil {
+			return err
+		}
+		return c.Query(ctx, "SELECT topic_id, taken FROM rs_progress WHERE hub_id = $1 AND due > $2",
+			func(r rowdb.Row) error { taken[r.Int(0)] = min(taken[r.Int(0)], r.Int(1)); return nil }, h.id, anyDue)
 	})
 	for id, least := range taken {
 		all := hub.Dropped{Topic: topics[id]}
@@ -123,9 +136,12 @@ func (h *hubStore) clearTopic(ctx context.Context, id, taken, before int64) (n i
 func (h *hubStore) untaken(ctx context.Context, c rowdb.Conn, topic, first, last int64) (d hub.Dropped, err error) {
 	err = c.Query(ctx, `SELECT count(*), coalesce(max($1 - taken), 0), CAST(coalesce(sum($2 - taken), 0) AS bigint) FROM (
 			SELECT CASE WHEN taken < $3 THEN $4 ELSE taken END AS taken FROM rs_progress
-			WHERE topic_id = $5 AND taken < $6 AND expires > `+h.now+`) p`, func(r rowdb.Row) error {
+			WHERE topic_id = $5 AND due IS NULL AND taken < $6 AND expires > `+h.now+`
+		UNION ALL
+			SELECT CASE WHEN taken < $3 THEN $4 ELSE taken END FROM rs_progress
+			WHERE hub_id = $7 AND due > $8 AND topic_id = $5 AND taken < $6 AND expires > `+h.now+`) p`, func(r rowdb.Row) error {
 		d.Subscriptions, d.Messages, d.Deliveries = int(r.Int(0)), int(r.Int(1)), int(r.Int(2))
 		return nil
-	}, last, last, first-1, first-1, topic, last)
+	}, last, last, first-1, first-1, topic, last, h.id, anyDue)
 	return d, err
 }

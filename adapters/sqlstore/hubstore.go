@@ -118,14 +118,14 @@ func (h *hubStore) Publish(ctx context.Context, m hub.Message) (number int64, er
 
 // Messages implements [hub.Store].
 func (h *hubStore) Messages(ctx context.Context, uri string, after int64, max, maxBytes int) (found []hub.Message, err error) {
-	err = h.store.db.Do(ctx, func(c rowdb.Conn) error {
+	err = h.store.db.Snapshot(ctx, func(c rowdb.Conn) error {
 		return c.Query(ctx, `WITH few AS (
-				SELECT m.topic_id, m.number, m.size FROM rs_hub_topic t JOIN rs_message m ON m.topic_id = t.id
-				WHERE t.hub_id = $1 AND t.uri = $2 AND m.number > $3 ORDER BY m.number LIMIT $4),
+				SELECT m.topic_id, m.number, m.size FROM rs_message m
+				WHERE m.topic_id = (SELECT id FROM rs_hub_topic WHERE hub_id = $1 AND uri = $2) AND m.number > $3 ORDER BY m.number LIMIT $4),
 			sums AS (SELECT topic_id, number, sum(size) OVER (ORDER BY number) AS total, row_number() OVER (ORDER BY number) AS place FROM few)
 			SELECT m.number, m.tag, m.content_type, m.links, m.body, m.published
 			FROM sums s JOIN rs_message m ON m.topic_id = s.topic_id AND m.number = s.number
-			WHERE s.place = 1 OR s.total <= $5 ORDER BY m.number`, func(r rowdb.Row) error {
+			WHERE s.place = 1 OR s.total <= $5 ORDER BY s.number`, func(r rowdb.Row) error {
 			found = append(found, hub.Message{
 				Topic:       uri,
 				Number:      r.Int(0),
@@ -185,9 +185,9 @@ func (h *hubStore) Subscriptions(ctx context.Context) iter.Seq2[hub.Subscription
 	return func(yield func(hub.Subscription, error) bool) {
 		for last := int64(0); ; {
 			var page []hub.Subscription
-			err := h.store.db.Do(ctx, func(c rowdb.Conn) error {
+			err := h.store.db.Snapshot(ctx, func(c rowdb.Conn) error {
 				return c.Query(ctx, "SELECT "+subscriptionColumns+" FROM "+subscriptionTables+
-					" WHERE p.hub_id = $1 AND p.id > $2 ORDER BY p.id LIMIT $3",
+					" WHERE +p.hub_id = $1 AND p.id > $2 ORDER BY p.id LIMIT $3", // +: not by an index of hubs
 					func(r rowdb.Row) error { page = append(page, readSubscription(r)); return nil }, h.id, last, subscriptionPage)
 			})
 			if err != nil {

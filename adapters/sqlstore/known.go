@@ -7,10 +7,10 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// Known returns the resources with these keys, in the same order, each zero if
-// there is none. It also works while a set awaits its first scan, and is what a
-// scanner asks for what is known already. All of them are asked for in one go,
-// for a database may be far away.
+// Known returns the resources with these keys, in the same order, each zero if there
+// is none. It also works while a set awaits its first scan, and is what a scanner
+// asks for what is known already. A damaged one is not known. All of them are read
+// in one query, for a database may be far away.
 func (s *Set) Known(ctx context.Context, keys []string) ([]resourcesync.Resource, error) {
 	known := make([]resourcesync.Resource, len(keys))
 	err := s.store.db.Do(ctx, func(c rowdb.Conn) error {
@@ -19,8 +19,12 @@ func (s *Set) Known(ctx context.Context, keys []string) ([]resourcesync.Resource
 			func(i int, row rowdb.Row) (err error) {
 				var d decoder // whose slices are used again for the next
 				known[i], err = d.decode(rowdb.String(row, 0))
+				if err != nil {
+					s.store.noteDamage(s.name, damagedRow(err, "rs_resource", []byte(keys[i])))
+					return nil
+				}
 				known[i].Key = keys[i]
-				return err
+				return nil
 			})
 	})
 	if err != nil {

@@ -162,10 +162,10 @@ func (o *outbox) Add(ctx context.Context, n topic.Notification, before, next top
 
 // Notifications implements [topic.Outbox].
 func (o *outbox) Notifications(ctx context.Context, uri string, after int64, max int) (found []topic.Notification, err error) {
-	err = o.store.db.Do(ctx, func(c rowdb.Conn) error {
+	err = o.store.db.Snapshot(ctx, func(c rowdb.Conn) error {
 		return c.Query(ctx, `SELECT n.number, n.from_ns, n.until_ns, n.capability_list, n.body
-			FROM rs_topic t JOIN rs_notification n ON n.topic_id = t.id
-			WHERE t.outbox_id = $1 AND t.uri = $2 AND n.number > $3 ORDER BY n.number LIMIT $4`, func(r rowdb.Row) error {
+			FROM rs_notification n
+			WHERE n.topic_id = (SELECT id FROM rs_topic WHERE outbox_id = $1 AND uri = $2) AND n.number > $3 ORDER BY n.number LIMIT $4`, func(r rowdb.Row) error {
 			found = append(found, topic.Notification{
 				Topic:          uri,
 				Number:         r.Int(0),

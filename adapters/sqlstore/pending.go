@@ -33,6 +33,7 @@ func (s *Store) sequence(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
+		s.noteDiscarded()
 	}
 }
 

@@ -7,19 +7,22 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// Put adds resources to the set, each in place of the one with its key if there
-// is one. What has the same entry as the resource in the set, by
-// [resourcesync.Resource.EqualEntry], is no change and not journalled; its Stamp
-// is kept. A read sees all of the resources of one call or none, and sees them
-// as soon as Put has returned. Changes that were recorded before come before it.
+// Put adds resources to the set, each in place of the one with its key if there is
+// one. What has the same entry as the resource in the set, by
+// [resourcesync.Resource.EqualEntry], is no change and not journalled; its Stamp is
+// kept. A LastModified in the future is recorded as unknown, here and wherever else
+// a resource gets into the store. A read sees all of the resources of one call or
+// none, and sees them as soon as Put has returned. Changes recorded earlier come
+// before it.
 //
 // If a resource is not fit to be published, because its key is empty or longer
-// than resourcesync.MaxKeyLength or its URI cannot be a <loc> (see
-// [rsxml.CheckURI]), the error says so and none of them is put.
+// than resourcesync.MaxKeyLength or because no document can hold its URI or
+// another field (see [rsxml.CheckResource]), the error names the field and none
+// of them is put.
 func (s *Set) Put(ctx context.Context, resources ...resourcesync.Resource) error {
 	edits := make([]edit, len(resources))
 	for i := range resources {
-		if err := check(&resources[i]); err != nil {
+		if err := checkFields(&resources[i]); err != nil {
 			return s.fail("put", err)
 		}
 		edits[i] = edit{change: put, key: resources[i].Key, body: appendBody(nil, &resources[i])}
@@ -59,5 +62,6 @@ func (s *Set) change(ctx context.Context, edits []edit) (result ScanResult, told
 	if err != nil {
 		return ScanResult{}, nil, err
 	}
+	s.store.noteDiscarded()
 	return result, told, nil
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"strings"
 
@@ -65,38 +66,35 @@ func (d *reader) read(row rowdb.Row, key, body int) (resourcesync.Resource, erro
 func (s *Set) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
 		var d reader
-		err := s.store.db.Do(ctx, func(c rowdb.Conn) error {
-			if err := s.checkReady(ctx, c); err != nil {
+		operator, from, to := ">=", []byte(r.From), endOf(r)
+		each := func(row rowdb.Row) error {
+			if err := ctx.Err(); err != nil {
 				return err
 			}
-			operator, from, to := ">=", []byte(r.From), endOf(r)
-			for {
-				n := 0
-				each := func(row rowdb.Row) error {
-					if err := ctx.Err(); err != nil {
-						return err
-					}
-					n++
-					r, err := d.read(row, 0, 1)
-					switch {
-					case err == errDeleted:
-						return nil
-					case err != nil:
-						return err
-					}
-					if !yield(r, nil) {
-						return errStop
-					}
-					return nil
-				}
-				err := c.Query(ctx, "SELECT key, body FROM rs_resource WHERE set_id = $1 AND key "+operator+" $2 AND key < $3 ORDER BY key LIMIT $4",
-					each, s.id, from, to, chunk)
-				if err != nil || n < chunk {
+			r, err := d.read(row, 0, 1)
+			switch {
+			case err == errDeleted:
+				return nil
+			case err != nil:
+				return damagedRow(err, "rs_resource", d.buf[:d.key])
+			}
+			if !yield(r, nil) {
+				return errStop
+			}
+			return nil
+		}
+		var err error
+		for n := chunk; n == chunk && err == nil; {
+			n = 0
+			err = s.store.db.Snapshot(ctx, func(c rowdb.Conn) error {
+				if err := s.checkReady(ctx, c); err != nil {
 					return err
 				}
-				operator, from = ">", bytes.Clone(d.buf[:d.key])
-			}
-		})
+				return c.Query(ctx, "SELECT key, body FROM rs_resource WHERE set_id = $1 AND key "+operator+" $2 AND key < $3 ORDER BY key LIMIT $4",
+					func(row rowdb.Row) error { n++; return each(row) }, s.id, from, to, chunk)
+			})
+			operator, from = ">", bytes.Clone(d.buf[:d.key])
+		}
 		if err != nil && err != errStop {
 			yield(resourcesync.Resource{}, s.fail("resources", err))
 		}
@@ -137,70 +135,98 @@ func (s *Set) Get(ctx context.Context, key string) (r resourcesync.Resource, fou
 // they are read, that is an error.
 func (j *Journal) Changes(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
 	return func(yield func(resourcesync.Change, error) bool) {
-		var d reader
-		var change []byte
-		err := j.store.db.Do(ctx, func(c rowdb.Conn) error {
-			if err := j.checkReady(ctx, c); err != nil {
-				return err
+		for c, err := range j.read(ctx, iv, current) {
+			if !yield(c, j.fail("changes", err)) {
+				return
 			}
-			from, until := bounds(iv)
-			continued := false
-			for {
-				n, begin := 0, from
-				err := c.Query(ctx, `SELECT at, change, key, body FROM rs_change
-					WHERE set_id = $1 AND at >= $2 AND at < $3 AND at >= (SELECT since FROM rs_set WHERE id = $1)
-					ORDER BY at LIMIT $4`,
-					func(row rowdb.Row) error {
-						if err := ctx.Err(); err != nil {
-							return err
-						}
-						n++
-						from = row.Int(0) + 1
-						change = row.Append(change[:0], 1)
-						r, err := d.read(row, 2, 3)
-						if err != nil {
-							return err
-						}
-						if !yield(resourcesync.Change{Type: changeType(change), Datetime: moment(row.Int(0)), Resource: r}, nil) {
-							return errStop
-						}
-						return nil
-					}, j.id, begin, until, chunk)
-				if err == nil && continued {
-					err = j.checkSince(ctx, c, begin)
-				}
-				if err != nil || n < chunk {
-					return err
-				}
-				continued = true
-			}
-		})
-		if err != nil && err != errStop {
-			yield(resourcesync.Change{}, j.fail("changes", err))
 		}
 	}
 }
 
-// checkSince reports that changes from a time on have been dropped from the journal.
-func (j *Journal) checkSince(ctx context.Context, c rowdb.Conn, from int64) error {
+// A part is a part of the changes that a store keeps for a journal.
+type part struct {
+	bounds string // a condition
+	since  func(*setRow) int64
+}
+
+var (
+	current = part{
+		"at > (SELECT since FROM rs_set WHERE id = $1)",
+		func(set *setRow) int64 { return set.since },
+	}
+	archived = part{
+		"at > (SELECT archive FROM rs_set WHERE id = $1) AND at <= (SELECT since FROM rs_set WHERE id = $1)",
+		func(set *setRow) int64 { return set.archive },
+	}
+)
+
+// read yields the changes of a part of the journal that are in iv.
+func (j *Journal) read(ctx context.Context, iv resourcesync.Interval, of part) iter.Seq2[resourcesync.Change, error] {
+	return func(yield func(resourcesync.Change, error) bool) {
+		var d reader
+		var change []byte
+		after, until := bounds(iv)
+		each := func(row rowdb.Row) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			after = row.Int(0)
+			change = row.Append(change[:0], 1)
+			r, err := d.read(row, 2, 3)
+			if err != nil {
+				return damagedRow(err, fmt.Sprintf("rs_change, time %d", row.Int(0)), d.buf[:d.key])
+			}
+			if !yield(resourcesync.Change{Type: changeType(change), Datetime: moment(row.Int(0)), Resource: r}, nil) {
+				return errStop
+			}
+			return nil
+		}
+		var err error
+		continued := false
+		for n := chunk; n == chunk && err == nil; continued = true {
+			n = 0
+			err = j.store.db.Snapshot(ctx, func(c rowdb.Conn) error {
+				if err := j.checkReady(ctx, c); err != nil {
+					return err
+				}
+				if continued {
+					if err := j.checkSince(ctx, c, of, after); err != nil {
+						return err
+					}
+				}
+				return c.Query(ctx, `SELECT at, change, key, body FROM rs_change
+					WHERE set_id = $1 AND at > $2 AND at <= $3 AND `+of.bounds+`
+					ORDER BY at LIMIT $4`,
+					func(row rowdb.Row) error { n++; return each(row) }, j.id, after, until, chunk)
+			})
+		}
+		if err != nil && err != errStop {
+			yield(resourcesync.Change{}, err)
+		}
+	}
+}
+
+// checkSince reports that changes after a time have been dropped from a part of the
+// journal.
+func (j *Journal) checkSince(ctx context.Context, c rowdb.Conn, of part, after int64) error {
 	set, err := readSet(ctx, c, j.id)
-	if err == nil && set.since > from {
+	if err == nil && of.since(&set) > after {
 		err = errors.New("changes have been dropped from the journal before they were read")
 	}
 	return err
 }
 
-// bounds returns the first microsecond in iv and the first after it.
-func bounds(iv resourcesync.Interval) (from, until int64) {
+// bounds returns the last microsecond before iv and the last in it.
+func bounds(iv resourcesync.Interval) (after, until int64) {
 	const never = 1<<63 - 1
-	from, until = -never, never
+	after, until = -never, never
 	if !iv.From.IsZero() {
-		from = ceil(iv.From)
+		after = iv.From.UnixMicro()
 	}
 	if !iv.Until.IsZero() {
-		until = ceil(iv.Until)
+		until = iv.Until.UnixMicro()
 	}
-	return from, until
+	return after, until
 }
 
 // changeType returns one of the constants, so that none is allocated.

@@ -80,14 +80,19 @@ const recordAtOnce = 200
 // Datetimes are given later; those in changes do not matter. Of a deleted resource,
 // Key is enough.
 //
-// A Journal takes changes as they are. It needs the URI of a deleted resource, too,
-// and what moves to another URI has to be recorded as deleted at the one and then
-// created at the other.
+// A Journal publishes the kind of change that the host records. A host that knows
+// that a write is the first of a row records Created. After an upsert it may not
+// know, and records Updated. Destinations treat both as the new state of the
+// resource. A Journal needs the URI of a deleted resource, too, and what moves to
+// another URI has to be recorded as deleted at the one and then created at the
+// other.
 //
 // If a resource is not fit to be published, because its key is empty or longer
-// than resourcesync.MaxKeyLength or its URI cannot be a <loc> (see
-// [rsxml.CheckURI]), the error says so and none of the changes is recorded.
+// than resourcesync.MaxKeyLength or because no document can hold its URI or
+// another field (see [rsxml.CheckResource]), the error names the field and none
+// of the changes is recorded.
 func (j *Journal) Record(ctx context.Context, tx Tx, changes ...resourcesync.Change) error {
+	j.store.expectRun()
 	rows := make([]pendingRow, len(changes))
 	for i := range changes {
 		c := &changes[i]
@@ -107,17 +112,29 @@ func (j *Journal) Record(ctx context.Context, tx Tx, changes ...resourcesync.Cha
 func (j *Journal) checkChange(c *resourcesync.Change) error {
 	switch c.Type {
 	case resourcesync.Created, resourcesync.Updated:
-		return check(&c.Resource)
+		return checkFields(&c.Resource)
 	case resourcesync.Deleted:
 		if c.Resource.URI == "" && !j.journalOnly {
 			return checkKey(c.Resource.Key)
 		}
-		return check(&c.Resource)
+		return checkFields(&c.Resource)
 	}
 	return fmt.Errorf("there is no change %q", c.Type)
 }
 
-// check reports why r cannot be published.
+// checkFields reports why r cannot be published in full.
+func checkFields(r *resourcesync.Resource) error {
+	if err := checkKey(r.Key); err != nil {
+		return err
+	}
+	if err := rsxml.CheckResource(r); err != nil {
+		return fmt.Errorf("resource %q: %w", r.Key, err)
+	}
+	return nil
+}
+
+// check reports why r cannot be published at all. Other fields do not stop a scan:
+// documents omit those that they cannot hold.
 func check(r *resourcesync.Resource) error {
 	if err := checkKey(r.Key); err != nil {
 		return err

@@ -1,102 +1,229 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"slices"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
 // forget moves the set's Since, at the time of a new change, behind the windows
-// that have ended longer ago than changes are retained. The rows themselves are
-// cleared away later: nobody reads them any more.
-func (a *application) forget(ctx context.Context) error {
+// that have ended longer ago than changes are retained, and that of its archive
+// behind those that are no longer archived. The rows themselves are cleared away
+// later: nobody reads them any more.
+func (a *application) forget(ctx context.Context) (err error) {
 	if a.store.retain < 0 {
 		return nil
 	}
-	horizon := moment(a.set.last).Add(-a.store.retain).Truncate(a.store.window)
-	last := int64(-1)
-	err := a.conn.Query(ctx, "SELECT at FROM rs_change WHERE set_id = $1 AND at >= $2 AND at < $3 ORDER BY at DESC LIMIT 1",
-		func(row rowdb.Row) error { last = row.Int(0); return nil }, a.set.id, a.set.since, horizon.UnixMicro())
-	if err != nil || last < 0 {
+	set := a.set
+	if set.since, err = a.dropped(ctx, set.since, a.store.retain); err != nil {
 		return err
+	}
+	switch {
+	case a.store.archive == 0:
+		set.archive = set.since
+	case a.store.archive > 0:
+		set.archive, err = a.dropped(ctx, set.archive, a.store.archive)
+	}
+	return err
+}
+
+// dropped returns the time after which changes are kept if they are kept for an age
+// and begin after since: since itself, or the end of a window.
+func (a *application) dropped(ctx context.Context, since int64, age time.Duration) (int64, error) {
+	horizon := moment(a.set.last).Add(-age).Truncate(a.store.window)
+	last := int64(-1)
+	err := a.conn.Query(ctx, "SELECT at FROM rs_change WHERE set_id = $1 AND at > $2 AND at <= $3 ORDER BY at DESC LIMIT 1",
+		func(row rowdb.Row) error { last = row.Int(0); return nil }, a.set.id, since, horizon.UnixMicro())
+	if err != nil || last < 0 {
+		return since, err
 	}
 	// The end of the newest window dropped, and not the horizon, because
 	// windows without a change are joined to the one after them: only there
 	// does a window begin however many changes windows have at most.
-	since := moment(last).Truncate(a.store.window).Add(a.store.window).UnixMicro()
-	a.set.since, err = betweenWindows(ctx, a.conn, a.set, since)
-	return err
+	end := paging.Boundary(moment(last), a.store.window).UnixMicro()
+	return betweenWindows(ctx, a.conn, a.set.id, since, end)
 }
 
-// betweenWindows returns the latest time up to since that is in the middle of no
-// closed window, of any division. It is since itself unless windows were of another
-// length when they were closed.
-func betweenWindows(ctx context.Context, c rowdb.Conn, set *setRow, since int64) (int64, error) {
-	for {
+// betweenWindows returns the latest time from before up to since that is in the
+// middle of no closed window, of any division. It is since itself unless windows were
+// of another length when they were closed.
+func betweenWindows(ctx context.Context, c rowdb.Conn, set, before, since int64) (int64, error) {
+	divisions, err := windowDivisions(ctx, c, set)
+	for err == nil {
 		begin := since
-		err := c.Query(ctx, `SELECT coalesce(max(CASE WHEN until <= $1 THEN until END), $2) FROM rs_window
-			WHERE set_id = $3 GROUP BY most HAVING max(until) > $1`,
-			func(row rowdb.Row) error { begin = min(begin, max(row.Int(0), set.since)); return nil }, since, set.since, set.id)
-		if err != nil || begin == since {
-			return since, err
+		for _, most := range divisions {
+			until, after := before, false
+			err = c.Query(ctx, "SELECT 1 FROM rs_window WHERE set_id = $1 AND most = $2 AND until > $3 LIMIT 1",
+				func(rowdb.Row) error { after = true; return nil }, set, most, since)
+			if err != nil || !after {
+				break
+			}
+			err = c.Query(ctx, "SELECT until FROM rs_window WHERE set_id = $1 AND most = $2 AND until <= $3 ORDER BY until DESC LIMIT 1",
+				func(row rowdb.Row) error { until = max(until, row.Int(0)); return nil }, set, most, since)
+			begin = min(begin, until)
+		}
+		if begin == since {
+			break
 		}
 		since = begin // which may be in the middle of a window of another division
 	}
+	return since, err
 }
 
-// clear deletes what the journals have dropped, together with the memory of the
-// deletions among it, in batches.
-func (s *Store) clear(ctx context.Context) error {
-	for {
-		n := 0
-		err := s.db.Update(ctx, func(c rowdb.Conn) error {
-			var dropped []dropped
-			err := c.Query(ctx, `SELECT c.set_id, c.at, c.change, c.key, s.journal FROM rs_set s JOIN rs_change c ON c.set_id = s.id AND c.at < s.since
-				ORDER BY c.set_id, c.at LIMIT $1`, func(row rowdb.Row) error {
-				dropped = append(dropped, readDropped(row))
-				return nil
-			}, batch)
-			n = len(dropped)
-			if err != nil || n == 0 {
-				return err
-			}
-			return clearChanges(ctx, c, dropped)
+// windowDivisions returns the sizes by which the journal of a set has been divided
+// into windows. It looks each of them up, and reads none of the windows in between.
+func windowDivisions(ctx context.Context, c rowdb.Conn, set int64) (all []int64, err error) {
+	for most, n := int64(0), -1; n < len(all) && err == nil; {
+		n = len(all)
+		err = c.Query(ctx, "SELECT most FROM rs_window WHERE set_id = $1 AND most > $2 ORDER BY most LIMIT 1",
+			func(row rowdb.Row) error { most = row.Int(0); all = append(all, most); return nil }, set, most)
+	}
+	return all, err
+}
+
+// clear deletes a batch of the dropped changes of each journal, together with the
+// memory of the deletions among them, and reports whether more remain. It does not
+// hold the write lock while it looks for them.
+func (s *Store) clear(ctx context.Context) (more bool, err error) {
+	var sets []setRow
+	err = s.db.Do(ctx, func(c rowdb.Conn) error {
+		return c.Query(ctx, "SELECT "+setColumns+" FROM rs_set", func(row rowdb.Row) error {
+			var set setRow
+			set.read(row)
+			sets = append(sets, set)
+			return nil
 		})
-		if err != nil || n < batch {
+	})
+	for i := range sets {
+		if err != nil {
+			break
+		}
+		var n int
+		n, err = s.clearSet(ctx, &sets[i])
+		more = more || n == batch
+	}
+	return more, err
+}
+
+// clearSet deletes a batch of the dropped changes of one journal, and returns their
+// number.
+func (s *Store) clearSet(ctx context.Context, set *setRow) (int, error) {
+	n, err := s.drop(ctx, set)
+	if err == nil && n < batch {
+		n, err = s.discard(ctx, set)
+	}
+	return n, err
+}
+
+// drop removes from a journal a batch of the oldest dropped changes, and returns
+// their number. It deletes the memory of their deletions, and the changes themselves
+// unless they are archived. They cannot change any more, and one process clears at a
+// time, so they are read before the write lock is taken.
+func (s *Store) drop(ctx context.Context, set *setRow) (int, error) {
+	var all []dropped
+	var erased []int64
+	var divisions []int64
+	err := s.db.Snapshot(ctx, func(c rowdb.Conn) error {
+		erasures, err := readErased(ctx, c, set.id)
+		if err != nil {
 			return err
 		}
+		body := "NULL" // which is long, and hardly ever needed
+		if len(erasures) > 0 {
+			body = "body"
+		}
+		err = c.Query(ctx, "SELECT at, change, key, "+body+" FROM rs_change WHERE set_id = $1 AND at > $2 AND at <= $3 ORDER BY at LIMIT $4", func(row rowdb.Row) error {
+			d := dropped{
+				at:      row.Int(0),
+				deleted: rowdb.String(row, 1) == string(resourcesync.Deleted) && !set.journal,
+				key:     row.Append(nil, 2),
+			}
+			all = append(all, d)
+			if len(erasures) > 0 {
+				if until, ok := erasures[uriOf(row.Append(nil, 3))]; ok && !moment(d.at).After(until) {
+					erased = append(erased, d.at)
+				}
+			}
+			return nil
+		}, set.id, set.forgotten, set.since, batch)
+		if err != nil || len(all) == 0 {
+			return err
+		}
+		divisions, err = windowDivisions(ctx, c, set.id)
+		return err
+	})
+	if err != nil || len(all) == 0 {
+		return 0, err
 	}
+	last := all[len(all)-1].at
+	return len(all), s.db.Update(ctx, func(c rowdb.Conn) error {
+		err := removeChanges(ctx, c, set, min(last, set.archive), divisions)
+		if err == nil {
+			err = eraseChanges(ctx, c, set.id, erased)
+		}
+		if err == nil {
+			err = forgetDeletions(ctx, c, set.id, all)
+		}
+		if err == nil {
+			_, err = c.Exec(ctx, "UPDATE rs_set SET forgotten = $1 WHERE id = $2", last, set.id)
+		}
+		if err == nil {
+			_, err = c.Exec(ctx, "DELETE FROM rs_seal WHERE set_id = $1 AND until <= $2", set.id, set.since)
+		}
+		if err == nil {
+			_, err = c.Exec(ctx, "DELETE FROM rs_erased WHERE set_id = $1 AND at <= $2", set.id, last)
+		}
+		return err
+	})
 }
 
-// A dropped is a change that is before its set's Since, or the time of one that is
+// discard deletes a batch of the oldest changes of an archive that it no longer
+// keeps, and returns how many there were.
+func (s *Store) discard(ctx context.Context, set *setRow) (n int, err error) {
+	var last int64
+	var divisions []int64
+	err = s.db.Snapshot(ctx, func(c rowdb.Conn) error {
+		err := c.Query(ctx, "SELECT at FROM rs_change WHERE set_id = $1 AND at <= $2 ORDER BY at LIMIT $3",
+			func(row rowdb.Row) error { n++; last = row.Int(0); return nil }, set.id, set.archive, batch)
+		if err != nil || n == 0 {
+			return err
+		}
+		divisions, err = windowDivisions(ctx, c, set.id)
+		return err
+	})
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	return n, s.db.Update(ctx, func(c rowdb.Conn) error { return removeChanges(ctx, c, set, last, divisions) })
+}
+
+// removeChanges deletes the changes of a set up to one, and the windows that its
+// archive no longer has.
+func removeChanges(ctx context.Context, c rowdb.Conn, set *setRow, last int64, divisions []int64) error {
+	// The primary key leads to both: nothing is deleted that was not read.
+	_, err := c.Exec(ctx, "DELETE FROM rs_change WHERE set_id = $1 AND at <= $2", set.id, last)
+	if err == nil {
+		err = c.ExecEach(ctx, "DELETE FROM rs_window WHERE set_id = $1 AND most = $2 AND until <= $3", len(divisions),
+			func(i int) []any { return []any{set.id, divisions[i], set.archive} })
+	}
+	return err
+}
+
+// A dropped is a change that is not after its set's Since, or the time of one that is
 // left with another key.
 type dropped struct {
-	set, at int64
+	at      int64
 	key     []byte
 	deleted bool // from a set of resources, which remembers it
 }
 
-func readDropped(row rowdb.Row) dropped {
-	return dropped{
-		set:     row.Int(0),
-		at:      row.Int(1),
-		key:     row.Append(nil, 3),
-		deleted: rowdb.String(row, 2) == string(resourcesync.Deleted) && row.Int(4) == 0,
-	}
-}
-
-func clearChanges(ctx context.Context, c rowdb.Conn, all []dropped) error {
-	err := c.ExecEach(ctx, "DELETE FROM rs_change WHERE set_id = $1 AND at = $2", len(all),
-		func(i int) []any { return []any{all[i].set, all[i].at} })
-	if err == nil {
-		_, err = c.Exec(ctx, "DELETE FROM rs_window WHERE until <= (SELECT since FROM rs_set WHERE id = rs_window.set_id)")
-	}
-	if err != nil {
-		return err
-	}
+// forgetDeletions deletes the memory of those deletions among the dropped changes
+// of a set.
+func forgetDeletions(ctx context.Context, c rowdb.Conn, set int64, all []dropped) error {
 	var deletions []dropped
 	for _, d := range all {
 		if d.deleted {
@@ -106,28 +233,25 @@ func clearChanges(ctx context.Context, c rowdb.Conn, all []dropped) error {
 	// The deletion is the newest change of its key unless another resource
 	// has taken the key since.
 	var forgotten []dropped
-	err = c.QueryEach(ctx, "DELETE FROM rs_resource WHERE set_id = $1 AND key = $2 AND newest = $3 AND body IS NULL RETURNING 1", len(deletions),
-		func(i int) []any { return []any{deletions[i].set, deletions[i].key, deletions[i].at} },
+	err := c.QueryEach(ctx, "DELETE FROM rs_resource WHERE set_id = $1 AND key = $2 AND newest = $3 AND body IS NULL RETURNING 1", len(deletions),
+		func(i int) []any { return []any{set, deletions[i].key, deletions[i].at} },
 		func(i int, _ rowdb.Row) error { forgotten = append(forgotten, deletions[i]); return nil })
 	if err != nil {
 		return err
 	}
-	beside, err := bury(ctx, c, forgotten)
+	beside, err := bury(ctx, c, set, forgotten)
 	if err != nil {
 		return err
 	}
 	touched := append(forgotten, beside...)
-	var blocks []lookup
+	var blocks []string
 	err = c.QueryEach(ctx, "SELECT lo FROM rs_block WHERE set_id = $1 AND lo <= $2 ORDER BY lo DESC LIMIT 1", len(touched),
-		func(i int) []any { return []any{touched[i].set, touched[i].key} },
-		func(i int, row rowdb.Row) error {
-			blocks = append(blocks, lookup{touched[i].set, rowdb.String(row, 0)})
-			return nil
-		})
-	slices.SortFunc(blocks, func(a, b lookup) int { return cmp.Or(cmp.Compare(a.set, b.set), cmp.Compare(a.lo, b.lo)) })
-	for _, b := range slices.Compact(blocks) {
+		func(i int) []any { return []any{set, touched[i].key} },
+		func(_ int, row rowdb.Row) error { blocks = append(blocks, rowdb.String(row, 0)); return nil })
+	slices.Sort(blocks)
+	for _, lo := range slices.Compact(blocks) {
 		if err == nil {
-			err = divideBlock(ctx, c, b.set, []byte(b.lo))
+			err = divideBlock(ctx, c, set, []byte(lo))
 		}
 	}
 	return err
@@ -138,14 +262,14 @@ func clearChanges(ctx context.Context, c rowdb.Conn, all []dropped) error {
 // else holds one of them. So a page does not seem older than the last deletion from
 // it, which would keep it from a Destination that has not looked for longer than
 // changes are retained.
-func bury(ctx context.Context, c rowdb.Conn, forgotten []dropped) (beside []dropped, err error) {
+func bury(ctx context.Context, c rowdb.Conn, set int64, forgotten []dropped) (beside []dropped, err error) {
 	for _, order := range []string{"< $2 ORDER BY key DESC", "> $2 ORDER BY key"} {
 		if err == nil {
 			err = c.QueryEach(ctx, "SELECT key, newest FROM rs_resource WHERE set_id = $1 AND key "+order+" LIMIT 1", len(forgotten),
-				func(i int) []any { return []any{forgotten[i].set, forgotten[i].key} },
+				func(i int) []any { return []any{set, forgotten[i].key} },
 				func(i int, row rowdb.Row) error {
 					if at := forgotten[i].at; row.Int(1) < at {
-						beside = append(beside, dropped{set: forgotten[i].set, at: at, key: row.Append(nil, 0)})
+						beside = append(beside, dropped{at: at, key: row.Append(nil, 0)})
 					}
 					return nil
 				})
@@ -153,13 +277,7 @@ func bury(ctx context.Context, c rowdb.Conn, forgotten []dropped) (beside []drop
 	}
 	if err == nil {
 		err = c.ExecEach(ctx, "UPDATE rs_resource SET newest = $1 WHERE set_id = $2 AND key = $3 AND newest < $1", len(beside),
-			func(i int) []any { return []any{beside[i].at, beside[i].set, beside[i].key} })
+			func(i int) []any { return []any{beside[i].at, set, beside[i].key} })
 	}
 	return beside, err
-}
-
-// A lookup is where a block is.
-type lookup struct {
-	set int64
-	lo  string
 }

@@ -27,6 +27,9 @@ const (
 	// clearEvery is how often what the journals have dropped is cleared away.
 	clearEvery = time.Minute
 
+	// clearRest is how long it rests between two batches of that.
+	clearRest = 10 * time.Millisecond
+
 	// maxRest bounds the rest after failures in a row.
 	maxRest = 5 * time.Second
 )
@@ -41,6 +44,8 @@ const (
 // logger and by [Store.Health], and goes on when it can, which it says as well.
 // Nothing is lost meanwhile.
 func (s *Store) Run(ctx context.Context) error {
+	defer s.idle.runs()()
+	s.works(ctx, "running")
 	changed, pending := make(chan struct{}, 1), make(chan struct{}, 1)
 	var wg sync.WaitGroup
 	wg.Go(func() {
@@ -112,14 +117,21 @@ func (s *Store) lead(ctx context.Context, pending <-chan struct{}) error {
 				if err := s.sequence(ctx); err != nil {
 					return err
 				}
+				rest := glance
 				if time.Since(cleared) > clearEvery {
-					if err := s.clear(ctx); err != nil {
+					more, err := s.clear(ctx)
+					switch {
+					case err != nil:
 						return err
+					case more:
+						// New changes come first, and writers get the lock.
+						rest = clearRest
+					default:
+						cleared = time.Now()
 					}
-					cleared = time.Now()
 				}
 				s.works(ctx, "sequencing")
-				if err := await(ctx, glance, pending); err != nil {
+				if err := await(ctx, rest, pending); err != nil {
 					return err
 				}
 			}
@@ -148,11 +160,18 @@ func await(ctx context.Context, most time.Duration, signal <-chan struct{}) erro
 }
 
 // Health returns what keeps the store from its work: the last error of each kind
-// of background work that has not succeeded since, and whether the database can be
-// reached. It is nil if all is well.
+// of background work that has not succeeded since, whether the database can be
+// reached, and whether recorded changes wait because no process calls [Store.Run].
+// The last is logged as well, whether or not Health is called. Health is nil if
+// nothing is wrong.
 func (s *Store) Health(ctx context.Context) error {
 	err := s.db.Do(ctx, func(c rowdb.Conn) error {
 		return c.Query(ctx, "SELECT 1 FROM rs_set LIMIT 1", func(rowdb.Row) error { return nil })
 	})
+	if err == nil {
+		if err = s.checkIdle(ctx); err == errNotRun {
+			err = nil // it is among the failures
+		}
+	}
 	return errors.Join(err, s.failures.Err("sqlstore"))
 }

@@ -6,9 +6,11 @@ import (
 	"iter"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/guard"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
@@ -23,6 +25,17 @@ type ScanResult struct {
 	// named again in the same listing, of which the first holds, and those
 	// that were changed otherwise while the scan was under way.
 	Unchanged int
+
+	// Unreadable counts the resources that stay because the scanner could not
+	// read them.
+	Unreadable int
+
+	// Held counts the resources whose deletions are held because they are too many
+	// to be published without a confirmation: those that the listing does not name,
+	// which stay, and those that were withdrawn, which do not. HeldSince is when
+	// holding began, if Held is not 0.
+	Held      int
+	HeldSince time.Time
 }
 
 func (r *ScanResult) add(o ScanResult) {
@@ -39,10 +52,19 @@ func (r *ScanResult) add(o ScanResult) {
 // remembered in a temporary table.
 //
 // Resources show in the set as they come. Deletions come last, and only if the
-// listing is complete: when it yields an error, or a resource that Put would
-// refuse, or when ctx is done, the scan ends with that error and deletes nothing.
-// What was put, recorded or deleted while the scan was under way is newer than
-// the listing and stays.
+// listing is complete: when it yields an error, or a resource that Put would refuse,
+// or when ctx is done, the scan ends with that error and deletes nothing. A
+// [resourcesync.UnreadableError] is the exception: the scan goes on, and keeps the
+// resources that the scanner could not read. Resources put, recorded or deleted
+// during the scan are newer than the listing and stay.
+//
+// If the set would lose more than [SetOptions.MaxDelete] allows, all deletions of
+// the scan are held: the resources stay listed until they are seen again, until
+// [Set.ConfirmDeletions], or until [SetOptions.MaxDeleteHold] is over, and a later
+// scan deletes those that are still missing. Creations and updates continue.
+// [Set.Delete] and recorded deletions state that a resource is gone; they are never
+// held, and do not count. A scanner that learns that single resources are gone calls
+// [Set.Withdraw] for them.
 //
 // One scan of a set runs at a time, in all processes; others fail with
 // [ErrScanning].
@@ -51,6 +73,8 @@ func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resourc
 	locked, err := s.store.db.TryLock(ctx, int32(s.id), func(ctx context.Context) error {
 		return s.store.db.Session(ctx, func(c rowdb.Conn) error {
 			sc.conn = c
+			s.scanning.Store(true)
+			defer s.scanning.Store(false)
 			return sc.run(ctx, resources)
 		})
 	})
@@ -75,6 +99,10 @@ type scan struct {
 	// again are the resources that were told of again because of what the scan
 	// has found, and when: no change that it would have to respect.
 	again map[string]int64
+
+	clock  int64       // the time when the scan began
+	guard  guard.State // after the scan
+	judged int64       // the newest change when deletions were judged
 }
 
 func (sc *scan) run(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) error {
@@ -84,19 +112,42 @@ func (sc *scan) run(ctx context.Context, resources iter.Seq2[resourcesync.Resour
 	if err := sc.take(ctx, resources); err != nil {
 		return err
 	}
-	if err := sc.sweep(ctx); err != nil {
+	if err := sc.keepUnreadable(ctx); err != nil {
+		return err
+	}
+	missing, err := sc.findMissing(ctx)
+	if err != nil {
 		return err
 	}
 	if !sc.ready {
+		if err := sc.sweep(ctx); err != nil {
+			return err
+		}
 		return sc.set.openUp(ctx)
 	}
-	return nil
+	hold, err := sc.judge(ctx, missing)
+	if err != nil || hold {
+		return err
+	}
+	if err := sc.sweep(ctx); err != nil {
+		return err
+	}
+	if err := sc.releaseWithdrawn(ctx); err != nil {
+		return err
+	}
+	return sc.settle(ctx)
 }
 
 // take takes in the listing, as far as it comes.
 func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (err error) {
 	flushed := time.Now()
 	for r, failure := range resources {
+		if unreadable, ok := errors.AsType[*resourcesync.UnreadableError](failure); ok {
+			if err := sc.noteUnreadable(ctx, unreadable.Keys); err != nil {
+				return err
+			}
+			continue
+		}
 		if err = failure; err == nil {
 			err = ctx.Err()
 		}
@@ -105,6 +156,9 @@ func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resou
 		}
 		if err != nil {
 			break
+		}
+		if r.LastModified.After(moment(sc.begun)) && r.LastModified.After(sc.set.store.now()) {
+			r.LastModified = time.Time{} // as it is recorded
 		}
 		sc.found = append(sc.found, edit{change: put, key: r.Key, body: appendBody(nil, &r)})
 		if len(sc.found) == batch || time.Since(flushed) > scanRest {
@@ -126,15 +180,20 @@ func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resou
 }
 
 func (sc *scan) begin(ctx context.Context) error {
-	table := "CREATE TEMP TABLE rs_seen (key BLOB PRIMARY KEY) WITHOUT ROWID"
-	if sc.set.store.db.Dialect() == rowdb.Postgres {
-		table = "CREATE TEMP TABLE rs_seen (key bytea PRIMARY KEY)"
-	}
-	if err := sc.conn.Script(ctx, table); err != nil {
-		return err
+	for _, table := range []string{
+		"CREATE TEMP TABLE rs_seen (key BLOB PRIMARY KEY) WITHOUT ROWID",
+		"CREATE TEMP TABLE rs_missing (key BLOB PRIMARY KEY, newest BIGINT NOT NULL) WITHOUT ROWID",
+		"CREATE TEMP TABLE rs_unreadable (lo BLOB PRIMARY KEY, hi BLOB NOT NULL) WITHOUT ROWID",
+	} {
+		if sc.set.store.db.Dialect() == rowdb.Postgres {
+			table = strings.NewReplacer("BLOB", "bytea", "WITHOUT ROWID", "").Replace(table)
+		}
+		if err := sc.conn.Script(ctx, table); err != nil {
+			return err
+		}
 	}
 	row, err := readSet(ctx, sc.conn, sc.set.id)
-	sc.begun, sc.ready = row.last, row.ready
+	sc.begun, sc.ready, sc.clock = row.last, row.ready, sc.set.store.now().UnixMicro()
 	return err
 }
 
@@ -205,17 +264,16 @@ func (sc *scan) change(ctx context.Context, edits []edit) error {
 	return err
 }
 
-// sweep deletes what has been neither seen nor changed since the scan began.
+// sweep deletes missing resources.
 func (sc *scan) sweep(ctx context.Context) error {
 	after := []byte{}
 	for {
 		var gone []edit
-		err := sc.conn.Query(ctx, `SELECT key FROM rs_resource r WHERE set_id = $1 AND key > $2 AND newest <= $3 AND body IS NOT NULL
-			AND NOT EXISTS (SELECT 1 FROM rs_seen s WHERE s.key = r.key) ORDER BY key LIMIT $4`,
+		err := sc.conn.Query(ctx, "SELECT key FROM rs_missing WHERE key > $1 ORDER BY key LIMIT $2",
 			func(row rowdb.Row) error {
 				gone = append(gone, edit{change: resourcesync.Deleted, key: rowdb.String(row, 0)})
 				return nil
-			}, sc.set.id, after, sc.begun, batch)
+			}, after, batch)
 		if err == nil {
 			err = sc.change(ctx, gone)
 		}
@@ -268,7 +326,7 @@ func (s *Set) openUp(ctx context.Context) error {
 			return err
 		}
 		row.tick(s.store.now())
-		row.ready, row.begin, row.since = true, row.last, row.last
+		row.ready, row.begin, row.since, row.archive = true, row.last, row.last, row.last
 		if err := row.save(ctx, c); err != nil {
 			return err
 		}

@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"sync/atomic"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/guard"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// SetOptions configure a new [Set]. The zero value is a reasonable default.
+// SetOptions configure a [Set]. The zero value is a reasonable default.
 type SetOptions struct {
 	// AwaitScan keeps the set closed until its first [Set.Scan] has
 	// completed: until then the methods of Provider and its upgrades answer
@@ -19,15 +21,34 @@ type SetOptions struct {
 	// begins there, without a creation for each resource that was found.
 	//
 	// If false, the set is open, and empty, from the beginning, and its
-	// journal tells how it was filled.
+	// journal tells how it was filled. It has no effect on a set that exists.
 	AwaitScan bool
+
+	// MaxDelete is the fraction of the set that scans may delete, and that may be
+	// withdrawn, without a confirmation. When net deletions, deletions less
+	// creations of the last one to two times MaxDeleteHold, exceed it, [Set.Scan]
+	// holds them, and always when nothing would be left. Creations balance later
+	// deletions for a few minutes only. Up to two deletions are never held
+	// otherwise. If zero, 0.25 is used; if 1 or more, no deletions are held; if
+	// negative, all net deletions are.
+	MaxDelete float64
+
+	// MaxDeleteHold is how long deletions are held: when no missing resource has
+	// come back for that long, the next scan publishes them. A scan that misses more
+	// than two others, or all that remain, begins that time again. If zero, one hour
+	// is used; if negative, they are held until [Set.ConfirmDeletions].
+	MaxDeleteHold time.Duration
 }
 
 // A Journal is a record of changes without the resources themselves, for a host
 // whose own table is the Provider. Its Stat tells only when something has
 // changed.
 //
-//	rshttp.Set{Provider: papers, Changer: journal}
+//	rshttp.Set{Provider: papers, Changer: journal, Stater: journal}
+//
+// As the Stater, the journal reports when the table has changed, so all of the
+// table's changes must be in it. Without a Stater nothing is cached, and the lists
+// have no time.
 type Journal struct {
 	store *Store
 	id    int64
@@ -42,7 +63,13 @@ type Journal struct {
 // All methods are safe for concurrent use. Every change gets a Datetime of its
 // own: the time of day in microseconds, or the microsecond after the change
 // before it if the time of day is not later than that one.
-type Set struct{ Journal }
+type Set struct {
+	Journal
+	limits guard.Limits
+
+	scanning  atomic.Bool  // by this process
+	published atomic.Int64 // withdrawn resources whose deletions no scan has judged
+}
 
 var (
 	_ resourcesync.Provider = (*Set)(nil)
@@ -50,20 +77,25 @@ var (
 	_ resourcesync.Cutter   = (*Set)(nil)
 	_ resourcesync.Changer  = (*Set)(nil)
 	_ resourcesync.Windower = (*Set)(nil)
+	_ resourcesync.Sealer   = (*Set)(nil)
 	_ resourcesync.Watcher  = (*Set)(nil)
 	_ resourcesync.Coverer  = (*Set)(nil)
 
 	_ resourcesync.Stater   = (*Journal)(nil)
 	_ resourcesync.Windower = (*Journal)(nil)
+	_ resourcesync.Sealer   = (*Journal)(nil)
 	_ resourcesync.Changer  = (*Journal)(nil)
 	_ resourcesync.Watcher  = (*Journal)(nil)
 )
 
 // Set returns the set of this name, and makes it if there is none. opts may be
-// nil, and says nothing about a set that has been made before.
+// nil.
 func (s *Store) Set(ctx context.Context, name string, opts *SetOptions) (*Set, error) {
-	row := setRow{name: name, ready: opts == nil || !opts.AwaitScan}
-	set := &Set{Journal{store: s, name: name}}
+	if opts == nil {
+		opts = &SetOptions{}
+	}
+	row := setRow{name: name, ready: !opts.AwaitScan}
+	set := &Set{Journal: Journal{store: s, name: name}, limits: guard.NewLimits(opts.MaxDelete, opts.MaxDeleteHold)}
 	if err := set.open(ctx, row); err != nil {
 		return nil, err
 	}
@@ -79,6 +111,9 @@ func (s *Store) Journal(ctx context.Context, name string) (*Journal, error) {
 	}
 	return j, nil
 }
+
+// Name returns the name that the journal, or the set, was opened by.
+func (j *Journal) Name() string { return j.name }
 
 // open finds the row of the set, or else makes the one that is proposed.
 func (j *Journal) open(ctx context.Context, proposed setRow) error {
@@ -113,9 +148,13 @@ type setRow struct {
 	since   int64
 	last    int64
 	count   int64
+
+	archive   int64
+	forgotten int64
+	erased    int64
 }
 
-const setColumns = "id, name, journal, ready, begin, since, last, count"
+const setColumns = "id, name, journal, ready, begin, since, last, count, archive, forgotten, erased"
 
 func (r *setRow) read(row rowdb.Row) {
 	*r = setRow{
@@ -127,6 +166,10 @@ func (r *setRow) read(row rowdb.Row) {
 		since:   row.Int(5),
 		last:    row.Int(6),
 		count:   row.Int(7),
+
+		archive:   row.Int(8),
+		forgotten: row.Int(9),
+		erased:    row.Int(10),
 	}
 }
 
@@ -144,9 +187,9 @@ func (s *Store) findSet(ctx context.Context, name string) (found *setRow, err er
 func (s *Store) makeSet(ctx context.Context, r setRow) error {
 	now := s.now().UnixMicro()
 	return s.db.Update(ctx, func(c rowdb.Conn) error {
-		n, err := c.Exec(ctx, `INSERT INTO rs_set (name, journal, ready, begin, since, last, count)
-			VALUES ($1, $2, $3, $4, $5, $6, 0) ON CONFLICT (name) DO NOTHING`,
-			r.name, number(r.journal), number(r.ready), now, now, now)
+		n, err := c.Exec(ctx, `INSERT INTO rs_set (name, journal, ready, begin, since, last, count, archive)
+			VALUES ($1, $2, $3, $4, $5, $6, 0, $7) ON CONFLICT (name) DO NOTHING`,
+			r.name, number(r.journal), number(r.ready), now, now, now, now)
 		if err != nil || n == 0 || r.journal {
 			return err
 		}
@@ -179,6 +222,7 @@ func readSet(ctx context.Context, c rowdb.Conn, id int64) (r setRow, err error) 
 // checkReady returns ErrNotReady until the set has had its first scan.
 func (j *Journal) checkReady(ctx context.Context, c rowdb.Conn) error {
 	if j.ready.Load() {
+		j.store.expectRun()
 		return nil
 	}
 	_, err := j.readReady(ctx, c)
@@ -187,6 +231,7 @@ func (j *Journal) checkReady(ctx context.Context, c rowdb.Conn) error {
 
 // readReady returns the row of a set that is ready.
 func (j *Journal) readReady(ctx context.Context, c rowdb.Conn) (setRow, error) {
+	j.store.expectRun()
 	r, err := readSet(ctx, c, j.id)
 	if err == nil && !r.ready {
 		err = resourcesync.ErrNotReady
@@ -206,5 +251,6 @@ func (j *Journal) fail(what string, err error) error {
 	case errors.Is(err, resourcesync.ErrNotReady):
 		return resourcesync.ErrNotReady
 	}
+	j.store.noteDamage(j.name, err)
 	return fmt.Errorf("sqlstore: set %q: %s: %w", j.name, what, err)
 }

@@ -37,7 +37,7 @@ func (z *sizer) resource() int64 {
 }
 
 func (z *sizer) size() int64 {
-	z.scratch = rsxml.AppendEntry(z.scratch[:0], &anyHead, &z.entry)
+	z.scratch, _ = rsxml.AppendEntry(z.scratch[:0], &anyHead, &z.entry)
 	return int64(len(z.scratch))
 }
 

@@ -6,7 +6,9 @@
 // resources' bytes. It is filled by [Set.Scan] from a listing in any order, by
 // [Set.Put] and [Set.Delete], or by [Journal.Record] from within a transaction of
 // the host's own. A host whose own table is a Provider already takes a
-// [Journal] alone.
+// [Journal] alone:
+//
+//	rshttp.Set{Provider: papers, Changer: journal, Stater: journal}
 //
 // # Nothing lost, nothing twice
 //
@@ -69,6 +71,7 @@ import (
 	"log/slog"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -91,6 +94,11 @@ type Options struct {
 	// no change is ever dropped.
 	Retain time.Duration
 
+	// Archive is how long [Journal.Archive] keeps changes that are no longer in the
+	// journal, counted from when they were made: Retain or more. If zero, they are
+	// deleted when the journal drops them; if negative, never.
+	Archive time.Duration
+
 	// Window is the span of time of one Change List, a microsecond or more;
 	// windows begin at multiples of it, in UTC. If zero, 24 hours is used.
 	Window time.Duration
@@ -106,14 +114,17 @@ type Options struct {
 // A Store holds sets and journals in a database. All methods are safe for
 // concurrent use, by any number of processes.
 type Store struct {
-	db       rowdb.DB
-	close    func() error
-	now      func() time.Time
-	retain   time.Duration
-	window   time.Duration
-	log      *slog.Logger
-	failures health.Failures // of background work
-	bell     wake.Bell       // something may have been committed
+	db        rowdb.DB
+	close     func() error
+	now       func() time.Time
+	retain    time.Duration
+	archive   time.Duration
+	window    time.Duration
+	log       *slog.Logger
+	failures  health.Failures // of background work
+	discarded atomic.Bool     // a damaged row, by a transaction that may not be committed yet
+	bell      wake.Bell       // something may have been committed
+	idle      idleCheck
 
 	mu       sync.Mutex
 	watchers map[*watcher]struct{}
@@ -189,7 +200,7 @@ func (s *Store) configure(opts *Options) error {
 	if opts != nil {
 		o = *opts
 	}
-	s.now, s.retain, s.window, s.log = o.Now, o.Retain, o.Window, o.Logger
+	s.now, s.retain, s.archive, s.window, s.log = o.Now, o.Retain, o.Archive, o.Window, o.Logger
 	if s.now == nil {
 		s.now = time.Now
 	}
@@ -205,23 +216,18 @@ func (s *Store) configure(opts *Options) error {
 	if s.window < time.Microsecond {
 		return fmt.Errorf("sqlstore: Window %v: must be a microsecond or more", s.window)
 	}
+	if s.archive > 0 && (s.retain < 0 || s.archive < s.retain) {
+		return fmt.Errorf("sqlstore: Archive %v: must be at least Retain, after which changes are archived", s.archive)
+	}
 	return nil
 }
 
 // Close gives back what the store keeps of its pool, and closes what OpenSQLite
 // opened. [Store.Run] must have returned, and the store is not used any more.
 func (s *Store) Close() error {
+	s.idle.close()
 	s.db.Close()
 	return s.close()
-}
-
-// ceil returns the first microsecond that is not before t.
-func ceil(t time.Time) int64 {
-	micros := t.UnixMicro()
-	if t.After(time.UnixMicro(micros)) {
-		micros++
-	}
-	return micros
 }
 
 func moment(micros int64) time.Time { return time.UnixMicro(micros).UTC() }

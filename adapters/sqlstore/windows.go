@@ -41,7 +41,7 @@ func (j *Journal) Windows(ctx context.Context, max int) ([]resourcesync.Interval
 		if err != nil {
 			return err
 		}
-		closed, err := readWindows(ctx, c, &set, max)
+		closed, err := readWindows(ctx, c, j.id, max, set.since, maxTime)
 		if err != nil {
 			return err
 		}
@@ -52,7 +52,7 @@ func (j *Journal) Windows(ctx context.Context, max int) ([]resourcesync.Interval
 		if kept > 0 {
 			from = closed[kept-1].Until.UnixMicro()
 		}
-		return c.Query(ctx, "SELECT at, size FROM rs_change WHERE set_id = $1 AND at >= $2 ORDER BY at",
+		return c.Query(ctx, "SELECT at, size FROM rs_change WHERE set_id = $1 AND at > $2 ORDER BY at",
 			func(row rowdb.Row) error { return division.Add(moment(row.Int(0)), int(row.Int(1))) }, j.id, from)
 	})
 	if err != nil {
@@ -72,9 +72,14 @@ func (j *Journal) Windows(ctx context.Context, max int) ([]resourcesync.Interval
 	return division.Intervals(), nil
 }
 
-func readWindows(ctx context.Context, c rowdb.Conn, set *setRow, max int) (closed []paging.Window, err error) {
-	from := moment(set.since)
-	err = c.Query(ctx, "SELECT until, count, bytes FROM rs_window WHERE set_id = $1 AND most = $2 AND until > $3 ORDER BY until",
+// maxTime is later than all times.
+const maxTime = 1<<63 - 1
+
+// readWindows returns the closed windows of a division that end after since and not
+// after until.
+func readWindows(ctx context.Context, c rowdb.Conn, set int64, max int, since, until int64) (closed []paging.Window, err error) {
+	from := moment(since)
+	err = c.Query(ctx, "SELECT until, count, bytes FROM rs_window WHERE set_id = $1 AND most = $2 AND until > $3 AND until <= $4 ORDER BY until",
 		func(row rowdb.Row) error {
 			w := paging.Window{
 				Interval: resourcesync.Interval{From: from, Until: moment(row.Int(0))},
@@ -84,7 +89,7 @@ func readWindows(ctx context.Context, c rowdb.Conn, set *setRow, max int) (close
 			closed = append(closed, w)
 			from = w.Until
 			return nil
-		}, set.id, max, set.since)
+		}, set, max, since, until)
 	return closed, err
 }
 

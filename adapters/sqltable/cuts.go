@@ -98,7 +98,7 @@ func (c *cutter) run(r resourcesync.Range, n int) {
 // there are such. The 0-th is before b, and left out.
 func (c *cutter) nth(ctx context.Context, b bounds, n int) (keys []string, err error) {
 	inside, args := c.within(b)
-	err = c.db.query(ctx, fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT %d OFFSET %d",
+	err = c.inOrder(ctx, fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT %d OFFSET %d",
 		c.rel.key.ref, c.rel.from, where(inside, c.rel.filter), c.rel.order, min(n+1, 2), max(n-1, 0)), func(row rowdb.Row) error {
 		key, err := c.rel.key.appendKey(nil, row, 0)
 		keys = append(keys, string(key))

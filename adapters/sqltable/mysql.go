@@ -41,6 +41,10 @@ func (r *mysqlRow) Int(column int) int64 {
 func (r *mysqlRow) Append(dst []byte, column int) []byte { return append(dst, r.values[column]...) }
 func (r *mysqlRow) Null(column int) bool                 { return r.values[column] == nil }
 
+func (db *mysqlEngine) queryInOrder(ctx context.Context, query string, each func(rowdb.Row) error, args ...any) error {
+	return db.query(ctx, query, each, args...)
+}
+
 func (db *mysqlEngine) query(ctx context.Context, query string, each func(rowdb.Row) error, args ...any) error {
 	rows, err := db.db.QueryContext(ctx, query, args...)
 	if err != nil {

@@ -62,6 +62,18 @@ func (db *postgresEngine) query(ctx context.Context, sql string, each func(rowdb
 	return db.rows.Do(ctx, func(c rowdb.Conn) error { return c.Query(ctx, sql, each, args...) })
 }
 
+// queryInOrder keeps the planner from sorting all the rest of a table for each page,
+// as it would with no statistics, or with those of a table that was small. A Where may
+// join other tables in any way.
+func (db *postgresEngine) queryInOrder(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
+	return db.rows.Snapshot(ctx, func(c rowdb.Conn) error {
+		if err := c.Script(ctx, "SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on"); err != nil {
+			return err
+		}
+		return c.Query(ctx, sql, each, args...)
+	})
+}
+
 func (*postgresEngine) isLive(c *column) string {
 	switch c.kind {
 	case boolean:

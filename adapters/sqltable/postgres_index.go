@@ -121,7 +121,7 @@ func (db *postgresEngine) checkPlan(ctx context.Context, rel *relation) error {
 		return err
 	}
 	if sorts {
-		return fmt.Errorf("no index gives it in the order of %q: CREATE UNIQUE INDEX on the table that has it, on (%s%s)", rel.Key, db.quote(rel.Key), byBytes(rel))
+		return rel.unsorted(byBytes(rel))
 	}
 	return nil
 }

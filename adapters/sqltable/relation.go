@@ -17,6 +17,10 @@ type engine interface {
 	// query calls each with every row of a statement's result.
 	query(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error
 
+	// queryInOrder is query for rows of a table in the order of its key. The engine
+	// reads them by the index, whatever its statistics of the table.
+	queryInOrder(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error
+
 	// parameter is how the n-th parameter is written, from 1, as a value of
 	// a kind.
 	parameter(n int, k kind) string
@@ -145,6 +149,44 @@ func (rel *relation) try(ctx context.Context, db engine) error {
 	err := db.query(ctx, "SELECT "+rel.list+" FROM "+rel.from+where(rel.filter)+" LIMIT 0", func(rowdb.Row) error { return nil })
 	if err != nil && rel.Where != "" {
 		err = fmt.Errorf("it cannot be read; perhaps because of the condition %q: %w", rel.Where, err)
+	}
+	return err
+}
+
+// unsorted returns the error that a view or query is sorted anew for every page.
+// collation is what makes an index one of bytes.
+func (rel *relation) unsorted(collation string) error {
+	return fmt.Errorf("no index gives it in the order of its key %q: if a table has that column, it needs a unique index (on the column%s); if the view or query computes it, name a column of a table as the Key instead",
+		rel.Key, collation)
+}
+
+const (
+	timesTried = 1000 // rows whose LastModified is looked at
+	timesRead  = 100  // of those that have one
+)
+
+// checkTimes reports that a column of texts, or of anything, has no times for
+// LastModified, judged by its first rows. Single values that are not times are
+// omitted.
+func (rel *relation) checkTimes(ctx context.Context, db engine) error {
+	f := rel.fields.lastModified
+	if f.at < 0 || f.kind != text && f.kind != label && f.kind != dynamic {
+		return nil
+	}
+	read := newReader(rel)
+	found, sample := false, ""
+	err := db.query(ctx, fmt.Sprintf("SELECT %s FROM (SELECT * FROM %s LIMIT %d) AS %s%s LIMIT %d", f.readRef(), rel.from, timesTried, rel.alias,
+		where(rel.filter, f.ref+" IS NOT NULL"), timesRead), func(row rowdb.Row) error {
+		switch value := rowdb.String(row, 0); {
+		case !read.time(row, field{f.column, 0}).IsZero():
+			found = true
+		case sample == "":
+			sample = value
+		}
+		return nil
+	})
+	if err == nil && !found && sample != "" {
+		err = fmt.Errorf("column %q cannot be LastModified: it has %.50q, which is no time; give a column of times, of text like 2026-03-01T12:00:00Z, or of integers that count Units since 1970", f.name, sample)
 	}
 	return err
 }

@@ -37,6 +37,10 @@ func (db *sqliteEngine) query(ctx context.Context, sql string, each func(rowdb.R
 	return db.do(ctx, func(c rowdb.Conn) error { return c.Query(ctx, sql, each, args...) })
 }
 
+func (db *sqliteEngine) queryInOrder(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
+	return db.query(ctx, sql, each, args...)
+}
+
 func (db *sqliteEngine) do(ctx context.Context, f func(rowdb.Conn) error) error {
 	return db.take(ctx, func(conn *sqlite.Conn) error { return f(rowdb.WrapSQLite(conn)) })
 }

@@ -115,7 +115,9 @@ func (db *sqliteEngine) checkIndex(ctx context.Context, rel *relation) error {
 				return nil
 			}}))
 	})
-	if err == nil && sorts {
+	if err == nil && sorts && !rel.isTable {
+		err = rel.unsorted(" COLLATE BINARY")
+	} else if err == nil && sorts {
 		err = fmt.Errorf("no index has the key %q in the order of its bytes: CREATE UNIQUE INDEX a_name ON %s (%s COLLATE BINARY)", rel.Key, db.quote(rel.Name), db.quote(rel.Key))
 	}
 	return err

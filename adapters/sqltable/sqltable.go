@@ -44,7 +44,12 @@
 // write the SQL that makes a database journal them for package sqlstore, from
 // where they become Change Lists:
 //
-//	rshttp.Set{Provider: articles, Changer: journal}
+//	rshttp.Set{Provider: articles, Changer: journal, Stater: journal}
+//
+// As the Stater, the journal reports when the table has changed. Without a Stater,
+// nothing is cached, every request reads the table, and the lists have no time. It
+// is for tables all of whose changes are journalled; [Provider.Stater] is for
+// others. One process at least must call sqlstore.Store.Run.
 package sqltable
 
 import (
@@ -65,6 +70,8 @@ type Provider struct {
 	db  engine
 	rel *relation
 
+	journalled map[string]string // URI templates of triggers; see CheckChanger
+
 	firstSite atomic.Pointer[string] // see Covers
 }
 
@@ -83,10 +90,17 @@ func open(ctx context.Context, db engine, t Table) (*Provider, error) {
 	if err == nil {
 		err = db.checkIndex(ctx, rel)
 	}
+	if err == nil {
+		err = rel.checkTimes(ctx, db)
+	}
+	var journalled map[string]string
+	if err == nil {
+		journalled, err = journalledURIs(ctx, db, rel)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("sqltable: %s: %w", t.title(), err)
 	}
-	return &Provider{db: db, rel: rel}, nil
+	return &Provider{db: db, rel: rel, journalled: journalled}, nil
 }
 
 // chunk is how many rows one statement reads at most. No page has more.
@@ -116,7 +130,7 @@ func (p *Provider) Resources(ctx context.Context, r resourcesync.Range) iter.Seq
 				return nil
 			}
 			inside, args := p.within(b)
-			err := p.db.query(ctx, fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT %d",
+			err := p.inOrder(ctx, fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT %d",
 				p.rel.list, p.rel.from, where(inside, p.rel.filter), p.rel.order, chunk), each, args...)
 			if err == errStop {
 				return
@@ -131,6 +145,15 @@ func (p *Provider) Resources(ctx context.Context, r resourcesync.Range) iter.Seq
 			b.after(p.rel.key.argument(string(d.key)))
 		}
 	}
+}
+
+// inOrder runs a statement that reads rows in the order of the key. A view or a query
+// is left to the planner.
+func (p *Provider) inOrder(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
+	if p.rel.isTable {
+		return p.db.queryInOrder(ctx, sql, each, args...)
+	}
+	return p.db.query(ctx, sql, each, args...)
 }
 
 // within returns the condition that a row's key is in b, and its arguments.

@@ -30,6 +30,7 @@ func PostgresTriggers(ctx context.Context, pool *pgxpool.Pool) (*Triggers, error
 // because the key has been deleted at the URI that it had.
 const rowFunction = `
 #variable_conflict use_column
+{mark}
 <<rs_block>>
 DECLARE
 	rs_was boolean := false;
@@ -132,7 +133,7 @@ func (db *postgresEngine) create(ctx context.Context, j *journalled) ([]string, 
 		"columns": strings.Join(columns, ""), "values": strings.Join(append([]string{""}, j.values...), ", "),
 		"same": and(db.sameKey(j, "OLD.", "NEW."), db.sameURI(j, "OLD.", "NEW.")), "sameKey": db.sameKey(j, "OLD.", "NEW."),
 		"sameOldURI": cmp.Or(db.sameURI(j, j.alias+".", "OLD."), "true"), "isOld": db.sameKey(j, j.alias+".", "OLD."), "isNew": db.sameKey(j, j.alias+".", "NEW."),
-		"always": always, "changed": changed,
+		"always": always, "changed": changed, "mark": markTemplate(j.URI),
 	}
 	base, truncate := rowdb.Schema(db.rows)+"."+db.quote(j.base), rowdb.Schema(db.rows)+"."+db.quote(j.base+"_truncate")
 	statements := []string{

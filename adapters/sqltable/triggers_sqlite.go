@@ -93,7 +93,8 @@ func (db *sqliteEngine) create(ctx context.Context, j *journalled) ([]string, er
 		replaced = replacedStatement
 		values["forget"] = "\n\tDELETE FROM " + db.quote(j.base) + " WHERE " + db.sameAs(j, "id", "OLD."+db.quote(j.Key)) + ";"
 	}
-	trigger("_insert", "AFTER INSERT", " BEGIN"+replaced+putStatement)
+	values["mark"] = markTemplate(j.URI)
+	trigger("_insert", "AFTER INSERT", " BEGIN\n\t{mark}"+replaced+putStatement)
 	trigger("_delete", "AFTER DELETE", " BEGIN"+deleteStatement+"{forget}")
 	values["otherKey"] = "NOT " + sameKey
 	values["change"] = "CASE WHEN " + was + " THEN 'updated' ELSE 'created' END"

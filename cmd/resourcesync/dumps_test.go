@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // The packages have every file, with the bytes that it has, and a change of one
@@ -64,7 +65,7 @@ func TestKeepVersions(t *testing.T) {
 	t.Parallel()
 	folder := sampleFolder(t)
 	state := filepath.Join(t.TempDir(), "state.db")
-	flags := []string{"--keep-versions", "1d", "--state", state, "--base-url", publicURL}
+	flags := []string{"--keep-versions", "1d", "--package-every", "1s", "--state", state, "--base-url", publicURL}
 	s := startReady(t, folder, flags...)
 	s.write("index.html", "second")
 	s.stderr.awaitMore("changes found", 1)
@@ -74,9 +75,7 @@ func TestKeepVersions(t *testing.T) {
 	s.stderr.awaitMore("changes found", 3)
 	check := func(want string) {
 		t.Helper()
-		if got := strings.Join(s.versions(), ", "); got != want {
-			t.Errorf("in the Change Dump: %s, want %s", got, want)
-		}
+		s.awaitVersions(strings.Split(want, ", "))
 	}
 	check("updated second, updated third, deleted")
 	s.stop()
@@ -87,6 +86,17 @@ func TestKeepVersions(t *testing.T) {
 	kept, err := filepath.Glob(state + "-versions/??/*")
 	if must(t, err); len(kept) != 3 {
 		t.Errorf("%d copies: %v", len(kept), kept)
+	}
+}
+
+// awaitVersions waits until the packages of the Change Dump have all of want.
+func (s *served) awaitVersions(want []string) {
+	s.t.Helper()
+	var got []string
+	for deadline := time.Now().Add(30 * time.Second); !slices.Equal(got, want); time.Sleep(50 * time.Millisecond) {
+		if got = s.versions(); time.Now().After(deadline) {
+			s.t.Fatalf("in the Change Dump: %q, want %q", got, want)
+		}
 	}
 }
 
@@ -120,7 +130,7 @@ func (s *served) versions() (found []string) {
 func TestKeepVersionsOfReplicas(t *testing.T) {
 	t.Parallel()
 	folder := sampleFolder(t)
-	flags := []string{"--keep-versions", "1d", "--versions", filepath.Join(t.TempDir(), "shared"), "--state", newPostgres(t), "--base-url", publicURL, "--rescan", "1h"}
+	flags := []string{"--keep-versions", "1d", "--package-every", "1s", "--versions", filepath.Join(t.TempDir(), "shared"), "--state", newPostgres(t), "--base-url", publicURL, "--rescan", "1h"}
 	var replicas [2]*served
 	for i := range replicas {
 		replicas[i] = startReady(t, folder, flags...)
@@ -132,11 +142,9 @@ func TestKeepVersionsOfReplicas(t *testing.T) {
 		want = append(want, "updated "+text)
 		replicas[0].awaitChanges(len(want))
 	}
-	for i, s := range replicas {
+	for _, s := range replicas {
 		s.awaitChanges(len(want))
-		if got := s.versions(); !slices.Equal(got, want) {
-			t.Errorf("server %d: in the Change Dump: %q, want %q", i, got, want)
-		}
+		s.awaitVersions(want)
 	}
 }
 

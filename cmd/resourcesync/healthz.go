@@ -2,11 +2,15 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"log/slog"
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 
 // healthPatience is how long the state may take to answer whether it is well.
@@ -36,6 +40,14 @@ func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		io.WriteString(w, "not well; the log says why\n")
+		for _, public := range []error{errHeld, errUnreadable, errDamaged} {
+			if errors.Is(err, public) {
+				fmt.Fprintln(w, public)
+			}
+		}
+		if errors.Is(err, errHeld) {
+			io.WriteString(w, howToConfirm)
+		}
 		return
 	}
 	io.WriteString(w, "ok\n")
@@ -44,6 +56,9 @@ func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // isFreshGet reports whether r gets something that is never the same twice, and
 // says so to caches. It has answered what is no GET.
 func isFreshGet(w http.ResponseWriter, r *http.Request) bool {
+	if !reqbody.None(w, r) {
+		return false
+	}
 	header := w.Header()
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")

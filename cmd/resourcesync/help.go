@@ -14,7 +14,7 @@ others can copy it and stay in step with every change.
 Commands:
 `)
 	for _, c := range commands {
-		fmt.Fprintf(w, "  %-10s %s\n", c.name+" "+c.arguments, c.summary)
+		fmt.Fprintf(w, "  %-22s %s\n", c.name+" "+c.arguments, c.summary)
 	}
 	fmt.Fprint(w, `
 "resourcesync COMMAND --help" tells more about a command.
@@ -40,7 +40,11 @@ asked to try again later; a line tells when all is ready.
 
 Flags:
 `)
-	serveFlags(new(serveConfig)).VisitAll(func(f *flag.Flag) {
+	printFlags(w, serveFlags(new(serveConfig)))
+}
+
+func printFlags(w io.Writer, flags *flag.FlagSet) {
+	flags.VisitAll(func(f *flag.Flag) {
 		fmt.Fprintf(w, "  --%s\n        %s\n", f.Name, strings.ReplaceAll(f.Usage, "\n", "\n        "))
 	})
 }

@@ -37,6 +37,8 @@ type command struct {
 // commands are those that help lists, in its order.
 var commands = []command{
 	{"serve", "DIR", "publish the files of a folder", serve},
+	{"proxy", "--upstream URL", "publish a website that has sitemaps", proxy},
+	{"confirm-deletions", "DIR", "let serve publish deletions that it holds", confirmDeletions},
 	{"triggers", "", "journal the changes of a table in a database", triggers},
 	{"version", "", "print the version of this program", version},
 }
@@ -62,13 +64,17 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	case "help", "-h", "-help", "--help":
 		printHelp(stdout)
 		return nil
+	case "-version", "--version":
+		return version(ctx, args[1:], stdout, stderr)
 	}
+	var names []string
 	for _, c := range commands {
 		if c.name == args[0] {
 			return c.run(ctx, args[1:], stdout, stderr)
 		}
+		names = append(names, c.name)
 	}
-	return usagef(`there is no command %q; "resourcesync help" lists those there are`, args[0])
+	return usagef(`there is no command %q%s; "resourcesync help" lists all commands`, args[0], didYouMean(args[0], names, ""))
 }
 
 // A usageError says what is wrong with the command as it was given, and what to

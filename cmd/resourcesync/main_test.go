@@ -46,9 +46,11 @@ func Example() {
 	// others can copy it and stay in step with every change.
 	//
 	// Commands:
-	//   serve DIR  publish the files of a folder
-	//   triggers   journal the changes of a table in a database
-	//   version    print the version of this program
+	//   serve DIR              publish the files of a folder
+	//   proxy --upstream URL   publish a website that has sitemaps
+	//   confirm-deletions DIR  let serve publish deletions that it holds
+	//   triggers               journal the changes of a table in a database
+	//   version                print the version of this program
 	//
 	// "resourcesync COMMAND --help" tells more about a command.
 }
@@ -57,6 +59,7 @@ func TestHelp(t *testing.T) {
 	for file, calls := range map[string][][]string{
 		"help.txt":       {{"help"}, {"--help"}, {"-h"}},
 		"help-serve.txt": {{"serve", "--help"}, {"serve", "-h"}, {"serve", ".", "--help"}},
+		"help-proxy.txt": {{"proxy", "--help"}, {"proxy", "-h"}},
 	} {
 		for _, args := range calls {
 			var stdout, stderr bytes.Buffer
@@ -87,23 +90,28 @@ func golden(t *testing.T, name string, got []byte) {
 
 // The help states the default of each flag that takes a value.
 func TestHelpStatesDefaults(t *testing.T) {
-	serveFlags(new(serveConfig)).VisitAll(func(f *flag.Flag) {
-		_, stated, ok := strings.Cut(f.Usage, "\nDefault: ")
-		switch f.DefValue {
-		case "false":
-			if ok {
-				t.Errorf("--%s takes no value and states a default", f.Name)
-			}
-		case "":
-			if !ok {
-				t.Errorf("--%s: not told what happens without it", f.Name)
-			}
-		default:
-			if f.Value.Set(stated) != nil || f.Value.String() != f.DefValue {
-				t.Errorf("--%s: states %q, is %q", f.Name, stated, f.DefValue)
-			}
+	for _, flags := range []*flag.FlagSet{serveFlags(new(serveConfig)), proxyFlags(new(proxyConfig))} {
+		flags.VisitAll(func(f *flag.Flag) { testStatesDefault(t, f) })
+	}
+}
+
+func testStatesDefault(t *testing.T, f *flag.Flag) {
+	t.Helper()
+	_, stated, ok := strings.Cut(f.Usage, "\nDefault: ")
+	switch f.DefValue {
+	case "false":
+		if ok {
+			t.Errorf("--%s takes no value and states a default", f.Name)
 		}
-	})
+	case "":
+		if !ok {
+			t.Errorf("--%s: not told what happens without it", f.Name)
+		}
+	default:
+		if f.Value.Set(stated) != nil || f.Value.String() != f.DefValue {
+			t.Errorf("--%s: states %q, is %q", f.Name, stated, f.DefValue)
+		}
+	}
 }
 
 func TestVersion(t *testing.T) {
@@ -149,8 +157,6 @@ func TestRefusals(t *testing.T) {
 		"user":                {[]string{"serve", here, "--base-url", "http://me@example.org/"}, "leave out"},
 		"encoded slash":       {[]string{"serve", here, "--listen", "127.0.0.1:0", "--base-url", "http://example.org/a%2Fb/"}, "encoded slash"},
 		"braces":              {[]string{"serve", here, "--listen", "127.0.0.1:0", "--base-url", "http://example.org/{a}/"}, "nor braces"},
-		"root prefix":         {[]string{"serve", here, "--prefix", "/"}, "such as /resourcesync/"},
-		"empty prefix":        {[]string{"serve", here, "--prefix", ""}, "such as /resourcesync/"},
 		"prefix upwards":      {[]string{"serve", here, "--prefix", "/a/../b"}, "such as /resourcesync/"},
 		"odd prefix":          {[]string{"serve", here, "--prefix", "/a b/"}, "such as /resourcesync/"},
 		"unknown hash":        {[]string{"serve", here, "--hash", "md5,crc32"}, "md5,sha-256"},
@@ -159,6 +165,7 @@ func TestRefusals(t *testing.T) {
 		"empty pages":         {[]string{"serve", here, "--page-size", "0"}, "1 to 50000"},
 		"huge pages":          {[]string{"serve", here, "--page-size", "50001"}, "1 to 50000"},
 		"empty packages":      {[]string{"serve", here, "--package-size", "0"}, "500MB or 4GiB"},
+		"a short archive":     {[]string{"serve", here, "--archive", "30d"}, "--archive 30d: give --retain (90d) or more"},
 		"versions of nothing": {[]string{"serve", here, "--keep-versions", "1d", "--dumps=false"}, "for dumps"},
 		"versions by md5":     {[]string{"serve", here, "--keep-versions", "1d", "--hash", "md5"}, "sha-256"},
 		"versions in tables":  {[]string{"serve", here, "--keep-versions", "1d", "--state", "postgres://localhost/x"}, "--versions /"},

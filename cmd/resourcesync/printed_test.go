@@ -9,10 +9,10 @@ import (
 )
 
 // printed are the texts that say how the program is called.
-var printed = []string{"../../README.md", "../../docs/howto.md", "../../docs/operations.md", "../../docs/security.md"}
+var printed = []string{"../../README.md", "../../docs/howto.md", "../../docs/operations.md", "../../docs/security.md", "../../docs/sidecar.md"}
 
 var (
-	calls       = regexp.MustCompile(`(?m)^(?:    |ExecStart=/usr/local/bin/)resourcesync (serve|triggers) (.*)$`)
+	calls       = regexp.MustCompile(`(?m)^(?:    |ExecStart=/usr/local/bin/)resourcesync (serve|proxy|triggers) (.*)$`)
 	words       = regexp.MustCompile(`'[^']*'|\S+`)
 	quotedFlags = regexp.MustCompile("`--([a-z-]+)")
 )
@@ -31,6 +31,8 @@ func TestPrintedCommands(t *testing.T) {
 			switch call[1] {
 			case "serve":
 				_, err = parseServe(args)
+			case "proxy":
+				_, err = parseProxy(args)
 			case "triggers":
 				_, err = parseTriggers(args)
 			}
@@ -45,8 +47,8 @@ func TestPrintedCommands(t *testing.T) {
 }
 
 func TestPrintedFlagsExist(t *testing.T) {
-	known := map[string]bool{}
-	for _, flags := range []*flag.FlagSet{serveFlags(new(serveConfig)), triggersFlags(new(triggersConfig))} {
+	known := map[string]bool{"baseline": true, "from": true, "spec-version": true} // of the reference client
+	for _, flags := range []*flag.FlagSet{serveFlags(new(serveConfig)), proxyFlags(new(proxyConfig)), triggersFlags(new(triggersConfig))} {
 		flags.VisitAll(func(f *flag.Flag) { known[f.Name] = true })
 	}
 	n := 0

@@ -24,14 +24,20 @@ func startProcess(t testing.TB, folder string, flags ...string) *process {
 	t.Helper()
 	program, err := os.Executable()
 	must(t, err)
+	p := newProcess(t, program, folder, flags...)
+	must(t, p.Start())
+	p.awaitListening()
+	return p
+}
+
+// newProcess returns a process that is to serve folder and has not been started.
+func newProcess(t testing.TB, program, folder string, flags ...string) *process {
 	p := &process{
 		served: &served{t: t, folder: folder, stdout: newOutput(t), stderr: newOutput(t)},
 		Cmd:    exec.CommandContext(t.Context(), program, append([]string{"serve", "--listen", "127.0.0.1:0", folder}, flags...)...),
 	}
 	p.Env = append(os.Environ(), beMain+"=1")
 	p.Stdout, p.Stderr = p.stdout, p.stderr
-	must(t, p.Start())
-	p.awaitListening()
 	return p
 }
 

@@ -58,7 +58,7 @@ func TestPublicationIsProvider(t *testing.T) {
 	for name, newState := range states {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			flags := []string{sampleFolder(t), "--state", newState(t), "--base-url", publicURL}
+			flags := []string{sampleFolder(t), "--state", newState(t), "--base-url", publicURL, "--max-delete", "100%"}
 			if name == "sqlite" {
 				flags = append(flags, "--keep-versions", "1d")
 			}

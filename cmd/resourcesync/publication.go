@@ -12,40 +12,41 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/dir"
+	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/versions"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/rshttp"
-	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
 // A publication is a folder as a Source.
 type publication struct {
 	store    *sqlstore.Store
-	folder   *dir.Dir
+	folder   *dir.Dir        // nil if a website is published
+	site     *sitemap.Site   // nil if a folder is
 	versions *versions.Store // nil if none are kept
 	set      *shownSet
 	push     *push
 	source   *rshttp.Source
 	scanner  *scanner
+	first    *firstScan
 	healthz  *healthHandler
 	screen   *screen
 	log      *slog.Logger
 
 	path      string // of the folder
+	state     string // for people: where it is
+	named     bool   // the set, after the base URL
 	baseURL   string
 	documents *url.URL // below which they are
+	robots    bool     // robots.txt names lists
 	reserved  []place
+	robotsLog sparse.Log
 	warned    map[place]bool // of what is in them
-}
-
-// A place in a folder is the key of a file, or of a folder. Where it is reserved,
-// documents have the URLs of what is there, which cannot be published.
-type place struct {
-	key   string
-	isDir bool
 }
 
 // publish puts together what c asks for. The first scan has yet to come.
@@ -60,12 +61,14 @@ func publish(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publ
 		screen:    screen,
 		log:       log,
 		path:      c.folder,
+		state:     st.place,
+		named:     st.named,
 		baseURL:   c.baseURL,
 		documents: documents,
-		reserved:  reservedPlaces(c),
+		robots:    c.robots || c.sitemap,
 		warned:    make(map[place]bool),
 	}
-	p.scanner = &scanner{set: p.set, list: p.list, rescan: c.rescan, count: p.count, log: log}
+	p.scanner = &scanner{set: p.set, list: p.list, rescan: c.rescan, count: p.count, kept: st.set.Kept, log: log}
 	p.healthz = &healthHandler{log: log, check: p.health}
 	o := &dir.Options{
 		Hashes:   c.hashes,
@@ -80,11 +83,11 @@ func publish(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publ
 		}
 		o.Keep = p.keepVersion
 	}
-	if screen.terminal {
-		o.Progress = func(now dir.Progress) {
-			if !p.scanner.complete {
-				screen.status(fmt.Sprintf("Looking through the folder: %d files, %d MB read", now.Files, now.Bytes/1e6))
-			}
+	p.first = &firstScan{screen: screen, log: log, count: p.toScan}
+	o.Progress = func(now dir.Progress) {
+		p.scanner.skipped.Store(now.Skipped)
+		if !p.scanner.complete {
+			p.first.report(now)
 		}
 	}
 	if p.folder, err = dir.Open(c.folder, c.baseURL, o); err != nil {
@@ -95,31 +98,45 @@ func publish(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publ
 		p.close()
 		return nil, err
 	}
-	set := rshttp.Set{Provider: p.set, Hubs: p.push.hubs}
+	set := rshttp.Set{Provider: p.set, ChangeArchiver: st.set.Archive(), Hubs: p.push.hubs}
 	if c.dumps {
 		set.Opener = p.folder
 	}
 	if p.versions != nil {
 		set.ChangeOpener = history{p.versions, p.folder}
+		set.Memento = true
 	}
-	p.source, err = rshttp.New(documents.String(), []rshttp.Set{set}, &rshttp.Options{
-		PageSize:     c.pageSize,
-		PackageSize:  int64(c.pkgSize),
-		TransferRate: int64(c.dumpRate),
-		Sitemap:      c.sitemap,
-		Robots:       c.sitemap,
-		Outbox:       st.outbox,
-		WebSocket:    p.push.feed,
-		Logger:       log,
-	})
-	if err != nil {
+	set.DescribedBy = c.aboutSet
+	if p.source, err = rshttp.New(documents.String(), []rshttp.Set{set}, c.sourceOptions(st, p.push, log)); err != nil {
 		p.close()
 		return nil, usageError{err}
 	}
+	p.reserve(c)
 	return p, nil
 }
 
-func (p *publication) close() { p.folder.Close() }
+// sourceOptions are the options of a Source.
+func (c *serveConfig) sourceOptions(st *state, push *push, log *slog.Logger) *rshttp.Options {
+	return &rshttp.Options{
+		DescribedBy:         c.about,
+		PageSize:            c.pageSize,
+		PackageSize:         int64(c.pkgSize),
+		TransferRate:        int64(c.dumpRate),
+		Sitemap:             c.sitemap,
+		Robots:              c.sitemap,
+		RobotsResourceLists: c.robots,
+		Outbox:              st.outbox,
+		WebSocket:           push.feed,
+		Logger:              log,
+		PackageEvery:        time.Duration(c.pkgEvery),
+	}
+}
+
+func (p *publication) close() {
+	if p.folder != nil {
+		p.folder.Close()
+	}
+}
 
 // list lists the folder. Of what is in a reserved place it warns once, whenever
 // that appears.
@@ -128,59 +145,55 @@ func (p *publication) list(ctx context.Context) iter.Seq2[resourcesync.Resource,
 		path := filepath.Join(p.path, filepath.FromSlash(at.key))
 		if info, err := os.Lstat(path); err == nil && info.IsDir() == at.isDir && !p.warned[at] {
 			p.warned[at] = true
-			p.log.Warn("not published, because its address is that of ResourceSync documents", "path", path)
+			if at == robotsFile {
+				p.log.Info("not listed, because it is served with lines that name the Resource List or the sitemap", "path", path)
+			} else {
+				p.log.Warn("not published, because its address is that of ResourceSync documents", "path", path)
+			}
 		}
 	}
 	return func(yield func(resourcesync.Resource, error) bool) {
-		defer p.screen.status("")
+		if !p.scanner.complete {
+			defer p.first.begin(ctx)()
+		}
 		p.pruneVersions(ctx) // here, where no other server of the site scans
 		p.folder.Resources(ctx)(yield)
 	}
 }
 
-// count returns the number of files in the set, and ErrNotReady if it cannot be
-// shown before a scan: if there has never been one, or if the state is of another
-// base URL. Then its URIs are of the site as it was.
-func (p *publication) count(ctx context.Context) (int64, error) {
-	st, err := p.set.Set.Stat(ctx, resourcesync.Range{})
-	if err != nil || p.scanner.complete {
-		return st.Count, err
+// toScan returns how many files the first scan of this process is going to find, and
+// their bytes if it reads them: as they were after the last scan, or else by counting
+// them.
+func (p *publication) toScan(ctx context.Context) (files, bytes int64, err error) {
+	if p.set.shown.Load() {
+		st, err := p.set.Stat(ctx, resourcesync.Range{})
+		return st.Count, 0, err
 	}
-	for r, err := range p.set.Resources(ctx, resourcesync.Range{}) {
-		if err != nil {
-			return 0, err
-		}
-		path, ok := strings.CutPrefix(r.URI, p.baseURL)
-		if key, err := url.PathUnescape(path); !ok || err != nil || key != r.Key {
-			return 0, resourcesync.ErrNotReady
-		}
-	}
-	return st.Count, nil
-}
-
-// readyLine says where to begin.
-func (p *publication) readyLine(files int64) string {
-	return fmt.Sprintf("Ready (files: %d). Source Description: %s Resource List: %s", files, p.source.Description(), p.documents.JoinPath("resourcelist.xml"))
+	return p.folder.Count(ctx)
 }
 
 // handler serves the documents, the hub and the files, and tells whether all is
 // well.
 func (p *publication) handler() http.Handler {
 	files := p.folder.Handler()
-	all, linked := p.source.Wrap(files), p.source.Link(files)
-	healthz := p.documents.JoinPath("healthz").Path // in a place that is reserved for documents
+	return p.withOwn(p.source.Wrap(p.withRobots(files)))
+}
+
+// withOwn returns a handler that answers for the hub and the health of p, and has
+// next answer everything else.
+func (p *publication) withOwn(next http.Handler) http.Handler {
+	// In a place that is reserved for documents:
+	healthz, readyz := p.documents.JoinPath("healthz").Path, p.documents.JoinPath("readyz").Path
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case r.URL.Path == healthz:
 			p.healthz.ServeHTTP(w, r)
+		case r.URL.Path == readyz:
+			p.serveReady(w, r)
 		case p.push.own != nil && r.URL.Path == p.push.path:
 			p.push.own.ServeHTTP(w, r)
-		// A robots.txt in the folder is a resource like any other: with
-		// sitemaps added to it, what is listed of it would not be true.
-		case r.URL.Path == "/robots.txt" && p.folder.Covers(r.URL):
-			linked.ServeHTTP(w, r)
 		default:
-			all.ServeHTTP(w, r)
+			next.ServeHTTP(w, r)
 		}
 	})
 }
@@ -188,21 +201,16 @@ func (p *publication) handler() http.Handler {
 // health returns what keeps this process from publishing what is in the folder and
 // from telling of changes.
 func (p *publication) health(ctx context.Context) error {
-	err := errors.Join(p.scanner.health(), p.store.Health(ctx))
+	kept, err := p.set.Kept(ctx)
+	if err == nil {
+		err = keptTrouble(kept)
+	}
+	err = errors.Join(p.scanner.health(), err, p.store.Health(ctx))
 	if publisher := p.source.Push(); publisher != nil {
 		err = errors.Join(err, publisher.Health(ctx))
 	}
-	return err
-}
-
-// reservedPlaces are the folder of the prefix, and the file of the well-known URI
-// if that is below the base URL and dot-files are published.
-func reservedPlaces(c *serveConfig) []place {
-	reserved := []place{{strings.Trim(c.prefix, "/"), true}}
-	if base, err := url.Parse(c.baseURL); err == nil && c.dotFiles {
-		if key, ok := strings.CutPrefix(wellknown.Path, base.Path); ok {
-			reserved = append(reserved, place{key, false})
-		}
+	if errors.Is(err, sqlstore.ErrDamaged) {
+		err = errors.Join(err, fmt.Errorf("%w: stop serve, then restore a copy of %s, or delete it and the files beside it whose names begin with its name; serve then reads all files again, and the listed changes and the subscriptions are lost", errDamaged, p.state))
 	}
-	return reserved
+	return err
 }

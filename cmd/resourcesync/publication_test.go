@@ -38,32 +38,6 @@ func TestBaseURL(t *testing.T) {
 	}
 }
 
-// The site's robots.txt names the sitemap, if there is one for search engines, as
-// long as the folder has none of its own. That one is served as it is listed.
-func TestRobots(t *testing.T) {
-	if res, _ := startReady(t, t.TempDir()).get("robots.txt"); res.StatusCode != 404 {
-		t.Errorf("without a sitemap: %s", res.Status)
-	}
-	s := startReady(t, t.TempDir(), "--sitemap", "--rescan", "1s")
-	url := s.site + "resourcesync/sitemap.xml"
-	if res, body := s.get("robots.txt"); res.StatusCode != 200 || body != "Sitemap: "+url+"\n" || res.Header.Get("Link") != "" {
-		t.Errorf("%s %q %v", res.Status, body, res.Header)
-	}
-	if res, _ := s.get(url); res.StatusCode != 200 {
-		t.Errorf("%s: %s", url, res.Status)
-	}
-
-	const own = "User-agent: *\nDisallow: /x/\n"
-	s.write("robots.txt", own)
-	s.stderr.await("changes found")
-	if e := s.list("resourcelist"); len(e) != 1 || e[0].Metadata.Length != "28" {
-		t.Errorf("%+v", e)
-	}
-	if res, body := s.get("robots.txt"); res.StatusCode != 200 || body != own || res.Header.Get("Link") == "" {
-		t.Errorf("%s %q %v", res.Status, body, res.Header)
-	}
-}
-
 // The plain sitemap is for search engines and has nothing of ResourceSync in it.
 func TestSitemap(t *testing.T) {
 	s := startReady(t, sampleFolder(t), "--sitemap", "--page-size", "5")
@@ -138,7 +112,7 @@ func scanOnce(t *testing.T, terminal bool, flags ...string) string {
 // A terminal is shown how the first scan gets on; nothing else is.
 func TestProgress(t *testing.T) {
 	folder := sampleFolder(t)
-	if shown := scanOnce(t, true, folder); !strings.HasSuffix(shown, "14 files, 0 MB read"+eraseLine) {
+	if shown := scanOnce(t, true, folder); !strings.HasSuffix(shown, "14 of 14 files, 0 of 0 MB read"+eraseLine) {
 		t.Errorf("%q", shown)
 	}
 	if shown := scanOnce(t, false, folder); shown != "" {

@@ -40,8 +40,11 @@ func newPush(c *serveConfig, st *state, log *slog.Logger) (*push, error) {
 	}
 	p.hubs = append(p.hubs, c.push.foreign...)
 	if c.push.webSocket {
-		// What is told is public: pages of all sites may listen.
-		server, err := websocket.New(st.outbox, &websocket.Options{AnyOrigin: true, Logger: log})
+		site, err := url.Parse(c.baseURL)
+		if err != nil {
+			return nil, err
+		}
+		server, err := websocket.New(st.outbox, &websocket.Options{Origins: append(c.push.origins, site.Host), Logger: log})
 		if err != nil {
 			return nil, err
 		}

@@ -5,7 +5,9 @@ import (
 	"flag"
 	"net/netip"
 	"net/url"
+	"path"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/topic"
@@ -22,7 +24,8 @@ type pushConfig struct {
 	giveUp    span
 	callbacks addresses
 	webSocket bool
-	wrong     error // with what names a hub
+	origins   []string // hosts whose pages may open WebSockets
+	wrong     error    // with what names a hub
 }
 
 // ownHub is the path of serve's own hub, below the base URL.
@@ -83,6 +86,15 @@ func parseHub(text string) (*url.URL, error) {
 	return u, nil
 }
 
+// addOrigin adds a host of --websocket-origin.
+func (p *pushConfig) addOrigin(text string) error {
+	if _, err := path.Match(text, ""); err != nil || text == "" || strings.ContainsAny(text, "/ ") {
+		return errors.New("give the host of a page, such as www.example.org, *.example.org or *")
+	}
+	p.origins = append(p.origins, text)
+	return nil
+}
+
 // addresses is a flag.Value: ranges of addresses.
 type addresses []netip.Prefix
 
@@ -123,6 +135,8 @@ func (p *pushConfig) check() error {
 		return usagef("--hub-token is for serve's own hub; add --hub own")
 	case len(p.callbacks) > 0 && !p.hasOwn():
 		return usagef("--allow-callbacks is for serve's own hub; add --hub own")
+	case len(p.origins) > 0 && !p.webSocket:
+		return usagef("--websocket-origin is for WebSockets; add --websocket")
 	case p.minLease < span(time.Second) || time.Duration(p.minLease)%time.Second != 0 || p.minLease > span(10*day):
 		return usagef("--hub-min-lease %v: give whole seconds, such as 5m or 10s, up to 10d", &p.minLease)
 	case p.retry < span(time.Millisecond):
@@ -163,4 +177,8 @@ Default: 3d`)
 Default: none`)
 	flags.BoolVar(&p.webSocket, "websocket", false, `Tell of changes by WebSockets as well, for web pages and other programs that
 cannot be called back.`)
+	flags.Func("websocket-origin", `A host whose web pages may open WebSockets, besides those of the site itself,
+such as www.example.org or *.example.org; * is every host. Programs other than
+browsers always may. Give it once for each of several.
+Default: none`, p.addOrigin)
 }

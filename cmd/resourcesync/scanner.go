@@ -47,12 +47,16 @@ type scanner struct {
 	// is not fit to be shown before a scan.
 	count func(context.Context) (int64, error)
 
+	// kept returns the missing files that the last scan has kept.
+	kept func(context.Context) (sqlstore.Kept, error)
+
 	// ready is called once, with the number of files, as soon as the set is
 	// fit to be shown.
 	ready func(files int64)
 
 	isReady  bool
-	complete bool // a scan has been
+	complete bool         // a scan has been
+	skipped  atomic.Int64 // files, by the scan that is under way or was last
 	last     atomic.Pointer[scanned]
 }
 
@@ -61,6 +65,7 @@ type scanned struct {
 	ended  time.Time
 	took   time.Duration
 	result sqlstore.ScanResult
+	skip   int64 // files that are not listed, or stay as they were
 	err    error
 }
 
@@ -70,6 +75,7 @@ func (s *scanner) run(ctx context.Context) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	wg.Go(func() { s.wait(ctx, woken) })
+	wg.Go(func() { s.awaitRelease(ctx, woken) })
 	retry := firstRetry
 	for {
 		select {
@@ -111,7 +117,7 @@ func (s *scanner) scan(ctx context.Context) error {
 	started := time.Now()
 	result, err := s.fill(ctx)
 	if ctx.Err() == nil && !errors.Is(err, sqlstore.ErrScanning) {
-		s.last.Store(&scanned{time.Now(), time.Since(started), result, err})
+		s.last.Store(&scanned{time.Now(), time.Since(started), result, s.skipped.Load(), err})
 	}
 	return err
 }
@@ -126,6 +132,7 @@ func (s *scanner) fill(ctx context.Context) (sqlstore.ScanResult, error) {
 		return result, err
 	}
 	s.complete = true
+	s.tellKept(ctx, result)
 	if !before {
 		return result, s.tellReady(ctx)
 	}
@@ -152,14 +159,17 @@ func (s *scanner) tellReady(ctx context.Context) error {
 
 // wait has woken hold a token whenever there is a reason to scan.
 func (s *scanner) wait(ctx context.Context, woken chan<- struct{}) {
-	err := s.watch(ctx, func() {
-		select {
-		case woken <- struct{}{}:
-		default:
-		}
-	})
+	err := s.watch(ctx, func() { wake(woken) })
 	if ctx.Err() == nil {
 		s.log.Warn("changes are not noticed at once; the next scan finds them", "error", err, "rescan", s.rescan)
+	}
+}
+
+// wake puts a token into woken unless there is one.
+func wake(woken chan<- struct{}) {
+	select {
+	case woken <- struct{}{}:
+	default:
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -13,8 +12,6 @@ import (
 	"os"
 
 	"golang.org/x/sync/errgroup"
-
-	"github.com/resourcesync-go/resourcesync"
 )
 
 // serve publishes a folder until ctx is done.
@@ -47,7 +44,7 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	st, err := openState(ctx, &c, log)
 	switch {
 	case err != nil && ctx.Err() != nil:
-		return nil // told to stop before it had begun
+		return nil // stopped before it began
 	case err != nil:
 		return err
 	}
@@ -56,32 +53,38 @@ func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 			log.Warn("state not closed", "error", err)
 		}
 	}()
-	if err := checkMounted(ctx, c.folder, st); err != nil {
-		return err
-	}
 	p, err := publish(&c, st, screen, log)
 	if err != nil {
 		return err
 	}
 	defer p.close()
 	log.Info("listening", "address", ln.Addr().String(), "site", c.baseURL, "folder", c.folder, "state", st.place)
+	return p.run(ctx, &c, &server{listener: ln, handler: p.handler()}, statusListener, stdout)
+}
 
+// run serves and scans until ctx is done.
+func (p *publication) run(ctx context.Context, c *serveConfig, site *server, statusListener net.Listener, stdout io.Writer) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		<-ctx.Done()
-		log.Info("stopping", "cause", context.Cause(ctx))
+		p.log.Info("stopping", "cause", context.Cause(ctx))
 		return nil
 	})
-	g.Go(func() error { return serveHTTP(ctx, ln, clientAddress(c.client, p.handler()), log) })
+	site.handler = clientAddress(c.client, site.handler)
+	g.Go(func() error { return site.run(ctx, p.log) })
 	if statusListener != nil {
-		log.Info("operators are told how all is", "url", "http://"+statusListener.Addr().String()+"/")
-		g.Go(func() error { return serveHTTP(ctx, statusListener, http.HandlerFunc(p.serveStatus), log) })
+		p.log.Info("status for operators", "url", "http://"+statusListener.Addr().String()+"/")
+		status := &server{listener: statusListener, handler: checkHost(c.status, http.HandlerFunc(p.serveStatus))}
+		g.Go(func() error { return status.run(ctx, p.log) })
 	}
-	g.Go(func() error { return st.store.Run(ctx) })
+	g.Go(func() error { return p.store.Run(ctx) })
 	g.Go(func() error { return p.push.run(ctx) })
+	if p.site != nil {
+		g.Go(func() error { return p.site.Run(ctx) })
+	}
 	p.scanner.ready = func(files int64) {
 		p.set.shown.Store(true)
-		fmt.Fprintln(stdout, p.readyLine(files))
+		p.announceReady(c, stdout, files)
 		g.Go(func() error { return p.source.Run(ctx) }) // which has nothing to do before
 	}
 	g.Go(func() error {
@@ -102,30 +105,6 @@ func checkFolder(folder string) error {
 		return usagef("%q is a file; give the folder that it is in", folder)
 	}
 	return nil
-}
-
-// checkMounted refuses a folder with nothing in it if there were files when it was
-// looked through last. It is more likely not to be mounted than to be empty, and all
-// of its files would be told of as deleted.
-func checkMounted(ctx context.Context, path string, st *state) error {
-	folder, err := os.Open(path)
-	if err != nil {
-		return usagef("folder %q: %w", path, reason(err))
-	}
-	defer folder.Close()
-	if _, err := folder.Readdirnames(1); err == nil {
-		return nil
-	} else if err != io.EOF {
-		return usagef("folder %q: %w", path, reason(err))
-	}
-	known, err := st.set.Stat(ctx, resourcesync.Range{})
-	if errors.Is(err, resourcesync.ErrNotReady) {
-		return nil
-	}
-	if err == nil && known.Count > 0 {
-		err = fmt.Errorf("%q is empty, but had %d files: is it mounted? If they are gone for good, leave a file in it, such as .empty, and start again", path, known.Count)
-	}
-	return err
 }
 
 // reason returns what is wrong with a path, without the path, which an error

@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 )
 
 // sampleFiles are files of many kinds, and with names that something between a
@@ -36,8 +37,11 @@ var sampleFiles = map[string]string{
 
 func sampleFolder(t *testing.T) string {
 	folder := t.TempDir()
+	modified := time.Now().Add(-time.Hour)
 	for key, body := range sampleFiles {
-		write(t, filepath.Join(folder, filepath.FromSlash(key)), body)
+		path := filepath.Join(folder, filepath.FromSlash(key))
+		write(t, path, body)
+		must(t, os.Chtimes(path, modified, modified))
 	}
 	write(t, filepath.Join(folder, ".hidden"), "")
 	write(t, filepath.Join(folder, ".git/config"), "")
@@ -105,8 +109,8 @@ func TestReadyLine(t *testing.T) {
 	}
 }
 
-// Until the first scan has ended there are files, but no documents.
-func TestNotReady(t *testing.T) {
+// Until the first scan has ended there are files, but no lists.
+func TestD14_NotReady(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "small.txt"), "small")
 	// A file that takes very long to read and no room on the disk.
@@ -115,14 +119,20 @@ func TestNotReady(t *testing.T) {
 	must(t, os.Truncate(large, 64<<30))
 
 	s := start(t, folder, "--sitemap")
-	documents := []string{".well-known/resourcesync"}
-	for _, name := range []string{"capabilitylist", "resourcelist", "changelist", "sitemap"} {
+	if len(s.capabilities()) < 3 {
+		t.Error("nothing is announced")
+	}
+	documents := []string{"resourcesync/readyz"}
+	for _, name := range []string{"resourcelist", "changelist", "sitemap"} {
 		documents = append(documents, "resourcesync/"+name+".xml")
 	}
 	for _, url := range documents {
-		if res, body := s.get(url); res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+		if res, body := s.get(url); res.StatusCode != 503 || strings.HasSuffix(url, ".xml") && res.Header.Get("Retry-After") == "" {
 			t.Errorf("%s: %s %v\n%s", url, res.Status, res.Header, body)
 		}
+	}
+	if res, body := s.get("resourcesync/healthz"); res.StatusCode != 200 {
+		t.Errorf("healthz: %s %s", res.Status, body)
 	}
 	if res, body := s.get("small.txt"); res.StatusCode != 200 || body != "small" || res.Header.Get("Link") != "" {
 		t.Errorf("a file, before it is listed: %s %q %v", res.Status, body, res.Header)
@@ -249,7 +259,8 @@ func TestStopBreaksOff(t *testing.T) {
 
 // With --log-format json each message is a JSON object.
 func TestLogFormat(t *testing.T) {
-	s := startReady(t, t.TempDir(), "--log-format", "json")
+	s := start(t, t.TempDir(), "--log-format", "json")
+	s.stderr.await(`"msg":"ready"`)
 	s.get("resourcesync/changelist/none.xml")
 	s.stop()
 	for line := range strings.Lines(s.stderr.String()) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"net/url"
 	"sync/atomic"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
@@ -22,6 +23,13 @@ func (s *shownSet) Stat(ctx context.Context, r resourcesync.Range) (resourcesync
 		return resourcesync.Stat{}, resourcesync.ErrNotReady
 	}
 	return s.Set.Stat(ctx, r)
+}
+
+func (s *shownSet) Since(ctx context.Context) (time.Time, error) {
+	if !s.shown.Load() {
+		return time.Time{}, resourcesync.ErrNotReady
+	}
+	return s.Set.Since(ctx)
 }
 
 func (s *shownSet) Covers(u *url.URL) bool { return s.shown.Load() && s.Set.Covers(u) }

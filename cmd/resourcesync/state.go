@@ -25,21 +25,38 @@ type state struct {
 	hub    hub.Store
 
 	place string // for people
+	named bool   // the set, after the base URL
 	close func() error
 }
 
 // openState opens the state that c asks for.
 func openState(ctx context.Context, c *serveConfig, log *slog.Logger) (*state, error) {
-	o := &sqlstore.Options{Window: time.Duration(c.window), Retain: time.Duration(c.retain), Logger: log}
+	o := c.storeOptions(log)
 	if c.stateIsPostgres() {
 		return openPostgres(ctx, c, o)
 	}
 	return openSQLite(ctx, c, o)
 }
 
+func (c *serveConfig) storeOptions(log *slog.Logger) *sqlstore.Options {
+	return &sqlstore.Options{Window: time.Duration(c.window), Retain: time.Duration(c.retain), Archive: time.Duration(c.archive), Logger: log}
+}
+
+// setOptions keep a new set closed until all files have been seen.
+func (c *serveConfig) setOptions() *sqlstore.SetOptions {
+	o := &sqlstore.SetOptions{AwaitScan: true, MaxDelete: float64(c.maxDelete), MaxDeleteHold: time.Duration(c.hold)}
+	if c.maxDelete == 0 {
+		o.MaxDelete = -1
+	}
+	if c.hold == 0 {
+		o.MaxDeleteHold = -1
+	}
+	return o
+}
+
 // open opens what the store has under a name.
-func (s *state) open(ctx context.Context, name string) (err error) {
-	if s.set, err = s.store.Set(ctx, name, awaitScan); err != nil {
+func (s *state) open(ctx context.Context, c *serveConfig, name string) (err error) {
+	if s.set, err = s.store.Set(ctx, name, c.setOptions()); err != nil {
 		return err
 	}
 	if s.outbox, err = s.store.Outbox(ctx, name); err != nil {
@@ -49,9 +66,6 @@ func (s *state) open(ctx context.Context, name string) (err error) {
 	return err
 }
 
-// awaitScan keeps a new set closed until all files have been seen.
-var awaitScan = &sqlstore.SetOptions{AwaitScan: true}
-
 // openSQLite opens the state in a file, which holds one folder: its set keeps its
 // name when the base URL changes, and so its checksums and its journal.
 func openSQLite(ctx context.Context, c *serveConfig, o *sqlstore.Options) (*state, error) {
@@ -59,25 +73,40 @@ func openSQLite(ctx context.Context, c *serveConfig, o *sqlstore.Options) (*stat
 	if err != nil {
 		return nil, err
 	}
-	refuse := func(err error) error {
-		return usagef("state %q: %w; give another file with --state", path, err)
-	}
 	if err := checkStateFile(path); err != nil {
-		return nil, refuse(err)
+		return nil, refuseState(path, err)
 	}
 	lock, err := lockStateFile(path)
 	if err != nil {
-		return nil, refuse(err)
+		return nil, refuseState(path, err)
 	}
-	store, err := sqlstore.OpenSQLite(ctx, path, o)
+	s, err := openSQLiteFile(ctx, c, path, o)
 	if err != nil {
 		lock.Close()
-		return nil, refuse(err)
+		return nil, err
 	}
-	s := &state{store: store, place: path, close: func() error { return errors.Join(store.Close(), lock.Close()) }}
-	if err := s.open(ctx, "files"); err != nil {
+	s.close = func() error { return errors.Join(s.store.Close(), lock.Close()) }
+	return s, nil
+}
+
+func refuseState(path string, err error) error {
+	return usagef("state %q: %w; give another file with --state", path, err)
+}
+
+// openSQLiteFile opens the state at path, even if another process is using it.
+func openSQLiteFile(ctx context.Context, c *serveConfig, path string, o *sqlstore.Options) (*state, error) {
+	store, err := sqlstore.OpenSQLite(ctx, path, o)
+	if err != nil {
+		return nil, refuseState(path, err)
+	}
+	s := &state{store: store, place: path, close: store.Close}
+	if err := s.open(ctx, c, "files"); err != nil {
 		s.close()
-		return nil, refuse(err)
+		return nil, refuseState(path, err)
+	}
+	if err := checkOrigin(ctx, s.set, c.folder, c.moved); err != nil {
+		s.close()
+		return nil, usagef("state %q: %w", path, err)
 	}
 	return s, nil
 }
@@ -98,9 +127,9 @@ func openPostgres(ctx context.Context, c *serveConfig, o *sqlstore.Options) (*st
 	if err != nil {
 		return nil, refuse(err)
 	}
-	s := &state{close: func() error { pool.Close(); return nil }}
+	s := &state{named: true, close: func() error { pool.Close(); return nil }}
 	if s.store, err = sqlstore.Postgres(ctx, pool, o); err == nil {
-		err = s.open(ctx, c.baseURL)
+		err = s.open(ctx, c, c.baseURL)
 	}
 	if err != nil {
 		pool.Close()

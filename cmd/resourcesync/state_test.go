@@ -238,3 +238,20 @@ func TestWindowAndRetain(t *testing.T) {
 		return from() > first
 	})
 }
+
+// With --archive, lists of changes that the journal has forgotten stay where they
+// were, and the archive names them.
+func TestD9_ServeArchive(t *testing.T) {
+	t.Parallel()
+	s := startReady(t, t.TempDir(), "--window", "1s", "--retain", "1s", "--archive", "1d", "--rescan", "1s", "--page-size", "1")
+	archived := func() []entry { return s.list("changelist-archive") }
+	s.until("a list is archived", func() bool {
+		s.write("a", time.Now().String())
+		return len(archived()) > 0
+	})
+	for _, e := range archived() {
+		if d := s.document(e.Loc, "changelist"); len(d.Entries) != 1 || d.Metadata.From != e.Metadata.From {
+			t.Errorf("%s: %+v", e.Loc, d)
+		}
+	}
+}

@@ -116,6 +116,9 @@ func checkStateFile(path string) error {
 	case !info.Mode().IsRegular():
 		return errors.New("is not a file")
 	}
+	if err := rowdb.CheckLinks(path); err != nil {
+		return reason(err)
+	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
 		return reason(err)

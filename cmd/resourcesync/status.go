@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
+	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
@@ -26,6 +28,8 @@ type status struct {
 	Files      *int64          `json:"files,omitempty"`
 	Changed    time.Time       `json:"changed,omitzero"` // when the newest change was
 	Scan       *scanStatus     `json:"scan,omitempty"`   // the last one of this process
+	Site       *sitemap.Status `json:"site,omitempty"`   // of proxy: the contents of its sitemaps, and the age of the oldest check
+	Held       *heldStatus     `json:"held,omitempty"`   // by the last scan of any process
 	Source     rshttp.Counters `json:"source"`
 	Push       *pushStatus     `json:"push,omitempty"`
 	Hub        *hub.Status     `json:"hub,omitempty"`
@@ -34,12 +38,22 @@ type status struct {
 
 // A scanStatus is what came of a scan.
 type scanStatus struct {
-	Ended     time.Time `json:"ended"`
-	Seconds   float64   `json:"seconds"` // that it took
-	Created   int       `json:"created"`
-	Updated   int       `json:"updated"`
-	Deleted   int       `json:"deleted"`
-	Unchanged int       `json:"unchanged"`
+	Ended      time.Time `json:"ended"`
+	Seconds    float64   `json:"seconds"` // that it took
+	Created    int       `json:"created"`
+	Updated    int       `json:"updated"`
+	Deleted    int       `json:"deleted"`
+	Unchanged  int       `json:"unchanged"`
+	Skipped    int64     `json:"skipped"`    // files and folders that could not be read, or have too long a name
+	Unreadable int       `json:"unreadable"` // files that stay listed because they could not be read
+}
+
+// A heldStatus describes deletions that are held.
+type heldStatus struct {
+	Files     int64     `json:"files"`
+	Since     time.Time `json:"since"`
+	Until     time.Time `json:"until,omitzero"`
+	Confirmed bool      `json:"confirmed"`
 }
 
 func newScanStatus(s *scanned) *scanStatus {
@@ -47,7 +61,7 @@ func newScanStatus(s *scanned) *scanStatus {
 		return nil
 	}
 	r := s.result
-	return &scanStatus{s.ended, s.took.Seconds(), r.Created, r.Updated, r.Deleted, r.Unchanged}
+	return &scanStatus{s.ended, s.took.Seconds(), r.Created, r.Updated, r.Deleted, r.Unchanged, s.skip, r.Unreadable}
 }
 
 // A pushStatus is where the notification channels stand.
@@ -67,10 +81,19 @@ func (p *publication) status(ctx context.Context) status {
 	case !errors.Is(err, resourcesync.ErrNotReady):
 		trouble = append(trouble, err)
 	}
+	if p.site != nil {
+		now := p.site.Status()
+		s.Site = &now
+	}
+	if kept, err := p.set.Kept(ctx); err == nil && kept.Held > 0 {
+		s.Held = &heldStatus{kept.Held, kept.Since, kept.Until, kept.Confirmed}
+	}
 	if publisher := p.source.Push(); publisher != nil {
 		now, err := publisher.Status(ctx)
 		trouble = append(trouble, err)
-		s.Push = &pushStatus{Status: now, Counters: publisher.Counters()}
+		if len(now.Topics) > 0 {
+			s.Push = &pushStatus{Status: now, Counters: publisher.Counters()}
+		}
 	}
 	if p.push.own != nil {
 		now, err := p.push.own.Status(ctx)
@@ -108,6 +131,9 @@ func texts(err error) []string {
 // serveStatus tells operators how p is, as JSON: with status 503 if something is
 // wrong.
 func (p *publication) serveStatus(w http.ResponseWriter, r *http.Request) {
+	if !reqbody.None(w, r) {
+		return
+	}
 	if r.URL.Path != "/" {
 		http.NotFound(w, r)
 		return

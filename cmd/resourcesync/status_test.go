@@ -12,7 +12,7 @@ import (
 // toldOperators returns what operators are told, and with which status.
 func (s *served) toldOperators() (int, status) {
 	s.t.Helper()
-	res, body := s.get(s.stderr.await(`told how all is.* url=(\S+)`)[1])
+	res, body := s.get(s.stderr.await(`status for operators.* url=(\S+)`)[1])
 	var now status
 	if err := json.Unmarshal([]byte(body), &now); err != nil || res.Header.Get("Content-Type") != "application/json" || res.Header.Get("Cache-Control") != "no-store" {
 		s.t.Fatalf("%v %v %s", err, res.Header, body)
@@ -64,7 +64,7 @@ func TestStatusElsewhere(t *testing.T) {
 	if code, now := s.toldOperators(); code != 200 || now.Push != nil || now.Hub != nil || now.WebSockets != nil {
 		t.Errorf("%d %+v", code, now)
 	}
-	url := s.stderr.await(`told how all is.* url=(\S+)`)[1]
+	url := s.stderr.await(`status for operators.* url=(\S+)`)[1]
 	if res, _ := s.get(url + "resourcesync/resourcelist.xml"); res.StatusCode != 404 {
 		t.Errorf("documents: %s", res.Status)
 	}

@@ -34,6 +34,7 @@ func parseTriggers(args []string) (triggersConfig, error) {
 	case errors.Is(err, flag.ErrHelp):
 		return c, err
 	case err != nil:
+		err = suggestFlag(err, flags)
 	case flags.NArg() > 0:
 		err = fmt.Errorf("%q is one argument too many", flags.Arg(0))
 	case c.db == "":

@@ -14,10 +14,11 @@ import (
 // intervals of Change Lists.
 //
 // A window ends at the first boundary of the clock (midnight UTC for windows of
-// a day) after its first change, or earlier when it is full. It is closed by a
-// later change, never by the time of day: the same journal gives the same
-// windows whenever and wherever it is divided. While all of the journal fits
-// into one list it is one open window.
+// a day) that is not before its first change, or earlier, at its last change,
+// when it is full. It includes its end, so no change of the next window is at or
+// before it. A window is closed by a later change, never by the time of day: the
+// same journal gives the same windows whenever and wherever it is divided. While
+// all of the journal fits into one list it is one open window.
 type Windows struct {
 	since  time.Time
 	every  time.Duration
@@ -38,9 +39,11 @@ type Window struct {
 	Count, Bytes int
 }
 
-// NewWindows starts a division of a journal that is complete from since, into
-// windows of at most every and at most max changes. A window is closed only
-// once a change is seen that lies at least settle after its end: if changes can
+// NewWindows starts a division of a journal that is complete after since, into
+// windows of at most every and at most max changes. Changes at since itself, of a
+// host whose Since is that of its oldest change, belong to the first window, beside
+// at least one later change if it is closed. A window is closed only
+// once a change is seen that lies more than settle after its end: if changes can
 // come to light out of order, none may come later than that.
 func NewWindows(since time.Time, every time.Duration, max int, settle time.Duration) *Windows {
 	w := &Windows{since: since, every: every, max: max, settle: settle}
@@ -52,22 +55,28 @@ func NewWindows(since time.Time, every time.Duration, max int, settle time.Durat
 // (zero if unknown). It fails for a change before the one shown last, and for
 // more changes at one instant than a document can hold.
 func (w *Windows) Add(t time.Time, size int) error {
-	if t.Before(w.last) || t.Before(w.since) {
-		return fmt.Errorf("a change at %s comes after one at %s: changes must be in forward chronological order, none before Since",
+	switch {
+	case t.Before(w.last):
+		return fmt.Errorf("a change at %s comes after one at %s: changes must be in forward chronological order",
 			t.Format(time.RFC3339Nano), w.last.Format(time.RFC3339Nano))
+	case !w.open.Contains(t) && !(len(w.closed) == 0 && t.Equal(w.since)):
+		return fmt.Errorf("a change at %s is not after %s: an interval excludes its From, so changes at that time must not come again",
+			t.Format(time.RFC3339Nano), w.open.From.Format(time.RFC3339Nano))
 	}
 	switch full := w.open.Count >= w.max || w.open.Count > 0 && w.open.Bytes+size > fill; {
 	case w.open.Count == 0:
-	case !t.Before(w.end):
+	case t.After(w.end):
 		w.close(w.end)
-	case full && t.After(w.last):
-		w.close(t)
+	case full && t.After(w.last) && w.last.After(w.open.From):
+		w.close(w.last)
 	case w.open.Count >= rsxml.MaxEntries || w.open.Bytes+size > MaxBytes:
 		return errors.New("too many changes at the one instant " + t.Format(time.RFC3339Nano) +
 			" for a Change List: give changes finer datetimes")
 	}
 	if w.open.Count == 0 {
-		w.end = t.Truncate(w.every).Add(w.every)
+		if w.end = Boundary(t, w.every); !w.end.After(w.open.From) {
+			w.end = w.end.Add(w.every)
+		}
 	}
 	w.open.Count++
 	w.open.Bytes += size
@@ -75,10 +84,32 @@ func (w *Windows) Add(t time.Time, size int) error {
 	return nil
 }
 
+// Boundary returns the first multiple of every that is not before t: where the
+// window that t is in ends at the latest.
+func Boundary(t time.Time, every time.Duration) time.Time {
+	b := t.Truncate(every)
+	if b.Before(t) {
+		b = b.Add(every)
+	}
+	return b
+}
+
 func (w *Windows) close(until time.Time) {
 	w.open.Until = until
 	w.closed = append(w.closed, w.open)
 	w.open = Window{Interval: resourcesync.Interval{From: until}}
+}
+
+// Finish closes the open window, unless it is empty, where the next change would
+// close it, but not after until, and returns all windows. Nothing comes after it.
+func (w *Windows) Finish(until time.Time) []Window {
+	if w.open.Count > 0 {
+		if w.end.Before(until) {
+			until = w.end
+		}
+		w.close(until)
+	}
+	return w.closed
 }
 
 // Resume takes over the windows that an earlier division of the journal has
@@ -109,7 +140,7 @@ func (w *Windows) Last() (changes int, newest time.Time) {
 	return changes, w.last
 }
 
-// Rewind returns the time from which to show the journal again so that what was
+// Rewind returns the time after which to show the journal again so that what was
 // added to it since is seen, and forgets what it was shown after that time.
 func (w *Windows) Rewind() time.Time {
 	w.closed = w.closed[:w.settled()]
@@ -129,7 +160,9 @@ func (w *Windows) Intervals() []resourcesync.Interval {
 		total.Count += c.Count
 		total.Bytes += c.Bytes
 	}
-	if w.kept == 0 && total.Count <= w.max && total.Bytes <= MaxBytes {
+	// Entries may have grown since a store noted their sizes. What fill leaves
+	// is enough for that.
+	if w.kept == 0 && total.Count <= w.max && total.Bytes <= fill {
 		return []resourcesync.Interval{{From: w.since}}
 	}
 	n := w.settled()
@@ -147,7 +180,7 @@ func (w *Windows) Intervals() []resourcesync.Interval {
 func (w *Windows) settled() int {
 	n := len(w.closed)
 	tail := w.open
-	for n > w.kept && w.last.Before(w.closed[n-1].Until.Add(w.settle)) {
+	for n > w.kept && !w.last.After(w.closed[n-1].Until.Add(w.settle)) {
 		tail.Count += w.closed[n-1].Count
 		tail.Bytes += w.closed[n-1].Bytes
 		if tail.Count > rsxml.MaxEntries || tail.Bytes > MaxBytes {

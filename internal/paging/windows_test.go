@@ -51,13 +51,15 @@ func TestWindows(t *testing.T) {
 	}{
 		{"no change", 0, nil, "01T15:00:00"},
 		{"all fits into one", 0, h(0, 1, 40), "01T15:00:00"},
-		{"days", 0, h(0, 1, 10, 33), "01T15:00:00 02T00:00:00 03T00:00:00"},
-		{"a boundary begins the next window", 0, h(0, 1, 2, 9), "01T15:00:00 02T00:00:00"},
-		{"a full window ends early", 0, h(0, 1, 2, 3), "01T15:00:00 01T18:00:00"},
-		{"but not between changes at one instant", 0, h(0, 1, 2, 2, 2, 3), "01T15:00:00 01T18:00:00"},
+		{"days", 0, h(0, 1, 10, 34), "01T15:00:00 02T00:00:00 03T00:00:00"},
+		{"a boundary belongs to the window before it", 0, h(0, 1, 9, 10), "01T15:00:00 02T00:00:00"},
+		{"a boundary alone is a window", 0, h(0, 1, 2, 9, 10), "01T15:00:00 01T17:00:00 02T00:00:00"},
+		{"a full window ends at its last change", 0, h(0, 1, 2, 3), "01T15:00:00 01T17:00:00"},
+		{"but not between changes at one instant", 0, h(0, 1, 2, 2, 2, 3), "01T15:00:00 01T17:00:00"},
+		{"nor at the beginning of the journal", 0, h(0, 0, 0, 1, 2), "01T15:00:00 01T16:00:00"},
 		{"days without changes make no windows", 0, h(0, 1, 2, 199, 200), "01T15:00:00 02T00:00:00"},
-		{"not yet settled", 2 * time.Hour, h(0, 1, 8, 10), "01T15:00:00"},
-		{"settled", 2 * time.Hour, h(0, 1, 8, 11), "01T15:00:00 02T00:00:00"},
+		{"not yet settled", 2 * time.Hour, h(0, 1, 8, 11), "01T15:00:00"},
+		{"settled", 2 * time.Hour, h(0, 1, 8, 12), "01T15:00:00 02T00:00:00"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if got := boundaries(divide(t, 3, tt.settle, tt.times...)); got != tt.want {
@@ -78,6 +80,11 @@ func TestWindowsRefuse(t *testing.T) {
 		t.Error("a change before since was taken")
 	}
 	w = NewWindows(since, day, 10, 0)
+	w.Resume([]Window{{Interval: resourcesync.Interval{From: since, Until: after(1)}, Count: 1}})
+	if err := w.Add(after(1), 0); err == nil {
+		t.Error("a change at the end of a closed window was taken")
+	}
+	w = NewWindows(since, day, 10, 0)
 	var err error
 	for i := 0; err == nil && i <= rsxml.MaxEntries; i++ {
 		err = w.Add(after(0), 0)
@@ -94,7 +101,7 @@ func TestWindowsBySize(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got, want := boundaries(w.Intervals()), "01T15:00:00 01T15:00:37 01T15:01:14"; got != want {
+	if got, want := boundaries(w.Intervals()), "01T15:00:00 01T15:00:36 01T15:01:13"; got != want {
 		t.Errorf("windows from %s, want %s", got, want)
 	}
 }
@@ -118,7 +125,7 @@ func TestWindowsProperties(t *testing.T) {
 			}
 			from := steps.Rewind()
 			for _, c := range journal {
-				if !c.Before(from) {
+				if c.After(from) {
 					if err := steps.Add(c, 0); err != nil {
 						t.Fatal(err)
 					}
@@ -163,7 +170,7 @@ func TestLast(t *testing.T) {
 		}
 		var shown []time.Time
 		for i := range 100 {
-			at := start.Add(time.Duration(i*i) * time.Minute)
+			at := start.Add(time.Duration(1+i*i) * time.Minute)
 			if err := w.Add(at, 100); err != nil {
 				t.Fatal(err)
 			}
@@ -178,6 +185,27 @@ func TestLast(t *testing.T) {
 			if n, newest := w.Last(); n != want || !newest.Equal(at) {
 				t.Fatalf("max %d, change %d: %d until %v, want %d until %v", max, i, n, newest, want, at)
 			}
+		}
+	}
+}
+
+// TestD3_OneListLeavesRoom: entries that have grown since a store noted their sizes
+// still fit into the only list there is.
+func TestD3_OneListLeavesRoom(t *testing.T) {
+	const size, grown = 900, 54 // a lastmod and six digits
+	w := NewWindows(since, day, rsxml.MaxEntries, 0)
+	for i := range rsxml.MaxEntries {
+		if err := w.Add(after(time.Duration(i)*time.Second), size); err != nil {
+			t.Fatal(err)
+		}
+	}
+	intervals := w.Intervals()
+	if len(intervals) == 1 {
+		t.Fatal("one list of 45 MB")
+	}
+	for _, closed := range w.Closed() {
+		if closed.Bytes+grown*closed.Count > MaxBytes {
+			t.Errorf("%d changes of %d bytes have no room to grow", closed.Count, closed.Bytes)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -58,9 +59,23 @@ func (db *postgresDB) Do(ctx context.Context, f func(Conn) error) error {
 }
 
 func (db *postgresDB) acquire(ctx context.Context, f func(*postgresConn) error) error {
-	return contextError(ctx, db.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
+	return contextError(ctx, damagedPostgres(db.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
 		return f(&postgresConn{conn: c.Conn()})
-	}))
+	})))
+}
+
+// byIndex are the planner's settings for statements that each have an index to
+// follow. A table that has grown since its statistics were taken, or has none,
+// would otherwise be read and sorted as a whole for a few of its rows.
+var byIndex = []string{
+	"enable_seqscan = off", "enable_bitmapscan = off", "enable_sort = off", "enable_hashjoin = off", "enable_mergejoin = off",
+	// Costs that these settings raise must not set anything larger in motion.
+	"jit = off", "max_parallel_workers_per_gather = 0",
+}
+
+// set returns the script that makes settings, each by the command.
+func set(command string, settings []string) string {
+	return command + " " + strings.Join(settings, "; "+command+" ")
 }
 
 func (db *postgresDB) Snapshot(ctx context.Context, f func(Conn) error) error {
@@ -90,7 +105,7 @@ func (db *postgresDB) transaction(ctx context.Context, begin string, f func(Conn
 				c.Script(ctx, "ROLLBACK")
 			}
 		}()
-		if err := c.Script(ctx, begin); err != nil {
+		if err := c.Script(ctx, begin+"; "+set("SET LOCAL", byIndex)); err != nil {
 			return err
 		}
 		if err := f(c); err != nil {
@@ -108,7 +123,13 @@ func (db *postgresDB) Session(ctx context.Context, f func(Conn) error) error {
 	if err != nil {
 		return contextError(ctx, err)
 	}
-	return dedicated(ctx, conn, func(c *pgx.Conn) error { return f(&postgresConn{conn: c}) })
+	return dedicated(ctx, conn, func(c *pgx.Conn) error {
+		session := &postgresConn{conn: c}
+		if err := session.Script(ctx, set("SET", byIndex)); err != nil {
+			return err
+		}
+		return f(session)
+	})
 }
 
 // dedicated runs f with a connection that does not go back to the pool: its
@@ -120,5 +141,5 @@ func dedicated(ctx context.Context, acquired *pgxpool.Conn, f func(*pgx.Conn) er
 		defer cancel()
 		conn.Close(ctx)
 	}()
-	return contextError(ctx, f(conn))
+	return contextError(ctx, damagedPostgres(f(conn)))
 }

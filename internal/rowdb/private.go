@@ -25,3 +25,14 @@ func MakePrivate(path string) error {
 	}
 	return f.Close()
 }
+
+// CheckLinks returns an error if the file at path has several names. SQLite finds the
+// log and the locks of a database by its name: two processes that use different names
+// would know nothing of each other and damage it.
+func CheckLinks(path string) error {
+	n, err := links(path)
+	if err == nil && n > 1 {
+		err = fmt.Errorf("the file has %d names (hard links), and only one may be in use; delete the other names, or copy the file and give the copy", n)
+	}
+	return err
+}

@@ -50,7 +50,10 @@ type DB interface {
 	// be under way, and nothing may come later.
 	Close()
 
-	// Do runs f with a connection. Every statement is a transaction.
+	// Do runs f with a connection. Every statement is a transaction. In
+	// PostgreSQL the planner goes by its statistics, which may be missing or
+	// old. Everything but Do makes it follow indexes, so a statement that
+	// reads a few of many rows in order belongs into a Snapshot.
 	Do(ctx context.Context, f func(Conn) error) error
 
 	// Snapshot runs f in a transaction that only reads and whose statements

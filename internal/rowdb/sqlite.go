@@ -17,9 +17,13 @@ import (
 // OpenPool opens the SQLite database file at path with the settings that a
 // store needs, and makes it, for its owner alone, if there is none: a write-ahead
 // log, so that readers and the writer do not wait for each other; synchronous=FULL,
-// so that what is committed outlasts a power cut; foreign keys not enforced.
+// so that what is committed outlasts a power cut; foreign keys not enforced. A file
+// with several names is refused, see [CheckLinks].
 func OpenPool(path string, size int) (*sqlitex.Pool, error) {
 	if err := MakePrivate(path); err != nil {
+		return nil, err
+	}
+	if err := CheckLinks(path); err != nil {
 		return nil, err
 	}
 	pool, err := sqlitex.NewPool(path, sqlitex.PoolOptions{
@@ -133,12 +137,12 @@ func (db *sqliteDB) take(ctx context.Context, f func(*sqliteConn) error) error {
 // that may be why SQLite has failed, which says only that something went wrong.
 func explain(err error, path string) error {
 	if err == nil || path == "" {
-		return err
+		return damagedSQLite(err, path)
 	}
 	switch sqlite.ErrCode(err).ToPrimary() {
 	case sqlite.ResultIOErr, sqlite.ResultCantOpen, sqlite.ResultReadOnly:
 	default:
-		return err
+		return damagedSQLite(err, path)
 	}
 	probe, reason := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-probe")
 	if reason != nil {

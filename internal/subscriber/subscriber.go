@@ -218,7 +218,7 @@ func Replay(notifications []*Notification) (*History, error) {
 		h.Until = m.Until
 		for _, e := range n.Entries {
 			at := e.Metadata.Datetime
-			if at.Before(m.From) || !at.Before(m.Until) || at.Before(last) {
+			if !at.After(m.From) || at.After(m.Until) || at.Before(last) {
 				return nil, fmt.Errorf("a change at %v after %v in a notification from %v until %v", at, last, m.From, m.Until)
 			}
 			last = at

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+	"unsafe"
 )
 
 // An Archive is a ZIP package of which only the layout is in memory: about 140
@@ -36,6 +37,22 @@ type member struct {
 	size   int64
 	header int    // how much of headers comes before its content
 	crc    uint32 // if it is not deferred
+}
+
+const (
+	closureCost = 32                                             // of a few words
+	headersCost = 30 + 46 + 2*9                                  // of an entry, without its name, with a time
+	memberCost  = int64(unsafe.Sizeof(member{})) + closureCost   // with its Open
+	sumCost     = int64(unsafe.Sizeof(deferred{})) + closureCost // with its Checksum
+)
+
+// CostOf returns the memory that an entry takes in an [Archive] at most, in bytes, if
+// its Open and Checksum are closures of a few words.
+func CostOf(name string) int64 { return headersCost + 2*int64(len(name)) + memberCost + sumCost }
+
+// Cost returns the memory that a takes, in bytes, with such closures.
+func (a *Archive) Cost() int64 {
+	return int64(cap(a.headers)) + int64(cap(a.members))*memberCost + int64(cap(a.sums))*sumCost
 }
 
 // Size returns the length of the package in bytes.

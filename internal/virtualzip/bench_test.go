@@ -66,7 +66,7 @@ func BenchmarkThroughput(b *testing.B) {
 		}
 		b.Run(fmt.Sprintf("socket/%d", files.size), func(b *testing.B) {
 			ours := func(w io.Writer) error {
-				r := a.NewReader(b.Context())
+				r := a.NewReader(b.Context(), nil)
 				defer r.Close()
 				_, err := r.WriteTo(w)
 				return err
@@ -75,7 +75,7 @@ func BenchmarkThroughput(b *testing.B) {
 		})
 		b.Run(fmt.Sprintf("http/%d", files.size), func(b *testing.B) {
 			ours := func(w http.ResponseWriter, req *http.Request) {
-				r := a.NewReader(req.Context())
+				r := a.NewReader(req.Context(), nil)
 				defer r.Close()
 				w.Header().Set("Content-Type", "application/zip")
 				http.ServeContent(pieces{w}, req, "", time.Time{}, r)

@@ -5,66 +5,97 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
-	"math"
 )
 
 // A body is the content of one entry, opened, read once, and checked.
 type body struct {
 	*member
 	io.Closer
-	crc   uint32
-	src   io.Reader
-	left  int64 // bytes still to be read
-	whole bool  // all bytes before were read
-	sum   uint32
-	probe [1]byte // here, because a variable would be allocated at each use
+	ctx    context.Context
+	turn   Turn
+	crc    uint32
+	src    io.Reader
+	left   int64 // bytes still to be read
+	passed int64 // bytes at the beginning that were not read, but will be before the last
+	sum    uint32
+	probe  [1]byte // here, because a variable would be allocated at each use
 }
 
-// openAt opens m to be read from offset, which lies within its content.
-// Its checksum is crc.
-func (m *member) openAt(ctx context.Context, offset int64, crc uint32) (*body, error) {
-	src, err := m.open(ctx)
+// openAt opens the entry that r is at to be read from offset, which lies within its
+// content. Its checksum is crc.
+func (r *Reader) openAt(m *member, offset int64, crc uint32) (*body, error) {
+	src, err := m.open(r.ctx)
 	if err != nil {
 		return nil, err
 	}
-	b := &body{member: m, Closer: src, crc: crc, src: src, left: m.size, whole: true}
-	if err := b.skip(ctx, offset); err != nil {
+	b := &body{member: m, Closer: src, ctx: r.ctx, turn: r.turn, crc: crc, src: src, left: m.size}
+	if err := b.skip(offset); err != nil {
 		src.Close()
 		return nil, err
 	}
 	return b, nil
 }
 
-// skip goes to offset, from the beginning.
-func (b *body) skip(ctx context.Context, offset int64) error {
+// skip goes to offset, from the beginning. A source that can seek is read from its
+// beginning later, and only if its last byte is asked for.
+func (b *body) skip(offset int64) error {
 	if offset > bufferSize {
 		switch src := b.src.(type) {
 		case io.Seeker:
-			b.whole, b.left = false, b.size-offset
+			b.passed, b.left = offset, b.size-offset
 			_, err := src.Seek(offset, io.SeekStart)
 			return err
 		case io.ReaderAt:
-			b.whole, b.left = false, b.size-offset
-			b.src = io.NewSectionReader(src, offset, math.MaxInt64-offset)
+			b.passed, b.left = offset, b.size-offset
+			b.src = &section{src, offset}
 			return nil
 		}
 	}
 	if offset == 0 {
 		return nil
 	}
+	return b.unsent(offset, func(buf []byte) (int, error) { return b.read(buf) })
+}
+
+// unsent reads n bytes that are not sent. A long read takes a turn.
+func (b *body) unsent(n int64, read func([]byte) (int, error)) error {
+	if n > bufferSize && b.turn != nil {
+		end, err := b.turn(b.ctx)
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
-	for skipped := int64(0); skipped < offset; {
-		n, err := b.read(buf[:min(bufferSize, offset-skipped)])
+	for n > 0 {
+		m, err := read(buf[:min(bufferSize, n)])
 		if err == nil {
-			err = ctx.Err()
+			err = b.ctx.Err()
 		}
 		if err != nil {
 			return err
 		}
-		skipped += int64(n)
+		n -= int64(m)
 	}
 	return nil
+}
+
+// A section is the content of an io.ReaderAt from offset on.
+type section struct {
+	io.ReaderAt
+	offset int64
+}
+
+func (s *section) Read(p []byte) (int, error) {
+	n, err := s.ReadAt(p, s.offset)
+	s.offset += int64(n)
+	return n, err
+}
+
+func (s *section) Seek(offset int64, _ int) (int64, error) {
+	s.offset = offset
+	return offset, nil
 }
 
 // read fills p or what of p the rest of the content fills. It returns the last
@@ -79,9 +110,7 @@ func (b *body) read(p []byte) (int, error) {
 		return 0, err
 	}
 	b.left -= int64(len(p))
-	if b.whole {
-		b.sum = crc32.Update(b.sum, crc32.IEEETable, p)
-	}
+	b.sum = crc32.Update(b.sum, crc32.IEEETable, p)
 	if b.left > 0 {
 		return len(p), nil
 	}
@@ -92,8 +121,31 @@ func (b *body) read(p []byte) (int, error) {
 	default:
 		return 0, err
 	}
-	if b.whole && b.sum != b.crc {
+	if b.passed > 0 {
+		if err := b.readPassed(); err != nil {
+			return 0, err
+		}
+	}
+	if b.sum != b.crc {
 		return 0, fmt.Errorf("%w: its CRC-32 is %08x, not %08x", ErrChanged, b.sum, b.crc)
 	}
 	return len(p), nil
+}
+
+// readPassed reads the skipped bytes, for the checksum of the whole.
+func (b *body) readPassed() error {
+	if _, err := b.src.(io.Seeker).Seek(0, io.SeekStart); err != nil {
+		return err
+	}
+	var sum uint32
+	err := b.unsent(b.passed, func(buf []byte) (int, error) {
+		n, err := io.ReadFull(b.src, buf)
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			err = fmt.Errorf("%w: shorter than %d bytes", ErrChanged, b.size)
+		}
+		sum = crc32.Update(sum, crc32.IEEETable, buf[:n])
+		return n, err
+	})
+	b.sum = JoinCRC(sum, b.sum, b.size-b.passed)
+	return err
 }

@@ -69,7 +69,7 @@ func TestDamage(t *testing.T) {
 			for _, from := range []int{0, start - 1, start} {
 				for _, buf := range []int{1000, 32 << 10, 0} {
 					t.Run(fmt.Sprintf("%s/%d/%d/%d", d.name, size, from, buf), func(t *testing.T) {
-						r := a.NewReader(t.Context())
+						r := a.NewReader(t.Context(), nil)
 						defer r.Close()
 						seek(t, r, int64(from), io.SeekStart, a.Size())
 						var got bytes.Buffer
@@ -103,10 +103,9 @@ func checkEntryError(t *testing.T, err error, name string, want error) {
 	}
 }
 
-// TestDamageWithin reads from inside an entry. What is skipped by seeking cannot
-// be checked, what is shorter or longer is still found, and so is everything
-// where skipping is reading.
-func TestDamageWithin(t *testing.T) {
+// TestD21_DamageWithin reads from inside an entry to its end. Damage before the range
+// is found too, whether the source can seek or not.
+func TestD21_DamageWithin(t *testing.T) {
 	content := random(1, 600_000)
 	replaced := slices.Clone(content)
 	replaced[0] ^= 1
@@ -118,8 +117,11 @@ func TestDamageWithin(t *testing.T) {
 		want error
 	}{
 		{"replaced, near the beginning", replaced, seeker, 256 << 10, virtualzip.ErrChanged},
-		{"replaced, beyond", replaced, seeker, 256<<10 + 1, nil},
-		{"replaced, beyond, by ReadAt", replaced, readerAt, 256<<10 + 1, nil},
+		{"replaced, beyond", replaced, seeker, 256<<10 + 1, virtualzip.ErrChanged},
+		{"replaced, beyond, by ReadAt", replaced, readerAt, 256<<10 + 1, virtualzip.ErrChanged},
+		{"replaced, at the last byte", replaced, seeker, 599_999, virtualzip.ErrChanged},
+		{"as listed", content, seeker, 400_000, nil},
+		{"as listed, by ReadAt", content, readerAt, 400_000, nil},
 		{"replaced, cannot seek", replaced, plain, 599_999, virtualzip.ErrChanged},
 		{"shorter", content[1:], seeker, 400_000, virtualzip.ErrChanged},
 		{"shorter, by ReadAt", content[1:], readerAt, 400_000, virtualzip.ErrChanged},
@@ -136,7 +138,7 @@ func TestDamageWithin(t *testing.T) {
 			a := archive(t, e)
 			start := bytes.Index(whole(t, a), content[:100])
 			e.Open = s.opener(tt.now, tt.kind)
-			r := archive(t, e).NewReader(t.Context())
+			r := archive(t, e).NewReader(t.Context(), nil)
 			defer r.Close()
 			seek(t, r, int64(start+tt.from), io.SeekStart, a.Size())
 			_, err := r.WriteTo(io.Discard)
@@ -178,7 +180,7 @@ func TestFailures(t *testing.T) {
 			if tt.e.Open == nil {
 				tt.e.Open = func(context.Context) (io.ReadCloser, error) { return nil, fs.ErrPermission }
 			}
-			r := archive(t, tt.e).NewReader(t.Context())
+			r := archive(t, tt.e).NewReader(t.Context(), nil)
 			defer r.Close()
 			if name == "seek" {
 				seek(t, r, 1<<19, io.SeekStart, 0)
@@ -206,7 +208,7 @@ func TestDamageDuring(t *testing.T) {
 		}
 		t.Run(d.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "a")
-			r := archive(t, file(t, "a", path, content)).NewReader(t.Context())
+			r := archive(t, file(t, "a", path, content)).NewReader(t.Context(), nil)
 			defer r.Close()
 			if _, err := io.CopyN(io.Discard, r, 300_000); err != nil {
 				t.Fatal(err)
@@ -308,7 +310,7 @@ type handler struct {
 }
 
 func (h *handler) ServeHTTP(w http.ResponseWriter, req *http.Request) {
-	r := h.archive.NewReader(req.Context())
+	r := h.archive.NewReader(req.Context(), nil)
 	defer r.Close()
 	w.Header().Set("Content-Type", "application/zip")
 	w.Header().Set("ETag", `"`+h.archive.Version()+`"`)

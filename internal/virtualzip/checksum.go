@@ -8,9 +8,8 @@ import (
 )
 
 // bufferSize is how much is read and written at once where that is not the
-// caller's choice. Reading that begins no further inside an entry than this
-// begins at the entry's beginning: that costs well under a millisecond, and the
-// checksum can be checked.
+// caller's choice. Reading that begins no further inside an entry than this begins at
+// the entry's beginning: that costs well under a millisecond.
 const bufferSize = 256 << 10
 
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
@@ -40,4 +39,36 @@ func Checksum(ctx context.Context, open func(context.Context) (io.ReadCloser, er
 			return 0, 0, err
 		}
 	}
+}
+
+// JoinCRC returns the CRC-32 of two texts in a row from the CRC-32 of each and the
+// length of the second. It multiplies a by x to the power of the bits in the second,
+// modulo the polynomial.
+func JoinCRC(a, b uint32, bytes int64) uint32 {
+	// Polynomials have their highest power in the lowest bit.
+	const one = 1 << 31
+	power, factor := uint32(one), uint32(one>>8) // factor is x^8, x^16, x^32 …
+	for ; bytes > 0; bytes >>= 1 {
+		if bytes&1 != 0 {
+			power = multiply(power, factor)
+		}
+		factor = multiply(factor, factor)
+	}
+	return multiply(a, power) ^ b
+}
+
+// multiply multiplies two polynomials modulo that of CRC-32.
+func multiply(a, b uint32) (product uint32) {
+	for ; a != 0; a <<= 1 {
+		if a&(1<<31) != 0 {
+			product ^= b
+		}
+		// b times x.
+		carry := b & 1
+		b >>= 1
+		if carry != 0 {
+			b ^= crc32.IEEE
+		}
+	}
+	return product
 }

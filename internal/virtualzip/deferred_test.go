@@ -41,7 +41,7 @@ func TestDeferred(t *testing.T) {
 	var wg sync.WaitGroup
 	for i := range 8 {
 		wg.Go(func() {
-			r := a.NewReader(t.Context())
+			r := a.NewReader(t.Context(), nil)
 			defer r.Close()
 			rnd := rand.New(rand.NewPCG(uint64(i), 0))
 			for range 20 {
@@ -73,7 +73,7 @@ func TestDeferredOnce(t *testing.T) {
 	crc := e.CRC32
 	e.Checksum = func(context.Context) (uint32, error) { found.Add(1); return crc, nil }
 	a := archive(t, virtualzip.Entry{Name: "m", Data: []byte("<urlset/>")}, e, s.entry("b", []byte("b"), plain))
-	r := a.NewReader(t.Context())
+	r := a.NewReader(t.Context(), nil)
 	defer r.Close()
 	buf := make([]byte, a.Size())
 	n, err := r.Read(buf)
@@ -107,7 +107,7 @@ func TestDeferredFails(t *testing.T) {
 		}
 		a := archive(t, virtualzip.Entry{Name: "m", Data: []byte("<urlset/>")}, e)
 		var got bytes.Buffer
-		r := a.NewReader(t.Context())
+		r := a.NewReader(t.Context(), nil)
 		_, err := r.WriteTo(&got)
 		r.Close()
 		failed, ok := errors.AsType[*virtualzip.EntryError](err)
@@ -130,7 +130,7 @@ func TestDeferredFails(t *testing.T) {
 		<-ctx.Done()
 		return 0, errors.New("it was ended")
 	}
-	r := archive(t, e).NewReader(ctx)
+	r := archive(t, e).NewReader(ctx, nil)
 	defer r.Close()
 	if _, err := r.WriteTo(io.Discard); err != context.Canceled {
 		t.Error(err)

@@ -34,7 +34,7 @@ func Example() {
 		return
 	}
 	handler := http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
-		r := archive.NewReader(req.Context())
+		r := archive.NewReader(req.Context(), nil)
 		defer r.Close()
 		w.Header().Set("Content-Type", "application/zip")
 		w.Header().Set("ETag", `"`+archive.Version()+`"`)

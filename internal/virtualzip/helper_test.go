@@ -42,7 +42,7 @@ func archive(tb testing.TB, entries ...virtualzip.Entry) *virtualzip.Archive {
 // whole reads the package from beginning to end.
 func whole(tb testing.TB, a *virtualzip.Archive) []byte {
 	tb.Helper()
-	r := a.NewReader(tb.Context())
+	r := a.NewReader(tb.Context(), nil)
 	defer r.Close()
 	var b bytes.Buffer
 	b.Grow(int(a.Size()))

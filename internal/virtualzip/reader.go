@@ -22,6 +22,7 @@ type Reader struct {
 	ctx     context.Context
 	cancel  context.CancelFunc
 	unwatch func() bool // forgets that the end of ctx ends reading
+	turn    Turn
 
 	mu   sync.Mutex
 	pos  int64 // where the next Read begins
@@ -31,11 +32,16 @@ type Reader struct {
 	err  error // why there is no more reading
 }
 
+// A Turn bounds how many readers read much that they do not send: the part of an
+// entry before the range that is asked for, of which only the checksum is of use. It
+// waits for a turn and returns what ends the turn, or fails when ctx ends.
+type Turn func(ctx context.Context) (end func(), err error)
+
 // NewReader returns a Reader at the beginning of the package. Entries are opened
-// with ctx, and when it ends reading fails with its error. A Reader must be
-// closed unless ctx ends.
-func (a *Archive) NewReader(ctx context.Context) *Reader {
-	r := &Reader{archive: a}
+// with ctx, and when it ends reading fails with its error. turn may be nil. A Reader
+// must be closed unless ctx ends.
+func (a *Archive) NewReader(ctx context.Context, turn Turn) *Reader {
+	r := &Reader{archive: a, turn: turn}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.unwatch = context.AfterFunc(r.ctx, func() {
 		r.mu.Lock()
@@ -80,8 +86,8 @@ func (r *Reader) Read(p []byte) (int, error) {
 
 // Seek implements io.Seeker. It opens nothing, and coming back to where the last
 // Read ended costs nothing. A Read elsewhere opens the entry there anew and may
-// have to read it up to there, so a handler should bound the number of ranges
-// that a request gets.
+// have to read all of it, so a handler should bound the number of ranges that a
+// request gets.
 func (r *Reader) Seek(offset int64, whence int) (int64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,7 +185,7 @@ func protect[T any](read func() (T, error)) (_ T, err error) {
 func (r *Reader) readBody(m *member, p []byte) (int, error) {
 	if r.body == nil {
 		crc, _ := r.archive.Sum(r.next) // is settled
-		b, err := m.openAt(r.ctx, r.at-m.start, crc)
+		b, err := r.openAt(m, r.at-m.start, crc)
 		if err != nil {
 			return 0, err
 		}

@@ -48,7 +48,7 @@ func TestRanges(t *testing.T) {
 			if _, err := zip.NewReader(bytes.NewReader(want), int64(len(want))); err != nil {
 				t.Fatal(err)
 			}
-			reader := a.NewReader(t.Context())
+			reader := a.NewReader(t.Context(), nil)
 			var got bytes.Buffer
 			for range 30 {
 				from, to := r.IntN(len(want)+1), r.IntN(len(want)+1)
@@ -107,7 +107,7 @@ func TestEveryRange(t *testing.T) {
 		virtualzip.Entry{Name: "m", Data: []byte("<urlset/>")},
 		s.entry("a", nil, plain), s.entry("b", []byte("bb"), plain), s.entry("c", nil, seeker), s.entry("d", []byte("d"), readerAt))
 	want := whole(t, a)
-	r := a.NewReader(t.Context())
+	r := a.NewReader(t.Context(), nil)
 	defer r.Close()
 	buf := make([]byte, len(want)+1)
 	for from := range len(want) + 1 {
@@ -122,7 +122,7 @@ func TestEveryRange(t *testing.T) {
 }
 
 func TestSeekErrors(t *testing.T) {
-	r := archive(t).NewReader(t.Context())
+	r := archive(t).NewReader(t.Context(), nil)
 	defer r.Close()
 	if _, err := r.Seek(-1, io.SeekStart); err == nil {
 		t.Error("before the beginning")
@@ -151,6 +151,10 @@ func TestOpens(t *testing.T) {
 		{"near it", seeker, 256 << 10, 1000, 256<<10 + 1000},
 		{"beyond", seeker, 256<<10 + 1, 1000, 1000},
 		{"beyond, by ReadAt", readerAt, 256<<10 + 1, 1000, 1000},
+		{"beyond, to the end", seeker, 300_000, 1<<20 - 300_000, 1 << 20},
+		{"beyond, to the end, by ReadAt", readerAt, 300_000, 1<<20 - 300_000, 1 << 20},
+		{"but for the last byte", seeker, 300_000, 1<<20 - 300_001, 1<<20 - 300_001},
+		{"the last byte", seeker, 1<<20 - 1, 1, 1 << 20},
 		{"a source that cannot seek", plain, 1<<20 - 1000, 1000, 1 << 20},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -179,7 +183,7 @@ func TestOpens(t *testing.T) {
 			start := int64(bytes.Index(whole(t, a), content[:100]))
 			count = 0
 			s.total.Store(0)
-			r := a.NewReader(t.Context())
+			r := a.NewReader(t.Context(), nil)
 			defer r.Close()
 			seek(t, r, start+tt.from, io.SeekStart, a.Size())
 			for range 10 { // as http.ServeContent does: to the end, and back
@@ -225,7 +229,7 @@ func TestContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var s source
 		ctx, cancel := context.WithCancel(t.Context())
-		r := archive(t, s.entry("a", random(1, 100_000), plain)).NewReader(ctx)
+		r := archive(t, s.entry("a", random(1, 100_000), plain)).NewReader(ctx, nil)
 		if _, err := io.CopyN(io.Discard, r, 1000); err != nil || s.open.Load() != 1 {
 			t.Fatal(err, s.open.Load())
 		}
@@ -256,7 +260,7 @@ func TestContextWithinRead(t *testing.T) {
 				defer cancel()
 				r := archive(t, virtualzip.Entry{Name: "a", Size: 10, Open: func(ctx context.Context) (io.ReadCloser, error) {
 					return io.NopCloser(waiting{ctx}), nil
-				}}).NewReader(ctx)
+				}}).NewReader(ctx, nil)
 				done := make(chan error)
 				go func() {
 					_, err := io.Copy(io.Discard, r)
@@ -283,7 +287,7 @@ func (w waiting) Read([]byte) (int, error) {
 func TestClose(t *testing.T) {
 	var s source
 	a := archive(t, s.entry("a", random(1, 100_000), plain))
-	r := a.NewReader(t.Context())
+	r := a.NewReader(t.Context(), nil)
 	if _, err := io.CopyN(io.Discard, r, 1000); err != nil || s.open.Load() != 1 || r.Err() != nil {
 		t.Fatal(err, s.open.Load(), r.Err())
 	}
@@ -302,7 +306,7 @@ func TestClose(t *testing.T) {
 
 // TestWriteTo holds that WriteTo stops at the error of its writer.
 func TestWriteTo(t *testing.T) {
-	r := archive(t, virtualzip.Entry{Name: "a", Data: random(1, 1<<20)}).NewReader(t.Context())
+	r := archive(t, virtualzip.Entry{Name: "a", Data: random(1, 1<<20)}).NewReader(t.Context(), nil)
 	defer r.Close()
 	f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -326,7 +330,7 @@ func TestReadAllocates(t *testing.T) {
 	a := archive(t, entries...)
 	buf := make([]byte, 32<<10)
 	allocs := testing.AllocsPerRun(20, func() {
-		r := a.NewReader(t.Context())
+		r := a.NewReader(t.Context(), nil)
 		defer r.Close()
 		for {
 			if _, err := r.Read(buf); err != nil {

@@ -22,13 +22,12 @@
 // reads from the beginning never completes a package with other content than its
 // headers say.
 //
-// Reading that begins inside an entry is checked in the same way if it begins in
-// the first 256 KiB or if the source cannot seek, because then what was skipped
-// is read too. Otherwise only the length of what remains is checked, and
-// whether what was skipped is still the same is for two others to say:
-// [Archive.Version], an entity tag for the client to come back with, and
-// [Entry.Open], which should fail when it can tell that it opens another
-// version. Reading that ends inside an entry has not checked that entry.
+// The same holds for reading that begins inside an entry: its last byte is returned
+// only if the whole entry, as read now, has its CRC32. A source that cannot seek is
+// read from its beginning. A source that can seek is read from the offset, and the
+// bytes before it are read when all but the last bytes have been returned. A read
+// that ends inside an entry reads no more than requested and does not verify that
+// entry; a read that continues from there does.
 //
 // Bytes go through a buffer of this process rather than from file to socket
 // within the kernel: a file may be written between being checked and being sent.
@@ -67,7 +66,7 @@ type Entry struct {
 	Checksum func(ctx context.Context) (uint32, error)
 
 	// Open opens the content for one reading from its beginning. A Range
-	// into the entry is cheap if the result is an io.Seeker or an
+	// that ends inside the entry is cheap if the result is an io.Seeker or an
 	// io.ReaderAt as well. If Open can tell that the content is no longer
 	// what Size and CRC32 describe, it should fail. It is called from any
 	// goroutine, and ctx is that of the reader.

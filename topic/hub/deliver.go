@@ -8,6 +8,8 @@ import (
 	"net/url"
 	"sync"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
 const (
@@ -41,6 +43,7 @@ type deliverer struct {
 	options   *Options
 	transport http.RoundTripper
 	log       *slog.Logger
+	sparse    sparse.Log // of what subscribers can cause
 	counters  *deliveries
 	owner     string
 	shelf     *shelf

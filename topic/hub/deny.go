@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/url"
 
 	"golang.org/x/sync/errgroup"
@@ -76,12 +77,12 @@ func (h *Hub) deny(ctx context.Context, topic, callback, why string) {
 	h.counters.denied.Add(1)
 	ctx, cancel := context.WithTimeout(ctx, h.options.Timeout)
 	defer cancel()
-	about := []any{"callback", redact(callback), "topic", topic, "reason", why}
+	about := []slog.Attr{slog.String("callback", redact(callback)), slog.String("topic", topic), slog.String("reason", why)}
 	answer, err := h.ask(ctx, callback, "hub.mode=denied&hub.topic="+url.QueryEscape(topic)+"&hub.reason="+url.QueryEscape(why))
 	if err != nil {
-		about = append(about, "untold", reason(err))
+		about = append(about, slog.Any("untold", reason(err)))
 	} else {
 		answer.Body.Close()
 	}
-	h.denials.log(ctx, h.log, "hub: a subscription is denied", about...)
+	h.sparse.Log(ctx, h.log, slog.LevelInfo, "hub: a subscription is denied", about...)
 }

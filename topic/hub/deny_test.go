@@ -124,7 +124,7 @@ func TestStoreDown(t *testing.T) {
 			t.Errorf("%d %s", status, text)
 		}
 	}
-	if log := f.log.String(); strings.Count(log, errDown.Error()) != 1 || strings.Contains(log, testQuery) {
+	if log := f.log.String(); strings.Count(log, "level=ERROR") != 1 || strings.Contains(log, testQuery) {
 		t.Errorf("log: %s", log)
 	}
 }

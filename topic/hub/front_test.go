@@ -21,7 +21,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// Each row of the requirements that is tested is in the name of a test. Here, at the
+// Each requirement (docs/requirements.md) that is tested is in the name of a test. Here, at the
 // wire, are WH1 to WH5, WH10 to WH21, WH23 to WH28, WH30 to WH36, WH38, and WH51 to
 // WH53; RS7, RS18, RS19 and RS23. Those of deliveries, WH6, WH8, WH9, WH22, WH37,
 // WH39 to WH50, WH53 for the POST, WH54, RS20 and RS21, are beside the deliverer, as

@@ -19,6 +19,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/linkheader"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
@@ -29,22 +30,20 @@ import (
 // is safe for concurrent use, and any number of them can share a Store if the
 // Store is that of several processes.
 type Hub struct {
-	uri         string
-	store       Store
-	options     Options
-	log         *slog.Logger
-	guard       *guard
-	transport   http.RoundTripper // to callbacks
-	counters    counters
-	unconfirmed sparse // about subscribers that did not confirm
-	denials     sparse
-	running     atomic.Bool
+	uri       string
+	store     Store
+	options   Options
+	log       *slog.Logger
+	guard     *guard
+	transport http.RoundTripper // to callbacks
+	counters  counters
+	sparse    sparse.Log // of what strangers can cause
+	running   atomic.Bool
 
 	deliveries deliveries
 
 	mu     sync.RWMutex
 	topics map[string]bool
-	unkept time.Time // when it was last said that requests cannot be kept
 }
 
 // counters count since the start of the process.

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"log/slog"
 	"time"
 )
 
@@ -59,7 +60,8 @@ func (d *deliverer) saved(batch []Progress, lost []int64, now time.Time, err err
 		case c.state == releasing:
 			if p.End {
 				d.counters.ended.Add(1)
-				d.log.Info("hub: the subscriber has gone; the subscription has ended", "subscription", p.ID, "callback", redact(c.sub.Callback), "topic", c.sub.Topic)
+				d.sparse.Log(context.Background(), d.log, slog.LevelInfo, "hub: the subscriber has gone; the subscription has ended",
+					slog.Int64("subscription", p.ID), slog.String("callback", redact(c.sub.Callback)), slog.String("topic", c.sub.Topic))
 			}
 			d.forget(c)
 		default:

@@ -4,10 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"mime"
 	"net/http"
 	"strings"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/reqbody"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
 // maxForm is how many bytes the form of a request may have, and formTime how
@@ -40,6 +44,9 @@ func refuse(status int, format string, args ...any) error {
 func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
+		if !reqbody.None(w, r) {
+			return
+		}
 		answer(w, http.StatusOK, "This is a WebSub hub (https://www.w3.org/TR/websub/) for ResourceSync notifications.\n"+
 			"To subscribe, POST a form with hub.mode=subscribe, hub.topic, hub.callback, and\n"+
 			"if you like hub.lease_seconds and hub.secret. The topics are in the Source's Capability Lists.")
@@ -91,13 +98,10 @@ func contentType(header http.Header) (string, error) {
 	return mediaType, nil
 }
 
-// readBody reads the body of r, which has at most limit bytes and comes within
+// readBody reads the body of r, which has at most limit bytes and arrives within
 // timeout.
 func readBody(w http.ResponseWriter, r *http.Request, limit int64, timeout time.Duration) ([]byte, error) {
-	// A server that cannot have it is not one of net/http, and has its own.
-	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Now().Add(timeout))
-	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	b, err := reqbody.Read(w, r, limit, timeout)
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
@@ -105,16 +109,15 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, timeout time.
 	case err != nil:
 		return nil, refuse(http.StatusBadRequest, "The body did not arrive whole.")
 	}
-	_ = c.SetReadDeadline(time.Time{})
-	return body, nil
+	return b, nil
 }
 
 // refused answers with err, and logs it if it is not the fault of the client.
 func (h *Hub) refused(w http.ResponseWriter, r *http.Request, err error) {
 	var no *refusal
 	if !errors.As(err, &no) {
-		if r.Context().Err() == nil && h.saysUnkept() {
-			h.log.Error("hub: requests cannot be kept; clients are told to try again", "error", err)
+		if r.Context().Err() == nil {
+			h.sparse.Log(r.Context(), h.log, slog.LevelError, "hub: requests cannot be kept; clients are told to try again", slog.Any("error", err))
 		}
 		no = &refusal{status: http.StatusServiceUnavailable, text: "The hub cannot keep this now. Try again.", retry: 5 * time.Second}
 	}
@@ -127,20 +130,8 @@ func (h *Hub) refused(w http.ResponseWriter, r *http.Request, err error) {
 	if no.retry != 0 {
 		w.Header().Set("Retry-After", fmt.Sprint(int(no.retry/time.Second)))
 	}
-	answer(w, no.status, no.text)
-}
-
-// saysUnkept reports whether to log that a request could not be kept: once a
-// minute, however many strangers ask.
-func (h *Hub) saysUnkept() bool {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	now := time.Now()
-	if now.Sub(h.unkept) <= time.Minute {
-		return false
-	}
-	h.unkept = now
-	return true
+	reqbody.None(w, r) // which a refusal may not have read
+	answer(w, no.status, sparse.Clip(no.text))
 }
 
 // answer writes an answer that a browser takes for text, whatever is in it.

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
@@ -16,13 +17,15 @@ import (
 )
 
 const (
-	// verifying is how many subscribers are asked to confirm at the same
-	// time, verifyingPerHost how many of them at one host, and
-	// verifyingPerClient how many because of one client: who names many hosts
-	// that hang must not keep others waiting.
+	// verifying is how many subscribers are asked to confirm at the same time,
+	// verifyingPerHost how many of them at one host, and verifyingPerClient how many
+	// because of one client. A quarter of the places is for clients that have fewer
+	// than verifyingFew: clients that name many hanging hosts must not delay others.
 	verifying          = 64
 	verifyingPerHost   = 4
 	verifyingPerClient = verifying / 2
+	verifyingFew       = 4
+	verifyingByMany    = verifying * 3 / 4
 
 	// requestsHeld is how many requests are claimed at the same time; those
 	// beyond verifying wait, so that a host that hangs holds up its own only.
@@ -138,10 +141,13 @@ func (v *verifier) start(ctx context.Context) {
 		hosts[r.Host]++
 		clients[r.Client]++
 	}
-	v.waiting = slices.DeleteFunc(v.waiting, func(r heldRequest) bool {
-		if len(v.running) >= verifying || hosts[r.Host] >= verifyingPerHost || clients[r.Client] >= verifyingPerClient {
-			return false
+	for {
+		next := v.next(hosts, clients)
+		if next < 0 {
+			return
 		}
+		r := v.waiting[next]
+		v.waiting = slices.Delete(v.waiting, next, next+1)
 		hosts[r.Host]++
 		clients[r.Client]++
 		v.running[r.ID] = r
@@ -149,8 +155,25 @@ func (v *verifier) start(ctx context.Context) {
 			v.hub.verifyRequest(ctx, v.owner, r.Request)
 			v.done <- r.ID
 		}()
-		return true
-	})
+	}
+}
+
+// next returns the index of the request to run next, or -1 if none may: that of the
+// client with the fewest running, and of its requests the oldest.
+func (v *verifier) next(hosts, clients map[string]int) int {
+	next, fewest := -1, verifyingPerClient
+	switch {
+	case len(v.running) >= verifying:
+		fewest = 0
+	case len(v.running) >= verifyingByMany:
+		fewest = verifyingFew
+	}
+	for i, r := range v.waiting {
+		if n := clients[r.Client]; n < fewest && hosts[r.Host] < verifyingPerHost {
+			next, fewest = i, n
+		}
+	}
+	return next
 }
 
 // finish waits for what is running, and stops what takes too long. What was not
@@ -176,8 +199,8 @@ func (h *Hub) verifyRequest(ctx context.Context, owner string, r Request) {
 		if ctx.Err() != nil {
 			return
 		}
-		h.unconfirmed.log(ctx, log, "hub: a subscriber has not confirmed, and nothing was changed; it must answer 2xx with the challenge, and nothing else, as the body",
-			"unsubscribe", r.End, "reason", reason(err))
+		h.sparse.Log(ctx, log, slog.LevelInfo, "hub: a subscriber has not confirmed, and nothing was changed; it must answer 2xx with the challenge, and nothing else, as the body",
+			slog.Bool("unsubscribe", r.End), slog.Any("reason", reason(err)))
 		h.counters.unverified.Add(1)
 		h.dropRequest(ctx, owner, r)
 		return
@@ -188,7 +211,7 @@ func (h *Hub) verifyRequest(ctx context.Context, owner string, r Request) {
 	switch err := h.store.Apply(ctx, owner, r, asked.Add(r.Lease)); {
 	case errors.Is(err, ErrStale):
 	case err != nil:
-		log.Error("hub: what a subscriber has confirmed could not be kept; asking again soon", "error", err)
+		h.sparse.Log(ctx, log, slog.LevelError, "hub: a confirmation could not be stored; the subscriber is asked again soon", slog.Any("error", err))
 	default:
 		h.counters.verified.Add(1)
 		log.Debug("hub: a subscriber has confirmed", "unsubscribe", r.End)
@@ -208,7 +231,7 @@ func (h *Hub) denyUnserved(ctx context.Context, owner string, r Request) bool {
 
 func (h *Hub) dropRequest(ctx context.Context, owner string, r Request) {
 	if err := h.store.Drop(ctx, owner, r); err != nil && !errors.Is(err, ErrStale) {
-		h.log.Warn("hub: a request could not be dropped and will be made again", "callback", redact(r.Callback), "error", err)
+		h.sparse.Log(ctx, h.log, slog.LevelWarn, "hub: a request could not be dropped and will be made again", slog.String("callback", redact(r.Callback)), slog.Any("error", err))
 	}
 }
 

@@ -3,6 +3,7 @@ package hub
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"time"
 )
@@ -140,23 +141,24 @@ func (d *deliverer) failed(c *claim, m *message, a attempt, wrong string, now ti
 		p.FailingSince = now
 	}
 	p.LastError = wrong
-	about := append(d.about(c, m), "failures", p.Failures, "error", wrong)
+	about := append(d.about(c, m), slog.Int("failures", p.Failures), slog.String("error", wrong))
 	if now.Sub(p.FailingSince) >= d.options.GiveUp {
 		p.Taken, p.LastGivenUp = m.Number, m.Number
 		p.GivenUp++
 		p.Failures, p.FailingSince, p.Retry = 0, time.Time{}, time.Time{}
 		d.counters.givenUp.Add(1)
-		d.log.Warn("hub: a message is given up; the subscriber can find what it tells of in the Change List", about...)
+		d.sparse.Log(context.Background(), d.log, slog.LevelWarn, "hub: a message is given up; the subscriber can find what it tells of in the Change List", about...)
 		return
 	}
 	p.Retry = now.Add(max(backoff(d.options.Retry, p.Failures), a.after))
+	about = append(about, slog.Time("next", p.Retry))
 	if p.Failures == 1 {
-		d.log.Info("hub: a delivery has failed", append(about, "next", p.Retry)...)
+		d.sparse.Log(context.Background(), d.log, slog.LevelInfo, "hub: a delivery has failed", about...)
 	} else {
-		d.log.Debug("hub: a delivery has failed again", append(about, "next", p.Retry)...)
+		d.log.LogAttrs(context.Background(), slog.LevelDebug, "hub: a delivery has failed again", about...)
 	}
 }
 
-func (d *deliverer) about(c *claim, m *message) []any {
-	return []any{"subscription", c.sub.ID, "callback", redact(c.sub.Callback), "topic", m.Topic, "message", m.Number}
+func (d *deliverer) about(c *claim, m *message) []slog.Attr {
+	return []slog.Attr{slog.Int64("subscription", c.sub.ID), slog.String("callback", redact(c.sub.Callback)), slog.String("topic", m.Topic), slog.Int64("message", m.Number)}
 }

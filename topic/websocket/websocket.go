@@ -14,6 +14,10 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"net/url"
+	"path"
+	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,15 +25,16 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/resourcesync-go/resourcesync/internal/client"
+	"github.com/resourcesync-go/resourcesync/internal/reqbody"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
 // Options configure a [Server]. The zero value is a reasonable default.
 type Options struct {
-	// Origins are the hosts whose web pages may connect, besides pages of the
-	// host that is connected to: patterns for [path.Match] such as
-	// "*.example.org". Clients that are not browsers name no origin and may
-	// always connect.
+	// Origins are the hosts whose web pages may connect: patterns for [path.Match]
+	// such as "*.example.org". If empty, only pages of the host that is connected to
+	// may. Clients that are not browsers name no origin and may always connect.
 	Origins []string
 
 	// AnyOrigin lets the pages of every host connect. What is pushed is public,
@@ -69,6 +74,7 @@ type Server struct {
 	outbox  topic.Outbox
 	options Options
 	log     *slog.Logger
+	sparse  sparse.Log // of what clients can cause
 
 	mu      sync.Mutex
 	rooms   map[string]*room
@@ -117,10 +123,32 @@ func (s *Server) Clients() int {
 	return s.clients
 }
 
+// admits reports whether the page that r comes from may connect. With a list of
+// origins the host of the request does not count: a page that has rebound its own name
+// to the address of the server names it there, too.
+func (s *Server) admits(r *http.Request) bool {
+	origin := r.Header.Get("Origin")
+	if origin == "" || s.options.AnyOrigin || len(s.options.Origins) == 0 {
+		return true // or Accept decides
+	}
+	u, err := url.Parse(origin)
+	return err == nil && slices.ContainsFunc(s.options.Origins, func(pattern string) bool {
+		ok, err := path.Match(strings.ToLower(pattern), strings.ToLower(u.Host))
+		return ok && err == nil
+	})
+}
+
 // ServeTopic connects a client to a topic for as long as both want, and while
 // [Server.Run] runs. The connection is taken over from the server: its time-outs
 // end, and Shutdown does not wait for it.
 func (s *Server) ServeTopic(w http.ResponseWriter, r *http.Request, uri string) {
+	if !reqbody.None(w, r) {
+		return
+	}
+	if !s.admits(r) {
+		http.Error(w, "Pages of this origin may not connect.", http.StatusForbidden)
+		return
+	}
 	from := s.options.Client(r)
 	ctx, refused := s.enter(from)
 	if refused != nil {
@@ -132,7 +160,7 @@ func (s *Server) ServeTopic(w http.ResponseWriter, r *http.Request, uri string) 
 	// for it.
 	room, after, err := s.join(r.Context(), uri)
 	if err != nil {
-		s.log.Warn("WebSocket client refused, because the topic cannot be read", "topic", uri, "error", err)
+		s.sparse.Log(r.Context(), s.log, slog.LevelWarn, "WebSocket client refused, because the topic cannot be read", slog.String("topic", uri), slog.Any("error", err))
 		notRead.answer(w)
 		return
 	}
@@ -157,7 +185,7 @@ func (s *Server) ServeTopic(w http.ResponseWriter, r *http.Request, uri string) 
 		_ = conn.Close(websocket.StatusPolicyViolation, "this channel has nothing to be told")
 	case errors.Is(err, errSlow): // it would not read why, either
 	case err != nil:
-		s.log.Warn("WebSocket client sent away, because the topic cannot be read", "topic", uri, "error", err)
+		s.sparse.Log(r.Context(), s.log, slog.LevelWarn, "WebSocket client sent away, because the topic cannot be read", slog.String("topic", uri), slog.Any("error", err))
 		_ = conn.Close(websocket.StatusTryAgainLater, "try again later")
 	}
 }

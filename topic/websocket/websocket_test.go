@@ -263,6 +263,7 @@ func TestOrigins(t *testing.T) {
 		{"own", rswebsocket.Options{}, "http://HOST", true},
 		{"foreign", rswebsocket.Options{}, "https://evil.example.net", false},
 		{"listed", rswebsocket.Options{Origins: []string{"*.example.org"}}, "https://www.example.org", true},
+		{"rebound", rswebsocket.Options{Origins: []string{"*.example.org"}}, "http://HOST", false},
 		{"not listed", rswebsocket.Options{Origins: []string{"*.example.org"}}, "https://example.org.evil.example.net", false},
 		{"any", rswebsocket.Options{AnyOrigin: true}, "https://evil.example.net", true},
 	}

@@ -55,13 +55,13 @@ func TestUnconfirmedAndDeniedAreLogged(t *testing.T) {
 						t.Errorf("%s\nis without %s", lines[0], want)
 					}
 				}
-				if len(lines) != 1 || strings.Contains(lines[0], "unsaid") {
+				if len(lines) != 1 || strings.Contains(lines[0], "suppressed") {
 					t.Errorf("within a second:\n%s", log)
 				}
 				time.Sleep(time.Second)
 				tt.do(h)
 				lines = strings.Split(strings.TrimSpace(log.String()), "\n")
-				if len(lines) != 2 || !strings.Contains(lines[1], "unsaid=9") || strings.Contains(log.String(), testQuery) {
+				if len(lines) != 2 || !strings.Contains(lines[1], "suppressed=9") || strings.Contains(log.String(), testQuery) {
 					t.Errorf("a second later:\n%s", log)
 				}
 			})

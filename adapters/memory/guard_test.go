@@ -1,0 +1,76 @@
+package memory
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+// TestD10_Guard keeps what a scanner cannot read, and holds too many deletions.
+func TestD10_Guard(t *testing.T) {
+	var all []resourcesync.Resource
+	for i := range 10 {
+		all = append(all, resource(fmt.Sprintf("a/%d", i), "1"), resource(fmt.Sprintf("b/%d", i), "1"))
+	}
+	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
+	s := New(&Options{Now: func() time.Time { return now }})
+	scan := func(want ScanResult, keys []resourcesync.Range, resources ...resourcesync.Resource) {
+		t.Helper()
+		now = now.Add(time.Minute)
+		got, err := s.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) {
+			for _, k := range keys {
+				yield(resourcesync.Resource{}, &resourcesync.UnreadableError{Keys: k, Err: errors.New("no")})
+			}
+			listing(resources...)(yield)
+		})
+		if err != nil || got != want {
+			t.Errorf("%+v, %v, expected %+v", got, err, want)
+		}
+	}
+	scan(ScanResult{Created: 20}, nil, all...)
+	scan(ScanResult{Unreadable: 16, Deleted: 3, Unchanged: 1},
+		[]resourcesync.Range{{From: "b/", To: "b0"}, {From: "a/4"}}, all[0])
+	if s.Len() != 17 {
+		t.Errorf("%d are left", s.Len())
+	}
+	held := now.Add(time.Minute)
+	scan(ScanResult{Held: 16, HeldSince: held, Unchanged: 1, Created: 1}, nil, all[0], resource("c", "1"))
+	scan(ScanResult{Held: 6, HeldSince: held, Unchanged: 12}, nil, append(all[8:], resource("c", "1"))[1:]...)
+	if n := s.ConfirmDeletions(); n != 6 || s.Len() != 18 {
+		t.Errorf("confirmed %d, the set has %d", n, s.Len())
+	}
+	scan(ScanResult{Deleted: 6, Unchanged: 12}, nil, append(all[8:], resource("c", "1"))[1:]...)
+	scan(ScanResult{Held: 12, HeldSince: now.Add(time.Minute)}, nil)
+	now = now.Add(time.Hour)
+	scan(ScanResult{Deleted: 12}, nil)
+}
+
+// TestD10_CreatedAndGone holds deletions of what was created shortly before, and
+// publishes a rename that two scans see.
+func TestD10_CreatedAndGone(t *testing.T) {
+	var a, b []resourcesync.Resource
+	for i := range 40 {
+		a, b = append(a, resource(fmt.Sprintf("a/%d", i), "1")), append(b, resource(fmt.Sprintf("b/%d", i), "1"))
+	}
+	both := append(a[:40:40], b...)
+	s := New(nil)
+	for _, step := range []struct {
+		resources []resourcesync.Resource
+		want      ScanResult
+	}{
+		{a, ScanResult{Created: 40}},
+		{both, ScanResult{Created: 40, Unchanged: 40}},
+		{a, ScanResult{Held: 40, Unchanged: 40}},
+		{both, ScanResult{Unchanged: 80}},
+		{b, ScanResult{Deleted: 40, Unchanged: 40}},
+	} {
+		got, err := s.Scan(t.Context(), listing(step.resources...))
+		got.HeldSince = time.Time{}
+		if err != nil || got != step.want {
+			t.Errorf("%+v, %v, expected %+v", got, err, step.want)
+		}
+	}
+}

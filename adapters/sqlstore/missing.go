@@ -1,0 +1,70 @@
+package sqlstore
+
+import (
+	"context"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// noteUnreadable notes that the scanner could not read the resources in a range of
+// keys. They are kept at the end: some may yet come, from other goroutines of the
+// scanner.
+func (sc *scan) noteUnreadable(ctx context.Context, keys resourcesync.Range) error {
+	_, err := sc.conn.Exec(ctx, `INSERT INTO rs_unreadable (lo, hi) VALUES ($1, $2)
+		ON CONFLICT (lo) DO UPDATE SET hi = CASE WHEN excluded.hi > rs_unreadable.hi THEN excluded.hi ELSE rs_unreadable.hi END`,
+		[]byte(keys.From), endOf(keys))
+	return err
+}
+
+// keepUnreadable marks all resources as seen that the scanner could not read. Its
+// cost grows with their number.
+func (sc *scan) keepUnreadable(ctx context.Context) error {
+	type span struct{ lo, hi []byte }
+	for operator, after := ">=", []byte{}; ; operator = ">" {
+		var spans []span
+		err := sc.conn.Query(ctx, "SELECT lo, hi FROM rs_unreadable WHERE lo "+operator+" $1 ORDER BY lo LIMIT $2",
+			func(row rowdb.Row) error {
+				spans = append(spans, span{row.Append([]byte{}, 0), row.Append(nil, 1)})
+				return nil
+			}, after, batch)
+		if err != nil {
+			return err
+		}
+		for _, s := range spans {
+			kept, err := sc.conn.Exec(ctx, `INSERT INTO rs_seen (key) SELECT key FROM rs_resource
+				WHERE set_id = $1 AND key >= $2 AND key < $3 AND newest <= $4 AND body IS NOT NULL
+				ON CONFLICT DO NOTHING`, sc.set.id, s.lo, s.hi, sc.begun)
+			if err != nil {
+				return err
+			}
+			sc.result.Unreadable += int(kept)
+		}
+		if len(spans) < batch {
+			return nil
+		}
+		after = spans[batch-1].lo
+	}
+}
+
+// findMissing remembers the resources that have been neither seen nor changed since
+// the scan began, with the time of their newest change, and returns their number.
+func (sc *scan) findMissing(ctx context.Context) (int64, error) {
+	return sc.conn.Exec(ctx, `INSERT INTO rs_missing (key, newest) SELECT key, newest FROM rs_resource r
+		WHERE set_id = $1 AND newest <= $2 AND body IS NOT NULL
+		AND NOT EXISTS (SELECT 1 FROM rs_seen s WHERE s.key = r.key)`, sc.set.id, sc.begun)
+}
+
+// countFresh returns how many of the missing resources may be among the recent
+// creations that the guard counts. Withdrawn ones may all be: the times of their
+// creation are not known.
+func (sc *scan) countFresh(ctx context.Context, withdrawn int64) (fresh int64, err error) {
+	g, err := readGuard(ctx, sc.conn, sc.set.id)
+	since, credit := g.CreditSince()
+	if err != nil || !credit {
+		return 0, err
+	}
+	err = sc.conn.Query(ctx, "SELECT count(*) FROM rs_missing WHERE newest >= $1",
+		func(row rowdb.Row) error { fresh = row.Int(0); return nil }, since)
+	return fresh + withdrawn, err
+}

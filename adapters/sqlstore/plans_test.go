@@ -1,0 +1,244 @@
+package sqlstore
+
+import (
+	"context"
+	"net/url"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/topic/hub/hubtest"
+	"github.com/resourcesync-go/resourcesync/topic/topictest"
+)
+
+// TestD17_Plans reads the plan of every statement of the store, in both engines,
+// without statistics, with those of small tables, and with those of large ones. A
+// plan must not read all of a table that grows, nor all rows of one set, topic or
+// hub in it, except where scans allows it.
+func TestD17_Plans(t *testing.T) {
+	t.Parallel()
+	r := &record{statements: map[string]statement{}, sites: map[string]bool{}, excused: map[string]bool{}}
+	for _, e := range engines {
+		t.Run(e.name, func(t *testing.T) {
+			db := e.make(t)
+			r.statements, r.scripts = map[string]statement{}, nil
+			explain := explainSQLite
+			if db.isPostgres() {
+				explain = explainPostgres
+				neverAnalyze(t, db)
+			}
+			t.Run("workload", func(t *testing.T) { workload(t, db, r) })
+			explain(t, db, r)
+		})
+	}
+	if os.Getenv(postgres) == "" {
+		return // some statements are PostgreSQL's alone
+	}
+	checkSites(t, r.sites)
+	for text := range scans {
+		if !r.excused[text] {
+			t.Errorf("no plan needs the permission for %q", text)
+		}
+	}
+}
+
+// workload runs every statement of the store.
+func workload(t *testing.T, db database, r *record) {
+	store := db.open(t, nil)
+	store.db = recorder{store.db, r}
+	run(t, store)
+	topictest.Test(t, func(t *testing.T) (one, other topic.Outbox) {
+		return store.mustOutbox(t, t.Name()), store.mustOutbox(t, t.Name())
+	})
+	hubtest.Test(t, func(t *testing.T) hubtest.Subject {
+		h := store.mustHubStore(t, t.Name())
+		return hubtest.Subject{One: h, Other: h, Elapse: func(d time.Duration) { elapse(t, h.(*hubStore), d) }}
+	})
+	clock := newClock()
+	second := db.open(t, &Options{Now: clock.tell, Retain: time.Hour, Window: time.Hour})
+	second.db = recorder{second.db, r}
+	t.Run("sets", func(t *testing.T) { useSets(t, second, clock) })
+	third := db.open(t, &Options{Now: clock.tell, Retain: time.Hour, Archive: 3 * time.Hour, Window: time.Hour})
+	third.db = recorder{third.db, r}
+	t.Run("archive", func(t *testing.T) { useArchive(t, third, clock) })
+}
+
+func useArchive(t *testing.T, store *Store, clock *clock) {
+	ctx := t.Context()
+	set := store.mustSet(t, "archived", nil)
+	archive := set.Archive()
+	for hour := range 8 {
+		clock.now = clock.now.Add(time.Hour)
+		if _, _, err := set.change(ctx, puts(100+hour)); err != nil {
+			t.Fatal(err)
+		}
+		if err := store.clearAll(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := archive.StatArchive(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := archive.ArchivedWindows(ctx, 50); err != nil {
+			t.Fatal(err)
+		}
+		for _, err := range archive.ArchivedChanges(ctx, resourcesync.Interval{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		for c, err := range set.Changes(ctx, resourcesync.Interval{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := set.Erase(ctx, c.Resource.URI); err != nil {
+				t.Fatal(err)
+			}
+			break
+		}
+	}
+}
+
+func useSets(t *testing.T, store *Store, clock *clock) {
+	ctx := t.Context()
+	must := func(err error) {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	set := store.mustSet(t, "set", &SetOptions{AwaitScan: true})
+	for _, n := range []int{3 * maxBlock, 2 * maxBlock} {
+		_, err := set.Scan(ctx, articles(n))
+		must(err)
+	}
+	must(set.Put(ctx, article(0), small("a", 1)))
+	cuts, err := set.Cuts(ctx, nil, 100)
+	must(err)
+	moved := small("b", 1)
+	moved.URI = small("a", 1).URI
+	must(set.Put(ctx, moved))
+	must(set.Delete(ctx, "a")) // and b is announced again
+	must(set.Put(ctx, small("a", 1)))
+	_, err = set.Scan(ctx, listing(moved)) // the same, during a scan
+	must(err)
+	guarded, err := store.Set(ctx, "set", nil)
+	must(err)
+	must(guarded.Withdraw(ctx, "a"))
+	must(guarded.Withdraw(ctx, "b", article(1).Key, article(2).Key))
+	must(guarded.Put(ctx, article(1), moved))
+	_, err = guarded.Scan(ctx, listing(article(1)))
+	must(err)
+	_, err = guarded.ConfirmDeletions(ctx)
+	must(err)
+	_, err = guarded.Scan(ctx, listing(article(1), small("b", 1), small("a", 1)))
+	must(err)
+	for range 2 { // deletions that are held, and then confirmed
+		_, err = guarded.Scan(ctx, unreadable(nil, resourcesync.Range{From: "a"}))
+		must(err)
+		_, err = guarded.Kept(ctx)
+		must(err)
+		must(set.Put(ctx, small("0", 1), small("1", 1)))
+		_, err = guarded.ConfirmDeletions(ctx)
+		must(err)
+	}
+	_, err = set.Cuts(ctx, cuts, 100)
+	must(err)
+	for hour := range 3 {
+		clock.now = clock.now.Add(time.Hour)
+		_, _, err := set.change(ctx, puts(300))
+		must(err)
+		must(set.Put(ctx, small("c", hour)))
+		must(set.Delete(ctx, "c"))
+		_, err = set.Windows(ctx, 100)
+		must(err)
+		stat, err := set.Stat(ctx, resourcesync.Range{})
+		must(err)
+		must(set.Seal(ctx, stat.LastModified))
+		_, err = set.Seals(ctx, time.Time{})
+		must(err)
+		_, err = set.Cuts(ctx, nil, 100)
+		must(err)
+		read(t, set)
+		if hour == 0 {
+			must(set.Put(ctx, small("z0", 1), small("z1", 1)))
+			must(set.Delete(ctx, "z1"))
+		}
+	}
+	for range 2 { // creations that are a credit, and a scan that has it
+		_, err = guarded.Scan(ctx, unreadable(files(40, 0), resourcesync.Range{}))
+		must(err)
+	}
+	must(store.clearAll(ctx))
+	must(store.checkIdle(ctx))
+
+	awaiting := store.mustSet(t, "awaiting", &SetOptions{AwaitScan: true})
+	must(awaiting.Put(ctx, small("a", 1)))
+	must(awaiting.Delete(ctx, "a"))
+	journal, err := store.Journal(ctx, "journal")
+	must(err)
+	_, err = journal.Stat(ctx, resourcesync.Range{})
+	must(err)
+
+	outbox := store.mustOutbox(t, "outbox")
+	for range 2 {
+		_, err = outbox.Queue(ctx, "https://example.org/", "https://hub.example.net/")
+		must(err)
+		must(outbox.Add(ctx, topic.Notification{Topic: "https://example.org/"}, topic.State{}, topic.State{Number: 1}))
+		clock.now = clock.now.Add(48 * time.Hour)
+		must(outbox.Clear(ctx, map[string][]string{"https://example.org/": {"https://hub.example.net/"}}, clock.now, clock.now))
+		clock.now = clock.now.Add(48 * time.Hour)
+		must(outbox.Clear(ctx, nil, clock.now, clock.now))
+	}
+
+	watching, stop := context.WithCancel(ctx)
+	set.Watch(watching, func() {
+		if err := store.tell(ctx); err != nil {
+			t.Error(err)
+		}
+		stop()
+	})
+}
+
+// read reads a set by all of its methods.
+func read(t *testing.T, set *Set) {
+	ctx := t.Context()
+	for _, r := range []resourcesync.Range{{}, {From: "puts/0001"}, {From: "puts/0001", To: "puts/0003"}} {
+		if _, err := set.Stat(ctx, r); err != nil {
+			t.Error(err)
+		}
+		for _, err := range set.Resources(ctx, r) {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	for _, err := range set.Changes(ctx, resourcesync.Interval{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := set.Known(ctx, []string{"a", "b"}); err != nil {
+		t.Error(err)
+	}
+	if _, _, err := set.Get(ctx, "b"); err != nil {
+		t.Error(err)
+	}
+	if _, err := set.Since(ctx); err != nil {
+		t.Error(err)
+	}
+	if err := set.SetOrigin(ctx, "here"); err != nil {
+		t.Error(err)
+	}
+	if origin, err := set.Origin(ctx); origin != "here" || err != nil {
+		t.Errorf("the origin is %q, %v", origin, err)
+	}
+	u, err := url.Parse(small("puts/000001", 1).URI)
+	if err != nil || !set.Covers(u) {
+		t.Errorf("%v is not covered, %v", u, err)
+	}
+	if err := set.store.Health(ctx); err != nil {
+		t.Error(err)
+	}
+}

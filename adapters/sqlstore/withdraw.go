@@ -1,0 +1,232 @@
+package sqlstore
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/guard"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// These changes divide a deletion in two. withdraw takes a resource out of the set
+// without journalling anything, and release journals the deletion of a resource that
+// is still withdrawn.
+const (
+	withdraw resourcesync.ChangeType = "withdraw"
+	release  resourcesync.ChangeType = "release"
+)
+
+// Withdraw removes the resources with these keys from the set, as [Set.Delete] does,
+// for a scanner that learns that single resources must no longer be listed. Their
+// deletions are held like those of a scan if there are too many.
+//
+// A read sees that the resources are gone as soon as Withdraw has returned. Their
+// deletions are journalled at once only if they are few. Otherwise they wait, across
+// restarts, for the end of the next complete scan, or of the one that this process
+// is running. That scan judges them together with the resources that its listing
+// does not name: it journals or holds all of them. A resource that is put again
+// while its deletion waits was never deleted: an update is journalled if it has
+// changed, and nothing otherwise.
+func (s *Set) Withdraw(ctx context.Context, keys ...string) error {
+	var published int
+	err := s.store.db.Update(ctx, func(c rowdb.Conn) error {
+		published = 0
+		if err := s.store.takeAllUp(ctx, c); err != nil {
+			return err
+		}
+		set, err := readSet(ctx, c, s.id)
+		if err != nil {
+			return err
+		}
+		edits := make([]edit, len(keys))
+		for i, key := range keys {
+			edits[i] = edit{change: withdraw, key: key}
+		}
+		guarded := set.ready && !s.limits.HoldNothing()
+		atOnce := !guarded
+		if guarded {
+			if atOnce, err = s.mayPublish(ctx, c, &set, len(keys)); err != nil {
+				return err
+			}
+		}
+		if atOnce {
+			for i := range edits {
+				edits[i].change = resourcesync.Deleted
+			}
+		}
+		before := set.count
+		a, err := s.store.apply(ctx, c, &set, edits)
+		if err != nil || !guarded || !atOnce || a.result.Deleted == 0 {
+			return err
+		}
+		published = a.result.Deleted
+		return s.countPublished(ctx, c, before, int64(published))
+	})
+	if err == nil {
+		s.published.Add(int64(published))
+		s.store.noteDiscarded()
+	}
+	return s.fail("withdraw", err)
+}
+
+// mayPublish reports whether n deletions may be journalled before a scan has judged
+// them: if they are few since the last one, and if no others wait.
+func (s *Set) mayPublish(ctx context.Context, c rowdb.Conn, set *setRow, n int) (bool, error) {
+	if s.scanning.Load() || s.published.Load()+int64(n) > guard.Few {
+		return false, nil
+	}
+	g, err := readGuard(ctx, c, s.id)
+	if err != nil || g.Held > 0 {
+		return false, err
+	}
+	waiting := false
+	err = c.Query(ctx, "SELECT 1 FROM rs_withdrawn WHERE set_id = $1 LIMIT 1",
+		func(rowdb.Row) error { waiting = true; return nil }, s.id)
+	if err != nil || waiting {
+		return false, err
+	}
+	_, hold := g.Judge(s.limits, s.foundGone(set.count, int64(n)))
+	return !hold, nil
+}
+
+// countPublished has the guard count n deletions from a set of count resources that
+// were journalled without a scan.
+func (s *Set) countPublished(ctx context.Context, c rowdb.Conn, count, n int64) error {
+	g, err := readGuard(ctx, c, s.id)
+	if err != nil {
+		return err
+	}
+	unreadable := g.Unreadable
+	g, _ = g.Judge(s.limits, s.foundGone(count, n))
+	g.Unreadable = unreadable
+	return saveGuard(ctx, c, s.id, g)
+}
+
+// foundGone is what the guard judges when n of count resources are withdrawn. When they
+// were created is not known.
+func (s *Set) foundGone(count, n int64) guard.Found {
+	now := s.store.now().UnixMicro()
+	return guard.Found{Begun: now, At: now, Count: count, Missing: n, Fresh: n}
+}
+
+// loadWithdrawn reads which of the items have been withdrawn. Only items that have a
+// row without a body can have been.
+func (a *application) loadWithdrawn(ctx context.Context, keys []string) error {
+	var gone []string
+	for _, key := range keys {
+		if before := a.items[key].before; before.exists && before.body == nil {
+			gone = append(gone, key)
+		}
+	}
+	return a.conn.QueryEach(ctx, "SELECT size, place, body FROM rs_withdrawn WHERE set_id = $1 AND key = $2", len(gone),
+		func(i int) []any { return []any{a.set.id, []byte(gone[i])} },
+		func(i int, r rowdb.Row) error {
+			it := a.items[gone[i]]
+			it.withdrawnBefore = row{exists: true, size: r.Int(0), place: r.Int(1), body: r.Append(nil, 2)}
+			if _, err := a.sizer.decoder.decode(string(it.withdrawnBefore.body)); err != nil {
+				a.store.log.LogAttrs(ctx, slog.LevelError, "a damaged resource is discarded; its deletion cannot be published",
+					slog.String("set", a.set.name), slog.String("table", "rs_withdrawn"), slog.String("key", gone[i]))
+				it.changed = true
+				return nil
+			}
+			it.withdrawn = it.withdrawnBefore
+			return nil
+		})
+}
+
+// withdraw takes a resource out of the set and remembers it for its deletion.
+func (a *application) withdraw(it *item) {
+	if it.after.body == nil {
+		return
+	}
+	a.set.tick(a.store.now())
+	a.set.count--
+	it.withdrawn = it.after
+	it.after = row{exists: true, newest: a.set.last}
+	it.changed = true
+}
+
+// restore takes a withdrawn resource back into the set, as it was.
+func (a *application) restore(it *item) {
+	if it.withdrawn.body == nil {
+		return
+	}
+	a.set.tick(a.store.now())
+	a.set.count++
+	it.after, it.withdrawn = it.withdrawn, row{}
+	it.after.newest = a.set.last
+	it.changed = true
+}
+
+// release journals the deletion of a withdrawn resource.
+func (a *application) release(key string, it *item) error {
+	if it.withdrawn.body == nil {
+		return nil
+	}
+	body, err := a.sizer.farewell(nil, it.withdrawn.body)
+	if err != nil {
+		return err
+	}
+	a.result.Deleted++
+	it.withdrawn = row{}
+	return a.record(resourcesync.Deleted, key, body, it)
+}
+
+// saveWithdrawn writes which of the items with these keys are withdrawn.
+func (a *application) saveWithdrawn(ctx context.Context, keys []string) error {
+	var begun, ended []string
+	for _, key := range keys {
+		switch it := a.items[key]; {
+		case it.withdrawn.body != nil:
+			begun = append(begun, key)
+		case it.withdrawnBefore.exists:
+			ended = append(ended, key)
+		}
+	}
+	err := a.conn.ExecEach(ctx, `INSERT INTO rs_withdrawn (set_id, key, at, size, place, body) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (set_id, key) DO UPDATE SET at = excluded.at, size = excluded.size, place = excluded.place, body = excluded.body`, len(begun),
+		func(i int) []any {
+			it := a.items[begun[i]]
+			return []any{a.set.id, []byte(begun[i]), it.after.newest, it.withdrawn.size, it.withdrawn.place, it.withdrawn.body}
+		})
+	if err != nil {
+		return err
+	}
+	return a.conn.ExecEach(ctx, "DELETE FROM rs_withdrawn WHERE set_id = $1 AND key = $2", len(ended),
+		func(i int) []any { return []any{a.set.id, []byte(ended[i])} })
+}
+
+// countWithdrawn returns how many deletions wait.
+func (sc *scan) countWithdrawn(ctx context.Context) (waiting int64, err error) {
+	err = sc.conn.Query(ctx, "SELECT count(*) FROM rs_withdrawn WHERE set_id = $1 AND at <= $2",
+		func(row rowdb.Row) error { waiting = row.Int(0); return nil }, sc.set.id, sc.judged)
+	return waiting, err
+}
+
+// releaseWithdrawn journals the deletions that waited when the scan judged them.
+func (sc *scan) releaseWithdrawn(ctx context.Context) error {
+	after := []byte{}
+	for n := batch; n == batch; {
+		n = 0
+		var edits []edit
+		err := sc.conn.Query(ctx, "SELECT key, at FROM rs_withdrawn WHERE set_id = $1 AND key > $2 ORDER BY key LIMIT $3",
+			func(row rowdb.Row) error {
+				n++
+				after = row.Append(after[:0], 0)
+				if row.Int(1) <= sc.judged {
+					edits = append(edits, edit{change: release, key: string(after)})
+				}
+				return nil
+			}, sc.set.id, after, batch)
+		if err != nil || len(edits) == 0 {
+			return err
+		}
+		result, _, err := sc.set.change(ctx, edits)
+		if err != nil {
+			return err
+		}
+		sc.result.add(result)
+	}
+	return nil
+}

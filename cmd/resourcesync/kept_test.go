@@ -1,0 +1,147 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// confirm runs confirm-deletions beside a serve, and returns what it says.
+func confirm(t *testing.T, folder, state string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	if status := run(t.Context(), []string{"confirm-deletions", folder, "--state", state, "--base-url", publicURL}, &stdout, &stderr); status != 0 {
+		t.Fatalf("status %d: %s", status, &stderr)
+	}
+	return stdout.String()
+}
+
+// TestD10_MassDeletion empties most of a folder. Its deletions are held, over a
+// restart, and new files are published meanwhile, until the deletions are confirmed.
+func TestD10_MassDeletion(t *testing.T) {
+	for kind, newState := range states {
+		t.Run(kind, func(t *testing.T) {
+			folder, state := filepath.Join(t.TempDir(), "folder"), newState(t)
+			for i := range 10 {
+				write(t, filepath.Join(folder, "many", fmt.Sprint(i)), "a")
+			}
+			write(t, filepath.Join(folder, "one"), "a")
+			flags := []string{"--state", state, "--base-url", publicURL, "--status", "127.0.0.1:0"}
+			s := startReady(t, folder, flags...)
+			away := filepath.Join(t.TempDir(), "away")
+			must(t, os.Rename(filepath.Join(folder, "many"), away))
+			s.stderr.await(`deletions are held: too many files are missing" files=10 of=11`)
+			s.write("new", "b")
+			if got := s.awaitChanges(1); got[0] != "created new" {
+				t.Errorf("while deletions are held: %q", got)
+			}
+			check := func(s *served) {
+				t.Helper()
+				code, now := s.toldOperators()
+				if code != 503 || now.Held == nil || now.Held.Files != 10 || now.Held.Until.Sub(now.Held.Since) != time.Hour || !strings.Contains(strings.Join(now.Trouble, " "), "confirm-deletions") {
+					t.Errorf("%d %+v, %q", code, now.Held, now.Trouble)
+				}
+				if res, body := s.get("resourcesync/healthz"); res.StatusCode != 503 || !strings.Contains(body, "deletions are held\nresourcesync confirm-deletions publishes them; the status page has the numbers\n") {
+					t.Errorf("%s %q", res.Status, body)
+				}
+			}
+			check(s)
+			s.stop()
+			s = startReady(t, folder, flags...)
+			s.stderr.await("deletions are held")
+			check(s)
+			if got := confirm(t, folder, state); !strings.HasPrefix(got, "Confirmed: the next scan publishes the deletions of 10 files") {
+				t.Errorf("told %q", got)
+			}
+			s.awaitChanges(11)
+			s.until("all is well", func() bool {
+				code, now := s.toldOperators()
+				return code == 200 && now.Held == nil
+			})
+			if got := confirm(t, folder, state); got != "No deletions are held.\n" {
+				t.Errorf("told %q", got)
+			}
+
+			// A rename is no deletion, in any number of scans.
+			must(t, os.Rename(away, filepath.Join(folder, "back")))
+			s.awaitChanges(21)
+			must(t, os.Rename(filepath.Join(folder, "back"), filepath.Join(folder, "elsewhere")))
+			s.awaitChanges(41)
+		})
+	}
+}
+
+// TestD10_NotMounted empties a folder while nothing runs. Its files stay listed until
+// they are back, or until it is said that all may go.
+func TestD10_NotMounted(t *testing.T) {
+	folder, state := filepath.Join(t.TempDir(), "folder"), filepath.Join(t.TempDir(), "state.db")
+	write(t, filepath.Join(folder, "a.txt"), "a")
+	flags := []string{"--state", state, "--base-url", publicURL}
+	startReady(t, folder, flags...).stop()
+	must(t, os.Rename(folder, folder+" elsewhere"))
+	must(t, os.Mkdir(folder, 0o755))
+	s := startReady(t, folder, flags...)
+	s.stderr.await("deletions are held")
+	if got := s.listed(); got != "a.txt" {
+		t.Errorf("listed %q", got)
+	}
+	s.stop()
+	s = startReady(t, folder, append(flags, "--max-delete", "100%")...)
+	if got := s.awaitChanges(1); got[0] != "deleted a.txt" {
+		t.Errorf("changes: %q", got)
+	}
+}
+
+// TestD10_HoldEnds publishes held deletions when nothing has come back for as long
+// as they are held, without anything that would cause a scan.
+func TestD10_HoldEnds(t *testing.T) {
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "a.txt"), "a")
+	s := startReady(t, folder, "--max-delete-hold", "3s", "--rescan", "1h")
+	must(t, os.Remove(filepath.Join(folder, "a.txt")))
+	s.stderr.await("deletions are held")
+	if got := s.listed(); got != "a.txt" {
+		t.Errorf("listed %q", got)
+	}
+	s.awaitChanges(1)
+	s.stderr.await(`deletions are no longer held" deleted=1`)
+}
+
+// TestD10_CreatedAndGone fills a folder with new files and takes it away again. They
+// were published as created, so their deletions are as unusual as any.
+func TestD10_CreatedAndGone(t *testing.T) {
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "one"), "a")
+	s := startReady(t, folder)
+	for i := range 40 {
+		write(t, filepath.Join(folder, "many", fmt.Sprint(i)), "a")
+	}
+	s.awaitChanges(40)
+	must(t, os.Rename(filepath.Join(folder, "many"), filepath.Join(t.TempDir(), "away")))
+	s.stderr.await(`deletions are held: too many files are missing" files=40 of=41`)
+	if got := s.changes(); len(got) != 40 {
+		t.Errorf("changes: %q", got)
+	}
+}
+
+func TestD10_ConfirmWhat(t *testing.T) {
+	folder := t.TempDir()
+	for _, test := range []struct{ want, args string }{
+		{"no folder given", ""},
+		{"there is no state", folder + " --state " + filepath.Join(t.TempDir(), "state.db")},
+		{"give --base-url", folder + " --state postgres://localhost/none"},
+		{"give a percentage", folder + " --max-delete 25"},
+		{"give a percentage", folder + " --max-delete NaN%"},
+		{"--max-delete-hold -1h", folder + " --max-delete-hold=-1h"},
+	} {
+		var stderr bytes.Buffer
+		if status := run(t.Context(), append([]string{"confirm-deletions"}, strings.Fields(test.args)...), io.Discard, &stderr); status != 2 || !strings.Contains(stderr.String(), test.want) {
+			t.Errorf("%s: %d %s", test.args, status, &stderr)
+		}
+	}
+}

@@ -1,0 +1,71 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+)
+
+// An origin is the source of a state: the path of the folder as it was given, and
+// free of symbolic links. A folder is the same if either is: a link may lead to each
+// release in turn, and a folder may be reached by several links.
+type origin struct {
+	Given string `json:"given"`
+	Real  string `json:"real"`
+
+	// BaseURL is the beginning of all URIs in the state. It is "" if unknown: during
+	// the first scan with another one, and in states of earlier versions.
+	BaseURL string `json:"base_url,omitempty"`
+}
+
+// originOf returns the paths of a folder.
+func originOf(folder string) (o origin, err error) {
+	if o.Given, err = filepath.Abs(folder); err == nil {
+		o.Real, err = filepath.EvalSymlinks(o.Given)
+	}
+	return o, err
+}
+
+// readOrigin returns the origin that a state has recorded.
+func readOrigin(ctx context.Context, set *sqlstore.Set) (o origin, err error) {
+	recorded, err := set.Origin(ctx)
+	if err != nil || recorded == "" {
+		return o, err
+	}
+	if err := json.Unmarshal([]byte(recorded), &o); err != nil {
+		return o, fmt.Errorf("the record of its folder cannot be read: %w", err)
+	}
+	return o, nil
+}
+
+func (o origin) record(ctx context.Context, set *sqlstore.Set) error {
+	text, err := json.Marshal(o)
+	if err != nil {
+		return err
+	}
+	return set.SetOrigin(ctx, string(text))
+}
+
+// checkOrigin returns an error if the state belongs to another folder, whose files
+// would all be published as deleted, and records the folder otherwise. A folder that
+// has moved is accepted at its new place. States of earlier versions record nothing.
+func checkOrigin(ctx context.Context, set *sqlstore.Set, folder string, moved bool) error {
+	now, err := originOf(folder)
+	if err != nil {
+		return err
+	}
+	before, err := readOrigin(ctx, set)
+	if err != nil {
+		return err
+	}
+	if before.Real != "" && before.Given != now.Given && before.Real != now.Real && !moved {
+		return fmt.Errorf("is the state of the folder %q, not of %q; if the folder has moved, start once with --moved; otherwise give another file with --state", before.Real, now.Real)
+	}
+	if now.BaseURL = before.BaseURL; before == now {
+		return nil
+	}
+	return now.record(ctx, set)
+}

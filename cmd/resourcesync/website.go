@@ -1,0 +1,149 @@
+package main
+
+import (
+	"context"
+	"iter"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strings"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sidecar"
+	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/wellknown"
+)
+
+// publishSite assembles the publication that c configures. The first scan has not
+// begun.
+func publishSite(c *proxyConfig, st *siteState, screen *screen, log *slog.Logger) (*publication, error) {
+	documents, err := url.Parse(c.baseURL + strings.TrimPrefix(c.prefix, "/"))
+	if err != nil {
+		return nil, usageError{err}
+	}
+	p := &publication{
+		store:     st.store,
+		set:       &shownSet{Set: st.set},
+		screen:    screen,
+		log:       log,
+		state:     st.place,
+		baseURL:   c.baseURL,
+		documents: documents,
+	}
+	p.scanner = &scanner{set: p.set, list: p.listSite, rescan: c.rescan, count: p.countPages, kept: st.set.Kept, log: log}
+	p.healthz = &healthHandler{log: log, check: p.health}
+	folder, err := copiesFolder(c, st)
+	if err != nil {
+		return nil, err
+	}
+	revisit := c.revisit
+	if revisit == 0 {
+		revisit = -1
+	}
+	p.site, err = sitemap.New(c.baseURL, st.set, &sitemap.Options{
+		Sitemaps:  c.sitemaps,
+		Recent:    c.recent,
+		Exclude:   p.excludes(c),
+		Verify:    sitemap.Verify(c.verify),
+		Upstream:  c.upstream,
+		Transport: sidecar.NewTransport(c.upstream, c.baseURL),
+		Rate:      c.rate,
+		Revisit:   revisit,
+		Folder:    folder,
+		Withheld:  st.withheld,
+		UserAgent: "resourcesync (+" + c.baseURL + ")",
+		Logger:    log,
+	})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	p.scanner.watch = p.site.Watch
+	if p.push, err = newPush(&c.serveConfig, st.state, log); err != nil {
+		return nil, err
+	}
+	set := rshttp.Set{Provider: p.set, Coverer: sidecar.CacheCovers(p.set), ChangeArchiver: st.set.Archive(), Hubs: p.push.hubs, DescribedBy: c.aboutSet}
+	if c.dumps {
+		set.Opener = p.site
+	}
+	if p.source, err = rshttp.New(documents.String(), []rshttp.Set{set}, c.sourceOptions(st.state, p.push, log)); err != nil {
+		return nil, usageError{err}
+	}
+	return p, nil
+}
+
+// excludes returns a function that reports whether a URL of the website must not be
+// listed, because it is excluded or belongs to a document.
+func (p *publication) excludes(c *proxyConfig) func(*url.URL) bool {
+	hub := strings.TrimSuffix(p.documents.Path, strings.TrimPrefix(c.prefix, "/")) + ownHub
+	return func(u *url.URL) bool {
+		if strings.HasPrefix(u.Path, p.documents.Path) && p.documents.Path != "/" || u.Path == wellknown.Path || u.Path == hub {
+			return true
+		}
+		for _, pattern := range c.exclude {
+			if pattern.MatchString(u.Path) {
+				return true
+			}
+		}
+		return false
+	}
+}
+
+// listSite lists the pages of the website.
+func (p *publication) listSite(ctx context.Context) iter.Seq2[resourcesync.Resource, error] {
+	return func(yield func(resourcesync.Resource, error) bool) {
+		p.site.Resources(ctx)(yield)
+		st := p.site.Status()
+		p.scanner.skipped.Store(int64(st.Foreign + st.Invalid + st.Failed))
+	}
+}
+
+// countPages returns the number of pages in the set, and ErrNotReady if it cannot be
+// shown before a scan: if there has never been one, or if the state is of another base
+// URL. All pages have the URL of the same site.
+func (p *publication) countPages(ctx context.Context) (int64, error) {
+	st, err := p.set.Set.Stat(ctx, resourcesync.Range{})
+	if err != nil || p.scanner.complete {
+		return st.Count, err
+	}
+	for r, err := range p.set.Resources(ctx, resourcesync.Range{}) {
+		if err != nil {
+			return 0, err
+		}
+		if !strings.HasPrefix(r.URI, p.baseURL) {
+			return 0, resourcesync.ErrNotReady
+		}
+		break
+	}
+	return st.Count, nil
+}
+
+// siteHandler serves the documents, the hub and the website.
+func (p *publication) siteHandler(c *proxyConfig) (http.Handler, error) {
+	var site http.Handler
+	if c.beside {
+		site = p.source
+	} else {
+		upstream, err := sidecar.NewProxy(c.upstream, c.baseURL, &sidecar.ProxyOptions{
+			TrustedProxies: []netip.Prefix(c.trusted),
+			Logger:         p.log,
+		})
+		if err != nil {
+			return nil, usageError{err}
+		}
+		site = sidecar.Wrap(upstream, p.source, &sidecar.Options{HTMLLink: c.htmlLink, Changed: p.site.Changed})
+	}
+	if c.pingToken != "" {
+		ping, next := sidecar.Ping(c.pingToken, p.site.Changed), site
+		path := p.documents.JoinPath("ping").Path
+		site = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Path == path {
+				ping.ServeHTTP(w, r)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+	return p.withOwn(site), nil
+}

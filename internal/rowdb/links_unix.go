@@ -1,0 +1,17 @@
+//go:build unix
+
+package rowdb
+
+import (
+	"os"
+	"syscall"
+)
+
+// links returns the number of names, hard links, of the file at path.
+func links(path string) (uint64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	return uint64(info.Sys().(*syscall.Stat_t).Nlink), nil
+}

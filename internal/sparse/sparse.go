@@ -1,0 +1,138 @@
+// Package sparse bounds the log lines that clients can cause.
+package sparse
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+	"unicode/utf8"
+)
+
+const (
+	// maxText is how many bytes of a value are logged.
+	maxText = 500
+
+	// maxKinds bounds how many kinds are distinguished; all others count as one.
+	maxKinds = 100
+)
+
+// A Log writes at most one line of a kind in an interval, with the number of lines
+// suppressed since the last one. It logs those at Debug, and shortens long values.
+// The zero value is ready for use, and a Log is safe for concurrent use.
+type Log struct {
+	Every time.Duration // the interval; a second if zero
+
+	mu    sync.Mutex
+	kinds map[string]state
+}
+
+type state struct {
+	logged     time.Time
+	suppressed int
+}
+
+// Log logs text, which is also the kind.
+func (l *Log) Log(ctx context.Context, to *slog.Logger, level slog.Level, text string, attrs ...slog.Attr) {
+	l.LogKind(ctx, to, level, text, text, attrs...)
+}
+
+// LogKind logs text, as a line of a kind.
+func (l *Log) LogKind(ctx context.Context, to *slog.Logger, level slog.Level, kind, text string, attrs ...slog.Attr) {
+	ok, suppressed := l.admit(kind)
+	if !ok {
+		level = min(level, slog.LevelDebug)
+	}
+	if !to.Enabled(ctx, level) {
+		return
+	}
+	for i, a := range attrs {
+		attrs[i] = clip(a)
+	}
+	if suppressed > 0 {
+		attrs = append(attrs, slog.Int("suppressed", suppressed))
+	}
+	to.LogAttrs(ctx, level, text, attrs...)
+}
+
+// admit reports whether to log a line of a kind, and how many were suppressed since
+// the last one.
+func (l *Log) admit(kind string) (ok bool, suppressed int) {
+	every := l.Every
+	if every == 0 {
+		every = time.Second
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	s, known := l.kinds[kind]
+	if !known && len(l.kinds) >= maxKinds {
+		kind = ""
+		s = l.kinds[kind]
+	}
+	now := time.Now()
+	if now.Sub(s.logged) < every {
+		s.suppressed++
+		l.kinds[kind] = s
+		return false, 0
+	}
+	if l.kinds == nil {
+		l.kinds = make(map[string]state)
+	}
+	l.kinds[kind] = state{logged: now}
+	return true, s.suppressed
+}
+
+// clip shortens the value of a.
+func clip(a slog.Attr) slog.Attr {
+	switch v := a.Value.Resolve(); v.Kind() {
+	case slog.KindString:
+		a.Value = slog.StringValue(Clip(v.String()))
+	case slog.KindAny:
+		if err, ok := v.Any().(error); ok {
+			a.Value = slog.StringValue(Clip(err.Error()))
+		}
+	}
+	return a
+}
+
+// Clip returns s, shortened if it is too long to be logged or sent back.
+func Clip(s string) string {
+	if len(s) <= maxText {
+		return s
+	}
+	end := maxText
+	for end > 0 && end > maxText-utf8.UTFMax && !utf8.RuneStart(s[end]) {
+		end--
+	}
+	return fmt.Sprintf("%s… (%d bytes)", s[:end], len(s))
+}
+
+// Handler returns a handler for the ErrorLog of an http.Server, by
+// [slog.NewLogLogger]. Its kinds are the first two words of the lines, such as
+// "http: TLS".
+func Handler(next slog.Handler) slog.Handler { return &handler{Handler: next} }
+
+type handler struct {
+	slog.Handler
+	log Log
+}
+
+// maxStack is how much of a line is logged: a panic comes with a stack.
+const maxStack = 8 << 10
+
+func (h *handler) Handle(ctx context.Context, r slog.Record) error {
+	words := strings.SplitN(r.Message, " ", 3)
+	ok, suppressed := h.log.admit(strings.Join(words[:min(2, len(words))], " "))
+	if !ok {
+		return nil
+	}
+	if len(r.Message) > maxStack {
+		r.Message = fmt.Sprintf("%s… (%d bytes)", strings.ToValidUTF8(r.Message[:maxStack], ""), len(r.Message))
+	}
+	if suppressed > 0 {
+		r.AddAttrs(slog.Int("suppressed", suppressed))
+	}
+	return h.Handler.Handle(ctx, r)
+}

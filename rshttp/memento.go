@@ -1,0 +1,174 @@
+package rshttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"slices"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/client"
+	"github.com/resourcesync-go/resourcesync/linkheader"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// A version of a resource is named by the datetime of the change that left it and
+// by the URI of the resource. Both are in the query of its URL: proxies rewrite
+// paths that have a URI in them.
+const (
+	paramDatetime = "datetime"
+	paramURI      = "uri"
+)
+
+// maxQuery is the greatest length of a query that names a version: a URI of the
+// greatest length, with every character escaped, and a datetime.
+const maxQuery = 3*rsxml.MaxURI + 100
+
+// errMoment says that a journal has no version of a resource at a moment.
+var errMoment = fmt.Errorf("no version of this resource at this datetime: %w", fs.ErrNotExist)
+
+// mementoURL returns the URL of the version of uri that the change at t left.
+func (s *Source) mementoURL(st *set, uri string, t time.Time) string {
+	return s.routes.url(kindMemento, st, "") + "?" + paramDatetime + "=" + t.UTC().Format(windowLayout) + "&" + paramURI + "=" + url.QueryEscape(uri)
+}
+
+// withVersions returns a function that adds version links to the entries of st's
+// Change Lists, or nil.
+func (s *Source) withVersions(st *set) func(*resourcesync.Change, *rsxml.Entry) {
+	if !st.memento {
+		return nil
+	}
+	var links []resourcesync.Link
+	return func(c *resourcesync.Change, e *rsxml.Entry) {
+		links = s.versionLinks(append(links[:0], e.Links...), st, c)
+		e.Links = links
+	}
+}
+
+// versionLinks appends the links of a Change List entry to the version that c left
+// (section 14.6).
+func (s *Source) versionLinks(links []resourcesync.Link, st *set, c *resourcesync.Change) []resourcesync.Link {
+	isMemento := func(l resourcesync.Link) bool { return l.Rel == resourcesync.RelMemento }
+	if c.Type == resourcesync.Deleted || slices.ContainsFunc(links, isMemento) {
+		return links // an entry has one at most, and a host's own comes first
+	}
+	return append(links, resourcesync.Link{
+		Rel:      resourcesync.RelMemento,
+		Href:     s.mementoURL(st, c.Resource.URI, c.Datetime),
+		Modified: c.Resource.LastModified,
+		Hashes:   c.Resource.Hashes,
+		Length:   c.Resource.Length,
+		Type:     c.Resource.Type,
+		Encoding: c.Resource.Encoding,
+	})
+}
+
+// serveMemento answers a request for a version of a resource (RFC 7089), or for
+// ranges of it. It counts as a transfer of a package.
+func (s *Source) serveMemento(w http.ResponseWriter, r *http.Request, t target) {
+	from := client.Of(r)
+	if !s.shares.Take(from) {
+		s.fail(w, r, errShare)
+		return
+	}
+	defer s.shares.Return(from)
+	if !s.transfers.tryAcquire(true) { // any client can request any version
+		s.fail(w, r, errSending)
+		return
+	}
+	defer s.transfers.release(true)
+	c, err := s.findVersion(r, t)
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	v := &version{open: func() (io.ReadCloser, error) { return t.set.changeOpener.OpenChange(r.Context(), c) }}
+	defer v.close()
+	if err := v.begin(&c.Resource); err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = s.versionGone(t)
+		}
+		s.fail(w, r, err)
+		return
+	}
+	h := w.Header()
+	h.Set("Memento-Datetime", c.Datetime.UTC().Format(http.TimeFormat))
+	h.Add("Link", linkheader.Link{Target: c.Resource.URI, Rel: "original"}.String())
+	h["Cache-Control"] = cacheForever
+	h["X-Content-Type-Options"] = hdrNosniff
+	h.Set("Etag", `"`+c.Datetime.UTC().Format(windowLayout)+`"`)
+	h.Set("Content-Type", "application/octet-stream")
+	if c.Resource.Type != "" {
+		h.Set("Content-Type", c.Resource.Type)
+	}
+	if c.Resource.Encoding != "" {
+		h.Set("Content-Encoding", c.Resource.Encoding)
+	}
+	s.counters.sent.Add(1)
+	pace := s.pacer.start(from)
+	defer pace.end()
+	http.ServeContent(&sender{w, r.Context(), pace}, withFewRanges(r), "", time.Time{}, v)
+	if v.err != nil {
+		s.counters.broken.Add(1)
+		s.sparse.Log(r.Context(), s.log, slog.LevelError, "version broken off: its content is not what the journal says, or cannot be read",
+			slog.String("uri", c.Resource.URI), slog.Time("datetime", c.Datetime), slog.Any("error", v.err))
+		panic(http.ErrAbortHandler)
+	}
+}
+
+// findVersion returns the change that left the version that r asks for.
+func (s *Source) findVersion(r *http.Request, t target) (resourcesync.Change, error) {
+	if len(r.URL.RawQuery) > maxQuery {
+		return resourcesync.Change{}, errMoment
+	}
+	query := r.URL.Query()
+	uri := query.Get(paramURI)
+	at, err := time.Parse(windowLayout, query.Get(paramDatetime))
+	if err != nil || rsxml.CheckURI(uri) != nil {
+		return resourcesync.Change{}, errMoment
+	}
+	// Any client can request any moment.
+	if err := s.admit(r.Context(), s.renderings, true); err != nil {
+		return resourcesync.Change{}, err
+	}
+	defer s.renderings.release(true)
+	ctx, cancel := context.WithTimeout(r.Context(), s.options.RenderTimeout)
+	defer cancel()
+	since, err := t.set.changesSince(ctx, t)
+	if err != nil {
+		return resourcesync.Change{}, err
+	}
+	changes, missing := t.set.changer.Changes, errMoment
+	if at.Before(since) {
+		missing = s.versionGone(t)
+		if t.set.changeArchiver == nil {
+			return resourcesync.Change{}, missing
+		}
+		changes = t.set.changeArchiver.ArchivedChanges // whose lists link versions, too
+	}
+	around := resourcesync.Interval{From: at.Add(-time.Microsecond), Until: at}
+	for c, err := range changes(ctx, around) {
+		if err != nil {
+			return resourcesync.Change{}, providerError("journal", err)
+		}
+		if c.Datetime.Equal(at) && c.Resource.URI == uri && c.Type != resourcesync.Deleted {
+			c.Resource = c.Resource.Clone()
+			return c, nil
+		}
+	}
+	if err := ctx.Err(); err != nil {
+		return resourcesync.Change{}, err
+	}
+	return resourcesync.Change{}, missing
+}
+
+// versionGone is the answer to a request for a version that is no longer kept.
+func (s *Source) versionGone(t target) error {
+	return &goneError{index: s.routes.url(kindChangeList, t.set, ""), reason: "the version is no longer kept"}
+}

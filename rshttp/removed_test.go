@@ -1,0 +1,163 @@
+package rshttp_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+	"github.com/resourcesync-go/resourcesync/topic"
+)
+
+// TestD2_RemovedSet: the last notification on the framework channel of a set that has
+// been removed says that its Capability List is deleted, once. If the set comes back,
+// it is announced anew.
+func TestD2_RemovedSet(t *testing.T) {
+	h := newHubServer(t)
+	hubs := []topic.Hub{{URI: h.uri}}
+	set := func(name string) rshttp.Set { return rshttp.Set{Name: name, Provider: memory.New(nil), Hubs: hubs} }
+	a, b := set("a"), set("b")
+	outbox := topic.NewMemoryOutbox()
+	_, stop := pushed(t, rshttp.Options{Outbox: outbox}, a, b)
+	begun(t, h, "a/")
+	begun(t, h, "b/")
+	stop()
+	const gone = "deleted resourcesync/b/capabilitylist.xml"
+	for range 2 { // the second time it is known
+		_, stop = pushed(t, rshttp.Options{Outbox: outbox}, a)
+		until(t, "the end of b", func() bool { return slices.Contains(h.told("/b/framework/"), gone) })
+		stop()
+	}
+	on := h.on("/b/framework/")
+	last := on[len(on)-1]
+	e := last.entries[0]
+	if linked(last.head.Links, resourcesync.RelUp) != "https://example.org/.well-known/resourcesync" || len(last.entries) != 1 ||
+		e.Metadata.Capability != resourcesync.CapabilityList || e.Metadata.Datetime.IsZero() || e.Metadata.Datetime.After(time.Now()) ||
+		!slices.Equal(links(t, last.header)["resourcesync"], []string{pushBase + "b/capabilitylist.xml"}) {
+		t.Errorf("%v %s", last.header, last.body)
+	}
+	for channel, want := range map[string]int{"/b/framework/": 1, "/b/change/": 0, "/a/framework/": 0} {
+		n := 0
+		for _, told := range h.told(channel) {
+			if strings.HasPrefix(told, "deleted") {
+				n++
+			}
+		}
+		if n != want {
+			t.Errorf("%s: %q", channel, h.told(channel))
+		}
+	}
+	before := len(on)
+	pushed(t, rshttp.Options{Outbox: outbox}, a, b)
+	until(t, "b again", func() bool {
+		again := h.told("/b/framework/")
+		return len(h.on("/b/framework/")) >= before+3 && slices.Contains(again[before:], "created resourcesync/b/capabilitylist.xml")
+	})
+}
+
+// TestD2_RemovedLastSetWithHubs: a removed set is announced as deleted to hubs that no
+// other set has, once, and even if no other set has any.
+func TestD2_RemovedLastSetWithHubs(t *testing.T) {
+	h := newHubServer(t)
+	a := rshttp.Set{Name: "a", Provider: memory.New(nil)}
+	b := rshttp.Set{Name: "b", Provider: memory.New(nil), Hubs: []topic.Hub{{URI: h.uri}}}
+	outbox := topic.NewMemoryOutbox()
+	_, stop := pushed(t, rshttp.Options{Outbox: outbox}, a, b)
+	begun(t, h, "b/")
+	stop()
+	for range 2 {
+		_, stop = pushed(t, rshttp.Options{Outbox: outbox}, a)
+		until(t, "the end of b", func() bool {
+			return slices.Contains(h.told("/b/framework/"), "deleted resourcesync/b/capabilitylist.xml")
+		})
+		stop()
+	}
+	n := 0
+	for _, p := range h.on("") {
+		if strings.Contains(p.body, `change="deleted"`) {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("%d notifications of the end", n)
+	}
+}
+
+// TestD2_MovedSetIsNotDeleted: neither a set that has only lost its hubs nor one whose
+// Source has another base URL is announced as deleted, nor one of which this process
+// has not been told yet.
+func TestD2_MovedSetIsNotDeleted(t *testing.T) {
+	h := newHubServer(t)
+	hubs := []topic.Hub{{URI: h.uri}}
+	set := func(name string, hubs []topic.Hub) rshttp.Set {
+		return rshttp.Set{Name: name, Provider: memory.New(nil), Hubs: hubs}
+	}
+	a, b := set("a", hubs), set("b", hubs)
+	outbox := topic.NewMemoryOutbox()
+	push := &topic.Options{Flush: 20 * time.Millisecond, Framework: 20 * time.Millisecond}
+	old := newSource(t, &rshttp.Options{Outbox: outbox, Push: push}, a) // a replica that does not know b
+	_, stop := pushed(t, rshttp.Options{Outbox: outbox}, a, b)
+	begun(t, h, "a/")
+	begun(t, h, "b/")
+	stop()
+	stop = running(t, old)
+	putOne(t, a.Provider.(*memory.Set), "1")
+	until(t, "a change by the old replica", func() bool { return len(h.on("/a/change/")) >= 1 })
+	stop()
+	_, stop = pushed(t, rshttp.Options{Outbox: outbox}, a, set("b", nil))
+	putOne(t, a.Provider.(*memory.Set), "2")
+	until(t, "a change without hubs of b", func() bool { return slices.Contains(h.told("/a/change/"), "created papers/2") })
+	stop()
+	elsewhere, err := rshttp.New("https://example.org/elsewhere/", []rshttp.Set{a}, &rshttp.Options{Outbox: outbox, Push: push, Logger: quiet()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stop = running(t, elsewhere)
+	until(t, "the Source elsewhere", func() bool {
+		return slices.ContainsFunc(h.on(""), func(p post) bool { return strings.Contains(p.self, "/elsewhere/a/framework/") })
+	})
+	stop()
+	for _, p := range h.on("/framework/") {
+		if slices.ContainsFunc(p.entries, func(e rsxml.Entry) bool { return e.Metadata.Change == resourcesync.Deleted }) {
+			t.Errorf("%s: %s", p.self, p.body)
+		}
+	}
+}
+
+// TestD2_FreshStart: of a set that has many pages and packages to begin with, the
+// first notifications name one list of each capability and never an index, with a link
+// to the index.
+func TestD2_FreshStart(t *testing.T) {
+	h := newHubServer(t)
+	s := shelfOf(t, 95, 100)
+	pushed(t, rshttp.Options{PageSize: 10, PackageSize: 100}, rshttp.Set{Provider: history{s}, Hubs: []topic.Hub{{URI: h.uri}}})
+	all := []resourcesync.Capability{resourcesync.ResourceList, resourcesync.ResourceDump, resourcesync.ChangeList, resourcesync.ChangeDump}
+	named := map[resourcesync.Capability]rsxml.Entry{}
+	until(t, "the first notifications", func() bool {
+		for _, p := range h.on("/framework/") {
+			for _, e := range p.entries {
+				named[e.Metadata.Capability] = e
+			}
+		}
+		return !slices.ContainsFunc(all, func(c resourcesync.Capability) bool { return named[c].Loc == "" })
+	})
+	src := newSource(t, &rshttp.Options{PageSize: 10, PackageSize: 100}, rshttp.Set{Provider: history{s}})
+	for _, c := range all {
+		e := named[c]
+		index := pushBase + string(c) + ".xml"
+		if head, _ := decode(t, src, pathOf(e)); head.Index || head.Metadata.Capability != c || e.Metadata.Change != resourcesync.Created || linked(e.Links, resourcesync.RelIndex) != index {
+			t.Errorf("%s: %+v, index %v", c, e, head.Index)
+		}
+	}
+	n := 0
+	for _, p := range h.on("/framework/") {
+		n += len(p.entries)
+	}
+	if n != 2+len(all) {
+		t.Errorf("%d entries: %q", n, h.told("/framework/"))
+	}
+}

@@ -1,0 +1,139 @@
+package rshttp_test
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/rshttp"
+)
+
+// unlistedRange returns the name of a range of keys that no document lists.
+func unlistedRange(i int) string {
+	return base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%06d-", i)) + "~"
+}
+
+// TestD19_AbandonedRequests: an adversary asks for 100 unlisted ranges a second, and
+// hangs up after 10 ms, while listing a range takes as long as it can. Nobody else is
+// refused, and work that nobody waits for ends.
+func TestD19_AbandonedRequests(t *testing.T) {
+	for _, path := range []string{"resourcelist/%s.xml", "resourcedump/%s.xml", "resourcedump/%s.zip"} {
+		synctest.Test(t, func(t *testing.T) {
+			s := stuck{shelfOf(t, 3, 10), false, make(chan struct{}), "Resources"}
+			other := shelfOf(t, 3, 10)
+			src := newSource(t, &rshttp.Options{Renderings: 4},
+				rshttp.Set{Name: "slow", Provider: s}, rshttp.Set{Name: "other", Provider: other})
+			ask := func(path string, patience time.Duration) int {
+				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				defer cancel()
+				w := httptest.NewRecorder()
+				src.ServeHTTP(w, httptest.NewRequestWithContext(ctx, http.MethodGet, "/resourcesync/"+path, nil))
+				return w.Code
+			}
+			var attack sync.WaitGroup
+			for i := range 1000 {
+				attack.Go(func() { ask("slow/"+fmt.Sprintf(path, unlistedRange(i)), 10*time.Millisecond) })
+				time.Sleep(10 * time.Millisecond)
+				if i%20 == 0 {
+					other.put("000001.txt", noise(uint32(i), 10)) // so that all is made anew
+					for _, path := range []string{"other/resourcelist.xml", "other/resourcedump/~.zip", "other/resourcedump/~.xml"} {
+						if status := ask(path, time.Minute); status != 200 {
+							t.Fatalf("beside %d unlisted ranges: %s is answered %d", i+1, path, status)
+						}
+					}
+				}
+			}
+			attack.Wait()
+			time.Sleep(time.Second)
+			close(s.end)
+			synctest.Wait()
+			if n := src.Counters().LaidOut; n != 50 {
+				t.Errorf("%d packages were laid out, 50 of them for those who waited", n)
+			}
+		})
+	}
+}
+
+// TestD19_UnlistedRefusedFirst: those who wait for unlisted ranges are refused when
+// their queue is full. That of others is not.
+func TestD19_UnlistedRefusedFirst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := stuck{shelfOf(t, 3, 10), false, make(chan struct{}), "Resources"}
+		src := newSource(t, &rshttp.Options{Renderings: 4, Wait: time.Minute},
+			rshttp.Set{Name: "slow", Provider: s}, rshttp.Set{Name: "other", Provider: shelfOf(t, 3, 10)})
+		var all sync.WaitGroup
+		for i := range 300 {
+			all.Go(func() { get(t, src, "/resourcesync/slow/resourcelist/"+unlistedRange(i)+".xml") })
+		}
+		synctest.Wait()
+		refused := src.Counters().Refused
+		if refused < 250 || refused > 299 {
+			t.Errorf("%d of 300 are refused at once", refused)
+		}
+		if res := get(t, src, "/resourcesync/other/resourcelist.xml"); res.StatusCode != 200 {
+			t.Errorf("a listed document: %s", res.Status)
+		}
+		close(s.end)
+		all.Wait()
+	})
+}
+
+// TestD16_ListedBesideUnlisted: unlisted packages that nobody reads to their end leave
+// room for those of the dump, and are refused when their share is full.
+func TestD16_ListedBesideUnlisted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := shelfOf(t, 100, 100)
+		src := newSource(t, &rshttp.Options{Wait: 2 * time.Second, Transfers: 64, ClientTransfers: 64}, rshttp.Set{Provider: s})
+		listed := pathOf(packages(t, src)[0])
+		hold := make(chan struct{})
+		var all sync.WaitGroup
+		statuses := make([]int, 40)
+		for i := range statuses {
+			all.Go(func() {
+				w := &heldWriter{httptest.NewRecorder(), hold}
+				src.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/resourcesync/resourcedump/"+unlistedRange(i)+".zip", nil))
+				statuses[i] = w.Code
+			})
+		}
+		time.Sleep(5 * time.Second)
+		if res := get(t, src, listed); res.StatusCode != 200 || !strings.HasPrefix(text(t, res), "PK") {
+			t.Errorf("the package of the dump: %s", res.Status)
+		}
+		close(hold)
+		all.Wait()
+		served := 0
+		for _, status := range statuses {
+			switch status {
+			case 200:
+				served++
+			case 503:
+			default:
+				t.Errorf("an unlisted package is answered %d", status)
+			}
+		}
+		if served < 1 || served > 64/4 {
+			t.Errorf("%d unlisted packages are sent at the same time", served)
+		}
+		if n := src.Counters().LayoutBytes; n > 1<<20 {
+			t.Errorf("afterwards %d bytes are held", n)
+		}
+	})
+}
+
+// A heldWriter does not take content for a while.
+type heldWriter struct {
+	*httptest.ResponseRecorder
+	hold chan struct{}
+}
+
+func (w *heldWriter) Write(p []byte) (int, error) {
+	<-w.hold
+	return w.ResponseRecorder.Write(p)
+}

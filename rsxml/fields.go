@@ -1,0 +1,188 @@
+package rsxml
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+// The functions below decide which values the encoder writes. They are the only
+// place that does: [AppendEntry] leaves out what they refuse, and [CheckEntry]
+// explains it. Each accepts no more than a strict [Decoder] does.
+
+func isChangeFreq(s string) bool {
+	switch s {
+	case "always", "hourly", "daily", "weekly", "monthly", "yearly", "never":
+		return true
+	}
+	return false
+}
+
+// isMediaType reports whether s is a media type (RFC 9110, section 8.3.1):
+// "type/subtype", and parameters after a semicolon.
+func isMediaType(s string) bool {
+	slash := tokenEnd(s)
+	if slash == 0 || slash == len(s) || s[slash] != '/' || len(s) > maxValue {
+		return false
+	}
+	rest := s[slash+1:]
+	end := tokenEnd(rest)
+	if end == 0 {
+		return false
+	}
+	return end == len(rest) || isParameters(rest[end:])
+}
+
+// isParameters reports whether s begins with a semicolon, perhaps after spaces,
+// and holds nothing that an attribute in XML would have to escape.
+func isParameters(s string) bool {
+	if !strings.HasPrefix(strings.TrimLeft(s, " "), ";") {
+		return false
+	}
+	for i := range len(s) {
+		if special[s[i]] {
+			return false
+		}
+	}
+	return true
+}
+
+// isCodings reports whether s is a list of content codings, as Content-Encoding
+// holds it (RFC 9110, section 8.4).
+func isCodings(s string) bool {
+	if len(s) > maxValue {
+		return false
+	}
+	for s != "" {
+		n := tokenEnd(s)
+		if n == 0 {
+			return false
+		}
+		if n == len(s) {
+			return true
+		}
+		next, ok := strings.CutPrefix(strings.TrimLeft(s[n:], " "), ",")
+		if !ok {
+			return false
+		}
+		s = strings.TrimLeft(next, " ")
+	}
+	return false
+}
+
+// isRelation reports whether s is a relation type: a registered name or a URI
+// (section 7, and RFC 8288, section 2.1).
+func isRelation(s string) bool {
+	if s == "" || len(s) > MaxURI {
+		return false
+	}
+	if c := s[0]; c < 'a' || 'z' < c {
+		return checkURI(s) == nil
+	}
+	for i := range len(s) {
+		if c := s[i]; (c < 'a' || 'z' < c) && !isDigit(c) && c != '.' && c != '-' {
+			return checkURI(s) == nil
+		}
+	}
+	return true
+}
+
+func isHref(s string) bool { return len(s) <= maxValue && checkURI(s) == nil }
+
+// isPath reports whether s can be the path of a bitstream in a package.
+func isPath(s string) bool { return strings.HasPrefix(s, "/") && len(s) <= maxValue }
+
+// isAttr reports whether a can be written. A namespace with characters that XML
+// cannot express would become another one.
+func isAttr(a *resourcesync.Attr) bool {
+	return len(a.Space) <= MaxURI && len(a.Name) <= MaxURI && expressible(a) && isText(a.Space)
+}
+
+// isText reports whether XML can express s as it is.
+func isText(s string) bool {
+	for _, r := range s {
+		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
+			return false
+		}
+	}
+	return utf8.ValidString(s)
+}
+
+// isAlgorithm reports whether s names a hash algorithm.
+func isAlgorithm(s string) bool {
+	switch s {
+	case "sha-256", "md5", "sha-1":
+		return true
+	}
+	return s != "" && len(s) <= maxValue && tokenEnd(s) == len(s)
+}
+
+func isHash(h *resourcesync.Hash) bool {
+	for i := range len(h.Digest) {
+		if !isHex(h.Digest[i]) {
+			return false
+		}
+	}
+	return h.Digest != "" && isAlgorithm(h.Algorithm)
+}
+
+// tokenEnd returns how many bytes at the beginning of s are those of a token. It
+// is a token of RFC 9110, section 5.6.2, without the characters that XML escapes.
+func tokenEnd(s string) int {
+	for i := range len(s) {
+		if !tokenChars[s[i]] {
+			return i
+		}
+	}
+	return len(s)
+}
+
+var tokenChars = func() (t [256]bool) {
+	for c := range t {
+		t[c] = isLetter(byte(c)) || isDigit(byte(c))
+	}
+	for _, c := range "!#$%*+-.^_`|~" {
+		t[c] = true
+	}
+	return t
+}()
+
+// appendHex appends s, and reports whether it consists of hexadecimal digits. If
+// not, the caller must discard the appended bytes. Digests are a third of the bytes
+// of a list, so it looks at a word at a time.
+func appendHex(b []byte, s string) (_ []byte, ok bool) {
+	n := len(b)
+	b = slices.Grow(b, len(s))[:n+len(s)]
+	dst := b[n:]
+	i := 0
+	for ; i <= len(s)-8; i += 8 {
+		w := word(s[i : i+8])
+		if !allHex(w) {
+			return b, false
+		}
+		binary.LittleEndian.PutUint64(dst[i:i+8], w)
+	}
+	for ; i < len(s); i++ {
+		if !isHex(s[i]) {
+			return b, false
+		}
+		dst[i] = s[i]
+	}
+	return b, s != ""
+}
+
+// allHex reports whether each byte of w is a hexadecimal digit. Adding to a byte
+// of ASCII sets its highest bit if the byte is at least what is missing to 0x80.
+func allHex(w uint64) bool {
+	const (
+		ones  = 0x01_01_01_01_01_01_01_01
+		highs = 0x80_80_80_80_80_80_80_80
+	)
+	digit := (w + (0x80-'0')*ones) &^ (w + (0x80-'9'-1)*ones)
+	l := w | ' '*ones
+	letter := (l + (0x80-'a')*ones) &^ (l + (0x80-'f'-1)*ones)
+	return w&highs == 0 && (digit|letter)&highs == highs
+}

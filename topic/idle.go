@@ -1,0 +1,112 @@
+package topic
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync/atomic"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+// idlePatience is how long changes may wait while no process runs a Publisher for
+// the outbox. A process that starts, or takes over, needs less.
+const idlePatience = 10 * time.Second
+
+// errNotRun reports it.
+var errNotRun = errors.New("changes wait, and no process announces them: call Run, of the Source or the Publisher, in one that stays up")
+
+// idle detects that no process calls Run.
+type idle struct {
+	since   atomic.Int64 // since when no process is known to run, in nanoseconds since 1970
+	armed   atomic.Bool  // whether a timer is set
+	noticed atomic.Bool  // whether it is logged
+}
+
+// ExpectRun schedules a check for changes that wait because no process runs a
+// Publisher for the outbox; the Publisher logs them once. It is cheap: rshttp calls
+// it with every request, and other hosts may do so, too.
+func (p *Publisher) ExpectRun() {
+	if p.running.Load() || p.idle.noticed.Load() || !p.idle.armed.CompareAndSwap(false, true) {
+		return
+	}
+	time.AfterFunc(idlePatience, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), idlePatience)
+		defer cancel()
+		p.checkIdle(ctx)
+		p.idle.armed.Store(false)
+	})
+}
+
+// checkIdle returns errNotRun if changes have waited for some time, and no process
+// is there to announce them.
+func (p *Publisher) checkIdle(ctx context.Context) error {
+	if p.running.Load() || time.Since(time.Unix(0, p.idle.since.Load())) < idlePatience {
+		return nil
+	}
+	news := false
+	if err := safely(func() error { news = p.hasNews(ctx); return nil }); err != nil || !news {
+		return err
+	}
+	free, err := p.outbox.Lead(ctx, func(context.Context) error { return nil })
+	if err != nil {
+		return err
+	}
+	if !free || p.running.Load() {
+		p.runs()
+		return nil
+	}
+	if p.idle.noticed.CompareAndSwap(false, true) {
+		p.log.LogAttrs(ctx, slog.LevelError, "topic: "+errNotRun.Error())
+	}
+	return errNotRun
+}
+
+// runs notes that some process runs a Publisher now.
+func (p *Publisher) runs() {
+	p.idle.since.Store(time.Now().UnixNano())
+	p.idle.noticed.Store(false)
+}
+
+// hasNews reports whether a change channel has a change that has not been announced, or
+// has never begun, or whether a framework channel has documents of which none was ever
+// announced. A set that is not ready has no news.
+func (p *Publisher) hasNews(ctx context.Context) bool {
+	for i := range p.channels {
+		c := &p.channels[i]
+		if c.Changer == nil {
+			if p.hasDocuments(ctx, c) {
+				return true
+			}
+			continue
+		}
+		if _, err := c.Changer.Since(ctx); err != nil {
+			continue
+		}
+		state, err := p.outbox.State(ctx, c.Topic)
+		switch {
+		case err != nil:
+			continue
+		case state.Until.IsZero():
+			return true
+		}
+		for _, err := range c.Changer.Changes(ctx, resourcesync.Interval{From: state.Until}) {
+			if err == nil {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hasDocuments reports whether a framework channel has never announced anything and now
+// could. It leaves the outbox as it is.
+func (p *Publisher) hasDocuments(ctx context.Context, c *Channel) bool {
+	state, err := p.outbox.State(ctx, c.Topic)
+	if err != nil || state.Number > 0 {
+		return false
+	}
+	u, _, err := c.Documents.Next(ctx, state.Documents)
+	return err == nil && u != nil
+}
