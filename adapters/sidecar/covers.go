@@ -1,0 +1,48 @@
+package sidecar
+
+import (
+	"net/url"
+	"time"
+
+	"github.com/patrickmn/go-cache"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+const (
+	coversFor = 10 * time.Second
+	maxCovers = 50_000
+	maxCover  = 500 // bytes of a URL that is remembered
+)
+
+// CacheCovers returns a Coverer that remembers the answers of c for ten seconds, for
+// at most 50,000 URLs. A website gets many requests for few URLs, and most of them
+// should not query a database.
+func CacheCovers(c resourcesync.Coverer) resourcesync.Coverer {
+	return &cachedCovers{c, cache.New(coversFor, coversFor)}
+}
+
+type cachedCovers struct {
+	resourcesync.Coverer
+	known *cache.Cache
+}
+
+// Covers implements [resourcesync.Coverer].
+func (c *cachedCovers) Covers(u *url.URL) bool {
+	key := u.EscapedPath() // a%2Fb is not a/b
+	if u.RawQuery != "" {
+		key += "?" + u.RawQuery
+	}
+	if covered, ok := c.known.Get(key); ok {
+		return covered.(bool)
+	}
+	covered := c.Coverer.Covers(u)
+	if len(key) > maxCover {
+		return covered
+	}
+	if c.known.ItemCount() >= maxCovers {
+		c.known.Flush() // a client is requesting many URLs that do not exist
+	}
+	c.known.SetDefault(key, covered)
+	return covered
+}

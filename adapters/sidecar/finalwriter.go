@@ -1,0 +1,84 @@
+package sidecar
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+)
+
+// A finalWriter corrects two habits of [net/http/httputil.ReverseProxy]. It keeps
+// headers that were set before for the final response, whatever informational
+// responses come first. And it leaves a response without a Content-Type as it is:
+// net/http would guess one. It also closes the connection if the response precedes the
+// end of the request.
+type finalWriter struct {
+	http.ResponseWriter
+	preset []presetHeader
+	space  [2]presetHeader // for preset, which is rarely more than a Link header
+	wrote  bool            // the header of the final response
+
+	upload   *upload // the body of the request, or nil
+	closable bool    // a response can close the connection, as in HTTP/1
+}
+
+type presetHeader struct {
+	name   string
+	values []string
+}
+
+func newFinalWriter(w http.ResponseWriter) *finalWriter {
+	f := &finalWriter{ResponseWriter: w}
+	if h := w.Header(); len(h) > 0 {
+		f.preset = f.space[:0]
+		for name, values := range h {
+			f.preset = append(f.preset, presetHeader{name, values})
+		}
+		clear(h)
+	}
+	return f
+}
+
+// WriteHeader implements [http.ResponseWriter].
+func (f *finalWriter) WriteHeader(status int) {
+	if status >= 200 {
+		f.wrote = true
+		h := f.Header()
+		for _, p := range f.preset {
+			h[p.name] = append(p.values[:len(p.values):len(p.values)], h[p.name]...)
+		}
+		f.preset = nil
+		if _, ok := h["Content-Type"]; !ok {
+			h["Content-Type"] = nil
+		}
+		if f.closable && !f.upload.complete() {
+			h.Set("Connection", "close")
+		}
+	}
+	f.ResponseWriter.WriteHeader(status)
+}
+
+// Unwrap lets http.ResponseController see through.
+func (f *finalWriter) Unwrap() http.ResponseWriter { return f.ResponseWriter }
+
+// Hijack implements [http.Hijacker]. ReverseProxy reads from the connection only,
+// and would lose bytes that the client has sent early.
+func (f *finalWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if f.upload != nil {
+		f.upload.end() // or it would read from the tunnel
+	}
+	conn, rw, err := http.NewResponseController(f.ResponseWriter).Hijack()
+	if err == nil && rw.Reader.Buffered() > 0 {
+		conn = &earlyConn{conn, io.MultiReader(io.LimitReader(rw.Reader, int64(rw.Reader.Buffered())), conn)}
+	}
+	return conn, rw, err
+}
+
+// An earlyConn is a connection of which some bytes are already in a buffer.
+type earlyConn struct {
+	net.Conn
+	r io.Reader
+}
+
+// Read implements [io.Reader].
+func (c *earlyConn) Read(p []byte) (int, error) { return c.r.Read(p) }

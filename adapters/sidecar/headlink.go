@@ -1,0 +1,175 @@
+package sidecar
+
+import (
+	"bytes"
+	"mime"
+	"net/http"
+	"slices"
+	"strings"
+
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+)
+
+const (
+	// maxProlog is how far into a page its head may begin.
+	maxProlog = 16 << 10
+
+	// charsetWithin is how far into a page browsers look for its encoding
+	// (HTML, section 4.2.5.4): nothing may be inserted that moves it beyond.
+	charsetWithin = 1024
+)
+
+// insertionPoint returns where in an HTML page links may be inserted: after the
+// start tag of its head or, if only an element declares the encoding (declared is
+// false), after that element. Only document types, comments, white space and the
+// html element may come before the head. page is the beginning of the page, or all
+// of it if complete.
+//
+// If more of the page is needed, decided is false. If at is negative, there is no
+// such place: a page without a head of its own may be a fragment of another.
+func insertionPoint(page []byte, declared, complete bool) (at int, decided bool) {
+	if len(page) >= maxProlog {
+		page, complete = page[:maxProlog], true // whatever more was seen
+	}
+	mark := len(byteOrderMark(page))
+	z := html.NewTokenizer(bytes.NewReader(page[mark:]))
+	head, decided := findHead(z, mark, len(page), complete)
+	if head < 0 || declared || mark > 0 {
+		return head, decided
+	}
+	return findCharset(z, head, len(page), complete)
+}
+
+// findHead returns the offset behind the start tag of the head. z begins at offset
+// in a page of which seen bytes are known.
+func findHead(z *html.Tokenizer, offset, seen int, complete bool) (at int, decided bool) {
+	for {
+		token := z.Next()
+		if token == html.ErrorToken {
+			return -1, complete
+		}
+		offset += len(z.Raw())
+		if !complete && offset == seen && token != html.StartTagToken {
+			return -1, false // the token may go on
+		}
+		name, _ := tagName(z, token)
+		switch {
+		case token == html.CommentToken, token == html.DoctypeToken, name == atom.Html:
+		case token == html.TextToken && len(bytes.TrimSpace(z.Raw())) == 0:
+		case name == atom.Head && token != html.EndTagToken:
+			return offset, true
+		default:
+			return -1, true
+		}
+	}
+}
+
+// findCharset returns the offset behind the element that declares the encoding of a
+// page, or head, where z is, if no element does so in time.
+func findCharset(z *html.Tokenizer, head, seen int, complete bool) (at int, decided bool) {
+	for offset := head; offset < charsetWithin; {
+		token := z.Next()
+		if token == html.ErrorToken {
+			return head, complete || seen >= charsetWithin
+		}
+		offset += len(z.Raw())
+		switch name, attrs := tagName(z, token); name {
+		case atom.Meta:
+			if attrs && declaresCharset(z) && offset <= charsetWithin {
+				return offset, true
+			}
+		case atom.Head, atom.Body, atom.Noscript, atom.Template:
+			return head, true
+		}
+	}
+	return head, true
+}
+
+func tagName(z *html.Tokenizer, token html.TokenType) (name atom.Atom, attrs bool) {
+	switch token {
+	case html.StartTagToken, html.SelfClosingTagToken, html.EndTagToken:
+		n, attrs := z.TagName()
+		return atom.Lookup(n), attrs
+	}
+	return 0, false
+}
+
+// declaresCharset reports whether the meta element that z has read is
+// <meta charset> or <meta http-equiv="content-type">.
+func declaresCharset(z *html.Tokenizer) bool {
+	for {
+		key, value, more := z.TagAttr()
+		switch {
+		case string(key) == "charset":
+			return true
+		case string(key) == "http-equiv" && strings.EqualFold(string(value), "content-type"):
+			return true
+		case !more:
+			return false
+		}
+	}
+}
+
+// byteOrderMark returns the UTF-8 byte order mark that page begins with.
+func byteOrderMark(page []byte) []byte {
+	if mark := []byte("\uFEFF"); bytes.HasPrefix(page, mark) {
+		return mark
+	}
+	return nil
+}
+
+// digests are headers and trailers whose values depend on the bytes of the page.
+var digests = []string{"Content-Digest", "Repr-Digest", "Digest", "Content-Md5", "Signature"}
+
+// isPlainHTML reports whether a response is a page into which ASCII can be
+// inserted, and whether its headers declare its encoding.
+func isPlainHTML(status int, h http.Header) (ok, declared bool) {
+	if status != http.StatusOK {
+		return false, false
+	}
+	if !isHTML(h) {
+		return false, false
+	}
+	for _, name := range digests {
+		if h.Get(name) != "" || slices.ContainsFunc(h["Trailer"], func(names string) bool { return hasToken(names, name) }) {
+			return false, false // others will compare the page with it
+		}
+	}
+	for _, value := range h["Cache-Control"] {
+		if hasToken(value, "no-transform") {
+			return false, false
+		}
+	}
+	_, params, _ := mime.ParseMediaType(h.Get("Content-Type"))
+	charset := strings.ToLower(params["charset"])
+	for _, prefix := range []string{"utf-16", "utf-32", "utf-7", "iso-2022", "hz-gb", "ucs-", "csunicode", "unicode"} {
+		if strings.HasPrefix(charset, prefix) {
+			return false, false // not a superset of ASCII
+		}
+	}
+	return true, charset != ""
+}
+
+// isHTML reports whether a response with this header is HTML.
+func isHTML(h http.Header) bool {
+	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return err == nil && kind == "text/html"
+}
+
+// mayBePartOfHTML reports whether a partial response with this header may be of an HTML
+// page. The header of a response with several ranges does not say.
+func mayBePartOfHTML(h http.Header) bool {
+	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
+	return err == nil && (kind == "text/html" || kind == "multipart/byteranges")
+}
+
+// hasToken reports whether one of the comma-separated elements of value is token.
+func hasToken(value, token string) bool {
+	for field := range strings.SplitSeq(value, ",") {
+		if strings.EqualFold(strings.TrimSpace(field), token) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,355 @@
+package sidecar_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/adapters/sidecar"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+)
+
+const inserted = `<link rel="resourcesync" href="https://example.org/resourcesync/capabilitylist.xml"/>`
+
+// newSource returns a Source that covers all of https://example.org/.
+func newSource(t testing.TB) *rshttp.Source {
+	t.Helper()
+	src, err := rshttp.New("https://example.org/resourcesync/", []rshttp.Set{{Provider: struct{ resourcesync.Provider }{memory.New(nil)}, Prefix: "/"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return src
+}
+
+// pages are HTML pages; a caret marks where links go, and is not part of the page.
+var pages = []struct{ name, contentType, page string }{
+	{"plain", "text/html; charset=utf-8", "<!DOCTYPE html>\n<html lang=en>\n<head>^\n<title>A</title></head><body>x</body></html>"},
+	{"attributes of head", "text/html; charset=utf-8", `<html><HEAD profile="a>b" data-x='<head>'>^<title>A</title>`},
+	{"without html", "text/html;charset=iso-8859-1", "<head>^<title>A</title></head>\xE9"},
+	{"byte order mark", "text/html", "\uFEFF<!doctype html><head>^<title>A"},
+	{"charset in the page", "text/html", `<!doctype html><html><head><title>A</title><meta charset="shift_jis">^<meta name=a content=b><script>"<head>"</script></head><body>`},
+	{"charset as http-equiv", "text/html", `<head><meta http-equiv="Content-Type" content="text/html; charset=koi8-r"/>^</head>`},
+	{"charset nowhere", "text/html", `<head>^<title>A</title></head><body><meta charset=utf-8>`},
+	{"charset too late", "text/html", `<head>^<!--` + strings.Repeat("x", 1100) + `--><meta charset=utf-8></head>`},
+	{"charset in noscript", "text/html", `<head>^<noscript><meta charset=utf-8></noscript></head>`},
+	{"head in a comment", "text/html; charset=utf-8", `<!-- <head> --><!-- > --><html><!--<head>--><head>^</head>`},
+	{"conditional comments", "text/html; charset=utf-8", `<!--[if IE]><html class=ie><![endif]--><!--[if !IE]><!--><html><!--<![endif]--><head>^</head>`},
+	{"XHTML", "text/html; charset=utf-8", `<?xml version="1.0"?><!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "http://www.w3.org/TR/xhtml1/DTD/xhtml1-strict.dtd"><html xmlns="http://www.w3.org/1999/xhtml"><head>^<title/></head></html>`},
+	{"huge head", "text/html; charset=utf-8", `<html><head>^<style>` + strings.Repeat("a{}", 50_000) + `</style></head>`},
+	{"head only in a script", "text/html; charset=utf-8", `<script>document.write("<head>")</script><head></head>`},
+	{"no head", "text/html; charset=utf-8", `<!doctype html><title>A</title><p>text`},
+	{"fragment", "text/html; charset=utf-8", `<li>one<li>two`},
+	{"text before", "text/html; charset=utf-8", `x<head></head>`},
+	{"head too far in", "text/html; charset=utf-8", `<!--` + strings.Repeat("x", 20_000) + `--><head></head>`},
+	{"unfinished comment", "text/html; charset=utf-8", `<!-- <head>`},
+	{"unfinished tag", "text/html; charset=utf-8", `<html><head class="`},
+	{"less-than", "text/html; charset=utf-8", `<`},
+	{"empty", "text/html; charset=utf-8", ``},
+	{"UTF-16", "text/html; charset=utf-16", "<head></head>"},
+	{"UTF-16 without saying so", "text/html", "\xFE\xFF\x00<\x00h\x00e\x00a\x00d\x00>"},
+	{"ISO-2022", "text/html; charset=ISO-2022-JP", "<head></head>"},
+	{"not HTML", "application/xhtml+xml", "<html><head></head></html>"},
+	{"no type", "", "\x00<head></head>"},
+}
+
+// TestHTMLLink: whatever the chunks in which a page comes, the links are where they
+// belong, and without them the page is what it was.
+func TestHTMLLink(t *testing.T) {
+	src := newSource(t)
+	for _, tt := range pages {
+		t.Run(tt.name, func(t *testing.T) {
+			page := strings.ReplaceAll(tt.page, "^", "")
+			want := strings.ReplaceAll(tt.page, "^", inserted)
+			for _, zipped := range []bool{false, true} {
+				body := []byte(page)
+				if zipped {
+					body = compress(t, body)
+				}
+				for chunks := range chunkings(len(body)) {
+					res := serveChunks(src, tt.contentType, zipped, body, chunks)
+					got := content(t, res)
+					if got != want {
+						t.Fatalf("gzip %v, chunks %v: got\n%.300q\nwant\n%.300q", zipped, chunks, got, want)
+					}
+					if unchanged := got == page; unchanged != (res.Header.Get("Etag") == `"v1"`) {
+						t.Fatalf("gzip %v: changed %v, entity tag %s", zipped, !unchanged, res.Header.Get("Etag"))
+					} else if unchanged && zipped && !bytes.Equal(raw(res), body) {
+						t.Fatal("a page without links was compressed again")
+					}
+				}
+			}
+		})
+	}
+}
+
+// chunkings yields ways to cut n bytes: every cut in two, byte by byte, and random.
+func chunkings(n int) func(func([]int) bool) {
+	return func(yield func([]int) bool) {
+		if !yield([]int{n}) {
+			return
+		}
+		if n < 5000 {
+			for i := 1; i < n; i++ {
+				if !yield([]int{i, n - i}) {
+					return
+				}
+			}
+		}
+		every := make([]int, min(n, 3000))
+		for i := range every {
+			every[i] = 1
+		}
+		if !yield(append(every, n-len(every))) {
+			return
+		}
+		rng := rand.New(rand.NewPCG(1, uint64(n)))
+		for range 20 {
+			var sizes []int
+			for left := n; left > 0; {
+				sizes = append(sizes, min(left, 1+rng.IntN(1+n/3)))
+				left -= sizes[len(sizes)-1]
+			}
+			if !yield(sizes) {
+				return
+			}
+		}
+	}
+}
+
+func serveChunks(src *rshttp.Source, contentType string, zipped bool, body []byte, chunks []int) *http.Response {
+	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h["Content-Type"] = nil
+		if contentType != "" {
+			h.Set("Content-Type", contentType)
+		}
+		h.Set("Etag", `"v1"`)
+		if zipped {
+			h.Set("Content-Encoding", "gzip")
+		}
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+		w.WriteHeader(200)
+		rest := body
+		for _, n := range chunks {
+			_, _ = w.Write(rest[:n])
+			_ = http.NewResponseController(w).Flush()
+			rest = rest[n:]
+		}
+	})
+	rec := httptest.NewRecorder()
+	sidecar.Wrap(site, src, &sidecar.Options{HTMLLink: true}).ServeHTTP(rec, httptest.NewRequest("GET", "https://example.org/page", nil))
+	return rec.Result()
+}
+
+func compress(t testing.TB, b []byte) []byte {
+	t.Helper()
+	var buf bytes.Buffer
+	zw := gzip.NewWriter(&buf)
+	if _, err := zw.Write(b); err != nil {
+		t.Fatal(err)
+	}
+	if err := zw.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return buf.Bytes()
+}
+
+func raw(res *http.Response) []byte {
+	b, _ := io.ReadAll(res.Body)
+	res.Body = io.NopCloser(bytes.NewReader(b))
+	return b
+}
+
+// content returns the page in res, and fails if its length is not what the header
+// says.
+func content(t testing.TB, res *http.Response) string {
+	t.Helper()
+	b := raw(res)
+	if n := res.Header.Get("Content-Length"); n != "" && n != fmt.Sprint(len(b)) {
+		t.Fatalf("Content-Length: %s, %d bytes", n, len(b))
+	}
+	if res.Header.Get("Content-Encoding") != "gzip" {
+		return string(b)
+	}
+	zr, err := gzip.NewReader(bytes.NewReader(b))
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err = io.ReadAll(zr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestHTMLLinkHeaders: the header of a page with links is true, and a page that
+// must not be changed is not.
+func TestHTMLLinkHeaders(t *testing.T) {
+	const page = `<!doctype html><html><head><meta charset=utf-8><title>A</title></head><body>text</body></html>`
+	linked := strings.Replace(page, "<head>", "<head>"+inserted, 1)
+	modified := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Etag", `"v1"`)
+		for name, values := range r.URL.Query() {
+			w.Header()[http.CanonicalHeaderKey(name)] = values
+		}
+		http.ServeContent(w, r, "page.html", modified, strings.NewReader(page))
+	})
+	handler := sidecar.Wrap(site, newSource(t), &sidecar.Options{HTMLLink: true})
+	date := modified.Format(http.TimeFormat)
+	for _, tt := range []struct {
+		name, method, query string
+		header              map[string]string
+		status              int
+		body, etag, length  string
+	}{
+		{"page", "GET", "", nil, 200, linked, `W/"v1"`, strconv.Itoa(len(linked))},
+		{"head", "HEAD", "", nil, 200, "", `W/"v1"`, ""},
+		{"other method", "POST", "", nil, 200, page, `"v1"`, strconv.Itoa(len(page))},
+		{"weak already", "GET", `etag=W/"v2"`, nil, 200, linked, `W/"v2"`, strconv.Itoa(len(linked))},
+		{"no-transform", "GET", "cache-control=public,+No-Transform", nil, 200, page, `"v1"`, strconv.Itoa(len(page))},
+		{"digest", "GET", "content-digest=sha-256=:abc:", nil, 200, page, `"v1"`, strconv.Itoa(len(page))},
+		{"brotli", "GET", "content-encoding=br", nil, 200, page, `"v1"`, ""},
+		{"plain text", "GET", "content-type=text/plain", nil, 200, page, `"v1"`, strconv.Itoa(len(page))},
+		{"digest as a trailer", "GET", "trailer=X-Sum,+content-digest", nil, 200, page, `"v1"`, strconv.Itoa(len(page))},
+		{"signature as a trailer", "GET", "trailer=Signature", nil, 200, page, `"v1"`, strconv.Itoa(len(page))},
+		{"other trailer", "GET", "trailer=X-Sum", nil, 200, linked, `W/"v1"`, strconv.Itoa(len(linked))},
+		{"not modified", "GET", "", map[string]string{"If-None-Match": `W/"v1"`}, 304, "", `W/"v1"`, ""},
+		{"not modified, head", "HEAD", "", map[string]string{"If-None-Match": `W/"v1"`}, 304, "", `W/"v1"`, ""},
+		{"not modified since", "GET", "", map[string]string{"If-Modified-Since": date}, 304, "", `W/"v1"`, ""},
+		{"range", "GET", "", map[string]string{"Range": "bytes=5-9"}, 200, linked, `W/"v1"`, strconv.Itoa(len(linked))},
+		{"several ranges", "GET", "", map[string]string{"Range": "bytes=0-1,3-4"}, 200, linked, `W/"v1"`, strconv.Itoa(len(linked))},
+		{"resumed by tag", "GET", "", map[string]string{"Range": "bytes=5-", "If-Range": `W/"v1"`}, 200, linked, `W/"v1"`, strconv.Itoa(len(linked))},
+		{"resumed by date", "GET", "", map[string]string{"Range": "bytes=5-", "If-Range": date}, 200, linked, `W/"v1"`, strconv.Itoa(len(linked))},
+		{"range of something else", "GET", "content-type=image/png", map[string]string{"Range": "bytes=5-9"}, 206, page[5:10], `"v1"`, "5"},
+		{"malformed gzip", "GET", "content-encoding=gzip", nil, 200, page, `"v1"`, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r := httptest.NewRequest(tt.method, "https://example.org/page?"+strings.ReplaceAll(tt.query, `"`, "%22"), nil)
+			for name, value := range tt.header {
+				r.Header.Set(name, value)
+			}
+			rec := httptest.NewRecorder()
+			handler.ServeHTTP(rec, r)
+			res := rec.Result()
+			body := string(raw(res))
+			if res.StatusCode != tt.status || body != tt.body {
+				t.Errorf("%s %q, want %d %q", res.Status, body, tt.status, tt.body)
+			}
+			if got := res.Header.Get("Etag"); got != tt.etag {
+				t.Errorf("ETag: %s, want %s", got, tt.etag)
+			}
+			if got := res.Header.Get("Content-Length"); got != tt.length {
+				t.Errorf("Content-Length: %q, want %q", got, tt.length)
+			}
+			if links := res.Header["Link"]; tt.method != "POST" && (len(links) != 1 || !strings.Contains(links[0], "capabilitylist.xml")) {
+				t.Errorf("Link: %q", links)
+			}
+			if changed := body == linked || tt.method == "HEAD" && tt.status == 200; changed && res.Header.Get("Accept-Ranges") != "none" {
+				t.Errorf("Accept-Ranges: %q", res.Header.Get("Accept-Ranges"))
+			}
+		})
+	}
+}
+
+// TestHTMLLinkBrokenOff: a page that breaks off is broken off, compressed or not.
+func TestHTMLLinkBrokenOff(t *testing.T) {
+	page := []byte("<head></head>" + strings.Repeat("text ", 10_000))
+	for name, body := range map[string][]byte{"identity": page, "gzip": compress(t, page)} {
+		for _, after := range []int{1, 5, len(body) - 1} {
+			site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "text/html; charset=utf-8")
+				if name == "gzip" {
+					w.Header().Set("Content-Encoding", "gzip")
+				}
+				_, _ = w.Write(body[:after])
+				panic(http.ErrAbortHandler)
+			})
+			server := httptest.NewServer(sidecar.Wrap(site, newSource(t), &sidecar.Options{HTMLLink: true}))
+			res, err := http.DefaultTransport.RoundTrip(httptest.NewRequest("GET", server.URL+"/page", nil))
+			var got []byte
+			if err == nil {
+				got, err = io.ReadAll(res.Body)
+				res.Body.Close()
+			}
+			if err == nil {
+				t.Errorf("%s after %d bytes: looks complete", name, after)
+			}
+			if after == len(body)-1 && len(got) == 0 {
+				t.Errorf("%s after %d bytes: nothing was passed on", name, after)
+			}
+			server.Close()
+		}
+	}
+}
+
+// TestHTMLLinkGzipMembers: data behind a gzip stream is ignored, and a further member
+// is part of the page.
+func TestHTMLLinkGzipMembers(t *testing.T) {
+	src := newSource(t)
+	for _, size := range []int{10, 100_000} {
+		rng := rand.New(rand.NewPCG(2, 3))
+		text := make([]byte, size)
+		for i := range text {
+			text[i] = 'a' + byte(rng.IntN(26))
+		}
+		first, second := "<head></head>"+string(text), "more text"
+		linked := strings.Replace(first, "<head>", "<head>"+inserted, 1)
+		for _, tt := range []struct {
+			name string
+			body []byte
+			want string
+		}{
+			{"junk", append(compress(t, []byte(first)), "junk"...), linked},
+			{"one byte", append(compress(t, []byte(first)), 0x1f), linked},
+			{"zeros", append(compress(t, []byte(first)), make([]byte, 200_000)...), linked},
+			{"two members", append(compress(t, []byte(first)), compress(t, []byte(second))...), linked + second},
+			{"two members and junk", slices.Concat(compress(t, []byte(first)), compress(t, []byte(second)), []byte("junk")), linked + second},
+		} {
+			n := len(tt.body)
+			for _, chunks := range [][]int{{n}, {n / 2, n - n/2}, {n - 3, 1, 1, 1}} {
+				res := serveChunks(src, "text/html; charset=utf-8", true, tt.body, chunks)
+				if got := content(t, res); got != tt.want {
+					t.Errorf("%s of %d bytes, chunks %v: got %d bytes, want %d", tt.name, size, chunks, len(got), len(tt.want))
+				}
+			}
+		}
+	}
+}
+
+// TestHTMLLinkRangeWithBody: a request whose body can be sent only once is sent once.
+func TestHTMLLinkRangeWithBody(t *testing.T) {
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		w.Header().Set("Content-Type", "text/html")
+		w.WriteHeader(http.StatusPartialContent)
+		_, _ = w.Write(body)
+	}))
+	defer upstream.Close()
+	site := httptest.NewServer(sidecar.Wrap(newProxy(t, upstream.URL, nil), newSource(t), &sidecar.Options{HTMLLink: true}))
+	defer site.Close()
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, site.URL+"/a", strings.NewReader("body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Header.Set("Range", "bytes=0-3")
+	res, err := http.DefaultClient.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	if body, err := io.ReadAll(res.Body); res.StatusCode != http.StatusPartialContent || string(body) != "body" || err != nil {
+		t.Errorf("%s %q %v", res.Status, body, err)
+	}
+}

@@ -1,0 +1,203 @@
+package sitemap
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// maxPage is how much of a page is read for its hash. What is larger is listed
+// without one.
+const maxPage = 1 << 30
+
+// settled is how old a Last-Modified must be to be a validator: it counts in seconds
+// (RFC 9110, section 8.8.2.2).
+const settled = 2 * time.Second
+
+// A page is a URL of the site, with what is known of it.
+type page struct {
+	key    string
+	uri    *url.URL
+	listed time.Time             // by its sitemap; zero if unknown
+	known  resourcesync.Resource // zero if it is not listed
+	held   resourcesync.Resource // zero if it is not withheld
+
+	excluded bool // the host does not want it listed
+}
+
+// A verdict is what came of a look at a page: it is listed as resource, or withheld
+// for a reason.
+type verdict struct {
+	resource resourcesync.Resource
+	reason   string
+}
+
+// errInvalidURI says that a URL cannot be that of a resource.
+var errInvalidURI = errors.New("cannot be written into a document")
+
+// look requests p from the site. After an error, nothing new is known.
+func (s *Site) look(ctx context.Context, p *page) (verdict, error) {
+	if rsxml.CheckURI(p.uri.String()) != nil {
+		return verdict{}, errInvalidURI
+	}
+	mark := stamp{Listed: seen(p.listed)}
+	if s.options.Verify == VerifyNone {
+		return verdict{resource: resourcesync.Resource{Key: p.key, URI: p.uri.String(), LastModified: past(p.listed), Stamp: mark.String()}}, nil
+	}
+	before := parseStamp(p.known.Stamp)
+	mark.Listed = later(mark.Listed, before.Listed)
+	header := http.Header{"Accept-Encoding": {"identity"}}
+	if p.known.Key != "" && before.Hashed == (s.options.Verify == VerifyGet) {
+		switch {
+		case before.ETag != "":
+			header.Set("If-None-Match", before.ETag)
+		case before.Modified != "":
+			header.Set("If-Modified-Since", before.Modified)
+		}
+	}
+	method := http.MethodGet
+	if s.options.Verify == VerifyHead {
+		method = http.MethodHead
+	}
+	res, err := s.client.do(ctx, method, p.uri, header)
+	if err == nil && method == http.MethodHead && (res.StatusCode == http.StatusMethodNotAllowed || res.StatusCode == http.StatusNotImplemented) {
+		res.Body.Close()
+		res, err = s.client.do(ctx, http.MethodGet, p.uri, header)
+	}
+	if err != nil {
+		return verdict{}, err
+	}
+	defer res.Body.Close()
+	switch status := res.StatusCode; {
+	case status == http.StatusNotModified && (before.ETag != "" || before.Modified != ""):
+		before.Listed = mark.Listed
+		p.known.Stamp = before.String()
+		return verdict{resource: p.known}, nil
+	case status == http.StatusOK:
+		return s.read(p, mark, res)
+	case isRedirect(status) && res.Header.Get("Location") != "":
+		return verdict{reason: "redirect"}, nil
+	case isRefusal(status):
+		return verdict{reason: http.StatusText(status)}, nil
+	}
+	return verdict{}, &statusError{status: res.StatusCode}
+}
+
+func isRedirect(status int) bool {
+	switch status {
+	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return true
+	}
+	return false
+}
+
+// isRefusal reports whether a status says that the public cannot have a page. Any
+// other failure is about the request or temporary.
+func isRefusal(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone, http.StatusUnavailableForLegalReasons:
+		return true
+	}
+	return false
+}
+
+// read fills in the entry of a page from a response.
+func (s *Site) read(p *page, mark stamp, res *http.Response) (verdict, error) {
+	var text []byte
+	r := resourcesync.Resource{
+		Key:      p.key,
+		URI:      p.uri.String(),
+		Length:   resourcesync.Bytes(res.ContentLength),
+		Encoding: res.Header.Get("Content-Encoding"),
+	}
+	if kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type")); err == nil {
+		r.Type = kind
+	}
+	if s.options.Verify == VerifyGet && res.ContentLength <= maxPage {
+		var err error
+		if text, err = s.hash(&r, res.Body); err != nil {
+			return verdict{}, err
+		}
+		mark.Hashed = true
+		if text, err = decodeHead(r.Encoding, res.Header, text); err != nil {
+			return verdict{}, err
+		}
+	}
+	if reason := refusal(p.uri, res.Header, text); reason != "" {
+		return verdict{reason: reason}, nil
+	}
+	modified, err := http.ParseTime(res.Header.Get("Last-Modified"))
+	now := time.Now()
+	if date, err := http.ParseTime(res.Header.Get("Date")); err == nil {
+		now = date
+	}
+	mark.ETag = res.Header.Get("Etag")
+	if err == nil && now.Sub(modified) > settled {
+		mark.Modified = res.Header.Get("Last-Modified")
+	}
+	r.LastModified = past(modified)
+	if r.LastModified.IsZero() {
+		r.LastModified = past(p.listed)
+	}
+	if r.LastModified.IsZero() {
+		// The site does not say. A page that has changed has done so by now.
+		r.LastModified = time.Now().UTC().Truncate(time.Second)
+		if isSame(p.known, r) {
+			r.LastModified = p.known.LastModified
+		}
+	}
+	r.Stamp = mark.String()
+	return verdict{resource: r}, nil
+}
+
+// hash reads a page and notes its length and hash. It returns the beginning.
+func (s *Site) hash(r *resourcesync.Resource, body io.Reader) (begin []byte, err error) {
+	var head bytes.Buffer
+	sum := sha256.New()
+	n, err := io.Copy(sum, io.TeeReader(io.LimitReader(body, maxHead), &head))
+	if err != nil {
+		return nil, err
+	}
+	rest, err := io.Copy(sum, io.LimitReader(body, maxPage-n+1))
+	if err != nil {
+		return nil, err
+	}
+	if n += rest; n > maxPage {
+		return nil, fmt.Errorf("does not end within %d bytes", int64(maxPage))
+	}
+	r.Length = resourcesync.Bytes(n)
+	r.Hashes = []resourcesync.Hash{{Algorithm: "sha-256", Digest: hex.EncodeToString(sum.Sum(nil))}}
+	return head.Bytes(), nil
+}
+
+// isSame reports whether two checks of a page show no difference.
+func isSame(known, r resourcesync.Resource) bool {
+	known.LastModified, known.Stamp = r.LastModified, r.Stamp
+	return known.Equal(r)
+}
+
+// past returns t, or zero if it is in the future.
+func past(t time.Time) time.Time {
+	if t.After(time.Now()) {
+		return time.Time{}
+	}
+	return t
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,238 @@
+package sitemap
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/klauspost/compress/gzip"
+	"golang.org/x/time/rate"
+)
+
+const (
+	// idle is how long a response may bring nothing, and patience how long a
+	// request may take in all.
+	idle     = 30 * time.Second
+	patience = 10 * time.Minute
+
+	// maxRedirects is how many redirects lead to a sitemap. Pages have none.
+	maxRedirects = 5
+
+	// maxRetryAfter is the longest pause that a site can ask for, and maxWait the
+	// longest that a request waits for its end instead of failing.
+	maxRetryAfter = time.Minute
+	maxWait       = 5 * time.Second
+)
+
+// A client asks one site, anonymously and at a bounded rate.
+type client struct {
+	site      *url.URL
+	upstream  *url.URL
+	transport http.RoundTripper
+	agent     string
+	limiter   *rate.Limiter
+
+	mu    sync.Mutex
+	pause time.Time // the site has asked for no requests before
+}
+
+func newClient(site *url.URL, o *Options) (*client, error) {
+	c := &client{site: site, upstream: site, transport: o.Transport, agent: o.UserAgent,
+		limiter: rate.NewLimiter(rate.Limit(o.Rate), max(1, int(o.Rate)))}
+	if c.transport == nil {
+		c.transport = http.DefaultTransport
+	}
+	if o.Upstream != "" {
+		u, err := url.Parse(o.Upstream)
+		if err != nil || u.Host == "" {
+			return nil, fmt.Errorf("sitemap: upstream %q must be like http://127.0.0.1:8000", o.Upstream)
+		}
+		if u.Scheme == "h2c" {
+			u.Scheme = "http"
+		}
+		c.upstream = u
+	}
+	return c, nil
+}
+
+// do sends one request, without following redirects. The body of the response ends
+// with an error when nothing comes for a while.
+func (c *client) do(ctx context.Context, method string, u *url.URL, header http.Header) (*http.Response, error) {
+	if err := c.wait(ctx); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("took too long"))
+	to := *u
+	to.Scheme, to.Host = c.upstream.Scheme, c.upstream.Host
+	r, err := http.NewRequestWithContext(ctx, method, to.String(), nil)
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	if header != nil {
+		r.Header = header
+	}
+	r.Host = c.site.Host
+	r.Header.Set("User-Agent", c.agent)
+	if c.upstream != c.site {
+		r.Header.Set("X-Forwarded-Host", c.site.Host)
+		r.Header.Set("X-Forwarded-Proto", c.site.Scheme)
+	}
+	watchdog := time.AfterFunc(idle, cancel)
+	res, err := c.transport.RoundTrip(r)
+	if err != nil {
+		watchdog.Stop()
+		cancel()
+		return nil, err
+	}
+	res.Body = &patientBody{res.Body, watchdog, cancel}
+	c.heed(res)
+	return res, nil
+}
+
+// wait waits for a turn.
+func (c *client) wait(ctx context.Context) error {
+	for {
+		c.mu.Lock()
+		rest := time.Until(c.pause)
+		c.mu.Unlock()
+		if rest <= 0 {
+			return c.limiter.Wait(ctx)
+		}
+		if rest > maxWait {
+			return errPaused
+		}
+		select {
+		case <-time.After(rest):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// heed records the pause that the site asks for.
+func (c *client) heed(res *http.Response) {
+	if res.StatusCode != http.StatusTooManyRequests && res.StatusCode != http.StatusServiceUnavailable {
+		return
+	}
+	seconds, err := strconv.Atoi(res.Header.Get("Retry-After"))
+	if err != nil || seconds <= 0 {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pause = time.Now().Add(min(time.Duration(seconds)*time.Second, maxRetryAfter))
+}
+
+// A patientBody is a body whose reader gives up when nothing comes.
+type patientBody struct {
+	io.ReadCloser
+	watchdog *time.Timer
+	cancel   context.CancelFunc
+}
+
+// Read implements [io.Reader].
+func (b *patientBody) Read(p []byte) (int, error) {
+	b.watchdog.Reset(idle)
+	n, err := b.ReadCloser.Read(p)
+	b.watchdog.Stop()
+	return n, err
+}
+
+// Close implements [io.Closer].
+func (b *patientBody) Close() error {
+	b.watchdog.Stop()
+	err := b.ReadCloser.Close()
+	b.cancel()
+	return err
+}
+
+// errPaused says that requests to the site are paused.
+var errPaused = errors.New("has asked for a pause (Retry-After)")
+
+// A statusError is a response that is not the one asked for.
+type statusError struct {
+	status   int
+	location string
+}
+
+func (e *statusError) Error() string {
+	text := "answered " + strconv.Itoa(e.status) + " " + http.StatusText(e.status)
+	if e.location != "" {
+		text += " to " + e.location
+	}
+	return text
+}
+
+// errTooLarge says that a document is larger than the limit.
+var errTooLarge = errors.New("is larger than a sitemap may be")
+
+// maxSitemap is the size of a sitemap when it is not compressed: the 50 MB of the
+// protocol and some more.
+const maxSitemap = 64 << 20
+
+// get requests a document of the site, following redirects within it. The response
+// is 200, or 304 if header has validators.
+func (c *client) get(ctx context.Context, u *url.URL, header http.Header) (*http.Response, error) {
+	for range maxRedirects {
+		res, err := c.do(ctx, http.MethodGet, u, header.Clone())
+		if err != nil {
+			return nil, err
+		}
+		if res.StatusCode == http.StatusOK || res.StatusCode == http.StatusNotModified {
+			return res, nil
+		}
+		res.Body.Close()
+		location := res.Header.Get("Location")
+		failed := &statusError{res.StatusCode, location}
+		if res.StatusCode/100 != 3 || location == "" {
+			return nil, failed
+		}
+		next, err := u.Parse(location)
+		if err != nil || !strings.EqualFold(next.Host, c.site.Host) {
+			return nil, failed
+		}
+		u = next
+	}
+	return nil, errors.New("redirects too often")
+}
+
+// content returns at most limit bytes of the text of a document, inflated if it is
+// compressed.
+func content(r io.Reader, limit int64) (io.Reader, error) {
+	br := bufio.NewReaderSize(r, 64<<10)
+	begin, err := br.Peek(2)
+	if err != nil && err != io.EOF {
+		return nil, err
+	}
+	var text io.Reader = br
+	if len(begin) == 2 && begin[0] == 0x1f && begin[1] == 0x8b {
+		if text, err = gzip.NewReader(br); err != nil {
+			return nil, err
+		}
+	}
+	return &limitedReader{text, limit}, nil
+}
+
+// A limitedReader fails beyond a limit, where io.LimitReader ends.
+type limitedReader struct {
+	r    io.Reader
+	left int64
+}
+
+// Read implements [io.Reader].
+func (l *limitedReader) Read(p []byte) (int, error) {
+	n, err := l.r.Read(p)
+	if l.left -= int64(n); l.left < 0 {
+		return 0, errTooLarge
+	}
+	return n, err
+}

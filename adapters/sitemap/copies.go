@@ -1,0 +1,174 @@
+package sitemap
+
+import (
+	"bufio"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"io"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+)
+
+// copies keeps the sitemaps of a site in a folder, each with its validators, so that
+// an unchanged one need not be sent again. A nil copies keeps nothing.
+type copies struct{ folder string }
+
+// validators are sent with the next request for the same sitemap.
+type validators struct {
+	URL      string `json:"url"`
+	ETag     string `json:"etag,omitempty"`
+	Modified string `json:"modified,omitempty"`
+}
+
+const copySuffix = ".sitemap"
+
+func openCopies(folder string) (*copies, error) {
+	if folder == "" {
+		return nil, nil
+	}
+	if err := os.MkdirAll(folder, 0o700); err != nil {
+		return nil, fmt.Errorf("sitemap: the folder for copies: %w", err)
+	}
+	return &copies{folder}, nil
+}
+
+func (c *copies) path(u *url.URL) string {
+	sum := sha256.Sum256([]byte(u.String()))
+	return filepath.Join(c.folder, hex.EncodeToString(sum[:16])+copySuffix)
+}
+
+// A copied sitemap is open for reading.
+type copied struct {
+	validators
+	io.Reader
+	file *os.File
+}
+
+func (c *copied) close() {
+	if c != nil {
+		_ = c.file.Close()
+	}
+}
+
+// open opens the copy of u, or returns nil if there is none that can be read.
+func (c *copies) open(u *url.URL) *copied {
+	if c == nil {
+		return nil
+	}
+	f, err := os.Open(c.path(u))
+	if err != nil {
+		return nil
+	}
+	out, err := readCopy(f)
+	if err != nil || out.URL != u.String() {
+		f.Close()
+		return nil
+	}
+	return out
+}
+
+// readCopy reads the header of the copy in f, up to the text of the sitemap.
+func readCopy(f *os.File) (*copied, error) {
+	zr, err := gzip.NewReader(f)
+	if err != nil {
+		return nil, err
+	}
+	br := bufio.NewReader(zr)
+	line, err := br.ReadBytes('\n')
+	if err != nil {
+		return nil, err
+	}
+	out := &copied{Reader: br, file: f}
+	return out, json.Unmarshal(line, &out.validators)
+}
+
+// header returns the conditions for a request for the sitemap of c.
+func (c *copied) header() http.Header {
+	h := http.Header{}
+	switch {
+	case c == nil:
+	case c.ETag != "":
+		h.Set("If-None-Match", c.ETag)
+	case c.Modified != "":
+		h.Set("If-Modified-Since", c.Modified)
+	}
+	return h
+}
+
+// A download is a sitemap on its way into a file. Reading its URLs may take hours,
+// because the pages are checked meanwhile, and no server waits that long.
+type download struct {
+	keep string // where to keep it; empty if it cannot be asked for again
+	file *os.File
+}
+
+// download reads the sitemap at u, of which h is the header, into a file.
+func (c *copies) download(u *url.URL, h http.Header, text io.Reader) (*download, error) {
+	v := validators{u.String(), h.Get("Etag"), h.Get("Last-Modified")}
+	var d download
+	folder := ""
+	if c != nil {
+		folder = c.folder
+		if v.ETag != "" || v.Modified != "" {
+			d.keep = c.path(u)
+		}
+	}
+	var err error
+	if d.file, err = os.CreateTemp(folder, "new-*"); err != nil {
+		return nil, fmt.Errorf("cannot be kept: %w", err)
+	}
+	zw, _ := gzip.NewWriterLevel(d.file, gzip.BestSpeed)
+	line, err := json.Marshal(v)
+	if err == nil {
+		_, err = zw.Write(append(line, '\n'))
+	}
+	if err == nil {
+		_, err = io.Copy(zw, text)
+	}
+	if err == nil {
+		err = zw.Close()
+	}
+	if err == nil {
+		_, err = d.file.Seek(0, io.SeekStart)
+	}
+	if err != nil {
+		d.end(false)
+		return nil, err
+	}
+	return &d, nil
+}
+
+// end closes the file, and keeps it if the sitemap could be read to its end.
+func (d *download) end(complete bool) {
+	_ = d.file.Close()
+	if !complete || d.keep == "" || os.Rename(d.file.Name(), d.keep) != nil {
+		_ = os.Remove(d.file.Name())
+	}
+}
+
+// prune removes the copies of all sitemaps but those in use.
+func (c *copies) prune(used map[string]bool) {
+	if c == nil {
+		return
+	}
+	keep := make(map[string]bool, len(used))
+	for text := range used {
+		if u, err := url.Parse(text); err == nil {
+			keep[c.path(u)] = true
+		}
+	}
+	_ = filepath.WalkDir(c.folder, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() && (strings.HasSuffix(path, copySuffix) && !keep[path]) {
+			_ = os.Remove(path)
+		}
+		return nil
+	})
+}

@@ -1,0 +1,142 @@
+package sitemap
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/klauspost/compress/gzip"
+	"golang.org/x/net/html"
+	"golang.org/x/net/html/atom"
+
+	"github.com/resourcesync-go/resourcesync/linkheader"
+)
+
+// maxHead is how much of a page is looked through for what its head says.
+const maxHead = 512 << 10
+
+// refusal returns why a public page must not be listed, or "".
+func refusal(u *url.URL, h http.Header, page []byte) string {
+	for _, value := range h["X-Robots-Tag"] {
+		if hasNoindex(value) {
+			return "noindex"
+		}
+	}
+	for link := range linkheader.Find(linkheader.Parse(h["Link"]...), "canonical") {
+		if isForeign(u, link.Target) {
+			return "canonical elsewhere"
+		}
+	}
+	if !isHTML(h, page) {
+		return ""
+	}
+	return refusalOfHead(u, page)
+}
+
+// isHTML reports whether browsers take a page for HTML.
+func isHTML(h http.Header, page []byte) bool {
+	value := h.Get("Content-Type")
+	if value == "" {
+		value = http.DetectContentType(page)
+	}
+	kind, _, err := mime.ParseMediaType(value)
+	return err == nil && (kind == "text/html" || kind == "application/xhtml+xml")
+}
+
+// decodeHead returns the beginning of a page without its content coding, which a site
+// may apply although it was asked for none. The head of an HTML page in any coding but
+// gzip cannot be read, so such a page cannot be listed.
+func decodeHead(coding string, h http.Header, page []byte) ([]byte, error) {
+	switch strings.ToLower(coding) {
+	case "", "identity":
+		return page, nil
+	case "gzip", "x-gzip":
+		zr, err := gzip.NewReader(bytes.NewReader(page))
+		if err != nil {
+			return nil, err
+		}
+		var head bytes.Buffer
+		// Only the beginning of a long page is there to inflate.
+		if _, err := io.Copy(&head, io.LimitReader(zr, maxHead)); err != nil && err != io.ErrUnexpectedEOF {
+			return nil, err
+		}
+		return head.Bytes(), nil
+	}
+	if h.Get("Content-Type") == "" || isHTML(h, nil) {
+		return nil, fmt.Errorf("has the content coding %.20q, although it was requested without", coding)
+	}
+	return page, nil
+}
+
+// refusalOfHead checks <meta name="robots"> and <link rel="canonical">.
+func refusalOfHead(u *url.URL, page []byte) string {
+	z := html.NewTokenizer(bytes.NewReader(page))
+	base := u
+	for {
+		token := z.Next()
+		if token == html.ErrorToken {
+			return ""
+		}
+		if token != html.StartTagToken && token != html.SelfClosingTagToken {
+			continue
+		}
+		name, more := z.TagName()
+		tag := atom.Lookup(name)
+		if tag == atom.Body {
+			return ""
+		}
+		if tag != atom.Meta && tag != atom.Link && tag != atom.Base {
+			continue
+		}
+		attrs := map[string]string{}
+		for more {
+			var key, value []byte
+			key, value, more = z.TagAttr()
+			attrs[string(key)] = string(value)
+		}
+		switch {
+		case tag == atom.Base && attrs["href"] != "":
+			if b, err := u.Parse(strings.TrimSpace(attrs["href"])); err == nil {
+				base = b
+			}
+		case tag == atom.Meta && strings.EqualFold(attrs["name"], "robots") && hasNoindex(attrs["content"]):
+			return "noindex"
+		case tag == atom.Link && hasWord(attrs["rel"], "canonical"):
+			if target, err := base.Parse(strings.TrimSpace(attrs["href"])); err == nil && isForeign(u, target.String()) {
+				return "canonical elsewhere"
+			}
+		}
+	}
+}
+
+// hasNoindex reports whether rules for all robots exclude a page. Rules for one
+// robot, "googlebot: noindex", do not.
+func hasNoindex(value string) bool {
+	for rule := range strings.SplitSeq(value, ",") {
+		switch strings.ToLower(strings.TrimSpace(rule)) {
+		case "noindex", "none":
+			return true
+		}
+	}
+	return false
+}
+
+func hasWord(list, word string) bool {
+	for field := range strings.FieldsSeq(list) {
+		if strings.EqualFold(field, word) {
+			return true
+		}
+	}
+	return false
+}
+
+// isForeign reports whether target has another host than u. A canonical URL on the
+// same host is ignored, because many sites state it wrongly.
+func isForeign(u *url.URL, target string) bool {
+	t, err := u.Parse(target)
+	return err == nil && t.Host != "" && !strings.EqualFold(strings.TrimPrefix(t.Hostname(), "www."), strings.TrimPrefix(u.Hostname(), "www."))
+}
