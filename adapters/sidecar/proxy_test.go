@@ -97,6 +97,7 @@ func TestUpstreams(t *testing.T) {
 	defer plain.Close()
 	secure := httptest.NewUnstartedServer(site)
 	secure.EnableHTTP2 = true
+	secure.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
 	secure.StartTLS()
 	defer secure.Close()
 	h2c := httptest.NewUnstartedServer(site)
@@ -117,7 +118,6 @@ func TestUpstreams(t *testing.T) {
 		{"h2c", strings.Replace(h2c.URL, "http:", "h2c:", 1), nil, "HTTP/2.0 false"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			secure.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
 			rec := httptest.NewRecorder()
 			newProxy(t, tt.upstream, &sidecar.ProxyOptions{Transport: tt.transport}).ServeHTTP(rec, httptest.NewRequest("GET", "http://example.org/", nil))
 			if got := rec.Body.String(); got != tt.want {
