@@ -99,10 +99,12 @@ func atMost(what string, n int64, max int) error {
 func (h *hubStore) ClaimRequests(ctx context.Context, owner string, max int) (claimed []hub.Request, err error) {
 	err = h.write(ctx, func(c rowdb.Conn) (bool, error) {
 		claimed = nil
-		// Without MATERIALIZED, PostgreSQL might ask for the oldest again and
-		// again.
-		return false, c.Query(ctx, `WITH free AS MATERIALIZED (
-				SELECT p.id FROM rs_request p WHERE p.hub_id = $1 AND (p.due IS NULL OR p.due <= `+h.now+`) ORDER BY p.id LIMIT $2`+h.lock+`)
+		// Without MATERIALIZED, PostgreSQL might run the CTEs once per row.
+		return false, c.Query(ctx, `WITH ranked AS MATERIALIZED (
+				SELECT id, row_number() OVER (PARTITION BY client ORDER BY id) AS rank FROM rs_request WHERE hub_id = $1),
+			free AS MATERIALIZED (
+				SELECT p.id FROM ranked JOIN rs_request p ON p.hub_id = $1 AND p.id = ranked.id
+				WHERE p.due IS NULL OR p.due <= `+h.now+` ORDER BY ranked.rank, p.id LIMIT $2`+h.lock+`)
 			UPDATE rs_request SET owner = $3, due = `+h.later(hub.VerifyTime)+` WHERE hub_id = $4 AND id IN (SELECT id FROM free)
 			RETURNING id, (SELECT uri FROM rs_hub_topic t WHERE t.id = topic_id), callback, host, client, ends, secret, lease, made`,
 			func(r rowdb.Row) error {

@@ -66,7 +66,6 @@ var scans = map[string]string{
 	"SELECT 1 FROM rs_withdrawn":                 "it stops at the first row",
 	"WITH few AS":                                "it sorts as many messages as are asked for",
 	"FROM rs_request WHERE hub_id = $":           "limits bound the requests that await verification",
-	"FROM rs_request p WHERE p.hub_id = $":       "limits bound the requests that await verification",
 	"END) FROM rs_request":                       "limits bound the requests that await verification",
 	"DELETE FROM rs_notification WHERE topic_id": "it deletes all that it reads",
 	"SELECT id FROM rs_pending LIMIT 1":          "it stops at the first row",

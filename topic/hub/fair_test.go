@@ -20,6 +20,8 @@ func TestD23_HangingCallbacks(t *testing.T) {
 		"two clients, as many as allowed": {2, 40, 5, 0},
 		// All places are taken until callbacks have had their time.
 		"twenty clients": {20, 10, 5, 10 * time.Second},
+		// There are more requests than a process holds.
+		"ten clients, as many as allowed": {10, 40, 5, 10 * time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -2,6 +2,7 @@ package hub
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -70,14 +71,26 @@ func (s *MemoryStore) check(r Request, limits Limits, replaced func(*memoryReque
 func (s *MemoryStore) ClaimRequests(_ context.Context, owner string, max int) ([]Request, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := time.Now()
-	var claimed []Request
-	for _, r := range s.requests {
-		if len(claimed) < max && !r.claim.holds(now) {
-			r.claim = memoryClaim{owner, now.Add(VerifyTime)}
-			claimed = append(claimed, r.Request)
-		}
+	type candidate struct {
+		rank int // among the requests of the client, claimed or not
+		*memoryRequest
 	}
+	now := time.Now()
+	var free []candidate
+	pending := map[string]int{} // by client
+	for _, r := range s.requests {
+		if !r.claim.holds(now) {
+			free = append(free, candidate{pending[r.Client], r})
+		}
+		pending[r.Client]++
+	}
+	slices.SortStableFunc(free, func(a, b candidate) int { return cmp.Compare(a.rank, b.rank) })
+	var claimed []Request
+	for _, r := range free[:min(len(free), max)] {
+		r.claim = memoryClaim{owner, now.Add(VerifyTime)}
+		claimed = append(claimed, r.Request)
+	}
+	slices.SortFunc(claimed, func(a, b Request) int { return cmp.Compare(a.ID, b.ID) })
 	return claimed, nil
 }
 

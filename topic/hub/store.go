@@ -36,8 +36,10 @@ type Store interface {
 	// error is a [*LimitError], and nothing is kept. The store gives it its ID.
 	Request(ctx context.Context, r Request, limits Limits) error
 
-	// ClaimRequests claims at most max requests, oldest first. Claims of
-	// requests are not renewed; they last for [VerifyTime].
+	// ClaimRequests claims at most max requests: first the oldest of each client,
+	// claimed or not, then the second oldest of each, and so on. So a client with
+	// many pending requests does not delay the others. It returns them by ID.
+	// Claims of requests are not renewed; they last for [VerifyTime].
 	ClaimRequests(ctx context.Context, owner string, max int) ([]Request, error)
 
 	// Apply makes, renews or ends the subscription that r asks for, and drops r.

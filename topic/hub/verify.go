@@ -29,7 +29,10 @@ const (
 
 	// requestsHeld is how many requests are claimed at the same time; those
 	// beyond verifying wait, so that a host that hangs holds up its own only.
-	requestsHeld = 1024
+	// When there are as many, up to requestsSwapped give way at a time to those
+	// of clients that have fewer.
+	requestsHeld    = 1024
+	requestsSwapped = verifying
 
 	// glance is how often the store is looked at if nothing is heard of it.
 	glance = time.Second
@@ -107,16 +110,12 @@ func (h *Hub) watch(ctx context.Context, wake chan<- struct{}) {
 	}
 }
 
-// claim claims as many requests as may be held, and reports whether there may be
-// more of them.
+// claim claims requests, and reports whether there may be more of them.
 func (v *verifier) claim(ctx context.Context) bool {
 	// There must be time to verify a request before its claim ends. Those left
 	// behind will be claimed again.
 	v.waiting = slices.DeleteFunc(v.waiting, func(r heldRequest) bool { return time.Since(r.claimed) > VerifyTime/3 })
-	room := requestsHeld - len(v.waiting) - len(v.running)
-	if room <= 0 {
-		return true
-	}
+	room := max(requestsHeld-len(v.waiting)-len(v.running), requestsSwapped)
 	now := time.Now()
 	claimed, err := v.hub.store.ClaimRequests(ctx, v.owner, room)
 	if err != nil {
@@ -131,7 +130,25 @@ func (v *verifier) claim(ctx context.Context) bool {
 			v.waiting = append(v.waiting, heldRequest{r, now})
 		}
 	}
+	for len(v.waiting)+len(v.running) > requestsHeld {
+		v.evict()
+	}
 	return len(claimed) == room
+}
+
+// evict lets go of the newest waiting request of the client with the most. It can be
+// claimed again when its claim has ended.
+func (v *verifier) evict() {
+	waiting, last := map[string]int{}, -1
+	for _, r := range v.waiting {
+		waiting[r.Client]++
+	}
+	for i, r := range v.waiting {
+		if last < 0 || waiting[r.Client] >= waiting[v.waiting[last].Client] {
+			last = i
+		}
+	}
+	v.waiting = slices.Delete(v.waiting, last, last+1)
 }
 
 // start starts what may run now.

@@ -124,6 +124,12 @@ var badRequests = []bad{
 			return all, err
 		}
 	}},
+	{"whichever client", "ClaimRequests/fair", func(b *bent, s *hub.MemoryStore) {
+		b.request = func(r hub.Request, l hub.Limits) error {
+			r.Client = ""
+			return s.Request(context.Background(), r, l)
+		}
+	}},
 	{"all claim the same", "ClaimRequests/race ClaimRequests/end", func(b *bent, s *hub.MemoryStore) {
 		var mu sync.Mutex
 		var all []hub.Request

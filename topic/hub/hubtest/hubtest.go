@@ -49,6 +49,7 @@ var rules = []rule{
 	{"Request/limits", requestsLimited},
 	{"Request/race", requestsRace},
 	{"ClaimRequests", claimsRequests},
+	{"ClaimRequests/fair", claimsRequestsFairly},
 	{"ClaimRequests/race", claimsRequestsRace},
 	{"ClaimRequests/end", claimsOfRequestsEnd},
 	{"Apply/new", appliesNew},

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -150,7 +151,7 @@ func requestsRace(t *trial) {
 	}
 }
 
-// ClaimRequests: the oldest first, at most max, and none that is claimed.
+// ClaimRequests: of one client the oldest first, at most max, and none that is claimed.
 func claimsRequests(t *trial) {
 	for i := range 5 {
 		t.request(ask(changes, fmt.Sprint(i)))
@@ -168,6 +169,34 @@ func claimsRequests(t *trial) {
 	if want := []string{"https://0", "https://1", "https://2", "https://3", "https://4"}; !slices.Equal(got, want) {
 		t.Errorf("the requests come as %q instead of %q", got, want)
 	}
+}
+
+// fair: a client with fewer requests, claimed or not, comes first.
+func claimsRequestsFairly(t *trial) {
+	add := func(client string, n int) {
+		t.Helper()
+		for i := range n {
+			r := ask(changes, fmt.Sprint(client, i))
+			r.Client = client
+			t.request(r)
+		}
+	}
+	claim := func(max int, want ...string) {
+		t.Helper()
+		var got []string
+		for _, r := range t.claimRequests(t.one, ann, max) {
+			got = append(got, strings.TrimPrefix(r.Callback, "https://"))
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the requests come as %q instead of %q", got, want)
+		}
+	}
+	add("many", 5)
+	add("few", 2)
+	claim(3, "many0", "many1", "few0")
+	add("late", 1)
+	claim(2, "few1", "late0")
+	claim(10, "many2", "many3", "many4")
 }
 
 // race: each is claimed by one.
