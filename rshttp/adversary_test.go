@@ -64,6 +64,13 @@ func (s stuck) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[re
 	}
 }
 
+func (s stuck) Windows(ctx context.Context, maximum int) ([]resourcesync.Interval, error) {
+	if err := s.wait(ctx, "Windows"); err != nil {
+		return nil, err
+	}
+	return s.shelf.Windows(ctx, maximum)
+}
+
 func (s stuck) Changes(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
 	return func(yield func(resourcesync.Change, error) bool) {
 		if err := s.wait(ctx, "Changes"); err != nil {

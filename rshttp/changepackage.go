@@ -45,6 +45,17 @@ func (d *changeDump) covers() resourcesync.Interval {
 	return iv
 }
 
+// lists reports whether part names one of the packages, or a Change Dump that begins
+// where one of them does.
+func (d *changeDump) lists(part string) bool {
+	if d == nil {
+		return false
+	}
+	begin, _, isPackage := strings.Cut(part, "-")
+	i, found := windowFrom(d.packages, begin)
+	return found && (!isPackage || packageName(d.packages[i]) == part)
+}
+
 // changePackages divides st's journal into packages. It reads the changes since the
 // last call.
 func (s *Source) changePackages(ctx context.Context, st *set) (*changeDump, error) {

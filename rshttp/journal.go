@@ -4,7 +4,9 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"slices"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -19,10 +21,40 @@ type journal struct {
 	lock    chan struct{} // held while the journal is read; a request can stop waiting for it
 	since   time.Time
 	windows *paging.Windows
+
+	listed atomic.Pointer[[]resourcesync.Interval] // the windows as they were last read
+}
+
+// lists reports whether part names a window that the journal had when its windows
+// were last read. Windows in the archive are not among them.
+func (j *journal) lists(part string) bool {
+	windows := j.listed.Load()
+	if windows == nil {
+		return false
+	}
+	_, found := windowFrom(*windows, part)
+	return found
+}
+
+// windowFrom finds the window that begins at the time that name states.
+func windowFrom(windows []resourcesync.Interval, name string) (i int, found bool) {
+	from, err := time.Parse(windowLayout, name)
+	if err != nil {
+		return 0, false
+	}
+	return slices.BinarySearchFunc(windows, from, func(w resourcesync.Interval, t time.Time) int { return w.From.Compare(t) })
 }
 
 // windows returns the intervals of st's Change Lists as they are now.
 func (s *Source) windows(ctx context.Context, st *set) ([]resourcesync.Interval, error) {
+	windows, err := s.readWindows(ctx, st)
+	if err == nil {
+		st.journal.listed.Store(&windows)
+	}
+	return windows, err
+}
+
+func (s *Source) readWindows(ctx context.Context, st *set) ([]resourcesync.Interval, error) {
 	if w, ok := st.changer.(resourcesync.Windower); ok {
 		windows, err := w.Windows(ctx, s.options.PageSize)
 		if err == nil && len(windows) == 0 {

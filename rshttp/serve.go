@@ -233,10 +233,10 @@ func (s *Source) renderAnew(ctx context.Context, t target) (*document, error) {
 	return doc, nil
 }
 
-// isUnlisted reports whether t is a page, a dump, a package or a manifest that is
-// not known to be listed. Any client can request any range of keys, so requests for
-// them wait in a queue of their own, share a part of the turns, and are refused
-// first.
+// isUnlisted reports whether t is a page, a window, a dump, a package or a manifest
+// that is not known to be listed. Any client can request any range of keys and any
+// time, so requests for them wait in a queue of their own, share a part of the turns,
+// and are refused first.
 func (t target) isUnlisted() bool {
 	switch t.kind {
 	case kindResourcePage, kindSitemapPage:
@@ -249,6 +249,10 @@ func (t target) isUnlisted() bool {
 		r, ok := parseRange(t.part)
 		p, _ := t.set.packages.get()
 		return ok && (p == nil || !isCut(p.dumps, r))
+	case kindChangeWindow:
+		return !t.set.journal.lists(t.part)
+	case kindChangeDumpPart, kindChangeManifest, kindChangePackage:
+		return !t.set.changeDump.Load().lists(t.part)
 	}
 	return t.isArchivePage() // all of the archive is walked over to find it
 }

@@ -36,9 +36,7 @@ func (s *Source) servePackage(w http.ResponseWriter, r *http.Request, t target) 
 		return
 	}
 	defer s.shares.Return(from)
-	if t.kind == kindDumpPackage {
-		s.await(r.Context(), &t.set.packages)
-	}
+	s.awaitPackages(r.Context(), t)
 	unlisted := t.isUnlisted()
 	if !s.transfers.tryAcquire(unlisted) {
 		s.fail(w, r, errSending)
@@ -71,6 +69,21 @@ func (s *Source) servePackage(w http.ResponseWriter, r *http.Request, t target) 
 	if err := content.Err(); err != nil {
 		s.breakOff(r, l, err)
 	}
+}
+
+// awaitPackages waits, for Options.Wait at most, until it is known whether the package
+// t is listed.
+func (s *Source) awaitPackages(ctx context.Context, t target) {
+	if t.kind == kindDumpPackage {
+		s.await(ctx, &t.set.packages)
+		return
+	}
+	if s.options.Wait < 0 || !t.isUnlisted() {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, s.options.Wait)
+	defer cancel()
+	_, _ = s.changePackages(ctx, t.set) // laying out the package gets the error
 }
 
 // withFewRanges returns r without its ranges if they are too many. A server may

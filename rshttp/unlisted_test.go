@@ -61,24 +61,70 @@ func TestD19_AbandonedRequests(t *testing.T) {
 	}
 }
 
-// TestD19_UnlistedRefusedFirst: those who wait for unlisted ranges are refused when
-// their queue is full. That of others is not.
+// unlistedWindow returns the name of a Change List that no index lists.
+func unlistedWindow(i int) string {
+	return time.Date(1999, 1, 1, 0, 0, i, 0, time.UTC).Format("20060102T150405.000000000Z")
+}
+
+// TestD19_UnlistedRefusedFirst: requests for unlisted ranges and windows are refused
+// when their queue is full. Other requests are not.
 func TestD19_UnlistedRefusedFirst(t *testing.T) {
+	for _, tt := range []struct {
+		at, path string
+		name     func(int) string
+	}{
+		{"Resources", "resourcelist/%s.xml", unlistedRange},
+		{"Windows", "changelist/%s.xml", unlistedWindow},
+		{"Changes", "changedump/%s.xml", func(i int) string { return unlistedWindow(i) + "-" + unlistedWindow(i+1) }},
+		{"Changes", "changedumps/%s.xml", unlistedWindow},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			s := stuck{shelfOf(t, 3, 10), false, make(chan struct{}), tt.at}
+			other := shelfOf(t, 3, 10)
+			src := newSource(t, &rshttp.Options{Renderings: 4, Wait: time.Minute},
+				rshttp.Set{Name: "slow", Provider: s, ChangeOpener: history{s.shelf}}, rshttp.Set{Name: "other", Provider: other, ChangeOpener: history{other}})
+			var all sync.WaitGroup
+			for i := range 300 {
+				all.Go(func() { get(t, src, "/resourcesync/slow/"+fmt.Sprintf(tt.path, tt.name(i))) })
+			}
+			synctest.Wait()
+			refused := src.Counters().Refused
+			if refused < 250 || refused > 299 {
+				t.Errorf("%s: %d of 300 are refused at once", tt.path, refused)
+			}
+			for _, path := range []string{"resourcelist.xml", "changelist.xml", "changedump.xml"} {
+				if res := get(t, src, "/resourcesync/other/"+path); res.StatusCode != 200 {
+					t.Errorf("%s beside %s: %s", path, tt.path, res.Status)
+				}
+			}
+			close(s.end)
+			all.Wait()
+		})
+	}
+}
+
+// TestD19_ListedWindows: a window or package that its index lists is not unlisted.
+func TestD19_ListedWindows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := stuck{shelfOf(t, 3, 10), false, make(chan struct{}), "Resources"}
-		src := newSource(t, &rshttp.Options{Renderings: 4, Wait: time.Minute},
-			rshttp.Set{Name: "slow", Provider: s}, rshttp.Set{Name: "other", Provider: shelfOf(t, 3, 10)})
+		s := stuck{shelfOf(t, 30, 10), false, make(chan struct{}), ""}
+		time.Sleep(time.Until(newYear.AddDate(0, 0, 1))) // no package has an interval of the future
+		src := newSource(t, &rshttp.Options{Renderings: 4, PageSize: 10, Wait: time.Minute}, rshttp.Set{Provider: &s, ChangeOpener: history{s.shelf}})
+		_, windows := decode(t, src, "/resourcesync/changelist.xml")
+		packages := dumped(t, src, "/resourcesync/changedump.xml")
+		if len(windows) < 3 || len(packages) < 2 {
+			t.Fatalf("%d windows, %d packages", len(windows), len(packages))
+		}
+		s.at = "Windows"
 		var all sync.WaitGroup
 		for i := range 300 {
-			all.Go(func() { get(t, src, "/resourcesync/slow/resourcelist/"+unlistedRange(i)+".xml") })
+			all.Go(func() { get(t, src, "/resourcesync/changelist/"+unlistedWindow(i)+".xml") })
 		}
 		synctest.Wait()
-		refused := src.Counters().Refused
-		if refused < 250 || refused > 299 {
-			t.Errorf("%d of 300 are refused at once", refused)
-		}
-		if res := get(t, src, "/resourcesync/other/resourcelist.xml"); res.StatusCode != 200 {
-			t.Errorf("a listed document: %s", res.Status)
+		s.at = ""
+		for _, e := range append(windows, packages...) {
+			if res := get(t, src, pathOf(e)); res.StatusCode != 200 {
+				t.Errorf("%s: %s", e.Loc, res.Status)
+			}
 		}
 		close(s.end)
 		all.Wait()
