@@ -28,6 +28,7 @@ var floors = map[string]int{
 	"/cmd":               6,
 	"/examples":          6,
 	"/internal/rowdb":    5,
+	"/internal/render":   3,
 }
 
 // storage adapters need nothing but the vocabulary, and what it is divided by.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -170,21 +171,21 @@ func divideArchive(times []int64, in span, max int) []span {
 }
 
 func (s *Source) renderArchiveIndex(t target, pages []span) (*document, error) {
-	b := body{head: s.archiveHead(t, true)}
-	defer b.free()
+	b := render.Body{Head: s.archiveHead(t, true)}
+	defer b.Free()
 	for _, p := range pages {
-		fits := b.add(&rsxml.Entry{Loc: s.routes.url(t.kind+archivePage, t.set, time.UnixMicro(p.from).UTC().Format(windowLayout))})
+		fits := b.Add(&rsxml.Entry{Loc: s.routes.url(t.kind+archivePage, t.set, time.UnixMicro(p.from).UTC().Format(windowLayout))})
 		if !fits {
 			return nil, fmt.Errorf("the %s index of set %q has outgrown the limits of a document: raise PageSize", t.capability(), t.set.name)
 		}
 	}
-	return b.seal(&document{target: t})
+	return (&document{target: t}).complete(b.Text())
 }
 
 func (s *Source) renderArchivePage(ctx context.Context, t target, page span) (*document, error) {
-	b := body{head: s.archiveHead(t, false)}
-	defer b.free()
-	var left leftOut
+	b := render.Body{Head: s.archiveHead(t, false)}
+	defer b.Free()
+	var left render.Omitted
 	for snapshot, err := range s.snapshots(ctx, t) {
 		if err != nil {
 			return nil, err
@@ -197,10 +198,10 @@ func (s *Source) renderArchivePage(ctx context.Context, t target, page span) (*d
 			break
 		}
 		if err := rsxml.CheckURI(snapshot.URI); err != nil {
-			left.add(&resourcesync.Resource{URI: snapshot.URI}, err)
+			left.Add("", snapshot.URI, err)
 			continue
 		}
-		fits := b.add(&rsxml.Entry{
+		fits := b.Add(&rsxml.Entry{
 			Loc:      snapshot.URI,
 			LastMod:  snapshot.LastModified,
 			Metadata: rsxml.Metadata{At: snapshot.At, Completed: snapshot.Completed, From: snapshot.Interval.From, Until: snapshot.Interval.Until},
@@ -209,8 +210,8 @@ func (s *Source) renderArchivePage(ctx context.Context, t target, page span) (*d
 			return nil, fmt.Errorf("a page of the %s of set %q has outgrown the limits of a document: lower PageSize", t.capability(), t.set.name)
 		}
 	}
-	s.report(t.set, left, b.fields)
-	return b.seal(&document{target: t})
+	s.report(t.set, left, b.Fields)
+	return (&document{target: t}).complete(b.Text())
 }
 
 func (s *Source) archiveHead(t target, index bool) *rsxml.Head {

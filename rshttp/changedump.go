@@ -9,6 +9,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
+	"github.com/resourcesync-go/resourcesync/internal/render"
 )
 
 // renderChangeDump makes what lies at a set's changedump.xml: the Change Dump if one
@@ -101,8 +102,8 @@ func (s *Source) dumpMoved(t target) error {
 
 // listChangePackages completes doc, a Change Dump of the packages of iv.
 func (s *Source) listChangePackages(ctx context.Context, t target, doc *document, iv resourcesync.Interval, packages []resourcesync.Interval) (*document, error) {
-	b := body{head: s.changeHead(t, false, iv)}
-	defer b.free()
+	b := render.Body{Head: s.changeHead(t, false, iv)}
+	defer b.Free()
 	for _, p := range packages {
 		length, err := s.changePackageLength(ctx, t.set, p)
 		if err != nil {
@@ -110,11 +111,11 @@ func (s *Source) listChangePackages(ctx context.Context, t target, doc *document
 		}
 		e := s.packaged(kindChangePackage, kindChangeManifest, t.set, packageName(p))
 		e.Metadata.From, e.Metadata.Until, e.Metadata.Length = p.From, p.Until, length
-		if !b.add(e) {
+		if !b.Add(e) {
 			return nil, fmt.Errorf("the Change Dump of set %q has outgrown the limits of a document: raise PackageSize", t.set.name)
 		}
 	}
-	return b.seal(doc)
+	return doc.complete(b.Text())
 }
 
 // changesSince returns the time after which there are documents like t, which is

@@ -10,6 +10,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/patch"
+	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -52,13 +53,13 @@ func (s *Source) renderChangeIndex(t target, doc *document, windows []resourcesy
 	// More lists than an index holds: the oldest are no longer offered, and
 	// from says so.
 	windows = windows[max(0, len(windows)-rsxml.MaxEntries):]
-	b := body{head: s.changeHead(t, true, resourcesync.Interval{From: windows[0].From})}
-	defer b.free()
+	b := render.Body{Head: s.changeHead(t, true, resourcesync.Interval{From: windows[0].From})}
+	defer b.Free()
 	if t.kind == kindChangeList {
-		b.head.Links = append(b.head.Links, resourcesync.Link{Rel: resourcesync.RelAlternate, Href: s.routes.url(kindRecentChanges, t.set, "")})
+		b.Head.Links = append(b.Head.Links, resourcesync.Link{Rel: resourcesync.RelAlternate, Href: s.routes.url(kindRecentChanges, t.set, "")})
 	}
 	for _, iv := range windows {
-		fits := b.add(&rsxml.Entry{
+		fits := b.Add(&rsxml.Entry{
 			Loc:      s.routes.url(of, t.set, iv.From.UTC().Format(windowLayout)),
 			Metadata: rsxml.Metadata{From: iv.From, Until: iv.Until},
 		})
@@ -66,7 +67,7 @@ func (s *Source) renderChangeIndex(t target, doc *document, windows []resourcesy
 			return nil, fmt.Errorf("the %s index of set %q has outgrown the limits of a document: raise Window or PageSize", t.capability(), t.set.name)
 		}
 	}
-	return b.seal(doc)
+	return doc.complete(b.Text())
 }
 
 // renderChangeWindow makes one Change List of an index.
@@ -105,14 +106,14 @@ func (s *Source) renderChangeWindow(ctx context.Context, t target) (*document, e
 
 // renderChanges makes the Change List of the changes in iv.
 func (s *Source) renderChanges(ctx context.Context, t target, from record, doc *document, iv resourcesync.Interval) (*document, error) {
-	var b body
-	defer func() { b.free() }()
+	var b render.Body
+	defer func() { b.Free() }()
 	last, err := s.listChanges(ctx, t, from, iv, &b, s.withVersions(t.set))
 	if errors.Is(err, errMoved) && t.set.memento {
 		// The journal was divided by the size of entries without links to
 		// versions. Such a list cannot have them.
-		b.free()
-		b = body{}
+		b.Free()
+		b = render.Body{}
 		last, err = s.listChanges(ctx, t, from, iv, &b, nil)
 	}
 	if err != nil {
@@ -124,18 +125,18 @@ func (s *Source) renderChanges(ctx context.Context, t target, from record, doc *
 	if !doc.erased.IsZero() {
 		doc.lastModified = time.Time{} // the entries no longer determine it
 	}
-	return b.seal(doc)
+	return doc.complete(b.Text())
 }
 
 // listChanges writes the head of the document t and an entry for each of the
 // changes of a record in iv, of which the newest is at last, into b. If complete is not nil, it
 // adds to the entry of a change: in a manifest where in the package its bitstreams are.
-func (s *Source) listChanges(ctx context.Context, t target, from record, iv resourcesync.Interval, b *body, complete func(*resourcesync.Change, *rsxml.Entry)) (last time.Time, err error) {
-	b.head = s.changeHead(t, false, iv)
+func (s *Source) listChanges(ctx context.Context, t target, from record, iv resourcesync.Interval, b *render.Body, complete func(*resourcesync.Change, *rsxml.Entry)) (last time.Time, err error) {
+	b.Head = s.changeHead(t, false, iv)
 	var (
 		e     rsxml.Entry
 		patch patch.Filter
-		left  leftOut
+		left  render.Omitted
 	)
 	last = iv.From
 	for c, err := range from.changes(ctx, iv) {
@@ -150,7 +151,7 @@ func (s *Source) listChanges(ctx context.Context, t target, from record, iv reso
 		}
 		last = c.Datetime
 		if err := rsxml.CheckURI(c.Resource.URI); err != nil {
-			left.add(&c.Resource, err)
+			left.Add(c.Resource.Key, c.Resource.URI, err)
 			continue
 		}
 		e.SetChange(&c)
@@ -158,7 +159,7 @@ func (s *Source) listChanges(ctx context.Context, t target, from record, iv reso
 		if complete != nil {
 			complete(&c, &e)
 		}
-		if !b.add(&e) {
+		if !b.Add(&e) {
 			return last, errMoved
 		}
 	}
@@ -173,7 +174,7 @@ func (s *Source) listChanges(ctx context.Context, t target, from record, iv reso
 	if since.After(iv.From) {
 		return last, errMoved
 	}
-	s.report(t.set, left, b.fields)
+	s.report(t.set, left, b.Fields)
 	return last, nil
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/patch"
+	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -254,8 +255,8 @@ func (s *Source) changePackageLength(ctx context.Context, st *set, p resourcesyn
 	if length, ok := st.dumpLengths.Load(p); ok {
 		return length.(resourcesync.Length), nil
 	}
-	b := body{weighed: true}
-	defer b.free()
+	b := render.Body{SizeOnly: true}
+	defer b.Free()
 	inv, err := s.changes(ctx, target{kind: kindChangeManifest, set: st}, p, &b)
 	if err != nil {
 		return resourcesync.Length{}, err
@@ -305,18 +306,18 @@ func (s *Source) changeManifest(ctx context.Context, t target) (*inventory, erro
 
 // changesManifest is changes with the manifest sealed.
 func (s *Source) changesManifest(ctx context.Context, t target, p resourcesync.Interval) (*inventory, error) {
-	var b body
-	defer b.free()
+	var b render.Body
+	defer b.Free()
 	inv, err := s.changes(ctx, t, p, &b)
 	if err == nil {
-		inv.doc, err = b.seal(inv.doc)
+		inv.doc, err = inv.doc.complete(b.Text())
 	}
 	return inv, err
 }
 
 // changes takes the inventory of a package of changes; t is its manifest, whose
 // text goes into b and is not sealed.
-func (s *Source) changes(ctx context.Context, t target, p resourcesync.Interval, b *body) (*inventory, error) {
+func (s *Source) changes(ctx context.Context, t target, p resourcesync.Interval, b *render.Body) (*inventory, error) {
 	inv := &inventory{sized: true, patches: t.set.patchOpener != nil}
 	var err error
 	if inv.doc, err = s.changeDocument(ctx, t); err != nil {
@@ -326,7 +327,7 @@ func (s *Source) changes(ctx context.Context, t target, p resourcesync.Interval,
 	if err != nil {
 		return nil, err
 	}
-	inv.text = b.length()
+	inv.text = b.Len()
 	inv.doc.forever, inv.doc.from, inv.doc.lastModified = true, p.From, inv.at
 	return inv, nil
 }

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
@@ -36,7 +37,7 @@ func (s *Source) renderDescription(_ context.Context, t target) (*document, erro
 		}
 		text = s.parts[k-1]
 	}
-	return compress(&document{target: t}, text)
+	return (&document{target: t}).complete(render.Compress(text))
 }
 
 // renderCapabilityList makes the Capability List of a set (section 9).
@@ -46,10 +47,10 @@ func (s *Source) renderCapabilityList(_ context.Context, t target) (*document, e
 		head.Links = append(head.Links, resourcesync.Link{Rel: resourcesync.RelDescribedBy, Href: t.set.describedBy})
 	}
 	head.Links = append(head.Links, resourcesync.Link{Rel: resourcesync.RelUp, Href: s.Description()})
-	b := body{head: head}
-	defer b.free()
+	b := render.Body{Head: head}
+	defer b.Free()
 	for _, c := range t.set.capabilities() {
-		b.add(&rsxml.Entry{
+		b.Add(&rsxml.Entry{
 			Loc:      s.routes.url(string(c), t.set, ""),
 			Metadata: rsxml.Metadata{Capability: c},
 		})
@@ -57,5 +58,5 @@ func (s *Source) renderCapabilityList(_ context.Context, t target) (*document, e
 	for _, c := range t.set.channels() {
 		s.addChannel(&b, t.set, c)
 	}
-	return b.seal(&document{target: t})
+	return (&document{target: t}).complete(b.Text())
 }

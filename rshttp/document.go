@@ -1,29 +1,22 @@
 package rshttp
 
 import (
-	"crypto/sha256"
 	"encoding/base64"
+	"fmt"
 	"net/http"
 	"strconv"
 	"sync/atomic"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/render"
 )
-
-// keepPlain is the size in bytes up to which a document is kept uncompressed
-// beside its compressed form. Larger ones are inflated for the few clients that
-// do not take gzip.
-const keepPlain = 16 << 10
 
 // A document is a rendered document, whole, with what is sent before it. It is
 // immutable but for its freshness.
 type document struct {
 	target target
-	gzip   []byte
-	plain  []byte // nil if larger than keepPlain
-	size   int    // bytes before compression
-	crc    uint32 // of those bytes
+	render.Text
 
 	lastModified time.Time // zero if not known
 
@@ -61,13 +54,17 @@ var (
 	cacheForever = []string{"public, max-age=86400, immutable"}
 )
 
-// seal completes a document whose bytes are there.
-func (d *document) seal(sum [sha256.Size]byte) {
-	tag := base64.RawURLEncoding.EncodeToString(sum[:16])
+// complete gives d its text, and the header fields that are sent before it.
+func (d *document) complete(text render.Text, err error) (*document, error) {
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", d.target.path, err)
+	}
+	d.Text = text
+	tag := base64.RawURLEncoding.EncodeToString(text.Sum[:16])
 	d.hdrETag = []string{`"` + tag + `"`}
 	d.hdrGzipETag = []string{`"` + tag + `-gzip"`}
-	d.hdrLength = []string{strconv.Itoa(d.size)}
-	d.hdrGzipLength = []string{strconv.Itoa(len(d.gzip))}
+	d.hdrLength = []string{strconv.Itoa(d.Size)}
+	d.hdrGzipLength = []string{strconv.Itoa(len(d.Gzip))}
 	d.hdrCacheControl = cacheAsk
 	if d.forever && !d.archived {
 		d.hdrCacheControl = cacheForever
@@ -75,11 +72,12 @@ func (d *document) seal(sum [sha256.Size]byte) {
 	if d.lastModified.Unix() > 0 {
 		d.hdrLastModified = []string{d.lastModified.UTC().Format(http.TimeFormat)}
 	}
+	return d, nil
 }
 
 func (d *document) path() string { return d.target.path }
 
 // cost is the memory that d takes, in bytes, headers and bookkeeping included.
 func (d *document) cost() int64 {
-	return int64(cap(d.gzip) + cap(d.plain) + len(d.target.path) + 1024)
+	return d.Memory() + int64(len(d.target.path)+1024)
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
+	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -122,13 +123,13 @@ func (s *Source) renderDump(ctx context.Context, t target, p *pages, r resources
 }
 
 func (s *Source) renderDumpIndex(t target, p *pages) (*document, error) {
-	b := body{head: s.resourceHead(t, true, p.at)}
-	defer b.free()
+	b := render.Body{Head: s.resourceHead(t, true, p.at)}
+	defer b.Free()
 	i := 0
 	for r := range rangesOf(p.dumps, "") {
 		newest := p.dumps[i].Newest
 		i++
-		fits := b.add(&rsxml.Entry{
+		fits := b.Add(&rsxml.Entry{
 			Loc:     s.routes.url(kindDumpPart, t.set, formatRange(r)),
 			LastMod: newest,
 		})
@@ -136,7 +137,7 @@ func (s *Source) renderDumpIndex(t target, p *pages) (*document, error) {
 			return nil, fmt.Errorf("the Resource Dump Index of set %q has outgrown the limits of a document: raise PackageSize", t.set.name)
 		}
 	}
-	return b.seal(&document{target: t, division: p.number})
+	return (&document{target: t, division: p.number}).complete(b.Text())
 }
 
 // freshDump reports whether d, one of the documents of a Resource Dump, still holds

@@ -12,6 +12,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/patch"
+	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -230,7 +231,7 @@ func (s *Source) manifest(ctx context.Context, t target) (*inventory, error) {
 
 // resources takes the inventory of the package with the resources in r; t is its
 // manifest, whose text goes into b and is not sealed.
-func (s *Source) resources(ctx context.Context, t target, r resourcesync.Range, b *body) (*inventory, error) {
+func (s *Source) resources(ctx context.Context, t target, r resourcesync.Range, b *render.Body) (*inventory, error) {
 	inv := &inventory{sized: true}
 	seen := make(map[string]struct{})
 	var err error
@@ -248,7 +249,7 @@ func (s *Source) resources(ctx context.Context, t target, r resourcesync.Range, 
 	if err != nil {
 		return nil, err
 	}
-	inv.at, inv.text = b.head.Metadata.At, b.length()
+	inv.at, inv.text = b.Head.Metadata.At, b.Len()
 	return inv, nil
 }
 

@@ -1,15 +1,12 @@
 package rshttp
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"io"
 	"io/fs"
-
-	"github.com/klauspost/compress/gzip"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
@@ -175,7 +172,7 @@ func (s *Source) takeInventory(ctx context.Context, t target) (*inventory, error
 // seal makes the layout of an inventory whose items are checked.
 func (s *Source) seal(t target, inv *inventory) (*layout, error) {
 	doc := inv.doc
-	manifest := virtualzip.Entry{Size: int64(doc.size), CRC32: doc.crc, Open: doc.open}
+	manifest := virtualzip.Entry{Size: int64(doc.Size), CRC32: doc.CRC, Open: doc.Open}
 	l := &layout{document: doc, items: inv.items}
 	var err error
 	l.zip, err = inv.archive(manifest, func(ctx context.Context, it *item) (io.ReadCloser, error) {
@@ -212,14 +209,6 @@ func (l *layout) item(name string) *item {
 		}
 	}
 	return nil
-}
-
-// open opens the text of d.
-func (d *document) open(context.Context) (io.ReadCloser, error) {
-	if d.plain != nil {
-		return io.NopCloser(bytes.NewReader(d.plain)), nil
-	}
-	return gzip.NewReader(bytes.NewReader(d.gzip))
 }
 
 // open opens an item of t. A resource may have got another Stamp since it was

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
@@ -97,7 +98,7 @@ func (s *Source) channel(st *set, c resourcesync.Capability) (topic.Channel, err
 // none, the WebSocket (section 3 of the 0.8 draft). A channel that has both is one
 // entry, because there must not be two of one capability (core 9): the WebSocket is
 // an alternate of the topic.
-func (s *Source) addChannel(b *body, st *set, c resourcesync.Capability) {
+func (s *Source) addChannel(b *render.Body, st *set, c resourcesync.Capability) {
 	e := rsxml.Entry{
 		Loc:      s.routes.url(string(c), st, ""),
 		Metadata: rsxml.Metadata{Capability: c},
@@ -113,7 +114,7 @@ func (s *Source) addChannel(b *body, st *set, c resourcesync.Capability) {
 			e.Loc = uri
 		}
 	}
-	b.add(&e)
+	b.Add(&e)
 }
 
 // serveChannel answers a request for the channel t.

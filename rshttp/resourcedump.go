@@ -10,6 +10,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/patch"
+	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -90,8 +91,8 @@ func (s *Source) renderPackages(ctx context.Context, t target, p *pages, r resou
 		doc.lastModified = time.Time{} // as in a Resource List
 	}
 	at := doc.lastModified
-	b := body{head: s.resourceHead(t, false, at)}
-	defer b.free()
+	b := render.Body{Head: s.resourceHead(t, false, at)}
+	defer b.Free()
 	for r := range ranges {
 		f, err := s.fact(ctx, t.set, r)
 		if err != nil {
@@ -100,14 +101,14 @@ func (s *Source) renderPackages(ctx context.Context, t target, p *pages, r resou
 		if doc.lastModified.IsZero() && f.at.After(at) {
 			at = f.at
 		}
-		if !b.add(s.packageEntry(t.set, r, f)) {
+		if !b.Add(s.packageEntry(t.set, r, f)) {
 			return nil, &goneError{index: s.routes.url(kindResourceDump, t.set, ""), reason: "more packages begin in the range than a document holds"}
 		}
 	}
 	t.set.facts.keep(p)
-	b.head = s.resourceHead(t, false, at)
+	b.Head = s.resourceHead(t, false, at)
 	doc.rest = time.Now().Add(restRatio * time.Since(started))
-	return b.seal(doc)
+	return doc.complete(b.Text())
 }
 
 func (s *Source) packageEntry(st *set, r resourcesync.Range, f fact) *rsxml.Entry {
@@ -141,8 +142,8 @@ func (s *Source) fact(ctx context.Context, st *set, r resourcesync.Range) (fact,
 			return f, nil
 		}
 	}
-	b := body{weighed: true}
-	defer b.free()
+	b := render.Body{SizeOnly: true}
+	defer b.Free()
 	inv, err := s.resources(ctx, target{kind: kindDumpManifest, set: st}, r, &b)
 	if err != nil {
 		return fact{}, err
@@ -150,7 +151,7 @@ func (s *Source) fact(ctx context.Context, st *set, r resourcesync.Range) (fact,
 	f := fact{
 		version: inv.doc.version,
 		count:   len(inv.items),
-		weight:  b.size + s.share(inv.bytes),
+		weight:  b.Size + s.share(inv.bytes),
 	}
 	if inv.at.After(epoch) {
 		f.at = inv.at
@@ -170,8 +171,8 @@ func (s *Source) dumpManifest(ctx context.Context, t target) (*inventory, error)
 		return nil, notExist("a range of keys", t)
 	}
 	unlisted := !t.set.packages.lists(r)
-	var b body
-	defer b.free()
+	var b render.Body
+	defer b.Free()
 	inv, err := s.resources(ctx, t, r, &b)
 	switch {
 	case errors.Is(err, errOutgrown):
@@ -184,7 +185,7 @@ func (s *Source) dumpManifest(ctx context.Context, t target) (*inventory, error)
 	case unlisted:
 		inv.doc.version, inv.unlisted = "", true
 	}
-	inv.doc, err = b.seal(inv.doc)
+	inv.doc, err = inv.doc.complete(b.Text())
 	return inv, err
 }
 

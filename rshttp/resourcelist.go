@@ -8,6 +8,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/patch"
+	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -42,8 +43,8 @@ func (s *Source) renderResourceIndex(t target, cuts *pages) (*document, error) {
 		return nil, fmt.Errorf("set %q has %d pages, more than the %d of an index: raise PageSize", t.set.name, len(cuts.pages), rsxml.MaxEntries)
 	}
 	head := s.resourceHead(t, true, cuts.at)
-	b := body{head: head}
-	defer b.free()
+	b := render.Body{Head: head}
+	defer b.Free()
 	pageKind := kindResourcePage
 	if t.isSitemap() {
 		pageKind = kindSitemapPage
@@ -52,7 +53,7 @@ func (s *Source) renderResourceIndex(t target, cuts *pages) (*document, error) {
 	for _, cut := range cuts.pages {
 		// There is no at: a page vouches for as much as the index does, and the
 		// time of its own newest change is earlier (section 10.2).
-		fits := b.add(&rsxml.Entry{
+		fits := b.Add(&rsxml.Entry{
 			Loc:     s.routes.url(pageKind, t.set, formatRange(resourcesync.Range{From: from, To: cut.Key})),
 			LastMod: cut.Newest,
 		})
@@ -63,7 +64,7 @@ func (s *Source) renderResourceIndex(t target, cuts *pages) (*document, error) {
 	}
 	// No Last-Modified: what the index says depends on the division as well,
 	// which has no time of its own. The entity tag tells.
-	return b.seal(&document{target: t, division: cuts.number})
+	return (&document{target: t, division: cuts.number}).complete(b.Text())
 }
 
 // renderResourcePage makes one page of an indexed Resource List. Its range of
@@ -93,20 +94,20 @@ func (s *Source) renderResourcePage(ctx context.Context, t target) (*document, e
 // renderResources makes the Resource List of the resources in r, at most limit
 // of them.
 func (s *Source) renderResources(ctx context.Context, t target, r resourcesync.Range, limit int) (*document, error) {
-	var b body
-	defer b.free()
+	var b render.Body
+	defer b.Free()
 	doc, err := s.listResources(ctx, t, r, limit, &b, nil)
 	if err != nil {
 		return nil, err
 	}
-	return b.seal(doc)
+	return doc.complete(b.Text())
 }
 
 // listResources begins the document t, and writes its head and an entry for each
 // of the resources in r, at most limit of them, into b. If pack is not nil, the
 // document is a manifest: pack returns the path of a resource in the package, or
 // why it is left out, or errOutgrown if the package holds too much.
-func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Range, limit int, b *body, pack func(resourcesync.Resource) (path string, err error)) (*document, error) {
+func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Range, limit int, b *render.Body, pack func(resourcesync.Resource) (path string, err error)) (*document, error) {
 	doc := &document{target: t, keys: r}
 	if t.set.stater != nil {
 		// The state is read before the resources: changes that come in
@@ -130,13 +131,13 @@ func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Ran
 		doc.lastModified = time.Time{}
 	}
 	at := doc.lastModified
-	b.head = s.resourceHead(t, false, at)
+	b.Head = s.resourceHead(t, false, at)
 	var (
 		e     rsxml.Entry
 		patch patch.Filter
 		last  string
 		first = true
-		left  leftOut
+		left  render.Omitted
 	)
 	for res, err := range t.set.provider.Resources(ctx, r) {
 		if err != nil {
@@ -154,7 +155,7 @@ func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Ran
 			return nil, err
 		}
 		if err != nil {
-			left.add(&res, err)
+			left.Add(res.Key, res.URI, err)
 			continue
 		}
 		if doc.lastModified.IsZero() && res.LastModified.After(at) && res.LastModified.Before(started) {
@@ -163,8 +164,8 @@ func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Ran
 		e.SetResource(&res)
 		patch.Apply(&e)
 		e.Metadata.Path = path
-		if !b.add(&e) || b.entries > limit {
-			if tooLarge := b.entries <= limit; pack == nil && (tooLarge || limit == rsxml.MaxEntries) {
+		if !b.Add(&e) || b.Entries > limit {
+			if tooLarge := b.Entries <= limit; pack == nil && (tooLarge || limit == rsxml.MaxEntries) {
 				t.set.pages.split(r, last, tooLarge && t.set.cutter != nil)
 			}
 			return nil, errOutgrown
@@ -173,8 +174,8 @@ func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Ran
 	if err := ctx.Err(); err != nil {
 		return nil, err // a provider that ends early and does not say so
 	}
-	s.report(t.set, left, b.fields)
-	b.head = s.resourceHead(t, false, at)
+	s.report(t.set, left, b.Fields)
+	b.Head = s.resourceHead(t, false, at)
 	return doc, nil
 }
 

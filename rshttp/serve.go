@@ -1,17 +1,13 @@
 package rshttp
 
 import (
-	"bytes"
 	"context"
 	"io"
 	"log/slog"
 	"net/http"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
-
-	"github.com/klauspost/compress/gzip"
 
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
@@ -84,27 +80,12 @@ func (s *Source) serve(w http.ResponseWriter, r *http.Request, t target, doc *do
 }
 
 func (d *document) writeTo(w io.Writer, zipped bool) error {
-	switch {
-	case zipped:
-		_, err := w.Write(d.gzip)
-		return err
-	case d.plain != nil:
-		_, err := w.Write(d.plain)
-		return err
+	if !zipped {
+		return d.WritePlain(w)
 	}
-	zr, _ := gzipReaders.Get().(*gzip.Reader)
-	if zr == nil {
-		zr = new(gzip.Reader)
-	}
-	defer gzipReaders.Put(zr)
-	if err := zr.Reset(bytes.NewReader(d.gzip)); err != nil {
-		return err
-	}
-	_, err := io.Copy(w, zr)
+	_, err := w.Write(d.Gzip)
 	return err
 }
-
-var gzipReaders sync.Pool
 
 // dated reports whether d's Last-Modified can tell it from other versions. The
 // header counts in seconds; while the second of the newest change is hardly
