@@ -7,38 +7,57 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// TestD13_TextWithoutTimes: a column of text is refused as LastModified if it has no
-// times, with what it has; single values that are none are not stated.
+// TestD13_TextWithoutTimes: a column of text is refused as LastModified if any value
+// in its first rows is not a time. The error names such a value and says what to do.
+// Later values that are not times are not stated.
 func TestD13_TextWithoutTimes(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, d *database) {
-		d.run(`CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY, title {plain}, at {plain}, seconds {plain}, empty {plain})`,
-			"INSERT INTO papers VALUES (1, 'On time', NULL, '1700000000', NULL), (2, NULL, 'in May', NULL, NULL), (3, '2026', '2026-03-01 12:00:00', NULL, NULL)")
+		d.run(`CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY, title {plain}, one {plain}, mixed {plain}, at {plain}, seconds {plain}, empty {plain})`,
+			"INSERT INTO papers VALUES (1, 'On time', '1984-06-08', NULL, NULL, '1700000000', NULL), (2, NULL, 'Animal Farm', '2026-03-01', '', NULL, NULL), (3, '2026', 'Homage', 'in May', '2026-03-01 12:00:00', NULL, NULL)")
 		const uri = "https://example.org/{id}"
-		_, err := d.open(t.Context(), Table{Name: "papers", Key: "id", URI: uri, LastModified: "title"})
-		if err == nil || !strings.Contains(err.Error(), `column "title" cannot be LastModified: it has "On time"`) {
-			t.Errorf("titles: %v", err)
-		}
-		_, err = d.open(t.Context(), Table{Query: "SELECT id, title AS changed FROM papers", Key: "id", URI: uri, LastModified: "changed"})
-		if err == nil || !strings.Contains(err.Error(), `column "changed" cannot be LastModified`) {
-			t.Errorf("titles of a query: %v", err)
-		}
-		for _, column := range []string{"seconds", "empty"} {
-			if _, err := d.open(t.Context(), Table{Name: "papers", Key: "id", URI: uri, LastModified: column}); err != nil {
-				t.Errorf("%s: %v", column, err)
+		for _, tt := range []struct {
+			name   string
+			column string
+			where  string
+			query  string
+			want   []string // in the error; none if the column is accepted
+		}{
+			{"titles", "title", "", "", []string{`column "title" cannot be LastModified: 2 of its first 2 values cannot be read as times, such as "On time"; name a column of times`}},
+			{"titles of a query", "changed", "", "SELECT id, title AS changed FROM papers", []string{`column "changed" cannot be LastModified`}},
+			{"one title looks like a time", "one", "", "", []string{"2 of its first 3 values cannot be read as times", `"Animal Farm"`, "correct these values, set them to NULL, or name"}},
+			{"one of two times is text", "mixed", "", "", []string{"1 of its first 2 values cannot be read as times", `"in May"`}},
+			{"a condition excludes the text", "mixed", "id < 3", "", nil},
+			{"an empty text", "at", "", "", nil},
+			{"seconds", "seconds", "", "", nil},
+			{"only NULL", "empty", "", "", nil},
+			{"no value in the set", "title", "id = 2", "", nil},
+		} {
+			table := Table{Name: "papers", Key: "id", URI: uri, LastModified: tt.column, Where: tt.where}
+			if tt.query != "" {
+				table.Name, table.Query = "", tt.query
+			}
+			_, err := d.open(t.Context(), table)
+			if (err != nil) != (tt.want != nil) {
+				t.Errorf("%s: %v", tt.name, err)
+				continue
+			}
+			for _, want := range tt.want {
+				if !strings.Contains(err.Error(), want) {
+					t.Errorf("%s: %v; want %q", tt.name, err, want)
+				}
 			}
 		}
-		if _, err := d.open(t.Context(), Table{Name: "papers", Key: "id", URI: uri, LastModified: "at", Where: "title = 'On time'"}); err != nil {
-			t.Errorf("no value in the set: %v", err)
-		}
-		stated := 0
-		for _, r := range list(t, d.provider(Table{Name: "papers", Key: "id", URI: uri, LastModified: "at"}), resourcesync.Range{}) {
+		p := d.provider(Table{Name: "papers", Key: "id", URI: uri, LastModified: "at"})
+		d.run("INSERT INTO papers (id, at) VALUES (4, 'in May')")
+		var stated []string
+		for _, r := range list(t, p, resourcesync.Range{}) {
 			if !r.LastModified.IsZero() {
-				stated++
+				stated = append(stated, r.URI)
 			}
 		}
-		if stated != 1 {
-			t.Errorf("%d times of one", stated)
+		if len(stated) != 1 || stated[0] != "https://example.org/3" {
+			t.Errorf("times of %q, want that of 3", stated)
 		}
 	})
 }

@@ -160,35 +160,43 @@ func (rel *relation) unsorted(collation string) error {
 		rel.Key, collation)
 }
 
-const (
-	timesTried = 1000 // rows whose LastModified is looked at
-	timesRead  = 100  // of those that have one
-)
+// timesTried is the number of rows whose LastModified is checked.
+const timesTried = 1000
 
-// checkTimes reports that a column of texts, or of anything, has no times for
-// LastModified, judged by its first rows. Single values that are not times are
-// omitted.
+// checkTimes returns an error if LastModified is a column of text, or of SQLite's
+// dynamic type, and one of its first rows has text that is not a time. Such a column
+// may hold anything, and a title that happens to look like a time would be published
+// as one. NULL and empty text state no time. A value of a later row that is not a
+// time is omitted.
 func (rel *relation) checkTimes(ctx context.Context, db engine) error {
 	f := rel.fields.lastModified
 	if f.at < 0 || f.kind != text && f.kind != label && f.kind != dynamic {
 		return nil
 	}
 	read := newReader(rel)
-	found, sample := false, ""
-	err := db.query(ctx, fmt.Sprintf("SELECT %s FROM (SELECT * FROM %s LIMIT %d) AS %s%s LIMIT %d", f.readRef(), rel.from, timesTried, rel.alias,
-		where(rel.filter, f.ref+" IS NOT NULL"), timesRead), func(row rowdb.Row) error {
+	times, others, sample := 0, 0, ""
+	err := db.query(ctx, fmt.Sprintf("SELECT %s FROM (SELECT * FROM %s LIMIT %d) AS %s%s", f.readRef(), rel.from, timesTried, rel.alias,
+		where(rel.filter, f.ref+" IS NOT NULL")), func(row rowdb.Row) error {
 		switch value := rowdb.String(row, 0); {
+		case value == "":
 		case !read.time(row, field{f.column, 0}).IsZero():
-			found = true
-		case sample == "":
-			sample = value
+			times++
+		default:
+			if others == 0 {
+				sample = value
+			}
+			others++
 		}
 		return nil
 	})
-	if err == nil && !found && sample != "" {
-		err = fmt.Errorf("column %q cannot be LastModified: it has %.50q, which is no time; give a column of times, of text like 2026-03-01T12:00:00Z, or of integers that count Units since 1970", f.name, sample)
+	if err != nil || others == 0 {
+		return err
 	}
-	return err
+	advice := "name a column of times, of text like 2026-03-01T12:00:00Z, or of integers that count Units since 1970"
+	if times > 0 {
+		advice = "correct these values, set them to NULL, or " + advice
+	}
+	return fmt.Errorf("column %q cannot be LastModified: %d of its first %d values cannot be read as times, such as %.50q; %s", f.name, others, times+others, sample, advice)
 }
 
 // column finds the column that a field of Table names, which must be of one of

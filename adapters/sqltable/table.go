@@ -40,8 +40,8 @@ type Table struct {
 	// under these names. They may be empty, and their values NULL: not
 	// stated. LastModified is a column of times (those without a zone are in
 	// UTC), of text like 2026-03-01T12:00:00Z or 2026-03-01 12:00:00, or of
-	// integers that count Units since 1970. A column of text without a time in
-	// its first rows is refused. Length is an integer.
+	// integers that count Units since 1970. A column of text is refused if one
+	// of its first rows has text that is not a time. Length is an integer.
 	LastModified string
 	Length       string
 	Type         string
