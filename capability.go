@@ -1,8 +1,8 @@
 package resourcesync
 
-// A Capability is the nature of a document: the value of the capability
-// attribute, mandatory in all documents (section 7). A document and its index
-// have the same.
+// A Capability is the kind of a document: the value of the capability attribute,
+// which is mandatory in all documents (section 7). A document and its index have the
+// same capability.
 type Capability string
 
 // The capabilities of the core specification, of Archives, and of Change

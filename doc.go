@@ -1,24 +1,23 @@
-// Package resourcesync is the vocabulary of a ResourceSync Source (ANSI/NISO
-// Z39.99, core specification 1.1): resources and their changes, links, hashes,
-// capabilities, and the [Provider] that supplies them.
+// Package resourcesync defines the types of a ResourceSync Source (ANSI/NISO Z39.99,
+// core specification 1.1): resources and their changes, links, hashes, capabilities,
+// and the [Provider] that supplies them. Sections cited without a document are those
+// of the core specification.
 //
-// A host application writes a Provider, one method that yields the resources
-// of a key range in order, and hands it to package rshttp, which turns it into
-// the documents of a Source over HTTP:
+// A host application implements Provider, one method that yields the resources of a
+// key range in order. Package rshttp serves the documents of the Source over HTTP:
 //
 //	src, err := rshttp.New("https://example.org/resourcesync/", []rshttp.Set{{Provider: papers}}, nil)
 //	…
 //	http.ListenAndServe(":8080", src.Wrap(app))
 //
-// What else a Provider can do, it says by further interfaces that are found by
-// type assertion: [Changer] gives Change Lists, [Opener] gives Resource Dumps,
-// [Stater] makes "nothing new" cheap, and so on. The interfaces are small so
-// that a host implements what it has and nothing else.
+// All other interfaces are optional upgrades, found by type assertion: [Changer] adds
+// Change Lists, [Opener] adds Resource Dumps, [Stater] makes unchanged documents
+// cheap, and so on. They are small, so that a host implements only what it has.
 //
 // # Testing
 //
-// Package providertest holds the contract of Provider and its upgrades as a
-// test suite that hosts run on their own implementation.
+// Package providertest is the contract of Provider and its upgrades as a test suite,
+// which hosts run on their own implementations.
 //
-// This package imports nothing of this module and no net/http.
+// This package imports no other package of this module, and not net/http.
 package resourcesync
