@@ -7,33 +7,33 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// A Cover says which resources the capabilities of a set cover. Both fields are
+// A Cover connects resources with the Capability List of their set. Both fields are
 // mandatory.
 type Cover struct {
 	// CapabilityList is the absolute URI of the set's Capability List.
 	CapabilityList string
 
-	// Covers reports whether the resource at u is covered by the capabilities
-	// that CapabilityList lists. u is the URL of a request: its path and
-	// query are set, its scheme and host may not be. It must not be changed
-	// or kept. Covers is called once for every GET and HEAD request, by many
-	// goroutines at a time, and what it costs is added to each.
+	// Covers reports whether the capabilities in CapabilityList cover the
+	// resource at u. u is the URL of a request: its path and query are set, but
+	// its scheme and host may be empty. Covers must not modify or retain u. It is
+	// called once for each GET and HEAD request, concurrently, and delays the
+	// response by the time it takes.
 	Covers func(u *url.URL) bool
 }
 
-// Middleware makes Capability Lists discoverable from the resources that they
-// are about (core specification, section 6.3.3). It adds
+// Middleware links resources to their Capability Lists (core specification, section
+// 6.3.3). It adds
 //
 //	Link: <capability list>; rel="resourcesync"
 //
-// to the answers to GET and HEAD requests of covered URLs, one value for each of
-// covers that covers the URL, after those that are there already. All other
-// answers are left alone, and no request is changed.
+// to the responses to GET and HEAD requests for covered URLs: one value for each of
+// covers that covers the URL, after the values that the header already has. It changes
+// no other responses and no requests.
 //
-// The header is added before next is called, whose ResponseWriter is not
-// wrapped: whatever else it can do stays available. So a handler that sets Link,
-// instead of adding to it, wins; and since nothing is known of the answer yet,
-// those that report an error have the header as well.
+// Middleware adds the header before it calls next and does not wrap the
+// ResponseWriter, so all optional methods of the ResponseWriter stay available. It
+// follows that a handler that sets Link, instead of adding to it, removes the values,
+// and that error responses have them, too.
 //
 // Middleware panics if a field of a Cover is not set.
 func Middleware(covers ...Cover) func(next http.Handler) http.Handler {
@@ -55,14 +55,14 @@ func Middleware(covers ...Cover) func(next http.Handler) http.Handler {
 	}
 }
 
-// An announcement is a Cover with its header value written out.
+// An announcement is a Cover with its rendered header value.
 type announcement struct {
 	covers func(*url.URL) bool
 	value  string
 }
 
-// announce adds the values that cover u to h. The slice is made anew: what is
-// in h may have room that it shares with other requests.
+// announce adds the values that cover u to h. It allocates a new slice, because the
+// slice in h may share its spare capacity with other requests.
 func announce(h http.Header, u *url.URL, announcements []announcement) {
 	var values []string
 	for i, a := range announcements {
@@ -71,8 +71,8 @@ func announce(h http.Header, u *url.URL, announcements []announcement) {
 		}
 		if values == nil {
 			before := h["Link"]
-			// Few sets overlap; room for four makes one allocation the rule
-			// without paying for all there are.
+			// Few sets overlap: capacity for four usually avoids a second
+			// allocation.
 			values = make([]string, len(before), len(before)+min(len(announcements)-i, 4))
 			copy(values, before)
 		}

@@ -7,9 +7,9 @@ import (
 	"unicode/utf8"
 )
 
-// The limits of [Parse]. What lies beyond them is ignored.
+// The limits of [Parse]. It ignores everything beyond them.
 const (
-	MaxBytes  = 256 << 10 // bytes of all values together; a value that exceeds it is not read at all
+	MaxBytes  = 256 << 10 // bytes of all values together; a value that exceeds the rest is ignored as a whole
 	MaxLinks  = 1_000     // links
 	MaxParams = 32        // Params of one link
 )
@@ -20,14 +20,14 @@ const space = " \t\r\n"
 //
 //	links := linkheader.Parse(resp.Header.Values("Link")...)
 //
-// It is as lenient as RFC 8288 (appendix B) and a little more: it never fails,
-// and what it cannot read it skips up to the next comma. Link-values without a
-// relation type are no links and are left out, as are parameters whose name is
-// no token. Of repeated rel, anchor, media, title and type parameters the first
-// counts; those encoded by RFC 8187 take the place of their plain forms.
+// It is slightly more lenient than RFC 8288 (appendix B): it never fails, and skips
+// malformed text up to the next comma. It drops link-values without a relation type
+// and parameters whose name is not a token. Of repeated rel, anchor, media, title and
+// type parameters it keeps the first. A parameter encoded by RFC 8187 replaces its
+// plain form.
 //
-// Targets are not resolved; see [net/url.URL.Parse] for that. The cost is
-// linear in the length of values, and bounded by [MaxBytes].
+// Parse does not resolve targets; see [net/url.URL.Parse]. Its cost is linear in the
+// length of values and bounded by [MaxBytes].
 func Parse(values ...string) []Link {
 	var links []Link
 	left := MaxBytes
@@ -53,8 +53,8 @@ func Parse(values ...string) []Link {
 	return links
 }
 
-// cutLink reads the link-value at the start of s, after its <, and returns what
-// follows it. Without an > the target has no end, and nothing follows.
+// cutLink reads the link-value at the start of s, after its <, and returns the text
+// after it. A target without > has no end, so rest is empty.
 func cutLink(s string) (l Link, rest string) {
 	target, rest, ok := strings.Cut(s, ">")
 	if !ok {
@@ -97,8 +97,8 @@ func cutLink(s string) (l Link, rest string) {
 	return l, rest
 }
 
-// cutParam reads the parameter at the start of s, after its semicolon, and
-// returns what follows it.
+// cutParam reads the parameter at the start of s, after its semicolon, and returns
+// the text after it.
 func cutParam(s string) (p Param, rest string) {
 	s = strings.TrimLeft(s, space)
 	end := indexAny(s, space+"=;,")
@@ -116,9 +116,9 @@ func cutParam(s string) (p Param, rest string) {
 	return p, rest[end:]
 }
 
-// cutQuoted reads the rest of a quoted string, after its opening quotation
-// mark, and returns what follows the closing one. If that is missing the string
-// goes to the end.
+// cutQuoted reads the rest of a quoted string, after its opening quotation mark, and
+// returns the text after the closing one. Without a closing mark the string extends
+// to the end of s.
 func cutQuoted(s string) (value, rest string) {
 	end := indexAny(s, `"\`)
 	if end == len(s) {
@@ -142,8 +142,7 @@ func cutQuoted(s string) (value, rest string) {
 	return string(b), ""
 }
 
-// afterComma returns what follows the first comma in s that is not in a quoted
-// string.
+// afterComma returns the text after the first comma in s outside of a quoted string.
 func afterComma(s string) string {
 	for s != "" {
 		end := indexAny(s, `",`)
@@ -160,8 +159,8 @@ func afterComma(s string) string {
 	return ""
 }
 
-// decodeExtended decodes the form of RFC 8187, charset'language'value. The only
-// charset is UTF-8, as it is the only one that must be supported.
+// decodeExtended decodes the form of RFC 8187, charset'language'value. It supports
+// only UTF-8, the one mandatory charset.
 func decodeExtended(s string) (_ string, ok bool) {
 	charset, s, _ := strings.Cut(s, "'")
 	_, s, found := strings.Cut(s, "'")
@@ -172,8 +171,8 @@ func decodeExtended(s string) (_ string, ok bool) {
 	return s, err == nil && utf8.ValidString(s)
 }
 
-// preferEncoded drops the parameters of which there is an encoded form, and
-// gives that form their name (RFC 8288, appendix B.2, step 16).
+// preferEncoded drops parameters that also have an encoded form, and gives the
+// encoded form the plain name (RFC 8288, appendix B.2, step 16).
 func preferEncoded(params []Param) []Param {
 	kept := make([]Param, 0, len(params))
 	for _, p := range params {
@@ -185,7 +184,7 @@ func preferEncoded(params []Param) []Param {
 	return kept
 }
 
-// single reports whether RFC 8288 allows the parameter once only.
+// single reports whether RFC 8288 allows the parameter only once.
 func single(name string) bool { return name == "media" || name == "title" || name == "type" }
 
 func contains(params []Param, name string) bool {
@@ -212,7 +211,7 @@ func normalRel(s string) string {
 	return s
 }
 
-// indexAny is strings.IndexAny, but len(s) if there is none.
+// indexAny is like strings.IndexAny, but returns len(s) instead of -1.
 func indexAny(s, chars string) int {
 	if i := strings.IndexAny(s, chars); i >= 0 {
 		return i

@@ -6,17 +6,16 @@ import (
 	"unicode/utf8"
 )
 
-// AppendLink appends l to b as a link-value, one element of a Link header
-// field. Whatever l holds, the result is a single well-formed element in
-// visible ASCII, spaces and tabs, so that neither a header nor a link can be
-// smuggled in:
+// AppendLink appends l to b as a link-value, one element of a Link header field. For
+// any l, the result is a single well-formed element of visible ASCII, spaces and
+// tabs, so l cannot inject a header or a link:
 //
-//   - bytes of Target, Rel and Anchor that no URI contains are percent-encoded;
-//   - control characters in the values of Params become spaces, as RFC 9110
-//     has it (section 5.5), and bytes that are not UTF-8 become U+FFFD;
-//   - values beyond ASCII are encoded by RFC 8187, under the name with an
-//     asterisk;
-//   - Params whose name is no token, or is rel or anchor, are left out.
+//   - bytes of Target, Rel and Anchor that URIs do not allow are percent-encoded;
+//   - control characters in the values of Params become spaces (RFC 9110, section
+//     5.5), and invalid UTF-8 becomes U+FFFD;
+//   - values with other than ASCII characters are encoded by RFC 8187, and their
+//     names get an asterisk;
+//   - Params whose name is not a token, or is rel or anchor, are omitted.
 func AppendLink(b []byte, l Link) []byte {
 	b = append(b, '<')
 	b = appendURI(b, l.Target)
@@ -46,9 +45,8 @@ func AppendLink(b []byte, l Link) []byte {
 	return b
 }
 
-// extended reports whether the parameters called name need the encoding of
-// RFC 8187. Once one does they all must have it, because a reader drops the
-// plain ones beside it.
+// extended reports whether the parameters called name need the encoding of RFC 8187.
+// If one does, all must have it, because a reader drops the plain ones.
 func extended(params []Param, name string) bool {
 	return slices.ContainsFunc(params, func(p Param) bool {
 		return strings.EqualFold(p.Name, name) && strings.ContainsFunc(p.Value, beyondASCII)
@@ -57,8 +55,8 @@ func extended(params []Param, name string) bool {
 
 func beyondASCII(r rune) bool { return r >= utf8.RuneSelf }
 
-// validName reports whether a parameter may be called name: it is a token, does
-// not end like an encoded one, and is not one of those that Link has fields for.
+// validName reports whether a parameter may be called name: a token that does not end
+// in an asterisk and is not rel or anchor, which are fields of Link.
 func validName(name string) bool {
 	if name == "" || name[len(name)-1] == '*' ||
 		strings.EqualFold(name, "rel") || strings.EqualFold(name, "anchor") {
@@ -74,7 +72,7 @@ func validName(name string) bool {
 
 func appendURI(b []byte, s string) []byte { return appendPercent(b, s, isURIChar) }
 
-// appendRel appends the relation types in s, one space between each two.
+// appendRel appends the relation types in s, separated by single spaces.
 func appendRel(b []byte, s string) []byte {
 	start := len(b)
 	for field := range strings.FieldsFuncSeq(s, isSpace) {
@@ -108,7 +106,7 @@ func appendQuoted(b []byte, s string) []byte {
 	return b
 }
 
-// cleanText returns s as UTF-8 without control characters of ASCII but tabs.
+// cleanText returns s as valid UTF-8 without ASCII control characters except tabs.
 func cleanText(s string) string {
 	s = strings.ToValidUTF8(s, "\uFFFD")
 	if strings.IndexFunc(s, isControl) < 0 {
@@ -124,22 +122,22 @@ func cleanText(s string) string {
 
 func isControl(r rune) bool { return r < ' ' && r != '\t' || r == 0x7F }
 
-// isSpace reports whether r separates words in a header. Line ends do because
-// RFC 9110 reads them as spaces.
+// isSpace reports whether r separates words in a header. RFC 9110 treats line ends as
+// spaces.
 func isSpace(r rune) bool { return r == ' ' || r == '\t' || r == '\r' || r == '\n' }
 
-// isURIChar reports whether c may stand in a URI reference (RFC 3986, section
-// 2), the percent sign of an encoded byte included.
+// isURIChar reports whether a URI reference may contain c (RFC 3986, section 2). The
+// percent sign of an encoded byte is included.
 func isURIChar(c byte) bool {
 	return isAlphanumeric(c) || strings.IndexByte("-._~:/?#[]@!$&'()*+,;=%", c) >= 0
 }
 
-// isTokenChar reports whether c may stand in a token (RFC 9110, section 5.6.2).
+// isTokenChar reports whether a token may contain c (RFC 9110, section 5.6.2).
 func isTokenChar(c byte) bool {
 	return isAlphanumeric(c) || strings.IndexByte("!#$%&'*+-.^_`|~", c) >= 0
 }
 
-// isAttrChar reports whether RFC 8187 (section 3.2.1) leaves c as it is.
+// isAttrChar reports whether RFC 8187 (section 3.2.1) leaves c unencoded.
 func isAttrChar(c byte) bool {
 	return isAlphanumeric(c) || strings.IndexByte("!#$&+-.^_`|~", c) >= 0
 }
