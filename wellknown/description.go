@@ -9,46 +9,44 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A Set is what a Source Description says about a set of resources.
+// A Set is an entry of a Source Description (section 8).
 type Set struct {
 	// CapabilityList is the URI of the set's Capability List. It is
 	// mandatory.
 	CapabilityList string
 
-	// DescribedBy is the URI of a document that describes the set. If empty,
-	// there is none, although section 8 recommends one.
+	// DescribedBy is the URI of a document that describes the set. Section 8
+	// recommends one. If empty, the entry has no such link.
 	DescribedBy string
 }
 
 // Options are the optional arguments of [Description].
 type Options struct {
-	// DescribedBy is the URI of a document about the Source. If empty, there
-	// is none, although section 8 recommends one.
+	// DescribedBy is the URI of a document that describes the Source. Section 8
+	// recommends one. If empty, the Source Description has no such link.
 	DescribedBy string
 
-	// URI is the URI that document is served at: that of [Path] at the
-	// origin of the Source. Part returns the URI that parts[k] is served at.
-	// Both are needed only when one document cannot hold all sets.
+	// URI is the URI of document: [Path] at the origin of the Source. Part
+	// returns the URI of parts[k]. Both are mandatory if one document cannot hold
+	// all sets, and unused otherwise.
 	URI  string
 	Part func(k int) string
 }
 
-// Description returns the Source Description of a Source that has the given
-// sets, in their order (section 8). opts may be nil.
+// Description returns the Source Description of a Source with the given sets, in
+// their order (section 8). opts may be nil.
 //
-// As long as document can hold them all, within [rsxml.MaxEntries] and
-// [rsxml.MaxBytes], parts is nil. Beyond that document is a Source Description
-// Index, and parts are the Source Descriptions that it groups, each with a link
-// back to it (section 6.2).
+// If one document can hold all sets, within [rsxml.MaxEntries] and [rsxml.MaxBytes],
+// parts is nil. Otherwise document is a Source Description Index, and parts are the
+// Source Descriptions that it lists, each with a link to the index (section 6.2).
 //
-// The same arguments give the same bytes. There is an error if a URI is not one
-// that a document may hold, see [rsxml.CheckURI], or if there must be parts and
-// opts does not say where they are.
+// Equal arguments give equal bytes. Description fails if [rsxml.CheckURI] refuses a
+// URI, or if the sets need parts and opts lacks their URIs.
 func Description(sets []Set, opts *Options) (document []byte, parts [][]byte, err error) {
 	return describe(sets, opts, limits{rsxml.MaxEntries, rsxml.MaxBytes})
 }
 
-// limits are those of one document. Tests have smaller ones.
+// limits are the limits of one document. Tests use smaller ones.
 type limits struct{ entries, bytes int }
 
 func describe(sets []Set, opts *Options, most limits) (document []byte, parts [][]byte, err error) {
@@ -76,7 +74,7 @@ func describe(sets []Set, opts *Options, most limits) (document []byte, parts []
 	if opts.URI == "" || opts.Part == nil {
 		return nil, nil, errors.New("wellknown: the sets do not fit into one document: set URI and Part of Options")
 	}
-	// Divided again, because the link to the index takes room as well.
+	// Divide again: the link to the index takes space as well.
 	inPart := head
 	inPart.Links = append(inPart.Links, resourcesync.Link{Rel: resourcesync.RelIndex, Href: opts.URI})
 	parts = divide(&inPart, len(sets), entry, most)
@@ -93,13 +91,13 @@ func describe(sets []Set, opts *Options, most limits) (document []byte, parts []
 		return rsxml.Entry{Loc: uris[k], Metadata: rsxml.Metadata{Capability: resourcesync.Description}}
 	}, most)
 	if len(indexes) > 1 {
-		return nil, nil, errors.New("wellknown: more sets than a Source Description Index can lead to")
+		return nil, nil, errors.New("wellknown: the sets do not fit into one Source Description Index")
 	}
 	return indexes[0], parts, nil
 }
 
-// divide writes n entries into as few documents as the limits allow, one at
-// least. An entry is far smaller than a document.
+// divide writes n entries into as few documents as the limits allow, and at least
+// one. An entry is far smaller than a document.
 func divide(head *rsxml.Head, n int, entry func(i int) rsxml.Entry, most limits) [][]byte {
 	var (
 		documents [][]byte
@@ -122,7 +120,7 @@ func divide(head *rsxml.Head, n int, entry func(i int) rsxml.Entry, most limits)
 	return append(documents, append(b, tail...))
 }
 
-// check reports the first URI that is not fit for a document.
+// check reports the first URI that a document cannot contain.
 func check(sets []Set, opts *Options) error {
 	if err := checkOptional(opts.DescribedBy); err != nil {
 		return fmt.Errorf("DescribedBy of the Source: %w", err)
@@ -148,7 +146,7 @@ func checkOptional(uri string) error {
 	return rsxml.CheckURI(uri)
 }
 
-// describedBy returns the link to a description at uri, if there is one.
+// describedBy returns a link to the description at uri, or none if uri is empty.
 func describedBy(uri string) []resourcesync.Link {
 	if uri == "" {
 		return nil

@@ -13,29 +13,29 @@ import (
 
 const robotsPath = "/robots.txt"
 
-// MaxRobots is the greatest length, in bytes, of a robots.txt that [Robots]
-// adds to. Crawlers read no more than about that either (RFC 9309, section 2.5:
-// at least 500 kibibytes).
+// MaxRobots is the maximum length, in bytes, of a robots.txt that [Robots] extends.
+// Crawlers need not read more than 500 kibibytes (RFC 9309, section 2.5).
 const MaxRobots = 512 << 10
 
-// Robots puts sitemaps into the robots.txt of the site behind it (section
-// 6.3.4), by [AppendRobots].
+// Robots is middleware that adds sitemaps to the robots.txt of next (section 6.3.4),
+// with [AppendRobots].
 //
-// It asks next for /robots.txt, for the whole of it: without the conditions,
-// ranges and codings that the client has asked for, and by GET if by HEAD. Then
+// It requests all of /robots.txt from next: by GET, without the conditions, ranges
+// and codings of the client's request. It handles the response by its status and
+// type:
 //
-//   - a 200 answer in plain text, or of no stated type and plain to look at, is
-//     merged and served with an entity tag of its own in place of the validators
-//     of next, and with the rest of next's header;
-//   - in place of 404 and 410, a file of nothing but the directives is served;
-//   - all else passes as it comes: other statuses and types, encoded answers,
-//     those longer than [MaxRobots], and text in which lines of ASCII would be
-//     out of place, such as UTF-16.
+//   - It merges a 200 of type text/plain, or without a type and detected as plain
+//     text. It keeps the header of the response, but replaces its validators by an
+//     entity tag of the merged text.
+//   - It replaces 404 and 410 by a file with the directives alone.
+//   - It passes on everything else unchanged: other statuses and types, encoded
+//     responses, responses longer than [MaxRobots], and text that is not a superset
+//     of ASCII, such as UTF-16.
 //
-// An answer that may have to be merged is held back until its end or until it is
-// too long, so a request takes up to MaxRobots bytes of memory. Requests of other
-// paths and methods go to next with their ResponseWriter, and so does everything
-// if there are no sitemaps.
+// A response to be merged is buffered until it ends or grows too long, so a request
+// takes up to MaxRobots bytes of memory. Requests for other paths and by other methods
+// go to next with their own ResponseWriter, as all requests do if there are no
+// sitemaps.
 func Robots(sitemaps []string) func(next http.Handler) http.Handler {
 	sitemaps = slices.Clone(sitemaps)
 	return func(next http.Handler) http.Handler {
@@ -50,15 +50,16 @@ func Robots(sitemaps []string) func(next http.Handler) http.Handler {
 			if !reqbody.None(w, r) {
 				return
 			}
-			a := &answer{w: w, before: w.Header().Clone()}
-			next.ServeHTTP(a, whole(r))
-			a.finish(r, sitemaps)
+			m := &merger{w: w, before: w.Header().Clone()}
+			next.ServeHTTP(m, unconditional(r))
+			m.finish(r, sitemaps)
 		})
 	}
 }
 
-// whole returns a request for the whole of what r asks for, uncoded.
-func whole(r *http.Request) *http.Request {
+// unconditional returns a GET request for the complete, unencoded resource that r
+// requests.
+func unconditional(r *http.Request) *http.Request {
 	r = r.Clone(r.Context())
 	r.Method = http.MethodGet
 	for _, name := range []string{
@@ -70,128 +71,125 @@ func whole(r *http.Request) *http.Request {
 	return r
 }
 
-// An answer is the ResponseWriter that next gets for /robots.txt. Its header is
-// that of w, so that nothing needs to be copied when the answer passes.
-type answer struct {
+// A merger is the ResponseWriter that next gets for /robots.txt. It shares the header
+// of w, so a response that passes needs no copying.
+type merger struct {
 	w      http.ResponseWriter
-	before http.Header // what w's header was before next
-	fate   fate
-	held   []byte // the body so far, at most MaxRobots
+	before http.Header // the header of w before next was called
+	action action
+	buffer []byte // the body so far, at most MaxRobots
 }
 
-// A fate is what becomes of an answer. It is decided by its header; one that is
-// held may still come to pass, when more is known of its body.
-type fate int
+// An action is what a merger does with a response. The header decides; a merge may
+// still become a pass when more of the body is known.
+type action int
 
 const (
-	undecided fate = iota
-	held           // to be merged
-	replaced       // to be replaced, its body dropped
-	passed
+	undecided action = iota
+	merge
+	replace // drop the body
+	pass
 )
 
-func (a *answer) Header() http.Header { return a.w.Header() }
+func (m *merger) Header() http.Header { return m.w.Header() }
 
-func (a *answer) WriteHeader(status int) {
+func (m *merger) WriteHeader(status int) {
 	switch {
-	case a.fate != undecided:
+	case m.action != undecided:
 	case 100 <= status && status <= 199:
-		a.w.WriteHeader(status) // the answer itself is yet to come
+		m.w.WriteHeader(status) // informational: the final response follows
 	case status == http.StatusNotFound || status == http.StatusGone:
-		a.fate = replaced
-	case status == http.StatusOK && mergeable(a.w.Header()):
-		a.fate = held
+		m.action = replace
+	case status == http.StatusOK && mergeable(m.w.Header()):
+		m.action = merge
 	default:
-		a.fate = passed
-		a.w.WriteHeader(status)
+		m.action = pass
+		m.w.WriteHeader(status)
 	}
 }
 
-func (a *answer) Write(p []byte) (int, error) {
-	if a.fate == undecided {
-		a.WriteHeader(http.StatusOK)
+func (m *merger) Write(p []byte) (int, error) {
+	if m.action == undecided {
+		m.WriteHeader(http.StatusOK)
 	}
 	switch {
-	case a.fate == replaced:
+	case m.action == replace:
 		return len(p), nil
-	case a.fate == held && len(a.held)+len(p) <= MaxRobots:
-		a.held = append(a.held, p...)
+	case m.action == merge && len(m.buffer)+len(p) <= MaxRobots:
+		m.buffer = append(m.buffer, p...)
 		return len(p), nil
-	case a.fate == held:
-		a.pass()
+	case m.action == merge:
+		m.pass()
 	}
-	return a.w.Write(p)
+	return m.w.Write(p)
 }
 
-// FlushError sends what has been written if the answer passes.
-func (a *answer) FlushError() error {
-	if a.fate != passed {
+// FlushError flushes a response that passes.
+func (m *merger) FlushError() error {
+	if m.action != pass {
 		return nil
 	}
-	return http.NewResponseController(a.w).Flush()
+	return http.NewResponseController(m.w).Flush()
 }
 
-// Flush is FlushError for handlers that look for an [http.Flusher].
-func (a *answer) Flush() { a.FlushError() }
+// Flush implements [http.Flusher].
+func (m *merger) Flush() { m.FlushError() }
 
-// pass lets through what has been held. If the client is gone, the next Write
-// says so.
-func (a *answer) pass() {
-	a.w.WriteHeader(http.StatusOK)
-	a.w.Write(a.held)
-	a.fate, a.held = passed, nil
+// pass sends the buffered response unchanged. If the client has left, the next Write
+// reports it.
+func (m *merger) pass() {
+	m.w.WriteHeader(http.StatusOK)
+	m.w.Write(m.buffer)
+	m.action, m.buffer = pass, nil
 }
 
-// finish answers r when next has returned.
-func (a *answer) finish(r *http.Request, sitemaps []string) {
-	if a.fate == undecided {
-		a.WriteHeader(http.StatusOK)
+// finish completes the response after next has returned.
+func (m *merger) finish(r *http.Request, sitemaps []string) {
+	if m.action == undecided {
+		m.WriteHeader(http.StatusOK)
 	}
-	header := a.w.Header()
+	header := m.w.Header()
 	switch {
-	case a.fate == passed:
+	case m.action == pass:
 		return
-	case a.fate == replaced:
-		// What next said belongs to its error page, a cookie or a language
-		// perhaps; what was there before next does not.
+	case m.action == replace:
+		// Drop the header of next's error page, but keep what outer handlers
+		// had set before.
 		clear(header)
-		maps.Copy(header, a.before)
-	case !a.complete() || !isPlain(a.held, header.Get("Content-Type")):
-		a.pass()
+		maps.Copy(header, m.before)
+	case !m.complete() || !isPlain(m.buffer, header.Get("Content-Type")):
+		m.pass()
 		return
 	}
 	for _, name := range []string{
 		"ETag", "Last-Modified", "Content-Length",
 		"Content-Digest", "Repr-Digest", "Digest", "Content-MD5",
 	} {
-		header.Del(name) // true of the bytes before merging only
+		header.Del(name) // they describe the text before merging
 	}
 	if header.Get("Content-Type") == "" {
 		header.Set("Content-Type", "text/plain; charset=utf-8")
 	}
-	body := AppendRobots(nil, a.held, sitemaps)
-	serve(a.w, r, entityTag(body), body)
+	body := AppendRobots(nil, m.buffer, sitemaps)
+	serve(m.w, r, entityTag(body), body)
 }
 
-// complete reports whether the body is as long as next has said it would be. If
-// not, next has failed half-way, and the server shall break the connection off
-// as it would without us.
-func (a *answer) complete() bool {
-	length := a.w.Header().Get("Content-Length")
-	return length == "" || length == strconv.Itoa(len(a.held))
+// complete reports whether the body has its stated length. If not, next has failed
+// part-way, and the response passes so that the server closes the connection.
+func (m *merger) complete() bool {
+	length := m.w.Header().Get("Content-Length")
+	return length == "" || length == strconv.Itoa(len(m.buffer))
 }
 
-// mergeable reports whether an answer with this header may turn out to be a
-// robots.txt to merge.
+// mergeable reports whether a response with this header may be a robots.txt to merge.
 func mergeable(header http.Header) bool {
 	contentType := header.Get("Content-Type")
 	return header.Get("Content-Encoding") == "" && (contentType == "" || isPlainType(contentType))
 }
 
-// isPlain reports whether body is text that directives can be appended to. A
-// type that has not been stated is found as net/http would find it: a site that
-// answers every path with its front page must not get lines into its HTML. And
-// text with a zero byte is UTF-16, or no text at all.
+// isPlain reports whether directives can be appended to body. It detects a missing
+// type as net/http does, because a website that answers every path with its front page
+// must not get lines into its HTML. Text with a zero byte is UTF-16, or not text.
 func isPlain(body []byte, contentType string) bool {
 	if contentType == "" {
 		contentType = http.DetectContentType(body)

@@ -5,20 +5,18 @@ import (
 	"strings"
 )
 
-// AppendRobots appends existing, the text of a robots.txt, to b, and after it a
-// Sitemap directive for each of sitemaps that it does not have yet (section
-// 6.3.4). existing may be empty; sitemaps are URIs of Resource Lists, or of
-// sitemaps of any kind.
+// AppendRobots appends existing, the text of a robots.txt, to b, and then a Sitemap
+// directive for each of sitemaps that existing lacks (section 6.3.4). existing may be
+// empty. sitemaps are the URIs of Resource Lists or of other sitemaps.
 //
-// No byte of existing is changed. If lines are added and the last line of
-// existing does not end, it is ended first. Added lines end as the first line of
-// existing does, in CR LF or else in LF.
+// AppendRobots does not change existing, but terminates its last line if it adds
+// another. Added lines end like the first line of existing, in CR LF or in LF.
 //
-// A directive of existing counts if its value is the URI, byte for byte; the
-// case of the word Sitemap does not matter. Merging again therefore changes
-// nothing. So that a URI cannot add any other line, its fragment is dropped, as
-// robots.txt would read it as a comment, and spaces, control characters and
-// bytes beyond ASCII are percent-encoded.
+// A directive in existing counts if its value equals the URI byte for byte; the word
+// Sitemap may be in any case. Merging again therefore changes nothing. To keep a URI
+// from adding other lines, AppendRobots drops its fragment, which would be a comment
+// in robots.txt, and percent-encodes spaces, control characters and bytes beyond
+// ASCII.
 func AppendRobots(b, existing []byte, sitemaps []string) []byte {
 	b = append(b, existing...)
 	listed := sitemapsOf(existing)
@@ -61,7 +59,7 @@ func sitemapsOf(text []byte) map[string]bool {
 	return listed
 }
 
-// lineEnd returns how the lines of text end: as the first one does.
+// lineEnd returns the line terminator of the first line of text.
 func lineEnd(text []byte) string {
 	if i := bytes.IndexByte(text, '\n'); i > 0 && text[i-1] == '\r' {
 		return "\r\n"
@@ -69,7 +67,7 @@ func lineEnd(text []byte) string {
 	return "\n"
 }
 
-// fieldValue returns uri as it is written in a directive.
+// fieldValue returns uri as the value of a directive.
 func fieldValue(uri string) string {
 	uri, _, _ = strings.Cut(uri, "#")
 	const hex = "0123456789ABCDEF"

@@ -1,11 +1,9 @@
-// Package wellknown holds the two places of a site that lead to its
-// ResourceSync documents: the Source Description, published at a well-known URI
-// (core specification, sections 6.3.2 and 8), and the Sitemap directives of
-// robots.txt (section 6.3.4).
+// Package wellknown serves the two entry points to the ResourceSync documents of a
+// website: the Source Description at its well-known URI (core specification, sections
+// 6.3.2 and 8), and the Sitemap directives in robots.txt (section 6.3.4).
 //
-// Package rshttp serves both by itself. This package alone is enough for a host
-// whose Capability Lists are made elsewhere and that publishes nothing more than
-// where they are.
+// Package rshttp includes both. Use this package alone on a host that only links to
+// Capability Lists that another server publishes.
 package wellknown
 
 // Path is the path of the Source Description's well-known URI (section 6.3.2).

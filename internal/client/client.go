@@ -1,4 +1,4 @@
-// Package client tells clients apart, for limits that each of them has.
+// Package client identifies clients, for limits per client.
 package client
 
 import (
@@ -7,9 +7,9 @@ import (
 	"net/netip"
 )
 
-// Of returns who has sent r: the address that its connection comes from, without
-// the port. Of an IPv6 address it is the first 64 bits, because whoever has one
-// address of these has all. Behind a proxy everybody is the proxy.
+// Of identifies the client that sent r by the remote address of its connection,
+// without the port. Of an IPv6 address it uses the first 64 bits, because one client
+// usually has all addresses of such a network. Behind a proxy, all clients are one.
 func Of(r *http.Request) string {
 	host, _, err := net.SplitHostPort(r.RemoteAddr)
 	if err != nil {
@@ -22,8 +22,7 @@ func Of(r *http.Request) string {
 	return OfAddr(a)
 }
 
-// OfAddr returns who has the address a, which must be valid: what [Of] says of a
-// request that comes from there.
+// OfAddr identifies the client with the address a, which must be valid, as [Of] does.
 func OfAddr(a netip.Addr) string {
 	if a = a.Unmap().WithZone(""); a.Is4() {
 		return a.String()

@@ -2,36 +2,37 @@ package client
 
 import "sync"
 
-// Shares count what each client has of something that there is little of. They are
-// safe for concurrent use.
+// Shares counts how many units of a limited resource each client holds. It is safe
+// for concurrent use.
 type Shares struct {
-	most int
+	limit int
 
-	mu sync.Mutex
-	of map[string]int // none is zero
+	mu   sync.Mutex
+	held map[string]int // units per client; no value is zero
 }
 
-// NewShares returns Shares of at most most for each client.
-func NewShares(most int) *Shares {
-	return &Shares{most: most, of: make(map[string]int)}
+// NewShares returns Shares of at most limit units per client.
+func NewShares(limit int) *Shares {
+	return &Shares{limit: limit, held: make(map[string]int)}
 }
 
-// Take gives a client one more, and reports whether it could.
+// Take gives a client a unit. It reports false, and does nothing, if the client has
+// reached its limit.
 func (s *Shares) Take(client string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.of[client] >= s.most {
+	if s.held[client] >= s.limit {
 		return false
 	}
-	s.of[client]++
+	s.held[client]++
 	return true
 }
 
-// Return takes back one that a client was given.
+// Return releases a unit that Take gave to the client.
 func (s *Shares) Return(client string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.of[client]--; s.of[client] == 0 {
-		delete(s.of, client)
+	if s.held[client]--; s.held[client] == 0 {
+		delete(s.held, client)
 	}
 }

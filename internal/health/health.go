@@ -1,5 +1,5 @@
-// Package health remembers what work in the background fails, for those who ask how
-// it is.
+// Package health keeps the last error of each background task, and tells new errors
+// from repeated ones.
 package health
 
 import (
@@ -10,16 +10,16 @@ import (
 	"sync"
 )
 
-// Failures are the works that fail, by their names, each with its last error. The
-// zero value has none. It is safe for concurrent use.
+// Failures holds the last error of each failing task, by the name of the task. The
+// zero value is ready for use. It is safe for concurrent use.
 type Failures struct {
 	mu   sync.Mutex
 	last map[string]error
 }
 
-// Failed notes that the work of that name has failed with err, which is not nil. It
-// reports whether that is news: the work has succeeded before, or failed in another
-// way.
+// Failed records that the named task has failed with err, which must not be nil. It
+// reports whether that is new: whether the task did not fail before, or failed with
+// another text.
 func (f *Failures) Failed(name string, err error) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -31,8 +31,8 @@ func (f *Failures) Failed(name string, err error) bool {
 	return before == nil || before.Error() != err.Error()
 }
 
-// Succeeded notes that the work of that name has succeeded, and reports whether that
-// is news: it has failed before.
+// Succeeded records that the named task has succeeded. It reports whether that is
+// new: whether the task failed before.
 func (f *Failures) Succeeded(name string) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -41,23 +41,23 @@ func (f *Failures) Succeeded(name string) bool {
 	return failed
 }
 
-// Forget drops all failures, of work that somebody else does from now on.
+// Forget drops all failures, when another process takes over the tasks.
 func (f *Failures) Forget() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	clear(f.last)
 }
 
-// Of returns the last error of the work of that name, nil if it does not fail.
+// Of returns the last error of the named task, or nil if it does not fail.
 func (f *Failures) Of(name string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.last[name]
 }
 
-// Err returns the last errors of all work that fails, joined in the order of the
-// names, each with the names of the package pkg and of the work before it. It is nil
-// if none fails.
+// Err joins the last errors of all failing tasks, in the order of their names. Each is
+// prefixed with pkg, the name of a package, and the name of the task. Err returns nil
+// if no task fails.
 func (f *Failures) Err(pkg string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -3,15 +3,15 @@ package health
 import "sync"
 
 const (
-	// maxLines is how many log lines a round may write.
+	// maxLines is the maximum number of log lines of a round.
 	maxLines = 10
 
-	// maxSeen is how many names of a round are remembered for the next.
+	// maxSeen is the maximum number of names remembered for the next round.
 	maxSeen = 1000
 )
 
-// Rounds distinguish new trouble from known trouble in repeated work, such as scans
-// that skip the same files every time. The zero value knows none. It is safe for
+// Rounds tells new problems from known ones in a repeated task, such as a scan that
+// skips the same files every time. The zero value is ready for use. It is safe for
 // concurrent use.
 type Rounds struct {
 	mu   sync.Mutex
@@ -25,19 +25,19 @@ func (r *Rounds) Begin() *Round {
 	return &Round{rounds: r, before: r.last, seen: map[string]string{}}
 }
 
-// A Round is one pass of the work. It is safe for concurrent use.
+// A Round is one run of the task. It is safe for concurrent use.
 type Round struct {
 	rounds *Rounds
-	before *Round // the last one that has ended; nil if there is none
+	before *Round // the last complete round, or nil
 
 	mu    sync.Mutex
-	seen  map[string]string // the text for each name, of as many as are remembered
+	seen  map[string]string // name to text, for the first maxSeen names
 	total int
 	lines int
 }
 
-// News counts trouble and reports whether to log it: the round before did not have
-// it under this name and with this text, and not much has been logged in this one.
+// News counts a problem and reports whether to log it: whether the previous round did
+// not have it with this name and text, and this round has not logged maxLines lines.
 func (r *Round) News(name, text string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -47,7 +47,7 @@ func (r *Round) News(name, text string) bool {
 	}
 	if r.before != nil {
 		known, ok := r.before.seen[name]
-		// The round before may have had it beyond its memory.
+		// The previous round may have had it, but not remembered it.
 		if ok && known == text || !ok && r.before.total > len(r.before.seen) {
 			return false
 		}
@@ -59,9 +59,9 @@ func (r *Round) News(name, text string) bool {
 	return true
 }
 
-// End ends a round that was complete. It returns how often there was trouble, and
-// whether to log that number: it is less than that of the round before, or the lines
-// that were logged do not account for the rest.
+// End ends a complete round. It returns the number of problems and whether to log that
+// number: whether it is smaller than that of the previous round, or has grown by more
+// than the logged lines explain.
 func (r *Round) End() (total int, news bool) {
 	r.rounds.mu.Lock()
 	defer r.rounds.mu.Unlock()

@@ -1,5 +1,5 @@
-// Package subscriber is a Destination in tests that subscribes to a topic at a hub,
-// over real HTTP, and keeps the notifications that it is sent.
+// Package subscriber implements a WebSub subscriber for tests. It subscribes to a topic
+// at a hub over real HTTP and keeps the notifications that it receives.
 package subscriber
 
 import (
@@ -20,11 +20,11 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A Subscriber takes the notifications of one topic at a callback of its own.
+// A Subscriber receives the notifications of one topic at a callback of its own.
 type Subscriber struct {
-	// Answer, if it is not nil, is asked before a notification is taken, and
-	// returns the status to answer with; it may take its time. It is set before
-	// Subscribe.
+	// Answer, if not nil, returns the status with which to answer a notification.
+	// It may block. Notifications with a status other than 2xx are not kept. Set
+	// it before Subscribe.
 	Answer func(n *Notification) int
 
 	t      testing.TB
@@ -39,7 +39,7 @@ type Subscriber struct {
 	taken    []*Notification
 }
 
-// A Notification is one that was taken.
+// A Notification is a notification that a Subscriber has received.
 type Notification struct {
 	Head    rsxml.Head
 	Entries []rsxml.Entry
@@ -48,8 +48,9 @@ type Notification struct {
 	Arrived time.Time
 }
 
-// New returns a Subscriber with a callback on 127.0.0.1, until the test ends. If
-// secret is not empty, it takes only what is signed with it.
+// New returns a Subscriber with a callback on 127.0.0.1 that exists until the test
+// ends. If secret is not empty, a notification that is not signed with it fails the
+// test.
 func New(t testing.TB, secret string) *Subscriber {
 	s := &Subscriber{t: t, secret: secret}
 	s.more.L = &s.mu
@@ -58,20 +59,20 @@ func New(t testing.TB, secret string) *Subscriber {
 	return s
 }
 
-// Subscribe asks the hub at the URL given for a topic, and waits until it has
-// verified that.
+// Subscribe subscribes to topic at the hub with the given URL, and waits until the hub
+// has verified the subscription.
 func (s *Subscriber) Subscribe(hub, topic string) {
 	s.t.Helper()
 	s.mu.Lock()
 	s.topic = topic
 	before := s.verified
 	s.mu.Unlock()
-	s.ask(hub, "subscribe")
-	s.await("that the subscription is verified", func() bool { return s.verified > before })
+	s.request(hub, "subscribe")
+	s.await("the verification of the subscription", func() bool { return s.verified > before })
 }
 
-// ask sends a request to the hub.
-func (s *Subscriber) ask(hub, mode string) {
+// request sends a subscription request to the hub.
+func (s *Subscriber) request(hub, mode string) {
 	s.t.Helper()
 	form := url.Values{"hub.mode": {mode}, "hub.topic": {s.topic}, "hub.callback": {s.server.URL + "/callback?of=test"}}
 	if s.secret != "" {
@@ -87,23 +88,24 @@ func (s *Subscriber) ask(hub, mode string) {
 	}
 }
 
-// Await waits until enough says that it is, of all that was taken.
+// Await waits until enough reports true for the notifications received so far, and
+// returns them. After the duration within, it fails the test.
 func (s *Subscriber) Await(what string, within time.Duration, enough func(taken []*Notification) bool) []*Notification {
 	s.t.Helper()
 	s.awaitFor(what, within, func() bool { return enough(s.taken) })
 	return s.Taken()
 }
 
-// AwaitDenied waits until the hub denies the subscription, and returns why.
+// AwaitDenied waits until the hub denies the subscription, and returns the reason.
 func (s *Subscriber) AwaitDenied() (reason string) {
 	s.t.Helper()
-	s.await("that the subscription is denied", func() bool { return s.denied != "" })
+	s.await("the denial of the subscription", func() bool { return s.denied != "" })
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.denied
 }
 
-// Taken returns the notifications taken so far, in the order of their arrival.
+// Taken returns the notifications received so far, in the order of their arrival.
 func (s *Subscriber) Taken() []*Notification {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -128,7 +130,7 @@ func (s *Subscriber) awaitFor(what string, within time.Duration, done func() boo
 	defer s.mu.Unlock()
 	for !done() {
 		if !time.Now().Before(deadline) {
-			s.t.Fatalf("waited %v for %s; %d notifications taken, denied %q", within, what, len(s.taken), s.denied)
+			s.t.Fatalf("waited %v for %s; received %d notifications, denied %q", within, what, len(s.taken), s.denied)
 		}
 		s.more.Wait()
 	}
@@ -145,7 +147,7 @@ func (s *Subscriber) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if s.secret != "" && r.Header.Get("X-Hub-Signature") != "sha256="+sign(s.secret, body) {
-		s.t.Errorf("X-Hub-Signature %q is not of the notification", r.Header.Get("X-Hub-Signature"))
+		s.t.Errorf("X-Hub-Signature %q does not match the notification", r.Header.Get("X-Hub-Signature"))
 	}
 	n := &Notification{Body: string(body), Link: r.Header["Link"], Arrived: time.Now()}
 	if n.Head, n.Entries, err = rsxml.Decode(strings.NewReader(n.Body), nil); err != nil {
@@ -164,7 +166,7 @@ func (s *Subscriber) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// verify answers a hub that asks whether we mean it.
+// verify answers a verification of intent (WebSub, section 5.3) or a denial (5.2).
 func (s *Subscriber) verify(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -188,17 +190,16 @@ func sign(secret string, body []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// A History is what Change Notifications tell, put together as a Destination does
-// that knows that one may come twice.
+// A History is the result of applying Change Notifications in order, as a Destination
+// does that ignores repeated ones.
 type History struct {
-	Until     time.Time                       // up to where there is no gap
-	Resources map[string]*rsxml.Entry         // by URI, what is left of them
-	Changes   map[resourcesync.ChangeType]int // told
+	Until     time.Time                       // the end of the last notification
+	Resources map[string]*rsxml.Entry         // by URI, without deleted resources
+	Changes   map[resourcesync.ChangeType]int // number of changes by type
 }
 
-// Replay makes the History of notifications that begins with the first of them.
-// They must be in order, but for whole ones that come again, and each must begin
-// where the one before it ends.
+// Replay applies notifications, which must be in order. Each must begin where the
+// previous one ends; identical notifications may be repeated.
 func Replay(notifications []*Notification) (*History, error) {
 	h := &History{Resources: map[string]*rsxml.Entry{}, Changes: map[resourcesync.ChangeType]int{}}
 	seen := map[string]bool{}
@@ -213,7 +214,7 @@ func Replay(notifications []*Notification) (*History, error) {
 			return nil, fmt.Errorf("notification %d is %+v with %d entries", i, m, len(n.Entries))
 		}
 		if !h.Until.IsZero() && !m.From.Equal(h.Until) {
-			return nil, fmt.Errorf("notification %d begins at %v; the one before it ended at %v", i, m.From, h.Until)
+			return nil, fmt.Errorf("notification %d begins at %v; the previous one ended at %v", i, m.From, h.Until)
 		}
 		h.Until = m.Until
 		for _, e := range n.Entries {

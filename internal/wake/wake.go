@@ -1,4 +1,4 @@
-// Package wake tells those who wait that something may have happened.
+// Package wake wakes all goroutines that wait for a change.
 package wake
 
 import (
@@ -6,31 +6,30 @@ import (
 	"sync"
 )
 
-// A Bell wakes all who listen to it. The zero value is ready. It is safe for
+// A Bell wakes its listeners. The zero value is ready for use. It is safe for
 // concurrent use.
 type Bell struct {
 	mu        sync.Mutex
 	listeners map[chan struct{}]struct{}
 }
 
-// Ring wakes everyone who listens. It does not wait for them.
+// Ring wakes all listeners without waiting for them.
 func (b *Bell) Ring() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for c := range b.listeners {
 		select {
 		case c <- struct{}{}:
-		default: // it has not come to the last one yet
+		default: // an earlier Ring is still pending
 		}
 	}
 }
 
-// Listen calls wake from this goroutine, once to begin with and then after each
-// Ring; one call may stand for several of them. It returns when ctx is done, with
-// its error.
+// Listen calls wake in this goroutine: first at once, then after each Ring. Several
+// Rings may lead to a single call. Listen returns the error of ctx when ctx is done.
 func (b *Bell) Listen(ctx context.Context, wake func()) error {
 	c := make(chan struct{}, 1)
-	c <- struct{}{} // for what happened before
+	c <- struct{}{} // for changes before Listen
 	b.mu.Lock()
 	if b.listeners == nil {
 		b.listeners = map[chan struct{}]struct{}{}
