@@ -222,7 +222,7 @@ func TestDescriptionErrors(t *testing.T) {
 		{"no URI for the index", numbered(3), &Options{Part: partURI}, "set URI and Part"},
 		{"no URIs for parts", numbered(3), &Options{URI: wellKnown}, "set URI and Part"},
 		{"relative URI of a part", numbered(3), &Options{URI: wellKnown, Part: func(k int) string { return fmt.Sprint(k) }}, "part 0"},
-		{"more parts than an index holds", numbered(5), &Options{URI: wellKnown, Part: partURI}, "more sets than"},
+		{"more parts than an index holds", numbered(5), &Options{URI: wellKnown, Part: partURI}, "do not fit into one Source Description Index"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

@@ -42,7 +42,7 @@ func TestShares(t *testing.T) {
 	for _, client := range []string{"a", "a", "b"} {
 		s.Return(client)
 	}
-	if len(s.of) != 0 {
-		t.Errorf("clients that have nothing are kept: %v", s.of)
+	if len(s.held) != 0 {
+		t.Errorf("clients that have nothing are kept: %v", s.held)
 	}
 }
