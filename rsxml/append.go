@@ -4,15 +4,13 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// AppendHead appends the beginning of a document to b and returns the extended
-// slice: the XML declaration, the start tag of the root, and what h says of the
-// document, links first, as the examples of the specification have it (section
-// 7). Entries and the tail follow.
+// AppendHead appends the beginning of a document to b and returns the extended slice:
+// the XML declaration, the start tag of the root, and the links and metadata of h
+// (section 7). Entries and the tail follow.
 //
-// The encoder writes only what a strict decoder accepts: see [AppendEntry] for
-// what it leaves out of links and attributes. Characters that XML cannot express
-// become U+FFFD, and times outside the years 0000 to 9999 the nearest that is
-// inside.
+// The encoder writes only values that a strict decoder accepts; see [AppendEntry] for
+// the links and attributes that it omits. Characters that XML cannot express become
+// U+FFFD, and times outside the years 0000 to 9999 become the nearest time inside.
 func AppendHead(b []byte, h *Head) []byte {
 	b = append(b, "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"...)
 	if h.Index {
@@ -30,13 +28,12 @@ func AppendHead(b []byte, h *Head) []byte {
 	return w.b
 }
 
-// AppendEntry appends e to b and returns the extended slice. It allocates
-// nothing when b has room. The document is that of h: in an index, e is a
-// <sitemap>, and in a plain sitemap its metadata and links are left out.
+// AppendEntry appends e, an entry of the document of h, to b and returns the extended
+// slice. It does not allocate if b has enough capacity. In an index, e becomes a
+// <sitemap>; in a plain sitemap, its metadata and links are omitted.
 //
-// Loc must pass [CheckURI]. Any other field may hold anything: a value that a
-// document cannot hold is left out, and dropped counts those values.
-// [CheckEntry] says which they are, and why.
+// Loc must pass [CheckURI]. AppendEntry omits values of other fields that no document
+// can hold; dropped is their number. [CheckEntry] explains them.
 func AppendEntry(b []byte, h *Head, e *Entry) (_ []byte, dropped int) {
 	w := writer{b: b, manifest: h.isManifest(), limit: len(b) + maxElement - elementEnd}
 	if h.Index {

@@ -8,17 +8,17 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// The namespaces that XML reserves. The first has a fixed prefix, and nothing
-// can be named in the second.
+// The reserved namespaces of XML. The first has a fixed prefix; the second cannot have
+// attributes.
 const (
 	xmlNS   = "http://www.w3.org/XML/1998/namespace"
 	xmlnsNS = "http://www.w3.org/2000/xmlns/"
 )
 
 // attrs appends community-defined attributes (section 7). They are rare, so each
-// element that has some declares their namespaces itself: an entry then stands
-// alone, whatever the head of its document has declared. Elements have a handful
-// of attributes; looking back over them needs no memory.
+// element declares their namespaces itself, and an entry does not depend on the head
+// of its document. Elements have a handful of attributes, so a linear search for
+// repeated ones is cheap and needs no memory.
 func (w *writer) attrs(attrs []resourcesync.Attr) {
 	for i := range attrs {
 		if !isAttr(&attrs[i]) || repeated(attrs[:i], &attrs[i]) {
@@ -28,7 +28,7 @@ func (w *writer) attrs(attrs []resourcesync.Attr) {
 		before := len(w.b)
 		w.attr(attrs, i)
 		if len(w.b) > w.limit {
-			// Those that follow may need the prefix of this one.
+			// The following attributes may need the prefix of this one.
 			w.b = w.b[:before]
 			w.dropped += len(attrs) - i
 			return
@@ -43,8 +43,7 @@ func (w *writer) attr(attrs []resourcesync.Attr, i int) {
 	if a.Space == xmlNS {
 		b = append(b, "xml"...)
 	} else {
-		// The number of a prefix is that of the first attribute which
-		// needs it.
+		// A prefix has the number of the first attribute that needs it.
 		first := 0
 		for !(attrs[first].Space == a.Space && isAttr(&attrs[first])) {
 			first++
@@ -78,9 +77,9 @@ func repeated(before []resourcesync.Attr, a *resourcesync.Attr) bool {
 	return false
 }
 
-// expressible reports whether a can be written as an attribute that communities may
-// define. Its namespace must be an absolute URI, and so has a colon. It must not be
-// one of ours, nor a misspelling of one.
+// expressible reports whether XML can express a as a community-defined attribute. Its
+// namespace must be an absolute URI, so it has a colon, and must not be a namespace of
+// ResourceSync documents or a misspelling of one.
 func expressible(a *resourcesync.Attr) bool {
 	return a.Space != xmlnsNS && strings.Contains(a.Space, ":") && isNCName(a.Name) &&
 		!sameNS(a.Space, SitemapNS) && !sameNS(a.Space, TermsNS)
@@ -97,8 +96,8 @@ func isNCName(s string) bool {
 	return s != ""
 }
 
-// nameStart is NameStartChar of XML 1.0, section 2.3, without the colon, and
-// nameInner what NameChar has beyond it.
+// nameStart is NameStartChar of XML 1.0, section 2.3, without the colon. nameInner is
+// the rest of NameChar.
 var (
 	nameStart = &unicode.RangeTable{
 		R16: []unicode.Range16{
@@ -115,7 +114,7 @@ var (
 			{0x2C00, 0x2FEF, 1},
 			{0x3001, 0xD7FF, 1},
 			{0xF900, 0xFDCF, 1},
-			{0xFDF0, 0xFFFC, 1}, // U+FFFD is what invalid UTF-8 decodes to
+			{0xFDF0, 0xFFFC, 1}, // without U+FFFD, to which invalid UTF-8 decodes
 		},
 		R32:         []unicode.Range32{{0x10000, 0xEFFFF, 1}},
 		LatinOffset: 5,

@@ -7,9 +7,9 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// checkHead checks the head against section 7 and the rules of its capability,
-// which it finds. The attributes of rs:md are in have; described says whether
-// there is one.
+// checkHead checks the head against section 7, finds the rules of its capability, and
+// checks it against those. have is the attributes of its rs:md; described reports
+// whether it has one.
 func (d *Decoder) checkHead(described bool, have attrSet) error {
 	h := &d.head
 	if !described && h.plain() {
@@ -39,7 +39,7 @@ func (d *Decoder) checkHead(described bool, have attrSet) error {
 	return d.checkPaths(h.Links)
 }
 
-// checkEntry checks an entry as checkHead checks the head.
+// checkEntry checks an entry against section 7 and the rules of the document.
 func (d *Decoder) checkEntry(e *Entry, described bool, have attrSet) error {
 	if e.Loc == "" {
 		return d.fail(core7, "an entry has no loc")
@@ -59,9 +59,9 @@ func (d *Decoder) checkEntry(e *Entry, described bool, have attrSet) error {
 	must := r.entryMust
 	switch {
 	case m.Change == resourcesync.Deleted:
-		must &^= path // there are no bytes to be found
+		must &^= path // a deleted resource has no bitstream
 	case c == resourcesync.Description && !d.head.Index && described:
-		must |= capability // of an element that is optional
+		must |= capability // the rs:md itself is optional
 	}
 	if missing := must &^ have; missing != 0 {
 		return d.fail(r.section, "the rs:md of an entry of a %s document must have the attribute %s", c, missing.first())
@@ -78,7 +78,7 @@ func (d *Decoder) checkEntry(e *Entry, described bool, have attrSet) error {
 	return d.checkOrder(m)
 }
 
-// checkDatetime checks that a change has happened when the document says it has.
+// checkDatetime checks that the time of a change is within the document's interval.
 func (d *Decoder) checkDatetime(t time.Time) error {
 	m := &d.head.Metadata
 	switch {
@@ -91,7 +91,7 @@ func (d *Decoder) checkDatetime(t time.Time) error {
 	return nil
 }
 
-// checkCapability checks the capability that an entry leads to.
+// checkCapability checks the capability of the document that an entry leads to.
 func (d *Decoder) checkCapability(c resourcesync.Capability) error {
 	if d.head.Index || c == "" {
 		return nil
@@ -103,7 +103,7 @@ func (d *Decoder) checkCapability(c resourcesync.Capability) error {
 		}
 	case resourcesync.CapabilityList:
 		if d.listed[c] {
-			return d.fail(core9, "there are two entries of the capability %s", quote(string(c)))
+			return d.fail(core9, "two entries have the capability %s", quote(string(c)))
 		}
 		if d.listed == nil {
 			d.listed = make(map[resourcesync.Capability]bool)
@@ -113,13 +113,13 @@ func (d *Decoder) checkCapability(c resourcesync.Capability) error {
 	return nil
 }
 
-// checkPaths checks the paths of links, which only manifests have.
+// checkPaths checks the paths of links: only links of manifests have them.
 func (d *Decoder) checkPaths(links []resourcesync.Link) error {
 	for i := range links {
 		switch p := links[i].Path; {
 		case p == "":
 		case d.rules.entryMay&path == 0:
-			return d.fail(core7, "a link has a path, but the document is no manifest")
+			return d.fail(core7, "a link has a path, but the document is not a manifest")
 		case !strings.HasPrefix(p, "/"):
 			return d.fail(d.rules.section, "the path %s does not begin with a slash", quote(p))
 		}
@@ -127,8 +127,8 @@ func (d *Decoder) checkPaths(links []resourcesync.Link) error {
 	return nil
 }
 
-// checkOrder checks that entries are in forward chronological order, as far as
-// they have times. Those of equal times are in the order they are in.
+// checkOrder checks that the entries that have times are in chronological order.
+// Entries with equal times may be in any order.
 func (d *Decoder) checkOrder(m *Metadata) error {
 	var t time.Time
 	switch d.rules.inOrder {
@@ -143,7 +143,7 @@ func (d *Decoder) checkOrder(m *Metadata) error {
 		return nil
 	}
 	if t.Before(d.last) {
-		return d.fail(d.rules.section, "entries are not in forward chronological order: %s is before that of an entry before", d.rules.inOrder.first())
+		return d.fail(d.rules.section, "entries are not in chronological order: %s is before that of an earlier entry", d.rules.inOrder.first())
 	}
 	d.last = t
 	return nil

@@ -7,9 +7,9 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// CheckResource reports why r cannot be published in full: its URI cannot be a
-// <loc>, see [CheckURI], or the entry of r has values that no document can hold,
-// see [CheckEntry]. Stores call it before they accept a resource.
+// CheckResource reports why r cannot be published in full: [CheckURI] refuses its URI,
+// or [CheckEntry] refuses other values of its entry. Stores call it before they accept
+// a resource.
 func CheckResource(r *resourcesync.Resource) error {
 	if err := CheckURI(r.URI); err != nil {
 		return err
@@ -21,9 +21,9 @@ func CheckResource(r *resourcesync.Resource) error {
 
 var listHead = Head{Metadata: Metadata{Capability: resourcesync.ResourceList}}
 
-// CheckEntry reports which values of e [AppendEntry] leaves out of the document
-// of h, and why. Each error names a field. It does not check Loc. Nothing is
-// allocated unless there is an error.
+// CheckEntry reports which values of e [AppendEntry] omits from the document of h, and
+// why. It joins one error per value, which names the field. It does not check Loc, and
+// allocates only if there is an error.
 func CheckEntry(h *Head, e *Entry) error {
 	var c fieldChecker
 	if e.ChangeFreq != "" && !isChangeFreq(e.ChangeFreq) {
@@ -37,16 +37,16 @@ func CheckEntry(h *Head, e *Entry) error {
 		}
 	}
 	if c.errs == nil && textLength(e) > maxElement/8 {
-		// Escaping makes a byte six at most.
+		// Escaping turns a byte into at most six.
 		if _, dropped := AppendEntry(nil, h, e); dropped > 0 {
-			c.errs = append(c.errs, fmt.Errorf("rsxml: the entry has more than %d bytes: %d of its links or attributes are left out", maxElement, dropped))
+			c.errs = append(c.errs, fmt.Errorf("rsxml: the entry has more than %d bytes: %d of its links or attributes are omitted", maxElement, dropped))
 		}
 	}
 	return errors.Join(c.errs...)
 }
 
-// textLength returns the total bytes of the values in e that have no limit of their
-// own.
+// textLength estimates the total length of the values in e without a limit of their
+// own, in bytes.
 func textLength(e *Entry) int {
 	n := attrsLength(e.Metadata.Attrs) + hashesLength(e.Metadata.Hashes)
 	for i := range e.Links {
@@ -63,8 +63,8 @@ func attrsLength(attrs []resourcesync.Attr) (n int) {
 	return n
 }
 
-// hashesLength weighs hashes so that more than maxValue bytes of them are looked
-// at closely.
+// hashesLength weights hashes so that more than maxValue bytes of them trigger the
+// exact check.
 func hashesLength(hashes []resourcesync.Hash) (n int) {
 	for i := range hashes {
 		n += 2 + len(hashes[i].Algorithm) + len(hashes[i].Digest)
@@ -72,7 +72,7 @@ func hashesLength(hashes []resourcesync.Hash) (n int) {
 	return n * (maxElement / 8 / maxValue)
 }
 
-// A fieldChecker gathers the errors in the fields of an entry.
+// A fieldChecker collects the errors in the fields of an entry.
 type fieldChecker struct{ errs []error }
 
 func (c *fieldChecker) bad(field, value, remedy string) {
@@ -109,7 +109,7 @@ func (c *fieldChecker) link(i int, l *resourcesync.Link, manifest bool) {
 	c.described(name, l.Hashes, l.Type, l.Encoding, l.Attrs)
 }
 
-// describes reports whether described finds nothing.
+// describes reports whether described finds no error.
 func describes(hashes []resourcesync.Hash, mediaType, codings string, attrs []resourcesync.Attr) bool {
 	var c fieldChecker
 	c.described("", hashes, mediaType, codings, attrs)

@@ -5,10 +5,9 @@ import (
 	"time"
 )
 
-// parseDatetime parses a W3C Datetime in any of its precisions. What is left out
-// is the beginning of the year, month, day or minute. The zero time.Time is
-// refused, because it would read as "not stated" ever after, and so are times
-// whose year in UTC has not four digits.
+// parseDatetime parses a W3C Datetime of any precision. Omitted parts are those of the
+// beginning of the year, month, day or minute. It refuses the zero time.Time, which
+// would mean "not stated", and times whose year in UTC does not have four digits.
 func parseDatetime(s string) (t time.Time, ok bool) {
 	switch n := len(s); {
 	case n == len("YYYY"):
@@ -30,9 +29,9 @@ func parseDatetime(s string) (t time.Time, ok bool) {
 	return t.UTC(), true
 }
 
-// hasForm reports whether s has the form of a complete W3C Datetime, to whose
-// details time.Parse does not hold: one digit may be missing from the hour
-// there, a comma begin the fraction, and the zone be 24 hours or 60 minutes off.
+// hasForm reports whether s has the form of a complete W3C Datetime. time.Parse is less
+// strict: it accepts an hour of one digit, a comma before the fraction, and offsets of
+// 24 hours or 60 minutes.
 func hasForm(s string) bool {
 	const form = "0000-00-00T00:00:00"
 	if len(s) <= len(form) {
@@ -53,8 +52,8 @@ func hasForm(s string) bool {
 	return zone == "Z" || len(zone) == len("+hh:mm") && zone[1:] < "24" && zone[4] < '6'
 }
 
-// guessDatetime is parseDatetime for the real world: a space may stand for the
-// T, and where the zone is missing it is UTC.
+// guessDatetime is a lenient parseDatetime: it accepts a space instead of the T, and
+// takes a missing zone as UTC.
 func guessDatetime(s string) (time.Time, bool) {
 	if len(s) > 10 && s[10] == ' ' {
 		s = s[:10] + "T" + s[11:]

@@ -14,46 +14,41 @@ import (
 
 // DecodeOptions are the optional arguments of [NewDecoder] and [Decode].
 type DecodeOptions struct {
-	// Lenient makes the decoder take whatever can be made use of, as
-	// harvesting the sitemaps of the world needs it. If false, a document
-	// that breaks a rule is an error.
+	// Lenient makes the decoder accept everything usable, which harvesting
+	// existing sitemaps requires. Otherwise a document that breaks a rule is an
+	// error.
 	//
-	// A lenient decoder takes whatever namespace the root is in, or none, for
-	// that of sitemaps. It overlooks a wrong scheme, a missing www, the case
-	// of letters and slashes at the end in both namespaces, and a prefix on
-	// the attributes of rs:md and rs:ln. Elements may stand in any order, and
-	// where there are several but should be one, the last counts. Text,
-	// elements and attributes that belong nowhere are passed over, and so are
-	// entries without a <loc>, links without rel or href, and any rs:md and
-	// rs:ln of the document that come after its first entry. A <loc> and an
-	// href may be any text. Times may lack their zone, which is then UTC, and
-	// have a space for the T. Other values that are not of their kind count
-	// as not stated. The rules of capabilities, Appendix A among them, do not
-	// apply.
+	// A lenient decoder takes the namespace of the root, or none, for that of
+	// sitemaps. In both namespaces it ignores a wrong scheme, a missing www, the
+	// case of letters and trailing slashes. Attributes of rs:md and rs:ln may
+	// have a prefix. Elements may be in any order, and the last of several counts
+	// if there should be one. The decoder ignores unexpected text, elements and
+	// attributes, entries without a <loc>, links without rel or href, and
+	// rs:md and rs:ln elements of the document after its first entry. A <loc> or
+	// href may be any text. Times may have no zone, which means UTC, and a space
+	// instead of the T. Other invalid values count as not stated. The rules of
+	// capabilities and of Appendix A do not apply.
 	//
-	// What is not well-formed XML in UTF-8, has a document type declaration
-	// or another root than <urlset> or <sitemapindex>, or exceeds a limit is
-	// an error all the same.
+	// Even then, it is an error if the document is not well-formed XML in UTF-8,
+	// has a document type declaration, has a root other than <urlset> or
+	// <sitemapindex>, or exceeds a limit.
 	Lenient bool
 }
 
-// A Decoder reads one document, from its beginning to its end, in memory that
-// does not depend on the number of entries.
+// A Decoder reads one document from beginning to end, in memory that does not depend
+// on the number of entries.
 //
-// It is strict unless told otherwise: the document must keep the rules of section
-// 7, of the section of its capability (8 to 13, or section 3 of a notification
-// specification), of Appendix A and of the Sitemap protocol, as far as they can
-// be checked by looking at it alone. Links are held to the rules of section 7
-// only: the link with the relation up is mandatory and yet missing in the
-// specification's own walkthrough. A capability that the package does not know
-// brings no rules with it.
+// By default it is strict: the document must keep the rules of section 7, of the
+// section of its capability (8 to 13, or section 3 of a notification specification),
+// of Appendix A and of the Sitemap protocol, as far as the document alone shows. Only
+// section 7 applies to links, because the mandatory link with the relation up is
+// missing in the specification's own walkthrough. An unknown capability has no rules.
 //
-// In either mode elements of other namespaces are skipped; attributes of other
-// namespaces are kept on rs:md and rs:ln, as [resourcesync.Attr], and ignored
-// elsewhere; <priority> is accepted and ignored, because ResourceSync has no use
-// for it. No entity is expanded but the five of XML, a document has at most
-// MaxBytes bytes and MaxEntries entries, and its head and each entry at most 1
-// MiB.
+// In both modes the decoder skips elements of other namespaces. It keeps attributes of
+// other namespaces on rs:md and rs:ln, as [resourcesync.Attr], and ignores them
+// elsewhere. It accepts and ignores <priority>, which ResourceSync does not use. It
+// expands no entities except the five of XML. A document has at most MaxBytes bytes and
+// MaxEntries entries; its head and each entry have at most 1 MiB.
 //
 // Errors are of type [*SyntaxError], unless reading fails.
 //
@@ -63,7 +58,7 @@ type Decoder struct {
 	xml     *xml.Decoder
 	lenient bool
 
-	pos   position   // where the last token begins
+	pos   position   // of the last token
 	names []xml.Name // scratch of checkNames
 
 	head    Head
@@ -74,15 +69,15 @@ type Decoder struct {
 
 	first  *xml.StartElement // of the first entry, which ends the head
 	closed bool              // the root has ended
-	err    error             // why there are no more entries, io.EOF at the end
+	err    error             // ends the entries; io.EOF at the end of the document
 
 	entries int
 	last    time.Time // of the latest entry, by the attribute rules.inOrder
 	listed  map[resourcesync.Capability]bool
 }
 
-// NewDecoder returns a Decoder that reads from r. It buffers, and so may read
-// more of r than the document.
+// NewDecoder returns a Decoder that reads from r. It buffers its input and may read
+// beyond the end of the document. opts may be nil.
 func NewDecoder(r io.Reader, opts *DecodeOptions) *Decoder {
 	if opts == nil {
 		opts = &DecodeOptions{}
@@ -98,7 +93,7 @@ var errCharset = errors.New("not UTF-8")
 // A position in a document, as in SyntaxError.
 type position struct{ line, column int }
 
-// Decode reads a whole document.
+// Decode reads a complete document. opts may be nil.
 func Decode(r io.Reader, opts *DecodeOptions) (Head, []Entry, error) {
 	d := NewDecoder(r, opts)
 	h, err := d.Head()
@@ -115,8 +110,7 @@ func Decode(r io.Reader, opts *DecodeOptions) (Head, []Entry, error) {
 	return h, entries, nil
 }
 
-// Head returns what the document says about itself. It reads as far as the first
-// entry, once: later calls return the same.
+// Head reads and returns the head of the document. Later calls return the same result.
 func (d *Decoder) Head() (Head, error) {
 	if !d.begun {
 		d.begun = true
@@ -128,11 +122,11 @@ func (d *Decoder) Head() (Head, error) {
 	return d.head, d.headErr
 }
 
-// Entries yields the entries of the document, in its order. The head need not
-// have been asked for. Reading happens while ranging. An error, of the head too,
-// is yielded once and last, with a zero Entry; the entries before it may be good,
-// but the document is not. Ranging again goes on where the last range has
-// stopped, or yields the error again. Nothing in an Entry is used again.
+// Entries yields the entries of the document in order, and reads while the caller
+// ranges. Calling Head first is optional. An error, including one of the head, is
+// yielded once and last, with a zero Entry; the document is then invalid even if the
+// entries before the error are not. Ranging again continues where the last range
+// stopped, or yields the error again. The caller owns each Entry.
 func (d *Decoder) Entries() iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		d.Head()
@@ -150,22 +144,21 @@ func (d *Decoder) Entries() iter.Seq2[Entry, error] {
 	}
 }
 
-// fail returns the error that the rule in section is broken where the last token
-// begins.
+// fail returns a SyntaxError at the last token, for a rule in section.
 func (d *Decoder) fail(section, format string, args ...any) error {
 	return &SyntaxError{d.pos.line, d.pos.column, fmt.Sprintf(format, args...), section}
 }
 
-// breaks is fail for rules that a lenient decoder does not insist on.
-func (d *Decoder) breaks(section, format string, args ...any) error {
+// failStrict is fail for rules that a lenient decoder ignores.
+func (d *Decoder) failStrict(section, format string, args ...any) error {
 	if d.lenient {
 		return nil
 	}
 	return d.fail(section, format, args...)
 }
 
-// token returns the next start, end or text. At the end of the document the error
-// is io.EOF.
+// token returns the next start tag, end tag or text. At the end of the document the
+// error is io.EOF.
 func (d *Decoder) token() (xml.Token, error) {
 	for {
 		d.pos.line, d.pos.column = d.xml.InputPos()
@@ -184,7 +177,7 @@ func (d *Decoder) token() (xml.Token, error) {
 	}
 }
 
-// explain makes an error of the XML parser one of ours.
+// explain converts an error of the XML parser.
 func (d *Decoder) explain(err error) error {
 	if err == io.EOF {
 		return err
@@ -207,9 +200,9 @@ func (d *Decoder) explain(err error) error {
 	return d.fail(xmlSpec, "%.200s", strings.TrimPrefix(msg, "xml: "))
 }
 
-// child returns the start of the next child, and its name as elementName has it,
-// of the element parent whose start has been read. At the end of parent the name
-// is empty. Elements of foreign namespaces are skipped.
+// child returns the start tag of the next child of parent, whose start tag has been
+// read, and the name of the child as elementName returns it. At the end of parent the
+// name is empty. It skips elements of foreign namespaces.
 func (d *Decoder) child(parent string) (start xml.StartElement, name string, err error) {
 	for {
 		t, err := d.token()
@@ -221,7 +214,7 @@ func (d *Decoder) child(parent string) (start xml.StartElement, name string, err
 			return start, "", nil
 		case xml.CharData:
 			if trim(t) != "" {
-				err = d.breaks(sitemapProtocol, "%s has text", parent)
+				err = d.failStrict(sitemapProtocol, "%s has text", parent)
 			}
 		case xml.StartElement:
 			if name, err = d.elementName(t.Name); name != "" {
@@ -237,16 +230,16 @@ func (d *Decoder) child(parent string) (start xml.StartElement, name string, err
 	}
 }
 
-// strange deals with a child that parent should not have: it is an error or
-// skipped.
-func (d *Decoder) strange(parent, name string) error {
-	if err := d.breaks(sitemapProtocol, "%s has no child %s", parent, quote(name)); err != nil {
+// unexpected skips a child that parent must not have. To a strict decoder it is an
+// error.
+func (d *Decoder) unexpected(parent, name string) error {
+	if err := d.failStrict(sitemapProtocol, "%s has no child %s", parent, quote(name)); err != nil {
 		return err
 	}
 	return d.skip()
 }
 
-// skip reads to the end of the element whose start has been read.
+// skip reads to the end of the element whose start tag has been read.
 func (d *Decoder) skip() error {
 	for depth := 1; depth > 0; {
 		t, err := d.token()

@@ -295,13 +295,13 @@ func TestLimits(t *testing.T) {
 			}, core7},
 			{"as many entries", resourceList + entry + entry + `</urlset>`, func(d *Decoder) { d.Head(); d.entries = MaxEntries - 2 }, ""},
 			{"too many entries", resourceList + entry + entry + `</urlset>`, func(d *Decoder) { d.Head(); d.entries = MaxEntries - 1 }, core7},
-			{"head as long as may be", resourceList + `</urlset>`, func(d *Decoder) { d.src.most = len(resourceList + `</urlset>`) }, ""},
-			{"head too long", resourceList + `</urlset>`, func(d *Decoder) { d.src.most = len(resourceList) }, ownLimit},
-			{"long tag", urlset + `<rs:md a="` + long, func(d *Decoder) { d.src.most = 1000 }, ownLimit},
-			{"long first entry", resourceList + `<url><loc>` + long, func(d *Decoder) { d.src.most = 1000 }, ownLimit},
-			{"long entry", resourceList + entry + `<url><loc>` + long, func(d *Decoder) { d.src.most = 1000 }, ownLimit},
-			{"long foreign element", resourceList + entry + `<a xmlns="urn:a">` + long, func(d *Decoder) { d.src.most = 1000 }, ownLimit},
-			{"long, but of short entries", resourceList + strings.Repeat(entry, 100) + `</urlset>`, func(d *Decoder) { d.src.most = 1000 }, ""},
+			{"head as long as may be", resourceList + `</urlset>`, func(d *Decoder) { d.src.limit = len(resourceList + `</urlset>`) }, ""},
+			{"head too long", resourceList + `</urlset>`, func(d *Decoder) { d.src.limit = len(resourceList) }, ownLimit},
+			{"long tag", urlset + `<rs:md a="` + long, func(d *Decoder) { d.src.limit = 1000 }, ownLimit},
+			{"long first entry", resourceList + `<url><loc>` + long, func(d *Decoder) { d.src.limit = 1000 }, ownLimit},
+			{"long entry", resourceList + entry + `<url><loc>` + long, func(d *Decoder) { d.src.limit = 1000 }, ownLimit},
+			{"long foreign element", resourceList + entry + `<a xmlns="urn:a">` + long, func(d *Decoder) { d.src.limit = 1000 }, ownLimit},
+			{"long, but of short entries", resourceList + strings.Repeat(entry, 100) + `</urlset>`, func(d *Decoder) { d.src.limit = 1000 }, ""},
 		} {
 			d := NewDecoder(strings.NewReader(test.data), opts)
 			test.prepare(d)

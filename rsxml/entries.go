@@ -23,7 +23,7 @@ func (d *Decoder) readEntry() (Entry, error) {
 	}
 }
 
-// nextEntry reads as far as the start of the next entry.
+// nextEntry reads up to the start tag of the next entry.
 func (d *Decoder) nextEntry() (start xml.StartElement, err error) {
 	d.src.element = 0
 	if d.first != nil {
@@ -43,11 +43,11 @@ func (d *Decoder) nextEntry() (start xml.StartElement, err error) {
 			}
 			return start, err
 		case strings.HasPrefix(name, "rs:"):
-			if err = d.breaks(core7, "%s comes after an entry", quote(name)); err == nil {
+			if err = d.failStrict(core7, "%s comes after an entry", quote(name)); err == nil {
 				err = d.skip()
 			}
 		default:
-			err = d.strange("the root", name)
+			err = d.unexpected("the root", name)
 		}
 		if err != nil {
 			return start, err
@@ -56,8 +56,8 @@ func (d *Decoder) nextEntry() (start xml.StartElement, err error) {
 	return start, d.readEnd()
 }
 
-// readURL reads the <url> or <sitemap> whose start has been read. Its Loc is
-// empty if it is to be passed over.
+// readURL reads the <url> or <sitemap> whose start tag has been read. If its Loc is
+// empty, the caller must ignore it.
 func (d *Decoder) readURL(start xml.StartElement) (e Entry, err error) {
 	pos := d.pos
 	parent := "url"
@@ -65,7 +65,7 @@ func (d *Decoder) readURL(start xml.StartElement) (e Entry, err error) {
 		parent = "sitemap"
 	}
 	if start.Name.Local != parent {
-		if err := d.breaks(core7, "an entry is a %s, not a %s", start.Name.Local, parent); err != nil {
+		if err := d.failStrict(core7, "an entry is a %s, not a %s", start.Name.Local, parent); err != nil {
 			return e, err
 		}
 	}
@@ -83,7 +83,7 @@ func (d *Decoder) readURL(start xml.StartElement) (e Entry, err error) {
 		if name == "" {
 			break
 		}
-		if err := d.checkPlace(name, previous, described); err != nil {
+		if err := d.checkChildOrder(name, previous, described); err != nil {
 			return e, err
 		}
 		previous = name
@@ -102,7 +102,7 @@ func (d *Decoder) readURL(start xml.StartElement) (e Entry, err error) {
 		case "rs:ln":
 			e.Links, err = d.readLink(e.Links, t)
 		default:
-			err = d.strange(parent, name)
+			err = d.unexpected(parent, name)
 		}
 		if err != nil {
 			return e, err
@@ -115,9 +115,9 @@ func (d *Decoder) readURL(start xml.StartElement) (e Entry, err error) {
 	return e, d.checkEntry(&e, described, have)
 }
 
-// places orders the children of an entry (section 7, and the schema of the
-// Sitemap protocol). Those in the last place have no order among them.
-var places = map[string]int{
+// childOrder is the order of an entry's children (section 7, and the schema of the
+// Sitemap protocol). Children with the same number may be in any order.
+var childOrder = map[string]int{
 	"loc":        1,
 	"lastmod":    2,
 	"changefreq": 3,
@@ -126,22 +126,22 @@ var places = map[string]int{
 	"rs:ln":      5,
 }
 
-// checkPlace checks whether an entry may have the child name after previous.
-// described says whether it has had an rs:md.
-func (d *Decoder) checkPlace(name, previous string, described bool) error {
-	place, known := places[name]
-	last := places[previous]
+// checkChildOrder checks whether an entry may have the child name after previous.
+// described reports whether it already has an rs:md.
+func (d *Decoder) checkChildOrder(name, previous string, described bool) error {
+	place, known := childOrder[name]
+	last := childOrder[previous]
 	switch {
 	case !known:
-		return nil // as strange says
-	case place == places["rs:md"] && d.head.plain():
-		return d.breaks(core7, "an entry has %s, but the document has no capability", name)
+		return nil // see unexpected
+	case place == childOrder["rs:md"] && d.head.plain():
+		return d.failStrict(core7, "an entry has %s, but the document has no capability", name)
 	case last == 0 && place > 1:
-		return d.breaks(core7, "%s comes before loc", name)
+		return d.failStrict(core7, "%s comes before loc", name)
 	case name == previous && name != "rs:ln" || name == "rs:md" && described:
-		return d.breaks(core7, "%s is repeated", name)
+		return d.failStrict(core7, "%s is repeated", name)
 	case place < last:
-		return d.breaks(sitemapProtocol, "%s comes after %s", name, previous)
+		return d.failStrict(sitemapProtocol, "%s comes after %s", name, previous)
 	}
 	return nil
 }

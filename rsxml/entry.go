@@ -2,8 +2,8 @@ package rsxml
 
 import "github.com/resourcesync-go/resourcesync"
 
-// SetResource makes e the Resource List entry of r (section 10.1). It borrows
-// the slices of r and resets every other field of e.
+// SetResource sets e to the Resource List entry of r (section 10.1). e shares the
+// slices of r.
 func (e *Entry) SetResource(r *resourcesync.Resource) {
 	*e = Entry{
 		Loc:        r.URI,
@@ -20,14 +20,13 @@ func (e *Entry) SetResource(r *resourcesync.Resource) {
 	}
 }
 
-// SetChange makes e the Change List entry of c (section 12.1). It borrows the
-// slices of c and resets every other field of e. What describes a
-// representation is left out of the entry of a deleted resource, which has
-// none any more.
+// SetChange sets e to the Change List entry of c (section 12.1). e shares the slices
+// of c. The entry of a deleted resource does not describe a representation, because
+// there is none.
 //
-// Every entry has a <lastmod>: if the resource states none, it is the datetime of
-// the change. Destinations of version 1.0 of the specification read the time of a
-// change only there, and abort without it.
+// Every entry has a <lastmod>: if the resource has none, it is the datetime of the
+// change. Destinations of version 1.0 read the time of a change only there, and abort
+// without it.
 func (e *Entry) SetChange(c *resourcesync.Change) {
 	if c.Type == resourcesync.Deleted {
 		*e = Entry{Loc: c.Resource.URI, LastMod: c.Resource.LastModified, Links: c.Resource.Links}

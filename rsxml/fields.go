@@ -9,9 +9,9 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// The functions below decide which values the encoder writes. They are the only
-// place that does: [AppendEntry] leaves out what they refuse, and [CheckEntry]
-// explains it. Each accepts no more than a strict [Decoder] does.
+// The functions below are the only ones that decide which values the encoder writes:
+// [AppendEntry] omits the values that they refuse, and [CheckEntry] explains them. None
+// accepts more than a strict [Decoder] does.
 
 func isChangeFreq(s string) bool {
 	switch s {
@@ -36,8 +36,8 @@ func isMediaType(s string) bool {
 	return end == len(rest) || isParameters(rest[end:])
 }
 
-// isParameters reports whether s begins with a semicolon, perhaps after spaces,
-// and holds nothing that an attribute in XML would have to escape.
+// isParameters reports whether s begins with a semicolon, after optional spaces, and
+// needs no escaping in an XML attribute.
 func isParameters(s string) bool {
 	if !strings.HasPrefix(strings.TrimLeft(s, " "), ";") {
 		return false
@@ -50,8 +50,8 @@ func isParameters(s string) bool {
 	return true
 }
 
-// isCodings reports whether s is a list of content codings, as Content-Encoding
-// holds it (RFC 9110, section 8.4).
+// isCodings reports whether s is a list of content codings in the syntax of
+// Content-Encoding (RFC 9110, section 8.4).
 func isCodings(s string) bool {
 	if len(s) > maxValue {
 		return false
@@ -95,13 +95,13 @@ func isHref(s string) bool { return len(s) <= maxValue && checkURI(s) == nil }
 // isPath reports whether s can be the path of a bitstream in a package.
 func isPath(s string) bool { return strings.HasPrefix(s, "/") && len(s) <= maxValue }
 
-// isAttr reports whether a can be written. A namespace with characters that XML
-// cannot express would become another one.
+// isAttr reports whether the encoder can write a. It refuses a namespace with
+// characters that XML cannot express, because that would become another namespace.
 func isAttr(a *resourcesync.Attr) bool {
 	return len(a.Space) <= MaxURI && len(a.Name) <= MaxURI && expressible(a) && isText(a.Space)
 }
 
-// isText reports whether XML can express s as it is.
+// isText reports whether XML can express s unchanged.
 func isText(s string) bool {
 	for _, r := range s {
 		if r < ' ' && r != '\t' && r != '\n' && r != '\r' || r == 0xFFFE || r == 0xFFFF {
@@ -129,8 +129,8 @@ func isHash(h *resourcesync.Hash) bool {
 	return h.Digest != "" && isAlgorithm(h.Algorithm)
 }
 
-// tokenEnd returns how many bytes at the beginning of s are those of a token. It
-// is a token of RFC 9110, section 5.6.2, without the characters that XML escapes.
+// tokenEnd returns the length of the token at the beginning of s: a token of RFC 9110,
+// section 5.6.2, without the characters that XML escapes.
 func tokenEnd(s string) int {
 	for i := range len(s) {
 		if !tokenChars[s[i]] {
@@ -150,9 +150,9 @@ var tokenChars = func() (t [256]bool) {
 	return t
 }()
 
-// appendHex appends s, and reports whether it consists of hexadecimal digits. If
-// not, the caller must discard the appended bytes. Digests are a third of the bytes
-// of a list, so it looks at a word at a time.
+// appendHex appends s, and reports whether s consists of hexadecimal digits. If not,
+// the caller must discard the appended bytes. Digests are a third of the bytes of a
+// list, so it works on eight bytes at a time.
 func appendHex(b []byte, s string) (_ []byte, ok bool) {
 	n := len(b)
 	b = slices.Grow(b, len(s))[:n+len(s)]
@@ -174,8 +174,8 @@ func appendHex(b []byte, s string) (_ []byte, ok bool) {
 	return b, s != ""
 }
 
-// allHex reports whether each byte of w is a hexadecimal digit. Adding to a byte
-// of ASCII sets its highest bit if the byte is at least what is missing to 0x80.
+// allHex reports whether each byte of w is a hexadecimal digit. Adding 0x80-c to a byte
+// of ASCII sets its highest bit if the byte is at least c.
 func allHex(w uint64) bool {
 	const (
 		ones  = 0x01_01_01_01_01_01_01_01

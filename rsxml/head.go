@@ -5,7 +5,7 @@ import (
 	"io"
 )
 
-// readHead reads as far as the start of the first entry, or the end of the root.
+// readHead reads up to the start tag of the first entry, or the end of the root.
 func (d *Decoder) readHead() error {
 	d.src.skipBOM()
 	if err := d.readRoot(); err != nil {
@@ -26,7 +26,7 @@ func (d *Decoder) readHead() error {
 			d.first = &t
 		case "rs:md":
 			if described {
-				err = d.breaks(core7, "rs:md is repeated")
+				err = d.failStrict(core7, "rs:md is repeated")
 			}
 			if err == nil {
 				described = true
@@ -36,7 +36,7 @@ func (d *Decoder) readHead() error {
 		case "rs:ln":
 			d.head.Links, err = d.readLink(d.head.Links, t)
 		default:
-			err = d.strange("the root", name)
+			err = d.unexpected("the root", name)
 		}
 		if err != nil {
 			return err
@@ -51,7 +51,7 @@ func (d *Decoder) readHead() error {
 	return err
 }
 
-// readRoot reads the start of the root.
+// readRoot reads the start tag of the root.
 func (d *Decoder) readRoot() error {
 	for {
 		t, err := d.token()
@@ -82,14 +82,15 @@ func (d *Decoder) root(t xml.StartElement) error {
 	}
 	d.rootNS = t.Name.Space
 	if t.Name.Space != SitemapNS {
-		if err := d.breaks(core4, "the namespace of the root is %s, not %s", quote(t.Name.Space), SitemapNS); err != nil {
+		if err := d.failStrict(core4, "the namespace of the root is %s, not %s", quote(t.Name.Space), SitemapNS); err != nil {
 			return err
 		}
 	}
 	return d.noAttributes(t)
 }
 
-// readEnd reads what follows the root, and returns io.EOF if that is nothing.
+// readEnd reads to the end of the document. It returns io.EOF if nothing but white
+// space follows the root.
 func (d *Decoder) readEnd() error {
 	for {
 		t, err := d.token()
@@ -102,7 +103,7 @@ func (d *Decoder) readEnd() error {
 				return d.fail(xmlSpec, "there is text after the root")
 			}
 		case xml.StartElement:
-			return d.fail(xmlSpec, "there is a second root")
+			return d.fail(xmlSpec, "the document has a second root")
 		}
 	}
 }

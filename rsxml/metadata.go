@@ -12,7 +12,7 @@ func (d *Decoder) readMetadata(t xml.StartElement) (m Metadata, have attrSet, er
 	m.Attrs, err = d.attributes(t, func(name, value string) error {
 		i := slices.Index(attrNames[:], name)
 		if i < 0 {
-			return d.breaks(core7, "rs:md has no attribute %s", quote(name))
+			return d.failStrict(core7, "rs:md has no attribute %s", quote(name))
 		}
 		have |= 1 << i
 		return d.setMetadata(&m, 1<<i, value)
@@ -20,9 +20,9 @@ func (d *Decoder) readMetadata(t xml.StartElement) (m Metadata, have attrSet, er
 	switch {
 	case err != nil:
 	case !m.Completed.IsZero() && m.Completed.Before(m.At):
-		err = d.breaks(core7, "completed is before at")
+		err = d.failStrict(core7, "completed is before at")
 	case !m.Until.IsZero() && m.Until.Before(m.From):
-		err = d.breaks(core7, "until is before from")
+		err = d.failStrict(core7, "until is before from")
 	}
 	if err == nil {
 		err = d.empty("rs:md")
@@ -37,7 +37,7 @@ func (d *Decoder) setMetadata(m *Metadata, attr attrSet, value string) (err erro
 	case capability:
 		m.Capability = resourcesync.Capability(value)
 		if value == "" {
-			err = d.breaks(core7, "capability is empty")
+			err = d.failStrict(core7, "capability is empty")
 		}
 	case change:
 		m.Change, err = d.change(value)
@@ -63,7 +63,7 @@ func (d *Decoder) setMetadata(m *Metadata, attr attrSet, value string) (err erro
 	return err
 }
 
-// readLink reads the rs:ln element t and appends what it says to links.
+// readLink reads the rs:ln element t and appends its link to links.
 func (d *Decoder) readLink(links []resourcesync.Link, t xml.StartElement) ([]resourcesync.Link, error) {
 	var l resourcesync.Link
 	var err error
@@ -75,9 +75,9 @@ func (d *Decoder) readLink(links []resourcesync.Link, t xml.StartElement) ([]res
 	}
 	switch {
 	case l.Rel == "":
-		err = d.breaks(core7, "rs:ln has no rel")
+		err = d.failStrict(core7, "rs:ln has no rel")
 	case l.Href == "":
-		err = d.breaks(core7, "rs:ln has no href")
+		err = d.failStrict(core7, "rs:ln has no href")
 	default:
 		links = append(links, l)
 	}
@@ -109,20 +109,20 @@ func (d *Decoder) setLink(l *resourcesync.Link, name, value string) (err error) 
 	case "type":
 		l.Type = value
 	default:
-		err = d.breaks(core7, "rs:ln has no attribute %s", quote(name))
+		err = d.failStrict(core7, "rs:ln has no attribute %s", quote(name))
 	}
 	return err
 }
 
-// empty reads to the end of the element whose start has been read, which must
-// have no children.
+// empty reads to the end of the named element, whose start tag has been read. The
+// element must not have children.
 func (d *Decoder) empty(name string) error {
 	for {
 		_, child, err := d.child(name)
 		if err != nil || child == "" {
 			return err
 		}
-		if err := d.strange(name, child); err != nil {
+		if err := d.unexpected(name, child); err != nil {
 			return err
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// checkNames checks what encoding/xml leaves unchecked in a start tag: that no
-// attribute is repeated and that prefixes are declared.
+// checkNames checks two rules that encoding/xml does not check in a start tag: no
+// attribute is repeated, and all prefixes are declared.
 func (d *Decoder) checkNames(t xml.StartElement) error {
 	if err := d.checkPrefix(t.Name); err != nil {
 		return err
@@ -38,18 +38,18 @@ func (d *Decoder) checkNames(t xml.StartElement) error {
 	return nil
 }
 
-// checkPrefix refuses undeclared prefixes, which encoding/xml takes for
-// namespaces. A namespace is an absolute URI and has a colon, a prefix has none.
+// checkPrefix refuses undeclared prefixes, which encoding/xml reports as namespaces. A
+// namespace is an absolute URI and has a colon; a prefix has none.
 func (d *Decoder) checkPrefix(n xml.Name) error {
 	if n.Space == "" || strings.Contains(n.Space, ":") {
 		return nil
 	}
-	return d.breaks(xmlSpec, "the prefix %s is not declared", quote(n.Space))
+	return d.failStrict(xmlSpec, "the prefix %s is not declared", quote(n.Space))
 }
 
-// elementName returns the name of an element as the specification writes it,
-// with the prefix rs in its namespace, and "" for an element of a foreign
-// namespace.
+// elementName returns the name of an element as the specification writes it, with the
+// prefix rs for the namespace of ResourceSync. The name of an element of a foreign
+// namespace is empty.
 func (d *Decoder) elementName(n xml.Name) (string, error) {
 	switch n.Space {
 	case SitemapNS:
@@ -69,9 +69,9 @@ func (d *Decoder) elementName(n xml.Name) (string, error) {
 	return "", d.checkNS(n)
 }
 
-// checkNS refuses the name of an element if it is in no namespace, or in what
-// was meant to be one of ours. Namespaces are compared as strings; those that
-// nearly are ours hide all of ResourceSync from a Destination.
+// checkNS refuses the name of an element without a namespace, or in a misspelled
+// namespace of ResourceSync documents. Namespaces are compared as strings, so a
+// misspelled one hides all of ResourceSync from a Destination.
 func (d *Decoder) checkNS(n xml.Name) error {
 	if n.Space == "" {
 		return d.fail(core4, "%s is in no namespace", quote(n.Local))
@@ -84,7 +84,7 @@ func (d *Decoder) checkNS(n xml.Name) error {
 	return nil
 }
 
-// sameNS reports whether ns was meant to be the namespace want.
+// sameNS reports whether ns is the namespace want or a misspelling of it.
 func sameNS(ns, want string) bool {
 	return strings.EqualFold(bareNS(ns), bareNS(want))
 }
@@ -99,9 +99,9 @@ func bareNS(ns string) string {
 	return strings.TrimRight(ns, "/")
 }
 
-// attributes calls set for each attribute of t that ResourceSync or the Sitemap
-// protocol may have defined, and returns those of other namespaces that an Attr
-// can hold. Declarations of namespaces are neither.
+// attributes calls set for each attribute of t without a namespace or in one of
+// ResourceSync documents, and returns the attributes of foreign namespaces that an
+// Attr can hold. It ignores declarations of namespaces.
 func (d *Decoder) attributes(t xml.StartElement, set func(name, value string) error) (foreign []resourcesync.Attr, err error) {
 	for _, a := range t.Attr {
 		switch {
@@ -110,7 +110,7 @@ func (d *Decoder) attributes(t xml.StartElement, set func(name, value string) er
 		case a.Name.Space == "":
 			err = set(a.Name.Local, a.Value)
 		case sameNS(a.Name.Space, TermsNS) || sameNS(a.Name.Space, SitemapNS):
-			if err = d.breaks(core7, "the attribute %s has a prefix", quote(a.Name.Local)); err == nil {
+			if err = d.failStrict(core7, "the attribute %s has a prefix", quote(a.Name.Local)); err == nil {
 				err = set(a.Name.Local, a.Value)
 			}
 		default:
@@ -118,7 +118,7 @@ func (d *Decoder) attributes(t xml.StartElement, set func(name, value string) er
 			if expressible(&attr) {
 				foreign = append(foreign, attr)
 			} else {
-				err = d.breaks(xmlSpec, "the attribute %s has no proper name", quote(a.Name.Local))
+				err = d.failStrict(xmlSpec, "the attribute %s has an invalid name", quote(a.Name.Local))
 			}
 		}
 		if err != nil {
@@ -128,11 +128,11 @@ func (d *Decoder) attributes(t xml.StartElement, set func(name, value string) er
 	return foreign, nil
 }
 
-// noAttributes checks an element that has none of its own. Those of other
-// namespaces, such as xsi:schemaLocation, are ignored.
+// noAttributes checks that an element has no attributes, except those of foreign
+// namespaces such as xsi:schemaLocation.
 func (d *Decoder) noAttributes(t xml.StartElement) error {
 	_, err := d.attributes(t, func(name, _ string) error {
-		return d.breaks(core7, "%s has no attribute %s", t.Name.Local, quote(name))
+		return d.failStrict(core7, "%s has no attribute %s", t.Name.Local, quote(name))
 	})
 	return err
 }

@@ -1,16 +1,16 @@
-// Package rsxml turns ResourceSync documents into bytes and bytes into
-// ResourceSync documents: Sitemaps and Sitemap indexes with the elements rs:md
-// and rs:ln (core specification 1.1, section 7). It knows nothing of HTTP.
+// Package rsxml encodes and decodes ResourceSync documents: Sitemaps and Sitemap
+// indexes with the elements rs:md and rs:ln (core specification 1.1, section 7). It
+// does not use HTTP.
 //
-// A document is a [Head] and entries of type [Entry]. Writing one is appending
-// to a byte slice, [AppendHead], then [AppendEntry] for each entry, then
-// [AppendTail]; the writer may hand on what it has and reuse the slice at any
-// point between. Reading one is ranging over [Decoder.Entries], or [Decode] for
-// small ones.
+// A document is a [Head] and entries of type [Entry]. To write one, append to a byte
+// slice with [AppendHead], then with [AppendEntry] for each entry, then with
+// [AppendTail]. Between these calls the writer may send the bytes and reuse the slice.
+// To read one, range over [Decoder.Entries], or call [Decode] for a small document.
 //
-// The encoder is quick, and leaves out values that a strict decoder would refuse.
-// The decoder is strict by default, and is meant for checking documents as much as
-// for harvesting them.
+// The encoder is fast, and omits values that a strict decoder would refuse. The
+// decoder is strict by default, for validating documents as well as harvesting them.
+//
+// Sections cited without a document are those of the core specification.
 package rsxml
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// The namespaces of ResourceSync documents (section 4). They are names, not
-// addresses: "https" would be another namespace.
+// The namespaces of ResourceSync documents (section 4). They are names, not addresses:
+// with "https" they would be other namespaces.
 const (
 	SitemapNS = "http://www.sitemaps.org/schemas/sitemap/0.9"
 	TermsNS   = "http://www.openarchives.org/rs/terms/"
@@ -33,9 +33,8 @@ const (
 	MaxURI     = 2_048      // characters in a <loc>
 )
 
-// A Head is what a document says about itself: everything before its first
-// entry. A Head without a capability and without links is that of a plain
-// sitemap, which has nothing of ResourceSync in it.
+// A Head is the part of a document before its first entry. A Head without a capability
+// and without links is that of a plain sitemap, without elements of ResourceSync.
 type Head struct {
 	Index    bool // <sitemapindex> with <sitemap> entries, else <urlset> with <url> entries
 	Metadata Metadata
@@ -52,8 +51,8 @@ type Entry struct {
 	Links      []resourcesync.Link
 }
 
-// Metadata is an rs:md element, of a document or of an entry (section 7). The
-// zero value is no element at all.
+// Metadata is an rs:md element, of a document or of an entry (section 7). The zero
+// value means that there is no element.
 type Metadata struct {
 	Capability resourcesync.Capability
 	Change     resourcesync.ChangeType

@@ -36,28 +36,30 @@ const (
 	snapshot = at | completed
 	interval = from | until
 
-	// ofDocuments are the attributes that the rs:md of a document may have
-	// at all, and ofResources those that any entry may (section 7, table 3).
+	// ofDocuments are the attributes that the rs:md of some document may have,
+	// and ofResources those that the rs:md of any entry may have (section 7,
+	// table 3).
 	ofDocuments = capability | snapshot | interval
 	ofResources = capability | encoding | hash | length | mediaType
 )
 
-// rules are what the specification wants of the documents of one capability.
+// rules are the specification's rules for the documents of one capability.
 type rules struct {
-	section string // where it does
+	section string // of the specification
 
-	// The attributes of the document's rs:md, beside capability.
+	// The allowed and mandatory attributes of the document's rs:md, beside
+	// capability.
 	may, must attrSet
 
-	// The attributes of the rs:md of entries, beside ofResources. All of
-	// those in entryMust are in entryMay or ofResources.
+	// The allowed and mandatory attributes of the rs:md of entries, beside
+	// ofResources. All in entryMust are in entryMay or ofResources.
 	entryMay, entryMust attrSet
 
-	// inOrder is the attribute by which entries are in forward order.
+	// inOrder is the attribute that orders the entries; 0 if none does.
 	inOrder attrSet
 }
 
-// A docType is what the rules of a document depend on.
+// A docType selects the rules of a document.
 type docType struct {
 	capability resourcesync.Capability
 	index      bool
@@ -83,10 +85,10 @@ const (
 	archives6 = "Archives 6"
 )
 
-// allRules has the rules of every document that the core (sections 8 to 13, and
-// Appendix A for at and from), the notification specifications and Archives
-// define. A capability whose index is missing has none; an unknown capability has
-// no rules. The head of an archive needs no time: its entries have the times of
+// allRules has the rules of each document of the core specification (sections 8 to 13,
+// and Appendix A for at and from), the notification specifications and Archives. A
+// capability without a row for its index has no index; an unknown capability has no
+// rules. The head of an archive needs no time, because its entries have the times of
 // the documents that they lead to.
 var allRules = map[docType]*rules{
 	// section, may, must, entryMay, entryMust, inOrder

@@ -39,7 +39,7 @@ var badDocuments = []badDocument{
 	// XML, as far as encoding/xml does not look.
 	{"undeclared element prefix", xmlSpec, `"rs" is not declared`, `<urlset xmlns="` + SitemapNS + `">▮<rs:md capability="resourcelist"/></urlset>`},
 	{"undeclared attribute prefix", xmlSpec, `"x" is not declared`, urlset + `▮<rs:md capability="a" x:y="z"/></urlset>`},
-	{"strange attribute name", xmlSpec, "proper name", `<urlset xmlns="` + SitemapNS + `" xmlns:rs="` + TermsNS + `" xmlns:a="urn:a">▮<rs:md capability="a" a:1="b"/></urlset>`},
+	{"strange attribute name", xmlSpec, "invalid name", `<urlset xmlns="` + SitemapNS + `" xmlns:rs="` + TermsNS + `" xmlns:a="urn:a">▮<rs:md capability="a" a:1="b"/></urlset>`},
 
 	// Namespaces and the root.
 	{"root in no namespace", core4, "namespace of the root", `▮<urlset/>`},
@@ -137,8 +137,8 @@ var badDocuments = []badDocument{
 	{"resource list, entry with at", core7, "attribute at", resourceList + `▮<url><loc>b:</loc><rs:md at="2025"/></url></urlset>`},
 	{"resource list, entry with change", core7, "attribute change", resourceList + `▮<url><loc>b:</loc><rs:md change="created"/></url></urlset>`},
 	{"resource list, entry with path", core7, "attribute path", resourceList + `▮<url><loc>b:</loc><rs:md path="/a"/></url></urlset>`},
-	{"resource list, link with path", core7, "no manifest", resourceList + `▮<url><loc>b:</loc><rs:ln rel="a" href="b:" path="/a"/></url></urlset>`},
-	{"resource list, link of the head with path", core7, "no manifest", urlset + `<rs:ln rel="a" href="b:" path="/a"/>▮<rs:md capability="resourcelist" at="2025"/></urlset>`},
+	{"resource list, link with path", core7, "not a manifest", resourceList + `▮<url><loc>b:</loc><rs:ln rel="a" href="b:" path="/a"/></url></urlset>`},
+	{"resource list, link of the head with path", core7, "not a manifest", urlset + `<rs:ln rel="a" href="b:" path="/a"/>▮<rs:md capability="resourcelist" at="2025"/></urlset>`},
 	{"resource list index without at", core102, "attribute at", sitemapindex + `▮<rs:md capability="resourcelist"/></sitemapindex>`},
 	{"resource list index, entry with from", core7, "attribute from", sitemapindex + `<rs:md capability="resourcelist" at="2025"/>▮<sitemap><loc>b:</loc><rs:md from="2025"/></sitemap></sitemapindex>`},
 

@@ -7,9 +7,8 @@ import (
 	"io"
 )
 
-// maxElement is the greatest number of bytes that the head of a document or one
-// entry may have. It bounds the memory of the decoder, which holds one of them
-// at a time.
+// maxElement is the maximum length, in bytes, of the head of a document or of an
+// entry. It bounds the memory of the decoder, which holds one of them at a time.
 const maxElement = 1 << 20
 
 var (
@@ -17,22 +16,21 @@ var (
 	errLongElement  = errors.New("element too long")
 )
 
-// A source is where the XML parser takes its bytes from. It counts them, so that
-// neither a document nor what the parser must hold of it can exceed its limit.
+// A source is the input of the XML parser. It counts bytes to enforce the limits of
+// documents and elements.
 type source struct {
 	*bufio.Reader
-	document int   // bytes read
-	element  int   // bytes read of the head or entry, or since the last one
-	most     int   // that element may be: maxElement but in tests
-	err      error // of the underlying reader, but for io.EOF
+	document int   // bytes read of the document
+	element  int   // bytes read of the head or the entry, or since its end
+	limit    int   // the maximum of element: maxElement, or less in tests
+	err      error // of the underlying reader, except io.EOF
 }
 
 func newSource(r io.Reader) *source {
-	return &source{Reader: bufio.NewReader(r), most: maxElement}
+	return &source{Reader: bufio.NewReader(r), limit: maxElement}
 }
 
-// skipBOM reads over a byte order mark, which the XML parser would take for
-// text.
+// skipBOM skips a byte order mark, which the XML parser would read as text.
 func (s *source) skipBOM() {
 	bom := []byte("\uFEFF")
 	if b, _ := s.Peek(len(bom)); bytes.Equal(b, bom) {
@@ -41,8 +39,7 @@ func (s *source) skipBOM() {
 	}
 }
 
-// ReadByte implements io.ByteReader, through which encoding/xml reads whatever
-// has it.
+// ReadByte implements io.ByteReader. encoding/xml reads only through it.
 func (s *source) ReadByte() (byte, error) {
 	c, err := s.Reader.ReadByte()
 	if err != nil {
@@ -56,7 +53,7 @@ func (s *source) ReadByte() (byte, error) {
 	if s.document > MaxBytes {
 		return 0, errLongDocument
 	}
-	if s.element > s.most {
+	if s.element > s.limit {
 		return 0, errLongElement
 	}
 	return c, nil

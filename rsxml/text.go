@@ -7,10 +7,10 @@ import (
 	"unicode/utf8"
 )
 
-// appendText appends s as the text of an element or the value of an attribute
-// in double quotes. It escapes the five characters that the Sitemap protocol
-// names, and white space other than the space, which a parser would change in
-// an attribute. What no XML document can hold becomes U+FFFD.
+// appendText appends s as the text of an element or the value of an attribute in
+// double quotes. It escapes the five characters that the Sitemap protocol names, and
+// white space other than the space, which a parser would change in an attribute.
+// Characters that XML cannot express become U+FFFD.
 func appendText(b []byte, s string) []byte {
 	n := len(b)
 	b = slices.Grow(b, len(s))[:n+len(s)]
@@ -20,10 +20,9 @@ func appendText(b []byte, s string) []byte {
 	return b
 }
 
-// copyPlain copies s to dst, which has its length, and returns how many bytes it
-// has copied: all of them, or else none that is special. The hashes and URIs of
-// a list seldom hold any and are most of its bytes, so it looks at a word at a
-// time.
+// copyPlain copies s to dst, which has the same length, and returns the number of
+// bytes copied: up to a special byte, or all. Hashes and URIs are most of the bytes of
+// a list and seldom contain special ones, so it copies eight bytes at a time.
 func copyPlain(dst []byte, s string) int {
 	i := 0
 	for ; i <= len(s)-8; i += 8 {
@@ -49,10 +48,9 @@ func word(s string) uint64 {
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
-// suspicious reports whether a byte of w may be special: whether one is below
-// '(', which takes in a few that are not, or is '<' or '>', which differ in one
-// bit, or is beyond ASCII. Such a byte has its highest bit set in w itself, or a
-// subtraction borrows into it.
+// suspicious reports whether a byte of w may be special: below '(', which includes a
+// few that are not; '<' or '>', which differ in one bit; or beyond ASCII. Such a byte
+// has its highest bit set in w, or a subtraction borrows into it.
 func suspicious(w uint64) bool {
 	const (
 		ones  = 0x01_01_01_01_01_01_01_01
@@ -71,7 +69,7 @@ func hasSpecial(s string) bool {
 	return false
 }
 
-// special holds the bytes that need a closer look than copying gives them.
+// special is the set of bytes that copyPlain must not copy.
 var special = func() (t [256]bool) {
 	for c := range t {
 		t[c] = c < ' ' || c >= utf8.RuneSelf
@@ -127,14 +125,14 @@ func appendEscaped(b []byte, s string) []byte {
 	return append(b, s[done:]...)
 }
 
-// The first and the last second that a datetime can express, in Unix time.
+// The first and last second that a datetime can express, in Unix time.
 const (
 	minTime = -62_167_219_200 // 0000-01-01T00:00:00Z
 	maxTime = 253_402_300_799 // 9999-12-31T23:59:59Z
 )
 
-// appendTime appends t as a W3C Datetime in UTC with as many digits of the
-// second as it needs, the form that section 7 recommends.
+// appendTime appends t as a W3C Datetime in UTC, the form that section 7 recommends,
+// with as many fractional digits as it needs.
 func appendTime(b []byte, t time.Time) []byte {
 	if s := t.Unix(); s < minTime || s > maxTime {
 		t = time.Unix(min(max(s, minTime), maxTime), 0)
@@ -142,8 +140,8 @@ func appendTime(b []byte, t time.Time) []byte {
 	return t.UTC().AppendFormat(b, time.RFC3339Nano)
 }
 
-// appendMicroTime appends t with six fractional digits, or with nine if it has
-// parts of a microsecond, which must not be lost.
+// appendMicroTime appends t with six fractional digits, or with nine if it is not a
+// whole number of microseconds.
 func appendMicroTime(b []byte, t time.Time) []byte {
 	const seconds, micros, nanos = len("2006-01-02T15:04:05"), len(".000000"), len(".000000000")
 	start := len(b)

@@ -8,11 +8,10 @@ import (
 	"unicode/utf8"
 )
 
-// CheckURI reports why uri cannot be the <loc> of an entry (section 7, and the
-// Sitemap protocol): it must be absolute, have at most MaxURI characters, all of
-// the alphabet of RFC 3986, and a host if its scheme is http or https. The error
-// says what is wrong and what to do about it. Nothing is allocated unless there
-// is one.
+// CheckURI reports why uri cannot be the <loc> of an entry (section 7, and the Sitemap
+// protocol). It must be absolute, have at most MaxURI characters, all of them allowed
+// by RFC 3986, and have a host if its scheme is http or https. The error names a
+// remedy. CheckURI allocates only if there is an error.
 func CheckURI(uri string) error {
 	if len(uri) > MaxURI {
 		return fmt.Errorf("rsxml: URI %s has %d characters: a <loc> has at most %d, publish a shorter one", quote(uri), len(uri), MaxURI)
@@ -23,8 +22,8 @@ func CheckURI(uri string) error {
 	return nil
 }
 
-// checkURI is CheckURI for an URI of any length. Its errors go on from the words
-// "the URI".
+// checkURI is CheckURI for a URI of any length. Its errors continue a sentence that
+// begins with "the URI".
 func checkURI(uri string) error {
 	colon := strings.IndexByte(uri, ':')
 	if colon < 0 || !isScheme(uri[:colon]) {
@@ -52,8 +51,8 @@ func checkURI(uri string) error {
 	return nil
 }
 
-// hasHost reports whether rest, what follows the colon of the scheme, begins
-// with an authority that has a host.
+// hasHost reports whether rest, the URI after the colon of its scheme, begins with an
+// authority that has a host.
 func hasHost(rest string) bool {
 	authority, ok := strings.CutPrefix(rest, "//")
 	if !ok {
@@ -76,7 +75,7 @@ func isScheme(s string) bool {
 	return s != ""
 }
 
-// uriChars holds the characters that are reserved or unreserved in RFC 3986.
+// uriChars is the set of reserved and unreserved characters of RFC 3986.
 var uriChars = func() (t [256]bool) {
 	for c := range t {
 		t[c] = isLetter(byte(c)) || isDigit(byte(c))

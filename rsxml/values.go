@@ -9,15 +9,15 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// The methods below parse the texts and the attributes of a document. What is no
-// value of its kind is, to a lenient decoder, the zero value: "not stated".
+// The methods below parse the texts and attributes of a document. A lenient decoder
+// reads an invalid value as the zero value: "not stated".
 
 func (d *Decoder) loc(t xml.StartElement) (string, error) {
 	s, err := d.text("loc", t)
 	switch {
 	case err != nil:
 	case len(s) > MaxURI:
-		err = d.breaks(sitemapProtocol, "loc has %d characters, more than %d", len(s), MaxURI)
+		err = d.failStrict(sitemapProtocol, "loc has %d characters, more than %d", len(s), MaxURI)
 	default:
 		err = d.uri(s)
 	}
@@ -26,7 +26,7 @@ func (d *Decoder) loc(t xml.StartElement) (string, error) {
 
 func (d *Decoder) uri(s string) error {
 	if err := checkURI(s); err != nil {
-		return d.breaks(core7, "the URI %s %v", quote(s), err)
+		return d.failStrict(core7, "the URI %s %v", quote(s), err)
 	}
 	return nil
 }
@@ -47,7 +47,7 @@ func (d *Decoder) datetime(name, value string) (time.Time, error) {
 	if t, ok := parse(trim(value)); ok {
 		return t, nil
 	}
-	return time.Time{}, d.breaks(core7, "%s is %s, not a W3C Datetime in the years 0000 to 9999", name, quote(value))
+	return time.Time{}, d.failStrict(core7, "%s is %s, not a W3C Datetime in the years 0000 to 9999", name, quote(value))
 }
 
 func (d *Decoder) changefreq(t xml.StartElement) (string, error) {
@@ -59,7 +59,7 @@ func (d *Decoder) changefreq(t xml.StartElement) (string, error) {
 	case "always", "hourly", "daily", "weekly", "monthly", "yearly", "never":
 		return s, nil
 	}
-	return "", d.breaks(core7, "changefreq is %s, none of its seven values", quote(s))
+	return "", d.failStrict(core7, "changefreq is %s, not one of its seven values", quote(s))
 }
 
 func (d *Decoder) change(value string) (resourcesync.ChangeType, error) {
@@ -67,14 +67,14 @@ func (d *Decoder) change(value string) (resourcesync.ChangeType, error) {
 	case resourcesync.Created, resourcesync.Updated, resourcesync.Deleted:
 		return c, nil
 	}
-	return "", d.breaks(core7, "change is %s, not created, updated or deleted", quote(value))
+	return "", d.failStrict(core7, "change is %s, not created, updated or deleted", quote(value))
 }
 
 func (d *Decoder) hashes(value string) ([]resourcesync.Hash, error) {
 	if h, ok := resourcesync.AppendHashes(nil, value); ok && len(h) > 0 {
 		return h, nil
 	}
-	return nil, d.breaks(core7, "hash is %s, not a list of algorithm:digest", quote(value))
+	return nil, d.failStrict(core7, "hash is %s, not a list of algorithm:digest", quote(value))
 }
 
 func (d *Decoder) length(value string) (resourcesync.Length, error) {
@@ -84,19 +84,19 @@ func (d *Decoder) length(value string) (resourcesync.Length, error) {
 			return l, nil
 		}
 	}
-	return resourcesync.Length{}, d.breaks(core7, "length is %s, not a number of bytes", quote(value))
+	return resourcesync.Length{}, d.failStrict(core7, "length is %s, not a number of bytes", quote(value))
 }
 
 func (d *Decoder) pri(value string) (int, error) {
 	if n, err := strconv.ParseUint(trim(value), 10, 0); err == nil && 1 <= n && n <= maxPri {
 		return int(n), nil
 	}
-	return 0, d.breaks(core7, "pri is %s, not a number from 1 to %d", quote(value), maxPri)
+	return 0, d.failStrict(core7, "pri is %s, not a number from 1 to %d", quote(value), maxPri)
 }
 
-// text reads to the end of the element t, which is called name in errors, and
-// returns its text without white space around it. What is then said of the text
-// is said of where the element begins.
+// text reads to the end of the element t, which errors call name, and returns its text
+// without surrounding white space. Afterwards, the current position is the beginning
+// of the element.
 func (d *Decoder) text(name string, t xml.StartElement) (string, error) {
 	pos := d.pos
 	if err := d.noAttributes(t); err != nil {
@@ -121,7 +121,7 @@ func (d *Decoder) text(name string, t xml.StartElement) (string, error) {
 			case child == "":
 				err = d.skip()
 			default:
-				err = d.strange(name, child)
+				err = d.unexpected(name, child)
 			}
 			if err != nil {
 				return "", err
@@ -130,7 +130,7 @@ func (d *Decoder) text(name string, t xml.StartElement) (string, error) {
 	}
 }
 
-// trim returns text without the white space of XML around it.
+// trim returns text without surrounding white space, as XML defines it.
 func trim[T ~string | ~[]byte](text T) string {
 	return strings.Trim(string(text), " \t\r\n")
 }

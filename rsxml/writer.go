@@ -7,22 +7,22 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// A writer appends the elements of ResourceSync to b, and leaves out what a
-// strict decoder would refuse.
+// A writer appends the elements of ResourceSync to b, and omits values that a strict
+// decoder would refuse.
 type writer struct {
 	b        []byte
 	manifest bool // links may have a path
-	limit    int  // of len(b)
-	dropped  int  // values left out
+	limit    int  // the maximum of len(b)
+	dropped  int  // omitted values
 }
 
 const (
-	// elementEnd is room for what follows the last link of an entry.
+	// elementEnd is space for the end of an entry after its last link.
 	elementEnd = 64
 
-	// maxValue is the greatest length in bytes of a value without a limit of
-	// its own. Together, those of an rs:md leave room for mandatory attributes
-	// in maxElement.
+	// maxValue is the maximum length, in bytes, of a value without a limit of its
+	// own. It is small enough that all such values of an rs:md and the mandatory
+	// attributes fit into maxElement.
 	maxValue = 32 << 10
 )
 
@@ -33,14 +33,14 @@ func (w *writer) metadata(m *Metadata) {
 	w.text(` capability="`, string(m.Capability))
 	w.datetime(` at="`, m.At)
 	w.datetime(` completed="`, m.Completed)
-	w.moment(` from="`, m.From)
-	w.moment(` until="`, m.Until)
+	w.journalTime(` from="`, m.From)
+	w.journalTime(` until="`, m.Until)
 	w.text(` change="`, string(m.Change))
-	w.moment(` datetime="`, m.Datetime)
+	w.journalTime(` datetime="`, m.Datetime)
 	w.hashes(m.Hashes)
 	w.length(m.Length)
-	w.plain(` type="`, m.Type, isMediaType)
-	w.plain(` encoding="`, m.Encoding, isCodings)
+	w.verbatim(` type="`, m.Type, isMediaType)
+	w.verbatim(` encoding="`, m.Encoding, isCodings)
 	w.text(` path="`, m.Path)
 	w.attrs(m.Attrs)
 	if len(w.b) == empty {
@@ -83,8 +83,8 @@ func (w *writer) link(l *resourcesync.Link) {
 	w.datetime(` modified="`, l.Modified)
 	w.hashes(l.Hashes)
 	w.length(l.Length)
-	w.plain(` type="`, l.Type, isMediaType)
-	w.plain(` encoding="`, l.Encoding, isCodings)
+	w.verbatim(` type="`, l.Type, isMediaType)
+	w.verbatim(` encoding="`, l.Encoding, isCodings)
 	if l.Path == "" || w.manifest && isPath(l.Path) {
 		w.text(` path="`, l.Path)
 	} else {
@@ -94,11 +94,11 @@ func (w *writer) link(l *resourcesync.Link) {
 	w.b = append(w.b, "/>\n"...)
 }
 
-// maxPri is the greatest pri, which is also that of a link without one (section 7).
+// maxPri is the maximum of pri, and the default (section 7).
 const maxPri = 999_999
 
-// text appends an attribute. open is all that comes before its value; an empty
-// value is not stated.
+// text appends an attribute unless its value is empty. open is the text before the
+// value.
 func (w *writer) text(open, value string) {
 	if value == "" {
 		return
@@ -108,8 +108,8 @@ func (w *writer) text(open, value string) {
 	w.b = append(w.b, '"')
 }
 
-// plain is text for a value that needs no escaping if it is valid.
-func (w *writer) plain(open, value string, valid func(string) bool) {
+// verbatim is text for a value that needs no escaping if it is valid.
+func (w *writer) verbatim(open, value string, valid func(string) bool) {
 	switch {
 	case value == "":
 	case valid(value):
@@ -130,9 +130,9 @@ func (w *writer) datetime(open string, t time.Time) {
 	w.b = append(w.b, '"')
 }
 
-// moment appends a time of a journal. Such times have the same number of digits in
-// all documents, so that they sort as text.
-func (w *writer) moment(open string, t time.Time) {
+// journalTime appends a time of a journal. Such times have the same number of digits
+// in all documents, so that they sort as text.
+func (w *writer) journalTime(open string, t time.Time) {
 	if t.IsZero() {
 		return
 	}
