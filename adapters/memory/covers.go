@@ -2,8 +2,6 @@ package memory
 
 import (
 	"net/url"
-
-	"github.com/resourcesync-go/resourcesync"
 )
 
 // A place is where a resource is. Requests find it by a path, decoded, and a query,
@@ -14,10 +12,14 @@ type place struct {
 	key         string
 }
 
-// placeOf returns the place of r, whose URI is u.
-func placeOf(u *url.URL, r *resourcesync.Resource) place {
+// placeOf returns the place of the resource at uri with this key.
+func placeOf(uri, key string) place {
+	u, err := url.Parse(uri)
+	if err != nil {
+		panic("memory: a URI was put that does not parse: " + err.Error())
+	}
 	p := asked(u)
-	p.uri, p.key = r.URI, r.Key
+	p.uri, p.key = uri, key
 	return p
 }
 
@@ -32,15 +34,9 @@ func asked(u *url.URL) place {
 	return place{path: u.Path, query: u.RawQuery}
 }
 
-// place returns the place of m. Its URI is parsed again, which is rare, because a
-// place is as large as most of what else is known of a resource.
-func (m *member) place() place {
-	u, err := url.Parse(m.resource.URI)
-	if err != nil {
-		panic("memory: a URI was put that does not parse: " + err.Error())
-	}
-	return placeOf(u, &m.resource)
-}
+// place returns the place of m. Its URI is parsed again: a place is as large as most of
+// what else is known of a resource.
+func (m *member) place() place { return placeOf(m.resource.URI, m.resource.Key) }
 
 func (p place) less(o place) bool {
 	switch {
@@ -54,22 +50,6 @@ func (p place) less(o place) bool {
 	return p.key < o.key
 }
 
-// next returns the first place that is not before p.
-func (st *state) next(p place) (next place, found bool) {
-	st.places.Ascend(p, func(at place) bool {
-		next, found = at, true
-		return false
-	})
-	return next, found
-}
-
-// heir returns the key of a resource that has the URI of p, which another has left.
-func (st *state) heir(p place) (key string, found bool) {
-	p.key = ""
-	at, found := st.next(p)
-	return at.key, found && at.uri == p.uri
-}
-
 // Covers implements [resourcesync.Coverer]: it reports whether the path, decoded,
 // and the query, as it is written, are those of a resource's URI. Scheme and host
 // do not matter. It allocates nothing unless the set has changed since it was
@@ -80,6 +60,10 @@ func (s *Set) Covers(u *url.URL) bool {
 	if !st.ready || p.path == "" {
 		return false
 	}
-	at, found := st.next(p)
-	return found && at.path == p.path && at.query == p.query
+	covered := false
+	st.places.Ascend(p, func(at place) bool {
+		covered = at.path == p.path && at.query == p.query
+		return false
+	})
+	return covered
 }

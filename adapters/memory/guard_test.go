@@ -17,7 +17,7 @@ func TestD10_Guard(t *testing.T) {
 	}
 	now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
 	s := New(&Options{Now: func() time.Time { return now }})
-	scan := func(want ScanResult, keys []resourcesync.Range, resources ...resourcesync.Resource) {
+	scan := func(want resourcesync.ScanResult, keys []resourcesync.Range, resources ...resourcesync.Resource) {
 		t.Helper()
 		now = now.Add(time.Minute)
 		got, err := s.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) {
@@ -30,22 +30,22 @@ func TestD10_Guard(t *testing.T) {
 			t.Errorf("%+v, %v, expected %+v", got, err, want)
 		}
 	}
-	scan(ScanResult{Created: 20}, nil, all...)
-	scan(ScanResult{Unreadable: 16, Deleted: 3, Unchanged: 1},
+	scan(resourcesync.ScanResult{Created: 20}, nil, all...)
+	scan(resourcesync.ScanResult{Unreadable: 16, Deleted: 3, Unchanged: 1},
 		[]resourcesync.Range{{From: "b/", To: "b0"}, {From: "a/4"}}, all[0])
 	if s.Len() != 17 {
 		t.Errorf("%d are left", s.Len())
 	}
 	held := now.Add(time.Minute)
-	scan(ScanResult{Held: 16, HeldSince: held, Unchanged: 1, Created: 1}, nil, all[0], resource("c", "1"))
-	scan(ScanResult{Held: 6, HeldSince: held, Unchanged: 12}, nil, append(all[8:], resource("c", "1"))[1:]...)
+	scan(resourcesync.ScanResult{Held: 16, HeldSince: held, Unchanged: 1, Created: 1}, nil, all[0], resource("c", "1"))
+	scan(resourcesync.ScanResult{Held: 6, HeldSince: held, Unchanged: 12}, nil, append(all[8:], resource("c", "1"))[1:]...)
 	if n := s.ConfirmDeletions(); n != 6 || s.Len() != 18 {
 		t.Errorf("confirmed %d, the set has %d", n, s.Len())
 	}
-	scan(ScanResult{Deleted: 6, Unchanged: 12}, nil, append(all[8:], resource("c", "1"))[1:]...)
-	scan(ScanResult{Held: 12, HeldSince: now.Add(time.Minute)}, nil)
+	scan(resourcesync.ScanResult{Deleted: 6, Unchanged: 12}, nil, append(all[8:], resource("c", "1"))[1:]...)
+	scan(resourcesync.ScanResult{Held: 12, HeldSince: now.Add(time.Minute)}, nil)
 	now = now.Add(time.Hour)
-	scan(ScanResult{Deleted: 12}, nil)
+	scan(resourcesync.ScanResult{Deleted: 12}, nil)
 }
 
 // TestD10_CreatedAndGone holds deletions of what was created shortly before, and
@@ -59,13 +59,13 @@ func TestD10_CreatedAndGone(t *testing.T) {
 	s := New(nil)
 	for _, step := range []struct {
 		resources []resourcesync.Resource
-		want      ScanResult
+		want      resourcesync.ScanResult
 	}{
-		{a, ScanResult{Created: 40}},
-		{both, ScanResult{Created: 40, Unchanged: 40}},
-		{a, ScanResult{Held: 40, Unchanged: 40}},
-		{both, ScanResult{Unchanged: 80}},
-		{b, ScanResult{Deleted: 40, Unchanged: 40}},
+		{a, resourcesync.ScanResult{Created: 40}},
+		{both, resourcesync.ScanResult{Created: 40, Unchanged: 40}},
+		{a, resourcesync.ScanResult{Held: 40, Unchanged: 40}},
+		{both, resourcesync.ScanResult{Unchanged: 80}},
+		{b, resourcesync.ScanResult{Deleted: 40, Unchanged: 40}},
 	} {
 		got, err := s.Scan(t.Context(), listing(step.resources...))
 		got.HeldSince = time.Time{}

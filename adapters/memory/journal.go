@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -23,27 +24,31 @@ func (e *event) value() resourcesync.Change {
 	return resourcesync.Change{Type: e.change, Datetime: moment(e.at), Resource: *e.resource}
 }
 
-// tick returns the time of the next change: now, but never earlier than, nor
-// the same as, that of the change before it.
-func (s *Set) tick() int64 {
-	s.state.last = max(s.now().UnixMicro(), s.state.last+1)
-	return s.state.last
+// journal appends an event to the journal.
+func (s *Set) journal(from *changes.Event) {
+	e := event{at: from.At, change: from.Type, resource: from.Resource}
+	c := e.value()
+	var entry rsxml.Entry
+	entry.SetChange(&c)
+	e.size = s.size(&entry)
+	s.state.journal = append(s.state.journal, e)
 }
 
-// record journals a change and returns its time. A set that awaits its first
-// scan has no journal yet.
-func (s *Set) record(change resourcesync.ChangeType, r *resourcesync.Resource) int64 {
-	e := event{at: s.tick(), change: change, resource: r}
-	if s.state.ready {
-		var entry rsxml.Entry
-		c := e.value()
-		entry.SetChange(&c)
-		e.size = s.size(&entry)
-		s.forget(e.at)
-		s.state.journal = append(s.state.journal, e)
-	}
-	return e.at
+// resourceSize returns how many bytes the entry of r takes in a Resource List.
+func (s *Set) resourceSize(r *resourcesync.Resource) int {
+	var entry rsxml.Entry
+	entry.SetResource(r)
+	return s.size(&entry)
 }
+
+// size returns how many bytes e takes in a document.
+func (s *Set) size(e *rsxml.Entry) int {
+	s.scratch, _ = rsxml.AppendEntry(s.scratch[:0], &anyHead, e)
+	return len(s.scratch)
+}
+
+// anyHead is the head of a document whose entries are written in full.
+var anyHead = rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceList}}
 
 // forget drops from the journal, at the time of a new change, the windows that
 // have ended longer ago than changes are retained.
@@ -51,9 +56,8 @@ func (s *Set) forget(now int64) {
 	if s.retain < 0 {
 		return
 	}
-	horizon := moment(now).Add(-s.retain).Truncate(s.window)
 	journal := s.state.journal
-	n := after(journal, horizon)
+	n := after(journal, paging.Horizon(moment(now), s.retain, s.window))
 	if n == 0 {
 		return
 	}
@@ -64,8 +68,6 @@ func (s *Set) forget(now int64) {
 			s.state.bury(e.resource.Key, e.at)
 		}
 	}
-	// The end of the newest window dropped, and not the horizon: days without
-	// a change belong to the window after them, so that none begins there.
 	s.state.since = paging.Boundary(moment(journal[n-1].at), s.window).UnixMicro()
 	s.state.journal = slices.Clone(journal[n:])
 }

@@ -9,10 +9,6 @@
 package memory
 
 import (
-	"fmt"
-	"maps"
-	"net/url"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +16,6 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/guard"
 	"github.com/resourcesync-go/resourcesync/internal/wake"
-	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
 // Options configure a [Set]. The zero value is a reasonable default.
@@ -100,10 +95,6 @@ type Set struct {
 	seals    []int64 // where packages of the Change Dump end
 	scratch  []byte
 
-	// left are the places that the write under way has told to be deleted,
-	// by their URIs, and not told of again.
-	left map[string]place
-
 	changed wake.Bell
 }
 
@@ -136,199 +127,4 @@ func New(opts *Options) *Set {
 	}
 	s.state = newState(s.now().UnixMicro(), !o.AwaitScan)
 	return s
-}
-
-// Put adds resources to the set, each in place of the one with its key if there
-// is one. What has the same entry as the resource in the set, by
-// [resourcesync.Resource.EqualEntry], is no change and not journalled; its Stamp
-// is kept. A LastModified in the future is recorded as unknown. A read sees all of
-// the resources of one call or none.
-//
-// The set keeps copies. If a resource is not fit to be published, because its
-// key is empty or longer than resourcesync.MaxKeyLength or because no document
-// can hold its URI or another field (see [rsxml.CheckResource]), the error names
-// the field and none of them is put.
-func (s *Set) Put(resources ...resourcesync.Resource) error {
-	places := make([]place, len(resources))
-	for i := range resources {
-		var err error
-		if places[i], err = check(&resources[i]); err != nil {
-			return fmt.Errorf("memory: %w", err)
-		}
-		if err := rsxml.CheckResource(&resources[i]); err != nil {
-			return fmt.Errorf("memory: resource %q: %w", resources[i].Key, err)
-		}
-	}
-	s.write(func() {
-		for i := range resources {
-			s.put(&resources[i], places[i])
-		}
-	})
-	return nil
-}
-
-// Delete removes the resources with these keys from the set. Keys that are not
-// in the set change nothing. A read sees all of the deletions of one call or
-// none.
-func (s *Set) Delete(keys ...string) {
-	s.write(func() {
-		for _, key := range keys {
-			s.delete(key)
-		}
-	})
-}
-
-// Get returns a copy of the resource with this key, and whether there is one. It
-// also works while a set awaits its first scan.
-func (s *Set) Get(key string) (resourcesync.Resource, bool) {
-	// Not from a snapshot: a scanner asks before each resource that it
-	// finds, and would have the state copied for each.
-	s.mu.Lock()
-	it, _ := s.state.items.Get(key)
-	s.mu.Unlock()
-	if it.member == nil {
-		return resourcesync.Resource{}, false
-	}
-	return it.member.resource.Clone(), true
-}
-
-// Len returns the number of resources. It also works while a set awaits its
-// first scan.
-func (s *Set) Len() int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.state.count
-}
-
-// write runs f, which may change the state, and lets readers and watchers know
-// if it did.
-func (s *Set) write(f func()) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	before := s.state.last
-	f()
-	s.tellAgain()
-	if s.state.last != before {
-		s.snapshot.Store(nil)
-		s.changed.Ring()
-	}
-}
-
-// put makes r the resource of its key and returns what that changed: nothing,
-// "", if it was already.
-func (s *Set) put(r *resourcesync.Resource, p place) resourcesync.ChangeType {
-	change := resourcesync.Created
-	was, _ := s.state.items.Get(r.Key)
-	if r.LastModified.After(moment(s.state.last)) && r.LastModified.After(s.now()) {
-		known := *r // the caller keeps its own
-		known.LastModified = time.Time{}
-		r = &known
-	}
-	switch {
-	case was.member == nil:
-		s.state.count++
-		s.state.places.Set(p)
-	case was.member.resource.EqualEntry(*r):
-		if was.member.resource.Stamp != r.Stamp {
-			m := *was.member
-			m.resource.Stamp = r.Stamp
-			was.member = &m
-			s.state.items.Set(r.Key, was)
-			s.snapshot.Store(nil) // an Opener wants to see the new Stamp
-		}
-		was.member.scan = s.scan
-		return ""
-	default:
-		change = resourcesync.Updated
-		if was.member.resource.URI != r.URI {
-			// Destinations know URIs, not keys: what was at the old one is
-			// gone, and what is at the new one is new to them.
-			s.leave(was.member)
-			change = resourcesync.Created
-			s.state.places.Set(p)
-		}
-	}
-	m := &member{resource: r.Clone(), scan: s.scan}
-	var e rsxml.Entry
-	e.SetResource(&m.resource)
-	m.size = s.size(&e)
-	s.state.items.Set(r.Key, item{newest: s.record(change, &m.resource), member: m})
-	delete(s.left, r.URI)
-	if was.member != nil {
-		return resourcesync.Updated
-	}
-	return resourcesync.Created
-}
-
-// delete removes the resource with this key, if there is one.
-func (s *Set) delete(key string) {
-	was, _ := s.state.items.Get(key)
-	if was.member == nil {
-		return
-	}
-	s.state.count--
-	at := s.leave(was.member)
-	if s.state.ready || s.scanning {
-		s.state.items.Set(key, item{newest: at})
-	} else {
-		s.state.items.Delete(key)
-	}
-}
-
-// leave journals that the resource of m is not at its URI any more, and returns
-// the time of that.
-func (s *Set) leave(m *member) int64 {
-	p := m.place()
-	s.state.places.Delete(p)
-	if s.state.ready {
-		if s.left == nil {
-			s.left = map[string]place{}
-		}
-		s.left[p.uri] = p
-	}
-	return s.record(resourcesync.Deleted, &resourcesync.Resource{Key: p.key, URI: p.uri})
-}
-
-// tellAgain journals once more the creation of resources whose URIs others have left:
-// Destinations know URIs, not keys, and have just been told that what is there has
-// been deleted.
-func (s *Set) tellAgain() {
-	if len(s.left) == 0 {
-		return // as after most writes
-	}
-	for _, uri := range slices.Sorted(maps.Keys(s.left)) {
-		if key, found := s.state.heir(s.left[uri]); found {
-			it, _ := s.state.items.Get(key)
-			it.newest = s.record(resourcesync.Created, &it.member.resource)
-			s.state.items.Set(key, it)
-		}
-	}
-	s.left = nil
-}
-
-// size returns how many bytes e takes in a document.
-func (s *Set) size(e *rsxml.Entry) int {
-	s.scratch, _ = rsxml.AppendEntry(s.scratch[:0], &anyHead, e)
-	return len(s.scratch)
-}
-
-// anyHead is the head of a document whose entries are written in full.
-var anyHead = rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceList}}
-
-// check returns where requests find r, or why it cannot be published.
-func check(r *resourcesync.Resource) (place, error) {
-	switch {
-	case r.Key == "":
-		return place{}, fmt.Errorf("the resource at %q has no key", r.URI)
-	case len(r.Key) > resourcesync.MaxKeyLength:
-		return place{}, fmt.Errorf("key %.50q… has %d bytes, of at most %d", r.Key, len(r.Key), resourcesync.MaxKeyLength)
-	}
-	if err := rsxml.CheckURI(r.URI); err != nil {
-		return place{}, fmt.Errorf("resource %q: %w", r.Key, err)
-	}
-	u, err := url.Parse(r.URI)
-	if err != nil {
-		return place{}, fmt.Errorf("resource %q: %w", r.Key, err)
-	}
-	return placeOf(u, r), nil
 }

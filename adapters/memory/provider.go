@@ -28,7 +28,7 @@ func (s *Set) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[res
 				yield(resourcesync.Resource{}, err)
 				return false
 			}
-			return yield(it.member.resource, nil)
+			return yield(*it.member.resource, nil)
 		})
 	}
 }

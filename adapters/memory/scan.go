@@ -5,34 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/guard"
 )
-
-// ErrScanning says that a scan was refused because another is under way.
-var ErrScanning = errors.New("memory: another scan is under way")
-
-// A ScanResult counts what a scan did.
-type ScanResult struct {
-	Created, Updated, Deleted int
-
-	// Unchanged counts the resources that were in the set as they are, those
-	// named again in the same listing, of which the first holds, and those
-	// that were deleted while the scan was under way.
-	Unchanged int
-
-	// Unreadable counts the resources that stay because the scanner could not
-	// read them.
-	Unreadable int
-
-	// Held counts the resources that the listing does not name and that stay because
-	// they are too many to be deleted without a confirmation. HeldSince is when
-	// holding began, if Held is not 0.
-	Held      int
-	HeldSince time.Time
-}
 
 // Scan makes the set what a listing says that it is. resources names all of
 // them, in any order: what is new or different is put as by [Set.Put], what is
@@ -51,14 +28,14 @@ type ScanResult struct {
 // deletes those that are still missing. Creations and updates continue. [Set.Delete]
 // states that a resource is gone; it is never held, and does not count.
 //
-// One scan runs at a time; others fail with [ErrScanning].
-func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (ScanResult, error) {
+// One scan runs at a time; others fail with [resourcesync.ErrScanning].
+func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error) {
 	if !s.beginScan() {
-		return ScanResult{}, ErrScanning
+		return resourcesync.ScanResult{}, resourcesync.ErrScanning
 	}
 	defer s.endScan()
 
-	var result ScanResult
+	var result resourcesync.ScanResult
 	var unreadable []resourcesync.Range
 	for r, err := range resources {
 		if u, ok := errors.AsType[*resourcesync.UnreadableError](err); ok {
@@ -80,28 +57,33 @@ func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resourc
 	if err := ctx.Err(); err != nil {
 		return result, fmt.Errorf("memory: scan: %w", err)
 	}
-	s.write(func() {
-		result.Unreadable = s.keepUnreadable(unreadable)
-		missing := s.missing()
-		if s.state.ready && s.holds(missing, &result) {
-			return
-		}
-		for _, key := range missing {
-			s.delete(key)
-		}
-		result.Deleted = len(missing)
-		if !s.state.ready {
-			s.forgetDeleted()
-			s.state.ready = true
-			s.state.begin = s.tick()
-			s.state.since = s.state.begin
-		}
-	})
+	s.finish(unreadable, &result)
 	return result, nil
 }
 
+// finish deletes what a complete listing has not named, and opens a set that has
+// awaited it.
+func (s *Set) finish(unreadable []resourcesync.Range, result *resourcesync.ScanResult) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	result.Unreadable = s.keepUnreadable(unreadable)
+	missing := s.missing()
+	if s.state.ready && s.holds(missing, result) {
+		return
+	}
+	s.delete(missing)
+	result.Deleted = len(missing)
+	if !s.state.ready {
+		s.forgetDeleted()
+		s.state.last = changes.Tick(s.state.last, s.now())
+		s.state.ready, s.state.begin, s.state.since = true, s.state.last, s.state.last
+		s.snapshot.Store(nil)
+		s.changed.Ring()
+	}
+}
+
 // holds decides whether the deletions of missing resources are held.
-func (s *Set) holds(missing []string, result *ScanResult) (hold bool) {
+func (s *Set) holds(missing []string, result *resourcesync.ScanResult) (hold bool) {
 	s.guard, hold = s.guard.Judge(s.limits, guard.Found{
 		Begun:   s.clock,
 		At:      s.now().UnixMicro(),
@@ -161,28 +143,25 @@ func (s *Set) endScan() {
 }
 
 // saw puts a resource that the scan has come upon.
-func (s *Set) saw(r *resourcesync.Resource, result *ScanResult) error {
-	p, err := check(r)
-	if err != nil {
+func (s *Set) saw(r *resourcesync.Resource, result *resourcesync.ScanResult) error {
+	if err := changes.Check(r); err != nil {
 		return err
 	}
-	s.write(func() {
-		it, _ := s.state.items.Get(r.Key)
-		seen := it.member != nil && it.member.scan == s.scan
-		deleted := it.member == nil && it.newest > s.begun
-		if seen || deleted {
-			result.Unchanged++
-			return
-		}
-		switch s.put(r, p) {
-		case resourcesync.Created:
-			result.Created++
-		case resourcesync.Updated:
-			result.Updated++
-		default:
-			result.Unchanged++
-		}
-	})
+	if err := checkPlace(r); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	it, _ := s.state.items.Get(r.Key)
+	switch {
+	case it.member == nil && it.newest > s.begun: // deleted meanwhile
+		result.Unchanged++
+	case it.member != nil && (it.member.scan == s.scan || it.member.resource.Equal(*r)):
+		it.member.scan = s.scan
+		result.Unchanged++
+	default:
+		s.apply([]changes.Edit{upsert(r)}).AddTo(result)
+	}
 	return nil
 }
 

@@ -21,33 +21,33 @@ func TestScan(t *testing.T) {
 		name     string
 		listing  iter.Seq2[resourcesync.Resource, error]
 		fails    bool
-		result   ScanResult
+		result   resourcesync.ScanResult
 		contents string
 		journal  string // after what the set begins with
 	}{
 		{
 			"nothing new", listing(resource("b", "1"), resource("c", "1"), resource("a", "1")), false,
-			ScanResult{Unchanged: 3}, "a1 b1 c1", "",
+			resourcesync.ScanResult{Unchanged: 3}, "a1 b1 c1", "",
 		},
 		{
 			"something of everything", listing(resource("d", "1"), resource("b", "2"), resource("a", "1")), false,
-			ScanResult{Created: 1, Updated: 1, Deleted: 1, Unchanged: 1}, "a1 b2 d1", " c:d1 u:b2 d:c",
+			resourcesync.ScanResult{Created: 1, Updated: 1, Deleted: 1, Unchanged: 1}, "a1 b2 d1", " c:d1 u:b2 d:c",
 		},
 		{
 			"everything gone", listing(), false,
-			ScanResult{Deleted: 3}, "", " d:a d:b d:c",
+			resourcesync.ScanResult{Deleted: 3}, "", " d:a d:b d:c",
 		},
 		{
 			"one named twice", listing(resource("a", "1"), resource("a", "2"), resource("b", "2"), resource("b", "1"), resource("c", "1")), false,
-			ScanResult{Updated: 1, Unchanged: 4}, "a1 b2 c1", " u:b2",
+			resourcesync.ScanResult{Updated: 1, Unchanged: 4}, "a1 b2 c1", " u:b2",
 		},
 		{
 			"interrupted", failing(resource("d", "1"), resource("b", "2")), true,
-			ScanResult{Created: 1, Updated: 1}, "a1 b2 c1 d1", " c:d1 u:b2",
+			resourcesync.ScanResult{Created: 1, Updated: 1}, "a1 b2 c1 d1", " c:d1 u:b2",
 		},
 		{
 			"one that cannot be published", listing(resource("d", "1"), resource("", "1"), resource("e", "1")), true,
-			ScanResult{Created: 1}, "a1 b1 c1 d1", " c:d1",
+			resourcesync.ScanResult{Created: 1}, "a1 b1 c1 d1", " c:d1",
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestScanCanceled(t *testing.T) {
 				cancel()
 				listing(tt.rest...)(yield)
 			})
-			if !errors.Is(err, context.Canceled) || (result != ScanResult{Created: 1}) {
+			if !errors.Is(err, context.Canceled) || (result != resourcesync.ScanResult{Created: 1}) {
 				t.Errorf("Scan: %+v, %v", result, err)
 			}
 			if got, want := contents(t, s), "a1 b1"; got != want {
@@ -105,7 +105,7 @@ func TestScanCanceled(t *testing.T) {
 func TestScanTwiceAtOnce(t *testing.T) {
 	s := New(&Options{MaxDelete: 1})
 	_, err := s.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) {
-		if _, err := s.Scan(t.Context(), listing()); !errors.Is(err, ErrScanning) {
+		if _, err := s.Scan(t.Context(), listing()); !errors.Is(err, resourcesync.ErrScanning) {
 			t.Errorf("a second scan: the error is %v", err)
 		}
 		yield(resource("a", "1"), nil)
@@ -137,7 +137,7 @@ func TestWritesDuringScan(t *testing.T) {
 		yield(resource("a", "1"), nil)
 		s.Delete("a")
 	})
-	if err != nil || (result != ScanResult{Unchanged: 1}) {
+	if err != nil || (result != resourcesync.ScanResult{Unchanged: 1}) {
 		t.Errorf("Scan: %+v, %v", result, err)
 	}
 	if got, want := contents(t, s), "b1 new1"; got != want {
@@ -176,7 +176,7 @@ func TestAwaitScan(t *testing.T) {
 	notReady("after a scan that failed")
 
 	result, err := s.Scan(t.Context(), listing(resource("a", "1"), resource("d", "1")))
-	if want := (ScanResult{Created: 1, Deleted: 1, Unchanged: 1}); err != nil || result != want {
+	if want := (resourcesync.ScanResult{Created: 1, Deleted: 1, Unchanged: 1}); err != nil || result != want {
 		t.Errorf("Scan: %+v, %v, want %+v", result, err, want)
 	}
 	if got, want := contents(t, s), "a1 d1"; got != want {
@@ -222,7 +222,7 @@ func TestDeletedDuringScan(t *testing.T) {
 				}
 			}
 		})
-		if err != nil || result != (ScanResult{Created: 1, Unchanged: 2}) {
+		if err != nil || result != (resourcesync.ScanResult{Created: 1, Unchanged: 2}) {
 			t.Errorf("%+v, %v", result, err)
 		}
 		if got := contents(t, s); got != "a1 c1" {

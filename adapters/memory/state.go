@@ -37,9 +37,9 @@ type item struct {
 
 // A member is a resource in the set.
 type member struct {
-	resource resourcesync.Resource
-	size     int    // of its entry in a Resource List, in bytes
-	scan     uint64 // the newest scan that is not to delete it; guarded by Set.mu
+	resource *resourcesync.Resource // never written to
+	size     int                    // of its entry in a Resource List, in bytes
+	scan     uint64                 // the newest scan that is not to delete it; guarded by Set.mu
 }
 
 func newState(now int64, ready bool) state {

@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 )
@@ -71,7 +72,7 @@ func benchScan(b *testing.B, verify sitemap.Verify, n int) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		for i, want := range []sqlstore.ScanResult{{Created: n}, {Unchanged: n}} {
+		for i, want := range []resourcesync.ScanResult{{Created: n}, {Unchanged: n}} {
 			requests()
 			began := time.Now()
 			result, err := set.Scan(b.Context(), site.Resources(b.Context()))

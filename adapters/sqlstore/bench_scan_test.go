@@ -38,7 +38,7 @@ func BenchmarkScan(b *testing.B) {
 			}
 			for b.Loop() {
 				result, err := set.Scan(b.Context(), articles(rows()))
-				if err != nil || result != (ScanResult{Unchanged: rows()}) {
+				if err != nil || result != (resourcesync.ScanResult{Unchanged: rows()}) {
 					b.Fatalf("%+v, %v", result, err)
 				}
 			}

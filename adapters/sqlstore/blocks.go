@@ -31,11 +31,11 @@ func (b *block) read(row rowdb.Row) {
 }
 
 // add adds r to b's sums, or takes it away again.
-func (b *block) add(r *row, sign int64) {
+func (b *block) add(r row, sign int64) {
 	if r.exists {
 		b.rows += sign
 	}
-	if r.body != nil {
+	if r.live {
 		b.count += sign
 		b.bytes += sign * r.size
 	}
@@ -51,34 +51,32 @@ func (b *block) join(o *block) {
 
 const blockColumns = "lo, rows, count, bytes, newest"
 
-// updateBlocks adds what has become of the items with these keys, which are in
-// order, to their blocks.
-func (a *application) updateBlocks(ctx context.Context, keys []string) error {
+// updateBlocks adds the new rows of these keys, which are in order, to their blocks.
+func (b *changeBatch) updateBlocks(ctx context.Context, keys []string, after map[string]row) error {
 	touched := map[string]*block{}
-	err := a.conn.QueryEach(ctx, "SELECT "+blockColumns+" FROM rs_block WHERE set_id = $1 AND lo <= $2 ORDER BY lo DESC LIMIT 1", len(keys),
-		func(i int) []any { return []any{a.set.id, []byte(keys[i])} },
+	err := b.conn.QueryEach(ctx, "SELECT "+blockColumns+" FROM rs_block WHERE set_id = $1 AND lo <= $2 ORDER BY lo DESC LIMIT 1", len(keys),
+		func(i int) []any { return []any{b.set.id, []byte(keys[i])} },
 		func(i int, row rowdb.Row) error {
 			var found block
 			found.read(row)
-			b := touched[string(found.lo)]
-			if b == nil {
-				b = &found
-				touched[string(found.lo)] = b
+			in := touched[string(found.lo)]
+			if in == nil {
+				in = &found
+				touched[string(found.lo)] = in
 			}
-			it := a.items[keys[i]]
-			b.add(&it.before, -1)
-			b.add(&it.after, +1)
-			b.newest = max(b.newest, it.after.newest)
+			in.add(b.rows[keys[i]], -1)
+			in.add(after[keys[i]], +1)
+			in.newest = max(in.newest, after[keys[i]].newest)
 			return nil
 		})
 	if err != nil {
 		return err
 	}
 	blocks := slices.Collect(maps.Values(touched))
-	err = saveBlocks(ctx, a.conn, a.set.id, blocks...)
-	for _, b := range blocks {
-		if err == nil && b.rows > maxBlock {
-			err = divideBlock(ctx, a.conn, a.set.id, b.lo)
+	err = saveBlocks(ctx, b.conn, b.set.id, blocks...)
+	for _, full := range blocks {
+		if err == nil && full.rows > maxBlock {
+			err = divideBlock(ctx, b.conn, b.set.id, full.lo)
 		}
 	}
 	return err

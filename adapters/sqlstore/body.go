@@ -75,24 +75,6 @@ func appendBody(b []byte, r *resourcesync.Resource) []byte {
 	return b
 }
 
-// withoutFuture returns body as it is recorded at now: without a LastModified that
-// is later. What is not a body is returned as it is.
-func withoutFuture(body []byte, now time.Time) []byte {
-	s := scanner{rest: string(body)}
-	has := s.byte()
-	s.string()
-	if has&hasLastModified == 0 || !s.time().After(now) || s.bad {
-		return body
-	}
-	var d decoder
-	r, err := d.decode(string(body))
-	if err != nil {
-		return body
-	}
-	r.LastModified = time.Time{}
-	return appendBody(nil, &r)
-}
-
 func appendString(b []byte, s string) []byte {
 	b = binary.AppendUvarint(b, uint64(len(s)))
 	return append(b, s...)
@@ -186,6 +168,24 @@ func (d *decoder) decode(body string) (r resourcesync.Resource, err error) {
 		return resourcesync.Resource{}, errBody
 	}
 	return r, nil
+}
+
+// decodeBody returns the resource of a body. It shares nothing with other resources.
+func decodeBody(key string, body []byte) (*resourcesync.Resource, error) {
+	var d decoder
+	r, err := d.decode(string(body))
+	if err != nil {
+		return nil, err
+	}
+	r.Key = key
+	return &r, nil
+}
+
+// uriOf returns the URI in a body, which is not checked otherwise.
+func uriOf(body []byte) string {
+	s := scanner{rest: string(body)}
+	s.byte()
+	return s.string()
 }
 
 // A scanner takes values off the beginning of a body. Once it is bad it yields

@@ -41,7 +41,7 @@ func TestStampAlone(t *testing.T) {
 		for _, stamp := range []string{"2", ""} {
 			r.Stamp = stamp
 			result, err := set.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) { yield(r, nil) })
-			if err != nil || result != (ScanResult{Unchanged: 1}) {
+			if err != nil || result != (resourcesync.ScanResult{Unchanged: 1}) {
 				t.Errorf("stamp %q: %+v, %v", stamp, result, err)
 			}
 			got, found, err := set.Get(t.Context(), "a")

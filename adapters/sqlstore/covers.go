@@ -17,7 +17,7 @@ const coversPatience = time.Second
 // do not matter. It looks the place up in the database; when that cannot be
 // reached, nothing is covered.
 func (s *Set) Covers(u *url.URL) bool {
-	place := placeOf(u)
+	place := placeOfURL(u)
 	if place == 0 {
 		return false
 	}

@@ -40,13 +40,3 @@ func (s *Store) noteDiscarded() {
 		s.failures.Succeeded(reading)
 	}
 }
-
-// discard removes the damaged row of a key from the set: a resource put under the
-// key is then new. The deletion cannot be published, because the URI is unknown.
-func (a *application) discard(ctx context.Context, key string, it *item) {
-	a.store.discarded.Store(true)
-	a.store.log.LogAttrs(ctx, slog.LevelError, "a damaged resource is discarded; if the next scan lists it, it is published again, but its deletion cannot be published",
-		slog.String("set", a.set.name), slog.String("table", "rs_resource"), slog.String("key", key))
-	it.after, it.changed = row{}, true
-	a.set.count--
-}

@@ -40,7 +40,7 @@ func TestD24_DamagedRows(t *testing.T) {
 			t.Errorf("Health: %v", err)
 		}
 		result, err := set.Scan(ctx, listing(small("a", 1), small("b", 1)))
-		if want := (ScanResult{Created: 1, Unchanged: 1}); err != nil || result != want {
+		if want := (resourcesync.ScanResult{Created: 1, Unchanged: 1}); err != nil || result != want {
 			t.Errorf("%+v, %v, expected %+v", result, err, want)
 		}
 		if got := articlesOf(t, set); len(got) != 2 {

@@ -41,8 +41,8 @@ func TestD4_WritersHearOfInvalidFields(t *testing.T) {
 		var e rsxml.Entry
 		e.SetResource(&bad)
 		text, dropped := rsxml.AppendEntry(nil, &anyHead, &e)
-		z := sizer{current: bad}
-		if n := z.resource(); n != int64(len(text)) || dropped != 1 {
+		var z sizer
+		if n := z.resource(&bad); n != int64(len(text)) || dropped != 1 {
 			t.Errorf("recorded are %d bytes, written %d without %d fields", n, len(text), dropped)
 		}
 	})

@@ -65,15 +65,15 @@ func TestD3_FutureIsUnknown(t *testing.T) {
 
 		everything := []resourcesync.Resource{past, future, at("recorded", time.Hour), at("by trigger", time.Hour)}
 		everything[3].URI, everything[3].Type = "https://example.org/t", ""
-		scan := func(what string, want ScanResult) {
+		scan := func(what string, want resourcesync.ScanResult) {
 			t.Helper()
 			if got, err := set.Scan(t.Context(), listing(everything...)); err != nil || got != want {
 				t.Errorf("%s: %+v, %v, want %+v", what, got, err, want)
 			}
 		}
-		scan("the same again", ScanResult{Unchanged: 4})
+		scan("the same again", resourcesync.ScanResult{Unchanged: 4})
 		clock.now = start.Add(-24 * time.Hour)
-		scan("a clock that has gone back", ScanResult{Unchanged: 4})
+		scan("a clock that has gone back", resourcesync.ScanResult{Unchanged: 4})
 		if known, err := set.Known(t.Context(), []string{"past", "put"}); err != nil || !known[0].LastModified.Equal(past.LastModified) || !known[1].LastModified.IsZero() {
 			t.Errorf("known: %v, %v", known, err)
 		}
@@ -85,7 +85,7 @@ func TestD3_FutureIsUnknown(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		scan("what a version before has recorded", ScanResult{Unchanged: 3, Updated: 1})
+		scan("what a version before has recorded", resourcesync.ScanResult{Unchanged: 3, Updated: 1})
 		if lines := journal(t, &set.Journal); !slices.Contains(lines, "updated put 1") {
 			t.Errorf("%q", lines)
 		}

@@ -45,7 +45,7 @@ func TestD10_UnreadableIsKept(t *testing.T) {
 		changed := append(files(0, 4)[1:], small("a/003", 2)) // of what follows, the part that was read
 		got, err := set.Scan(t.Context(), unreadable(changed,
 			resourcesync.Range{From: "a/", To: "a0"}, resourcesync.Range{From: "a/x/", To: "a/x0"}, resourcesync.Range{From: "b/009", To: "b/009\x00"}, resourcesync.Range{From: "c/"}))
-		want := ScanResult{Updated: 1, Unchanged: 3, Deleted: 6, Unreadable: 10}
+		want := resourcesync.ScanResult{Updated: 1, Unchanged: 3, Deleted: 6, Unreadable: 10}
 		if err != nil || got != want {
 			t.Errorf("%+v, %v, expected %+v", got, err, want)
 		}
@@ -81,17 +81,17 @@ func TestD10_Guard(t *testing.T) {
 			return set
 		}
 		set := open(nil)
-		scan := func(want ScanResult, resources ...resourcesync.Resource) {
+		scan := func(want resourcesync.ScanResult, resources ...resourcesync.Resource) {
 			t.Helper()
 			now = now.Add(time.Minute)
 			if got, err := set.Scan(t.Context(), listing(resources...)); err != nil || got != want {
 				t.Errorf("%+v, %v, expected %+v", got, err, want)
 			}
 		}
-		scan(ScanResult{Created: 100}, files(50, 50)...)
-		scan(ScanResult{Unchanged: 80, Deleted: 20}, files(30, 50)...)
+		scan(resourcesync.ScanResult{Created: 100}, files(50, 50)...)
+		scan(resourcesync.ScanResult{Unchanged: 80, Deleted: 20}, files(30, 50)...)
 		held := now.Add(time.Minute)
-		scan(ScanResult{Unchanged: 69, Updated: 1, Created: 1, Held: 10, HeldSince: held},
+		scan(resourcesync.ScanResult{Unchanged: 69, Updated: 1, Created: 1, Held: 10, HeldSince: held},
 			append(append(files(0, 50), small("a/000", 2)), append(files(20, 0)[1:], small("c", 1))...)...)
 		if found := articlesOf(t, set); len(found) != 81 || found["a/029"] == "" || found["a/000"] != "version/2" {
 			t.Errorf("the set has %d: %v", len(found), found)
@@ -107,28 +107,28 @@ func TestD10_Guard(t *testing.T) {
 			t.Fatal(err)
 		}
 		now = held.Add(30 * time.Minute)
-		scan(ScanResult{Unchanged: 50, Held: 29, HeldSince: held}, files(0, 50)...)
+		scan(resourcesync.ScanResult{Unchanged: 50, Held: 29, HeldSince: held}, files(0, 50)...)
 		again := now // 19 more are missing, so the hour begins again
 		now = held.Add(59 * time.Minute)
-		scan(ScanResult{Unchanged: 50, Held: 29, HeldSince: held}, files(0, 50)...)
+		scan(resourcesync.ScanResult{Unchanged: 50, Held: 29, HeldSince: held}, files(0, 50)...)
 		now = again.Add(59 * time.Minute)
-		scan(ScanResult{Unchanged: 50, Deleted: 29}, files(0, 50)...)
+		scan(resourcesync.ScanResult{Unchanged: 50, Deleted: 29}, files(0, 50)...)
 
-		scan(ScanResult{HeldSince: now.Add(time.Minute), Held: 50})
+		scan(resourcesync.ScanResult{HeldSince: now.Add(time.Minute), Held: 50})
 		if n, err := set.ConfirmDeletions(t.Context()); n != 50 || err != nil {
 			t.Errorf("confirmed %d, %v", n, err)
 		}
 		if kept, err := set.Kept(t.Context()); err != nil || !kept.Confirmed {
 			t.Errorf("%+v, %v", kept, err)
 		}
-		scan(ScanResult{Deleted: 50})
+		scan(resourcesync.ScanResult{Deleted: 50})
 		if n, err := set.ConfirmDeletions(t.Context()); n != 0 || err != nil {
 			t.Errorf("confirmed %d, %v", n, err)
 		}
 
 		set = open(&SetOptions{MaxDelete: 1})
-		scan(ScanResult{Created: 50}, files(50, 0)...)
-		scan(ScanResult{Deleted: 50})
+		scan(resourcesync.ScanResult{Created: 50}, files(50, 0)...)
+		scan(resourcesync.ScanResult{Deleted: 50})
 	})
 }
 
@@ -142,13 +142,13 @@ func TestD10_CreatedAndGone(t *testing.T) {
 		}
 		for _, step := range []struct {
 			a, b int
-			want ScanResult
+			want resourcesync.ScanResult
 		}{
-			{40, 0, ScanResult{Created: 40}},
-			{40, 40, ScanResult{Created: 40, Unchanged: 40}},
-			{40, 0, ScanResult{Held: 40, Unchanged: 40}},
-			{40, 40, ScanResult{Unchanged: 80}},
-			{0, 40, ScanResult{Deleted: 40, Unchanged: 40}},
+			{40, 0, resourcesync.ScanResult{Created: 40}},
+			{40, 40, resourcesync.ScanResult{Created: 40, Unchanged: 40}},
+			{40, 0, resourcesync.ScanResult{Held: 40, Unchanged: 40}},
+			{40, 40, resourcesync.ScanResult{Unchanged: 80}},
+			{0, 40, resourcesync.ScanResult{Deleted: 40, Unchanged: 40}},
 		} {
 			got, err := set.Scan(t.Context(), listing(files(step.a, step.b)...))
 			got.HeldSince = time.Time{}

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
@@ -61,13 +62,13 @@ func (s *Store) takeUp(ctx context.Context, c rowdb.Conn) (int, error) {
 	// recorded. Among changes of one key, which the row locks of the host's
 	// table have kept apart, it is the order in which they happened.
 	slices.SortFunc(taken, func(a, b *pending) int { return cmp.Compare(a.id, b.id) })
-	edits := map[int64][]edit{}
+	edits := map[int64][]changes.Edit{}
 	var sets []int64
 	for _, p := range taken {
 		e, err := p.edit()
 		if err != nil {
 			s.log.LogAttrs(ctx, slog.LevelError, "a pending change is unfit and has been dropped",
-				slog.Int64("id", p.id), slog.String("key", string(p.key)), slog.Any("error", err))
+				slog.Int64("id", p.id), slog.String("key", p.key), slog.Any("error", err))
 			continue
 		}
 		if edits[p.set] == nil {
@@ -96,9 +97,9 @@ func (s *Store) takeUp(ctx context.Context, c rowdb.Conn) (int, error) {
 type pending struct {
 	id, set  int64
 	change   resourcesync.ChangeType
-	key      []byte
-	body     []byte
-	resource resourcesync.Resource // of the columns, if there is no body
+	key      string
+	body     []byte                // nil if the columns have the resource
+	resource resourcesync.Resource // of the columns
 }
 
 func readPending(row rowdb.Row) *pending {
@@ -106,13 +107,14 @@ func readPending(row rowdb.Row) *pending {
 		id:     row.Int(0),
 		set:    row.Int(1),
 		change: resourcesync.ChangeType(rowdb.String(row, 2)),
-		key:    row.Append(nil, 3),
+		key:    rowdb.String(row, 3),
 	}
 	if !row.Null(4) {
 		p.body = row.Append([]byte{}, 4)
 		return p
 	}
 	r := &p.resource
+	r.Key = p.key
 	r.URI = rowdb.String(row, 5)
 	if !row.Null(6) {
 		r.LastModified = moment(row.Int(6))
@@ -126,20 +128,19 @@ func readPending(row rowdb.Row) *pending {
 	return p
 }
 
-// edit returns what p says. Its writer is not known to be one of ours: what it
-// cannot mean is an error, and must not keep others waiting.
-func (p *pending) edit() (edit, error) {
-	e := edit{change: p.change, key: string(p.key), body: p.body}
+// edit returns the edit that p requests. A host's trigger may have written the row: an
+// error must not keep other changes waiting.
+func (p *pending) edit() (changes.Edit, error) {
+	e := changes.Edit{Type: p.change, Key: p.key, Resource: &p.resource}
 	switch {
 	case len(p.key) == 0 || len(p.key) > resourcesync.MaxKeyLength:
 		return e, fmt.Errorf("the key has %d bytes, expected 1 to %d", len(p.key), resourcesync.MaxKeyLength)
 	case p.change != resourcesync.Created && p.change != resourcesync.Updated && p.change != resourcesync.Deleted:
 		return e, fmt.Errorf("there is no change %q", p.change)
+	case p.body == nil:
+		return e, nil
 	}
-	if e.body == nil {
-		e.body = appendBody(nil, &p.resource)
-	}
-	var d decoder
-	_, err := d.decode(string(e.body))
+	var err error
+	e.Resource, err = decodeBody(p.key, p.body)
 	return e, err
 }

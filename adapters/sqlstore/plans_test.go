@@ -71,7 +71,7 @@ func useArchive(t *testing.T, store *Store, clock *clock) {
 	archive := set.Archive()
 	for hour := range 8 {
 		clock.now = clock.now.Add(time.Hour)
-		if _, _, err := set.change(ctx, puts(100+hour)); err != nil {
+		if _, err := set.change(ctx, puts(100+hour)); err != nil {
 			t.Fatal(err)
 		}
 		if err := store.clearAll(ctx); err != nil {
@@ -147,7 +147,7 @@ func useSets(t *testing.T, store *Store, clock *clock) {
 	must(err)
 	for hour := range 3 {
 		clock.now = clock.now.Add(time.Hour)
-		_, _, err := set.change(ctx, puts(300))
+		_, err := set.change(ctx, puts(300))
 		must(err)
 		must(set.Put(ctx, small("c", hour)))
 		must(set.Delete(ctx, "c"))

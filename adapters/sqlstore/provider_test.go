@@ -34,7 +34,7 @@ func TestProviderAfterScan(t *testing.T) {
 		set := store.mustSet(t, "scanned", &SetOptions{AwaitScan: true})
 		want := numbered(12, 0)
 		result, err := set.Scan(t.Context(), listing(want...))
-		if err != nil || result != (ScanResult{Created: len(want)}) {
+		if err != nil || result != (resourcesync.ScanResult{Created: len(want)}) {
 			t.Fatalf("%+v, %v", result, err)
 		}
 		err = providertest.Test(t.Context(), set, &providertest.Options{Put: set.Put, Delete: set.Delete, ExactStat: true, Want: want})

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
@@ -20,14 +21,14 @@ import (
 // another field (see [rsxml.CheckResource]), the error names the field and none
 // of them is put.
 func (s *Set) Put(ctx context.Context, resources ...resourcesync.Resource) error {
-	edits := make([]edit, len(resources))
+	edits := make([]changes.Edit, len(resources))
 	for i := range resources {
-		if err := checkFields(&resources[i]); err != nil {
+		if err := changes.CheckFields(&resources[i]); err != nil {
 			return s.fail("put", err)
 		}
-		edits[i] = edit{change: put, key: resources[i].Key, body: appendBody(nil, &resources[i])}
+		edits[i] = changes.Edit{Type: changes.Upsert, Key: resources[i].Key, Resource: &resources[i]}
 	}
-	_, _, err := s.change(ctx, edits)
+	_, err := s.change(ctx, edits)
 	return s.fail("put", err)
 }
 
@@ -35,16 +36,16 @@ func (s *Set) Put(ctx context.Context, resources ...resourcesync.Resource) error
 // the set change nothing. A read sees all of the deletions of one call or none,
 // and sees them as soon as Delete has returned.
 func (s *Set) Delete(ctx context.Context, keys ...string) error {
-	edits := make([]edit, len(keys))
+	edits := make([]changes.Edit, len(keys))
 	for i, key := range keys {
-		edits[i] = edit{change: resourcesync.Deleted, key: key}
+		edits[i] = changes.Edit{Type: resourcesync.Deleted, Key: key}
 	}
-	_, _, err := s.change(ctx, edits)
+	_, err := s.change(ctx, edits)
 	return s.fail("delete", err)
 }
 
-// change makes edits at once, after all that has been recorded before.
-func (s *Set) change(ctx context.Context, edits []edit) (result ScanResult, told []telling, err error) {
+// change makes edits at once, after all changes that have been recorded before.
+func (s *Set) change(ctx context.Context, edits []changes.Edit) (done *changeBatch, err error) {
 	err = s.store.db.Update(ctx, func(c rowdb.Conn) error {
 		if err := s.store.takeAllUp(ctx, c); err != nil {
 			return err
@@ -53,15 +54,12 @@ func (s *Set) change(ctx context.Context, edits []edit) (result ScanResult, told
 		if err != nil {
 			return err
 		}
-		a, err := s.store.apply(ctx, c, &set, edits)
-		if err == nil {
-			result, told = a.result, a.told
-		}
+		done, err = s.store.apply(ctx, c, &set, edits)
 		return err
 	})
 	if err != nil {
-		return ScanResult{}, nil, err
+		return nil, err
 	}
 	s.store.noteDiscarded()
-	return result, told, nil
+	return done, nil
 }

@@ -11,8 +11,8 @@ import (
 	"zombiezen.com/go/sqlite"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
-	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
 // A Tx is a transaction of the host's own on the database of a store: [PgxTx],
@@ -112,47 +112,14 @@ func (j *Journal) Record(ctx context.Context, tx Tx, changes ...resourcesync.Cha
 func (j *Journal) checkChange(c *resourcesync.Change) error {
 	switch c.Type {
 	case resourcesync.Created, resourcesync.Updated:
-		return checkFields(&c.Resource)
+		return changes.CheckFields(&c.Resource)
 	case resourcesync.Deleted:
 		if c.Resource.URI == "" && !j.journalOnly {
-			return checkKey(c.Resource.Key)
+			return changes.CheckKey(c.Resource.Key)
 		}
-		return checkFields(&c.Resource)
+		return changes.CheckFields(&c.Resource)
 	}
 	return fmt.Errorf("there is no change %q", c.Type)
-}
-
-// checkFields reports why r cannot be published in full.
-func checkFields(r *resourcesync.Resource) error {
-	if err := checkKey(r.Key); err != nil {
-		return err
-	}
-	if err := rsxml.CheckResource(r); err != nil {
-		return fmt.Errorf("resource %q: %w", r.Key, err)
-	}
-	return nil
-}
-
-// check reports why r cannot be published at all. Other fields do not stop a scan:
-// documents omit those that they cannot hold.
-func check(r *resourcesync.Resource) error {
-	if err := checkKey(r.Key); err != nil {
-		return err
-	}
-	if err := rsxml.CheckURI(r.URI); err != nil {
-		return fmt.Errorf("resource %q: %w", r.Key, err)
-	}
-	return nil
-}
-
-func checkKey(key string) error {
-	switch {
-	case key == "":
-		return fmt.Errorf("a resource has no key")
-	case len(key) > resourcesync.MaxKeyLength:
-		return fmt.Errorf("key %.50q… has %d bytes, of at most %d", key, len(key), resourcesync.MaxKeyLength)
-	}
-	return nil
 }
 
 // pendingTable returns the name of rs_pending, good for any search path.

@@ -14,38 +14,35 @@ import (
 // that have ended longer ago than changes are retained, and that of its archive
 // behind those that are no longer archived. The rows themselves are cleared away
 // later: nobody reads them any more.
-func (a *application) forget(ctx context.Context) (err error) {
-	if a.store.retain < 0 {
+func (b *changeBatch) forget(ctx context.Context) (err error) {
+	if b.store.retain < 0 {
 		return nil
 	}
-	set := a.set
-	if set.since, err = a.dropped(ctx, set.since, a.store.retain); err != nil {
+	set := b.set
+	if set.since, err = b.dropped(ctx, set.since, b.store.retain); err != nil {
 		return err
 	}
 	switch {
-	case a.store.archive == 0:
+	case b.store.archive == 0:
 		set.archive = set.since
-	case a.store.archive > 0:
-		set.archive, err = a.dropped(ctx, set.archive, a.store.archive)
+	case b.store.archive > 0:
+		set.archive, err = b.dropped(ctx, set.archive, b.store.archive)
 	}
 	return err
 }
 
 // dropped returns the time after which changes are kept if they are kept for an age
 // and begin after since: since itself, or the end of a window.
-func (a *application) dropped(ctx context.Context, since int64, age time.Duration) (int64, error) {
-	horizon := moment(a.set.last).Add(-age).Truncate(a.store.window)
+func (b *changeBatch) dropped(ctx context.Context, since int64, age time.Duration) (int64, error) {
+	horizon := paging.Horizon(moment(b.set.last), age, b.store.window)
 	last := int64(-1)
-	err := a.conn.Query(ctx, "SELECT at FROM rs_change WHERE set_id = $1 AND at > $2 AND at <= $3 ORDER BY at DESC LIMIT 1",
-		func(row rowdb.Row) error { last = row.Int(0); return nil }, a.set.id, since, horizon.UnixMicro())
+	err := b.conn.Query(ctx, "SELECT at FROM rs_change WHERE set_id = $1 AND at > $2 AND at <= $3 ORDER BY at DESC LIMIT 1",
+		func(row rowdb.Row) error { last = row.Int(0); return nil }, b.set.id, since, horizon.UnixMicro())
 	if err != nil || last < 0 {
 		return since, err
 	}
-	// The end of the newest window dropped, and not the horizon, because
-	// windows without a change are joined to the one after them: only there
-	// does a window begin however many changes windows have at most.
-	end := paging.Boundary(moment(last), a.store.window).UnixMicro()
-	return betweenWindows(ctx, a.conn, a.set.id, since, end)
+	end := paging.Boundary(moment(last), b.store.window).UnixMicro()
+	return betweenWindows(ctx, b.conn, b.set.id, since, end)
 }
 
 // betweenWindows returns the latest time from before up to since that is in the

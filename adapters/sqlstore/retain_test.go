@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
@@ -49,20 +50,20 @@ func TestD24_RetentionLooksWithoutTheLock(t *testing.T) {
 			t.Fatal(err)
 		}
 
-		if _, _, err := set.change(t.Context(), puts(batch+batch/2)); err != nil {
+		if _, err := set.change(t.Context(), puts(batch+batch/2)); err != nil {
 			t.Fatal(err)
 		}
 		fill(other, 10)
 		clock.now = clock.now.Add(3 * time.Hour)
 		fill(set, 1)
 		fill(other, 1)
-		const changes = "SELECT count(*) FROM rs_change"
+		const events = "SELECT count(*) FROM rs_change"
 		for i, want := range []struct {
 			more bool
 			left int64
 		}{{true, batch/10 + batch/2 + 2}, {false, 2}, {false, 2}} {
 			more, err := store.clear(t.Context())
-			if left := count(t, store, changes); more != want.more || left != want.left || err != nil {
+			if left := count(t, store, events); more != want.more || left != want.left || err != nil {
 				t.Errorf("run %d: more is %v, and %d changes are left, %v; want %+v", i, more, left, err, want)
 			}
 		}
@@ -70,11 +71,11 @@ func TestD24_RetentionLooksWithoutTheLock(t *testing.T) {
 }
 
 // puts returns edits that put n resources.
-func puts(n int) []edit {
-	edits := make([]edit, n)
+func puts(n int) []changes.Edit {
+	edits := make([]changes.Edit, n)
 	for i := range edits {
 		r := small(fmt.Sprintf("puts/%06d", i), i)
-		edits[i] = edit{change: put, key: r.Key, body: appendBody(nil, &r)}
+		edits[i] = changes.Edit{Type: changes.Upsert, Key: r.Key, Resource: &r}
 	}
 	return edits
 }

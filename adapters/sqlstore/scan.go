@@ -10,40 +10,10 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/guard"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
-
-// ErrScanning says that a scan was refused because another is under way.
-var ErrScanning = errors.New("sqlstore: another scan is under way")
-
-// A ScanResult counts what a scan did.
-type ScanResult struct {
-	Created, Updated, Deleted int
-
-	// Unchanged counts the resources that were in the set as they are, those
-	// named again in the same listing, of which the first holds, and those
-	// that were changed otherwise while the scan was under way.
-	Unchanged int
-
-	// Unreadable counts the resources that stay because the scanner could not
-	// read them.
-	Unreadable int
-
-	// Held counts the resources whose deletions are held because they are too many
-	// to be published without a confirmation: those that the listing does not name,
-	// which stay, and those that were withdrawn, which do not. HeldSince is when
-	// holding began, if Held is not 0.
-	Held      int
-	HeldSince time.Time
-}
-
-func (r *ScanResult) add(o ScanResult) {
-	r.Created += o.Created
-	r.Updated += o.Updated
-	r.Deleted += o.Deleted
-	r.Unchanged += o.Unchanged
-}
 
 // Scan makes the set what a listing says that it is. resources names all of
 // them, in any order: what is new or different is put as by [Set.Put], what is
@@ -67,8 +37,8 @@ func (r *ScanResult) add(o ScanResult) {
 // [Set.Withdraw] for them.
 //
 // One scan of a set runs at a time, in all processes; others fail with
-// [ErrScanning].
-func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (ScanResult, error) {
+// [resourcesync.ErrScanning].
+func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error) {
 	sc := &scan{set: s}
 	locked, err := s.store.db.TryLock(ctx, int32(s.id), func(ctx context.Context) error {
 		return s.store.db.Session(ctx, func(c rowdb.Conn) error {
@@ -79,7 +49,7 @@ func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resourc
 		})
 	})
 	if err == nil && !locked {
-		return ScanResult{}, ErrScanning
+		return resourcesync.ScanResult{}, resourcesync.ErrScanning
 	}
 	return sc.result, s.fail("scan", err)
 }
@@ -93,16 +63,22 @@ type scan struct {
 	conn   rowdb.Conn // has the temporary table
 	begun  int64      // the newest change when the scan began
 	ready  bool
-	found  []edit // not yet compared
-	result ScanResult
+	found  []namedResource // not yet compared
+	result resourcesync.ScanResult
 
-	// again are the resources that were told of again because of what the scan
-	// has found, and when: no change that it would have to respect.
-	again map[string]int64
+	// reannounced has the resources that the scan made the store announce again,
+	// with the times. These are no changes by other writers.
+	reannounced map[string]int64
 
 	clock  int64       // the time when the scan began
 	guard  guard.State // after the scan
 	judged int64       // the newest change when deletions were judged
+}
+
+// A namedResource is a resource as the listing has named it.
+type namedResource struct {
+	key  string
+	body []byte
 }
 
 func (sc *scan) run(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) error {
@@ -152,15 +128,13 @@ func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resou
 			err = ctx.Err()
 		}
 		if err == nil {
-			err = check(&r)
+			err = changes.Check(&r)
 		}
 		if err != nil {
 			break
 		}
-		if r.LastModified.After(moment(sc.begun)) && r.LastModified.After(sc.set.store.now()) {
-			r.LastModified = time.Time{} // as it is recorded
-		}
-		sc.found = append(sc.found, edit{change: put, key: r.Key, body: appendBody(nil, &r)})
+		known := changes.Recorded(&r, sc.begun, sc.set.store.now())
+		sc.found = append(sc.found, namedResource{r.Key, appendBody(nil, known)})
 		if len(sc.found) == batch || time.Since(flushed) > scanRest {
 			if err := sc.flush(ctx); err != nil {
 				return err
@@ -200,7 +174,8 @@ func (sc *scan) begin(ctx context.Context) error {
 // flush compares what has been found with the set and puts what is different.
 func (sc *scan) flush(ctx context.Context) error {
 	found := sc.found
-	var news, different []edit // what the listing has not named before, and of that what to put
+	var news []namedResource     // what the listing has not named before
+	var different []changes.Edit // of that, what to put
 	err := sc.together(ctx, func() error {
 		now := make(map[string]bool, len(found))
 		err := sc.conn.QueryEach(ctx, `SELECT EXISTS (SELECT 1 FROM rs_seen WHERE key = $1),
@@ -213,10 +188,12 @@ func (sc *scan) flush(ctx context.Context) error {
 				}
 				now[e.key] = true
 				news = append(news, *e)
-				if row.Int(1) == 0 {
-					different = append(different, *e)
+				if row.Int(1) != 0 {
+					return nil
 				}
-				return nil
+				r, err := decodeBody(e.key, e.body)
+				different = append(different, changes.Edit{Type: changes.Upsert, Key: e.key, Resource: r})
+				return err
 			})
 		if err != nil {
 			return err
@@ -246,32 +223,35 @@ func (sc *scan) together(ctx context.Context, f func() error) error {
 	return err
 }
 
-func (sc *scan) change(ctx context.Context, edits []edit) error {
+func (sc *scan) change(ctx context.Context, edits []changes.Edit) error {
 	if len(edits) == 0 {
 		return nil
 	}
 	for i := range edits {
-		edits[i].asOf = max(sc.begun, sc.again[edits[i].key])
+		edits[i].AsOf = max(sc.begun, sc.reannounced[edits[i].Key])
 	}
-	result, told, err := sc.set.change(ctx, edits)
-	sc.result.add(result)
-	for _, t := range told {
-		if sc.again == nil {
-			sc.again = map[string]int64{}
+	done, err := sc.set.change(ctx, edits)
+	if err != nil {
+		return err
+	}
+	done.Counts.AddTo(&sc.result)
+	for _, e := range done.Reannounced() {
+		if sc.reannounced == nil {
+			sc.reannounced = map[string]int64{}
 		}
-		sc.again[t.key] = t.at
+		sc.reannounced[e.Resource.Key] = e.At
 	}
-	return err
+	return nil
 }
 
 // sweep deletes missing resources.
 func (sc *scan) sweep(ctx context.Context) error {
 	after := []byte{}
 	for {
-		var gone []edit
+		var gone []changes.Edit
 		err := sc.conn.Query(ctx, "SELECT key FROM rs_missing WHERE key > $1 ORDER BY key LIMIT $2",
 			func(row rowdb.Row) error {
-				gone = append(gone, edit{change: resourcesync.Deleted, key: rowdb.String(row, 0)})
+				gone = append(gone, changes.Edit{Type: resourcesync.Deleted, Key: rowdb.String(row, 0)})
 				return nil
 			}, after, batch)
 		if err == nil {
@@ -283,23 +263,23 @@ func (sc *scan) sweep(ctx context.Context) error {
 		if len(gone) < batch {
 			break
 		}
-		after = []byte(gone[batch-1].key)
+		after = []byte(gone[batch-1].Key)
 	}
-	return sc.sweepAgain(ctx)
+	return sc.sweepReannounced(ctx)
 }
 
-// sweepAgain deletes what has not been seen of the resources that were told of again,
-// which are newer than the scan. Others may be told of for that.
-func (sc *scan) sweepAgain(ctx context.Context) error {
-	for len(sc.again) > 0 {
-		keys := slices.Sorted(maps.Keys(sc.again))
+// sweepReannounced deletes the resources that were announced again and that the
+// listing does not name: they are newer than the scan. That may announce others.
+func (sc *scan) sweepReannounced(ctx context.Context) error {
+	for len(sc.reannounced) > 0 {
+		keys := slices.Sorted(maps.Keys(sc.reannounced))
 		keys = keys[:min(len(keys), batch)]
-		var gone []edit
+		var gone []changes.Edit
 		err := sc.conn.QueryEach(ctx, "SELECT EXISTS (SELECT 1 FROM rs_seen WHERE key = $1)", len(keys),
 			func(i int) []any { return []any{[]byte(keys[i])} },
 			func(i int, row rowdb.Row) error {
 				if row.Int(0) == 0 {
-					gone = append(gone, edit{change: resourcesync.Deleted, key: keys[i]})
+					gone = append(gone, changes.Edit{Type: resourcesync.Deleted, Key: keys[i]})
 				}
 				return nil
 			})
@@ -311,7 +291,7 @@ func (sc *scan) sweepAgain(ctx context.Context) error {
 			return err
 		}
 		for _, key := range keys {
-			delete(sc.again, key)
+			delete(sc.reannounced, key)
 		}
 	}
 	return nil
@@ -325,7 +305,7 @@ func (s *Set) openUp(ctx context.Context) error {
 		if err != nil || row.ready {
 			return err
 		}
-		row.tick(s.store.now())
+		row.last = changes.Tick(row.last, s.store.now())
 		row.ready, row.begin, row.since, row.archive = true, row.last, row.last, row.last
 		if err := row.save(ctx, c); err != nil {
 			return err

@@ -36,7 +36,7 @@ func TestScan(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		const n = 1100
 		set := db.open(t, nil).mustSet(t, "", nil)
-		scan := func(want ScanResult, resources ...resourcesync.Resource) {
+		scan := func(want resourcesync.ScanResult, resources ...resourcesync.Resource) {
 			t.Helper()
 			got, err := set.Scan(t.Context(), listing(resources...))
 			if err != nil || got != want {
@@ -54,17 +54,17 @@ func TestScan(t *testing.T) {
 			checkBlocks(t, set)
 		}
 		all := numbered(n, 0)
-		scan(ScanResult{Created: n}, all...)
+		scan(resourcesync.ScanResult{Created: n}, all...)
 		before := written(t, db, set)
-		scan(ScanResult{Unchanged: n}, all...)
+		scan(resourcesync.ScanResult{Unchanged: n}, all...)
 		if after := written(t, db, set); after != before {
 			t.Errorf("a scan that found nothing new has written to the store: %d, %d", before, after)
 		}
-		scan(ScanResult{Unchanged: n / 2, Updated: n / 2}, numbered(n, 2)...)
-		scan(ScanResult{Unchanged: n + n/2, Updated: n / 2}, append(all, numbered(n, 2)...)...) // of the same key the first holds
-		scan(ScanResult{Unchanged: 200, Deleted: n - 100}, append(all[:100:100], numbered(n, 1)[:100]...)...)
-		scan(ScanResult{Deleted: 100})
-		scan(ScanResult{Created: n}, all...)
+		scan(resourcesync.ScanResult{Unchanged: n / 2, Updated: n / 2}, numbered(n, 2)...)
+		scan(resourcesync.ScanResult{Unchanged: n + n/2, Updated: n / 2}, append(all, numbered(n, 2)...)...) // of the same key the first holds
+		scan(resourcesync.ScanResult{Unchanged: 200, Deleted: n - 100}, append(all[:100:100], numbered(n, 1)[:100]...)...)
+		scan(resourcesync.ScanResult{Deleted: 100})
+		scan(resourcesync.ScanResult{Created: n}, all...)
 	})
 }
 
@@ -115,7 +115,7 @@ func TestScanAwaited(t *testing.T) {
 		}
 
 		result, err := set.Scan(t.Context(), listing(small("a", 1), small("b", 1)))
-		if want := (ScanResult{Created: 1, Deleted: 1, Unchanged: 1}); err != nil || result != want {
+		if want := (resourcesync.ScanResult{Created: 1, Deleted: 1, Unchanged: 1}); err != nil || result != want {
 			t.Fatalf("%+v, %v, expected %+v", result, err, want)
 		}
 		st, err := set.Stat(t.Context(), resourcesync.Range{})
@@ -202,7 +202,7 @@ func TestScanIncomplete(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				defer cancel()
 				result, err := set.Scan(ctx, tt.resources(cancel))
-				if err == nil || !strings.Contains(err.Error(), tt.want) || result != (ScanResult{}) {
+				if err == nil || !strings.Contains(err.Error(), tt.want) || result != (resourcesync.ScanResult{}) {
 					t.Errorf("%+v, %v", result, err)
 				}
 				if got := articlesOf(t, set); len(got) != 2 {
@@ -230,7 +230,7 @@ func TestScanMeanwhile(t *testing.T) {
 		}
 		result, err := set.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) {
 			for _, s := range []*Set{set, other} {
-				if _, err := s.Scan(t.Context(), listing()); !errors.Is(err, ErrScanning) {
+				if _, err := s.Scan(t.Context(), listing()); !errors.Is(err, resourcesync.ErrScanning) {
 					t.Errorf("a second scan: %v", err)
 				}
 			}
@@ -245,7 +245,7 @@ func TestScanMeanwhile(t *testing.T) {
 			}
 			_ = yield(small("changed", 1), nil) && yield(small("deleted", 1), nil) && yield(small("listed", 1), nil)
 		})
-		if want := (ScanResult{Created: 1, Deleted: 1, Unchanged: 2}); err != nil || result != want {
+		if want := (resourcesync.ScanResult{Created: 1, Deleted: 1, Unchanged: 2}); err != nil || result != want {
 			t.Errorf("%+v, %v, expected %+v", result, err, want)
 		}
 		want := map[string]string{}

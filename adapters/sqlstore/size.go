@@ -5,14 +5,12 @@ import (
 	"net/url"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A sizer finds out what a store keeps beside a body: how long its entries are,
-// and where its URI leads.
+// A sizer measures the entries of resources and changes in documents.
 type sizer struct {
-	decoder decoder
-	current resourcesync.Resource
 	entry   rsxml.Entry
 	scratch []byte
 }
@@ -20,19 +18,15 @@ type sizer struct {
 // anyHead is the head of a document whose entries are written in full.
 var anyHead = rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceList}}
 
-// change returns the size of the Change List entry of ev. The resource of its
-// body is current from then on.
-func (z *sizer) change(ev *event) (size int64, err error) {
-	if z.current, err = z.decoder.decode(string(ev.body)); err != nil {
-		return 0, err
-	}
-	z.entry.SetChange(&resourcesync.Change{Type: ev.change, Datetime: moment(ev.at), Resource: z.current})
-	return z.size(), nil
+// change returns the size of the Change List entry of e, in bytes.
+func (z *sizer) change(e *changes.Event) int64 {
+	z.entry.SetChange(&resourcesync.Change{Type: e.Type, Datetime: moment(e.At), Resource: *e.Resource})
+	return z.size()
 }
 
-// resource returns the size of the Resource List entry of the current resource.
-func (z *sizer) resource() int64 {
-	z.entry.SetResource(&z.current)
+// resource returns the size of the Resource List entry of r, in bytes.
+func (z *sizer) resource(r *resourcesync.Resource) int64 {
+	z.entry.SetResource(r)
 	return z.size()
 }
 
@@ -41,34 +35,19 @@ func (z *sizer) size() int64 {
 	return int64(len(z.scratch))
 }
 
-// place returns the place of the current resource.
-func (z *sizer) place() int64 {
-	u, err := url.Parse(z.current.URI)
+// placeOf returns the place of the resource at uri, 0 if it is no URI.
+func placeOf(uri string) int64 {
+	u, err := url.Parse(uri)
 	if err != nil {
 		return 0
 	}
-	return placeOf(u)
+	return placeOfURL(u)
 }
 
-// farewell returns the body of the deletion of a resource: what was recorded, if
-// it has a URI, and else the URI that the resource had.
-func (z *sizer) farewell(recorded, body []byte) ([]byte, error) {
-	if recorded != nil {
-		if r, err := z.decoder.decode(string(recorded)); err != nil || r.URI != "" {
-			return recorded, err
-		}
-	}
-	r, err := z.decoder.decode(string(body))
-	if err != nil {
-		return nil, err
-	}
-	return appendBody(nil, &resourcesync.Resource{URI: r.URI}), nil
-}
-
-// placeOf returns a hash of where requests for u lead: its path, decoded, and its
+// placeOfURL returns a hash of where requests for u lead: its path, decoded, and its
 // query, as it is written. It is 0 for a URI without a path, such as a URN, where
 // no request leads.
-func placeOf(u *url.URL) int64 {
+func placeOfURL(u *url.URL) int64 {
 	if u.Opaque != "" {
 		return 0
 	}

@@ -2,19 +2,11 @@ package sqlstore
 
 import (
 	"context"
-	"log/slog"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/guard"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
-)
-
-// These changes divide a deletion in two. withdraw takes a resource out of the set
-// without journalling anything, and release journals the deletion of a resource that
-// is still withdrawn.
-const (
-	withdraw resourcesync.ChangeType = "withdraw"
-	release  resourcesync.ChangeType = "release"
 )
 
 // Withdraw removes the resources with these keys from the set, as [Set.Delete] does,
@@ -39,10 +31,6 @@ func (s *Set) Withdraw(ctx context.Context, keys ...string) error {
 		if err != nil {
 			return err
 		}
-		edits := make([]edit, len(keys))
-		for i, key := range keys {
-			edits[i] = edit{change: withdraw, key: key}
-		}
 		guarded := set.ready && !s.limits.HoldNothing()
 		atOnce := !guarded
 		if guarded {
@@ -50,17 +38,20 @@ func (s *Set) Withdraw(ctx context.Context, keys ...string) error {
 				return err
 			}
 		}
+		kind := changes.Withdraw
 		if atOnce {
-			for i := range edits {
-				edits[i].change = resourcesync.Deleted
-			}
+			kind = resourcesync.Deleted
+		}
+		edits := make([]changes.Edit, len(keys))
+		for i, key := range keys {
+			edits[i] = changes.Edit{Type: kind, Key: key}
 		}
 		before := set.count
-		a, err := s.store.apply(ctx, c, &set, edits)
-		if err != nil || !guarded || !atOnce || a.result.Deleted == 0 {
+		b, err := s.store.apply(ctx, c, &set, edits)
+		if err != nil || !guarded || !atOnce || b.Counts.Deleted == 0 {
 			return err
 		}
-		published = a.result.Deleted
+		published = b.Counts.Deleted
 		return s.countPublished(ctx, c, before, int64(published))
 	})
 	if err == nil {
@@ -110,91 +101,28 @@ func (s *Set) foundGone(count, n int64) guard.Found {
 	return guard.Found{Begun: now, At: now, Count: count, Missing: n, Fresh: n}
 }
 
-// loadWithdrawn reads which of the items have been withdrawn. Only items that have a
-// row without a body can have been.
-func (a *application) loadWithdrawn(ctx context.Context, keys []string) error {
-	var gone []string
-	for _, key := range keys {
-		if before := a.items[key].before; before.exists && before.body == nil {
-			gone = append(gone, key)
-		}
-	}
-	return a.conn.QueryEach(ctx, "SELECT size, place, body FROM rs_withdrawn WHERE set_id = $1 AND key = $2", len(gone),
-		func(i int) []any { return []any{a.set.id, []byte(gone[i])} },
-		func(i int, r rowdb.Row) error {
-			it := a.items[gone[i]]
-			it.withdrawnBefore = row{exists: true, size: r.Int(0), place: r.Int(1), body: r.Append(nil, 2)}
-			if _, err := a.sizer.decoder.decode(string(it.withdrawnBefore.body)); err != nil {
-				a.store.log.LogAttrs(ctx, slog.LevelError, "a damaged resource is discarded; its deletion cannot be published",
-					slog.String("set", a.set.name), slog.String("table", "rs_withdrawn"), slog.String("key", gone[i]))
-				it.changed = true
-				return nil
-			}
-			it.withdrawn = it.withdrawnBefore
-			return nil
-		})
-}
-
-// withdraw takes a resource out of the set and remembers it for its deletion.
-func (a *application) withdraw(it *item) {
-	if it.after.body == nil {
-		return
-	}
-	a.set.tick(a.store.now())
-	a.set.count--
-	it.withdrawn = it.after
-	it.after = row{exists: true, newest: a.set.last}
-	it.changed = true
-}
-
-// restore takes a withdrawn resource back into the set, as it was.
-func (a *application) restore(it *item) {
-	if it.withdrawn.body == nil {
-		return
-	}
-	a.set.tick(a.store.now())
-	a.set.count++
-	it.after, it.withdrawn = it.withdrawn, row{}
-	it.after.newest = a.set.last
-	it.changed = true
-}
-
-// release journals the deletion of a withdrawn resource.
-func (a *application) release(key string, it *item) error {
-	if it.withdrawn.body == nil {
-		return nil
-	}
-	body, err := a.sizer.farewell(nil, it.withdrawn.body)
-	if err != nil {
-		return err
-	}
-	a.result.Deleted++
-	it.withdrawn = row{}
-	return a.record(resourcesync.Deleted, key, body, it)
-}
-
 // saveWithdrawn writes which of the items with these keys are withdrawn.
-func (a *application) saveWithdrawn(ctx context.Context, keys []string) error {
+func (b *changeBatch) saveWithdrawn(ctx context.Context, keys []string) error {
 	var begun, ended []string
 	for _, key := range keys {
-		switch it := a.items[key]; {
-		case it.withdrawn.body != nil:
+		switch {
+		case b.Items[key].Withdrawn != nil:
 			begun = append(begun, key)
-		case it.withdrawnBefore.exists:
+		case b.withdrawn[key]:
 			ended = append(ended, key)
 		}
 	}
-	err := a.conn.ExecEach(ctx, `INSERT INTO rs_withdrawn (set_id, key, at, size, place, body) VALUES ($1, $2, $3, $4, $5, $6)
+	err := b.conn.ExecEach(ctx, `INSERT INTO rs_withdrawn (set_id, key, at, size, place, body) VALUES ($1, $2, $3, $4, $5, $6)
 		ON CONFLICT (set_id, key) DO UPDATE SET at = excluded.at, size = excluded.size, place = excluded.place, body = excluded.body`, len(begun),
 		func(i int) []any {
-			it := a.items[begun[i]]
-			return []any{a.set.id, []byte(begun[i]), it.after.newest, it.withdrawn.size, it.withdrawn.place, it.withdrawn.body}
+			it := b.Items[begun[i]]
+			return []any{b.set.id, []byte(begun[i]), it.Newest, b.sizer.resource(it.Withdrawn), placeOf(it.Withdrawn.URI), bodyOf(it.Withdrawn)}
 		})
 	if err != nil {
 		return err
 	}
-	return a.conn.ExecEach(ctx, "DELETE FROM rs_withdrawn WHERE set_id = $1 AND key = $2", len(ended),
-		func(i int) []any { return []any{a.set.id, []byte(ended[i])} })
+	return b.conn.ExecEach(ctx, "DELETE FROM rs_withdrawn WHERE set_id = $1 AND key = $2", len(ended),
+		func(i int) []any { return []any{b.set.id, []byte(ended[i])} })
 }
 
 // countWithdrawn returns how many deletions wait.
@@ -209,24 +137,24 @@ func (sc *scan) releaseWithdrawn(ctx context.Context) error {
 	after := []byte{}
 	for n := batch; n == batch; {
 		n = 0
-		var edits []edit
+		var edits []changes.Edit
 		err := sc.conn.Query(ctx, "SELECT key, at FROM rs_withdrawn WHERE set_id = $1 AND key > $2 ORDER BY key LIMIT $3",
 			func(row rowdb.Row) error {
 				n++
 				after = row.Append(after[:0], 0)
 				if row.Int(1) <= sc.judged {
-					edits = append(edits, edit{change: release, key: string(after)})
+					edits = append(edits, changes.Edit{Type: changes.Release, Key: string(after)})
 				}
 				return nil
 			}, sc.set.id, after, batch)
 		if err != nil || len(edits) == 0 {
 			return err
 		}
-		result, _, err := sc.set.change(ctx, edits)
+		done, err := sc.set.change(ctx, edits)
 		if err != nil {
 			return err
 		}
-		sc.result.add(result)
+		done.Counts.AddTo(&sc.result)
 	}
 	return nil
 }

@@ -57,7 +57,7 @@ func TestWithdraw(t *testing.T) {
 			}
 		}
 		all := files(60, 40)
-		scan := func(want ScanResult, resources ...resourcesync.Resource) {
+		scan := func(want resourcesync.ScanResult, resources ...resourcesync.Resource) {
 			t.Helper()
 			now = now.Add(time.Minute)
 			if got, err := set.Scan(t.Context(), listing(resources...)); err != nil || got != want {
@@ -79,7 +79,7 @@ func TestWithdraw(t *testing.T) {
 				t.Fatalf("journal %q, expected %q", got, journal)
 			}
 		}
-		scan(ScanResult{Created: 100}, all...)
+		scan(resourcesync.ScanResult{Created: 100}, all...)
 		check(100)
 
 		must(set.Withdraw(t.Context(), "a/000"))
@@ -100,7 +100,7 @@ func TestWithdraw(t *testing.T) {
 		}
 
 		held := now.Add(time.Minute)
-		scan(ScanResult{Unchanged: 40, Held: 58, HeldSince: held}, files(0, 40)...)
+		scan(resourcesync.ScanResult{Unchanged: 40, Held: 58, HeldSince: held}, files(0, 40)...)
 		check(40, journal...)
 		set = open() // as another process, or after a restart
 		check(40, journal...)
@@ -117,15 +117,15 @@ func TestWithdraw(t *testing.T) {
 		journal = append(journal, "updated a/003", "deleted a/004", "created a/004", "deleted a/005")
 		check(43, journal...)
 		back := append(files(0, 40), small("a/002", 1), small("a/003", 2), moved)
-		scan(ScanResult{Unchanged: 43, Held: 54, HeldSince: held}, back...)
+		scan(resourcesync.ScanResult{Unchanged: 43, Held: 54, HeldSince: held}, back...)
 
 		now = now.Add(time.Hour)
-		scan(ScanResult{Unchanged: 43, Deleted: 54}, back...)
+		scan(resourcesync.ScanResult{Unchanged: 43, Deleted: 54}, back...)
 		for i := 6; i < 60; i++ {
 			journal = append(journal, fmt.Sprintf("deleted a/%03d", i))
 		}
 		check(43, journal...)
-		scan(ScanResult{Created: 57, Unchanged: 43}, append(back, append([]resourcesync.Resource{small("a/000", 1), small("a/001", 1)}, files(60, 0)[5:]...)...)...)
+		scan(resourcesync.ScanResult{Created: 57, Unchanged: 43}, append(back, append([]resourcesync.Resource{small("a/000", 1), small("a/001", 1)}, files(60, 0)[5:]...)...)...)
 	})
 }
 
@@ -138,7 +138,7 @@ func TestWithdrawDuringScan(t *testing.T) {
 		if _, err := set.Scan(t.Context(), listing(all...)); err != nil {
 			t.Fatal(err)
 		}
-		scan := func(withdrawn, missing int) ScanResult {
+		scan := func(withdrawn, missing int) resourcesync.ScanResult {
 			t.Helper()
 			result, err := set.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) {
 				for i, r := range all {

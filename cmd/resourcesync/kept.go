@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 )
 
@@ -52,8 +53,8 @@ func releaseTime(k sqlstore.Kept) string {
 }
 
 // tellKept logs missing files that stay listed, at first and on each change.
-func (s *scanner) tellKept(ctx context.Context, result sqlstore.ScanResult) {
-	var before sqlstore.ScanResult
+func (s *scanner) tellKept(ctx context.Context, result resourcesync.ScanResult) {
+	var before resourcesync.ScanResult
 	if s.last.Load() != nil {
 		before = s.last.Load().result
 	}

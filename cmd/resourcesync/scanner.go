@@ -29,9 +29,9 @@ const (
 )
 
 // A scanSet is the set that a scanner fills. Its Scan is refused with
-// sqlstore.ErrScanning while somebody else scans the same set.
+// resourcesync.ErrScanning while somebody else scans the same set.
 type scanSet interface {
-	Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (sqlstore.ScanResult, error)
+	Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error)
 }
 
 // A scanner makes a set what a folder is, again and again: from time to time,
@@ -64,7 +64,7 @@ type scanner struct {
 type scanned struct {
 	ended  time.Time
 	took   time.Duration
-	result sqlstore.ScanResult
+	result resourcesync.ScanResult
 	skip   int64 // files that are not listed, or stay as they were
 	err    error
 }
@@ -90,7 +90,7 @@ func (s *scanner) run(ctx context.Context) {
 		case err == nil:
 			retry = firstRetry
 			pause(ctx, restRatio*time.Since(started), s.rescan, woken)
-		case errors.Is(err, sqlstore.ErrScanning):
+		case errors.Is(err, resourcesync.ErrScanning):
 			// Whether that scan sees what this one is for, or comes to
 			// its end, is not known.
 			pause(ctx, turnRetry, turnRetry, nil)
@@ -116,15 +116,15 @@ func (s *scanner) health() error {
 func (s *scanner) scan(ctx context.Context) error {
 	started := time.Now()
 	result, err := s.fill(ctx)
-	if ctx.Err() == nil && !errors.Is(err, sqlstore.ErrScanning) {
+	if ctx.Err() == nil && !errors.Is(err, resourcesync.ErrScanning) {
 		s.last.Store(&scanned{time.Now(), time.Since(started), result, s.skipped.Load(), err})
 	}
 	return err
 }
 
-func (s *scanner) fill(ctx context.Context) (sqlstore.ScanResult, error) {
+func (s *scanner) fill(ctx context.Context) (resourcesync.ScanResult, error) {
 	if err := s.tellReady(ctx); err != nil && !errors.Is(err, resourcesync.ErrNotReady) {
-		return sqlstore.ScanResult{}, err
+		return resourcesync.ScanResult{}, err
 	}
 	before := s.isReady
 	result, err := s.set.Scan(ctx, s.list(ctx))

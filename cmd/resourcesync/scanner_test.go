@@ -14,7 +14,6 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
-	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 )
 
 // A fakeFolder is what a scanner scans, in the time of a synctest bubble.
@@ -76,14 +75,6 @@ func file(key string) resourcesync.Resource {
 
 // A memorySet is a set that needs no database, which has no place in a bubble.
 type memorySet struct{ *memory.Set }
-
-func (s memorySet) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (sqlstore.ScanResult, error) {
-	result, err := s.Set.Scan(ctx, resources)
-	if errors.Is(err, memory.ErrScanning) {
-		err = sqlstore.ErrScanning
-	}
-	return sqlstore.ScanResult(result), err
-}
 
 func (s memorySet) count(ctx context.Context) (int64, error) {
 	st, err := s.Stat(ctx, resourcesync.Range{})

@@ -94,6 +94,15 @@ func Boundary(t time.Time, every time.Duration) time.Time {
 	return b
 }
 
+// Horizon returns the time up to which changes may be dropped from a journal when a
+// change at t is added: the end of the newest window that ended longer than retain
+// before t. The journal is complete after the [Boundary] of the newest change that is
+// dropped, not after the horizon: time without a change belongs to the window after
+// it, so no window begins there.
+func Horizon(t time.Time, retain, every time.Duration) time.Time {
+	return t.Add(-retain).Truncate(every)
+}
+
 func (w *Windows) close(until time.Time) {
 	w.open.Until = until
 	w.closed = append(w.closed, w.open)

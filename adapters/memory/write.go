@@ -1,0 +1,190 @@
+package memory
+
+import (
+	"fmt"
+	"net/url"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/changes"
+)
+
+// Put adds resources to the set, each in place of the one with its key if there
+// is one. A resource whose entry equals the one in the set, by
+// [resourcesync.Resource.EqualEntry], is not journalled; only its Stamp is kept. A
+// LastModified in the future is recorded as unknown. A read sees all of the resources
+// of one call or none.
+//
+// The set keeps copies. If a resource cannot be published, because its key is empty
+// or longer than resourcesync.MaxKeyLength or because no document can hold its URI or
+// another field (see [rsxml.CheckResource]), the error names the field and none of
+// them is put.
+func (s *Set) Put(resources ...resourcesync.Resource) error {
+	edits := make([]changes.Edit, len(resources))
+	for i := range resources {
+		if err := changes.CheckFields(&resources[i]); err != nil {
+			return fmt.Errorf("memory: %w", err)
+		}
+		if err := checkPlace(&resources[i]); err != nil {
+			return fmt.Errorf("memory: %w", err)
+		}
+		edits[i] = upsert(&resources[i])
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.apply(edits)
+	return nil
+}
+
+// Delete removes the resources with these keys from the set. Keys that are not
+// in the set change nothing. A read sees all of the deletions of one call or
+// none.
+func (s *Set) Delete(keys ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.delete(keys)
+}
+
+func (s *Set) delete(keys []string) {
+	edits := make([]changes.Edit, len(keys))
+	for i, key := range keys {
+		edits[i] = changes.Edit{Type: resourcesync.Deleted, Key: key}
+	}
+	s.apply(edits)
+}
+
+// upsert returns an edit that puts a copy of r.
+func upsert(r *resourcesync.Resource) changes.Edit {
+	own := r.Clone()
+	return changes.Edit{Type: changes.Upsert, Key: r.Key, Resource: &own}
+}
+
+// checkPlace reports why requests could not be led to r.
+func checkPlace(r *resourcesync.Resource) error {
+	if _, err := url.Parse(r.URI); err != nil {
+		return fmt.Errorf("resource %q: %w", r.Key, err)
+	}
+	return nil
+}
+
+// apply makes edits and lets readers and watchers know if they change the set.
+func (s *Set) apply(edits []changes.Edit) changes.Counts {
+	b := changes.Batch{
+		Items: make(map[string]*changes.Item, len(edits)),
+		Ready: s.state.ready, Last: s.state.last, Count: int64(s.state.count), Now: s.now,
+	}
+	for i := range edits {
+		s.load(&b, edits[i].Key)
+	}
+	b.Apply(edits)
+	vacated := b.Vacated()
+	for _, uri := range vacated {
+		s.loadHeir(&b, uri)
+	}
+	b.Reannounce(vacated)
+	s.save(&b)
+	for i := range edits {
+		if edits[i].Type == changes.Upsert {
+			it, _ := s.state.items.Get(edits[i].Key)
+			it.member.scan = s.scan
+		}
+	}
+	return b.Counts
+}
+
+// load adds the item of a key to b.
+func (s *Set) load(b *changes.Batch, key string) {
+	if b.Items[key] != nil {
+		return
+	}
+	it, _ := s.state.items.Get(key)
+	loaded := &changes.Item{Newest: it.newest}
+	if it.member != nil {
+		loaded.Live = it.member.resource
+	}
+	b.Items[key] = loaded
+}
+
+// loadHeir adds the first resource at uri to b that b does not have yet.
+func (s *Set) loadHeir(b *changes.Batch, uri string) {
+	s.state.places.Ascend(placeOf(uri, ""), func(p place) bool {
+		if p.uri != uri {
+			return false
+		}
+		if b.Items[p.key] != nil {
+			return true
+		}
+		s.load(b, p.key)
+		return false
+	})
+}
+
+// save makes the items and events of b part of the state.
+func (s *Set) save(b *changes.Batch) {
+	changed := b.Changed()
+	for _, key := range changed {
+		s.saveItem(key, b.Items[key])
+	}
+	if len(changed) > 0 {
+		s.snapshot.Store(nil)
+	}
+	if len(b.Events) == 0 {
+		return
+	}
+	s.state.last, s.state.count = b.Last, int(b.Count)
+	if s.state.ready {
+		s.forget(b.Last)
+		for i := range b.Events {
+			s.journal(&b.Events[i])
+		}
+	}
+	s.changed.Ring()
+}
+
+func (s *Set) saveItem(key string, to *changes.Item) {
+	it, _ := s.state.items.Get(key)
+	was := it.member
+	it.newest = to.Newest
+	switch {
+	case to.Live == nil:
+		it.member = nil
+	case was == nil || to.Live != was.resource:
+		it.member = &member{resource: to.Live, size: s.resourceSize(to.Live)}
+	}
+	switch {
+	case it.member == was: // announced again
+	case was == nil:
+		s.state.places.Set(it.member.place())
+	case it.member == nil:
+		s.state.places.Delete(was.place())
+	case it.member.resource.URI != was.resource.URI:
+		s.state.places.Delete(was.place())
+		s.state.places.Set(it.member.place())
+	}
+	if it.member == nil && !s.state.ready && !s.scanning {
+		s.state.items.Delete(key) // no journal needs to remember it
+	} else {
+		s.state.items.Set(key, it)
+	}
+}
+
+// Get returns a copy of the resource with this key, and whether there is one. It
+// also works while a set awaits its first scan.
+func (s *Set) Get(key string) (resourcesync.Resource, bool) {
+	// Not from a snapshot: a scanner asks before each resource that it
+	// finds, and would have the state copied for each.
+	s.mu.Lock()
+	it, _ := s.state.items.Get(key)
+	s.mu.Unlock()
+	if it.member == nil {
+		return resourcesync.Resource{}, false
+	}
+	return it.member.resource.Clone(), true
+}
+
+// Len returns the number of resources. It also works while a set awaits its
+// first scan.
+func (s *Set) Len() int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.state.count
+}

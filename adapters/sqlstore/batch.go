@@ -1,0 +1,145 @@
+package sqlstore
+
+import (
+	"context"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/changes"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// A changeBatch makes edits of one set part of it, within an Update. It is the only
+// way in which a set changes.
+type changeBatch struct {
+	changes.Batch
+	store *Store
+	conn  rowdb.Conn
+	set   *setRow
+	sizer sizer
+
+	rows      map[string]row  // of rs_resource, as they were
+	withdrawn map[string]bool // which keys had a row of rs_withdrawn
+}
+
+// A row is what rs_resource has of a key beside the resource.
+type row struct {
+	exists, live bool // it exists without being live to remember a deletion
+	newest       int64
+	size         int64
+	place        int64
+}
+
+// apply makes edits in order, and saves what has become of the set.
+func (s *Store) apply(ctx context.Context, c rowdb.Conn, set *setRow, edits []changes.Edit) (*changeBatch, error) {
+	b := &changeBatch{
+		Batch: changes.Batch{Ready: set.ready, Last: set.last, Count: set.count, Now: s.now},
+		store: s, conn: c, set: set,
+	}
+	if !set.journal {
+		if err := b.load(ctx, edits); err != nil {
+			return nil, err
+		}
+	}
+	b.Apply(edits)
+	if vacated := b.Vacated(); len(vacated) > 0 {
+		if err := b.loadPlaces(ctx, vacated); err != nil {
+			return nil, err
+		}
+		b.Reannounce(vacated)
+	}
+	if changed := b.Changed(); len(b.Events) > 0 || len(changed) > 0 {
+		if err := b.save(ctx, changed); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// save writes the items with these keys, and the events.
+func (b *changeBatch) save(ctx context.Context, changed []string) error {
+	b.set.last, b.set.count = b.Last, b.Count
+	if b.set.ready {
+		if err := b.saveEvents(ctx); err != nil {
+			return err
+		}
+	}
+	if !b.set.journal {
+		if err := b.saveItems(ctx, changed); err != nil {
+			return err
+		}
+	}
+	if b.set.ready {
+		if err := b.forget(ctx); err != nil {
+			return err
+		}
+	}
+	if err := b.set.save(ctx, b.conn); err != nil {
+		return err
+	}
+	return b.conn.Notify(ctx)
+}
+
+func (r *setRow) save(ctx context.Context, c rowdb.Conn) error {
+	_, err := c.Exec(ctx, "UPDATE rs_set SET ready = $1, begin = $2, since = $3, last = $4, count = $5, archive = $6 WHERE id = $7",
+		number(r.ready), r.begin, r.since, r.last, r.count, r.archive, r.id)
+	return err
+}
+
+func (b *changeBatch) saveEvents(ctx context.Context) error {
+	return b.conn.ExecEach(ctx, "INSERT INTO rs_change (set_id, at, change, key, size, body) VALUES ($1, $2, $3, $4, $5, $6)", len(b.Events),
+		func(i int) []any {
+			e := &b.Events[i]
+			return []any{b.set.id, e.At, string(e.Type), []byte(e.Resource.Key), b.sizer.change(e), appendBody(nil, e.Resource)}
+		})
+}
+
+func (b *changeBatch) saveItems(ctx context.Context, keys []string) error {
+	after := make(map[string]row, len(keys))
+	var there, gone []string
+	for _, key := range keys {
+		r := b.rowOf(b.Items[key])
+		after[key] = r
+		if r.exists {
+			there = append(there, key)
+		} else {
+			gone = append(gone, key)
+		}
+	}
+	err := b.conn.ExecEach(ctx, `INSERT INTO rs_resource (set_id, key, newest, size, place, body) VALUES ($1, $2, $3, $4, $5, $6)
+		ON CONFLICT (set_id, key) DO UPDATE SET newest = excluded.newest, size = excluded.size, place = excluded.place, body = excluded.body`, len(there),
+		func(i int) []any {
+			r := after[there[i]]
+			return []any{b.set.id, []byte(there[i]), r.newest, r.size, r.place, bodyOf(b.Items[there[i]].Live)}
+		})
+	if err == nil {
+		err = b.conn.ExecEach(ctx, "DELETE FROM rs_resource WHERE set_id = $1 AND key = $2", len(gone),
+			func(i int) []any { return []any{b.set.id, []byte(gone[i])} })
+	}
+	if err == nil {
+		err = b.saveWithdrawn(ctx, keys)
+	}
+	if err == nil {
+		err = b.updateBlocks(ctx, keys, after)
+	}
+	return err
+}
+
+// rowOf returns the row that an item becomes. A set that awaits its first scan has no
+// journal, and so remembers no deletions.
+func (b *changeBatch) rowOf(it *changes.Item) row {
+	switch {
+	case it.Live != nil:
+		return row{exists: true, live: true, newest: it.Newest, size: b.sizer.resource(it.Live), place: placeOf(it.Live.URI)}
+	case b.set.ready && it.Newest != 0:
+		return row{exists: true, newest: it.Newest}
+	}
+	return row{}
+}
+
+// bodyOf returns the body of r, nil if r is nil.
+func bodyOf(r *resourcesync.Resource) []byte {
+	if r == nil {
+		return nil
+	}
+	return appendBody(nil, r)
+}

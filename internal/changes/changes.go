@@ -1,0 +1,281 @@
+// Package changes holds the rules by which a set changes: which events a write adds
+// to the journal, when, and what the set holds afterwards. Stores differ only in how
+// they keep resources, so they share these rules.
+//
+// A store loads the items of the edited keys into a [Batch], applies the edits, and
+// saves the items and events that result.
+package changes
+
+import (
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+// Kinds of edits besides the types of change that a host records.
+const (
+	// Upsert states what a resource is, not what happened to it. It is no change
+	// if the set has an equal entry.
+	Upsert resourcesync.ChangeType = "upsert"
+
+	// Withdraw removes a resource from the set and journals nothing. Release
+	// journals the deletion of a resource that is still withdrawn. Together they
+	// are a deletion.
+	Withdraw resourcesync.ChangeType = "withdraw"
+	Release  resourcesync.ChangeType = "release"
+)
+
+// An Edit is a change as a writer requests it.
+type Edit struct {
+	Type resourcesync.ChangeType // one of the constants above, or of resourcesync
+	Key  string
+
+	// Resource is the new state of the resource. For a deletion it is what the
+	// host recorded, or nil.
+	Resource *resourcesync.Resource
+
+	// AsOf, if not 0, is the time of the listing that the edit comes from: an
+	// item that has changed since stays as it is.
+	AsOf int64
+}
+
+// An Item is what a set knows of a key. The zero value is an unknown key.
+type Item struct {
+	Newest    int64                  // time of the newest change of the key; 0 if unknown
+	Live      *resourcesync.Resource // nil if the set does not list the key
+	Withdrawn *resourcesync.Resource // withdrawn, its deletion not journalled yet
+	Changed   bool                   // by the batch: the store must save it
+}
+
+// An Event is a change in the journal.
+type Event struct {
+	At       int64
+	Type     resourcesync.ChangeType
+	Resource *resourcesync.Resource
+}
+
+// Counts counts what edits did.
+type Counts struct{ Created, Updated, Deleted, Unchanged int }
+
+// AddTo adds the counts to those of a scan.
+func (c Counts) AddTo(r *resourcesync.ScanResult) {
+	r.Created += c.Created
+	r.Updated += c.Updated
+	r.Deleted += c.Deleted
+	r.Unchanged += c.Unchanged
+}
+
+// A Batch applies edits to one set. Times are microseconds since 1970; no two events
+// of a set have the same.
+type Batch struct {
+	// Items has the item of each edited key. It is nil for a journal without
+	// resources, which takes every edit as it is recorded.
+	Items map[string]*Item
+
+	Ready bool             // false until the set's first scan: there is no journal yet
+	Last  int64            // time of the set's newest change
+	Count int64            // resources in the set
+	Now   func() time.Time // time of day
+
+	Events []Event
+	Counts Counts
+
+	edited int // how many of Events the edits made
+}
+
+// Tick returns the time of the change after the one at last: now, or the microsecond
+// after last if that is later.
+func Tick(last int64, now time.Time) int64 { return max(now.UnixMicro(), last+1) }
+
+func (b *Batch) tick() int64 {
+	b.Last = Tick(b.Last, b.Now())
+	return b.Last
+}
+
+// Apply makes edits in order. [Batch.Vacated] and [Batch.Reannounce] come after it.
+func (b *Batch) Apply(edits []Edit) {
+	now := b.Now()
+	last := b.Last
+	for i := range edits {
+		e := &edits[i]
+		r := e.Resource
+		if r != nil {
+			r = Recorded(r, last, now)
+		}
+		switch it := b.Items[e.Key]; {
+		case b.Items == nil:
+			b.Events = append(b.Events, Event{b.tick(), e.Type, r})
+		case e.AsOf != 0 && it.Newest > e.AsOf:
+			if e.Type == Upsert {
+				b.Counts.Unchanged++
+			}
+		case e.Type == Withdraw:
+			b.withdraw(it)
+		case e.Type == Release:
+			b.release(e.Key, it)
+		case e.Type == resourcesync.Deleted:
+			b.delete(e.Key, it, r)
+		default:
+			b.put(it, r, e.Type == Upsert)
+		}
+	}
+	b.edited = len(b.Events)
+}
+
+// Recorded returns r as a set records it when its newest change is at last: a
+// LastModified in the future is unknown. A clock that has gone back puts nothing
+// recorded before into the future. r itself is not written to.
+func Recorded(r *resourcesync.Resource, last int64, now time.Time) *resourcesync.Resource {
+	if !r.LastModified.After(now) || !r.LastModified.After(time.UnixMicro(last)) {
+		return r
+	}
+	known := *r
+	known.LastModified = time.Time{}
+	return &known
+}
+
+// put makes r the resource of its key. The type of change follows from what the set
+// has. A recorded change is journalled even if the entry is equal: the host says
+// that the resource has changed.
+func (b *Batch) put(it *Item, r *resourcesync.Resource, upsert bool) {
+	b.restore(it)
+	was := it.Live
+	switch {
+	case was == nil:
+		b.Counts.Created++
+		b.Count++
+		b.record(it, resourcesync.Created, r)
+	case upsert && was.EqualEntry(*r):
+		b.Counts.Unchanged++
+		if was.Stamp != r.Stamp {
+			it.Live, it.Changed = r, true
+		}
+		return
+	case was.URI != r.URI:
+		// Destinations know URIs, not keys: the old URI is deleted, the new one
+		// is created.
+		b.Counts.Updated++
+		b.record(it, resourcesync.Deleted, tombstone(r.Key, was))
+		b.record(it, resourcesync.Created, r)
+	default:
+		b.Counts.Updated++
+		b.record(it, resourcesync.Updated, r)
+	}
+	it.Live = r
+}
+
+// delete removes the resource of a key. recorded is what the host said of it.
+func (b *Batch) delete(key string, it *Item, recorded *resourcesync.Resource) {
+	switch {
+	case it.Withdrawn != nil:
+		b.release(key, it)
+	case it.Live != nil:
+		if recorded == nil || recorded.URI == "" {
+			recorded = tombstone(key, it.Live)
+		}
+		b.Counts.Deleted++
+		b.Count--
+		it.Live = nil
+		b.record(it, resourcesync.Deleted, recorded)
+	}
+}
+
+// withdraw removes a resource from the set and keeps it for its deletion.
+func (b *Batch) withdraw(it *Item) {
+	if it.Live != nil {
+		b.Count--
+		it.Live, it.Withdrawn = nil, it.Live
+		it.Newest, it.Changed = b.tick(), true
+	}
+}
+
+// restore returns a withdrawn resource to the set.
+func (b *Batch) restore(it *Item) {
+	if it.Withdrawn != nil {
+		b.Count++
+		it.Live, it.Withdrawn = it.Withdrawn, nil
+		it.Newest, it.Changed = b.tick(), true
+	}
+}
+
+// release journals the deletion of a withdrawn resource.
+func (b *Batch) release(key string, it *Item) {
+	if it.Withdrawn != nil {
+		b.Counts.Deleted++
+		b.record(it, resourcesync.Deleted, tombstone(key, it.Withdrawn))
+		it.Withdrawn = nil
+	}
+}
+
+// tombstone returns the resource of a deletion event.
+func tombstone(key string, r *resourcesync.Resource) *resourcesync.Resource {
+	return &resourcesync.Resource{Key: key, URI: r.URI}
+}
+
+// record journals a change of an item.
+func (b *Batch) record(it *Item, change resourcesync.ChangeType, r *resourcesync.Resource) {
+	it.Newest, it.Changed = b.tick(), true
+	b.Events = append(b.Events, Event{it.Newest, change, r})
+}
+
+// Vacated returns the URIs that the events leave deleted, in order. Another resource
+// may still have one of them: the store adds its item, and calls [Batch.Reannounce].
+func (b *Batch) Vacated() []string {
+	if b.Items == nil || !b.Ready {
+		return nil
+	}
+	var vacated map[string]bool
+	for i := range b.Events {
+		e := &b.Events[i]
+		switch {
+		case e.Type != resourcesync.Deleted:
+			delete(vacated, e.Resource.URI)
+		case vacated == nil:
+			vacated = map[string]bool{e.Resource.URI: true}
+		default:
+			vacated[e.Resource.URI] = true
+		}
+	}
+	return slices.Sorted(maps.Keys(vacated))
+}
+
+// Reannounce repeats the Created event of resources that still have one of the
+// vacated URIs: Destinations know URIs, not keys, and have just been told to delete
+// it. Of several resources at one URI, the first by key is announced.
+func (b *Batch) Reannounce(vacated []string) {
+	if len(vacated) == 0 {
+		return
+	}
+	first := make(map[string]string, len(vacated)) // URI to key
+	for key, it := range b.Items {
+		if it.Live == nil {
+			continue
+		}
+		if best, found := first[it.Live.URI]; !found || key < best {
+			first[it.Live.URI] = key
+		}
+	}
+	for _, uri := range vacated {
+		if key, found := first[uri]; found {
+			b.record(b.Items[key], resourcesync.Created, b.Items[key].Live)
+		}
+	}
+}
+
+// Reannounced returns the events that Reannounce added. They are no changes of their
+// resources.
+func (b *Batch) Reannounced() []Event { return b.Events[b.edited:] }
+
+// Changed returns the keys of the items to save, in order.
+func (b *Batch) Changed() []string {
+	var keys []string
+	for key, it := range b.Items {
+		if it.Changed {
+			keys = append(keys, key)
+		}
+	}
+	slices.Sort(keys)
+	return keys
+}
