@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/checked"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -104,7 +105,7 @@ func (s *Source) snapshots(ctx context.Context, t target) iter.Seq2[resourcesync
 		last := int64(0)
 		for snapshot, err := range seq {
 			if err != nil {
-				yield(resourcesync.Snapshot{}, providerError("archiver", err))
+				yield(resourcesync.Snapshot{}, checked.Error("archiver", err))
 				return
 			}
 			if err := checkSnapshot(&snapshot, archive); err != nil {

@@ -3,19 +3,19 @@ package rshttp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"iter"
 	"slices"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/checked"
 )
 
 // A record is the source of the changes in a list: a set's journal, or the archive
 // of the changes that the journal has dropped.
 type record interface {
-	// changes yields the changes in iv, and an error for any other.
-	changes(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error]
+	// changes yields the changes in iv; see [checked.Changes].
+	changes(ctx context.Context, iv resourcesync.Interval, omit func(*resourcesync.Change, error)) iter.Seq2[resourcesync.Change, error]
 
 	// since returns the time after which the record is complete.
 	since(ctx context.Context) (time.Time, error)
@@ -24,17 +24,8 @@ type record interface {
 // A changeArchive is the archive of a set's journal.
 type changeArchive struct{ resourcesync.ChangeArchiver }
 
-func (a changeArchive) changes(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
-	return func(yield func(resourcesync.Change, error) bool) {
-		for c, err := range a.ArchivedChanges(ctx, iv) {
-			if err == nil && !iv.Contains(c.Datetime) {
-				err = fmt.Errorf("archive broke its contract: a change at %v, asked for those after %v, up to %v", c.Datetime, iv.From, iv.Until)
-			}
-			if !yield(c, err) || err != nil {
-				return
-			}
-		}
-	}
+func (a changeArchive) changes(ctx context.Context, iv resourcesync.Interval, omit func(*resourcesync.Change, error)) iter.Seq2[resourcesync.Change, error] {
+	return checked.ArchivedChanges(ctx, a, iv, omit)
 }
 
 func (a changeArchive) since(ctx context.Context) (time.Time, error) {

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/patch"
+	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -134,37 +134,26 @@ func (s *Source) renderChanges(ctx context.Context, t target, from record, doc *
 func (s *Source) listChanges(ctx context.Context, t target, from record, iv resourcesync.Interval, b *render.Body, complete func(*resourcesync.Change, *rsxml.Entry)) (last time.Time, err error) {
 	b.Head = s.changeHead(t, false, iv)
 	var (
-		e     rsxml.Entry
-		patch patch.Filter
-		left  render.Omitted
+		builder entries.Builder
+		left    render.Omitted
 	)
 	last = iv.From
-	for c, err := range from.changes(ctx, iv) {
+	omit := func(c *resourcesync.Change, err error) {
+		last = c.Datetime
+		left.Add(c.Resource.Key, c.Resource.URI, err)
+	}
+	for c, err := range from.changes(ctx, iv, omit) {
 		if err != nil {
-			return last, providerError("journal", err)
-		}
-		if c.Type != resourcesync.Created && c.Type != resourcesync.Updated && c.Type != resourcesync.Deleted || c.Datetime.IsZero() {
-			return last, fmt.Errorf("journal broke its contract: a change of %q of type %q at %v", c.Resource.Key, c.Type, c.Datetime)
-		}
-		if c.Datetime.Before(last) {
-			return last, fmt.Errorf("journal broke its contract: a change at %v after %v", c.Datetime, last)
+			return last, err
 		}
 		last = c.Datetime
-		if err := rsxml.CheckURI(c.Resource.URI); err != nil {
-			left.Add(c.Resource.Key, c.Resource.URI, err)
-			continue
-		}
-		e.SetChange(&c)
-		patch.Apply(&e)
+		e := builder.Change(&c)
 		if complete != nil {
-			complete(&c, &e)
+			complete(&c, e)
 		}
-		if !b.Add(&e) {
+		if !b.Add(e) {
 			return last, errMoved
 		}
-	}
-	if err := ctx.Err(); err != nil {
-		return last, err
 	}
 	// What has been dropped in the meantime may be missing.
 	since, err := from.since(ctx)

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
-	"github.com/resourcesync-go/resourcesync/internal/patch"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -108,14 +108,12 @@ func (s *Source) divideChanges(ctx context.Context, st *set, before *changeDump)
 		return before, nil
 	}
 	d := changeDivider{s: s, st: st, part: resourcesync.Interval{From: from}, seals: seals}
-	for c, err := range st.changes(ctx, resourcesync.Interval{From: from}) {
+	omitted := func(c *resourcesync.Change, _ error) { d.add(c) } // a later change all the same
+	for c, err := range st.changes(ctx, resourcesync.Interval{From: from}, omitted) {
 		if err != nil {
-			return nil, providerError("journal", err)
+			return nil, err
 		}
 		d.add(&c)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
 	}
 	d.seal()
 	if again, err := st.changesSince(ctx, target{kind: kindChangeDump, set: st}); err != nil || !again.Equal(since) {
@@ -141,9 +139,7 @@ type changeDivider struct {
 	end    time.Time
 	last   time.Time // the newest change shown
 
-	entry   rsxml.Entry
-	patches patch.Filter
-	scratch []byte
+	builder entries.Builder
 }
 
 var manifestHead = rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ChangeDumpManifest}}
@@ -187,14 +183,12 @@ func (d *changeDivider) close(until time.Time) {
 
 // weigh returns the share of a package that a change takes, in bytes of paging.MaxBytes.
 func (d *changeDivider) weigh(c *resourcesync.Change) int {
-	d.entry.SetChange(c)
-	d.patches.Apply(&d.entry)
-	d.scratch, _ = rsxml.AppendEntry(d.scratch[:0], &manifestHead, &d.entry)
-	weight := len(d.scratch)
+	e := d.builder.Change(c)
+	weight := d.builder.Size(&manifestHead, e)
 	if c.Type != resourcesync.Deleted {
 		weight += d.s.bitstreamWeight(c.Resource.Length)
-		for _, l := range d.entry.Links {
-			if patch.Is(l) && d.st.patchOpener != nil {
+		for _, l := range e.Links {
+			if entries.IsPatch(l) && d.st.patchOpener != nil {
 				weight += d.s.bitstreamWeight(l.Length)
 			}
 		}

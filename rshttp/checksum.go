@@ -14,23 +14,24 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/checked"
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
 // checked says how the checksum of an item is known.
-type checked int
+type sumState int
 
 const (
-	unchecked checked = iota // it will be, when the package is sent
-	learned                  // from sending an earlier layout of the package
-	stated                   // by who has it, or because the item was read beforehand
+	unchecked sumState = iota // it will be, when the package is sent
+	learned                   // from sending an earlier layout of the package
+	stated                    // by who has it, or because the item was read beforehand
 )
 
 // A checksum is what is known of an item.
 type checksum struct {
 	*item
-	crc     uint32
-	checked checked
+	crc      uint32
+	sumState sumState
 }
 
 // checksums are those that are known, by key, URI and time of change.
@@ -48,7 +49,7 @@ func (it *item) checksumKey() checksumKey {
 // learn adds those of items that were stated or read beforehand.
 func (c checksums) learn(items []item) {
 	for i := range items {
-		if it := &items[i]; it.checked == stated {
+		if it := &items[i]; it.sumState == stated {
 			c[it.checksumKey()] = checksum{it, it.crc, stated}
 		}
 	}
@@ -59,7 +60,7 @@ func (c checksums) learnSent(l *layout) {
 	for i := range l.items {
 		it := &l.items[i]
 		if crc, known := l.sum(i); known {
-			c[it.checksumKey()] = checksum{it, crc, max(it.checked, learned)}
+			c[it.checksumKey()] = checksum{it, crc, max(it.sumState, learned)}
 		}
 	}
 }
@@ -87,23 +88,23 @@ func (s *Source) check(ctx context.Context, t target, inv *inventory, known chec
 		if summer := t.checksummer(); summer != nil && !beforehand && it.patch == nil {
 			crc, err := summer.Checksum(ctx, it.Resource)
 			if err == nil {
-				it.crc, it.checked = crc, stated
+				it.crc, it.sumState = crc, stated
 				continue
 			}
 			if !errors.Is(err, errors.ErrUnsupported) {
-				return providerError("checksum of "+it.Resource.URI, err)
+				return checked.Error("checksum of "+it.Resource.URI, err)
 			}
 		}
 		was, ok := known[it.checksumKey()]
 		switch {
-		case ok && was.Resource.Equal(it.Resource) && (was.checked == stated || !beforehand):
-			it.size, it.crc, it.checked = was.size, was.crc, was.checked
+		case ok && was.Resource.Equal(it.Resource) && (was.sumState == stated || !beforehand):
+			it.size, it.crc, it.sumState = was.size, was.crc, was.sumState
 		case beforehand:
 			var err error
 			if it.size, it.crc, err = s.read(ctx, t, it); err != nil {
 				return err
 			}
-			it.checked = stated
+			it.sumState = stated
 		}
 	}
 	return nil
@@ -113,10 +114,10 @@ func (s *Source) check(ctx context.Context, t target, inv *inventory, known chec
 // ours and takes a turn, unlike the sending.
 func (s *Source) sum(ctx context.Context, l *layout, i int) (uint32, error) {
 	unlisted := l.target.isUnlisted()
-	if err := s.sums.acquire(ctx, unlisted); err != nil {
+	if err := s.sums.Acquire(ctx, unlisted); err != nil {
 		return 0, err
 	}
-	defer s.sums.release(unlisted)
+	defer s.sums.Release(unlisted)
 	if crc, known := l.sum(i); known { // by now
 		return crc, nil
 	}
@@ -152,7 +153,7 @@ func (s *Source) read(ctx context.Context, t target, it *item) (size int64, crc 
 		return 0, 0, &unlikeError{it.Resource.URI, err}
 	}
 	if err != nil {
-		return 0, 0, providerError("reading "+it.Resource.URI, err)
+		return 0, 0, checked.Error("reading "+it.Resource.URI, err)
 	}
 	if length, ok := it.Resource.Length.Bytes(); ok && length != size {
 		return 0, 0, &unlikeError{it.Resource.URI, fmt.Errorf("it has %d bytes, not %d", size, length)}

@@ -7,8 +7,9 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/checked"
+	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
-	"github.com/resourcesync-go/resourcesync/internal/patch"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -44,7 +45,7 @@ func (s *Source) divide(ctx context.Context, d *division) (_ *pages, err error) 
 		err = checkCuts(p.cuts)
 	}
 	if err != nil {
-		return nil, providerError(fmt.Sprintf("dividing set %q into %s", st.name, d.into), err)
+		return nil, checked.Error(fmt.Sprintf("dividing set %q into %s", st.name, d.into), err)
 	}
 	for _, c := range p.cuts {
 		if c.Newest.After(p.at) {
@@ -117,34 +118,16 @@ func walk(ctx context.Context, st *set, previous []resourcesync.Cut, every int) 
 	b := paging.NewCuts(previous, every)
 	started := time.Now()
 	head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceList}}
-	var (
-		e       rsxml.Entry
-		patch   patch.Filter
-		scratch []byte
-		last    string
-	)
-	for r, err := range st.provider.Resources(ctx, wholeSet) {
+	var builder entries.Builder
+	for r, err := range checked.Resources(ctx, st.provider, wholeSet, nil) { // the page reports what it omits
 		if err != nil {
 			return nil, err
-		}
-		if r.Key <= last {
-			return nil, fmt.Errorf("provider broke its contract: key %q after %q", r.Key, last)
-		}
-		last = r.Key
-		if rsxml.CheckURI(r.URI) != nil {
-			continue // the page that should list it reports it
 		}
 		newest := r.LastModified
 		if !newest.Before(started) {
 			newest = time.Time{}
 		}
-		e.SetResource(&r)
-		patch.Apply(&e)
-		scratch, _ = rsxml.AppendEntry(scratch[:0], &head, &e)
-		b.Add(r.Key, len(scratch), newest)
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
+		b.Add(r.Key, builder.Size(&head, builder.Resource(&r)), newest)
 	}
 	return b.Done(), nil
 }

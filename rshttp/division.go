@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/admission"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -218,9 +219,9 @@ func (s *Source) await(ctx context.Context, d *division) {
 
 // divideOnce shares divide among all who want the set of d to be divided.
 func (s *Source) divideOnce(ctx context.Context, d *division, old *pages, divide func() (*pages, error)) (*pages, error) {
-	v, err := s.flights.do(ctx, d.into+" of "+d.set.name, job{
-		begin: func(context.Context) error { return nil },
-		work: func(context.Context) (any, error) {
+	v, err := s.flights.Do(ctx, d.into+" of "+d.set.name, admission.Job{
+		Begin: func(context.Context) error { return nil },
+		Work: func(context.Context) (any, error) {
 			if p, _ := d.get(); p != old {
 				return p, nil
 			}

@@ -3,7 +3,6 @@ package rshttp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/http"
@@ -13,29 +12,17 @@ import (
 	"crypto/rand"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/admission"
 	"github.com/resourcesync-go/resourcesync/linkheader"
 )
 
 var (
-	// errBusy says that a request has waited in vain for its turn to render.
-	errBusy = errors.New("too many documents are being rendered")
-
 	// errSending says that no more packages can be sent at the same time.
 	errSending = errors.New("too many packages are being sent")
 
 	// errShare says that one client has its share of them.
 	errShare = errors.New("too many packages are being sent to one client")
 )
-
-// providerError is what a provider has failed with. It says what it says, but is
-// none of the errors that have a status of their own: that a file or a row cannot
-// be read does not make the list of all of them missing, or not public.
-func providerError(who string, err error) error {
-	if errors.Is(err, resourcesync.ErrNotReady) {
-		return err
-	}
-	return fmt.Errorf("%s: %v", who, err)
-}
 
 // goneError says that a document was here and that its index leads on.
 type goneError struct {
@@ -81,7 +68,7 @@ func (s *Source) fail(w http.ResponseWriter, r *http.Request, err error) {
 		status, text, level = http.StatusForbidden, "The document is not public.", slog.LevelWarn
 	case errors.Is(err, resourcesync.ErrNotReady):
 		text, retryAfter, level = "The set is being prepared. Try again soon.", 5*time.Second, slog.LevelInfo
-	case errors.Is(err, errBusy):
+	case errors.Is(err, admission.ErrBusy):
 		text, retryAfter, level = "Too many documents are being made at the moment. Try again soon.", 5*time.Second, slog.LevelWarn
 		s.counters.refused.Add(1)
 	case errors.Is(err, errSending):

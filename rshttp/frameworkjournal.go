@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/checked"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -79,7 +80,7 @@ func (d *documents) readJournal(ctx context.Context, before *knownJournal, windo
 	}
 	for c, err := range d.set.changer.Changes(ctx, resourcesync.Interval{From: from}) {
 		if err != nil {
-			return now, providerError("journal", err)
+			return now, checked.Error("journal", err)
 		}
 		now.Newest = c.Datetime
 	}
@@ -91,7 +92,7 @@ func (d *documents) readJournal(ctx context.Context, before *knownJournal, windo
 func (d *documents) born(ctx context.Context, w resourcesync.Interval) (time.Time, error) {
 	for c, err := range d.set.changer.Changes(ctx, resourcesync.Interval{From: w.From}) {
 		if err != nil {
-			return time.Time{}, providerError("journal", err)
+			return time.Time{}, checked.Error("journal", err)
 		}
 		return c.Datetime, nil
 	}

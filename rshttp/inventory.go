@@ -10,8 +10,8 @@ import (
 	"unsafe"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
-	"github.com/resourcesync-go/resourcesync/internal/patch"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 	"github.com/resourcesync-go/resourcesync/rsxml"
@@ -48,11 +48,11 @@ type inventory struct {
 // without a type; the Resource of a patch is what the link to it says.
 type item struct {
 	resourcesync.Change
-	patch   *difference // nil if it is none
-	size    int64
-	crc     uint32
-	checked checked
-	nth     int // which of its URI and datetime it is, from 0
+	patch    *difference // nil if it is none
+	size     int64
+	crc      uint32
+	sumState sumState
+	nth      int // which of its URI and datetime it is, from 0
 }
 
 // A difference is what opening a patch takes.
@@ -112,12 +112,12 @@ func (inv *inventory) addChange(c *resourcesync.Change, e *rsxml.Entry) {
 	if c.Type != resourcesync.Deleted {
 		e.Metadata.Path = "/" + inv.add(item{Change: change})
 	}
-	if !slices.ContainsFunc(e.Links, patch.Is) {
+	if !slices.ContainsFunc(e.Links, entries.IsPatch) {
 		return
 	}
 	inv.links = inv.links[:0]
 	for _, l := range e.Links {
-		if patch.Is(l) {
+		if entries.IsPatch(l) {
 			if !inv.patches {
 				continue
 			}
@@ -182,7 +182,7 @@ func (inv *inventory) archive(manifest virtualzip.Entry, open func(context.Conte
 				CRC32:    it.crc,
 				Open:     func(ctx context.Context) (io.ReadCloser, error) { return open(ctx, it) },
 			}
-			if it.checked != stated {
+			if it.sumState != stated {
 				e.Checksum = func(ctx context.Context) (uint32, error) { return sum(ctx, i) }
 			}
 			if !yield(e, nil) {

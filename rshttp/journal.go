@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/checked"
+	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
-	"github.com/resourcesync-go/resourcesync/internal/patch"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -77,66 +78,21 @@ func (s *Source) readWindows(ctx context.Context, st *set) ([]resourcesync.Inter
 		j.since, j.windows = since, paging.NewWindows(since, s.options.Window, s.options.PageSize, max(s.options.Settle, 0))
 	}
 	head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ChangeList}}
-	var (
-		e       rsxml.Entry
-		patch   patch.Filter
-		scratch []byte
-	)
-	for c, err := range st.changes(ctx, resourcesync.Interval{From: j.windows.Rewind()}) {
+	var builder entries.Builder
+	for c, err := range st.changes(ctx, resourcesync.Interval{From: j.windows.Rewind()}, nil) { // the list reports what it omits
 		if err != nil {
-			return nil, providerError("journal", err)
+			return nil, err
 		}
-		if rsxml.CheckURI(c.Resource.URI) != nil {
-			continue // the list that should tell of it reports it
-		}
-		e.SetChange(&c)
-		patch.Apply(&e)
-		scratch, _ = rsxml.AppendEntry(scratch[:0], &head, &e)
-		if err := j.windows.Add(c.Datetime, len(scratch)); err != nil {
+		if err := j.windows.Add(c.Datetime, builder.Size(&head, builder.Change(&c))); err != nil {
 			return nil, fmt.Errorf("journal of set %q: %w", st.name, err)
 		}
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, err
 	}
 	return j.windows.Intervals(), nil
 }
 
-// changes yields the changes of st's journal in iv, and an error for any other that
-// the journal yields.
-//
-// If iv begins at the Since of a journal that does not divide itself, changes at
-// exactly that time are part of it: a host may answer with the datetime of its
-// oldest change, which must not be lost.
-func (st *set) changes(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
-	return func(yield func(resourcesync.Change, error) bool) {
-		asked, first := iv, time.Time{}
-		if _, ok := st.changer.(resourcesync.Windower); !ok && !iv.From.IsZero() {
-			since, err := st.changer.Since(ctx)
-			if err != nil {
-				yield(resourcesync.Change{}, err)
-				return
-			}
-			if iv.From.Equal(since) {
-				first, asked.From = since, since.Add(-time.Microsecond)
-			}
-		}
-		for c, err := range st.changer.Changes(ctx, asked) {
-			switch at := c.Datetime; {
-			case err != nil:
-				yield(c, err)
-				return
-			case at.Before(first) && asked.Contains(at):
-				continue
-			case !asked.Contains(at):
-				yield(c, fmt.Errorf("journal broke its contract: a change at %v, asked for those after %v, up to %v", at, asked.From, asked.Until))
-				return
-			}
-			if !yield(c, nil) {
-				return
-			}
-		}
-	}
+// changes yields the changes of st's journal in iv; see [checked.Changes].
+func (st *set) changes(ctx context.Context, iv resourcesync.Interval, omit func(*resourcesync.Change, error)) iter.Seq2[resourcesync.Change, error] {
+	return checked.Changes(ctx, st.changer, iv, omit)
 }
 
 // known returns how far the journal was when its windows were asked for last.

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/admission"
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
@@ -40,22 +41,22 @@ func (s *Source) layout(ctx context.Context, t target, unlisted bool) (*layout, 
 		return l, err
 	}
 	var room *room
-	v, err := s.flightsFor(unlisted).do(ctx, t.path, job{
-		begin: func(ctx context.Context) (err error) {
+	v, err := s.flightsFor(unlisted).Do(ctx, t.path, admission.Job{
+		Begin: func(ctx context.Context) (err error) {
 			room, err = s.layouts.reserve(ctx, unlisted, s.firstRoom(unlisted), s.options.Wait)
 			if err != nil {
 				return err
 			}
-			if err := s.admit(ctx, s.layingOut, unlisted); err != nil {
+			if err := s.layingOut.AcquireWithin(ctx, s.options.Wait, unlisted); err != nil {
 				room.free()
 				return err
 			}
 			return nil
 		},
-		work: func(ctx context.Context) (_ any, err error) {
+		Work: func(ctx context.Context) (_ any, err error) {
 			var l *layout
 			defer func() {
-				s.layingOut.release(unlisted)
+				s.layingOut.Release(unlisted)
 				if l == nil || l.room != room {
 					room.free()
 				}
@@ -63,7 +64,7 @@ func (s *Source) layout(ctx context.Context, t target, unlisted bool) (*layout, 
 			l, err = s.layOutIn(ctx, t, room)
 			return l, err
 		},
-		share: func(v any, n int) { s.layouts.hold(v.(*layout), n-1) },
+		Share: func(v any, n int) { s.layouts.hold(v.(*layout), n-1) },
 	})
 	if err != nil {
 		return nil, err
@@ -182,7 +183,7 @@ func (s *Source) seal(t target, inv *inventory) (*layout, error) {
 		return nil, err
 	}
 	for i := range l.items {
-		if it := &l.items[i]; it.checked == learned {
+		if it := &l.items[i]; it.sumState == learned {
 			if err := l.learn(i, it.crc); err != nil {
 				return nil, err
 			}

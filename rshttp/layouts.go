@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/semaphore"
+
+	"github.com/resourcesync-go/resourcesync/internal/admission"
 )
 
 const (
@@ -22,7 +24,7 @@ const (
 )
 
 // errRoom says that a request has waited in vain for memory for a layout.
-var errRoom = fmt.Errorf("%w: the layouts of packages take all the memory that they may take", errBusy)
+var errRoom = fmt.Errorf("%w: the layouts of packages take all the memory that they may take", admission.ErrBusy)
 
 // layouts hold the layouts of packages, and count all of them against a budget. A
 // layout is held while it is being sent and while it is kept. Those of listed

@@ -6,6 +6,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/admission"
 )
 
 // keep reserves n bytes for a layout that is kept for path and has one user.
@@ -33,11 +35,11 @@ func TestD16_Budget(t *testing.T) {
 		if a := ls.get("a"); a == nil || ls.get("b") != nil || ls.size() != 90 {
 			t.Fatalf("kept: a %v, %d bytes", a != nil, ls.size())
 		}
-		if _, err := ls.reserve(t.Context(), false, 20, 0); !errors.Is(err, errBusy) {
+		if _, err := ls.reserve(t.Context(), false, 20, 0); !errors.Is(err, admission.ErrBusy) {
 			t.Errorf("what is used is given away: %v", err)
 		}
 		started := time.Now()
-		if _, err := ls.reserve(t.Context(), false, 20, 5*time.Second); !errors.Is(err, errBusy) || time.Since(started) != 5*time.Second {
+		if _, err := ls.reserve(t.Context(), false, 20, 5*time.Second); !errors.Is(err, admission.ErrBusy) || time.Since(started) != 5*time.Second {
 			t.Errorf("%v after %v", err, time.Since(started))
 		}
 		if _, err := ls.reserve(t.Context(), true, 10, 0); err != nil {

@@ -78,11 +78,11 @@ func (s *Source) serveMemento(w http.ResponseWriter, r *http.Request, t target) 
 		return
 	}
 	defer s.shares.Return(from)
-	if !s.transfers.tryAcquire(true) { // any client can request any version
+	if !s.transfers.TryAcquire(true) { // any client can request any version
 		s.fail(w, r, errSending)
 		return
 	}
-	defer s.transfers.release(true)
+	defer s.transfers.Release(true)
 	c, err := s.findVersion(r, t)
 	if err != nil {
 		s.fail(w, r, err)
@@ -134,36 +134,34 @@ func (s *Source) findVersion(r *http.Request, t target) (resourcesync.Change, er
 		return resourcesync.Change{}, errMoment
 	}
 	// Any client can request any moment.
-	if err := s.admit(r.Context(), s.renderings, true); err != nil {
+	if err := s.renderings.AcquireWithin(r.Context(), s.options.Wait, true); err != nil {
 		return resourcesync.Change{}, err
 	}
-	defer s.renderings.release(true)
+	defer s.renderings.Release(true)
 	ctx, cancel := context.WithTimeout(r.Context(), s.options.RenderTimeout)
 	defer cancel()
 	since, err := t.set.changesSince(ctx, t)
 	if err != nil {
 		return resourcesync.Change{}, err
 	}
-	changes, missing := t.set.changer.Changes, errMoment
+	var record record = t.set
+	missing := errMoment
 	if at.Before(since) {
 		missing = s.versionGone(t)
 		if t.set.changeArchiver == nil {
 			return resourcesync.Change{}, missing
 		}
-		changes = t.set.changeArchiver.ArchivedChanges // whose lists link versions, too
+		record = changeArchive{t.set.changeArchiver} // whose lists link to versions, too
 	}
 	around := resourcesync.Interval{From: at.Add(-time.Microsecond), Until: at}
-	for c, err := range changes(ctx, around) {
+	for c, err := range record.changes(ctx, around, nil) {
 		if err != nil {
-			return resourcesync.Change{}, providerError("journal", err)
+			return resourcesync.Change{}, err
 		}
 		if c.Datetime.Equal(at) && c.Resource.URI == uri && c.Type != resourcesync.Deleted {
 			c.Resource = c.Resource.Clone()
 			return c, nil
 		}
-	}
-	if err := ctx.Err(); err != nil {
-		return resourcesync.Change{}, err
 	}
 	return resourcesync.Change{}, missing
 }

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
-	"github.com/resourcesync-go/resourcesync/internal/patch"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -103,27 +103,17 @@ func (s *Source) recent(ctx context.Context, st *set) (resourcesync.Interval, er
 func loadOf(ctx context.Context, st *set, w resourcesync.Interval, others load) (all load, cut time.Time, err error) {
 	head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ChangeList}}
 	var (
-		e       rsxml.Entry
-		patch   patch.Filter
-		scratch []byte
+		builder entries.Builder
 		times   []time.Time
 		sizes   []int
 	)
-	for c, err := range st.changes(ctx, w) {
+	for c, err := range st.changes(ctx, w, nil) { // the list reports what it omits
 		if err != nil {
-			return load{}, time.Time{}, providerError("journal", err)
+			return load{}, time.Time{}, err
 		}
-		if rsxml.CheckURI(c.Resource.URI) != nil {
-			continue // the list that should have it reports it
-		}
-		e.SetChange(&c)
-		patch.Apply(&e)
-		scratch, _ = rsxml.AppendEntry(scratch[:0], &head, &e)
-		times, sizes = append(times, c.Datetime), append(sizes, len(scratch))
-		all = all.plus(load{1, len(scratch)})
-	}
-	if err := ctx.Err(); err != nil {
-		return load{}, time.Time{}, err
+		size := builder.Size(&head, builder.Change(&c))
+		times, sizes = append(times, c.Datetime), append(sizes, size)
+		all = all.plus(load{1, size})
 	}
 	for i, size := range slices.Backward(sizes) {
 		if others = others.plus(load{1, size}); !others.fits() {

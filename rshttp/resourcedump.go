@@ -8,8 +8,9 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/checked"
+	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
-	"github.com/resourcesync-go/resourcesync/internal/patch"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 	"github.com/resourcesync-go/resourcesync/rsxml"
@@ -220,30 +221,15 @@ func (s *Source) cutPackages(ctx context.Context, st *set, previous []resourcesy
 // weigh shows the resources in r to cuts.
 func (s *Source) weigh(ctx context.Context, st *set, r resourcesync.Range, cuts *paging.Cuts) error {
 	head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceDumpManifest}}
-	var (
-		e       rsxml.Entry
-		patch   patch.Filter
-		scratch []byte
-		last    string
-		first   = true
-	)
-	for res, err := range st.provider.Resources(ctx, r) {
+	var builder entries.Builder
+	for res, err := range checked.Resources(ctx, st.provider, r, nil) { // the manifest reports what it omits
 		if err != nil {
 			return err
 		}
-		if err := checkKey(r, res.Key, last, first); err != nil {
-			return err
-		}
-		first, last = false, res.Key
-		if rsxml.CheckURI(res.URI) != nil {
-			continue // the manifest that should list it reports it
-		}
-		e.SetResource(&res)
-		patch.Apply(&e)
-		scratch, _ = rsxml.AppendEntry(scratch[:0], &head, &e)
-		cuts.Add(res.Key, len(scratch)+s.bitstreamWeight(res.Length), time.Time{})
+		size := builder.Size(&head, builder.Resource(&res))
+		cuts.Add(res.Key, size+s.bitstreamWeight(res.Length), time.Time{})
 	}
-	return ctx.Err()
+	return nil
 }
 
 // bitstreamWeight returns what a bitstream adds to the weight of the entry that

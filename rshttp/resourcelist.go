@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/patch"
+	"github.com/resourcesync-go/resourcesync/internal/checked"
+	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -133,22 +134,15 @@ func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Ran
 	at := doc.lastModified
 	b.Head = s.resourceHead(t, false, at)
 	var (
-		e     rsxml.Entry
-		patch patch.Filter
-		last  string
-		first = true
-		left  render.Omitted
+		builder entries.Builder
+		left    render.Omitted
 	)
-	for res, err := range t.set.provider.Resources(ctx, r) {
+	for res, err := range checked.Resources(ctx, t.set.provider, r, left.Add) {
 		if err != nil {
-			return nil, providerError("provider", err)
-		}
-		if err := checkKey(r, res.Key, last, first); err != nil {
 			return nil, err
 		}
-		first, last = false, res.Key
-		path, err := "", rsxml.CheckURI(res.URI)
-		if err == nil && pack != nil {
+		path := ""
+		if pack != nil {
 			path, err = pack(res)
 		}
 		if errors.Is(err, errOutgrown) {
@@ -161,31 +155,18 @@ func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Ran
 		if doc.lastModified.IsZero() && res.LastModified.After(at) && res.LastModified.Before(started) {
 			at = res.LastModified
 		}
-		e.SetResource(&res)
-		patch.Apply(&e)
+		e := builder.Resource(&res)
 		e.Metadata.Path = path
-		if !b.Add(&e) || b.Entries > limit {
+		if !b.Add(e) || b.Entries > limit {
 			if tooLarge := b.Entries <= limit; pack == nil && (tooLarge || limit == rsxml.MaxEntries) {
-				t.set.pages.split(r, last, tooLarge && t.set.cutter != nil)
+				t.set.pages.split(r, res.Key, tooLarge && t.set.cutter != nil)
 			}
 			return nil, errOutgrown
 		}
 	}
-	if err := ctx.Err(); err != nil {
-		return nil, err // a provider that ends early and does not say so
-	}
 	s.report(t.set, left, b.Fields)
 	b.Head = s.resourceHead(t, false, at)
 	return doc, nil
-}
-
-// checkKey holds a provider that lists r to its contract: key comes after last, if it
-// is not the first, and is in r.
-func checkKey(r resourcesync.Range, key, last string, first bool) error {
-	if !first && key <= last || !r.Contains(key) {
-		return fmt.Errorf("provider broke its contract: key %q after %q, asked for keys from %q to %q", key, last, r.From, r.To)
-	}
-	return nil
 }
 
 // resourceHead is the head of a Resource List or its index. at is the time of

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/admission"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 
@@ -181,10 +182,10 @@ func (s *Source) document(ctx context.Context, t target, kept *document) (*docum
 		return doc, err
 	}
 	unlisted := t.isUnlisted()
-	v, err := s.flightsFor(unlisted).do(ctx, t.path, job{
-		begin: func(ctx context.Context) error { return s.admit(ctx, s.renderings, unlisted) },
-		work: func(ctx context.Context) (any, error) {
-			defer s.renderings.release(unlisted)
+	v, err := s.flightsFor(unlisted).Do(ctx, t.path, admission.Job{
+		Begin: func(ctx context.Context) error { return s.renderings.AcquireWithin(ctx, s.options.Wait, unlisted) },
+		Work: func(ctx context.Context) (any, error) {
+			defer s.renderings.Release(unlisted)
 			return s.renderAnew(ctx, t)
 		},
 	})
@@ -239,7 +240,7 @@ func (t target) isUnlisted() bool {
 }
 
 // flightsFor returns the queue for requests of listed or of unlisted ranges.
-func (s *Source) flightsFor(unlisted bool) *flights {
+func (s *Source) flightsFor(unlisted bool) *admission.Group {
 	if unlisted {
 		return s.unlisted
 	}

@@ -10,12 +10,22 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/resourcesync-go/resourcesync/internal/admission"
 	"github.com/resourcesync-go/resourcesync/internal/client"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/linkheader"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/wellknown"
+)
+
+const (
+	// maxGroup bounds the renderings that run or wait for their turn.
+	maxGroup = 256
+
+	// maxUnlistedGroup is the same for unlisted ranges, which have a group of their
+	// own.
+	maxUnlistedGroup = 32
 )
 
 // A Source serves the documents of its sets. It is an http.Handler for them and
@@ -29,12 +39,12 @@ type Source struct {
 	routes     *routes
 	cache      *cache
 	layouts    *layouts
-	flights    *flights
-	unlisted   *flights // for unlisted ranges
-	renderings turns    // of documents
-	layingOut  turns    // of packages
-	sums       turns    // of reading content to verify packages that are being sent
-	transfers  turns
+	flights    *admission.Group
+	unlisted   *admission.Group  // for unlisted ranges
+	renderings admission.Limiter // of documents
+	layingOut  admission.Limiter // of packages
+	sums       admission.Limiter // of reading content to verify packages that are being sent
+	transfers  admission.Limiter
 	shares     *client.Shares // of transfers
 	pacer      *pacer
 	doubts     doubts
@@ -73,12 +83,12 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		sets:       make(map[string]*set, len(sets)),
 		cache:      newCache(o.CacheBytes),
 		layouts:    newLayouts(layoutBytes-unlistedBytes, unlistedBytes),
-		flights:    newFlights(maxFlights, false),
-		unlisted:   newFlights(maxUnlistedFlights, true),
-		renderings: newTurns(o.Renderings),
-		layingOut:  newTurns(o.Renderings),
-		sums:       newTurns(o.Renderings),
-		transfers:  newTurns(o.Transfers),
+		flights:    admission.NewGroup(maxGroup, false),
+		unlisted:   admission.NewGroup(maxUnlistedGroup, true),
+		renderings: admission.NewLimiter(o.Renderings),
+		layingOut:  admission.NewLimiter(o.Renderings),
+		sums:       admission.NewLimiter(o.Renderings),
+		transfers:  admission.NewLimiter(o.Transfers),
 		shares:     client.NewShares(o.ClientTransfers),
 		pacer:      newPacer(o.TransferRate),
 	}

@@ -38,11 +38,11 @@ func (s *Source) servePackage(w http.ResponseWriter, r *http.Request, t target) 
 	defer s.shares.Return(from)
 	s.awaitPackages(r.Context(), t)
 	unlisted := t.isUnlisted()
-	if !s.transfers.tryAcquire(unlisted) {
+	if !s.transfers.TryAcquire(unlisted) {
 		s.fail(w, r, errSending)
 		return
 	}
-	defer s.transfers.release(unlisted)
+	defer s.transfers.Release(unlisted)
 	l, err := s.layout(r.Context(), t, unlisted)
 	if err = t.known(err); err != nil {
 		s.fail(w, r, err)
@@ -60,7 +60,7 @@ func (s *Source) servePackage(w http.ResponseWriter, r *http.Request, t target) 
 	}
 	s.counters.sent.Add(1)
 	content := l.zip.NewReader(r.Context(), func(ctx context.Context) (end func(), err error) {
-		return func() { s.sums.release(unlisted) }, s.sums.acquire(ctx, unlisted)
+		return func() { s.sums.Release(unlisted) }, s.sums.Acquire(ctx, unlisted)
 	})
 	defer content.Close()
 	pace := s.pacer.start(from)

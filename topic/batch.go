@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/patch"
+	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -22,8 +22,7 @@ type batch struct {
 	last    time.Time // the newest change read; zero if none
 	count   int       // entries
 	entries []byte
-	entry   rsxml.Entry
-	patch   patch.Filter
+	builder entries.Builder
 
 	// What was left out until this time has been reported.
 	reported time.Time
@@ -66,11 +65,10 @@ func (b *batch) add(c *resourcesync.Change, left *leftOut) (ok bool, err error) 
 		b.last = c.Datetime
 		return true, nil
 	}
-	b.entry.SetChange(c)
-	b.patch.Apply(&b.entry)
+	e := b.builder.Change(c)
 	before := len(b.entries)
 	var dropped int
-	b.entries, dropped = rsxml.AppendEntry(b.entries, &b.head, &b.entry)
+	b.entries, dropped = rsxml.AppendEntry(b.entries, &b.head, e)
 	if separable && len(b.entries) > b.room {
 		b.entries = b.entries[:before]
 		b.seen = b.last
@@ -80,7 +78,7 @@ func (b *batch) add(c *resourcesync.Change, left *leftOut) (ok bool, err error) 
 		return false, fmt.Errorf("more changes have the datetime %v than a document can tell: give the changes of a journal datetimes of their own", c.Datetime)
 	}
 	if dropped > 0 && c.Datetime.After(b.reported) {
-		left.addFields(dropped, &b.head, &b.entry)
+		left.addFields(dropped, &b.head, e)
 	}
 	b.last = c.Datetime
 	return true, nil

@@ -1,19 +1,18 @@
-package patch
+package entries
 
 import (
 	"slices"
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-func TestFilter(t *testing.T) {
+func TestPatches(t *testing.T) {
 	about := resourcesync.Link{Rel: resourcesync.RelDescribedBy, Href: "https://example.org/about"}
 	diff := resourcesync.Link{Rel: resourcesync.RelPatch, Href: "https://example.org/1", Type: "application/json-patch"}
 	vague := resourcesync.Link{Rel: resourcesync.RelPatch, Href: "https://example.org/2"}
 	given := []resourcesync.Link{diff, about, vague, diff}
-	var f Filter
+	var b Builder
 	for _, tt := range []struct {
 		change resourcesync.ChangeType
 		want   []string
@@ -24,9 +23,7 @@ func TestFilter(t *testing.T) {
 		{resourcesync.Deleted, []string{about.Href}},
 	} {
 		links := slices.Clone(given)
-		e := rsxml.Entry{Links: links}
-		e.Metadata.Change = tt.change
-		f.Apply(&e)
+		e := b.Change(&resourcesync.Change{Type: tt.change, Resource: resourcesync.Resource{Links: links}})
 		var got []string
 		for _, l := range e.Links {
 			got = append(got, l.Href)
@@ -38,8 +35,8 @@ func TestFilter(t *testing.T) {
 			t.Errorf("the links of the provider have become %v", links)
 		}
 	}
-	e := rsxml.Entry{Links: []resourcesync.Link{about}}
-	if n := testing.AllocsPerRun(100, func() { f.Apply(&e) }); n != 0 || len(e.Links) != 1 {
+	r := resourcesync.Resource{URI: "https://example.org/a", Links: []resourcesync.Link{about}}
+	if n := testing.AllocsPerRun(100, func() { b.Resource(&r) }); n != 0 || len(b.Resource(&r).Links) != 1 {
 		t.Errorf("an entry without patches takes %v allocations", n)
 	}
 }
