@@ -2,6 +2,7 @@ package resourcesync_test
 
 import (
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -75,6 +76,39 @@ func TestImports(t *testing.T) {
 				t.Errorf("the vocabulary imports net/http")
 			case !ours && strings.Contains(strings.SplitN(imp, "/", 2)[0], ".") && floor(pkg) < floors["/adapters"] && !hasPrefix(imp, coreDependencies):
 				t.Errorf("%s is of the core and imports %s", pkg, imp)
+			}
+		}
+	}
+}
+
+// drivers are modules that only some packages may link.
+var drivers = map[string]string{
+	"PostgreSQL": "github.com/jackc/pgx/",
+	"SQLite":     "zombiezen.com/go/sqlite",
+	"SQLite's C": "modernc.org/sqlite",
+	"MySQL":      "github.com/go-sql-driver/mysql",
+}
+
+// linked are the packages that link a driver, or none, by the drivers they need.
+var linked = map[string][]string{
+	"/rshttp":                        nil,
+	"/topic/hub":                     nil,
+	"/adapters/sqlstore":             nil,
+	"/adapters/sqlstore/pgstore":     {"PostgreSQL"},
+	"/adapters/sqlstore/sqlitestore": {"SQLite", "SQLite's C"},
+}
+
+// TestEngines holds that a program links the drivers of its own engine only.
+func TestEngines(t *testing.T) {
+	for path, allowed := range linked {
+		out, err := exec.Command("go", "list", "-deps", module+path).Output()
+		if err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		for name, driver := range drivers {
+			links := strings.Contains("\n"+string(out), "\n"+driver)
+			if needs := slices.Contains(allowed, name); links != needs {
+				t.Errorf("%s: links the driver of %s is %t, expected %t", path, name, links, needs)
 			}
 		}
 	}

@@ -28,6 +28,8 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
@@ -137,7 +139,7 @@ func ledgers(t *testing.T, test func(t *testing.T, l *ledger)) {
 	}
 	t.Run("sqlite", func(t *testing.T) {
 		t.Parallel()
-		store, err := sqlstore.OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "state.db"), opts())
+		store, err := sqlitestore.OpenFile(t.Context(), filepath.Join(t.TempDir(), "state.db"), opts())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -146,7 +148,7 @@ func ledgers(t *testing.T, test func(t *testing.T, l *ledger)) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		store, err := sqlstore.Postgres(t.Context(), postgresPool(t), opts())
+		store, err := pgstore.Open(t.Context(), postgresPool(t), opts())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,8 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
@@ -172,7 +174,7 @@ func TestD5_Replicas(t *testing.T) {
 	t.Run("sqlite", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "state.db")
 		test(t, func() *sqlstore.Store {
-			store, err := sqlstore.OpenSQLite(t.Context(), path, opts)
+			store, err := sqlitestore.OpenFile(t.Context(), path, opts)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -183,7 +185,7 @@ func TestD5_Replicas(t *testing.T) {
 	t.Run("postgres", func(t *testing.T) {
 		pool := postgresPool(t)
 		test(t, func() *sqlstore.Store {
-			store, err := sqlstore.Postgres(t.Context(), pool, opts)
+			store, err := pgstore.Open(t.Context(), pool, opts)
 			if err != nil {
 				t.Fatal(err)
 			}

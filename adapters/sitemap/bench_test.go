@@ -17,6 +17,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 )
 
 const (
@@ -53,7 +54,7 @@ func benchScan(b *testing.B, verify sitemap.Verify, n int) {
 	for b.Loop() {
 		folder := b.TempDir()
 		log := slog.New(slog.DiscardHandler)
-		store, err := sqlstore.OpenSQLite(b.Context(), filepath.Join(folder, "state.db"), &sqlstore.Options{Logger: log})
+		store, err := sqlitestore.OpenFile(b.Context(), filepath.Join(folder, "state.db"), &sqlstore.Options{Logger: log})
 		if err != nil {
 			b.Fatal(err)
 		}

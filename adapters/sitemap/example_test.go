@@ -11,7 +11,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
-	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 )
 
 func Example() {
@@ -37,7 +37,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(folder)
-	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(folder, "state.db"), nil)
+	store, err := sqlitestore.OpenFile(ctx, filepath.Join(folder, "state.db"), nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -21,6 +21,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 )
 
 const base = "https://example.org/"
@@ -122,7 +123,7 @@ type harness struct {
 func newHarness(t testing.TB, o sitemap.Options) *harness {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
-	store, err := sqlstore.OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "state.db"), &sqlstore.Options{Logger: log})
+	store, err := sqlitestore.OpenFile(t.Context(), filepath.Join(t.TempDir(), "state.db"), &sqlstore.Options{Logger: log})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,11 +18,15 @@ import (
 // the same driver, with the same durability.
 func BenchmarkRecord(b *testing.B) {
 	changes := make([]resourcesync.Change, 100)
-	rows := make([]pendingRow, len(changes))
+	type row struct {
+		change    resourcesync.ChangeType
+		key, body []byte
+	}
+	rows := make([]row, len(changes))
 	for i := range changes {
 		r := article(i)
 		changes[i] = resourcesync.Change{Type: resourcesync.Updated, Resource: r}
-		rows[i] = pendingRow{resourcesync.Updated, []byte(r.Key), appendBody(nil, &r)}
+		rows[i] = row{resourcesync.Updated, []byte(r.Key), appendBody(nil, &r)}
 	}
 	b.Run("sqlite", func(b *testing.B) {
 		db := newSQLite(b)
@@ -67,7 +71,7 @@ func BenchmarkRecord(b *testing.B) {
 		}
 		compare(b,
 			func() {
-				transaction(func() error { return set.Record(b.Context(), SQLiteConn(conn), changes...) })
+				transaction(func() error { return set.Record(b.Context(), SQLiteTx(conn), changes...) })
 			},
 			func() { transaction(insert) })
 	})
@@ -115,7 +119,7 @@ func BenchmarkRecord(b *testing.B) {
 			if _, err := host.db.Exec(table); err != nil {
 				b.Fatal(err)
 			}
-			statement := strings.Replace(set.store.insertPending(len(rows)), set.store.pendingTable(), "bare", 1)
+			statement := strings.Replace(insertPending(set.store.db, len(rows)), pendingTable(set.store.db), "bare", 1)
 			var args []any
 			for _, r := range rows {
 				args = append(args, set.id, string(r.change), r.key, r.body)

@@ -98,14 +98,14 @@ func (d database) connect(ctx context.Context, opts *Options) (*Store, func(), e
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	if !d.isPostgres() {
-		s, err := OpenSQLite(ctx, string(d), &o)
+		s, err := OpenFile(ctx, string(d), &o)
 		return s, func() { s.Close() }, err
 	}
 	pool, err := pgxpool.New(ctx, string(d))
 	if err != nil {
 		return nil, nil, err
 	}
-	s, err := Postgres(ctx, pool, &o)
+	s, err := OpenPostgres(ctx, pool, &o)
 	if err != nil {
 		pool.Close()
 		return nil, nil, fmt.Errorf("open: %w", err)

@@ -11,7 +11,7 @@ import (
 
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
@@ -40,7 +40,7 @@ func ExampleJournal() {
 		log.Fatal(err)
 	}
 
-	store, err := sqlstore.SQLite(ctx, pool, nil)
+	store, err := sqlitestore.Open(ctx, pool, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

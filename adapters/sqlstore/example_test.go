@@ -12,6 +12,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 )
 
 func Example() {
@@ -25,7 +26,7 @@ func Example() {
 	// In an application that keeps its articles in app.db, the journal is kept
 	// there too.
 	path := filepath.Join(folder, "app.db")
-	store, err := sqlstore.OpenSQLite(ctx, path, nil)
+	store, err := sqlitestore.OpenFile(ctx, path, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -86,7 +87,7 @@ func ExampleSet_Scan() {
 	}
 	defer os.RemoveAll(folder)
 	ctx := context.Background()
-	store, err := sqlstore.OpenSQLite(ctx, filepath.Join(folder, "state.db"), nil)
+	store, err := sqlitestore.OpenFile(ctx, filepath.Join(folder, "state.db"), nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"io/fs"
+	"os"
 	"slices"
 	"testing"
 	"testing/fstest"
@@ -12,29 +13,30 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb/pgdb"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
 )
 
 // made makes the database with the first scripts only, as a version before did, and
 // fills it.
 func (d database) made(t *testing.T, scripts int, fill func(c rowdb.Conn) error) {
 	t.Helper()
-	all, err := fs.Sub(embedded, "migrations")
+	folder := "sqlitestore"
+	if d.isPostgres() {
+		folder = "pgstore"
+	}
+	all := os.DirFS(folder)
+	names, err := fs.Glob(all, "migrations/*.sql")
 	if err != nil {
 		t.Fatal(err)
 	}
 	old := fstest.MapFS{}
-	for _, dialect := range []string{"sqlite", "postgres"} {
-		names, err := fs.Glob(all, dialect+"/*.sql")
+	for _, name := range names[:scripts] {
+		script, err := fs.ReadFile(all, name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range names[:scripts] {
-			script, err := fs.ReadFile(all, name)
-			if err != nil {
-				t.Fatal(err)
-			}
-			old[name] = &fstest.MapFile{Data: script}
-		}
+		old[name] = &fstest.MapFile{Data: script}
 	}
 	var db rowdb.DB
 	if d.isPostgres() {
@@ -43,17 +45,12 @@ func (d database) made(t *testing.T, scripts int, fill func(c rowdb.Conn) error)
 			t.Fatal(err)
 		}
 		defer pool.Close()
-		db, err = rowdb.NewPostgres(t.Context(), pool)
+		db, err = pgdb.New(t.Context(), pool)
 		if err != nil {
 			t.Fatal(err)
 		}
 	} else {
-		pool, err := rowdb.OpenPool(string(d), 4)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer pool.Close()
-		db, err = rowdb.NewSQLite(t.Context(), pool)
+		db, err = sqlitedb.Open(t.Context(), string(d), 4)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -10,6 +10,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
 )
 
 func explainSQLite(t *testing.T, db database, r *record) {
@@ -63,7 +64,7 @@ func explainInSQLite(t *testing.T, conn *sqlite.Conn, r *record) {
 	var found []finding
 	for sql, s := range r.statements {
 		tables := aliases(sql)
-		err := rowdb.WrapSQLite(conn).Query(t.Context(), "EXPLAIN QUERY PLAN "+sql, func(row rowdb.Row) error {
+		err := sqlitedb.Wrap(conn).Query(t.Context(), "EXPLAIN QUERY PLAN "+sql, func(row rowdb.Row) error {
 			step := rowdb.String(row, 3)
 			plans[sql] += "\t" + step + "\n"
 			if what := badStep(step, tables); what != "" {

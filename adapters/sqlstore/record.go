@@ -7,61 +7,33 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/jackc/pgx/v5"
-	"zombiezen.com/go/sqlite"
-
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// A Tx is a transaction of the host's own on the database of a store: [PgxTx],
-// [SQLTx] or [SQLiteConn] make it of what the host has.
-type Tx struct {
-	insert func(ctx context.Context, s *Store, id int64, rows []pendingRow) error
+// A Tx is a transaction of the host's own on the database of a store. The functions
+// pgstore.Tx, sqlitestore.Tx and [SQLTx] return one.
+type Tx interface {
+	// Insert inserts rows into rs_pending, in order. Row i has changes[i], keys[i]
+	// and bodies[i]. The table is in the schema of db.
+	Insert(ctx context.Context, db rowdb.DB, set int64, changes []string, keys, bodies [][]byte) error
 }
 
-// PgxTx is a transaction of pgx.
-func PgxTx(tx pgx.Tx) Tx {
-	return Tx{func(ctx context.Context, s *Store, id int64, rows []pendingRow) error {
-		changes, keys, bodies := make([]string, len(rows)), make([][]byte, len(rows)), make([][]byte, len(rows))
-		for i, r := range rows {
-			changes[i], keys[i], bodies[i] = string(r.change), r.key, r.body
-		}
-		_, err := tx.Exec(ctx, "INSERT INTO "+s.pendingTable()+` (set_id, change, key, body)
-			SELECT $1, change, key, body FROM unnest($2::text[], $3::bytea[], $4::bytea[]) WITH ORDINALITY AS t (change, key, body, n) ORDER BY n`,
-			id, changes, keys, bodies)
-		return err
-	}}
-}
+// SQLTx returns a transaction of database/sql, of any driver for the engine of the
+// store.
+func SQLTx(tx *sql.Tx) Tx { return sqlTx{tx} }
 
-// SQLTx is a transaction of database/sql, by whatever driver for PostgreSQL or
-// SQLite.
-func SQLTx(tx *sql.Tx) Tx {
-	return Tx{func(ctx context.Context, s *Store, id int64, rows []pendingRow) error {
-		args := make([]any, 0, 4*len(rows))
-		for _, r := range rows {
-			args = append(args, id, string(r.change), r.key, r.body)
-		}
-		_, err := tx.ExecContext(ctx, s.insertPending(len(rows)), args...)
-		return err
-	}}
-}
+type sqlTx struct{ tx *sql.Tx }
 
-// SQLiteConn is the transaction that a connection to SQLite is in. If it is in
-// none, every call of Record with it is a transaction of its own.
-func SQLiteConn(conn *sqlite.Conn) Tx {
-	return Tx{func(ctx context.Context, s *Store, id int64, rows []pendingRow) error {
-		return rowdb.WrapSQLite(conn).ExecEach(ctx, "INSERT INTO rs_pending (set_id, change, key, body) VALUES ($1, $2, $3, $4)", len(rows),
-			func(i int) []any { return []any{id, string(rows[i].change), rows[i].key, rows[i].body} })
-	}}
-}
-
-// A pendingRow is what Record writes into rs_pending.
-type pendingRow struct {
-	change resourcesync.ChangeType
-	key    []byte
-	body   []byte
+// Insert implements [Tx].
+func (t sqlTx) Insert(ctx context.Context, db rowdb.DB, set int64, changes []string, keys, bodies [][]byte) error {
+	args := make([]any, 0, 4*len(changes))
+	for i := range changes {
+		args = append(args, set, changes[i], keys[i], bodies[i])
+	}
+	_, err := t.tx.ExecContext(ctx, insertPending(db, len(changes)), args...)
+	return err
 }
 
 // recordAtOnce bounds the number of rows of one statement: with four parameters
@@ -93,16 +65,18 @@ const recordAtOnce = 200
 // of the changes is recorded.
 func (j *Journal) Record(ctx context.Context, tx Tx, changes ...resourcesync.Change) error {
 	j.store.expectRun()
-	rows := make([]pendingRow, len(changes))
+	n := len(changes)
+	types, keys, bodies := make([]string, n), make([][]byte, n), make([][]byte, n)
 	for i := range changes {
 		c := &changes[i]
 		if err := j.checkChange(c); err != nil {
 			return j.fail("record", err)
 		}
-		rows[i] = pendingRow{c.Type, []byte(c.Resource.Key), appendBody(nil, &c.Resource)}
+		types[i], keys[i], bodies[i] = string(c.Type), []byte(c.Resource.Key), appendBody(nil, &c.Resource)
 	}
-	for first := 0; first < len(rows); first += recordAtOnce {
-		if err := tx.insert(ctx, j.store, j.id, rows[first:min(first+recordAtOnce, len(rows))]); err != nil {
+	for first := 0; first < n; first += recordAtOnce {
+		end := min(first+recordAtOnce, n)
+		if err := tx.Insert(ctx, j.store.db, j.id, types[first:end], keys[first:end], bodies[first:end]); err != nil {
 			return j.fail("record", err)
 		}
 	}
@@ -122,24 +96,24 @@ func (j *Journal) checkChange(c *resourcesync.Change) error {
 	return fmt.Errorf("there is no change %q", c.Type)
 }
 
-// pendingTable returns the name of rs_pending, good for any search path.
-func (s *Store) pendingTable() string {
-	if schema := rowdb.Schema(s.db); schema != "" {
+// pendingTable returns the name of rs_pending for a host with any search path.
+func pendingTable(db rowdb.DB) string {
+	if schema := db.Schema(); schema != "" {
 		return schema + ".rs_pending"
 	}
 	return "rs_pending"
 }
 
-// insertPending returns the statement that inserts n rows through database/sql,
-// where SQLite's drivers agree only on question marks.
-func (s *Store) insertPending(n int) string {
+// insertPending returns the statement that inserts n rows through database/sql, where
+// SQLite's drivers agree only on question marks.
+func insertPending(db rowdb.DB, n int) string {
 	var b strings.Builder
-	b.WriteString("INSERT INTO " + s.pendingTable() + " (set_id, change, key, body) VALUES ")
+	b.WriteString("INSERT INTO " + pendingTable(db) + " (set_id, change, key, body) VALUES ")
 	for i := range n {
 		if i > 0 {
 			b.WriteByte(',')
 		}
-		if s.db.Dialect() == rowdb.SQLite {
+		if db.Dialect() == rowdb.SQLite {
 			b.WriteString("(?,?,?,?)")
 			continue
 		}

@@ -88,7 +88,7 @@ func ways(d database) []way {
 		if err := execute("BEGIN IMMEDIATE"); err != nil {
 			t.Fatal(err)
 		}
-		return SQLiteConn(conn), func() error { return execute("COMMIT") }, func() error { return execute("ROLLBACK") }
+		return SQLiteTx(conn), func() error { return execute("COMMIT") }, func() error { return execute("ROLLBACK") }
 	}})
 }
 

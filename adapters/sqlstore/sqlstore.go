@@ -1,6 +1,5 @@
 // Package sqlstore keeps sets of resources and the journals of their changes in
-// SQLite, embedded and without set-up, or in PostgreSQL, for any number of
-// processes.
+// PostgreSQL or SQLite. Packages pgstore and sqlitestore open a [Store].
 //
 // A [Set] is a [resourcesync.Provider] with every upgrade that does not need the
 // resources' bytes. It is filled by [Set.Scan] from a listing in any order, by
@@ -48,42 +47,29 @@
 //
 // # Engines
 //
+// Each engine has a package of its own, so that a program links only the driver
+// that it uses: pgstore opens a store in PostgreSQL, and sqlitestore in SQLite.
+//
 // Rows are read natively, in key order from tables clustered by key, one string
 // for each; see package rowdb for what was measured. PostgreSQL keeps rows where
 // they were inserted, so the first scan of a set should list it in about the order
 // of its keys, as a walk over a folder does.
-//
-// In SQLite the store writes to the host's file beside the host, for moments. The
-// host's own connections must be ready to wait: a busy timeout of some seconds,
-// and transactions that begin IMMEDIATE.
-//
-// PostgreSQL must be of version 14 or later. Besides those of the pool, a store
-// uses one connection per process while it runs, one for the sequencer, and two
-// for each scan. Through a pooler, sessions must be pooled, not transactions.
 package sqlstore
 
 import (
 	"context"
-	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"log/slog"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/jackc/pgx/v5/pgxpool"
-	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/resourcesync-go/resourcesync/internal/health"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 	"github.com/resourcesync-go/resourcesync/internal/wake"
 )
-
-//go:embed migrations
-var embedded embed.FS
 
 // Options configure a [Store]. The zero value is a reasonable default. All
 // processes that share a database should have the same.
@@ -115,7 +101,6 @@ type Options struct {
 // concurrent use, by any number of processes.
 type Store struct {
 	db        rowdb.DB
-	close     func() error
 	now       func() time.Time
 	retain    time.Duration
 	archive   time.Duration
@@ -130,67 +115,17 @@ type Store struct {
 	watchers map[*watcher]struct{}
 }
 
-// OpenSQLite opens the SQLite database file at path, and makes it if there is
-// none, with the settings that a store needs. opts may be nil. Files whose names
-// begin with path lie beside it; they belong to the database. Close closes it.
-//
-// One process should write to a file at a time, although several may.
-func OpenSQLite(ctx context.Context, path string, opts *Options) (*Store, error) {
-	pool, err := rowdb.OpenPool(path, poolSize())
-	if err != nil {
-		return nil, fmt.Errorf("sqlstore: open %s: %w", path, err)
-	}
-	s, err := SQLite(ctx, pool, opts)
-	if err != nil {
-		return nil, errors.Join(err, pool.Close())
-	}
-	s.close = pool.Close
-	return s, nil
-}
-
-// poolSize is the number of connections that a store of its own has: some for what
-// keeps one, and some for those who read.
-func poolSize() int { return 8 + 2*runtime.GOMAXPROCS(0) }
-
-// SQLite returns the store in the database of pool, which must be a file in
-// journal mode WAL. How durable a commit is, its synchronous pragma says: FULL
-// is advised. The pool should have ten connections or more; it is the caller's
-// to close, after the store. opts may be nil.
-func SQLite(ctx context.Context, pool *sqlitex.Pool, opts *Options) (*Store, error) {
-	db, err := rowdb.NewSQLite(ctx, pool)
-	if err != nil {
-		return nil, fmt.Errorf("sqlstore: %w", err)
-	}
-	return open(ctx, db, opts)
-}
-
-// Postgres returns the store in the database of pool, in the schema that comes
-// first in its search path. The pool is the caller's to close. opts may be nil.
-func Postgres(ctx context.Context, pool *pgxpool.Pool, opts *Options) (*Store, error) {
-	db, err := rowdb.NewPostgres(ctx, pool)
-	if err != nil {
-		return nil, fmt.Errorf("sqlstore: %w", err)
-	}
-	return open(ctx, db, opts)
-}
-
-func open(ctx context.Context, db rowdb.DB, opts *Options) (*Store, error) {
-	s := &Store{
-		db:       db,
-		close:    func() error { return nil },
-		watchers: map[*watcher]struct{}{},
-	}
-	if err := s.configure(opts); err != nil {
-		db.Close()
-		return nil, err
-	}
-	migrations, err := fs.Sub(embedded, "migrations")
+// New returns the store in db. files has its migrations for the engine of db, in the
+// folder "migrations". Closing the store closes db, as does an error of New. opts may
+// be nil. New is for the packages of the engines, pgstore and sqlitestore.
+func New(ctx context.Context, db rowdb.DB, files fs.FS, opts *Options) (*Store, error) {
+	s := &Store{db: db, watchers: map[*watcher]struct{}{}}
+	err := s.configure(opts)
 	if err == nil {
-		err = rowdb.Migrate(ctx, db, migrations)
+		err = rowdb.Migrate(ctx, db, files)
 	}
 	if err != nil {
-		db.Close()
-		return nil, fmt.Errorf("sqlstore: %w", err)
+		return nil, errors.Join(fmt.Errorf("sqlstore: %w", err), db.Close())
 	}
 	return s, nil
 }
@@ -214,20 +149,20 @@ func (s *Store) configure(opts *Options) error {
 		s.log = slog.Default()
 	}
 	if s.window < time.Microsecond {
-		return fmt.Errorf("sqlstore: Window %v: must be a microsecond or more", s.window)
+		return fmt.Errorf("Window %v: must be a microsecond or more", s.window)
 	}
 	if s.archive > 0 && (s.retain < 0 || s.archive < s.retain) {
-		return fmt.Errorf("sqlstore: Archive %v: must be at least Retain, after which changes are archived", s.archive)
+		return fmt.Errorf("Archive %v: must be at least Retain, after which changes are archived", s.archive)
 	}
 	return nil
 }
 
-// Close gives back what the store keeps of its pool, and closes what OpenSQLite
-// opened. [Store.Run] must have returned, and the store is not used any more.
+// Close returns the connections that the store keeps to the pool, and closes a
+// database that the store opened itself. [Store.Run] must have returned, and no
+// method may be called later.
 func (s *Store) Close() error {
 	s.idle.close()
-	s.db.Close()
-	return s.close()
+	return s.db.Close()
 }
 
 func moment(micros int64) time.Time { return time.UnixMicro(micros).UTC() }

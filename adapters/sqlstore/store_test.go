@@ -17,6 +17,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
 )
 
 // TestMigrations: any number of processes may come first, at the same time, and
@@ -52,7 +53,7 @@ func TestMigrations(t *testing.T) {
 }
 
 func TestOpenRefuses(t *testing.T) {
-	if _, err := OpenSQLite(t.Context(), filepath.Join(t.TempDir(), "missing", "state.db"), nil); err == nil {
+	if _, err := OpenFile(t.Context(), filepath.Join(t.TempDir(), "missing", "state.db"), nil); err == nil {
 		t.Error("a file in a folder that does not exist was opened")
 	}
 	db := newSQLite(t)
@@ -114,8 +115,17 @@ const takeover = 5 * time.Second
 
 // TestReadOnly: a store that cannot be written to says so, and is read from.
 func TestReadOnly(t *testing.T) {
+	const poolSize = 12
 	db := newSQLite(t)
-	store := db.open(t, nil)
+	rows, err := sqlitedb.Open(t.Context(), string(db), poolSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := New(t.Context(), rows, os.DirFS("sqlitestore"), &Options{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
 	set := store.mustSet(t, "articles", nil)
 	if err := set.Put(t.Context(), small("a", 1), small("b", 1)); err != nil {
 		t.Fatal(err)
@@ -137,7 +147,7 @@ func TestReadOnly(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	queryOnly("ON", poolSize())
+	queryOnly("ON", poolSize)
 	if err := set.Put(t.Context(), small("c", 1)); err == nil || !strings.Contains(err.Error(), "readonly") {
 		t.Errorf("a put: %v", err)
 	}
@@ -168,7 +178,7 @@ func TestReadOnly(t *testing.T) {
 	if windows, err := set.Windows(t.Context(), 1); err != nil || len(windows) != 2 {
 		t.Errorf("windows: %v, %v", windows, err)
 	}
-	queryOnly("OFF", poolSize()-1) // one listens
+	queryOnly("OFF", poolSize-1) // one listens
 	eventually(t, 20*time.Second, func() error { return awaitKey(t, set, "d") })
 	eventually(t, 10*time.Second, func() error { return store.Health(t.Context()) })
 }

@@ -19,7 +19,6 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
 // A database is an empty one of some engine, for one test.
@@ -128,7 +127,7 @@ func postgresDatabase(t testing.TB) *database {
 func sqliteDatabase(t testing.TB) *database {
 	// Few connections: each reads all triggers anew when one has changed.
 	const connections = 12
-	pool, err := rowdb.OpenPool(filepath.Join(t.TempDir(), "test.db"), connections)
+	pool, err := sqlitex.NewPool(filepath.Join(t.TempDir(), "test.db"), sqlitex.PoolOptions{PoolSize: connections})
 	must(t, err)
 	t.Cleanup(func() { must(t, pool.Close()) })
 	// Nothing here has to outlast a power cut.

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb/pgdb"
 )
 
 // Postgres returns the Provider of a table in the database of pool, PostgreSQL 14
@@ -37,7 +38,7 @@ func newPostgres(ctx context.Context, pool *pgxpool.Pool) (*postgresEngine, erro
 	default:
 		return nil, fmt.Errorf("sqltable: the pool's DefaultQueryExecMode is %v, in which rows come as text: leave it as it is, or set DescribeExec", mode)
 	}
-	rows, err := rowdb.NewPostgres(ctx, pool)
+	rows, err := pgdb.New(ctx, pool)
 	if err != nil {
 		return nil, fmt.Errorf("sqltable: %w", err)
 	}

@@ -11,6 +11,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
 )
 
 // SQLite returns the Provider of a table in the database of pool, whose encoding
@@ -42,7 +43,7 @@ func (db *sqliteEngine) queryInOrder(ctx context.Context, sql string, each func(
 }
 
 func (db *sqliteEngine) do(ctx context.Context, f func(rowdb.Conn) error) error {
-	return db.take(ctx, func(conn *sqlite.Conn) error { return f(rowdb.WrapSQLite(conn)) })
+	return db.take(ctx, func(conn *sqlite.Conn) error { return f(sqlitedb.Wrap(conn)) })
 }
 
 func (db *sqliteEngine) take(ctx context.Context, f func(*sqlite.Conn) error) error {
@@ -60,7 +61,7 @@ func (db *sqliteEngine) take(ctx context.Context, f func(*sqlite.Conn) error) er
 // look is do for what is about the schema.
 func (db *sqliteEngine) look(ctx context.Context, f func(rowdb.Conn) error) error {
 	return db.take(ctx, func(conn *sqlite.Conn) error {
-		return errors.Join(refresh(conn), f(rowdb.WrapSQLite(conn)))
+		return errors.Join(refresh(conn), f(sqlitedb.Wrap(conn)))
 	})
 }
 

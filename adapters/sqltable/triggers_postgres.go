@@ -128,14 +128,14 @@ func (db *postgresEngine) create(ctx context.Context, j *journalled) ([]string, 
 		worth = differs
 	}
 	values := map[string]string{
-		"store": rowdb.Schema(db.rows), "table": j.name, "alias": j.alias, "regclass": db.literal(j.name),
+		"store": db.rows.Schema(), "table": j.name, "alias": j.alias, "regclass": db.literal(j.name),
 		"set": j.set, "key": j.key, "uri": j.uri, "filter": filter, "where": where(j.filter),
 		"columns": strings.Join(columns, ""), "values": strings.Join(append([]string{""}, j.values...), ", "),
 		"same": and(db.sameKey(j, "OLD.", "NEW."), db.sameURI(j, "OLD.", "NEW.")), "sameKey": db.sameKey(j, "OLD.", "NEW."),
 		"sameOldURI": cmp.Or(db.sameURI(j, j.alias+".", "OLD."), "true"), "isOld": db.sameKey(j, j.alias+".", "OLD."), "isNew": db.sameKey(j, j.alias+".", "NEW."),
 		"always": always, "changed": changed, "mark": markTemplate(j.URI),
 	}
-	base, truncate := rowdb.Schema(db.rows)+"."+db.quote(j.base), rowdb.Schema(db.rows)+"."+db.quote(j.base+"_truncate")
+	base, truncate := db.rows.Schema()+"."+db.quote(j.base), db.rows.Schema()+"."+db.quote(j.base+"_truncate")
 	statements := []string{
 		db.function(base, j.Schema, fill(rowFunction, values)),
 		"REVOKE ALL ON FUNCTION " + base + "() FROM PUBLIC",
@@ -204,7 +204,7 @@ func (db *postgresEngine) function(name, schema, body string) string {
 // drop needs no more than the functions, which take their triggers with them,
 // wherever these are.
 func (db *postgresEngine) drop(_ context.Context, _ *relation, base string) ([]string, error) {
-	store := rowdb.Schema(db.rows)
+	store := db.rows.Schema()
 	return []string{
 		fmt.Sprintf("DROP FUNCTION IF EXISTS %s.%s() CASCADE", store, db.quote(base)),
 		fmt.Sprintf("DROP FUNCTION IF EXISTS %s.%s() CASCADE", store, db.quote(base+"_truncate")),

@@ -14,6 +14,8 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
@@ -29,9 +31,9 @@ func (d *database) store() *sqlstore.Store {
 	var s *sqlstore.Store
 	var err error
 	if d.pg != nil {
-		s, err = sqlstore.Postgres(d.t.Context(), d.pg, nil)
+		s, err = pgstore.Open(d.t.Context(), d.pg, nil)
 	} else {
-		s, err = sqlstore.SQLite(d.t.Context(), d.lite, nil)
+		s, err = sqlitestore.Open(d.t.Context(), d.lite, nil)
 	}
 	must(d.t, err)
 	d.t.Cleanup(func() { must(d.t, s.Close()) })

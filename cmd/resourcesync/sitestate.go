@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 )
 
 // A siteState is the state of a website that proxy keeps across restarts.
@@ -81,7 +82,7 @@ func siteStateFile(c *proxyConfig) (path string, err error) {
 
 // openUnlockedSiteFile opens the state at path, even if a proxy is using it.
 func openUnlockedSiteFile(ctx context.Context, c *proxyConfig, path string, o *sqlstore.Options) (*state, error) {
-	store, err := sqlstore.OpenSQLite(ctx, path, o)
+	store, err := sqlitestore.OpenFile(ctx, path, o)
 	if err != nil {
 		return nil, refuseState(path, err)
 	}

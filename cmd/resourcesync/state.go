@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
@@ -95,7 +97,7 @@ func refuseState(path string, err error) error {
 
 // openSQLiteFile opens the state at path, even if another process is using it.
 func openSQLiteFile(ctx context.Context, c *serveConfig, path string, o *sqlstore.Options) (*state, error) {
-	store, err := sqlstore.OpenSQLite(ctx, path, o)
+	store, err := sqlitestore.OpenFile(ctx, path, o)
 	if err != nil {
 		return nil, refuseState(path, err)
 	}
@@ -128,7 +130,7 @@ func openPostgres(ctx context.Context, c *serveConfig, o *sqlstore.Options) (*st
 		return nil, refuse(err)
 	}
 	s := &state{named: true, close: func() error { pool.Close(); return nil }}
-	if s.store, err = sqlstore.Postgres(ctx, pool, o); err == nil {
+	if s.store, err = pgstore.Open(ctx, pool, o); err == nil {
 		err = s.open(ctx, c, c.baseURL)
 	}
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
-	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
 )
 
 // stateFile returns the path, absolute and free of symbolic links, of the SQLite
@@ -116,7 +116,7 @@ func checkStateFile(path string) error {
 	case !info.Mode().IsRegular():
 		return errors.New("is not a file")
 	}
-	if err := rowdb.CheckLinks(path); err != nil {
+	if err := sqlitedb.CheckLinks(path); err != nil {
 		return reason(err)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
@@ -152,7 +152,7 @@ func checkStateFile(path string) error {
 // every system, and the system gives it back when the process dies.
 func lockStateFile(path string) (*sqlite.Conn, error) {
 	path += "-serve"
-	if err := rowdb.MakePrivate(path); err != nil {
+	if err := sqlitedb.MakePrivate(path); err != nil {
 		return nil, err
 	}
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)

@@ -13,6 +13,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
 )
 
@@ -89,7 +91,7 @@ func openJournalled(ctx context.Context, c *triggersConfig, stderr io.Writer) (*
 		}
 		return &journalledDB{
 			triggers: t,
-			store:    func(ctx context.Context) (*sqlstore.Store, error) { return sqlstore.Postgres(ctx, pool, nil) },
+			store:    func(ctx context.Context) (*sqlstore.Store, error) { return pgstore.Open(ctx, pool, nil) },
 			close:    pool.Close,
 		}, nil
 	}
@@ -109,7 +111,7 @@ func openJournalled(ctx context.Context, c *triggersConfig, stderr io.Writer) (*
 			if err := giveWAL(ctx, c.db, walPatience, stderr); err != nil {
 				return nil, err
 			}
-			return sqlstore.OpenSQLite(ctx, c.db, nil)
+			return sqlitestore.OpenFile(ctx, c.db, nil)
 		},
 		close: func() { pool.Close() },
 	}, nil

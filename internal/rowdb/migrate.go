@@ -9,13 +9,13 @@ import (
 	"strings"
 )
 
-// Migrate brings the tables of db up to date. The files of the folder of db's
-// dialect in migrations are scripts whose names begin with their number, from
-// 0001 without a gap; those that have not been run are, in order, each with its
-// number in a transaction. Any number of processes may do this at the same time.
-// Nothing is written if there is nothing to do.
-func Migrate(ctx context.Context, db DB, migrations fs.FS) error {
-	scripts, err := fs.Glob(migrations, string(db.Dialect())+"/*.sql")
+// Migrate brings the tables of db up to date. The folder "migrations" of files
+// holds scripts whose names begin with their number, from 0001 without a gap.
+// Migrate runs those that have not been run, in order, each in a transaction
+// that also records its number. Any number of processes may call it at the same
+// time. It writes nothing if the tables are up to date.
+func Migrate(ctx context.Context, db DB, files fs.FS) error {
+	scripts, err := fs.Glob(files, "migrations/*.sql")
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func Migrate(ctx context.Context, db DB, migrations fs.FS) error {
 			if err := current(c); err != nil || version >= len(scripts) {
 				return err
 			}
-			script, err := fs.ReadFile(migrations, scripts[version])
+			script, err := fs.ReadFile(files, scripts[version])
 			if err != nil {
 				return err
 			}

@@ -12,6 +12,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
@@ -23,7 +25,7 @@ func BenchmarkDeliverSQLite(b *testing.B)   { hub.CompareDeliveries(b, sqliteSto
 func BenchmarkDeliverPostgres(b *testing.B) { hub.CompareDeliveries(b, postgresStore(b)) }
 
 func sqliteStore(tb testing.TB) hub.Store {
-	db, err := sqlstore.OpenSQLite(context.Background(), filepath.Join(tb.TempDir(), "hub.db"), nil)
+	db, err := sqlitestore.OpenFile(context.Background(), filepath.Join(tb.TempDir(), "hub.db"), nil)
 	if err != nil {
 		tb.Fatal(err)
 	}
@@ -55,7 +57,7 @@ func postgresStore(tb testing.TB) hub.Store {
 			tb.Error(err)
 		}
 	})
-	db, err := sqlstore.Postgres(context.Background(), pool, nil)
+	db, err := pgstore.Open(context.Background(), pool, nil)
 	if err != nil {
 		tb.Fatal(err)
 	}

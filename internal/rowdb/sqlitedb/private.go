@@ -1,4 +1,4 @@
-package rowdb
+package sqlitedb
 
 import (
 	"errors"

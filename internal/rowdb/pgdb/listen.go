@@ -1,19 +1,21 @@
-package rowdb
+package pgdb
 
 import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
 // The channel is named by a digest, because schemas may have longer names than
 // channels. Triggers that notify name it in the same way.
 const channel = "'rs_' || md5(current_schema())"
 
-func (db *postgresDB) Listen(ctx context.Context, wake func()) error {
+func (db *database) Listen(ctx context.Context, wake func()) error {
 	acquired, err := db.pool.Acquire(ctx)
 	if err != nil {
-		return contextError(ctx, err)
+		return rowdb.ContextError(ctx, err)
 	}
 	return dedicated(ctx, acquired, func(conn *pgx.Conn) error {
 		var name string
@@ -33,6 +35,6 @@ func (db *postgresDB) Listen(ctx context.Context, wake func()) error {
 	})
 }
 
-func (c *postgresConn) Notify(ctx context.Context) error {
-	return c.Query(ctx, "SELECT pg_notify("+channel+", '')", func(Row) error { return nil })
+func (c *connection) Notify(ctx context.Context) error {
+	return c.Query(ctx, "SELECT pg_notify("+channel+", '')", func(rowdb.Row) error { return nil })
 }

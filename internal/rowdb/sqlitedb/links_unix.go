@@ -1,6 +1,6 @@
 //go:build unix
 
-package rowdb
+package sqlitedb
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package rowdb
+package sqlitedb
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 // TryLock takes the lock of an empty database of its own beside the file. SQLite
 // has no other locks than those of files, but it knows how to take these on
 // every system, and the system gives them back when the process dies.
-func (db *sqliteDB) TryLock(ctx context.Context, n int32, f func(context.Context) error) (bool, error) {
+func (db *database) TryLock(ctx context.Context, n int32, f func(context.Context) error) (bool, error) {
 	path := fmt.Sprintf("%s-lock%d", db.path, n)
 	if err := MakePrivate(path); err != nil {
 		return false, fmt.Errorf("rowdb: lock %s: %w", path, err)

@@ -1,4 +1,4 @@
-package rowdb
+package sqlitedb
 
 import (
 	"context"
@@ -7,20 +7,22 @@ import (
 	"strings"
 
 	"zombiezen.com/go/sqlite"
+
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// WrapSQLite returns conn as a Conn. Its statements are part of the transaction
-// that conn is in, and are interrupted as conn is set up to be.
-func WrapSQLite(conn *sqlite.Conn) Conn { return &sqliteConn{conn} }
+// Wrap returns conn as a Conn. Its statements are part of the transaction that conn
+// is in, and are interrupted as conn is set up to be.
+func Wrap(conn *sqlite.Conn) rowdb.Conn { return &connection{conn} }
 
-type sqliteConn struct{ conn *sqlite.Conn }
+type connection struct{ conn *sqlite.Conn }
 
-type sqliteRow struct{ *sqlite.Stmt }
+type row struct{ *sqlite.Stmt }
 
-func (r sqliteRow) Int(column int) int64 { return r.ColumnInt64(column) }
-func (r sqliteRow) Null(column int) bool { return r.ColumnIsNull(column) }
+func (r row) Int(column int) int64 { return r.ColumnInt64(column) }
+func (r row) Null(column int) bool { return r.ColumnIsNull(column) }
 
-func (r sqliteRow) Append(dst []byte, column int) []byte {
+func (r row) Append(dst []byte, column int) []byte {
 	// Asking for the length first would cost as much as the value.
 	room := dst[len(dst):cap(dst)]
 	n := r.ColumnBytes(column, room)
@@ -31,19 +33,19 @@ func (r sqliteRow) Append(dst []byte, column int) []byte {
 	return dst[:len(dst)+n]
 }
 
-func (c *sqliteConn) Query(ctx context.Context, sql string, each func(Row) error, args ...any) error {
+func (c *connection) Query(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
 	return c.QueryEach(ctx, sql, 1,
 		func(int) []any { return args },
-		func(_ int, r Row) error { return each(r) })
+		func(_ int, r rowdb.Row) error { return each(r) })
 }
 
-func (c *sqliteConn) QueryEach(_ context.Context, sql string, n int, args func(int) []any, each func(int, Row) error) error {
+func (c *connection) QueryEach(_ context.Context, sql string, n int, args func(int) []any, each func(int, rowdb.Row) error) error {
 	stmt, err := c.conn.Prepare(sql)
 	if err != nil {
 		return err
 	}
 	defer stmt.Reset()
-	var row Row = sqliteRow{stmt}
+	var r rowdb.Row = row{stmt}
 	for i := range n {
 		if err := bind(stmt, args(i)); err != nil {
 			return err
@@ -56,7 +58,7 @@ func (c *sqliteConn) QueryEach(_ context.Context, sql string, n int, args func(i
 			if !found {
 				break
 			}
-			if err := each(i, row); err != nil {
+			if err := each(i, r); err != nil {
 				return err
 			}
 		}
@@ -67,16 +69,16 @@ func (c *sqliteConn) QueryEach(_ context.Context, sql string, n int, args func(i
 	return nil
 }
 
-func (c *sqliteConn) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
+func (c *connection) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
 	err := c.ExecEach(ctx, sql, 1, func(int) []any { return args })
 	return int64(c.conn.Changes()), err
 }
 
-func (c *sqliteConn) ExecEach(ctx context.Context, sql string, n int, args func(int) []any) error {
-	return c.QueryEach(ctx, sql, n, args, func(int, Row) error { return nil })
+func (c *connection) ExecEach(ctx context.Context, sql string, n int, args func(int) []any) error {
+	return c.QueryEach(ctx, sql, n, args, func(int, rowdb.Row) error { return nil })
 }
 
-func (c *sqliteConn) Script(_ context.Context, sql string) error {
+func (c *connection) Script(_ context.Context, sql string) error {
 	for sql = strings.TrimSpace(sql); sql != ""; {
 		stmt, trailing, err := c.conn.PrepareTransient(sql)
 		if err != nil {
@@ -94,10 +96,10 @@ func (c *sqliteConn) Script(_ context.Context, sql string) error {
 }
 
 // Notify has nothing to do: listeners look for commits themselves.
-func (c *sqliteConn) Notify(context.Context) error { return nil }
+func (c *connection) Notify(context.Context) error { return nil }
 
 // run runs a statement that has neither parameters nor rows.
-func (c *sqliteConn) run(sql string) error {
+func (c *connection) run(sql string) error {
 	stmt, err := c.conn.Prepare(sql)
 	if err != nil {
 		return err
@@ -125,7 +127,7 @@ func bind(stmt *sqlite.Stmt, args []any) error {
 				stmt.BindBytes(i+1, v)
 			}
 		default:
-			return badArgument(arg)
+			return rowdb.ArgumentError(arg)
 		}
 	}
 	return nil

@@ -1,4 +1,4 @@
-package rowdb
+package pgdb
 
 import (
 	"context"
@@ -6,14 +6,16 @@ import (
 	"errors"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-type postgresConn struct{ conn *pgx.Conn }
+type connection struct{ conn *pgx.Conn }
 
-// postgresRow is a row in PostgreSQL's binary format.
-type postgresRow struct{ values [][]byte }
+// row is a row in PostgreSQL's binary format.
+type row struct{ values [][]byte }
 
-func (r *postgresRow) Int(column int) int64 {
+func (r *row) Int(column int) int64 {
 	switch v := r.values[column]; len(v) {
 	case 8:
 		return int64(binary.BigEndian.Uint64(v))
@@ -28,10 +30,10 @@ func (r *postgresRow) Int(column int) int64 {
 	}
 }
 
-func (r *postgresRow) Append(dst []byte, column int) []byte { return append(dst, r.values[column]...) }
-func (r *postgresRow) Null(column int) bool                 { return r.values[column] == nil }
+func (r *row) Append(dst []byte, column int) []byte { return append(dst, r.values[column]...) }
+func (r *row) Null(column int) bool                 { return r.values[column] == nil }
 
-func (c *postgresConn) Query(ctx context.Context, sql string, each func(Row) error, args ...any) error {
+func (c *connection) Query(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
 	if err := check(args); err != nil {
 		return err
 	}
@@ -42,9 +44,9 @@ func (c *postgresConn) Query(ctx context.Context, sql string, each func(Row) err
 	return read(rows, each)
 }
 
-func read(rows pgx.Rows, each func(Row) error) error {
+func read(rows pgx.Rows, each func(rowdb.Row) error) error {
 	defer rows.Close()
-	var r postgresRow
+	var r row
 	for rows.Next() {
 		r.values = rows.RawValues()
 		if err := each(&r); err != nil {
@@ -57,7 +59,7 @@ func read(rows pgx.Rows, each func(Row) error) error {
 // most is how many statements are sent before their results are read.
 const most = 1000
 
-func (c *postgresConn) QueryEach(ctx context.Context, sql string, n int, args func(int) []any, each func(int, Row) error) error {
+func (c *connection) QueryEach(ctx context.Context, sql string, n int, args func(int) []any, each func(int, rowdb.Row) error) error {
 	for first := 0; first < n; first += most {
 		var batch pgx.Batch
 		last := min(first+most, n)
@@ -68,14 +70,14 @@ func (c *postgresConn) QueryEach(ctx context.Context, sql string, n int, args fu
 			}
 			batch.Queue(sql, a...)
 		}
-		if err := c.send(ctx, &batch, func(i int, r Row) error { return each(first+i, r) }); err != nil {
+		if err := c.send(ctx, &batch, func(i int, r rowdb.Row) error { return each(first+i, r) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *postgresConn) send(ctx context.Context, batch *pgx.Batch, each func(int, Row) error) (err error) {
+func (c *connection) send(ctx context.Context, batch *pgx.Batch, each func(int, rowdb.Row) error) (err error) {
 	results := c.conn.SendBatch(ctx, batch)
 	defer func() {
 		if e := results.Close(); err == nil {
@@ -87,14 +89,14 @@ func (c *postgresConn) send(ctx context.Context, batch *pgx.Batch, each func(int
 		if err != nil {
 			return err
 		}
-		if err := read(rows, func(r Row) error { return each(i, r) }); err != nil {
+		if err := read(rows, func(r rowdb.Row) error { return each(i, r) }); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (c *postgresConn) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
+func (c *connection) Exec(ctx context.Context, sql string, args ...any) (int64, error) {
 	if err := check(args); err != nil {
 		return 0, err
 	}
@@ -102,13 +104,13 @@ func (c *postgresConn) Exec(ctx context.Context, sql string, args ...any) (int64
 	return tag.RowsAffected(), err
 }
 
-func (c *postgresConn) ExecEach(ctx context.Context, sql string, n int, args func(int) []any) error {
-	return c.QueryEach(ctx, sql, n, args, func(int, Row) error {
+func (c *connection) ExecEach(ctx context.Context, sql string, n int, args func(int) []any) error {
+	return c.QueryEach(ctx, sql, n, args, func(int, rowdb.Row) error {
 		return errors.New("rowdb: a statement for ExecEach returned a row")
 	})
 }
 
-func (c *postgresConn) Script(ctx context.Context, sql string) error {
+func (c *connection) Script(ctx context.Context, sql string) error {
 	_, err := c.conn.PgConn().Exec(ctx, sql).ReadAll()
 	return err
 }
@@ -118,7 +120,7 @@ func check(args []any) error {
 		switch arg.(type) {
 		case nil, int, int64, string, []byte:
 		default:
-			return badArgument(arg)
+			return rowdb.ArgumentError(arg)
 		}
 	}
 	return nil

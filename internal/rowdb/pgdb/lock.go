@@ -1,4 +1,4 @@
-package rowdb
+package pgdb
 
 import (
 	"context"
@@ -6,23 +6,25 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
 // TryLock takes an advisory lock of a session. The session goes on saying that
 // it is alive; if it stops, PostgreSQL ends it and the lock is free.
-func (db *postgresDB) TryLock(ctx context.Context, n int32, f func(context.Context) error) (bool, error) {
+func (db *database) TryLock(ctx context.Context, n int32, f func(context.Context) error) (bool, error) {
 	conn, err := db.pool.Acquire(ctx)
 	if err != nil {
-		return false, contextError(ctx, err)
+		return false, rowdb.ContextError(ctx, err)
 	}
 	var got bool
 	err = conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1, $2)", db.class, n).Scan(&got)
 	if err != nil || !got {
 		conn.Release()
-		return false, contextError(ctx, err)
+		return false, rowdb.ContextError(ctx, err)
 	}
 	return true, dedicated(ctx, conn, func(c *pgx.Conn) error {
-		if _, err := c.Exec(ctx, fmt.Sprintf("SET idle_session_timeout = %d", patience.Milliseconds())); err != nil {
+		if _, err := c.Exec(ctx, fmt.Sprintf("SET idle_session_timeout = %d", sessionTimeout.Milliseconds())); err != nil {
 			return err
 		}
 		ctx, cancel := context.WithCancelCause(ctx)
@@ -39,7 +41,7 @@ func (db *postgresDB) TryLock(ctx context.Context, n int32, f func(context.Conte
 		<-alive
 		// The lock shall be free now, and not only when the server has noticed
 		// that the connection is closed, which frees it in any case.
-		unlock, done := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		unlock, done := context.WithTimeout(context.WithoutCancel(ctx), sessionTimeout)
 		defer done()
 		_, _ = c.Exec(unlock, "SELECT pg_advisory_unlock($1, $2)", db.class, n)
 		if err != nil && lost != nil {
@@ -51,7 +53,7 @@ func (db *postgresDB) TryLock(ctx context.Context, n int32, f func(context.Conte
 
 // stayAlive uses conn often enough until ctx is done.
 func stayAlive(ctx context.Context, conn *pgx.Conn) error {
-	tick := time.NewTicker(patience / 6)
+	tick := time.NewTicker(sessionTimeout / 6)
 	defer tick.Stop()
 	for {
 		select {
@@ -59,7 +61,7 @@ func stayAlive(ctx context.Context, conn *pgx.Conn) error {
 			return nil
 		case <-tick.C:
 		}
-		ping, cancel := context.WithTimeout(context.WithoutCancel(ctx), patience)
+		ping, cancel := context.WithTimeout(context.WithoutCancel(ctx), sessionTimeout)
 		err := conn.Ping(ping)
 		cancel()
 		if err != nil {

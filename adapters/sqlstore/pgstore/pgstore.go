@@ -1,0 +1,50 @@
+// Package pgstore opens the stores of package sqlstore in PostgreSQL 14 and later,
+// for any number of processes.
+//
+// Besides those of the pool, a store uses one connection per process while it runs,
+// one for the sequencer, and two for each scan. Through a pooler, sessions must be
+// pooled, not transactions.
+//
+// A host with database/sql opens a pgxpool.Pool and makes its *sql.DB of it, by
+// stdlib.OpenDBFromPool of pgx: both then share the connections.
+package pgstore
+
+import (
+	"context"
+	"embed"
+	"fmt"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb/pgdb"
+)
+
+//go:embed migrations
+var migrations embed.FS
+
+// Open returns the store in the database of pool, in the schema that comes first in
+// the search path of its connections. It creates the tables, or brings them up to
+// date. The pool is the caller's to close, after the store. opts may be nil.
+func Open(ctx context.Context, pool *pgxpool.Pool, opts *sqlstore.Options) (*sqlstore.Store, error) {
+	db, err := pgdb.New(ctx, pool)
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: %w", err)
+	}
+	return sqlstore.New(ctx, db, migrations, opts)
+}
+
+// Tx returns a transaction of pgx for [sqlstore.Journal.Record].
+func Tx(tx pgx.Tx) sqlstore.Tx { return transaction{tx} }
+
+type transaction struct{ tx pgx.Tx }
+
+// Insert implements [sqlstore.Tx].
+func (t transaction) Insert(ctx context.Context, db rowdb.DB, set int64, changes []string, keys, bodies [][]byte) error {
+	_, err := t.tx.Exec(ctx, "INSERT INTO "+db.Schema()+`.rs_pending (set_id, change, key, body)
+		SELECT $1, change, key, body FROM unnest($2::text[], $3::bytea[], $4::bytea[]) WITH ORDINALITY AS t (change, key, body, n) ORDER BY n`,
+		set, changes, keys, bodies)
+	return err
+}

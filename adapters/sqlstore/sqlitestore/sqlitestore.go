@@ -1,0 +1,66 @@
+// Package sqlitestore opens the stores of package sqlstore in SQLite, embedded and
+// without set-up.
+//
+// The store writes to the host's file beside the host, for moments. The host's own
+// connections must be ready to wait: a busy timeout of some seconds, and
+// transactions that begin IMMEDIATE. They may be of any SQLite driver. One process
+// should write to a file at a time, although several may.
+package sqlitestore
+
+import (
+	"context"
+	"embed"
+	"fmt"
+	"runtime"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
+)
+
+//go:embed migrations
+var migrations embed.FS
+
+// OpenFile returns the store in the SQLite database file at path. It creates the
+// file if there is none, and the tables, or brings them up to date. Files whose
+// names begin with path lie beside it and belong to the database. A commit survives
+// a power cut. Closing the store closes the database. opts may be nil.
+func OpenFile(ctx context.Context, path string, opts *sqlstore.Options) (*sqlstore.Store, error) {
+	db, err := sqlitedb.Open(ctx, path, poolSize())
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: open %s: %w", path, err)
+	}
+	return sqlstore.New(ctx, db, migrations, opts)
+}
+
+// poolSize returns the number of connections for a file: a constant number for
+// background work, and some for readers.
+func poolSize() int { return 8 + 2*runtime.GOMAXPROCS(0) }
+
+// Open returns the store in the database of pool, which must be a file in journal
+// mode WAL. It creates the tables, or brings them up to date. How durable a commit
+// is depends on the connections' synchronous pragma; FULL is advised. The pool
+// should have ten connections or more. It is the caller's to close, after the
+// store. opts may be nil.
+func Open(ctx context.Context, pool *sqlitex.Pool, opts *sqlstore.Options) (*sqlstore.Store, error) {
+	db, err := sqlitedb.New(ctx, pool)
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: %w", err)
+	}
+	return sqlstore.New(ctx, db, migrations, opts)
+}
+
+// Tx returns the transaction that conn is in, for [sqlstore.Journal.Record]. If conn
+// is in none, each statement of Record is a transaction of its own.
+func Tx(conn *sqlite.Conn) sqlstore.Tx { return transaction{conn} }
+
+type transaction struct{ conn *sqlite.Conn }
+
+// Insert implements [sqlstore.Tx].
+func (t transaction) Insert(ctx context.Context, _ rowdb.DB, set int64, changes []string, keys, bodies [][]byte) error {
+	return sqlitedb.Wrap(t.conn).ExecEach(ctx, "INSERT INTO rs_pending (set_id, change, key, body) VALUES ($1, $2, $3, $4)", len(changes),
+		func(i int) []any { return []any{set, changes[i], keys[i], bodies[i]} })
+}

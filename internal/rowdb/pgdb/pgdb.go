@@ -1,0 +1,153 @@
+// Package pgdb implements rowdb for PostgreSQL 14 and later, with pgx.
+package pgdb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"strings"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// sessionTimeout is how long PostgreSQL keeps an idle session that holds a lock. A
+// process that has been stopped, or cut off from the network, loses its locks
+// then.
+const sessionTimeout = 2 * time.Second
+
+// New returns the database that pool is connected to. Its tables are in the schema
+// that comes first in the search path of the pool's connections. The pool is the
+// caller's to close.
+func New(ctx context.Context, pool *pgxpool.Pool) (rowdb.DB, error) {
+	db := &database{pool: pool}
+	err := pool.QueryRow(ctx, "SELECT coalesce(current_schema(), '')").Scan(&db.schema)
+	switch {
+	case err != nil:
+		return nil, rowdb.ContextError(ctx, err)
+	case db.schema == "":
+		return nil, errors.New("rowdb: no schema in the search path of the connections exists")
+	}
+	h := fnv.New32a()
+	h.Write([]byte("rowdb " + db.schema))
+	db.class = int32(h.Sum32())
+	return db, nil
+}
+
+type database struct {
+	pool   *pgxpool.Pool
+	schema string
+	class  int32 // first half of the numbers of our advisory locks
+}
+
+func (db *database) Dialect() rowdb.Dialect { return rowdb.Postgres }
+
+func (db *database) Schema() string { return pgx.Identifier{db.schema}.Sanitize() }
+
+// Close has nothing to return: no connection is kept between calls.
+func (db *database) Close() error { return nil }
+
+func (db *database) Do(ctx context.Context, f func(rowdb.Conn) error) error {
+	return db.acquire(ctx, func(c *connection) error { return f(c) })
+}
+
+func (db *database) acquire(ctx context.Context, f func(*connection) error) error {
+	return rowdb.ContextError(ctx, damaged(db.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
+		return f(&connection{conn: c.Conn()})
+	})))
+}
+
+// byIndex are the planner's settings for statements that each have an index to
+// follow. A table that has grown since its statistics were taken, or has none,
+// would otherwise be read and sorted as a whole for a few of its rows.
+var byIndex = []string{
+	"enable_seqscan = off", "enable_bitmapscan = off", "enable_sort = off", "enable_hashjoin = off", "enable_mergejoin = off",
+	// Costs that these settings raise must not set anything larger in motion.
+	"jit = off", "max_parallel_workers_per_gather = 0",
+}
+
+// set returns the script that makes settings, each by the command.
+func set(command string, settings []string) string {
+	return command + " " + strings.Join(settings, "; "+command+" ")
+}
+
+func (db *database) Snapshot(ctx context.Context, f func(rowdb.Conn) error) error {
+	return db.transaction(ctx, "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY", f)
+}
+
+func (db *database) Update(ctx context.Context, f func(rowdb.Conn) error) error {
+	// Read committed, so that the statements after the lock see what the
+	// one who had it before has done.
+	return db.transaction(ctx, fmt.Sprintf(beginWrite+"; SELECT pg_advisory_xact_lock(%d, -1)", sessionTimeout.Milliseconds(), db.class), f)
+}
+
+const beginWrite = "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SET LOCAL idle_in_transaction_session_timeout = %d"
+
+func (db *database) Write(ctx context.Context, f func(rowdb.Conn) error) error {
+	return db.transaction(ctx, fmt.Sprintf(beginWrite, sessionTimeout.Milliseconds()), f)
+}
+
+func (db *database) transaction(ctx context.Context, begin string, f func(rowdb.Conn) error) error {
+	return db.acquire(ctx, func(c *connection) error {
+		defer func() {
+			if c.conn.PgConn().TxStatus() != idle {
+				// The context may be done, and the transaction is not to
+				// outlast it. If this fails, the pool ends the session.
+				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sessionTimeout)
+				defer cancel()
+				c.Script(ctx, "ROLLBACK")
+			}
+		}()
+		if err := c.Script(ctx, begin+"; "+set("SET LOCAL", byIndex)); err != nil {
+			return err
+		}
+		if err := f(c); err != nil {
+			return err
+		}
+		return c.Script(ctx, "COMMIT")
+	})
+}
+
+// idle is the status of a session that is in no transaction.
+const idle = 'I'
+
+func (db *database) Session(ctx context.Context, f func(rowdb.Conn) error) error {
+	conn, err := db.pool.Acquire(ctx)
+	if err != nil {
+		return rowdb.ContextError(ctx, err)
+	}
+	return dedicated(ctx, conn, func(c *pgx.Conn) error {
+		session := &connection{conn: c}
+		if err := session.Script(ctx, set("SET", byIndex)); err != nil {
+			return err
+		}
+		return f(session)
+	})
+}
+
+// dedicated runs f with a connection that does not go back to the pool: its
+// temporary tables, locks and settings end with it.
+func dedicated(ctx context.Context, acquired *pgxpool.Conn, f func(*pgx.Conn) error) error {
+	conn := acquired.Hijack()
+	defer func() {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sessionTimeout)
+		defer cancel()
+		conn.Close(ctx)
+	}()
+	return rowdb.ContextError(ctx, damaged(f(conn)))
+}
+
+// damaged adds rowdb.ErrDamaged to an error with which PostgreSQL reports a
+// damaged table or index.
+func damaged(err error) error {
+	const dataCorrupted, indexCorrupted = "XX001", "XX002"
+	if e, ok := errors.AsType[*pgconn.PgError](err); ok && (e.Code == dataCorrupted || e.Code == indexCorrupted) {
+		return fmt.Errorf("%w: %w", rowdb.ErrDamaged, err)
+	}
+	return err
+}

@@ -1,0 +1,149 @@
+// Package sqlitedb implements rowdb for SQLite, with zombiezen.com/go/sqlite.
+package sqlitedb
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+type database struct {
+	pool *sqlitex.Pool
+	own  bool // Close closes the pool
+	path string
+
+	mu     sync.Mutex
+	hot    []*sqlite.Conn // kept in use; the last was used last
+	closed bool
+}
+
+// Open opens the SQLite database file at path with a pool of size connections. It
+// creates the file, readable by its owner only, if there is none. The database has a
+// write-ahead log, so that readers and the writer do not wait for each other, and
+// synchronous=FULL, so that a commit survives a power cut. Foreign keys are not
+// enforced. A file with several names is refused, see [CheckLinks].
+func Open(ctx context.Context, path string, size int) (rowdb.DB, error) {
+	pool, err := openPool(path, size)
+	if err != nil {
+		return nil, err
+	}
+	db := &database{pool: pool, own: true}
+	if err := db.check(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+// New returns the database that pool is connected to, which must be a file with a
+// write-ahead log. A few connections of the pool are kept in use until the DB is
+// closed. The pool is the caller's to close, after that.
+func New(ctx context.Context, pool *sqlitex.Pool) (rowdb.DB, error) {
+	db := &database{pool: pool}
+	if err := db.check(ctx); err != nil {
+		return nil, errors.Join(err, db.Close())
+	}
+	return db, nil
+}
+
+func openPool(path string, size int) (*sqlitex.Pool, error) {
+	if err := MakePrivate(path); err != nil {
+		return nil, err
+	}
+	if err := CheckLinks(path); err != nil {
+		return nil, err
+	}
+	pool, err := sqlitex.NewPool(path, sqlitex.PoolOptions{
+		PoolSize: size,
+		Flags:    sqlite.OpenReadWrite | sqlite.OpenCreate | sqlite.OpenWAL,
+		PrepareConn: func(c *sqlite.Conn) error {
+			for _, pragma := range []string{
+				"PRAGMA synchronous=FULL",
+				"PRAGMA foreign_keys=OFF",
+				// In KiB, for each connection. The file is in the system's cache
+				// anyway, and a larger cache makes reading no faster.
+				"PRAGMA cache_size=-1024",
+			} {
+				if err := sqlitex.ExecuteTransient(c, pragma, nil); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	})
+	return pool, explain(err, path)
+}
+
+// check sets db's path, and refuses a database that is no file, has no write-ahead
+// log or cannot be written to.
+func (db *database) check(ctx context.Context) error {
+	mode := ""
+	err := db.Do(ctx, func(c rowdb.Conn) error {
+		err := c.Query(ctx, "PRAGMA journal_mode", func(r rowdb.Row) error { mode = rowdb.String(r, 0); return nil })
+		if err != nil {
+			return err
+		}
+		return c.Query(ctx, "SELECT file FROM pragma_database_list WHERE name = 'main'",
+			func(r rowdb.Row) error { db.path = rowdb.String(r, 0); return nil })
+	})
+	switch {
+	case err != nil:
+		return err
+	case mode != "wal" || db.path == "":
+		return fmt.Errorf("rowdb: the SQLite database must be a file with journal_mode=wal, not %q with %s", db.path, mode)
+	}
+	return db.checkWritable(ctx)
+}
+
+// checkWritable refuses a database that cannot be written to. SQLite has opened it
+// for reading alone, and would not write to it even when that can be done again.
+func (db *database) checkWritable(ctx context.Context) error {
+	return db.take(ctx, func(c *connection) error {
+		c.conn.SetBusyTimeout(0)
+		defer c.conn.SetBlockOnBusy()
+		undo := errors.New("undo")
+		err := c.transaction("BEGIN IMMEDIATE", func(rowdb.Conn) error {
+			// The first statement that would write finds it out.
+			if err := c.run("PRAGMA user_version = 0"); err != nil {
+				return err
+			}
+			return undo
+		})
+		if err == undo || sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy { // busy: somebody writes
+			return nil
+		}
+		return err
+	})
+}
+
+func (db *database) Dialect() rowdb.Dialect { return rowdb.SQLite }
+
+func (db *database) Schema() string { return "" }
+
+func (db *database) Close() error {
+	db.mu.Lock()
+	for _, conn := range db.hot {
+		db.pool.Put(conn)
+	}
+	db.hot, db.closed = nil, true
+	db.mu.Unlock()
+	if db.own {
+		return db.pool.Close()
+	}
+	return nil
+}
+
+// damaged adds rowdb.ErrDamaged to an error with which SQLite reports that the file
+// at path is damaged.
+func damaged(err error, path string) error {
+	switch sqlite.ErrCode(err).ToPrimary() {
+	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
+		return fmt.Errorf("file %s: %w: %w", path, rowdb.ErrDamaged, err)
+	}
+	return err
+}
