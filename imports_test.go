@@ -23,12 +23,12 @@ var floors = map[string]int{
 	"/topic/hub":         4,
 	"/topic/topictest":   4,
 	"/topic/hub/hubtest": 5,
-	"/topic/websocket":   5,
-	"/rshttp":            4,
-	"/adapters":          5,
-	"/cmd":               6,
-	"/examples":          6,
-	"/internal/rowdb":    5,
+	"/topic/websocket":   6,
+	"/rshttp":            5,
+	"/adapters":          6,
+	"/cmd":               7,
+	"/examples":          7,
+	"/internal/rowdb":    6,
 	"/internal/render":   3,
 }
 

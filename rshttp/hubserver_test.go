@@ -15,6 +15,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
 // hubServer is a hub that takes whatever is posted to it and remembers it.
@@ -148,3 +149,18 @@ func begun(t *testing.T, h *hubServer, prefix string) {
 		return len(h.on(prefix+"framework/")) >= 3
 	})
 }
+
+// A memoryStore is a Store in memory that several Sources can have after one another.
+type memoryStore struct {
+	outbox topic.Outbox
+	hub    hub.Store
+}
+
+func storeOf(outbox topic.Outbox) rshttp.Store {
+	return &memoryStore{outbox, hub.NewMemoryStore()}
+}
+
+func (s *memoryStore) Outbox(context.Context, string) (topic.Outbox, error) { return s.outbox, nil }
+func (s *memoryStore) HubStore(context.Context, string) (hub.Store, error)  { return s.hub, nil }
+func (s *memoryStore) Health(context.Context) error                         { return nil }
+func (s *memoryStore) Run(ctx context.Context) error                        { <-ctx.Done(); return nil }

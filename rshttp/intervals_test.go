@@ -426,7 +426,7 @@ func TestD1_SinceIsTheOldestChange(t *testing.T) {
 			if _, err := outbox.Begin(t.Context(), pushBase+"change/", topic.State{Until: newYear.Add(-time.Hour)}); err != nil {
 				t.Fatal(err)
 			}
-			src, _ := pushed(t, rshttp.Options{PageSize: 3, Outbox: outbox}, rshttp.Set{Provider: tableOf(1), Changer: host, Hubs: []topic.Hub{{URI: h.uri}}})
+			src, _ := pushed(t, rshttp.Options{PageSize: 3, Store: storeOf(outbox)}, rshttp.Set{Provider: tableOf(1), Changer: host, Hubs: []topic.Hub{{URI: h.uri}}})
 			all := followers()
 			head, lists := decode(t, src, "/resourcesync/changelist.xml")
 			if !head.Metadata.From.Equal(newYear) {

@@ -1,6 +1,7 @@
 package rshttp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -9,7 +10,25 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
+
+// A Store keeps what a Source with notifications must not forget. *sqlstore.Store is
+// one. All methods are safe for concurrent use.
+type Store interface {
+	// Outbox returns the outbox of this name, and makes it if there is none.
+	Outbox(ctx context.Context, name string) (topic.Outbox, error)
+
+	// HubStore returns the store of the hub of this name, and makes it if there is
+	// none.
+	HubStore(ctx context.Context, name string) (hub.Store, error)
+
+	// Run does the background work of the Store until ctx ends, and then returns nil.
+	Run(ctx context.Context) error
+
+	// Health returns what keeps the Store from its work, or nil.
+	Health(ctx context.Context) error
+}
 
 // Options configure a [Source]. The zero value is a reasonable default.
 type Options struct {
@@ -113,17 +132,29 @@ type Options struct {
 	// its Capability List, a plain sitemap cannot.
 	RobotsResourceLists bool
 
-	// Outbox keeps what is pushed until every hub has taken it. All processes
-	// that serve the same sets share one. If nil, it is kept in memory: after a
-	// restart notifications that were not taken are gone, and each channel begins
-	// anew, with the changes from then on. Destinations see the gap, because a
-	// notification says from when on it tells, and read on in the Change List.
+	// Store keeps notifications until every hub has taken them, and the subscriptions
+	// of Hub. [Source.Run] runs it. All processes that serve the same sets share one;
+	// usually it is the *sqlstore.Store that has their journals, too. What it keeps
+	// belongs to the base URL of the Source. If nil, memory is used: after a restart
+	// notifications that were not taken and all subscriptions are gone, and each
+	// channel begins anew, with the changes from then on. Destinations see the gap
+	// by the beginning of the next notification, and read the Change List.
 	//
-	// With an Outbox, a removed set is announced as deleted to the hubs that it
-	// had, even if no other set has hubs. The Outbox does not keep tokens: a hub
+	// With a Store, a removed set is announced as deleted to the hubs that it
+	// had, even if no other set has hubs. The Store does not keep tokens: a hub
 	// that needs a Token, a Ping or a Submitter is only told if another set
 	// still has it.
-	Outbox topic.Outbox
+	Store Store
+
+	// Hub gives the Source a WebSub hub of its own, which [Source.Wrap] and
+	// [Source.ServeHTTP] serve and [Source.Run] runs. All sets have it, before those
+	// of [Set].Hubs. It has no Logger but that of the Source unless one is given. If
+	// nil, there is no such hub.
+	Hub *hub.Options
+
+	// HubURI is the public URI of Hub. Its path is the one that the Source serves. If
+	// empty, it is websub/ below the base URL.
+	HubURI string
 
 	// DumpInterval is the least time between two Framework Notifications of a
 	// changed Resource Dump. A dump changes whenever its set does, and Destinations
@@ -135,7 +166,8 @@ type Options struct {
 	Push *topic.Options
 
 	// WebSocket serves the notification channels of all sets by WebSockets as
-	// well. It must read from Outbox. If nil, they are not offered.
+	// well. It must read from the outbox of the Store. If it has a method
+	// Run(context.Context) error, [Source.Run] runs it. If nil, there are none.
 	WebSocket topic.Feed
 
 	// Logger receives what clients are not told. If nil, slog.Default() is
@@ -180,8 +212,11 @@ func (o *Options) withDefaults() (Options, error) {
 	if out.PackageSize < 0 || out.Transfers < 0 || out.ClientTransfers < 0 || out.TransferRate < 0 {
 		return out, errors.New("rshttp: PackageSize, Transfers, ClientTransfers and TransferRate must not be negative")
 	}
-	if out.WebSocket != nil && out.Outbox == nil {
-		return out, errors.New("rshttp: WebSocket needs an Outbox, the one that it reads from: give topic.NewMemoryOutbox() to both")
+	if out.WebSocket != nil && out.Store == nil {
+		return out, errors.New("rshttp: WebSocket needs a Store, the one that it reads from")
+	}
+	if out.HubURI != "" && out.Hub == nil {
+		return out, errors.New("rshttp: HubURI without Hub: give &hub.Options{}")
 	}
 	if out.Logger == nil {
 		out.Logger = slog.Default()

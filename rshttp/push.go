@@ -1,8 +1,11 @@
 package rshttp
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 	"time"
 
@@ -10,11 +13,53 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
-// Push returns the publisher of the Source's notification channels. If no set has any,
-// it only announces removed sets, and is nil without an Outbox. Its Status and Health are for hosts to show; [Source.Run] runs it.
+// Push returns the publisher of the Source's notification channels, for its Status and
+// Counters; [Source.Run] runs it. It is nil if no set has channels and the Source has
+// no Store.
 func (s *Source) Push() *topic.Publisher { return s.publisher }
+
+// Hub returns the Source's own hub, for its Status and its subscriptions;
+// [Source.Run] runs it. It is nil without [Options].Hub.
+func (s *Source) Hub() *hub.Hub { return s.hub }
+
+// openTimeout bounds the time to find what the Store has of this Source.
+const openTimeout = 30 * time.Second
+
+// openStore opens what the Source whose documents are below base has in its Store, and makes its hub.
+func (s *Source) openStore(base *url.URL) (err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+	defer cancel()
+	store, o := s.options.Store, s.options.Hub
+	if store != nil {
+		if s.outbox, err = store.Outbox(ctx, base.String()); err != nil {
+			return fmt.Errorf("rshttp: %w", err)
+		}
+	}
+	if o == nil {
+		return nil
+	}
+	uri := cmp.Or(s.options.HubURI, base.JoinPath("websub/").String())
+	if s.hubURI, err = url.Parse(uri); err != nil {
+		return fmt.Errorf("rshttp: HubURI: %w", err)
+	}
+	var subscriptions hub.Store = hub.NewMemoryStore()
+	if store != nil {
+		if subscriptions, err = store.HubStore(ctx, uri); err != nil {
+			return fmt.Errorf("rshttp: %w", err)
+		}
+	}
+	opts := *o
+	if opts.Logger == nil {
+		opts.Logger = s.log
+	}
+	if s.hub, err = hub.New(uri, subscriptions, &opts); err != nil {
+		return fmt.Errorf("rshttp: %w", err)
+	}
+	return nil
+}
 
 // newPublisher returns the publisher of the channels of all sets.
 func (s *Source) newPublisher() (*topic.Publisher, error) {
@@ -28,8 +73,7 @@ func (s *Source) newPublisher() (*topic.Publisher, error) {
 			channels = append(channels, channel)
 		}
 	}
-	outbox := s.options.Outbox
-	if len(channels) == 0 && outbox == nil {
+	if len(channels) == 0 && s.outbox == nil {
 		return nil, nil
 	}
 	var opts topic.Options
@@ -40,11 +84,11 @@ func (s *Source) newPublisher() (*topic.Publisher, error) {
 		opts.Logger = s.log
 	}
 	opts.Removed = s.removed
-	if outbox == nil {
-		outbox = topic.NewMemoryOutbox()
-		s.log.Info("what is pushed is kept in memory: give the Source an Outbox, and it survives a restart")
+	if s.outbox == nil {
+		s.outbox = topic.NewMemoryOutbox()
+		s.log.Info("notifications and subscriptions are kept in memory: with a Store they survive a restart")
 	}
-	p, err := topic.NewPublisher(outbox, channels, &opts)
+	p, err := topic.NewPublisher(s.outbox, channels, &opts)
 	if err != nil {
 		return nil, fmt.Errorf("rshttp: %w", err)
 	}

@@ -93,11 +93,11 @@ func TestRS3_DescriptionOnEveryChannel(t *testing.T) {
 	set := func(name string) rshttp.Set { return rshttp.Set{Name: name, Provider: memory.New(nil), Hubs: hubs} }
 	a, b := set("a"), set("b")
 	outbox := topic.NewMemoryOutbox()
-	_, stop := pushed(t, rshttp.Options{Outbox: outbox}, a, b)
+	_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, a, b)
 	begun(t, h, "a/")
 	begun(t, h, "b/")
 	stop()
-	pushed(t, rshttp.Options{Outbox: outbox}, a, b, set("c"))
+	pushed(t, rshttp.Options{Store: storeOf(outbox)}, a, b, set("c"))
 	const news = "updated .well-known/resourcesync"
 	until(t, news+" on both channels", func() bool {
 		return slices.Contains(h.told("/a/framework/"), news) && slices.Contains(h.told("/b/framework/"), news)
@@ -309,7 +309,7 @@ func TestRS22_Advertised(t *testing.T) {
 		{"neither", pushBase, rshttp.Set{Provider: memory.New(nil)}, nil, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			src, err := rshttp.New(tt.base, []rshttp.Set{tt.set}, &rshttp.Options{WebSocket: tt.feed, Outbox: topic.NewMemoryOutbox(), Logger: quiet()})
+			src, err := rshttp.New(tt.base, []rshttp.Set{tt.set}, &rshttp.Options{WebSocket: tt.feed, Store: storeOf(topic.NewMemoryOutbox()), Logger: quiet()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -341,7 +341,7 @@ func TestRS22_Advertised(t *testing.T) {
 func TestChannelPaths(t *testing.T) {
 	app := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "app") })
 	hubs := []topic.Hub{{URI: "https://hub.example.net/"}}
-	o := &rshttp.Options{Outbox: topic.NewMemoryOutbox(), WebSocket: fakeFeed{}}
+	o := &rshttp.Options{Store: storeOf(topic.NewMemoryOutbox()), WebSocket: fakeFeed{}}
 	both := newSource(t, o, rshttp.Set{Name: "a", Provider: memory.New(nil), Hubs: hubs},
 		rshttp.Set{Name: "b", Provider: tableOf(1)}).Wrap(app)
 	none := newSource(t, nil, rshttp.Set{Name: "a", Provider: memory.New(nil)}).Wrap(app)
@@ -447,7 +447,7 @@ func TestPushRestart(t *testing.T) {
 	papers := memory.New(nil)
 	outbox := &recorder{Outbox: topic.NewMemoryOutbox(), added: map[string][]string{}}
 	begin := func() func() {
-		_, stop := pushed(t, rshttp.Options{Outbox: outbox}, rshttp.Set{Provider: papers, Hubs: []topic.Hub{{URI: h.uri}}})
+		_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, rshttp.Set{Provider: papers, Hubs: []topic.Hub{{URI: h.uri}}})
 		return stop
 	}
 	const changes, framework = pushBase + "change/", pushBase + "framework/"

@@ -22,13 +22,13 @@ func TestD2_RemovedSet(t *testing.T) {
 	set := func(name string) rshttp.Set { return rshttp.Set{Name: name, Provider: memory.New(nil), Hubs: hubs} }
 	a, b := set("a"), set("b")
 	outbox := topic.NewMemoryOutbox()
-	_, stop := pushed(t, rshttp.Options{Outbox: outbox}, a, b)
+	_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, a, b)
 	begun(t, h, "a/")
 	begun(t, h, "b/")
 	stop()
 	const gone = "deleted resourcesync/b/capabilitylist.xml"
 	for range 2 { // the second time it is known
-		_, stop = pushed(t, rshttp.Options{Outbox: outbox}, a)
+		_, stop = pushed(t, rshttp.Options{Store: storeOf(outbox)}, a)
 		until(t, "the end of b", func() bool { return slices.Contains(h.told("/b/framework/"), gone) })
 		stop()
 	}
@@ -52,7 +52,7 @@ func TestD2_RemovedSet(t *testing.T) {
 		}
 	}
 	before := len(on)
-	pushed(t, rshttp.Options{Outbox: outbox}, a, b)
+	pushed(t, rshttp.Options{Store: storeOf(outbox)}, a, b)
 	until(t, "b again", func() bool {
 		again := h.told("/b/framework/")
 		return len(h.on("/b/framework/")) >= before+3 && slices.Contains(again[before:], "created resourcesync/b/capabilitylist.xml")
@@ -66,11 +66,11 @@ func TestD2_RemovedLastSetWithHubs(t *testing.T) {
 	a := rshttp.Set{Name: "a", Provider: memory.New(nil)}
 	b := rshttp.Set{Name: "b", Provider: memory.New(nil), Hubs: []topic.Hub{{URI: h.uri}}}
 	outbox := topic.NewMemoryOutbox()
-	_, stop := pushed(t, rshttp.Options{Outbox: outbox}, a, b)
+	_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, a, b)
 	begun(t, h, "b/")
 	stop()
 	for range 2 {
-		_, stop = pushed(t, rshttp.Options{Outbox: outbox}, a)
+		_, stop = pushed(t, rshttp.Options{Store: storeOf(outbox)}, a)
 		until(t, "the end of b", func() bool {
 			return slices.Contains(h.told("/b/framework/"), "deleted resourcesync/b/capabilitylist.xml")
 		})
@@ -99,8 +99,8 @@ func TestD2_MovedSetIsNotDeleted(t *testing.T) {
 	a, b := set("a", hubs), set("b", hubs)
 	outbox := topic.NewMemoryOutbox()
 	push := &topic.Options{Flush: 20 * time.Millisecond, Framework: 20 * time.Millisecond}
-	old := newSource(t, &rshttp.Options{Outbox: outbox, Push: push}, a) // a replica that does not know b
-	_, stop := pushed(t, rshttp.Options{Outbox: outbox}, a, b)
+	old := newSource(t, &rshttp.Options{Store: storeOf(outbox), Push: push}, a) // a replica that does not know b
+	_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, a, b)
 	begun(t, h, "a/")
 	begun(t, h, "b/")
 	stop()
@@ -108,11 +108,11 @@ func TestD2_MovedSetIsNotDeleted(t *testing.T) {
 	putOne(t, a.Provider.(*memory.Set), "1")
 	until(t, "a change by the old replica", func() bool { return len(h.on("/a/change/")) >= 1 })
 	stop()
-	_, stop = pushed(t, rshttp.Options{Outbox: outbox}, a, set("b", nil))
+	_, stop = pushed(t, rshttp.Options{Store: storeOf(outbox)}, a, set("b", nil))
 	putOne(t, a.Provider.(*memory.Set), "2")
 	until(t, "a change without hubs of b", func() bool { return slices.Contains(h.told("/a/change/"), "created papers/2") })
 	stop()
-	elsewhere, err := rshttp.New("https://example.org/elsewhere/", []rshttp.Set{a}, &rshttp.Options{Outbox: outbox, Push: push, Logger: quiet()})
+	elsewhere, err := rshttp.New("https://example.org/elsewhere/", []rshttp.Set{a}, &rshttp.Options{Store: storeOf(outbox), Push: push, Logger: quiet()})
 	if err != nil {
 		t.Fatal(err)
 	}

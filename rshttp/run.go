@@ -4,158 +4,93 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
-	"runtime/debug"
-	"time"
-
-	"golang.org/x/sync/errgroup"
-
-	"github.com/resourcesync-go/resourcesync"
+	"slices"
+	"sync"
 )
 
-// glance is how often the background looks at a set that does not tell of its
-// changes.
-const glance = time.Minute
+// A component is a part of a Source that [Source.Run] runs.
+type component struct {
+	name   string
+	run    func(ctx context.Context) error
+	health func(ctx context.Context) error // nil if it has none
+}
 
-// Run does the Source's background work until ctx ends, and then returns nil. It
-// divides sets into pages and packages, so that no request for an index or a dump
-// waits for that except the first; a Source works without it, and the request that
-// finds an index out of date then brings it up to date. It closes packages of Change
-// Dumps to which no more changes come. It also makes and sends the notifications of
-// the sets with hubs; without it none is made. Run must not be called twice at the
-// same time.
+// newComponents returns the components of s. Each needs those before it.
+func (s *Source) newComponents() []component {
+	var all []component
+	if store := s.options.Store; store != nil {
+		all = append(all, component{"store", store.Run, store.Health})
+	}
+	if s.publisher != nil {
+		all = append(all, component{"publisher", s.publisher.Run, s.publisher.Health})
+	}
+	if s.hub != nil {
+		all = append(all, component{"hub", s.hub.Run, nil})
+	}
+	if feed, ok := s.options.WebSocket.(interface{ Run(context.Context) error }); ok {
+		all = append(all, component{"websocket", feed.Run, nil})
+	}
+	return append(all, component{"source", s.runSets, nil})
+}
+
+// Run runs the Source until ctx ends, and then returns nil. It starts the Store, the
+// publisher of notifications, the Hub and the WebSocket, as far as the Source has them,
+// and stops them in reverse order. When one of them ends by itself, Run stops the others
+// and returns an error that names it.
+//
+// Run also divides sets into pages and packages before requests need them, and closes
+// packages of Change Dumps to which no more changes come. A Source that only serves
+// documents works without it: the request that finds an index out of date then brings
+// it up to date. Notifications are made and delivered only while Run runs in at
+// least one of the processes that share the Store; [Source.Health] reports that none
+// does.
+//
+// Run must not be called twice at the same time.
 func (s *Source) Run(ctx context.Context) error {
 	if !s.running.CompareAndSwap(false, true) {
 		return errors.New("rshttp: Run is running already")
 	}
 	defer s.running.Store(false)
-	g, ctx := errgroup.WithContext(ctx)
-	if s.publisher != nil {
-		g.Go(func() error { return s.publisher.Run(ctx) })
-	}
-	for _, st := range s.order {
-		g.Go(func() error {
-			s.keepDivided(ctx, &st.pages)
-			return nil
-		})
-		if st.opener != nil {
-			g.Go(func() error {
-				s.keepDivided(ctx, &st.packages)
-				return nil
-			})
-		}
-		if st.sealer != nil && st.has(resourcesync.ChangeDump) {
-			g.Go(func() error {
-				s.keepSealed(ctx, st)
-				return nil
-			})
-		}
-		if st.watcher != nil {
-			g.Go(func() error {
-				s.watch(ctx, st)
-				return nil
-			})
-		}
-	}
-	return g.Wait()
+	s.runs.begun()
+	err := runAll(ctx, s.components)
+	s.runs.ended(err)
+	return err
 }
 
-// keepDivided divides the set of d whenever it has changed, with rests in
-// between.
-func (s *Source) keepDivided(ctx context.Context, d *division) {
-	for {
-		var p *pages
-		err := safely(func() (err error) {
-			p, err = s.background(ctx, d)
-			return err
-		})
-		rest := time.Second
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil && !errors.Is(err, resourcesync.ErrNotReady):
-			s.log.Warn("set not divided into "+d.into, "set", d.set.name, "error", err)
-			rest = 10 * time.Second
-		case p != nil:
-			rest = max(rest, restRatio*p.took)
-		}
-		if !sleep(ctx, rest) {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-d.wake:
-		case <-time.After(glance + rand.N(glance/10)):
-		}
+// runAll runs components until ctx ends or one of them does. It stops them in reverse
+// order: each has ended before one that it needs is stopped.
+func runAll(ctx context.Context, all []component) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var (
+		mu    sync.Mutex
+		errs  []error
+		stops []func()
+	)
+	for _, p := range all {
+		running, stop := context.WithCancel(context.WithoutCancel(ctx))
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			err := p.run(running)
+			switch {
+			case running.Err() == nil && err == nil:
+				err = errors.New("it has ended")
+			case running.Err() != nil && errors.Is(err, context.Canceled):
+				err = nil
+			}
+			if err != nil {
+				mu.Lock()
+				defer mu.Unlock()
+				errs = append(errs, fmt.Errorf("rshttp: %s: %w", p.name, err))
+				cancel()
+			}
+		}()
+		stops = append(stops, func() { stop(); <-done })
 	}
-}
-
-// background divides the set of d if it has changed since it was divided last.
-func (s *Source) background(ctx context.Context, d *division) (*pages, error) {
-	p, due := d.get()
-	if p == nil && d.lazy {
-		return nil, nil
+	<-ctx.Done()
+	for _, stop := range slices.Backward(stops) {
+		stop()
 	}
-	if stater := d.set.stater; p != nil && !due && stater != nil {
-		stat, err := stater.Stat(ctx, wholeSet)
-		if err != nil || stat.Version == p.version && stat.Version != "" {
-			return nil, err
-		}
-	}
-	// What begins here ends with ctx, and is not left behind.
-	begun, ended := make(chan struct{}), make(chan struct{})
-	p, err := s.divideOnce(ctx, d, p, func() (*pages, error) {
-		close(begun)
-		defer close(ended)
-		return s.divide(ctx, d)
-	})
-	select {
-	case <-begun:
-		<-ended
-	default:
-	}
-	return p, err
-}
-
-// watch passes on what st tells of its changes.
-func (s *Source) watch(ctx context.Context, st *set) {
-	for {
-		err := safely(func() error {
-			return st.watcher.Watch(ctx, func() {
-				st.pages.nudge()
-				st.packages.nudge()
-			})
-		})
-		if ctx.Err() != nil {
-			return
-		}
-		s.log.Warn("watching a set has ended and begins again", "set", st.name, "error", err)
-		if !sleep(ctx, 10*time.Second) {
-			return
-		}
-	}
-}
-
-// safely makes an error of a panic in f, so that a provider's defect does not end
-// the process.
-func safely(f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	return f()
-}
-
-// sleep reports whether it slept to the end.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
-	}
+	return errors.Join(errs...)
 }

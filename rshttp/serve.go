@@ -19,9 +19,7 @@ func (s *Source) serve(w http.ResponseWriter, r *http.Request, t target, doc *do
 	if !reqbody.None(w, r) {
 		return
 	}
-	if s.publisher != nil {
-		s.publisher.ExpectRun()
-	}
+	s.expectRun()
 	if t.isTopic() || t.isSocket() {
 		s.serveChannel(w, r, t)
 		return

@@ -176,6 +176,9 @@ func newSet(s Set, only, sockets bool, log *slog.Logger) (*set, error) {
 	} else if s.Prefix != "" {
 		out.covers = func(u *url.URL) bool { return strings.HasPrefix(u.Path, s.Prefix) }
 	}
+	if out.stater == nil {
+		out.stater, _ = s.Changer.(resourcesync.Stater)
+	}
 	out.changeStater, out.changeWatcher = out.stater, out.watcher
 	if c, ok := s.Provider.(changerChecker); ok && out.changer != nil {
 		warning, err := c.CheckChanger(out.changer)

@@ -16,6 +16,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/linkheader"
 	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/topic/hub"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
@@ -51,12 +52,17 @@ type Source struct {
 	counters   counters
 	ready      atomic.Bool
 	running    atomic.Bool
+	runs       runs
+	components []component // in the order in which they start
 	covers     []linkheader.Cover
 
 	description []byte   // the Source Description, or its index
 	parts       [][]byte // of the index
 
+	outbox    topic.Outbox     // nil if there is nothing to publish
 	publisher *topic.Publisher // nil if there is nothing to publish
+	hub       *hub.Hub         // nil if there is none
+	hubURI    *url.URL
 }
 
 // New returns the Source of sets. base is the public URL below which its
@@ -92,7 +98,13 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		shares:     client.NewShares(o.ClientTransfers),
 		pacer:      newPacer(o.TransferRate),
 	}
+	if err := s.openStore(u); err != nil {
+		return nil, err
+	}
 	for _, given := range sets {
+		if s.hub != nil {
+			given.Hubs = append([]topic.Hub{{URI: s.hubURI.String(), Submitter: s.hub}}, given.Hubs...)
+		}
 		st, err := newSet(given, len(sets) == 1, o.WebSocket != nil, s.log)
 		if err != nil {
 			return nil, err
@@ -118,6 +130,8 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 	if s.publisher, err = s.newPublisher(); err != nil {
 		return nil, err
 	}
+	s.components = s.newComponents()
+	s.runs.begun() // assume that some process starts soon
 	return s, nil
 }
 
@@ -137,7 +151,7 @@ func parseBase(base string) (*url.URL, error) {
 	return u, nil
 }
 
-// Wrap returns a handler that answers for the Source's own documents, and has
+// Wrap returns a handler that answers for the Source's own documents and its Hub, and has
 // app answer everything else, with Link headers as [Source.Link] adds them. It
 // is the one-line way in; Options.Robots and Options.RobotsResourceLists have effect
 // only here.
@@ -147,9 +161,7 @@ func (s *Source) Wrap(app http.Handler) http.Handler {
 		app = wellknown.Robots(uris)(app)
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if t, doc, ok := s.find(r.URL.Path); ok {
-			s.serve(w, r, t, doc)
-		} else {
+		if !s.answer(w, r) {
 			app.ServeHTTP(w, r)
 		}
 	})
@@ -164,14 +176,26 @@ func (s *Source) Link(next http.Handler) http.Handler {
 	return linkheader.Middleware(s.covers...)(next)
 }
 
-// ServeHTTP answers for the Source's documents, and 404 for everything else. It
-// looks at the full path of the request, however it is mounted.
+// ServeHTTP answers for the Source's documents and its Hub, and 404 for everything else.
+// It looks at the full path of the request, however it is mounted.
 func (s *Source) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if t, doc, ok := s.find(r.URL.Path); ok {
-		s.serve(w, r, t, doc)
-	} else if reqbody.None(w, r) {
+	if !s.answer(w, r) && reqbody.None(w, r) {
 		http.NotFound(w, r)
 	}
+}
+
+// answer answers a request for a document or to the Hub, and reports whether it is one.
+func (s *Source) answer(w http.ResponseWriter, r *http.Request) bool {
+	if s.hub != nil && r.URL.Path == s.hubURI.Path {
+		s.expectRun()
+		s.hub.ServeHTTP(w, r)
+		return true
+	}
+	t, doc, ok := s.find(r.URL.Path)
+	if ok {
+		s.serve(w, r, t, doc)
+	}
+	return ok
 }
 
 // Description returns the public URL of the Source Description.

@@ -33,7 +33,7 @@ func pushChild(ctx context.Context, db database, store *Store, set *Set, hub str
 		Provider: set,
 		Hubs:     []topic.Hub{{URI: hub, Token: pushToken}},
 	}}, &rshttp.Options{
-		Outbox: outbox,
+		Store:  store,
 		Push:   &topic.Options{Flush: 20 * time.Millisecond, FlushChanges: 100, Timeout: 2 * time.Second, Retry: 20 * time.Millisecond},
 		Logger: slog.New(slog.DiscardHandler),
 	})

@@ -92,7 +92,7 @@ func TestD14_ToScan(t *testing.T) {
 	if files, bytes, err := p.toScan(t.Context()); err != nil || files != 1 || bytes != 4 {
 		t.Errorf("before: %d files, %d bytes, %v", files, bytes, err)
 	}
-	p.scanner.ready = func(int64) { p.set.shown.Store(true) }
+	p.scanner.ready = func(int64) { p.set.show() }
 	must(t, p.scanner.scan(t.Context()))
 	if files, bytes, err := p.toScan(t.Context()); err != nil || files != 1 || bytes != 0 {
 		t.Errorf("afterwards: %d files, %d bytes, %v", files, bytes, err)

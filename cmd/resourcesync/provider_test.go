@@ -44,7 +44,7 @@ func TestShownSet(t *testing.T) {
 				must(t, err)
 				must(t, set.Put(t.Context(), resources...))
 				shown := &shownSet{Set: set}
-				shown.shown.Store(true)
+				shown.show()
 				return shown, &providertest.Options{Put: set.Put, Delete: set.Delete, ExactStat: true}
 			})
 		})
@@ -66,7 +66,7 @@ func TestPublicationIsProvider(t *testing.T) {
 			p, err := publish(c, st, newScreen(nil), slog.New(slog.DiscardHandler))
 			must(t, err)
 			defer p.close()
-			p.scanner.ready = func(int64) { p.set.shown.Store(true) }
+			p.scanner.ready = func(int64) { p.set.show() }
 			must(t, p.scanner.scan(t.Context()))
 			file := func(key string) string { return filepath.Join(c.folder, filepath.FromSlash(key)) }
 			o := &providertest.Options{

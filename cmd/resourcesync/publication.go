@@ -21,17 +21,17 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/versions"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/topic/websocket"
 )
 
 // A publication is a folder as a Source.
 type publication struct {
-	store    *sqlstore.Store
 	folder   *dir.Dir        // nil if a website is published
 	site     *sitemap.Site   // nil if a folder is
 	versions *versions.Store // nil if none are kept
 	set      *shownSet
-	push     *push
 	source   *rshttp.Source
+	sockets  *websocket.Server // nil if there are none
 	scanner  *scanner
 	first    *firstScan
 	healthz  *healthHandler
@@ -56,7 +56,6 @@ func publish(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publ
 		return nil, usageError{err}
 	}
 	p := &publication{
-		store:     st.store,
 		set:       &shownSet{Set: st.set},
 		screen:    screen,
 		log:       log,
@@ -94,11 +93,7 @@ func publish(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publ
 		return nil, usageError{err}
 	}
 	p.scanner.watch = p.folder.Watch
-	if p.push, err = newPush(c, st, log); err != nil {
-		p.close()
-		return nil, err
-	}
-	set := rshttp.Set{Provider: p.set, ChangeArchiver: st.set.Archive(), Hubs: p.push.hubs}
+	set := rshttp.Set{Provider: p.set, ChangeArchiver: st.set.Archive()}
 	if c.dumps {
 		set.Opener = p.folder
 	}
@@ -106,18 +101,18 @@ func publish(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publ
 		set.ChangeOpener = history{p.versions, p.folder}
 		set.Memento = true
 	}
-	set.DescribedBy = c.aboutSet
-	if p.source, err = rshttp.New(documents.String(), []rshttp.Set{set}, c.sourceOptions(st, p.push, log)); err != nil {
+	if err := p.newSource(c, st, set); err != nil {
 		p.close()
-		return nil, usageError{err}
+		return nil, err
 	}
 	p.reserve(c)
 	return p, nil
 }
 
-// sourceOptions are the options of a Source.
-func (c *serveConfig) sourceOptions(st *state, push *push, log *slog.Logger) *rshttp.Options {
-	return &rshttp.Options{
+// newSource makes the Source of set.
+func (p *publication) newSource(c *serveConfig, st *state, set rshttp.Set) (err error) {
+	set.DescribedBy, set.Hubs = c.aboutSet, c.push.foreign
+	o := &rshttp.Options{
 		DescribedBy:         c.about,
 		PageSize:            c.pageSize,
 		PackageSize:         int64(c.pkgSize),
@@ -125,11 +120,17 @@ func (c *serveConfig) sourceOptions(st *state, push *push, log *slog.Logger) *rs
 		Sitemap:             c.sitemap,
 		Robots:              c.sitemap,
 		RobotsResourceLists: c.robots,
-		Outbox:              st.outbox,
-		WebSocket:           push.feed,
-		Logger:              log,
+		Store:               st,
+		Logger:              p.log,
 		PackageEvery:        time.Duration(c.pkgEvery),
 	}
+	if p.sockets, err = c.addPush(o, st, p.log); err != nil {
+		return err
+	}
+	if p.source, err = rshttp.New(p.documents.String(), []rshttp.Set{set}, o); err != nil {
+		return usageError{err}
+	}
+	return nil
 }
 
 func (p *publication) close() {
@@ -172,15 +173,14 @@ func (p *publication) toScan(ctx context.Context) (files, bytes int64, err error
 	return p.folder.Count(ctx)
 }
 
-// handler serves the documents, the hub and the files, and tells whether all is
-// well.
+// handler serves the documents, the hub and the files, and reports the health of p.
 func (p *publication) handler() http.Handler {
 	files := p.folder.Handler()
 	return p.withOwn(p.source.Wrap(p.withRobots(files)))
 }
 
-// withOwn returns a handler that answers for the hub and the health of p, and has
-// next answer everything else.
+// withOwn returns a handler that reports the health of p, and has next answer everything
+// else.
 func (p *publication) withOwn(next http.Handler) http.Handler {
 	// In a place that is reserved for documents:
 	healthz, readyz := p.documents.JoinPath("healthz").Path, p.documents.JoinPath("readyz").Path
@@ -190,8 +190,6 @@ func (p *publication) withOwn(next http.Handler) http.Handler {
 			p.healthz.ServeHTTP(w, r)
 		case r.URL.Path == readyz:
 			p.serveReady(w, r)
-		case p.push.own != nil && r.URL.Path == p.push.path:
-			p.push.own.ServeHTTP(w, r)
 		default:
 			next.ServeHTTP(w, r)
 		}
@@ -205,10 +203,7 @@ func (p *publication) health(ctx context.Context) error {
 	if err == nil {
 		err = keptTrouble(kept)
 	}
-	err = errors.Join(p.scanner.health(), err, p.store.Health(ctx))
-	if publisher := p.source.Push(); publisher != nil {
-		err = errors.Join(err, publisher.Health(ctx))
-	}
+	err = errors.Join(p.scanner.health(), err, p.source.Health(ctx))
 	if errors.Is(err, sqlstore.ErrDamaged) {
 		err = errors.Join(err, fmt.Errorf("%w: stop serve, then restore a copy of %s, or delete it and the files beside it whose names begin with its name; serve then reads all files again, and the listed changes and the subscriptions are lost", errDamaged, p.state))
 	}

@@ -7,77 +7,55 @@ import (
 	"net/url"
 	"os"
 	"slices"
-	"strings"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
-	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 	"github.com/resourcesync-go/resourcesync/topic/websocket"
 )
 
-// A push is how serve tells others of changes, as soon as they happen.
-type push struct {
-	hubs    []topic.Hub
-	own     *hub.Hub          // nil if there is none
-	path    string            // of own
-	topics  []string          // of the channels
-	alone   bool              // no other process has the same state
-	sockets *websocket.Server // nil if they are not wanted
-	feed    topic.Feed        // sockets, or nil
-	log     *slog.Logger
-}
-
-// newPush puts together what c asks for.
-func newPush(c *serveConfig, st *state, log *slog.Logger) (*push, error) {
-	documents := c.baseURL + strings.TrimPrefix(c.prefix, "/")
-	p := &push{log: log, alone: !c.stateIsPostgres(), topics: []string{documents + "change/", documents + "framework/"}}
+// addPush adds the own hub and the WebSockets that c asks for to the options of a
+// Source. It returns the server of the WebSockets, or nil.
+func (c *serveConfig) addPush(o *rshttp.Options, st *state, log *slog.Logger) (*websocket.Server, error) {
 	if c.push.hasOwn() {
-		if err := p.openHub(c, st, log); err != nil {
-			return nil, usageError{err}
+		o.HubURI = c.baseURL + ownHub
+		o.Hub = &hub.Options{
+			AllowCallbacks: c.push.callbacks,
+			Token:          cmp.Or(c.push.token, os.Getenv("RESOURCESYNC_HUB_TOKEN")),
+			MinLease:       time.Duration(c.push.minLease),
+			Retry:          time.Duration(c.push.retry),
+			GiveUp:         time.Duration(c.push.giveUp),
 		}
 	}
-	p.hubs = append(p.hubs, c.push.foreign...)
-	if c.push.webSocket {
-		site, err := url.Parse(c.baseURL)
-		if err != nil {
-			return nil, err
-		}
-		server, err := websocket.New(st.outbox, &websocket.Options{Origins: append(c.push.origins, site.Host), Logger: log})
-		if err != nil {
-			return nil, err
-		}
-		p.sockets, p.feed = server, server
+	if !c.push.webSocket {
+		return nil, nil
 	}
-	return p, nil
-}
-
-// openHub makes serve's own hub.
-func (p *push) openHub(c *serveConfig, st *state, log *slog.Logger) error {
-	uri, err := url.Parse(c.baseURL + ownHub)
+	site, err := url.Parse(c.baseURL)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	p.path = uri.Path
-	p.own, err = hub.New(uri.String(), st.hub, &hub.Options{
-		AllowCallbacks: c.push.callbacks,
-		Token:          cmp.Or(c.push.token, os.Getenv("RESOURCESYNC_HUB_TOKEN")),
-		MinLease:       time.Duration(c.push.minLease),
-		Retry:          time.Duration(c.push.retry),
-		GiveUp:         time.Duration(c.push.giveUp),
-		Logger:         log,
-	})
-	p.hubs = append(p.hubs, topic.Hub{URI: uri.String(), Submitter: p.own})
-	return err
+	sockets, err := websocket.New(st.outbox, &websocket.Options{Origins: append(c.push.origins, site.Host), Logger: log})
+	if err != nil {
+		return nil, err
+	}
+	o.WebSocket = sockets
+	return sockets, nil
 }
 
-// leave ends the subscriptions to topics that are not those of the channels any
-// more, because the site has moved, and tells the subscribers. It is for states of
-// one process: others may know of topics that this one does not.
-func (p *push) leave(ctx context.Context, topics ...string) error {
+// leaveTopics ends the subscriptions to topics that the site had at another base URL,
+// and notifies the subscribers.
+func (p *publication) leaveTopics(ctx context.Context) {
+	topics := []string{p.documents.JoinPath("change/").String(), p.documents.JoinPath("framework/").String()}
+	if err := leave(ctx, p.source.Hub(), topics...); err != nil && ctx.Err() == nil {
+		p.log.Warn("subscriptions to topics of another address not ended; they end with their leases", "error", err)
+	}
+}
+
+// leave ends the subscriptions of h to topics other than these, because the site has
+// moved.
+func leave(ctx context.Context, h *hub.Hub, topics ...string) error {
 	var left []string
-	for sub, err := range p.own.Subscriptions(ctx) {
+	for sub, err := range h.Subscriptions(ctx) {
 		if err != nil {
 			return err
 		}
@@ -85,25 +63,5 @@ func (p *push) leave(ctx context.Context, topics ...string) error {
 			left = append(left, sub.Topic)
 		}
 	}
-	return p.own.Withdraw(ctx, "the site has moved: subscribe to the topics that it has now", left...)
-}
-
-// run verifies subscriptions, delivers, and feeds WebSockets until ctx is done.
-func (p *push) run(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
-	if p.own != nil {
-		g.Go(func() error { return p.own.Run(ctx) })
-		if p.alone {
-			g.Go(func() error {
-				if err := p.leave(ctx, p.topics...); err != nil && ctx.Err() == nil {
-					p.log.Warn("subscriptions to topics of another address not ended; they end with their leases", "error", err)
-				}
-				return nil
-			})
-		}
-	}
-	if p.sockets != nil {
-		g.Go(func() error { return p.sockets.Run(ctx) })
-	}
-	return g.Wait()
+	return h.Withdraw(ctx, "the site has moved: subscribe to the topics that it has now", left...)
 }

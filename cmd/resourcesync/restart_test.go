@@ -233,7 +233,7 @@ func TestBaseURLMoves(t *testing.T) {
 		}
 	}
 
-	p.scanner.ready = func(int64) { p.set.shown.Store(true) }
+	p.scanner.ready = func(int64) { p.set.show() }
 	must(t, p.scanner.scan(t.Context()))
 	for _, path := range paths {
 		if got := status(path); got != 200 {

@@ -77,15 +77,19 @@ func (p *publication) run(ctx context.Context, c *serveConfig, site *server, sta
 		status := &server{listener: statusListener, handler: checkHost(c.status, http.HandlerFunc(p.serveStatus))}
 		g.Go(func() error { return status.run(ctx, p.log) })
 	}
-	g.Go(func() error { return p.store.Run(ctx) })
-	g.Go(func() error { return p.push.run(ctx) })
+	g.Go(func() error { return p.source.Run(ctx) })
+	if p.source.Hub() != nil && !p.named { // others may know of topics that this process does not
+		g.Go(func() error {
+			p.leaveTopics(ctx)
+			return nil
+		})
+	}
 	if p.site != nil {
 		g.Go(func() error { return p.site.Run(ctx) })
 	}
 	p.scanner.ready = func(files int64) {
-		p.set.shown.Store(true)
+		p.set.show()
 		p.announceReady(c, stdout, files)
-		g.Go(func() error { return p.source.Run(ctx) }) // which has nothing to do before
 	}
 	g.Go(func() error {
 		p.scanner.run(ctx)

@@ -6,8 +6,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/errgroup"
+
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	bells "github.com/resourcesync-go/resourcesync/internal/wake"
 )
 
 // A shownSet is a set that is not ready before it is shown: a state of another
@@ -16,6 +19,21 @@ import (
 type shownSet struct {
 	*sqlstore.Set
 	shown atomic.Bool
+	bell  bells.Bell // the set is shown
+}
+
+// show shows the set from now on.
+func (s *shownSet) show() {
+	s.shown.Store(true)
+	s.bell.Ring()
+}
+
+// Watch implements [resourcesync.Watcher]. It also wakes when the set is shown.
+func (s *shownSet) Watch(ctx context.Context, wake func()) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return s.bell.Listen(ctx, wake) })
+	g.Go(func() error { return s.Set.Watch(ctx, wake) })
+	return g.Wait()
 }
 
 func (s *shownSet) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {

@@ -18,7 +18,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
-// A state is what serve remembers of a folder from one start to the next.
+// A state is what serve remembers of a folder from one start to the next. It is the
+// [rshttp.Store] of a Source, whatever base URL that has: a site that moves keeps its
+// notifications and subscriptions.
 type state struct {
 	store *sqlstore.Store
 	set   *sqlstore.Set
@@ -67,6 +69,18 @@ func (s *state) open(ctx context.Context, c *serveConfig, name string) (err erro
 	s.hub, err = s.store.HubStore(ctx, name)
 	return err
 }
+
+// Outbox implements [rshttp.Store].
+func (s *state) Outbox(context.Context, string) (topic.Outbox, error) { return s.outbox, nil }
+
+// HubStore implements [rshttp.Store].
+func (s *state) HubStore(context.Context, string) (hub.Store, error) { return s.hub, nil }
+
+// Run implements [rshttp.Store].
+func (s *state) Run(ctx context.Context) error { return s.store.Run(ctx) }
+
+// Health implements [rshttp.Store].
+func (s *state) Health(ctx context.Context) error { return s.store.Health(ctx) }
 
 // openSQLite opens the state in a file, which holds one folder: its set keeps its
 // name when the base URL changes, and so its checksums and its journal.

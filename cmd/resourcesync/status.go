@@ -95,15 +95,15 @@ func (p *publication) status(ctx context.Context) status {
 			s.Push = &pushStatus{Status: now, Counters: publisher.Counters()}
 		}
 	}
-	if p.push.own != nil {
-		now, err := p.push.own.Status(ctx)
+	if hub := p.source.Hub(); hub != nil {
+		now, err := hub.Status(ctx)
 		trouble = append(trouble, err)
 		if err == nil {
 			s.Hub = &now
 		}
 	}
-	if p.push.sockets != nil {
-		clients := p.push.sockets.Clients()
+	if p.sockets != nil {
+		clients := p.sockets.Clients()
 		s.WebSockets = &clients
 	}
 	s.Trouble = texts(errors.Join(append(trouble, p.health(ctx))...))

@@ -24,7 +24,6 @@ func publishSite(c *proxyConfig, st *siteState, screen *screen, log *slog.Logger
 		return nil, usageError{err}
 	}
 	p := &publication{
-		store:     st.store,
 		set:       &shownSet{Set: st.set},
 		screen:    screen,
 		log:       log,
@@ -60,15 +59,12 @@ func publishSite(c *proxyConfig, st *siteState, screen *screen, log *slog.Logger
 		return nil, usageError{err}
 	}
 	p.scanner.watch = p.site.Watch
-	if p.push, err = newPush(&c.serveConfig, st.state, log); err != nil {
-		return nil, err
-	}
-	set := rshttp.Set{Provider: p.set, Coverer: sidecar.CacheCovers(p.set), ChangeArchiver: st.set.Archive(), Hubs: p.push.hubs, DescribedBy: c.aboutSet}
+	set := rshttp.Set{Provider: p.set, Coverer: sidecar.CacheCovers(p.set), ChangeArchiver: st.set.Archive()}
 	if c.dumps {
 		set.Opener = p.site
 	}
-	if p.source, err = rshttp.New(documents.String(), []rshttp.Set{set}, c.sourceOptions(st.state, p.push, log)); err != nil {
-		return nil, usageError{err}
+	if err := p.newSource(&c.serveConfig, st.state, set); err != nil {
+		return nil, err
 	}
 	return p, nil
 }

@@ -1,0 +1,115 @@
+package rshttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// runPatience is how long no process may run a Source with notifications before that
+// is reported. A process that starts, or takes over, needs less.
+const runPatience = 10 * time.Second
+
+// runs records whether Run is called, in this process or in another one.
+type runs struct {
+	checking atomic.Bool // whether a check is scheduled
+
+	mu     sync.Mutex
+	seen   time.Time // when some process was last known to run
+	failed error     // the error with which Run has ended in this process
+	logged bool      // that no process runs
+}
+
+// begun notes that a process runs now.
+func (r *runs) begun() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen, r.failed, r.logged = time.Now(), nil, false
+}
+
+// ended notes that Run has ended in this process.
+func (r *runs) ended(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen, r.failed = time.Now(), err
+}
+
+// Health returns what keeps this process from its work: what its Store, its publisher
+// and its Hub report, each named, the error with which Run has ended, and, if the
+// Source has a Store or notifications, that for ten seconds no process has run it,
+// with the names of the components that are not running. It is nil if nothing is wrong. A
+// process that only serves, while another one runs, is healthy.
+//
+// The Source logs that no process runs, whether or not Health is called. A hub
+// elsewhere that does not take notifications is no matter of Health, because a restart
+// would not help: see [Source.Push].
+func (s *Source) Health(ctx context.Context) error {
+	notRun := s.checkRun(ctx)
+	var all []error
+	for _, p := range s.components {
+		if p.health == nil || notRun != nil && p.name == "publisher" {
+			continue // notRun says the same
+		}
+		if err := p.health(ctx); err != nil {
+			all = append(all, fmt.Errorf("rshttp: %s: %w", p.name, err))
+		}
+	}
+	return errors.Join(append(all, notRun)...)
+}
+
+// expectRun schedules a check that some process runs the Source. It is cheap: every
+// request calls it.
+func (s *Source) expectRun() {
+	if s.publisher == nil || s.running.Load() || !s.runs.checking.CompareAndSwap(false, true) {
+		return
+	}
+	time.AfterFunc(runPatience, func() {
+		defer s.runs.checking.Store(false)
+		ctx, cancel := context.WithTimeout(context.Background(), runPatience)
+		defer cancel()
+		s.checkRun(ctx)
+	})
+}
+
+// checkRun returns an error if Run has failed in this process, or if no process runs the
+// Source and its notifications need one. It logs the latter once.
+func (s *Source) checkRun(ctx context.Context) error {
+	if s.running.Load() {
+		return nil
+	}
+	r := &s.runs
+	r.mu.Lock()
+	seen, failed := r.seen, r.failed
+	r.mu.Unlock()
+	if failed != nil {
+		return fmt.Errorf("rshttp: Run has ended: %w", failed)
+	}
+	if s.publisher == nil || time.Since(seen) < runPatience {
+		return nil
+	}
+	free, err := s.outbox.Lead(ctx, func(context.Context) error { return nil })
+	if err != nil {
+		return fmt.Errorf("rshttp: does another process run the Source: %w", err)
+	}
+	if !free {
+		r.begun()
+		return nil
+	}
+	names := make([]string, len(s.components))
+	for i, p := range s.components {
+		names[i] = p.name
+	}
+	err = fmt.Errorf("rshttp: no process runs the Source, and changes are not announced: call Run in one that stays up (not running: %s)", strings.Join(names, ", "))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.logged {
+		r.logged = true
+		s.log.LogAttrs(ctx, slog.LevelError, err.Error())
+	}
+	return err
+}
