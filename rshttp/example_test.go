@@ -6,7 +6,6 @@ import (
 	"log"
 	"net/http"
 	"net/http/httptest"
-	"sync"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -14,7 +13,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/linkheader"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
-	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
@@ -52,35 +50,18 @@ func Example() {
 	// </urlset>
 }
 
-// A Source that tells of changes as soon as they happen, with a hub of its own.
+// A Source with a hub of its own publishes changes as soon as they happen.
 func Example_hub() {
-	const hubURI = "https://example.org/websub/"
-	h, err := hub.New(hubURI, hub.NewMemoryStore(), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
 	papers := memory.New(nil)
-	src, err := rshttp.New("https://example.org/resourcesync/", []rshttp.Set{{
-		Name:     "papers",
-		Provider: papers,
-		Hubs:     []topic.Hub{{URI: hubURI, Submitter: h}},
-	}}, nil)
+	src, err := rshttp.New("https://example.org/resourcesync/", []rshttp.Set{{Name: "papers", Provider: papers}},
+		&rshttp.Options{Hub: &hub.Options{}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	app := http.NewServeMux()
-	app.Handle("/websub/", h)
-	site := src.Wrap(app)
-
+	site := src.Wrap(http.NewServeMux())
 	ctx, stop := context.WithCancel(context.Background())
-	var running sync.WaitGroup
-	for _, run := range []func(context.Context) error{src.Run, h.Run} {
-		running.Go(func() {
-			if err := run(ctx); err != nil {
-				log.Print(err)
-			}
-		})
-	}
+	ended := make(chan error)
+	go func() { ended <- src.Run(ctx) }()
 
 	// Destinations find the channels in the Capability List.
 	w := httptest.NewRecorder()
@@ -105,11 +86,13 @@ func Example_hub() {
 		fmt.Println(l)
 	}
 	stop()
-	running.Wait()
+	if err := <-ended; err != nil {
+		log.Fatal(err)
+	}
 	// Output:
-	// change-notification https://example.org/resourcesync/papers/change/ hub https://example.org/websub/
-	// framework-notification https://example.org/resourcesync/papers/framework/ hub https://example.org/websub/
+	// change-notification https://example.org/resourcesync/papers/change/ hub https://example.org/resourcesync/websub/
+	// framework-notification https://example.org/resourcesync/papers/framework/ hub https://example.org/resourcesync/websub/
 	// <https://example.org/resourcesync/papers/framework/>; rel="self"
-	// <https://example.org/websub/>; rel="hub"
+	// <https://example.org/resourcesync/websub/>; rel="hub"
 	// <https://example.org/resourcesync/papers/capabilitylist.xml>; rel="resourcesync"
 }

@@ -18,9 +18,10 @@
 //	r.PathPrefix("/resourcesync/").Handler(src)       // gorilla/mux
 //	r.Handle("/.well-known/resourcesync", src)
 //
-// A set with hubs also tells of its changes as soon as they happen, over the two
-// notification channels that its Capability List advertises (Change Notification and
-// Framework Notification 1.0.1): see [Set].Hubs and package topic.
+// A Source with [Options].Hub, or a set with hubs elsewhere, also publishes changes as
+// soon as they happen, over the two notification channels that Capability Lists
+// advertise (Change Notification and Framework Notification 1.0.1). [Source.Run] runs
+// all of it.
 //
 // # How documents come to be
 //

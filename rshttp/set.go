@@ -30,7 +30,8 @@ type changerChecker interface {
 // What a set can do is found by type assertion on Provider. The fields of the
 // same names as the interfaces come first: they let a wrapper that hides the
 // upgrades of what it wraps be put together with them, and a journal be put
-// beside a provider without one.
+// beside a provider without one. A Changer that is a Stater is used as one if there
+// is no other.
 type Set struct {
 	// Name is the set's segment in the paths of its documents, made of
 	// letters, digits, '.', '_' and '-'. It may be empty if the Source has
@@ -56,9 +57,9 @@ type Set struct {
 	// are available as long as the ChangeOpener has them.
 	Memento bool
 
-	// Hubs are the WebSub hubs that pass on what is pushed: where Destinations
-	// subscribe to the set's notification channels. The set has a Framework
-	// Notification channel then, and a Change Notification channel if it keeps a
+	// Hubs are WebSub hubs elsewhere, beside [Options].Hub, where Destinations
+	// subscribe to the set's notification channels. A set with any hub has a
+	// Framework Notification channel, and a Change Notification channel if it keeps a
 	// journal. They are fed while [Source.Run] runs.
 	Hubs []topic.Hub
 

@@ -16,8 +16,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// A table of the host is the Provider. The journal beside it is the Changer, and the
-// Stater as well.
+// A table of the host is the Provider, and the journal beside it the Changer. The Source
+// runs the store.
 func ExampleJournal() {
 	folder, err := os.MkdirTemp("", "example")
 	if err != nil {
@@ -45,10 +45,6 @@ func ExampleJournal() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	running, stop := context.WithCancel(ctx)
-	stopped := make(chan error)
-	go func() { stopped <- store.Run(running) }()
-	defer func() { stop(); <-stopped }()
 	journal, err := store.Journal(ctx, "papers")
 	if err != nil {
 		log.Fatal(err)
@@ -57,10 +53,15 @@ func ExampleJournal() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	src, err := rshttp.New("https://example.org/resourcesync/", []rshttp.Set{{Provider: papers, Changer: journal, Stater: journal}}, nil)
+	src, err := rshttp.New("https://example.org/resourcesync/", []rshttp.Set{{Provider: papers, Changer: journal}},
+		&rshttp.Options{Store: store})
 	if err != nil {
 		log.Fatal(err)
 	}
+	running, stop := context.WithCancel(ctx)
+	stopped := make(chan error)
+	go func() { stopped <- src.Run(running) }()
+	defer func() { stop(); <-stopped }()
 
 	w := httptest.NewRecorder()
 	src.ServeHTTP(w, httptest.NewRequest("GET", "/resourcesync/resourcelist.xml", nil))

@@ -44,11 +44,10 @@ type SetOptions struct {
 // whose own table is the Provider. Its Stat tells only when something has
 // changed.
 //
-//	rshttp.Set{Provider: papers, Changer: journal, Stater: journal}
+//	rshttp.Set{Provider: papers, Changer: journal}
 //
-// As the Stater, the journal reports when the table has changed, so all of the
-// table's changes must be in it. Without a Stater nothing is cached, and the lists
-// have no time.
+// The journal also is the Stater: it reports when the table has changed, so all of the
+// table's changes must be in it.
 type Journal struct {
 	store *Store
 	id    int64

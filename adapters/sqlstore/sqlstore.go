@@ -7,7 +7,7 @@
 // the host's own. A host whose own table is a Provider already takes a
 // [Journal] alone:
 //
-//	rshttp.Set{Provider: papers, Changer: journal, Stater: journal}
+//	rshttp.Set{Provider: papers, Changer: journal}
 //
 // # Nothing lost, nothing twice
 //

@@ -44,12 +44,12 @@
 // write the SQL that makes a database journal them for package sqlstore, from
 // where they become Change Lists:
 //
-//	rshttp.Set{Provider: articles, Changer: journal, Stater: journal}
+//	rshttp.Set{Provider: articles, Changer: journal}
 //
-// As the Stater, the journal reports when the table has changed. Without a Stater,
-// nothing is cached, every request reads the table, and the lists have no time. It
-// is for tables all of whose changes are journalled; [Provider.Stater] is for
-// others. One process at least must call sqlstore.Store.Run.
+// The journal also is the Stater: it reports when the table has changed, so all
+// changes of the table must be journalled. For a table with others set
+// [Provider.Stater], too. Without any Stater nothing is cached, every request reads the
+// table, and the lists have no time. rshttp.Source.Run runs the store.
 package sqltable
 
 import (
