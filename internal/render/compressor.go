@@ -9,14 +9,15 @@ import (
 	"runtime/debug"
 	"sync"
 
-	"github.com/resourcesync-go/resourcesync/internal/deflate"
+	"github.com/klauspost/compress/flate"
+
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
 // A compressor compresses the text of a document, in a goroutine of its own if it was
 // started.
 type compressor struct {
-	deflate deflate.Encoder
+	deflate *flate.Writer
 	out     []*chunk  // compressed
 	zipped  int       // bytes in out
 	sum     hash.Hash // of them
@@ -31,12 +32,17 @@ type compressor struct {
 // queued is how many chunks may wait for a compressor.
 const queued = 4
 
-var compressors = sync.Pool{New: func() any { return &compressor{sum: sha256.New()} }}
+var compressors = sync.Pool{New: func() any {
+	p := &compressor{sum: sha256.New()}
+	p.deflate, _ = flate.NewWriter(p, flate.BestSpeed) // fails for unknown levels only
+	return p
+}}
 
 func getCompressor() *compressor {
 	p := compressors.Get().(*compressor)
 	p.zipped, p.crc, p.size = 0, 0, 0
 	p.sum.Reset()
+	p.deflate.Reset(p)
 	return p
 }
 
@@ -90,18 +96,19 @@ func (p *compressor) free() {
 func (p *compressor) write(text []byte) {
 	p.crc = crc32.Update(p.crc, crc32.IEEETable, text)
 	p.size += len(text)
-	c := p.room()
-	before := len(c.text)
-	c.text = p.deflate.Append(c.text, text)
-	p.took(c.text[before:])
+	_, _ = p.deflate.Write(text) // to p, which does not fail
 }
 
 // end completes the compressed data.
-func (p *compressor) end() {
+func (p *compressor) end() { _ = p.deflate.Close() }
+
+// Write implements io.Writer for compressed data.
+func (p *compressor) Write(data []byte) (int, error) {
 	c := p.room()
-	before := len(c.text)
-	c.text = p.deflate.AppendEnd(c.text)
-	p.took(c.text[before:])
+	c.text = append(c.text, data...)
+	p.zipped += len(data)
+	p.sum.Write(data)
+	return len(data), nil
 }
 
 // room returns the chunk for the next compressed data. A compressed chunk usually
@@ -113,11 +120,6 @@ func (p *compressor) room() *chunk {
 	c := chunks.Get().(*chunk)
 	p.out = append(p.out, c)
 	return c
-}
-
-func (p *compressor) took(data []byte) {
-	p.zipped += len(data)
-	p.sum.Write(data)
 }
 
 // text returns the document that consists of head and the text that p has compressed.
