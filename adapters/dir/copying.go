@@ -2,15 +2,15 @@ package dir
 
 import "github.com/resourcesync-go/resourcesync"
 
-// A copying is a copy that is being made during a scan, or none, if nothing is to be
-// kept or once something has gone wrong with it.
+// A copying is the copy of a file that a scan is reading. Without a Copy, its methods
+// do nothing.
 type copying struct {
-	copy Copy // nil if there is none, or no longer
+	copy Copy // nil if no copy is made, or after the copy has ended or failed
 	err  error
 }
 
-// beginCopy begins the copy of a file. Without hashes a file is not read to its
-// end, and nothing could be found again.
+// beginCopy begins the copy of a file. It makes none without hashes, because the file
+// is then not read to its end, and copies are found by their hashes.
 func (s *scan) beginCopy() *copying {
 	c := &copying{}
 	if s.Dir.keep != nil && len(s.algorithms) > 0 {
@@ -29,7 +29,7 @@ func (c *copying) write(p []byte) {
 	}
 }
 
-// keep keeps the copy, if there is to be one, or says why it could not be made.
+// keep keeps the copy, if any. It returns the error that prevented the copy.
 func (c *copying) keep(hashes []resourcesync.Hash) error {
 	if c.copy != nil {
 		c.err = c.copy.Keep(hashes)

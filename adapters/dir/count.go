@@ -6,9 +6,9 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// Count returns how many files a scan is going to list, and how many bytes they
-// have, for an estimate of the time that it takes. It opens folders, but no files.
-// The counts are inexact if files change meanwhile or cannot be read.
+// Count returns the number of files that a scan would list, and their size in bytes,
+// for an estimate of the time that the scan takes. It opens folders, but no files. The
+// numbers are inexact if files change meanwhile or cannot be read.
 func (d *Dir) Count(ctx context.Context) (files, bytes int64, err error) {
 	root, err := d.folder("")
 	if err != nil {

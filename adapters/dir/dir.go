@@ -1,33 +1,33 @@
-// Package dir publishes a folder of files: it scans the folder for resources,
-// opens and serves their bytes, and tells when something has changed.
+// Package dir publishes a folder of files: it scans the folder for resources, opens
+// and serves their content, and watches it for changes.
 //
-// A [Dir] is a scanner. It yields resources in the order in which it finds them, so
-// a store stands between it and a Source: the store takes in each scan and deletes
-// what a complete one no longer names. A scan yields a
-// [resourcesync.UnreadableError] for each part that it could not read, and nothing
-// in that part is deleted. A scan that cannot continue ends with another error, and
-// nothing at all is deleted.
+// A [Dir] is a scanner. It yields resources in the order in which it finds them, so it
+// needs a store between it and a Source. The store records each scan and deletes the
+// resources that a complete scan no longer lists. A scan yields a
+// [resourcesync.UnreadableError] for each part that it cannot read, and the store
+// deletes nothing in that part. A scan that cannot continue ends with another error,
+// and the store deletes nothing at all.
 //
-// # What is listed
+// # Listed files
 //
-// Regular files below the folder, except
+// A Dir lists regular files below the folder, except files
 //
-//   - those whose name, or that of a folder on the way, begins with a dot
-//     (unless [Options.DotFiles]) or is left out by [Options.Exclude];
-//   - those that cannot be read, unless they were listed before;
-//   - those whose key is longer than [resourcesync.MaxKeyLength] or whose URI is
-//     longer than [rsxml.MaxURI].
+//   - whose name, or the name of a folder on the path, begins with a dot (unless
+//     [Options.DotFiles]) or is excluded by [Options.Exclude];
+//   - that cannot be read, unless they were listed before;
+//   - whose key is longer than [resourcesync.MaxKeyLength] or whose URI is longer
+//     than [rsxml.MaxURI].
 //
-// Symbolic links below the folder are not followed, wherever they lead, and what
-// can be reached only through one is not listed: so nothing has two names, there
-// are no cycles, and no link publishes what lies outside the folder or in a part
-// of it that is left out. The path given to [Open] may itself be a link.
+// It follows no symbolic links below the folder and lists nothing that only a link
+// leads to. So no file has two names, there are no cycles, and no link publishes a file
+// outside of the folder or in an excluded part of it. The path given to [Open] may
+// itself be a link.
 //
-// All of this holds for a scan, for [Dir.Open], [Dir.Covers] and [Dir.Handler]
-// alike. Files are opened through an [os.Root] only, so never one outside.
+// The same rules apply to scans, [Dir.Open], [Dir.Covers] and [Dir.Handler]. Files are
+// opened only through an [os.Root], and therefore never outside of the folder.
 //
-// On file systems that ignore case, a URL in another case leads to the same
-// file, and Exclude is asked about the name in the URL.
+// On file systems that ignore case, a URL in another case leads to the same file, and
+// Exclude receives the name in the URL.
 package dir
 
 import (
@@ -48,59 +48,57 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-// Options are the choices of [Open]. The zero value is valid.
+// Options are the optional arguments of [Open].
 type Options struct {
-	// Hashes names the digests that each resource gets, in this order:
-	// "md5" and "sha-256" are known.
+	// Hashes names the digests of each resource, in order: "md5" or "sha-256".
 	//
-	// If nil, "sha-256" is used. If empty but not nil, there are none, and a
-	// file is opened only if its name does not tell its media type.
+	// If nil, "sha-256" is used. If empty but not nil, resources have no digests,
+	// and a scan opens only files whose media type does not follow from the name.
 	Hashes []string
 
-	// DotFiles lists files and folders whose names begin with a dot too.
+	// DotFiles includes files and folders whose names begin with a dot.
 	DotFiles bool
 
-	// Exclude reports whether a file or a folder is to be left out. Path is
-	// its key: relative to the folder and separated by slashes. Nothing below
-	// a folder that is left out is looked at. Exclude is called from several
-	// goroutines and must always give the same answer.
+	// Exclude reports whether to exclude a file or a folder with everything below
+	// it. path is the key: relative to the folder and separated by slashes.
+	// Exclude must be safe for concurrent use and always return the same result
+	// for a path.
 	//
-	// If nil, nothing is left out.
+	// If nil, nothing is excluded.
 	Exclude func(path string, isDir bool) bool
 
-	// Known returns what is known of the resources with these keys, some
-	// hundreds of one folder at most, as an earlier scan yielded them: in the
-	// same order, each zero if there is none. A file whose Stamp has not moved
-	// since is not read again. An error ends the scan.
+	// Known returns the resources that an earlier scan yielded for these keys, in
+	// the same order; a zero Resource means that there is none. The keys belong to
+	// one folder, a few hundred at most. A scan does not read a file again whose
+	// Stamp is the same. An error ends the scan.
 	//
 	// If nil, every scan reads every file.
 	Known func(ctx context.Context, keys []string) ([]resourcesync.Resource, error)
 
-	// Keep begins a copy of a file that a scan is about to read; what the
-	// scan reads is written to it. It is called from several goroutines. If
-	// the copy of a version cannot be begun, written or kept, the version is
-	// not yielded, and the scan is incomplete: the next one tries again.
+	// Keep begins a copy of a file that a scan is about to read; the scan writes
+	// the content to it. Keep must be safe for concurrent use. If the copy fails,
+	// the version is not yielded, the scan is incomplete, and the next scan tries
+	// again.
 	//
 	// If nil, or if it returns nil, no copy is made.
 	Keep func() (Copy, error)
 
-	// Concurrency is how many files one scan reads at once. Each has a buffer
-	// of 128 KiB.
+	// Concurrency is the number of files that a scan reads at once. Each takes a
+	// buffer of 128 KiB.
 	//
 	// If zero, GOMAXPROCS is used.
 	Concurrency int
 
-	// Debounce is how long nothing must have happened before [Dir.Watch]
-	// wakes its caller. While things go on happening it waits for ten times
-	// as long at most.
+	// Debounce is the time without events after which [Dir.Watch] wakes its
+	// caller. If events keep arriving, Watch waits ten times as long at most.
 	//
 	// If zero, 100 ms is used.
 	Debounce time.Duration
 
-	// Progress is told how far a scan has come, four times a second and once
-	// at its end. It is called from the goroutine that ranges over the scan.
+	// Progress receives the progress of a scan, four times a second and at the
+	// end. It is called in the goroutine that ranges over the scan.
 	//
-	// If nil, nothing is told.
+	// If nil, progress is not reported.
 	Progress func(Progress)
 
 	// Logger receives skipped files and errors: once, and again when they change.
@@ -109,9 +107,9 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// A Copy takes a copy of a version of a file while it is read. It ends with one
-// call of Keep, which comes before the version is yielded, or of Discard, if it
-// turns out to be none.
+// A Copy receives the content of a file while a scan reads it. The scan ends it with
+// one call of Keep, before it yields the version, or of Discard, if the content is not
+// a new version.
 type Copy interface {
 	io.Writer
 	Keep(hashes []resourcesync.Hash) error
@@ -135,13 +133,13 @@ type Dir struct {
 	debounce    time.Duration
 	progress    func(Progress)
 	log         *slog.Logger
-	sparse      sparse.Log // of what clients can cause
+	sparse      sparse.Log // for lines that clients can cause
 
-	skips health.Rounds // what scans skip
-	fails health.Rounds // what makes them incomplete
+	skips health.Rounds // files that scans skip
+	fails health.Rounds // files that make scans incomplete
 
-	// A file that changed less than unsettled ago may change again without
-	// its stamp telling.
+	// A file that changed less than unsettled ago may change again without a new
+	// stamp.
 	unsettled time.Duration
 	readers   sync.Pool // of *reader
 }
@@ -153,13 +151,12 @@ var (
 	_ resourcesync.Coverer     = (*Dir)(nil)
 )
 
-// Open opens the folder at path, whose files are found on the web under
-// baseURL: an absolute http or https URL that ends in a slash, without query
-// and fragment. The file a/b.txt has the key "a/b.txt" and the URI
-// baseURL + "a/b.txt", percent-encoded where RFC 3986 asks for it.
+// Open opens the folder at path. Its files have URLs below baseURL, an absolute http or
+// https URL that ends in a slash, without query and fragment. The file a/b.txt has the
+// key "a/b.txt" and the URI baseURL + "a/b.txt", percent-encoded as RFC 3986 requires.
 //
-// The folder is held open until Close. If another one takes its place at path,
-// scans fail until it is opened anew.
+// The folder stays open until Close. If another folder replaces it at path, scans fail
+// until Open is called again.
 func Open(path, baseURL string, o *Options) (*Dir, error) {
 	if o == nil {
 		o = &Options{}
@@ -203,6 +200,5 @@ func Open(path, baseURL string, o *Options) (*Dir, error) {
 	return d, nil
 }
 
-// Close lets go of the folder. Scans that are under way fail, and so does
-// everything called later; files that are open stay so.
+// Close closes the folder. Running scans and later calls fail; open files stay open.
 func (d *Dir) Close() error { return d.root.Close() }

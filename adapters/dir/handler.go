@@ -15,15 +15,14 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 
-// Handler serves the files themselves: at the URI of each resource a GET or HEAD
-// gets its bytes with its media type and content coding, and nothing else is served. There are no
-// redirects, no folder listings and no index pages: index.html is at its own
-// URI. Range and conditional requests are answered by [http.ServeContent], but a
-// file has no Last-Modified in the two seconds after a modification, and If-Range
-// needs an entity tag.
+// Handler serves the listed files at the URIs of their resources, with their media type
+// and content coding, and nothing else. It sends no redirects, folder listings or index
+// pages: index.html has its own URI. It handles ranges and conditions as
+// [http.ServeContent] does, but a file has no Last-Modified in the two seconds after a
+// modification, and If-Range needs an entity tag.
 //
-// The whole path of a request is compared with that of the base URL, so the
-// handler is mounted without http.StripPrefix.
+// The handler compares the complete path of a request with that of the base URL: mount
+// it without http.StripPrefix.
 func (d *Dir) Handler() http.Handler { return http.HandlerFunc(d.serve) }
 
 func (d *Dir) serve(w http.ResponseWriter, r *http.Request) {
@@ -60,26 +59,26 @@ func (d *Dir) serve(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", mediaType)
 	if coding := encodingByName(info.Name()); coding != "" {
 		h.Set("Content-Encoding", coding)
-		h.Set("Content-Length", strconv.FormatInt(info.Size(), 10)) // which ServeContent then leaves to us
+		h.Set("Content-Length", strconv.FormatInt(info.Size(), 10)) // ServeContent omits it for encoded content
 	}
 	h.Set("Etag", etag(info))
 	var modified time.Time
-	if isDated(info.ModTime(), time.Now()) {
+	if identifiesVersion(info.ModTime(), time.Now()) {
 		modified = info.ModTime()
 	}
 	http.ServeContent(w, withStrongRange(r), "", modified, f)
 }
 
-// isDated reports whether a modification time identifies a version of a file. HTTP
-// counts in seconds: until the second of the modification has safely ended, another
-// modification may fall into it (RFC 9110, section 8.8.2.2). A time in the future
-// must not be a Last-Modified at all (section 8.8.2.1).
-func isDated(modified, now time.Time) bool { return now.Sub(modified) > 2*time.Second }
+// identifiesVersion reports whether a modification time identifies a version of a
+// file. HTTP counts in seconds, so another modification may follow in the same second
+// (RFC 9110, section 8.8.2.2). A Last-Modified must not be in the future (section
+// 8.8.2.1).
+func identifiesVersion(modified, now time.Time) bool { return now.Sub(modified) > 2*time.Second }
 
-// withStrongRange returns r without its ranges if they depend on a date. Programs
-// can give a new version of a file the time of an earlier one, so only the entity
-// tag shows that parts belong together. A server may ignore ranges: the answer is
-// then the whole file (RFC 9110, section 14.2).
+// withStrongRange returns r without its ranges if they depend on a date. A program can
+// give a new version of a file the time of an earlier one, so only the entity tag shows
+// that parts belong together. A server may ignore ranges and send the complete file
+// (RFC 9110, section 14.2).
 func withStrongRange(r *http.Request) *http.Request {
 	if condition := r.Header.Get("If-Range"); condition == "" || strings.HasSuffix(condition, `"`) {
 		return r
@@ -95,7 +94,7 @@ func (d *Dir) serverError(w http.ResponseWriter, r *http.Request, key string, er
 	http.Error(w, "internal server error", http.StatusInternalServerError)
 }
 
-// typeOf returns the media type that a scan gives to f.
+// typeOf returns the media type of f, as a scan determines it.
 func typeOf(f *os.File, info fs.FileInfo) (string, error) {
 	if t := typeByName(info.Name()); t != "" {
 		return t, nil
@@ -108,8 +107,8 @@ func typeOf(f *os.File, info fs.FileInfo) (string, error) {
 	return typeByContent(head[:n]), nil
 }
 
-// etag returns the entity tag of the version of a file that info describes. It
-// is a digest of its stamp, because inode numbers are nobody's business.
+// etag returns the entity tag of the version of a file that info describes: a digest of
+// its stamp, so that inode numbers are not published.
 func etag(info fs.FileInfo) string {
 	sum := sha256.Sum256(appendStamp(nil, info))
 	return `"` + hex.EncodeToString(sum[:12]) + `"`

@@ -14,21 +14,21 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// maxFresh bounds how many new folders are remembered one by one before all are
-// gone through.
+// maxFresh is the maximum number of remembered new folders. Beyond it, rewatch walks
+// the whole folder.
 const maxFresh = 1000
 
-// notices are what the operating system has told so far. One goroutine takes
-// them in and never waits, as the next ones would be lost; another acts on them.
+// notices collects the events of the operating system. One goroutine receives them
+// and never blocks, because further events would be lost. Another processes them.
 type notices struct {
 	dir            *Dir
 	watch, unwatch func(path string) error // start and stop watching one folder
-	changed        chan struct{}           // holds one token if something has changed
+	changed        chan struct{}           // of capacity 1; full if something has changed
 
 	mu      sync.Mutex
-	watched map[string]bool // keys of the folders that are watched
-	gone    map[string]bool // of these, the ones that were moved or removed
-	fresh   map[string]bool // keys of folders to be watched, with all below
+	watched map[string]bool // keys of the watched folders
+	gone    map[string]bool // watched folders that were moved or removed
+	fresh   map[string]bool // keys of folders to watch with everything below
 
 	limitOnce, lossOnce sync.Once
 }
@@ -45,8 +45,8 @@ func newNotices(d *Dir, watch, unwatch func(path string) error) *notices {
 	}
 }
 
-// take takes in what the operating system tells, until both channels are closed.
-func (n *notices) take(events <-chan fsnotify.Event, errs <-chan error) {
+// receive receives events and errors until both channels are closed.
+func (n *notices) receive(events <-chan fsnotify.Event, errs <-chan error) {
 	for events != nil || errs != nil {
 		select {
 		case e, ok := <-events:
@@ -61,14 +61,14 @@ func (n *notices) take(events <-chan fsnotify.Event, errs <-chan error) {
 				continue
 			}
 			n.lossOnce.Do(func() {
-				n.dir.log.Warn("dir: notices of changes were lost; all is looked at", "err", err)
+				n.dir.log.Warn("dir: change events were lost; watching all folders again", "err", err)
 			})
 			n.note("", true)
 		}
 	}
 }
 
-// event takes in one event. What it names may be gone by now.
+// event records one event. The file or folder that it names may no longer exist.
 func (n *notices) event(e fsnotify.Event) {
 	below, err := filepath.Rel(n.dir.path, e.Name)
 	if err != nil || below == "." {
@@ -91,8 +91,7 @@ func (n *notices) event(e fsnotify.Event) {
 	n.note(key, isFolder)
 }
 
-// note notes that something has changed, and if it is a new folder, that this is
-// to be watched.
+// note records a change and, if it is a new folder, that the folder must be watched.
 func (n *notices) note(key string, isFolder bool) {
 	n.mu.Lock()
 	switch {
@@ -109,7 +108,7 @@ func (n *notices) note(key string, isFolder bool) {
 	}
 }
 
-// noteGone notes that there is no longer a folder at key, if there was one.
+// noteGone records that a watched folder no longer exists at key.
 func (n *notices) noteGone(key string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -118,8 +117,7 @@ func (n *notices) noteGone(key string) {
 	}
 }
 
-// rewatch stops watching the folders that are gone and starts watching those
-// that are new.
+// rewatch stops watching removed folders and starts watching new ones.
 func (n *notices) rewatch(ctx context.Context) {
 	n.mu.Lock()
 	gone, fresh := n.gone, n.fresh
@@ -133,8 +131,8 @@ func (n *notices) rewatch(ctx context.Context) {
 	}
 }
 
-// unwatchBelow stops watching the folders in gone and all that were below. The
-// operating system watches these on, under names that are no longer theirs.
+// unwatchBelow stops watching the folders in gone and everything below them. The
+// operating system would continue to watch moved folders, under their old names.
 func (n *notices) unwatchBelow(gone map[string]bool) {
 	n.mu.Lock()
 	var below []string
@@ -149,7 +147,7 @@ func (n *notices) unwatchBelow(gone map[string]bool) {
 	}
 	n.mu.Unlock()
 	for _, key := range below {
-		n.unwatch(n.path(key)) // fails if it has ended by itself
+		n.unwatch(n.path(key)) // fails if the watch has ended by itself
 	}
 }
 
@@ -157,8 +155,8 @@ func (n *notices) path(key string) string {
 	return filepath.Join(n.dir.path, filepath.FromSlash(key))
 }
 
-// watchBelow starts watching the folder at key and all below. A folder that
-// cannot be opened is for the scan to complain of.
+// watchBelow starts watching the folder at key and everything below. The scan reports
+// folders that cannot be opened.
 func (n *notices) watchBelow(ctx context.Context, key string) {
 	prefix := ""
 	if key != "" {
@@ -173,9 +171,10 @@ func (n *notices) watchBelow(ctx context.Context, key string) {
 	n.dir.walk(ctx, in, key, n)
 }
 
-// enter starts watching a folder before its entries are read, so that it has
-// none that is neither read nor told of. When one folder cannot be watched for
-// want of a resource, those after it could not either.
+// enter starts watching a folder before its entries are read, so that each entry is
+// either read or reported. If a folder cannot be watched because a limit of the
+// operating system is reached, the walk ends, because the others could not be watched
+// either.
 func (n *notices) enter(key string) error {
 	err := n.watch(n.path(key))
 	if err == nil {

@@ -13,12 +13,12 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// Open opens the file of r for reading, as [resourcesync.Opener] has it. If it is
-// no longer listed or is not in the version that r's Stamp stands for, the error
-// is [fs.ErrNotExist]; without a Stamp, Length and LastModified tell. That is
-// seen when the file is opened, not while it is read.
+// Open implements [resourcesync.Opener]: it opens the file of r for reading. If the
+// file is no longer listed, or its version is not that of r's Stamp, the error is
+// [fs.ErrNotExist]. Without a Stamp, Length and LastModified identify the version. Open
+// checks the version only when it opens the file.
 //
-// What is returned is an io.Seeker and an io.ReaderAt as well.
+// The result is also an io.Seeker and an io.ReaderAt.
 func (d *Dir) Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -34,9 +34,9 @@ func (d *Dir) Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser,
 	return f, nil
 }
 
-// Checksum returns the CRC-32 of the version of a file that r's Stamp stands for,
-// as [resourcesync.Checksummer] has it. A scan computes it together with the
-// hashes; if it was told to compute none, the error is errors.ErrUnsupported.
+// Checksum implements [resourcesync.Checksummer]: it returns the CRC-32 of the version
+// that r's Stamp identifies. A scan computes it together with the hashes. Without
+// hashes, the error is errors.ErrUnsupported.
 func (d *Dir) Checksum(_ context.Context, r resourcesync.Resource) (crc32 uint32, err error) {
 	_, crc, ok := cutSum(r.Stamp)
 	if !ok {
@@ -45,7 +45,7 @@ func (d *Dir) Checksum(_ context.Context, r resourcesync.Resource) (crc32 uint32
 	return crc, nil
 }
 
-// isVersion reports whether info describes the version of a file that r is.
+// isVersion reports whether info describes the version of a file that r describes.
 func isVersion(r resourcesync.Resource, info fs.FileInfo) bool {
 	now := newResource(r.Key, r.URI, info)
 	if r.Stamp != "" {
@@ -57,33 +57,32 @@ func isVersion(r resourcesync.Resource, info fs.FileInfo) bool {
 		(r.LastModified.IsZero() || r.LastModified.Equal(now.LastModified))
 }
 
-// open opens the file at key if it is one of those that are listed, and
-// otherwise returns fs.ErrNotExist or fs.ErrPermission.
+// open opens the file at key if it is listed. Otherwise the error is fs.ErrNotExist or
+// fs.ErrPermission.
 func (d *Dir) open(key string) (*os.File, fs.FileInfo, error) {
 	in, name, err := d.locate(key)
 	if err != nil {
-		return nil, nil, named(key, err)
+		return nil, nil, asNotExist(key, err)
 	}
 	defer in.Close()
 	f, info, err := openFile(in, name)
 	if err != nil {
-		return nil, nil, named(key, err)
+		return nil, nil, asNotExist(key, err)
 	}
 	return f, info, nil
 }
 
-// named returns err, or fs.ErrNotExist if err says that no file can be called
-// that.
-func named(key string, err error) error {
+// asNotExist returns fs.ErrNotExist if err means that no file can have this name, and
+// otherwise err.
+func asNotExist(key string, err error) error {
 	if isBadName(err) {
 		return notExist(key)
 	}
 	return err
 }
 
-// Covers reports whether u is the URL of a file that is listed, as
-// [resourcesync.Coverer] has it. It looks at that file and walks over no others.
-// A URL with a query is not listed.
+// Covers implements [resourcesync.Coverer]: it reports whether u is the URL of a listed
+// file. It examines only that file. A URL with a query is not listed.
 func (d *Dir) Covers(u *url.URL) bool {
 	key, ok := d.key(u)
 	if !ok || u.RawQuery != "" {
@@ -98,8 +97,7 @@ func (d *Dir) Covers(u *url.URL) bool {
 	return err == nil && info.Mode().IsRegular()
 }
 
-// isNotListed reports whether err means that there is no such file for anyone
-// to have.
+// isNotListed reports whether err means that the file is not published.
 func isNotListed(err error) bool {
 	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission)
 }

@@ -10,9 +10,9 @@ import (
 
 const openFlags = os.O_RDONLY
 
-// isBadName reports whether err says that no file can have this name. Here
-// validName has refused such names before.
+// isBadName reports whether err means that no file can have this name. On this system
+// validName has already refused such names.
 func isBadName(error) bool { return false }
 
-// status returns what else tells that a file has changed: nothing here.
+// status returns further signs that a file has changed. This system has none.
 func status(info fs.FileInfo) (changed time.Time, inode uint64) { return info.ModTime(), 0 }

@@ -8,10 +8,10 @@ import (
 	"syscall"
 )
 
-// openFlags open a file without waiting, should a FIFO have taken its place.
+// openFlags open a file without blocking, in case a FIFO has replaced it.
 const openFlags = os.O_RDONLY | syscall.O_NONBLOCK
 
-// isBadName reports whether err says that no file can have this name.
+// isBadName reports whether err means that no file can have this name.
 func isBadName(err error) bool {
 	return errors.Is(err, syscall.ENAMETOOLONG) || errors.Is(err, syscall.EINVAL) || errors.Is(err, syscall.EILSEQ)
 }

@@ -6,18 +6,18 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// progressEvery is how often Options.Progress is called.
+// progressEvery is the interval between calls of Options.Progress.
 const progressEvery = 250 * time.Millisecond
 
-// Progress is how far a scan has come.
+// Progress is the progress of a scan.
 type Progress struct {
 	Files   int64 // resources yielded
-	Skipped int64 // files and folders that cannot be read, change all the time, or have too long a name
-	Bytes   int64 // bytes read; a file that has not changed is not
+	Skipped int64 // files and folders that cannot be read, keep changing, or have a name that is too long
+	Bytes   int64 // bytes read; unchanged files are not read
 }
 
-// consume yields what the scan finds and tells how far it has come, also while
-// a large file is read and nothing is found. It returns false if yield does.
+// consume yields the findings of the scan and reports its progress, even while it
+// reads a large file. It returns false if yield does.
 func (s *scan) consume(yield func(resourcesync.Resource, error) bool) bool {
 	var tick <-chan time.Time
 	if s.progress != nil {
@@ -29,7 +29,7 @@ func (s *scan) consume(yield func(resourcesync.Resource, error) bool) bool {
 		select {
 		case f, ok := <-s.found:
 			if !ok {
-				s.tell()
+				s.reportProgress()
 				s.summarize()
 				return true
 			}
@@ -44,21 +44,22 @@ func (s *scan) consume(yield func(resourcesync.Resource, error) bool) bool {
 				return false
 			}
 		case <-tick:
-			s.tell()
+			s.reportProgress()
 		}
 	}
 }
 
-func (s *scan) tell() {
+func (s *scan) reportProgress() {
 	if s.progress != nil {
 		s.progress(Progress{Files: s.listed, Skipped: s.skipped.Load(), Bytes: s.bytes.Load()})
 	}
 }
 
-// summarize logs how much was skipped, if the lines for single files do not show it.
+// summarize logs the number of skipped files if the lines for single files do not
+// show it.
 func (s *scan) summarize() {
 	s.fails.End()
 	if n, news := s.skips.End(); news {
-		s.log.Warn("dir: skipped in all", "files", n)
+		s.log.Warn("dir: skipped in total", "files", n)
 	}
 }

@@ -18,11 +18,11 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// bufferSize is how much of a file is read at once: enough that system calls do
-// not count, little enough that two digests of it find it in the cache.
+// bufferSize is the size of one read: large enough that system calls do not matter,
+// and small enough that the second digest finds the data in the CPU's cache.
 const bufferSize = 128 << 10
 
-// An algorithm makes digests.
+// An algorithm is a digest algorithm.
 type algorithm struct {
 	name string // as in resourcesync.Hash
 	new  func() hash.Hash
@@ -35,7 +35,7 @@ func algorithmsOf(names []string) ([]algorithm, error) {
 	algorithms := make([]algorithm, 0, len(names))
 	for i, name := range names {
 		if slices.Contains(names[:i], name) {
-			return nil, fmt.Errorf("dir: hash algorithm %q twice", name)
+			return nil, fmt.Errorf("dir: duplicate hash algorithm %q", name)
 		}
 		switch name {
 		case "md5":
@@ -49,7 +49,7 @@ func algorithmsOf(names []string) ([]algorithm, error) {
 	return algorithms, nil
 }
 
-// A reader reads files, one at a time, and keeps what it needs for that.
+// A reader reads files, one at a time, with reusable buffers.
 type reader struct {
 	algorithms []algorithm
 	digests    []hash.Hash
@@ -64,18 +64,18 @@ func newReader(algorithms []algorithm) *reader {
 	return r
 }
 
-// content is what a file must be read for.
+// content is the result of reading a file.
 type content struct {
 	info      fs.FileInfo // of the version that was read
-	settled   bool        // whether that was long enough after its last change
+	settled   bool        // whether it was read long enough after its last change
 	hashes    []resourcesync.Hash
-	crc       uint32 // if there are hashes
+	crc       uint32 // valid if there are hashes
 	mediaType string
 	copied    *copying // to be kept or discarded
 }
 
-// read reads the file called name that is in in and returns what one version of
-// it holds, or errInFlux if none held still for long enough.
+// read reads one version of the file called name in the folder in. If the file keeps
+// changing, the error is errInFlux.
 func (s *scan) read(ctx context.Context, in *os.Root, name string) (content, error) {
 	r := s.Dir.readers.Get().(*reader)
 	defer s.Dir.readers.Put(r)
@@ -88,7 +88,7 @@ func (s *scan) read(ctx context.Context, in *os.Root, name string) (content, err
 	return content{}, errInFlux
 }
 
-// readOnce is read, but gives up with errInFlux at the first change.
+// readOnce is like read, but returns errInFlux at the first change.
 func (s *scan) readOnce(ctx context.Context, r *reader, in *os.Root, name string) (_ content, err error) {
 	f, before, err := openFile(in, name)
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *scan) readOnce(ctx context.Context, r *reader, in *os.Root, name string
 	}()
 	err = r.digest(ctx, f, before.Size(), &c, &s.bytes)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
-		return content{}, errInFlux // it has been cut off
+		return content{}, errInFlux // truncated
 	}
 	if err != nil {
 		return content{}, err
@@ -120,9 +120,8 @@ func (s *scan) readOnce(ctx context.Context, r *reader, in *os.Root, name string
 	return c, nil
 }
 
-// digest sets the hashes in c, and the media type if that is still empty, from
-// the first size bytes of f, or from no more of them than it needs, and copies
-// them.
+// digest reads the first size bytes of f, or fewer if there are no hashes to compute.
+// It sets the hashes in c, sets the media type if it is empty, and copies the bytes.
 func (r *reader) digest(ctx context.Context, f io.Reader, size int64, c *content, count *atomic.Int64) error {
 	if len(r.algorithms) == 0 {
 		size = min(size, sniffLen)

@@ -19,30 +19,29 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/health"
 )
 
-// errTooLong says why a file or folder cannot be listed.
+// errTooLong is the reason to skip a file or folder with a long name.
 var errTooLong = errors.New("dir: its key or URI would be too long")
 
-// Resources scans the folder: it yields the resources that are in it now, in no
-// particular order and with bounded memory however many there are. The contract is
-// that of [resourcesync.Provider] except for the order and for unreadable parts:
-// nothing happens until the result is ranged over, ranging again scans again, and an
-// error that says that the scan is incomplete comes once and last, for example
-// because the folder itself cannot be read.
+// Resources scans the folder: it yields its current resources in no particular order.
+// Its memory does not depend on their number. The contract is that of
+// [resourcesync.Provider], except for the order and for unreadable parts: ranging over
+// the result scans, ranging again scans again, and an error that makes the scan
+// incomplete is yielded once and last, for example if the folder itself cannot be
+// read.
 //
-// A folder below it that cannot be read completely is yielded as a
-// [resourcesync.UnreadableError] with the range of all keys below it, and so is a
-// file: permission may be missing, the disk broken, or a network drive offline. The
-// scan continues, and resources listed there before are not deleted. A file that
-// changes while it is read is read again. If it keeps changing, it is yielded as
-// last known, or else as unreadable. So Hashes and Length always belong to the
-// version that Stamp stands for.
+// A file, or a folder below, that cannot be read completely is yielded as a
+// [resourcesync.UnreadableError] with the range of its keys: permission may be missing,
+// the disk broken, or a network drive offline. The scan continues, and stores keep the
+// resources listed there before. A file that changes during the read is read again. If
+// it keeps changing, the scan yields its last known version or, without one, reports it
+// as unreadable. So Hashes and Length always belong to the version of the Stamp.
 //
-// Key is the file's path below the folder, separated by slashes, in the bytes of the
-// file system; LastModified is its modification time in whole seconds, as in HTTP,
-// even if that is in the future, which stores record as unknown; Type follows from
-// the extension, by a table that is the same on every system, or else from the first
-// 512 bytes. Stamp moves whenever the file may have changed, but also when only its
-// inode has, by chmod for example: alone, it is no change of the resource.
+// Key is the path of the file below the folder, separated by slashes, in the bytes of
+// the file system. LastModified is its modification time in whole seconds, as in HTTP;
+// it may be in the future, which stores record as unknown. Type follows from the
+// extension, by a table that is the same on every system, or from the first 512 bytes.
+// Stamp changes whenever the file may have changed, and also when only its inode has,
+// for example by chmod; a new Stamp alone is not a change of the resource.
 func (d *Dir) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
 		s := &scan{Dir: d, found: make(chan finding), skips: d.skips.Begin(), fails: d.fails.Begin()}
@@ -76,17 +75,17 @@ type scan struct {
 	skips   *health.Round
 	fails   *health.Round
 
-	listed  int64 // of the consumer alone
+	listed  int64 // used by the consumer only
 	bytes   atomic.Int64
 	skipped atomic.Int64
 
 	mu       sync.Mutex
 	failures int
-	first    error // of the failures
+	first    error // the first failure
 }
 
-// run walks the folder, has what has changed read beside it, and closes found
-// when all is done.
+// run walks the folder while other goroutines read changed files, and closes found at
+// the end.
 func (s *scan) run(ctx context.Context) {
 	defer close(s.found)
 	defer s.readers.Wait()
@@ -96,10 +95,10 @@ func (s *scan) run(ctx context.Context) {
 		return
 	}
 	defer root.release()
-	s.walk(ctx, root, "", s) // what ends it early is noted
+	s.walk(ctx, root, "", s) // errors are recorded by failed
 }
 
-// openRoot opens the folder of the Dir anew, if it is still the one at its path.
+// openRoot reopens the folder of the Dir. It fails if another folder is now at its path.
 func (d *Dir) openRoot() (*folder, error) {
 	root, err := d.root.OpenRoot(".")
 	if err != nil {
@@ -122,8 +121,7 @@ func (d *Dir) openRoot() (*folder, error) {
 
 func (s *scan) enter(string) error { return nil }
 
-// files yields the files that need not be read, and the others when they have
-// been.
+// files yields unchanged files at once, and the others after reading them.
 func (s *scan) files(ctx context.Context, in *folder, found []file) error {
 	known := make([]resourcesync.Resource, len(found))
 	if s.known != nil {
@@ -134,7 +132,7 @@ func (s *scan) files(ctx context.Context, in *folder, found []file) error {
 		var err error
 		if known, err = s.known(ctx, keys); err != nil {
 			if ctx.Err() == nil {
-				s.failed(keys[0], fmt.Errorf("what is known of it: %w", err))
+				s.failed(keys[0], fmt.Errorf("looking up known resources: %w", err))
 			}
 			return err
 		}
@@ -147,8 +145,7 @@ func (s *scan) files(ctx context.Context, in *folder, found []file) error {
 	return nil
 }
 
-// file yields the file at once if it need not be read, and otherwise when it
-// has been.
+// file yields an unchanged file at once, and any other after reading it.
 func (s *scan) file(ctx context.Context, in *folder, key string, info fs.FileInfo, known resourcesync.Resource) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -165,8 +162,8 @@ func (s *scan) file(ctx context.Context, in *folder, key string, info fs.FileInf
 		r.Type = cmp.Or(r.Type, known.Type)
 		r.Stamp = known.Stamp
 		if known.LastModified.IsZero() {
-			// The time was in the future when this version was recorded. Its arrival
-			// does not change the resource.
+			// The time was in the future when this version was recorded. When that
+			// time arrives, the resource does not change.
 			r.LastModified = time.Time{}
 		}
 	}
@@ -186,7 +183,7 @@ func (s *scan) file(ctx context.Context, in *folder, key string, info fs.FileInf
 		case err == nil:
 			r := c.resource(key, uri)
 			if isKnown && asRecorded(r).EqualEntry(known) {
-				c.copied.discard() // it is no change
+				c.copied.discard() // not a change
 			} else if err := c.copied.keep(r.Hashes); err != nil {
 				s.failed(key, fmt.Errorf("copying it: %w", err))
 				return nil
@@ -196,15 +193,15 @@ func (s *scan) file(ctx context.Context, in *folder, key string, info fs.FileInf
 			known.URI = uri
 			return s.send(ctx, known)
 		case !errors.Is(err, fs.ErrNotExist):
-			s.unreadable(ctx, key, alone(key), err)
+			s.unreadable(ctx, key, only(key), err)
 		}
 		return nil
 	})
 	return nil
 }
 
-// isCurrent reports whether what is known of a file still holds for r, the same
-// file as it is now, and is all that can be known of it.
+// isCurrent reports whether known describes the same version as r, with all hashes
+// that the Dir computes.
 func (s *scan) isCurrent(known, r resourcesync.Resource) bool {
 	stamp, _, summed := cutSum(known.Stamp)
 	return stamp == r.Stamp && summed == (len(s.algorithms) > 0) &&
@@ -213,8 +210,7 @@ func (s *scan) isCurrent(known, r resourcesync.Resource) bool {
 		})
 }
 
-// asRecorded returns r as a store records it now: with an unknown LastModified if
-// that is in the future.
+// asRecorded returns r as a store records it: without a LastModified in the future.
 func asRecorded(r resourcesync.Resource) resourcesync.Resource {
 	if r.LastModified.After(time.Now()) {
 		r.LastModified = time.Time{}
@@ -222,7 +218,8 @@ func asRecorded(r resourcesync.Resource) resourcesync.Resource {
 	return r
 }
 
-// newResource returns what can be said of a file without reading it.
+// newResource returns the resource of a file, without the fields that require reading
+// it.
 func newResource(key, uri string, info fs.FileInfo) resourcesync.Resource {
 	return resourcesync.Resource{
 		Key:          key,
@@ -235,7 +232,7 @@ func newResource(key, uri string, info fs.FileInfo) resourcesync.Resource {
 	}
 }
 
-// resource returns all that can be said of the file that was read.
+// resource returns the resource of the file that was read.
 func (c content) resource(key, uri string) resourcesync.Resource {
 	r := newResource(key, uri, c.info)
 	r.Hashes = c.hashes
@@ -264,8 +261,8 @@ func (s *scan) report(ctx context.Context, f finding) error {
 
 func (s *scan) tooLong(key string) { s.skip(key, errTooLong) }
 
-// unreadable notes that the file or folder at key could not be read. If that is the
-// root folder itself, the scan ends.
+// unreadable reports that the file or folder at key cannot be read. If it is the root
+// folder, the scan fails.
 func (s *scan) unreadable(ctx context.Context, key string, keys resourcesync.Range, err error) {
 	if key == "" {
 		s.failed(key, err)
@@ -275,7 +272,7 @@ func (s *scan) unreadable(ctx context.Context, key string, keys resourcesync.Ran
 	s.report(ctx, finding{unreadable: &resourcesync.UnreadableError{Keys: keys, Err: fmt.Errorf("dir: %q: %w", key, err)}})
 }
 
-// skip notes that a file or folder is not listed, which does not fail the scan.
+// skip records that a file or folder is not listed. The scan remains complete.
 func (s *scan) skip(key string, err error) {
 	s.skipped.Add(1)
 	if s.skips.News(key, err.Error()) {
@@ -283,7 +280,7 @@ func (s *scan) skip(key string, err error) {
 	}
 }
 
-// failed notes that the scan is not complete.
+// failed records that the scan is incomplete.
 func (s *scan) failed(key string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -295,12 +292,12 @@ func (s *scan) failed(key string, err error) {
 	}
 }
 
-// incomplete returns what kept the scan from being complete, or nil.
+// incomplete returns an error if the scan is incomplete, or nil.
 func (s *scan) incomplete() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failures == 0 {
 		return nil
 	}
-	return fmt.Errorf("dir: incomplete scan of %s, %d failed, the first is %w", s.path, s.failures, s.first)
+	return fmt.Errorf("dir: incomplete scan of %s: %d failures, first: %w", s.path, s.failures, s.first)
 }

@@ -14,21 +14,21 @@ import (
 // on others.
 const unsettled = 2 * time.Second
 
-// unsettledMark before a stamp says that the file had just changed when it was
-// read. As no file has such a stamp, the next scan reads it again.
+// unsettledMark is the prefix of the stamp of a file that had just changed when it was
+// read. No current file has such a stamp, so the next scan reads the file again.
 const unsettledMark = "~"
 
-// sumMark in a stamp stands before the CRC-32 of the version, in hexadecimal. It
-// is in the stamps of files that were read to their end.
+// sumMark precedes the CRC-32 of the version, in hexadecimal, in the stamp of a file
+// that was read to its end.
 const sumMark = "+"
 
-// maxStamp is the greatest length of a stamp: four numbers of 64 bits.
+// maxStamp is the maximum length of a stamp: four numbers of 64 bits.
 const maxStamp = 4*len("-1y2p0ij32e8e8") + len("...")
 
-// appendStamp appends to b the stamp of the version of a file that info
-// describes: size and modification time, and where the operating system has
-// them inode and change time. The last two tell when a file is replaced or
-// rewritten by something that restores the first two.
+// appendStamp appends the stamp of the version of a file that info describes: its size
+// and modification time and, where the operating system provides them, its inode and
+// change time. The last two reveal a file that was replaced or rewritten with the same
+// size and modification time.
 func appendStamp(b []byte, info fs.FileInfo) []byte {
 	changed, inode := status(info)
 	b = strconv.AppendInt(b, info.Size(), 36)
@@ -51,7 +51,7 @@ func isSameVersion(a, b fs.FileInfo) bool {
 	return bytes.Equal(appendStamp(x[:0], a), appendStamp(y[:0], b))
 }
 
-// withSum returns stamp with the CRC-32 of the version that it stands for.
+// withSum returns stamp with the CRC-32 of its version.
 func withSum(stamp string, crc uint32) string { return fmt.Sprintf("%s%s%08x", stamp, sumMark, crc) }
 
 // cutSum is the inverse of withSum. It reports whether there was a CRC-32.
@@ -64,8 +64,8 @@ func cutSum(stamp string) (_ string, crc uint32, found bool) {
 	return stamp, uint32(n), err == nil
 }
 
-// isSettled reports whether a change at now or later is certain to move the
-// stamp of the file that info describes.
+// isSettled reports whether a change at now or later is certain to change the stamp of
+// the file that info describes.
 func (d *Dir) isSettled(info fs.FileInfo, now time.Time) bool {
 	changed, _ := status(info)
 	return now.Sub(changed).Abs() >= d.unsettled

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// status returns when the inode of a file last changed, and its number.
+// status returns the change time of a file and its inode number.
 func status(info fs.FileInfo) (changed time.Time, inode uint64) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {

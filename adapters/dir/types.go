@@ -6,19 +6,19 @@ import (
 	"strings"
 )
 
-// sniffLen is how many bytes at the beginning of a file tell its media type.
+// sniffLen is the number of bytes from which the media type of a file is detected.
 const sniffLen = 512
 
-// typeByName returns the media type that the extension of a file name stands
-// for, and "" if the name does not tell. It never asks the machine, whose
-// mime.types would make the same folder look different elsewhere.
+// typeByName returns the media type for the extension of a file name, or "" if the
+// extension is unknown. It does not use the system's mime.types, with which the same
+// folder would be published differently on another machine.
 func typeByName(name string) string {
 	return mediaTypes[strings.ToLower(path.Ext(name))]
 }
 
-// encodingByName returns the content coding that the extension of a file name stands
-// for, or "". Other compressed files, such as .gz, have the media type of the
-// compressed data: they are published as archives.
+// encodingByName returns the content coding for the extension of a file name, or "".
+// Other compressed files, such as .gz, are published as archives, with the media type
+// of the compressed data.
 func encodingByName(name string) string {
 	if strings.EqualFold(path.Ext(name), ".svgz") {
 		return "gzip" // browsers show it only with this Content-Encoding
@@ -33,7 +33,7 @@ func typeByContent(head []byte) string {
 	return mediaType
 }
 
-// mediaTypes are those registered with IANA where there is a choice.
+// mediaTypes maps extensions to media types, preferably those registered with IANA.
 var mediaTypes = map[string]string{
 	// Text and the web.
 	".atom":        "application/atom+xml",

@@ -21,7 +21,7 @@ func parseBase(baseURL string) (*url.URL, error) {
 	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
 		return nil, fmt.Errorf("dir: base URL %q is not an absolute http or https URL", baseURL)
 	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return nil, fmt.Errorf("dir: base URL %q has more than a host and a path", baseURL)
+		return nil, fmt.Errorf("dir: base URL %q must have a host and a path only", baseURL)
 	case hasEncodedSlash(u):
 		return nil, fmt.Errorf("dir: base URL %q has an encoded slash", baseURL)
 	}
@@ -34,8 +34,8 @@ func parseBase(baseURL string) (*url.URL, error) {
 	return u, nil
 }
 
-// uri returns the URI of the file at key, and whether the lengths of both are
-// within their limits. The key's bytes need not be UTF-8.
+// uri returns the URI of the file at key, and whether both are short enough. The key
+// need not be UTF-8.
 func (d *Dir) uri(key string) (uri string, ok bool) {
 	if len(key) > resourcesync.MaxKeyLength {
 		return "", false
@@ -44,21 +44,20 @@ func (d *Dir) uri(key string) (uri string, ok bool) {
 	return uri, len(uri) <= rsxml.MaxURI
 }
 
-// key returns the key that u, the URL of a request, stands for.
+// key returns the key for u, the URL of a request.
 func (d *Dir) key(u *url.URL) (key string, ok bool) {
 	key, ok = strings.CutPrefix(u.Path, d.basePath)
 	return key, ok && !hasEncodedSlash(u)
 }
 
-// hasEncodedSlash reports whether the path of u has a slash that is data and
-// does not separate. No file name has one, and decoded it would look like two
-// names.
+// hasEncodedSlash reports whether the path of u has an encoded slash, which is data and
+// not a separator. No file name contains a slash, and decoding would split the name.
 func hasEncodedSlash(u *url.URL) bool {
 	return strings.Contains(u.RawPath, "%2F") || strings.Contains(u.RawPath, "%2f")
 }
 
-// validName reports whether name can be that of a file in a folder, and is
-// nothing that the operating system would understand as a path.
+// validName reports whether name is a valid file name that the operating system does
+// not interpret as a path.
 func validName(name string) bool {
 	if name == "" || name == "." || name == ".." || strings.Contains(name, "\x00") {
 		return false
@@ -66,8 +65,8 @@ func validName(name string) bool {
 	return os.PathSeparator == '/' || !strings.ContainsAny(name, `\:*?"<>|`)
 }
 
-// admits reports whether the file or folder at key is one of those to list, all
-// folders on the way being so. Name is the last element of key.
+// admits reports whether the file or folder at key is published, provided that all
+// folders on its path are. name is the last element of key.
 func (d *Dir) admits(key, name string, isDir bool) bool {
 	if !d.dotFiles && name[0] == '.' {
 		return false
@@ -75,8 +74,8 @@ func (d *Dir) admits(key, name string, isDir bool) bool {
 	return d.exclude == nil || !d.exclude(key, isDir)
 }
 
-// locate opens the folder that the file at key is in and returns the file's name,
-// if both are such as are listed. The caller closes the folder.
+// locate opens the folder of the file at key and returns the file's name, provided that
+// both are published. The caller closes the folder.
 func (d *Dir) locate(key string) (in *os.Root, name string, err error) {
 	if _, ok := d.uri(key); !ok {
 		return nil, "", notExist(key)
@@ -94,8 +93,8 @@ func (d *Dir) locate(key string) (in *os.Root, name string, err error) {
 	return in, name, nil
 }
 
-// folder opens the folder at prefix, which is empty or ends in a slash, if it and
-// all on the way are such as are listed.
+// folder opens the folder at prefix, which is empty or ends in a slash, provided that
+// it and all folders on its path are published.
 func (d *Dir) folder(prefix string) (*os.Root, error) {
 	in, err := d.root.OpenRoot(".")
 	if err != nil {

@@ -124,7 +124,7 @@ func TestD11_SkippedFilesAreLoggedOnce(t *testing.T) {
 	}
 	for range 2 {
 		wantKeys(t, complete(t, d), "")
-		if n := log.lines("msg="); n != lines+1 || told.Skipped != 3*lines || log.lines(`"dir: skipped in all" files=30`) != 1 {
+		if n := log.lines("msg="); n != lines+1 || told.Skipped != 3*lines || log.lines(`"dir: skipped in total" files=30`) != 1 {
 			t.Errorf("%d lines, want %d, told %+v:\n%s", n, lines+1, told, &log.buf)
 		}
 	}

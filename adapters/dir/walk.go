@@ -11,41 +11,40 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// batch is how many entries of a folder are in memory at once, for each folder
-// on the way down.
+// batch is the number of entries read at once, for each folder on the current path.
 const batch = 256
 
-// attempts is how often something that changes under our hands is tried.
+// attempts is the number of attempts to read a changing file or folder.
 const attempts = 3
 
-// errInFlux says that a file or folder kept changing while it was looked at.
-var errInFlux = errors.New("dir: changes all the time")
+// errInFlux means that a file or folder changed during each attempt to read it.
+var errInFlux = errors.New("dir: keeps changing")
 
-// A visitor is shown what a walk finds. An error that it returns ends the walk.
+// A visitor receives the findings of a walk. An error that it returns ends the walk.
 type visitor interface {
 	// enter is called before the entries of a folder are read.
 	enter(key string) error
 
-	// files is shown some of the regular files of a folder. It holds in for as
-	// long as it uses it, and may keep nothing of the slice.
+	// files receives regular files of one folder. It must hold in for as long as
+	// it uses the folder, and must not retain the slice.
 	files(ctx context.Context, in *folder, found []file) error
 
-	// unreadable is told of a folder that could not be read to its end, or of
-	// a file that could not be looked at. keys are those of the files that may
-	// be there all the same.
+	// unreadable receives a folder that cannot be read completely, or a file that
+	// cannot be examined. keys is the range of the keys that may exist there.
 	unreadable(ctx context.Context, key string, keys resourcesync.Range, err error)
 
-	// tooLong is told of a folder with nothing in it that could be listed.
+	// tooLong receives a folder whose path is so long that no file in it can be
+	// listed.
 	tooLong(key string)
 }
 
-// A file is what a walk has found: a regular file as it was then.
+// A file is a regular file that a walk has found.
 type file struct {
 	key  string
 	info fs.FileInfo
 }
 
-// A folder is an open folder that closes when its last user has released it.
+// A folder is an open folder with a count of its users. The last release closes it.
 type folder struct {
 	*os.Root
 	users atomic.Int32
@@ -65,19 +64,18 @@ func (f *folder) release() {
 	}
 }
 
-// walk shows v what is to be listed in the folder at key, whose users include
-// the caller, and in all folders below. A folder that vanishes on the way is
-// simply gone, except that the folder of the Dir itself cannot be: were its
-// volume to go away, everything would look deleted.
+// walk calls v for the published files in the folder at key, which the caller holds,
+// and in all folders below. It ignores a folder that disappears during the walk, except
+// the root folder: if its volume is unmounted, everything would look deleted.
 //
-// Keys are bounded, and with them the depth of the recursion.
+// The length of keys is limited, and so is the depth of the recursion.
 func (d *Dir) walk(ctx context.Context, in *folder, key string, v visitor) error {
 	if err := v.enter(key); err != nil {
 		return err
 	}
 	list, err := in.Open(".")
 	if err != nil {
-		tellUnreadable(ctx, v, key, below(key), err)
+		reportUnreadable(ctx, v, key, below(key), err)
 		return nil
 	}
 	defer list.Close()
@@ -94,14 +92,14 @@ func (d *Dir) walk(ctx context.Context, in *folder, key string, v visitor) error
 			return nil
 		}
 		if err != nil {
-			tellUnreadable(ctx, v, key, below(key), err)
+			reportUnreadable(ctx, v, key, below(key), err)
 			return nil
 		}
 	}
 }
 
-// visit goes on with entries of the folder in: the files among them together, and
-// then each of the folders.
+// visit calls v for entries of the folder in: first for all files, then for each
+// folder.
 func (d *Dir) visit(ctx context.Context, in *folder, prefix string, entries []fs.DirEntry, v visitor) error {
 	var files []file
 	var folders []string
@@ -118,7 +116,7 @@ func (d *Dir) visit(ctx context.Context, in *folder, prefix string, entries []fs
 		default:
 			info, err := e.Info()
 			if err != nil {
-				tellUnreadable(ctx, v, key, alone(key), err)
+				reportUnreadable(ctx, v, key, only(key), err)
 				continue
 			}
 			files = append(files, file{key, info})
@@ -148,7 +146,7 @@ func (d *Dir) descend(ctx context.Context, in *folder, key, name string, v visit
 	}
 	root, err := openFolder(in.Root, name)
 	if err != nil {
-		tellUnreadable(ctx, v, key, below(key), err)
+		reportUnreadable(ctx, v, key, below(key), err)
 		return nil
 	}
 	sub := newFolder(root)
@@ -156,14 +154,14 @@ func (d *Dir) descend(ctx context.Context, in *folder, key, name string, v visit
 	return d.walk(ctx, sub, key, v)
 }
 
-func tellUnreadable(ctx context.Context, v visitor, key string, keys resourcesync.Range, err error) {
+func reportUnreadable(ctx context.Context, v visitor, key string, keys resourcesync.Range, err error) {
 	if key == "" || !errors.Is(err, fs.ErrNotExist) {
 		v.unreadable(ctx, key, keys, err)
 	}
 }
 
-// below returns the range of the keys of all files below the folder at key: those
-// that begin with it and a slash.
+// below returns the range of the keys of all files below the folder at key: the keys
+// that begin with key and a slash.
 func below(key string) resourcesync.Range {
 	if key == "" {
 		return resourcesync.Range{}
@@ -171,14 +169,14 @@ func below(key string) resourcesync.Range {
 	return resourcesync.Range{From: key + "/", To: key + string('/'+1)}
 }
 
-// alone returns the range that holds nothing but key.
-func alone(key string) resourcesync.Range {
+// only returns the range that contains key and no other key.
+func only(key string) resourcesync.Range {
 	return resourcesync.Range{From: key, To: key + "\x00"}
 }
 
-// openFolder opens the folder called name that is in in. It opens no symbolic
-// link: os.Root follows those that stay inside, so what was opened is compared
-// with what was seen to be a folder.
+// openFolder opens the folder called name in the folder in, unless it is a symbolic
+// link. os.Root follows links that stay inside, so openFolder compares the opened
+// folder with the one that Lstat found.
 func openFolder(in *os.Root, name string) (*os.Root, error) {
 	for range attempts {
 		seen, err := in.Lstat(name)
@@ -204,8 +202,8 @@ func openFolder(in *os.Root, name string) (*os.Root, error) {
 	return nil, errInFlux
 }
 
-// openFile opens the regular file called name that is in in, and no symbolic
-// link, as openFolder does.
+// openFile opens the regular file called name in the folder in, unless it is a symbolic
+// link; see openFolder.
 func openFile(in *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	for range attempts {
 		seen, err := in.Lstat(name)

@@ -9,21 +9,20 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// patience is how many times Options.Debounce a wake is put off while things
-// go on happening.
-const patience = 10
+// maxDelay is the maximum delay of a wake while events keep arriving, in multiples of
+// Options.Debounce.
+const maxDelay = 10
 
-// Watch calls wake when something in the folder may have changed, once after a
-// burst of changes, and once at the beginning, when all folders are watched: what
-// changed before is for the scan that this asks for.
+// Watch calls wake once after each burst of changes in the folder. It also calls wake
+// at the beginning, when it watches all folders, so that a scan finds earlier changes.
 //
-// It is a hint, and scanning is the truth: network file systems tell nothing,
-// and operating systems limit how many folders can be watched and how many events
-// can wait. When a limit is met that is logged, once, and Watch goes on with what
-// it has. So callers also scan from time to time without being woken.
+// Watch may miss changes, so callers must also scan from time to time without being
+// woken: network file systems report none, and operating systems limit the number of
+// watched folders and queued events. Watch logs a limit once when it is reached, and
+// continues with the folders that it watches.
 //
-// Watch returns the error of ctx when that is done, and another one if the
-// operating system has no watching to offer.
+// Watch returns the error of ctx when ctx is done, and another error if the operating
+// system cannot watch folders.
 func (d *Dir) Watch(ctx context.Context, wake func()) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
@@ -31,15 +30,15 @@ func (d *Dir) Watch(ctx context.Context, wake func()) error {
 	}
 	n := newNotices(d, w.Add, w.Remove)
 	var wg sync.WaitGroup
-	wg.Go(func() { n.take(w.Events, w.Errors) })
+	wg.Go(func() { n.receive(w.Events, w.Errors) })
 	defer wg.Wait()
 	defer w.Close()
 	return n.run(ctx, wake)
 }
 
-// run has new folders watched and wakes its caller, until ctx is done. It does
-// so in this order: what happens in a new folder before it is watched is found
-// by the scan, what happens after is told.
+// run watches new folders and then calls wake, until ctx is done. In this order, the
+// scan finds the changes in a new folder from before it was watched, and events report
+// the later ones.
 func (n *notices) run(ctx context.Context, wake func()) error {
 	for {
 		n.rewatch(ctx)
@@ -55,10 +54,10 @@ func (n *notices) run(ctx context.Context, wake func()) error {
 	}
 }
 
-// settle waits until nothing has changed for as long as quiet, but no longer
-// than patience allows.
+// settle waits until nothing has changed for the duration quiet, and for maxDelay times
+// quiet at most.
 func settle(ctx context.Context, changed <-chan struct{}, quiet time.Duration) {
-	limit := time.After(patience * quiet)
+	limit := time.After(maxDelay * quiet)
 	for {
 		select {
 		case <-changed:

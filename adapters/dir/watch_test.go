@@ -214,7 +214,7 @@ func TestWatchOverflow(t *testing.T) {
 	errs <- fsnotify.ErrEventOverflow
 	close(events)
 	close(errs)
-	n.take(events, errs)
+	n.receive(events, errs)
 	if len(n.changed) != 1 || !n.fresh[""] {
 		t.Error("an overflow is ignored")
 	}

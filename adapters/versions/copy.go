@@ -10,16 +10,16 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// newPrefix begins the names of files that are still being written.
+// newPrefix is the prefix of the names of unfinished files.
 const newPrefix = "new-"
 
-// A Copy is a copy in the making. It is written by one goroutine.
+// A Copy is an unfinished copy. It is not safe for concurrent use.
 type Copy struct {
 	store *Store
 	file  *os.File // nil when done
 }
 
-// Create begins a copy. It must be ended by Keep or by Discard.
+// Create begins a copy. The caller must end it with Keep or Discard.
 func (s *Store) Create() (*Copy, error) {
 	f, err := os.CreateTemp(s.path, newPrefix)
 	if err != nil {
@@ -31,14 +31,14 @@ func (s *Store) Create() (*Copy, error) {
 // Write implements io.Writer.
 func (c *Copy) Write(p []byte) (int, error) { return c.file.Write(p) }
 
-// Keep completes the copy, of which these are the hashes, a SHA-256 among them.
-// When it returns nil the copy is on the disk for good. It fails, and keeps
-// nothing, if the disk is full for instance.
+// Keep completes the copy. hashes are those of its content and must include a SHA-256.
+// If Keep returns nil, the copy is synced to disk. If it fails, for example because the
+// disk is full, no copy is kept.
 func (c *Copy) Keep(hashes []resourcesync.Hash) error {
-	path, ok := c.store.place(hashes)
+	path, ok := c.store.pathOf(hashes)
 	if !ok {
 		c.Discard()
-		return errors.New("versions: no SHA-256 to keep a copy under")
+		return errors.New("versions: the hashes of the copy do not include a SHA-256")
 	}
 	if c.store.renew(path) {
 		c.Discard()
@@ -55,8 +55,8 @@ func (c *Copy) Keep(hashes []resourcesync.Hash) error {
 	return finish(f, path, nil)
 }
 
-// renew reports whether there is a copy at path. It is needed again, and will not
-// be pruned for what it was needed for before.
+// renew reports whether a copy exists at path. It updates the time of the copy, so that
+// Prune does not remove it for the age of an earlier change.
 func (s *Store) renew(path string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -73,8 +73,8 @@ func (c *Copy) Discard() {
 	}
 }
 
-// finish puts f, which has been written with err, in its place at path: whole, or
-// not at all.
+// finish renames f to path atomically. err is the error of writing f; if it is not nil,
+// finish removes f and returns it.
 func finish(f *os.File, path string, err error) error {
 	if err == nil {
 		err = f.Sync()
@@ -92,8 +92,7 @@ func finish(f *os.File, path string, err error) error {
 	return syncFolder(filepath.Dir(path))
 }
 
-// syncFolder has the names in a folder survive a crash, where systems know of
-// that.
+// syncFolder syncs the names in a folder to disk, where the system supports that.
 func syncFolder(path string) error {
 	d, err := os.Open(path)
 	if err != nil {

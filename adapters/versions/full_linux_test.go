@@ -24,7 +24,7 @@ func TestPruneFullDisk(t *testing.T) {
 	must(t, s.writeSince(time.Now().Add(-30*time.Hour)))
 	old := string(bytes.Repeat([]byte("old"), 100_000))
 	must(t, keep(s, old))
-	place, _ := s.place(hashOf(old))
+	place, _ := s.pathOf(hashOf(old))
 	then := time.Now().Add(-28 * time.Hour)
 	must(t, os.Chtimes(place, then, then))
 	filler := bytes.Repeat([]byte{1}, 2<<20)

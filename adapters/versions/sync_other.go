@@ -7,8 +7,7 @@ import (
 	"syscall"
 )
 
-// isUnsupported reports whether err says that the file system cannot sync
-// folders.
+// isUnsupported reports whether err means that the file system cannot sync folders.
 func isUnsupported(err error) bool {
 	return errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported)
 }

@@ -1,4 +1,4 @@
 package versions
 
-// isUnsupported reports whether folders cannot be synced, as on Windows.
+// isUnsupported returns true: Windows cannot sync folders.
 func isUnsupported(error) bool { return true }

@@ -1,12 +1,12 @@
-// Package versions keeps the bytes of versions of files in a folder, so that a set
-// whose files change can have a Change Dump.
+// Package versions keeps copies of past versions of files, so that a set of files can
+// have a Change Dump.
 //
-// A [Store] has one copy of each content, under its SHA-256 digest, however many
-// files and changes have it. Copies are written while a scan reads the files, and
-// are there before it tells of the change. They are pruned by age.
+// A [Store] has one copy of each content, named by its SHA-256, for all files and
+// changes with that content. A scan writes copies while it reads the files, and
+// completes each copy before it yields the version. Copies are pruned by age.
 //
-// Servers that share the changes, because they keep them in one database, can share
-// the folder as well: whichever of them has scanned, all have the copies.
+// Servers that share a journal in one database can also share the folder of copies, so
+// that all have the copies of the one that scans.
 package versions
 
 import (
@@ -24,28 +24,29 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// slack is how much older than the changes that need it a copy may be: no scan
-// takes so long.
+// slack is the maximum time between a copy and the change that needs it: more than any
+// scan takes.
 const slack = 24 * time.Hour
 
 // A Store is a folder with copies. All methods are safe for concurrent use. Several
-// Stores, in several processes, may have a folder open at a time, if only one of them
-// at a time makes copies or prunes: the one that scans.
+// Stores, in several processes, may open the same folder if only one of them at a time
+// makes copies and prunes: the one that scans.
 type Store struct {
 	path string
 	keep time.Duration
 
 	mu    sync.Mutex
-	since time.Time // of the copies that are surely there, if later than the file says
+	since time.Time // overrides sinceFile if later
 }
 
 var _ resourcesync.ChangeOpener = (*Store)(nil)
 
-// Open opens the folder at path, which is made if it is not there, and which
-// nothing else may be kept in. Copies in it are kept for at least keep.
+// Open opens the folder at path and creates it if it does not exist. The folder must
+// contain nothing else. The Store keeps copies for at least the duration keep, which
+// must be positive.
 func Open(path string, keep time.Duration) (*Store, error) {
 	if keep <= 0 {
-		return nil, errors.New("versions: keeping them for no time")
+		return nil, errors.New("versions: the time to keep versions must be positive")
 	}
 	if err := os.MkdirAll(path, 0o700); err != nil {
 		return nil, fmt.Errorf("versions: %w", err)
@@ -64,8 +65,8 @@ func Open(path string, keep time.Duration) (*Store, error) {
 	return s, nil
 }
 
-// clean removes copies that nobody has finished within the slack before now: whoever
-// began them has died.
+// clean removes unfinished copies that are older than slack: the process that began
+// them has died.
 func (s *Store) clean(now time.Time) error {
 	unfinished, err := filepath.Glob(filepath.Join(s.path, newPrefix+"*"))
 	for _, name := range unfinished {
@@ -88,7 +89,7 @@ func removeOlder(path string, t time.Time) error {
 	return err
 }
 
-// sinceFile has the time from which there are copies.
+// sinceFile is the name of the file that contains the time of Since.
 const sinceFile = "since"
 
 func (s *Store) readSince() (time.Time, error) {
@@ -109,8 +110,9 @@ func (s *Store) writeSince(t time.Time) error {
 	return finish(f, filepath.Join(s.path, sinceFile), err)
 }
 
-// Since returns the time from which there are copies, as [resourcesync.Changer]
-// has it. It is when the folder was made, until older ones are pruned.
+// Since returns the time after which the Store has all versions, like Since of
+// [resourcesync.Changer]: the time at which the folder was created or, later, up to
+// which copies are pruned.
 func (s *Store) Since(context.Context) (time.Time, error) {
 	since, err := s.readSince()
 	if err != nil {
@@ -124,22 +126,22 @@ func (s *Store) Since(context.Context) (time.Time, error) {
 	return since, nil
 }
 
-// OpenChange opens the copy of the version that c left, as
-// [resourcesync.ChangeOpener] has it. It is found by its SHA-256.
+// OpenChange implements [resourcesync.ChangeOpener]: it opens the copy of the version
+// after c, which it finds by its SHA-256.
 func (s *Store) OpenChange(ctx context.Context, c resourcesync.Change) (io.ReadCloser, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	path, ok := s.place(c.Resource.Hashes)
+	path, ok := s.pathOf(c.Resource.Hashes)
 	if !ok || c.Type == resourcesync.Deleted {
 		return nil, &fs.PathError{Op: "open", Path: c.Resource.Key, Err: fs.ErrNotExist}
 	}
 	return os.Open(path)
 }
 
-// place returns where the content with these hashes is, if one of them is a
-// SHA-256. It has a folder among 256, so that none has too many files.
-func (s *Store) place(hashes []resourcesync.Hash) (path string, ok bool) {
+// pathOf returns the path of the content with these hashes, which must include a
+// SHA-256. There are 256 folders, so that none has too many files.
+func (s *Store) pathOf(hashes []resourcesync.Hash) (path string, ok bool) {
 	for _, h := range hashes {
 		if h.Algorithm == "sha-256" && isDigest(h.Digest) {
 			return filepath.Join(s.path, h.Digest[:2], h.Digest), true
@@ -152,9 +154,9 @@ func isDigest(s string) bool {
 	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// Prune removes the copies of which only changes tell that are older than copies
-// are kept. Before, it moves Since: a Change Dump no longer offers what is about
-// to go. It does so at most once an hour.
+// Prune removes the copies that only changes need that are older than the duration
+// given to Open. It first moves Since, so that a Change Dump no longer offers these
+// versions. It prunes at most once an hour.
 func (s *Store) Prune(ctx context.Context) error {
 	before, err := s.Since(ctx)
 	if err != nil {
@@ -168,8 +170,8 @@ func (s *Store) Prune(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.since = since
-	// On a disk that is full, there is room to write down since when there are
-	// copies only after old ones have gone.
+	// On a full disk, sinceFile can be written only after old copies have been
+	// removed.
 	written := s.writeSince(since)
 	err = s.clean(now)
 	if err == nil {

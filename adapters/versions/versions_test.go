@@ -143,7 +143,7 @@ func TestPrune(t *testing.T) {
 	must(t, keep(s, "needed again"))
 	must(t, keep(s, "new"))
 	age := func(content string, by time.Duration) {
-		place, _ := s.place(hashOf(content))
+		place, _ := s.pathOf(hashOf(content))
 		then := time.Now().Add(-by)
 		must(t, os.Chtimes(place, then, then))
 	}
@@ -177,7 +177,7 @@ func TestPrune(t *testing.T) {
 func TestCannotKeep(t *testing.T) {
 	path := t.TempDir()
 	s := open(t, path)
-	place, _ := s.place(hashOf("one"))
+	place, _ := s.pathOf(hashOf("one"))
 	must(t, os.WriteFile(filepath.Dir(place), nil, 0o600)) // a file where the folder should be
 	if err := keep(s, "one"); err == nil {
 		t.Error("kept in a file")
