@@ -17,43 +17,43 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// maxPage is how much of a page is read for its hash. What is larger is listed
-// without one.
+// maxPage is the maximum size, in bytes, of a page with a known length that is read
+// for its hash. A larger one is listed without a hash.
 const maxPage = 1 << 30
 
-// settled is how old a Last-Modified must be to be a validator: it counts in seconds
-// (RFC 9110, section 8.8.2.2).
+// settled is the age at which a Last-Modified becomes a validator. It counts in
+// seconds, so a younger one may name two versions (RFC 9110, section 8.8.2.2).
 const settled = 2 * time.Second
 
-// A page is a URL of the site, with what is known of it.
+// A page is a URL of the site, with the results of earlier checks.
 type page struct {
-	key    string
-	uri    *url.URL
-	listed time.Time             // by its sitemap; zero if unknown
-	known  resourcesync.Resource // zero if it is not listed
-	held   resourcesync.Resource // zero if it is not withheld
+	key      string
+	uri      *url.URL
+	listed   time.Time             // the lastmod in its sitemap; zero if unknown
+	known    resourcesync.Resource // zero if the page is not listed
+	withheld resourcesync.Resource // zero if the page is not withheld
 
-	excluded bool // the host does not want it listed
+	excluded bool // by Options.Exclude
 }
 
-// A verdict is what came of a look at a page: it is listed as resource, or withheld
-// for a reason.
+// A verdict is the result of checking a page: list it as resource, or withhold it for
+// a reason.
 type verdict struct {
 	resource resourcesync.Resource
 	reason   string
 }
 
-// errInvalidURI says that a URL cannot be that of a resource.
+// errInvalidURI means that a URL cannot be that of a resource.
 var errInvalidURI = errors.New("cannot be written into a document")
 
-// look requests p from the site. After an error, nothing new is known.
-func (s *Site) look(ctx context.Context, p *page) (verdict, error) {
+// check requests p from the site. An error means that the page must stay as it is.
+func (s *Site) check(ctx context.Context, p *page) (verdict, error) {
 	if rsxml.CheckURI(p.uri.String()) != nil {
 		return verdict{}, errInvalidURI
 	}
-	mark := stamp{Listed: seen(p.listed)}
+	mark := stamp{Listed: listedAt(p.listed)}
 	if s.options.Verify == VerifyNone {
-		return verdict{resource: resourcesync.Resource{Key: p.key, URI: p.uri.String(), LastModified: past(p.listed), Stamp: mark.String()}}, nil
+		return verdict{resource: resourcesync.Resource{Key: p.key, URI: p.uri.String(), LastModified: notFuture(p.listed), Stamp: mark.String()}}, nil
 	}
 	before := parseStamp(p.known.Stamp)
 	mark.Listed = later(mark.Listed, before.Listed)
@@ -102,8 +102,8 @@ func isRedirect(status int) bool {
 	return false
 }
 
-// isRefusal reports whether a status says that the public cannot have a page. Any
-// other failure is about the request or temporary.
+// isRefusal reports whether a status means that a page is not public. Any other
+// failure is temporary or concerns the request.
 func isRefusal(status int) bool {
 	switch status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone, http.StatusUnavailableForLegalReasons:
@@ -112,7 +112,7 @@ func isRefusal(status int) bool {
 	return false
 }
 
-// read fills in the entry of a page from a response.
+// read derives the verdict on a page from a response.
 func (s *Site) read(p *page, mark stamp, res *http.Response) (verdict, error) {
 	var text []byte
 	r := resourcesync.Resource{
@@ -146,12 +146,12 @@ func (s *Site) read(p *page, mark stamp, res *http.Response) (verdict, error) {
 	if err == nil && now.Sub(modified) > settled {
 		mark.Modified = res.Header.Get("Last-Modified")
 	}
-	r.LastModified = past(modified)
+	r.LastModified = notFuture(modified)
 	if r.LastModified.IsZero() {
-		r.LastModified = past(p.listed)
+		r.LastModified = notFuture(p.listed)
 	}
 	if r.LastModified.IsZero() {
-		// The site does not say. A page that has changed has done so by now.
+		// Unknown: a changed page was last modified before now.
 		r.LastModified = time.Now().UTC().Truncate(time.Second)
 		if isSame(p.known, r) {
 			r.LastModified = p.known.LastModified
@@ -161,7 +161,7 @@ func (s *Site) read(p *page, mark stamp, res *http.Response) (verdict, error) {
 	return verdict{resource: r}, nil
 }
 
-// hash reads a page and notes its length and hash. It returns the beginning.
+// hash reads a page and sets its length and hash. It returns the first maxHead bytes.
 func (s *Site) hash(r *resourcesync.Resource, body io.Reader) (begin []byte, err error) {
 	var head bytes.Buffer
 	sum := sha256.New()
@@ -174,21 +174,21 @@ func (s *Site) hash(r *resourcesync.Resource, body io.Reader) (begin []byte, err
 		return nil, err
 	}
 	if n += rest; n > maxPage {
-		return nil, fmt.Errorf("does not end within %d bytes", int64(maxPage))
+		return nil, fmt.Errorf("has more than %d bytes", int64(maxPage))
 	}
 	r.Length = resourcesync.Bytes(n)
 	r.Hashes = []resourcesync.Hash{{Algorithm: "sha-256", Digest: hex.EncodeToString(sum.Sum(nil))}}
 	return head.Bytes(), nil
 }
 
-// isSame reports whether two checks of a page show no difference.
+// isSame reports whether two checks of a page found the same version.
 func isSame(known, r resourcesync.Resource) bool {
 	known.LastModified, known.Stamp = r.LastModified, r.Stamp
 	return known.Equal(r)
 }
 
-// past returns t, or zero if it is in the future.
-func past(t time.Time) time.Time {
+// notFuture returns t, or zero if it is in the future.
+func notFuture(t time.Time) time.Time {
 	if t.After(time.Now()) {
 		return time.Time{}
 	}

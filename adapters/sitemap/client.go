@@ -18,21 +18,22 @@ import (
 )
 
 const (
-	// idle is how long a response may bring nothing, and patience how long a
-	// request may take in all.
-	idle     = 30 * time.Second
-	patience = 10 * time.Minute
+	// idleTimeout limits the time without data from the site, and requestTimeout
+	// the total time of a request.
+	idleTimeout    = 30 * time.Second
+	requestTimeout = 10 * time.Minute
 
-	// maxRedirects is how many redirects lead to a sitemap. Pages have none.
+	// maxRedirects is the maximum number of redirects to a sitemap. Redirects of
+	// pages are not followed.
 	maxRedirects = 5
 
-	// maxRetryAfter is the longest pause that a site can ask for, and maxWait the
-	// longest that a request waits for its end instead of failing.
+	// maxRetryAfter is the longest pause that a site can request. During a pause
+	// that lasts longer than maxWait, requests fail instead of waiting.
 	maxRetryAfter = time.Minute
 	maxWait       = 5 * time.Second
 )
 
-// A client asks one site, anonymously and at a bounded rate.
+// A client sends requests to one site, without credentials and at a limited rate.
 type client struct {
 	site      *url.URL
 	upstream  *url.URL
@@ -41,7 +42,7 @@ type client struct {
 	limiter   *rate.Limiter
 
 	mu    sync.Mutex
-	pause time.Time // the site has asked for no requests before
+	pause time.Time // no requests before, by Retry-After
 }
 
 func newClient(site *url.URL, o *Options) (*client, error) {
@@ -63,13 +64,13 @@ func newClient(site *url.URL, o *Options) (*client, error) {
 	return c, nil
 }
 
-// do sends one request, without following redirects. The body of the response ends
-// with an error when nothing comes for a while.
+// do sends one request and does not follow redirects. Reading the body of the response
+// fails after idleTimeout without data.
 func (c *client) do(ctx context.Context, method string, u *url.URL, header http.Header) (*http.Response, error) {
 	if err := c.wait(ctx); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, errors.New("took too long"))
+	ctx, cancel := context.WithTimeoutCause(ctx, requestTimeout, errors.New("took too long"))
 	to := *u
 	to.Scheme, to.Host = c.upstream.Scheme, c.upstream.Host
 	r, err := http.NewRequestWithContext(ctx, method, to.String(), nil)
@@ -86,19 +87,19 @@ func (c *client) do(ctx context.Context, method string, u *url.URL, header http.
 		r.Header.Set("X-Forwarded-Host", c.site.Host)
 		r.Header.Set("X-Forwarded-Proto", c.site.Scheme)
 	}
-	watchdog := time.AfterFunc(idle, cancel)
+	watchdog := time.AfterFunc(idleTimeout, cancel)
 	res, err := c.transport.RoundTrip(r)
 	if err != nil {
 		watchdog.Stop()
 		cancel()
 		return nil, err
 	}
-	res.Body = &patientBody{res.Body, watchdog, cancel}
-	c.heed(res)
+	res.Body = &timeoutBody{res.Body, watchdog, cancel}
+	c.recordRetryAfter(res)
 	return res, nil
 }
 
-// wait waits for a turn.
+// wait waits until the next request may be sent.
 func (c *client) wait(ctx context.Context) error {
 	for {
 		c.mu.Lock()
@@ -118,8 +119,8 @@ func (c *client) wait(ctx context.Context) error {
 	}
 }
 
-// heed records the pause that the site asks for.
-func (c *client) heed(res *http.Response) {
+// recordRetryAfter records the pause that the site requests.
+func (c *client) recordRetryAfter(res *http.Response) {
 	if res.StatusCode != http.StatusTooManyRequests && res.StatusCode != http.StatusServiceUnavailable {
 		return
 	}
@@ -132,33 +133,33 @@ func (c *client) heed(res *http.Response) {
 	c.pause = time.Now().Add(min(time.Duration(seconds)*time.Second, maxRetryAfter))
 }
 
-// A patientBody is a body whose reader gives up when nothing comes.
-type patientBody struct {
+// A timeoutBody is a body whose Read fails after idleTimeout without data.
+type timeoutBody struct {
 	io.ReadCloser
 	watchdog *time.Timer
 	cancel   context.CancelFunc
 }
 
 // Read implements [io.Reader].
-func (b *patientBody) Read(p []byte) (int, error) {
-	b.watchdog.Reset(idle)
+func (b *timeoutBody) Read(p []byte) (int, error) {
+	b.watchdog.Reset(idleTimeout)
 	n, err := b.ReadCloser.Read(p)
 	b.watchdog.Stop()
 	return n, err
 }
 
 // Close implements [io.Closer].
-func (b *patientBody) Close() error {
+func (b *timeoutBody) Close() error {
 	b.watchdog.Stop()
 	err := b.ReadCloser.Close()
 	b.cancel()
 	return err
 }
 
-// errPaused says that requests to the site are paused.
-var errPaused = errors.New("has asked for a pause (Retry-After)")
+// errPaused means that requests to the site are paused.
+var errPaused = errors.New("has requested a pause (Retry-After)")
 
-// A statusError is a response that is not the one asked for.
+// A statusError is a response with an unexpected status.
 type statusError struct {
 	status   int
 	location string
@@ -172,15 +173,15 @@ func (e *statusError) Error() string {
 	return text
 }
 
-// errTooLarge says that a document is larger than the limit.
-var errTooLarge = errors.New("is larger than a sitemap may be")
+// errTooLarge means that a document exceeds its limit.
+var errTooLarge = errors.New("is too large for a sitemap")
 
-// maxSitemap is the size of a sitemap when it is not compressed: the 50 MB of the
-// protocol and some more.
+// maxSitemap is the maximum size, in bytes, of an uncompressed sitemap: slightly more
+// than the 50 MB of the protocol.
 const maxSitemap = 64 << 20
 
-// get requests a document of the site, following redirects within it. The response
-// is 200, or 304 if header has validators.
+// get requests a document of the site and follows redirects within the site. The
+// response is 200, or 304 if header has validators.
 func (c *client) get(ctx context.Context, u *url.URL, header http.Header) (*http.Response, error) {
 	for range maxRedirects {
 		res, err := c.do(ctx, http.MethodGet, u, header.Clone())
@@ -205,8 +206,8 @@ func (c *client) get(ctx context.Context, u *url.URL, header http.Header) (*http
 	return nil, errors.New("redirects too often")
 }
 
-// content returns at most limit bytes of the text of a document, inflated if it is
-// compressed.
+// content returns the text of a document, decompressed if it is gzip. Reading more than
+// limit bytes fails.
 func content(r io.Reader, limit int64) (io.Reader, error) {
 	br := bufio.NewReaderSize(r, 64<<10)
 	begin, err := br.Peek(2)
@@ -222,7 +223,7 @@ func content(r io.Reader, limit int64) (io.Reader, error) {
 	return &limitedReader{text, limit}, nil
 }
 
-// A limitedReader fails beyond a limit, where io.LimitReader ends.
+// A limitedReader is like io.LimitedReader, but fails at the limit.
 type limitedReader struct {
 	r    io.Reader
 	left int64

@@ -17,11 +17,11 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// copies keeps the sitemaps of a site in a folder, each with its validators, so that
-// an unchanged one need not be sent again. A nil copies keeps nothing.
+// copies keeps the sitemaps of a site in a folder with their validators, so that the
+// site need not send an unchanged one again. A nil *copies keeps nothing.
 type copies struct{ folder string }
 
-// validators are sent with the next request for the same sitemap.
+// validators make the next request for the same sitemap conditional.
 type validators struct {
 	URL      string `json:"url"`
 	ETag     string `json:"etag,omitempty"`
@@ -45,7 +45,7 @@ func (c *copies) path(u *url.URL) string {
 	return filepath.Join(c.folder, hex.EncodeToString(sum[:16])+copySuffix)
 }
 
-// A copied sitemap is open for reading.
+// A copied is an open copy of a sitemap.
 type copied struct {
 	validators
 	io.Reader
@@ -58,7 +58,7 @@ func (c *copied) close() {
 	}
 }
 
-// open opens the copy of u, or returns nil if there is none that can be read.
+// open opens the copy of u. It returns nil if there is no readable one.
 func (c *copies) open(u *url.URL) *copied {
 	if c == nil {
 		return nil
@@ -75,7 +75,8 @@ func (c *copies) open(u *url.URL) *copied {
 	return out
 }
 
-// readCopy reads the header of the copy in f, up to the text of the sitemap.
+// readCopy reads the validators of the copy in f and leaves it at the text of the
+// sitemap.
 func readCopy(f *os.File) (*copied, error) {
 	zr, err := gzip.NewReader(f)
 	if err != nil {
@@ -103,14 +104,15 @@ func (c *copied) header() http.Header {
 	return h
 }
 
-// A download is a sitemap on its way into a file. Reading its URLs may take hours,
-// because the pages are checked meanwhile, and no server waits that long.
+// A download is the file to which a sitemap is downloaded before its URLs are read.
+// That may take hours, because the pages are checked meanwhile, and no server waits
+// that long.
 type download struct {
-	keep string // where to keep it; empty if it cannot be asked for again
+	keep string // the path of the copy; empty if the sitemap has no validators
 	file *os.File
 }
 
-// download reads the sitemap at u, of which h is the header, into a file.
+// download reads the sitemap at u into a file. h is the header of the response.
 func (c *copies) download(u *url.URL, h http.Header, text io.Reader) (*download, error) {
 	v := validators{u.String(), h.Get("Etag"), h.Get("Last-Modified")}
 	var d download
@@ -123,7 +125,7 @@ func (c *copies) download(u *url.URL, h http.Header, text io.Reader) (*download,
 	}
 	var err error
 	if d.file, err = os.CreateTemp(folder, "new-*"); err != nil {
-		return nil, fmt.Errorf("cannot be kept: %w", err)
+		return nil, fmt.Errorf("cannot be stored: %w", err)
 	}
 	zw, _ := gzip.NewWriterLevel(d.file, gzip.BestSpeed)
 	line, err := json.Marshal(v)
@@ -146,7 +148,7 @@ func (c *copies) download(u *url.URL, h http.Header, text io.Reader) (*download,
 	return &d, nil
 }
 
-// end closes the file, and keeps it if the sitemap could be read to its end.
+// end closes the file, and keeps it as the copy if the sitemap was read completely.
 func (d *download) end(complete bool) {
 	_ = d.file.Close()
 	if !complete || d.keep == "" || os.Rename(d.file.Name(), d.keep) != nil {
@@ -154,7 +156,7 @@ func (d *download) end(complete bool) {
 	}
 }
 
-// prune removes the copies of all sitemaps but those in use.
+// prune removes the copies of all sitemaps that are not in use.
 func (c *copies) prune(used map[string]bool) {
 	if c == nil {
 		return

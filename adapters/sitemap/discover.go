@@ -10,13 +10,14 @@ import (
 	"strings"
 )
 
-// places are the default locations of sitemaps.
-var places = []string{"/sitemap.xml", "/wp-sitemap.xml"}
+// defaultPaths are the default locations of sitemaps.
+var defaultPaths = []string{"/sitemap.xml", "/wp-sitemap.xml"}
 
-// maxRobots is how much of a robots.txt is read (RFC 9309, section 2.5).
+// maxRobots is the maximum number of bytes read of a robots.txt (RFC 9309, section
+// 2.5).
 const maxRobots = 512 << 10
 
-// discover returns the sitemaps to begin with.
+// discover returns the sitemaps at which a scan begins.
 func (s *Site) discover(ctx context.Context) ([]*url.URL, error) {
 	given := s.options.Sitemaps
 	if len(given) == 0 {
@@ -43,11 +44,11 @@ func (s *Site) discover(ctx context.Context) ([]*url.URL, error) {
 		return out, nil
 	}
 	if s.robotsNamed.Load() {
-		// Sitemaps in other places may name less.
-		return nil, errors.New("robots.txt no longer names a sitemap; if that is intended, start again")
+		// A sitemap at a default location may name fewer pages.
+		return nil, errors.New("robots.txt no longer names a sitemap; if that is intended, restart")
 	}
-	for _, place := range places {
-		u, err := s.base.Parse(place)
+	for _, path := range defaultPaths {
+		u, err := s.base.Parse(path)
 		if err != nil {
 			return nil, err
 		}
@@ -93,8 +94,8 @@ func (s *Site) robots(ctx context.Context) ([]string, error) {
 	return out, nil
 }
 
-// isMissing reports whether there is nothing at a URL, or nothing for us (RFC 9309,
-// section 2.3.1.3).
+// isMissing reports whether a document is unavailable in the sense of RFC 9309, section
+// 2.3.1.3.
 func isMissing(err error) bool {
 	failed, ok := errors.AsType[*statusError](err)
 	return ok && failed.status/100 == 4 && failed.status != http.StatusTooManyRequests && failed.status != http.StatusRequestTimeout

@@ -15,16 +15,16 @@ import (
 )
 
 const (
-	// maxDepth is how deeply elements may be nested, and maxText how long the text
-	// of one may be that is kept.
+	// maxDepth is the maximum depth of elements, and maxText the maximum length of
+	// the text of an element that is kept.
 	maxDepth = 64
 	maxText  = 8 << 10
 
-	// maxToken is how much of an XML document is read for one token: a tag with
-	// its attributes, a comment, or a text.
+	// maxToken is the maximum length of an XML token: a tag with its attributes, a
+	// comment, or a text.
 	maxToken = 1 << 20
 
-	// maxFeed is the size of a JSON document, which is read as a whole.
+	// maxFeed is the maximum size of a JSON document, which is read as a whole.
 	maxFeed = 8 << 20
 )
 
@@ -35,8 +35,8 @@ type entry struct {
 	isIndex  bool      // loc is another sitemap
 }
 
-// errNoSitemap says that a document has no known format that names URLs.
-var errNoSitemap = errors.New("is no sitemap, feed or list of URLs")
+// errNoSitemap means that a document has no known format.
+var errNoSitemap = errors.New("is not a sitemap, feed or list of URLs")
 
 // readEntries calls yield for each entry of a sitemap, a sitemap index, an RSS or
 // Atom feed, a list of URLs as plain text, or a JSON array of objects with a "link",
@@ -80,7 +80,8 @@ func readText(r io.Reader, yield func(entry) error) error {
 	return lines.Err()
 }
 
-// readJSON reads what the REST interfaces of content management systems return.
+// readJSON reads an array of objects, as REST interfaces of content management systems
+// return it.
 func readJSON(r io.Reader, yield func(entry) error) error {
 	var items []struct {
 		Link, URL, Loc                  string
@@ -112,7 +113,7 @@ func firstOf(texts ...string) string {
 	return ""
 }
 
-// A field is the meaning of an element, whatever its format.
+// A field is the meaning of an element, independent of the format.
 type field int
 
 const (
@@ -124,8 +125,8 @@ const (
 	fieldAtomLink
 )
 
-// fields are the elements that count, by format, which is the name of the root, and
-// local name.
+// fields are the relevant elements, by the name of the root, which identifies the
+// format, and by local name.
 var fields = map[string]map[string]field{
 	"urlset":       {"url": fieldEntry, "loc": fieldLoc, "lastmod": fieldModified},
 	"sitemapindex": {"sitemap": fieldIndexEntry, "loc": fieldLoc, "lastmod": fieldModified},
@@ -134,8 +135,8 @@ var fields = map[string]map[string]field{
 	"feed":         {"entry": fieldEntry, "link": fieldAtomLink, "updated": fieldModified},
 }
 
-// extensions are the namespaces whose elements have the names of ours and mean
-// something else, such as image:loc.
+// isExtension reports whether an element belongs to a namespace in which names of fields
+// mean something else, such as image:loc.
 func isExtension(format string, name xml.Name) bool {
 	switch format {
 	case "urlset", "sitemapindex":
@@ -159,7 +160,8 @@ type xmlReader struct {
 	text              []byte
 }
 
-// A tokenReader fails when one token is too long. The decoder keeps all of a token.
+// A tokenReader fails when a token is too long, because the decoder keeps the complete
+// token in memory.
 type tokenReader struct {
 	r    *bufio.Reader
 	left int
@@ -287,8 +289,8 @@ var timeLayouts = []string{
 	time.RFC1123Z, time.RFC1123, "Mon, 2 Jan 2006 15:04:05 -0700", "Mon, 2 Jan 2006 15:04:05 MST",
 }
 
-// parseTime reads the time formats of sitemaps, feeds and JSON. It returns zero for
-// anything else.
+// parseTime parses the time formats of sitemaps, feeds and JSON. It returns zero for
+// any other text.
 func parseTime(s string) time.Time {
 	for _, layout := range timeLayouts {
 		if t, err := time.Parse(layout, s); err == nil {

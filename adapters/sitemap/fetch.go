@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// readSitemap adds the URLs of the sitemap at u, and calls child for each sitemap
-// that it names.
+// readSitemap adds the URLs in the sitemap at u, and calls child for each sitemap that
+// it names.
 func (sc *scan) readSitemap(u *url.URL, child func(*url.URL) error) error {
 	text, end, err := sc.fetch(u)
 	if err != nil {
@@ -30,8 +30,8 @@ func (sc *scan) readSitemap(u *url.URL, child func(*url.URL) error) error {
 	return err
 }
 
-// fetch returns the text of the sitemap at u: from the site, or from the copy if
-// that is current. Call end after reading, complete or not.
+// fetch returns the text of the sitemap at u, from the site or from a current copy. The
+// caller must call end after reading, and report whether it read the complete text.
 func (sc *scan) fetch(u *url.URL) (text io.Reader, end func(complete bool), err error) {
 	kept := sc.copies.open(u)
 	res, err := sc.client.get(sc.ctx, u, kept.header())

@@ -7,7 +7,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// shortKey returns key or, if it is too long, its beginning and a digest.
+// shortKey returns key or, if it is too long, a prefix of it with a digest.
 func shortKey(key string) string {
 	if len(key) <= resourcesync.MaxKeyLength {
 		return key

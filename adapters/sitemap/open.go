@@ -13,16 +13,16 @@ import (
 
 var _ resourcesync.Opener = (*Site)(nil)
 
-// Open implements [resourcesync.Opener]: it requests the page from the site, at the
-// rate of the scans. A page that is no longer public gives fs.ErrNotExist. Open does
-// not detect changed text: callers compare the content with the hashes of r.
+// Open implements [resourcesync.Opener]: it requests the page from the site, within the
+// rate limit of scans. If the page is no longer public, the error is fs.ErrNotExist.
+// Open does not detect changed content: callers must verify the hashes of r.
 func (s *Site) Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser, error) {
 	u, err := url.Parse(r.URI)
 	if err != nil {
 		return nil, fmt.Errorf("sitemap: %w", err)
 	}
 	if _, ok := s.key(u); !ok {
-		return nil, fmt.Errorf("sitemap: %s is of another site: %w", r.URI, fs.ErrNotExist)
+		return nil, fmt.Errorf("sitemap: %s does not belong to the site: %w", r.URI, fs.ErrNotExist)
 	}
 	res, err := s.client.do(ctx, http.MethodGet, u, http.Header{"Accept-Encoding": {"identity"}})
 	if err != nil {

@@ -16,10 +16,10 @@ import (
 	"github.com/resourcesync-go/resourcesync/linkheader"
 )
 
-// maxHead is how much of a page is looked through for what its head says.
+// maxHead is the maximum number of bytes of a page that are searched for its head.
 const maxHead = 512 << 10
 
-// refusal returns why a public page must not be listed, or "".
+// refusal returns the reason why a public page must not be listed, or "".
 func refusal(u *url.URL, h http.Header, page []byte) string {
 	for _, value := range h["X-Robots-Tag"] {
 		if hasNoindex(value) {
@@ -47,9 +47,9 @@ func isHTML(h http.Header, page []byte) bool {
 	return err == nil && (kind == "text/html" || kind == "application/xhtml+xml")
 }
 
-// decodeHead returns the beginning of a page without its content coding, which a site
-// may apply although it was asked for none. The head of an HTML page in any coding but
-// gzip cannot be read, so such a page cannot be listed.
+// decodeHead decodes the beginning of a page. A site may apply a content coding although
+// the request excludes it. An HTML page in any coding but gzip cannot be listed, because
+// its head cannot be read.
 func decodeHead(coding string, h http.Header, page []byte) ([]byte, error) {
 	switch strings.ToLower(coding) {
 	case "", "identity":
@@ -60,14 +60,14 @@ func decodeHead(coding string, h http.Header, page []byte) ([]byte, error) {
 			return nil, err
 		}
 		var head bytes.Buffer
-		// Only the beginning of a long page is there to inflate.
+		// A long page is truncated.
 		if _, err := io.Copy(&head, io.LimitReader(zr, maxHead)); err != nil && err != io.ErrUnexpectedEOF {
 			return nil, err
 		}
 		return head.Bytes(), nil
 	}
 	if h.Get("Content-Type") == "" || isHTML(h, nil) {
-		return nil, fmt.Errorf("has the content coding %.20q, although it was requested without", coding)
+		return nil, fmt.Errorf("has the content coding %.20q, although the request excludes it", coding)
 	}
 	return page, nil
 }
@@ -113,8 +113,8 @@ func refusalOfHead(u *url.URL, page []byte) string {
 	}
 }
 
-// hasNoindex reports whether rules for all robots exclude a page. Rules for one
-// robot, "googlebot: noindex", do not.
+// hasNoindex reports whether rules for all robots exclude a page. Rules for a single
+// robot, such as "googlebot: noindex", do not count.
 func hasNoindex(value string) bool {
 	for rule := range strings.SplitSeq(value, ",") {
 		switch strings.ToLower(strings.TrimSpace(rule)) {

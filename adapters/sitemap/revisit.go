@@ -11,32 +11,30 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// A rotation is the progress of the visits to all pages in turn. Pages are visited
-// in the order of their keys, so the next page is always the one visited longest
-// ago.
+// A rotation is the progress of visiting all pages in turn. Pages are visited in the
+// order of their keys, so the next page is the one whose last visit is the oldest.
 type rotation struct {
-	Listed   string    `json:"listed"`            // the last key visited of the pages that are listed
-	Withheld string    `json:"withheld"`          // and of those that are withheld
-	Began    time.Time `json:"began"`             // the round under way
-	Before   time.Time `json:"before,omitzero"`   // when the round before it began
-	Finished time.Time `json:"finished,omitzero"` // and when that ended
+	Listed   string    `json:"listed"`          // the last visited key of the listed pages
+	Withheld string    `json:"withheld"`        // the last visited key of the withheld pages
+	Began    time.Time `json:"began"`           // the beginning of the current round
+	Before   time.Time `json:"before,omitzero"` // the beginning of the previous round
 }
 
 const rotationFile = "rotation.json"
 
 const (
-	// keepEvery is how many visits are made between two writings of the rotation.
-	keepEvery = 50
+	// saveEvery is the number of visits after which the rotation is saved.
+	saveEvery = 50
 
-	// emptyPause is the pause after a round that found no pages: the first scan
-	// may not have listed any yet.
+	// emptyPause is the pause after a round without pages: the first scan may not
+	// have listed any yet.
 	emptyPause = 5 * time.Second
 
-	// retryRound is how long a round that was interrupted waits.
+	// retryRound is the pause after an interrupted round.
 	retryRound = time.Second
 )
 
-// revisit visits all pages in turn, at a bounded rate, until ctx is done.
+// revisit visits all pages in turn, at a limited rate, until ctx is done.
 func (s *Site) revisit(ctx context.Context) {
 	at := s.loadRotation()
 	for ctx.Err() == nil {
@@ -60,8 +58,8 @@ func (s *Site) revisit(ctx context.Context) {
 	s.saveRotation(&at)
 }
 
-// round visits the pages of a set after a key, and advances the key. An error means
-// that it has not reached the end.
+// round visits the pages of a set after the key *after, and advances the key. An error
+// means that it did not reach the end.
 func (s *Site) round(ctx context.Context, set resourcesync.Provider, after *string, at *rotation) (visited int, err error) {
 	for {
 		var pages []page
@@ -72,7 +70,7 @@ func (s *Site) round(ctx context.Context, set resourcesync.Provider, after *stri
 			if u, err := url.Parse(r.URI); err == nil {
 				pages = append(pages, page{key: r.Key, uri: u})
 			}
-			if len(pages) == keepEvery {
+			if len(pages) == saveEvery {
 				break
 			}
 		}
@@ -83,7 +81,7 @@ func (s *Site) round(ctx context.Context, set resourcesync.Provider, after *stri
 			if err := s.revisits.Wait(ctx); err != nil {
 				return visited, err
 			}
-			s.lookAgain(ctx, p, false, always)
+			s.recheck(ctx, p, false, always)
 			*after = p.key
 			visited++
 		}
@@ -122,6 +120,6 @@ func (s *Site) saveRotation(at *rotation) {
 		}
 	}
 	if err != nil {
-		s.log.Warn("how far the visits have come is not kept", "error", err)
+		s.log.Warn("the progress of visits is not saved", "error", err)
 	}
 }

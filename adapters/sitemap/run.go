@@ -14,21 +14,25 @@ import (
 )
 
 const (
-	// maxHints is how many URLs wait for a look, and maxHint how long each may be.
-	// Any client can cause hints, so both bound memory.
+	// maxHints is the maximum number of pending URLs, and maxHint the maximum
+	// length of each. Any client can cause hints, so both limit memory.
 	maxHints = 1000
 	maxHint  = 2048
 
-	// coalesce is how long a hint waits for others.
+	// coalesce is the time that a hint waits for others.
 	coalesce = 200 * time.Millisecond
+
+	// retryHints is the pause before work beyond the budget is tried again.
+	retryHints = time.Second
 )
 
-// hints are pages that may have changed. Any client can cause hints, so the work for
-// them has a budget. Hints beyond it are left to the next scan or visit.
+// hints are URLs of pages that may have changed. Any client can cause hints, so the
+// work for them has a budget. Work beyond it waits; URLs beyond maxHints are left to the
+// next scan or visit.
 type hints struct {
-	looks   *rate.Limiter // at pages
-	queries *rate.Limiter // for what is recent
-	scans   *rate.Limiter // that are called for
+	checks  *rate.Limiter // of pages
+	queries *rate.Limiter // of the lists of recent changes
+	scans   *rate.Limiter
 
 	mu      sync.Mutex
 	pending map[string]*url.URL
@@ -38,7 +42,7 @@ type hints struct {
 
 func newHints() *hints {
 	return &hints{
-		looks:   rate.NewLimiter(1, 30),
+		checks:  rate.NewLimiter(1, 30),
 		queries: rate.NewLimiter(0.5, 10),
 		scans:   rate.NewLimiter(rate.Every(time.Minute), 10),
 		pending: map[string]*url.URL{},
@@ -47,10 +51,10 @@ func newHints() *hints {
 	}
 }
 
-// Changed reports that these pages, or any pages if none are given, may have
-// changed. It returns at once. While [Site.Run] runs, the pages that are listed or
-// withheld are checked again, the lists of [Options.Recent] are read, and
-// [Site.Watch] requests a scan. The work that hints cause is bounded.
+// Changed reports that these pages, or any pages if urls is empty, may have changed. It
+// does not block. While [Site.Run] runs, it checks those pages that are listed or
+// withheld, reads the lists of [Options.Recent], and has [Site.Watch] request a scan.
+// The work for hints is limited, and so is the number of pending URLs.
 func (s *Site) Changed(urls ...*url.URL) {
 	h := s.hints
 	h.mu.Lock()
@@ -66,7 +70,8 @@ func (s *Site) Changed(urls ...*url.URL) {
 	}
 }
 
-// Watch calls wake when a scan is due before its time, until ctx is done.
+// Watch implements [resourcesync.Watcher]: it calls wake when hints request a scan,
+// until ctx is done. It returns nil.
 func (s *Site) Watch(ctx context.Context, wake func()) error {
 	h := s.hints
 	h.mu.Lock()
@@ -79,8 +84,8 @@ func (s *Site) Watch(ctx context.Context, wake func()) error {
 	return nil
 }
 
-// Run checks pages for which there are hints, and all pages in turn, until ctx is
-// done. It returns nil.
+// Run checks the pages that hints name, and all pages in turn, until ctx is done. It
+// returns nil.
 func (s *Site) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { s.followHints(ctx); return nil })
@@ -90,13 +95,9 @@ func (s *Site) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
-// deferred is when what exceeded the budget of hints is tried again.
-const deferred = time.Second
-
-// followHints does what hints call for. Work beyond the budget waits, and is not
-// forgotten.
+// followHints processes hints until ctx is done. Work beyond the budget stays pending.
 func (s *Site) followHints(ctx context.Context) {
-	var scan, query bool // are due
+	var scan, query bool // whether they are due
 	var again <-chan time.Time
 	for {
 		select {
@@ -115,18 +116,18 @@ func (s *Site) followHints(ctx context.Context) {
 		}
 		if query && s.hints.queries.AllowN(time.Now(), len(s.recent)) {
 			for _, list := range s.recent {
-				s.lookAtRecent(ctx, list, s.hints.looks.Allow)
+				s.checkRecent(ctx, list, s.hints.checks.Allow)
 			}
 			query = false
 		}
-		left := s.lookAtHinted(ctx)
+		left := s.checkHinted(ctx)
 		if again = nil; scan || query || left {
-			again = time.After(deferred)
+			again = time.After(retryHints)
 		}
 	}
 }
 
-// wake calls for a scan.
+// wake requests a scan.
 func (h *hints) wake() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -135,9 +136,9 @@ func (h *hints) wake() {
 	}
 }
 
-// lookAtHinted checks the pages for which there are hints, and reports whether some
-// are left for later.
-func (s *Site) lookAtHinted(ctx context.Context) (left bool) {
+// checkHinted checks the pages that hints name, and reports whether some are still
+// pending.
+func (s *Site) checkHinted(ctx context.Context) (left bool) {
 	h := s.hints
 	h.mu.Lock()
 	urls := h.pending
@@ -146,8 +147,8 @@ func (s *Site) lookAtHinted(ctx context.Context) (left bool) {
 	for text, u := range urls {
 		refused := false
 		if u, key, ok := s.resolve(u.String()); ok {
-			s.lookAgain(ctx, page{key: key, uri: u}, false, func() bool {
-				refused = !h.looks.Allow()
+			s.recheck(ctx, page{key: key, uri: u}, false, func() bool {
+				refused = !h.checks.Allow()
 				return !refused
 			})
 		}
@@ -163,16 +164,16 @@ func (s *Site) lookAtHinted(ctx context.Context) (left bool) {
 	return left
 }
 
-// lookAtRecent checks the pages that a list of recent changes names, while may
-// allows it.
-func (s *Site) lookAtRecent(ctx context.Context, list *url.URL, may func() bool) {
+// checkRecent checks the pages that a list of recent changes names, as far as may
+// allows.
+func (s *Site) checkRecent(ctx context.Context, list *url.URL, may func() bool) {
 	res, err := s.client.get(ctx, list, nil)
 	if err == nil {
 		defer res.Body.Close()
 		err = readEntries(&limitedReader{res.Body, maxFeed}, func(e entry) error {
 			u, key, ok := s.resolve(e.loc)
 			if ok && !e.isIndex {
-				s.lookAgain(ctx, page{key: key, uri: u, listed: e.modified}, true, may)
+				s.recheck(ctx, page{key: key, uri: u, listed: e.modified}, true, may)
 			}
 			return ctx.Err()
 		})
@@ -182,45 +183,46 @@ func (s *Site) lookAtRecent(ctx context.Context, list *url.URL, may func() bool)
 	}
 }
 
-// lookAgain looks at a page between scans and brings the set up to date. A page that
-// is not listed is looked at only if it is known to be in the site's sitemaps
-// (isNew), or withheld. may is called before each request.
-func (s *Site) lookAgain(ctx context.Context, p page, isNew bool, may func() bool) {
-	done, err := s.turns.take(ctx, p.key)
+// recheck checks a page between scans and updates the set. It checks an unlisted page
+// only if a list of recent changes names it (isNew), or if it is withheld. It calls may
+// before each request.
+func (s *Site) recheck(ctx context.Context, p page, isNew bool, may func() bool) {
+	done, err := s.locks.lock(ctx, p.key)
 	if err != nil {
 		return
 	}
 	defer done()
 	pages := []page{p}
-	if err := s.knownOf(ctx, pages); err != nil {
+	if err := s.loadKnown(ctx, pages); err != nil {
 		return
 	}
 	p = pages[0]
 	if s.excludes(p.uri) {
 		err = s.forget(ctx, &p)
 	} else if p.known.Key == "" && !isNew {
-		if p.held.Key != "" && may() {
-			err = s.lookAtWithheld(ctx, &p)
+		if p.withheld.Key != "" && may() {
+			err = s.checkWithheld(ctx, &p)
 		}
-	} else if s.isNews(&p, isNew) && may() {
-		err = s.lookAndPut(ctx, &p)
+	} else if s.mayHaveChanged(&p, isNew) && may() {
+		err = s.checkAndPut(ctx, &p)
 	}
 	if err != nil && ctx.Err() == nil {
-		s.log.Debug("page not looked at", "url", p.uri.String(), "error", err)
+		s.log.Debug("page not checked", "url", p.uri.String(), "error", err)
 	}
 }
 
-// isNews reports whether a page that a list of recent changes names (isNew) has
-// changed since the last look. Any other page may have.
-func (s *Site) isNews(p *page, isNew bool) bool {
+// mayHaveChanged reports whether a page needs a check. A page that a list of recent
+// changes names (isNew) needs none if its listed time is not later than at the last
+// check.
+func (s *Site) mayHaveChanged(p *page, isNew bool) bool {
 	return !isNew || p.known.Key == "" || p.listed.IsZero() || p.listed.After(parseStamp(p.known.Stamp).Listed)
 }
 
-// lookAndPut looks at a page and puts what has changed.
-func (s *Site) lookAndPut(ctx context.Context, p *page) error {
-	v, err := s.look(ctx, p)
+// checkAndPut checks a page and puts it if it has changed.
+func (s *Site) checkAndPut(ctx context.Context, p *page) error {
+	v, err := s.check(ctx, p)
 	if err == nil {
-		err = s.settle(ctx, p, v)
+		err = s.apply(ctx, p, v)
 	}
 	if err == nil && v.reason == "" && (p.known.Key == "" || !v.resource.Equal(p.known)) {
 		err = s.set.Put(ctx, v.resource)
@@ -228,11 +230,11 @@ func (s *Site) lookAndPut(ctx context.Context, p *page) error {
 	return err
 }
 
-// lookAtWithheld looks at a withheld page. If it is gone, it is forgotten: a scan
-// withholds it again if a sitemap still names it, so that dead pages do not add up.
-func (s *Site) lookAtWithheld(ctx context.Context, p *page) error {
-	p.listed = parseStamp(p.held.Stamp).Listed
-	v, err := s.look(ctx, p)
+// checkWithheld checks a withheld page. It forgets a page that no longer exists, so that
+// such pages do not accumulate; a scan withholds it again if a sitemap still names it.
+func (s *Site) checkWithheld(ctx context.Context, p *page) error {
+	p.listed = parseStamp(p.withheld.Stamp).Listed
+	v, err := s.check(ctx, p)
 	if err != nil {
 		return err
 	}

@@ -19,16 +19,16 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// Verify says how a page is checked before it is listed.
+// Verify is the way to check a page before it is listed.
 type Verify string
 
 const (
-	// VerifyGet reads the page: it gets a length and a hash, and robots rules and
-	// canonical links in its head are honoured.
+	// VerifyGet reads the page. The resource has a length and a hash, and robots
+	// rules and canonical links in the page's head are respected.
 	VerifyGet Verify = "get"
 
-	// VerifyHead requests the header alone. Pages with noindex in their text are
-	// listed, and changes without a new validator are not noticed.
+	// VerifyHead requests the header only. Pages with noindex in their text are
+	// listed, and changes without a new validator are missed.
 	VerifyHead Verify = "head"
 
 	// VerifyNone lists the pages in the sitemaps without requesting them. Private
@@ -36,25 +36,24 @@ const (
 	VerifyNone Verify = "none"
 )
 
-// A Set holds the known pages of a [Site], which reads and updates it, such as a
-// sqlstore.Set.
+// A Set stores the listed pages of a [Site], for example a sqlstore.Set.
 type Set interface {
-	// Known returns the resources with these keys, in the same order, each
-	// zero if there is none.
+	// Known returns the resources with these keys, in the same order; a zero
+	// Resource means that there is none.
 	Known(ctx context.Context, keys []string) ([]resourcesync.Resource, error)
 
-	// Resources yields the resources in a range of keys, in their order.
+	// Resources yields the resources in a range of keys, in order.
 	resourcesync.Provider
 
 	// Put adds resources or replaces those with the same keys.
 	Put(ctx context.Context, resources ...resourcesync.Resource) error
 
-	// Withdraw removes resources at once. It may publish their deletions
-	// later, in case too many pages stop qualifying and come back.
+	// Withdraw removes resources from the lists at once. It may publish their
+	// deletions later, in case too many pages stop qualifying at once.
 	Withdraw(ctx context.Context, keys ...string) error
 }
 
-// A WithheldSet remembers pages that are not published, such as another sqlstore.Set.
+// A WithheldSet stores the pages that do not qualify, for example another sqlstore.Set.
 type WithheldSet interface {
 	Known(ctx context.Context, keys []string) ([]resourcesync.Resource, error)
 	resourcesync.Provider
@@ -71,40 +70,41 @@ type Options struct {
 	// Recent are the URLs of short lists of recent changes, absolute or relative to
 	// the site: feeds, sitemaps, or JSON such as
 	// /wp-json/wp/v2/posts?orderby=modified. They are read by every scan and after a
-	// hint. They must name only pages that the sitemaps name, too.
+	// hint. They must name only pages that the sitemaps also name.
 	Recent []string
 
-	// Exclude reports whether a URL of the site is not to be listed. If nil,
-	// all are.
+	// Exclude reports whether to exclude a URL of the site. If nil, none is
+	// excluded.
 	Exclude func(u *url.URL) bool
 
-	// Verify says how pages are checked. If empty, VerifyGet is used.
+	// Verify is the way to check pages. If empty, VerifyGet is used.
 	Verify Verify
 
-	// Upstream is the URL, without a path, at which the site is reached, if that is
-	// not its public one. Requests still have the public host.
+	// Upstream is the URL, without a path, of the site's server, if it differs from
+	// the public URL. Requests still name the public host.
 	Upstream string
 
 	// Transport sends the requests. If nil, http.DefaultTransport is used.
 	Transport http.RoundTripper
 
-	// Rate bounds the requests per second that scans and hints make, and Revisit
-	// those that check pages again in turn. If zero, 20 and 1 are used; a negative
-	// Revisit disables these checks. The rates apply to each process that calls
-	// [Site.Run].
+	// Rate is the maximum number of requests per second for scans and hints, and
+	// Revisit the number of requests per second for visiting all pages in turn. If
+	// zero, 20 and 1 are used; a negative Revisit disables the visits. The rates
+	// apply to each process that calls [Site.Run].
 	Rate    float64
 	Revisit float64
 
-	// Concurrency is how many requests are under way at once. If zero, 2.
+	// Concurrency is the maximum number of concurrent requests of a scan. If zero,
+	// 2 is used.
 	Concurrency int
 
-	// Folder keeps copies of the sitemaps and how far Revisit has come. If
-	// empty, every scan reads every sitemap anew.
+	// Folder is the folder for copies of the sitemaps and for the progress of the
+	// visits. If empty, every scan requests every sitemap in full.
 	Folder string
 
-	// Withheld remembers the pages that sitemaps name and that do not qualify, so
-	// that a scan need not check them again. It must not be the set that is
-	// published. If nil, each scan requests them.
+	// Withheld stores the pages that sitemaps name and that do not qualify, so that
+	// scans need not check them again. It must not be the published set. If nil,
+	// each scan requests them.
 	Withheld WithheldSet
 
 	// UserAgent is sent with requests. If empty, "resourcesync" is used.
@@ -126,7 +126,7 @@ type Site struct {
 
 	revisits *rate.Limiter
 	hints    *hints
-	turns    turns
+	locks    keyLocks
 
 	mu     sync.Mutex
 	status Status
@@ -136,28 +136,29 @@ type Site struct {
 
 // A Status describes the last scan and the checks of a Site.
 type Status struct {
-	// Sitemaps counts the sitemaps that the last scan read, and Unchanged those
-	// of them that the site said were unchanged.
+	// Sitemaps is the number of sitemaps that the last scan read, and Unchanged the
+	// number of those that the site answered with 304.
 	Sitemaps  int `json:"sitemaps"`
 	Unchanged int `json:"unchanged"`
 
-	// Foreign counts the URLs in them that are of other sites, Invalid those
-	// that cannot be listed, and Withheld those that do not qualify, by reason.
+	// Foreign is the number of URLs of other sites, Invalid the number of URLs that
+	// cannot be listed, and Withheld the number of pages that do not qualify, by
+	// reason.
 	Foreign  int            `json:"foreign"`
 	Invalid  int            `json:"invalid"`
 	Withheld map[string]int `json:"withheld,omitempty"`
 
-	// Failed counts the pages whose checks failed, and which stay as they were.
+	// Failed is the number of pages whose checks failed; they stay as they were.
 	Failed int `json:"failed"`
 
-	// Oldest is a time after which every page has been requested; zero if that
-	// is not known yet. Pages whose requests failed stay as they were.
+	// Oldest is a time after which every page has been requested; zero if it is not
+	// known yet.
 	Oldest time.Time `json:"oldest,omitzero"`
 }
 
-// New returns the website at base, an absolute http or https URL without a query.
-// Pages whose URLs do not begin with it are foreign. set has the known pages, and
-// receives the pages found between scans.
+// New returns a Site for the website at base, an absolute http or https URL without a
+// query. Pages whose URLs do not begin with base are foreign. set stores the listed
+// pages; the Site updates it between scans. o may be nil.
 func New(base string, set Set, o *Options) (*Site, error) {
 	if o == nil {
 		o = &Options{}

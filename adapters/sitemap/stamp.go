@@ -5,43 +5,44 @@ import (
 	"time"
 )
 
-// A stamp is the state of a page beside its entry, in the Stamp of its resource.
+// A stamp is the result of the last check of a page, stored in the Stamp of its
+// resource.
 type stamp struct {
 	// Listed is the lastmod in its sitemap at the last check.
 	Listed time.Time `json:"l,omitzero"`
 
-	// ETag and Modified are its validators.
+	// ETag and Modified are the validators of the page.
 	ETag     string `json:"e,omitempty"`
 	Modified string `json:"m,omitempty"`
 
-	// Hashed says that its text was read.
+	// Hashed reports whether the page was read.
 	Hashed bool `json:"h,omitempty"`
 
-	// Reason is why it is withheld.
+	// Reason is the reason why the page is withheld.
 	Reason string `json:"r,omitempty"`
 }
 
 func parseStamp(s string) (out stamp) {
-	_ = json.Unmarshal([]byte(s), &out) // a stamp of something else is none
+	_ = json.Unmarshal([]byte(s), &out) // the stamp of another scanner reads as zero
 	return out
 }
 
 func (s stamp) String() string {
 	b, err := json.Marshal(s)
 	if err != nil {
-		return "" // a time that JSON cannot write: the page will be looked at again
+		return "" // a time that JSON cannot express: the page will be checked again
 	}
 	return string(b)
 }
 
-// isCurrent reports whether a page needs no check although its sitemap names the
-// time listed. A time older than before does not count as a change.
+// isCurrent reports whether a page with the lastmod listed needs no check. A lastmod
+// that has moved back does not count as a change.
 func (s stamp) isCurrent(listed time.Time) bool { return !listed.After(s.Listed) }
 
-// seen returns the Listed of a page that is checked now. Another change may get the
-// same time: within the second, or within the day if a sitemap names days. Until
-// then, the page is checked again.
-func seen(listed time.Time) time.Time {
+// listedAt returns the Listed of a page that is checked now. Another change may get the
+// same lastmod: within the second, or within the day if the sitemap has dates. During
+// that time, listedAt returns an earlier time, so that the page is checked again.
+func listedAt(listed time.Time) time.Time {
 	grain := time.Second
 	if listed.Equal(listed.Truncate(24 * time.Hour)) {
 		grain = 24 * time.Hour
