@@ -12,12 +12,11 @@ import (
 const (
 	coversFor = 10 * time.Second
 	maxCovers = 50_000
-	maxCover  = 500 // bytes of a URL that is remembered
+	maxCover  = 500 // maximum length of a cached URL
 )
 
-// CacheCovers returns a Coverer that remembers the answers of c for ten seconds, for
-// at most 50,000 URLs. A website gets many requests for few URLs, and most of them
-// should not query a database.
+// CacheCovers returns a Coverer that caches the results of c for ten seconds, for at
+// most 50,000 URLs, so that most requests of a busy website query no database.
 func CacheCovers(c resourcesync.Coverer) resourcesync.Coverer {
 	return &cachedCovers{c, cache.New(coversFor, coversFor)}
 }

@@ -7,15 +7,14 @@ import (
 	"net/http"
 )
 
-// A finalWriter corrects two habits of [net/http/httputil.ReverseProxy]. It keeps
-// headers that were set before for the final response, whatever informational
-// responses come first. And it leaves a response without a Content-Type as it is:
-// net/http would guess one. It also closes the connection if the response precedes the
-// end of the request.
+// A finalWriter corrects the behaviour of [net/http/httputil.ReverseProxy] and net/http
+// in three ways. It keeps preset headers for the final response, even after
+// informational responses. It does not add a Content-Type to a response without one. It
+// closes the connection if the response precedes the end of the request.
 type finalWriter struct {
 	http.ResponseWriter
 	preset []presetHeader
-	space  [2]presetHeader // for preset, which is rarely more than a Link header
+	space  [2]presetHeader // avoids allocations: preset is rarely more than a Link header
 	wrote  bool            // the header of the final response
 
 	upload   *upload // the body of the request, or nil
@@ -58,14 +57,14 @@ func (f *finalWriter) WriteHeader(status int) {
 	f.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap lets http.ResponseController see through.
+// Unwrap gives http.ResponseController access to the underlying writer.
 func (f *finalWriter) Unwrap() http.ResponseWriter { return f.ResponseWriter }
 
-// Hijack implements [http.Hijacker]. ReverseProxy reads from the connection only,
-// and would lose bytes that the client has sent early.
+// Hijack implements [http.Hijacker]. ReverseProxy reads from the connection only, and
+// would lose buffered bytes of the client.
 func (f *finalWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	if f.upload != nil {
-		f.upload.end() // or it would read from the tunnel
+		f.upload.end() // otherwise it would read from the tunnel
 	}
 	conn, rw, err := http.NewResponseController(f.ResponseWriter).Hijack()
 	if err == nil && rw.Reader.Buffered() > 0 {
@@ -74,7 +73,7 @@ func (f *finalWriter) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// An earlyConn is a connection of which some bytes are already in a buffer.
+// An earlyConn is a connection whose first bytes are already buffered.
 type earlyConn struct {
 	net.Conn
 	r io.Reader

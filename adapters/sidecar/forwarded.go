@@ -14,41 +14,41 @@ var (
 	schemeHTTPS = []string{"https"}
 )
 
-// setForwarded tells the upstream the address of the client and the requested host.
-// ReverseProxy has removed the common Forwarded and X-Forwarded-* headers of the
-// client; those of a trusted proxy are restored.
+// setForwarded sets the headers with the address of the client and the requested host.
+// ReverseProxy has removed the common Forwarded and X-Forwarded-* headers of the client;
+// setForwarded restores those of a trusted proxy.
 func (p *proxy) setForwarded(r *httputil.ProxyRequest) {
 	host, _, err := net.SplitHostPort(r.In.RemoteAddr)
 	if err != nil {
 		host = ""
 	}
-	var said http.Header             // by a trusted proxy
+	var trusted http.Header          // of a trusted proxy
 	values := []string{host, p.host} // one allocation for two headers
 	if len(p.trusted) > 0 && p.trusts(host) {
-		said = r.In.Header
-		values[1] = r.In.Host // of any other client, it is arbitrary
+		trusted = r.In.Header
+		values[1] = r.In.Host // other clients may send any host
 	}
 	h := r.Out.Header
 	for name := range h {
-		if forwards, alias := isForwarding(name); forwards && (alias || said == nil) {
+		if forwards, alias := isForwarding(name); forwards && (alias || trusted == nil) {
 			delete(h, name)
 		}
 	}
-	if values := said["Forwarded"]; values != nil {
+	if values := trusted["Forwarded"]; values != nil {
 		h["Forwarded"] = slices.Clone(values)
 	}
 	if host != "" {
-		if before := said["X-Forwarded-For"]; before != nil {
+		if before := trusted["X-Forwarded-For"]; before != nil {
 			host = strings.Join(before, ", ") + ", " + host
 		}
 		values[0] = host
 		h["X-Forwarded-For"] = values[:1:1]
 	}
 	h["X-Forwarded-Host"] = values[1:]
-	if values := said["X-Forwarded-Host"]; values != nil {
+	if values := trusted["X-Forwarded-Host"]; values != nil {
 		h["X-Forwarded-Host"] = slices.Clone(values)
 	}
-	switch values := said["X-Forwarded-Proto"]; {
+	switch values := trusted["X-Forwarded-Proto"]; {
 	case values != nil:
 		h["X-Forwarded-Proto"] = slices.Clone(values)
 	case r.In.TLS != nil:
@@ -58,9 +58,9 @@ func (p *proxy) setForwarded(r *httputil.ProxyRequest) {
 	}
 }
 
-// isForwarding reports whether a header names the client of a proxy or what that
-// client requested. An alias is a spelling, such as X_Forwarded_For, that CGI and PHP
-// do not tell from the proper one. No proxy sends it.
+// isForwarding reports whether a header names the client of a proxy or the host that the
+// client requested. An alias is a spelling, such as X_Forwarded_For, that CGI and PHP do
+// not distinguish from the proper one, and that no proxy sends.
 func isForwarding(name string) (forwards, alias bool) {
 	if len(name) < len("forwarded") || name[0]|0x20 != 'x' && name[0]|0x20 != 'f' {
 		return false, false

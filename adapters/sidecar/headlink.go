@@ -20,17 +20,17 @@ const (
 	charsetWithin = 1024
 )
 
-// insertionPoint returns where in an HTML page links may be inserted: after the
-// start tag of its head or, if only an element declares the encoding (declared is
-// false), after that element. Only document types, comments, white space and the
-// html element may come before the head. page is the beginning of the page, or all
-// of it if complete.
+// insertionPoint returns the offset at which links can be inserted into an HTML page:
+// after the start tag of its head or, if the header does not declare the encoding
+// (declared is false), after the element that does. Only document types, comments, white
+// space and the html element may precede the head. page is the beginning of the page, or
+// the complete page if complete is true.
 //
-// If more of the page is needed, decided is false. If at is negative, there is no
-// such place: a page without a head of its own may be a fragment of another.
+// If decided is false, more of the page is needed. If at is negative, there is no such
+// offset: a page without a head may be a fragment of another page.
 func insertionPoint(page []byte, declared, complete bool) (at int, decided bool) {
 	if len(page) >= maxProlog {
-		page, complete = page[:maxProlog], true // whatever more was seen
+		page, complete = page[:maxProlog], true // decide without the rest
 	}
 	mark := len(byteOrderMark(page))
 	z := html.NewTokenizer(bytes.NewReader(page[mark:]))
@@ -41,8 +41,8 @@ func insertionPoint(page []byte, declared, complete bool) (at int, decided bool)
 	return findCharset(z, head, len(page), complete)
 }
 
-// findHead returns the offset behind the start tag of the head. z begins at offset
-// in a page of which seen bytes are known.
+// findHead returns the offset after the start tag of the head. z begins at offset in a
+// page of which seen bytes are known.
 func findHead(z *html.Tokenizer, offset, seen int, complete bool) (at int, decided bool) {
 	for {
 		token := z.Next()
@@ -51,7 +51,7 @@ func findHead(z *html.Tokenizer, offset, seen int, complete bool) (at int, decid
 		}
 		offset += len(z.Raw())
 		if !complete && offset == seen && token != html.StartTagToken {
-			return -1, false // the token may go on
+			return -1, false // the token may continue
 		}
 		name, _ := tagName(z, token)
 		switch {
@@ -65,8 +65,8 @@ func findHead(z *html.Tokenizer, offset, seen int, complete bool) (at int, decid
 	}
 }
 
-// findCharset returns the offset behind the element that declares the encoding of a
-// page, or head, where z is, if no element does so in time.
+// findCharset returns the offset after the element that declares the encoding of a page.
+// If no element within charsetWithin does, it returns head, the position of z.
 func findCharset(z *html.Tokenizer, head, seen int, complete bool) (at int, decided bool) {
 	for offset := head; offset < charsetWithin; {
 		token := z.Next()
@@ -133,7 +133,7 @@ func isPlainHTML(status int, h http.Header) (ok, declared bool) {
 	}
 	for _, name := range digests {
 		if h.Get(name) != "" || slices.ContainsFunc(h["Trailer"], func(names string) bool { return hasToken(names, name) }) {
-			return false, false // others will compare the page with it
+			return false, false // clients may verify the page with it
 		}
 	}
 	for _, value := range h["Cache-Control"] {
@@ -157,8 +157,8 @@ func isHTML(h http.Header) bool {
 	return err == nil && kind == "text/html"
 }
 
-// mayBePartOfHTML reports whether a partial response with this header may be of an HTML
-// page. The header of a response with several ranges does not say.
+// mayBePartOfHTML reports whether a partial response with this header may belong to an
+// HTML page. The header of a response with several ranges does not name the type.
 func mayBePartOfHTML(h http.Header) bool {
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))
 	return err == nil && (kind == "text/html" || kind == "multipart/byteranges")

@@ -16,7 +16,7 @@ import (
 func withHTMLLinks(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		links := htmlLinks(w.Header()["Link"])
-		// A request with a body could not be sent twice, as a range needs.
+		// A request for a range may be sent twice, which a body does not allow.
 		if links == nil || r.Method != http.MethodGet && r.Method != http.MethodHead || r.ContentLength != 0 {
 			next.ServeHTTP(w, r)
 			return
@@ -28,7 +28,7 @@ func withHTMLLinks(next http.Handler) http.Handler {
 		page := &htmlWriter{ResponseWriter: w, request: r, links: links}
 		page.serve(next, r)
 		if page.ranged {
-			// The client's offsets are those of the page with the links.
+			// The range refers to the page with links: request all of it.
 			clear(w.Header())
 			maps.Copy(w.Header(), preset)
 			whole := r.Clone(r.Context())
@@ -49,9 +49,9 @@ func htmlLinks(values []string) (out []byte) {
 	return out
 }
 
-// An htmlWriter inserts links into the head of a page on its way to the client.
-// The header of the response waits until the place is found within the first 16 KiB.
-// So a page without a place for links passes unchanged, header included.
+// An htmlWriter inserts links into the head of a page. It holds the header of the
+// response back until it has found the insertion point, within the first 16 KiB. So a
+// page without an insertion point passes unchanged, header included.
 type htmlWriter struct {
 	http.ResponseWriter
 	request *http.Request
@@ -60,11 +60,11 @@ type htmlWriter struct {
 	status   int  // 0 until WriteHeader
 	declared bool // the header declares the encoding
 	coding   string
-	waiting  bool   // for the place
-	prefix   []byte // of the page, as it came
-	next     int    // length of prefix at which to look again
+	waiting  bool   // for the insertion point
+	prefix   []byte // the beginning of the page, as received
+	next     int    // length of prefix at which to search again
 	zip      *recoder
-	ranged   bool // the response is a part of a page, and nothing of it was sent
+	ranged   bool // the response is a part of a page; nothing has been sent
 }
 
 // serve has next answer r, and completes the response.
@@ -112,7 +112,7 @@ func (h *htmlWriter) WriteHeader(status int) {
 		h.ResponseWriter.WriteHeader(status)
 	case h.request.Method == http.MethodHead:
 		h.changeHeader(0)
-		header.Del("Content-Length") // of a page that is not seen
+		header.Del("Content-Length") // unknown without the page
 		h.ResponseWriter.WriteHeader(status)
 	default:
 		h.waiting = true
@@ -158,18 +158,18 @@ func (h *htmlWriter) Write(p []byte) (int, error) {
 	if len(h.prefix) < h.next {
 		return len(p), nil
 	}
-	h.next = len(h.prefix) + len(h.prefix)/8 + 1 // many small writes must not cost their square
+	h.next = len(h.prefix) + len(h.prefix)/8 + 1 // avoids quadratic cost of small writes
 	return len(p), h.decide(false)
 }
 
-// decide sends the buffered prefix once the place for the links is known.
+// decide sends the buffered prefix once the insertion point is known.
 func (h *htmlWriter) decide(complete bool) error {
 	page := h.prefix
 	zipped := strings.HasSuffix(h.coding, "gzip")
 	if zipped {
 		var err error
 		if page, err = unzipPrefix(h.prefix); err != nil {
-			return h.send(nil) // broken before it came here
+			return h.send(nil) // the website's gzip data is invalid
 		}
 		complete = complete || len(h.prefix) > 4*maxProlog
 	}
@@ -194,8 +194,8 @@ func (h *htmlWriter) decide(complete bool) error {
 	})
 }
 
-// send sends the header, and then calls write to send the waiting bytes. If write is
-// nil, they are sent unchanged.
+// send sends the header, and then calls write to send the buffered bytes. If write is
+// nil, it sends them unchanged.
 func (h *htmlWriter) send(write func() error) error {
 	h.waiting = false
 	h.ResponseWriter.WriteHeader(h.status)
@@ -232,8 +232,8 @@ func (h *htmlWriter) close() error {
 	return nil
 }
 
-// FlushError lets http.ResponseController flush. Bytes that wait for the place go on
-// waiting.
+// FlushError flushes the response. It does not flush bytes that wait for the insertion
+// point.
 func (h *htmlWriter) FlushError() error {
 	if h.status == 0 {
 		h.WriteHeader(http.StatusOK)
@@ -244,5 +244,5 @@ func (h *htmlWriter) FlushError() error {
 	return http.NewResponseController(h.ResponseWriter).Flush()
 }
 
-// Unwrap lets http.ResponseController see through.
+// Unwrap gives http.ResponseController access to the underlying writer.
 func (h *htmlWriter) Unwrap() http.ResponseWriter { return h.ResponseWriter }

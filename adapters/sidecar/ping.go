@@ -22,9 +22,9 @@ const (
 //
 //	curl -H 'Authorization: Bearer TOKEN' -d url=https://example.org/a https://example.org/resourcesync/ping
 //
-// changed is called with the URLs of the form, at most 1,000, or with none if the
-// form has none: then anything may have changed. It must return at once. The
-// response is 202; 401 without the token; 400 or 413 for a form that cannot be read.
+// It calls changed with the URLs of the form, at most 1,000. Without a URL, any resource
+// may have changed. changed must not block. The response is 202, 401 without the token,
+// and 400 or 413 for an invalid form.
 //
 // Ping panics if token is empty.
 func Ping(token string, changed func(urls ...*url.URL)) http.Handler {

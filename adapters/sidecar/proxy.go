@@ -19,13 +19,12 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-// ProxyOptions configure [NewProxy]. The zero value is a reasonable default.
+// ProxyOptions are the optional arguments of [NewProxy].
 type ProxyOptions struct {
-	// Transport sends the requests. If nil, a transport made for one upstream
-	// on the same machine or network is used: see [NewTransport].
+	// Transport sends the requests. If nil, the result of [NewTransport] is used.
 	Transport http.RoundTripper
 
-	// TrustedProxies are the addresses of proxies in front whose Forwarded,
+	// TrustedProxies are the addresses of the proxies whose Forwarded,
 	// X-Forwarded-* and X-Real-Ip headers are passed on. Those of all other clients
 	// are removed or replaced.
 	TrustedProxies []netip.Prefix
@@ -35,26 +34,26 @@ type ProxyOptions struct {
 	Logger *slog.Logger
 }
 
-// NewProxy returns a reverse proxy to upstream, the URL of a web server without
-// a path: http, https, or h2c for HTTP/2 without TLS. Every request has the host
-// of site, the public URL of the website, because most content management systems
-// redirect requests for any other host.
+// NewProxy returns a reverse proxy to upstream, the URL of a web server without a path.
+// Its scheme is http, https, or h2c for HTTP/2 without TLS. Every request has the host of
+// site, the public URL of the website, because most content management systems redirect
+// requests for other hosts.
 //
-// Method, path and query are passed on byte for byte, as are headers, bodies and
-// trailers in both directions, informational responses, upgrades and event
-// streams. The exceptions are those of HTTP itself: hop-by-hop headers end here
-// (RFC 9110, section 7.6.1), and header names are in canonical case. The upstream
-// sees X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto. Headers that name a
-// client are removed unless a trusted proxy sent them.
+// The proxy passes on method, path and query byte for byte. It also passes on headers,
+// bodies and trailers in both directions, informational responses, upgrades and event
+// streams. The exceptions are those of HTTP itself: hop-by-hop headers are removed (RFC
+// 9110, section 7.6.1), and header names are in canonical case. The upstream receives
+// X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto. Headers that name a client
+// are removed unless a trusted proxy sent them.
 //
-// A request that the upstream cannot answer gets 502, or 504 if the transport's
-// time limit has passed: see [NewTransport]. If a response breaks off, so does the one
-// to the client. CONNECT gets 405, and an upgrade to h2c is not passed on: both would
-// open a tunnel past the proxy.
+// If the upstream does not answer, the response is 502, or 504 after a time-out of the
+// transport; see [NewTransport]. If a response is aborted, so is the response to the
+// client. CONNECT is answered 405, and an upgrade to h2c is not passed on, because both
+// would open a tunnel past the proxy.
 //
-// An upload has no time limit as a whole, but the client must send some of it every
-// minute. If the upstream answers before it has read all of the body, the response
-// closes the client's connection.
+// An upload may take any time, but must make progress every minute. If the upstream
+// answers before it has read the complete body, the proxy closes the connection to the
+// client after the response.
 func NewProxy(upstream, site string, o *ProxyOptions) (http.Handler, error) {
 	target, err := parseUpstream(upstream)
 	if err != nil {
@@ -91,10 +90,9 @@ func NewProxy(upstream, site string, o *ProxyOptions) (http.Handler, error) {
 	return p, nil
 }
 
-// flushInterval is how long a part of a response may wait in a buffer for the next
-// one. ReverseProxy flushes event streams and other responses of unknown length at
-// once, whatever the interval. Flushing all others at once would cost a goroutine
-// and a packet for each.
+// flushInterval is the maximum time that a part of a response waits in a buffer for the
+// next one. ReverseProxy always flushes event streams and other responses of unknown
+// length at once. Flushing the others at once would cost a goroutine and a packet each.
 const flushInterval = 5 * time.Millisecond
 
 func parseUpstream(upstream string) (*url.URL, error) {
@@ -144,7 +142,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	completed := false
 	defer func() {
 		if !completed && final.wrote {
-			// The client gets as much of a broken response as has come.
+			// Send the received part of an aborted response.
 			_ = http.NewResponseController(w).Flush()
 		}
 	}()
@@ -170,13 +168,13 @@ func (p *proxy) rewrite(r *httputil.ProxyRequest) {
 		r.Out.Header.Del("Upgrade")
 		r.Out.Header.Del("Http2-Settings")
 	}
-	// The values are those of the inbound request once its body has been read.
+	// The map is filled when the body of the inbound request has been read.
 	r.Out.Trailer = r.In.Trailer
 	p.setForwarded(r)
 }
 
-// isVerbatim reports whether path can be sent as it is: [url.URL.Opaque] would
-// make a host of what follows two slashes.
+// isVerbatim reports whether path can be sent unchanged. [url.URL.Opaque] would read
+// the text after two slashes as a host.
 func isVerbatim(path string) bool {
 	return path == "*" || strings.HasPrefix(path, "/") && !strings.HasPrefix(path, "//")
 }
@@ -184,7 +182,7 @@ func isVerbatim(path string) bool {
 // fail answers a request that the upstream did not answer.
 func (p *proxy) fail(w http.ResponseWriter, r *http.Request, err error) {
 	if r.Context().Err() != nil {
-		panic(http.ErrAbortHandler) // the client has gone
+		panic(http.ErrAbortHandler) // the client has left
 	}
 	status := http.StatusBadGateway
 	if isTimeout(err) {
@@ -208,7 +206,7 @@ func isTimeout(err error) bool {
 	return ok && netErr.Timeout()
 }
 
-// A bufferPool lends the buffers that bodies are copied with.
+// A bufferPool is a pool of the buffers for copying bodies.
 type bufferPool struct{ pool sync.Pool }
 
 const bufferSize = 32 << 10

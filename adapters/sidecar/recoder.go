@@ -10,8 +10,8 @@ import (
 	"github.com/klauspost/compress/gzip"
 )
 
-// A gzipReader inflates the members of a gzip stream. Like browsers, it ignores other
-// data behind a member.
+// A gzipReader decompresses the members of a gzip stream. Like browsers, it ignores other
+// data after a member.
 type gzipReader struct {
 	in     *bufio.Reader
 	member *gzip.Reader
@@ -38,7 +38,7 @@ func (z *gzipReader) Read(p []byte) (int, error) {
 		return n, err
 	}
 	if string(magic) != "\x1f\x8b" {
-		_, err := io.Copy(io.Discard, z.in) // so that the website can finish writing
+		_, err := io.Copy(io.Discard, z.in) // lets the website finish writing
 		if err == nil {
 			err = io.EOF
 		}
@@ -51,8 +51,8 @@ func (z *gzipReader) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// unzipPrefix inflates the beginning of a gzip stream, enough to find the place for
-// links.
+// unzipPrefix decompresses the beginning of a gzip stream, enough to find the insertion
+// point.
 func unzipPrefix(data []byte) ([]byte, error) {
 	zr, err := newGzipReader(bytes.NewReader(data))
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
@@ -74,7 +74,7 @@ var gzipWriters = sync.Pool{New: func() any {
 	return zw
 }}
 
-// A recoder inflates the page written to it, inserts links and deflates it again.
+// A recoder decompresses the page written to it, inserts links and compresses it again.
 type recoder struct {
 	in   *io.PipeWriter
 	done chan error
@@ -100,7 +100,7 @@ func recode(w http.ResponseWriter, page io.Reader, at int, links []byte) (err er
 	zw.Reset(w)
 	flusher := http.NewResponseController(w)
 	defer func() {
-		if err != nil { // the client gets the beginning of a broken page
+		if err != nil { // send the beginning of an aborted page
 			_ = zw.Flush()
 			_ = flusher.Flush()
 		}
@@ -127,7 +127,7 @@ func recode(w http.ResponseWriter, page io.Reader, at int, links []byte) (err er
 		if err != nil {
 			return err
 		}
-		if n < len(buf) { // the page comes slowly
+		if n < len(buf) { // the page arrives slowly
 			if err := zw.Flush(); err != nil {
 				return err
 			}
@@ -138,13 +138,13 @@ func recode(w http.ResponseWriter, page io.Reader, at int, links []byte) (err er
 
 func (r *recoder) Write(p []byte) (int, error) { return r.in.Write(p) }
 
-// close waits until all is written.
+// close waits until the complete page is written.
 func (r *recoder) close() error {
 	_ = r.in.Close()
 	return <-r.done
 }
 
-// abort ends a page that did not come to its end.
+// abort ends an incomplete page.
 func (r *recoder) abort() {
 	_ = r.in.CloseWithError(io.ErrUnexpectedEOF)
 	<-r.done

@@ -9,18 +9,18 @@ import (
 	"time"
 )
 
-// NewTransport returns the transport that [NewProxy] uses by default for an upstream
-// of a site, for hosts that want to change it. It keeps enough idle connections for
-// one busy upstream, closes them before common web servers do, adds no
-// Accept-Encoding, and ignores the proxies of the environment. It waits five minutes
-// for the header of a response after the request is sent. For an upstream with
-// the scheme h2c it speaks HTTP/2 only. The certificate of an https upstream must be
-// that of its name or, if that is an address, that of the site.
+// NewTransport returns the transport that [NewProxy] uses by default for an upstream of a
+// site, for hosts that want to modify it. It keeps enough idle connections for one busy
+// upstream, closes them before common web servers do, adds no Accept-Encoding, and
+// ignores the proxies of the environment. It waits five minutes for the header of a
+// response after the request is sent. For an upstream with the scheme h2c it uses HTTP/2
+// only. The certificate of an https upstream must be valid for its name or, if the
+// upstream is an IP address, for the name of the site.
 func NewTransport(upstream, site string) *http.Transport {
 	t := &http.Transport{
 		DialContext: (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
-		// net/http keeps two per host, which makes most requests of a busy
-		// proxy dial.
+		// net/http keeps two per host, so most requests of a busy proxy would
+		// need a new connection.
 		MaxIdleConns:        1024,
 		MaxIdleConnsPerHost: 1024,
 		// Apache closes idle connections after five seconds. A request sent at that

@@ -8,12 +8,12 @@ import (
 )
 
 const (
-	// uploadPause is how long a client may pause in the middle of a body.
+	// uploadPause is the maximum pause of a client within a body.
 	uploadPause = time.Minute
 
-	// uploadLinger is how long the server discards the rest of a body that the
-	// upstream did not want. A connection that is closed at once can be reset before
-	// the client has read the response.
+	// uploadLinger is the time for which the server discards the rest of a body that
+	// the upstream did not read. If it closed the connection at once, the client
+	// could get a reset before it has read the response.
 	uploadLinger = 5 * time.Second
 )
 
@@ -59,7 +59,7 @@ func (u *upload) Read(p []byte) (int, error) {
 	u.reading = false
 	u.eof = err == io.EOF
 	if bounded {
-		_ = u.c.SetReadDeadline(time.Time{}) // of what comes after the body
+		_ = u.c.SetReadDeadline(time.Time{}) // for data after the body
 	}
 	u.idle.Broadcast()
 	return n, err
@@ -82,8 +82,8 @@ func (u *upload) complete() bool {
 	return u.eof
 }
 
-// end interrupts a running Read and waits for it. net/http panics if the body is read
-// when the handler has returned, in full duplex.
+// end interrupts a running Read and waits for it. In full duplex, net/http panics if the
+// body is read after the handler has returned.
 func (u *upload) end() {
 	u.mu.Lock()
 	defer u.mu.Unlock()

@@ -5,12 +5,12 @@ import (
 	"net/url"
 )
 
-// watchWrites returns a handler that reports the URLs which successful writes name.
-// They are resolved against base, a URL of the site, whatever host was requested.
+// watchWrites returns a handler that reports the URLs that successful writes name. It
+// resolves them against base, a URL of the site, regardless of the requested host.
 func watchWrites(next http.Handler, base string, changed func(...*url.URL)) http.Handler {
 	site, err := url.Parse(base)
 	if err != nil {
-		panic("sidecar: " + err.Error()) // the Source has made it
+		panic("sidecar: " + err.Error()) // the Source returns valid URLs
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.Method {
@@ -18,16 +18,16 @@ func watchWrites(next http.Handler, base string, changed func(...*url.URL)) http
 			next.ServeHTTP(w, r)
 			return
 		}
-		answer := &statusWriter{ResponseWriter: w}
-		next.ServeHTTP(answer, r)
-		if answer.status < 400 {
+		response := &statusWriter{ResponseWriter: w}
+		next.ServeHTTP(response, r)
+		if response.status < 400 {
 			changed(written(site, r.URL, w.Header())...)
 		}
 	})
 }
 
-// written returns the URLs of site that a write to the target with this response
-// header may have changed.
+// written returns the URLs of site that a write to target with this response header may
+// have changed.
 func written(site, target *url.URL, header http.Header) []*url.URL {
 	own := url.URL{Scheme: site.Scheme, Host: site.Host, Path: target.Path, RawPath: target.RawPath, RawQuery: target.RawQuery}
 	urls := []*url.URL{&own}
@@ -44,7 +44,7 @@ func written(site, target *url.URL, header http.Header) []*url.URL {
 	return urls
 }
 
-// A statusWriter remembers the status of the final response; 0 is 200.
+// A statusWriter records the status of the final response; 0 means 200.
 type statusWriter struct {
 	http.ResponseWriter
 	status int
@@ -58,5 +58,5 @@ func (s *statusWriter) WriteHeader(status int) {
 	s.ResponseWriter.WriteHeader(status)
 }
 
-// Unwrap lets http.ResponseController see through.
+// Unwrap gives http.ResponseController access to the underlying writer.
 func (s *statusWriter) Unwrap() http.ResponseWriter { return s.ResponseWriter }
