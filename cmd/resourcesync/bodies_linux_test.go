@@ -87,6 +87,7 @@ func TestD18_Transfers(t *testing.T) {
 		}
 	}
 	t.Logf("10 packages of 2 MB took %v beside %d requests without their bodies", time.Since(begun), len(held))
+	p.checkMemory()
 	for _, c := range held {
 		if got := answer(t, c); got != "HTTP/1.1 400 Bad Request" {
 			t.Fatalf("answered %q", got)
@@ -131,6 +132,7 @@ func TestD18_Descriptors(t *testing.T) {
 		}
 	}
 	t.Logf("answered after %v beside %d requests without their bodies", time.Since(begun), len(held))
+	p.checkMemory()
 	for _, c := range held {
 		if got := answer(t, c); !strings.HasPrefix(got, "HTTP/1.1 4") {
 			t.Errorf("answered %q", got)

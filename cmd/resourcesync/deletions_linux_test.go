@@ -71,6 +71,7 @@ func TestD17_ManyDeletions(t *testing.T) {
 	if left := len(c.list("resourcelist")); left != c.files-len(deleted) {
 		t.Errorf("%d files are listed", left)
 	}
+	c.checkMemory()
 }
 
 // askAll asks for a Resource List Index and for each of its pages.

@@ -61,14 +61,29 @@ func (c *crowd) unlisted(kind, ending string, n int) string {
 }
 
 // memory returns the most memory that the process has had resident, in MiB.
-func (c *crowd) memory() int {
-	c.t.Helper()
-	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", c.Process.Pid))
-	must(c.t, err)
+func (p *process) memory() int {
+	p.t.Helper()
+	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
+	must(p.t, err)
 	_, rest, _ := strings.Cut(string(status), "VmHWM:")
 	kib, err := strconv.Atoi(strings.Fields(rest)[0])
-	must(c.t, err)
+	must(p.t, err)
 	return kib >> 10
+}
+
+// maxMemory is what a process may take under attack, in MiB: the budgets of documents
+// (64 MiB) and of package layouts (128 MiB), and more than half as much for the program
+// itself and for garbage. The attacks took gigabytes.
+const maxMemory = 300
+
+// checkMemory fails if the process has taken more than maxMemory.
+func (p *process) checkMemory() {
+	p.t.Helper()
+	most := p.memory()
+	p.t.Logf("the process has taken %d MiB at most", most)
+	if most > maxMemory {
+		p.t.Errorf("the process has taken %d MiB, must stay under %d", most, maxMemory)
+	}
 }
 
 // ask sends a request from an address of this computer, and returns the status and
@@ -98,12 +113,10 @@ func (c *crowd) ask(ctx context.Context, from, method, url string) (status int, 
 // range of their own and never read it, and 8 that go through such ranges with HEAD.
 // Memory stays bounded, and the packages of the dump are served.
 func TestD16_UnlistedPackagesKeepToBudget(t *testing.T) {
-	const bound = 300 // MiB, for all that the process takes
 	folder := t.TempDir()
 	for _, flags := range [][]string{{"--package-size", "1GiB"}, nil} {
 		c := startCrowd(t, folder, flags...)
 		dump := c.document(c.capabilities()["resourcedump"], "resourcedump").Entries
-		before := c.memory()
 		for i := range 64 {
 			conn := c.dial(fmt.Sprintf("127.0.0.%d", 2+i%8))
 			path := c.unlisted("resourcedump", ".zip", (i+1)*c.files/100)
@@ -139,47 +152,50 @@ func TestD16_UnlistedPackagesKeepToBudget(t *testing.T) {
 		}
 		cancel()
 		all.Wait()
-		after := c.memory()
-		t.Logf("%d files, %v: %d MiB before, %d MiB at most; %d listed packages fetched beside", c.files, flags, before, after, packages)
+		t.Logf("%d files, %v: %d listed packages fetched beside", c.files, flags, packages)
 		statuses.Range(func(status, count any) bool {
 			t.Logf("HEAD of unlisted packages: %d times %d", count.(*atomic.Int64).Load(), status)
 			return true
 		})
-		if after > bound {
-			t.Errorf("%v: %d MiB, must stay under %d", flags, after, bound)
-		}
+		c.checkMemory()
 		c.kill()
 	}
 }
 
-// TestD19_UnlistedRangesRefusedFirst has an adversary ask for 100 unlisted ranges a
-// second, and hang up after 10 ms each time. Whoever asks for what is listed, which
-// changes all the time, is never refused.
+// TestD19_UnlistedRangesRefusedFirst has 16 adversaries ask for unlisted ranges of most
+// of the set and hang up after 10 ms, and 48 others ask for such ranges and wait. They
+// are refused. Requests for listed documents and packages, which change all the time,
+// never are.
 func TestD19_UnlistedRangesRefusedFirst(t *testing.T) {
-	c := startCrowd(t, t.TempDir(), "--rescan", "1s")
+	c := startCrowd(t, t.TempDir(), "--rescan", "1s", "--status", "127.0.0.1:0")
 	capabilities := c.capabilities()
 	dump := c.document(capabilities["resourcedump"], "resourcedump").Entries
 	ctx, cancel := context.WithCancel(t.Context())
-	var attack sync.WaitGroup
+	var (
+		attack            sync.WaitGroup
+		answered, refused atomic.Int64
+	)
 	defer attack.Wait()
 	defer cancel()
-	attack.Go(func() {
-		for n := 0; ctx.Err() == nil; n++ {
-			path := c.unlisted("resourcelist", ".xml", c.files-1-n%1000)
-			if n%4 == 0 {
-				path = c.unlisted("resourcedump", ".zip", 1000+n%1000)
+	for i := range 64 {
+		hangsUp := i < 16
+		attack.Go(func() {
+			for n := i; ctx.Err() == nil; n += 64 { // no range is asked for twice
+				status, err := c.attack(ctx, n, hangsUp)
+				switch {
+				case err != nil:
+				case status == http.StatusServiceUnavailable:
+					refused.Add(1)
+					time.Sleep(20 * time.Millisecond)
+				default:
+					answered.Add(1)
+				}
 			}
-			attack.Go(func() {
-				ctx, cancel := context.WithTimeout(ctx, 10*time.Millisecond)
-				defer cancel()
-				_, _, _ = c.ask(ctx, "127.0.0.2", http.MethodGet, c.site[:len(c.site)-1]+path)
-			})
-			time.Sleep(10 * time.Millisecond)
-		}
-	})
+		})
+	}
 	var longest time.Duration
 	asked := 0
-	for end := time.Now().Add(6 * time.Second); time.Now().Before(end); {
+	for end := time.Now().Add(6 * time.Second); time.Now().Before(end) || refused.Load() == 0 && time.Now().Before(end.Add(20*time.Second)); {
 		c.write(fileName(asked%c.files), fmt.Sprint("changed ", asked))
 		for method, url := range map[string]string{
 			http.MethodGet:  capabilities["resourcelist"],
@@ -194,5 +210,34 @@ func TestD19_UnlistedRangesRefusedFirst(t *testing.T) {
 			asked++
 		}
 	}
-	t.Logf("%d requests were answered, the slowest after %v", asked, longest)
+	cancel()
+	attack.Wait()
+	_, now := c.toldOperators()
+	t.Logf("%d requests for what is listed were answered, the slowest after %v; of those for what is not, %d were answered and %d refused",
+		asked, longest, answered.Load(), refused.Load())
+	if answered.Load() == 0 || refused.Load() == 0 || now.Source.Refused < uint64(refused.Load()) {
+		t.Errorf("of the adversaries' requests %d were answered and %d refused; status counts %d", answered.Load(), refused.Load(), now.Source.Refused)
+	}
+	if len(dump) < 2 || now.Source.Rendered == 0 {
+		t.Errorf("%d packages, %d documents rendered", len(dump), now.Source.Rendered)
+	}
+	c.checkMemory()
+}
+
+// attack asks for the n-th of many unlisted ranges: for a page of most of the set, or
+// for a package. The client hangs up after 10 ms, or waits for the answer.
+func (c *crowd) attack(ctx context.Context, n int, hangsUp bool) (status int, err error) {
+	kind, ending, of := "resourcelist", ".xml", c.files-n%1000
+	if n%4 == 0 {
+		kind, ending, of = "resourcedump", ".zip", 1000+n%1000
+	}
+	first := base64.RawURLEncoding.EncodeToString(fmt.Appendf(nil, "%s!%d", fileName(c.files-of), n))
+	from := fmt.Sprintf("127.0.%d.2", n%64)
+	if hangsUp {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, 10*time.Millisecond)
+		defer cancel()
+	}
+	status, _, err = c.ask(ctx, from, http.MethodGet, c.site[:len(c.site)-1]+"/resourcesync/"+kind+"/"+first+"~"+ending)
+	return status, err
 }
