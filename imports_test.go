@@ -96,6 +96,10 @@ var linked = map[string][]string{
 	"/adapters/sqlstore":             nil,
 	"/adapters/sqlstore/pgstore":     {"PostgreSQL"},
 	"/adapters/sqlstore/sqlitestore": {"SQLite", "SQLite's C"},
+	"/adapters/sqltable":             nil,
+	"/adapters/sqltable/pgtable":     {"PostgreSQL"},
+	"/adapters/sqltable/sqlitetable": {"SQLite", "SQLite's C"},
+	"/adapters/sqltable/mysqltable":  nil, // the host chooses
 }
 
 // TestEngines holds that a program links the drivers of its own engine only.

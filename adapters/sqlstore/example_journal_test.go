@@ -13,6 +13,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/sqlitetable"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
@@ -49,7 +50,7 @@ func ExampleJournal() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	papers, err := sqltable.SQLite(ctx, pool, sqltable.Table{Name: "papers", Key: "id", URI: "https://example.org/papers/{id}"})
+	papers, err := sqlitetable.Open(ctx, pool, sqltable.Table{Name: "papers", Key: "id", URI: "https://example.org/papers/{id}"})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
@@ -47,7 +48,7 @@ func (p *Provider) Covers(u *url.URL) bool {
 		return false
 	}
 	d := newReader(p.rel)
-	err := p.db.query(ctx, "SELECT "+p.rel.list+" FROM "+p.rel.from+where(condition, p.rel.filter), func(row rowdb.Row) error {
+	err := p.db.Query(ctx, "SELECT "+p.rel.List+" FROM "+p.rel.From+engine.Where(condition, p.rel.Filter), func(row rowdb.Row) error {
 		d.key = d.key[:0]
 		if err := d.read(row); err != nil {
 			return err
@@ -82,10 +83,10 @@ func (p *Provider) site(ctx context.Context) string {
 // variables, or those of them that tell most.
 func (p *Provider) lookup(values []string) (condition string, args []any, ok bool) {
 	variables := p.rel.template.variables
-	byKey := slices.ContainsFunc(variables, func(v variable) bool { return v.column == p.rel.Key })
+	byKey := slices.ContainsFunc(variables, func(v variable) bool { return v.column == p.rel.Key.Name })
 	for i, v := range variables {
-		c := p.rel.fields.values[i].column
-		if byKey && v.column != p.rel.Key {
+		c := p.rel.fields.values[i].Column
+		if byKey && v.column != p.rel.Key.Name {
 			continue
 		}
 		value := values[i]
@@ -95,25 +96,25 @@ func (p *Provider) lookup(values []string) (condition string, args []any, ok boo
 				return "", nil, false
 			}
 		}
-		ref, k := c.ref, c.kind
+		ref, k := c.Ref, c.Kind
 		var arg any = value
 		switch k {
-		case integer:
+		case engine.Integer:
 			n, err := strconv.ParseInt(value, 10, 64)
 			if err != nil {
 				return "", nil, false
 			}
 			arg = n
-		case binary:
+		case engine.Binary:
 			arg = []byte(value)
-		case label, dynamic:
-			k = text
+		case engine.Label, engine.Dynamic:
+			k = engine.Text
 		}
-		if v.column == p.rel.Key {
-			ref = p.rel.order
+		if v.column == p.rel.Key.Name {
+			ref = p.rel.Order
 		}
 		args = append(args, arg)
-		condition = and(condition, ref+" = "+p.db.parameter(len(args), k))
+		condition = engine.And(condition, ref+" = "+p.db.Parameter(len(args), k))
 	}
 	return condition, args, true
 }

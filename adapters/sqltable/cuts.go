@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
@@ -46,7 +47,7 @@ type cutter struct {
 
 // page shows c.cuts the resources in r, about expected, in runs that fill a page.
 func (c *cutter) page(ctx context.Context, r resourcesync.Range, expected int) error {
-	rest := c.rel.key.bounds(r)
+	rest := c.rel.key().bounds(r)
 	if rest.none {
 		return nil
 	}
@@ -71,7 +72,7 @@ func (c *cutter) page(ctx context.Context, r resourcesync.Range, expected int) e
 				c.cuts.After(last)
 				c.cuts.Add(next, 0, time.Time{})
 				from, shown = next, 1
-				rest.after(c.rel.key.argument(next))
+				rest.after(c.rel.key().argument(next))
 				expected -= room + 1
 				continue
 			}
@@ -99,8 +100,8 @@ func (c *cutter) run(r resourcesync.Range, n int) {
 func (c *cutter) nth(ctx context.Context, b bounds, n int) (keys []string, err error) {
 	inside, args := c.within(b)
 	err = c.inOrder(ctx, fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT %d OFFSET %d",
-		c.rel.key.ref, c.rel.from, where(inside, c.rel.filter), c.rel.order, min(n+1, 2), max(n-1, 0)), func(row rowdb.Row) error {
-		key, err := c.rel.key.appendKey(nil, row, 0)
+		c.rel.Key.Ref, c.rel.From, engine.Where(inside, c.rel.Filter), c.rel.Order, min(n+1, 2), max(n-1, 0)), func(row rowdb.Row) error {
+		key, err := c.rel.key().appendKey(nil, row, 0)
 		keys = append(keys, string(key))
 		return err
 	}, args...)
@@ -119,7 +120,7 @@ func (c *cutter) count(ctx context.Context, b bounds, to string, expected int) (
 		}
 	}
 	inside, args := c.within(b)
-	err = c.db.query(ctx, "SELECT count(*) FROM "+c.rel.from+where(inside, c.rel.filter), func(row rowdb.Row) error {
+	err = c.db.Query(ctx, "SELECT count(*) FROM "+c.rel.From+engine.Where(inside, c.rel.Filter), func(row rowdb.Row) error {
 		n = int(row.Int(0))
 		return nil
 	}, args...)

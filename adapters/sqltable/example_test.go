@@ -11,6 +11,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/sqlitetable"
 )
 
 // A table of a CMS, in SQLite, becomes a set of resources.
@@ -41,7 +42,7 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	articles, err := sqltable.SQLite(ctx, pool, sqltable.Table{
+	articles, err := sqlitetable.Open(ctx, pool, sqltable.Table{
 		Name:         "articles",
 		Key:          "id",
 		URI:          "https://example.org/{id}/{slug}",

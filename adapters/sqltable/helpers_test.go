@@ -116,7 +116,7 @@ func postgresDatabase(t testing.TB) *database {
 			}
 			return pool.SendBatch(t.Context(), &batch).Close()
 		},
-		open: func(ctx context.Context, tab Table) (*Provider, error) { return Postgres(ctx, pool, tab) },
+		open: func(ctx context.Context, tab Table) (*Provider, error) { return OpenPostgres(ctx, pool, tab) },
 		dialect: map[string]string{
 			"int": "bigint", "text": `text COLLATE "C"`, "bytes": "bytea", "time": "timestamptz", "plain": "text",
 			"other": `text COLLATE "und-x-icu"`,
@@ -167,7 +167,7 @@ func sqliteDatabase(t testing.TB) *database {
 			}
 			return nil
 		},
-		open: func(ctx context.Context, tab Table) (*Provider, error) { return SQLite(ctx, pool, tab) },
+		open: func(ctx context.Context, tab Table) (*Provider, error) { return OpenSQLite(ctx, pool, tab) },
 		dialect: map[string]string{
 			"int": "INTEGER", "text": "TEXT", "bytes": "BLOB", "time": "TEXT", "plain": "TEXT", "other": "TEXT COLLATE NOCASE",
 		},
@@ -217,7 +217,7 @@ func mysqlDatabase(t testing.TB) *database {
 			}
 			return tx.Commit()
 		},
-		open: func(ctx context.Context, tab Table) (*Provider, error) { return MySQL(ctx, db, tab) },
+		open: func(ctx context.Context, tab Table) (*Provider, error) { return OpenMySQL(ctx, db, tab) },
 		dialect: map[string]string{
 			"int": "BIGINT", "text": "VARCHAR(500) COLLATE utf8mb4_nopad_bin", "bytes": "VARBINARY(1024)", "time": "DATETIME(6)",
 			"plain": "TEXT", "other": "VARCHAR(500) COLLATE utf8mb4_general_ci",

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 )
 
 // templateMark begins the line of a trigger that says what URIs it journals.
@@ -28,22 +28,15 @@ func markedTemplate(sql string) (template string, ok bool) {
 	return template, err == nil
 }
 
-// A triggered engine has the triggers of tables.
-type triggered interface {
-	// triggersOn calls each with the name and the SQL of what journals rows
-	// of a table.
-	triggersOn(ctx context.Context, rel *relation, each func(name, sql string)) error
-}
-
 // journalledURIs returns the URI templates of the triggers on a table, by the names
 // that their objects begin with. It is "" for triggers that do not say.
-func journalledURIs(ctx context.Context, db engine, rel *relation) (map[string]string, error) {
-	t, ok := db.(triggered)
-	if !ok || !rel.isTable {
+func journalledURIs(ctx context.Context, db engine.DB, rel *relation) (map[string]string, error) {
+	t, ok := db.(engine.TriggerDB)
+	if !ok || !rel.IsTable {
 		return nil, nil
 	}
 	templates := map[string]string{}
-	err := t.triggersOn(ctx, rel, func(name, sql string) {
+	err := t.TriggersOn(ctx, &rel.Relation, func(name, sql string) {
 		template, _ := markedTemplate(sql)
 		templates[strings.TrimSuffix(name, "_insert")] = template
 	})
@@ -62,35 +55,11 @@ func (p *Provider) CheckChanger(c resourcesync.Changer) (warning string, err err
 	}
 	template, ok := p.journalled[baseName(p.rel, named.Name())]
 	switch {
-	case !ok || template == p.rel.URI:
+	case !ok || template == p.rel.table.URI:
 		return "", nil
 	case template == "":
 		return fmt.Sprintf("sqltable: %s: triggers of an earlier version: create them again so that their URIs can be checked", p.rel.title), nil
 	}
 	return "", fmt.Errorf("sqltable: %s: its triggers for the set %q journal the URIs %s, but the table is opened with %s: give both the same, and create the triggers again",
-		p.rel.title, named.Name(), template, p.rel.URI)
-}
-
-func (db *sqliteEngine) triggersOn(ctx context.Context, rel *relation, each func(name, sql string)) error {
-	return db.look(ctx, func(c rowdb.Conn) error {
-		return c.Query(ctx, "SELECT name, sql FROM "+db.quote(rel.Schema)+".sqlite_schema WHERE type = 'trigger' AND tbl_name = $1 COLLATE NOCASE AND substr(name, 1, 3) = 'rs_'",
-			func(r rowdb.Row) error { each(rowdb.String(r, 0), rowdb.String(r, 1)); return nil }, rel.Name)
-	})
-}
-
-func (db *postgresEngine) triggersOn(ctx context.Context, rel *relation, each func(name, sql string)) error {
-	rows, err := db.pool.Query(ctx, `SELECT DISTINCT p.proname, p.prosrc FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid
-		WHERE t.tgrelid = pg_catalog.to_regclass($1) AND starts_with(p.proname, 'rs_')`, rel.name)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name, sql string
-		if err := rows.Scan(&name, &sql); err != nil {
-			return err
-		}
-		each(name, sql)
-	}
-	return rows.Err()
+		p.rel.title, named.Name(), template, p.rel.table.URI)
 }

@@ -7,14 +7,12 @@ import (
 	"strconv"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
 // A key is the key column.
-type key struct {
-	column
-	nul bool // the engine's text may contain NUL, and bytes that are not UTF-8
-}
+type key engine.Key
 
 // A bound is one end of a range of keys; without an operator there is none.
 type bound struct {
@@ -33,8 +31,8 @@ func (b *bounds) after(value any) { b.from = bound{">", value} }
 
 // bounds returns the values whose keys are in r.
 func (k *key) bounds(r resourcesync.Range) (b bounds) {
-	switch k.kind {
-	case text, binary:
+	switch k.Kind {
+	case engine.Text, engine.Binary:
 		b.after(k.argument("")) // an empty key is none
 		if r.From != "" {
 			from, some := k.atLeast(r.From)
@@ -60,7 +58,7 @@ func (k *key) bounds(r resourcesync.Range) (b bounds) {
 // atLeast returns the least value of the column whose key is not less than s,
 // for keys that are the bytes of their values.
 func (k *key) atLeast(s string) (_ any, some bool) {
-	if k.kind == text && !k.nul {
+	if k.Kind == engine.Text && !k.NUL {
 		s, some = textAtLeast(s)
 		return s, some
 	}
@@ -72,7 +70,7 @@ func (k *key) atLeast(s string) (_ any, some bool) {
 // notion of what s could mean.
 func (k *key) lastBefore(s string) (_ any, some bool) {
 	var buf [36]byte
-	if k.kind == integer {
+	if k.Kind == engine.Integer {
 		var u uint64
 		below := func(u uint64) bool { return string(appendInteger(buf[:0], int64(u^1<<63))) < s }
 		for bit := uint64(1) << 63; bit > 0; bit >>= 1 {
@@ -96,10 +94,10 @@ func (k *key) lastBefore(s string) (_ any, some bool) {
 // argument returns the value whose key is s, which is a key of k, for a
 // statement.
 func (k *key) argument(s string) any {
-	switch k.kind {
-	case binary:
+	switch k.Kind {
+	case engine.Binary:
 		return []byte(s)
-	case integer:
+	case engine.Integer:
 		n, _ := parseInteger(s)
 		return n
 	}
@@ -112,10 +110,10 @@ func (k *key) appendKey(dst []byte, row rowdb.Row, column int) ([]byte, error) {
 		return dst, fmt.Errorf("a key is NULL")
 	}
 	n := len(dst)
-	switch k.kind {
-	case integer:
+	switch k.Kind {
+	case engine.Integer:
 		return appendInteger(dst, row.Int(column)), nil
-	case uuid:
+	case engine.UUID:
 		var buf [16]byte
 		return appendUUID(dst, row.Append(buf[:0], column)), nil
 	}
@@ -126,11 +124,9 @@ func (k *key) appendKey(dst []byte, row rowdb.Row, column int) ([]byte, error) {
 	return dst, nil
 }
 
-// digits is how many digits an integer has at most. A negative integer is written
-// as its distance to the least, so that the order of keys is that of numbers: the
-// minus sign comes before the digits.
-const digits = 19
-
+// appendInteger appends the key of an integer: its digits, with leading zeros. A
+// negative integer is written as its distance to the least, so that the order of
+// keys is that of numbers: the minus sign sorts before the digits.
 func appendInteger(dst []byte, n int64) []byte {
 	if n < 0 {
 		dst = append(dst, '-')
@@ -138,7 +134,7 @@ func appendInteger(dst []byte, n int64) []byte {
 	}
 	start := len(dst)
 	dst = append(dst, "0000000000000000000"...)
-	for i := start + digits - 1; n > 0; i-- {
+	for i := start + engine.Digits - 1; n > 0; i-- {
 		dst[i] += byte(n % 10)
 		n /= 10
 	}
@@ -155,7 +151,7 @@ func parseInteger(s string) (n int64, ok bool) {
 	if negative {
 		n += math.MinInt64
 	}
-	return n, err == nil && len(s) == digits
+	return n, err == nil && len(s) == engine.Digits
 }
 
 // appendUUID appends the usual form of the 16 bytes of a UUID.

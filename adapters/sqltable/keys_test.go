@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 )
 
 func TestIntegerKeys(t *testing.T) {
@@ -65,9 +66,9 @@ func inBounds(b bounds, compare func(bound any) int) bool {
 func TestBounds(t *testing.T) {
 	t.Parallel()
 	rnd := rand.New(rand.NewPCG(2, 2))
-	integers := &key{column: column{kind: integer}}
-	uuids := &key{column: column{kind: uuid}}
-	texts := &key{column: column{kind: text}}
+	integers := &key{Column: engine.Column{Kind: engine.Integer}}
+	uuids := &key{Column: engine.Column{Kind: engine.UUID}}
+	texts := &key{Column: engine.Column{Kind: engine.Text}}
 	end := func(key string) string {
 		switch rnd.IntN(6) {
 		case 0:

@@ -84,7 +84,7 @@ func TestPostgresModes(t *testing.T) {
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)
 	must(t, err)
 	defer pool.Close()
-	if _, err := Postgres(t.Context(), pool, things); err == nil || !strings.Contains(err.Error(), "DescribeExec") {
+	if _, err := OpenPostgres(t.Context(), pool, things); err == nil || !strings.Contains(err.Error(), "DescribeExec") {
 		t.Error(err)
 	}
 }

@@ -13,13 +13,14 @@ import (
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
 // A recorder is an engine that notes the statements of a Provider, with the arguments
 // of one run.
 type recorder struct {
-	engine
+	engine.DB
 	statements map[string]statement
 }
 
@@ -28,14 +29,14 @@ type statement struct {
 	query func(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error
 }
 
-func (r recorder) query(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
-	r.statements[sql] = statement{args, r.engine.query}
-	return r.engine.query(ctx, sql, each, args...)
+func (r recorder) Query(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
+	r.statements[sql] = statement{args, r.DB.Query}
+	return r.DB.Query(ctx, sql, each, args...)
 }
 
-func (r recorder) queryInOrder(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
-	r.statements[sql] = statement{args, r.engine.queryInOrder}
-	return r.engine.queryInOrder(ctx, sql, each, args...)
+func (r recorder) QueryInOrder(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
+	r.statements[sql] = statement{args, r.DB.QueryInOrder}
+	return r.DB.QueryInOrder(ctx, sql, each, args...)
 }
 
 // planRows is how many rows the table gets.
@@ -74,7 +75,7 @@ func TestD17_Plans(t *testing.T) {
 				if len(r.statements) < 6 {
 					t.Fatalf("%d statements: %q", len(r.statements), slices.Collect(maps.Keys(r.statements)))
 				}
-				explain := func(when string) { explainAll(t, when, r) }
+				explain := func(when string) { explainAll(t, d, when, r) }
 				fill(10*planPage+1, planRows())
 				explain("no statistics")
 				d.run("DELETE FROM articles")
@@ -123,10 +124,10 @@ var (
 	badCount = regexp.MustCompile(`Sort|TEMP B-TREE|AUTOMATIC`)
 )
 
-func explainAll(t *testing.T, when string, r recorder) {
+func explainAll(t *testing.T, d *database, when string, r recorder) {
 	t.Helper()
 	explain, column := "EXPLAIN ", 0
-	if _, ok := r.engine.(*sqliteEngine); ok {
+	if d.lite != nil {
 		explain, column = "EXPLAIN QUERY PLAN ", 3
 	}
 	for sql, s := range r.statements {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
@@ -31,7 +32,7 @@ func newReader(rel *relation) *reader { return &reader{rel: rel} }
 func (d *reader) read(row rowdb.Row) error {
 	f := &d.rel.fields
 	var err error
-	if d.text, err = d.rel.key.appendKey(d.text[:0], row, 0); err != nil {
+	if d.text, err = d.rel.key().appendKey(d.text[:0], row, 0); err != nil {
 		return err
 	}
 	if bytes.Compare(d.text, d.key) <= 0 {
@@ -77,10 +78,10 @@ func (d *reader) appendURI(row rowdb.Row) {
 	d.text = append(d.text, t.literals[0]...)
 	for i, v := range t.variables {
 		f := &d.rel.fields.values[i]
-		switch f.kind {
-		case integer:
+		switch f.Kind {
+		case engine.Integer:
 			d.text = strconv.AppendInt(d.text, row.Int(f.at), 10)
-		case uuid:
+		case engine.UUID:
 			d.value = row.Append(d.value[:0], f.at)
 			d.text = appendUUID(d.text, d.value)
 		default:
@@ -101,7 +102,7 @@ func (d *reader) appendHash(row rowdb.Row, h *hashField) {
 		return
 	}
 	start := len(d.text)
-	if h.kind == binary && h.algorithm != "" {
+	if h.Kind == engine.Binary && h.algorithm != "" {
 		d.value = row.Append(d.value[:0], h.at)
 		d.text = hex.AppendEncode(d.text, d.value)
 		return
@@ -136,34 +137,31 @@ func (d *reader) time(row rowdb.Row, f field) time.Time {
 	if row.Null(f.at) {
 		return time.Time{}
 	}
-	switch f.kind {
-	case instant:
+	switch f.Kind {
+	case engine.Instant:
 		return fromEpoch(row.Int(f.at))
-	case date:
+	case engine.Date:
 		days := row.Int(f.at)
 		if days == math.MinInt32 || days == math.MaxInt32 {
 			return time.Time{} // infinity
 		}
 		return fromEpoch(days * (24 * time.Hour).Microseconds())
-	case integer:
-		return fromUnit(row.Int(f.at), d.rel.unit())
+	case engine.Integer:
+		return fromUnit(row.Int(f.at), d.rel.table.unit())
 	}
 	d.value = row.Append(d.value[:0], f.at)
 	if n, err := strconv.ParseInt(string(d.value), 10, 64); err == nil && len(d.value) != len("2026") {
-		return fromUnit(n, d.rel.unit())
+		return fromUnit(n, d.rel.table.unit())
 	}
 	return parseTime(d.value)
 }
 
-// postgresEpoch is from when PostgreSQL counts. The other engines are asked for
-// microseconds since then, too.
-var postgresEpoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
-
+// fromEpoch returns the time that is micros after engine.Epoch.
 func fromEpoch(micros int64) time.Time {
 	if micros == math.MinInt64 || micros == math.MaxInt64 {
 		return time.Time{} // infinity
 	}
-	return time.UnixMicro(micros + postgresEpoch).UTC()
+	return time.UnixMicro(micros + engine.Epoch).UTC()
 }
 
 func fromUnit(n int64, unit time.Duration) time.Time {

@@ -1,8 +1,8 @@
-// Package sqltable makes a [resourcesync.Provider] of a table or view that the
-// host has already, in PostgreSQL, SQLite, MariaDB or MySQL. A [Table] says which
-// columns hold what; nothing is copied and nothing is written.
+// Package sqltable makes a [resourcesync.Provider] of an existing table or view. A
+// [Table] says which columns hold what. Nothing is copied or written. Packages
+// pgtable, sqlitetable and mysqltable open tables, each with the driver of its engine:
 //
-//	articles, err := sqltable.Postgres(ctx, pool, sqltable.Table{
+//	articles, err := pgtable.Open(ctx, pool, sqltable.Table{
 //		Name:         "articles",
 //		Key:          "id",
 //		URI:          "https://example.org/articles/{id}",
@@ -15,7 +15,7 @@
 // pages are read by. These columns can be keys, as they are:
 //
 //   - integers of up to 64 bits with a sign. The key of a resource is the number in 19
-//     digits, 0000000000000000042; of a negative one, a minus sign and the
+//     engine.Digits, 0000000000000000042; of a negative one, a minus sign and the
 //     distance to the least there is.
 //   - uuid in PostgreSQL, in its usual text form.
 //   - bytea, BLOB, BINARY and VARBINARY.
@@ -40,9 +40,9 @@
 //
 // # Changes
 //
-// A table does not remember its changes. [PostgresTriggers] and [SQLiteTriggers]
-// write the SQL that makes a database journal them for package sqlstore, from
-// where they become Change Lists:
+// A table does not remember its changes. [Triggers] write the SQL that makes
+// PostgreSQL or SQLite journal them for package sqlstore, from where they become
+// Change Lists:
 //
 //	rshttp.Set{Provider: articles, Changer: journal}
 //
@@ -60,6 +60,7 @@ import (
 	"sync/atomic"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -67,7 +68,7 @@ import (
 // A Provider is a table as a set of resources. It is safe for concurrent use. The
 // handle that it was made with is the caller's to close.
 type Provider struct {
-	db  engine
+	db  engine.DB
 	rel *relation
 
 	journalled map[string]string // URI templates of triggers; see CheckChanger
@@ -81,14 +82,15 @@ var (
 	_ resourcesync.Coverer  = (*Provider)(nil)
 )
 
-// open makes a Provider of t, after a look at the database.
-func open(ctx context.Context, db engine, t Table) (*Provider, error) {
+// New returns the Provider of t in db, after checking that db can serve it. It is for
+// the packages of the engines, pgtable, sqlitetable and mysqltable.
+func New(ctx context.Context, db engine.DB, t Table) (*Provider, error) {
 	rel, err := describe(ctx, db, &t)
 	if err == nil {
-		err = rel.try(ctx, db)
+		err = rel.Try(ctx, db)
 	}
 	if err == nil {
-		err = db.checkIndex(ctx, rel)
+		err = db.CheckIndex(ctx, &rel.Relation)
 	}
 	if err == nil {
 		err = rel.checkTimes(ctx, db)
@@ -113,7 +115,7 @@ var errStop = errors.New("stop")
 func (p *Provider) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
 		d := newReader(p.rel)
-		b := p.rel.key.bounds(r)
+		b := p.rel.key().bounds(r)
 		for !b.none {
 			n := 0
 			each := func(row rowdb.Row) error {
@@ -131,7 +133,7 @@ func (p *Provider) Resources(ctx context.Context, r resourcesync.Range) iter.Seq
 			}
 			inside, args := p.within(b)
 			err := p.inOrder(ctx, fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT %d",
-				p.rel.list, p.rel.from, where(inside, p.rel.filter), p.rel.order, chunk), each, args...)
+				p.rel.List, p.rel.From, engine.Where(inside, p.rel.Filter), p.rel.Order, chunk), each, args...)
 			if err == errStop {
 				return
 			}
@@ -142,7 +144,7 @@ func (p *Provider) Resources(ctx context.Context, r resourcesync.Range) iter.Seq
 			if n < chunk {
 				return
 			}
-			b.after(p.rel.key.argument(string(d.key)))
+			b.after(p.rel.key().argument(string(d.key)))
 		}
 	}
 }
@@ -150,10 +152,10 @@ func (p *Provider) Resources(ctx context.Context, r resourcesync.Range) iter.Seq
 // inOrder runs a statement that reads rows in the order of the key. A view or a query
 // is left to the planner.
 func (p *Provider) inOrder(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
-	if p.rel.isTable {
-		return p.db.queryInOrder(ctx, sql, each, args...)
+	if p.rel.IsTable {
+		return p.db.QueryInOrder(ctx, sql, each, args...)
 	}
-	return p.db.query(ctx, sql, each, args...)
+	return p.db.Query(ctx, sql, each, args...)
 }
 
 // within returns the condition that a row's key is in b, and its arguments.
@@ -161,7 +163,7 @@ func (p *Provider) within(b bounds) (condition string, args []any) {
 	for _, e := range []bound{b.from, b.to} {
 		if e.operator != "" {
 			args = append(args, e.value)
-			condition = and(condition, p.rel.order+" "+e.operator+" "+p.db.parameter(len(args), p.rel.key.kind))
+			condition = engine.And(condition, p.rel.Order+" "+e.operator+" "+p.db.Parameter(len(args), p.rel.Key.Kind))
 		}
 	}
 	return condition, args

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
@@ -29,24 +30,24 @@ import (
 // LastModified is known if Deleted is a column of times: where rows just vanish,
 // the time of the newest change is not in the table.
 func (p *Provider) Stater() (resourcesync.Stater, error) {
-	if p.rel.LastModified == "" {
+	if p.rel.table.LastModified == "" {
 		return nil, p.fail("stat", errors.New("a Stater needs the column LastModified"))
 	}
 	s := &stater{Provider: p}
 	count := "count(*)"
-	list := ", max(" + p.rel.fields.lastModified.readRef() + ")"
-	s.lastModified = field{p.rel.fields.lastModified.column, 1}
-	if p.rel.Deleted != "" {
-		c, err := p.rel.column("Deleted", p.rel.Deleted, p.rel.kindOf(p.rel.Deleted))
+	list := ", max(" + p.rel.fields.lastModified.ReadRef() + ")"
+	s.lastModified = field{p.rel.fields.lastModified.Column, 1}
+	if p.rel.table.Deleted != "" {
+		c, err := p.rel.column("Deleted", p.rel.table.Deleted, p.rel.kindOf(p.rel.table.Deleted))
 		if err != nil {
 			return nil, p.fail("stat", err)
 		}
 		count = "count(CASE WHEN " + p.rel.live + " THEN 1 END)"
-		if c.kind != boolean {
+		if c.Kind != engine.Boolean {
 			s.deleted = field{c, 2}
-			list += ", max(" + c.readRef() + ")"
+			list += ", max(" + c.ReadRef() + ")"
 		}
-		s.knowsDeletions = c.kind != boolean && c.kind != integer
+		s.knowsDeletions = c.Kind != engine.Boolean && c.Kind != engine.Integer
 	}
 	s.list = count + list
 	return s, nil
@@ -61,18 +62,18 @@ type stater struct {
 
 // Stat implements [resourcesync.Stater]. It is one statement.
 func (s *stater) Stat(ctx context.Context, r resourcesync.Range) (st resourcesync.Stat, err error) {
-	b := s.rel.key.bounds(r)
+	b := s.rel.key().bounds(r)
 	if b.none {
 		return resourcesync.Stat{Version: "0"}, ctx.Err()
 	}
 	inside, args := s.within(b)
 	d := newReader(s.rel)
-	err = s.db.query(ctx, "SELECT "+s.list+" FROM "+s.rel.from+where(inside, s.rel.member), func(row rowdb.Row) error {
+	err = s.db.Query(ctx, "SELECT "+s.list+" FROM "+s.rel.From+engine.Where(inside, s.rel.member), func(row rowdb.Row) error {
 		st.Count = row.Int(0)
 		newest := d.time(row, s.lastModified)
 		version := strconv.AppendInt(nil, st.Count, 36)
 		version = appendMicros(version, newest)
-		if s.deleted.column != nil {
+		if s.deleted.Column != nil {
 			deleted := d.time(row, s.deleted)
 			version = appendMicros(version, deleted)
 			if deleted.After(newest) {

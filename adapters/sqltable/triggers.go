@@ -5,9 +5,10 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
+
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 )
 
 // Triggers writes the SQL that makes a database journal what happens to a table,
@@ -63,16 +64,13 @@ import (
 // deleted, whatever recursive_triggers says, unless it is removed for the sake of a
 // unique index on an expression, or a trigger of the host's own has written to the
 // same table BEFORE.
-type Triggers struct{ db triggerEngine }
+//
+// Functions pgtable.Triggers and sqlitetable.Triggers return one.
+type Triggers struct{ db engine.TriggerDB }
 
-// A triggerEngine is an engine that has triggers.
-type triggerEngine interface {
-	engine
-	expressions
-	create(ctx context.Context, j *journalled) ([]string, error)
-	drop(ctx context.Context, rel *relation, base string) ([]string, error)
-	apply(ctx context.Context, statements []string) error
-}
+// NewTriggers returns the Triggers of db. It is for the packages of the engines,
+// pgtable and sqlitetable.
+func NewTriggers(db engine.TriggerDB) *Triggers { return &Triggers{db} }
 
 // Create returns the statements that journal t, which must not be a view or a
 // query, for the set of this name. They are good for running again, also after
@@ -93,10 +91,10 @@ func (tr *Triggers) create(ctx context.Context, t Table, set string) ([]string, 
 	if err != nil {
 		return nil, err
 	}
-	if err := tr.db.checkUnique(ctx, rel); err != nil {
+	if err := tr.db.CheckUnique(ctx, &rel.Relation); err != nil {
 		return nil, err
 	}
-	return tr.db.create(ctx, newJournalled(tr.db, rel, set))
+	return tr.db.CreateTriggers(ctx, newJournalled(tr.db, rel, set))
 }
 
 // Drop returns the statements that undo Create, for what they do is told by the
@@ -105,7 +103,7 @@ func (tr *Triggers) Drop(ctx context.Context, t Table, set string) ([]string, er
 	rel, err := tr.find(ctx, t)
 	if err == nil {
 		var statements []string
-		if statements, err = tr.db.drop(ctx, rel, baseName(rel, set)); err == nil {
+		if statements, err = tr.db.DropTriggers(ctx, &rel.Relation, baseName(rel, set)); err == nil {
 			return statements, nil
 		}
 	}
@@ -114,7 +112,7 @@ func (tr *Triggers) Drop(ctx context.Context, t Table, set string) ([]string, er
 
 // Apply runs statements of Create or Drop, in one transaction.
 func (tr *Triggers) Apply(ctx context.Context, statements []string) error {
-	if err := tr.db.apply(ctx, statements); err != nil {
+	if err := tr.db.Apply(ctx, statements); err != nil {
 		return fmt.Errorf("sqltable: triggers: %w", err)
 	}
 	return nil
@@ -122,17 +120,17 @@ func (tr *Triggers) Apply(ctx context.Context, statements []string) error {
 
 // find looks up the table of t, but not whether t says the truth about it.
 func (tr *Triggers) find(ctx context.Context, t Table) (*relation, error) {
-	rel := &relation{Table: t, title: t.title(), alias: tr.db.quote(t.alias())}
+	rel := newRelation(tr.db, &t)
 	if t.Name == "" {
 		return nil, errors.New("a query cannot be journalled: give the Name of a table")
 	}
 	if strings.ContainsRune(t.Schema+t.Name, 0) {
 		return nil, fmt.Errorf("%q cannot be a name", t.Schema+t.Name)
 	}
-	if err := tr.db.find(ctx, &t, rel); err != nil {
+	if err := tr.db.Find(ctx, &rel.Relation); err != nil {
 		return nil, err
 	}
-	if !rel.isTable {
+	if !rel.IsTable {
 		return nil, errors.New("a view cannot be journalled: give the table that it is made of, and its condition as Where")
 	}
 	return rel, nil
@@ -151,113 +149,78 @@ func baseName(rel *relation, set string) string {
 	return fmt.Sprintf("rs_%.24s_%x", slug, sum[:4])
 }
 
-// expressions are how an engine computes what a resource says, as SQL.
-type expressions interface {
-	literal(s string) string
-	keyExpr(k *key) string                        // bytes
-	textExpr(c *column) string                    // of a value in a URI
-	escapeExpr(c *column) string                  // percent-encoded
-	microsExpr(c *column, perSecond int64) string // a time since 1970
-	hexExpr(c *column) string
-	lowerExpr(c *column) string
-}
-
-// journalled is a table whose triggers are written.
-type journalled struct {
-	*relation
-	base    string
-	set     string // its id, in SQL
-	key     string // in SQL, of a row
-	uri     string
-	columns []string // of rs_pending, beside those of every change
-	values  []string // for columns
-	listed  []*column
-	telling bool // whether a column that is named can tell of an update
-}
-
-func newJournalled(db expressions, rel *relation, set string) *journalled {
-	j := &journalled{relation: rel, base: baseName(rel, set), set: db.literal(set), key: db.keyExpr(&rel.key)}
-	see := func(c *column) {
-		if !slices.Contains(j.listed, c) {
-			j.listed = append(j.listed, c)
+// newJournalled writes the expressions of which the triggers on rel are made.
+func newJournalled(db engine.Expressions, rel *relation, set string) *engine.Journalled {
+	j := &engine.Journalled{
+		Relation: &rel.Relation, Base: baseName(rel, set), Mark: markTemplate(rel.table.URI),
+		SetName: db.Literal(set), KeyExpr: db.KeyExpr(&rel.Key),
+	}
+	see := func(c *engine.Column) {
+		if !slices.Contains(j.Listed, c) {
+			j.Listed = append(j.Listed, c)
 		}
 	}
-	tell := func(c *column) {
+	tell := func(c *engine.Column) {
 		see(c)
-		if c.name != rel.Key && !slices.Contains(rel.template.columns(), c.name) {
-			j.telling = true
+		if c.Name != rel.Key.Name && !slices.Contains(rel.template.columns(), c.Name) {
+			j.Content = true
 		}
 	}
-	add := func(name string, c *column, value string) {
+	add := func(name string, c *engine.Column, value string) {
 		tell(c)
-		j.columns = append(j.columns, name)
-		j.values = append(j.values, value)
+		j.Columns = append(j.Columns, name)
+		j.Values = append(j.Values, value)
 	}
-	k, _ := rel.column("Key", rel.Key, rel.key.kind)
+	for _, name := range rel.template.columns() {
+		if name != rel.Key.Name {
+			c, _ := rel.column("URI", name, rel.kindOf(name))
+			j.Others = append(j.Others, c)
+		}
+	}
+	k, _ := rel.column("Key", rel.Key.Name, rel.Key.Kind)
 	see(k)
 	f := &rel.fields
 	var parts []string
 	for i, literal := range rel.template.literals {
 		if literal != "" {
-			parts = append(parts, db.literal(literal))
+			parts = append(parts, db.Literal(literal))
 		}
 		if i < len(f.values) {
-			c := f.values[i].column
+			c := f.values[i].Column
 			see(c)
-			if rel.template.variables[i].raw || c.kind == integer || c.kind == uuid {
-				parts = append(parts, db.textExpr(c))
+			if rel.template.variables[i].raw || c.Kind == engine.Integer || c.Kind == engine.UUID {
+				parts = append(parts, db.TextExpr(c))
 			} else {
-				parts = append(parts, db.escapeExpr(c))
+				parts = append(parts, db.EscapeExpr(c))
 			}
 		}
 	}
-	j.uri = strings.Join(parts, " || ")
-	if c := f.lastModified.column; c != nil {
-		add("lastmod", c, db.microsExpr(c, int64(1e9/rel.unit())))
+	j.URIExpr = strings.Join(parts, " || ")
+	if c := f.lastModified.Column; c != nil {
+		add("lastmod", c, db.MicrosExpr(c, int64(1e9/rel.table.unit())))
 	}
-	if c := f.length.column; c != nil {
-		add("length", c, c.ref)
+	if c := f.length.Column; c != nil {
+		add("length", c, c.Ref)
 	}
-	if c := f.mediaType.column; c != nil {
-		add("type", c, db.textExpr(c))
+	if c := f.mediaType.Column; c != nil {
+		add("type", c, db.TextExpr(c))
 	}
 	if len(f.hashes) > 0 {
 		var hashes []string
 		for _, h := range f.hashes {
-			value := db.lowerExpr(h.column)
+			value := db.LowerExpr(h.Column)
 			if h.algorithm != "" {
-				value = db.literal(h.algorithm+":") + " || nullif(" + db.hexExpr(h.column) + ", '')"
+				value = db.Literal(h.algorithm+":") + " || nullif(" + db.HexExpr(h.Column) + ", '')"
 			}
 			hashes = append(hashes, "coalesce("+value+" || ' ', '')")
-			tell(h.column)
+			tell(h.Column)
 		}
-		j.columns = append(j.columns, "hash")
-		j.values = append(j.values, "nullif(trim("+strings.Join(hashes, " || ")+"), '')")
+		j.Columns = append(j.Columns, "hash")
+		j.Values = append(j.Values, "nullif(trim("+strings.Join(hashes, " || ")+"), '')")
 	}
-	if rel.Deleted != "" {
-		c, _ := rel.column("Deleted", rel.Deleted, rel.kindOf(rel.Deleted))
+	if rel.table.Deleted != "" {
+		c, _ := rel.column("Deleted", rel.table.Deleted, rel.kindOf(rel.table.Deleted))
 		see(c)
 	}
 	return j
-}
-
-// besideKey are the columns of URIs other than the key.
-func (j *journalled) besideKey() (columns []*column) {
-	for _, name := range j.template.columns() {
-		if name != j.Key {
-			c, _ := j.relation.column("URI", name, j.kindOf(name))
-			columns = append(columns, c)
-		}
-	}
-	return columns
-}
-
-// fill replaces {name} in a text by the value under that name, and nothing in the
-// values themselves.
-func fill(text string, values map[string]string) string {
-	var pairs []string
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		pairs = append(pairs, "{"+name+"}", values[name])
-	}
-	return strings.NewReplacer(pairs...).Replace(text)
 }

@@ -17,6 +17,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb/pgdb"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
 )
 
 // both runs test on the engines that have triggers.
@@ -68,13 +70,16 @@ func (d *database) apply(table Table, set string) {
 // rows runs a query.
 func (d *database) rows(sql string, each func(rowdb.Row) error) {
 	d.t.Helper()
-	var db engine = &sqliteEngine{d.lite}
-	if d.pg != nil {
-		var err error
-		db, err = newPostgres(d.t.Context(), d.pg)
+	if d.lite != nil {
+		conn, err := d.lite.Take(d.t.Context())
 		must(d.t, err)
+		defer d.lite.Put(conn)
+		must(d.t, sqlitedb.Wrap(conn).Query(d.t.Context(), sql, each))
+		return
 	}
-	must(d.t, db.query(d.t.Context(), sql, each))
+	db, err := pgdb.New(d.t.Context(), d.pg)
+	must(d.t, err)
+	must(d.t, db.Do(d.t.Context(), func(c rowdb.Conn) error { return c.Query(d.t.Context(), sql, each) }))
 }
 
 // A said is a row of rs_pending.

@@ -16,6 +16,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/pgtable"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/sqlitetable"
 )
 
 // triggers prints, applies or drops the SQL that journals a table.
@@ -84,7 +86,7 @@ func openJournalled(ctx context.Context, c *triggersConfig, stderr io.Writer) (*
 		if err != nil {
 			return nil, err
 		}
-		t, err := sqltable.PostgresTriggers(ctx, pool)
+		t, err := pgtable.Triggers(ctx, pool)
 		if err != nil {
 			pool.Close()
 			return nil, err
@@ -106,7 +108,7 @@ func openJournalled(ctx context.Context, c *triggersConfig, stderr io.Writer) (*
 		return nil, fmt.Errorf("--db %q: %w", c.db, err)
 	}
 	return &journalledDB{
-		triggers: sqltable.SQLiteTriggers(pool),
+		triggers: sqlitetable.Triggers(pool),
 		store: func(ctx context.Context) (*sqlstore.Store, error) {
 			if err := giveWAL(ctx, c.db, walPatience, stderr); err != nil {
 				return nil, err

@@ -1,4 +1,4 @@
-package sqltable
+package sqlitetable
 
 import (
 	"context"
@@ -9,11 +9,12 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// sqliteIndex is an index, by its first column.
-type sqliteIndex struct {
+// index is an index, by its first column.
+type index struct {
 	name      string
 	unique    bool
 	partial   bool
@@ -21,14 +22,14 @@ type sqliteIndex struct {
 	collation []string
 }
 
-// sqliteIndexes returns the indexes of rel. The rowid, by whatever name, is not
+// indexesOf returns the indexes of rel. The rowid, by whatever name, is not
 // among them.
-func sqliteIndexes(ctx context.Context, c rowdb.Conn, rel *relation) ([]sqliteIndex, error) {
-	var all []sqliteIndex
-	err := c.Query(ctx, `SELECT l.name, l."unique", l.partial, i.name, i.coll
-		FROM pragma_index_list($1, $2) l, pragma_index_xinfo(l.name, $2) i WHERE i.key ORDER BY l.seq, i.seqno`, func(r rowdb.Row) error {
+func indexesOf(ctx context.Context, c rowdb.Conn, rel *engine.Relation) ([]index, error) {
+	var all []index
+	err := c.Query(ctx, `SELECT l.Name, l."unique", l.partial, i.name, i.coll
+		FROM pragma_index_list($1, $2) l, pragma_index_xinfo(l.Name, $2) i WHERE i.key ORDER BY l.seq, i.seqno`, func(r rowdb.Row) error {
 		if name := rowdb.String(r, 0); len(all) == 0 || all[len(all)-1].name != name {
-			all = append(all, sqliteIndex{name: name, unique: r.Int(1) != 0, partial: r.Int(2) != 0})
+			all = append(all, index{name: name, unique: r.Int(1) != 0, partial: r.Int(2) != 0})
 		}
 		last := &all[len(all)-1]
 		last.columns = append(last.columns, rowdb.String(r, 3))
@@ -39,7 +40,7 @@ func sqliteIndexes(ctx context.Context, c rowdb.Conn, rel *relation) ([]sqliteIn
 }
 
 // rowid returns the column that is the rowid, or "".
-func rowid(ctx context.Context, c rowdb.Conn, rel *relation) (name string, err error) {
+func rowid(ctx context.Context, c rowdb.Conn, rel *engine.Relation) (name string, err error) {
 	n := 0
 	err = c.Query(ctx, `SELECT name, type = 'INTEGER' COLLATE NOCASE FROM pragma_table_info($1, $2) WHERE pk > 0`, func(r rowdb.Row) error {
 		if n++; r.Int(1) != 0 {
@@ -59,66 +60,66 @@ func rowid(ctx context.Context, c rowdb.Conn, rel *relation) (name string, err e
 	return name, err
 }
 
-func (db *sqliteEngine) checkUnique(ctx context.Context, rel *relation) error {
-	if !rel.isTable {
+func (db *database) CheckUnique(ctx context.Context, rel *engine.Relation) error {
+	if !rel.IsTable {
 		return nil
 	}
 	return db.look(ctx, func(c rowdb.Conn) error {
-		if id, err := rowid(ctx, c, rel); err != nil || id == rel.Key {
+		if id, err := rowid(ctx, c, rel); err != nil || id == rel.Key.Name {
 			return err
 		}
-		if rel.key.nullable {
+		if rel.Key.Nullable {
 			// Declared, or in a PRIMARY KEY, where SQLite allows NULL by
 			// mistake and nobody uses it.
 			primary, null := false, false
 			err := c.Query(ctx, "SELECT 1 FROM pragma_table_info($1, $2) WHERE pk > 0 AND name = $3",
-				func(rowdb.Row) error { primary = true; return nil }, rel.Name, rel.Schema, rel.Key)
+				func(rowdb.Row) error { primary = true; return nil }, rel.Name, rel.Schema, rel.Key.Name)
 			if err == nil {
-				err = c.Query(ctx, "SELECT 1 FROM "+rel.from+" WHERE "+rel.key.ref+" IS NULL LIMIT 1",
+				err = c.Query(ctx, "SELECT 1 FROM "+rel.From+" WHERE "+rel.Key.Ref+" IS NULL LIMIT 1",
 					func(rowdb.Row) error { null = true; return nil })
 			}
 			if err != nil {
 				return err
 			}
 			if !primary || null {
-				return fmt.Errorf("the key %q may be NULL: declare it NOT NULL, or make a view of the rows where it is not", rel.Key)
+				return fmt.Errorf("the key %q may be NULL: declare it NOT NULL, or make a view of the rows where it is not", rel.Key.Name)
 			}
 		}
-		indexes, err := sqliteIndexes(ctx, c, rel)
+		indexes, err := indexesOf(ctx, c, rel)
 		if err != nil {
 			return err
 		}
 		for _, i := range indexes {
-			if i.unique && !i.partial && len(i.columns) == 1 && i.columns[0] == rel.Key {
+			if i.unique && !i.partial && len(i.columns) == 1 && i.columns[0] == rel.Key.Name {
 				return nil
 			}
 		}
-		return fmt.Errorf("the key %q need not be unique: CREATE UNIQUE INDEX a_name ON %s (%s COLLATE BINARY)", rel.Key, db.quote(rel.Name), db.quote(rel.Key))
+		return fmt.Errorf("the key %q need not be unique: CREATE UNIQUE INDEX a_name ON %s (%s COLLATE BINARY)", rel.Key.Name, db.Quote(rel.Name), db.Quote(rel.Key.Name))
 	})
 }
 
-func (db *sqliteEngine) checkIndex(ctx context.Context, rel *relation) error {
-	if err := db.checkUnique(ctx, rel); err != nil {
+func (db *database) CheckIndex(ctx context.Context, rel *engine.Relation) error {
+	if err := db.CheckUnique(ctx, rel); err != nil {
 		return err
 	}
-	rel.order += " COLLATE BINARY"
-	if rel.key.kind == integer {
-		rel.order = rel.key.ref
+	rel.Order += " COLLATE BINARY"
+	if rel.Key.Kind == engine.Integer {
+		rel.Order = rel.Key.Ref
 	}
 	sorts := false
 	err := db.take(ctx, func(conn *sqlite.Conn) error {
 		// Not one of the statements that a connection keeps: a plan that was
 		// made before is not made again.
-		return errors.Join(refresh(conn), sqlitex.ExecuteTransient(conn, "EXPLAIN QUERY PLAN SELECT "+rel.list+" FROM "+rel.from+where(rel.filter)+" ORDER BY "+rel.order,
+		return errors.Join(refresh(conn), sqlitex.ExecuteTransient(conn, "EXPLAIN QUERY PLAN SELECT "+rel.List+" FROM "+rel.From+engine.Where(rel.Filter)+" ORDER BY "+rel.Order,
 			&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
 				sorts = sorts || strings.Contains(stmt.ColumnText(3), "USE TEMP B-TREE FOR ORDER BY")
 				return nil
 			}}))
 	})
-	if err == nil && sorts && !rel.isTable {
-		err = rel.unsorted(" COLLATE BINARY")
+	if err == nil && sorts && !rel.IsTable {
+		err = rel.UnsortedError(" COLLATE BINARY")
 	} else if err == nil && sorts {
-		err = fmt.Errorf("no index has the key %q in the order of its bytes: CREATE UNIQUE INDEX a_name ON %s (%s COLLATE BINARY)", rel.Key, db.quote(rel.Name), db.quote(rel.Key))
+		err = fmt.Errorf("no index has the key %q in the order of its bytes: CREATE UNIQUE INDEX a_name ON %s (%s COLLATE BINARY)", rel.Key.Name, db.Quote(rel.Name), db.Quote(rel.Key.Name))
 	}
 	return err
 }

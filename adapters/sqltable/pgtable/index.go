@@ -1,4 +1,4 @@
-package sqltable
+package pgtable
 
 import (
 	"context"
@@ -7,20 +7,21 @@ import (
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-func (db *postgresEngine) checkUnique(ctx context.Context, rel *relation) error {
-	if !rel.isTable {
+func (db *database) CheckUnique(ctx context.Context, rel *engine.Relation) error {
+	if !rel.IsTable {
 		return nil
 	}
-	if rel.key.nullable {
+	if rel.Key.Nullable {
 		var kind string
-		if err := db.pool.QueryRow(ctx, "SELECT relkind::text FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass($1)", rel.name).Scan(&kind); err != nil {
+		if err := db.pool.QueryRow(ctx, "SELECT relkind::text FROM pg_catalog.pg_class WHERE oid = pg_catalog.to_regclass($1)", rel.Qualified).Scan(&kind); err != nil {
 			return err
 		}
 		if kind != "m" { // whose columns cannot be declared NOT NULL
-			return fmt.Errorf("the key %q may be NULL: ALTER TABLE %s ALTER COLUMN %s SET NOT NULL", rel.Key, rel.name, db.quote(rel.Key))
+			return fmt.Errorf("the key %q may be NULL: ALTER TABLE %s ALTER COLUMN %s SET NOT NULL", rel.Key.Name, rel.Qualified, db.Quote(rel.Key.Name))
 		}
 	}
 	indexes, err := db.indexes(ctx, rel)
@@ -32,19 +33,19 @@ func (db *postgresEngine) checkUnique(ctx context.Context, rel *relation) error 
 			return nil
 		}
 	}
-	return fmt.Errorf("the key %q need not be unique: CREATE UNIQUE INDEX ON %s (%s%s)", rel.Key, rel.name, db.quote(rel.Key), byBytes(rel))
+	return fmt.Errorf("the key %q need not be unique: CREATE UNIQUE INDEX ON %s (%s%s)", rel.Key.Name, rel.Qualified, db.Quote(rel.Key.Name), byBytes(rel))
 }
 
 // byBytes is what makes an index on the key, if that is text, one of bytes.
-func byBytes(rel *relation) string {
-	if rel.key.kind == text {
+func byBytes(rel *engine.Relation) string {
+	if rel.Key.Kind == engine.Text {
 		return ` COLLATE "C"`
 	}
 	return ""
 }
 
-// A postgresIndex is an index that begins with the key.
-type postgresIndex struct {
+// A index is an index that begins with the key.
+type index struct {
 	Unique    bool // the key alone
 	ByBytes   bool
 	Collation string // qualified; "" if it is the column's own
@@ -52,7 +53,7 @@ type postgresIndex struct {
 }
 
 // indexes returns the indexes of rel that are complete and begin with its key.
-func (db *postgresEngine) indexes(ctx context.Context, rel *relation) ([]postgresIndex, error) {
+func (db *database) indexes(ctx context.Context, rel *engine.Relation) ([]index, error) {
 	rows, err := db.pool.Query(ctx, `
 		SELECT i.indisunique AND i.indnkeyatts = 1,
 			i.indcollation[0] = 0 OR coalesce(
@@ -72,18 +73,18 @@ func (db *postgresEngine) indexes(ctx context.Context, rel *relation) ([]postgre
 		LEFT JOIN pg_catalog.pg_namespace n ON n.oid = l.collnamespace
 		WHERE i.indrelid = pg_catalog.to_regclass($1) AND a.attname = $2
 			AND m.amname = 'btree' AND o.opcdefault AND i.indpred IS NULL AND i.indisvalid AND i.indislive
-		ORDER BY i.indisunique DESC, i.indexrelid`, rel.name, rel.Key)
+		ORDER BY i.indisunique DESC, i.indexrelid`, rel.Qualified, rel.Key.Name)
 	if err != nil {
 		return nil, err
 	}
-	return pgx.CollectRows(rows, pgx.RowToStructByPos[postgresIndex])
+	return pgx.CollectRows(rows, pgx.RowToStructByPos[index])
 }
 
-func (db *postgresEngine) checkIndex(ctx context.Context, rel *relation) error {
-	if !rel.isTable {
+func (db *database) CheckIndex(ctx context.Context, rel *engine.Relation) error {
+	if !rel.IsTable {
 		return db.checkPlan(ctx, rel)
 	}
-	if err := db.checkUnique(ctx, rel); err != nil {
+	if err := db.CheckUnique(ctx, rel); err != nil {
 		return err
 	}
 	indexes, err := db.indexes(ctx, rel)
@@ -93,25 +94,25 @@ func (db *postgresEngine) checkIndex(ctx context.Context, rel *relation) error {
 	for _, i := range indexes {
 		if i.ByBytes {
 			if i.Collation != "" {
-				rel.order += " COLLATE " + i.Collation
+				rel.Order += " COLLATE " + i.Collation
 			}
 			return nil
 		}
 	}
 	return fmt.Errorf("no index has the key %q in the order of its bytes, but in that of collation %q: CREATE UNIQUE INDEX ON %s (%s%s)",
-		rel.Key, indexes[0].Name, rel.name, db.quote(rel.Key), byBytes(rel))
+		rel.Key.Name, indexes[0].Name, rel.Qualified, db.Quote(rel.Key.Name), byBytes(rel))
 }
 
 // checkPlan reports that a view or query is sorted anew for every page. The
 // planner is asked not to sort if it can, however small the tables are.
-func (db *postgresEngine) checkPlan(ctx context.Context, rel *relation) error {
-	rel.order += byBytes(rel)
+func (db *database) checkPlan(ctx context.Context, rel *engine.Relation) error {
+	rel.Order += byBytes(rel)
 	sorts := false
 	err := db.rows.Snapshot(ctx, func(c rowdb.Conn) error {
 		if err := c.Script(ctx, "SET LOCAL enable_sort = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off"); err != nil {
 			return err
 		}
-		return c.Query(ctx, "EXPLAIN SELECT "+rel.list+" FROM "+rel.from+where(rel.filter)+" ORDER BY "+rel.order+" LIMIT 2", func(row rowdb.Row) error {
+		return c.Query(ctx, "EXPLAIN SELECT "+rel.List+" FROM "+rel.From+engine.Where(rel.Filter)+" ORDER BY "+rel.Order+" LIMIT 2", func(row rowdb.Row) error {
 			node := strings.TrimPrefix(strings.TrimSpace(rowdb.String(row, 0)), "->  ")
 			sorts = sorts || strings.HasPrefix(node, "Sort  (") || strings.HasPrefix(node, "Incremental Sort  (")
 			return nil
@@ -121,7 +122,7 @@ func (db *postgresEngine) checkPlan(ctx context.Context, rel *relation) error {
 		return err
 	}
 	if sorts {
-		return rel.unsorted(byBytes(rel))
+		return rel.UnsortedError(byBytes(rel))
 	}
 	return nil
 }

@@ -1,0 +1,219 @@
+// Package mysqltable opens tables, views and queries of MariaDB and MySQL for package
+// sqltable. It needs a driver for database/sql and links none itself.
+package mysqltable
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// Open returns the Provider of a table in db. If the table is not as t says, or cannot
+// be read in the order of its keys, the error says what is wrong and what to do about
+// it. For views and queries Open cannot check that an index gives their order; EXPLAIN
+// can. db is the caller's to close.
+//
+// DATETIME columns are taken to be in UTC. The character set of the connection must be
+// utf8mb4. A BIGINT UNSIGNED beyond the range of BIGINT is an error when it is read.
+func Open(ctx context.Context, db *sql.DB, t sqltable.Table) (*sqltable.Provider, error) {
+	return sqltable.New(ctx, &database{db}, t)
+}
+
+type database struct{ db *sql.DB }
+
+var _ engine.DB = (*database)(nil)
+
+func (*database) Quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
+
+func (*database) Parameter(int, engine.Kind) string { return "?" }
+
+// row is a row as text, which is what integers are made of again.
+type row struct{ values []sql.RawBytes }
+
+func (r *row) Int(column int) int64 {
+	n, _ := strconv.ParseInt(string(r.values[column]), 10, 64)
+	return n
+}
+func (r *row) Append(dst []byte, column int) []byte { return append(dst, r.values[column]...) }
+func (r *row) Null(column int) bool                 { return r.values[column] == nil }
+
+func (db *database) QueryInOrder(ctx context.Context, query string, each func(rowdb.Row) error, args ...any) error {
+	return db.Query(ctx, query, each, args...)
+}
+
+func (db *database) Query(ctx context.Context, query string, each func(rowdb.Row) error, args ...any) error {
+	rows, err := db.db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	types, err := rows.ColumnTypes()
+	if err != nil {
+		return err
+	}
+	row := &row{make([]sql.RawBytes, len(types))}
+	targets := make([]any, len(types))
+	var large []int // columns whose values may not fit into an int64
+	for i := range targets {
+		targets[i] = &row.values[i]
+		if types[i].DatabaseTypeName() == "UNSIGNED BIGINT" {
+			large = append(large, i)
+		}
+	}
+	for rows.Next() {
+		if err := rows.Scan(targets...); err != nil {
+			return err
+		}
+		for _, i := range large {
+			if err := checkInteger(row.values[i]); err != nil {
+				return fmt.Errorf("column %q: %w", types[i].Name(), err)
+			}
+		}
+		if err := each(row); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// checkInteger reports that the text of an unsigned integer stands for none that
+// we can read.
+func checkInteger(text []byte) error {
+	if len(text) < engine.Digits {
+		return nil
+	}
+	_, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil {
+		err = fmt.Errorf("%s is larger than %d, the largest integer that is read", text, int64(math.MaxInt64))
+	}
+	return err
+}
+
+func (*database) IsLive(c *engine.Column) string {
+	switch c.Kind {
+	case engine.Integer, engine.Boolean:
+		return "coalesce(" + c.Ref + ", 0) = 0"
+	case engine.Text, engine.Label:
+		return "coalesce(" + c.Ref + ", '') = ''"
+	}
+	return c.Ref + " IS NULL"
+}
+
+func (db *database) Find(ctx context.Context, rel *engine.Relation) error {
+	rel.From = "(\n" + rel.Query + "\n) AS " + rel.Alias
+	if rel.Name != "" {
+		if rel.Schema == "" {
+			if err := db.db.QueryRowContext(ctx, "SELECT coalesce(DATABASE(), '')").Scan(&rel.Schema); err != nil {
+				return err
+			}
+		}
+		kind := ""
+		err := db.db.QueryRowContext(ctx, "SELECT TABLE_TYPE FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?", rel.Schema, rel.Name).Scan(&kind)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return fmt.Errorf("there is no such table or view in database %q", rel.Schema)
+		case err != nil:
+			return err
+		}
+		rel.IsTable = kind == "BASE TABLE"
+		rel.Qualified = db.Quote(rel.Schema) + "." + db.Quote(rel.Name)
+		rel.From = rel.Qualified + " AS " + rel.Alias
+	}
+	return db.findColumns(ctx, rel)
+}
+
+func (db *database) findColumns(ctx context.Context, rel *engine.Relation) error {
+	rows, err := db.db.QueryContext(ctx, "SELECT * FROM "+rel.From+" LIMIT 0")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	types, err := rows.ColumnTypes()
+	if err != nil {
+		return err
+	}
+	for _, t := range types {
+		nullable, known := t.Nullable()
+		c := engine.Column{Name: t.Name(), Type: t.DatabaseTypeName(), Nullable: nullable || !known}
+		c.Kind = kindOf(c.Type)
+		// In microseconds from the epoch of all engines, whatever the time
+		// zone of the connection. A TIMESTAMP is an instant.
+		ref := rel.Alias + "." + db.Quote(c.Name)
+		switch c.Type {
+		case "DATETIME", "DATE":
+			c.Read = "TIMESTAMPDIFF(MICROSECOND, '2000-01-01', " + ref + ")"
+		case "TIMESTAMP":
+			c.Read = fmt.Sprintf("CAST(NULLIF(UNIX_TIMESTAMP(%s), 0) * 1000000 - %d AS SIGNED)", ref, engine.Epoch)
+		}
+		rel.Columns = append(rel.Columns, c)
+	}
+	return rows.Err()
+}
+
+// kindOf is the kind of a column, by the name that the driver has for its
+// type.
+func kindOf(name string) engine.Kind {
+	switch name = strings.TrimPrefix(name, "UNSIGNED "); name {
+	case "TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT", "YEAR":
+		return engine.Integer
+	case "CHAR", "VARCHAR", "TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT":
+		return engine.Text
+	case "ENUM", "SET":
+		return engine.Label
+	case "BINARY", "VARBINARY", "TINYBLOB", "BLOB", "MEDIUMBLOB", "LONGBLOB":
+		return engine.Binary
+	case "DATETIME", "DATE", "TIMESTAMP":
+		return engine.Instant
+	}
+	return engine.Other
+}
+
+func (db *database) CheckUnique(ctx context.Context, rel *engine.Relation) error {
+	if !rel.IsTable {
+		return nil
+	}
+	if rel.Key.Nullable {
+		return fmt.Errorf("the key %q may be NULL: ALTER TABLE %s MODIFY %s … NOT NULL", rel.Key.Name, rel.Qualified, db.Quote(rel.Key.Name))
+	}
+	var n int
+	err := db.db.QueryRowContext(ctx, `SELECT count(*) FROM information_schema.STATISTICS s
+		WHERE s.TABLE_SCHEMA = ? AND s.TABLE_NAME = ? AND s.COLUMN_NAME = ? AND s.SEQ_IN_INDEX = 1 AND s.NON_UNIQUE = 0 AND s.SUB_PART IS NULL
+		AND NOT EXISTS (SELECT 1 FROM information_schema.STATISTICS o
+			WHERE o.TABLE_SCHEMA = s.TABLE_SCHEMA AND o.TABLE_NAME = s.TABLE_NAME AND o.INDEX_NAME = s.INDEX_NAME AND o.SEQ_IN_INDEX = 2)`,
+		rel.Schema, rel.Name, rel.Key.Name).Scan(&n)
+	if err == nil && n == 0 {
+		err = fmt.Errorf("the key %q need not be unique: CREATE UNIQUE INDEX a_name ON %s (%s)", rel.Key.Name, rel.Qualified, db.Quote(rel.Key.Name))
+	}
+	return err
+}
+
+// checkIndex needs no more than a unique index: it has the collation of its
+// column, always.
+func (db *database) CheckIndex(ctx context.Context, rel *engine.Relation) error {
+	if rel.Key.Kind == engine.Text {
+		if rel.Name == "" {
+			return fmt.Errorf("the key %q is text, whose collation a query does not tell: make a view of the query", rel.Key.Name)
+		}
+		var collation string
+		err := db.db.QueryRowContext(ctx, "SELECT coalesce(COLLATION_NAME, '') FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND COLUMN_NAME = ?",
+			rel.Schema, rel.Name, rel.Key.Name).Scan(&collation)
+		if err != nil {
+			return err
+		}
+		// Of other character sets, bytes have another order, or not every range
+		// of keys can be asked for.
+		if collation != "utf8mb4_nopad_bin" && collation != "utf8mb4_0900_bin" {
+			return fmt.Errorf("the key %q is in the order of collation %s, and not of its bytes in UTF-8: ALTER TABLE %s MODIFY %s … COLLATE utf8mb4_nopad_bin (in MySQL 8, utf8mb4_0900_bin), or make it VARBINARY, or use another column, such as an integer",
+				rel.Key.Name, collation, rel.Qualified, db.Quote(rel.Key.Name))
+		}
+	}
+	return db.CheckUnique(ctx, rel)
+}

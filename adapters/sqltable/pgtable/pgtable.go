@@ -1,0 +1,181 @@
+// Package pgtable opens tables, views and queries of PostgreSQL 14 and later for
+// package sqltable, and writes triggers for them.
+package pgtable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb/pgdb"
+)
+
+// Open returns the Provider of a table in the database of pool, whose encoding must
+// be UTF8. If the table is not as t says, or cannot be read in the order of its keys,
+// the error says what is wrong and what to do about it. The pool is the caller's to
+// close.
+func Open(ctx context.Context, pool *pgxpool.Pool, t sqltable.Table) (*sqltable.Provider, error) {
+	db, err := newDatabase(ctx, pool)
+	if err != nil {
+		return nil, err
+	}
+	return sqltable.New(ctx, db, t)
+}
+
+// Triggers returns a writer of triggers for tables in the database of pool. The store
+// is the one in the schema that comes first in the search path of the pool's
+// connections; the tables can be in any schema.
+func Triggers(ctx context.Context, pool *pgxpool.Pool) (*sqltable.Triggers, error) {
+	db, err := newDatabase(ctx, pool)
+	if err != nil {
+		return nil, err
+	}
+	return sqltable.NewTriggers(db), nil
+}
+
+type database struct {
+	pool *pgxpool.Pool
+	rows rowdb.DB
+}
+
+var _ engine.TriggerDB = (*database)(nil)
+
+func newDatabase(ctx context.Context, pool *pgxpool.Pool) (*database, error) {
+	switch mode := pool.Config().ConnConfig.DefaultQueryExecMode; mode {
+	case pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec:
+	default:
+		return nil, fmt.Errorf("sqltable: the pool's DefaultQueryExecMode is %v, in which rows come as text: leave it as it is, or set DescribeExec", mode)
+	}
+	rows, err := pgdb.New(ctx, pool)
+	if err != nil {
+		return nil, fmt.Errorf("sqltable: %w", err)
+	}
+	var encoding string
+	if err := pool.QueryRow(ctx, "SHOW server_encoding").Scan(&encoding); err != nil {
+		return nil, fmt.Errorf("sqltable: %w", err)
+	}
+	if encoding != "UTF8" {
+		return nil, fmt.Errorf("sqltable: the encoding of the database is %s, in which text has another order than in UTF8: move the data into a database with UTF8", encoding)
+	}
+	return &database{pool, rows}, nil
+}
+
+func (*database) Quote(name string) string { return pgx.Identifier{name}.Sanitize() }
+
+func (db *database) Parameter(n int, k engine.Kind) string {
+	as := map[engine.Kind]string{engine.Integer: "bigint", engine.Text: "text", engine.Binary: "bytea", engine.UUID: "uuid"}
+	return "$" + strconv.Itoa(n) + "::" + as[k]
+}
+
+func (db *database) Query(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
+	return db.rows.Do(ctx, func(c rowdb.Conn) error { return c.Query(ctx, sql, each, args...) })
+}
+
+// QueryInOrder keeps the planner from sorting all the rest of a table for each page,
+// as it would with no statistics, or with those of a table that was small. A Where may
+// join other tables in any way.
+func (db *database) QueryInOrder(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
+	return db.rows.Snapshot(ctx, func(c rowdb.Conn) error {
+		if err := c.Script(ctx, "SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on"); err != nil {
+			return err
+		}
+		return c.Query(ctx, sql, each, args...)
+	})
+}
+
+func (*database) IsLive(c *engine.Column) string {
+	switch c.Kind {
+	case engine.Boolean:
+		return c.Ref + " IS NOT TRUE"
+	case engine.Integer:
+		return "coalesce(" + c.Ref + ", 0) = 0"
+	case engine.Text, engine.Label:
+		return "coalesce(" + c.Ref + "::text, '') = ''"
+	}
+	return c.Ref + " IS NULL"
+}
+
+func (db *database) Find(ctx context.Context, rel *engine.Relation) error {
+	rel.From = "(\n" + rel.Query + "\n) AS " + rel.Alias
+	if rel.Name != "" {
+		name := db.Quote(rel.Name)
+		if rel.Schema != "" {
+			name = db.Quote(rel.Schema) + "." + name
+		}
+		var schema string
+		var relkind string
+		err := db.pool.QueryRow(ctx, `SELECT n.nspname, c.relkind::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+			WHERE c.oid = pg_catalog.to_regclass($1) AND c.relkind IN ('r', 'p', 'm', 'v', 'f')`, name).Scan(&schema, &relkind)
+		switch {
+		case errors.Is(err, pgx.ErrNoRows) && rel.Schema == "":
+			return errors.New("there is no such table or view in the search path of the connection: name its Schema")
+		case errors.Is(err, pgx.ErrNoRows):
+			return errors.New("there is no such table or view")
+		case err != nil:
+			return err
+		}
+		rel.Schema = schema
+		rel.Qualified = db.Quote(schema) + "." + db.Quote(rel.Name)
+		rel.From = rel.Qualified + " AS " + rel.Alias
+		rel.IsTable = strings.Contains("rpm", relkind)
+	}
+	return db.findColumns(ctx, rel)
+}
+
+func (db *database) findColumns(ctx context.Context, rel *engine.Relation) error {
+	rows, err := db.pool.Query(ctx, "SELECT * FROM "+rel.From+" LIMIT 0", pgx.QueryExecModeDescribeExec)
+	if err != nil {
+		return err
+	}
+	fields := slices.Clone(rows.FieldDescriptions())
+	rows.Close()
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	for _, f := range fields {
+		c := engine.Column{Name: f.Name, Nullable: true}
+		var category string
+		err := db.pool.QueryRow(ctx, `SELECT t.typname::text, t.typcategory::text,
+			coalesce((SELECT NOT attnotnull FROM pg_catalog.pg_attribute
+				WHERE attrelid = pg_catalog.to_regclass(nullif($2, '')) AND attname = $3 AND NOT attisdropped), true)
+			FROM pg_catalog.pg_type t WHERE t.oid = $1`, f.DataTypeOID, rel.Qualified, f.Name).Scan(&c.Type, &category, &c.Nullable)
+		if err != nil {
+			return err
+		}
+		c.Kind = kindOf(c.Type, category)
+		rel.Columns = append(rel.Columns, c)
+	}
+	return nil
+}
+
+func kindOf(name, category string) engine.Kind {
+	switch name {
+	case "int2", "int4", "int8":
+		return engine.Integer
+	case "text", "varchar":
+		return engine.Text
+	case "bytea":
+		return engine.Binary
+	case "uuid":
+		return engine.UUID
+	case "bool":
+		return engine.Boolean
+	case "timestamptz", "timestamp":
+		return engine.Instant
+	case "date":
+		return engine.Date
+	}
+	if category == "S" || category == "E" {
+		return engine.Label
+	}
+	return engine.Other
+}

@@ -1,0 +1,173 @@
+// Package sqlitetable opens tables, views and queries of SQLite for package sqltable,
+// and writes triggers for them.
+package sqlitetable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
+)
+
+// Open returns the Provider of a table in the database of pool, whose encoding must
+// be UTF-8. If the table is not as t says, or cannot be read in the order of its keys,
+// the error says what is wrong and what to do about it. The pool is the caller's to
+// close.
+//
+// While a page is read, it is a reader like any other: in journal mode WAL, which is
+// advised, writers do not wait for it.
+func Open(ctx context.Context, pool *sqlitex.Pool, t sqltable.Table) (*sqltable.Provider, error) {
+	return sqltable.New(ctx, &database{pool}, t)
+}
+
+// Triggers returns a writer of triggers for tables in the database of pool. Its file
+// must be that of the store, too.
+func Triggers(pool *sqlitex.Pool) *sqltable.Triggers { return sqltable.NewTriggers(&database{pool}) }
+
+type database struct{ pool *sqlitex.Pool }
+
+var _ engine.TriggerDB = (*database)(nil)
+
+func (*database) Quote(name string) string {
+	// In double quotes, the name of a column that is gone would be a text.
+	return "`" + strings.ReplaceAll(name, "`", "``") + "`"
+}
+
+func (*database) Parameter(n int, _ engine.Kind) string { return "$" + strconv.Itoa(n) }
+
+func (db *database) Query(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
+	return db.do(ctx, func(c rowdb.Conn) error { return c.Query(ctx, sql, each, args...) })
+}
+
+func (db *database) QueryInOrder(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
+	return db.Query(ctx, sql, each, args...)
+}
+
+func (db *database) do(ctx context.Context, f func(rowdb.Conn) error) error {
+	return db.take(ctx, func(conn *sqlite.Conn) error { return f(sqlitedb.Wrap(conn)) })
+}
+
+func (db *database) take(ctx context.Context, f func(*sqlite.Conn) error) error {
+	conn, err := db.pool.Take(ctx)
+	if err == nil {
+		defer db.pool.Put(conn)
+		err = f(conn)
+	}
+	if err != nil && ctx.Err() != nil {
+		return ctx.Err() // the connection was interrupted
+	}
+	return err
+}
+
+// look is do for what is about the schema.
+func (db *database) look(ctx context.Context, f func(rowdb.Conn) error) error {
+	return db.take(ctx, func(conn *sqlite.Conn) error {
+		return errors.Join(refresh(conn), f(sqlitedb.Wrap(conn)))
+	})
+}
+
+// refresh reads a table, because only then SQLite finds out that another
+// connection has changed the schema.
+func refresh(conn *sqlite.Conn) error {
+	return sqlitex.ExecuteTransient(conn, "SELECT 1 FROM sqlite_schema LIMIT 1", nil)
+}
+
+func (*database) IsLive(c *engine.Column) string {
+	return fmt.Sprintf("(%s IS NULL OR %[1]s = 0 OR %[1]s = '')", c.Ref)
+}
+
+func (db *database) Find(ctx context.Context, rel *engine.Relation) error {
+	return db.look(ctx, func(c rowdb.Conn) error {
+		encoding := ""
+		err := c.Query(ctx, "PRAGMA encoding", func(r rowdb.Row) error { encoding = rowdb.String(r, 0); return nil })
+		if err != nil {
+			return err
+		}
+		if encoding != "UTF-8" {
+			return fmt.Errorf("the encoding of the database is %s, in which text has another order than in UTF-8: move the data into a database with UTF-8", encoding)
+		}
+		if rel.Query != "" {
+			return db.findQuery(ctx, c, rel)
+		}
+		err = c.Query(ctx, `SELECT schema, name, type <> 'view' FROM pragma_table_list
+			WHERE name = $1 COLLATE NOCASE AND ($2 = '' AND schema <> 'temp' OR schema = $2 COLLATE NOCASE) AND type <> 'shadow'
+			ORDER BY schema <> 'main', schema LIMIT 1`, func(r rowdb.Row) error {
+			rel.Schema, rel.Name, rel.IsTable = rowdb.String(r, 0), rowdb.String(r, 1), r.Int(2) != 0
+			rel.Qualified = db.Quote(rel.Schema) + "." + db.Quote(rel.Name)
+			return nil
+		}, rel.Name, rel.Schema)
+		if err == nil && rel.Qualified == "" {
+			err = errors.New("there is no such table or view")
+		}
+		if err != nil {
+			return err
+		}
+		rel.From = rel.Qualified + " AS " + rel.Alias
+		return db.findColumns(ctx, c, rel, rel.Name, rel.Schema)
+	})
+}
+
+// findQuery learns the columns of a query from a view that is there for a moment,
+// for this connection only.
+func (db *database) findQuery(ctx context.Context, c rowdb.Conn, rel *engine.Relation) error {
+	rel.From = "(\n" + rel.Query + "\n) AS " + rel.Alias
+	if _, err := c.Exec(ctx, "CREATE TEMP VIEW rs_query_columns AS SELECT * FROM "+rel.From); err != nil {
+		return err
+	}
+	err := db.findColumns(ctx, c, rel, "rs_query_columns", "temp")
+	_, dropErr := c.Exec(ctx, "DROP VIEW temp.rs_query_columns")
+	return errors.Join(err, dropErr)
+}
+
+func (db *database) findColumns(ctx context.Context, c rowdb.Conn, rel *engine.Relation, name, schema string) error {
+	rel.Key.NUL = true
+	err := c.Query(ctx, `SELECT name, upper(type), "notnull" = 0 AND NOT (pk > 0 AND type = 'INTEGER' COLLATE NOCASE) FROM pragma_table_xinfo($1, $2)
+		WHERE hidden <> 1 ORDER BY cid`, func(r rowdb.Row) error {
+		col := engine.Column{Name: rowdb.String(r, 0), Type: rowdb.String(r, 1), Nullable: r.Int(2) != 0}
+		col.Kind = affinity(col.Type)
+		rel.Columns = append(rel.Columns, col)
+		return nil
+	}, name, schema)
+	if err != nil {
+		return err
+	}
+	// A key without a type is what its values are.
+	for i := range rel.Columns {
+		if k := &rel.Columns[i]; k.Name == rel.Key.Name && k.Kind == engine.Dynamic {
+			err := c.Query(ctx, "SELECT typeof("+db.Quote(k.Name)+") FROM "+rel.From+" WHERE "+db.Quote(k.Name)+" IS NOT NULL LIMIT 1",
+				func(r rowdb.Row) error { k.Kind = affinity(strings.ToUpper(rowdb.String(r, 0))); return nil })
+			if err != nil {
+				return err
+			}
+			if k.Kind == engine.Dynamic {
+				k.Type = "none, and has no values to tell"
+			}
+		}
+	}
+	return nil
+}
+
+// affinity is the kind of values that a column of a declared type prefers.
+func affinity(declared string) engine.Kind {
+	contains := func(s string) bool { return strings.Contains(declared, s) }
+	switch {
+	case contains("INT"):
+		return engine.Integer
+	case contains("CHAR"), contains("CLOB"), contains("TEXT"):
+		return engine.Text
+	case contains("BOOL"):
+		return engine.Boolean
+	case contains("BLOB"):
+		return engine.Binary
+	}
+	return engine.Dynamic
+}

@@ -1,0 +1,243 @@
+package sqlitetable
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// deleteStatement journals that the row that was is not in the set any more. As in
+// PostgreSQL, the table knows better than the row, and if another row has the key
+// now, at another URI, that is told of again.
+const deleteStatement = `
+	INSERT INTO rs_pending (set_id, change, key, uri)
+	SELECT {set}, 'deleted', {key}, {uri}
+	FROM {old} WHERE {filter} AND NOT EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {isOld} AND {sameOldURI} AND {filter});
+	INSERT INTO rs_pending (set_id, change, key, uri{columns})
+	SELECT {set}, 'created', {key}, {uri}{values}
+	FROM {table} AS {alias} WHERE {otherKey} AND {isOld} AND NOT ({sameOldURI}) AND {filter} AND EXISTS (SELECT 1 FROM {old} WHERE {filter});`
+
+// putStatement journals that a row is in the set, and was in it before or not.
+const putStatement = `
+	INSERT INTO rs_pending (set_id, change, key, uri{columns})
+	SELECT {set}, {change}, {key}, {uri}{values}
+	FROM {table} AS {alias} WHERE {isNew} AND {filter}{worth};`
+
+// rememberStatement notes which rows a REPLACE is going to remove, if it is one:
+// their triggers for DELETE are not run then, unless recursive_triggers is on. Of
+// what is noted already, that which is still there is of an earlier statement, which
+// has not removed it; the rest is of one that is under way, and has set off a trigger
+// of the host's own before those of ours.
+const rememberStatement = `
+	DELETE FROM {replaced} WHERE EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {isReplaced} AND {filter});
+	INSERT INTO {replaced} (id, key, uri) SELECT {keyRef}, {key}, {uri} FROM {table} AS {alias} WHERE {filter} AND ({conflict});`
+
+// replacedStatement journals which of them have gone. It comes before what is put in
+// their place, which may have their URI.
+const replacedStatement = `
+	INSERT INTO rs_pending (set_id, change, key, uri)
+	SELECT {set}, 'deleted', key, uri FROM {replaced}
+	WHERE NOT EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {isReplaced} AND {filter});
+	DELETE FROM {replaced};`
+
+func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([]string, error) {
+	if !strings.EqualFold(j.Schema, "main") {
+		return nil, fmt.Errorf("the table is in the attached database %q: triggers reach only tables of their own file, so connect to that one", j.Schema)
+	}
+	if err := j.Try(ctx, db); err != nil {
+		return nil, err // which CREATE TRIGGER would not notice
+	}
+	conflict, err := db.conflicts(ctx, j)
+	if err != nil {
+		return nil, err
+	}
+	statements, err := db.DropTriggers(ctx, j.Relation, j.Base)
+	if err != nil {
+		return nil, err
+	}
+	filter := "1"
+	if j.Filter != "" {
+		filter = j.Filter
+	}
+	sameKey := db.sameKey(j, "OLD.", "NEW.")
+	same := engine.And(sameKey, db.sameURI(j, "OLD.", "NEW."))
+	changed := db.changed(j)
+	was := fmt.Sprintf("(%s AND EXISTS (SELECT 1 FROM %s WHERE %s))", same, db.old(j), filter)
+	values := map[string]string{
+		"table": db.Quote(j.Name), "alias": j.Alias, "set": db.setID(j), "key": j.KeyExpr, "uri": j.URIExpr, "filter": filter, "keyRef": j.Key.Ref,
+		"old": db.old(j), "isOld": db.sameKey(j, j.Alias+".", "OLD."), "isNew": db.sameKey(j, j.Alias+".", "NEW."),
+		"sameOldURI": cmp.Or(db.sameURI(j, j.Alias+".", "OLD."), "1"), "otherKey": "1",
+		"isReplaced": engine.And(db.sameAs(j, j.Key.Ref, db.Quote(j.Base)+".id"), "("+j.URIExpr+") IS "+db.Quote(j.Base)+".uri"),
+		"columns":    strings.Join(append([]string{""}, j.Columns...), ", "), "values": strings.Join(append([]string{""}, j.Values...), ", "),
+		"replaced": db.Quote(j.Base), "conflict": conflict,
+		"change": "'created'", "worth": "", "when": "", "forget": "",
+	}
+	trigger := func(name, when, body string) {
+		statements = append(statements, fmt.Sprintf("CREATE TRIGGER %s %s ON %s%s", db.Quote(j.Base+name), when, db.Quote(j.Name), engine.Fill(body, values)+"\nEND"))
+	}
+	replaced := ""
+	if conflict != "" {
+		statements = append(statements, fmt.Sprintf("CREATE TABLE %s (id %s, key BLOB NOT NULL, uri TEXT)", db.Quote(j.Base), j.Key.Type))
+		trigger("_replace", "BEFORE INSERT", " BEGIN"+rememberStatement)
+		replaced = replacedStatement
+		values["forget"] = "\n\tDELETE FROM " + db.Quote(j.Base) + " WHERE " + db.sameAs(j, "id", "OLD."+db.Quote(j.Key.Name)) + ";"
+	}
+	values["mark"] = j.Mark
+	trigger("_insert", "AFTER INSERT", " BEGIN\n\t{mark}"+replaced+putStatement)
+	trigger("_delete", "AFTER DELETE", " BEGIN"+deleteStatement+"{forget}")
+	values["otherKey"] = "NOT " + sameKey
+	values["change"] = "CASE WHEN " + was + " THEN 'updated' ELSE 'created' END"
+	if j.Where == "" {
+		values["when"] = "\nWHEN " + changed
+	} else {
+		values["worth"] = " AND (" + changed + " OR NOT " + was + ")"
+	}
+	trigger("_update", "AFTER UPDATE", "{when} BEGIN"+replaced+deleteStatement+putStatement)
+	if conflict != "" {
+		values["conflict"] = "(" + conflict + ") AND NOT " + db.sameKey(j, j.Alias+".", "OLD.")
+		trigger("_update_replace", "BEFORE UPDATE", " BEGIN"+rememberStatement)
+		trigger("_update_replaced", "AFTER UPDATE", " BEGIN"+replacedStatement)
+	}
+	return statements, nil
+}
+
+// setID is the id of the set. If there is none, the host's statement fails: that the
+// id must not be NULL is nothing to one that says OR IGNORE, which holds for what
+// triggers do, too.
+func (db *database) setID(j *engine.Journalled) string {
+	return "coalesce((SELECT id FROM rs_set WHERE name = " + j.SetName + "), RAISE(ABORT, 'resourcesync: there is no set of this name to journal the table for'))"
+}
+
+// old is the row that was, as if it were the table.
+func (db *database) old(j *engine.Journalled) string {
+	// SQLite would refuse to drop any column that is named here.
+	mentioned := func(c *engine.Column) bool {
+		where := strings.ToLower(j.Where)
+		return strings.Contains(where, strings.ToLower(c.Name)) || strings.Contains(where, strings.ToLower(strings.NewReplacer(`"`, `""`).Replace(c.Name))) ||
+			strings.Contains(where, strings.ToLower(strings.ReplaceAll(c.Name, "`", "``")))
+	}
+	var columns []string
+	for i := range j.Relation.Columns {
+		c := &j.Relation.Columns[i]
+		if slices.ContainsFunc(j.Listed, func(l *engine.Column) bool { return l.Name == c.Name }) || mentioned(c) {
+			columns = append(columns, "OLD."+db.Quote(c.Name)+" AS "+db.Quote(c.Name))
+		}
+	}
+	return "(SELECT " + strings.Join(columns, ", ") + ") AS " + j.Alias
+}
+
+// sameKey is the condition that two keys are the same, with the help of an index,
+// and to the byte.
+func (db *database) sameKey(j *engine.Journalled, a, b string) string {
+	return db.sameAs(j, a+db.Quote(j.Key.Name), b+db.Quote(j.Key.Name))
+}
+
+func (*database) sameAs(j *engine.Journalled, a, b string) string {
+	same := a + " = " + b
+	if j.Key.Kind == engine.Text {
+		same += " AND " + a + " COLLATE BINARY = " + b
+	}
+	return "(" + same + ")"
+}
+
+// sameURI is the condition that two URIs with the same key are the same, or "" if
+// they are in any case.
+func (db *database) sameURI(j *engine.Journalled, a, b string) (condition string) {
+	for _, c := range j.Others {
+		condition = engine.And(condition, a+db.Quote(c.Name)+" COLLATE BINARY IS "+b+db.Quote(c.Name))
+	}
+	return condition
+}
+
+// changed is the condition that an update changes what a resource says, or anything
+// at all if that could not be told otherwise. Rows are compared as such, because
+// SQLite bounds how many conditions one may be made of.
+func (db *database) changed(j *engine.Journalled) string {
+	columns := j.Listed
+	if !j.Content {
+		columns = nil
+		for i := range j.Relation.Columns {
+			columns = append(columns, &j.Relation.Columns[i])
+		}
+	}
+	var was, is []string
+	for _, c := range columns {
+		was = append(was, "OLD."+db.Quote(c.Name)+" COLLATE BINARY")
+		is = append(is, "NEW."+db.Quote(c.Name))
+	}
+	return "((" + strings.Join(was, ", ") + ") IS NOT (" + strings.Join(is, ", ") + "))"
+}
+
+// conflicts is the condition that a row is in the way of NEW, or "" if that
+// matters only where NEW takes its place in the set, too.
+func (db *database) conflicts(ctx context.Context, j *engine.Journalled) (condition string, err error) {
+	var any []string
+	err = db.look(ctx, func(c rowdb.Conn) error {
+		id, err := rowid(ctx, c, j.Relation)
+		if err != nil {
+			return err
+		}
+		// The row with the key of NEW is replaced at the same URI, and in the set,
+		// if these are always so.
+		stays := j.Filter == "" && len(j.Others) == 0
+		if id != "" && (id != j.Key.Name || !stays) {
+			any = append(any, j.Alias+"."+db.Quote(id)+" = NEW."+db.Quote(id))
+		}
+		indexes, err := indexesOf(ctx, c, j.Relation)
+		for _, i := range indexes {
+			onKey := len(i.columns) == 1 && i.columns[0] == j.Key.Name && i.collation[0] == "BINARY"
+			if !i.unique || onKey && stays || slices.Contains(i.columns, "") {
+				continue
+			}
+			var all []string
+			for n, name := range i.columns {
+				all = append(all, fmt.Sprintf("%s.%s COLLATE %s = NEW.%[2]s", j.Alias, db.Quote(name), db.Quote(i.collation[n])))
+			}
+			any = append(any, "("+engine.And(all...)+")")
+		}
+		return err
+	})
+	return strings.Join(any, " OR "), err
+}
+
+func (db *database) DropTriggers(_ context.Context, _ *engine.Relation, base string) ([]string, error) {
+	var statements []string
+	for _, name := range []string{"_insert", "_delete", "_update", "_replace", "_update_replace", "_update_replaced"} {
+		statements = append(statements, "DROP TRIGGER IF EXISTS "+db.Quote(base+name))
+	}
+	return append(statements, "DROP TABLE IF EXISTS "+db.Quote(base)), nil
+}
+
+func (db *database) Apply(ctx context.Context, statements []string) (err error) {
+	conn, err := db.pool.Take(ctx)
+	if err != nil {
+		return err
+	}
+	defer db.pool.Put(conn)
+	end, err := sqlitex.ImmediateTransaction(conn)
+	if err != nil {
+		return err
+	}
+	defer end(&err)
+	for _, s := range statements {
+		if err := sqlitex.ExecuteTransient(conn, s, nil); err != nil {
+			return errors.Join(ctx.Err(), err)
+		}
+	}
+	return nil
+}
+
+func (db *database) TriggersOn(ctx context.Context, rel *engine.Relation, each func(name, sql string)) error {
+	return db.look(ctx, func(c rowdb.Conn) error {
+		return c.Query(ctx, "SELECT name, sql FROM "+db.Quote(rel.Schema)+".sqlite_schema WHERE type = 'trigger' AND tbl_name = $1 COLLATE NOCASE AND substr(name, 1, 3) = 'rs_'",
+			func(r rowdb.Row) error { each(rowdb.String(r, 0), rowdb.String(r, 1)); return nil }, rel.Name)
+	})
+}
