@@ -3,14 +3,13 @@ package rshttp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math/rand/v2"
-	"runtime/debug"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
 // glance is how often the background looks at a set that does not tell of its
@@ -52,7 +51,7 @@ func (s *Source) runSets(ctx context.Context) error {
 func (s *Source) keepDivided(ctx context.Context, d *division) {
 	for {
 		var p *pages
-		err := safely(func() (err error) {
+		err := background.Safely(func() (err error) {
 			p, err = s.background(ctx, d)
 			return err
 		})
@@ -66,7 +65,7 @@ func (s *Source) keepDivided(ctx context.Context, d *division) {
 		case p != nil:
 			rest = max(rest, restRatio*p.took)
 		}
-		if !sleep(ctx, rest) {
+		if background.Sleep(ctx, rest) != nil {
 			return
 		}
 		select {
@@ -108,7 +107,7 @@ func (s *Source) background(ctx context.Context, d *division) (*pages, error) {
 // watch passes on what st tells of its changes.
 func (s *Source) watch(ctx context.Context, st *set) {
 	for {
-		err := safely(func() error {
+		err := background.Safely(func() error {
 			return st.watcher.Watch(ctx, func() {
 				st.pages.nudge()
 				st.packages.nudge()
@@ -118,31 +117,8 @@ func (s *Source) watch(ctx context.Context, st *set) {
 			return
 		}
 		s.log.Warn("watching a set has ended and begins again", "set", st.name, "error", err)
-		if !sleep(ctx, 10*time.Second) {
+		if background.Sleep(ctx, 10*time.Second) != nil {
 			return
 		}
-	}
-}
-
-// safely makes an error of a panic in f, so that a provider's defect does not end
-// the process.
-func safely(f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	return f()
-}
-
-// sleep reports whether it slept to the end.
-func sleep(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-t.C:
-		return true
-	case <-ctx.Done():
-		return false
 	}
 }

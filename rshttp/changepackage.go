@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/render"
@@ -213,7 +214,7 @@ func (d *changeDivider) settled() []resourcesync.Interval {
 func (s *Source) keepSealed(ctx context.Context, st *set) {
 	for failed := false; ; {
 		rest := min(glance, max(s.options.PackageEvery, glance/600))
-		err := safely(func() error {
+		err := background.Safely(func() error {
 			dump, err := s.changePackages(ctx, st)
 			if err != nil || dump.rest.end.IsZero() {
 				return err
@@ -237,7 +238,7 @@ func (s *Source) keepSealed(ctx context.Context, st *set) {
 		if err != nil {
 			rest = 10 * time.Second
 		}
-		if !sleep(ctx, rest) {
+		if background.Sleep(ctx, rest) != nil {
 			return
 		}
 	}

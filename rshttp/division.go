@@ -10,6 +10,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/admission"
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -102,10 +103,7 @@ func (d *division) stale() {
 
 // nudge wakes whoever divides in the background.
 func (d *division) nudge() {
-	select {
-	case d.wake <- struct{}{}:
-	default:
-	}
+	background.Signal(d.wake)
 }
 
 // split divides the page r before key, because from there on it is too much for a

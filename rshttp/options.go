@@ -1,6 +1,7 @@
 package rshttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -195,17 +196,17 @@ func (o *Options) withDefaults() (Options, error) {
 			return out, fmt.Errorf("rshttp: DescribedBy: %w", err)
 		}
 	}
-	setDefault(&out.Window, 24*time.Hour)
-	setDefault(&out.Settle, time.Minute)
-	setDefault(&out.DumpInterval, 24*time.Hour)
-	setDefault(&out.PackageSize, 16<<20)
-	setDefault(&out.PackageEvery, time.Hour)
-	setDefault(&out.Transfers, 64)
-	setDefault(&out.ClientTransfers, (out.Transfers+1)/2)
-	setDefault(&out.CacheBytes, 64<<20)
-	setDefault(&out.Renderings, 2*runtime.GOMAXPROCS(0))
-	setDefault(&out.Wait, 5*time.Second)
-	setDefault(&out.RenderTimeout, time.Minute)
+	out.Window = cmp.Or(out.Window, 24*time.Hour)
+	out.Settle = cmp.Or(out.Settle, time.Minute)
+	out.DumpInterval = cmp.Or(out.DumpInterval, 24*time.Hour)
+	out.PackageSize = cmp.Or(out.PackageSize, 16<<20)
+	out.PackageEvery = cmp.Or(out.PackageEvery, time.Hour)
+	out.Transfers = cmp.Or(out.Transfers, 64)
+	out.ClientTransfers = cmp.Or(out.ClientTransfers, (out.Transfers+1)/2)
+	out.CacheBytes = cmp.Or(out.CacheBytes, 64<<20)
+	out.Renderings = cmp.Or(out.Renderings, 2*runtime.GOMAXPROCS(0))
+	out.Wait = cmp.Or(out.Wait, 5*time.Second)
+	out.RenderTimeout = cmp.Or(out.RenderTimeout, time.Minute)
 	if out.Renderings < 0 || out.RenderTimeout < 0 {
 		return out, errors.New("rshttp: Renderings and RenderTimeout must not be negative")
 	}
@@ -222,11 +223,4 @@ func (o *Options) withDefaults() (Options, error) {
 		out.Logger = slog.Default()
 	}
 	return out, nil
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"sync"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
 // A pacer limits the speed at which each client is sent packages. A client is an
@@ -80,7 +82,7 @@ func (p *pace) wait(ctx context.Context, n int) error {
 	delay := p.next.Sub(now)
 	p.next = p.next.Add(time.Duration(float64(n) / float64(p.pacer.rate) * float64(time.Second)))
 	p.pacer.mu.Unlock()
-	if !sleep(ctx, delay) {
+	if background.Sleep(ctx, delay) != nil {
 		return ctx.Err()
 	}
 	return nil

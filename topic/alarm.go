@@ -2,13 +2,12 @@ package topic
 
 import (
 	"context"
-	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"runtime/debug"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
 const (
@@ -97,7 +96,7 @@ func (a *alarm) period() time.Duration {
 // wait waits until there is a sign, but at least for the pause and no longer than
 // d.
 func (a *alarm) wait(ctx context.Context, d time.Duration) error {
-	if err := sleep(ctx, min(d, a.pause)); err != nil || d <= a.pause {
+	if err := background.Sleep(ctx, min(d, a.pause)); err != nil || d <= a.pause {
 		return err
 	}
 	timer := time.NewTimer(d - a.pause)
@@ -115,15 +114,15 @@ func (a *alarm) wait(ctx context.Context, d time.Duration) error {
 // watch passes on what the set tells of its changes.
 func (a *alarm) watch(ctx context.Context, log *slog.Logger) {
 	for {
-		err := safely(func() error { return a.watcher.Watch(ctx, func() { signal(a.woken) }) })
+		err := background.Safely(func() error { return a.watcher.Watch(ctx, func() { background.Signal(a.woken) }) })
 		if ctx.Err() != nil {
 			return
 		}
 		log.LogAttrs(ctx, slog.LevelWarn, "watching a set has ended and begins again", slog.Any("error", err))
-		if sleep(ctx, 10*time.Second) != nil {
+		if background.Sleep(ctx, 10*time.Second) != nil {
 			return
 		}
-		signal(a.woken) // for what nobody has told of meanwhile
+		background.Signal(a.woken) // for what nobody has told of meanwhile
 	}
 }
 
@@ -134,7 +133,7 @@ func persist(ctx context.Context, a *alarm, work func() (time.Duration, error), 
 	rest := glance
 	for ctx.Err() == nil {
 		var d time.Duration
-		err := safely(func() (err error) {
+		err := background.Safely(func() (err error) {
 			d, err = work()
 			return err
 		})
@@ -148,43 +147,9 @@ func persist(ctx context.Context, a *alarm, work func() (time.Duration, error), 
 			continue
 		}
 		failed(err)
-		if sleep(ctx, rest/2+rand.N(rest/2)) != nil {
+		if background.Sleep(ctx, rest/2+rand.N(rest/2)) != nil {
 			return
 		}
 		rest = min(2*rest, maxRest)
-	}
-}
-
-// safely makes an error of a panic in f, so that a provider's defect does not end
-// the process.
-func safely(f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
-	return f()
-}
-
-// signal puts a token into c unless there is one.
-func signal(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
-}
-
-// sleep returns ctx's error if that is done before d is over.
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return ctx.Err()
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-ctx.Done():
-		return ctx.Err()
-	case <-timer.C:
-		return nil
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -67,7 +68,7 @@ func (h *recorder) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.taken = append(h.taken, body)
 	}
 	h.mu.Unlock()
-	signal(h.news)
+	background.Signal(h.news)
 }
 
 // RoundTrip makes h a transport, for tests in a bubble.

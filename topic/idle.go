@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
 // idlePatience is how long changes may wait while no process runs a Publisher for
@@ -46,7 +47,7 @@ func (p *Publisher) checkIdle(ctx context.Context) error {
 		return nil
 	}
 	news := false
-	if err := safely(func() error { news = p.hasNews(ctx); return nil }); err != nil || !news {
+	if err := background.Safely(func() error { news = p.hasNews(ctx); return nil }); err != nil || !news {
 		return err
 	}
 	free, err := p.outbox.Lead(ctx, func(context.Context) error { return nil })

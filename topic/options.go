@@ -1,6 +1,7 @@
 package topic
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -75,12 +76,12 @@ func (o *Options) withDefaults() (Options, error) {
 	if out.Flush < 0 || out.Framework < 0 || out.Timeout < 0 || out.Retry < 0 {
 		return out, errors.New("topic: Flush, Framework, Timeout and Retry must not be negative")
 	}
-	setDefault(&out.Flush, time.Second)
-	setDefault(&out.FlushChanges, 1000)
-	setDefault(&out.Framework, time.Minute)
-	setDefault(&out.Retain, 14*24*time.Hour)
-	setDefault(&out.Timeout, 10*time.Second)
-	setDefault(&out.Retry, 2*time.Second)
+	out.Flush = cmp.Or(out.Flush, time.Second)
+	out.FlushChanges = cmp.Or(out.FlushChanges, 1000)
+	out.Framework = cmp.Or(out.Framework, time.Minute)
+	out.Retain = cmp.Or(out.Retain, 14*24*time.Hour)
+	out.Timeout = cmp.Or(out.Timeout, 10*time.Second)
+	out.Retry = cmp.Or(out.Retry, 2*time.Second)
 	if out.Client == nil {
 		out.Client = &http.Client{Transport: &http.Transport{
 			Proxy:               http.ProxyFromEnvironment,
@@ -97,11 +98,4 @@ func (o *Options) withDefaults() (Options, error) {
 		out.Logger = slog.Default()
 	}
 	return out, nil
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }

@@ -14,6 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/linkheader"
 )
 
@@ -33,7 +34,7 @@ func (p *Publisher) send(ctx context.Context, hub *Hub, n *Notification) error {
 	defer cancel()
 	switch {
 	case hub.Submitter != nil:
-		return safely(func() error { return hub.Submitter.Submit(ctx, *n) })
+		return background.Safely(func() error { return hub.Submitter.Submit(ctx, *n) })
 	case hub.Ping:
 		form := url.Values{"hub.mode": {"publish"}, "hub.url": {n.Topic}}.Encode()
 		return p.post(ctx, hub, "application/x-www-form-urlencoded", "", []byte(form))

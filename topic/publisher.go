@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/health"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/rsxml"
@@ -253,6 +254,6 @@ func (p *Publisher) wake(topic string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.senders[topic] {
-		signal(s.alarm.woken)
+		background.Signal(s.alarm.woken)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"log/slog"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
 // sendAhead is how many notifications are taken from the outbox at a time.
@@ -54,7 +56,7 @@ func (s *sender) work(ctx context.Context) (time.Duration, error) {
 		// repaired, and the process started again for that.
 		if rest := min(time.Until(s.queue.Retry), maxRetry+maxRetry/4); s.tried && s.queue.Failures > 0 && rest > 0 {
 			// Whatever news there is comes after what is waited for.
-			return 0, sleep(ctx, rest)
+			return 0, background.Sleep(ctx, rest)
 		}
 		notifications, err := s.p.outbox.Notifications(ctx, s.topic, s.queue.Taken, sendAhead)
 		if err != nil {

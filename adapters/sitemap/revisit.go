@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
 // A rotation is the progress of visiting all pages in turn. Pages are visited in the
@@ -46,12 +47,12 @@ func (s *Site) revisit(ctx context.Context) {
 			visited += more
 		}
 		if err != nil { // the set is not ready, or cannot be read
-			sleep(ctx, retryRound)
+			background.Sleep(ctx, retryRound)
 			continue
 		}
 		at = rotation{Began: time.Now(), Before: at.Began}
 		s.saveRotation(&at)
-		if visited == 0 && !sleep(ctx, emptyPause) {
+		if visited == 0 && background.Sleep(ctx, emptyPause) != nil {
 			break
 		}
 	}

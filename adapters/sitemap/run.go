@@ -11,6 +11,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
 const (
@@ -105,7 +106,7 @@ func (s *Site) followHints(ctx context.Context) {
 			return
 		case <-again:
 		case <-s.hints.woken:
-			if !sleep(ctx, coalesce) {
+			if background.Sleep(ctx, coalesce) != nil {
 				return
 			}
 			scan, query = true, len(s.recent) > 0
@@ -252,14 +253,5 @@ func (s *Site) checkWithheld(ctx context.Context, p *page) error {
 }
 
 func always() bool { return true }
-
-func sleep(ctx context.Context, d time.Duration) bool {
-	select {
-	case <-time.After(d):
-		return true
-	case <-ctx.Done():
-		return false
-	}
-}
 
 var _ resourcesync.Watcher = (*Site)(nil)

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
@@ -52,8 +53,8 @@ func (s *Store) Run(ctx context.Context) error {
 		s.persist(ctx, "listening", func() error {
 			return s.db.Listen(ctx, func() {
 				s.works(ctx, "listening")
-				signal(changed)
-				signal(pending)
+				background.Signal(changed)
+				background.Signal(pending)
 				s.bell.Ring()
 			})
 		})
@@ -66,14 +67,6 @@ func (s *Store) Run(ctx context.Context) error {
 	})
 	wg.Wait()
 	return nil
-}
-
-// signal puts a token into c unless there is one.
-func signal(c chan<- struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
-	}
 }
 
 // persist runs work again and again until ctx is done, with rests after failures

@@ -133,7 +133,7 @@ func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resou
 		if err != nil {
 			break
 		}
-		known := changes.Recorded(&r, sc.begun, sc.set.store.now())
+		known := changes.Recorded(&r, sc.begun, sc.set.store.now)
 		sc.found = append(sc.found, namedResource{r.Key, appendBody(nil, known)})
 		if len(sc.found) == batch || time.Since(flushed) > scanRest {
 			if err := sc.flush(ctx); err != nil {

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
@@ -19,7 +20,7 @@ type watcher struct {
 // error. [Store.Run] must be running in this process.
 func (j *Journal) Watch(ctx context.Context, wake func()) error {
 	w := &watcher{set: j.id, woken: make(chan struct{}, 1)}
-	signal(w.woken) // for what changed before the store knew of this watcher
+	background.Signal(w.woken) // for what changed before the store knew of this watcher
 
 	s := j.store
 	s.mu.Lock()
@@ -75,7 +76,7 @@ func (s *Store) tell(ctx context.Context) error {
 		// If it cannot be known, everybody looks for themselves.
 		if last := newest[w.set]; last != w.last || err != nil {
 			w.last = last
-			signal(w.woken)
+			background.Signal(w.woken)
 		}
 	}
 	return err

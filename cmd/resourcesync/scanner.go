@@ -11,6 +11,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
 const (
@@ -167,10 +168,7 @@ func (s *scanner) wait(ctx context.Context, woken chan<- struct{}) {
 
 // wake puts a token into woken unless there is one.
 func wake(woken chan<- struct{}) {
-	select {
-	case woken <- struct{}{}:
-	default:
-	}
+	background.Signal(woken)
 }
 
 // pause waits for as long as least, and then for a token in woken, but no longer

@@ -96,13 +96,12 @@ func (b *Batch) tick() int64 {
 
 // Apply makes edits in order. [Batch.Vacated] and [Batch.Reannounce] come after it.
 func (b *Batch) Apply(edits []Edit) {
-	now := b.Now()
 	last := b.Last
 	for i := range edits {
 		e := &edits[i]
 		r := e.Resource
 		if r != nil {
-			r = Recorded(r, last, now)
+			r = Recorded(r, last, b.Now)
 		}
 		switch it := b.Items[e.Key]; {
 		case b.Items == nil:
@@ -127,8 +126,8 @@ func (b *Batch) Apply(edits []Edit) {
 // Recorded returns r as a set records it when its newest change is at last: a
 // LastModified in the future is unknown. A clock that has gone back puts nothing
 // recorded before into the future. r itself is not written to.
-func Recorded(r *resourcesync.Resource, last int64, now time.Time) *resourcesync.Resource {
-	if !r.LastModified.After(now) || !r.LastModified.After(time.UnixMicro(last)) {
+func Recorded(r *resourcesync.Resource, last int64, now func() time.Time) *resourcesync.Resource {
+	if !r.LastModified.After(time.UnixMicro(last)) || !r.LastModified.After(now()) {
 		return r
 	}
 	known := *r

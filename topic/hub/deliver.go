@@ -9,6 +9,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
@@ -120,7 +121,7 @@ func (d *deliverer) watch(ctx context.Context) {
 	for {
 		err := d.store.Watch(ctx, func() {
 			d.shelf.woken()
-			signal(d.wake)
+			background.Signal(d.wake)
 		})
 		if ctx.Err() != nil {
 			return
@@ -131,13 +132,6 @@ func (d *deliverer) watch(ctx context.Context) {
 			return
 		case <-time.After(time.Minute):
 		}
-	}
-}
-
-func signal(c chan struct{}) {
-	select {
-	case c <- struct{}{}:
-	default:
 	}
 }
 
@@ -237,7 +231,7 @@ func (d *deliverer) enqueue(c *claim) {
 func (d *deliverer) rest(c *claim) {
 	c.state = idle
 	if d.idle++; d.idle == claimBatch {
-		signal(d.crowded)
+		background.Signal(d.crowded)
 	}
 }
 

@@ -1,6 +1,7 @@
 package hub
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -95,16 +96,16 @@ func (o *Options) withDefaults() (Options, error) {
 	if o != nil {
 		out = *o
 	}
-	setDefault(&out.MinLease, 300*time.Second)
-	setDefault(&out.MaxLease, 2_678_400*time.Second)
-	setDefault(&out.DefaultLease, max(out.MinLease, min(out.MaxLease, 10*24*time.Hour)))
-	setDefault(&out.Retry, time.Minute)
-	setDefault(&out.GiveUp, 3*24*time.Hour)
-	setDefault(&out.Retain, max(14*24*time.Hour, out.GiveUp))
-	setDefault(&out.Workers, 512)
-	setDefault(&out.PerHost, 8)
-	setDefault(&out.Signature, "sha256")
-	setDefault(&out.Timeout, 10*time.Second)
+	out.MinLease = cmp.Or(out.MinLease, 300*time.Second)
+	out.MaxLease = cmp.Or(out.MaxLease, 2_678_400*time.Second)
+	out.DefaultLease = cmp.Or(out.DefaultLease, max(out.MinLease, min(out.MaxLease, 10*24*time.Hour)))
+	out.Retry = cmp.Or(out.Retry, time.Minute)
+	out.GiveUp = cmp.Or(out.GiveUp, 3*24*time.Hour)
+	out.Retain = cmp.Or(out.Retain, max(14*24*time.Hour, out.GiveUp))
+	out.Workers = cmp.Or(out.Workers, 512)
+	out.PerHost = cmp.Or(out.PerHost, 8)
+	out.Signature = cmp.Or(out.Signature, "sha256")
+	out.Timeout = cmp.Or(out.Timeout, 10*time.Second)
 	if out.Client == nil {
 		out.Client = client.Of
 	}
@@ -119,8 +120,7 @@ func (o *Options) withDefaults() (Options, error) {
 		{&out.Limits.Topic, &DefaultLimits.Topic},
 		{&out.Limits.Pending, &DefaultLimits.Pending},
 	} {
-		setDefault(l.field, *l.otherwise)
-		*l.field = max(*l.field, 0)
+		*l.field = max(cmp.Or(*l.field, *l.otherwise), 0)
 	}
 	for _, lease := range []time.Duration{out.MinLease, out.DefaultLease, out.MaxLease} {
 		if lease < time.Second || lease%time.Second != 0 {
@@ -145,11 +145,4 @@ func (o *Options) withDefaults() (Options, error) {
 		}
 	}
 	return out, nil
-}
-
-func setDefault[T comparable](field *T, value T) {
-	var zero T
-	if *field == zero {
-		*field = value
-	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"log/slog"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
 // save saves what progress there is, renews claims, releases those that are idle,
@@ -69,7 +71,7 @@ func (d *deliverer) saved(batch []Progress, lost []int64, now time.Time, err err
 		}
 	}
 	if err == nil && d.idle >= claimBatch {
-		signal(d.crowded)
+		background.Signal(d.crowded)
 	}
 }
 

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
 const (
@@ -95,10 +97,7 @@ func (h *Hub) verify(ctx context.Context) error {
 func (h *Hub) watch(ctx context.Context, wake chan<- struct{}) {
 	for ctx.Err() == nil {
 		err := h.store.Watch(ctx, func() {
-			select {
-			case wake <- struct{}{}:
-			default:
-			}
+			background.Signal(wake)
 		})
 		if ctx.Err() == nil {
 			h.log.Warn("hub: the store cannot be watched; looking at it every second until it can", "error", err)

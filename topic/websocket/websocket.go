@@ -24,6 +24,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/client"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
@@ -328,10 +329,7 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) watch(ctx context.Context, woken chan<- struct{}) {
 	for {
 		err := s.outbox.Watch(ctx, func() {
-			select {
-			case woken <- struct{}{}:
-			default:
-			}
+			background.Signal(woken)
 		})
 		select {
 		case <-ctx.Done():
