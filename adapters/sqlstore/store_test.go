@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
 )
@@ -82,7 +83,7 @@ func TestRun(t *testing.T) {
 			watched := s.mustSet(t, "articles", nil)
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error)
-			go func() { ended <- watched.Watch(ctx, func() { signal(woken) }) }()
+			go func() { ended <- watched.Watch(ctx, func() { background.Signal(woken) }) }()
 			<-woken // to begin with
 			for version := range 3 {
 				err := host.transaction(t.Context(), func(tx *sql.Tx) error {
@@ -208,7 +209,7 @@ func TestWorksAgain(t *testing.T) {
 	woken := make(chan struct{}, 1)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
-	go func() { ended <- set.Watch(ctx, func() { signal(woken) }) }()
+	go func() { ended <- set.Watch(ctx, func() { background.Signal(woken) }) }()
 	<-woken
 	db.broken.Store(true)
 	run(t, store)
