@@ -1,4 +1,4 @@
-// Package printed compiles the Go that is printed in the README and the how-to.
+// Package printed compiles the Go code in the README and the how-to.
 package printed
 
 import (
@@ -12,10 +12,10 @@ import (
 	"testing"
 )
 
-// root is the repository, seen from here.
+// root is the path of the repository.
 const root = "../../.."
 
-// given is what the blocks do not declare, because it is the reader's own.
+// given declares what the blocks use without declaring it.
 const given = `package printed
 
 import (
@@ -29,6 +29,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/topic"
@@ -75,13 +76,13 @@ func TestPrintedGoCompiles(t *testing.T) {
 	if n < 5 {
 		t.Fatalf("%d blocks found", n)
 	}
-	if said, err := build(t, source); err != nil {
-		t.Errorf("%v\n%s", err, said)
+	if output, err := build(t, source); err != nil {
+		t.Errorf("%v\n%s", err, output)
 	}
 }
 
-// asGo returns a block as a declaration: a method that is printed without its
-// body gets one, and statements become a function.
+// asGo returns a block as a declaration. It adds a body to a method without one, and
+// turns statements into a function.
 func asGo(name, block string) string {
 	if strings.Contains(block, "\nfunc ") {
 		return strings.TrimSuffix(block, "\n") + " { return nil }\n"
