@@ -10,6 +10,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/checked"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -72,19 +73,19 @@ func (s *Source) renderArchive(ctx context.Context, t target) (*document, error)
 		}
 		times = append(times, timeOf(&snapshot))
 	}
-	all := span{0, endOfTime}
-	pages := divideArchive(times, all, s.options.PageSize)
+	all := partition.AllTime
+	pages := partition.Spans(times, all, s.options.PageSize)
 	if t.index() == "" {
 		if len(pages) > 1 {
 			return s.renderArchiveIndex(t, pages)
 		}
 		return s.renderArchivePage(ctx, t, all)
 	}
-	from, err := time.Parse(windowLayout, t.part)
+	from, err := partition.ParseTime(t.part)
 	if err != nil {
 		return nil, notExist("a time", t)
 	}
-	i, found := slices.BinarySearchFunc(pages, from.UnixMicro(), func(p span, from int64) int { return cmp.Compare(p.from, from) })
+	i, found := slices.BinarySearchFunc(pages, from.UnixMicro(), func(p partition.Span, from int64) int { return cmp.Compare(p.From, from) })
 	if !found || len(pages) == 1 {
 		return nil, &goneError{index: s.routes.url(t.index(), t.set, ""), reason: "the archive is divided otherwise"}
 	}
@@ -146,36 +147,14 @@ func timeOf(snapshot *resourcesync.Snapshot) int64 {
 	if t.IsZero() {
 		t = snapshot.Interval.From
 	}
-	return min(max(t.UnixMicro(), 0), endOfTime-1)
+	return partition.Micros(t)
 }
 
-// A span is a span of time in microseconds since 1970. A page of an archive is a
-// span whose length is a power of two, and begins at a multiple of it: a page is
-// halved when it has become too long, and no other page moves.
-type span struct{ from, until int64 }
-
-// endOfTime is in the year 2112. What is later counts as just before it.
-const endOfTime = 1 << 52
-
-// divideArchive divides documents of these times, which are in order and all in
-// the span, into pages of at most max documents.
-func divideArchive(times []int64, in span, max int) []span {
-	switch {
-	case len(times) == 0:
-		return nil
-	case len(times) <= max || in.until-in.from == 1:
-		return []span{in}
-	}
-	middle := (in.from + in.until) / 2
-	i, _ := slices.BinarySearch(times, middle)
-	return append(divideArchive(times[:i], span{in.from, middle}, max), divideArchive(times[i:], span{middle, in.until}, max)...)
-}
-
-func (s *Source) renderArchiveIndex(t target, pages []span) (*document, error) {
+func (s *Source) renderArchiveIndex(t target, pages []partition.Span) (*document, error) {
 	b := render.Body{Head: s.archiveHead(t, true)}
 	defer b.Free()
 	for _, p := range pages {
-		fits := b.Add(&rsxml.Entry{Loc: s.routes.url(t.kind+archivePage, t.set, time.UnixMicro(p.from).UTC().Format(windowLayout))})
+		fits := b.Add(&rsxml.Entry{Loc: s.routes.url(t.kind+archivePage, t.set, partition.FormatTime(time.UnixMicro(p.From)))})
 		if !fits {
 			return nil, fmt.Errorf("the %s index of set %q has outgrown the limits of a document: raise PageSize", t.capability(), t.set.name)
 		}
@@ -183,7 +162,7 @@ func (s *Source) renderArchiveIndex(t target, pages []span) (*document, error) {
 	return (&document{target: t}).complete(b.Text())
 }
 
-func (s *Source) renderArchivePage(ctx context.Context, t target, page span) (*document, error) {
+func (s *Source) renderArchivePage(ctx context.Context, t target, page partition.Span) (*document, error) {
 	b := render.Body{Head: s.archiveHead(t, false)}
 	defer b.Free()
 	var left render.Omitted
@@ -192,10 +171,10 @@ func (s *Source) renderArchivePage(ctx context.Context, t target, page span) (*d
 			return nil, err
 		}
 		at := timeOf(&snapshot)
-		if at < page.from {
+		if at < page.From {
 			continue
 		}
-		if at >= page.until {
+		if at >= page.Until {
 			break
 		}
 		if err := rsxml.CheckURI(snapshot.URI); err != nil {

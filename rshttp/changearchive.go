@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/checked"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
 )
 
 // A record is the source of the changes in a list: a set's journal, or the archive
@@ -33,6 +33,11 @@ func (a changeArchive) since(ctx context.Context) (time.Time, error) {
 	return stat.Since, err
 }
 
+// changes implements record for the journal of st.
+func (st *set) changes(ctx context.Context, iv resourcesync.Interval, omit func(*resourcesync.Change, error)) iter.Seq2[resourcesync.Change, error] {
+	return checked.Changes(ctx, st.changer, iv, omit)
+}
+
 func (st *set) since(ctx context.Context) (time.Time, error) { return st.changer.Since(ctx) }
 
 // renderArchivedWindow makes a Change List that the journal no longer has. It has the
@@ -52,7 +57,7 @@ func (s *Source) renderArchivedWindow(ctx context.Context, t target, from time.T
 	if err != nil {
 		return nil, err
 	}
-	i, found := slices.BinarySearchFunc(windows, from, func(iv resourcesync.Interval, t time.Time) int { return iv.From.Compare(t) })
+	i, found := partition.Find(windows, from)
 	if !found {
 		return nil, gone
 	}
@@ -81,7 +86,7 @@ func (s *Source) archivedLists(ctx context.Context, st *set) iter.Seq2[resources
 			return
 		}
 		for _, iv := range windows {
-			uri := s.routes.url(kindChangeWindow, st, iv.From.UTC().Format(windowLayout))
+			uri := s.routes.url(kindChangeWindow, st, partition.FormatTime(iv.From))
 			if !yield(resourcesync.Snapshot{URI: uri, Interval: iv}, nil) {
 				return
 			}

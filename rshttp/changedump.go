@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 )
 
@@ -60,7 +60,7 @@ func (s *Source) groupChanges(dump *changeDump) []resourcesync.Interval {
 
 // renderChangeDumpPart makes one Change Dump of an index.
 func (s *Source) renderChangeDumpPart(ctx context.Context, t target) (*document, error) {
-	from, err := time.Parse(windowLayout, t.part)
+	from, err := partition.ParseTime(t.part)
 	if err != nil {
 		return nil, notExist("a time", t)
 	}
@@ -69,7 +69,7 @@ func (s *Source) renderChangeDumpPart(ctx context.Context, t target) (*document,
 		return nil, err
 	}
 	parts := s.groupChanges(dump)
-	i, found := slices.BinarySearchFunc(parts, from, func(w resourcesync.Interval, t time.Time) int { return w.From.Compare(t) })
+	i, found := partition.Find(parts, from)
 	switch {
 	case len(parts) == 1, !found && i < len(parts):
 		return nil, s.dumpMoved(t)

@@ -5,20 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/entries"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
-
-// windowLayout names a Change List by the time after which it begins. All names are
-// of one length, so that their order is that of time: one Destination reads the
-// parts of an index in the order of their URIs. The end is not part of the name,
-// because the open list keeps its URL when it is closed.
-const windowLayout = "20060102T150405.000000000Z"
 
 // errMoved says that the windows of a journal are no longer those that a list
 // was begun for.
@@ -33,7 +27,7 @@ func (s *Source) renderChangeList(ctx context.Context, t target) (*document, err
 		return nil, err
 	}
 	for retried := false; ; retried = true {
-		windows, err := s.windows(ctx, t.set)
+		windows, err := t.set.windows.Get(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -41,6 +35,25 @@ func (s *Source) renderChangeList(ctx context.Context, t target) (*document, err
 			return s.renderChangeIndex(t, doc, windows, kindChangeWindow)
 		}
 		out, err := s.renderChanges(ctx, t, t.set, doc, windows[0])
+		if !errors.Is(err, errMoved) || retried {
+			return out, err
+		}
+	}
+}
+
+// renderRecentChanges makes the Change List of the newest changes (section 12.1), for
+// Destinations that cannot read a Change List Index.
+func (s *Source) renderRecentChanges(ctx context.Context, t target) (*document, error) {
+	doc, err := s.changeDocument(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	for retried := false; ; retried = true {
+		iv, err := t.set.windows.Recent(ctx)
+		if err != nil {
+			return nil, err
+		}
+		out, err := s.renderChanges(ctx, t, t.set, doc, iv)
 		if !errors.Is(err, errMoved) || retried {
 			return out, err
 		}
@@ -60,7 +73,7 @@ func (s *Source) renderChangeIndex(t target, doc *document, windows []resourcesy
 	}
 	for _, iv := range windows {
 		fits := b.Add(&rsxml.Entry{
-			Loc:      s.routes.url(of, t.set, iv.From.UTC().Format(windowLayout)),
+			Loc:      s.routes.url(of, t.set, partition.FormatTime(iv.From)),
 			Metadata: rsxml.Metadata{From: iv.From, Until: iv.Until},
 		})
 		if !fits {
@@ -72,7 +85,7 @@ func (s *Source) renderChangeIndex(t target, doc *document, windows []resourcesy
 
 // renderChangeWindow makes one Change List of an index.
 func (s *Source) renderChangeWindow(ctx context.Context, t target) (*document, error) {
-	from, err := time.Parse(windowLayout, t.part)
+	from, err := partition.ParseTime(t.part)
 	if err != nil {
 		return nil, notExist("a time", t)
 	}
@@ -81,11 +94,11 @@ func (s *Source) renderChangeWindow(ctx context.Context, t target) (*document, e
 		return nil, err
 	}
 	for retried := false; ; retried = true {
-		windows, err := s.windows(ctx, t.set)
+		windows, err := t.set.windows.Get(ctx)
 		if err != nil {
 			return nil, err
 		}
-		i, found := slices.BinarySearchFunc(windows, from, func(iv resourcesync.Interval, t time.Time) int { return iv.From.Compare(t) })
+		i, found := partition.Find(windows, from)
 		switch {
 		case len(windows) == 1:
 			// What is left of the journal fits into the one list. A list
@@ -171,7 +184,7 @@ func (s *Source) listChanges(ctx context.Context, t target, from record, iv reso
 func (s *Source) changeDocument(ctx context.Context, t target) (*document, error) {
 	doc := &document{target: t}
 	if t.set.changeStater != nil {
-		stat, err := t.set.changeStater.Stat(ctx, wholeSet)
+		stat, err := t.set.changeStater.Stat(ctx, partition.Whole)
 		if err != nil {
 			return nil, err
 		}

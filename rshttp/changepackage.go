@@ -11,6 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -54,8 +55,9 @@ func (d *changeDump) lists(part string) bool {
 		return false
 	}
 	begin, _, isPackage := strings.Cut(part, "-")
-	i, found := windowFrom(d.packages, begin)
-	return found && (!isPackage || packageName(d.packages[i]) == part)
+	from, err := partition.ParseTime(begin)
+	i, found := partition.Find(d.packages, from)
+	return err == nil && found && (!isPackage || packageName(d.packages[i]) == part)
 }
 
 // changePackages divides st's journal into packages. It reads the changes since the
@@ -82,14 +84,14 @@ func (s *Source) divideChanges(ctx context.Context, st *set, before *changeDump)
 	}
 	now := &changeDump{since: since}
 	if before != nil {
-		first, found := slices.BinarySearchFunc(before.packages, since, func(p resourcesync.Interval, t time.Time) int { return p.From.Compare(t) })
+		first, found := partition.Find(before.packages, since)
 		if found {
 			now.packages = slices.Clip(before.packages[first:])
 		}
 	}
 	// The version comes first: changes in between are read now, and again.
 	if st.changeStater != nil {
-		stat, err := st.changeStater.Stat(ctx, wholeSet)
+		stat, err := st.changeStater.Stat(ctx, partition.Whole)
 		if err != nil {
 			return nil, err
 		}
@@ -275,14 +277,14 @@ func (st *set) forgetLengths(packages []resourcesync.Interval) {
 
 // packageName returns how a package of changes is named in URLs: by its interval.
 func packageName(p resourcesync.Interval) string {
-	return p.From.UTC().Format(windowLayout) + "-" + p.Until.UTC().Format(windowLayout)
+	return partition.FormatTime(p.From) + "-" + partition.FormatTime(p.Until)
 }
 
 // changeManifest takes the inventory of the package of changes whose manifest is
 // t.
 func (s *Source) changeManifest(ctx context.Context, t target) (*inventory, error) {
 	begin, _, _ := strings.Cut(t.part, "-")
-	from, err := time.Parse(windowLayout, begin)
+	from, err := partition.ParseTime(begin)
 	if err != nil || from.After(time.Now()) {
 		return nil, notExist("an interval of the past", t)
 	}
@@ -290,7 +292,7 @@ func (s *Source) changeManifest(ctx context.Context, t target) (*inventory, erro
 	if err != nil {
 		return nil, err
 	}
-	i, found := slices.BinarySearchFunc(dump.packages, from, func(p resourcesync.Interval, t time.Time) int { return p.From.Compare(t) })
+	i, found := partition.Find(dump.packages, from)
 	if found && packageName(dump.packages[i]) == t.part {
 		if inv, err := s.changesManifest(ctx, t, dump.packages[i]); !errors.Is(err, errMoved) {
 			return inv, err

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
@@ -54,9 +55,9 @@ func (d *documents) Stat(ctx context.Context, r resourcesync.Range) (resourcesyn
 		}
 		version += strconv.Quote(stat.Version)
 	}
-	for _, division := range []*division{&d.set.pages, &d.set.packages} {
-		if p, _ := division.get(); p != nil {
-			version += " " + strconv.FormatUint(p.number, 10)
+	for _, division := range []*partition.Partitioner{d.set.pages, d.set.packages} {
+		if p := division.Current(); p != nil {
+			version += " " + strconv.FormatUint(p.Number, 10)
 		}
 	}
 	if d.allReady(ctx) {
@@ -140,13 +141,13 @@ func (d *documents) dumps(ctx context.Context, k *known) ([]rsxml.Entry, error) 
 		k.ResourceDump = nil
 		return nil, nil
 	}
-	p, _ := d.set.packages.get()
+	p := d.set.packages.Current()
 	if p == nil {
 		return nil, nil // it is being divided for the first time
 	}
-	version := p.known().Version
+	version := knownPagesOf(p).Version
 	if d.set.stater != nil {
-		stat, err := d.set.stater.Stat(ctx, wholeSet)
+		stat, err := d.set.stater.Stat(ctx, partition.Whole)
 		if err != nil {
 			return nil, err
 		}
@@ -159,14 +160,14 @@ func (d *documents) dumps(ctx context.Context, k *known) ([]rsxml.Entry, error) 
 		return nil, nil
 	}
 	k.ResourceDump = &knownDump{version, time.Now().UTC()}
-	if len(p.dumps) == 1 {
-		return []rsxml.Entry{d.entry(kindResourceDump, kindDumpPart, "", resourcesync.Created, p.at)}, nil
+	if len(p.Groups) == 1 {
+		return []rsxml.Entry{d.entry(kindResourceDump, kindDumpPart, "", resourcesync.Created, p.At)}, nil
 	}
 	part, newest := "", time.Time{}
 	i := 0
-	for r := range rangesOf(p.dumps, "") {
-		if at := p.dumps[i].Newest; !at.Before(newest) {
-			part, newest = formatRange(r), at
+	for r := range partition.Ranges(p.Groups, "") {
+		if at := p.Groups[i].Newest; !at.Before(newest) {
+			part, newest = partition.FormatRange(r), at
 		}
 		i++
 	}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
@@ -201,7 +202,7 @@ func TestD2_RS15_RS16_RS17_FrameworkTellsAll(t *testing.T) {
 						set.Delete(key)
 					}
 				}
-				if stat, err := set.Stat(t.Context(), wholeSet); err != nil || stat.Version == version {
+				if stat, err := set.Stat(t.Context(), partition.Whole); err != nil || stat.Version == version {
 					c.moved = false
 				} else {
 					c.moved, version = true, stat.Version

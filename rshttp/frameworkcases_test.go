@@ -13,6 +13,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -30,13 +31,19 @@ func (v *vast) Cuts(context.Context, []resourcesync.Cut, int) (cuts []resourcesy
 	return append(cuts, resourcesync.Cut{Count: v.count, Newest: epoch.Add(time.Duration(v.count) * time.Hour)}), nil
 }
 
+// renew divides a set, as Run does in the background.
+func renew(ctx context.Context, d *partition.Partitioner) error {
+	_, err := d.Renew(ctx, d.Current())
+	return err
+}
+
 // TestD2_FrameworkIsSmall: what is known and what is told stay small however many
 // pages there are.
 func TestD2_FrameworkIsSmall(t *testing.T) {
 	v := &vast{memory.New(nil), 50_000, 1}
 	f := frame(t, Options{}, "", Set{Provider: v})
 	divide := func() {
-		if _, err := f.src.divide(t.Context(), &f.src.order[0].pages); err != nil {
+		if err := renew(t.Context(), f.src.order[0].pages); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -51,7 +58,7 @@ func TestD2_FrameworkIsSmall(t *testing.T) {
 	f.want("")
 	v.count++
 	divide()
-	last := formatRange(resourcesync.Range{From: fmt.Sprintf("%06d", v.pages-1)})
+	last := partition.FormatRange(resourcesync.Range{From: fmt.Sprintf("%06d", v.pages-1)})
 	f.want("updated rs/resourcelist/" + last + ".xml index rs/resourcelist.xml\n")
 	f.want("")
 }
@@ -127,7 +134,7 @@ func TestFrameworkWithoutStater(t *testing.T) {
 			t.Log(name)
 			f := frame(t, Options{PageSize: 10}, "", Set{Provider: silent{set}, Changer: journal})
 			divide := func() {
-				if _, err := f.src.divide(t.Context(), &f.src.order[0].pages); err != nil {
+				if err := renew(t.Context(), f.src.order[0].pages); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -156,7 +163,7 @@ func TestFrameworkWithoutStater(t *testing.T) {
 			"created rs/resourcelist/Mg~.xml index rs/resourcelist.xml\n")
 		set.put(t, "0")
 		time.Sleep(time.Second)
-		if _, err := f.src.divide(t.Context(), &f.src.order[0].pages); err != nil {
+		if err := renew(t.Context(), f.src.order[0].pages); err != nil {
 			t.Fatal(err)
 		}
 		// That one of them has changed is all that is known.
@@ -250,7 +257,7 @@ func TestD2_Split(t *testing.T) {
 			set.Delete(fmt.Sprintf("%03d", i))
 			time.Sleep(time.Second)
 		}
-		if _, err := f.src.divide(t.Context(), &f.src.order[0].pages); err != nil {
+		if err := renew(t.Context(), f.src.order[0].pages); err != nil {
 			t.Fatal(err)
 		}
 		if _, now := f.crawl(); now[resourcesync.ResourceList] >= count[resourcesync.ResourceList] {
@@ -282,7 +289,7 @@ func TestD2_DumpDaily(t *testing.T) {
 		}
 		divide := func() {
 			t.Helper()
-			if _, err := f.src.divide(t.Context(), &f.src.order[0].packages); err != nil {
+			if err := renew(t.Context(), f.src.order[0].packages); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -3,10 +3,12 @@ package rshttp
 import (
 	"context"
 	"errors"
+	"strconv"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/checked"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -22,7 +24,7 @@ func (d *documents) changes(ctx context.Context, k *known) ([]rsxml.Entry, error
 	// and are told of again.
 	var now knownJournal
 	if st.changeStater != nil {
-		stat, err := st.changeStater.Stat(ctx, wholeSet)
+		stat, err := st.changeStater.Stat(ctx, partition.Whole)
 		if err != nil {
 			return nil, err
 		}
@@ -30,7 +32,7 @@ func (d *documents) changes(ctx context.Context, k *known) ([]rsxml.Entry, error
 			now = knownJournal{digestOf(stat.Version), stat.LastModified}
 		}
 	}
-	windows, err := d.windows(ctx, st)
+	windows, err := st.windows.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -72,7 +74,8 @@ func (d *documents) changes(ctx context.Context, k *known) ([]rsxml.Entry, error
 // how far it was, or nil.
 func (d *documents) readJournal(ctx context.Context, before *knownJournal, windows []resourcesync.Interval) (now knownJournal, err error) {
 	if _, ok := d.set.changer.(resourcesync.Windower); !ok {
-		return d.set.journal.known(ctx)
+		changes, newest, err := d.set.windows.Last(ctx)
+		return knownJournal{strconv.Itoa(changes), newest}, err
 	}
 	from := windows[len(windows)-1].From
 	if before != nil && !before.Newest.Before(from) {
@@ -117,7 +120,7 @@ func (d *documents) windowEntries(only, part string, k *knownWindows, windows []
 	entry := func(i int, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
 		name := ""
 		if now.Index {
-			name = windows[i].From.UTC().Format(windowLayout)
+			name = partition.FormatTime(windows[i].From)
 		}
 		return d.entry(only, part, name, change, at)
 	}

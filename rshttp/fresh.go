@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
 )
 
 // fresh reports whether d, which may be nil, still is the document of t. It asks
@@ -33,17 +34,17 @@ func (s *Source) fresh(ctx context.Context, t target, d *document) (bool, error)
 			return fresh, err
 		}
 	case d.division != 0:
-		p, err := s.division(ctx, &t.set.pages)
-		return err == nil && p.number == d.division, err
+		p, err := t.set.pages.Get(ctx)
+		return err == nil && p.Number == d.division, err
 	}
 	if d.version == "" || stater == nil {
 		return false, nil
 	}
-	whole, err := stater.Stat(ctx, wholeSet)
+	whole, err := stater.Stat(ctx, partition.Whole)
 	if err != nil || whole.Version == *d.setVersion.Load() {
 		return err == nil, err
 	}
-	if d.keys == wholeSet {
+	if d.keys == partition.Whole {
 		return false, nil
 	}
 	stat, err := stater.Stat(ctx, d.keys)
@@ -61,12 +62,12 @@ func (d *document) take(ctx context.Context) error {
 	if stater == nil {
 		return nil
 	}
-	whole, err := stater.Stat(ctx, wholeSet)
+	whole, err := stater.Stat(ctx, partition.Whole)
 	if err != nil {
 		return err
 	}
 	stat := whole
-	if d.keys != wholeSet {
+	if d.keys != partition.Whole {
 		if stat, err = stater.Stat(ctx, d.keys); err != nil {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 	"github.com/resourcesync-go/resourcesync/rsxml"
@@ -99,7 +100,7 @@ func (it *item) name() string {
 	if it.Type == "" {
 		return virtualzip.Name("resources", it.Resource.URI)
 	}
-	folder := it.folder() + it.Datetime.UTC().Format(windowLayout)
+	folder := it.folder() + partition.FormatTime(it.Datetime)
 	if it.nth > 0 {
 		folder += "." + strconv.Itoa(it.nth+1)
 	}

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 )
@@ -72,7 +73,7 @@ func TestD16_LayoutCost(t *testing.T) {
 			runtime.ReadMemStats(&m)
 			return int64(m.HeapAlloc)
 		}
-		src.await(t.Context(), &t0.set.packages)
+		t0.set.packages.Await(t.Context(), time.Second)
 		before := heap()
 		l, err := src.layout(t.Context(), t0, false)
 		if err != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/client"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/linkheader"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -35,7 +36,7 @@ var errMoment = fmt.Errorf("no version of this resource at this datetime: %w", f
 
 // mementoURL returns the URL of the version of uri that the change at t left.
 func (s *Source) mementoURL(st *set, uri string, t time.Time) string {
-	return s.routes.url(kindMemento, st, "") + "?" + paramDatetime + "=" + t.UTC().Format(windowLayout) + "&" + paramURI + "=" + url.QueryEscape(uri)
+	return s.routes.url(kindMemento, st, "") + "?" + paramDatetime + "=" + partition.FormatTime(t) + "&" + paramURI + "=" + url.QueryEscape(uri)
 }
 
 // withVersions returns a function that adds version links to the entries of st's
@@ -102,7 +103,7 @@ func (s *Source) serveMemento(w http.ResponseWriter, r *http.Request, t target) 
 	h.Add("Link", linkheader.Link{Target: c.Resource.URI, Rel: "original"}.String())
 	h["Cache-Control"] = cacheForever
 	h["X-Content-Type-Options"] = hdrNosniff
-	h.Set("Etag", `"`+c.Datetime.UTC().Format(windowLayout)+`"`)
+	h.Set("Etag", `"`+partition.FormatTime(c.Datetime)+`"`)
 	h.Set("Content-Type", "application/octet-stream")
 	if c.Resource.Type != "" {
 		h.Set("Content-Type", c.Resource.Type)
@@ -129,7 +130,7 @@ func (s *Source) findVersion(r *http.Request, t target) (resourcesync.Change, er
 	}
 	query := r.URL.Query()
 	uri := query.Get(paramURI)
-	at, err := time.Parse(windowLayout, query.Get(paramDatetime))
+	at, err := partition.ParseTime(query.Get(paramDatetime))
 	if err != nil || rsxml.CheckURI(uri) != nil {
 		return resourcesync.Change{}, errMoment
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/checked"
 	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 	"github.com/resourcesync-go/resourcesync/rsxml"
@@ -65,14 +66,14 @@ func (f *facts) put(r resourcesync.Range, v fact) {
 }
 
 // keep forgets all but the packages of p.
-func (f *facts) keep(p *pages) {
+func (f *facts) keep(p *partition.Partition) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.of) <= len(p.pages) {
+	if len(f.of) <= len(p.Cuts) {
 		return
 	}
-	of := make(map[resourcesync.Range]fact, len(p.pages))
-	for r := range p.ranges() {
+	of := make(map[resourcesync.Range]fact, len(p.Cuts))
+	for r := range p.Ranges() {
 		if v, ok := f.of[r]; ok {
 			of[r] = v
 		}
@@ -81,10 +82,10 @@ func (f *facts) keep(p *pages) {
 }
 
 // renderPackages makes a Resource Dump of those packages of p that begin in r.
-func (s *Source) renderPackages(ctx context.Context, t target, p *pages, r resourcesync.Range) (*document, error) {
+func (s *Source) renderPackages(ctx context.Context, t target, p *partition.Partition, r resourcesync.Range) (*document, error) {
 	started := time.Now()
-	ranges, covered := p.beginningIn(r)
-	doc := &document{target: t, division: p.number, keys: covered}
+	ranges, covered := p.BeginningIn(r)
+	doc := &document{target: t, division: p.Number, keys: covered}
 	if err := doc.take(ctx); err != nil {
 		return nil, err
 	}
@@ -108,12 +109,12 @@ func (s *Source) renderPackages(ctx context.Context, t target, p *pages, r resou
 	}
 	t.set.facts.keep(p)
 	b.Head = s.resourceHead(t, false, at)
-	doc.rest = time.Now().Add(restRatio * time.Since(started))
+	doc.rest = time.Now().Add(partition.RestRatio * time.Since(started))
 	return doc.complete(b.Text())
 }
 
 func (s *Source) packageEntry(st *set, r resourcesync.Range, f fact) *rsxml.Entry {
-	e := s.packaged(kindDumpPackage, kindDumpManifest, st, formatRange(r))
+	e := s.packaged(kindDumpPackage, kindDumpManifest, st, partition.FormatRange(r))
 	e.LastMod, e.Metadata.At, e.Metadata.Length = f.at, f.at, f.length
 	return e
 }
@@ -167,18 +168,18 @@ func (s *Source) fact(ctx context.Context, st *set, r resourcesync.Range) (fact,
 // dumpManifest takes the inventory of the package of resources whose manifest is
 // t.
 func (s *Source) dumpManifest(ctx context.Context, t target) (*inventory, error) {
-	r, ok := parseRange(t.part)
+	r, ok := partition.ParseRange(t.part)
 	if !ok {
 		return nil, notExist("a range of keys", t)
 	}
-	unlisted := !t.set.packages.lists(r)
+	unlisted := !t.set.packages.Lists(r)
 	var b render.Body
 	defer b.Free()
 	inv, err := s.resources(ctx, t, r, &b)
 	switch {
 	case errors.Is(err, errOutgrown):
 		if !unlisted {
-			t.set.packages.stale()
+			t.set.packages.Invalidate()
 		}
 		return nil, s.outgrown(t)
 	case err != nil:
@@ -201,10 +202,10 @@ func (s *Source) cutPackages(ctx context.Context, st *set, previous []resourcesy
 	cuts := paging.NewCuts(previous, s.packageEvery())
 	cuts.MaxPages = math.MaxInt // the dumps of an index hold them all
 	if st.stater == nil || len(previous) <= 1 {
-		err := s.weigh(ctx, st, wholeSet, cuts)
+		err := s.weigh(ctx, st, partition.Whole, cuts)
 		return cuts.Done(), err
 	}
-	for r := range (&pages{pages: previous}).ranges() {
+	for r := range partition.Ranges(previous, "") {
 		stat, err := st.stater.Stat(ctx, r)
 		if err != nil {
 			return nil, err

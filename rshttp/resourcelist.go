@@ -9,6 +9,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/checked"
 	"github.com/resourcesync-go/resourcesync/internal/entries"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -19,31 +20,31 @@ var errOutgrown = errors.New("the range has outgrown the limits of a document")
 // renderResourceList makes what lies at a set's resourcelist.xml: the Resource
 // List if one page is enough (section 10.1), else its index (section 10.2).
 func (s *Source) renderResourceList(ctx context.Context, t target) (*document, error) {
-	cuts, err := s.division(ctx, &t.set.pages)
+	cuts, err := t.set.pages.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if len(cuts.pages) == 1 {
-		doc, err := s.renderResources(ctx, t, wholeSet, s.options.PageSize)
+	if len(cuts.Cuts) == 1 {
+		doc, err := s.renderResources(ctx, t, partition.Whole, s.options.PageSize)
 		if !errors.Is(err, errOutgrown) {
 			return doc, err
 		}
 		// More resources have come than the division knows of.
-		if cuts, err = s.divideAnew(ctx, &t.set.pages, cuts); err != nil {
+		if cuts, err = t.set.pages.Renew(ctx, cuts); err != nil {
 			return nil, err
 		}
-		if len(cuts.pages) == 1 {
-			return s.renderResources(ctx, t, wholeSet, rsxml.MaxEntries)
+		if len(cuts.Cuts) == 1 {
+			return s.renderResources(ctx, t, partition.Whole, rsxml.MaxEntries)
 		}
 	}
 	return s.renderResourceIndex(t, cuts)
 }
 
-func (s *Source) renderResourceIndex(t target, cuts *pages) (*document, error) {
-	if len(cuts.pages) > rsxml.MaxEntries {
-		return nil, fmt.Errorf("set %q has %d pages, more than the %d of an index: raise PageSize", t.set.name, len(cuts.pages), rsxml.MaxEntries)
+func (s *Source) renderResourceIndex(t target, cuts *partition.Partition) (*document, error) {
+	if len(cuts.Cuts) > rsxml.MaxEntries {
+		return nil, fmt.Errorf("set %q has %d pages, more than the %d of an index: raise PageSize", t.set.name, len(cuts.Cuts), rsxml.MaxEntries)
 	}
-	head := s.resourceHead(t, true, cuts.at)
+	head := s.resourceHead(t, true, cuts.At)
 	b := render.Body{Head: head}
 	defer b.Free()
 	pageKind := kindResourcePage
@@ -51,11 +52,11 @@ func (s *Source) renderResourceIndex(t target, cuts *pages) (*document, error) {
 		pageKind = kindSitemapPage
 	}
 	from := ""
-	for _, cut := range cuts.pages {
+	for _, cut := range cuts.Cuts {
 		// There is no at: a page vouches for as much as the index does, and the
 		// time of its own newest change is earlier (section 10.2).
 		fits := b.Add(&rsxml.Entry{
-			Loc:     s.routes.url(pageKind, t.set, formatRange(resourcesync.Range{From: from, To: cut.Key})),
+			Loc:     s.routes.url(pageKind, t.set, partition.FormatRange(resourcesync.Range{From: from, To: cut.Key})),
 			LastMod: cut.Newest,
 		})
 		if !fits {
@@ -65,17 +66,17 @@ func (s *Source) renderResourceIndex(t target, cuts *pages) (*document, error) {
 	}
 	// No Last-Modified: what the index says depends on the division as well,
 	// which has no time of its own. The entity tag tells.
-	return (&document{target: t, division: cuts.number}).complete(b.Text())
+	return (&document{target: t, division: cuts.Number}).complete(b.Text())
 }
 
 // renderResourcePage makes one page of an indexed Resource List. Its range of
 // keys is its name: nothing else is needed to make it.
 func (s *Source) renderResourcePage(ctx context.Context, t target) (*document, error) {
-	r, ok := parseRange(t.part)
+	r, ok := partition.ParseRange(t.part)
 	if !ok {
 		return nil, notExist("a range of keys", t)
 	}
-	listed := t.set.pages.lists(r)
+	listed := t.set.pages.Lists(r)
 	doc, err := s.renderResources(ctx, t, r, rsxml.MaxEntries)
 	switch {
 	case errors.Is(err, errOutgrown):
@@ -113,12 +114,12 @@ func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Ran
 	if t.set.stater != nil {
 		// The state is read before the resources: changes that come in
 		// between may show in the list, but it does not vouch for them.
-		whole, err := t.set.stater.Stat(ctx, wholeSet)
+		whole, err := t.set.stater.Stat(ctx, partition.Whole)
 		if err != nil {
 			return nil, err
 		}
 		stat := whole
-		if doc.keys != wholeSet {
+		if doc.keys != partition.Whole {
 			if stat, err = t.set.stater.Stat(ctx, r); err != nil {
 				return nil, err
 			}
@@ -159,7 +160,7 @@ func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Ran
 		e.Metadata.Path = path
 		if !b.Add(e) || b.Entries > limit {
 			if tooLarge := b.Entries <= limit; pack == nil && (tooLarge || limit == rsxml.MaxEntries) {
-				t.set.pages.split(r, res.Key, tooLarge && t.set.cutter != nil)
+				t.set.pages.Split(r, res.Key, tooLarge && t.set.cutter != nil)
 			}
 			return nil, errOutgrown
 		}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/admission"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 
@@ -220,17 +221,17 @@ func (s *Source) renderAnew(ctx context.Context, t target) (*document, error) {
 func (t target) isUnlisted() bool {
 	switch t.kind {
 	case kindResourcePage, kindSitemapPage:
-		r, ok := parseRange(t.part)
-		return ok && !t.set.pages.lists(r)
+		r, ok := partition.ParseRange(t.part)
+		return ok && !t.set.pages.Lists(r)
 	case kindDumpManifest, kindDumpPackage:
-		r, ok := parseRange(t.part)
-		return ok && !t.set.packages.lists(r)
+		r, ok := partition.ParseRange(t.part)
+		return ok && !t.set.packages.Lists(r)
 	case kindDumpPart:
-		r, ok := parseRange(t.part)
-		p, _ := t.set.packages.get()
-		return ok && (p == nil || !isCut(p.dumps, r))
+		r, ok := partition.ParseRange(t.part)
+		p := t.set.packages.Current()
+		return ok && (p == nil || !partition.Has(p.Groups, r))
 	case kindChangeWindow:
-		return !t.set.journal.lists(t.part)
+		return !t.set.windows.Lists(t.part)
 	case kindChangeDumpPart, kindChangeManifest, kindChangePackage:
 		return !t.set.changeDump.Load().lists(t.part)
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
@@ -119,11 +120,10 @@ type set struct {
 	patchOpener                    resourcesync.PatchOpener
 	changeBytes                    sincer
 
-	pages    division
-	packages division
+	pages    *partition.Partitioner
+	packages *partition.Partitioner
+	windows  *partition.WindowCache // nil without a changer
 	facts    facts
-	journal  journal
-	recent   loads
 	isReady  atomic.Bool
 	reported reported // what has been logged about the set
 
@@ -151,9 +151,6 @@ func newSet(s Set, only, sockets bool, log *slog.Logger) (*set, error) {
 		}
 	}
 	out := &set{
-		pages:          division{into: "pages", cut: (*Source).cutPages, wake: make(chan struct{}, 1)},
-		packages:       division{into: "packages", cut: (*Source).cutPackages, group: (*Source).groupPackages, wake: make(chan struct{}, 1)},
-		journal:        journal{lock: make(chan struct{}, 1)},
 		name:           s.Name,
 		describedBy:    s.DescribedBy,
 		provider:       s.Provider,
@@ -170,8 +167,6 @@ func newSet(s Set, only, sockets bool, log *slog.Logger) (*set, error) {
 		sockets:        sockets,
 		dumpLock:       make(chan struct{}, 1),
 	}
-	out.pages.set, out.packages.set = out, out
-	out.packages.lazy = len(s.Hubs) == 0 && !sockets // or else the dump is announced
 	if c := upgrade(s.Coverer, s.Provider); c != nil {
 		out.covers = c.Covers
 	} else if s.Prefix != "" {
@@ -268,13 +263,10 @@ func (st *set) ready(ctx context.Context) error {
 	if st.stater == nil || st.isReady.Load() {
 		return nil
 	}
-	_, err := st.stater.Stat(ctx, wholeSet)
+	_, err := st.stater.Stat(ctx, partition.Whole)
 	if err != nil {
 		return err
 	}
 	st.isReady.Store(true)
 	return nil
 }
-
-// wholeSet is the range of all keys.
-var wholeSet resourcesync.Range

@@ -1,6 +1,7 @@
 package rshttp
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -10,8 +11,10 @@ import (
 	"strings"
 	"sync/atomic"
 
+	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/admission"
 	"github.com/resourcesync-go/resourcesync/internal/client"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/linkheader"
@@ -112,6 +115,7 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		if s.sets[st.name] != nil {
 			return nil, fmt.Errorf("rshttp: two sets have the name %q", st.name)
 		}
+		s.divide(st)
 		s.sets[st.name] = st
 		s.order = append(s.order, st)
 	}
@@ -133,6 +137,27 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 	s.components = s.newComponents()
 	s.runs.begun() // assume that some process starts soon
 	return s, nil
+}
+
+// divide prepares the partitions of st.
+func (s *Source) divide(st *set) {
+	st.pages = partition.Pages(st.name, st.provider, st.cutter, st.stater, s.options.PageSize)
+	st.packages = &partition.Partitioner{
+		Set:    st.name,
+		Into:   "packages",
+		Stater: st.stater,
+		Cut: func(ctx context.Context, previous []resourcesync.Cut) ([]resourcesync.Cut, error) {
+			return s.cutPackages(ctx, st, previous)
+		},
+		Dated: st.cutter != nil,
+		Group: func(ctx context.Context, p, previous *partition.Partition) ([]resourcesync.Cut, error) {
+			return s.groupPackages(ctx, st, p, previous)
+		},
+		Lazy: len(st.channels()) == 0, // or else the dump is announced
+	}
+	if st.changer != nil {
+		st.windows = partition.NewWindowCache(st.name, st.changer, s.options.Window, s.options.PageSize, max(s.options.Settle, 0))
+	}
 }
 
 func parseBase(base string) (*url.URL, error) {

@@ -75,7 +75,7 @@ func (s *Source) servePackage(w http.ResponseWriter, r *http.Request, t target) 
 // t is listed.
 func (s *Source) awaitPackages(ctx context.Context, t target) {
 	if t.kind == kindDumpPackage {
-		s.await(ctx, &t.set.packages)
+		t.set.packages.Await(ctx, s.options.Wait)
 		return
 	}
 	if s.options.Wait < 0 || !t.isUnlisted() {

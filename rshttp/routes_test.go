@@ -2,43 +2,11 @@ package rshttp
 
 import (
 	"net/url"
-	"strings"
 	"testing"
 
-	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
-
-func TestRangeNames(t *testing.T) {
-	for _, tt := range []struct {
-		r    resourcesync.Range
-		want string
-	}{
-		{resourcesync.Range{}, "~"},
-		{resourcesync.Range{To: "b"}, "~Yg"},
-		{resourcesync.Range{From: "b"}, "Yg~"},
-		{resourcesync.Range{From: "archive", To: "cmd"}, "YXJjaGl2ZQ~Y21k"},
-		{resourcesync.Range{From: "net/h", To: "net/u"}, "bmV0L2g~4.dQ"},
-		{resourcesync.Range{From: "a", To: "ab"}, "YQ~1.Yg"},
-		{resourcesync.Range{From: "\x00\xff", To: "é"}, "AP8~w6k"},
-	} {
-		got := formatRange(tt.r)
-		if got != tt.want {
-			t.Errorf("%q is named %s, want %s", tt.r, got, tt.want)
-		}
-		if r, ok := parseRange(got); !ok || r != tt.r {
-			t.Errorf("%s means %q, want %q", got, r, tt.r)
-		}
-	}
-	for _, name := range []string{
-		"", "YQ", "YQ~YQ", "Yg~YQ", "YQ~1.", "YQ~0.Yg", "YQ~2.Yg", "YQ~-1.Yg", "YQ~+1.Yg", "YQ~01.Yg",
-		"YQ~YWI", "YQ==~Yg==", "Y~Z", "a b~", "~~", strings.Repeat("Y", 5000) + "~",
-	} {
-		if r, ok := parseRange(name); ok {
-			t.Errorf("%q is taken for %q", name, r)
-		}
-	}
-}
 
 // FuzzRoutes asks for any path. A path that leads to a document is the path that
 // the document's URL is written with; everything else leads nowhere.
@@ -68,8 +36,8 @@ func FuzzRoutes(f *testing.F) {
 			t.Errorf("%q leads to %s, which lies at %s", path, to.kind, back)
 		}
 		if to.kind == kindResourcePage {
-			if r, ok := parseRange(to.part); ok && formatRange(r) != to.part {
-				t.Errorf("%q is another name of %s", to.part, formatRange(r))
+			if r, ok := partition.ParseRange(to.part); ok && partition.FormatRange(r) != to.part {
+				t.Errorf("%q is another name of %s", to.part, partition.FormatRange(r))
 			}
 		}
 	})

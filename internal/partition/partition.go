@@ -1,0 +1,143 @@
+// Package partition divides sets and journals into documents: the keys of a set into
+// the pages of its Resource List or the packages of its Resource Dump, a journal into
+// the windows of its Change Lists, and an archive into spans of time. It also writes
+// and parses the names of the parts, which are segments of URLs.
+//
+// The algorithms are those of package paging. This package remembers their results and
+// decides when to run them again.
+package partition
+
+import (
+	"iter"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+// Whole is the range of all keys.
+var Whole resourcesync.Range
+
+// A Partition divides the keys of a set into ranges: pages or packages. It is
+// immutable.
+type Partition struct {
+	// Number counts the partitions of a set: it differs between any two of them.
+	Number uint64
+
+	// Cuts end the ranges. There is at least one.
+	Cuts []resourcesync.Cut
+
+	// Groups end the documents that list the ranges, if these need several.
+	Groups []resourcesync.Cut
+
+	// Version is that of the set before it was divided. It is empty if not known.
+	Version string
+
+	// At is the time of the newest change of the set, zero if not known.
+	At time.Time
+
+	// Splits has the times at which ranges were split off, of those that this
+	// process has seen. It is nil for packages.
+	Splits map[resourcesync.Range]time.Time
+
+	found []resourcesync.Cut // without the learned ones
+	done  time.Time
+	took  time.Duration
+}
+
+// Range returns the range that Cuts[i] ends.
+func (p *Partition) Range(i int) resourcesync.Range {
+	r := resourcesync.Range{To: p.Cuts[i].Key}
+	if i > 0 {
+		r.From = p.Cuts[i-1].Key
+	}
+	return r
+}
+
+// Ranges yields all ranges in order.
+func (p *Partition) Ranges() iter.Seq[resourcesync.Range] { return Ranges(p.Cuts, "") }
+
+// Has reports whether r is one of the ranges.
+func (p *Partition) Has(r resourcesync.Range) bool { return Has(p.Cuts, r) }
+
+// BeginningIn returns the ranges that begin in r, and the range that they cover
+// together: r itself if there are none.
+func (p *Partition) BeginningIn(r resourcesync.Range) (ranges iter.Seq[resourcesync.Range], covered resourcesync.Range) {
+	first := 0 // range i begins where range i-1 ends
+	if r.From != "" {
+		first = 1 + endingBefore(p.Cuts, r.From)
+	}
+	end := len(p.Cuts)
+	if r.To != "" {
+		end = 1 + endingBefore(p.Cuts, r.To)
+	}
+	if end <= first {
+		return func(func(resourcesync.Range) bool) {}, r
+	}
+	covered.To = p.Cuts[end-1].Key
+	if first > 0 {
+		covered.From = p.Cuts[first-1].Key
+	}
+	return Ranges(p.Cuts[first:end], covered.From), covered
+}
+
+// noteSplits records which ranges of p are parts of one of old.
+func (p *Partition) noteSplits(old *Partition) {
+	if old == nil {
+		return
+	}
+	p.Splits = make(map[resourcesync.Range]time.Time)
+	now := time.Now().UTC().Truncate(time.Microsecond)
+	for r := range p.Ranges() {
+		if old.Has(r) {
+			if at, ok := old.Splits[r]; ok {
+				p.Splits[r] = at
+			}
+			continue
+		}
+		i, found := search(old.Cuts, r.From)
+		if found {
+			i++
+		}
+		if end := old.Cuts[i].Key; end == "" || r.To != "" && r.To <= end {
+			p.Splits[r] = now // other ranges have been joined
+		}
+	}
+}
+
+// Ranges yields the ranges that cuts end, the first of which begins at from.
+func Ranges(cuts []resourcesync.Cut, from string) iter.Seq[resourcesync.Range] {
+	return func(yield func(resourcesync.Range) bool) {
+		for _, c := range cuts {
+			if !yield(resourcesync.Range{From: from, To: c.Key}) {
+				return
+			}
+			from = c.Key
+		}
+	}
+}
+
+// Has reports whether r is one of the ranges that cuts end.
+func Has(cuts []resourcesync.Cut, r resourcesync.Range) bool {
+	i, found := search(cuts, r.To)
+	if r.To == "" {
+		i, found = len(cuts)-1, true
+	}
+	from := ""
+	if i > 0 {
+		from = cuts[i-1].Key
+	}
+	return found && r.From == from
+}
+
+// search finds the cut at key, or where it would be. The last cut has no key.
+func search(cuts []resourcesync.Cut, key string) (int, bool) {
+	return slices.BinarySearchFunc(cuts[:len(cuts)-1], key, func(c resourcesync.Cut, key string) int { return strings.Compare(c.Key, key) })
+}
+
+// endingBefore returns how many of the ranges that cuts end lie before key.
+func endingBefore(cuts []resourcesync.Cut, key string) int {
+	n, _ := search(cuts, key)
+	return n
+}

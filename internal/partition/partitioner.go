@@ -1,0 +1,362 @@
+package partition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"sync"
+	"time"
+
+	"golang.org/x/sync/singleflight"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/checked"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+const (
+	// RestRatio bounds the share of one core that work on a changing set takes to a
+	// tenth: afterwards the set is left alone for nine times as long as it took.
+	RestRatio = 9
+
+	// pollInterval is the time between two looks at a set that is not watched.
+	pollInterval = time.Minute
+)
+
+// A Partitioner keeps the partition of a set. Its fields are set before its first use,
+// and its methods are safe for concurrent use.
+type Partitioner struct {
+	// Set is the name of the set, and Into says what it is divided into: pages or
+	// packages. Both are for errors and logs.
+	Set, Into string
+
+	// Stater is that of the set. It may be nil.
+	Stater resourcesync.Stater
+
+	// Cut divides the set, keeping of the previous cuts what still fits.
+	Cut func(ctx context.Context, previous []resourcesync.Cut) ([]resourcesync.Cut, error)
+
+	// Dated says that Cut knows the times of the newest changes, deletions
+	// included. Otherwise Stater is asked for them.
+	Dated bool
+
+	// Group, if it is not nil, divides the ranges of p into the documents that list
+	// them, keeping of previous, which may be nil, what still fits.
+	Group func(ctx context.Context, p, previous *Partition) ([]resourcesync.Cut, error)
+
+	// Lazy says that Run divides the set only after the first call of Get.
+	Lazy bool
+
+	once singleflight.Group
+
+	mu      sync.Mutex
+	current *Partition
+	learned []string // cuts that only rendering could find, in order
+	due     bool     // known to be out of date, whatever the version says
+	running bool     // Run is running
+	wake    chan struct{}
+}
+
+// Current returns the current partition, or nil if there is none yet.
+func (d *Partitioner) Current() *Partition {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.current
+}
+
+// Lists reports whether r is one of the ranges of the current partition.
+func (d *Partitioner) Lists(r resourcesync.Range) bool {
+	p := d.Current()
+	return p != nil && p.Has(r)
+}
+
+// Get returns the partition of the set. It waits for one only if there is none yet, or
+// if [Partitioner.Run] is not running and the set has changed. A set of one range is
+// not divided until [Partitioner.Renew].
+func (d *Partitioner) Get(ctx context.Context) (*Partition, error) {
+	d.mu.Lock()
+	p, due, running := d.current, d.due, d.running
+	d.mu.Unlock()
+	if p == nil {
+		return d.Renew(ctx, nil)
+	}
+	if len(p.Cuts) == 1 {
+		return p, nil
+	}
+	if !due {
+		if same, err := d.same(ctx, p); err != nil || same {
+			return p, err
+		}
+	}
+	switch {
+	case running:
+		d.Invalidate()
+		return p, nil
+	case time.Since(p.done) < RestRatio*p.took:
+		return p, nil
+	}
+	return d.Renew(ctx, p)
+}
+
+// same reports whether the set is known to be as it was when p was made.
+func (d *Partitioner) same(ctx context.Context, p *Partition) (bool, error) {
+	if d.Stater == nil || p.Version == "" {
+		return false, nil
+	}
+	stat, err := d.Stater.Stat(ctx, Whole)
+	return err == nil && stat.Version == p.Version, err
+}
+
+// Renew divides the set, unless that has been done since old was current. It goes on
+// when ctx ends, because its result is kept for the next request.
+func (d *Partitioner) Renew(ctx context.Context, old *Partition) (*Partition, error) {
+	return d.share(ctx, old, func() (*Partition, error) { return d.divide(context.WithoutCancel(ctx)) })
+}
+
+// share divides the set once for all who want a partition that is newer than old.
+func (d *Partitioner) share(ctx context.Context, old *Partition, divide func() (*Partition, error)) (*Partition, error) {
+	for {
+		done := d.once.DoChan("", func() (p any, err error) {
+			err = background.Safely(func() (err error) {
+				if now := d.Current(); now != old {
+					p = now
+					return nil
+				}
+				p, err = divide()
+				return err
+			})
+			return p, err
+		})
+		select {
+		case r := <-done:
+			if p, _ := r.Val.(*Partition); p != old || r.Err != nil { // or else it was joined too late
+				return p, r.Err
+			}
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+}
+
+// Await waits for the first partition, for limit at most.
+func (d *Partitioner) Await(ctx context.Context, limit time.Duration) {
+	if d.Current() != nil || limit < 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	_, _ = d.Renew(ctx, nil) // the next call of Get returns the error
+}
+
+// Invalidate marks the partition as out of date.
+func (d *Partitioner) Invalidate() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.due = true
+	d.signal()
+}
+
+// Wake makes Run look at the set now.
+func (d *Partitioner) Wake() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.signal()
+}
+
+// signal is called with mu held.
+func (d *Partitioner) signal() {
+	if d.wake == nil {
+		d.wake = make(chan struct{}, 1)
+	}
+	background.Signal(d.wake)
+}
+
+// Split divides the range r before key, from where it is too much for a document. The
+// next index has both parts, and the set is divided again soon. If learn is true, later
+// partitions have this cut, too: a Cutter that counts resources cannot find it. A range
+// that is not in the partition is ignored, because clients can request any.
+func (d *Partitioner) Split(r resourcesync.Range, key string, learn bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.current == nil || key == r.From || len(d.learned) >= rsxml.MaxEntries || !d.current.Has(r) {
+		return
+	}
+	d.due = true
+	d.signal()
+	if i, found := slices.BinarySearch(d.learned, key); learn && !found {
+		d.learned = slices.Insert(d.learned, i, key)
+	}
+	p := *d.current
+	p.Number++
+	p.Cuts = withLearned(p.Cuts, []string{key})
+	p.noteSplits(d.current)
+	d.current = &p
+}
+
+// divide divides the set and keeps the result. The state is read first: changes in
+// between are seen again.
+func (d *Partitioner) divide(ctx context.Context) (_ *Partition, err error) {
+	started := time.Now()
+	d.mu.Lock()
+	old := d.current
+	d.due = false
+	d.mu.Unlock()
+	defer func() {
+		if err != nil {
+			d.mu.Lock()
+			d.due = true
+			d.mu.Unlock()
+		}
+	}()
+	p := &Partition{Number: 1}
+	var previous []resourcesync.Cut
+	if old != nil {
+		previous = old.found
+	}
+	var modified time.Time
+	if d.Stater != nil {
+		stat, err := d.Stater.Stat(ctx, Whole)
+		if err != nil {
+			return nil, err
+		}
+		p.Version, modified = stat.Version, stat.LastModified
+	}
+	if p.found, err = d.Cut(ctx, previous); err == nil {
+		err = checkCuts(p.found)
+	}
+	if err != nil {
+		return nil, checked.Error(fmt.Sprintf("dividing set %q into %s", d.Set, d.Into), err)
+	}
+	for _, c := range p.found {
+		if c.Newest.After(p.At) {
+			p.At = c.Newest
+		}
+	}
+	if !modified.IsZero() && !modified.After(started) {
+		p.At = modified
+	}
+	if !d.Dated {
+		if err := d.date(ctx, p.found); err != nil {
+			return nil, err
+		}
+	}
+	if d.Group != nil {
+		p.Cuts = p.found
+		if p.Groups, err = d.Group(ctx, p, old); err != nil {
+			return nil, err
+		}
+	}
+	p.done = time.Now()
+	p.took = p.done.Sub(started)
+	d.keep(p)
+	return p, nil
+}
+
+// keep makes p, which nobody else has yet, the current partition.
+func (d *Partitioner) keep(p *Partition) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	p.Cuts = withLearned(p.found, d.learned)
+	if now := d.current; now != nil { // a range may have been split meanwhile
+		p.Number = now.Number
+		if !now.At.Equal(p.At) || !slices.Equal(now.Cuts, p.Cuts) {
+			p.Number++
+		}
+	}
+	if d.Group == nil {
+		p.noteSplits(d.current)
+	}
+	d.current = p
+}
+
+// date gives the ranges of a set that was walked the times of their newest changes, if
+// the set knows them. The remaining resources cannot date a range: deletions are
+// invisible, and a Destination that skips unchanged documents would miss them.
+func (d *Partitioner) date(ctx context.Context, cuts []resourcesync.Cut) error {
+	i := 0
+	for r := range Ranges(cuts, "") {
+		cuts[i].Newest = time.Time{}
+		if d.Stater != nil && len(cuts) > 1 {
+			stat, err := d.Stater.Stat(ctx, r)
+			if err != nil {
+				return err
+			}
+			cuts[i].Newest = stat.LastModified
+		}
+		i++
+	}
+	return nil
+}
+
+// Run divides the set in the background whenever it has changed, until ctx ends.
+func (d *Partitioner) Run(ctx context.Context, log *slog.Logger) {
+	d.mu.Lock()
+	d.running = true
+	if d.wake == nil {
+		d.wake = make(chan struct{}, 1)
+	}
+	d.mu.Unlock()
+	defer func() {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		d.running = false
+	}()
+	for {
+		var p *Partition
+		err := background.Safely(func() (err error) {
+			p, err = d.refresh(ctx)
+			return err
+		})
+		rest := time.Second
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil && !errors.Is(err, resourcesync.ErrNotReady):
+			log.Warn("set not divided into "+d.Into, "set", d.Set, "error", err)
+			rest = 10 * time.Second
+		case p != nil:
+			rest = max(rest, RestRatio*p.took)
+		}
+		if background.Sleep(ctx, rest) != nil {
+			return
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.wake:
+		case <-time.After(pollInterval + rand.N(pollInterval/10)):
+		}
+	}
+}
+
+// refresh divides the set if it has changed since it was divided last. Work that begins
+// here ends with ctx, before refresh returns.
+func (d *Partitioner) refresh(ctx context.Context) (*Partition, error) {
+	d.mu.Lock()
+	p, due := d.current, d.due
+	d.mu.Unlock()
+	if p == nil && d.Lazy {
+		return nil, nil
+	}
+	if p != nil && !due && d.Stater != nil {
+		if same, err := d.same(ctx, p); err != nil || same {
+			return nil, err
+		}
+	}
+	begun, ended := make(chan struct{}), make(chan struct{})
+	p, err := d.share(ctx, p, func() (*Partition, error) {
+		close(begun)
+		defer close(ended)
+		return d.divide(ctx)
+	})
+	select {
+	case <-begun:
+		<-ended
+	default:
+	}
+	return p, err
+}
