@@ -1,6 +1,7 @@
 package rshttp_test
 
 import (
+	"context"
 	"fmt"
 	"hash/crc32"
 	"io"
@@ -16,6 +17,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/leak"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
@@ -51,65 +53,65 @@ func TestNothingLeaks(t *testing.T) {
 	}
 	mend()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would close what is lost
-	before := runtime.NumGoroutine()
-	src := newSource(t, nil, rshttp.Set{Provider: c})
-	srv := httptest.NewServer(src)
-	client := srv.Client()
-	get := func(stop int64, meanwhile func()) (complete bool) {
-		res, err := client.Get(srv.URL + wholePath)
-		if err != nil {
-			t.Error(err)
-			return false
-		}
-		defer res.Body.Close()
-		n, err := io.CopyN(io.Discard, res.Body, stop)
-		if err == nil && meanwhile != nil {
-			meanwhile()
-			n, err = io.Copy(io.Discard, res.Body)
-			n += stop
-		}
-		return err == nil && n == res.ContentLength
-	}
-	var all sync.WaitGroup
-	for i := range 16 {
-		all.Go(func() {
-			if i%2 == 0 {
-				get(int64(i)*300_000, nil)
-			} else if !get(1000, func() {}) {
-				t.Error("a transfer that nothing happens to is not complete")
-			}
-		})
-	}
-	all.Wait()
-	last := path(c.n - 1)
-	for what, f := range map[string]func() error{
-		"replaced":  func() error { return os.WriteFile(last, noise(9, size), 0o600) },
-		"truncated": func() error { return os.Truncate(last, size-1) },
-		"grown":     func() error { return os.WriteFile(last, append(noise(1, size), 'x'), 0o600) },
-		"deleted":   func() error { return os.Remove(last) },
-	} {
-		broken := src.Counters().Broken
-		if get(1000, func() {
-			if err := f(); err != nil {
+	group := leak.Run(t.Context(), func(context.Context) {
+		src := newSource(t, nil, rshttp.Set{Provider: c})
+		srv := httptest.NewServer(src)
+		defer srv.Close()
+		client := srv.Client()
+		defer client.CloseIdleConnections()
+		get := func(stop int64, meanwhile func()) (complete bool) {
+			res, err := client.Get(srv.URL + wholePath)
+			if err != nil {
 				t.Error(err)
+				return false
 			}
-		}) {
-			t.Errorf("%s: the transfer is complete", what)
+			defer res.Body.Close()
+			n, err := io.CopyN(io.Discard, res.Body, stop)
+			if err == nil && meanwhile != nil {
+				meanwhile()
+				n, err = io.Copy(io.Discard, res.Body)
+				n += stop
+			}
+			return err == nil && n == res.ContentLength
 		}
-		if n := src.Counters().Broken; n != broken+1 {
-			t.Errorf("%s: %d transfers broken off", what, n-broken)
+		var all sync.WaitGroup
+		for i := range 16 {
+			all.Go(func() {
+				if i%2 == 0 {
+					get(int64(i)*300_000, nil)
+				} else if !get(1000, func() {}) {
+					t.Error("a transfer that nothing happens to is not complete")
+				}
+			})
 		}
-		mend()
-	}
-	srv.Close()
-	client.CloseIdleConnections()
-	http.DefaultClient.CloseIdleConnections()
-	for deadline := time.Now().Add(10 * time.Second); (runtime.NumGoroutine() > before || len(openFiles(t, c.dir)) > 0) && time.Now().Before(deadline); {
-		time.Sleep(5 * time.Millisecond)
-	}
-	if n := runtime.NumGoroutine(); n > before {
+		all.Wait()
+		last := path(c.n - 1)
+		for what, f := range map[string]func() error{
+			"replaced":  func() error { return os.WriteFile(last, noise(9, size), 0o600) },
+			"truncated": func() error { return os.Truncate(last, size-1) },
+			"grown":     func() error { return os.WriteFile(last, append(noise(1, size), 'x'), 0o600) },
+			"deleted":   func() error { return os.Remove(last) },
+		} {
+			broken := src.Counters().Broken
+			if get(1000, func() {
+				if err := f(); err != nil {
+					t.Error(err)
+				}
+			}) {
+				t.Errorf("%s: the transfer is complete", what)
+			}
+			if n := src.Counters().Broken; n != broken+1 {
+				t.Errorf("%s: %d transfers broken off", what, n-broken)
+			}
+			mend()
+		}
+	})
+	if n := group.Wait(0, 10*time.Second); n > 0 {
 		buf := make([]byte, 1<<20)
-		t.Errorf("%d goroutines, %d before\n%s", n, before, buf[:runtime.Stack(buf, true)])
+		t.Errorf("%d goroutines are left\n%s", n, buf[:runtime.Stack(buf, true)])
+	}
+	for deadline := time.Now().Add(10 * time.Second); len(openFiles(t, c.dir)) > 0 && time.Now().Before(deadline); {
+		time.Sleep(5 * time.Millisecond)
 	}
 	if files := openFiles(t, c.dir); len(files) > 0 {
 		t.Errorf("%d files left open, among them %s", len(files), files[0])

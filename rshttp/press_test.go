@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/leak"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -109,18 +110,16 @@ func TestLargeFailures(t *testing.T) {
 			})})
 			const path = "/resourcesync/resourcelist.xml"
 			whole := text(t, get(t, src, path, "Accept-Encoding", "gzip"))
-			before := runtime.NumGoroutine()
 			broken = true
-			for range 10 {
-				if res := get(t, src, path); res.StatusCode != http.StatusServiceUnavailable {
-					t.Error(res.Status)
+			left := leak.Run(t.Context(), func(context.Context) {
+				for range 10 {
+					if res := get(t, src, path); res.StatusCode != http.StatusServiceUnavailable {
+						t.Error(res.Status)
+					}
 				}
-			}
-			for deadline := time.Now().Add(10 * time.Second); runtime.NumGoroutine() > before && time.Now().Before(deadline); {
-				time.Sleep(time.Millisecond)
-			}
-			if n := runtime.NumGoroutine(); n > before {
-				t.Errorf("%d goroutines, %d before", n, before)
+			}).Wait(0, 10*time.Second)
+			if left > 0 {
+				t.Errorf("%d goroutines are left", left)
 			}
 			broken = false
 			if again := text(t, get(t, src, path, "Accept-Encoding", "gzip")); again != whole {

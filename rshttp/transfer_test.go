@@ -15,7 +15,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -25,6 +24,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/leak"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
@@ -151,38 +151,38 @@ func TestBreakOff(t *testing.T) {
 					set.Opener = s.shelf
 				}
 				src := newSource(t, &rshttp.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, set)
-				srv := httptest.NewServer(src)
-				client := srv.Client()
-				before := runtime.NumGoroutine()
 
 				s.opening = func(opened string) {
 					if opened == key {
 						s.swap(key, content)
 					}
 				}
-				req, err := http.NewRequest(http.MethodGet, srv.URL+wholePath, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				if header != "" {
-					req.Header.Set("Range", header)
-				}
-				res, err := client.Do(req)
-				if err != nil {
-					t.Fatal(err)
-				}
-				n, err := io.Copy(io.Discard, res.Body)
-				if err == nil {
-					t.Errorf("%s, %d bytes of %d, and no error", res.Status, n, res.ContentLength)
-				}
-				res.Body.Close()
-				srv.Close()
-				client.CloseIdleConnections()
-				for deadline := time.Now().Add(5 * time.Second); runtime.NumGoroutine() > before && time.Now().Before(deadline); {
-					time.Sleep(time.Millisecond)
-				}
-				if n := runtime.NumGoroutine(); n > before || s.open.Load() != 0 {
-					t.Errorf("%d goroutines after %d, %d contents left open", n, before, s.open.Load())
+				var etag string
+				left := leak.Run(t.Context(), func(context.Context) {
+					srv := httptest.NewServer(src)
+					defer srv.Close()
+					client := srv.Client()
+					defer client.CloseIdleConnections()
+					req, err := http.NewRequest(http.MethodGet, srv.URL+wholePath, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if header != "" {
+						req.Header.Set("Range", header)
+					}
+					res, err := client.Do(req)
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer res.Body.Close()
+					etag = res.Header.Get("ETag")
+					n, err := io.Copy(io.Discard, res.Body)
+					if err == nil {
+						t.Errorf("%s, %d bytes of %d, and no error", res.Status, n, res.ContentLength)
+					}
+				}).Wait(0, 10*time.Second)
+				if left > 0 || s.open.Load() != 0 {
+					t.Errorf("%d goroutines and %d contents are left open", left, s.open.Load())
 				}
 				if !strings.Contains(log.String(), "uri=https://example.org/"+key) {
 					t.Errorf("the log does not say which resource it was: %s", log.String())
@@ -200,7 +200,7 @@ func TestBreakOff(t *testing.T) {
 				} else {
 					s.put(key, content)
 				}
-				if again := get(t, src, wholePath); again.StatusCode != 200 || again.Header.Get("ETag") == res.Header.Get("ETag") {
+				if again := get(t, src, wholePath); again.StatusCode != 200 || again.Header.Get("ETag") == etag {
 					t.Errorf("afterwards: %s, ETag %s again", again.Status, again.Header.Get("ETag"))
 				}
 			})
