@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
 	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
@@ -89,7 +90,7 @@ func (b *changeBatch) saveEvents(ctx context.Context) error {
 	return b.conn.ExecEach(ctx, "INSERT INTO rs_change (set_id, at, change, key, size, body) VALUES ($1, $2, $3, $4, $5, $6)", len(b.Events),
 		func(i int) []any {
 			e := &b.Events[i]
-			return []any{b.set.id, e.At, string(e.Type), []byte(e.Resource.Key), b.sizer.change(e), appendBody(nil, e.Resource)}
+			return []any{b.set.id, e.At, string(e.Type), []byte(e.Resource.Key), b.sizer.change(e), codec.Append(nil, e.Resource)}
 		})
 }
 
@@ -141,5 +142,5 @@ func bodyOf(r *resourcesync.Resource) []byte {
 	if r == nil {
 		return nil
 	}
-	return appendBody(nil, r)
+	return codec.Append(nil, r)
 }

@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
 	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
@@ -39,7 +40,7 @@ func (b *changeBatch) loadItem(ctx context.Context, key string, r rowdb.Row, fir
 	b.Items[key] = it
 	if known.live {
 		var err error
-		if it.Live, err = decodeBody(key, r.Append(nil, first+3)); err != nil {
+		if it.Live, err = codec.Decode(key, r.Append(nil, first+3)); err != nil {
 			b.discard(ctx, key)
 		}
 	}
@@ -71,7 +72,7 @@ func (b *changeBatch) loadWithdrawn(ctx context.Context, keys []string) error {
 			key := gone[i]
 			it := b.Items[key]
 			b.withdrawn[key] = true
-			if it.Withdrawn, err = decodeBody(key, r.Append(nil, 0)); err != nil {
+			if it.Withdrawn, err = codec.Decode(key, r.Append(nil, 0)); err != nil {
 				b.store.log.LogAttrs(ctx, slog.LevelError, "a damaged resource is discarded; its deletion cannot be published",
 					slog.String("set", b.set.name), slog.String("table", "rs_withdrawn"), slog.String("key", key))
 				it.Changed = true

@@ -11,6 +11,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
 )
 
 // BenchmarkRecord records changes, 100 in a transaction. Each way is set against
@@ -26,7 +27,7 @@ func BenchmarkRecord(b *testing.B) {
 	for i := range changes {
 		r := article(i)
 		changes[i] = resourcesync.Change{Type: resourcesync.Updated, Resource: r}
-		rows[i] = row{resourcesync.Updated, []byte(r.Key), appendBody(nil, &r)}
+		rows[i] = row{resourcesync.Updated, []byte(r.Key), codec.Append(nil, &r)}
 	}
 	b.Run("sqlite", func(b *testing.B) {
 		db := newSQLite(b)

@@ -3,12 +3,11 @@ package sqlstore
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"log/slog"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
@@ -29,7 +28,7 @@ func (s *Set) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) 
 		if err != nil {
 			return nil, s.fail("cuts", err)
 		}
-		keys := appendCuts(nil, cuts)
+		keys := codec.AppendCuts(nil, cuts)
 		if bytes.Equal(kept, keys) || kept == nil && len(cuts) == 1 {
 			return cuts, nil
 		}
@@ -62,7 +61,7 @@ func (s *Set) cut(ctx context.Context, previous []resourcesync.Cut, every int) (
 		}
 		if kept != nil {
 			// Damaged ones are replaced.
-			if decoded, err := decodeCuts(string(kept)); err == nil {
+			if decoded, err := codec.DecodeCuts(string(kept)); err == nil {
 				previous = decoded
 			}
 		}
@@ -173,39 +172,4 @@ func (s *Set) keepCuts(ctx context.Context, every int, kept, keys []byte) (store
 		return err
 	})
 	return stored, err
-}
-
-// appendCuts appends the keys of cuts to b. The last is always "" and left out;
-// each begins with what it shares with the one before it.
-func appendCuts(b []byte, cuts []resourcesync.Cut) []byte {
-	last := ""
-	for _, c := range cuts[:len(cuts)-1] {
-		n := 0
-		for n < min(len(last), len(c.Key)) && last[n] == c.Key[n] {
-			n++
-		}
-		b = binary.AppendUvarint(b, uint64(n))
-		b = appendString(b, c.Key[n:])
-		last = c.Key
-	}
-	return b
-}
-
-func decodeCuts(text string) ([]resourcesync.Cut, error) {
-	s := scanner{rest: text}
-	cuts := []resourcesync.Cut{}
-	last := ""
-	for s.rest != "" {
-		n := s.uvarint()
-		if n > uint64(len(last)) {
-			s.fail()
-			break
-		}
-		last = last[:n] + s.string()
-		cuts = append(cuts, resourcesync.Cut{Key: last})
-	}
-	if s.bad {
-		return nil, errors.New("the cuts in the store are damaged")
-	}
-	return append(cuts, resourcesync.Cut{}), nil
 }

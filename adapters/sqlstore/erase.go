@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -60,7 +61,7 @@ func (j *Journal) findErased(ctx context.Context, uri string, after, until int64
 			func(row rowdb.Row) error {
 				n++
 				last = row.Int(0)
-				if body = row.Append(body[:0], 1); uriOf(body) == uri {
+				if body = row.Append(body[:0], 1); codec.URI(body) == uri {
 					found = append(found, last)
 				}
 				return ctx.Err()

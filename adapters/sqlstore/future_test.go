@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
@@ -79,7 +80,7 @@ func TestD3_FutureIsUnknown(t *testing.T) {
 		}
 		clock.now = start.Add(time.Minute)
 		err = store.db.Do(t.Context(), func(c rowdb.Conn) error {
-			_, err := c.Exec(t.Context(), "UPDATE rs_resource SET body = $1 WHERE set_id = $2 AND key = $3", appendBody(nil, &future), set.id, []byte("put"))
+			_, err := c.Exec(t.Context(), "UPDATE rs_resource SET body = $1 WHERE set_id = $2 AND key = $3", codec.Append(nil, &future), set.id, []byte("put"))
 			return err
 		})
 		if err != nil {

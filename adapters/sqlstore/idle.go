@@ -10,27 +10,26 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// idlePatience is how long recorded changes may wait while no process runs the
-// store. A process that starts, or takes over, needs less.
-const idlePatience = 5 * time.Second
+// idleTimeout is how long recorded changes may wait before a missing Run is reported.
+// A process that starts or takes over numbers them sooner.
+const idleTimeout = 5 * time.Second
 
-// errNotRun reports it.
-var errNotRun = errors.New("recorded changes wait, and no process takes them up: call Store.Run in one that stays up")
+var errNotRun = errors.New("recorded changes wait, but no process calls Store.Run: call it in a process that stays up")
 
-// An idleCheck finds out whether recorded changes wait because no process has
-// called [Store.Run]. A store that runs in this process needs no check: Run reports its own
-// failures.
+// An idleCheck detects recorded changes that wait because no process calls
+// [Store.Run]. It does nothing while this process runs the store, because Run reports
+// its own failures.
 type idleCheck struct {
 	mu      sync.Mutex
 	running int         // calls of Run that have not returned
-	closed  bool        // no timer is set any more
+	closed  bool        // no timer may be set
 	timer   *time.Timer // nil if none is set
-	oldest  int64       // the first pending change when it was looked at, 0 for none
-	since   time.Time   // since when it has been the first
+	oldest  int64       // the first pending change at the last check, or 0
+	since   time.Time   // when it became the first
 }
 
-// runs notes that Run has been called, and returns what to call at its end.
-func (i *idleCheck) runs() (end func()) {
+// begin records a call of Run. The caller calls end when Run returns.
+func (i *idleCheck) begin() (end func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.running++
@@ -51,21 +50,20 @@ func (i *idleCheck) close() {
 	}
 }
 
-// expectRun schedules a check for changes that no process takes up, unless one is
-// due already. It is cheap, and every write or read of a journal calls it.
+// expectRun schedules a check, unless one is scheduled. It is cheap, and every write
+// and read of a journal calls it.
 func (s *Store) expectRun() {
 	i := &s.idle
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.running == 0 && i.timer == nil && !i.closed {
-		i.timer = time.AfterFunc(idlePatience, s.lookIdle)
+		i.timer = time.AfterFunc(idleTimeout, s.checkLater)
 	}
 }
 
-// lookIdle checks for changes that no process takes up, and repeats the check while
-// there are any.
-func (s *Store) lookIdle() {
-	ctx, cancel := context.WithTimeout(context.Background(), idlePatience)
+// checkLater checks, and schedules another check while changes are pending.
+func (s *Store) checkLater() {
+	ctx, cancel := context.WithTimeout(context.Background(), idleTimeout)
 	defer cancel()
 	err := s.checkIdle(ctx)
 	i := &s.idle
@@ -73,12 +71,12 @@ func (s *Store) lookIdle() {
 	defer i.mu.Unlock()
 	i.timer = nil
 	if i.running == 0 && !i.closed && i.oldest != 0 && err == nil {
-		i.timer = time.AfterFunc(idlePatience, s.lookIdle)
+		i.timer = time.AfterFunc(idleTimeout, s.checkLater)
 	}
 }
 
-// checkIdle returns errNotRun if this process has seen changes wait for too long and
-// no process takes them up. It logs that once.
+// checkIdle returns errNotRun if the same change has been pending for idleTimeout and
+// no process is the sequencer. It logs that once.
 func (s *Store) checkIdle(ctx context.Context) error {
 	i := &s.idle
 	i.mu.Lock()
@@ -105,7 +103,7 @@ func (s *Store) checkIdle(ctx context.Context) error {
 	waited := now.Sub(i.since)
 	i.mu.Unlock()
 	led := true
-	if oldest != 0 && waited >= idlePatience {
+	if oldest != 0 && waited >= idleTimeout {
 		led = false
 		free, err := s.db.TryLock(ctx, sequencerLock, func(context.Context) error { return nil })
 		if err != nil {
@@ -115,7 +113,7 @@ func (s *Store) checkIdle(ctx context.Context) error {
 	}
 	const work = "running"
 	if led {
-		s.works(ctx, work)
+		s.succeeded(ctx, work)
 		return nil
 	}
 	if s.failures.Failed(work, errNotRun) {

@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/pgdb"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
@@ -85,7 +86,7 @@ func TestD1_StateOfBefore(t *testing.T) {
 			exec("INSERT INTO rs_set (name, journal, ready, begin, since, last, count) VALUES ('papers', 1, 1, $1, $2, $3, 0)", ats[0]-1, ats[0], ats[len(ats)-1])
 			for i, at := range ats {
 				r := article(i)
-				exec("INSERT INTO rs_change (set_id, at, change, key, size, body) VALUES (1, $1, 'updated', $2, 200, $3)", at, []byte(r.Key), appendBody(nil, &r))
+				exec("INSERT INTO rs_change (set_id, at, change, key, size, body) VALUES (1, $1, 'updated', $2, 200, $3)", at, []byte(r.Key), codec.Append(nil, &r))
 			}
 			// One change a window: each ends where the next change is.
 			for _, at := range ats[1 : len(ats)-1] {

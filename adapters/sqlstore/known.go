@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
@@ -17,8 +18,8 @@ func (s *Set) Known(ctx context.Context, keys []string) ([]resourcesync.Resource
 		return c.QueryEach(ctx, "SELECT body FROM rs_resource WHERE set_id = $1 AND key = $2 AND body IS NOT NULL", len(keys),
 			func(i int) []any { return []any{s.id, []byte(keys[i])} },
 			func(i int, row rowdb.Row) (err error) {
-				var d decoder // whose slices are used again for the next
-				known[i], err = d.decode(rowdb.String(row, 0))
+				var d codec.Decoder // whose slices are used again for the next
+				known[i], err = d.Decode(rowdb.String(row, 0))
 				if err != nil {
 					s.store.noteDamage(s.name, damagedRow(err, "rs_resource", []byte(keys[i])))
 					return nil

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
 	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
@@ -141,6 +142,6 @@ func (p *pending) edit() (changes.Edit, error) {
 		return e, nil
 	}
 	var err error
-	e.Resource, err = decodeBody(p.key, p.body)
+	e.Resource, err = codec.Decode(p.key, p.body)
 	return e, err
 }

@@ -196,7 +196,7 @@ func useSets(t *testing.T, store *Store, clock *clock) {
 
 	watching, stop := context.WithCancel(ctx)
 	set.Watch(watching, func() {
-		if err := store.tell(ctx); err != nil {
+		if err := store.wakeWatchers(ctx); err != nil {
 			t.Error(err)
 		}
 		stop()

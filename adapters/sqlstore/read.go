@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -30,7 +31,7 @@ type reader struct {
 	buf     []byte // the last row: its key and its body
 	key     int    // length of the key
 	text    strings.Builder
-	decoder decoder
+	decoder codec.Decoder
 }
 
 // maxText is how many bytes the strings of several resources may have together.
@@ -55,7 +56,7 @@ func (d *reader) read(row rowdb.Row, key, body int) (resourcesync.Resource, erro
 	begin := d.text.Len()
 	d.text.Write(d.buf)
 	text := d.text.String()[begin:]
-	r, err := d.decoder.decode(text[d.key:])
+	r, err := d.decoder.Decode(text[d.key:])
 	if err == nil {
 		r.Key = text[:d.key]
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
 	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
@@ -72,7 +73,7 @@ func (j *Journal) Record(ctx context.Context, tx Tx, changes ...resourcesync.Cha
 		if err := j.checkChange(c); err != nil {
 			return j.fail("record", err)
 		}
-		types[i], keys[i], bodies[i] = string(c.Type), []byte(c.Resource.Key), appendBody(nil, &c.Resource)
+		types[i], keys[i], bodies[i] = string(c.Type), []byte(c.Resource.Key), codec.Append(nil, &c.Resource)
 	}
 	for first := 0; first < n; first += recordAtOnce {
 		end := min(first+recordAtOnce, n)

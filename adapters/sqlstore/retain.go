@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
@@ -141,7 +142,7 @@ func (s *Store) drop(ctx context.Context, set *setRow) (int, error) {
 			}
 			all = append(all, d)
 			if len(erasures) > 0 {
-				if until, ok := erasures[uriOf(row.Append(nil, 3))]; ok && !moment(d.at).After(until) {
+				if until, ok := erasures[codec.URI(row.Append(nil, 3))]; ok && !moment(d.at).After(until) {
 					erased = append(erased, d.at)
 				}
 			}

@@ -12,47 +12,47 @@ import (
 )
 
 const (
-	// sequencerLock is the number of the sequencer's lock. Those of scans are
-	// the ids of their sets.
+	// sequencerLock is the number of the sequencer's lock. The lock of a scan has
+	// the id of its set.
 	sequencerLock = 0
 
-	// glance is how often the sequencer looks for work that nobody has told it
-	// of.
-	glance = time.Second
+	// pollInterval is how often the sequencer looks for recorded changes without
+	// being woken.
+	pollInterval = time.Second
 
-	// turn is how often others look whether there still is a sequencer. With
-	// what a database waits for one that has stopped, 2 s, and the work that has
-	// gathered meanwhile it stays below 5 s.
-	turn = glance / 2
+	// lockInterval is how often the other processes try to become the sequencer. A
+	// database frees the lock of a stopped process after 2 s, so sequencing resumes
+	// within 5 s, including the changes recorded meanwhile.
+	lockInterval = pollInterval / 2
 
-	// clearEvery is how often what the journals have dropped is cleared away.
-	clearEvery = time.Minute
+	// clearInterval is how often changes that the journals have dropped are deleted.
+	clearInterval = time.Minute
 
-	// clearRest is how long it rests between two batches of that.
-	clearRest = 10 * time.Millisecond
+	// clearPause is the time between two batches of deletions.
+	clearPause = 10 * time.Millisecond
 
-	// maxRest bounds the rest after failures in a row.
-	maxRest = 5 * time.Second
+	// The delay between failed attempts doubles from minBackoff to maxBackoff.
+	minBackoff = pollInterval / 10
+	maxBackoff = 5 * time.Second
 )
 
-// Run does the store's background work until ctx ends, and then returns nil: it
-// gives recorded changes their place in the journals, tells watchers of changes
-// of all processes, and clears away what journals have dropped. It should run in
-// every process that serves sets of the store; one of them at a time does what
-// only one can.
+// Run does the store's background work until ctx is done, and then returns nil. It
+// numbers recorded changes, wakes the watchers of this process, and deletes changes
+// that journals have dropped. Run it in every process that serves sets of the store;
+// one process at a time numbers and deletes.
 //
-// When the database fails, is full or cannot be written to, Run says so to the
-// logger and by [Store.Health], and goes on when it can, which it says as well.
-// Nothing is lost meanwhile.
+// While the database is unreachable, full or read-only, Run keeps trying. It logs the
+// failure and the recovery, and [Store.Health] reports the failure. No recorded change
+// is lost.
 func (s *Store) Run(ctx context.Context) error {
-	defer s.idle.runs()()
-	s.works(ctx, "running")
+	defer s.idle.begin()()
+	s.succeeded(ctx, "running")
 	changed, pending := make(chan struct{}, 1), make(chan struct{}, 1)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		s.persist(ctx, "listening", func() error {
+		s.retry(ctx, "listening", func() error {
 			return s.db.Listen(ctx, func() {
-				s.works(ctx, "listening")
+				s.succeeded(ctx, "listening")
 				background.Signal(changed)
 				background.Signal(pending)
 				s.bell.Ring()
@@ -60,48 +60,44 @@ func (s *Store) Run(ctx context.Context) error {
 		})
 	})
 	wg.Go(func() {
-		s.persist(ctx, "sequencing", func() error { return s.lead(ctx, pending) })
+		s.retry(ctx, "sequencing", func() error { return s.lead(ctx, pending) })
 	})
 	wg.Go(func() {
-		s.persist(ctx, "watching", func() error { return s.tellWatchers(ctx, changed) })
+		s.retry(ctx, "watching", func() error { return s.watch(ctx, changed) })
 	})
 	wg.Wait()
 	return nil
 }
 
-// persist runs work again and again until ctx is done, with rests after failures
-// that grow while it goes on failing.
-func (s *Store) persist(ctx context.Context, name string, work func() error) {
-	rest := glance / 10
+// retry calls work until ctx is done, with a delay after each failure.
+func (s *Store) retry(ctx context.Context, name string, work func() error) {
+	backoff := minBackoff
 	for ctx.Err() == nil {
 		started := time.Now()
 		err := work()
 		if ctx.Err() != nil {
 			return
 		}
-		if time.Since(started) > maxRest {
-			rest = glance / 10
+		if time.Since(started) > maxBackoff {
+			backoff = minBackoff
 		}
 		if s.failures.Failed(name, err) {
-			s.log.LogAttrs(ctx, slog.LevelError, "the store's background work has failed and is tried again",
+			s.log.LogAttrs(ctx, slog.LevelError, "background work of the store has failed and is retried",
 				slog.String("work", name), slog.Any("error", err))
 		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(rest):
-		}
-		rest = min(2*rest, maxRest)
+		background.Sleep(ctx, backoff)
+		backoff = min(2*backoff, maxBackoff)
 	}
 }
 
-// works notes that the work of that name has succeeded.
-func (s *Store) works(ctx context.Context, name string) {
+// succeeded records that the work of this name has succeeded.
+func (s *Store) succeeded(ctx context.Context, name string) {
 	if s.failures.Succeeded(name) {
-		s.log.LogAttrs(ctx, slog.LevelInfo, "the store's background work works again", slog.String("work", name))
+		s.log.LogAttrs(ctx, slog.LevelInfo, "background work of the store has recovered", slog.String("work", name))
 	}
 }
 
-// lead sequences for as long as this process is the one to do so.
+// lead waits until this process is the sequencer, and numbers changes while it is.
 func (s *Store) lead(ctx context.Context, pending <-chan struct{}) error {
 	for {
 		leads, err := s.db.TryLock(ctx, sequencerLock, func(ctx context.Context) error {
@@ -110,21 +106,21 @@ func (s *Store) lead(ctx context.Context, pending <-chan struct{}) error {
 				if err := s.sequence(ctx); err != nil {
 					return err
 				}
-				rest := glance
-				if time.Since(cleared) > clearEvery {
+				wait := pollInterval
+				if time.Since(cleared) > clearInterval {
 					more, err := s.clear(ctx)
 					switch {
 					case err != nil:
 						return err
 					case more:
-						// New changes come first, and writers get the lock.
-						rest = clearRest
+						// Number new changes first, and let writers have the lock.
+						wait = clearPause
 					default:
 						cleared = time.Now()
 					}
 				}
-				s.works(ctx, "sequencing")
-				if err := await(ctx, rest, pending); err != nil {
+				s.succeeded(ctx, "sequencing")
+				if err := await(ctx, wait, pending); err != nil {
 					return err
 				}
 			}
@@ -132,16 +128,16 @@ func (s *Store) lead(ctx context.Context, pending <-chan struct{}) error {
 		if leads || err != nil {
 			return err
 		}
-		s.works(ctx, "sequencing")
-		if err := await(ctx, turn, nil); err != nil {
+		s.succeeded(ctx, "sequencing")
+		if err := await(ctx, lockInterval, nil); err != nil {
 			return err
 		}
 	}
 }
 
-// await waits for a signal, but no longer than most.
-func await(ctx context.Context, most time.Duration, signal <-chan struct{}) error {
-	timer := time.NewTimer(most)
+// await waits for a signal, or for timeout.
+func await(ctx context.Context, timeout time.Duration, signal <-chan struct{}) error {
+	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
@@ -152,11 +148,10 @@ func await(ctx context.Context, most time.Duration, signal <-chan struct{}) erro
 	return nil
 }
 
-// Health returns what keeps the store from its work: the last error of each kind
-// of background work that has not succeeded since, whether the database can be
-// reached, and whether recorded changes wait because no process calls [Store.Run].
-// The last is logged as well, whether or not Health is called. Health is nil if
-// nothing is wrong.
+// Health returns an error while the store cannot do its work: the database cannot be
+// reached, background work has failed and not succeeded since, or recorded changes
+// wait because no process calls [Store.Run]. The last is logged even if Health is not
+// called.
 func (s *Store) Health(ctx context.Context) error {
 	err := s.db.Do(ctx, func(c rowdb.Conn) error {
 		return c.Query(ctx, "SELECT 1 FROM rs_set LIMIT 1", func(rowdb.Row) error { return nil })

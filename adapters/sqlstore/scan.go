@@ -4,12 +4,11 @@ import (
 	"context"
 	"errors"
 	"iter"
-	"maps"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
 	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/guard"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
@@ -75,12 +74,6 @@ type scan struct {
 	judged int64       // the newest change when deletions were judged
 }
 
-// A namedResource is a resource as the listing has named it.
-type namedResource struct {
-	key  string
-	body []byte
-}
-
 func (sc *scan) run(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) error {
 	if err := sc.begin(ctx); err != nil {
 		return err
@@ -134,7 +127,7 @@ func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resou
 			break
 		}
 		known := changes.Recorded(&r, sc.begun, sc.set.store.now)
-		sc.found = append(sc.found, namedResource{r.Key, appendBody(nil, known)})
+		sc.found = append(sc.found, namedResource{r.Key, codec.Append(nil, known)})
 		if len(sc.found) == batch || time.Since(flushed) > scanRest {
 			if err := sc.flush(ctx); err != nil {
 				return err
@@ -169,132 +162,6 @@ func (sc *scan) begin(ctx context.Context) error {
 	row, err := readSet(ctx, sc.conn, sc.set.id)
 	sc.begun, sc.ready, sc.clock = row.last, row.ready, sc.set.store.now().UnixMicro()
 	return err
-}
-
-// flush compares what has been found with the set and puts what is different.
-func (sc *scan) flush(ctx context.Context) error {
-	found := sc.found
-	var news []namedResource     // what the listing has not named before
-	var different []changes.Edit // of that, what to put
-	err := sc.together(ctx, func() error {
-		now := make(map[string]bool, len(found))
-		err := sc.conn.QueryEach(ctx, `SELECT EXISTS (SELECT 1 FROM rs_seen WHERE key = $1),
-				EXISTS (SELECT 1 FROM rs_resource WHERE key = $1 AND set_id = $2 AND body = $3)`, len(found),
-			func(i int) []any { return []any{[]byte(found[i].key), sc.set.id, found[i].body} },
-			func(i int, row rowdb.Row) error {
-				e := &found[i]
-				if row.Int(0) != 0 || now[e.key] {
-					return nil
-				}
-				now[e.key] = true
-				news = append(news, *e)
-				if row.Int(1) != 0 {
-					return nil
-				}
-				r, err := decodeBody(e.key, e.body)
-				different = append(different, changes.Edit{Type: changes.Upsert, Key: e.key, Resource: r})
-				return err
-			})
-		if err != nil {
-			return err
-		}
-		return sc.conn.ExecEach(ctx, "INSERT INTO rs_seen (key) VALUES ($1)", len(news),
-			func(i int) []any { return []any{[]byte(news[i].key)} })
-	})
-	if err != nil {
-		return err
-	}
-	sc.result.Unchanged += len(found) - len(different)
-	clear(found)
-	sc.found = found[:0]
-	return sc.change(ctx, different)
-}
-
-// together runs f's statements in one transaction, which only writes what is
-// temporary.
-func (sc *scan) together(ctx context.Context, f func() error) error {
-	err := sc.conn.Script(ctx, "BEGIN")
-	if err == nil {
-		err = f()
-	}
-	if err == nil {
-		err = sc.conn.Script(ctx, "COMMIT")
-	}
-	return err
-}
-
-func (sc *scan) change(ctx context.Context, edits []changes.Edit) error {
-	if len(edits) == 0 {
-		return nil
-	}
-	for i := range edits {
-		edits[i].AsOf = max(sc.begun, sc.reannounced[edits[i].Key])
-	}
-	done, err := sc.set.change(ctx, edits)
-	if err != nil {
-		return err
-	}
-	done.Counts.AddTo(&sc.result)
-	for _, e := range done.Reannounced() {
-		if sc.reannounced == nil {
-			sc.reannounced = map[string]int64{}
-		}
-		sc.reannounced[e.Resource.Key] = e.At
-	}
-	return nil
-}
-
-// sweep deletes missing resources.
-func (sc *scan) sweep(ctx context.Context) error {
-	after := []byte{}
-	for {
-		var gone []changes.Edit
-		err := sc.conn.Query(ctx, "SELECT key FROM rs_missing WHERE key > $1 ORDER BY key LIMIT $2",
-			func(row rowdb.Row) error {
-				gone = append(gone, changes.Edit{Type: resourcesync.Deleted, Key: rowdb.String(row, 0)})
-				return nil
-			}, after, batch)
-		if err == nil {
-			err = sc.change(ctx, gone)
-		}
-		if err != nil {
-			return err
-		}
-		if len(gone) < batch {
-			break
-		}
-		after = []byte(gone[batch-1].Key)
-	}
-	return sc.sweepReannounced(ctx)
-}
-
-// sweepReannounced deletes the resources that were announced again and that the
-// listing does not name: they are newer than the scan. That may announce others.
-func (sc *scan) sweepReannounced(ctx context.Context) error {
-	for len(sc.reannounced) > 0 {
-		keys := slices.Sorted(maps.Keys(sc.reannounced))
-		keys = keys[:min(len(keys), batch)]
-		var gone []changes.Edit
-		err := sc.conn.QueryEach(ctx, "SELECT EXISTS (SELECT 1 FROM rs_seen WHERE key = $1)", len(keys),
-			func(i int) []any { return []any{[]byte(keys[i])} },
-			func(i int, row rowdb.Row) error {
-				if row.Int(0) == 0 {
-					gone = append(gone, changes.Edit{Type: resourcesync.Deleted, Key: keys[i]})
-				}
-				return nil
-			})
-		if err != nil {
-			return err
-		}
-		err = sc.change(ctx, gone)
-		if err != nil {
-			return err
-		}
-		for _, key := range keys {
-			delete(sc.reannounced, key)
-		}
-	}
-	return nil
 }
 
 // openUp opens a set that has awaited its first scan: its history and its journal

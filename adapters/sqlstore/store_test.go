@@ -223,7 +223,7 @@ func TestWorksAgain(t *testing.T) {
 			return nil
 		}
 	}
-	const failed, works = "the store's background work has failed and is tried again", "the store's background work works again"
+	const failed, works = "background work of the store has failed and is retried", "background work of the store has recovered"
 	eventually(t, 10*time.Second, lines(failed, 1))
 	db.broken.Store(false)
 	eventually(t, 20*time.Second, lines(works, 1))

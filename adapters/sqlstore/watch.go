@@ -42,14 +42,14 @@ func (j *Journal) Watch(ctx context.Context, wake func()) error {
 	}
 }
 
-// tellWatchers wakes the watchers of the sets that have changed, to begin with, for
+// watch wakes the watchers of the sets that have changed, to begin with, for
 // it may have failed before, and whenever it is told that something may have.
-func (s *Store) tellWatchers(ctx context.Context, changed <-chan struct{}) error {
+func (s *Store) watch(ctx context.Context, changed <-chan struct{}) error {
 	for {
-		if err := s.tell(ctx); err != nil {
+		if err := s.wakeWatchers(ctx); err != nil {
 			return err
 		}
-		s.works(ctx, "watching")
+		s.succeeded(ctx, "watching")
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -58,7 +58,7 @@ func (s *Store) tellWatchers(ctx context.Context, changed <-chan struct{}) error
 	}
 }
 
-func (s *Store) tell(ctx context.Context) error {
+func (s *Store) wakeWatchers(ctx context.Context) error {
 	s.mu.Lock()
 	n := len(s.watchers)
 	s.mu.Unlock()

@@ -124,37 +124,3 @@ func (b *changeBatch) saveWithdrawn(ctx context.Context, keys []string) error {
 	return b.conn.ExecEach(ctx, "DELETE FROM rs_withdrawn WHERE set_id = $1 AND key = $2", len(ended),
 		func(i int) []any { return []any{b.set.id, []byte(ended[i])} })
 }
-
-// countWithdrawn returns how many deletions wait.
-func (sc *scan) countWithdrawn(ctx context.Context) (waiting int64, err error) {
-	err = sc.conn.Query(ctx, "SELECT count(*) FROM rs_withdrawn WHERE set_id = $1 AND at <= $2",
-		func(row rowdb.Row) error { waiting = row.Int(0); return nil }, sc.set.id, sc.judged)
-	return waiting, err
-}
-
-// releaseWithdrawn journals the deletions that waited when the scan judged them.
-func (sc *scan) releaseWithdrawn(ctx context.Context) error {
-	after := []byte{}
-	for n := batch; n == batch; {
-		n = 0
-		var edits []changes.Edit
-		err := sc.conn.Query(ctx, "SELECT key, at FROM rs_withdrawn WHERE set_id = $1 AND key > $2 ORDER BY key LIMIT $3",
-			func(row rowdb.Row) error {
-				n++
-				after = row.Append(after[:0], 0)
-				if row.Int(1) <= sc.judged {
-					edits = append(edits, changes.Edit{Type: changes.Release, Key: string(after)})
-				}
-				return nil
-			}, sc.set.id, after, batch)
-		if err != nil || len(edits) == 0 {
-			return err
-		}
-		done, err := sc.set.change(ctx, edits)
-		if err != nil {
-			return err
-		}
-		done.Counts.AddTo(&sc.result)
-	}
-	return nil
-}

@@ -46,25 +46,3 @@ func (sc *scan) keepUnreadable(ctx context.Context) error {
 		after = spans[batch-1].lo
 	}
 }
-
-// findMissing remembers the resources that have been neither seen nor changed since
-// the scan began, with the time of their newest change, and returns their number.
-func (sc *scan) findMissing(ctx context.Context) (int64, error) {
-	return sc.conn.Exec(ctx, `INSERT INTO rs_missing (key, newest) SELECT key, newest FROM rs_resource r
-		WHERE set_id = $1 AND newest <= $2 AND body IS NOT NULL
-		AND NOT EXISTS (SELECT 1 FROM rs_seen s WHERE s.key = r.key)`, sc.set.id, sc.begun)
-}
-
-// countFresh returns how many of the missing resources may be among the recent
-// creations that the guard counts. Withdrawn ones may all be: the times of their
-// creation are not known.
-func (sc *scan) countFresh(ctx context.Context, withdrawn int64) (fresh int64, err error) {
-	g, err := readGuard(ctx, sc.conn, sc.set.id)
-	since, credit := g.CreditSince()
-	if err != nil || !credit {
-		return 0, err
-	}
-	err = sc.conn.Query(ctx, "SELECT count(*) FROM rs_missing WHERE newest >= $1",
-		func(row rowdb.Row) error { fresh = row.Int(0); return nil }, since)
-	return fresh + withdrawn, err
-}

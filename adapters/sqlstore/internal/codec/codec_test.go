@@ -1,4 +1,4 @@
-package sqlstore
+package codec
 
 import (
 	"slices"
@@ -32,8 +32,8 @@ func everything() resourcesync.Resource {
 
 func decodeAll(t *testing.T, body string) resourcesync.Resource {
 	t.Helper()
-	var d decoder
-	r, err := d.decode(body)
+	var d Decoder
+	r, err := d.Decode(body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -60,16 +60,16 @@ func TestBody(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			r := full.Clone()
 			change(&r)
-			body := appendBody(nil, &r)
+			body := Append(nil, &r)
 			if got := decodeAll(t, string(body)); !got.Equal(r) {
 				t.Errorf("got %+v\nexpected %+v", got, r)
 			}
-			if r.Equal(full) != (string(body) == string(appendBody(nil, &full))) {
+			if r.Equal(full) != (string(body) == string(Append(nil, &full))) {
 				t.Error("bodies are not equal exactly when resources are")
 			}
 			for n := range len(body) {
-				var d decoder
-				if _, err := d.decode(string(body[:n])); err == nil {
+				var d Decoder
+				if _, err := d.Decode(string(body[:n])); err == nil {
 					t.Fatalf("the first %d bytes of %d are a body too", n, len(body))
 				}
 			}
@@ -80,25 +80,25 @@ func TestBody(t *testing.T) {
 // FuzzBody takes bodies that nobody wrote.
 func FuzzBody(f *testing.F) {
 	full := everything()
-	f.Add(string(appendBody(nil, &full)))
+	f.Add(string(Append(nil, &full)))
 	f.Add("\x00\x01u")
 	f.Fuzz(func(t *testing.T, body string) {
-		var d decoder
-		r, err := d.decode(body)
+		var d Decoder
+		r, err := d.Decode(body)
 		if err != nil {
 			if !r.Equal(resourcesync.Resource{}) {
 				t.Fatalf("an error and %+v", r)
 			}
 			return
 		}
-		again := decodeAll(t, string(appendBody(nil, &r)))
+		again := decodeAll(t, string(Append(nil, &r)))
 		if !again.Equal(r) {
 			t.Fatalf("%+v became %+v", r, again)
 		}
 	})
 }
 
-func TestCutsCode(t *testing.T) {
+func TestCuts(t *testing.T) {
 	keys := []string{"", "a", "ab", "abc\xff", "abd", "b"}
 	var cuts []resourcesync.Cut
 	for _, k := range keys[1:] {
@@ -107,52 +107,14 @@ func TestCutsCode(t *testing.T) {
 	cuts = append(cuts, resourcesync.Cut{})
 	for n := range cuts {
 		some := slices.Concat(cuts[:n], []resourcesync.Cut{{}})
-		got, err := decodeCuts(string(appendCuts(nil, some)))
+		got, err := DecodeCuts(string(AppendCuts(nil, some)))
 		if err != nil || !slices.Equal(got, some) {
 			t.Errorf("%v became %v, %v", some, got, err)
 		}
 	}
 	for _, bad := range []string{"\x01\x00", "\x00\x05a", "\xff"} {
-		if got, err := decodeCuts(bad); err == nil {
+		if got, err := DecodeCuts(bad); err == nil {
 			t.Errorf("%q was decoded as %v", bad, got)
 		}
-	}
-}
-
-// TestAllocations: reading allocates one string for each resource, and hardly
-// anything else.
-func TestAllocations(t *testing.T) {
-	for _, e := range engines {
-		t.Run(e.name, func(t *testing.T) {
-			set := e.make(t).open(t, nil).mustSet(t, "", nil)
-			const n = 600
-			var resources []resourcesync.Resource
-			for i := range n {
-				resources = append(resources, article(i))
-			}
-			if err := set.Put(t.Context(), resources...); err != nil {
-				t.Fatal(err)
-			}
-			for name, read := range map[string]func(){
-				"resources": func() {
-					for _, err := range set.Resources(t.Context(), resourcesync.Range{}) {
-						if err != nil {
-							t.Fatal(err)
-						}
-					}
-				},
-				"changes": func() {
-					for _, err := range set.Changes(t.Context(), resourcesync.Interval{}) {
-						if err != nil {
-							t.Fatal(err)
-						}
-					}
-				},
-			} {
-				if got := testing.AllocsPerRun(5, read); got > n+200 {
-					t.Errorf("%s: %.0f allocations for %d rows", name, got, n)
-				}
-			}
-		})
 	}
 }

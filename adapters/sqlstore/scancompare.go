@@ -1,0 +1,88 @@
+package sqlstore
+
+import (
+	"context"
+
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
+	"github.com/resourcesync-go/resourcesync/internal/changes"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// A namedResource is a resource as the listing has named it.
+type namedResource struct {
+	key  string
+	body []byte
+}
+
+// flush compares what has been found with the set and puts what is different.
+func (sc *scan) flush(ctx context.Context) error {
+	found := sc.found
+	var news []namedResource     // what the listing has not named before
+	var different []changes.Edit // of that, what to put
+	err := sc.together(ctx, func() error {
+		now := make(map[string]bool, len(found))
+		err := sc.conn.QueryEach(ctx, `SELECT EXISTS (SELECT 1 FROM rs_seen WHERE key = $1),
+				EXISTS (SELECT 1 FROM rs_resource WHERE key = $1 AND set_id = $2 AND body = $3)`, len(found),
+			func(i int) []any { return []any{[]byte(found[i].key), sc.set.id, found[i].body} },
+			func(i int, row rowdb.Row) error {
+				e := &found[i]
+				if row.Int(0) != 0 || now[e.key] {
+					return nil
+				}
+				now[e.key] = true
+				news = append(news, *e)
+				if row.Int(1) != 0 {
+					return nil
+				}
+				r, err := codec.Decode(e.key, e.body)
+				different = append(different, changes.Edit{Type: changes.Upsert, Key: e.key, Resource: r})
+				return err
+			})
+		if err != nil {
+			return err
+		}
+		return sc.conn.ExecEach(ctx, "INSERT INTO rs_seen (key) VALUES ($1)", len(news),
+			func(i int) []any { return []any{[]byte(news[i].key)} })
+	})
+	if err != nil {
+		return err
+	}
+	sc.result.Unchanged += len(found) - len(different)
+	clear(found)
+	sc.found = found[:0]
+	return sc.change(ctx, different)
+}
+
+// together runs f's statements in one transaction, which only writes what is
+// temporary.
+func (sc *scan) together(ctx context.Context, f func() error) error {
+	err := sc.conn.Script(ctx, "BEGIN")
+	if err == nil {
+		err = f()
+	}
+	if err == nil {
+		err = sc.conn.Script(ctx, "COMMIT")
+	}
+	return err
+}
+
+func (sc *scan) change(ctx context.Context, edits []changes.Edit) error {
+	if len(edits) == 0 {
+		return nil
+	}
+	for i := range edits {
+		edits[i].AsOf = max(sc.begun, sc.reannounced[edits[i].Key])
+	}
+	done, err := sc.set.change(ctx, edits)
+	if err != nil {
+		return err
+	}
+	done.Counts.AddTo(&sc.result)
+	for _, e := range done.Reannounced() {
+		if sc.reannounced == nil {
+			sc.reannounced = map[string]int64{}
+		}
+		sc.reannounced[e.Resource.Key] = e.At
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package sqlstore
+
+import (
+	"context"
+
+	"github.com/resourcesync-go/resourcesync/internal/changes"
+	"github.com/resourcesync-go/resourcesync/internal/guard"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// judge decides whether the deletions of missing or withdrawn resources are held,
+// and notes that they are. If not, [scan.settle] notes it when they have been made.
+func (sc *scan) judge(ctx context.Context, missing int64) (hold bool, err error) {
+	store, id := sc.set.store, sc.set.id
+	set, err := readSet(ctx, sc.conn, id)
+	if err != nil {
+		return false, err
+	}
+	sc.judged = set.last
+	waiting, err := sc.countWithdrawn(ctx)
+	if err != nil {
+		return false, err
+	}
+	sc.set.published.Store(0)
+	fresh, err := sc.countFresh(ctx, waiting)
+	if err != nil {
+		return false, err
+	}
+	missing += waiting
+	found := guard.Found{
+		Begun: sc.clock, At: store.now().UnixMicro(),
+		Count: set.count + waiting, Created: int64(sc.result.Created), Missing: missing, Fresh: fresh,
+	}
+	decide := func(c rowdb.Conn) (before guard.State, err error) {
+		before, err = readGuard(ctx, c, id)
+		sc.guard, hold = before.Judge(sc.set.limits, found)
+		return before, err
+	}
+	if missing == 0 {
+		_, err := decide(sc.conn)
+		return false, err
+	}
+	err = store.db.Update(ctx, func(c rowdb.Conn) error {
+		before, err := decide(c)
+		switch {
+		case err != nil:
+			return err
+		case hold:
+			sc.guard.Unreadable = int64(sc.result.Unreadable)
+			return saveGuard(ctx, c, id, sc.guard)
+		case before.Held > 0:
+			// Should this process end before all are deleted, the next
+			// scan goes on.
+			before.Confirmed = missing
+			return saveGuard(ctx, c, id, before)
+		}
+		return nil
+	})
+	if err == nil && hold {
+		sc.result.Held, sc.result.HeldSince = int(sc.guard.Held), moment(sc.guard.Since)
+	}
+	return hold, err
+}
+
+// settle saves the state of the guard if it has changed.
+func (sc *scan) settle(ctx context.Context) error {
+	sc.guard.Unreadable = int64(sc.result.Unreadable)
+	before, err := readGuard(ctx, sc.conn, sc.set.id)
+	if err != nil || sc.guard == before {
+		return err
+	}
+	return sc.set.store.db.Update(ctx, func(c rowdb.Conn) error {
+		return saveGuard(ctx, c, sc.set.id, sc.guard)
+	})
+}
+
+// countFresh returns how many of the missing resources may be among the recent
+// creations that the guard counts. Withdrawn ones may all be: the times of their
+// creation are not known.
+func (sc *scan) countFresh(ctx context.Context, withdrawn int64) (fresh int64, err error) {
+	g, err := readGuard(ctx, sc.conn, sc.set.id)
+	since, credit := g.CreditSince()
+	if err != nil || !credit {
+		return 0, err
+	}
+	err = sc.conn.Query(ctx, "SELECT count(*) FROM rs_missing WHERE newest >= $1",
+		func(row rowdb.Row) error { fresh = row.Int(0); return nil }, since)
+	return fresh + withdrawn, err
+}
+
+// countWithdrawn returns how many deletions wait.
+func (sc *scan) countWithdrawn(ctx context.Context) (waiting int64, err error) {
+	err = sc.conn.Query(ctx, "SELECT count(*) FROM rs_withdrawn WHERE set_id = $1 AND at <= $2",
+		func(row rowdb.Row) error { waiting = row.Int(0); return nil }, sc.set.id, sc.judged)
+	return waiting, err
+}
+
+// releaseWithdrawn journals the deletions that waited when the scan judged them.
+func (sc *scan) releaseWithdrawn(ctx context.Context) error {
+	after := []byte{}
+	for n := batch; n == batch; {
+		n = 0
+		var edits []changes.Edit
+		err := sc.conn.Query(ctx, "SELECT key, at FROM rs_withdrawn WHERE set_id = $1 AND key > $2 ORDER BY key LIMIT $3",
+			func(row rowdb.Row) error {
+				n++
+				after = row.Append(after[:0], 0)
+				if row.Int(1) <= sc.judged {
+					edits = append(edits, changes.Edit{Type: changes.Release, Key: string(after)})
+				}
+				return nil
+			}, sc.set.id, after, batch)
+		if err != nil || len(edits) == 0 {
+			return err
+		}
+		done, err := sc.set.change(ctx, edits)
+		if err != nil {
+			return err
+		}
+		done.Counts.AddTo(&sc.result)
+	}
+	return nil
+}
