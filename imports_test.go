@@ -32,6 +32,7 @@ var floors = map[string]int{
 	"/internal/rowdb":     6,
 	"/internal/render":    3,
 	"/internal/partition": 3,
+	"/internal/transfer":  3,
 }
 
 // storage adapters need nothing but the vocabulary, and what it is divided by.

@@ -13,15 +13,8 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/admission"
+	"github.com/resourcesync-go/resourcesync/internal/transfer"
 	"github.com/resourcesync-go/resourcesync/linkheader"
-)
-
-var (
-	// errSending says that no more packages can be sent at the same time.
-	errSending = errors.New("too many packages are being sent")
-
-	// errShare says that one client has its share of them.
-	errShare = errors.New("too many packages are being sent to one client")
 )
 
 // goneError says that a document was here and that its index leads on.
@@ -71,10 +64,10 @@ func (s *Source) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, admission.ErrBusy):
 		text, retryAfter, level = "Too many documents are being made at the moment. Try again soon.", 5*time.Second, slog.LevelWarn
 		s.counters.refused.Add(1)
-	case errors.Is(err, errSending):
+	case errors.Is(err, transfer.ErrBusy):
 		text, level = "Too many packages are being sent at the moment. Try again soon.", slog.LevelWarn
 		s.counters.refused.Add(1)
-	case errors.Is(err, errShare):
+	case errors.Is(err, transfer.ErrClient):
 		status, level = http.StatusTooManyRequests, slog.LevelWarn
 		text = "Too many packages are being sent to your address at the moment. Let one of them end first."
 		s.counters.refused.Add(1)

@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/client"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
+	"github.com/resourcesync-go/resourcesync/internal/transfer"
 	"github.com/resourcesync-go/resourcesync/linkheader"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -73,17 +73,16 @@ func (s *Source) versionLinks(links []resourcesync.Link, st *set, c *resourcesyn
 // serveMemento answers a request for a version of a resource (RFC 7089), or for
 // ranges of it. It counts as a transfer of a package.
 func (s *Source) serveMemento(w http.ResponseWriter, r *http.Request, t target) {
-	from := client.Of(r)
-	if !s.shares.Take(from) {
-		s.fail(w, r, errShare)
+	sending, err := s.transfers.Admit(r)
+	if err != nil {
+		s.fail(w, r, err)
 		return
 	}
-	defer s.shares.Return(from)
-	if !s.transfers.TryAcquire(true) { // any client can request any version
-		s.fail(w, r, errSending)
+	defer sending.End()
+	if err := sending.Start(true); err != nil { // any client can request any version
+		s.fail(w, r, err)
 		return
 	}
-	defer s.transfers.Release(true)
 	c, err := s.findVersion(r, t)
 	if err != nil {
 		s.fail(w, r, err)
@@ -112,9 +111,7 @@ func (s *Source) serveMemento(w http.ResponseWriter, r *http.Request, t target) 
 		h.Set("Content-Encoding", c.Resource.Encoding)
 	}
 	s.counters.sent.Add(1)
-	pace := s.pacer.start(from)
-	defer pace.end()
-	http.ServeContent(&sender{w, r.Context(), pace}, withFewRanges(r), "", time.Time{}, v)
+	transfer.Serve(w, r, time.Time{}, v)
 	if v.err != nil {
 		s.counters.broken.Add(1)
 		s.sparse.Log(r.Context(), s.log, slog.LevelError, "version broken off: its content is not what the journal says, or cannot be read",

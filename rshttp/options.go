@@ -89,15 +89,10 @@ type Options struct {
 
 	// ClientTransfers is how many of them one client may have, so that others
 	// get packages when one is slow, or wants many at once; its requests beyond
-	// are answered 429 with Retry-After. A client is what it is for TransferRate.
-	// If zero, half of Transfers is used.
+	// are answered 429 with Retry-After. A client is an address, or the IPv6
+	// addresses that begin with the same 64 bits; behind a proxy, all clients
+	// are one. If zero, half of Transfers is used.
 	ClientTransfers int
-
-	// TransferRate limits the speed at which packages are sent, in bytes per
-	// second for all transfers to one client together: to one address, or to
-	// the IPv6 addresses that begin with the same 64 bits. Behind a proxy that
-	// is the address of the proxy. If zero, there is no limit.
-	TransferRate int64
 
 	// CacheBytes bounds the memory held by rendered documents, in bytes of
 	// their compressed form. If zero, 64 MiB is used; if negative, nothing
@@ -210,8 +205,8 @@ func (o *Options) withDefaults() (Options, error) {
 	if out.Renderings < 0 || out.RenderTimeout < 0 {
 		return out, errors.New("rshttp: Renderings and RenderTimeout must not be negative")
 	}
-	if out.PackageSize < 0 || out.Transfers < 0 || out.ClientTransfers < 0 || out.TransferRate < 0 {
-		return out, errors.New("rshttp: PackageSize, Transfers, ClientTransfers and TransferRate must not be negative")
+	if out.PackageSize < 0 || out.Transfers < 0 || out.ClientTransfers < 0 {
+		return out, errors.New("rshttp: PackageSize, Transfers and ClientTransfers must not be negative")
 	}
 	if out.WebSocket != nil && out.Store == nil {
 		return out, errors.New("rshttp: WebSocket needs a Store, the one that it reads from")

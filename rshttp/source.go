@@ -13,10 +13,10 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/admission"
-	"github.com/resourcesync-go/resourcesync/internal/client"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
+	"github.com/resourcesync-go/resourcesync/internal/transfer"
 	"github.com/resourcesync-go/resourcesync/linkheader"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
@@ -48,9 +48,7 @@ type Source struct {
 	renderings admission.Limiter // of documents
 	layingOut  admission.Limiter // of packages
 	sums       admission.Limiter // of reading content to verify packages that are being sent
-	transfers  admission.Limiter
-	shares     *client.Shares // of transfers
-	pacer      *pacer
+	transfers  *transfer.Limiter
 	doubts     doubts
 	counters   counters
 	ready      atomic.Bool
@@ -97,9 +95,7 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		renderings: admission.NewLimiter(o.Renderings),
 		layingOut:  admission.NewLimiter(o.Renderings),
 		sums:       admission.NewLimiter(o.Renderings),
-		transfers:  admission.NewLimiter(o.Transfers),
-		shares:     client.NewShares(o.ClientTransfers),
-		pacer:      newPacer(o.TransferRate),
+		transfers:  transfer.NewLimiter(o.Transfers, o.ClientTransfers),
 	}
 	if err := s.openStore(u); err != nil {
 		return nil, err

@@ -35,7 +35,6 @@ type serveConfig struct {
 	dumps     bool
 	pkgSize   size
 	pkgEvery  span
-	dumpRate  size
 	keep      span   // zero for no versions
 	versions  string // the folder for them; empty for one beside the state
 	client    string // header with the address of the client
@@ -257,10 +256,6 @@ Default: 16MiB`)
 	flags.Var(&c.pkgEvery, "package-every", `How often the versions that --keep-versions keeps are made a package, if
 there are any, such as 15m or 1h. A package that is full is made earlier.
 Default: 1h`)
-	flags.Var(&c.dumpRate, "dump-rate", `How much of packages one client, which is one address, is sent in a second,
-such as 500KB or 10MiB. 0 is as much as there can be. Behind a proxy all
-clients have its address, unless --client-header is given.
-Default: 0`)
 	flags.Var(&c.keep, "keep-versions", `How long to keep a copy of each version of a file that changes, such as 48h
 or 30d. What has changed is then offered in packages as well, and each version
 has an address of its own (Memento), also when the file has been deleted. With
@@ -271,9 +266,9 @@ given when the state is in a database: all servers of one site share it then.
 Default: a folder beside the state, named after it`)
 	pushFlags(flags, &c.push)
 	flags.Func("client-header", `The header in which a proxy in front gives the address of the client, such as
-X-Forwarded-For; the last address in it counts. Limits for each client, those
-of --dump-rate and of the hub, go by it. Give it only behind a proxy that sets
-the header, because clients could set it as well.
+X-Forwarded-For; the last address in it counts. The limits for each client, on
+packages and on the hub, go by it. Give it only behind a proxy that sets the
+header, because clients could set it as well.
 Default: none`, func(text string) error {
 		c.client = http.CanonicalHeaderKey(text)
 		return checkClientHeader(text)

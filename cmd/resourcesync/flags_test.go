@@ -12,7 +12,7 @@ func TestFlags(t *testing.T) {
 	c, err := parseServe([]string{
 		"--listen=[::1]:80", "-base-url", "HTTPS://files.example.org/a/../é", "folder", "--prefix", "x/y.z",
 		"--hash", "md5,sha-256", "--page-size", "50000", "--rescan", "1h30m", "--max-delete", "12.5%", "--max-delete-hold", "0", "--state", "x.db", "--window", "1h", "--retain", "7d", "--archive", "730d",
-		"--dumps", "--package-size", "4GiB", "--package-every", "15m", "--dump-rate", "500KB", "--keep-versions", "30d", "--versions", "v", "--sitemap", "--robots-resource-list", "--described-by", "urn:about", "--set-described-by", "urn:set", "--dot-files", "--log-format", "json",
+		"--dumps", "--package-size", "4GiB", "--package-every", "15m", "--keep-versions", "30d", "--versions", "v", "--sitemap", "--robots-resource-list", "--described-by", "urn:about", "--set-described-by", "urn:set", "--dot-files", "--log-format", "json",
 		"--hub", "own", "--hub-token", "t", "--hub-min-lease", "10s", "--hub-retry", "2s", "--hub-give-up", "1d", "--allow-callbacks", "10.0.0.0/8", "--websocket", "--client-header", "x-forwarded-for",
 	})
 	must(t, err)
@@ -21,7 +21,7 @@ func TestFlags(t *testing.T) {
 		hash: "md5,sha-256", hashes: []string{"md5", "sha-256"},
 		pageSize: 50_000, rescan: 90 * time.Minute, maxDelete: 0.125,
 		state: "x.db", window: span(time.Hour), retain: span(7 * day), archive: span(730 * day),
-		dumps: true, pkgSize: 4 << 30, pkgEvery: span(15 * time.Minute), dumpRate: 500_000, keep: span(30 * day), versions: "v", client: "X-Forwarded-For", sitemap: true, robots: true, about: "urn:about", aboutSet: "urn:set", dotFiles: true, logFormat: "json",
+		dumps: true, pkgSize: 4 << 30, pkgEvery: span(15 * time.Minute), keep: span(30 * day), versions: "v", client: "X-Forwarded-For", sitemap: true, robots: true, about: "urn:about", aboutSet: "urn:set", dotFiles: true, logFormat: "json",
 		push: pushConfig{
 			own: true, token: "t", minLease: span(10 * time.Second), retry: span(2 * time.Second), giveUp: span(day),
 			callbacks: addresses{netip.MustParsePrefix("10.0.0.0/8")}, webSocket: true,
@@ -41,7 +41,7 @@ func TestFolderThatLooksLikeAFlag(t *testing.T) {
 // What is wrong with a value is said in words that lead to a right one.
 func TestValuesThatAreNone(t *testing.T) {
 	for given, want := range map[string]string{
-		"--dump-rate=5x":      "such as 500MB or 4GiB",
+		"--package-size=5x":   "such as 500MB or 4GiB",
 		"--package-size=-1":   "such as 500MB or 4GiB",
 		"--package-every=1ms": "such as 15m or 1h",
 		"--retain=30":         "such as 30m, 48h or 90d",

@@ -116,7 +116,6 @@ func (p *publication) newSource(c *serveConfig, st *state, set rshttp.Set) (err 
 		DescribedBy:         c.about,
 		PageSize:            c.pageSize,
 		PackageSize:         int64(c.pkgSize),
-		TransferRate:        int64(c.dumpRate),
 		Sitemap:             c.sitemap,
 		Robots:              c.sitemap,
 		RobotsResourceLists: c.robots,

@@ -1,0 +1,123 @@
+// Package transfer sends large content over HTTP. It bounds how many transfers run at
+// the same time, in all and to one client, and reads ahead of slow clients.
+package transfer
+
+import (
+	"errors"
+	"io"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/admission"
+	"github.com/resourcesync-go/resourcesync/internal/client"
+)
+
+// maxRanges is how many ranges one request may ask for. Each opens content anew, and
+// reads what comes before the range if the content cannot seek.
+const maxRanges = 16
+
+var (
+	// ErrBusy says that no more transfers can run at the same time.
+	ErrBusy = errors.New("too many transfers are running")
+
+	// ErrClient says that one client has its share of them.
+	ErrClient = errors.New("too many transfers to one client are running")
+)
+
+// A Limiter bounds transfers. It is safe for concurrent use.
+type Limiter struct {
+	places  admission.Limiter
+	clients *client.Shares
+}
+
+// NewLimiter returns a Limiter of at most limit transfers, perClient of them to one
+// client.
+func NewLimiter(limit, perClient int) *Limiter {
+	return &Limiter{admission.NewLimiter(limit), client.NewShares(perClient)}
+}
+
+// A Transfer is a request that the Limiter knows.
+type Transfer struct {
+	limiter  *Limiter
+	client   string
+	started  bool
+	unlisted bool
+}
+
+// Admit counts r among the requests of its client, or returns [ErrClient]. The caller
+// calls End.
+func (l *Limiter) Admit(r *http.Request) (*Transfer, error) {
+	t := &Transfer{limiter: l, client: client.Of(r)}
+	if !l.clients.Take(t.client) {
+		return nil, ErrClient
+	}
+	return t, nil
+}
+
+// Start takes a place among all transfers, or returns [ErrBusy]. Content that no
+// document lists has a share of the places; see package admission.
+func (t *Transfer) Start(unlisted bool) error {
+	if !t.limiter.places.TryAcquire(unlisted) {
+		return ErrBusy
+	}
+	t.started, t.unlisted = true, unlisted
+	return nil
+}
+
+// End ends the transfer.
+func (t *Transfer) End() {
+	if t.started {
+		t.limiter.places.Release(t.unlisted)
+	}
+	t.limiter.clients.Return(t.client)
+}
+
+// Serve answers r with content, or with the ranges of it that r asks for, as
+// [http.ServeContent] does, reading ahead. The caller sets the header fields.
+func Serve(w http.ResponseWriter, r *http.Request, modified time.Time, content io.ReadSeeker) {
+	http.ServeContent(&sender{w}, withFewRanges(r), "", modified, content)
+}
+
+// withFewRanges returns r without its ranges if there are too many. A server may ignore
+// them and send everything (RFC 9110, section 14.2).
+func withFewRanges(r *http.Request) *http.Request {
+	if strings.Count(r.Header.Get("Range"), ",") < maxRanges {
+		return r
+	}
+	all := r.WithContext(r.Context())
+	all.Header = r.Header.Clone()
+	all.Header.Del("Range")
+	return all
+}
+
+// A sender sends what http.ServeContent copies.
+type sender struct{ http.ResponseWriter }
+
+// Unwrap lets http.ResponseController reach the wrapped writer.
+func (s *sender) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+// ReadFrom implements io.ReaderFrom, which io.Copy uses.
+func (s *sender) ReadFrom(r io.Reader) (sent int64, err error) {
+	ahead := readAhead(r)
+	defer ahead.stop()
+	for p := range ahead.full {
+		if p.n > 0 {
+			m, err := s.Write(p.buf[:p.n])
+			sent += int64(m)
+			if err != nil {
+				return sent, err
+			}
+			if p.n < bufferSize && p.err == nil {
+				// The next bytes have to be waited for, so these should
+				// not wait in a buffer. Some writers cannot flush.
+				_ = http.NewResponseController(s.ResponseWriter).Flush()
+			}
+		}
+		ahead.empty <- p.buf
+		if p.err != nil && p.err != io.EOF {
+			return sent, p.err
+		}
+	}
+	return sent, nil
+}
