@@ -1,0 +1,95 @@
+package sqltable
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// schema returns a text that is another one when the triggers on papers are made anew.
+func (d *database) schema() string {
+	d.t.Helper()
+	var all []string
+	sql := "SELECT schema_version || '' FROM pragma_schema_version"
+	if d.pg != nil {
+		sql = "SELECT p.proname || ' ' || p.xmin FROM pg_trigger t JOIN pg_proc p ON p.oid = t.tgfoid WHERE t.tgrelid = 'papers'::regclass ORDER BY 1"
+	}
+	d.rows(sql, func(r rowdb.Row) error {
+		all = append(all, rowdb.String(r, 0))
+		return nil
+	})
+	return strings.Join(all, ", ")
+}
+
+// TestJournalled: a table with its journal is one value, whose triggers follow the
+// Table and are otherwise left alone.
+func TestJournalled(t *testing.T) {
+	both(t, func(t *testing.T, d *database) {
+		d.run("CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY, title {text})")
+		table := Table{Name: "papers", Key: "id", URI: "https://example.org/{id}"}
+		store := d.store()
+		open := func(table Table) *Journalled {
+			t.Helper()
+			papers, err := d.provider(table).Journalled(t.Context(), store, "papers")
+			must(t, err)
+			return papers
+		}
+		open(table)
+		first := d.schema()
+		d.run("INSERT INTO papers VALUES (1, 'a')")
+		open(table)
+		if now := d.schema(); now != first || first == "" {
+			t.Errorf("triggers that are as they should be are made anew: %s, then %s", first, now)
+		}
+		table.URI = "https://example.org/papers/{id}"
+		papers := open(table)
+		second := d.schema()
+		if second == first {
+			t.Errorf("triggers of another Table are kept: %s", second)
+		}
+		if warning, err := papers.CheckChanger(papers); warning != "" || err != nil {
+			t.Errorf("%q, %v", warning, err)
+		}
+		d.run("INSERT INTO papers VALUES (2, 'b')", "UPDATE papers SET title = 'c' WHERE id = 1", "DELETE FROM papers WHERE id = 2")
+
+		ctx, stop := context.WithCancel(t.Context())
+		stopped := make(chan error)
+		go func() { stopped <- store.Run(ctx) }()
+		var changes []string
+		papers.Watch(ctx, func() {
+			changes = nil
+			for c, err := range papers.Changes(t.Context(), resourcesync.Interval{}) {
+				must(t, err)
+				changes = append(changes, string(c.Type)+" "+c.Resource.URI)
+			}
+			if len(changes) == 4 {
+				stop()
+			}
+		})
+		must(t, <-stopped)
+		const p = "https://example.org/papers/"
+		if got, want := strings.Join(changes, ", "), "created https://example.org/1, created "+p+"2, updated "+p+"1, deleted "+p+"2"; got != want {
+			t.Errorf("%s, want %s", got, want)
+		}
+	})
+}
+
+// TestJournalledRefuses what has no triggers.
+func TestJournalledRefuses(t *testing.T) {
+	both(t, func(t *testing.T, d *database) {
+		d.run("CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY)")
+		store := d.store()
+		query := Table{Query: "SELECT id FROM papers", Key: "id", URI: "https://example.org/{id}"}
+		if _, err := d.provider(query).Journalled(t.Context(), store, "papers"); err == nil {
+			t.Error("a query is journalled")
+		}
+	})
+	d := mysqlDatabase(t)
+	d.run("CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY)")
+	if _, err := d.provider(Table{Name: "papers", Key: "id", URI: "https://example.org/{id}"}).Journalled(t.Context(), nil, "papers"); err == nil {
+		t.Error("a table of MySQL is journalled")
+	}
+}
