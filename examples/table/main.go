@@ -29,6 +29,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/sqlitetable"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
@@ -57,7 +58,7 @@ func run(ctx context.Context, ln net.Listener, file string, own *hub.Options) er
 		return err
 	}
 	defer store.Close()
-	table, err := sqltable.SQLite(ctx, app.db, sqltable.Table{
+	table, err := sqlitetable.Open(ctx, app.db, sqltable.Table{
 		Name: "paper", Key: "name", URI: site + "/papers/{name}", LastModified: "updated", Hashes: map[string]string{"sha-256": "sha256"},
 	})
 	if err != nil {

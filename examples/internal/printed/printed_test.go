@@ -51,6 +51,7 @@ var (
 	pool     *pgxpool.Pool
 	tx       pgx.Tx
 	papers   *Papers
+	content  resourcesync.Opener
 	store    *sqlstore.Store
 	journal  *sqlstore.Journal
 	err      error
