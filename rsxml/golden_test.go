@@ -88,6 +88,81 @@ func TestGolden(t *testing.T) {
 	}
 }
 
+// TestVariants decodes our documents as other encoders could write them, and wants the
+// same bytes again: other prefixes and white space, attributes in reverse order,
+// character references, comments and CDATA sections.
+func TestVariants(t *testing.T) {
+	for _, file := range documents(t, goldenDir) {
+		t.Run(filepath.Base(filepath.Dir(file))+"/"+filepath.Base(file), func(t *testing.T) {
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			other := variant(t, want)
+			h, entries, err := Decode(strings.NewReader(other), nil)
+			if err != nil {
+				t.Fatalf("%v of\n%s", err, other)
+			}
+			if got := encode(h, entries); !bytes.Equal(got, want) {
+				t.Errorf("encoded again:\n%s\nwant:\n%s\nof\n%s", got, want, other)
+			}
+		})
+	}
+}
+
+// variant writes the XML in data in another way.
+func variant(t *testing.T, data []byte) string {
+	prefixes := map[string]string{"http://www.sitemaps.org/schemas/sitemap/0.9": "s", "http://www.openarchives.org/rs/terms/": "r"}
+	named := func(n xml.Name) string {
+		if n.Space == "" {
+			return n.Local
+		}
+		if prefixes[n.Space] == "" {
+			prefixes[n.Space] = fmt.Sprintf("x%d", len(prefixes))
+		}
+		return prefixes[n.Space] + ":" + n.Local
+	}
+	var b strings.Builder
+	root := true
+	for d := xml.NewDecoder(bytes.NewReader(data)); ; {
+		token, err := d.Token()
+		if err == io.EOF {
+			return b.String()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		switch token := token.(type) {
+		case xml.StartElement:
+			var attrs []string
+			for _, a := range slices.Backward(token.Attr) {
+				if a.Name.Space == "xmlns" || a.Name.Local == "xmlns" {
+					continue
+				}
+				var value strings.Builder
+				for _, r := range a.Value {
+					fmt.Fprintf(&value, "&#x%X;", r)
+				}
+				attrs = append(attrs, fmt.Sprintf("\n\t%s = '%s'", named(a.Name), &value))
+			}
+			name := named(token.Name)
+			if root {
+				root = false
+				for space, prefix := range prefixes {
+					attrs = append(attrs, fmt.Sprintf(" xmlns:%s=%q", prefix, space))
+				}
+			}
+			b.WriteString("<" + name + strings.Join(attrs, "") + "\n>")
+		case xml.EndElement:
+			b.WriteString("</" + named(token.Name) + " >\r\n<!-- " + token.Name.Local + " -->")
+		case xml.CharData:
+			if text := strings.TrimSpace(string(token)); text != "" {
+				b.WriteString("\n  <![CDATA[" + text + "]]>\n")
+			}
+		}
+	}
+}
+
 // TestExamples decodes the documents of the specifications and wants the same
 // XML again.
 func TestExamples(t *testing.T) {
