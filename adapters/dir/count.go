@@ -34,4 +34,4 @@ func (c *counter) files(_ context.Context, _ *folder, found []file) error {
 
 func (*counter) enter(string) error                                            { return nil }
 func (*counter) unreadable(context.Context, string, resourcesync.Range, error) {}
-func (*counter) tooLong(string)                                                {}
+func (*counter) skip(string, error)                                            {}

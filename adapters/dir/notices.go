@@ -196,4 +196,4 @@ func (n *notices) files(context.Context, *folder, []file) error { return nil }
 
 func (n *notices) unreadable(context.Context, string, resourcesync.Range, error) {}
 
-func (n *notices) tooLong(string) {}
+func (n *notices) skip(string, error) {}

@@ -12,7 +12,7 @@ const progressEvery = 250 * time.Millisecond
 // Progress is the progress of a scan.
 type Progress struct {
 	Files   int64 // resources yielded
-	Skipped int64 // files and folders that cannot be read, keep changing, or have a name that is too long
+	Skipped int64 // files and folders that cannot be read, keep changing, or have a name that is too long; and symbolic links
 	Bytes   int64 // bytes read; unchanged files are not read
 }
 

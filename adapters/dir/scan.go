@@ -19,8 +19,11 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/health"
 )
 
-// errTooLong is the reason to skip a file or folder with a long name.
-var errTooLong = errors.New("dir: its key or URI would be too long")
+// The reasons to skip a file or folder that could be read.
+var (
+	errTooLong = errors.New("dir: its key or URI would be too long")
+	errLink    = errors.New("dir: a symbolic link is not followed; move the file or folder here, or mount it")
+)
 
 // Resources scans the folder: it yields its current resources in no particular order.
 // Its memory does not depend on their number. The contract is that of
@@ -152,7 +155,7 @@ func (s *scan) file(ctx context.Context, in *folder, key string, info fs.FileInf
 	}
 	uri, ok := s.uri(key)
 	if !ok {
-		s.tooLong(key)
+		s.skip(key, errTooLong)
 		return nil
 	}
 	isKnown := known.Key != ""
@@ -258,8 +261,6 @@ func (s *scan) report(ctx context.Context, f finding) error {
 		return ctx.Err()
 	}
 }
-
-func (s *scan) tooLong(key string) { s.skip(key, errTooLong) }
 
 // unreadable reports that the file or folder at key cannot be read. If it is the root
 // folder, the scan fails.

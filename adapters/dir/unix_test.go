@@ -43,8 +43,12 @@ func TestLinks(t *testing.T) {
 	} {
 		must(t, os.Symlink(target, filepath.Join(here, name)))
 	}
-	d := openDir(t, here, nil)
+	var told Progress
+	d := openDir(t, here, &Options{Progress: func(p Progress) { told = p }})
 	wantKeys(t, complete(t, d), "folder/file")
+	if told.Skipped != 11 {
+		t.Errorf("%+v, want 11 links skipped", told)
+	}
 	wantKeys(t, complete(t, openDir(t, here, &Options{Hashes: []string{}})), "folder/file") // hardly opens any
 
 	for _, key := range []string{
@@ -132,6 +136,25 @@ func TestLinkAsRoot(t *testing.T) {
 	}
 }
 
+// TestD11_LinksAreCounted counts and logs what a visitor of the folder would look for
+// in vain in the list: symbolic links, but no FIFOs and nothing excluded.
+func TestD11_LinksAreCounted(t *testing.T) {
+	var log logbook
+	var told Progress
+	here := t.TempDir()
+	write(t, here, "file", "")
+	must(t, os.Symlink("file", filepath.Join(here, "link")))
+	must(t, os.Symlink("file", filepath.Join(here, ".hidden")))
+	must(t, syscall.Mkfifo(filepath.Join(here, "fifo"), 0o644))
+	d := openDir(t, here, &Options{Logger: log.logger(), Progress: func(p Progress) { told = p }})
+	for range 2 {
+		wantKeys(t, complete(t, d), "file")
+		if told.Skipped != 1 || log.lines("dir: skipped") != 1 || log.lines(`key=link err="dir: a symbolic link is not followed`) != 1 {
+			t.Errorf("%+v, log:\n%s", told, &log.buf)
+		}
+	}
+}
+
 func TestSpecialFiles(t *testing.T) {
 	here := t.TempDir()
 	write(t, here, "file", "")
@@ -139,8 +162,12 @@ func TestSpecialFiles(t *testing.T) {
 	listener, err := net.Listen("unix", filepath.Join(here, "socket.txt"))
 	must(t, err)
 	defer listener.Close()
-	d := openDir(t, here, nil)
+	var told Progress
+	d := openDir(t, here, &Options{Progress: func(p Progress) { told = p }})
 	wantKeys(t, complete(t, d), "file")
+	if told.Skipped != 0 {
+		t.Errorf("%+v: nobody expects these to be published", told)
+	}
 	wantKeys(t, complete(t, openDir(t, here, &Options{Hashes: []string{}})), "file")
 	checkNotServed(t, d, "fifo.txt")
 	checkNotServed(t, d, "socket.txt")

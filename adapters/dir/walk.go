@@ -33,9 +33,9 @@ type visitor interface {
 	// cannot be examined. keys is the range of the keys that may exist there.
 	unreadable(ctx context.Context, key string, keys resourcesync.Range, err error)
 
-	// tooLong receives a folder whose path is so long that no file in it can be
-	// listed.
-	tooLong(key string)
+	// skip receives a symbolic link, or a folder whose path is so long that no file
+	// in it can be listed, with the reason.
+	skip(key string, reason error)
 }
 
 // A file is a regular file that a walk has found.
@@ -110,7 +110,10 @@ func (d *Dir) visit(ctx context.Context, in *folder, prefix string, entries []fs
 		name := e.Name()
 		key := prefix + name
 		switch {
-		case !e.IsDir() && !e.Type().IsRegular() || !d.admits(key, name, e.IsDir()):
+		case !d.admits(key, name, e.IsDir()):
+		case e.Type()&fs.ModeSymlink != 0:
+			v.skip(key, errLink)
+		case !e.IsDir() && !e.Type().IsRegular(): // FIFOs, sockets and devices have no content to publish
 		case e.IsDir():
 			folders = append(folders, name)
 		default:
@@ -141,7 +144,7 @@ func (d *Dir) descend(ctx context.Context, in *folder, key, name string, v visit
 		return err
 	}
 	if len(key)+len("/") >= resourcesync.MaxKeyLength {
-		v.tooLong(key)
+		v.skip(key, errTooLong)
 		return nil
 	}
 	root, err := openFolder(in.Root, name)

@@ -101,7 +101,13 @@ func TestD24_Origins(t *testing.T) {
 			if origin != "" {
 				o.HTTPHeader.Set("Origin", origin)
 			}
-			conn, res, err := websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(s.site, "http")+"resourcesync/change/websocket", o)
+			var conn *websocket.Conn
+			var res *http.Response
+			var err error
+			s.until("the channel is open", func() bool {
+				conn, res, err = websocket.Dial(t.Context(), "ws"+strings.TrimPrefix(s.site, "http")+"resourcesync/change/websocket", o)
+				return res != nil && res.StatusCode != http.StatusServiceUnavailable
+			})
 			if (err == nil) != want || !want && res.StatusCode != http.StatusForbidden {
 				t.Errorf("%q from %q: %v", flags, origin, err)
 			}

@@ -3,9 +3,12 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 
+	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 )
 
@@ -51,7 +54,9 @@ func (o origin) record(ctx context.Context, set *sqlstore.Set) error {
 
 // checkOrigin returns an error if the state belongs to another folder, whose files
 // would all be published as deleted, and records the folder otherwise. A folder that
-// has moved is accepted at its new place. States of earlier versions record nothing.
+// has moved is accepted at its new place. A link that led to the folder of the state
+// must lead to one with at least one of its files. States of earlier versions record
+// nothing.
 func checkOrigin(ctx context.Context, set *sqlstore.Set, folder string, moved bool) error {
 	now, err := originOf(folder)
 	if err != nil {
@@ -67,5 +72,30 @@ func checkOrigin(ctx context.Context, set *sqlstore.Set, folder string, moved bo
 	if now.BaseURL = before.BaseURL; before == now {
 		return nil
 	}
+	if before.Real != "" && before.Real != now.Real && !moved {
+		if found, err := hasAny(ctx, set, now.Real); err != nil {
+			return err
+		} else if !found {
+			return fmt.Errorf("is the state of the folder %q; %q led there, and leads now to %q, which has none of its files; if that is right, start once with --moved; otherwise give another file with --state", before.Real, now.Given, now.Real)
+		}
+	}
 	return now.record(ctx, set)
+}
+
+// hasAny reports whether a folder has at least one of the files in set, or set is empty.
+func hasAny(ctx context.Context, set *sqlstore.Set, folder string) (bool, error) {
+	empty := true
+	for r, err := range set.Resources(ctx, resourcesync.Range{}) {
+		if errors.Is(err, resourcesync.ErrNotReady) {
+			break
+		}
+		if err != nil {
+			return false, err
+		}
+		if _, err := os.Lstat(filepath.Join(folder, filepath.FromSlash(r.Key))); err == nil {
+			return true, nil
+		}
+		empty = false
+	}
+	return empty, ctx.Err()
 }

@@ -64,6 +64,20 @@ func TestD24_FolderBehindLinks(t *testing.T) {
 		startReady(t, folder(), flags...).stop()
 	}
 	refused(t, path("releases/0"), flags...)
+
+	startReady(t, path("current"), flags...).stop()
+	// As many files as before, so that the guard against mass deletions is silent.
+	write(t, path("releases/2/b.txt"), "b")
+	line := refused(t, link("current", "releases/2"), append(flags, "--base-url", publicURL)...)
+	for _, part := range []string{path("releases/1"), path("releases/2"), "none of its files", "--moved"} {
+		if !strings.Contains(line, part) {
+			t.Errorf("%q is not in: %s", part, line)
+		}
+	}
+	s := startReady(t, path("current"), append(flags, "--moved")...)
+	if got := s.list("resourcelist"); len(got) != 1 || s.key(got[0].Loc) != "b.txt" {
+		t.Errorf("listed: %+v", got)
+	}
 }
 
 // TestD24_StateOfEarlierVersion: a state that has no record of its folder is

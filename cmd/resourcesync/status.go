@@ -44,7 +44,7 @@ type scanStatus struct {
 	Updated    int       `json:"updated"`
 	Deleted    int       `json:"deleted"`
 	Unchanged  int       `json:"unchanged"`
-	Skipped    int64     `json:"skipped"`    // files and folders that could not be read, or have too long a name
+	Skipped    int64     `json:"skipped"`    // files and folders that could not be read, have too long a name, or are symbolic links
 	Unreadable int       `json:"unreadable"` // files that stay listed because they could not be read
 }
 
