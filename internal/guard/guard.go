@@ -1,47 +1,49 @@
-// Package guard decides whether the deletions that a scan has found are published or
-// held. A folder that is not mounted, or a program gone wrong, looks exactly like a
-// site that has deleted its resources: consumers that follow such deletions lose
-// their copies. So unusually many deletions are held until an operator confirms
-// them, or until no resource has come back for a while.
+// Package guard decides whether to publish or hold the deletions that a scan has found.
+// An unmounted folder or a broken program looks exactly like a site that has deleted its
+// resources, and Destinations that follow the deletions lose their copies. So unusually
+// many deletions are held until an operator confirms them, or until no resource has come
+// back for a while.
 //
-// Net deletions count, deletions less creations, so renaming a folder counts as
-// none. They are added up over the scans of the last one to two periods, so that a
-// folder that disappears in many small steps is noticed as well. A period is as long
-// as deletions are held.
+// The guard counts net deletions, deletions less creations, so that a renamed folder
+// counts as none. It adds them up over the scans of the last one to two periods, so that
+// it notices a folder that disappears in many small steps. A period is as long as
+// deletions are held.
 //
-// Creations without deletions are a credit, for a rename whose new names are seen
-// before the old ones are missed. The credit ends after a few minutes, and covers only
-// created resources that still exist: a volume that is mounted and lost again is a
+// Creations without deletions are a credit, for a rename whose new names are found
+// before the old ones are missing. The credit expires after a few minutes, and covers
+// only created resources that still exist: losing a volume that was just mounted is a
 // deletion.
 package guard
 
 import "time"
 
 const (
-	// defaultMaxDelete is the fraction of a set that may go unconfirmed.
+	// defaultMaxDelete is the fraction of a set that may be deleted without
+	// confirmation.
 	defaultMaxDelete = 0.25
 
-	// defaultHold is how long deletions are held.
+	// defaultHold is the time for which deletions are held.
 	defaultHold = time.Hour
 
-	// creditPeriod is how long creations can balance later deletions, at least;
-	// it is at most twice as long.
+	// creditPeriod is the minimum time for which creations can balance later
+	// deletions. The maximum is twice as long.
 	creditPeriod = 5 * time.Minute
 
-	// Few net deletions are never too many, unless nothing is left: in a small
-	// set they are a large fraction.
+	// Few is the number of net deletions that are never too many, unless nothing
+	// is left: in a small set they are a large fraction.
 	Few = 2
 )
 
-// Limits say how many deletions are too many.
+// Limits determine how many deletions are too many.
 type Limits struct {
 	maxDelete float64
 	hold      time.Duration // 0: until they are confirmed
 }
 
-// NewLimits returns the limits for a fraction of a set (0: the default; 1 or more:
-// any number may go; negative: none may), and for the time after which deletions
-// are published all the same (0: the default; negative: never).
+// NewLimits returns limits. maxDelete is the fraction of a set that may be deleted
+// without confirmation (0: the default; 1 or more: no limit; negative: none). hold is the
+// time after which held deletions are published without confirmation (0: the default;
+// negative: never).
 func NewLimits(maxDelete float64, hold time.Duration) Limits {
 	l := Limits{maxDelete, max(hold, 0)}
 	if maxDelete == 0 {
@@ -53,38 +55,38 @@ func NewLimits(maxDelete float64, hold time.Duration) Limits {
 	return l
 }
 
-// HoldNothing reports whether any number of deletions may go.
+// HoldNothing reports whether any number of deletions is published.
 func (l Limits) HoldNothing() bool { return l.maxDelete >= 1 }
 
-// A State is the memory of the guard of a set between scans. The zero value is that
-// of a new set. Times are microseconds since 1970.
+// A State is the state of the guard of a set between scans. The zero value is that of a
+// new set. Times are microseconds since 1970.
 type State struct {
-	Net, Earlier int64 // deletions less creations, of this period and of the one before; a negative sum is a credit
-	Period       int64 // when this period began; 0 if Net and Earlier are 0
+	Net, Earlier int64 // net deletions of this period and of the previous one; a negative sum is a credit
+	Period       int64 // the beginning of this period; 0 if Net and Earlier are 0
 
-	Held      int64 // how many deletions are held
-	Since     int64 // since when there are such
-	Quiet     int64 // since when nothing of it has come back, and few more are missing
-	Confirmed int64 // how many of them may be published
+	Held      int64 // the number of held deletions
+	Since     int64 // the time since when deletions are held
+	Quiet     int64 // the time since when no resource has come back and few more are missing
+	Confirmed int64 // the number of held deletions that may be published
 
-	Unreadable int64 // resources that the last scan could not see and has kept
+	Unreadable int64 // resources that the last scan could not read and has kept
 }
 
 // Found is the result of a scan.
 type Found struct {
-	Begun   int64 // when the scan began
-	At      int64 // the time
-	Count   int64 // resources in the set, missing ones included
-	Created int64 // of these, how many are new
-	Missing int64 // of these, how many the listing does not name
-	Fresh   int64 // of the missing, how many have changed since [State.CreditSince]
+	Begun   int64 // the beginning of the scan
+	At      int64 // the current time
+	Count   int64 // resources in the set, including missing ones
+	Created int64 // new resources among these
+	Missing int64 // resources among these that the listing lacks
+	Fresh   int64 // missing resources that have changed since [State.CreditSince]
 }
 
-// Judge reports whether the deletions of missing resources are held, and returns the
+// Judge reports whether to hold the deletions of the missing resources, and returns the
 // state after they have been held or published.
 func (s State) Judge(l Limits, f Found) (next State, hold bool) {
 	if f.Created == f.Count {
-		f.Created = 0 // the set was empty: its new resources replace nothing
+		f.Created = 0 // the set was empty, so its new resources replace nothing
 	}
 	s.rotate(l, f.Begun)
 	if s.Held > 0 && s.disturbed(f) {
@@ -109,8 +111,8 @@ func (s State) Judge(l Limits, f Found) (next State, hold bool) {
 	return s.tidied(), false
 }
 
-// disturbed reports whether held resources have come back, more than a few others
-// have disappeared as well, or nothing is left any more.
+// disturbed reports whether held resources have come back, more than a few others are
+// missing as well, or nothing is left any more.
 func (s *State) disturbed(f Found) bool {
 	return f.Missing < s.Held || f.Missing > s.Held+Few || f.Missing > s.Held && f.Missing == f.Count
 }
@@ -119,14 +121,14 @@ func (s *State) disturbed(f Found) bool {
 func (s *State) net(f Found) int64 {
 	sum := s.Net + s.Earlier
 	if sum < 0 {
-		// The credit covers what still exists of the earlier creations.
+		// The credit covers earlier creations that still exist.
 		sum = -max(0, min(-sum-f.Fresh, f.Count-f.Missing-f.Created))
 	}
 	return sum + f.Missing - f.Created
 }
 
-// balance makes net the sum of the periods. When deletions become a credit, or the
-// other way round, a new period begins.
+// balance makes net the sum of the periods. When deletions become a credit, or vice
+// versa, a new period begins.
 func (s *State) balance(net, now int64) {
 	sum := s.Net + s.Earlier
 	if (sum < 0) != (net < 0) {
@@ -136,18 +138,18 @@ func (s *State) balance(net, now int64) {
 	s.Net += net - sum
 }
 
-// CreditSince returns a time that is not after the creations that can still balance
-// deletions, and whether there are any.
+// CreditSince returns a time before all creations that can still balance deletions, and
+// reports whether there are any.
 func (s State) CreditSince() (since int64, ok bool) {
 	since = s.Period
 	if s.Earlier < 0 {
-		since -= 2 * creditPeriod.Microseconds() // the earlier period began after that
+		since -= 2 * creditPeriod.Microseconds() // the earlier period began later
 	}
 	return since, s.Net+s.Earlier < 0
 }
 
-// tooMany reports whether net deletions are too many for a set with that many
-// remaining resources.
+// tooMany reports whether net deletions are too many for a set with left remaining
+// resources.
 func (l Limits) tooMany(net, left int64) bool {
 	switch {
 	case l.HoldNothing():
@@ -158,7 +160,7 @@ func (l Limits) tooMany(net, left int64) bool {
 	return net > Few && float64(net) > l.maxDelete*float64(left+net)
 }
 
-// rotate begins a new period if it is time to.
+// rotate begins a new period if the current one has ended.
 func (s *State) rotate(l Limits, now int64) {
 	period := l.hold.Microseconds()
 	if period == 0 {
@@ -178,8 +180,8 @@ func (s *State) rotate(l Limits, now int64) {
 	}
 }
 
-// tidied returns the state without values that no longer matter, so that an idle set
-// has nothing to save.
+// tidied returns the state without irrelevant values, so that the state of an idle set
+// does not change.
 func (s State) tidied() State {
 	if s.Net == 0 && s.Earlier == 0 {
 		s.Period = 0
@@ -187,8 +189,8 @@ func (s State) tidied() State {
 	return s
 }
 
-// Until returns when held deletions are published if nothing comes back; 0 means not
-// before they are confirmed.
+// Until returns the time at which held deletions are published if nothing comes back, or
+// 0 if they must be confirmed.
 func (s State) Until(l Limits) int64 {
 	if s.Held == 0 || l.hold == 0 {
 		return 0

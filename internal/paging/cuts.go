@@ -7,29 +7,28 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// Limit returns the number of resources at which a page cut for about every
-// resources is divided.
+// Limit returns the maximum number of resources of a page cut for about every resources.
+// A larger page is split.
 func Limit(every int) int { return min(2*every, rsxml.MaxEntries) }
 
-// Cuts finds the pages of a set whose resources it is shown in order.
+// Cuts divides a set into pages. The caller adds the resources in order.
 //
-// Cuts of an earlier division survive: only a page that has outgrown its limit
-// is divided, and only neighbours that together fill no more than half a page
-// are joined, so that the set must halve before a boundary goes and no single
-// change can move one to and fro.
+// Cuts of an earlier division are kept. Only a page that has outgrown its limit is split,
+// and only neighbours that together fill at most half a page are joined. So the set must
+// halve before a boundary disappears, and no boundary oscillates with single changes.
 type Cuts struct {
-	// MaxPages is the greatest number of pages of the division: as many as an
-	// index holds, rsxml.MaxEntries, unless something else is set before Done.
+	// MaxPages is the maximum number of pages. The default is the capacity of an
+	// index, rsxml.MaxEntries. Set it before Done.
 	MaxPages int
 
 	previous []resourcesync.Cut
 	every    int
 	limit    int
-	anew     bool // there is no previous division to keep to
+	anew     bool // ignores previous
 
 	pages []page
-	// pieces is the page being walked, divided as it would be if it turned
-	// out to be too large; the last piece is still growing.
+	// pieces is the current page, split as it must be if it turns out to be too
+	// large. The last piece is still growing.
 	pieces  []page
 	lastKey string
 }
@@ -47,9 +46,9 @@ func (p *page) add(o page) {
 	}
 }
 
-// NewCuts starts a division into pages of about every resources. previous is
-// the result of an earlier one, or nil. A set that was a single page is divided
-// anew, as exactly as if it had just been loaded.
+// NewCuts starts a division into pages of about every resources. previous is the result
+// of an earlier division, or nil. A set that was a single page is divided as if there
+// were no earlier division.
 func NewCuts(previous []resourcesync.Cut, every int) *Cuts {
 	if len(previous) <= 1 {
 		return &Cuts{MaxPages: rsxml.MaxEntries, every: every, limit: every, anew: true, pieces: make([]page, 1)}
@@ -57,8 +56,8 @@ func NewCuts(previous []resourcesync.Cut, every int) *Cuts {
 	return &Cuts{MaxPages: rsxml.MaxEntries, previous: previous, every: every, limit: Limit(every), pieces: make([]page, 1)}
 }
 
-// Add shows the next resource: its key, the size of its entry in bytes (zero if
-// unknown) and the time of its newest change (zero if unknown).
+// Add adds the next resource: its key, the size of its entry in bytes (zero if unknown)
+// and the time of its newest change (zero if unknown).
 func (c *Cuts) Add(key string, size int, newest time.Time) {
 	c.endPagesBefore(key)
 	piece := &c.pieces[len(c.pieces)-1]
@@ -71,20 +70,19 @@ func (c *Cuts) Add(key string, size int, newest time.Time) {
 	c.lastKey = key
 }
 
-// AddDeleted shows, in its place in the order of keys, a resource that is no
-// longer in the set: it fills no page but counts for the newest change of one.
+// AddDeleted adds a deleted resource, in the order of keys. It counts for the newest
+// change of a page, but takes no space.
 func (c *Cuts) AddDeleted(key string, newest time.Time) {
 	c.endPagesBefore(key)
 	c.pieces[len(c.pieces)-1].add(page{Cut: resourcesync.Cut{Newest: newest}})
-	// A cut that comes next must lie behind it, on the side it counts for.
+	// The next cut must be after this key, on whose side the change counts.
 	c.lastKey = key
 }
 
-// AddRun shows all resources and deleted ones with keys in r at once: how many
-// resources there are, the size of their entries in bytes together and the time
-// of the newest change of all. It takes them if no cut can lie among them or just
-// before them. If it returns false, they must be shown one by one, after
-// [Cuts.After].
+// AddRun adds all resources and deleted ones with keys in r at once: the number of
+// resources, the total size of their entries in bytes and the time of their newest
+// change. If a cut could lie among them or just before them, AddRun adds nothing and
+// returns false. The caller must then call [Cuts.After] and add them one by one.
 func (c *Cuts) AddRun(r resourcesync.Range, count, size int, newest time.Time) bool {
 	c.endPagesBefore(r.From)
 	if len(c.previous) > 0 && c.previous[0].Key != "" && (r.To == "" || r.To > c.previous[0].Key) {
@@ -98,21 +96,21 @@ func (c *Cuts) AddRun(r resourcesync.Range, count, size int, newest time.Time) b
 	return true
 }
 
-// AddPage shows all resources of the page of the previous division that begins
-// at from at once: how many there are, and the size of their entries in bytes
-// together. It is for pages that are as they were: they are not divided.
+// AddPage adds all resources of the page of the previous division that begins at from at
+// once: their number and the total size of their entries in bytes. It is for unchanged
+// pages, and does not split them.
 func (c *Cuts) AddPage(from string, count, size int) {
 	c.endPagesBefore(from)
 	c.pieces = append(c.pieces[:0], page{Cut: resourcesync.Cut{Count: count}, bytes: int64(size)})
 	c.endPage()
 }
 
-// After says which key was the last, deleted ones included, of the runs that
-// AddRun has taken, before resources are shown one by one again.
+// After sets the last key, including those of deleted resources, of the runs that AddRun
+// has added. Call it before adding further resources one by one.
 func (c *Cuts) After(key string) { c.lastKey = key }
 
-// Done returns the division. It has at most MaxPages pages as long as pages of the
-// formats' limits can hold the set.
+// Done returns the division. It has at most MaxPages pages, if that many pages within the
+// limits of the formats can hold the set.
 func (c *Cuts) Done() []resourcesync.Cut {
 	for len(c.previous) > 0 {
 		c.endPage()
@@ -139,15 +137,15 @@ func (c *Cuts) Done() []resourcesync.Cut {
 	return cuts
 }
 
-// endPagesBefore ends the pages of the previous division that lie before key.
+// endPagesBefore ends the pages of the previous division that end before key.
 func (c *Cuts) endPagesBefore(key string) {
 	for len(c.previous) > 0 && c.previous[0].Key != "" && key >= c.previous[0].Key {
 		c.endPage()
 	}
 }
 
-// endPage ends the page being walked where the previous division ended it,
-// whole if it is within its limit and in pieces if it is not.
+// endPage ends the current page where the previous division ended it. It splits the page
+// into pieces if it exceeds its limit.
 func (c *Cuts) endPage() {
 	var end string
 	if len(c.previous) > 0 {
@@ -161,7 +159,7 @@ func (c *Cuts) endPage() {
 		c.pieces = append(c.pieces[:0], whole)
 	}
 	if n := len(c.pieces); n > 1 && !c.anew {
-		// A remnant of a divided page goes with its neighbour.
+		// Join a small last piece with its neighbour.
 		a, b := &c.pieces[n-2], c.pieces[n-1]
 		if b.Count < c.every/2 && a.Count+b.Count <= c.limit && a.bytes+b.bytes <= MaxBytes {
 			a.add(b)
@@ -173,8 +171,7 @@ func (c *Cuts) endPage() {
 	c.pieces = append(c.pieces[:0], page{})
 }
 
-// join returns pages with every neighbours a, b for which fits says so as one.
-// It works in place.
+// join merges neighbours a, b for which fits reports true, in place.
 func join(pages []page, fits func(a, b page) bool) []page {
 	out := pages[:1]
 	for _, b := range pages[1:] {

@@ -10,15 +10,14 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// Windows divides a journal whose changes it is shown in order into the
-// intervals of Change Lists.
+// Windows divides a journal into the intervals of Change Lists. The caller adds the
+// changes in order.
 //
-// A window ends at the first boundary of the clock (midnight UTC for windows of
-// a day) that is not before its first change, or earlier, at its last change,
-// when it is full. It includes its end, so no change of the next window is at or
-// before it. A window is closed by a later change, never by the time of day: the
-// same journal gives the same windows whenever and wherever it is divided. While
-// all of the journal fits into one list it is one open window.
+// A window ends at the first clock boundary (midnight UTC for windows of a day) that is
+// not before its first change. A full window ends earlier, at its last change. A window
+// includes its end, so no change of the next window is at or before it. A window is
+// closed by a later change, never by the clock: the same journal always has the same
+// windows. While the journal fits into one list, it is one open window.
 type Windows struct {
 	since  time.Time
 	every  time.Duration
@@ -26,41 +25,41 @@ type Windows struct {
 	settle time.Duration
 
 	closed []Window
-	kept   int // how many of closed were closed by an earlier division
+	kept   int // the number of windows that an earlier division has closed
 	open   Window
-	end    time.Time // where open ends at the latest; zero before its first change
-	last   time.Time // the newest change seen
+	end    time.Time // the latest end of open; zero before its first change
+	last   time.Time // the datetime of the newest change
 }
 
-// A Window is an interval and what is in it: the number of changes, and the size
-// of their entries in bytes.
+// A Window is an interval with the number of its changes and the size of their entries in
+// bytes.
 type Window struct {
 	resourcesync.Interval
 	Count, Bytes int
 }
 
-// NewWindows starts a division of a journal that is complete after since, into
-// windows of at most every and at most max changes. Changes at since itself, of a
-// host whose Since is that of its oldest change, belong to the first window, beside
-// at least one later change if it is closed. A window is closed only
-// once a change is seen that lies more than settle after its end: if changes can
-// come to light out of order, none may come later than that.
+// NewWindows starts a division of a journal that is complete after since, into windows of
+// at most the duration every and at most max changes. Changes at exactly since belong to
+// the first window, for hosts whose Since is the datetime of their oldest change; such a
+// window is closed only if it also has a later change. A window is closed by a change
+// more than settle after its end: settle is the maximum time by which changes can be out
+// of order.
 func NewWindows(since time.Time, every time.Duration, max int, settle time.Duration) *Windows {
 	w := &Windows{since: since, every: every, max: max, settle: settle}
 	w.open.From = since
 	return w
 }
 
-// Add shows the next change: its datetime and the size of its entry in bytes
-// (zero if unknown). It fails for a change before the one shown last, and for
-// more changes at one instant than a document can hold.
+// Add adds the next change: its datetime and the size of its entry in bytes (zero if
+// unknown). It fails for a change before the previous one, and for more changes at one
+// instant than a document can hold.
 func (w *Windows) Add(t time.Time, size int) error {
 	switch {
 	case t.Before(w.last):
-		return fmt.Errorf("a change at %s comes after one at %s: changes must be in forward chronological order",
+		return fmt.Errorf("a change at %s follows one at %s: changes must be in chronological order",
 			t.Format(time.RFC3339Nano), w.last.Format(time.RFC3339Nano))
 	case !w.open.Contains(t) && !(len(w.closed) == 0 && t.Equal(w.since)):
-		return fmt.Errorf("a change at %s is not after %s: an interval excludes its From, so changes at that time must not come again",
+		return fmt.Errorf("a change at %s is not after %s: an interval excludes its From, so it must not contain changes at that time",
 			t.Format(time.RFC3339Nano), w.open.From.Format(time.RFC3339Nano))
 	}
 	switch full := w.open.Count >= w.max || w.open.Count > 0 && w.open.Bytes+size > fill; {
@@ -70,8 +69,8 @@ func (w *Windows) Add(t time.Time, size int) error {
 	case full && t.After(w.last) && w.last.After(w.open.From):
 		w.close(w.last)
 	case w.open.Count >= rsxml.MaxEntries || w.open.Bytes+size > MaxBytes:
-		return errors.New("too many changes at the one instant " + t.Format(time.RFC3339Nano) +
-			" for a Change List: give changes finer datetimes")
+		return errors.New("too many changes at " + t.Format(time.RFC3339Nano) +
+			" for one Change List: use finer datetimes")
 	}
 	if w.open.Count == 0 {
 		if w.end = Boundary(t, w.every); !w.end.After(w.open.From) {
@@ -84,8 +83,8 @@ func (w *Windows) Add(t time.Time, size int) error {
 	return nil
 }
 
-// Boundary returns the first multiple of every that is not before t: where the
-// window that t is in ends at the latest.
+// Boundary returns the first multiple of every that is not before t: the latest end of
+// the window that contains t.
 func Boundary(t time.Time, every time.Duration) time.Time {
 	b := t.Truncate(every)
 	if b.Before(t) {
@@ -109,8 +108,9 @@ func (w *Windows) close(until time.Time) {
 	w.open = Window{Interval: resourcesync.Interval{From: until}}
 }
 
-// Finish closes the open window, unless it is empty, where the next change would
-// close it, but not after until, and returns all windows. Nothing comes after it.
+// Finish closes the open window, unless it is empty, and returns all windows. The window
+// ends where the next change would close it, and not after until. The caller must not add
+// further changes.
 func (w *Windows) Finish(until time.Time) []Window {
 	if w.open.Count > 0 {
 		if w.end.Before(until) {
@@ -121,10 +121,10 @@ func (w *Windows) Finish(until time.Time) []Window {
 	return w.closed
 }
 
-// Resume takes over the windows that an earlier division of the journal has
-// closed, in order and from since on. They stay closed, even if the journal has
-// lost older ones since and all that is left would fit into one list. It comes
-// before the first Add, with the first change that is in none of them.
+// Resume continues an earlier division of the journal. closed are its closed windows, in
+// order, beginning at since. They stay closed, even if retention has removed older ones
+// and the rest fits into one list. Call Resume before the first Add, and add the changes
+// after the closed windows.
 func (w *Windows) Resume(closed []Window) {
 	w.closed = slices.Clone(closed)
 	w.kept = len(closed)
@@ -134,13 +134,13 @@ func (w *Windows) Resume(closed []Window) {
 	}
 }
 
-// Closed returns the windows that are closed, as [Windows.Intervals] shows them.
+// Closed returns the closed windows among [Windows.Intervals].
 func (w *Windows) Closed() []Window {
 	return slices.Clone(w.closed[:len(w.Intervals())-1])
 }
 
-// Last returns how many changes the last of the intervals has, and when the newest
-// change is that was shown; zero if there is none.
+// Last returns the number of changes in the last of the intervals, and the datetime of
+// the newest change; zero if there is none.
 func (w *Windows) Last() (changes int, newest time.Time) {
 	changes = w.open.Count
 	for _, c := range w.closed[len(w.Intervals())-1:] {
@@ -149,8 +149,8 @@ func (w *Windows) Last() (changes int, newest time.Time) {
 	return changes, w.last
 }
 
-// Rewind returns the time after which to show the journal again so that what was
-// added to it since is seen, and forgets what it was shown after that time.
+// Rewind drops the changes that are not settled, and returns the time after which the
+// caller must add the changes of the journal again, including new ones.
 func (w *Windows) Rewind() time.Time {
 	w.closed = w.closed[:w.settled()]
 	w.open = Window{Interval: resourcesync.Interval{From: w.since}}
@@ -161,16 +161,16 @@ func (w *Windows) Rewind() time.Time {
 	return w.open.From
 }
 
-// Intervals returns the windows: each begins where the one before it ends, the
-// first at since, and only the last is open.
+// Intervals returns the windows. The first begins at since, each of the others where the
+// previous one ends, and only the last is open.
 func (w *Windows) Intervals() []resourcesync.Interval {
 	total := w.open
 	for _, c := range w.closed {
 		total.Count += c.Count
 		total.Bytes += c.Bytes
 	}
-	// Entries may have grown since a store noted their sizes. What fill leaves
-	// is enough for that.
+	// Entries may have grown since a store recorded their sizes; fill leaves space
+	// for that.
 	if w.kept == 0 && total.Count <= w.max && total.Bytes <= fill {
 		return []resourcesync.Interval{{From: w.since}}
 	}
@@ -184,8 +184,8 @@ func (w *Windows) Intervals() []resourcesync.Interval {
 	return append(out, open)
 }
 
-// settled returns how many of the closed windows stay closed. A run of windows
-// that no list could hold together is closed without waiting for it to settle.
+// settled returns the number of closed windows that stay closed. Windows that together
+// exceed one list are closed without waiting for them to settle.
 func (w *Windows) settled() int {
 	n := len(w.closed)
 	tail := w.open

@@ -1,9 +1,9 @@
-// Package reqbody bounds how long a handler waits for the body of a request.
+// Package reqbody limits the time that a handler waits for the body of a request.
 //
-// A net/http server reads the rest of a body that a handler has not read before it
-// sends the answer. It has no deadline for that unless ReadTimeout is set, which
-// would cut off the uploads of a host. So a client that announces a body and sends
-// none holds a connection, and whatever the handler holds, for as long as it likes.
+// Before a net/http server sends a response, it reads the part of the body that the
+// handler has not read. It has no deadline for that unless ReadTimeout is set, which
+// would abort the uploads of a host. So a client that announces a body and sends none
+// could hold a connection, and all resources of the handler, for ever.
 package reqbody
 
 import (
@@ -17,12 +17,13 @@ const (
 	discardTime  = 2 * time.Second
 )
 
-// None prepares the answer to a request that should have no body. Handlers call it
-// before they acquire anything. It discards a small body that arrives soon;
-// otherwise nothing more is read, and the connection closes after the answer.
+// None prepares the response to a request that should have no body. Handlers call it
+// before they acquire resources. It discards a small body that arrives soon. Otherwise
+// it reads no further, and the connection closes after the response.
 //
-// None reports whether the handler should go on. It answers GET and HEAD requests
-// whose body it could not discard, and leaves other methods to the handler.
+// None reports whether the handler should continue. If it cannot discard the body of a
+// GET or HEAD request, it answers the request itself; it leaves other methods to the
+// handler.
 func None(w http.ResponseWriter, r *http.Request) bool {
 	if r.ContentLength == 0 || r.Body == nil || r.Body == http.NoBody {
 		return true
@@ -50,15 +51,16 @@ func discard(w http.ResponseWriter, r *http.Request) bool {
 	if _, err := io.Copy(io.Discard, http.MaxBytesReader(w, r.Body, discardBytes)); err != nil {
 		return false
 	}
-	_ = c.SetReadDeadline(time.Time{}) // which it could a moment ago
+	_ = c.SetReadDeadline(time.Time{}) // the first call succeeded
 	return true
 }
 
-// Read returns the body of a request, which should have at most limit bytes and
-// arrive within timeout. Otherwise it fails as an [http.MaxBytesReader] does, or as
-// the connection does, and the connection closes after the answer.
+// Read returns the body of a request. If the body has more than limit bytes, it fails
+// like [http.MaxBytesReader]; if the body does not arrive within timeout, it fails with
+// the error of the connection. In both cases the connection closes after the response.
 //
-// The time-out needs a ResponseWriter that leads to one of net/http.
+// The time-out works only with a ResponseWriter that supports
+// [http.ResponseController.SetReadDeadline].
 func Read(w http.ResponseWriter, r *http.Request, limit int64, timeout time.Duration) ([]byte, error) {
 	c := http.NewResponseController(w)
 	bounded := c.SetReadDeadline(time.Now().Add(timeout)) == nil
@@ -74,8 +76,8 @@ func Read(w http.ResponseWriter, r *http.Request, limit int64, timeout time.Dura
 	return b, nil
 }
 
-// abandon has the server read no more of the body of r, and close the connection
-// after the answer. Of an HTTP/2 connection it is only the stream.
+// abandon makes the server read no more of the body of r, and close the connection after
+// the response. Over HTTP/2, it closes only the stream.
 func abandon(w http.ResponseWriter, r *http.Request) {
 	if r.ProtoMajor < 2 {
 		w.Header().Set("Connection", "close")

@@ -1,4 +1,4 @@
-// Package sparse bounds the log lines that clients can cause.
+// Package sparse limits the rate and length of log lines that clients can cause.
 package sparse
 
 import (
@@ -12,16 +12,17 @@ import (
 )
 
 const (
-	// maxText is how many bytes of a value are logged.
+	// maxText is the maximum length, in bytes, of a logged value.
 	maxText = 500
 
-	// maxKinds bounds how many kinds are distinguished; all others count as one.
+	// maxKinds is the maximum number of distinguished kinds; all others count as
+	// one.
 	maxKinds = 100
 )
 
-// A Log writes at most one line of a kind in an interval, with the number of lines
-// suppressed since the last one. It logs those at Debug, and shortens long values.
-// The zero value is ready for use, and a Log is safe for concurrent use.
+// A Log writes at most one line of each kind in an interval, with the number of lines
+// suppressed since. It writes suppressed lines at level Debug, and shortens long values.
+// The zero value is ready for use. It is safe for concurrent use.
 type Log struct {
 	Every time.Duration // the interval; a second if zero
 
@@ -34,12 +35,12 @@ type state struct {
 	suppressed int
 }
 
-// Log logs text, which is also the kind.
+// Log logs text as a line of the kind text.
 func (l *Log) Log(ctx context.Context, to *slog.Logger, level slog.Level, text string, attrs ...slog.Attr) {
 	l.LogKind(ctx, to, level, text, text, attrs...)
 }
 
-// LogKind logs text, as a line of a kind.
+// LogKind logs text as a line of a kind.
 func (l *Log) LogKind(ctx context.Context, to *slog.Logger, level slog.Level, kind, text string, attrs ...slog.Attr) {
 	ok, suppressed := l.admit(kind)
 	if !ok {
@@ -57,7 +58,7 @@ func (l *Log) LogKind(ctx context.Context, to *slog.Logger, level slog.Level, ki
 	to.LogAttrs(ctx, level, text, attrs...)
 }
 
-// admit reports whether to log a line of a kind, and how many were suppressed since
+// admit reports whether to log a line of a kind, and the number of lines suppressed since
 // the last one.
 func (l *Log) admit(kind string) (ok bool, suppressed int) {
 	every := l.Every
@@ -97,7 +98,7 @@ func clip(a slog.Attr) slog.Attr {
 	return a
 }
 
-// Clip returns s, shortened if it is too long to be logged or sent back.
+// Clip returns s, shortened if it is too long for a log line or a response.
 func Clip(s string) string {
 	if len(s) <= maxText {
 		return s
@@ -109,9 +110,8 @@ func Clip(s string) string {
 	return fmt.Sprintf("%s… (%d bytes)", s[:end], len(s))
 }
 
-// Handler returns a handler for the ErrorLog of an http.Server, by
-// [slog.NewLogLogger]. Its kinds are the first two words of the lines, such as
-// "http: TLS".
+// Handler returns a handler for the ErrorLog of an http.Server; see [slog.NewLogLogger].
+// The kind of a line is its first two words, such as "http: TLS".
 func Handler(next slog.Handler) slog.Handler { return &handler{Handler: next} }
 
 type handler struct {
@@ -119,7 +119,7 @@ type handler struct {
 	log Log
 }
 
-// maxStack is how much of a line is logged: a panic comes with a stack.
+// maxStack is the maximum length, in bytes, of a logged line: a panic has a stack trace.
 const maxStack = 8 << 10
 
 func (h *handler) Handle(ctx context.Context, r slog.Record) error {
