@@ -142,14 +142,14 @@ type Options struct {
 	// still has it.
 	Store Store
 
-	// Hub gives the Source a WebSub hub of its own, which [Source.Wrap] and
-	// [Source.ServeHTTP] serve and [Source.Run] runs. All sets have it, before those
-	// of [Set].Hubs. It has no Logger but that of the Source unless one is given. If
-	// nil, there is no such hub.
+	// Hub gives the Source a WebSub hub of its own. [Source.Wrap] and
+	// [Source.ServeHTTP] serve it, [Source.Run] runs it, and every set links to it,
+	// before the hubs of [Set].Hubs. Without a Logger it uses that of the Source. If
+	// nil, the Source has no hub of its own.
 	Hub *hub.Options
 
-	// HubURI is the public URI of Hub. Its path is the one that the Source serves. If
-	// empty, it is websub/ below the base URL.
+	// HubURI is the public URI of Hub; the Source serves Hub at its path. If empty,
+	// websub/ below the base URL is used.
 	HubURI string
 
 	// DumpInterval is the least time between two Framework Notifications of a

@@ -51,7 +51,7 @@ func TestD12_StoreIsNotRun(t *testing.T) {
 		if err := store.Health(t.Context()); err != nil {
 			t.Errorf("at once: %v", err)
 		}
-		until(t, "it is logged", func() bool { return log.count("calls Store.Run") == 1 })
+		until(t, "it is logged", func() bool { return log.count("no process runs the store") == 1 })
 		for range 2 {
 			if err := store.Health(t.Context()); !errors.Is(err, errNotRun) {
 				t.Errorf("%v", err)
@@ -63,7 +63,7 @@ func TestD12_StoreIsNotRun(t *testing.T) {
 		recordAlone(t, db, set, "b")
 		until(t, "it is in the set", func() bool { _, found, _ := set.Get(t.Context(), "b"); return found })
 		time.Sleep(idleTimeout + time.Second) // what must not happen has had its time
-		if log.count("calls Store.Run") != 1 || log.count("has recovered") != 1 || store.Health(t.Context()) != nil {
+		if log.count("no process runs the store") != 1 || log.count("has recovered") != 1 || store.Health(t.Context()) != nil {
 			t.Errorf("%v, logged %s", store.Health(t.Context()), &log.all)
 		}
 	})

@@ -7,6 +7,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/providertest"
 )
 
 // schema returns a text that is another one when the triggers on papers are made anew.
@@ -91,5 +92,36 @@ func TestJournalledRefuses(t *testing.T) {
 	d.run("CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY)")
 	if _, err := d.provider(Table{Name: "papers", Key: "id", URI: "https://example.org/{id}"}).Journalled(t.Context(), nil, "papers"); err == nil {
 		t.Error("a table of MySQL is journalled")
+	}
+}
+
+// TestJournalledIsAProvider: the journal vouches for the table.
+func TestJournalledIsAProvider(t *testing.T) {
+	for _, engine := range []func(testing.TB) *database{postgresDatabase, sqliteDatabase} {
+		d := engine(t)
+		t.Run(d.name, func(t *testing.T) {
+			d.run("CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY)")
+			store := d.store()
+			papers, err := d.provider(Table{Name: "papers", Key: "id", URI: "https://example.org/{id}"}).Journalled(t.Context(), store, "papers")
+			must(t, err)
+			ctx, stop := context.WithCancel(t.Context())
+			stopped := make(chan error)
+			go func() { stopped <- store.Run(ctx) }()
+			d.run("INSERT INTO papers VALUES (1), (2), (3)", "DELETE FROM papers WHERE id = 2")
+			watching, enough := context.WithCancel(ctx)
+			papers.Watch(watching, func() {
+				n := 0
+				for _, err := range papers.Changes(t.Context(), resourcesync.Interval{}) {
+					must(t, err)
+					n++
+				}
+				if n == 4 {
+					enough()
+				}
+			})
+			must(t, providertest.Test(t.Context(), papers, nil))
+			stop()
+			must(t, <-stopped)
+		})
 	}
 }

@@ -56,7 +56,6 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	go src.Run(context.Background())
 	r.Use(src.Link)               // Link headers on the articles
 	r.Mount("/resourcesync", src) // the documents
 	r.Handle(wellknown.Path, src) // the one among them that lies elsewhere
@@ -66,5 +65,6 @@ func main() {
 
 	log.Printf("listening; harvesters begin at %s", src.Description())
 	server := &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second}
-	log.Fatal(server.Serve(ln))
+	go server.Serve(ln)
+	log.Fatal(src.Run(context.Background()))
 }

@@ -48,12 +48,12 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	go src.Run(context.Background())
 	app := newArticles(site, set)
 	handler := src.Wrap(app) // answers for the documents, and adds Link headers to what app answers
 	// The ResourceSync part ends.
 
 	log.Printf("listening; harvesters begin at %s", src.Description())
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
-	log.Fatal(server.Serve(ln))
+	go server.Serve(ln)
+	log.Fatal(src.Run(context.Background()))
 }
