@@ -15,7 +15,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 )
 
-// An article is what clients send and get, as JSON.
+// An article is the JSON that clients send and receive.
 type article struct {
 	Title    string    `json:"title"`
 	Text     string    `json:"text"`
@@ -24,7 +24,7 @@ type article struct {
 
 // articles is the application: articles that can be written, read and deleted.
 type articles struct {
-	url string // of all articles, with a slash at its end
+	url string // of all articles, with a trailing slash
 	set *memory.Set
 
 	mu   sync.Mutex
@@ -36,7 +36,7 @@ func newArticles(url string, set *memory.Set) http.Handler {
 	r := chi.NewRouter()
 	r.Route("/{id:[0-9]{1,18}}", func(r chi.Router) {
 		r.Get("/", a.get)
-		r.Head("/", a.get) // chi does not take it for a GET
+		r.Head("/", a.get) // chi does not route it to GET
 		r.Put("/", a.put)
 		r.Delete("/", a.delete)
 	})
@@ -64,8 +64,8 @@ func (a *articles) put(w http.ResponseWriter, r *http.Request) {
 	id := chi.URLParam(r, "id")
 	sent.Modified = time.Now().UTC().Truncate(time.Second)
 
-	// Both under one lock: so the Change List tells what happened in the
-	// order in which it happened.
+	// Update the set and the articles under one lock, so that the Change List
+	// has the changes in their order.
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := a.set.Put(a.resource(id, sent)); err != nil {
@@ -85,8 +85,7 @@ func (a *articles) delete(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// resource says of an article what harvesters are to know of it. Only Key and
-// URI must be there.
+// resource returns the resource of an article. Only Key and URI are mandatory.
 func (a *articles) resource(id string, from article) resourcesync.Resource {
 	body := from.representation()
 	sum := sha256.Sum256(body)
@@ -100,7 +99,7 @@ func (a *articles) resource(id string, from article) resourcesync.Resource {
 	}
 }
 
-// representation returns the bytes that a GET gets.
+// representation returns the body of a GET.
 func (a article) representation() []byte {
 	body, err := json.Marshal(a)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command chi is a small site of articles on a chi router that others can keep
-// in step with. The ResourceSync Source is mounted route by route, so that the
-// site's own middleware sees its requests too. Run it,
+// Command chi is a small site of articles on a chi router that is a ResourceSync Source.
+// The Source is mounted route by route, so that the site's middleware also sees its
+// requests. Run it,
 //
 //	go run ./examples/chi
 //
@@ -11,8 +11,8 @@
 //	curl -X PUT -d '{"title": "Soon gone"}'    http://127.0.0.1:8080/articles/2
 //	curl -X DELETE                             http://127.0.0.1:8080/articles/2
 //
-// and see what a harvester sees: where to begin, what there is, and what has
-// happened to it; and the Link header by which an article leads there.
+// and request what a harvester requests: the entry point, the list of articles, the list
+// of changes, and the Link header of an article.
 //
 //	curl http://127.0.0.1:8080/.well-known/resourcesync
 //	curl http://127.0.0.1:8080/resourcesync/resourcelist.xml
@@ -43,14 +43,14 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	site := "http://" + ln.Addr().String() // the public URL, without a slash at its end
+	site := "http://" + ln.Addr().String() // the public URL, without a trailing slash
 
 	r := chi.NewRouter()
-	r.Use(middleware.Logger) // the site's own
+	r.Use(middleware.Logger) // the site's middleware
 
-	// The ResourceSync part begins. What is in the set is published; the
-	// articles are put into it, and deleted from it, by the handlers that
-	// write them. Look for set in articles.go.
+	// The ResourceSync part begins. The Source publishes the resources in the
+	// set. The handlers that write articles put them into the set and delete
+	// them from it: look for set in articles.go.
 	set := memory.New(nil)
 	src, err := rshttp.New(site+"/resourcesync/", []rshttp.Set{{Provider: set}}, nil)
 	if err != nil {
@@ -58,12 +58,12 @@ func main() {
 	}
 	r.Use(src.Link)               // Link headers on the articles
 	r.Mount("/resourcesync", src) // the documents
-	r.Handle(wellknown.Path, src) // the one among them that lies elsewhere
+	r.Handle(wellknown.Path, src) // the document at the well-known URI
 	// The ResourceSync part ends.
 
 	r.Mount("/articles", newArticles(site+"/articles/", set))
 
-	log.Printf("listening; harvesters begin at %s", src.Description())
+	log.Printf("listening; harvesters start at %s", src.Description())
 	server := &http.Server{Handler: r, ReadHeaderTimeout: 10 * time.Second}
 	go server.Serve(ln)
 	log.Fatal(src.Run(context.Background()))

@@ -57,8 +57,8 @@ func (a *articles) put(w http.ResponseWriter, r *http.Request) {
 	}
 	name, text, now := r.PathValue("name"), string(body), time.Now().UTC().Truncate(time.Second)
 
-	// Both under one lock: so the Change List tells what happened in the
-	// order in which it happened.
+	// Update the set and the articles under one lock, so that the Change List
+	// has the changes in their order.
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if err := a.set.Put(a.resource(name, text, now)); err != nil {
@@ -78,8 +78,7 @@ func (a *articles) delete(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// resource says of an article what harvesters are to know of it. Only Key and
-// URI must be there.
+// resource returns the resource of an article. Only Key and URI are mandatory.
 func (a *articles) resource(name, text string, modified time.Time) resourcesync.Resource {
 	sum := sha256.Sum256([]byte(text))
 	return resourcesync.Resource{

@@ -1,5 +1,5 @@
-// Command stdlib is a small site of articles that others can keep in step with:
-// a ResourceSync Source made with nothing but net/http. Run it,
+// Command stdlib is a small site of articles that is a ResourceSync Source, with net/http
+// only. Run it,
 //
 //	go run ./examples/stdlib
 //
@@ -10,8 +10,8 @@
 //	curl -X PUT -d 'Soon gone.'    http://127.0.0.1:8080/articles/draft
 //	curl -X DELETE                 http://127.0.0.1:8080/articles/draft
 //
-// and see what a harvester sees: where to begin, what there is, and what has
-// happened to it; and the Link header by which an article leads there.
+// and request what a harvester requests: the entry point, the list of articles, the list
+// of changes, and the Link header of an article.
 //
 //	curl http://127.0.0.1:8080/.well-known/resourcesync
 //	curl http://127.0.0.1:8080/resourcesync/resourcelist.xml
@@ -38,21 +38,21 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	site := "http://" + ln.Addr().String() // the public URL, without a slash at its end
+	site := "http://" + ln.Addr().String() // the public URL, without a trailing slash
 
-	// The ResourceSync part begins. What is in the set is published; the
-	// articles are put into it, and deleted from it, by the handlers that
-	// write them. Look for set in articles.go.
+	// The ResourceSync part begins. The Source publishes the resources in the
+	// set. The handlers that write articles put them into the set and delete
+	// them from it: look for set in articles.go.
 	set := memory.New(nil)
 	src, err := rshttp.New(site+"/resourcesync/", []rshttp.Set{{Provider: set}}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	app := newArticles(site, set)
-	handler := src.Wrap(app) // answers for the documents, and adds Link headers to what app answers
+	handler := src.Wrap(app) // serves the documents, and adds Link headers to the articles
 	// The ResourceSync part ends.
 
-	log.Printf("listening; harvesters begin at %s", src.Description())
+	log.Printf("listening; harvesters start at %s", src.Description())
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	go server.Serve(ln)
 	log.Fatal(src.Run(context.Background()))

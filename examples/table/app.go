@@ -101,7 +101,7 @@ func (a *app) done(w http.ResponseWriter, err error) {
 	w.WriteHeader(http.StatusNoContent)
 }
 
-// content gives dumps the bytes of papers.
+// content opens the content of papers for dumps.
 type content struct{ *app }
 
 // Open implements [resourcesync.Opener].

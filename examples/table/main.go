@@ -1,5 +1,5 @@
-// Command table publishes a table of a SQLite database: its rows, every change as soon
-// as it is committed, and everything at once in a dump. Run it,
+// Command table publishes a table of a SQLite database: a list of its rows, every change
+// as soon as it is committed, and a dump of the content. Run it,
 //
 //	go run ./examples/table
 //
@@ -10,7 +10,7 @@
 //	curl -X PUT -d 'Soon gone.'    http://127.0.0.1:8080/papers/draft
 //	curl -X DELETE                 http://127.0.0.1:8080/papers/draft
 //
-// and see what a harvester sees: the entry point, the list of papers, the list of
+// and request what a harvester requests: the entry point, the list of papers, the list of
 // changes, the dump, and the hub to subscribe to. The papers stay in papers.db.
 //
 //	curl http://127.0.0.1:8080/.well-known/resourcesync
@@ -47,7 +47,7 @@ func main() {
 // run serves the papers in a database file, and their ResourceSync documents, until ctx
 // ends.
 func run(ctx context.Context, ln net.Listener, file string, own *hub.Options) error {
-	app, err := openApp(ctx, file) // the application, which knows nothing of ResourceSync
+	app, err := openApp(ctx, file) // the application, which does not use ResourceSync
 	if err != nil {
 		return err
 	}
@@ -73,7 +73,7 @@ func run(ctx context.Context, ln net.Listener, file string, own *hub.Options) er
 	if err != nil {
 		return err
 	}
-	log.Printf("listening; harvesters begin at %s", src.Description())
+	log.Printf("listening; harvesters start at %s", src.Description())
 	go http.Serve(ln, src.Wrap(app)) // documents, hub, and Link headers on the papers
 	return src.Run(ctx)              // the store, the publisher, the hub and the Source
 }

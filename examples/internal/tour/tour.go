@@ -1,5 +1,5 @@
-// Package tour tests the examples by running them and doing what the comments at
-// the top of their main.go tell the reader to do.
+// Package tour tests the examples: it runs them, and sends the requests in the package
+// comments of their main.go.
 package tour
 
 import (
@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// beMain in the environment makes a test binary the program that it tests.
+// beMain in the environment turns a test binary into the program that it tests.
 const beMain = "RESOURCESYNC_TEST_MAIN"
 
 // Main is the TestMain of an example whose function main is main.
@@ -28,7 +28,7 @@ func Main(m *testing.M, main func()) {
 
 // A Site is an example that runs in a process of its own.
 type Site struct {
-	URL string // without a slash at its end
+	URL string // without a trailing slash
 
 	t      *testing.T
 	cmd    *exec.Cmd
@@ -56,7 +56,7 @@ func Start(t *testing.T) *Site {
 	line, err := bufio.NewReader(stderr).ReadString('\n')
 	s.URL = regexp.MustCompile(`http://127\.0\.0\.1:\d+`).FindString(line)
 	if s.URL == "" {
-		t.Fatalf("said %q, %v", line, err)
+		t.Fatalf("printed %q, %v", line, err)
 	}
 	return s
 }
@@ -90,12 +90,12 @@ func (s *Site) Do(method, url, body string) (*http.Response, string) {
 	return res, string(answer)
 }
 
-// curl matches the curl lines of a comment: method, body, whether only the
-// header is asked for, path.
+// curl matches the curl lines of a comment: method, body, whether it is a HEAD request,
+// path.
 var curl = regexp.MustCompile(`(?m)^//\tcurl(?: -X (\w+))?(?: -d '([^']*)')?( -I)? +http://127\.0\.0\.1:8080(\S+)$`)
 
-// Take does what the comment in main.go says to do. It is about two articles:
-// kept is created and updated, gone is created and deleted.
+// Take sends the requests in the comment of main.go and checks the results. kept is the
+// article that they create and update, gone the one that they create and delete.
 func (s *Site) Take(kept, gone string) {
 	t := s.t
 	t.Helper()
@@ -130,8 +130,8 @@ func (s *Site) Take(kept, gone string) {
 
 var loc = regexp.MustCompile(`<loc>(.*)</loc>`)
 
-// Follow returns what the well-known URI leads to: the URLs of the Resource List
-// and the Change List.
+// Follow returns the URLs of the Resource List and the Change List, found from the
+// well-known URI.
 func (s *Site) Follow() []string {
 	s.t.Helper()
 	_, description := s.Do("GET", "/.well-known/resourcesync", "")
@@ -146,8 +146,8 @@ func (s *Site) Follow() []string {
 	return lists
 }
 
-// WantListed checks that the Resource List at url names these paths, and that
-// they can be had.
+// WantListed checks that the Resource List at url names exactly these paths, and that
+// they can be requested.
 func (s *Site) WantListed(url string, paths ...string) {
 	s.t.Helper()
 	_, list := s.Do("GET", url, "")
@@ -164,21 +164,20 @@ func (s *Site) WantListed(url string, paths ...string) {
 	}
 }
 
-// WantChanges checks that the Change List at url tells these changes of paths.
+// WantChanges checks that the Change List at url has exactly these changes of paths.
 func (s *Site) WantChanges(url string, changes ...string) {
 	s.t.Helper()
 	_, list := s.Do("GET", url, "")
-	var told []string
+	var listed []string
 	for _, found := range regexp.MustCompile(`<loc>(.*)</loc>\n(?:<lastmod>.*\n)?<rs:md change="(\w+)"`).FindAllStringSubmatch(list, -1) {
-		told = append(told, found[2]+" "+strings.TrimPrefix(found[1], s.URL))
+		listed = append(listed, found[2]+" "+strings.TrimPrefix(found[1], s.URL))
 	}
-	if !slices.Equal(told, changes) {
-		s.t.Errorf("told: %q, want %q", told, changes)
+	if !slices.Equal(listed, changes) {
+		s.t.Errorf("changes: %q, want %q", listed, changes)
 	}
 }
 
-// wantLinks checks which paths have a Link header that leads to the Capability
-// List.
+// wantLinks checks which paths have a Link header with the Capability List.
 func (s *Site) wantLinks(linked map[string]bool) {
 	s.t.Helper()
 	for path, want := range linked {
