@@ -42,10 +42,9 @@ func (a archive) StatArchive(ctx context.Context) (resourcesync.ArchiveStat, err
 	return st, nil
 }
 
-// ArchivedWindows implements [resourcesync.ChangeArchiver]. Most windows were
-// closed, and stored, before retention reached them. Those of a journal that had
-// fitted into one list, or of another max, are closed here, where the same changes
-// would have closed them.
+// ArchivedWindows implements [resourcesync.ChangeArchiver]. Most windows were closed and
+// stored before retention reached them. Those of another max, or of a journal that has
+// always fitted into one list, are closed and stored here, at the same changes.
 func (a archive) ArchivedWindows(ctx context.Context, max int) ([]resourcesync.Interval, error) {
 	if max < 1 {
 		return nil, fmt.Errorf("sqlstore: windows of at most %d changes", max)
@@ -78,7 +77,7 @@ func (a archive) ArchivedWindows(ctx context.Context, max int) ([]resourcesync.I
 		return err
 	})
 	if err == nil && len(closed) > kept {
-		// From now on they keep their bounds, whatever is erased from them.
+		// Stored windows keep their bounds when changes are erased from them.
 		err = j.keepWindows(ctx, max, closed[kept:])
 	}
 	if err != nil {
@@ -110,8 +109,7 @@ func (a archive) ArchivedChanges(ctx context.Context, iv resourcesync.Interval) 
 	}
 }
 
-// erased returns the URIs that are being erased from the journal, each with the last
-// change to erase.
+// erased returns the URIs to erase, each with the time of the last change to erase.
 func (a archive) erased(ctx context.Context) (all map[string]time.Time, err error) {
 	err = a.journal.store.db.Do(ctx, func(c rowdb.Conn) error {
 		all, err = readErased(ctx, c, a.journal.id)

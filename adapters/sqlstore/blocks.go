@@ -8,16 +8,14 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// A set is divided into blocks of up to some hundreds of rows whose sums are kept
-// beside them, whatever its pages are. The state of any range of keys, and so of
-// any page, is the sum over the blocks in it and over the rows at its two ends,
-// and pages are cut by walking over blocks. Blocks are the store's own affair:
-// they may be divided and joined at any time, and nothing that is published
-// moves.
+// The rows of a set are divided into blocks of up to some hundreds, and the store keeps
+// the sums of each block. The state of any range of keys, such as a page, is the sum of
+// the blocks in it and of the rows at its two ends. Pages are cut by reading the sums.
+// Blocks are internal: dividing and joining them changes nothing that is published.
 const (
-	maxBlock  = 256 // rows in a block; beyond, it is divided
-	fullBlock = 128 // rows in each part of it
-	minBlock  = 16  // rows in a block; with fewer, it is joined to another
+	maxBlock  = 256 // a block with more rows is divided
+	fullBlock = 128 // rows in each part of a divided block
+	minBlock  = 16  // a block with fewer rows is joined to the one before it
 )
 
 // A block is a row of rs_block.
@@ -30,7 +28,7 @@ func (b *block) read(row rowdb.Row) {
 	*b = block{row.Append([]byte{}, 0), row.Int(1), row.Int(2), row.Int(3), row.Int(4)}
 }
 
-// add adds r to b's sums, or takes it away again.
+// add adds r to b's sums if sign is 1, and subtracts it if sign is -1.
 func (b *block) add(r row, sign int64) {
 	if r.exists {
 		b.rows += sign
@@ -90,9 +88,9 @@ func saveBlocks(ctx context.Context, c rowdb.Conn, set int64, blocks ...*block) 
 		})
 }
 
-// divideBlock divides the block that begins at lo, by the rows that are in it
-// now. One that is small enough is only measured again, and one that has hardly
-// any rows left is joined to the one before it.
+// divideBlock divides the block that begins at lo by its current rows. It only measures
+// a block that has become small enough, and joins a very small one to the one before
+// it.
 func divideBlock(ctx context.Context, c rowdb.Conn, set int64, lo []byte) error {
 	parts, err := measureBlock(ctx, c, set, lo)
 	if err != nil {
@@ -120,7 +118,7 @@ func divideBlock(ctx context.Context, c rowdb.Conn, set int64, lo []byte) error 
 		})
 }
 
-// measureBlock returns the blocks that the block at lo is to be divided into.
+// measureBlock returns the parts of the block that begins at lo.
 func measureBlock(ctx context.Context, c rowdb.Conn, set int64, lo []byte) (parts []block, err error) {
 	next := beyond
 	err = c.Query(ctx, "SELECT lo FROM rs_block WHERE set_id = $1 AND lo > $2 ORDER BY lo LIMIT 1",
@@ -129,7 +127,7 @@ func measureBlock(ctx context.Context, c rowdb.Conn, set int64, lo []byte) (part
 		return nil, err
 	}
 	if len(lo) == 0 {
-		// The first block stays, whatever is in it.
+		// The first block stays, even if it is empty.
 		parts = append(parts, block{lo: []byte{}})
 	}
 	each := func(row rowdb.Row) error {

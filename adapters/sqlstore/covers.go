@@ -8,20 +8,18 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// coversPatience is how long a request of the host's waits to know whether it is
-// for a resource.
-const coversPatience = time.Second
+// coversTimeout limits the delay that Covers adds to a request of the host.
+const coversTimeout = time.Second
 
-// Covers implements [resourcesync.Coverer]: it reports whether the path, decoded,
-// and the query, as it is written, are those of a resource's URI. Scheme and host
-// do not matter. It looks the place up in the database; when that cannot be
-// reached, nothing is covered.
+// Covers implements [resourcesync.Coverer]. It reports whether a resource has a URI with
+// the same decoded path and the same query, on any scheme and host. While the database
+// cannot be reached, it returns false.
 func (s *Set) Covers(u *url.URL) bool {
 	place := placeOfURL(u)
 	if place == 0 {
 		return false
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), coversPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), coversTimeout)
 	defer cancel()
 	found := false
 	err := s.store.db.Do(ctx, func(c rowdb.Conn) error {
@@ -34,9 +32,9 @@ func (s *Set) Covers(u *url.URL) bool {
 	return found && err == nil
 }
 
-// byPlace makes a query of rs_resource use the index of places. Without statistics,
-// or with those of a small table, SQLite prefers the primary key and reads the
-// whole set.
+// byPlace returns the hint that makes a query of rs_resource use the index of places.
+// Without statistics, or with those of a small table, SQLite prefers the primary key and
+// reads the whole set.
 func (s *Store) byPlace() string {
 	if s.db.Dialect() == rowdb.SQLite {
 		return " INDEXED BY rs_resource_place"

@@ -12,13 +12,12 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// Cuts implements [resourcesync.Cutter]. The cuts of each every are kept in the
-// store, for all processes and for the time after a restart, so previous is asked
-// only for what no one has divided before. It walks over the sums of blocks, and
-// over some hundreds of rows for each cut.
+// Cuts implements [resourcesync.Cutter]. The store keeps the cuts of each every for all
+// processes and across restarts, and uses previous only if it has none. Cuts reads the
+// sums of all blocks, and some hundreds of rows for each cut.
 //
-// If the store cannot be written to, the cuts are as good, but another process
-// may find others.
+// If the store is read-only, the cuts are valid, but those of another process may
+// differ.
 func (s *Set) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
 	if every < 1 {
 		return nil, fmt.Errorf("sqlstore: pages of %d resources", every)
@@ -36,18 +35,18 @@ func (s *Set) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) 
 		case ctx.Err() != nil:
 			return nil, s.fail("cuts", ctx.Err())
 		case err != nil:
-			s.store.log.LogAttrs(ctx, slog.LevelWarn, "cuts cannot be kept in the store",
+			s.store.log.LogAttrs(ctx, slog.LevelWarn, "cuts cannot be stored",
 				slog.String("set", s.name), slog.Any("error", err))
 			return cuts, nil
 		case stored:
 			return cuts, nil
 		}
-		// Another process has divided the set meanwhile: go on from there.
+		// Another process has divided the set meanwhile: start from its cuts.
 	}
 }
 
-// cut divides the set as it is, and returns the encoded cuts that it started
-// from, nil if none were kept.
+// cut divides the current state of the set. kept are the stored cuts that it started
+// from, encoded, or nil.
 func (s *Set) cut(ctx context.Context, previous []resourcesync.Cut, every int) (cuts []resourcesync.Cut, kept []byte, err error) {
 	err = s.store.db.Snapshot(ctx, func(c rowdb.Conn) error {
 		set, err := s.readReady(ctx, c)
@@ -60,7 +59,7 @@ func (s *Set) cut(ctx context.Context, previous []resourcesync.Cut, every int) (
 			return err
 		}
 		if kept != nil {
-			// Damaged ones are replaced.
+			// Damaged cuts are replaced.
 			if decoded, err := codec.DecodeCuts(string(kept)); err == nil {
 				previous = decoded
 			}
@@ -72,7 +71,7 @@ func (s *Set) cut(ctx context.Context, previous []resourcesync.Cut, every int) (
 	return cuts, kept, err
 }
 
-// A divider shows a set to paging.Cuts, by whole blocks where it can.
+// A divider passes a set to paging.Cuts, in whole blocks where possible.
 type divider struct {
 	conn rowdb.Conn
 	set  *setRow
@@ -118,8 +117,8 @@ func (d *divider) divide(ctx context.Context) ([]resourcesync.Cut, error) {
 	return cuts, nil
 }
 
-// blocks returns some blocks from lo on, and where the next one begins, nil if
-// there is none.
+// blocks returns a batch of blocks from lo on, and the beginning of the next block, or
+// nil at the end.
 func (d *divider) blocks(ctx context.Context, lo []byte) (blocks []block, next []byte, err error) {
 	err = d.conn.Query(ctx, "SELECT "+blockColumns+" FROM rs_block WHERE set_id = $1 AND lo >= $2 ORDER BY lo LIMIT $3", func(row rowdb.Row) error {
 		var b block
@@ -133,7 +132,7 @@ func (d *divider) blocks(ctx context.Context, lo []byte) (blocks []block, next [
 	return blocks, next, err
 }
 
-// after tells which key comes last before key.
+// after passes the last key before key to d.cuts.
 func (d *divider) after(ctx context.Context, key []byte) error {
 	return d.conn.Query(ctx, "SELECT key FROM rs_resource WHERE set_id = $1 AND key < $2 ORDER BY key DESC LIMIT 1",
 		func(row rowdb.Row) error { d.cuts.After(rowdb.String(row, 0)); return nil }, d.set.id, key)
@@ -157,8 +156,7 @@ func (d *divider) addRows(ctx context.Context, r resourcesync.Range) error {
 // sizesOf reads the rows of a range without their bodies.
 const sizesOf = "SELECT key, newest, size, CASE WHEN body IS NOT NULL THEN 1 END FROM rs_resource WHERE set_id = $1 AND key >= $2 AND key < $3 ORDER BY key"
 
-// keepCuts stores cuts in place of those that they came from, and reports whether
-// these were still there.
+// keepCuts replaces the stored cuts if they still are kept, and reports whether it has.
 func (s *Set) keepCuts(ctx context.Context, every int, kept, keys []byte) (stored bool, err error) {
 	err = s.store.db.Do(ctx, func(c rowdb.Conn) error {
 		var n int64

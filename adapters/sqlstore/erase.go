@@ -10,10 +10,9 @@ import (
 )
 
 // Erase removes the changes of the resource at uri from the archive: those already
-// archived, and those now in the journal once retention reaches them. It returns how
-// many were in the archive. The journal itself keeps its promise to be complete:
-// Destinations learn from it that they must delete their copies. Changes that come
-// later are archived again.
+// archived, and those now in the journal once retention reaches them. It returns the
+// number of those in the archive. The journal stays complete: Destinations learn from
+// it that they must delete their copies. Later changes are archived again.
 //
 // Erase reads the whole archive, in batches that do not block other work. If it
 // fails, the remaining changes of the resource stay hidden; call Erase again.
@@ -50,8 +49,8 @@ func (j *Journal) Erase(ctx context.Context, uri string) (removed int, err error
 	return removed, nil
 }
 
-// findErased reads a batch of the changes after one and up to another, and returns
-// the last that it has read, whether there are more, and which are of the resource
+// findErased reads a batch of the changes later than after, up to until. It returns the
+// time of the last one, whether there are more, and the times of those of the resource
 // at uri.
 func (j *Journal) findErased(ctx context.Context, uri string, after, until int64) (last int64, more bool, found []int64, err error) {
 	n, last := 0, after
@@ -75,8 +74,8 @@ func eraseChanges(ctx context.Context, c rowdb.Conn, set int64, changes []int64)
 		func(i int) []any { return []any{set, changes[i]} })
 }
 
-// readErased returns which URIs are to be erased from the journal of a set, and up
-// to which change.
+// readErased returns the URIs to erase from the archive of a set, each with the time of
+// the last change to erase.
 func readErased(ctx context.Context, c rowdb.Conn, set int64) (map[string]time.Time, error) {
 	var all map[string]time.Time
 	err := c.Query(ctx, "SELECT uri, at FROM rs_erased WHERE set_id = $1", func(row rowdb.Row) error {

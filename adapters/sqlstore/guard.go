@@ -9,28 +9,28 @@ import (
 )
 
 // Kept describes the resources that the last scan of a set, by any process, has kept
-// although its listing did not name it.
+// although they were not in its listing.
 type Kept struct {
-	// Held counts the resources whose deletion is held: there were more than
-	// [SetOptions.MaxDelete] allows. Those that were withdrawn are not listed all
-	// the same.
+	// Held is the number of resources whose deletion is held, because there were more
+	// than [SetOptions.MaxDelete] allows. Withdrawn resources among them are not
+	// listed.
 	Held int64
 
-	// Since is when deletions began to be held. Until is when they are
-	// published if nothing comes back, by the first scan after it; it is zero
-	// if they wait for [Set.ConfirmDeletions].
+	// Since is when the first of these deletions was held. The first scan after Until
+	// publishes them if no resource comes back. Until is zero if they wait for
+	// [Set.ConfirmDeletions].
 	Since, Until time.Time
 
-	// Confirmed reports whether the next scan will publish them.
+	// Confirmed reports whether the next scan publishes them.
 	Confirmed bool
 
-	// Unreadable counts the resources that the scanner could not read, as it
-	// said by a [resourcesync.UnreadableError].
+	// Unreadable is the number of resources that the scanner could not read and
+	// reported by a [resourcesync.UnreadableError].
 	Unreadable int64
 }
 
-// Kept returns the missing resources that the last scan has kept. All processes that
-// share the database have the same answer, before and after a restart.
+// Kept describes the missing resources that the last scan has kept. The answer is the
+// same in all processes that share the database, also after a restart.
 func (s *Set) Kept(ctx context.Context) (Kept, error) {
 	var g guard.State
 	err := s.store.db.Do(ctx, func(c rowdb.Conn) (err error) {
@@ -50,9 +50,9 @@ func (s *Set) Kept(ctx context.Context) (Kept, error) {
 	return k, nil
 }
 
-// ConfirmDeletions lets the next scan publish the deletions that are held, and
-// returns their number. Should more be missing by then, all of them are held again.
-// It works in any process that has the database open.
+// ConfirmDeletions lets the next scan publish the held deletions, and returns their
+// number. If more resources are missing by then, all of them are held again. Any process
+// that has the database open can call it.
 func (s *Set) ConfirmDeletions(ctx context.Context) (held int64, err error) {
 	err = s.store.db.Update(ctx, func(c rowdb.Conn) error {
 		g, err := readGuard(ctx, c, s.id)

@@ -8,17 +8,17 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// Known returns the resources with these keys, in the same order, each zero if there
-// is none. It also works while a set awaits its first scan, and is what a scanner
-// asks for what is known already. A damaged one is not known. All of them are read
-// in one query, for a database may be far away.
+// Known returns the resources with these keys, in the same order, and the zero Resource
+// for a key without one or with a damaged one. Scanners use it to find what has
+// changed. It also works while a set awaits its first scan. It sends one batch of
+// queries, because the database may be remote.
 func (s *Set) Known(ctx context.Context, keys []string) ([]resourcesync.Resource, error) {
 	known := make([]resourcesync.Resource, len(keys))
 	err := s.store.db.Do(ctx, func(c rowdb.Conn) error {
 		return c.QueryEach(ctx, "SELECT body FROM rs_resource WHERE set_id = $1 AND key = $2 AND body IS NOT NULL", len(keys),
 			func(i int) []any { return []any{s.id, []byte(keys[i])} },
 			func(i int, row rowdb.Row) (err error) {
-				var d codec.Decoder // whose slices are used again for the next
+				var d codec.Decoder // a new one, because known[i] keeps its slices
 				known[i], err = d.Decode(rowdb.String(row, 0))
 				if err != nil {
 					s.store.noteDamage(s.name, damagedRow(err, "rs_resource", []byte(keys[i])))

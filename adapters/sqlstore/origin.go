@@ -6,7 +6,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// Origin returns what [Set.SetOrigin] has recorded, "" if nothing.
+// Origin returns the origin that [Set.SetOrigin] has recorded, or "".
 func (s *Set) Origin(ctx context.Context) (origin string, err error) {
 	err = s.store.db.Do(ctx, func(c rowdb.Conn) error {
 		return c.Query(ctx, "SELECT coalesce(origin, '') FROM rs_set WHERE id = $1",

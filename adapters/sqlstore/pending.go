@@ -13,12 +13,11 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// batch is how many changes become visible in one transaction at most.
+// batch is the maximum number of changes that one transaction makes visible.
 const batch = 1000
 
-// sequence gives the changes that have been committed their place in the journals
-// of their sets, and returns when no more are pending. It does so in several
-// transactions; what is between two of them is as good a state as any.
+// sequence numbers committed changes until none is pending. It uses several
+// transactions, and each leaves a consistent state.
 func (s *Store) sequence(ctx context.Context) error {
 	for {
 		pending := false
@@ -29,7 +28,7 @@ func (s *Store) sequence(ctx context.Context) error {
 			return err
 		}
 		err = s.db.Update(ctx, func(c rowdb.Conn) error {
-			_, err := s.takeUp(ctx, c)
+			_, err := s.numberBatch(ctx, c)
 			return err
 		})
 		if err != nil {
@@ -39,19 +38,19 @@ func (s *Store) sequence(ctx context.Context) error {
 	}
 }
 
-// takeAllUp takes up all that is pending, so that what comes after it in the same
-// transaction is later.
-func (s *Store) takeAllUp(ctx context.Context, c rowdb.Conn) error {
+// numberAll numbers all pending changes, so that later edits of the same transaction are
+// later in the journal.
+func (s *Store) numberAll(ctx context.Context, c rowdb.Conn) error {
 	for {
-		n, err := s.takeUp(ctx, c)
+		n, err := s.numberBatch(ctx, c)
 		if err != nil || n < batch {
 			return err
 		}
 	}
 }
 
-// takeUp sequences a batch and returns how many changes were in it.
-func (s *Store) takeUp(ctx context.Context, c rowdb.Conn) (int, error) {
+// numberBatch numbers a batch of pending changes, and returns how many there were.
+func (s *Store) numberBatch(ctx context.Context, c rowdb.Conn) (int, error) {
 	var taken []*pending
 	err := c.Query(ctx, `DELETE FROM rs_pending WHERE id IN (SELECT id FROM rs_pending ORDER BY id LIMIT $1)
 		RETURNING id, set_id, change, key, body, uri, lastmod, length, type, encoding, hash`,
@@ -59,16 +58,15 @@ func (s *Store) takeUp(ctx context.Context, c rowdb.Conn) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	// The order of the numbers is the order in which the changes were
-	// recorded. Among changes of one key, which the row locks of the host's
-	// table have kept apart, it is the order in which they happened.
+	// Ids are in the order of recording. For changes of one key, which the row locks
+	// of the host's table keep apart, this is the order in which they happened.
 	slices.SortFunc(taken, func(a, b *pending) int { return cmp.Compare(a.id, b.id) })
 	edits := map[int64][]changes.Edit{}
 	var sets []int64
 	for _, p := range taken {
 		e, err := p.edit()
 		if err != nil {
-			s.log.LogAttrs(ctx, slog.LevelError, "a pending change is unfit and has been dropped",
+			s.log.LogAttrs(ctx, slog.LevelError, "a pending change is invalid and has been dropped",
 				slog.Int64("id", p.id), slog.String("key", p.key), slog.Any("error", err))
 			continue
 		}
@@ -80,7 +78,7 @@ func (s *Store) takeUp(ctx context.Context, c rowdb.Conn) (int, error) {
 	for _, id := range sets {
 		set, err := readSet(ctx, c, id)
 		if err == errNoSet {
-			s.log.LogAttrs(ctx, slog.LevelError, "pending changes are of no set and have been dropped",
+			s.log.LogAttrs(ctx, slog.LevelError, "pending changes belong to no set and have been dropped",
 				slog.Int64("set_id", id), slog.Int("changes", len(edits[id])))
 			continue
 		}
@@ -129,8 +127,8 @@ func readPending(row rowdb.Row) *pending {
 	return p
 }
 
-// edit returns the edit that p requests. A host's trigger may have written the row: an
-// error must not keep other changes waiting.
+// edit returns the edit that p requests, or an error if the row is invalid: a trigger of
+// the host may have written it.
 func (p *pending) edit() (changes.Edit, error) {
 	e := changes.Edit{Type: p.change, Key: p.key, Resource: &p.resource}
 	switch {

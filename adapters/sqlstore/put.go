@@ -8,18 +8,16 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// Put adds resources to the set, each in place of the one with its key if there is
-// one. What has the same entry as the resource in the set, by
-// [resourcesync.Resource.EqualEntry], is no change and not journalled; its Stamp is
-// kept. A LastModified in the future is recorded as unknown, here and wherever else
-// a resource gets into the store. A read sees all of the resources of one call or
-// none, and sees them as soon as Put has returned. Changes recorded earlier come
-// before it.
+// Put adds resources to the set, and replaces those with the same keys. A resource whose
+// entry is that of the resource in the set, by [resourcesync.Resource.EqualEntry], is
+// not journalled; only its Stamp is stored. A LastModified in the future is recorded as
+// unknown, by this and every other method. A read sees all resources of one call or
+// none, and all of them once Put has returned. Changes that were recorded before come
+// before them in the journal.
 //
-// If a resource is not fit to be published, because its key is empty or longer
-// than resourcesync.MaxKeyLength or because no document can hold its URI or
-// another field (see [rsxml.CheckResource]), the error names the field and none
-// of them is put.
+// A resource cannot be published if its key is empty or longer than
+// resourcesync.MaxKeyLength, or if no document can hold its URI or another field (see
+// [rsxml.CheckResource]). The error then names the field, and no resource is put.
 func (s *Set) Put(ctx context.Context, resources ...resourcesync.Resource) error {
 	edits := make([]changes.Edit, len(resources))
 	for i := range resources {
@@ -32,9 +30,9 @@ func (s *Set) Put(ctx context.Context, resources ...resourcesync.Resource) error
 	return s.fail("put", err)
 }
 
-// Delete removes the resources with these keys from the set. Keys that are not in
-// the set change nothing. A read sees all of the deletions of one call or none,
-// and sees them as soon as Delete has returned.
+// Delete removes the resources with these keys from the set. It ignores keys that are
+// not in the set. A read sees all deletions of one call or none, and all of them once
+// Delete has returned.
 func (s *Set) Delete(ctx context.Context, keys ...string) error {
 	edits := make([]changes.Edit, len(keys))
 	for i, key := range keys {
@@ -44,10 +42,10 @@ func (s *Set) Delete(ctx context.Context, keys ...string) error {
 	return s.fail("delete", err)
 }
 
-// change makes edits at once, after all changes that have been recorded before.
+// change applies edits in one transaction, after all changes that were recorded before.
 func (s *Set) change(ctx context.Context, edits []changes.Edit) (done *changeBatch, err error) {
 	err = s.store.db.Update(ctx, func(c rowdb.Conn) error {
-		if err := s.store.takeAllUp(ctx, c); err != nil {
+		if err := s.store.numberAll(ctx, c); err != nil {
 			return err
 		}
 		set, err := readSet(ctx, c, s.id)

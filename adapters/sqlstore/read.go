@@ -14,19 +14,19 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// chunk is how many rows one statement reads at most. No page has more, so a page
-// is read by one statement and is the state of one moment; a walk over the whole
-// set that ends early has not made the engine prepare all of it.
+// chunk is the maximum number of rows that a statement reads. No page has more, so a
+// page is one statement and shows one state. A walk over a whole set that ends early
+// does not make the engine prepare all of it.
 const chunk = rsxml.MaxEntries
 
 // errStop ends a query without being an error.
 var errStop = errors.New("stop")
 
-// errDeleted says that a row only remembers a deletion. To leave such rows out is
-// cheaper here than in the engine, which would look at every body twice.
+// errDeleted reports a row that only remembers a deletion. Skipping such rows here is
+// cheaper than in the engine, which would read every body twice.
 var errDeleted = errors.New("the row is of a deleted resource")
 
-// A reader makes resources of rows.
+// A reader decodes resources from rows.
 type reader struct {
 	buf     []byte // the last row: its key and its body
 	key     int    // length of the key
@@ -34,12 +34,12 @@ type reader struct {
 	decoder codec.Decoder
 }
 
-// maxText is how many bytes the strings of several resources may have together.
-// Who keeps one of them keeps the others.
+// maxText is the maximum size of a string that several resources share, in bytes. A
+// caller that keeps one of them keeps the memory of the others.
 const maxText = 4 << 10
 
-// read reads the key and the body in two columns of row. Together they become
-// part of a string, which is all that is allocated for resources without links.
+// read decodes the resource whose key and body are in two columns of row. Both become
+// part of one string, the only allocation for a resource without links.
 func (d *reader) read(row rowdb.Row, key, body int) (resourcesync.Resource, error) {
 	d.buf = row.Append(d.buf[:0], key)
 	d.key = len(d.buf)
@@ -48,7 +48,7 @@ func (d *reader) read(row rowdb.Row, key, body int) (resourcesync.Resource, erro
 		return resourcesync.Resource{}, errDeleted
 	}
 	if d.text.Cap()-d.text.Len() < len(d.buf) {
-		// Twice as much as before: who reads few resources keeps little.
+		// Double the size each time, so that reading few resources allocates little.
 		size := max(len(d.buf), min(2*d.text.Cap(), maxText))
 		d.text = strings.Builder{}
 		d.text.Grow(size)
@@ -102,7 +102,7 @@ func (s *Set) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[res
 	}
 }
 
-// endOf returns a key at which r ends: its To, or one that no key reaches.
+// endOf returns the end of r, or a key after all keys if r has none.
 func endOf(r resourcesync.Range) []byte {
 	if r.To != "" {
 		return []byte(r.To)
@@ -130,10 +130,10 @@ func (s *Set) Get(ctx context.Context, key string) (r resourcesync.Resource, fou
 	return r, found, nil
 }
 
-// Changes implements [resourcesync.Changer]. Of a deleted resource, a change of a
-// Set has Key and URI, and what was recorded with it. Up to 50,000 changes are of one
-// moment. If changes that come behind those are dropped from the journal before
-// they are read, that is an error.
+// Changes implements [resourcesync.Changer]. A deletion from a Set has the Key and URI
+// of the resource, and the fields that were recorded with it. Up to 50,000 changes are
+// read from one state of the journal. If later ones are dropped from the journal before
+// they are read, Changes yields an error.
 func (j *Journal) Changes(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
 	return func(yield func(resourcesync.Change, error) bool) {
 		for c, err := range j.read(ctx, iv, current) {
@@ -144,9 +144,9 @@ func (j *Journal) Changes(ctx context.Context, iv resourcesync.Interval) iter.Se
 	}
 }
 
-// A part is a part of the changes that a store keeps for a journal.
+// A part is the journal or its archive. Both are in one table.
 type part struct {
-	bounds string // a condition
+	bounds string // the condition that a change is in it
 	since  func(*setRow) int64
 }
 
@@ -161,7 +161,7 @@ var (
 	}
 )
 
-// read yields the changes of a part of the journal that are in iv.
+// read yields the changes in iv of a part of the journal.
 func (j *Journal) read(ctx context.Context, iv resourcesync.Interval, of part) iter.Seq2[resourcesync.Change, error] {
 	return func(yield func(resourcesync.Change, error) bool) {
 		var d reader
@@ -207,8 +207,8 @@ func (j *Journal) read(ctx context.Context, iv resourcesync.Interval, of part) i
 	}
 }
 
-// checkSince reports that changes after a time have been dropped from a part of the
-// journal.
+// checkSince returns an error if changes later than after have been dropped from a part
+// of the journal.
 func (j *Journal) checkSince(ctx context.Context, c rowdb.Conn, of part, after int64) error {
 	set, err := readSet(ctx, c, j.id)
 	if err == nil && of.since(&set) > after {
@@ -230,7 +230,7 @@ func bounds(iv resourcesync.Interval) (after, until int64) {
 	return after, until
 }
 
-// changeType returns one of the constants, so that none is allocated.
+// changeType returns one of the constants, so that it allocates nothing.
 func changeType(b []byte) resourcesync.ChangeType {
 	switch string(b) {
 	case string(resourcesync.Created):

@@ -37,33 +37,30 @@ func (t sqlTx) Insert(ctx context.Context, db rowdb.DB, set int64, changes []str
 	return err
 }
 
-// recordAtOnce bounds the number of rows of one statement: with four parameters
-// each they stay below what every SQLite and every driver takes.
+// recordAtOnce is the maximum number of rows in a statement. At four parameters each, it
+// is below the limits of every version of SQLite and every driver.
 const recordAtOnce = 200
 
-// Record journals changes as part of the host's transaction: they become visible
-// soon after it has been committed, in the order of the arguments, and leave no
-// trace if it is rolled back. [Store.Run] must be running, in this process or in
-// another. Record after the writes that it tells of.
+// Record journals changes as part of the host's transaction. They become visible soon
+// after its commit, in the order of the arguments, and leave no trace if it is rolled
+// back. [Store.Run] must be running, in this process or in another. Call Record after
+// the writes that it records.
 //
-// What type of change it is, the set knows itself: a creation of a key that it
-// has is an update, an update of one that it has not is a creation, and a
-// deletion of one that it has not is nothing. An update is journalled even if the
-// resource is Equal to the one in the set: the host says that it has changed.
-// Datetimes are given later; those in changes do not matter. Of a deleted resource,
-// Key is enough.
+// A Set determines the type of each change itself: Created of a key that it has is an
+// update, Updated of a key that it does not have is a creation, and Deleted of such a
+// key is no change. An update is journalled even if the resource is Equal to the one in
+// the set, because the host states that it has changed. The Datetime of each change is
+// assigned later and ignored here. A deletion needs only the Key.
 //
-// A Journal publishes the kind of change that the host records. A host that knows
-// that a write is the first of a row records Created. After an upsert it may not
-// know, and records Updated. Destinations treat both as the new state of the
-// resource. A Journal needs the URI of a deleted resource, too, and what moves to
-// another URI has to be recorded as deleted at the one and then created at the
-// other.
+// A Journal publishes the type of change that the host records. A host that knows that
+// it has inserted a row records Created. After an upsert it may not know, and records
+// Updated; Destinations treat both as the new state of the resource. A deletion needs
+// the URI, too. When a resource moves to another URI, record Deleted at the old one and
+// then Created at the new one.
 //
-// If a resource is not fit to be published, because its key is empty or longer
-// than resourcesync.MaxKeyLength or because no document can hold its URI or
-// another field (see [rsxml.CheckResource]), the error names the field and none
-// of the changes is recorded.
+// A resource cannot be published if its key is empty or longer than
+// resourcesync.MaxKeyLength, or if no document can hold its URI or another field (see
+// [rsxml.CheckResource]). The error then names the field, and no change is recorded.
 func (j *Journal) Record(ctx context.Context, tx Tx, changes ...resourcesync.Change) error {
 	j.store.expectRun()
 	n := len(changes)

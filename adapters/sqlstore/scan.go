@@ -14,26 +14,24 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// Scan makes the set what a listing says that it is. resources names all of
-// them, in any order: what is new or different is put as by [Set.Put], what is
-// not named any more is deleted, and the rest is left alone, without anything
-// being written. Memory is bounded however many there are; what has been seen is
-// remembered in a temporary table.
+// Scan makes the set equal to a listing of all its resources, in any order. It puts new
+// and changed resources as [Set.Put] does, deletes those that are not listed, and writes
+// nothing for the others. Memory is bounded for a listing of any length: the keys that
+// have been seen are kept in a temporary table.
 //
-// Resources show in the set as they come. Deletions come last, and only if the
-// listing is complete: when it yields an error, or a resource that Put would refuse,
-// or when ctx is done, the scan ends with that error and deletes nothing. A
-// [resourcesync.UnreadableError] is the exception: the scan goes on, and keeps the
-// resources that the scanner could not read. Resources put, recorded or deleted
-// during the scan are newer than the listing and stay.
+// Resources become visible during the scan. Deletions come last, and only if the listing
+// is complete. If it yields an error or a resource that cannot be published, or if ctx
+// is done, Scan returns that error and deletes nothing. After a
+// [resourcesync.UnreadableError] the scan continues, and keeps the resources that the
+// scanner could not read. Resources that are put, recorded or deleted during the scan
+// are newer than the listing and stay as they are.
 //
-// If the set would lose more than [SetOptions.MaxDelete] allows, all deletions of
-// the scan are held: the resources stay listed until they are seen again, until
-// [Set.ConfirmDeletions], or until [SetOptions.MaxDeleteHold] is over, and a later
-// scan deletes those that are still missing. Creations and updates continue.
-// [Set.Delete] and recorded deletions state that a resource is gone; they are never
-// held, and do not count. A scanner that learns that single resources are gone calls
-// [Set.Withdraw] for them.
+// If the set would lose more than [SetOptions.MaxDelete] allows, all deletions of the
+// scan are held. The resources stay listed until they are seen again. After
+// [Set.ConfirmDeletions], or after [SetOptions.MaxDeleteHold], the next scan deletes
+// those that are still missing. Creations and updates continue. [Set.Delete] and
+// recorded deletions state that a resource is gone; they are never held and not counted.
+// A scanner that learns that single resources are gone calls [Set.Withdraw] for them.
 //
 // One scan of a set runs at a time, in all processes; others fail with
 // [resourcesync.ErrScanning].
@@ -53,20 +51,20 @@ func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resourc
 	return sc.result, s.fail("scan", err)
 }
 
-// scanRest is how long what a slow listing has yielded may wait for more.
-const scanRest = time.Second
+// flushInterval is how long resources of a slow listing wait for a full batch.
+const flushInterval = time.Second
 
-// A scan is under way.
+// A scan is one call of [Set.Scan].
 type scan struct {
 	set    *Set
 	conn   rowdb.Conn // has the temporary table
 	begun  int64      // the newest change when the scan began
 	ready  bool
-	found  []namedResource // not yet compared
+	found  []listedResource // not yet compared
 	result resourcesync.ScanResult
 
-	// reannounced has the resources that the scan made the store announce again,
-	// with the times. These are no changes by other writers.
+	// reannounced has the times of the resources that the store has announced again
+	// because of this scan. They are not changes by other writers.
 	reannounced map[string]int64
 
 	clock  int64       // the time when the scan began
@@ -92,7 +90,7 @@ func (sc *scan) run(ctx context.Context, resources iter.Seq2[resourcesync.Resour
 		if err := sc.sweep(ctx); err != nil {
 			return err
 		}
-		return sc.set.openUp(ctx)
+		return sc.set.openAfterScan(ctx)
 	}
 	hold, err := sc.judge(ctx, missing)
 	if err != nil || hold {
@@ -107,7 +105,7 @@ func (sc *scan) run(ctx context.Context, resources iter.Seq2[resourcesync.Resour
 	return sc.settle(ctx)
 }
 
-// take takes in the listing, as far as it comes.
+// take reads the listing to its end or to an error.
 func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (err error) {
 	flushed := time.Now()
 	for r, failure := range resources {
@@ -127,16 +125,15 @@ func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resou
 			break
 		}
 		known := changes.Recorded(&r, sc.begun, sc.set.store.now)
-		sc.found = append(sc.found, namedResource{r.Key, codec.Append(nil, known)})
-		if len(sc.found) == batch || time.Since(flushed) > scanRest {
+		sc.found = append(sc.found, listedResource{r.Key, codec.Append(nil, known)})
+		if len(sc.found) == batch || time.Since(flushed) > flushInterval {
 			if err := sc.flush(ctx); err != nil {
 				return err
 			}
 			flushed = time.Now()
 		}
 	}
-	// A listing that stops without an error because ctx is done is not
-	// complete.
+	// A listing that ends without an error after ctx is done is not complete.
 	if err == nil {
 		err = ctx.Err()
 	}
@@ -164,9 +161,8 @@ func (sc *scan) begin(ctx context.Context) error {
 	return err
 }
 
-// openUp opens a set that has awaited its first scan: its history and its journal
-// begin now.
-func (s *Set) openUp(ctx context.Context) error {
+// openAfterScan opens a set that has awaited its first scan. Its journal begins now.
+func (s *Set) openAfterScan(ctx context.Context) error {
 	return s.store.db.Update(ctx, func(c rowdb.Conn) error {
 		row, err := readSet(ctx, c, s.id)
 		if err != nil || row.ready {

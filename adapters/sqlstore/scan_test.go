@@ -265,7 +265,7 @@ func TestScanShows(t *testing.T) {
 	set := db.open(t, nil).mustSet(t, "", nil)
 	_, err := set.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) {
 		yield(small("a", 1), nil)
-		time.Sleep(scanRest)
+		time.Sleep(flushInterval)
 		yield(small("b", 1), nil)
 		if got := articlesOf(t, set); len(got) != 2 {
 			t.Errorf("the set has %v", got)

@@ -8,17 +8,17 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// A namedResource is a resource as the listing has named it.
-type namedResource struct {
+// A listedResource is a resource of the listing.
+type listedResource struct {
 	key  string
 	body []byte
 }
 
-// flush compares what has been found with the set and puts what is different.
+// flush compares the resources in sc.found with the set, and puts those that differ.
 func (sc *scan) flush(ctx context.Context) error {
 	found := sc.found
-	var news []namedResource     // what the listing has not named before
-	var different []changes.Edit // of that, what to put
+	var first []listedResource   // those that the listing has not had before
+	var different []changes.Edit // those of them that differ from the set
 	err := sc.together(ctx, func() error {
 		now := make(map[string]bool, len(found))
 		err := sc.conn.QueryEach(ctx, `SELECT EXISTS (SELECT 1 FROM rs_seen WHERE key = $1),
@@ -30,7 +30,7 @@ func (sc *scan) flush(ctx context.Context) error {
 					return nil
 				}
 				now[e.key] = true
-				news = append(news, *e)
+				first = append(first, *e)
 				if row.Int(1) != 0 {
 					return nil
 				}
@@ -41,8 +41,8 @@ func (sc *scan) flush(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		return sc.conn.ExecEach(ctx, "INSERT INTO rs_seen (key) VALUES ($1)", len(news),
-			func(i int) []any { return []any{[]byte(news[i].key)} })
+		return sc.conn.ExecEach(ctx, "INSERT INTO rs_seen (key) VALUES ($1)", len(first),
+			func(i int) []any { return []any{[]byte(first[i].key)} })
 	})
 	if err != nil {
 		return err
@@ -53,8 +53,8 @@ func (sc *scan) flush(ctx context.Context) error {
 	return sc.change(ctx, different)
 }
 
-// together runs f's statements in one transaction, which only writes what is
-// temporary.
+// together runs the statements of f in one transaction, which writes only temporary
+// tables.
 func (sc *scan) together(ctx context.Context, f func() error) error {
 	err := sc.conn.Script(ctx, "BEGIN")
 	if err == nil {

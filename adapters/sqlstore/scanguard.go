@@ -8,8 +8,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// judge decides whether the deletions of missing or withdrawn resources are held,
-// and notes that they are. If not, [scan.settle] notes it when they have been made.
+// judge decides whether to hold the deletions of missing and withdrawn resources. It
+// saves the decision to hold them; [scan.settle] saves the other one, after they have
+// been made.
 func (sc *scan) judge(ctx context.Context, missing int64) (hold bool, err error) {
 	store, id := sc.set.store, sc.set.id
 	set, err := readSet(ctx, sc.conn, id)
@@ -49,8 +50,8 @@ func (sc *scan) judge(ctx context.Context, missing int64) (hold bool, err error)
 			sc.guard.Unreadable = int64(sc.result.Unreadable)
 			return saveGuard(ctx, c, id, sc.guard)
 		case before.Held > 0:
-			// Should this process end before all are deleted, the next
-			// scan goes on.
+			// If this process ends before all are deleted, the next scan
+			// continues.
 			before.Confirmed = missing
 			return saveGuard(ctx, c, id, before)
 		}
@@ -74,9 +75,9 @@ func (sc *scan) settle(ctx context.Context) error {
 	})
 }
 
-// countFresh returns how many of the missing resources may be among the recent
-// creations that the guard counts. Withdrawn ones may all be: the times of their
-// creation are not known.
+// countFresh returns how many of the missing resources may be among the recent creations
+// that the guard counts. All withdrawn ones may be, because the times of their creation
+// are not known.
 func (sc *scan) countFresh(ctx context.Context, withdrawn int64) (fresh int64, err error) {
 	g, err := readGuard(ctx, sc.conn, sc.set.id)
 	since, credit := g.CreditSince()
@@ -88,14 +89,15 @@ func (sc *scan) countFresh(ctx context.Context, withdrawn int64) (fresh int64, e
 	return fresh + withdrawn, err
 }
 
-// countWithdrawn returns how many deletions wait.
+// countWithdrawn returns the number of withdrawn resources whose deletions wait.
 func (sc *scan) countWithdrawn(ctx context.Context) (waiting int64, err error) {
 	err = sc.conn.Query(ctx, "SELECT count(*) FROM rs_withdrawn WHERE set_id = $1 AND at <= $2",
 		func(row rowdb.Row) error { waiting = row.Int(0); return nil }, sc.set.id, sc.judged)
 	return waiting, err
 }
 
-// releaseWithdrawn journals the deletions that waited when the scan judged them.
+// releaseWithdrawn journals the deletions of withdrawn resources that this scan has
+// judged.
 func (sc *scan) releaseWithdrawn(ctx context.Context) error {
 	after := []byte{}
 	for n := batch; n == batch; {

@@ -10,8 +10,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// findMissing remembers the resources that have been neither seen nor changed since
-// the scan began, with the time of their newest change, and returns their number.
+// findMissing stores the keys of the resources that have been neither seen nor changed
+// since the scan began, each with the time of its newest change. It returns their
+// number.
 func (sc *scan) findMissing(ctx context.Context) (int64, error) {
 	return sc.conn.Exec(ctx, `INSERT INTO rs_missing (key, newest) SELECT key, newest FROM rs_resource r
 		WHERE set_id = $1 AND newest <= $2 AND body IS NOT NULL
@@ -42,8 +43,9 @@ func (sc *scan) sweep(ctx context.Context) error {
 	return sc.sweepReannounced(ctx)
 }
 
-// sweepReannounced deletes the resources that were announced again and that the
-// listing does not name: they are newer than the scan. That may announce others.
+// sweepReannounced deletes the resources that were announced again, are therefore newer
+// than the scan, and are not in the listing. Other resources may be announced again for
+// each.
 func (sc *scan) sweepReannounced(ctx context.Context) error {
 	for len(sc.reannounced) > 0 {
 		keys := slices.Sorted(maps.Keys(sc.reannounced))

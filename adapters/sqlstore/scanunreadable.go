@@ -7,9 +7,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// noteUnreadable notes that the scanner could not read the resources in a range of
-// keys. They are kept at the end: some may yet come, from other goroutines of the
-// scanner.
+// noteUnreadable stores a range of keys that the scanner could not read. The resources in
+// it are kept at the end, because other goroutines of the scanner may still list some.
 func (sc *scan) noteUnreadable(ctx context.Context, keys resourcesync.Range) error {
 	_, err := sc.conn.Exec(ctx, `INSERT INTO rs_unreadable (lo, hi) VALUES ($1, $2)
 		ON CONFLICT (lo) DO UPDATE SET hi = CASE WHEN excluded.hi > rs_unreadable.hi THEN excluded.hi ELSE rs_unreadable.hi END`,
@@ -17,8 +16,8 @@ func (sc *scan) noteUnreadable(ctx context.Context, keys resourcesync.Range) err
 	return err
 }
 
-// keepUnreadable marks all resources as seen that the scanner could not read. Its
-// cost grows with their number.
+// keepUnreadable marks all resources that the scanner could not read as seen. Its cost
+// grows with their number.
 func (sc *scan) keepUnreadable(ctx context.Context) error {
 	type span struct{ lo, hi []byte }
 	for operator, after := ">=", []byte{}; ; operator = ">" {

@@ -16,8 +16,8 @@ func (j *Journal) Seals(ctx context.Context, after time.Time) (ends []time.Time,
 	return ends, j.fail("seals", err)
 }
 
-// Seal implements [resourcesync.Sealer]. No change is numbered meanwhile: so no
-// process can have seen a later change without seeing the seal.
+// Seal implements [resourcesync.Sealer]. No change is numbered in the meantime, so every
+// process that sees a later change also sees the seal.
 func (j *Journal) Seal(ctx context.Context, newest time.Time) error {
 	err := j.store.db.Update(ctx, func(c rowdb.Conn) error {
 		var last int64

@@ -14,40 +14,40 @@ import (
 
 // SetOptions configure a [Set]. The zero value is a reasonable default.
 type SetOptions struct {
-	// AwaitScan keeps the set closed until its first [Set.Scan] has
-	// completed: until then the methods of Provider and its upgrades answer
-	// [resourcesync.ErrNotReady], Covers reports false, and only Watch
-	// works. What the set holds at that moment is its baseline. The journal
-	// begins there, without a creation for each resource that was found.
+	// AwaitScan keeps a new set closed until its first [Set.Scan] has completed.
+	// Until then the methods of Provider and its upgrades return
+	// [resourcesync.ErrNotReady], Covers returns false, and only Watch works. The
+	// resources of the first scan are the baseline: the journal begins after them and
+	// has no creation for each.
 	//
-	// If false, the set is open, and empty, from the beginning, and its
-	// journal tells how it was filled. It has no effect on a set that exists.
+	// If false, a new set is open and empty, and its journal has the creations of all
+	// resources. AwaitScan has no effect on a set that exists.
 	AwaitScan bool
 
-	// MaxDelete is the fraction of the set that scans may delete, and that may be
-	// withdrawn, without a confirmation. When net deletions, deletions less
-	// creations of the last one to two times MaxDeleteHold, exceed it, [Set.Scan]
-	// holds them, and always when nothing would be left. Creations balance later
-	// deletions for a few minutes only. Up to two deletions are never held
-	// otherwise. If zero, 0.25 is used; if 1 or more, no deletions are held; if
-	// negative, all net deletions are.
+	// MaxDelete is the fraction of the set that scans may delete, and [Set.Withdraw] may
+	// remove, without confirmation. [Set.Scan] holds its deletions if the net deletions
+	// of the last one to two times MaxDeleteHold, which are deletions less creations,
+	// exceed this fraction, or if no resource would be left. Creations offset later
+	// deletions for a few minutes only. Up to two deletions are never held, unless no
+	// resource would be left. If zero, 0.25 is used; if 1 or more, no deletions are
+	// held; if negative, all net deletions are held.
 	MaxDelete float64
 
-	// MaxDeleteHold is how long deletions are held: when no missing resource has
-	// come back for that long, the next scan publishes them. A scan that misses more
-	// than two others, or all that remain, begins that time again. If zero, one hour
-	// is used; if negative, they are held until [Set.ConfirmDeletions].
+	// MaxDeleteHold is how long deletions are held. When no missing resource has come
+	// back for that long, the next scan publishes them. The time starts again when a
+	// scan misses more than two further resources, or all that remain. If zero, one
+	// hour is used; if negative, deletions are held until [Set.ConfirmDeletions].
 	MaxDeleteHold time.Duration
 }
 
-// A Journal is a record of changes without the resources themselves, for a host
-// whose own table is the Provider. Its Stat tells only when something has
-// changed.
+// A Journal is the journal of a set whose resources are elsewhere: the host's own table
+// is the Provider. Its Stat counts no resources; its Version and LastModified move with
+// each change.
 //
 //	rshttp.Set{Provider: papers, Changer: journal}
 //
-// The journal also is the Stater: it reports when the table has changed, so all of the
-// table's changes must be in it.
+// The journal is also the Stater: it reports when the table has changed, so it must have
+// all changes of the table.
 type Journal struct {
 	store *Store
 	id    int64
@@ -59,9 +59,9 @@ type Journal struct {
 
 // A Set is a set of resources with its journal.
 //
-// All methods are safe for concurrent use. Every change gets a Datetime of its
-// own: the time of day in microseconds, or the microsecond after the change
-// before it if the time of day is not later than that one.
+// All methods are safe for concurrent use. Every change gets a Datetime of its own: the
+// current time in microseconds, or a microsecond after the previous change if that is
+// later.
 type Set struct {
 	Journal
 	limits guard.Limits
@@ -87,8 +87,7 @@ var (
 	_ resourcesync.Watcher  = (*Journal)(nil)
 )
 
-// Set returns the set of this name, and makes it if there is none. opts may be
-// nil.
+// Set returns the set of this name, and creates it if there is none. opts may be nil.
 func (s *Store) Set(ctx context.Context, name string, opts *SetOptions) (*Set, error) {
 	if opts == nil {
 		opts = &SetOptions{}
@@ -101,8 +100,8 @@ func (s *Store) Set(ctx context.Context, name string, opts *SetOptions) (*Set, e
 	return set, nil
 }
 
-// Journal returns the journal of this name, and makes it if there is none. A set
-// and a journal cannot have the same name.
+// Journal returns the journal of this name, and creates it if there is none. A set and a
+// journal cannot have the same name.
 func (s *Store) Journal(ctx context.Context, name string) (*Journal, error) {
 	j := &Journal{store: s, name: name, journalOnly: true}
 	if err := j.open(ctx, setRow{name: name, journal: true, ready: true}); err != nil {
@@ -111,10 +110,10 @@ func (s *Store) Journal(ctx context.Context, name string) (*Journal, error) {
 	return j, nil
 }
 
-// Name returns the name that the journal, or the set, was opened by.
+// Name returns the name of the journal or set.
 func (j *Journal) Name() string { return j.name }
 
-// open finds the row of the set, or else makes the one that is proposed.
+// open finds the row of the set, or inserts the proposed one.
 func (j *Journal) open(ctx context.Context, proposed setRow) error {
 	found, err := j.store.findSet(ctx, j.name)
 	if err == nil && found == nil {
@@ -137,7 +136,7 @@ func (j *Journal) open(ctx context.Context, proposed setRow) error {
 	return nil
 }
 
-// checkReady returns ErrNotReady until the set has had its first scan.
+// checkReady returns ErrNotReady until the first scan of a set that awaits it.
 func (j *Journal) checkReady(ctx context.Context, c rowdb.Conn) error {
 	if j.ready.Load() {
 		j.store.expectRun()
@@ -160,8 +159,7 @@ func (j *Journal) readReady(ctx context.Context, c rowdb.Conn) (setRow, error) {
 	return r, err
 }
 
-// fail wraps an error of one of the set's methods. It stays what it is for
-// errors.Is.
+// fail wraps an error of a method, and records damage.
 func (j *Journal) fail(what string, err error) error {
 	switch {
 	case err == nil:

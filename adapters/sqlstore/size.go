@@ -35,7 +35,7 @@ func (z *sizer) size() int64 {
 	return int64(len(z.scratch))
 }
 
-// placeOf returns the place of the resource at uri, 0 if it is no URI.
+// placeOf returns the place of the resource at uri, or 0 if it is no URI.
 func placeOf(uri string) int64 {
 	u, err := url.Parse(uri)
 	if err != nil {
@@ -44,9 +44,8 @@ func placeOf(uri string) int64 {
 	return placeOfURL(u)
 }
 
-// placeOfURL returns a hash of where requests for u lead: its path, decoded, and its
-// query, as it is written. It is 0 for a URI without a path, such as a URN, where
-// no request leads.
+// placeOfURL returns a hash of the decoded path and the query of u. It is 0 for a URI
+// without a path, such as a URN, which no request can have.
 func placeOfURL(u *url.URL) int64 {
 	if u.Opaque != "" {
 		return 0

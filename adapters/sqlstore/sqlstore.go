@@ -2,58 +2,57 @@
 // PostgreSQL or SQLite. Packages pgstore and sqlitestore open a [Store].
 //
 // A [Set] is a [resourcesync.Provider] with every upgrade that does not need the
-// resources' bytes. It is filled by [Set.Scan] from a listing in any order, by
-// [Set.Put] and [Set.Delete], or by [Journal.Record] from within a transaction of
-// the host's own. A host whose own table is a Provider already takes a
-// [Journal] alone:
+// content of resources. [Set.Scan] fills it from a listing in any order, [Set.Put] and
+// [Set.Delete] change it, and [Journal.Record] does so within a transaction of the
+// host. A host whose own table is the Provider needs only a [Journal]:
 //
 //	rshttp.Set{Provider: papers, Changer: journal}
 //
 // # Nothing lost, nothing twice
 //
-// Record only inserts a row that says what has happened, in the host's
-// transaction: commit and journal are one act. Order and time are decided later,
-// by the sequencer, which runs inside [Store.Run]: it takes up what has been
-// committed, in batches, and gives each change its place in the journal and a
-// datetime later than that of every change before it, whatever the clock says.
-// Only then is a change visible. So a transaction that commits late, a clock that
-// steps back and a process that dies at any point cannot put a change behind one
-// that a Destination has seen. One sequencer works at a time; in PostgreSQL the
-// others take over within seconds of its death.
+// Record inserts one row per change in the host's transaction, so a change is recorded
+// if and only if the transaction commits. The sequencer, a part of [Store.Run], orders
+// the changes after their commit: it reads committed rows in batches, and gives each
+// change its place in the journal and a datetime later than that of every change
+// before it, even if the clock has stepped back. Only then is the change visible. So
+// neither a transaction that commits late, nor a clock that steps back, nor a process
+// that dies can put a change before one that a Destination has seen. One sequencer
+// runs at a time; in PostgreSQL another process takes over within seconds of its
+// death.
 //
-// A change is visible a few hundredths of a second after its commit: PostgreSQL
-// wakes the sequencer, and SQLite is looked at every 20 ms.
+// A change becomes visible some hundredths of a second after its commit: PostgreSQL
+// wakes the sequencer, and in SQLite it polls every 20 ms.
 //
-// Changes of one key are taken in the order in which they were recorded, if they
-// come to be committed together. Record after the write that it tells of, when
-// the host's transaction has its row, so that the order is the same.
+// Changes of one key that are committed together keep the order in which they were
+// recorded. Call Record after the write that it records, when the host's transaction
+// has locked the row, so that both have the same order.
 //
 // # Triggers
 //
-// What is written in other languages is journalled by triggers, which insert into
-// rs_pending as Record does:
+// For writes by programs in other languages, triggers insert into rs_pending as Record
+// does; package sqltable creates such triggers:
 //
 //	INSERT INTO rs_pending (set_id, change, key, uri, lastmod, length, type, encoding, hash)
 //	VALUES ((SELECT id FROM rs_set WHERE name = 'papers'), 'updated', …)
 //
-// The change is created, updated or deleted; created and updated are the same,
-// for the store knows which it is, except in a Journal. The key is bytes: in
-// PostgreSQL convert_to(id::text, 'UTF8'), in SQLite CAST(id AS BLOB). Mandatory
-// beside it is the uri, of a deletion only in a Journal. lastmod is in
-// microseconds since 1970, length in bytes, and hash is written as in a document.
-// The set must have been opened once, by [Store.Set] or [Store.Journal]; until
-// then set_id is NULL and the insert fails. PostgreSQL wakes the sequencer by a
-// trigger of rs_pending itself.
+// The change is created, updated or deleted. A Set treats created and updated alike,
+// because it knows which one applies; a Journal publishes what was recorded. The key
+// is bytes: convert_to(id::text, 'UTF8') in PostgreSQL, CAST(id AS BLOB) in SQLite. The
+// uri is mandatory, except for a deletion from a Set. lastmod is in microseconds since
+// 1970, length in bytes, and hash has the syntax of documents. The set must have been
+// opened once, by [Store.Set] or [Store.Journal]; until then set_id is NULL and the
+// insert fails. In PostgreSQL, rs_pending has a trigger of its own that wakes the
+// sequencer.
 //
 // # Engines
 //
 // Each engine has a package of its own, so that a program links only the driver
 // that it uses: pgstore opens a store in PostgreSQL, and sqlitestore in SQLite.
 //
-// Rows are read natively, in key order from tables clustered by key, one string
-// for each; see package rowdb for what was measured. PostgreSQL keeps rows where
-// they were inserted, so the first scan of a set should list it in about the order
-// of its keys, as a walk over a folder does.
+// Rows are read with the driver's own API, in key order, with one allocation for each;
+// docs/design.md has the measurements. PostgreSQL keeps rows in the order of their
+// insertion, so the first scan of a set should list it in about the order of its keys,
+// as a walk over a folder does.
 package sqlstore
 
 import (
@@ -71,34 +70,33 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/wake"
 )
 
-// Options configure a [Store]. The zero value is a reasonable default. All
-// processes that share a database should have the same.
+// Options configure a [Store]. The zero value is a reasonable default. All processes
+// that share a database should use the same Options.
 type Options struct {
-	// Retain is how long changes stay in the journal. They are dropped by
-	// whole windows when a later change is made, together with the memory
-	// of the deletions among them. If zero, 90 days is used; if negative,
-	// no change is ever dropped.
+	// Retain is how long changes stay in the journal. A later change drops whole
+	// windows of older ones, and what is remembered of their deletions. If zero, 90
+	// days is used; if negative, changes are never dropped.
 	Retain time.Duration
 
-	// Archive is how long [Journal.Archive] keeps changes that are no longer in the
-	// journal, counted from when they were made: Retain or more. If zero, they are
-	// deleted when the journal drops them; if negative, never.
+	// Archive is how long [Journal.Archive] keeps changes that the journal has dropped,
+	// counted from their datetime; it must be Retain or more. If zero, they are deleted
+	// when the journal drops them; if negative, they are never deleted.
 	Archive time.Duration
 
-	// Window is the span of time of one Change List, a microsecond or more;
-	// windows begin at multiples of it, in UTC. If zero, 24 hours is used.
+	// Window is the time span of one Change List, a microsecond or more. Windows begin
+	// at multiples of it, in UTC. If zero, 24 hours is used.
 	Window time.Duration
 
-	// Now returns the time of day. If nil, time.Now is used.
+	// Now returns the current time. If nil, time.Now is used.
 	Now func() time.Time
 
-	// Logger takes note of what goes wrong in the background. If nil,
-	// slog.Default() is used.
+	// Logger receives the failures of background work. If nil, slog.Default() is
+	// used.
 	Logger *slog.Logger
 }
 
-// A Store holds sets and journals in a database. All methods are safe for
-// concurrent use, by any number of processes.
+// A Store holds sets and journals in a database. All methods are safe for concurrent
+// use. Any number of processes can share the database.
 type Store struct {
 	db        rowdb.DB
 	now       func() time.Time
@@ -107,8 +105,8 @@ type Store struct {
 	window    time.Duration
 	log       *slog.Logger
 	failures  health.Failures // of background work
-	discarded atomic.Bool     // a damaged row, by a transaction that may not be committed yet
-	bell      wake.Bell       // something may have been committed
+	discarded atomic.Bool     // a transaction, perhaps not committed yet, has discarded a damaged row
+	bell      wake.Bell       // rings when something may have been committed
 	idle      idleCheck
 
 	mu       sync.Mutex

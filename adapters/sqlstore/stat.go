@@ -8,15 +8,14 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// Stat implements [resourcesync.Stater]. For the whole set it reads one row, and
-// for a range the sums of the blocks in it and some hundreds of rows at its ends,
-// however long it is. Version moves exactly when something in the range changes;
-// that of a part of the set may move, too, when the journal drops deletions just
-// beside it.
+// Stat implements [resourcesync.Stater]. For the whole set it reads one row. For a range
+// of any length it reads the sums of the blocks in it and some hundreds of rows at its
+// ends. Version moves exactly when something in the range changes, with one exception:
+// the Version of a part of the set may also move when the journal drops deletions next
+// to it.
 //
-// LastModified is never earlier than the time the set was made, or its first scan
-// ended. It counts deletions, and does not go back while there is anything in the
-// range.
+// LastModified includes deletions. It is never earlier than the creation of the set or
+// the end of its first scan, and does not go back while the range has resources.
 func (s *Set) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
 	var st resourcesync.Stat
 	err := s.store.db.Do(ctx, func(c rowdb.Conn) error {
@@ -39,8 +38,8 @@ func (s *Set) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat
 	return st, nil
 }
 
-// Stat implements [resourcesync.Stater]. It is about the journal as a whole,
-// whatever the range, and counts nothing.
+// Stat implements [resourcesync.Stater] for the whole journal. It ignores the range, and
+// its Count is zero.
 func (j *Journal) Stat(ctx context.Context, _ resourcesync.Range) (resourcesync.Stat, error) {
 	var st resourcesync.Stat
 	err := j.store.db.Do(ctx, func(c rowdb.Conn) error {
@@ -54,9 +53,9 @@ func (j *Journal) Stat(ctx context.Context, _ resourcesync.Range) (resourcesync.
 	return st, nil
 }
 
-// newStat describes a range by its newest change and its size. Together they
-// tell its states apart: the newest change never goes back while there is anything
-// in the range, and every change is newer than all before it.
+// newStat returns the Stat of a range. Its newest change and its size identify its
+// state: every change is newer than all before it, and the newest change never goes
+// back while the range has resources.
 func newStat(newest, count int64) resourcesync.Stat {
 	version := strconv.AppendInt(make([]byte, 0, 32), newest, 36)
 	version = strconv.AppendInt(append(version, '.'), count, 36)
@@ -67,9 +66,9 @@ func newStat(newest, count int64) resourcesync.Stat {
 	}
 }
 
-// sums adds up a range by one statement, which sees one state: the rows before
-// the first block that begins in the range (f), the blocks from there to the last
-// one that does (l), and the rows from there on.
+// sums adds up a range in one statement, which sees one state: the rows before the first
+// block that begins in the range (f), the blocks up to the last one that does (l), and
+// the rows from there on.
 const sums = `WITH ends (f, l) AS (SELECT
 		(SELECT lo FROM rs_block WHERE set_id = $1 AND lo >= $2 AND lo <= $3 ORDER BY lo LIMIT 1),
 		(SELECT lo FROM rs_block WHERE set_id = $1 AND lo >= $2 AND lo <= $3 ORDER BY lo DESC LIMIT 1)),

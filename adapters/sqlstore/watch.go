@@ -7,20 +7,20 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// A watcher waits for changes of one set.
+// A watcher is a call of [Journal.Watch].
 type watcher struct {
 	set   int64
-	last  int64 // the newest change that it has been told of
+	last  int64 // the newest change when it was woken last
 	woken chan struct{}
 }
 
-// Watch implements [resourcesync.Watcher]. It calls wake from its own goroutine,
-// once to begin with and then after changes, whichever process makes them; one
-// call may stand for several of them. It returns only when ctx is done, with its
-// error. [Store.Run] must be running in this process.
+// Watch implements [resourcesync.Watcher]. It calls wake in its own goroutine, first at
+// once and then after changes by any process; one call may stand for several changes.
+// It returns only when ctx is done, with its error. [Store.Run] must be running in this
+// process.
 func (j *Journal) Watch(ctx context.Context, wake func()) error {
 	w := &watcher{set: j.id, woken: make(chan struct{}, 1)}
-	background.Signal(w.woken) // for what changed before the store knew of this watcher
+	background.Signal(w.woken) // for changes before the watcher was added
 
 	s := j.store
 	s.mu.Lock()
@@ -42,8 +42,8 @@ func (j *Journal) Watch(ctx context.Context, wake func()) error {
 	}
 }
 
-// watch wakes the watchers of the sets that have changed, to begin with, for
-// it may have failed before, and whenever it is told that something may have.
+// watch wakes the watchers of sets that have changed: at once, because an earlier call may
+// have failed, and then after each signal.
 func (s *Store) watch(ctx context.Context, changed <-chan struct{}) error {
 	for {
 		if err := s.wakeWatchers(ctx); err != nil {
@@ -73,7 +73,7 @@ func (s *Store) wakeWatchers(ctx context.Context) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for w := range s.watchers {
-		// If it cannot be known, everybody looks for themselves.
+		// After an error, wake all of them.
 		if last := newest[w.set]; last != w.last || err != nil {
 			w.last = last
 			background.Signal(w.woken)

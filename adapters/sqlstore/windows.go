@@ -11,8 +11,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// Since implements [resourcesync.Changer]. It is the time the set was made, or
-// its first scan ended, until changes are dropped from the journal.
+// Since implements [resourcesync.Changer]. It is the creation of the set, or the end of
+// its first scan, until changes are dropped from the journal.
 func (j *Journal) Since(ctx context.Context) (time.Time, error) {
 	var since time.Time
 	err := j.store.db.Do(ctx, func(c rowdb.Conn) error {
@@ -26,10 +26,9 @@ func (j *Journal) Since(ctx context.Context) (time.Time, error) {
 	return since, nil
 }
 
-// Windows implements [resourcesync.Windower]. What windows have been closed is
-// kept in the store for each max, so that only the changes since the last of them
-// are walked over. A window that has been closed stays closed until it is dropped
-// from the journal.
+// Windows implements [resourcesync.Windower]. The store keeps the closed windows of each
+// max, and reads only the changes after the last of them. A closed window stays the same
+// until the journal drops it.
 func (j *Journal) Windows(ctx context.Context, max int) ([]resourcesync.Interval, error) {
 	if max < 1 {
 		return nil, fmt.Errorf("sqlstore: windows of at most %d changes", max)
@@ -63,9 +62,9 @@ func (j *Journal) Windows(ctx context.Context, max int) ([]resourcesync.Interval
 			if ctx.Err() != nil {
 				return nil, j.fail("windows", ctx.Err())
 			}
-			// They will be found again: the same journal gives the same
-			// windows.
-			j.store.log.LogAttrs(ctx, slog.LevelWarn, "closed windows cannot be kept in the store",
+			// The next call finds them again: the windows are a function of the
+			// journal.
+			j.store.log.LogAttrs(ctx, slog.LevelWarn, "closed windows cannot be stored",
 				slog.String("set", j.name), slog.Any("error", err))
 		}
 	}

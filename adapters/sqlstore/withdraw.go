@@ -9,22 +9,21 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// Withdraw removes the resources with these keys from the set, as [Set.Delete] does,
-// for a scanner that learns that single resources must no longer be listed. Their
-// deletions are held like those of a scan if there are too many.
+// Withdraw removes the resources with these keys from the set at once. It is for a
+// scanner that learns that single resources must no longer be listed. Unlike those of
+// [Set.Delete], too many deletions are held like those of a scan.
 //
-// A read sees that the resources are gone as soon as Withdraw has returned. Their
-// deletions are journalled at once only if they are few. Otherwise they wait, across
-// restarts, for the end of the next complete scan, or of the one that this process
-// is running. That scan judges them together with the resources that its listing
-// does not name: it journals or holds all of them. A resource that is put again
-// while its deletion waits was never deleted: an update is journalled if it has
-// changed, and nothing otherwise.
+// No read returns the resources once Withdraw has returned. A few deletions are
+// journalled at once. Others wait, across restarts, for the end of the next complete
+// scan, or of the scan that this process is running. That scan journals or holds them
+// together with the deletions of resources that its listing does not have. If a resource
+// is put again while its deletion waits, the journal has no deletion: it has an update
+// if the resource has changed, and nothing otherwise.
 func (s *Set) Withdraw(ctx context.Context, keys ...string) error {
 	var published int
 	err := s.store.db.Update(ctx, func(c rowdb.Conn) error {
 		published = 0
-		if err := s.store.takeAllUp(ctx, c); err != nil {
+		if err := s.store.numberAll(ctx, c); err != nil {
 			return err
 		}
 		set, err := readSet(ctx, c, s.id)
@@ -61,8 +60,8 @@ func (s *Set) Withdraw(ctx context.Context, keys ...string) error {
 	return s.fail("withdraw", err)
 }
 
-// mayPublish reports whether n deletions may be journalled before a scan has judged
-// them: if they are few since the last one, and if no others wait.
+// mayPublish reports whether n deletions may be journalled without a scan: if they and
+// those since the last scan are few, and if no others wait.
 func (s *Set) mayPublish(ctx context.Context, c rowdb.Conn, set *setRow, n int) (bool, error) {
 	if s.scanning.Load() || s.published.Load()+int64(n) > guard.Few {
 		return false, nil
@@ -81,8 +80,8 @@ func (s *Set) mayPublish(ctx context.Context, c rowdb.Conn, set *setRow, n int) 
 	return !hold, nil
 }
 
-// countPublished has the guard count n deletions from a set of count resources that
-// were journalled without a scan.
+// countPublished adds n deletions, journalled without a scan, to those that the guard
+// counts. The set had count resources.
 func (s *Set) countPublished(ctx context.Context, c rowdb.Conn, count, n int64) error {
 	g, err := readGuard(ctx, c, s.id)
 	if err != nil {
@@ -94,14 +93,14 @@ func (s *Set) countPublished(ctx context.Context, c rowdb.Conn, count, n int64) 
 	return saveGuard(ctx, c, s.id, g)
 }
 
-// foundGone is what the guard judges when n of count resources are withdrawn. When they
-// were created is not known.
+// foundGone returns what the guard judges if n of count resources are withdrawn. The
+// times of their creation are not known.
 func (s *Set) foundGone(count, n int64) guard.Found {
 	now := s.store.now().UnixMicro()
 	return guard.Found{Begun: now, At: now, Count: count, Missing: n, Fresh: n}
 }
 
-// saveWithdrawn writes which of the items with these keys are withdrawn.
+// saveWithdrawn saves which of the items with these keys are withdrawn.
 func (b *changeBatch) saveWithdrawn(ctx context.Context, keys []string) error {
 	var begun, ended []string
 	for _, key := range keys {
