@@ -56,7 +56,7 @@ type Stater interface {
 
 // A Stat describes the state of a set, or of a range of it.
 type Stat struct {
-	// Count is the number of resources.
+	// Count is the number of resources, or negative if it is unknown.
 	Count int64
 
 	// LastModified is the time of the newest change, deletions included; zero if

@@ -39,12 +39,13 @@ func (s *Set) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat
 }
 
 // Stat implements [resourcesync.Stater] for the whole journal. It ignores the range, and
-// its Count is zero.
+// its Count is unknown.
 func (j *Journal) Stat(ctx context.Context, _ resourcesync.Range) (resourcesync.Stat, error) {
 	var st resourcesync.Stat
 	err := j.store.db.Do(ctx, func(c rowdb.Conn) error {
 		set, err := j.readReady(ctx, c)
 		st = newStat(set.last, 0)
+		st.Count = -1
 		return err
 	})
 	if err != nil {
