@@ -33,6 +33,7 @@ var floors = map[string]int{
 	"/internal/render":    3,
 	"/internal/partition": 3,
 	"/internal/transfer":  3,
+	"/internal/packages":  4,
 }
 
 // storage adapters need nothing but the vocabulary, and what it is divided by.

@@ -189,14 +189,14 @@ func (d *changeDivider) weigh(c *resourcesync.Change) int {
 	e := d.builder.Change(c)
 	weight := d.builder.Size(&manifestHead, e)
 	if c.Type != resourcesync.Deleted {
-		weight += d.s.bitstreamWeight(c.Resource.Length)
+		weight += d.s.packageSize().Weight(c.Resource.Length)
 		for _, l := range e.Links {
 			if entries.IsPatch(l) && d.st.patchOpener != nil {
-				weight += d.s.bitstreamWeight(l.Length)
+				weight += d.s.packageSize().Weight(l.Length)
 			}
 		}
 	}
-	return max(weight, paging.MaxBytes/d.s.packageEvery())
+	return max(weight, paging.MaxBytes/d.s.packageSize().Resources())
 }
 
 // settled returns the closed packages to which no more changes can come.
@@ -254,11 +254,11 @@ func (s *Source) changePackageLength(ctx context.Context, st *set, p resourcesyn
 	}
 	b := render.Body{SizeOnly: true}
 	defer b.Free()
-	inv, err := s.changes(ctx, target{kind: kindChangeManifest, set: st}, p, &b)
+	c, _, err := s.listChangePackage(ctx, target{kind: kindChangeManifest, set: st}, p, &b)
 	if err != nil {
 		return resourcesync.Length{}, err
 	}
-	length, err := inv.packageLength()
+	length, err := c.Length()
 	if err == nil {
 		st.dumpLengths.Store(p, length)
 	}
@@ -278,53 +278,4 @@ func (st *set) forgetLengths(packages []resourcesync.Interval) {
 // packageName returns how a package of changes is named in URLs: by its interval.
 func packageName(p resourcesync.Interval) string {
 	return partition.FormatTime(p.From) + "-" + partition.FormatTime(p.Until)
-}
-
-// changeManifest takes the inventory of the package of changes whose manifest is
-// t.
-func (s *Source) changeManifest(ctx context.Context, t target) (*inventory, error) {
-	begin, _, _ := strings.Cut(t.part, "-")
-	from, err := partition.ParseTime(begin)
-	if err != nil || from.After(time.Now()) {
-		return nil, notExist("an interval of the past", t)
-	}
-	dump, err := s.changePackages(ctx, t.set)
-	if err != nil {
-		return nil, err
-	}
-	i, found := partition.Find(dump.packages, from)
-	if found && packageName(dump.packages[i]) == t.part {
-		if inv, err := s.changesManifest(ctx, t, dump.packages[i]); !errors.Is(err, errMoved) {
-			return inv, err
-		}
-	}
-	return nil, s.dumpMoved(t)
-}
-
-// changesManifest is changes with the manifest sealed.
-func (s *Source) changesManifest(ctx context.Context, t target, p resourcesync.Interval) (*inventory, error) {
-	var b render.Body
-	defer b.Free()
-	inv, err := s.changes(ctx, t, p, &b)
-	if err == nil {
-		inv.doc, err = inv.doc.complete(b.Text())
-	}
-	return inv, err
-}
-
-// changes takes the inventory of a package of changes; t is its manifest, whose
-// text goes into b and is not sealed.
-func (s *Source) changes(ctx context.Context, t target, p resourcesync.Interval, b *render.Body) (*inventory, error) {
-	inv := &inventory{sized: true, patches: t.set.patchOpener != nil}
-	var err error
-	if inv.doc, err = s.changeDocument(ctx, t); err != nil {
-		return nil, err
-	}
-	inv.at, err = s.listChanges(ctx, t, t.set, p, b, inv.addChange)
-	if err != nil {
-		return nil, err
-	}
-	inv.text = b.Len()
-	inv.doc.forever, inv.doc.from, inv.doc.lastModified = true, p.From, inv.at
-	return inv, nil
 }

@@ -1,6 +1,10 @@
 package rshttp
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/resourcesync-go/resourcesync/internal/packages"
+)
 
 // Counters tell what a Source has done since it was made. They can be served as
 // JSON.
@@ -21,23 +25,25 @@ type Counters struct {
 }
 
 type counters struct {
-	rendered, laidOut, hits, refused, failed, leftOut, dropped, sent, broken, read atomic.Uint64
+	rendered, hits, refused, failed, leftOut, dropped, sent, broken atomic.Uint64
+
+	packages packages.Counters
 }
 
 // Counters returns the Source's counters.
 func (s *Source) Counters() Counters {
 	return Counters{
 		Rendered:    s.counters.rendered.Load(),
-		LaidOut:     s.counters.laidOut.Load(),
-		Hits:        s.counters.hits.Load(),
+		LaidOut:     s.counters.packages.Planned.Load(),
+		Hits:        s.counters.hits.Load() + s.counters.packages.Hits.Load(),
 		Refused:     s.counters.refused.Load(),
 		Failed:      s.counters.failed.Load(),
 		LeftOut:     s.counters.leftOut.Load(),
 		Dropped:     s.counters.dropped.Load(),
 		Sent:        s.counters.sent.Load(),
 		Broken:      s.counters.broken.Load(),
-		Read:        s.counters.read.Load(),
+		Read:        s.counters.packages.Read.Load(),
 		CacheBytes:  s.cache.size(),
-		LayoutBytes: s.layouts.size(),
+		LayoutBytes: s.plans.Memory(),
 	}
 }

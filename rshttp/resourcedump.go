@@ -2,7 +2,6 @@ package rshttp
 
 import (
 	"context"
-	"errors"
 	"math"
 	"sync"
 	"time"
@@ -10,26 +9,15 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/checked"
 	"github.com/resourcesync-go/resourcesync/internal/entries"
+	"github.com/resourcesync-go/resourcesync/internal/packages"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/render"
-	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A new package has as many resources as fit into PackageSize at perResource bytes
-// each: opening a smaller one takes as long as sending that many bytes. It is never
-// less than minResources, and a quarter below the limit of a manifest at most.
-const (
-	perResource  = 16 << 10
-	minResources = 1000
-	maxResources = rsxml.MaxEntries / 4 * 3
-)
-
-// packageEvery returns the number of resources that a package is cut for.
-func (s *Source) packageEvery() int {
-	return int(min(max(s.options.PackageSize/perResource, minResources), maxResources))
-}
+// packageSize is the size of a new package.
+func (s *Source) packageSize() packages.Size { return packages.Size(s.options.PackageSize) }
 
 // A fact is what a Resource Dump says of a package, together with what dividing
 // the set again takes. It is a function of the resources in the package's range.
@@ -146,60 +134,29 @@ func (s *Source) fact(ctx context.Context, st *set, r resourcesync.Range) (fact,
 	}
 	b := render.Body{SizeOnly: true}
 	defer b.Free()
-	inv, err := s.resources(ctx, target{kind: kindDumpManifest, set: st}, r, &b)
+	c, doc, err := s.listPackage(ctx, target{kind: kindDumpManifest, set: st}, r, &b)
 	if err != nil {
 		return fact{}, err
 	}
 	f := fact{
-		version: inv.doc.version,
-		count:   len(inv.items),
-		weight:  b.Size + s.share(inv.bytes),
+		version: doc.version,
+		count:   c.Len(),
+		weight:  b.Size + s.packageSize().Share(c),
 	}
-	if inv.at.After(epoch) {
-		f.at = inv.at
+	if c.At.After(epoch) {
+		f.at = c.At
 	}
-	if f.length, err = inv.packageLength(); err != nil {
+	if f.length, err = c.Length(); err != nil {
 		return fact{}, err
 	}
 	st.facts.put(r, f)
 	return f, nil
 }
 
-// dumpManifest takes the inventory of the package of resources whose manifest is
-// t.
-func (s *Source) dumpManifest(ctx context.Context, t target) (*inventory, error) {
-	r, ok := partition.ParseRange(t.part)
-	if !ok {
-		return nil, notExist("a range of keys", t)
-	}
-	unlisted := !t.set.packages.Lists(r)
-	var b render.Body
-	defer b.Free()
-	inv, err := s.resources(ctx, t, r, &b)
-	switch {
-	case errors.Is(err, errOutgrown):
-		if !unlisted {
-			t.set.packages.Invalidate()
-		}
-		return nil, s.outgrown(t)
-	case err != nil:
-		return nil, err
-	case unlisted:
-		inv.doc.version, inv.unlisted = "", true
-	}
-	inv.doc, err = inv.doc.complete(b.Text())
-	return inv, err
-}
-
-// outgrown answers a request for a package of resources that would be too large.
-func (s *Source) outgrown(t target) error {
-	return &goneError{index: s.routes.url(kindResourceDump, t.set, ""), reason: errOutgrown.Error()}
-}
-
 // cutPackages divides a set into packages. It reads no content. Packages that
 // are as they were are not listed again.
 func (s *Source) cutPackages(ctx context.Context, st *set, previous []resourcesync.Cut) ([]resourcesync.Cut, error) {
-	cuts := paging.NewCuts(previous, s.packageEvery())
+	cuts := paging.NewCuts(previous, s.packageSize().Resources())
 	cuts.MaxPages = math.MaxInt // the dumps of an index hold them all
 	if st.stater == nil || len(previous) <= 1 {
 		err := s.weigh(ctx, st, partition.Whole, cuts)
@@ -228,25 +185,7 @@ func (s *Source) weigh(ctx context.Context, st *set, r resourcesync.Range, cuts 
 			return err
 		}
 		size := builder.Size(&head, builder.Resource(&res))
-		cuts.Add(res.Key, size+s.bitstreamWeight(res.Length), time.Time{})
+		cuts.Add(res.Key, size+s.packageSize().Weight(res.Length), time.Time{})
 	}
 	return nil
-}
-
-// bitstreamWeight returns what a bitstream adds to the weight of the entry that
-// names it: its path and its share.
-func (s *Source) bitstreamWeight(l resourcesync.Length) int {
-	length, _ := l.Bytes()
-	return virtualzip.MaxName + s.share(length)
-}
-
-// share returns the share that content of length bytes has of a package, as that
-// part of the bytes of a full manifest. Added to the size of an entry it gives the
-// weight of a resource: packages of no more than paging.MaxBytes keep to both
-// limits.
-func (s *Source) share(length int64) int {
-	if length <= 0 {
-		return 0
-	}
-	return 1 + int(paging.MaxBytes*min(1, float64(length)/float64(s.options.PackageSize)))
 }

@@ -215,14 +215,6 @@ func (t target) manifest() target {
 	return t
 }
 
-// checksummer returns what knows the checksums of the content of t, or nil.
-func (t target) checksummer() resourcesync.Checksummer {
-	if t.kind == kindChangePackage {
-		return t.set.changeChecksummer
-	}
-	return t.set.checksummer
-}
-
 // isPackage reports whether t is no document but a package.
 func (t target) isPackage() bool { return t.kind == kindDumpPackage || t.kind == kindChangePackage }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/admission"
+	"github.com/resourcesync-go/resourcesync/internal/packages"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
@@ -42,14 +43,11 @@ type Source struct {
 	order      []*set // as given to New
 	routes     *routes
 	cache      *cache
-	layouts    *layouts
+	plans      *packages.Planner[*document]
 	flights    *admission.Group
 	unlisted   *admission.Group  // for unlisted ranges
 	renderings admission.Limiter // of documents
-	layingOut  admission.Limiter // of packages
-	sums       admission.Limiter // of reading content to verify packages that are being sent
 	transfers  *transfer.Limiter
-	doubts     doubts
 	counters   counters
 	ready      atomic.Bool
 	running    atomic.Bool
@@ -89,14 +87,17 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		log:        o.Logger,
 		sets:       make(map[string]*set, len(sets)),
 		cache:      newCache(o.CacheBytes),
-		layouts:    newLayouts(layoutBytes-unlistedBytes, unlistedBytes),
 		flights:    admission.NewGroup(maxGroup, false),
 		unlisted:   admission.NewGroup(maxUnlistedGroup, true),
 		renderings: admission.NewLimiter(o.Renderings),
-		layingOut:  admission.NewLimiter(o.Renderings),
-		sums:       admission.NewLimiter(o.Renderings),
 		transfers:  transfer.NewLimiter(o.Transfers, o.ClientTransfers),
 	}
+	s.plans = packages.NewPlanner[*document](packages.Options{
+		Size:        s.packageSize(),
+		Concurrency: o.Renderings,
+		Wait:        o.Wait,
+		ReadTimeout: o.RenderTimeout,
+	}, &s.counters.packages)
 	if err := s.openStore(u); err != nil {
 		return nil, err
 	}

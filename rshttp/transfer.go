@@ -2,19 +2,18 @@ package rshttp
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/packages"
 	"github.com/resourcesync-go/resourcesync/internal/transfer"
-	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
 var hdrPackage = []string{"application/zip"}
 
-// servePackage answers a request for the package t, or for ranges of it. Nothing
-// but its layout and one of the bounded number of transfers is held while it is sent.
+// servePackage answers a request for the package t, or for ranges of it. While it
+// is sent, it holds nothing but its plan and one of the bounded number of transfers.
 func (s *Source) servePackage(w http.ResponseWriter, r *http.Request, t target) {
 	sending, err := s.transfers.Admit(r)
 	if err != nil {
@@ -28,29 +27,29 @@ func (s *Source) servePackage(w http.ResponseWriter, r *http.Request, t target) 
 		s.fail(w, r, err)
 		return
 	}
-	l, err := s.layout(r.Context(), t, unlisted)
+	pkg := s.packageOf(t)
+	plan, err := s.plans.Plan(r.Context(), pkg)
 	if err = t.known(err); err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	defer s.layouts.release(l)
+	defer s.plans.Release(plan)
+	doc := plan.State
 	h := w.Header()
 	h["Content-Type"] = hdrPackage
 	h["X-Content-Type-Options"] = hdrNosniff
-	h["Cache-Control"] = l.hdrCacheControl
-	h["Etag"] = l.hdrETag
+	h["Cache-Control"] = doc.hdrCacheControl
+	h["Etag"] = []string{`"` + plan.Tag + `"`}
 	var modified time.Time
-	if l.dated(time.Now()) {
-		modified = l.lastModified
+	if doc.dated(time.Now()) {
+		modified = doc.lastModified
 	}
 	s.counters.sent.Add(1)
-	content := l.zip.NewReader(r.Context(), func(ctx context.Context) (end func(), err error) {
-		return func() { s.sums.Release(unlisted) }, s.sums.Acquire(ctx, unlisted)
-	})
+	content := s.plans.NewReader(r.Context(), pkg, plan)
 	defer content.Close()
 	transfer.Serve(w, r, modified, content)
 	if err := content.Err(); err != nil {
-		s.breakOff(r, l, err)
+		s.breakOff(r, t, plan, err)
 	}
 }
 
@@ -66,22 +65,40 @@ func (s *Source) awaitPackages(ctx context.Context, t target) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.options.Wait)
 	defer cancel()
-	_, _ = s.changePackages(ctx, t.set) // laying out the package gets the error
+	_, _ = s.changePackages(ctx, t.set) // planning the package gets the error
 }
 
-// breakOff ends a transfer that cannot be completed. The status is sent: only a
-// broken connection can still tell.
-func (s *Source) breakOff(r *http.Request, l *layout, err error) {
-	if failed, ok := errors.AsType[*virtualzip.EntryError](err); ok {
+// packageOf describes the package t to the planner.
+func (s *Source) packageOf(t target) *packages.Package[*document] {
+	content := packages.Content{Provider: t.set.provider, Opener: t.set.opener, Checksummer: t.set.checksummer}
+	if t.kind == kindChangePackage {
+		content = packages.Content{ChangeOpener: t.set.changeOpener, PatchOpener: t.set.patchOpener, Checksummer: t.set.changeChecksummer}
+	}
+	return &packages.Package[*document]{
+		Path:    t.path,
+		Content: content,
+		Fresh: func(ctx context.Context, d *document) (bool, error) {
+			ctx, cancel := context.WithTimeout(ctx, s.options.RenderTimeout)
+			defer cancel()
+			return s.fresh(ctx, t, d)
+		},
+		List: func(ctx context.Context) (*packages.Contents, *document, error) {
+			ctx, cancel := context.WithTimeout(ctx, s.options.RenderTimeout)
+			defer cancel()
+			return s.manifest(ctx, t.manifest())
+		},
+		Unlisted: t.isUnlisted,
+		TooLarge: func() error { return s.outgrown(t) },
+	}
+}
+
+// breakOff ends a transfer that cannot be completed. The status has been sent, so only a
+// broken connection can signal the error.
+func (s *Source) breakOff(r *http.Request, t target, plan *packages.Plan[*document], err error) {
+	if uri, reason := s.plans.Failed(plan, err); reason != nil {
 		s.counters.broken.Add(1)
-		var uri string
-		if it := l.item(failed.Name); it != nil {
-			uri = it.Resource.URI
-			s.doubts.add(it.checksumKey())
-		}
 		s.sparse.Log(r.Context(), s.log, slog.LevelError, "package broken off: content is not what was listed, or cannot be read",
-			slog.String("path", l.path()), slog.String("uri", uri), slog.Any("error", failed.Err))
-		s.layouts.drop(l)
+			slog.String("path", t.path), slog.String("uri", uri), slog.Any("error", reason))
 	}
 	panic(http.ErrAbortHandler)
 }

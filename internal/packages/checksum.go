@@ -1,0 +1,201 @@
+package packages
+
+import (
+	"context"
+	"crypto/md5"
+	"crypto/sha1"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/checked"
+	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
+)
+
+// knowledge says how the checksum of an item is known.
+type knowledge int
+
+const (
+	unknown knowledge = iota // until the package is sent
+	learned                  // by sending an earlier plan of the package
+	stated                   // by a Checksummer, or the item was read before planning
+)
+
+// checksums are the known ones of earlier plans of a package.
+type checksums map[itemKey]checksum
+
+type checksum struct {
+	*item
+	crc   uint32
+	known knowledge
+}
+
+// An itemKey identifies an item by its key, its URI and the time of its change.
+type itemKey struct {
+	key, uri string
+	at       int64
+}
+
+func (it *item) itemKey() itemKey {
+	return itemKey{it.Resource.Key, it.Resource.URI, it.Datetime.UnixNano()}
+}
+
+// addStated adds the stated checksums of items.
+func (c checksums) addStated(items []item) {
+	for i := range items {
+		if it := &items[i]; it.known == stated {
+			c[it.itemKey()] = checksum{it, it.crc, stated}
+		}
+	}
+}
+
+// checksums returns the checksums that p knows by now.
+func (p *Plan[S]) checksums() checksums {
+	c := make(checksums)
+	for i := range p.items {
+		it := &p.items[i]
+		if crc, known := p.sum(i); known {
+			c[it.itemKey()] = checksum{it, crc, max(it.known, learned)}
+		}
+	}
+	return c
+}
+
+// A mismatchError says that content differs from its entry. It wraps no other error:
+// fs.ErrNotExist would mean that the package does not exist.
+type mismatchError struct {
+	uri    string
+	reason error
+}
+
+func (e *mismatchError) Error() string {
+	return fmt.Sprintf("the content of %s is not what is listed: %v", e.uri, e.reason)
+}
+
+// check adds to the items of c the stated and learned checksums, and missing lengths.
+// Items without a length are read now, and so are those that have differed from their
+// entries before: they may still differ, and if not, their checksums must be part of the
+// tag. All others are read when they are sent.
+func (pl *Planner[S]) check(ctx context.Context, pkg *Package[S], c *Contents, known checksums) error {
+	for i := range c.items {
+		it := &c.items[i]
+		_, sized := it.Resource.Length.Bytes()
+		readNow := !sized || pl.doubts.has(it.itemKey())
+		if summer := pkg.Content.Checksummer; summer != nil && !readNow && it.patch == nil {
+			crc, err := summer.Checksum(ctx, it.Resource)
+			if err == nil {
+				it.crc, it.known = crc, stated
+				continue
+			}
+			if !errors.Is(err, errors.ErrUnsupported) {
+				return checked.Error("checksum of "+it.Resource.URI, err)
+			}
+		}
+		was, ok := known[it.itemKey()]
+		switch {
+		case ok && was.Resource.Equal(it.Resource) && (was.known == stated || !readNow):
+			it.size, it.crc, it.known = was.size, was.crc, was.known
+		case readNow:
+			var err error
+			if it.size, it.crc, err = pl.read(ctx, &pkg.Content, it); err != nil {
+				return err
+			}
+			it.known = stated
+		}
+	}
+	return nil
+}
+
+// sum reads the i-th item of p for its checksum while p is sent. Unlike sending, that
+// takes a turn.
+func (pl *Planner[S]) sum(ctx context.Context, pkg *Package[S], p *Plan[S], i int) (uint32, error) {
+	if err := pl.reading.Acquire(ctx, pkg.Unlisted()); err != nil {
+		return 0, err
+	}
+	defer pl.reading.Release(pkg.Unlisted())
+	if crc, known := p.sum(i); known { // by now
+		return crc, nil
+	}
+	_, crc, err := pl.read(ctx, &pkg.Content, &p.items[i])
+	return crc, err
+}
+
+// read reads an item for its length and checksum, and compares it with its entry.
+func (pl *Planner[S]) read(ctx context.Context, content *Content, it *item) (size int64, crc uint32, err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	progress := progress{time.AfterFunc(pl.options.ReadTimeout, cancel), pl.options.ReadTimeout}
+	defer progress.timer.Stop()
+
+	var digests []digest
+	sinks := []io.Writer{progress}
+	for _, h := range it.Resource.Hashes {
+		if sum := newHash(h.Algorithm); sum != nil {
+			digests = append(digests, digest{h, sum})
+			sinks = append(sinks, sum)
+		}
+	}
+	pl.counters.Read.Add(1)
+	size, crc, err = virtualzip.Checksum(ctx, func(ctx context.Context) (io.ReadCloser, error) {
+		opened, err := content.open(ctx, it)
+		if err != nil {
+			return nil, err
+		}
+		return tee{io.TeeReader(opened, io.MultiWriter(sinks...)), opened}, nil
+	})
+	if errors.Is(err, fs.ErrNotExist) {
+		return 0, 0, &mismatchError{it.Resource.URI, err}
+	}
+	if err != nil {
+		return 0, 0, checked.Error("reading "+it.Resource.URI, err)
+	}
+	if length, ok := it.Resource.Length.Bytes(); ok && length != size {
+		return 0, 0, &mismatchError{it.Resource.URI, fmt.Errorf("it has %d bytes, not %d", size, length)}
+	}
+	for _, d := range digests {
+		if got := hex.EncodeToString(d.sum.Sum(nil)); got != d.Digest {
+			return 0, 0, &mismatchError{it.Resource.URI, fmt.Errorf("its hash is %s:%s, not %v", d.Algorithm, got, d.Hash)}
+		}
+	}
+	return size, crc, nil
+}
+
+type digest struct {
+	resourcesync.Hash
+	sum hash.Hash
+}
+
+// newHash returns the hash of an algorithm, or nil.
+func newHash(algorithm string) hash.Hash {
+	switch algorithm {
+	case "md5":
+		return md5.New()
+	case "sha-1":
+		return sha1.New()
+	case "sha-256":
+		return sha256.New()
+	}
+	return nil
+}
+
+type tee struct {
+	io.Reader
+	io.Closer
+}
+
+// progress postpones a time limit whenever something is written to it.
+type progress struct {
+	timer *time.Timer
+	limit time.Duration
+}
+
+func (p progress) Write(b []byte) (int, error) {
+	p.timer.Reset(p.limit)
+	return len(b), nil
+}

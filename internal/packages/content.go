@@ -1,0 +1,49 @@
+package packages
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+// Content is where the bitstreams of a set's packages come from: for a Resource Dump,
+// Provider and Opener; for a Change Dump, ChangeOpener and, if there are patches,
+// PatchOpener. The others are nil.
+type Content struct {
+	Provider     resourcesync.Provider
+	Opener       resourcesync.Opener
+	ChangeOpener resourcesync.ChangeOpener
+	PatchOpener  resourcesync.PatchOpener
+	Checksummer  resourcesync.Checksummer // may be nil
+}
+
+// open opens an item. The Stamp of a resource may have changed since it was listed, with
+// its bytes the same.
+func (c *Content) open(ctx context.Context, it *item) (io.ReadCloser, error) {
+	switch {
+	case it.patch != nil:
+		return c.PatchOpener.OpenPatch(ctx, it.patch.of, it.patch.link)
+	case it.Type != "":
+		return c.ChangeOpener.OpenChange(ctx, it.Change)
+	}
+	r := it.Resource
+	content, err := c.Opener.Open(ctx, r)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return content, err
+	}
+	for now, failed := range c.Provider.Resources(ctx, resourcesync.Range{From: r.Key, To: r.Key + "\x00"}) {
+		if failed == nil && now.Stamp != r.Stamp && isSame(now, r) {
+			return c.Opener.Open(ctx, now)
+		}
+	}
+	return nil, err
+}
+
+// isSame reports whether a and b claim the same bytes.
+func isSame(a, b resourcesync.Resource) bool {
+	a.Links, a.Attrs = b.Links, b.Attrs
+	return a.EqualEntry(b)
+}
