@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-
-	"github.com/resourcesync-go/resourcesync"
 )
 
 // bad is a good provider with one fault. rules are those that it must be found
@@ -15,30 +13,29 @@ import (
 type bad struct {
 	name  string
 	rules string
-	empty bool // begins with no resources
-	bend  func(after context.Context, b *bent, o *Options) resourcesync.Provider
+	bend  func(b *bent)
 }
 
 func TestBadProviders(t *testing.T) {
 	tested := map[string]bool{}
-	for _, b := range slices.Concat(badResources(), badFields(), badStats, badCuts, badChanges(), badWindows, badArchives, badChangeArchives, badOthers) {
-		for rule := range strings.FieldsSeq(b.rules) {
+	for _, tt := range slices.Concat(badResources(), badFields(), badStats, badCuts, badChanges(), badWindows, badArchives, badChangeArchives, badOthers) {
+		for rule := range strings.FieldsSeq(tt.rules) {
 			tested[rule] = true
 		}
-		t.Run(b.rules+"/"+b.name, func(t *testing.T) {
+		t.Run(tt.rules+"/"+tt.name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				resources := awkward()[:26]
-				if b.empty {
+				if strings.Contains(tt.rules, "/empty") {
 					resources = nil
 				}
-				f, opts := newFull(t, resources)
 				after, end := context.WithCancel(t.Context())
 				defer end()
-				p := b.bend(after, newBent(f), opts)
-				err := Test(t.Context(), p, opts)
-				if got := strings.Join(broken(err), " "); got != b.rules {
-					t.Errorf("broken: %q, want %q\n%v", got, b.rules, err)
+				b := newBent(t, after, resources)
+				tt.bend(b)
+				err := Test(t.Context(), b.as, b.opts)
+				if got := strings.Join(broken(err), " "); got != tt.rules {
+					t.Errorf("broken: %q, want %q\n%v", got, tt.rules, err)
 				}
 			})
 		})

@@ -35,58 +35,38 @@ func (f full) Snapshots(ctx context.Context, archive resourcesync.Capability) it
 }
 
 // badSnapshot bends the documents in each archive.
-func badSnapshot(bend func(all []resourcesync.Snapshot) []resourcesync.Snapshot) func(context.Context, *bent, *Options) resourcesync.Provider {
-	return func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+func badSnapshot(bend func(all []resourcesync.Snapshot) []resourcesync.Snapshot) func(*bent) {
+	return func(b *bent) {
 		b.snapshots = func(ctx context.Context, archive resourcesync.Capability) iter.Seq2[resourcesync.Snapshot, error] {
-			return func(yield func(resourcesync.Snapshot, error) bool) {
-				all, err := collect(b.full.Snapshots(ctx, archive), func(v resourcesync.Snapshot) resourcesync.Snapshot { return v })
-				for _, v := range bend(all) {
-					if !yield(v, nil) {
-						return
-					}
-				}
-				if err != nil {
-					yield(resourcesync.Snapshot{}, err)
-				}
-			}
+			return rewritten(ctx, b.full.Snapshots(ctx, archive), bend)
 		}
-		return b
 	}
 }
 
 var badArchives = []bad{
-	{"no archive", "Archives/known", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+	{"no archive", "Archives/known", func(b *bent) {
 		b.archives = func() []resourcesync.Capability {
 			return []resourcesync.Capability{resourcesync.ResourceListArchive, resourcesync.ResourceList}
 		}
-		return b
 	}},
-	{"backwards", "Snapshots/order", false, badSnapshot(func(all []resourcesync.Snapshot) []resourcesync.Snapshot { slices.Reverse(all); return all })},
-	{"without a time", "Snapshots/order", false, badSnapshot(func(all []resourcesync.Snapshot) []resourcesync.Snapshot {
+	{"backwards", "Snapshots/order", badSnapshot(func(all []resourcesync.Snapshot) []resourcesync.Snapshot { slices.Reverse(all); return all })},
+	{"without a time", "Snapshots/order", badSnapshot(func(all []resourcesync.Snapshot) []resourcesync.Snapshot {
 		for i := range all {
 			all[i].At, all[i].Interval = time.Time{}, resourcesync.Interval{}
 		}
 		return all
 	})},
-	{"twice", "Snapshots/order", false, badSnapshot(func(all []resourcesync.Snapshot) []resourcesync.Snapshot {
+	{"twice", "Snapshots/order", badSnapshot(func(all []resourcesync.Snapshot) []resourcesync.Snapshot {
 		return append(all, all[max(0, len(all)-1):]...)
 	})},
-	{"goes on where it ended", "Snapshots/restart", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+	{"goes on where it ended", "Snapshots/restart", func(b *bent) {
 		b.snapshots = func(ctx context.Context, archive resourcesync.Capability) iter.Seq2[resourcesync.Snapshot, error] {
-			seq, used := b.full.Snapshots(ctx, archive), false
-			return func(yield func(resourcesync.Snapshot, error) bool) {
-				if !used {
-					used = true
-					seq(yield)
-				}
-			}
+			return once(b.full.Snapshots(ctx, archive))
 		}
-		return b
 	}},
-	{"does not look at the context", "Snapshots/cancel", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+	{"does not look at the context", "Snapshots/cancel", func(b *bent) {
 		b.snapshots = func(ctx context.Context, archive resourcesync.Capability) iter.Seq2[resourcesync.Snapshot, error] {
 			return b.full.Snapshots(context.WithoutCancel(ctx), archive)
 		}
-		return b
 	}},
 }

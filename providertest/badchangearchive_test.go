@@ -42,8 +42,8 @@ func (f full) ArchivedChanges(ctx context.Context, iv resourcesync.Interval) ite
 }
 
 // badArchivedWindow bends the archived windows of ten.
-func badArchivedWindow(bend func(windows []resourcesync.Interval) []resourcesync.Interval) func(context.Context, *bent, *Options) resourcesync.Provider {
-	return func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+func badArchivedWindow(bend func(windows []resourcesync.Interval) []resourcesync.Interval) func(*bent) {
+	return func(b *bent) {
 		b.archivedWindows = func(ctx context.Context, max int) ([]resourcesync.Interval, error) {
 			windows, err := b.full.ArchivedWindows(ctx, max)
 			if max == 10 {
@@ -51,40 +51,36 @@ func badArchivedWindow(bend func(windows []resourcesync.Interval) []resourcesync
 			}
 			return windows, err
 		}
-		return b
 	}
 }
 
 var badChangeArchives = []bad{
-	{"a gap", "ArchivedWindows/contiguous", false, badArchivedWindow(func(w []resourcesync.Interval) []resourcesync.Interval {
+	{"a gap", "ArchivedWindows/contiguous", badArchivedWindow(func(w []resourcesync.Interval) []resourcesync.Interval {
 		w[1].From = w[1].From.Add(time.Minute)
 		return w
 	})},
-	{"open", "ArchivedWindows/contiguous", false, badArchivedWindow(func(w []resourcesync.Interval) []resourcesync.Interval {
+	{"open", "ArchivedWindows/contiguous", badArchivedWindow(func(w []resourcesync.Interval) []resourcesync.Interval {
 		w[1].Until = time.Time{}
 		return w
 	})},
-	{"of the journal", "ArchivedWindows/contiguous", false, badArchivedWindow(func(w []resourcesync.Interval) []resourcesync.Interval {
+	{"of the journal", "ArchivedWindows/contiguous", badArchivedWindow(func(w []resourcesync.Interval) []resourcesync.Interval {
 		w[1].Until = time.Now().AddDate(1, 0, 0)
 		return w
 	})},
-	{"too long", "ArchivedWindows/size", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+	{"too long", "ArchivedWindows/size", func(b *bent) {
 		b.archivedWindows = func(context.Context, int) ([]resourcesync.Interval, error) {
 			return []resourcesync.Interval{{From: archiveBegin, Until: archiveBegin.Add(2 * time.Hour)}}, nil
 		}
-		return b
 	}},
-	{"from before", "ArchivedChanges/interval", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+	{"from before", "ArchivedChanges/interval", func(b *bent) {
 		b.archivedChanges = func(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
 			iv.From, iv.Until = iv.From.Add(-time.Hour), iv.Until.Add(-time.Hour)
 			return b.full.ArchivedChanges(ctx, iv)
 		}
-		return b
 	}},
-	{"does not look at the context", "ArchivedChanges/cancel", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+	{"does not look at the context", "ArchivedChanges/cancel", func(b *bent) {
 		b.archivedChanges = func(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
 			return b.full.ArchivedChanges(context.WithoutCancel(ctx), iv)
 		}
-		return b
 	}},
 }

@@ -4,61 +4,26 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 )
 
 func badChanges() []bad {
-	var all []bad
-	key := func(c *resourcesync.Change) *string { return &c.Resource.Key }
-	for word, faults := range badSequences(context.Background(), key) {
-		for i := range faults {
-			all = append(all, bad{
-				name:  strconv.Itoa(i + 1),
-				rules: "Changes/" + word,
-				bend: func(after context.Context, b *bent, _ *Options) resourcesync.Provider {
-					fault := badSequences(after, key)[word][i]
-					good := b.changes
-					b.changes = func(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
-						return fault(func(ctx context.Context) iter.Seq2[resourcesync.Change, error] { return good(ctx, iv) })(ctx)
-					}
-					return b
-				},
-			})
-		}
-	}
 	// of makes a provider of a function that says what the journal is.
 	of := func(name, rules string, journal func([]resourcesync.Change) []resourcesync.Change) bad {
-		return bad{name: name, rules: rules, bend: func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
-			good := b.changes
+		return bad{name, rules, func(b *bent) {
 			b.changes = func(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
-				return func(yield func(resourcesync.Change, error) bool) {
-					all, err := collect(good(ctx, resourcesync.Interval{}), keepChange)
-					if err != nil {
-						yield(resourcesync.Change{}, err)
-						return
-					}
-					for _, c := range journal(all) {
-						if !iv.Contains(c.Datetime) {
-							continue
-						}
-						if err := ctx.Err(); err != nil {
-							yield(resourcesync.Change{}, err)
-							return
-						}
-						if !yield(c, nil) {
-							return
-						}
-					}
-				}
+				all := each(b.full.Changes(ctx, resourcesync.Interval{}), func(y yield[resourcesync.Change]) yield[resourcesync.Change] {
+					return func(c resourcesync.Change, err error) bool { return y(keepChange(c), err) }
+				})
+				return filtered(rewritten(ctx, all, journal), func(c resourcesync.Change) bool { return iv.Contains(c.Datetime) })
 			}
-			return onlyChanger{b, b}
+			b.as = onlyChanger{b, b}
 		}}
 	}
-	// each applies f to every change, and drops those for which it is false.
-	each := func(f func(c *resourcesync.Change) bool) func([]resourcesync.Change) []resourcesync.Change {
+	// every applies f to every change, and drops those for which it is false.
+	every := func(f func(c *resourcesync.Change) bool) func([]resourcesync.Change) []resourcesync.Change {
 		return func(all []resourcesync.Change) (out []resourcesync.Change) {
 			for _, c := range all {
 				if f(&c) {
@@ -69,27 +34,22 @@ func badChanges() []bad {
 		}
 	}
 	inInterval := func(name string, contains func(iv resourcesync.Interval, t time.Time) bool) bad {
-		return bad{name: name, rules: "Changes/interval", bend: func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
-			good := b.changes
+		return bad{name: name, rules: "Changes/interval", bend: func(b *bent) {
 			b.changes = func(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
-				return func(yield func(resourcesync.Change, error) bool) {
-					good(ctx, resourcesync.Interval{})(func(c resourcesync.Change, err error) bool {
-						return err == nil && !contains(iv, c.Datetime) || yield(c, err)
-					})
-				}
+				return filtered(b.full.Changes(ctx, resourcesync.Interval{}), func(c resourcesync.Change) bool { return contains(iv, c.Datetime) })
 			}
-			return onlyChanger{b, b}
+			b.as = onlyChanger{b, b}
 		}}
 	}
 	since := func(name string, bend func(t time.Time, calls int) time.Time) bad {
-		return bad{name: name, rules: "Since/steady", bend: func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+		return bad{name: name, rules: "Since/steady", bend: func(b *bent) {
 			calls := 0
 			b.since = func(ctx context.Context) (time.Time, error) {
 				calls++
 				t, err := b.full.Since(ctx)
 				return bend(t, calls), err
 			}
-			return onlyChanger{b, b}
+			b.as = onlyChanger{b, b}
 		}}
 	}
 	moves := of("forgets what has moved", "Changes/uri", func(all []resourcesync.Change) (out []resourcesync.Change) {
@@ -102,7 +62,12 @@ func badChanges() []bad {
 		}
 		return out
 	})
-	return append(all,
+	key := func(c *resourcesync.Change) *string { return &c.Resource.Key }
+	return append(badMethods("Changes", key, func(b *bent, spoil func(start[resourcesync.Change]) start[resourcesync.Change]) {
+		b.changes = func(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
+			return spoil(func(ctx context.Context) iter.Seq2[resourcesync.Change, error] { return b.full.Changes(ctx, iv) })(ctx)
+		}
+	}),
 		of("newest first", "Changes/order", func(all []resourcesync.Change) []resourcesync.Change {
 			slices.Reverse(all)
 			return all
@@ -112,13 +77,13 @@ func badChanges() []bad {
 			first.Type, first.Resource.Key = resourcesync.Deleted, ""
 			return append([]resourcesync.Change{first}, all...)
 		}),
-		of("no URI", "Changes/valid Changes/uri", each(func(c *resourcesync.Change) bool {
+		of("no URI", "Changes/valid Changes/uri", every(func(c *resourcesync.Change) bool {
 			if c.Type == resourcesync.Deleted {
 				c.Resource.URI = ""
 			}
 			return true
 		})),
-		of("no type", "Changes/valid", each(func(c *resourcesync.Change) bool {
+		of("no type", "Changes/valid", every(func(c *resourcesync.Change) bool {
 			if !ours(c.Resource.Key) {
 				c.Type = ""
 			}
@@ -132,16 +97,16 @@ func badChanges() []bad {
 			return iv.Contains(t) || t.Equal(iv.From) && !iv.From.Equal(iv.Until)
 		}),
 		inInterval("excludes Until", func(iv resourcesync.Interval, t time.Time) bool { return iv.Contains(t) && !t.Equal(iv.Until) }),
-		of("shows what was before", "Changes/newest", each(func(c *resourcesync.Change) bool {
+		of("shows what was before", "Changes/newest", every(func(c *resourcesync.Change) bool {
 			if !ours(c.Resource.Key) {
 				c.Resource.Length = resourcesync.Bytes(1)
 			}
 			return true
 		})),
-		of("forgets deletions", "Changes/newest Changes/replay Changes/type Changes/uri", each(func(c *resourcesync.Change) bool {
+		of("forgets deletions", "Changes/newest Changes/replay Changes/type Changes/uri", every(func(c *resourcesync.Change) bool {
 			return c.Type != resourcesync.Deleted
 		})),
-		of("forgets updates", "Changes/replay Changes/type", each(func(c *resourcesync.Change) bool {
+		of("forgets updates", "Changes/replay Changes/type", every(func(c *resourcesync.Change) bool {
 			return c.Type != resourcesync.Updated
 		})),
 		of("forgets one of two at once", "Changes/newest Changes/replay Changes/uri", func(all []resourcesync.Change) []resourcesync.Change {
@@ -149,7 +114,7 @@ func badChanges() []bad {
 				return c.Resource.Key == "!providertest-001" && c.Type == resourcesync.Deleted
 			})
 		}),
-		of("only updates", "Changes/type", each(func(c *resourcesync.Change) bool {
+		of("only updates", "Changes/type", every(func(c *resourcesync.Change) bool {
 			if c.Type == resourcesync.Created {
 				c.Type = resourcesync.Updated
 			}
@@ -166,9 +131,9 @@ func badChanges() []bad {
 			})
 		}),
 		moves,
-		bad{name: "forgets what has moved, of URIs that nobody shares", rules: moves.rules, bend: func(after context.Context, b *bent, o *Options) resourcesync.Provider {
-			uniqueURIs(b.full, o)
-			return moves.bend(after, b, o)
+		bad{name: "forgets what has moved, of URIs that nobody shares", rules: moves.rules, bend: func(b *bent) {
+			uniqueURIs(b.full, b.opts)
+			moves.bend(b)
 		}},
 		since("unknown", func(time.Time, int) time.Time { return time.Time{} }),
 		since("goes back", func(t time.Time, calls int) time.Time { return t.Add(-time.Duration(calls)) }),

@@ -15,8 +15,8 @@ func total(cuts []resourcesync.Cut) (n int) {
 }
 
 // bad7 bends the cuts of pages of seven, which the rules about change do not use.
-func bad7(bend func(cuts []resourcesync.Cut) []resourcesync.Cut) func(context.Context, *bent, *Options) resourcesync.Provider {
-	return func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+func bad7(bend func(cuts []resourcesync.Cut) []resourcesync.Cut) func(*bent) {
+	return func(b *bent) {
 		b.cuts = func(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
 			if every != 7 {
 				return b.full.Cuts(ctx, previous, every)
@@ -24,58 +24,53 @@ func bad7(bend func(cuts []resourcesync.Cut) []resourcesync.Cut) func(context.Co
 			cuts, err := b.full.Cuts(ctx, nil, every)
 			return bend(cuts), err
 		}
-		return b
 	}
 }
 
 var badCuts = []bad{
-	{"one too many", "Cuts/partition", false, bad7(func(cuts []resourcesync.Cut) []resourcesync.Cut {
+	{"one too many", "Cuts/partition", bad7(func(cuts []resourcesync.Cut) []resourcesync.Cut {
 		cuts[1].Count++
 		return cuts
 	})},
-	{"no last page", "Cuts/partition", false, bad7(func(cuts []resourcesync.Cut) []resourcesync.Cut { return cuts[:len(cuts)-1] })},
-	{"the last page has a key", "Cuts/partition", false, bad7(func(cuts []resourcesync.Cut) []resourcesync.Cut {
+	{"no last page", "Cuts/partition", bad7(func(cuts []resourcesync.Cut) []resourcesync.Cut { return cuts[:len(cuts)-1] })},
+	{"the last page has a key", "Cuts/partition", bad7(func(cuts []resourcesync.Cut) []resourcesync.Cut {
 		cuts[len(cuts)-1].Key = "\U0010FFFF"
 		return cuts
 	})},
-	{"not in order", "Cuts/partition", false, bad7(func(cuts []resourcesync.Cut) []resourcesync.Cut {
+	{"not in order", "Cuts/partition", bad7(func(cuts []resourcesync.Cut) []resourcesync.Cut {
 		cuts[0], cuts[1] = cuts[1], cuts[0]
 		return cuts
 	})},
-	{"one page", "Cuts/size", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+	{"one page", "Cuts/size", func(b *bent) {
 		b.cuts = func(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
 			if every == 7 {
 				every = 10_000
 			}
 			return b.full.Cuts(ctx, previous, every)
 		}
-		return b
 	}},
-	{"small pages", "Cuts/size", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+	{"small pages", "Cuts/size", func(b *bent) {
 		b.cuts = func(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
 			if every == 7 {
 				every = 1
 			}
 			return b.full.Cuts(ctx, previous, every)
 		}
-		return b
 	}},
-	{"a page of nothing", "Cuts/size Cuts/empty", true, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+	{"a page of nothing", "Cuts/size Cuts/empty", func(b *bent) {
 		b.cuts = func(context.Context, []resourcesync.Cut, int) ([]resourcesync.Cut, error) {
 			return []resourcesync.Cut{{Key: "a"}, {}}, nil
 		}
-		return b
 	}},
-	{"moves to and fro", "Cuts/kept", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+	{"moves to and fro", "Cuts/kept", func(b *bent) {
 		b.cuts = func(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
 			if every == 7 && previous != nil {
 				return b.full.Cuts(ctx, nil, 6)
 			}
 			return b.full.Cuts(ctx, previous, every)
 		}
-		return b
 	}},
-	{"writes to previous", "Cuts/kept", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+	{"writes to previous", "Cuts/kept", func(b *bent) {
 		b.cuts = func(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
 			cuts, err := b.full.Cuts(ctx, previous, every)
 			for i := range previous {
@@ -83,35 +78,32 @@ var badCuts = []bad{
 			}
 			return cuts, err
 		}
-		return b
 	}},
-	{"cuts anew when there is more", "Cuts/grow", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+	{"cuts anew when there is more", "Cuts/grow", func(b *bent) {
 		b.cuts = func(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
 			if cuts, _ := b.full.Cuts(ctx, nil, every); total(cuts) > total(previous) {
 				return cuts, nil
 			}
 			return b.full.Cuts(ctx, previous, every)
 		}
-		return b
 	}},
-	{"cuts anew when there is less", "Cuts/shrink", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+	{"cuts anew when there is less", "Cuts/shrink", func(b *bent) {
 		b.cuts = func(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
 			if cuts, _ := b.full.Cuts(ctx, nil, every); total(cuts) < total(previous) {
 				return cuts, nil
 			}
 			return b.full.Cuts(ctx, previous, every)
 		}
-		return b
 	}},
-	{"hurries", "Cuts/newest", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
-		return b.bendNewest(func(t time.Time) time.Time { return t.Add(time.Hour) })
+	{"hurries", "Cuts/newest", func(b *bent) {
+		b.bendNewest(func(t time.Time) time.Time { return t.Add(time.Hour) })
 	}},
-	{"lags", "Cuts/newest", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
-		return b.bendNewest(func(t time.Time) time.Time { return t.Add(-1) })
+	{"lags", "Cuts/newest", func(b *bent) {
+		b.bendNewest(func(t time.Time) time.Time { return t.Add(-1) })
 	}},
 }
 
-func (b *bent) bendNewest(bend func(time.Time) time.Time) *bent {
+func (b *bent) bendNewest(bend func(time.Time) time.Time) {
 	b.cuts = func(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
 		cuts, err := b.full.Cuts(ctx, previous, every)
 		for i := range cuts {
@@ -119,5 +111,4 @@ func (b *bent) bendNewest(bend func(time.Time) time.Time) *bent {
 		}
 		return cuts, err
 	}
-	return b
 }

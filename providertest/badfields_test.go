@@ -12,21 +12,15 @@ import (
 func badFields() []bad {
 	var all []bad
 	in := func(name, field string, spoil func(r *resourcesync.Resource)) {
-		all = append(all, bad{name: name, rules: "Resources/" + field, bend: func(_ context.Context, b *bent, o *Options) resourcesync.Provider {
-			good := b.resources
+		all = append(all, bad{name: name, rules: "Resources/" + field, bend: func(b *bent) {
 			b.resources = func(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
-				return func(yield func(resourcesync.Resource, error) bool) {
-					good(ctx, r)(func(v resourcesync.Resource, err error) bool {
-						if err == nil {
-							v = v.Clone()
-							spoil(&v)
-						}
-						return yield(v, err)
-					})
-				}
+				return changed(b.full.Resources(ctx, r), func(v *resourcesync.Resource) {
+					*v = v.Clone()
+					spoil(v)
+				})
 			}
-			o.Want, o.Put = nil, nil
-			return plain{b}
+			b.opts.Want, b.opts.Put = nil, nil
+			b.as = plain{b}
 		}})
 	}
 	link := func(name string, spoil func(l *resourcesync.Link)) {
@@ -72,26 +66,17 @@ func badFields() []bad {
 	in("too much", "attrs", func(r *resourcesync.Resource) {
 		r.Attrs = []resourcesync.Attr{{Space: "urn:a", Name: "a", Value: strings.Repeat("x", 1<<20)}}
 	})
-	return append(all, bad{name: "changefreq", rules: "Changes/fields OpenChange/bytes OpenChange/past OpenPatch/bytes", bend: func(_ context.Context, b *bent, o *Options) resourcesync.Provider {
-		good := b.changes
+	return append(all, bad{name: "changefreq", rules: "Changes/fields OpenChange/bytes OpenChange/past OpenPatch/bytes", bend: func(b *bent) {
 		b.changes = func(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
-			return func(yield func(resourcesync.Change, error) bool) {
-				good(ctx, iv)(func(c resourcesync.Change, err error) bool {
-					if err == nil {
-						c.Resource.ChangeFreq = "sometimes"
-					}
-					return yield(c, err)
-				})
-			}
+			return changed(b.full.Changes(ctx, iv), func(c *resourcesync.Change) { c.Resource.ChangeFreq = "sometimes" })
 		}
-		equal := o.Equal
+		equal := b.opts.Equal
 		if equal == nil {
 			equal = resourcesync.Resource.Equal
 		}
-		o.Equal = func(a, b resourcesync.Resource) bool {
+		b.opts.Equal = func(a, b resourcesync.Resource) bool {
 			a.ChangeFreq, b.ChangeFreq = "", ""
 			return equal(a, b)
 		}
-		return b
 	}})
 }

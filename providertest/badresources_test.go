@@ -4,75 +4,41 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync"
 )
 
 func badResources() []bad {
-	var all []bad
-	for word, faults := range badSequences(context.Background(), func(r *resourcesync.Resource) *string { return &r.Key }) {
-		for i := range faults {
-			all = append(all, bad{
-				name:  strconv.Itoa(i + 1),
-				rules: "Resources/" + word,
-				bend: func(after context.Context, b *bent, _ *Options) resourcesync.Provider {
-					fault := badSequences(after, func(r *resourcesync.Resource) *string { return &r.Key })[word][i]
-					good := b.resources
-					b.resources = func(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
-						return fault(func(ctx context.Context) iter.Seq2[resourcesync.Resource, error] { return good(ctx, r) })(ctx)
-					}
-					return b
-				},
-			})
-		}
-	}
 	// of makes a provider of a function that says what the set is.
 	of := func(name, rules string, set func([]resourcesync.Resource) []resourcesync.Resource, opts func(*Options)) bad {
-		return bad{name: name, rules: rules, bend: func(_ context.Context, b *bent, o *Options) resourcesync.Provider {
-			good := b.resources
+		return bad{name, rules, func(b *bent) {
 			b.resources = func(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
-				return func(yield func(resourcesync.Resource, error) bool) {
-					all, err := collect(good(ctx, resourcesync.Range{}), keep)
-					if err != nil {
-						yield(resourcesync.Resource{}, err)
-						return
-					}
-					for _, v := range set(all) {
-						if !r.Contains(v.Key) {
-							continue
-						}
-						if err := ctx.Err(); err != nil {
-							yield(resourcesync.Resource{}, err)
-							return
-						}
-						if !yield(v, nil) {
-							return
-						}
-					}
-				}
+				all := each(b.full.Resources(ctx, resourcesync.Range{}), func(y yield[resourcesync.Resource]) yield[resourcesync.Resource] {
+					return func(v resourcesync.Resource, err error) bool { return y(keep(v), err) }
+				})
+				return filtered(rewritten(ctx, all, set), func(v resourcesync.Resource) bool { return r.Contains(v.Key) })
 			}
 			if opts != nil {
-				opts(o)
+				opts(b.opts)
 			}
-			return plain{b}
+			b.as = plain{b}
 		}}
 	}
 	inRange := func(name string, contains func(r resourcesync.Range, key string) bool) bad {
-		return bad{name: name, rules: "Resources/range", bend: func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
-			good := b.resources
+		return bad{name, "Resources/range", func(b *bent) {
 			b.resources = func(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
-				return func(yield func(resourcesync.Resource, error) bool) {
-					good(ctx, resourcesync.Range{})(func(v resourcesync.Resource, err error) bool {
-						return err == nil && !contains(r, v.Key) || yield(v, err)
-					})
-				}
+				return filtered(b.full.Resources(ctx, resourcesync.Range{}), func(v resourcesync.Resource) bool { return contains(r, v.Key) })
 			}
-			return plain{b}
+			b.as = plain{b}
 		}}
 	}
-	return append(all,
+	key := func(r *resourcesync.Resource) *string { return &r.Key }
+	return append(badMethods("Resources", key, func(b *bent, spoil func(start[resourcesync.Resource]) start[resourcesync.Resource]) {
+		b.resources = func(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
+			return spoil(func(ctx context.Context) iter.Seq2[resourcesync.Resource, error] { return b.full.Resources(ctx, r) })(ctx)
+		}
+	}),
 		of("ignores case", "Resources/order", func(all []resourcesync.Resource) []resourcesync.Resource {
 			slices.SortStableFunc(all, func(a, b resourcesync.Resource) int {
 				return strings.Compare(strings.ToLower(a.Key), strings.ToLower(b.Key))
@@ -107,7 +73,7 @@ func badResources() []bad {
 		inRange("turns ranges round", func(r resourcesync.Range, key string) bool {
 			return r.Contains(key) || r.To != "" && r.To <= key && key < r.From
 		}),
-		bad{name: "pages by offset", rules: "Resources/writers", bend: func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+		bad{name: "pages by offset", rules: "Resources/writers", bend: func(b *bent) {
 			good := b.resources
 			b.resources = func(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
 				return func(yield func(resourcesync.Resource, error) bool) {
@@ -124,7 +90,7 @@ func badResources() []bad {
 					}
 				}
 			}
-			return plain{b}
+			b.as = plain{b}
 		}},
 	)
 }

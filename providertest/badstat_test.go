@@ -9,32 +9,31 @@ import (
 )
 
 var badStats = []bad{
-	{"one too many", "Stat/count", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
-		return b.bendStat(func(r resourcesync.Range, st *resourcesync.Stat) { st.Count++ })
+	{"one too many", "Stat/count", func(b *bent) {
+		b.bendStat(func(r resourcesync.Range, st *resourcesync.Stat) { st.Count++ })
 	}},
-	{"of the whole set", "Stat/count", false, func(_ context.Context, b *bent, o *Options) resourcesync.Provider {
-		o.ExactStat = false
+	{"of the whole set", "Stat/count", func(b *bent) {
+		b.opts.ExactStat = false
 		b.stat = func(ctx context.Context, _ resourcesync.Range) (resourcesync.Stat, error) {
 			return b.full.Stat(ctx, resourcesync.Range{})
 		}
-		return b
 	}},
-	{"moves with the clock", "Stat/steady", false, func(_ context.Context, b *bent, o *Options) resourcesync.Provider {
+	{"moves with the clock", "Stat/steady", func(b *bent) {
 		var asked atomic.Int64
-		o.ExactStat = false
-		return b.bendStat(func(_ resourcesync.Range, st *resourcesync.Stat) { st.Version += string(rune('a' + asked.Add(1))) })
+		b.opts.ExactStat = false
+		b.bendStat(func(_ resourcesync.Range, st *resourcesync.Stat) { st.Version += string(rune('a' + asked.Add(1))) })
 	}},
-	{"is the count", "Stat/version", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
-		return b.bendStat(func(_ resourcesync.Range, st *resourcesync.Stat) { st.Version = string(rune(st.Count)) })
+	{"is the count", "Stat/version", func(b *bent) {
+		b.bendStat(func(_ resourcesync.Range, st *resourcesync.Stat) { st.Version = string(rune(st.Count)) })
 	}},
-	{"of a range never moves", "Stat/version", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
-		return b.bendStat(func(r resourcesync.Range, st *resourcesync.Stat) {
+	{"of a range never moves", "Stat/version", func(b *bent) {
+		b.bendStat(func(r resourcesync.Range, st *resourcesync.Stat) {
 			if (r != resourcesync.Range{}) {
 				st.Version = "range"
 			}
 		})
 	}},
-	{"forgets deletions", "Stat/lastmodified", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+	{"forgets deletions", "Stat/lastmodified", func(b *bent) {
 		b.stat = func(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
 			st, err := b.full.Stat(ctx, r)
 			st.LastModified = time.Time{}
@@ -46,33 +45,33 @@ var badStats = []bad{
 			})
 			return st, err
 		}
-		return onlyStater{b, b}
+		b.as = onlyStater{b, b}
 	}},
-	{"lags", "Stat/journal", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+	{"lags", "Stat/journal", func(b *bent) {
 		b.bendStat(func(_ resourcesync.Range, st *resourcesync.Stat) { st.LastModified = st.LastModified.Add(-1) })
-		return staterAndChanger{b, b, b}
+		b.as = staterAndChanger{b, b, b}
 	}},
-	{"hurries", "Stat/journal", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+	{"hurries", "Stat/journal", func(b *bent) {
 		b.bendStat(func(_ resourcesync.Range, st *resourcesync.Stat) { st.LastModified = st.LastModified.Add(time.Hour) })
-		return staterAndChanger{b, b, b}
+		b.as = staterAndChanger{b, b, b}
 	}},
-	{"of the whole set, but for the count", "Stat/exact", false, func(_ context.Context, b *bent, _ *Options) resourcesync.Provider {
+	{"of the whole set, but for the count", "Stat/exact", func(b *bent) {
 		b.stat = func(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
 			whole, _ := b.full.Stat(ctx, resourcesync.Range{})
 			st, err := b.full.Stat(ctx, r)
 			whole.Count = st.Count
 			return whole, err
 		}
-		return onlyStater{b, b}
+		b.as = onlyStater{b, b}
 	}},
-	{"moves for nothing", "Stat/exact", false, func(_ context.Context, b *bent, o *Options) resourcesync.Provider {
+	{"moves for nothing", "Stat/exact", func(b *bent) {
 		var puts atomic.Int64
-		put := o.Put
-		o.Put = func(ctx context.Context, r ...resourcesync.Resource) error {
+		put := b.opts.Put
+		b.opts.Put = func(ctx context.Context, r ...resourcesync.Resource) error {
 			puts.Add(1)
 			return put(ctx, r...)
 		}
-		return b.bendStat(func(r resourcesync.Range, st *resourcesync.Stat) {
+		b.bendStat(func(r resourcesync.Range, st *resourcesync.Stat) {
 			if (r == resourcesync.Range{}) {
 				st.Version += string(rune(puts.Load()))
 			}
@@ -80,11 +79,10 @@ var badStats = []bad{
 	}},
 }
 
-func (b *bent) bendStat(bend func(r resourcesync.Range, st *resourcesync.Stat)) *bent {
+func (b *bent) bendStat(bend func(r resourcesync.Range, st *resourcesync.Stat)) {
 	b.stat = func(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
 		st, err := b.full.Stat(ctx, r)
 		bend(r, &st)
 		return st, err
 	}
-	return b
 }

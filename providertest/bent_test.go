@@ -5,6 +5,7 @@ import (
 	"io"
 	"iter"
 	"net/url"
+	"testing"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -13,6 +14,10 @@ import (
 // bent is a good provider with some methods replaced by bad ones.
 type bent struct {
 	full
+	opts  *Options
+	after context.Context       // ends after the test of the provider
+	as    resourcesync.Provider // what is tested: the bent provider itself, or with fewer upgrades
+
 	resources  func(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error]
 	stat       func(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error)
 	cuts       func(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error)
@@ -32,9 +37,12 @@ type bent struct {
 	archivedChanges func(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error]
 }
 
-func newBent(f full) *bent {
-	return &bent{
+func newBent(t *testing.T, after context.Context, resources []resourcesync.Resource) *bent {
+	f, opts := newFull(t, resources)
+	b := &bent{
 		full:       f,
+		opts:       opts,
+		after:      after,
 		resources:  f.Resources,
 		stat:       f.Stat,
 		cuts:       f.Cuts,
@@ -53,6 +61,8 @@ func newBent(f full) *bent {
 		archivedWindows: f.ArchivedWindows,
 		archivedChanges: f.ArchivedChanges,
 	}
+	b.as = b
+	return b
 }
 
 func (b *bent) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {

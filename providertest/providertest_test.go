@@ -149,9 +149,9 @@ func TestExplicitUpgrades(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				f, opts := newFull(t, awkward()[:26])
-				give(opts, newBent(f))
-				rules := broken(Test(t.Context(), plain{f}, opts))
+				b := newBent(t, t.Context(), awkward()[:26])
+				give(b.opts, b)
+				rules := broken(Test(t.Context(), plain{b.full}, b.opts))
 				if len(rules) == 0 {
 					t.Error("what is wrong with it has not been found")
 				}
