@@ -12,17 +12,16 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// coversPatience is how long a request of the host's waits to know whether it is
-// for a resource.
-const coversPatience = time.Second
+// coversTimeout limits the delay that Covers adds to a request of the host.
+const coversTimeout = time.Second
 
-// Covers implements [resourcesync.Coverer]: it reports whether the path, decoded,
-// and the query, as it is written, are those of a resource's URI. Scheme and host
-// do not matter. A URL that the template could make is looked up, by the key if
-// that is in the template, and else by the columns that are: by the same as the
-// host does for this URL, and with the help of the same index. If URIs are values
-// as a whole, their scheme and host are taken to be those of the first resource.
-// When the database cannot be reached, nothing is covered.
+// Covers implements [resourcesync.Coverer]. It reports whether a resource has a URI
+// with the same decoded path and the same query, on any scheme and host. It looks up
+// URLs that match the template: by the key, if the template has it, and otherwise by
+// the other columns. The host finds the page of this URL by the same columns, so an
+// index for that helps here, too. If URIs are whole values of a column, Covers assumes
+// the scheme and host of the first resource. While the database cannot be reached, it
+// returns false.
 func (p *Provider) Covers(u *url.URL) bool {
 	if p.rel.request == nil || u.Opaque != "" {
 		return false
@@ -34,7 +33,7 @@ func (p *Provider) Covers(u *url.URL) bool {
 	if u.RawQuery != "" {
 		requested += "?" + u.RawQuery
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), coversPatience)
+	ctx, cancel := context.WithTimeout(context.Background(), coversTimeout)
 	defer cancel()
 	if p.rel.template.isWhole() {
 		requested = p.site(ctx) + requested
@@ -53,7 +52,7 @@ func (p *Provider) Covers(u *url.URL) bool {
 		if err := d.read(row); err != nil {
 			return err
 		}
-		// The database may have a wider notion of equality.
+		// The database may consider different texts equal.
 		if found, err := url.Parse(d.resource.URI); err == nil && place(found) == place(u) {
 			return errStop
 		}
@@ -79,8 +78,8 @@ func (p *Provider) site(ctx context.Context) string {
 	return ""
 }
 
-// lookup returns the condition that a row has these values of the template's
-// variables, or those of them that tell most.
+// lookup returns the condition that a row has these values of the template's variables.
+// If the key is among the variables, it is enough.
 func (p *Provider) lookup(values []string) (condition string, args []any, ok bool) {
 	variables := p.rel.template.variables
 	byKey := slices.ContainsFunc(variables, func(v variable) bool { return v.column == p.rel.Key.Name })

@@ -11,16 +11,15 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// Cuts implements [resourcesync.Cutter]. It counts rows by the index of the key
-// and reads two keys for each page. That costs about as much as a SELECT count(*)
-// by the same index; in PostgreSQL, if the visibility map is up to date (VACUUM).
-// The rows themselves are read, too, if there are conditions that the index cannot
-// tell: a Deleted, a Where, columns of the URI that may be NULL. An index with these
-// columns, too, or a partial index of exactly these conditions, avoids that. Newest
-// is not known.
+// Cuts implements [resourcesync.Cutter]. It counts rows by the index of the key, and
+// reads two keys for each page. That costs about as much as SELECT count(*) by the same
+// index; in PostgreSQL only if the visibility map is up to date (VACUUM). If the index
+// does not have the columns of all conditions, which are Deleted, Where, and nullable
+// columns of the URI, the rows themselves are read, too. An index with these columns,
+// or a partial index of exactly these conditions, avoids that. Newest is unknown.
 //
-// Its statements see the table one after the other; a count may be of a moment
-// before or after the next.
+// Each statement sees the table at a different time, so the counts may be of different
+// states.
 func (p *Provider) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
 	if every < 1 {
 		return nil, fmt.Errorf("sqltable: pages of %d resources", every)
@@ -45,7 +44,8 @@ type cutter struct {
 	every int
 }
 
-// page shows c.cuts the resources in r, about expected, in runs that fill a page.
+// page passes the resources in r, about expected of them, to c.cuts, in runs that fill
+// a page.
 func (c *cutter) page(ctx context.Context, r resourcesync.Range, expected int) error {
 	rest := c.rel.key().bounds(r)
 	if rest.none {
@@ -63,7 +63,7 @@ func (c *cutter) page(ctx context.Context, r resourcesync.Range, expected int) e
 				keys = append([]string{from}, keys...)
 			}
 			if len(keys) == 2 {
-				// The second is behind the run, and begins the next.
+				// The second key is after the run, and begins the next one.
 				last, next := keys[0], keys[1]
 				if next <= last {
 					return orderError(next, last)
@@ -95,8 +95,8 @@ func (c *cutter) run(r resourcesync.Range, n int) {
 	}
 }
 
-// nth returns the keys of the n-th row in b and of the one behind it, as far as
-// there are such. The 0-th is before b, and left out.
+// nth returns the keys of the n-th row in b and of the next row, if they exist. If n is
+// 0, it returns only the key of the first row.
 func (c *cutter) nth(ctx context.Context, b bounds, n int) (keys []string, err error) {
 	inside, args := c.within(b)
 	err = c.inOrder(ctx, fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT %d OFFSET %d",
@@ -108,9 +108,9 @@ func (c *cutter) nth(ctx context.Context, b bounds, n int) (keys []string, err e
 	return keys, err
 }
 
-// count counts the rows in b, which ends before the key to. If they are as many as
-// expected, that is found out without counting, which takes longer than to skip
-// them and to look at what is on both sides of the end.
+// count counts the rows in b, which ends before the key to. Skipping the expected
+// number of rows and looking at the two keys there is faster than counting, and enough
+// if the number is right.
 func (c *cutter) count(ctx context.Context, b bounds, to string, expected int) (n int, err error) {
 	if expected > 0 && expected <= c.every {
 		keys, err := c.nth(ctx, bounds{from: b.from}, expected)

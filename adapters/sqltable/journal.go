@@ -10,14 +10,14 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 )
 
-// templateMark begins the line of a trigger that says what URIs it journals.
+// templateMark begins the line of a trigger that has the URI template.
 const templateMark = "-- URI template: "
 
 // markTemplate returns that line.
 func markTemplate(template string) string { return templateMark + strconv.QuoteToASCII(template) }
 
-// markedTemplate returns the URI template that the SQL of a trigger says it
-// journals. Triggers of early versions do not say.
+// markedTemplate returns the URI template in the SQL of a trigger. Triggers of early
+// versions have none.
 func markedTemplate(sql string) (template string, ok bool) {
 	_, line, found := strings.Cut(sql, templateMark)
 	if !found {
@@ -28,8 +28,8 @@ func markedTemplate(sql string) (template string, ok bool) {
 	return template, err == nil
 }
 
-// journalledURIs returns the URI templates of the triggers on a table, by the names
-// that their objects begin with. It is "" for triggers that do not say.
+// journalledURIs returns the URI templates of the triggers on a table, by the prefix of
+// their names. The template is "" for triggers without one.
 func journalledURIs(ctx context.Context, db engine.DB, rel *relation) (map[string]string, error) {
 	t, ok := db.(engine.TriggerDB)
 	if !ok || !rel.IsTable {
@@ -43,11 +43,11 @@ func journalledURIs(ctx context.Context, db engine.DB, rel *relation) (map[strin
 	return templates, err
 }
 
-// CheckChanger returns an error if c is a journal whose triggers write other URIs
-// than the table has: Destinations would see two resources for each row, and the
-// deletion of neither. It returns a warning if an earlier version made the triggers, which
-// do not say what they write. It uses the triggers that the table had when it was opened.
-// rshttp.New calls it.
+// CheckChanger returns an error if c is a journal whose triggers write other URIs than
+// the table has: Destinations would see two resources for each row, and never the
+// deletion of either. It returns a warning for triggers of an early version, which do
+// not have their URI template. It checks the triggers that existed when the table was
+// opened. rshttp.New calls it.
 func (p *Provider) CheckChanger(c resourcesync.Changer) (warning string, err error) {
 	named, ok := c.(interface{ Name() string })
 	if !ok {

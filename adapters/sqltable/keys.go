@@ -14,19 +14,20 @@ import (
 // A key is the key column.
 type key engine.Key
 
-// A bound is one end of a range of keys; without an operator there is none.
+// A bound is one end of a range of keys. Without an operator, the range has no such
+// end.
 type bound struct {
 	operator string
 	value    any
 }
 
-// bounds are a range of keys as the key column has them.
+// bounds are a range of values of the key column.
 type bounds struct {
 	from, to bound
 	none     bool // no value is within them
 }
 
-// after makes b begin after a value.
+// after makes b begin after value.
 func (b *bounds) after(value any) { b.from = bound{">", value} }
 
 // bounds returns the values whose keys are in r.
@@ -55,8 +56,8 @@ func (k *key) bounds(r resourcesync.Range) (b bounds) {
 	return b
 }
 
-// atLeast returns the least value of the column whose key is not less than s,
-// for keys that are the bytes of their values.
+// atLeast returns the least value whose key is not less than s. It is for keys that are
+// the bytes of their values.
 func (k *key) atLeast(s string) (_ any, some bool) {
 	if k.Kind == engine.Text && !k.NUL {
 		s, some = textAtLeast(s)
@@ -65,9 +66,9 @@ func (k *key) atLeast(s string) (_ any, some bool) {
 	return k.argument(s), true
 }
 
-// lastBefore returns the greatest value whose key is less than s, for keys of a
-// fixed form. It tries the bits of the value, from the highest, which needs no
-// notion of what s could mean.
+// lastBefore returns the greatest value whose key is less than s. It is for keys of a
+// fixed form. It finds the value bit by bit, from the highest, so it need not parse s,
+// which may be anything.
 func (k *key) lastBefore(s string) (_ any, some bool) {
 	var buf [36]byte
 	if k.Kind == engine.Integer {
@@ -91,8 +92,8 @@ func (k *key) lastBefore(s string) (_ any, some bool) {
 	return last, last < s
 }
 
-// argument returns the value whose key is s, which is a key of k, for a
-// statement.
+// argument returns the value whose key is s, as an argument of a statement. s must be a
+// key of k.
 func (k *key) argument(s string) any {
 	switch k.Kind {
 	case engine.Binary:
@@ -154,7 +155,7 @@ func parseInteger(s string) (n int64, ok bool) {
 	return n, err == nil && len(s) == engine.Digits
 }
 
-// appendUUID appends the usual form of the 16 bytes of a UUID.
+// appendUUID appends the text form of the 16 bytes of a UUID.
 func appendUUID(dst, id []byte) []byte {
 	for i, c := range id {
 		if i == 4 || i == 6 || i == 8 || i == 10 {

@@ -6,11 +6,11 @@ import (
 	"unicode/utf8"
 )
 
-// Ranges of keys may come from the URL of a request and hold any bytes, of which
-// PostgreSQL and MariaDB refuse those that are not text.
+// Ranges of keys may come from the URL of a request and have any bytes. PostgreSQL and
+// MariaDB refuse bytes that are not text.
 
-// textAtLeast returns the least text that is not less than s, by its bytes. Text
-// is UTF-8 without NUL.
+// textAtLeast returns the least text, in the order of bytes, that is not less than s.
+// Text is UTF-8 without NUL.
 func textAtLeast(s string) (_ string, some bool) {
 	valid := 0
 	for valid < len(s) {
@@ -24,7 +24,7 @@ func textAtLeast(s string) (_ string, some bool) {
 	if rest == "" {
 		return s, true
 	}
-	// No rune begins rest, so the first rune after the prefix decides.
+	// rest does not begin with a rune, so the first rune after the prefix decides.
 	if r := firstRune(func(r rune) bool { return string(r) >= rest }); r <= utf8.MaxRune {
 		return prefix + string(r), true
 	}
@@ -44,14 +44,14 @@ func textAfter(prefix string) (_ string, some bool) {
 	return "", false
 }
 
-// Between these there are no characters.
+// The code points from firstSurrogate to lastSurrogate are not characters.
 const (
 	firstSurrogate = 0xd800
 	lastSurrogate  = 0xdfff
 )
 
-// firstRune returns the first rune for which found is true, as it is for all
-// after it, or one behind the last.
+// firstRune returns the first rune for which found is true, or a value after the last
+// rune. If found is true for a rune, it must be true for all later ones.
 func firstRune(found func(rune) bool) rune {
 	nth := func(i int) rune {
 		r := rune(i + 1)

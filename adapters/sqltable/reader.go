@@ -14,8 +14,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// A reader makes resources of rows. Everything of a resource that is text becomes
-// one string, which is all that is allocated for it.
+// A reader decodes resources from rows. All text of a resource becomes one string, its
+// only allocation.
 type reader struct {
 	rel      *relation
 	resource resourcesync.Resource
@@ -28,7 +28,7 @@ type reader struct {
 
 func newReader(rel *relation) *reader { return &reader{rel: rel} }
 
-// read makes d.resource what row says.
+// read decodes row into d.resource.
 func (d *reader) read(row rowdb.Row) error {
 	f := &d.rel.fields
 	var err error
@@ -68,7 +68,7 @@ func (d *reader) read(row rowdb.Row) error {
 	return nil
 }
 
-// orderError says that a key comes behind one that is not less.
+// orderError returns the error for a key that is not greater than the one before it.
 func orderError[K string | []byte](key, last K) error {
 	return fmt.Errorf("key %q comes after %q: keys must be unique and in the order of their bytes", key, last)
 }
@@ -115,14 +115,14 @@ func (d *reader) appendHash(row rowdb.Row, h *hashField) {
 	}
 }
 
-// makeHashes returns the hashes that stand in all from start on.
+// makeHashes returns the hashes whose text begins at start in all.
 func (d *reader) makeHashes(all string, start int) []resourcesync.Hash {
 	d.hashes = d.hashes[:0]
 	for i, end := range d.ends {
 		switch algorithm := d.rel.fields.hashes[i].algorithm; {
 		case start == end:
 		case algorithm == "":
-			// What is no list of hashes states none.
+			// Text that is not a list of hashes states none.
 			d.hashes, _ = resourcesync.AppendHashes(d.hashes, all[start:end])
 		default:
 			d.hashes = append(d.hashes, resourcesync.Hash{Algorithm: algorithm, Digest: all[start:end]})
@@ -132,7 +132,7 @@ func (d *reader) makeHashes(all string, start int) []resourcesync.Hash {
 	return d.hashes
 }
 
-// time returns the time in a column. What is no time is not stated.
+// time returns the time in a column, or the zero time if the value is no time.
 func (d *reader) time(row rowdb.Row, f field) time.Time {
 	if row.Null(f.at) {
 		return time.Time{}
@@ -174,9 +174,8 @@ func fromUnit(n int64, unit time.Duration) time.Time {
 	return time.Unix(n, 0).UTC()
 }
 
-// parseTime parses RFC 3339 and what databases write instead: a space stands for
-// the T, and what is missing at the end is midnight, or UTC. It writes to b's
-// array.
+// parseTime parses RFC 3339 and the forms that databases use instead: a space for the
+// T, no time for midnight, and no zone for UTC. It overwrites b.
 func parseTime(b []byte) (t time.Time) {
 	if len(b) == len(time.DateOnly) {
 		b = append(b, "T00:00:00"...)

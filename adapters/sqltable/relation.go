@@ -35,8 +35,8 @@ func newRelation(db engine.DB, t *Table) *relation {
 // key returns the key column.
 func (rel *relation) key() *key { return (*key)(&rel.Key) }
 
-// fields are the places in a row of list; -1 of what is not there. The key is the
-// first.
+// fields are the positions of columns in a row of List. The key is at 0, and a column
+// that the Table does not name at -1.
 type fields struct {
 	values       []field // of the template's variables
 	lastModified field
@@ -55,7 +55,7 @@ type hashField struct {
 	algorithm string // "" if the values say
 }
 
-// describe looks up what t is about.
+// describe looks up the table, view or query of t and its columns.
 func describe(ctx context.Context, db engine.DB, t *Table) (*relation, error) {
 	if err := t.check(); err != nil {
 		return nil, err
@@ -88,8 +88,8 @@ func describe(ctx context.Context, db engine.DB, t *Table) (*relation, error) {
 	return rel, nil
 }
 
-// column finds the column that a field of Table names, which must be of one of
-// some kinds.
+// column returns the column of this name, which the given field of Table has named. It
+// must be of one of kinds.
 func (rel *relation) column(field, name string, kinds ...engine.Kind) (*engine.Column, error) {
 	i := slices.IndexFunc(rel.Columns, func(c engine.Column) bool { return c.Name == name })
 	if i < 0 {
@@ -106,7 +106,7 @@ func (rel *relation) column(field, name string, kinds ...engine.Kind) (*engine.C
 	return c, nil
 }
 
-// findFields finds the columns of which resources are made.
+// findFields finds the columns that make up a resource.
 func (rel *relation) findFields() error {
 	var list []string
 	add := func(name, column string, kinds ...engine.Kind) (field, error) {
@@ -157,7 +157,7 @@ func (rel *relation) findFields() error {
 	return nil
 }
 
-// conditions makes the conditions of which rows are in the set.
+// conditions sets the conditions that a row is in the set.
 func (rel *relation) conditions(db engine.DB) error {
 	for _, name := range rel.template.columns() {
 		if c, _ := rel.column("URI", name, rel.kindOf(name)); c.Nullable && name != rel.Key.Name {
@@ -165,7 +165,7 @@ func (rel *relation) conditions(db engine.DB) error {
 		}
 	}
 	if rel.Where != "" {
-		// On a line of its own: it may end in a comment.
+		// On lines of its own, because it may end in a comment.
 		rel.member = engine.And(rel.member, "(\n"+rel.Where+"\n)")
 	}
 	if rel.table.Deleted != "" {

@@ -1,6 +1,6 @@
 // Package sqltable makes a [resourcesync.Provider] of an existing table or view. A
-// [Table] says which columns hold what. Nothing is copied or written. Packages
-// pgtable, sqlitetable and mysqltable open tables, each with the driver of its engine:
+// [Table] says which columns hold what. Nothing is copied or written. Packages pgtable,
+// sqlitetable and mysqltable open tables, each with the driver of its engine:
 //
 //	articles, err := pgtable.Open(ctx, pool, sqltable.Table{
 //		Name:         "articles",
@@ -11,45 +11,42 @@
 //
 // # Keys
 //
-// A Provider is ordered by the bytes of its keys, and so must the index be that
-// pages are read by. These columns can be keys, as they are:
+// A Provider is in the order of the bytes of its keys, and so must be the index by
+// which pages are read. Columns of these types can be keys:
 //
-//   - integers of up to 64 bits with a sign. The key of a resource is the number in 19
-//     engine.Digits, 0000000000000000042; of a negative one, a minus sign and the
-//     distance to the least there is.
+//   - signed integers of up to 64 bits. The key of a resource is the number in 19 digits,
+//     0000000000000000042. The key of a negative number is a minus sign and its distance
+//     to the least number.
 //   - uuid in PostgreSQL, in its usual text form.
 //   - bytea, BLOB, BINARY and VARBINARY.
-//   - text, if it is indexed by its bytes: COLLATE "C" in PostgreSQL, BINARY in
+//   - text with an index in the order of bytes: COLLATE "C" in PostgreSQL, BINARY in
 //     SQLite (the default there), utf8mb4_nopad_bin in MariaDB and utf8mb4_0900_bin
 //     in MySQL.
 //
-// The key must be unique, never NULL, not empty and no longer than
-// [resourcesync.MaxKeyLength]. Opening a table checks what the database can say
-// about that, and the errors tell what to do. Of views and queries it says
-// little; there a key that comes twice or out of order is an error when it is
-// read.
+// The key must be unique, never NULL, not empty, and no longer than
+// [resourcesync.MaxKeyLength]. Opening a table checks this as far as the database can
+// tell, and the errors say what to do. The database knows little about views and
+// queries; there, a key that occurs twice or out of order is an error when it is read.
 //
-// # What is read, and how
+// # Reading
 //
-// Every method reads with statements of their own, outside of transactions, and
-// never by OFFSET except within one page while a set is divided. A page, up to
-// 50,000 resources, is one statement, and so shows one moment, whatever the
-// isolation level: rows that others have committed before it began. A longer walk
-// takes several statements and holds no transaction between them; what is there
-// throughout is yielded once.
+// Methods read with single statements, without transactions, and never with OFFSET
+// except within one page while a set is divided. A page, up to 50,000 resources, is one
+// statement. In any isolation level, it shows one state: the rows that were committed
+// before it began. A longer walk takes several statements and holds no transaction
+// between them; a resource that exists throughout is yielded once.
 //
 // # Changes
 //
-// A table does not remember its changes. [Triggers] write the SQL that makes
-// PostgreSQL or SQLite journal them for package sqlstore, from where they become
-// Change Lists:
+// A table does not remember its changes. [Triggers] write the SQL that makes PostgreSQL
+// or SQLite journal them for package sqlstore, and the journal becomes Change Lists:
 //
 //	rshttp.Set{Provider: articles, Changer: journal}
 //
-// The journal also is the Stater: it reports when the table has changed, so all
-// changes of the table must be journalled. For a table with others set
-// [Provider.Stater], too. Without any Stater nothing is cached, every request reads the
-// table, and the lists have no time. rshttp.Source.Run runs the store.
+// The journal is also the Stater: it reports when the table has changed, so all changes
+// of the table must be journalled. For a table with other changes, also set
+// [Provider.Stater]. Without any Stater nothing is cached, every request reads the table,
+// and the lists have no time. The Run of rshttp.Source runs the store.
 package sqltable
 
 import (
@@ -65,8 +62,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A Provider is a table as a set of resources. It is safe for concurrent use. The
-// handle that it was made with is the caller's to close.
+// A Provider is a table as a set of resources. It is safe for concurrent use. Closing
+// its database handle is up to the caller.
 type Provider struct {
 	db  engine.DB
 	rel *relation
@@ -105,7 +102,7 @@ func New(ctx context.Context, db engine.DB, t Table) (*Provider, error) {
 	return &Provider{db: db, rel: rel, journalled: journalled}, nil
 }
 
-// chunk is how many rows one statement reads at most. No page has more.
+// chunk is the maximum number of rows that a statement reads. No page has more.
 const chunk = rsxml.MaxEntries
 
 // errStop ends a query without being an error.
@@ -149,8 +146,8 @@ func (p *Provider) Resources(ctx context.Context, r resourcesync.Range) iter.Seq
 	}
 }
 
-// inOrder runs a statement that reads rows in the order of the key. A view or a query
-// is left to the planner.
+// inOrder runs a statement that reads rows in the order of the key. The planner is free
+// to choose how to read a view or a query.
 func (p *Provider) inOrder(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
 	if p.rel.IsTable {
 		return p.db.QueryInOrder(ctx, sql, each, args...)

@@ -11,24 +11,23 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// Stater returns a Stater for a table with LastModified, to be set beside it:
+// Stater returns a Stater for a table with LastModified, to be set beside the Provider:
 //
 //	rshttp.Set{Provider: articles, Stater: stater}
 //
-// It is not part of the Provider because it is not for every table. Its Version
-// is made of the number of resources and the newest LastModified (and Deleted), so
-// it only sees what moves one of them. A row that is changed without a new
-// LastModified goes unseen, and so does one that is removed from the table in
-// exchange for an older one. A set that is journalled is better served by the
-// Stat of its journal.
+// It is not part of the Provider because it does not suit every table. Its Version
+// consists of the number of resources and the newest LastModified (and Deleted), so it
+// sees only changes that move one of them. It misses a row that changes without a new
+// LastModified, and a row that is removed while an older one is added. If the set has a
+// journal, use the Stater of the journal instead.
 //
-// It costs a count of the range by the index of the key, and the whole set is
-// counted at every request: some hundredths of a second for a million rows, if
-// one index has all it needs, which is, in PostgreSQL, CREATE INDEX ON articles
-// (id) INCLUDE (updated_at, deleted_at), and elsewhere an index on the three.
+// Stat counts the range by the index of the key, and each request counts the whole set.
+// That takes some hundredths of a second for a million rows, if one index has all
+// columns: in PostgreSQL, CREATE INDEX ON articles (id) INCLUDE (updated_at,
+// deleted_at); elsewhere, an index on the three.
 //
-// LastModified is known if Deleted is a column of times: where rows just vanish,
-// the time of the newest change is not in the table.
+// LastModified is known if Deleted is a column of times. If rows are removed instead,
+// the table does not have the time of the newest change.
 func (p *Provider) Stater() (resourcesync.Stater, error) {
 	if p.rel.table.LastModified == "" {
 		return nil, p.fail("stat", errors.New("a Stater needs the column LastModified"))
@@ -81,7 +80,7 @@ func (s *stater) Stat(ctx context.Context, r resourcesync.Range) (st resourcesyn
 			}
 		}
 		st.Version = string(version)
-		// A time to come is no time of a change that has been.
+		// A time in the future is not that of a change.
 		if s.knowsDeletions && newest.Before(time.Now()) {
 			st.LastModified = newest
 		}

@@ -8,64 +8,62 @@ import (
 	"time"
 )
 
-// A Table says what of a table, or view, makes up a set of resources. Columns
-// are given by their names, as they are, without quotes. One of Name and Query,
-// Key and URI are mandatory.
+// A Table describes how a table or view makes up a set of resources. Columns are given
+// by their names, without quotes. Key, URI, and either Name or Query are mandatory.
 //
-// Where and Query are SQL and must not come from strangers; everything else is
+// Where and Query are SQL, and must come from trusted sources; everything else is
 // quoted. Neither can have parameters.
 type Table struct {
-	// Schema is where the table is: a schema of PostgreSQL, a database of
-	// MariaDB and MySQL, an attached database of SQLite. If empty, the table
-	// is looked for where the connection looks: once, when it is opened.
+	// Schema is a schema of PostgreSQL, a database of MariaDB or MySQL, or an attached
+	// database of SQLite. If empty, the table is looked up once, when it is opened, as
+	// the connection does for an unqualified name.
 	Schema string
 
 	// Name is the name of the table or view.
 	Name string
 
-	// Query is a SELECT statement that is read as if it were a view, if
-	// Name is empty.
+	// Query is a SELECT statement to use instead of a view, if Name is empty.
 	Query string
 
-	// Key is the column of the key; see the package's comment.
+	// Key is the key column; see the package comment.
 	Key string
 
-	// URI is a template for the URIs of resources (RFC 6570, levels 1 and 2):
-	// {column} is replaced by the value of that column, percent-encoded, and
-	// {+column} by a value that is a URI, or a part of one, already. A row
-	// that has NULL in one of these columns is not in the set.
+	// URI is the template for the URIs of resources (RFC 6570, levels 1 and 2).
+	// {column} is replaced by the percent-encoded value of that column, and {+column}
+	// by a value that is a URI, or a part of one, already. A row with NULL in one of
+	// these columns is not in the set.
 	URI string
 
-	// LastModified, Length and Type are columns with what a resource says
-	// under these names. They may be empty, and their values NULL: not
-	// stated. LastModified is a column of times (those without a zone are in
-	// UTC), of text like 2026-03-01T12:00:00Z or 2026-03-01 12:00:00, or of
-	// integers that count Units since 1970. A column of text is refused if one
-	// of its first rows has text that is not a time. Length is an integer.
+	// LastModified, Length and Type are the columns for these fields. If empty, the
+	// field is not stated; nor is it for a row with NULL. LastModified is a column of
+	// times (without a zone, they are in UTC), of text like 2026-03-01T12:00:00Z or
+	// 2026-03-01 12:00:00, or of integers that count Units since 1970. A column of text
+	// is refused if one of its first rows has text that is not a time. Length is an
+	// integer.
 	LastModified string
 	Length       string
 	Type         string
 
-	// Hashes are columns with digests, by algorithm ("md5", "sha-1",
-	// "sha-256"): text in hexadecimal, or bytes. Under the name "" is a column
-	// that has them as a document has: "md5:… sha-256:…".
+	// Hashes are the columns of digests, by algorithm ("md5", "sha-1", "sha-256"): text
+	// in hexadecimal, or bytes. A column under the name "" has lists of hashes in the
+	// syntax of documents: "md5:… sha-256:…".
 	Hashes map[string]string
 
-	// Deleted is a column that marks rows that are deleted softly, by the
-	// time of that (as LastModified has it, NULL if not deleted), or by a
-	// flag: true, or a number other than zero.
+	// Deleted is the column that marks rows as deleted: by the time of the deletion, in
+	// the forms of LastModified and NULL if not deleted, or by a flag, which is true or
+	// a number other than zero.
 	Deleted string
 
-	// Where is a condition that rows must fulfil to be in the set.
+	// Where is a condition that rows must meet to be in the set.
 	Where string
 
-	// Unit is what times that are integers count. If zero, time.Second is
-	// used; time.Millisecond and time.Microsecond are possible.
+	// Unit is the unit of times that are integers: time.Second, time.Millisecond or
+	// time.Microsecond. If zero, time.Second is used.
 	Unit time.Duration
 }
 
-// alias is what t is called in statements: its own name, which Where may use, if
-// that does not mean something else in a trigger.
+// alias returns the name of t in statements: its own name, which Where may use, unless
+// that has another meaning in a trigger.
 func (t *Table) alias() string {
 	if t.Name == "" || strings.EqualFold(t.Name, "old") || strings.EqualFold(t.Name, "new") {
 		return "rs_query"
@@ -90,7 +88,7 @@ func (t *Table) unit() time.Duration {
 	return t.Unit
 }
 
-// check reports what is wrong with t itself.
+// check returns an error if t is not valid by itself.
 func (t *Table) check() error {
 	switch {
 	case (t.Name == "") == (t.Query == ""):

@@ -10,8 +10,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A template is a URI template: a literal, a variable, a literal and so on, to a
-// literal at the end. Literals may be empty.
+// A template is a URI template: literals with variables between them. It begins and
+// ends with a literal, which may be empty.
 type template struct {
 	literals  []string // one more than variables
 	variables []variable
@@ -48,8 +48,7 @@ func parseTemplate(text string) (*template, error) {
 	if len(t.variables) == 0 {
 		return nil, fmt.Errorf("URI template %q names no column: give one such as https://example.org/articles/{id}", text)
 	}
-	// What stands before the first value must begin a URI, unless that value
-	// does.
+	// The text before the first value must begin a URI, unless that value does.
 	if t.isWhole() && t.variables[0].raw {
 		return t, nil
 	}
@@ -62,7 +61,7 @@ func parseTemplate(text string) (*template, error) {
 // isWhole reports whether URIs begin with a value, which then has their scheme.
 func (t *template) isWhole() bool { return t.literals[0] == "" }
 
-// columns are the names of the columns in t, each once.
+// columns returns the names of the columns in t, each once.
 func (t *template) columns() []string {
 	var names []string
 	for _, v := range t.variables {
@@ -73,8 +72,7 @@ func (t *template) columns() []string {
 	return names
 }
 
-// isUnreserved reports whether c stands for itself in a URI, whatever it means
-// there (RFC 3986, section 2.3).
+// isUnreserved reports whether c is unreserved in URIs (RFC 3986, section 2.3).
 func isUnreserved(c byte) bool {
 	return 'a' <= c|0x20 && c|0x20 <= 'z' || '0' <= c && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
 }
@@ -92,9 +90,9 @@ func appendEscaped(dst, value []byte) []byte {
 	return dst
 }
 
-// request is the pattern of the URIs of t as requests have them, without a scheme
-// and a host, unless these are of a value (isWhole). It is nil if t does not say
-// where they end.
+// request returns the pattern of the URIs of t in requests: without a scheme and a
+// host, unless they are part of a value (isWhole). It is nil if the end of the host
+// cannot be told from t.
 func (t *template) request() *regexp.Regexp {
 	begin := ""
 	if !t.isWhole() {
@@ -119,8 +117,8 @@ func (t *template) request() *regexp.Regexp {
 	return regexp.MustCompile(b.String())
 }
 
-// place returns the path and the query of u in one spelling, in which URLs of the
-// same resource are equal.
+// place returns the path and the query of u in a normal form, which is equal for URLs
+// of the same resource.
 func place(u *url.URL) string {
 	path := (&url.URL{Path: u.Path}).EscapedPath()
 	if path == "" {

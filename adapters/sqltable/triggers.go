@@ -11,59 +11,55 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 )
 
-// Triggers writes the SQL that makes a database journal what happens to a table,
-// whoever does it and in whatever language: triggers that insert into the
-// rs_pending of a store of package sqlstore in the same transaction. What is
-// rolled back leaves no trace.
+// Triggers writes the SQL that makes a database journal the changes of a table, by
+// programs in any language: triggers that insert into rs_pending of a store of package
+// sqlstore in the same transaction. What is rolled back leaves no trace.
 //
-//   - A row that begins to be in the set, because it is inserted, because it now
-//     fulfils Where, or because it is not deleted any more, is created. A row that
-//     ceases to be, also by TRUNCATE and by cascades, is deleted. An update of the
-//     key, or of the URI, is a deletion and a creation.
-//   - An update is journalled if it changes what a resource says: one of the
-//     columns that Table names. Others cost next to nothing, unless there is a
-//     Where. If Table names none that can change while key and URI stay, by
-//     LastModified, Length, Type or Hashes, each update that leaves any column of
-//     the row different is journalled.
-//   - What is journalled is the row as the statement left it, other triggers
-//     included. Changes of one key are in the order in which they happened.
-//   - A condition that changes by itself, such as one on the time of day, is no
-//     event: no trigger sees it.
+//   - A row that enters the set is created: it is inserted, or now meets Where, or is
+//     no longer marked as deleted. A row that leaves the set is deleted, also by
+//     TRUNCATE and cascades. An update of the key or the URI is a deletion and a
+//     creation.
+//   - An update is journalled if it changes one of the columns that Table names. Other
+//     updates cost next to nothing, unless there is a Where. If Table names no column
+//     for LastModified, Length, Type or Hashes that can change while key and URI stay,
+//     each update that changes any column is journalled.
+//   - The row is journalled as the statement left it, including the effects of other
+//     triggers. Changes of one key are in the order in which they happened.
+//   - A condition that changes by itself, such as one on the current time, causes no
+//     event, because no trigger runs.
 //
-// The keys, URIs and times are those of the Provider of the same Table; but text
-// in LastModified is not stated in PostgreSQL.
+// Keys, URIs and times are those of the Provider of the same Table, with one exception:
+// in PostgreSQL, text in LastModified is not stated.
 //
-// The set must have been opened once, by sqlstore.Store.Journal or Set: as long as
-// there is none of this name, or no store, the host's own writes fail. All objects
-// that are made have names that begin with rs_. A table that is journalled is
-// altered in three steps: drop the triggers, alter the table, create them again.
+// The set must have been opened once, by sqlstore.Store.Journal or Set. Without a set
+// of this name, or without a store, the host's own writes fail. The names of all
+// objects begin with rs_. To alter a table with triggers, drop the triggers, alter the
+// table, and create them again.
 //
 // # PostgreSQL
 //
-// There are triggers for each row. Triggers for each statement would be several
-// times as fast for large inserts, but would not see what is written to a partition
-// that comes later, nor by logical replication, where session_replication_role is
-// replica, and would be run for updates of other columns, too. Measured on two busy
-// cores, a change costs 75 µs when it comes alone and 20 µs among many; in SQLite,
-// 60 µs and 5 µs.
+// The triggers run for each row. Triggers for each statement would be several times as
+// fast for large inserts, but would miss writes to partitions that are added later and
+// writes of logical replication (session_replication_role is replica), and would also
+// run for updates of other columns. On two busy cores, a change costs 75 µs alone and
+// 20 µs among many; in SQLite, 60 µs and 5 µs.
 //
-// One more trigger is for TRUNCATE, on each partition that there is. Create them
-// again when there are new partitions: TRUNCATE of a new one alone is not seen
-// otherwise; that of the whole table is. A partition that is detached or dropped is
-// never seen.
+// Another trigger is for TRUNCATE, on each existing partition. Create the triggers
+// again after adding a partition: until then TRUNCATE of that partition alone is not
+// journalled, although TRUNCATE of the whole table is. Detaching or dropping a
+// partition is never journalled.
 //
-// The functions are in the schema of the store, run with the rights of who creates
-// them, and find names that Where mentions in pg_catalog and the schema of the
-// table only. A table with row-level security must belong to whoever creates them.
-// In an isolation level above READ COMMITTED, TRUNCATE journals the rows that the
-// transaction sees.
+// The functions are in the schema of the store, and run with the rights of the user who
+// creates them. Names in Where are looked up in pg_catalog and the schema of the table
+// only. A table with row-level security must belong to that user. In an isolation level
+// above READ COMMITTED, TRUNCATE journals the rows that the transaction sees.
 //
 // # SQLite
 //
-// The table must be in the file of the store. A row that REPLACE removes is
-// deleted, whatever recursive_triggers says, unless it is removed for the sake of a
-// unique index on an expression, or a trigger of the host's own has written to the
-// same table BEFORE.
+// The table must be in the file of the store. A row that REPLACE removes is journalled
+// as deleted, with any setting of recursive_triggers. There are two exceptions: it
+// conflicts by a unique index on an expression, or a BEFORE trigger of the host has
+// written to the same table.
 //
 // Functions pgtable.Triggers and sqlitetable.Triggers return one.
 type Triggers struct{ db engine.TriggerDB }
@@ -72,9 +68,9 @@ type Triggers struct{ db engine.TriggerDB }
 // pgtable and sqlitetable.
 func NewTriggers(db engine.TriggerDB) *Triggers { return &Triggers{db} }
 
-// Create returns the statements that journal t, which must not be a view or a
-// query, for the set of this name. They are good for running again, also after
-// some other Create for the same table and set.
+// Create returns the statements that create the triggers which journal t for the set of
+// this name. t must not be a view or a query. The statements can be run again, also
+// after those of another Create for the same table and set.
 func (tr *Triggers) Create(ctx context.Context, t Table, set string) ([]string, error) {
 	statements, err := tr.create(ctx, t, set)
 	if err != nil {
@@ -97,8 +93,7 @@ func (tr *Triggers) create(ctx context.Context, t Table, set string) ([]string, 
 	return tr.db.CreateTriggers(ctx, newJournalled(tr.db, rel, set))
 }
 
-// Drop returns the statements that undo Create, for what they do is told by the
-// Schema and Name of t alone.
+// Drop returns the statements that undo Create. It needs only the Schema and Name of t.
 func (tr *Triggers) Drop(ctx context.Context, t Table, set string) ([]string, error) {
 	rel, err := tr.find(ctx, t)
 	if err == nil {
@@ -110,7 +105,7 @@ func (tr *Triggers) Drop(ctx context.Context, t Table, set string) ([]string, er
 	return nil, fmt.Errorf("sqltable: triggers: %s: %w", t.title(), err)
 }
 
-// Apply runs statements of Create or Drop, in one transaction.
+// Apply runs the statements of Create or Drop in one transaction.
 func (tr *Triggers) Apply(ctx context.Context, statements []string) error {
 	if err := tr.db.Apply(ctx, statements); err != nil {
 		return fmt.Errorf("sqltable: triggers: %w", err)
@@ -118,7 +113,7 @@ func (tr *Triggers) Apply(ctx context.Context, statements []string) error {
 	return nil
 }
 
-// find looks up the table of t, but not whether t says the truth about it.
+// find looks up the table of t, without checking its columns.
 func (tr *Triggers) find(ctx context.Context, t Table) (*relation, error) {
 	rel := newRelation(tr.db, &t)
 	if t.Name == "" {
@@ -136,8 +131,8 @@ func (tr *Triggers) find(ctx context.Context, t Table) (*relation, error) {
 	return rel, nil
 }
 
-// baseName is what the names of all objects for a table and a set begin with. It
-// is short enough to be continued, in PostgreSQL, whose names have 63 bytes.
+// baseName returns the prefix of the names of all objects for a table and a set. With a
+// suffix, it fits into the 63 bytes of a name in PostgreSQL.
 func baseName(rel *relation, set string) string {
 	slug := strings.Map(func(r rune) rune {
 		if 'a' <= r && r <= 'z' || '0' <= r && r <= '9' {
@@ -149,7 +144,7 @@ func baseName(rel *relation, set string) string {
 	return fmt.Sprintf("rs_%.24s_%x", slug, sum[:4])
 }
 
-// newJournalled writes the expressions of which the triggers on rel are made.
+// newJournalled returns the table of rel with the expressions that its triggers need.
 func newJournalled(db engine.Expressions, rel *relation, set string) *engine.Journalled {
 	j := &engine.Journalled{
 		Relation: &rel.Relation, Base: baseName(rel, set), Mark: markTemplate(rel.table.URI),

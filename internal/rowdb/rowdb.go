@@ -15,14 +15,14 @@
 //
 // # SQL
 //
-// Statements are written once for both engines wherever their dialects meet.
-// Parameters are $1, $2 and so on, and must appear in this order for the first
-// time: SQLite takes them for names and numbers them as they come. An argument is
-// nil, an int, an int64, a string or a []byte. Integer columns are bigint. Sums
-// are cast to bigint, which PostgreSQL would make numeric.
+// Both engines use the same statements wherever their dialects allow. Parameters are $1,
+// $2 and so on, and must first appear in this order, because SQLite takes them for names
+// and numbers them by appearance. An argument is nil, an int, an int64, a string or a
+// []byte. Integer columns are bigint. Sums are cast to bigint, because PostgreSQL would
+// return numeric.
 //
-// Keys are bytea and blob, because their order is that of bytes and they need not
-// be valid UTF-8.
+// Keys are bytea and blob, because they are ordered by their bytes and need not be valid
+// UTF-8.
 package rowdb
 
 import (
@@ -31,7 +31,7 @@ import (
 	"fmt"
 )
 
-// A Dialect is an engine's way of speaking SQL.
+// A Dialect is an SQL dialect.
 type Dialect string
 
 // The dialects.
@@ -40,13 +40,13 @@ const (
 	Postgres Dialect = "postgres"
 )
 
-// A DB is a database. All methods are safe for concurrent use; the connection
-// that is passed to a function is for its caller alone and only until it returns.
+// A DB is a database. All methods are safe for concurrent use. A connection that is
+// passed to a function must be used by that function only, and not after it has
+// returned.
 //
-// Errors are those of the engines, wrapped. When ctx is done they match its
-// error.
+// Errors are those of the drivers, wrapped. When ctx is done they match its error.
 type DB interface {
-	// Dialect returns the engine's dialect.
+	// Dialect returns the dialect of the engine.
 	Dialect() Dialect
 
 	// Schema returns the schema of the tables, quoted, or "" in SQLite.
@@ -57,68 +57,65 @@ type DB interface {
 	// called later.
 	Close() error
 
-	// Do runs f with a connection. Every statement is a transaction. In
-	// PostgreSQL the planner goes by its statistics, which may be missing or
-	// old. Everything but Do makes it follow indexes, so a statement that
-	// reads a few of many rows in order belongs into a Snapshot.
+	// Do runs f with a connection. Every statement is a transaction. In PostgreSQL the
+	// planner uses its statistics, which may be missing or old. All other methods make
+	// it follow indexes, so use Snapshot for a statement that reads a few of many rows
+	// in order.
 	Do(ctx context.Context, f func(Conn) error) error
 
-	// Snapshot runs f in a transaction that only reads and whose statements
-	// all see the same state.
+	// Snapshot runs f in a read-only transaction whose statements all see the same
+	// state.
 	Snapshot(ctx context.Context, f func(Conn) error) error
 
-	// Update runs f in a transaction that writes, and commits it if f
-	// returns nil. One Update runs at a time, in all processes together, and
-	// its statements see everything that was committed before it began. A
-	// process that stops in the middle of one does not hold up the others
-	// for more than a few seconds.
+	// Update runs f in a transaction that writes, and commits it if f returns nil. One
+	// Update runs at a time, across all processes, and its statements see everything
+	// that was committed before it began. A process that stops during an Update blocks
+	// the others for a few seconds at most.
 	Update(ctx context.Context, f func(Conn) error) error
 
-	// Write runs f in a transaction that writes, and commits it if f returns
-	// nil, as Update does, but it does not wait for an Update to end, nor for
-	// another Write unless both write the same row. In PostgreSQL each of its
-	// statements sees what was committed before that statement; what f has
-	// read it locks if it must stay so. In SQLite it is the same as Update.
+	// Write runs f in a transaction that writes, and commits it if f returns nil.
+	// Unlike Update, it does not wait for an Update to end, nor for another Write
+	// unless both write the same row. In PostgreSQL each of its statements sees what
+	// was committed before that statement; f must lock rows that must not change after
+	// it has read them. In SQLite, Write is the same as Update.
 	Write(ctx context.Context, f func(Conn) error) error
 
-	// Session runs f with a connection whose temporary tables nobody else
-	// sees, and which are gone when f returns.
+	// Session runs f with a connection of its own for temporary tables, which are
+	// dropped when f returns.
 	Session(ctx context.Context, f func(Conn) error) error
 
-	// TryLock runs f while it holds lock n of this database, if no one else
-	// does, in whatever process, and reports whether it could. The lock is
-	// free again when f returns and a few seconds after the process has
-	// died, or was stopped or cut off. In the latter cases f's context ends:
-	// what f does from then on must do no harm.
+	// TryLock runs f while it holds lock n of this database, and reports whether the
+	// lock was free. No other call, in any process, gets the lock until f returns. If
+	// the process dies, stops or is cut off from the database, the lock becomes free
+	// after a few seconds, and the context of f is cancelled: whatever f does after
+	// that must do no harm.
 	TryLock(ctx context.Context, n int32, f func(ctx context.Context) error) (bool, error)
 
-	// Listen calls wake whenever something may have been committed to the
-	// tables that notify (in PostgreSQL those with a trigger for that, in
-	// SQLite all), in whatever process, until ctx is done or listening fails.
+	// Listen calls wake whenever any process may have committed a change, until ctx is
+	// done or listening fails. In PostgreSQL these are changes of tables with a trigger
+	// that notifies, and calls of Notify; in SQLite, all changes.
 	Listen(ctx context.Context, wake func()) error
 }
 
 // A Conn is a connection to a database, or a transaction on it.
 type Conn interface {
-	// Query calls each with every row, until it returns an error, which
-	// Query returns.
+	// Query calls each with every row. If each returns an error, Query stops and
+	// returns it.
 	Query(ctx context.Context, sql string, each func(Row) error, args ...any) error
 
-	// QueryEach runs a statement n times, with the arguments that args
-	// returns for 0 to n-1, and calls each with every row of the i-th, in
-	// order. Slices in the arguments must stay as they are until QueryEach
-	// returns.
+	// QueryEach runs a statement n times, with the arguments args(0) to args(n-1), and
+	// calls each with every row of the i-th run, in order. Slices in the arguments must
+	// not change until QueryEach returns.
 	QueryEach(ctx context.Context, sql string, n int, args func(i int) []any, each func(i int, row Row) error) error
 
-	// Exec runs a statement and returns the number of rows it wrote.
+	// Exec runs a statement and returns the number of rows that it has written.
 	Exec(ctx context.Context, sql string, args ...any) (int64, error)
 
-	// ExecEach runs a statement n times, with the arguments that args
-	// returns for 0 to n-1.
+	// ExecEach runs a statement n times, with the arguments args(0) to args(n-1).
 	ExecEach(ctx context.Context, sql string, n int, args func(i int) []any) error
 
-	// Script runs any number of statements without parameters. A comment may
-	// come before a statement, not after the last.
+	// Script runs any number of statements without parameters. A comment may precede a
+	// statement, but not follow the last one.
 	Script(ctx context.Context, sql string) error
 
 	// Notify wakes the listeners of all processes when the transaction has
@@ -126,9 +123,9 @@ type Conn interface {
 	Notify(ctx context.Context) error
 }
 
-// A Row is one row of a result, until the next. Columns count from 0.
+// A Row is one row of a result. It is valid until the next row. Columns count from 0.
 type Row interface {
-	// Int returns the integer or truth value in a column, 0 if it is NULL.
+	// Int returns the integer or boolean in a column, or 0 if it is NULL.
 	Int(column int) int64
 
 	// Append appends the bytes of the text or blob in a column to dst.
@@ -138,7 +135,7 @@ type Row interface {
 	Null(column int) bool
 }
 
-// String is the text in a column, copied.
+// String returns a copy of the text in a column.
 func String(r Row, column int) string { return string(r.Append(nil, column)) }
 
 // ErrDamaged reports content of a database that differs from what was written.

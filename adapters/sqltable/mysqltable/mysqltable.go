@@ -35,7 +35,7 @@ func (*database) Quote(name string) string { return "`" + strings.ReplaceAll(nam
 
 func (*database) Parameter(int, engine.Kind) string { return "?" }
 
-// row is a row as text, which is what integers are made of again.
+// A row has its values as text. Integers are parsed from it.
 type row struct{ values []sql.RawBytes }
 
 func (r *row) Int(column int) int64 {
@@ -84,8 +84,7 @@ func (db *database) Query(ctx context.Context, query string, each func(rowdb.Row
 	return rows.Err()
 }
 
-// checkInteger reports that the text of an unsigned integer stands for none that
-// we can read.
+// checkInteger returns an error if text, an unsigned integer, is too large.
 func checkInteger(text []byte) error {
 	if len(text) < engine.Digits {
 		return nil
@@ -144,8 +143,8 @@ func (db *database) findColumns(ctx context.Context, rel *engine.Relation) error
 		nullable, known := t.Nullable()
 		c := engine.Column{Name: t.Name(), Type: t.DatabaseTypeName(), Nullable: nullable || !known}
 		c.Kind = kindOf(c.Type)
-		// In microseconds from the epoch of all engines, whatever the time
-		// zone of the connection. A TIMESTAMP is an instant.
+		// Read times in microseconds since engine.Epoch, independent of the time zone
+		// of the connection. A TIMESTAMP is an instant.
 		ref := rel.Alias + "." + db.Quote(c.Name)
 		switch c.Type {
 		case "DATETIME", "DATE":
@@ -158,8 +157,7 @@ func (db *database) findColumns(ctx context.Context, rel *engine.Relation) error
 	return rows.Err()
 }
 
-// kindOf is the kind of a column, by the name that the driver has for its
-// type.
+// kindOf returns the kind of a column by the driver's name for its type.
 func kindOf(name string) engine.Kind {
 	switch name = strings.TrimPrefix(name, "UNSIGNED "); name {
 	case "TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT", "YEAR":
@@ -195,8 +193,8 @@ func (db *database) CheckUnique(ctx context.Context, rel *engine.Relation) error
 	return err
 }
 
-// checkIndex needs no more than a unique index: it has the collation of its
-// column, always.
+// CheckIndex implements [engine.DB]. A unique index is enough, because it always has
+// the collation of its column.
 func (db *database) CheckIndex(ctx context.Context, rel *engine.Relation) error {
 	if rel.Key.Kind == engine.Text {
 		if rel.Name == "" {
@@ -208,8 +206,8 @@ func (db *database) CheckIndex(ctx context.Context, rel *engine.Relation) error 
 		if err != nil {
 			return err
 		}
-		// Of other character sets, bytes have another order, or not every range
-		// of keys can be asked for.
+		// In other character sets, bytes have another order, or some ranges of keys
+		// cannot be queried.
 		if collation != "utf8mb4_nopad_bin" && collation != "utf8mb4_0900_bin" {
 			return fmt.Errorf("the key %q is in the order of collation %s, and not of its bytes in UTF-8: ALTER TABLE %s MODIFY %s … COLLATE utf8mb4_nopad_bin (in MySQL 8, utf8mb4_0900_bin), or make it VARBINARY, or use another column, such as an integer",
 				rel.Key.Name, collation, rel.Qualified, db.Quote(rel.Key.Name))

@@ -7,7 +7,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 )
 
-// Literal is good whatever standard_conforming_strings says.
+// Literal returns a literal that is valid with any setting of
+// standard_conforming_strings.
 func (*database) Literal(s string) string {
 	quoted := "'" + strings.ReplaceAll(s, "'", "''") + "'"
 	if strings.Contains(s, `\`) {
@@ -34,7 +35,8 @@ func (db *database) TextExpr(c *engine.Column) string {
 	return c.Ref + "::text"
 }
 
-// EscapeExpr goes through the bytes only if there is something to escape.
+// EscapeExpr returns an expression that reads the bytes one by one only if there is
+// something to escape.
 func (db *database) EscapeExpr(c *engine.Column) string {
 	bytes, plain := "convert_to("+c.Ref+"::text, 'UTF8')", fmt.Sprintf(`%s::text COLLATE "C" ~ '^[A-Za-z0-9._~-]*$'`, c.Ref)
 	if c.Kind == engine.Binary {

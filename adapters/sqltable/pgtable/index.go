@@ -36,7 +36,8 @@ func (db *database) CheckUnique(ctx context.Context, rel *engine.Relation) error
 	return fmt.Errorf("the key %q need not be unique: CREATE UNIQUE INDEX ON %s (%s%s)", rel.Key.Name, rel.Qualified, db.Quote(rel.Key.Name), byBytes(rel))
 }
 
-// byBytes is what makes an index on the key, if that is text, one of bytes.
+// byBytes returns the COLLATE clause of an index on the key in the order of bytes, ""
+// unless the key is text.
 func byBytes(rel *engine.Relation) string {
 	if rel.Key.Kind == engine.Text {
 		return ` COLLATE "C"`
@@ -44,7 +45,7 @@ func byBytes(rel *engine.Relation) string {
 	return ""
 }
 
-// A index is an index that begins with the key.
+// An index is an index whose first column is the key.
 type index struct {
 	Unique    bool // the key alone
 	ByBytes   bool
@@ -52,7 +53,7 @@ type index struct {
 	Name      string // of the collation
 }
 
-// indexes returns the indexes of rel that are complete and begin with its key.
+// indexes returns the complete indexes of rel whose first column is the key.
 func (db *database) indexes(ctx context.Context, rel *engine.Relation) ([]index, error) {
 	rows, err := db.pool.Query(ctx, `
 		SELECT i.indisunique AND i.indnkeyatts = 1,
@@ -103,8 +104,8 @@ func (db *database) CheckIndex(ctx context.Context, rel *engine.Relation) error 
 		rel.Key.Name, indexes[0].Name, rel.Qualified, db.Quote(rel.Key.Name), byBytes(rel))
 }
 
-// checkPlan reports that a view or query is sorted anew for every page. The
-// planner is asked not to sort if it can, however small the tables are.
+// checkPlan returns an error if a view or query would be sorted again for every page.
+// The planner is told to avoid sorting, however small the tables are.
 func (db *database) checkPlan(ctx context.Context, rel *engine.Relation) error {
 	rel.Order += byBytes(rel)
 	sorts := false

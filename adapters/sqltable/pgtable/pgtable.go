@@ -80,9 +80,9 @@ func (db *database) Query(ctx context.Context, sql string, each func(rowdb.Row) 
 	return db.rows.Do(ctx, func(c rowdb.Conn) error { return c.Query(ctx, sql, each, args...) })
 }
 
-// QueryInOrder keeps the planner from sorting all the rest of a table for each page,
-// as it would with no statistics, or with those of a table that was small. A Where may
-// join other tables in any way.
+// QueryInOrder implements [engine.DB]. It prevents a plan that sorts the rest of a
+// table for each page, which the planner would choose without statistics, or with those
+// of a small table. A Where may join other tables in any way.
 func (db *database) QueryInOrder(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
 	return db.rows.Snapshot(ctx, func(c rowdb.Conn) error {
 		if err := c.Script(ctx, "SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on"); err != nil {

@@ -13,10 +13,10 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// rowFunction takes up one row. It looks at the table, and not only at what the
-// row was and is: another row may have got the key in the same statement, and
-// another trigger may have changed the row since. Such another row is told of again,
-// because the key has been deleted at the URI that it had.
+// rowFunction journals the change of one row. It reads the table, and not only OLD and
+// NEW: in the same statement, another row may have taken over the key, and another
+// trigger may have changed the row. A row that has taken over a key is journalled
+// again, because the key has been deleted at its former URI.
 const rowFunction = `
 #variable_conflict use_column
 {mark}
@@ -49,8 +49,8 @@ BEGIN
 END
 `
 
-// truncateFunction takes up the rows of a table before they vanish. A partition
-// that has no trigger of its own is taken care of with the whole table.
+// truncateFunction journals the deletion of the rows of a table before TRUNCATE. For a
+// partition without a trigger of its own, the trigger of the whole table does it.
 const truncateFunction = `
 #variable_conflict use_column
 <<rs_block>>
@@ -77,7 +77,8 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 	if inherits {
 		return nil, errors.New("a materialized view, or a table that others inherit from, cannot be journalled as a whole: journal each table, into sets of their own")
 	}
-	// What a function does is parsed when it does it, and must not fail then.
+	// PostgreSQL parses the statements of a function when it runs them, and they must
+	// not fail then.
 	err = db.rows.Snapshot(ctx, func(c rowdb.Conn) error {
 		if err := c.Script(ctx, "SET LOCAL search_path = pg_catalog, "+db.Quote(j.Schema)+", pg_temp"); err != nil {
 			return err
@@ -108,7 +109,7 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 	for _, c := range j.Columns {
 		columns = append(columns, ", "+c)
 	}
-	// Without a condition the row was in the set, and is.
+	// Without a condition, the row was in the set and still is.
 	filter, always, worth := "true", "false", changed
 	if j.Filter != "" {
 		filter, always = j.Filter, "true"
@@ -157,8 +158,8 @@ func (db *database) leaves(ctx context.Context, rel *engine.Relation) ([]string,
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
-// sameKey is the condition that two keys are the same, with the help of an index,
-// and to the byte.
+// sameKey returns the condition that two keys are the same. It can use an index, and
+// compares bytes.
 func (db *database) sameKey(j *engine.Journalled, a, b string) string {
 	k := db.Quote(j.Key.Name)
 	same := a + k + " = " + b + k
@@ -168,8 +169,8 @@ func (db *database) sameKey(j *engine.Journalled, a, b string) string {
 	return "(" + same + ")"
 }
 
-// sameURI is the condition that two URIs with the same key are the same, or "" if
-// they are in any case.
+// sameURI returns the condition that two URIs with the same key are the same, or "" if
+// they always are.
 func (db *database) sameURI(j *engine.Journalled, a, b string) (condition string) {
 	for _, c := range j.Others {
 		as := db.Quote(c.Name)
@@ -190,8 +191,8 @@ func (db *database) function(name, schema, body string) string {
 		name, db.Quote(schema), tag, body, tag)
 }
 
-// drop needs no more than the functions, which take their triggers with them,
-// wherever these are.
+// DropTriggers implements [engine.TriggerDB]. Dropping the functions also drops their
+// triggers, on every table.
 func (db *database) DropTriggers(_ context.Context, _ *engine.Relation, base string) ([]string, error) {
 	store := db.rows.Schema()
 	return []string{
@@ -202,7 +203,7 @@ func (db *database) DropTriggers(_ context.Context, _ *engine.Relation, base str
 
 func (db *database) Apply(ctx context.Context, statements []string) error {
 	return pgx.BeginFunc(ctx, db.pool, func(tx pgx.Tx) error {
-		// PostgreSQL fails when two replace the same function at once.
+		// PostgreSQL fails if two transactions replace the same function at once.
 		if _, err := tx.Exec(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('resourcesync triggers', 0))"); err != nil {
 			return err
 		}

@@ -12,7 +12,7 @@ func (*database) Literal(s string) string { return "'" + strings.ReplaceAll(s, "
 func (*database) KeyExpr(k *engine.Key) string {
 	expr := k.Ref
 	if k.Kind == engine.Integer {
-		// The sum in two steps, neither of which overflows.
+		// The sum is in two steps, so that neither overflows.
 		expr = fmt.Sprintf("CASE WHEN %s < 0 THEN '-' || printf('%%0%dd', %[1]s + 9223372036854775807 + 1) ELSE printf('%%0%[2]dd', %[1]s) END", k.Ref, engine.Digits)
 	}
 	return "CAST(" + expr + " AS BLOB)"
@@ -20,7 +20,8 @@ func (*database) KeyExpr(k *engine.Key) string {
 
 func (*database) TextExpr(c *engine.Column) string { return "CAST(" + c.Ref + " AS TEXT)" }
 
-// EscapeExpr goes through the bytes only if there is something to escape.
+// EscapeExpr returns an expression that reads the bytes one by one only if there is
+// something to escape.
 func (*database) EscapeExpr(c *engine.Column) string {
 	return fmt.Sprintf(`CASE WHEN CAST(%s AS TEXT) NOT GLOB '*[^A-Za-z0-9._~-]*' THEN CAST(%[1]s AS TEXT) ELSE (
 		WITH RECURSIVE rs_bytes (i, done) AS (SELECT 1, '' UNION ALL
@@ -30,8 +31,8 @@ func (*database) EscapeExpr(c *engine.Column) string {
 		SELECT done FROM rs_bytes ORDER BY i DESC LIMIT 1) END`, c.Ref)
 }
 
-// MicrosExpr reads text as the Provider does. The fraction of a second is apart,
-// because SQLite itself has three digits of it.
+// MicrosExpr returns an expression that reads text as the Provider does. It handles the
+// fraction of a second separately, because SQLite keeps only three digits of it.
 func (*database) MicrosExpr(c *engine.Column, perSecond int64) string {
 	const million = 1_000_000
 	return fmt.Sprintf(`CASE WHEN typeof(%s) = 'integer' THEN %[1]s * %d

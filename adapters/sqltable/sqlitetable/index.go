@@ -13,7 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// index is an index, by its first column.
+// An index is an index with its columns.
 type index struct {
 	name      string
 	unique    bool
@@ -22,8 +22,7 @@ type index struct {
 	collation []string
 }
 
-// indexesOf returns the indexes of rel. The rowid, by whatever name, is not
-// among them.
+// indexesOf returns the indexes of rel, without the rowid.
 func indexesOf(ctx context.Context, c rowdb.Conn, rel *engine.Relation) ([]index, error) {
 	var all []index
 	err := c.Query(ctx, `SELECT l.Name, l."unique", l.partial, i.name, i.coll
@@ -69,8 +68,8 @@ func (db *database) CheckUnique(ctx context.Context, rel *engine.Relation) error
 			return err
 		}
 		if rel.Key.Nullable {
-			// Declared, or in a PRIMARY KEY, where SQLite allows NULL by
-			// mistake and nobody uses it.
+			// The column must be declared NOT NULL, or be in a PRIMARY KEY. SQLite
+			// allows NULL there by mistake, so the rows are checked.
 			primary, null := false, false
 			err := c.Query(ctx, "SELECT 1 FROM pragma_table_info($1, $2) WHERE pk > 0 AND name = $3",
 				func(rowdb.Row) error { primary = true; return nil }, rel.Name, rel.Schema, rel.Key.Name)
@@ -108,8 +107,8 @@ func (db *database) CheckIndex(ctx context.Context, rel *engine.Relation) error 
 	}
 	sorts := false
 	err := db.take(ctx, func(conn *sqlite.Conn) error {
-		// Not one of the statements that a connection keeps: a plan that was
-		// made before is not made again.
+		// This is not a cached statement of the connection, because SQLite would not
+		// make its plan again.
 		return errors.Join(refresh(conn), sqlitex.ExecuteTransient(conn, "EXPLAIN QUERY PLAN SELECT "+rel.List+" FROM "+rel.From+engine.Where(rel.Filter)+" ORDER BY "+rel.Order,
 			&sqlitex.ExecOptions{ResultFunc: func(stmt *sqlite.Stmt) error {
 				sorts = sorts || strings.Contains(stmt.ColumnText(3), "USE TEMP B-TREE FOR ORDER BY")

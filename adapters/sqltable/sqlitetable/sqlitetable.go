@@ -38,7 +38,7 @@ type database struct{ pool *sqlitex.Pool }
 var _ engine.TriggerDB = (*database)(nil)
 
 func (*database) Quote(name string) string {
-	// In double quotes, the name of a column that is gone would be a text.
+	// In double quotes, SQLite would take the name of a missing column for text.
 	return "`" + strings.ReplaceAll(name, "`", "``") + "`"
 }
 
@@ -68,15 +68,15 @@ func (db *database) take(ctx context.Context, f func(*sqlite.Conn) error) error 
 	return err
 }
 
-// look is do for what is about the schema.
+// look is do for statements about the schema.
 func (db *database) look(ctx context.Context, f func(rowdb.Conn) error) error {
 	return db.take(ctx, func(conn *sqlite.Conn) error {
 		return errors.Join(refresh(conn), f(sqlitedb.Wrap(conn)))
 	})
 }
 
-// refresh reads a table, because only then SQLite finds out that another
-// connection has changed the schema.
+// refresh reads a table, because SQLite notices only then that another connection has
+// changed the schema.
 func refresh(conn *sqlite.Conn) error {
 	return sqlitex.ExecuteTransient(conn, "SELECT 1 FROM sqlite_schema LIMIT 1", nil)
 }
@@ -116,8 +116,8 @@ func (db *database) Find(ctx context.Context, rel *engine.Relation) error {
 	})
 }
 
-// findQuery learns the columns of a query from a view that is there for a moment,
-// for this connection only.
+// findQuery finds the columns of a query by means of a temporary view, which only this
+// connection sees.
 func (db *database) findQuery(ctx context.Context, c rowdb.Conn, rel *engine.Relation) error {
 	rel.From = "(\n" + rel.Query + "\n) AS " + rel.Alias
 	if _, err := c.Exec(ctx, "CREATE TEMP VIEW rs_query_columns AS SELECT * FROM "+rel.From); err != nil {
@@ -140,7 +140,7 @@ func (db *database) findColumns(ctx context.Context, c rowdb.Conn, rel *engine.R
 	if err != nil {
 		return err
 	}
-	// A key without a type is what its values are.
+	// The kind of a key without a type is that of its values.
 	for i := range rel.Columns {
 		if k := &rel.Columns[i]; k.Name == rel.Key.Name && k.Kind == engine.Dynamic {
 			err := c.Query(ctx, "SELECT typeof("+db.Quote(k.Name)+") FROM "+rel.From+" WHERE "+db.Quote(k.Name)+" IS NOT NULL LIMIT 1",
@@ -156,7 +156,7 @@ func (db *database) findColumns(ctx context.Context, c rowdb.Conn, rel *engine.R
 	return nil
 }
 
-// affinity is the kind of values that a column of a declared type prefers.
+// affinity returns the kind of value that a column of a declared type prefers.
 func affinity(declared string) engine.Kind {
 	contains := func(s string) bool { return strings.Contains(declared, s) }
 	switch {

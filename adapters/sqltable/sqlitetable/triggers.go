@@ -14,9 +14,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// deleteStatement journals that the row that was is not in the set any more. As in
-// PostgreSQL, the table knows better than the row, and if another row has the key
-// now, at another URI, that is told of again.
+// deleteStatement journals that the row OLD has left the set. It reads the table, as in
+// PostgreSQL. If another row, at another URI, now has the key, it is journalled again.
 const deleteStatement = `
 	INSERT INTO rs_pending (set_id, change, key, uri)
 	SELECT {set}, 'deleted', {key}, {uri}
@@ -25,23 +24,22 @@ const deleteStatement = `
 	SELECT {set}, 'created', {key}, {uri}{values}
 	FROM {table} AS {alias} WHERE {otherKey} AND {isOld} AND NOT ({sameOldURI}) AND {filter} AND EXISTS (SELECT 1 FROM {old} WHERE {filter});`
 
-// putStatement journals that a row is in the set, and was in it before or not.
+// putStatement journals that a row is in the set, and whether it was before.
 const putStatement = `
 	INSERT INTO rs_pending (set_id, change, key, uri{columns})
 	SELECT {set}, {change}, {key}, {uri}{values}
 	FROM {table} AS {alias} WHERE {isNew} AND {filter}{worth};`
 
-// rememberStatement notes which rows a REPLACE is going to remove, if it is one:
-// their triggers for DELETE are not run then, unless recursive_triggers is on. Of
-// what is noted already, that which is still there is of an earlier statement, which
-// has not removed it; the rest is of one that is under way, and has set off a trigger
-// of the host's own before those of ours.
+// rememberStatement stores the rows that a REPLACE is going to remove, because their
+// DELETE triggers do not run unless recursive_triggers is on. Stored rows that still
+// exist are from an earlier statement that has not removed them. The others are from a
+// statement that is still running, and has fired a trigger of the host before ours.
 const rememberStatement = `
 	DELETE FROM {replaced} WHERE EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {isReplaced} AND {filter});
 	INSERT INTO {replaced} (id, key, uri) SELECT {keyRef}, {key}, {uri} FROM {table} AS {alias} WHERE {filter} AND ({conflict});`
 
-// replacedStatement journals which of them have gone. It comes before what is put in
-// their place, which may have their URI.
+// replacedStatement journals which of the stored rows have gone. It runs before the
+// statement for the row in their place, which may have the same URI.
 const replacedStatement = `
 	INSERT INTO rs_pending (set_id, change, key, uri)
 	SELECT {set}, 'deleted', key, uri FROM {replaced}
@@ -109,16 +107,17 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 	return statements, nil
 }
 
-// setID is the id of the set. If there is none, the host's statement fails: that the
-// id must not be NULL is nothing to one that says OR IGNORE, which holds for what
-// triggers do, too.
+// setID returns the expression for the id of the set. If there is no such set, it makes
+// the host's statement fail. A NULL id would not, if that statement says OR IGNORE,
+// which also applies to triggers.
 func (db *database) setID(j *engine.Journalled) string {
 	return "coalesce((SELECT id FROM rs_set WHERE name = " + j.SetName + "), RAISE(ABORT, 'resourcesync: there is no set of this name to journal the table for'))"
 }
 
-// old is the row that was, as if it were the table.
+// old returns the row OLD as a subquery in place of the table.
 func (db *database) old(j *engine.Journalled) string {
-	// SQLite would refuse to drop any column that is named here.
+	// List only the columns that are needed: SQLite refuses to drop a column that a
+	// trigger names.
 	mentioned := func(c *engine.Column) bool {
 		where := strings.ToLower(j.Where)
 		return strings.Contains(where, strings.ToLower(c.Name)) || strings.Contains(where, strings.ToLower(strings.NewReplacer(`"`, `""`).Replace(c.Name))) ||
@@ -134,8 +133,8 @@ func (db *database) old(j *engine.Journalled) string {
 	return "(SELECT " + strings.Join(columns, ", ") + ") AS " + j.Alias
 }
 
-// sameKey is the condition that two keys are the same, with the help of an index,
-// and to the byte.
+// sameKey returns the condition that two keys are the same. It can use an index, and
+// compares bytes.
 func (db *database) sameKey(j *engine.Journalled, a, b string) string {
 	return db.sameAs(j, a+db.Quote(j.Key.Name), b+db.Quote(j.Key.Name))
 }
@@ -148,8 +147,8 @@ func (*database) sameAs(j *engine.Journalled, a, b string) string {
 	return "(" + same + ")"
 }
 
-// sameURI is the condition that two URIs with the same key are the same, or "" if
-// they are in any case.
+// sameURI returns the condition that two URIs with the same key are the same, or "" if
+// they always are.
 func (db *database) sameURI(j *engine.Journalled, a, b string) (condition string) {
 	for _, c := range j.Others {
 		condition = engine.And(condition, a+db.Quote(c.Name)+" COLLATE BINARY IS "+b+db.Quote(c.Name))
@@ -157,9 +156,9 @@ func (db *database) sameURI(j *engine.Journalled, a, b string) (condition string
 	return condition
 }
 
-// changed is the condition that an update changes what a resource says, or anything
-// at all if that could not be told otherwise. Rows are compared as such, because
-// SQLite bounds how many conditions one may be made of.
+// changed returns the condition that an update changes a listed column, or any column
+// if the listed ones may not tell. It compares row values, because SQLite limits the
+// depth of an expression.
 func (db *database) changed(j *engine.Journalled) string {
 	columns := j.Listed
 	if !j.Content {
@@ -176,8 +175,8 @@ func (db *database) changed(j *engine.Journalled) string {
 	return "((" + strings.Join(was, ", ") + ") IS NOT (" + strings.Join(is, ", ") + "))"
 }
 
-// conflicts is the condition that a row is in the way of NEW, or "" if that
-// matters only where NEW takes its place in the set, too.
+// conflicts returns the condition that a row conflicts with NEW. It is "" if a conflict
+// is always with the row that NEW replaces in the set.
 func (db *database) conflicts(ctx context.Context, j *engine.Journalled) (condition string, err error) {
 	var any []string
 	err = db.look(ctx, func(c rowdb.Conn) error {
@@ -185,8 +184,8 @@ func (db *database) conflicts(ctx context.Context, j *engine.Journalled) (condit
 		if err != nil {
 			return err
 		}
-		// The row with the key of NEW is replaced at the same URI, and in the set,
-		// if these are always so.
+		// A row with the key of NEW is replaced at the same URI and in the set, if
+		// there is no condition and no other column in the URI.
 		stays := j.Filter == "" && len(j.Others) == 0
 		if id != "" && (id != j.Key.Name || !stays) {
 			any = append(any, j.Alias+"."+db.Quote(id)+" = NEW."+db.Quote(id))

@@ -56,13 +56,13 @@ func read(rows pgx.Rows, each func(rowdb.Row) error) error {
 	return rows.Err()
 }
 
-// most is how many statements are sent before their results are read.
-const most = 1000
+// maxBatch is the number of statements that are sent before their results are read.
+const maxBatch = 1000
 
 func (c *connection) QueryEach(ctx context.Context, sql string, n int, args func(int) []any, each func(int, rowdb.Row) error) error {
-	for first := 0; first < n; first += most {
+	for first := 0; first < n; first += maxBatch {
 		var batch pgx.Batch
-		last := min(first+most, n)
+		last := min(first+maxBatch, n)
 		for i := first; i < last; i++ {
 			a := args(i)
 			if err := check(a); err != nil {

@@ -8,8 +8,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// The channel is named by a digest, because schemas may have longer names than
-// channels. Triggers that notify name it in the same way.
+// channel is the expression for the name of the channel. It is a digest, because the
+// name of a schema may be longer than that of a channel. Triggers that notify use the
+// same expression.
 const channel = "'rs_' || md5(current_schema())"
 
 func (db *database) Listen(ctx context.Context, wake func()) error {
@@ -26,7 +27,7 @@ func (db *database) Listen(ctx context.Context, wake func()) error {
 			return err
 		}
 		for {
-			// Once to begin with, for what was committed before.
+			// Wake once at the beginning, for earlier commits.
 			wake()
 			if _, err := conn.WaitForNotification(ctx); err != nil {
 				return err

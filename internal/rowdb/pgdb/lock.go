@@ -10,8 +10,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// TryLock takes an advisory lock of a session. The session goes on saying that
-// it is alive; if it stops, PostgreSQL ends it and the lock is free.
+// TryLock implements [rowdb.DB] with an advisory lock of a session. The session sends a
+// heartbeat; when that stops, PostgreSQL ends the session and frees the lock.
 func (db *database) TryLock(ctx context.Context, n int32, f func(context.Context) error) (bool, error) {
 	conn, err := db.pool.Acquire(ctx)
 	if err != nil {
@@ -39,8 +39,8 @@ func (db *database) TryLock(ctx context.Context, n int32, f func(context.Context
 		lost := context.Cause(ctx)
 		cancel(nil)
 		<-alive
-		// The lock shall be free now, and not only when the server has noticed
-		// that the connection is closed, which frees it in any case.
+		// Free the lock now. Closing the connection also frees it, but only when the
+		// server notices.
 		unlock, done := context.WithTimeout(context.WithoutCancel(ctx), sessionTimeout)
 		defer done()
 		_, _ = c.Exec(unlock, "SELECT pg_advisory_unlock($1, $2)", db.class, n)
@@ -51,7 +51,7 @@ func (db *database) TryLock(ctx context.Context, n int32, f func(context.Context
 	})
 }
 
-// stayAlive uses conn often enough until ctx is done.
+// stayAlive sends a heartbeat on conn until ctx is done.
 func stayAlive(ctx context.Context, conn *pgx.Conn) error {
 	tick := time.NewTicker(sessionTimeout / 6)
 	defer tick.Stop()

@@ -62,16 +62,16 @@ func (db *database) acquire(ctx context.Context, f func(*connection) error) erro
 	})))
 }
 
-// byIndex are the planner's settings for statements that each have an index to
-// follow. A table that has grown since its statistics were taken, or has none,
-// would otherwise be read and sorted as a whole for a few of its rows.
+// byIndex are planner settings for statements that each have an index to follow.
+// Without them, a table that has grown since its statistics were taken, or has none,
+// would be read and sorted as a whole for a few of its rows.
 var byIndex = []string{
 	"enable_seqscan = off", "enable_bitmapscan = off", "enable_sort = off", "enable_hashjoin = off", "enable_mergejoin = off",
-	// Costs that these settings raise must not set anything larger in motion.
+	// These settings raise estimated costs, which must not trigger expensive features.
 	"jit = off", "max_parallel_workers_per_gather = 0",
 }
 
-// set returns the script that makes settings, each by the command.
+// set returns the script that applies settings with command.
 func set(command string, settings []string) string {
 	return command + " " + strings.Join(settings, "; "+command+" ")
 }
@@ -81,8 +81,8 @@ func (db *database) Snapshot(ctx context.Context, f func(rowdb.Conn) error) erro
 }
 
 func (db *database) Update(ctx context.Context, f func(rowdb.Conn) error) error {
-	// Read committed, so that the statements after the lock see what the
-	// one who had it before has done.
+	// Read committed, so that the statements after the lock see the commit of its
+	// previous holder.
 	return db.transaction(ctx, fmt.Sprintf(beginWrite+"; SELECT pg_advisory_xact_lock(%d, -1)", sessionTimeout.Milliseconds(), db.class), f)
 }
 
@@ -96,8 +96,8 @@ func (db *database) transaction(ctx context.Context, begin string, f func(rowdb.
 	return db.acquire(ctx, func(c *connection) error {
 		defer func() {
 			if c.conn.PgConn().TxStatus() != idle {
-				// The context may be done, and the transaction is not to
-				// outlast it. If this fails, the pool ends the session.
+				// The context may be done, and the transaction must not outlast it. If
+				// ROLLBACK fails, the pool closes the session.
 				ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), sessionTimeout)
 				defer cancel()
 				c.Script(ctx, "ROLLBACK")
@@ -113,7 +113,7 @@ func (db *database) transaction(ctx context.Context, begin string, f func(rowdb.
 	})
 }
 
-// idle is the status of a session that is in no transaction.
+// idle is the status of a session without a transaction.
 const idle = 'I'
 
 func (db *database) Session(ctx context.Context, f func(rowdb.Conn) error) error {
@@ -130,8 +130,8 @@ func (db *database) Session(ctx context.Context, f func(rowdb.Conn) error) error
 	})
 }
 
-// dedicated runs f with a connection that does not go back to the pool: its
-// temporary tables, locks and settings end with it.
+// dedicated runs f with a connection that is closed instead of returned to the pool:
+// its temporary tables, locks and settings end with it.
 func dedicated(ctx context.Context, acquired *pgxpool.Conn, f func(*pgx.Conn) error) error {
 	conn := acquired.Hijack()
 	defer func() {

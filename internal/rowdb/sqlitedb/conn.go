@@ -23,7 +23,7 @@ func (r row) Int(column int) int64 { return r.ColumnInt64(column) }
 func (r row) Null(column int) bool { return r.ColumnIsNull(column) }
 
 func (r row) Append(dst []byte, column int) []byte {
-	// Asking for the length first would cost as much as the value.
+	// Asking for the length first would cost as much as copying the value.
 	room := dst[len(dst):cap(dst)]
 	n := r.ColumnBytes(column, room)
 	if n == len(room) {
@@ -95,10 +95,10 @@ func (c *connection) Script(_ context.Context, sql string) error {
 	return nil
 }
 
-// Notify has nothing to do: listeners look for commits themselves.
+// Notify does nothing, because listeners poll for commits.
 func (c *connection) Notify(context.Context) error { return nil }
 
-// run runs a statement that has neither parameters nor rows.
+// run runs a statement without parameters and rows.
 func (c *connection) run(sql string) error {
 	stmt, err := c.conn.Prepare(sql)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// links returns the number of names, hard links, of the file at path.
+// links returns the number of hard links to the file at path.
 func links(path string) (uint64, error) {
 	info, err := os.Stat(path)
 	if err != nil {

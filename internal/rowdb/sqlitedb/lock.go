@@ -8,9 +8,9 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 )
 
-// TryLock takes the lock of an empty database of its own beside the file. SQLite
-// has no other locks than those of files, but it knows how to take these on
-// every system, and the system gives them back when the process dies.
+// TryLock implements [rowdb.DB] with the write lock of an empty database beside the
+// file. SQLite takes file locks on every system, and the system frees them when the
+// process dies.
 func (db *database) TryLock(ctx context.Context, n int32, f func(context.Context) error) (bool, error) {
 	path := fmt.Sprintf("%s-lock%d", db.path, n)
 	if err := MakePrivate(path); err != nil {

@@ -30,8 +30,8 @@ func (db *database) take(ctx context.Context, f func(*connection) error) error {
 	return rowdb.ContextError(ctx, explain(f(&connection{conn}), db.path))
 }
 
-// explain adds what the system says about the folder of the database at path, if
-// that may be why SQLite has failed, which says only that something went wrong.
+// explain adds the error of the system if the folder of the database at path is the
+// likely cause. The errors of SQLite do not name it.
 func explain(err error, path string) error {
 	if err == nil || path == "" {
 		return damaged(err, path)
@@ -50,9 +50,9 @@ func explain(err error, path string) error {
 	return err
 }
 
-// warm returns the connection that was used last, if there is one that waits.
-// Every connection has a cache of its own; the pool hands them out in turn, so
-// that with each of them the same pages would have to be read again.
+// warm returns the connection that was used last, or nil if none is free. Every
+// connection has its own cache. The pool would hand them out in turn, and each would
+// read the same pages again.
 func (db *database) warm() *sqlite.Conn {
 	db.mu.Lock()
 	defer db.mu.Unlock()
@@ -87,7 +87,7 @@ func (db *database) Session(ctx context.Context, f func(rowdb.Conn) error) error
 	})
 }
 
-// tidy leaves a connection as the next who takes it from the pool expects it,
+// tidy rolls back and drops temporary tables before a connection returns to the pool,
 // even if the context is done.
 func (c *connection) tidy() error {
 	ctx := context.Background()

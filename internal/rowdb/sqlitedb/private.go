@@ -7,11 +7,12 @@ import (
 	"os"
 )
 
-// MakePrivate makes an empty file at path that only its owner can read, if there is
-// none: SQLite makes one that everybody can, and gives its log the same permissions.
+// MakePrivate creates an empty file at path that only its owner can read, unless there
+// is one. SQLite would create a file with default permissions, and gives its log the
+// same ones.
 //
-// A file that is there already is not opened. Closing it would take from this process
-// the locks that SQLite has on it.
+// It does not open an existing file, because closing it would release the locks that
+// SQLite holds on it in this process.
 func MakePrivate(path string) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if errors.Is(err, fs.ErrExist) {
@@ -27,8 +28,8 @@ func MakePrivate(path string) error {
 }
 
 // CheckLinks returns an error if the file at path has several names. SQLite finds the
-// log and the locks of a database by its name: two processes that use different names
-// would know nothing of each other and damage it.
+// log and the locks of a database by its name: two processes with different names would
+// not see each other's locks, and would damage it.
 func CheckLinks(path string) error {
 	n, err := links(path)
 	if err == nil && n > 1 {

@@ -100,15 +100,15 @@ func (db *database) check(ctx context.Context) error {
 	return db.checkWritable(ctx)
 }
 
-// checkWritable refuses a database that cannot be written to. SQLite has opened it
-// for reading alone, and would not write to it even when that can be done again.
+// checkWritable refuses a read-only database. SQLite has opened it for reading only,
+// and could not write to it even if the file became writable.
 func (db *database) checkWritable(ctx context.Context) error {
 	return db.take(ctx, func(c *connection) error {
 		c.conn.SetBusyTimeout(0)
 		defer c.conn.SetBlockOnBusy()
 		undo := errors.New("undo")
 		err := c.transaction("BEGIN IMMEDIATE", func(rowdb.Conn) error {
-			// The first statement that would write finds it out.
+			// SQLite finds out with the first statement that writes.
 			if err := c.run("PRAGMA user_version = 0"); err != nil {
 				return err
 			}

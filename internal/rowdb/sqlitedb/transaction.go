@@ -27,7 +27,7 @@ func (db *database) Write(ctx context.Context, f func(rowdb.Conn) error) error {
 	return db.Update(ctx, f)
 }
 
-// transaction runs f between begin and the end of a transaction.
+// transaction runs f between the statement begin and COMMIT.
 func (c *connection) transaction(begin string, f func(rowdb.Conn) error) error {
 	if err := c.run(begin); err != nil {
 		return err
@@ -35,11 +35,11 @@ func (c *connection) transaction(begin string, f func(rowdb.Conn) error) error {
 	return c.finish(f)
 }
 
-// finish runs f in the transaction that has begun and ends it.
+// finish runs f in the current transaction and ends it.
 func (c *connection) finish(f func(rowdb.Conn) error) (err error) {
 	defer func() {
-		// Some errors end a transaction. If it is not over yet, it must be
-		// now, even if the context is done.
+		// Some errors end a transaction. End it here if they have not, even if the
+		// context is done.
 		if !c.conn.AutocommitEnabled() {
 			c.conn.SetInterrupt(nil)
 			if e := c.run("ROLLBACK"); e != nil {
@@ -53,9 +53,9 @@ func (c *connection) finish(f func(rowdb.Conn) error) (err error) {
 	return c.run("COMMIT")
 }
 
-// beginImmediate waits for the write lock with short and even rests, where
-// SQLite's own ones grow to a tenth of a second: beside writers that leave the
-// lock only for moments, a store would hardly ever get it.
+// beginImmediate waits for the write lock with short, even pauses. Those of SQLite grow
+// to a tenth of a second: beside writers that free the lock only for moments, a store
+// would hardly ever get it.
 func (c *connection) beginImmediate(ctx context.Context) error {
 	c.conn.SetBusyTimeout(0)
 	defer c.conn.SetBlockOnBusy()
