@@ -10,64 +10,62 @@ import (
 	"unsafe"
 )
 
-// An Archive is a ZIP package of which only the layout is in memory: about 140
-// bytes for each entry and its name twice, beside what its Open refers to, and 24
-// more if there are checksums to be found out. Its bytes do not change, and it is
-// safe for concurrent use.
+// An Archive is the layout of a ZIP archive. It takes about 140 bytes for each entry and
+// twice the length of its name, without the data that Open refers to, and 24 bytes more
+// if checksums are deferred. Its bytes never change. It is safe for concurrent use.
 type Archive struct {
-	// headers is all that is not content, in the order of the package: what
-	// stands before each entry's content, then the central directory.
+	// headers is everything except content, in the order of the archive: the
+	// header before each entry's content, then the central directory.
 	headers []byte
 	members []member
 	size    int64
 	version string
 
-	// sums are the checksums of members that are found out later; nil if
-	// there are none. Those that are missing are zero in headers. What is
-	// found is written there under mu, and nobody reads it before.
+	// sums are the deferred checksums of members; nil if there are none. Missing
+	// ones are zero in headers. They are written there under mu, before any reader
+	// may read them.
 	sums    []deferred
 	mu      sync.Mutex
 	missing atomic.Int64
 }
 
-// A member is what reading an entry takes.
+// A member is an entry, as far as reading needs it.
 type member struct {
 	open   func(context.Context) (io.ReadCloser, error)
-	start  int64 // where its content begins in the package
+	start  int64 // offset of its content in the archive
 	size   int64
-	header int    // how much of headers comes before its content
-	crc    uint32 // if it is not deferred
+	header int    // length of headers before its content
+	crc    uint32 // valid if it is not deferred
 }
 
 const (
-	closureCost = 32                                             // of a few words
-	headersCost = 30 + 46 + 2*9                                  // of an entry, without its name, with a time
+	closureCost = 32                                             // a closure of a few words
+	headersCost = 30 + 46 + 2*9                                  // the headers of an entry, without its name
 	memberCost  = int64(unsafe.Sizeof(member{})) + closureCost   // with its Open
 	sumCost     = int64(unsafe.Sizeof(deferred{})) + closureCost // with its Checksum
 )
 
-// CostOf returns the memory that an entry takes in an [Archive] at most, in bytes, if
-// its Open and Checksum are closures of a few words.
+// CostOf returns the maximum memory, in bytes, of an entry in an [Archive] if its Open
+// and Checksum are closures of a few words.
 func CostOf(name string) int64 { return headersCost + 2*int64(len(name)) + memberCost + sumCost }
 
-// Cost returns the memory that a takes, in bytes, with such closures.
+// Cost returns the memory of a, in bytes, under the same assumption as [CostOf].
 func (a *Archive) Cost() int64 {
 	return int64(cap(a.headers)) + int64(cap(a.members))*memberCost + int64(cap(a.sums))*sumCost
 }
 
-// Size returns the length of the package in bytes.
+// Size returns the length of the archive in bytes.
 func (a *Archive) Size() int64 { return a.size }
 
-// Version returns an opaque text of hexadecimal digits that differs, for all
-// practical purposes, between any two packages that differ in a name, a size, a
-// CRC-32, a time or a byte of an entry's Data. Content that is opened counts by
-// its size and CRC-32 alone, which an adversary can imitate, or by its size alone
-// if Entry.Checksum is still to find the CRC-32 out; Data that states stronger
-// digests of it, as a manifest does, closes that gap.
+// Version returns an opaque string of hexadecimal digits that differs between archives
+// that differ in a name, a size, a CRC-32, a time or a byte of an entry's Data. Opened
+// content counts by its size and CRC-32, which an adversary can forge, or by its size
+// alone if the CRC-32 is deferred. Data with stronger digests of the content, such as a
+// manifest, closes that gap.
 func (a *Archive) Version() string { return a.version }
 
-// name returns the name of the i-th entry. It is taken from its header, which
-// begins where the one before it ends, so as not to be held a third time.
+// name returns the name of the i-th entry. It reads the name from the header, to avoid
+// storing it a third time.
 func (a *Archive) name(i int) string {
 	const length, name = 26, 30 // offsets of the fields
 	header := a.headers
@@ -77,8 +75,8 @@ func (a *Archive) name(i int) string {
 	return string(header[name:][:binary.LittleEndian.Uint16(header[length:])])
 }
 
-// locate returns the index of the first entry whose content ends after pos. An
-// empty entry at pos lies before it.
+// locate returns the index of the first entry whose content ends after pos. An empty
+// entry at pos counts as ending before.
 func (a *Archive) locate(pos int64) int {
 	i, _ := slices.BinarySearchFunc(a.members, pos, func(m member, pos int64) int {
 		if m.start+m.size > pos {

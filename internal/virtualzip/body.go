@@ -7,7 +7,7 @@ import (
 	"io"
 )
 
-// A body is the content of one entry, opened, read once, and checked.
+// A body is the open content of one entry, which is read once and verified.
 type body struct {
 	*member
 	io.Closer
@@ -16,13 +16,13 @@ type body struct {
 	crc    uint32
 	src    io.Reader
 	left   int64 // bytes still to be read
-	passed int64 // bytes at the beginning that were not read, but will be before the last
+	passed int64 // skipped bytes at the beginning, to be read before the last byte is returned
 	sum    uint32
-	probe  [1]byte // here, because a variable would be allocated at each use
+	probe  [1]byte // a field, because a variable would be allocated at each use
 }
 
-// openAt opens the entry that r is at to be read from offset, which lies within its
-// content. Its checksum is crc.
+// openAt opens the entry m for reading from offset, which is within its content. Its
+// checksum is crc.
 func (r *Reader) openAt(m *member, offset int64, crc uint32) (*body, error) {
 	src, err := m.open(r.ctx)
 	if err != nil {
@@ -36,8 +36,8 @@ func (r *Reader) openAt(m *member, offset int64, crc uint32) (*body, error) {
 	return b, nil
 }
 
-// skip goes to offset, from the beginning. A source that can seek is read from its
-// beginning later, and only if its last byte is asked for.
+// skip moves from the beginning to offset. The skipped bytes of a source that can seek
+// are read later, and only if its last byte is requested.
 func (b *body) skip(offset int64) error {
 	if offset > bufferSize {
 		switch src := b.src.(type) {
@@ -57,7 +57,7 @@ func (b *body) skip(offset int64) error {
 	return b.unsent(offset, func(buf []byte) (int, error) { return b.read(buf) })
 }
 
-// unsent reads n bytes that are not sent. A long read takes a turn.
+// unsent reads n bytes that are not returned. A long read waits for a turn.
 func (b *body) unsent(n int64, read func([]byte) (int, error)) error {
 	if n > bufferSize && b.turn != nil {
 		end, err := b.turn(b.ctx)
@@ -81,7 +81,7 @@ func (b *body) unsent(n int64, read func([]byte) (int, error)) error {
 	return nil
 }
 
-// A section is the content of an io.ReaderAt from offset on.
+// A section reads an io.ReaderAt from an offset.
 type section struct {
 	io.ReaderAt
 	offset int64
@@ -98,8 +98,8 @@ func (s *section) Seek(offset int64, _ int) (int64, error) {
 	return offset, nil
 }
 
-// read fills p or what of p the rest of the content fills. It returns the last
-// bytes only when the whole is found to be what the member says.
+// read fills p, or the part of p that the rest of the content fills. It returns the last
+// bytes only after it has verified the complete content.
 func (b *body) read(p []byte) (int, error) {
 	p = p[:min(int64(len(p)), b.left)]
 	switch _, err := io.ReadFull(b.src, p); err {
@@ -132,7 +132,7 @@ func (b *body) read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// readPassed reads the skipped bytes, for the checksum of the whole.
+// readPassed reads the skipped bytes, for the checksum of the complete content.
 func (b *body) readPassed() error {
 	if _, err := b.src.(io.Seeker).Seek(0, io.SeekStart); err != nil {
 		return err

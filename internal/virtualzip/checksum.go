@@ -7,16 +7,16 @@ import (
 	"sync"
 )
 
-// bufferSize is how much is read and written at once where that is not the
-// caller's choice. Reading that begins no further inside an entry than this begins at
-// the entry's beginning: that costs well under a millisecond.
+// bufferSize is the size of one read or write that the caller does not determine. A read
+// that begins within bufferSize of an entry's beginning starts at the beginning, which
+// costs well under a millisecond.
 const bufferSize = 256 << 10
 
 var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
 
-// Checksum opens content as [Entry.Open] does, reads it once, and returns what
-// an Entry has to say about it. Errors are those of open, of reading, and of
-// ctx.
+// Checksum opens content with open, which is like [Entry.Open], reads it once, and
+// returns the Size and CRC32 of an Entry for it. Errors are those of open, of reading,
+// and of ctx.
 func Checksum(ctx context.Context, open func(context.Context) (io.ReadCloser, error)) (size int64, crc uint32, err error) {
 	src, err := open(ctx)
 	if err != nil {
@@ -41,11 +41,11 @@ func Checksum(ctx context.Context, open func(context.Context) (io.ReadCloser, er
 	}
 }
 
-// JoinCRC returns the CRC-32 of two texts in a row from the CRC-32 of each and the
-// length of the second. It multiplies a by x to the power of the bits in the second,
-// modulo the polynomial.
+// JoinCRC returns the CRC-32 of the concatenation of two texts from their CRC-32s a and
+// b and the length of the second in bytes. It multiplies a by x to the power of the
+// number of bits in the second, modulo the polynomial.
 func JoinCRC(a, b uint32, bytes int64) uint32 {
-	// Polynomials have their highest power in the lowest bit.
+	// The lowest bit is the coefficient of the highest power.
 	const one = 1 << 31
 	power, factor := uint32(one), uint32(one>>8) // factor is x^8, x^16, x^32 …
 	for ; bytes > 0; bytes >>= 1 {

@@ -7,22 +7,22 @@ import (
 	"sync/atomic"
 )
 
-// Where the fields are in the headers of an entry (APPNOTE 4.3.7 and 4.3.12).
+// Offsets in the headers of an entry (APPNOTE 4.3.7 and 4.3.12).
 const (
 	localCRC     = 14
 	directoryCRC = 16
-	directoryLen = 46 // without what is of variable length
+	directoryLen = 46 // length of a record without its variable part
 )
 
-// A deferred is a checksum that is found out when it is needed.
+// A deferred is a checksum that is computed when it is needed.
 type deferred struct {
 	find  func(context.Context) (uint32, error) // nil if it was known from the beginning
-	place int                                   // of the entry in the directory, in headers
+	place int                                   // offset of the entry's directory record in headers
 	crc   uint32
-	known atomic.Bool // and crc does not change any more
+	known atomic.Bool // crc is set and does not change any more
 }
 
-// defers has checksums found out later, those that are not nil.
+// defers prepares the deferred checksums: those in sums that are not nil.
 func (a *Archive) defers(sums []func(context.Context) (uint32, error)) {
 	a.sums = make([]deferred, len(sums))
 	place := a.members[len(a.members)-1].header
@@ -42,7 +42,7 @@ func (a *Archive) defers(sums []func(context.Context) (uint32, error)) {
 	}
 }
 
-// Sum returns the CRC-32 of the i-th entry, if it is known yet.
+// Sum returns the CRC-32 of the i-th entry, if it is already known.
 func (a *Archive) Sum(i int) (crc uint32, known bool) {
 	if a.sums == nil || a.sums[i].find == nil {
 		return a.members[i].crc, true
@@ -54,13 +54,13 @@ func (a *Archive) Sum(i int) (crc uint32, known bool) {
 	return d.crc, true
 }
 
-// isSettled reports whether the headers before the content of the i-th entry
-// are as they will be, or, if there is no such entry, those of the directory.
+// isSettled reports whether the header of the i-th entry is final. For i beyond the last
+// entry, it reports whether the central directory is final.
 func (a *Archive) isSettled(i int) bool {
 	return a.sums == nil || a.missing.Load() == 0 || i < len(a.sums) && a.sums[i].known.Load()
 }
 
-// settle makes headers such that isSettled holds.
+// settle computes the checksums that isSettled(i) needs.
 func (a *Archive) settle(ctx context.Context, i int) error {
 	if i < len(a.sums) {
 		return a.find(ctx, i)
@@ -73,8 +73,8 @@ func (a *Archive) settle(ctx context.Context, i int) error {
 	return nil
 }
 
-// find finds out the checksum of the i-th entry, unless it is known. Two readers who
-// need it at the same time both look: neither waits for the other.
+// find computes the checksum of the i-th entry, unless it is known. Two concurrent
+// readers both compute it; neither waits for the other.
 func (a *Archive) find(ctx context.Context, i int) error {
 	d := &a.sums[i]
 	if d.known.Load() {
@@ -90,8 +90,8 @@ func (a *Archive) find(ctx context.Context, i int) error {
 	return a.Learn(i, crc)
 }
 
-// Learn has it that the CRC-32 of the i-th entry is crc, as if a reader had come to
-// it. The error is an [*EntryError] if it is known to be another one.
+// Learn sets the CRC-32 of the i-th entry, as if a reader had computed it. If another
+// one is known, the error is an [*EntryError].
 func (a *Archive) Learn(i int, crc uint32) error {
 	if a.sums == nil || a.sums[i].find == nil {
 		return nil

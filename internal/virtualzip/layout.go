@@ -19,10 +19,9 @@ import (
 	"time"
 )
 
-// New lays out a package of the given entries, in their order. It opens none of
-// them. An error that entries yields is returned as it is; whatever is wrong
-// with an entry, a name that is not valid or not unique above all, is an
-// [*EntryError].
+// New lays out an archive of entries, in their order, without opening them. It returns
+// an error that entries yields unchanged. If an entry is invalid, above all if its name
+// is invalid or not unique, the error is an [*EntryError].
 func New(entries iter.Seq2[Entry, error]) (*Archive, error) {
 	l := &layout{names: make(map[string]struct{}), version: sha256.New()}
 	l.zip = zip.NewWriter(&l.out)
@@ -39,7 +38,7 @@ func New(entries iter.Seq2[Entry, error]) (*Archive, error) {
 	}
 	l.version.Write(l.out.headers.Bytes())
 	a := &Archive{
-		headers: slices.Clone(l.out.headers.Bytes()), // no larger than they are
+		headers: slices.Clone(l.out.headers.Bytes()), // without spare capacity
 		members: slices.Clone(l.members),
 		size:    l.out.size(),
 		version: hex.EncodeToString(l.version.Sum(nil)[:16]),
@@ -50,7 +49,7 @@ func New(entries iter.Seq2[Entry, error]) (*Archive, error) {
 	return a, nil
 }
 
-// A layout is an Archive in the making.
+// A layout is an unfinished Archive.
 type layout struct {
 	zip     *zip.Writer
 	out     recorder
@@ -58,8 +57,8 @@ type layout struct {
 	names   map[string]struct{}
 	version hash.Hash
 
-	sums      []func(context.Context) (uint32, error) // Entry.Checksum of all
-	unsettled int                                     // those of them that are not nil
+	sums      []func(context.Context) (uint32, error) // Entry.Checksum of each entry
+	unsettled int                                     // the number of those that are not nil
 }
 
 func (l *layout) add(e Entry) error {
@@ -107,8 +106,8 @@ func (l *layout) add(e Entry) error {
 	return l.skip(w, e.Size)
 }
 
-// skip writes size bytes of content, so that the ZIP writer counts them, past
-// the recorder.
+// skip writes size bytes of content that the recorder does not keep, so that the ZIP
+// writer counts them.
 func (l *layout) skip(w io.Writer, size int64) error {
 	l.out.content = true
 	defer func() { l.out.content = false }()
@@ -122,16 +121,15 @@ func (l *layout) skip(w io.Writer, size int64) error {
 	return l.zip.Flush()
 }
 
-// nothing stands for the content of every entry. All but its first page is never
-// touched, so that it takes no memory.
+// nothing replaces the content of every entry. It is never written to, so it takes
+// hardly any memory.
 var nothing [1 << 20]byte
 
-// maxSize bounds the content of a package, in bytes, to what skip gets past in
-// about a second. It is more than archives are made of, and a size beyond it is
-// a mistake.
+// maxSize is the maximum size, in bytes, of the content of an archive: the amount that
+// skip processes in about a second. A larger size is a mistake.
 const maxSize = 1 << 45
 
-// header returns the header of e for both its places.
+// header returns the header of e, for the local header and the central directory.
 func (l *layout) header(e Entry) *zip.FileHeader {
 	const version, versionZIP64 = 20, 45
 	fh := &zip.FileHeader{
@@ -156,7 +154,7 @@ func (l *layout) header(e Entry) *zip.FileHeader {
 	} else if modified.After(latest) {
 		modified = latest
 	}
-	//lint:ignore SA1019 CreateRaw writes the MS-DOS time as it stands in the header and takes no notice of Modified.
+	//lint:ignore SA1019 CreateRaw writes the MS-DOS time of the header and ignores Modified.
 	fh.SetModTime(modified)
 	if seconds := modified.Unix(); seconds <= math.MaxInt32 {
 		fh.Extra = timestamp(uint32(seconds))
@@ -164,34 +162,33 @@ func (l *layout) header(e Entry) *zip.FileHeader {
 	return fh
 }
 
-// The times that an MS-DOS date and time can hold.
+// The range of an MS-DOS date and time.
 var (
 	earliest = time.Date(1980, time.January, 1, 0, 0, 0, 0, time.UTC)
 	latest   = time.Date(2107, time.December, 31, 23, 59, 58, 0, time.UTC)
 )
 
-// timestamp returns the extra field "UT" with a modification time, which
-// archive/zip writes in CreateHeader but not in CreateRaw. Without it tools take
-// the MS-DOS time for one of their own time zone.
+// timestamp returns the extra field "UT" with a modification time, which archive/zip
+// writes in CreateHeader but not in CreateRaw. Without it, tools read the MS-DOS time in
+// their own time zone.
 func timestamp(seconds uint32) []byte {
 	b := append(make([]byte, 0, 9), 'U', 'T', 5, 0, 1)
 	return binary.LittleEndian.AppendUint32(b, seconds)
 }
 
-// appendZIP64 appends the extra field that holds the sizes of a stored entry in
-// its local header (APPNOTE 4.5.3).
+// appendZIP64 appends the extra field with the sizes of a stored entry for its local
+// header (APPNOTE 4.5.3).
 func appendZIP64(b []byte, size uint64) []byte {
 	b = append(b, 1, 0, 16, 0)
 	b = binary.LittleEndian.AppendUint64(b, size)
 	return binary.LittleEndian.AppendUint64(b, size)
 }
 
-// A recorder takes what a ZIP writer writes. It keeps headers and counts
-// content.
+// A recorder is the output of a ZIP writer. It keeps headers and counts content.
 type recorder struct {
 	headers bytes.Buffer
 	skipped int64 // bytes of content
-	content bool  // what comes now is content
+	content bool  // the next bytes are content
 }
 
 func (r *recorder) Write(p []byte) (int, error) {

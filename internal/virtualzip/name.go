@@ -10,41 +10,39 @@ import (
 	"unicode/utf8"
 )
 
-// The bounds, in bytes, of the names that [Name] makes.
+// The limits, in bytes, of the results of [Name].
 const (
-	// MaxName leaves a package that is unpacked near the root of a drive
-	// within the 260 characters that Windows gives a path.
+	// MaxName keeps the paths of an archive that is unpacked near the root of a
+	// drive within the 260 characters that Windows allows.
 	MaxName = 240
 
-	// MaxSegment bounds each folder or file name. File systems allow a
-	// little more, which tools use for endings of their own.
+	// MaxSegment limits each folder or file name. File systems allow slightly
+	// more, which tools use for suffixes of their own.
 	MaxSegment = 200
 )
 
-// Name returns a name in folder for the entry that holds the resource at uri: a
-// path that people can read, that is harmless on every file system, and that no
-// other URI has. A manifest states it with a slash before it. It depends on
-// folder and uri alone, so that a new resource renames no other.
+// Name returns the name, in folder, of the entry for the resource at uri: a readable
+// path that is safe on every file system and that no other URI has. A manifest states
+// it with a leading slash. It depends on folder and uri alone, so that a new resource
+// renames no other.
 //
-// A name spells its URI out:
+// The name of a simple URI is the URI:
 //
 //	https://example.org/papers/1.pdf  resources/https/example.org/papers/1.pdf
 //
-// That is all if the URI has only a scheme of http or https, a host and a path
-// that ends in a file extension, and they can stand as they are: lower-case
-// ASCII letters, digits, "_", "-" and ".". Any other URI is spelt as nearly as
-// can be, and the file name, before its extension, gets "~" and twenty-six
-// characters of the URI's SHA-256 digest in base32:
+// A URI is simple if it has only a scheme of http or https, a host, and a path that ends
+// in a file extension, and consists of lower-case ASCII letters, digits, "_", "-" and
+// ".". The name of any other URI is as similar as possible, and the file name, before its
+// extension, has "~" and twenty-six characters of the URI's SHA-256 digest in base32:
 //
 //	https://example.org/caf%C3%A9     resources/https/example.org/café~c5zk23of3liowozbqzzzo4djbm
 //
-// What is percent-encoded is decoded if that gives UTF-8. A run of other
-// characters than letters, combining marks, decimal digits, "_", "-" and "."
-// becomes "_", and so does a "." or "-" at the beginning of a segment and a "."
-// at its end. A segment that is a device on Windows gets a "_" before it. A
-// folder that looks like a file, having an extension, gets "_" for the dot.
-// Segments are cut at [MaxSegment]; of a path longer than [MaxName] the innermost
-// folders are left out.
+// Percent-encoding is decoded if the result is UTF-8. A run of characters other than
+// letters, combining marks, decimal digits, "_", "-" and "." becomes "_", and so do a "."
+// or "-" at the beginning of a segment and a "." at its end. A segment that is the name
+// of a Windows device gets the prefix "_". In a folder with an extension, which looks
+// like a file, "_" replaces the dot. Segments are cut at [MaxSegment]; a path longer than
+// [MaxName] loses its innermost folders.
 //
 // Two URIs have names of which neither is the other or a folder of it, even
 // where letter case and Unicode normalisation make no difference: every file
@@ -73,8 +71,8 @@ func Name(folder, uri string) string {
 
 var digestEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// spell divides uri into the segments of a path and makes each of them safe. The
-// last is returned in two parts.
+// spell divides uri into the segments of a path and makes each of them safe. It returns
+// the last segment in two parts.
 func spell(uri string) (folders []string, stem, extension string) {
 	scheme, rest, found := strings.Cut(uri, ":")
 	if !found {
@@ -94,7 +92,7 @@ func spell(uri string) (folders []string, stem, extension string) {
 	folders = append(folders, safeFolder(scheme))
 	for i, s := range segments[:len(segments)-1] {
 		if hasHost && i == 0 {
-			folders = append(folders, safe(s)) // there are no files beside it
+			folders = append(folders, safe(s)) // no file can have this name
 		} else {
 			folders = append(folders, safeFolder(s))
 		}
@@ -112,15 +110,14 @@ func spell(uri string) (folders []string, stem, extension string) {
 	return folders, stem, extension
 }
 
-// spells reports whether path is what names without a digest are made of, and
-// says all that uri does.
+// spells reports whether path identifies uri without a digest.
 func spells(path, uri string) bool {
 	scheme, rest, _ := strings.Cut(uri, "://")
 	return (scheme == "http" || scheme == "https") && path == scheme+"/"+rest &&
 		!strings.ContainsFunc(path, func(r rune) bool { return r > unicode.MaxASCII || unicode.IsUpper(r) })
 }
 
-// safe makes a segment of a path out of one of a URI.
+// safe returns a safe file name for a segment of a URI.
 func safe(segment string) string {
 	if s, err := url.PathUnescape(segment); err == nil && utf8.ValidString(s) {
 		segment = s
@@ -153,8 +150,8 @@ func safe(segment string) string {
 	return s
 }
 
-// safeFolder is safe for a folder that files may lie beside: it never looks
-// like one of them.
+// safeFolder is like safe, for a folder: the result never has an extension and so cannot
+// be the name of a file.
 func safeFolder(segment string) string {
 	s := safe(segment)
 	if dot := extensionAt(s); dot < len(s) {
@@ -163,8 +160,8 @@ func safeFolder(segment string) string {
 	return s
 }
 
-// extensionAt returns the index in s of the dot with which a file extension
-// begins, a letter and up to eleven more letters and digits, or len(s).
+// extensionAt returns the index in s of the dot of a file extension, or len(s). An
+// extension is a letter and up to eleven more letters and digits.
 func extensionAt(s string) int {
 	dot := strings.LastIndexByte(s, '.')
 	if dot <= 0 {
@@ -182,8 +179,8 @@ func extensionAt(s string) int {
 	return dot
 }
 
-// isDevice reports whether Windows takes a file of that name, whatever its
-// extension, for a device. name is in lower case.
+// isDevice reports whether name, in lower case, is the name of a Windows device. A file
+// with this name is a device whatever its extension.
 func isDevice(name string) bool {
 	switch name {
 	case "con", "prn", "aux", "nul":
@@ -192,8 +189,7 @@ func isDevice(name string) bool {
 	return len(name) == 4 && (name[:3] == "com" || name[:3] == "lpt") && '0' <= name[3] && name[3] <= '9'
 }
 
-// cut returns the longest beginning of s, in whole characters, of at most n
-// bytes.
+// cut returns the longest prefix of s with complete characters and at most n bytes.
 func cut(s string, n int) string {
 	if len(s) <= n {
 		return s

@@ -10,36 +10,35 @@ import (
 	"sync"
 )
 
-// A Reader reads an [Archive] once: the content of one HTTP response. It has at
-// most one entry open, which is closed at the entry's end, when reading fails,
-// on Close, and when the context of the Reader ends.
+// A Reader reads an [Archive] for one HTTP response. It has at most one entry open, and
+// closes it at the entry's end, when reading fails, on Close, and when the context of the
+// Reader ends.
 //
-// The methods may be called from any goroutine, as Close is while
-// http.ServeContent still reads the last of several ranges in a goroutine of
-// its own.
+// Its methods are safe for concurrent use: Close may be called while http.ServeContent
+// still reads the last of several ranges in a goroutine of its own.
 type Reader struct {
 	archive *Archive
 	ctx     context.Context
 	cancel  context.CancelFunc
-	unwatch func() bool // forgets that the end of ctx ends reading
+	unwatch func() bool // detaches the Reader from the end of ctx
 	turn    Turn
 
 	mu   sync.Mutex
-	pos  int64 // where the next Read begins
-	at   int64 // where the last one ended
+	pos  int64 // the offset of the next Read
+	at   int64 // the offset at which the last Read ended
 	next int   // the entry that at is before or within
-	body *body // that entry, if it is being read
-	err  error // why there is no more reading
+	body *body // that entry, if it is open
+	err  error // ended reading
 }
 
-// A Turn bounds how many readers read much that they do not send: the part of an
-// entry before the range that is asked for, of which only the checksum is of use. It
-// waits for a turn and returns what ends the turn, or fails when ctx ends.
+// A Turn limits the number of readers that read many bytes without sending them: the
+// part of an entry before the requested range, which is read for the checksum. It waits
+// for a turn and returns a function that ends the turn, or fails when ctx ends.
 type Turn func(ctx context.Context) (end func(), err error)
 
-// NewReader returns a Reader at the beginning of the package. Entries are opened
-// with ctx, and when it ends reading fails with its error. turn may be nil. A Reader
-// must be closed unless ctx ends.
+// NewReader returns a Reader at the beginning of the archive. It opens entries with ctx,
+// and reading fails with the error of ctx when ctx ends. turn may be nil. The caller must
+// close the Reader unless ctx ends.
 func (a *Archive) NewReader(ctx context.Context, turn Turn) *Reader {
 	r := &Reader{archive: a, turn: turn}
 	r.ctx, r.cancel = context.WithCancel(ctx)
@@ -51,9 +50,9 @@ func (a *Archive) NewReader(ctx context.Context, turn Turn) *Reader {
 	return r
 }
 
-// Read implements io.Reader. Unlike most it fills p, across entries, as long as
-// reading succeeds and no checksum is to be found out; an error that comes after
-// some bytes is that of the next call.
+// Read implements io.Reader. It fills p, across entries, as long as reading succeeds and
+// no deferred checksum is needed. The next call returns an error that occurs after some
+// bytes.
 func (r *Reader) Read(p []byte) (int, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -84,10 +83,9 @@ func (r *Reader) Read(p []byte) (int, error) {
 	}
 }
 
-// Seek implements io.Seeker. It opens nothing, and coming back to where the last
-// Read ended costs nothing. A Read elsewhere opens the entry there anew and may
-// have to read all of it, so a handler should bound the number of ranges that a
-// request gets.
+// Seek implements io.Seeker. It opens nothing, and returning to the end of the last Read
+// costs nothing. A Read elsewhere opens the entry there and may have to read all of it,
+// so a handler should limit the number of ranges of a request.
 func (r *Reader) Seek(offset int64, whence int) (int64, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -107,27 +105,26 @@ func (r *Reader) Seek(offset int64, whence int) (int64, error) {
 	return offset, nil
 }
 
-// WriteTo implements io.WriterTo, in pieces of 256 KiB. It is a fifth faster than
-// the pieces of 32 KiB in which http.ServeContent, which hides it behind a limit,
-// copies to a ResponseWriter without a ReadFrom of the caller's own.
+// WriteTo implements io.WriterTo, in pieces of 256 KiB. That is a fifth faster than the
+// pieces of 32 KiB of http.ServeContent, which hides WriteTo behind a limit.
 func (r *Reader) WriteTo(w io.Writer) (int64, error) {
 	buf := buffers.Get().(*[bufferSize]byte)
 	defer buffers.Put(buf)
 	return io.CopyBuffer(struct{ io.Writer }{w}, struct{ io.Reader }{r}, buf[:])
 }
 
-// Err returns the error that has ended reading, an [*EntryError] or that of the
-// context, or nil. http.ServeContent does not tell it: a handler that asks
-// between that and Close knows whether to break the connection, and what to log.
+// Err returns the error that ended reading: an [*EntryError], the error of the context,
+// or nil. http.ServeContent does not report it. A handler that calls Err between
+// ServeContent and Close knows whether to close the connection, and what to log.
 func (r *Reader) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return r.err
 }
 
-// Close ends reading and closes the entry that is open. It ends the context
-// that the entry was opened with and waits for a Read under way. It returns nil:
-// an entry that cannot be closed says nothing about what was read.
+// Close ends reading and closes the open entry. It ends the context of that entry and
+// waits for a running Read. It returns nil: an error of closing an entry does not affect
+// the bytes read.
 func (r *Reader) Close() error {
 	r.unwatch()
 	r.cancel()
@@ -137,8 +134,8 @@ func (r *Reader) Close() error {
 	return nil
 }
 
-// step reads some of what is at r.at, all of it from one entry, or from between
-// two. It returns no bytes and no error only when it gets past an empty entry.
+// step reads bytes at r.at, from a single entry or from the headers between two. It
+// returns no bytes and no error only at an empty entry.
 func (r *Reader) step(p []byte) (int, error) {
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
@@ -170,8 +167,8 @@ func (r *Reader) step(p []byte) (int, error) {
 	return n, nil
 }
 
-// protect makes a panic of what an entry refers to an error of that entry:
-// http.ServeContent reads several ranges in a goroutine that nobody recovers.
+// protect turns a panic of an entry's functions into an error: http.ServeContent reads
+// several ranges in a goroutine without a recover.
 func protect[T any](read func() (T, error)) (_ T, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
