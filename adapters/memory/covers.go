@@ -4,27 +4,27 @@ import (
 	"net/url"
 )
 
-// A place is where a resource is. Requests find it by a path, decoded, and a query,
-// as it is written; Destinations know it by its URI, which it may share with others.
+// A place is an index entry of a resource: by the decoded path and the raw query of its
+// URI, for requests, and by the URI, which resources may share.
 type place struct {
-	path, query string // none of a URI without a path, such as a URN: no request leads there
+	path, query string // empty for a URI without a path, such as a URN, which cannot be requested
 	uri         string
 	key         string
 }
 
-// placeOf returns the place of the resource at uri with this key.
+// placeOf returns the place of the resource with this key and URI.
 func placeOf(uri, key string) place {
 	u, err := url.Parse(uri)
 	if err != nil {
 		panic("memory: a URI was put that does not parse: " + err.Error())
 	}
-	p := asked(u)
+	p := placeOfRequest(u)
 	p.uri, p.key = uri, key
 	return p
 }
 
-// asked returns where a request for u leads, which is before all places there.
-func asked(u *url.URL) place {
+// placeOfRequest returns the place that sorts before all places of resources at u.
+func placeOfRequest(u *url.URL) place {
 	switch {
 	case u.Opaque != "":
 		return place{}
@@ -34,8 +34,8 @@ func asked(u *url.URL) place {
 	return place{path: u.Path, query: u.RawQuery}
 }
 
-// place returns the place of m. Its URI is parsed again: a place is as large as most of
-// what else is known of a resource.
+// place returns the place of m. It parses the URI again, because storing the place would
+// nearly double the memory of a resource.
 func (m *member) place() place { return placeOf(m.resource.URI, m.resource.Key) }
 
 func (p place) less(o place) bool {
@@ -50,13 +50,12 @@ func (p place) less(o place) bool {
 	return p.key < o.key
 }
 
-// Covers implements [resourcesync.Coverer]: it reports whether the path, decoded,
-// and the query, as it is written, are those of a resource's URI. Scheme and host
-// do not matter. It allocates nothing unless the set has changed since it was
-// last read.
+// Covers implements [resourcesync.Coverer]: it reports whether the decoded path and the
+// raw query of u are those of a resource's URI. It ignores scheme and host. It allocates
+// only on the first read after a change.
 func (s *Set) Covers(u *url.URL) bool {
 	st := s.current()
-	p := asked(u)
+	p := placeOfRequest(u)
 	if !st.ready || p.path == "" {
 		return false
 	}

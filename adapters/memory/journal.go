@@ -34,14 +34,14 @@ func (s *Set) journal(from *changes.Event) {
 	s.state.journal = append(s.state.journal, e)
 }
 
-// resourceSize returns how many bytes the entry of r takes in a Resource List.
+// resourceSize returns the size of r's entry in a Resource List, in bytes.
 func (s *Set) resourceSize(r *resourcesync.Resource) int {
 	var entry rsxml.Entry
 	entry.SetResource(r)
 	return s.size(&entry)
 }
 
-// size returns how many bytes e takes in a document.
+// size returns the size of e in a document, in bytes.
 func (s *Set) size(e *rsxml.Entry) int {
 	s.scratch, _ = rsxml.AppendEntry(s.scratch[:0], &anyHead, e)
 	return len(s.scratch)
@@ -50,9 +50,9 @@ func (s *Set) size(e *rsxml.Entry) int {
 // anyHead is the head of a document whose entries are written in full.
 var anyHead = rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceList}}
 
-// forget drops from the journal, at the time of a new change, the windows that
-// have ended longer ago than changes are retained.
-func (s *Set) forget(now int64) {
+// applyRetention drops the windows of the journal that ended longer ago than Retain. now
+// is the time of a new change.
+func (s *Set) applyRetention(now int64) {
 	if s.retain < 0 {
 		return
 	}
@@ -62,22 +62,21 @@ func (s *Set) forget(now int64) {
 		return
 	}
 	for _, e := range journal[:n] {
-		// A deletion is remembered unless another resource has taken
-		// the key since.
+		// The key may have a resource again since the deletion.
 		if it, _ := s.state.items.Get(e.resource.Key); it.newest == e.at && it.member == nil {
-			s.state.bury(e.resource.Key, e.at)
+			s.state.forgetDeletion(e.resource.Key, e.at)
 		}
 	}
 	s.state.since = paging.Boundary(moment(journal[n-1].at), s.window).UnixMicro()
 	s.state.journal = slices.Clone(journal[n:])
 }
 
-// bury drops the memory of the deletion of key, at the time at, and leaves the
-// time with the items beside it. A range that held the deletion and holds
-// anything else holds one of them. So a page does not seem older than the last
-// deletion from it, which would keep it from a Destination that has not looked
-// for longer than changes are retained.
-func (st *state) bury(key string, at int64) {
+// forgetDeletion removes the record of the deletion of key, at the time at, and leaves
+// the time with the neighbouring items. A range that contained the deletion and contains
+// anything else contains one of them. So the time of a page is never before the last
+// deletion from it. Otherwise a Destination that polls more rarely than Retain would
+// miss the deletion.
+func (st *state) forgetDeletion(key string, at int64) {
 	st.items.Delete(key)
 	for _, walk := range []func(string, func(string, item) bool){st.items.Descend, st.items.Ascend} {
 		var beside string
@@ -102,8 +101,8 @@ func after(journal []event, t time.Time) int {
 	return i
 }
 
-// Since implements [resourcesync.Changer]. It is the time the set was made, or
-// its first scan ended, until changes are dropped from the journal.
+// Since implements [resourcesync.Changer]. It returns the time at which the set was
+// created, or its first scan ended, until changes are dropped from the journal.
 func (s *Set) Since(ctx context.Context) (time.Time, error) {
 	st, err := s.view(ctx)
 	if err != nil {
@@ -112,8 +111,8 @@ func (s *Set) Since(ctx context.Context) (time.Time, error) {
 	return moment(st.since), nil
 }
 
-// Changes implements [resourcesync.Changer]. Of a deleted resource, a change
-// has Key and URI.
+// Changes implements [resourcesync.Changer]. The Resource of a deletion has only its Key
+// and URI.
 func (s *Set) Changes(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
 	return func(yield func(resourcesync.Change, error) bool) {
 		st, err := s.view(ctx)

@@ -1,11 +1,10 @@
-// Package memory holds a set of resources in memory, together with the journal
-// of its changes. It is for sets that a program makes itself, or that a scanner
-// finds again whenever the program starts: nothing is kept when it ends.
+// Package memory keeps a set of resources and the journal of its changes in memory. It
+// is for resources that a program creates itself, or that a scanner finds again at each
+// start: nothing survives the end of the program.
 //
-// A [Set] is a [resourcesync.Provider] with every upgrade that does not need the
-// resources' bytes, so it gives a Resource List and a Change List. A wrapper that
-// adds Open gives it a Resource Dump. It keeps no archive: changes that it drops are
-// gone.
+// A [Set] is a [resourcesync.Provider] with all upgrades that do not need the content of
+// resources, so it has a Resource List and a Change List. A wrapper that adds Open gives
+// it a Resource Dump. It has no archive: dropped changes are lost.
 package memory
 
 import (
@@ -18,81 +17,77 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/wake"
 )
 
-// Options configure a [Set]. The zero value is a reasonable default.
+// Options are the optional arguments of [New].
 type Options struct {
-	// AwaitScan keeps the set closed until its first [Set.Scan] has
-	// completed: until then the methods of Provider and its upgrades answer
-	// [resourcesync.ErrNotReady], Covers reports false, and only Watch
-	// works. What the set holds at that moment is its baseline. The journal
-	// begins there, without a creation for each resource that was found.
+	// AwaitScan delays the set until its first [Set.Scan] is complete. Until then,
+	// the methods of Provider and its upgrades return [resourcesync.ErrNotReady],
+	// except that Covers reports false and Watch works. The resources at that time
+	// are the baseline: the journal begins there and has no Created events for them.
 	//
-	// If false, the set is open, and empty, from the beginning, and its
-	// journal tells how it was filled.
+	// If false, the set is available at once and empty, and the journal has all of
+	// its changes.
 	AwaitScan bool
 
-	// Retain is how long changes stay in the journal. They are dropped by
-	// whole windows when a later change is made, together with the memory
-	// of the deletions among them. If zero, 90 days is used; if negative,
-	// no change is ever dropped.
+	// Retain is the time for which changes stay in the journal. A later change
+	// drops complete windows of older ones, and forgets their deletions. If zero,
+	// 90 days is used; if negative, no changes are dropped.
 	Retain time.Duration
 
-	// Window is the span of time of one Change List, in whole microseconds;
-	// windows begin at multiples of it, in UTC. If zero, 24 hours is used.
+	// Window is the time that one Change List covers, in whole microseconds.
+	// Windows begin at multiples of it, in UTC. If zero, 24 hours is used.
 	Window time.Duration
 
-	// MaxDelete is the fraction of the set that scans may delete without a
-	// confirmation. When net deletions, deletions less creations of the last one to
-	// two times MaxDeleteHold, exceed it, [Set.Scan] holds them, and always when
-	// nothing would be left. Creations balance later deletions for a few minutes
-	// only. Up to two deletions are never held otherwise. If zero, 0.25 is used; if
-	// 1 or more, no deletions are held; if negative, all net deletions are.
+	// MaxDelete is the fraction of the set that scans may delete without
+	// confirmation. [Set.Scan] holds deletions if the net deletions, deletions less
+	// creations of the last one to two times MaxDeleteHold, exceed it, and always
+	// if nothing would be left. Creations balance later deletions for a few minutes
+	// only. Otherwise, one or two deletions are never held. If zero, 0.25 is used;
+	// if 1 or more, no deletions are held; if negative, all net deletions are.
 	MaxDelete float64
 
-	// MaxDeleteHold is how long deletions are held: when no missing resource has
-	// come back for that long, the next scan publishes them. A scan that misses more
-	// than two others, or all that remain, begins that time again. If zero, one hour
-	// is used; if negative, they are held until [Set.ConfirmDeletions].
+	// MaxDeleteHold is the time for which deletions are held: when no missing
+	// resource has come back for that long, the next scan publishes them. The time
+	// starts again when a scan misses more than two further resources, or all. If
+	// zero, one hour is used; if negative, deletions are held until
+	// [Set.ConfirmDeletions].
 	MaxDeleteHold time.Duration
 
-	// Now returns the time of day. If nil, time.Now is used.
+	// Now returns the current time. If nil, time.Now is used.
 	Now func() time.Time
 }
 
 // A Set is a set of resources in memory.
 //
-// All methods are safe for concurrent use. What a read shows is the state at the
-// moment it began, even while the set is written to, and a read that is under
-// way never makes a writer wait. The slices of the resources that are yielded
-// belong to the set and must not be written to.
+// All methods are safe for concurrent use. A read shows the state at its beginning, even
+// if the set is written to meanwhile, and never blocks a writer. Callers must not modify
+// the slices of yielded resources.
 //
-// Resources may share a URI. When one of them is deleted or moves away, its deletion
-// is journalled, and after it the creation of one that is still there: Destinations
-// know URIs, not keys.
+// Resources may share a URI. When one of them is deleted or moves to another URI, the
+// journal has its deletion and then the creation of another resource at the URI, because
+// Destinations know URIs, not keys.
 //
-// Every change gets a Datetime of its own: the time of day in microseconds, or
-// the microsecond after the change before it if the time of day is not later
-// than that one.
+// Each change has a Datetime of its own: the current time in microseconds, or a
+// microsecond after the previous change if that is later.
 type Set struct {
 	now    func() time.Time
 	retain time.Duration
 	window time.Duration
 
-	// snapshot is a copy of state for reading. It is nil from a change to
-	// the first read after it, so that a run of writes is not made dearer
-	// by copies that nobody looks at.
+	// snapshot is a copy of state for readers. It is nil between a change and the
+	// next read, so that successive writes make no unused copies.
 	snapshot atomic.Pointer[state]
 
-	division division
-	limits   guard.Limits
+	windows windowCache
+	limits  guard.Limits
 
 	mu       sync.Mutex
 	state    state
-	scan     uint64 // number of the scan that is under way, or was last
+	scan     uint64 // number of the current or last scan
 	scanning bool
-	begun    int64 // the newest change when that scan began
-	clock    int64 // the time when that scan began
+	begun    int64 // the newest change at the beginning of that scan
+	clock    int64 // the time at the beginning of that scan
 	guard    guard.State
-	seals    []int64 // where packages of the Change Dump end
+	seals    []int64 // ends of Change Dump packages
 	scratch  []byte
 
 	changed wake.Bell

@@ -33,15 +33,15 @@ func (s *Set) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[res
 	}
 }
 
-// Stat implements [resourcesync.Stater]. For the whole set it costs nothing; for
-// a range, a walk over its keys.
+// Stat implements [resourcesync.Stater]. Its cost is constant for the whole set, and
+// linear in the number of keys for a range.
 //
-// Version moves when something in the range changes, and otherwise only if the
-// journal drops a deletion that was just outside the range.
+// Version changes when something in the range changes, and otherwise only if the journal
+// drops a deletion just outside of the range.
 //
-// LastModified is never earlier than the time the set was made, or its first
-// scan ended. It counts deletions, and goes back only if the journal drops the
-// last thing known of the range.
+// LastModified is never before the time at which the set was created, or its first scan
+// ended. It includes deletions, and moves back only if the journal drops the last change
+// in an empty range.
 func (s *Set) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
 	st, err := s.view(ctx)
 	switch {
@@ -53,11 +53,10 @@ func (s *Set) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat
 	return st.stat(r), nil
 }
 
-// Cuts implements [resourcesync.Cutter]. It walks over all keys, but over no
-// resource.
+// Cuts implements [resourcesync.Cutter]. It reads all keys, but no resources.
 func (s *Set) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
 	if every < 1 {
-		return nil, fmt.Errorf("memory: pages of %d resources", every)
+		return nil, fmt.Errorf("memory: invalid page size of %d resources", every)
 	}
 	st, err := s.view(ctx)
 	if err != nil {

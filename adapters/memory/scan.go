@@ -11,24 +11,24 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/guard"
 )
 
-// Scan makes the set what a listing says that it is. resources names all of
-// them, in any order: what is new or different is put as by [Set.Put], what is
-// not named any more is deleted, and the rest is left alone.
+// Scan updates the set to match a complete listing, in any order. It puts new and changed
+// resources like [Set.Put], deletes the resources that the listing lacks, and leaves the
+// others unchanged.
 //
-// Resources show in the set as they come. Deletions, all at once, come last, and
-// only if the listing is complete: when it yields an error, or a resource that Put
-// would refuse, or when ctx is done, the scan ends with that error and deletes
-// nothing. A [resourcesync.UnreadableError] is the exception: the scan goes on, and
-// keeps the resources that the scanner could not read. Resources put or deleted
-// during the scan are newer than the listing and stay as they are.
+// Resources are visible in the set as they are yielded. Deletions happen at the end, all
+// at once, and only if the listing is complete: if it yields an error or a resource that
+// Put would refuse, or if ctx is done, the scan ends with that error and deletes nothing.
+// After a [resourcesync.UnreadableError], however, the scan continues and keeps the
+// resources that the scanner could not read. Resources put or deleted during the scan are
+// newer than the listing and stay unchanged.
 //
-// If the set would lose more than [Options.MaxDelete] allows, all deletions of the
-// scan are held: the resources stay listed until they are seen again, until
-// [Set.ConfirmDeletions], or until [Options.MaxDeleteHold] is over, and a later scan
-// deletes those that are still missing. Creations and updates continue. [Set.Delete]
-// states that a resource is gone; it is never held, and does not count.
+// If the set would lose more than [Options.MaxDelete] allows, all deletions of the scan
+// are held. The resources stay listed until they are found again, until
+// [Set.ConfirmDeletions], or until the end of [Options.MaxDeleteHold]; then the next scan
+// deletes those that are still missing. Creations and updates continue. [Set.Delete] is
+// never held and does not count.
 //
-// One scan runs at a time; others fail with [resourcesync.ErrScanning].
+// Only one scan runs at a time; others fail with [resourcesync.ErrScanning].
 func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error) {
 	if !s.beginScan() {
 		return resourcesync.ScanResult{}, resourcesync.ErrScanning
@@ -46,14 +46,13 @@ func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resourc
 			err = ctx.Err()
 		}
 		if err == nil {
-			err = s.saw(&r, &result)
+			err = s.found(&r, &result)
 		}
 		if err != nil {
 			return result, fmt.Errorf("memory: scan: %w", err)
 		}
 	}
-	// A listing that stops without an error because ctx is done is not
-	// complete.
+	// A listing may end without an error because ctx is done.
 	if err := ctx.Err(); err != nil {
 		return result, fmt.Errorf("memory: scan: %w", err)
 	}
@@ -61,8 +60,8 @@ func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resourc
 	return result, nil
 }
 
-// finish deletes what a complete listing has not named, and opens a set that has
-// awaited it.
+// finish deletes the resources that a complete listing lacks. After a first scan, it
+// makes the set available.
 func (s *Set) finish(unreadable []resourcesync.Range, result *resourcesync.ScanResult) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,7 +81,7 @@ func (s *Set) finish(unreadable []resourcesync.Range, result *resourcesync.ScanR
 	}
 }
 
-// holds decides whether the deletions of missing resources are held.
+// holds reports whether to hold the deletions of missing resources.
 func (s *Set) holds(missing []string, result *resourcesync.ScanResult) (hold bool) {
 	s.guard, hold = s.guard.Judge(s.limits, guard.Found{
 		Begun:   s.clock,
@@ -98,8 +97,8 @@ func (s *Set) holds(missing []string, result *resourcesync.ScanResult) (hold boo
 	return hold
 }
 
-// countFresh returns how many of the missing resources may be among the recent
-// creations that the guard counts.
+// countFresh returns the number of missing resources that may be among the recent
+// creations that the guard counts as credit.
 func (s *Set) countFresh(missing []string) (fresh int64) {
 	since, credit := s.guard.CreditSince()
 	if !credit {
@@ -113,9 +112,8 @@ func (s *Set) countFresh(missing []string) (fresh int64) {
 	return fresh
 }
 
-// ConfirmDeletions lets the next scan publish the deletions that are held, and
-// returns their number. If more resources are missing by then, all of them are held
-// again.
+// ConfirmDeletions lets the next scan publish the held deletions, and returns their
+// number. If more resources are missing by then, all of them are held again.
 func (s *Set) ConfirmDeletions() (held int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,8 +140,8 @@ func (s *Set) endScan() {
 	s.scanning = false
 }
 
-// saw puts a resource that the scan has come upon.
-func (s *Set) saw(r *resourcesync.Resource, result *resourcesync.ScanResult) error {
+// found puts a resource of the listing, unless it was deleted meanwhile.
+func (s *Set) found(r *resourcesync.Resource, result *resourcesync.ScanResult) error {
 	if err := changes.Check(r); err != nil {
 		return err
 	}
@@ -165,8 +163,8 @@ func (s *Set) saw(r *resourcesync.Resource, result *resourcesync.ScanResult) err
 	return nil
 }
 
-// forgetDeleted forgets what was deleted during a first scan: no journal tells of
-// it.
+// forgetDeleted forgets the resources deleted during a first scan, which are in no
+// journal.
 func (s *Set) forgetDeleted() {
 	var deleted []string
 	s.state.items.Scan(func(key string, it item) bool {
@@ -180,8 +178,8 @@ func (s *Set) forgetDeleted() {
 	}
 }
 
-// keepUnreadable marks the resources in these ranges as seen, and returns how many
-// of them the scan had not seen.
+// keepUnreadable marks the resources in these ranges as found, and returns the number of
+// those that the scan had not found.
 func (s *Set) keepUnreadable(ranges []resourcesync.Range) (kept int) {
 	for _, keys := range ranges {
 		s.state.items.Ascend(keys.From, func(key string, it item) bool {
@@ -198,7 +196,7 @@ func (s *Set) keepUnreadable(ranges []resourcesync.Range) (kept int) {
 	return kept
 }
 
-// missing returns the keys that have been neither seen nor put since the scan began.
+// missing returns the keys that have been neither found nor put since the scan began.
 func (s *Set) missing() (keys []string) {
 	s.state.items.Scan(func(key string, it item) bool {
 		if it.member != nil && it.member.scan != s.scan {

@@ -10,36 +10,35 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// state is what a set is made of. The trees are copied on write, and what is
-// appended to the journal lies beyond the end that a copy knows, so that a copy
-// costs a few words whatever the number of resources.
+// state is the data of a set. Its trees are copied on write, and the journal is only
+// appended to, so a copy takes a few words, whatever the number of resources.
 //
-// Times are microseconds since 1970. They also number the changes, because no
-// two of them have the same.
+// Times are microseconds since 1970. They also number the changes, because no two
+// changes have the same time.
 type state struct {
 	ready   bool
-	begin   int64 // when the history of the set began
-	since   int64 // after when the journal is complete
-	last    int64 // the newest change
+	begin   int64 // the beginning of the set's history
+	since   int64 // the journal is complete after this time
+	last    int64 // the time of the newest change
 	count   int   // resources
 	items   *btree.Map[string, item]
 	places  *btree.BTreeG[place]
 	journal []event
 
-	whole resourcesync.Stat // of all keys; in a snapshot only
+	whole resourcesync.Stat // of all keys; set in snapshots only
 }
 
-// An item is what the set knows of a key: its resource, or that it had one.
+// An item is the state of a key that has or had a resource.
 type item struct {
-	newest int64   // the newest change of the key, or of a forgotten one beside it
-	member *member // nil once deleted
+	newest int64   // the newest change of the key, or of a forgotten key beside it
+	member *member // nil after deletion
 }
 
 // A member is a resource in the set.
 type member struct {
-	resource *resourcesync.Resource // never written to
+	resource *resourcesync.Resource // immutable
 	size     int                    // of its entry in a Resource List, in bytes
-	scan     uint64                 // the newest scan that is not to delete it; guarded by Set.mu
+	scan     uint64                 // the newest scan that must not delete it; guarded by Set.mu
 }
 
 func newState(now int64, ready bool) state {
@@ -53,7 +52,7 @@ func newState(now int64, ready bool) state {
 	}
 }
 
-// view returns the state to read from.
+// view returns the current state for reading, or an error.
 func (s *Set) view(ctx context.Context) (*state, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
@@ -65,7 +64,7 @@ func (s *Set) view(ctx context.Context) (*state, error) {
 	return st, nil
 }
 
-// current returns a copy of the state that nothing will change any more.
+// current returns an immutable copy of the state.
 func (s *Set) current() *state {
 	if st := s.snapshot.Load(); st != nil {
 		return st
@@ -75,8 +74,8 @@ func (s *Set) current() *state {
 	st := s.snapshot.Load()
 	if st == nil {
 		st = new(s.state)
-		// Copying marks all nodes of the original as shared, which is
-		// a write to it: hence the lock.
+		// Copying writes to the original, because it marks its nodes as
+		// shared; hence the lock.
 		st.items = s.state.items.Copy()
 		st.places = s.state.places.Copy()
 		st.whole = newStat(st.last, st.count)
@@ -101,9 +100,9 @@ func (st *state) stat(r resourcesync.Range) resourcesync.Stat {
 	return newStat(newest, count)
 }
 
-// newStat describes a range. Its newest change and its size tell its states
-// apart: the newest change never goes back while there is anything in the range,
-// and every change is newer than all before it.
+// newStat describes a range. The time of its newest change and its size identify its
+// state: the time never moves back while the range is not empty, and every change is
+// newer than all changes before it.
 func newStat(newest int64, count int) resourcesync.Stat {
 	version := strconv.AppendInt(make([]byte, 0, 32), newest, 36)
 	version = strconv.AppendInt(append(version, '.'), int64(count), 36)

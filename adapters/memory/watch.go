@@ -2,9 +2,9 @@ package memory
 
 import "context"
 
-// Watch implements [resourcesync.Watcher]. It calls wake from its own goroutine,
-// once to begin with and then after changes; one call may stand for several of
-// them. It returns only when ctx is done, with its error.
+// Watch implements [resourcesync.Watcher]. It calls wake in this goroutine: first at once,
+// then after changes. Several changes may lead to a single call. It returns the error of
+// ctx when ctx is done.
 func (s *Set) Watch(ctx context.Context, wake func()) error {
 	return s.changed.Listen(ctx, wake)
 }

@@ -8,16 +8,14 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/changes"
 )
 
-// Put adds resources to the set, each in place of the one with its key if there
-// is one. A resource whose entry equals the one in the set, by
-// [resourcesync.Resource.EqualEntry], is not journalled; only its Stamp is kept. A
-// LastModified in the future is recorded as unknown. A read sees all of the resources
-// of one call or none.
+// Put adds resources to the set, and replaces those with the same keys. If the entry of a
+// resource is unchanged, by [resourcesync.Resource.EqualEntry], Put records no change and
+// only updates its Stamp. It records a LastModified in the future as unknown. A read sees
+// all resources of one call or none.
 //
-// The set keeps copies. If a resource cannot be published, because its key is empty
-// or longer than resourcesync.MaxKeyLength or because no document can hold its URI or
-// another field (see [rsxml.CheckResource]), the error names the field and none of
-// them is put.
+// The set keeps copies. If the key of a resource is empty or longer than
+// resourcesync.MaxKeyLength, or if a document cannot hold its URI or another field (see
+// [rsxml.CheckResource]), the error names the field, and Put does nothing.
 func (s *Set) Put(resources ...resourcesync.Resource) error {
 	edits := make([]changes.Edit, len(resources))
 	for i := range resources {
@@ -35,9 +33,8 @@ func (s *Set) Put(resources ...resourcesync.Resource) error {
 	return nil
 }
 
-// Delete removes the resources with these keys from the set. Keys that are not
-// in the set change nothing. A read sees all of the deletions of one call or
-// none.
+// Delete removes the resources with these keys from the set. It ignores keys that are not
+// in the set. A read sees all deletions of one call or none.
 func (s *Set) Delete(keys ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -58,7 +55,7 @@ func upsert(r *resourcesync.Resource) changes.Edit {
 	return changes.Edit{Type: changes.Upsert, Key: r.Key, Resource: &own}
 }
 
-// checkPlace reports why requests could not be led to r.
+// checkPlace reports why r cannot be found by its URI.
 func checkPlace(r *resourcesync.Resource) error {
 	if _, err := url.Parse(r.URI); err != nil {
 		return fmt.Errorf("resource %q: %w", r.Key, err)
@@ -66,7 +63,7 @@ func checkPlace(r *resourcesync.Resource) error {
 	return nil
 }
 
-// apply makes edits and lets readers and watchers know if they change the set.
+// apply applies edits. If they change the set, it updates readers and wakes watchers.
 func (s *Set) apply(edits []changes.Edit) changes.Counts {
 	b := changes.Batch{
 		Items: make(map[string]*changes.Item, len(edits)),
@@ -104,7 +101,7 @@ func (s *Set) load(b *changes.Batch, key string) {
 	b.Items[key] = loaded
 }
 
-// loadHeir adds the first resource at uri to b that b does not have yet.
+// loadHeir adds the first resource at uri that b does not have yet to b.
 func (s *Set) loadHeir(b *changes.Batch, uri string) {
 	s.state.places.Ascend(placeOf(uri, ""), func(p place) bool {
 		if p.uri != uri {
@@ -118,7 +115,7 @@ func (s *Set) loadHeir(b *changes.Batch, uri string) {
 	})
 }
 
-// save makes the items and events of b part of the state.
+// save writes the items and events of b to the state.
 func (s *Set) save(b *changes.Batch) {
 	changed := b.Changed()
 	for _, key := range changed {
@@ -132,7 +129,7 @@ func (s *Set) save(b *changes.Batch) {
 	}
 	s.state.last, s.state.count = b.Last, int(b.Count)
 	if s.state.ready {
-		s.forget(b.Last)
+		s.applyRetention(b.Last)
 		for i := range b.Events {
 			s.journal(&b.Events[i])
 		}
@@ -151,7 +148,7 @@ func (s *Set) saveItem(key string, to *changes.Item) {
 		it.member = &member{resource: to.Live, size: s.resourceSize(to.Live)}
 	}
 	switch {
-	case it.member == was: // announced again
+	case it.member == was: // reannounced
 	case was == nil:
 		s.state.places.Set(it.member.place())
 	case it.member == nil:
@@ -161,17 +158,17 @@ func (s *Set) saveItem(key string, to *changes.Item) {
 		s.state.places.Set(it.member.place())
 	}
 	if it.member == nil && !s.state.ready && !s.scanning {
-		s.state.items.Delete(key) // no journal needs to remember it
+		s.state.items.Delete(key) // there is no journal yet
 	} else {
 		s.state.items.Set(key, it)
 	}
 }
 
-// Get returns a copy of the resource with this key, and whether there is one. It
-// also works while a set awaits its first scan.
+// Get returns a copy of the resource with this key, and reports whether it exists. It
+// also works before the first scan of a set with AwaitScan.
 func (s *Set) Get(key string) (resourcesync.Resource, bool) {
-	// Not from a snapshot: a scanner asks before each resource that it
-	// finds, and would have the state copied for each.
+	// Without a snapshot: a scanner calls Get for each resource, and each call
+	// would copy the state.
 	s.mu.Lock()
 	it, _ := s.state.items.Get(key)
 	s.mu.Unlock()
@@ -181,8 +178,8 @@ func (s *Set) Get(key string) (resourcesync.Resource, bool) {
 	return it.member.resource.Clone(), true
 }
 
-// Len returns the number of resources. It also works while a set awaits its
-// first scan.
+// Len returns the number of resources. It also works before the first scan of a set with
+// AwaitScan.
 func (s *Set) Len() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
