@@ -92,7 +92,7 @@ func (s *Source) checkRun(ctx context.Context) error {
 	if s.publisher == nil || time.Since(seen) < runPatience {
 		return nil
 	}
-	free, err := s.outbox.Lead(ctx, func(context.Context) error { return nil })
+	free, err := s.notifications.Lead(ctx, func(context.Context) error { return nil })
 	if err != nil {
 		return fmt.Errorf("rshttp: does another process run the Source: %w", err)
 	}

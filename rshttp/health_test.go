@@ -43,7 +43,7 @@ func (e *events) want(t *testing.T, want ...string) {
 	e.all = nil
 }
 
-// A slowStore is a Store whose Run, outbox and hub store take a second to stop.
+// A slowStore is a Store whose Run and log take a second to stop.
 type slowStore struct {
 	memoryStore
 	*events
@@ -54,14 +54,11 @@ type slowStore struct {
 func newSlowStore() *slowStore {
 	e := &events{}
 	s := &slowStore{events: e, fails: make(chan error, 1)}
-	s.outbox = &slowOutbox{topic.NewMemoryOutbox(), e}
-	s.hub = &slowHubStore{hub.NewMemoryStore(), e}
+	s.log = &slowLog{topic.NewMemoryLog(), e}
 	return s
 }
 
-func (s *slowStore) Outbox(context.Context, string) (topic.Outbox, error) { return s.outbox, nil }
-func (s *slowStore) HubStore(context.Context, string) (hub.Store, error)  { return s.hub, nil }
-func (s *slowStore) Health(context.Context) error                         { return s.health }
+func (s *slowStore) Health(context.Context) error { return s.health }
 
 func (s *slowStore) Run(ctx context.Context) error {
 	select {
@@ -80,13 +77,13 @@ func stops(e *events, what string) {
 	e.add(what + " has stopped")
 }
 
-type slowOutbox struct {
-	topic.Outbox
+type slowLog struct {
+	topic.Log
 	*events
 }
 
-func (o *slowOutbox) Lead(ctx context.Context, f func(context.Context) error) (bool, error) {
-	return o.Outbox.Lead(ctx, func(ctx context.Context) error {
+func (o *slowLog) Lead(ctx context.Context, f func(context.Context) error) (bool, error) {
+	return o.Log.Lead(ctx, func(ctx context.Context) error {
 		err := f(ctx)
 		if ctx.Err() != nil {
 			stops(o.events, "publisher")
@@ -95,14 +92,9 @@ func (o *slowOutbox) Lead(ctx context.Context, f func(context.Context) error) (b
 	})
 }
 
-type slowHubStore struct {
-	hub.Store
-	*events
-}
-
-func (s *slowHubStore) Watch(ctx context.Context, wake func()) error {
-	err := s.Store.Watch(ctx, wake)
-	s.add("hub")
+func (o *slowLog) Watch(ctx context.Context, wake func()) error {
+	err := o.Log.Watch(ctx, wake)
+	o.add("hub")
 	return err
 }
 
@@ -310,7 +302,7 @@ func TestOwnHub(t *testing.T) {
 		"impossible options":     {Hub: &hub.Options{Retry: -1}},
 		"a WebSocket, no Store":  {WebSocket: fakeFeed{}},
 		"a Store that is broken": {Store: brokenStore{}},
-		"a hub that is broken":   {Store: brokenStore{Store: storeOf(topic.NewMemoryOutbox())}, Hub: &hub.Options{}},
+		"a hub of that Store":    {Store: brokenStore{}, Hub: &hub.Options{}},
 	} {
 		if _, err := rshttp.New("https://example.org/", []rshttp.Set{{Provider: tableOf(1)}}, o); err == nil {
 			t.Errorf("%s: no error", name)
@@ -318,17 +310,10 @@ func TestOwnHub(t *testing.T) {
 	}
 }
 
-// A brokenStore has no hub store, nor an outbox unless there is a Store.
+// A brokenStore has no log.
 type brokenStore struct{ rshttp.Store }
 
-func (s brokenStore) Outbox(ctx context.Context, name string) (topic.Outbox, error) {
-	if s.Store == nil {
-		return nil, errors.New("broken")
-	}
-	return s.Store.Outbox(ctx, name)
-}
-
-func (brokenStore) HubStore(context.Context, string) (hub.Store, error) {
+func (brokenStore) Log(context.Context, string) (topic.Log, error) {
 	return nil, errors.New("broken")
 }
 

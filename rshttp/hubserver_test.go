@@ -15,7 +15,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
-	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
 // hubServer is a hub that takes whatever is posted to it and remembers it.
@@ -152,15 +151,11 @@ func begun(t *testing.T, h *hubServer, prefix string) {
 
 // A memoryStore is a Store in memory that several Sources can have after one another.
 type memoryStore struct {
-	outbox topic.Outbox
-	hub    hub.Store
+	log topic.Log
 }
 
-func storeOf(outbox topic.Outbox) rshttp.Store {
-	return &memoryStore{outbox, hub.NewMemoryStore()}
-}
+func storeOf(log topic.Log) rshttp.Store { return &memoryStore{log} }
 
-func (s *memoryStore) Outbox(context.Context, string) (topic.Outbox, error) { return s.outbox, nil }
-func (s *memoryStore) HubStore(context.Context, string) (hub.Store, error)  { return s.hub, nil }
-func (s *memoryStore) Health(context.Context) error                         { return nil }
-func (s *memoryStore) Run(ctx context.Context) error                        { <-ctx.Done(); return nil }
+func (s *memoryStore) Log(context.Context, string) (topic.Log, error) { return s.log, nil }
+func (s *memoryStore) Health(context.Context) error                   { return nil }
+func (s *memoryStore) Run(ctx context.Context) error                  { <-ctx.Done(); return nil }

@@ -30,6 +30,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
@@ -422,8 +423,8 @@ func TestD1_SinceIsTheOldestChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHubServer(t)
 			host := &hostLog{since: newYear, changes: changes}
-			outbox := topic.NewMemoryOutbox()
-			if _, err := outbox.Begin(t.Context(), pushBase+"change/", topic.State{Until: newYear.Add(-time.Hour)}); err != nil {
+			outbox := topic.NewMemoryLog()
+			if _, err := outbox.Begin(t.Context(), pushBase+"change/", pushlog.State{Until: newYear.Add(-time.Hour)}); err != nil {
 				t.Fatal(err)
 			}
 			src, _ := pushed(t, rshttp.Options{PageSize: 3, Store: storeOf(outbox)}, rshttp.Set{Provider: tableOf(1), Changer: host, Hubs: []topic.Hub{{URI: h.uri}}})

@@ -17,12 +17,8 @@ import (
 // A Store keeps what a Source with notifications must not forget. *sqlstore.Store is
 // one. All methods are safe for concurrent use.
 type Store interface {
-	// Outbox returns the outbox of this name, and makes it if there is none.
-	Outbox(ctx context.Context, name string) (topic.Outbox, error)
-
-	// HubStore returns the store of the hub of this name, and makes it if there is
-	// none.
-	HubStore(ctx context.Context, name string) (hub.Store, error)
+	// Log returns the log of this name, and makes it if there is none.
+	Log(ctx context.Context, name string) (topic.Log, error)
 
 	// Run does the background work of the Store until ctx ends, and then returns nil.
 	Run(ctx context.Context) error
@@ -138,7 +134,7 @@ type Options struct {
 	//
 	// With a Store, a removed set is announced as deleted to the hubs that it
 	// had, even if no other set has hubs. The Store does not keep tokens: a hub
-	// that needs a Token, a Ping or a Submitter is only told if another set
+	// that needs a Token or a Ping is only told if another set
 	// still has it.
 	Store Store
 
@@ -162,7 +158,7 @@ type Options struct {
 	Push *topic.Options
 
 	// WebSocket serves the notification channels of all sets by WebSockets as
-	// well. It must read from the outbox of the Store. If it has a method
+	// well. It must read the log of the Store. If it has a method
 	// Run(context.Context) error, [Source.Run] runs it. If nil, there are none.
 	WebSocket topic.Feed
 

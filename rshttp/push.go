@@ -34,7 +34,7 @@ func (s *Source) openStore(base *url.URL) (err error) {
 	defer cancel()
 	store, o := s.options.Store, s.options.Hub
 	if store != nil {
-		if s.outbox, err = store.Outbox(ctx, base.String()); err != nil {
+		if s.notifications, err = store.Log(ctx, base.String()); err != nil {
 			return fmt.Errorf("rshttp: %w", err)
 		}
 	}
@@ -45,17 +45,14 @@ func (s *Source) openStore(base *url.URL) (err error) {
 	if s.hubURI, err = url.Parse(uri); err != nil {
 		return fmt.Errorf("rshttp: HubURI: %w", err)
 	}
-	var subscriptions hub.Store = hub.NewMemoryStore()
-	if store != nil {
-		if subscriptions, err = store.HubStore(ctx, uri); err != nil {
-			return fmt.Errorf("rshttp: %w", err)
-		}
+	if store == nil {
+		s.notifications = topic.NewMemoryLog()
 	}
 	opts := *o
 	if opts.Logger == nil {
 		opts.Logger = s.log
 	}
-	if s.hub, err = hub.New(uri, subscriptions, &opts); err != nil {
+	if s.hub, err = hub.New(uri, s.notifications, &opts); err != nil {
 		return fmt.Errorf("rshttp: %w", err)
 	}
 	return nil
@@ -73,7 +70,7 @@ func (s *Source) newPublisher() (*topic.Publisher, error) {
 			channels = append(channels, channel)
 		}
 	}
-	if len(channels) == 0 && s.outbox == nil {
+	if len(channels) == 0 && s.notifications == nil {
 		return nil, nil
 	}
 	var opts topic.Options
@@ -84,11 +81,13 @@ func (s *Source) newPublisher() (*topic.Publisher, error) {
 		opts.Logger = s.log
 	}
 	opts.Removed = s.removed
-	if s.outbox == nil {
-		s.outbox = topic.NewMemoryOutbox()
+	if s.notifications == nil {
+		s.notifications = topic.NewMemoryLog()
+	}
+	if s.options.Store == nil {
 		s.log.Info("notifications and subscriptions are kept in memory: with a Store they survive a restart")
 	}
-	p, err := topic.NewPublisher(s.outbox, channels, &opts)
+	p, err := topic.NewPublisher(s.notifications, channels, &opts)
 	if err != nil {
 		return nil, fmt.Errorf("rshttp: %w", err)
 	}
@@ -118,6 +117,10 @@ func (s *Source) channel(st *set, c resourcesync.Capability) (topic.Channel, err
 		Topic:          s.routes.url(string(c), st, ""),
 		CapabilityList: s.routes.url(kindCapabilityList, st, ""),
 		Hubs:           st.hubs,
+	}
+	if s.hub != nil {
+		channel.OwnHub, channel.Hubs = s.hub.URI(), st.hubs[1:]
+		s.hub.Register(channel.Topic)
 	}
 	if c == resourcesync.ChangeNotification {
 		channel.Changer, channel.Settle = st.changer, s.options.Settle

@@ -15,6 +15,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
@@ -92,7 +93,7 @@ func TestRS3_DescriptionOnEveryChannel(t *testing.T) {
 	hubs := []topic.Hub{{URI: h.uri}}
 	set := func(name string) rshttp.Set { return rshttp.Set{Name: name, Provider: memory.New(nil), Hubs: hubs} }
 	a, b := set("a"), set("b")
-	outbox := topic.NewMemoryOutbox()
+	outbox := topic.NewMemoryLog()
 	_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, a, b)
 	begun(t, h, "a/")
 	begun(t, h, "b/")
@@ -309,7 +310,7 @@ func TestRS22_Advertised(t *testing.T) {
 		{"neither", pushBase, rshttp.Set{Provider: memory.New(nil)}, nil, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			src, err := rshttp.New(tt.base, []rshttp.Set{tt.set}, &rshttp.Options{WebSocket: tt.feed, Store: storeOf(topic.NewMemoryOutbox()), Logger: quiet()})
+			src, err := rshttp.New(tt.base, []rshttp.Set{tt.set}, &rshttp.Options{WebSocket: tt.feed, Store: storeOf(topic.NewMemoryLog()), Logger: quiet()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -341,7 +342,7 @@ func TestRS22_Advertised(t *testing.T) {
 func TestChannelPaths(t *testing.T) {
 	app := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "app") })
 	hubs := []topic.Hub{{URI: "https://hub.example.net/"}}
-	o := &rshttp.Options{Store: storeOf(topic.NewMemoryOutbox()), WebSocket: fakeFeed{}}
+	o := &rshttp.Options{Store: storeOf(topic.NewMemoryLog()), WebSocket: fakeFeed{}}
 	both := newSource(t, o, rshttp.Set{Name: "a", Provider: memory.New(nil), Hubs: hubs},
 		rshttp.Set{Name: "b", Provider: tableOf(1)}).Wrap(app)
 	none := newSource(t, nil, rshttp.Set{Name: "a", Provider: memory.New(nil)}).Wrap(app)
@@ -408,17 +409,17 @@ func TestPushNeeds(t *testing.T) {
 	}
 }
 
-// recorder is an outbox that remembers what was put into it.
+// recorder is a log that remembers what was appended to it.
 type recorder struct {
-	topic.Outbox
+	topic.Log
 
 	mu    sync.Mutex
 	added map[string][]string // bodies by topic
 	asked int                 // how often for the state of a topic
 }
 
-func (r *recorder) Add(ctx context.Context, n topic.Notification, before, next topic.State) error {
-	err := r.Outbox.Add(ctx, n, before, next)
+func (r *recorder) Append(ctx context.Context, n pushlog.Notification, before, next pushlog.State) error {
+	err := r.Log.Append(ctx, n, before, next)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if err == nil {
@@ -427,11 +428,11 @@ func (r *recorder) Add(ctx context.Context, n topic.Notification, before, next t
 	return err
 }
 
-func (r *recorder) State(ctx context.Context, uri string) (topic.State, error) {
+func (r *recorder) State(ctx context.Context, uri string) (pushlog.State, error) {
 	r.mu.Lock()
 	r.asked++
 	r.mu.Unlock()
-	return r.Outbox.State(ctx, uri)
+	return r.Log.State(ctx, uri)
 }
 
 func (r *recorder) see() (added map[string][]string, asked int) {
@@ -445,7 +446,7 @@ func (r *recorder) see() (added map[string][]string, asked int) {
 func TestPushRestart(t *testing.T) {
 	h := newHubServer(t)
 	papers := memory.New(nil)
-	outbox := &recorder{Outbox: topic.NewMemoryOutbox(), added: map[string][]string{}}
+	outbox := &recorder{Log: topic.NewMemoryLog(), added: map[string][]string{}}
 	begin := func() func() {
 		_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, rshttp.Set{Provider: papers, Hubs: []topic.Hub{{URI: h.uri}}})
 		return stop

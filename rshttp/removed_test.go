@@ -21,7 +21,7 @@ func TestD2_RemovedSet(t *testing.T) {
 	hubs := []topic.Hub{{URI: h.uri}}
 	set := func(name string) rshttp.Set { return rshttp.Set{Name: name, Provider: memory.New(nil), Hubs: hubs} }
 	a, b := set("a"), set("b")
-	outbox := topic.NewMemoryOutbox()
+	outbox := topic.NewMemoryLog()
 	_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, a, b)
 	begun(t, h, "a/")
 	begun(t, h, "b/")
@@ -65,7 +65,7 @@ func TestD2_RemovedLastSetWithHubs(t *testing.T) {
 	h := newHubServer(t)
 	a := rshttp.Set{Name: "a", Provider: memory.New(nil)}
 	b := rshttp.Set{Name: "b", Provider: memory.New(nil), Hubs: []topic.Hub{{URI: h.uri}}}
-	outbox := topic.NewMemoryOutbox()
+	outbox := topic.NewMemoryLog()
 	_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, a, b)
 	begun(t, h, "b/")
 	stop()
@@ -97,7 +97,7 @@ func TestD2_MovedSetIsNotDeleted(t *testing.T) {
 		return rshttp.Set{Name: name, Provider: memory.New(nil), Hubs: hubs}
 	}
 	a, b := set("a", hubs), set("b", hubs)
-	outbox := topic.NewMemoryOutbox()
+	outbox := topic.NewMemoryLog()
 	push := &topic.Options{Flush: 20 * time.Millisecond, Framework: 20 * time.Millisecond}
 	old := newSource(t, &rshttp.Options{Store: storeOf(outbox), Push: push}, a) // a replica that does not know b
 	_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, a, b)

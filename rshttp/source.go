@@ -58,10 +58,10 @@ type Source struct {
 	description []byte   // the Source Description, or its index
 	parts       [][]byte // of the index
 
-	outbox    topic.Outbox     // nil if there is nothing to publish
-	publisher *topic.Publisher // nil if there is nothing to publish
-	hub       *hub.Hub         // nil if there is none
-	hubURI    *url.URL
+	notifications topic.Log        // nil if there is nothing to publish
+	publisher     *topic.Publisher // nil if there is nothing to publish
+	hub           *hub.Hub         // nil if there is none
+	hubURI        *url.URL
 }
 
 // New returns the Source of sets. base is the public URL below which its
@@ -103,7 +103,7 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 	}
 	for _, given := range sets {
 		if s.hub != nil {
-			given.Hubs = append([]topic.Hub{{URI: s.hubURI.String(), Submitter: s.hub}}, given.Hubs...)
+			given.Hubs = append([]topic.Hub{{URI: s.hub.URI()}}, given.Hubs...)
 		}
 		st, err := newSet(given, len(sets) == 1, o.WebSocket != nil, s.log)
 		if err != nil {

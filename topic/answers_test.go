@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // A rawHub answers each request on a connection of its own, as it likes, and notes
@@ -120,20 +121,20 @@ func TestAnswers(t *testing.T) {
 				hub := Hub{URI: "http://hub.example.net" + path}
 				transport := &http.Transport{DialContext: h.dial}
 				defer transport.CloseIdleConnections()
-				p, err := NewPublisher(NewMemoryOutbox(), []Channel{changeChannel(memory.New(nil), hub)},
+				p, err := NewPublisher(pushlog.NewMemory(), []Channel{changeChannel(memory.New(nil), hub)},
 					&Options{Timeout: timeout, Client: &http.Client{Transport: transport}})
 				if err != nil {
 					t.Fatal(err)
 				}
 				started := time.Now()
-				err = p.send(t.Context(), &hub, &Notification{Topic: changeTopic, CapabilityList: capabilityList, Body: []byte("<urlset/>")})
+				err = p.send(t.Context(), &hub, &pushlog.Notification{Topic: changeTopic, CapabilityList: capabilityList, Body: []byte("<urlset/>")})
 				if took := time.Since(started); took > timeout {
 					t.Errorf("it took %v", took)
 				}
 				got := again
 				if err == nil {
 					got = taken
-				} else if _, ok := errors.AsType[*RefusedError](err); ok {
+				} else if _, ok := errors.AsType[*refusal](err); ok {
 					got = refused
 				}
 				if got != tt.want {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // changes makes the notifications of a change channel. It is used by one
@@ -18,7 +19,7 @@ type changes struct {
 	alarm   *alarm
 	settles bool // changes may come out of order for as long as Settle
 
-	state State
+	state pushlog.State
 	known bool // state is the topic's
 	batch *batch
 	told  time.Time // when the newest notification of this process was added, or long ago
@@ -50,7 +51,7 @@ func (c *changes) work(ctx context.Context) (time.Duration, error) {
 		err = c.collect(ctx)
 	}
 	switch {
-	case errors.Is(err, ErrMoved):
+	case errors.Is(err, pushlog.ErrMoved):
 		// Another process has told of these changes: it led before us, and
 		// its last act comes to light.
 		c.known = false
@@ -98,16 +99,16 @@ func (c *changes) load(ctx context.Context) error {
 	if c.known {
 		return nil
 	}
-	state, err := c.p.outbox.State(ctx, c.Topic)
+	state, err := c.p.store.State(ctx, c.Topic)
 	if err != nil {
 		return err
 	}
-	if state.Equal(State{}) {
+	if state.Equal(pushlog.State{}) {
 		first, err := c.first(ctx)
 		if err != nil {
 			return err
 		}
-		if state, err = c.p.outbox.Begin(ctx, c.Topic, State{Until: first}); err != nil {
+		if state, err = c.p.store.Begin(ctx, c.Topic, pushlog.State{Until: first}); err != nil {
 			return err
 		}
 	}
@@ -224,18 +225,18 @@ func (c *changes) warnBehind() {
 	}
 }
 
-// add puts the notification of the batch into the outbox and begins the next one.
+// add appends the notification of the batch and begins the next one.
 func (c *changes) add(ctx context.Context) error {
 	b := c.batch
-	n := Notification{
+	n := pushlog.Notification{
 		Topic:          c.Topic,
 		From:           b.from,
 		Until:          b.seen.UTC(),
 		CapabilityList: c.CapabilityList,
 		Body:           b.body(c.CapabilityList),
 	}
-	next := State{Number: c.state.Number + 1, Until: n.Until, Documents: c.state.Documents}
-	if err := c.p.outbox.Add(ctx, n, c.state, next); err != nil {
+	next := pushlog.State{Number: c.state.Number + 1, Until: n.Until, Documents: c.state.Documents}
+	if err := c.p.store.Append(ctx, n, c.state, next); err != nil {
 		return err
 	}
 	c.p.counters.notifications.Add(1)

@@ -19,9 +19,12 @@ type Channel struct {
 	// CapabilityList is the URI of the Capability List of the set.
 	CapabilityList string
 
-	// Hubs are where notifications are sent: each to each of them. There may be
-	// none, if notifications are taken from the outbox by others.
+	// Hubs are the remote hubs that every notification is sent to.
 	Hubs []Hub
+
+	// OwnHub is the URI of the Source's own hub, which reads the log itself; ""
+	// if there is none.
+	OwnHub string
 
 	// Changer is the journal that a change channel tells of.
 	//
@@ -42,6 +45,17 @@ type Channel struct {
 	// what the Changer keeps, if there is one.
 	Watcher resourcesync.Watcher
 	Stater  resourcesync.Stater
+}
+
+// hubURIs returns the URIs of all hubs of c.
+func (c *Channel) hubURIs() (uris []string) {
+	if c.OwnHub != "" {
+		uris = append(uris, c.OwnHub)
+	}
+	for _, h := range c.Hubs {
+		uris = append(uris, h.URI)
+	}
+	return uris
 }
 
 // Documents tells what has changed among the documents about a set: its lists and

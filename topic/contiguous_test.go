@@ -12,6 +12,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // A history is a journal of some kind, and what happens to it at random.
@@ -96,7 +97,7 @@ func contiguous(t *testing.T, r *rand.Rand, history history) {
 			time.Sleep(time.Duration(n%12) * time.Second) // at times beyond the time-out
 		}
 	})
-	outbox := keeping{NewMemoryOutbox()}
+	outbox := keeping{pushlog.NewMemory()}
 	c := changeChannel(history.changer, Hub{URI: "https://hub.example.net/"})
 	c.Settle = history.settle
 	if r.IntN(2) == 0 {
@@ -112,7 +113,7 @@ func contiguous(t *testing.T, r *rand.Rand, history history) {
 	time.Sleep(time.Second)
 	begin := begun(t, outbox, changeTopic).Until
 	// A journal whose clock is ahead has told of the future already.
-	if told, err := outbox.Notifications(t.Context(), changeTopic, 0, 1); err != nil {
+	if told, err := outbox.Read(t.Context(), changeTopic, 0, 1, 1<<30); err != nil {
 		t.Fatal(err)
 	} else if len(told) > 0 {
 		begin = told[0].From
@@ -131,7 +132,7 @@ func contiguous(t *testing.T, r *rand.Rand, history history) {
 	}
 	for range 200 { // until the hub has had its bad moments with all of them
 		time.Sleep(10 * time.Minute)
-		q, err := outbox.Queue(t.Context(), changeTopic, c.Hubs[0].URI)
+		q, err := outbox.HubCursor(t.Context(), changeTopic, c.Hubs[0].URI)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -147,9 +148,9 @@ func contiguous(t *testing.T, r *rand.Rand, history history) {
 
 // wantContiguous wants the notifications of the outbox to tell of all changes since
 // begin.
-func wantContiguous(t *testing.T, outbox Outbox, begin time.Time, changer resourcesync.Changer, most int) {
+func wantContiguous(t *testing.T, outbox pushlog.Log, begin time.Time, changer resourcesync.Changer, most int) {
 	t.Helper()
-	kept, err := outbox.Notifications(t.Context(), changeTopic, 0, 1_000_000)
+	kept, err := outbox.Read(t.Context(), changeTopic, 0, 1_000_000, 1<<30)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +206,7 @@ func TestTwoLeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
 		cutOff := newRecorder(func(w http.ResponseWriter, _ int) { w.WriteHeader(http.StatusBadGateway) })
-		outbox := unled{keeping{NewMemoryOutbox()}}
+		outbox := unled{keeping{pushlog.NewMemory()}}
 		set := memory.New(nil)
 		c := changeChannel(set, Hub{URI: "https://hub.example.net/"})
 		_, stop := run(t, outbox, []Channel{c}, inBubble(h, nil))
@@ -231,7 +232,7 @@ func TestTwoLeaders(t *testing.T) {
 func TestHandover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
-		outbox, set := keeping{NewMemoryOutbox()}, memory.New(nil)
+		outbox, set := keeping{pushlog.NewMemory()}, memory.New(nil)
 		channels := []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}
 		_, stopFirst := run(t, outbox, channels, inBubble(h, nil))
 		_, stopSecond := run(t, outbox, channels, inBubble(h, nil))

@@ -46,8 +46,8 @@ func Example() {
 		Watcher:        papers,
 		Stater:         papers,
 	}
-	outbox := topic.NewMemoryOutbox() // a durable one: (*sqlstore.Store).Outbox
-	publisher, err := topic.NewPublisher(outbox, []topic.Channel{channel}, nil)
+	notifications := topic.NewMemoryLog() // a durable one: (*sqlstore.Store).Log
+	publisher, err := topic.NewPublisher(notifications, []topic.Channel{channel}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -59,10 +59,12 @@ func Example() {
 	})
 
 	// What there is before the channel begins is not told.
-	for s := (topic.State{}); s.Until.IsZero(); s, err = outbox.State(ctx, channel.Topic) {
+	for begun := false; !begun; {
+		state, err := notifications.State(ctx, channel.Topic)
 		if err != nil {
 			log.Fatal(err)
 		}
+		begun = !state.Until.IsZero()
 		time.Sleep(10 * time.Millisecond)
 	}
 	if err := papers.Put(resourcesync.Resource{Key: "1", URI: "https://example.org/papers/1"}); err != nil {

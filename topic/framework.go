@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // maxUpdates bounds the Framework Notifications that follow each other at once.
@@ -21,7 +22,7 @@ type framework struct {
 	log   *slog.Logger
 	alarm *alarm
 
-	state State
+	state pushlog.State
 	known bool      // state is the topic's
 	told  time.Time // when the newest notification of this process was added, or long ago
 }
@@ -40,7 +41,7 @@ func (f *framework) work(ctx context.Context) (time.Duration, error) {
 		err = f.collect(ctx)
 	}
 	switch {
-	case errors.Is(err, ErrMoved):
+	case errors.Is(err, pushlog.ErrMoved):
 		f.known = false
 		return pause, nil
 	case errors.Is(err, resourcesync.ErrNotReady):
@@ -54,7 +55,7 @@ func (f *framework) work(ctx context.Context) (time.Duration, error) {
 
 func (f *framework) collect(ctx context.Context) error {
 	if !f.known {
-		state, err := f.p.outbox.State(ctx, f.Topic)
+		state, err := f.p.store.State(ctx, f.Topic)
 		if err != nil {
 			return err
 		}
@@ -67,7 +68,7 @@ func (f *framework) collect(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if f.state.Equal(State{}) {
+		if f.state.Equal(pushlog.State{}) {
 			if err := f.begin(ctx, u, now); err != nil {
 				return err
 			}
@@ -85,21 +86,21 @@ func (f *framework) collect(ctx context.Context) error {
 
 // begin begins the topic with what is known now, unless an update will say so.
 func (f *framework) begin(ctx context.Context, u *Update, now string) error {
-	first := State{Until: time.Now().UTC().Truncate(time.Microsecond)}
+	first := pushlog.State{Until: time.Now().UTC().Truncate(time.Microsecond)}
 	if u == nil {
 		first.Documents = now
 	}
-	state, err := f.p.outbox.Begin(ctx, f.Topic, first)
+	state, err := f.p.store.Begin(ctx, f.Topic, first)
 	if err != nil {
 		return err
 	}
 	if f.state = state; !state.Equal(first) {
-		return ErrMoved
+		return pushlog.ErrMoved
 	}
 	return nil
 }
 
-// add puts the notification of u into the outbox.
+// add appends the notification of u.
 func (f *framework) add(ctx context.Context, u *Update, now string) error {
 	var left leftOut
 	body, ok := frameworkDocument(u, &left)
@@ -107,9 +108,9 @@ func (f *framework) add(ctx context.Context, u *Update, now string) error {
 	if !ok {
 		return fmt.Errorf("topic: the documents (%T) gave an update without any entry that can be told", f.Documents)
 	}
-	n := Notification{Topic: f.Topic, CapabilityList: f.CapabilityList, Body: body}
-	next := State{Number: f.state.Number + 1, Until: f.state.Until, Documents: now}
-	if err := f.p.outbox.Add(ctx, n, f.state, next); err != nil {
+	n := pushlog.Notification{Topic: f.Topic, CapabilityList: f.CapabilityList, Body: body}
+	next := pushlog.State{Number: f.state.Number + 1, Until: f.state.Until, Documents: now}
+	if err := f.p.store.Append(ctx, n, f.state, next); err != nil {
 		return err
 	}
 	f.p.counters.notifications.Add(1)

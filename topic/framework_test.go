@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -61,7 +62,7 @@ func frameworkChannel(d Documents, hubs ...Hub) Channel {
 // of documents. What there was when the channel began is not told.
 func TestRS14_RS16_RS17_framework(t *testing.T) {
 	h, hub := hub(t, nil)
-	d, outbox := &documents{}, NewMemoryOutbox()
+	d, outbox := &documents{}, pushlog.NewMemory()
 	d.set(nil, update(capabilityList, "before.xml"))
 	run(t, outbox, []Channel{frameworkChannel(d, hub)}, nil)
 	if s := begun(t, outbox, frameworkTopic); s.Documents != "1" || s.Number != 0 {
@@ -98,7 +99,7 @@ func TestRS14_RS16_RS17_framework(t *testing.T) {
 func TestFrameworkRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
-		d, outbox := &documents{}, NewMemoryOutbox()
+		d, outbox := &documents{}, pushlog.NewMemory()
 		_, stop := run(t, outbox, []Channel{frameworkChannel(d, Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
 		defer stop()
 		time.Sleep(time.Hour)
@@ -140,12 +141,12 @@ func TestFrameworkRate(t *testing.T) {
 func TestFrameworkRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
-		d, outbox := &documents{}, NewMemoryOutbox()
+		d, outbox := &documents{}, pushlog.NewMemory()
 		channels := []Channel{frameworkChannel(d, Hub{URI: "https://hub.example.net/"})}
 		d.set(resourcesync.ErrNotReady)
 		p, stop := run(t, outbox, channels, inBubble(h, nil))
 		time.Sleep(time.Minute)
-		if s, err := outbox.State(t.Context(), frameworkTopic); err != nil || !s.Equal(State{}) || p.Health(t.Context()) != nil {
+		if s, err := outbox.State(t.Context(), frameworkTopic); err != nil || !s.Equal(pushlog.State{}) || p.Health(t.Context()) != nil {
 			t.Errorf("before it is ready: %+v, %v, health %v", s, err, p.Health(t.Context()))
 		}
 		d.set(nil)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // stated adds what a Stater knows to a journal.
@@ -45,7 +46,7 @@ func TestGap(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newRecorder(nil)
 				var log bytes.Buffer
-				j, outbox := &stated{journal: &journal{since: time.Now()}}, NewMemoryOutbox()
+				j, outbox := &stated{journal: &journal{since: time.Now()}}, pushlog.NewMemory()
 				c := changeChannel(j, Hub{URI: "https://hub.example.net/"})
 				c.Settle = -1
 				if !test.stater {
@@ -107,7 +108,7 @@ func TestGap(t *testing.T) {
 func TestGapAfterOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
-		j, outbox := &journal{since: time.Now()}, NewMemoryOutbox()
+		j, outbox := &journal{since: time.Now()}, pushlog.NewMemory()
 		c := changeChannel(j, Hub{URI: "https://hub.example.net/"})
 		c.Settle = -1
 		_, stop := run(t, outbox, []Channel{c}, inBubble(h, &Options{Flush: time.Hour}))
@@ -160,7 +161,7 @@ func TestBegins(t *testing.T) {
 		"settles since":           {Channel{Changer: &journal{since: now.Add(time.Minute)}, Settle: time.Hour}, now.Add(time.Minute - time.Microsecond)},
 	} {
 		test.channel.Topic, test.channel.CapabilityList = changeTopic, capabilityList
-		outbox := NewMemoryOutbox()
+		outbox := pushlog.NewMemory()
 		p, err := NewPublisher(outbox, []Channel{test.channel}, nil)
 		if err != nil {
 			t.Fatal(err)
@@ -187,11 +188,11 @@ func TestLeftOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
 		var log bytes.Buffer
-		j, outbox := &journal{since: time.Now()}, NewMemoryOutbox()
+		j, outbox := &journal{since: time.Now()}, pushlog.NewMemory()
 		c := changeChannel(j, Hub{URI: "https://hub.example.net/"})
 		c.Settle = -1
 		failed := false
-		flaky := &failing{Outbox: outbox, add: func() error { // so that the journal is read again
+		flaky := &failing{Log: outbox, add: func() error { // so that the journal is read again
 			if failed {
 				return nil
 			}
@@ -233,7 +234,7 @@ func TestD4_NoBatchIsRefused(t *testing.T) {
 		j := &journal{since: time.Now()}
 		c := changeChannel(j, Hub{URI: "https://hub.example.net/"})
 		c.Settle = -1
-		p, stop := run(t, NewMemoryOutbox(), []Channel{c}, inBubble(h, &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}))
+		p, stop := run(t, pushlog.NewMemory(), []Channel{c}, inBubble(h, &Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}))
 		time.Sleep(time.Second)
 		for _, uri := range []string{"https://example.org/a", "https://example.org/b"} {
 			j.addAll(resourcesync.Change{Type: resourcesync.Updated, Datetime: time.Now(), Resource: resourcesync.Resource{
@@ -261,7 +262,7 @@ func TestD4_NoBatchIsRefused(t *testing.T) {
 func TestBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
-		outbox, set := NewMemoryOutbox(), memory.New(nil)
+		outbox, set := pushlog.NewMemory(), memory.New(nil)
 		put(t, set, 0)
 		time.Sleep(time.Second)
 		p, err := NewPublisher(outbox, []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))

@@ -17,6 +17,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -121,7 +122,7 @@ func (h *recorder) wait(t *testing.T, n int) []post {
 }
 
 // run runs a Publisher of channels until the test or stop ends it.
-func run(t *testing.T, outbox Outbox, channels []Channel, opts *Options) (p *Publisher, stop func()) {
+func run(t *testing.T, outbox pushlog.Log, channels []Channel, opts *Options) (p *Publisher, stop func()) {
 	t.Helper()
 	if opts == nil {
 		opts = &Options{}
@@ -157,20 +158,20 @@ func (w testWriter) Write(b []byte) (int, error) {
 }
 
 // begun waits until the topic has been begun.
-func begun(t *testing.T, o Outbox, topic string) State {
+func begun(t *testing.T, o pushlog.Log, topic string) pushlog.State {
 	t.Helper()
 	for range 6000 {
 		s, err := o.State(t.Context(), topic)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !s.Equal(State{}) {
+		if !s.Equal(pushlog.State{}) {
 			return s
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
 	t.Fatalf("topic %s has not begun", topic)
-	return State{}
+	return pushlog.State{}
 }
 
 // changeChannel is the change channel of the journal c.

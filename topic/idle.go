@@ -12,7 +12,7 @@ import (
 )
 
 // idlePatience is how long changes may wait while no process runs a Publisher for
-// the outbox. A process that starts, or takes over, needs less.
+// the log. A process that starts, or takes over, needs less.
 const idlePatience = 10 * time.Second
 
 // errNotRun reports it.
@@ -26,7 +26,7 @@ type idle struct {
 }
 
 // ExpectRun schedules a check for changes that wait because no process runs a
-// Publisher for the outbox; the Publisher logs them once. It is cheap: rshttp calls
+// Publisher for the log; the Publisher logs them once. It is cheap: rshttp calls
 // it with every request, and other hosts may do so, too.
 func (p *Publisher) ExpectRun() {
 	if p.running.Load() || p.idle.noticed.Load() || !p.idle.armed.CompareAndSwap(false, true) {
@@ -50,7 +50,7 @@ func (p *Publisher) checkIdle(ctx context.Context) error {
 	if err := background.Safely(func() error { news = p.hasNews(ctx); return nil }); err != nil || !news {
 		return err
 	}
-	free, err := p.outbox.Lead(ctx, func(context.Context) error { return nil })
+	free, err := p.store.Lead(ctx, func(context.Context) error { return nil })
 	if err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (p *Publisher) hasNews(ctx context.Context) bool {
 		if _, err := c.Changer.Since(ctx); err != nil {
 			continue
 		}
-		state, err := p.outbox.State(ctx, c.Topic)
+		state, err := p.store.State(ctx, c.Topic)
 		switch {
 		case err != nil:
 			continue
@@ -102,9 +102,9 @@ func (p *Publisher) hasNews(ctx context.Context) bool {
 }
 
 // hasDocuments reports whether a framework channel has never announced anything and now
-// could. It leaves the outbox as it is.
+// could. It changes nothing.
 func (p *Publisher) hasDocuments(ctx context.Context, c *Channel) bool {
-	state, err := p.outbox.State(ctx, c.Topic)
+	state, err := p.store.State(ctx, c.Topic)
 	if err != nil || state.Number > 0 {
 		return false
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 type writerFunc func([]byte) (int, error)
@@ -41,7 +42,7 @@ func TestD12_PublisherIsNotRun(t *testing.T) {
 			defer mu.Unlock()
 			return log.Write(p)
 		}
-		outbox := NewMemoryOutbox()
+		outbox := pushlog.NewMemory()
 		publisher := func(set *memory.Set) *Publisher {
 			t.Helper()
 			p, err := NewPublisher(outbox, []Channel{changeChannel(set)}, &Options{Logger: slog.New(slog.NewTextHandler(writerFunc(write), nil))})
@@ -66,7 +67,7 @@ func TestD12_PublisherIsNotRun(t *testing.T) {
 		}
 
 		docs := &told{}
-		only, err := NewPublisher(NewMemoryOutbox(), []Channel{frameworkChannel(docs)}, &Options{Logger: slog.New(slog.NewTextHandler(writerFunc(write), nil))})
+		only, err := NewPublisher(pushlog.NewMemory(), []Channel{frameworkChannel(docs)}, &Options{Logger: slog.New(slog.NewTextHandler(writerFunc(write), nil))})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -77,10 +78,10 @@ func TestD12_PublisherIsNotRun(t *testing.T) {
 			}
 		}
 		lines(1)
-		if state, err := only.outbox.State(t.Context(), frameworkTopic); err != nil || !state.Equal(State{}) {
+		if state, err := only.store.State(t.Context(), frameworkTopic); err != nil || !state.Equal(pushlog.State{}) {
 			t.Errorf("Health has begun the topic: %+v, %v", state, err)
 		}
-		_, stopped := run(t, only.outbox, only.channels, nil)
+		_, stopped := run(t, only.store, only.channels, nil)
 		time.Sleep(time.Minute)
 		stopped()
 		if err := only.Health(t.Context()); err != nil {

@@ -31,17 +31,17 @@ type Options struct {
 	// same. If zero, one minute is used.
 	Framework time.Duration
 
-	// Retain is for how long a notification is kept for hubs that have not
-	// taken it, and what is known of a topic for which there is no channel any
+	// Retain is for how long a notification is kept for hubs and subscribers that
+	// have not taken it, and what is known of a topic for which there is no channel any
 	// more: one that comes back later begins anew. If zero, 14 days is used; if
 	// negative, they are kept for as long as it takes.
 	Retain time.Duration
 
 	// Removed returns the last Framework Notification of a removed set, given its
-	// Capability List, or nil for none: its topics are in the outbox, but it has no
+	// Capability List, or nil for none: its topics are in the log, but it has no
 	// channel any more. It is sent to the hubs of the topic. Of a hub that no channel
-	// uses any more, the outbox only has the URI: there it is sent by POST, and a hub
-	// that needs a Token, a Ping or a Submitter misses it. If Removed is nil, there are no such notifications. A Source
+	// uses any more, the log only has the URI: there it is sent by POST, and a hub
+	// that needs a Token or a Ping misses it. If Removed is nil, there are no such notifications. A Source
 	// sets it.
 	Removed func(capabilityList string) *Update
 

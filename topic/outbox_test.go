@@ -14,30 +14,31 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // A failing outbox fails where it is told to.
 type failing struct {
-	Outbox
+	pushlog.Log
 	add, save func() error
 }
 
-func (f *failing) Save(ctx context.Context, q Queue) error {
+func (f *failing) SaveHubCursor(ctx context.Context, q pushlog.HubCursor) error {
 	if f.save != nil {
 		if err := f.save(); err != nil {
 			return err
 		}
 	}
-	return f.Outbox.Save(ctx, q)
+	return f.Log.SaveHubCursor(ctx, q)
 }
 
-func (f *failing) Add(ctx context.Context, n Notification, before, next State) error {
+func (f *failing) Append(ctx context.Context, n pushlog.Notification, before, next pushlog.State) error {
 	if f.add != nil {
 		if err := f.add(); err != nil {
 			return err
 		}
 	}
-	return f.Outbox.Add(ctx, n, before, next)
+	return f.Log.Append(ctx, n, before, next)
 }
 
 // TestOutboxFails says so, loses nothing, and sends nothing again and again.
@@ -52,8 +53,8 @@ func TestOutboxFails(t *testing.T) {
 			return nil
 		}
 		h := newRecorder(nil)
-		set, outbox := memory.New(nil), NewMemoryOutbox()
-		p, stop := run(t, &failing{Outbox: outbox, save: fail}, []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
+		set, outbox := memory.New(nil), pushlog.NewMemory()
+		p, stop := run(t, &failing{Log: outbox, save: fail}, []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
 		defer stop()
 		time.Sleep(time.Second)
 		broken.Store(true)
@@ -80,7 +81,7 @@ func TestOutboxFails(t *testing.T) {
 
 // A handedOver outbox is led by this process until another leads it for good.
 type handedOver struct {
-	Outbox
+	pushlog.Log
 	over chan struct{} // closed when the other one begins
 }
 
@@ -99,7 +100,7 @@ func (h handedOver) Lead(ctx context.Context, f func(context.Context) error) (bo
 		case <-ctx.Done():
 		}
 	}()
-	return h.Outbox.Lead(ctx, f)
+	return h.Log.Lead(ctx, f)
 }
 
 // TestFailureHandedOver is well again when another process does what has failed,
@@ -120,7 +121,7 @@ func TestFailureHandedOver(t *testing.T) {
 		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		set := memory.New(nil)
 		over := make(chan struct{})
-		p, stop := run(t, handedOver{&failing{Outbox: NewMemoryOutbox(), add: add}, over}, []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}, o)
+		p, stop := run(t, handedOver{&failing{Log: pushlog.NewMemory(), add: add}, over}, []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}, o)
 		defer stop()
 		time.Sleep(time.Second)
 		for _, last := range []bool{false, true} {
@@ -171,7 +172,7 @@ func TestStuckJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
 		set := &stuck{Set: memory.New(nil)}
-		p, stop := run(t, NewMemoryOutbox(), []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
+		p, stop := run(t, pushlog.NewMemory(), []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
 		defer stop()
 		time.Sleep(time.Second)
 		hold := make(chan struct{})
@@ -206,7 +207,7 @@ func TestSlowJournal(t *testing.T) {
 		o := inBubble(newRecorder(nil), nil)
 		o.FlushChanges = 1
 		set := &stuck{Set: memory.New(nil)}
-		p, stop := run(t, NewMemoryOutbox(), []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}, o)
+		p, stop := run(t, pushlog.NewMemory(), []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}, o)
 		defer stop()
 		time.Sleep(time.Second)
 		set.slow.Store(int64(patience / 2))

@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/linkheader"
 )
 
@@ -27,19 +27,22 @@ type failure struct {
 
 func (e *failure) Error() string { return e.reason }
 
-// send gives n to a hub. The error is a *RefusedError if the hub will never take
+// A refusal says that a hub will never take a notification, and why.
+type refusal struct{ reason string }
+
+func (e *refusal) Error() string { return "refused: " + e.reason }
+
+// send sends n to a hub. The error is a *refusal if the hub will never take
 // it.
-func (p *Publisher) send(ctx context.Context, hub *Hub, n *Notification) error {
+func (p *Publisher) send(ctx context.Context, hub *Hub, n *pushlog.Notification) error {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
 	switch {
-	case hub.Submitter != nil:
-		return background.Safely(func() error { return hub.Submitter.Submit(ctx, *n) })
 	case hub.Ping:
 		form := url.Values{"hub.mode": {"publish"}, "hub.url": {n.Topic}}.Encode()
 		return p.post(ctx, hub, "application/x-www-form-urlencoded", "", []byte(form))
 	default:
-		return p.post(ctx, hub, contentType, links(n.Topic, []Hub{*hub}, n.CapabilityList), n.Body)
+		return p.post(ctx, hub, contentType, links(n.Topic, []string{hub.URI}, n.CapabilityList), n.Body)
 	}
 }
 
@@ -80,7 +83,7 @@ func (p *Publisher) post(ctx context.Context, hub *Hub, mediaType, links string,
 	case resp.StatusCode/100 == 3:
 		reason += ", which is not followed: set the hub's own URI"
 	case resp.StatusCode/100 == 4 && !again(resp.StatusCode):
-		return &RefusedError{Reason: reason}
+		return &refusal{reason: reason}
 	}
 	return &failure{reason: reason, after: retryAfter(resp.Header)}
 }
@@ -123,10 +126,10 @@ func cause(err error) string {
 
 // links returns the value of the one Link header field of a notification, or of a
 // topic (Change Notification 4.1).
-func links(topic string, hubs []Hub, capabilityList string) string {
+func links(topic string, hubs []string, capabilityList string) string {
 	b := linkheader.AppendLink(nil, linkheader.Link{Target: topic, Rel: resourcesync.RelSelf})
-	for i := range hubs {
-		b = linkheader.AppendLink(append(b, ", "...), linkheader.Link{Target: hubs[i].URI, Rel: resourcesync.RelHub})
+	for _, hub := range hubs {
+		b = linkheader.AppendLink(append(b, ", "...), linkheader.Link{Target: hub, Rel: resourcesync.RelHub})
 	}
 	return string(linkheader.AppendLink(append(b, ", "...), linkheader.Link{Target: capabilityList, Rel: resourcesync.RelResourceSync}))
 }

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // TestExcerpt tells operators what a hub says, unless that could give away a query
@@ -52,11 +53,11 @@ func TestToken(t *testing.T) {
 	with.Token = "sesame"
 	without := with
 	without.Token = ""
-	p, err := NewPublisher(NewMemoryOutbox(), []Channel{changeChannel(memory.New(nil), with)}, nil)
+	p, err := NewPublisher(pushlog.NewMemory(), []Channel{changeChannel(memory.New(nil), with)}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	n := Notification{Topic: changeTopic, CapabilityList: capabilityList}
+	n := pushlog.Notification{Topic: changeTopic, CapabilityList: capabilityList}
 	err = p.send(context.Background(), &with, &n)
 	if err == nil || strings.Contains(err.Error(), "sesame") {
 		t.Errorf("%v", err)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/health"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -21,11 +22,11 @@ import (
 // serves their topics, too. All methods are safe for concurrent use.
 //
 // Every process of a Source has a Publisher, and one of those that run on the same
-// outbox at a time does the work. When it ends, another one goes on where it was:
+// log at a time does the work. When it ends, another one goes on where it was:
 // the intervals of Change Notifications meet, and a hub is sent every
 // notification at least once, in order.
 type Publisher struct {
-	outbox   Outbox
+	store    pushlog.Log
 	channels []Channel
 	topics   map[string]*Channel
 	used     map[string][]string // URIs of hubs, by topic
@@ -46,16 +47,16 @@ type Publisher struct {
 // NewPublisher returns a Publisher of channels. Without any, it only announces removed
 // sets. opts may be nil.
 // It fails if anything given to it cannot work.
-func NewPublisher(outbox Outbox, channels []Channel, opts *Options) (*Publisher, error) {
+func NewPublisher(log Log, channels []Channel, opts *Options) (*Publisher, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
 	}
-	if outbox == nil {
-		return nil, errors.New("topic: a Publisher needs an Outbox: NewMemoryOutbox returns the simplest")
+	if log == nil {
+		return nil, errors.New("topic: a Publisher needs a Log: NewMemoryLog returns the simplest")
 	}
 	p := &Publisher{
-		outbox:   outbox,
+		store:    log,
 		channels: slices.Clone(channels),
 		topics:   make(map[string]*Channel, len(channels)),
 		used:     make(map[string][]string, len(channels)),
@@ -80,9 +81,6 @@ func NewPublisher(outbox Outbox, channels []Channel, opts *Options) (*Publisher,
 		p.used[c.Topic] = nil
 		for _, h := range c.Hubs {
 			p.used[c.Topic] = append(p.used[c.Topic], h.URI)
-			if r, ok := h.Submitter.(Registrar); ok {
-				r.Register(c.Topic)
-			}
 		}
 	}
 	return p, nil
@@ -106,10 +104,7 @@ func (c *Channel) check() error {
 		if scheme, _, _ := strings.Cut(strings.ToLower(h.URI), ":"); scheme != "http" && scheme != "https" {
 			return fmt.Errorf("topic: hub %q of %q must be an http or https URI", redact(h.URI), c.Topic)
 		}
-		if h.Submitter != nil && h.Ping {
-			return fmt.Errorf("topic: hub %q of %q has a Submitter: it needs no Ping", redact(h.URI), c.Topic)
-		}
-		if slices.ContainsFunc(c.Hubs[:i], func(other Hub) bool { return other.URI == h.URI }) {
+		if h.URI == c.OwnHub || slices.ContainsFunc(c.Hubs[:i], func(other Hub) bool { return other.URI == h.URI }) {
 			return fmt.Errorf("topic: channel %q has the hub %q twice", c.Topic, redact(h.URI))
 		}
 	}
@@ -129,7 +124,7 @@ func (p *Publisher) Run(ctx context.Context) error {
 	defer p.options.Client.CloseIdleConnections()
 	a := &alarm{}
 	persist(ctx, a, func() (time.Duration, error) {
-		_, err := p.outbox.Lead(ctx, p.lead)
+		_, err := p.store.Lead(ctx, p.lead)
 		return glance, err
 	}, p.failed("leading"), p.ok("leading"))
 	return nil
@@ -147,7 +142,7 @@ func (p *Publisher) lead(ctx context.Context) error {
 		for j := range c.Hubs {
 			// The queue must be there before the next notification: it
 			// begins after the newest.
-			if _, err := p.outbox.Queue(ctx, c.Topic, c.Hubs[j].URI); err != nil {
+			if _, err := p.store.HubCursor(ctx, c.Topic, c.Hubs[j].URI); err != nil {
 				return err
 			}
 			senders[c.Topic] = append(senders[c.Topic], newSender(p, c.Topic, &c.Hubs[j]))
@@ -186,7 +181,7 @@ func (p *Publisher) lead(ctx context.Context) error {
 			p.start(ctx, &wg, s)
 		}
 	}
-	wg.Go(func() { p.persist(ctx, "clearing the outbox", &alarm{}, p.clear) })
+	wg.Go(func() { p.persist(ctx, "clearing the log", &alarm{}, p.clear) })
 	wg.Wait()
 	return nil
 }
@@ -206,7 +201,7 @@ func (p *Publisher) persist(ctx context.Context, name string, a *alarm, work fun
 const grace = 24 * time.Hour
 
 // patience is how long looking for changes may take without a notification until it
-// counts as a failure: who provides them, or the outbox, may never come back.
+// counts as a failure: who provides them, or the log, may never come back.
 const patience = 5 * time.Minute
 
 var errStuck = fmt.Errorf("it has not come to an end for %v", patience)
@@ -240,7 +235,14 @@ func (p *Publisher) clear(ctx context.Context) (time.Duration, error) {
 	if p.options.Retain > 0 {
 		before = now.Add(-p.options.Retain)
 	}
-	return sweep, p.outbox.Clear(ctx, p.used, before, now.Add(-grace))
+	dropped, err := p.store.Clear(ctx, p.used, before, now.Add(-grace))
+	for _, d := range dropped {
+		p.counters.lost.Add(uint64(d.Deliveries))
+		p.log.LogAttrs(ctx, slog.LevelWarn,
+			"topic: notifications were too old to be kept for subscribers that had not taken them; they can find the changes in the Change List",
+			slog.String("topic", redact(d.Topic)), slog.Int("notifications", d.Messages), slog.Int("subscriptions", d.Subscriptions))
+	}
+	return sweep, err
 }
 
 func (p *Publisher) setSenders(senders map[string][]*sender) {

@@ -4,12 +4,13 @@ import (
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // TestRS2_severalSets notifies of a resource in two sets on both channels.
 func TestRS2_severalSets(t *testing.T) {
 	h, hub := hub(t, nil)
-	a, b, outbox := memory.New(nil), memory.New(nil), NewMemoryOutbox()
+	a, b, outbox := memory.New(nil), memory.New(nil), pushlog.NewMemory()
 	other := changeChannel(b, hub)
 	other.Topic, other.CapabilityList = "https://museum.example.org/resourcesync/all/change/", "https://museum.example.org/resourcesync/all/capabilitylist.xml"
 	run(t, outbox, []Channel{changeChannel(a, hub), other}, nil)
@@ -44,21 +45,20 @@ func TestRS1_channels(t *testing.T) {
 		"a relative hub":           {changeChannel(set, Hub{URI: "/websub/"})},
 		"a hub by another scheme":  {changeChannel(set, Hub{URI: "ws://hub.example.net/"})},
 		"a hub twice":              {changeChannel(set, good.Hubs[0], good.Hubs[0])},
-		"a ping of oneself":        {changeChannel(set, Hub{URI: good.Hubs[0].URI, Submitter: &submitter{}, Ping: true})},
 	} {
-		if _, err := NewPublisher(NewMemoryOutbox(), channels, nil); err == nil {
+		if _, err := NewPublisher(pushlog.NewMemory(), channels, nil); err == nil {
 			t.Errorf("%s: no error", what)
 		}
 	}
 	for what, o := range map[string]Options{"flush": {Flush: -1}, "changes": {FlushChanges: 50_001}, "fewer": {FlushChanges: -1}, "time-out": {Timeout: -1}, "framework": {Framework: -1}} {
-		if _, err := NewPublisher(NewMemoryOutbox(), []Channel{good}, &o); err == nil {
+		if _, err := NewPublisher(pushlog.NewMemory(), []Channel{good}, &o); err == nil {
 			t.Errorf("Options.%s: no error", what)
 		}
 	}
 	if _, err := NewPublisher(nil, []Channel{good}, nil); err == nil {
 		t.Error("no outbox: no error")
 	}
-	if _, err := NewPublisher(NewMemoryOutbox(), []Channel{good}, nil); err != nil {
+	if _, err := NewPublisher(pushlog.NewMemory(), []Channel{good}, nil); err != nil {
 		t.Error(err)
 	}
 }

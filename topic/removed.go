@@ -3,44 +3,50 @@ package topic
 import (
 	"context"
 	"log/slog"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// removed announces the end of removed sets, on framework topics that are in the
-// outbox but have no channel any more. It returns the senders to their hubs. Of a hub
-// that no channel uses, only the URI is known: it gets the notification by POST and
+// removed announces the end of removed sets, on framework topics that are in the log
+// but have no channel any more. It returns the senders to their hubs. Of a hub that
+// no channel uses, only the URI is known: it gets the notification by POST and
 // without a token.
 func (p *Publisher) removed(ctx context.Context) ([]*sender, error) {
 	if p.options.Removed == nil {
 		return nil, nil
 	}
-	queues, err := p.outbox.Queues(ctx)
+	topics, err := p.store.Topics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ends := map[string]int64{} // number of the last notification
+	for _, topic := range topics {
+		if p.topics[topic] != nil {
+			continue
+		}
+		if ends[topic], err = p.end(ctx, topic); err != nil {
+			return nil, err
+		}
+	}
+	cursors, err := p.store.AllHubCursors(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var senders []*sender
-	for _, q := range queues {
-		if p.topics[q.Topic] != nil {
-			continue
-		}
-		last, err := p.end(ctx, q.Topic)
-		if err != nil {
-			return nil, err
-		}
+	for _, c := range cursors {
+		last := ends[c.Topic]
 		if last == 0 {
 			continue
 		}
-		h := p.hub(q.Hub)
-		if h == nil && q.Taken < last {
+		h := p.hub(c.Hub)
+		if h == nil && c.Taken < last {
 			p.log.LogAttrs(ctx, slog.LevelInfo, "topic: a removed set is announced to a hub that no channel uses any more, as if it needed neither a token nor Ping",
-				slog.String("topic", redact(q.Topic)), slog.String("hub", redact(q.Hub)))
+				slog.String("topic", redact(c.Topic)), slog.String("hub", redact(c.Hub)))
 		}
 		if h == nil {
-			h = &Hub{URI: q.Hub}
+			h = &Hub{URI: c.Hub}
 		}
-		if r, ok := h.Submitter.(Registrar); ok {
-			r.Register(q.Topic)
-		}
-		senders = append(senders, newSender(p, q.Topic, h))
+		senders = append(senders, newSender(p, c.Topic, h))
 	}
 	return senders, nil
 }
@@ -49,11 +55,11 @@ func (p *Publisher) removed(ctx context.Context) ([]*sender, error) {
 // its number, or 0 if there is none. The state after it has no documents, so a set that comes
 // back is announced anew.
 func (p *Publisher) end(ctx context.Context, topic string) (last int64, err error) {
-	state, err := p.outbox.State(ctx, topic)
+	state, err := p.store.State(ctx, topic)
 	if err != nil || state.Number == 0 {
 		return 0, err // nothing was announced there
 	}
-	newest, err := p.outbox.Notifications(ctx, topic, state.Number-1, 1)
+	newest, err := p.store.Read(ctx, topic, state.Number-1, 1, 0)
 	if err != nil || len(newest) == 0 || !newest[0].From.IsZero() {
 		return 0, err // a change channel: its notifications have intervals
 	}
@@ -73,8 +79,8 @@ func (p *Publisher) end(ctx context.Context, topic string) (last int64, err erro
 	if !ok {
 		return 0, nil
 	}
-	n := Notification{Topic: topic, CapabilityList: newest[0].CapabilityList, Body: body}
-	if err := p.outbox.Add(ctx, n, state, State{Number: state.Number + 1, Until: state.Until}); err != nil {
+	n := pushlog.Notification{Topic: topic, CapabilityList: newest[0].CapabilityList, Body: body}
+	if err := p.store.Append(ctx, n, state, pushlog.State{Number: state.Number + 1, Until: state.Until}); err != nil {
 		return 0, err
 	}
 	p.counters.notifications.Add(1)

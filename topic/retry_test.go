@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // TestV18_refused parks what a hub refuses, and goes on.
@@ -18,7 +19,7 @@ func TestV18_refused(t *testing.T) {
 				http.Error(w, "not an XML document I like", http.StatusBadRequest)
 			}
 		})
-		set, outbox := memory.New(nil), NewMemoryOutbox()
+		set, outbox := memory.New(nil), pushlog.NewMemory()
 		p, stop := run(t, outbox, []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
 		defer stop()
 		time.Sleep(time.Second)
@@ -48,7 +49,7 @@ func TestV17_backoff(t *testing.T) {
 		a, b := newRecorder(down), newRecorder(down)
 		for _, h := range []*recorder{a, b} {
 			set := memory.New(nil)
-			_, stop := run(t, NewMemoryOutbox(), []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
+			_, stop := run(t, pushlog.NewMemory(), []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
 			defer stop()
 			time.Sleep(time.Second)
 			put(t, set, 1)
@@ -110,7 +111,7 @@ func TestRetryAfter(t *testing.T) {
 				}
 			})
 			set := memory.New(nil)
-			_, stop := run(t, NewMemoryOutbox(), []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
+			_, stop := run(t, pushlog.NewMemory(), []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
 			defer stop()
 			time.Sleep(time.Second)
 			put(t, set, 1)
@@ -137,7 +138,7 @@ func TestIndependent(t *testing.T) {
 			}
 			return fine.RoundTrip(r)
 		})
-		set, outbox := memory.New(nil), NewMemoryOutbox()
+		set, outbox := memory.New(nil), pushlog.NewMemory()
 		p, stop := run(t, outbox, []Channel{changeChannel(set, Hub{URI: "https://hangs.example.net/"}, Hub{URI: "https://hub.example.net/"})},
 			inBubble(hanging, nil))
 		defer stop()

@@ -7,10 +7,14 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// sendAhead is how many notifications are taken from the outbox at a time.
-const sendAhead = 8
+// sendAhead and sendBytes bound the notifications that are read at a time.
+const (
+	sendAhead = 8
+	sendBytes = 8 * maxBody
+)
 
 // A sender brings the notifications of one topic to one hub, in order. It is used
 // by one goroutine.
@@ -21,10 +25,10 @@ type sender struct {
 	log   *slog.Logger
 	alarm *alarm
 
-	queue Queue
-	known bool // queue has been read
-	tried bool // something was sent, or not taken
-	dirty bool // it is to be saved
+	cursor pushlog.HubCursor
+	known  bool // cursor has been read
+	tried  bool // something was sent, or not taken
+	dirty  bool // it is to be saved
 }
 
 func newSender(p *Publisher, topic string, hub *Hub) *sender {
@@ -40,11 +44,11 @@ func newSender(p *Publisher, topic string, hub *Hub) *sender {
 // work sends what there is, and returns how long to wait for more.
 func (s *sender) work(ctx context.Context) (time.Duration, error) {
 	if !s.known {
-		q, err := s.p.outbox.Queue(ctx, s.topic, s.hub.URI)
+		c, err := s.p.store.HubCursor(ctx, s.topic, s.hub.URI)
 		if err != nil {
 			return 0, err
 		}
-		s.queue, s.known = q, true
+		s.cursor, s.known = c, true
 	}
 	// What could not be saved is not sent again for that.
 	if err := s.save(ctx); err != nil {
@@ -54,11 +58,11 @@ func (s *sender) work(ctx context.Context) (time.Duration, error) {
 		// A clock that has been set back must not make it wait for longer.
 		// Whoever begins to lead tries once at once: the hub may have been
 		// repaired, and the process started again for that.
-		if rest := min(time.Until(s.queue.Retry), maxRetry+maxRetry/4); s.tried && s.queue.Failures > 0 && rest > 0 {
+		if rest := min(time.Until(s.cursor.Retry), maxRetry+maxRetry/4); s.tried && s.cursor.Failures > 0 && rest > 0 {
 			// Whatever news there is comes after what is waited for.
 			return 0, background.Sleep(ctx, rest)
 		}
-		notifications, err := s.p.outbox.Notifications(ctx, s.topic, s.queue.Taken, sendAhead)
+		notifications, err := s.p.store.Read(ctx, s.topic, s.cursor.Taken, sendAhead, sendBytes)
 		if err != nil {
 			return 0, err
 		}
@@ -78,11 +82,11 @@ func (s *sender) work(ctx context.Context) (time.Duration, error) {
 }
 
 // post sends notifications one after the other, until one fails.
-func (s *sender) post(ctx context.Context, notifications []Notification) error {
+func (s *sender) post(ctx context.Context, notifications []pushlog.Notification) error {
 	for i := range notifications {
 		n := &notifications[i]
-		s.missed(n.Number - s.queue.Taken - 1)
-		if err := s.attempt(ctx, n); err != nil || s.queue.Failures > 0 {
+		s.missed(n.Number - s.cursor.Taken - 1)
+		if err := s.attempt(ctx, n); err != nil || s.cursor.Failures > 0 {
 			return err
 		}
 	}
@@ -91,9 +95,9 @@ func (s *sender) post(ctx context.Context, notifications []Notification) error {
 
 // ping tells of the newest of the notifications, because that is what the hub will
 // see.
-func (s *sender) ping(ctx context.Context, notifications []Notification) error {
-	for len(notifications) == sendAhead {
-		more, err := s.p.outbox.Notifications(ctx, s.topic, notifications[len(notifications)-1].Number, sendAhead)
+func (s *sender) ping(ctx context.Context, notifications []pushlog.Notification) error {
+	for {
+		more, err := s.p.store.Read(ctx, s.topic, notifications[len(notifications)-1].Number, sendAhead, sendBytes)
 		if err != nil {
 			return err
 		}
@@ -110,51 +114,51 @@ func (s *sender) missed(n int64) {
 	if n <= 0 {
 		return
 	}
-	s.queue.Lost += n
-	s.queue.Taken += n
+	s.cursor.Lost += n
+	s.cursor.Taken += n
 	s.p.counters.lost.Add(uint64(n))
 	s.log.LogAttrs(context.Background(), slog.LevelError,
 		"notifications were kept for as long as Retain says, but the hub has not taken them: its subscribers see a gap", slog.Int64("count", n))
 }
 
-// attempt sends n and stores what has come of it. An error is one of the outbox,
+// attempt sends n and stores what has come of it. An error is one of the log,
 // or ctx's.
-func (s *sender) attempt(ctx context.Context, n *Notification) error {
-	q := &s.queue
+func (s *sender) attempt(ctx context.Context, n *pushlog.Notification) error {
+	c := &s.cursor
 	err := s.p.send(ctx, s.hub, n)
 	if ctx.Err() != nil && err != nil {
 		return ctx.Err()
 	}
-	refused, isRefused := errors.AsType[*RefusedError](err)
+	refused, isRefused := errors.AsType[*refusal](err)
 	switch {
 	case err == nil:
-		if q.Failures > 0 {
+		if c.Failures > 0 {
 			s.log.LogAttrs(ctx, slog.LevelInfo, "the hub takes notifications again",
-				slog.Int64("number", n.Number), slog.Int("failures", q.Failures), slog.Time("since", q.FailingSince))
+				slog.Int64("number", n.Number), slog.Int("failures", c.Failures), slog.Time("since", c.FailingSince))
 		}
 		s.p.counters.taken.Add(1)
 		s.done(n)
 	case isRefused:
-		q.Refused++
-		q.LastRefused, q.RefusedError = n.Number, refused.Reason
+		c.Refused++
+		c.LastRefused, c.RefusedError = n.Number, refused.reason
 		s.p.counters.refused.Add(1)
 		s.log.LogAttrs(ctx, slog.LevelError, "the hub has refused a notification, which its subscribers will not have",
-			slog.Int64("number", n.Number), slog.String("reason", refused.Reason))
+			slog.Int64("number", n.Number), slog.String("reason", refused.reason))
 		s.done(n)
 	default:
-		if q.Failures == 0 {
-			q.FailingSince = time.Now()
+		if c.Failures == 0 {
+			c.FailingSince = time.Now()
 			s.log.LogAttrs(ctx, slog.LevelWarn, "a notification was not taken by the hub; it is tried again, and those after it wait",
 				slog.Int64("number", n.Number), slog.Any("error", err))
 		}
 		s.p.counters.failures.Add(1)
-		q.Failures++
-		q.LastError = err.Error()
+		c.Failures++
+		c.LastError = err.Error()
 		var asked time.Duration
 		if f, ok := errors.AsType[*failure](err); ok {
 			asked = f.after
 		}
-		q.Retry = time.Now().Add(backoff(q.Failures, s.p.options.Retry, asked))
+		c.Retry = time.Now().Add(backoff(c.Failures, s.p.options.Retry, asked))
 	}
 	s.dirty = true
 	return s.save(ctx)
@@ -164,14 +168,14 @@ func (s *sender) save(ctx context.Context) error {
 	if !s.dirty {
 		return nil
 	}
-	err := s.p.outbox.Save(ctx, s.queue)
+	err := s.p.store.SaveHubCursor(ctx, s.cursor)
 	s.dirty = err != nil
 	return err
 }
 
 // done notes that n needs no more attempts.
-func (s *sender) done(n *Notification) {
-	q := &s.queue
-	q.Taken = n.Number
-	q.Failures, q.FailingSince, q.LastError, q.Retry = 0, time.Time{}, "", time.Time{}
+func (s *sender) done(n *pushlog.Notification) {
+	c := &s.cursor
+	c.Taken = n.Number
+	c.Failures, c.FailingSince, c.LastError, c.Retry = 0, time.Time{}, "", time.Time{}
 }

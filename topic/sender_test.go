@@ -15,18 +15,21 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // A keeping outbox drops nothing.
-type keeping struct{ Outbox }
+type keeping struct{ pushlog.Log }
 
-func (keeping) Clear(context.Context, map[string][]string, time.Time, time.Time) error { return nil }
+func (keeping) Clear(context.Context, map[string][]string, time.Time, time.Time) ([]pushlog.Dropped, error) {
+	return nil, nil
+}
 
 // wantInOrder wants every notification of the outbox to have been taken, in order;
 // some of them more than once.
 func wantInOrder(t *testing.T, outbox keeping, bodies [][]byte) {
 	t.Helper()
-	kept, err := outbox.Notifications(t.Context(), changeTopic, 0, 1_000_000)
+	kept, err := outbox.Read(t.Context(), changeTopic, 0, 1_000_000, 1<<30)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +105,7 @@ func TestV20_V23_failures(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h, hub := hub(t, answer)
-			set, outbox := memory.New(nil), keeping{NewMemoryOutbox()}
+			set, outbox := memory.New(nil), keeping{pushlog.NewMemory()}
 			timeout := 30 * time.Second
 			if name == "slow" {
 				timeout = 100 * time.Millisecond
@@ -114,7 +117,7 @@ func TestV20_V23_failures(t *testing.T) {
 				time.Sleep(100 * time.Millisecond)
 			}
 			for range 3000 {
-				q, err := outbox.Queue(t.Context(), changeTopic, hub.URI)
+				q, err := outbox.HubCursor(t.Context(), changeTopic, hub.URI)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -140,7 +143,7 @@ func TestHubDown(t *testing.T) {
 	l.Close()
 	down := Hub{URI: "http://" + address + "/?token=sesame"}
 	up, hub := hub(t, nil)
-	set, outbox := memory.New(nil), keeping{NewMemoryOutbox()}
+	set, outbox := memory.New(nil), keeping{pushlog.NewMemory()}
 	var log bytes.Buffer
 	p, stop := run(t, outbox, []Channel{changeChannel(set, down, hub)},
 		&Options{Flush: time.Millisecond, Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -194,7 +197,7 @@ func TestPing(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	})
 	hub.Ping = true
-	set, outbox := memory.New(nil), NewMemoryOutbox()
+	set, outbox := memory.New(nil), pushlog.NewMemory()
 	p, _ := run(t, outbox, []Channel{changeChannel(set, hub)}, &Options{Flush: time.Millisecond, FlushChanges: 1})
 	begun(t, outbox, changeTopic)
 	var ns []int
@@ -233,7 +236,7 @@ func TestRetention(t *testing.T) {
 				w.WriteHeader(http.StatusBadGateway)
 			}
 		})
-		set, outbox := memory.New(nil), NewMemoryOutbox()
+		set, outbox := memory.New(nil), pushlog.NewMemory()
 		p, stop := run(t, outbox, []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
 		defer stop()
 		time.Sleep(time.Second)
@@ -267,7 +270,7 @@ func TestRepairedHub(t *testing.T) {
 				w.WriteHeader(http.StatusServiceUnavailable)
 			}
 		})
-		outbox, set := NewMemoryOutbox(), memory.New(nil)
+		outbox, set := pushlog.NewMemory(), memory.New(nil)
 		channels := []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}
 		_, stop := run(t, outbox, channels, inBubble(h, nil))
 		time.Sleep(time.Second)

@@ -32,7 +32,7 @@ func (p *Publisher) ServeTopic(w http.ResponseWriter, r *http.Request, topic str
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		h.Set("Allow", "GET, HEAD")
 		text := "Only GET and HEAD are allowed here. Subscribe at the hub that GET links to."
-		if len(c.Hubs) == 0 {
+		if len(c.hubURIs()) == 0 {
 			text = "Only GET and HEAD are allowed here."
 		}
 		http.Error(w, text, http.StatusMethodNotAllowed)
@@ -41,7 +41,7 @@ func (p *Publisher) ServeTopic(w http.ResponseWriter, r *http.Request, topic str
 	body, err := p.latest(r.Context(), topic)
 	if err != nil {
 		if r.Context().Err() == nil {
-			p.sparse.Log(r.Context(), p.log, slog.LevelError, "topic not served: the outbox has failed",
+			p.sparse.Log(r.Context(), p.log, slog.LevelError, "topic not served: the log has failed",
 				slog.String("topic", redact(topic)), slog.Any("error", err))
 		}
 		h.Set("Cache-Control", "no-store")
@@ -51,7 +51,7 @@ func (p *Publisher) ServeTopic(w http.ResponseWriter, r *http.Request, topic str
 	}
 	sum := sha256.Sum256(body)
 	etag := `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
-	h.Set("Link", links(c.Topic, c.Hubs, c.CapabilityList))
+	h.Set("Link", links(c.Topic, c.hubURIs(), c.CapabilityList))
 	h.Set("Cache-Control", "public, no-cache")
 	h.Set("ETag", etag)
 	if matches(r.Header["If-None-Match"], etag) {
@@ -70,11 +70,11 @@ func (p *Publisher) ServeTopic(w http.ResponseWriter, r *http.Request, topic str
 // latest returns the newest notification of a topic, and nil if there is none.
 func (p *Publisher) latest(ctx context.Context, topic string) ([]byte, error) {
 	for {
-		state, err := p.outbox.State(ctx, topic)
+		state, err := p.store.State(ctx, topic)
 		if err != nil || state.Number == 0 {
 			return nil, err
 		}
-		found, err := p.outbox.Notifications(ctx, topic, state.Number-1, sendAhead)
+		found, err := p.store.Read(ctx, topic, state.Number-1, sendAhead, sendBytes)
 		if err != nil {
 			return nil, err
 		}

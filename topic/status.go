@@ -7,6 +7,8 @@ import (
 	"log/slog"
 	"sync/atomic"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // A Status is where the channels of a Source and their hubs stand. It has nothing
@@ -24,7 +26,7 @@ type TopicStatus struct {
 	Hubs   []HubStatus `json:"hubs"`
 }
 
-// A HubStatus is how far a hub has come with a topic; see [Queue].
+// A HubStatus is how far a hub has come with a topic.
 type HubStatus struct {
 	Hub          string    `json:"hub"`
 	Taken        int64     `json:"taken"`
@@ -39,21 +41,21 @@ type HubStatus struct {
 	Lost         int64     `json:"lost"`
 }
 
-// Status returns where everything stands by the outbox, whichever process does the
+// Status returns where everything stands by the log, whichever process does the
 // work.
 func (p *Publisher) Status(ctx context.Context) (Status, error) {
-	all, err := p.outbox.Queues(ctx)
+	all, err := p.store.AllHubCursors(ctx)
 	if err != nil {
 		return Status{}, err
 	}
-	queues := make(map[[2]string]Queue, len(all))
-	for _, q := range all {
-		queues[[2]string{q.Topic, q.Hub}] = q
+	cursors := make(map[[2]string]pushlog.HubCursor, len(all))
+	for _, c := range all {
+		cursors[[2]string{c.Topic, c.Hub}] = c
 	}
 	var out Status
 	for i := range p.channels {
 		c := &p.channels[i]
-		state, err := p.outbox.State(ctx, c.Topic)
+		state, err := p.store.State(ctx, c.Topic)
 		if err != nil {
 			return Status{}, err
 		}
@@ -65,22 +67,22 @@ func (p *Publisher) Status(ctx context.Context) (Status, error) {
 			t.Error = err.Error()
 		}
 		for _, h := range c.Hubs {
-			q, found := queues[[2]string{c.Topic, h.URI}]
+			cursor, found := cursors[[2]string{c.Topic, h.URI}]
 			if !found {
-				q.Taken = state.Number // where it will begin
+				cursor.Taken = state.Number // where it will begin
 			}
 			t.Hubs = append(t.Hubs, HubStatus{
 				Hub:          redact(h.URI),
-				Taken:        q.Taken,
-				Behind:       max(state.Number-q.Taken, 0),
-				Failures:     q.Failures,
-				FailingSince: q.FailingSince,
-				LastError:    q.LastError,
-				NextAttempt:  q.Retry,
-				Refused:      q.Refused,
-				LastRefused:  q.LastRefused,
-				RefusedError: q.RefusedError,
-				Lost:         q.Lost,
+				Taken:        cursor.Taken,
+				Behind:       max(state.Number-cursor.Taken, 0),
+				Failures:     cursor.Failures,
+				FailingSince: cursor.FailingSince,
+				LastError:    cursor.LastError,
+				NextAttempt:  cursor.Retry,
+				Refused:      cursor.Refused,
+				LastRefused:  cursor.LastRefused,
+				RefusedError: cursor.RefusedError,
+				Lost:         cursor.Lost,
 			})
 		}
 		out.Topics = append(out.Topics, t)
@@ -89,7 +91,7 @@ func (p *Publisher) Status(ctx context.Context) (Status, error) {
 }
 
 // Health returns what keeps this process from making notifications or from using
-// its outbox, and reports changes that wait because no process calls
+// its log, and reports changes that wait because no process calls
 // [Publisher.Run]. It is nil if nothing is wrong. A hub that does not take notifications is
 // not among it: that is nothing that a restart could help, and [Publisher.Status]
 // has it.
@@ -104,14 +106,14 @@ func (p *Publisher) Health(ctx context.Context) error {
 // Counters tell what a Publisher has done since it was made. They can be served as
 // JSON.
 type Counters struct {
-	Notifications uint64 `json:"notifications"` // put into the outbox
+	Notifications uint64 `json:"notifications"` // appended to the log
 	Changes       uint64 `json:"changes"`       // told by them
 	LeftOut       uint64 `json:"leftOut"`       // changes and documents left out because their URIs cannot be written
 	Dropped       uint64 `json:"droppedFields"` // fields left out because a document cannot hold their values
 	Taken         uint64 `json:"taken"`         // notifications taken by a hub
 	Failures      uint64 `json:"failures"`      // attempts to send one that have failed and are repeated
 	Refused       uint64 `json:"refused"`       // notifications that a hub has refused for good
-	Lost          uint64 `json:"lost"`          // notifications dropped by retention before a hub took them
+	Lost          uint64 `json:"lost"`          // notifications dropped by retention before a hub or a subscriber took them, counted for each
 }
 
 type counters struct {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // inBubble returns o with a client that sends to h without a network.
@@ -23,7 +24,7 @@ func inBubble(h http.RoundTripper, o *Options) *Options {
 func TestFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
-		set, outbox := memory.New(nil), NewMemoryOutbox()
+		set, outbox := memory.New(nil), pushlog.NewMemory()
 		_, stop := run(t, outbox, []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
 		defer stop()
 		time.Sleep(time.Hour + 300*time.Millisecond)
@@ -59,7 +60,7 @@ func TestFlush(t *testing.T) {
 func TestFlushChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
-		set, outbox := memory.New(nil), NewMemoryOutbox()
+		set, outbox := memory.New(nil), pushlog.NewMemory()
 		_, stop := run(t, outbox, []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})},
 			inBubble(h, &Options{Flush: time.Hour, FlushChanges: 10}))
 		defer stop()
@@ -99,7 +100,7 @@ func TestLooks(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newRecorder(nil)
-				set, outbox := memory.New(nil), NewMemoryOutbox()
+				set, outbox := memory.New(nil), pushlog.NewMemory()
 				c := changeChannel(set, Hub{URI: "https://hub.example.net/"})
 				without(&c)
 				_, stop := run(t, outbox, []Channel{c}, inBubble(h, nil))
@@ -129,7 +130,7 @@ func TestLooks(t *testing.T) {
 func TestSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
-		j, outbox := &stated{journal: &journal{since: time.Now()}, newest: time.Now()}, NewMemoryOutbox()
+		j, outbox := &stated{journal: &journal{since: time.Now()}, newest: time.Now()}, pushlog.NewMemory()
 		c := changeChannel(j, Hub{URI: "https://hub.example.net/"})
 		c.Settle = 30 * time.Second
 		_, stop := run(t, outbox, []Channel{c}, inBubble(h, nil))

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // hosts are hubs by their hosts.
@@ -31,7 +32,7 @@ func TestHubLeftOutForAWhile(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				stays, leaves := newRecorder(nil), newRecorder(nil)
-				set, outbox := memory.New(nil), NewMemoryOutbox()
+				set, outbox := memory.New(nil), pushlog.NewMemory()
 				lead := func(d time.Duration, n int, hubs ...Hub) {
 					o := inBubble(stays, nil)
 					o.Client = &http.Client{Transport: hosts{"stays.example.net": stays, "leaves.example.net": leaves}}
@@ -51,7 +52,7 @@ func TestHubLeftOutForAWhile(t *testing.T) {
 				if bodies := leaves.bodies(); len(bodies) != tt.want {
 					t.Errorf("the other hub has %d notifications, and should have %d", len(bodies), tt.want)
 				}
-				kept, err := outbox.Notifications(t.Context(), changeTopic, 0, 100)
+				kept, err := outbox.Read(t.Context(), changeTopic, 0, 100, 1<<30)
 				if err != nil || len(kept) != 1 {
 					t.Errorf("%d notifications are kept, %v", len(kept), err)
 				}
@@ -73,7 +74,7 @@ func TestTopicLeftOut(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newRecorder(nil)
-				set, another, outbox := memory.New(nil), memory.New(nil), NewMemoryOutbox()
+				set, another, outbox := memory.New(nil), memory.New(nil), pushlog.NewMemory()
 				hub := Hub{URI: "https://hub.example.net/"}
 				lead := func(d time.Duration, n int, c Channel) {
 					_, stop := run(t, outbox, []Channel{c}, inBubble(h, nil))

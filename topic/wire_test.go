@@ -11,6 +11,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/linkheader"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -88,7 +89,7 @@ func wantLinks(t *testing.T, h http.Header, hubs ...Hub) {
 func TestWP1_WP2_WP3_RS4_topic(t *testing.T) {
 	hubs := []Hub{{URI: "https://hub.example.net/"}, {URI: "https://other.example.net/websub?for=us"}}
 	for n := 1; n <= 2; n++ {
-		p, err := NewPublisher(NewMemoryOutbox(), []Channel{changeChannel(memory.New(nil), hubs[:n]...)}, nil)
+		p, err := NewPublisher(pushlog.NewMemory(), []Channel{changeChannel(memory.New(nil), hubs[:n]...)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -119,7 +120,7 @@ func TestWP1_WP2_WP3_RS4_topic(t *testing.T) {
 // they could come to differ from those of the header.
 func TestWP4_WP5_linksInHeaderAlone(t *testing.T) {
 	_, hub := hub(t, nil)
-	set, outbox := memory.New(nil), NewMemoryOutbox()
+	set, outbox := memory.New(nil), pushlog.NewMemory()
 	p, _ := run(t, outbox, []Channel{changeChannel(set, hub)}, nil)
 	begun(t, outbox, changeTopic)
 	put(t, set, 1)
@@ -148,7 +149,7 @@ func TestWP4_WP5_linksInHeaderAlone(t *testing.T) {
 // site has moved, its topics are others, and the old ones are none.
 func TestWP8_topicsStay(t *testing.T) {
 	c := changeChannel(memory.New(nil), Hub{URI: "https://hub.example.net/"})
-	p, err := NewPublisher(NewMemoryOutbox(), []Channel{c}, nil)
+	p, err := NewPublisher(pushlog.NewMemory(), []Channel{c}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +175,7 @@ func TestWP8_topicsStay(t *testing.T) {
 // TestRS5_latest asks a topic for the latest notification.
 func TestRS5_latest(t *testing.T) {
 	h, hub := hub(t, nil)
-	set, outbox := memory.New(nil), NewMemoryOutbox()
+	set, outbox := memory.New(nil), pushlog.NewMemory()
 	p, _ := run(t, outbox, []Channel{changeChannel(set, hub)}, &Options{Flush: 10 * time.Millisecond})
 	begun(t, outbox, changeTopic)
 	var etags []string
@@ -208,7 +209,7 @@ func TestRS5_latest(t *testing.T) {
 // client likes.
 func TestWP6_oneRepresentation(t *testing.T) {
 	h, hub := hub(t, nil)
-	set, outbox := memory.New(nil), NewMemoryOutbox()
+	set, outbox := memory.New(nil), pushlog.NewMemory()
 	p, _ := run(t, outbox, []Channel{changeChannel(set, hub)}, nil)
 	begun(t, outbox, changeTopic)
 	put(t, set, 1)
@@ -229,14 +230,14 @@ func TestWP7_RS6_informsHubs(t *testing.T) {
 	a, hubA := hub(t, nil)
 	b, hubB := hub(t, func(w http.ResponseWriter, _ int) { w.WriteHeader(http.StatusAccepted) })
 	hubB.URI += "?for=us&too"
-	set, outbox := memory.New(nil), keeping{NewMemoryOutbox()}
+	set, outbox := memory.New(nil), keeping{pushlog.NewMemory()}
 	run(t, outbox, []Channel{changeChannel(set, hubA, hubB)}, &Options{Flush: 10 * time.Millisecond})
 	begun(t, outbox, changeTopic)
 	for n := range 3 {
 		put(t, set, n)
 		a.wait(t, n+1)
 	}
-	kept, err := outbox.Notifications(t.Context(), changeTopic, 0, 10)
+	kept, err := outbox.Read(t.Context(), changeTopic, 0, 10, 1<<30)
 	if err != nil || len(kept) != 3 {
 		t.Fatalf("%d notifications, %v", len(kept), err)
 	}
@@ -267,14 +268,14 @@ func TestRS7_success(t *testing.T) {
 			w.Header().Set("Location", "/elsewhere")
 			w.WriteHeader(status)
 		})
-		p, err := NewPublisher(NewMemoryOutbox(), []Channel{changeChannel(memory.New(nil), hub)}, nil)
+		p, err := NewPublisher(pushlog.NewMemory(), []Channel{changeChannel(memory.New(nil), hub)}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		n := Notification{Topic: changeTopic, CapabilityList: capabilityList, Body: []byte("<urlset/>")}
+		n := pushlog.Notification{Topic: changeTopic, CapabilityList: capabilityList, Body: []byte("<urlset/>")}
 		err = p.send(t.Context(), &hub, &n)
 		got := "again"
-		if _, refused := err.(*RefusedError); refused {
+		if _, refused := err.(*refusal); refused {
 			got = "refused"
 		} else if err == nil {
 			got = "taken"
@@ -289,7 +290,7 @@ func TestRS7_success(t *testing.T) {
 // topic finds the same.
 func TestRS8_linkCheck(t *testing.T) {
 	h, hub := hub(t, nil)
-	set, outbox := memory.New(nil), NewMemoryOutbox()
+	set, outbox := memory.New(nil), pushlog.NewMemory()
 	p, _ := run(t, outbox, []Channel{changeChannel(set, hub)}, nil)
 	begun(t, outbox, changeTopic)
 	put(t, set, 1)
@@ -304,7 +305,7 @@ func TestRS8_linkCheck(t *testing.T) {
 // changes, in the order of time.
 func TestRS9_RS10_RS13_changeNotification(t *testing.T) {
 	h, hub := hub(t, nil)
-	set, outbox := memory.New(nil), NewMemoryOutbox()
+	set, outbox := memory.New(nil), pushlog.NewMemory()
 	run(t, outbox, []Channel{changeChannel(set, hub)}, &Options{Flush: 300 * time.Millisecond})
 	state := begun(t, outbox, changeTopic)
 	put(t, set, 1)
@@ -343,7 +344,7 @@ func TestRS9_RS10_RS13_changeNotification(t *testing.T) {
 // TestRS12_sequence splits very many changes into a sequence of documents.
 func TestRS12_sequence(t *testing.T) {
 	h, hub := hub(t, nil)
-	set, outbox := memory.New(nil), NewMemoryOutbox()
+	set, outbox := memory.New(nil), pushlog.NewMemory()
 	run(t, outbox, []Channel{changeChannel(set, hub)}, &Options{Flush: time.Hour})
 	state := begun(t, outbox, changeTopic)
 	var ns []int

@@ -143,7 +143,7 @@ func TestD1_StateOfBefore(t *testing.T) {
 				t.Errorf("of %d: windows have %v changes, want %v: %v", most, counts, want, all)
 			}
 		}
-		outbox, err := store.Outbox(t.Context(), "papers")
+		outbox, err := store.Log(t.Context(), "papers")
 		if err != nil {
 			t.Fatal(err)
 		}

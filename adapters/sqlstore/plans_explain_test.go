@@ -11,7 +11,7 @@ import (
 
 // partitions are the columns that divide the tables that grow: a condition on
 // these alone leaves all rows of a set, a topic or a hub.
-var partitions = []string{"set_id", "topic_id", "hub_id", "most"}
+var partitions = []string{"set_id", "topic_id", "log_id", "most"}
 
 // growing are the tables that grow with what is published or subscribed to, with
 // the columns and rows that fill them: $i is a number, $key its bytes, and p a row
@@ -24,13 +24,12 @@ var growing = map[string]struct{ parents, columns, values string }{
 	"rs_window":       {"rs_set", "set_id, most, until, count, bytes", "p.id, 100, $i, 100, 10000"},
 	"rs_seal":         {"rs_set", "set_id, until", "p.id, $i"},
 	"rs_pending":      {"rs_set", "set_id, change, key, body", "p.id, 'updated', $key, $key"},
-	"rs_notification": {"rs_topic", "topic_id, number, made, capability_list, body", "p.id, 1000 + $i, $i, $key, $key"},
-	"rs_message":      {"rs_hub_topic", "topic_id, number, tag, published, size, content_type, links, body", "p.id, 1000 + $i, $key, $i, 100, $key, $key, $key"},
-	"rs_request": {"rs_hub_topic", "hub_id, id, topic_id, digest, callback, host, client, ends, lease, made",
-		"p.hub_id, 1000000 * p.id + $i, p.id, $key, $key, $key, $key, 0, 1, $i"},
-	"rs_subscription": {"rs_hub_topic", "hub_id, topic_id, digest, callback, host, client, made", "p.hub_id, p.id, $key, $key, $key, $key, $i"},
-	"rs_progress": {"rs_hub_topic", "id, hub_id, topic_id, expires, due, changed, taken, failures, failing_since, last_error, retry, delivered, given_up, last_given_up",
-		"1000000 * p.id + $i, p.hub_id, p.id, $i, nullif($i % 2, 0), 0, $i, 0, 0, '', 0, 0, 0, 0"},
+	"rs_notification": {"rs_topic", "topic_id, number, made, capability_list, size, body", "p.id, 1000 + $i, $i, $key, 100, $key"},
+	"rs_request": {"rs_topic", "log_id, id, topic_id, digest, callback, host, client, ends, lease, made",
+		"p.log_id, 1000000 * p.id + $i, p.id, $key, $key, $key, $key, 0, 1, $i"},
+	"rs_subscription": {"rs_topic", "log_id, topic_id, digest, callback, host, client, made", "p.log_id, p.id, $key, $key, $key, $key, $i"},
+	"rs_progress": {"rs_topic", "id, log_id, topic_id, expires, due, changed, taken, failures, failing_since, last_error, retry, delivered, given_up, last_given_up",
+		"1000000 * p.id + $i, p.log_id, p.id, $i, nullif($i % 2, 0), 0, $i, 0, 0, '', 0, 0, 0, 0"},
 	"rs_withdrawn":  {"rs_set", "set_id, key, at, size, place, body", "p.id, $key, $i, 100, 1, $key"},
 	"rs_seen":       {"", "key", "$key"},
 	"rs_missing":    {"", "key, newest", "$key, $i"},
@@ -62,18 +61,18 @@ func fills(count func(table string) int, first, last int, series, key string) []
 var scans = map[string]string{
 	"DELETE FROM rs_notification WHERE topic_id = $1": "it deletes all that it reads",
 	"DELETE FROM rs_pending WHERE id IN (SELECT id FROM rs_pending ORDER BY id LIMIT $1) RETURNING id, set_id, change, key, body, uri, lastmod, length, type, encoding, hash":                         "it stops after a batch, in the order of the primary key",
-	"DELETE FROM rs_request WHERE hub_id = $1 AND made < $now - 3600000000":                                                                                                                           "limits bound the requests that await verification",
+	"DELETE FROM rs_request WHERE log_id = $1 AND made < $now + -3600000000":                                                                                                                          "limits bound the requests that await verification",
 	"INSERT INTO rs_missing (key, newest) SELECT key, newest FROM rs_resource r WHERE set_id = $1 AND newest <= $2 AND body IS NOT NULL AND NOT EXISTS (SELECT 1 FROM rs_seen s WHERE s.key = r.key)": "a scan compares all of the set with what it has seen, once",
 	"SELECT 1 FROM rs_withdrawn WHERE set_id = $1 LIMIT 1":                                                                                                                                            "it stops at the first row",
 	"SELECT count(*) FROM rs_missing WHERE newest >= $1":                                                                                                                                              "a scan counts recent creations among the resources that it did not see, once",
 	"SELECT count(*) FROM rs_withdrawn WHERE set_id = $1 AND at <= $2":                                                                                                                                "a scan counts the deletions that wait, once",
-	"SELECT count(*), count(CASE WHEN client = $1 THEN 1 END), count(CASE WHEN host = $2 THEN 1 END), count(CASE WHEN topic_id = $3 THEN 1 END) FROM rs_request WHERE hub_id = $4":                    "limits bound the requests that await verification",
+	"SELECT count(*), count(CASE WHEN client = $1 THEN 1 END), count(CASE WHEN host = $2 THEN 1 END), count(CASE WHEN topic_id = $3 THEN 1 END) FROM rs_request WHERE log_id = $4":                    "limits bound the requests that await verification",
 	"SELECT id FROM rs_pending LIMIT 1":                                                        "it stops at the first row",
 	"SELECT id FROM rs_pending ORDER BY id LIMIT 1":                                            "it stops after a batch, in the order of the primary key",
 	"SELECT most FROM rs_window WHERE set_id = $1 AND most > $2 ORDER BY most LIMIT 1":         "it stops at the first row of the primary key",
 	"SELECT taken FROM rs_progress WHERE topic_id = $1 AND due IS NULL ORDER BY taken LIMIT 1": "it stops at the first row of an index",
-	"WITH few AS (SELECT m.topic_id, m.number, m.size FROM rs_message m WHERE m.topic_id = (SELECT id FROM rs_hub_topic WHERE hub_id = $1 AND uri = $2) AND m.number > $3 ORDER BY m.number LIMIT $4), sums AS (SELECT topic_id, number, sum(size) OVER (ORDER BY number) AS total, row_number() OVER (ORDER BY number) AS place FROM few) SELECT m.number, m.tag, m.content_type, m.links, m.body, m.published FROM sums s JOIN rs_message m ON m.topic_id = s.topic_id AND m.number = s.number WHERE s.place = 1 OR s.total <= $5 ORDER BY s.number":          "it sorts as many messages as are asked for",
-	"WITH ranked AS MATERIALIZED (SELECT id, row_number() OVER (PARTITION BY client ORDER BY id) AS rank FROM rs_request WHERE hub_id = $1), free AS MATERIALIZED (SELECT p.id FROM ranked JOIN rs_request p ON p.hub_id = $1 AND p.id = ranked.id WHERE p.due IS NULL OR p.due <= $now ORDER BY ranked.rank, p.id LIMIT $2) UPDATE rs_request SET owner = $3, due = $now + 30000000 WHERE hub_id = $4 AND id IN (SELECT id FROM free) RETURNING id, (SELECT uri FROM rs_hub_topic t WHERE t.id = topic_id), callback, host, client, ends, secret, lease, made": "limits bound the requests that await verification",
+	"WITH few AS (SELECT n.topic_id, n.number, n.size FROM rs_notification n WHERE n.topic_id = (SELECT id FROM rs_topic WHERE log_id = $1 AND uri = $2) AND n.number > $3 ORDER BY n.number LIMIT $4), sums AS (SELECT topic_id, number, sum(size) OVER (ORDER BY number) AS total, row_number() OVER (ORDER BY number) AS place FROM few) SELECT n.number, n.made, n.from_ns, n.until_ns, n.capability_list, n.body FROM sums s JOIN rs_notification n ON n.topic_id = s.topic_id AND n.number = s.number WHERE s.place = 1 OR s.total <= $5 ORDER BY s.number": "it sorts as many notifications as are asked for",
+	"WITH ranked AS MATERIALIZED (SELECT id, row_number() OVER (PARTITION BY client ORDER BY id) AS rank FROM rs_request WHERE log_id = $1), free AS MATERIALIZED (SELECT p.id FROM ranked JOIN rs_request p ON p.log_id = $1 AND p.id = ranked.id WHERE p.due IS NULL OR p.due <= $now ORDER BY ranked.rank, p.id LIMIT $2) UPDATE rs_request SET owner = $3, due = $now + 30000000 WHERE log_id = $4 AND id IN (SELECT id FROM free) RETURNING id, (SELECT uri FROM rs_topic t WHERE t.id = topic_id), callback, host, client, ends, secret, lease, made":       "limits bound the requests that await verification",
 }
 
 // engineSpecific are the parts of statements in which the engines differ.

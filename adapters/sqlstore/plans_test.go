@@ -8,9 +8,8 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/topic"
-	"github.com/resourcesync-go/resourcesync/topic/hub/hubtest"
-	"github.com/resourcesync-go/resourcesync/topic/topictest"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 )
 
 // TestD17_Plans reads the plan of every statement of the store, in both engines,
@@ -51,13 +50,7 @@ func workload(t *testing.T, db database, r *record) {
 	store := db.open(t, nil)
 	store.db = recorder{store.db, r}
 	run(t, store)
-	topictest.Test(t, func(t *testing.T) (one, other topic.Outbox) {
-		return store.mustOutbox(t, t.Name()), store.mustOutbox(t, t.Name())
-	})
-	hubtest.Test(t, func(t *testing.T) hubtest.Subject {
-		h := store.mustHubStore(t, t.Name())
-		return hubtest.Subject{One: h, Other: h, Elapse: func(d time.Duration) { elapse(t, h.(*hubStore), d) }}
-	})
+	logtest.Test(t, func(t *testing.T) logtest.Subject { return subject(t, store, store) })
 	clock := newClock()
 	second := db.open(t, &Options{Now: clock.tell, Retain: time.Hour, Window: time.Hour})
 	second.db = recorder{second.db, r}
@@ -183,15 +176,17 @@ func useSets(t *testing.T, store *Store, clock *clock) {
 	_, err = journal.Stat(ctx, resourcesync.Range{})
 	must(err)
 
-	outbox := store.mustOutbox(t, "outbox")
+	log := store.mustLog(t, "log")
 	for range 2 {
-		_, err = outbox.Queue(ctx, "https://example.org/", "https://hub.example.net/")
+		_, err = log.HubCursor(ctx, "https://example.org/", "https://hub.example.net/")
 		must(err)
-		must(outbox.Add(ctx, topic.Notification{Topic: "https://example.org/"}, topic.State{}, topic.State{Number: 1}))
+		must(log.Append(ctx, pushlog.Notification{Topic: "https://example.org/"}, pushlog.State{}, pushlog.State{Number: 1}))
 		clock.now = clock.now.Add(48 * time.Hour)
-		must(outbox.Clear(ctx, map[string][]string{"https://example.org/": {"https://hub.example.net/"}}, clock.now, clock.now))
+		_, err = log.Clear(ctx, map[string][]string{"https://example.org/": {"https://hub.example.net/"}}, clock.now, clock.now)
+		must(err)
 		clock.now = clock.now.Add(48 * time.Hour)
-		must(outbox.Clear(ctx, nil, clock.now, clock.now))
+		_, err = log.Clear(ctx, nil, clock.now, clock.now)
+		must(err)
 	}
 
 	watching, stop := context.WithCancel(ctx)

@@ -25,7 +25,7 @@ const (
 
 // pushChild publishes what a storm of writers changes, until it is killed.
 func pushChild(ctx context.Context, db database, store *Store, set *Set, hub string) error {
-	outbox, err := store.Outbox(ctx, documents)
+	log, err := store.Log(ctx, documents)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func pushChild(ctx context.Context, db database, store *Store, set *Set, hub str
 	go source.Run(ctx)
 	// A channel tells of what happens from when it begins.
 	for {
-		if state, err := outbox.State(ctx, changeTopic); err != nil {
+		if state, err := log.State(ctx, changeTopic); err != nil {
 			return err
 		} else if !state.Until.IsZero() {
 			break
@@ -122,8 +122,8 @@ func TestPushedUnderFire(t *testing.T) {
 		server := httptest.NewServer(front)
 		t.Cleanup(server.Close)
 		uri := server.URL + "/websub/"
-		h, err := hub.New(uri, hub.NewMemoryStore(), &hub.Options{
-			Token:          pushToken,
+		relayed := topic.NewMemoryLog()
+		h, err := hub.New(uri, relayed, &hub.Options{
 			AllowCallbacks: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
 			Retry:          10 * time.Millisecond,
 			Logger:         slog.New(slog.DiscardHandler),
@@ -131,7 +131,7 @@ func TestPushedUnderFire(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		front.hub = h
+		front.hub = &subscriber.Relay{Log: relayed, Hub: h, Token: pushToken}
 		h.Register(changeTopic, documents+"framework/")
 		ctx, cancel := context.WithCancel(context.Background())
 		ran := make(chan error)

@@ -9,16 +9,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/topic"
-	"github.com/resourcesync-go/resourcesync/topic/hub"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // pushDatabase tells a process that it is the child of TestPushKilled.
 const pushDatabase = "SQLSTORE_PUSH_DATABASE"
 
-// TestPushKilled kills a process that adds and publishes again and again, at
-// random moments: a notification is there with its state or not at all, and a
-// message with its number. RESOURCESYNC_KILLS says how often.
+// TestPushKilled kills a process that appends again and again, at random
+// moments: a notification is there with its state or not at all. RESOURCESYNC_KILLS says how often.
 func TestPushKilled(t *testing.T) {
 	if db := os.Getenv(pushDatabase); db != "" {
 		if err := pushForever(context.Background(), database(db)); err != nil {
@@ -28,8 +26,8 @@ func TestPushKilled(t *testing.T) {
 	n := setting("RESOURCESYNC_KILLS", 3)
 	eachEngine(t, func(t *testing.T, db database) {
 		s := db.open(t, nil)
-		o, h := s.mustOutbox(t, "source"), s.mustHubStore(t, "hub")
-		var last topic.Notification
+		o := s.mustLog(t, "source")
+		var last pushlog.Notification
 		for range n {
 			cmd := exec.Command(os.Args[0], "-test.run=^TestPushKilled$", "-test.timeout=60s")
 			cmd.Env = append(os.Environ(), pushDatabase+"="+string(db))
@@ -49,7 +47,7 @@ func TestPushKilled(t *testing.T) {
 			cmd.Wait()
 
 			// PostgreSQL may still be at what the child sent last.
-			var state topic.State
+			var state pushlog.State
 			eventually(t, 10*time.Second, func() error {
 				first, err := o.State(t.Context(), benchTopic)
 				if err != nil {
@@ -61,7 +59,7 @@ func TestPushKilled(t *testing.T) {
 				}
 				return err
 			})
-			found, err := o.Notifications(t.Context(), benchTopic, last.Number, 100_000)
+			found, err := o.Read(t.Context(), benchTopic, last.Number, 100_000, 1<<30)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -75,15 +73,6 @@ func TestPushKilled(t *testing.T) {
 				t.Fatalf("the state is %+v, and the newest notification %d until %v", state, last.Number, last.Until)
 			}
 		}
-		// The newest message is there: who has it all has nothing to wait for.
-		messages, err := h.Messages(t.Context(), benchTopic, 0, 100_000, 1<<30)
-		if err != nil || len(messages) == 0 {
-			t.Fatalf("%d messages, %v", len(messages), err)
-		}
-		next := publish(t, h, benchTopic, 1)
-		if newest := messages[len(messages)-1].Number; next != newest+1 {
-			t.Errorf("after message %d comes number %d", newest, next)
-		}
 	})
 }
 
@@ -92,21 +81,17 @@ func pushForever(ctx context.Context, db database) error {
 	if err != nil {
 		return err
 	}
-	o, err := s.Outbox(ctx, "source")
+	o, err := s.Log(ctx, "source")
 	if err != nil {
 		return err
 	}
-	h, err := s.HubStore(ctx, "hub")
 	for err == nil {
 		before, e := o.State(ctx, benchTopic)
 		if e != nil {
 			return e
 		}
-		next := topic.State{Number: before.Number + 1, Until: time.Now()}
-		err = o.Add(ctx, topic.Notification{Topic: benchTopic, From: before.Until, Until: next.Until, Body: make([]byte, 5000)}, before, next)
-		if err == nil {
-			_, err = h.Publish(ctx, hub.Message{Topic: benchTopic, ID: fmt.Sprint(next.Number), Body: make([]byte, 5000), Published: time.Now()})
-		}
+		next := pushlog.State{Number: before.Number + 1, Until: time.Now()}
+		err = o.Append(ctx, pushlog.Notification{Topic: benchTopic, From: before.Until, Until: next.Until, Body: make([]byte, 5000)}, before, next)
 	}
 	return err
 }

@@ -13,7 +13,7 @@ func TestFlags(t *testing.T) {
 		"--listen=[::1]:80", "-base-url", "HTTPS://files.example.org/a/../é", "folder", "--prefix", "x/y.z",
 		"--hash", "md5,sha-256", "--page-size", "50000", "--rescan", "1h30m", "--max-delete", "12.5%", "--max-delete-hold", "0", "--state", "x.db", "--window", "1h", "--retain", "7d", "--archive", "730d",
 		"--dumps", "--package-size", "4GiB", "--package-every", "15m", "--keep-versions", "30d", "--versions", "v", "--sitemap", "--robots-resource-list", "--described-by", "urn:about", "--set-described-by", "urn:set", "--dot-files", "--log-format", "json",
-		"--hub", "own", "--hub-token", "t", "--hub-min-lease", "10s", "--hub-retry", "2s", "--hub-give-up", "1d", "--allow-callbacks", "10.0.0.0/8", "--websocket", "--client-header", "x-forwarded-for",
+		"--hub", "own", "--hub-min-lease", "10s", "--hub-retry", "2s", "--hub-give-up", "1d", "--allow-callbacks", "10.0.0.0/8", "--websocket", "--client-header", "x-forwarded-for",
 	})
 	must(t, err)
 	want := serveConfig{
@@ -23,7 +23,7 @@ func TestFlags(t *testing.T) {
 		state: "x.db", window: span(time.Hour), retain: span(7 * day), archive: span(730 * day),
 		dumps: true, pkgSize: 4 << 30, pkgEvery: span(15 * time.Minute), keep: span(30 * day), versions: "v", client: "X-Forwarded-For", sitemap: true, robots: true, about: "urn:about", aboutSet: "urn:set", dotFiles: true, logFormat: "json",
 		push: pushConfig{
-			own: true, token: "t", minLease: span(10 * time.Second), retry: span(2 * time.Second), giveUp: span(day),
+			own: true, minLease: span(10 * time.Second), retry: span(2 * time.Second), giveUp: span(day),
 			callbacks: addresses{netip.MustParsePrefix("10.0.0.0/8")}, webSocket: true,
 		},
 	}

@@ -1,11 +1,9 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"net/url"
-	"os"
 	"slices"
 	"time"
 
@@ -21,7 +19,6 @@ func (c *serveConfig) addPush(o *rshttp.Options, st *state, log *slog.Logger) (*
 		o.HubURI = c.baseURL + ownHub
 		o.Hub = &hub.Options{
 			AllowCallbacks: c.push.callbacks,
-			Token:          cmp.Or(c.push.token, os.Getenv("RESOURCESYNC_HUB_TOKEN")),
 			MinLease:       time.Duration(c.push.minLease),
 			Retry:          time.Duration(c.push.retry),
 			GiveUp:         time.Duration(c.push.giveUp),
@@ -34,7 +31,7 @@ func (c *serveConfig) addPush(o *rshttp.Options, st *state, log *slog.Logger) (*
 	if err != nil {
 		return nil, err
 	}
-	sockets, err := websocket.New(st.outbox, &websocket.Options{Origins: append(c.push.origins, site.Host), Logger: log})
+	sockets, err := websocket.New(st.log, &websocket.Options{Origins: append(c.push.origins, site.Host), Logger: log})
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,6 @@ type pushConfig struct {
 	own       bool // asked for
 	none      bool // asked for
 	foreign   []topic.Hub
-	token     string
 	minLease  span
 	retry     span
 	giveUp    span
@@ -131,8 +130,6 @@ func (p *pushConfig) check() error {
 		return p.wrong
 	case p.none && (p.own || len(p.foreign) > 0):
 		return usagef("--hub none and another hub contradict each other; leave out one of them")
-	case p.token != "" && !p.hasOwn():
-		return usagef("--hub-token is for serve's own hub; add --hub own")
 	case len(p.callbacks) > 0 && !p.hasOwn():
 		return usagef("--allow-callbacks is for serve's own hub; add --hub own")
 	case len(p.origins) > 0 && !p.webSocket:
@@ -157,11 +154,6 @@ Default: own`, p.addHub)
 	p.hubFlag(flags, "ping-hub", `The address of a WebSub hub that fetches what has changed rather than being
 told, and that takes hub.mode=publish. Give it once for each of several.
 Default: none`, p.addPingHub)
-	flags.StringVar(&p.token, "hub-token", "", `What others must know to have notifications of these files delivered by
-serve's own hub. If it is empty, only serve itself publishes. Other users of
-this computer can see the arguments of programs; RESOURCESYNC_HUB_TOKEN in the
-environment does the same.
-Default: none`)
 	p.minLease, p.retry, p.giveUp = span(5*time.Minute), span(time.Minute), span(3*day)
 	flags.Var(&p.minLease, "hub-min-lease", `The shortest time for which one can subscribe to serve's own hub. Less than
 5m is for tests and closed networks.

@@ -20,6 +20,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/resourcesync-go/resourcesync/internal/subscriber"
+	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
@@ -252,17 +253,15 @@ func TestHubReplicas(t *testing.T) {
 // A hub elsewhere is told with the token that it wants.
 func TestForeignHub(t *testing.T) {
 	t.Parallel()
-	var foreign *hub.Hub
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { foreign.ServeHTTP(w, r) }))
+	relay := &subscriber.Relay{Log: topic.NewMemoryLog(), Token: "open sesame"}
+	server := httptest.NewServer(relay)
 	t.Cleanup(server.Close)
-	var err error
-	foreign, err = hub.New(server.URL+"/", hub.NewMemoryStore(), &hub.Options{
-		Token:          "open sesame",
-		Allow:          func(topic string) bool { return strings.HasSuffix(topic, "/resourcesync/change/") },
+	foreign, err := hub.New(server.URL+"/", relay.Log, &hub.Options{
 		AllowCallbacks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Logger:         slog.New(slog.DiscardHandler),
 	})
 	must(t, err)
+	relay.Hub = foreign
 	ctx, cancel := context.WithCancel(context.Background())
 	ran := make(chan error)
 	go func() { ran <- foreign.Run(ctx) }()
@@ -271,6 +270,7 @@ func TestForeignHub(t *testing.T) {
 	s := startReady(t, t.TempDir(), "--state", t.TempDir()+"/state",
 		"--hub", strings.Replace(server.URL, "://", "://:open%20sesame@", 1)+"/")
 	d := subscriber.New(t, "")
+	foreign.Register(s.capabilities()["change-notification"])
 	d.Subscribe(server.URL+"/", s.capabilities()["change-notification"])
 	s.write("file", "content")
 	s.awaitReplica(d)
@@ -328,7 +328,6 @@ func TestPushFlags(t *testing.T) {
 		{"--hub https://hub.example.org/ --hub https://hub.example.org/", "twice"},
 		{"--ping-hub https://:token@hub.example.org/", "leave out users"},
 		{"--hub https://:token@hub.example.org/#here", "--hub: give the whole address"},
-		{"--hub https://hub.example.org/ --hub-token t", "--hub own"},
 		{"--hub none --allow-callbacks 10.0.0.0/8", "--hub own"},
 		{"--allow-callbacks 10.0.0.0/99", "range of addresses"},
 		{"--hub-min-lease 1500ms", "whole seconds"},
@@ -347,7 +346,7 @@ func TestPushFlags(t *testing.T) {
 	c, err := parseServe(strings.Fields("--hub https://:t%20k@hub.example.org/?a=b --hub own --ping-hub https://ping.example.org/ --allow-callbacks 10.1.2.3/8 --allow-callbacks ::1 folder"))
 	must(t, err)
 	got := fmt.Sprint(c.push.hasOwn(), c.push.foreign, c.push.callbacks)
-	want := "true [{https://hub.example.org/?a=b <nil> t k false} {https://ping.example.org/ <nil>  true}] [10.0.0.0/8 ::1/128]"
+	want := "true [{https://hub.example.org/?a=b t k false} {https://ping.example.org/  true}] [10.0.0.0/8 ::1/128]"
 	if got != want {
 		t.Errorf("flags are %s, want %s", got, want)
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/topic"
-	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
 // A state is what serve remembers of a folder from one start to the next. It is the
@@ -25,8 +24,7 @@ type state struct {
 	store *sqlstore.Store
 	set   *sqlstore.Set
 
-	outbox topic.Outbox
-	hub    hub.Store
+	log topic.Log
 
 	place string // for people
 	named bool   // the set, after the base URL
@@ -63,18 +61,12 @@ func (s *state) open(ctx context.Context, c *serveConfig, name string) (err erro
 	if s.set, err = s.store.Set(ctx, name, c.setOptions()); err != nil {
 		return err
 	}
-	if s.outbox, err = s.store.Outbox(ctx, name); err != nil {
-		return err
-	}
-	s.hub, err = s.store.HubStore(ctx, name)
+	s.log, err = s.store.Log(ctx, name)
 	return err
 }
 
-// Outbox implements [rshttp.Store].
-func (s *state) Outbox(context.Context, string) (topic.Outbox, error) { return s.outbox, nil }
-
-// HubStore implements [rshttp.Store].
-func (s *state) HubStore(context.Context, string) (hub.Store, error) { return s.hub, nil }
+// Log implements [rshttp.Store].
+func (s *state) Log(context.Context, string) (topic.Log, error) { return s.log, nil }
 
 // Run implements [rshttp.Store].
 func (s *state) Run(ctx context.Context) error { return s.store.Run(ctx) }

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // A sink is a server at many addresses that reads deliveries and answers 204.
@@ -67,10 +69,10 @@ func benchSecret(i int) string { return fmt.Sprintf("secret-%d-of-a-usual-length
 // BenchmarkDeliver delivers signed messages of 2 KB to 1,000 hosts, in turn by a
 // hub and by as many goroutines with a http.Client that have nothing to remember.
 // Reported are deliveries a second of both, by medians, and the ratio.
-func BenchmarkDeliver(b *testing.B) { CompareDeliveries(b, NewMemoryStore()) }
+func BenchmarkDeliver(b *testing.B) { CompareDeliveries(b, pushlog.NewMemory()) }
 
 // CompareDeliveries is BenchmarkDeliver with another store.
-func CompareDeliveries(b *testing.B, store Store) {
+func CompareDeliveries(b *testing.B, store pushlog.Log) {
 	s := newSink(b)
 	o := deliveryOptions()
 	o.Workers = benchWorkers

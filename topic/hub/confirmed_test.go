@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // RS18: 202, and a lease within the bounds that Change Notification recommends,
@@ -27,7 +29,7 @@ func TestRS18_Subscribe(t *testing.T) {
 			t.Fatal(err)
 		}
 		subs := f.subscriptions()
-		i := slices.IndexFunc(subs, func(sub Subscription) bool { return sub.Callback == callback })
+		i := slices.IndexFunc(subs, func(sub pushlog.Subscription) bool { return sub.Callback == callback })
 		if i < 0 {
 			t.Fatalf("lease_seconds %q: no subscription", asked)
 		}
@@ -42,7 +44,7 @@ func TestRS18_Subscribe(t *testing.T) {
 // from time to time is waited for.
 func TestWH24_AtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := NewMemoryStore()
+		store := pushlog.NewMemory()
 		stop := bubble(t, store, confirms)
 		defer stop()
 		time.Sleep(glance / 2)
@@ -91,7 +93,7 @@ func TestV8_Flood(t *testing.T) {
 // subscriber has let go of it.
 func TestV22_RotatedSecret(t *testing.T) {
 	before, after := []byte(testSecret+"-old"), []byte(testSecret+"-new")
-	f := newFront(t, Options{Timeout: VerifyTime / 2})
+	f := newFront(t, Options{Timeout: pushlog.VerifyTime / 2})
 	asked, release := make(chan struct{}), make(chan struct{})
 	c := newCallback(t, func(w http.ResponseWriter, r *http.Request, n int) {
 		if r.Method != http.MethodGet {
@@ -103,13 +105,10 @@ func TestV22_RotatedSecret(t *testing.T) {
 		}
 		echo(w, r)
 	})
-	store := f.store.(*MemoryStore)
 	deliver := func(body string, secret []byte) {
 		t.Helper()
 		within(t, "a subscription that nobody works on", func() bool {
-			store.mu.Lock()
-			defer store.mu.Unlock()
-			return store.pairs[memoryPair{testTopic, c.URL}].claim.owner == ""
+			return f.store.(*claims).held() == 0
 		})
 		publish(t, f.Hub, body)
 		var got delivery

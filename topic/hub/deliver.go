@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
@@ -40,14 +41,14 @@ const (
 // ever waits for it. What has been delivered and is not saved yet is delivered
 // again if the process ends there.
 type deliverer struct {
-	store     Store
+	store     pushlog.Log
 	options   *Options
 	transport http.RoundTripper
 	log       *slog.Logger
 	sparse    sparse.Log // of what subscribers can cause
 	counters  *deliveries
 	owner     string
-	shelf     *shelf
+	cache     *messageCache
 	workers   sync.WaitGroup
 	wake      chan struct{} // there may be something to claim
 	crowded   chan struct{} // there is much to save
@@ -64,7 +65,7 @@ type deliverer struct {
 // A claim is a subscription that this process works on. Its fields are guarded by
 // the mutex of the deliverer; url belongs to the worker that sends.
 type claim struct {
-	sub     Subscription
+	sub     pushlog.Subscription
 	url     *url.URL
 	renewed time.Time // before the store last vouched for it
 	state   state
@@ -98,7 +99,7 @@ func (h *Hub) deliver(ctx context.Context) error {
 		log:       h.log,
 		counters:  &h.deliveries,
 		owner:     rand.Text(),
-		shelf:     newShelf(h.store, h.uri, shelfBytes),
+		cache:     newMessageCache(h.store, h.uri, cacheBytes),
 		wake:      make(chan struct{}, 1),
 		crowded:   make(chan struct{}, 1),
 		claims:    map[int64]*claim{},
@@ -120,7 +121,7 @@ func (h *Hub) deliver(ctx context.Context) error {
 func (d *deliverer) watch(ctx context.Context) {
 	for {
 		err := d.store.Watch(ctx, func() {
-			d.shelf.woken()
+			d.cache.woken()
 			background.Signal(d.wake)
 		})
 		if ctx.Err() != nil {
@@ -181,7 +182,7 @@ func (d *deliverer) claim(ctx context.Context) {
 		if d.trouble(ctx, err) || len(subs) == 0 {
 			return
 		}
-		d.shelf.woken()
+		d.cache.woken()
 		d.mu.Lock()
 		for i := range subs {
 			d.take(&claim{sub: subs[i], renewed: now})
@@ -287,7 +288,7 @@ func (d *deliverer) tidy(ctx context.Context) {
 			d.shed(h, now)
 		}
 		for _, c := range d.claims {
-			if c.state == sending && now.Sub(c.renewed) > ClaimTime-claimMargin/2 {
+			if c.state == sending && now.Sub(c.renewed) > pushlog.ClaimTime-claimMargin/2 {
 				c.cancel()
 			}
 		}

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // A world is subscribers without a network: what they were sent, and how they
@@ -71,7 +73,7 @@ func (w *world) complete(path string, n int) error {
 // A process is a hub that can be killed: from then on it reaches neither its store
 // nor anybody else.
 type process struct {
-	Store
+	pushlog.Log
 	hub  *Hub
 	net  http.RoundTripper
 	dead atomic.Bool
@@ -80,8 +82,8 @@ type process struct {
 
 var errDead = errors.New("the process is dead")
 
-func newProcess(t testing.TB, store Store, net http.RoundTripper, o *Options) *process {
-	p := &process{Store: store, net: net}
+func newProcess(t testing.TB, store pushlog.Log, net http.RoundTripper, o *Options) *process {
+	p := &process{Log: store, net: net}
 	p.hub = deliveryHub(t, p, o)
 	p.hub.transport = p
 	p.stop = start(t, p.hub)
@@ -101,18 +103,18 @@ func (p *process) RoundTrip(r *http.Request) (*http.Response, error) {
 	return p.net.RoundTrip(r)
 }
 
-func (p *process) Claim(ctx context.Context, owner string, max int) ([]Subscription, error) {
+func (p *process) Claim(ctx context.Context, owner string, max int) ([]pushlog.Subscription, error) {
 	if p.dead.Load() {
 		return nil, errDead
 	}
-	return p.Store.Claim(ctx, owner, max)
+	return p.Log.Claim(ctx, owner, max)
 }
 
-func (p *process) Save(ctx context.Context, owner string, progress []Progress) ([]int64, error) {
+func (p *process) Save(ctx context.Context, owner string, progress []pushlog.Progress) ([]int64, error) {
 	if p.dead.Load() {
 		return nil, errDead
 	}
-	return p.Store.Save(ctx, owner, progress)
+	return p.Log.Save(ctx, owner, progress)
 }
 
 // TestOrder has messages delivered in order and completely, whatever fails:
@@ -157,7 +159,7 @@ func testOrder(t *testing.T, seed uint64) {
 	})
 	o := deliveryOptions()
 	o.Workers, o.PerHost, o.Retry = 1+chance(20), 1+chance(4), time.Second
-	store := NewMemoryStore()
+	store := pushlog.NewMemory()
 	subscribers, messages := 1+chance(60), 1+chance(60)
 	for i := range subscribers {
 		subscribed(t, store, fmt.Sprintf("http://s%d/", i), "", 10000*time.Hour)
@@ -193,7 +195,7 @@ func testOrder(t *testing.T, seed uint64) {
 	}
 }
 
-func allTaken(t *testing.T, store Store, n int) bool {
+func allTaken(t *testing.T, store pushlog.Log, n int) bool {
 	for sub, err := range store.Subscriptions(t.Context()) {
 		if err != nil || sub.Progress.Taken < int64(n) {
 			return false
@@ -212,7 +214,7 @@ func TestV20_TakeOver(t *testing.T) {
 			w.take(path, body)
 			return 200, nil
 		})
-		store := NewMemoryStore()
+		store := pushlog.NewMemory()
 		const subscribers, messages = 100, 100
 		for i := range subscribers {
 			subscribed(t, store, fmt.Sprintf("http://s%d/", i), "", time.Hour)
@@ -262,7 +264,7 @@ func TestStoreStalls(t *testing.T) {
 			latest = time.Now()
 			return 0, r.Context().Err()
 		})
-		store := &stalling{Store: NewMemoryStore()}
+		store := &stalling{Log: pushlog.NewMemory()}
 		subscribed(t, store, "http://s/", "", time.Hour)
 		p := newProcess(t, store, w, deliveryOptions())
 		publish(t, p.hub, "1")
@@ -274,7 +276,7 @@ func TestStoreStalls(t *testing.T) {
 		stalled := time.Now()
 		time.Sleep(6 * time.Second)
 		synctest.Wait()
-		if underway.Load() != 0 || latest.Sub(stalled) > ClaimTime {
+		if underway.Load() != 0 || latest.Sub(stalled) > pushlog.ClaimTime {
 			t.Errorf("it was still under way %v after the claim was last renewed", latest.Sub(stalled))
 		}
 		p.stop()
@@ -285,14 +287,14 @@ func TestStoreStalls(t *testing.T) {
 }
 
 type stalling struct {
-	Store
+	pushlog.Log
 	stall atomic.Bool
 }
 
-func (s *stalling) Save(ctx context.Context, owner string, progress []Progress) ([]int64, error) {
+func (s *stalling) Save(ctx context.Context, owner string, progress []pushlog.Progress) ([]int64, error) {
 	if s.stall.Load() {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	return s.Store.Save(ctx, owner, progress)
+	return s.Log.Save(ctx, owner, progress)
 }

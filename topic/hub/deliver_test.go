@@ -2,6 +2,7 @@ package hub
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -14,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 const (
@@ -32,7 +33,7 @@ func deliveryOptions() *Options {
 }
 
 // deliveryHub returns a hub of testTopic.
-func deliveryHub(t testing.TB, store Store, o *Options) *Hub {
+func deliveryHub(t testing.TB, store pushlog.Log, o *Options) *Hub {
 	t.Helper()
 	h, err := New(testHub, store, o)
 	if err != nil {
@@ -58,13 +59,13 @@ func start(t testing.TB, h *Hub) (stop func()) {
 }
 
 // subscribed makes a subscription, verified as it were.
-func subscribed(t testing.TB, store Store, callback, secret string, lease time.Duration) {
+func subscribed(t testing.TB, store pushlog.Log, callback, secret string, lease time.Duration) {
 	t.Helper()
 	host := callback[strings.Index(callback, "://")+3:]
 	if i := strings.IndexAny(host, ":/?"); i >= 0 {
 		host = host[:i]
 	}
-	r := Request{Topic: testTopic, Callback: callback, Host: host, Client: "test", Lease: lease, Made: time.Now()}
+	r := pushlog.Request{Topic: testTopic, Callback: callback, Host: host, Client: "test", Lease: lease, Made: time.Now()}
 	if secret != "" {
 		r.Secret = []byte(secret)
 	}
@@ -72,9 +73,9 @@ func subscribed(t testing.TB, store Store, callback, secret string, lease time.D
 }
 
 // applied has a request applied.
-func applied(t testing.TB, store Store, r Request) {
+func applied(t testing.TB, store pushlog.Log, r pushlog.Request) {
 	t.Helper()
-	if err := store.Request(t.Context(), r, Limits{}); err != nil {
+	if err := store.Request(t.Context(), r, pushlog.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	rs, err := store.ClaimRequests(t.Context(), "test", 1)
@@ -86,19 +87,35 @@ func applied(t testing.TB, store Store, r Request) {
 	}
 }
 
-// publish submits a notification with the given text.
+// publish appends a notification with the given text to the log of h.
 func publish(t testing.TB, h *Hub, body string) {
 	t.Helper()
-	n := topic.Notification{Topic: testTopic, CapabilityList: "https://example.org/capabilitylist.xml", Body: []byte(body)}
-	if err := h.Submit(t.Context(), n); err != nil {
-		t.Fatal(err)
+	appendTo(t, h.store, pushlog.Notification{Topic: testTopic, CapabilityList: "https://example.org/capabilitylist.xml", Body: []byte(body)})
+}
+
+// appendTo appends a notification to a log.
+func appendTo(t testing.TB, log pushlog.Log, n pushlog.Notification) {
+	t.Helper()
+	for {
+		before, err := log.State(t.Context(), n.Topic)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = log.Append(t.Context(), n, before, pushlog.State{Number: before.Number + 1, Until: time.Now()})
+		if errors.Is(err, pushlog.ErrMoved) {
+			continue
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return
 	}
 }
 
 // only returns the only subscription.
-func only(t testing.TB, store Store) Subscription {
+func only(t testing.TB, store pushlog.Log) pushlog.Subscription {
 	t.Helper()
-	var found []Subscription
+	var found []pushlog.Subscription
 	for sub, err := range store.Subscriptions(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
@@ -190,7 +207,7 @@ func status(code int) func(w http.ResponseWriter, r *http.Request, n int) {
 // what it was sent.
 func once(t *testing.T, path, secret string, o *Options) delivery {
 	t.Helper()
-	store := NewMemoryStore()
+	store := pushlog.NewMemory()
 	h := deliveryHub(t, store, o)
 	c := newCallback(t, nil)
 	subscribed(t, store, c.URL+path, secret, time.Hour)

@@ -7,6 +7,8 @@ import (
 	"net/url"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // notServed is why a subscription is denied to a topic that is not there.
@@ -31,8 +33,7 @@ func (h *Hub) Deny(ctx context.Context, id int64, reason string) error {
 }
 
 // Withdraw undoes Register: topics are not served any more. It ends their
-// subscriptions, of every process, and tells the subscribers so, and why. Topics
-// that Options.Allow allows go on being served.
+// subscriptions, of every process, and tells the subscribers so, and why.
 //
 // A topic that is not registered in some process keeps its subscriptions until
 // their leases end, because another process may know it. So where several processes
@@ -63,7 +64,7 @@ func (h *Hub) Withdraw(ctx context.Context, reason string, topics ...string) err
 	return g.Wait()
 }
 
-func (h *Hub) end(ctx context.Context, s Subscription, reason string) error {
+func (h *Hub) end(ctx context.Context, s pushlog.Subscription, reason string) error {
 	if err := h.store.End(ctx, s.ID); err != nil {
 		return err
 	}

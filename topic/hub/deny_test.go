@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // Who is not subscribed any more is told so, and why.
@@ -86,8 +88,8 @@ func TestWH31_Deny(t *testing.T) {
 // A topic that has gone between request and verification.
 func TestWH31_GoneMeanwhile(t *testing.T) {
 	f, s := newFront(t, Options{}), newSubscriber(t)
-	r := Request{Topic: "https://example.org/gone/", Callback: s.URL, Host: "x", Lease: time.Hour, Made: time.Now()}
-	if err := f.store.Request(t.Context(), r, Limits{}); err != nil {
+	r := pushlog.Request{Topic: "https://example.org/gone/", Callback: s.URL, Host: "x", Lease: time.Hour, Made: time.Now()}
+	if err := f.store.Request(t.Context(), r, pushlog.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	within(t, "a subscriber that is told", func() bool { return len(s.requests()) == 1 })
@@ -100,7 +102,7 @@ func TestWH31_GoneMeanwhile(t *testing.T) {
 
 	// Who wants to leave may, whether or not there is anything to leave.
 	r.End = true
-	if err := f.store.Request(t.Context(), r, Limits{}); err != nil {
+	if err := f.store.Request(t.Context(), r, pushlog.Limits{}); err != nil {
 		t.Fatal(err)
 	}
 	within(t, "a subscriber that is asked", func() bool { return len(s.requests()) == 2 })
@@ -113,7 +115,7 @@ func TestWH31_GoneMeanwhile(t *testing.T) {
 // not fill the log with it.
 func TestStoreDown(t *testing.T) {
 	f := idleFront(t, Options{})
-	store := &failing{Store: f.store}
+	store := &failing{Log: f.store}
 	f.Hub.store = store
 	store.fail(true)
 	for range 3 {

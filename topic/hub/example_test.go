@@ -15,19 +15,18 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
-// A hub on the mux of an application, and a subscriber to it.
+// A hub on the mux of an application, and a subscriber to it. A Source does this with
+// rshttp.Options.Hub.
 func Example() {
 	// On the internet a hub needs no options.
-	h, err := hub.New("https://example.org/websub/", hub.NewMemoryStore(), &hub.Options{
+	h, err := hub.New("https://example.org/websub/", topic.NewMemoryLog(), &hub.Options{
 		AllowCallbacks: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	// A publisher that has this hub registers its topics and submits its
-	// notifications in the process; Destinations see only the URI.
-	own := topic.Hub{URI: "https://example.org/websub/", Submitter: h}
-	own.Submitter.(topic.Registrar).Register("https://example.org/resourcesync/papers/change/")
+	// The Source registers its topics.
+	h.Register("https://example.org/resourcesync/papers/change/")
 
 	mux := http.NewServeMux()
 	mux.Handle("/websub/", h)

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // TestD23_HangingCallbacks subscribes while other clients have requests under way
@@ -25,7 +27,7 @@ func TestD23_HangingCallbacks(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				store := NewMemoryStore()
+				store := pushlog.NewMemory()
 				stop := bubble(t, store, func(r *http.Request) (*http.Response, error) {
 					if strings.HasPrefix(r.URL.Host, "hang") {
 						return hangs(r)
@@ -34,10 +36,10 @@ func TestD23_HangingCallbacks(t *testing.T) {
 				})
 				subscribe := func(client, host string, n int) {
 					t.Helper()
-					err := store.Request(t.Context(), Request{
+					err := store.Request(t.Context(), pushlog.Request{
 						Topic: testTopic, Callback: fmt.Sprintf("http://%s/%s/%d", host, client, n), Host: host, Client: client,
 						Lease: time.Hour, Made: time.Now(),
-					}, DefaultLimits)
+					}, pushlog.Limits(DefaultLimits))
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -77,7 +79,7 @@ func TestD23_HangingCallbacks(t *testing.T) {
 func TestD23_OneClient(t *testing.T) {
 	v := &verifier{running: map[int64]heldRequest{}}
 	for id := range int64(100) {
-		v.waiting = append(v.waiting, heldRequest{Request: Request{ID: id, Client: "one", Host: fmt.Sprint(id)}})
+		v.waiting = append(v.waiting, heldRequest{Request: pushlog.Request{ID: id, Client: "one", Host: fmt.Sprint(id)}})
 	}
 	hosts, clients := map[string]int{}, map[string]int{}
 	for {

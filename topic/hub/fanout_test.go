@@ -14,6 +14,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // A crowd is many subscribers, each a host of its own: of twenty, two hang, two
@@ -129,10 +131,10 @@ func (c *crowd) well(n int) bool {
 // and almost as many hang as there are workers.
 // With the environment variable RESOURCESYNC_FANOUT set to a number of
 // subscribers, say 2000, it takes longer and says how long messages take.
-func TestV15_Fanout(t *testing.T) { FanoutFrom(t, NewMemoryStore()) }
+func TestV15_Fanout(t *testing.T) { FanoutFrom(t, pushlog.NewMemory()) }
 
 // FanoutFrom is TestV15_Fanout with another store.
-func FanoutFrom(t *testing.T, store Store) {
+func FanoutFrom(t *testing.T, store pushlog.Log) {
 	n, messages, size, every := 200, 10, 100<<10, 20*time.Millisecond
 	o := deliveryOptions()
 	o.Workers, o.Timeout, o.Retry = 24, 3*time.Second, 100*time.Millisecond

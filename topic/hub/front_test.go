@@ -18,7 +18,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // Each requirement (docs/requirements.md) that is tested is in the name of a test. Here, at the
@@ -47,9 +47,47 @@ var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")}
 type front struct {
 	*Hub
 	t     *testing.T
-	store Store
+	store pushlog.Log
 	url   string
 	log   *lockedBuffer
+}
+
+// claims is a log that knows which subscriptions a hub works on.
+type claims struct {
+	pushlog.Log
+	mu  sync.Mutex
+	ids map[int64]bool
+}
+
+func (c *claims) held() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.ids)
+}
+
+func (c *claims) Claim(ctx context.Context, owner string, max int) ([]pushlog.Subscription, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	claimed, err := c.Log.Claim(ctx, owner, max)
+	for _, s := range claimed {
+		c.ids[s.ID] = true
+	}
+	return claimed, err
+}
+
+func (c *claims) Save(ctx context.Context, owner string, progress []pushlog.Progress) ([]int64, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	lost, err := c.Log.Save(ctx, owner, progress)
+	for _, p := range progress {
+		if p.Release || p.End {
+			delete(c.ids, p.ID)
+		}
+	}
+	for _, id := range lost {
+		delete(c.ids, id)
+	}
+	return lost, err
 }
 
 // newFront runs a hub that serves testTopic and may call 127.0.0.1.
@@ -86,7 +124,7 @@ func idleFront(t *testing.T, o Options) *front {
 	if o.AllowCallbacks == nil {
 		o.AllowCallbacks = loopback
 	}
-	store := NewMemoryStore()
+	store := &claims{Log: pushlog.NewMemory(), ids: map[int64]bool{}}
 	h, err := New(testHub, store, &o)
 	if err != nil {
 		t.Fatal(err)
@@ -153,9 +191,9 @@ func (f *front) subscribed(callback, secret string) {
 	subscribed(f.t, f.store, callback, secret, time.Hour)
 }
 
-func (f *front) subscriptions() []Subscription {
+func (f *front) subscriptions() []pushlog.Subscription {
 	f.t.Helper()
-	var all []Subscription
+	var all []pushlog.Subscription
 	for s, err := range f.store.Subscriptions(f.t.Context()) {
 		if err != nil {
 			f.t.Fatal(err)
@@ -267,11 +305,11 @@ func (l *lockedBuffer) String() string {
 }
 
 // example returns the notification of the specification, errata mended.
-func example(t *testing.T) topic.Notification {
+func example(t *testing.T) pushlog.Notification {
 	t.Helper()
 	body, err := os.ReadFile(filepath.Join("..", "..", "testdata", "change-notification", "example-1.xml"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return topic.Notification{Topic: testTopic, CapabilityList: "https://example.org/capabilitylist.xml", Body: body}
+	return pushlog.Notification{Topic: testTopic, CapabilityList: "https://example.org/capabilitylist.xml", Body: body}
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/client"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // FuzzForm sends forms. Whatever is accepted must be what the form says, and
@@ -24,7 +25,7 @@ func FuzzForm(f *testing.F) {
 		f.Add(url.Values{"hub.mode": {"unsubscribe"}, "hub.topic": {testTopic}, "hub.callback": {callback}}.Encode())
 	}
 	f.Fuzz(func(t *testing.T, body string) {
-		store := NewMemoryStore()
+		store := pushlog.NewMemory()
 		h, err := New(testHub, store, nil)
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // A callback answers 410 only after the subscriber has subscribed again, and has
@@ -73,7 +75,7 @@ func TestWH4_WH44_RenewedBeforeGone(t *testing.T) {
 func TestWH44_RenewedUnderWay(t *testing.T) {
 	for _, takes := range []time.Duration{0, 10 * time.Millisecond, saveEvery, renewEvery, 2*renewEvery + 10*time.Millisecond, 5 * time.Second} {
 		synctest.Test(t, func(t *testing.T) {
-			store := NewMemoryStore()
+			store := pushlog.NewMemory()
 			var got []string
 			net := roundTripper(func(r *http.Request) (*http.Response, error) {
 				body, _ := io.ReadAll(r.Body)
@@ -106,7 +108,7 @@ func TestWH44_RenewedUnderWay(t *testing.T) {
 // cannot end it yet.
 func TestWH44_GoneWhileTheStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &faulty{Store: NewMemoryStore()}
+		store := &faulty{Log: pushlog.NewMemory()}
 		var sent atomic.Int64
 		net := roundTripper(func(r *http.Request) (*http.Response, error) {
 			sent.Add(1)

@@ -13,6 +13,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // hostile are callbacks that are refused when they are sent.
@@ -107,7 +109,7 @@ func TestV4_AllowCallbacks(t *testing.T) {
 		t.Errorf("localhost, which is open: %v", err)
 	}
 	for _, p := range []netip.Prefix{{}, netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0"), netip.MustParsePrefix("::ffff:10.0.0.0/104")} {
-		if _, err := New(testHub, NewMemoryStore(), &Options{AllowCallbacks: []netip.Prefix{p}}); err == nil {
+		if _, err := New(testHub, pushlog.NewMemory(), &Options{AllowCallbacks: []netip.Prefix{p}}); err == nil {
 			t.Errorf("%v opens everything, or nothing", p)
 		}
 	}
@@ -240,7 +242,7 @@ func TestV1_V3_HostileNames(t *testing.T) {
 		if status, text := f.post("http://" + name + "/"); status != 202 {
 			t.Errorf("%s: %d %s", name, status, text)
 		}
-		err := f.confirm(t.Context(), Request{Topic: testTopic, Callback: "http://" + name + "/"})
+		err := f.confirm(t.Context(), pushlog.Request{Topic: testTopic, Callback: "http://" + name + "/"})
 		if !errors.Is(err, errForbidden) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -263,7 +265,7 @@ func TestV29_Transport(t *testing.T) {
 	tls := httptest.NewTLSServer(http.HandlerFunc(echo))
 	tls.Config.ErrorLog = discardLog
 	defer tls.Close()
-	err := f.confirm(t.Context(), Request{Topic: testTopic, Callback: tls.URL})
+	err := f.confirm(t.Context(), pushlog.Request{Topic: testTopic, Callback: tls.URL})
 	if err == nil || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a certificate that nobody has signed: %v", err)
 	}
@@ -274,9 +276,10 @@ func TestV29_Transport(t *testing.T) {
 
 // V30: a topic that is ours makes no callback good.
 func TestV30_CallbacksOfOurTopics(t *testing.T) {
-	f := idleFront(t, Options{Allow: func(string) bool { return true }})
+	f := idleFront(t, Options{})
 	for _, callback := range []string{"http://169.254.169.254/", "http://10.0.0.1/", "http://[::1]/"} {
 		for _, topic := range []string{testTopic, callback, testHub} {
+			f.Register(topic)
 			if status, text := f.post(callback, "hub.topic", topic); status != 403 {
 				t.Errorf("%s: %d %s", callback, status, text)
 			}

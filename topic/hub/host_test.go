@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // A gauge counts what is under way at a time.
@@ -60,7 +62,7 @@ func TestV6_V15_PerHostWhateverThePort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := deliveryOptions()
 		o.PerHost = 2
-		h := deliveryHub(t, NewMemoryStore(), o)
+		h := deliveryHub(t, pushlog.NewMemory(), o)
 		var underWay [2]gauge // verifications, deliveries
 		h.transport = transport(func(r *http.Request) (*http.Response, error) {
 			kind := 0

@@ -9,13 +9,15 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // What an operator reads when a subscriber does not confirm, or is denied, and how
 // little of it strangers can make them read.
 func TestUnconfirmedAndDeniedAreLogged(t *testing.T) {
 	ask := func(h *Hub) {
-		h.verifyRequest(context.Background(), "test", Request{Topic: testTopic, Callback: "http://example.net/in?" + testQuery, Lease: time.Hour})
+		h.verifyRequest(context.Background(), "test", pushlog.Request{Topic: testTopic, Callback: "http://example.net/in?" + testQuery, Lease: time.Hour})
 	}
 	deny := func(h *Hub) {
 		h.deny(context.Background(), testTopic, "http://example.net/in?"+testQuery, "You ask too much.")
@@ -40,7 +42,7 @@ func TestUnconfirmedAndDeniedAreLogged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				log := &lockedBuffer{}
-				h, err := New(testHub, NewMemoryStore(), &Options{Logger: slog.New(slog.NewTextHandler(log, nil)), Timeout: time.Millisecond})
+				h, err := New(testHub, pushlog.NewMemory(), &Options{Logger: slog.New(slog.NewTextHandler(log, nil)), Timeout: time.Millisecond})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -11,27 +11,15 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/client"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
-
-// MaxMessage is how many bytes a message may have.
-const MaxMessage = 4 << 20
 
 // Options configure a [Hub]. The zero value is a reasonable default.
 type Options struct {
-	// Allow reports whether topic is served beside those that are registered.
-	// It is called with what strangers send, by many goroutines at a time. A
-	// topic that somebody has asked for is never forgotten: there must be no
-	// more of them than the store can keep.
-	Allow func(topic string) bool
-
 	// AllowCallbacks opens addresses that callbacks must not lead to otherwise,
 	// such as those of a closed network. It opens exactly these; public
 	// addresses are open anyway.
 	AllowCallbacks []netip.Prefix
-
-	// Token allows publishing from outside, to those who send it as
-	// "Authorization: Bearer". If empty, nobody publishes from outside.
-	Token string
 
 	// DefaultLease is what a subscriber gets who asks for no lease; others
 	// get what they ask for, but at least MinLease and at most MaxLease. In
@@ -46,13 +34,9 @@ type Options struct {
 	Retry time.Duration
 
 	// GiveUp is for how long a message is tried before it is given up, and
-	// the next one is tried. If zero, 3 days is used.
+	// the next one is tried. The log may drop it earlier: see
+	// topic.Options.Retain. If zero, 3 days is used.
 	GiveUp time.Duration
-
-	// Retain is for how long a message is kept for subscribers that have
-	// not taken it; at least GiveUp. What they miss by it is logged. If zero,
-	// 14 days is used, or GiveUp if that is longer.
-	Retain time.Duration
 
 	// Limits bound what strangers can make the hub keep; requests beyond are
 	// answered 429. Where a field is zero, DefaultLimits has it; a negative
@@ -87,6 +71,19 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// Limits bound what strangers can make the hub keep. Zero is no limit. What a request
+// replaces is not counted. Host, Client and Topic do not bound requests about an
+// existing subscription. All ports of a name or of an IPv4 address are one host, and
+// so are all IPv6 addresses with the same first 64 bits.
+type Limits struct {
+	Host          int // subscriptions and requests of one callback host
+	HostPending   int // requests that await verification, of one callback host
+	Client        int // subscriptions and requests of one client address
+	ClientPending int // requests that await verification, of one client address
+	Topic         int // subscriptions and requests of one topic
+	Pending       int // requests that await verification, in all
+}
+
 // DefaultLimits are used where Options.Limits are zero.
 var DefaultLimits = Limits{Host: 1000, HostPending: 50, Client: 10_000, ClientPending: 200, Topic: 100_000, Pending: 10_000}
 
@@ -101,7 +98,6 @@ func (o *Options) withDefaults() (Options, error) {
 	out.DefaultLease = cmp.Or(out.DefaultLease, max(out.MinLease, min(out.MaxLease, 10*24*time.Hour)))
 	out.Retry = cmp.Or(out.Retry, time.Minute)
 	out.GiveUp = cmp.Or(out.GiveUp, 3*24*time.Hour)
-	out.Retain = cmp.Or(out.Retain, max(14*24*time.Hour, out.GiveUp))
 	out.Workers = cmp.Or(out.Workers, 512)
 	out.PerHost = cmp.Or(out.PerHost, 8)
 	out.Signature = cmp.Or(out.Signature, "sha256")
@@ -132,10 +128,8 @@ func (o *Options) withDefaults() (Options, error) {
 		return out, errors.New("hub: MinLease, DefaultLease and MaxLease must rise in this order")
 	case out.Retry < 0 || out.GiveUp < 0 || out.Workers < 0 || out.PerHost < 0:
 		return out, errors.New("hub: Retry, GiveUp, Workers and PerHost must not be negative")
-	case out.Retain < out.GiveUp:
-		return out, errors.New("hub: Retain must not be less than GiveUp")
-	case out.Timeout < 0 || out.Timeout > VerifyTime/2:
-		return out, fmt.Errorf("hub: Timeout must be between 0 and %v", VerifyTime/2)
+	case out.Timeout < 0 || out.Timeout > pushlog.VerifyTime/2:
+		return out, fmt.Errorf("hub: Timeout must be between 0 and %v", pushlog.VerifyTime/2)
 	case out.Signature != "sha256" && out.Signature != "sha384" && out.Signature != "sha512":
 		return out, fmt.Errorf("hub: Signature %q: must be sha256, sha384 or sha512", out.Signature)
 	}

@@ -19,9 +19,7 @@ func TestV21_Replay(t *testing.T) {
 	s := destination.New(t, testSecret)
 	s.Subscribe(f.url, n.Topic)
 	within(t, "the subscription is kept", func() bool { return len(f.subscriptions()) == 1 })
-	if err := f.Submit(t.Context(), n); err != nil {
-		t.Fatal(err)
-	}
+	appendTo(t, f.store, n)
 	arrived := func(n int) []*destination.Notification {
 		t.Helper()
 		return s.Await("notifications", 30*time.Second, func(taken []*destination.Notification) bool { return len(taken) == n })

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // times collects when something happened, since the first time.
@@ -35,7 +37,7 @@ func TestWH46_V17_RetriesDouble(t *testing.T) {
 			tries.note()
 			return 503, nil
 		})
-		store := NewMemoryStore()
+		store := pushlog.NewMemory()
 		subscribed(t, store, "http://s/", "", 10*24*time.Hour)
 		o := deliveryOptions()
 		o.Retry = 0
@@ -63,7 +65,7 @@ func TestV17_RetryAfter(t *testing.T) {
 	for asked, want := range map[string]time.Duration{"600": 10 * time.Minute, "1": time.Minute, "31536000": retryMax} {
 		synctest.Test(t, func(t *testing.T) {
 			var tries times
-			store := NewMemoryStore()
+			store := pushlog.NewMemory()
 			subscribed(t, store, "http://s/", "", 10*24*time.Hour)
 			o := deliveryOptions()
 			o.Retry = 0
@@ -104,7 +106,7 @@ func TestWH47_WH48_V18_GivenUp(t *testing.T) {
 			w.take(path, body)
 			return 200, nil
 		})
-		store := NewMemoryStore()
+		store := pushlog.NewMemory()
 		subscribed(t, store, "http://s/", "", 10*24*time.Hour)
 		o := deliveryOptions()
 		o.Retry = 0
@@ -148,7 +150,7 @@ func TestV15_Timeout(t *testing.T) {
 			took = time.Since(began)
 			return 0, r.Context().Err()
 		})
-		store := NewMemoryStore()
+		store := pushlog.NewMemory()
 		subscribed(t, store, "http://s/", "", time.Hour)
 		o := deliveryOptions()
 		o.Retry = 0
@@ -171,7 +173,7 @@ func TestV15_OneHostHangs(t *testing.T) {
 		var underWay gauge
 		var late time.Duration
 		var published time.Time
-		store := NewMemoryStore()
+		store := pushlog.NewMemory()
 		net := roundTripper(func(r *http.Request) (*http.Response, error) {
 			if r.URL.Host == "hangs" {
 				defer underWay.enter()()
@@ -218,7 +220,7 @@ func TestV15_OneHostHangs(t *testing.T) {
 func TestChangedUnderWay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got, ended []string
-		store := NewMemoryStore()
+		store := pushlog.NewMemory()
 		net := roundTripper(func(r *http.Request) (*http.Response, error) {
 			body, _ := io.ReadAll(r.Body)
 			select {
@@ -245,7 +247,7 @@ func TestChangedUnderWay(t *testing.T) {
 		}
 		time.Sleep(4 * time.Second)
 		subscribed(t, store, "http://s/", "new", time.Hour)
-		applied(t, store, Request{Topic: testTopic, Callback: "http://ends/", Host: "ends", End: true, Made: time.Now()})
+		applied(t, store, pushlog.Request{Topic: testTopic, Callback: "http://ends/", Host: "ends", End: true, Made: time.Now()})
 		time.Sleep(time.Minute)
 		p.stop()
 		if want := []string{"old 1", "new 2", "new 3"}; !slices.Equal(got, want) {
@@ -264,7 +266,7 @@ func TestChangedUnderWayAndDeaf(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var got []string
 		var underway int
-		store := NewMemoryStore()
+		store := pushlog.NewMemory()
 		net := roundTripper(func(r *http.Request) (*http.Response, error) {
 			body, _ := io.ReadAll(r.Body)
 			if underway++; underway > 1 {
@@ -306,7 +308,7 @@ func TestAtOnce(t *testing.T) {
 			latest = time.Now()
 			return 200, nil
 		})
-		store := NewMemoryStore()
+		store := pushlog.NewMemory()
 		subscribed(t, store, "http://s/", "", time.Hour)
 		p := newProcess(t, store, w, deliveryOptions())
 		time.Sleep(10 * time.Second)
@@ -327,7 +329,7 @@ func TestAtOnce(t *testing.T) {
 // is waited for, the other is cut off and not blamed, and all claims are released.
 func TestStop(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := NewMemoryStore()
+		store := pushlog.NewMemory()
 		net := roundTripper(func(r *http.Request) (*http.Response, error) {
 			wait := time.Second
 			if r.URL.Host == "hangs" {
@@ -352,7 +354,7 @@ func TestStop(t *testing.T) {
 			t.Errorf("it took %v", took)
 		}
 		for sub := range store.Subscriptions(t.Context()) {
-			want := Progress{ID: sub.ID}
+			want := pushlog.Progress{ID: sub.ID}
 			if sub.Host == "slow" {
 				want.Taken, want.Delivered = 1, 1
 			}
@@ -378,7 +380,7 @@ func TestStoreFailsForAMinute(t *testing.T) {
 			time.Sleep(100 * time.Millisecond)
 			return 200, nil
 		})
-		store := &faulty{Store: NewMemoryStore()}
+		store := &faulty{Log: pushlog.NewMemory()}
 		subscribed(t, store, "http://s/", "", time.Hour)
 		p := newProcess(t, store, w, deliveryOptions())
 		const messages = 200
@@ -390,7 +392,7 @@ func TestStoreFailsForAMinute(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		for _, at := range sent.at {
-			if at > 2*time.Second+ClaimTime-claimMargin {
+			if at > 2*time.Second+pushlog.ClaimTime-claimMargin {
 				t.Errorf("sent after %v", at)
 			}
 		}
@@ -404,20 +406,20 @@ func TestStoreFailsForAMinute(t *testing.T) {
 }
 
 type faulty struct {
-	Store
+	pushlog.Log
 	fails atomic.Bool
 }
 
-func (s *faulty) Save(ctx context.Context, owner string, progress []Progress) ([]int64, error) {
+func (s *faulty) Save(ctx context.Context, owner string, progress []pushlog.Progress) ([]int64, error) {
 	if s.fails.Load() {
 		return nil, errDead
 	}
-	return s.Store.Save(ctx, owner, progress)
+	return s.Log.Save(ctx, owner, progress)
 }
 
-func (s *faulty) Claim(ctx context.Context, owner string, max int) ([]Subscription, error) {
+func (s *faulty) Claim(ctx context.Context, owner string, max int) ([]pushlog.Subscription, error) {
 	if s.fails.Load() {
 		return nil, errDead
 	}
-	return s.Store.Claim(ctx, owner, max)
+	return s.Log.Claim(ctx, owner, max)
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // save saves what progress there is, renews claims, releases those that are idle,
@@ -13,7 +14,7 @@ import (
 // released: there is room for others, and they may have something to take again.
 func (d *deliverer) save(ctx context.Context) (released bool) {
 	now := time.Now()
-	var batch []Progress
+	var batch []pushlog.Progress
 	d.mu.Lock()
 	for _, c := range d.claims {
 		if c.lost || !c.unsaved && c.state != idle && now.Sub(c.renewed) < renewEvery {
@@ -39,7 +40,7 @@ func (d *deliverer) save(ctx context.Context) (released bool) {
 }
 
 // saved takes note of what the store said.
-func (d *deliverer) saved(batch []Progress, lost []int64, now time.Time, err error) {
+func (d *deliverer) saved(batch []pushlog.Progress, lost []int64, now time.Time, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, id := range lost {

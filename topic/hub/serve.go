@@ -35,9 +35,7 @@ func refuse(status int, format string, args ...any) error {
 }
 
 // ServeHTTP answers subscribers' requests to subscribe and unsubscribe with 202 (WebSub
-// 5.1), and, if Options.Token is set, notifications with 200 (Change Notification 1.0.1,
-// section 4.1). Errors are plain text that says what to do. GET tells what this
-// is.
+// 5.1). Errors are plain text that says what to do. GET tells what this is.
 //
 // The path of the request does not matter. Time-outs for headers are those of
 // the server.
@@ -62,21 +60,17 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err != nil:
 	case mediaType == "application/x-www-form-urlencoded":
 		err = h.takeForm(w, r)
-		if err == nil {
-			h.counters.requests.Add(1)
-			answer(w, http.StatusAccepted, "Accepted. The callback will be asked to confirm.")
-			return
-		}
 	case mediaType == "application/xml":
-		err = h.takeNotification(w, r)
-		if err == nil {
-			answer(w, http.StatusOK, "Taken.")
-			return
-		}
+		err = refuse(http.StatusForbidden, "This hub takes notifications only from its own Source.")
 	default:
 		err = refuse(http.StatusUnsupportedMediaType, "The Content-Type must be application/x-www-form-urlencoded.")
 	}
-	h.refused(w, r, err)
+	if err != nil {
+		h.refused(w, r, err)
+		return
+	}
+	h.counters.requests.Add(1)
+	answer(w, http.StatusAccepted, "Accepted. The callback will be asked to confirm.")
 }
 
 // contentType returns the media type of a body in UTF-8 that is not encoded.

@@ -8,6 +8,8 @@ import (
 	"sort"
 	"sync/atomic"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // deliveries count since the start of the process, by the fields of [Deliveries].
@@ -19,7 +21,6 @@ type deliveries struct {
 	unanswered atomic.Int64
 	retried    atomic.Int64
 	givenUp    atomic.Int64
-	dropped    atomic.Int64
 	ended      atomic.Int64
 }
 
@@ -66,7 +67,6 @@ type Requests struct {
 	Verified   int64 `json:"verified"`   // with the subscriber
 	Unverified int64 `json:"unverified"` // not confirmed by the subscriber
 	Denied     int64 `json:"denied"`
-	Published  int64 `json:"published"` // messages
 }
 
 // Deliveries count attempts by what came of them, and what was not delivered.
@@ -78,7 +78,6 @@ type Deliveries struct {
 	Unanswered int64 `json:"unanswered"` // not reached, or not in time
 	Retried    int64 `json:"retried"`    // of all these, those that were not the first attempt
 	GivenUp    int64 `json:"givenUp"`    // messages, for one subscriber each
-	Dropped    int64 `json:"dropped"`    // the same, because of Options.Retain
 	Ended      int64 `json:"ended"`      // subscriptions, by 410
 }
 
@@ -94,7 +93,6 @@ func (h *Hub) Status(ctx context.Context) (Status, error) {
 			Verified:   c.verified.Load(),
 			Unverified: c.unverified.Load(),
 			Denied:     c.denied.Load(),
-			Published:  c.published.Load(),
 		},
 		Deliveries: Deliveries{
 			Delivered:  d.delivered.Load(),
@@ -104,7 +102,6 @@ func (h *Hub) Status(ctx context.Context) (Status, error) {
 			Unanswered: d.unanswered.Load(),
 			Retried:    d.retried.Load(),
 			GivenUp:    d.givenUp.Load(),
-			Dropped:    d.dropped.Load(),
 			Ended:      d.ended.Load(),
 		},
 	}
@@ -142,9 +139,9 @@ func (h *Hub) waiting(ctx context.Context, s *Status, topic string, at map[int64
 	places := slices.Sorted(maps.Keys(at))
 	var err error
 	none := sort.Search(len(places), func(i int) bool {
-		var next []Message
+		var next []pushlog.Notification
 		if err == nil {
-			next, err = h.store.Messages(ctx, topic, places[i], 1, 0)
+			next, err = h.store.Read(ctx, topic, places[i], 1, 0)
 		}
 		return len(next) == 0
 	})
@@ -154,14 +151,37 @@ func (h *Hub) waiting(ctx context.Context, s *Status, topic string, at map[int64
 	for _, taken := range places[:none] {
 		s.Waiting += at[taken]
 	}
-	next, err := h.store.Messages(ctx, topic, places[0], 1, 0)
+	next, err := h.store.Read(ctx, topic, places[0], 1, 0)
 	if err != nil || len(next) == 0 {
 		return err
 	}
-	if t := next[0].Published; s.OldestWaiting.IsZero() || t.Before(s.OldestWaiting) {
+	if t := next[0].Made; s.OldestWaiting.IsZero() || t.Before(s.OldestWaiting) {
 		s.OldestWaiting = t
 	}
 	return nil
+}
+
+// A Subscription is what operators may see of one.
+type Subscription struct {
+	ID       int64
+	Topic    string
+	Callback string // without its query
+	Made     time.Time
+	Expires  time.Time
+
+	// Taken is the number of the newest notification that was delivered or given
+	// up.
+	Taken int64
+
+	// Failures counts the failed attempts to deliver the next notification, and
+	// FailingSince is the time of the first. Retry is when to try again.
+	Failures     int
+	FailingSince time.Time
+	LastError    string
+	Retry        time.Time
+
+	// Delivered and GivenUp count notifications since the subscription was made.
+	Delivered, GivenUp int64
 }
 
 // Subscriptions yields the subscriptions as operators may see them, by ID: without
@@ -170,9 +190,22 @@ func (h *Hub) waiting(ctx context.Context, s *Status, topic string, at map[int64
 func (h *Hub) Subscriptions(ctx context.Context) iter.Seq2[Subscription, error] {
 	return func(yield func(Subscription, error) bool) {
 		for sub, err := range h.store.Subscriptions(ctx) {
-			sub.Secret = nil
-			sub.Callback = redact(sub.Callback)
-			if !yield(sub, err) || err != nil {
+			p := &sub.Progress
+			shown := Subscription{
+				ID:           sub.ID,
+				Topic:        sub.Topic,
+				Callback:     redact(sub.Callback),
+				Made:         sub.Made,
+				Expires:      sub.Expires,
+				Taken:        p.Taken,
+				Failures:     p.Failures,
+				FailingSince: p.FailingSince,
+				LastError:    p.LastError,
+				Retry:        p.Retry,
+				Delivered:    p.Delivered,
+				GivenUp:      p.GivenUp,
+			}
+			if !yield(shown, err) || err != nil {
 				return
 			}
 		}

@@ -5,32 +5,29 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // counting counts how often messages are read.
 type counting struct {
-	Store
+	pushlog.Log
 	reads int
 }
 
-func (s *counting) Messages(ctx context.Context, topic string, after int64, max, maxBytes int) ([]Message, error) {
+func (s *counting) Read(ctx context.Context, topic string, after int64, max, maxBytes int) ([]pushlog.Notification, error) {
 	s.reads++
-	return s.Store.Messages(ctx, topic, after, max, maxBytes)
+	return s.Log.Read(ctx, topic, after, max, maxBytes)
 }
 
 // Who waits, and since when, of subscriptions at many places, is found by looking at
 // few messages.
 func TestStatusOfManyPlaces(t *testing.T) {
-	store := &counting{Store: NewMemoryStore()}
+	store := &counting{Log: pushlog.NewMemory()}
 	h := deliveryHub(t, store, deliveryOptions())
-	publishedAt := make([]time.Time, 0, 300)
 	for i := range 300 {
-		publishedAt = append(publishedAt, time.Now().Add(time.Duration(i-300)*time.Second))
-		m := Message{Topic: testTopic, ID: fmt.Sprint(i), Body: []byte("x"), Published: publishedAt[i]}
 		subscribed(t, store, fmt.Sprintf("http://s%d/", i), "", time.Hour) // has taken i
-		if _, err := store.Publish(t.Context(), m); err != nil {
-			t.Fatal(err)
-		}
+		publish(t, h, "x")
 	}
 	subscribed(t, store, "http://all/", "", time.Hour)
 	for _, ended := range []int64{1, 2, 3} {
@@ -38,8 +35,12 @@ func TestStatusOfManyPlaces(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	fourth, err := store.Log.Read(t.Context(), testTopic, 3, 1, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
 	s, err := h.Status(t.Context())
-	if err != nil || s.Subscriptions != 298 || s.Waiting != 297 || !s.OldestWaiting.Equal(publishedAt[3]) {
+	if err != nil || s.Subscriptions != 298 || s.Waiting != 297 || !s.OldestWaiting.Equal(fourth[0].Made) {
 		t.Errorf("%+v, %v", s, err)
 	}
 	if store.reads > 12 {

@@ -14,6 +14,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
+	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
@@ -24,7 +25,7 @@ func TestV15_FanoutPostgres(t *testing.T)   { hub.FanoutFrom(t, postgresStore(t)
 func BenchmarkDeliverSQLite(b *testing.B)   { hub.CompareDeliveries(b, sqliteStore(b)) }
 func BenchmarkDeliverPostgres(b *testing.B) { hub.CompareDeliveries(b, postgresStore(b)) }
 
-func sqliteStore(tb testing.TB) hub.Store {
+func sqliteStore(tb testing.TB) topic.Log {
 	db, err := sqlitestore.OpenFile(context.Background(), filepath.Join(tb.TempDir(), "hub.db"), nil)
 	if err != nil {
 		tb.Fatal(err)
@@ -33,7 +34,7 @@ func sqliteStore(tb testing.TB) hub.Store {
 }
 
 // postgresStore returns a store in a new schema of PostgreSQL.
-func postgresStore(tb testing.TB) hub.Store {
+func postgresStore(tb testing.TB) topic.Log {
 	dsn := os.Getenv("RESOURCESYNC_TEST_POSTGRES")
 	if dsn == "" {
 		tb.Skip("RESOURCESYNC_TEST_POSTGRES is not set")
@@ -65,7 +66,7 @@ func postgresStore(tb testing.TB) hub.Store {
 }
 
 // running returns a store of db, which tells of what is new in it.
-func running(tb testing.TB, db *sqlstore.Store) hub.Store {
+func running(tb testing.TB, db *sqlstore.Store) topic.Log {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- db.Run(ctx) }()
@@ -78,7 +79,7 @@ func running(tb testing.TB, db *sqlstore.Store) hub.Store {
 			tb.Error(err)
 		}
 	})
-	store, err := db.HubStore(context.Background(), "test")
+	store, err := db.Log(context.Background(), "test")
 	if err != nil {
 		tb.Fatal(err)
 	}

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // takeForm keeps what the form in r asks for, to be verified (WebSub 5.1).
@@ -27,8 +29,8 @@ func (h *Hub) takeForm(w http.ResponseWriter, r *http.Request) error {
 	request.Client = h.options.Client(r)
 	request.Made = time.Now()
 
-	err = h.store.Request(r.Context(), request, h.options.Limits)
-	var limit *LimitError
+	err = h.store.Request(r.Context(), request, pushlog.Limits(h.options.Limits))
+	var limit *pushlog.LimitError
 	if errors.As(err, &limit) {
 		return limited(limit)
 	}
@@ -37,7 +39,7 @@ func (h *Hub) takeForm(w http.ResponseWriter, r *http.Request) error {
 
 // limited tells a subscriber of a limit. What awaits verification is soon less;
 // subscriptions end with their leases.
-func limited(e *LimitError) error {
+func limited(e *pushlog.LimitError) error {
 	no := &refusal{status: http.StatusTooManyRequests}
 	switch e.What {
 	case "host":
@@ -79,8 +81,8 @@ func parseForm(body string) (url.Values, error) {
 
 // readForm returns what a form asks for. A parameter that is empty counts as not
 // given.
-func (h *Hub) readForm(form url.Values) (Request, error) {
-	r := Request{
+func (h *Hub) readForm(form url.Values) (pushlog.Request, error) {
+	r := pushlog.Request{
 		Topic:    form.Get("hub.topic"),
 		Callback: form.Get("hub.callback"),
 	}
@@ -89,7 +91,7 @@ func (h *Hub) readForm(form url.Values) (Request, error) {
 	case "unsubscribe":
 		r.End = true
 	case "publish":
-		return r, refuse(http.StatusBadRequest, "This hub fetches nothing: notifications are sent to it as application/xml.")
+		return r, refuse(http.StatusBadRequest, "This hub takes notifications only from its own Source.")
 	default:
 		return r, refuse(http.StatusBadRequest, "hub.mode must be subscribe or unsubscribe.")
 	}

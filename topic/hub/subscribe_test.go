@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 func TestWH1_WH23_Subscribe(t *testing.T) {
@@ -116,6 +118,7 @@ func TestWH10_V13_V27_Forms(t *testing.T) {
 		{"no type", "", good, 415, nil, ""},
 		{"broken type", form + "; =", good, 415, nil, ""},
 		{"multipart", "multipart/form-data; boundary=x", good, 415, nil, ""},
+		{"notification", "application/xml", "<urlset/>", 403, nil, ""},
 		{"json", "application/json", `{"hub.mode":"subscribe"}`, 415, nil, ""},
 		{"gzip", form, good, 415, []string{"Content-Encoding", "gzip"}, ""},
 		{"too long", form, good + "&x=" + strings.Repeat("y", maxForm), 413, nil, ""},
@@ -205,7 +208,8 @@ func TestWH14_UnknownParameters(t *testing.T) {
 
 // Only the topics that are served, and only if every letter is theirs.
 func TestWH18_WH27_V28_Topics(t *testing.T) {
-	f := idleFront(t, Options{Allow: func(topic string) bool { return topic == "https://other.example/t" }})
+	f := idleFront(t, Options{})
+	f.Register("https://other.example/t")
 	for _, topic := range []string{testTopic, "https://other.example/t"} {
 		if status, text := f.post("http://127.0.0.1/", "hub.topic", topic); status != 202 {
 			t.Errorf("%s: %d %s", topic, status, text)
@@ -386,16 +390,15 @@ func TestOptions(t *testing.T) {
 		"lease in parts": {MinLease: 1500 * time.Millisecond},
 		"leases":         {MinLease: time.Hour, MaxLease: time.Minute},
 		"default lease":  {DefaultLease: time.Second},
-		"retain":         {Retain: time.Hour},
 		"timeout":        {Timeout: time.Minute},
 		"signature":      {Signature: "sha1"},
 	} {
-		if _, err := New(testHub, NewMemoryStore(), &o); err == nil {
+		if _, err := New(testHub, pushlog.NewMemory(), &o); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
 	for _, uri := range []string{"", "/websub/", "ftp://example.org/", "https://", "https://u@example.org/", "https://example.org/#x"} {
-		if _, err := New(uri, NewMemoryStore(), nil); err == nil {
+		if _, err := New(uri, pushlog.NewMemory(), nil); err == nil {
 			t.Errorf("%s: no error", uri)
 		}
 	}

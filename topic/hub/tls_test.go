@@ -215,7 +215,7 @@ func TestV10_V29_WrongCertificates(t *testing.T) {
 				publish(t, f.Hub, "message")
 				within(t, "a delivery that has failed", func() bool { return f.deliveries.unanswered.Load() > 1 })
 				for sub, err := range f.Subscriptions(t.Context()) {
-					if p := sub.Progress; err != nil || p.Failures == 0 || !strings.Contains(p.LastError, test.why) || strings.Contains(p.LastError, testQuery) {
+					if p := sub; err != nil || p.Failures == 0 || !strings.Contains(p.LastError, test.why) || strings.Contains(p.LastError, testQuery) {
 						t.Errorf("%+v, %v", p, err)
 					}
 				}
@@ -269,7 +269,7 @@ func TestV10_EchoedRequest(t *testing.T) {
 		return err == nil && s.Failing == 4
 	})
 	for sub := range f.Subscriptions(t.Context()) {
-		if text := sub.Progress.LastError; strings.Contains(text, testQuery) || len(text) < 10 {
+		if text := sub.LastError; strings.Contains(text, testQuery) || len(text) < 10 {
 			t.Errorf("%s: %s", sub.Callback, text)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 const (
@@ -54,7 +55,7 @@ type verifier struct {
 }
 
 type heldRequest struct {
-	Request
+	pushlog.Request
 	claimed time.Time
 }
 
@@ -113,7 +114,7 @@ func (h *Hub) watch(ctx context.Context, wake chan<- struct{}) {
 func (v *verifier) claim(ctx context.Context) bool {
 	// There must be time to verify a request before its claim ends. Those left
 	// behind will be claimed again.
-	v.waiting = slices.DeleteFunc(v.waiting, func(r heldRequest) bool { return time.Since(r.claimed) > VerifyTime/3 })
+	v.waiting = slices.DeleteFunc(v.waiting, func(r heldRequest) bool { return time.Since(r.claimed) > pushlog.VerifyTime/3 })
 	room := max(requestsHeld-len(v.waiting)-len(v.running), requestsSwapped)
 	now := time.Now()
 	claimed, err := v.hub.store.ClaimRequests(ctx, v.owner, room)
@@ -205,7 +206,7 @@ func (v *verifier) finish(stop context.CancelFunc) {
 // verifyRequest asks the subscriber once, and does what r asks for if the answer
 // is yes. Otherwise everything stays as it is. It is asked again only if the
 // process ends before the answer.
-func (h *Hub) verifyRequest(ctx context.Context, owner string, r Request) {
+func (h *Hub) verifyRequest(ctx context.Context, owner string, r pushlog.Request) {
 	log := h.log.With("callback", redact(r.Callback), "topic", r.Topic)
 	if h.denyUnserved(ctx, owner, r) {
 		return
@@ -225,7 +226,7 @@ func (h *Hub) verifyRequest(ctx context.Context, owner string, r Request) {
 		return
 	}
 	switch err := h.store.Apply(ctx, owner, r, asked.Add(r.Lease)); {
-	case errors.Is(err, ErrStale):
+	case errors.Is(err, pushlog.ErrStale):
 	case err != nil:
 		h.sparse.Log(ctx, log, slog.LevelError, "hub: a confirmation could not be stored; the subscriber is asked again soon", slog.Any("error", err))
 	default:
@@ -236,7 +237,7 @@ func (h *Hub) verifyRequest(ctx context.Context, owner string, r Request) {
 
 // denyUnserved denies a request to subscribe to a topic that is not served, and
 // reports whether it was one.
-func (h *Hub) denyUnserved(ctx context.Context, owner string, r Request) bool {
+func (h *Hub) denyUnserved(ctx context.Context, owner string, r pushlog.Request) bool {
 	if r.End || h.serves(r.Topic) {
 		return false
 	}
@@ -245,15 +246,15 @@ func (h *Hub) denyUnserved(ctx context.Context, owner string, r Request) bool {
 	return true
 }
 
-func (h *Hub) dropRequest(ctx context.Context, owner string, r Request) {
-	if err := h.store.Drop(ctx, owner, r); err != nil && !errors.Is(err, ErrStale) {
+func (h *Hub) dropRequest(ctx context.Context, owner string, r pushlog.Request) {
+	if err := h.store.Drop(ctx, owner, r); err != nil && !errors.Is(err, pushlog.ErrStale) {
 		h.sparse.Log(ctx, h.log, slog.LevelWarn, "hub: a request could not be dropped and will be made again", slog.String("callback", redact(r.Callback)), slog.Any("error", err))
 	}
 }
 
 // confirm returns nil if the subscriber answers with 2xx and the challenge, and
 // otherwise what it did instead.
-func (h *Hub) confirm(ctx context.Context, r Request) error {
+func (h *Hub) confirm(ctx context.Context, r pushlog.Request) error {
 	ctx, cancel := context.WithTimeout(ctx, h.options.Timeout)
 	defer cancel()
 	challenge := rand.Text() // at least 128 bits

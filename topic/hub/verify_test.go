@@ -15,6 +15,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // The later request counts.
@@ -190,7 +192,7 @@ func TestWH20_WH21_WH53_QueryKept(t *testing.T) {
 		if asked := s.requests(); !strings.HasPrefix(asked[len(asked)-1], want) {
 			t.Errorf("%s: asked %s", path, asked[len(asked)-1])
 		}
-		if !slices.ContainsFunc(f.subscriptions(), func(s2 Subscription) bool { return s2.Callback == s.URL+path }) {
+		if !slices.ContainsFunc(f.subscriptions(), func(s2 pushlog.Subscription) bool { return s2.Callback == s.URL+path }) {
 			t.Errorf("%s: no subscription of exactly this callback", path)
 		}
 	}
@@ -300,9 +302,9 @@ func hangs(r *http.Request) (*http.Response, error) {
 }
 
 // request keeps a request to subscribe in a store.
-func request(t *testing.T, store Store, callback string) {
+func request(t *testing.T, store pushlog.Log, callback string) {
 	t.Helper()
-	err := store.Request(t.Context(), Request{Topic: testTopic, Callback: callback, Host: "example.net", Lease: time.Hour, Made: time.Now()}, Limits{})
+	err := store.Request(t.Context(), pushlog.Request{Topic: testTopic, Callback: callback, Host: "example.net", Lease: time.Hour, Made: time.Now()}, pushlog.Limits{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +312,7 @@ func request(t *testing.T, store Store, callback string) {
 
 // bubble runs a hub on store, with callbacks answered by answer, until the
 // function that it returns is called.
-func bubble(t *testing.T, store Store, answer transport) (stop func()) {
+func bubble(t *testing.T, store pushlog.Log, answer transport) (stop func()) {
 	t.Helper()
 	h, err := New(testHub, store, &Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -329,7 +331,7 @@ func bubble(t *testing.T, store Store, answer transport) (stop func()) {
 	}
 }
 
-func count(t *testing.T, store Store) (n int) {
+func count(t *testing.T, store pushlog.Log) (n int) {
 	t.Helper()
 	for _, err := range store.Subscriptions(t.Context()) {
 		if err != nil {
@@ -344,14 +346,14 @@ func count(t *testing.T, store Store) (n int) {
 // died.
 func TestRequestsSurviveCrash(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := NewMemoryStore()
+		store := pushlog.NewMemory()
 		request(t, store, "http://example.net/")
 		if claimed, err := store.ClaimRequests(t.Context(), "dead", 10); err != nil || len(claimed) != 1 {
 			t.Fatal(claimed, err)
 		}
 		stop := bubble(t, store, confirms)
 		defer stop()
-		time.Sleep(VerifyTime - time.Second)
+		time.Sleep(pushlog.VerifyTime - time.Second)
 		if n := count(t, store); n != 0 {
 			t.Errorf("%d subscriptions while another owner may be at work", n)
 		}
@@ -366,7 +368,7 @@ func TestRequestsSurviveCrash(t *testing.T) {
 // asked again by the next process.
 func TestRunEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := NewMemoryStore()
+		store := pushlog.NewMemory()
 		request(t, store, "http://example.net/")
 		stop := bubble(t, store, hangs)
 		time.Sleep(time.Second)
@@ -377,7 +379,7 @@ func TestRunEnds(t *testing.T) {
 		}
 		stop = bubble(t, store, confirms)
 		defer stop()
-		time.Sleep(VerifyTime + time.Second)
+		time.Sleep(pushlog.VerifyTime + time.Second)
 		if n := count(t, store); n != 1 {
 			t.Errorf("%d subscriptions", n)
 		}
@@ -388,12 +390,12 @@ func TestRunEnds(t *testing.T) {
 // from being verified.
 func TestHangingFlood(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := NewMemoryStore()
+		store := pushlog.NewMemory()
 		for i := range requestsHeld - 1 {
 			request(t, store, fmt.Sprintf("http://example.net/%d", i))
 		}
-		r := Request{Topic: testTopic, Callback: "http://quick.example/", Host: "quick.example", Lease: time.Hour, Made: time.Now()}
-		if err := store.Request(t.Context(), r, Limits{}); err != nil {
+		r := pushlog.Request{Topic: testTopic, Callback: "http://quick.example/", Host: "quick.example", Lease: time.Hour, Made: time.Now()}
+		if err := store.Request(t.Context(), r, pushlog.Limits{}); err != nil {
 			t.Fatal(err)
 		}
 		var mu sync.Mutex
@@ -431,10 +433,10 @@ func TestHangingFlood(t *testing.T) {
 // verified.
 func TestHangingClient(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := NewMemoryStore()
+		store := pushlog.NewMemory()
 		ask := func(client, host string) {
-			r := Request{Topic: testTopic, Callback: "http://" + host + "/", Host: host, Client: client, Lease: time.Hour, Made: time.Now()}
-			if err := store.Request(t.Context(), r, Limits{}); err != nil {
+			r := pushlog.Request{Topic: testTopic, Callback: "http://" + host + "/", Host: host, Client: client, Lease: time.Hour, Made: time.Now()}
+			if err := store.Request(t.Context(), r, pushlog.Limits{}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -460,14 +462,14 @@ func TestHangingClient(t *testing.T) {
 // A store that fails for a while is only a delay.
 func TestStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		store := &failing{Store: NewMemoryStore()}
+		store := &failing{Log: pushlog.NewMemory()}
 		request(t, store, "http://example.net/")
 		store.fail(true)
 		stop := bubble(t, store, confirms)
 		defer stop()
 		time.Sleep(time.Minute)
 		store.fail(false)
-		time.Sleep(VerifyTime + 3*time.Second)
+		time.Sleep(pushlog.VerifyTime + 3*time.Second)
 		if n := count(t, store); n != 1 {
 			t.Errorf("%d subscriptions", n)
 		}
@@ -476,7 +478,7 @@ func TestStoreFails(t *testing.T) {
 
 // failing is a Store that can be made to fail.
 type failing struct {
-	Store
+	pushlog.Log
 	mu    sync.Mutex
 	fails bool
 }
@@ -498,27 +500,27 @@ func (s *failing) err() error {
 	return nil
 }
 
-func (s *failing) Request(ctx context.Context, r Request, l Limits) error {
-	return errors.Join(s.err(), s.Store.Request(ctx, r, l))
+func (s *failing) Request(ctx context.Context, r pushlog.Request, l pushlog.Limits) error {
+	return errors.Join(s.err(), s.Log.Request(ctx, r, l))
 }
 
-func (s *failing) ClaimRequests(ctx context.Context, owner string, max int) ([]Request, error) {
+func (s *failing) ClaimRequests(ctx context.Context, owner string, max int) ([]pushlog.Request, error) {
 	if err := s.err(); err != nil {
 		return nil, err
 	}
-	return s.Store.ClaimRequests(ctx, owner, max)
+	return s.Log.ClaimRequests(ctx, owner, max)
 }
 
-func (s *failing) Apply(ctx context.Context, owner string, r Request, expires time.Time) error {
+func (s *failing) Apply(ctx context.Context, owner string, r pushlog.Request, expires time.Time) error {
 	if err := s.err(); err != nil {
 		return err
 	}
-	return s.Store.Apply(ctx, owner, r, expires)
+	return s.Log.Apply(ctx, owner, r, expires)
 }
 
 func (s *failing) Watch(ctx context.Context, wake func()) error {
 	if err := s.err(); err != nil {
 		return err
 	}
-	return s.Store.Watch(ctx, wake)
+	return s.Log.Watch(ctx, wake)
 }

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"net/http"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 // work sends what there is to send.
@@ -16,13 +18,13 @@ func (d *deliverer) work() {
 			return
 		}
 		began := time.Now()
-		m, err := d.shelf.next(ctx, c.sub.Topic, c.sub.Progress.Taken, c.lane == doubtful)
+		m, err := d.cache.next(ctx, c.sub.Topic, c.sub.Progress.Taken, c.lane == doubtful)
 		if m == nil {
 			d.passed(ctx, c, err)
 			continue
 		}
 		a := d.send(ctx, c, m)
-		d.shelf.put(m)
+		d.cache.put(m)
 		given := errors.Is(ctx.Err(), context.Canceled)
 		c.cancel()
 		d.settle(c, m, a, began, given)
@@ -43,7 +45,7 @@ func (d *deliverer) next() (*claim, context.Context) {
 		switch {
 		case c.lost:
 			d.queue.done(c, now, 0)
-		case now.Sub(c.renewed) > ClaimTime-claimMargin, !c.sub.Expires.After(now):
+		case now.Sub(c.renewed) > pushlog.ClaimTime-claimMargin, !c.sub.Expires.After(now):
 			d.queue.done(c, now, 0)
 			d.rest(c)
 		default:
@@ -96,7 +98,7 @@ func (d *deliverer) replace(c *claim) {
 func (d *deliverer) settle(c *claim, m *message, a attempt, began time.Time, given bool) {
 	now := time.Now()
 	wrong := d.failure(a)
-	current := wrong == "" && d.shelf.upToDate(c.sub.Topic, m.Number)
+	current := wrong == "" && d.cache.upToDate(c.sub.Topic, m.Number)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.queue.done(c, now, now.Sub(began))

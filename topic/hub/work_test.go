@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/linkheader"
 )
 
@@ -31,7 +32,7 @@ func TestWH6_ContentTypeOfTheTopic(t *testing.T) {
 // WH7 is a liberty that is not taken: whole messages are delivered, however little
 // they differ from the one before.
 func TestWH7_NoDifferences(t *testing.T) {
-	store := NewMemoryStore()
+	store := pushlog.NewMemory()
 	h := deliveryHub(t, store, deliveryOptions())
 	c := newCallback(t, nil)
 	subscribed(t, store, c.URL, "", time.Hour)
@@ -76,7 +77,7 @@ func TestWH22_WH53_ExactCallback(t *testing.T) {
 }
 
 func TestWH37_NothingAfterTheLease(t *testing.T) {
-	store := NewMemoryStore()
+	store := pushlog.NewMemory()
 	h := deliveryHub(t, store, deliveryOptions())
 	var lasts time.Time
 	c := newCallback(t, func(w http.ResponseWriter, r *http.Request, n int) {
@@ -126,7 +127,7 @@ func TestWH40_WH41_WH42_RS20_LinksInOneHeader(t *testing.T) {
 // TestWH43_RS21_V5_OnlySuccessIsSuccess has each status answered once, and the
 // message sent again exactly after those that are no success.
 func TestWH43_RS21_V5_OnlySuccessIsSuccess(t *testing.T) {
-	store := NewMemoryStore()
+	store := pushlog.NewMemory()
 	h := deliveryHub(t, store, deliveryOptions())
 	elsewhere := newCallback(t, nil)
 	callbacks := map[int]*callback{}
@@ -170,7 +171,7 @@ func TestWH43_RS21_V5_OnlySuccessIsSuccess(t *testing.T) {
 }
 
 func TestWH44_GoneEndsTheSubscription(t *testing.T) {
-	store := NewMemoryStore()
+	store := pushlog.NewMemory()
 	h := deliveryHub(t, store, deliveryOptions())
 	gone, other := newCallback(t, status(http.StatusGone)), newCallback(t, nil)
 	subscribed(t, store, gone.URL, "", time.Hour)
@@ -200,7 +201,7 @@ func TestWH44_GoneEndsTheSubscription(t *testing.T) {
 }
 
 func TestWH45_V14_AnswerIsIgnored(t *testing.T) {
-	store := NewMemoryStore()
+	store := pushlog.NewMemory()
 	o := deliveryOptions()
 	h := deliveryHub(t, store, o)
 	const stop = "410 Gone: hub.mode=unsubscribe, stop it"
@@ -232,7 +233,7 @@ func TestWH45_V14_AnswerIsIgnored(t *testing.T) {
 
 // TestWH46_Retries is TestWH46_V17_RetriesDouble with real answers.
 func TestWH46_Retries(t *testing.T) {
-	store := NewMemoryStore()
+	store := pushlog.NewMemory()
 	h := deliveryHub(t, store, deliveryOptions())
 	c := newCallback(t, func(w http.ResponseWriter, r *http.Request, n int) {
 		switch n {
@@ -284,7 +285,7 @@ func TestWH49_WH50_WH54_V23_SignatureOfTheBody(t *testing.T) {
 
 // TestV19_MessageIDIsStable has a message fail, and sent again by another hub.
 func TestV19_MessageIDIsStable(t *testing.T) {
-	store := NewMemoryStore()
+	store := pushlog.NewMemory()
 	c := newCallback(t, func(w http.ResponseWriter, r *http.Request, n int) {
 		if n == 1 {
 			w.WriteHeader(http.StatusInternalServerError)
@@ -309,7 +310,7 @@ func TestV19_MessageIDIsStable(t *testing.T) {
 // TestClosingConnection has a callback close connections between messages, as
 // servers do: that is no failure.
 func TestClosingConnection(t *testing.T) {
-	store := NewMemoryStore()
+	store := pushlog.NewMemory()
 	o := deliveryOptions()
 	o.Retry = time.Hour
 	h := deliveryHub(t, store, o)
@@ -325,7 +326,7 @@ func TestClosingConnection(t *testing.T) {
 
 // TestNothingLeaks ends a hub that has had connections of all sorts.
 func TestNothingLeaks(t *testing.T) {
-	store := NewMemoryStore()
+	store := pushlog.NewMemory()
 	o := deliveryOptions()
 	o.Resolver = newNameServer(t, map[string][]string{"well": {"127.0.0.1"}, "fails": {"127.0.0.1"}, "hangs": {"127.0.0.1"}}).resolver()
 	h := deliveryHub(t, store, o)

@@ -9,14 +9,15 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/topic"
 	rswebsocket "github.com/resourcesync-go/resourcesync/topic/websocket"
 )
 
 // A Server is given to a Source as rshttp.Options.WebSocket; here it stands alone.
 func Example() {
-	outbox := topic.NewMemoryOutbox() // the one that the Source publishes from
-	server, err := rswebsocket.New(outbox, &rswebsocket.Options{Origins: []string{"www.example.org"}})
+	notifications := topic.NewMemoryLog() // of the Source
+	server, err := rswebsocket.New(notifications, &rswebsocket.Options{Origins: []string{"www.example.org"}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -32,8 +33,8 @@ func Example() {
 
 	conn := connect(ctx, site.URL)
 	defer conn.CloseNow()
-	first := topic.State{Number: 1}
-	err = outbox.Add(ctx, topic.Notification{Topic: uri, Body: []byte("<urlset/>")}, topic.State{}, first)
+	// In a program the Source does this.
+	err = notifications.Append(ctx, pushlog.Notification{Topic: uri, Body: []byte("<urlset/>")}, pushlog.State{}, pushlog.State{Number: 1})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -69,10 +69,10 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// A Server brings the notifications in an outbox to WebSocket clients. It is a
+// A Server sends the notifications of a log to WebSocket clients. It is a
 // [topic.Feed] and safe for concurrent use.
 type Server struct {
-	outbox  topic.Outbox
+	store   topic.Log
 	options Options
 	log     *slog.Logger
 	sparse  sparse.Log // of what clients can cause
@@ -86,9 +86,9 @@ type Server struct {
 
 var _ topic.Feed = (*Server)(nil)
 
-// New returns the Server of the topics in outbox. opts may be nil.
-func New(outbox topic.Outbox, opts *Options) (*Server, error) {
-	s := &Server{outbox: outbox, rooms: map[string]*room{}, each: map[string]int{}}
+// New returns the Server of the topics in log. opts may be nil.
+func New(log topic.Log, opts *Options) (*Server, error) {
+	s := &Server{store: log, rooms: map[string]*room{}, each: map[string]int{}}
 	if opts != nil {
 		s.options = *opts
 	}
@@ -328,14 +328,14 @@ func (s *Server) Run(ctx context.Context) error {
 
 func (s *Server) watch(ctx context.Context, woken chan<- struct{}) {
 	for {
-		err := s.outbox.Watch(ctx, func() {
+		err := s.store.Watch(ctx, func() {
 			background.Signal(woken)
 		})
 		select {
 		case <-ctx.Done():
 			return
 		case <-time.After(time.Second):
-			s.log.Warn("watching the outbox has ended and begins again", "error", fmt.Sprint(err))
+			s.log.Warn("watching the log has ended and begins again", "error", fmt.Sprint(err))
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/topic"
 	rswebsocket "github.com/resourcesync-go/resourcesync/topic/websocket"
 )
@@ -23,21 +24,21 @@ const (
 	others  = "https://example.org/resourcesync/books/change/"
 )
 
-// A site is a WebSocket server of the topics in an outbox, at a real address.
+// A site is a WebSocket server of the topics in a log, at a real address.
 type site struct {
 	t      *testing.T
-	outbox *outbox
+	log    *countedLog
 	server *rswebsocket.Server
 	http   *httptest.Server
 	stop   func()
 }
 
-type outbox struct{ topic.Outbox }
+type countedLog struct{ topic.Log }
 
 func newSite(t *testing.T, opts *rswebsocket.Options) *site {
-	s := &site{t: t, outbox: &outbox{topic.NewMemoryOutbox()}}
+	s := &site{t: t, log: &countedLog{topic.NewMemoryLog()}}
 	var err error
-	if s.server, err = rswebsocket.New(s.outbox, opts); err != nil {
+	if s.server, err = rswebsocket.New(s.log, opts); err != nil {
 		t.Fatal(err)
 	}
 	s.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -74,17 +75,17 @@ func newSite(t *testing.T, opts *rswebsocket.Options) *site {
 	return nil
 }
 
-// notify puts a notification into the outbox.
+// notify puts a notification into the log.
 func (s *site) notify(uri, body string) {
 	s.t.Helper()
 	ctx := s.t.Context()
-	before, err := s.outbox.State(ctx, uri)
+	before, err := s.log.State(ctx, uri)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	next := before
 	next.Number++
-	if err := s.outbox.Add(ctx, topic.Notification{Topic: uri, Body: []byte(body)}, before, next); err != nil {
+	if err := s.log.Append(ctx, pushlog.Notification{Topic: uri, Body: []byte(body)}, before, next); err != nil {
 		s.t.Fatal(err)
 	}
 }
@@ -338,16 +339,16 @@ func TestPlainRequestIsToldWhatItIs(t *testing.T) {
 	}
 }
 
-// brokenOutbox cannot be read.
-type brokenOutbox struct{ topic.Outbox }
+// brokenLog cannot be read.
+type brokenLog struct{ topic.Log }
 
-func (brokenOutbox) State(context.Context, string) (topic.State, error) {
-	return topic.State{}, errors.New("no disk")
+func (brokenLog) State(context.Context, string) (pushlog.State, error) {
+	return pushlog.State{}, errors.New("no disk")
 }
 
 func TestTopicThatCannotBeRead(t *testing.T) {
 	s := newSite(t, nil)
-	s.outbox.Outbox = brokenOutbox{s.outbox.Outbox}
+	s.log.Log = brokenLog{s.log.Log}
 	_, resp, err := s.tryDial(changes, nil)
 	if err == nil || resp == nil || resp.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("answered %v, %v", resp, err)
@@ -357,7 +358,7 @@ func TestTopicThatCannotBeRead(t *testing.T) {
 
 func TestBadOptions(t *testing.T) {
 	for _, o := range []rswebsocket.Options{{Clients: -1}, {PerClient: -1}, {Ping: -1}, {Patience: -1}} {
-		if _, err := rswebsocket.New(topic.NewMemoryOutbox(), &o); err == nil {
+		if _, err := rswebsocket.New(topic.NewMemoryLog(), &o); err == nil {
 			t.Errorf("New took %+v", o)
 		}
 	}

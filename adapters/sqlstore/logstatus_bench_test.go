@@ -1,0 +1,105 @@
+package sqlstore
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/topic/hub"
+)
+
+// many are the subscriptions of the benchmarks here, all of one topic.
+const many = 100_000
+
+// BenchmarkHubStatus is what operators wait for: all subscriptions, and the status
+// of a hub whose subscriptions are anywhere in 1,000 messages.
+func BenchmarkHubStatus(b *testing.B) {
+	const messages = 1000
+	benchEngines(b, func(b *testing.B, e engine) {
+		db := e.make(b).open(b, nil)
+		store := db.mustLog(b, "hub")
+		subscribeAll(b, db, "hub", benchTopic, many)
+		for range messages {
+			publish(b, store, benchTopic, 10_000)
+		}
+		spread(b, db, messages)
+		h, err := hub.New("https://example.org/websub/", store, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		b.Run("Subscriptions", func(b *testing.B) {
+			for b.Loop() {
+				n := 0
+				for _, err := range h.Subscriptions(b.Context()) {
+					if err != nil {
+						b.Fatal(err)
+					}
+					n++
+				}
+				if n != many {
+					b.Fatalf("%d subscriptions", n)
+				}
+			}
+		})
+		b.Run("Status", func(b *testing.B) {
+			for b.Loop() {
+				s, err := h.Status(b.Context())
+				if err != nil || s.Subscriptions != many || s.Waiting != many-many/messages {
+					b.Fatalf("%+v, %v", s, err)
+				}
+			}
+		})
+	})
+}
+
+// spread has the subscriptions of a log taken 1 to n notifications.
+func spread(b *testing.B, store *Store, n int) {
+	err := store.db.Write(b.Context(), func(c rowdb.Conn) error {
+		_, err := c.Exec(b.Context(), "UPDATE rs_progress SET taken = 1 + id % $1", n)
+		return err
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+}
+
+// BenchmarkLogClear clears away the notifications of a minute, 60 of them, that all,
+// or that not even half of the subscriptions have taken.
+func BenchmarkLogClear(b *testing.B) {
+	const messages = 60
+	benchEngines(b, func(b *testing.B, e engine) {
+		store := e.make(b).open(b, nil)
+		l := store.mustLog(b, "hub")
+		subscribeAll(b, store, "hub", benchTopic, many)
+		for _, behind := range []bool{false, true} {
+			b.Run(fmt.Sprintf("behind=%v", behind), func(b *testing.B) {
+				var clearing time.Duration
+				for b.Loop() {
+					var newest int64
+					for range messages + 1 {
+						newest = publish(b, l, benchTopic, 1000)
+					}
+					if behind {
+						newest -= messages
+					}
+					err := store.db.Write(b.Context(), func(c rowdb.Conn) error {
+						_, err := c.Exec(b.Context(), "UPDATE rs_progress SET taken = CAST($1 AS bigint) - CASE WHEN id % 5 < 3 AND $2 = 1 THEN 1 ELSE 0 END", newest, number(behind))
+						return err
+					})
+					if err != nil {
+						b.Fatal(err)
+					}
+					started := time.Now()
+					dropped, err := l.Clear(context.Background(), map[string][]string{benchTopic: nil}, started, time.Time{})
+					clearing += time.Since(started)
+					if err != nil || (len(dropped) > 0) != behind {
+						b.Fatalf("%+v, %v", dropped, err)
+					}
+				}
+				b.ReportMetric(clearing.Seconds()*1000/float64(b.N), "ms/clear")
+			})
+		}
+	})
+}

@@ -1,0 +1,227 @@
+// Package pushlog is the log of a Source's notifications. A notification is
+// appended once. Remote hubs, the subscribers of the Source's own hub and
+// WebSocket clients each read it from a cursor of their own.
+package pushlog
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"time"
+)
+
+// ErrMoved reports that a notification was not appended because it does not begin
+// where the one before it ends: another process has appended one meanwhile.
+var ErrMoved = errors.New("topic: another notification was added meanwhile")
+
+// A Log keeps the notifications of topics, the state that the next ones are made
+// from, and the cursors of hubs and subscribers. All methods are safe for concurrent
+// use, by several processes if the log is shared by several. A topic needs no
+// preparation.
+//
+// A log belongs to one Source, in however many processes: the process that leads it
+// publishes all of its topics. A database of several Sources has one log for each.
+type Log interface {
+	// State returns the state of a topic. It is zero for a topic that has not
+	// begun, and for no other.
+	State(ctx context.Context, topic string) (State, error)
+
+	// Topics returns all topics of the log, in no order.
+	Topics(ctx context.Context) ([]string, error)
+
+	// Begin sets the state of a topic that has not begun, without a notification.
+	// It returns the state that holds then, which another process may have set.
+	Begin(ctx context.Context, topic string, first State) (State, error)
+
+	// Append appends n to its topic and sets the state of the topic to next, in
+	// one transaction. before is the state that n was made from. If the topic has
+	// another state now, Append does nothing and returns ErrMoved. Append ignores
+	// n.Number and n.Made: the number is next.Number, which must be
+	// before.Number+1.
+	Append(ctx context.Context, n Notification, before, next State) error
+
+	// Read returns the notifications of a topic with numbers greater than after,
+	// in order: at most max of them, and no more than maxBytes of bodies unless
+	// the first alone is longer.
+	Read(ctx context.Context, topic string, after int64, max, maxBytes int) ([]Notification, error)
+
+	// Clear removes notifications that every cursor of their topic has passed,
+	// and those appended before the time given, but never the newest of a topic.
+	// It reports those that subscribers had not taken, once for each topic, even
+	// if it returns an error. The sender to a hub sees by the missing numbers
+	// what the hub has lost.
+	//
+	// used has the topics that are in use, each with its hubs. Clear removes other
+	// topics and all that is theirs once they have not been in use since before,
+	// but not while they have subscriptions. Such a topic can begin anew. It
+	// removes the cursors of other hubs once they have not been in use since
+	// idle. A topic or cursor is in use when it is made and when Clear is told
+	// so; that is recorded to the hour.
+	Clear(ctx context.Context, used map[string][]string, before, idle time.Time) ([]Dropped, error)
+
+	// Lead runs f while no other process runs one for this log, and reports
+	// whether it could. When the process can no longer be sure to be alone, f's
+	// context ends.
+	Lead(ctx context.Context, f func(ctx context.Context) error) (bool, error)
+
+	// Watch calls wake once at first, and then whenever a notification may have
+	// been appended or something new can be claimed, in whatever process, until
+	// ctx is done or watching fails. wake returns at once. The passing of time
+	// wakes nobody: callers watch retries and the end of claims themselves.
+	Watch(ctx context.Context, wake func()) error
+
+	HubCursors
+	Subscriptions
+}
+
+// HubCursors are the cursors of remote hubs. The process that leads the log moves
+// them.
+type HubCursors interface {
+	// HubCursor returns the cursor of a hub in a topic. The first call makes it:
+	// a new hub begins after the newest notification.
+	HubCursor(ctx context.Context, topic, hub string) (HubCursor, error)
+
+	// SaveHubCursor stores c.
+	SaveHubCursor(ctx context.Context, c HubCursor) error
+
+	// AllHubCursors returns all cursors, including those of hubs that are no
+	// longer used, ordered by topic and hub.
+	AllHubCursors(ctx context.Context) ([]HubCursor, error)
+}
+
+// Subscriptions are the cursors of subscribers, and the requests for them.
+//
+// Several processes share the work by claims. Only its owner works on what is
+// claimed, until it is released or the claim has lasted for [ClaimTime] without
+// being renewed: the owner is then taken to be dead. Times of claims are by the
+// clock of the store, not of the processes.
+type Subscriptions interface {
+	// Request keeps a request until it is verified. It replaces an earlier one of
+	// the same topic and callback, claimed or not, so that the last request
+	// holds. If it would exceed limits, nothing is kept and the error is a
+	// [*LimitError]. The store assigns the ID.
+	Request(ctx context.Context, r Request, limits Limits) error
+
+	// ClaimRequests claims at most max requests: first the oldest of each client,
+	// claimed or not, then the second oldest of each, and so on. So a client with
+	// many pending requests does not delay the others. It returns them by ID.
+	// Claims of requests are not renewed; they last for [VerifyTime].
+	ClaimRequests(ctx context.Context, owner string, max int) ([]Request, error)
+
+	// Apply makes, renews or ends the subscription that r asks for, and drops r.
+	// A new subscription begins after the newest notification of its topic, and
+	// so does one that had expired. A renewed one goes on where it was, and
+	// without waiting for its Retry unless it is claimed: the subscriber is
+	// there. If r has been replaced or is claimed by another owner, Apply does
+	// nothing and returns [ErrStale].
+	Apply(ctx context.Context, owner string, r Request, expires time.Time) error
+
+	// Drop drops r, as Apply does, without changing any subscription.
+	Drop(ctx context.Context, owner string, r Request) error
+
+	// Claim claims at most max subscriptions that have not expired, whose Retry
+	// has come, and that have not taken the newest notification of their topic.
+	// It takes those first that have waited longest, since their Retry or since
+	// the notification they need was appended.
+	Claim(ctx context.Context, owner string, max int) ([]Subscription, error)
+
+	// Save stores progress in one transaction. It renews the claims, releases
+	// those with Release set, and ends those with End set for good. It returns the
+	// IDs of those that have ended or that owner no longer has a claim to, which
+	// it leaves as they are, and of those that a Request has changed since they
+	// were claimed. A changed one is stored and released, and never ended: it is
+	// to be claimed anew, with its new secret and lease.
+	Save(ctx context.Context, owner string, progress []Progress) (lost []int64, err error)
+
+	// End ends a subscription for good, whoever has claimed it.
+	End(ctx context.Context, id int64) error
+
+	// Subscriptions yields all subscriptions, by ID.
+	Subscriptions(ctx context.Context) iter.Seq2[Subscription, error]
+
+	// Expire removes subscriptions that have expired, and requests older than an
+	// hour.
+	Expire(ctx context.Context) error
+}
+
+// A Notification is a Change Notification or a Framework Notification: a document
+// and the topic it belongs to.
+type Notification struct {
+	// Topic is the topic URI of the channel.
+	Topic string
+
+	// Number counts the notifications of a topic, from 1. The log assigns it.
+	Number int64
+
+	// Made is when the notification was appended, by the clock of the store.
+	Made time.Time
+
+	// From and Until are the interval of a Change Notification: it covers every
+	// change with From < datetime <= Until, and its successor begins at Until.
+	// Both are zero in a Framework Notification.
+	From, Until time.Time
+
+	// CapabilityList is the URI of the Capability List of the set, sent as a
+	// link with the relation type resourcesync.
+	CapabilityList string
+
+	// Body is the document. Once appended it never changes.
+	Body []byte
+}
+
+// A State is what the next notification of a topic begins with.
+type State struct {
+	// Number is that of the newest notification, 0 before the first.
+	Number int64
+
+	// Until is where the next Change Notification begins: the Until of the one
+	// before it. In the first state of a topic it is when the channel began.
+	Until time.Time
+
+	// Documents is what the newest Framework Notification knew of the documents,
+	// encoded by the channel. It has at most 64 KiB.
+	Documents string
+}
+
+// Equal reports whether s and other are the same state.
+func (s State) Equal(other State) bool {
+	return s.Number == other.Number && s.Until.Equal(other.Until) && s.Documents == other.Documents
+}
+
+// CheckAppend returns an error unless next can come after before.
+func CheckAppend(before, next State) error {
+	switch {
+	case next.Number != before.Number+1:
+		return fmt.Errorf("topic: notification %d cannot come after notification %d", next.Number, before.Number)
+	case len(next.Documents) > maxDocuments:
+		return fmt.Errorf("topic: State.Documents: %d bytes, limit %d", len(next.Documents), maxDocuments)
+	}
+	return nil
+}
+
+const maxDocuments = 64 << 10
+
+// A HubCursor is how far one remote hub has come in one topic.
+type HubCursor struct {
+	Topic, Hub string
+
+	// Taken is the number of the newest notification that the hub has taken or
+	// refused, or that was given up.
+	Taken int64
+
+	// Failures counts the failed attempts to send the next notification, and
+	// FailingSince is the time of the first. LastError is the last error, fit for
+	// operators. Retry is when to try again.
+	Failures     int
+	FailingSince time.Time
+	LastError    string
+	Retry        time.Time
+
+	// Refused counts the notifications that the hub has refused for good, and
+	// Lost those that retention has dropped before the hub took them.
+	// LastRefused is the number of the newest refused one, RefusedError why.
+	Refused, Lost int64
+	LastRefused   int64
+	RefusedError  string
+}

@@ -1,0 +1,148 @@
+package logtest
+
+import (
+	"bytes"
+	"sync"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+)
+
+// new: a new subscription has what was asked for, and begins after the newest
+// message of its topic.
+func appliesNew(t *trial) {
+	check := func(r pushlog.Request, taken int64) {
+		t.Helper()
+		expires := time.Now().Add(time.Hour)
+		started := time.Now()
+		got := t.subscribe(r, expires)
+		if !sameTime(got.Expires, expires) {
+			t.Errorf("a subscription that expires at %v expires at %v", expires, got.Expires)
+		}
+		if got.Made.Before(started.Add(-time.Minute)) || got.Made.After(time.Now().Add(time.Minute)) {
+			t.Errorf("a subscription made at %v was made at %v", started, got.Made)
+		}
+		if got.ID == 0 || got.Topic != r.Topic || got.Callback != r.Callback || got.Host != r.Host ||
+			!bytes.Equal(got.Secret, r.Secret) || (got.Secret == nil) != (r.Secret == nil) {
+			t.Errorf("request %+v has become subscription %+v", r, got)
+		}
+		if got.Progress != (pushlog.Progress{ID: got.ID, Taken: taken}) {
+			t.Errorf("a new subscription, when %d is the newest message, has %+v", taken, got.Progress)
+		}
+	}
+	r := ask(changes, "example.org/cb?a=%20&b=\xff")
+	r.Secret = []byte("\x00\xffgeheim")
+	check(r, 0)
+	newest := t.publish(changes)
+	check(ask(changes, "second"), newest)
+	check(ask(framework, "second"), 0)
+	if n := len(t.all()); n != 3 {
+		t.Errorf("three subscriptions were made and there are %d", n)
+	}
+	if got := t.claimRequests(t.other, bob, 10); len(got) != 0 {
+		t.Errorf("what was applied can be claimed: %+v", got)
+	}
+}
+
+// renewal: it has its new lease and secret, and goes on where it was, at once.
+func appliesRenewal(t *trial) {
+	old := t.subscribed(changes, "a")
+	t.publish(changes)
+	p := t.claimOne(t.one, ann).Progress
+	p.Failures, p.FailingSince, p.LastError, p.Retry = 2, time.Now(), "500", time.Now().Add(time.Hour)
+	p.Delivered, p.GivenUp, p.LastGivenUp, p.Release = 5, 1, 4, true
+	t.save(t.one, ann, p)
+	p.Retry, p.Release = time.Time{}, false
+
+	r := ask(changes, "a")
+	r.Secret = []byte("new")
+	expires := time.Now().Add(2 * time.Hour)
+	got := t.subscribe(r, expires)
+	if got.ID != old.ID || !sameTime(got.Made, old.Made) {
+		t.Errorf("a renewed subscription is another: %+v instead of %+v", got, old)
+	}
+	if !sameTime(got.Expires, expires) || string(got.Secret) != "new" {
+		t.Errorf("a renewed subscription has not its new lease and secret: %+v", got)
+	}
+	if !sameProgress(got.Progress, p) {
+		t.Errorf("a subscription has come to %+v and is renewed with %+v", p, got.Progress)
+	}
+	t.claimOne(t.other, bob)
+	if got := t.subscribe(ask(changes, "a"), expires); got.Secret != nil {
+		t.Errorf("a subscription renewed without a secret has %q", got.Secret)
+	}
+	if n := len(t.all()); n != 1 {
+		t.Errorf("a renewed subscription is there %d times", n)
+	}
+}
+
+// end: the subscription ends, and only that; none need be there.
+func appliesEnd(t *trial) {
+	t.subscribed(changes, "a")
+	t.subscribed(changes, "b")
+	t.subscribed(framework, "a")
+	end := ask(changes, "a")
+	end.End = true
+	for range 2 {
+		t.subscribe(end, time.Now().Add(time.Hour))
+		if _, found := t.find(changes, "https://a"); found {
+			t.Errorf("a subscription that has ended is there")
+		}
+		if n := len(t.all()); n != 2 {
+			t.Errorf("one of three subscriptions has ended and there are %d", n)
+		}
+	}
+}
+
+// expired: one that has expired, though it is still there, begins anew.
+func appliesExpired(t *trial) {
+	old := t.subscribe(ask(changes, "a"), time.Now().Add(-time.Second))
+	newest := t.publish(changes)
+	got := t.subscribe(ask(changes, "a"), time.Now().Add(time.Hour))
+	if got.ID == old.ID || got.Progress.Taken != newest {
+		t.Errorf("a subscription after one that has expired is %+v, and that was %+v", got, old)
+	}
+	if n := len(t.all()); n != 1 {
+		t.Errorf("there are %d subscriptions of one topic and callback", n)
+	}
+}
+
+// stale: only what is claimed can be applied, by its owner, and once.
+func appliesStale(t *trial) {
+	expires := time.Now().Add(time.Hour)
+	r := t.claimRequest(ask(changes, "a"))
+	t.stale("Apply by another", t.one.Apply(t.Context(), bob, r, expires))
+	if n := len(t.all()); n != 0 {
+		t.Errorf("what was stale is a subscription")
+	}
+	if err := t.other.Apply(t.Context(), ann, r, expires); err != nil {
+		t.Fatalf("Apply: %v", err)
+	}
+	t.stale("Apply of what has been applied", t.one.Apply(t.Context(), ann, r, expires.Add(time.Hour)))
+	if all := t.all(); len(all) != 1 || !sameTime(all[0].Expires, expires) {
+		t.Errorf("what was stale has changed the subscriptions to %+v", all)
+	}
+}
+
+// race: while messages are published, a new subscription has each message once
+// it is there, and none twice.
+func appliesRace(t *trial) {
+	var wg sync.WaitGroup
+	r := t.claimRequest(ask(changes, "a"))
+	wg.Go(func() {
+		for range 10 {
+			t.publish(changes)
+		}
+	})
+	wg.Go(func() {
+		if err := t.one.Apply(t.Context(), ann, r, time.Now().Add(time.Hour)); err != nil {
+			t.Errorf("Apply: %v", err)
+		}
+	})
+	wg.Wait()
+	s, _ := t.find(changes, "https://a")
+	newest := numbers(t, t.one, changes)
+	if claimed := t.claim(t.one, ann, 10); (len(claimed) == 1) != (s.Progress.Taken < newest[len(newest)-1]) {
+		t.Errorf("of messages %d a subscription begins after %d, and %+v can be claimed", newest, s.Progress.Taken, claimed)
+	}
+}

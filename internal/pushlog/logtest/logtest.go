@@ -1,0 +1,325 @@
+// Package logtest is the contract of [pushlog.Log] as a test suite.
+package logtest
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+)
+
+// A Subject is a store under test.
+type Subject struct {
+	// One and Other are the store as two processes see it, or the same one
+	// again if it is that of one process. What watching needs must be running.
+	One, Other pushlog.Log
+
+	// Elapse makes time pass for the store: its claims and notifications are that
+	// much older afterwards. If nil, time.Sleep is used, for a minute in all.
+	Elapse func(d time.Duration)
+}
+
+// Test tests stores by subtests, one for each rule. open is called for each of
+// them and returns an empty store.
+func Test(t *testing.T, open func(t *testing.T) Subject) {
+	for _, r := range rules {
+		t.Run(r.name, func(t *testing.T) {
+			t.Parallel()
+			r.check(newTrial(t, open(t)))
+		})
+	}
+}
+
+// A rule is something that the contract demands.
+type rule struct {
+	name  string
+	check func(t *trial)
+}
+
+// onLogs is for rules that see nothing but the log of two processes.
+func onLogs(check func(t tb, one, other pushlog.Log)) func(*trial) {
+	return func(t *trial) { check(t, t.one, t.other) }
+}
+
+var rules = []rule{
+	{"State", onLogs(states)},
+	{"Begin", onLogs(begins)},
+	{"Begin/race", onLogs(beginsRace)},
+	{"Append", onLogs(appends)},
+	{"Append/keeps", onLogs(appendsExactly)},
+	{"Append/moved", onLogs(appendsMoved)},
+	{"Append/number", onLogs(appendsNumber)},
+	{"Append/race", onLogs(appendsRace)},
+	{"Topics", topics},
+	{"Read", reads},
+	{"HubCursor", onLogs(hubCursors)},
+	{"SaveHubCursor", onLogs(savesHubCursor)},
+	{"AllHubCursors", onLogs(hubCursorsInOrder)},
+	{"Request", requests},
+	{"Request/replaced", requestsReplaced},
+	{"Request/limits", requestsLimited},
+	{"Request/race", requestsRace},
+	{"ClaimRequests", claimsRequests},
+	{"ClaimRequests/fair", claimsRequestsFairly},
+	{"ClaimRequests/race", claimsRequestsRace},
+	{"ClaimRequests/end", claimsOfRequestsEnd},
+	{"Apply/new", appliesNew},
+	{"Apply/renewal", appliesRenewal},
+	{"Apply/end", appliesEnd},
+	{"Apply/expired", appliesExpired},
+	{"Apply/stale", appliesStale},
+	{"Apply/race", appliesRace},
+	{"Drop", drops},
+	{"Claim", claims},
+	{"Claim/order", claimsInOrder},
+	{"Claim/retry", claimsAfterRetry},
+	{"Claim/race", claimsRace},
+	{"Claim/end", claimsEnd},
+	{"Save", saves},
+	{"Save/renew", savesRenew},
+	{"Save/lost", savesLost},
+	{"Save/changed", savesChanged},
+	{"Save/end", savesEnd},
+	{"End", ends},
+	{"Subscriptions", subscriptions},
+	{"Expire/subscriptions", expiresSubscriptions},
+	{"Expire/requests", expiresRequests},
+	{"Clear/taken", onLogs(clearsTaken)},
+	{"Clear/subscriptions", clearsTakenBySubscriptions},
+	{"Clear/before", onLogs(clearsBefore)},
+	{"Clear/dropped", clearsDropped},
+	{"Clear/hubs", onLogs(clearsHubs)},
+	{"Clear/topics", onLogs(clearsTopics)},
+	{"Clear/subscribed", clearsNoSubscribedTopic},
+	{"Clear/many", onLogs(clearsMany)},
+	{"Lead", onLogs(leads)},
+	{"Lead/end", onLogs(leadEnds)},
+	{"Watch", onLogs(watchesAppends)},
+	{"Watch/claims", watchesClaims},
+	{"Watch/end", watchEnds},
+}
+
+// patience is how long to wait for what happens in the background.
+const patience = 20 * time.Second
+
+// The topics and owners of the suite.
+const (
+	changes   = "https://example.org/resourcesync/papers/change/?x=ä"
+	framework = "https://example.org/resourcesync/papers/framework/"
+	ann       = "ann"
+	bob       = "bob"
+)
+
+// tb is what rules need of a *testing.T.
+type tb interface {
+	Helper()
+	Context() context.Context
+	Errorf(format string, args ...any)
+	Fatalf(format string, args ...any)
+}
+
+// A trial is a rule at work.
+type trial struct {
+	tb
+	one, other pushlog.Log
+	subject    Subject
+	elapsing   time.Duration // how long elapse has taken
+	published  atomic.Int64
+}
+
+func newTrial(t tb, s Subject) *trial {
+	if s.Elapse == nil {
+		s.Elapse = time.Sleep
+	}
+	return &trial{tb: t, one: s.One, other: s.Other, subject: s}
+}
+
+// elapse makes time pass.
+func (t *trial) elapse(d time.Duration) {
+	started := time.Now()
+	t.subject.Elapse(d)
+	t.elapsing += time.Since(started)
+}
+
+// A watch tells how much time has passed beside that which elapse has made pass.
+// Only on a machine that hardly moves it is much.
+func (t *trial) watch() func() time.Duration {
+	started, elapsing := time.Now(), t.elapsing
+	return func() time.Duration { return time.Since(started) - (t.elapsing - elapsing) }
+}
+
+// both are the store as two processes see it.
+func (t *trial) both() []pushlog.Log { return []pushlog.Log{t.one, t.other} }
+
+// publish appends one more notification and returns its number.
+func (t *trial) publish(topic string) int64 {
+	t.Helper()
+	l := t.both()[t.published.Add(1)%2]
+	before := state(t, l, topic)
+	next := after(before)
+	if err := l.Append(t.Context(), pushlog.Notification{Topic: topic, Body: []byte("<urlset/>")}, before, next); err != nil {
+		t.Fatalf("Append: %v", err)
+	}
+	return next.Number
+}
+
+// ask returns a request to subscribe.
+func ask(topic, callback string) pushlog.Request {
+	return pushlog.Request{
+		Topic:    topic,
+		Callback: "https://" + callback,
+		Host:     callback,
+		Client:   "192.0.2.1",
+		Lease:    time.Hour,
+		Made:     time.Now(),
+	}
+}
+
+func (t *trial) request(r pushlog.Request) {
+	t.Helper()
+	if err := t.other.Request(t.Context(), r, pushlog.Limits{}); err != nil {
+		t.Fatalf("Request: %v", err)
+	}
+}
+
+func (t *trial) claimRequests(s pushlog.Log, owner string, max int) []pushlog.Request {
+	t.Helper()
+	claimed, err := s.ClaimRequests(t.Context(), owner, max)
+	if err != nil {
+		t.Fatalf("ClaimRequests: %v", err)
+	}
+	return claimed
+}
+
+// claimRequest makes a request and claims it. There must be no others.
+func (t *trial) claimRequest(r pushlog.Request) pushlog.Request {
+	t.Helper()
+	t.request(r)
+	claimed := t.claimRequests(t.one, ann, 10)
+	if len(claimed) != 1 || claimed[0].Callback != r.Callback {
+		t.Fatalf("one request was made and %+v can be claimed", claimed)
+	}
+	return claimed[0]
+}
+
+// subscribe makes a subscription, or renews it or ends it, as r says.
+func (t *trial) subscribe(r pushlog.Request, expires time.Time) pushlog.Subscription {
+	t.Helper()
+	if err := t.one.Apply(t.Context(), ann, t.claimRequest(r), expires); err != nil {
+		t.Fatalf("Apply: %v", err)
+	}
+	s, _ := t.find(r.Topic, r.Callback)
+	return s
+}
+
+// subscribed makes a subscription that lasts a day.
+func (t *trial) subscribed(topic, callback string) pushlog.Subscription {
+	t.Helper()
+	s := t.subscribe(ask(topic, callback), time.Now().Add(24*time.Hour))
+	if s.ID == 0 {
+		t.Fatalf("there is no subscription after Apply")
+	}
+	return s
+}
+
+// all returns all subscriptions.
+func (t *trial) all() []pushlog.Subscription {
+	t.Helper()
+	var all []pushlog.Subscription
+	for s, err := range t.other.Subscriptions(t.Context()) {
+		if err != nil {
+			t.Fatalf("Subscriptions: %v", err)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+func (t *trial) find(topic, callback string) (pushlog.Subscription, bool) {
+	t.Helper()
+	for _, s := range t.all() {
+		if s.Topic == topic && s.Callback == callback {
+			return s, true
+		}
+	}
+	return pushlog.Subscription{}, false
+}
+
+func (t *trial) claim(s pushlog.Log, owner string, max int) []pushlog.Subscription {
+	t.Helper()
+	claimed, err := s.Claim(t.Context(), owner, max)
+	if err != nil {
+		t.Fatalf("Claim: %v", err)
+	}
+	return claimed
+}
+
+// claimOne claims all there is, which must be one.
+func (t *trial) claimOne(s pushlog.Log, owner string) pushlog.Subscription {
+	t.Helper()
+	claimed := t.claim(s, owner, 10)
+	if len(claimed) != 1 {
+		t.Fatalf("%d subscriptions can be claimed, and not 1: %+v", len(claimed), claimed)
+	}
+	return claimed[0]
+}
+
+// none holds that nothing can be claimed.
+func (t *trial) none(why string) {
+	t.Helper()
+	for _, s := range t.both() {
+		if claimed := t.claim(s, bob, 10); len(claimed) > 0 {
+			t.Errorf("what %s was claimed: %+v", why, claimed)
+		}
+	}
+}
+
+func (t *trial) save(s pushlog.Log, owner string, progress ...pushlog.Progress) []int64 {
+	t.Helper()
+	lost, err := s.Save(t.Context(), owner, progress)
+	if err != nil {
+		t.Fatalf("Save: %v", err)
+	}
+	return lost
+}
+
+// clear calls Expire and Clear, and returns what Clear has dropped too early for somebody, by topic.
+func (t *trial) clear(before time.Time) map[string]pushlog.Dropped {
+	t.Helper()
+	if err := t.one.Expire(t.Context()); err != nil {
+		t.Fatalf("Expire: %v", err)
+	}
+	all, err := t.other.Clear(t.Context(), map[string][]string{changes: nil, framework: nil}, before, time.Time{})
+	if err != nil {
+		t.Fatalf("Clear: %v", err)
+	}
+	dropped := map[string]pushlog.Dropped{}
+	for _, d := range all {
+		if _, twice := dropped[d.Topic]; twice || d.Messages < 1 {
+			t.Errorf("Clear has dropped %+v", all)
+		}
+		dropped[d.Topic] = d
+	}
+	return dropped
+}
+
+func (t *trial) stale(what string, err error) {
+	t.Helper()
+	if !errors.Is(err, pushlog.ErrStale) {
+		t.Errorf("%s returned %v instead of ErrStale", what, err)
+	}
+}
+
+// sameTime compares times to the microsecond.
+func sameTime(a, b time.Time) bool {
+	return a.Truncate(time.Microsecond).Equal(b.Truncate(time.Microsecond))
+}
+
+func sameProgress(a, b pushlog.Progress) bool {
+	same := sameTime(a.FailingSince, b.FailingSince) && sameTime(a.Retry, b.Retry)
+	a.FailingSince, a.Retry = b.FailingSince, b.Retry
+	return same && a == b
+}

@@ -1,0 +1,274 @@
+package logtest
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+)
+
+// Save: all of the progress is kept, and what is released can be claimed.
+func saves(t *trial) {
+	const n = 20
+	for i := range n {
+		t.subscribed(changes, fmt.Sprint(i))
+	}
+	numbers := []int64{t.publish(changes), t.publish(changes)}
+	var progress []pushlog.Progress
+	for i, s := range t.claim(t.one, ann, 100) {
+		p := s.Progress
+		p.Taken, p.Release = numbers[0], true
+		p.Delivered, p.GivenUp, p.LastGivenUp = int64(i), 2, 3
+		p.Failures, p.FailingSince, p.Retry = 4, time.Now().Add(-time.Hour), time.Now().Add(-time.Minute)
+		p.LastError = fmt.Sprintf("%d {\"ä\\,}", i)
+		switch i {
+		case 0: // what is wrong has passed
+			p.Failures, p.FailingSince, p.Retry, p.LastError = 0, time.Time{}, time.Time{}, ""
+		case 1: // whatever a subscriber has answered
+			p.LastError = "\xff\x00" + strings.Repeat("é", 1000)
+		}
+		progress = append(progress, p)
+	}
+	if lost := t.save(t.other, ann, progress...); len(lost) != 0 {
+		t.Errorf("of what is claimed %d are lost", lost)
+	}
+	claimed := t.claim(t.other, bob, 100)
+	if len(claimed) != n {
+		t.Errorf("of %d that were released %d can be claimed", n, len(claimed))
+	}
+	for _, s := range claimed {
+		i := slices.IndexFunc(progress, func(p pushlog.Progress) bool { return p.ID == s.ID })
+		want := progress[i]
+		want.Release = false
+		if i == 1 {
+			want.LastError = s.Progress.LastError
+		}
+		if !sameProgress(s.Progress, want) {
+			t.Errorf("%+v was saved and is %+v", want, s.Progress)
+		}
+	}
+	if lost := t.save(t.one, ann); len(lost) != 0 {
+		t.Errorf("of nothing %d are lost", lost)
+	}
+}
+
+// renew: a claim that is saved lasts ClaimTime from then on.
+func savesRenew(t *trial) {
+	t.subscribed(changes, "a")
+	t.publish(changes)
+	p := t.claimOne(t.one, ann).Progress
+	for range 3 {
+		watch := t.watch()
+		if lost := t.save(t.one, ann, p); len(lost) != 0 {
+			t.Fatalf("an owner saves, and %d are lost", lost)
+		}
+		t.elapse(pushlog.ClaimTime * 3 / 4)
+		got := t.claim(t.other, bob, 10)
+		if len(got) != 0 {
+			if watch() < pushlog.ClaimTime/4 {
+				t.Errorf("what was renewed can be claimed")
+			}
+			return // a slow machine has taken the rest of the time
+		}
+	}
+	t.elapse(pushlog.ClaimTime/4 + time.Millisecond)
+	// It is still ann's as long as nobody else has claimed it.
+	if lost := t.save(t.one, ann, p); len(lost) != 0 {
+		t.Errorf("what nobody else has claimed is lost: %d", lost)
+	}
+	t.elapse(pushlog.ClaimTime + time.Millisecond)
+	t.claimOne(t.other, bob)
+}
+
+// lost: what another has claimed, what nobody has, and what has ended, is lost and
+// stays as it is.
+func savesLost(t *trial) {
+	callbacks := []string{"mine", "theirs", "free", "ended", "unsubscribed"}
+	for _, callback := range callbacks {
+		t.subscribed(changes, callback)
+		t.publish(changes)
+		switch callback {
+		case "theirs":
+			t.claimOne(t.one, bob)
+		case "free":
+			p := t.claimOne(t.one, ann).Progress
+			p.Retry, p.Release = time.Now().Add(time.Hour), true
+			t.save(t.one, ann, p)
+		default:
+			t.claimOne(t.one, ann)
+		}
+	}
+	id := func(callback string) int64 {
+		s, _ := t.find(changes, "https://"+callback)
+		return s.ID
+	}
+	var progress []pushlog.Progress
+	var want []int64
+	for _, callback := range callbacks {
+		progress = append(progress, pushlog.Progress{ID: id(callback), Taken: 1 << 40, Delivered: 1, Release: true})
+		if callback != "mine" {
+			want = append(want, id(callback))
+		}
+	}
+	progress = append(progress, pushlog.Progress{ID: 1 << 40})
+	want = append(want, 1<<40)
+	if err := t.other.End(t.Context(), id("ended")); err != nil {
+		t.Fatalf("End: %v", err)
+	}
+	end := ask(changes, "unsubscribed")
+	end.End = true
+	t.subscribe(end, time.Now())
+
+	lost := t.save(t.other, ann, progress...)
+	slices.Sort(lost)
+	if slices.Sort(want); !slices.Equal(lost, want) {
+		t.Errorf("of six, one of which is the owner's, %d are lost instead of %d", lost, want)
+	}
+	for _, s := range t.all() {
+		if saved := s.Progress.Delivered == 1; saved != (s.Callback == "https://mine") {
+			t.Errorf("%s was saved: %v", s.Callback, saved)
+		}
+	}
+	t.none("was lost, or has taken everything,")
+}
+
+// changed: what a request has changed since it was claimed is saved, lost, and free
+// to be claimed anew.
+func savesChanged(t *trial) {
+	t.subscribed(changes, "a")
+	first, second := t.publish(changes), t.publish(changes)
+	p := t.claimOne(t.one, ann).Progress
+	r := ask(changes, "a")
+	r.Secret = []byte("new")
+	t.subscribe(r, time.Now().Add(2*time.Hour))
+	t.none("another works on")
+	p.Taken, p.Delivered = first, 1
+	if lost := t.save(t.one, ann, p); !slices.Equal(lost, []int64{p.ID}) {
+		t.Errorf("of what was changed %d are lost", lost)
+	}
+	if lost := t.save(t.one, ann, pushlog.Progress{ID: p.ID, Taken: second}); !slices.Equal(lost, []int64{p.ID}) {
+		t.Errorf("of what was lost %d are lost", lost)
+	}
+	got := t.claimOne(t.other, bob)
+	if string(got.Secret) != "new" || !sameProgress(got.Progress, p) {
+		t.Errorf("after %+v was saved and the secret is new, %+v is claimed", p, got)
+	}
+	got.Progress.Taken, got.Progress.Release = second, true
+	if lost := t.save(t.other, bob, got.Progress); len(lost) != 0 {
+		t.Errorf("what was claimed after the change is lost: %d", lost)
+	}
+	// What nobody works on is just changed.
+	t.subscribe(ask(changes, "a"), time.Now().Add(3*time.Hour))
+	t.publish(changes)
+	got = t.claimOne(t.other, bob)
+	if lost := t.save(t.other, bob, got.Progress); got.Secret != nil || len(lost) != 0 {
+		t.Errorf("what was changed before it was claimed has the secret %q and is lost: %d", got.Secret, lost)
+	}
+}
+
+// end: what is as it was claimed ends for good; what a request has changed since,
+// and what another has claimed, goes on.
+func savesEnd(t *trial) {
+	for _, callback := range []string{"gone", "renewed", "theirs", "stays"} {
+		t.subscribed(changes, callback)
+	}
+	newest := t.publish(changes)
+	progress := map[string]pushlog.Progress{}
+	for _, s := range t.claim(t.one, ann, 10) {
+		p := s.Progress
+		p.End = s.Callback != "https://stays"
+		progress[s.Callback] = p
+	}
+	r := ask(changes, "renewed")
+	r.Secret = []byte("new")
+	t.subscribe(r, time.Now().Add(2*time.Hour))
+
+	all := []pushlog.Progress{progress["https://gone"], progress["https://renewed"], progress["https://stays"]}
+	if lost := t.save(t.one, ann, all...); !slices.Equal(lost, []int64{progress["https://renewed"].ID}) {
+		t.Errorf("of three that end, one of which was renewed, %d are lost", lost)
+	}
+	t.elapse(pushlog.ClaimTime + time.Millisecond)
+	claimed := map[string]pushlog.Subscription{}
+	for _, s := range t.claim(t.other, bob, 10) {
+		claimed[s.Callback] = s
+		if s.Progress.End || s.Progress.Release {
+			t.Errorf("what Save was told is kept: %+v", s.Progress)
+		}
+	}
+	if s, found := claimed["https://renewed"]; !found || string(s.Secret) != "new" || s.Progress.Taken == newest {
+		t.Errorf("what was renewed is claimed as %+v", claimed)
+	}
+	if lost := t.save(t.one, ann, progress["https://theirs"], progress["https://gone"]); len(lost) != 2 {
+		t.Errorf("of one that another has claimed and one that has ended %d are lost", lost)
+	}
+	var left []string
+	for _, s := range t.all() {
+		left = append(left, s.Callback)
+	}
+	if want := []string{"https://renewed", "https://theirs", "https://stays"}; !slices.Equal(left, want) || len(claimed) != 3 {
+		t.Errorf("left are %q instead of %q; claimed were %+v", left, want, claimed)
+	}
+	if err := t.one.Request(t.Context(), ask(changes, "new"), pushlog.Limits{Topic: 4}); err != nil {
+		t.Errorf("what has ended counts for limits: %v", err)
+	}
+}
+
+// End: the subscription is gone for good, whoever has claimed it.
+func ends(t *trial) {
+	a := t.subscribed(changes, "a")
+	b := t.subscribed(changes, "b")
+	t.publish(changes)
+	if n := len(t.claim(t.one, ann, 10)); n != 2 {
+		t.Fatalf("%d of 2 subscriptions were claimed", n)
+	}
+	for range 2 { // what is gone can be ended again
+		if err := t.other.End(t.Context(), a.ID); err != nil {
+			t.Fatalf("End: %v", err)
+		}
+		if all := t.all(); len(all) != 1 || all[0].ID != b.ID {
+			t.Errorf("one of two has ended and there are %+v", all)
+		}
+	}
+	t.elapse(pushlog.ClaimTime + time.Millisecond)
+	if got := t.claimOne(t.other, bob); got.ID != b.ID {
+		t.Errorf("what has ended is claimed: %+v", got)
+	}
+	if err := t.one.Request(t.Context(), ask(changes, "c"), pushlog.Limits{Topic: 2}); err != nil {
+		t.Errorf("what has ended counts for limits: %v", err)
+	}
+}
+
+// Subscriptions: all of them, by ID.
+func subscriptions(t *trial) {
+	if all := t.all(); len(all) != 0 {
+		t.Errorf("an empty store has %+v", all)
+	}
+	var want []int64
+	for i := range 12 {
+		expires := time.Now().Add(time.Duration(6-i) * time.Hour)
+		want = append(want, t.subscribe(ask([]string{changes, framework}[i%2], fmt.Sprint(99-i)), expires).ID)
+	}
+	slices.Sort(want)
+	for range 2 {
+		var got []int64
+		for _, s := range t.all() {
+			got = append(got, s.ID)
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("the subscriptions are %d instead of %d", got, want)
+		}
+		// One who has seen enough stops, and may change something meanwhile.
+		for s, err := range t.one.Subscriptions(t.Context()) {
+			if err != nil {
+				t.Fatalf("Subscriptions: %v", err)
+			}
+			if err := t.one.End(t.Context(), s.ID); err != nil {
+				t.Fatalf("End: %v", err)
+			}
+			want = want[1:]
+			break
+		}
+	}
+}

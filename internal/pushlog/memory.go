@@ -1,0 +1,149 @@
+package pushlog
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/wake"
+)
+
+// Memory is a [Log] of one process. It forgets everything when the process ends:
+// hubs and Destinations miss what they had not taken, channels begin anew, and
+// subscribers have to subscribe again without being told.
+type Memory struct {
+	leading sync.Mutex
+	news    wake.Bell
+
+	mu            sync.Mutex
+	topics        map[string]*memoryTopic
+	hubs          map[memoryHub]*memoryHubCursor
+	subscriptions map[int64]*memorySubscription
+	pairs         map[memoryPair]*memorySubscription
+	hosts         map[string]int   // subscriptions of each callback host
+	clients       map[string]int   // and of each client
+	requests      []*memoryRequest // by ID
+	lastID        int64
+}
+
+type memoryTopic struct {
+	state         State
+	notifications []Notification // by number
+	used          time.Time
+	subscriptions int
+}
+
+// NewMemory returns an empty log.
+func NewMemory() *Memory {
+	return &Memory{
+		topics:        map[string]*memoryTopic{},
+		hubs:          map[memoryHub]*memoryHubCursor{},
+		subscriptions: map[int64]*memorySubscription{},
+		pairs:         map[memoryPair]*memorySubscription{},
+		hosts:         map[string]int{},
+		clients:       map[string]int{},
+	}
+}
+
+// topic returns a topic, and makes it if there is none.
+func (l *Memory) topic(name string) *memoryTopic {
+	t := l.topics[name]
+	if t == nil {
+		t = &memoryTopic{used: time.Now()}
+		l.topics[name] = t
+	}
+	return t
+}
+
+// State implements [Log].
+func (l *Memory) State(_ context.Context, topic string) (State, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.state(topic), nil
+}
+
+func (l *Memory) state(topic string) State {
+	if t := l.topics[topic]; t != nil {
+		return t.state
+	}
+	return State{}
+}
+
+// Topics implements [Log].
+func (l *Memory) Topics(context.Context) ([]string, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.Collect(maps.Keys(l.topics)), nil
+}
+
+// Begin implements [Log].
+func (l *Memory) Begin(_ context.Context, topic string, first State) (State, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.topic(topic)
+	if t.state.Equal(State{}) {
+		t.state = first
+	}
+	return t.state, nil
+}
+
+// Append implements [Log].
+func (l *Memory) Append(_ context.Context, n Notification, before, next State) error {
+	if err := CheckAppend(before, next); err != nil {
+		return err
+	}
+	n.Number, n.Made = next.Number, time.Now()
+	n.Body = bytes.Clone(n.Body)
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.state(n.Topic).Equal(before) {
+		return ErrMoved
+	}
+	t := l.topic(n.Topic)
+	t.state = next
+	t.notifications = append(t.notifications, n)
+	l.news.Ring()
+	return nil
+}
+
+// Read implements [Log]. The bodies are those of the log and must not be changed.
+func (l *Memory) Read(_ context.Context, topic string, after int64, max, maxBytes int) ([]Notification, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t := l.topics[topic]
+	if t == nil {
+		return nil, nil
+	}
+	var found []Notification
+	for _, n := range t.after(after) {
+		if maxBytes -= len(n.Body); len(found) >= max || maxBytes < 0 && len(found) > 0 {
+			break
+		}
+		found = append(found, n)
+	}
+	return found, nil
+}
+
+// after returns the notifications with greater numbers.
+func (t *memoryTopic) after(number int64) []Notification {
+	i, _ := slices.BinarySearchFunc(t.notifications, number+1, func(n Notification, number int64) int { return cmp.Compare(n.Number, number) })
+	return t.notifications[i:]
+}
+
+// Lead implements [Log].
+func (l *Memory) Lead(ctx context.Context, f func(ctx context.Context) error) (bool, error) {
+	if !l.leading.TryLock() {
+		return false, nil
+	}
+	defer l.leading.Unlock()
+	return true, f(ctx)
+}
+
+// Watch implements [Log].
+func (l *Memory) Watch(ctx context.Context, wake func()) error {
+	return l.news.Listen(ctx, wake)
+}

@@ -1,0 +1,161 @@
+package sqllog
+
+import (
+	"context"
+	"math"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// anyDue is before every time at which a subscription can be claimed again.
+const anyDue = int64(math.MinInt64)
+
+// expiredBatch is how many subscriptions are deleted in one transaction.
+const expiredBatch = 1000
+
+// clearBatch is how many notifications are deleted in one transaction.
+const clearBatch = 100
+
+// Clear implements [pushlog.Log]. It works in batches.
+func (l *Log) Clear(ctx context.Context, used map[string][]string, before, idle time.Time) (dropped []pushlog.Dropped, err error) {
+	if err := l.forgetHubs(ctx, used, idle.UnixMicro()); err != nil {
+		return nil, fail("clear", err)
+	}
+	passed, err := l.passed(ctx)
+	for _, t := range passed {
+		all := pushlog.Dropped{Topic: t.uri}
+		for n := clearBatch; n == clearBatch && err == nil; {
+			var d pushlog.Dropped
+			if n, d, err = l.clearTopic(ctx, t, before.UnixMicro()); err != nil {
+				break
+			}
+			all.Messages += d.Messages
+			all.Subscriptions = max(all.Subscriptions, d.Subscriptions) // those behind one are behind the next
+			all.Deliveries += d.Deliveries
+		}
+		if all.Messages > 0 {
+			dropped = append(dropped, all)
+		}
+	}
+	if err == nil {
+		err = l.forgetTopics(ctx, used, before.UnixMicro())
+	}
+	return dropped, fail("clear", err)
+}
+
+// A position is the number that all cursors of a topic have passed: those of hubs,
+// and those of subscriptions.
+type position struct {
+	id          int64
+	uri         string
+	hubs, taken int64
+}
+
+// passed returns the positions of all topics.
+func (l *Log) passed(ctx context.Context) (topics []*position, err error) {
+	err = l.db.Snapshot(ctx, func(c rowdb.Conn) error {
+		byID := map[int64]*position{}
+		err := c.Query(ctx, `SELECT id, uri, coalesce((SELECT min(taken) FROM rs_hub_cursor q WHERE q.log_id = t.log_id AND q.topic = t.uri), number)
+			FROM rs_topic t WHERE log_id = $1`, func(r rowdb.Row) error {
+			t := &position{id: r.Int(0), uri: rowdb.String(r, 1), hubs: r.Int(2), taken: math.MaxInt64}
+			topics, byID[t.id] = append(topics, t), t
+			return nil
+		}, l.id)
+		if err != nil {
+			return err
+		}
+		// Subscriptions that wait for nothing but notifications are in order;
+		// of those with a claim or a retry there are few.
+		err = c.QueryEach(ctx, "SELECT taken FROM rs_progress WHERE topic_id = $1 AND due IS NULL ORDER BY taken LIMIT 1", len(topics),
+			func(i int) []any { return []any{topics[i].id} },
+			func(i int, r rowdb.Row) error { topics[i].taken = r.Int(0); return nil })
+		if err != nil {
+			return err
+		}
+		return c.Query(ctx, "SELECT topic_id, taken FROM rs_progress WHERE log_id = $1 AND due > $2",
+			func(r rowdb.Row) error {
+				if t := byID[r.Int(0)]; t != nil {
+					t.taken = min(t.taken, r.Int(1))
+				}
+				return nil
+			}, l.id, anyDue)
+	})
+	return topics, err
+}
+
+// clearTopic deletes a batch of the oldest notifications of a topic, those that all
+// cursors have passed and those that are old, but never the newest. It returns how
+// many there were, and which subscriptions had not taken them.
+func (l *Log) clearTopic(ctx context.Context, t *position, before int64) (n int, d pushlog.Dropped, err error) {
+	err = l.write(ctx, func(c rowdb.Conn) (bool, error) {
+		var first, last int64
+		n, d = 0, pushlog.Dropped{}
+		keep := false
+		err := c.Query(ctx, `SELECT number, made FROM rs_notification WHERE topic_id = $1
+			AND number < (SELECT number FROM rs_topic WHERE id = $2) ORDER BY number LIMIT $3`, func(r rowdb.Row) error {
+			// What comes after one that is kept is newer.
+			if keep = keep || r.Int(0) > min(t.hubs, t.taken) && r.Int(1) >= before; !keep {
+				if n++; n == 1 {
+					first = r.Int(0)
+				}
+				last = r.Int(0)
+			}
+			return nil
+		}, t.id, t.id, clearBatch)
+		if err != nil || n == 0 {
+			return false, err
+		}
+		if last > t.taken {
+			if d, err = l.untaken(ctx, c, t.id, first, last); err != nil {
+				return false, err
+			}
+		}
+		_, err = c.Exec(ctx, "DELETE FROM rs_notification WHERE topic_id = $1 AND number <= $2", t.id, last)
+		return false, err
+	})
+	return n, d, err
+}
+
+// Expire implements [pushlog.Subscriptions]. It works in batches.
+func (l *Log) Expire(ctx context.Context) error {
+	err := l.write(ctx, func(c rowdb.Conn) (bool, error) {
+		_, err := c.Exec(ctx, "DELETE FROM rs_request WHERE log_id = $1 AND made < "+l.later(-time.Hour), l.id)
+		return false, err
+	})
+	for n := expiredBatch; n == expiredBatch && err == nil; {
+		n, err = l.clearExpired(ctx)
+	}
+	return fail("expire", err)
+}
+
+// clearExpired deletes a batch of subscriptions that have expired, and returns how
+// many there were. What is locked at this moment is left for the next time.
+func (l *Log) clearExpired(ctx context.Context) (n int, err error) {
+	err = l.write(ctx, func(c rowdb.Conn) (bool, error) {
+		var ids []int64
+		err := c.Query(ctx, "SELECT p.id FROM rs_progress p WHERE p.log_id = $1 AND p.expires <= "+l.clock+" ORDER BY p.expires LIMIT $2"+l.lock,
+			func(r rowdb.Row) error { ids = append(ids, r.Int(0)); return nil }, l.id, expiredBatch)
+		if n = len(ids); err != nil || n == 0 {
+			return false, err
+		}
+		return false, l.remove(ctx, c, ids...)
+	})
+	return n, err
+}
+
+// untaken counts the subscriptions that have not taken the notifications of a topic
+// from the first number to the last, and what they miss. Numbers have no gaps.
+func (l *Log) untaken(ctx context.Context, c rowdb.Conn, topic, first, last int64) (d pushlog.Dropped, err error) {
+	err = c.Query(ctx, `SELECT count(*), coalesce(max($1 - taken), 0), CAST(coalesce(sum($2 - taken), 0) AS bigint) FROM (
+			SELECT CASE WHEN taken < $3 THEN $4 ELSE taken END AS taken FROM rs_progress
+			WHERE topic_id = $5 AND due IS NULL AND taken < $6 AND expires > `+l.clock+`
+		UNION ALL
+			SELECT CASE WHEN taken < $3 THEN $4 ELSE taken END FROM rs_progress
+			WHERE log_id = $7 AND due > $8 AND topic_id = $5 AND taken < $6 AND expires > `+l.clock+`) p`, func(r rowdb.Row) error {
+		d.Subscriptions, d.Messages, d.Deliveries = int(r.Int(0)), int(r.Int(1)), int(r.Int(2))
+		return nil
+	}, last, last, first-1, first-1, topic, last, l.id, anyDue)
+	return d, err
+}

@@ -1,0 +1,82 @@
+package sqllog
+
+import (
+	"context"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+const hubCursorColumns = "topic, hub, taken, failures, failing_since, last_error, retry, refused, lost, last_refused, refused_error"
+
+func readHubCursor(r rowdb.Row) pushlog.HubCursor {
+	return pushlog.HubCursor{
+		Topic:        rowdb.String(r, 0),
+		Hub:          rowdb.String(r, 1),
+		Taken:        r.Int(2),
+		Failures:     int(r.Int(3)),
+		FailingSince: moment(r.Int(4)),
+		LastError:    rowdb.String(r, 5),
+		Retry:        moment(r.Int(6)),
+		Refused:      r.Int(7),
+		Lost:         r.Int(8),
+		LastRefused:  r.Int(9),
+		RefusedError: rowdb.String(r, 10),
+	}
+}
+
+// putHubCursor stores cursor; conflict says what is done if it is there already.
+func (l *Log) putHubCursor(ctx context.Context, c rowdb.Conn, cursor pushlog.HubCursor, conflict string) error {
+	_, err := c.Exec(ctx, "INSERT INTO rs_hub_cursor (log_id, "+hubCursorColumns+`, used)
+		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT (log_id, topic, hub) `+conflict,
+		l.id, []byte(cursor.Topic), []byte(cursor.Hub), cursor.Taken, cursor.Failures, cursor.FailingSince.UnixMicro(), legible(cursor.LastError), cursor.Retry.UnixMicro(),
+		cursor.Refused, cursor.Lost, cursor.LastRefused, legible(cursor.RefusedError), l.now().UnixMicro())
+	return err
+}
+
+// Queue implements [pushlog.HubCursors].
+func (l *Log) HubCursor(ctx context.Context, uri, hub string) (cursor pushlog.HubCursor, err error) {
+	found := false
+	query := func(c rowdb.Conn) error {
+		return c.Query(ctx, "SELECT "+hubCursorColumns+" FROM rs_hub_cursor WHERE log_id = $1 AND topic = $2 AND hub = $3",
+			func(r rowdb.Row) error { cursor, found = readHubCursor(r), true; return nil }, l.id, []byte(uri), []byte(hub))
+	}
+	if err := l.db.Do(ctx, query); err != nil || found {
+		return cursor, fail("hub cursor", err)
+	}
+	err = l.db.Write(ctx, func(c rowdb.Conn) error {
+		fresh := pushlog.HubCursor{Topic: uri, Hub: hub}
+		t, err := l.find(ctx, c, uri, "")
+		if err != nil {
+			return err
+		}
+		if t != nil {
+			fresh.Taken = t.Number
+		}
+		if err := l.putHubCursor(ctx, c, fresh, "DO NOTHING"); err != nil {
+			return err
+		}
+		return query(c)
+	})
+	return cursor, fail("hub cursor", err)
+}
+
+// Save implements [pushlog.HubCursors].
+func (l *Log) SaveHubCursor(ctx context.Context, cursor pushlog.HubCursor) error {
+	err := l.db.Write(ctx, func(c rowdb.Conn) error {
+		return l.putHubCursor(ctx, c, cursor, `DO UPDATE SET taken = excluded.taken, failures = excluded.failures,
+			failing_since = excluded.failing_since, last_error = excluded.last_error, retry = excluded.retry,
+			refused = excluded.refused, lost = excluded.lost, last_refused = excluded.last_refused,
+			refused_error = excluded.refused_error`)
+	})
+	return fail("save hub cursor", err)
+}
+
+// Queues implements [pushlog.HubCursors].
+func (l *Log) AllHubCursors(ctx context.Context) (all []pushlog.HubCursor, err error) {
+	err = l.db.Do(ctx, func(c rowdb.Conn) error {
+		return c.Query(ctx, "SELECT "+hubCursorColumns+" FROM rs_hub_cursor WHERE log_id = $1 ORDER BY topic, hub",
+			func(r rowdb.Row) error { all = append(all, readHubCursor(r)); return nil }, l.id)
+	})
+	return all, fail("hub cursors", err)
+}

@@ -1,0 +1,70 @@
+package sqllog
+
+import (
+	"context"
+	"iter"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// subscriptionColumns are those of a subscription s with the progress p and the
+// topic t.
+const subscriptionColumns = `s.id, t.uri, s.callback, s.host, s.secret, s.made, p.expires,
+	p.taken, p.failures, p.failing_since, p.last_error, p.retry, p.delivered, p.given_up, p.last_given_up`
+
+const subscriptionTables = `rs_progress p JOIN rs_subscription s ON s.id = p.id JOIN rs_topic t ON t.id = p.topic_id`
+
+func readSubscription(r rowdb.Row) pushlog.Subscription {
+	return pushlog.Subscription{
+		ID:       r.Int(0),
+		Topic:    rowdb.String(r, 1),
+		Callback: rowdb.String(r, 2),
+		Host:     rowdb.String(r, 3),
+		Secret:   bytesAt(r, 4),
+		Made:     moment(r.Int(5)),
+		Expires:  moment(r.Int(6)),
+		Progress: pushlog.Progress{
+			ID:           r.Int(0),
+			Taken:        r.Int(7),
+			Failures:     int(r.Int(8)),
+			FailingSince: moment(r.Int(9)),
+			LastError:    rowdb.String(r, 10),
+			Retry:        moment(r.Int(11)),
+			Delivered:    r.Int(12),
+			GivenUp:      r.Int(13),
+			LastGivenUp:  r.Int(14),
+		},
+	}
+}
+
+// subscriptionPage is how many subscriptions are read at once.
+const subscriptionPage = 2000
+
+// Subscriptions implements [pushlog.Subscriptions]. It reads some of them at a time; what
+// changes meanwhile may be seen or not.
+func (l *Log) Subscriptions(ctx context.Context) iter.Seq2[pushlog.Subscription, error] {
+	return func(yield func(pushlog.Subscription, error) bool) {
+		for last := int64(0); ; {
+			var page []pushlog.Subscription
+			err := l.db.Snapshot(ctx, func(c rowdb.Conn) error {
+				return c.Query(ctx, "SELECT "+subscriptionColumns+" FROM "+subscriptionTables+
+					" WHERE +p.log_id = $1 AND p.id > $2 ORDER BY p.id LIMIT $3", // +: not by an index of hubs
+					func(r rowdb.Row) error { page = append(page, readSubscription(r)); return nil }, l.id, last, subscriptionPage)
+			})
+			if err != nil {
+				yield(pushlog.Subscription{}, fail("subscriptions", err))
+				return
+			}
+			for _, s := range page {
+				if !yield(s, nil) {
+					return
+				}
+				last = s.ID
+			}
+			if len(page) < subscriptionPage {
+				return
+			}
+		}
+	}
+}

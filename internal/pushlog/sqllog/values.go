@@ -1,0 +1,70 @@
+package sqllog
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"math"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+func moment(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
+
+// nanos returns t as it is stored, with all of its digits: nil for the zero time.
+func nanos(t time.Time) (any, error) {
+	switch {
+	case t.IsZero():
+		return nil, nil
+	case t.Before(time.Unix(0, math.MinInt64)) || t.After(time.Unix(0, math.MaxInt64)):
+		return nil, fmt.Errorf("the time %v is not between the years 1678 and 2262", t)
+	}
+	return t.UnixNano(), nil
+}
+
+func nanosAt(r rowdb.Row, column int) time.Time {
+	if r.Null(column) {
+		return time.Time{}
+	}
+	return time.Unix(0, r.Int(column)).UTC()
+}
+
+func notNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// bytesAt returns the bytes in a column, nil if it is NULL.
+func bytesAt(r rowdb.Row, column int) []byte {
+	if r.Null(column) {
+		return nil
+	}
+	return r.Append([]byte{}, column)
+}
+
+// number returns b as a database has it.
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+// legible returns s without what PostgreSQL does not take for text.
+func legible(s string) string {
+	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
+}
+
+// digest is the key of a callback, which may be longer than an index takes.
+func digest(callback string) []byte {
+	d := sha256.Sum256([]byte(callback))
+	return d[:]
+}
+
+// later is the moment d from now, in SQL.
+func (l *Log) later(d time.Duration) string {
+	return fmt.Sprintf("%s + %d", l.clock, d.Microseconds())
+}

@@ -1,0 +1,99 @@
+package pushlog
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// ClaimTime is how long a claim lasts that is not renewed.
+const ClaimTime = 3 * time.Second
+
+// VerifyTime is how long a claim of a request lasts.
+const VerifyTime = 30 * time.Second
+
+// ErrStale reports that a request is no longer what its owner has claimed.
+var ErrStale = errors.New("hub: the request has been replaced meanwhile")
+
+// A Dropped is the notifications of a topic that were removed before every
+// subscription had taken them. What was being sent at that moment may have arrived.
+type Dropped struct {
+	Topic         string
+	Messages      int // that were not taken by all
+	Subscriptions int // that had not taken all of them
+	Deliveries    int // that are not made: of each message, to each subscription
+}
+
+// A Request asks to subscribe or to unsubscribe. It has no effect before the
+// subscriber has confirmed it.
+type Request struct {
+	ID       int64
+	Topic    string
+	Callback string
+	Host     string // of the callback, as limits count it: without a port
+	Client   string // the address that the request came from
+	End      bool   // unsubscribe
+	Secret   []byte
+	Lease    time.Duration
+	Made     time.Time
+}
+
+// A Subscription is a callback that takes the notifications of a topic.
+type Subscription struct {
+	ID       int64
+	Topic    string
+	Callback string
+	Host     string // as in Request
+	Secret   []byte // nil for none
+	Made     time.Time
+	Expires  time.Time
+	Progress Progress
+}
+
+// Progress is the cursor of a subscription.
+type Progress struct {
+	ID int64 // of the subscription
+
+	// Taken is the number of the newest notification that was delivered or given
+	// up.
+	Taken int64
+
+	// Failures counts the failed attempts to deliver the next notification, and
+	// FailingSince is the time of the first. LastError is the last error, without
+	// anything of the callback's query. Retry is when to try again.
+	Failures     int
+	FailingSince time.Time
+	LastError    string
+	Retry        time.Time
+
+	// Delivered and GivenUp count notifications since the subscription was made.
+	// LastGivenUp is the number of the newest that was given up.
+	Delivered, GivenUp int64
+	LastGivenUp        int64
+
+	// Release tells Save that the owner has no more to do with it for now, End
+	// that the subscription, as it was claimed, is to end. A store keeps neither.
+	Release, End bool
+}
+
+// Limits bound what strangers can make a store keep. Zero is no limit. What a
+// request replaces is not counted. Host, Client and Topic do not bound requests about
+// an existing subscription.
+type Limits struct {
+	Host          int // subscriptions and requests of one callback host
+	HostPending   int // requests that await verification, of one callback host
+	Client        int // subscriptions and requests of one client address
+	ClientPending int // requests that await verification, of one client address
+	Topic         int // subscriptions and requests of one topic
+	Pending       int // requests that await verification, in all
+}
+
+// A LimitError names the limit that a request would have exceeded.
+type LimitError struct {
+	What string // by the fields of Limits: "host", "host pending", "client", "client pending", "topic" or "pending"
+	Max  int
+}
+
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("hub: the limit %q of %d is reached", e.What, e.Max)
+}
