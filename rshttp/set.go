@@ -32,7 +32,7 @@ type changerChecker interface {
 // same names as the interfaces come first: they let a wrapper that hides the
 // upgrades of what it wraps be put together with them, and a journal be put
 // beside a provider without one. A Changer that is a Stater is used as one if there
-// is no other.
+// is no other, and so is the archive of a journal of package sqlstore.
 type Set struct {
 	// Name is the set's segment in the paths of its documents, made of
 	// letters, digits, '.', '_' and '-'. It may be empty if the Source has
@@ -78,6 +78,11 @@ type Set struct {
 	// "/papers/". If it is empty too, no URL gets a Link header, because a
 	// link must not claim what the set does not cover.
 	Prefix string
+}
+
+// An archiving journal has an archive, or nil if it is configured without one.
+type archiving interface {
+	Archive() resourcesync.ChangeArchiver
 }
 
 // A sincer is a ChangeOpener that has the bytes of past versions from a time on.
@@ -192,6 +197,9 @@ func newSet(s Set, only, sockets bool, log *slog.Logger) (*set, error) {
 		}
 	}
 	out.sealer, _ = out.changer.(resourcesync.Sealer)
+	if journal, ok := out.changer.(archiving); ok && out.changeArchiver == nil {
+		out.changeArchiver = journal.Archive()
+	}
 	out.checksummer, _ = out.opener.(resourcesync.Checksummer)
 	out.changeChecksummer, _ = out.changeOpener.(resourcesync.Checksummer)
 	out.patchOpener, _ = out.changeOpener.(resourcesync.PatchOpener)

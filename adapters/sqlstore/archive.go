@@ -12,8 +12,8 @@ import (
 )
 
 // Archive returns the archive of the Change Lists that retention has removed from
-// the journal, or nil if [Options].Archive is zero. It is for the field
-// ChangeArchiver of rshttp.Set.
+// the journal, or nil if [Options].Archive is zero. An rshttp.Set whose Changer is the
+// journal has it without being told.
 func (j *Journal) Archive() resourcesync.ChangeArchiver {
 	if j.store.archive == 0 {
 		return nil

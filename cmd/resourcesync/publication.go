@@ -93,7 +93,7 @@ func publish(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publ
 		return nil, usageError{err}
 	}
 	p.scanner.watch = p.folder.Watch
-	set := rshttp.Set{Provider: p.set, ChangeArchiver: st.set.Archive()}
+	set := rshttp.Set{Provider: p.set}
 	if c.dumps {
 		set.Opener = p.folder
 	}

@@ -59,7 +59,7 @@ func publishSite(c *proxyConfig, st *siteState, screen *screen, log *slog.Logger
 		return nil, usageError{err}
 	}
 	p.scanner.watch = p.site.Watch
-	set := rshttp.Set{Provider: p.set, Coverer: sidecar.CacheCovers(p.set), ChangeArchiver: st.set.Archive()}
+	set := rshttp.Set{Provider: p.set, Coverer: sidecar.CacheCovers(p.set)}
 	if c.dumps {
 		set.Opener = p.site
 	}
