@@ -177,10 +177,7 @@ func newSet(s Set, only, sockets bool, log *slog.Logger) (*set, error) {
 	} else if s.Prefix != "" {
 		out.covers = func(u *url.URL) bool { return strings.HasPrefix(u.Path, s.Prefix) }
 	}
-	if out.stater == nil {
-		out.stater, _ = s.Changer.(resourcesync.Stater)
-	}
-	out.changeStater, out.changeWatcher = out.stater, out.watcher
+	out.findCompanions(s.Changer)
 	if c, ok := s.Provider.(changerChecker); ok && out.changer != nil {
 		warning, err := c.CheckChanger(out.changer)
 		if err != nil {
@@ -189,22 +186,6 @@ func newSet(s Set, only, sockets bool, log *slog.Logger) (*set, error) {
 		if warning != "" {
 			log.Warn(warning, "set", s.Name)
 		}
-	}
-	if s.Changer != nil {
-		out.changeStater, _ = s.Changer.(resourcesync.Stater)
-		if w, ok := s.Changer.(resourcesync.Watcher); ok {
-			out.changeWatcher = w
-		}
-	}
-	out.sealer, _ = out.changer.(resourcesync.Sealer)
-	if journal, ok := out.changer.(archiving); ok && out.changeArchiver == nil {
-		out.changeArchiver = journal.Archive()
-	}
-	out.checksummer, _ = out.opener.(resourcesync.Checksummer)
-	out.changeChecksummer, _ = out.changeOpener.(resourcesync.Checksummer)
-	out.patchOpener, _ = out.changeOpener.(resourcesync.PatchOpener)
-	if _, ok := out.changeOpener.(resourcesync.Changer); !ok {
-		out.changeBytes, _ = out.changeOpener.(sincer)
 	}
 	if out.memento && (out.changer == nil || out.changeOpener == nil) {
 		return nil, fmt.Errorf("rshttp: set %q cannot offer Memento without a Changer and a ChangeOpener", s.Name)
@@ -222,6 +203,31 @@ func newSet(s Set, only, sockets bool, log *slog.Logger) (*set, error) {
 		}
 	}
 	return out, nil
+}
+
+// findCompanions finds what the upgrades of st are besides. journal is the Changer that
+// is kept beside the Provider, or nil.
+func (st *set) findCompanions(journal resourcesync.Changer) {
+	if st.stater == nil {
+		st.stater, _ = journal.(resourcesync.Stater)
+	}
+	st.changeStater, st.changeWatcher = st.stater, st.watcher
+	if journal != nil {
+		st.changeStater, _ = journal.(resourcesync.Stater)
+		if w, ok := journal.(resourcesync.Watcher); ok {
+			st.changeWatcher = w
+		}
+	}
+	st.sealer, _ = st.changer.(resourcesync.Sealer)
+	if a, ok := st.changer.(archiving); ok && st.changeArchiver == nil {
+		st.changeArchiver = a.Archive()
+	}
+	st.checksummer, _ = st.opener.(resourcesync.Checksummer)
+	st.changeChecksummer, _ = st.changeOpener.(resourcesync.Checksummer)
+	st.patchOpener, _ = st.changeOpener.(resourcesync.PatchOpener)
+	if _, ok := st.changeOpener.(resourcesync.Changer); !ok {
+		st.changeBytes, _ = st.changeOpener.(sincer)
+	}
 }
 
 // upgrade returns explicit, or else p itself if it is a T.
