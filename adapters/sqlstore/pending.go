@@ -135,7 +135,7 @@ func (p *pending) edit() (changes.Edit, error) {
 	case len(p.key) == 0 || len(p.key) > resourcesync.MaxKeyLength:
 		return e, fmt.Errorf("the key has %d bytes, expected 1 to %d", len(p.key), resourcesync.MaxKeyLength)
 	case p.change != resourcesync.Created && p.change != resourcesync.Updated && p.change != resourcesync.Deleted:
-		return e, fmt.Errorf("there is no change %q", p.change)
+		return e, fmt.Errorf("unknown type of change %q", p.change)
 	case p.body == nil:
 		return e, nil
 	}

@@ -91,7 +91,7 @@ func (j *Journal) checkChange(c *resourcesync.Change) error {
 		}
 		return changes.CheckFields(&c.Resource)
 	}
-	return fmt.Errorf("there is no change %q", c.Type)
+	return fmt.Errorf("unknown type of change %q", c.Type)
 }
 
 // pendingTable returns the name of rs_pending for a host with any search path.

@@ -176,7 +176,7 @@ func TestRecordRefuses(t *testing.T) {
 		c    resourcesync.Change
 		want string
 	}{
-		{&set.Journal, change("moved", "a", 1), `no change "moved"`},
+		{&set.Journal, change("moved", "a", 1), `unknown type of change "moved"`},
 		{&set.Journal, change(resourcesync.Created, "a", 0), "not absolute"},
 		{&set.Journal, change(resourcesync.Deleted, "", 0), "no key"},
 		{&set.Journal, change(resourcesync.Updated, strings.Repeat("a", resourcesync.MaxKeyLength+1), 1), fmt.Sprint(resourcesync.MaxKeyLength+1, " bytes")},

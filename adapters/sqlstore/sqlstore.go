@@ -123,7 +123,7 @@ func New(ctx context.Context, db rowdb.DB, files fs.FS, opts *Options) (*Store, 
 		err = rowdb.Migrate(ctx, db, files)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("sqlstore: %w", err), db.Close())
+		return nil, fmt.Errorf("sqlstore: %w", errors.Join(err, db.Close()))
 	}
 	return s, nil
 }
@@ -147,10 +147,10 @@ func (s *Store) configure(opts *Options) error {
 		s.log = slog.Default()
 	}
 	if s.window < time.Microsecond {
-		return fmt.Errorf("Window %v: must be a microsecond or more", s.window)
+		return fmt.Errorf("the Window %v is shorter than a microsecond", s.window)
 	}
 	if s.archive > 0 && (s.retain < 0 || s.archive < s.retain) {
-		return fmt.Errorf("Archive %v: must be at least Retain, after which changes are archived", s.archive)
+		return fmt.Errorf("the Archive %v is shorter than Retain, after which changes are archived", s.archive)
 	}
 	return nil
 }

@@ -97,7 +97,7 @@ func (rel *relation) column(field, name string, kinds ...engine.Kind) (*engine.C
 		for _, c := range rel.Columns {
 			names = append(names, c.Name)
 		}
-		return nil, fmt.Errorf("there is no column %q for %s; there are %q", name, field, names)
+		return nil, fmt.Errorf("there is no column %q for %s; the columns are %q", name, field, names)
 	}
 	c := &rel.Columns[i]
 	if !slices.Contains(kinds, c.Kind) {

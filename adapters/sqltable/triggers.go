@@ -126,7 +126,7 @@ func (tr *Triggers) find(ctx context.Context, t Table) (*relation, error) {
 		return nil, err
 	}
 	if !rel.IsTable {
-		return nil, errors.New("a view cannot be journalled: give the table that it is made of, and its condition as Where")
+		return nil, errors.New("a view cannot be journalled: give its table, and its condition as Where")
 	}
 	return rel, nil
 }

@@ -226,7 +226,7 @@ func TestTriggersRefusals(t *testing.T) {
 			want  string
 		}{
 			{Table{Name: "nothing", Key: "id", URI: "https://example.org/{id}"}, "no such table"},
-			{Table{Name: "v", Key: "id", URI: "https://example.org/{id}"}, "give the table that it is made of"},
+			{Table{Name: "v", Key: "id", URI: "https://example.org/{id}"}, "give its table"},
 			{Table{Query: "SELECT 1", Key: "id", URI: "https://example.org/{id}"}, "give the Name"},
 			{Table{Name: "loose", Key: "id", URI: "https://example.org/{id}"}, "NOT NULL"},
 			{Table{Name: "loose", Key: "k", URI: "https://example.org/{id}"}, "CREATE UNIQUE INDEX"},

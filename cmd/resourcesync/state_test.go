@@ -62,7 +62,7 @@ func TestRefusedStates(t *testing.T) {
 		"a folder":          {elsewhere, "is not a file; give another file with --state"},
 		"no database":       {path("text.db"), "is no SQLite database; give another file with --state"},
 		"something else":    {path("others.db"), "is a database of something else; give another file with --state"},
-		"newer":             {path("newer.db"), "of a newer program than this one"},
+		"newer":             {path("newer.db"), "which a newer program has written"},
 		"in use":            {path("running.db"), "is in use by another resourcesync; give another file with --state"},
 		"another kind":      {"mysql://localhost/test", "a database of PostgreSQL as in postgres://"},
 		"no server":         {"postgres://me:secret@127.0.0.1:1/db", "connection refused"},

@@ -57,7 +57,7 @@ func Migrate(ctx context.Context, db DB, files fs.FS) error {
 		}
 	}
 	if version > len(scripts) {
-		return fmt.Errorf("rowdb: the tables are of version %d, of a newer program than this one, which knows %d", version, len(scripts))
+		return fmt.Errorf("rowdb: the tables have version %d, which a newer program has written; this program knows versions up to %d", version, len(scripts))
 	}
 	return nil
 }

@@ -91,7 +91,7 @@ func checkInteger(text []byte) error {
 	}
 	_, err := strconv.ParseInt(string(text), 10, 64)
 	if err != nil {
-		err = fmt.Errorf("%s is larger than %d, the largest integer that is read", text, int64(math.MaxInt64))
+		err = fmt.Errorf("%s is larger than %d, the largest integer that can be read", text, int64(math.MaxInt64))
 	}
 	return err
 }
@@ -198,7 +198,7 @@ func (db *database) CheckUnique(ctx context.Context, rel *engine.Relation) error
 func (db *database) CheckIndex(ctx context.Context, rel *engine.Relation) error {
 	if rel.Key.Kind == engine.Text {
 		if rel.Name == "" {
-			return fmt.Errorf("the key %q is text, whose collation a query does not tell: make a view of the query", rel.Key.Name)
+			return fmt.Errorf("the key %q is text, and the collation of a column in a query is unknown: make a view of the query", rel.Key.Name)
 		}
 		var collation string
 		err := db.db.QueryRowContext(ctx, "SELECT coalesce(COLLATION_NAME, '') FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ? AND COLUMN_NAME = ?",
@@ -209,7 +209,7 @@ func (db *database) CheckIndex(ctx context.Context, rel *engine.Relation) error 
 		// In other character sets, bytes have another order, or some ranges of keys
 		// cannot be queried.
 		if collation != "utf8mb4_nopad_bin" && collation != "utf8mb4_0900_bin" {
-			return fmt.Errorf("the key %q is in the order of collation %s, and not of its bytes in UTF-8: ALTER TABLE %s MODIFY %s … COLLATE utf8mb4_nopad_bin (in MySQL 8, utf8mb4_0900_bin), or make it VARBINARY, or use another column, such as an integer",
+			return fmt.Errorf("the key %q is in the order of the collation %s, not of its bytes in UTF-8: ALTER TABLE %s MODIFY %s … COLLATE utf8mb4_nopad_bin (in MySQL 8, utf8mb4_0900_bin), or make it VARBINARY, or use another column, such as an integer",
 				rel.Key.Name, collation, rel.Qualified, db.Quote(rel.Key.Name))
 		}
 	}

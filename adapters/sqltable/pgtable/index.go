@@ -100,7 +100,7 @@ func (db *database) CheckIndex(ctx context.Context, rel *engine.Relation) error 
 			return nil
 		}
 	}
-	return fmt.Errorf("no index has the key %q in the order of its bytes, but in that of collation %q: CREATE UNIQUE INDEX ON %s (%s%s)",
+	return fmt.Errorf("the indexes of the key %q are in the order of the collation %q, not of its bytes: CREATE UNIQUE INDEX ON %s (%s%s)",
 		rel.Key.Name, indexes[0].Name, rel.Qualified, db.Quote(rel.Key.Name), byBytes(rel))
 }
 

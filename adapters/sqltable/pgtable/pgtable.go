@@ -53,7 +53,7 @@ func newDatabase(ctx context.Context, pool *pgxpool.Pool) (*database, error) {
 	switch mode := pool.Config().ConnConfig.DefaultQueryExecMode; mode {
 	case pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec:
 	default:
-		return nil, fmt.Errorf("sqltable: the pool's DefaultQueryExecMode is %v, in which rows come as text: leave it as it is, or set DescribeExec", mode)
+		return nil, fmt.Errorf("sqltable: the pool's DefaultQueryExecMode is %v, which reads rows as text: use the default, or DescribeExec", mode)
 	}
 	rows, err := pgdb.New(ctx, pool)
 	if err != nil {
@@ -64,7 +64,7 @@ func newDatabase(ctx context.Context, pool *pgxpool.Pool) (*database, error) {
 		return nil, fmt.Errorf("sqltable: %w", err)
 	}
 	if encoding != "UTF8" {
-		return nil, fmt.Errorf("sqltable: the encoding of the database is %s, in which text has another order than in UTF8: move the data into a database with UTF8", encoding)
+		return nil, fmt.Errorf("sqltable: the encoding of the database is %s, in which text is ordered differently than in UTF8: move the data to a database with UTF8", encoding)
 	}
 	return &database{pool, rows}, nil
 }

@@ -118,7 +118,7 @@ func (db *database) CheckIndex(ctx context.Context, rel *engine.Relation) error 
 	if err == nil && sorts && !rel.IsTable {
 		err = rel.UnsortedError(" COLLATE BINARY")
 	} else if err == nil && sorts {
-		err = fmt.Errorf("no index has the key %q in the order of its bytes: CREATE UNIQUE INDEX a_name ON %s (%s COLLATE BINARY)", rel.Key.Name, db.Quote(rel.Name), db.Quote(rel.Key.Name))
+		err = fmt.Errorf("the key %q has no index in the order of its bytes: CREATE UNIQUE INDEX a_name ON %s (%s COLLATE BINARY)", rel.Key.Name, db.Quote(rel.Name), db.Quote(rel.Key.Name))
 	}
 	return err
 }

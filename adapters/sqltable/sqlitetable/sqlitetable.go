@@ -93,7 +93,7 @@ func (db *database) Find(ctx context.Context, rel *engine.Relation) error {
 			return err
 		}
 		if encoding != "UTF-8" {
-			return fmt.Errorf("the encoding of the database is %s, in which text has another order than in UTF-8: move the data into a database with UTF-8", encoding)
+			return fmt.Errorf("the encoding of the database is %s, in which text is ordered differently than in UTF-8: move the data to a database with UTF-8", encoding)
 		}
 		if rel.Query != "" {
 			return db.findQuery(ctx, c, rel)

@@ -31,7 +31,7 @@ func New(ctx context.Context, pool *pgxpool.Pool) (rowdb.DB, error) {
 	case err != nil:
 		return nil, rowdb.ContextError(ctx, err)
 	case db.schema == "":
-		return nil, errors.New("rowdb: no schema in the search path of the connections exists")
+		return nil, errors.New("rowdb: none of the schemas in the search path of the connections exists")
 	}
 	h := fnv.New32a()
 	h.Write([]byte("rowdb " + db.schema))

@@ -43,7 +43,7 @@ func explain(err error, path string) error {
 	}
 	probe, reason := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-probe")
 	if reason != nil {
-		return fmt.Errorf("%w: nothing can be written beside it: %w", err, reason)
+		return fmt.Errorf("%w: no file can be created in its folder: %w", err, reason)
 	}
 	probe.Close()
 	os.Remove(probe.Name())

@@ -19,7 +19,7 @@ func MakePrivate(path string) error {
 		return nil
 	}
 	if failed, ok := errors.AsType[*fs.PathError](err); ok {
-		return fmt.Errorf("it cannot be made: %w", failed.Err)
+		return fmt.Errorf("it cannot be created: %w", failed.Err)
 	}
 	if err != nil {
 		return err
@@ -33,7 +33,7 @@ func MakePrivate(path string) error {
 func CheckLinks(path string) error {
 	n, err := links(path)
 	if err == nil && n > 1 {
-		err = fmt.Errorf("the file has %d names (hard links), and only one may be in use; delete the other names, or copy the file and give the copy", n)
+		err = fmt.Errorf("the file has %d names (hard links), and only one may be in use; delete the other names, or copy the file and use the copy", n)
 	}
 	return err
 }

@@ -95,7 +95,7 @@ func (db *database) check(ctx context.Context) error {
 	case err != nil:
 		return err
 	case mode != "wal" || db.path == "":
-		return fmt.Errorf("rowdb: the SQLite database must be a file with journal_mode=wal, not %q with %s", db.path, mode)
+		return fmt.Errorf("rowdb: the SQLite database must be a file with journal_mode=wal, but is %q with %s", db.path, mode)
 	}
 	return db.checkWritable(ctx)
 }

@@ -40,7 +40,7 @@ func (rel *Relation) Try(ctx context.Context, db DB) error {
 // UnsortedError returns the error for a view or query that would be sorted again for
 // every page. collation is the COLLATE clause of an index in the order of bytes.
 func (rel *Relation) UnsortedError(collation string) error {
-	return fmt.Errorf("no index gives it in the order of its key %q: if a table has that column, it needs a unique index (on the column%s); if the view or query computes it, name a column of a table as the Key instead",
+	return fmt.Errorf("no index has the order of its key %q: if the key is a column of a table, create a unique index on it (column%s); if the view or query computes it, use a column of a table as the Key instead",
 		rel.Key.Name, collation)
 }
 
