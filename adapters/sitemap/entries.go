@@ -2,6 +2,7 @@ package sitemap
 
 import (
 	"bufio"
+	"cmp"
 	"bytes"
 	"encoding/json"
 	"encoding/xml"
@@ -95,22 +96,13 @@ func readJSON(r io.Reader, yield func(entry) error) error {
 			if loc == "" {
 				continue
 			}
-			if err := yield(entry{loc: loc, modified: parseTime(firstOf(item.Modified_gmt, item.Modified, item.Lastmod))}); err != nil {
+			if err := yield(entry{loc: loc, modified: parseTime(cmp.Or(item.Modified_gmt, item.Modified, item.Lastmod))}); err != nil {
 				return err
 			}
 			break
 		}
 	}
 	return nil
-}
-
-func firstOf(texts ...string) string {
-	for _, s := range texts {
-		if s != "" {
-			return s
-		}
-	}
-	return ""
 }
 
 // A field is the meaning of an element, independent of the format.
