@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/changes"
 )
 
 // TestD3_FutureFile: a file from the future is served without a Last-Modified, and
@@ -27,7 +28,7 @@ func TestD3_FutureFile(t *testing.T) {
 		t.Errorf("Last-Modified: %q", got)
 	}
 	found := complete(t, d)["a.txt"]
-	if recorded = asRecorded(found); !recorded.LastModified.IsZero() {
+	if recorded = *changes.Recorded(&found, 0, time.Now); !recorded.LastModified.IsZero() {
 		t.Errorf("recorded with LastModified %v", recorded.LastModified)
 	}
 	// The same file, and a store that has recorded its time as unknown.
