@@ -24,13 +24,12 @@ var allArchives = []resourcesync.Capability{
 	resourcesync.ChangeDumpArchive,
 }
 
-// known: the archives are of the four kinds, each at most once, and always the
-// same.
+// known: Archives returns archive capabilities, each at most once, and always the same.
 func archivesKnown(_ context.Context, s *subject) error {
 	all := s.archiver.Archives()
 	for i, c := range all {
 		if !slices.Contains(allArchives, c) || slices.Contains(all[:i], c) {
-			return fmt.Errorf("Archives returns %q, expected different archive capabilities", all)
+			return fmt.Errorf("Archives returns %q, expected distinct archive capabilities", all)
 		}
 	}
 	if again := s.archiver.Archives(); !slices.Equal(again, all) {
@@ -47,8 +46,8 @@ func (s *subject) snapshots(ctx context.Context, c resourcesync.Capability) ([]r
 	return all, nil
 }
 
-// order: snapshots have URIs of their own and the times that their archive needs,
-// and are in chronological order.
+// order: snapshots have distinct URIs and the times of their archive, and are in
+// chronological order.
 func snapshotsOrder(ctx context.Context, s *subject) error {
 	for _, c := range s.archiver.Archives() {
 		all, err := s.snapshots(ctx, c)
@@ -61,15 +60,15 @@ func snapshotsOrder(ctx context.Context, s *subject) error {
 		for _, v := range all {
 			switch {
 			case rsxml.CheckURI(v.URI) != nil:
-				return fmt.Errorf("Snapshots(%s): %q is no URI for a document", c, v.URI)
+				return fmt.Errorf("Snapshots(%s): %q is not a URI for a document", c, v.URI)
 			case uris[v.URI]:
-				return fmt.Errorf("Snapshots(%s): %s comes twice", c, v.URI)
+				return fmt.Errorf("Snapshots(%s): %s is yielded twice", c, v.URI)
 			case spans && (v.Interval.From.IsZero() || v.Interval.Until.Before(v.Interval.From)):
 				return fmt.Errorf("Snapshots(%s): %s covers %s, expected a closed interval", c, v.URI, intervalText(v.Interval))
 			case !spans && v.At.IsZero():
 				return fmt.Errorf("Snapshots(%s): %s has no At", c, v.URI)
 			case v.At.Before(last.At) || v.Interval.From.Before(last.Interval.From):
-				return fmt.Errorf("Snapshots(%s): %s is older than the document before it", c, v.URI)
+				return fmt.Errorf("Snapshots(%s): %s is older than the previous document", c, v.URI)
 			}
 			uris[v.URI], last = true, v
 		}
@@ -77,7 +76,7 @@ func snapshotsOrder(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// restart: ranging again yields the same.
+// restart: ranging again yields the same snapshots.
 func snapshotsRestart(ctx context.Context, s *subject) error {
 	for _, c := range s.archiver.Archives() {
 		seq := s.archiver.Snapshots(ctx, c)
@@ -101,7 +100,7 @@ func snapshotsCancel(ctx context.Context, s *subject) error {
 	cancel()
 	for _, c := range s.archiver.Archives() {
 		if _, err := s.snapshots(ctx, c); !errors.Is(err, context.Canceled) {
-			return fmt.Errorf("after the context has ended: %v, expected its error", err)
+			return fmt.Errorf("after the end of the context: %v, expected its error", err)
 		}
 	}
 	return nil

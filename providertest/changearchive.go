@@ -32,8 +32,8 @@ func (s *subject) archivedChanges(ctx context.Context, iv resourcesync.Interval)
 	return all, nil
 }
 
-// contiguous: archived windows follow on one another from the Since of the archive
-// on, and end before the journal begins.
+// contiguous: the first archived window begins at the Since of the archive, each of the
+// others where the previous one ends, and all end before the journal begins.
 func archivedContiguous(ctx context.Context, s *subject) error {
 	stat, err := s.changeArchiver.StatArchive(ctx)
 	if err != nil {
@@ -64,7 +64,7 @@ func archivedContiguous(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// size: no archived window has more changes than it may.
+// size: no archived window has more than max changes.
 func archivedSize(ctx context.Context, s *subject) error {
 	for _, max := range windowSizes {
 		windows, err := s.archivedWindows(ctx, max)
@@ -84,7 +84,7 @@ func archivedSize(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// interval: archived changes are those in the interval, in forward order.
+// interval: archived changes are those in the interval, in chronological order.
 func archivedInterval(ctx context.Context, s *subject) error {
 	windows, err := s.archivedWindows(ctx, 10)
 	if err != nil {
@@ -111,7 +111,7 @@ func archivedCancel(ctx context.Context, s *subject) error {
 	ctx, cancel := context.WithCancel(ctx)
 	cancel()
 	if _, err := s.archivedChanges(ctx, resourcesync.Interval{}); !errors.Is(err, context.Canceled) {
-		return fmt.Errorf("after the context has ended: %v, expected its error", err)
+		return fmt.Errorf("after the end of the context: %v, expected its error", err)
 	}
 	return nil
 }

@@ -22,7 +22,7 @@ var changeRules = []rule{
 	{"Since/steady", changer, sinceSteady},
 }
 
-// order: changes come in forward chronological order.
+// order: changes are in chronological order.
 func changesOrder(ctx context.Context, s *subject) error {
 	changes, err := s.listInterval(ctx, resourcesync.Interval{})
 	if err != nil {
@@ -36,8 +36,8 @@ func changesOrder(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// valid: every change has a type, a datetime and, even of a deleted resource,
-// the key and the URI.
+// valid: every change has a type, a datetime, and a resource with a key and a URI, even if
+// it is deleted.
 func changesValid(ctx context.Context, s *subject) error {
 	changes, err := s.listChanges(ctx)
 	if err != nil {
@@ -53,14 +53,13 @@ func changesValid(ctx context.Context, s *subject) error {
 		switch c.Type {
 		case resourcesync.Created, resourcesync.Updated, resourcesync.Deleted:
 		default:
-			return fmt.Errorf("%s: there is no change of that type", changeTitle(c))
+			return fmt.Errorf("%s: unknown type of change", changeTitle(c))
 		}
 	}
 	return nil
 }
 
-// interval: an interval holds the changes after From, up to Until and including
-// it.
+// interval: an interval contains the changes after From, up to and including Until.
 func changesInterval(ctx context.Context, s *subject) error {
 	all, err := s.listInterval(ctx, resourcesync.Interval{})
 	if err != nil {
@@ -84,7 +83,7 @@ func changesInterval(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// intervals returns intervals that begin and end at changes and just beside them.
+// intervals returns intervals that begin and end at changes and just before and after them.
 func intervals(all []resourcesync.Change) []resourcesync.Interval {
 	const most = 16 // changes
 	var points []time.Time
@@ -107,7 +106,7 @@ func intervals(all []resourcesync.Change) []resourcesync.Interval {
 	return out
 }
 
-// newest: the newest change of a key leaves its resource as it is in the set.
+// newest: the newest change of a key has the resource that is in the set.
 func changesNewest(ctx context.Context, s *subject) error {
 	all, err := s.list(ctx)
 	if err != nil {
@@ -129,14 +128,14 @@ func changesNewest(ctx context.Context, s *subject) error {
 		case !found && c.Type != resourcesync.Deleted:
 			return fmt.Errorf("the newest change is %s, but it is not in the set", changeTitle(c))
 		case found && !s.agree(c.Resource, r):
-			return fmt.Errorf("%s has %+v, but in the set is %+v", changeTitle(c), c.Resource, r)
+			return fmt.Errorf("%s has %+v, but the set has %+v", changeTitle(c), c.Resource, r)
 		}
 	}
 	return nil
 }
 
-// agree reports whether a change and the set show the same resource. Stamps are
-// for scanners, and a journal need not keep them.
+// agree reports whether a change and the set have the same resource. It ignores Stamps,
+// which a journal need not keep.
 func (s *subject) agree(inChange, inSet resourcesync.Resource) bool {
 	inChange.Stamp, inSet.Stamp = "", ""
 	return s.opts.Equal(inChange, inSet)
@@ -150,7 +149,7 @@ func members(all []resourcesync.Resource) map[string]resourcesync.Resource {
 	return set
 }
 
-// replay: applied to the set as it was, the new changes make it what it is.
+// replay: applying the new changes to the previous set gives the current set.
 func changesReplay(ctx context.Context, s *subject) error {
 	all, err := s.list(ctx)
 	if err != nil {
@@ -181,21 +180,20 @@ func changesReplay(ctx context.Context, s *subject) error {
 		slices.SortFunc(all, byKey)
 		replayed := slices.SortedFunc(maps.Values(set), byKey)
 		if err := difference(replayed, all, s.agree, resourceTitle); err != nil {
-			return fmt.Errorf("the changes give another set than there is: %w", err)
+			return fmt.Errorf("applying the changes does not give the current set: %w", err)
 		}
 		return nil
 	})
 }
 
-// added returns what changes has that seen has not. Old changes may have been
-// dropped.
+// added returns the changes that are not in seen. Old changes may have been dropped.
 func added(changes, seen []resourcesync.Change) []resourcesync.Change {
 	return slices.DeleteFunc(slices.Clone(changes), func(c resourcesync.Change) bool {
 		return slices.ContainsFunc(seen, func(o resourcesync.Change) bool { return sameChange(o, c) })
 	})
 }
 
-// type: changes are created, updated or deleted as they are.
+// type: changes have the type of what happened to the resource.
 func changesType(ctx context.Context, s *subject) error {
 	return s.live(ctx, func(e edit) error {
 		changes, err := s.listChanges(ctx)
@@ -210,12 +208,12 @@ func changesType(ctx context.Context, s *subject) error {
 				return nil
 			}
 		}
-		return fmt.Errorf("there is no change of %s", quote(e.key))
+		return fmt.Errorf("the journal has no change of %s", quote(e.key))
 	})
 }
 
-// uri: applied by those who know URIs and no keys, the new changes make the set what
-// it is, too, when resources share URIs and move.
+// uri: applying the new changes by URI, without keys, also gives the current set, even if
+// resources share URIs and move.
 func changesURI(ctx context.Context, s *subject) error {
 	keys, err := s.spare(ctx, 2)
 	if err != nil {
@@ -266,7 +264,7 @@ func changesURI(ctx context.Context, s *subject) error {
 		}
 		got, want := slices.Sorted(maps.Keys(known)), slices.Sorted(maps.Keys(uris(all)))
 		if err := difference(got, want, func(a, b string) bool { return a == b }, quote); err != nil {
-			return fmt.Errorf("after %s: the changes give other URIs than there are: %w", e.what, err)
+			return fmt.Errorf("after %s: applying the changes by URI does not give the current URIs: %w", e.what, err)
 		}
 	}
 	return nil
@@ -280,7 +278,7 @@ func uris(all []resourcesync.Resource) map[string]bool {
 	return set
 }
 
-// since: Since is known, and does not go back.
+// since: Since is not zero, and does not move back.
 func sinceSteady(ctx context.Context, s *subject) error {
 	a, err := s.changer.Since(ctx)
 	if err != nil {
@@ -291,9 +289,9 @@ func sinceSteady(ctx context.Context, s *subject) error {
 	case err != nil:
 		return fmt.Errorf("Since: %w", err)
 	case a.IsZero():
-		return errors.New("Since is zero: no Change List can say from when it is complete")
+		return errors.New("Since is zero: a Change List would have no from")
 	case b.Before(a):
-		return fmt.Errorf("Since went back from %s to %s", timeText(a), timeText(b))
+		return fmt.Errorf("Since moved back from %s to %s", timeText(a), timeText(b))
 	}
 	return nil
 }

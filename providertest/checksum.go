@@ -10,14 +10,14 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// A checksum rule compares what a Checksummer knows with what the Opener or
-// ChangeOpener that it is opens.
+// checksumRules compare the checksums of a Checksummer with the content that it opens as an
+// Opener or ChangeOpener.
 var checksumRules = []rule{
 	{"Checksum/bytes", opener | checksummer, checksumBytes},
 	{"Checksum/changes", changeOpener | changeChecksummer | changer, checksumChanges},
 }
 
-// bytes: a checksum is that of the bytes of the resource.
+// bytes: a checksum is that of the content of the resource.
 func checksumBytes(ctx context.Context, s *subject) error {
 	all, err := s.list(ctx)
 	if err != nil {
@@ -34,7 +34,7 @@ func checksumBytes(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// changes: a checksum is that of the bytes of the changed resource.
+// changes: a checksum is that of the content of the changed resource.
 func checksumChanges(ctx context.Context, s *subject) error {
 	changes, err := s.listChanges(ctx)
 	if err != nil {
@@ -54,16 +54,16 @@ func checksumChanges(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// checkSum reports how summer knows another checksum than that of the content that
-// open opens. Content that is not r's is for other rules to find; of any content if
-// r says nothing of it, there is nothing to know.
+// checkSum reports an error if the checksum of summer is not that of the content that open
+// opens. Other rules check that the content is that of r. If r does not describe its
+// content, any checksum is an error.
 func checkSum(ctx context.Context, summer resourcesync.Checksummer, r resourcesync.Resource, open func() (io.ReadCloser, error)) error {
 	sum, err := summer.Checksum(ctx, r)
 	if errors.Is(err, errors.ErrUnsupported) {
 		return nil
 	}
 	if err != nil {
-		return fmt.Errorf("the error of Checksum is %w, expected errors.ErrUnsupported where it is not known", err)
+		return fmt.Errorf("the error of Checksum is %w, expected errors.ErrUnsupported if it is unknown", err)
 	}
 	if _, sized := r.Length.Bytes(); !sized && len(r.Hashes) == 0 || checkBytes(r, open) != nil {
 		return nil
@@ -78,7 +78,7 @@ func checkSum(ctx context.Context, summer resourcesync.Checksummer, r resourcesy
 		return err
 	}
 	if got := read.Sum32(); got != sum {
-		return fmt.Errorf("its CRC-32 is %08x, Checksum says %08x", got, sum)
+		return fmt.Errorf("its CRC-32 is %08x, but Checksum returns %08x", got, sum)
 	}
 	return nil
 }

@@ -15,8 +15,8 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// Content returns the bytes of a resource that the suite has made, those that
-// its Length and Hashes describe, for providers that are Openers.
+// Content returns the content of a resource that the suite has created, which its Length
+// and Hashes describe. Openers need it.
 func Content(r resourcesync.Resource) []byte {
 	return []byte("This is " + r.Key + " in version " + r.Stamp + ".\n")
 }
@@ -32,28 +32,27 @@ var algorithms = []struct {
 	{"sha-512", sha512.New},
 }
 
-// awkwardKeys are keys that something or other is known to put in the wrong
-// place, to fold together or to take for something else.
+// awkwardKeys are keys that implementations tend to misorder, to confuse or to misread.
 var awkwardKeys = []string{
-	// A locale puts these in another order than their bytes do.
+	// A locale orders these differently from their bytes.
 	"A", "B", "Z", "a", "b", "z", "aA", "aa", "ab", "é", "ê", "e\u0301", "日本", "😀", "ÿ", "_", "~", "-", "a-b", "a_b",
-	// Numbers are no numbers here.
+	// Keys that look like numbers are ordered as strings.
 	"1", "10", "010", "9",
-	// A key and what it is a prefix of. White space at the end counts.
+	// Keys and prefixes of them. Trailing white space counts.
 	"a\x01", "a\x01b", "a ", "a/", "a//", "a/b", "a/b/c", "a.", "a0", "é/",
 	// Patterns, quotes and escapes of query languages, shells and URLs.
 	"%", "%41", "a%", "a%41", "*", "?", "a?b=c&d", "#", "'", "a'b", `"`, `\`, `\x41`, "$1", ";", "a+b", "..", "<&>",
-	// White space and control characters. There is no NUL, which no text of
-	// PostgreSQL can hold.
+	// White space and control characters, without NUL, which PostgreSQL cannot
+	// store in text.
 	" ", "  ", "\t", "\n", "\r\n", "\x01", "\x1f", "\x7f", "\u0085", "\u00a0", "\ufeff",
-	// The longest there are.
+	// The longest keys.
 	strings.Repeat("k", resourcesync.MaxKeyLength-1),
 	strings.Repeat("k", resourcesync.MaxKeyLength),
 	strings.Repeat("k", resourcesync.MaxKeyLength-1) + "~",
 }
 
-// awkward returns resources with awkward keys, in no particular order. All but
-// the first have bytes, and the first few have what is rarely stated.
+// awkward returns resources with awkward keys, in no particular order. All but the first
+// have content, and the first few have rare fields.
 func awkward() []resourcesync.Resource {
 	all := make([]resourcesync.Resource, len(awkwardKeys))
 	for i, key := range awkwardKeys {
@@ -78,8 +77,7 @@ func awkward() []resourcesync.Resource {
 	return all
 }
 
-// newResource returns a resource with this key whose other fields depend on the
-// version.
+// newResource returns a resource with this key. Its other fields depend on version.
 func newResource(key string, version int) resourcesync.Resource {
 	r := resourcesync.Resource{
 		Key:          key,
@@ -92,7 +90,7 @@ func newResource(key string, version int) resourcesync.Resource {
 	return r
 }
 
-// described returns what is said of content.
+// described returns the length and hashes of content.
 func described(content []byte) (length resourcesync.Length, hashes []resourcesync.Hash) {
 	for _, a := range algorithms {
 		h := a.new()

@@ -10,8 +10,8 @@ var coverRules = []rule{
 	{"Covers/resources", coverer, coversResources},
 }
 
-// resources: the resources are covered, by their URIs and by the URLs of
-// requests for them.
+// resources: Covers reports true for the URIs of the resources and for the URLs of requests
+// for them.
 func coversResources(ctx context.Context, s *subject) error {
 	all, err := s.list(ctx)
 	if err != nil {
@@ -28,7 +28,7 @@ func coversResources(ctx context.Context, s *subject) error {
 		}
 		for _, u := range []*url.URL{u, request} {
 			if !s.coverer.Covers(u) {
-				return fmt.Errorf("%s is not covered, but it is the URL of %s", u, quote(r.Key))
+				return fmt.Errorf("Covers reports false for %s, the URL of %s", u, quote(r.Key))
 			}
 		}
 	}

@@ -25,12 +25,12 @@ func (s *subject) cuts(ctx context.Context, previous []resourcesync.Cut, every i
 	case err != nil:
 		return nil, fmt.Errorf("Cuts(%d): %w", every, err)
 	case len(cuts) == 0:
-		return nil, fmt.Errorf("Cuts(%d) are none", every)
+		return nil, fmt.Errorf("Cuts(%d) returns no cuts", every)
 	}
 	return cuts, nil
 }
 
-// pages returns the ranges of the pages that cuts end.
+// pages returns the ranges of the pages of cuts.
 func pages(cuts []resourcesync.Cut) []resourcesync.Range {
 	out := make([]resourcesync.Range, len(cuts))
 	from := ""
@@ -41,20 +41,20 @@ func pages(cuts []resourcesync.Cut) []resourcesync.Range {
 	return out
 }
 
-// checkPartition reports how cuts do not divide all.
+// checkPartition reports an error if cuts do not divide all resources.
 func checkPartition(cuts []resourcesync.Cut, all []resourcesync.Resource) error {
 	for i, p := range pages(cuts) {
 		if last := i == len(cuts)-1; last != (p.To == "") || !last && p.To <= p.From {
-			return fmt.Errorf("cut %d of %d has Key %s after %s: keys must ascend, and the last be empty", i+1, len(cuts), quote(p.To), quote(p.From))
+			return fmt.Errorf("cut %d of %d has Key %s after %s: keys must ascend, and the last must be empty", i+1, len(cuts), quote(p.To), quote(p.From))
 		}
 		if n := len(within(all, p)); n != cuts[i].Count {
-			return fmt.Errorf("page %s: Count is %d, of %d resources", rangeText(p), cuts[i].Count, n)
+			return fmt.Errorf("page %s: Count is %d, but it has %d resources", rangeText(p), cuts[i].Count, n)
 		}
 	}
 	return nil
 }
 
-// checkSize reports which page is not of about every resources.
+// checkSize reports an error if a page does not have about every resources.
 func checkSize(cuts []resourcesync.Cut, every int) error {
 	for i, p := range pages(cuts) {
 		switch n := cuts[i].Count; {
@@ -67,17 +67,17 @@ func checkSize(cuts []resourcesync.Cut, every int) error {
 	return nil
 }
 
-// sizes returns sizes of pages to cut a set of n resources into.
+// sizes returns page sizes for a set of n resources.
 func sizes(n int) []int {
 	out := []int{1, 2, 3, 7, n / 2, n - 1, n, n + 1, 10_000}
 	return slices.DeleteFunc(out, func(every int) bool {
-		// A large set has too many pages of one resource to count each.
+		// A large set has too many pages of one resource.
 		return every < 1 || n/every > 1000
 	})
 }
 
-// partition: cuts ascend, the last has no Key, and Count says how many resources
-// each page has.
+// partition: cuts ascend, the last has no Key, and Count is the number of resources in each
+// page.
 func cutsPartition(ctx context.Context, s *subject) error {
 	all, err := s.list(ctx)
 	if err != nil {
@@ -95,7 +95,7 @@ func cutsPartition(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// size: pages have about as many resources as they should, and at least one.
+// size: pages have about every resources, and at least one.
 func cutsSize(ctx context.Context, s *subject) error {
 	all, err := s.list(ctx)
 	if err != nil {
@@ -128,7 +128,8 @@ func cutsEmpty(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// kept: nothing moves while nothing changes, and previous is only read.
+// kept: without changes to the set the cuts stay the same, and Cuts does not modify
+// previous.
 func cutsKept(ctx context.Context, s *subject) error {
 	all, err := s.list(ctx)
 	if err != nil {
@@ -145,10 +146,10 @@ func cutsKept(ctx context.Context, s *subject) error {
 			return err
 		}
 		if !slices.Equal(previous, cuts) {
-			return fmt.Errorf("pages of %d: previous has been written to", every)
+			return fmt.Errorf("pages of %d: Cuts has modified previous", every)
 		}
 		if !slices.EqualFunc(again, cuts, sameCut) {
-			return fmt.Errorf("pages of %d: %v became %v although nothing has changed", every, cuts, again)
+			return fmt.Errorf("pages of %d: %v became %v although the set has not changed", every, cuts, again)
 		}
 	}
 	return nil
@@ -158,7 +159,7 @@ func sameCut(a, b resourcesync.Cut) bool {
 	return a.Key == b.Key && a.Count == b.Count && a.Newest.Equal(b.Newest)
 }
 
-// grow: a page that has outgrown its limit is divided, and no boundary moves.
+// grow: a page that has outgrown its limit is split, and no boundary moves.
 func cutsGrow(ctx context.Context, s *subject) error {
 	const every = 5
 	before, page, keys, err := s.crowd(ctx, every)
@@ -187,14 +188,14 @@ func cutsGrow(ctx context.Context, s *subject) error {
 			return fmt.Errorf("the cut at %s is gone after the page %s has grown", quote(c.Key), rangeText(pages(before)[page]))
 		}
 		if i != page && after[j].Newest.Before(c.Newest) {
-			return fmt.Errorf("Newest of the page before %s went back", quote(c.Key))
+			return fmt.Errorf("Newest of the page before %s moved back", quote(c.Key))
 		}
 	}
 	return nil
 }
 
-// crowd returns the cuts of the set, the index of a page, and new keys in it
-// that are too many for one page; no keys if there is no room for any.
+// crowd returns the cuts of the set, the index of a page, and new keys that outgrow it; no
+// keys if no page has space for new ones.
 func (s *subject) crowd(ctx context.Context, every int) (cuts []resourcesync.Cut, page int, keys []string, err error) {
 	all, err := s.list(ctx)
 	if err != nil {
@@ -203,7 +204,7 @@ func (s *subject) crowd(ctx context.Context, every int) (cuts []resourcesync.Cut
 	if cuts, err = s.cuts(ctx, nil, every); err != nil {
 		return nil, 0, nil, err
 	}
-	// Not the first page, so that there are boundaries on both sides.
+	// Not the first page, so that it has boundaries on both sides.
 	for page, p := range pages(cuts) {
 		for _, r := range within(all, p) {
 			first, last := r.Key+"!000", r.Key+"!999"
@@ -236,7 +237,8 @@ func cutsShrink(ctx context.Context, s *subject) error {
 	}
 	page := len(before) / 2
 	doomed := within(all, pages(before)[page])
-	// And one of the first page, so that pages cut anew would differ.
+	// Delete one resource of the first page as well, so that a division without
+	// previous would differ.
 	doomed = append(doomed, all[0])
 	for _, r := range doomed {
 		if err := s.delete(ctx, r.Key); err != nil {
@@ -254,7 +256,7 @@ func cutsShrink(ctx context.Context, s *subject) error {
 		return fmt.Errorf("after a page has lost its resources: %w", err)
 	}
 	for i, c := range before {
-		// The boundaries of the page itself may go.
+		// The boundaries of the page itself may disappear.
 		if i != page-1 && i != page && !slices.ContainsFunc(after, func(a resourcesync.Cut) bool { return a.Key == c.Key }) {
 			return fmt.Errorf("the cut at %s is gone after the page %s has lost its resources", quote(c.Key), rangeText(pages(before)[page]))
 		}

@@ -38,5 +38,5 @@ func ExampleTest() {
 	fmt.Println(err)
 	// Output:
 	// <nil>
-	// Resources/unique: "a" comes twice
+	// Resources/unique: "a" is yielded twice
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// fieldRules hold each field of a resource to what a document can express. Documents
-// omit other values from its entry.
+// fieldRules check that a document can express each field of a resource. Documents omit
+// other values.
 var fieldRules = []rule{
 	field("changefreq", func(e, r *resourcesync.Resource) { e.ChangeFreq = r.ChangeFreq }),
 	field("type", func(e, r *resourcesync.Resource) { e.Type = r.Type }),
@@ -20,7 +20,7 @@ var fieldRules = []rule{
 	{"Changes/fields", changer, changesFields},
 }
 
-// field returns the rule for the field that take copies.
+// field returns the rule for the field that the function take copies.
 func field(word string, take func(e, r *resourcesync.Resource)) rule {
 	return rule{"Resources/" + word, 0, func(ctx context.Context, s *subject) error {
 		all, err := s.list(ctx)
@@ -38,7 +38,7 @@ func field(word string, take func(e, r *resourcesync.Resource)) rule {
 	}}
 }
 
-// fields: the entries of changes can be written in full.
+// fields: a document can express all fields of changed resources.
 func changesFields(ctx context.Context, s *subject) error {
 	changes, err := s.listChanges(ctx)
 	if err != nil {

@@ -8,8 +8,7 @@ import (
 	"time"
 )
 
-// cancel: the iteration ends as soon as ctx is done, and then ctx's error is
-// yielded.
+// cancel: when ctx is done, the iteration yields the error of ctx and ends.
 func (q sequence[T]) cancel(ctx context.Context, s *subject) error {
 	all, err := q.collect(ctx, s)
 	if err != nil {
@@ -42,7 +41,7 @@ func (q sequence[T]) cancel(ctx context.Context, s *subject) error {
 		case got == nil && after == len(all):
 			return nil
 		case !errors.Is(got, ctx.Err()):
-			return fmt.Errorf("%d of %d, and then the context was done: the error is %v, expected %v", after, len(all), got, ctx.Err())
+			return fmt.Errorf("the context was done after %d of %d: the error is %v, expected %v", after, len(all), got, ctx.Err())
 		}
 		return nil
 	}
@@ -62,8 +61,8 @@ func (q sequence[T]) cancel(ctx context.Context, s *subject) error {
 	return ended(late, 0, nil)
 }
 
-// error: an error is yielded once and last, with a zero value. The error that
-// can be had of any provider is that of ctx.
+// error: an error is yielded once and last, with a zero value. The error of ctx is the one
+// that every provider can yield.
 func (q sequence[T]) oneError(ctx context.Context, s *subject) error {
 	for _, n := range []int{0, 1} {
 		canceled, cancel := context.WithCancel(ctx)

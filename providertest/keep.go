@@ -6,8 +6,8 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// keep returns a copy of r that shares nothing with it, not even its strings, so
-// that a provider that reuses them breaks the rule about that and no other.
+// keep returns a copy of r that shares no memory with it, not even strings. A provider that
+// reuses the memory of strings then breaks only the rule about strings.
 func keep(r resourcesync.Resource) resourcesync.Resource {
 	r = r.Clone()
 	eachString(&r, cloneString)

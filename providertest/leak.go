@@ -8,7 +8,7 @@ import (
 )
 
 // leaks runs f several times and returns an error if each run leaves a goroutine
-// behind. A few goroutines that stay, such as those of a connection pool, are no leak.
+// behind. A few goroutines that stay, such as those of a connection pool, are not a leak.
 func (s *subject) leaks(ctx context.Context, f func(ctx context.Context)) error {
 	const times = 16
 	left := leak.Run(ctx, func(ctx context.Context) {
@@ -17,7 +17,7 @@ func (s *subject) leaks(ctx context.Context, f func(ctx context.Context)) error 
 		}
 	}).Wait(times-1, s.opts.Wait)
 	if left >= times {
-		return fmt.Errorf("%d goroutines are left of %d iterations that were ended early", left, times)
+		return fmt.Errorf("%d goroutines remain after %d iterations that ended early", left, times)
 	}
 	return nil
 }

@@ -20,7 +20,7 @@ var openRules = []rule{
 	{"OpenChange/unknown", changeOpener, openChangeUnknown},
 }
 
-// bytes: what is read has the Length and the Hashes of the resource.
+// bytes: the content has the Length and the Hashes of the resource.
 func openBytes(ctx context.Context, s *subject) error {
 	all, err := s.list(ctx)
 	if err != nil {
@@ -35,7 +35,7 @@ func openBytes(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// checkBytes reports how what open opens is not the representation of r.
+// checkBytes reports an error if the content that open opens is not that of r.
 func checkBytes(r resourcesync.Resource, open func() (io.ReadCloser, error)) error {
 	content, err := open()
 	if err != nil {
@@ -69,7 +69,7 @@ func checkBytes(r resourcesync.Resource, open func() (io.ReadCloser, error)) err
 	return nil
 }
 
-// unknown: what is not to be had is io/fs.ErrNotExist.
+// unknown: for a resource that is not in the set, the error is io/fs.ErrNotExist.
 func openUnknown(ctx context.Context, s *subject) error {
 	keys, err := s.spare(ctx, 1)
 	if err != nil {
@@ -89,8 +89,8 @@ func checkNotExist(key string, content io.ReadCloser, err error) error {
 	return nil
 }
 
-// bytes: what is read has the Length and the Hashes of the changed resource. A
-// deleted one has no bytes any more.
+// bytes: the content has the Length and the Hashes of the changed resource. A deleted
+// resource has no content.
 func openChangeBytes(ctx context.Context, s *subject) error {
 	changes, err := s.listChanges(ctx)
 	if err != nil {
@@ -117,7 +117,7 @@ func (s *subject) checkChange(ctx context.Context, c resourcesync.Change) error 
 	return nil
 }
 
-// past: the bytes of versions that have been replaced or deleted are still there.
+// past: the content of replaced and deleted versions can still be opened.
 func openChangePast(ctx context.Context, s *subject) error {
 	seen, err := s.listChanges(ctx)
 	if err != nil {
@@ -138,7 +138,7 @@ func openChangePast(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// unknown: what has never been is io/fs.ErrNotExist.
+// unknown: for a change that never happened, the error is io/fs.ErrNotExist.
 func openChangeUnknown(ctx context.Context, s *subject) error {
 	keys, err := s.spare(ctx, 1)
 	if err != nil {

@@ -13,9 +13,9 @@ var patchRules = []rule{
 	{"OpenPatch/unknown", patchOpener, openPatchUnknown},
 }
 
-// Patch returns the bytes that a link of the relation type RelPatch in a resource
-// that the suite has made leads to, those that the link's Length and Hashes describe,
-// for providers that are PatchOpeners.
+// Patch returns the content of the patch to which a link with RelPatch leads, in a resource
+// that the suite has created. The Length and Hashes of the link describe it. PatchOpeners
+// need it.
 func Patch(l resourcesync.Link) []byte { return []byte("What " + l.Href + " changes.\n") }
 
 // newPatch returns a link to a patch of the resource.
@@ -25,8 +25,8 @@ func newPatch(r resourcesync.Resource) resourcesync.Link {
 	return l
 }
 
-// bytes: what is read has the Length and the Hashes of the link, for as long as the
-// journal tells of the change.
+// bytes: the content has the Length and the Hashes of the link, as long as the change is in
+// the journal.
 func openPatchBytes(ctx context.Context, s *subject) error {
 	changes, err := s.listChanges(ctx)
 	if err != nil {
@@ -47,13 +47,13 @@ func openPatchBytes(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// withoutLinks returns c as a Source gives it to openers.
+// withoutLinks returns c as a Source passes it to openers.
 func withoutLinks(c resourcesync.Change) resourcesync.Change {
 	c.Resource.Links, c.Resource.Attrs = nil, nil
 	return c
 }
 
-// unknown: a patch that has never been is io/fs.ErrNotExist.
+// unknown: for a patch that never existed, the error is io/fs.ErrNotExist.
 func openPatchUnknown(ctx context.Context, s *subject) error {
 	keys, err := s.spare(ctx, 1)
 	if err != nil {

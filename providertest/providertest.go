@@ -1,13 +1,12 @@
-// Package providertest is the contract of [resourcesync.Provider] and of its
-// upgrades as a test suite, in the manner of testing/fstest.
+// Package providertest is the contract of [resourcesync.Provider] and its upgrades as a
+// test suite, like testing/fstest.
 //
-// Implementations that can be filled with resources of the suite's choosing are
-// tested by [Run], which has a subtest for each rule. Implementations over data
-// that they cannot choose, such as a view of an application's own table, are
-// tested by [Test].
+// [Run] tests implementations into which the suite can put resources. It has a subtest for
+// each rule. [Test] tests implementations over existing data, such as a view of an
+// application's table.
 //
-// The upgrades that are tested are those that the implementation has. Rules that
-// are about changes are tested if the options say how to make some.
+// Both test the upgrades that the implementation has. They test the rules about changes if
+// the options have functions that change the set.
 package providertest
 
 import (
@@ -21,13 +20,13 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// Options say more about the provider under test. The zero value will do.
+// Options are the optional arguments of [Test] and of the function given to [Run].
 type Options struct {
 	// Stater, Cutter, Changer, Opener, ChangeOpener, Watcher, Coverer, Archiver
-	// and ChangeArchiver are upgrades that the provider is used with but does not have itself, as
-	// in rshttp.Set. If nil, the provider's own is tested, if it has one. A
-	// Windower is looked for where the Changer is found, a Checksummer where
-	// the Opener and the ChangeOpener are, a PatchOpener where the latter is.
+	// and ChangeArchiver are upgrades that another value implements, as in
+	// rshttp.Set. If nil, the provider's own is tested, if it has one. The Changer
+	// may also be a Windower, the Opener and the ChangeOpener a Checksummer, and the
+	// ChangeOpener a PatchOpener.
 	Stater         resourcesync.Stater
 	Cutter         resourcesync.Cutter
 	Changer        resourcesync.Changer
@@ -38,45 +37,43 @@ type Options struct {
 	Archiver       resourcesync.Archiver
 	ChangeArchiver resourcesync.ChangeArchiver
 
-	// Put adds resources to the provider's set, each in place of the one
-	// with its key if there is one, and Delete removes resources. They
-	// return when the changes can be read, and are also called while
-	// another goroutine is reading. If either is nil, the rules that are
-	// about changes are not tested. Where no two resources can have the same
-	// URI, Put refuses the second with errors.ErrUnsupported.
+	// Put adds resources to the provider's set and replaces those with the same
+	// keys; Delete removes resources. They must return when the changes can be read.
+	// They are also called while other goroutines read. If either is nil, the rules
+	// about changes are not tested. If resources cannot share a URI, Put must refuse
+	// the second one with errors.ErrUnsupported.
 	Put    func(ctx context.Context, resources ...resourcesync.Resource) error
 	Delete func(ctx context.Context, keys ...string) error
 
-	// Want are the resources that Test is to find, in any order. If nil,
-	// what the provider yields is taken to be complete. Run does not look
-	// at it.
+	// Want are the resources that Test expects, in any order. If nil, Test assumes
+	// that the provider yields the complete set. Run ignores it.
 	Want []resourcesync.Resource
 
-	// Equal reports whether a resource that the provider yields is the one
-	// that was put, or wanted, for providers that do not keep all of one. If
-	// nil, resourcesync.Resource.Equal is used.
+	// Equal reports whether a yielded resource matches the resource that was put or
+	// is wanted, for providers that do not keep all fields. If nil,
+	// resourcesync.Resource.Equal is used.
 	Equal func(got, want resourcesync.Resource) bool
 
-	// ExactStat claims that the Stat of a range changes when something in
-	// the range does, and at no other time.
+	// ExactStat claims that the Stat of a range changes only if something in the
+	// range changes.
 	ExactStat bool
 
-	// Wait is how long to wait for what happens in the background: for a
-	// Watcher to wake, for goroutines to end. If zero, 10 seconds is used.
+	// Wait is the maximum time to wait for events in the background, such as a call
+	// by a Watcher or the end of a goroutine. If zero, 10 seconds is used.
 	Wait time.Duration
 }
 
 // Test tests p and returns an error that joins all broken rules, each with its
 // name, such as Resources/order, or nil. opts may be nil.
 //
-// Every rule lists the set several times: it should have some thousand resources
-// at most, and nothing else should change it. With Put and Delete, Test makes
-// changes and undoes them.
+// Each rule lists the set several times, so the set should have at most some thousand
+// resources. Nothing else must change it during the test. With Put and Delete, Test changes
+// the set and restores it.
 func Test(ctx context.Context, p resourcesync.Provider, opts *Options) error {
 	s := newSubject(p, opts)
 	before, err := s.list(ctx)
 	if err != nil {
-		return fmt.Errorf("providertest: the resources cannot be listed: %w", err)
+		return fmt.Errorf("providertest: listing the resources: %w", err)
 	}
 	s.want = s.opts.Want
 	var broken []error
@@ -89,20 +86,19 @@ func Test(ctx context.Context, p resourcesync.Provider, opts *Options) error {
 		}
 		if r.needs&editing != 0 {
 			if err := s.restore(ctx, before); err != nil {
-				return errors.Join(append(broken, fmt.Errorf("providertest: changes cannot be undone after %s: %w", r.name, err))...)
+				return errors.Join(append(broken, fmt.Errorf("providertest: undoing changes after %s: %w", r.name, err))...)
 			}
 		}
 	}
 	return errors.Join(broken...)
 }
 
-// Run tests a provider by subtests, one for each rule.
+// Run tests a provider in subtests, one for each rule.
 //
-// newProvider returns a provider whose set consists of the given resources, in
-// no particular order, and what the suite is to know about it, which may be nil.
-// It is called for each subtest. The resources have awkward keys and, among
-// them, every field of a resource; their bytes are those of [Content],
-// and those of patches that they link are those of [Patch].
+// It calls newProvider for each subtest. newProvider returns a provider whose set has the
+// given resources, which are in no particular order, and options, which may be nil. The
+// resources have awkward keys, and together use every field of a resource. Their content
+// is that of [Content], and the content of their patches that of [Patch].
 func Run(t *testing.T, newProvider func(t *testing.T, resources []resourcesync.Resource) (resourcesync.Provider, *Options)) {
 	for _, r := range rules() {
 		t.Run(r.name, func(t *testing.T) {
@@ -139,11 +135,11 @@ type subject struct {
 	archiver       resourcesync.Archiver
 	changeArchiver resourcesync.ChangeArchiver
 
-	// What the openers are besides.
+	// Further upgrades of the openers.
 	patchOpener                    resourcesync.PatchOpener
 	checksummer, changeChecksummer resourcesync.Checksummer
 
-	version int // of the resources that the suite has made
+	version int // number of the last resource that the suite has created
 }
 
 func newSubject(p resourcesync.Provider, opts *Options) *subject {
@@ -171,8 +167,7 @@ func newSubject(p resourcesync.Provider, opts *Options) *subject {
 	return s
 }
 
-// upgrade returns explicit, or else p itself if it is a T: the way in which a
-// Source finds upgrades.
+// upgrade returns explicit or, if that is nil, p if it is a T, as a Source finds upgrades.
 func upgrade[T comparable](explicit T, p resourcesync.Provider) T {
 	var none T
 	if explicit != none {

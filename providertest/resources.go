@@ -22,7 +22,7 @@ var resourceRules = []rule{
 	{"Resources/writers", editing, resourcesWriters},
 }
 
-// order: resources come in ascending byte order of their keys.
+// order: resources are in ascending byte order of their keys.
 func resourcesOrder(ctx context.Context, s *subject) error {
 	all, err := s.list(ctx)
 	if err != nil {
@@ -30,7 +30,7 @@ func resourcesOrder(ctx context.Context, s *subject) error {
 	}
 	for i := range all[:max(len(all)-1, 0)] {
 		if a, b := all[i].Key, all[i+1].Key; b < a {
-			return fmt.Errorf("%s comes before %s: keys must be in the order of their bytes, in PostgreSQL that of COLLATE \"C\"", quote(a), quote(b))
+			return fmt.Errorf("%s precedes %s: keys must be in byte order (in PostgreSQL, COLLATE \"C\")", quote(a), quote(b))
 		}
 	}
 	return nil
@@ -45,7 +45,7 @@ func resourcesUnique(ctx context.Context, s *subject) error {
 	seen := map[string]bool{}
 	for _, r := range all {
 		if seen[r.Key] {
-			return fmt.Errorf("%s comes twice", quote(r.Key))
+			return fmt.Errorf("%s is yielded twice", quote(r.Key))
 		}
 		seen[r.Key] = true
 	}
@@ -77,7 +77,7 @@ func checkResource(r resourcesync.Resource) error {
 	return nil
 }
 
-// complete: all resources are there, as they are, and no others.
+// complete: exactly the expected resources are yielded, with all their fields.
 func resourcesComplete(ctx context.Context, s *subject) error {
 	all, err := s.list(ctx)
 	if err != nil {
@@ -98,12 +98,12 @@ func resourcesComplete(ctx context.Context, s *subject) error {
 		delete(got, want.Key)
 	}
 	for key := range got {
-		return fmt.Errorf("%s is there and should not be", quote(key))
+		return fmt.Errorf("%s is yielded but not expected", quote(key))
 	}
 	return nil
 }
 
-// range: a range holds the keys from From, included, to To, not included.
+// range: a range contains the keys from From, inclusive, to To, exclusive.
 func resourcesRange(ctx context.Context, s *subject) error {
 	all, err := s.list(ctx)
 	if err != nil {
@@ -121,7 +121,7 @@ func resourcesRange(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// within returns those of all that are in r.
+// within returns the resources in r.
 func within(all []resourcesync.Resource, r resourcesync.Range) []resourcesync.Resource {
 	var in []resourcesync.Resource
 	for _, x := range all {
@@ -132,8 +132,7 @@ func within(all []resourcesync.Resource, r resourcesync.Range) []resourcesync.Re
 	return in
 }
 
-// ranges returns ranges that begin and end at keys, just after them and between
-// them.
+// ranges returns ranges that begin and end at keys, just after them, and between them.
 func ranges(all []resourcesync.Resource) []resourcesync.Range {
 	const most = 100 // keys
 	points := []string{"", "\x01", "\U0010FFFF"}
@@ -156,11 +155,11 @@ func ranges(all []resourcesync.Resource) []resourcesync.Range {
 				out = append(out, resourcesync.Range{From: p, To: points[j]})
 			}
 		}
-		// Ranges that hold nothing, wherever they are.
+		// Empty ranges at several positions.
 		if i%4 == 1 {
 			out = append(out, resourcesync.Range{From: p, To: p}, resourcesync.Range{From: p, To: points[1+i/2]})
 		}
-		// The ends of a long set are long.
+		// Limit the cost for a large set.
 		if len(all) <= most || i%16 == 0 {
 			out = append(out, resourcesync.Range{From: p}, resourcesync.Range{To: p})
 		}
@@ -168,8 +167,8 @@ func ranges(all []resourcesync.Resource) []resourcesync.Range {
 	return out
 }
 
-// writers: what is in the set during the whole of an iteration is yielded once,
-// in its place, whatever else is created and deleted meanwhile.
+// writers: a resource that is in the set during a complete iteration is yielded once, in
+// order, whatever else is created and deleted meanwhile.
 func resourcesWriters(ctx context.Context, s *subject) error {
 	stable, err := s.list(ctx)
 	if err != nil {
@@ -202,7 +201,7 @@ func resourcesWriters(ctx context.Context, s *subject) error {
 				defer close(done)
 				failed = append(failed, write())
 			}
-			// A provider may make writers wait for the end.
+			// A provider may block writers until the end.
 			select {
 			case <-done:
 			case <-time.After(s.opts.Wait / 100):

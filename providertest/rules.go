@@ -10,14 +10,14 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// A rule is a sentence of the contract. check returns how it is broken.
+// A rule is a sentence of the contract. check returns an error if it is broken.
 type rule struct {
 	name  string // the method it is about, and a word
 	needs need
 	check func(ctx context.Context, s *subject) error
 }
 
-// A need says what a rule cannot be tested without.
+// A need is a set of requirements of a rule's test.
 type need uint
 
 const (
@@ -36,31 +36,31 @@ const (
 	changeArchiver
 	editing   // Options.Put and Options.Delete
 	exactStat // Options.ExactStat
-	wanted    // knowledge of the resources
+	wanted    // the expected resources are known
 	nothing   // a set without resources
 )
 
-// lacks returns what is missing for rules with these needs, of a set of these
-// resources, or "".
+// lacks returns the first of these needs that is not met, for a set of these resources, or
+// "".
 func (s *subject) lacks(needs need, resources []resourcesync.Resource) string {
 	for _, n := range []struct {
 		need need
 		have bool
 		what string
 	}{
-		{stater, s.stater != nil, "the provider is no Stater"},
-		{cutter, s.cutter != nil, "the provider is no Cutter"},
-		{changer, s.changer != nil, "the provider is no Changer"},
-		{windower, s.windower != nil, "the provider is no Windower"},
-		{opener, s.opener != nil, "the provider is no Opener"},
-		{changeOpener, s.changeOpener != nil, "the provider is no ChangeOpener"},
-		{patchOpener, s.patchOpener != nil, "the ChangeOpener is no PatchOpener"},
-		{checksummer, s.checksummer != nil, "the Opener is no Checksummer"},
-		{changeChecksummer, s.changeChecksummer != nil, "the ChangeOpener is no Checksummer"},
-		{watcher, s.watcher != nil, "the provider is no Watcher"},
-		{coverer, s.coverer != nil, "the provider is no Coverer"},
-		{archiver, s.archiver != nil, "the provider is no Archiver"},
-		{changeArchiver, s.changeArchiver != nil, "the provider is no ChangeArchiver"},
+		{stater, s.stater != nil, "the provider is not a Stater"},
+		{cutter, s.cutter != nil, "the provider is not a Cutter"},
+		{changer, s.changer != nil, "the provider is not a Changer"},
+		{windower, s.windower != nil, "the provider is not a Windower"},
+		{opener, s.opener != nil, "the provider is not an Opener"},
+		{changeOpener, s.changeOpener != nil, "the provider is not a ChangeOpener"},
+		{patchOpener, s.patchOpener != nil, "the ChangeOpener is not a PatchOpener"},
+		{checksummer, s.checksummer != nil, "the Opener is not a Checksummer"},
+		{changeChecksummer, s.changeChecksummer != nil, "the ChangeOpener is not a Checksummer"},
+		{watcher, s.watcher != nil, "the provider is not a Watcher"},
+		{coverer, s.coverer != nil, "the provider is not a Coverer"},
+		{archiver, s.archiver != nil, "the provider is not an Archiver"},
+		{changeArchiver, s.changeArchiver != nil, "the provider is not a ChangeArchiver"},
 		{editing, s.opts.Put != nil && s.opts.Delete != nil, "Options.Put or Options.Delete is nil"},
 		{exactStat, s.opts.ExactStat, "Options.ExactStat is false"},
 		{wanted, s.want != nil, "Options.Want is nil"},
@@ -88,8 +88,8 @@ func rules() []rule {
 	)
 }
 
-// concurrent: all methods are safe for concurrent use. What they are asked at the
-// same time is what some of the other rules ask them one after the other.
+// concurrent: all methods are safe for concurrent use. It runs the checks of other rules
+// concurrently.
 func providerConcurrent(ctx context.Context, s *subject) error {
 	const each = 2
 	var sound []rule
@@ -108,7 +108,7 @@ func providerConcurrent(ctx context.Context, s *subject) error {
 		{"Snapshots", archiver, snapshotsOrder},
 		{"ArchivedChanges", changeArchiver, archivedInterval},
 	} {
-		// What does not hold anyway has been found already.
+		// A rule that is broken anyway is reported elsewhere.
 		if s.lacks(r.needs, nil) == "" && r.check(ctx, s) == nil {
 			sound = append(sound, r)
 		}

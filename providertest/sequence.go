@@ -13,8 +13,8 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// A sequence is one of the iterations that a provider offers. The same rules
-// hold for each of them.
+// A sequence is an iteration over values of a provider. The same rules apply to each of
+// them.
 type sequence[T any] struct {
 	name  string
 	needs need
@@ -70,12 +70,12 @@ func (q sequence[T]) collect(ctx context.Context, s *subject) ([]T, error) {
 	return collect(q.start(ctx, s), q.clone)
 }
 
-// lazy: calling does no work. Work would ask ctx whether it may go on.
+// lazy: the call itself does no work. The test detects work by its use of ctx.
 func (q sequence[T]) lazy(ctx context.Context, s *subject) error {
 	spy := &spyContext{Context: ctx}
 	q.start(spy, s)
 	if spy.asked.Load() {
-		return errors.New("the context is used before the result is ranged over")
+		return errors.New("the call uses the context before the result is ranged over")
 	}
 	return nil
 }
@@ -95,8 +95,7 @@ func (c *spyContext) Err() error {
 	return c.Context.Err()
 }
 
-// fresh: what is ranged over is the state at that time, not the state when the
-// method was called.
+// fresh: the iteration shows the state at the range statement, not at the call.
 func (q sequence[T]) fresh(ctx context.Context, s *subject) error {
 	keys, err := s.spare(ctx, 1)
 	if err != nil {
@@ -115,12 +114,12 @@ func (q sequence[T]) fresh(ctx context.Context, s *subject) error {
 		return err
 	}
 	if err := difference(got, want, q.same, q.title); err != nil {
-		return fmt.Errorf("ranging over a result from before a change shows the state of then: %w", err)
+		return fmt.Errorf("ranging over a result from before a change shows the earlier state: %w", err)
 	}
 	return nil
 }
 
-// restart: ranging again starts again, also after an early end.
+// restart: ranging again starts from the beginning, even after an early end.
 func (q sequence[T]) restart(ctx context.Context, s *subject) error {
 	seq := q.start(ctx, s)
 	want, err := collect(seq, q.clone)
@@ -159,7 +158,7 @@ func (q sequence[T]) stop(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// places returns some of the numbers 1 to n, the outer ones among them.
+// places returns some of the numbers 1 to n, including the first and the last.
 func places(n int) []int {
 	var out []int
 	for _, i := range []int{1, 2, 3, n / 2, n - 1, n} {
@@ -170,22 +169,22 @@ func places(n int) []int {
 	return out
 }
 
-// leak: nothing is left running after an early end.
+// leak: no goroutine remains after an early end.
 func (q sequence[T]) leak(ctx context.Context, s *subject) error {
 	return s.leaks(ctx, func(ctx context.Context) {
 		q.start(ctx, s)(func(T, error) bool { return false })
 	})
 }
 
-// concurrent: several may range at the same time.
+// concurrent: several goroutines can range at the same time.
 func (q sequence[T]) concurrent(ctx context.Context, s *subject) error {
 	want, err := q.collect(ctx, s)
 	if err != nil {
 		return err
 	}
 	const readers = 4
-	// They meet at the first value, so that they do overlap; one that a
-	// provider keeps waiting for another is let go on.
+	// All wait at the first value, so that they overlap. If the provider blocks one
+	// of them, the others continue after a while.
 	var started sync.WaitGroup
 	started.Add(readers)
 	all := make(chan struct{})
@@ -225,7 +224,7 @@ func (q sequence[T]) concurrent(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// strings: strings that have been yielded stay valid.
+// strings: yielded strings stay valid.
 func (q sequence[T]) lastingStrings(ctx context.Context, s *subject) error {
 	var kept, copies []string
 	q.start(ctx, s)(func(v T, err error) bool {
@@ -238,7 +237,7 @@ func (q sequence[T]) lastingStrings(ctx context.Context, s *subject) error {
 	})
 	for i := range kept {
 		if kept[i] != copies[i] {
-			return fmt.Errorf("%s was yielded and has become %s", quote(copies[i]), quote(kept[i]))
+			return fmt.Errorf("the yielded string %s has become %s", quote(copies[i]), quote(kept[i]))
 		}
 	}
 	return nil

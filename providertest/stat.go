@@ -25,7 +25,7 @@ func (s *subject) stat(ctx context.Context, r resourcesync.Range) (resourcesync.
 	return st, nil
 }
 
-// count: Count, if it is known, is the number of resources in the range.
+// count: Count is the number of resources in the range, if it is known.
 func statCount(ctx context.Context, s *subject) error {
 	all, err := s.list(ctx)
 	if err != nil {
@@ -37,13 +37,13 @@ func statCount(ctx context.Context, s *subject) error {
 			return err
 		}
 		if n := int64(len(within(all, r))); st.Count >= 0 && st.Count != n {
-			return fmt.Errorf("range %s: Count is %d, of %d resources", rangeText(r), st.Count, n)
+			return fmt.Errorf("range %s: Count is %d, but it has %d resources", rangeText(r), st.Count, n)
 		}
 	}
 	return nil
 }
 
-// steady: nothing of a Stat moves while nothing changes.
+// steady: without changes to the set, Stat stays the same.
 func statSteady(ctx context.Context, s *subject) error {
 	all, err := s.list(ctx)
 	if err != nil {
@@ -59,7 +59,7 @@ func statSteady(ctx context.Context, s *subject) error {
 			return err
 		}
 		if !sameStat(a, b) {
-			return fmt.Errorf("range %s: %s became %s although nothing has changed", rangeText(r), statText(a), statText(b))
+			return fmt.Errorf("range %s: %s became %s although the set has not changed", rangeText(r), statText(a), statText(b))
 		}
 	}
 	return nil
@@ -73,13 +73,12 @@ func statText(st resourcesync.Stat) string {
 	return fmt.Sprintf("{Count %d, LastModified %s, Version %q}", st.Count, timeText(st.LastModified), st.Version)
 }
 
-// only is the range of a key.
+// only returns the range of a single key.
 func only(key string) resourcesync.Range {
 	return resourcesync.Range{From: key, To: key + "\x01"}
 }
 
-// version: any two different states have different Versions, of the whole set
-// and of a range.
+// version: different states of the set, and of a range, have different Versions.
 func statVersion(ctx context.Context, s *subject) error {
 	type state struct {
 		content []resourcesync.Resource
@@ -97,7 +96,7 @@ func statVersion(ctx context.Context, s *subject) error {
 		}
 		for _, old := range states {
 			if old.version == st.Version && sameResources(old.content, content) != nil {
-				return fmt.Errorf("Version of the range %s is %q, as that of another state was", rangeText(r), st.Version)
+				return fmt.Errorf("Version of the range %s is %q, like that of another state", rangeText(r), st.Version)
 			}
 		}
 		states = append(states, state{content, st.Version})
@@ -120,8 +119,8 @@ func statVersion(ctx context.Context, s *subject) error {
 	return s.live(ctx, func(edit) error { return look(only(keys[0])) })
 }
 
-// lastmodified: LastModified, where it is known, never goes back when something
-// changes, not even when what was modified last is deleted.
+// lastmodified: LastModified, if known, never moves back, even if the resource that was
+// modified last is deleted.
 func statLastModified(ctx context.Context, s *subject) error {
 	keys, err := s.spare(ctx, 1)
 	if err != nil {
@@ -139,7 +138,7 @@ func statLastModified(ctx context.Context, s *subject) error {
 			case st.LastModified.IsZero():
 				continue
 			case st.LastModified.Before(newest[i]):
-				return fmt.Errorf("LastModified of the range %s went back from %s to %s", rangeText(r), timeText(newest[i]), timeText(st.LastModified))
+				return fmt.Errorf("LastModified of the range %s moved back from %s to %s", rangeText(r), timeText(newest[i]), timeText(st.LastModified))
 			}
 			newest[i] = st.LastModified
 		}
@@ -151,8 +150,8 @@ func statLastModified(ctx context.Context, s *subject) error {
 	return s.live(ctx, func(edit) error { return look() })
 }
 
-// journal: LastModified is not earlier than the newest change in the journal,
-// deletions included, nor later than the next one.
+// journal: LastModified is not before the newest change in the journal, deletions included,
+// and not after the next one.
 func statJournal(ctx context.Context, s *subject) error {
 	st, err := s.stat(ctx, resourcesync.Range{})
 	if err != nil {
@@ -165,20 +164,20 @@ func statJournal(ctx context.Context, s *subject) error {
 		}
 		newest := changes[len(changes)-1]
 		if newest.Datetime.Before(st.LastModified) {
-			return fmt.Errorf("%s is earlier than the LastModified of the state before it, %s", changeTitle(newest), timeText(st.LastModified))
+			return fmt.Errorf("%s is before the LastModified of the previous state, %s", changeTitle(newest), timeText(st.LastModified))
 		}
 		if st, err = s.stat(ctx, resourcesync.Range{}); err != nil {
 			return err
 		}
 		if !st.LastModified.IsZero() && st.LastModified.Before(newest.Datetime) {
-			return fmt.Errorf("LastModified is %s, earlier than %s", timeText(st.LastModified), changeTitle(newest))
+			return fmt.Errorf("LastModified is %s, before %s", timeText(st.LastModified), changeTitle(newest))
 		}
 		return nil
 	})
 }
 
-// exact: the Stat of a range stays when something outside it changes, and that
-// of the whole set when what is put is there already.
+// exact: a change outside of a range does not change the Stat of the range, and putting an
+// identical resource does not change the Stat of the set.
 func statExact(ctx context.Context, s *subject) error {
 	keys, err := s.spare(ctx, 1)
 	if err != nil {

@@ -10,8 +10,8 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// collect returns copies of what seq yields, up to an error. It does not use
-// range, which panics when seq goes on after its end: there is a rule for that.
+// collect returns copies of the values of seq, up to an error. It does not use a range
+// statement, which panics if seq continues after its end; another rule tests that.
 func collect[T any](seq iter.Seq2[T, error], clone func(T) T) (all []T, err error) {
 	seq(func(v T, e error) bool {
 		if e != nil {
@@ -39,8 +39,7 @@ func (s *subject) listRange(ctx context.Context, r resourcesync.Range) ([]resour
 	return all, nil
 }
 
-// listChanges returns all changes, the newest last: that this is how they are
-// yielded has a rule of its own.
+// listChanges returns all changes, sorted by time: another rule tests the order.
 func (s *subject) listChanges(ctx context.Context) ([]resourcesync.Change, error) {
 	all, err := s.listInterval(ctx, resourcesync.Interval{})
 	slices.SortStableFunc(all, func(a, b resourcesync.Change) int { return a.Datetime.Compare(b.Datetime) })
@@ -69,14 +68,13 @@ func (s *subject) delete(ctx context.Context, keys ...string) error {
 	return nil
 }
 
-// make returns a resource that has not been in the set before.
+// make returns a new version of a resource.
 func (s *subject) make(key string) resourcesync.Resource {
 	s.version++
 	return newResource(key, s.version)
 }
 
-// spare returns the first n keys, near the beginning of most sets, that no
-// resource has.
+// spare returns the first n unused keys, near the beginning of most sets.
 func (s *subject) spare(ctx context.Context, n int) ([]string, error) {
 	all, err := s.list(ctx)
 	if err != nil {
@@ -95,7 +93,7 @@ func (s *subject) spare(ctx context.Context, n int) ([]string, error) {
 	return keys, nil
 }
 
-// restore gives the set the resources that it had before.
+// restore restores the set to the resources before.
 func (s *subject) restore(ctx context.Context, before []resourcesync.Resource) error {
 	now, err := s.list(ctx)
 	if err != nil {
@@ -118,7 +116,7 @@ func (s *subject) restore(ctx context.Context, before []resourcesync.Resource) e
 	return nil
 }
 
-// live makes a few changes and calls visit after each, with what was done.
+// live makes a few changes, and calls visit with each after it is made.
 func (s *subject) live(ctx context.Context, visit func(deed edit) error) error {
 	keys, err := s.spare(ctx, 3)
 	if err != nil {
@@ -148,7 +146,7 @@ func (s *subject) live(ctx context.Context, visit func(deed edit) error) error {
 	return nil
 }
 
-// An edit is something done to the set; change is what came last.
+// An edit is a change of the set; change is the type of its last event.
 type edit struct {
 	what   string
 	key    string
@@ -163,12 +161,12 @@ func difference[T any](got, want []T, same func(got, want T) bool, title func(T)
 		case i >= len(got):
 			return fmt.Errorf("%s is missing at the end", title(want[i]))
 		case i >= len(want):
-			return fmt.Errorf("%s is too much at the end", title(got[i]))
+			return fmt.Errorf("%s is an extra value at the end", title(got[i]))
 		case same(got[i], want[i]):
 		case title(got[i]) == title(want[i]):
 			return fmt.Errorf("%s is %+v instead of %+v", title(got[i]), got[i], want[i])
 		default:
-			return fmt.Errorf("%s comes where %s is expected", title(got[i]), title(want[i]))
+			return fmt.Errorf("%s, expected %s", title(got[i]), title(want[i]))
 		}
 	}
 	return nil
@@ -178,7 +176,7 @@ func sameResources(got, want []resourcesync.Resource) error {
 	return difference(got, want, resourcesync.Resource.Equal, resourceTitle)
 }
 
-// byKey is the order of a set.
+// byKey orders resources by their keys.
 func byKey(a, b resourcesync.Resource) int { return strings.Compare(a.Key, b.Key) }
 
 func resourceTitle(r resourcesync.Resource) string { return quote(r.Key) }

@@ -7,7 +7,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// quote quotes a key, of a long one the beginning and the length.
+// quote quotes a key; a long key is shortened.
 func quote(key string) string {
 	const most = 60
 	if len(key) > most {

@@ -12,7 +12,7 @@ var watchRules = []rule{
 	{"Watch/end", watcher, watchEnd},
 }
 
-// watch starts watching. woken gets a value for wakes, done the result.
+// watch starts watching. woken receives a value after wakes, and done the result.
 func (s *subject) watch(ctx context.Context) (woken <-chan struct{}, done <-chan error) {
 	w, d := make(chan struct{}, 1), make(chan error, 1)
 	go func() {
@@ -41,7 +41,7 @@ func watchWake(ctx context.Context, s *subject) error {
 			return false, nil
 		}
 	}
-	// Changes made before the watch is set up need not wake anyone.
+	// Changes before the watch is established need not cause a wake.
 	keys, err := s.spare(ctx, 1)
 	if err != nil {
 		return err
@@ -59,8 +59,8 @@ func watchWake(ctx context.Context, s *subject) error {
 			return fmt.Errorf("wake has not been called within %v, after several changes", s.opts.Wait)
 		}
 	}
-	// What has come too late for the last change must not pass for the next.
-	// One who wakes all the time does so after each change, too.
+	// A late wake for the last change must not count for the next one. A provider
+	// that wakes all the time passes.
 	settle := func() error {
 		for range 100 {
 			if ok, err := await(s.opts.Wait / 1000); !ok || err != nil {

@@ -25,8 +25,8 @@ func (s *subject) windows(ctx context.Context, max int) ([]resourcesync.Interval
 	return windows, nil
 }
 
-// contiguous: windows follow on one another, the first begins at Since, and only
-// the last is open.
+// contiguous: the first window begins at Since, each of the others where the previous one
+// ends, and only the last is open.
 func windowsContiguous(ctx context.Context, s *subject) error {
 	since, err := s.changer.Since(ctx)
 	if err != nil {
@@ -50,13 +50,13 @@ func windowsContiguous(ctx context.Context, s *subject) error {
 			next = iv.Until
 		}
 		if len(windows) == 0 {
-			return fmt.Errorf("windows of %d: there are none, expected one that is open", max)
+			return fmt.Errorf("windows of %d: there is no window, expected an open one", max)
 		}
 	}
 	return nil
 }
 
-// size: no window has more changes than it may.
+// size: no window has more than max changes.
 func windowsSize(ctx context.Context, s *subject) error {
 	for _, max := range windowSizes {
 		windows, err := s.windows(ctx, max)
@@ -76,7 +76,7 @@ func windowsSize(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// closed: a closed window stays where it is and gets no more changes.
+// closed: a closed window keeps its interval and gets no more changes.
 func windowsClosed(ctx context.Context, s *subject) error {
 	const max = 2
 	type closed struct {
@@ -121,7 +121,7 @@ func windowsClosed(ctx context.Context, s *subject) error {
 				return a.window.From.Equal(b.window.From) && a.window.Until.Equal(b.window.Until)
 			})
 			if i < 0 {
-				return fmt.Errorf("the closed window %s is gone", intervalText(b.window))
+				return fmt.Errorf("the closed window %s has disappeared", intervalText(b.window))
 			}
 			if err := difference(after[i].changes, b.changes, sameChange, changeTitle); err != nil {
 				return fmt.Errorf("the closed window %s has changed: %w", intervalText(b.window), err)
