@@ -7,6 +7,7 @@ import (
 	"io/fs"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/checked"
 )
 
 // Content is where the bitstreams of a set's packages come from: for a Resource Dump,
@@ -34,7 +35,7 @@ func (c *Content) open(ctx context.Context, it *item) (io.ReadCloser, error) {
 	if !errors.Is(err, fs.ErrNotExist) {
 		return content, err
 	}
-	for now, failed := range c.Provider.Resources(ctx, resourcesync.Range{From: r.Key, To: r.Key + "\x00"}) {
+	for now, failed := range checked.Resources(ctx, c.Provider, resourcesync.Range{From: r.Key, To: r.Key + "\x00"}, nil) {
 		if failed == nil && now.Stamp != r.Stamp && isSame(now, r) {
 			return c.Opener.Open(ctx, now)
 		}

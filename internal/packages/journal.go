@@ -1,0 +1,188 @@
+package packages
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/checked"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
+)
+
+// pollInterval is the time between two looks at a journal whose last package is open.
+const pollInterval = time.Minute
+
+// errMoved says that changes were dropped from a journal while it was read.
+var errMoved = fmt.Errorf("%w: the journal has dropped changes meanwhile", resourcesync.ErrNotReady)
+
+// A Journal divides the journal of a set into the packages of its Change Dump. Its
+// fields are set before its first use, and its methods are safe for concurrent use.
+type Journal struct {
+	// Set is the name of the set, for logs.
+	Set string
+
+	// Changer is the journal. Stater, which may be nil, knows its version, and Since
+	// the time after which both changes and their bitstreams are complete.
+	Changer resourcesync.Changer
+	Stater  resourcesync.Stater
+	Since   func(context.Context) (time.Time, error)
+
+	// Patches says whether packages contain patches.
+	Patches bool
+
+	// A package is full when it has Size bytes or MaxEntries changes. It is closed at
+	// multiples of Every. If Changer is no Windower, changes may be committed Settle
+	// after their datetimes.
+	Size       Size
+	MaxEntries int
+	Every      time.Duration
+	Settle     time.Duration
+
+	once    sync.Once
+	lock    chan struct{} // held while the journal is read; a request can stop waiting for it
+	current atomic.Pointer[ChangeDump]
+	lengths sync.Map // of packages, by interval
+}
+
+// Dump divides the journal. It reads the changes since the last call.
+func (j *Journal) Dump(ctx context.Context) (*ChangeDump, error) {
+	j.once.Do(func() { j.lock = make(chan struct{}, 1) })
+	select {
+	case j.lock <- struct{}{}:
+		defer func() { <-j.lock }()
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	now, err := j.divide(ctx, j.current.Load())
+	if errors.Is(err, errMoved) {
+		now, err = j.divide(ctx, j.current.Load())
+	}
+	if err == nil {
+		j.current.Store(now)
+		j.forgetLengths(now.Packages)
+	}
+	return now, err
+}
+
+// Current returns the result of the last Dump, or nil.
+func (j *Journal) Current() *ChangeDump { return j.current.Load() }
+
+func (j *Journal) divide(ctx context.Context, before *ChangeDump) (*ChangeDump, error) {
+	since, err := j.Since(ctx)
+	if err != nil {
+		return nil, err
+	}
+	now := &ChangeDump{Since: since}
+	if before != nil {
+		if first, found := partition.Find(before.Packages, since); found {
+			now.Packages = slices.Clip(before.Packages[first:])
+		}
+	}
+	// The version comes first: changes in between are read now, and again.
+	if j.Stater != nil {
+		stat, err := j.Stater.Stat(ctx, partition.Whole)
+		if err != nil {
+			return nil, err
+		}
+		now.version = stat.Version
+	}
+	from := since
+	if n := len(now.Packages); n > 0 {
+		from = now.Packages[n-1].Until
+	}
+	var seals []time.Time
+	if sealer, ok := j.Changer.(resourcesync.Sealer); ok {
+		if seals, err = sealer.Seals(ctx, from); err != nil {
+			return nil, err
+		}
+	}
+	if before != nil && now.version != "" && now.version == before.version && since.Equal(before.Since) && len(seals) == 0 {
+		return before, nil
+	}
+	d := divider{Journal: j, part: resourcesync.Interval{From: from}, seals: seals}
+	omitted := func(c *resourcesync.Change, _ error) { d.add(c) } // a later change all the same
+	for c, err := range checked.Changes(ctx, j.Changer, resourcesync.Interval{From: from}, omitted) {
+		if err != nil {
+			return nil, err
+		}
+		d.add(&c)
+	}
+	d.seal()
+	if again, err := j.Since(ctx); err != nil || !again.Equal(since) {
+		return nil, cmp.Or(err, errMoved)
+	}
+	now.Packages = append(now.Packages, d.settled()...)
+	if d.count > 0 {
+		now.end, now.newest = d.end, d.last
+	}
+	return now, nil
+}
+
+// Length returns the length of a package, which measure finds out. It is remembered.
+func (j *Journal) Length(p resourcesync.Interval, measure func() (resourcesync.Length, error)) (resourcesync.Length, error) {
+	if length, ok := j.lengths.Load(p); ok {
+		return length.(resourcesync.Length), nil
+	}
+	length, err := measure()
+	if err == nil {
+		j.lengths.Store(p, length)
+	}
+	return length, err
+}
+
+// forgetLengths forgets the lengths of packages before these.
+func (j *Journal) forgetLengths(packages []resourcesync.Interval) {
+	j.lengths.Range(func(key, _ any) bool {
+		if p := key.(resourcesync.Interval); len(packages) == 0 || p.From.Before(packages[0].From) {
+			j.lengths.Delete(key)
+		}
+		return true
+	})
+}
+
+// Run seals packages whose time is over and to which no later change has come, until ctx
+// ends. It returns at once if Changer is no Sealer.
+func (j *Journal) Run(ctx context.Context, log *slog.Logger) {
+	sealer, ok := j.Changer.(resourcesync.Sealer)
+	if !ok {
+		return
+	}
+	for failed := false; ; {
+		rest := min(pollInterval, max(j.Every, pollInterval/600))
+		err := background.Safely(func() error {
+			dump, err := j.Dump(ctx)
+			if err != nil || dump.end.IsZero() {
+				return err
+			}
+			if wait := time.Until(dump.end); wait >= 0 {
+				rest = min(rest, wait+time.Millisecond)
+				return nil
+			}
+			return sealer.Seal(ctx, dump.newest)
+		})
+		quiet := err == nil || errors.Is(err, resourcesync.ErrNotReady)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case !quiet && !failed:
+			log.Warn("the last package of a Change Dump cannot be closed; trying again", "set", j.Set, "error", err)
+		case quiet && failed && err == nil:
+			log.Info("packages of a Change Dump are closed again", "set", j.Set)
+		}
+		failed = !quiet || failed && err != nil
+		if err != nil {
+			rest = 10 * time.Second
+		}
+		if background.Sleep(ctx, rest) != nil {
+			return
+		}
+	}
+}

@@ -1,0 +1,138 @@
+package packages
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/checked"
+	"github.com/resourcesync-go/resourcesync/internal/entries"
+	"github.com/resourcesync-go/resourcesync/internal/paging"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// Stats are what a Resource Dump says about a package, and what dividing the set again
+// needs. They are a function of the resources in the range of the package.
+type Stats struct {
+	Version string // of the range; empty if not known
+	Length  resourcesync.Length
+	At      time.Time // of the manifest; zero if the set knows no times
+
+	count  int // resources
+	weight int // see [Size.Weight]
+}
+
+// StatsOf returns the stats of a package whose entries in the manifest have a number of
+// bytes.
+func (s Size) StatsOf(c *Contents, version string, entryBytes int) (Stats, error) {
+	length, err := c.Length()
+	stats := Stats{Version: version, Length: length, count: c.Len(), weight: entryBytes + s.share(c.bytes)}
+	if c.At.After(time.Unix(0, 0)) {
+		stats.At = c.At
+	}
+	return stats, err
+}
+
+// Resources divides a set into the packages of its Resource Dump, and remembers the stats
+// of these: after a change, only packages whose resources have changed are listed again.
+// Its fields are set before its first use, and its methods are safe for concurrent use.
+type Resources struct {
+	Provider resourcesync.Provider
+	Stater   resourcesync.Stater // may be nil
+	Size     Size
+
+	mu    sync.Mutex
+	stats map[resourcesync.Range]Stats
+}
+
+// Stats returns the stats of the package with the resources in r. list finds them out; it
+// is called with the Stat of r, which is zero without a Stater.
+func (rs *Resources) Stats(ctx context.Context, r resourcesync.Range, list func(resourcesync.Stat) (Stats, error)) (Stats, error) {
+	stats, stat, known, err := rs.known(ctx, r)
+	if known || err != nil {
+		return stats, err
+	}
+	stats, err = list(stat)
+	if err != nil {
+		return Stats{}, err
+	}
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.stats == nil {
+		rs.stats = make(map[resourcesync.Range]Stats)
+	}
+	rs.stats[r] = stats
+	return stats, nil
+}
+
+// known returns the stats of r if they are remembered and current.
+func (rs *Resources) known(ctx context.Context, r resourcesync.Range) (stats Stats, stat resourcesync.Stat, ok bool, err error) {
+	if rs.Stater == nil {
+		return stats, stat, false, nil
+	}
+	if stat, err = rs.Stater.Stat(ctx, r); err != nil {
+		return stats, stat, false, err
+	}
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	stats, ok = rs.stats[r]
+	return stats, stat, ok && stat.Version != "" && stats.Version == stat.Version, nil
+}
+
+// Keep forgets the stats of all ranges that are not in p.
+func (rs *Resources) Keep(p *partition.Partition) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if len(rs.stats) <= len(p.Cuts) {
+		return
+	}
+	kept := make(map[resourcesync.Range]Stats, len(p.Cuts))
+	for r := range p.Ranges() {
+		if stats, ok := rs.stats[r]; ok {
+			kept[r] = stats
+		}
+	}
+	rs.stats = kept
+}
+
+// Cut divides the set, keeping of previous what still fits. It reads no content, and
+// lists only packages that have changed.
+func (rs *Resources) Cut(ctx context.Context, previous []resourcesync.Cut) ([]resourcesync.Cut, error) {
+	cuts := paging.NewCuts(previous, rs.Size.Resources())
+	cuts.MaxPages = math.MaxInt // the dumps of an index hold them all
+	if rs.Stater == nil || len(previous) <= 1 {
+		err := rs.weigh(ctx, partition.Whole, cuts)
+		return cuts.Done(), err
+	}
+	for r := range partition.Ranges(previous, "") {
+		stats, _, known, err := rs.known(ctx, r)
+		switch {
+		case err != nil:
+			return nil, err
+		case known:
+			cuts.AddPage(r.From, stats.count, stats.weight)
+			continue
+		}
+		if err := rs.weigh(ctx, r, cuts); err != nil {
+			return nil, err
+		}
+	}
+	return cuts.Done(), nil
+}
+
+// weigh adds the resources in r to cuts. The manifest reports those that it omits.
+func (rs *Resources) weigh(ctx context.Context, r resourcesync.Range, cuts *paging.Cuts) error {
+	head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceDumpManifest}}
+	var builder entries.Builder
+	for res, err := range checked.Resources(ctx, rs.Provider, r, nil) {
+		if err != nil {
+			return err
+		}
+		size := builder.Size(&head, builder.Resource(&res))
+		cuts.Add(res.Key, size+rs.Size.Weight(res.Length), time.Time{})
+	}
+	return nil
+}
