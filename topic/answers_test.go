@@ -16,6 +16,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/retry"
 )
 
 // A rawHub answers each request on a connection of its own, as it likes, and notes
@@ -165,11 +166,11 @@ func TestRetryAfterBounds(t *testing.T) {
 		"Mon, 32 Jan 2026 00:00:00 GMT":                        0,
 		"Fri, 31 Dec 9999 23:59:59 GMT":                        time.Hour,
 	} {
-		asked := retryAfter(http.Header{"Retry-After": {value}})
+		asked := retry.After(http.Header{"Retry-After": {value}}, now)
 		if got := min(asked, maxRetry); got != want {
 			t.Errorf("%q: %v, want %v", value, got, want)
 		}
-		if d := backoff(1, 2*time.Second, asked); d < time.Second || d > maxRetry+maxRetry/4 {
+		if d := (retry.Policy{First: 2 * time.Second, Max: maxRetry}).Wait(1, asked); d < time.Second || d > maxRetry+maxRetry/4 {
 			t.Errorf("%q: rests for %v", value, d)
 		}
 	}

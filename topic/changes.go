@@ -16,7 +16,7 @@ type changes struct {
 	*Channel
 	p       *Publisher
 	log     *slog.Logger
-	alarm   *alarm
+	poller  *poller
 	settles bool // changes may come out of order for as long as Settle
 
 	state pushlog.State
@@ -37,7 +37,7 @@ func newChanges(p *Publisher, c *Channel) *changes {
 		Channel: c,
 		p:       p,
 		log:     p.log.With("topic", redact(c.Topic)),
-		alarm:   newAlarm(c),
+		poller:  newPoller(c),
 		settles: !windows && c.Settle >= 0,
 		batch:   newBatch(c.CapabilityList, p.options.FlushChanges),
 	}
@@ -46,7 +46,7 @@ func newChanges(p *Publisher, c *Channel) *changes {
 // work looks for changes, tells what is to be told, and returns how long to wait
 // for more.
 func (c *changes) work(ctx context.Context) (time.Duration, error) {
-	err := c.alarm.ask(ctx)
+	err := c.poller.ask(ctx)
 	if err == nil {
 		err = c.collect(ctx)
 	}
@@ -57,12 +57,12 @@ func (c *changes) work(ctx context.Context) (time.Duration, error) {
 		c.known = false
 		return pause, nil
 	case errors.Is(err, resourcesync.ErrNotReady):
-		return glance, nil
+		return pollInterval, nil
 	case err != nil:
 		c.known = false
 		return 0, err
 	}
-	wait := c.alarm.period()
+	wait := c.poller.period()
 	if c.batch.count > 0 {
 		wait = min(wait, max(time.Millisecond, c.p.options.Flush-time.Since(c.told)))
 	}
@@ -75,7 +75,7 @@ func (c *changes) collect(ctx context.Context) error {
 	if err := c.load(ctx); err != nil {
 		return err
 	}
-	for c.alarm.due {
+	for c.poller.due {
 		full, err := c.read(ctx)
 		if err != nil {
 			return err
@@ -115,7 +115,7 @@ func (c *changes) load(ctx context.Context) error {
 	c.state, c.known = state, true
 	c.p.wake(c.Topic) // what another process may have added is to be sent too
 	c.batch.begin(state.Until)
-	c.alarm.ring()
+	c.poller.ring()
 	if c.Stater == nil {
 		return nil
 	}
@@ -188,7 +188,7 @@ func (c *changes) read(ctx context.Context) (full bool, err error) {
 		return true, nil
 	}
 	c.assured = began
-	c.alarm.looked, c.alarm.due = began, c.settles && !iv.Until.After(c.alarm.since)
+	c.poller.looked, c.poller.due = began, c.settles && !iv.Until.After(c.poller.since)
 	switch {
 	case !read: // nothing is closed for nothing
 	case c.settles:
@@ -242,7 +242,7 @@ func (c *changes) add(ctx context.Context) error {
 	c.p.counters.notifications.Add(1)
 	c.p.counters.changes.Add(uint64(b.count))
 	c.state, c.told, c.behind = next, time.Now(), false
-	c.alarm.told()
+	c.poller.told()
 	b.begin(next.Until)
 	c.p.wake(c.Topic)
 	return nil

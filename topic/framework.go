@@ -18,9 +18,9 @@ const maxUpdates = 16
 // goroutine.
 type framework struct {
 	*Channel
-	p     *Publisher
-	log   *slog.Logger
-	alarm *alarm
+	p      *Publisher
+	log    *slog.Logger
+	poller *poller
 
 	state pushlog.State
 	known bool      // state is the topic's
@@ -28,7 +28,7 @@ type framework struct {
 }
 
 func newFramework(p *Publisher, c *Channel) *framework {
-	return &framework{Channel: c, p: p, log: p.log.With("topic", redact(c.Topic)), alarm: newAlarm(c)}
+	return &framework{Channel: c, p: p, log: p.log.With("topic", redact(c.Topic)), poller: newPoller(c)}
 }
 
 // work asks for what has changed, tells it, and returns how long to wait for more.
@@ -36,8 +36,8 @@ func (f *framework) work(ctx context.Context) (time.Duration, error) {
 	if rest := f.p.options.Framework - time.Since(f.told); rest > 0 {
 		return rest, nil
 	}
-	err := f.alarm.ask(ctx)
-	if err == nil && f.alarm.due {
+	err := f.poller.ask(ctx)
+	if err == nil && f.poller.due {
 		err = f.collect(ctx)
 	}
 	switch {
@@ -45,12 +45,12 @@ func (f *framework) work(ctx context.Context) (time.Duration, error) {
 		f.known = false
 		return pause, nil
 	case errors.Is(err, resourcesync.ErrNotReady):
-		return glance, nil
+		return pollInterval, nil
 	case err != nil:
 		f.known = false
 		return 0, err
 	}
-	return f.alarm.period(), nil
+	return f.poller.period(), nil
 }
 
 func (f *framework) collect(ctx context.Context) error {
@@ -74,7 +74,7 @@ func (f *framework) collect(ctx context.Context) error {
 			}
 		}
 		if u == nil {
-			f.alarm.due, f.alarm.looked = false, began
+			f.poller.due, f.poller.looked = false, began
 			return nil
 		}
 		if err := f.add(ctx, u, now); err != nil {
@@ -115,7 +115,7 @@ func (f *framework) add(ctx context.Context, u *Update, now string) error {
 	}
 	f.p.counters.notifications.Add(1)
 	f.state, f.told = next, time.Now()
-	f.alarm.told()
+	f.poller.told()
 	f.p.wake(f.Topic)
 	return nil
 }

@@ -116,7 +116,7 @@ func TestFrameworkRate(t *testing.T) {
 		if len(posts) != 102 {
 			t.Fatalf("%d notifications, want 102", len(posts))
 		}
-		if at := posts[1].at.Sub(start); at > 2*glance || !posts[1].at.Equal(posts[0].at) {
+		if at := posts[1].at.Sub(start); at > 2*pollInterval || !posts[1].at.Equal(posts[0].at) {
 			t.Errorf("the first came after %v and %v", posts[0].at.Sub(start), at)
 		}
 		bursts := map[time.Time]int{}

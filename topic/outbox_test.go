@@ -178,11 +178,11 @@ func TestStuckJournal(t *testing.T) {
 		hold := make(chan struct{})
 		set.hold.Store(&hold)
 		put(t, set.Set, 1)
-		time.Sleep(patience / 2)
+		time.Sleep(stuckAfter / 2)
 		if err := p.Health(t.Context()); err != nil {
 			t.Errorf("health, after a while: %v", err)
 		}
-		time.Sleep(patience)
+		time.Sleep(stuckAfter)
 		if err := p.Health(t.Context()); !errors.Is(err, errStuck) {
 			t.Errorf("health: %v", err)
 		}
@@ -210,13 +210,13 @@ func TestSlowJournal(t *testing.T) {
 		p, stop := run(t, pushlog.NewMemory(), []Channel{changeChannel(set, Hub{URI: "https://hub.example.net/"})}, o)
 		defer stop()
 		time.Sleep(time.Second)
-		set.slow.Store(int64(patience / 2))
+		set.slow.Store(int64(stuckAfter / 2))
 		const n = 20
 		for i := range n {
 			put(t, set.Set, i)
 		}
 		for range n / 2 * 50 {
-			time.Sleep(patience / 50)
+			time.Sleep(stuckAfter / 50)
 			if err := p.Health(t.Context()); err != nil {
 				t.Fatal(err)
 			}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/retry"
 	"github.com/resourcesync-go/resourcesync/linkheader"
 )
 
@@ -85,7 +86,7 @@ func (p *Publisher) post(ctx context.Context, hub *Hub, mediaType, links string,
 	case resp.StatusCode/100 == 4 && !again(resp.StatusCode):
 		return &refusal{reason: reason}
 	}
-	return &failure{reason: reason, after: retryAfter(resp.Header)}
+	return &failure{reason: reason, after: retry.After(resp.Header, time.Now())}
 }
 
 // maxAnswer is how many bytes of an answer are read.

@@ -122,10 +122,10 @@ func (p *Publisher) Run(ctx context.Context) error {
 	p.runs()
 	defer p.runs()
 	defer p.options.Client.CloseIdleConnections()
-	a := &alarm{}
+	a := &poller{}
 	persist(ctx, a, func() (time.Duration, error) {
 		_, err := p.store.Lead(ctx, p.lead)
-		return glance, err
+		return pollInterval, err
 	}, p.failed("leading"), p.ok("leading"))
 	return nil
 }
@@ -162,15 +162,15 @@ func (p *Publisher) lead(ctx context.Context) error {
 	for i := range p.channels {
 		c := &p.channels[i]
 		var (
-			a    *alarm
+			a    *poller
 			work func(context.Context) (time.Duration, error)
 		)
 		if c.Changer != nil {
 			w := newChanges(p, c)
-			a, work = w.alarm, w.work
+			a, work = w.poller, w.work
 		} else {
 			w := newFramework(p, c)
-			a, work = w.alarm, w.work
+			a, work = w.poller, w.work
 		}
 		if a.watcher != nil {
 			wg.Go(func() { a.watch(ctx, p.log.With("topic", redact(c.Topic))) })
@@ -181,17 +181,17 @@ func (p *Publisher) lead(ctx context.Context) error {
 			p.start(ctx, &wg, s)
 		}
 	}
-	wg.Go(func() { p.persist(ctx, "clearing the log", &alarm{}, p.clear) })
+	wg.Go(func() { p.persist(ctx, "clearing the log", &poller{}, p.clear) })
 	wg.Wait()
 	return nil
 }
 
 // start runs s until ctx ends.
 func (p *Publisher) start(ctx context.Context, wg *sync.WaitGroup, s *sender) {
-	wg.Go(func() { p.persist(ctx, "sending "+redact(s.topic)+" to "+redact(s.hub.URI), s.alarm, s.work) })
+	wg.Go(func() { p.persist(ctx, "sending "+redact(s.topic)+" to "+redact(s.hub.URI), s.poller, s.work) })
 }
 
-func (p *Publisher) persist(ctx context.Context, name string, a *alarm, work func(context.Context) (time.Duration, error)) {
+func (p *Publisher) persist(ctx context.Context, name string, a *poller, work func(context.Context) (time.Duration, error)) {
 	persist(ctx, a, func() (time.Duration, error) { return work(ctx) }, p.failed(name), p.ok(name))
 }
 
@@ -200,18 +200,18 @@ func (p *Publisher) persist(ctx context.Context, name string, a *alarm, work fun
 // they do while one replaces the other, and a hub may be taken out by mistake.
 const grace = 24 * time.Hour
 
-// patience is how long looking for changes may take without a notification until it
+// stuckAfter is how long looking for changes may take without a notification until it
 // counts as a failure: who provides them, or the log, may never come back.
-const patience = 5 * time.Minute
+const stuckAfter = 5 * time.Minute
 
-var errStuck = fmt.Errorf("it has not come to an end for %v", patience)
+var errStuck = fmt.Errorf("it has not come to an end for %v", stuckAfter)
 
 // watched is work that is reported while it takes too long. It goes on all the same.
-func (p *Publisher) watched(name string, a *alarm, work func(context.Context) (time.Duration, error)) func(context.Context) (time.Duration, error) {
+func (p *Publisher) watched(name string, a *poller, work func(context.Context) (time.Duration, error)) func(context.Context) (time.Duration, error) {
 	return func(ctx context.Context) (time.Duration, error) {
 		var mu sync.Mutex
 		ended := false // and what is said of it then is the last word
-		a.stuck = time.AfterFunc(patience, func() {
+		a.stuck = time.AfterFunc(stuckAfter, func() {
 			mu.Lock()
 			defer mu.Unlock()
 			if !ended {
@@ -256,6 +256,6 @@ func (p *Publisher) wake(topic string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, s := range p.senders[topic] {
-		background.Signal(s.alarm.woken)
+		background.Signal(s.poller.woken)
 	}
 }

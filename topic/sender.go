@@ -8,6 +8,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/retry"
 )
 
 // sendAhead and sendBytes bound the notifications that are read at a time.
@@ -16,14 +17,17 @@ const (
 	sendBytes = 8 * maxBody
 )
 
+// maxRetry is the longest wait between two attempts.
+const maxRetry = time.Hour
+
 // A sender brings the notifications of one topic to one hub, in order. It is used
 // by one goroutine.
 type sender struct {
-	p     *Publisher
-	topic string
-	hub   *Hub
-	log   *slog.Logger
-	alarm *alarm
+	p      *Publisher
+	topic  string
+	hub    *Hub
+	log    *slog.Logger
+	poller *poller
 
 	cursor pushlog.HubCursor
 	known  bool // cursor has been read
@@ -33,11 +37,11 @@ type sender struct {
 
 func newSender(p *Publisher, topic string, hub *Hub) *sender {
 	return &sender{
-		p:     p,
-		topic: topic,
-		hub:   hub,
-		log:   p.log.With("topic", redact(topic), "hub", redact(hub.URI)),
-		alarm: &alarm{woken: make(chan struct{}, 1)},
+		p:      p,
+		topic:  topic,
+		hub:    hub,
+		log:    p.log.With("topic", redact(topic), "hub", redact(hub.URI)),
+		poller: &poller{woken: make(chan struct{}, 1)},
 	}
 }
 
@@ -58,7 +62,7 @@ func (s *sender) work(ctx context.Context) (time.Duration, error) {
 		// A clock that has been set back must not make it wait for longer.
 		// Whoever begins to lead tries once at once: the hub may have been
 		// repaired, and the process started again for that.
-		if rest := min(time.Until(s.cursor.Retry), maxRetry+maxRetry/4); s.tried && s.cursor.Failures > 0 && rest > 0 {
+		if rest := min(time.Until(s.cursor.Retry), 2*maxRetry); s.tried && s.cursor.Failures > 0 && rest > 0 {
 			// Whatever news there is comes after what is waited for.
 			return 0, background.Sleep(ctx, rest)
 		}
@@ -158,7 +162,7 @@ func (s *sender) attempt(ctx context.Context, n *pushlog.Notification) error {
 		if f, ok := errors.AsType[*failure](err); ok {
 			asked = f.after
 		}
-		c.Retry = time.Now().Add(backoff(c.Failures, s.p.options.Retry, asked))
+		c.Retry = time.Now().Add(retry.Policy{First: s.p.options.Retry, Max: maxRetry}.Wait(c.Failures, asked))
 	}
 	s.dirty = true
 	return s.save(ctx)

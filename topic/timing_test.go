@@ -113,7 +113,7 @@ func TestLooks(t *testing.T) {
 				if len(posts) != 1 {
 					t.Fatalf("%d notifications, want 1", len(posts))
 				}
-				most := glance
+				most := pollInterval
 				if name == "Watcher" {
 					most = 0
 				}

@@ -299,7 +299,7 @@ func TestSlowHost(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := newQueue(10, 8)
 		c := &claim{sub: pushlog.Subscription{Host: "slow"}}
-		for took, want := range map[time.Duration]lane{patience: prompt, patience + 1: doubtful} {
+		for took, want := range map[time.Duration]lane{maxHostWait: prompt, maxHostWait + 1: doubtful} {
 			q.add(c)
 			q.take(time.Now())
 			q.done(c, time.Now(), took)

@@ -47,7 +47,7 @@ func TestWH24_AtOnce(t *testing.T) {
 		store := pushlog.NewMemory()
 		stop := bubble(t, store, confirms)
 		defer stop()
-		time.Sleep(glance / 2)
+		time.Sleep(pollInterval / 2)
 		before := time.Now()
 		request(t, store, "http://example.net/")
 		synctest.Wait()

@@ -51,7 +51,7 @@ func TestD23_HangingCallbacks(t *testing.T) {
 						}
 					}
 				}
-				time.Sleep(2 * glance)
+				time.Sleep(2 * pollInterval)
 				synctest.Wait()
 				begun := time.Now()
 				for n := range 3 {

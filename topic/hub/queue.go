@@ -1,6 +1,9 @@
 package hub
 
-import "time"
+import (
+	"math/rand/v2"
+	"time"
+)
 
 // Claims are in one of two lanes: those that will probably be served promptly, and
 // those whose last attempt failed or whose host was slow lately. The doubtful never
@@ -13,11 +16,11 @@ const (
 	lanes
 )
 
-// patience is how long a claim may wait for a place at its host. A claim that
+// maxHostWait is how long a claim may wait for a place at its host. A claim that
 // would have to wait longer gives up its place in memory to one of another host.
-const patience = 2 * time.Second
+const maxHostWait = 2 * time.Second
 
-// A host that has taken longer than patience is doubtful for slowTime; slowHosts is
+// A host that has taken longer than maxHostWait is doubtful for slowTime; slowHosts is
 // how many are remembered.
 const (
 	slowTime  = 10 * time.Minute
@@ -122,7 +125,7 @@ func (q *queue) done(c *claim, now time.Time, took time.Duration) {
 		h.pace += (took - h.pace) / 4
 		h.debt = max(0, h.debt-1)
 	}
-	if took > patience {
+	if took > maxHostWait {
 		q.slow[h.name] = now
 		for name := range q.slow { // any, if there are too many
 			if len(q.slow) <= slowHosts {
@@ -163,7 +166,7 @@ func (q *queue) surplus(h *host, now time.Time) (c *claim, back time.Duration) {
 	if h.sending[prompt]+h.sending[doubtful] >= q.perHost {
 		pace = max(pace, now.Sub(h.moved))
 	}
-	room := max(q.perHost, int(float64(q.perHost)*float64(patience)/float64(max(pace, 1))))
+	room := max(q.perHost, int(float64(q.perHost)*float64(maxHostWait)/float64(max(pace, 1))))
 	if h.waiting[prompt].len()+h.waiting[doubtful].len() <= room {
 		return nil, 0
 	}
@@ -174,7 +177,7 @@ func (q *queue) surplus(h *host, now time.Time) (c *claim, back time.Duration) {
 	c = h.waiting[l].popBack()
 	q.waiting[l]--
 	h.debt++
-	back = min(max(patience, pace*time.Duration(h.debt)/time.Duration(q.perHost)), time.Minute)
+	back = min(max(maxHostWait, pace*time.Duration(h.debt)/time.Duration(q.perHost)), time.Minute)
 	return c, vary(back)
 }
 
@@ -210,4 +213,9 @@ func (f *fifo[T]) popBack() T {
 	f.items[i] = zero
 	f.items = f.items[:i]
 	return v
+}
+
+// vary returns d, give or take a fifth.
+func vary(d time.Duration) time.Duration {
+	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
 }

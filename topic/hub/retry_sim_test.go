@@ -51,7 +51,7 @@ func TestWH46_V17_RetriesDouble(t *testing.T) {
 			if waited < want*8/10 || waited > want*12/10+lookEvery {
 				t.Errorf("retry %d after %v, want %v or so", i, waited, want)
 			}
-			want = min(2*want, retryMax)
+			want = min(2*want, maxRetry)
 		}
 		if len(tries.at) < 12 {
 			t.Errorf("%d attempts in 36 hours: %v", len(tries.at), tries.at)
@@ -62,7 +62,7 @@ func TestWH46_V17_RetriesDouble(t *testing.T) {
 // TestV17_RetryAfter has a callback ask for a time, more than ours, less than ours,
 // and a ridiculous one.
 func TestV17_RetryAfter(t *testing.T) {
-	for asked, want := range map[string]time.Duration{"600": 10 * time.Minute, "1": time.Minute, "31536000": retryMax} {
+	for asked, want := range map[string]time.Duration{"600": 10 * time.Minute, "1": time.Minute, "31536000": maxRetry} {
 		synctest.Test(t, func(t *testing.T) {
 			var tries times
 			store := pushlog.NewMemory()

@@ -9,6 +9,8 @@ import (
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/retry"
 )
 
 // answerBytes is how much of an answer to a delivery is read, for nothing but to
@@ -66,7 +68,7 @@ func (d *deliverer) send(ctx context.Context, c *claim, m *message) attempt {
 	}
 	io.CopyN(io.Discard, resp.Body, answerBytes)
 	resp.Body.Close()
-	return attempt{status: resp.StatusCode, after: retryAfter(resp.Header, time.Now())}
+	return attempt{status: resp.StatusCode, after: retry.After(resp.Header, time.Now())}
 }
 
 // failure returns what is wrong with a, fit for operators; "" if nothing.

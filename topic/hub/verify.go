@@ -37,8 +37,8 @@ const (
 	requestsHeld    = 1024
 	requestsSwapped = verifying
 
-	// glance is how often the store is looked at if nothing is heard of it.
-	glance = time.Second
+	// pollInterval is how often the store is looked at if nothing is heard of it.
+	pollInterval = time.Second
 
 	// grace is what callbacks have to answer in when Run ends.
 	grace = 3 * time.Second
@@ -85,7 +85,7 @@ func (h *Hub) verify(ctx context.Context) error {
 			continue
 		case <-wake:
 			more = true
-		case <-time.After(glance):
+		case <-time.After(pollInterval):
 			more = true
 		case <-ctx.Done():
 			v.finish(stop)
@@ -105,7 +105,7 @@ func (h *Hub) watch(ctx context.Context, wake chan<- struct{}) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(10 * glance):
+		case <-time.After(10 * pollInterval):
 		}
 	}
 }

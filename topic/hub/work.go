@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/retry"
 )
 
 // work sends what there is to send.
@@ -136,6 +137,9 @@ func (d *deliverer) settle(c *claim, m *message, a attempt, began time.Time, giv
 	}
 }
 
+// maxRetry is the longest wait between two attempts.
+const maxRetry = 6 * time.Hour
+
 // failed notes a failure, and gives m up if it has failed for too long.
 func (d *deliverer) failed(c *claim, m *message, a attempt, wrong string, now time.Time) {
 	p := &c.sub.Progress
@@ -152,7 +156,7 @@ func (d *deliverer) failed(c *claim, m *message, a attempt, wrong string, now ti
 		d.sparse.Log(context.Background(), d.log, slog.LevelWarn, "hub: a message is given up; the subscriber can find what it tells of in the Change List", about...)
 		return
 	}
-	p.Retry = now.Add(max(backoff(d.options.Retry, p.Failures), a.after))
+	p.Retry = now.Add(retry.Policy{First: d.options.Retry, Max: maxRetry}.Wait(p.Failures, a.after))
 	about = append(about, slog.Time("next", p.Retry))
 	if p.Failures == 1 {
 		d.sparse.Log(context.Background(), d.log, slog.LevelInfo, "hub: a delivery has failed", about...)

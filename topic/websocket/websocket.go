@@ -60,9 +60,9 @@ type Options struct {
 	// there. If zero, 30 seconds is used.
 	Ping time.Duration
 
-	// Patience is how long a client may take to accept a message or to answer a
+	// Timeout is how long a client may take to accept a message or to answer a
 	// ping before it is sent away. If zero, 10 seconds is used.
-	Patience time.Duration
+	Timeout time.Duration
 
 	// Logger receives what clients are not told. If nil, slog.Default() is
 	// used.
@@ -93,8 +93,8 @@ func New(log topic.Log, opts *Options) (*Server, error) {
 		s.options = *opts
 	}
 	o := &s.options
-	if o.Clients < 0 || o.PerClient < 0 || o.Ping < 0 || o.Patience < 0 {
-		return nil, errors.New("websocket: Clients, PerClient, Ping and Patience must not be negative")
+	if o.Clients < 0 || o.PerClient < 0 || o.Ping < 0 || o.Timeout < 0 {
+		return nil, errors.New("websocket: Clients, PerClient, Ping and Timeout must not be negative")
 	}
 	if o.Clients == 0 {
 		o.Clients = 1_000
@@ -108,8 +108,8 @@ func New(log topic.Log, opts *Options) (*Server, error) {
 	if o.Ping == 0 {
 		o.Ping = 30 * time.Second
 	}
-	if o.Patience == 0 {
-		o.Patience = 10 * time.Second
+	if o.Timeout == 0 {
+		o.Timeout = 10 * time.Second
 	}
 	if s.log = o.Logger; s.log == nil {
 		s.log = slog.Default()
@@ -266,10 +266,10 @@ func (s *Server) feed(ctx context.Context, conn *websocket.Conn, r *room, after 
 		case ctx.Err() != nil:
 			return nil
 		case quiet:
-			err = s.patiently(ctx, conn.Ping)
+			err = s.bounded(ctx, conn.Ping)
 		case err == nil:
 			after = n.Number
-			err = s.patiently(ctx, func(ctx context.Context) error {
+			err = s.bounded(ctx, func(ctx context.Context) error {
 				return conn.Write(ctx, websocket.MessageText, n.Body)
 			})
 		}
@@ -279,11 +279,11 @@ func (s *Server) feed(ctx context.Context, conn *websocket.Conn, r *room, after 
 	}
 }
 
-// patiently gives a client its time for one step.
-func (s *Server) patiently(ctx context.Context, step func(context.Context) error) error {
-	patience, cancel := context.WithTimeout(ctx, s.options.Patience)
+// bounded gives a client its time for one step.
+func (s *Server) bounded(ctx context.Context, step func(context.Context) error) error {
+	timed, cancel := context.WithTimeout(ctx, s.options.Timeout)
 	defer cancel()
-	switch err := step(patience); {
+	switch err := step(timed); {
 	case err == nil, ctx.Err() != nil:
 		return nil
 	default:

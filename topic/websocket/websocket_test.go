@@ -169,7 +169,7 @@ func TestClientThatComesBackGoesOnWithTheNext(t *testing.T) {
 }
 
 func TestSlowClientIsSentAwayAndHoldsNobodyUp(t *testing.T) {
-	s := newSite(t, &rswebsocket.Options{Patience: 300 * time.Millisecond})
+	s := newSite(t, &rswebsocket.Options{Timeout: 300 * time.Millisecond})
 	slow, quick := s.dial(changes), s.dial(changes)
 	quick.SetReadLimit(1 << 20)
 	big := strings.Repeat("x", 1<<19)
@@ -188,7 +188,7 @@ func TestSlowClientIsSentAwayAndHoldsNobodyUp(t *testing.T) {
 }
 
 func TestClientThatDoesNotAnswerPingsIsSentAway(t *testing.T) {
-	s := newSite(t, &rswebsocket.Options{Ping: 20 * time.Millisecond, Patience: 100 * time.Millisecond})
+	s := newSite(t, &rswebsocket.Options{Ping: 20 * time.Millisecond, Timeout: 100 * time.Millisecond})
 	alive := s.dial(changes)
 	ctx := alive.CloseRead(t.Context()) // reads, and so answers pings
 	s.dial(changes)                     // does not read, and so does not answer
@@ -357,7 +357,7 @@ func TestTopicThatCannotBeRead(t *testing.T) {
 }
 
 func TestBadOptions(t *testing.T) {
-	for _, o := range []rswebsocket.Options{{Clients: -1}, {PerClient: -1}, {Ping: -1}, {Patience: -1}} {
+	for _, o := range []rswebsocket.Options{{Clients: -1}, {PerClient: -1}, {Ping: -1}, {Timeout: -1}} {
 		if _, err := rswebsocket.New(topic.NewMemoryLog(), &o); err == nil {
 			t.Errorf("New took %+v", o)
 		}

@@ -337,7 +337,7 @@ var badLogs = []bad{
 	{"watches for ever", "Watch/end", func(b *bent, o *pushlog.Memory) {
 		b.watch = func(ctx context.Context, wake func()) error {
 			<-ctx.Done()
-			time.Sleep(2 * patience)
+			time.Sleep(2 * watchTimeout)
 			return ctx.Err()
 		}
 	}},

@@ -49,7 +49,7 @@ func leadEnds(t tb, one, other pushlog.Log) {
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(patience):
+		case <-time.After(watchTimeout):
 			return errors.New("f's context has not ended")
 		}
 	})
@@ -87,7 +87,7 @@ func watchesAppends(t tb, one, other pushlog.Log) {
 			case <-c:
 			case err := <-done:
 				t.Fatalf("Watch returned %v", err)
-			case <-time.After(patience):
+			case <-time.After(watchTimeout):
 				t.Fatalf("watcher %d was not woken %s", i+1, what)
 			}
 			for settled := false; !settled; {

@@ -102,8 +102,8 @@ var rules = []rule{
 	{"Watch/end", watchEnds},
 }
 
-// patience is how long to wait for what happens in the background.
-const patience = 20 * time.Second
+// watchTimeout is how long to wait for what happens in the background.
+const watchTimeout = 20 * time.Second
 
 // The topics and owners of the suite.
 const (

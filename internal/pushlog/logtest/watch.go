@@ -43,7 +43,7 @@ func watchesClaims(t *trial) {
 			case <-c:
 			case err := <-done:
 				t.Fatalf("Watch returned %v", err)
-			case <-time.After(patience):
+			case <-time.After(watchTimeout):
 				t.Fatalf("watcher %d was not woken %s", i+1, what)
 			}
 			settle(c)
@@ -86,7 +86,7 @@ func watchEnds(t *trial) {
 		if !errors.Is(err, context.Canceled) {
 			t.Errorf("Watch returned %v when its context was done", err)
 		}
-	case <-time.After(patience):
+	case <-time.After(watchTimeout):
 		t.Errorf("Watch has not returned")
 	}
 }

@@ -11,9 +11,9 @@ import (
 )
 
 const (
-	// glance is how often a set that does not tell of its changes is looked at,
+	// pollInterval is how often a set that does not tell of its changes is looked at,
 	// and how often other processes try to lead.
-	glance = time.Second
+	pollInterval = time.Second
 
 	// sweep is how often a journal is looked at, and hubs are asked for,
 	// whatever anybody says. Documents come to be some time after what they are
@@ -29,8 +29,8 @@ const (
 	maxRest = 30 * time.Second
 )
 
-// An alarm says when to look at a set.
-type alarm struct {
+// A poller says when to look at a set.
+type poller struct {
 	watcher resourcesync.Watcher
 	stater  resourcesync.Stater
 	woken   chan struct{}
@@ -44,8 +44,8 @@ type alarm struct {
 	version string // of the set, when Stat was asked last
 }
 
-func newAlarm(c *Channel) *alarm {
-	a := &alarm{watcher: c.Watcher, stater: c.Stater, woken: make(chan struct{}, 1), sweep: sweep, pause: pause}
+func newPoller(c *Channel) *poller {
+	a := &poller{watcher: c.Watcher, stater: c.Stater, woken: make(chan struct{}, 1), sweep: sweep, pause: pause}
 	if c.Documents != nil {
 		a.sweep = sweepDocuments
 	}
@@ -54,19 +54,19 @@ func newAlarm(c *Channel) *alarm {
 }
 
 // ring makes it time to look, because there is a sign that there is something.
-func (a *alarm) ring() {
+func (a *poller) ring() {
 	a.due, a.since = true, time.Now()
 }
 
 // told says that work has made a notification: it is not stuck.
-func (a *alarm) told() {
+func (a *poller) told() {
 	if a.stuck != nil {
-		a.stuck.Reset(patience)
+		a.stuck.Reset(stuckAfter)
 	}
 }
 
 // ask finds out whether it is time to look.
-func (a *alarm) ask(ctx context.Context) error {
+func (a *poller) ask(ctx context.Context) error {
 	a.due = a.due || time.Since(a.looked) >= a.sweep
 	switch {
 	case a.watcher != nil:
@@ -86,16 +86,16 @@ func (a *alarm) ask(ctx context.Context) error {
 }
 
 // period is how long to wait for a sign before asking.
-func (a *alarm) period() time.Duration {
+func (a *poller) period() time.Duration {
 	if a.watcher != nil && !a.due {
 		return a.sweep
 	}
-	return glance
+	return pollInterval
 }
 
 // wait waits until there is a sign, but at least for the pause and no longer than
 // d.
-func (a *alarm) wait(ctx context.Context, d time.Duration) error {
+func (a *poller) wait(ctx context.Context, d time.Duration) error {
 	if err := background.Sleep(ctx, min(d, a.pause)); err != nil || d <= a.pause {
 		return err
 	}
@@ -112,7 +112,7 @@ func (a *alarm) wait(ctx context.Context, d time.Duration) error {
 }
 
 // watch passes on what the set tells of its changes.
-func (a *alarm) watch(ctx context.Context, log *slog.Logger) {
+func (a *poller) watch(ctx context.Context, log *slog.Logger) {
 	for {
 		err := background.Safely(func() error { return a.watcher.Watch(ctx, func() { background.Signal(a.woken) }) })
 		if ctx.Err() != nil {
@@ -129,8 +129,8 @@ func (a *alarm) watch(ctx context.Context, log *slog.Logger) {
 // persist does work again and again until ctx is done. work returns how long to
 // wait for before the next time. After failures the rests grow; the first of a
 // kind is reported by failed, and the end of all of them by ok.
-func persist(ctx context.Context, a *alarm, work func() (time.Duration, error), failed func(error), ok func()) {
-	rest := glance
+func persist(ctx context.Context, a *poller, work func() (time.Duration, error), failed func(error), ok func()) {
+	rest := pollInterval
 	for ctx.Err() == nil {
 		var d time.Duration
 		err := background.Safely(func() (err error) {
@@ -142,7 +142,7 @@ func persist(ctx context.Context, a *alarm, work func() (time.Duration, error), 
 		}
 		if err == nil {
 			ok()
-			rest = glance
+			rest = pollInterval
 			_ = a.wait(ctx, d) // it ends when ctx does
 			continue
 		}
