@@ -77,7 +77,7 @@ func Example_hub() {
 	}
 
 	// The first Framework Notification tells that there is a Source Description.
-	for src.Push().Counters().Taken < 1 {
+	for src.Push().Counters().Notifications < 1 {
 		time.Sleep(time.Millisecond)
 	}
 	w = httptest.NewRecorder()
