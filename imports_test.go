@@ -87,38 +87,41 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// drivers are modules that only some packages may link.
-var drivers = map[string]string{
+// optional are packages that a program should link only if it uses them, by their
+// prefixes.
+var optional = map[string]string{
 	"PostgreSQL": "github.com/jackc/pgx/",
 	"SQLite":     "zombiezen.com/go/sqlite",
 	"SQLite's C": "modernc.org/sqlite",
 	"MySQL":      "github.com/go-sql-driver/mysql",
+	"HTTP":       "net/http",
 }
 
-// linked are the packages that link a driver, or none, by the drivers they need.
+// linked are packages and the optional packages that they link.
 var linked = map[string][]string{
-	"/rshttp":                        nil,
-	"/topic/hub":                     nil,
+	"/rshttp":                        {"HTTP"},
+	"/topic/hub":                     {"HTTP"},
 	"/adapters/sqlstore":             nil,
 	"/adapters/sqlstore/pgstore":     {"PostgreSQL"},
 	"/adapters/sqlstore/sqlitestore": {"SQLite", "SQLite's C"},
 	"/adapters/sqltable":             nil,
 	"/adapters/sqltable/pgtable":     {"PostgreSQL"},
 	"/adapters/sqltable/sqlitetable": {"SQLite", "SQLite's C"},
-	"/adapters/sqltable/mysqltable":  nil, // the host chooses
+	"/adapters/sqltable/mysqltable":  nil, // the host imports a driver
 }
 
-// TestEngines holds that a program links the drivers of its own engine only.
+// TestEngines holds that a program links the driver of its own engine only, and no
+// HTTP for a store alone.
 func TestEngines(t *testing.T) {
 	for path, allowed := range linked {
 		out, err := exec.Command("go", "list", "-deps", module+path).Output()
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
-		for name, driver := range drivers {
-			links := strings.Contains("\n"+string(out), "\n"+driver)
+		for name, prefix := range optional {
+			links := strings.Contains("\n"+string(out), "\n"+prefix)
 			if needs := slices.Contains(allowed, name); links != needs {
-				t.Errorf("%s: links the driver of %s is %t, expected %t", path, name, links, needs)
+				t.Errorf("%s: links %s is %t, expected %t", path, name, links, needs)
 			}
 		}
 	}

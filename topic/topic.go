@@ -18,7 +18,7 @@ import "github.com/resourcesync-go/resourcesync/internal/pushlog"
 // A Log keeps the notifications of a Source's topics, and how far every hub and
 // every subscriber has come. [NewMemoryLog] and the Log method of a store return one.
 // Each Source has one of its own.
-type Log interface{ pushlog.Log }
+type Log = pushlog.Log
 
 // NewMemoryLog returns a log of one process that is lost when the process ends.
 func NewMemoryLog() Log { return pushlog.NewMemory() }
