@@ -8,6 +8,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
 // changes makes the notifications of a change channel. It is used by one
@@ -36,7 +37,7 @@ func newChanges(p *Publisher, c *Channel) *changes {
 	return &changes{
 		Channel: c,
 		p:       p,
-		log:     p.log.With("topic", redact(c.Topic)),
+		log:     p.log.With("topic", sparse.RedactURI(c.Topic)),
 		poller:  newPoller(c),
 		settles: !windows && c.Settle >= 0,
 		batch:   newBatch(c.CapabilityList, p.options.FlushChanges),

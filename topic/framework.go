@@ -9,6 +9,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
 // maxUpdates bounds the Framework Notifications that follow each other at once.
@@ -28,7 +29,7 @@ type framework struct {
 }
 
 func newFramework(p *Publisher, c *Channel) *framework {
-	return &framework{Channel: c, p: p, log: p.log.With("topic", redact(c.Topic)), poller: newPoller(c)}
+	return &framework{Channel: c, p: p, log: p.log.With("topic", sparse.RedactURI(c.Topic)), poller: newPoller(c)}
 }
 
 // work asks for what has changed, tells it, and returns how long to wait for more.

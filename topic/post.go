@@ -134,16 +134,3 @@ func links(topic string, hubs []string, capabilityList string) string {
 	}
 	return string(linkheader.AppendLink(append(b, ", "...), linkheader.Link{Target: capabilityList, Rel: resourcesync.RelResourceSync}))
 }
-
-// redact returns a URI without its user and its query, which may be secrets.
-func redact(uri string) string {
-	u, err := url.Parse(uri)
-	if err != nil {
-		return "(not a URI)"
-	}
-	u.User = nil
-	if u.RawQuery != "" {
-		u.RawQuery = "…"
-	}
-	return u.String()
-}

@@ -102,10 +102,10 @@ func (c *Channel) check() error {
 			return fmt.Errorf("topic: a hub of %q: %w", c.Topic, err)
 		}
 		if scheme, _, _ := strings.Cut(strings.ToLower(h.URI), ":"); scheme != "http" && scheme != "https" {
-			return fmt.Errorf("topic: hub %q of %q must be an http or https URI", redact(h.URI), c.Topic)
+			return fmt.Errorf("topic: hub %q of %q must be an http or https URI", sparse.RedactURI(h.URI), c.Topic)
 		}
 		if h.URI == c.OwnHub || slices.ContainsFunc(c.Hubs[:i], func(other Hub) bool { return other.URI == h.URI }) {
-			return fmt.Errorf("topic: channel %q has the hub %q twice", c.Topic, redact(h.URI))
+			return fmt.Errorf("topic: channel %q has the hub %q twice", c.Topic, sparse.RedactURI(h.URI))
 		}
 	}
 	return nil
@@ -173,9 +173,9 @@ func (p *Publisher) lead(ctx context.Context) error {
 			a, work = w.poller, w.work
 		}
 		if a.watcher != nil {
-			wg.Go(func() { a.watch(ctx, p.log.With("topic", redact(c.Topic))) })
+			wg.Go(func() { a.watch(ctx, p.log.With("topic", sparse.RedactURI(c.Topic))) })
 		}
-		name := "notifications of " + redact(c.Topic)
+		name := "notifications of " + sparse.RedactURI(c.Topic)
 		wg.Go(func() { p.persist(ctx, name, a, p.watched(name, a, work)) })
 		for _, s := range senders[c.Topic] {
 			p.start(ctx, &wg, s)
@@ -188,7 +188,9 @@ func (p *Publisher) lead(ctx context.Context) error {
 
 // start runs s until ctx ends.
 func (p *Publisher) start(ctx context.Context, wg *sync.WaitGroup, s *sender) {
-	wg.Go(func() { p.persist(ctx, "sending "+redact(s.topic)+" to "+redact(s.hub.URI), s.poller, s.work) })
+	wg.Go(func() {
+		p.persist(ctx, "sending "+sparse.RedactURI(s.topic)+" to "+sparse.RedactURI(s.hub.URI), s.poller, s.work)
+	})
 }
 
 func (p *Publisher) persist(ctx context.Context, name string, a *poller, work func(context.Context) (time.Duration, error)) {
@@ -240,7 +242,7 @@ func (p *Publisher) clear(ctx context.Context) (time.Duration, error) {
 		p.counters.lost.Add(uint64(d.Deliveries))
 		p.log.LogAttrs(ctx, slog.LevelWarn,
 			"topic: notifications were too old to be kept for subscribers that had not taken them; they can find the changes in the Change List",
-			slog.String("topic", redact(d.Topic)), slog.Int("notifications", d.Messages), slog.Int("subscriptions", d.Subscriptions))
+			slog.String("topic", sparse.RedactURI(d.Topic)), slog.Int("notifications", d.Messages), slog.Int("subscriptions", d.Subscriptions))
 	}
 	return sweep, err
 }

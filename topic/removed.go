@@ -5,6 +5,7 @@ import (
 	"log/slog"
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
 // removed announces the end of removed sets, on framework topics that are in the log
@@ -41,7 +42,7 @@ func (p *Publisher) removed(ctx context.Context) ([]*sender, error) {
 		h := p.hub(c.Hub)
 		if h == nil && c.Taken < last {
 			p.log.LogAttrs(ctx, slog.LevelInfo, "topic: a removed set is announced to a hub that no channel uses any more, as if it needed neither a token nor Ping",
-				slog.String("topic", redact(c.Topic)), slog.String("hub", redact(c.Hub)))
+				slog.String("topic", sparse.RedactURI(c.Topic)), slog.String("hub", sparse.RedactURI(c.Hub)))
 		}
 		if h == nil {
 			h = &Hub{URI: c.Hub}

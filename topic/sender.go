@@ -9,6 +9,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/retry"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
 // sendAhead and sendBytes bound the notifications that are read at a time.
@@ -40,7 +41,7 @@ func newSender(p *Publisher, topic string, hub *Hub) *sender {
 		p:      p,
 		topic:  topic,
 		hub:    hub,
-		log:    p.log.With("topic", redact(topic), "hub", redact(hub.URI)),
+		log:    p.log.With("topic", sparse.RedactURI(topic), "hub", sparse.RedactURI(hub.URI)),
 		poller: &poller{woken: make(chan struct{}, 1)},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
 var _ Feed = (*Publisher)(nil)
@@ -42,7 +43,7 @@ func (p *Publisher) ServeTopic(w http.ResponseWriter, r *http.Request, topic str
 	if err != nil {
 		if r.Context().Err() == nil {
 			p.sparse.Log(r.Context(), p.log, slog.LevelError, "topic not served: the log has failed",
-				slog.String("topic", redact(topic)), slog.Any("error", err))
+				slog.String("topic", sparse.RedactURI(topic)), slog.Any("error", err))
 		}
 		h.Set("Cache-Control", "no-store")
 		h.Set("Retry-After", "30")

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
 // A Status is where the channels of a Source and their hubs stand. It has nothing
@@ -59,11 +60,11 @@ func (p *Publisher) Status(ctx context.Context) (Status, error) {
 		if err != nil {
 			return Status{}, err
 		}
-		t := TopicStatus{Topic: redact(c.Topic), Newest: state.Number, Hubs: make([]HubStatus, 0, len(c.Hubs))}
+		t := TopicStatus{Topic: sparse.RedactURI(c.Topic), Newest: state.Number, Hubs: make([]HubStatus, 0, len(c.Hubs))}
 		if c.Changer != nil {
 			t.Until = state.Until
 		}
-		if err := p.failures.Of("notifications of " + redact(c.Topic)); err != nil {
+		if err := p.failures.Of("notifications of " + sparse.RedactURI(c.Topic)); err != nil {
 			t.Error = err.Error()
 		}
 		for _, h := range c.Hubs {
@@ -72,7 +73,7 @@ func (p *Publisher) Status(ctx context.Context) (Status, error) {
 				cursor.Taken = state.Number // where it will begin
 			}
 			t.Hubs = append(t.Hubs, HubStatus{
-				Hub:          redact(h.URI),
+				Hub:          sparse.RedactURI(h.URI),
 				Taken:        cursor.Taken,
 				Behind:       max(state.Number-cursor.Taken, 0),
 				Failures:     cursor.Failures,

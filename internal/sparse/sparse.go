@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"strings"
 	"sync"
 	"time"
@@ -108,6 +109,19 @@ func Clip(s string) string {
 		end--
 	}
 	return fmt.Sprintf("%s… (%d bytes)", s[:end], len(s))
+}
+
+// RedactURI returns uri without its user and its query, which may be secrets.
+func RedactURI(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return "(not a URI)"
+	}
+	u.User = nil
+	if u.RawQuery != "" {
+		u.RawQuery = "…"
+	}
+	return u.String()
 }
 
 // Handler returns a handler for the ErrorLog of an http.Server; see [slog.NewLogLogger].

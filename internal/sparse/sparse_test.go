@@ -87,3 +87,16 @@ func TestD22_ServerErrors(t *testing.T) {
 		}
 	})
 }
+
+func TestRedactURI(t *testing.T) {
+	for uri, want := range map[string]string{
+		"https://hub.example.net/websub/":            "https://hub.example.net/websub/",
+		"https://hub.example.net/?token=sesame":      "https://hub.example.net/?…",
+		"https://me:sesame@hub.example.net/?a=b#top": "https://hub.example.net/?…#top",
+		"https://hub.example.net/%zz?token=sesame":   "(not a URI)",
+	} {
+		if got := RedactURI(uri); got != want {
+			t.Errorf("%s: %s, want %s", uri, got, want)
+		}
+	}
+}

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
 // notServed is why a subscription is denied to a topic that is not there.
@@ -78,7 +79,7 @@ func (h *Hub) deny(ctx context.Context, topic, callback, why string) {
 	h.counters.denied.Add(1)
 	ctx, cancel := context.WithTimeout(ctx, h.options.Timeout)
 	defer cancel()
-	about := []slog.Attr{slog.String("callback", redact(callback)), slog.String("topic", topic), slog.String("reason", why)}
+	about := []slog.Attr{slog.String("callback", sparse.RedactURI(callback)), slog.String("topic", topic), slog.String("reason", why)}
 	answer, err := h.ask(ctx, callback, "hub.mode=denied&hub.topic="+url.QueryEscape(topic)+"&hub.reason="+url.QueryEscape(why))
 	if err != nil {
 		about = append(about, slog.Any("untold", reason(err)))

@@ -134,16 +134,6 @@ func (g *guard) transport(o *Options) *http.Transport {
 	}
 }
 
-// redact returns callback fit for logs and operators: its query, which may be
-// what a subscriber trusts us by, is left out.
-func redact(callback string) string {
-	before, _, query := strings.Cut(callback, "?")
-	if query {
-		return before + "?…"
-	}
-	return before
-}
-
 // reason returns why a request to a callback has failed, fit for logs and
 // operators: short, and without the callback.
 func reason(err error) string {

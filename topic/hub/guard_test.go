@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
 // hostile are callbacks that are refused when they are sent.
@@ -294,7 +295,7 @@ func TestV10_Redaction(t *testing.T) {
 		"http://example.net/inbox?" + testQuery: "http://example.net/inbox?…",
 		"http://example.net?a=b?c":              "http://example.net?…",
 	} {
-		if got := redact(callback); got != want {
+		if got := sparse.RedactURI(callback); got != want {
 			t.Errorf("%s: %s", callback, got)
 		}
 	}

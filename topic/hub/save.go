@@ -7,6 +7,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
 // save saves what progress there is, renews claims, releases those that are idle,
@@ -64,7 +65,7 @@ func (d *deliverer) saved(batch []pushlog.Progress, lost []int64, now time.Time,
 			if p.End {
 				d.counters.ended.Add(1)
 				d.sparse.Log(context.Background(), d.log, slog.LevelInfo, "hub: the subscriber has gone; the subscription has ended",
-					slog.Int64("subscription", p.ID), slog.String("callback", redact(c.sub.Callback)), slog.String("topic", c.sub.Topic))
+					slog.Int64("subscription", p.ID), slog.String("callback", sparse.RedactURI(c.sub.Callback)), slog.String("topic", c.sub.Topic))
 			}
 			d.forget(c)
 		default:

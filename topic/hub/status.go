@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
 // deliveries count since the start of the process, by the fields of [Deliveries].
@@ -194,7 +195,7 @@ func (h *Hub) Subscriptions(ctx context.Context) iter.Seq2[Subscription, error] 
 			shown := Subscription{
 				ID:           sub.ID,
 				Topic:        sub.Topic,
-				Callback:     redact(sub.Callback),
+				Callback:     sparse.RedactURI(sub.Callback),
 				Made:         sub.Made,
 				Expires:      sub.Expires,
 				Taken:        p.Taken,

@@ -17,6 +17,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
 const (
@@ -207,7 +208,7 @@ func (v *verifier) finish(stop context.CancelFunc) {
 // is yes. Otherwise everything stays as it is. It is asked again only if the
 // process ends before the answer.
 func (h *Hub) verifyRequest(ctx context.Context, owner string, r pushlog.Request) {
-	log := h.log.With("callback", redact(r.Callback), "topic", r.Topic)
+	log := h.log.With("callback", sparse.RedactURI(r.Callback), "topic", r.Topic)
 	if h.denyUnserved(ctx, owner, r) {
 		return
 	}
@@ -248,7 +249,7 @@ func (h *Hub) denyUnserved(ctx context.Context, owner string, r pushlog.Request)
 
 func (h *Hub) dropRequest(ctx context.Context, owner string, r pushlog.Request) {
 	if err := h.store.Drop(ctx, owner, r); err != nil && !errors.Is(err, pushlog.ErrStale) {
-		h.sparse.Log(ctx, h.log, slog.LevelWarn, "hub: a request could not be dropped and will be made again", slog.String("callback", redact(r.Callback)), slog.Any("error", err))
+		h.sparse.Log(ctx, h.log, slog.LevelWarn, "hub: a request could not be dropped and will be made again", slog.String("callback", sparse.RedactURI(r.Callback)), slog.Any("error", err))
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/retry"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
 // work sends what there is to send.
@@ -166,5 +167,5 @@ func (d *deliverer) failed(c *claim, m *message, a attempt, wrong string, now ti
 }
 
 func (d *deliverer) about(c *claim, m *message) []slog.Attr {
-	return []slog.Attr{slog.Int64("subscription", c.sub.ID), slog.String("callback", redact(c.sub.Callback)), slog.String("topic", m.Topic), slog.Int64("message", m.Number)}
+	return []slog.Attr{slog.Int64("subscription", c.sub.ID), slog.String("callback", sparse.RedactURI(c.sub.Callback)), slog.String("topic", m.Topic), slog.Int64("message", m.Number)}
 }
