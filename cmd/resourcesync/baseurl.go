@@ -15,7 +15,7 @@ import (
 // URL. Its URIs are then those of the site as it was.
 func (p *publication) count(ctx context.Context) (int64, error) {
 	st, err := p.set.Set.Stat(ctx, resourcesync.Range{})
-	if err == nil && !p.named {
+	if err == nil && !p.shared {
 		err = p.checkBaseURL(ctx)
 	}
 	return st.Count, err

@@ -21,7 +21,7 @@ func counted(t *testing.T, folder, state, baseURL string) (files int64, recorded
 	st, err := openState(t.Context(), &c, log)
 	must(t, err)
 	defer st.close()
-	p, err := publish(&c, st, newScreen(nil), log)
+	p, err := c.publication(t.Context(), st, newScreen(nil), log)
 	must(t, err)
 	defer p.close()
 	files, counted := p.count(t.Context())

@@ -29,11 +29,7 @@ have disappeared by then, all of them are held again.
 // confirmDeletions lets a running serve, or the next one, publish the deletions that
 // it holds.
 func confirmDeletions(ctx context.Context, args []string, stdout, _ io.Writer) error {
-	open := openExistingState
-	if slices.ContainsFunc(args, isUpstream) {
-		open = openExistingSiteState
-	}
-	st, err := open(ctx, args)
+	st, err := openExistingState(ctx, args)
 	if errors.Is(err, flag.ErrHelp) {
 		fmt.Fprint(stdout, confirmHelp)
 		return nil
@@ -54,55 +50,43 @@ func confirmDeletions(ctx context.Context, args []string, stdout, _ io.Writer) e
 	return nil
 }
 
-// openExistingState opens the state of a site beside the serve that may be using it.
+// openExistingState opens the state of the serve or proxy with these arguments, which
+// may be using it.
 func openExistingState(ctx context.Context, args []string) (*state, error) {
+	what, err := parseConfig(args)
+	if err != nil {
+		return nil, err
+	}
+	c := what.common()
+	_, isSite := what.(*proxyConfig)
+	if c.baseURL == "" && (isSite || c.stateIsPostgres()) {
+		return nil, usagef("the state belongs to the address of a site; give --base-url as serve or proxy has it")
+	}
+	o := c.storeOptions(slog.New(slog.DiscardHandler))
+	if c.stateIsPostgres() {
+		return openPostgres(ctx, c, o)
+	}
+	path, err := what.stateFile()
+	if err != nil {
+		return nil, err
+	}
+	if !exists(path) {
+		return nil, usagef("there is no state %q; give --state as serve or proxy has it", path)
+	}
+	return openStateFile(ctx, what, path, o)
+}
+
+// parseConfig reads the arguments of proxy, if the flag is among them that only proxy
+// has, or else those of serve.
+func parseConfig(args []string) (config, error) {
+	isUpstream := func(arg string) bool {
+		name, _, _ := strings.Cut(arg, "=")
+		return name == "-upstream" || name == "--upstream"
+	}
+	if slices.ContainsFunc(args, isUpstream) {
+		c, err := parseProxy(args)
+		return &c, err
+	}
 	c, err := parseServe(args)
-	if err != nil {
-		return nil, err
-	}
-	o := c.storeOptions(slog.New(slog.DiscardHandler))
-	if c.stateIsPostgres() {
-		if c.baseURL == "" {
-			return nil, usagef("the state of a site is in the database by its address; give --base-url as for serve")
-		}
-		return openPostgres(ctx, &c, o)
-	}
-	path, err := stateFile(c.folder, c.state)
-	if err != nil {
-		return nil, err
-	}
-	if !exists(path) {
-		return nil, usagef("there is no state %q; give --state as for serve", path)
-	}
-	return openSQLiteFile(ctx, &c, path, o)
-}
-
-// isUpstream reports whether an argument is the flag that only proxy has.
-func isUpstream(arg string) bool {
-	name, _, _ := strings.Cut(arg, "=")
-	return name == "-upstream" || name == "--upstream"
-}
-
-// openExistingSiteState opens the state of a website beside the proxy that may be using
-// it.
-func openExistingSiteState(ctx context.Context, args []string) (*state, error) {
-	c, err := parseProxy(args)
-	if err != nil {
-		return nil, err
-	}
-	o := c.storeOptions(slog.New(slog.DiscardHandler))
-	if c.baseURL == "" && (c.state == "" || c.stateIsPostgres()) {
-		return nil, usagef("the state of a website is found by its address; give --base-url as for proxy")
-	}
-	if c.stateIsPostgres() {
-		return openPostgres(ctx, &c.serveConfig, o)
-	}
-	path, err := siteStateFile(&c)
-	if err != nil {
-		return nil, err
-	}
-	if !exists(path) {
-		return nil, usagef("there is no state %q; give --state as for proxy", path)
-	}
-	return openUnlockedSiteFile(ctx, &c, path, o)
+	return &c, err
 }

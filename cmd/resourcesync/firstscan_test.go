@@ -86,7 +86,7 @@ func TestD14_ToScan(t *testing.T) {
 	st, err := openState(t.Context(), &c, log)
 	must(t, err)
 	defer st.close()
-	p, err := publish(&c, st, newScreen(os.Stderr), log)
+	p, err := c.publication(t.Context(), st, newScreen(os.Stderr), log)
 	must(t, err)
 	defer p.close()
 	if files, bytes, err := p.toScan(t.Context()); err != nil || files != 1 || bytes != 4 {

@@ -13,8 +13,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 
-// healthPatience is how long the state may take to answer whether it is well.
-const healthPatience = 3 * time.Second
+// healthTimeout bounds the time in which the state answers a health check.
+const healthTimeout = 3 * time.Second
 
 // A healthHandler tells whether all is well, and why not only the log.
 type healthHandler struct {
@@ -29,7 +29,7 @@ func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !isFreshGet(w, r) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), healthPatience)
+	ctx, cancel := context.WithTimeout(r.Context(), healthTimeout)
 	defer cancel()
 	err := h.check(ctx)
 	if r.Context().Err() != nil {

@@ -52,13 +52,13 @@ func (o origin) record(ctx context.Context, set *sqlstore.Set) error {
 	return set.SetOrigin(ctx, string(text))
 }
 
-// checkOrigin returns an error if the state belongs to another folder, whose files
+// checkOwner returns an error if the state belongs to another folder, whose files
 // would all be published as deleted, and records the folder otherwise. A folder that
 // has moved is accepted at its new place. A link that led to the folder of the state
 // must lead to one with at least one of its files. States of earlier versions record
 // nothing.
-func checkOrigin(ctx context.Context, set *sqlstore.Set, folder string, moved bool) error {
-	now, err := originOf(folder)
+func (c *serveConfig) checkOwner(ctx context.Context, set *sqlstore.Set) error {
+	now, err := originOf(c.folder)
 	if err != nil {
 		return err
 	}
@@ -66,13 +66,13 @@ func checkOrigin(ctx context.Context, set *sqlstore.Set, folder string, moved bo
 	if err != nil {
 		return err
 	}
-	if before.Real != "" && before.Given != now.Given && before.Real != now.Real && !moved {
+	if before.Real != "" && before.Given != now.Given && before.Real != now.Real && !c.moved {
 		return fmt.Errorf("is the state of the folder %q, not of %q; if the folder has moved, start once with --moved; otherwise give another file with --state", before.Real, now.Real)
 	}
 	if now.BaseURL = before.BaseURL; before == now {
 		return nil
 	}
-	if before.Real != "" && before.Real != now.Real && !moved {
+	if before.Real != "" && before.Real != now.Real && !c.moved {
 		if found, err := hasAny(ctx, set, now.Real); err != nil {
 			return err
 		} else if !found {

@@ -63,7 +63,7 @@ func TestPublicationIsProvider(t *testing.T) {
 				flags = append(flags, "--keep-versions", "1d")
 			}
 			c, st := runState(t, flags...)
-			p, err := publish(c, st, newScreen(nil), slog.New(slog.DiscardHandler))
+			p, err := c.publication(t.Context(), st, newScreen(nil), slog.New(slog.DiscardHandler))
 			must(t, err)
 			defer p.close()
 			p.scanner.ready = func(int64) { p.set.show() }

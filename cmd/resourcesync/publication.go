@@ -24,7 +24,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/websocket"
 )
 
-// A publication is a folder as a Source.
+// A publication is a folder or a website as a Source.
 type publication struct {
 	folder   *dir.Dir        // nil if a website is published
 	site     *sitemap.Site   // nil if a folder is
@@ -38,9 +38,14 @@ type publication struct {
 	screen   *screen
 	log      *slog.Logger
 
-	path      string // of the folder
-	state     string // for people: where it is
-	named     bool   // the set, after the base URL
+	handler     http.Handler // of the documents, the hub and the folder or website
+	certificate *certificate // nil for http
+	uploads     bool         // the handler bounds the bodies of requests
+
+	from      slog.Attr // the folder or the web server
+	path      string    // of the folder
+	state     string    // for people: where it is
+	shared    bool      // the state, with other processes
 	baseURL   string
 	documents *url.URL // below which they are
 	robots    bool     // robots.txt names lists
@@ -49,8 +54,8 @@ type publication struct {
 	warned    map[place]bool // of what is in them
 }
 
-// publish puts together what c asks for. The first scan has yet to come.
-func publish(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publication, error) {
+// newPublication returns what the publications of serve and proxy have in common.
+func newPublication(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publication, error) {
 	documents, err := url.Parse(c.baseURL + strings.TrimPrefix(c.prefix, "/"))
 	if err != nil {
 		return nil, usageError{err}
@@ -59,16 +64,25 @@ func publish(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publ
 		set:       &shownSet{Set: st.set},
 		screen:    screen,
 		log:       log,
-		path:      c.folder,
 		state:     st.place,
-		named:     st.named,
+		shared:    st.shared,
 		baseURL:   c.baseURL,
 		documents: documents,
-		robots:    c.robots || c.sitemap,
-		warned:    make(map[place]bool),
 	}
-	p.scanner = &scanner{set: p.set, list: p.list, rescan: c.rescan, count: p.count, kept: st.set.Kept, log: log}
+	p.scanner = &scanner{set: p.set, rescan: c.rescan, kept: st.set.Kept, log: log}
 	p.healthz = &healthHandler{log: log, check: p.health}
+	return p, nil
+}
+
+// publication assembles the publication of a folder.
+func (c *serveConfig) publication(_ context.Context, st *state, screen *screen, log *slog.Logger) (*publication, error) {
+	p, err := newPublication(c, st, screen, log)
+	if err != nil {
+		return nil, err
+	}
+	p.path, p.from = c.folder, slog.String("folder", c.folder)
+	p.robots = c.robots || c.sitemap
+	p.warned = make(map[place]bool)
 	o := &dir.Options{
 		Hashes:   c.hashes,
 		DotFiles: c.dotFiles,
@@ -92,7 +106,7 @@ func publish(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publ
 	if p.folder, err = dir.Open(c.folder, c.baseURL, o); err != nil {
 		return nil, usageError{err}
 	}
-	p.scanner.watch = p.folder.Watch
+	p.scanner.list, p.scanner.count, p.scanner.watch = p.list, p.count, p.folder.Watch
 	set := rshttp.Set{Provider: p.set}
 	if c.dumps {
 		set.Opener = p.folder
@@ -106,6 +120,7 @@ func publish(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publ
 		return nil, err
 	}
 	p.reserve(c)
+	p.handler = p.withOwn(p.source.Wrap(p.withRobots(p.folder.Handler())))
 	return p, nil
 }
 
@@ -170,12 +185,6 @@ func (p *publication) toScan(ctx context.Context) (files, bytes int64, err error
 		return st.Count, 0, err
 	}
 	return p.folder.Count(ctx)
-}
-
-// handler serves the documents, the hub and the files, and reports the health of p.
-func (p *publication) handler() http.Handler {
-	files := p.folder.Handler()
-	return p.withOwn(p.source.Wrap(p.withRobots(files)))
 }
 
 // withOwn returns a handler that reports the health of p, and has next answer everything

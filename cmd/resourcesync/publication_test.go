@@ -101,7 +101,7 @@ func scanOnce(t *testing.T, terminal bool, flags ...string) string {
 	st, err := openState(t.Context(), &c, log)
 	must(t, err)
 	defer st.close()
-	p, err := publish(&c, st, screen, log)
+	p, err := c.publication(t.Context(), st, screen, log)
 	must(t, err)
 	defer p.close()
 	p.scanner.ready = func(int64) {}

@@ -215,12 +215,12 @@ func TestBaseURLMoves(t *testing.T) {
 	st, err := openState(t.Context(), &c, log)
 	must(t, err)
 	defer st.close()
-	p, err := publish(&c, st, newScreen(nil), log)
+	p, err := c.publication(t.Context(), st, newScreen(nil), log)
 	must(t, err)
 	defer p.close()
 	status := func(path string) int {
 		w := httptest.NewRecorder()
-		p.handler().ServeHTTP(w, httptest.NewRequest("GET", path, nil))
+		p.handler.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
 		return w.Code
 	}
 	paths := []string{"/resourcesync/readyz", "/resourcesync/resourcelist.xml", "/resourcesync/changelist.xml"}

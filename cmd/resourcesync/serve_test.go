@@ -254,7 +254,7 @@ func TestStopBreaksOff(t *testing.T) {
 	if _, err := io.Copy(io.Discard, res.Body); err == nil {
 		t.Error("a download that was broken off ended well")
 	}
-	s.stderr.await("broken off")
+	s.stderr.await("requests were aborted")
 }
 
 // With --log-format json each message is a JSON object.

@@ -12,20 +12,18 @@ import (
 )
 
 const (
-	// grace is how long requests under way may take to end when the program
-	// is to stop.
-	grace = 5 * time.Second
+	// shutdownTimeout bounds the requests that are running when the program stops.
+	shutdownTimeout = 5 * time.Second
 
-	// patience is how long a client may take to accept the next part of an
-	// answer.
-	patience = 2 * time.Minute
+	// writeTimeout bounds the time in which a client accepts a chunk of an answer.
+	writeTimeout = 2 * time.Minute
 
-	// requestTime is how long a whole request may take to arrive. What is
-	// served takes none longer: there are no uploads.
-	requestTime = time.Minute
+	// readTimeout bounds the time in which a whole request arrives. Without uploads,
+	// none takes longer.
+	readTimeout = time.Minute
 
-	// maxHeader is how many bytes the header of a request may have. It bounds the
-	// memory of a connection; the URLs of documents are far shorter.
+	// maxHeader is the maximum size of a request's header in bytes. It bounds the
+	// memory of a connection. The URLs of documents are far shorter.
 	maxHeader = 32 << 10
 )
 
@@ -34,21 +32,21 @@ type server struct {
 	listener    net.Listener
 	handler     http.Handler
 	certificate *certificate // nil for http
-	uploads     bool         // requests have bodies that the handler bounds
+	uploads     bool         // the handler bounds the bodies of requests
 }
 
-// run serves until ctx is done, and then lets requests that are under way end.
+// run serves until ctx is done, and then waits for the running requests.
 //
-// There is no limit to the time of a whole answer, because files may be large
-// and lines slow; patientListener ends those that make no progress.
+// The time of a whole answer has no limit, because files may be large and lines slow.
+// The deadlineListener ends answers that make no progress.
 func (s *server) run(ctx context.Context, log *slog.Logger) error {
 	server := &http.Server{
 		Handler:           s.handler,
 		ReadHeaderTimeout: 10 * time.Second,
-		ReadTimeout:       requestTime,
+		ReadTimeout:       readTimeout,
 		MaxHeaderBytes:    maxHeader,
-		// The one of net/http for OPTIONS * waits for bodies, and a website may
-		// have an answer of its own.
+		// The handler of net/http for OPTIONS * waits for bodies, and a website may
+		// have its own answer.
 		DisableGeneralOptionsHandler: true,
 
 		IdleTimeout: 2 * time.Minute,
@@ -57,7 +55,7 @@ func (s *server) run(ctx context.Context, log *slog.Logger) error {
 	if s.uploads {
 		server.ReadTimeout = 0
 	}
-	listener := patientListener{s.listener, patience}
+	listener := deadlineListener{s.listener, writeTimeout}
 	failed := make(chan error, 1)
 	go func() {
 		if s.certificate == nil {
@@ -72,10 +70,10 @@ func (s *server) run(ctx context.Context, log *slog.Logger) error {
 		return err
 	case <-ctx.Done():
 	}
-	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), grace)
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), shutdownTimeout)
 	defer cancel()
 	if err := server.Shutdown(ending); err != nil {
-		log.Warn("requests were broken off that had not ended in time")
+		log.Warn("requests were aborted because they did not end in time")
 		server.Close()
 	}
 	return nil

@@ -17,7 +17,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// A state is what serve remembers of a folder from one start to the next. It is the
+// A state is what serve and proxy keep from one start to the next. It is the
 // [rshttp.Store] of a Source, whatever base URL that has: a site that moves keeps its
 // notifications and subscriptions.
 type state struct {
@@ -26,18 +26,37 @@ type state struct {
 
 	log topic.Log
 
-	place string // for people
-	named bool   // the set, after the base URL
-	close func() error
+	name   string // of the set
+	place  string // for people
+	shared bool   // with other processes of the site
+	close  func() error
 }
 
-// openState opens the state that c asks for.
-func openState(ctx context.Context, c *serveConfig, log *slog.Logger) (*state, error) {
-	o := c.storeOptions(log)
-	if c.stateIsPostgres() {
-		return openPostgres(ctx, c, o)
+// openState opens the state that c asks for. A state in a file is for this process
+// alone.
+func openState(ctx context.Context, c config, log *slog.Logger) (*state, error) {
+	o := c.common().storeOptions(log)
+	if c.common().stateIsPostgres() {
+		return openPostgres(ctx, c.common(), o)
 	}
-	return openSQLite(ctx, c, o)
+	path, err := c.stateFile()
+	if err != nil {
+		return nil, err
+	}
+	if err := checkStateFile(path); err != nil {
+		return nil, refuseState(path, err)
+	}
+	lock, err := lockStateFile(path)
+	if err != nil {
+		return nil, refuseState(path, err)
+	}
+	s, err := openStateFile(ctx, c, path, o)
+	if err != nil {
+		lock.Close()
+		return nil, err
+	}
+	s.close = func() error { return errors.Join(s.store.Close(), lock.Close()) }
+	return s, nil
 }
 
 func (c *serveConfig) storeOptions(log *slog.Logger) *sqlstore.Options {
@@ -58,6 +77,7 @@ func (c *serveConfig) setOptions() *sqlstore.SetOptions {
 
 // open opens what the store has under a name.
 func (s *state) open(ctx context.Context, c *serveConfig, name string) (err error) {
+	s.name = name
 	if s.set, err = s.store.Set(ctx, name, c.setOptions()); err != nil {
 		return err
 	}
@@ -74,45 +94,24 @@ func (s *state) Run(ctx context.Context) error { return s.store.Run(ctx) }
 // Health implements [rshttp.Store].
 func (s *state) Health(ctx context.Context) error { return s.store.Health(ctx) }
 
-// openSQLite opens the state in a file, which holds one folder: its set keeps its
-// name when the base URL changes, and so its checksums and its journal.
-func openSQLite(ctx context.Context, c *serveConfig, o *sqlstore.Options) (*state, error) {
-	path, err := stateFile(c.folder, c.state)
-	if err != nil {
-		return nil, err
-	}
-	if err := checkStateFile(path); err != nil {
-		return nil, refuseState(path, err)
-	}
-	lock, err := lockStateFile(path)
-	if err != nil {
-		return nil, refuseState(path, err)
-	}
-	s, err := openSQLiteFile(ctx, c, path, o)
-	if err != nil {
-		lock.Close()
-		return nil, err
-	}
-	s.close = func() error { return errors.Join(s.store.Close(), lock.Close()) }
-	return s, nil
-}
-
 func refuseState(path string, err error) error {
 	return usagef("state %q: %w; give another file with --state", path, err)
 }
 
-// openSQLiteFile opens the state at path, even if another process is using it.
-func openSQLiteFile(ctx context.Context, c *serveConfig, path string, o *sqlstore.Options) (*state, error) {
+// openStateFile opens the state at path, even if another process is using it. A file
+// holds the set of one folder or website, whose name does not depend on the base URL:
+// a site that moves keeps its checksums and its journal.
+func openStateFile(ctx context.Context, c config, path string, o *sqlstore.Options) (*state, error) {
 	store, err := sqlitestore.OpenFile(ctx, path, o)
 	if err != nil {
 		return nil, refuseState(path, err)
 	}
 	s := &state{store: store, place: path, close: store.Close}
-	if err := s.open(ctx, c, "files"); err != nil {
+	if err := s.open(ctx, c.common(), c.setName()); err != nil {
 		s.close()
 		return nil, refuseState(path, err)
 	}
-	if err := checkOrigin(ctx, s.set, c.folder, c.moved); err != nil {
+	if err := c.checkOwner(ctx, s.set); err != nil {
 		s.close()
 		return nil, usagef("state %q: %w", path, err)
 	}
@@ -123,8 +122,7 @@ func openSQLiteFile(ctx context.Context, c *serveConfig, path string, o *sqlstor
 // the site, so that all who serve it share the set, and no others.
 func openPostgres(ctx context.Context, c *serveConfig, o *sqlstore.Options) (*state, error) {
 	refuse := func(err error) error {
-		// The driver tells of each address that it has tried in a line of
-		// its own.
+		// The driver reports each address that it has tried on its own line.
 		return usagef("--state: %s", strings.Join(strings.Fields(err.Error()), " "))
 	}
 	config, err := pgxpool.ParseConfig(c.state)
@@ -135,7 +133,7 @@ func openPostgres(ctx context.Context, c *serveConfig, o *sqlstore.Options) (*st
 	if err != nil {
 		return nil, refuse(err)
 	}
-	s := &state{named: true, close: func() error { pool.Close(); return nil }}
+	s := &state{shared: true, close: func() error { pool.Close(); return nil }}
 	if s.store, err = pgstore.Open(ctx, pool, o); err == nil {
 		err = s.open(ctx, c, c.baseURL)
 	}

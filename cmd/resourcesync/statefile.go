@@ -15,9 +15,12 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
 )
 
-// stateFile returns the path, absolute and free of symbolic links, of the SQLite
-// file with the state of folder: given, or a file in the user's cache folder if
-// that is empty. The file need not exist; the folder that it is in does.
+func (c *serveConfig) common() *serveConfig       { return c }
+func (c *serveConfig) setName() string            { return "files" }
+func (c *serveConfig) stateFile() (string, error) { return stateFile(c.folder, c.state) }
+
+// stateFile returns the path of the state of folder: given, or a file in the user's
+// cache folder if that is empty.
 func stateFile(folder, given string) (string, error) {
 	published, err := realPath(folder)
 	if err != nil {
@@ -48,6 +51,15 @@ func stateFile(folder, given string) (string, error) {
 // defaultStateFile returns a path that belongs to folder alone, and makes the
 // folder that it is in.
 func defaultStateFile(folder string) (string, error) {
+	const maxName = 50
+	name := filepath.Base(folder)
+	return cacheFile(name[:min(len(name), maxName)], folder)
+}
+
+// cacheFile returns the path of a file in the user's cache folder, and makes that
+// folder. The file belongs to id alone; name is for people, who look for what they may
+// delete.
+func cacheFile(name, id string) (string, error) {
 	cache, err := os.UserCacheDir()
 	if err != nil {
 		return "", err
@@ -56,11 +68,7 @@ func defaultStateFile(folder string) (string, error) {
 	if err := os.MkdirAll(cache, 0o700); err != nil {
 		return "", fmt.Errorf("%q: %w", cache, reason(err))
 	}
-	// The name is for people, who look for what they may delete.
-	const maxName = 50
-	name := odd.ReplaceAllString(filepath.Base(folder), "_")
-	name = name[:min(len(name), maxName)]
-	return filepath.Join(cache, fmt.Sprintf("%s-%.6x.db", name, sha256.Sum256([]byte(folder)))), nil
+	return filepath.Join(cache, fmt.Sprintf("%s-%.6x.db", odd.ReplaceAllString(name, "_"), sha256.Sum256([]byte(id)))), nil
 }
 
 // odd is what does not belong into a file name everywhere.

@@ -17,8 +17,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
-// statusPatience is how long it may take to put a status together.
-const statusPatience = 10 * time.Second
+// statusTimeout bounds the time in which a status is assembled.
+const statusTimeout = 10 * time.Second
 
 // A status is what operators want to know of a publication. What cannot be read
 // is missing, and Trouble says why.
@@ -141,7 +141,7 @@ func (p *publication) serveStatus(w http.ResponseWriter, r *http.Request) {
 	if !isFreshGet(w, r) {
 		return
 	}
-	ctx, cancel := context.WithTimeout(r.Context(), statusPatience)
+	ctx, cancel := context.WithTimeout(r.Context(), statusTimeout)
 	defer cancel()
 	s := p.status(ctx)
 	body, err := json.MarshalIndent(s, "", "  ")

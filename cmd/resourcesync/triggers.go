@@ -110,7 +110,7 @@ func openJournalled(ctx context.Context, c *triggersConfig, stderr io.Writer) (*
 	return &journalledDB{
 		triggers: sqlitetable.Triggers(pool),
 		store: func(ctx context.Context) (*sqlstore.Store, error) {
-			if err := giveWAL(ctx, c.db, walPatience, stderr); err != nil {
+			if err := giveWAL(ctx, c.db, walTimeout, stderr); err != nil {
 				return nil, err
 			}
 			return sqlitestore.OpenFile(ctx, c.db, nil)

@@ -46,12 +46,12 @@ func TestTriggersGiveWAL(t *testing.T) {
 	}
 }
 
-// TestGiveWALInVain: whoever never lets go is not waited for without end.
+// TestGiveWALInVain bounds the wait for a lock that is never released.
 func TestGiveWALInVain(t *testing.T) {
 	path, end := writing(t)
 	defer end()
-	err := giveWAL(t.Context(), path, 3*walGlance, io.Discard)
-	if err == nil || !strings.Contains(err.Error(), "others have not let go") {
+	err := giveWAL(t.Context(), path, 3*walPoll, io.Discard)
+	if err == nil || !strings.Contains(err.Error(), "other programs have locked") {
 		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -16,26 +16,25 @@ import (
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
-// publishSite assembles the publication that c configures. The first scan has not
-// begun.
-func publishSite(c *proxyConfig, st *siteState, screen *screen, log *slog.Logger) (*publication, error) {
-	documents, err := url.Parse(c.baseURL + strings.TrimPrefix(c.prefix, "/"))
+// publication assembles the publication of a website.
+func (c *proxyConfig) publication(ctx context.Context, st *state, screen *screen, log *slog.Logger) (*publication, error) {
+	p, err := newPublication(&c.serveConfig, st, screen, log)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, err
 	}
-	p := &publication{
-		set:       &shownSet{Set: st.set},
-		screen:    screen,
-		log:       log,
-		state:     st.place,
-		baseURL:   c.baseURL,
-		documents: documents,
+	p.from, p.uploads = slog.String("upstream", c.upstream), !c.beside
+	if c.tlsCert != "" {
+		if p.certificate, err = newCertificate(c.tlsCert, c.tlsKey); err != nil {
+			return nil, err
+		}
 	}
-	p.scanner = &scanner{set: p.set, list: p.listSite, rescan: c.rescan, count: p.countPages, kept: st.set.Kept, log: log}
-	p.healthz = &healthHandler{log: log, check: p.health}
 	folder, err := copiesFolder(c, st)
 	if err != nil {
 		return nil, err
+	}
+	withheld, err := st.store.Set(ctx, "withheld "+st.name, nil) // pages that do not qualify
+	if err != nil {
+		return nil, usagef("state %q: %w", st.place, err)
 	}
 	revisit := c.revisit
 	if revisit == 0 {
@@ -51,22 +50,23 @@ func publishSite(c *proxyConfig, st *siteState, screen *screen, log *slog.Logger
 		Rate:      c.rate,
 		Revisit:   revisit,
 		Folder:    folder,
-		Withheld:  st.withheld,
+		Withheld:  withheld,
 		UserAgent: "resourcesync (+" + c.baseURL + ")",
 		Logger:    log,
 	})
 	if err != nil {
 		return nil, usageError{err}
 	}
-	p.scanner.watch = p.site.Watch
+	p.scanner.list, p.scanner.count, p.scanner.watch = p.listSite, p.countPages, p.site.Watch
 	set := rshttp.Set{Provider: p.set, Coverer: sidecar.CacheCovers(p.set)}
 	if c.dumps {
 		set.Opener = p.site
 	}
-	if err := p.newSource(&c.serveConfig, st.state, set); err != nil {
+	if err := p.newSource(&c.serveConfig, st, set); err != nil {
 		return nil, err
 	}
-	return p, nil
+	p.handler, err = p.siteHandler(c)
+	return p, err
 }
 
 // excludes returns a function that reports whether a URL of the website must not be

@@ -42,35 +42,35 @@ func (c *fakeConn) ReadFrom(r io.Reader) (int64, error) {
 	return n, err
 }
 
-// However much is written at once, every part of it has a time limit of its own.
-func TestPatientConn(t *testing.T) {
+// TestWriteDeadlines renews the deadline for each chunk, however much is written at once.
+func TestWriteDeadlines(t *testing.T) {
 	file, err := os.Create(filepath.Join(t.TempDir(), "file"))
 	must(t, err)
 	defer file.Close()
-	content := strings.Repeat("0123456789abcdef", 3*partSize/16)
+	content := strings.Repeat("0123456789abcdef", 3*chunkSize/16)
 
 	for _, test := range []struct {
 		size  int
 		parts []int
 	}{
 		{1, []int{1}},
-		{partSize, []int{partSize}},
-		{partSize + 1, []int{partSize, 1}},
-		{2*partSize + 5, []int{partSize, partSize, 5}},
+		{chunkSize, []int{chunkSize}},
+		{chunkSize + 1, []int{chunkSize, 1}},
+		{2*chunkSize + 5, []int{chunkSize, chunkSize, 5}},
 	} {
 		must(t, file.Truncate(0))
 		_, err := file.WriteAt([]byte(content[:test.size]), 0)
 		must(t, err)
-		for name, write := range map[string]func(c *patientConn) (int64, error){
-			"Write": func(c *patientConn) (int64, error) {
+		for name, write := range map[string]func(c *deadlineConn) (int64, error){
+			"Write": func(c *deadlineConn) (int64, error) {
 				n, err := c.Write([]byte(content[:test.size]))
 				return int64(n), err
 			},
-			"ReadFrom": func(c *patientConn) (int64, error) {
+			"ReadFrom": func(c *deadlineConn) (int64, error) {
 				file.Seek(0, io.SeekStart)
 				return c.ReadFrom(file)
 			},
-			"ReadFrom, limited": func(c *patientConn) (int64, error) {
+			"ReadFrom, limited": func(c *deadlineConn) (int64, error) {
 				file.Seek(0, io.SeekStart)
 				limited := &io.LimitedReader{R: file, N: int64(test.size)}
 				n, err := c.ReadFrom(limited)
@@ -81,7 +81,7 @@ func TestPatientConn(t *testing.T) {
 			},
 		} {
 			var f fakeConn
-			n, err := write(&patientConn{&f, time.Minute})
+			n, err := write(&deadlineConn{&f, time.Minute})
 			if err != nil || n != int64(test.size) || f.buf.String() != content[:test.size] {
 				t.Errorf("%s of %d bytes: %d, %v", name, test.size, n, err)
 			}
@@ -102,7 +102,7 @@ func TestPatientConn(t *testing.T) {
 	}
 }
 
-// A client that takes nothing any more does not keep a handler for ever.
+// TestStuckClient: a client that stops reading does not block a handler for ever.
 func TestStuckClient(t *testing.T) {
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	must(t, err)
@@ -111,7 +111,7 @@ func TestStuckClient(t *testing.T) {
 		_, err := w.Write(make([]byte, 64<<20)) // more than a connection holds on the way
 		result <- err
 	})}
-	go server.Serve(patientListener{ln, 50 * time.Millisecond})
+	go server.Serve(deadlineListener{ln, 50 * time.Millisecond})
 	defer server.Close()
 	conn, err := net.Dial("tcp", ln.Addr().String())
 	must(t, err)
