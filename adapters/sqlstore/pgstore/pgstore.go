@@ -2,11 +2,11 @@
 // for any number of processes.
 //
 // Besides those of the pool, a store uses one connection per process while it runs,
-// one for the sequencer, and two for each scan. Through a pooler, sessions must be
-// pooled, not transactions.
+// one for the sequencer, and two for each scan. A connection pooler must pool sessions,
+// not transactions.
 //
-// A host with database/sql opens a pgxpool.Pool and makes its *sql.DB of it, by
-// stdlib.OpenDBFromPool of pgx: both then share the connections.
+// A host that uses database/sql opens a pgxpool.Pool and gets a *sql.DB of the same
+// connections from stdlib.OpenDBFromPool of pgx.
 package pgstore
 
 import (
@@ -26,8 +26,8 @@ import (
 var migrations embed.FS
 
 // Open returns the store in the database of pool, in the schema that comes first in
-// the search path of its connections. It creates the tables, or brings them up to
-// date. The pool is the caller's to close, after the store. opts may be nil.
+// the search path of its connections. It creates or migrates the tables. The caller
+// closes the pool, after the store. opts may be nil.
 func Open(ctx context.Context, pool *pgxpool.Pool, opts *sqlstore.Options) (*sqlstore.Store, error) {
 	db, err := pgdb.New(ctx, pool)
 	if err != nil {

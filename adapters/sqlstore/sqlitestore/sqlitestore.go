@@ -1,10 +1,10 @@
-// Package sqlitestore opens the stores of package sqlstore in SQLite, embedded and
-// without set-up.
+// Package sqlitestore opens the stores of package sqlstore in SQLite, which is embedded and
+// needs no installation.
 //
-// The store writes to the host's file beside the host, for moments. The host's own
-// connections must be ready to wait: a busy timeout of some seconds, and
-// transactions that begin IMMEDIATE. They may be of any SQLite driver. One process
-// should write to a file at a time, although several may.
+// A store can share a file with the host. It holds the write lock for moments only, so the
+// host's connections need a busy timeout of some seconds and transactions that begin
+// IMMEDIATE. They may use any SQLite driver. Several processes may write to a file, but
+// only one should at a time.
 package sqlitestore
 
 import (
@@ -24,10 +24,10 @@ import (
 //go:embed migrations
 var migrations embed.FS
 
-// OpenFile returns the store in the SQLite database file at path. It creates the
-// file if there is none, and the tables, or brings them up to date. Files whose
-// names begin with path lie beside it and belong to the database. A commit survives
-// a power cut. Closing the store closes the database. opts may be nil.
+// OpenFile returns the store in the SQLite database file at path. It creates the file if
+// it does not exist, and creates or migrates the tables. Files beside it whose names begin
+// with path belong to the database. A commit survives a power failure. Closing the store
+// closes the database. opts may be nil.
 func OpenFile(ctx context.Context, path string, opts *sqlstore.Options) (*sqlstore.Store, error) {
 	db, err := sqlitedb.Open(ctx, path, poolSize())
 	if err != nil {
@@ -36,15 +36,14 @@ func OpenFile(ctx context.Context, path string, opts *sqlstore.Options) (*sqlsto
 	return sqlstore.New(ctx, db, migrations, opts)
 }
 
-// poolSize returns the number of connections for a file: a constant number for
-// background work, and some for readers.
+// poolSize returns the number of connections for a file: a constant number for background
+// work, and two per core for readers.
 func poolSize() int { return 8 + 2*runtime.GOMAXPROCS(0) }
 
 // Open returns the store in the database of pool, which must be a file in journal
-// mode WAL. It creates the tables, or brings them up to date. How durable a commit
-// is depends on the connections' synchronous pragma; FULL is advised. The pool
-// should have ten connections or more. It is the caller's to close, after the
-// store. opts may be nil.
+// mode WAL. It creates or migrates the tables. The synchronous pragma of the connections
+// determines how durable a commit is; FULL is recommended. The pool should have at least
+// ten connections. The caller closes it, after the store. opts may be nil.
 func Open(ctx context.Context, pool *sqlitex.Pool, opts *sqlstore.Options) (*sqlstore.Store, error) {
 	db, err := sqlitedb.New(ctx, pool)
 	if err != nil {

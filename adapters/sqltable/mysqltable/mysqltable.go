@@ -16,12 +16,12 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// Open returns the Provider of a table in db. If the table is not as t says, or cannot
-// be read in the order of its keys, the error says what is wrong and what to do about
-// it. For views and queries Open cannot check that an index gives their order; EXPLAIN
-// can. db is the caller's to close.
+// Open returns the Provider of a table in db. If the table does not match t, or cannot be
+// read in the order of its keys, the error names the cause and a remedy. Open cannot check
+// whether an index provides the order of a view or query; use EXPLAIN. The caller closes
+// db.
 //
-// DATETIME columns are taken to be in UTC. The character set of the connection must be
+// DATETIME columns are read as UTC. The character set of the connection must be
 // utf8mb4. A BIGINT UNSIGNED beyond the range of BIGINT is an error when it is read.
 func Open(ctx context.Context, db *sql.DB, t sqltable.Table) (*sqltable.Provider, error) {
 	return sqltable.New(ctx, &database{db}, t)

@@ -20,9 +20,8 @@ import (
 )
 
 // Open returns the Provider of a table in the database of pool, whose encoding must
-// be UTF8. If the table is not as t says, or cannot be read in the order of its keys,
-// the error says what is wrong and what to do about it. The pool is the caller's to
-// close.
+// be UTF8. If the table does not match t, or cannot be read in the order of its keys, the
+// error names the cause and a remedy. The caller closes the pool.
 func Open(ctx context.Context, pool *pgxpool.Pool, t sqltable.Table) (*sqltable.Provider, error) {
 	db, err := newDatabase(ctx, pool)
 	if err != nil {
@@ -32,8 +31,8 @@ func Open(ctx context.Context, pool *pgxpool.Pool, t sqltable.Table) (*sqltable.
 }
 
 // Triggers returns a writer of triggers for tables in the database of pool. The store
-// is the one in the schema that comes first in the search path of the pool's
-// connections; the tables can be in any schema.
+// is the one in the first schema of the search path of the pool's connections; the tables
+// can be in any schema.
 func Triggers(ctx context.Context, pool *pgxpool.Pool) (*sqltable.Triggers, error) {
 	db, err := newDatabase(ctx, pool)
 	if err != nil {

@@ -19,18 +19,17 @@ import (
 )
 
 // Open returns the Provider of a table in the database of pool, whose encoding must
-// be UTF-8. If the table is not as t says, or cannot be read in the order of its keys,
-// the error says what is wrong and what to do about it. The pool is the caller's to
-// close.
+// be UTF-8. If the table does not match t, or cannot be read in the order of its keys, the
+// error names the cause and a remedy. The caller closes the pool.
 //
-// While a page is read, it is a reader like any other: in journal mode WAL, which is
-// advised, writers do not wait for it.
+// Reading a page is an ordinary read transaction: in journal mode WAL, which is
+// recommended, it does not block writers.
 func Open(ctx context.Context, pool *sqlitex.Pool, t sqltable.Table) (*sqltable.Provider, error) {
 	return sqltable.New(ctx, &database{pool}, t)
 }
 
 // Triggers returns a writer of triggers for tables in the database of pool. Its file
-// must be that of the store, too.
+// must be that of the store as well.
 func Triggers(pool *sqlitex.Pool) *sqltable.Triggers { return sqltable.NewTriggers(&database{pool}) }
 
 type database struct{ pool *sqlitex.Pool }
