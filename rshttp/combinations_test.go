@@ -132,7 +132,7 @@ func TestCombinations(t *testing.T) {
 	for a := range allAbilities {
 		opts := &rshttp.Options{PageSize: 2, PackageSize: 120, Sitemap: true}
 		if a.has(sockets) {
-			opts.WebSocket, opts.Store = fakeFeed{}, storeOf(topic.NewMemoryLog())
+			opts.WebSocket = fakeFeed{}
 		}
 		v := &visitor{t: t, of: a, src: newSource(t, opts, a.set(s)), seen: map[string]bool{}}
 		v.visit("https://example.org/.well-known/resourcesync", resourcesync.Description)

@@ -300,7 +300,6 @@ func TestOwnHub(t *testing.T) {
 		"a URI without a hub":    {HubURI: "https://example.org/hub"},
 		"a hub at no URI":        {HubURI: "hub", Hub: &hub.Options{}},
 		"impossible options":     {Hub: &hub.Options{Retry: -1}},
-		"a WebSocket, no Store":  {WebSocket: fakeFeed{}},
 		"a Store that is broken": {Store: brokenStore{}},
 		"a hub of that Store":    {Store: brokenStore{}, Hub: &hub.Options{}},
 	} {

@@ -158,8 +158,8 @@ type Options struct {
 	Push *topic.Options
 
 	// WebSocket serves the notification channels of all sets by WebSockets as
-	// well. It must read the log of the Store. If it has a method
-	// Run(context.Context) error, [Source.Run] runs it. If nil, there are none.
+	// well. Package topic/websocket has one; [Source.Run] runs it. If nil, the
+	// channels are not served so.
 	WebSocket topic.Feed
 
 	// Logger receives what clients are not told. If nil, slog.Default() is
@@ -203,9 +203,6 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	if out.PackageSize < 0 || out.Transfers < 0 || out.ClientTransfers < 0 {
 		return out, errors.New("rshttp: PackageSize, Transfers and ClientTransfers must not be negative")
-	}
-	if out.WebSocket != nil && out.Store == nil {
-		return out, errors.New("rshttp: WebSocket needs a Store, the one that it reads from")
 	}
 	if out.HubURI != "" && out.Hub == nil {
 		return out, errors.New("rshttp: HubURI without Hub: give &hub.Options{}")

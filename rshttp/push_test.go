@@ -258,6 +258,8 @@ func TestRS14_RS15_RS16_RS17_FrameworkNotifications(t *testing.T) {
 // fakeFeed is a Feed that says what it was asked for.
 type fakeFeed struct{}
 
+func (fakeFeed) Run(ctx context.Context, _ topic.Log) error { <-ctx.Done(); return nil }
+
 func (fakeFeed) ServeTopic(w http.ResponseWriter, r *http.Request, topic string) {
 	fmt.Fprint(w, "feed of ", topic)
 }
@@ -342,7 +344,7 @@ func TestRS22_Advertised(t *testing.T) {
 func TestChannelPaths(t *testing.T) {
 	app := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "app") })
 	hubs := []topic.Hub{{URI: "https://hub.example.net/"}}
-	o := &rshttp.Options{Store: storeOf(topic.NewMemoryLog()), WebSocket: fakeFeed{}}
+	o := &rshttp.Options{WebSocket: fakeFeed{}}
 	both := newSource(t, o, rshttp.Set{Name: "a", Provider: memory.New(nil), Hubs: hubs},
 		rshttp.Set{Name: "b", Provider: tableOf(1)}).Wrap(app)
 	none := newSource(t, nil, rshttp.Set{Name: "a", Provider: memory.New(nil)}).Wrap(app)
@@ -388,12 +390,11 @@ func TestPushNeeds(t *testing.T) {
 		set rshttp.Set
 		o   rshttp.Options
 	}{
-		"a hub that is no URI":             {rshttp.Set{Hubs: []topic.Hub{{URI: "hub"}}}, rshttp.Options{}},
-		"a hub twice":                      {rshttp.Set{Hubs: []topic.Hub{hub, hub}}, rshttp.Options{}},
-		"wrong options":                    {rshttp.Set{Hubs: []topic.Hub{hub}}, rshttp.Options{Push: &topic.Options{Flush: -1}}},
-		"a channel without hub":            {rshttp.Set{Require: []resourcesync.Capability{resourcesync.FrameworkNotification}}, rshttp.Options{}},
-		"a change channel, no journal":     {rshttp.Set{Provider: tableOf(1), Hubs: []topic.Hub{hub}, Require: []resourcesync.Capability{resourcesync.ChangeNotification}}, rshttp.Options{}},
-		"a WebSocket that reads elsewhere": {rshttp.Set{}, rshttp.Options{WebSocket: fakeFeed{}}},
+		"a hub that is no URI":         {rshttp.Set{Hubs: []topic.Hub{{URI: "hub"}}}, rshttp.Options{}},
+		"a hub twice":                  {rshttp.Set{Hubs: []topic.Hub{hub, hub}}, rshttp.Options{}},
+		"wrong options":                {rshttp.Set{Hubs: []topic.Hub{hub}}, rshttp.Options{Push: &topic.Options{Flush: -1}}},
+		"a channel without hub":        {rshttp.Set{Require: []resourcesync.Capability{resourcesync.FrameworkNotification}}, rshttp.Options{}},
+		"a change channel, no journal": {rshttp.Set{Provider: tableOf(1), Hubs: []topic.Hub{hub}, Require: []resourcesync.Capability{resourcesync.ChangeNotification}}, rshttp.Options{}},
 	} {
 		if try.set.Provider == nil {
 			try.set.Provider = memory.New(nil)

@@ -27,8 +27,9 @@ func (s *Source) newComponents() []component {
 	if s.hub != nil {
 		all = append(all, component{"hub", s.hub.Run, nil})
 	}
-	if feed, ok := s.options.WebSocket.(interface{ Run(context.Context) error }); ok {
-		all = append(all, component{"websocket", feed.Run, nil})
+	if feed := s.options.WebSocket; feed != nil {
+		run := func(ctx context.Context) error { return feed.Run(ctx, s.notifications) }
+		all = append(all, component{"websocket", run, nil})
 	}
 	return append(all, component{"source", s.runSets, nil})
 }

@@ -89,6 +89,9 @@ type Update struct {
 
 // A Feed serves the notifications of topics over another transport than WebSub.
 type Feed interface {
+	// Run sends the notifications of log until ctx ends, and then returns nil.
+	Run(ctx context.Context, log Log) error
+
 	// ServeTopic answers a request for the notifications of a topic.
 	ServeTopic(w http.ResponseWriter, r *http.Request, topic string)
 }

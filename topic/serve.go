@@ -13,8 +13,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-var _ Feed = (*Publisher)(nil)
-
 // ServeTopic answers a request for a topic URI, in any process (Change
 // Notification 4.1): with the latest notification, or with nothing before the
 // first, and with links to the topic itself, to its hubs and to the Capability

@@ -138,7 +138,7 @@ func (p *publication) newSource(c *serveConfig, st *state, set rshttp.Set) (err 
 		Logger:              p.log,
 		PackageEvery:        time.Duration(c.pkgEvery),
 	}
-	if p.sockets, err = c.addPush(o, st, p.log); err != nil {
+	if p.sockets, err = c.addPush(o, p.log); err != nil {
 		return err
 	}
 	if p.source, err = rshttp.New(p.documents.String(), []rshttp.Set{set}, o); err != nil {

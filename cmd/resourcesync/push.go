@@ -14,7 +14,7 @@ import (
 
 // addPush adds the own hub and the WebSockets that c asks for to the options of a
 // Source. It returns the server of the WebSockets, or nil.
-func (c *serveConfig) addPush(o *rshttp.Options, st *state, log *slog.Logger) (*websocket.Server, error) {
+func (c *serveConfig) addPush(o *rshttp.Options, log *slog.Logger) (*websocket.Server, error) {
 	if c.push.hasOwn() {
 		o.HubURI = c.baseURL + ownHub
 		o.Hub = &hub.Options{
@@ -31,7 +31,7 @@ func (c *serveConfig) addPush(o *rshttp.Options, st *state, log *slog.Logger) (*
 	if err != nil {
 		return nil, err
 	}
-	sockets, err := websocket.New(st.log, &websocket.Options{Origins: append(c.push.origins, site.Host), Logger: log})
+	sockets, err := websocket.New(&websocket.Options{Origins: append(c.push.origins, site.Host), Logger: log})
 	if err != nil {
 		return nil, err
 	}

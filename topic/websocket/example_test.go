@@ -17,13 +17,13 @@ import (
 // A Server is given to a Source as rshttp.Options.WebSocket; here it stands alone.
 func Example() {
 	notifications := topic.NewMemoryLog() // of the Source
-	server, err := rswebsocket.New(notifications, &rswebsocket.Options{Origins: []string{"www.example.org"}})
+	server, err := rswebsocket.New(&rswebsocket.Options{Origins: []string{"www.example.org"}})
 	if err != nil {
 		log.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
-	go server.Run(ctx)
+	go server.Run(ctx, notifications)
 
 	const uri = "https://example.org/resourcesync/papers/change/"
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/topic"
 )
 
 // recent is how many notifications of a topic are kept for all of its clients.
@@ -17,6 +18,7 @@ const readBytes = 8 << 20
 // A room is where the clients of a topic are. Each reads at its own pace.
 type room struct {
 	uri     string
+	log     topic.Log
 	clients int // guarded by Server.mu
 
 	mu   sync.Mutex
@@ -31,7 +33,7 @@ func (s *Server) join(ctx context.Context, uri string) (r *room, after int64, er
 	s.mu.Lock()
 	r = s.rooms[uri]
 	if r == nil {
-		r = &room{uri: uri, last: -1, news: make(chan struct{})}
+		r = &room{uri: uri, log: s.source, last: -1, news: make(chan struct{})}
 		s.rooms[uri] = r
 	}
 	r.clients++
@@ -40,7 +42,7 @@ func (s *Server) join(ctx context.Context, uri string) (r *room, after int64, er
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.last < 0 {
-		state, err := s.store.State(ctx, uri)
+		state, err := r.log.State(ctx, uri)
 		if err != nil {
 			s.part(r)
 			return nil, 0, err
@@ -76,7 +78,7 @@ func (s *Server) next(ctx context.Context, r *room, after int64) (pushlog.Notifi
 		case n.Number == after+1:
 			return n, nil
 		}
-		old, err := s.store.Read(ctx, r.uri, after, 1, 0)
+		old, err := r.log.Read(ctx, r.uri, after, 1, 0)
 		if err != nil {
 			return pushlog.Notification{}, err
 		}
@@ -115,7 +117,7 @@ func (s *Server) spreadRoom(ctx context.Context, r *room) (more bool, err error)
 	if last < 0 {
 		return false, nil // the first client is about to look
 	}
-	news, err := s.store.Read(ctx, r.uri, last, recent/2, readBytes)
+	news, err := r.log.Read(ctx, r.uri, last, recent/2, readBytes)
 	if err != nil || len(news) == 0 {
 		return false, err
 	}

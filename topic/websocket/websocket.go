@@ -70,9 +70,8 @@ type Options struct {
 }
 
 // A Server sends the notifications of a log to WebSocket clients. It is a
-// [topic.Feed] and safe for concurrent use.
+// [topic.Feed], for the field WebSocket of rshttp.Options, and safe for concurrent use.
 type Server struct {
-	store   topic.Log
 	options Options
 	log     *slog.Logger
 	sparse  sparse.Log // of what clients can cause
@@ -82,13 +81,14 @@ type Server struct {
 	clients int
 	each    map[string]int  // connections of each client
 	running context.Context // nil unless Run is
+	source  topic.Log       // that of Run
 }
 
 var _ topic.Feed = (*Server)(nil)
 
-// New returns the Server of the topics in log. opts may be nil.
-func New(log topic.Log, opts *Options) (*Server, error) {
-	s := &Server{store: log, rooms: map[string]*room{}, each: map[string]int{}}
+// New returns a Server. opts may be nil.
+func New(opts *Options) (*Server, error) {
+	s := &Server{rooms: map[string]*room{}, each: map[string]int{}}
 	if opts != nil {
 		s.options = *opts
 	}
@@ -291,16 +291,16 @@ func (s *Server) bounded(ctx context.Context, step func(context.Context) error) 
 	}
 }
 
-// Run brings new notifications to the clients until ctx ends, and then sends all
-// of them away and returns nil. It must not be called twice at the same time.
-func (s *Server) Run(ctx context.Context) error {
+// Run sends the new notifications of log to the clients until ctx ends. It then
+// disconnects all of them and returns nil. It must not be called twice at the same time.
+func (s *Server) Run(ctx context.Context, log topic.Log) error {
 	s.mu.Lock()
 	if s.running != nil {
 		s.mu.Unlock()
 		return errors.New("websocket: Run is running already")
 	}
 	running, stop := context.WithCancel(ctx)
-	s.running = running
+	s.running, s.source = running, log
 	s.mu.Unlock()
 	defer func() {
 		s.mu.Lock()
@@ -310,7 +310,7 @@ func (s *Server) Run(ctx context.Context) error {
 	}()
 	woken := make(chan struct{}, 1)
 	var wg sync.WaitGroup
-	wg.Go(func() { s.watch(running, woken) })
+	wg.Go(func() { s.watch(running, log, woken) })
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -326,9 +326,9 @@ func (s *Server) Run(ctx context.Context) error {
 	return nil
 }
 
-func (s *Server) watch(ctx context.Context, woken chan<- struct{}) {
+func (s *Server) watch(ctx context.Context, log topic.Log, woken chan<- struct{}) {
 	for {
-		err := s.store.Watch(ctx, func() {
+		err := log.Watch(ctx, func() {
 			background.Signal(woken)
 		})
 		select {

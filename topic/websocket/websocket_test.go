@@ -38,7 +38,7 @@ type countedLog struct{ topic.Log }
 func newSite(t *testing.T, opts *rswebsocket.Options) *site {
 	s := &site{t: t, log: &countedLog{topic.NewMemoryLog()}}
 	var err error
-	if s.server, err = rswebsocket.New(s.log, opts); err != nil {
+	if s.server, err = rswebsocket.New(opts); err != nil {
 		t.Fatal(err)
 	}
 	s.http = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -46,7 +46,7 @@ func newSite(t *testing.T, opts *rswebsocket.Options) *site {
 	}))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- s.server.Run(ctx) }()
+	go func() { done <- s.server.Run(ctx, s.log) }()
 	stopped := false
 	s.stop = func() {
 		if stopped {
@@ -358,7 +358,7 @@ func TestTopicThatCannotBeRead(t *testing.T) {
 
 func TestBadOptions(t *testing.T) {
 	for _, o := range []rswebsocket.Options{{Clients: -1}, {PerClient: -1}, {Ping: -1}, {Timeout: -1}} {
-		if _, err := rswebsocket.New(topic.NewMemoryLog(), &o); err == nil {
+		if _, err := rswebsocket.New(&o); err == nil {
 			t.Errorf("New took %+v", o)
 		}
 	}
