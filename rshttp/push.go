@@ -116,10 +116,10 @@ func (s *Source) channel(st *set, c resourcesync.Capability) (topic.Channel, err
 	channel := topic.Channel{
 		Topic:          s.routes.url(string(c), st, ""),
 		CapabilityList: s.routes.url(kindCapabilityList, st, ""),
-		Hubs:           st.hubs,
+		Hubs:           st.remoteHubs,
 	}
 	if s.hub != nil {
-		channel.OwnHub, channel.Hubs = s.hub.URI(), st.hubs[1:]
+		channel.OwnHub = s.hub.URI()
 		s.hub.Register(channel.Topic)
 	}
 	if c == resourcesync.ChangeNotification {
@@ -150,8 +150,8 @@ func (s *Source) addChannel(b *render.Body, st *set, c resourcesync.Capability) 
 		Loc:      s.routes.url(string(c), st, ""),
 		Metadata: rsxml.Metadata{Capability: c},
 	}
-	for _, h := range st.hubs {
-		e.Links = append(e.Links, resourcesync.Link{Rel: resourcesync.RelHub, Href: h.URI})
+	for _, uri := range st.hubs {
+		e.Links = append(e.Links, resourcesync.Link{Rel: resourcesync.RelHub, Href: uri})
 	}
 	if st.sockets {
 		uri := "ws" + strings.TrimPrefix(s.routes.url(string(c)+socket, st, ""), "http")

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync/internal/partition"
-	"github.com/resourcesync-go/resourcesync/topic"
 )
 
 // FuzzRoutes asks for any path. A path that leads to a document is the path that
@@ -24,7 +23,7 @@ func FuzzRoutes(f *testing.F) {
 		f.Fatal(err)
 	}
 	rt := newRoutes(base, true, kinds(&Options{Sitemap: true}, true))
-	sets := map[string]*set{"a": {name: "a", hubs: []topic.Hub{{}}}}
+	sets := map[string]*set{"a": {name: "a", hubs: []string{""}}}
 	f.Fuzz(func(t *testing.T, path string) {
 		to, ok := rt.match(path, sets)
 		if !ok {

@@ -116,8 +116,9 @@ type set struct {
 	changeArchiver resourcesync.ChangeArchiver
 	archives       []resourcesync.Capability // that there are
 
-	hubs    []topic.Hub
-	sockets bool // its channels are served by WebSockets, too
+	hubs       []string // URIs, that of the Source's own first
+	remoteHubs []topic.Hub
+	sockets    bool // its channels are served by WebSockets, too
 
 	// What the openers are besides, or nil: they know checksums, have the
 	// bytes of patches, and know from when on they have those of past versions.
@@ -139,7 +140,7 @@ type set struct {
 
 var setName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
-func newSet(s Set, only, sockets bool, log *slog.Logger) (*set, error) {
+func newSet(s Set, only bool, ownHub string, sockets bool, log *slog.Logger) (*set, error) {
 	switch {
 	case s.Provider == nil:
 		return nil, fmt.Errorf("rshttp: set %q has no Provider", s.Name)
@@ -168,9 +169,15 @@ func newSet(s Set, only, sockets bool, log *slog.Logger) (*set, error) {
 		memento:        s.Memento,
 		archiver:       upgrade(s.Archiver, s.Provider),
 		changeArchiver: upgrade(s.ChangeArchiver, s.Provider),
-		hubs:           slices.Clone(s.Hubs),
+		remoteHubs:     slices.Clone(s.Hubs),
 		sockets:        sockets,
 		dumpLock:       make(chan struct{}, 1),
+	}
+	if ownHub != "" {
+		out.hubs = append(out.hubs, ownHub)
+	}
+	for _, h := range s.Hubs {
+		out.hubs = append(out.hubs, h.URI)
 	}
 	if c := upgrade(s.Coverer, s.Provider); c != nil {
 		out.covers = c.Covers

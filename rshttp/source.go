@@ -101,11 +101,12 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 	if err := s.openStore(u); err != nil {
 		return nil, err
 	}
+	ownHub := ""
+	if s.hub != nil {
+		ownHub = s.hub.URI()
+	}
 	for _, given := range sets {
-		if s.hub != nil {
-			given.Hubs = append([]topic.Hub{{URI: s.hub.URI()}}, given.Hubs...)
-		}
-		st, err := newSet(given, len(sets) == 1, o.WebSocket != nil, s.log)
+		st, err := newSet(given, len(sets) == 1, ownHub, o.WebSocket != nil, s.log)
 		if err != nil {
 			return nil, err
 		}
