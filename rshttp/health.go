@@ -39,15 +39,15 @@ func (r *runs) ended(err error) {
 	r.seen, r.failed = time.Now(), err
 }
 
-// Health returns what keeps this process from its work: what its Store, its publisher
-// and its Hub report, each named, the error with which Run has ended, and, if the
-// Source has a Store or notifications, that for ten seconds no process has run it,
-// with the names of the components that are not running. It is nil if nothing is wrong. A
-// process that only serves, while another one runs, is healthy.
+// Health returns what prevents this process from working, or nil. It joins the errors
+// of the Store and of the publisher, each with the name of the component, and the error
+// with which Run ended. If the Source has a Store or notifications and no process has
+// run it for ten seconds, the error names the components that do not run. A process
+// that only serves is healthy while another one calls Run.
 //
-// The Source logs that no process runs, whether or not Health is called. A hub
-// elsewhere that does not take notifications is no matter of Health, because a restart
-// would not help: see [Source.Push].
+// The Source also logs that no process runs it, whether or not Health is called. Remote
+// hubs that do not accept notifications are not errors here, because a restart would not
+// help; see [Source.Push].
 func (s *Source) Health(ctx context.Context) error {
 	notRun := s.checkRun(ctx)
 	var all []error

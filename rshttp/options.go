@@ -14,16 +14,17 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
-// A Store keeps what a Source with notifications must not forget. *sqlstore.Store is
-// one. All methods are safe for concurrent use.
+// A Store keeps the notifications and subscriptions of Sources. *sqlstore.Store
+// implements it. All methods are safe for concurrent use.
 type Store interface {
-	// Log returns the log of this name, and makes it if there is none.
+	// Log returns the log with this name. It creates the log if there is none.
 	Log(ctx context.Context, name string) (topic.Log, error)
 
 	// Run does the background work of the Store until ctx ends, and then returns nil.
+	// Several Sources that share the Store may call it at the same time.
 	Run(ctx context.Context) error
 
-	// Health returns what keeps the Store from its work, or nil.
+	// Health returns what prevents the Store from working, or nil.
 	Health(ctx context.Context) error
 }
 
@@ -124,18 +125,17 @@ type Options struct {
 	// its Capability List, a plain sitemap cannot.
 	RobotsResourceLists bool
 
-	// Store keeps notifications until every hub has taken them, and the subscriptions
-	// of Hub. [Source.Run] runs it. All processes that serve the same sets share one;
-	// usually it is the *sqlstore.Store that has their journals, too. What it keeps
-	// belongs to the base URL of the Source. If nil, memory is used: after a restart
-	// notifications that were not taken and all subscriptions are gone, and each
-	// channel begins anew, with the changes from then on. Destinations see the gap
-	// by the beginning of the next notification, and read the Change List.
+	// Store keeps notifications until every hub has accepted them, and the
+	// subscriptions of Hub. [Source.Run] runs it. Usually it is the *sqlstore.Store
+	// that also has the journals of the sets. All processes that serve the same sets
+	// share one Store, in which the base URL identifies the Source. If nil, memory is
+	// used. After a restart, notifications that were not accepted and all subscriptions
+	// are then lost, and each channel begins again with the changes from then on.
+	// Destinations see the gap before the next notification, and read the Change List.
 	//
-	// With a Store, a removed set is announced as deleted to the hubs that it
-	// had, even if no other set has hubs. The Store does not keep tokens: a hub
-	// that needs a Token or a Ping is only told if another set
-	// still has it.
+	// With a Store, the removal of a set is announced to the hubs of the set, even if
+	// no other set has hubs. The Store does not keep tokens, so a hub that needs a
+	// Token or a Ping is notified only if another set has it.
 	Store Store
 
 	// Hub gives the Source a WebSub hub of its own. [Source.Wrap] and

@@ -34,17 +34,16 @@ func (s *Source) newComponents() []component {
 	return append(all, component{"source", s.runSets, nil})
 }
 
-// Run runs the Source until ctx ends, and then returns nil. It starts the Store, the
-// publisher of notifications, the Hub and the WebSocket, as far as the Source has them,
-// and stops them in reverse order. When one of them ends by itself, Run stops the others
-// and returns an error that names it.
+// Run runs the Source until ctx ends, and then returns nil. It starts the components
+// that the Source has: the Store, the publisher of notifications, the Hub, the WebSocket
+// and the background work of the sets. It stops them in reverse order. If a component
+// ends by itself, Run stops the others and returns an error that names it.
 //
-// Run also divides sets into pages and packages before requests need them, and closes
-// packages of Change Dumps to which no more changes come. A Source that only serves
-// documents works without it: the request that finds an index out of date then brings
-// it up to date. Notifications are made and delivered only while Run runs in at
-// least one of the processes that share the Store; [Source.Health] reports that none
-// does.
+// The background work of the sets divides them into pages and packages before requests
+// need them, and closes packages of Change Dumps on quiet sites. A Source that only
+// serves documents works without Run: a request that finds an outdated index updates
+// it. Notifications are published and delivered only while at least one of the
+// processes that share the Store calls Run; [Source.Health] reports if none does.
 //
 // Run must not be called twice at the same time.
 func (s *Source) Run(ctx context.Context) error {

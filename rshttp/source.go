@@ -224,9 +224,10 @@ func (s *Source) answer(w http.ResponseWriter, r *http.Request) bool {
 // Description returns the public URL of the Source Description.
 func (s *Source) Description() string { return s.routes.url(kindDescription, nil, "") }
 
-// Paths returns the paths below its base that the Source serves. A path that ends in
-// a slash is a folder of which the Source serves everything. A host can check them
-// against its own files, which cannot be reached at these paths.
+// Paths returns the paths below its base of the Source's documents. A path that ends in
+// a slash is a folder whose whole content the Source serves. A host can check them
+// against its own files, which cannot be reached at these paths. The path of the Hub is
+// not included.
 func (s *Source) Paths() []string {
 	var paths []string
 	if s.routes.named {
