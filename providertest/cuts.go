@@ -76,9 +76,8 @@ func sizes(n int) []int {
 	})
 }
 
-// partition: cuts ascend, the last has no Key, and Count is the number of resources in each
-// page.
-func cutsPartition(ctx context.Context, s *subject) error {
+// eachSize calls f for pages of several sizes. cuts are those of a set that has all.
+func (s *subject) eachSize(ctx context.Context, f func(every int, all []resourcesync.Resource, cuts []resourcesync.Cut) error) error {
 	all, err := s.list(ctx)
 	if err != nil {
 		return err
@@ -88,32 +87,29 @@ func cutsPartition(ctx context.Context, s *subject) error {
 		if err != nil {
 			return err
 		}
-		if err := checkPartition(cuts, all); err != nil {
+		if err := f(every, all, cuts); err != nil {
 			return fmt.Errorf("pages of %d: %w", every, err)
 		}
 	}
 	return nil
 }
 
+// partition: cuts ascend, the last has no Key, and Count is the number of resources in each
+// page.
+func cutsPartition(ctx context.Context, s *subject) error {
+	return s.eachSize(ctx, func(_ int, all []resourcesync.Resource, cuts []resourcesync.Cut) error {
+		return checkPartition(cuts, all)
+	})
+}
+
 // size: pages have about every resources, and at least one.
 func cutsSize(ctx context.Context, s *subject) error {
-	all, err := s.list(ctx)
-	if err != nil {
-		return err
-	}
-	for _, every := range sizes(len(all)) {
-		cuts, err := s.cuts(ctx, nil, every)
-		if err != nil {
-			return err
-		}
-		if err := checkSize(cuts, every); err != nil {
-			return fmt.Errorf("pages of %d: %w", every, err)
-		}
+	return s.eachSize(ctx, func(every int, all []resourcesync.Resource, cuts []resourcesync.Cut) error {
 		if n := 2*len(all)/every + 1; len(cuts) > n {
-			return fmt.Errorf("pages of %d: %d resources have %d pages, expected no more than %d", every, len(all), len(cuts), n)
+			return fmt.Errorf("%d resources have %d pages, expected no more than %d", len(all), len(cuts), n)
 		}
-	}
-	return nil
+		return checkSize(cuts, every)
+	})
 }
 
 // empty: a set with no resources has one page.
@@ -131,28 +127,19 @@ func cutsEmpty(ctx context.Context, s *subject) error {
 // kept: without changes to the set the cuts stay the same, and Cuts does not modify
 // previous.
 func cutsKept(ctx context.Context, s *subject) error {
-	all, err := s.list(ctx)
-	if err != nil {
-		return err
-	}
-	for _, every := range sizes(len(all)) {
-		cuts, err := s.cuts(ctx, nil, every)
-		if err != nil {
-			return err
-		}
+	return s.eachSize(ctx, func(every int, _ []resourcesync.Resource, cuts []resourcesync.Cut) error {
 		previous := slices.Clone(cuts)
 		again, err := s.cuts(ctx, previous, every)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
+		case !slices.Equal(previous, cuts):
+			return errors.New("Cuts has modified previous")
+		case !slices.EqualFunc(again, cuts, sameCut):
+			return fmt.Errorf("%v became %v although the set has not changed", cuts, again)
 		}
-		if !slices.Equal(previous, cuts) {
-			return fmt.Errorf("pages of %d: Cuts has modified previous", every)
-		}
-		if !slices.EqualFunc(again, cuts, sameCut) {
-			return fmt.Errorf("pages of %d: %v became %v although the set has not changed", every, cuts, again)
-		}
-	}
-	return nil
+		return nil
+	})
 }
 
 func sameCut(a, b resourcesync.Cut) bool {

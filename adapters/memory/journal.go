@@ -9,46 +9,13 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
-	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
 // An event is a change in the journal.
 type event struct {
-	at       int64
-	change   resourcesync.ChangeType
-	resource *resourcesync.Resource
-	size     int // of its entry in a Change List, in bytes
+	changes.Event
+	size int // of its entry in a Change List, in bytes
 }
-
-func (e *event) value() resourcesync.Change {
-	return resourcesync.Change{Type: e.change, Datetime: moment(e.at), Resource: *e.resource}
-}
-
-// journal appends an event to the journal.
-func (s *Set) journal(from *changes.Event) {
-	e := event{at: from.At, change: from.Type, resource: from.Resource}
-	c := e.value()
-	var entry rsxml.Entry
-	entry.SetChange(&c)
-	e.size = s.size(&entry)
-	s.state.journal = append(s.state.journal, e)
-}
-
-// resourceSize returns the size of r's entry in a Resource List, in bytes.
-func (s *Set) resourceSize(r *resourcesync.Resource) int {
-	var entry rsxml.Entry
-	entry.SetResource(r)
-	return s.size(&entry)
-}
-
-// size returns the size of e in a document, in bytes.
-func (s *Set) size(e *rsxml.Entry) int {
-	s.scratch, _ = rsxml.AppendEntry(s.scratch[:0], &anyHead, e)
-	return len(s.scratch)
-}
-
-// anyHead is the head of a document whose entries are written in full.
-var anyHead = rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceList}}
 
 // applyRetention drops the windows of the journal that ended longer ago than Retain. now
 // is the time of a new change.
@@ -63,11 +30,11 @@ func (s *Set) applyRetention(now int64) {
 	}
 	for _, e := range journal[:n] {
 		// The key may have a resource again since the deletion.
-		if it, _ := s.state.items.Get(e.resource.Key); it.newest == e.at && it.member == nil {
-			s.state.forgetDeletion(e.resource.Key, e.at)
+		if it, _ := s.state.items.Get(e.Resource.Key); it.newest == e.At && it.member == nil {
+			s.state.forgetDeletion(e.Resource.Key, e.At)
 		}
 	}
-	s.state.since = paging.Boundary(moment(journal[n-1].at), s.window).UnixMicro()
+	s.state.since = paging.Boundary(moment(journal[n-1].At), s.window).UnixMicro()
 	s.state.journal = slices.Clone(journal[n:])
 }
 
@@ -94,7 +61,7 @@ func (st *state) forgetDeletion(key string, at int64) {
 
 // after returns the index of the first change in journal that is after t.
 func after(journal []event, t time.Time) int {
-	i, found := slices.BinarySearchFunc(journal, t, func(e event, t time.Time) int { return moment(e.at).Compare(t) })
+	i, found := slices.BinarySearchFunc(journal, t, func(e event, t time.Time) int { return moment(e.At).Compare(t) })
 	if found {
 		i++ // no two changes have the same time
 	}
@@ -121,14 +88,14 @@ func (s *Set) Changes(ctx context.Context, iv resourcesync.Interval) iter.Seq2[r
 			return
 		}
 		for _, e := range st.journal[after(st.journal, iv.From):] {
-			if !iv.Contains(moment(e.at)) {
+			if !iv.Contains(moment(e.At)) {
 				return
 			}
 			if err := ctx.Err(); err != nil {
 				yield(resourcesync.Change{}, err)
 				return
 			}
-			if !yield(e.value(), nil) {
+			if !yield(e.Change(), nil) {
 				return
 			}
 		}

@@ -100,7 +100,7 @@ func TestRetainFrees(t *testing.T) {
 	for i := range 5 {
 		put(t, s, resource("a", fmt.Sprint(i)))
 	}
-	first := weak.Make(s.state.journal[0].resource)
+	first := weak.Make(s.state.journal[0].Resource)
 	c.Time = noon.Add(48 * time.Hour)
 	put(t, s, resource("b", "1"))
 	runtime.GC()

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/guard"
 	"github.com/resourcesync-go/resourcesync/internal/wake"
 )
@@ -88,7 +89,7 @@ type Set struct {
 	clock    int64 // the time at the beginning of that scan
 	guard    guard.State
 	seals    []int64 // ends of Change Dump packages
-	scratch  []byte
+	builder  entries.Builder
 
 	changed wake.Bell
 }

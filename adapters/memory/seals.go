@@ -26,7 +26,7 @@ func (s *Set) Seal(_ context.Context, newest time.Time) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	journal := s.state.journal
-	if n := len(journal); n == 0 || !moment(journal[n-1].at).Equal(newest) || slices.Contains(s.seals, newest.UnixMicro()) {
+	if n := len(journal); n == 0 || !moment(journal[n-1].At).Equal(newest) || slices.Contains(s.seals, newest.UnixMicro()) {
 		return nil
 	}
 	s.seals = slices.DeleteFunc(s.seals, func(at int64) bool { return at <= s.state.since })

@@ -37,10 +37,10 @@ func (s *Set) Windows(ctx context.Context, max int) ([]resourcesync.Interval, er
 		d.begin(st, s, max)
 	}
 	for _, e := range st.journal[after(st.journal, moment(d.added)):] {
-		if err := d.windows.Add(moment(e.at), e.size); err != nil {
+		if err := d.windows.Add(moment(e.At), e.size); err != nil {
 			return nil, fmt.Errorf("memory: %w", err)
 		}
-		d.added = e.at
+		d.added = e.At
 	}
 	return d.windows.Intervals(), nil
 }

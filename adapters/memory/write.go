@@ -130,8 +130,9 @@ func (s *Set) save(b *changes.Batch) {
 	s.state.last, s.state.count = b.Last, int(b.Count)
 	if s.state.ready {
 		s.applyRetention(b.Last)
-		for i := range b.Events {
-			s.journal(&b.Events[i])
+		for _, e := range b.Events {
+			c := e.Change()
+			s.state.journal = append(s.state.journal, event{e, s.builder.ChangeSize(&c)})
 		}
 	}
 	s.changed.Ring()
@@ -145,7 +146,7 @@ func (s *Set) saveItem(key string, to *changes.Item) {
 	case to.Live == nil:
 		it.member = nil
 	case was == nil || to.Live != was.resource:
-		it.member = &member{resource: to.Live, size: s.resourceSize(to.Live)}
+		it.member = &member{resource: to.Live, size: s.builder.ResourceSize(to.Live)}
 	}
 	switch {
 	case it.member == was: // reannounced

@@ -6,6 +6,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
 	"github.com/resourcesync-go/resourcesync/internal/changes"
+	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
@@ -16,7 +17,7 @@ type changeBatch struct {
 	store *Store
 	conn  rowdb.Conn
 	set   *setRow
-	sizer sizer
+	entry entries.Builder
 
 	rows      map[string]row  // of rs_resource, as they were
 	withdrawn map[string]bool // which keys had a row of rs_withdrawn
@@ -90,7 +91,8 @@ func (b *changeBatch) saveEvents(ctx context.Context) error {
 	return b.conn.ExecEach(ctx, "INSERT INTO rs_change (set_id, at, change, key, size, body) VALUES ($1, $2, $3, $4, $5, $6)", len(b.Events),
 		func(i int) []any {
 			e := &b.Events[i]
-			return []any{b.set.id, e.At, string(e.Type), []byte(e.Resource.Key), b.sizer.change(e), codec.Append(nil, e.Resource)}
+			c := e.Change()
+			return []any{b.set.id, e.At, string(e.Type), []byte(e.Resource.Key), b.entry.ChangeSize(&c), codec.Append(nil, e.Resource)}
 		})
 }
 
@@ -130,7 +132,7 @@ func (b *changeBatch) saveItems(ctx context.Context, keys []string) error {
 func (b *changeBatch) rowOf(it *changes.Item) row {
 	switch {
 	case it.Live != nil:
-		return row{exists: true, live: true, newest: it.Newest, size: b.sizer.resource(it.Live), place: placeOf(it.Live.URI)}
+		return row{exists: true, live: true, newest: it.Newest, size: int64(b.entry.ResourceSize(it.Live)), place: placeOf(it.Live.URI)}
 	case b.set.ready && it.Newest != 0:
 		return row{exists: true, newest: it.Newest}
 	}

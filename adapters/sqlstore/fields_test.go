@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -40,9 +41,9 @@ func TestD4_WritersHearOfInvalidFields(t *testing.T) {
 		}
 		var e rsxml.Entry
 		e.SetResource(&bad)
-		text, dropped := rsxml.AppendEntry(nil, &anyHead, &e)
-		var z sizer
-		if n := z.resource(&bad); n != int64(len(text)) || dropped != 1 {
+		text, dropped := rsxml.AppendEntry(nil, &rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceList}}, &e)
+		var b entries.Builder
+		if n := b.ResourceSize(&bad); n != len(text) || dropped != 1 {
 			t.Errorf("recorded are %d bytes, written %d without %d fields", n, len(text), dropped)
 		}
 	})

@@ -56,6 +56,11 @@ type Event struct {
 	Resource *resourcesync.Resource
 }
 
+// Change returns the change as readers see it.
+func (e *Event) Change() resourcesync.Change {
+	return resourcesync.Change{Type: e.Type, Datetime: time.UnixMicro(e.At).UTC(), Resource: *e.Resource}
+}
+
 // Counts counts what edits did.
 type Counts struct{ Created, Updated, Deleted, Unchanged int }
 

@@ -38,6 +38,15 @@ func (b *Builder) Size(h *rsxml.Head, e *rsxml.Entry) int {
 	return len(b.text)
 }
 
+// full is the head of a document whose entries are written in full.
+var full = rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceList}}
+
+// ResourceSize returns the bytes of the entry of r in a Resource List.
+func (b *Builder) ResourceSize(r *resourcesync.Resource) int { return b.Size(&full, b.Resource(r)) }
+
+// ChangeSize returns the bytes of the entry of c in a Change List.
+func (b *Builder) ChangeSize(c *resourcesync.Change) int { return b.Size(&full, b.Change(c)) }
+
 // withoutPatches removes misplaced links to patches. A patch turns the previous version
 // of a resource into this one, so only the entry of an update may link to it. Nobody
 // could apply a patch without a type.
