@@ -14,20 +14,20 @@ import (
 const confirmHelp = `Usage: resourcesync confirm-deletions [flags] DIR
        resourcesync confirm-deletions --upstream URL [flags]
 
-Lets "resourcesync serve" publish the deletions that it holds, because more files
-have disappeared from the folder DIR than --max-delete allows. Give it the
-arguments of serve: DIR, --state if serve has it, and --base-url if the state is
-in PostgreSQL. Other flags of serve change nothing.
+Confirms the deletions that "resourcesync serve" holds because more files have
+disappeared from the folder DIR than --max-delete allows. Give it the arguments of
+serve: DIR, --state if serve has it, and --base-url if the state is in PostgreSQL.
+Other flags of serve have no effect.
 
-For "resourcesync proxy", give its arguments instead: --upstream, --base-url, and
---state if it has it.
+For "resourcesync proxy", give the arguments of proxy: --upstream, --base-url, and
+--state if proxy has it.
 
-The server may be running, and then publishes them within seconds. Should more files
-have disappeared by then, all of them are held again.
+A running server publishes the deletions within seconds, otherwise the next one
+does. If more files have disappeared by then, all deletions are held again.
 `
 
-// confirmDeletions lets a running serve, or the next one, publish the deletions that
-// it holds.
+// confirmDeletions confirms held deletions: a running server, or the next one, publishes
+// them.
 func confirmDeletions(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	st, err := openExistingState(ctx, args)
 	if errors.Is(err, flag.ErrHelp) {

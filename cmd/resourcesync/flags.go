@@ -15,7 +15,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// serveConfig is what "resourcesync serve" was told on the command line.
+// serveConfig holds the command line of "resourcesync serve".
 type serveConfig struct {
 	folder    string
 	listen    string
@@ -48,8 +48,8 @@ type serveConfig struct {
 	logFormat string
 }
 
-// parseServe reads the arguments of serve. Flags may stand before and behind
-// the folder. The error is flag.ErrHelp if help was asked for.
+// parseServe reads the arguments of serve. Flags may precede and follow the folder.
+// The error is flag.ErrHelp for --help.
 func parseServe(args []string) (serveConfig, error) {
 	var c serveConfig
 	var folders []string
@@ -70,20 +70,20 @@ func parseServe(args []string) (serveConfig, error) {
 	case 1:
 		c.folder = folders[0]
 	default:
-		return c, serveUsage(fmt.Errorf("one folder is published at a time, and %q is one too many", folders[1]))
+		return c, serveUsage(fmt.Errorf("only one folder can be published: %q is one too many", folders[1]))
 	}
 	return c, c.check()
 }
 
-// serveUsage makes err a usageError that says where to read on.
+// serveUsage makes err a usageError that names the help.
 func serveUsage(err error) error {
 	if errors.Is(err, flag.ErrHelp) {
 		return err
 	}
-	return usagef(`serve: %w; "resourcesync serve --help" tells how it is used`, err)
+	return usagef(`serve: %w; "resourcesync serve --help" explains the flags`, err)
 }
 
-// check brings the values into one form and says what is wrong with them.
+// check normalizes the values, and returns an error for the first wrong one.
 func (c *serveConfig) check() error {
 	var err error
 	if c.baseURL, err = cleanBaseURL(c.baseURL); err != nil {
@@ -119,11 +119,11 @@ func (c *serveConfig) check() error {
 	case c.keep > 0 && !c.dumps:
 		return usagef("--keep-versions is for dumps; leave out --dumps=false")
 	case c.keep > 0 && !slices.Contains(c.hashes, "sha-256"):
-		return usagef("--keep-versions tells versions by their sha-256; give --hash md5,sha-256")
+		return usagef("--keep-versions identifies versions by sha-256; give --hash md5,sha-256")
 	case c.keep > 0 && c.stateIsPostgres() && c.versions == "":
-		return usagef("--keep-versions keeps files, and a database has no place for them; give a folder, as in --versions /var/lib/resourcesync/versions, that all servers of the site share")
+		return usagef("--keep-versions needs a folder, because versions cannot be in a database; give one that all servers of the site share, as in --versions /var/lib/resourcesync/versions")
 	case c.keep == 0 && c.versions != "":
-		return usagef("--versions is for versions that are kept; say for how long, as in --keep-versions 30d")
+		return usagef("--versions needs --keep-versions; state for how long to keep them, as in --keep-versions 30d")
 	case c.about != "" && rsxml.CheckURI(c.about) != nil:
 		return usagef("--described-by: %w", rsxml.CheckURI(c.about))
 	case c.aboutSet != "" && rsxml.CheckURI(c.aboutSet) != nil:
@@ -139,8 +139,7 @@ func (c *serveConfig) stateIsPostgres() bool {
 	return strings.HasPrefix(c.state, "postgres://") || strings.HasPrefix(c.state, "postgresql://")
 }
 
-// cleanBaseURL returns base as a URL that others can be made from by appending
-// to it.
+// cleanBaseURL returns base as a URL that ends in a slash.
 func cleanBaseURL(base string) (string, error) {
 	if base == "" {
 		return "", nil
@@ -155,8 +154,8 @@ func cleanBaseURL(base string) (string, error) {
 	return u.JoinPath("/").String(), nil
 }
 
-// prefixes are such that no segment can be mistaken for "." or "..", hides the
-// well-known URI, or must be percent-encoded.
+// prefixes matches paths without ".", ".." and the well-known URI, and without
+// characters that must be percent-encoded.
 var prefixes = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*/$`)
 
 func cleanPrefix(prefix string) (string, error) {
@@ -189,109 +188,105 @@ func splitHashes(list string) ([]string, error) {
 func serveFlags(c *serveConfig) *flag.FlagSet {
 	flags := flag.NewFlagSet("serve", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // run reports errors, in one line
-	flags.StringVar(&c.listen, "listen", "127.0.0.1:8080", `The address and port to answer at. The default can be reached from this
+	flags.StringVar(&c.listen, "listen", "127.0.0.1:8080", `The address and port to listen on. The default accepts connections from this
 computer only, 0.0.0.0:8080 from everywhere. Port 0 is any free port.
 Default: 127.0.0.1:8080`)
-	flags.StringVar(&c.baseURL, "base-url", "", `The address of the site as the public sees it, such as
-https://files.example.org/. All addresses in the documents begin with
-it. A proxy in front must pass paths on as they are.
+	flags.StringVar(&c.baseURL, "base-url", "", `The public URL of the site, such as https://files.example.org/. All URLs in the
+documents begin with it. A proxy in front must not change paths.
 Default: http:// and the address of --listen`)
-	flags.StringVar(&c.prefix, "prefix", "/resourcesync/", `Where the ResourceSync documents are, below the base URL. A folder of
-this name in DIR is not published, because it would be in their way. With /
-they are at the top, and files and folders whose names they have are not
-published; the log names them.
+	flags.StringVar(&c.prefix, "prefix", "/resourcesync/", `The path of the ResourceSync documents below the base URL. A folder of this name
+in DIR is not published. With /, the documents are at the top of the site, and
+files and folders with the same names are not published; the log names them.
 Default: /resourcesync/`)
 	flags.StringVar(&c.hash, "hash", "sha-256", `The checksums to publish for each file: md5, sha-256, md5,sha-256 or none. With
-none, the first scan only looks at files and reads few of them; others then
-cannot tell whether a copy is right, and packages are read twice.
+none, the first scan reads few files, but Destinations cannot verify copies, and
+files in packages are read twice.
 Default: sha-256`)
-	flags.IntVar(&c.pageSize, "page-size", 10_000, `How many files one document lists, 1 to 50000. Longer lists are divided.
+	flags.IntVar(&c.pageSize, "page-size", 10_000, `The maximum number of files in one document, 1 to 50000. Longer lists are
+divided.
 Default: 10000`)
-	flags.DurationVar(&c.rescan, "rescan", 5*time.Minute, `When to look through the whole folder again, such as 30s, 5m or 1h. Most
-changes are noticed at once; this finds those that are not, on network
-drives for example. Only files that have changed are read.
+	flags.DurationVar(&c.rescan, "rescan", 5*time.Minute, `The interval between scans of the whole folder, such as 30s, 5m or 1h. Most
+changes are noticed at once; scans find the others, for example on network
+drives. They read changed files only.
 Default: 5m`)
 	c.maxDelete = 0.25
-	flags.Var(&c.maxDelete, "max-delete", `How much of the folder may disappear before its deletions are held, because
-a volume that is not mounted looks the same. They wait for "resourcesync
-confirm-deletions" or for --max-delete-hold; new and changed files are
-published meanwhile. Deletions are added up over an hour or two. One or two
-are never held, unless the set would become empty. 100% holds nothing, and
-publishes what is held.
+	flags.Var(&c.maxDelete, "max-delete", `The share of the files that may disappear before deletions are held, because an
+unmounted volume looks the same. Held deletions are published after "resourcesync
+confirm-deletions" or --max-delete-hold; new and changed files are published
+meanwhile. Deletions are added up over one to two hours. One or two deletions are
+never held, unless the set would become empty. 100% holds nothing, and publishes
+held deletions.
 Default: 25%`)
 	c.hold = span(time.Hour)
-	flags.Var(&c.hold, "max-delete-hold", `How long deletions are held: when nothing has come back for so long, and no
-scan has missed many more, they are published. 0 is until they are confirmed.
+	flags.Var(&c.hold, "max-delete-hold", `How long deletions are held. They are published if no file has come back in that
+time, and few more have disappeared. 0 holds them until they are confirmed.
 Default: 1h`)
-	flags.StringVar(&c.state, "state", "", `Where to keep the checksums of the files and the list of changes from one
-start to the next: a file outside of DIR, or a PostgreSQL database, as in
-postgres://user@host/database, which all servers of one site share.
+	flags.StringVar(&c.state, "state", "", `Where to keep checksums, changes and subscriptions across restarts: a file
+outside of DIR, or a PostgreSQL database that all servers of the site share, as
+in postgres://user@host/database.
 Default: a file in your cache folder, named after DIR`)
-	flags.BoolVar(&c.moved, "moved", false, `Accept the state of a folder that was somewhere else until now. The state
-records the path of DIR, and another folder is refused otherwise: all
-files that it does not have would be published as deleted. Give it once,
-after DIR has moved. A state in PostgreSQL records no path, because each
-server of the site may have the files in another place.`)
+	flags.BoolVar(&c.moved, "moved", false, `Accept the state although DIR has another path than before. Give it once, after
+you have moved DIR. Without it, the state of another folder is refused, because
+all files of that folder would be published as deleted. A state in PostgreSQL
+records no path, because each server may have the files at another path.`)
 	c.window = span(day)
-	flags.Var(&c.window, "window", `How much time one list of changes covers at most, such as 1h, 24h or 7d, when
-there are more than --page-size changes and so more than one list.
+	flags.Var(&c.window, "window", `The longest interval that one Change List covers, such as 1h, 24h or 7d, if more
+than --page-size changes need several lists.
 Default: 24h`)
 	c.retain = span(90 * day)
-	flags.Var(&c.retain, "retain", `How long changes stay listed, such as 48h or 90d. Whoever asks for them less
-often must begin again with the whole list of files.
+	flags.Var(&c.retain, "retain", `How long changes stay listed, such as 48h or 90d. Destinations that ask less
+often must start again at the Resource List.
 Default: 90d`)
-	flags.Var(&c.archive, "archive", `How long lists of changes stay available in an archive after --retain, such as
-730d, counted from when the changes were made. 0 is no archive.
+	flags.Var(&c.archive, "archive", `How long Change Lists stay available in an archive after --retain, such as 730d,
+counted from the time of the changes. 0 is no archive.
 Default: 0`)
-	flags.BoolVar(&c.dumps, "dumps", true, `Offer the files in packages as well, ZIP files that exist only while they
-are sent: whoever copies everything needs far fewer requests.
---dumps=false switches that off.
+	flags.BoolVar(&c.dumps, "dumps", true, `Offer the files in ZIP packages as well, which exist only while they are sent. A
+copy of all files then takes far fewer requests. Disable with --dumps=false.
 Default: true`)
 	c.pkgSize = 16 << 20
-	flags.Var(&c.pkgSize, "package-size", `How much one package holds at most, such as 500MB or 4GiB. A file that is
-larger has a package for itself. The transfer of a package ends early when a
-file in it changes, so keep packages small if files change often.
+	flags.Var(&c.pkgSize, "package-size", `The maximum content of one package, such as 500MB or 4GiB. A larger file has its
+own package. The transfer of a package is aborted if a file in it changes, so
+choose a small size if files change often.
 Default: 16MiB`)
 	c.pkgEvery = span(time.Hour)
-	flags.Var(&c.pkgEvery, "package-every", `How often the versions that --keep-versions keeps are made a package, if
-there are any, such as 15m or 1h. A package that is full is made earlier.
+	flags.Var(&c.pkgEvery, "package-every", `The interval at which kept versions (--keep-versions) are put into a new package,
+such as 15m or 1h. A full package is closed earlier.
 Default: 1h`)
-	flags.Var(&c.keep, "keep-versions", `How long to keep a copy of each version of a file that changes, such as 48h
-or 30d. What has changed is then offered in packages as well, and each version
-has an address of its own (Memento), also when the file has been deleted. With
-0, none are kept.
+	flags.Var(&c.keep, "keep-versions", `How long to keep a copy of each new version of a file, such as 48h or 30d. The
+versions are offered in a Change Dump, and each has its own URL (Memento), even
+after the file has been deleted. 0 keeps none.
 Default: 0`)
-	flags.StringVar(&c.versions, "versions", "", `The folder for those copies, which nothing else may be kept in. It must be
-given when the state is in a database: all servers of one site share it then.
+	flags.StringVar(&c.versions, "versions", "", `The folder for the copies of --keep-versions, and for nothing else. It is
+required if the state is in a database; all servers of the site share it.
 Default: a folder beside the state, named after it`)
 	pushFlags(flags, &c.push)
-	flags.Func("client-header", `The header in which a proxy in front gives the address of the client, such as
-X-Forwarded-For; the last address in it counts. The limits for each client, on
-packages and on the hub, go by it. Give it only behind a proxy that sets the
-header, because clients could set it as well.
+	flags.Func("client-header", `The header in which a proxy in front states the address of the client, such as
+X-Forwarded-For; the last address in it counts. It identifies clients for limits
+on packages and on the hub. Use it only behind a proxy that sets the header,
+because clients can set it too.
 Default: none`, func(text string) error {
 		c.client = http.CanonicalHeaderKey(text)
 		return checkClientHeader(text)
 	})
-	flags.BoolVar(&c.sitemap, "sitemap", false, `Publish a plain sitemap for search engines too: sitemap.xml, below the
-prefix. robots.txt names it then. A robots.txt in DIR gets a line for it when
-it is served, and is not listed any more. Search engines believe a sitemap only
-about what is below its own folder: give --prefix / to have it at the top.`)
-	flags.BoolVar(&c.robots, "robots-resource-list", false, `Name the Resource List in robots.txt, where Destinations find it that know
-only the site. Search engines read robots.txt as well, and object to the
-ResourceSync elements of the list.`)
-	flags.StringVar(&c.about, "described-by", "", `The address of a document about this Source, for the Source Description to
-link to: who runs it, which terms apply.
+	flags.BoolVar(&c.sitemap, "sitemap", false, `Publish a plain sitemap for search engines too: sitemap.xml, below the prefix.
+robots.txt names it. A robots.txt in DIR is served with an additional line, and
+is not listed. Search engines accept a sitemap only for URLs below its own
+folder; --prefix / puts it at the top of the site.`)
+	flags.BoolVar(&c.robots, "robots-resource-list", false, `Name the Resource List in robots.txt, for Destinations that know only the site.
+Search engines read robots.txt too, and report the ResourceSync elements of the
+list as errors.`)
+	flags.StringVar(&c.about, "described-by", "", `The URL of a document about this Source, such as its operator and terms. The
+Source Description links to it.
 Default: none`)
-	flags.StringVar(&c.aboutSet, "set-described-by", "", `The address of a document about the files, for the Source Description and the
-Capability List to link to: what they are, which metadata they have.
+	flags.StringVar(&c.aboutSet, "set-described-by", "", `The URL of a document about the files and their metadata. The Source Description
+and the Capability List link to it.
 Default: none`)
-	flags.BoolVar(&c.dotFiles, "dot-files", false, `Publish files and folders whose names begin with a dot, too.`)
-	flags.StringVar(&c.status, "status", "", `A second address and port, at which operators are told how all is, as JSON:
-the last scan, what was served, how far each hub and subscriber has come, and
-what is wrong. Keep it to this computer or your own network.
+	flags.BoolVar(&c.dotFiles, "dot-files", false, `Publish files and folders whose names begin with a dot as well.`)
+	flags.StringVar(&c.status, "status", "", `A second address and port with a status page for operators, in JSON: the last
+scan, counters, the progress of each hub and subscriber, and problems. Restrict
+it to this computer or your own network.
 Default: none`)
-	flags.StringVar(&c.logFormat, "log-format", "text", `How messages are written: text, or json for programs that collect them.
+	flags.StringVar(&c.logFormat, "log-format", "text", `The format of log messages: text or json.
 Default: text`)
 	return flags
 }

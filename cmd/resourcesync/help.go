@@ -8,8 +8,8 @@ import (
 )
 
 func printHelp(w io.Writer) {
-	fmt.Fprint(w, `resourcesync makes a ResourceSync Source out of what is there already, so that
-others can copy it and stay in step with every change.
+	fmt.Fprint(w, `resourcesync turns an existing folder, website or table into a ResourceSync Source,
+so that others can copy it and stay in sync.
 
 Commands:
 `)
@@ -17,23 +17,22 @@ Commands:
 		fmt.Fprintf(w, "  %-22s %s\n", c.name+" "+c.arguments, c.summary)
 	}
 	fmt.Fprint(w, `
-"resourcesync COMMAND --help" tells more about a command.
+"resourcesync COMMAND --help" describes a command.
 `)
 }
 
-// printServeHelp writes the help of serve, the part about flags made from them.
+// printServeHelp writes the help of serve; the part about flags is generated from them.
 func printServeHelp(w io.Writer) {
 	fmt.Fprint(w, `Usage: resourcesync serve [flags] DIR
 
-Publishes the files in the folder DIR as a ResourceSync Source: serves each file
-at its own address, lists them all with their sizes and checksums, and keeps a
-list of what is created, updated and deleted from now on, also while it is not
-running. It runs until it is stopped with Ctrl-C, and changes nothing in the
-folder.
+Publishes the files in the folder DIR as a ResourceSync Source. It serves each
+file at a URL, lists all files with their sizes and checksums, and records every
+creation, update and deletion, including those made while it does not run. It
+runs until you stop it with Ctrl-C, and changes nothing in the folder.
 
-Harvesters find everything from /.well-known/resourcesync. While the files are
-looked through for the first time, there are no lists yet and harvesters are
-asked to try again later; a line tells when all is ready.
+Destinations start at /.well-known/resourcesync. During the first scan there are
+no lists yet, and Destinations are asked to retry later. "Ready" is printed when
+the scan has ended.
 
   resourcesync serve .
   resourcesync serve /srv/files --base-url https://files.example.org/

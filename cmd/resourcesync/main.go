@@ -1,13 +1,13 @@
-// Command resourcesync makes a ResourceSync Source (ANSI/NISO Z39.99, core
-// specification 1.1) out of what is there already.
+// Command resourcesync turns an existing folder, website or table into a ResourceSync
+// Source (ANSI/NISO Z39.99, core specification 1.1).
 //
 //	resourcesync serve DIR
 //
-// publishes the files of a folder: it lists them, serves them, and keeps a list
-// of their changes. "resourcesync help" tells what else there is.
+// publishes the files of a folder: it lists them, serves them, and records their
+// changes. "resourcesync help" lists the other commands.
 //
-// The exit status is 0 when all went well, also after SIGINT or SIGTERM; 2 when
-// the command could not begin as it was given; and 1 when it failed later.
+// The exit status is 0 on success, including after SIGINT or SIGTERM; 2 if the command
+// line is wrong or the command cannot start with it; and 1 if it fails later.
 package main
 
 import (
@@ -27,19 +27,19 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// A command is what the first argument names.
+// A command is a subcommand, named by the first argument.
 type command struct {
 	name, arguments, summary string
 
 	run func(ctx context.Context, args []string, stdout, stderr io.Writer) error
 }
 
-// commands are those that help lists, in its order.
+// commands are in the order of the help.
 var commands = []command{
 	{"serve", "DIR", "publish the files of a folder", serve},
-	{"proxy", "--upstream URL", "publish a website that has sitemaps", proxy},
-	{"confirm-deletions", "DIR", "let serve publish deletions that it holds", confirmDeletions},
-	{"triggers", "", "journal the changes of a table in a database", triggers},
+	{"proxy", "--upstream URL", "publish a website by its sitemaps", proxy},
+	{"confirm-deletions", "DIR", "publish the deletions that serve holds", confirmDeletions},
+	{"triggers", "", "record the changes of a database table", triggers},
 	{"version", "", "print the version of this program", version},
 }
 
@@ -58,7 +58,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
-		return usagef(`no command given; "resourcesync serve DIR" publishes a folder, "resourcesync help" tells more`)
+		return usagef(`no command given; "resourcesync serve DIR" publishes a folder, "resourcesync help" lists all commands`)
 	}
 	switch args[0] {
 	case "help", "-h", "-help", "--help":
@@ -77,8 +77,8 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	return usagef(`there is no command %q%s; "resourcesync help" lists all commands`, args[0], didYouMean(args[0], names, ""))
 }
 
-// A usageError says what is wrong with the command as it was given, and what to
-// do about it, in one line.
+// A usageError states in one line what is wrong with the command line, and how to
+// correct it.
 type usageError struct{ error }
 
 func usagef(format string, args ...any) error {
@@ -87,7 +87,7 @@ func usagef(format string, args ...any) error {
 
 func version(_ context.Context, args []string, stdout, _ io.Writer) error {
 	if len(args) > 0 {
-		return usagef("version takes no arguments, and was given %q", args[0])
+		return usagef("version takes no arguments, but got %q", args[0])
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

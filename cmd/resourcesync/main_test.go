@@ -42,17 +42,17 @@ func runTests(m *testing.M) int {
 func Example() {
 	run(context.Background(), []string{"help"}, os.Stdout, os.Stderr)
 	// Output:
-	// resourcesync makes a ResourceSync Source out of what is there already, so that
-	// others can copy it and stay in step with every change.
+	// resourcesync turns an existing folder, website or table into a ResourceSync Source,
+	// so that others can copy it and stay in sync.
 	//
 	// Commands:
 	//   serve DIR              publish the files of a folder
-	//   proxy --upstream URL   publish a website that has sitemaps
-	//   confirm-deletions DIR  let serve publish deletions that it holds
-	//   triggers               journal the changes of a table in a database
+	//   proxy --upstream URL   publish a website by its sitemaps
+	//   confirm-deletions DIR  publish the deletions that serve holds
+	//   triggers               record the changes of a database table
 	//   version                print the version of this program
 	//
-	// "resourcesync COMMAND --help" tells more about a command.
+	// "resourcesync COMMAND --help" describes a command.
 }
 
 func TestHelp(t *testing.T) {

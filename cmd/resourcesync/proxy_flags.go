@@ -41,50 +41,49 @@ var folderFlags = []string{"hash", "dot-files", "keep-versions", "versions", "ar
 
 // proxyTexts are the flags of serve whose help differs.
 var proxyTexts = map[string]string{
-	"base-url": `The address of the website as the public sees it, such as
-https://www.example.org/. All addresses in the documents begin with it, and
-the web server is asked for its host.
+	"base-url": `The public URL of the website, such as https://www.example.org/. All URLs in the
+documents begin with it, and requests to the web server name its host.
 Default: http:// and the address of --listen`,
-	"prefix": `Where the ResourceSync documents are, below the base URL. Pages of the website
-below it cannot be reached.
+	"prefix": `The path of the ResourceSync documents below the base URL. Pages of the website
+below this path cannot be reached.
 Default: /resourcesync/`,
-	"page-size": `How many pages of the website one document lists, 1 to 50000. Longer lists
-are divided.
+	"page-size": `The maximum number of pages of the website in one document, 1 to 50000. Longer
+lists are divided.
 Default: 10000`,
-	"rescan": `How often to read the sitemaps, such as 30s, 5m or 1h. A scan requests only
-pages that are new or have a newer lastmod. A write through the proxy, or a
-ping, starts a scan at once.
+	"rescan": `The interval between scans of the sitemaps, such as 30s, 5m or 1h. A scan
+requests only pages that are new or have a newer lastmod. A write through the
+proxy, or a ping, starts a scan at once.
 Default: 5m`,
-	"max-delete": `How many of the pages may disappear before their deletions are held, because
-a sitemap that a plug-in has emptied looks the same. New and changed pages
-are published meanwhile. Deletions are added up over an hour or two. One or
-two are never held, unless the set would become empty. 100% holds nothing,
-and publishes what is held.
+	"max-delete": `The share of the pages that may disappear before deletions are held, because a
+sitemap that a plug-in has emptied looks the same. New and changed pages are
+published meanwhile. Deletions are added up over one to two hours. One or two
+deletions are never held, unless the set would become empty. 100% holds nothing,
+and publishes held deletions.
 Default: 25%`,
-	"moved": `Accept the state of a website that had another --base-url until now. The
-state records it, and another one is refused otherwise: all pages would be
-published as deleted. Give it once, after the website has moved.`,
-	"state": `Where to keep the list of pages and the list of changes from one start to the
-next: a file, or a PostgreSQL database, as in postgres://user@host/database.
+	"moved": `Accept the state although the website has another --base-url than before. Give it
+once, after the website has moved. Without it, the state of another website is
+refused, because all of its pages would be published as deleted.`,
+	"state": `Where to keep pages, changes and subscriptions across restarts: a file, or a
+PostgreSQL database, as in postgres://user@host/database.
 Default: a file in your cache folder, named after the website`,
-	"dumps": `Offer the pages in packages as well, ZIP files that exist only while they are
-sent. Each page in them is requested from the web server, at most at --rate.`,
-	"sitemap": `Publish a plain sitemap of the listed pages too: sitemap.xml, below the
-prefix. robots.txt names it then.`,
+	"dumps": `Offer the pages in ZIP packages as well, which exist only while they are sent.
+Each page in a package is requested from the web server, at most at --rate.`,
+	"sitemap": `Publish a plain sitemap of the listed pages too: sitemap.xml, below the prefix.
+robots.txt names it.`,
 }
 
 func proxyFlags(c *proxyConfig) *flag.FlagSet {
 	flags := flag.NewFlagSet("proxy", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // run reports errors, in one line
 	flags.StringVar(&c.upstream, "upstream", "", `The web server of the website, such as http://127.0.0.1:8000. The scheme may
-also be https, or h2c for HTTP/2 without TLS. It must be given.
+also be https, or h2c for HTTP/2 without TLS. Required.
 Default: none`)
 	flags.BoolVar(&c.beside, "beside", false, `Answer requests for the ResourceSync documents only. The web server stays in
 front, and passes those requests on.`)
 	flags.BoolVar(&c.htmlLink, "html-link", false, `Insert <link rel="resourcesync"> into the heads of HTML pages. All listed
 pages get the Link header in any case.`)
-	flags.Func("exclude", `A path that must not be listed, such as /private/*; * stands for any
-characters. Give it once for each of several.
+	flags.Func("exclude", `A path that must not be listed, such as /private/*; * stands for any characters.
+May be repeated.
 Default: none`, func(text string) error {
 		if !strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "*") {
 			return errors.New("give a path, such as /private/*")
@@ -98,29 +97,30 @@ private pages, noindex and every change. head requests the header only: it
 misses noindex inside the page, and changes without a validator. none requests
 nothing: every page in the sitemaps is listed, even a private one.
 Default: get`)
-	flags.Float64Var(&c.rate, "rate", 20, `How many requests per second the scanner sends at most, such as 5 or 0.5.
+	flags.Float64Var(&c.rate, "rate", 20, `The maximum number of requests per second that the scanner sends, such as 5 or
+0.5.
 Default: 20`)
-	flags.Float64Var(&c.revisit, "revisit", 1, `How many pages per second to check in rotation, because some changes, above
-all of permissions, do not show in the sitemaps. 0 checks none.
+	flags.Float64Var(&c.revisit, "revisit", 1, `The number of pages per second to check in rotation, because sitemaps do not show
+all changes, such as those of permissions. 0 checks none.
 Default: 1`)
-	flags.Func("from-sitemap", `The address of a sitemap of the website. Give it once for each of several.
+	flags.Func("from-sitemap", `The URL of a sitemap of the website. May be repeated.
 Default: those in robots.txt, or else /sitemap.xml or /wp-sitemap.xml`, func(text string) error {
 		c.sitemaps = append(c.sitemaps, text)
 		return nil
 	})
-	flags.Func("recent", `The address of a short list of recent changes: a feed, a sitemap, or JSON, such
-as "/wp-json/wp/v2/posts?orderby=modified". It is read at each scan and after
-each write. Give it once for each of several.
+	flags.Func("recent", `The URL of a short list of recent changes: a feed, a sitemap, or JSON, such as
+"/wp-json/wp/v2/posts?orderby=modified". It is read at each scan and after each
+write. May be repeated.
 Default: none`, func(text string) error {
 		c.recent = append(c.recent, text)
 		return nil
 	})
-	flags.StringVar(&c.pingToken, "ping-token", "", `Lets plug-ins and cron jobs report changes by a POST to "ping" below the
-prefix, with this token. Other users of this computer can see the arguments of
-programs; RESOURCESYNC_PING_TOKEN in the environment does the same.
+	flags.StringVar(&c.pingToken, "ping-token", "", `The token with which plug-ins and cron jobs report changes, by a POST to "ping"
+below the prefix. Other users of this computer can see command lines; the
+environment variable RESOURCESYNC_PING_TOKEN is an alternative.
 Default: none`)
-	flags.Func("trust-proxy", `The addresses of proxies in front whose X-Forwarded-* headers are passed on,
-such as 10.0.0.0/8, or none. Give it once for each of several.
+	flags.Func("trust-proxy", `The addresses of proxies in front whose X-Forwarded-* headers are passed on, such
+as 10.0.0.0/8, or none. May be repeated.
 Default: this computer`, func(text string) error {
 		if text == "none" {
 			c.distrust = true
@@ -128,8 +128,8 @@ Default: this computer`, func(text string) error {
 		}
 		return c.trusted.Set(text)
 	})
-	flags.StringVar(&c.tlsCert, "tls-cert", "", `The file with the certificate chain (PEM), to answer https. It is read again
-when it changes.
+	flags.StringVar(&c.tlsCert, "tls-cert", "", `The file with the certificate chain (PEM), for https. It is read again when it
+changes.
 Default: none, for http`)
 	flags.StringVar(&c.tlsKey, "tls-key", "", `The file with the private key of --tls-cert.
 Default: none`)
@@ -143,8 +143,7 @@ Default: none`)
 	return flags
 }
 
-// parseProxy reads the arguments of proxy. The error is flag.ErrHelp if help was asked
-// for.
+// parseProxy reads the arguments of proxy. The error is flag.ErrHelp for --help.
 func parseProxy(args []string) (proxyConfig, error) {
 	var c proxyConfig
 	flags := proxyFlags(&c)
@@ -195,10 +194,10 @@ func (c *proxyConfig) check() error {
 func printProxyHelp(w io.Writer) {
 	fmt.Fprint(w, `Usage: resourcesync proxy --upstream URL [flags]
 
-Stands in front of a website and makes it a ResourceSync Source, whatever software
-the website runs. It lists the pages that the sitemaps of the website name and that
-anybody can read, with their sizes, checksums and changes. It answers requests for
-the ResourceSync documents, and passes all others on to the web server.
+Makes a website a ResourceSync Source, whatever software it runs, by a reverse proxy
+in front of it. The proxy lists the public pages in the sitemaps of the website, with
+their sizes, checksums and changes. It answers requests for the ResourceSync
+documents, and forwards all others to the web server.
 
   resourcesync proxy --upstream http://127.0.0.1:8000 --base-url https://www.example.org/
   resourcesync proxy --upstream http://127.0.0.1 --base-url https://www.example.org/ --beside

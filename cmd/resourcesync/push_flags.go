@@ -13,7 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// pushConfig is what serve was told of the notifications that it is to send.
+// pushConfig holds the flags about notifications.
 type pushConfig struct {
 	own       bool // asked for
 	none      bool // asked for
@@ -27,11 +27,10 @@ type pushConfig struct {
 	wrong     error    // with what names a hub
 }
 
-// ownHub is the path of serve's own hub, below the base URL.
+// ownHub is the path of the built-in hub, below the base URL.
 const ownHub = "websub/"
 
-// hasOwn reports whether serve has a hub of its own: unless something else was
-// asked for, it has.
+// hasOwn reports whether the built-in hub runs, which is the default.
 func (p *pushConfig) hasOwn() bool { return p.own || !p.none && len(p.foreign) == 0 }
 
 // addHub adds what --hub names.
@@ -79,7 +78,7 @@ func (p *pushConfig) addForeign(h topic.Hub) error {
 func parseHub(text string) (*url.URL, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.Fragment != "" {
-		// Not err, which quotes what may be a token.
+		// err could quote a token.
 		return nil, errors.New("give the whole address of a hub, such as https://hub.example.org/, or own or none")
 	}
 	return u, nil
@@ -112,8 +111,8 @@ func (p *addresses) Set(text string) error {
 
 func (p *addresses) String() string { return "" }
 
-// hubFlag adds a flag whose values name hubs. What is wrong with one is left for
-// check to say: package flag would quote it, and a token with it.
+// hubFlag adds a flag whose values are hubs. Errors are kept for check, because package
+// flag would quote the value, and a token in it.
 func (p *pushConfig) hubFlag(flags *flag.FlagSet, name, usage string, add func(text string) error) {
 	flags.Func(name, usage, func(text string) error {
 		if err := add(text); err != nil && p.wrong == nil {
@@ -123,7 +122,7 @@ func (p *pushConfig) hubFlag(flags *flag.FlagSet, name, usage string, add func(t
 	})
 }
 
-// check says what is wrong with p.
+// check returns an error for the first wrong flag.
 func (p *pushConfig) check() error {
 	switch {
 	case p.wrong != nil:
@@ -131,7 +130,7 @@ func (p *pushConfig) check() error {
 	case p.none && (p.own || len(p.foreign) > 0):
 		return usagef("--hub none and another hub contradict each other; leave out one of them")
 	case len(p.callbacks) > 0 && !p.hasOwn():
-		return usagef("--allow-callbacks is for serve's own hub; add --hub own")
+		return usagef("--allow-callbacks is for the built-in hub; add --hub own")
 	case len(p.origins) > 0 && !p.webSocket:
 		return usagef("--websocket-origin is for WebSockets; add --websocket")
 	case p.minLease < span(time.Second) || time.Duration(p.minLease)%time.Second != 0 || p.minLease > span(10*day):
@@ -146,31 +145,30 @@ func (p *pushConfig) check() error {
 
 // pushFlags adds the flags that set p.
 func pushFlags(flags *flag.FlagSet, p *pushConfig) {
-	p.hubFlag(flags, "hub", `The WebSub hub that tells others of changes at once: its address, own for one
-that is part of this program, at websub/ below the base URL, or none. Give it
-once for each of several. If a hub wants a token from those who publish, write
-it as https://:TOKEN@hub.example.org/.
+	p.hubFlag(flags, "hub", `The WebSub hub that notifies subscribers of changes: its URL, own for the
+built-in hub, at websub/ below the base URL, or none. May be repeated. If a hub
+requires a token from publishers, write https://:TOKEN@hub.example.org/.
 Default: own`, p.addHub)
-	p.hubFlag(flags, "ping-hub", `The address of a WebSub hub that fetches what has changed rather than being
-told, and that takes hub.mode=publish. Give it once for each of several.
+	p.hubFlag(flags, "ping-hub", `The URL of a WebSub hub that accepts hub.mode=publish and then fetches the
+notification itself. May be repeated.
 Default: none`, p.addPingHub)
 	p.minLease, p.retry, p.giveUp = span(5*time.Minute), span(time.Minute), span(3*day)
-	flags.Var(&p.minLease, "hub-min-lease", `The shortest time for which one can subscribe to serve's own hub. Less than
-5m is for tests and closed networks.
+	flags.Var(&p.minLease, "hub-min-lease", `The shortest lease of a subscription to the built-in hub. Less than 5m is for
+tests and closed networks.
 Default: 5m`)
-	flags.Var(&p.retry, "hub-retry", `When serve's own hub tries again to deliver a notification that could not be
-delivered. The time doubles with each failure.
+	flags.Var(&p.retry, "hub-retry", `The delay before the built-in hub retries a failed delivery. It doubles with each
+failure.
 Default: 1m`)
-	flags.Var(&p.giveUp, "hub-give-up", `How long serve's own hub tries to deliver a notification before it goes on
-with the next one.
+	flags.Var(&p.giveUp, "hub-give-up", `How long the built-in hub retries a notification before it continues with the
+next one.
 Default: 3d`)
-	flags.Var(&p.callbacks, "allow-callbacks", `Addresses in closed networks that may subscribe to serve's own hub, such as
-10.1.2.0/24; public addresses may anyway. Give it once for each of several.
+	flags.Var(&p.callbacks, "allow-callbacks", `Private addresses that may subscribe to the built-in hub, such as 10.1.2.0/24.
+Public addresses always may. May be repeated.
 Default: none`)
-	flags.BoolVar(&p.webSocket, "websocket", false, `Tell of changes by WebSockets as well, for web pages and other programs that
-cannot be called back.`)
-	flags.Func("websocket-origin", `A host whose web pages may open WebSockets, besides those of the site itself,
-such as www.example.org or *.example.org; * is every host. Programs other than
-browsers always may. Give it once for each of several.
+	flags.BoolVar(&p.webSocket, "websocket", false, `Send notifications by WebSocket as well, for web pages and other programs without
+a callback URL.`)
+	flags.Func("websocket-origin", `A host whose web pages may open WebSockets, besides those of the site, such as
+www.example.org or *.example.org; * is every host. Programs other than browsers
+always may. May be repeated.
 Default: none`, p.addOrigin)
 }

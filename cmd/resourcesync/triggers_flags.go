@@ -11,7 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
 )
 
-// triggersConfig is what "resourcesync triggers" was told on the command line.
+// triggersConfig holds the command line of "resourcesync triggers".
 type triggersConfig struct {
 	db    string
 	set   string
@@ -24,8 +24,7 @@ func (c *triggersConfig) isPostgres() bool {
 	return strings.HasPrefix(c.db, "postgres://") || strings.HasPrefix(c.db, "postgresql://")
 }
 
-// parseTriggers reads the arguments of triggers. The error is flag.ErrHelp if help
-// was asked for.
+// parseTriggers reads the arguments of triggers. The error is flag.ErrHelp for --help.
 func parseTriggers(args []string) (triggersConfig, error) {
 	var c triggersConfig
 	flags := triggersFlags(&c)
@@ -53,7 +52,7 @@ func parseTriggers(args []string) (triggersConfig, error) {
 		err = errors.New("no --uri given")
 	}
 	if err != nil {
-		return c, usagef(`triggers: %w; "resourcesync triggers --help" tells how it is used`, err)
+		return c, usagef(`triggers: %w; "resourcesync triggers --help" explains the flags`, err)
 	}
 	return c, nil
 }
@@ -63,19 +62,19 @@ func triggersFlags(c *triggersConfig) *flag.FlagSet {
 	flags := flag.NewFlagSet("triggers", flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // run reports errors, in one line
 	t := &c.table
-	flags.StringVar(&c.db, "db", "", `The database: an SQLite file, or postgres://user@host/database. The state is
-kept in the same one; in PostgreSQL, in the first schema of the search path.`)
-	flags.StringVar(&c.set, "set", "", `The name of the set whose changes they are.`)
+	flags.StringVar(&c.db, "db", "", `The database: an SQLite file, or postgres://user@host/database. It also contains
+the state; in PostgreSQL, in the first schema of the search path.`)
+	flags.StringVar(&c.set, "set", "", `The name of the set whose changes are recorded.`)
 	flags.Func("table", `The table, as in articles, cms.articles or "My Schema"."My Table".`, func(s string) (err error) {
 		t.Schema, t.Name, err = splitTable(s)
 		return err
 	})
-	flags.StringVar(&t.Key, "key", "", `The column that identifies a row: unique and never NULL.`)
-	flags.StringVar(&t.URI, "uri", "", `What the URIs are like, with names of columns in braces, such as
-https://example.org/articles/{id}. Values are percent-encoded, unless there is
-a plus sign, as in {+url}.`)
+	flags.StringVar(&t.Key, "key", "", `The column that identifies a row. It is unique and never NULL.`)
+	flags.StringVar(&t.URI, "uri", "", `The template of the URIs, with names of columns in braces, such as
+https://example.org/articles/{id}. Values are percent-encoded, unless there is a
+plus sign, as in {+url}.`)
 	flags.StringVar(&t.LastModified, "lastmod", "", `The column with the time of the last modification.`)
-	flags.Func("unit", `What times that are integers count: s, ms or us.
+	flags.Func("unit", `The unit of times that are integers: s, ms or us.
 Default: s`, func(s string) error {
 		units := map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond}
 		if t.Unit = units[s]; t.Unit == 0 {
@@ -85,8 +84,8 @@ Default: s`, func(s string) error {
 	})
 	flags.StringVar(&t.Length, "length", "", `The column with the length in bytes.`)
 	flags.StringVar(&t.Type, "type", "", `The column with the media type.`)
-	flags.Func("hash", `A column with a checksum, after the algorithm, as in sha-256=checksum. May be
-given several times. Without an algorithm, the column has it: md5:900150983c…`, func(s string) error {
+	flags.Func("hash", `An algorithm and the column with its checksum, as in sha-256=checksum. Without an
+algorithm, the column contains it: md5:900150983c… May be repeated.`, func(s string) error {
 		algorithm, column, found := strings.Cut(s, "=")
 		if !found {
 			algorithm, column = "", s
@@ -97,16 +96,17 @@ given several times. Without an algorithm, the column has it: md5:900150983c…`
 		t.Hashes[algorithm] = column
 		return nil
 	})
-	flags.StringVar(&t.Where, "where", "", `The condition that rows must fulfil to be published, in SQL.`)
-	flags.StringVar(&t.Deleted, "deleted", "", `The column that marks rows as deleted: by the time of that, or by a flag.`)
-	flags.BoolVar(&c.apply, "apply", false, `Make the triggers, or make them anew, and the set if there is none. An SQLite
-file has a write-ahead log (journal_mode=wal) afterwards: the state needs it.`)
-	flags.BoolVar(&c.drop, "drop", false, `Remove the triggers that --apply has made for this table and set.`)
+	flags.StringVar(&t.Where, "where", "", `The condition for rows to be published, in SQL.`)
+	flags.StringVar(&t.Deleted, "deleted", "", `The column that marks deleted rows, by the time of the deletion or by a flag.`)
+	flags.BoolVar(&c.apply, "apply", false, `Create or replace the triggers, and create the set if it does not exist. An
+SQLite file is switched to a write-ahead log (journal_mode=wal), which the state
+needs.`)
+	flags.BoolVar(&c.drop, "drop", false, `Remove the triggers that --apply has created for this table and set.`)
 	return flags
 }
 
-// splitTable reads a name with or without a schema. A name in double quotes can
-// have dots in it, and double quotes, which are doubled.
+// splitTable splits a table name with an optional schema. A name in double quotes may
+// contain dots, and double quotes, which are doubled.
 func splitTable(s string) (schema, table string, err error) {
 	var names []string
 	for rest := s; ; {
@@ -143,25 +143,24 @@ func splitTable(s string) (schema, table string, err error) {
 	return schema, names[len(names)-1], nil
 }
 
-// printTriggersHelp writes the help of triggers, the part about flags made from
+// printTriggersHelp writes the help of triggers; the part about flags is generated from
 // them.
 func printTriggersHelp(w io.Writer) {
 	fmt.Fprint(w, `Usage: resourcesync triggers --db DATABASE --set NAME --table TABLE --key COLUMN --uri TEMPLATE [flags]
 
-Prints SQL that makes a database note what is created, updated and deleted in a
-table, whoever does it: triggers, which write to the state of ResourceSync in the
-same database and the same transaction. Nothing is changed without --apply or
---drop.
+Prints SQL that records each creation, update and deletion in a table, whichever
+program makes it: triggers that write to the state of ResourceSync in the same
+database and transaction. Without --apply or --drop, nothing is changed.
 
   resourcesync triggers --db postgres://cms@localhost/cms --set articles \
     --table public.articles --key id --uri 'https://example.org/articles/{id}' \
     --lastmod updated_at --where "status = 'published'" --apply
 
-An update counts if it changes one of the columns that are named. If none of
---lastmod, --length, --type and --hash names one besides those of --key and --uri,
-each update counts that changes anything in a row.
+An update is recorded if it changes one of the named columns. If --lastmod,
+--length, --type and --hash name no column besides those of --key and --uri, every
+update that changes a row is recorded.
 
-Before the table is altered, --drop them, and --apply them again afterwards.
+Before you alter the table, --drop the triggers, and --apply them again afterwards.
 
 Flags:
 `)
