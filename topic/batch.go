@@ -9,22 +9,22 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A batch is a Change Notification in the making: the changes of a journal since
-// where the notification before it ends.
+// A batch is an unfinished Change Notification: the changes of a journal after the end of
+// the previous notification.
 type batch struct {
-	head rsxml.Head // anything that makes entries be written in full
-	max  int        // entries
-	room int        // bytes of entries
+	head rsxml.Head // selects the format of entries
+	max  int        // maximum number of entries
+	room int        // maximum size of entries, in bytes
 
-	from time.Time // the notification has the changes after it
-	seen time.Time // the journal has been read up to here, this included
+	from time.Time // the notification has the changes after this time
+	seen time.Time // the journal has been read up to and including this time
 
 	last    time.Time // the newest change read; zero if none
 	count   int       // entries
 	entries []byte
 	builder entries.Builder
 
-	// What was left out until this time has been reported.
+	// Omissions up to this time have been reported.
 	reported time.Time
 }
 
@@ -32,8 +32,8 @@ func newBatch(capabilityList string, max int) *batch {
 	return &batch{head: changeHead(capabilityList, resourcesync.Interval{}), max: max, room: roomFor(capabilityList)}
 }
 
-// begin empties b. The next notification begins at from, and the journal is read
-// on after it.
+// begin empties b. The next notification begins at from, and the journal is read after
+// from.
 func (b *batch) begin(from time.Time) {
 	b.from, b.seen, b.last = from, from, time.Time{}
 	b.count = 0
@@ -42,17 +42,16 @@ func (b *batch) begin(from time.Time) {
 	}
 }
 
-// add appends the next change, or returns false if b is full. Then c is the first
-// that the next notification tells, and b is complete.
-func (b *batch) add(c *resourcesync.Change, left *leftOut) (ok bool, err error) {
+// add appends the next change. If b is full, it returns false: b is then complete, and c is
+// the first change of the next notification.
+func (b *batch) add(c *resourcesync.Change, left *omissions) (ok bool, err error) {
 	if c.Type != resourcesync.Created && c.Type != resourcesync.Updated && c.Type != resourcesync.Deleted || c.Datetime.IsZero() {
 		return false, fmt.Errorf("the journal broke its contract: a change of %q of type %q at %v", c.Resource.Key, c.Type, c.Datetime)
 	}
 	if !c.Datetime.After(b.seen) || c.Datetime.Before(b.last) {
-		return false, fmt.Errorf("the journal broke its contract: a change at %v after %v, asked for those after %v", c.Datetime, b.last, b.seen)
+		return false, fmt.Errorf("the journal broke its contract: a change at %v after %v, in response to a request for changes after %v", c.Datetime, b.last, b.seen)
 	}
-	// Changes of the same datetime stay together: no interval could separate
-	// them.
+	// Changes with the same datetime stay together: no interval can separate them.
 	separable := b.count > 0 && c.Datetime.After(b.last)
 	if separable && b.count >= b.max {
 		b.seen = b.last
@@ -75,7 +74,7 @@ func (b *batch) add(c *resourcesync.Change, left *leftOut) (ok bool, err error) 
 		return false, nil
 	}
 	if b.count++; b.count > rsxml.MaxEntries || len(b.entries) > rsxml.MaxBytes-maxBody {
-		return false, fmt.Errorf("more changes have the datetime %v than a document can tell: give the changes of a journal datetimes of their own", c.Datetime)
+		return false, fmt.Errorf("more changes have the datetime %v than a document can hold: the changes of a journal need distinct datetimes", c.Datetime)
 	}
 	if dropped > 0 && c.Datetime.After(b.reported) {
 		left.addFields(dropped, &b.head, e)
@@ -84,7 +83,7 @@ func (b *batch) add(c *resourcesync.Change, left *leftOut) (ok bool, err error) 
 	return true, nil
 }
 
-// A mark is how far a batch was.
+// A mark is a state of a batch to which it can be rewound.
 type mark struct {
 	seen, last     time.Time
 	count, entries int
@@ -92,8 +91,8 @@ type mark struct {
 
 func (b *batch) mark() mark { return mark{b.seen, b.last, b.count, len(b.entries)} }
 
-// back takes out of b what has come since m.
-func (b *batch) back(m mark) {
+// rewind removes the changes added since m.
+func (b *batch) rewind(m mark) {
 	b.seen, b.last, b.count, b.entries = m.seen, m.last, m.count, b.entries[:m.entries]
 }
 

@@ -7,8 +7,8 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// first returns where the first notification of a new channel begins: after what
-// had happened when the Publisher was made. Nobody can have subscribed before.
+// first returns the beginning of the first notification of a new channel: after the changes
+// from before the Publisher was created. There cannot be earlier subscriptions.
 func (c *changes) first(ctx context.Context) (time.Time, error) {
 	since, err := c.since(ctx)
 	if err != nil {
@@ -50,9 +50,9 @@ func (c *changes) first(ctx context.Context) (time.Time, error) {
 	return later(since, newest.UTC()), nil
 }
 
-// since returns the time after which the journal is complete. It is a microsecond
-// less than the Since of a host that does not divide its journal, because that may be
-// the datetime of its oldest change.
+// since returns the time after which the journal is complete. If the journal is not a
+// Windower, that is a microsecond before its Since, which may be the datetime of its oldest
+// change.
 func (c *changes) since(ctx context.Context) (time.Time, error) {
 	since, err := c.Changer.Since(ctx)
 	if _, windows := c.Changer.(resourcesync.Windower); !windows && err == nil && !since.IsZero() {
@@ -68,6 +68,5 @@ func later(a, b time.Time) time.Time {
 	return b
 }
 
-// epoch is where the journal of somebody begins who says that it has always been
-// complete: a document cannot say so.
+// epoch is the beginning of a journal without Since: a document must have a from.
 var epoch = time.Unix(0, 0).UTC()

@@ -31,7 +31,7 @@ func thousand() []resourcesync.Change {
 
 // makeNotification makes one notification of changes with b.
 func makeNotification(tb testing.TB, b *batch, changes []resourcesync.Change) []byte {
-	var left leftOut
+	var left omissions
 	b.begin(changes[0].Datetime.Add(-time.Microsecond))
 	for i := range changes {
 		if ok, err := b.add(&changes[i], &left); !ok || err != nil {

@@ -11,22 +11,22 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-// changes makes the notifications of a change channel. It is used by one
-// goroutine.
+// changes publishes the notifications of a change channel. It is not safe for concurrent
+// use.
 type changes struct {
 	*Channel
 	p       *Publisher
 	log     *slog.Logger
 	poller  *poller
-	settles bool // changes may come out of order for as long as Settle
+	settles bool // changes may be out of order by up to Settle
 
-	state pushlog.State
-	known bool // state is the topic's
-	batch *batch
-	told  time.Time // when the newest notification of this process was added, or long ago
+	state     pushlog.State
+	known     bool // state is the current state of the topic
+	batch     *batch
+	published time.Time // when this process last appended a notification; zero if never
 
-	// assured is a moment up to which all that had happened had been read: what
-	// the journal has dropped from before it was not lost.
+	// assured is a time up to which all changes have been read. If the journal drops
+	// changes from before it, none are lost.
 	assured time.Time
 	gap     time.Time // the end of the newest gap that was logged
 	behind  bool      // it was logged that the clock has gone back
@@ -44,17 +44,17 @@ func newChanges(p *Publisher, c *Channel) *changes {
 	}
 }
 
-// work looks for changes, tells what is to be told, and returns how long to wait
-// for more.
+// work reads changes, publishes those that are due, and returns the time to wait before the
+// next call.
 func (c *changes) work(ctx context.Context) (time.Duration, error) {
-	err := c.poller.ask(ctx)
+	err := c.poller.poll(ctx)
 	if err == nil {
 		err = c.collect(ctx)
 	}
 	switch {
 	case errors.Is(err, pushlog.ErrMoved):
-		// Another process has told of these changes: it led before us, and
-		// its last act comes to light.
+		// The previous leader has published these changes: its last write has
+		// just become visible.
 		c.known = false
 		return pause, nil
 	case errors.Is(err, resourcesync.ErrNotReady):
@@ -65,13 +65,12 @@ func (c *changes) work(ctx context.Context) (time.Duration, error) {
 	}
 	wait := c.poller.period()
 	if c.batch.count > 0 {
-		wait = min(wait, max(time.Millisecond, c.p.options.Flush-time.Since(c.told)))
+		wait = min(wait, max(time.Millisecond, c.p.options.Flush-time.Since(c.published)))
 	}
 	return wait, nil
 }
 
-// collect reads what there is, and adds the notifications that are complete or
-// whose time has come.
+// collect reads the journal, and appends the notifications that are complete or due.
 func (c *changes) collect(ctx context.Context) error {
 	if err := c.load(ctx); err != nil {
 		return err
@@ -88,14 +87,14 @@ func (c *changes) collect(ctx context.Context) error {
 			return err
 		}
 	}
-	quiet := time.Since(c.told) >= c.p.options.Flush
+	quiet := time.Since(c.published) >= c.p.options.Flush
 	if c.batch.count > 0 && quiet || c.batch.count >= c.batch.max {
 		return c.add(ctx)
 	}
 	return nil
 }
 
-// load finds out where the topic stands, and begins it if it is new.
+// load reads the state of the topic, and begins a new topic.
 func (c *changes) load(ctx context.Context) error {
 	if c.known {
 		return nil
@@ -114,7 +113,7 @@ func (c *changes) load(ctx context.Context) error {
 		}
 	}
 	c.state, c.known = state, true
-	c.p.wake(c.Topic) // what another process may have added is to be sent too
+	c.p.wake(c.Topic) // another process may have appended notifications
 	c.batch.begin(state.Until)
 	c.poller.ring()
 	if c.Stater == nil {
@@ -132,14 +131,13 @@ func (c *changes) load(ctx context.Context) error {
 	return nil
 }
 
-// horizon is the latest time up to which a journal that settles gets no more
-// changes: a change that is Settle old now may still be uncommitted.
+// horizon returns the time up to which a journal that settles is complete: a change younger
+// than Settle may still be uncommitted.
 func (c *changes) horizon() time.Time {
 	return time.Now().Add(-c.Settle).UTC().Truncate(time.Microsecond).Add(-time.Microsecond)
 }
 
-// read reads on in the journal until there is no more for now, or the batch is
-// full.
+// read reads the journal until its end, or until the batch is full.
 func (c *changes) read(ctx context.Context) (full bool, err error) {
 	b := c.batch
 	mark := b.mark()
@@ -154,7 +152,7 @@ func (c *changes) read(ctx context.Context) (full bool, err error) {
 			return false, nil
 		}
 	}
-	left := leftOut{}
+	left := omissions{}
 	read := false
 	for change, err := range c.Changer.Changes(ctx, iv) {
 		if err != nil {
@@ -172,13 +170,13 @@ func (c *changes) read(ctx context.Context) (full bool, err error) {
 	if err := ctx.Err(); err != nil {
 		return false, err
 	}
-	// What the journal has dropped in the meantime may be missing.
+	// The journal may have dropped changes before they were read.
 	since, err := c.since(ctx)
 	if err != nil {
 		return false, err
 	}
 	if since.After(mark.seen) && since.After(c.assured.Add(-max(c.Settle, 0)-sweep)) {
-		b.back(mark)
+		b.rewind(mark)
 		return c.skip(ctx, since)
 	}
 	if left.any() {
@@ -191,7 +189,7 @@ func (c *changes) read(ctx context.Context) (full bool, err error) {
 	c.assured = began
 	c.poller.looked, c.poller.due = began, c.settles && !iv.Until.After(c.poller.since)
 	switch {
-	case !read: // nothing is closed for nothing
+	case !read: // an empty interval is not closed
 	case c.settles:
 		b.seen = iv.Until
 	default:
@@ -200,12 +198,12 @@ func (c *changes) read(ctx context.Context) (full bool, err error) {
 	return false, nil
 }
 
-// skip goes on at since, because the journal no longer has what was there between
-// b.seen and since. What was read before is told first.
+// skip continues at since, because the journal no longer has the changes between b.seen and
+// since. It first publishes the changes in the batch.
 func (c *changes) skip(ctx context.Context, since time.Time) (full bool, err error) {
 	b := c.batch
 	if b.count > 0 {
-		return true, nil // and the gap is found again after it
+		return true, nil // the next read finds the gap again
 	}
 	if since.After(c.gap) {
 		c.gap = since
@@ -242,8 +240,8 @@ func (c *changes) add(ctx context.Context) error {
 	}
 	c.p.counters.notifications.Add(1)
 	c.p.counters.changes.Add(uint64(b.count))
-	c.state, c.told, c.behind = next, time.Now(), false
-	c.poller.told()
+	c.state, c.published, c.behind = next, time.Now(), false
+	c.poller.progressed()
 	b.begin(next.Until)
 	c.p.wake(c.Topic)
 	return nil

@@ -7,8 +7,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// maxBody is the size in bytes that a notification does not exceed, unless a
-// single change does. Hubs take that much.
+// maxBody is the maximum size of a notification, in bytes, unless a single change is
+// larger. Hubs accept that much.
 const maxBody = 1 << 20
 
 // changeHead is the head of a Change Notification (Change Notification 3).
@@ -29,8 +29,8 @@ func head(c resourcesync.Capability, up string, iv resourcesync.Interval) rsxml.
 	return h
 }
 
-// document returns the document of h and of entries that are written already. It
-// is a slice of its own, without room to append to.
+// document returns the document of h with the encoded entries, in a new slice without spare
+// capacity.
 func document(h *rsxml.Head, entries []byte) []byte {
 	var scratch [1024]byte
 	before := rsxml.AppendHead(scratch[:0], h)
@@ -42,17 +42,17 @@ func document(h *rsxml.Head, entries []byte) []byte {
 
 var tail = rsxml.AppendTail(nil, new(rsxml.Head))
 
-// roomFor returns how many bytes the entries of a Change Notification may have so
-// that it does not exceed maxBody, however long its times are.
+// roomFor returns the maximum size of the entries of a Change Notification, in bytes, so
+// that it does not exceed maxBody whatever the length of its times.
 func roomFor(capabilityList string) int {
 	longest := time.Date(2000, 1, 1, 0, 0, 0, 123456789, time.UTC)
 	h := changeHead(capabilityList, resourcesync.Interval{From: longest, Until: longest})
 	return maxBody - len(rsxml.AppendHead(nil, &h)) - len(tail)
 }
 
-// frameworkDocument returns the document of u, or false if it would have no
-// entry. Entries whose URIs cannot be written are left out.
-func frameworkDocument(u *Update, left *leftOut) (_ []byte, ok bool) {
+// frameworkDocument returns the document of u, or false if it has no entry. It omits entries
+// with invalid URIs.
+func frameworkDocument(u *Update, left *omissions) (_ []byte, ok bool) {
 	h := frameworkHead(u.Up)
 	var entries []byte
 	for i := range u.Entries {

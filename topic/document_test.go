@@ -36,7 +36,7 @@ func moment(s string) time.Time {
 func TestGoldenChange(t *testing.T) {
 	b := newBatch(capabilityList, 1000)
 	b.begin(moment("2025-04-21T00:00:00Z"))
-	var left leftOut
+	var left omissions
 	for _, c := range []resourcesync.Change{{
 		Type: resourcesync.Created, Datetime: moment("2025-04-21T00:07:22Z"),
 		Resource: resourcesync.Resource{
@@ -81,7 +81,7 @@ func TestGoldenFramework(t *testing.T) {
 			entry("changelist.xml", resourcesync.ChangeList, resourcesync.Updated),
 		}},
 	} {
-		var left leftOut
+		var left omissions
 		got, ok := frameworkDocument(&u, &left)
 		if !ok || left.entries.n != 0 {
 			t.Errorf("%s: left out %+v", name, left)
@@ -95,7 +95,7 @@ func TestGoldenFramework(t *testing.T) {
 func TestUnwritable(t *testing.T) {
 	b := newBatch(capabilityList, 1000)
 	b.begin(moment("2025-01-01T00:00:00Z"))
-	var left leftOut
+	var left omissions
 	at := moment("2025-01-01T00:00:01Z")
 	for i, uri := range []string{"not absolute", "https://museum.example.org/a", "https://museum.example.org/ä"} {
 		c := resourcesync.Change{Type: resourcesync.Updated, Datetime: at.Add(time.Duration(i)), Resource: resourcesync.Resource{URI: uri}}
@@ -115,7 +115,7 @@ func TestUnwritable(t *testing.T) {
 	}
 
 	u := Update{Entries: []rsxml.Entry{{Loc: "nowhere"}}}
-	if body, ok := frameworkDocument(&u, new(leftOut)); ok {
+	if body, ok := frameworkDocument(&u, new(omissions)); ok {
 		t.Errorf("a notification without entries: %s", body)
 	}
 }
@@ -129,7 +129,7 @@ func TestBatchBounds(t *testing.T) {
 		b := newBatch(capabilityList, max)
 		b.begin(begin)
 		for i := 0; i < len(changes); {
-			ok, err := b.add(&changes[i], new(leftOut))
+			ok, err := b.add(&changes[i], new(omissions))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -194,7 +194,7 @@ func TestBatchRefuses(t *testing.T) {
 	b := newBatch(capabilityList, 1000)
 	b.begin(begin)
 	good := resourcesync.Change{Type: resourcesync.Updated, Datetime: begin.Add(time.Second), Resource: resource(1)}
-	if ok, err := b.add(&good, new(leftOut)); !ok || err != nil {
+	if ok, err := b.add(&good, new(omissions)); !ok || err != nil {
 		t.Fatal(ok, err)
 	}
 	for what, change := range map[string]func(*resourcesync.Change){
@@ -206,7 +206,7 @@ func TestBatchRefuses(t *testing.T) {
 	} {
 		c := good
 		change(&c)
-		if _, err := b.add(&c, new(leftOut)); err == nil {
+		if _, err := b.add(&c, new(omissions)); err == nil {
 			t.Errorf("%s: no error", what)
 		}
 	}
@@ -217,7 +217,7 @@ func TestBatchRefuses(t *testing.T) {
 func TestPatchesOfUpdates(t *testing.T) {
 	b := newBatch(capabilityList, 1000)
 	b.begin(moment("2026-01-01T00:00:00Z"))
-	var left leftOut
+	var left omissions
 	for i, change := range []resourcesync.ChangeType{resourcesync.Created, resourcesync.Updated, resourcesync.Deleted} {
 		c := resourcesync.Change{Type: change, Datetime: moment("2026-01-01T00:00:01Z").Add(time.Duration(i)), Resource: resource(i)}
 		c.Resource.Links = []resourcesync.Link{

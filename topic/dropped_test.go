@@ -59,7 +59,7 @@ func TestV24_Dropped(t *testing.T) {
 		}
 		var dropped int
 		for line := range strings.Lines(text.String()) {
-			if strings.Contains(line, "too old to be kept") {
+			if strings.Contains(line, "retention has dropped") {
 				var n, subscriptions int
 				_, rest, _ := strings.Cut(line, "notifications=")
 				if _, err := fmt.Sscanf(rest, "%d subscriptions=%d", &n, &subscriptions); err != nil || subscriptions != 2 {

@@ -12,32 +12,33 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-// maxUpdates bounds the Framework Notifications that follow each other at once.
+// maxUpdates is the maximum number of Framework Notifications that follow each other at
+// once.
 const maxUpdates = 16
 
-// framework makes the notifications of a framework channel. It is used by one
-// goroutine.
+// framework publishes the notifications of a framework channel. It is not safe for
+// concurrent use.
 type framework struct {
 	*Channel
 	p      *Publisher
 	log    *slog.Logger
 	poller *poller
 
-	state pushlog.State
-	known bool      // state is the topic's
-	told  time.Time // when the newest notification of this process was added, or long ago
+	state     pushlog.State
+	known     bool      // state is the current state of the topic
+	published time.Time // when this process last appended a notification; zero if never
 }
 
 func newFramework(p *Publisher, c *Channel) *framework {
 	return &framework{Channel: c, p: p, log: p.log.With("topic", sparse.RedactURI(c.Topic)), poller: newPoller(c)}
 }
 
-// work asks for what has changed, tells it, and returns how long to wait for more.
+// work publishes updates, and returns the time to wait before the next call.
 func (f *framework) work(ctx context.Context) (time.Duration, error) {
-	if rest := f.p.options.Framework - time.Since(f.told); rest > 0 {
+	if rest := f.p.options.Framework - time.Since(f.published); rest > 0 {
 		return rest, nil
 	}
-	err := f.poller.ask(ctx)
+	err := f.poller.poll(ctx)
 	if err == nil && f.poller.due {
 		err = f.collect(ctx)
 	}
@@ -61,16 +62,16 @@ func (f *framework) collect(ctx context.Context) error {
 			return err
 		}
 		f.state, f.known = state, true
-		f.p.wake(f.Topic) // what another process may have added is to be sent too
+		f.p.wake(f.Topic) // another process may have appended notifications
 	}
 	for range maxUpdates {
 		began := time.Now()
-		u, now, err := f.Documents.Next(ctx, f.state.Documents)
+		u, cursor, err := f.Documents.Next(ctx, f.state.Documents)
 		if err != nil {
 			return err
 		}
 		if f.state.Equal(pushlog.State{}) {
-			if err := f.begin(ctx, u, now); err != nil {
+			if err := f.begin(ctx, u, cursor); err != nil {
 				return err
 			}
 		}
@@ -78,18 +79,18 @@ func (f *framework) collect(ctx context.Context) error {
 			f.poller.due, f.poller.looked = false, began
 			return nil
 		}
-		if err := f.add(ctx, u, now); err != nil {
+		if err := f.add(ctx, u, cursor); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// begin begins the topic with what is known now, unless an update will say so.
-func (f *framework) begin(ctx context.Context, u *Update, now string) error {
+// begin begins the topic. It stores the cursor next unless an update will store it.
+func (f *framework) begin(ctx context.Context, u *Update, next string) error {
 	first := pushlog.State{Until: time.Now().UTC().Truncate(time.Microsecond)}
 	if u == nil {
-		first.Documents = now
+		first.Documents = next
 	}
 	state, err := f.p.store.Begin(ctx, f.Topic, first)
 	if err != nil {
@@ -102,21 +103,21 @@ func (f *framework) begin(ctx context.Context, u *Update, now string) error {
 }
 
 // add appends the notification of u.
-func (f *framework) add(ctx context.Context, u *Update, now string) error {
-	var left leftOut
+func (f *framework) add(ctx context.Context, u *Update, cursor string) error {
+	var left omissions
 	body, ok := frameworkDocument(u, &left)
 	f.p.report(f.log, "documents", &left)
 	if !ok {
-		return fmt.Errorf("topic: the documents (%T) gave an update without any entry that can be told", f.Documents)
+		return fmt.Errorf("topic: an update of the documents (%T) has no valid entry", f.Documents)
 	}
 	n := pushlog.Notification{Topic: f.Topic, CapabilityList: f.CapabilityList, Body: body}
-	next := pushlog.State{Number: f.state.Number + 1, Until: f.state.Until, Documents: now}
+	next := pushlog.State{Number: f.state.Number + 1, Until: f.state.Until, Documents: cursor}
 	if err := f.p.store.Append(ctx, n, f.state, next); err != nil {
 		return err
 	}
 	f.p.counters.notifications.Add(1)
-	f.state, f.told = next, time.Now()
-	f.poller.told()
+	f.state, f.published = next, time.Now()
+	f.poller.progressed()
 	f.p.wake(f.Topic)
 	return nil
 }

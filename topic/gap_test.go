@@ -219,7 +219,7 @@ func TestLeftOut(t *testing.T) {
 		if _, entries := decode(t, h.all()[0].body); len(entries) != 1 {
 			t.Errorf("%d entries", len(entries))
 		}
-		if c := p.Counters(); c.LeftOut != 5 || strings.Count(log.String(), "are not notified") != 1 {
+		if c := p.Counters(); c.LeftOut != 5 || strings.Count(log.String(), "are not published") != 1 {
 			t.Errorf("%+v\n%s", c, log.String())
 		}
 	})

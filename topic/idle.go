@@ -11,39 +11,39 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
-// idlePatience is how long changes may wait while no process runs a Publisher for
-// the log. A process that starts, or takes over, needs less.
-const idlePatience = 10 * time.Second
+// idleTimeout is the time for which changes may wait while no process runs a Publisher for
+// the log. A process that starts or takes over needs less.
+const idleTimeout = 10 * time.Second
 
-// errNotRun reports it.
-var errNotRun = errors.New("changes wait, and no process announces them: call Run, of the Source or the Publisher, in one that stays up")
+// errNotRun means that changes have waited for longer than idleTimeout.
+var errNotRun = errors.New("changes wait, but no process publishes them: call Run of the Source or the Publisher in a long-running process")
 
 // idle detects that no process calls Run.
 type idle struct {
-	since   atomic.Int64 // since when no process is known to run, in nanoseconds since 1970
-	armed   atomic.Bool  // whether a timer is set
-	noticed atomic.Bool  // whether it is logged
+	since   atomic.Int64 // the last time at which a process was known to run, in nanoseconds since 1970
+	armed   atomic.Bool  // a timer is set
+	noticed atomic.Bool  // the error is logged
 }
 
-// ExpectRun schedules a check for changes that wait because no process runs a
-// Publisher for the log; the Publisher logs them once. It is cheap: rshttp calls
-// it with every request, and other hosts may do so, too.
+// ExpectRun schedules a check for changes that wait because no process runs a Publisher for
+// the log; the Publisher logs them once. It is cheap enough to be called with each request,
+// as rshttp does.
 func (p *Publisher) ExpectRun() {
 	if p.running.Load() || p.idle.noticed.Load() || !p.idle.armed.CompareAndSwap(false, true) {
 		return
 	}
-	time.AfterFunc(idlePatience, func() {
-		ctx, cancel := context.WithTimeout(context.Background(), idlePatience)
+	time.AfterFunc(idleTimeout, func() {
+		ctx, cancel := context.WithTimeout(context.Background(), idleTimeout)
 		defer cancel()
 		p.checkIdle(ctx)
 		p.idle.armed.Store(false)
 	})
 }
 
-// checkIdle returns errNotRun if changes have waited for some time, and no process
-// is there to announce them.
+// checkIdle returns errNotRun if changes have waited for idleTimeout and no process runs a
+// Publisher.
 func (p *Publisher) checkIdle(ctx context.Context) error {
-	if p.running.Load() || time.Since(time.Unix(0, p.idle.since.Load())) < idlePatience {
+	if p.running.Load() || time.Since(time.Unix(0, p.idle.since.Load())) < idleTimeout {
 		return nil
 	}
 	news := false
@@ -64,15 +64,15 @@ func (p *Publisher) checkIdle(ctx context.Context) error {
 	return errNotRun
 }
 
-// runs notes that some process runs a Publisher now.
+// runs records that a process runs a Publisher.
 func (p *Publisher) runs() {
 	p.idle.since.Store(time.Now().UnixNano())
 	p.idle.noticed.Store(false)
 }
 
-// hasNews reports whether a change channel has a change that has not been announced, or
-// has never begun, or whether a framework channel has documents of which none was ever
-// announced. A set that is not ready has no news.
+// hasNews reports whether a change channel has an unpublished change or has never begun, or
+// a framework channel could publish its first notification. A set that is not ready has no
+// news.
 func (p *Publisher) hasNews(ctx context.Context) bool {
 	for i := range p.channels {
 		c := &p.channels[i]
@@ -101,8 +101,8 @@ func (p *Publisher) hasNews(ctx context.Context) bool {
 	return false
 }
 
-// hasDocuments reports whether a framework channel has never announced anything and now
-// could. It changes nothing.
+// hasDocuments reports whether a framework channel could publish its first notification. It
+// changes nothing.
 func (p *Publisher) hasDocuments(ctx context.Context, c *Channel) bool {
 	state, err := p.store.State(ctx, c.Topic)
 	if err != nil || state.Number > 0 {

@@ -56,7 +56,7 @@ func TestD12_PublisherIsNotRun(t *testing.T) {
 			synctest.Wait()
 			mu.Lock()
 			defer mu.Unlock()
-			if got := strings.Count(log.String(), "no process announces them"); got != n {
+			if got := strings.Count(log.String(), "no process publishes them"); got != n {
 				t.Errorf("%d lines, expected %d: %s", got, n, &log)
 			}
 		}
@@ -98,7 +98,7 @@ func TestD12_PublisherIsNotRun(t *testing.T) {
 			t.Errorf("at once: %v", err)
 		}
 		lines(0)
-		time.Sleep(idlePatience)
+		time.Sleep(idleTimeout)
 		synctest.Wait()
 		lines(1)
 		if err := p.Health(t.Context()); !errors.Is(err, errNotRun) {
@@ -123,7 +123,7 @@ func TestD12_PublisherIsNotRun(t *testing.T) {
 		<-done
 		put(t, set, 3)
 		if err := p.Health(t.Context()); err == nil {
-			time.Sleep(idlePatience)
+			time.Sleep(idleTimeout)
 		}
 		if err := p.Health(t.Context()); !errors.Is(err, errNotRun) {
 			t.Errorf("it has stopped: %v", err)

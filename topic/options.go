@@ -11,60 +11,57 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// Options configure a [Publisher]. The zero value is a reasonable default.
+// Options are the optional arguments of [NewPublisher].
 type Options struct {
-	// Flush is the least time between Change Notifications of a topic: the
-	// first change after as long a quiet is told at once, later ones are told
+	// Flush is the minimum time between Change Notifications of a topic. The first
+	// change after such a time without changes is published at once, later ones
 	// together. If zero, one second is used.
 	Flush time.Duration
 
-	// FlushChanges is how many changes one Change Notification tells at most,
-	// 1 to 50,000; as soon as there are as many, they are told without
-	// waiting, and more of them in a sequence of notifications. One that would
-	// grow beyond 1 MiB is ended earlier. Only changes of the very same
-	// datetime are never separated. If zero, 1,000 is used.
+	// FlushChanges is the maximum number of changes in a Change Notification, 1 to
+	// 50,000. That many changes are published without waiting, and more in a sequence
+	// of notifications. A notification also ends before it exceeds 1 MiB. Changes
+	// with the same datetime are never separated. If zero, 1,000 is used.
 	FlushChanges int
 
-	// Framework is the least time between Framework Notifications of a topic,
-	// so that an open Change List does not flood its channel. What has changed
-	// at the same time in several documents is told at the same time all the
-	// same. If zero, one minute is used.
+	// Framework is the minimum time between Framework Notifications of a topic, so
+	// that an open Change List does not flood its channel. Simultaneous changes of
+	// several documents are still published together. If zero, one minute is used.
 	Framework time.Duration
 
-	// Retain is for how long a notification is kept for hubs and subscribers that
-	// have not taken it, and what is known of a topic for which there is no channel any
-	// more: one that comes back later begins anew. If zero, 14 days is used; if
-	// negative, they are kept for as long as it takes.
+	// Retain is the time for which a notification is kept for hubs and subscribers
+	// that have not accepted it, and for which a topic without a channel is kept. A
+	// channel that returns later starts again. If zero, 14 days is used; if negative,
+	// both are kept without limit.
 	Retain time.Duration
 
-	// Removed returns the last Framework Notification of a removed set, given its
-	// Capability List, or nil for none: its topics are in the log, but it has no
-	// channel any more. It is sent to the hubs of the topic. Of a hub that no channel
-	// uses any more, the log only has the URI: there it is sent by POST, and a hub
-	// that needs a Token or a Ping misses it. If Removed is nil, there are no such notifications. A Source
-	// sets it.
+	// Removed returns the last Framework Notification of a removed set, whose topics
+	// are in the log but which has no channel any more, given the URI of its
+	// Capability List; nil means none. It is sent to the hubs of the topic. The log
+	// has only the URIs of hubs: a hub that no channel uses any more receives it by
+	// POST, and misses it if it needs a Token or a Ping. If Removed is nil, no such
+	// notifications are sent. A Source sets Removed.
 	Removed func(capabilityList string) *Update
 
-	// Timeout bounds one attempt to send a notification to a hub. If zero, 10
-	// seconds is used.
+	// Timeout is the time limit of one attempt to send a notification to a hub. If
+	// zero, 10 seconds is used.
 	Timeout time.Duration
 
-	// Retry is how long to wait, at most, before a notification that a hub has
-	// not taken is sent again. It doubles with each failure in a row, up to one
-	// hour. If zero, 2 seconds is used.
+	// Retry is the maximum time before the first retry of a failed attempt. It
+	// doubles with each successive failure, up to one hour. If zero, 2 seconds is
+	// used.
 	Retry time.Duration
 
-	// Client sends notifications. Its redirects are not followed, whatever it
-	// says of them. If nil, one is used that takes proxies from the
-	// environment.
+	// Client sends notifications. It never follows redirects; its CheckRedirect is
+	// ignored. If nil, a client that uses the proxies of the environment is used.
 	Client *http.Client
 
-	// Logger is told of failures: of the first in a row, and of their end. If
-	// nil, slog.Default() is used.
+	// Logger receives the first of successive failures, and their end. If nil,
+	// slog.Default() is used.
 	Logger *slog.Logger
 }
 
-// withDefaults returns the options to work with, or what is wrong with o.
+// withDefaults returns o with defaults, or an error if o is invalid. o may be nil.
 func (o *Options) withDefaults() (Options, error) {
 	var out Options
 	if o != nil {

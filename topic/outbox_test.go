@@ -142,7 +142,7 @@ func TestFailureHandedOver(t *testing.T) {
 			}
 		}
 		stop()
-		if s := log.String(); strings.Count(s, "publishing has failed") != 2 || strings.Count(s, "publishing works again") != 1 {
+		if s := log.String(); strings.Count(s, "publishing failed") != 2 || strings.Count(s, "publishing works again") != 1 {
 			t.Errorf("the log: %s", s)
 		}
 	})

@@ -11,37 +11,36 @@ import (
 )
 
 const (
-	// pollInterval is how often a set that does not tell of its changes is looked at,
-	// and how often other processes try to lead.
+	// pollInterval is the interval at which a set without a Watcher is polled, and
+	// other processes try to become the leader.
 	pollInterval = time.Second
 
-	// sweep is how often a journal is looked at, and hubs are asked for,
-	// whatever anybody says. Documents come to be some time after what they are
-	// about: they are looked at more often.
+	// sweep is the maximum time between two reads of a journal, or of the log by a
+	// sender. The lists of documents change some time after the resources, so they
+	// are read more often.
 	sweep          = time.Minute
 	sweepDocuments = 10 * time.Second
 
-	// pause is the least time between two looks at a set that changes all the
-	// time.
+	// pause is the minimum time between two reads of a set that changes all the time.
 	pause = 50 * time.Millisecond
 
-	// maxRest bounds the rest after failures in a row.
+	// maxRest is the maximum pause after successive failures.
 	maxRest = 30 * time.Second
 )
 
-// A poller says when to look at a set.
+// A poller decides when to read a set.
 type poller struct {
 	watcher resourcesync.Watcher
 	stater  resourcesync.Stater
 	woken   chan struct{}
-	stuck   *time.Timer   // goes off when work does not come to an end; nil if nobody asks
-	sweep   time.Duration // at most between looks
-	pause   time.Duration // at least
+	stuck   *time.Timer   // fires when work takes too long; nil if it is not watched
+	sweep   time.Duration // maximum time between reads
+	pause   time.Duration // minimum time between reads
 
-	due     bool      // there may be something that has not been looked at
-	since   time.Time // when there was a sign of that last
-	looked  time.Time
-	version string // of the set, when Stat was asked last
+	due     bool      // there may be something to read
+	since   time.Time // the last sign of that
+	looked  time.Time // the last complete read
+	version string    // of the set, at the last call of Stat
 }
 
 func newPoller(c *Channel) *poller {
@@ -53,20 +52,20 @@ func newPoller(c *Channel) *poller {
 	return a
 }
 
-// ring makes it time to look, because there is a sign that there is something.
+// ring records a sign that there is something to read.
 func (a *poller) ring() {
 	a.due, a.since = true, time.Now()
 }
 
-// told says that work has made a notification: it is not stuck.
-func (a *poller) told() {
+// progressed records that work has published a notification, so it is not stuck.
+func (a *poller) progressed() {
 	if a.stuck != nil {
 		a.stuck.Reset(stuckAfter)
 	}
 }
 
-// ask finds out whether it is time to look.
-func (a *poller) ask(ctx context.Context) error {
+// poll determines whether a read is due.
+func (a *poller) poll(ctx context.Context) error {
 	a.due = a.due || time.Since(a.looked) >= a.sweep
 	switch {
 	case a.watcher != nil:
@@ -85,7 +84,7 @@ func (a *poller) ask(ctx context.Context) error {
 	return nil
 }
 
-// period is how long to wait for a sign before asking.
+// period returns the time to wait for a sign before the next poll.
 func (a *poller) period() time.Duration {
 	if a.watcher != nil && !a.due {
 		return a.sweep
@@ -93,8 +92,7 @@ func (a *poller) period() time.Duration {
 	return pollInterval
 }
 
-// wait waits until there is a sign, but at least for the pause and no longer than
-// d.
+// wait waits until there is a sign, at least for the pause and for d at most.
 func (a *poller) wait(ctx context.Context, d time.Duration) error {
 	if err := background.Sleep(ctx, min(d, a.pause)); err != nil || d <= a.pause {
 		return err
@@ -111,7 +109,7 @@ func (a *poller) wait(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// watch passes on what the set tells of its changes.
+// watch watches the set until ctx is done.
 func (a *poller) watch(ctx context.Context, log *slog.Logger) {
 	for {
 		err := background.Safely(func() error { return a.watcher.Watch(ctx, func() { background.Signal(a.woken) }) })
@@ -122,13 +120,13 @@ func (a *poller) watch(ctx context.Context, log *slog.Logger) {
 		if background.Sleep(ctx, 10*time.Second) != nil {
 			return
 		}
-		background.Signal(a.woken) // for what nobody has told of meanwhile
+		background.Signal(a.woken) // changes in between may have been missed
 	}
 }
 
-// persist does work again and again until ctx is done. work returns how long to
-// wait for before the next time. After failures the rests grow; the first of a
-// kind is reported by failed, and the end of all of them by ok.
+// persist calls work repeatedly until ctx is done. work returns the time to wait before
+// the next call. After failures the pauses grow. persist calls failed with each error, and
+// ok after each success.
 func persist(ctx context.Context, a *poller, work func() (time.Duration, error), failed func(error), ok func()) {
 	rest := pollInterval
 	for ctx.Err() == nil {
@@ -143,7 +141,7 @@ func persist(ctx context.Context, a *poller, work func() (time.Duration, error),
 		if err == nil {
 			ok()
 			rest = pollInterval
-			_ = a.wait(ctx, d) // it ends when ctx does
+			_ = a.wait(ctx, d) // the loop checks ctx
 			continue
 		}
 		failed(err)

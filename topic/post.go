@@ -19,22 +19,21 @@ import (
 	"github.com/resourcesync-go/resourcesync/linkheader"
 )
 
-// A failure says that a hub has not taken a notification, and that it is to be
-// tried again.
+// A failure means that a hub has not accepted a notification, and that the Publisher must
+// retry.
 type failure struct {
 	reason string
-	after  time.Duration // how long the hub asks to wait; zero if it does not say
+	after  time.Duration // the time to wait that the hub requests; zero if none
 }
 
 func (e *failure) Error() string { return e.reason }
 
-// A refusal says that a hub will never take a notification, and why.
+// A refusal means that a hub will never accept a notification.
 type refusal struct{ reason string }
 
 func (e *refusal) Error() string { return "refused: " + e.reason }
 
-// send sends n to a hub. The error is a *refusal if the hub will never take
-// it.
+// send sends n to a hub. The error is a *refusal if the hub will never accept n.
 func (p *Publisher) send(ctx context.Context, hub *Hub, n *pushlog.Notification) error {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
@@ -47,11 +46,10 @@ func (p *Publisher) send(ctx context.Context, hub *Hub, n *pushlog.Notification)
 	}
 }
 
-// contentType is the media type of notifications, to the byte (Change
-// Notification 4.1).
+// contentType is the exact media type of notifications (Change Notification 4.1).
 const contentType = "application/xml"
 
-// post posts body to a hub and judges the answer.
+// post posts body to a hub and evaluates the response.
 func (p *Publisher) post(ctx context.Context, hub *Hub, mediaType, links string, body []byte) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, hub.URI, bytes.NewReader(body))
 	if err != nil {
@@ -73,9 +71,9 @@ func (p *Publisher) post(ctx context.Context, hub *Hub, mediaType, links string,
 		return &failure{reason: cause(err)}
 	}
 	defer resp.Body.Close()
-	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // so that the connection can be used again
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // allows reuse of the connection
 	if err != nil {
-		answer = nil // the status says enough
+		answer = nil // the status is enough
 	}
 	reason := "the hub answered " + resp.Status + excerpt(resp.Header.Get("Content-Type"), answer, hub.Token)
 	switch {
@@ -83,23 +81,22 @@ func (p *Publisher) post(ctx context.Context, hub *Hub, mediaType, links string,
 		return nil
 	case resp.StatusCode/100 == 3:
 		reason += ", which is not followed: set the hub's own URI"
-	case resp.StatusCode/100 == 4 && !again(resp.StatusCode):
+	case resp.StatusCode/100 == 4 && !isTemporary(resp.StatusCode):
 		return &refusal{reason: reason}
 	}
 	return &failure{reason: reason, after: retry.After(resp.Header, time.Now())}
 }
 
-// maxAnswer is how many bytes of an answer are read.
+// maxAnswer is the maximum number of bytes read of a response.
 const maxAnswer = 4 << 10
 
-// again reports whether a client error is about the moment rather than the
-// request.
-func again(status int) bool {
+// isTemporary reports whether a client error does not concern the request itself.
+func isTemporary(status int) bool {
 	return status == http.StatusRequestTimeout || status == http.StatusTooEarly || status == http.StatusTooManyRequests
 }
 
-// excerpt returns the first line of an answer in plain text, for operators. A line
-// that could have something of a query or a secret in it is left out.
+// excerpt returns the first line of a plain text response, for operators. It omits a line
+// that could contain a query or a secret.
 func excerpt(mediaType string, answer []byte, token string) string {
 	const most = 200
 	mediaType, _, _ = strings.Cut(mediaType, ";")
@@ -113,8 +110,8 @@ func excerpt(mediaType string, answer []byte, token string) string {
 	return ": " + line
 }
 
-// cause returns why there is no answer to a request, without the URL, whose query
-// may be a secret, or where a redirect leads.
+// cause returns the reason for a failed request, without the URL, whose query may be a
+// secret, and without the target of a redirect.
 func cause(err error) string {
 	if e, ok := errors.AsType[*url.Error](err); ok {
 		err = e.Err
@@ -125,8 +122,8 @@ func cause(err error) string {
 	return "the hub has not answered as it should"
 }
 
-// links returns the value of the one Link header field of a notification, or of a
-// topic (Change Notification 4.1).
+// links returns the value of the single Link header field of a notification or a topic
+// (Change Notification 4.1).
 func links(topic string, hubs []string, capabilityList string) string {
 	b := linkheader.AppendLink(nil, linkheader.Link{Target: topic, Rel: resourcesync.RelSelf})
 	for _, hub := range hubs {

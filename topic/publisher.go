@@ -18,13 +18,13 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A Publisher makes the notifications of channels and sends them to hubs. It
-// serves their topics, too. All methods are safe for concurrent use.
+// A Publisher publishes the notifications of channels, sends them to hubs, and serves their
+// topics. All methods are safe for concurrent use.
 //
-// Every process of a Source has a Publisher, and one of those that run on the same
-// log at a time does the work. When it ends, another one goes on where it was:
-// the intervals of Change Notifications meet, and a hub is sent every
-// notification at least once, in order.
+// Each process of a Source has a Publisher. One of those that run on the same log is the
+// leader and does the work. When it ends, another one continues: each interval of a Change
+// Notification begins where the previous one ends, and each hub receives every notification
+// at least once, in order.
 type Publisher struct {
 	store    pushlog.Log
 	channels []Channel
@@ -32,8 +32,8 @@ type Publisher struct {
 	used     map[string][]string // URIs of hubs, by topic
 	options  Options
 	log      *slog.Logger
-	sparse   sparse.Log // of what clients can cause
-	made     time.Time  // changes after it are announced
+	sparse   sparse.Log // for lines that clients can cause
+	made     time.Time  // changes after this time are published
 	failures health.Failures
 	counters counters
 	running  atomic.Bool
@@ -44,9 +44,8 @@ type Publisher struct {
 	idle idle
 }
 
-// NewPublisher returns a Publisher of channels. Without any, it only announces removed
-// sets. opts may be nil.
-// It fails if anything given to it cannot work.
+// NewPublisher returns a Publisher of channels. Without channels, it only announces removed
+// sets. It fails if a channel or an option is invalid. opts may be nil.
 func NewPublisher(log Log, channels []Channel, opts *Options) (*Publisher, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -72,7 +71,7 @@ func NewPublisher(log Log, channels []Channel, opts *Options) (*Publisher, error
 			return nil, err
 		}
 		if p.topics[c.Topic] != nil {
-			return nil, fmt.Errorf("topic: two channels have the topic %q: every channel has one of its own (Change Notification 2)", c.Topic)
+			return nil, fmt.Errorf("topic: two channels have the topic %q: each channel needs its own (Change Notification 2)", c.Topic)
 		}
 		p.topics[c.Topic] = c
 	}
@@ -86,7 +85,7 @@ func NewPublisher(log Log, channels []Channel, opts *Options) (*Publisher, error
 	return p, nil
 }
 
-// check returns what is wrong with c.
+// check returns an error if c is invalid.
 func (c *Channel) check() error {
 	if err := rsxml.CheckURI(c.Topic); err != nil {
 		return fmt.Errorf("topic: Topic: %w", err)
@@ -95,7 +94,7 @@ func (c *Channel) check() error {
 		return fmt.Errorf("topic: CapabilityList of %q: %w", c.Topic, err)
 	}
 	if (c.Changer == nil) == (c.Documents == nil) {
-		return fmt.Errorf("topic: channel %q: give it either a Changer or Documents", c.Topic)
+		return fmt.Errorf("topic: channel %q must have either a Changer or Documents", c.Topic)
 	}
 	for i, h := range c.Hubs {
 		if err := rsxml.CheckURI(h.URI); err != nil {
@@ -111,12 +110,12 @@ func (c *Channel) check() error {
 	return nil
 }
 
-// Run makes and sends notifications until ctx ends, and then returns nil. What
-// fails is reported to the logger and by [Publisher.Status], and tried again. Run
-// must not be called twice at the same time.
+// Run publishes and sends notifications until ctx ends, and then returns nil. It retries
+// failed work, and reports failures to the logger and in [Publisher.Status]. It fails if it
+// is already running.
 func (p *Publisher) Run(ctx context.Context) error {
 	if !p.running.CompareAndSwap(false, true) {
-		return errors.New("topic: Run is running already")
+		return errors.New("topic: Run is already running")
 	}
 	defer p.running.Store(false)
 	p.runs()
@@ -130,17 +129,16 @@ func (p *Publisher) Run(ctx context.Context) error {
 	return nil
 }
 
-// lead does the work while this process is the one to do it.
+// lead does the work while this process is the leader.
 func (p *Publisher) lead(ctx context.Context) error {
 	p.ok("leading")()
-	// What has failed here is the work of whoever leads next, who sees for
-	// himself whether it still fails.
+	// The next leader records its own failures.
 	defer p.failures.Forget()
 	senders := make(map[string][]*sender)
 	for i := range p.channels {
 		c := &p.channels[i]
 		for j := range c.Hubs {
-			// The queue must be there before the next notification: it
+			// Create the cursor before the next notification: a new cursor
 			// begins after the newest.
 			if _, err := p.store.HubCursor(ctx, c.Topic, c.Hubs[j].URI); err != nil {
 				return err
@@ -197,22 +195,23 @@ func (p *Publisher) persist(ctx context.Context, name string, a *poller, work fu
 	persist(ctx, a, func() (time.Duration, error) { return work(ctx) }, p.failed(name), p.ok(name))
 }
 
-// grace is for how long notifications wait for a hub of a topic that is not
-// configured any more. Processes whose configurations differ may lead in turns, as
-// they do while one replaces the other, and a hub may be taken out by mistake.
+// grace is the time for which notifications are kept for a hub that is no longer
+// configured. Processes with different configurations may lead in turn during a deployment,
+// and a hub may be removed by mistake.
 const grace = 24 * time.Hour
 
-// stuckAfter is how long looking for changes may take without a notification until it
-// counts as a failure: who provides them, or the log, may never come back.
+// stuckAfter is the time after which reading changes without a notification counts as a
+// failure: a call of the provider or the log may never return.
 const stuckAfter = 5 * time.Minute
 
-var errStuck = fmt.Errorf("it has not come to an end for %v", stuckAfter)
+var errStuck = fmt.Errorf("it has not ended for %v", stuckAfter)
 
-// watched is work that is reported while it takes too long. It goes on all the same.
+// watched returns work that is reported as failing while it takes longer than stuckAfter.
+// It is not interrupted.
 func (p *Publisher) watched(name string, a *poller, work func(context.Context) (time.Duration, error)) func(context.Context) (time.Duration, error) {
 	return func(ctx context.Context) (time.Duration, error) {
 		var mu sync.Mutex
-		ended := false // and what is said of it then is the last word
+		ended := false // prevents a report after the end
 		a.stuck = time.AfterFunc(stuckAfter, func() {
 			mu.Lock()
 			defer mu.Unlock()
@@ -230,7 +229,8 @@ func (p *Publisher) watched(name string, a *poller, work func(context.Context) (
 	}
 }
 
-// clear drops what is not needed any more, and returns when to do it again.
+// clear removes notifications and topics that are no longer needed, and returns the time to
+// wait before the next call.
 func (p *Publisher) clear(ctx context.Context) (time.Duration, error) {
 	now := time.Now()
 	var before time.Time
@@ -241,7 +241,7 @@ func (p *Publisher) clear(ctx context.Context) (time.Duration, error) {
 	for _, d := range dropped {
 		p.counters.lost.Add(uint64(d.Deliveries))
 		p.log.LogAttrs(ctx, slog.LevelWarn,
-			"topic: notifications were too old to be kept for subscribers that had not taken them; they can find the changes in the Change List",
+			"topic: retention has dropped notifications that subscribers had not accepted; the Change List has the changes",
 			slog.String("topic", sparse.RedactURI(d.Topic)), slog.Int("notifications", d.Messages), slog.Int("subscriptions", d.Subscriptions))
 	}
 	return sweep, err
@@ -253,7 +253,7 @@ func (p *Publisher) setSenders(senders map[string][]*sender) {
 	p.senders = senders
 }
 
-// wake tells the senders of a topic that there is something to send.
+// wake wakes the senders of a topic.
 func (p *Publisher) wake(topic string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

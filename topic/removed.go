@@ -8,10 +8,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-// removed announces the end of removed sets, on framework topics that are in the log
-// but have no channel any more. It returns the senders to their hubs. Of a hub that
-// no channel uses, only the URI is known: it gets the notification by POST and
-// without a token.
+// removed publishes the end of removed sets, on framework topics that are in the log but
+// have no channel any more. It returns the senders to their hubs. A hub that no channel uses
+// receives the notification by POST and without a token, because only its URI is known.
 func (p *Publisher) removed(ctx context.Context) ([]*sender, error) {
 	if p.options.Removed == nil {
 		return nil, nil
@@ -41,7 +40,7 @@ func (p *Publisher) removed(ctx context.Context) ([]*sender, error) {
 		}
 		h := p.hub(c.Hub)
 		if h == nil && c.Taken < last {
-			p.log.LogAttrs(ctx, slog.LevelInfo, "topic: a removed set is announced to a hub that no channel uses any more, as if it needed neither a token nor Ping",
+			p.log.LogAttrs(ctx, slog.LevelInfo, "topic: a removed set is announced to a hub that no channel uses any more, without a token and not as a ping",
 				slog.String("topic", sparse.RedactURI(c.Topic)), slog.String("hub", sparse.RedactURI(c.Hub)))
 		}
 		if h == nil {
@@ -52,13 +51,13 @@ func (p *Publisher) removed(ctx context.Context) ([]*sender, error) {
 	return senders, nil
 }
 
-// end adds the last notification of a topic, unless there is one already, and returns
-// its number, or 0 if there is none. The state after it has no documents, so a set that comes
-// back is announced anew.
+// end appends the last notification of a topic, unless it already exists. It returns the
+// number of that notification, or 0 if there is none. The state after it has no documents,
+// so a set that returns is announced anew.
 func (p *Publisher) end(ctx context.Context, topic string) (last int64, err error) {
 	state, err := p.store.State(ctx, topic)
 	if err != nil || state.Number == 0 {
-		return 0, err // nothing was announced there
+		return 0, err // nothing was published
 	}
 	newest, err := p.store.Read(ctx, topic, state.Number-1, 1, 0)
 	if err != nil || len(newest) == 0 || !newest[0].From.IsZero() {
@@ -68,15 +67,15 @@ func (p *Publisher) end(ctx context.Context, topic string) (last int64, err erro
 		return state.Number, nil
 	}
 	if !state.Until.Before(p.made) {
-		// The channel has begun since this process was started, in another one
-		// that knows more sets.
+		// Another process, which knows more sets, has begun the channel since
+		// this process was started.
 		return 0, nil
 	}
 	u := p.options.Removed(newest[0].CapabilityList)
 	if u == nil {
 		return 0, nil
 	}
-	body, ok := frameworkDocument(u, &leftOut{})
+	body, ok := frameworkDocument(u, &omissions{})
 	if !ok {
 		return 0, nil
 	}
@@ -88,7 +87,7 @@ func (p *Publisher) end(ctx context.Context, topic string) (last int64, err erro
 	return state.Number + 1, nil
 }
 
-// hub returns the hub of that URI of any channel, or nil.
+// hub returns the hub with this URI of any channel, or nil.
 func (p *Publisher) hub(uri string) *Hub {
 	for i := range p.channels {
 		for j := range p.channels[i].Hubs {

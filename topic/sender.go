@@ -12,7 +12,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-// sendAhead and sendBytes bound the notifications that are read at a time.
+// sendAhead and sendBytes limit the number and size of the notifications read at once.
 const (
 	sendAhead = 8
 	sendBytes = 8 * maxBody
@@ -21,8 +21,8 @@ const (
 // maxRetry is the longest wait between two attempts.
 const maxRetry = time.Hour
 
-// A sender brings the notifications of one topic to one hub, in order. It is used
-// by one goroutine.
+// A sender sends the notifications of one topic to one hub, in order. It is not safe for
+// concurrent use.
 type sender struct {
 	p      *Publisher
 	topic  string
@@ -32,8 +32,8 @@ type sender struct {
 
 	cursor pushlog.HubCursor
 	known  bool // cursor has been read
-	tried  bool // something was sent, or not taken
-	dirty  bool // it is to be saved
+	tried  bool // this process has attempted to send
+	dirty  bool // cursor must be saved
 }
 
 func newSender(p *Publisher, topic string, hub *Hub) *sender {
@@ -46,7 +46,8 @@ func newSender(p *Publisher, topic string, hub *Hub) *sender {
 	}
 }
 
-// work sends what there is, and returns how long to wait for more.
+// work sends the notifications after the cursor, and returns the time to wait before the
+// next call.
 func (s *sender) work(ctx context.Context) (time.Duration, error) {
 	if !s.known {
 		c, err := s.p.store.HubCursor(ctx, s.topic, s.hub.URI)
@@ -55,16 +56,15 @@ func (s *sender) work(ctx context.Context) (time.Duration, error) {
 		}
 		s.cursor, s.known = c, true
 	}
-	// What could not be saved is not sent again for that.
+	// Save the cursor before sending, so that a failed save repeats no notification.
 	if err := s.save(ctx); err != nil {
 		return 0, err
 	}
 	for {
-		// A clock that has been set back must not make it wait for longer.
-		// Whoever begins to lead tries once at once: the hub may have been
-		// repaired, and the process started again for that.
+		// Limit the wait in case the clock has been set back. A new leader tries
+		// at once: the process may have been restarted after a repair.
 		if rest := min(time.Until(s.cursor.Retry), 2*maxRetry); s.tried && s.cursor.Failures > 0 && rest > 0 {
-			// Whatever news there is comes after what is waited for.
+			// New notifications come later, so they need not interrupt the wait.
 			return 0, background.Sleep(ctx, rest)
 		}
 		notifications, err := s.p.store.Read(ctx, s.topic, s.cursor.Taken, sendAhead, sendBytes)
@@ -98,8 +98,7 @@ func (s *sender) post(ctx context.Context, notifications []pushlog.Notification)
 	return nil
 }
 
-// ping tells of the newest of the notifications, because that is what the hub will
-// see.
+// ping pings the hub for the newest notification, the only one that the hub will fetch.
 func (s *sender) ping(ctx context.Context, notifications []pushlog.Notification) error {
 	for {
 		more, err := s.p.store.Read(ctx, s.topic, notifications[len(notifications)-1].Number, sendAhead, sendBytes)
@@ -123,11 +122,10 @@ func (s *sender) missed(n int64) {
 	s.cursor.Taken += n
 	s.p.counters.lost.Add(uint64(n))
 	s.log.LogAttrs(context.Background(), slog.LevelError,
-		"notifications were kept for as long as Retain says, but the hub has not taken them: its subscribers see a gap", slog.Int64("count", n))
+		"retention has dropped notifications that the hub had not accepted: its subscribers see a gap", slog.Int64("count", n))
 }
 
-// attempt sends n and stores what has come of it. An error is one of the log,
-// or ctx's.
+// attempt sends n and saves the result. It returns errors of the log and of ctx only.
 func (s *sender) attempt(ctx context.Context, n *pushlog.Notification) error {
 	c := &s.cursor
 	err := s.p.send(ctx, s.hub, n)
@@ -138,7 +136,7 @@ func (s *sender) attempt(ctx context.Context, n *pushlog.Notification) error {
 	switch {
 	case err == nil:
 		if c.Failures > 0 {
-			s.log.LogAttrs(ctx, slog.LevelInfo, "the hub takes notifications again",
+			s.log.LogAttrs(ctx, slog.LevelInfo, "the hub accepts notifications again",
 				slog.Int64("number", n.Number), slog.Int("failures", c.Failures), slog.Time("since", c.FailingSince))
 		}
 		s.p.counters.taken.Add(1)
@@ -147,13 +145,13 @@ func (s *sender) attempt(ctx context.Context, n *pushlog.Notification) error {
 		c.Refused++
 		c.LastRefused, c.RefusedError = n.Number, refused.reason
 		s.p.counters.refused.Add(1)
-		s.log.LogAttrs(ctx, slog.LevelError, "the hub has refused a notification, which its subscribers will not have",
+		s.log.LogAttrs(ctx, slog.LevelError, "the hub has refused a notification, which its subscribers will not receive",
 			slog.Int64("number", n.Number), slog.String("reason", refused.reason))
 		s.done(n)
 	default:
 		if c.Failures == 0 {
 			c.FailingSince = time.Now()
-			s.log.LogAttrs(ctx, slog.LevelWarn, "a notification was not taken by the hub; it is tried again, and those after it wait",
+			s.log.LogAttrs(ctx, slog.LevelWarn, "the hub has not accepted a notification; it is retried, and later ones wait",
 				slog.Int64("number", n.Number), slog.Any("error", err))
 		}
 		s.p.counters.failures.Add(1)
@@ -178,7 +176,7 @@ func (s *sender) save(ctx context.Context) error {
 	return err
 }
 
-// done notes that n needs no more attempts.
+// done advances the cursor beyond n.
 func (s *sender) done(n *pushlog.Notification) {
 	c := &s.cursor
 	c.Taken = n.Number

@@ -182,7 +182,7 @@ func TestHubDown(t *testing.T) {
 			t.Errorf("a query was let out: %s", text)
 		}
 	}
-	if n := strings.Count(log.String(), "was not taken"); n != 1 {
+	if n := strings.Count(log.String(), "has not accepted"); n != 1 {
 		t.Errorf("%d lines about one failure:\n%s", n, log.String())
 	}
 }

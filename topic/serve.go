@@ -13,11 +13,10 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-// ServeTopic answers a request for a topic URI, in any process (Change
-// Notification 4.1): with the latest notification, or with nothing before the
-// first, and with links to the topic itself, to its hubs and to the Capability
-// List. It does not look at the path of the request. What is no topic of the
-// Publisher is answered 404.
+// ServeTopic answers a request for a topic URI (Change Notification 4.1) with the latest
+// notification, or an empty body before the first, and with links to the topic itself, its
+// hubs and the Capability List. It works in every process, and ignores the path of the
+// request. If topic is not one of the Publisher, it answers 404.
 func (p *Publisher) ServeTopic(w http.ResponseWriter, r *http.Request, topic string) {
 	if !reqbody.None(w, r) {
 		return
@@ -62,11 +61,11 @@ func (p *Publisher) ServeTopic(w http.ResponseWriter, r *http.Request, topic str
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(http.StatusOK)
 	if r.Method == http.MethodGet {
-		_, _ = w.Write(body) // the client may have gone; there is nobody left to tell
+		_, _ = w.Write(body) // fails if the client has left
 	}
 }
 
-// latest returns the newest notification of a topic, and nil if there is none.
+// latest returns the newest notification of a topic, or nil if there is none.
 func (p *Publisher) latest(ctx context.Context, topic string) ([]byte, error) {
 	for {
 		state, err := p.store.State(ctx, topic)
@@ -80,7 +79,7 @@ func (p *Publisher) latest(ctx context.Context, topic string) ([]byte, error) {
 		if len(found) > 0 {
 			return found[len(found)-1].Body, nil
 		}
-		// It was the newest then, and has been cleared away meanwhile.
+		// It has been superseded and removed meanwhile.
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}

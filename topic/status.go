@@ -12,22 +12,22 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-// A Status is where the channels of a Source and their hubs stand. It has nothing
-// of the queries of URIs, and can be served as JSON.
+// A Status is the progress of the channels of a Source and their hubs. It contains no
+// queries of URIs, and can be served as JSON.
 type Status struct {
 	Topics []TopicStatus `json:"topics"`
 }
 
-// A TopicStatus is where a channel stands.
+// A TopicStatus is the progress of a channel.
 type TopicStatus struct {
 	Topic  string      `json:"topic"`
 	Newest int64       `json:"newest"`         // number of the newest notification, 0 before the first
-	Until  time.Time   `json:"until,omitzero"` // where the next one begins, of a change channel
-	Error  string      `json:"error,omitzero"` // what keeps this process from making notifications
+	Until  time.Time   `json:"until,omitzero"` // for a change channel, the beginning of the next notification
+	Error  string      `json:"error,omitzero"` // prevents this process from publishing
 	Hubs   []HubStatus `json:"hubs"`
 }
 
-// A HubStatus is how far a hub has come with a topic.
+// A HubStatus is the progress of a hub on a topic.
 type HubStatus struct {
 	Hub          string    `json:"hub"`
 	Taken        int64     `json:"taken"`
@@ -42,8 +42,7 @@ type HubStatus struct {
 	Lost         int64     `json:"lost"`
 }
 
-// Status returns where everything stands by the log, whichever process does the
-// work.
+// Status returns the progress recorded in the log, whichever process is the leader.
 func (p *Publisher) Status(ctx context.Context) (Status, error) {
 	all, err := p.store.AllHubCursors(ctx)
 	if err != nil {
@@ -70,7 +69,7 @@ func (p *Publisher) Status(ctx context.Context) (Status, error) {
 		for _, h := range c.Hubs {
 			cursor, found := cursors[[2]string{c.Topic, h.URI}]
 			if !found {
-				cursor.Taken = state.Number // where it will begin
+				cursor.Taken = state.Number // where a new cursor begins
 			}
 			t.Hubs = append(t.Hubs, HubStatus{
 				Hub:          sparse.RedactURI(h.URI),
@@ -91,11 +90,10 @@ func (p *Publisher) Status(ctx context.Context) (Status, error) {
 	return out, nil
 }
 
-// Health returns what keeps this process from making notifications or from using
-// its log, and reports changes that wait because no process calls
-// [Publisher.Run]. It is nil if nothing is wrong. A hub that does not take notifications is
-// not among it: that is nothing that a restart could help, and [Publisher.Status]
-// has it.
+// Health returns the errors that prevent this process from publishing or from using its log,
+// and an error if changes wait because no process calls [Publisher.Run]. It returns nil if
+// there are none. A hub that does not accept notifications is not an error, because a
+// restart would not help; [Publisher.Status] reports it.
 func (p *Publisher) Health(ctx context.Context) error {
 	err := p.checkIdle(ctx)
 	if err != nil {
@@ -104,17 +102,16 @@ func (p *Publisher) Health(ctx context.Context) error {
 	return errors.Join(p.failures.Err("topic"), err)
 }
 
-// Counters tell what a Publisher has done since it was made. They can be served as
-// JSON.
+// Counters are totals since the Publisher was created. They can be served as JSON.
 type Counters struct {
 	Notifications uint64 `json:"notifications"` // appended to the log
-	Changes       uint64 `json:"changes"`       // told by them
-	LeftOut       uint64 `json:"leftOut"`       // changes and documents left out because their URIs cannot be written
-	Dropped       uint64 `json:"droppedFields"` // fields left out because a document cannot hold their values
-	Taken         uint64 `json:"taken"`         // notifications taken by a hub
-	Failures      uint64 `json:"failures"`      // attempts to send one that have failed and are repeated
-	Refused       uint64 `json:"refused"`       // notifications that a hub has refused for good
-	Lost          uint64 `json:"lost"`          // notifications dropped by retention before a hub or a subscriber took them, counted for each
+	Changes       uint64 `json:"changes"`       // changes in these notifications
+	LeftOut       uint64 `json:"leftOut"`       // changes and documents omitted because of invalid URIs
+	Dropped       uint64 `json:"droppedFields"` // fields omitted because a document cannot hold their values
+	Taken         uint64 `json:"taken"`         // notifications accepted by a hub
+	Failures      uint64 `json:"failures"`      // failed attempts to send a notification
+	Refused       uint64 `json:"refused"`       // notifications permanently refused by a hub
+	Lost          uint64 `json:"lost"`          // notifications dropped by retention before a hub or subscriber accepted them, counted for each
 }
 
 type counters struct {
@@ -136,11 +133,11 @@ func (p *Publisher) Counters() Counters {
 	}
 }
 
-// failed returns what to do when the work of that name fails.
+// failed returns a function that records an error of the named work.
 func (p *Publisher) failed(name string) func(error) {
 	return func(err error) {
 		if p.failures.Failed(name, err) {
-			p.log.LogAttrs(context.Background(), slog.LevelError, "publishing has failed and is tried again",
+			p.log.LogAttrs(context.Background(), slog.LevelError, "publishing failed; it is retried",
 				slog.String("work", name), slog.Any("error", err))
 		}
 	}
