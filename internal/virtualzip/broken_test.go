@@ -11,13 +11,13 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/leak"
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
@@ -240,37 +240,37 @@ func TestBrokenTransfer(t *testing.T) {
 		file(t, "resources/b", path, content),
 		file(t, "c", filepath.Join(dir, "c"), random(3, 300_000)))
 	h := &handler{archive: a, errs: make(chan error, 1)}
-	before := resources(t)
-	srv := httptest.NewServer(h)
-	for _, d := range damages {
-		t.Run(d.name, func(t *testing.T) {
-			file(t, "resources/b", path, content)
-			if err := d.do(path, content); err != nil {
-				t.Fatal(err)
-			}
-			for _, ranges := range []string{"", "bytes=100-", "bytes=0-10,20-"} {
-				req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, nil)
-				if err != nil {
+	nothingLeft(t, func(context.Context) {
+		srv := httptest.NewServer(h)
+		defer srv.Close()
+		for _, d := range damages {
+			t.Run(d.name, func(t *testing.T) {
+				file(t, "resources/b", path, content)
+				if err := d.do(path, content); err != nil {
 					t.Fatal(err)
 				}
-				if ranges != "" {
-					req.Header.Set("Range", ranges)
+				for _, ranges := range []string{"", "bytes=100-", "bytes=0-10,20-"} {
+					req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, nil)
+					if err != nil {
+						t.Fatal(err)
+					}
+					if ranges != "" {
+						req.Header.Set("Range", ranges)
+					}
+					res, err := srv.Client().Do(req)
+					if err != nil {
+						t.Fatal(err)
+					}
+					n, err := io.Copy(io.Discard, res.Body)
+					res.Body.Close()
+					if !errors.Is(err, io.ErrUnexpectedEOF) || n >= res.ContentLength {
+						t.Errorf("range %q: the client has %d bytes of %d: %v", ranges, n, res.ContentLength, err)
+					}
+					checkEntryError(t, <-h.errs, "resources/b", d.want)
 				}
-				res, err := srv.Client().Do(req)
-				if err != nil {
-					t.Fatal(err)
-				}
-				n, err := io.Copy(io.Discard, res.Body)
-				res.Body.Close()
-				if !errors.Is(err, io.ErrUnexpectedEOF) || n >= res.ContentLength {
-					t.Errorf("range %q: the client has %d bytes of %d: %v", ranges, n, res.ContentLength, err)
-				}
-				checkEntryError(t, <-h.errs, "resources/b", d.want)
-			}
-		})
-	}
-	srv.Close()
-	before.check(t)
+			})
+		}
+	})
 }
 
 // TestAbandonedTransfers holds that nothing leaks when clients go away, and that
@@ -279,27 +279,27 @@ func TestAbandonedTransfers(t *testing.T) {
 	dir := t.TempDir()
 	a := archive(t, file(t, "a", filepath.Join(dir, "a"), random(1, 4<<20)), file(t, "b", filepath.Join(dir, "b"), random(2, 4<<20)))
 	h := &handler{archive: a, errs: make(chan error, 100)}
-	before := resources(t)
-	srv := httptest.NewServer(h)
-	for i := range 40 {
-		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, nil)
-		if err != nil {
-			t.Fatal(err)
+	nothingLeft(t, func(context.Context) {
+		srv := httptest.NewServer(h)
+		defer srv.Close()
+		for i := range 40 {
+			req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, srv.URL, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if i%2 == 0 {
+				req.Header.Set("Range", "bytes=0-3000000,3000000-6000000")
+			}
+			res, err := srv.Client().Do(req)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.CopyN(io.Discard, res.Body, int64(i)*50_000); err != nil {
+				t.Error(err)
+			}
+			res.Body.Close()
 		}
-		if i%2 == 0 {
-			req.Header.Set("Range", "bytes=0-3000000,3000000-6000000")
-		}
-		res, err := srv.Client().Do(req)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := io.CopyN(io.Discard, res.Body, int64(i)*50_000); err != nil {
-			t.Error(err)
-		}
-		res.Body.Close()
-	}
-	srv.Close()
-	before.check(t)
+	})
 }
 
 // A handler serves an archive as rshttp does: it breaks the connection when
@@ -329,27 +329,26 @@ func (p pieces) ReadFrom(r io.Reader) (int64, error) {
 	return io.CopyBuffer(struct{ io.Writer }{p.ResponseWriter}, r, make([]byte, 256<<10))
 }
 
-// held are the goroutines and open files of this process.
-type held struct{ goroutines, files int }
-
-func resources(t *testing.T) held {
+// nothingLeft calls f, which must leave no goroutine and no file open.
+func nothingLeft(t *testing.T, f func(context.Context)) {
 	t.Helper()
-	files, err := os.ReadDir("/proc/self/fd")
-	if err != nil {
-		t.Skip(err)
+	files := func() int {
+		all, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Skip(err)
+		}
+		return len(all)
 	}
-	return held{runtime.NumGoroutine(), len(files)}
-}
-
-// check waits for what has ended to be gone.
-func (h held) check(t *testing.T) {
-	t.Helper()
+	before := files()
+	started := leak.Run(t.Context(), f)
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
-	var now held
-	for deadline := time.Now().Add(5 * time.Second); time.Now().Before(deadline); runtime.Gosched() {
-		if now = resources(t); now.goroutines <= h.goroutines && now.files <= h.files {
+	if n := started.Wait(0, 10*time.Second); n > 0 {
+		t.Errorf("%d goroutines are left", n)
+	}
+	for deadline := time.Now().Add(10 * time.Second); files() > before; time.Sleep(time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Errorf("%d files became %d", before, files())
 			return
 		}
 	}
-	t.Errorf("%d goroutines and %d files became %d and %d", h.goroutines, h.files, now.goroutines, now.files)
 }

@@ -7,13 +7,13 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/coder/websocket"
 
+	"github.com/resourcesync-go/resourcesync/internal/leak"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/topic"
 	rswebsocket "github.com/resourcesync-go/resourcesync/topic/websocket"
@@ -299,32 +299,29 @@ func TestClientsMayNotSpeak(t *testing.T) {
 }
 
 func TestRunEndsAndNothingIsLeft(t *testing.T) {
-	before := runtime.NumGoroutine()
-	s := newSite(t, nil)
-	var conns []*websocket.Conn
-	for range 20 {
-		conns = append(conns, s.dial(changes))
-	}
-	s.stop()
-	for _, conn := range conns {
-		if _, _, err := conn.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusGoingAway {
-			t.Fatalf("the connection ended with %v", err)
+	started := leak.Run(t.Context(), func(context.Context) {
+		s := newSite(t, nil)
+		var conns []*websocket.Conn
+		for range 20 {
+			conns = append(conns, s.dial(changes))
 		}
-	}
-	s.clients(0)
-	_, resp, err := s.tryDial(changes, nil)
-	if err == nil || resp == nil || resp.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("a client that comes later: %v, %v", resp, err)
-	}
-	s.http.Close()
+		s.stop()
+		for _, conn := range conns {
+			if _, _, err := conn.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusGoingAway {
+				t.Fatalf("the connection ended with %v", err)
+			}
+		}
+		s.clients(0)
+		_, resp, err := s.tryDial(changes, nil)
+		if err == nil || resp == nil || resp.StatusCode != http.StatusServiceUnavailable {
+			t.Errorf("a client that comes later: %v, %v", resp, err)
+		}
+		s.http.Close()
+	})
 	http.DefaultClient.CloseIdleConnections()
-	for range 1000 {
-		if runtime.NumGoroutine() <= before {
-			return
-		}
-		time.Sleep(10 * time.Millisecond)
+	if n := started.Wait(0, 10*time.Second); n > 0 {
+		t.Errorf("%d goroutines are left", n)
 	}
-	t.Errorf("%d goroutines, %d before", runtime.NumGoroutine(), before)
 }
 
 func TestPlainRequestIsToldWhatItIs(t *testing.T) {
