@@ -10,8 +10,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// A changeBatch makes edits of one set part of it, within an Update. It is the only
-// way in which a set changes.
+// A changeBatch applies edits to a set within an Update. Nothing else changes a set.
 type changeBatch struct {
 	changes.Batch
 	store *Store
@@ -23,7 +22,7 @@ type changeBatch struct {
 	withdrawn map[string]bool // which keys had a row of rs_withdrawn
 }
 
-// A row is what rs_resource has of a key beside the resource.
+// A row is a row of rs_resource without the resource.
 type row struct {
 	exists, live bool // it exists without being live to remember a deletion
 	newest       int64
@@ -31,7 +30,7 @@ type row struct {
 	place        int64
 }
 
-// apply makes edits in order, and saves what has become of the set.
+// apply applies edits in order, and saves the set.
 func (s *Store) apply(ctx context.Context, c rowdb.Conn, set *setRow, edits []changes.Edit) (*changeBatch, error) {
 	b := &changeBatch{
 		Batch: changes.Batch{Ready: set.ready, Last: set.last, Count: set.count, Now: s.now},
@@ -127,8 +126,8 @@ func (b *changeBatch) saveItems(ctx context.Context, keys []string) error {
 	return err
 }
 
-// rowOf returns the row that an item becomes. A set that awaits its first scan has no
-// journal, and so remembers no deletions.
+// rowOf returns the row of an item. A set that awaits its first scan has no journal, so
+// it remembers no deletions.
 func (b *changeBatch) rowOf(it *changes.Item) row {
 	switch {
 	case it.Live != nil:
@@ -139,7 +138,7 @@ func (b *changeBatch) rowOf(it *changes.Item) row {
 	return row{}
 }
 
-// bodyOf returns the body of r, nil if r is nil.
+// bodyOf returns the body of r, or nil if r is nil.
 func bodyOf(r *resourcesync.Resource) []byte {
 	if r == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// load reads what is known of the keys that are edited.
+// load reads the items of the edited keys.
 func (b *changeBatch) load(ctx context.Context, edits []changes.Edit) error {
 	b.Items = make(map[string]*changes.Item, len(edits))
 	b.rows = make(map[string]row, len(edits))
@@ -32,7 +32,7 @@ func (b *changeBatch) load(ctx context.Context, edits []changes.Edit) error {
 }
 
 // loadItem reads the item of a key from the columns newest, size, place and body of a
-// row, which begin at column first.
+// row, starting at column first.
 func (b *changeBatch) loadItem(ctx context.Context, key string, r rowdb.Row, first int) {
 	known := row{exists: true, live: !r.Null(first + 3), newest: r.Int(first), size: r.Int(first + 1), place: r.Int(first + 2)}
 	b.rows[key] = known
@@ -46,8 +46,8 @@ func (b *changeBatch) loadItem(ctx context.Context, key string, r rowdb.Row, fir
 	}
 }
 
-// discard removes the damaged row of a key from the set: a resource put under the
-// key is then new. The deletion cannot be published, because the URI is unknown.
+// discard removes the damaged row of a key from the set. A resource that is put under
+// the key is then new. The deletion cannot be published, because the URI is unknown.
 func (b *changeBatch) discard(ctx context.Context, key string) {
 	b.store.discarded.Store(true)
 	b.store.log.LogAttrs(ctx, slog.LevelError, "a damaged resource is discarded; if the next scan lists it, it is published again, but its deletion cannot be published",
@@ -56,8 +56,8 @@ func (b *changeBatch) discard(ctx context.Context, key string) {
 	b.Count--
 }
 
-// loadWithdrawn reads which of the items have been withdrawn. Only items that have a
-// row without a body can have been.
+// loadWithdrawn reads which of the items are withdrawn. Only items with a row without a
+// body can be.
 func (b *changeBatch) loadWithdrawn(ctx context.Context, keys []string) error {
 	var gone []string
 	for _, key := range keys {
@@ -81,12 +81,12 @@ func (b *changeBatch) loadWithdrawn(ctx context.Context, keys []string) error {
 		})
 }
 
-// sharers is how many resources are looked at to find another with a URI. All that
-// have its path and query are looked at, on whatever hosts.
+// sharers is the number of resources that are read to find another with a URI. They are
+// those with its path and query, on any host.
 const sharers = 100
 
-// loadPlaces reads the items that may have these URIs and are not loaded yet. URIs
-// without a path, such as URNs, are not found.
+// loadPlaces reads the items that may have these URIs and are not loaded yet. It cannot
+// find URIs without a path, such as URNs.
 func (b *changeBatch) loadPlaces(ctx context.Context, uris []string) error {
 	return b.conn.QueryEach(ctx, "SELECT key, newest, size, place, body FROM rs_resource"+b.store.byPlace()+" WHERE set_id = $1 AND place = $2 AND place <> 0 AND body IS NOT NULL LIMIT $3", len(uris),
 		func(i int) []any { return []any{b.set.id, placeOf(uris[i]), sharers} },

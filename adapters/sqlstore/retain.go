@@ -11,10 +11,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// forget moves the set's Since, at the time of a new change, behind the windows
-// that have ended longer ago than changes are retained, and that of its archive
-// behind those that are no longer archived. The rows themselves are cleared away
-// later: nobody reads them any more.
+// forget moves Since of the set, when a change is added, to the end of the last window
+// that ended before the retention time, and likewise the beginning of its archive. The
+// rows before it are not read any more, and are deleted later.
 func (b *changeBatch) forget(ctx context.Context) (err error) {
 	if b.store.retain < 0 {
 		return nil
@@ -32,8 +31,8 @@ func (b *changeBatch) forget(ctx context.Context) (err error) {
 	return err
 }
 
-// dropped returns the time after which changes are kept if they are kept for an age
-// and begin after since: since itself, or the end of a window.
+// dropped returns the new beginning of a journal or archive that begins after since and
+// keeps changes for age: since itself, or the end of a window.
 func (b *changeBatch) dropped(ctx context.Context, since int64, age time.Duration) (int64, error) {
 	horizon := paging.Horizon(moment(b.set.last), age, b.store.window)
 	last := int64(-1)
@@ -46,9 +45,9 @@ func (b *changeBatch) dropped(ctx context.Context, since int64, age time.Duratio
 	return betweenWindows(ctx, b.conn, b.set.id, since, end)
 }
 
-// betweenWindows returns the latest time from before up to since that is in the
-// middle of no closed window, of any division. It is since itself unless windows were
-// of another length when they were closed.
+// betweenWindows returns the latest time from before to since that no closed window of
+// any division contains. That is since itself, unless windows had another length when
+// they were closed.
 func betweenWindows(ctx context.Context, c rowdb.Conn, set, before, since int64) (int64, error) {
 	divisions, err := windowDivisions(ctx, c, set)
 	for err == nil {
@@ -72,8 +71,8 @@ func betweenWindows(ctx context.Context, c rowdb.Conn, set, before, since int64)
 	return since, err
 }
 
-// windowDivisions returns the sizes by which the journal of a set has been divided
-// into windows. It looks each of them up, and reads none of the windows in between.
+// windowDivisions returns the maximum sizes of windows for which the journal of a set
+// has been divided. It looks up each of them without reading the windows.
 func windowDivisions(ctx context.Context, c rowdb.Conn, set int64) (all []int64, err error) {
 	for most, n := int64(0), -1; n < len(all) && err == nil; {
 		n = len(all)
@@ -83,9 +82,9 @@ func windowDivisions(ctx context.Context, c rowdb.Conn, set int64) (all []int64,
 	return all, err
 }
 
-// clear deletes a batch of the dropped changes of each journal, together with the
-// memory of the deletions among them, and reports whether more remain. It does not
-// hold the write lock while it looks for them.
+// clear deletes a batch of the dropped changes of each journal, and what is remembered
+// of the deletions among them. It reports whether more remain, and reads without the
+// write lock.
 func (s *Store) clear(ctx context.Context) (more bool, err error) {
 	var sets []setRow
 	err = s.db.Do(ctx, func(c rowdb.Conn) error {
@@ -117,10 +116,10 @@ func (s *Store) clearSet(ctx context.Context, set *setRow) (int, error) {
 	return n, err
 }
 
-// drop removes from a journal a batch of the oldest dropped changes, and returns
-// their number. It deletes the memory of their deletions, and the changes themselves
-// unless they are archived. They cannot change any more, and one process clears at a
-// time, so they are read before the write lock is taken.
+// drop removes a batch of the oldest dropped changes from a journal, and returns their
+// number. It deletes what is remembered of their deletions, and the changes themselves
+// unless they are archived. It reads them before it takes the write lock: they cannot
+// change, and one process clears at a time.
 func (s *Store) drop(ctx context.Context, set *setRow) (int, error) {
 	var all []dropped
 	var erased []int64
@@ -179,8 +178,8 @@ func (s *Store) drop(ctx context.Context, set *setRow) (int, error) {
 	})
 }
 
-// discard deletes a batch of the oldest changes of an archive that it no longer
-// keeps, and returns how many there were.
+// discard deletes a batch of the oldest changes that an archive no longer keeps, and
+// returns their number.
 func (s *Store) discard(ctx context.Context, set *setRow) (n int, err error) {
 	var last int64
 	var divisions []int64
@@ -199,10 +198,11 @@ func (s *Store) discard(ctx context.Context, set *setRow) (n int, err error) {
 	return n, s.db.Update(ctx, func(c rowdb.Conn) error { return removeChanges(ctx, c, set, last, divisions) })
 }
 
-// removeChanges deletes the changes of a set up to one, and the windows that its
+// removeChanges deletes the changes of a set up to a time, and the windows that its
 // archive no longer has.
 func removeChanges(ctx context.Context, c rowdb.Conn, set *setRow, last int64, divisions []int64) error {
-	// The primary key leads to both: nothing is deleted that was not read.
+	// Both statements find rows by the primary key, so they delete only what has been
+	// read.
 	_, err := c.Exec(ctx, "DELETE FROM rs_change WHERE set_id = $1 AND at <= $2", set.id, last)
 	if err == nil {
 		err = c.ExecEach(ctx, "DELETE FROM rs_window WHERE set_id = $1 AND most = $2 AND until <= $3", len(divisions),
@@ -211,16 +211,16 @@ func removeChanges(ctx context.Context, c rowdb.Conn, set *setRow, last int64, d
 	return err
 }
 
-// A dropped is a change that is not after its set's Since, or the time of one that is
-// left with another key.
+// A dropped is a change that is not after Since of its set, or such a time that another
+// row has taken over.
 type dropped struct {
 	at      int64
 	key     []byte
 	deleted bool // from a set of resources, which remembers it
 }
 
-// forgetDeletions deletes the memory of those deletions among the dropped changes
-// of a set.
+// forgetDeletions deletes the rows that remember the deletions among the dropped
+// changes of a set.
 func forgetDeletions(ctx context.Context, c rowdb.Conn, set int64, all []dropped) error {
 	var deletions []dropped
 	for _, d := range all {
@@ -228,8 +228,8 @@ func forgetDeletions(ctx context.Context, c rowdb.Conn, set int64, all []dropped
 			deletions = append(deletions, d)
 		}
 	}
-	// The deletion is the newest change of its key unless another resource
-	// has taken the key since.
+	// The deletion is the newest change of its key, unless another resource has used
+	// the key since.
 	var forgotten []dropped
 	err := c.QueryEach(ctx, "DELETE FROM rs_resource WHERE set_id = $1 AND key = $2 AND newest = $3 AND body IS NULL RETURNING 1", len(deletions),
 		func(i int) []any { return []any{set, deletions[i].key, deletions[i].at} },
@@ -255,11 +255,10 @@ func forgetDeletions(ctx context.Context, c rowdb.Conn, set int64, all []dropped
 	return err
 }
 
-// bury leaves the times of deletions that are forgotten with the rows beside them,
-// and returns which rows these are. A range that held a deletion and holds anything
-// else holds one of them. So a page does not seem older than the last deletion from
-// it, which would keep it from a Destination that has not looked for longer than
-// changes are retained.
+// bury moves the times of forgotten deletions to rows beside them, and returns these
+// rows. If a range that had a deletion still has rows, one of these is among them. So a
+// page does not seem older than the last deletion from it, and a Destination that
+// returns after the retention time does not skip it.
 func bury(ctx context.Context, c rowdb.Conn, set int64, forgotten []dropped) (beside []dropped, err error) {
 	for _, order := range []string{"< $2 ORDER BY key DESC", "> $2 ORDER BY key"} {
 		if err == nil {

@@ -2,6 +2,7 @@ package pgstore_test
 
 import (
 	"context"
+	"fmt"
 	"log"
 	"os"
 
@@ -11,8 +12,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
 )
 
-// A change is recorded in the transaction that writes the row.
-func ExampleOpen() {
+// A store in PostgreSQL keeps a set, which any number of processes can share.
+func Example() {
 	ctx := context.Background()
 	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
 	if err != nil {
@@ -24,25 +25,18 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	journal, err := store.Journal(ctx, "papers")
+	papers, err := store.Set(ctx, "papers", nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-
-	tx, err := pool.Begin(ctx)
+	err = papers.Put(ctx, resourcesync.Resource{Key: "1", URI: "https://example.org/papers/1"})
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer tx.Rollback(ctx)
-	// … tx.Exec(ctx, "INSERT INTO paper …")
-	err = journal.Record(ctx, pgstore.Tx(tx), resourcesync.Change{
-		Type:     resourcesync.Created,
-		Resource: resourcesync.Resource{Key: "1", URI: "https://example.org/papers/1"},
-	})
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := tx.Commit(ctx); err != nil {
-		log.Fatal(err)
+	for r, err := range papers.Resources(ctx, resourcesync.Range{}) {
+		if err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(r.URI)
 	}
 }
