@@ -23,9 +23,6 @@ var archives = []resourcesync.Capability{
 	resourcesync.ChangeDumpArchive,
 }
 
-// archiveOf returns the capability of the archive of documents of capability c.
-func archiveOf(c resourcesync.Capability) resourcesync.Capability { return c + "-archive" }
-
 // isOfSpans reports whether the documents in an archive have an interval, and not
 // a moment.
 func isOfSpans(archive resourcesync.Capability) bool {
@@ -54,52 +51,50 @@ func newArchives(st *set) ([]resourcesync.Capability, error) {
 	return known, nil
 }
 
-// archiveLink appends a link to the archive of documents like t, if there is one.
-func (s *Source) archiveLink(links []resourcesync.Link, t target) []resourcesync.Link {
-	archive := archiveOf(t.capability())
-	if !slices.Contains(t.set.archives, archive) {
-		return links
-	}
-	return append(links, resourcesync.Link{Rel: resourcesync.RelArchives, Href: s.routes.url(string(archive), t.set, "")})
-}
+// archiveState returns a state of which nothing is known: archives have no version.
+func archiveState(context.Context, target, *state) (*state, error) { return new(state), nil }
 
-// renderArchive makes an archive: one document if that is enough, else an index of
+// isNever reports that a page of an archive is not listed, as far as that is known: it
+// takes reading the whole archive.
+func isNever(target) bool { return false }
+
+// renderArchive renders an archive: one document if that is enough, else an index of
 // pages, or one of these.
-func (s *Source) renderArchive(ctx context.Context, t target) (*document, error) {
+func renderArchive(ctx context.Context, t target, _ *state, b *render.Body) error {
 	var times []int64
-	for snapshot, err := range s.snapshots(ctx, t) {
+	for snapshot, err := range t.snapshots(ctx) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		times = append(times, timeOf(&snapshot))
 	}
 	all := partition.AllTime
-	pages := partition.Spans(times, all, s.options.PageSize)
-	if t.index() == "" {
+	pages := partition.Spans(times, all, t.set.options.PageSize)
+	if t.kind.parent == "" {
 		if len(pages) > 1 {
-			return s.renderArchiveIndex(t, pages)
+			return renderArchiveIndex(t, b, pages)
 		}
-		return s.renderArchivePage(ctx, t, all)
+		return renderArchivePage(ctx, t, b, all)
 	}
 	from, err := partition.ParseTime(t.part)
 	if err != nil {
-		return nil, notExist("a time", t)
+		return notExist("a time", t)
 	}
 	i, found := slices.BinarySearchFunc(pages, from.UnixMicro(), func(p partition.Span, from int64) int { return cmp.Compare(p.From, from) })
 	if !found || len(pages) == 1 {
-		return nil, &goneError{index: s.routes.url(t.index(), t.set, ""), reason: "the archive is divided otherwise"}
+		return &goneError{index: t.url(t.kind.parent, ""), reason: "the archive is divided otherwise"}
 	}
-	return s.renderArchivePage(ctx, t, pages[i])
+	return renderArchivePage(ctx, t, b, pages[i])
 }
 
 // snapshots yields the documents in the archive t, checked against the contract of
 // Archiver.
-func (s *Source) snapshots(ctx context.Context, t target) iter.Seq2[resourcesync.Snapshot, error] {
-	archive := t.capability()
+func (t target) snapshots(ctx context.Context) iter.Seq2[resourcesync.Snapshot, error] {
+	archive := t.kind.capability
 	return func(yield func(resourcesync.Snapshot, error) bool) {
 		var seq iter.Seq2[resourcesync.Snapshot, error]
 		if archive == resourcesync.ChangeListArchive && t.set.changeArchiver != nil {
-			seq = s.archivedLists(ctx, t.set)
+			seq = t.set.archivedLists(ctx)
 		} else {
 			seq = t.set.archiver.Snapshots(ctx, archive)
 		}
@@ -150,25 +145,23 @@ func timeOf(snapshot *resourcesync.Snapshot) int64 {
 	return partition.Micros(t)
 }
 
-func (s *Source) renderArchiveIndex(t target, pages []partition.Span) (*document, error) {
-	b := render.Body{Head: s.archiveHead(t, true)}
-	defer b.Free()
+func renderArchiveIndex(t target, b *render.Body, pages []partition.Span) error {
+	b.Head = t.head(true)
 	for _, p := range pages {
-		fits := b.Add(&rsxml.Entry{Loc: s.routes.url(t.kind+archivePage, t.set, partition.FormatTime(time.UnixMicro(p.From)))})
+		fits := b.Add(&rsxml.Entry{Loc: t.url(t.kind.name+archivePage, partition.FormatTime(time.UnixMicro(p.From)))})
 		if !fits {
-			return nil, fmt.Errorf("the %s index of set %q has outgrown the limits of a document: raise PageSize", t.capability(), t.set.name)
+			return fmt.Errorf("the %s index of set %q has outgrown the limits of a document: raise PageSize", t.kind.capability, t.set.name)
 		}
 	}
-	return (&document{target: t}).complete(b.Text())
+	return nil
 }
 
-func (s *Source) renderArchivePage(ctx context.Context, t target, page partition.Span) (*document, error) {
-	b := render.Body{Head: s.archiveHead(t, false)}
-	defer b.Free()
+func renderArchivePage(ctx context.Context, t target, b *render.Body, page partition.Span) error {
+	b.Head = t.head(false)
 	var left render.Omitted
-	for snapshot, err := range s.snapshots(ctx, t) {
+	for snapshot, err := range t.snapshots(ctx) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		at := timeOf(&snapshot)
 		if at < page.From {
@@ -187,21 +180,9 @@ func (s *Source) renderArchivePage(ctx context.Context, t target, page partition
 			Metadata: rsxml.Metadata{At: snapshot.At, Completed: snapshot.Completed, From: snapshot.Interval.From, Until: snapshot.Interval.Until},
 		})
 		if !fits {
-			return nil, fmt.Errorf("a page of the %s of set %q has outgrown the limits of a document: lower PageSize", t.capability(), t.set.name)
+			return fmt.Errorf("a page of the %s of set %q has outgrown the limits of a document: lower PageSize", t.kind.capability, t.set.name)
 		}
 	}
-	s.report(t.set, left, b.Fields)
-	return (&document{target: t}).complete(b.Text())
-}
-
-func (s *Source) archiveHead(t target, index bool) *rsxml.Head {
-	h := &rsxml.Head{
-		Index:    index,
-		Metadata: rsxml.Metadata{Capability: t.capability()},
-		Links:    []resourcesync.Link{{Rel: resourcesync.RelUp, Href: s.routes.url(kindCapabilityList, t.set, "")}},
-	}
-	if index := t.index(); index != "" {
-		h.Links = append(h.Links, resourcesync.Link{Rel: resourcesync.RelIndex, Href: s.routes.url(index, t.set, "")})
-	}
-	return h
+	t.set.report(left, b.Fields)
+	return nil
 }

@@ -30,7 +30,7 @@ func (s *Source) runSets(ctx context.Context) error {
 		}
 		if st.sealer != nil && st.has(resourcesync.ChangeDump) {
 			g.Go(func() error {
-				s.keepSealed(ctx, st)
+				st.keepSealed(ctx)
 				return nil
 			})
 		}

@@ -12,42 +12,49 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/render"
 )
 
-// renderChangeDump makes what lies at a set's changedump.xml: the Change Dump if one
-// is enough, else the index of several (section 13.1). It lists closed packages
-// alone, and is open itself: more will come.
-func (s *Source) renderChangeDump(ctx context.Context, t target) (*document, error) {
-	doc, err := s.renderChangePackages(ctx, t)
-	if errors.Is(err, errMoved) {
-		doc, err = s.renderChangePackages(ctx, t)
+// changeDumpState reads the state of a document that lists packages of changes: which
+// packages there are. None of them ever changes.
+func changeDumpState(ctx context.Context, t target, was *state) (*state, error) {
+	if closed, err := was.stillClosed(ctx); err != nil || closed {
+		return was, err
 	}
-	return doc, err
-}
-
-func (s *Source) renderChangePackages(ctx context.Context, t target) (*document, error) {
-	dump, err := s.changePackages(ctx, t.set)
+	dump, err := t.set.changePackages(ctx)
 	if err != nil {
 		return nil, err
 	}
-	doc := &document{target: t, packages: dump.covers()}
-	if parts := s.groupChanges(dump); len(parts) > 1 {
-		return s.renderChangeIndex(t, doc, parts, kindChangeDumpPart)
+	covers := dump.covers()
+	if was != nil && !was.closed && was.changes == covers {
+		return was, nil
 	}
-	return s.listChangePackages(ctx, t, doc, resourcesync.Interval{From: dump.since}, dump.packages)
+	return &state{version: packageName(covers), changes: covers, dump: dump}, nil
+}
+
+// isChangePackage reports whether the package, manifest or Change Dump t is listed.
+func isChangePackage(t target) bool { return t.set.changeDump.Load().lists(t.part) }
+
+// renderChangeDump renders what lies at a set's changedump.xml: the Change Dump if one
+// is enough, else the index of several (section 13.1). It lists closed packages alone,
+// and is open itself: more will come.
+func renderChangeDump(ctx context.Context, t target, st *state, b *render.Body) error {
+	if parts := t.set.groupChanges(st.dump); len(parts) > 1 {
+		return renderChangeIndex(t, b, parts, kindChangeDumpPart)
+	}
+	return listChangePackages(ctx, t, b, resourcesync.Interval{From: st.dump.since}, st.dump.packages)
 }
 
 // groupChanges divides the packages of a set into Change Dumps: one if they fit into
 // it, else those that end in the same Window together, and at most PageSize of them.
 // The last is open.
-func (s *Source) groupChanges(dump *changeDump) []resourcesync.Interval {
+func (st *set) groupChanges(dump *changeDump) []resourcesync.Interval {
 	parts := []resourcesync.Interval{{From: dump.since}}
-	if len(dump.packages) <= s.options.PageSize {
+	if len(dump.packages) <= st.options.PageSize {
 		return parts
 	}
 	var end time.Time
 	n := 0
 	for i, p := range dump.packages {
-		of := paging.Boundary(p.Until, s.options.Window)
-		if i > 0 && (!of.Equal(end) || n == s.options.PageSize) {
+		of := paging.Boundary(p.Until, st.options.Window)
+		if i > 0 && (!of.Equal(end) || n == st.options.PageSize) {
 			parts[len(parts)-1].Until = p.From
 			parts = append(parts, resourcesync.Interval{From: p.From})
 			n = 0
@@ -58,76 +65,56 @@ func (s *Source) groupChanges(dump *changeDump) []resourcesync.Interval {
 	return parts
 }
 
-// renderChangeDumpPart makes one Change Dump of an index.
-func (s *Source) renderChangeDumpPart(ctx context.Context, t target) (*document, error) {
+// renderChangeDumpPart renders one Change Dump of an index.
+func renderChangeDumpPart(ctx context.Context, t target, st *state, b *render.Body) error {
 	from, err := partition.ParseTime(t.part)
 	if err != nil {
-		return nil, notExist("a time", t)
+		return notExist("a time", t)
 	}
-	dump, err := s.changePackages(ctx, t.set)
-	if err != nil {
-		return nil, err
-	}
-	parts := s.groupChanges(dump)
+	parts := t.set.groupChanges(st.dump)
 	i, found := partition.Find(parts, from)
 	switch {
 	case len(parts) == 1, !found && i < len(parts):
-		return nil, s.dumpMoved(t)
+		return t.dumpMoved()
 	case !found:
-		return nil, notExist("a Change Dump", t)
+		return notExist("a Change Dump", t)
 	}
 	part := parts[i]
 	var packages []resourcesync.Interval
-	for _, p := range dump.packages {
+	for _, p := range st.dump.packages {
 		if !p.From.Before(part.From) && (part.Open() || !p.Until.After(part.Until)) {
 			packages = append(packages, p)
 		}
 	}
-	doc := &document{target: t, packages: dump.covers()}
 	if !part.Open() {
-		doc.forever, doc.from = true, part.From
+		st.close(versionJournal{journal{t.set}}, part, time.Time{})
 	}
-	doc, err = s.listChangePackages(ctx, t, doc, part, packages)
+	err = listChangePackages(ctx, t, b, part, packages)
 	if errors.Is(err, errMoved) {
-		err = s.dumpMoved(t)
+		err = t.dumpMoved()
 	}
-	return doc, err
+	return err
 }
 
 // dumpMoved is the answer to a request for a document of a Change Dump that is no
 // more.
-func (s *Source) dumpMoved(t target) error {
-	return &goneError{index: s.routes.url(kindChangeDump, t.set, ""), reason: "the journal is divided otherwise, or no longer has these changes"}
+func (t target) dumpMoved() error {
+	return &goneError{index: t.url(kindChangeDump, ""), reason: "the journal is divided otherwise, or no longer has these changes"}
 }
 
-// listChangePackages completes doc, a Change Dump of the packages of iv.
-func (s *Source) listChangePackages(ctx context.Context, t target, doc *document, iv resourcesync.Interval, packages []resourcesync.Interval) (*document, error) {
-	b := render.Body{Head: s.changeHead(t, false, iv)}
-	defer b.Free()
+// listChangePackages writes a Change Dump of the packages of iv into b.
+func listChangePackages(ctx context.Context, t target, b *render.Body, iv resourcesync.Interval, packages []resourcesync.Interval) error {
+	b.Head = changeHead(t, false, iv)
 	for _, p := range packages {
-		length, err := s.changePackageLength(ctx, t.set, p)
+		length, err := t.set.changePackageLength(ctx, p)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		e := s.packaged(kindChangePackage, kindChangeManifest, t.set, packageName(p))
+		e := t.set.packageEntry(kindChangePackage, packageName(p))
 		e.Metadata.From, e.Metadata.Until, e.Metadata.Length = p.From, p.Until, length
 		if !b.Add(e) {
-			return nil, fmt.Errorf("the Change Dump of set %q has outgrown the limits of a document: raise PackageSize", t.set.name)
+			return fmt.Errorf("the Change Dump of set %q has outgrown the limits of a document: raise PackageSize", t.set.name)
 		}
 	}
-	return doc.complete(b.Text())
-}
-
-// changesSince returns the time after which there are documents like t, which is
-// about changes.
-func (st *set) changesSince(ctx context.Context, t target) (time.Time, error) {
-	since, err := st.changer.Since(ctx)
-	if err != nil || st.changeBytes == nil || t.kind == kindChangeWindow {
-		return since, err
-	}
-	bytes, err := st.changeBytes.Since(ctx)
-	if bytes.After(since) {
-		since = bytes
-	}
-	return since, err
+	return nil
 }

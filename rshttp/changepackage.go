@@ -62,14 +62,14 @@ func (d *changeDump) lists(part string) bool {
 
 // changePackages divides st's journal into packages. It reads the changes since the
 // last call.
-func (s *Source) changePackages(ctx context.Context, st *set) (*changeDump, error) {
+func (st *set) changePackages(ctx context.Context) (*changeDump, error) {
 	select {
 	case st.dumpLock <- struct{}{}:
 		defer func() { <-st.dumpLock }()
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-	now, err := s.divideChanges(ctx, st, st.changeDump.Load())
+	now, err := st.divideChanges(ctx, st.changeDump.Load())
 	if err == nil {
 		st.changeDump.Store(now)
 		st.forgetLengths(now.packages)
@@ -77,8 +77,9 @@ func (s *Source) changePackages(ctx context.Context, st *set) (*changeDump, erro
 	return now, err
 }
 
-func (s *Source) divideChanges(ctx context.Context, st *set, before *changeDump) (*changeDump, error) {
-	since, err := st.changesSince(ctx, target{kind: kindChangeDump, set: st})
+func (st *set) divideChanges(ctx context.Context, before *changeDump) (*changeDump, error) {
+	log := versionJournal{journal{st}}
+	since, _, err := log.stat(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -110,16 +111,16 @@ func (s *Source) divideChanges(ctx context.Context, st *set, before *changeDump)
 	if before != nil && now.version != "" && now.version == before.version && since.Equal(before.since) && len(seals) == 0 {
 		return before, nil
 	}
-	d := changeDivider{s: s, st: st, part: resourcesync.Interval{From: from}, seals: seals}
+	d := changeDivider{set: st, part: resourcesync.Interval{From: from}, seals: seals}
 	omitted := func(c *resourcesync.Change, _ error) { d.add(c) } // a later change all the same
-	for c, err := range st.changes(ctx, resourcesync.Interval{From: from}, omitted) {
+	for c, err := range log.changes(ctx, resourcesync.Interval{From: from}, omitted) {
 		if err != nil {
 			return nil, err
 		}
 		d.add(&c)
 	}
 	d.seal()
-	if again, err := st.changesSince(ctx, target{kind: kindChangeDump, set: st}); err != nil || !again.Equal(since) {
+	if again, _, err := log.stat(ctx); err != nil || !again.Equal(since) {
 		return nil, errors.Join(err, errMoved)
 	}
 	now.packages = append(now.packages, d.settled()...)
@@ -131,8 +132,7 @@ func (s *Source) divideChanges(ctx context.Context, st *set, before *changeDump)
 
 // A changeDivider divides changes that it is shown in order.
 type changeDivider struct {
-	s     *Source
-	st    *set
+	*set
 	seals []time.Time
 
 	closed []resourcesync.Interval
@@ -150,7 +150,7 @@ var manifestHead = rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.
 func (d *changeDivider) add(c *resourcesync.Change) {
 	weight, at := d.weigh(c), c.Datetime
 	d.seal()
-	full := d.count >= d.s.options.PageSize || d.size+weight > paging.MaxBytes
+	full := d.count >= d.options.PageSize || d.size+weight > paging.MaxBytes
 	switch {
 	case d.count == 0:
 	case at.After(d.end):
@@ -159,8 +159,8 @@ func (d *changeDivider) add(c *resourcesync.Change) {
 		d.close(d.last)
 	}
 	if d.count == 0 {
-		if d.end = paging.Boundary(at, d.s.options.PackageEvery); !d.end.After(d.part.From) {
-			d.end = d.end.Add(d.s.options.PackageEvery)
+		if d.end = paging.Boundary(at, d.options.PackageEvery); !d.end.After(d.part.From) {
+			d.end = d.end.Add(d.options.PackageEvery)
 		}
 	}
 	d.count++
@@ -189,21 +189,21 @@ func (d *changeDivider) weigh(c *resourcesync.Change) int {
 	e := d.builder.Change(c)
 	weight := d.builder.Size(&manifestHead, e)
 	if c.Type != resourcesync.Deleted {
-		weight += d.s.packageSize().Weight(c.Resource.Length)
+		weight += d.packageSize().Weight(c.Resource.Length)
 		for _, l := range e.Links {
-			if entries.IsPatch(l) && d.st.patchOpener != nil {
-				weight += d.s.packageSize().Weight(l.Length)
+			if entries.IsPatch(l) && d.patchOpener != nil {
+				weight += d.packageSize().Weight(l.Length)
 			}
 		}
 	}
-	return max(weight, paging.MaxBytes/d.s.packageSize().Resources())
+	return max(weight, paging.MaxBytes/d.packageSize().Resources())
 }
 
 // settled returns the closed packages to which no more changes can come.
 func (d *changeDivider) settled() []resourcesync.Interval {
 	n := len(d.closed)
-	if _, ok := d.st.changer.(resourcesync.Windower); !ok {
-		settle := max(d.s.options.Settle, 0)
+	if _, ok := d.changer.(resourcesync.Windower); !ok {
+		settle := max(d.options.Settle, 0)
 		for n > 0 && !d.last.After(d.closed[n-1].Until.Add(settle)) {
 			n--
 		}
@@ -213,11 +213,11 @@ func (d *changeDivider) settled() []resourcesync.Interval {
 
 // keepSealed closes packages of st's Change Dump whose time is over and to which no
 // later change has come.
-func (s *Source) keepSealed(ctx context.Context, st *set) {
+func (st *set) keepSealed(ctx context.Context) {
 	for failed := false; ; {
-		rest := min(glance, max(s.options.PackageEvery, glance/600))
+		rest := min(glance, max(st.options.PackageEvery, glance/600))
 		err := background.Safely(func() error {
-			dump, err := s.changePackages(ctx, st)
+			dump, err := st.changePackages(ctx)
 			if err != nil || dump.rest.end.IsZero() {
 				return err
 			}
@@ -232,9 +232,9 @@ func (s *Source) keepSealed(ctx context.Context, st *set) {
 		case ctx.Err() != nil:
 			return
 		case !quiet && !failed:
-			s.log.Warn("the last package of a Change Dump is not closed; it is tried again", "set", st.name, "error", err)
+			st.log.Warn("the last package of a Change Dump is not closed; it is tried again", "set", st.name, "error", err)
 		case quiet && failed && err == nil:
-			s.log.Info("packages of a Change Dump are closed again", "set", st.name)
+			st.log.Info("packages of a Change Dump are closed again", "set", st.name)
 		}
 		failed = !quiet || failed && err != nil
 		if err != nil {
@@ -248,13 +248,13 @@ func (s *Source) keepSealed(ctx context.Context, st *set) {
 
 // changePackageLength returns the length of a package, as far as those of what is
 // in it are known.
-func (s *Source) changePackageLength(ctx context.Context, st *set, p resourcesync.Interval) (resourcesync.Length, error) {
+func (st *set) changePackageLength(ctx context.Context, p resourcesync.Interval) (resourcesync.Length, error) {
 	if length, ok := st.dumpLengths.Load(p); ok {
 		return length.(resourcesync.Length), nil
 	}
 	b := render.Body{SizeOnly: true}
 	defer b.Free()
-	c, _, err := s.listChangePackage(ctx, target{kind: kindChangeManifest, set: st}, p, &b)
+	c, err := listChangesOf(ctx, target{kind: st.routes.kinds[kindChangeManifest], set: st}, p, &b)
 	if err != nil {
 		return resourcesync.Length{}, err
 	}

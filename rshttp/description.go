@@ -10,53 +10,55 @@ import (
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
-// describe makes the Source Description, and its parts if it needs an index.
-func (s *Source) describe() (description []byte, parts [][]byte, err error) {
+// A description is the Source Description, or the index of it and its parts.
+type description struct {
+	text  []byte
+	parts [][]byte
+}
+
+// write writes d. It depends on the configuration alone.
+func (d *description) write(s *site) (err error) {
 	sets := make([]wellknown.Set, len(s.order))
 	for i, st := range s.order {
-		sets[i] = wellknown.Set{
-			CapabilityList: s.routes.url(kindCapabilityList, st, ""),
-			DescribedBy:    st.describedBy,
-		}
+		sets[i] = wellknown.Set{CapabilityList: st.url(kindCapabilityList, ""), DescribedBy: st.describedBy}
 	}
-	return wellknown.Description(sets, &wellknown.Options{
+	d.text, d.parts, err = wellknown.Description(sets, &wellknown.Options{
 		DescribedBy: s.options.DescribedBy,
-		URI:         s.Description(),
+		URI:         s.routes.url(kindDescription, nil, ""),
 		Part: func(k int) string {
 			return s.routes.url(kindDescriptionPart, nil, strconv.Itoa(k+1))
 		},
 	})
+	return err
 }
 
-func (s *Source) renderDescription(_ context.Context, t target) (*document, error) {
-	text := s.description
-	if t.kind == kindDescriptionPart {
+func (d *description) render(_ context.Context, t target, _ *state, b *render.Body) error {
+	b.Written = d.text
+	if t.kind.name == kindDescriptionPart {
 		k, err := strconv.Atoi(t.part)
-		if err != nil || k < 1 || k > len(s.parts) || strconv.Itoa(k) != t.part {
-			return nil, notExist("a part of the Source Description", t)
+		if err != nil || k < 1 || k > len(d.parts) || strconv.Itoa(k) != t.part {
+			return notExist("a part of the Source Description", t)
 		}
-		text = s.parts[k-1]
+		b.Written = d.parts[k-1]
 	}
-	return (&document{target: t}).complete(render.Compress(text))
+	return nil
 }
 
-// renderCapabilityList makes the Capability List of a set (section 9).
-func (s *Source) renderCapabilityList(_ context.Context, t target) (*document, error) {
-	head := &rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.CapabilityList}}
+// renderCapabilityList renders the Capability List of a set (section 9).
+func renderCapabilityList(_ context.Context, t target, _ *state, b *render.Body) error {
+	b.Head = &rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.CapabilityList}}
 	if t.set.describedBy != "" {
-		head.Links = append(head.Links, resourcesync.Link{Rel: resourcesync.RelDescribedBy, Href: t.set.describedBy})
+		b.Head.Links = append(b.Head.Links, resourcesync.Link{Rel: resourcesync.RelDescribedBy, Href: t.set.describedBy})
 	}
-	head.Links = append(head.Links, resourcesync.Link{Rel: resourcesync.RelUp, Href: s.Description()})
-	b := render.Body{Head: head}
-	defer b.Free()
+	b.Head.Links = append(b.Head.Links, resourcesync.Link{Rel: resourcesync.RelUp, Href: t.set.routes.url(kindDescription, nil, "")})
 	for _, c := range t.set.capabilities() {
 		b.Add(&rsxml.Entry{
-			Loc:      s.routes.url(string(c), t.set, ""),
+			Loc:      t.url(string(c), ""),
 			Metadata: rsxml.Metadata{Capability: c},
 		})
 	}
 	for _, c := range t.set.channels() {
-		s.addChannel(&b, t.set, c)
+		b.Add(t.set.channelEntry(c))
 	}
-	return (&document{target: t}).complete(b.Text())
+	return nil
 }

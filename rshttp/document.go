@@ -1,24 +1,22 @@
 package rshttp
 
 import (
+	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"net/http"
 	"strconv"
-	"sync/atomic"
-	"time"
 
-	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 )
 
-// A document is a rendered document, whole, with what is sent before it. It is
-// immutable but for its freshness.
+// A document is a rendered document, the state that it shows, and its header fields.
+// It is immutable.
 type document struct {
-	target target
 	render.Text
-
-	lastModified time.Time // zero if not known
+	target target
+	state  *state
 
 	// Header values, made once. Handlers of others may see them through the
 	// header map, so they have no room to append to.
@@ -26,19 +24,6 @@ type document struct {
 	hdrLength, hdrGzipLength []string
 	hdrLastModified          []string
 	hdrCacheControl          []string
-
-	// What the document is a function of. A document of which nothing is
-	// known has no version and is made anew for each request.
-	forever    bool               // what is past and will never change
-	from       time.Time          // of a Change List that is forever
-	archived   bool               // of the archive, not of the journal
-	erased     time.Time          // when something was last erased from that
-	keys       resourcesync.Range // the resources in this range
-	version    string             // of that range, or of a journal
-	setVersion atomic.Pointer[string]
-	division   uint64                // of which it is the index; zero if of none
-	packages   resourcesync.Interval // that those of a Change Dump cover
-	rest       time.Time             // until when it is not made anew, whatever has changed
 }
 
 var (
@@ -47,32 +32,38 @@ var (
 	hdrGzip    = []string{"gzip"}
 	hdrNosniff = []string{"nosniff"}
 
-	// Caches may keep documents but must ask whether they still hold;
-	// closed ones hold for ever. For ever is a day at a time, because other
-	// Options divide the past otherwise.
+	// Caches may keep documents but must ask whether they still hold. Closed ones hold
+	// for ever, which is a day at a time, because other Options divide the past
+	// otherwise.
 	cacheAsk     = []string{"public, no-cache"}
 	cacheForever = []string{"public, max-age=86400, immutable"}
 )
 
-// complete gives d its text, and the header fields that are sent before it.
-func (d *document) complete(text render.Text, err error) (*document, error) {
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", d.target.path, err)
-	}
-	d.Text = text
+// newDocument returns the document t in the state st.
+func newDocument(t target, st *state, text render.Text) *document {
 	tag := base64.RawURLEncoding.EncodeToString(text.Sum[:16])
-	d.hdrETag = []string{`"` + tag + `"`}
-	d.hdrGzipETag = []string{`"` + tag + `-gzip"`}
-	d.hdrLength = []string{strconv.Itoa(d.Size)}
-	d.hdrGzipLength = []string{strconv.Itoa(len(d.Gzip))}
-	d.hdrCacheControl = cacheAsk
-	if d.forever && !d.archived {
-		d.hdrCacheControl = cacheForever
+	d := &document{
+		Text:            text,
+		target:          t,
+		state:           st,
+		hdrETag:         []string{`"` + tag + `"`},
+		hdrGzipETag:     []string{`"` + tag + `-gzip"`},
+		hdrLength:       []string{strconv.Itoa(text.Size)},
+		hdrGzipLength:   []string{strconv.Itoa(len(text.Gzip))},
+		hdrCacheControl: st.cacheControl(),
 	}
-	if d.lastModified.Unix() > 0 {
-		d.hdrLastModified = []string{d.lastModified.UTC().Format(http.TimeFormat)}
+	if st.modified.Unix() > 0 {
+		d.hdrLastModified = []string{st.modified.UTC().Format(http.TimeFormat)}
 	}
-	return d, nil
+	return d
+}
+
+// stateOf returns the state that d, which may be nil, shows.
+func (d *document) stateOf() *state {
+	if d == nil {
+		return nil
+	}
+	return d.state
 }
 
 func (d *document) path() string { return d.target.path }
@@ -80,4 +71,46 @@ func (d *document) path() string { return d.target.path }
 // cost is the memory that d takes, in bytes, headers and bookkeeping included.
 func (d *document) cost() int64 {
 	return d.Memory() + int64(len(d.target.path)+1024)
+}
+
+// fresh reports whether t is in the state was, which may be nil.
+func (t target) fresh(ctx context.Context, was *state) (bool, error) {
+	if t.kind.state == nil {
+		return was != nil, nil // whether or not the sets have content
+	}
+	if err := t.set.ready(ctx); err != nil || was == nil {
+		return false, err
+	}
+	now, err := t.kind.state(ctx, t, was)
+	return err == nil && now == was, err
+}
+
+// render reads the state of t and renders it, once more if the state has moved
+// meanwhile.
+func (t target) render(ctx context.Context) (*document, error) {
+	doc, err := t.renderOnce(ctx)
+	if errors.Is(err, errMoved) {
+		doc, err = t.renderOnce(ctx)
+	}
+	return doc, err
+}
+
+func (t target) renderOnce(ctx context.Context) (*document, error) {
+	st := &state{version: "configuration"}
+	if t.kind.state != nil {
+		var err error
+		if st, err = t.kind.state(ctx, t, nil); err != nil {
+			return nil, err
+		}
+	}
+	var b render.Body
+	defer b.Free()
+	if err := t.kind.render(ctx, t, st, &b); err != nil {
+		return nil, err
+	}
+	text, err := b.Text()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.path, err)
+	}
+	return newDocument(t, st, text), nil
 }

@@ -22,17 +22,17 @@ import (
 
 // groupPackages divides the packages of p into Resource Dumps, keeping of those of
 // previous, which may be nil, what still fits.
-func (s *Source) groupPackages(ctx context.Context, st *set, p, previous *partition.Partition) ([]resourcesync.Cut, error) {
+func (st *set) groupPackages(ctx context.Context, p, previous *partition.Partition) ([]resourcesync.Cut, error) {
 	var before []resourcesync.Cut
 	if previous != nil {
 		before = previous.Groups
 	}
-	dumps := paging.NewCuts(before, s.options.PageSize)
+	dumps := paging.NewCuts(before, st.options.PageSize)
 	head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceDump}}
 	longest := fact{at: time.Unix(0, 1), length: resourcesync.Bytes(math.MaxInt64)}
 	var scratch []byte
 	for r := range p.Ranges() {
-		scratch, _ = rsxml.AppendEntry(scratch[:0], &head, s.packageEntry(st, r, longest))
+		scratch, _ = rsxml.AppendEntry(scratch[:0], &head, st.dumpEntry(r, longest))
 		dumps.Add(r.From, len(scratch), time.Time{})
 	}
 	cuts := dumps.Done()
@@ -52,73 +52,109 @@ func (s *Source) groupPackages(ctx context.Context, st *set, p, previous *partit
 	return cuts, nil
 }
 
-// renderResourceDump makes what lies at a set's resourcedump.xml: the Resource Dump
-// if one is enough (section 11.1), else the index of all; or, if t is a part of that
-// index, the Resource Dump of the packages that begin in its range of keys.
-func (s *Source) renderResourceDump(ctx context.Context, t target) (*document, error) {
-	r, ok := partition.Whole, true
-	if t.kind == kindDumpPart {
-		r, ok = partition.ParseRange(t.part)
+// dumpRange returns the range of keys in which the packages that t lists begin.
+func (t target) dumpRange() (r resourcesync.Range, ok bool) {
+	if t.kind.parent == "" {
+		return partition.Whole, true
 	}
+	return partition.ParseRange(t.part)
+}
+
+// isDumpPart reports whether the Resource Dump t is listed.
+func isDumpPart(t target) bool {
+	r, ok := t.dumpRange()
+	p := t.set.packages.Current()
+	return !ok || p != nil && partition.Has(p.Groups, r)
+}
+
+// dumpState reads the state of a Resource Dump or its index. A dump is not rendered
+// again until it has rested, because that may take long. An unlisted one is not cached.
+func dumpState(ctx context.Context, t target, was *state) (*state, error) {
+	r, ok := t.dumpRange()
 	if !ok {
 		return nil, notExist("a range of keys", t)
 	}
-	d := t.set.packages
-	p, err := d.Get(ctx)
+	p, err := t.set.packages.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	doc, err := s.renderDump(ctx, t, p, r)
-	if !errors.Is(err, errOutgrown) {
-		return doc, err
+	isIndex := t.kind.parent == "" && len(p.Groups) > 1
+	if was != nil && was.partition.Number != p.Number {
+		was = nil
 	}
-	// More resources have come than the division knows of.
-	if p, err = d.Renew(ctx, p); err != nil {
-		return nil, err
+	if isIndex {
+		return partitionState(p, was), nil
 	}
-	return s.renderDump(ctx, t, p, r)
+	if was != nil && time.Now().Before(was.rest) {
+		return was, nil
+	}
+	_, covered := p.BeginningIn(r)
+	st, err := t.set.resourceState(ctx, covered, was)
+	if err != nil || st == was {
+		return st, err
+	}
+	st.partition = p
+	if st.version == "" {
+		st.version = partitionState(p, nil).version
+	}
+	if !isDumpPart(t) && t.kind.parent != "" {
+		st.version = ""
+	}
+	return st, nil
 }
 
-func (s *Source) renderDump(ctx context.Context, t target, p *partition.Partition, r resourcesync.Range) (*document, error) {
-	if t.kind == kindResourceDump && len(p.Groups) > 1 {
-		return s.renderDumpIndex(t, p)
+// renderResourceDump renders what lies at a set's resourcedump.xml: the Resource Dump if
+// one is enough (section 11.1), else the index of all; or a part of that index, the
+// Resource Dump of the packages that begin in its range of keys.
+func renderResourceDump(ctx context.Context, t target, st *state, b *render.Body) error {
+	p := st.partition
+	if t.kind.parent == "" && len(p.Groups) > 1 {
+		return renderDumpIndex(t, p, b)
 	}
-	doc, err := s.renderPackages(ctx, t, p, r)
-	if err == nil && t.kind == kindDumpPart && !partition.Has(p.Groups, r) {
-		// Anybody may ask for any range. It must not take the place of what
-		// others will ask for.
-		doc.version, doc.division = "", 0
+	err := renderPackages(ctx, t, st, b)
+	if errors.Is(err, errOutgrown) {
+		// More resources have come than the partition knows of.
+		if _, err = t.set.packages.Renew(ctx, p); err == nil {
+			err = errMoved
+		}
 	}
-	return doc, err
+	return err
 }
 
-func (s *Source) renderDumpIndex(t target, p *partition.Partition) (*document, error) {
-	b := render.Body{Head: s.resourceHead(t, true, p.At)}
-	defer b.Free()
+func renderDumpIndex(t target, p *partition.Partition, b *render.Body) error {
+	b.Head = resourceHead(t, true, p.At)
 	i := 0
 	for r := range partition.Ranges(p.Groups, "") {
 		newest := p.Groups[i].Newest
 		i++
-		fits := b.Add(&rsxml.Entry{
-			Loc:     s.routes.url(kindDumpPart, t.set, partition.FormatRange(r)),
-			LastMod: newest,
-		})
-		if !fits {
-			return nil, fmt.Errorf("the Resource Dump Index of set %q has outgrown the limits of a document: raise PackageSize", t.set.name)
+		if !b.Add(&rsxml.Entry{Loc: t.url(kindDumpPart, partition.FormatRange(r)), LastMod: newest}) {
+			return fmt.Errorf("the Resource Dump Index of set %q has outgrown the limits of a document: raise PackageSize", t.set.name)
 		}
 	}
-	return (&document{target: t, division: p.Number}).complete(b.Text())
+	return nil
 }
 
-// freshDump reports whether d, one of the documents of a Resource Dump, still holds
-// as far as the division of its set can tell: that is known for an index, and as
-// long as the others rest.
-func (s *Source) freshDump(ctx context.Context, d *document) (fresh, known bool, err error) {
-	p, err := d.target.set.packages.Get(ctx)
-	if err != nil || p.Number != d.division {
-		return false, true, err
+// renderPackages renders a Resource Dump.
+func renderPackages(ctx context.Context, t target, st *state, b *render.Body) error {
+	started := time.Now()
+	at := st.modified
+	b.Head = resourceHead(t, false, at)
+	r, _ := t.dumpRange()
+	ranges, _ := st.partition.BeginningIn(r)
+	for r := range ranges {
+		f, err := t.set.fact(ctx, r)
+		if err != nil {
+			return err
+		}
+		if st.modified.IsZero() && f.at.After(at) {
+			at = f.at
+		}
+		if !b.Add(t.set.dumpEntry(r, f)) {
+			return &goneError{index: t.url(kindResourceDump, ""), reason: "more packages begin in the range than a document holds"}
+		}
 	}
-	isIndex := d.target.kind == kindResourceDump && len(p.Groups) > 1
-	fresh = isIndex || time.Now().Before(d.rest)
-	return fresh, fresh, nil
+	t.set.facts.keep(st.partition)
+	b.Head = resourceHead(t, false, at)
+	st.rest = time.Now().Add(partition.RestRatio * time.Since(started))
+	return nil
 }

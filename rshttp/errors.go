@@ -34,7 +34,7 @@ func (e knownError) Unwrap() error { return e.error }
 // that wait for it ask again and again.
 func (t target) known(err error) error {
 	switch {
-	case t.set == nil || t.kind == kindCapabilityList: // which need not be ready
+	case t.set == nil || t.kind.state == nil: // which need not be ready
 	case !errors.Is(err, resourcesync.ErrNotReady):
 		t.set.unready.Store(false)
 	case !t.set.unready.CompareAndSwap(false, true):

@@ -11,39 +11,38 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// documents tells the framework channel of a set what has changed among the
-// documents about it (Framework Notification 2). It renders none of them: that one
-// has changed is known from the state that it is a function of. Of the lists under an
-// index it names the newest that is new and the newest that has changed, with a link
-// to the index, which leads to the others (Framework Notification 3).
+// A frameworkFeed announces on the framework channel of a set what has changed among
+// the documents about it (Framework Notification 2). It renders none of them: a document
+// has changed if its state has. Of the lists under an index it names the newest that is
+// new and the newest that has changed, with a link to the index, which leads to the
+// others (Framework Notification 3).
 //
-// That a set has been removed is announced by the Publisher, as [Source.removed] says.
-type documents struct {
-	*Source
+// The Publisher announces that a set has been removed, as [Source.removed] says.
+type frameworkFeed struct {
 	set                         *set
 	description, capabilityList string // digests
 }
 
-func (s *Source) documentsOf(st *set) (*documents, error) {
-	list, err := s.renderCapabilityList(context.Background(), target{kind: kindCapabilityList, set: st})
+func newFrameworkFeed(st *set) (*frameworkFeed, error) {
+	list, err := target{kind: st.routes.kinds[kindCapabilityList], set: st}.render(context.Background())
 	if err != nil {
 		return nil, err
 	}
-	d := &documents{Source: s, set: st, capabilityList: digestOf(list.hdrETag[0]), description: digestOf(string(s.description))}
-	for _, part := range s.parts {
+	d := &frameworkFeed{set: st, capabilityList: digestOf(list.hdrETag[0]), description: digestOf(string(st.description.text))}
+	for _, part := range st.description.parts {
 		d.description = digestOf(d.description, string(part))
 	}
 	return d, nil
 }
 
 // hasVersion reports whether Stat knows everything that Next depends on.
-func (d *documents) hasVersion() bool {
+func (d *frameworkFeed) hasVersion() bool {
 	return d.set.stater != nil && (d.set.changer == nil || d.set.changeStater != nil)
 }
 
 // Stat describes what Next depends on: the set, its journal, and how the set is
 // divided, which comes to fit the set a little later. It has only a Version.
-func (d *documents) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
+func (d *frameworkFeed) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
 	stat, err := d.set.stater.Stat(ctx, r)
 	if err != nil || stat.Version == "" {
 		return resourcesync.Stat{}, err
@@ -60,16 +59,16 @@ func (d *documents) Stat(ctx context.Context, r resourcesync.Range) (resourcesyn
 			version += " " + strconv.FormatUint(p.Number, 10)
 		}
 	}
-	if d.allReady(ctx) {
+	if d.set.allReady(ctx) {
 		version += " all are ready" // and the Source Description can be told of
 	}
 	return resourcesync.Stat{Version: version}, nil
 }
 
 // Next implements [topic.Documents].
-func (d *documents) Next(ctx context.Context, before string) (*topic.Update, string, error) {
+func (d *frameworkFeed) Next(ctx context.Context, before string) (*topic.Update, string, error) {
 	k := parseKnown(before)
-	if d.allReady(ctx) { // the sets that it names have something to show
+	if d.set.allReady(ctx) { // the sets that it names have something to show
 		if u := d.ofSource(&k); u != nil {
 			now, err := k.text()
 			return u, now, err
@@ -94,33 +93,33 @@ func (d *documents) Next(ctx context.Context, before string) (*topic.Update, str
 	if err != nil || len(entries) == 0 {
 		return nil, now, err
 	}
-	return &topic.Update{Up: d.routes.url(kindCapabilityList, d.set, ""), Entries: entries}, now, nil
+	return &topic.Update{Up: d.set.url(kindCapabilityList, ""), Entries: entries}, now, nil
 }
 
 // ofSource tells of the Source Description, and of its last part if it is an index.
-func (d *documents) ofSource(k *known) *topic.Update {
+func (d *frameworkFeed) ofSource(k *known) *topic.Update {
 	change := changeOf(k.Description, d.description)
 	if change == "" {
 		return nil
 	}
 	k.Description = d.description
-	e := entry(d.Description(), resourcesync.Description, change, time.Time{})
-	if n := len(d.parts); n > 0 {
-		e.Loc = d.routes.url(kindDescriptionPart, nil, strconv.Itoa(n))
-		e.Links = []resourcesync.Link{{Rel: resourcesync.RelIndex, Href: d.Description()}}
+	e := entry(d.set.routes.url(kindDescription, nil, ""), resourcesync.Description, change, time.Time{})
+	if n := len(d.set.description.parts); n > 0 {
+		e.Loc = d.set.routes.url(kindDescriptionPart, nil, strconv.Itoa(n))
+		e.Links = []resourcesync.Link{{Rel: resourcesync.RelIndex, Href: d.set.routes.url(kindDescription, nil, "")}}
 	}
 	return &topic.Update{Entries: []rsxml.Entry{e}}
 }
 
 // ofSet tells of the Capability List.
-func (d *documents) ofSet(k *known) *topic.Update {
+func (d *frameworkFeed) ofSet(k *known) *topic.Update {
 	change := changeOf(k.CapabilityList, d.capabilityList)
 	if change == "" {
 		return nil
 	}
 	k.CapabilityList = d.capabilityList
-	e := entry(d.routes.url(kindCapabilityList, d.set, ""), resourcesync.CapabilityList, change, time.Time{})
-	return &topic.Update{Up: d.Description(), Entries: []rsxml.Entry{e}}
+	e := entry(d.set.url(kindCapabilityList, ""), resourcesync.CapabilityList, change, time.Time{})
+	return &topic.Update{Up: d.set.routes.url(kindDescription, nil, ""), Entries: []rsxml.Entry{e}}
 }
 
 func changeOf(before, now string) resourcesync.ChangeType {
@@ -136,7 +135,7 @@ func changeOf(before, now string) resourcesync.ChangeType {
 // dumps announces the Resource Dump, or the newest of those under its index. Each
 // change of the set makes another dump, which Destinations would have to fetch
 // completely, so a new one is announced at most once in Options.DumpInterval.
-func (d *documents) dumps(ctx context.Context, k *known) ([]rsxml.Entry, error) {
+func (d *frameworkFeed) dumps(ctx context.Context, k *known) ([]rsxml.Entry, error) {
 	if d.set.opener == nil {
 		k.ResourceDump = nil
 		return nil, nil
@@ -145,18 +144,16 @@ func (d *documents) dumps(ctx context.Context, k *known) ([]rsxml.Entry, error) 
 	if p == nil {
 		return nil, nil // it is being divided for the first time
 	}
+	st, err := d.set.resourceState(ctx, partition.Whole, nil)
+	if err != nil {
+		return nil, err
+	}
 	version := knownPagesOf(p).Version
-	if d.set.stater != nil {
-		stat, err := d.set.stater.Stat(ctx, partition.Whole)
-		if err != nil {
-			return nil, err
-		}
-		if stat.Version != "" {
-			version = digestOf(stat.Version)
-		}
+	if st.version != "" {
+		version = digestOf(st.version)
 	}
 	was := k.ResourceDump
-	if was != nil && (was.Version == version || time.Since(was.Announced) < d.options.DumpInterval) {
+	if was != nil && (was.Version == version || time.Since(was.Announced) < d.set.options.DumpInterval) {
 		return nil, nil
 	}
 	k.ResourceDump = &knownDump{version, time.Now().UTC()}
@@ -177,13 +174,13 @@ func (d *documents) dumps(ctx context.Context, k *known) ([]rsxml.Entry, error) 
 // entry returns the entry of a document: of that of the kind only if part is empty,
 // else of one under its index. at is when it changed, as far as that is known: now,
 // if it is not, because now it has become known.
-func (d *documents) entry(only, kind, part string, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
+func (d *frameworkFeed) entry(only, kind, part string, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
 	c := resourcesync.Capability(only)
 	if part == "" {
-		return entry(d.routes.url(only, d.set, ""), c, change, at)
+		return entry(d.set.url(only, ""), c, change, at)
 	}
-	e := entry(d.routes.url(kind, d.set, part), c, change, at)
-	e.Links = []resourcesync.Link{{Rel: resourcesync.RelIndex, Href: d.routes.url(only, d.set, "")}}
+	e := entry(d.set.url(kind, part), c, change, at)
+	e.Links = []resourcesync.Link{{Rel: resourcesync.RelIndex, Href: d.set.url(only, "")}}
 	return e
 }
 

@@ -28,7 +28,7 @@ import (
 type framed struct {
 	t    *testing.T
 	src  *Source
-	docs *documents
+	docs *frameworkFeed
 	text string // what is known
 }
 
@@ -42,7 +42,7 @@ func frame(t *testing.T, o Options, known string, sets ...Set) *framed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs, err := src.documentsOf(src.order[0])
+	docs, err := newFrameworkFeed(src.order[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -410,7 +410,7 @@ func TestFrameworkWaits(t *testing.T) {
 	f := frame(t, Options{}, "", Set{Name: "now", Provider: memory.New(nil)}, Set{Name: "later", Provider: later})
 	f.get("https://example.org/rs/now/resourcelist.xml")
 	f.want("created rs/now/capabilitylist.xml\ncreated rs/now/resourcelist.xml\ncreated rs/now/changelist.xml\n")
-	waiting, err := f.src.documentsOf(f.src.order[1])
+	waiting, err := newFrameworkFeed(f.src.order[1])
 	if err != nil {
 		t.Fatal(err)
 	}

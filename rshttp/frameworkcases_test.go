@@ -370,7 +370,7 @@ func TestFrameworkDumpedWindows(t *testing.T) {
 		}
 		opener := struct {
 			resourcesync.ChangeOpener
-			sincer
+			retainer
 		}{set, since(windows[3].From)}
 		f := frame(t, Options{PageSize: 1}, "", Set{Provider: set.Set, ChangeOpener: opener})
 		f.get("https://example.org/rs/resourcelist.xml")

@@ -7,30 +7,27 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/checked"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
 // changes tells of the Change List and the Change Dump, or of those under their
 // indexes.
-func (d *documents) changes(ctx context.Context, k *known) ([]rsxml.Entry, error) {
+func (d *frameworkFeed) changes(ctx context.Context, k *known) ([]rsxml.Entry, error) {
 	st := d.set
 	if st.changer == nil {
 		k.Journal, k.ChangeList, k.ChangeDump = nil, nil, nil
 		return nil, nil
 	}
-	// The state comes first: changes that come in between may be told of now,
-	// and are told of again.
+	// The state comes first: changes that come in between may be announced now, and
+	// are announced again.
 	var now knownJournal
-	if st.changeStater != nil {
-		stat, err := st.changeStater.Stat(ctx, partition.Whole)
-		if err != nil {
-			return nil, err
-		}
-		if stat.Version != "" {
-			now = knownJournal{digestOf(stat.Version), stat.LastModified}
-		}
+	state, err := journalState(ctx, target{set: st}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if state.version != "" {
+		now = knownJournal{digestOf(state.version), state.modified}
 	}
 	windows, err := st.windows.Get(ctx)
 	if err != nil {
@@ -55,7 +52,7 @@ func (d *documents) changes(ctx context.Context, k *known) ([]rsxml.Entry, error
 		k.ChangeDump = nil
 		return news, nil
 	}
-	dump, err := d.changePackages(ctx, st)
+	dump, err := st.changePackages(ctx)
 	if errors.Is(err, errMoved) {
 		err = resourcesync.ErrNotReady
 	}
@@ -64,7 +61,7 @@ func (d *documents) changes(ctx context.Context, k *known) ([]rsxml.Entry, error
 	}
 	until := dump.covers().Until // a Change Dump changes when a package is closed
 	moved = k.ChangeDump == nil || !until.Equal(k.ChangeDump.Until)
-	dumps, told := d.windowEntries(kindChangeDump, kindChangeDumpPart, k.ChangeDump, d.groupChanges(dump), moved, until, until)
+	dumps, told := d.windowEntries(kindChangeDump, kindChangeDumpPart, k.ChangeDump, st.groupChanges(dump), moved, until, until)
 	told.Until = until
 	k.ChangeDump = told
 	return append(news, dumps...), nil
@@ -72,7 +69,7 @@ func (d *documents) changes(ctx context.Context, k *known) ([]rsxml.Entry, error
 
 // readJournal returns how far a journal is whose version is not known. before is
 // how far it was, or nil.
-func (d *documents) readJournal(ctx context.Context, before *knownJournal, windows []resourcesync.Interval) (now knownJournal, err error) {
+func (d *frameworkFeed) readJournal(ctx context.Context, before *knownJournal, windows []resourcesync.Interval) (now knownJournal, err error) {
 	if _, ok := d.set.changer.(resourcesync.Windower); !ok {
 		changes, newest, err := d.set.windows.Last(ctx)
 		return knownJournal{strconv.Itoa(changes), newest}, err
@@ -81,25 +78,23 @@ func (d *documents) readJournal(ctx context.Context, before *knownJournal, windo
 	if before != nil && !before.Newest.Before(from) {
 		now, from = *before, before.Newest // the datetimes of a Windower are strictly increasing
 	}
-	for c, err := range d.set.changer.Changes(ctx, resourcesync.Interval{From: from}) {
+	omitted := func(c *resourcesync.Change, _ error) { now.Newest = c.Datetime } // a change all the same
+	for c, err := range (journal{d.set}).changes(ctx, resourcesync.Interval{From: from}, omitted) {
 		if err != nil {
-			return now, checked.Error("journal", err)
+			return now, err
 		}
 		now.Newest = c.Datetime
 	}
-	return now, ctx.Err()
+	return now, nil
 }
 
 // born returns when w, which is open, came into being: with its first change, which
 // closed the window before it, or when that was closed, if there is no change since.
-func (d *documents) born(ctx context.Context, w resourcesync.Interval) (time.Time, error) {
-	for c, err := range d.set.changer.Changes(ctx, resourcesync.Interval{From: w.From}) {
-		if err != nil {
-			return time.Time{}, checked.Error("journal", err)
-		}
-		return c.Datetime, nil
+func (d *frameworkFeed) born(ctx context.Context, w resourcesync.Interval) (time.Time, error) {
+	for c, err := range (journal{d.set}).changes(ctx, resourcesync.Interval{From: w.From}, nil) {
+		return c.Datetime, err
 	}
-	return w.From, ctx.Err()
+	return w.From, nil
 }
 
 // splits reports whether the newest of windows has been split off since k, so that
@@ -114,7 +109,7 @@ func (k *knownWindows) splits(windows []resourcesync.Interval) bool {
 // of the newest if it is new or has changed, and of the one that it has closed.
 // moved says that the journal has changed. born is when the newest window came into
 // being, if it was split off, and newest the time of the newest change.
-func (d *documents) windowEntries(only, part string, k *knownWindows, windows []resourcesync.Interval, moved bool, born, newest time.Time) ([]rsxml.Entry, *knownWindows) {
+func (d *frameworkFeed) windowEntries(only, part string, k *knownWindows, windows []resourcesync.Interval, moved bool, born, newest time.Time) ([]rsxml.Entry, *knownWindows) {
 	last := len(windows) - 1
 	now := &knownWindows{Index: last > 0, Open: windows[last].From}
 	entry := func(i int, change resourcesync.ChangeType, at time.Time) rsxml.Entry {

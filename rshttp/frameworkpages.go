@@ -12,7 +12,7 @@ import (
 )
 
 // resources announces the Resource List, or the lists under its index.
-func (d *documents) resources(ctx context.Context, k *known) ([]rsxml.Entry, error) {
+func (d *frameworkFeed) resources(ctx context.Context, k *known) ([]rsxml.Entry, error) {
 	p := d.set.pages.Current()
 	if p == nil {
 		return nil, resourcesync.ErrNotReady // it is being divided for the first time
@@ -45,18 +45,16 @@ func (d *documents) resources(ctx context.Context, k *known) ([]rsxml.Entry, err
 }
 
 // onlyPage returns p, a division into one page, as the set is now.
-func (d *documents) onlyPage(ctx context.Context, p *partition.Partition) (*partition.Partition, error) {
+func (d *frameworkFeed) onlyPage(ctx context.Context, p *partition.Partition) (*partition.Partition, error) {
 	now := *p
 	now.Cuts = []resourcesync.Cut{{Count: p.Cuts[0].Count, Newest: p.At}}
-	if d.set.stater != nil {
-		stat, err := d.set.stater.Stat(ctx, partition.Whole)
-		if err != nil {
-			return nil, err
-		}
-		if stat.Version != "" {
-			now.Version, now.At = stat.Version, stat.LastModified
-			now.Cuts[0] = resourcesync.Cut{Newest: stat.LastModified} // the version says it all
-		}
+	st, err := d.set.resourceState(ctx, partition.Whole, nil)
+	if err != nil {
+		return nil, err
+	}
+	if st.version != "" {
+		now.Version, now.At = st.version, st.modified
+		now.Cuts[0] = resourcesync.Cut{Newest: st.modified} // the version says it all
 	}
 	return &now, nil
 }
@@ -123,7 +121,7 @@ func newsOf(p *partition.Partition, k *knownPages) (created, updated int) {
 }
 
 // pageEntry returns the entry of page i of p.
-func (d *documents) pageEntry(p *partition.Partition, i int, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
+func (d *frameworkFeed) pageEntry(p *partition.Partition, i int, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
 	part := ""
 	if len(p.Cuts) > 1 {
 		part = partition.FormatRange(p.Range(i))

@@ -13,113 +13,87 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// renderManifest makes the manifest of a package, as it is in the package
-// (sections 11.2 and 13.2).
-func (s *Source) renderManifest(ctx context.Context, t target) (*document, error) {
-	_, doc, err := s.manifest(ctx, t)
-	return doc, err
+// renderManifest renders the manifest of a package, as it is in the package (sections
+// 11.2 and 13.2).
+func renderManifest(ctx context.Context, t target, st *state, b *render.Body) error {
+	_, err := listPackage(ctx, t, st, b)
+	return err
 }
 
-// manifest makes the manifest t, and returns the contents of its package.
-func (s *Source) manifest(ctx context.Context, t target) (*packages.Contents, *document, error) {
-	if t.kind == kindChangeManifest {
-		return s.changeManifest(ctx, t)
+// listPackage writes the manifest t into b, and returns the contents of its package.
+func listPackage(ctx context.Context, t target, st *state, b *render.Body) (*packages.Contents, error) {
+	if t.kind.capability == resourcesync.ChangeDumpManifest {
+		return listChangePackage(ctx, t, st, b)
 	}
-	return s.dumpManifest(ctx, t)
-}
-
-// dumpManifest makes the manifest t of a package of resources.
-func (s *Source) dumpManifest(ctx context.Context, t target) (*packages.Contents, *document, error) {
-	r, ok := partition.ParseRange(t.part)
-	if !ok {
-		return nil, nil, notExist("a range of keys", t)
-	}
-	unlisted := !t.set.packages.Lists(r)
-	var b render.Body
-	defer b.Free()
-	c, doc, err := s.listPackage(ctx, t, r, &b)
-	switch {
-	case errors.Is(err, errOutgrown):
-		if !unlisted {
+	listed := t.set.packages.Lists(st.keys)
+	c, err := listResourcePackage(ctx, t, st, b)
+	if errors.Is(err, errOutgrown) {
+		if listed {
 			t.set.packages.Invalidate()
 		}
-		return nil, nil, s.outgrown(t)
-	case err != nil:
-		return nil, nil, err
-	case unlisted:
-		doc.version, c.Unlisted = "", true
+		return nil, t.outgrown()
 	}
-	if doc, err = doc.complete(b.Text()); err != nil {
-		return nil, nil, err
+	if err == nil {
+		c.Unlisted = !listed
 	}
-	c.Text = doc.Text
-	return c, doc, nil
+	return c, err
 }
 
-// listPackage writes the manifest t of the package with the resources in r into b.
-func (s *Source) listPackage(ctx context.Context, t target, r resourcesync.Range, b *render.Body) (*packages.Contents, *document, error) {
+// listResourcePackage writes the manifest t of the package with the resources in
+// st.keys into b.
+func listResourcePackage(ctx context.Context, t target, st *state, b *render.Body) (*packages.Contents, error) {
 	c := packages.NewContents(false)
-	doc, err := s.listResources(ctx, t, r, rsxml.MaxEntries, b, func(res resourcesync.Resource) (string, error) {
+	err := listResources(ctx, t, st, b, rsxml.MaxEntries, func(res resourcesync.Resource) (string, error) {
 		path, err := c.AddResource(res)
-		if err == nil && s.packageSize().Exceeded(c) {
+		if err == nil && t.set.packageSize().Exceeded(c) {
 			err = errOutgrown
 		}
 		return path, err
 	})
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	c.At, c.Text.Size = b.Head.Metadata.At, b.Len()
-	return c, doc, nil
+	return c, nil
 }
 
 // outgrown answers a request for a package of resources that would be too large.
-func (s *Source) outgrown(t target) error {
-	return &goneError{index: s.routes.url(kindResourceDump, t.set, ""), reason: errOutgrown.Error()}
+func (t target) outgrown() error {
+	return &goneError{index: t.url(kindResourceDump, ""), reason: errOutgrown.Error()}
 }
 
-// changeManifest makes the manifest t of a package of changes.
-func (s *Source) changeManifest(ctx context.Context, t target) (*packages.Contents, *document, error) {
+// listChangePackage writes the manifest t of a package of changes into b.
+func listChangePackage(ctx context.Context, t target, st *state, b *render.Body) (*packages.Contents, error) {
 	begin, _, _ := strings.Cut(t.part, "-")
 	from, err := partition.ParseTime(begin)
 	if err != nil || from.After(time.Now()) {
-		return nil, nil, notExist("an interval of the past", t)
+		return nil, notExist("an interval of the past", t)
 	}
-	dump, err := s.changePackages(ctx, t.set)
+	dump, err := t.set.changePackages(ctx)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	i, found := partition.Find(dump.packages, from)
 	if !found || packageName(dump.packages[i]) != t.part {
-		return nil, nil, s.dumpMoved(t)
+		return nil, t.dumpMoved()
 	}
-	var b render.Body
-	defer b.Free()
-	c, doc, err := s.listChangePackage(ctx, t, dump.packages[i], &b)
+	c, err := listChangesOf(ctx, t, dump.packages[i], b)
 	if errors.Is(err, errMoved) {
-		err = s.dumpMoved(t)
+		return nil, t.dumpMoved()
 	}
 	if err == nil {
-		doc, err = doc.complete(b.Text())
+		st.close(versionJournal{journal{t.set}}, dump.packages[i], c.At)
 	}
-	if err != nil {
-		return nil, nil, err
-	}
-	c.Text = doc.Text
-	return c, doc, nil
+	return c, err
 }
 
-// listChangePackage writes the manifest t of the package with the changes in iv into b.
-func (s *Source) listChangePackage(ctx context.Context, t target, iv resourcesync.Interval, b *render.Body) (*packages.Contents, *document, error) {
+// listChangesOf writes the manifest t of the package with the changes in iv into b.
+func listChangesOf(ctx context.Context, t target, iv resourcesync.Interval, b *render.Body) (*packages.Contents, error) {
 	c := packages.NewContents(t.set.patchOpener != nil)
-	doc, err := s.changeDocument(ctx, t)
-	if err != nil {
-		return nil, nil, err
-	}
-	if c.At, err = s.listChanges(ctx, t, t.set, iv, b, c.AddChange); err != nil {
-		return nil, nil, err
+	var err error
+	if c.At, err = listChanges(ctx, t, journal{t.set}, iv, b, c.AddChange); err != nil {
+		return nil, err
 	}
 	c.Text.Size = b.Len()
-	doc.forever, doc.from, doc.lastModified = true, iv.From, c.At
-	return c, doc, nil
+	return c, nil
 }

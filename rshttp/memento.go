@@ -35,33 +35,33 @@ const maxQuery = 3*rsxml.MaxURI + 100
 var errMoment = fmt.Errorf("no version of this resource at this datetime: %w", fs.ErrNotExist)
 
 // mementoURL returns the URL of the version of uri that the change at t left.
-func (s *Source) mementoURL(st *set, uri string, t time.Time) string {
-	return s.routes.url(kindMemento, st, "") + "?" + paramDatetime + "=" + partition.FormatTime(t) + "&" + paramURI + "=" + url.QueryEscape(uri)
+func (st *set) mementoURL(uri string, t time.Time) string {
+	return st.url(kindMemento, "") + "?" + paramDatetime + "=" + partition.FormatTime(t) + "&" + paramURI + "=" + url.QueryEscape(uri)
 }
 
 // withVersions returns a function that adds version links to the entries of st's
 // Change Lists, or nil.
-func (s *Source) withVersions(st *set) func(*resourcesync.Change, *rsxml.Entry) {
+func (st *set) withVersions() func(*resourcesync.Change, *rsxml.Entry) {
 	if !st.memento {
 		return nil
 	}
 	var links []resourcesync.Link
 	return func(c *resourcesync.Change, e *rsxml.Entry) {
-		links = s.versionLinks(append(links[:0], e.Links...), st, c)
+		links = st.versionLinks(append(links[:0], e.Links...), c)
 		e.Links = links
 	}
 }
 
 // versionLinks appends the links of a Change List entry to the version that c left
 // (section 14.6).
-func (s *Source) versionLinks(links []resourcesync.Link, st *set, c *resourcesync.Change) []resourcesync.Link {
+func (st *set) versionLinks(links []resourcesync.Link, c *resourcesync.Change) []resourcesync.Link {
 	isMemento := func(l resourcesync.Link) bool { return l.Rel == resourcesync.RelMemento }
 	if c.Type == resourcesync.Deleted || slices.ContainsFunc(links, isMemento) {
 		return links // an entry has one at most, and a host's own comes first
 	}
 	return append(links, resourcesync.Link{
 		Rel:      resourcesync.RelMemento,
-		Href:     s.mementoURL(st, c.Resource.URI, c.Datetime),
+		Href:     st.mementoURL(c.Resource.URI, c.Datetime),
 		Modified: c.Resource.LastModified,
 		Hashes:   c.Resource.Hashes,
 		Length:   c.Resource.Length,
@@ -92,7 +92,7 @@ func (s *Source) serveMemento(w http.ResponseWriter, r *http.Request, t target) 
 	defer v.close()
 	if err := v.begin(&c.Resource); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			err = s.versionGone(t)
+			err = t.versionGone()
 		}
 		s.fail(w, r, err)
 		return
@@ -138,21 +138,21 @@ func (s *Source) findVersion(r *http.Request, t target) (resourcesync.Change, er
 	defer s.renderings.Release(true)
 	ctx, cancel := context.WithTimeout(r.Context(), s.options.RenderTimeout)
 	defer cancel()
-	since, err := t.set.changesSince(ctx, t)
+	var from record = versionJournal{journal{t.set}}
+	since, _, err := from.stat(ctx)
 	if err != nil {
 		return resourcesync.Change{}, err
 	}
-	var record record = t.set
 	missing := errMoment
 	if at.Before(since) {
-		missing = s.versionGone(t)
+		missing = t.versionGone()
 		if t.set.changeArchiver == nil {
 			return resourcesync.Change{}, missing
 		}
-		record = changeArchive{t.set.changeArchiver} // whose lists link to versions, too
+		from = changeArchive{t.set.changeArchiver} // whose lists link to versions, too
 	}
 	around := resourcesync.Interval{From: at.Add(-time.Microsecond), Until: at}
-	for c, err := range record.changes(ctx, around, nil) {
+	for c, err := range from.changes(ctx, around, nil) {
 		if err != nil {
 			return resourcesync.Change{}, err
 		}
@@ -165,6 +165,6 @@ func (s *Source) findVersion(r *http.Request, t target) (resourcesync.Change, er
 }
 
 // versionGone is the answer to a request for a version that is no longer kept.
-func (s *Source) versionGone(t target) error {
-	return &goneError{index: s.routes.url(kindChangeList, t.set, ""), reason: "the version is no longer kept"}
+func (t target) versionGone() error {
+	return &goneError{index: t.url(kindChangeList, ""), reason: "the version is no longer kept"}
 }

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
@@ -63,9 +62,13 @@ func (s *Source) newPublisher() (*topic.Publisher, error) {
 	var channels []topic.Channel
 	for _, st := range s.order {
 		for _, c := range st.channels() {
-			channel, err := s.channel(st, c)
+			channel, err := st.channel(c)
 			if err != nil {
 				return nil, err
+			}
+			if s.hub != nil {
+				channel.OwnHub = s.hub.URI()
+				s.hub.Register(channel.Topic)
 			}
 			channels = append(channels, channel)
 		}
@@ -112,64 +115,60 @@ func (s *Source) removed(capabilityList string) *topic.Update {
 }
 
 // channel returns st's channel of the capability c.
-func (s *Source) channel(st *set, c resourcesync.Capability) (topic.Channel, error) {
+func (st *set) channel(c resourcesync.Capability) (topic.Channel, error) {
 	channel := topic.Channel{
-		Topic:          s.routes.url(string(c), st, ""),
-		CapabilityList: s.routes.url(kindCapabilityList, st, ""),
+		Topic:          st.url(string(c), ""),
+		CapabilityList: st.url(kindCapabilityList, ""),
 		Hubs:           st.remoteHubs,
 	}
-	if s.hub != nil {
-		channel.OwnHub = s.hub.URI()
-		s.hub.Register(channel.Topic)
-	}
 	if c == resourcesync.ChangeNotification {
-		channel.Changer, channel.Settle = st.changer, s.options.Settle
+		channel.Changer, channel.Settle = st.changer, st.options.Settle
 		channel.Stater, channel.Watcher = st.changeStater, st.changeWatcher
 		return channel, nil
 	}
-	d, err := s.documentsOf(st)
+	feed, err := newFrameworkFeed(st)
 	if err != nil {
 		return channel, err
 	}
-	channel.Documents = d
-	if d.hasVersion() {
-		channel.Stater = d
+	channel.Documents = feed
+	if feed.hasVersion() {
+		channel.Stater = feed
 	} else {
 		channel.Watcher = st.watcher
 	}
 	return channel, nil
 }
 
-// addChannel advertises st's channel of the capability c in a Capability List: the
-// topic with its hubs (Change Notification 5, Framework Notification 5) or, if it has
-// none, the WebSocket (section 3 of the 0.8 draft). A channel that has both is one
-// entry, because there must not be two of one capability (core 9): the WebSocket is
-// an alternate of the topic.
-func (s *Source) addChannel(b *render.Body, st *set, c resourcesync.Capability) {
-	e := rsxml.Entry{
-		Loc:      s.routes.url(string(c), st, ""),
+// channelEntry returns the entry of st's channel of the capability c in a Capability
+// List: the topic with its hubs (Change Notification 5, Framework Notification 5) or, if
+// it has none, the WebSocket (section 3 of the 0.8 draft). A channel that has both is one
+// entry, because there must not be two of one capability (core 9): the WebSocket is an
+// alternate of the topic.
+func (st *set) channelEntry(c resourcesync.Capability) *rsxml.Entry {
+	e := &rsxml.Entry{
+		Loc:      st.url(string(c), ""),
 		Metadata: rsxml.Metadata{Capability: c},
 	}
 	for _, uri := range st.hubs {
 		e.Links = append(e.Links, resourcesync.Link{Rel: resourcesync.RelHub, Href: uri})
 	}
 	if st.sockets {
-		uri := "ws" + strings.TrimPrefix(s.routes.url(string(c)+socket, st, ""), "http")
+		uri := "ws" + strings.TrimPrefix(st.url(string(c)+socket, ""), "http")
 		if len(st.hubs) > 0 {
 			e.Links = append(e.Links, resourcesync.Link{Rel: resourcesync.RelAlternate, Href: uri})
 		} else {
 			e.Loc = uri
 		}
 	}
-	b.Add(&e)
+	return e
 }
 
-// serveChannel answers a request for the channel t.
-func (s *Source) serveChannel(w http.ResponseWriter, r *http.Request, t target) {
-	if t.isSocket() {
-		uri := s.routes.url(strings.TrimSuffix(t.kind, socket), t.set, "")
-		s.options.WebSocket.ServeTopic(w, r, uri)
-		return
-	}
-	s.publisher.ServeTopic(w, r, s.routes.url(t.kind, t.set, ""))
+// serveTopic answers a request for the topic t.
+func (s *Source) serveTopic(w http.ResponseWriter, r *http.Request, t target) {
+	s.publisher.ServeTopic(w, r, t.url(t.kind.name, ""))
+}
+
+// serveSocket answers a request for the channel t by WebSocket.
+func (s *Source) serveSocket(w http.ResponseWriter, r *http.Request, t target) {
+	s.options.WebSocket.ServeTopic(w, r, t.url(strings.TrimSuffix(t.kind.name, socket), ""))
 }

@@ -9,15 +9,11 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/checked"
 	"github.com/resourcesync-go/resourcesync/internal/entries"
-	"github.com/resourcesync-go/resourcesync/internal/packages"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
-
-// packageSize is the size of a new package.
-func (s *Source) packageSize() packages.Size { return packages.Size(s.options.PackageSize) }
 
 // A fact is what a Resource Dump says of a package, together with what dividing
 // the set again takes. It is a function of the resources in the package's range.
@@ -69,79 +65,67 @@ func (f *facts) keep(p *partition.Partition) {
 	f.of = of
 }
 
-// renderPackages makes a Resource Dump of those packages of p that begin in r.
-func (s *Source) renderPackages(ctx context.Context, t target, p *partition.Partition, r resourcesync.Range) (*document, error) {
-	started := time.Now()
-	ranges, covered := p.BeginningIn(r)
-	doc := &document{target: t, division: p.Number, keys: covered}
-	if err := doc.take(ctx); err != nil {
-		return nil, err
+// dumpPackageState reads the state of a package or its manifest. An unlisted one is not
+// kept.
+func dumpPackageState(ctx context.Context, t target, was *state) (*state, error) {
+	r, ok := partition.ParseRange(t.part)
+	if !ok {
+		return nil, notExist("a range of keys", t)
 	}
-	if doc.lastModified.After(started) {
-		doc.lastModified = time.Time{} // as in a Resource List
+	listed := t.set.packages.Lists(r)
+	st, err := t.set.resourceState(ctx, r, was)
+	if err == nil && st != was && !listed {
+		st.version = ""
 	}
-	at := doc.lastModified
-	b := render.Body{Head: s.resourceHead(t, false, at)}
-	defer b.Free()
-	for r := range ranges {
-		f, err := s.fact(ctx, t.set, r)
-		if err != nil {
-			return nil, err
-		}
-		if doc.lastModified.IsZero() && f.at.After(at) {
-			at = f.at
-		}
-		if !b.Add(s.packageEntry(t.set, r, f)) {
-			return nil, &goneError{index: s.routes.url(kindResourceDump, t.set, ""), reason: "more packages begin in the range than a document holds"}
-		}
-	}
-	t.set.facts.keep(p)
-	b.Head = s.resourceHead(t, false, at)
-	doc.rest = time.Now().Add(partition.RestRatio * time.Since(started))
-	return doc.complete(b.Text())
+	return st, err
 }
 
-func (s *Source) packageEntry(st *set, r resourcesync.Range, f fact) *rsxml.Entry {
-	e := s.packaged(kindDumpPackage, kindDumpManifest, st, partition.FormatRange(r))
-	e.LastMod, e.Metadata.At, e.Metadata.Length = f.at, f.at, f.length
-	return e
+// isDumpPackage reports whether the package or manifest t is listed.
+func isDumpPackage(t target) bool {
+	r, ok := partition.ParseRange(t.part)
+	return !ok || t.set.packages.Lists(r)
 }
 
-// packaged begins the entry of a package in a dump. The kinds are those of the
-// package and of its manifest.
-func (s *Source) packaged(kind, manifest string, st *set, part string) *rsxml.Entry {
+// packageEntry begins the entry of a package, which is of a kind, in a dump.
+func (st *set) packageEntry(kind, part string) *rsxml.Entry {
 	return &rsxml.Entry{
-		Loc:      s.routes.url(kind, st, part),
+		Loc:      st.url(kind, part),
 		Metadata: rsxml.Metadata{Type: "application/zip"},
 		Links: []resourcesync.Link{{
 			Rel:  resourcesync.RelContents,
-			Href: s.routes.url(manifest, st, part),
+			Href: st.url(st.routes.kinds[kind].manifest, part),
 			Type: "application/xml",
 		}},
 	}
 }
 
+// dumpEntry returns the entry of the package with the resources in r.
+func (st *set) dumpEntry(r resourcesync.Range, f fact) *rsxml.Entry {
+	e := st.packageEntry(kindDumpPackage, partition.FormatRange(r))
+	e.LastMod, e.Metadata.At, e.Metadata.Length = f.at, f.at, f.length
+	return e
+}
+
 // fact returns what a Resource Dump says of the package with the resources in r.
-func (s *Source) fact(ctx context.Context, st *set, r resourcesync.Range) (fact, error) {
-	if st.stater != nil {
-		stat, err := st.stater.Stat(ctx, r)
-		if err != nil {
-			return fact{}, err
-		}
-		if f, ok := st.facts.get(r); ok && f.version == stat.Version {
-			return f, nil
-		}
+func (st *set) fact(ctx context.Context, r resourcesync.Range) (fact, error) {
+	stat, err := st.stat(ctx, r)
+	if err != nil {
+		return fact{}, err
+	}
+	if f, ok := st.facts.get(r); ok && st.stater != nil && f.version == stat.Version {
+		return f, nil
 	}
 	b := render.Body{SizeOnly: true}
 	defer b.Free()
-	c, doc, err := s.listPackage(ctx, target{kind: kindDumpManifest, set: st}, r, &b)
+	now := newResourceState(r, stat)
+	c, err := listResourcePackage(ctx, target{kind: st.routes.kinds[kindDumpManifest], set: st}, now, &b)
 	if err != nil {
 		return fact{}, err
 	}
 	f := fact{
-		version: doc.version,
+		version: now.version,
 		count:   c.Len(),
-		weight:  b.Size + s.packageSize().Share(c),
+		weight:  b.Size + st.packageSize().Share(c),
 	}
 	if c.At.After(epoch) {
 		f.at = c.At
@@ -153,13 +137,26 @@ func (s *Source) fact(ctx context.Context, st *set, r resourcesync.Range) (fact,
 	return f, nil
 }
 
+// newPackages returns the partitioner of st into packages.
+func newPackages(st *set) *partition.Partitioner {
+	return &partition.Partitioner{
+		Set:    st.name,
+		Into:   "packages",
+		Stater: st.stater,
+		Cut:    st.cutPackages,
+		Dated:  st.cutter != nil,
+		Group:  st.groupPackages,
+		Lazy:   len(st.channels()) == 0, // or else the dump is announced
+	}
+}
+
 // cutPackages divides a set into packages. It reads no content. Packages that
 // are as they were are not listed again.
-func (s *Source) cutPackages(ctx context.Context, st *set, previous []resourcesync.Cut) ([]resourcesync.Cut, error) {
-	cuts := paging.NewCuts(previous, s.packageSize().Resources())
+func (st *set) cutPackages(ctx context.Context, previous []resourcesync.Cut) ([]resourcesync.Cut, error) {
+	cuts := paging.NewCuts(previous, st.packageSize().Resources())
 	cuts.MaxPages = math.MaxInt // the dumps of an index hold them all
 	if st.stater == nil || len(previous) <= 1 {
-		err := s.weigh(ctx, st, partition.Whole, cuts)
+		err := st.weigh(ctx, partition.Whole, cuts)
 		return cuts.Done(), err
 	}
 	for r := range partition.Ranges(previous, "") {
@@ -169,7 +166,7 @@ func (s *Source) cutPackages(ctx context.Context, st *set, previous []resourcesy
 		}
 		if f, ok := st.facts.get(r); ok && f.version == stat.Version {
 			cuts.AddPage(r.From, f.count, f.weight)
-		} else if err := s.weigh(ctx, st, r, cuts); err != nil {
+		} else if err := st.weigh(ctx, r, cuts); err != nil {
 			return nil, err
 		}
 	}
@@ -177,7 +174,7 @@ func (s *Source) cutPackages(ctx context.Context, st *set, previous []resourcesy
 }
 
 // weigh shows the resources in r to cuts.
-func (s *Source) weigh(ctx context.Context, st *set, r resourcesync.Range, cuts *paging.Cuts) error {
+func (st *set) weigh(ctx context.Context, r resourcesync.Range, cuts *paging.Cuts) error {
 	head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceDumpManifest}}
 	var builder entries.Builder
 	for res, err := range checked.Resources(ctx, st.provider, r, nil) { // the manifest reports what it omits
@@ -185,7 +182,7 @@ func (s *Source) weigh(ctx context.Context, st *set, r resourcesync.Range, cuts 
 			return err
 		}
 		size := builder.Size(&head, builder.Resource(&res))
-		cuts.Add(res.Key, size+s.packageSize().Weight(res.Length), time.Time{})
+		cuts.Add(res.Key, size+st.packageSize().Weight(res.Length), time.Time{})
 	}
 	return nil
 }

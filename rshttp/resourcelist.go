@@ -17,177 +17,175 @@ import (
 // errOutgrown says that a range holds more than a document may.
 var errOutgrown = errors.New("the range has outgrown the limits of a document")
 
-// renderResourceList makes what lies at a set's resourcelist.xml: the Resource
-// List if one page is enough (section 10.1), else its index (section 10.2).
-func (s *Source) renderResourceList(ctx context.Context, t target) (*document, error) {
-	cuts, err := t.set.pages.Get(ctx)
+// listState reads the state of what lies at a set's resourcelist.xml: of an index if
+// the set has several pages, else of the whole set.
+func listState(ctx context.Context, t target, was *state) (*state, error) {
+	if was != nil && was.partition == nil {
+		now, err := t.set.resourceState(ctx, partition.Whole, was)
+		if err != nil || now == was {
+			return was, err
+		}
+	}
+	p, err := t.set.pages.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if len(cuts.Cuts) == 1 {
-		doc, err := s.renderResources(ctx, t, partition.Whole, s.options.PageSize)
-		if !errors.Is(err, errOutgrown) {
-			return doc, err
-		}
-		// More resources have come than the division knows of.
-		if cuts, err = t.set.pages.Renew(ctx, cuts); err != nil {
-			return nil, err
-		}
-		if len(cuts.Cuts) == 1 {
-			return s.renderResources(ctx, t, partition.Whole, rsxml.MaxEntries)
-		}
+	if len(p.Cuts) > 1 {
+		return partitionState(p, was), nil
 	}
-	return s.renderResourceIndex(t, cuts)
+	return t.set.resourceState(ctx, partition.Whole, nil)
 }
 
-func (s *Source) renderResourceIndex(t target, cuts *partition.Partition) (*document, error) {
-	if len(cuts.Cuts) > rsxml.MaxEntries {
-		return nil, fmt.Errorf("set %q has %d pages, more than the %d of an index: raise PageSize", t.set.name, len(cuts.Cuts), rsxml.MaxEntries)
-	}
-	head := s.resourceHead(t, true, cuts.At)
-	b := render.Body{Head: head}
-	defer b.Free()
-	pageKind := kindResourcePage
-	if t.isSitemap() {
-		pageKind = kindSitemapPage
-	}
-	from := ""
-	for _, cut := range cuts.Cuts {
-		// There is no at: a page vouches for as much as the index does, and the
-		// time of its own newest change is earlier (section 10.2).
-		fits := b.Add(&rsxml.Entry{
-			Loc:     s.routes.url(pageKind, t.set, partition.FormatRange(resourcesync.Range{From: from, To: cut.Key})),
-			LastMod: cut.Newest,
-		})
-		if !fits {
-			return nil, fmt.Errorf("the index of set %q has outgrown the limits of a document: raise PageSize", t.set.name)
-		}
-		from = cut.Key
-	}
-	// No Last-Modified: what the index says depends on the division as well,
-	// which has no time of its own. The entity tag tells.
-	return (&document{target: t, division: cuts.Number}).complete(b.Text())
-}
-
-// renderResourcePage makes one page of an indexed Resource List. Its range of
-// keys is its name: nothing else is needed to make it.
-func (s *Source) renderResourcePage(ctx context.Context, t target) (*document, error) {
+// pageState reads the state of a page. An unlisted page is not cached: anybody can
+// request any range, and it must not displace what others will request.
+func pageState(ctx context.Context, t target, was *state) (*state, error) {
 	r, ok := partition.ParseRange(t.part)
 	if !ok {
 		return nil, notExist("a range of keys", t)
 	}
 	listed := t.set.pages.Lists(r)
-	doc, err := s.renderResources(ctx, t, r, rsxml.MaxEntries)
-	switch {
-	case errors.Is(err, errOutgrown):
-		kind := kindResourceList
-		if t.isSitemap() {
-			kind = kindSitemap
-		}
-		return nil, &goneError{index: s.routes.url(kind, t.set, ""), reason: err.Error()}
-	case err == nil && !listed:
-		// Anybody may ask for any range. It must not take the place of what
-		// others will ask for.
-		doc.version = ""
+	st, err := t.set.resourceState(ctx, r, was)
+	if err == nil && st != was && !listed {
+		st.version = ""
 	}
-	return doc, err
+	return st, err
 }
 
-// renderResources makes the Resource List of the resources in r, at most limit
-// of them.
-func (s *Source) renderResources(ctx context.Context, t target, r resourcesync.Range, limit int) (*document, error) {
-	var b render.Body
-	defer b.Free()
-	doc, err := s.listResources(ctx, t, r, limit, &b, nil)
-	if err != nil {
-		return nil, err
-	}
-	return doc.complete(b.Text())
+// isPage reports whether the page t is listed.
+func isPage(t target) bool {
+	r, ok := partition.ParseRange(t.part)
+	return !ok || t.set.pages.Lists(r)
 }
 
-// listResources begins the document t, and writes its head and an entry for each
-// of the resources in r, at most limit of them, into b. If pack is not nil, the
-// document is a manifest: pack returns the path of a resource in the package, or
-// why it is left out, or errOutgrown if the package holds too much.
-func (s *Source) listResources(ctx context.Context, t target, r resourcesync.Range, limit int, b *render.Body, pack func(resourcesync.Resource) (path string, err error)) (*document, error) {
-	doc := &document{target: t, keys: r}
-	if t.set.stater != nil {
-		// The state is read before the resources: changes that come in
-		// between may show in the list, but it does not vouch for them.
-		whole, err := t.set.stater.Stat(ctx, partition.Whole)
-		if err != nil {
-			return nil, err
-		}
-		stat := whole
-		if doc.keys != partition.Whole {
-			if stat, err = t.set.stater.Stat(ctx, r); err != nil {
-				return nil, err
-			}
-		}
-		doc.version, doc.lastModified = stat.Version, stat.LastModified
-		doc.setVersion.Store(&whole.Version)
+// renderResourceList renders what lies at a set's resourcelist.xml: the Resource List
+// if one page is enough (section 10.1), else its index (section 10.2).
+func renderResourceList(ctx context.Context, t target, st *state, b *render.Body) error {
+	if st.partition != nil {
+		return renderResourceIndex(t, st.partition, b)
 	}
+	p := t.set.pages.Current()
+	err := listResources(ctx, t, st, b, t.set.options.PageSize, nil)
+	if !errors.Is(err, errOutgrown) {
+		return err
+	}
+	// More resources have come than the partition knows of.
+	if p, err = t.set.pages.Renew(ctx, p); err != nil {
+		return err
+	}
+	b.Free()
+	if len(p.Cuts) > 1 {
+		return errMoved
+	}
+	return listResources(ctx, t, st, b, rsxml.MaxEntries, nil)
+}
+
+func renderResourceIndex(t target, p *partition.Partition, b *render.Body) error {
+	if len(p.Cuts) > rsxml.MaxEntries {
+		return fmt.Errorf("set %q has %d pages, more than the %d of an index: raise PageSize", t.set.name, len(p.Cuts), rsxml.MaxEntries)
+	}
+	b.Head = resourceHead(t, true, p.At)
+	page := kindResourcePage
+	if t.isSitemap() {
+		page = kindSitemapPage
+	}
+	i := 0
+	for r := range p.Ranges() {
+		// There is no at: a page vouches for as much as the index does, and the
+		// time of its own newest change is earlier (section 10.2).
+		fits := b.Add(&rsxml.Entry{Loc: t.url(page, partition.FormatRange(r)), LastMod: p.Cuts[i].Newest})
+		if !fits {
+			return fmt.Errorf("the index of set %q has outgrown the limits of a document: raise PageSize", t.set.name)
+		}
+		i++
+	}
+	return nil
+}
+
+// renderResourcePage renders one page of an indexed Resource List. Its range of keys is
+// its name: nothing else is needed.
+func renderResourcePage(ctx context.Context, t target, st *state, b *render.Body) error {
+	err := listResources(ctx, t, st, b, rsxml.MaxEntries, nil)
+	if errors.Is(err, errOutgrown) {
+		return &goneError{index: t.url(t.kind.parent, ""), reason: err.Error()}
+	}
+	return err
+}
+
+// listResources writes the head of the document t and an entry for each of the
+// resources in st.keys, at most limit of them, into b. If pack is not nil, the document
+// is a manifest: pack returns the path of a resource in the package, or why it is left
+// out, or errOutgrown if the package holds too much.
+func listResources(ctx context.Context, t target, st *state, b *render.Body, limit int, pack func(resourcesync.Resource) (path string, err error)) error {
 	started := time.Now()
-	if doc.lastModified.After(started) {
-		// A date in the future vouches for nothing yet.
-		doc.lastModified = time.Time{}
-	}
-	at := doc.lastModified
-	b.Head = s.resourceHead(t, false, at)
+	at := st.modified
+	b.Head = resourceHead(t, false, at)
 	var (
 		builder entries.Builder
 		left    render.Omitted
 	)
-	for res, err := range checked.Resources(ctx, t.set.provider, r, left.Add) {
+	for res, err := range checked.Resources(ctx, t.set.provider, st.keys, left.Add) {
 		if err != nil {
-			return nil, err
+			return err
 		}
 		path := ""
 		if pack != nil {
 			path, err = pack(res)
 		}
 		if errors.Is(err, errOutgrown) {
-			return nil, err
+			return err
 		}
 		if err != nil {
 			left.Add(res.Key, res.URI, err)
 			continue
 		}
-		if doc.lastModified.IsZero() && res.LastModified.After(at) && res.LastModified.Before(started) {
+		if st.modified.IsZero() && res.LastModified.After(at) && res.LastModified.Before(started) {
 			at = res.LastModified
 		}
 		e := builder.Resource(&res)
 		e.Metadata.Path = path
 		if !b.Add(e) || b.Entries > limit {
 			if tooLarge := b.Entries <= limit; pack == nil && (tooLarge || limit == rsxml.MaxEntries) {
-				t.set.pages.Split(r, res.Key, tooLarge && t.set.cutter != nil)
+				t.set.pages.Split(st.keys, res.Key, tooLarge && t.set.cutter != nil)
 			}
-			return nil, errOutgrown
+			return errOutgrown
 		}
 	}
-	s.report(t.set, left, b.Fields)
-	b.Head = s.resourceHead(t, false, at)
-	return doc, nil
+	t.set.report(left, b.Fields)
+	b.Head = resourceHead(t, false, at)
+	return nil
 }
 
 // resourceHead is the head of a Resource List or its index. at is the time of
 // the newest change that it shows; a set that knows no times vouches for
 // nothing later than the epoch.
-func (s *Source) resourceHead(t target, index bool, at time.Time) *rsxml.Head {
-	h := &rsxml.Head{Index: index}
+func resourceHead(t target, index bool, at time.Time) *rsxml.Head {
+	h := t.head(index)
 	if t.isSitemap() {
 		return h
 	}
-	h.Metadata.Capability = t.capability()
 	if h.Metadata.At = at; at.Before(epoch) {
 		h.Metadata.At = epoch
 	}
-	h.Links = []resourcesync.Link{{Rel: resourcesync.RelUp, Href: s.routes.url(kindCapabilityList, t.set, "")}}
-	if index := t.index(); index != "" {
-		h.Links = append(h.Links, resourcesync.Link{Rel: resourcesync.RelIndex, Href: s.routes.url(index, t.set, "")})
-	}
-	h.Links = s.archiveLink(h.Links, t)
 	return h
 }
+
+// head begins the head of the document t: what it is, and what it links to.
+func (t target) head(index bool) *rsxml.Head {
+	h := &rsxml.Head{Index: index, Metadata: rsxml.Metadata{Capability: t.kind.capability}}
+	if t.isSitemap() {
+		return h
+	}
+	h.Links = []resourcesync.Link{{Rel: resourcesync.RelUp, Href: t.url(kindCapabilityList, "")}}
+	if t.kind.parent != "" {
+		h.Links = append(h.Links, resourcesync.Link{Rel: resourcesync.RelIndex, Href: t.url(t.kind.parent, "")})
+	}
+	if archive := t.kind.capability + "-archive"; t.set.has(archive) {
+		h.Links = append(h.Links, resourcesync.Link{Rel: resourcesync.RelArchives, Href: t.url(string(archive), "")})
+	}
+	return h
+}
+
+// isSitemap reports whether t is a plain sitemap, which has no head.
+func (t target) isSitemap() bool { return t.kind.capability == "" }
 
 var epoch = time.Unix(0, 0).UTC()

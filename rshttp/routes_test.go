@@ -22,19 +22,19 @@ func FuzzRoutes(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	rt := newRoutes(base, true, kinds(&Options{Sitemap: true}, true))
+	rt := newRoutes(base, true, kinds(&Options{Sitemap: true}, &description{}, true))
 	sets := map[string]*set{"a": {name: "a", hubs: []string{""}}}
 	f.Fuzz(func(t *testing.T, path string) {
 		to, ok := rt.match(path, sets)
 		if !ok {
 			return
 		}
-		back := rt.url(to.kind, to.set, to.part)
+		back := rt.url(to.kind.name, to.set, to.part)
 		u, err := url.Parse(back)
 		if err != nil || u.Path != path {
-			t.Errorf("%q leads to %s, which lies at %s", path, to.kind, back)
+			t.Errorf("%q leads to %s, which lies at %s", path, to.kind.name, back)
 		}
-		if to.kind == kindResourcePage {
+		if to.kind.name == kindResourcePage {
 			if r, ok := partition.ParseRange(to.part); ok && partition.FormatRange(r) != to.part {
 				t.Errorf("%q is another name of %s", to.part, partition.FormatRange(r))
 			}
@@ -50,7 +50,7 @@ func TestMatchIsCheap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rt := newRoutes(base, true, kinds(&Options{}, true))
+		rt := newRoutes(base, true, kinds(&Options{}, &description{}, true))
 		for _, path := range []string{"/", "/papers/1", "/papers/", "/rs/papers/1", "/rs/"} {
 			if n := testing.AllocsPerRun(100, func() { rt.match(path, nil) }); n > 0 {
 				t.Errorf("%s in front of %s: %v allocations", at, path, n)

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/url"
 	"regexp"
 	"slices"
@@ -85,13 +84,14 @@ type archiving interface {
 	Archive() resourcesync.ChangeArchiver
 }
 
-// A sincer is a ChangeOpener that has the bytes of past versions from a time on.
-type sincer interface {
+// A retainer is a ChangeOpener that keeps the bytes of past versions for a limited time.
+type retainer interface {
 	Since(context.Context) (time.Time, error)
 }
 
 // set is a Set with its upgrades found.
 type set struct {
+	*site
 	name         string
 	describedBy  string
 	provider     resourcesync.Provider
@@ -124,7 +124,7 @@ type set struct {
 	// bytes of patches, and know from when on they have those of past versions.
 	checksummer, changeChecksummer resourcesync.Checksummer
 	patchOpener                    resourcesync.PatchOpener
-	changeBytes                    sincer
+	retainer                       retainer
 
 	pages    *partition.Partitioner
 	packages *partition.Partitioner
@@ -140,7 +140,7 @@ type set struct {
 
 var setName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
-func newSet(s Set, only bool, ownHub string, sockets bool, log *slog.Logger) (*set, error) {
+func newSet(in *site, s Set, only bool, ownHub string) (*set, error) {
 	switch {
 	case s.Provider == nil:
 		return nil, fmt.Errorf("rshttp: set %q has no Provider", s.Name)
@@ -157,6 +157,7 @@ func newSet(s Set, only bool, ownHub string, sockets bool, log *slog.Logger) (*s
 		}
 	}
 	out := &set{
+		site:           in,
 		name:           s.Name,
 		describedBy:    s.DescribedBy,
 		provider:       s.Provider,
@@ -170,7 +171,7 @@ func newSet(s Set, only bool, ownHub string, sockets bool, log *slog.Logger) (*s
 		archiver:       upgrade(s.Archiver, s.Provider),
 		changeArchiver: upgrade(s.ChangeArchiver, s.Provider),
 		remoteHubs:     slices.Clone(s.Hubs),
-		sockets:        sockets,
+		sockets:        in.options.WebSocket != nil,
 		dumpLock:       make(chan struct{}, 1),
 	}
 	if ownHub != "" {
@@ -191,7 +192,7 @@ func newSet(s Set, only bool, ownHub string, sockets bool, log *slog.Logger) (*s
 			return nil, fmt.Errorf("rshttp: set %q: %w", s.Name, err)
 		}
 		if warning != "" {
-			log.Warn(warning, "set", s.Name)
+			in.log.Warn(warning, "set", s.Name)
 		}
 	}
 	if out.memento && (out.changer == nil || out.changeOpener == nil) {
@@ -209,7 +210,18 @@ func newSet(s Set, only bool, ownHub string, sockets bool, log *slog.Logger) (*s
 			return nil, fmt.Errorf("rshttp: set %q cannot offer %q: its provider (%T) lacks the interface for it", s.Name, c, s.Provider)
 		}
 	}
+	out.divide()
 	return out, nil
+}
+
+// divide prepares the partitions of st.
+func (st *set) divide() {
+	o := &st.options
+	st.pages = partition.Pages(st.name, st.provider, st.cutter, st.stater, o.PageSize)
+	st.packages = newPackages(st)
+	if st.changer != nil {
+		st.windows = partition.NewWindowCache(st.name, st.changer, o.Window, o.PageSize, max(o.Settle, 0))
+	}
 }
 
 // findCompanions finds what the upgrades of st are besides. journal is the Changer that
@@ -233,7 +245,7 @@ func (st *set) findCompanions(journal resourcesync.Changer) {
 	st.changeChecksummer, _ = st.changeOpener.(resourcesync.Checksummer)
 	st.patchOpener, _ = st.changeOpener.(resourcesync.PatchOpener)
 	if _, ok := st.changeOpener.(resourcesync.Changer); !ok {
-		st.changeBytes, _ = st.changeOpener.(sincer)
+		st.retainer, _ = st.changeOpener.(retainer)
 	}
 }
 

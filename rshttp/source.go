@@ -1,22 +1,17 @@
 package rshttp
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
 
-	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/admission"
 	"github.com/resourcesync-go/resourcesync/internal/packages"
-	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
-	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/internal/transfer"
 	"github.com/resourcesync-go/resourcesync/linkheader"
 	"github.com/resourcesync-go/resourcesync/topic"
@@ -36,27 +31,17 @@ const (
 // A Source serves the documents of its sets. It is an http.Handler for them and
 // safe for concurrent use.
 type Source struct {
-	options    Options
-	log        *slog.Logger
-	sparse     sparse.Log // of what clients can cause
-	sets       map[string]*set
-	order      []*set // as given to New
-	routes     *routes
+	*site
 	cache      *cache
-	plans      *packages.Planner[*document]
-	flights    *admission.Group
-	unlisted   *admission.Group  // for unlisted ranges
+	plans      *packages.Planner[*state]
+	listed     *admission.Group
+	unlisted   *admission.Group  // for unlisted documents
 	renderings admission.Limiter // of documents
 	transfers  *transfer.Limiter
-	counters   counters
-	ready      atomic.Bool
 	running    atomic.Bool
 	runs       runs
 	components []component // in the order in which they start
 	covers     []linkheader.Cover
-
-	description []byte   // the Source Description, or its index
-	parts       [][]byte // of the index
 
 	notifications topic.Log        // nil if there is nothing to publish
 	publisher     *topic.Publisher // nil if there is nothing to publish
@@ -83,16 +68,14 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		return nil, errors.New("rshttp: a Source needs at least one set")
 	}
 	s := &Source{
-		options:    o,
-		log:        o.Logger,
-		sets:       make(map[string]*set, len(sets)),
+		site:       &site{options: o, log: o.Logger, sets: make(map[string]*set, len(sets))},
 		cache:      newCache(o.CacheBytes),
-		flights:    admission.NewGroup(maxGroup, false),
+		listed:     admission.NewGroup(maxGroup, false),
 		unlisted:   admission.NewGroup(maxUnlistedGroup, true),
 		renderings: admission.NewLimiter(o.Renderings),
 		transfers:  transfer.NewLimiter(o.Transfers, o.ClientTransfers),
 	}
-	s.plans = packages.NewPlanner[*document](packages.Options{
+	s.plans = packages.NewPlanner[*state](packages.Options{
 		Size:        s.packageSize(),
 		Concurrency: o.Renderings,
 		Wait:        o.Wait,
@@ -106,20 +89,19 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		ownHub = s.hub.URI()
 	}
 	for _, given := range sets {
-		st, err := newSet(given, len(sets) == 1, ownHub, o.WebSocket != nil, s.log)
+		st, err := newSet(s.site, given, len(sets) == 1, ownHub)
 		if err != nil {
 			return nil, err
 		}
 		if s.sets[st.name] != nil {
 			return nil, fmt.Errorf("rshttp: two sets have the name %q", st.name)
 		}
-		s.divide(st)
 		s.sets[st.name] = st
 		s.order = append(s.order, st)
 	}
 	channels := slices.ContainsFunc(s.order, func(st *set) bool { return len(st.channels()) > 0 })
-	s.routes = newRoutes(u, s.order[0].name != "", kinds(&o, channels))
-	if s.description, s.parts, err = s.describe(); err != nil {
+	s.routes = newRoutes(u, s.order[0].name != "", kinds(&o, &s.description, channels))
+	if err := s.description.write(s.site); err != nil {
 		return nil, err
 	}
 	for _, st := range s.order {
@@ -135,27 +117,6 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 	s.components = s.newComponents()
 	s.runs.begun() // assume that some process starts soon
 	return s, nil
-}
-
-// divide prepares the partitions of st.
-func (s *Source) divide(st *set) {
-	st.pages = partition.Pages(st.name, st.provider, st.cutter, st.stater, s.options.PageSize)
-	st.packages = &partition.Partitioner{
-		Set:    st.name,
-		Into:   "packages",
-		Stater: st.stater,
-		Cut: func(ctx context.Context, previous []resourcesync.Cut) ([]resourcesync.Cut, error) {
-			return s.cutPackages(ctx, st, previous)
-		},
-		Dated: st.cutter != nil,
-		Group: func(ctx context.Context, p, previous *partition.Partition) ([]resourcesync.Cut, error) {
-			return s.groupPackages(ctx, st, p, previous)
-		},
-		Lazy: len(st.channels()) == 0, // or else the dump is announced
-	}
-	if st.changer != nil {
-		st.windows = partition.NewWindowCache(st.name, st.changer, s.options.Window, s.options.PageSize, max(s.options.Settle, 0))
-	}
 }
 
 func parseBase(base string) (*url.URL, error) {
@@ -237,22 +198,12 @@ func (s *Source) Paths() []string {
 		return append(paths, folderOf(s.routes.kinds[kindDescriptionPart].path))
 	}
 	for _, k := range s.routes.kinds {
-		if !strings.HasPrefix(k.path, "/") && (k.of == "" || s.order[0].has(k.of)) {
+		if !strings.HasPrefix(k.path, "/") && (k.needs == nil || k.needs(s.order[0])) {
 			paths = append(paths, folderOf(k.path))
 		}
 	}
 	slices.Sort(paths)
 	return slices.Compact(paths)
-}
-
-// find returns what a path leads to, together with its document if one is kept,
-// fresh or not.
-func (s *Source) find(path string) (target, *document, bool) {
-	if doc := s.cache.get(path); doc != nil {
-		return doc.target, doc, true
-	}
-	t, ok := s.routes.match(path, s.sets)
-	return t, nil, ok
 }
 
 // sitemaps returns what robots.txt should name (section 6.3.4).

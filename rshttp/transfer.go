@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/packages"
+	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/internal/transfer"
 )
 
@@ -34,15 +35,14 @@ func (s *Source) servePackage(w http.ResponseWriter, r *http.Request, t target) 
 		return
 	}
 	defer s.plans.Release(plan)
-	doc := plan.State
 	h := w.Header()
 	h["Content-Type"] = hdrPackage
 	h["X-Content-Type-Options"] = hdrNosniff
-	h["Cache-Control"] = doc.hdrCacheControl
+	h["Cache-Control"] = plan.State.cacheControl()
 	h["Etag"] = []string{`"` + plan.Tag + `"`}
 	var modified time.Time
-	if doc.dated(time.Now()) {
-		modified = doc.lastModified
+	if plan.State.dated(time.Now()) {
+		modified = plan.State.modified
 	}
 	s.counters.sent.Add(1)
 	content := s.plans.NewReader(r.Context(), pkg, plan)
@@ -56,7 +56,7 @@ func (s *Source) servePackage(w http.ResponseWriter, r *http.Request, t target) 
 // awaitPackages waits, for Options.Wait at most, until it is known whether the package
 // t is listed.
 func (s *Source) awaitPackages(ctx context.Context, t target) {
-	if t.kind == kindDumpPackage {
+	if t.kind.name == kindDumpPackage {
 		t.set.packages.Await(ctx, s.options.Wait)
 		return
 	}
@@ -65,36 +65,52 @@ func (s *Source) awaitPackages(ctx context.Context, t target) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, s.options.Wait)
 	defer cancel()
-	_, _ = s.changePackages(ctx, t.set) // planning the package gets the error
+	_, _ = t.set.changePackages(ctx) // planning the package gets the error
 }
 
 // packageOf describes the package t to the planner.
-func (s *Source) packageOf(t target) *packages.Package[*document] {
+func (s *Source) packageOf(t target) *packages.Package[*state] {
 	content := packages.Content{Provider: t.set.provider, Opener: t.set.opener, Checksummer: t.set.checksummer}
-	if t.kind == kindChangePackage {
+	if t.kind.name == kindChangePackage {
 		content = packages.Content{ChangeOpener: t.set.changeOpener, PatchOpener: t.set.patchOpener, Checksummer: t.set.changeChecksummer}
 	}
-	return &packages.Package[*document]{
+	return &packages.Package[*state]{
 		Path:    t.path,
 		Content: content,
-		Fresh: func(ctx context.Context, d *document) (bool, error) {
+		Fresh: func(ctx context.Context, was *state) (bool, error) {
 			ctx, cancel := context.WithTimeout(ctx, s.options.RenderTimeout)
 			defer cancel()
-			return s.fresh(ctx, t, d)
+			return t.fresh(ctx, was)
 		},
-		List: func(ctx context.Context) (*packages.Contents, *document, error) {
+		List: func(ctx context.Context) (*packages.Contents, *state, error) {
 			ctx, cancel := context.WithTimeout(ctx, s.options.RenderTimeout)
 			defer cancel()
-			return s.manifest(ctx, t.manifest())
+			return t.listPackage(ctx)
 		},
 		Unlisted: t.isUnlisted,
-		TooLarge: func() error { return s.outgrown(t) },
+		TooLarge: func() error { return t.outgrown() },
 	}
+}
+
+// listPackage returns the contents of the package t with its manifest, and their state.
+func (t target) listPackage(ctx context.Context) (*packages.Contents, *state, error) {
+	t.kind = t.set.routes.kinds[t.kind.manifest]
+	st, err := t.kind.state(ctx, t, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	var b render.Body
+	defer b.Free()
+	c, err := listPackage(ctx, t, st, &b)
+	if err == nil {
+		c.Text, err = b.Text()
+	}
+	return c, st, err
 }
 
 // breakOff ends a transfer that cannot be completed. The status has been sent, so only a
 // broken connection can signal the error.
-func (s *Source) breakOff(r *http.Request, t target, plan *packages.Plan[*document], err error) {
+func (s *Source) breakOff(r *http.Request, t target, plan *packages.Plan[*state], err error) {
 	if uri, reason := s.plans.Failed(plan, err); reason != nil {
 		s.counters.broken.Add(1)
 		s.sparse.Log(r.Context(), s.log, slog.LevelError, "package broken off: content is not what was listed, or cannot be read",

@@ -38,6 +38,10 @@ type Body struct {
 	// depend on them: its metadata and links can be replaced until Text is called.
 	Head *rsxml.Head
 
+	// Written, if it is not nil, is the text of a document that has been written by
+	// other means. There is no head and are no entries then.
+	Written []byte
+
 	// SizeOnly discards the entries. Only Size, Entries and Len are of use then.
 	SizeOnly bool
 
@@ -98,6 +102,9 @@ func (b *Body) Len() int {
 
 // Text completes the document. It is called once.
 func (b *Body) Text() (Text, error) {
+	if b.Written != nil {
+		return Compress(b.Written)
+	}
 	if n := b.Len(); n > rsxml.MaxBytes {
 		return Text{}, fmt.Errorf("the document would have %d bytes", n)
 	}

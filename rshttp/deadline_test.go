@@ -11,7 +11,7 @@ import (
 // only asks, and with the one that it is made from.
 func TestBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked, waited := bound(t.Context(), time.Second), bound(t.Context(), time.Second)
+		asked, waited := withLazyDeadline(t.Context(), time.Second), withLazyDeadline(t.Context(), time.Second)
 		defer asked.release()
 		defer waited.release()
 		derived, cancel := context.WithCancel(waited)
@@ -29,7 +29,7 @@ func TestBounded(t *testing.T) {
 		}
 
 		parent, end := context.WithCancel(t.Context())
-		b := bound(parent, time.Hour)
+		b := withLazyDeadline(parent, time.Hour)
 		defer b.release()
 		end()
 		if b.Err() != context.Canceled {

@@ -1,0 +1,74 @@
+package rshttp
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// A lazyDeadline is a context with a deadline. It starts a timer only when somebody waits
+// for it. A request that is answered from the cache never does, and would spend a tenth
+// of its time on a timer.
+type lazyDeadline struct {
+	context.Context
+	deadline time.Time
+
+	once   sync.Once
+	timed  atomic.Pointer[context.Context] // nil until somebody waits
+	cancel context.CancelFunc
+}
+
+// withLazyDeadline returns ctx with an end after limit. The caller calls release.
+func withLazyDeadline(ctx context.Context, limit time.Duration) *lazyDeadline {
+	return &lazyDeadline{Context: ctx, deadline: time.Now().Add(limit), cancel: func() {}}
+}
+
+func (d *lazyDeadline) begin() context.Context {
+	d.once.Do(func() {
+		ctx, cancel := context.WithDeadline(d.Context, d.deadline)
+		d.cancel = cancel
+		d.timed.Store(&ctx)
+	})
+	return d.now()
+}
+
+// now returns the context that d is at the moment.
+func (d *lazyDeadline) now() context.Context {
+	if ctx := d.timed.Load(); ctx != nil {
+		return *ctx
+	}
+	return d.Context
+}
+
+// release ends the timer, and what waits for it, if there is one.
+func (d *lazyDeadline) release() {
+	d.once.Do(func() {})
+	d.cancel()
+}
+
+// Deadline implements context.Context.
+func (d *lazyDeadline) Deadline() (time.Time, bool) {
+	if earlier, ok := d.Context.Deadline(); ok && earlier.Before(d.deadline) {
+		return earlier, true
+	}
+	return d.deadline, true
+}
+
+// Done implements context.Context.
+func (d *lazyDeadline) Done() <-chan struct{} { return d.begin().Done() }
+
+// Err implements context.Context.
+func (d *lazyDeadline) Err() error {
+	if err := d.now().Err(); err != nil {
+		return err
+	}
+	if !time.Now().Before(d.deadline) {
+		return context.DeadlineExceeded
+	}
+	return nil
+}
+
+// Value implements context.Context. By it, contexts that are made from d and have
+// waited for Done find the timer's, and need no goroutine to end with it.
+func (d *lazyDeadline) Value(key any) any { return d.now().Value(key) }

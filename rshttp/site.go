@@ -1,0 +1,97 @@
+package rshttp
+
+import (
+	"context"
+	"fmt"
+	"hash/maphash"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+
+	"github.com/resourcesync-go/resourcesync/internal/packages"
+	"github.com/resourcesync-go/resourcesync/internal/render"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
+)
+
+// A site is what the documents of all sets have in common.
+type site struct {
+	options     Options
+	log         *slog.Logger
+	sparse      sparse.Log // of what clients can cause
+	routes      *routes
+	sets        map[string]*set
+	order       []*set // as given to New
+	description description
+	counters    counters
+	ready       atomic.Bool
+}
+
+// packageSize is the size of a new package.
+func (s *site) packageSize() packages.Size { return packages.Size(s.options.PackageSize) }
+
+// allReady reports whether all sets are ready.
+func (s *site) allReady(ctx context.Context) bool {
+	if s.ready.Load() {
+		return true
+	}
+	for _, st := range s.order {
+		if st.ready(ctx) != nil {
+			return false
+		}
+	}
+	s.ready.Store(true)
+	return true
+}
+
+// url returns the public URL of a document of st.
+func (st *set) url(kind, part string) string { return st.routes.url(kind, st, part) }
+
+// report counts the entries and the fields that a document of st omits, and logs the
+// first of each.
+func (st *set) report(entries, fields render.Omitted) {
+	if entries.N > 0 {
+		st.counters.leftOut.Add(uint64(entries.N))
+		st.logOmitted(&entries, "resources are left out: their URIs cannot be written into a document")
+	}
+	if fields.N > 0 {
+		st.counters.dropped.Add(uint64(fields.N))
+		st.logOmitted(&fields, "fields are left out of entries: a document cannot hold their values")
+	}
+}
+
+// logOmitted logs what a document omits, unless it has been logged before: a broken
+// set must not flood the log whenever one of its documents is rendered.
+func (st *set) logOmitted(omitted *render.Omitted, msg string) {
+	first := omitted.First()
+	if st.reported.first(fmt.Sprint(msg, first)) {
+		st.log.LogAttrs(context.Background(), slog.LevelWarn, msg, slog.String("set", st.name), slog.Int("count", omitted.N), first)
+	}
+}
+
+// maxReported is the number of different messages about one set in the log. Later
+// ones are only counted.
+const maxReported = 100
+
+// reported remembers which messages have been logged. The zero value is ready.
+type reported struct {
+	mu   sync.Mutex
+	seen map[uint64]struct{}
+}
+
+var reportedSeed = maphash.MakeSeed()
+
+// first reports whether the message is to be logged: whether it is new, and not
+// one of too many.
+func (r *reported) first(message string) bool {
+	sum := maphash.String(reportedSeed, message)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if _, ok := r.seen[sum]; ok || len(r.seen) == maxReported {
+		return false
+	}
+	if r.seen == nil {
+		r.seen = make(map[uint64]struct{})
+	}
+	r.seen[sum] = struct{}{}
+	return true
+}

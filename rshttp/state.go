@@ -1,0 +1,155 @@
+package rshttp
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
+)
+
+// A state is what a document is a function of. It is read before the content that it
+// vouches for: what changes in between may show, but the next request renders it again.
+//
+// The cache compares states, the entity tag and Last-Modified follow from them, and so
+// does at. Framework Notifications compare them, too, and render nothing.
+type state struct {
+	// version differs between any two states of what the document shows. If it is
+	// empty, nothing is known, and each request renders the document anew.
+	version string
+
+	// modified is the time of the newest change that the document shows: its
+	// Last-Modified. It is zero if that is not known.
+	modified time.Time
+
+	// whole is the version of the whole set when it was last found that version has
+	// not moved. As long as it is the same, no range needs to be asked about.
+	whole atomic.Pointer[string]
+
+	// closed says that the document shows what is past and never changes. It holds as
+	// long as record goes back to it and nothing has been erased.
+	closed bool
+	record record
+	erased time.Time
+
+	keys      resourcesync.Range    // of the resources that the document shows
+	partition *partition.Partition  // of the set, if the document lists its pages or packages
+	dump      *changeDump           // of the journal, if the document lists its packages
+	changes   resourcesync.Interval // that the document covers, if it is closed or has a dump
+	rest      time.Time             // until when the document is not rendered again, whatever has changed
+}
+
+// kept reports whether a document in this state is cached.
+func (st *state) kept() bool { return st.closed || st.version != "" }
+
+// cacheControl returns what other caches may do. Only a closed document is immutable, but
+// not one of an archive, from which changes can be erased.
+func (st *state) cacheControl() []string {
+	if _, archived := st.record.(changeArchive); !st.closed || archived {
+		return cacheAsk
+	}
+	return cacheForever
+}
+
+// dated reports whether Last-Modified can tell this state from others. The header counts
+// in seconds. While the second of the newest change is hardly over, another change may
+// fall into it (RFC 9110, section 8.8.2.2).
+func (st *state) dated(now time.Time) bool {
+	return st.modified.Unix() > 0 && now.Sub(st.modified) > 2*time.Second
+}
+
+// close makes st that of a document about the changes of r in iv, the newest of which
+// is at last.
+func (st *state) close(r record, iv resourcesync.Interval, last time.Time) {
+	st.closed, st.record, st.changes, st.modified = true, r, iv, last
+}
+
+// stillClosed reports whether was is the state of a closed document that still holds.
+func (was *state) stillClosed(ctx context.Context) (bool, error) {
+	if was == nil || !was.closed {
+		return false, nil
+	}
+	since, erased, err := was.record.stat(ctx)
+	return err == nil && !since.After(was.changes.From) && erased.Equal(was.erased), err
+}
+
+// stat returns what is known of the resources in keys: nothing if the set is no Stater.
+func (st *set) stat(ctx context.Context, keys resourcesync.Range) (resourcesync.Stat, error) {
+	return statOf(ctx, st.stater, keys)
+}
+
+func statOf(ctx context.Context, stater resourcesync.Stater, keys resourcesync.Range) (resourcesync.Stat, error) {
+	if stater == nil {
+		return resourcesync.Stat{}, nil
+	}
+	return stater.Stat(ctx, keys)
+}
+
+// resourceState returns the state of the resources in keys, or was if it still holds.
+// It asks for the version of the whole set, and only if that has moved for that of keys.
+func (st *set) resourceState(ctx context.Context, keys resourcesync.Range, was *state) (*state, error) {
+	whole, err := st.stat(ctx, partition.Whole)
+	if err != nil || was != nil && whole.Version != "" && whole.Version == *was.whole.Load() {
+		return was, err
+	}
+	stat := whole
+	if keys != partition.Whole {
+		if stat, err = st.stat(ctx, keys); err != nil {
+			return nil, err
+		}
+	}
+	if was != nil && stat.Version != "" && stat.Version == was.version {
+		was.whole.Store(&whole.Version)
+		return was, nil
+	}
+	now := newResourceState(keys, stat)
+	now.whole.Store(&whole.Version)
+	return now, nil
+}
+
+// newResourceState returns the state of the resources in keys that stat describes.
+func newResourceState(keys resourcesync.Range, stat resourcesync.Stat) *state {
+	st := newState(stat)
+	st.keys = keys
+	if st.modified.After(time.Now()) {
+		st.modified = time.Time{} // a time in the future vouches for nothing yet
+	}
+	return st
+}
+
+// newState returns the state that stat describes.
+func newState(stat resourcesync.Stat) *state {
+	st := &state{version: stat.Version, modified: stat.LastModified}
+	st.whole.Store(&st.version)
+	return st
+}
+
+// journalState reads the state of a document about the journal. Rendering finds out
+// whether the document is closed.
+func journalState(ctx context.Context, t target, was *state) (*state, error) {
+	if closed, err := was.stillClosed(ctx); err != nil || closed {
+		return was, err
+	}
+	stat, err := statOf(ctx, t.set.changeStater, partition.Whole)
+	if err != nil {
+		return nil, err
+	}
+	if was != nil && !was.closed && stat.Version != "" && stat.Version == was.version {
+		return was, nil
+	}
+	return newState(stat), nil
+}
+
+// partitionState returns the state of an index of p, or was if it still holds.
+func partitionState(p *partition.Partition, was *state) *state {
+	if was != nil && was.partition != nil && was.partition.Number == p.Number {
+		return was
+	}
+	// There is no Last-Modified: the partition has no time of its own.
+	return &state{version: fmt.Sprint("partition ", p.Number), partition: p}
+}
+
+// errMoved says that the state of a document has moved while it was rendered.
+var errMoved = fmt.Errorf("the set or its journal has been divided otherwise meanwhile")
