@@ -7,70 +7,59 @@ import (
 	gocache "github.com/patrickmn/go-cache"
 )
 
-// cache is an LRU cache of documents by path, bounded in bytes.
+// cache is an LRU cache of documents by path, bounded in bytes. go-cache is the map: it
+// knows neither sizes nor recency, so those are kept beside it.
 type cache struct {
 	budget int64
-	docs   *gocache.Cache
+	docs   *gocache.Cache // of *list.Element
 
 	mu     sync.Mutex
 	bytes  int64
-	recent *list.List // of *document, the one asked for last in front
-	places map[string]*list.Element
+	recent *list.List // of *document, the one requested last in front
 }
 
 func newCache(budget int64) *cache {
-	return &cache{
-		budget: budget,
-		docs:   gocache.New(gocache.NoExpiration, 0),
-		recent: list.New(),
-		places: make(map[string]*list.Element),
-	}
+	return &cache{budget: budget, docs: gocache.New(gocache.NoExpiration, 0), recent: list.New()}
 }
 
-// get returns what is kept for path, or nil.
+// get returns the document that is cached for path, or nil.
 func (c *cache) get(path string) *document {
-	v, ok := c.docs.Get(path)
+	e, ok := c.docs.Get(path)
 	if !ok {
 		return nil
 	}
 	c.mu.Lock()
-	if e := c.places[path]; e != nil {
-		c.recent.MoveToFront(e)
-	}
-	c.mu.Unlock()
-	return v.(*document)
+	defer c.mu.Unlock()
+	c.recent.MoveToFront(e.(*list.Element)) // unless it has been removed
+	return e.(*list.Element).Value.(*document)
 }
 
-// put keeps d in place of what was kept for its path, unless it would take more
-// than half of the budget for itself alone.
+// put replaces the document that is cached for the path of d, unless d takes more than
+// half of the budget.
 func (c *cache) put(d *document) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	path := d.path()
-	c.remove(path)
+	if e, ok := c.docs.Get(d.path()); ok {
+		c.remove(e.(*list.Element))
+	}
 	if d.cost() > c.budget/2 {
 		return
 	}
 	c.bytes += d.cost()
-	c.places[path] = c.recent.PushFront(d)
-	c.docs.SetDefault(path, d)
+	c.docs.SetDefault(d.path(), c.recent.PushFront(d))
 	for c.bytes > c.budget {
-		c.remove(c.recent.Back().Value.(*document).path())
+		c.remove(c.recent.Back())
 	}
 }
 
 // remove is called with mu held.
-func (c *cache) remove(path string) {
-	e := c.places[path]
-	if e == nil {
-		return
-	}
-	c.bytes -= c.recent.Remove(e).(*document).cost()
-	delete(c.places, path)
-	c.docs.Delete(path)
+func (c *cache) remove(e *list.Element) {
+	d := c.recent.Remove(e).(*document)
+	c.bytes -= d.cost()
+	c.docs.Delete(d.path())
 }
 
-// size returns the bytes held.
+// size returns the bytes of all documents.
 func (c *cache) size() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
