@@ -15,7 +15,7 @@ import (
 const glance = time.Minute
 
 // runSets does the background work of the sets until ctx ends.
-func (s *Source) runSets(ctx context.Context) error {
+func (s *site) runSets(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	for _, st := range s.order {
 		g.Go(func() error {
@@ -36,7 +36,7 @@ func (s *Source) runSets(ctx context.Context) error {
 		}
 		if st.watcher != nil {
 			g.Go(func() error {
-				s.watch(ctx, st)
+				st.watch(ctx)
 				return nil
 			})
 		}
@@ -45,7 +45,7 @@ func (s *Source) runSets(ctx context.Context) error {
 }
 
 // watch passes on what st tells of its changes.
-func (s *Source) watch(ctx context.Context, st *set) {
+func (st *set) watch(ctx context.Context) {
 	for {
 		err := background.Safely(func() error {
 			return st.watcher.Watch(ctx, func() {
@@ -56,7 +56,7 @@ func (s *Source) watch(ctx context.Context, st *set) {
 		if ctx.Err() != nil {
 			return
 		}
-		s.log.Warn("watching a set has ended and begins again", "set", st.name, "error", err)
+		st.log.Warn("watching a set has ended and begins again", "set", st.name, "error", err)
 		if background.Sleep(ctx, 10*time.Second) != nil {
 			return
 		}

@@ -46,7 +46,7 @@ func (t target) known(err error) error {
 // fail answers an error: the one place where errors become statuses. Clients
 // get fixed texts; what happened goes to the log under the request id that
 // they are shown.
-func (s *Source) fail(w http.ResponseWriter, r *http.Request, err error) {
+func (s *site) fail(w http.ResponseWriter, r *http.Request, err error) {
 	status, text := http.StatusServiceUnavailable, "The document cannot be made at the moment. Try again later."
 	retryAfter := 30 * time.Second
 	level := slog.LevelError

@@ -92,7 +92,7 @@ func (s *Source) serveMemento(w http.ResponseWriter, r *http.Request, t target) 
 	defer v.close()
 	if err := v.begin(&c.Resource); err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			err = t.versionGone()
+			err = t.set.versionGone()
 		}
 		s.fail(w, r, err)
 		return
@@ -120,36 +120,41 @@ func (s *Source) serveMemento(w http.ResponseWriter, r *http.Request, t target) 
 	}
 }
 
-// findVersion returns the change that left the version that r asks for.
-func (s *Source) findVersion(r *http.Request, t target) (resourcesync.Change, error) {
+// findVersion returns the change that left the version that r asks for. Any client can
+// ask for any moment.
+func (s *Source) findVersion(r *http.Request, t target) (c resourcesync.Change, err error) {
 	if len(r.URL.RawQuery) > maxQuery {
-		return resourcesync.Change{}, errMoment
+		return c, errMoment
 	}
 	query := r.URL.Query()
 	uri := query.Get(paramURI)
 	at, err := partition.ParseTime(query.Get(paramDatetime))
 	if err != nil || rsxml.CheckURI(uri) != nil {
-		return resourcesync.Change{}, errMoment
+		return c, errMoment
 	}
-	// Any client can request any moment.
 	if err := s.renderings.AcquireWithin(r.Context(), s.options.Wait, true); err != nil {
-		return resourcesync.Change{}, err
+		return c, err
 	}
 	defer s.renderings.Release(true)
 	ctx, cancel := context.WithTimeout(r.Context(), s.options.RenderTimeout)
 	defer cancel()
-	var from record = versionJournal{journal{t.set}}
+	return t.set.version(ctx, uri, at)
+}
+
+// version returns the change that left the version of uri at a time.
+func (st *set) version(ctx context.Context, uri string, at time.Time) (resourcesync.Change, error) {
+	var from record = versionJournal{journal{st}}
 	since, _, err := from.stat(ctx)
 	if err != nil {
 		return resourcesync.Change{}, err
 	}
 	missing := errMoment
 	if at.Before(since) {
-		missing = t.versionGone()
-		if t.set.changeArchiver == nil {
+		missing = st.versionGone()
+		if st.changeArchiver == nil {
 			return resourcesync.Change{}, missing
 		}
-		from = changeArchive{t.set.changeArchiver} // whose lists link to versions, too
+		from = changeArchive{st.changeArchiver} // whose lists link to versions, too
 	}
 	around := resourcesync.Interval{From: at.Add(-time.Microsecond), Until: at}
 	for c, err := range from.changes(ctx, around, nil) {
@@ -165,6 +170,6 @@ func (s *Source) findVersion(r *http.Request, t target) (resourcesync.Change, er
 }
 
 // versionGone is the answer to a request for a version that is no longer kept.
-func (t target) versionGone() error {
-	return &goneError{index: t.url(kindChangeList, ""), reason: "the version is no longer kept"}
+func (st *set) versionGone() error {
+	return &goneError{index: st.url(kindChangeList, ""), reason: "the version is no longer kept"}
 }

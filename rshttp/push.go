@@ -101,7 +101,7 @@ func (s *Source) newPublisher() (*topic.Publisher, error) {
 // been removed from this Source: its Capability List is deleted (Framework
 // Notification 2.1). It is nil for an existing set, and for a set of another base
 // URL, which has moved.
-func (s *Source) removed(capabilityList string) *topic.Update {
+func (s *site) removed(capabilityList string) *topic.Update {
 	if !strings.HasPrefix(capabilityList, s.routes.origin+s.routes.base) {
 		return nil
 	}
@@ -111,7 +111,7 @@ func (s *Source) removed(capabilityList string) *topic.Update {
 		}
 	}
 	e := entry(capabilityList, resourcesync.CapabilityList, resourcesync.Deleted, time.Time{})
-	return &topic.Update{Up: s.Description(), Entries: []rsxml.Entry{e}}
+	return &topic.Update{Up: s.routes.url(kindDescription, nil, ""), Entries: []rsxml.Entry{e}}
 }
 
 // channel returns st's channel of the capability c.

@@ -49,7 +49,7 @@ func (s *Source) serve(w http.ResponseWriter, r *http.Request, t target, kept *d
 }
 
 // send answers r with doc, or with 304.
-func (s *Source) send(w http.ResponseWriter, r *http.Request, doc *document) {
+func (s *site) send(w http.ResponseWriter, r *http.Request, doc *document) {
 	h := w.Header()
 	h["Vary"] = append(h["Vary"], hdrVary...)
 	h["Cache-Control"] = doc.hdrCacheControl
@@ -103,7 +103,7 @@ func (s *Source) document(ctx context.Context, t target, kept *document) (*docum
 		return s.renderAnew(ctx, t) // at once, whatever the sets are doing
 	}
 	unlisted := t.isUnlisted()
-	v, err := s.groupOf(unlisted).Do(ctx, t.path, admission.Job{
+	v, err := s.requests.Of(unlisted).Do(ctx, t.path, admission.Job{
 		Begin: func(ctx context.Context) error { return s.renderings.AcquireWithin(ctx, s.options.Wait, unlisted) },
 		Work: func(ctx context.Context) (any, error) {
 			defer s.renderings.Release(unlisted)
@@ -134,12 +134,4 @@ func (s *Source) renderAnew(ctx context.Context, t target) (*document, error) {
 		s.cache.put(doc)
 	}
 	return doc, nil
-}
-
-// groupOf returns the group of requests for listed or for unlisted documents.
-func (s *Source) groupOf(unlisted bool) *admission.Group {
-	if unlisted {
-		return s.unlisted
-	}
-	return s.listed
 }

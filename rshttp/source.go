@@ -19,23 +19,13 @@ import (
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
-const (
-	// maxGroup bounds the renderings that run or wait for their turn.
-	maxGroup = 256
-
-	// maxUnlistedGroup is the same for unlisted ranges, which have a group of their
-	// own.
-	maxUnlistedGroup = 32
-)
-
 // A Source serves the documents of its sets. It is an http.Handler for them and
 // safe for concurrent use.
 type Source struct {
 	*site
 	cache      *cache
 	plans      *packages.Planner[*state]
-	listed     *admission.Group
-	unlisted   *admission.Group  // for unlisted documents
+	requests   admission.Groups  // for the same documents
 	renderings admission.Limiter // of documents
 	transfers  *transfer.Limiter
 	running    atomic.Bool
@@ -70,8 +60,7 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 	s := &Source{
 		site:       &site{options: o, log: o.Logger, sets: make(map[string]*set, len(sets))},
 		cache:      newCache(o.CacheBytes),
-		listed:     admission.NewGroup(maxGroup, false),
-		unlisted:   admission.NewGroup(maxUnlistedGroup, true),
+		requests:   admission.NewGroups(),
 		renderings: admission.NewLimiter(o.Renderings),
 		transfers:  transfer.NewLimiter(o.Transfers, o.ClientTransfers),
 	}
@@ -207,7 +196,7 @@ func (s *Source) Paths() []string {
 }
 
 // sitemaps returns what robots.txt should name (section 6.3.4).
-func (s *Source) sitemaps() []string {
+func (s *site) sitemaps() []string {
 	var kinds []string
 	if s.options.Robots && s.options.Sitemap {
 		kinds = append(kinds, kindSitemap)

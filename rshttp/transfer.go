@@ -22,13 +22,13 @@ func (s *Source) servePackage(w http.ResponseWriter, r *http.Request, t target) 
 		return
 	}
 	defer sending.End()
-	s.awaitPackages(r.Context(), t)
+	t.awaitListed(r.Context())
 	unlisted := t.isUnlisted()
 	if err := sending.Start(unlisted); err != nil {
 		s.fail(w, r, err)
 		return
 	}
-	pkg := s.packageOf(t)
+	pkg := t.pack()
 	plan, err := s.plans.Plan(r.Context(), pkg)
 	if err = t.known(err); err != nil {
 		s.fail(w, r, err)
@@ -53,23 +53,23 @@ func (s *Source) servePackage(w http.ResponseWriter, r *http.Request, t target) 
 	}
 }
 
-// awaitPackages waits, for Options.Wait at most, until it is known whether the package
+// awaitListed waits, for Options.Wait at most, until it is known whether the package
 // t is listed.
-func (s *Source) awaitPackages(ctx context.Context, t target) {
+func (t target) awaitListed(ctx context.Context) {
 	if t.kind.name == kindDumpPackage {
-		t.set.packages.Await(ctx, s.options.Wait)
+		t.set.packages.Await(ctx, t.set.options.Wait)
 		return
 	}
-	if s.options.Wait < 0 || !t.isUnlisted() {
+	if t.set.options.Wait < 0 || !t.isUnlisted() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, s.options.Wait)
+	ctx, cancel := context.WithTimeout(ctx, t.set.options.Wait)
 	defer cancel()
 	_, _ = t.set.changePackages(ctx) // planning the package gets the error
 }
 
-// packageOf describes the package t to the planner.
-func (s *Source) packageOf(t target) *packages.Package[*state] {
+// pack describes the package t to the planner.
+func (t target) pack() *packages.Package[*state] {
 	content := packages.Content{Provider: t.set.provider, Opener: t.set.opener, Checksummer: t.set.checksummer}
 	if t.kind.name == kindChangePackage {
 		content = packages.Content{ChangeOpener: t.set.changeOpener, PatchOpener: t.set.patchOpener, Checksummer: t.set.changeChecksummer}
@@ -78,12 +78,12 @@ func (s *Source) packageOf(t target) *packages.Package[*state] {
 		Path:    t.path,
 		Content: content,
 		Fresh: func(ctx context.Context, was *state) (bool, error) {
-			ctx, cancel := context.WithTimeout(ctx, s.options.RenderTimeout)
+			ctx, cancel := context.WithTimeout(ctx, t.set.options.RenderTimeout)
 			defer cancel()
 			return t.fresh(ctx, was)
 		},
 		List: func(ctx context.Context) (*packages.Contents, *state, error) {
-			ctx, cancel := context.WithTimeout(ctx, s.options.RenderTimeout)
+			ctx, cancel := context.WithTimeout(ctx, t.set.options.RenderTimeout)
 			defer cancel()
 			return t.listPackage(ctx)
 		},

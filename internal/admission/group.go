@@ -173,3 +173,29 @@ func (g *Group) end(key string, ended chan struct{}) {
 	g.mu.Unlock()
 	close(ended)
 }
+
+const (
+	// maxListed bounds the calls for listed documents that run or wait.
+	maxListed = 256
+
+	// maxUnlisted is the same for unlisted documents.
+	maxUnlisted = 32
+)
+
+// Groups are a [Group] for listed and one for unlisted documents. Clients can request any
+// number of the latter, so they are refused first. Their results are not kept: the work
+// ends when nobody waits for it.
+type Groups struct{ listed, unlisted *Group }
+
+// NewGroups returns empty Groups.
+func NewGroups() Groups {
+	return Groups{NewGroup(maxListed, false), NewGroup(maxUnlisted, true)}
+}
+
+// Of returns the group for listed or for unlisted documents.
+func (g Groups) Of(unlisted bool) *Group {
+	if unlisted {
+		return g.unlisted
+	}
+	return g.listed
+}

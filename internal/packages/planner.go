@@ -42,13 +42,13 @@ type Counters struct {
 // a package, by which the caller knows whether a plan is fresh. A Planner is safe for
 // concurrent use.
 type Planner[S any] struct {
-	options          Options
-	counters         *Counters
-	store            *store[S]
-	listed, unlisted *admission.Group
-	planning         admission.Limiter
-	reading          admission.Limiter
-	doubts           doubts
+	options  Options
+	counters *Counters
+	store    *store[S]
+	groups   admission.Groups
+	planning admission.Limiter
+	reading  admission.Limiter
+	doubts   doubts
 }
 
 // A Package is a package that a client requests.
@@ -80,8 +80,7 @@ func NewPlanner[S any](o Options, c *Counters) *Planner[S] {
 		options:  o,
 		counters: c,
 		store:    newStore[S](planBytes-unlistedBytes, unlistedBytes),
-		listed:   admission.NewGroup(256, false),
-		unlisted: admission.NewGroup(32, true),
+		groups:   admission.NewGroups(),
 		planning: admission.NewLimiter(o.Concurrency),
 		reading:  admission.NewLimiter(o.Concurrency),
 	}
@@ -100,12 +99,8 @@ func (pl *Planner[S]) Plan(ctx context.Context, pkg *Package[S]) (*Plan[S], erro
 		return p, err
 	}
 	unlisted := pkg.Unlisted()
-	group := pl.listed
-	if unlisted {
-		group = pl.unlisted
-	}
 	var room *room
-	v, err := group.Do(ctx, pkg.Path, admission.Job{
+	v, err := pl.groups.Of(unlisted).Do(ctx, pkg.Path, admission.Job{
 		Begin: func(ctx context.Context) (err error) {
 			room, err = pl.store.reserve(ctx, unlisted, pl.firstRoom(unlisted), pl.options.Wait)
 			if err != nil {
