@@ -4,9 +4,13 @@
 // A [Set] is a [resourcesync.Provider] with every upgrade that does not need the
 // content of resources. [Set.Scan] fills it from a listing in any order, [Set.Put] and
 // [Set.Delete] change it, and [Journal.Record] does so within a transaction of the
-// host. A host whose own table is the Provider needs only a [Journal]:
+// host. A host whose own table is the Provider needs only a [Journal], which package
+// sqltable has triggers write, or which is set beside the Provider:
 //
 //	rshttp.Set{Provider: papers, Changer: journal}
+//
+// The Store is also the field Store of rshttp.Options, whose Source then runs it, and
+// keeps notifications and subscriptions in it.
 //
 // # Nothing lost, nothing twice
 //

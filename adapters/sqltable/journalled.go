@@ -11,8 +11,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 )
 
-// A Journalled is a table with the journal of its changes: the resources are those of
-// the Provider, the state and the changes those of the Journal.
+// A Journalled is a table with the journal of its changes, for the field Provider of
+// rshttp.Set. The resources are those of the Provider, the state and the changes those of
+// the Journal. Its Count of resources is unknown.
 type Journalled struct {
 	*Provider
 	*sqlstore.Journal
@@ -28,13 +29,15 @@ var (
 	_ resourcesync.Coverer  = (*Journalled)(nil)
 )
 
-// Journalled opens the journal of this name in the store, and makes it and the triggers
-// of the table that write it if there are none. Triggers that differ from those of
-// [Triggers].Create for the Table of p are replaced, for which the role of the database must
-// be allowed to. The store must be in the database of the table: in SQLite, in the same
-// file. Tables of MariaDB and MySQL, views and queries cannot be journalled.
+// Journalled opens the journal with this name in the store, or creates it, and makes sure
+// that triggers on the table write it. It takes the statements of [Triggers].Create for
+// the Table of p, and applies them if the triggers on the table are others or missing.
+// Only then does the database role need the privileges to do so.
 //
-// In PostgreSQL, create the triggers again by hand after adding a partition.
+// The store must be in the database of the table; in SQLite, in the same file. Tables of
+// MariaDB and MySQL, views and queries cannot be journalled. After a partition has been
+// added in PostgreSQL, apply [Triggers].Create: Journalled does not notice that its
+// trigger for TRUNCATE is missing.
 func (p *Provider) Journalled(ctx context.Context, store *sqlstore.Store, name string) (*Journalled, error) {
 	db, ok := p.db.(engine.TriggerDB)
 	if !ok {

@@ -38,15 +38,22 @@
 //
 // # Changes
 //
-// A table does not remember its changes. [Triggers] write the SQL that makes PostgreSQL
-// or SQLite journal them for package sqlstore, and the journal becomes Change Lists:
+// A table does not remember its changes. [Provider.Journalled] creates triggers with which
+// PostgreSQL or SQLite journals them in a store of package sqlstore, from which Change
+// Lists are made:
 //
-//	rshttp.Set{Provider: articles, Changer: journal}
+//	papers, err := table.Journalled(ctx, store, "papers")
+//	src, err := rshttp.New(base, []rshttp.Set{{Provider: papers}}, &rshttp.Options{Store: store})
 //
-// The journal is also the Stater: it reports when the table has changed, so all changes
-// of the table must be journalled. For a table with other changes, also set
-// [Provider.Stater]. Without any Stater nothing is cached, every request reads the table,
-// and the lists have no time. The Run of rshttp.Source runs the store.
+// [Triggers] returns the SQL for an administrator to apply. The journal is also the
+// Stater: it reports when the table has changed, so all changes of the table must be
+// journalled. A host that has triggers of its own, or calls sqlstore.Journal.Record, sets
+// the journal beside the table, and [Provider.Stater] too if the journal misses changes:
+//
+//	rshttp.Set{Provider: table, Changer: journal}
+//
+// Without any Stater nothing is cached, every request reads the table, and the lists have
+// no time. The Run of rshttp.Source runs the store.
 package sqltable
 
 import (
