@@ -22,6 +22,7 @@ var floors = map[string]int{
 	"/wellknown":                3,
 	"/topic":                    4,
 	"/internal/pushlog":         3,
+	"/internal/publisher":       5,
 	"/topic/hub":                5,
 	"/topic/websocket":          7,
 	"/rshttp":                   6,

@@ -77,8 +77,12 @@ func Example_hub() {
 	}
 
 	// The first Framework Notification tells that there is a Source Description.
-	for src.Push().Counters().Notifications < 1 {
-		time.Sleep(time.Millisecond)
+	for announced := false; !announced; time.Sleep(time.Millisecond) {
+		status, err := src.PushStatus(ctx)
+		if err != nil {
+			log.Fatal(err)
+		}
+		announced = status.Counters.Notifications > 0
 	}
 	w = httptest.NewRecorder()
 	site.ServeHTTP(w, httptest.NewRequest(http.MethodHead, "/resourcesync/papers/framework/", nil))

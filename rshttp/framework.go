@@ -7,8 +7,8 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
+	"github.com/resourcesync-go/resourcesync/internal/publisher"
 	"github.com/resourcesync-go/resourcesync/rsxml"
-	"github.com/resourcesync-go/resourcesync/topic"
 )
 
 // A frameworkFeed announces on the framework channel of a set what has changed among
@@ -65,8 +65,8 @@ func (d *frameworkFeed) Stat(ctx context.Context, r resourcesync.Range) (resourc
 	return resourcesync.Stat{Version: version}, nil
 }
 
-// Next implements [topic.Documents].
-func (d *frameworkFeed) Next(ctx context.Context, before string) (*topic.Update, string, error) {
+// Next implements [publisher.Documents].
+func (d *frameworkFeed) Next(ctx context.Context, before string) (*publisher.Update, string, error) {
 	k := parseKnown(before)
 	if d.set.allReady(ctx) { // the sets that it names have something to show
 		if u := d.ofSource(&k); u != nil {
@@ -93,11 +93,11 @@ func (d *frameworkFeed) Next(ctx context.Context, before string) (*topic.Update,
 	if err != nil || len(entries) == 0 {
 		return nil, now, err
 	}
-	return &topic.Update{Up: d.set.url(kindCapabilityList, ""), Entries: entries}, now, nil
+	return &publisher.Update{Up: d.set.url(kindCapabilityList, ""), Entries: entries}, now, nil
 }
 
 // ofSource tells of the Source Description, and of its last part if it is an index.
-func (d *frameworkFeed) ofSource(k *known) *topic.Update {
+func (d *frameworkFeed) ofSource(k *known) *publisher.Update {
 	change := changeOf(k.Description, d.description)
 	if change == "" {
 		return nil
@@ -108,18 +108,18 @@ func (d *frameworkFeed) ofSource(k *known) *topic.Update {
 		e.Loc = d.set.routes.url(kindDescriptionPart, nil, strconv.Itoa(n))
 		e.Links = []resourcesync.Link{{Rel: resourcesync.RelIndex, Href: d.set.routes.url(kindDescription, nil, "")}}
 	}
-	return &topic.Update{Entries: []rsxml.Entry{e}}
+	return &publisher.Update{Entries: []rsxml.Entry{e}}
 }
 
 // ofSet tells of the Capability List.
-func (d *frameworkFeed) ofSet(k *known) *topic.Update {
+func (d *frameworkFeed) ofSet(k *known) *publisher.Update {
 	change := changeOf(k.CapabilityList, d.capabilityList)
 	if change == "" {
 		return nil
 	}
 	k.CapabilityList = d.capabilityList
 	e := entry(d.set.url(kindCapabilityList, ""), resourcesync.CapabilityList, change, time.Time{})
-	return &topic.Update{Up: d.set.routes.url(kindDescription, nil, ""), Entries: []rsxml.Entry{e}}
+	return &publisher.Update{Up: d.set.routes.url(kindDescription, nil, ""), Entries: []rsxml.Entry{e}}
 }
 
 func changeOf(before, now string) resourcesync.ChangeType {

@@ -20,6 +20,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
+	"github.com/resourcesync-go/resourcesync/internal/publisher"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
@@ -72,7 +73,7 @@ func (f *framed) get(uri string) (text string, head rsxml.Head, entries []rsxml.
 }
 
 // news returns what Next tells, and keeps what it knows, until there is no more.
-func (f *framed) news() (updates []*topic.Update) {
+func (f *framed) news() (updates []*publisher.Update) {
 	f.t.Helper()
 	for range 10 {
 		u, now, err := f.docs.Next(f.t.Context(), f.text)
@@ -90,7 +91,7 @@ func (f *framed) news() (updates []*topic.Update) {
 }
 
 // brief writes what updates say, without times.
-func brief(updates []*topic.Update) string {
+func brief(updates []*publisher.Update) string {
 	var b strings.Builder
 	for _, u := range updates {
 		for _, e := range u.Entries {
@@ -237,7 +238,7 @@ type check struct {
 	restarted     bool // a new process does not know which pages are new
 }
 
-func (c *check) check(f *framed, updates []*topic.Update, told map[string]int) {
+func (c *check) check(f *framed, updates []*publisher.Update, told map[string]int) {
 	f.t.Helper()
 	named := map[string]bool{}
 	for _, u := range updates {
@@ -264,7 +265,7 @@ func (c *check) check(f *framed, updates []*topic.Update, told map[string]int) {
 }
 
 // remember takes what is there as announced, of the capabilities in updates or of all.
-func (c *check) remember(updates []*topic.Update, all bool) {
+func (c *check) remember(updates []*publisher.Update, all bool) {
 	announced := map[resourcesync.Capability]bool{}
 	for _, u := range updates {
 		for _, e := range u.Entries {
@@ -449,7 +450,7 @@ func TestFrameworkReplicas(t *testing.T) {
 	})
 }
 
-func appendAll(head *rsxml.Head, u *topic.Update) (b []byte) {
+func appendAll(head *rsxml.Head, u *publisher.Update) (b []byte) {
 	for i := range u.Entries {
 		b, _ = rsxml.AppendEntry(b, head, &u.Entries[i])
 	}

@@ -47,13 +47,13 @@ func (r *runs) ended(err error) {
 //
 // The Source also logs that no process runs it, whether or not Health is called. Remote
 // hubs that do not accept notifications are not errors here, because a restart would not
-// help; see [Source.Push].
+// help; see [Source.PushStatus].
 func (s *Source) Health(ctx context.Context) error {
 	notRun := s.checkRun(ctx)
 	var all []error
 	for _, p := range s.components {
-		if p.health == nil || notRun != nil && p.name == "publisher" {
-			continue // notRun says the same
+		if p.health == nil {
+			continue
 		}
 		if err := p.health(ctx); err != nil {
 			all = append(all, fmt.Errorf("rshttp: %s: %w", p.name, err))

@@ -10,15 +10,21 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/publisher"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
-// Push returns the publisher of the Source's notification channels, for its Status and
-// Counters; [Source.Run] runs it. It is nil if no set has channels and the Source has
-// no Store.
-func (s *Source) Push() *topic.Publisher { return s.publisher }
+// PushStatus returns the progress of the Source's notification channels and of remote hubs
+// that is recorded in the log, whichever process sends. It has no Topics if no set has
+// channels.
+func (s *Source) PushStatus(ctx context.Context) (topic.Status, error) {
+	if s.publisher == nil {
+		return topic.Status{}, nil
+	}
+	return s.publisher.Status(ctx)
+}
 
 // Hub returns the Source's own hub, for its Status and its subscriptions;
 // [Source.Run] runs it. It is nil without [Options].Hub.
@@ -58,8 +64,8 @@ func (s *Source) openStore(base *url.URL) (err error) {
 }
 
 // newPublisher returns the publisher of the channels of all sets.
-func (s *Source) newPublisher() (*topic.Publisher, error) {
-	var channels []topic.Channel
+func (s *Source) newPublisher() (*publisher.Publisher, error) {
+	var channels []publisher.Channel
 	for _, st := range s.order {
 		for _, c := range st.channels() {
 			channel, err := st.channel(c)
@@ -83,14 +89,13 @@ func (s *Source) newPublisher() (*topic.Publisher, error) {
 	if opts.Logger == nil {
 		opts.Logger = s.log
 	}
-	opts.Removed = s.removed
 	if s.notifications == nil {
 		s.notifications = topic.NewMemoryLog()
 	}
 	if s.options.Store == nil {
 		s.log.Info("notifications and subscriptions are kept in memory: with a Store they survive a restart")
 	}
-	p, err := topic.NewPublisher(s.notifications, channels, &opts)
+	p, err := publisher.New(s.notifications, channels, s.removed, &opts)
 	if err != nil {
 		return nil, fmt.Errorf("rshttp: %w", err)
 	}
@@ -101,7 +106,7 @@ func (s *Source) newPublisher() (*topic.Publisher, error) {
 // been removed from this Source: its Capability List is deleted (Framework
 // Notification 2.1). It is nil for an existing set, and for a set of another base
 // URL, which has moved.
-func (s *site) removed(capabilityList string) *topic.Update {
+func (s *site) removed(capabilityList string) *publisher.Update {
 	if !strings.HasPrefix(capabilityList, s.routes.origin+s.routes.base) {
 		return nil
 	}
@@ -111,12 +116,12 @@ func (s *site) removed(capabilityList string) *topic.Update {
 		}
 	}
 	e := entry(capabilityList, resourcesync.CapabilityList, resourcesync.Deleted, time.Time{})
-	return &topic.Update{Up: s.routes.url(kindDescription, nil, ""), Entries: []rsxml.Entry{e}}
+	return &publisher.Update{Up: s.routes.url(kindDescription, nil, ""), Entries: []rsxml.Entry{e}}
 }
 
 // channel returns st's channel of the capability c.
-func (st *set) channel(c resourcesync.Capability) (topic.Channel, error) {
-	channel := topic.Channel{
+func (st *set) channel(c resourcesync.Capability) (publisher.Channel, error) {
+	channel := publisher.Channel{
 		Topic:          st.url(string(c), ""),
 		CapabilityList: st.url(kindCapabilityList, ""),
 		Hubs:           st.remoteHubs,

@@ -378,8 +378,8 @@ func TestChannelPaths(t *testing.T) {
 		}
 	}
 	src := newSource(t, nil, rshttp.Set{Name: "a", Provider: memory.New(nil)})
-	if src.Push() != nil {
-		t.Error("a Source without channels has a publisher")
+	if status, err := src.PushStatus(t.Context()); err != nil || len(status.Topics) != 0 {
+		t.Errorf("a Source without channels has the status %+v, %v", status, err)
 	}
 }
 
@@ -560,7 +560,7 @@ func TestPushProviders(t *testing.T) {
 			begun(t, h, "")
 			if tt.want != nil {
 				until(t, "the change channel has begun", func() bool {
-					status, err := src.Push().Status(t.Context())
+					status, err := src.PushStatus(t.Context())
 					return err == nil && slices.ContainsFunc(status.Topics, func(s topic.TopicStatus) bool { return !s.Until.IsZero() })
 				})
 			}
@@ -583,14 +583,14 @@ func TestPushStatus(t *testing.T) {
 	papers := memory.New(nil)
 	src, _ := pushed(t, rshttp.Options{}, rshttp.Set{Provider: papers, Hubs: []topic.Hub{{URI: h.uri}}})
 	until(t, "a failure", func() bool {
-		status, err := src.Push().Status(t.Context())
+		status, err := src.PushStatus(t.Context())
 		return err == nil && slices.ContainsFunc(status.Topics, func(s topic.TopicStatus) bool {
 			return s.Topic == pushBase+"framework/" && len(s.Hubs) == 1 && s.Hubs[0].Failures > 0 && s.Hubs[0].Behind > 0
 		})
 	})
 	h.answers(0)
 	begun(t, h, "")
-	if err := src.Push().Health(t.Context()); err != nil {
+	if err := src.Health(t.Context()); err != nil {
 		t.Error(err)
 	}
 }

@@ -30,6 +30,11 @@ func TestD2_RemovedSet(t *testing.T) {
 	for range 2 { // the second time it is known
 		_, stop = pushed(t, rshttp.Options{Store: storeOf(outbox)}, a)
 		until(t, "the end of b", func() bool { return slices.Contains(h.told("/b/framework/"), gone) })
+		until(t, "that is known", func() bool {
+			state, err := outbox.State(t.Context(), pushBase+"b/framework/")
+			cursor, failed := outbox.HubCursor(t.Context(), pushBase+"b/framework/", h.uri)
+			return err == nil && failed == nil && cursor.Taken == state.Number
+		})
 		stop()
 	}
 	on := h.on("/b/framework/")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/internal/admission"
 	"github.com/resourcesync-go/resourcesync/internal/packages"
+	"github.com/resourcesync-go/resourcesync/internal/publisher"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/internal/transfer"
 	"github.com/resourcesync-go/resourcesync/linkheader"
@@ -33,9 +34,9 @@ type Source struct {
 	components []component // in the order in which they start
 	covers     []linkheader.Cover
 
-	notifications topic.Log        // nil if there is nothing to publish
-	publisher     *topic.Publisher // nil if there is nothing to publish
-	hub           *hub.Hub         // nil if there is none
+	notifications topic.Log            // nil if there is nothing to publish
+	publisher     *publisher.Publisher // nil if there is nothing to publish
+	hub           *hub.Hub             // nil if there is none
 	hubURI        *url.URL
 }
 

@@ -1,17 +1,20 @@
-// Package topic publishes the changes of a Source by WebSub: each notification channel of a
-// set is a topic, and notifications are sent to hubs durably and in order (ResourceSync
-// Change Notification 1.0.1 and Framework Notification 1.0.1).
+// Package topic has what push is configured with: the log, remote hubs and options of a
+// Source, and the status that it reports.
 //
 // A set has two channels, each with its own topic URI: one for changes of its resources and
-// one for changes of its documents. A [Publisher] reads the changes, appends a notification
-// to a [Log], and sends it to each remote hub until the hub accepts it. The subscribers of
-// the Source's own hub and WebSocket clients read the same log. A durable log survives
-// restarts, and keeps notifications for hubs that are unavailable for days.
-//
-// Package rshttp sets this up for a Source. Package topic/hub is the Source's own hub.
+// one for changes of its documents. The Source appends their notifications to a [Log], and
+// sends them to each remote hub, in order, until the hub accepts them. The subscribers of
+// the Source's own hub, package topic/hub, and WebSocket clients, package topic/websocket,
+// read the same log. A durable log survives restarts, and keeps notifications for hubs that
+// are unavailable for days.
 package topic
 
-import "github.com/resourcesync-go/resourcesync/internal/pushlog"
+import (
+	"context"
+	"net/http"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+)
 
 // A Log stores the notifications of a Source's topics, and the cursors of its hubs and
 // subscribers. [NewMemoryLog] and the Log method of a store return one. Each Source needs a
@@ -35,4 +38,13 @@ type Hub struct {
 	// sent hub.mode=publish and hub.url. Such a hub sees only the latest notification
 	// of a topic, and its subscribers may miss earlier ones.
 	Ping bool
+}
+
+// A Feed serves the notifications of topics over a transport other than WebSub.
+type Feed interface {
+	// Run sends the notifications of log until ctx ends, and then returns nil.
+	Run(ctx context.Context, log Log) error
+
+	// ServeTopic answers a request for the notifications of a topic.
+	ServeTopic(w http.ResponseWriter, r *http.Request, topic string)
 }

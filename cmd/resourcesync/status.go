@@ -31,7 +31,7 @@ type status struct {
 	Site       *sitemap.Status `json:"site,omitempty"`   // of proxy: the contents of its sitemaps, and the age of the oldest check
 	Held       *heldStatus     `json:"held,omitempty"`   // by the last scan of any process
 	Source     rshttp.Counters `json:"source"`
-	Push       *pushStatus     `json:"push,omitempty"`
+	Push       *topic.Status   `json:"push,omitempty"`
 	Hub        *hub.Status     `json:"hub,omitempty"`
 	WebSockets *int            `json:"webSockets,omitempty"` // clients that are connected
 }
@@ -64,12 +64,6 @@ func newScanStatus(s *scanned) *scanStatus {
 	return &scanStatus{s.ended, s.took.Seconds(), r.Created, r.Updated, r.Deleted, r.Unchanged, s.skip, r.Unreadable}
 }
 
-// A pushStatus is where the notification channels stand.
-type pushStatus struct {
-	topic.Status
-	Counters topic.Counters `json:"counters"`
-}
-
 // status returns how p is.
 func (p *publication) status(ctx context.Context) status {
 	var trouble []error
@@ -88,12 +82,10 @@ func (p *publication) status(ctx context.Context) status {
 	if kept, err := p.set.Kept(ctx); err == nil && kept.Held > 0 {
 		s.Held = &heldStatus{kept.Held, kept.Since, kept.Until, kept.Confirmed}
 	}
-	if publisher := p.source.Push(); publisher != nil {
-		now, err := publisher.Status(ctx)
+	if now, err := p.source.PushStatus(ctx); err != nil {
 		trouble = append(trouble, err)
-		if len(now.Topics) > 0 {
-			s.Push = &pushStatus{Status: now, Counters: publisher.Counters()}
-		}
+	} else if len(now.Topics) > 0 {
+		s.Push = &now
 	}
 	if hub := p.source.Hub(); hub != nil {
 		now, err := hub.Status(ctx)

@@ -1,0 +1,248 @@
+package publisher
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
+)
+
+// changes publishes the notifications of a change channel. It is not safe for concurrent
+// use.
+type changes struct {
+	*Channel
+	p       *Publisher
+	log     *slog.Logger
+	poller  *poller
+	settles bool // changes may be out of order by up to Settle
+
+	state     pushlog.State
+	known     bool // state is the current state of the topic
+	batch     *batch
+	published time.Time // when this process last appended a notification; zero if never
+
+	// assured is a time up to which all changes have been read. If the journal drops
+	// changes from before it, none are lost.
+	assured time.Time
+	gap     time.Time // the end of the newest gap that was logged
+	behind  bool      // it was logged that the clock has gone back
+}
+
+func newChanges(p *Publisher, c *Channel) *changes {
+	_, windows := c.Changer.(resourcesync.Windower)
+	return &changes{
+		Channel: c,
+		p:       p,
+		log:     p.log.With("topic", sparse.RedactURI(c.Topic)),
+		poller:  newPoller(c),
+		settles: !windows && c.Settle >= 0,
+		batch:   newBatch(c.CapabilityList, p.options.FlushChanges),
+	}
+}
+
+// work reads changes, publishes those that are due, and returns the time to wait before the
+// next call.
+func (c *changes) work(ctx context.Context) (time.Duration, error) {
+	err := c.poller.poll(ctx)
+	if err == nil {
+		err = c.collect(ctx)
+	}
+	switch {
+	case errors.Is(err, pushlog.ErrMoved):
+		// The previous leader has published these changes: its last write has
+		// just become visible.
+		c.known = false
+		return pause, nil
+	case errors.Is(err, resourcesync.ErrNotReady):
+		return pollInterval, nil
+	case err != nil:
+		c.known = false
+		return 0, err
+	}
+	wait := c.poller.period()
+	if c.batch.count > 0 {
+		wait = min(wait, max(time.Millisecond, c.p.options.Flush-time.Since(c.published)))
+	}
+	return wait, nil
+}
+
+// collect reads the journal, and appends the notifications that are complete or due.
+func (c *changes) collect(ctx context.Context) error {
+	if err := c.load(ctx); err != nil {
+		return err
+	}
+	for c.poller.due {
+		full, err := c.read(ctx)
+		if err != nil {
+			return err
+		}
+		if !full {
+			break
+		}
+		if err := c.add(ctx); err != nil {
+			return err
+		}
+	}
+	quiet := time.Since(c.published) >= c.p.options.Flush
+	if c.batch.count > 0 && quiet || c.batch.count >= c.batch.max {
+		return c.add(ctx)
+	}
+	return nil
+}
+
+// load reads the state of the topic, and begins a new topic.
+func (c *changes) load(ctx context.Context) error {
+	if c.known {
+		return nil
+	}
+	state, err := c.p.store.State(ctx, c.Topic)
+	if err != nil {
+		return err
+	}
+	if state.Equal(pushlog.State{}) {
+		first, err := c.first(ctx)
+		if err != nil {
+			return err
+		}
+		if state, err = c.p.store.Begin(ctx, c.Topic, pushlog.State{Until: first}); err != nil {
+			return err
+		}
+	}
+	c.state, c.known = state, true
+	c.p.wake(c.Topic) // another process may have appended notifications
+	c.batch.begin(state.Until)
+	c.poller.ring()
+	if c.Stater == nil {
+		return nil
+	}
+	asked := time.Now()
+	stat, err := c.Stater.Stat(ctx, resourcesync.Range{})
+	if err != nil || stat.LastModified.IsZero() || stat.LastModified.After(state.Until) {
+		return err
+	}
+	c.assured = asked
+	if !c.settles && stat.LastModified.Before(state.Until) && asked.Before(state.Until) {
+		c.warnBehind()
+	}
+	return nil
+}
+
+// horizon returns the time up to which a journal that settles is complete: a change younger
+// than Settle may still be uncommitted.
+func (c *changes) horizon() time.Time {
+	return time.Now().Add(-c.Settle).UTC().Truncate(time.Microsecond).Add(-time.Microsecond)
+}
+
+// read reads the journal until its end, or until the batch is full.
+func (c *changes) read(ctx context.Context) (full bool, err error) {
+	b := c.batch
+	mark := b.mark()
+	began := time.Now()
+	iv := resourcesync.Interval{From: b.seen}
+	if c.settles {
+		iv.Until = c.horizon()
+		if !iv.Until.After(iv.From) {
+			if began.Before(iv.From) {
+				c.warnBehind()
+			}
+			return false, nil
+		}
+	}
+	left := omissions{}
+	read := false
+	for change, err := range c.Changer.Changes(ctx, iv) {
+		if err != nil {
+			return false, err
+		}
+		ok, err := b.add(&change, &left)
+		if err != nil {
+			return false, err
+		}
+		if full = !ok; full {
+			break
+		}
+		read = true
+	}
+	if err := ctx.Err(); err != nil {
+		return false, err
+	}
+	// The journal may have dropped changes before they were read.
+	since, err := c.since(ctx)
+	if err != nil {
+		return false, err
+	}
+	if since.After(mark.seen) && since.After(c.assured.Add(-max(c.Settle, 0)-sweep)) {
+		b.rewind(mark)
+		return c.skip(ctx, since)
+	}
+	if left.any() {
+		b.reported = b.last
+		c.p.report(c.log, "changes", &left)
+	}
+	if full {
+		return true, nil
+	}
+	c.assured = began
+	c.poller.looked, c.poller.due = began, c.settles && !iv.Until.After(c.poller.since)
+	switch {
+	case !read: // an empty interval is not closed
+	case c.settles:
+		b.seen = iv.Until
+	default:
+		b.seen = b.last
+	}
+	return false, nil
+}
+
+// skip continues at since, because the journal no longer has the changes between b.seen and
+// since. It first publishes the changes in the batch.
+func (c *changes) skip(ctx context.Context, since time.Time) (full bool, err error) {
+	b := c.batch
+	if b.count > 0 {
+		return true, nil // the next read finds the gap again
+	}
+	if since.After(c.gap) {
+		c.gap = since
+		c.log.LogAttrs(ctx, slog.LevelError,
+			"the journal has dropped changes before they were notified: Destinations see the gap and start again from the Resource List",
+			slog.Time("from", b.seen), slog.Time("until", since))
+	}
+	b.begin(since.UTC())
+	return c.read(ctx)
+}
+
+func (c *changes) warnBehind() {
+	if !c.behind {
+		c.behind = true
+		c.log.LogAttrs(context.Background(), slog.LevelError,
+			"the clock of the journal has gone back: changes dated before what was notified last are in the Change List, but not notified",
+			slog.Time("until", c.state.Until))
+	}
+}
+
+// add appends the notification of the batch and begins the next one.
+func (c *changes) add(ctx context.Context) error {
+	b := c.batch
+	n := pushlog.Notification{
+		Topic:          c.Topic,
+		From:           b.from,
+		Until:          b.seen.UTC(),
+		CapabilityList: c.CapabilityList,
+		Body:           b.body(c.CapabilityList),
+	}
+	next := pushlog.State{Number: c.state.Number + 1, Until: n.Until, Documents: c.state.Documents}
+	if err := c.p.store.Append(ctx, n, c.state, next); err != nil {
+		return err
+	}
+	c.p.counters.notifications.Add(1)
+	c.p.counters.changes.Add(uint64(b.count))
+	c.state, c.published, c.behind = next, time.Now(), false
+	c.poller.progressed()
+	b.begin(next.Until)
+	c.p.wake(c.Topic)
+	return nil
+}

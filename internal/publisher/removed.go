@@ -1,0 +1,101 @@
+package publisher
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
+	"github.com/resourcesync-go/resourcesync/topic"
+)
+
+// endRemoved publishes the end of removed sets, on framework topics that are in the log but
+// have no channel any more. It returns the senders to their hubs. A hub that no channel uses
+// receives the notification by POST and without a token, because only its URI is known.
+func (p *Publisher) endRemoved(ctx context.Context) ([]*sender, error) {
+	if p.removed == nil {
+		return nil, nil
+	}
+	topics, err := p.store.Topics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ends := map[string]int64{} // number of the last notification
+	for _, uri := range topics {
+		if p.topics[uri] != nil {
+			continue
+		}
+		if ends[uri], err = p.end(ctx, uri); err != nil {
+			return nil, err
+		}
+	}
+	cursors, err := p.store.AllHubCursors(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var senders []*sender
+	for _, c := range cursors {
+		last := ends[c.Topic]
+		if last == 0 {
+			continue
+		}
+		h := p.hub(c.Hub)
+		if h == nil && c.Taken < last {
+			p.log.LogAttrs(ctx, slog.LevelInfo, "topic: a removed set is announced to a hub that no channel uses any more, without a token and not as a ping",
+				slog.String("topic", sparse.RedactURI(c.Topic)), slog.String("hub", sparse.RedactURI(c.Hub)))
+		}
+		if h == nil {
+			h = &topic.Hub{URI: c.Hub}
+		}
+		senders = append(senders, newSender(p, c.Topic, h))
+	}
+	return senders, nil
+}
+
+// end appends the last notification of a topic, unless it already exists. It returns the
+// number of that notification, or 0 if there is none. The state after it has no documents,
+// so a set that returns is announced anew.
+func (p *Publisher) end(ctx context.Context, topic string) (last int64, err error) {
+	state, err := p.store.State(ctx, topic)
+	if err != nil || state.Number == 0 {
+		return 0, err // nothing was published
+	}
+	newest, err := p.store.Read(ctx, topic, state.Number-1, 1, 0)
+	if err != nil || len(newest) == 0 || !newest[0].From.IsZero() {
+		return 0, err // a change channel: its notifications have intervals
+	}
+	if state.Documents == "" {
+		return state.Number, nil
+	}
+	if !state.Until.Before(p.made) {
+		// Another process, which knows more sets, has begun the channel since
+		// this process was started.
+		return 0, nil
+	}
+	u := p.removed(newest[0].CapabilityList)
+	if u == nil {
+		return 0, nil
+	}
+	body, ok := frameworkDocument(u, &omissions{})
+	if !ok {
+		return 0, nil
+	}
+	n := pushlog.Notification{Topic: topic, CapabilityList: newest[0].CapabilityList, Body: body}
+	if err := p.store.Append(ctx, n, state, pushlog.State{Number: state.Number + 1, Until: state.Until}); err != nil {
+		return 0, err
+	}
+	p.counters.notifications.Add(1)
+	return state.Number + 1, nil
+}
+
+// hub returns the hub with this URI of any channel, or nil.
+func (p *Publisher) hub(uri string) *topic.Hub {
+	for i := range p.channels {
+		for j := range p.channels[i].Hubs {
+			if h := &p.channels[i].Hubs[j]; h.URI == uri {
+				return h
+			}
+		}
+	}
+	return nil
+}
