@@ -19,7 +19,7 @@ func at(uri, key, stamp string) resourcesync.Resource {
 	return r
 }
 
-// TestURIOfAnother holds that a resource is told of again when another, with the same
+// TestURIOfAnother holds that a resource is announced again when another, with the same
 // URI, has been told to be deleted.
 func TestURIOfAnother(t *testing.T) {
 	const x, y, urn = "https://example.org/x", "https://example.org/y", "urn:isbn:0451450523"
