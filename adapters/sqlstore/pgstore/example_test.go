@@ -2,7 +2,6 @@ package pgstore_test
 
 import (
 	"context"
-	"fmt"
 	"log"
 	"os"
 
@@ -12,8 +11,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
 )
 
-// A store in PostgreSQL keeps a set, which any number of processes can share.
-func Example() {
+// A change is recorded in the transaction that writes the row.
+func ExampleOpen() {
 	ctx := context.Background()
 	pool, err := pgxpool.New(ctx, os.Getenv("DATABASE_URL"))
 	if err != nil {
@@ -25,18 +24,25 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	papers, err := store.Set(ctx, "papers", nil)
+	journal, err := store.Journal(ctx, "papers")
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = papers.Put(ctx, resourcesync.Resource{Key: "1", URI: "https://example.org/papers/1"})
+
+	tx, err := pool.Begin(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
-	for r, err := range papers.Resources(ctx, resourcesync.Range{}) {
-		if err != nil {
-			log.Fatal(err)
-		}
-		fmt.Println(r.URI)
+	defer tx.Rollback(ctx)
+	// … tx.Exec(ctx, "INSERT INTO paper …")
+	err = journal.Record(ctx, pgstore.Tx(tx), resourcesync.Change{
+		Type:     resourcesync.Created,
+		Resource: resourcesync.Resource{Key: "1", URI: "https://example.org/papers/1"},
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := tx.Commit(ctx); err != nil {
+		log.Fatal(err)
 	}
 }
