@@ -40,27 +40,27 @@ func (d *frameworkFeed) hasVersion() bool {
 	return d.set.stater != nil && (d.set.changer == nil || d.set.changeStater != nil)
 }
 
-// Stat describes what Next depends on: the set, its journal, and how the set is
-// divided, which comes to fit the set a little later. It has only a Version.
+// Stat describes what Next depends on: the states of the set and its journal, and the
+// partitions, which follow the set a little later. It has only a Version.
 func (d *frameworkFeed) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
-	stat, err := d.set.stater.Stat(ctx, r)
-	if err != nil || stat.Version == "" {
+	now, err := d.set.resourceState(ctx, r, nil)
+	if err != nil || now.version == "" {
 		return resourcesync.Stat{}, err
 	}
-	version := strconv.Quote(stat.Version)
+	version := strconv.Quote(now.version)
 	if d.set.changer != nil {
-		if stat, err = d.set.changeStater.Stat(ctx, r); err != nil || stat.Version == "" {
+		if now, err = journalState(ctx, target{set: d.set}, nil); err != nil || now.version == "" {
 			return resourcesync.Stat{}, err
 		}
-		version += strconv.Quote(stat.Version)
+		version += strconv.Quote(now.version)
 	}
-	for _, division := range []*partition.Partitioner{d.set.pages, d.set.packages} {
-		if p := division.Current(); p != nil {
+	for _, of := range []*partition.Partitioner{d.set.pages, d.set.packages} {
+		if p := of.Current(); p != nil {
 			version += " " + strconv.FormatUint(p.Number, 10)
 		}
 	}
 	if d.set.allReady(ctx) {
-		version += " all are ready" // and the Source Description can be told of
+		version += " all are ready" // and the Source Description can be announced
 	}
 	return resourcesync.Stat{Version: version}, nil
 }

@@ -18,7 +18,7 @@ func (d *frameworkFeed) resources(ctx context.Context, k *known) ([]rsxml.Entry,
 		return nil, resourcesync.ErrNotReady // it is being divided for the first time
 	}
 	if len(p.Cuts) == 1 {
-		// It is made on request, whatever the division knows.
+		// It is rendered on request, whatever the partition knows.
 		var err error
 		if p, err = d.onlyPage(ctx, p); err != nil {
 			return nil, err
@@ -44,7 +44,7 @@ func (d *frameworkFeed) resources(ctx context.Context, k *known) ([]rsxml.Entry,
 	return entries, nil
 }
 
-// onlyPage returns p, a division into one page, as the set is now.
+// onlyPage returns p, a partition into one page, as the set is now.
 func (d *frameworkFeed) onlyPage(ctx context.Context, p *partition.Partition) (*partition.Partition, error) {
 	now := *p
 	now.Cuts = []resourcesync.Cut{{Count: p.Cuts[0].Count, Newest: p.At}}

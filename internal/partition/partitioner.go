@@ -2,10 +2,6 @@ package partition
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -14,18 +10,12 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/background"
-	"github.com/resourcesync-go/resourcesync/internal/checked"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-const (
-	// RestRatio bounds the share of one core that work on a changing set takes to a
-	// tenth: afterwards the set is left alone for nine times as long as it took.
-	RestRatio = 9
-
-	// pollInterval is the time between two looks at a set that is not watched.
-	pollInterval = time.Minute
-)
+// RestRatio bounds the share of one core that work on a changing set takes to a tenth:
+// afterwards the set is left alone for nine times as long as it took.
+const RestRatio = 9
 
 // A Partitioner keeps the partition of a set. Its fields are set before its first use,
 // and its methods are safe for concurrent use.
@@ -195,168 +185,4 @@ func (d *Partitioner) Split(r resourcesync.Range, key string, learn bool) {
 	p.Cuts = withLearned(p.Cuts, []string{key})
 	p.noteSplits(d.current)
 	d.current = &p
-}
-
-// divide divides the set and keeps the result. The state is read first: changes in
-// between are seen again.
-func (d *Partitioner) divide(ctx context.Context) (_ *Partition, err error) {
-	started := time.Now()
-	d.mu.Lock()
-	old := d.current
-	d.due = false
-	d.mu.Unlock()
-	defer func() {
-		if err != nil {
-			d.mu.Lock()
-			d.due = true
-			d.mu.Unlock()
-		}
-	}()
-	p := &Partition{Number: 1}
-	var previous []resourcesync.Cut
-	if old != nil {
-		previous = old.found
-	}
-	var modified time.Time
-	if d.Stater != nil {
-		stat, err := d.Stater.Stat(ctx, Whole)
-		if err != nil {
-			return nil, err
-		}
-		p.Version, modified = stat.Version, stat.LastModified
-	}
-	if p.found, err = d.Cut(ctx, previous); err == nil {
-		err = checkCuts(p.found)
-	}
-	if err != nil {
-		return nil, checked.Error(fmt.Sprintf("dividing set %q into %s", d.Set, d.Into), err)
-	}
-	for _, c := range p.found {
-		if c.Newest.After(p.At) {
-			p.At = c.Newest
-		}
-	}
-	if !modified.IsZero() && !modified.After(started) {
-		p.At = modified
-	}
-	if !d.Dated {
-		if err := d.date(ctx, p.found); err != nil {
-			return nil, err
-		}
-	}
-	if d.Group != nil {
-		p.Cuts = p.found
-		if p.Groups, err = d.Group(ctx, p, old); err != nil {
-			return nil, err
-		}
-	}
-	p.done = time.Now()
-	p.took = p.done.Sub(started)
-	d.keep(p)
-	return p, nil
-}
-
-// keep makes p, which nobody else has yet, the current partition.
-func (d *Partitioner) keep(p *Partition) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	p.Cuts = withLearned(p.found, d.learned)
-	if now := d.current; now != nil { // a range may have been split meanwhile
-		p.Number = now.Number
-		if !now.At.Equal(p.At) || !slices.Equal(now.Cuts, p.Cuts) {
-			p.Number++
-		}
-	}
-	if d.Group == nil {
-		p.noteSplits(d.current)
-	}
-	d.current = p
-}
-
-// date gives the ranges of a set that was walked the times of their newest changes, if
-// the set knows them. The remaining resources cannot date a range: deletions are
-// invisible, and a Destination that skips unchanged documents would miss them.
-func (d *Partitioner) date(ctx context.Context, cuts []resourcesync.Cut) error {
-	i := 0
-	for r := range Ranges(cuts, "") {
-		cuts[i].Newest = time.Time{}
-		if d.Stater != nil && len(cuts) > 1 {
-			stat, err := d.Stater.Stat(ctx, r)
-			if err != nil {
-				return err
-			}
-			cuts[i].Newest = stat.LastModified
-		}
-		i++
-	}
-	return nil
-}
-
-// Run divides the set in the background whenever it has changed, until ctx ends.
-func (d *Partitioner) Run(ctx context.Context, log *slog.Logger) {
-	d.mu.Lock()
-	d.running = true
-	if d.wake == nil {
-		d.wake = make(chan struct{}, 1)
-	}
-	d.mu.Unlock()
-	defer func() {
-		d.mu.Lock()
-		defer d.mu.Unlock()
-		d.running = false
-	}()
-	for {
-		var p *Partition
-		err := background.Safely(func() (err error) {
-			p, err = d.refresh(ctx)
-			return err
-		})
-		rest := time.Second
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil && !errors.Is(err, resourcesync.ErrNotReady):
-			log.Warn("set not divided into "+d.Into, "set", d.Set, "error", err)
-			rest = 10 * time.Second
-		case p != nil:
-			rest = max(rest, RestRatio*p.took)
-		}
-		if background.Sleep(ctx, rest) != nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-d.wake:
-		case <-time.After(pollInterval + rand.N(pollInterval/10)):
-		}
-	}
-}
-
-// refresh divides the set if it has changed since it was divided last. Work that begins
-// here ends with ctx, before refresh returns.
-func (d *Partitioner) refresh(ctx context.Context) (*Partition, error) {
-	d.mu.Lock()
-	p, due := d.current, d.due
-	d.mu.Unlock()
-	if p == nil && d.Lazy {
-		return nil, nil
-	}
-	if p != nil && !due && d.Stater != nil {
-		if same, err := d.same(ctx, p); err != nil || same {
-			return nil, err
-		}
-	}
-	begun, ended := make(chan struct{}), make(chan struct{})
-	p, err := d.share(ctx, p, func() (*Partition, error) {
-		close(begun)
-		defer close(ended)
-		return d.divide(ctx)
-	})
-	select {
-	case <-begun:
-		<-ended
-	default:
-	}
-	return p, err
 }
