@@ -10,10 +10,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
-// glance is how often the background looks at a set that does not tell of its
-// changes.
-const glance = time.Minute
-
 // runSets does the background work of the sets until ctx ends.
 func (s *site) runSets(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
@@ -28,9 +24,9 @@ func (s *site) runSets(ctx context.Context) error {
 				return nil
 			})
 		}
-		if st.sealer != nil && st.has(resourcesync.ChangeDump) {
+		if st.has(resourcesync.ChangeDump) {
 			g.Go(func() error {
-				st.keepSealed(ctx)
+				st.changePackages.Run(ctx, s.log)
 				return nil
 			})
 		}

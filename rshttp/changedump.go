@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/paging"
+	"github.com/resourcesync-go/resourcesync/internal/packages"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 )
@@ -18,51 +18,33 @@ func changeDumpState(ctx context.Context, t target, was *state) (*state, error) 
 	if closed, err := was.stillClosed(ctx); err != nil || closed {
 		return was, err
 	}
-	dump, err := t.set.changePackages(ctx)
+	dump, err := t.set.changePackages.Dump(ctx)
 	if err != nil {
 		return nil, err
 	}
-	covers := dump.covers()
+	covers := dump.Covers()
 	if was != nil && !was.closed && was.changes == covers {
 		return was, nil
 	}
-	return &state{version: packageName(covers), changes: covers, dump: dump}, nil
+	return &state{version: packages.Name(covers), changes: covers, dump: dump}, nil
 }
 
 // isChangePackage reports whether the package, manifest or Change Dump t is listed.
-func isChangePackage(t target) bool { return t.set.changeDump.Load().lists(t.part) }
+func isChangePackage(t target) bool { return t.set.changePackages.Current().Lists(t.part) }
 
 // renderChangeDump renders what lies at a set's changedump.xml: the Change Dump if one
 // is enough, else the index of several (section 13.1). It lists closed packages alone,
 // and is open itself: more will come.
 func renderChangeDump(ctx context.Context, t target, st *state, b *render.Body) error {
-	if parts := t.set.groupChanges(st.dump); len(parts) > 1 {
+	if parts := t.set.dumpParts(st.dump); len(parts) > 1 {
 		return renderChangeIndex(t, b, parts, kindChangeDumpPart)
 	}
-	return listChangePackages(ctx, t, b, resourcesync.Interval{From: st.dump.since}, st.dump.packages)
+	return listChangePackages(ctx, t, b, resourcesync.Interval{From: st.dump.Since}, st.dump.Packages)
 }
 
-// groupChanges divides the packages of a set into Change Dumps: one if they fit into
-// it, else those that end in the same Window together, and at most PageSize of them.
-// The last is open.
-func (st *set) groupChanges(dump *changeDump) []resourcesync.Interval {
-	parts := []resourcesync.Interval{{From: dump.since}}
-	if len(dump.packages) <= st.options.PageSize {
-		return parts
-	}
-	var end time.Time
-	n := 0
-	for i, p := range dump.packages {
-		of := paging.Boundary(p.Until, st.options.Window)
-		if i > 0 && (!of.Equal(end) || n == st.options.PageSize) {
-			parts[len(parts)-1].Until = p.From
-			parts = append(parts, resourcesync.Interval{From: p.From})
-			n = 0
-		}
-		end = of
-		n++
-	}
-	return parts
+// dumpParts divides the packages of a set into Change Dumps.
+func (st *set) dumpParts(dump *packages.ChangeDump) []resourcesync.Interval {
+	return dump.Parts(st.options.Window, st.options.PageSize)
 }
 
 // renderChangeDumpPart renders one Change Dump of an index.
@@ -71,7 +53,7 @@ func renderChangeDumpPart(ctx context.Context, t target, st *state, b *render.Bo
 	if err != nil {
 		return notExist("a time", t)
 	}
-	parts := t.set.groupChanges(st.dump)
+	parts := t.set.dumpParts(st.dump)
 	i, found := partition.Find(parts, from)
 	switch {
 	case len(parts) == 1, !found && i < len(parts):
@@ -80,16 +62,10 @@ func renderChangeDumpPart(ctx context.Context, t target, st *state, b *render.Bo
 		return notExist("a Change Dump", t)
 	}
 	part := parts[i]
-	var packages []resourcesync.Interval
-	for _, p := range st.dump.packages {
-		if !p.From.Before(part.From) && (part.Open() || !p.Until.After(part.Until)) {
-			packages = append(packages, p)
-		}
-	}
 	if !part.Open() {
 		st.close(versionJournal{journal{t.set}}, part, time.Time{})
 	}
-	err = listChangePackages(ctx, t, b, part, packages)
+	err = listChangePackages(ctx, t, b, part, st.dump.In(part))
 	if errors.Is(err, errMoved) {
 		err = t.dumpMoved()
 	}
@@ -103,18 +79,50 @@ func (t target) dumpMoved() error {
 }
 
 // listChangePackages writes a Change Dump of the packages of iv into b.
-func listChangePackages(ctx context.Context, t target, b *render.Body, iv resourcesync.Interval, packages []resourcesync.Interval) error {
+func listChangePackages(ctx context.Context, t target, b *render.Body, iv resourcesync.Interval, listed []resourcesync.Interval) error {
 	b.Head = changeHead(t, false, iv)
-	for _, p := range packages {
+	for _, p := range listed {
 		length, err := t.set.changePackageLength(ctx, p)
 		if err != nil {
 			return err
 		}
-		e := t.set.packageEntry(kindChangePackage, packageName(p))
+		e := t.set.packageEntry(kindChangePackage, packages.Name(p))
 		e.Metadata.From, e.Metadata.Until, e.Metadata.Length = p.From, p.Until, length
 		if !b.Add(e) {
 			return fmt.Errorf("the Change Dump of set %q has outgrown the limits of a document: raise PackageSize", t.set.name)
 		}
 	}
 	return nil
+}
+
+// changePackageLength returns the length of a package, if the lengths of all its
+// bitstreams are known.
+func (st *set) changePackageLength(ctx context.Context, p resourcesync.Interval) (resourcesync.Length, error) {
+	return st.changePackages.Length(p, func() (resourcesync.Length, error) {
+		b := render.Body{SizeOnly: true}
+		defer b.Free()
+		c, err := listChangesOf(ctx, target{kind: st.routes.kinds[kindChangeManifest], set: st}, p, &b)
+		if err != nil {
+			return resourcesync.Length{}, err
+		}
+		return c.Length()
+	})
+}
+
+// newChangePackages returns the journal of st, to be divided into packages.
+func newChangePackages(st *set) *packages.Journal {
+	return &packages.Journal{
+		Set:     st.name,
+		Changer: st.changer,
+		Stater:  st.changeStater,
+		Since: func(ctx context.Context) (time.Time, error) {
+			since, _, err := versionJournal{journal{st}}.stat(ctx)
+			return since, err
+		},
+		Patches:    st.patchOpener != nil,
+		Size:       st.packageSize(),
+		MaxEntries: st.options.PageSize,
+		Every:      st.options.PackageEvery,
+		Settle:     max(st.options.Settle, 0),
+	}
 }

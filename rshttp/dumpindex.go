@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/packages"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/render"
@@ -29,7 +30,7 @@ func (st *set) groupPackages(ctx context.Context, p, previous *partition.Partiti
 	}
 	dumps := paging.NewCuts(before, st.options.PageSize)
 	head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceDump}}
-	longest := fact{at: time.Unix(0, 1), length: resourcesync.Bytes(math.MaxInt64)}
+	longest := packages.Stats{At: time.Unix(0, 1), Length: resourcesync.Bytes(math.MaxInt64)}
 	var scratch []byte
 	for r := range p.Ranges() {
 		scratch, _ = rsxml.AppendEntry(scratch[:0], &head, st.dumpEntry(r, longest))
@@ -142,18 +143,18 @@ func renderPackages(ctx context.Context, t target, st *state, b *render.Body) er
 	r, _ := t.dumpRange()
 	ranges, _ := st.partition.BeginningIn(r)
 	for r := range ranges {
-		f, err := t.set.fact(ctx, r)
+		stats, err := t.set.packageStats(ctx, r)
 		if err != nil {
 			return err
 		}
-		if st.modified.IsZero() && f.at.After(at) {
-			at = f.at
+		if st.modified.IsZero() && stats.At.After(at) {
+			at = stats.At
 		}
-		if !b.Add(t.set.dumpEntry(r, f)) {
+		if !b.Add(t.set.dumpEntry(r, stats)) {
 			return &goneError{index: t.url(kindResourceDump, ""), reason: "more packages begin in the range than a document holds"}
 		}
 	}
-	t.set.facts.keep(st.partition)
+	t.set.resourcePackages.Keep(st.partition)
 	b.Head = resourceHead(t, false, at)
 	st.rest = time.Now().Add(partition.RestRatio * time.Since(started))
 	return nil

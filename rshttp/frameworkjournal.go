@@ -2,7 +2,6 @@ package rshttp
 
 import (
 	"context"
-	"errors"
 	"strconv"
 	"time"
 
@@ -52,16 +51,13 @@ func (d *frameworkFeed) changes(ctx context.Context, k *known) ([]rsxml.Entry, e
 		k.ChangeDump = nil
 		return news, nil
 	}
-	dump, err := st.changePackages(ctx)
-	if errors.Is(err, errMoved) {
-		err = resourcesync.ErrNotReady
-	}
+	dump, err := st.changePackages.Dump(ctx)
 	if err != nil {
 		return nil, err
 	}
-	until := dump.covers().Until // a Change Dump changes when a package is closed
+	until := dump.Covers().Until // a Change Dump changes when a package is closed
 	moved = k.ChangeDump == nil || !until.Equal(k.ChangeDump.Until)
-	dumps, told := d.windowEntries(kindChangeDump, kindChangeDumpPart, k.ChangeDump, st.groupChanges(dump), moved, until, until)
+	dumps, told := d.windowEntries(kindChangeDump, kindChangeDumpPart, k.ChangeDump, st.dumpParts(dump), moved, until, until)
 	told.Until = until
 	k.ChangeDump = told
 	return append(news, dumps...), nil

@@ -69,20 +69,20 @@ func listChangePackage(ctx context.Context, t target, st *state, b *render.Body)
 	if err != nil || from.After(time.Now()) {
 		return nil, notExist("an interval of the past", t)
 	}
-	dump, err := t.set.changePackages(ctx)
+	dump, err := t.set.changePackages.Dump(ctx)
 	if err != nil {
 		return nil, err
 	}
-	i, found := partition.Find(dump.packages, from)
-	if !found || packageName(dump.packages[i]) != t.part {
+	p, found := dump.Find(t.part)
+	if !found {
 		return nil, t.dumpMoved()
 	}
-	c, err := listChangesOf(ctx, t, dump.packages[i], b)
+	c, err := listChangesOf(ctx, t, p, b)
 	if errors.Is(err, errMoved) {
 		return nil, t.dumpMoved()
 	}
 	if err == nil {
-		st.close(versionJournal{journal{t.set}}, dump.packages[i], c.At)
+		st.close(versionJournal{journal{t.set}}, p, c.At)
 	}
 	return c, err
 }

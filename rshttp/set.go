@@ -8,11 +8,11 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/packages"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
@@ -98,7 +98,6 @@ type set struct {
 	stater       resourcesync.Stater
 	cutter       resourcesync.Cutter
 	changer      resourcesync.Changer
-	sealer       resourcesync.Sealer // the changer, if it is one
 	opener       resourcesync.Opener
 	changeOpener resourcesync.ChangeOpener
 	watcher      resourcesync.Watcher
@@ -129,13 +128,12 @@ type set struct {
 	pages    *partition.Partitioner
 	packages *partition.Partitioner
 	windows  *partition.WindowCache // nil without a changer
-	facts    facts
 	isReady  atomic.Bool
 	reported reported // what has been logged about the set
 
-	changeDump  atomic.Pointer[changeDump]
-	dumpLock    chan struct{} // held while the journal is divided into packages
-	dumpLengths sync.Map      // of packages of changes, by their intervals
+	// How the set and its journal are divided into packages.
+	resourcePackages *packages.Resources
+	changePackages   *packages.Journal
 }
 
 var setName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
@@ -172,7 +170,6 @@ func newSet(in *site, s Set, only bool, ownHub string) (*set, error) {
 		changeArchiver: upgrade(s.ChangeArchiver, s.Provider),
 		remoteHubs:     slices.Clone(s.Hubs),
 		sockets:        in.options.WebSocket != nil,
-		dumpLock:       make(chan struct{}, 1),
 	}
 	if ownHub != "" {
 		out.hubs = append(out.hubs, ownHub)
@@ -218,6 +215,8 @@ func newSet(in *site, s Set, only bool, ownHub string) (*set, error) {
 func (st *set) divide() {
 	o := &st.options
 	st.pages = partition.Pages(st.name, st.provider, st.cutter, st.stater, o.PageSize)
+	st.resourcePackages = &packages.Resources{Provider: st.provider, Stater: st.stater, Size: st.packageSize()}
+	st.changePackages = newChangePackages(st)
 	st.packages = newPackages(st)
 	if st.changer != nil {
 		st.windows = partition.NewWindowCache(st.name, st.changer, o.Window, o.PageSize, max(o.Settle, 0))
@@ -237,7 +236,6 @@ func (st *set) findCompanions(journal resourcesync.Changer) {
 			st.changeWatcher = w
 		}
 	}
-	st.sealer, _ = st.changer.(resourcesync.Sealer)
 	if a, ok := st.changer.(archiving); ok && st.changeArchiver == nil {
 		st.changeArchiver = a.Archive()
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/packages"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 )
 
@@ -36,7 +37,7 @@ type state struct {
 
 	keys      resourcesync.Range    // of the resources that the document shows
 	partition *partition.Partition  // of the set, if the document lists its pages or packages
-	dump      *changeDump           // of the journal, if the document lists its packages
+	dump      *packages.ChangeDump  // of the journal, if the document lists its packages
 	changes   resourcesync.Interval // that the document covers, if it is closed or has a dump
 	rest      time.Time             // until when the document is not rendered again, whatever has changed
 }

@@ -65,7 +65,7 @@ func (t target) awaitListed(ctx context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.set.options.Wait)
 	defer cancel()
-	_, _ = t.set.changePackages(ctx) // planning the package gets the error
+	_, _ = t.set.changePackages.Dump(ctx) // planning the package gets the error
 }
 
 // pack describes the package t to the planner.
