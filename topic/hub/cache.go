@@ -16,40 +16,39 @@ import (
 )
 
 const (
-	// cacheBytes bounds the messages that are in memory.
+	// cacheBytes is the maximum total size of the messages in memory.
 	cacheBytes = 32 << 20
 
-	// spanMessages and spanBytes bound what is read from the store at once.
+	// spanMessages and spanBytes limit the messages read from the store at once.
 	spanMessages = 64
 	spanBytes    = 256 << 10
 )
 
-// errFull says that a message cannot be had in memory now: too many are in use.
+// errFull means that a message cannot be loaded now, because too many are in use.
 var errFull = errors.New("hub: too many messages are being delivered")
 
 // A messageCache holds the messages that are being delivered, each once, however many
-// subscriptions wait for it. What it holds is bounded in bytes, give or take what
-// is read at once: spans that nobody has asked for lately give way to others, and
-// who needs what is not there waits while too much is in use.
+// subscriptions wait for it. It is limited in bytes, plus one read. Least recently used
+// spans are dropped first. While too many messages are in use, loading another one waits.
 type messageCache struct {
 	store pushlog.Log
-	hub   string // the Link to the hub, as it is added to those of a message
+	hub   string // the Link to the hub, which is added to those of a message
 	limit int
 
 	mu     sync.Mutex
 	topics map[string]*topicCache
-	lru    list.List // of *span, the one used last in front
+	lru    list.List // of *span, most recently used first
 	bytes  int       // of messages in spans
-	strays int       // of messages in use whose span has gone
-	inUse  int       // of messages in use, wherever
-	wakes  uint64    // counts what may have added messages
+	strays int       // of messages in use whose span has been dropped
+	inUse  int       // of all messages in use
+	wakes  uint64    // counts signs of new messages
 }
 
 type topicCache struct {
 	spans   []*span // in the order of the log, not overlapping
 	loading chan struct{}
 
-	// There was nothing after the message end when wakes was asked.
+	// When wakes had the value asked, there was no message after end.
 	end   int64
 	asked uint64
 }
@@ -64,12 +63,12 @@ type span struct {
 	element     *list.Element
 }
 
-// A message is a notification as it is sent.
+// A message is a notification with its headers.
 type message struct {
 	pushlog.Notification
 	header [3][]string // of Content-Type, Link and X-Hub-Message-Id
 	users  int
-	span   *span // nil if it has gone
+	span   *span // nil if it has been dropped
 }
 
 func newMessageCache(store pushlog.Log, hub string, limit int) *messageCache {
@@ -88,8 +87,8 @@ func (s *messageCache) message(n pushlog.Notification) *message {
 // messageType is the Content-Type of notifications (Change Notification 4.1).
 var messageType = []string{"application/xml"}
 
-// messageID is the same for the same content in the same topic, so that a subscriber
-// recognizes a message that is delivered again.
+// messageID returns an ID that depends on the topic and the content only, so that a
+// subscriber recognizes a repeated delivery.
 func messageID(n *pushlog.Notification) string {
 	d := sha256.New()
 	d.Write([]byte(n.Topic))
@@ -100,16 +99,16 @@ func messageID(n *pushlog.Notification) string {
 
 func (m *message) size() int { return len(m.Body) + 512 }
 
-// woken tells the cache that there may be new messages.
+// woken records that there may be new messages.
 func (s *messageCache) woken() {
 	s.mu.Lock()
 	s.wakes++
 	s.mu.Unlock()
 }
 
-// next returns the first message of a topic after the one with the number taken,
-// for use until it is put back; nil if there is none. patient says that errFull
-// may be returned while there is still room for others.
+// next returns the first message of a topic after the number taken, or nil if there is
+// none. The caller must put it back after use. If patient, next may return errFull while
+// there is still space for others.
 func (s *messageCache) next(ctx context.Context, topic string, taken int64, patient bool) (*message, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -142,7 +141,7 @@ func (s *messageCache) next(ctx context.Context, topic string, taken int64, pati
 	}
 }
 
-// upToDate reports whether there is known to be nothing after the message taken.
+// upToDate reports whether it is known that there is no message after taken.
 func (s *messageCache) upToDate(topic string, taken int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,8 +186,8 @@ func (s *messageCache) put(m *message) {
 	}
 }
 
-// find returns the message after taken if it is in a span. If not, there is none
-// up to the number that it returns.
+// find returns the message after taken if it is in a span. Otherwise there is no message up
+// to the number that it returns.
 func (s *messageCache) find(t *topicCache, taken int64) (*message, int64) {
 	i := sort.Search(len(t.spans), func(i int) bool { return t.spans[i].last > taken })
 	for ; i < len(t.spans) && t.spans[i].after <= taken; i++ {
@@ -203,8 +202,8 @@ func (s *messageCache) find(t *topicCache, taken int64) (*message, int64) {
 	return nil, taken
 }
 
-// load reads what comes after taken. One span of a topic is read at a time: most
-// who wait for it want the same.
+// load reads the messages after taken. It reads one span of a topic at a time, because most
+// callers need the same one.
 func (s *messageCache) load(ctx context.Context, topic string, t *topicCache, taken int64) error {
 	asked, loaded := s.wakes, make(chan struct{})
 	t.loading = loaded
@@ -224,14 +223,14 @@ func (s *messageCache) load(ctx context.Context, topic string, t *topicCache, ta
 	return nil
 }
 
-// keep makes a span of ms, the messages after taken, or adds them to the one
-// that ends there, and makes room for them.
+// keep adds ms, the messages after taken, to the span that ends there or as a new span, and
+// makes space for them.
 func (s *messageCache) keep(topic string, t *topicCache, taken int64, ms []pushlog.Notification) {
 	i := sort.Search(len(t.spans), func(i int) bool { return t.spans[i].last > taken })
 	last := ms[len(ms)-1].Number
 	if i < len(t.spans) && t.spans[i].after < last {
 		last = t.spans[i].after
-		if ms[0].Number > last { // nothing is in between
+		if ms[0].Number > last { // there are no messages in between
 			t.spans[i].after = taken
 			return
 		}
@@ -259,8 +258,8 @@ func (s *messageCache) keep(topic string, t *topicCache, taken int64, ms []pushl
 	s.makeRoom(sp)
 }
 
-// makeRoom drops spans, the one used last last, and newest not at all: first those
-// of which nothing is in use, because only that frees all of their memory.
+// makeRoom drops spans, least recently used first, but never newest. It prefers spans
+// without messages in use, because dropping those frees all of their memory.
 func (s *messageCache) makeRoom(newest *span) {
 	for _, inUse := range []bool{false, true} {
 		for e := s.lru.Back(); e != nil && s.bytes+s.strays > s.limit; {

@@ -12,12 +12,11 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// callback judges the URL of a callback by what is written there, and returns its
-// host as it is counted: the name in lower case or the IPv4 address, whatever the
-// port, because whoever has a host has all of its ports; of an IPv6 address the
-// first 64 bits, because whoever has one address of these has all. Names are not
-// resolved; where they lead is judged when they are dialled. Errors are fit for
-// whoever sent the callback, but not for logs.
+// callback checks the URL of a callback, and returns its host for limits: the name in lower
+// case or the IPv4 address, without the port, or the first 64 bits of an IPv6 address. One
+// party usually has all ports of a host, and all addresses of such a network. It does not
+// resolve names; their addresses are checked when they are dialled. Its errors are for the
+// sender of the callback, not for logs.
 func (g *guard) callback(raw string) (host string, err error) {
 	if err := rsxml.CheckURI(raw); err != nil {
 		return "", err
@@ -29,9 +28,9 @@ func (g *guard) callback(raw string) (host string, err error) {
 	case u.Scheme != "http" && u.Scheme != "https":
 		return "", errors.New("its scheme is neither http nor https")
 	case u.User != nil:
-		return "", errors.New("it has a user name: put what you want to recognise into the query")
+		return "", errors.New("it has a user name: put identifying data into the query")
 	case strings.Contains(raw, "#"):
-		return "", errors.New("it has a fragment, which is never sent: leave it out")
+		return "", errors.New("it has a fragment, which is never sent: remove it")
 	}
 	if err := checkPort(u); err != nil {
 		return "", err
@@ -53,19 +52,19 @@ func (g *guard) callback(raw string) (host string, err error) {
 	return name, nil
 }
 
-// checkPort reports why the port of u is closed. Of those below 1024, where other
-// servers than web servers listen, only two are open.
+// checkPort reports why the port of u is forbidden. Of the ports below 1024, at which other
+// than web servers listen, only two are allowed.
 func checkPort(u *url.URL) error {
 	port := u.Port()
 	if port == "" {
 		if strings.HasSuffix(u.Host, ":") {
-			return errors.New("its port is empty: leave the colon out")
+			return errors.New("its port is empty: remove the colon")
 		}
 		return nil
 	}
 	n, err := strconv.ParseUint(port, 10, 16)
 	if err != nil || port[0] == '0' {
-		return errors.New("its port is no number from 1 to 65535")
+		return errors.New("its port is not a number from 1 to 65535")
 	}
 	if n < 1024 && n != 80 && n != 443 {
 		return errors.New("its port must be 80, 443, or 1024 or higher")
@@ -77,17 +76,17 @@ func (g *guard) callbackIPv6(literal string) (host string, err error) {
 	a, err := netip.ParseAddr(literal)
 	switch {
 	case err != nil || !a.Is6():
-		return "", errors.New("its host is no IPv6 address")
+		return "", errors.New("its host is not an IPv6 address")
 	case a.Zone() != "":
-		return "", errors.New("its address has a zone, which means something on one machine only")
+		return "", errors.New("its address has a zone, which has a meaning on one machine only")
 	case a.Is4In6():
 		return "", errors.New("its address is an IPv4 address in IPv6: write it as such")
 	}
 	return client.OfAddr(a), g.addr(a)
 }
 
-// checkName reports why name cannot be that of a host in the Domain Name System.
-// What some resolver takes for the number of an address is no name.
+// checkName reports why name cannot be a host in the Domain Name System. It refuses names
+// that some resolvers read as numeric addresses.
 func checkName(name string) error {
 	if len(name) > 253 {
 		return errors.New("its host is longer than 253 characters")

@@ -15,43 +15,43 @@ import (
 )
 
 const (
-	// lookEvery is how often the store is asked for what is due, without being
-	// woken; saveEvery is how often progress is saved; renewEvery is how often
-	// claims are renewed of which there is no progress.
+	// lookEvery is the interval at which the hub claims due subscriptions without
+	// being woken, saveEvery that of saving progress, and renewEvery that of renewing
+	// claims without progress.
 	lookEvery  = 500 * time.Millisecond
 	saveEvery  = 250 * time.Millisecond
 	renewEvery = time.Second
 
-	// claimMargin is how long before a claim may end it is no longer relied on.
+	// claimMargin is the time before the end of a claim at which the hub no longer
+	// relies on it.
 	claimMargin = time.Second
 
-	// claimsPerWorker bounds the claims in memory; claimBatch is how many are
-	// made, and at how many idle ones they are saved, at once; saveBatch is
-	// how many are saved in one transaction.
+	// claimsPerWorker limits the claims in memory. claimBatch is the number of claims
+	// made at once, and the number of idle ones that triggers a save. saveBatch is the
+	// number of claims saved in one transaction.
 	claimsPerWorker = 8
 	claimBatch      = 512
 	saveBatch       = 2048
 
-	// stopTime is for how long attempts may go on when the hub is to end.
+	// stopTime is the time for which attempts may continue when the hub stops.
 	stopTime = 2 * time.Second
 )
 
-// A deliverer claims subscriptions that have something to take, and brings it to
-// them. Workers send; one goroutine, that of run, claims and saves, and no worker
-// ever waits for it. What has been delivered and is not saved yet is delivered
-// again if the process ends there.
+// A deliverer claims subscriptions with undelivered messages, and delivers them. Workers
+// send; the goroutine of run claims and saves, and no worker waits for it. If the process
+// ends before a delivery is saved, the message is delivered again.
 type deliverer struct {
 	store     pushlog.Log
 	options   *Options
 	transport http.RoundTripper
 	log       *slog.Logger
-	sparse    sparse.Log // of what subscribers can cause
+	sparse    sparse.Log // for lines that subscribers can cause
 	counters  *deliveries
 	owner     string
 	cache     *messageCache
 	workers   sync.WaitGroup
 	wake      chan struct{} // there may be something to claim
-	crowded   chan struct{} // there is much to save
+	crowded   chan struct{} // there are many claims to save
 
 	mu       sync.Mutex
 	queue    queue
@@ -59,23 +59,22 @@ type deliverer struct {
 	idle     int // claims to be released
 	working  int // workers
 	stopping bool
-	broken   bool // the store has failed, and that has been logged
+	broken   bool // the store has failed; logged
 }
 
-// A claim is a subscription that this process works on. Its fields are guarded by
-// the mutex of the deliverer; url belongs to the worker that sends.
+// A claim is a subscription that this process has claimed. The mutex of the deliverer
+// guards its fields; url belongs to the worker that sends.
 type claim struct {
 	sub     pushlog.Subscription
 	url     *url.URL
-	renewed time.Time // before the store last vouched for it
+	renewed time.Time // a time before the store last confirmed the claim
 	state   state
 	lane    lane
-	unsaved bool // there is progress that is not saved
+	unsaved bool // there is unsaved progress
 	cancel  context.CancelFunc
 
-	// lost says that the subscription is not ours any more, or not as it
-	// was. If it has been claimed anew while the last attempt is under way,
-	// that is again.
+	// lost means that the claim has ended or the subscription has changed. If the
+	// subscription is claimed again during the last attempt, again is the new claim.
 	lost  bool
 	again *claim
 }
@@ -84,13 +83,12 @@ type state int
 
 const (
 	waiting   state = iota // for a worker
-	sending                // a worker has it
-	idle                   // there is nothing to do, for now
-	releasing              // it is being saved as released
+	sending                // by a worker
+	idle                   // nothing to deliver at present
+	releasing              // being saved as released
 )
 
-// deliver brings messages to subscriptions until ctx ends and what was under way
-// is saved.
+// deliver delivers messages until ctx ends and the progress of running attempts is saved.
 func (h *Hub) deliver(ctx context.Context) error {
 	d := &deliverer{
 		store:     h.store,
@@ -117,7 +115,7 @@ func (h *Hub) deliver(ctx context.Context) error {
 	return nil
 }
 
-// watch has the store wake d.
+// watch wakes d when the store reports changes.
 func (d *deliverer) watch(ctx context.Context) {
 	for {
 		err := d.store.Watch(ctx, func() {
@@ -127,7 +125,7 @@ func (d *deliverer) watch(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		d.log.Warn("hub: watching the store has failed; looking twice a second meanwhile", "error", err)
+		d.log.Warn("hub: watching the store failed; polling it twice a second", "error", err)
 		select {
 		case <-ctx.Done():
 			return
@@ -161,7 +159,7 @@ func (d *deliverer) run(ctx context.Context) {
 	}
 }
 
-// room returns how many claims may still be made.
+// room returns the number of claims that may still be made.
 func (d *deliverer) room() int {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -170,7 +168,7 @@ func (d *deliverer) room() int {
 
 func (d *deliverer) most() int { return max(claimBatch, claimsPerWorker*d.options.Workers) }
 
-// claim claims what is due, as long as there is room.
+// claim claims due subscriptions, as long as there is room.
 func (d *deliverer) claim(ctx context.Context) {
 	for n := claimBatch; n == claimBatch; {
 		n = min(claimBatch, d.room())
@@ -192,7 +190,7 @@ func (d *deliverer) claim(ctx context.Context) {
 	}
 }
 
-// take begins to work on c.
+// take starts work on c.
 func (d *deliverer) take(c *claim) {
 	if old := d.claims[c.sub.ID]; old != nil && old.state == sending {
 		old.lost, old.again = true, c
@@ -203,23 +201,23 @@ func (d *deliverer) take(c *claim) {
 	}
 	d.claims[c.sub.ID] = c
 	if d.queue.lane(c) == doubtful && d.queue.waiting[doubtful] >= d.most()/2 {
-		d.postpone(c, vary(time.Minute/2)) // the other half is for others
+		d.postpone(c, vary(time.Minute/2)) // the other half is for other claims
 		return
 	}
 	d.enqueue(c)
 	d.shed(d.queue.hosts[c.sub.Host], time.Now())
 }
 
-// forget lets go of c, which no worker has.
+// forget drops c, which no worker has.
 func (d *deliverer) forget(c *claim) {
-	c.lost = true // if it waits for a worker, that drops it
+	c.lost = true // a worker that takes it from the queue drops it
 	if c.state == idle || c.state == releasing {
 		d.idle--
 	}
 	delete(d.claims, c.sub.ID)
 }
 
-// enqueue lets c wait for a worker, and has one if there may be another.
+// enqueue adds c to the queue, and starts another worker if allowed.
 func (d *deliverer) enqueue(c *claim) {
 	d.queue.add(c)
 	if d.working < d.options.Workers && !d.stopping {
@@ -228,7 +226,7 @@ func (d *deliverer) enqueue(c *claim) {
 	}
 }
 
-// rest says that there is nothing to do for c for now: the next save releases it.
+// rest marks c as idle: the next save releases it.
 func (d *deliverer) rest(c *claim) {
 	c.state = idle
 	if d.idle++; d.idle == claimBatch {
@@ -236,13 +234,13 @@ func (d *deliverer) rest(c *claim) {
 	}
 }
 
-// postpone lets c come back later, through no fault of its own.
+// postpone releases c until later, without counting a failure.
 func (d *deliverer) postpone(c *claim, after time.Duration) {
 	c.sub.Progress.Retry = time.Now().Add(after)
 	d.rest(c)
 }
 
-// shed postpones those who would have to wait too long for h.
+// shed postpones claims that would have to wait too long for h.
 func (d *deliverer) shed(h *host, now time.Time) {
 	for {
 		c, back := d.queue.surplus(h, now)
@@ -255,7 +253,7 @@ func (d *deliverer) shed(h *host, now time.Time) {
 	}
 }
 
-// rouse has another look at those who had nothing to take.
+// rouse checks idle claims for new messages.
 func (d *deliverer) rouse() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -271,8 +269,8 @@ func (d *deliverer) rouse() {
 	}
 }
 
-// tidy sheds load now and then, and ends attempts whose claim may soon be
-// another's: its owner must not overtake us, nor we him.
+// tidy sheds load, and ends attempts whose claims are about to end: a new owner and this
+// process must not deliver at the same time.
 func (d *deliverer) tidy(ctx context.Context) {
 	tick := time.NewTicker(saveEvery)
 	defer tick.Stop()

@@ -12,15 +12,15 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-// notServed is why a subscription is denied to a topic that is not there.
+// notServed is the reason for denying a subscription to an unknown topic.
 const notServed = "this hub does not serve the topic any more"
 
-// ErrNoSubscription says that there is no subscription of that ID.
+// ErrNoSubscription means that no subscription has the ID.
 var ErrNoSubscription = errors.New("hub: there is no such subscription")
 
-// Deny ends the subscription with the ID given, and tells its subscriber so, and
-// why (WebSub 5.2). It returns once the subscription has ended and the subscriber
-// has answered, or failed to.
+// Deny ends the subscription with this ID and notifies its subscriber, with the reason
+// (WebSub 5.2). It returns after the subscription has ended and the subscriber has answered
+// or failed to answer.
 func (h *Hub) Deny(ctx context.Context, id int64, reason string) error {
 	for s, err := range h.store.Subscriptions(ctx) {
 		switch {
@@ -33,15 +33,14 @@ func (h *Hub) Deny(ctx context.Context, id int64, reason string) error {
 	return ErrNoSubscription
 }
 
-// Withdraw undoes Register: topics are not served any more. It ends their
-// subscriptions, of every process, and tells the subscribers so, and why.
+// Withdraw removes registered topics. It ends their subscriptions, of all processes, and
+// notifies the subscribers, with the reason.
 //
-// A topic that is not registered in some process keeps its subscriptions until
-// their leases end, because another process may know it. So where several processes
-// share a store and the site moves, whoever knows that none of them serves the old
-// topics any more calls Withdraw with these, in one process. Until then, or until
-// the leases end, their subscriptions are sent nothing, count for limits, and cannot
-// be renewed.
+// A topic that one process has not registered keeps its subscriptions until their leases
+// end, because another process may have registered it. So if several processes share a log
+// and the site moves, one process calls Withdraw with the old topics once no process serves
+// them any more. Until then, or until the leases end, their subscriptions receive nothing,
+// count for limits, and cannot be renewed.
 func (h *Hub) Withdraw(ctx context.Context, reason string, topics ...string) error {
 	h.mu.Lock()
 	for _, t := range topics {
@@ -73,8 +72,8 @@ func (h *Hub) end(ctx context.Context, s pushlog.Subscription, reason string) er
 	return nil
 }
 
-// deny tells a subscriber that there is no subscription, or no longer. It is told
-// once; nothing depends on the answer.
+// deny notifies a subscriber that it has no subscription. It sends one request and ignores
+// the response.
 func (h *Hub) deny(ctx context.Context, topic, callback, why string) {
 	h.counters.denied.Add(1)
 	ctx, cancel := context.WithTimeout(ctx, h.options.Timeout)

@@ -14,16 +14,15 @@ import (
 	"unicode"
 )
 
-// A guard keeps requests to callbacks, which strangers name, from reaching what is
-// not theirs to reach. What counts is the address that is dialled, each time
-// that it is dialled; no verdict is kept.
+// A guard prevents requests to callbacks, which strangers name, from reaching internal
+// addresses. It checks each address when it is dialled, and caches no result.
 type guard struct {
 	allow []netip.Prefix
 }
 
-// forbidden are the addresses that are not those of somebody's server on the
-// internet: the IPv4 and IPv6 Special-Purpose Address Registries of IANA (RFC
-// 6890) and their like. Of IPv6, moreover, nothing but 2000::/3 is open.
+// forbidden are addresses that are not public: those of the IPv4 and IPv6 Special-Purpose
+// Address Registries of IANA (RFC 6890) and similar ones. In addition, all IPv6 addresses
+// outside of 2000::/3 are forbidden.
 var forbidden = prefixes(
 	"0.0.0.0/8",        // this network
 	"10.0.0.0/8",       // private
@@ -44,7 +43,7 @@ var forbidden = prefixes(
 	"2001::/23",        // protocol assignments: Teredo, benchmarking, ORCHID
 	"2001:db8::/32",    // documentation
 	"2002::/16",        // 6to4: an IPv4 address inside
-	"3ffe::/16",        // 6bone, given back
+	"3ffe::/16",        // 6bone, returned
 	"3fff::/20",        // documentation
 )
 
@@ -58,7 +57,7 @@ func prefixes(s ...string) []netip.Prefix {
 	return out
 }
 
-// errForbidden says that a callback leads to an address that it must not.
+// errForbidden means that a callback leads to a forbidden address.
 var errForbidden = errors.New("hub: callbacks must not lead to this address")
 
 // addr returns an error if a must not be dialled.
@@ -80,14 +79,14 @@ func (g *guard) addr(a netip.Addr) error {
 	return nil
 }
 
-// isISATAP reports whether a, of whatever network, has an IPv4 address in it to
-// which a router of that network would bring it (RFC 5214).
+// isISATAP reports whether a, in any network, contains an IPv4 address to which a router of
+// that network would forward (RFC 5214).
 func isISATAP(a netip.Addr) bool {
 	b := a.As16()
 	return b[8]&^0x03 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
 }
 
-// control looks at the address of a connection about to be made.
+// control checks the address of a connection before it is made.
 func (g *guard) control(_ context.Context, network, address string, _ syscall.RawConn) error {
 	ap, err := netip.ParseAddrPort(address)
 	if err != nil || !strings.HasPrefix(network, "tcp") {
@@ -96,17 +95,15 @@ func (g *guard) control(_ context.Context, network, address string, _ syscall.Ra
 	return g.addr(ap.Addr())
 }
 
-// transport returns what makes all requests to callbacks: it uses no proxy, follows
-// no redirects, has no cookies, and dials nothing that g forbids. Whoever uses it
-// sets a time-out, and reads answers to a small bound only. An http.Client around
-// it would look at where redirects lead, and tell of it in its errors.
+// transport returns the transport of all requests to callbacks. It uses no proxy, follows no
+// redirects, has no cookies, and dials no address that g forbids. Callers set a time-out,
+// and read only a small part of responses. They do not use an http.Client, which would parse
+// the targets of redirects and name them in errors.
 //
-// A connection is used again for callbacks with the same name and port alone, also
-// if it is one of HTTP/2 and the other side could answer for more: so it leads to
-// an address that was judged. Over HTTP/2 a callback sends no more of an answer
-// than fits into a small window before that is read, and a connection is closed
-// soon once nothing comes from the other side, or nothing can be sent to it: what
-// is tried again must not wait until the system gives up a dead connection.
+// A connection is reused only for callbacks with the same name and port, even over HTTP/2,
+// so it always leads to a checked address. Over HTTP/2, a callback cannot send more of a
+// response than fits into a small window before the hub reads it. A dead connection is closed
+// soon, because a retry must not wait until the system detects it.
 func (g *guard) transport(o *Options) *http.Transport {
 	dialer := &net.Dialer{
 		Timeout:        o.Timeout,
@@ -126,7 +123,7 @@ func (g *guard) transport(o *Options) *http.Transport {
 		MaxResponseHeaderBytes: 32 << 10,
 		HTTP2: &http.HTTP2Config{
 			MaxReceiveBufferPerStream:     2 * answerBytes,
-			MaxReceiveBufferPerConnection: 64 << 10, // less is not taken
+			MaxReceiveBufferPerConnection: 64 << 10, // the minimum
 			SendPingTimeout:               o.Timeout,
 			PingTimeout:                   o.Timeout,
 			WriteByteTimeout:              o.Timeout,
@@ -134,8 +131,8 @@ func (g *guard) transport(o *Options) *http.Transport {
 	}
 }
 
-// reason returns why a request to a callback has failed, fit for logs and
-// operators: short, and without the callback.
+// reason returns the reason for a failed request to a callback, for logs and operators:
+// short, and without the callback.
 func reason(err error) string {
 	var u *url.Error
 	if errors.As(err, &u) {
@@ -144,7 +141,7 @@ func reason(err error) string {
 	if isTimeout(err) {
 		return "no answer in time"
 	}
-	// net/http quotes what the other side has sent, which may be our request.
+	// net/http quotes the response, which may repeat our request.
 	text, _, _ := strings.Cut(err.Error(), `"`)
 	text = strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {

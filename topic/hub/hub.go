@@ -1,8 +1,8 @@
 // Package hub is a WebSub hub (W3C Recommendation of 23 January 2018) for the
 // notifications of its own ResourceSync Source: an http.Handler where Destinations
-// subscribe, and a deliverer that sends every notification to every subscriber, in
-// order and at least once, whatever happens to processes or subscribers. It reads
-// the [topic.Log] of the Source; nothing is sent to it.
+// subscribe, and a deliverer that sends each notification to each subscriber, in order and
+// at least once, even if processes or subscribers fail. It reads the [topic.Log] of the
+// Source; nobody can post notifications to it.
 package hub
 
 import (
@@ -23,10 +23,10 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// A Hub takes subscriptions, as an http.Handler at its URI, and keeps them in the log
-// of its Source. Run verifies subscriptions and delivers notifications; without it
-// neither happens. A Hub is safe for concurrent use, and any number of them can share
-// a log if several processes share the log.
+// A Hub accepts subscriptions as an http.Handler at its URI, and stores them in the log of
+// its Source. Run verifies subscriptions and delivers notifications; without it neither
+// happens. A Hub is safe for concurrent use. The hubs of all processes that share a log
+// share the work.
 type Hub struct {
 	uri       string
 	store     pushlog.Log
@@ -35,7 +35,7 @@ type Hub struct {
 	guard     *guard
 	transport http.RoundTripper // to callbacks
 	counters  counters
-	sparse    sparse.Log // of what strangers can cause
+	sparse    sparse.Log // for lines that strangers can cause
 	running   atomic.Bool
 
 	deliveries deliveries
@@ -44,19 +44,18 @@ type Hub struct {
 	topics map[string]bool
 }
 
-// counters count since the start of the process.
+// counters are totals since the start of the process.
 type counters struct {
 	requests   atomic.Int64 // subscribe and unsubscribe, accepted for verification
-	refused    atomic.Int64 // answered 4xx, but for limits
+	refused    atomic.Int64 // answered 4xx, except 429
 	limited    atomic.Int64 // answered 429
 	verified   atomic.Int64
 	unverified atomic.Int64 // the subscriber did not confirm
 	denied     atomic.Int64
 }
 
-// New returns the hub of the Source that publishes to log. uri is its public URI,
-// under which Destinations reach its ServeHTTP, such as
-// "https://example.org/websub/". opts may be nil.
+// New returns the hub of the Source that publishes to log. uri is the public URI of its
+// ServeHTTP, such as "https://example.org/websub/". opts may be nil.
 func New(uri string, log topic.Log, opts *Options) (*Hub, error) {
 	u, err := url.Parse(uri)
 	switch {
@@ -65,7 +64,7 @@ func New(uri string, log topic.Log, opts *Options) (*Hub, error) {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "":
 		return nil, fmt.Errorf("hub: URI %q must be absolute, like https://example.org/websub/", uri)
 	case log == nil:
-		return nil, errors.New("hub: a log is needed: topic.NewMemoryLog returns the simplest")
+		return nil, errors.New("hub: the log is nil: topic.NewMemoryLog returns the simplest")
 	}
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -86,8 +85,8 @@ func New(uri string, log topic.Log, opts *Options) (*Hub, error) {
 // URI returns the public URI of the hub.
 func (h *Hub) URI() string { return h.uri }
 
-// Register makes topics known: the hub takes subscriptions to them. The Source
-// registers its own.
+// Register adds topics: the hub accepts subscriptions to them. The Source registers its own
+// topics.
 func (h *Hub) Register(topics ...string) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -96,8 +95,7 @@ func (h *Hub) Register(topics ...string) {
 	}
 }
 
-// serves reports whether topic is one of the hub's. Topics are equal only if they
-// are the same string.
+// serves reports whether topic is registered. Topics are compared byte by byte.
 func (h *Hub) serves(topic string) bool {
 	h.mu.RLock()
 	defer h.mu.RUnlock()
@@ -105,10 +103,10 @@ func (h *Hub) serves(topic string) bool {
 }
 
 // Run verifies subscriptions and delivers notifications until ctx ends, and then
-// returns nil. It must not be called twice at the same time.
+// returns nil. It fails if it is already running.
 func (h *Hub) Run(ctx context.Context) error {
 	if !h.running.CompareAndSwap(false, true) {
-		return errors.New("hub: Run is running already")
+		return errors.New("hub: Run is already running")
 	}
 	defer h.running.Store(false)
 	g, ctx := errgroup.WithContext(ctx)
@@ -122,7 +120,7 @@ func (h *Hub) Run(ctx context.Context) error {
 func (h *Hub) expire(ctx context.Context) error {
 	for {
 		if err := h.store.Expire(ctx); err != nil && ctx.Err() == nil {
-			h.log.Warn("hub: expired subscriptions could not be removed; trying again in a minute", "error", err)
+			h.log.Warn("hub: expired subscriptions could not be removed; retrying in a minute", "error", err)
 		}
 		select {
 		case <-ctx.Done():

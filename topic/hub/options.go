@@ -14,80 +14,76 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// Options configure a [Hub]. The zero value is a reasonable default.
+// Options are the optional arguments of [New].
 type Options struct {
-	// AllowCallbacks opens addresses that callbacks must not lead to otherwise,
-	// such as those of a closed network. It opens exactly these; public
-	// addresses are open anyway.
+	// AllowCallbacks allows callbacks at addresses that are otherwise forbidden, such
+	// as those of a closed network. Public addresses are always allowed.
 	AllowCallbacks []netip.Prefix
 
-	// DefaultLease is what a subscriber gets who asks for no lease; others
-	// get what they ask for, but at least MinLease and at most MaxLease. In
-	// whole seconds. If zero, 10 days, 5 minutes and 31 days are used (the
-	// bounds that Change Notification 1.0.1, section 4.2, recommends). A
-	// MinLease below 5 minutes is for closed networks and tests: it lets
-	// strangers have us work more.
+	// DefaultLease is the lease of a subscriber that requests none. Others get the
+	// requested lease, but at least MinLease and at most MaxLease. All are in whole
+	// seconds. If zero, 5 minutes, 31 days and 10 days are used; Change Notification
+	// 1.0.1, section 4.2, recommends these limits. A MinLease below 5 minutes is for
+	// closed networks and tests, because it lets strangers cause more work.
 	MinLease, MaxLease, DefaultLease time.Duration
 
-	// Retry is the time after which a delivery that has failed is tried
-	// again; it doubles with each failure. If zero, one minute is used.
+	// Retry is the time before the first retry of a failed delivery. It doubles with
+	// each successive failure, up to six hours. If zero, one minute is used.
 	Retry time.Duration
 
-	// GiveUp is for how long a message is tried before it is given up, and
-	// the next one is tried. The log may drop it earlier: see
-	// topic.Options.Retain. If zero, 3 days is used.
+	// GiveUp is the time after which the hub gives up a message and continues with the
+	// next one. The log may drop it earlier; see topic.Options.Retain. If zero, 3 days
+	// is used.
 	GiveUp time.Duration
 
-	// Limits bound what strangers can make the hub keep; requests beyond are
-	// answered 429. Where a field is zero, DefaultLimits has it; a negative
-	// one is no limit.
+	// Limits limit the data that strangers can make the hub store. Requests beyond
+	// them are answered 429. A field that is zero has the value of DefaultLimits; a
+	// negative one means no limit.
 	Limits Limits
 
-	// Client returns what Limits.Client counts by: the address that a request
-	// comes from. Behind a proxy it must be taken from a header that the
-	// proxy sets. If nil, it is the address of the connection, of an IPv6
-	// address the first 64 bits.
+	// Client identifies the client of a request for Limits.Client. Behind a proxy it
+	// must read a header that the proxy sets. If nil, the address of the connection is
+	// used, and of an IPv6 address the first 64 bits.
 	Client func(r *http.Request) string
 
-	// Workers is how many requests to callbacks may be in flight at the
-	// same time, for deliveries; PerHost is how many of them to one host,
-	// which is what Limits count as one. If zero, 512 and 8 are used.
+	// Workers is the maximum number of concurrent deliveries, and PerHost that to one
+	// host, as defined by Limits. If zero, 512 and 8 are used.
 	Workers, PerHost int
 
 	// Signature is the method of signatures: "sha256", "sha384" or "sha512".
 	// If empty, sha256 is used.
 	Signature string
 
-	// Timeout ends a request to a callback, its answer included: at most 15
-	// seconds. If zero, 10 seconds is used.
+	// Timeout is the time limit of a request to a callback and its response, at most
+	// 15 seconds. If zero, 10 seconds is used.
 	Timeout time.Duration
 
-	// Resolver finds the addresses of callbacks. Which of them may be dialled
-	// does not depend on it. If nil, net.DefaultResolver is used.
+	// Resolver resolves the hosts of callbacks. Every address that it returns is
+	// checked before it is dialled. If nil, net.DefaultResolver is used.
 	Resolver *net.Resolver
 
-	// Logger receives what strangers are not told. If nil, slog.Default() is
+	// Logger receives errors, which strangers do not see. If nil, slog.Default() is
 	// used.
 	Logger *slog.Logger
 }
 
-// Limits bound what strangers can make the hub keep. Zero is no limit. What a request
-// replaces is not counted. Host, Client and Topic do not bound requests about an
-// existing subscription. All ports of a name or of an IPv4 address are one host, and
-// so are all IPv6 addresses with the same first 64 bits.
+// Limits limit the data that strangers can make the hub store. A request that replaces an
+// earlier one counts once. Host, Client and Topic do not limit requests about existing
+// subscriptions. All ports of a name or of an IPv4 address are one host, and so are all
+// IPv6 addresses with the same first 64 bits.
 type Limits struct {
 	Host          int // subscriptions and requests of one callback host
 	HostPending   int // requests that await verification, of one callback host
 	Client        int // subscriptions and requests of one client address
 	ClientPending int // requests that await verification, of one client address
 	Topic         int // subscriptions and requests of one topic
-	Pending       int // requests that await verification, in all
+	Pending       int // requests that await verification, in total
 }
 
-// DefaultLimits are used where Options.Limits are zero.
+// DefaultLimits are the limits for fields of Options.Limits that are zero.
 var DefaultLimits = Limits{Host: 1000, HostPending: 50, Client: 10_000, ClientPending: 200, Topic: 100_000, Pending: 10_000}
 
-// withDefaults returns the options to work with, or what is wrong with o.
+// withDefaults returns o with defaults, or an error if o is invalid. o may be nil.
 func (o *Options) withDefaults() (Options, error) {
 	var out Options
 	if o != nil {
@@ -125,7 +121,7 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	switch {
 	case out.MinLease > out.DefaultLease || out.DefaultLease > out.MaxLease:
-		return out, errors.New("hub: MinLease, DefaultLease and MaxLease must rise in this order")
+		return out, errors.New("hub: MinLease must not exceed DefaultLease, nor DefaultLease MaxLease")
 	case out.Retry < 0 || out.GiveUp < 0 || out.Workers < 0 || out.PerHost < 0:
 		return out, errors.New("hub: Retry, GiveUp, Workers and PerHost must not be negative")
 	case out.Timeout < 0 || out.Timeout > pushlog.VerifyTime/2:
@@ -135,7 +131,7 @@ func (o *Options) withDefaults() (Options, error) {
 	}
 	for _, p := range out.AllowCallbacks {
 		if !p.IsValid() || p.Bits() == 0 || p.Addr().Is4In6() {
-			return out, fmt.Errorf("hub: AllowCallbacks: %v: must be a prefix of some addresses, not of all, like 10.1.2.0/24 or fd12::/48", p)
+			return out, fmt.Errorf("hub: AllowCallbacks: %v: must be a prefix of some addresses but not of all, such as 10.1.2.0/24 or fd12::/48", p)
 		}
 	}
 	return out, nil

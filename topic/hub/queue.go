@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Claims are in one of two lanes: those that will probably be served promptly, and
-// those whose last attempt failed or whose host was slow lately. The doubtful never
-// have more than half of the workers, and half of the places of a host.
+// A lane is one of two classes of claims: those that will probably be delivered promptly,
+// and doubtful ones, whose last attempt failed or whose host was slow recently. Doubtful
+// claims get at most half of the workers, and half of the places of a host.
 type lane int
 
 const (
@@ -16,24 +16,24 @@ const (
 	lanes
 )
 
-// maxHostWait is how long a claim may wait for a place at its host. A claim that
-// would have to wait longer gives up its place in memory to one of another host.
+// maxHostWait is the maximum time that a claim waits for a place at its host. A claim that
+// would have to wait longer is postponed, so that a claim of another host can be in memory.
 const maxHostWait = 2 * time.Second
 
-// A host that has taken longer than maxHostWait is doubtful for slowTime; slowHosts is
-// how many are remembered.
+// A host that has taken longer than maxHostWait is doubtful for slowTime. slowHosts is the
+// maximum number of remembered hosts.
 const (
 	slowTime  = 10 * time.Minute
 	slowHosts = 10_000
 )
 
-// A queue hands out claims to workers: hosts in turn, the claims of each in the
-// order they came, never more of one host at a time than perHost.
+// A queue gives claims to workers: hosts in turn, the claims of a host in order, and at most
+// perHost claims of a host at a time.
 type queue struct {
 	workers, perHost int
 	hosts            map[string]*host
-	slow             map[string]time.Time // when hosts were slow last
-	ready            [lanes]fifo[*host]   // that have a claim waiting and a place for it
+	slow             map[string]time.Time // the last time that a host was slow
+	ready            [lanes]fifo[*host]   // hosts with a waiting claim and a free place
 	waiting, sending [lanes]int
 	last             lane
 }
@@ -48,12 +48,12 @@ type host struct {
 	sending [lanes]int
 	ready   [lanes]bool
 
-	pace  time.Duration // how long attempts have taken lately
+	pace  time.Duration // recent duration of attempts
 	moved time.Time     // when the last attempt began or ended
-	debt  int           // claims postponed that are still to come back
+	debt  int           // postponed claims that have not returned
 }
 
-// add lets c wait for a worker.
+// add adds c to the queue.
 func (q *queue) add(c *claim) {
 	h := q.host(c.sub.Host)
 	c.lane = q.lane(c)
@@ -72,7 +72,7 @@ func (q *queue) host(name string) *host {
 	return h
 }
 
-// lane returns the lane that c belongs into now.
+// lane returns the current lane of c.
 func (q *queue) lane(c *claim) lane {
 	if c.sub.Progress.Failures > 0 {
 		return doubtful
@@ -88,7 +88,7 @@ func (q *queue) lane(c *claim) lane {
 	return doubtful
 }
 
-// take returns the next claim to work on, nil if there is none that may be.
+// take returns the next claim to work on, or nil if none is allowed.
 func (q *queue) take(now time.Time) *claim {
 	for range lanes {
 		q.last = (q.last + 1) % lanes
@@ -114,8 +114,8 @@ func (q *queue) take(now time.Time) *claim {
 	return nil
 }
 
-// done says that the worker is through with c, after so long if it has sent
-// something.
+// done records that the worker has finished with c. took is the duration of its attempt, or
+// zero if it has sent nothing.
 func (q *queue) done(c *claim, now time.Time, took time.Duration) {
 	h := q.hosts[c.sub.Host]
 	h.sending[c.lane]--
@@ -127,7 +127,7 @@ func (q *queue) done(c *claim, now time.Time, took time.Duration) {
 	}
 	if took > maxHostWait {
 		q.slow[h.name] = now
-		for name := range q.slow { // any, if there are too many
+		for name := range q.slow { // drop any if there are too many
 			if len(q.slow) <= slowHosts {
 				break
 			}
@@ -144,7 +144,7 @@ func (q *queue) forget(h *host) {
 	}
 }
 
-// open reports whether a claim of h waits in l and may be sent.
+// open reports whether a claim of h waits in lane l and may be sent.
 func (q *queue) open(h *host, l lane) bool {
 	return h.waiting[l].len() > 0 && h.sending[prompt]+h.sending[doubtful] < q.perHost &&
 		(l == prompt || h.sending[doubtful] < max(1, q.perHost/2))
@@ -159,8 +159,8 @@ func (q *queue) list(h *host) {
 	}
 }
 
-// surplus takes a claim that would have to wait too long for its host out of the
-// queue, and says when it had better come back; nil if there is none.
+// surplus removes a claim that would have to wait too long for its host, and returns it with
+// the time after which it should return; nil if there is none.
 func (q *queue) surplus(h *host, now time.Time) (c *claim, back time.Duration) {
 	pace := h.pace
 	if h.sending[prompt]+h.sending[doubtful] >= q.perHost {
@@ -215,7 +215,7 @@ func (f *fifo[T]) popBack() T {
 	return v
 }
 
-// vary returns d, give or take a fifth.
+// vary returns d, changed at random by up to a fifth.
 func vary(d time.Duration) time.Duration {
 	return time.Duration(float64(d) * (0.8 + 0.4*rand.Float64()))
 }

@@ -10,9 +10,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-// save saves what progress there is, renews claims, releases those that are idle,
-// and ends subscriptions whose callback has gone. It reports whether any were
-// released: there is room for others, and they may have something to take again.
+// save saves progress, renews claims, releases idle ones, and ends subscriptions whose
+// callback is gone (410). It reports whether it has released any: there is room for others,
+// and the released ones may have new messages.
 func (d *deliverer) save(ctx context.Context) (released bool) {
 	now := time.Now()
 	var batch []pushlog.Progress
@@ -40,7 +40,7 @@ func (d *deliverer) save(ctx context.Context) (released bool) {
 	return released
 }
 
-// saved takes note of what the store said.
+// saved processes the result of a save.
 func (d *deliverer) saved(batch []pushlog.Progress, lost []int64, now time.Time, err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -64,7 +64,7 @@ func (d *deliverer) saved(batch []pushlog.Progress, lost []int64, now time.Time,
 		case c.state == releasing:
 			if p.End {
 				d.counters.ended.Add(1)
-				d.sparse.Log(context.Background(), d.log, slog.LevelInfo, "hub: the subscriber has gone; the subscription has ended",
+				d.sparse.Log(context.Background(), d.log, slog.LevelInfo, "hub: the callback is gone (410); the subscription has ended",
 					slog.Int64("subscription", p.ID), slog.String("callback", sparse.RedactURI(c.sub.Callback)), slog.String("topic", c.sub.Topic))
 			}
 			d.forget(c)
@@ -77,8 +77,8 @@ func (d *deliverer) saved(batch []pushlog.Progress, lost []int64, now time.Time,
 	}
 }
 
-// trouble logs err, once until the store works again, and reports whether there
-// is one.
+// trouble reports whether err is not nil, and logs the first error until the store works
+// again.
 func (d *deliverer) trouble(ctx context.Context, err error) bool {
 	if ctx.Err() != nil {
 		return err != nil
@@ -96,7 +96,7 @@ func (d *deliverer) trouble(ctx context.Context, err error) bool {
 	return err != nil
 }
 
-// stop waits for the attempts under way, for a while, and releases all claims.
+// stop waits for running attempts, for stopTime at most, and releases all claims.
 func (d *deliverer) stop(ctx context.Context) {
 	d.mu.Lock()
 	d.stopping = true

@@ -13,8 +13,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/retry"
 )
 
-// answerBytes is how much of an answer to a delivery is read, for nothing but to
-// use the connection again.
+// answerBytes is the maximum number of bytes read of a response to a delivery. They are read
+// only so that the connection can be reused.
 const answerBytes = 4 << 10
 
 var (
@@ -22,16 +22,15 @@ var (
 	noKey     = []string{}
 )
 
-// An attempt is what came of sending a message.
+// An attempt is the result of sending a message.
 type attempt struct {
-	status int // of the answer, 0 if there was none
+	status int // of the response, 0 if there was none
 	err    error
-	after  time.Duration // that the answer asks to wait
+	after  time.Duration // the time to wait that the response requests
 }
 
-// send posts m to the callback of c (WebSub, section 7). It goes past http.Client,
-// which would parse the URL each time and has redirects in mind: what is left is
-// what the guard of the transport is for.
+// send posts m to the callback of c (WebSub, section 7). It does not use http.Client, which
+// would parse the URL each time and handles redirects; see guard.transport.
 func (d *deliverer) send(ctx context.Context, c *claim, m *message) attempt {
 	if c.url == nil {
 		u, err := url.Parse(c.sub.Callback)
@@ -45,8 +44,8 @@ func (d *deliverer) send(ctx context.Context, c *claim, m *message) attempt {
 		"Link":             m.header[1],
 		"X-Hub-Message-Id": m.header[2],
 		"User-Agent":       userAgent,
-		// Never sent. It tells net/http that what is sent over a connection
-		// that the callback is just closing may be sent again.
+		// Not sent. It allows net/http to retry a request on a connection that
+		// the callback has just closed.
 		"Idempotency-Key": noKey,
 	}
 	if c.sub.Secret != nil {
@@ -71,7 +70,7 @@ func (d *deliverer) send(ctx context.Context, c *claim, m *message) attempt {
 	return attempt{status: resp.StatusCode, after: retry.After(resp.Header, time.Now())}
 }
 
-// failure returns what is wrong with a, fit for operators; "" if nothing.
+// failure returns the error of a for operators, or "" if it succeeded.
 func (d *deliverer) failure(a attempt) string {
 	switch {
 	case a.err != nil && isTimeout(a.err):

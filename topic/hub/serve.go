@@ -14,18 +14,18 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-// maxForm is how many bytes the form of a request may have, and formTime how
-// long it may take to arrive.
+// maxForm is the maximum size of a request's form, in bytes, and formTime the maximum time
+// for it to arrive.
 const (
 	maxForm  = 64 << 10
 	formTime = 10 * time.Second
 )
 
-// A refusal is an answer that is an error.
+// A refusal is an error response.
 type refusal struct {
 	status int
 	text   string
-	retry  time.Duration // when to try again; zero is not stated
+	retry  time.Duration // Retry-After; zero if not stated
 }
 
 func (r *refusal) Error() string { return r.text }
@@ -34,11 +34,10 @@ func refuse(status int, format string, args ...any) error {
 	return &refusal{status: status, text: fmt.Sprintf(format, args...)}
 }
 
-// ServeHTTP answers subscribers' requests to subscribe and unsubscribe with 202 (WebSub
-// 5.1). Errors are plain text that says what to do. GET tells what this is.
+// ServeHTTP accepts requests to subscribe and unsubscribe with 202 (WebSub 5.1). Errors are
+// plain text with a remedy. GET returns a description of the hub.
 //
-// The path of the request does not matter. Time-outs for headers are those of
-// the server.
+// It ignores the path of the request. The server must limit the time for headers.
 func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch r.Method {
 	case http.MethodGet, http.MethodHead:
@@ -73,7 +72,8 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer(w, http.StatusAccepted, "Accepted. The callback will be asked to confirm.")
 }
 
-// contentType returns the media type of a body in UTF-8 that is not encoded.
+// contentType returns the media type of a body, which must be in UTF-8 and without a content
+// coding.
 func contentType(header http.Header) (string, error) {
 	if e := header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 		return "", refuse(http.StatusUnsupportedMediaType, "Send the body without Content-Encoding.")
@@ -101,19 +101,19 @@ func readBody(w http.ResponseWriter, r *http.Request, limit int64, timeout time.
 	case errors.As(err, &tooLarge):
 		return nil, refuse(http.StatusRequestEntityTooLarge, "The body has more than %d bytes.", limit)
 	case err != nil:
-		return nil, refuse(http.StatusBadRequest, "The body did not arrive whole.")
+		return nil, refuse(http.StatusBadRequest, "The body is incomplete.")
 	}
 	return b, nil
 }
 
-// refused answers with err, and logs it if it is not the fault of the client.
+// refused answers with err, and logs it if it is not an error of the client.
 func (h *Hub) refused(w http.ResponseWriter, r *http.Request, err error) {
 	var no *refusal
 	if !errors.As(err, &no) {
 		if r.Context().Err() == nil {
-			h.sparse.Log(r.Context(), h.log, slog.LevelError, "hub: requests cannot be kept; clients are told to try again", slog.Any("error", err))
+			h.sparse.Log(r.Context(), h.log, slog.LevelError, "hub: requests cannot be stored; clients must try again", slog.Any("error", err))
 		}
-		no = &refusal{status: http.StatusServiceUnavailable, text: "The hub cannot keep this now. Try again.", retry: 5 * time.Second}
+		no = &refusal{status: http.StatusServiceUnavailable, text: "The hub cannot store this now. Try again.", retry: 5 * time.Second}
 	}
 	switch {
 	case no.status == http.StatusTooManyRequests:
@@ -124,17 +124,17 @@ func (h *Hub) refused(w http.ResponseWriter, r *http.Request, err error) {
 	if no.retry != 0 {
 		w.Header().Set("Retry-After", fmt.Sprint(int(no.retry/time.Second)))
 	}
-	reqbody.None(w, r) // which a refusal may not have read
+	reqbody.None(w, r) // the body may not have been read
 	answer(w, no.status, sparse.Clip(no.text))
 }
 
-// answer writes an answer that a browser takes for text, whatever is in it.
+// answer writes a response that browsers treat as plain text, whatever its content.
 func answer(w http.ResponseWriter, status int, text string) {
 	header := w.Header()
 	header.Set("Content-Type", "text/plain; charset=utf-8")
 	header.Set("X-Content-Type-Options", "nosniff")
 	header.Set("Cache-Control", "no-store")
 	w.WriteHeader(status)
-	// The status is what counts; a client that has gone needs no text.
+	// The text is optional; writing fails if the client has left.
 	_, _ = io.WriteString(w, text+"\n")
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-// deliveries count since the start of the process, by the fields of [Deliveries].
+// deliveries are totals since the start of the process; see [Deliveries].
 type deliveries struct {
 	delivered  atomic.Int64
 	redirected atomic.Int64
@@ -40,50 +40,49 @@ func (n *deliveries) count(status int) {
 	}
 }
 
-// A Status is what operators want to know of a [Hub], fit to be served as JSON to
-// them.
+// A Status describes a [Hub] for operators. It can be served as JSON.
 type Status struct {
-	// What this process has done since it started.
+	// Totals of this process since its start.
 	Requests   Requests   `json:"requests"`
 	Deliveries Deliveries `json:"deliveries"`
 
-	// What the store holds, for all processes. Waiting counts subscriptions
-	// that have not taken the newest message of their topic, Failing those
-	// whose last delivery failed, Expired those that are not cleared yet.
+	// The numbers of subscriptions in the log, for all processes. Waiting counts those
+	// that have not accepted the newest message of their topic, Failing those whose
+	// last delivery failed, and Expired those that have not been removed yet.
 	Subscriptions int `json:"subscriptions"`
 	Waiting       int `json:"waiting"`
 	Failing       int `json:"failing"`
 	Expired       int `json:"expired"`
 
-	// OldestWaiting is when the oldest message was published that somebody
-	// is still to take; zero if there is none.
+	// OldestWaiting is the time at which the oldest waiting message was published;
+	// zero if none waits.
 	OldestWaiting time.Time `json:"oldestWaiting,omitzero"`
 }
 
-// Requests count what was asked of a hub.
+// Requests are the numbers of requests to a hub.
 type Requests struct {
 	Accepted   int64 `json:"accepted"`   // to subscribe and to unsubscribe
 	Refused    int64 `json:"refused"`    // answered 4xx
 	Limited    int64 `json:"limited"`    // answered 429
-	Verified   int64 `json:"verified"`   // with the subscriber
+	Verified   int64 `json:"verified"`   // confirmed by the subscriber
 	Unverified int64 `json:"unverified"` // not confirmed by the subscriber
 	Denied     int64 `json:"denied"`
 }
 
-// Deliveries count attempts by what came of them, and what was not delivered.
+// Deliveries are the numbers of attempts by their result, and of undelivered messages.
 type Deliveries struct {
 	Delivered  int64 `json:"delivered"`  // answered 2xx
 	Redirected int64 `json:"redirected"` // answered 3xx
 	Refused    int64 `json:"refused"`    // answered 4xx
-	Failed     int64 `json:"failed"`     // answered 5xx, or by no status there is
+	Failed     int64 `json:"failed"`     // answered 5xx, or an invalid status
 	Unanswered int64 `json:"unanswered"` // not reached, or not in time
-	Retried    int64 `json:"retried"`    // of all these, those that were not the first attempt
-	GivenUp    int64 `json:"givenUp"`    // messages, for one subscriber each
+	Retried    int64 `json:"retried"`    // of all these, attempts after the first
+	GivenUp    int64 `json:"givenUp"`    // messages, counted for each subscriber
 	Ended      int64 `json:"ended"`      // subscriptions, by 410
 }
 
-// Status returns how the hub is. It reads all subscriptions: of 100,000 in
-// PostgreSQL that is work for half a second.
+// Status returns the status of the hub. It reads all subscriptions: 100,000 in PostgreSQL
+// take half a second.
 func (h *Hub) Status(ctx context.Context) (Status, error) {
 	c, d := &h.counters, &h.deliveries
 	s := Status{
@@ -107,7 +106,7 @@ func (h *Hub) Status(ctx context.Context) (Status, error) {
 		},
 	}
 	now := time.Now()
-	taken := map[string]map[int64]int{} // how many of each topic have come how far
+	taken := map[string]map[int64]int{} // number of subscriptions by topic and cursor
 	for sub, err := range h.store.Subscriptions(ctx) {
 		if err != nil {
 			return Status{}, err
@@ -133,9 +132,9 @@ func (h *Hub) Status(ctx context.Context) (Status, error) {
 	return s, nil
 }
 
-// waiting adds those who wait for a message of a topic to s, given how many have
-// come how far. Of these places it looks at a few only: there is nothing after one
-// if there is nothing after an earlier one.
+// waiting adds the waiting subscriptions of a topic to s. at has the number of subscriptions
+// by cursor. It examines only a few cursors: if there is no message after one, there is none
+// after later ones.
 func (h *Hub) waiting(ctx context.Context, s *Status, topic string, at map[int64]int) error {
 	places := slices.Sorted(maps.Keys(at))
 	var err error
@@ -162,7 +161,7 @@ func (h *Hub) waiting(ctx context.Context, s *Status, topic string, at map[int64
 	return nil
 }
 
-// A Subscription is what operators may see of one.
+// A Subscription describes a subscription for operators.
 type Subscription struct {
 	ID       int64
 	Topic    string
@@ -170,24 +169,23 @@ type Subscription struct {
 	Made     time.Time
 	Expires  time.Time
 
-	// Taken is the number of the newest notification that was delivered or given
-	// up.
+	// Taken is the number of the newest notification that was delivered or given up.
 	Taken int64
 
 	// Failures counts the failed attempts to deliver the next notification, and
-	// FailingSince is the time of the first. Retry is when to try again.
+	// FailingSince is the time of the first. Retry is the time of the next attempt.
 	Failures     int
 	FailingSince time.Time
 	LastError    string
 	Retry        time.Time
 
-	// Delivered and GivenUp count notifications since the subscription was made.
+	// Delivered and GivenUp count notifications since the subscription was created.
 	Delivered, GivenUp int64
 }
 
-// Subscriptions yields the subscriptions as operators may see them, by ID: without
-// their secrets and without the queries of their callbacks. Calling it does no
-// work; an error is yielded once and last.
+// Subscriptions yields the subscriptions by ID, without their secrets and without the
+// queries of their callbacks. The call itself does no work. An error is yielded once and
+// last.
 func (h *Hub) Subscriptions(ctx context.Context) iter.Seq2[Subscription, error] {
 	return func(yield func(Subscription, error) bool) {
 		for sub, err := range h.store.Subscriptions(ctx) {

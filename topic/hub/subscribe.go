@@ -12,7 +12,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// takeForm keeps what the form in r asks for, to be verified (WebSub 5.1).
+// takeForm stores the request in the form of r for verification (WebSub 5.1).
 func (h *Hub) takeForm(w http.ResponseWriter, r *http.Request) error {
 	body, err := readBody(w, r, maxForm, formTime)
 	if err != nil {
@@ -37,19 +37,19 @@ func (h *Hub) takeForm(w http.ResponseWriter, r *http.Request) error {
 	return err
 }
 
-// limited tells a subscriber of a limit. What awaits verification is soon less;
+// limited returns the response for an exceeded limit. Pending requests are verified soon;
 // subscriptions end with their leases.
 func limited(e *pushlog.LimitError) error {
 	no := &refusal{status: http.StatusTooManyRequests}
 	switch e.What {
 	case "host":
-		no.text = "This hub keeps no more subscriptions of one callback host. End some."
+		no.text = "This callback host has reached its limit of subscriptions. End some."
 		no.retry = time.Hour
 	case "client":
-		no.text = "This hub keeps no more subscriptions asked for from one address. End some."
+		no.text = "Your address has reached its limit of subscriptions. End some."
 		no.retry = time.Hour
 	case "topic":
-		no.text = "This topic has no room for further subscriptions. Try again later, and poll its Change List meanwhile."
+		no.text = "This topic has reached its limit of subscriptions. Try again later, and poll its Change List meanwhile."
 		no.retry = time.Hour
 	default:
 		no.text = "Too many requests await verification. Try again soon."
@@ -58,8 +58,8 @@ func limited(e *pushlog.LimitError) error {
 	return no
 }
 
-// parseForm reads the parameters of a form. What this hub does not know it
-// ignores, but nothing of WebSub may be there twice.
+// parseForm parses the parameters of a form. Unknown parameters are ignored, but no
+// parameter of WebSub may be repeated.
 func parseForm(body string) (url.Values, error) {
 	form, err := url.ParseQuery(body)
 	if err != nil {
@@ -70,7 +70,7 @@ func parseForm(body string) (url.Values, error) {
 			continue
 		}
 		if len(values) != 1 {
-			return nil, refuse(http.StatusBadRequest, "%q is there more than once: send it once.", name)
+			return nil, refuse(http.StatusBadRequest, "%q is repeated: send it once.", name)
 		}
 		if !utf8.ValidString(values[0]) {
 			return nil, refuse(http.StatusBadRequest, "%q is not in UTF-8.", name)
@@ -79,8 +79,7 @@ func parseForm(body string) (url.Values, error) {
 	return form, nil
 }
 
-// readForm returns what a form asks for. A parameter that is empty counts as not
-// given.
+// readForm returns the request of a form. An empty parameter counts as missing.
 func (h *Hub) readForm(form url.Values) (pushlog.Request, error) {
 	r := pushlog.Request{
 		Topic:    form.Get("hub.topic"),
@@ -110,7 +109,7 @@ func (h *Hub) readForm(form url.Values) (pushlog.Request, error) {
 	}
 	r.Host = host
 	if r.End {
-		return r, nil // no more counts then, whatever it says
+		return r, nil // the other parameters are ignored
 	}
 	if secret := form.Get("hub.secret"); secret != "" {
 		if len(secret) >= 200 {
@@ -122,7 +121,7 @@ func (h *Hub) readForm(form url.Values) (pushlog.Request, error) {
 	return r, err
 }
 
-// lease returns the lease that is granted to who asks for seconds.
+// lease returns the lease granted for a request of seconds.
 func (h *Hub) lease(seconds string) (time.Duration, error) {
 	o := &h.options
 	if seconds == "" {
@@ -133,7 +132,7 @@ func (h *Hub) lease(seconds string) (time.Duration, error) {
 	}
 	n, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil || n > int64(o.MaxLease/time.Second) {
-		return o.MaxLease, nil // more than fits is more than the most
+		return o.MaxLease, nil // too large for an integer, so above the maximum
 	}
 	return max(o.MinLease, time.Duration(n)*time.Second), nil
 }

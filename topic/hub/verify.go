@@ -21,38 +21,37 @@ import (
 )
 
 const (
-	// verifying is how many subscribers are asked to confirm at the same time,
-	// verifyingPerHost how many of them at one host, and verifyingPerClient how many
-	// because of one client. A quarter of the places is for clients that have fewer
-	// than verifyingFew: clients that name many hanging hosts must not delay others.
+	// verifying is the maximum number of concurrent verifications, verifyingPerHost
+	// that at one host, and verifyingPerClient that for one client. A quarter of the
+	// places is for clients that have fewer than verifyingFew: clients that name many
+	// hanging hosts must not delay others.
 	verifying          = 64
 	verifyingPerHost   = 4
 	verifyingPerClient = verifying / 2
 	verifyingFew       = 4
 	verifyingByMany    = verifying * 3 / 4
 
-	// requestsHeld is how many requests are claimed at the same time; those
-	// beyond verifying wait, so that a host that hangs holds up its own only.
-	// When there are as many, up to requestsSwapped give way at a time to those
-	// of clients that have fewer.
+	// requestsHeld is the maximum number of claimed requests. Those beyond verifying
+	// wait, so that a hanging host delays only its own. At the maximum, up to
+	// requestsSwapped requests at a time are replaced by those of clients with fewer.
 	requestsHeld    = 1024
 	requestsSwapped = verifying
 
-	// pollInterval is how often the store is looked at if nothing is heard of it.
+	// pollInterval is the interval at which the store is polled without being woken.
 	pollInterval = time.Second
 
-	// grace is what callbacks have to answer in when Run ends.
+	// grace is the time that callbacks have to answer when Run ends.
 	grace = 3 * time.Second
 )
 
-// A verifier asks subscribers whether they meant what a request says (WebSub 5.3).
+// A verifier verifies the intent of subscribers (WebSub 5.3).
 type verifier struct {
 	hub     *Hub
 	owner   string
 	waiting []heldRequest // oldest first
 	running map[int64]heldRequest
-	done    chan int64 // IDs of requests that run no longer
-	failed  time.Time  // when the store was last said to fail
+	done    chan int64 // IDs of finished requests
+	failed  time.Time  // when an error of the store was last logged
 }
 
 type heldRequest struct {
@@ -60,7 +59,7 @@ type heldRequest struct {
 	claimed time.Time
 }
 
-// verify works on requests until ctx ends.
+// verify processes requests until ctx ends.
 func (h *Hub) verify(ctx context.Context) error {
 	v := &verifier{
 		hub:     h,
@@ -95,14 +94,14 @@ func (h *Hub) verify(ctx context.Context) error {
 	}
 }
 
-// watch makes wake ready whenever there may be something new in the store.
+// watch signals wake when there may be new requests in the store.
 func (h *Hub) watch(ctx context.Context, wake chan<- struct{}) {
 	for ctx.Err() == nil {
 		err := h.store.Watch(ctx, func() {
 			background.Signal(wake)
 		})
 		if ctx.Err() == nil {
-			h.log.Warn("hub: the store cannot be watched; looking at it every second until it can", "error", err)
+			h.log.Warn("hub: watching the store failed; polling it every second", "error", err)
 		}
 		select {
 		case <-ctx.Done():
@@ -113,8 +112,8 @@ func (h *Hub) watch(ctx context.Context, wake chan<- struct{}) {
 
 // claim claims requests, and reports whether there may be more of them.
 func (v *verifier) claim(ctx context.Context) bool {
-	// There must be time to verify a request before its claim ends. Those left
-	// behind will be claimed again.
+	// Drop requests whose claim may end before they are verified. They will be claimed
+	// again.
 	v.waiting = slices.DeleteFunc(v.waiting, func(r heldRequest) bool { return time.Since(r.claimed) > pushlog.VerifyTime/3 })
 	room := max(requestsHeld-len(v.waiting)-len(v.running), requestsSwapped)
 	now := time.Now()
@@ -122,7 +121,7 @@ func (v *verifier) claim(ctx context.Context) bool {
 	if err != nil {
 		if ctx.Err() == nil && now.Sub(v.failed) > time.Minute {
 			v.failed = now
-			v.hub.log.Error("hub: requests cannot be read; subscribers have to wait", "error", err)
+			v.hub.log.Error("hub: requests cannot be read; subscribers must wait", "error", err)
 		}
 		return false
 	}
@@ -137,8 +136,8 @@ func (v *verifier) claim(ctx context.Context) bool {
 	return len(claimed) == room
 }
 
-// evict lets go of the newest waiting request of the client with the most. It can be
-// claimed again when its claim has ended.
+// evict drops the newest waiting request of the client with the most. It can be claimed
+// again when its claim has ended.
 func (v *verifier) evict() {
 	waiting, last := map[string]int{}, -1
 	for _, r := range v.waiting {
@@ -152,7 +151,7 @@ func (v *verifier) evict() {
 	v.waiting = slices.Delete(v.waiting, last, last+1)
 }
 
-// start starts what may run now.
+// start starts the verifications that may run now.
 func (v *verifier) start(ctx context.Context) {
 	hosts, clients := map[string]int{}, map[string]int{}
 	for _, r := range v.running {
@@ -176,8 +175,8 @@ func (v *verifier) start(ctx context.Context) {
 	}
 }
 
-// next returns the index of the request to run next, or -1 if none may: that of the
-// client with the fewest running, and of its requests the oldest.
+// next returns the index of the next request to verify, or -1 if none is allowed: the oldest
+// request of the client with the fewest running.
 func (v *verifier) next(hosts, clients map[string]int) int {
 	next, fewest := -1, verifyingPerClient
 	switch {
@@ -194,8 +193,8 @@ func (v *verifier) next(hosts, clients map[string]int) int {
 	return next
 }
 
-// finish waits for what is running, and stops what takes too long. What was not
-// verified stays in the store.
+// finish waits for running verifications, and stops them after grace. Unverified requests
+// stay in the store.
 func (v *verifier) finish(stop context.CancelFunc) {
 	timer := time.AfterFunc(grace, stop)
 	defer timer.Stop()
@@ -204,9 +203,9 @@ func (v *verifier) finish(stop context.CancelFunc) {
 	}
 }
 
-// verifyRequest asks the subscriber once, and does what r asks for if the answer
-// is yes. Otherwise everything stays as it is. It is asked again only if the
-// process ends before the answer.
+// verifyRequest verifies r with one request to the callback, and applies r if the subscriber
+// confirms. Otherwise nothing changes. It repeats the request only if the process ends before
+// the response.
 func (h *Hub) verifyRequest(ctx context.Context, owner string, r pushlog.Request) {
 	log := h.log.With("callback", sparse.RedactURI(r.Callback), "topic", r.Topic)
 	if h.denyUnserved(ctx, owner, r) {
@@ -217,27 +216,27 @@ func (h *Hub) verifyRequest(ctx context.Context, owner string, r pushlog.Request
 		if ctx.Err() != nil {
 			return
 		}
-		h.sparse.Log(ctx, log, slog.LevelInfo, "hub: a subscriber has not confirmed, and nothing was changed; it must answer 2xx with the challenge, and nothing else, as the body",
+		h.sparse.Log(ctx, log, slog.LevelInfo, "hub: a subscriber has not confirmed, and nothing has changed; it must answer 2xx with exactly the challenge as the body",
 			slog.Bool("unsubscribe", r.End), slog.Any("reason", reason(err)))
 		h.counters.unverified.Add(1)
 		h.dropRequest(ctx, owner, r)
 		return
 	}
-	if h.denyUnserved(ctx, owner, r) { // it was withdrawn meanwhile
+	if h.denyUnserved(ctx, owner, r) { // the topic was withdrawn meanwhile
 		return
 	}
 	switch err := h.store.Apply(ctx, owner, r, asked.Add(r.Lease)); {
 	case errors.Is(err, pushlog.ErrStale):
 	case err != nil:
-		h.sparse.Log(ctx, log, slog.LevelError, "hub: a confirmation could not be stored; the subscriber is asked again soon", slog.Any("error", err))
+		h.sparse.Log(ctx, log, slog.LevelError, "hub: a confirmation could not be stored; the request will be verified again", slog.Any("error", err))
 	default:
 		h.counters.verified.Add(1)
 		log.Debug("hub: a subscriber has confirmed", "unsubscribe", r.End)
 	}
 }
 
-// denyUnserved denies a request to subscribe to a topic that is not served, and
-// reports whether it was one.
+// denyUnserved denies a request to subscribe to an unknown topic, and reports whether r was
+// one.
 func (h *Hub) denyUnserved(ctx context.Context, owner string, r pushlog.Request) bool {
 	if r.End || h.serves(r.Topic) {
 		return false
@@ -249,12 +248,12 @@ func (h *Hub) denyUnserved(ctx context.Context, owner string, r pushlog.Request)
 
 func (h *Hub) dropRequest(ctx context.Context, owner string, r pushlog.Request) {
 	if err := h.store.Drop(ctx, owner, r); err != nil && !errors.Is(err, pushlog.ErrStale) {
-		h.sparse.Log(ctx, h.log, slog.LevelWarn, "hub: a request could not be dropped and will be made again", slog.String("callback", sparse.RedactURI(r.Callback)), slog.Any("error", err))
+		h.sparse.Log(ctx, h.log, slog.LevelWarn, "hub: a request could not be removed and will be repeated", slog.String("callback", sparse.RedactURI(r.Callback)), slog.Any("error", err))
 	}
 }
 
-// confirm returns nil if the subscriber answers with 2xx and the challenge, and
-// otherwise what it did instead.
+// confirm returns nil if the subscriber answers 2xx with the challenge, and otherwise an
+// error that describes the response.
 func (h *Hub) confirm(ctx context.Context, r pushlog.Request) error {
 	ctx, cancel := context.WithTimeout(ctx, h.options.Timeout)
 	defer cancel()
@@ -284,8 +283,8 @@ func (h *Hub) confirm(ctx context.Context, r pushlog.Request) error {
 	return nil
 }
 
-// ask sends a GET request to callback with params added to its query, which
-// stays as it is, to the byte (WebSub 5.1.1).
+// ask sends a GET request to callback. It appends params to the query and does not change
+// the rest of it (WebSub 5.1.1).
 func (h *Hub) ask(ctx context.Context, callback, params string) (*http.Response, error) {
 	joint := "?"
 	if strings.Contains(callback, "?") {

@@ -12,7 +12,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-// work sends what there is to send.
+// work sends messages until there are no more claims for it.
 func (d *deliverer) work() {
 	for {
 		c, ctx := d.next()
@@ -33,8 +33,8 @@ func (d *deliverer) work() {
 	}
 }
 
-// next returns the next claim to send to, and the context to do it in. If there
-// is none, the worker ends.
+// next returns the next claim to send to, with its context. If there is none, the worker
+// ends.
 func (d *deliverer) next() (*claim, context.Context) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -60,15 +60,15 @@ func (d *deliverer) next() (*claim, context.Context) {
 	return nil, nil
 }
 
-// passed says that nothing was sent to c: there is nothing to send, or it cannot
-// be had because of err.
+// passed records that nothing was sent to c: there is no message, or err prevented loading
+// it.
 func (d *deliverer) passed(ctx context.Context, c *claim, err error) {
 	if err != nil && !errors.Is(err, errFull) {
 		d.trouble(ctx, err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	c.cancel() // now: another worker may have c next, with a context of its own
+	c.cancel() // before another worker takes c, with a context of its own
 	d.queue.done(c, time.Now(), 0)
 	switch {
 	case c.lost:
@@ -80,7 +80,7 @@ func (d *deliverer) passed(ctx context.Context, c *claim, err error) {
 	}
 }
 
-// replace lets go of c, which is lost, and goes on with it as it was claimed anew.
+// replace drops c, which is lost, and continues with its new claim, if any.
 func (d *deliverer) replace(c *claim) {
 	delete(d.claims, c.sub.ID)
 	if c.again == nil {
@@ -93,10 +93,9 @@ func (d *deliverer) replace(c *claim) {
 	d.enqueue(c.again)
 }
 
-// settle takes note of what came of an attempt. What was given up by us is no
-// failure of the callback, and tells us nothing. A callback that has gone ends the
-// subscription that it was sent to: with the next save, if the subscription is
-// still the same then.
+// settle processes the result of an attempt. An attempt that the hub has interrupted is not
+// a failure of the callback. If the callback is gone (410), the next save ends the
+// subscription, unless it has changed by then.
 func (d *deliverer) settle(c *claim, m *message, a attempt, began time.Time, given bool) {
 	now := time.Now()
 	wrong := d.failure(a)
@@ -138,10 +137,10 @@ func (d *deliverer) settle(c *claim, m *message, a attempt, began time.Time, giv
 	}
 }
 
-// maxRetry is the longest wait between two attempts.
+// maxRetry is the maximum time between two attempts.
 const maxRetry = 6 * time.Hour
 
-// failed notes a failure, and gives m up if it has failed for too long.
+// failed records a failure, and gives m up after GiveUp.
 func (d *deliverer) failed(c *claim, m *message, a attempt, wrong string, now time.Time) {
 	p := &c.sub.Progress
 	if p.Failures++; p.Failures == 1 {
@@ -154,7 +153,7 @@ func (d *deliverer) failed(c *claim, m *message, a attempt, wrong string, now ti
 		p.GivenUp++
 		p.Failures, p.FailingSince, p.Retry = 0, time.Time{}, time.Time{}
 		d.counters.givenUp.Add(1)
-		d.sparse.Log(context.Background(), d.log, slog.LevelWarn, "hub: a message is given up; the subscriber can find what it tells of in the Change List", about...)
+		d.sparse.Log(context.Background(), d.log, slog.LevelWarn, "hub: a message is given up; the Change List has its changes", about...)
 		return
 	}
 	p.Retry = now.Add(retry.Policy{First: d.options.Retry, Max: maxRetry}.Wait(p.Failures, a.after))

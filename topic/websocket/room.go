@@ -8,27 +8,27 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// recent is how many notifications of a topic are kept for all of its clients.
+// recent is the number of notifications of a topic kept in memory for all of its clients.
 // Clients that are further behind read the log.
 const recent = 16
 
-// readBytes bounds what is read from the log at once.
+// readBytes is the maximum size of the notifications read from the log at once.
 const readBytes = 8 << 20
 
-// A room is where the clients of a topic are. Each reads at its own pace.
+// A room is the clients of a topic. Each reads at its own pace.
 type room struct {
 	uri     string
 	log     topic.Log
 	clients int // guarded by Server.mu
 
 	mu   sync.Mutex
-	last int64                        // the newest notification, which there may be none of
+	last int64                        // number of the newest notification; 0 if there is none
 	ring [recent]pushlog.Notification // by Number modulo recent
 	news chan struct{}                // closed when last moves
 }
 
-// join brings a client into the room of a topic and returns the number of the
-// notification that it begins after.
+// join adds a client to the room of a topic and returns its cursor: the number of the newest
+// notification.
 func (s *Server) join(ctx context.Context, uri string) (r *room, after int64, err error) {
 	s.mu.Lock()
 	r = s.rooms[uri]
@@ -52,7 +52,7 @@ func (s *Server) join(ctx context.Context, uri string) (r *room, after int64, er
 	return r, r.last, nil
 }
 
-// part takes a client out of a room.
+// part removes a client from a room.
 func (s *Server) part(r *room) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -61,7 +61,7 @@ func (s *Server) part(r *room) {
 	}
 }
 
-// next returns the notification that follows after, waiting for it.
+// next waits for the notification after the cursor after, and returns it.
 func (s *Server) next(ctx context.Context, r *room, after int64) (pushlog.Notification, error) {
 	for {
 		r.mu.Lock()
@@ -89,7 +89,7 @@ func (s *Server) next(ctx context.Context, r *room, after int64) (pushlog.Notifi
 	}
 }
 
-// spread reads what is new in all topics that have clients.
+// spread reads the new notifications of all topics with clients.
 func (s *Server) spread(ctx context.Context) error {
 	s.mu.Lock()
 	rooms := make([]*room, 0, len(s.rooms))
@@ -115,7 +115,7 @@ func (s *Server) spreadRoom(ctx context.Context, r *room) (more bool, err error)
 	last := r.last
 	r.mu.Unlock()
 	if last < 0 {
-		return false, nil // the first client is about to look
+		return false, nil // the first client will read the state itself
 	}
 	news, err := r.log.Read(ctx, r.uri, last, recent/2, readBytes)
 	if err != nil || len(news) == 0 {

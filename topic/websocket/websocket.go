@@ -1,11 +1,10 @@
-// Package websocket serves notification channels by WebSockets, as the 0.8 draft
-// of the ResourceSync notification specification describes (section 6): each
-// notification of a topic is one text message to every client that is connected.
+// Package websocket serves notification channels by WebSockets, as section 6 of the 0.8
+// draft of the ResourceSync notification specification describes: each notification of a
+// topic is a text message to each connected client.
 //
-// It is meant for clients that cannot be called back, browsers above all. What a
-// client misses while it is not connected is not repeated: the from of the next
-// Change Notification tells that something is missing, and the Change List what.
-// Hubs are what to rely on otherwise.
+// It is for clients without a callback, such as browsers. Notifications that a client misses
+// while it is not connected are not repeated. The from of the next Change Notification shows
+// the gap, and the Change List has the changes. Other clients should subscribe at a hub.
 package websocket
 
 import (
@@ -31,40 +30,39 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// Options configure a [Server]. The zero value is a reasonable default.
+// Options are the optional arguments of [New].
 type Options struct {
 	// Origins are the hosts whose web pages may connect: patterns for [path.Match]
-	// such as "*.example.org". If empty, only pages of the host that is connected to
-	// may. Clients that are not browsers name no origin and may always connect.
+	// such as "*.example.org". If empty, only pages of the requested host may.
+	// Clients that are not browsers send no origin and may always connect.
 	Origins []string
 
-	// AnyOrigin lets the pages of every host connect. What is pushed is public,
-	// so this reveals nothing; it lets others use up Clients.
+	// AnyOrigin lets the pages of every host connect. Notifications are public, so
+	// this reveals nothing, but the pages of others can exhaust Clients.
 	AnyOrigin bool
 
-	// Clients is how many may be connected at the same time, to all topics
-	// together; others are answered 503. If zero, 1,000 is used.
+	// Clients is the maximum number of connections, to all topics together; others are
+	// answered 503. If zero, 1,000 is used.
 	Clients int
 
-	// PerClient is how many connections of these one client may have; more are
-	// answered 429. If zero, 100 is used.
+	// PerClient is the maximum number of connections of one client; more are answered
+	// 429. If zero, 100 is used.
 	PerClient int
 
-	// Client returns what PerClient counts by: the address that a request comes
-	// from. Behind a proxy it must be taken from a header that the proxy sets,
-	// or all clients are one. If nil, it is the address of the connection, of an
-	// IPv6 address the first 64 bits.
+	// Client identifies the client of a request for PerClient. Behind a proxy it must
+	// read a header that the proxy sets; otherwise all clients are one. If nil, the
+	// address of the connection is used, and of an IPv6 address the first 64 bits.
 	Client func(r *http.Request) string
 
-	// Ping is how often a client that hears nothing is asked whether it is still
-	// there. If zero, 30 seconds is used.
+	// Ping is the interval of pings on an idle connection. If zero, 30 seconds is
+	// used.
 	Ping time.Duration
 
-	// Timeout is how long a client may take to accept a message or to answer a
-	// ping before it is sent away. If zero, 10 seconds is used.
+	// Timeout is the maximum time for a client to accept a message or to answer a ping
+	// before it is disconnected. If zero, 10 seconds is used.
 	Timeout time.Duration
 
-	// Logger receives what clients are not told. If nil, slog.Default() is
+	// Logger receives errors, which clients do not see. If nil, slog.Default() is
 	// used.
 	Logger *slog.Logger
 }
@@ -74,7 +72,7 @@ type Options struct {
 type Server struct {
 	options Options
 	log     *slog.Logger
-	sparse  sparse.Log // of what clients can cause
+	sparse  sparse.Log // for lines that clients can cause
 
 	mu      sync.Mutex
 	rooms   map[string]*room
@@ -117,16 +115,16 @@ func New(opts *Options) (*Server, error) {
 	return s, nil
 }
 
-// Clients returns how many clients are connected.
+// Clients returns the number of connections.
 func (s *Server) Clients() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.clients
 }
 
-// admits reports whether the page that r comes from may connect. With a list of
-// origins the host of the request does not count: a page that has rebound its own name
-// to the address of the server names it there, too.
+// admits reports whether the page that sent r may connect. With a list of origins, it
+// ignores the host of the request: a page that has rebound its name to the address of the
+// server (DNS rebinding) also names that host.
 func (s *Server) admits(r *http.Request) bool {
 	origin := r.Header.Get("Origin")
 	if origin == "" || s.options.AnyOrigin || len(s.options.Origins) == 0 {
@@ -139,9 +137,9 @@ func (s *Server) admits(r *http.Request) bool {
 	})
 }
 
-// ServeTopic connects a client to a topic for as long as both want, and while
-// [Server.Run] runs. The connection is taken over from the server: its time-outs
-// end, and Shutdown does not wait for it.
+// ServeTopic connects a client to a topic until one side closes the connection or
+// [Server.Run] ends. It hijacks the connection: the time-outs of the http.Server no longer
+// apply, and Shutdown does not wait for it.
 func (s *Server) ServeTopic(w http.ResponseWriter, r *http.Request, uri string) {
 	if !reqbody.None(w, r) {
 		return
@@ -157,8 +155,8 @@ func (s *Server) ServeTopic(w http.ResponseWriter, r *http.Request, uri string) 
 		return
 	}
 	defer s.leave(from)
-	// The client is in the room before it hears of it: what comes from then on is
-	// for it.
+	// Join before accepting the connection, so that the client misses no later
+	// notification.
 	room, after, err := s.join(r.Context(), uri)
 	if err != nil {
 		s.sparse.Log(r.Context(), s.log, slog.LevelWarn, "WebSocket client refused, because the topic cannot be read", slog.String("topic", uri), slog.Any("error", err))
@@ -183,18 +181,18 @@ func (s *Server) ServeTopic(w http.ResponseWriter, r *http.Request, uri string) 
 	case ctx.Err() != nil:
 		_ = conn.Close(websocket.StatusGoingAway, "the server is going away")
 	case heard.Load():
-		_ = conn.Close(websocket.StatusPolicyViolation, "this channel has nothing to be told")
+		_ = conn.Close(websocket.StatusPolicyViolation, "this channel accepts no messages")
 	case errors.Is(err, errSlow): // it would not read why, either
 	case err != nil:
-		s.sparse.Log(r.Context(), s.log, slog.LevelWarn, "WebSocket client sent away, because the topic cannot be read", slog.String("topic", uri), slog.Any("error", err))
+		s.sparse.Log(r.Context(), s.log, slog.LevelWarn, "WebSocket client disconnected, because the topic cannot be read", slog.String("topic", uri), slog.Any("error", err))
 		_ = conn.Close(websocket.StatusTryAgainLater, "try again later")
 	}
 }
 
-// listen reads what a client sends: answers to pings, and the end. gone is done
-// when there is nothing more to read, or a message, which a client has no reason
-// to send. It does not end with the server: a context that is done while it is
-// read by breaks a connection off, and clients would not be told why.
+// listen reads answers to pings and the end of the connection. gone is done at the end, or
+// when the client sends a message, which the protocol does not allow. listen does not end
+// with the server: a read with a context that is done aborts the connection, and the client
+// would receive no reason.
 func listen(conn *websocket.Conn) (heard *atomic.Bool, gone context.Context) {
 	heard = new(atomic.Bool)
 	gone, leave := context.WithCancel(context.Background())
@@ -206,7 +204,7 @@ func listen(conn *websocket.Conn) (heard *atomic.Bool, gone context.Context) {
 	return heard, gone
 }
 
-// A refusal is why a client cannot be connected now.
+// A refusal is the response to a client that cannot be connected now.
 type refusal struct {
 	status int
 	text   string
@@ -228,7 +226,7 @@ func (e *refusal) answer(w http.ResponseWriter) {
 // errSlow ends the connection of a client that does not keep up.
 var errSlow = errors.New("too slow")
 
-// enter counts a connection in, or says why not. The context ends when Run does.
+// enter counts a connection, or refuses it. The context ends when Run does.
 func (s *Server) enter(from string) (context.Context, *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -254,8 +252,8 @@ func (s *Server) leave(from string) {
 	}
 }
 
-// feed sends notifications until the client leaves, and then returns nil, or must
-// be sent away.
+// feed sends notifications until the client leaves, and then returns nil. An error means that
+// the client must be disconnected.
 func (s *Server) feed(ctx context.Context, conn *websocket.Conn, r *room, after int64) error {
 	for {
 		idle, cancel := context.WithTimeout(ctx, s.options.Ping)
@@ -279,7 +277,7 @@ func (s *Server) feed(ctx context.Context, conn *websocket.Conn, r *room, after 
 	}
 }
 
-// bounded gives a client its time for one step.
+// bounded runs one step with the time limit of a client.
 func (s *Server) bounded(ctx context.Context, step func(context.Context) error) error {
 	timed, cancel := context.WithTimeout(ctx, s.options.Timeout)
 	defer cancel()
@@ -287,17 +285,17 @@ func (s *Server) bounded(ctx context.Context, step func(context.Context) error) 
 	case err == nil, ctx.Err() != nil:
 		return nil
 	default:
-		return errSlow // or gone, which makes no difference
+		return errSlow // or the client has left
 	}
 }
 
 // Run sends the new notifications of log to the clients until ctx ends. It then
-// disconnects all of them and returns nil. It must not be called twice at the same time.
+// disconnects all of them and returns nil. It fails if it is already running.
 func (s *Server) Run(ctx context.Context, log topic.Log) error {
 	s.mu.Lock()
 	if s.running != nil {
 		s.mu.Unlock()
-		return errors.New("websocket: Run is running already")
+		return errors.New("websocket: Run is already running")
 	}
 	running, stop := context.WithCancel(ctx)
 	s.running, s.source = running, log
@@ -315,10 +313,10 @@ func (s *Server) Run(ctx context.Context, log topic.Log) error {
 		select {
 		case <-ctx.Done():
 		case <-woken:
-		case <-time.After(time.Second): // for what nobody has told of
+		case <-time.After(time.Second): // in case a wake was missed
 		}
 		if err := s.spread(ctx); err != nil && ctx.Err() == nil {
-			s.log.Warn("notifications not read for WebSocket clients; tried again", "error", err)
+			s.log.Warn("notifications could not be read for WebSocket clients; retrying", "error", err)
 		}
 	}
 	stop()
@@ -335,7 +333,7 @@ func (s *Server) watch(ctx context.Context, log topic.Log, woken chan<- struct{}
 		case <-ctx.Done():
 			return
 		case <-time.After(time.Second):
-			s.log.Warn("watching the log has ended and begins again", "error", fmt.Sprint(err))
+			s.log.Warn("watching the log has ended; restarting", "error", fmt.Sprint(err))
 		}
 	}
 }
