@@ -9,9 +9,8 @@ import (
 	"strings"
 )
 
-// clientAddress makes a request look as if it came from where the proxy in front
-// says that it came from: by the last address in a header, which is the one that
-// the proxy has added. What limits clients counts by that address.
+// clientAddress sets the remote address of a request to the last address in a header,
+// which the proxy in front has added. Limits for clients use that address.
 func clientAddress(header string, next http.Handler) http.Handler {
 	if header == "" {
 		return next
@@ -32,7 +31,7 @@ func checkClientHeader(name string) error {
 	case !token.MatchString(name):
 		return errors.New("give the name of a header, such as X-Forwarded-For")
 	case strings.EqualFold(name, "Forwarded"):
-		return errors.New("its addresses are in a form of their own; have the proxy set X-Forwarded-For or X-Real-IP")
+		return errors.New("its addresses have a syntax of their own; let the proxy set X-Forwarded-For or X-Real-IP")
 	}
 	return nil
 }

@@ -61,7 +61,7 @@ func TestD24_DamagedChange(t *testing.T) {
 	if response, body := s.get("resourcesync/healthz"); response.StatusCode != http.StatusServiceUnavailable || !strings.Contains(body, "the state is damaged") {
 		t.Errorf("healthz: %s: %s", response.Status, body)
 	}
-	s.stderr.await(`msg="not well".*stop serve, then restore a copy of .*state\.db, or delete it`)
+	s.stderr.await(`msg=unhealthy.*stop serve, then restore a copy of .*state\.db, or delete it`)
 }
 
 // TestD24_DamagedPage: a page of the file that SQLite cannot read is reported with the

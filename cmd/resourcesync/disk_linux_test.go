@@ -72,7 +72,7 @@ func TestDiskFull(t *testing.T) {
 	}
 	s.stderr.await(`level=ERROR msg="scan failed.*full`)
 	healthz(503)
-	s.stderr.await(`level=ERROR msg="not well"`)
+	s.stderr.await(`level=ERROR msg=unhealthy`)
 	if listed := s.listed(); !strings.HasSuffix(listed, "first") {
 		t.Errorf("listed: %.1000s", listed)
 	}
@@ -81,7 +81,7 @@ func TestDiskFull(t *testing.T) {
 	if got := s.awaitChanges(files); len(got) != files {
 		t.Errorf("%d changes, want %d", len(got), files)
 	}
-	s.until("well again", func() bool {
+	s.until("healthy again", func() bool {
 		res, _ := s.get("resourcesync/healthz")
 		return res.StatusCode == 200
 	})
@@ -120,7 +120,7 @@ func TestDiskTurnsReadOnly(t *testing.T) {
 	if res, body := s.get("resourcesync/healthz"); res.StatusCode != 503 {
 		t.Errorf("healthz: %s %q", res.Status, body)
 	}
-	s.stderr.await(`level=ERROR msg="not well".*read-only file system`)
+	s.stderr.await(`level=ERROR msg=unhealthy.*read-only file system`)
 	if listed := s.listed(); listed != "first second" {
 		t.Errorf("listed: %s", listed)
 	}

@@ -12,17 +12,16 @@ import (
 )
 
 const (
-	// logEvery is how often a scan is reported in the log, where there is no
-	// terminal.
+	// logEvery is the interval of progress lines in the log, without a terminal.
 	logEvery = time.Minute
 
-	// estimateAfter is how long a scan runs before the remaining time is
+	// estimateAfter is the duration of a scan after which the remaining time is
 	// estimated.
 	estimateAfter = 5 * time.Second
 )
 
-// A firstScan reports how far the first scan of a process has come: on a terminal
-// all the time, otherwise once a minute in the log.
+// A firstScan reports the progress of the first scan of a process: on a terminal
+// continuously, otherwise once a minute in the log.
 type firstScan struct {
 	screen *screen
 	log    *slog.Logger
@@ -35,7 +34,7 @@ type firstScan struct {
 	total         atomic.Pointer[dir.Progress] // nil until it is known
 }
 
-// begin begins to report a scan, until the function that it returns is called.
+// begin starts the reports on a scan. The returned function ends them.
 func (f *firstScan) begin(ctx context.Context) (end func()) {
 	f.begun = time.Now()
 	f.logged = f.begun
@@ -43,7 +42,7 @@ func (f *firstScan) begin(ctx context.Context) (end func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	var counting sync.WaitGroup
 	counting.Go(func() {
-		// Without the totals the scan is still reported, and meets the same error.
+		// The scan is reported without totals, and fails with the same error.
 		if files, bytes, err := f.count(ctx); err == nil {
 			f.total.Store(&dir.Progress{Files: files, Bytes: bytes})
 		}
@@ -76,18 +75,17 @@ func (f *firstScan) report(now dir.Progress) {
 	if remaining > 0 {
 		attrs = append(attrs, slog.String("remaining", remaining.String()))
 	}
-	f.log.LogAttrs(context.Background(), slog.LevelInfo, "looking through the folder", attrs...)
+	f.log.LogAttrs(context.Background(), slog.LevelInfo, "scanning the folder", attrs...)
 }
 
-// remaining estimates how long the scan is going to take, and returns zero if that
-// is not known.
+// remaining estimates the time until the scan ends. Zero is unknown.
 func (f *firstScan) remaining(now dir.Progress) time.Duration {
 	total, took := f.total.Load(), time.Since(f.begun)
 	if total == nil || took < estimateAfter {
 		return 0
 	}
 	done, of := now.Files, total.Files
-	if now.Bytes > 0 && total.Bytes > 0 { // reading takes longer than looking
+	if now.Bytes > 0 && total.Bytes > 0 { // reading takes most of the time
 		done, of = now.Bytes, total.Bytes
 	}
 	if done <= 0 || done >= of {

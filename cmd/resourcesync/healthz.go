@@ -16,13 +16,13 @@ import (
 // healthTimeout bounds the time in which the state answers a health check.
 const healthTimeout = 3 * time.Second
 
-// A healthHandler tells whether all is well, and why not only the log.
+// A healthHandler answers whether check succeeds. Only the log has the error.
 type healthHandler struct {
 	check func(ctx context.Context) error
 	log   *slog.Logger
 
-	mu     sync.Mutex
-	unwell bool // when it was asked last
+	mu        sync.Mutex
+	unhealthy bool // at the last request
 }
 
 func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -33,13 +33,13 @@ func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	err := h.check(ctx)
 	if r.Context().Err() != nil {
-		return // the client has gone, and its going may be what err is about
+		return // the client has gone, which may have caused err
 	}
-	h.tell(err)
+	h.logChange(err)
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
-		io.WriteString(w, "not well; the log says why\n")
+		io.WriteString(w, "unhealthy; see the log\n")
 		for _, public := range []error{errHeld, errUnreadable, errDamaged} {
 			if errors.Is(err, public) {
 				fmt.Fprintln(w, public)
@@ -53,8 +53,8 @@ func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, "ok\n")
 }
 
-// isFreshGet reports whether r gets something that is never the same twice, and
-// says so to caches. It has answered what is no GET.
+// isFreshGet forbids caches to store the answer, and reports whether r is a GET or HEAD
+// request. It has answered all others.
 func isFreshGet(w http.ResponseWriter, r *http.Request) bool {
 	if !reqbody.None(w, r) {
 		return false
@@ -70,15 +70,15 @@ func isFreshGet(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// tell logs how things are when that changes: whoever asks, asks all the time.
-func (h *healthHandler) tell(err error) {
+// logChange logs err when the health changes, because probes ask all the time.
+func (h *healthHandler) logChange(err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	switch {
-	case err != nil && !h.unwell:
-		h.log.Error("not well", "error", err)
-	case err == nil && h.unwell:
-		h.log.Info("well again")
+	case err != nil && !h.unhealthy:
+		h.log.Error("unhealthy", "error", err)
+	case err == nil && h.unhealthy:
+		h.log.Info("healthy again")
 	}
-	h.unwell = err != nil
+	h.unhealthy = err != nil
 }

@@ -18,7 +18,7 @@ func TestHealthz(t *testing.T) {
 		check: func(context.Context) error { return err },
 		log:   slog.New(slog.NewTextHandler(log, nil)),
 	}
-	const body, unwell = "ok\n", "not well; the log says why\n"
+	const body, unwell = "ok\n", "unhealthy; see the log\n"
 	for _, step := range []struct {
 		err    error
 		status int

@@ -9,10 +9,10 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
-// These are the reasons that healthz names. Their texts are public: they
-// name no file.
+// The reasons that healthz names. Their texts are public, so they name no file.
 var (
 	errHeld       = errors.New("deletions are held")
 	errUnreadable = errors.New("parts of the folder cannot be read")
@@ -22,8 +22,8 @@ var (
 // howToConfirm follows errHeld in the answer of healthz.
 const howToConfirm = "resourcesync confirm-deletions publishes them; the status page has the numbers\n"
 
-// releasePoll is how often a scanner that holds deletions looks whether they may
-// be published.
+// releasePoll is the interval at which a scanner that holds deletions checks whether
+// they may be published.
 const releasePoll = 2 * time.Second
 
 // keptTrouble returns a warning for the operator about missing files that stay
@@ -44,16 +44,16 @@ func keptTrouble(k sqlstore.Kept) error {
 	return errors.Join(held, unreadable)
 }
 
-// releaseTime says when deletions are published without a confirmation.
+// releaseTime states when deletions are published without a confirmation.
 func releaseTime(k sqlstore.Kept) string {
 	if k.Until.IsZero() {
-		return "when that is confirmed"
+		return "when they are confirmed"
 	}
 	return "at " + k.Until.Format(time.RFC3339) + " if none of them comes back"
 }
 
-// tellKept logs missing files that stay listed, at first and on each change.
-func (s *scanner) tellKept(ctx context.Context, result resourcesync.ScanResult) {
+// logKept logs the number of missing files that stay listed when it changes.
+func (s *scanner) logKept(ctx context.Context, result resourcesync.ScanResult) {
 	var before resourcesync.ScanResult
 	if s.last.Load() != nil {
 		before = s.last.Load().result
@@ -70,7 +70,7 @@ func (s *scanner) tellKept(ctx context.Context, result resourcesync.ScanResult) 
 	case result.Held > 0:
 		kept, err := s.kept(ctx)
 		if err != nil {
-			return // the next scan has the same trouble
+			return // the next scan fails in the same way
 		}
 		s.log.Error("deletions are held: too many files are missing", "files", result.Held, "of", result.Held+result.Created+result.Updated+result.Unchanged,
 			"published", releaseTime(kept), "confirm", "resourcesync confirm-deletions")
@@ -79,8 +79,7 @@ func (s *scanner) tellKept(ctx context.Context, result resourcesync.ScanResult) 
 	}
 }
 
-// awaitRelease starts a scan when the deletions that the last one held may be
-// published.
+// awaitRelease signals woken when the deletions held by the last scan may be published.
 func (s *scanner) awaitRelease(ctx context.Context, woken chan<- struct{}) {
 	tick := time.NewTicker(releasePoll)
 	defer tick.Stop()
@@ -95,7 +94,7 @@ func (s *scanner) awaitRelease(ctx context.Context, woken chan<- struct{}) {
 		}
 		kept, err := s.kept(ctx)
 		if err == nil && (kept.Confirmed || !kept.Until.IsZero() && !time.Now().Before(kept.Until)) {
-			wake(woken)
+			background.Signal(woken)
 		}
 	}
 }

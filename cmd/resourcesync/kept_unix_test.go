@@ -62,7 +62,7 @@ func TestD10_UnreadableFolder(t *testing.T) {
 	p := startAsNobody(t, home, folder, "--state", filepath.Join(home, "state.db"), "--status", "127.0.0.1:0", "--rescan", "1s")
 	p.stdout.await(`Ready \(files: 100\)`)
 	if code, now := p.toldOperators(); code != 200 {
-		t.Errorf("a folder that has never been read is no trouble: %d %v", code, now.Trouble)
+		t.Errorf("a folder that has never been read is no trouble: %d %v", code, now.Problems)
 	}
 
 	must(t, os.Chmod(filepath.Join(folder, "sub"), 0))
@@ -72,8 +72,8 @@ func TestD10_UnreadableFolder(t *testing.T) {
 		return now.Scan.Unreadable == 99
 	})
 	code, now := p.toldOperators()
-	if code != 503 || now.Scan.Skipped != 2 || !strings.Contains(strings.Join(now.Trouble, " "), "parts of the folder cannot be read: 99 files stay listed") {
-		t.Errorf("%d %+v %v", code, now.Scan, now.Trouble)
+	if code != 503 || now.Scan.Skipped != 2 || !strings.Contains(strings.Join(now.Problems, " "), "parts of the folder cannot be read: 99 files stay listed") {
+		t.Errorf("%d %+v %v", code, now.Scan, now.Problems)
 	}
 	if res, body := p.get("resourcesync/healthz"); res.StatusCode != 503 || !strings.Contains(body, "parts of the folder cannot be read\n") {
 		t.Errorf("%s %q", res.Status, body)

@@ -44,14 +44,14 @@ type publication struct {
 
 	from      slog.Attr // the folder or the web server
 	path      string    // of the folder
-	state     string    // for people: where it is
+	state     string    // its place, for messages
 	shared    bool      // the state, with other processes
 	baseURL   string
-	documents *url.URL // below which they are
+	documents *url.URL // the base of the documents
 	robots    bool     // robots.txt names lists
 	reserved  []place
 	robotsLog sparse.Log
-	warned    map[place]bool // of what is in them
+	warned    map[place]bool // reserved places whose files have been logged
 }
 
 // newPublication returns what the publications of serve and proxy have in common.
@@ -153,17 +153,16 @@ func (p *publication) close() {
 	}
 }
 
-// list lists the folder. Of what is in a reserved place it warns once, whenever
-// that appears.
+// list lists the folder. It logs files in reserved places once.
 func (p *publication) list(ctx context.Context) iter.Seq2[resourcesync.Resource, error] {
 	for _, at := range p.reserved {
 		path := filepath.Join(p.path, filepath.FromSlash(at.key))
 		if info, err := os.Lstat(path); err == nil && info.IsDir() == at.isDir && !p.warned[at] {
 			p.warned[at] = true
 			if at == robotsFile {
-				p.log.Info("not listed, because it is served with lines that name the Resource List or the sitemap", "path", path)
+				p.log.Info("not listed, because it is served with additional lines for the Resource List or the sitemap", "path", path)
 			} else {
-				p.log.Warn("not published, because its address is that of ResourceSync documents", "path", path)
+				p.log.Warn("not published, because ResourceSync documents have its URL", "path", path)
 			}
 		}
 	}
@@ -176,9 +175,8 @@ func (p *publication) list(ctx context.Context) iter.Seq2[resourcesync.Resource,
 	}
 }
 
-// toScan returns how many files the first scan of this process is going to find, and
-// their bytes if it reads them: as they were after the last scan, or else by counting
-// them.
+// toScan estimates the files that the first scan of this process lists, and the bytes
+// that it reads: from the set if an earlier scan has filled it, or else by counting.
 func (p *publication) toScan(ctx context.Context) (files, bytes int64, err error) {
 	if p.set.shown.Load() {
 		st, err := p.set.Stat(ctx, resourcesync.Range{})
@@ -187,10 +185,10 @@ func (p *publication) toScan(ctx context.Context) (files, bytes int64, err error
 	return p.folder.Count(ctx)
 }
 
-// withOwn returns a handler that reports the health of p, and has next answer everything
-// else.
+// withOwn returns a handler that serves healthz and readyz, and passes other requests
+// to next.
 func (p *publication) withOwn(next http.Handler) http.Handler {
-	// In a place that is reserved for documents:
+	// These paths are reserved for documents.
 	healthz, readyz := p.documents.JoinPath("healthz").Path, p.documents.JoinPath("readyz").Path
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch {
@@ -204,8 +202,8 @@ func (p *publication) withOwn(next http.Handler) http.Handler {
 	})
 }
 
-// health returns what keeps this process from publishing what is in the folder and
-// from telling of changes.
+// health returns the errors that keep this process from publishing the folder or
+// website and from sending notifications.
 func (p *publication) health(ctx context.Context) error {
 	kept, err := p.set.Kept(ctx)
 	if err == nil {

@@ -87,7 +87,7 @@ func (p *publication) run(ctx context.Context, c *serveConfig, site, operators n
 		g.Go(func() error { return status.run(ctx, p.log) })
 	}
 	g.Go(func() error { return p.source.Run(ctx) })
-	if p.source.Hub() != nil && !p.shared { // others may know of topics that this process does not
+	if p.source.Hub() != nil && !p.shared { // otherwise other processes may have topics that this one does not know
 		g.Go(func() error {
 			p.leaveTopics(ctx)
 			return nil
@@ -107,8 +107,7 @@ func (p *publication) run(ctx context.Context, c *serveConfig, site, operators n
 	return g.Wait()
 }
 
-// listen begins to listen, and makes the base URL follow the listener if none
-// was given.
+// listen opens the listener, and derives the base URL from it if none was given.
 func listen(c *serveConfig) (net.Listener, error) {
 	ln, err := net.Listen("tcp", c.listen)
 	if err != nil {
@@ -120,7 +119,7 @@ func listen(c *serveConfig) (net.Listener, error) {
 	addr := ln.Addr().(*net.TCPAddr)
 	if addr.IP.IsUnspecified() {
 		ln.Close()
-		return nil, usagef("--listen %s answers at all addresses of this computer; say which one the documents are to give, as in --base-url http://files.example.org:%d/", c.listen, addr.Port)
+		return nil, usagef("--listen %s accepts connections at all addresses; give the public one, as in --base-url http://files.example.org:%d/", c.listen, addr.Port)
 	}
 	c.baseURL = "http://" + addr.String() + "/"
 	return ln, nil

@@ -6,8 +6,7 @@ import (
 	"net/http"
 )
 
-// serveReady answers whether there are lists to show: 503 until the first scan has
-// ended.
+// serveReady answers 503 until the set can be shown, after the first scan.
 func (p *publication) serveReady(w http.ResponseWriter, r *http.Request) {
 	if !isFreshGet(w, r) {
 		return
@@ -21,7 +20,7 @@ func (p *publication) serveReady(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, "ok\n")
 }
 
-// announceReady says where to begin: in the log if it is for programs.
+// announceReady prints the URLs to start at, or logs them if the log is JSON.
 func (p *publication) announceReady(c *serveConfig, stdout io.Writer, files int64) {
 	description, list := p.source.Description(), p.documents.JoinPath("resourcelist.xml").String()
 	if c.logFormat == "json" {

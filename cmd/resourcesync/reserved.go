@@ -57,8 +57,8 @@ func (p *publication) reserve(c *serveConfig) {
 	}
 }
 
-// withRobots has the robots.txt of the folder answer for itself where it is not
-// published as a file, so that lines can be added to it.
+// withRobots serves the robots.txt of the folder if it is reserved, so that the Source
+// can add lines to it.
 func (p *publication) withRobots(files http.Handler) http.Handler {
 	if !slices.Contains(p.reserved, robotsFile) {
 		return files
@@ -100,7 +100,7 @@ func (p *publication) readRobots() ([]byte, error) {
 		return nil, err
 	}
 	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("%s is no regular file: %w", robotsFile.key, fs.ErrNotExist)
+		return nil, fmt.Errorf("%s is not a regular file: %w", robotsFile.key, fs.ErrNotExist)
 	}
 	if info.Size() > wellknown.MaxRobots {
 		return nil, fmt.Errorf("%s must be a file of at most %d bytes", robotsFile.key, wellknown.MaxRobots)

@@ -15,58 +15,58 @@ import (
 )
 
 const (
-	// firstRetry is how long after a failed scan the next one begins. The
-	// time doubles with each that fails after it.
+	// firstRetry is the delay after a failed scan. It doubles with each further
+	// failure.
 	firstRetry = 5 * time.Second
 
-	// turnRetry is how long after one was refused, because somebody else's
-	// was under way, a scan is tried again.
+	// turnRetry is the delay after a scan that was refused because another process
+	// scans the set.
 	turnRetry = time.Second
 
-	// restRatio is how many times as long as it took a scan is followed by
-	// none that a change calls for: a folder that is large and changes all the
-	// time keeps the scanner busy for a fifth of the time, and not always.
+	// restRatio is the minimum pause before a scan that a change triggers, in
+	// durations of the scan before it: a large folder that changes all the time
+	// keeps the scanner busy for a fifth of the time.
 	restRatio = 4
 )
 
-// A scanSet is the set that a scanner fills. Its Scan is refused with
-// resourcesync.ErrScanning while somebody else scans the same set.
+// A scanSet is the set that a scanner fills. Its Scan returns
+// resourcesync.ErrScanning while another process scans the set.
 type scanSet interface {
 	Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error)
 }
 
-// A scanner makes a set what a folder is, again and again: from time to time,
-// and soon after it is told of a change.
+// A scanner keeps a set in sync with a folder or website: it scans at an interval, and
+// soon after a change is noticed.
 type scanner struct {
 	set    scanSet
 	list   func(context.Context) iter.Seq2[resourcesync.Resource, error]
 	watch  func(ctx context.Context, wake func()) error
-	rescan time.Duration // between scans that nothing has called for
+	rescan time.Duration // the longest interval between scans
 	log    *slog.Logger
 
-	// count returns the number of files in the set, and ErrNotReady if it
-	// is not fit to be shown before a scan.
+	// count returns the number of files in the set, and ErrNotReady if the set must
+	// not be shown before a scan.
 	count func(context.Context) (int64, error)
 
-	// kept returns the missing files that the last scan has kept.
+	// kept returns the missing files that stay listed after the last scan.
 	kept func(context.Context) (sqlstore.Kept, error)
 
-	// ready is called once, with the number of files, as soon as the set is
-	// fit to be shown.
+	// ready is called once, with the number of files, as soon as the set can be
+	// shown.
 	ready func(files int64)
 
 	isReady  bool
-	complete bool         // a scan has been
-	skipped  atomic.Int64 // files, by the scan that is under way or was last
+	complete bool         // a scan of this process has ended without an error
+	skipped  atomic.Int64 // files, by the running or else the last scan
 	last     atomic.Pointer[scanned]
 }
 
-// A scanned is what came of the last scan of this process.
+// A scanned is the result of the last scan of this process.
 type scanned struct {
 	ended  time.Time
 	took   time.Duration
 	result resourcesync.ScanResult
-	skip   int64 // files that are not listed, or stay as they were
+	skip   int64 // files that are not listed, or not updated
 	err    error
 }
 
@@ -80,7 +80,7 @@ func (s *scanner) run(ctx context.Context) {
 	retry := firstRetry
 	for {
 		select {
-		case <-woken: // the scan that begins now finds what it was for
+		case <-woken: // the scan that begins now finds the change
 		default:
 		}
 		started := time.Now()
@@ -92,19 +92,18 @@ func (s *scanner) run(ctx context.Context) {
 			retry = firstRetry
 			pause(ctx, restRatio*time.Since(started), s.rescan, woken)
 		case errors.Is(err, resourcesync.ErrScanning):
-			// Whether that scan sees what this one is for, or comes to
-			// its end, is not known.
+			// The other scan may miss the change, or fail.
 			pause(ctx, turnRetry, turnRetry, nil)
 		default:
 			retry = min(retry, s.rescan)
-			s.log.Error("scan failed; nothing is taken for deleted", "error", err, "next_in", retry)
+			s.log.Error("scan failed; no deletions are recorded", "error", err, "next_in", retry)
 			pause(ctx, retry, retry, woken)
 			retry *= 2
 		}
 	}
 }
 
-// health returns why the last scan has failed, or nil.
+// health returns the error of the last scan, or nil.
 func (s *scanner) health() error {
 	if last := s.last.Load(); last != nil {
 		return last.err
@@ -112,8 +111,7 @@ func (s *scanner) health() error {
 	return nil
 }
 
-// scan makes the set what the folder is, and notes what came of it unless that
-// was left to somebody else.
+// scan scans once and keeps the result, unless another process scans the set.
 func (s *scanner) scan(ctx context.Context) error {
 	started := time.Now()
 	result, err := s.fill(ctx)
@@ -124,7 +122,7 @@ func (s *scanner) scan(ctx context.Context) error {
 }
 
 func (s *scanner) fill(ctx context.Context) (resourcesync.ScanResult, error) {
-	if err := s.tellReady(ctx); err != nil && !errors.Is(err, resourcesync.ErrNotReady) {
+	if err := s.checkReady(ctx); err != nil && !errors.Is(err, resourcesync.ErrNotReady) {
 		return resourcesync.ScanResult{}, err
 	}
 	before := s.isReady
@@ -133,9 +131,9 @@ func (s *scanner) fill(ctx context.Context) (resourcesync.ScanResult, error) {
 		return result, err
 	}
 	s.complete = true
-	s.tellKept(ctx, result)
+	s.logKept(ctx, result)
 	if !before {
-		return result, s.tellReady(ctx)
+		return result, s.checkReady(ctx)
 	}
 	if result.Created+result.Updated+result.Deleted > 0 {
 		s.log.Info("changes found", "created", result.Created, "updated", result.Updated, "deleted", result.Deleted)
@@ -143,9 +141,9 @@ func (s *scanner) fill(ctx context.Context) (resourcesync.ScanResult, error) {
 	return result, nil
 }
 
-// tellReady tells that the set is fit to be shown, if it is and has not been told
-// of: from an earlier start, by this scan, or by that of somebody else.
-func (s *scanner) tellReady(ctx context.Context) error {
+// checkReady calls ready if the set can be shown and ready has not been called. An
+// earlier start, this scan or another process may have completed the set.
+func (s *scanner) checkReady(ctx context.Context) error {
 	if s.isReady {
 		return nil
 	}
@@ -158,21 +156,16 @@ func (s *scanner) tellReady(ctx context.Context) error {
 	return nil
 }
 
-// wait has woken hold a token whenever there is a reason to scan.
+// wait signals woken at each change, until ctx is done.
 func (s *scanner) wait(ctx context.Context, woken chan<- struct{}) {
-	err := s.watch(ctx, func() { wake(woken) })
+	err := s.watch(ctx, func() { background.Signal(woken) })
 	if ctx.Err() == nil {
-		s.log.Warn("changes are not noticed at once; the next scan finds them", "error", err, "rescan", s.rescan)
+		s.log.Warn("changes are not noticed at once, only by scans", "error", err, "rescan", s.rescan)
 	}
 }
 
-// wake puts a token into woken unless there is one.
-func wake(woken chan<- struct{}) {
-	background.Signal(woken)
-}
-
-// pause waits for as long as least, and then for a token in woken, but no longer
-// than most in all, nor beyond the end of ctx.
+// pause waits for the duration least, and then for a signal, but no longer than most in
+// all, and not after ctx is done.
 func pause(ctx context.Context, least, most time.Duration, woken <-chan struct{}) {
 	end := time.After(most)
 	select {

@@ -8,14 +8,13 @@ import (
 	"golang.org/x/term"
 )
 
-// A screen is where messages go. On a terminal the line below the messages may
-// show how something is getting on.
+// A screen receives log messages. On a terminal it can show a status line below them.
 type screen struct {
 	terminal bool
 
 	mu    sync.Mutex
 	w     io.Writer
-	shown bool // a status, on the line of the cursor
+	shown bool // a status is on the line of the cursor
 }
 
 func newScreen(w io.Writer) *screen {
@@ -23,7 +22,7 @@ func newScreen(w io.Writer) *screen {
 	return &screen{w: w, terminal: ok && term.IsTerminal(int(f.Fd()))}
 }
 
-// eraseLine goes back to the beginning of the line and erases it.
+// eraseLine erases the current line.
 const eraseLine = "\r\x1b[K"
 
 // Write writes a message, in place of the status if there is one.
@@ -34,8 +33,7 @@ func (s *screen) Write(message []byte) (int, error) {
 	return s.w.Write(message)
 }
 
-// status shows a line that the next one replaces; an empty one shows nothing. It
-// is for terminals only.
+// status replaces the status line on a terminal; an empty one removes it.
 func (s *screen) status(line string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

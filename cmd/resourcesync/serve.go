@@ -38,8 +38,7 @@ func checkFolder(folder string) error {
 	return nil
 }
 
-// reason returns what is wrong with a path, without the path, which an error
-// does not quote.
+// reason returns err without the path, which is not quoted in it.
 func reason(err error) error {
 	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 		return pathErr.Err

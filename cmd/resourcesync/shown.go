@@ -13,16 +13,15 @@ import (
 	bells "github.com/resourcesync-go/resourcesync/internal/wake"
 )
 
-// A shownSet is a set that is not ready before it is shown: a state of another
-// base URL has URIs of the site as it was. Whoever wants anything of a set asks
-// for its Stat first.
+// A shownSet is a set that is not ready until it is shown, because a state of another
+// base URL has old URIs. All uses of a set call Stat first.
 type shownSet struct {
 	*sqlstore.Set
 	shown atomic.Bool
 	bell  bells.Bell // the set is shown
 }
 
-// show shows the set from now on.
+// show makes the set ready.
 func (s *shownSet) show() {
 	s.shown.Store(true)
 	s.bell.Ring()

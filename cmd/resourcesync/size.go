@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// units are those that a size may be given in, the larger of those that fit first.
+// units are the units of sizes, larger ones first.
 var units = []struct {
 	name  string
 	bytes int64

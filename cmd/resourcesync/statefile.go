@@ -71,11 +71,11 @@ func cacheFile(name, id string) (string, error) {
 	return filepath.Join(cache, fmt.Sprintf("%s-%.6x.db", odd.ReplaceAllString(name, "_"), sha256.Sum256([]byte(id)))), nil
 }
 
-// odd is what does not belong into a file name everywhere.
+// odd matches characters that some systems do not allow in file names.
 var odd = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
 
-// realPath returns path absolute and free of symbolic links. What it names need
-// not exist, but for the folder that it is in.
+// realPath returns path, absolute and free of symbolic links. The file need not exist;
+// its folder must.
 func realPath(path string) (string, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
@@ -93,8 +93,8 @@ func exists(path string) bool {
 	return err == nil
 }
 
-// isInside reports whether a file at path is somewhere in folder. It compares
-// folders, not their names, which some file systems write in many ways.
+// isInside reports whether a file at path is below folder. It compares folders, not
+// names, because some file systems ignore case.
 func isInside(path, folder string) (bool, error) {
 	outer, err := os.Stat(folder)
 	if err != nil {
@@ -111,9 +111,8 @@ func isInside(path, folder string) (bool, error) {
 	}
 }
 
-// checkStateFile returns an error if there is a file at path that is not a state,
-// before anything is written to it, or one that cannot be written to: SQLite would
-// open it all the same and never get further than to what it knows.
+// checkStateFile returns an error if the file at path is not a state, before anything is
+// written to it, or cannot be written to: SQLite would open it read-only.
 func checkStateFile(path string) error {
 	info, err := os.Stat(path)
 	switch {
@@ -146,18 +145,18 @@ func checkStateFile(path string) error {
 	})
 	switch {
 	case sqlite.ErrCode(err).ToPrimary() == sqlite.ResultNotADB:
-		return errors.New("is no SQLite database")
+		return errors.New("is not an SQLite database")
 	case err == nil && tables > 0 && sets == 0:
-		return errors.New("is a database of something else")
+		return errors.New("is a database of another program")
 	}
 	return err
 }
 
-// lockStateFile claims the state at path for this process. Two would each make
-// its URIs those of its own base URL, again and again.
+// lockStateFile locks the state at path for this process. Two processes would each
+// rewrite its URIs to their own base URL, again and again.
 //
-// SQLite takes the lock, on an empty database beside the file: it knows how to on
-// every system, and the system gives it back when the process dies.
+// The lock is SQLite's, on an empty database beside the file. It works on every system,
+// which releases it when the process dies.
 func lockStateFile(path string) (*sqlite.Conn, error) {
 	path += "-serve"
 	if err := sqlitedb.MakePrivate(path); err != nil {

@@ -20,26 +20,26 @@ import (
 // statusTimeout bounds the time in which a status is assembled.
 const statusTimeout = 10 * time.Second
 
-// A status is what operators want to know of a publication. What cannot be read
-// is missing, and Trouble says why.
+// A status describes a publication for operators. Values that cannot be read are
+// missing, and Problems has the errors.
 type status struct {
-	Well       bool            `json:"well"`
-	Trouble    []string        `json:"trouble,omitempty"`
+	Healthy    bool            `json:"healthy"`
+	Problems   []string        `json:"problems,omitempty"`
 	Files      *int64          `json:"files,omitempty"`
-	Changed    time.Time       `json:"changed,omitzero"` // when the newest change was
-	Scan       *scanStatus     `json:"scan,omitempty"`   // the last one of this process
+	Changed    time.Time       `json:"changed,omitzero"` // the time of the newest change
+	Scan       *scanStatus     `json:"scan,omitempty"`   // the last scan of this process
 	Site       *sitemap.Status `json:"site,omitempty"`   // of proxy: the contents of its sitemaps, and the age of the oldest check
 	Held       *heldStatus     `json:"held,omitempty"`   // by the last scan of any process
 	Source     rshttp.Counters `json:"source"`
 	Push       *topic.Status   `json:"push,omitempty"`
 	Hub        *hub.Status     `json:"hub,omitempty"`
-	WebSockets *int            `json:"webSockets,omitempty"` // clients that are connected
+	WebSockets *int            `json:"webSockets,omitempty"` // connected clients
 }
 
-// A scanStatus is what came of a scan.
+// A scanStatus is the result of a scan.
 type scanStatus struct {
 	Ended      time.Time `json:"ended"`
-	Seconds    float64   `json:"seconds"` // that it took
+	Seconds    float64   `json:"seconds"` // its duration
 	Created    int       `json:"created"`
 	Updated    int       `json:"updated"`
 	Deleted    int       `json:"deleted"`
@@ -48,7 +48,7 @@ type scanStatus struct {
 	Unreadable int       `json:"unreadable"` // files that stay listed because they could not be read
 }
 
-// A heldStatus describes deletions that are held.
+// A heldStatus describes held deletions.
 type heldStatus struct {
 	Files     int64     `json:"files"`
 	Since     time.Time `json:"since"`
@@ -64,7 +64,7 @@ func newScanStatus(s *scanned) *scanStatus {
 	return &scanStatus{s.ended, s.took.Seconds(), r.Created, r.Updated, r.Deleted, r.Unchanged, s.skip, r.Unreadable}
 }
 
-// status returns how p is.
+// status returns the status of p.
 func (p *publication) status(ctx context.Context) status {
 	var trouble []error
 	s := status{Scan: newScanStatus(p.scanner.last.Load()), Source: p.source.Counters()}
@@ -98,12 +98,12 @@ func (p *publication) status(ctx context.Context) status {
 		clients := p.sockets.Clients()
 		s.WebSockets = &clients
 	}
-	s.Trouble = texts(errors.Join(append(trouble, p.health(ctx))...))
-	s.Well = len(s.Trouble) == 0
+	s.Problems = texts(errors.Join(append(trouble, p.health(ctx))...))
+	s.Healthy = len(s.Problems) == 0
 	return s
 }
 
-// texts returns what the errors that err joins say, in order and nothing twice.
+// texts returns the texts of the errors that err joins, sorted and without duplicates.
 func texts(err error) []string {
 	if err == nil {
 		return nil
@@ -120,8 +120,7 @@ func texts(err error) []string {
 	return slices.Compact(all)
 }
 
-// serveStatus tells operators how p is, as JSON: with status 503 if something is
-// wrong.
+// serveStatus serves the status of p as JSON, with 503 if there are problems.
 func (p *publication) serveStatus(w http.ResponseWriter, r *http.Request) {
 	if !reqbody.None(w, r) {
 		return
@@ -138,16 +137,16 @@ func (p *publication) serveStatus(w http.ResponseWriter, r *http.Request) {
 	s := p.status(ctx)
 	body, err := json.MarshalIndent(s, "", "  ")
 	if err != nil {
-		panic(err) // there is nothing in it that JSON could not say
+		panic(err) // every value in it can be written as JSON
 	}
 	w.Header().Set("Content-Type", "application/json")
-	if !s.Well {
+	if !s.Healthy {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	w.Write(append(body, '\n'))
 }
 
-// listenStatus begins to listen for operators, if they are to be told anything.
+// listenStatus listens for operators. It returns nil without --status.
 func listenStatus(c *serveConfig) (net.Listener, error) {
 	if c.status == "" {
 		return nil, nil

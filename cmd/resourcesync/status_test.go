@@ -33,8 +33,8 @@ func TestStatus(t *testing.T) {
 		code, now = s.toldOperators()
 		return now.Push.Topics[0].Hubs[0].LastError != ""
 	})
-	if code != 200 || !now.Well || now.Trouble != nil {
-		t.Errorf("%d: %v", code, now.Trouble)
+	if code != 200 || !now.Healthy || now.Problems != nil {
+		t.Errorf("%d: %v", code, now.Problems)
 	}
 	if now.Files == nil || *now.Files != 2 || now.Changed.IsZero() {
 		t.Errorf("files: %v, changed %v", now.Files, now.Changed)
@@ -73,7 +73,7 @@ func TestStatusElsewhere(t *testing.T) {
 	if res.StatusCode != 405 || res.Header.Get("Allow") != "GET, HEAD" {
 		t.Errorf("POST: %s %v", res.Status, res.Header)
 	}
-	if _, body := s.get(""); strings.Contains(body, "well") {
+	if _, body := s.get(""); strings.Contains(body, "healthy") {
 		t.Errorf("told the public %q", body)
 	}
 }
@@ -85,7 +85,7 @@ func TestStatusSaysWhatIsWrong(t *testing.T) {
 	must(t, os.Rename(folder, folder+" gone"))
 	s.stderr.await("scan failed")
 	code, now := s.toldOperators()
-	if code != 503 || now.Well || len(now.Trouble) != 1 || now.Files == nil || *now.Files != 1 {
+	if code != 503 || now.Healthy || len(now.Problems) != 1 || now.Files == nil || *now.Files != 1 {
 		t.Errorf("%d %+v", code, now)
 	}
 }

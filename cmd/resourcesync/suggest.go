@@ -33,8 +33,8 @@ func suggestFlag(err error, flags *flag.FlagSet) error {
 	return fmt.Errorf("there is no flag --%s%s", given, didYouMean(given, names, "--"))
 }
 
-// edits returns how many letters must be inserted, removed, replaced or swapped
-// with the next one to make b of a.
+// edits returns the edit distance of a and b: insertions, deletions, replacements and
+// swaps of neighbours.
 func edits(a, b string) int {
 	last, before := make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range before {

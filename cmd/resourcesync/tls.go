@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A certificate is read from its files again when they change, because certificates
-// are renewed every few weeks.
+// A certificate reads its files again when they change, because certificates are
+// renewed every few weeks.
 type certificate struct {
 	certFile, keyFile string
 
@@ -26,8 +26,8 @@ func newCertificate(certFile, keyFile string) (*certificate, error) {
 	return c, nil
 }
 
-// get returns the certificate as it is now, or as it was if the files cannot be read,
-// as in the middle of a renewal.
+// get returns the current certificate, or the one before it if the files cannot be read
+// during a renewal.
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

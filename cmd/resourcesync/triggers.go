@@ -32,7 +32,7 @@ func triggers(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	}
 	err = runTriggers(ctx, &c, stdout, stderr)
 	if _, ok := errors.AsType[usageError](err); err != nil && !ok && ctx.Err() == nil {
-		// Databases tell of some things in several lines.
+		// Errors of databases can have several lines.
 		return usagef("triggers: %s", strings.Join(strings.Fields(err.Error()), " "))
 	}
 	return err

@@ -27,7 +27,7 @@ func openVersions(c *serveConfig, st *state) (*versions.Store, error) {
 		if err == nil {
 			inside, err = isInside(filepath.Join(path, "copy"), published)
 		}
-		if errors.Is(err, fs.ErrNotExist) { // it has yet to be made
+		if errors.Is(err, fs.ErrNotExist) { // it will be created
 			inside, err = isInside(path, published)
 		}
 		switch {
@@ -54,9 +54,8 @@ func (p *publication) pruneVersions(ctx context.Context) {
 	}
 }
 
-// A history opens files as they were after a change: copies of them, or the files
-// themselves if they are still the same. So a file that was there before copies
-// were kept has its latest version all the same.
+// A history opens the version of a file after a change: a copy, or the file itself if
+// it is unchanged. So a file that is older than the copies has a version too.
 type history struct {
 	*versions.Store
 	files *dir.Dir
@@ -70,14 +69,14 @@ func (h history) OpenChange(ctx context.Context, c resourcesync.Change) (io.Read
 	return content, err
 }
 
-// Checksum implements [resourcesync.Checksummer]: what a scan has found out of a
-// version is in the journal.
+// Checksum implements [resourcesync.Checksummer]: the journal has the checksums that
+// scans have computed.
 func (h history) Checksum(ctx context.Context, r resourcesync.Resource) (uint32, error) {
 	return h.files.Checksum(ctx, r)
 }
 
-// keepVersion begins the copy of a file that a scan reads. What the first scan
-// finds is no change, and not kept.
+// keepVersion begins the copy of a file that a scan reads. Files of the first scan are
+// not changes, so they are not copied.
 func (p *publication) keepVersion() (dir.Copy, error) {
 	if !p.scanner.isReady {
 		return nil, nil

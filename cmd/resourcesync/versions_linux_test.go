@@ -32,7 +32,7 @@ func TestDiskFullOfVersions(t *testing.T) {
 	s.stderr.await(`level=ERROR msg="dir: incomplete scan" key=a err="copying it: .*no space left`)
 	s.stderr.await(`level=ERROR msg="scan failed.*no space left`)
 	s.until("unwell", func() bool { return healthz(503) })
-	s.stderr.await(`level=ERROR msg="not well".*no space left`)
+	s.stderr.await(`level=ERROR msg=unhealthy.*no space left`)
 	s.write("empty", "") // its copy takes no room
 	want := []string{"updated second", "created "}
 	if got := s.awaitChanges(2); len(got) != 2 {
@@ -45,7 +45,7 @@ func TestDiskFullOfVersions(t *testing.T) {
 	if got := s.awaitChanges(3); len(got) != 3 {
 		t.Errorf("told of %q", got)
 	}
-	s.until("well again", func() bool { return healthz(200) })
+	s.until("healthy again", func() bool { return healthz(200) })
 	s.awaitVersions(want)
 	unfinished, err := filepath.Glob(filepath.Join(disk, "versions", "new-*"))
 	if must(t, err); len(unfinished) > 0 {
