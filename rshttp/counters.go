@@ -10,7 +10,7 @@ import (
 // JSON.
 type Counters struct {
 	Rendered uint64 `json:"rendered"`      // documents made
-	LaidOut  uint64 `json:"laidOut"`       // packages laid out
+	Planned  uint64 `json:"planned"`       // packages planned
 	Hits     uint64 `json:"hits"`          // requests answered from the cache
 	Refused  uint64 `json:"refused"`       // requests answered 503 or 429 because too much was being made or sent
 	Failed   uint64 `json:"failed"`        // requests answered 503 because a provider failed
@@ -20,8 +20,8 @@ type Counters struct {
 	Broken   uint64 `json:"broken"`        // of them, those broken off because content differed from its entry
 	Read     uint64 `json:"read"`          // resources read for their checksums alone
 
-	CacheBytes  int64 `json:"cacheBytes"`  // held by rendered documents now
-	LayoutBytes int64 `json:"layoutBytes"` // held by the layouts of packages now, those that are being made and sent included
+	CacheBytes int64 `json:"cacheBytes"` // held by rendered documents now
+	PlanBytes  int64 `json:"planBytes"`  // held by the plans of packages now, including those being made and sent
 }
 
 type counters struct {
@@ -33,17 +33,17 @@ type counters struct {
 // Counters returns the Source's counters.
 func (s *Source) Counters() Counters {
 	return Counters{
-		Rendered:    s.counters.rendered.Load(),
-		LaidOut:     s.counters.packages.Planned.Load(),
-		Hits:        s.counters.hits.Load() + s.counters.packages.Hits.Load(),
-		Refused:     s.counters.refused.Load(),
-		Failed:      s.counters.failed.Load(),
-		LeftOut:     s.counters.leftOut.Load(),
-		Dropped:     s.counters.dropped.Load(),
-		Sent:        s.counters.sent.Load(),
-		Broken:      s.counters.broken.Load(),
-		Read:        s.counters.packages.Read.Load(),
-		CacheBytes:  s.cache.size(),
-		LayoutBytes: s.plans.Memory(),
+		Rendered:   s.counters.rendered.Load(),
+		Planned:    s.counters.packages.Planned.Load(),
+		Hits:       s.counters.hits.Load() + s.counters.packages.Hits.Load(),
+		Refused:    s.counters.refused.Load(),
+		Failed:     s.counters.failed.Load(),
+		LeftOut:    s.counters.leftOut.Load(),
+		Dropped:    s.counters.dropped.Load(),
+		Sent:       s.counters.sent.Load(),
+		Broken:     s.counters.broken.Load(),
+		Read:       s.counters.packages.Read.Load(),
+		CacheBytes: s.cache.size(),
+		PlanBytes:  s.plans.Memory(),
 	}
 }

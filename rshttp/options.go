@@ -79,7 +79,7 @@ type Options struct {
 	// Transfers is how many packages, and versions of resources ([Set].Memento),
 	// may be sent at the same time. Requests beyond are answered 503 with
 	// Retry-After, and so are those beyond a quarter of them for packages that no
-	// dump lists. Each package takes memory for three buffers, and for its layout,
+	// dump lists. Each package takes memory for three buffers, and for its plan,
 	// which it shares with other transfers of the same package. If zero, 64 is
 	// used.
 	Transfers int
@@ -97,7 +97,7 @@ type Options struct {
 	CacheBytes int64
 
 	// Renderings is how many documents may be rendered at the same time, and
-	// how many packages may be laid out. If zero, twice GOMAXPROCS is used.
+	// how many packages may be planned. If zero, twice GOMAXPROCS is used.
 	Renderings int
 
 	// Wait is how long a request waits for its turn to render or to lay out

@@ -328,7 +328,7 @@ func TestDumpStability(t *testing.T) {
 	if len(before) < 20 {
 		t.Fatalf("%d documents and packages", len(before))
 	}
-	laidOut := src.Counters().LaidOut
+	planned := src.Counters().Planned
 	for _, tt := range []struct {
 		name   string
 		change func()
@@ -355,7 +355,7 @@ func TestDumpStability(t *testing.T) {
 		}
 		before = after
 	}
-	if n := src.Counters().LaidOut - laidOut; n != 3 {
+	if n := src.Counters().Planned - planned; n != 3 {
 		t.Errorf("%d packages laid out anew", n)
 	}
 }
@@ -440,8 +440,8 @@ func TestReadOnce(t *testing.T) {
 		for range 2 {
 			unpack(t, src, wholePath)
 		}
-		if c := src.Counters(); c.Read != 10 || c.LaidOut != 1+tt.again {
-			t.Errorf("%s: %d resources read for %d layouts", name, c.Read, c.LaidOut)
+		if c := src.Counters(); c.Read != 10 || c.Planned != 1+tt.again {
+			t.Errorf("%s: %d resources read for %d layouts", name, c.Read, c.Planned)
 		}
 		s.put("000004.txt", noise(uint32(src.Counters().Read), 50+len(name)))
 		unpack(t, src, wholePath)
@@ -481,8 +481,8 @@ func TestFullPackageIsKept(t *testing.T) {
 			t.Fatal(res.Status)
 		}
 	}
-	if c := src.Counters(); c.LaidOut != 1 || c.LayoutBytes == 0 {
-		t.Errorf("laid out %d times, %d bytes kept", c.LaidOut, c.LayoutBytes)
+	if c := src.Counters(); c.Planned != 1 || c.PlanBytes == 0 {
+		t.Errorf("laid out %d times, %d bytes kept", c.Planned, c.PlanBytes)
 	}
 }
 

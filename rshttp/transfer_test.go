@@ -187,7 +187,7 @@ func TestBreakOff(t *testing.T) {
 				if !strings.Contains(log.String(), "uri=https://example.org/"+key) {
 					t.Errorf("the log does not say which resource it was: %s", log.String())
 				}
-				if c := src.Counters(); c.Broken != 1 || c.LayoutBytes != 0 {
+				if c := src.Counters(); c.Broken != 1 || c.PlanBytes != 0 {
 					t.Errorf("counters %+v", c)
 				}
 
@@ -445,7 +445,7 @@ func TestNewStamp(t *testing.T) {
 		}
 		unpack(t, src, wholePath)
 	}
-	if n := src.Counters().LaidOut; n != 1 {
+	if n := src.Counters().Planned; n != 1 {
 		t.Errorf("laid out %d times", n)
 	}
 }

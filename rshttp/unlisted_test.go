@@ -54,7 +54,7 @@ func TestD19_AbandonedRequests(t *testing.T) {
 			time.Sleep(time.Second)
 			close(s.end)
 			synctest.Wait()
-			if n := src.Counters().LaidOut; n != 50 {
+			if n := src.Counters().Planned; n != 50 {
 				t.Errorf("%d packages were laid out, 50 of them for those who waited", n)
 			}
 		})
@@ -167,7 +167,7 @@ func TestD16_ListedBesideUnlisted(t *testing.T) {
 		if served < 1 || served > 64/4 {
 			t.Errorf("%d unlisted packages are sent at the same time", served)
 		}
-		if n := src.Counters().LayoutBytes; n > 1<<20 {
+		if n := src.Counters().PlanBytes; n > 1<<20 {
 			t.Errorf("afterwards %d bytes are held", n)
 		}
 	})
