@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -310,4 +311,19 @@ func TestD16_ChangePackagesAreSmall(t *testing.T) {
 	if all != 2500 {
 		t.Errorf("%d changes", all)
 	}
+}
+
+// TestChangeDumpIsCached: a Change Dump is rendered again only when a package is closed.
+func TestChangeDumpIsCached(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		shelf := shelfOf(t, 30, 10)
+		time.Sleep(time.Until(newYear.AddDate(0, 0, 1)))
+		src := newSource(t, &rshttp.Options{PageSize: 10}, rshttp.Set{Provider: shelf, ChangeOpener: history{shelf}})
+		for i := range uint64(3) {
+			decode(t, src, "/resourcesync/changedump.xml")
+			if c := src.Counters(); c.Rendered != 1 || c.Hits != i {
+				t.Errorf("after %d requests: %d rendered, %d hits", i+1, c.Rendered, c.Hits)
+			}
+		}
+	})
 }
