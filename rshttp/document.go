@@ -1,10 +1,7 @@
 package rshttp
 
 import (
-	"context"
 	"encoding/base64"
-	"errors"
-	"fmt"
 	"net/http"
 	"strconv"
 
@@ -71,46 +68,4 @@ func (d *document) path() string { return d.target.path }
 // cost is the memory that d takes, in bytes, headers and bookkeeping included.
 func (d *document) cost() int64 {
 	return d.Memory() + int64(len(d.target.path)+1024)
-}
-
-// fresh reports whether t is in the state was, which may be nil.
-func (t target) fresh(ctx context.Context, was *state) (bool, error) {
-	if t.kind.state == nil {
-		return was != nil, nil // whether or not the sets have content
-	}
-	if err := t.set.ready(ctx); err != nil || was == nil {
-		return false, err
-	}
-	now, err := t.kind.state(ctx, t, was)
-	return err == nil && now == was, err
-}
-
-// render reads the state of t and renders it, once more if the state has moved
-// meanwhile.
-func (t target) render(ctx context.Context) (*document, error) {
-	doc, err := t.renderOnce(ctx)
-	if errors.Is(err, errMoved) {
-		doc, err = t.renderOnce(ctx)
-	}
-	return doc, err
-}
-
-func (t target) renderOnce(ctx context.Context) (*document, error) {
-	st := &state{version: "configuration"}
-	if t.kind.state != nil {
-		var err error
-		if st, err = t.kind.state(ctx, t, nil); err != nil {
-			return nil, err
-		}
-	}
-	var b render.Body
-	defer b.Free()
-	if err := t.kind.render(ctx, t, st, &b); err != nil {
-		return nil, err
-	}
-	text, err := b.Text()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", t.path, err)
-	}
-	return newDocument(t, st, text), nil
 }

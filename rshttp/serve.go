@@ -2,16 +2,21 @@ package rshttp
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/admission"
+	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 
-// find returns what a path leads to, together with its document if one is kept,
-// fresh or not.
+// This file is the way of a request: find the route, compare the state, render, send.
+
+// find returns what a path leads to, together with its document if one is cached, fresh
+// or not.
 func (s *Source) find(path string) (target, *document, bool) {
 	if doc := s.cache.get(path); doc != nil {
 		return doc.target, doc, true
@@ -46,6 +51,98 @@ func (s *Source) serve(w http.ResponseWriter, r *http.Request, t target, kept *d
 		return
 	}
 	s.send(w, r, doc)
+}
+
+// document returns t as the set is now: the cached document if it still shows the state
+// of t, or else one that is rendered for all requests that wait for it.
+func (s *Source) document(ctx context.Context, t target, kept *document) (*document, error) {
+	// Bound the total wait: the queue, a rendering in flight, ours.
+	deadline := withLazyDeadline(ctx, max(s.options.Wait, 0)+2*s.options.RenderTimeout)
+	defer deadline.release()
+	ctx = deadline
+	if fresh, err := t.fresh(ctx, kept.stateOf()); err != nil {
+		return nil, err
+	} else if fresh {
+		s.counters.hits.Add(1)
+		return kept, nil
+	}
+	if t.kind.state == nil {
+		return s.renderAnew(ctx, t) // at once, whatever the sets are doing
+	}
+	unlisted := t.isUnlisted()
+	v, err := s.requests.Of(unlisted).Do(ctx, t.path, admission.Job{
+		Begin: func(ctx context.Context) error { return s.renderings.AcquireWithin(ctx, s.options.Wait, unlisted) },
+		Work: func(ctx context.Context) (any, error) {
+			defer s.renderings.Release(unlisted)
+			return s.renderAnew(ctx, t)
+		},
+	})
+	if err != nil {
+		return nil, err
+	}
+	return v.(*document), nil
+}
+
+// fresh reports whether t is in the state was, which may be nil.
+func (t target) fresh(ctx context.Context, was *state) (bool, error) {
+	if t.kind.state == nil {
+		return was != nil, nil // whether or not the sets have content
+	}
+	if err := t.set.ready(ctx); err != nil || was == nil {
+		return false, err
+	}
+	now, err := t.kind.state(ctx, t, was)
+	return err == nil && now == was, err
+}
+
+// renderAnew renders t and caches the result, unless the cached document is fresh by
+// now.
+func (s *Source) renderAnew(ctx context.Context, t target) (*document, error) {
+	ctx, cancel := context.WithTimeout(ctx, s.options.RenderTimeout)
+	defer cancel()
+	kept := s.cache.get(t.path)
+	if fresh, err := t.fresh(ctx, kept.stateOf()); err != nil || fresh {
+		return kept, err
+	}
+	doc, err := t.render(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.counters.rendered.Add(1)
+	if doc.state.kept() {
+		s.cache.put(doc)
+	}
+	return doc, nil
+}
+
+// render reads the state of t and renders it, once more if the state has moved
+// meanwhile.
+func (t target) render(ctx context.Context) (*document, error) {
+	doc, err := t.renderOnce(ctx)
+	if errors.Is(err, errMoved) {
+		doc, err = t.renderOnce(ctx)
+	}
+	return doc, err
+}
+
+func (t target) renderOnce(ctx context.Context) (*document, error) {
+	st := &state{version: "configuration"}
+	if t.kind.state != nil {
+		var err error
+		if st, err = t.kind.state(ctx, t, nil); err != nil {
+			return nil, err
+		}
+	}
+	var b render.Body
+	defer b.Free()
+	if err := t.kind.render(ctx, t, st, &b); err != nil {
+		return nil, err
+	}
+	text, err := b.Text()
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", t.path, err)
+	}
+	return newDocument(t, st, text), nil
 }
 
 // send answers r with doc, or with 304.
@@ -84,54 +181,4 @@ func (s *site) send(w http.ResponseWriter, r *http.Request, doc *document) {
 		s.sparse.Log(r.Context(), s.log, slog.LevelDebug, "document not sent", slog.String("path", doc.path()), slog.Any("error", err))
 		panic(http.ErrAbortHandler)
 	}
-}
-
-// document returns t as the set is now: the cached document if it still shows the state
-// of t, or else one that is rendered for all requests that wait for it.
-func (s *Source) document(ctx context.Context, t target, kept *document) (*document, error) {
-	// Bound the total wait: the queue, a rendering in flight, ours.
-	deadline := withLazyDeadline(ctx, max(s.options.Wait, 0)+2*s.options.RenderTimeout)
-	defer deadline.release()
-	ctx = deadline
-	if fresh, err := t.fresh(ctx, kept.stateOf()); err != nil {
-		return nil, err
-	} else if fresh {
-		s.counters.hits.Add(1)
-		return kept, nil
-	}
-	if t.kind.state == nil {
-		return s.renderAnew(ctx, t) // at once, whatever the sets are doing
-	}
-	unlisted := t.isUnlisted()
-	v, err := s.requests.Of(unlisted).Do(ctx, t.path, admission.Job{
-		Begin: func(ctx context.Context) error { return s.renderings.AcquireWithin(ctx, s.options.Wait, unlisted) },
-		Work: func(ctx context.Context) (any, error) {
-			defer s.renderings.Release(unlisted)
-			return s.renderAnew(ctx, t)
-		},
-	})
-	if err != nil {
-		return nil, err
-	}
-	return v.(*document), nil
-}
-
-// renderAnew renders t and caches the result, unless the cached document is fresh by
-// now.
-func (s *Source) renderAnew(ctx context.Context, t target) (*document, error) {
-	ctx, cancel := context.WithTimeout(ctx, s.options.RenderTimeout)
-	defer cancel()
-	kept := s.cache.get(t.path)
-	if fresh, err := t.fresh(ctx, kept.stateOf()); err != nil || fresh {
-		return kept, err
-	}
-	doc, err := t.render(ctx)
-	if err != nil {
-		return nil, err
-	}
-	s.counters.rendered.Add(1)
-	if doc.state.kept() {
-		s.cache.put(doc)
-	}
-	return doc, nil
 }
