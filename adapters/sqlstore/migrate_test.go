@@ -135,9 +135,9 @@ func oldHubs(t *testing.T, log topic.Log) {
 		pushlog.HubCursor
 		next []string
 	}{
-		{pushlog.HubCursor{Topic: oldChanges, Hub: "https://hub.example.net/", Taken: 4, Failures: 3, LastError: "the hub answered 500", Refused: 1, LastRefused: 2, RefusedError: "the hub answered 400"},
+		{pushlog.HubCursor{Topic: oldChanges, Hub: "https://hub.example.net/", Cursor: pushlog.Cursor{Taken: 4, Failures: 3, LastError: "the hub answered 500"}, Refused: 1, LastRefused: 2, RefusedError: "the hub answered 400"},
 			[]string{"change 4", "change 5"}},
-		{pushlog.HubCursor{Topic: oldFramework, Hub: "https://hub.example.net/", Taken: 3}, nil},
+		{pushlog.HubCursor{Topic: oldFramework, Hub: "https://hub.example.net/", Cursor: pushlog.Cursor{Taken: 3}}, nil},
 	} {
 		c, err := log.HubCursor(t.Context(), want.Topic, want.Hub)
 		if err != nil {

@@ -141,28 +141,25 @@ func (s *sender) attempt(ctx context.Context, n *pushlog.Notification) error {
 				slog.Int64("number", n.Number), slog.Int("failures", c.Failures), slog.Time("since", c.FailingSince))
 		}
 		s.p.counters.taken.Add(1)
-		s.done(n)
+		c.Pass(n.Number)
 	case isRefused:
 		c.Refused++
 		c.LastRefused, c.RefusedError = n.Number, refused.reason
 		s.p.counters.refused.Add(1)
 		s.log.LogAttrs(ctx, slog.LevelError, "the hub has refused a notification, which its subscribers will not receive",
 			slog.Int64("number", n.Number), slog.String("reason", refused.reason))
-		s.done(n)
+		c.Pass(n.Number)
 	default:
-		if c.Failures == 0 {
-			c.FailingSince = time.Now()
-			s.log.LogAttrs(ctx, slog.LevelWarn, "the hub has not accepted a notification; it is retried, and later ones wait",
-				slog.Int64("number", n.Number), slog.Any("error", err))
-		}
-		s.p.counters.failures.Add(1)
-		c.Failures++
-		c.LastError = err.Error()
 		var asked time.Duration
 		if f, ok := errors.AsType[*failure](err); ok {
 			asked = f.after
 		}
-		c.Retry = time.Now().Add(retry.Policy{First: s.p.options.Retry, Max: maxRetry}.Wait(c.Failures, asked))
+		c.Fail(time.Now(), err.Error(), retry.Policy{First: s.p.options.Retry, Max: maxRetry}, asked)
+		if c.Failures == 1 {
+			s.log.LogAttrs(ctx, slog.LevelWarn, "the hub has not accepted a notification; it is retried, and later ones wait",
+				slog.Int64("number", n.Number), slog.Any("error", err))
+		}
+		s.p.counters.failures.Add(1)
 	}
 	s.dirty = true
 	return s.save(ctx)
@@ -175,11 +172,4 @@ func (s *sender) save(ctx context.Context) error {
 	err := s.p.store.SaveHubCursor(ctx, s.cursor)
 	s.dirty = err != nil
 	return err
-}
-
-// done advances the cursor beyond n.
-func (s *sender) done(n *pushlog.Notification) {
-	c := &s.cursor
-	c.Taken = n.Number
-	c.Failures, c.FailingSince, c.LastError, c.Retry = 0, time.Time{}, "", time.Time{}
 }

@@ -202,21 +202,10 @@ func CheckAppend(before, next State) error {
 
 const maxDocuments = 64 << 10
 
-// A HubCursor is how far one remote hub has come in one topic.
+// A HubCursor is the cursor of a remote hub in a topic.
 type HubCursor struct {
 	Topic, Hub string
-
-	// Taken is the number of the newest notification that the hub has taken or
-	// refused, or that was given up.
-	Taken int64
-
-	// Failures counts the failed attempts to send the next notification, and
-	// FailingSince is the time of the first. LastError is the last error, fit for
-	// operators. Retry is when to try again.
-	Failures     int
-	FailingSince time.Time
-	LastError    string
-	Retry        time.Time
+	Cursor
 
 	// Refused counts the notifications that the hub has refused for good, and
 	// Lost those that retention has dropped before the hub took them.

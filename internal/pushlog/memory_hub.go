@@ -20,7 +20,7 @@ func (l *Memory) HubCursor(_ context.Context, topic, hub string) (HubCursor, err
 	defer l.mu.Unlock()
 	c := l.hubs[memoryHub{topic, hub}]
 	if c == nil {
-		c = l.putHubCursor(HubCursor{Topic: topic, Hub: hub, Taken: l.state(topic).Number})
+		c = l.putHubCursor(HubCursor{Topic: topic, Hub: hub, Cursor: Cursor{Taken: l.state(topic).Number}})
 	}
 	return c.HubCursor, nil
 }

@@ -144,7 +144,7 @@ func (l *Memory) Apply(_ context.Context, owner string, r Request, expires time.
 			Secret:   bytes.Clone(r.Secret),
 			Made:     now,
 			Expires:  expires,
-			Progress: Progress{ID: l.lastID, Taken: t.state.Number},
+			Progress: Progress{ID: l.lastID, Cursor: Cursor{Taken: t.state.Number}},
 		}})
 	}
 	return nil

@@ -19,7 +19,7 @@ type memoryClaim struct {
 func (c *memoryClaim) holds(now time.Time) bool { return c.owner != "" && now.Before(c.until) }
 
 type memorySubscription struct {
-	client string // who asked for it
+	client string // that requested it
 	Subscription
 	claim   memoryClaim
 	changed bool // by a request, since it was claimed

@@ -54,17 +54,8 @@ type Subscription struct {
 type Progress struct {
 	ID int64 // of the subscription
 
-	// Taken is the number of the newest notification that was delivered or given
-	// up.
-	Taken int64
-
-	// Failures counts the failed attempts to deliver the next notification, and
-	// FailingSince is the time of the first. LastError is the last error, without
-	// anything of the callback's query. Retry is when to try again.
-	Failures     int
-	FailingSince time.Time
-	LastError    string
-	Retry        time.Time
+	// Its LastError has nothing of the callback's query.
+	Cursor
 
 	// Delivered and GivenUp count notifications since the subscription was made.
 	// LastGivenUp is the number of the newest that was given up.

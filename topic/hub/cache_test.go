@@ -263,8 +263,8 @@ func TestQueueIsFair(t *testing.T) {
 func TestQueueLanes(t *testing.T) {
 	q := newQueue(10, 8)
 	for i := range 100 {
-		q.add(&claim{sub: pushlog.Subscription{Host: fmt.Sprint(i), Progress: pushlog.Progress{Failures: 1}}})
-		q.add(&claim{sub: pushlog.Subscription{Host: "mixed", Progress: pushlog.Progress{Failures: 1}}})
+		q.add(&claim{sub: pushlog.Subscription{Host: fmt.Sprint(i), Progress: pushlog.Progress{Cursor: pushlog.Cursor{Failures: 1}}}})
+		q.add(&claim{sub: pushlog.Subscription{Host: "mixed", Progress: pushlog.Progress{Cursor: pushlog.Cursor{Failures: 1}}}})
 	}
 	var taken []*claim
 	now := time.Now()
@@ -282,7 +282,7 @@ func TestQueueLanes(t *testing.T) {
 	}
 	q = newQueue(100, 8)
 	for range 100 {
-		q.add(&claim{sub: pushlog.Subscription{Host: "one", Progress: pushlog.Progress{Failures: 1}}})
+		q.add(&claim{sub: pushlog.Subscription{Host: "one", Progress: pushlog.Progress{Cursor: pushlog.Cursor{Failures: 1}}}})
 	}
 	for range 4 {
 		if q.take(now) == nil {

@@ -121,9 +121,8 @@ func (d *deliverer) settle(c *claim, m *message, a attempt, began time.Time, giv
 	case a.status == http.StatusGone:
 		p.End = !c.lost
 	case wrong == "":
-		p.Taken = m.Number
+		p.Pass(m.Number)
 		p.Delivered++
-		p.Failures, p.FailingSince, p.LastError, p.Retry = 0, time.Time{}, "", time.Time{}
 	default:
 		d.failed(c, m, a, wrong, now)
 	}
@@ -143,20 +142,15 @@ const maxRetry = 6 * time.Hour
 // failed records a failure, and gives m up after GiveUp.
 func (d *deliverer) failed(c *claim, m *message, a attempt, wrong string, now time.Time) {
 	p := &c.sub.Progress
-	if p.Failures++; p.Failures == 1 {
-		p.FailingSince = now
-	}
-	p.LastError = wrong
+	p.Fail(now, wrong, retry.Policy{First: d.options.Retry, Max: maxRetry}, a.after)
 	about := append(d.about(c, m), slog.Int("failures", p.Failures), slog.String("error", wrong))
 	if now.Sub(p.FailingSince) >= d.options.GiveUp {
-		p.Taken, p.LastGivenUp = m.Number, m.Number
-		p.GivenUp++
-		p.Failures, p.FailingSince, p.Retry = 0, time.Time{}, time.Time{}
+		p.Pass(m.Number)
+		p.GivenUp, p.LastGivenUp, p.LastError = p.GivenUp+1, m.Number, wrong
 		d.counters.givenUp.Add(1)
 		d.sparse.Log(context.Background(), d.log, slog.LevelWarn, "hub: a message is given up; the Change List has its changes", about...)
 		return
 	}
-	p.Retry = now.Add(retry.Policy{First: d.options.Retry, Max: maxRetry}.Wait(p.Failures, a.after))
 	about = append(about, slog.Time("next", p.Retry))
 	if p.Failures == 1 {
 		d.sparse.Log(context.Background(), d.log, slog.LevelInfo, "hub: a delivery has failed", about...)

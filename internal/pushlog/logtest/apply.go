@@ -26,7 +26,7 @@ func appliesNew(t *trial) {
 			!bytes.Equal(got.Secret, r.Secret) || (got.Secret == nil) != (r.Secret == nil) {
 			t.Errorf("request %+v has become subscription %+v", r, got)
 		}
-		if got.Progress != (pushlog.Progress{ID: got.ID, Taken: taken}) {
+		if got.Progress != (pushlog.Progress{ID: got.ID, Cursor: pushlog.Cursor{Taken: taken}}) {
 			t.Errorf("a new subscription, when %d is the newest message, has %+v", taken, got.Progress)
 		}
 	}

@@ -159,7 +159,7 @@ var badLogs = []bad{
 	{"queues are not made", "HubCursor", func(b *bent, o *pushlog.Memory) {
 		b.hubCursor = func(name, hub string) (pushlog.HubCursor, error) {
 			s, err := o.State(context.Background(), name)
-			return pushlog.HubCursor{Topic: name, Hub: hub, Taken: s.Number}, err
+			return pushlog.HubCursor{Topic: name, Hub: hub, Cursor: pushlog.Cursor{Taken: s.Number}}, err
 		}
 	}},
 	{"half of a queue is kept", "SaveHubCursor", func(b *bent, o *pushlog.Memory) {

@@ -14,7 +14,7 @@ import (
 func hubCursors(t tb, one, other pushlog.Log) {
 	want := func(o pushlog.Log, name, hub string, taken int64) {
 		t.Helper()
-		if got := cursor(t, o, name, hub); got != (pushlog.HubCursor{Topic: name, Hub: hub, Taken: taken}) {
+		if got := cursor(t, o, name, hub); got != (pushlog.HubCursor{Topic: name, Hub: hub, Cursor: pushlog.Cursor{Taken: taken}}) {
 			t.Errorf("the queue is %+v, and %d should be taken of %s by %s", got, taken, name, hub)
 		}
 	}
@@ -61,7 +61,7 @@ func savesHubCursor(t tb, one, other pushlog.Log) {
 	saveCursor(t, one, q)
 	check(q)
 	check(untouched)
-	q = pushlog.HubCursor{Topic: changes, Hub: hubA, Taken: 8}
+	q = pushlog.HubCursor{Topic: changes, Hub: hubA, Cursor: pushlog.Cursor{Taken: 8}}
 	saveCursor(t, one, q)
 	check(q)
 	q.Topic = framework

@@ -107,7 +107,7 @@ func savesLost(t *trial) {
 	var progress []pushlog.Progress
 	var want []int64
 	for _, callback := range callbacks {
-		progress = append(progress, pushlog.Progress{ID: id(callback), Taken: 1 << 40, Delivered: 1, Release: true})
+		progress = append(progress, pushlog.Progress{ID: id(callback), Cursor: pushlog.Cursor{Taken: 1 << 40}, Delivered: 1, Release: true})
 		if callback != "mine" {
 			want = append(want, id(callback))
 		}
@@ -148,7 +148,7 @@ func savesChanged(t *trial) {
 	if lost := t.save(t.one, ann, p); !slices.Equal(lost, []int64{p.ID}) {
 		t.Errorf("of what was changed %d are lost", lost)
 	}
-	if lost := t.save(t.one, ann, pushlog.Progress{ID: p.ID, Taken: second}); !slices.Equal(lost, []int64{p.ID}) {
+	if lost := t.save(t.one, ann, pushlog.Progress{ID: p.ID, Cursor: pushlog.Cursor{Taken: second}}); !slices.Equal(lost, []int64{p.ID}) {
 		t.Errorf("of what was lost %d are lost", lost)
 	}
 	got := t.claimOne(t.other, bob)

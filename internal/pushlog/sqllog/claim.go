@@ -14,11 +14,11 @@ import (
 // A candidate is a subscription that can be claimed, and since when.
 type candidate struct{ id, since int64 }
 
-// Claim implements [pushlog.Subscriptions]. There are two kinds of subscriptions that can be
-// claimed: those that wait for a message alone, which each topic has by how far
-// they are behind, and those whose time has come. Either is a walk over an index
-// that ends when there are enough; none of those who have everything is looked
-// at. What others are claiming at this moment is passed over.
+// Claim implements [pushlog.Subscriptions]. Two kinds of subscriptions can be
+// claimed: those that wait for a notification only, by how far they are behind in their
+// topic, and those whose retry or claim has come to its end. Each is a walk over an index that
+// ends at max rows. It reads no subscription that has taken everything, and skips those that
+// another process is claiming.
 func (l *Log) Claim(ctx context.Context, owner string, max int) (claimed []pushlog.Subscription, err error) {
 	err = l.write(ctx, func(c rowdb.Conn) (bool, error) {
 		claimed = nil
@@ -59,8 +59,8 @@ func (l *Log) list(found []candidate) string {
 	return string(append(list, l.ids[1]))
 }
 
-// candidates returns at least max that can be claimed, if there are so many, and
-// among them those who have waited longest.
+// candidates returns subscriptions that can be claimed, among them the max that have waited
+// longest.
 func (l *Log) candidates(ctx context.Context, c rowdb.Conn, max int) (found []candidate, err error) {
 	// since is when the notification that a subscription needs was appended.
 	const since = "(SELECT made FROM rs_notification n WHERE n.topic_id = p.topic_id AND n.number > p.taken ORDER BY n.number LIMIT 1)"

@@ -131,7 +131,7 @@ func (l *Log) Expire(ctx context.Context) error {
 }
 
 // clearExpired deletes a batch of subscriptions that have expired, and returns how
-// many there were. What is locked at this moment is left for the next time.
+// many there were. It skips locked rows.
 func (l *Log) clearExpired(ctx context.Context) (n int, err error) {
 	err = l.write(ctx, func(c rowdb.Conn) (bool, error) {
 		var ids []int64

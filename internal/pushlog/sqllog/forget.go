@@ -8,11 +8,10 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// noteEvery is how often it is written down that something is still in use.
+// noteEvery is how often the use of a cursor or a topic is recorded.
 const noteEvery = time.Hour
 
-// forgetHubs notes which hubs are in use, and deletes the others that have not
-// been since idle.
+// forgetHubs records the use of cursors, and deletes those not in use since idle.
 func (l *Log) forgetHubs(ctx context.Context, used map[string][]string, idle int64) error {
 	type cursor struct{ topic, hub []byte }
 	var stay, leave []cursor
@@ -45,8 +44,8 @@ func (l *Log) forgetHubs(ctx context.Context, used map[string][]string, idle int
 	})
 }
 
-// forgetTopics notes which topics are in use, and deletes the others that have not
-// been since before, with what is left of them.
+// forgetTopics records the use of topics, and deletes those not in use since before, with
+// their notifications and cursors.
 func (l *Log) forgetTopics(ctx context.Context, used map[string][]string, before int64) error {
 	type row struct {
 		id  int64

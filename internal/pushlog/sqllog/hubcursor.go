@@ -13,11 +13,7 @@ func readHubCursor(r rowdb.Row) pushlog.HubCursor {
 	return pushlog.HubCursor{
 		Topic:        rowdb.String(r, 0),
 		Hub:          rowdb.String(r, 1),
-		Taken:        r.Int(2),
-		Failures:     int(r.Int(3)),
-		FailingSince: moment(r.Int(4)),
-		LastError:    rowdb.String(r, 5),
-		Retry:        moment(r.Int(6)),
+		Cursor:       readCursor(r, 2),
 		Refused:      r.Int(7),
 		Lost:         r.Int(8),
 		LastRefused:  r.Int(9),
@@ -25,7 +21,7 @@ func readHubCursor(r rowdb.Row) pushlog.HubCursor {
 	}
 }
 
-// putHubCursor stores cursor; conflict says what is done if it is there already.
+// putHubCursor stores cursor; conflict is the clause for an existing row.
 func (l *Log) putHubCursor(ctx context.Context, c rowdb.Conn, cursor pushlog.HubCursor, conflict string) error {
 	_, err := c.Exec(ctx, "INSERT INTO rs_hub_cursor (log_id, "+hubCursorColumns+`, used)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) ON CONFLICT (log_id, topic, hub) `+conflict,
@@ -34,7 +30,7 @@ func (l *Log) putHubCursor(ctx context.Context, c rowdb.Conn, cursor pushlog.Hub
 	return err
 }
 
-// Queue implements [pushlog.HubCursors].
+// HubCursor implements [pushlog.HubCursors].
 func (l *Log) HubCursor(ctx context.Context, uri, hub string) (cursor pushlog.HubCursor, err error) {
 	found := false
 	query := func(c rowdb.Conn) error {
@@ -61,7 +57,7 @@ func (l *Log) HubCursor(ctx context.Context, uri, hub string) (cursor pushlog.Hu
 	return cursor, fail("hub cursor", err)
 }
 
-// Save implements [pushlog.HubCursors].
+// SaveHubCursor implements [pushlog.HubCursors].
 func (l *Log) SaveHubCursor(ctx context.Context, cursor pushlog.HubCursor) error {
 	err := l.db.Write(ctx, func(c rowdb.Conn) error {
 		return l.putHubCursor(ctx, c, cursor, `DO UPDATE SET taken = excluded.taken, failures = excluded.failures,
@@ -72,7 +68,7 @@ func (l *Log) SaveHubCursor(ctx context.Context, cursor pushlog.HubCursor) error
 	return fail("save hub cursor", err)
 }
 
-// Queues implements [pushlog.HubCursors].
+// AllHubCursors implements [pushlog.HubCursors].
 func (l *Log) AllHubCursors(ctx context.Context) (all []pushlog.HubCursor, err error) {
 	err = l.db.Do(ctx, func(c rowdb.Conn) error {
 		return c.Query(ctx, "SELECT "+hubCursorColumns+" FROM rs_hub_cursor WHERE log_id = $1 ORDER BY topic, hub",

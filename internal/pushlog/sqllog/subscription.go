@@ -25,15 +25,11 @@ func readSubscription(r rowdb.Row) pushlog.Subscription {
 		Made:     moment(r.Int(5)),
 		Expires:  moment(r.Int(6)),
 		Progress: pushlog.Progress{
-			ID:           r.Int(0),
-			Taken:        r.Int(7),
-			Failures:     int(r.Int(8)),
-			FailingSince: moment(r.Int(9)),
-			LastError:    rowdb.String(r, 10),
-			Retry:        moment(r.Int(11)),
-			Delivered:    r.Int(12),
-			GivenUp:      r.Int(13),
-			LastGivenUp:  r.Int(14),
+			ID:          r.Int(0),
+			Cursor:      readCursor(r, 7),
+			Delivered:   r.Int(12),
+			GivenUp:     r.Int(13),
+			LastGivenUp: r.Int(14),
 		},
 	}
 }
@@ -41,15 +37,15 @@ func readSubscription(r rowdb.Row) pushlog.Subscription {
 // subscriptionPage is how many subscriptions are read at once.
 const subscriptionPage = 2000
 
-// Subscriptions implements [pushlog.Subscriptions]. It reads some of them at a time; what
-// changes meanwhile may be seen or not.
+// Subscriptions implements [pushlog.Subscriptions]. It reads them in pages, and may
+// or may not yield those that are added meanwhile.
 func (l *Log) Subscriptions(ctx context.Context) iter.Seq2[pushlog.Subscription, error] {
 	return func(yield func(pushlog.Subscription, error) bool) {
 		for last := int64(0); ; {
 			var page []pushlog.Subscription
 			err := l.db.Snapshot(ctx, func(c rowdb.Conn) error {
 				return c.Query(ctx, "SELECT "+subscriptionColumns+" FROM "+subscriptionTables+
-					" WHERE +p.log_id = $1 AND p.id > $2 ORDER BY p.id LIMIT $3", // +: not by an index of hubs
+					" WHERE +p.log_id = $1 AND p.id > $2 ORDER BY p.id LIMIT $3", // +: not by an index of logs
 					func(r rowdb.Row) error { page = append(page, readSubscription(r)); return nil }, l.id, last, subscriptionPage)
 			})
 			if err != nil {

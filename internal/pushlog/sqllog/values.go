@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
@@ -28,6 +29,18 @@ func nanosAt(r rowdb.Row, column int) time.Time {
 		return time.Time{}
 	}
 	return time.Unix(0, r.Int(column)).UTC()
+}
+
+// readCursor returns the cursor in a column and those after it: taken, failures,
+// failing_since, last_error, retry.
+func readCursor(r rowdb.Row, column int) pushlog.Cursor {
+	return pushlog.Cursor{
+		Taken:        r.Int(column),
+		Failures:     int(r.Int(column + 1)),
+		FailingSince: moment(r.Int(column + 2)),
+		LastError:    rowdb.String(r, column+3),
+		Retry:        moment(r.Int(column + 4)),
+	}
 }
 
 func notNil(b []byte) []byte {
