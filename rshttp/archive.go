@@ -23,14 +23,13 @@ var archives = []resourcesync.Capability{
 	resourcesync.ChangeDumpArchive,
 }
 
-// isOfSpans reports whether the documents in an archive have an interval, and not
-// a moment.
+// isOfSpans reports whether the documents in an archive have an interval, not an At.
 func isOfSpans(archive resourcesync.Capability) bool {
 	return archive == resourcesync.ChangeListArchive || archive == resourcesync.ChangeDumpArchive
 }
 
-// newArchives returns the archives that a set has, in the order of the
-// specification, or an error if its Archiver offers anything else.
+// newArchives returns the archives of a set, in the order of the specification, or an error
+// if its Archiver has others.
 func newArchives(st *set) ([]resourcesync.Capability, error) {
 	var offered []resourcesync.Capability
 	if st.archiver != nil {
@@ -46,20 +45,20 @@ func newArchives(st *set) ([]resourcesync.Capability, error) {
 		}
 	}
 	if len(known) != len(offered) {
-		return nil, fmt.Errorf("its archives are %q: each must be one of the four archive capabilities, and different", offered)
+		return nil, fmt.Errorf("its archives are %q: they must be distinct archive capabilities", offered)
 	}
 	return known, nil
 }
 
-// archiveState returns a state of which nothing is known: archives have no version.
+// archiveState returns an empty state: archives have no version.
 func archiveState(context.Context, target, *state) (*state, error) { return new(state), nil }
 
-// isNever reports that a page of an archive is not listed, as far as that is known: it
-// takes reading the whole archive.
+// isNever treats every page of an archive as unlisted: finding out would require reading the
+// complete archive.
 func isNever(target) bool { return false }
 
-// renderArchive renders an archive: one document if that is enough, else an index of
-// pages, or one of these.
+// renderArchive renders an archive: a single document if that is enough, otherwise an index
+// of pages or one of the pages.
 func renderArchive(ctx context.Context, t target, _ *state, b *render.Body) error {
 	var times []int64
 	for snapshot, err := range t.snapshots(ctx) {
@@ -82,7 +81,7 @@ func renderArchive(ctx context.Context, t target, _ *state, b *render.Body) erro
 	}
 	i, found := slices.BinarySearchFunc(pages, from.UnixMicro(), func(p partition.Span, from int64) int { return cmp.Compare(p.From, from) })
 	if !found || len(pages) == 1 {
-		return &goneError{index: t.url(t.kind.parent, ""), reason: "the archive is divided otherwise"}
+		return &goneError{index: t.url(t.kind.parent, ""), reason: "the division of the archive has changed"}
 	}
 	return renderArchivePage(ctx, t, b, pages[i])
 }
@@ -110,7 +109,7 @@ func (t target) snapshots(ctx context.Context) iter.Seq2[resourcesync.Snapshot, 
 			}
 			at := timeOf(&snapshot)
 			if at < last {
-				yield(resourcesync.Snapshot{}, fmt.Errorf("archiver broke its contract: %s is older than the document before it", snapshot.URI))
+				yield(resourcesync.Snapshot{}, fmt.Errorf("archiver broke its contract: %s is older than the previous document", snapshot.URI))
 				return
 			}
 			last = at

@@ -40,7 +40,7 @@ func (s *site) runSets(ctx context.Context) error {
 	return g.Wait()
 }
 
-// watch passes on what st tells of its changes.
+// watch watches st until ctx is done.
 func (st *set) watch(ctx context.Context) {
 	for {
 		err := background.Safely(func() error {
@@ -52,7 +52,7 @@ func (st *set) watch(ctx context.Context) {
 		if ctx.Err() != nil {
 			return
 		}
-		st.log.Warn("watching a set has ended and begins again", "set", st.name, "error", err)
+		st.log.Warn("watching a set has ended; restarting", "set", st.name, "error", err)
 		if background.Sleep(ctx, 10*time.Second) != nil {
 			return
 		}

@@ -7,8 +7,8 @@ import (
 	gocache "github.com/patrickmn/go-cache"
 )
 
-// cache is an LRU cache of documents by path, bounded in bytes. go-cache is the map: it
-// knows neither sizes nor recency, so those are kept beside it.
+// cache is an LRU cache of documents by path, limited in bytes. go-cache is the map; it has
+// neither sizes nor recency, so the cache keeps those itself.
 type cache struct {
 	budget int64
 	docs   *gocache.Cache // of *list.Element
@@ -22,7 +22,7 @@ func newCache(budget int64) *cache {
 	return &cache{budget: budget, docs: gocache.New(gocache.NoExpiration, 0), recent: list.New()}
 }
 
-// get returns the document that is cached for path, or nil.
+// get returns the cached document for path, or nil.
 func (c *cache) get(path string) *document {
 	e, ok := c.docs.Get(path)
 	if !ok {
@@ -34,8 +34,7 @@ func (c *cache) get(path string) *document {
 	return e.(*list.Element).Value.(*document)
 }
 
-// put replaces the document that is cached for the path of d, unless d takes more than
-// half of the budget.
+// put caches d for its path, unless d takes more than half of the limit.
 func (c *cache) put(d *document) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -12,8 +12,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/render"
 )
 
-// changeDumpState reads the state of a document that lists packages of changes: which
-// packages there are. None of them ever changes.
+// changeDumpState reads the state of a document that lists packages of changes: the list of
+// packages, none of which ever changes.
 func changeDumpState(ctx context.Context, t target, was *state) (*state, error) {
 	if closed, err := was.stillClosed(ctx); err != nil || closed {
 		return was, err
@@ -32,9 +32,8 @@ func changeDumpState(ctx context.Context, t target, was *state) (*state, error) 
 // isChangePackage reports whether the package, manifest or Change Dump t is listed.
 func isChangePackage(t target) bool { return t.set.changePackages.Current().Lists(t.part) }
 
-// renderChangeDump renders what lies at a set's changedump.xml: the Change Dump if one
-// is enough, else the index of several (section 13.1). It lists closed packages alone,
-// and is open itself: more will come.
+// renderChangeDump renders changedump.xml: the Change Dump if one is enough, otherwise the
+// index (section 13.1). It lists only closed packages, but is itself open.
 func renderChangeDump(ctx context.Context, t target, st *state, b *render.Body) error {
 	if parts := t.set.dumpParts(st.dump); len(parts) > 1 {
 		return renderChangeIndex(t, b, parts, kindChangeDumpPart)
@@ -72,10 +71,9 @@ func renderChangeDumpPart(ctx context.Context, t target, st *state, b *render.Bo
 	return err
 }
 
-// dumpMoved is the answer to a request for a document of a Change Dump that is no
-// more.
+// dumpMoved returns the error for a document of a Change Dump that no longer exists.
 func (t target) dumpMoved() error {
-	return &goneError{index: t.url(kindChangeDump, ""), reason: "the journal is divided otherwise, or no longer has these changes"}
+	return &goneError{index: t.url(kindChangeDump, ""), reason: "the division of the journal has changed, or it no longer has these changes"}
 }
 
 // listChangePackages writes a Change Dump of the packages of iv into b.
@@ -95,8 +93,8 @@ func listChangePackages(ctx context.Context, t target, b *render.Body, iv resour
 	return nil
 }
 
-// changePackageLength returns the length of a package, if the lengths of all its
-// bitstreams are known.
+// changePackageLength returns the length of a package. It is unknown if the length of a
+// bitstream is.
 func (st *set) changePackageLength(ctx context.Context, p resourcesync.Interval) (resourcesync.Length, error) {
 	return st.changePackages.Length(p, func() (resourcesync.Length, error) {
 		b := render.Body{SizeOnly: true}
@@ -109,7 +107,7 @@ func (st *set) changePackageLength(ctx context.Context, p resourcesync.Interval)
 	})
 }
 
-// newChangePackages returns the journal of st, to be divided into packages.
+// newChangePackages returns the journal of st for division into packages.
 func newChangePackages(st *set) *packages.Journal {
 	return &packages.Journal{
 		Set:     st.name,

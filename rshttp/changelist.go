@@ -17,8 +17,8 @@ import (
 // isWindow reports whether the Change List t is listed.
 func isWindow(t target) bool { return t.set.windows.Lists(t.part) }
 
-// renderChangeList renders what lies at a set's changelist.xml: one open Change List as
-// long as one is enough (section 12.1), else the index of all (section 12.2).
+// renderChangeList renders changelist.xml: one open Change List while one is enough (section
+// 12.1), otherwise the index (section 12.2).
 func renderChangeList(ctx context.Context, t target, st *state, b *render.Body) error {
 	windows, err := t.set.windows.Get(ctx)
 	if err != nil {
@@ -41,11 +41,10 @@ func renderRecentChanges(ctx context.Context, t target, st *state, b *render.Bod
 	return renderChanges(ctx, t, st, b, journal{t.set}, iv)
 }
 
-// renderChangeIndex renders the index t of the documents about windows, which are of
-// the kind of.
+// renderChangeIndex renders the index t of the documents for windows, of the kind of.
 func renderChangeIndex(t target, b *render.Body, windows []resourcesync.Interval, of string, links ...resourcesync.Link) error {
-	// More lists than an index holds: the oldest are no longer offered, and
-	// from says so.
+	// An index that is full omits the oldest lists; its from is that of the first
+	// listed one.
 	windows = windows[max(0, len(windows)-rsxml.MaxEntries):]
 	b.Head = changeHead(t, true, resourcesync.Interval{From: windows[0].From})
 	b.Head.Links = append(b.Head.Links, links...)
@@ -74,8 +73,8 @@ func renderChangeWindow(ctx context.Context, t target, st *state, b *render.Body
 	i, found := partition.Find(windows, from)
 	switch {
 	case len(windows) == 1, !found && i < len(windows):
-		// If the rest of the journal fits into the one list, a list that was
-		// closed must not open again under its old name.
+		// If the rest of the journal fits into one list, a closed list must not
+		// be opened again under its old name.
 		return renderArchivedWindow(ctx, t, st, b, from)
 	case !found:
 		return notExist("a window of the journal", t)
@@ -89,7 +88,7 @@ func renderChanges(ctx context.Context, t target, st *state, b *render.Body, r r
 	last, err := listChanges(ctx, t, r, iv, b, t.set.withVersions())
 	if errors.Is(err, errMoved) && t.set.memento {
 		// The journal was divided by the size of entries without links to
-		// versions. Such a list cannot have them.
+		// versions, and this list has no space for them.
 		b.Free()
 		last, err = listChanges(ctx, t, r, iv, b, nil)
 	}
@@ -102,9 +101,9 @@ func renderChanges(ctx context.Context, t target, st *state, b *render.Body, r r
 	return nil
 }
 
-// listChanges writes the head of the document t and an entry for each of the changes of
-// r in iv, of which the newest is at last, into b. If complete is not nil, it completes
-// the entry of a change.
+// listChanges writes the head of the document t and an entry for each change of r in iv
+// into b, and returns the datetime of the newest. If complete is not nil, listChanges calls
+// it to complete each entry.
 func listChanges(ctx context.Context, t target, r record, iv resourcesync.Interval, b *render.Body, complete func(*resourcesync.Change, *rsxml.Entry)) (last time.Time, err error) {
 	b.Head = changeHead(t, false, iv)
 	var (
@@ -129,7 +128,7 @@ func listChanges(ctx context.Context, t target, r record, iv resourcesync.Interv
 			return last, errMoved
 		}
 	}
-	// What has been dropped in the meantime may be missing.
+	// Changes that were dropped meanwhile may be missing.
 	since, _, err := r.stat(ctx)
 	if err != nil {
 		return last, err

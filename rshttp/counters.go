@@ -6,8 +6,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/packages"
 )
 
-// Counters tell what a Source has done since it was made. They can be served as
-// JSON.
+// Counters are totals since the Source was created. They can be served as JSON.
 type Counters struct {
 	Rendered uint64 `json:"rendered"`      // documents made
 	Planned  uint64 `json:"planned"`       // packages planned

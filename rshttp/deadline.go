@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// A lazyDeadline is a context with a deadline. It starts a timer only when somebody waits
-// for it. A request that is answered from the cache never does, and would spend a tenth
+// A lazyDeadline is a context with a deadline that starts a timer only when its Done is
+// called. A request that is answered from the cache never calls it, and would spend a tenth
 // of its time on a timer.
 type lazyDeadline struct {
 	context.Context
@@ -19,7 +19,7 @@ type lazyDeadline struct {
 	cancel context.CancelFunc
 }
 
-// withLazyDeadline returns ctx with an end after limit. The caller calls release.
+// withLazyDeadline returns ctx with a deadline after limit. The caller must call release.
 func withLazyDeadline(ctx context.Context, limit time.Duration) *lazyDeadline {
 	return &lazyDeadline{Context: ctx, deadline: time.Now().Add(limit), cancel: func() {}}
 }
@@ -33,7 +33,7 @@ func (d *lazyDeadline) begin() context.Context {
 	return d.now()
 }
 
-// now returns the context that d is at the moment.
+// now returns the current underlying context.
 func (d *lazyDeadline) now() context.Context {
 	if ctx := d.timed.Load(); ctx != nil {
 		return *ctx
@@ -41,7 +41,7 @@ func (d *lazyDeadline) now() context.Context {
 	return d.Context
 }
 
-// release ends the timer, and what waits for it, if there is one.
+// release stops the timer, if any, and ends the context.
 func (d *lazyDeadline) release() {
 	d.once.Do(func() {})
 	d.cancel()
@@ -69,6 +69,6 @@ func (d *lazyDeadline) Err() error {
 	return nil
 }
 
-// Value implements context.Context. By it, contexts that are made from d and have
-// waited for Done find the timer's, and need no goroutine to end with it.
+// Value implements context.Context. It lets contexts derived from d find the context of the
+// timer, so that they need no goroutine to end with it.
 func (d *lazyDeadline) Value(key any) any { return d.now().Value(key) }

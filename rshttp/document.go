@@ -15,8 +15,8 @@ type document struct {
 	target target
 	state  *state
 
-	// Header values, made once. Handlers of others may see them through the
-	// header map, so they have no room to append to.
+	// Header values, created once. Other handlers can reach them through the header
+	// map, so they have no spare capacity.
 	hdrETag, hdrGzipETag     []string
 	hdrLength, hdrGzipLength []string
 	hdrLastModified          []string
@@ -29,14 +29,13 @@ var (
 	hdrGzip    = []string{"gzip"}
 	hdrNosniff = []string{"nosniff"}
 
-	// Caches may keep documents but must ask whether they still hold. Closed ones hold
-	// for ever, which is a day at a time, because other Options divide the past
-	// otherwise.
+	// Caches may keep documents but must revalidate them. Closed ones never change, but
+	// are fresh for a day only, because other Options change the division.
 	cacheAsk     = []string{"public, no-cache"}
 	cacheForever = []string{"public, max-age=86400, immutable"}
 )
 
-// newDocument returns the document t in the state st.
+// newDocument returns the document of t in the state st.
 func newDocument(t target, st *state, text render.Text) *document {
 	tag := base64.RawURLEncoding.EncodeToString(text.Sum[:16])
 	d := &document{
@@ -55,7 +54,7 @@ func newDocument(t target, st *state, text render.Text) *document {
 	return d
 }
 
-// stateOf returns the state that d, which may be nil, shows.
+// stateOf returns the state that d shows. d may be nil.
 func (d *document) stateOf() *state {
 	if d == nil {
 		return nil
@@ -65,7 +64,7 @@ func (d *document) stateOf() *state {
 
 func (d *document) path() string { return d.target.path }
 
-// cost is the memory that d takes, in bytes, headers and bookkeeping included.
+// cost returns the memory of d in bytes, including headers and overhead.
 func (d *document) cost() int64 {
 	return d.Memory() + int64(len(d.target.path)+1024)
 }

@@ -15,14 +15,13 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A Resource Dump that would have too many packages becomes an index of several
-// (section 11.1). Each of them is a range of keys, like a page of a Resource List,
-// and lists the packages that begin in it. So it need not end where a package does,
-// and survives when packages are divided or joined: whatever their boundaries are,
-// each package is in exactly one dump.
+// A Resource Dump with too many packages becomes an index of Resource Dumps (section 11.1).
+// Each is a range of keys, like a page of a Resource List, and lists the packages that begin
+// in it. It need not end where a package does, so it survives when packages are split or
+// joined, and each package is in exactly one dump whatever its boundaries are.
 
-// groupPackages divides the packages of p into Resource Dumps, keeping of those of
-// previous, which may be nil, what still fits.
+// groupPackages divides the packages of p into Resource Dumps, and keeps the boundaries of
+// previous that still fit. previous may be nil.
 func (st *set) groupPackages(ctx context.Context, p, previous *partition.Partition) ([]resourcesync.Cut, error) {
 	var before []resourcesync.Cut
 	if previous != nil {
@@ -68,8 +67,9 @@ func isDumpPart(t target) bool {
 	return !ok || p != nil && partition.Has(p.Groups, r)
 }
 
-// dumpState reads the state of a Resource Dump or its index. A dump is not rendered
-// again until it has rested, because that may take long. An unlisted one is not cached.
+// dumpState reads the state of a Resource Dump or its index. A dump is not rendered again
+// until a pause after the last rendering, which may take long. An unlisted dump is not
+// cached.
 func dumpState(ctx context.Context, t target, was *state) (*state, error) {
 	r, ok := t.dumpRange()
 	if !ok {
@@ -104,9 +104,9 @@ func dumpState(ctx context.Context, t target, was *state) (*state, error) {
 	return st, nil
 }
 
-// renderResourceDump renders what lies at a set's resourcedump.xml: the Resource Dump if
-// one is enough (section 11.1), else the index of all; or a part of that index, the
-// Resource Dump of the packages that begin in its range of keys.
+// renderResourceDump renders resourcedump.xml: the Resource Dump if one is enough (section
+// 11.1), otherwise the index. It also renders a part of the index: the Resource Dump of the
+// packages that begin in a range of keys.
 func renderResourceDump(ctx context.Context, t target, st *state, b *render.Body) error {
 	p := st.partition
 	if t.kind.parent == "" && len(p.Groups) > 1 {
@@ -114,7 +114,7 @@ func renderResourceDump(ctx context.Context, t target, st *state, b *render.Body
 	}
 	err := renderPackages(ctx, t, st, b)
 	if errors.Is(err, errOutgrown) {
-		// More resources have come than the partition knows of.
+		// The set has grown since it was divided.
 		if _, err = t.set.packages.Renew(ctx, p); err == nil {
 			err = errMoved
 		}
@@ -151,7 +151,7 @@ func renderPackages(ctx context.Context, t target, st *state, b *render.Body) er
 			at = stats.At
 		}
 		if !b.Add(t.set.dumpEntry(r, stats)) {
-			return &goneError{index: t.url(kindResourceDump, ""), reason: "more packages begin in the range than a document holds"}
+			return &goneError{index: t.url(kindResourceDump, ""), reason: "more packages begin in the range than a document can hold"}
 		}
 	}
 	t.set.resourcePackages.Keep(st.partition)

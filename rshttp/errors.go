@@ -17,7 +17,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/linkheader"
 )
 
-// goneError says that a document was here and that its index leads on.
+// goneError means that a document no longer exists, and that a client should continue at its
+// index.
 type goneError struct {
 	index  string // URI
 	reason string
@@ -25,13 +26,13 @@ type goneError struct {
 
 func (e *goneError) Error() string { return e.reason }
 
-// A knownError has been logged when it came for the first time.
+// A knownError has already been logged.
 type knownError struct{ error }
 
 func (e knownError) Unwrap() error { return e.error }
 
-// known returns err, as a knownError if the set was not ready before either: clients
-// that wait for it ask again and again.
+// known returns err, as a knownError if the set was not ready at the last request either:
+// clients that wait for it send many requests.
 func (t target) known(err error) error {
 	switch {
 	case t.set == nil || t.kind.state == nil: // which need not be ready
@@ -43,17 +44,16 @@ func (t target) known(err error) error {
 	return err
 }
 
-// fail answers an error: the one place where errors become statuses. Clients
-// get fixed texts; what happened goes to the log under the request id that
-// they are shown.
+// fail answers a request with an error. It is the only place where errors become statuses.
+// Clients receive fixed texts with a request id; the cause is logged under the same id.
 func (s *site) fail(w http.ResponseWriter, r *http.Request, err error) {
-	status, text := http.StatusServiceUnavailable, "The document cannot be made at the moment. Try again later."
+	status, text := http.StatusServiceUnavailable, "The document cannot be rendered at the moment. Try again later."
 	retryAfter := 30 * time.Second
 	level := slog.LevelError
 	gone, isGone := errors.AsType[*goneError](err)
 	switch {
 	case isGone:
-		status, text, level = http.StatusGone, "The document is no longer part of its index. Go on from the index, linked here.", slog.LevelInfo
+		status, text, level = http.StatusGone, "The document is no longer part of its index. Continue at the index, linked here.", slog.LevelInfo
 		w.Header().Add("Link", linkTo(gone.index, resourcesync.RelIndex))
 	case errors.Is(err, fs.ErrNotExist):
 		status, text, level = http.StatusNotFound, "There is no such document.", slog.LevelInfo
@@ -62,18 +62,18 @@ func (s *site) fail(w http.ResponseWriter, r *http.Request, err error) {
 	case errors.Is(err, resourcesync.ErrNotReady):
 		text, retryAfter, level = "The set is being prepared. Try again soon.", 5*time.Second, slog.LevelInfo
 	case errors.Is(err, admission.ErrBusy):
-		text, retryAfter, level = "Too many documents are being made at the moment. Try again soon.", 5*time.Second, slog.LevelWarn
+		text, retryAfter, level = "Too many documents are being rendered at the moment. Try again soon.", 5*time.Second, slog.LevelWarn
 		s.counters.refused.Add(1)
 	case errors.Is(err, transfer.ErrBusy):
 		text, level = "Too many packages are being sent at the moment. Try again soon.", slog.LevelWarn
 		s.counters.refused.Add(1)
 	case errors.Is(err, transfer.ErrClient):
 		status, level = http.StatusTooManyRequests, slog.LevelWarn
-		text = "Too many packages are being sent to your address at the moment. Let one of them end first."
+		text = "Too many packages are being sent to your address at the moment. Wait until one of them has ended."
 		s.counters.refused.Add(1)
 	case r.Context().Err() != nil && errors.Is(err, context.Canceled):
-		// The client has gone, or the server is about to. Should somebody be
-		// there all the same, no answer must not become an empty 200.
+		// The client has left, or the server is stopping. If the client is still
+		// connected, the response must not be an empty 200.
 		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(status)
 		return

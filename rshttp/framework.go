@@ -11,11 +11,10 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A frameworkFeed announces on the framework channel of a set what has changed among
-// the documents about it (Framework Notification 2). It renders none of them: a document
-// has changed if its state has. Of the lists under an index it names the newest that is
-// new and the newest that has changed, with a link to the index, which leads to the
-// others (Framework Notification 3).
+// A frameworkFeed reports the changes of the documents about a set for its framework channel
+// (Framework Notification 2). It renders no documents: a document has changed if its state
+// has. Of the lists under an index, it names the newest created and the newest updated one,
+// with a link to the index, which leads to the others (Framework Notification 3).
 //
 // The Publisher announces that a set has been removed, as [Source.removed] says.
 type frameworkFeed struct {
@@ -35,13 +34,13 @@ func newFrameworkFeed(st *set) (*frameworkFeed, error) {
 	return d, nil
 }
 
-// hasVersion reports whether Stat knows everything that Next depends on.
+// hasVersion reports whether Stat covers everything on which Next depends.
 func (d *frameworkFeed) hasVersion() bool {
 	return d.set.stater != nil && (d.set.changer == nil || d.set.changeStater != nil)
 }
 
-// Stat describes what Next depends on: the states of the set and its journal, and the
-// partitions, which follow the set a little later. It has only a Version.
+// Stat describes everything on which Next depends: the states of the set and its journal, and
+// the partitions, which lag behind the set. It has only a Version.
 func (d *frameworkFeed) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
 	now, err := d.set.resourceState(ctx, r, nil)
 	if err != nil || now.version == "" {
@@ -96,7 +95,8 @@ func (d *frameworkFeed) Next(ctx context.Context, before string) (*publisher.Upd
 	return &publisher.Update{Up: d.set.url(kindCapabilityList, ""), Entries: entries}, now, nil
 }
 
-// ofSource tells of the Source Description, and of its last part if it is an index.
+// ofSource returns an update of the Source Description, and of its last part if it is an
+// index.
 func (d *frameworkFeed) ofSource(k *known) *publisher.Update {
 	change := changeOf(k.Description, d.description)
 	if change == "" {
@@ -111,7 +111,7 @@ func (d *frameworkFeed) ofSource(k *known) *publisher.Update {
 	return &publisher.Update{Entries: []rsxml.Entry{e}}
 }
 
-// ofSet tells of the Capability List.
+// ofSet returns an update of the Capability List.
 func (d *frameworkFeed) ofSet(k *known) *publisher.Update {
 	change := changeOf(k.CapabilityList, d.capabilityList)
 	if change == "" {
@@ -132,9 +132,9 @@ func changeOf(before, now string) resourcesync.ChangeType {
 	return resourcesync.Updated
 }
 
-// dumps announces the Resource Dump, or the newest of those under its index. Each
-// change of the set makes another dump, which Destinations would have to fetch
-// completely, so a new one is announced at most once in Options.DumpInterval.
+// dumps announces the Resource Dump, or the newest one under its index. Each change of the
+// set creates another dump, which Destinations would have to fetch completely, so dumps
+// announces at most one in Options.DumpInterval.
 func (d *frameworkFeed) dumps(ctx context.Context, k *known) ([]rsxml.Entry, error) {
 	if d.set.opener == nil {
 		k.ResourceDump = nil
@@ -171,9 +171,9 @@ func (d *frameworkFeed) dumps(ctx context.Context, k *known) ([]rsxml.Entry, err
 	return []rsxml.Entry{d.entry(kindResourceDump, kindDumpPart, part, resourcesync.Created, newest)}, nil
 }
 
-// entry returns the entry of a document: of that of the kind only if part is empty,
-// else of one under its index. at is when it changed, as far as that is known: now,
-// if it is not, because now it has become known.
+// entry returns the entry of a document: of the kind only if part is empty, otherwise of one
+// under its index. at is the time of its change; if it is unknown, entry uses the current
+// time, at which the change became known.
 func (d *frameworkFeed) entry(only, kind, part string, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
 	c := resourcesync.Capability(only)
 	if part == "" {
@@ -191,7 +191,7 @@ func entry(uri string, c resourcesync.Capability, change resourcesync.ChangeType
 	return rsxml.Entry{Loc: uri, Metadata: rsxml.Metadata{Capability: c, Change: change, Datetime: at}}
 }
 
-// stamp writes a time for comparing, which may be zero.
+// stamp formats a time, which may be zero, for comparison.
 func stamp(t time.Time) string {
 	if t.IsZero() {
 		return "-"

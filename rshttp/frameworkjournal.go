@@ -10,16 +10,15 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// changes tells of the Change List and the Change Dump, or of those under their
-// indexes.
+// changes announces the Change List and the Change Dump, or those under their indexes.
 func (d *frameworkFeed) changes(ctx context.Context, k *known) ([]rsxml.Entry, error) {
 	st := d.set
 	if st.changer == nil {
 		k.Journal, k.ChangeList, k.ChangeDump = nil, nil, nil
 		return nil, nil
 	}
-	// The state comes first: changes that come in between may be announced now, and
-	// are announced again.
+	// Read the state first: changes in between may be announced now, and are announced
+	// again later.
 	var now knownJournal
 	state, err := journalState(ctx, target{set: st}, nil)
 	if err != nil {
@@ -63,8 +62,8 @@ func (d *frameworkFeed) changes(ctx context.Context, k *known) ([]rsxml.Entry, e
 	return append(news, dumps...), nil
 }
 
-// readJournal returns how far a journal is whose version is not known. before is
-// how far it was, or nil.
+// readJournal returns the state of a journal without a version. before is its last announced
+// state, or nil.
 func (d *frameworkFeed) readJournal(ctx context.Context, before *knownJournal, windows []resourcesync.Interval) (now knownJournal, err error) {
 	if _, ok := d.set.changer.(resourcesync.Windower); !ok {
 		changes, newest, err := d.set.windows.Last(ctx)
@@ -84,8 +83,8 @@ func (d *frameworkFeed) readJournal(ctx context.Context, before *knownJournal, w
 	return now, nil
 }
 
-// born returns when w, which is open, came into being: with its first change, which
-// closed the window before it, or when that was closed, if there is no change since.
+// born returns the time at which the open window w began: that of its first change, which
+// closed the previous window, or the end of the previous window if there is no change.
 func (d *frameworkFeed) born(ctx context.Context, w resourcesync.Interval) (time.Time, error) {
 	for c, err := range (journal{d.set}).changes(ctx, resourcesync.Interval{From: w.From}, nil) {
 		return c.Datetime, err
@@ -93,8 +92,8 @@ func (d *frameworkFeed) born(ctx context.Context, w resourcesync.Interval) (time
 	return w.From, nil
 }
 
-// splits reports whether the newest of windows has been split off since k, so that
-// there is a new document.
+// splits reports whether the newest of windows was split off since k, so that there is a new
+// document.
 func (k *knownWindows) splits(windows []resourcesync.Interval) bool {
 	last := len(windows) - 1
 	return k != nil && last > 0 && (!k.Index || windows[last].From.After(k.Open))

@@ -18,7 +18,7 @@ func (d *frameworkFeed) resources(ctx context.Context, k *known) ([]rsxml.Entry,
 		return nil, resourcesync.ErrNotReady // it is being divided for the first time
 	}
 	if len(p.Cuts) == 1 {
-		// It is rendered on request, whatever the partition knows.
+		// It is rendered on request, independently of the partition.
 		var err error
 		if p, err = d.onlyPage(ctx, p); err != nil {
 			return nil, err
@@ -44,7 +44,7 @@ func (d *frameworkFeed) resources(ctx context.Context, k *known) ([]rsxml.Entry,
 	return entries, nil
 }
 
-// onlyPage returns p, a partition into one page, as the set is now.
+// onlyPage updates p, a partition into one page, to the current state of the set.
 func (d *frameworkFeed) onlyPage(ctx context.Context, p *partition.Partition) (*partition.Partition, error) {
 	now := *p
 	now.Cuts = []resourcesync.Cut{{Count: p.Cuts[0].Count, Newest: p.At}}
@@ -59,7 +59,7 @@ func (d *frameworkFeed) onlyPage(ctx context.Context, p *partition.Partition) (*
 	return &now, nil
 }
 
-// knownPagesOf returns the part of p that a channel remembers.
+// knownPagesOf returns the part of p that a channel stores.
 func knownPagesOf(p *partition.Partition) *knownPages {
 	k := &knownPages{Count: len(p.Cuts)}
 	for _, at := range p.Splits {
@@ -87,10 +87,9 @@ func dated(p *partition.Partition) bool {
 	return len(p.Cuts) > 1 && !slices.ContainsFunc(p.Cuts, undated)
 }
 
-// newsOf returns which of p's pages is the newest that is new since k, and which the
-// newest of the others that have changed; -1 for none. A larger number of pages
-// shows that some are new, and their times show which. Joined pages are not
-// announced.
+// newsOf returns the index of the newest page of p that was created since k, and that of the
+// newest one that was updated; -1 for none. A larger number of pages shows that some are
+// new, and their times show which ones. Joined pages are not announced.
 func newsOf(p *partition.Partition, k *knownPages) (created, updated int) {
 	grown := k == nil || k.Count > 0 && len(p.Cuts) > k.Count
 	born := func(i int) time.Time { return p.Splits[p.Range(i)] }

@@ -13,8 +13,8 @@ import (
 // format is discarded: everything is announced as new.
 const knownFormat = 2
 
-// A known is what the newest Framework Notification of a channel knew of the
-// documents. It is small however many documents there are.
+// A known is the state of the documents at the newest Framework Notification of a channel.
+// Its size does not depend on the number of documents.
 type known struct {
 	Format         int           `json:"format"`
 	Description    string        `json:"description,omitempty"`    // a digest
@@ -40,22 +40,22 @@ type knownDump struct {
 	Announced time.Time `json:"announced"`
 }
 
-// knownJournal is how far a journal was.
+// knownJournal is the last announced state of a journal.
 type knownJournal struct {
 	Version string    `json:"version,omitempty"`
 	Newest  time.Time `json:"newest,omitzero"` // of its changes
 }
 
-// knownWindows is what was known of documents that are windows of a journal.
+// knownWindows is the last announced state of the documents for windows of a journal.
 type knownWindows struct {
 	Index bool      `json:"index,omitempty"`
 	Open  time.Time `json:"open"`           // where the open window begins
 	Until time.Time `json:"until,omitzero"` // of the packages of a Change Dump
 }
 
-// parseKnown reads the result of text. Format 1 had a mark for each page, in fields
-// of other names: without their version, the newest list is announced once more, and
-// a dump when it is due.
+// parseKnown parses the result of text. Format 1 had a mark for each page, in fields with
+// other names. Because it has no version of the pages, the newest list is announced once
+// more, and a dump when it is due.
 func parseKnown(s string) known {
 	var k known
 	if json.Unmarshal([]byte(s), &k) != nil || k.Format != knownFormat && k.Format != 1 {

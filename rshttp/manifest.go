@@ -13,8 +13,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// renderManifest renders the manifest of a package, as it is in the package (sections
-// 11.2 and 13.2).
+// renderManifest renders the manifest of a package, identical to the one in the package
+// (sections 11.2 and 13.2).
 func renderManifest(ctx context.Context, t target, st *state, b *render.Body) error {
 	_, err := listPackage(ctx, t, st, b)
 	return err
@@ -57,7 +57,7 @@ func listResourcePackage(ctx context.Context, t target, st *state, b *render.Bod
 	return c, nil
 }
 
-// outgrown answers a request for a package of resources that would be too large.
+// outgrown returns the error for a package of resources that would be too large.
 func (t target) outgrown() error {
 	return &goneError{index: t.url(kindResourceDump, ""), reason: errOutgrown.Error()}
 }

@@ -19,22 +19,22 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A version of a resource is named by the datetime of the change that left it and
-// by the URI of the resource. Both are in the query of its URL: proxies rewrite
-// paths that have a URI in them.
+// A version of a resource is identified by the datetime of the change that produced it and
+// by the URI of the resource. Both are in the query of its URL, because proxies rewrite
+// paths that contain a URI.
 const (
 	paramDatetime = "datetime"
 	paramURI      = "uri"
 )
 
-// maxQuery is the greatest length of a query that names a version: a URI of the
-// greatest length, with every character escaped, and a datetime.
+// maxQuery is the maximum length of a query that identifies a version: a URI of the maximum
+// length, with every character escaped, and a datetime.
 const maxQuery = 3*rsxml.MaxURI + 100
 
-// errMoment says that a journal has no version of a resource at a moment.
+// errMoment means that a journal has no version of the resource at the datetime.
 var errMoment = fmt.Errorf("no version of this resource at this datetime: %w", fs.ErrNotExist)
 
-// mementoURL returns the URL of the version of uri that the change at t left.
+// mementoURL returns the URL of the version of uri after the change at t.
 func (st *set) mementoURL(uri string, t time.Time) string {
 	return st.url(kindMemento, "") + "?" + paramDatetime + "=" + partition.FormatTime(t) + "&" + paramURI + "=" + url.QueryEscape(uri)
 }
@@ -52,8 +52,8 @@ func (st *set) withVersions() func(*resourcesync.Change, *rsxml.Entry) {
 	}
 }
 
-// versionLinks appends the links of a Change List entry to the version that c left
-// (section 14.6).
+// versionLinks appends the links of a Change List entry to the version after c (section
+// 14.6).
 func (st *set) versionLinks(links []resourcesync.Link, c *resourcesync.Change) []resourcesync.Link {
 	isMemento := func(l resourcesync.Link) bool { return l.Rel == resourcesync.RelMemento }
 	if c.Type == resourcesync.Deleted || slices.ContainsFunc(links, isMemento) {
@@ -114,14 +114,14 @@ func (s *Source) serveMemento(w http.ResponseWriter, r *http.Request, t target) 
 	transfer.Serve(w, r, time.Time{}, v)
 	if v.err != nil {
 		s.counters.broken.Add(1)
-		s.sparse.Log(r.Context(), s.log, slog.LevelError, "version broken off: its content is not what the journal says, or cannot be read",
+		s.sparse.Log(r.Context(), s.log, slog.LevelError, "version aborted: its content does not match the journal, or cannot be read",
 			slog.String("uri", c.Resource.URI), slog.Time("datetime", c.Datetime), slog.Any("error", v.err))
 		panic(http.ErrAbortHandler)
 	}
 }
 
-// findVersion returns the change that left the version that r asks for. Any client can
-// ask for any moment.
+// findVersion returns the change that produced the version that r requests. Clients can
+// request any time.
 func (s *Source) findVersion(r *http.Request, t target) (c resourcesync.Change, err error) {
 	if len(r.URL.RawQuery) > maxQuery {
 		return c, errMoment
@@ -141,7 +141,7 @@ func (s *Source) findVersion(r *http.Request, t target) (c resourcesync.Change, 
 	return t.set.version(ctx, uri, at)
 }
 
-// version returns the change that left the version of uri at a time.
+// version returns the change of uri at the time at.
 func (st *set) version(ctx context.Context, uri string, at time.Time) (resourcesync.Change, error) {
 	var from record = versionJournal{journal{st}}
 	since, _, err := from.stat(ctx)
@@ -169,7 +169,7 @@ func (st *set) version(ctx context.Context, uri string, at time.Time) (resources
 	return resourcesync.Change{}, missing
 }
 
-// versionGone is the answer to a request for a version that is no longer kept.
+// versionGone returns the error for a version that is no longer kept.
 func (st *set) versionGone() error {
 	return &goneError{index: st.url(kindChangeList, ""), reason: "the version is no longer kept"}
 }

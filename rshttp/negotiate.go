@@ -38,8 +38,8 @@ func (d *document) notModified(h http.Header, etag string, dated bool) bool {
 	return err == nil && !d.state.modified.Truncate(time.Second).After(t)
 }
 
-// acceptsGzip reports whether a client takes gzip at least as gladly as no
-// coding at all (RFC 9110, section 12.5.3).
+// acceptsGzip reports whether a client prefers gzip to the identity coding, or both equally
+// (RFC 9110, section 12.5.3).
 func acceptsGzip(values []string) bool {
 	if len(values) == 1 && values[0] == "gzip" {
 		return true
@@ -65,8 +65,8 @@ func acceptsGzip(values []string) bool {
 	return gzip > 0 && gzip >= identity
 }
 
-// quality returns the q parameter among params. What cannot be understood is
-// taken as a refusal, which costs bandwidth but never a reader.
+// quality returns the q parameter among params. An invalid one counts as a refusal, which
+// costs bandwidth but excludes no client.
 func quality(params string) float64 {
 	params = strings.TrimSpace(params)
 	if params == "" {

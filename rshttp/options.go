@@ -14,7 +14,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
-// A Store keeps the notifications and subscriptions of Sources. *sqlstore.Store
+// A Store stores the notifications and subscriptions of Sources. *sqlstore.Store
 // implements it. All methods are safe for concurrent use.
 type Store interface {
 	// Log returns the log with this name. It creates the log if there is none.
@@ -28,101 +28,95 @@ type Store interface {
 	Health(ctx context.Context) error
 }
 
-// Options configure a [Source]. The zero value is a reasonable default.
+// Options are the optional arguments of [New].
 type Options struct {
-	// DescribedBy is the URI of a document about the Source, linked from
-	// the Source Description. If empty, there is no link.
+	// DescribedBy is the URI of a document that describes the Source. The Source
+	// Description links to it. If empty, there is no link.
 	DescribedBy string
 
-	// PageSize is the number of entries that a page of an indexed Resource
-	// List is cut for, and the greatest number in a Change List: 1 to
-	// 50,000. A page may grow to twice the number, but never beyond 50,000,
-	// before it is divided. The packages of dumps are listed in the same way.
-	// If zero, 10,000 is used.
+	// PageSize is the number of entries for which pages of an indexed Resource List
+	// are cut, and the maximum number of entries in a Change List: 1 to 50,000. A
+	// page may grow to twice the number, and to 50,000 at most, before it is split.
+	// It applies to lists of packages, too. If zero, 10,000 is used.
 	//
-	// Like Window and Settle it also says how a journal that does not divide
-	// itself is divided: with another value, closed lists are others.
+	// Like Window and Settle, it determines the division of a journal that does not
+	// divide itself. With another value, closed lists differ.
 	PageSize int
 
-	// Window is the span of time of one Change List of an indexed set, for
-	// journals that do not divide themselves; windows begin at multiples
-	// of it, in UTC. If zero, 24 hours is used.
+	// Window is the time that one Change List of an indexed journal covers, if the
+	// journal does not divide itself. Windows begin at multiples of it, in UTC. If
+	// zero, 24 hours is used.
 	Window time.Duration
 
-	// Settle is how long after the end of a window a change with a datetime
-	// inside it may still come to light, for journals that do not divide
-	// themselves: the greatest time between the moment a host gives a
-	// change its datetime and the moment others can see it. A window is
-	// closed only by a change that is later than its end by this much, and a
-	// change is pushed this much after its datetime. If zero, one minute is
-	// used; if negative, changes are taken to come to light in order.
+	// Settle is the maximum time between the moment at which a host assigns the
+	// datetime of a change and the moment at which others can see the change, for
+	// journals that do not divide themselves. A window is closed only by a change
+	// that is later than its end by Settle, and a change is pushed Settle after its
+	// datetime. If zero, one minute is used; if negative, changes become visible in
+	// the order of their datetimes.
 	Settle time.Duration
 
-	// PackageSize is how many bytes of content a package of a Resource Dump or
-	// Change Dump is cut for. It has more only if a single resource has, or until
-	// the growth of a set is noticed. It also has no more resources than one for
-	// each 16 KiB of PackageSize, but 1,000 in any case and 37,500 at most. A change
-	// of a resource in it breaks off the transfers that have not reached that
-	// resource, so a large package of a busy set may never arrive. If zero, 16 MiB
-	// is used.
+	// PackageSize is the content, in bytes, for which the packages of a Resource Dump
+	// or Change Dump are cut. A package is larger only if a single resource is, or
+	// until the growth of a set is detected. A package also has at most one resource
+	// for each 16 KiB of PackageSize, but at least 1,000 and at most 37,500. A change
+	// of a resource aborts the transfers that have not reached it, so a large package
+	// of a busy set may never arrive. If zero, 16 MiB is used.
 	PackageSize int64
 
-	// PackageEvery is how often a package of a Change Dump is closed, and so
-	// listed, at the latest: at multiples of it, in UTC, if there are changes. A
-	// package that is full is closed earlier. If zero, one hour is used.
+	// PackageEvery is the maximum time for which a package of a Change Dump stays
+	// open: it is closed, and listed, at a multiple of PackageEvery, in UTC, if it
+	// has changes. A full package is closed earlier. If zero, one hour is used.
 	//
 	// A later change closes a package. On a quiet set, [Source.Run] closes it if the
-	// journal is a [resourcesync.Sealer]; other journals have their last changes
-	// dumped after a later one.
+	// journal is a [resourcesync.Sealer]; in other journals, the last changes appear
+	// in the dump after a later one.
 	PackageEvery time.Duration
 
-	// Transfers is how many packages, and versions of resources ([Set].Memento),
-	// may be sent at the same time. Requests beyond are answered 503 with
-	// Retry-After, and so are those beyond a quarter of them for packages that no
-	// dump lists. Each package takes memory for three buffers, and for its plan,
-	// which it shares with other transfers of the same package. If zero, 64 is
-	// used.
+	// Transfers is the maximum number of concurrent transfers of packages and of
+	// versions of resources ([Set].Memento). Further requests are answered 503 with
+	// Retry-After. Unlisted packages get a quarter of the transfers. A transfer takes
+	// memory for three buffers, and for the plan of its package, which transfers of
+	// the same package share. If zero, 64 is used.
 	Transfers int
 
-	// ClientTransfers is how many of them one client may have, so that others
-	// get packages when one is slow, or wants many at once; its requests beyond
-	// are answered 429 with Retry-After. A client is an address, or the IPv6
-	// addresses that begin with the same 64 bits; behind a proxy, all clients
-	// are one. If zero, half of Transfers is used.
+	// ClientTransfers is the maximum number of concurrent transfers to one client, so
+	// that a slow or greedy client does not exclude others. Further requests are
+	// answered 429 with Retry-After. A client is an address, or the IPv6 addresses
+	// with the same first 64 bits. Behind a proxy, all clients are one. If zero, half
+	// of Transfers is used.
 	ClientTransfers int
 
-	// CacheBytes bounds the memory held by rendered documents, in bytes of
-	// their compressed form. If zero, 64 MiB is used; if negative, nothing
-	// is kept.
+	// CacheBytes is the maximum total size of cached documents, in compressed bytes.
+	// If zero, 64 MiB is used; if negative, nothing is cached.
 	CacheBytes int64
 
-	// Renderings is how many documents may be rendered at the same time, and
-	// how many packages may be planned. If zero, twice GOMAXPROCS is used.
+	// Renderings is the maximum number of concurrent renderings, and that of
+	// packages being planned. If zero, twice GOMAXPROCS is used.
 	Renderings int
 
-	// Wait is how long a request waits for its turn to render or to lay out
-	// before it is answered 503 with Retry-After. If zero, 5 seconds is used; if
-	// negative, it does not wait.
+	// Wait is the maximum time that a request waits for its turn to render or to
+	// plan before it is answered 503 with Retry-After. If zero, 5 seconds is used; if
+	// negative, requests do not wait.
 	Wait time.Duration
 
-	// RenderTimeout ends a rendering for which the provider takes too long;
-	// it is answered 503. Reading content for its checksum ends when nothing
-	// comes for as long. If zero, one minute is used.
+	// RenderTimeout is the time limit of a rendering; when the provider takes longer,
+	// the request is answered 503. It also limits the time without data when content
+	// is read for its checksum. If zero, one minute is used.
 	RenderTimeout time.Duration
 
-	// Sitemap adds, beside each Resource List, the same list as a plain
-	// sitemap.xml without ResourceSync elements, for search engines that
-	// object to them.
+	// Sitemap adds a plain sitemap.xml, without elements of ResourceSync, beside each
+	// Resource List, for search engines that object to these elements.
 	Sitemap bool
 
-	// Robots makes [Source.Wrap] name the sitemaps in the application's
-	// /robots.txt: the plain ones if Sitemap is set, else the Resource
-	// Lists (section 6.3.4). The application's own lines stay as they are.
+	// Robots makes [Source.Wrap] name the sitemaps in the application's /robots.txt
+	// (section 6.3.4): the plain ones if Sitemap is set, otherwise the Resource
+	// Lists. The application's own lines are not changed.
 	Robots bool
 
-	// RobotsResourceLists makes [Source.Wrap] name the Resource Lists there in
-	// any case. Destinations find the Source by them: a Resource List links to
-	// its Capability List, a plain sitemap cannot.
+	// RobotsResourceLists makes [Source.Wrap] name the Resource Lists there in any
+	// case. Destinations can find the Source by them: a Resource List links to its
+	// Capability List, which a plain sitemap cannot.
 	RobotsResourceLists bool
 
 	// Store keeps notifications until every hub has accepted them, and the
@@ -148,26 +142,26 @@ type Options struct {
 	// websub/ below the base URL is used.
 	HubURI string
 
-	// DumpInterval is the least time between two Framework Notifications of a
+	// DumpInterval is the minimum time between two Framework Notifications of a
 	// changed Resource Dump. A dump changes whenever its set does, and Destinations
 	// can only fetch all of it again. If zero, 24 hours is used.
 	DumpInterval time.Duration
 
-	// Push configures how notifications are made and sent to the hubs of the
-	// sets. If it has no Logger, that of the Source is used.
+	// Push configures the publication of notifications and their transfer to the hubs
+	// of the sets. Without a Logger, it uses that of the Source.
 	Push *topic.Options
 
-	// WebSocket serves the notification channels of all sets by WebSockets as
-	// well. Package topic/websocket has one; [Source.Run] runs it. If nil, the
-	// channels are not served so.
+	// WebSocket also serves the notification channels of all sets by WebSockets.
+	// Package topic/websocket implements it; [Source.Run] runs it. If nil, there are
+	// no WebSockets.
 	WebSocket topic.Feed
 
-	// Logger receives what clients are not told. If nil, slog.Default() is
+	// Logger receives errors, which clients do not see. If nil, slog.Default() is
 	// used.
 	Logger *slog.Logger
 }
 
-// withDefaults returns the options to work with, or what is wrong with o.
+// withDefaults returns o with defaults, or an error if o is invalid. o may be nil.
 func (o *Options) withDefaults() (Options, error) {
 	var out Options
 	if o != nil {
@@ -205,7 +199,7 @@ func (o *Options) withDefaults() (Options, error) {
 		return out, errors.New("rshttp: PackageSize, Transfers and ClientTransfers must not be negative")
 	}
 	if out.HubURI != "" && out.Hub == nil {
-		return out, errors.New("rshttp: HubURI without Hub: give &hub.Options{}")
+		return out, errors.New("rshttp: HubURI without Hub: set Hub to &hub.Options{}")
 	}
 	if out.Logger == nil {
 		out.Logger = slog.Default()

@@ -30,10 +30,10 @@ func (s *Source) PushStatus(ctx context.Context) (topic.Status, error) {
 // [Source.Run] runs it. It is nil without [Options].Hub.
 func (s *Source) Hub() *hub.Hub { return s.hub }
 
-// openTimeout bounds the time to find what the Store has of this Source.
+// openTimeout limits the time to open the log of this Source in its Store.
 const openTimeout = 30 * time.Second
 
-// openStore opens what the Source whose documents are below base has in its Store, and makes its hub.
+// openStore opens the log of the Source with the base URL in its Store, and creates its hub.
 func (s *Source) openStore(base *url.URL) (err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 	defer cancel()

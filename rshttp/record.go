@@ -18,8 +18,8 @@ type record interface {
 	// changes yields the changes in iv; see [checked.Changes].
 	changes(ctx context.Context, iv resourcesync.Interval, omit func(*resourcesync.Change, error)) iter.Seq2[resourcesync.Change, error]
 
-	// stat returns the time after which the record is complete, and when something was
-	// last erased from it: zero if nothing was.
+	// stat returns the time after which the record is complete, and the time of the
+	// last erasure, zero if there was none.
 	stat(ctx context.Context) (since, erased time.Time, err error)
 }
 
@@ -35,7 +35,7 @@ func (j journal) stat(ctx context.Context) (since, erased time.Time, err error) 
 	return since, time.Time{}, err
 }
 
-// A versionJournal is a journal as far back as the set has the bytes of versions.
+// A versionJournal is the part of a journal for which the set keeps versions.
 type versionJournal struct{ journal }
 
 func (j versionJournal) stat(ctx context.Context) (since, erased time.Time, err error) {
@@ -62,8 +62,8 @@ func (a changeArchive) stat(ctx context.Context) (since, erased time.Time, err e
 	return stat.Since, stat.Erased, err
 }
 
-// renderArchivedWindow renders a Change List that the journal no longer has. It has the
-// bytes that it had before, unless something has been erased.
+// renderArchivedWindow renders a Change List that the journal no longer has. It renders the
+// same bytes as before, unless changes have been erased.
 func renderArchivedWindow(ctx context.Context, t target, st *state, b *render.Body, from time.Time) error {
 	gone := &goneError{index: t.url(kindChangeList, ""), reason: "the journal no longer has this window"}
 	a := t.set.changeArchiver

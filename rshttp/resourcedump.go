@@ -11,7 +11,7 @@ import (
 )
 
 // dumpPackageState reads the state of a package or its manifest. An unlisted one is not
-// kept.
+// cached.
 func dumpPackageState(ctx context.Context, t target, was *state) (*state, error) {
 	r, ok := partition.ParseRange(t.part)
 	if !ok {
@@ -31,7 +31,7 @@ func isDumpPackage(t target) bool {
 	return !ok || t.set.packages.Lists(r)
 }
 
-// packageEntry begins the entry of a package, which is of a kind, in a dump.
+// packageEntry returns the beginning of the entry of a package of a kind in a dump.
 func (st *set) packageEntry(kind, part string) *rsxml.Entry {
 	return &rsxml.Entry{
 		Loc:      st.url(kind, part),
@@ -51,7 +51,8 @@ func (st *set) dumpEntry(r resourcesync.Range, stats packages.Stats) *rsxml.Entr
 	return e
 }
 
-// packageStats returns what a Resource Dump says about the package with the resources in r.
+// packageStats returns the length and the newest change of the package with the resources in
+// r.
 func (st *set) packageStats(ctx context.Context, r resourcesync.Range) (packages.Stats, error) {
 	return st.resourcePackages.Stats(ctx, r, func(stat resourcesync.Stat) (packages.Stats, error) {
 		b := render.Body{SizeOnly: true}

@@ -14,11 +14,11 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// errOutgrown says that a range holds more than a document may.
+// errOutgrown means that a range has more resources than a document can hold.
 var errOutgrown = errors.New("the range has outgrown the limits of a document")
 
-// listState reads the state of what lies at a set's resourcelist.xml: of an index if
-// the set has several pages, else of the whole set.
+// listState reads the state of resourcelist.xml: of an index if the set has several pages,
+// otherwise of the complete set.
 func listState(ctx context.Context, t target, was *state) (*state, error) {
 	if was != nil && was.partition == nil {
 		now, err := t.set.resourceState(ctx, partition.Whole, was)
@@ -36,8 +36,8 @@ func listState(ctx context.Context, t target, was *state) (*state, error) {
 	return t.set.resourceState(ctx, partition.Whole, nil)
 }
 
-// pageState reads the state of a page. An unlisted page is not cached: anybody can
-// request any range, and it must not displace what others will request.
+// pageState reads the state of a page. An unlisted page is not cached: clients can request
+// any range, and must not displace listed documents.
 func pageState(ctx context.Context, t target, was *state) (*state, error) {
 	r, ok := partition.ParseRange(t.part)
 	if !ok {
@@ -57,8 +57,8 @@ func isPage(t target) bool {
 	return !ok || t.set.pages.Lists(r)
 }
 
-// renderResourceList renders what lies at a set's resourcelist.xml: the Resource List
-// if one page is enough (section 10.1), else its index (section 10.2).
+// renderResourceList renders resourcelist.xml: the Resource List if one page is enough
+// (section 10.1), otherwise the index (section 10.2).
 func renderResourceList(ctx context.Context, t target, st *state, b *render.Body) error {
 	if st.partition != nil {
 		return renderResourceIndex(t, st.partition, b)
@@ -68,7 +68,7 @@ func renderResourceList(ctx context.Context, t target, st *state, b *render.Body
 	if !errors.Is(err, errOutgrown) {
 		return err
 	}
-	// More resources have come than the partition knows of.
+	// The set has grown since it was divided.
 	if p, err = t.set.pages.Renew(ctx, p); err != nil {
 		return err
 	}
@@ -90,8 +90,8 @@ func renderResourceIndex(t target, p *partition.Partition, b *render.Body) error
 	}
 	i := 0
 	for r := range p.Ranges() {
-		// There is no at: a page vouches for as much as the index does, and the
-		// time of its own newest change is earlier (section 10.2).
+		// There is no at: the at of the index applies to the page, and the page's
+		// own newest change is earlier (section 10.2).
 		fits := b.Add(&rsxml.Entry{Loc: t.url(page, partition.FormatRange(r)), LastMod: p.Cuts[i].Newest})
 		if !fits {
 			return fmt.Errorf("the index of set %q has outgrown the limits of a document: raise PageSize", t.set.name)
@@ -101,8 +101,8 @@ func renderResourceIndex(t target, p *partition.Partition, b *render.Body) error
 	return nil
 }
 
-// renderResourcePage renders one page of an indexed Resource List. Its range of keys is
-// its name: nothing else is needed.
+// renderResourcePage renders a page of an indexed Resource List from its range of keys, which
+// is its name.
 func renderResourcePage(ctx context.Context, t target, st *state, b *render.Body) error {
 	err := listResources(ctx, t, st, b, rsxml.MaxEntries, nil)
 	if errors.Is(err, errOutgrown) {
@@ -111,10 +111,10 @@ func renderResourcePage(ctx context.Context, t target, st *state, b *render.Body
 	return err
 }
 
-// listResources writes the head of the document t and an entry for each of the
-// resources in st.keys, at most limit of them, into b. If pack is not nil, the document
-// is a manifest: pack returns the path of a resource in the package, or why it is left
-// out, or errOutgrown if the package holds too much.
+// listResources writes the head of the document t and an entry for each resource in st.keys,
+// at most limit of them, into b. If pack is not nil, the document is a manifest: pack returns
+// the path of a resource in the package, an error if the resource must be omitted, or
+// errOutgrown if the package is too large.
 func listResources(ctx context.Context, t target, st *state, b *render.Body, limit int, pack func(resourcesync.Resource) (path string, err error)) error {
 	started := time.Now()
 	at := st.modified
@@ -155,9 +155,8 @@ func listResources(ctx context.Context, t target, st *state, b *render.Body, lim
 	return nil
 }
 
-// resourceHead is the head of a Resource List or its index. at is the time of
-// the newest change that it shows; a set that knows no times vouches for
-// nothing later than the epoch.
+// resourceHead returns the head of a Resource List or its index. at is the time of the newest
+// change that it shows; if it is unknown, the at of the document is the epoch.
 func resourceHead(t target, index bool, at time.Time) *rsxml.Head {
 	h := t.head(index)
 	if t.isSitemap() {
@@ -169,7 +168,7 @@ func resourceHead(t target, index bool, at time.Time) *rsxml.Head {
 	return h
 }
 
-// head begins the head of the document t: what it is, and what it links to.
+// head returns the beginning of the head of t: its capability and links.
 func (t target) head(index bool) *rsxml.Head {
 	h := &rsxml.Head{Index: index, Metadata: rsxml.Metadata{Capability: t.kind.capability}}
 	if t.isSitemap() {

@@ -51,7 +51,7 @@ func newRoutes(base *url.URL, named bool, ks []*kind) *routes {
 	return rt
 }
 
-// A target is a document that a path leads to.
+// A target is the document that a path names.
 type target struct {
 	kind *kind
 	path string
@@ -65,10 +65,10 @@ func (t target) isUnlisted() bool { return t.kind.listed != nil && !t.kind.liste
 // url returns the public URL of a document of the same set.
 func (t target) url(kind, part string) string { return t.set.url(kind, part) }
 
-// match finds what a path leads to.
+// match returns the target of a path.
 func (rt *routes) match(path string, sets map[string]*set) (target, bool) {
-	// Most requests to a wrapped application are none of ours. They should
-	// not pay for the router.
+	// Most requests to a wrapped application are for other paths. Avoid the cost of the
+	// router for them.
 	if path != wellknown.Path && !rt.mayHave(path) {
 		return target{}, false
 	}
@@ -99,8 +99,8 @@ func (rt *routes) mayHave(path string) bool {
 	return false
 }
 
-// folderOf returns the first folder of a path, with a slash at its end, or the
-// path itself if it is in none.
+// folderOf returns the first folder of a path, with a trailing slash, or the path itself if
+// it has none.
 func folderOf(path string) string {
 	if i := strings.IndexByte(path, '/'); i >= 0 {
 		return path[:i+1]
@@ -119,7 +119,7 @@ func (rt *routes) url(kind string, st *set, part string) string {
 	}
 	u, err := rt.router.Get(kind).URLPath(pairs...)
 	if err != nil {
-		// Every part is written by a function whose output its route takes.
+		// Every part comes from a function whose result matches the route.
 		panic(fmt.Sprintf("rshttp: no URL for %s %v: %v", kind, pairs, err))
 	}
 	return rt.origin + u.EscapedPath()

@@ -1,12 +1,11 @@
-// Package rshttp turns sets of resources into a ResourceSync Source over HTTP.
+// Package rshttp serves sets of resources as a ResourceSync Source over HTTP.
 //
-// A [Source] made by [New] answers for the documents of its [Set]s: the Source
-// Description at the well-known URI, a Capability List per set, Resource Lists
-// and, where a set keeps a journal, Change Lists; where it has the bytes of its
-// resources, or of their past versions, Resource Dumps and Change Dumps as well.
-// [Source.Wrap] puts it in front of an application in one line; it can also be
-// mounted by hand, because it is an http.Handler that looks at the full path of a
-// request:
+// [New] returns a [Source] that serves the documents of its [Set]s: the Source
+// Description at the well-known URI, a Capability List per set, Resource Lists and, for
+// a set with a journal, Change Lists. A set that can open the content of its resources or
+// their past versions also has Resource Dumps and Change Dumps. [Source.Wrap] adds the
+// Source to an application in one line. A Source is also an http.Handler that matches the
+// complete path of a request, and can be mounted:
 //
 //	mux.Handle("/resourcesync/", src)                 // net/http
 //	mux.Handle("/.well-known/resourcesync", src)
@@ -18,26 +17,24 @@
 //	r.PathPrefix("/resourcesync/").Handler(src)       // gorilla/mux
 //	r.Handle("/.well-known/resourcesync", src)
 //
-// A Source with [Options].Hub, or a set with hubs elsewhere, also publishes changes as
-// soon as they happen, over the two notification channels that Capability Lists
-// advertise (Change Notification and Framework Notification 1.0.1). [Source.Run] runs
-// all of it.
+// If [Options].Hub is set or a set has remote hubs, the Source also pushes changes over the
+// two notification channels that its Capability Lists advertise (Change Notification and
+// Framework Notification 1.0.1). [Source.Run] does all work in the background.
 //
-// # How documents come to be
+// # Documents
 //
-// A Resource List that is too long for one document becomes an index of pages.
-// A page is a range of keys, and the range is in the page's URL: rendering it
-// costs that page, however large the set, and no server needs to remember
-// anything about it. A document is rendered and compressed whole before its
-// status is sent; it is kept under a byte budget for as long as its set says
-// that nothing has changed. Everything in a document is a function of the
-// set's state, so that replicas give the same bytes with the same entity tags.
-// (The index of a Resource List is one of how the set is divided, too: stores
-// that keep their cuts, such as sqlstore, divide it alike for all replicas.)
+// A Resource List that is too long for one document becomes an index of pages. A page is a
+// range of keys, and its URL contains the range: the cost of rendering a page does not
+// depend on the size of the set, and servers share no memory of pages. A document is
+// rendered and compressed completely before its status is sent. It is cached, within a
+// limit in bytes, as long as the state of its set does not change. Documents are functions
+// of the state, so all replicas send the same bytes with the same entity tags. (The index
+// of a Resource List also depends on the division of the set. Stores that keep their cuts,
+// such as sqlstore, give all replicas the same division.)
 //
-// The packages of a dump are ranges of keys, too. They are ZIP files that exist
-// nowhere: their bytes are computed while they are sent, from any offset, and held
-// to what their manifest says. A transfer that turns out to be wrong is broken
-// off. Servers must not limit the time of a whole answer (http.Server's
-// WriteTimeout), or large packages never arrive.
+// The packages of a dump are ranges of keys as well. They are ZIP files that are never
+// stored: their bytes are computed while they are sent, from any offset, and verified
+// against the manifest. A transfer with wrong content is aborted. The server must not limit
+// the time of a response (WriteTimeout of http.Server), because large packages would never
+// arrive.
 package rshttp

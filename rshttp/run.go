@@ -45,10 +45,10 @@ func (s *Source) newComponents() []component {
 // it. Notifications are published and delivered only while at least one of the
 // processes that share the Store calls Run; [Source.Health] reports if none does.
 //
-// Run must not be called twice at the same time.
+// It fails if it is already running.
 func (s *Source) Run(ctx context.Context) error {
 	if !s.running.CompareAndSwap(false, true) {
-		return errors.New("rshttp: Run is running already")
+		return errors.New("rshttp: Run is already running")
 	}
 	defer s.running.Store(false)
 	s.runs.begun()

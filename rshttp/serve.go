@@ -13,10 +13,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 
-// This file is the way of a request: find the route, compare the state, render, send.
+// This file handles a request: find the route, compare the state, render, send.
 
-// find returns what a path leads to, together with its document if one is cached, fresh
-// or not.
+// find returns the target of a path, and its cached document, fresh or not, if there is one.
 func (s *Source) find(path string) (target, *document, bool) {
 	if doc := s.cache.get(path); doc != nil {
 		return doc.target, doc, true
@@ -25,8 +24,8 @@ func (s *Source) find(path string) (target, *document, bool) {
 	return t, nil, ok
 }
 
-// serve answers a request for t: its route has been found, its state is compared with
-// that of kept, the cached document or nil, it is rendered if they differ, and sent.
+// serve answers a request for t, whose route has been found. It compares the state of t with
+// that of kept, the cached document or nil, renders t if they differ, and sends it.
 func (s *Source) serve(w http.ResponseWriter, r *http.Request, t target, kept *document) {
 	if !reqbody.None(w, r) {
 		return
@@ -53,8 +52,8 @@ func (s *Source) serve(w http.ResponseWriter, r *http.Request, t target, kept *d
 	s.send(w, r, doc)
 }
 
-// document returns t as the set is now: the cached document if it still shows the state
-// of t, or else one that is rendered for all requests that wait for it.
+// document returns the current document of t: the cached one if it still shows the state of
+// t, otherwise one that is rendered for all waiting requests.
 func (s *Source) document(ctx context.Context, t target, kept *document) (*document, error) {
 	// Bound the total wait: the queue, a rendering in flight, ours.
 	deadline := withLazyDeadline(ctx, max(s.options.Wait, 0)+2*s.options.RenderTimeout)
@@ -83,7 +82,7 @@ func (s *Source) document(ctx context.Context, t target, kept *document) (*docum
 	return v.(*document), nil
 }
 
-// fresh reports whether t is in the state was, which may be nil.
+// fresh reports whether was, which may be nil, is still the state of t.
 func (t target) fresh(ctx context.Context, was *state) (bool, error) {
 	if t.kind.state == nil {
 		return was != nil, nil // whether or not the sets have content
@@ -95,8 +94,7 @@ func (t target) fresh(ctx context.Context, was *state) (bool, error) {
 	return err == nil && now == was, err
 }
 
-// renderAnew renders t and caches the result, unless the cached document is fresh by
-// now.
+// renderAnew renders t and caches the result, unless the cached document has become fresh.
 func (s *Source) renderAnew(ctx context.Context, t target) (*document, error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.RenderTimeout)
 	defer cancel()
@@ -115,8 +113,8 @@ func (s *Source) renderAnew(ctx context.Context, t target) (*document, error) {
 	return doc, nil
 }
 
-// render reads the state of t and renders it, once more if the state has moved
-// meanwhile.
+// render reads the state of t and renders it. If the state changes meanwhile, it renders
+// once more.
 func (t target) render(ctx context.Context) (*document, error) {
 	doc, err := t.renderOnce(ctx)
 	if errors.Is(err, errMoved) {
@@ -177,7 +175,7 @@ func (s *site) send(w http.ResponseWriter, r *http.Request, doc *document) {
 		return
 	}
 	if err := doc.writeTo(w, zipped); err != nil && r.Context().Err() == nil {
-		// The status is sent: only a broken connection can still tell.
+		// The status has been sent; the client sees the closed connection.
 		s.sparse.Log(r.Context(), s.log, slog.LevelDebug, "document not sent", slog.String("path", doc.path()), slog.Any("error", err))
 		panic(http.ErrAbortHandler)
 	}

@@ -24,18 +24,15 @@ type changerChecker interface {
 	CheckChanger(resourcesync.Changer) (warning string, err error)
 }
 
-// A Set is a set of resources that a Source offers (section 9). Provider is
-// mandatory.
+// A Set is a set of resources that a Source publishes (section 9). Provider is mandatory.
 //
-// What a set can do is found by type assertion on Provider. The fields of the
-// same names as the interfaces come first: they let a wrapper that hides the
-// upgrades of what it wraps be put together with them, and a journal be put
-// beside a provider without one. A Changer that is a Stater is used as one if there
-// is no other, and so is the archive of a journal of package sqlstore.
+// The upgrades of a set are found by type assertion on Provider. A field with the name of
+// an interface overrides that: it combines a wrapper with the upgrades that it hides, or a
+// provider with a journal. If there is no other Stater, a Changer that is one is used, and
+// likewise the archive of a journal of package sqlstore.
 type Set struct {
-	// Name is the set's segment in the paths of its documents, made of
-	// letters, digits, '.', '_' and '-'. It may be empty if the Source has
-	// but one set.
+	// Name is the folder of the set's documents: letters, digits, '.', '_' and '-'. It
+	// may be empty if the Source has only one set.
 	Name string
 
 	// Provider supplies the resources.
@@ -51,40 +48,38 @@ type Set struct {
 	Archiver       resourcesync.Archiver
 	ChangeArchiver resourcesync.ChangeArchiver
 
-	// Memento gives each version of a resource that the ChangeOpener has a URI of
-	// its own, and links it from the entries of Change Lists (section 14.6; RFC
-	// 7089). It needs a Changer and a ChangeOpener. Versions of deleted resources
-	// are available as long as the ChangeOpener has them.
+	// Memento gives each version in the ChangeOpener a URI of its own, to which the
+	// entries of Change Lists link (section 14.6; RFC 7089). It needs a Changer and a
+	// ChangeOpener. Versions of deleted resources are available as long as the
+	// ChangeOpener has them.
 	Memento bool
 
-	// Hubs are WebSub hubs elsewhere, beside [Options].Hub, where Destinations
-	// subscribe to the set's notification channels. A set with any hub has a
-	// Framework Notification channel, and a Change Notification channel if it keeps a
-	// journal. They are fed while [Source.Run] runs.
+	// Hubs are remote WebSub hubs, beside [Options].Hub, at which Destinations
+	// subscribe to the set's notification channels. A set with a hub has a Framework
+	// Notification channel and, if it has a journal, a Change Notification channel.
+	// [Source.Run] publishes to them.
 	Hubs []topic.Hub
 
-	// Require names capabilities that the set must have. [New] fails if one
-	// is missing, for instance because a wrapper has hidden it.
+	// Require names capabilities that the set must have. [New] fails if one is
+	// missing, for example because a wrapper hides it.
 	Require []resourcesync.Capability
 
-	// DescribedBy is the URI of a document about the set, linked from its
-	// Capability List and from the Source Description. If empty, there is
-	// no link.
+	// DescribedBy is the URI of a document that describes the set. The Capability
+	// List and the Source Description link to it. If empty, there is no link.
 	DescribedBy string
 
-	// Prefix says, for a provider that is no Coverer, which URLs belong to
-	// the set: those whose path begins with it. It is a path such as
-	// "/papers/". If it is empty too, no URL gets a Link header, because a
-	// link must not claim what the set does not cover.
+	// Prefix is the path prefix of the set's URLs, such as "/papers/", if the
+	// provider is not a Coverer. Without a Prefix and a Coverer, no URL gets a Link
+	// header, because the link must name covered resources only.
 	Prefix string
 }
 
-// An archiving journal has an archive, or nil if it is configured without one.
+// An archiving journal has an archive; nil if it is configured without one.
 type archiving interface {
 	Archive() resourcesync.ChangeArchiver
 }
 
-// A retainer is a ChangeOpener that keeps the bytes of past versions for a limited time.
+// A retainer is a ChangeOpener that keeps past versions for a limited time.
 type retainer interface {
 	Since(context.Context) (time.Time, error)
 }
@@ -104,23 +99,21 @@ type set struct {
 	covers       func(*url.URL) bool
 	unready      atomic.Bool // the last request failed because the set was not ready
 
-	// changeStater tells when the journal has moved, and changeWatcher does so
-	// unasked. They are the set's unless the journal is kept by something else,
-	// which may lag behind.
+	// changeStater and changeWatcher describe the journal. They are those of the set
+	// unless another value keeps the journal, which may then lag behind the set.
 	changeStater  resourcesync.Stater
 	changeWatcher resourcesync.Watcher
 
 	memento        bool // versions have URIs of their own
 	archiver       resourcesync.Archiver
 	changeArchiver resourcesync.ChangeArchiver
-	archives       []resourcesync.Capability // that there are
+	archives       []resourcesync.Capability // of the existing archives
 
 	hubs       []string // URIs, that of the Source's own first
 	remoteHubs []topic.Hub
-	sockets    bool // its channels are served by WebSockets, too
+	sockets    bool // its channels are also served by WebSockets
 
-	// What the openers are besides, or nil: they know checksums, have the
-	// bytes of patches, and know from when on they have those of past versions.
+	// Further upgrades of the openers, or nil.
 	checksummer, changeChecksummer resourcesync.Checksummer
 	patchOpener                    resourcesync.PatchOpener
 	retainer                       retainer
@@ -131,7 +124,7 @@ type set struct {
 	isReady  atomic.Bool
 	reported reported // what has been logged about the set
 
-	// How the set and its journal are divided into packages.
+	// The division of the set and its journal into packages.
 	resourcePackages *packages.Resources
 	changePackages   *packages.Journal
 }
@@ -223,8 +216,8 @@ func (st *set) divide() {
 	}
 }
 
-// findCompanions finds what the upgrades of st are besides. journal is the Changer that
-// is kept beside the Provider, or nil.
+// findCompanions finds further upgrades of the upgrades of st. journal is the Changer of
+// another value than the Provider, or nil.
 func (st *set) findCompanions(journal resourcesync.Changer) {
 	if st.stater == nil {
 		st.stater, _ = journal.(resourcesync.Stater)
@@ -247,7 +240,7 @@ func (st *set) findCompanions(journal resourcesync.Changer) {
 	}
 }
 
-// upgrade returns explicit, or else p itself if it is a T.
+// upgrade returns explicit or, if that is nil, p if it is a T.
 func upgrade[T comparable](explicit T, p resourcesync.Provider) T {
 	var none T
 	if explicit != none {
@@ -257,7 +250,7 @@ func upgrade[T comparable](explicit T, p resourcesync.Provider) T {
 	return t
 }
 
-// capabilities returns what the set's Capability List advertises.
+// capabilities returns the capabilities in the set's Capability List, without channels.
 func (st *set) capabilities() []resourcesync.Capability {
 	out := []resourcesync.Capability{resourcesync.ResourceList}
 	if st.opener != nil {
@@ -287,9 +280,9 @@ func (st *set) has(c resourcesync.Capability) bool {
 	return slices.Contains(st.capabilities(), c) || slices.Contains(st.channels(), c)
 }
 
-// ready fails, with ErrNotReady above all, until the set has something to show
-// for the first time. It keeps documents that say nothing about the set's content from
-// promising documents that cannot be had yet.
+// ready returns an error, usually ErrNotReady, until the set has data for the first time. It
+// prevents documents that depend on the configuration alone from linking to documents that
+// are not available yet.
 func (st *set) ready(ctx context.Context) error {
 	if st.stater == nil || st.isReady.Load() {
 		return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-// A site is what the documents of all sets have in common.
+// A site is the data that the documents of all sets share.
 type site struct {
 	options     Options
 	log         *slog.Logger
@@ -51,16 +51,16 @@ func (st *set) url(kind, part string) string { return st.routes.url(kind, st, pa
 func (st *set) report(entries, fields render.Omitted) {
 	if entries.N > 0 {
 		st.counters.leftOut.Add(uint64(entries.N))
-		st.logOmitted(&entries, "resources are left out: their URIs cannot be written into a document")
+		st.logOmitted(&entries, "resources are omitted: a document cannot hold their URIs")
 	}
 	if fields.N > 0 {
 		st.counters.dropped.Add(uint64(fields.N))
-		st.logOmitted(&fields, "fields are left out of entries: a document cannot hold their values")
+		st.logOmitted(&fields, "fields of entries are omitted: a document cannot hold their values")
 	}
 }
 
-// logOmitted logs what a document omits, unless it has been logged before: a broken
-// set must not flood the log whenever one of its documents is rendered.
+// logOmitted logs the omissions of a document, unless they have been logged before: a broken
+// set must not fill the log each time that one of its documents is rendered.
 func (st *set) logOmitted(omitted *render.Omitted, msg string) {
 	first := omitted.First()
 	if st.reported.first(fmt.Sprint(msg, first)) {
@@ -68,11 +68,11 @@ func (st *set) logOmitted(omitted *render.Omitted, msg string) {
 	}
 }
 
-// maxReported is the number of different messages about one set in the log. Later
+// maxReported is the maximum number of different messages about a set in the log. Further
 // ones are only counted.
 const maxReported = 100
 
-// reported remembers which messages have been logged. The zero value is ready.
+// reported is the set of messages that have been logged. The zero value is ready for use.
 type reported struct {
 	mu   sync.Mutex
 	seen map[uint64]struct{}
@@ -80,8 +80,8 @@ type reported struct {
 
 var reportedSeed = maphash.MakeSeed()
 
-// first reports whether the message is to be logged: whether it is new, and not
-// one of too many.
+// first reports whether to log the message: whether it is new and maxReported is not
+// reached.
 func (r *reported) first(message string) bool {
 	sum := maphash.String(reportedSeed, message)
 	r.mu.Lock()

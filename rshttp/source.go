@@ -40,12 +40,12 @@ type Source struct {
 	hubURI        *url.URL
 }
 
-// New returns the Source of sets. base is the public URL below which its
-// documents lie, such as "https://example.org/resourcesync/": all URLs in
-// documents are made from it, never from what a request says. Only the Source
-// Description lies elsewhere on that host, at its well-known URI.
+// New returns the Source of sets. base is the public URL of the folder of its documents, such
+// as "https://example.org/resourcesync/". All URLs in documents are derived from it, never
+// from requests. Only the Source Description is outside of the folder, at its well-known URI
+// on the same host.
 //
-// opts may be nil. New fails if anything given to it cannot work.
+// New fails if an argument is invalid. opts may be nil.
 func New(base string, sets []Set, opts *Options) (*Source, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -117,7 +117,7 @@ func parseBase(base string) (*url.URL, error) {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
 		return nil, fmt.Errorf("rshttp: base URL %q must be absolute, like https://example.org/resourcesync/", base)
 	case u.RawQuery != "" || u.Fragment != "" || u.User != nil || strings.ContainsAny(u.Path, "{}"):
-		return nil, fmt.Errorf("rshttp: base URL %q must have neither a query, a fragment, a user nor braces", base)
+		return nil, fmt.Errorf("rshttp: base URL %q must not have a query, a fragment, a user or braces", base)
 	}
 	if !strings.HasSuffix(u.Path, "/") {
 		u.Path += "/"
@@ -125,10 +125,9 @@ func parseBase(base string) (*url.URL, error) {
 	return u, nil
 }
 
-// Wrap returns a handler that answers for the Source's own documents and its Hub, and has
-// app answer everything else, with Link headers as [Source.Link] adds them. It
-// is the one-line way in; Options.Robots and Options.RobotsResourceLists have effect
-// only here.
+// Wrap returns a handler that serves the Source's documents and its Hub, and passes all other
+// requests to app, with the Link headers of [Source.Link]. Options.Robots and
+// Options.RobotsResourceLists need it.
 func (s *Source) Wrap(app http.Handler) http.Handler {
 	app = s.Link(app)
 	if uris := s.sitemaps(); len(uris) > 0 {
@@ -141,17 +140,16 @@ func (s *Source) Wrap(app http.Handler) http.Handler {
 	})
 }
 
-// Link is middleware that adds a Link header with the relation type
-// resourcesync to the answers to GET and HEAD requests for resources that a set
-// covers (section 6.3.3). The ResponseWriter is passed on as it is. The header
-// is set before next is called: a handler that sets Link itself, rather than
-// adding to it, wins.
+// Link is middleware that adds a Link header with the relation type resourcesync to responses
+// to GET and HEAD requests for resources that a set covers (section 6.3.3). It does not wrap
+// the ResponseWriter, and sets the header before it calls next: a handler that sets Link,
+// instead of adding to it, replaces the header.
 func (s *Source) Link(next http.Handler) http.Handler {
 	return linkheader.Middleware(s.covers...)(next)
 }
 
-// ServeHTTP answers for the Source's documents and its Hub, and 404 for everything else.
-// It looks at the full path of the request, however it is mounted.
+// ServeHTTP serves the Source's documents and its Hub, and answers 404 to all other requests.
+// It matches the complete path of the request, wherever it is mounted.
 func (s *Source) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !s.answer(w, r) && reqbody.None(w, r) {
 		http.NotFound(w, r)
@@ -196,7 +194,7 @@ func (s *Source) Paths() []string {
 	return slices.Compact(paths)
 }
 
-// sitemaps returns what robots.txt should name (section 6.3.4).
+// sitemaps returns the URLs that robots.txt should name (section 6.3.4).
 func (s *site) sitemaps() []string {
 	var kinds []string
 	if s.options.Robots && s.options.Sitemap {

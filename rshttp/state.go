@@ -11,8 +11,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 )
 
-// A state is what a document is a function of. It is read before the content that it
-// vouches for: what changes in between may show, but the next request renders it again.
+// A state is everything that determines a document. It is read before the content: a change
+// in between may appear in the document, but the next request renders it again.
 //
 // The cache compares states, the entity tag and Last-Modified follow from them, and so
 // does at. Framework Notifications compare them, too, and render nothing.
@@ -25,12 +25,12 @@ type state struct {
 	// Last-Modified. It is zero if that is not known.
 	modified time.Time
 
-	// whole is the version of the whole set when it was last found that version has
-	// not moved. As long as it is the same, no range needs to be asked about.
+	// whole is the version of the complete set when version was last found current. As
+	// long as whole is the same, Stat need not be called for the range.
 	whole atomic.Pointer[string]
 
-	// closed says that the document shows what is past and never changes. It holds as
-	// long as record goes back to it and nothing has been erased.
+	// closed means that the document covers a closed interval. It never changes as long
+	// as record reaches back to the interval and no change has been erased.
 	closed bool
 	record record
 	erased time.Time
@@ -45,8 +45,8 @@ type state struct {
 // kept reports whether a document in this state is cached.
 func (st *state) kept() bool { return st.closed || st.version != "" }
 
-// cacheControl returns what other caches may do. Only a closed document is immutable, but
-// not one of an archive, from which changes can be erased.
+// cacheControl returns the Cache-Control of the document. Only a closed document is
+// immutable, except one of an archive, from which changes can be erased.
 func (st *state) cacheControl() []string {
 	if _, archived := st.record.(changeArchive); !st.closed || archived {
 		return cacheAsk
@@ -54,15 +54,14 @@ func (st *state) cacheControl() []string {
 	return cacheForever
 }
 
-// dated reports whether Last-Modified can tell this state from others. The header counts
-// in seconds. While the second of the newest change is hardly over, another change may
-// fall into it (RFC 9110, section 8.8.2.2).
+// dated reports whether Last-Modified identifies this state. The header counts in seconds, so
+// another change may follow in the second of the newest change (RFC 9110, section 8.8.2.2).
 func (st *state) dated(now time.Time) bool {
 	return st.modified.Unix() > 0 && now.Sub(st.modified) > 2*time.Second
 }
 
-// close makes st that of a document about the changes of r in iv, the newest of which
-// is at last.
+// close sets st to the state of a document with the changes of r in iv. last is the datetime
+// of the newest.
 func (st *state) close(r record, iv resourcesync.Interval, last time.Time) {
 	st.closed, st.record, st.changes, st.modified = true, r, iv, last
 }
@@ -76,7 +75,7 @@ func (was *state) stillClosed(ctx context.Context) (bool, error) {
 	return err == nil && !since.After(was.changes.From) && erased.Equal(was.erased), err
 }
 
-// stat returns what is known of the resources in keys: nothing if the set is no Stater.
+// stat describes the resources in keys. The result is zero if the set has no Stater.
 func (st *set) stat(ctx context.Context, keys resourcesync.Range) (resourcesync.Stat, error) {
 	return statOf(ctx, st.stater, keys)
 }
@@ -89,7 +88,7 @@ func statOf(ctx context.Context, stater resourcesync.Stater, keys resourcesync.R
 }
 
 // resourceState returns the state of the resources in keys, or was if it still holds.
-// It asks for the version of the whole set, and only if that has moved for that of keys.
+// It reads the version of the complete set and, only if that has changed, that of keys.
 func (st *set) resourceState(ctx context.Context, keys resourcesync.Range, was *state) (*state, error) {
 	whole, err := st.stat(ctx, partition.Whole)
 	if err != nil || was != nil && whole.Version != "" && whole.Version == *was.whole.Load() {
@@ -127,8 +126,8 @@ func newState(stat resourcesync.Stat) *state {
 	return st
 }
 
-// journalState reads the state of a document about the journal. Rendering finds out
-// whether the document is closed.
+// journalState reads the state of a document with changes of the journal. Rendering
+// determines whether the document is closed.
 func journalState(ctx context.Context, t target, was *state) (*state, error) {
 	if closed, err := was.stillClosed(ctx); err != nil || closed {
 		return was, err
@@ -152,5 +151,5 @@ func partitionState(p *partition.Partition, was *state) *state {
 	return &state{version: fmt.Sprint("partition ", p.Number), partition: p}
 }
 
-// errMoved says that the state of a document has moved while it was rendered.
-var errMoved = fmt.Errorf("the set or its journal has been divided otherwise meanwhile")
+// errMoved means that the state of a document has changed while it was rendered.
+var errMoved = fmt.Errorf("the division of the set or its journal has changed meanwhile")

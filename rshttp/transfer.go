@@ -13,8 +13,8 @@ import (
 
 var hdrPackage = []string{"application/zip"}
 
-// servePackage answers a request for the package t, or for ranges of it. While it
-// is sent, it holds nothing but its plan and one of the bounded number of transfers.
+// servePackage answers a request for the package t, or for ranges of it. A transfer holds
+// only the plan and its place among the transfers.
 func (s *Source) servePackage(w http.ResponseWriter, r *http.Request, t target) {
 	sending, err := s.transfers.Admit(r)
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// A version is the content of a resource after a change, at any offset. Read from
-// its beginning to its end, it is verified against its SHA-256: its last bytes are
-// not returned on a mismatch.
+// A version reads the content of a resource after a change, from any offset. If it is read
+// from the beginning to the end, it is verified against its SHA-256: its last bytes are not
+// returned on a mismatch.
 type version struct {
 	open    func() (io.ReadCloser, error)
 	content io.ReadCloser
@@ -26,7 +26,7 @@ type version struct {
 	err    error     // why reading has failed
 }
 
-var errVersion = errors.New("the content is not that of this version")
+var errVersion = errors.New("the content does not match this version")
 
 // begin opens the version that r describes.
 func (v *version) begin(r *resourcesync.Resource) error {
@@ -53,7 +53,7 @@ func (v *version) begin(r *resourcesync.Resource) error {
 		return err
 	}
 	if !known {
-		return errors.New("a version has no Length, and its content cannot seek")
+		return errors.New("the version has no Length, and its content cannot seek")
 	}
 	v.size = size
 	return nil
@@ -65,7 +65,7 @@ func (v *version) close() {
 	}
 }
 
-// Seek implements io.Seeker. It moves nothing yet.
+// Seek implements io.Seeker. The next Read moves the content.
 func (v *version) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
@@ -74,7 +74,7 @@ func (v *version) Seek(offset int64, whence int) (int64, error) {
 		offset += v.size
 	}
 	if offset < 0 {
-		return 0, errors.New("a seek to before the beginning")
+		return 0, errors.New("seek before the beginning")
 	}
 	v.offset = offset
 	return offset, nil
@@ -112,7 +112,7 @@ func (v *version) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// move brings the content to the offset to read at.
+// move seeks the content to the current offset.
 func (v *version) move() error {
 	if v.at == v.offset {
 		return nil
