@@ -104,7 +104,7 @@ func (s *Source) checkRun(ctx context.Context) error {
 	for i, p := range s.components {
 		names[i] = p.name
 	}
-	err = fmt.Errorf("rshttp: no process runs the Source, and changes are not announced: call Run in one that stays up (not running: %s)", strings.Join(names, ", "))
+	err = fmt.Errorf("rshttp: no process runs the Source, and changes are not announced: call Run in a long-running process (not running: %s)", strings.Join(names, ", "))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.logged {

@@ -116,7 +116,7 @@ func (a *poller) watch(ctx context.Context, log *slog.Logger) {
 		if ctx.Err() != nil {
 			return
 		}
-		log.LogAttrs(ctx, slog.LevelWarn, "watching a set has ended and begins again", slog.Any("error", err))
+		log.LogAttrs(ctx, slog.LevelWarn, "watching a set has ended; restarting", slog.Any("error", err))
 		if background.Sleep(ctx, 10*time.Second) != nil {
 			return
 		}
