@@ -154,7 +154,7 @@ func (s *sender) attempt(ctx context.Context, n *pushlog.Notification) error {
 		if f, ok := errors.AsType[*failure](err); ok {
 			asked = f.after
 		}
-		c.Fail(time.Now(), err.Error(), retry.Policy{First: s.p.options.Retry, Max: maxRetry}, asked)
+		c.Fail(time.Now(), err.Error(), retry.Policy{First: s.p.options.Retry, Max: maxRetry}.Asked(asked))
 		if c.Failures == 1 {
 			s.log.LogAttrs(ctx, slog.LevelWarn, "the hub has not accepted a notification; it is retried, and later ones wait",
 				slog.Int64("number", n.Number), slog.Any("error", err))

@@ -1,10 +1,6 @@
 package pushlog
 
-import (
-	"time"
-
-	"github.com/resourcesync-go/resourcesync/internal/retry"
-)
+import "time"
 
 // A Cursor is the position of a hub or a subscriber in the notifications of a topic.
 type Cursor struct {
@@ -24,12 +20,12 @@ type Cursor struct {
 // Pass moves c to the notification with the number given.
 func (c *Cursor) Pass(number int64) { *c = Cursor{Taken: number} }
 
-// Fail records that an attempt has failed now. asked is the wait that the server
-// requests, or zero.
-func (c *Cursor) Fail(now time.Time, reason string, p retry.Policy, asked time.Duration) {
+// Fail records that an attempt has failed now. wait returns the time until the next one,
+// given the number of failures.
+func (c *Cursor) Fail(now time.Time, reason string, wait func(failures int) time.Duration) {
 	if c.Failures++; c.Failures == 1 {
 		c.FailingSince = now
 	}
 	c.LastError = reason
-	c.Retry = now.Add(p.Wait(c.Failures, asked))
+	c.Retry = now.Add(wait(c.Failures))
 }

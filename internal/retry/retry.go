@@ -33,6 +33,11 @@ func (p Policy) Wait(failures int, asked time.Duration) time.Duration {
 	return d - rand.N(d/5+1)
 }
 
+// Asked returns p.Wait for a server that has asked to wait.
+func (p Policy) Asked(asked time.Duration) func(failures int) time.Duration {
+	return func(failures int) time.Duration { return p.Wait(failures, asked) }
+}
+
 // After returns how long an answer asks to wait, in seconds or until a date (RFC 9110,
 // section 10.2.3), and zero if it does not, or if that is over. A date is compared
 // with the server's own clock if the answer has one, and otherwise with now.

@@ -142,7 +142,7 @@ const maxRetry = 6 * time.Hour
 // failed records a failure, and gives m up after GiveUp.
 func (d *deliverer) failed(c *claim, m *message, a attempt, wrong string, now time.Time) {
 	p := &c.sub.Progress
-	p.Fail(now, wrong, retry.Policy{First: d.options.Retry, Max: maxRetry}, a.after)
+	p.Fail(now, wrong, retry.Policy{First: d.options.Retry, Max: maxRetry}.Asked(a.after))
 	about := append(d.about(c, m), slog.Int("failures", p.Failures), slog.String("error", wrong))
 	if now.Sub(p.FailingSince) >= d.options.GiveUp {
 		p.Pass(m.Number)
