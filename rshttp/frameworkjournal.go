@@ -99,11 +99,11 @@ func (k *knownWindows) splits(windows []resourcesync.Interval) bool {
 	return k != nil && last > 0 && (!k.Index || windows[last].From.After(k.Open))
 }
 
-// windowEntries tells of what has changed since k among documents about windows,
-// which are of the kind part of an index, or of the kind only if there is but one:
-// of the newest if it is new or has changed, and of the one that it has closed.
-// moved says that the journal has changed. born is when the newest window came into
-// being, if it was split off, and newest the time of the newest change.
+// windowEntries returns entries for the documents of windows that have changed since k: the
+// newest one if it was created or updated, and the one that it has closed. The documents are
+// of the kind only if there is one, otherwise of the kind part of an index. moved reports
+// whether the journal has changed. born is the time at which the newest window began, if it
+// was split off, and newest the time of the newest change.
 func (d *frameworkFeed) windowEntries(only, part string, k *knownWindows, windows []resourcesync.Interval, moved bool, born, newest time.Time) ([]rsxml.Entry, *knownWindows) {
 	last := len(windows) - 1
 	now := &knownWindows{Index: last > 0, Open: windows[last].From}

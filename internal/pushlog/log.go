@@ -134,7 +134,7 @@ type Subscriptions interface {
 	// to be claimed anew, with its new secret and lease.
 	Save(ctx context.Context, owner string, progress []Progress) (lost []int64, err error)
 
-	// End ends a subscription for good, whoever has claimed it.
+	// End ends a subscription permanently, even if it is claimed.
 	End(ctx context.Context, id int64) error
 
 	// Subscriptions yields all subscriptions, by ID.
