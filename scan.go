@@ -6,25 +6,25 @@ import (
 	"time"
 )
 
-// ErrScanning says that a store refused a scan of a set because another is under way.
-var ErrScanning = errors.New("resourcesync: another scan is under way")
+// ErrScanning means that a store refuses a scan of a set because another one is running.
+var ErrScanning = errors.New("resourcesync: another scan is running")
 
-// A ScanResult counts what a scan did to a set.
+// A ScanResult is the result of a scan: the numbers of changed and unchanged resources.
 type ScanResult struct {
 	Created, Updated, Deleted int
 
-	// Unchanged counts the listed resources that the set already had, repetitions
-	// in the listing (the first one counts), and resources that were changed by
-	// other writers during the scan.
+	// Unchanged is the number of listed resources that the set already had. It also
+	// counts repetitions in the listing, of which the first one applies, and resources
+	// that other writers changed during the scan.
 	Unchanged int
 
-	// Unreadable counts the resources that stay because the scanner could not
-	// read them.
+	// Unreadable is the number of resources that were kept because the scanner could
+	// not read them.
 	Unreadable int
 
-	// Held counts the deletions that are held because they are too many to be
-	// published without a confirmation. The resources stay listed, except for those
-	// that were withdrawn. HeldSince is when holding began, if Held is not 0.
+	// Held is the number of deletions that are held because they are too many to be
+	// published without confirmation. The resources stay listed, except withdrawn ones.
+	// HeldSince is the time since when deletions are held; zero if Held is 0.
 	Held      int
 	HeldSince time.Time
 }

@@ -98,7 +98,7 @@ func (s *site) fail(w http.ResponseWriter, r *http.Request, err error) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead {
-		_, _ = w.Write([]byte(body)) // the client may have gone; there is nobody left to tell
+		_, _ = w.Write([]byte(body)) // fails if the client has left
 	}
 }
 

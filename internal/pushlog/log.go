@@ -68,7 +68,7 @@ type Log interface {
 	// Watch calls wake once at first, and then whenever a notification may have
 	// been appended or something new can be claimed, in whatever process, until
 	// ctx is done or watching fails. wake returns at once. The passing of time
-	// wakes nobody: callers watch retries and the end of claims themselves.
+	// is not reported: callers watch retries and the end of claims themselves.
 	Watch(ctx context.Context, wake func()) error
 
 	HubCursors
@@ -127,7 +127,7 @@ type Subscriptions interface {
 	Claim(ctx context.Context, owner string, max int) ([]Subscription, error)
 
 	// Save stores progress in one transaction. It renews the claims, releases
-	// those with Release set, and ends those with End set for good. It returns the
+	// those with Release set, and ends those with End set. It returns the
 	// IDs of those that have ended or that owner no longer has a claim to, which
 	// it leaves as they are, and of those that a Request has changed since they
 	// were claimed. A changed one is stored and released, and never ended: it is
@@ -207,7 +207,7 @@ type HubCursor struct {
 	Topic, Hub string
 	Cursor
 
-	// Refused counts the notifications that the hub has refused for good, and
+	// Refused counts the notifications that the hub has refused permanently, and
 	// Lost those that retention has dropped before the hub took them.
 	// LastRefused is the number of the newest refused one, RefusedError why.
 	Refused, Lost int64

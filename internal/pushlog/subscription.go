@@ -67,9 +67,9 @@ type Progress struct {
 	Release, End bool
 }
 
-// Limits bound what strangers can make a store keep. Zero is no limit. What a
-// request replaces is not counted. Host, Client and Topic do not bound requests about
-// an existing subscription.
+// Limits limit the data that strangers can make a store keep. Zero means no limit. A
+// request that replaces an earlier one counts once. Host, Client and Topic do not limit
+// requests about existing subscriptions.
 type Limits struct {
 	Host          int // subscriptions and requests of one callback host
 	HostPending   int // requests that await verification, of one callback host

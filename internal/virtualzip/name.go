@@ -44,13 +44,13 @@ const (
 // like a file, "_" replaces the dot. Segments are cut at [MaxSegment]; a path longer than
 // [MaxName] loses its innermost folders.
 //
-// Two URIs have names of which neither is the other or a folder of it, even
-// where letter case and Unicode normalisation make no difference: every file
-// name has an extension or a "~", and no folder below that of a host has; a name
-// without "~" is in lower-case ASCII and gives its URI back; and 128 bits of the
-// digests tell the others apart, of which nobody finds two that are equal.
+// The names of two URIs are never equal, and neither is a folder of the other, even where
+// letter case and Unicode normalization make no difference. Every file name has an
+// extension or a "~", and no folder below that of a host has either. A name without "~" is
+// in lower-case ASCII and determines its URI. All others are distinguished by 128 bits of
+// their digests.
 //
-// folder is a path by the rules of io/fs.ValidPath, of at most 120 bytes.
+// folder must be valid for io/fs.ValidPath and have at most 120 bytes.
 func Name(folder, uri string) string {
 	folders, stem, extension := spell(uri)
 	path := strings.Join(append(folders, stem+extension), "/")
