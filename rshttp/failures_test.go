@@ -268,7 +268,7 @@ func TestNewRefuses(t *testing.T) {
 	}{
 		{"relative base", "/resourcesync/", ok, nil, "must be absolute"},
 		{"other scheme", "ftp://example.org/", ok, nil, "must be absolute"},
-		{"query", "https://example.org/?a", ok, nil, "neither a query"},
+		{"query", "https://example.org/?a", ok, nil, "must not have a query"},
 		{"broken base", "https://exa mple.org/", ok, nil, "base URL"},
 		{"no sets", base, nil, nil, "at least one set"},
 		{"no provider", base, []rshttp.Set{{Name: "a"}}, nil, "no Provider"},
