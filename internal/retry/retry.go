@@ -1,4 +1,4 @@
-// Package retry says when to send again what a server has not accepted.
+// Package retry computes the waits between attempts to send.
 package retry
 
 import (
@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// A Policy bounds the waits between attempts.
+// A Policy limits the waits between attempts.
 type Policy struct {
 	First time.Duration // after the first failure
 	Max   time.Duration // after many
 }
 
-// Wait returns how long to wait after a number of failures in a row, at least one.
-// The wait doubles with each failure, up to p.Max, and is shortened at random by up to
-// a fifth, so that what has failed together does not come back together. A server
-// that asks for longer gets that, up to p.Max, and at random up to a fifth more.
+// Wait returns the time to wait after a number of successive failures, at least one. The
+// wait doubles with each failure, up to p.Max, and is shortened at random by up to a fifth,
+// so that simultaneous failures do not lead to simultaneous retries. If the server has asked
+// for a longer wait, Wait returns that, up to p.Max, and at random up to a fifth more.
 func (p Policy) Wait(failures int, asked time.Duration) time.Duration {
 	d := min(p.First, p.Max)
 	for range failures - 1 {
@@ -38,9 +38,9 @@ func (p Policy) Asked(asked time.Duration) func(failures int) time.Duration {
 	return func(failures int) time.Duration { return p.Wait(failures, asked) }
 }
 
-// After returns how long an answer asks to wait, in seconds or until a date (RFC 9110,
-// section 10.2.3), and zero if it does not, or if that is over. A date is compared
-// with the server's own clock if the answer has one, and otherwise with now.
+// After returns the wait that a response requests, in seconds or until a date (RFC 9110,
+// section 10.2.3), or zero if it requests none or the date has passed. It compares a date
+// with the Date of the response or, if there is none, with now.
 func After(h http.Header, now time.Time) time.Duration {
 	const most = 100 * 365 * 24 * time.Hour
 	value := h.Get("Retry-After")
