@@ -7,18 +7,17 @@ import (
 	"sync"
 )
 
-// A Group lets requests for the same thing share the work.
+// A Group lets requests with the same key share work.
 //
-// A request never joins work that began before the request came, as in
-// golang.org/x/sync/singleflight: the result could lack a change that was there when it
-// asked. It waits for that work to end, together with all others that come in the
-// meantime, and one more call serves them all. So each thing is worked on at most once
-// at a time, with at most one call waiting.
+// Unlike in golang.org/x/sync/singleflight, a request never joins work that began before
+// the request arrived: the result could lack a change that the request must see. It waits
+// for that work to end, together with all later requests, and one more call serves all of
+// them. So each key has at most one running and one waiting call.
 type Group struct {
 	limit int // calls at the same time, waiting ones included
 
-	// cancels says that work ends when the last waiting request has gone. Otherwise
-	// it goes on, because its result is kept for the next request.
+	// cancels means that work is cancelled when the last waiting request has left.
+	// Otherwise it continues, because its result is cached for the next request.
 	cancels bool
 
 	mu      sync.Mutex
