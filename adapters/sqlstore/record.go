@@ -21,8 +21,8 @@ type Tx interface {
 	Insert(ctx context.Context, db rowdb.DB, set int64, changes []string, keys, bodies [][]byte) error
 }
 
-// SQLTx returns a transaction of database/sql, of any driver for the engine of the
-// store.
+// SQLTx returns a transaction of database/sql. Any driver for PostgreSQL will do; for
+// SQLite, package sqlitestore says which ones may open the file.
 func SQLTx(tx *sql.Tx) Tx { return sqlTx{tx} }
 
 type sqlTx struct{ tx *sql.Tx }

@@ -1,16 +1,23 @@
 // Package sqlitestore opens the stores of package sqlstore in SQLite, which is embedded and
 // needs no installation.
 //
-// A store can share a file with the host. It holds the write lock for moments only, so the
-// host's connections need a busy timeout of some seconds and transactions that begin
-// IMMEDIATE. They may use any SQLite driver. Several processes may write to a file, but
-// only one should at a time.
+// A store can share a file with the host. In the same process the host must use the copy
+// of SQLite that this package uses: zombiezen.com/go/sqlite, or modernc.org/sqlite for
+// database/sql. A driver with another copy, such as mattn/go-sqlite3, destroys the file;
+// it may open the file only from another process.
+//
+// The store holds the write lock for moments only, so the host's connections need a busy
+// timeout of some seconds, and transactions that begin IMMEDIATE (_txlock=immediate in
+// the DSN of a driver): a deferred one can fail with SQLITE_BUSY, whatever the timeout,
+// when it has read and begins to write. Other processes may write to the file as well,
+// because writers wait for the lock. Only one process should run the Source.
 package sqlitestore
 
 import (
 	"context"
 	"embed"
 	"fmt"
+	"log/slog"
 	"runtime"
 
 	"zombiezen.com/go/sqlite"
@@ -43,11 +50,17 @@ func poolSize() int { return 8 + 2*runtime.GOMAXPROCS(0) }
 // Open returns the store in the database of pool, which must be a file in journal
 // mode WAL. It creates or migrates the tables. The synchronous pragma of the connections
 // determines how durable a commit is; FULL is recommended. The pool should have at least
-// ten connections. The caller closes it, after the store. opts may be nil.
+// ten connections. The caller closes it, after the store. If the program contains another
+// copy of SQLite, Open logs a warning, once per process. opts may be nil.
 func Open(ctx context.Context, pool *sqlitex.Pool, opts *sqlstore.Options) (*sqlstore.Store, error) {
 	db, err := sqlitedb.New(ctx, pool)
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: %w", err)
+	}
+	if opts != nil && opts.Logger != nil {
+		sqlitedb.WarnOfCopies(opts.Logger)
+	} else {
+		sqlitedb.WarnOfCopies(slog.Default())
 	}
 	return sqlstore.New(ctx, db, migrations, opts)
 }

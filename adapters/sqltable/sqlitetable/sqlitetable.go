@@ -1,11 +1,17 @@
 // Package sqlitetable opens tables, views and queries of SQLite for package sqltable,
 // and writes triggers for them.
+//
+// In the same process the host must use the copy of SQLite that this package uses:
+// zombiezen.com/go/sqlite, or modernc.org/sqlite for database/sql. A driver with another
+// copy, such as mattn/go-sqlite3, destroys the file; it may open the file only from
+// another process.
 package sqlitetable
 
 import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 
@@ -20,11 +26,13 @@ import (
 
 // Open returns the Provider of a table in the database of pool, whose encoding must
 // be UTF-8. If the table does not match t, or cannot be read in the order of its keys, the
-// error names the cause and a remedy. The caller closes the pool.
+// error names the cause and a remedy. If the program contains another copy of SQLite, Open
+// logs a warning to slog.Default(), once per process. The caller closes the pool.
 //
 // Reading a page is an ordinary read transaction: in journal mode WAL, which is
 // recommended, it does not block writers.
 func Open(ctx context.Context, pool *sqlitex.Pool, t sqltable.Table) (*sqltable.Provider, error) {
+	sqlitedb.WarnOfCopies(slog.Default())
 	return sqltable.New(ctx, &database{pool}, t)
 }
 
