@@ -103,7 +103,6 @@ func (sc *scan) run() error {
 				return sc.ctx.Err()
 			}
 			if err != nil {
-				sc.log.Warn("sitemap not read; nothing is deleted", "url", u.String(), "error", err)
 				failed = errors.Join(failed, fmt.Errorf("sitemap: %s %w", u, err))
 			}
 		}

@@ -1,6 +1,7 @@
 package sqltable
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
@@ -48,6 +49,14 @@ func TestD13_TextWithoutTimes(t *testing.T) {
 				}
 			}
 		}
+		// The rows of the set are read, however many others come before them.
+		d.run("CREATE TABLE books (id {int} NOT NULL PRIMARY KEY, kind {text} NOT NULL, title {plain})",
+			"INSERT INTO books VALUES "+drafts(timesTried), "INSERT INTO books VALUES (9998, 'book', '1984-06-08'), (9999, 'book', 'Homage')")
+		_, err := d.open(t.Context(), Table{Name: "books", Key: "id", URI: uri, LastModified: "title", Where: "kind = 'book'"})
+		if err == nil || !strings.Contains(err.Error(), `1 of its first 2 values cannot be read as times, such as "Homage"`) {
+			t.Errorf("a set behind other rows: %v", err)
+		}
+
 		p := d.provider(Table{Name: "papers", Key: "id", URI: uri, LastModified: "at"})
 		d.run("INSERT INTO papers (id, at) VALUES (4, 'in May')")
 		var stated []string
@@ -60,6 +69,15 @@ func TestD13_TextWithoutTimes(t *testing.T) {
 			t.Errorf("times of %q, want that of 3", stated)
 		}
 	})
+}
+
+// drafts returns the values of n rows of books that are not in the set.
+func drafts(n int) string {
+	rows := make([]string, n)
+	for id := range rows {
+		rows[id] = fmt.Sprintf("(%d, 'draft', NULL)", id)
+	}
+	return strings.Join(rows, ", ")
 }
 
 // TestD13_ComputedKey: no index is suggested on a column that there is not.

@@ -96,17 +96,17 @@ func New(ctx context.Context, db engine.DB, t Table) (*Provider, error) {
 	if err == nil {
 		err = db.CheckIndex(ctx, &rel.Relation)
 	}
+	p := &Provider{db: db, rel: rel}
 	if err == nil {
-		err = rel.checkTimes(ctx, db)
+		err = p.checkTimes(ctx)
 	}
-	var journalled map[string]string
 	if err == nil {
-		journalled, err = journalledURIs(ctx, db, rel)
+		p.journalled, err = journalledURIs(ctx, db, rel)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("sqltable: %s: %w", t.title(), err)
 	}
-	return &Provider{db: db, rel: rel, journalled: journalled}, nil
+	return p, nil
 }
 
 // chunk is the maximum number of rows that a statement reads. No page has more.

@@ -12,19 +12,20 @@ import (
 const timesTried = 1000
 
 // checkTimes returns an error if LastModified is a column of text, or of SQLite's
-// dynamic type, and one of its first rows has text that is not a time. Such a column
-// may hold anything, and a title that happens to look like a time would be published
-// as one. NULL and empty text state no time. A value of a later row that is not a
-// time is omitted.
-func (rel *relation) checkTimes(ctx context.Context, db engine.DB) error {
+// dynamic type, and one of the first rows of the set has text that is not a time. Such a
+// column may hold anything, and a title that happens to look like a time would be
+// published as one. NULL and empty text state no time. A value of a later row that is not
+// a time is omitted.
+func (p *Provider) checkTimes(ctx context.Context) error {
+	rel := p.rel
 	f := rel.fields.lastModified
 	if f.at < 0 || f.Kind != engine.Text && f.Kind != engine.Label && f.Kind != engine.Dynamic {
 		return nil
 	}
 	read := newReader(rel)
 	times, others, sample := 0, 0, ""
-	err := db.Query(ctx, fmt.Sprintf("SELECT %s FROM (SELECT * FROM %s LIMIT %d) AS %s%s", f.ReadRef(), rel.From, timesTried, rel.Alias,
-		engine.Where(rel.Filter, f.Ref+" IS NOT NULL")), func(row rowdb.Row) error {
+	err := p.inOrder(ctx, fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT %d",
+		f.ReadRef(), rel.From, engine.Where(rel.Filter), rel.Order, timesTried), func(row rowdb.Row) error {
 		switch value := rowdb.String(row, 0); {
 		case value == "":
 		case !read.time(row, field{f.Column, 0}).IsZero():

@@ -83,12 +83,15 @@ func (s *scanner) run(ctx context.Context) {
 		case <-woken: // the scan that begins now finds the change
 		default:
 		}
-		started := time.Now()
+		started, before := time.Now(), s.health()
 		err := s.scan(ctx)
 		switch {
 		case ctx.Err() != nil:
 			return
 		case err == nil:
+			if before != nil {
+				s.log.Info("scan succeeded")
+			}
 			retry = firstRetry
 			pause(ctx, restRatio*time.Since(started), s.rescan, woken)
 		case errors.Is(err, resourcesync.ErrScanning):
@@ -96,7 +99,10 @@ func (s *scanner) run(ctx context.Context) {
 			pause(ctx, turnRetry, turnRetry, nil)
 		default:
 			retry = min(retry, s.rescan)
-			s.log.Error("scan failed; no deletions are recorded", "error", err, "next_in", retry)
+			// The same failure, time and again, is one line.
+			if before == nil || before.Error() != err.Error() {
+				s.log.Error("scan failed; no deletions are recorded", "error", err, "next_in", retry)
+			}
 			pause(ctx, retry, retry, woken)
 			retry *= 2
 		}

@@ -302,3 +302,30 @@ func TestReadyByOthers(t *testing.T) {
 		}
 	})
 }
+
+// TestD11_FailedScansAreLoggedOnce: the same failure is logged once, a new one again, and
+// its end.
+func TestD11_FailedScansAreLoggedOnce(t *testing.T) {
+	var f fakeFolder
+	f.set(errors.New("the website is down"))
+	f.scan(t, func(_ *scanner, log *output) {
+		pass(10 * time.Minute)
+		f.set(errors.New("a sitemap cannot be read"))
+		pass(10 * time.Minute)
+		f.set(nil, file("a"))
+		pass(10 * time.Minute)
+		var lines []string
+		for line := range strings.Lines(log.String()) {
+			_, msg, _ := strings.Cut(strings.TrimSpace(line), "msg=")
+			lines = append(lines, msg)
+		}
+		want := []string{
+			`"scan failed; no deletions are recorded" error="memory: scan: the website is down" next_in=5s`,
+			`"scan failed; no deletions are recorded" error="memory: scan: a sitemap cannot be read" next_in=1m0s`,
+			`"scan succeeded"`,
+		}
+		if !slices.Equal(lines, want) {
+			t.Errorf("logged\n%s", log)
+		}
+	})
+}
