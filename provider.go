@@ -139,6 +139,10 @@ type Opener interface {
 	// Open opens the representation of r for reading: the bytes that r's Length
 	// and Hashes describe. r is as Resources yields it, but may lack its Links
 	// and Attrs. If those bytes no longer exist, the error is io/fs.ErrNotExist.
+	//
+	// If r has no Length, the Source reads the content one more time, when it plans
+	// the package. If r has no Hashes that the Source computes (MD5, SHA-1, SHA-256),
+	// it compares only the length with the list.
 	Open(ctx context.Context, r Resource) (io.ReadCloser, error)
 }
 
@@ -160,6 +164,10 @@ type ChangeOpener interface {
 	// OpenChange opens the representation as it was after c. c is as Changes
 	// yields it, but its Resource may lack Links and Attrs. If the version no
 	// longer exists, the error is io/fs.ErrNotExist.
+	//
+	// The journal may assign the Datetime, so the host cannot always find the version
+	// by it. Identify the version by its hash: store digests with the resource, as
+	// Hashes (in package sqltable, name a column of digests in Table.Hashes).
 	OpenChange(ctx context.Context, c Change) (io.ReadCloser, error)
 }
 

@@ -4,9 +4,7 @@ import (
 	"context"
 	"strconv"
 
-	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/render"
-	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
@@ -40,25 +38,6 @@ func (d *description) render(_ context.Context, t target, _ *state, b *render.Bo
 			return notExist("a part of the Source Description", t)
 		}
 		b.Written = d.parts[k-1]
-	}
-	return nil
-}
-
-// renderCapabilityList renders the Capability List of a set (section 9).
-func renderCapabilityList(_ context.Context, t target, _ *state, b *render.Body) error {
-	b.Head = &rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.CapabilityList}}
-	if t.set.describedBy != "" {
-		b.Head.Links = append(b.Head.Links, resourcesync.Link{Rel: resourcesync.RelDescribedBy, Href: t.set.describedBy})
-	}
-	b.Head.Links = append(b.Head.Links, resourcesync.Link{Rel: resourcesync.RelUp, Href: t.set.routes.url(kindDescription, nil, "")})
-	for _, c := range t.set.capabilities() {
-		b.Add(&rsxml.Entry{
-			Loc:      t.url(string(c), ""),
-			Metadata: rsxml.Metadata{Capability: c},
-		})
-	}
-	for _, c := range t.set.channels() {
-		b.Add(t.set.channelEntry(c))
 	}
 	return nil
 }

@@ -39,13 +39,15 @@ type Options struct {
 	// page may grow to twice the number, and to 50,000 at most, before it is split.
 	// It applies to lists of packages, too. If zero, 10,000 is used.
 	//
-	// Like Window and Settle, it determines the division of a journal that does not
-	// divide itself. With another value, closed lists differ.
+	// PageSize, Window and Settle also divide a journal that is no
+	// [resourcesync.Windower]. If you change one of them, the closed Change Lists of
+	// such a journal change.
 	PageSize int
 
-	// Window is the time that one Change List of an indexed journal covers, if the
-	// journal does not divide itself. Windows begin at multiples of it, in UTC. If
-	// zero, 24 hours is used.
+	// Window is the time that one Change List of an indexed journal covers. It is
+	// ignored for journals that divide themselves ([resourcesync.Windower]), such as
+	// those of sqlstore and memory, which have an option of their own. Windows begin at
+	// multiples of it, in UTC. If zero, 24 hours is used.
 	Window time.Duration
 
 	// Settle is the maximum time between the moment at which a host assigns the
@@ -58,10 +60,11 @@ type Options struct {
 
 	// PackageSize is the content, in bytes, for which the packages of a Resource Dump
 	// or Change Dump are cut. A package is larger only if a single resource is, or
-	// until the growth of a set is detected. A package also has at most one resource
-	// for each 16 KiB of PackageSize, but at least 1,000 and at most 37,500. A change
-	// of a resource aborts the transfers that have not reached it, so a large package
-	// of a busy set may never arrive. If zero, 16 MiB is used.
+	// until the growth of a set is detected. The number of resources in a package is
+	// limited as well: to one for each 16 KiB of PackageSize, but to no less than
+	// 1,000 and no more than 37,500. A change of a resource aborts the transfers that
+	// have not reached it, so a large package of a busy set may never arrive. If zero,
+	// 16 MiB is used.
 	PackageSize int64
 
 	// PackageEvery is the maximum time for which a package of a Change Dump stays
@@ -123,8 +126,8 @@ type Options struct {
 	// subscriptions of Hub. [Source.Run] runs it. Usually it is the *sqlstore.Store
 	// that also has the journals of the sets. All processes that serve the same sets
 	// share one Store, in which the base URL identifies the Source. If nil, memory is
-	// used. After a restart, notifications that were not accepted and all subscriptions
-	// are then lost, and each channel begins again with the changes from then on.
+	// used. A restart then loses all subscriptions and the notifications that were not
+	// accepted, and each channel starts again with the first change after it.
 	// Destinations see the gap before the next notification, and read the Change List.
 	//
 	// With a Store, the removal of a set is announced to the hubs of the set, even if

@@ -28,8 +28,9 @@ type changerChecker interface {
 //
 // The upgrades of a set are found by type assertion on Provider. A field with the name of
 // an interface overrides that: it combines a wrapper with the upgrades that it hides, or a
-// provider with a journal. If there is no other Stater, a Changer that is one is used, and
-// likewise the archive of a journal of package sqlstore.
+// provider with a journal. Without another Stater, the Changer is
+// the Stater if it implements that interface. Without another ChangeArchiver, the archive of
+// a journal of package sqlstore is used.
 type Set struct {
 	// Name is the folder of the set's documents: letters, digits, '.', '_' and '-'. It
 	// may be empty if the Source has only one set.
@@ -134,17 +135,17 @@ var setName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 func newSet(in *site, s Set, only bool, ownHub string) (*set, error) {
 	switch {
 	case s.Provider == nil:
-		return nil, fmt.Errorf("rshttp: set %q has no Provider", s.Name)
+		return nil, fmt.Errorf("rshttp: %s has no Provider", title(s.Name))
 	case s.Name == "" && !only:
 		return nil, errors.New("rshttp: one of several sets has no Name")
 	case s.Name != "" && !setName.MatchString(s.Name):
 		return nil, fmt.Errorf("rshttp: set name %q: use letters, digits, '.', '_' and '-', not beginning with '.'", s.Name)
 	case s.Prefix != "" && !strings.HasPrefix(s.Prefix, "/"):
-		return nil, fmt.Errorf("rshttp: set %q: Prefix %q must be a path beginning with '/'", s.Name, s.Prefix)
+		return nil, fmt.Errorf("rshttp: %s: Prefix %q must be a path beginning with '/'", title(s.Name), s.Prefix)
 	}
 	if s.DescribedBy != "" {
 		if err := rsxml.CheckURI(s.DescribedBy); err != nil {
-			return nil, fmt.Errorf("rshttp: set %q: DescribedBy: %w", s.Name, err)
+			return nil, fmt.Errorf("rshttp: %s: DescribedBy: %w", title(s.Name), err)
 		}
 	}
 	out := &set{
@@ -179,25 +180,25 @@ func newSet(in *site, s Set, only bool, ownHub string) (*set, error) {
 	if c, ok := s.Provider.(changerChecker); ok && out.changer != nil {
 		warning, err := c.CheckChanger(out.changer)
 		if err != nil {
-			return nil, fmt.Errorf("rshttp: set %q: %w", s.Name, err)
+			return nil, fmt.Errorf("rshttp: %s: %w", title(s.Name), err)
 		}
 		if warning != "" {
 			in.log.Warn(warning, "set", s.Name)
 		}
 	}
 	if out.memento && (out.changer == nil || out.changeOpener == nil) {
-		return nil, fmt.Errorf("rshttp: set %q cannot offer Memento without a Changer and a ChangeOpener", s.Name)
+		return nil, fmt.Errorf("rshttp: %s cannot offer Memento without a Changer and a ChangeOpener", title(s.Name))
 	}
 	var err error
 	if out.changeArchiver != nil && out.changer == nil {
-		return nil, fmt.Errorf("rshttp: set %q has a ChangeArchiver without a Changer", s.Name)
+		return nil, fmt.Errorf("rshttp: %s has a ChangeArchiver without a Changer", title(s.Name))
 	}
 	if out.archives, err = newArchives(out); err != nil {
-		return nil, fmt.Errorf("rshttp: set %q: %w", s.Name, err)
+		return nil, fmt.Errorf("rshttp: %s: %w", title(s.Name), err)
 	}
 	for _, c := range s.Require {
 		if !out.has(c) {
-			return nil, fmt.Errorf("rshttp: set %q cannot offer %q: its provider (%T) lacks the interface for it", s.Name, c, s.Provider)
+			return nil, fmt.Errorf("rshttp: %s cannot offer %q: %s (its Provider is %T)", title(s.Name), c, out.missing(c), s.Provider)
 		}
 	}
 	out.divide()
@@ -250,34 +251,12 @@ func upgrade[T comparable](explicit T, p resourcesync.Provider) T {
 	return t
 }
 
-// capabilities returns the capabilities in the set's Capability List, without channels.
-func (st *set) capabilities() []resourcesync.Capability {
-	out := []resourcesync.Capability{resourcesync.ResourceList}
-	if st.opener != nil {
-		out = append(out, resourcesync.ResourceDump)
+// title names a set in an error. The only set of a Source need not have a name.
+func title(set string) string {
+	if set == "" {
+		return "the set"
 	}
-	if st.changer != nil {
-		out = append(out, resourcesync.ChangeList)
-	}
-	if st.changer != nil && st.changeOpener != nil {
-		out = append(out, resourcesync.ChangeDump)
-	}
-	return append(out, st.archives...)
-}
-
-// channels returns the capabilities of the set's notification channels.
-func (st *set) channels() []resourcesync.Capability {
-	switch {
-	case len(st.hubs) == 0 && !st.sockets:
-		return nil
-	case st.changer == nil:
-		return []resourcesync.Capability{resourcesync.FrameworkNotification}
-	}
-	return []resourcesync.Capability{resourcesync.ChangeNotification, resourcesync.FrameworkNotification}
-}
-
-func (st *set) has(c resourcesync.Capability) bool {
-	return slices.Contains(st.capabilities(), c) || slices.Contains(st.channels(), c)
+	return fmt.Sprintf("set %q", set)
 }
 
 // ready returns an error, usually ErrNotReady, until the set has data for the first time. It

@@ -10,7 +10,7 @@
 // The encoder is fast, and omits values that a strict decoder would refuse. The
 // decoder is strict by default, for validating documents as well as harvesting them.
 //
-// Sections cited without a document are those of the core specification.
+// Section numbers without a document refer to the core specification.
 package rsxml
 
 import (

@@ -1,5 +1,5 @@
-// Package topic has what push is configured with: the log, remote hubs and options of a
-// Source, and the status that it reports.
+// Package topic configures push by WebSub: the log, remote hubs, options, and the reported
+// status.
 //
 // A set has two channels, each with its own topic URI: one for changes of its resources and
 // one for changes of its documents. The Source appends their notifications to a [Log], and

@@ -19,8 +19,8 @@
 //     than [rsxml.MaxURI].
 //
 // It follows no symbolic links below the folder and lists nothing that only a link
-// leads to. So no file has two names, there are no cycles, and no link publishes a file
-// outside of the folder or in an excluded part of it. The path given to [Open] may
+// leads to. So a symbolic link gives no file a second name, makes no cycle, and publishes
+// no file outside of the folder or in an excluded part of it. The path given to [Open] may
 // itself be a link.
 //
 // The same rules apply to scans, [Dir.Open], [Dir.Covers] and [Dir.Handler]. Files are

@@ -6,7 +6,7 @@
 //
 //	proxy, err := sidecar.NewProxy("http://127.0.0.1:8000", "https://example.org/", nil)
 //	…
-//	http.ListenAndServe(":8080", sidecar.Wrap(proxy, src, &sidecar.Options{HTMLLink: true}))
+//	log.Fatal(http.ListenAndServe(":8080", sidecar.Wrap(proxy, src, &sidecar.Options{HTMLLink: true})))
 //
 // The Source answers requests for its own documents. All other requests go to the
 // website. Responses for covered resources get a Link header (core specification,

@@ -3,7 +3,7 @@
 //
 // A [Site] is a scanner: [Site.Resources] yields the pages that the sitemaps name, in
 // no particular order, for a store to compare and keep. Between scans, [Site.Run]
-// checks the pages that hints name, and all others in turn.
+// checks pages that hints name at once, and all others in rotation.
 //
 // # Listed pages
 //

@@ -4,13 +4,13 @@
 // A [Set] is a [resourcesync.Provider] with every upgrade that does not need the
 // content of resources. [Set.Scan] fills it from a listing in any order, [Set.Put] and
 // [Set.Delete] change it, and [Journal.Record] does so within a transaction of the
-// host. A host whose own table is the Provider needs only a [Journal], which package
-// sqltable has triggers write, or which is set beside the Provider:
+// host. A host whose own table is the Provider needs only a [Journal]. Package sqltable
+// writes it by triggers; otherwise set it beside the Provider:
 //
 //	rshttp.Set{Provider: papers, Changer: journal}
 //
-// The Store is also the field Store of rshttp.Options, whose Source then runs it, and
-// keeps notifications and subscriptions in it.
+// Set the Store as rshttp.Options.Store. The Source then runs it, and the Store also keeps
+// notifications and subscriptions.
 //
 // # Nothing lost, nothing twice
 //
@@ -28,8 +28,8 @@
 // wakes the sequencer, and in SQLite it polls every 20 ms.
 //
 // Changes of one key that are committed together keep the order in which they were
-// recorded. Call Record after the write that it records, when the host's transaction
-// has locked the row, so that both have the same order.
+// recorded. Call Record after the write: the row is then locked, so journal and table
+// have the same order.
 //
 // # Triggers
 //
@@ -55,8 +55,8 @@
 //
 // Rows are read with the driver's own API, in key order, with one allocation for each;
 // docs/design.md has the measurements. PostgreSQL keeps rows in the order of their
-// insertion, so the first scan of a set should list it in about the order of its keys,
-// as a walk over a folder does.
+// insertion, so the first scan of a set should list it roughly in key order, as walking
+// a folder does.
 package sqlstore
 
 import (
@@ -77,9 +77,9 @@ import (
 // Options configure a [Store]. The zero value is a reasonable default. All processes
 // that share a database should use the same Options.
 type Options struct {
-	// Retain is how long changes stay in the journal. A later change drops whole
-	// windows of older ones, and what is remembered of their deletions. If zero, 90
-	// days is used; if negative, changes are never dropped.
+	// Retain is how long changes stay in the journal. Each new change can drop older
+	// ones: complete windows, together with the records of resources that were deleted
+	// in them. If zero, 90 days is used; if negative, changes are never dropped.
 	Retain time.Duration
 
 	// Archive is how long [Journal.Archive] keeps changes that the journal has dropped,
@@ -117,9 +117,9 @@ type Store struct {
 	watchers map[*watcher]struct{}
 }
 
-// New returns the store in db. files has its migrations for the engine of db, in the
-// folder "migrations". Closing the store closes db, as does an error of New. opts may
-// be nil. New is for the packages of the engines, pgstore and sqlitestore.
+// New is for engines: use sqlitestore.Open or pgstore.Open. It returns the store in db.
+// files has the migrations for the engine of db, in the folder "migrations". Closing the
+// store closes db, as does an error of New. opts may be nil.
 func New(ctx context.Context, db rowdb.DB, files fs.FS, opts *Options) (*Store, error) {
 	s := &Store{db: db, watchers: map[*watcher]struct{}{}}
 	err := s.configure(opts)

@@ -31,7 +31,7 @@ var (
 
 // Journalled opens the journal with this name in the store, or creates it, and makes sure
 // that triggers on the table write it. It takes the statements of [Triggers].Create for
-// the Table of p, and applies them if the triggers on the table are others or missing.
+// the Table of p, and applies them if the triggers of the table are missing or differ.
 // Only then does the database role need the privileges to do so.
 //
 // The store must be in the database of the table; in SQLite, in the same file. Tables of

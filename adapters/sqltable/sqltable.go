@@ -11,12 +11,12 @@
 //
 // # Keys
 //
-// A Provider is in the order of the bytes of its keys, and so must be the index by
-// which pages are read. Columns of these types can be keys:
+// A Provider yields rows in byte order of their keys. The index that serves this order
+// must sort by bytes, too. Columns of these types can be keys:
 //
 //   - signed integers of up to 64 bits. The key of a resource is the number in 19 digits,
 //     0000000000000000042. The key of a negative number is a minus sign and its distance
-//     to the least number.
+//     from the smallest 64-bit integer, so that keys sort as the numbers do.
 //   - uuid in PostgreSQL, in its usual text form.
 //   - bytea, BLOB, BINARY and VARBINARY.
 //   - text with an index in the order of bytes: COLLATE "C" in PostgreSQL, BINARY in
@@ -30,17 +30,17 @@
 //
 // # Reading
 //
-// Methods read with single statements, without transactions, and never with OFFSET
-// except within one page while a set is divided. A page, up to 50,000 resources, is one
-// statement. In any isolation level, it shows one state: the rows that were committed
-// before it began. A longer walk takes several statements and holds no transaction
+// Methods read with single statements, without transactions. Each page, up to 50,000
+// resources, is one statement. In any isolation level, it shows one state: the rows that
+// were committed before it began. OFFSET is used only while a set is divided, within one
+// page. A longer walk takes several statements and holds no transaction
 // between them; a resource that exists throughout is yielded once.
 //
 // # Changes
 //
-// A table does not remember its changes. [Provider.Journalled] creates triggers with which
-// PostgreSQL or SQLite journals them in a store of package sqlstore, from which Change
-// Lists are made:
+// A table does not remember its changes. [Provider.Journalled] creates triggers, in
+// PostgreSQL or SQLite, that record changes in a store of package sqlstore. Change Lists
+// are made from that journal:
 //
 //	papers, err := table.Journalled(ctx, store, "papers")
 //	src, err := rshttp.New(base, []rshttp.Set{{Provider: papers}}, &rshttp.Options{Store: store})
@@ -48,12 +48,13 @@
 // [Triggers] returns the SQL for an administrator to apply. The journal is also the
 // Stater: it reports when the table has changed, so all changes of the table must be
 // journalled. A host that has triggers of its own, or calls sqlstore.Journal.Record, sets
-// the journal beside the table, and [Provider.Stater] too if the journal misses changes:
+// the journal beside the table, and sets Stater to the result of [Provider.Stater] if the
+// journal does not have all changes:
 //
 //	rshttp.Set{Provider: table, Changer: journal}
 //
 // Without any Stater nothing is cached, every request reads the table, and the lists have
-// no time. The Run of rshttp.Source runs the store.
+// no at attribute. Source.Run of package rshttp runs the store.
 package sqltable
 
 import (
@@ -86,8 +87,8 @@ var (
 	_ resourcesync.Coverer  = (*Provider)(nil)
 )
 
-// New returns the Provider of t in db, after checking that db can serve it. It is for
-// the packages of the engines, pgtable, sqlitetable and mysqltable.
+// New is for engines: use sqlitetable.Open, pgtable.Open or mysqltable.Open. It returns
+// the Provider of t in db, after checking that db can serve it.
 func New(ctx context.Context, db engine.DB, t Table) (*Provider, error) {
 	rel, err := describe(ctx, db, &t)
 	if err == nil {

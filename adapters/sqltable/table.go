@@ -34,8 +34,8 @@ type Table struct {
 	// these columns is not in the set.
 	URI string
 
-	// LastModified, Length and Type are the columns for these fields. If empty, the
-	// field is not stated; nor is it for a row with NULL. LastModified is a column of
+	// LastModified, Length and Type are the columns for these fields. A resource lacks
+	// the field if the name is empty, or if its row has NULL. LastModified is a column of
 	// times (without a zone, they are in UTC), of text like 2026-03-01T12:00:00Z or
 	// 2026-03-01 12:00:00, or of integers that count Units since 1970. A column of text
 	// is refused if one of its first rows has text that is not a time. Length is an

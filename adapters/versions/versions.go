@@ -6,7 +6,7 @@
 // completes each copy before it yields the version. Copies are pruned by age.
 //
 // Servers that share a journal in one database can also share the folder of copies, so
-// that all have the copies of the one that scans.
+// that all can serve the copies that the scanning one makes.
 package versions
 
 import (

@@ -7,7 +7,7 @@
 // changes. "resourcesync help" lists the other commands.
 //
 // The exit status is 0 on success, including after SIGINT or SIGTERM; 2 if the command
-// line is wrong or the command cannot start with it; and 1 if it fails later.
+// line is wrong or names something that cannot be used; and 1 if it fails later.
 package main
 
 import (

@@ -18,6 +18,11 @@
 //	curl http://127.0.0.1:8080/resourcesync/changelist.xml
 //	curl http://127.0.0.1:8080/resourcesync/resourcedump.xml
 //	curl http://127.0.0.1:8080/resourcesync/websub/
+//	curl -d hub.mode=subscribe -d hub.topic=http://127.0.0.1:8080/resourcesync/change/ \
+//		-d hub.callback=https://harvester.example.net/callback http://127.0.0.1:8080/resourcesync/websub/
+//
+// The hub verifies the callback, which must have a public address; set AllowCallbacks of
+// hub.Options for others.
 package main
 
 import (

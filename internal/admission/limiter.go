@@ -1,6 +1,6 @@
 // Package admission bounds the work that requests cause, and shares it among them. Any
-// client can request any range of keys. Work for such ranges, unless a document lists
-// them, is admitted with less priority: it is called unlisted.
+// client can request any range of keys. Work for ranges that no document lists is
+// unlisted, and has lower priority.
 package admission
 
 import (

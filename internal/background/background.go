@@ -1,4 +1,4 @@
-// Package background has what goroutines that run for as long as a Source share.
+// Package background holds helpers for the long-running goroutines of a Source.
 package background
 
 import (

@@ -1,6 +1,6 @@
-// Package checked reads providers, journals and archives, and holds them to their
-// contracts. All code that lists resources or changes uses its iterators, so that a
-// defect of a host is found in the same way by every document.
+// Package checked reads providers, journals and archives, and checks that they
+// keep their contracts. All code that lists resources or changes uses its iterators, so
+// every document detects a faulty host in the same way.
 package checked
 
 import (

@@ -67,14 +67,17 @@ func (p *Plan[S]) checksums() checksums {
 	return c
 }
 
-// A mismatchError says that content differs from its entry. It wraps no other error:
-// fs.ErrNotExist would mean that the package does not exist.
+// A mismatchError says that content differs from its entry, or does not exist. It wraps no
+// other error: fs.ErrNotExist would mean that the package does not exist.
 type mismatchError struct {
 	uri    string
 	reason error
 }
 
 func (e *mismatchError) Error() string {
+	if errors.Is(e.reason, fs.ErrNotExist) {
+		return fmt.Sprintf("the content of %s cannot be opened: %v", e.uri, e.reason)
+	}
 	return fmt.Sprintf("the content of %s is not what is listed: %v", e.uri, e.reason)
 }
 

@@ -16,8 +16,8 @@ import (
 // once.
 const maxUpdates = 16
 
-// framework publishes the notifications of a framework channel. It is not safe for
-// concurrent use.
+// framework publishes the notifications of a framework channel: when, and in what order.
+// What they announce is in rshttp/framework.go. It is not safe for concurrent use.
 type framework struct {
 	*Channel
 	p      *Publisher

@@ -1,8 +1,8 @@
 // Package reqbody limits the time that a handler waits for the body of a request.
 //
 // Before a net/http server sends a response, it reads the part of the body that the
-// handler has not read. It has no deadline for that unless ReadTimeout is set, which
-// would abort the uploads of a host. So a client that announces a body and sends none
+// handler has not read. It has no deadline for that unless ReadTimeout is set, and
+// that would abort slow uploads to the application. So a client that announces a body and sends none
 // could hold a connection, and all resources of the handler, for ever.
 package reqbody
 

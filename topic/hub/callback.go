@@ -47,7 +47,7 @@ func (g *guard) callback(raw string) (host string, err error) {
 	}
 	if (name == "localhost" || strings.HasSuffix(name, ".localhost")) &&
 		g.addr(netip.AddrFrom4([4]byte{127, 0, 0, 1})) != nil && g.addr(netip.IPv6Loopback()) != nil {
-		return "", errors.New("it leads to the hub's own host")
+		return "", fmt.Errorf("%w: %s", errForbidden, name)
 	}
 	return name, nil
 }

@@ -57,8 +57,9 @@ func prefixes(s ...string) []netip.Prefix {
 	return out
 }
 
-// errForbidden means that a callback leads to a forbidden address.
-var errForbidden = errors.New("hub: callbacks must not lead to this address")
+// errForbidden means that a callback leads to a forbidden address. Operators see it, and
+// subscribers do not.
+var errForbidden = errors.New("hub: the address is not public, and Options.AllowCallbacks does not allow it")
 
 // addr returns an error if a must not be dialled.
 func (g *guard) addr(a netip.Addr) error {

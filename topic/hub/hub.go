@@ -1,7 +1,7 @@
 // Package hub is a WebSub hub (W3C Recommendation of 23 January 2018) for the
-// notifications of its own ResourceSync Source: an http.Handler where Destinations
-// subscribe, and a deliverer that sends each notification to each subscriber, in order and
-// at least once, even if processes or subscribers fail. It reads the [topic.Log] of the
+// notifications of its own ResourceSync Source. It is an http.Handler where Destinations
+// subscribe, and sends each notification to each subscriber, in order and at least once,
+// even if processes or subscribers fail. It reads the [topic.Log] of the
 // Source; nobody can post notifications to it.
 package hub
 

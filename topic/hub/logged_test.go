@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 	"net/http"
+	"net/netip"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -68,5 +69,25 @@ func TestUnconfirmedAndDeniedAreLogged(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A subscriber cannot correct AllowCallbacks, so the operator is told about it.
+func TestForbiddenCallbackIsLogged(t *testing.T) {
+	for _, callback := range []string{"http://10.0.0.1/in?" + testQuery, "http://localhost:9000/in?" + testQuery} {
+		f := idleFront(t, Options{AllowCallbacks: []netip.Prefix{}})
+		for range 2 {
+			if status, _ := f.post(callback); status != http.StatusForbidden {
+				t.Errorf("%s: status %d", callback, status)
+			}
+		}
+		host, _, _ := strings.Cut(callback, "?")
+		log := f.log.String()
+		if strings.Count(log, `level=INFO msg="hub: a callback is refused"`) != 1 || !strings.Contains(log, "AllowCallbacks") || !strings.Contains(log, host) {
+			t.Errorf("%s: the log is\n%s", callback, log)
+		}
+		if strings.Contains(log, testQuery) {
+			t.Errorf("the log gives the query away:\n%s", log)
+		}
 	}
 }

@@ -1,7 +1,9 @@
 package hub
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -10,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
 // takeForm stores the request in the form of r for verification (WebSub 5.1).
@@ -22,7 +25,7 @@ func (h *Hub) takeForm(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	request, err := h.readForm(form)
+	request, err := h.readForm(r.Context(), form)
 	if err != nil {
 		return err
 	}
@@ -80,7 +83,7 @@ func parseForm(body string) (url.Values, error) {
 }
 
 // readForm returns the request of a form. An empty parameter counts as missing.
-func (h *Hub) readForm(form url.Values) (pushlog.Request, error) {
+func (h *Hub) readForm(ctx context.Context, form url.Values) (pushlog.Request, error) {
 	r := pushlog.Request{
 		Topic:    form.Get("hub.topic"),
 		Callback: form.Get("hub.callback"),
@@ -103,6 +106,8 @@ func (h *Hub) readForm(form url.Values) (pushlog.Request, error) {
 	host, err := h.guard.callback(r.Callback)
 	switch {
 	case errors.Is(err, errForbidden):
+		h.sparse.Log(ctx, h.log, slog.LevelInfo, "hub: a callback is refused",
+			slog.String("callback", sparse.RedactURI(r.Callback)), slog.Any("error", err))
 		return r, refuse(http.StatusForbidden, "hub.callback leads to an address that this hub does not call: use a public one.")
 	case err != nil:
 		return r, refuse(http.StatusBadRequest, "hub.callback cannot be used: %s.", strings.TrimPrefix(err.Error(), "rsxml: "))

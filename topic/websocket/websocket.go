@@ -3,8 +3,9 @@
 // topic is a text message to each connected client.
 //
 // It is for clients without a callback, such as browsers. Notifications that a client misses
-// while it is not connected are not repeated. The from of the next Change Notification shows
-// the gap, and the Change List has the changes. Other clients should subscribe at a hub.
+// while it is not connected are not repeated. The from attribute of the next Change
+// Notification shows the gap, and the Change List has the changes. Other clients
+// should subscribe at a hub.
 package websocket
 
 import (

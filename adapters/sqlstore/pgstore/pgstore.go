@@ -1,8 +1,9 @@
 // Package pgstore opens the stores of package sqlstore in PostgreSQL 14 and later,
 // for any number of processes.
 //
-// Besides those of the pool, a store uses one connection per process while it runs,
-// one for the sequencer, and two for each scan. A connection pooler must pool sessions,
+// Outside the pool, each running process uses one connection. The process that sequences
+// changes uses one more, the process that publishes them another one, and each scan uses
+// two. A connection pooler must pool sessions,
 // not transactions.
 //
 // A host that uses database/sql opens a pgxpool.Pool and gets a *sql.DB of the same

@@ -1,0 +1,28 @@
+package packages
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"testing"
+)
+
+// A host reads in its log whether content differs or does not exist.
+func TestMismatchError(t *testing.T) {
+	missing := fmt.Errorf("paper 1: %w", fs.ErrNotExist)
+	for _, test := range []struct {
+		reason error
+		want   string
+	}{
+		{missing, "the content of https://example.org/1 cannot be opened: paper 1: file does not exist"},
+		{errors.New("it has 1 bytes, not 2"), "the content of https://example.org/1 is not what is listed: it has 1 bytes, not 2"},
+	} {
+		err := &mismatchError{"https://example.org/1", test.reason}
+		if err.Error() != test.want {
+			t.Errorf("%q, not %q", err, test.want)
+		}
+		if errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("%q would mean that the package does not exist", err)
+		}
+	}
+}
