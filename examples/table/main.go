@@ -18,11 +18,10 @@
 //	curl http://127.0.0.1:8080/resourcesync/changelist.xml
 //	curl http://127.0.0.1:8080/resourcesync/resourcedump.xml
 //	curl http://127.0.0.1:8080/resourcesync/websub/
-//	curl -d hub.mode=subscribe -d hub.topic=http://127.0.0.1:8080/resourcesync/change/ \
-//		-d hub.callback=https://harvester.example.net/callback http://127.0.0.1:8080/resourcesync/websub/
+//	curl -d 'hub.mode=subscribe&hub.topic=http://127.0.0.1:8080/resourcesync/change/&hub.callback=https://harvester.example.net/callback' http://127.0.0.1:8080/resourcesync/websub/
 //
-// The hub verifies the callback, which must have a public address; set AllowCallbacks of
-// hub.Options for others.
+// The hub then asks the callback to confirm. Callbacks must have public addresses; set
+// AllowCallbacks of hub.Options for others.
 package main
 
 import (

@@ -60,6 +60,7 @@ func (s *site) do(method, path, body string) (*http.Response, string) {
 	if err != nil {
 		s.t.Fatal(err)
 	}
+	req.Header.Set("Content-Type", "application/x-www-form-urlencoded") // as curl does
 	res, err := http.DefaultClient.Do(req)
 	if err != nil {
 		s.t.Fatal(err)
@@ -109,15 +110,18 @@ func TestTour(t *testing.T) {
 		t.Fatal(err)
 	}
 	lines := curl.FindAllStringSubmatch(string(text), -1)
-	if n := bytes.Count(text, []byte("//\tcurl")); n != len(lines) || n != 9 {
+	if n := bytes.Count(text, []byte("//\tcurl")); n != len(lines) || n != 10 {
 		t.Fatalf("%d curl lines, %d of them understood", n, len(lines))
 	}
 	for _, line := range lines {
-		method := line[1]
-		if method == "" {
+		method, body := line[1], strings.ReplaceAll(line[2], "http://127.0.0.1:8080", s.url)
+		switch {
+		case method == "" && body == "":
 			method = "GET"
+		case method == "":
+			method = "POST"
 		}
-		if res, answer := s.do(method, line[3], line[2]); res.StatusCode/100 != 2 {
+		if res, answer := s.do(method, line[3], body); res.StatusCode/100 != 2 {
 			t.Errorf("%s: %s %s", line[0], res.Status, answer)
 		}
 	}
