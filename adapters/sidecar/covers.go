@@ -18,12 +18,20 @@ const (
 // CacheCovers returns a Coverer that caches the results of c for ten seconds, for at
 // most 50,000 URLs, so that most requests of a busy website query no database.
 func CacheCovers(c resourcesync.Coverer) resourcesync.Coverer {
-	return &cachedCovers{c, cache.New(coversFor, coversFor)}
+	return &cachedCovers{c, cache.New(coversFor, coversFor), true}
+}
+
+// CacheCovered is like [CacheCovers], but does not cache that a URL is not covered. With
+// [Options.HTMLLink], a page then has its link as soon as it is listed: a Destination
+// that requests it at once finds the listed hash.
+func CacheCovered(c resourcesync.Coverer) resourcesync.Coverer {
+	return &cachedCovers{c, cache.New(coversFor, coversFor), false}
 }
 
 type cachedCovers struct {
 	resourcesync.Coverer
-	known *cache.Cache
+	known  *cache.Cache
+	misses bool // whether to cache that a URL is not covered
 }
 
 // Covers implements [resourcesync.Coverer].
@@ -36,7 +44,7 @@ func (c *cachedCovers) Covers(u *url.URL) bool {
 		return covered.(bool)
 	}
 	covered := c.Coverer.Covers(u)
-	if len(key) > maxCover {
+	if len(key) > maxCover || !covered && !c.misses {
 		return covered
 	}
 	if c.known.ItemCount() >= maxCovers {

@@ -151,6 +151,17 @@ func isPlainHTML(status int, h http.Header) (ok, declared bool) {
 	return true, charset != ""
 }
 
+// contentCoding returns the content coding of a response with this header, in lower case.
+func contentCoding(h http.Header) string { return strings.ToLower(h.Get("Content-Encoding")) }
+
+// isGzip reports whether a content coding is gzip.
+func isGzip(coding string) bool { return coding == "gzip" || coding == "x-gzip" }
+
+// isInsertable reports whether links can be inserted into a page with this content coding.
+func isInsertable(coding string) bool {
+	return coding == "" || coding == "identity" || isGzip(coding)
+}
+
 // isHTML reports whether a response with this header is HTML.
 func isHTML(h http.Header) bool {
 	kind, _, err := mime.ParseMediaType(h.Get("Content-Type"))

@@ -44,9 +44,14 @@ func withHTMLLinks(next http.Handler) http.Handler {
 // Capability Lists, or nil if there are none.
 func htmlLinks(values []string) (out []byte) {
 	for link := range linkheader.Find(linkheader.Parse(values...), resourcesync.RelResourceSync) {
-		out = append(out, `<link rel="resourcesync" href="`+html.EscapeString(link.Target)+`"/>`...)
+		out = append(out, linkElement(link.Target)...)
 	}
 	return out
+}
+
+// linkElement returns the link element for a Capability List.
+func linkElement(capabilityList string) []byte {
+	return []byte(`<link rel="resourcesync" href="` + html.EscapeString(capabilityList) + `"/>`)
 }
 
 // An htmlWriter inserts links into the head of a page. It holds the header of the
@@ -102,13 +107,9 @@ func (h *htmlWriter) WriteHeader(status int) {
 	}
 	ok, declared := isPlainHTML(status, header)
 	h.declared = declared
-	switch h.coding = strings.ToLower(header.Get("Content-Encoding")); h.coding {
-	case "", "identity", "gzip", "x-gzip":
-	default:
-		ok = false
-	}
+	h.coding = contentCoding(header)
 	switch {
-	case !ok:
+	case !ok || !isInsertable(h.coding):
 		h.ResponseWriter.WriteHeader(status)
 	case h.request.Method == http.MethodHead:
 		h.changeHeader(0)
@@ -165,7 +166,7 @@ func (h *htmlWriter) Write(p []byte) (int, error) {
 // decide sends the buffered prefix once the insertion point is known.
 func (h *htmlWriter) decide(complete bool) error {
 	page := h.prefix
-	zipped := strings.HasSuffix(h.coding, "gzip")
+	zipped := isGzip(h.coding)
 	if zipped {
 		var err error
 		if page, err = unzipPrefix(h.prefix); err != nil {

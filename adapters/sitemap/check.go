@@ -51,14 +51,14 @@ func (s *Site) check(ctx context.Context, p *page) (verdict, error) {
 	if rsxml.CheckURI(p.uri.String()) != nil {
 		return verdict{}, errInvalidURI
 	}
-	mark := stamp{Listed: listedAt(p.listed)}
+	mark := stamp{Listed: listedAt(p.listed), Variant: s.variant}
 	if s.options.Verify == VerifyNone {
 		return verdict{resource: resourcesync.Resource{Key: p.key, URI: p.uri.String(), LastModified: notFuture(p.listed), Stamp: mark.String()}}, nil
 	}
 	before := parseStamp(p.known.Stamp)
 	mark.Listed = later(mark.Listed, before.Listed)
 	header := http.Header{"Accept-Encoding": {"identity"}}
-	if p.known.Key != "" && before.Hashed == (s.options.Verify == VerifyGet) {
+	if p.known.Key != "" && before.Hashed == (s.options.Verify == VerifyGet) && before.Variant == s.variant {
 		switch {
 		case before.ETag != "":
 			header.Set("If-None-Match", before.ETag)
@@ -130,6 +130,10 @@ func (s *Site) read(p *page, mark stamp, res *http.Response) (verdict, error) {
 			return verdict{}, err
 		}
 		mark.Hashed = true
+		if res.Uncompressed {
+			mark.Digest = r.Hashes[0].Digest
+			r.Length, r.Hashes = resourcesync.Length{}, nil
+		}
 		if text, err = decodeHead(r.Encoding, res.Header, text); err != nil {
 			return verdict{}, err
 		}
@@ -146,19 +150,26 @@ func (s *Site) read(p *page, mark stamp, res *http.Response) (verdict, error) {
 	if err == nil && now.Sub(modified) > settled {
 		mark.Modified = res.Header.Get("Last-Modified")
 	}
-	r.LastModified = notFuture(modified)
-	if r.LastModified.IsZero() {
-		r.LastModified = notFuture(p.listed)
-	}
-	if r.LastModified.IsZero() {
-		// Unknown: a changed page was last modified before now.
-		r.LastModified = time.Now().UTC().Truncate(time.Second)
-		if isSame(p.known, r) {
-			r.LastModified = p.known.LastModified
-		}
-	}
+	r.LastModified = s.lastModified(p, r, notFuture(modified), mark)
 	r.Stamp = mark.String()
 	return verdict{resource: r}, nil
+}
+
+// lastModified returns the time of the last change of p, now checked as r. modified is
+// its Last-Modified, or zero.
+func (s *Site) lastModified(p *page, r resourcesync.Resource, modified time.Time, mark stamp) time.Time {
+	if modified.IsZero() {
+		modified = notFuture(p.listed)
+	}
+	if !modified.IsZero() && (mark.Digest == "" || modified.After(p.known.LastModified)) {
+		return modified
+	}
+	if isSame(p.known, r) && mark.Digest == parseStamp(p.known.Stamp).Digest {
+		return p.known.LastModified
+	}
+	// A changed page was last modified before now. Without a listed hash, no other
+	// attribute shows the change, so two changes within a second must differ.
+	return time.Now().UTC().Truncate(time.Microsecond)
 }
 
 // hash reads a page and sets its length and hash. It returns the first maxHead bytes.

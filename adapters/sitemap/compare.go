@@ -21,7 +21,7 @@ func (sc *scan) compare() error {
 	for i := range pages {
 		p := &pages[i]
 		switch {
-		case p.known.Key != "" && p.known.URI == p.uri.String() && parseStamp(p.known.Stamp).isCurrent(p.listed):
+		case sc.isListedAsIs(p):
 			sc.send(p.known)
 		case p.known.Key == "" && p.withheld.Key != "" && parseStamp(p.withheld.Stamp).isCurrent(p.listed):
 			sc.withheld(parseStamp(p.withheld.Stamp).Reason)
@@ -36,6 +36,12 @@ func (sc *scan) compare() error {
 		}
 	}
 	return nil
+}
+
+// isListedAsIs reports whether p is listed and needs no check.
+func (s *Site) isListedAsIs(p *page) bool {
+	mark := parseStamp(p.known.Stamp)
+	return p.known.Key != "" && p.known.URI == p.uri.String() && mark.Variant == s.variant && mark.isCurrent(p.listed)
 }
 
 // forgetExcluded withdraws the excluded pages and returns the others.

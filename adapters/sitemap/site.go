@@ -84,8 +84,15 @@ type Options struct {
 	// the public URL. Requests still name the public host.
 	Upstream string
 
-	// Transport sends the requests. If nil, http.DefaultTransport is used.
+	// Transport sends the requests. If nil, http.DefaultTransport is used. A page
+	// that it marks Uncompressed is listed without length and hash, because clients
+	// receive other bytes.
 	Transport http.RoundTripper
+
+	// Variant identifies what a proxy changes in the pages, and Transport with it,
+	// such as inserted links. When it differs from that of the last check of a page,
+	// the next scan reads the page again, even if the site's page is unchanged.
+	Variant string
 
 	// Rate is the maximum number of requests per second for scans and hints, and
 	// Revisit the number of requests per second for visiting all pages in turn. If
@@ -119,6 +126,7 @@ type Site struct {
 	base    *url.URL // its public URL
 	set     Set
 	options Options
+	variant string // of Options, shortened for stamps
 	client  *client
 	copies  *copies
 	recent  []*url.URL
@@ -177,6 +185,7 @@ func New(base string, set Set, o *Options) (*Site, error) {
 	}
 	s := &Site{base: u, set: set, options: *o, log: o.Logger, hints: newHints()}
 	s.log = cmp.Or(s.log, slog.Default())
+	s.variant = shortVariant(o.Variant)
 	if err := s.options.complete(); err != nil {
 		return nil, err
 	}

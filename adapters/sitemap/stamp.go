@@ -1,6 +1,8 @@
 package sitemap
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"time"
 )
@@ -17,6 +19,12 @@ type stamp struct {
 
 	// Hashed reports whether the page was read.
 	Hashed bool `json:"h,omitempty"`
+
+	// Variant is the [Options.Variant] that was listed, shortened.
+	Variant string `json:"v,omitempty"`
+
+	// Digest is the hash of a page that is listed without one.
+	Digest string `json:"d,omitempty"`
 
 	// Reason is the reason why the page is withheld.
 	Reason string `json:"r,omitempty"`
@@ -51,4 +59,13 @@ func listedAt(listed time.Time) time.Time {
 		return listed.Add(-1)
 	}
 	return listed
+}
+
+// shortVariant returns a short name of an [Options.Variant]: every stamp contains it.
+func shortVariant(variant string) string {
+	if variant == "" {
+		return ""
+	}
+	sum := sha256.Sum256([]byte(variant))
+	return hex.EncodeToString(sum[:4])
 }
