@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// runPatience is how long no process may run a Source with notifications before that
-// is reported. A process that starts, or takes over, needs less.
+// runPatience is the time for which no process may run a Source with notifications before
+// the Source reports it. A process needs less time to start or to take over.
 const runPatience = 10 * time.Second
 
 // runs records whether Run is called, in this process or in another one.
@@ -21,18 +21,18 @@ type runs struct {
 
 	mu     sync.Mutex
 	seen   time.Time // when some process was last known to run
-	failed error     // the error with which Run has ended in this process
-	logged bool      // that no process runs
+	failed error     // the error that Run has returned in this process
+	logged bool      // it was logged that no process runs
 }
 
-// begun notes that a process runs now.
+// begun records that a process runs now.
 func (r *runs) begun() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.seen, r.failed, r.logged = time.Now(), nil, false
 }
 
-// ended notes that Run has ended in this process.
+// ended records that Run has ended in this process, with err.
 func (r *runs) ended(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,8 +62,8 @@ func (s *Source) Health(ctx context.Context) error {
 	return errors.Join(append(all, notRun)...)
 }
 
-// expectRun schedules a check that some process runs the Source. It is cheap: every
-// request calls it.
+// expectRun schedules a check that some process runs the Source. It must be cheap,
+// because every request calls it.
 func (s *Source) expectRun() {
 	if s.publisher == nil || s.running.Load() || !s.runs.checking.CompareAndSwap(false, true) {
 		return
@@ -94,7 +94,7 @@ func (s *Source) checkRun(ctx context.Context) error {
 	}
 	free, err := s.notifications.Lead(ctx, func(context.Context) error { return nil })
 	if err != nil {
-		return fmt.Errorf("rshttp: does another process run the Source: %w", err)
+		return fmt.Errorf("rshttp: checking whether another process runs the Source: %w", err)
 	}
 	if !free {
 		r.begun()

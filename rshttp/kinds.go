@@ -37,16 +37,16 @@ type kind struct {
 	listed func(t target) bool
 
 	// state reads the state of t. was is the state that a cached document shows, or
-	// nil; if it still holds, state returns was itself. If state is nil, the document
+	// nil; if that is still current, state returns was itself. If state is nil, the document
 	// is a function of the configuration.
 	state func(ctx context.Context, t target, was *state) (*state, error)
 
-	// render writes the document in the state st into b. It may complete st with what
-	// only the content tells. It returns errMoved if st no longer holds.
+	// render writes the document in the state st into b. It may set fields of st that
+	// depend on the content. It returns errMoved if st is no longer current.
 	render func(ctx context.Context, t target, st *state, b *render.Body) error
 
-	// serve answers requests for what is not a document: packages, versions and
-	// channels. anyMethod says that it checks the method itself.
+	// serve answers requests for packages, versions and channels, which are not
+	// documents. If anyMethod is true, serve checks the method itself.
 	serve     func(s *Source, w http.ResponseWriter, r *http.Request, t target)
 	anyMethod bool
 
@@ -75,12 +75,12 @@ const (
 	kindSitemapPage     = "sitemap-page"
 	kindMemento         = "memento"
 
-	// An archive has the name of its capability, and its pages have that name with
-	// this end.
+	// archivePage is the suffix of the kind of an archive's pages. The kind of the
+	// archive has the name of its capability.
 	archivePage = "-page"
 
-	// A notification channel has the name of its capability, and the same channel by
-	// WebSocket has that name with this end.
+	// socket is the suffix of the kind of a channel that is served by WebSocket. The
+	// kind of the channel has the name of its capability.
 	socket = "-socket"
 )
 
@@ -92,7 +92,7 @@ const (
 	byInterval = "{part:[0-9TZ.-]+}"
 )
 
-// kinds returns the kinds of documents of a Source. channels says that a set has
+// kinds returns the kinds of documents of a Source. channels states that some set has
 // notification channels.
 func kinds(o *Options, d *description, channels bool) []*kind {
 	var (

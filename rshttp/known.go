@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// knownFormat is the version of the format of a known. A known in an unsupported
-// format is discarded: everything is announced as new.
+// knownFormat is the version of the format of a known. A known in an unsupported format
+// is discarded, and all documents are announced as new.
 const knownFormat = 2
 
 // A known is the state of the documents at the newest Framework Notification of a channel.
@@ -28,7 +28,7 @@ type known struct {
 
 // knownPages is the last announced state of the pages of a Resource List.
 type knownPages struct {
-	Version string    `json:"version"` // a digest of what all of them show
+	Version string    `json:"version"` // a digest of the content of all pages
 	Count   int       `json:"count"`   // zero if unknown
 	Newest  time.Time `json:"newest,omitzero"`
 	Born    time.Time `json:"born,omitzero"` // when the newest of them was split off

@@ -10,26 +10,13 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// dumpPackageState reads the state of a package or its manifest. An unlisted one is not
-// cached.
+// dumpPackageState reads the state of a package or its manifest.
 func dumpPackageState(ctx context.Context, t target, was *state) (*state, error) {
-	r, ok := partition.ParseRange(t.part)
-	if !ok {
-		return nil, notExist("a range of keys", t)
-	}
-	listed := t.set.packages.Lists(r)
-	st, err := t.set.resourceState(ctx, r, was)
-	if err == nil && st != was && !listed {
-		st.version = ""
-	}
-	return st, err
+	return t.rangeState(ctx, t.set.packages, was)
 }
 
 // isDumpPackage reports whether the package or manifest t is listed.
-func isDumpPackage(t target) bool {
-	r, ok := partition.ParseRange(t.part)
-	return !ok || t.set.packages.Lists(r)
-}
+func isDumpPackage(t target) bool { return t.isRangeOf(t.set.packages) }
 
 // packageEntry returns the beginning of the entry of a package of a kind in a dump.
 func (st *set) packageEntry(kind, part string) *rsxml.Entry {

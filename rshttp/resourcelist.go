@@ -36,26 +36,13 @@ func listState(ctx context.Context, t target, was *state) (*state, error) {
 	return t.set.resourceState(ctx, partition.Whole, nil)
 }
 
-// pageState reads the state of a page. An unlisted page is not cached: clients can request
-// any range, and must not displace listed documents.
+// pageState reads the state of a page.
 func pageState(ctx context.Context, t target, was *state) (*state, error) {
-	r, ok := partition.ParseRange(t.part)
-	if !ok {
-		return nil, notExist("a range of keys", t)
-	}
-	listed := t.set.pages.Lists(r)
-	st, err := t.set.resourceState(ctx, r, was)
-	if err == nil && st != was && !listed {
-		st.version = ""
-	}
-	return st, err
+	return t.rangeState(ctx, t.set.pages, was)
 }
 
 // isPage reports whether the page t is listed.
-func isPage(t target) bool {
-	r, ok := partition.ParseRange(t.part)
-	return !ok || t.set.pages.Lists(r)
-}
+func isPage(t target) bool { return t.isRangeOf(t.set.pages) }
 
 // renderResourceList renders resourcelist.xml: the Resource List if one page is enough
 // (section 10.1), otherwise the index (section 10.2).

@@ -17,7 +17,7 @@ import (
 type site struct {
 	options     Options
 	log         *slog.Logger
-	sparse      sparse.Log // of what clients can cause
+	sparse      sparse.Log // for lines that clients can cause
 	routes      *routes
 	sets        map[string]*set
 	order       []*set // as given to New

@@ -2,6 +2,7 @@ package rshttp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -11,18 +12,18 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 )
 
-// A state is everything that determines a document. It is read before the content: a change
-// in between may appear in the document, but the next request renders it again.
+// A state is all the data that determines a document. It is read before the content: a
+// change in between may appear in the document, but the next request renders it again.
 //
-// The cache compares states, the entity tag and Last-Modified follow from them, and so
-// does at. Framework Notifications compare them, too, and render nothing.
+// The cache compares states. The entity tag, Last-Modified and the document's at follow
+// from the state. Framework Notifications compare states without rendering documents.
 type state struct {
-	// version differs between any two states of what the document shows. If it is
-	// empty, nothing is known, and each request renders the document anew.
+	// version differs between any two states of the data that the document shows. If
+	// it is empty, the state is unknown, and each request renders the document anew.
 	version string
 
 	// modified is the time of the newest change that the document shows: its
-	// Last-Modified. It is zero if that is not known.
+	// Last-Modified. It is zero if unknown.
 	modified time.Time
 
 	// whole is the version of the complete set when version was last found current. As
@@ -39,7 +40,7 @@ type state struct {
 	partition *partition.Partition  // of the set, if the document lists its pages or packages
 	dump      *packages.ChangeDump  // of the journal, if the document lists its packages
 	changes   resourcesync.Interval // that the document covers, if it is closed or has a dump
-	rest      time.Time             // until when the document is not rendered again, whatever has changed
+	rest      time.Time             // the document is not rendered again before this time, even after a change
 }
 
 // kept reports whether a document in this state is cached.
@@ -66,7 +67,7 @@ func (st *state) close(r record, iv resourcesync.Interval, last time.Time) {
 	st.closed, st.record, st.changes, st.modified = true, r, iv, last
 }
 
-// stillClosed reports whether was is the state of a closed document that still holds.
+// stillClosed reports whether was is the state of a closed document and still current.
 func (was *state) stillClosed(ctx context.Context) (bool, error) {
 	if was == nil || !was.closed {
 		return false, nil
@@ -87,8 +88,8 @@ func statOf(ctx context.Context, stater resourcesync.Stater, keys resourcesync.R
 	return stater.Stat(ctx, keys)
 }
 
-// resourceState returns the state of the resources in keys, or was if it still holds.
-// It reads the version of the complete set and, only if that has changed, that of keys.
+// resourceState returns the state of the resources in keys, or was if that is still
+// current. It reads the version of the complete set and, only if that has changed, that of keys.
 func (st *set) resourceState(ctx context.Context, keys resourcesync.Range, was *state) (*state, error) {
 	whole, err := st.stat(ctx, partition.Whole)
 	if err != nil || was != nil && whole.Version != "" && whole.Version == *was.whole.Load() {
@@ -114,7 +115,7 @@ func newResourceState(keys resourcesync.Range, stat resourcesync.Stat) *state {
 	st := newState(stat)
 	st.keys = keys
 	if st.modified.After(time.Now()) {
-		st.modified = time.Time{} // a time in the future vouches for nothing yet
+		st.modified = time.Time{} // changes up to that time may follow
 	}
 	return st
 }
@@ -124,6 +125,29 @@ func newState(stat resourcesync.Stat) *state {
 	st := &state{version: stat.Version, modified: stat.LastModified}
 	st.whole.Store(&st.version)
 	return st
+}
+
+// rangeState reads the state of a document about a range of keys, which d may have. The
+// document is not cached if d does not have the range: clients can request any range, and
+// must not displace listed documents.
+func (t target) rangeState(ctx context.Context, d *partition.Partitioner, was *state) (*state, error) {
+	r, ok := partition.ParseRange(t.part)
+	if !ok {
+		return nil, notExist("a range of keys", t)
+	}
+	listed := d.Lists(r)
+	st, err := t.set.resourceState(ctx, r, was)
+	if err == nil && st != was && !listed {
+		st.version = ""
+	}
+	return st, err
+}
+
+// isRangeOf reports whether d has the range of keys of t. It also returns true if t names
+// no range, because such a request costs nothing.
+func (t target) isRangeOf(d *partition.Partitioner) bool {
+	r, ok := partition.ParseRange(t.part)
+	return !ok || d.Lists(r)
 }
 
 // journalState reads the state of a document with changes of the journal. Rendering
@@ -142,7 +166,7 @@ func journalState(ctx context.Context, t target, was *state) (*state, error) {
 	return newState(stat), nil
 }
 
-// partitionState returns the state of an index of p, or was if it still holds.
+// partitionState returns the state of an index of p, or was if that is still current.
 func partitionState(p *partition.Partition, was *state) *state {
 	if was != nil && was.partition != nil && was.partition.Number == p.Number {
 		return was
@@ -152,4 +176,4 @@ func partitionState(p *partition.Partition, was *state) *state {
 }
 
 // errMoved means that the state of a document has changed while it was rendered.
-var errMoved = fmt.Errorf("the division of the set or its journal has changed meanwhile")
+var errMoved = errors.New("the division of the set or its journal has changed meanwhile")

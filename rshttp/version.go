@@ -12,8 +12,8 @@ import (
 )
 
 // A version reads the content of a resource after a change, from any offset. If it is read
-// from the beginning to the end, it is verified against its SHA-256: its last bytes are not
-// returned on a mismatch.
+// from the beginning to the end, its SHA-256 is verified: on a mismatch, Read does not
+// return the last bytes.
 type version struct {
 	open    func() (io.ReadCloser, error)
 	content io.ReadCloser
@@ -21,7 +21,7 @@ type version struct {
 	offset  int64 // to read at
 	size    int64
 
-	digest string    // "" if not known
+	digest string    // empty if unknown
 	sum    hash.Hash // of the bytes read from the beginning; nil after a skip
 	err    error     // why reading has failed
 }
@@ -65,7 +65,7 @@ func (v *version) close() {
 	}
 }
 
-// Seek implements io.Seeker. The next Read moves the content.
+// Seek implements io.Seeker. Only the next Read seeks the content.
 func (v *version) Seek(offset int64, whence int) (int64, error) {
 	switch whence {
 	case io.SeekCurrent:
@@ -117,7 +117,7 @@ func (v *version) move() error {
 	if v.at == v.offset {
 		return nil
 	}
-	v.sum = nil // once something has been skipped
+	v.sum = nil // some bytes are skipped
 	if seeker, ok := v.content.(io.Seeker); ok {
 		_, err := seeker.Seek(v.offset, io.SeekStart)
 		v.at = v.offset

@@ -41,7 +41,7 @@ type Edit struct {
 	AsOf int64
 }
 
-// An Item is what a set knows of a key. The zero value is an unknown key.
+// An Item is the state of a key in a set. The zero value is that of an unknown key.
 type Item struct {
 	Newest    int64                  // time of the newest change of the key; 0 if unknown
 	Live      *resourcesync.Resource // nil if the set does not list the key
@@ -61,7 +61,8 @@ func (e *Event) Change() resourcesync.Change {
 	return resourcesync.Change{Type: e.Type, Datetime: time.UnixMicro(e.At).UTC(), Resource: *e.Resource}
 }
 
-// Counts counts what edits did.
+// Counts are the numbers of resources that edits have created, updated, deleted, and left
+// unchanged.
 type Counts struct{ Created, Updated, Deleted, Unchanged int }
 
 // AddTo adds the counts to those of a scan.
@@ -128,9 +129,9 @@ func (b *Batch) Apply(edits []Edit) {
 	b.edited = len(b.Events)
 }
 
-// Recorded returns r as a set records it when its newest change is at last: a
-// LastModified in the future is unknown. A clock that has gone back puts nothing
-// recorded before into the future. r itself is not written to.
+// Recorded returns r as a set records it: without a LastModified in the future, which
+// cannot be true. last is the time of the newest change of the set. No time up to last is
+// in the future, even if the clock has been set back. Recorded does not modify r.
 func Recorded(r *resourcesync.Resource, last int64, now func() time.Time) *resourcesync.Resource {
 	if !r.LastModified.After(time.UnixMicro(last)) || !r.LastModified.After(now()) {
 		return r
@@ -140,8 +141,8 @@ func Recorded(r *resourcesync.Resource, last int64, now func() time.Time) *resou
 	return &known
 }
 
-// put makes r the resource of its key. The type of change follows from what the set
-// has. A recorded change is journalled even if the entry is equal: the host says
+// put makes r the resource of its key. The state of the set determines the type of
+// change. A recorded change is journalled even if the entry is equal: the host states
 // that the resource has changed.
 func (b *Batch) put(it *Item, r *resourcesync.Resource, upsert bool) {
 	b.restore(it)
@@ -170,7 +171,8 @@ func (b *Batch) put(it *Item, r *resourcesync.Resource, upsert bool) {
 	it.Live = r
 }
 
-// delete removes the resource of a key. recorded is what the host said of it.
+// delete removes the resource of a key. recorded is the resource that the host recorded
+// with the deletion, or nil.
 func (b *Batch) delete(key string, it *Item, recorded *resourcesync.Resource) {
 	switch {
 	case it.Withdrawn != nil:
@@ -268,8 +270,8 @@ func (b *Batch) Reannounce(vacated []string) {
 	}
 }
 
-// Reannounced returns the events that Reannounce added. They are no changes of their
-// resources.
+// Reannounced returns the events that Reannounce added. They do not mean that their
+// resources have changed.
 func (b *Batch) Reannounced() []Event { return b.Events[b.edited:] }
 
 // Changed returns the keys of the items to save, in order.

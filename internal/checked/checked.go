@@ -14,9 +14,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// Error returns err with the name of the part of a host that failed. Only
-// [resourcesync.ErrNotReady] can be unwrapped from it: a file or a row that cannot be
-// read must not make a document that lists it missing or forbidden.
+// Error returns err with a prefix that names the part of a host that failed. The result
+// wraps err only if err is [resourcesync.ErrNotReady]: an fs.ErrNotExist about one file
+// must not turn into a 404 for the document that lists it.
 func Error(who string, err error) error {
 	if errors.Is(err, resourcesync.ErrNotReady) {
 		return err

@@ -1,4 +1,5 @@
-// Package entries makes the entries of documents from resources and changes.
+// Package entries converts resources and changes to the entries of documents. It also
+// computes the sizes of entries, by which sets and journals are divided into documents.
 package entries
 
 import (
@@ -11,9 +12,9 @@ import (
 // IsPatch reports whether l leads to a patch (section 14.4).
 func IsPatch(l resourcesync.Link) bool { return l.Rel == resourcesync.RelPatch }
 
-// A Builder makes one entry after the other, reusing the memory of the last. It removes
-// links to patches from entries that must not have them. The zero value is ready. A
-// Builder is not safe for concurrent use.
+// A Builder builds one entry at a time, and reuses its memory for the next. It removes
+// links to patches from entries that must not have them. The zero value is ready for use.
+// A Builder is not safe for concurrent use.
 type Builder struct {
 	entry rsxml.Entry
 	links []resourcesync.Link
@@ -32,7 +33,7 @@ func (b *Builder) Change(c *resourcesync.Change) *rsxml.Entry {
 	return b.withoutPatches()
 }
 
-// Size returns the bytes of e in a document with the head h.
+// Size returns the size of e, in bytes, in a document with the head h.
 func (b *Builder) Size(h *rsxml.Head, e *rsxml.Entry) int {
 	b.text, _ = rsxml.AppendEntry(b.text[:0], h, e)
 	return len(b.text)
@@ -41,15 +42,15 @@ func (b *Builder) Size(h *rsxml.Head, e *rsxml.Entry) int {
 // full is the head of a document whose entries are written in full.
 var full = rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceList}}
 
-// ResourceSize returns the bytes of the entry of r in a Resource List.
+// ResourceSize returns the size of the entry of r in a Resource List, in bytes.
 func (b *Builder) ResourceSize(r *resourcesync.Resource) int { return b.Size(&full, b.Resource(r)) }
 
-// ChangeSize returns the bytes of the entry of c in a Change List.
+// ChangeSize returns the size of the entry of c in a Change List, in bytes.
 func (b *Builder) ChangeSize(c *resourcesync.Change) int { return b.Size(&full, b.Change(c)) }
 
 // withoutPatches removes misplaced links to patches. A patch turns the previous version
-// of a resource into this one, so only the entry of an update may link to it. Nobody
-// could apply a patch without a type.
+// of a resource into this one, so only the entry of an update may link to it. A
+// Destination cannot apply a patch whose type is unknown.
 func (b *Builder) withoutPatches() *rsxml.Entry {
 	e := &b.entry
 	misplaced := func(l resourcesync.Link) bool {

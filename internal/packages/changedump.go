@@ -19,12 +19,12 @@ import (
 //     there is a later change;
 //   - at a seal.
 //
-// All of that is in the journal or beside it, so every replica has the same packages.
+// All of this is stored with the journal, so every replica has the same packages.
 type ChangeDump struct {
 	Since    time.Time
 	Packages []resourcesync.Interval
 
-	version string // of the journal, when it was read; "" if that is not known
+	version string // of the journal, when it was read; empty if unknown
 
 	// The changes that are in no package yet.
 	end    time.Time // where their package ends at the latest; zero if there are none
@@ -45,7 +45,7 @@ func Name(p resourcesync.Interval) string {
 	return partition.FormatTime(p.From) + "-" + partition.FormatTime(p.Until)
 }
 
-// Find returns the package with a name.
+// Find returns the package with this name.
 func (d *ChangeDump) Find(name string) (p resourcesync.Interval, found bool) {
 	begin, _, _ := strings.Cut(name, "-")
 	p, found = d.at(begin)
@@ -109,7 +109,7 @@ func (d *ChangeDump) In(part resourcesync.Interval) []resourcesync.Interval {
 	return in
 }
 
-// A divider divides changes, which are added in order.
+// A divider divides a journal, whose changes are added in order.
 type divider struct {
 	*Journal
 	seals []time.Time
@@ -124,6 +124,8 @@ type divider struct {
 	builder entries.Builder
 }
 
+// manifestHead is the head of a manifest for the sizes of entries, which are the same in
+// both kinds of manifests.
 var manifestHead = rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ChangeDumpManifest}}
 
 func (d *divider) add(c *resourcesync.Change) {
@@ -163,7 +165,7 @@ func (d *divider) close(until time.Time) {
 	d.part, d.count, d.size = resourcesync.Interval{From: until}, 0, 0
 }
 
-// weigh returns the share of a package that a change takes, in bytes of paging.MaxBytes.
+// weigh returns the weight of a change: a package has room for paging.MaxBytes.
 func (d *divider) weigh(c *resourcesync.Change) int {
 	e := d.builder.Change(c)
 	weight := d.builder.Size(&manifestHead, e)

@@ -18,7 +18,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
-// knowledge says how the checksum of an item is known.
+// knowledge is how the checksum of an item became known.
 type knowledge int
 
 const (
@@ -27,7 +27,7 @@ const (
 	stated                   // by a Checksummer, or the item was read before planning
 )
 
-// checksums are the known ones of earlier plans of a package.
+// checksums are those that earlier plans of a package know.
 type checksums map[itemKey]checksum
 
 type checksum struct {
@@ -81,10 +81,10 @@ func (e *mismatchError) Error() string {
 	return fmt.Sprintf("the content of %s is not what is listed: %v", e.uri, e.reason)
 }
 
-// check adds to the items of c the stated and learned checksums, and missing lengths.
-// Items without a length are read now, and so are those that have differed from their
-// entries before: they may still differ, and if not, their checksums must be part of the
-// tag. All others are read when they are sent.
+// check sets the stated and learned checksums and the missing lengths of the items of c.
+// It reads items without a length, and items that have differed from their entries
+// before: they may still differ, and if not, the tag must include their checksums. All
+// other items are read when they are sent.
 func (pl *Planner[S]) check(ctx context.Context, pkg *Package[S], c *Contents, known checksums) error {
 	for i := range c.items {
 		it := &c.items[i]
@@ -115,14 +115,14 @@ func (pl *Planner[S]) check(ctx context.Context, pkg *Package[S], c *Contents, k
 	return nil
 }
 
-// sum reads the i-th item of p for its checksum while p is sent. Unlike sending, that
-// takes a turn.
+// sum reads the i-th item of p for its checksum while p is sent. It waits for a place
+// among the readers, which sending does not need.
 func (pl *Planner[S]) sum(ctx context.Context, pkg *Package[S], p *Plan[S], i int) (uint32, error) {
 	if err := pl.reading.Acquire(ctx, pkg.Unlisted()); err != nil {
 		return 0, err
 	}
 	defer pl.reading.Release(pkg.Unlisted())
-	if crc, known := p.sum(i); known { // by now
+	if crc, known := p.sum(i); known { // it became known during the wait
 		return crc, nil
 	}
 	_, crc, err := pl.read(ctx, &pkg.Content, &p.items[i])

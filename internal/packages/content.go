@@ -10,9 +10,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/checked"
 )
 
-// Content is where the bitstreams of a set's packages come from: for a Resource Dump,
-// Provider and Opener; for a Change Dump, ChangeOpener and, if there are patches,
-// PatchOpener. The others are nil.
+// Content is the source of the bitstreams in a set's packages. A Resource Dump needs
+// Provider and Opener. A Change Dump needs ChangeOpener and, for patches, PatchOpener.
+// The other fields are nil.
 type Content struct {
 	Provider     resourcesync.Provider
 	Opener       resourcesync.Opener
@@ -21,8 +21,8 @@ type Content struct {
 	Checksummer  resourcesync.Checksummer // may be nil
 }
 
-// open opens an item. The Stamp of a resource may have changed since it was listed, with
-// its bytes the same.
+// open opens an item. If a resource does not exist, its Stamp may have changed since it
+// was listed: open then looks for the same bytes under the new Stamp.
 func (c *Content) open(ctx context.Context, it *item) (io.ReadCloser, error) {
 	switch {
 	case it.patch != nil:

@@ -23,19 +23,19 @@ import (
 const manifestName = "manifest.xml"
 
 // Contents are the bitstreams in a package, in one state of the set, and the manifest
-// that lists them. Whoever renders the manifest adds the bitstreams.
+// that lists them. The caller renders the manifest, and adds each bitstream meanwhile.
 type Contents struct {
-	// At is the time of the manifest, and Text its text. A Text of which only the
-	// Size is known is enough for [Contents.Length].
+	// At is the time of the manifest, and Text its text. For [Contents.Length], a
+	// Text with nothing but the Size is enough.
 	At   time.Time
 	Text render.Text
 
-	// Unlisted says that no dump lists the package. Its plan is not kept.
+	// Unlisted states that no dump lists the package. Its plan is not kept.
 	Unlisted bool
 
 	items []item
 	names []string // of the items, in the package
-	bytes int64    // of all items, as far as their lengths are known
+	bytes int64    // of all items whose lengths are known
 	sized bool     // all lengths are known
 
 	uris    map[string]struct{} // of resources
@@ -65,12 +65,11 @@ type patch struct {
 	link resourcesync.Link
 }
 
-// ErrDuplicate says that a package contains a resource with the same URI.
+// ErrDuplicate means that the package already contains a resource with the same URI.
 var ErrDuplicate = errors.New("another resource in the package has the same URI")
 
-// NewContents returns empty Contents. patches says whether patches can be opened:
-// otherwise links to them are removed from manifests, where such a link must have a path
-// in the package.
+// NewContents returns empty Contents. If patches is false, patches cannot be opened, and
+// AddChange removes links to them: in a manifest, such a link needs a path in the package.
 func NewContents(patches bool) *Contents {
 	return &Contents{sized: true, patches: patches, uris: make(map[string]struct{})}
 }
@@ -179,7 +178,7 @@ func (c *Contents) Length() (resourcesync.Length, error) {
 	return resourcesync.Bytes(zip.Size()), nil
 }
 
-// memory returns the bytes that the plan of c will take.
+// memory returns the memory that the plan of c will take, in bytes.
 func (c *Contents) memory() int64 {
 	n := c.Text.Memory() + itemMemory(c.items) + planMemory
 	for _, name := range c.names {
@@ -188,7 +187,7 @@ func (c *Contents) memory() int64 {
 	return n
 }
 
-// itemMemory returns the bytes that items take.
+// itemMemory returns the memory that items take, in bytes.
 func itemMemory(items []item) int64 {
 	n := int64(cap(items)) * int64(unsafe.Sizeof(item{}))
 	for i := range items {

@@ -2,7 +2,7 @@ package packages
 
 import "sync"
 
-// maxDoubts bounds the items that are remembered.
+// maxDoubts is the maximum number of items in doubts.
 const maxDoubts = 1000
 
 // doubts are items that differed from their entries when they were sent. After a repair
@@ -23,7 +23,7 @@ func (d *doubts) has(key itemKey) bool {
 func (d *doubts) add(key itemKey) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for other := range d.items { // any, if there are too many
+	for other := range d.items { // in random order
 		if len(d.items) < maxDoubts {
 			break
 		}

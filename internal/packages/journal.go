@@ -17,10 +17,10 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 )
 
-// pollInterval is the time between two looks at a journal whose last package is open.
+// pollInterval is the maximum time between two checks of a journal.
 const pollInterval = time.Minute
 
-// errMoved says that changes were dropped from a journal while it was read.
+// errMoved means that the journal has dropped changes while it was read.
 var errMoved = fmt.Errorf("%w: the journal has dropped changes meanwhile", resourcesync.ErrNotReady)
 
 // A Journal divides the journal of a set into the packages of its Change Dump. Its
@@ -29,13 +29,13 @@ type Journal struct {
 	// Set is the name of the set, for logs.
 	Set string
 
-	// Changer is the journal. Stater, which may be nil, knows its version, and Since
-	// the time after which both changes and their bitstreams are complete.
+	// Changer is the journal. Stater, which may be nil, returns its version. Since
+	// returns the time after which both changes and their bitstreams are complete.
 	Changer resourcesync.Changer
 	Stater  resourcesync.Stater
 	Since   func(context.Context) (time.Time, error)
 
-	// Patches says whether packages contain patches.
+	// Patches states that packages contain patches.
 	Patches bool
 
 	// A package is full when it has Size bytes or MaxEntries changes. It is closed at
@@ -86,7 +86,7 @@ func (j *Journal) divide(ctx context.Context, before *ChangeDump) (*ChangeDump, 
 			now.Packages = slices.Clip(before.Packages[first:])
 		}
 	}
-	// The version comes first: changes in between are read now, and again.
+	// Read the version first, so that a change in between makes it out of date.
 	if j.Stater != nil {
 		stat, err := j.Stater.Stat(ctx, partition.Whole)
 		if err != nil {
@@ -108,7 +108,7 @@ func (j *Journal) divide(ctx context.Context, before *ChangeDump) (*ChangeDump, 
 		return before, nil
 	}
 	d := divider{Journal: j, part: resourcesync.Interval{From: from}, seals: seals}
-	omitted := func(c *resourcesync.Change, _ error) { d.add(c) } // a later change all the same
+	omitted := func(c *resourcesync.Change, _ error) { d.add(c) } // it still ends a package
 	for c, err := range checked.Changes(ctx, j.Changer, resourcesync.Interval{From: from}, omitted) {
 		if err != nil {
 			return nil, err
@@ -126,7 +126,8 @@ func (j *Journal) divide(ctx context.Context, before *ChangeDump) (*ChangeDump, 
 	return now, nil
 }
 
-// Length returns the length of a package, which measure finds out. It is remembered.
+// Length returns the length of a package. It calls measure if the length is not known
+// yet, and remembers the result.
 func (j *Journal) Length(p resourcesync.Interval, measure func() (resourcesync.Length, error)) (resourcesync.Length, error) {
 	if length, ok := j.lengths.Load(p); ok {
 		return length.(resourcesync.Length), nil
@@ -138,7 +139,7 @@ func (j *Journal) Length(p resourcesync.Interval, measure func() (resourcesync.L
 	return length, err
 }
 
-// forgetLengths forgets the lengths of packages before these.
+// forgetLengths forgets the lengths of packages that begin before the first of these.
 func (j *Journal) forgetLengths(packages []resourcesync.Interval) {
 	j.lengths.Range(func(key, _ any) bool {
 		if p := key.(resourcesync.Interval); len(packages) == 0 || p.From.Before(packages[0].From) {
@@ -148,8 +149,8 @@ func (j *Journal) forgetLengths(packages []resourcesync.Interval) {
 	})
 }
 
-// Run seals packages whose time is over and to which no later change has come, until ctx
-// ends. It returns at once if Changer is no Sealer.
+// Run seals each package whose time is over and that no later change has closed, until ctx
+// ends. It returns at once if Changer is not a Sealer.
 func (j *Journal) Run(ctx context.Context, log *slog.Logger) {
 	sealer, ok := j.Changer.(resourcesync.Sealer)
 	if !ok {

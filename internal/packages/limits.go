@@ -7,9 +7,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A new package has as many resources as fit into its size at perResource bytes each:
-// opening a smaller one takes as long as sending that many bytes. It has at least
-// minResources, and at most maxResources, which is a quarter below the limit of a
+// The number of resources of a new package is its size divided by perResource, the number
+// of bytes that are sent in the time that opening a resource takes. It is at least
+// minResources, and at most maxResources, which is three quarters of the limit of a
 // manifest.
 const (
 	perResource  = 16 << 10
@@ -39,7 +39,7 @@ func (s Size) share(length int64) int {
 	return 1 + int(paging.MaxBytes*min(1, float64(length)/float64(s)))
 }
 
-// Share returns the part of [Size.Weight] that the content of c has, without its entries.
+// Share returns the part of the weight of c that its content has, without its entries.
 func (s Size) Share(c *Contents) int { return s.share(c.bytes) }
 
 // Exceeded reports whether c is more than twice a new package. Any range can be

@@ -47,15 +47,15 @@ func (pl *Planner[S]) newPlan(pkg *Package[S], c *Contents, state S) (*Plan[S], 
 			}
 		}
 	}
-	// The manifest counts by its own digest, because it contains digests of the items.
+	// Add the digest of the manifest, because it contains the digests of the items.
 	manifest := base64.RawURLEncoding.EncodeToString(c.Text.Sum[:16])
 	sum := sha256.Sum256([]byte(p.zip.Version() + `"` + manifest + `"`))
 	p.Tag = base64.RawURLEncoding.EncodeToString(sum[:16])
 	return p, nil
 }
 
-// archive lays out the package. open opens an item, and sum reads the i-th for its
-// checksum. If they are nil, only the size of the package is of use.
+// archive lays out the package. open opens an item, and sum reads the i-th item for its
+// checksum. If they are nil, the archive can only compute the size of the package.
 func (c *Contents) archive(open func(context.Context, *item) (io.ReadCloser, error), sum func(ctx context.Context, i int) (uint32, error)) (*virtualzip.Archive, error) {
 	return virtualzip.New(func(yield func(virtualzip.Entry, error) bool) {
 		text := c.Text
@@ -81,18 +81,19 @@ func (c *Contents) archive(open func(context.Context, *item) (io.ReadCloser, err
 	})
 }
 
-// memory returns the bytes that p takes.
+// memory returns the memory that p takes, in bytes.
 func (p *Plan[S]) memory() int64 {
 	return p.text.Memory() + p.zip.Cost() + itemMemory(p.items) + int64(len(p.key)) + planMemory
 }
 
-// planMemory is the memory of a Plan with its State and what keeps it, in bytes.
+// planMemory is the memory of a Plan, its State and its entry in the store, in bytes.
 const planMemory = 1024
 
 // sum returns the checksum of the i-th item, if it is known. The manifest comes first.
 func (p *Plan[S]) sum(i int) (uint32, bool) { return p.zip.Sum(i + 1) }
 
-// failed returns the item that err, an error of a reader, is about. Both may be nil.
+// failed returns the item that caused err, an error of a reader, and the reason. Both may
+// be nil.
 func (p *Plan[S]) failed(err error) (it *item, reason error) {
 	entry, ok := errors.AsType[*virtualzip.EntryError](err)
 	if !ok {

@@ -15,11 +15,12 @@ const (
 	// kept for the next request.
 	planBytes = 128 << 20
 
-	// unlistedBytes is the part of it for packages that no dump lists. Clients can
-	// request any number of them.
+	// unlistedBytes is the part of planBytes for packages that no dump lists. Clients
+	// can request any number of them.
 	unlistedBytes = planBytes / 8
 
-	// attempts is how often a package is planned when the set changes meanwhile.
+	// attempts is the maximum number of attempts to plan a package while the set
+	// changes.
 	attempts = 3
 )
 
@@ -39,7 +40,7 @@ type Counters struct {
 }
 
 // A Planner makes and keeps the plans of packages, in bounded memory. S is the state of
-// a package, by which the caller knows whether a plan is fresh. A Planner is safe for
+// a package, from which the caller decides whether a plan is fresh. A Planner is safe for
 // concurrent use.
 type Planner[S any] struct {
 	options  Options
@@ -86,7 +87,7 @@ func NewPlanner[S any](o Options, c *Counters) *Planner[S] {
 	}
 }
 
-// Memory returns the bytes that all plans take.
+// Memory returns the memory that all plans take, in bytes.
 func (pl *Planner[S]) Memory() int64 { return pl.store.size() }
 
 // Plan returns the plan of a package in the current state of the set. The caller calls
@@ -158,8 +159,8 @@ func (pl *Planner[S]) Failed(p *Plan[S], err error) (uri string, reason error) {
 	return uri, reason
 }
 
-// firstRoom returns the bytes reserved for a plan before its size is known: those of an
-// ordinary full package, or part of the budget.
+// firstRoom returns the number of bytes to reserve for a plan before its size is known:
+// that of a full package, but at most a quarter of the budget.
 func (pl *Planner[S]) firstRoom(unlisted bool) int64 {
 	const perResource = 2 << 10 // while it is being made
 	budget := pl.store.listed
@@ -234,9 +235,9 @@ func (pl *Planner[S]) plan(ctx context.Context, pkg *Package[S], room *room) (p 
 	}
 }
 
-// makeRoom makes room for the plan of c, and as much again for making it. An unlisted
-// package has a turn already and does not wait. A package that could never get the room
-// is refused.
+// makeRoom reserves room for the plan of c, and as much again for making it. An unlisted
+// package does not wait, because it already has a place among the few of its kind. One
+// that exceeds the budget is refused.
 func (pl *Planner[S]) makeRoom(ctx context.Context, pkg *Package[S], c *Contents, room *room) error {
 	n, wait := 2*c.memory(), pl.options.Wait
 	if room.of == pl.store.unlisted {

@@ -11,13 +11,12 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
-	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// Stats are what a Resource Dump says about a package, and what dividing the set again
-// needs. They are a function of the resources in the range of the package.
+// Stats describe a package in a Resource Dump, and hold its weight for the next division
+// of the set. They are a function of the resources in the range of the package.
 type Stats struct {
-	Version string // of the range; empty if not known
+	Version string // of the range; empty if unknown
 	Length  resourcesync.Length
 	At      time.Time // of the manifest; zero if the set knows no times
 
@@ -25,8 +24,8 @@ type Stats struct {
 	weight int // see [Size.Weight]
 }
 
-// StatsOf returns the stats of a package whose entries in the manifest have a number of
-// bytes.
+// StatsOf returns the stats of the package with the contents c. entryBytes is the size of
+// the entries in its manifest.
 func (s Size) StatsOf(c *Contents, version string, entryBytes int) (Stats, error) {
 	length, err := c.Length()
 	stats := Stats{Version: version, Length: length, count: c.Len(), weight: entryBytes + s.share(c.bytes)}
@@ -37,7 +36,7 @@ func (s Size) StatsOf(c *Contents, version string, entryBytes int) (Stats, error
 }
 
 // Resources divides a set into the packages of its Resource Dump, and remembers the stats
-// of these: after a change, only packages whose resources have changed are listed again.
+// of the packages: after a change, it lists only packages whose resources have changed.
 // Its fields are set before its first use, and its methods are safe for concurrent use.
 type Resources struct {
 	Provider resourcesync.Provider
@@ -48,8 +47,8 @@ type Resources struct {
 	stats map[resourcesync.Range]Stats
 }
 
-// Stats returns the stats of the package with the resources in r. list finds them out; it
-// is called with the Stat of r, which is zero without a Stater.
+// Stats returns the stats of the package with the resources in r. If they are not known,
+// it calls list with the Stat of r, which is zero without a Stater.
 func (rs *Resources) Stats(ctx context.Context, r resourcesync.Range, list func(resourcesync.Stat) (Stats, error)) (Stats, error) {
 	stats, stat, known, err := rs.known(ctx, r)
 	if known || err != nil {
@@ -123,15 +122,15 @@ func (rs *Resources) Cut(ctx context.Context, previous []resourcesync.Cut) ([]re
 	return cuts.Done(), nil
 }
 
-// weigh adds the resources in r to cuts. The manifest reports those that it omits.
+// weigh adds the resources in r to cuts. It omits those that the manifest omits and
+// reports.
 func (rs *Resources) weigh(ctx context.Context, r resourcesync.Range, cuts *paging.Cuts) error {
-	head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceDumpManifest}}
 	var builder entries.Builder
 	for res, err := range checked.Resources(ctx, rs.Provider, r, nil) {
 		if err != nil {
 			return err
 		}
-		size := builder.Size(&head, builder.Resource(&res))
+		size := builder.Size(&manifestHead, builder.Resource(&res))
 		cuts.Add(res.Key, size+rs.Size.Weight(res.Length), time.Time{})
 	}
 	return nil

@@ -13,7 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/admission"
 )
 
-// errRoom says that a request has waited in vain for memory for a plan.
+// errRoom means that no memory for a plan became free in time.
 var errRoom = fmt.Errorf("%w: plans of packages take all the memory that they may take", admission.ErrBusy)
 
 // A store holds plans, and counts all of them against a budget, whether they are being
@@ -90,8 +90,8 @@ func (st *store[S]) forget(e *list.Element) {
 	st.freeIfUnused(p)
 }
 
-// freeIfUnused frees the room of p if no transfer holds it, and forgets p if it is idle and others
-// wait for room. It is called with mu held.
+// freeIfUnused frees the room of p if no transfer holds it. It forgets p if p is idle and
+// others wait for room. It is called with mu held.
 func (st *store[S]) freeIfUnused(p *Plan[S]) {
 	switch {
 	case p.users > 0:
@@ -129,7 +129,7 @@ func (st *store[S]) reserve(ctx context.Context, unlisted bool, n int64, wait ti
 	return r, nil
 }
 
-// size returns the bytes of all plans.
+// size returns the memory of all plans, in bytes.
 func (st *store[S]) size() int64 { return st.listed.bytes.Load() + st.unlisted.bytes.Load() }
 
 // A budget bounds the bytes of plans.
@@ -151,7 +151,8 @@ type room struct {
 	bytes int64
 }
 
-// resize waits until r can have n bytes, for a limited time. Meanwhile r keeps its bytes.
+// resize changes the size of r to n bytes, at most the budget. It waits for memory for a
+// limited time, during which r keeps its bytes.
 func (r *room) resize(ctx context.Context, n int64, wait time.Duration) error {
 	more := min(n, r.of.limit) - r.bytes
 	if more > 0 {

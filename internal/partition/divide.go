@@ -10,8 +10,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/checked"
 )
 
-// divide divides the set and keeps the result. The state is read first: changes in
-// between are seen again.
+// divide divides the set and keeps the result. It reads the version of the set first, so
+// that a change during the division makes the result out of date.
 func (d *Partitioner) divide(ctx context.Context) (_ *Partition, err error) {
 	started := time.Now()
 	d.mu.Lock()
@@ -69,7 +69,7 @@ func (d *Partitioner) divide(ctx context.Context) (_ *Partition, err error) {
 	return p, nil
 }
 
-// keep makes p, which nobody else has yet, the current partition.
+// keep makes p the current partition. No other goroutine may use p yet.
 func (d *Partitioner) keep(p *Partition) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -86,9 +86,9 @@ func (d *Partitioner) keep(p *Partition) {
 	d.current = p
 }
 
-// date gives the ranges of a set that was walked the times of their newest changes, if
-// the set knows them. The remaining resources cannot date a range: deletions are
-// invisible, and a Destination that skips unchanged documents would miss them.
+// date sets the time of the newest change of each range to the one that Stater reports,
+// or to zero. The resources of a range do not show the time of a deletion, and a
+// Destination that skips unchanged documents would miss it.
 func (d *Partitioner) date(ctx context.Context, cuts []resourcesync.Cut) error {
 	i := 0
 	for r := range Ranges(cuts, "") {

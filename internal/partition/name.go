@@ -65,13 +65,13 @@ func commonPrefix(a, b string) int {
 	return n
 }
 
-// timeLayout is the layout of names of times. All have one length, so that their order
-// is that of time: some Destinations read the parts of an index in the order of their
+// timeLayout is the layout of times in names. All names have the same length, so that
+// they sort by time: some Destinations read the parts of an index in the order of their
 // URIs.
 const timeLayout = "20060102T150405.000000000Z"
 
-// FormatTime returns the name of t: that of an interval that begins at t. The end is not
-// part of the name, because an open list keeps its URL when it is closed.
+// FormatTime returns the name of an interval that begins at t. The end is not part of the
+// name, because an open list keeps its URL when it is closed.
 func FormatTime(t time.Time) string { return t.UTC().Format(timeLayout) }
 
 // ParseTime is the inverse of [FormatTime].

@@ -10,11 +10,10 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/checked"
 	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
-	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// Pages returns the Partitioner of a set into pages of about every resources. cutter
-// and stater may be nil: without a cutter, the set is walked.
+// Pages returns a Partitioner that divides a set into pages of about every resources.
+// cutter and stater may be nil. Without a cutter, the Partitioner reads the whole set.
 func Pages(set string, provider resourcesync.Provider, cutter resourcesync.Cutter, stater resourcesync.Stater, every int) *Partitioner {
 	d := &Partitioner{Set: set, Into: "pages", Stater: stater, Dated: cutter != nil}
 	d.Cut = func(ctx context.Context, previous []resourcesync.Cut) ([]resourcesync.Cut, error) {
@@ -25,8 +24,6 @@ func Pages(set string, provider resourcesync.Provider, cutter resourcesync.Cutte
 	}
 	return d
 }
-
-var listHead = rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceList}}
 
 // walk divides a set into pages by reading all of it.
 func walk(ctx context.Context, provider resourcesync.Provider, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
@@ -41,7 +38,7 @@ func walk(ctx context.Context, provider resourcesync.Provider, previous []resour
 		if !newest.Before(started) {
 			newest = time.Time{}
 		}
-		b.Add(r.Key, builder.Size(&listHead, builder.Resource(&r)), newest)
+		b.Add(r.Key, builder.ResourceSize(&r), newest)
 	}
 	return b.Done(), nil
 }
@@ -60,7 +57,7 @@ func checkCuts(cuts []resourcesync.Cut) error {
 	return nil
 }
 
-// withLearned adds the learned cuts to a partition.
+// withLearned returns cuts with the learned ones added. Both are in order.
 func withLearned(cuts []resourcesync.Cut, learned []string) []resourcesync.Cut {
 	if len(learned) == 0 {
 		return cuts

@@ -28,17 +28,18 @@ type Partition struct {
 	// Cuts end the ranges. There is at least one.
 	Cuts []resourcesync.Cut
 
-	// Groups end the documents that list the ranges, if these need several.
+	// Groups end the documents that list the ranges, if one document is not enough.
 	Groups []resourcesync.Cut
 
-	// Version is that of the set before it was divided. It is empty if not known.
+	// Version is the version of the set, read before the division. It is empty if
+	// unknown.
 	Version string
 
-	// At is the time of the newest change of the set, zero if not known.
+	// At is the time of the newest change of the set, zero if unknown.
 	At time.Time
 
-	// Splits has the times at which ranges were split off, of those that this
-	// process has seen. It is nil for packages.
+	// Splits has the times at which ranges were split off, for the splits that this
+	// process has observed. It is nil for packages.
 	Splits map[resourcesync.Range]time.Time
 
 	found []resourcesync.Cut // without the learned ones
@@ -101,7 +102,7 @@ func (p *Partition) noteSplits(old *Partition) {
 			i++
 		}
 		if end := old.Cuts[i].Key; end == "" || r.To != "" && r.To <= end {
-			p.Splits[r] = now // other ranges have been joined
+			p.Splits[r] = now // otherwise ranges were joined
 		}
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// RestRatio bounds the share of one core that work on a changing set takes to a tenth:
-// afterwards the set is left alone for nine times as long as it took.
+// RestRatio limits the work on a set that keeps changing to a tenth of one core: the
+// pause after a division is RestRatio times as long as the division took.
 const RestRatio = 9
 
 // A Partitioner keeps the partition of a set. Its fields are set before its first use,
@@ -30,15 +30,15 @@ type Partitioner struct {
 	// Cut divides the set, keeping of the previous cuts what still fits.
 	Cut func(ctx context.Context, previous []resourcesync.Cut) ([]resourcesync.Cut, error)
 
-	// Dated says that Cut knows the times of the newest changes, deletions
-	// included. Otherwise Stater is asked for them.
+	// Dated states that Cut sets Newest, and that Newest takes deletions into
+	// account. Otherwise the times come from Stater.
 	Dated bool
 
 	// Group, if it is not nil, divides the ranges of p into the documents that list
 	// them, keeping of previous, which may be nil, what still fits.
 	Group func(ctx context.Context, p, previous *Partition) ([]resourcesync.Cut, error)
 
-	// Lazy says that Run divides the set only after the first call of Get.
+	// Lazy makes Run wait for the first call of Get before it divides the set.
 	Lazy bool
 
 	once singleflight.Group
@@ -65,8 +65,8 @@ func (d *Partitioner) Lists(r resourcesync.Range) bool {
 }
 
 // Get returns the partition of the set. It waits for one only if there is none yet, or
-// if [Partitioner.Run] is not running and the set has changed. A set of one range is
-// not divided until [Partitioner.Renew].
+// if [Partitioner.Run] is not running and the set has changed. Only [Partitioner.Renew]
+// and Run divide a set of one range again.
 func (d *Partitioner) Get(ctx context.Context) (*Partition, error) {
 	d.mu.Lock()
 	p, due, running := d.current, d.due, d.running
@@ -101,13 +101,14 @@ func (d *Partitioner) same(ctx context.Context, p *Partition) (bool, error) {
 	return err == nil && stat.Version == p.Version, err
 }
 
-// Renew divides the set, unless that has been done since old was current. It goes on
-// when ctx ends, because its result is kept for the next request.
+// Renew divides the set, unless the current partition is newer than old. The division
+// continues when ctx ends, because its result is kept for the next request.
 func (d *Partitioner) Renew(ctx context.Context, old *Partition) (*Partition, error) {
 	return d.share(ctx, old, func() (*Partition, error) { return d.divide(context.WithoutCancel(ctx)) })
 }
 
-// share divides the set once for all who want a partition that is newer than old.
+// share calls divide once for all concurrent callers that need a newer partition than
+// old.
 func (d *Partitioner) share(ctx context.Context, old *Partition, divide func() (*Partition, error)) (*Partition, error) {
 	for {
 		done := d.once.DoChan("", func() (p any, err error) {
@@ -123,7 +124,7 @@ func (d *Partitioner) share(ctx context.Context, old *Partition, divide func() (
 		})
 		select {
 		case r := <-done:
-			if p, _ := r.Val.(*Partition); p != old || r.Err != nil { // or else it was joined too late
+			if p, _ := r.Val.(*Partition); p != old || r.Err != nil { // otherwise the shared call was about to end with old
 				return p, r.Err
 			}
 		case <-ctx.Done():
@@ -150,7 +151,7 @@ func (d *Partitioner) Invalidate() {
 	d.signal()
 }
 
-// Wake makes Run look at the set now.
+// Wake makes Run check the set now.
 func (d *Partitioner) Wake() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -165,10 +166,10 @@ func (d *Partitioner) signal() {
 	background.Signal(d.wake)
 }
 
-// Split divides the range r before key, from where it is too much for a document. The
-// next index has both parts, and the set is divided again soon. If learn is true, later
-// partitions have this cut, too: a Cutter that counts resources cannot find it. A range
-// that is not in the partition is ignored, because clients can request any.
+// Split divides the range r before key, the first key that does not fit into a document.
+// The next index lists both parts, and the set is divided again soon. If learn is true,
+// later partitions keep this cut: a Cutter that counts resources cannot find it. Split
+// ignores a range that is not in the partition, because clients can request any range.
 func (d *Partitioner) Split(r resourcesync.Range, key string, learn bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -15,7 +15,7 @@ import (
 const (
 	recentSpan = 24 * time.Hour
 
-	// recentMax leaves room for changes that come while the list is rendered.
+	// recentMax leaves room for changes that are added while the list is rendered.
 	recentMax = rsxml.MaxEntries - 1000
 )
 
@@ -26,9 +26,9 @@ func (l load) plus(o load) load { return load{l.changes + o.changes, l.bytes + o
 
 func (l load) fits() bool { return l.changes <= recentMax && l.bytes <= paging.MaxBytes }
 
-// Recent returns the interval of one list of the newest changes: the newest windows
-// that together cover a day before the open one begins. If their changes do not fit into
-// a document, From is later. It depends on the journal alone, never on the clock.
+// Recent returns the interval of the list of recent changes: the open window, and the
+// closed windows before it that together cover a day. If their changes do not fit into
+// one document, From is later. The result depends on the journal alone, not on the clock.
 func (w *WindowCache) Recent(ctx context.Context) (resourcesync.Interval, error) {
 	windows, err := w.Get(ctx)
 	if err != nil {
@@ -81,7 +81,7 @@ func (w *WindowCache) load(ctx context.Context, iv resourcesync.Interval, others
 		if err != nil {
 			return load{}, time.Time{}, err
 		}
-		size := builder.Size(&changeHead, builder.Change(&c))
+		size := builder.ChangeSize(&c)
 		times, sizes = append(times, c.Datetime), append(sizes, size)
 		all = all.plus(load{1, size})
 	}

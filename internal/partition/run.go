@@ -11,7 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
-// pollInterval is the time between two looks at a set that is not watched.
+// pollInterval is the time after which Run checks a set even if nothing wakes it.
 const pollInterval = time.Minute
 
 // Run divides the set in the background whenever it has changed, until ctx ends.

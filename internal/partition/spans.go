@@ -13,14 +13,15 @@ type Span struct{ From, Until int64 }
 // endOfTime is in the year 2112. Later times count as just before it.
 const endOfTime = 1 << 52
 
-// AllTime is the span of everything.
+// AllTime is the span of all times.
 var AllTime = Span{0, endOfTime}
 
 // Micros returns t in microseconds since 1970, as a time in AllTime.
 func Micros(t time.Time) int64 { return min(max(t.UnixMicro(), 0), endOfTime-1) }
 
-// Spans divides documents of these times, which are in order and all in the span, into
-// pages of at most max documents. There are no pages without documents.
+// Spans divides the documents of an archive into pages of at most max documents. times
+// are the times of the documents, in ascending order and all in the span in. A page of
+// one microsecond may have more documents. No page is empty.
 func Spans(times []int64, in Span, max int) []Span {
 	switch {
 	case len(times) == 0:

@@ -11,7 +11,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/checked"
 	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
-	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
 // A WindowCache divides a journal into the windows of Change Lists. It asks a
@@ -51,7 +50,7 @@ func (w *WindowCache) Get(ctx context.Context) ([]resourcesync.Interval, error) 
 	return windows, err
 }
 
-// Lists reports whether a window of this name was among those that Get returned last.
+// Lists reports whether the last call of Get returned a window with this name.
 func (w *WindowCache) Lists(name string) bool {
 	windows := w.listed.Load()
 	from, err := ParseTime(name)
@@ -86,14 +85,12 @@ func (w *WindowCache) read(ctx context.Context) ([]resourcesync.Interval, error)
 		if err != nil {
 			return nil, err
 		}
-		if err := w.windows.Add(c.Datetime, builder.Size(&changeHead, builder.Change(&c))); err != nil {
+		if err := w.windows.Add(c.Datetime, builder.ChangeSize(&c)); err != nil {
 			return nil, fmt.Errorf("journal of set %q: %w", w.set, err)
 		}
 	}
 	return w.windows.Intervals(), nil
 }
-
-var changeHead = rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ChangeList}}
 
 // Last returns, after Get, the number of changes in the open window and the time of the
 // newest change. The journal must not be a [resourcesync.Windower].

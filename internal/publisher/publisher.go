@@ -1,6 +1,7 @@
-// Package publisher makes the notifications of channels, appends them to a log, and sends
+// Package publisher creates the notifications of channels, appends them to a log, and sends
 // them to remote hubs, durably and in order (ResourceSync Change Notification 1.0.1 and
-// Framework Notification 1.0.1).
+// Framework Notification 1.0.1). Of the processes that share a log, one does this work at a
+// time. Package topic has the configuration and the status that applications see.
 package publisher
 
 import (

@@ -12,16 +12,16 @@ import (
 )
 
 // ErrMoved reports that a notification was not appended because it does not begin
-// where the one before it ends: another process has appended one meanwhile.
+// where the newest one ends: another process has appended one meanwhile.
 var ErrMoved = errors.New("topic: another notification was added meanwhile")
 
-// A Log keeps the notifications of topics, the state that the next ones are made
-// from, and the cursors of hubs and subscribers. All methods are safe for concurrent
-// use, by several processes if the log is shared by several. A topic needs no
-// preparation.
+// A Log keeps the notifications and states of topics, and the cursors of hubs and
+// subscribers. All methods are safe for concurrent use, also by several processes if
+// they share the log. A topic is created by its first use.
 //
-// A log belongs to one Source, in however many processes: the process that leads it
-// publishes all of its topics. A database of several Sources has one log for each.
+// A log belongs to one Source, which may run in several processes: the process that
+// leads the log publishes all of its topics. A database of several Sources has one log
+// for each.
 type Log interface {
 	// State returns the state of a topic. It is zero for a topic that has not
 	// begun, and for no other.
@@ -31,7 +31,7 @@ type Log interface {
 	Topics(ctx context.Context) ([]string, error)
 
 	// Begin sets the state of a topic that has not begun, without a notification.
-	// It returns the state that holds then, which another process may have set.
+	// It returns the state of the topic, which another process may have set.
 	Begin(ctx context.Context, topic string, first State) (State, error)
 
 	// Append appends n to its topic and sets the state of the topic to next, in
@@ -49,26 +49,26 @@ type Log interface {
 	// Clear removes notifications that every cursor of their topic has passed,
 	// and those appended before the time given, but never the newest of a topic.
 	// It reports those that subscribers had not taken, once for each topic, even
-	// if it returns an error. The sender to a hub sees by the missing numbers
-	// what the hub has lost.
+	// if it returns an error. The sender to a hub detects lost notifications by
+	// their missing numbers.
 	//
-	// used has the topics that are in use, each with its hubs. Clear removes other
-	// topics and all that is theirs once they have not been in use since before,
-	// but not while they have subscriptions. Such a topic can begin anew. It
-	// removes the cursors of other hubs once they have not been in use since
-	// idle. A topic or cursor is in use when it is made and when Clear is told
-	// so; that is recorded to the hour.
+	// used has the topics that are in use, each with its hubs. Clear removes a
+	// topic, with its notifications and cursors, if it has not been in use since
+	// before and has no subscriptions. Such a topic can begin anew. Clear removes
+	// the cursor of a hub if it has not been in use since idle. A topic or cursor
+	// is in use when it is created and when Clear finds it in used. The time of
+	// that is recorded to the hour.
 	Clear(ctx context.Context, used map[string][]string, before, idle time.Time) ([]Dropped, error)
 
-	// Lead runs f while no other process runs one for this log, and reports
-	// whether it could. When the process can no longer be sure to be alone, f's
-	// context ends.
+	// Lead runs f unless another process leads this log, and reports whether it
+	// ran f. The context of f ends when the process may have lost the lead.
 	Lead(ctx context.Context, f func(ctx context.Context) error) (bool, error)
 
 	// Watch calls wake once at first, and then whenever a notification may have
-	// been appended or something new can be claimed, in whatever process, until
-	// ctx is done or watching fails. wake returns at once. The passing of time
-	// is not reported: callers watch retries and the end of claims themselves.
+	// been appended, or a subscription or request can newly be claimed, by any
+	// process, until ctx is done or watching fails. wake must not block. Watch
+	// does not report that a retry is due or a claim has ended: callers watch
+	// the time themselves.
 	Watch(ctx context.Context, wake func()) error
 
 	HubCursors
@@ -92,10 +92,10 @@ type HubCursors interface {
 
 // Subscriptions are the cursors of subscribers, and the requests for them.
 //
-// Several processes share the work by claims. Only its owner works on what is
-// claimed, until it is released or the claim has lasted for [ClaimTime] without
-// being renewed: the owner is then taken to be dead. Times of claims are by the
-// clock of the store, not of the processes.
+// Several processes share the work by claims. Only the owner of a claim works on the
+// subscription or request, until it releases the claim. A claim ends if it is not
+// renewed for [ClaimTime]: its owner is assumed to have died. The clock of the store
+// measures this time, not those of the processes.
 type Subscriptions interface {
 	// Request keeps a request until it is verified. It replaces an earlier one of
 	// the same topic and callback, claimed or not, so that the last request
@@ -111,9 +111,9 @@ type Subscriptions interface {
 
 	// Apply makes, renews or ends the subscription that r asks for, and drops r.
 	// A new subscription begins after the newest notification of its topic, and
-	// so does one that had expired. A renewed one goes on where it was, and
-	// without waiting for its Retry unless it is claimed: the subscriber is
-	// there. If r has been replaced or is claimed by another owner, Apply does
+	// so does one that had expired. A renewed one keeps its cursor. Unless it is
+	// claimed, its Retry is cleared, because the subscriber has just answered.
+	// If r has been replaced or is claimed by another owner, Apply does
 	// nothing and returns [ErrStale].
 	Apply(ctx context.Context, owner string, r Request, expires time.Time) error
 
@@ -121,17 +121,18 @@ type Subscriptions interface {
 	Drop(ctx context.Context, owner string, r Request) error
 
 	// Claim claims at most max subscriptions that have not expired, whose Retry
-	// has come, and that have not taken the newest notification of their topic.
-	// It takes those first that have waited longest, since their Retry or since
-	// the notification they need was appended.
+	// has passed, and that have not taken the newest notification of their topic.
+	// It prefers those that have waited longest, since their Retry or since the
+	// notification that they need was appended, whichever is later.
 	Claim(ctx context.Context, owner string, max int) ([]Subscription, error)
 
-	// Save stores progress in one transaction. It renews the claims, releases
-	// those with Release set, and ends those with End set. It returns the
-	// IDs of those that have ended or that owner no longer has a claim to, which
-	// it leaves as they are, and of those that a Request has changed since they
-	// were claimed. A changed one is stored and released, and never ended: it is
-	// to be claimed anew, with its new secret and lease.
+	// Save stores progress in one transaction. It renews the claims, except that
+	// it releases claims with Release set, and ends subscriptions with End set.
+	// lost has the IDs of subscriptions that have ended or that owner no longer
+	// has a claim to, which Save does not change. It also has those that a
+	// Request has changed since they were claimed. Save stores and releases
+	// these, and never ends them: the next claim returns the new secret and
+	// lease.
 	Save(ctx context.Context, owner string, progress []Progress) (lost []int64, err error)
 
 	// End ends a subscription permanently, even if it is claimed.
@@ -170,16 +171,17 @@ type Notification struct {
 	Body []byte
 }
 
-// A State is what the next notification of a topic begins with.
+// A State is the state of a topic, from which its next notification is made.
 type State struct {
-	// Number is that of the newest notification, 0 before the first.
+	// Number is the number of the newest notification, 0 before the first.
 	Number int64
 
-	// Until is where the next Change Notification begins: the Until of the one
-	// before it. In the first state of a topic it is when the channel began.
+	// Until is the time at which the next Change Notification begins: the Until of
+	// the one before it. In the first state of a topic, it is the time at which the
+	// channel began.
 	Until time.Time
 
-	// Documents is what the newest Framework Notification knew of the documents,
+	// Documents is the state of the documents at the newest Framework Notification,
 	// encoded by the channel. It has at most 64 KiB.
 	Documents string
 }
@@ -209,7 +211,8 @@ type HubCursor struct {
 
 	// Refused counts the notifications that the hub has refused permanently, and
 	// Lost those that retention has dropped before the hub took them.
-	// LastRefused is the number of the newest refused one, RefusedError why.
+	// LastRefused is the number of the newest refused one, and RefusedError the
+	// reason.
 	Refused, Lost int64
 	LastRefused   int64
 	RefusedError  string

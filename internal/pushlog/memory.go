@@ -12,9 +12,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/wake"
 )
 
-// Memory is a [Log] of one process. It forgets everything when the process ends:
-// hubs and Destinations miss what they had not taken, channels begin anew, and
-// subscribers have to subscribe again without being told.
+// Memory is a [Log] of one process. Its content is lost when the process ends: hubs
+// and Destinations miss the notifications that they have not taken, channels begin
+// anew, and subscriptions end without notice.
 type Memory struct {
 	leading sync.Mutex
 	news    wake.Bell
@@ -49,7 +49,7 @@ func NewMemory() *Memory {
 	}
 }
 
-// topic returns a topic, and makes it if there is none.
+// topic returns a topic, and creates it if necessary.
 func (l *Memory) topic(name string) *memoryTopic {
 	t := l.topics[name]
 	if t == nil {
@@ -128,7 +128,7 @@ func (l *Memory) Read(_ context.Context, topic string, after int64, max, maxByte
 	return found, nil
 }
 
-// after returns the notifications with greater numbers.
+// after returns the notifications after number.
 func (t *memoryTopic) after(number int64) []Notification {
 	i, _ := slices.BinarySearchFunc(t.notifications, number+1, func(n Notification, number int64) int { return cmp.Compare(n.Number, number) })
 	return t.notifications[i:]

@@ -12,7 +12,7 @@ func (l *Memory) Clear(_ context.Context, used map[string][]string, before, idle
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.forgetHubs(used, idle)
-	least := make(map[string]int64, len(l.topics)) // what every cursor has passed
+	least := make(map[string]int64, len(l.topics)) // the lowest cursor of each topic
 	for topic, t := range l.topics {
 		least[topic] = t.state.Number
 	}
@@ -38,9 +38,9 @@ func (l *Memory) Clear(_ context.Context, used map[string][]string, before, idle
 	return dropped, nil
 }
 
-// clear removes notifications of t that every cursor has passed, least being the
-// one behind all others, and those made before the time given. taken has the
-// cursors of subscriptions.
+// clear removes the notifications of t up to least, which is its lowest cursor, and
+// those appended before the time before, but never the newest. taken has the cursors
+// of its subscriptions.
 func (t *memoryTopic) clear(least int64, taken []int64, before time.Time) (d Dropped) {
 	var early []int64 // removed numbers that some subscription has not taken
 	slow := t.state.Number

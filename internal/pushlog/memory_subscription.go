@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A memoryPair is what a subscription is one of.
+// A memoryPair identifies a subscription: a topic has at most one for each callback.
 type memoryPair struct{ topic, callback string }
 
 type memoryClaim struct {
@@ -50,8 +50,8 @@ func (l *Memory) remove(sub *memorySubscription) {
 	l.topics[sub.Topic].subscriptions--
 }
 
-// Claim implements [Subscriptions]. It looks at every subscription: for tens of
-// thousands that is no burden.
+// Claim implements [Subscriptions]. It visits every subscription, which is fast enough
+// for tens of thousands.
 func (l *Memory) Claim(_ context.Context, owner string, max int) ([]Subscription, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -117,8 +117,8 @@ func (l *Memory) End(_ context.Context, id int64) error {
 	return nil
 }
 
-// Subscriptions implements [Subscriptions]. It yields those that there are when it
-// begins.
+// Subscriptions implements [Subscriptions]. It yields the subscriptions that exist when
+// the iteration begins.
 func (l *Memory) Subscriptions(ctx context.Context) iter.Seq2[Subscription, error] {
 	return func(yield func(Subscription, error) bool) {
 		l.mu.Lock()

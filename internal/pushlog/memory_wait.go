@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// A memoryWait is how long a subscription has waited to be claimed.
+// A memoryWait is a subscription that can be claimed, and the time since when it waits.
 type memoryWait struct {
 	since time.Time
 	sub   *memorySubscription
@@ -19,8 +19,8 @@ func (w memoryWait) compare(o memoryWait) int {
 	return int(w.sub.ID - o.sub.ID)
 }
 
-// longest keeps those of many that have waited longest: a heap with the one that
-// has waited least on top.
+// longest keeps the max subscriptions that have waited longest, in a heap with the
+// shortest wait on top.
 type longest struct {
 	max   int
 	waits []memoryWait
@@ -46,4 +46,4 @@ func (l *longest) Len() int           { return len(l.waits) }
 func (l *longest) Less(i, j int) bool { return l.waits[i].compare(l.waits[j]) > 0 }
 func (l *longest) Swap(i, j int)      { l.waits[i], l.waits[j] = l.waits[j], l.waits[i] }
 func (l *longest) Push(x any)         { l.waits = append(l.waits, x.(memoryWait)) }
-func (l *longest) Pop() any           { panic("pushlog: nothing leaves by the top") }
+func (l *longest) Pop() any           { panic("pushlog: Pop is not supported") }

@@ -6,22 +6,23 @@ import (
 	"time"
 )
 
-// ClaimTime is how long a claim lasts that is not renewed.
+// ClaimTime is the duration of a claim of a subscription that is not renewed.
 const ClaimTime = 3 * time.Second
 
-// VerifyTime is how long a claim of a request lasts.
+// VerifyTime is the duration of a claim of a request.
 const VerifyTime = 30 * time.Second
 
-// ErrStale reports that a request is no longer what its owner has claimed.
+// ErrStale reports that a request has been replaced, or claimed by another owner.
 var ErrStale = errors.New("hub: the request has been replaced meanwhile")
 
-// A Dropped is the notifications of a topic that were removed before every
-// subscription had taken them. What was being sent at that moment may have arrived.
+// A Dropped counts the notifications of a topic that were removed before every
+// subscription had taken them. A notification that was being sent at that moment may
+// have arrived.
 type Dropped struct {
 	Topic         string
-	Messages      int // that were not taken by all
-	Subscriptions int // that had not taken all of them
-	Deliveries    int // that are not made: of each message, to each subscription
+	Messages      int // notifications that some subscription had not taken
+	Subscriptions int // subscriptions that had not taken all of them
+	Deliveries    int // pairs of a notification and a subscription that had not taken it
 }
 
 // A Request asks to subscribe or to unsubscribe. It has no effect before the
@@ -54,21 +55,21 @@ type Subscription struct {
 type Progress struct {
 	ID int64 // of the subscription
 
-	// Its LastError has nothing of the callback's query.
+	// LastError contains no part of the callback's query, which may be a secret.
 	Cursor
 
 	// Delivered and GivenUp count notifications since the subscription was made.
-	// LastGivenUp is the number of the newest that was given up.
+	// LastGivenUp is the number of the newest one that was given up.
 	Delivered, GivenUp int64
 	LastGivenUp        int64
 
-	// Release tells Save that the owner has no more to do with it for now, End
-	// that the subscription, as it was claimed, is to end. A store keeps neither.
+	// Release makes Save release the claim. End makes Save end the subscription,
+	// unless a Request has changed it since it was claimed. A store keeps neither.
 	Release, End bool
 }
 
-// Limits limit the data that strangers can make a store keep. Zero means no limit. A
-// request that replaces an earlier one counts once. Host, Client and Topic do not limit
+// Limits limit the data that anonymous clients can make a store keep. Zero means no
+// limit. A request that replaces an earlier one counts once. Host, Client and Topic do not limit
 // requests about existing subscriptions.
 type Limits struct {
 	Host          int // subscriptions and requests of one callback host

@@ -38,11 +38,11 @@ type Body struct {
 	// depend on them: its metadata and links can be replaced until Text is called.
 	Head *rsxml.Head
 
-	// Written, if it is not nil, is the text of a document that has been written by
-	// other means. There is no head and are no entries then.
+	// Written, if it is not nil, is the complete text of the document. Head and
+	// entries are then unused.
 	Written []byte
 
-	// SizeOnly discards the entries. Only Size, Entries and Len are of use then.
+	// SizeOnly discards the text of the entries. Text must not be called then.
 	SizeOnly bool
 
 	Size    int     // bytes of the entries
@@ -50,7 +50,7 @@ type Body struct {
 	Fields  Omitted // fields that no document can hold
 
 	last  *chunk
-	press *compressor // has what came before last; nil if nothing did
+	press *compressor // has the chunks before last; nil if there are none
 }
 
 // Add appends an entry and reports whether the document is still within the limits of

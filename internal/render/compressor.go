@@ -60,7 +60,7 @@ func (p *compressor) run(queue <-chan *chunk) {
 	defer func() {
 		if v := recover(); v != nil {
 			p.err = fmt.Errorf("compressing: panic: %v\n%s", v, debug.Stack())
-			for range queue { // a sender must not wait for ever
+			for range queue { // otherwise a sender would block for ever
 			}
 		}
 	}()
@@ -124,17 +124,17 @@ func (p *compressor) room() *chunk {
 
 // text returns the document that consists of head and the text that p has compressed.
 //
-// It is one gzip member, because some clients read no more than the first. The head,
-// which is known last, becomes its first blocks, which are not compressed. The digest
-// is of the compressed bytes: they are a function of the text and of the compressor,
-// which must not change behind an entity tag.
+// The document is one gzip member, because some clients read only the first member. The
+// head is known last, so it becomes the first blocks of the member, uncompressed. The
+// digest covers the compressed bytes: an entity tag identifies these, and they depend on
+// the compressor as well as on the text.
 func (p *compressor) text(head []byte) Text {
 	t := Text{
 		Size: len(head) + p.size,
 		CRC:  virtualzip.JoinCRC(crc32.ChecksumIEEE(head), p.crc, int64(p.size)),
 	}
 	const (
-		header = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff" // RFC 1952: made as fast as possible
+		header = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff" // RFC 1952: no name or time, fastest algorithm
 		block  = 1<<16 - 1                                  // bytes in a block, at most
 		frame  = len(header) + 8
 	)

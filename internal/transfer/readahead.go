@@ -6,12 +6,12 @@ import (
 )
 
 const (
-	// bufferSize is how many bytes are read and written at once. Handing a buffer
+	// bufferSize is the number of bytes in one read and one write. Passing a buffer
 	// to another goroutine takes about as long as reading a small file.
 	bufferSize = 192 << 10
 
-	// buffersAhead is how many buffers a transfer has, which is all its memory. With
-	// two, reading and sending would wait for each other in turn.
+	// buffersAhead is the number of buffers of a transfer, which are all its memory.
+	// With two, reading and sending would wait for each other in turn.
 	buffersAhead = 3
 )
 
@@ -19,9 +19,9 @@ type buffer [bufferSize]byte
 
 var buffers = sync.Pool{New: func() any { return new(buffer) }}
 
-// An ahead fills buffers while the client drains earlier ones: opening and reading a
+// A prefetcher fills buffers while the client drains earlier ones: opening and reading a
 // small file takes about as long as sending it.
-type ahead struct {
+type prefetcher struct {
 	full  chan piece   // closed after the last
 	empty chan *buffer // returned after sending
 	done  chan struct{}
@@ -34,46 +34,47 @@ type piece struct {
 	err error // of the last piece
 }
 
-// readAhead begins to read r. The caller calls stop, and does not use r before that.
-func readAhead(r io.Reader) *ahead {
-	a := &ahead{make(chan piece, buffersAhead), make(chan *buffer, buffersAhead), make(chan struct{})}
+// prefetch begins to read r. The caller must call stop, and must not use r before stop
+// returns.
+func prefetch(r io.Reader) *prefetcher {
+	p := &prefetcher{make(chan piece, buffersAhead), make(chan *buffer, buffersAhead), make(chan struct{})}
 	for range buffersAhead {
-		a.empty <- buffers.Get().(*buffer)
+		p.empty <- buffers.Get().(*buffer)
 	}
-	go a.run(r)
-	return a
+	go p.run(r)
+	return p
 }
 
-func (a *ahead) run(r io.Reader) {
-	defer close(a.full)
+func (p *prefetcher) run(r io.Reader) {
+	defer close(p.full)
 	for {
-		var p piece
+		var next piece
 		select {
-		case p.buf = <-a.empty:
-		case <-a.done:
+		case next.buf = <-p.empty:
+		case <-p.done:
 			return
 		}
-		p.n, p.err = r.Read(p.buf[:])
+		next.n, next.err = r.Read(next.buf[:])
 		select {
-		case a.full <- p:
-		case <-a.done:
-			a.empty <- p.buf
+		case p.full <- next:
+		case <-p.done:
+			p.empty <- next.buf
 			return
 		}
-		if p.err != nil {
+		if next.err != nil {
 			return
 		}
 	}
 }
 
 // stop ends reading, and waits for a Read in progress.
-func (a *ahead) stop() {
-	close(a.done)
-	for p := range a.full {
-		a.empty <- p.buf
+func (p *prefetcher) stop() {
+	close(p.done)
+	for next := range p.full {
+		p.empty <- next.buf
 	}
-	close(a.empty)
-	for buf := range a.empty {
+	close(p.empty)
+	for buf := range p.empty {
 		buffers.Put(buf)
 	}
 }

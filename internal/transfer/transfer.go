@@ -13,15 +13,15 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/client"
 )
 
-// maxRanges is how many ranges one request may ask for. Each opens content anew, and
-// reads what comes before the range if the content cannot seek.
+// maxRanges is the maximum number of ranges in one request. Each range opens the content
+// again, and reads from the beginning if the content cannot seek.
 const maxRanges = 16
 
 var (
-	// ErrBusy says that no more transfers can run at the same time.
+	// ErrBusy means that the maximum number of transfers is running.
 	ErrBusy = errors.New("too many transfers are running")
 
-	// ErrClient says that one client has its share of them.
+	// ErrClient means that the maximum number of transfers to one client is running.
 	ErrClient = errors.New("too many transfers to one client are running")
 )
 
@@ -37,7 +37,7 @@ func NewLimiter(limit, perClient int) *Limiter {
 	return &Limiter{admission.NewLimiter(limit), client.NewShares(perClient)}
 }
 
-// A Transfer is a request that the Limiter knows.
+// A Transfer is a request that counts against a Limiter.
 type Transfer struct {
 	limiter  *Limiter
 	client   string
@@ -46,7 +46,7 @@ type Transfer struct {
 }
 
 // Admit counts r among the requests of its client, or returns [ErrClient]. The caller
-// calls End.
+// must call End.
 func (l *Limiter) Admit(r *http.Request) (*Transfer, error) {
 	t := &Transfer{limiter: l, client: client.Of(r)}
 	if !l.clients.Take(t.client) {
@@ -99,7 +99,7 @@ func (s *sender) Unwrap() http.ResponseWriter { return s.ResponseWriter }
 
 // ReadFrom implements io.ReaderFrom, which io.Copy uses.
 func (s *sender) ReadFrom(r io.Reader) (sent int64, err error) {
-	ahead := readAhead(r)
+	ahead := prefetch(r)
 	defer ahead.stop()
 	for p := range ahead.full {
 		if p.n > 0 {
@@ -109,8 +109,8 @@ func (s *sender) ReadFrom(r io.Reader) (sent int64, err error) {
 				return sent, err
 			}
 			if p.n < bufferSize && p.err == nil {
-				// The next bytes have to be waited for, so these should
-				// not wait in a buffer. Some writers cannot flush.
+				// The content is slow, so send these bytes now. Some
+				// writers cannot flush.
 				_ = http.NewResponseController(s.ResponseWriter).Flush()
 			}
 		}

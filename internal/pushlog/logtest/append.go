@@ -11,7 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// State: it is zero for a topic that has never been begun.
+// State is zero for a topic that has not begun.
 func states(t tb, one, _ pushlog.Log) {
 	if s := state(t, one, changes); !s.Equal(pushlog.State{}) {
 		t.Errorf("the state of a new topic is %+v", s)
@@ -40,22 +40,22 @@ func begins(t tb, one, other pushlog.Log) {
 	if s := state(t, one, framework); !s.Equal(pushlog.State{}) {
 		t.Errorf("when one topic has begun, the state of another is %+v", s)
 	}
-	// A state that is zero has not begun.
+	// A topic with a zero state has not begun.
 	begin(one, framework, pushlog.State{}, pushlog.State{})
 	begin(one, framework, first, first)
 	if got := numbers(t, one, changes); len(got) != 0 {
 		t.Errorf("after Begin there are notifications %d", got)
 	}
-	// What is before 1970 is a time like others.
+	// A time before 1970 is valid.
 	early := pushlog.State{Until: time.Date(1950, 1, 1, 0, 0, 0, 1, time.UTC)}
 	begin(one, "https://example.org/early/", early, early)
-	// A notification begins a topic as well.
+	// Append begins a topic, too.
 	late := "https://example.org/late/"
 	add(t, one, late, 1)
 	begin(one, late, first, after(pushlog.State{}))
 }
 
-// race: if several begin a topic, one of them does, and all hear of it.
+// If several processes begin a topic, one succeeds, and all get the same state.
 func beginsRace(t tb, one, other pushlog.Log) {
 	got := make([]pushlog.State, 8)
 	var wg sync.WaitGroup
@@ -78,7 +78,7 @@ func beginsRace(t tb, one, other pushlog.Log) {
 	}
 }
 
-// Append: it appends a notification with the next number, and moves the state.
+// Append appends a notification with the next number, and sets the state.
 func appends(t tb, one, other pushlog.Log) {
 	before := pushlog.State{}
 	for i := range 3 {
@@ -103,7 +103,7 @@ func appends(t tb, one, other pushlog.Log) {
 	}
 }
 
-// keeps: every field stays as it is, to the nanosecond and the byte.
+// Append keeps every field exactly, times to the nanosecond.
 func appendsExactly(t tb, one, other pushlog.Log) {
 	body := []byte("<urlset>\x00\xff\r\n</urlset>")
 	kept := []pushlog.Notification{
@@ -136,8 +136,8 @@ func appendsExactly(t tb, one, other pushlog.Log) {
 	}
 }
 
-// moved: if the state before is not the topic's any more, in whatever, nothing is
-// done and the error is ErrMoved.
+// If the topic has another state than before, in any field, Append does nothing and
+// returns ErrMoved.
 func appendsMoved(t tb, one, other pushlog.Log) {
 	holds := pushlog.State{Number: 1, Until: start, Documents: "b"}
 	if err := one.Append(t.Context(), pushlog.Notification{Topic: changes, Body: []byte("1")}, pushlog.State{}, holds); err != nil {
@@ -169,14 +169,14 @@ func appendsMoved(t tb, one, other pushlog.Log) {
 	if got := numbers(t, one, changes); !slices.Equal(got, []int64{1}) {
 		t.Errorf("there are notifications %d, of which only 1 was taken", got)
 	}
-	// Another time zone does not make it another time.
+	// The same time in another time zone is equal.
 	holds.Until = holds.Until.In(time.FixedZone("", 3600))
 	if err := one.Append(t.Context(), pushlog.Notification{Topic: changes, Body: []byte("2")}, holds, after(holds)); err != nil {
 		t.Errorf("Append after the state there is, in another time zone: %v", err)
 	}
 }
 
-// number: that of the next state must be the next one.
+// Append fails unless next has the next number.
 func appendsNumber(t tb, one, _ pushlog.Log) {
 	for _, number := range []int64{-1, 0, 2} {
 		err := one.Append(t.Context(), pushlog.Notification{Topic: changes, Body: []byte("1")}, pushlog.State{}, pushlog.State{Number: number})
@@ -189,8 +189,8 @@ func appendsNumber(t tb, one, _ pushlog.Log) {
 	}
 }
 
-// race: however many add at the same time, every notification begins where the
-// one before it ends, and readers see no number before those below it.
+// Under concurrent calls of Append, each notification begins where the one before it ends,
+// and no reader sees a number before all lower ones.
 func appendsRace(t tb, one, other pushlog.Log) {
 	const writers, each = 6, 8
 	add := func(o pushlog.Log) error {
@@ -256,7 +256,7 @@ func appendsRace(t tb, one, other pushlog.Log) {
 	}
 }
 
-// Topics: all that have begun, in whatever order.
+// Topics returns all topics that have begun, in any order.
 func topics(t *trial) {
 	if got := must[[]string](t)(t.one.Topics(t.Context())); len(got) != 0 {
 		t.Errorf("an empty log has the topics %q", got)

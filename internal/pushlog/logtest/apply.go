@@ -8,8 +8,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// new: a new subscription has what was asked for, and begins after the newest
-// message of its topic.
+// A new subscription has the fields of its request, and begins after the newest
+// notification of its topic.
 func appliesNew(t *trial) {
 	check := func(r pushlog.Request, taken int64) {
 		t.Helper()
@@ -44,7 +44,8 @@ func appliesNew(t *trial) {
 	}
 }
 
-// renewal: it has its new lease and secret, and goes on where it was, at once.
+// A renewed subscription has its new lease and secret, keeps its cursor, and can be claimed
+// at once.
 func appliesRenewal(t *trial) {
 	old := t.subscribed(changes, "a")
 	t.publish(changes)
@@ -76,7 +77,8 @@ func appliesRenewal(t *trial) {
 	}
 }
 
-// end: the subscription ends, and only that; none need be there.
+// A request to unsubscribe ends the subscription and no other. It is not an error if there
+// is none.
 func appliesEnd(t *trial) {
 	t.subscribed(changes, "a")
 	t.subscribed(changes, "b")
@@ -94,7 +96,7 @@ func appliesEnd(t *trial) {
 	}
 }
 
-// expired: one that has expired, though it is still there, begins anew.
+// A subscription that has expired but not been removed begins anew.
 func appliesExpired(t *trial) {
 	old := t.subscribe(ask(changes, "a"), time.Now().Add(-time.Second))
 	newest := t.publish(changes)
@@ -107,7 +109,7 @@ func appliesExpired(t *trial) {
 	}
 }
 
-// stale: only what is claimed can be applied, by its owner, and once.
+// Only the owner of the claim of a request can apply it, and only once.
 func appliesStale(t *trial) {
 	expires := time.Now().Add(time.Hour)
 	r := t.claimRequest(ask(changes, "a"))
@@ -124,8 +126,8 @@ func appliesStale(t *trial) {
 	}
 }
 
-// race: while messages are published, a new subscription has each message once
-// it is there, and none twice.
+// A subscription that is created while notifications are appended receives each later
+// notification exactly once.
 func appliesRace(t *trial) {
 	var wg sync.WaitGroup
 	r := t.claimRequest(ask(changes, "a"))

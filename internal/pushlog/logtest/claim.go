@@ -9,7 +9,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// Claim: what has something to take and has not expired, for one owner.
+// Claim claims subscriptions that have a notification to take and have not expired, for
+// one owner.
 func claims(t *trial) {
 	a := t.subscribed(changes, "a")
 	t.none("has nothing to take")
@@ -36,8 +37,8 @@ func claims(t *trial) {
 	t.claimOne(t.other, bob)
 }
 
-// order: those first that have waited longest, since their Retry or since the
-// message they need was published.
+// Claim prefers the subscriptions that have waited longest, since their Retry or since the
+// notification that they need was appended.
 func claimsInOrder(t *trial) {
 	t.subscribed("20", "a")
 	for _, topic := range []string{"50", "30", "10"} {
@@ -75,7 +76,7 @@ func claimsInOrder(t *trial) {
 	}
 }
 
-// retry: nothing is claimed before its Retry.
+// Claim claims no subscription before its Retry.
 func claimsAfterRetry(t *trial) {
 	t.subscribed(changes, "a")
 	t.publish(changes)
@@ -99,7 +100,7 @@ func claimsAfterRetry(t *trial) {
 	}
 }
 
-// race: each is claimed by one, and nobody is forgotten.
+// Each subscription is claimed by exactly one process.
 func claimsRace(t *trial) {
 	const n = 30
 	for i := range n {
@@ -107,6 +108,22 @@ func claimsRace(t *trial) {
 	}
 	t.publish(changes)
 	t.publish(framework)
+	t.claimInParallel("subscriptions", n, func(l pushlog.Log, owner string) (ids []int64, err error) {
+		claimed, err := l.Claim(t.Context(), owner, claimMax)
+		for _, s := range claimed {
+			ids = append(ids, s.ID)
+		}
+		return ids, err
+	})
+}
+
+// claimMax is the maximum number of claims at once in [trial.claimInParallel].
+const claimMax = 3
+
+// claimInParallel calls claim in several goroutines with owners of their own, until it
+// returns no more ids. Each of the n things must be claimed exactly once.
+func (t *trial) claimInParallel(what string, n int, claim func(l pushlog.Log, owner string) ([]int64, error)) {
+	t.Helper()
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	owners := map[int64]string{}
@@ -114,24 +131,24 @@ func claimsRace(t *trial) {
 		wg.Go(func() {
 			owner := fmt.Sprint(i)
 			for failures := 0; failures < 3; {
-				claimed, err := t.both()[i%2].Claim(t.Context(), owner, 3)
+				ids, err := claim(t.both()[i%2], owner)
 				if err != nil {
-					t.Errorf("Claim: %v", err)
+					t.Errorf("claiming %s: %v", what, err)
 					return
 				}
-				if len(claimed) == 0 {
-					failures++ // another may be at them just now
+				if len(ids) == 0 {
+					failures++ // another process may be claiming the rest
 				}
-				if len(claimed) > 3 {
-					t.Errorf("Claim of at most 3 returned %d", len(claimed))
+				if len(ids) > claimMax {
+					t.Errorf("%d %s were claimed, more than %d", len(ids), what, claimMax)
 				}
 				mu.Lock()
-				for _, s := range claimed {
-					if owners[s.ID] != "" {
-						t.Errorf("subscription %d was claimed by %s and by %s", s.ID, owners[s.ID], owner)
+				for _, id := range ids {
+					if owners[id] != "" {
+						t.Errorf("of the %s, %d was claimed by %s and by %s", what, id, owners[id], owner)
 						failures = 3
 					}
-					owners[s.ID] = owner
+					owners[id] = owner
 				}
 				mu.Unlock()
 			}
@@ -139,15 +156,15 @@ func claimsRace(t *trial) {
 	}
 	wg.Wait()
 	if len(owners) != n {
-		t.Errorf("of %d subscriptions %d were claimed", n, len(owners))
+		t.Errorf("of %d %s %d were claimed", n, what, len(owners))
 	}
 }
 
-// end: a claim that is not renewed lasts ClaimTime, and no longer.
+// A claim that is not renewed lasts for ClaimTime.
 func claimsEnd(t *trial) {
 	t.subscribed(changes, "a")
 	newest := t.publish(changes)
-	watch := t.watch()
+	watch := t.stopwatch()
 	old := t.claimOne(t.one, ann)
 	t.elapse(pushlog.ClaimTime / 2)
 	got := t.claim(t.other, bob, 10)
@@ -158,7 +175,7 @@ func claimsEnd(t *trial) {
 		t.elapse(pushlog.ClaimTime/2 + time.Millisecond)
 		got = []pushlog.Subscription{t.claimOne(t.other, bob)}
 	}
-	// The one who was taken to be dead has lost it.
+	// The previous owner has lost its claim.
 	p := old.Progress
 	p.Taken, p.Delivered = newest, 99
 	if lost := t.save(t.one, ann, p); !slices.Equal(lost, []int64{old.ID}) {

@@ -7,7 +7,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// long is before anything that a rule does.
+// long is a time before all notifications.
 var long = start.AddDate(-100, 0, 0)
 
 func remove(t tb, o pushlog.Log, used map[string][]string, before, idle time.Time) {
@@ -17,8 +17,8 @@ func remove(t tb, o pushlog.Log, used map[string][]string, before, idle time.Tim
 	}
 }
 
-// taken: what every hub has taken is dropped, but for the newest. The number goes
-// on.
+// Clear removes notifications that every hub has taken, except the newest. The numbers
+// continue.
 func clearsTaken(t tb, one, other pushlog.Log) {
 	check := func(name string, want ...int64) {
 		t.Helper()
@@ -34,7 +34,7 @@ func clearsTaken(t tb, one, other pushlog.Log) {
 	add(t, one, framework, 2)
 	remove(t, other, both, long, long)
 	check(changes, 1, 2, 3, 4, 5)
-	check(framework, 2, 3) // hubB has no queue of it, and does not wait
+	check(framework, 2, 3) // hubB has no cursor in this topic
 	a.Taken, b.Taken = 4, 2
 	saveCursor(t, one, a)
 	saveCursor(t, one, b)
@@ -55,14 +55,14 @@ func clearsTaken(t tb, one, other pushlog.Log) {
 	add(t, other, changes, 2)
 	check(changes, 5, 6, 7)
 	remove(t, other, nil, long, time.Now().Add(time.Hour))
-	check(changes, 7) // nobody waits any more
+	check(changes, 7) // every hub has taken the others
 	if s := state(t, one, changes); s.Number != 7 {
 		t.Errorf("after Clear the state is %+v", s)
 	}
 }
 
-// before: what was made before the time given is dropped, but for the newest, and
-// nobody's queue is.
+// Clear removes notifications that were appended before the time before, except the
+// newest, and keeps the cursors.
 func clearsBefore(t tb, one, other pushlog.Log) {
 	q := cursor(t, one, changes, hubA)
 	add(t, one, changes, 2)
@@ -84,8 +84,8 @@ func clearsBefore(t tb, one, other pushlog.Log) {
 	}
 }
 
-// hubs: cursors that are not in use are forgotten, but not before their time: until
-// then notifications wait for them.
+// Clear removes cursors that have not been in use since idle. Until then it keeps the
+// notifications that they have not taken.
 func clearsHubs(t tb, one, other pushlog.Log) {
 	cursor(t, one, changes, hubA)
 	cursor(t, one, changes, hubB)
@@ -123,8 +123,8 @@ func clearsHubs(t tb, one, other pushlog.Log) {
 	}
 }
 
-// topics: those that are not in use are forgotten with all that is theirs, but not
-// before their time. One that comes back begins anew.
+// Clear removes topics that have not been in use since before, with their notifications
+// and cursors. A topic that returns begins anew.
 func clearsTopics(t tb, one, other pushlog.Log) {
 	for _, name := range []string{changes, framework} {
 		cursor(t, one, name, hubA)
@@ -161,7 +161,7 @@ func clearsTopics(t tb, one, other pushlog.Log) {
 	}
 }
 
-// many: one call drops all there is to drop.
+// One call of Clear removes everything that it may remove.
 func clearsMany(t tb, one, other pushlog.Log) {
 	add(t, one, changes, 250)
 	add(t, one, framework, 150)

@@ -7,7 +7,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// left compares the messages of a topic that are left.
+// left compares the remaining notifications of a topic.
 func (t *trial) left(topic string, want ...int64) {
 	t.Helper()
 	if got := numbers(t, t.other, topic); !slices.Equal(got, want) {
@@ -15,8 +15,8 @@ func (t *trial) left(topic string, want ...int64) {
 	}
 }
 
-// subscriptions: what every subscription and every hub has taken is removed, but for
-// the newest of a topic.
+// Clear removes notifications that every subscription and every hub has taken, except the
+// newest of a topic.
 func clearsTakenBySubscriptions(t *trial) {
 	cursor := cursor(t, t.one, changes, hubA)
 	t.subscribed(changes, "quick")
@@ -44,9 +44,9 @@ func clearsTakenBySubscriptions(t *trial) {
 		t.Errorf("of what nobody was to take, Clear has dropped %+v", dropped)
 	}
 	t.left(changes, all[2:]...)
-	t.left(framework, none[5]) // nobody subscribes
+	t.left(framework, none[5]) // it has no subscriptions
 
-	// One who has expired holds nothing up, and neither does one who is failing.
+	// An expired subscription keeps no notifications, and neither does a failing one.
 	t.subscribe(ask(changes, "slow"), time.Now().Add(-time.Second))
 	t.clear(long)
 	t.left(changes, all[3:]...)
@@ -59,7 +59,7 @@ func clearsTakenBySubscriptions(t *trial) {
 	}
 }
 
-// dropped: Clear tells how much it has removed that somebody had not taken.
+// Clear reports how many notifications it has removed that a subscription had not taken.
 func clearsDropped(t *trial) {
 	subs := map[string]pushlog.Subscription{}
 	for _, callback := range []string{"none", "some", "more", "all", "expired"} {
@@ -107,7 +107,7 @@ func clearsDropped(t *trial) {
 	}
 }
 
-// subscribed: a topic that is not in use stays as long as it has subscriptions.
+// Clear keeps an unused topic as long as it has subscriptions.
 func clearsNoSubscribedTopic(t *trial) {
 	s := t.subscribed(changes, "a")
 	t.publish(changes)

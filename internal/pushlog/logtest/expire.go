@@ -7,7 +7,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// subscriptions: those that have expired are removed, and only those.
+// Expire removes subscriptions that have expired, and no others.
 func expiresSubscriptions(t *trial) {
 	t.subscribed(changes, "a")
 	t.subscribe(ask(changes, "expired"), time.Now().Add(-time.Second))
@@ -21,7 +21,7 @@ func expiresSubscriptions(t *trial) {
 	}
 }
 
-// requests: those older than an hour are removed, claimed or not.
+// Expire removes requests that are older than an hour, claimed or not.
 func expiresRequests(t *trial) {
 	for callback, age := range map[string]time.Duration{"new": 0, "old": 59 * time.Minute, "ancient": 61 * time.Minute} {
 		r := ask(changes, callback)

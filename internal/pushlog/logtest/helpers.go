@@ -29,7 +29,7 @@ func state(t tb, o pushlog.Log, name string) pushlog.State {
 	return must[pushlog.State](t)(o.State(t.Context(), name))
 }
 
-// after is the state that comes after s when a notification is added.
+// after returns the state that follows s when a notification is appended.
 func after(s pushlog.State) pushlog.State {
 	if s.Until.IsZero() {
 		s.Until = start
@@ -37,7 +37,7 @@ func after(s pushlog.State) pushlog.State {
 	return pushlog.State{Number: s.Number + 1, Until: s.Until.Add(time.Nanosecond), Documents: s.Documents}
 }
 
-// add adds n notifications.
+// add appends n notifications.
 func add(t tb, o pushlog.Log, name string, n int) {
 	t.Helper()
 	for range n {

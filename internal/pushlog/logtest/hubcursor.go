@@ -9,8 +9,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// HubCursor: it is made at the first call, after the newest notification there is,
-// and then stays where it is.
+// The first call of HubCursor creates the cursor after the newest notification. Later
+// calls do not move it.
 func hubCursors(t tb, one, other pushlog.Log) {
 	want := func(o pushlog.Log, name, hub string, taken int64) {
 		t.Helper()
@@ -38,8 +38,7 @@ func hubCursors(t tb, one, other pushlog.Log) {
 	wg.Wait()
 }
 
-// SaveHubCursor: all of a cursor is kept, times to the microsecond; and so is one that was
-// not there.
+// SaveHubCursor keeps every field, times to the microsecond, also of a new cursor.
 func savesHubCursor(t tb, one, other pushlog.Log) {
 	add(t, one, changes, 1)
 	q := cursor(t, one, changes, hubA)
@@ -67,18 +66,18 @@ func savesHubCursor(t tb, one, other pushlog.Log) {
 	q.Topic = framework
 	saveCursor(t, one, q)
 	check(q)
-	// Whatever a hub has answered, the rest is kept.
+	// An error that is not valid text does not prevent saving.
 	q.Taken, q.LastError, q.RefusedError = 9, "\xff\x00", "\x00"+strings.Repeat("é", 1000)
 	saveCursor(t, one, q)
 	if got := cursor(t, other, framework, hubA); got.Taken != 9 {
-		t.Errorf("a queue that has taken 9 was saved, and %+v is there", got)
+		t.Errorf("a cursor at 9 was saved, and %+v is stored", got)
 	}
 }
 
-// AllHubCursors: all there are, in the order of their bytes.
+// AllHubCursors returns all cursors, in the byte order of topic and hub.
 func hubCursorsInOrder(t tb, one, other pushlog.Log) {
 	if got := must[[]pushlog.HubCursor](t)(one.AllHubCursors(t.Context())); len(got) != 0 {
-		t.Errorf("an empty outbox has the queues %+v", got)
+		t.Errorf("an empty log has the cursors %+v", got)
 	}
 	type pair struct{ topic, hub string }
 	var want []pair

@@ -8,7 +8,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// Lead: it runs f while no other process does, and reports whether it could.
+// Lead runs f unless another process leads, and reports whether it ran f.
 func leads(t tb, one, other pushlog.Log) {
 	failure := errors.New("failure")
 	for _, o := range []pushlog.Log{one, other, one} {
@@ -27,7 +27,7 @@ func leads(t tb, one, other pushlog.Log) {
 					t.Errorf("Lead while another leads returned %v, %v", led, err)
 				}
 			}
-			// One who leads can add.
+			// The leader can append.
 			add(t, o, changes, 1)
 			return failure
 		})
@@ -40,7 +40,7 @@ func leads(t tb, one, other pushlog.Log) {
 	}
 }
 
-// end: f's context ends with the caller's.
+// The context of f ends with that of the caller.
 func leadEnds(t tb, one, other pushlog.Log) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -61,49 +61,16 @@ func leadEnds(t tb, one, other pushlog.Log) {
 	}
 }
 
-// Watch: wake is called once to begin with, and after each Add by whomever.
+// Watch calls wake once at the beginning, and after each Append by any process.
 func watchesAppends(t tb, one, other pushlog.Log) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	var woken []chan struct{}
-	done := make(chan error, 2)
-	for _, o := range []pushlog.Log{one, other} {
-		c := make(chan struct{}, 1)
-		woken = append(woken, c)
-		go func() {
-			done <- o.Watch(ctx, func() {
-				select {
-				case c <- struct{}{}:
-				default:
-				}
-			})
-		}()
-	}
-	// What wakes twice for one thing must not pass for the next.
-	await := func(what string) {
-		t.Helper()
-		for i, c := range woken {
-			select {
-			case <-c:
-			case err := <-done:
-				t.Fatalf("Watch returned %v", err)
-			case <-time.After(watchTimeout):
-				t.Fatalf("watcher %d was not woken %s", i+1, what)
-			}
-			for settled := false; !settled; {
-				select {
-				case <-c:
-				case <-time.After(100 * time.Millisecond):
-					settled = true
-				}
-			}
-		}
-	}
-	await("to begin with")
+	w := watchAll(ctx, one, other)
+	w.await(t, "at the beginning")
 	for range 2 {
 		add(t, one, changes, 1)
-		await("when the first process added a notification")
+		w.await(t, "when the first process appended a notification")
 		add(t, other, framework, 1)
-		await("when the second process added a notification")
+		w.await(t, "when the second process appended a notification")
 	}
 }

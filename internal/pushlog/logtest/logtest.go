@@ -1,4 +1,5 @@
-// Package logtest is the contract of [pushlog.Log] as a test suite.
+// Package logtest is a test suite for the contract of [pushlog.Log]. It tests a log as two
+// processes see it, because every rule must hold between processes.
 package logtest
 
 import (
@@ -13,17 +14,17 @@ import (
 
 // A Subject is a store under test.
 type Subject struct {
-	// One and Other are the store as two processes see it, or the same one
-	// again if it is that of one process. What watching needs must be running.
+	// One and Other are the store as two processes see it. They are the same if only
+	// one process can use the store. Background work that Watch needs must be running.
 	One, Other pushlog.Log
 
-	// Elapse makes time pass for the store: its claims and notifications are that
-	// much older afterwards. If nil, time.Sleep is used, for a minute in all.
+	// Elapse makes the claims and notifications of the store older by d. If it is
+	// nil, the suite sleeps instead, for a minute in all.
 	Elapse func(d time.Duration)
 }
 
-// Test tests stores by subtests, one for each rule. open is called for each of
-// them and returns an empty store.
+// Test tests stores with a subtest for each rule. Each subtest calls open, which returns
+// an empty store.
 func Test(t *testing.T, open func(t *testing.T) Subject) {
 	for _, r := range rules {
 		t.Run(r.name, func(t *testing.T) {
@@ -33,13 +34,13 @@ func Test(t *testing.T, open func(t *testing.T) Subject) {
 	}
 }
 
-// A rule is something that the contract demands.
+// A rule is one requirement of the contract.
 type rule struct {
 	name  string
 	check func(t *trial)
 }
 
-// onLogs is for rules that see nothing but the log of two processes.
+// onLogs returns the check of a rule that needs nothing but the log of two processes.
 func onLogs(check func(t tb, one, other pushlog.Log)) func(*trial) {
 	return func(t *trial) { check(t, t.one, t.other) }
 }
@@ -102,7 +103,7 @@ var rules = []rule{
 	{"Watch/end", watchEnds},
 }
 
-// watchTimeout is how long to wait for what happens in the background.
+// watchTimeout is the maximum wait for background work.
 const watchTimeout = 20 * time.Second
 
 // The topics and owners of the suite.
@@ -113,7 +114,7 @@ const (
 	bob       = "bob"
 )
 
-// tb is what rules need of a *testing.T.
+// tb is the part of *testing.T that rules need.
 type tb interface {
 	Helper()
 	Context() context.Context
@@ -121,12 +122,12 @@ type tb interface {
 	Fatalf(format string, args ...any)
 }
 
-// A trial is a rule at work.
+// A trial is one run of a rule.
 type trial struct {
 	tb
 	one, other pushlog.Log
 	subject    Subject
-	elapsing   time.Duration // how long elapse has taken
+	elapsing   time.Duration // spent in elapse
 	published  atomic.Int64
 }
 
@@ -144,14 +145,14 @@ func (t *trial) elapse(d time.Duration) {
 	t.elapsing += time.Since(started)
 }
 
-// A watch tells how much time has passed beside that which elapse has made pass.
-// Only on a machine that hardly moves it is much.
-func (t *trial) watch() func() time.Duration {
+// stopwatch returns a function that returns the time passed since, without that spent in
+// elapse. It is long on an overloaded machine only.
+func (t *trial) stopwatch() func() time.Duration {
 	started, elapsing := time.Now(), t.elapsing
 	return func() time.Duration { return time.Since(started) - (t.elapsing - elapsing) }
 }
 
-// both are the store as two processes see it.
+// both returns the store as two processes see it.
 func (t *trial) both() []pushlog.Log { return []pushlog.Log{t.one, t.other} }
 
 // publish appends one more notification and returns its number.
@@ -205,7 +206,7 @@ func (t *trial) claimRequest(r pushlog.Request) pushlog.Request {
 	return claimed[0]
 }
 
-// subscribe makes a subscription, or renews it or ends it, as r says.
+// subscribe creates, renews or ends a subscription, as r requests.
 func (t *trial) subscribe(r pushlog.Request, expires time.Time) pushlog.Subscription {
 	t.Helper()
 	if err := t.one.Apply(t.Context(), ann, t.claimRequest(r), expires); err != nil {
@@ -215,7 +216,7 @@ func (t *trial) subscribe(r pushlog.Request, expires time.Time) pushlog.Subscrip
 	return s
 }
 
-// subscribed makes a subscription that lasts a day.
+// subscribed creates a subscription that lasts a day.
 func (t *trial) subscribed(topic, callback string) pushlog.Subscription {
 	t.Helper()
 	s := t.subscribe(ask(topic, callback), time.Now().Add(24*time.Hour))
@@ -257,7 +258,7 @@ func (t *trial) claim(s pushlog.Log, owner string, max int) []pushlog.Subscripti
 	return claimed
 }
 
-// claimOne claims all there is, which must be one.
+// claimOne claims the only subscription that can be claimed.
 func (t *trial) claimOne(s pushlog.Log, owner string) pushlog.Subscription {
 	t.Helper()
 	claimed := t.claim(s, owner, 10)
@@ -267,12 +268,12 @@ func (t *trial) claimOne(s pushlog.Log, owner string) pushlog.Subscription {
 	return claimed[0]
 }
 
-// none holds that nothing can be claimed.
+// none checks that no subscription can be claimed.
 func (t *trial) none(why string) {
 	t.Helper()
 	for _, s := range t.both() {
 		if claimed := t.claim(s, bob, 10); len(claimed) > 0 {
-			t.Errorf("what %s was claimed: %+v", why, claimed)
+			t.Errorf("a subscription that %s was claimed: %+v", why, claimed)
 		}
 	}
 }
@@ -286,7 +287,8 @@ func (t *trial) save(s pushlog.Log, owner string, progress ...pushlog.Progress) 
 	return lost
 }
 
-// clear calls Expire and Clear, and returns what Clear has dropped too early for somebody, by topic.
+// clear calls Expire and Clear, and returns by topic the notifications that Clear removed
+// before every subscription had taken them.
 func (t *trial) clear(before time.Time) map[string]pushlog.Dropped {
 	t.Helper()
 	if err := t.one.Expire(t.Context()); err != nil {

@@ -6,8 +6,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// Read: those after a number, in order, at most max, and no more than maxBytes
-// unless the first alone is longer.
+// Read returns the notifications after a number, in order, at most max, and no more than
+// maxBytes unless the first alone is longer.
 func reads(t *trial) {
 	var numbers []int64
 	for range 5 {

@@ -12,7 +12,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// Request: all of it is kept, and it has an ID.
+// Request keeps every field of a request, and assigns an ID.
 func requests(t *trial) {
 	seen := map[int64]bool{}
 	for i, want := range []pushlog.Request{
@@ -41,8 +41,7 @@ func requests(t *trial) {
 	}
 }
 
-// replaced: a request takes the place of the one of the same topic and callback,
-// claimed or not.
+// A request replaces the one with the same topic and callback, claimed or not.
 func requestsReplaced(t *trial) {
 	t.request(ask(changes, "a"))
 	second := ask(changes, "a")
@@ -59,7 +58,7 @@ func requestsReplaced(t *trial) {
 	if all := t.all(); len(all) != 0 {
 		t.Errorf("a request that has been replaced was applied: %+v", all)
 	}
-	// Neither another topic nor another callback is the same.
+	// A request with another topic or callback is not replaced.
 	t.request(ask(framework, "a"))
 	t.request(ask(changes, "b"))
 	var got []string
@@ -71,7 +70,7 @@ func requestsReplaced(t *trial) {
 	}
 }
 
-// limits: each is exact, and says which it is; nothing is kept beyond.
+// Each limit is exact, and the error names it. A request beyond a limit is not kept.
 func requestsLimited(t *trial) {
 	limited := func(r pushlog.Request, limits pushlog.Limits, want string) {
 		t.Helper()
@@ -98,7 +97,7 @@ func requestsLimited(t *trial) {
 	t.subscribe(on(changes, "h/1", "h", "c"), expires)
 	t.request(on(changes, "h/2", "h", "c"))
 	t.request(on(changes, "h/3", "h", "c"))
-	t.claimRequests(t.one, ann, 1) // what is claimed counts as well
+	t.claimRequests(t.one, ann, 1) // a claimed request counts, too
 
 	limited(on(changes, "h/4", "h", "d"), pushlog.Limits{Host: 3}, "host")
 	limited(on(changes, "h/4", "h", "d"), pushlog.Limits{HostPending: 2}, "host pending")
@@ -109,22 +108,22 @@ func requestsLimited(t *trial) {
 	if n := len(t.claimRequests(t.one, bob, 10)); n != 1 {
 		t.Errorf("%d requests can be claimed where 1 was kept", n)
 	}
-	// What belongs to others is not counted.
+	// Requests of other hosts, clients and topics do not count.
 	limited(on(framework, "i/1", "i", "d"), pushlog.Limits{Host: 1, HostPending: 1, Client: 1, ClientPending: 1, Topic: 1, Pending: 3}, "")
 	limited(on(changes, "h/4", "h", "d"), pushlog.Limits{Host: 4, HostPending: 3, Topic: 4, Client: 2, ClientPending: 2}, "")
-	// What is replaced is not counted, and zero is no limit.
+	// A replaced request does not count, and zero means no limit.
 	full := pushlog.Limits{Host: 4, HostPending: 3, Client: 3, ClientPending: 2, Topic: 4, Pending: 4}
 	limited(on(changes, "h/2", "h", "c"), full, "")
 	limited(on(changes, "h/4", "h", "d"), full, "")
 	limited(on(changes, "h/5", "h", "c"), pushlog.Limits{Pending: 4}, "pending")
-	// What is about a subscription can be asked however many there are.
+	// Requests about an existing subscription are not limited.
 	limited(on(changes, "h/1", "h", "e"), pushlog.Limits{Host: 1, Client: 1, Topic: 1}, "")
 	limited(on(changes, "h/1", "h", "e"), pushlog.Limits{HostPending: 3}, "host pending")
 	limited(on(framework, "h/1", "h", "e"), pushlog.Limits{Host: 1}, "host")
 	limited(on(changes, "h/6", "h", "c"), pushlog.Limits{}, "")
 }
 
-// race: limits hold however many ask at the same time.
+// Limits hold for concurrent requests.
 func requestsRace(t *trial) {
 	limits := pushlog.Limits{Host: 7, Topic: 7, Pending: 7, Client: 7, ClientPending: 7, HostPending: 7}
 	var wg sync.WaitGroup
@@ -151,7 +150,8 @@ func requestsRace(t *trial) {
 	}
 }
 
-// ClaimRequests: of one client the oldest first, at most max, and none that is claimed.
+// ClaimRequests claims the oldest requests of a client first, at most max, and none that is
+// already claimed.
 func claimsRequests(t *trial) {
 	for i := range 5 {
 		t.request(ask(changes, fmt.Sprint(i)))
@@ -171,7 +171,7 @@ func claimsRequests(t *trial) {
 	}
 }
 
-// fair: a client with fewer requests, claimed or not, comes first.
+// A client with fewer requests, claimed or not, comes first.
 func claimsRequestsFairly(t *trial) {
 	add := func(client string, n int) {
 		t.Helper()
@@ -199,53 +199,29 @@ func claimsRequestsFairly(t *trial) {
 	claim(10, "many2", "many3", "many4")
 }
 
-// race: each is claimed by one.
+// Each request is claimed by exactly one process.
 func claimsRequestsRace(t *trial) {
 	const n = 30
 	for i := range n {
 		t.request(ask(changes, fmt.Sprint(i)))
 	}
-	var wg sync.WaitGroup
-	var mu sync.Mutex
-	owners := map[int64]string{}
-	for i := range 6 {
-		wg.Go(func() {
-			owner := fmt.Sprint(i)
-			for failures := 0; failures < 3; {
-				claimed, err := t.both()[i%2].ClaimRequests(t.Context(), owner, 2)
-				if err != nil {
-					t.Errorf("ClaimRequests: %v", err)
-					return
-				}
-				if len(claimed) == 0 {
-					failures++ // another may be at them just now
-				}
-				mu.Lock()
-				for _, r := range claimed {
-					if owners[r.ID] != "" {
-						t.Errorf("request %d was claimed by %s and by %s", r.ID, owners[r.ID], owner)
-						failures = 3
-					}
-					owners[r.ID] = owner
-				}
-				mu.Unlock()
-			}
-		})
-	}
-	wg.Wait()
-	if len(owners) != n {
-		t.Errorf("of %d requests %d were claimed", n, len(owners))
-	}
+	t.claimInParallel("requests", n, func(l pushlog.Log, owner string) (ids []int64, err error) {
+		claimed, err := l.ClaimRequests(t.Context(), owner, claimMax)
+		for _, r := range claimed {
+			ids = append(ids, r.ID)
+		}
+		return ids, err
+	})
 }
 
-// end: after VerifyTime, and not before, another may claim a request.
+// Another process can claim a request after VerifyTime, and not before.
 func claimsOfRequestsEnd(t *trial) {
-	watch := t.watch()
+	watch := t.stopwatch()
 	r := t.claimRequest(ask(changes, "a"))
 	t.elapse(pushlog.VerifyTime / 2)
 	got := t.claimRequests(t.other, bob, 10)
 	if len(got) != 0 && watch() < pushlog.VerifyTime/2 {
-		t.Errorf("a request that another is at can be claimed")
+		t.Errorf("a request that another process has claimed can be claimed")
 	}
 	if len(got) == 0 {
 		t.elapse(pushlog.VerifyTime/2 + time.Millisecond)
@@ -261,7 +237,7 @@ func claimsOfRequestsEnd(t *trial) {
 	}
 }
 
-// Drop: the request is gone, and nothing else has happened.
+// Drop drops the request and changes nothing else.
 func drops(t *trial) {
 	r := t.claimRequest(ask(changes, "a"))
 	t.stale("Drop by another", t.one.Drop(t.Context(), bob, r))

@@ -9,7 +9,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// Save: all of the progress is kept, and what is released can be claimed.
+// Save keeps every field of the progress. A released subscription can be claimed.
 func saves(t *trial) {
 	const n = 20
 	for i := range n {
@@ -24,15 +24,15 @@ func saves(t *trial) {
 		p.Failures, p.FailingSince, p.Retry = 4, time.Now().Add(-time.Hour), time.Now().Add(-time.Minute)
 		p.LastError = fmt.Sprintf("%d {\"ä\\,}", i)
 		switch i {
-		case 0: // what is wrong has passed
+		case 0: // no failure any more
 			p.Failures, p.FailingSince, p.Retry, p.LastError = 0, time.Time{}, time.Time{}, ""
-		case 1: // whatever a subscriber has answered
+		case 1: // an error that is not valid text
 			p.LastError = "\xff\x00" + strings.Repeat("é", 1000)
 		}
 		progress = append(progress, p)
 	}
 	if lost := t.save(t.other, ann, progress...); len(lost) != 0 {
-		t.Errorf("of what is claimed %d are lost", lost)
+		t.Errorf("of the claimed subscriptions %d are lost", lost)
 	}
 	claimed := t.claim(t.other, bob, 100)
 	if len(claimed) != n {
@@ -54,13 +54,13 @@ func saves(t *trial) {
 	}
 }
 
-// renew: a claim that is saved lasts ClaimTime from then on.
+// Save renews a claim for ClaimTime.
 func savesRenew(t *trial) {
 	t.subscribed(changes, "a")
 	t.publish(changes)
 	p := t.claimOne(t.one, ann).Progress
 	for range 3 {
-		watch := t.watch()
+		watch := t.stopwatch()
 		if lost := t.save(t.one, ann, p); len(lost) != 0 {
 			t.Fatalf("an owner saves, and %d are lost", lost)
 		}
@@ -74,7 +74,7 @@ func savesRenew(t *trial) {
 		}
 	}
 	t.elapse(pushlog.ClaimTime/4 + time.Millisecond)
-	// It is still ann's as long as nobody else has claimed it.
+	// An expired claim remains until another process claims the subscription.
 	if lost := t.save(t.one, ann, p); len(lost) != 0 {
 		t.Errorf("what nobody else has claimed is lost: %d", lost)
 	}
@@ -82,8 +82,8 @@ func savesRenew(t *trial) {
 	t.claimOne(t.other, bob)
 }
 
-// lost: what another has claimed, what nobody has, and what has ended, is lost and
-// stays as it is.
+// Save changes no subscription that another owner or nobody has claimed or that has ended,
+// and returns its ID.
 func savesLost(t *trial) {
 	callbacks := []string{"mine", "theirs", "free", "ended", "unsubscribed"}
 	for _, callback := range callbacks {
@@ -134,8 +134,8 @@ func savesLost(t *trial) {
 	t.none("was lost, or has taken everything,")
 }
 
-// changed: what a request has changed since it was claimed is saved, lost, and free
-// to be claimed anew.
+// Save stores and releases a subscription that a request has changed since it was claimed,
+// and returns its ID.
 func savesChanged(t *trial) {
 	t.subscribed(changes, "a")
 	first, second := t.publish(changes), t.publish(changes)
@@ -143,7 +143,7 @@ func savesChanged(t *trial) {
 	r := ask(changes, "a")
 	r.Secret = []byte("new")
 	t.subscribe(r, time.Now().Add(2*time.Hour))
-	t.none("another works on")
+	t.none("is claimed by another owner")
 	p.Taken, p.Delivered = first, 1
 	if lost := t.save(t.one, ann, p); !slices.Equal(lost, []int64{p.ID}) {
 		t.Errorf("of what was changed %d are lost", lost)
@@ -159,7 +159,7 @@ func savesChanged(t *trial) {
 	if lost := t.save(t.other, bob, got.Progress); len(lost) != 0 {
 		t.Errorf("what was claimed after the change is lost: %d", lost)
 	}
-	// What nobody works on is just changed.
+	// A request simply changes an unclaimed subscription.
 	t.subscribe(ask(changes, "a"), time.Now().Add(3*time.Hour))
 	t.publish(changes)
 	got = t.claimOne(t.other, bob)
@@ -168,8 +168,8 @@ func savesChanged(t *trial) {
 	}
 }
 
-// end: what is as it was claimed ends for good; what a request has changed since,
-// and what another has claimed, goes on.
+// Save with End ends a subscription, unless a request has changed it since it was claimed
+// or another owner has claimed it.
 func savesEnd(t *trial) {
 	for _, callback := range []string{"gone", "renewed", "theirs", "stays"} {
 		t.subscribed(changes, callback)
@@ -215,7 +215,7 @@ func savesEnd(t *trial) {
 	}
 }
 
-// End: the subscription is gone for good, whoever has claimed it.
+// End ends a subscription permanently, even if it is claimed.
 func ends(t *trial) {
 	a := t.subscribed(changes, "a")
 	b := t.subscribed(changes, "b")
@@ -223,7 +223,7 @@ func ends(t *trial) {
 	if n := len(t.claim(t.one, ann, 10)); n != 2 {
 		t.Fatalf("%d of 2 subscriptions were claimed", n)
 	}
-	for range 2 { // what is gone can be ended again
+	for range 2 { // ending it again is not an error
 		if err := t.other.End(t.Context(), a.ID); err != nil {
 			t.Fatalf("End: %v", err)
 		}
@@ -240,7 +240,7 @@ func ends(t *trial) {
 	}
 }
 
-// Subscriptions: all of them, by ID.
+// Subscriptions yields all subscriptions, by ID.
 func subscriptions(t *trial) {
 	if all := t.all(); len(all) != 0 {
 		t.Errorf("an empty store has %+v", all)
@@ -259,7 +259,7 @@ func subscriptions(t *trial) {
 		if !slices.Equal(got, want) {
 			t.Errorf("the subscriptions are %d instead of %d", got, want)
 		}
-		// One who has seen enough stops, and may change something meanwhile.
+		// The caller may stop, and may change the store during the iteration.
 		for s, err := range t.one.Subscriptions(t.Context()) {
 			if err != nil {
 				t.Fatalf("Subscriptions: %v", err)

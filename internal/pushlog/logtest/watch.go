@@ -5,51 +5,66 @@ import (
 	"errors"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// Watch: wake is called to begin with, and when something new can be claimed.
-func watchesClaims(t *trial) {
-	ctx, cancel := context.WithCancel(t.Context())
-	defer cancel()
-	var woken []chan struct{}
-	done := make(chan error, 2)
-	for _, s := range t.both() {
+// watchers watch a log, each as another process.
+type watchers struct {
+	woken []chan struct{}
+	done  chan error // the results of Watch
+}
+
+// watchAll watches logs until ctx ends.
+func watchAll(ctx context.Context, logs ...pushlog.Log) *watchers {
+	w := &watchers{done: make(chan error, len(logs))}
+	for _, l := range logs {
 		c := make(chan struct{}, 1)
-		woken = append(woken, c)
-		go func() {
-			done <- s.Watch(ctx, func() {
-				select {
-				case c <- struct{}{}:
-				default:
-				}
-			})
-		}()
+		w.woken = append(w.woken, c)
+		go func() { w.done <- l.Watch(ctx, func() { background.Signal(c) }) }()
 	}
-	// What wakes twice for one thing must not pass for the next.
-	settle := func(c chan struct{}) {
-		for {
+	return w
+}
+
+// await waits until all watchers have been woken, and settles.
+func (w *watchers) await(t tb, what string) {
+	t.Helper()
+	for i, c := range w.woken {
+		select {
+		case <-c:
+		case err := <-w.done:
+			t.Fatalf("Watch returned %v", err)
+		case <-time.After(watchTimeout):
+			t.Fatalf("watcher %d was not woken %s", i+1, what)
+		}
+	}
+	w.settle()
+}
+
+// settle waits until no watcher is woken any more: a second call of wake for one event must
+// not count for the next event.
+func (w *watchers) settle() {
+	for _, c := range w.woken {
+		for settled := false; !settled; {
 			select {
 			case <-c:
 			case <-time.After(100 * time.Millisecond):
-				return
+				settled = true
 			}
 		}
 	}
+}
+
+// Watch calls wake at the beginning, and when something new can be claimed.
+func watchesClaims(t *trial) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	w := watchAll(ctx, t.both()...)
 	await := func(what string) {
 		t.Helper()
-		for i, c := range woken {
-			select {
-			case <-c:
-			case err := <-done:
-				t.Fatalf("Watch returned %v", err)
-			case <-time.After(watchTimeout):
-				t.Fatalf("watcher %d was not woken %s", i+1, what)
-			}
-			settle(c)
-		}
+		w.await(t, what)
 	}
-	await("to begin with")
+	await("at the beginning")
 	t.request(ask(changes, "a"))
 	await("by a request")
 	if err := t.one.Request(t.Context(), ask(changes, "b"), pushlog.Limits{}); err != nil {
@@ -62,14 +77,12 @@ func watchesClaims(t *trial) {
 	t.publish(changes)
 	p := t.claimOne(t.one, ann).Progress
 	t.subscribe(ask(changes, "c"), time.Now().Add(time.Hour))
-	for _, c := range woken {
-		settle(c)
-	}
+	w.settle()
 	t.save(t.one, ann, p)
-	await("by a subscription that was changed and is to be claimed anew")
+	await("when a changed subscription could be claimed again")
 }
 
-// end: Watch returns when its context is done, with its error.
+// Watch returns the error of its context when that is done.
 func watchEnds(t *trial) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -22,7 +22,7 @@ func (l *Log) find(ctx context.Context, c rowdb.Conn, uri, lock string) (t *topi
 	return t, err
 }
 
-// topic returns the row of a topic, and makes it if there is none.
+// topic returns the row of a topic, and inserts it if there is none.
 func (l *Log) topic(ctx context.Context, c rowdb.Conn, uri, lock string) (*topic, error) {
 	if t, err := l.find(ctx, c, uri, lock); err != nil || t != nil {
 		return t, err
@@ -84,8 +84,8 @@ func (l *Log) Begin(ctx context.Context, uri string, first pushlog.State) (state
 	return state, fail("begin", err)
 }
 
-// Append implements [pushlog.Log]. From, Until and those of states must be between
-// the years 1678 and 2262, or zero. A transaction holds the row of the topic until it
+// Append implements [pushlog.Log]. The From and Until of n, before and next must be
+// between the years 1678 and 2262, or zero. The transaction holds the row of the topic until it
 // is committed, so notifications become visible in the order of their numbers.
 func (l *Log) Append(ctx context.Context, n pushlog.Notification, before, next pushlog.State) error {
 	if err := pushlog.CheckAppend(before, next); err != nil {

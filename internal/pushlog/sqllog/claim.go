@@ -11,14 +11,14 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// A candidate is a subscription that can be claimed, and since when.
+// A candidate is a subscription that can be claimed, and the time since when it waits.
 type candidate struct{ id, since int64 }
 
-// Claim implements [pushlog.Subscriptions]. Two kinds of subscriptions can be
-// claimed: those that wait for a notification only, by how far they are behind in their
-// topic, and those whose retry or claim has come to its end. Each is a walk over an index that
-// ends at max rows. It reads no subscription that has taken everything, and skips those that
-// another process is claiming.
+// Claim implements [pushlog.Subscriptions]. Two kinds of subscriptions can be claimed:
+// those that only wait for a notification, ordered by their cursor in the topic, and those
+// whose retry or claim is over, ordered by its time. Claim reads at most max rows of each
+// from an index. It reads no subscription that has taken all notifications, and skips rows
+// that another process is claiming.
 func (l *Log) Claim(ctx context.Context, owner string, max int) (claimed []pushlog.Subscription, err error) {
 	err = l.write(ctx, func(c rowdb.Conn) (bool, error) {
 		claimed = nil
@@ -111,17 +111,18 @@ func (l *Log) Save(ctx context.Context, owner string, progress []pushlog.Progres
 // zeroTime is the zero time, in microseconds.
 const zeroTime = "-62135596800000000"
 
-// When progress is saved: what is released or was changed by a request is free
-// again, when its retry has come if it has one; other claims are renewed.
+// dueAfterSave returns the SQL expression for the new value of due when progress is saved.
+// A subscription for which free is true can be claimed at its retry, or at once if it has
+// none. The claims of others are renewed.
 func (l *Log) dueAfterSave(retry string, free string) string {
 	return "CASE WHEN " + free + " THEN nullif(" + retry + ", " + zeroTime + ") WHEN " + retry + " > " + l.later(pushlog.ClaimTime) +
 		" THEN " + retry + " ELSE " + l.later(pushlog.ClaimTime) + " END"
 }
 
-// saveEach saves by a statement for each subscription.
+// saveEach saves with one statement for each subscription.
 func (l *Log) saveEach(ctx context.Context, c rowdb.Conn, owner string, progress []pushlog.Progress) (lost []int64, changed bool, err error) {
-	// 0 if there is no claim, 1 if there is, 2 if there is and a request has
-	// changed the subscription.
+	// 0: owner has no claim; 1: it has one; 2: it has one, and a request has changed
+	// the subscription.
 	claims := make([]int64, len(progress))
 	err = c.QueryEach(ctx, "SELECT 1 + changed FROM rs_progress WHERE id = $1 AND log_id = $2 AND owner = $3", len(progress),
 		func(i int) []any { return []any{progress[i].ID, l.id, owner} },
@@ -158,9 +159,9 @@ func (l *Log) saveEach(ctx context.Context, c rowdb.Conn, owner string, progress
 		})
 }
 
-// saveAll saves by one statement. Rows are locked in the order of their ids, so
-// that two who save some of the same do not wait for each other; and they are
-// found by their ids, one by one, whatever the planner thinks of owners.
+// saveAll saves with one statement. It locks rows in the order of their ids, so that
+// two calls with some of the same rows do not deadlock. The lateral join makes
+// PostgreSQL find each row by its id, whatever its statistics about owners are.
 func (l *Log) saveAll(ctx context.Context, c rowdb.Conn, owner string, progress []pushlog.Progress) (lost []int64, changed bool, err error) {
 	columns := make([]array, 10)
 	for i := range progress {
@@ -175,7 +176,7 @@ func (l *Log) saveAll(ctx context.Context, c rowdb.Conn, owner string, progress 
 	for i := range columns {
 		args = append(args, columns[i].literal())
 	}
-	held := map[int64]bool{} // and whether a request has changed it
+	held := map[int64]bool{} // by id: whether a request has changed the subscription
 	err = c.Query(ctx, `WITH x AS (
 			SELECT * FROM unnest(CAST($3 AS bigint[]), CAST($4 AS bigint[]), CAST($5 AS bigint[]), CAST($6 AS bigint[]), CAST($7 AS bigint[]),
 				CAST($8 AS bigint[]), CAST($9 AS bigint[]), CAST($10 AS bigint[]), CAST($11 AS bigint[]), CAST($12 AS text[]))
@@ -206,7 +207,7 @@ func (l *Log) saveAll(ctx context.Context, c rowdb.Conn, owner string, progress 
 	return lost, changed, l.remove(ctx, c, ended...)
 }
 
-// An array is one of PostgreSQL, as text.
+// An array is the text of a PostgreSQL array.
 type array []byte
 
 func (a *array) int(v int64) { *a = strconv.AppendInt(append(*a, ','), v, 10) }
@@ -222,5 +223,5 @@ func (a *array) text(s string) {
 	*a = append(*a, '"')
 }
 
-// literal returns the array of what was added, which is something.
+// literal returns the array, which must have an element.
 func (a array) literal() string { return "{" + string(a[1:]) + "}" }

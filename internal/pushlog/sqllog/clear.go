@@ -12,10 +12,10 @@ import (
 // anyDue is before every time at which a subscription can be claimed again.
 const anyDue = int64(math.MinInt64)
 
-// expiredBatch is how many subscriptions are deleted in one transaction.
+// expiredBatch is the maximum number of subscriptions deleted in one transaction.
 const expiredBatch = 1000
 
-// clearBatch is how many notifications are deleted in one transaction.
+// clearBatch is the maximum number of notifications deleted in one transaction.
 const clearBatch = 100
 
 // Clear implements [pushlog.Log]. It works in batches.
@@ -32,7 +32,7 @@ func (l *Log) Clear(ctx context.Context, used map[string][]string, before, idle 
 				break
 			}
 			all.Messages += d.Messages
-			all.Subscriptions = max(all.Subscriptions, d.Subscriptions) // those behind one are behind the next
+			all.Subscriptions = max(all.Subscriptions, d.Subscriptions) // a subscription behind one batch is behind the next
 			all.Deliveries += d.Deliveries
 		}
 		if all.Messages > 0 {
@@ -45,8 +45,8 @@ func (l *Log) Clear(ctx context.Context, used map[string][]string, before, idle 
 	return dropped, fail("clear", err)
 }
 
-// A position is the number that all cursors of a topic have passed: those of hubs,
-// and those of subscriptions.
+// A position has the lowest cursors of a topic: hubs is the lowest of its hubs, and taken
+// the lowest of its subscriptions.
 type position struct {
 	id          int64
 	uri         string
@@ -66,8 +66,8 @@ func (l *Log) passed(ctx context.Context) (topics []*position, err error) {
 		if err != nil {
 			return err
 		}
-		// Subscriptions that wait for nothing but notifications are in order;
-		// of those with a claim or a retry there are few.
+		// An index orders the subscriptions that only wait for a notification
+		// by taken. Those with a claim or a retry are few.
 		err = c.QueryEach(ctx, "SELECT taken FROM rs_progress WHERE topic_id = $1 AND due IS NULL ORDER BY taken LIMIT 1", len(topics),
 			func(i int) []any { return []any{topics[i].id} },
 			func(i int, r rowdb.Row) error { topics[i].taken = r.Int(0); return nil })
@@ -85,9 +85,9 @@ func (l *Log) passed(ctx context.Context) (topics []*position, err error) {
 	return topics, err
 }
 
-// clearTopic deletes a batch of the oldest notifications of a topic, those that all
-// cursors have passed and those that are old, but never the newest. It returns how
-// many there were, and which subscriptions had not taken them.
+// clearTopic deletes a batch of the oldest notifications of a topic: those that all
+// cursors have passed and those appended before the time before, but never the newest. It
+// returns how many it deleted, and counts the subscriptions that had not taken them.
 func (l *Log) clearTopic(ctx context.Context, t *position, before int64) (n int, d pushlog.Dropped, err error) {
 	err = l.write(ctx, func(c rowdb.Conn) (bool, error) {
 		var first, last int64
@@ -95,7 +95,7 @@ func (l *Log) clearTopic(ctx context.Context, t *position, before int64) (n int,
 		keep := false
 		err := c.Query(ctx, `SELECT number, made FROM rs_notification WHERE topic_id = $1
 			AND number < (SELECT number FROM rs_topic WHERE id = $2) ORDER BY number LIMIT $3`, func(r rowdb.Row) error {
-			// What comes after one that is kept is newer.
+			// Keep all notifications after the first one that is kept.
 			if keep = keep || r.Int(0) > min(t.hubs, t.taken) && r.Int(1) >= before; !keep {
 				if n++; n == 1 {
 					first = r.Int(0)
@@ -130,8 +130,8 @@ func (l *Log) Expire(ctx context.Context) error {
 	return fail("expire", err)
 }
 
-// clearExpired deletes a batch of subscriptions that have expired, and returns how
-// many there were. It skips locked rows.
+// clearExpired deletes a batch of subscriptions that have expired, and returns their
+// number. It skips locked rows.
 func (l *Log) clearExpired(ctx context.Context) (n int, err error) {
 	err = l.write(ctx, func(c rowdb.Conn) (bool, error) {
 		var ids []int64
@@ -145,8 +145,8 @@ func (l *Log) clearExpired(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
-// untaken counts the subscriptions that have not taken the notifications of a topic
-// from the first number to the last, and what they miss. Numbers have no gaps.
+// untaken counts the subscriptions that have not taken all notifications of a topic from
+// first to last, and the deliveries that they miss. The numbers have no gaps.
 func (l *Log) untaken(ctx context.Context, c rowdb.Conn, topic, first, last int64) (d pushlog.Dropped, err error) {
 	err = c.Query(ctx, `SELECT count(*), coalesce(max($1 - taken), 0), CAST(coalesce(sum($2 - taken), 0) AS bigint) FROM (
 			SELECT CASE WHEN taken < $3 THEN $4 ELSE taken END AS taken FROM rs_progress

@@ -8,7 +8,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// noteEvery is how often the use of a cursor or a topic is recorded.
+// noteEvery is the interval at which the use of a cursor or a topic is recorded.
 const noteEvery = time.Hour
 
 // forgetHubs records the use of cursors, and deletes those not in use since idle.

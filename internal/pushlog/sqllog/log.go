@@ -1,5 +1,6 @@
-// Package sqllog keeps a [pushlog.Log] in SQLite or PostgreSQL. Its tables are among
-// the migrations of package sqlstore.
+// Package sqllog keeps a [pushlog.Log] in SQLite or PostgreSQL, so that several processes
+// can share it and it survives restarts. The migrations of package sqlstore create its
+// tables.
 package sqllog
 
 import (
@@ -13,12 +14,12 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/wake"
 )
 
-// leaderLock is the number of the lock of the process that leads the first log;
-// those of the others follow downwards.
+// leaderLock minus the id of a log is the number of the lock that the leader of the log
+// holds. Other numbers are those of other locks of the store.
 const leaderLock = -2
 
-// A Log is a [pushlog.Log] in a database. It keeps the secrets of subscriptions as
-// they are, because signing needs them.
+// A Log is a [pushlog.Log] in a database. It stores the secrets of subscriptions in plain
+// text, because signing needs them.
 type Log struct {
 	db   rowdb.DB
 	bell *wake.Bell
@@ -27,7 +28,7 @@ type Log struct {
 	dialect
 }
 
-// A dialect is what the engines express differently.
+// A dialect is the SQL that differs between engines.
 type dialect struct {
 	clock     string // the time of day by the database's clock, in microseconds
 	lock      string // makes a query lock the rows p, except those that others have locked
@@ -51,9 +52,9 @@ var dialects = map[rowdb.Dialect]dialect{
 	},
 }
 
-// Open returns the log with that name in db, and makes it if there is none. now
-// returns the time of day. bell must ring when anything may have been committed in
-// the database by any process; the log rings it for its own commits.
+// Open returns the log with this name in db, and creates it if there is none. now
+// returns the time of day. bell must ring when another process may have committed a
+// change of the database. The log rings it for its own commits.
 func Open(ctx context.Context, db rowdb.DB, bell *wake.Bell, now func() time.Time, name string) (*Log, error) {
 	l := &Log{db: db, bell: bell, now: now, dialect: dialects[db.Dialect()]}
 	find := func(c rowdb.Conn) error {
@@ -82,7 +83,7 @@ func fail(what string, err error) error {
 	return fmt.Errorf("sqlstore: log: %s: %w", what, err)
 }
 
-// write runs f in a transaction. If f reports news, it wakes those who watch.
+// write runs f in a transaction. If f reports news, write wakes the watchers.
 func (l *Log) write(ctx context.Context, f func(c rowdb.Conn) (news bool, err error)) error {
 	news := false
 	err := l.db.Write(ctx, func(c rowdb.Conn) (err error) {

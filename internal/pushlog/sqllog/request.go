@@ -11,8 +11,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// Request implements [pushlog.Subscriptions]. Requests of a log are made one at a time: each
-// holds the row of the log until it is committed, so that limits are exact.
+// Request implements [pushlog.Subscriptions]. Its transaction locks the row of the log, so
+// that requests of a log are stored one at a time and limits are exact.
 func (l *Log) Request(ctx context.Context, r pushlog.Request, limits pushlog.Limits) error {
 	err := l.write(ctx, func(c rowdb.Conn) (bool, error) {
 		var id int64
@@ -160,7 +160,7 @@ func (l *Log) Apply(ctx context.Context, owner string, r pushlog.Request, expire
 			return false, err
 		}
 		if id != 0 && !r.End {
-			// It is renewed unless it has expired.
+			// Renew it unless it has expired.
 			n, err := c.Exec(ctx, `UPDATE rs_progress SET expires = $1, changed = CASE WHEN owner IS NULL THEN 0 ELSE 1 END,
 					retry = CASE WHEN owner IS NULL THEN `+zeroTime+` ELSE retry END, due = CASE WHEN owner IS NULL THEN NULL ELSE due END
 				WHERE id = $2 AND expires > `+l.clock, expires.UnixMicro(), id)
@@ -185,7 +185,7 @@ func (l *Log) Apply(ctx context.Context, owner string, r pushlog.Request, expire
 	return fail("apply", err)
 }
 
-// insert makes a subscription.
+// insert inserts the subscription that r asks for.
 func (l *Log) insert(ctx context.Context, c rowdb.Conn, topic int64, r pushlog.Request, expires time.Time) error {
 	var id int64
 	err := c.Query(ctx, `INSERT INTO rs_subscription (log_id, topic_id, digest, callback, host, client, secret, made)
@@ -211,7 +211,7 @@ func (l *Log) insert(ctx context.Context, c rowdb.Conn, topic int64, r pushlog.R
 // them.
 func (l *Log) remove(ctx context.Context, c rowdb.Conn, ids ...int64) error {
 	args := func(i int) []any { return []any{ids[i], l.id} }
-	// + 0: not by an index of logs, which some statistics would recommend.
+	// + 0 keeps PostgreSQL from using an index on log_id, whatever its statistics.
 	if err := c.ExecEach(ctx, "DELETE FROM rs_progress WHERE id = $1 AND log_id + 0 = $2", len(ids), args); err != nil {
 		return err
 	}

@@ -8,8 +8,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// subscriptionColumns are those of a subscription s with the progress p and the
-// topic t.
+// subscriptionColumns are the columns that readSubscription reads, of a subscription s, its
+// progress p and its topic t.
 const subscriptionColumns = `s.id, t.uri, s.callback, s.host, s.secret, s.made, p.expires,
 	p.taken, p.failures, p.failing_since, p.last_error, p.retry, p.delivered, p.given_up, p.last_given_up`
 
@@ -34,7 +34,7 @@ func readSubscription(r rowdb.Row) pushlog.Subscription {
 	}
 }
 
-// subscriptionPage is how many subscriptions are read at once.
+// subscriptionPage is the number of subscriptions that are read at once.
 const subscriptionPage = 2000
 
 // Subscriptions implements [pushlog.Subscriptions]. It reads them in pages, and may
@@ -45,7 +45,7 @@ func (l *Log) Subscriptions(ctx context.Context) iter.Seq2[pushlog.Subscription,
 			var page []pushlog.Subscription
 			err := l.db.Snapshot(ctx, func(c rowdb.Conn) error {
 				return c.Query(ctx, "SELECT "+subscriptionColumns+" FROM "+subscriptionTables+
-					" WHERE +p.log_id = $1 AND p.id > $2 ORDER BY p.id LIMIT $3", // +: not by an index of logs
+					" WHERE +p.log_id = $1 AND p.id > $2 ORDER BY p.id LIMIT $3", // + avoids an index on log_id
 					func(r rowdb.Row) error { page = append(page, readSubscription(r)); return nil }, l.id, last, subscriptionPage)
 			})
 			if err != nil {

@@ -13,7 +13,7 @@ import (
 
 func moment(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 
-// nanos returns t as it is stored, with all of its digits: nil for the zero time.
+// nanos returns t as it is stored: in nanoseconds since 1970, nil for the zero time.
 func nanos(t time.Time) (any, error) {
 	switch {
 	case t.IsZero():
@@ -58,7 +58,7 @@ func bytesAt(r rowdb.Row, column int) []byte {
 	return r.Append([]byte{}, column)
 }
 
-// number returns b as a database has it.
+// number returns 1 if b is true, otherwise 0.
 func number(b bool) int {
 	if b {
 		return 1
@@ -66,18 +66,18 @@ func number(b bool) int {
 	return 0
 }
 
-// legible returns s without what PostgreSQL does not take for text.
+// legible returns s without invalid UTF-8 and NUL, which PostgreSQL rejects in text.
 func legible(s string) string {
 	return strings.ReplaceAll(strings.ToValidUTF8(s, "\ufffd"), "\x00", "\ufffd")
 }
 
-// digest is the key of a callback, which may be longer than an index takes.
+// digest returns the key of a callback in indexes: the callback itself may be too long.
 func digest(callback string) []byte {
 	d := sha256.Sum256([]byte(callback))
 	return d[:]
 }
 
-// later is the moment d from now, in SQL.
+// later returns the SQL expression for the time d from now.
 func (l *Log) later(d time.Duration) string {
 	return fmt.Sprintf("%s + %d", l.clock, d.Microseconds())
 }
