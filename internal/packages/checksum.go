@@ -78,7 +78,7 @@ func (e *mismatchError) Error() string {
 	if errors.Is(e.reason, fs.ErrNotExist) {
 		return fmt.Sprintf("the content of %s cannot be opened: %v", e.uri, e.reason)
 	}
-	return fmt.Sprintf("the content of %s is not what is listed: %v", e.uri, e.reason)
+	return fmt.Sprintf("the content of %s differs from its entry: %v", e.uri, e.reason)
 }
 
 // check sets the stated and learned checksums and the missing lengths of the items of c.

@@ -15,7 +15,7 @@ func TestMismatchError(t *testing.T) {
 		want   string
 	}{
 		{missing, "the content of https://example.org/1 cannot be opened: paper 1: file does not exist"},
-		{errors.New("it has 1 bytes, not 2"), "the content of https://example.org/1 is not what is listed: it has 1 bytes, not 2"},
+		{errors.New("it has 1 bytes, not 2"), "the content of https://example.org/1 differs from its entry: it has 1 bytes, not 2"},
 	} {
 		err := &mismatchError{"https://example.org/1", test.reason}
 		if err.Error() != test.want {

@@ -14,7 +14,7 @@ import (
 )
 
 // errRoom means that no memory for a plan became free in time.
-var errRoom = fmt.Errorf("%w: plans of packages take all the memory that they may take", admission.ErrBusy)
+var errRoom = fmt.Errorf("%w: the plans of packages have reached their memory limit", admission.ErrBusy)
 
 // A store holds plans, and counts all of them against a budget, whether they are being
 // made, sent or kept. Plans of listed packages are kept until others need their room,

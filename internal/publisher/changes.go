@@ -219,7 +219,7 @@ func (c *changes) warnBehind() {
 	if !c.behind {
 		c.behind = true
 		c.log.LogAttrs(context.Background(), slog.LevelError,
-			"the clock of the journal has gone back: changes dated before what was notified last are in the Change List, but not notified",
+			"the clock of the journal has gone back: changes dated before the newest notification are in the Change List, but not notified",
 			slog.Time("until", c.state.Until))
 	}
 }

@@ -120,7 +120,7 @@ func cause(err error) string {
 	if text := err.Error(); !strings.ContainsAny(text, "?&@%") {
 		return text
 	}
-	return "the hub has not answered as it should"
+	return "the request to the hub failed"
 }
 
 // links returns the value of the single Link header field of a notification or a topic
