@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
@@ -20,6 +21,10 @@ var ErrDamaged = rowdb.ErrDamaged
 
 // reading is the name of the work that fails when a damaged row is read.
 const reading = "reading"
+
+// oldestSnapshot is how long after a commit a reader may still find a row that the
+// transaction has discarded.
+const oldestSnapshot = 5 * time.Second
 
 // damagedRow adds the table and the key of a row to err, the error of decoding it.
 func damagedRow(err error, table string, key []byte) error {
@@ -38,5 +43,8 @@ func (s *Store) noteDamage(set string, err error) {
 func (s *Store) noteDiscarded() {
 	if s.discarded.CompareAndSwap(true, false) {
 		s.failures.Succeeded(reading)
+		// A reader with an older snapshot may still find the discarded row. Damage that
+		// remains is recorded again by its next reader.
+		time.AfterFunc(oldestSnapshot, func() { s.failures.Succeeded(reading) })
 	}
 }

@@ -40,9 +40,10 @@ func TestD24_DamagedResource(t *testing.T) {
 			if got := s.listed(); strings.Count(got, ".txt") != 3 {
 				t.Errorf("listed: %s", got)
 			}
-			if response, body := s.get("resourcesync/healthz"); response.StatusCode != http.StatusOK {
-				t.Errorf("healthz: %s", body)
-			}
+			s.until("healthz is 200", func() bool {
+				response, _ := s.get("resourcesync/healthz")
+				return response.StatusCode == http.StatusOK
+			})
 		})
 	}
 }
