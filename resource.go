@@ -133,7 +133,8 @@ func AppendHashes(dst []Hash, s string) (_ []Hash, ok bool) {
 }
 
 // An Attr is an attribute that a community defines beside those of
-// ResourceSync (section 7). Space is its namespace URI and must not be empty.
+// ResourceSync (section 7). Space is its namespace URI and must not be empty. Name
+// begins with a letter of ASCII or Latin-1 or with '_'; digits, '-' and '.' may follow.
 type Attr struct {
 	Space, Name, Value string
 }

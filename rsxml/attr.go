@@ -3,7 +3,6 @@ package rsxml
 import (
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/resourcesync-go/resourcesync"
 )
@@ -85,48 +84,18 @@ func expressible(a *resourcesync.Attr) bool {
 		!sameNS(a.Space, SitemapNS) && !sameNS(a.Space, TermsNS)
 }
 
-// isNCName reports whether s is an XML name without a colon, by the fifth
-// edition of XML 1.0.
+// isNCName reports whether s is an XML name without a colon that every parser accepts:
+// one of the letters of Latin-1 and ASCII. Parsers differ about other letters, because
+// those of Go and Java follow the fourth edition of XML 1.0.
 func isNCName(s string) bool {
 	for i, r := range s {
-		if !unicode.Is(nameStart, r) && (i == 0 || !unicode.Is(nameInner, r)) {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', r == '_':
+		case '\u00c0' <= r && r <= '\u00ff' && r != '\u00d7' && r != '\u00f7':
+		case i > 0 && ('0' <= r && r <= '9' || r == '-' || r == '.' || r == '\u00b7'):
+		default:
 			return false
 		}
 	}
 	return s != ""
 }
-
-// nameStart is NameStartChar of XML 1.0, section 2.3, without the colon. nameInner is
-// the rest of NameChar.
-var (
-	nameStart = &unicode.RangeTable{
-		R16: []unicode.Range16{
-			{'A', 'Z', 1},
-			{'_', '_', 1},
-			{'a', 'z', 1},
-			{0x00C0, 0x00D6, 1},
-			{0x00D8, 0x00F6, 1},
-			{0x00F8, 0x02FF, 1},
-			{0x0370, 0x037D, 1},
-			{0x037F, 0x1FFF, 1},
-			{0x200C, 0x200D, 1},
-			{0x2070, 0x218F, 1},
-			{0x2C00, 0x2FEF, 1},
-			{0x3001, 0xD7FF, 1},
-			{0xF900, 0xFDCF, 1},
-			{0xFDF0, 0xFFFC, 1}, // without U+FFFD, to which invalid UTF-8 decodes
-		},
-		R32:         []unicode.Range32{{0x10000, 0xEFFFF, 1}},
-		LatinOffset: 5,
-	}
-	nameInner = &unicode.RangeTable{
-		R16: []unicode.Range16{
-			{'-', '.', 1},
-			{'0', '9', 1},
-			{0x00B7, 0x00B7, 1},
-			{0x0300, 0x036F, 1},
-			{0x203F, 0x2040, 1},
-		},
-		LatinOffset: 3,
-	}
-)
