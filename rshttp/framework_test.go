@@ -264,7 +264,8 @@ func (c *check) check(f *framed, updates []*publisher.Update, told map[string]in
 	}
 }
 
-// remember takes what is there as announced, of the capabilities in updates or of all.
+// remember marks the current documents as announced: those of the capabilities in
+// updates, or all.
 func (c *check) remember(updates []*publisher.Update, all bool) {
 	announced := map[resourcesync.Capability]bool{}
 	for _, u := range updates {

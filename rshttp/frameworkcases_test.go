@@ -37,7 +37,7 @@ func renew(ctx context.Context, d *partition.Partitioner) error {
 	return err
 }
 
-// TestD2_FrameworkIsSmall: what is known and what is told stay small however many
+// TestD2_FrameworkIsSmall: the state and the notifications stay small, however many
 // pages there are.
 func TestD2_FrameworkIsSmall(t *testing.T) {
 	v := &vast{memory.New(nil), 50_000, 1}

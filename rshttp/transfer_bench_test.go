@@ -107,7 +107,7 @@ func (f *filed) Open(_ context.Context, r resourcesync.Resource) (io.ReadCloser,
 	return os.Open(filepath.Join(f.dir, r.Key))
 }
 
-// plainly serves the files, to whoever sends a request, and returns the address.
+// plainly serves the files to any client and returns the address.
 func (f *filed) plainly(b *testing.B) string {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -332,8 +332,8 @@ func TestReadTogether(t *testing.T) {
 	})
 }
 
-// TestUnlistedPackages: whoever asks for the last bytes of packages that no dump leads
-// to has everything in them read, but keeps nobody else waiting.
+// TestUnlistedPackages: a request for the last bytes of packages that no dump lists
+// reads all of their content, but delays no other client.
 func TestUnlistedPackages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := shelfOf(t, 20, 1000)

@@ -291,7 +291,7 @@ func TestPrivacy(t *testing.T) {
 			h.serve("/s.xml", page(urlset("/new 2026-01-01", "/old 2026-01-02")))
 			h.mustScan(t, append(listing(tt.listed, "/new"), listing(tt.stays, "/old")...)...)
 			if got := h.asked(); slices.Contains(got, "GET /new") && (tt.listed || !tt.stays) {
-				t.Errorf("what is known is asked for again: %q", got)
+				t.Errorf("unchanged pages are requested again: %q", got)
 			}
 			// And back:
 			h.serve("/old", page("<html>"))

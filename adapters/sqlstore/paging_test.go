@@ -125,7 +125,7 @@ func checkStats(t *testing.T, set *Set, cuts []resourcesync.Cut) {
 }
 
 // TestCutsAreShared finds the cuts of a page size kept for another process, and
-// for whoever comes without any.
+// for a caller without any.
 func TestCutsAreShared(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		set := db.open(t, nil).mustSet(t, "", nil)

@@ -59,7 +59,7 @@ func TestD10_MassDeletion(t *testing.T) {
 				t.Errorf("told %q", got)
 			}
 			s.awaitChanges(11)
-			s.until("all is well", func() bool {
+			s.until("the process is healthy", func() bool {
 				code, now := s.toldOperators()
 				return code == 200 && now.Held == nil
 			})

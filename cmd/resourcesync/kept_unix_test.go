@@ -88,7 +88,7 @@ func TestD10_UnreadableFolder(t *testing.T) {
 		t.Errorf("changes: %q", got)
 	}
 	p.stderr.await(`files that cannot be read stay listed as they were" files=0`)
-	p.until("all is well", func() bool {
+	p.until("the process is healthy", func() bool {
 		code, _ := p.toldOperators()
 		return code == 200
 	})

@@ -201,8 +201,8 @@ func (unled) Lead(ctx context.Context, f func(context.Context) error) (bool, err
 	return true, f(ctx)
 }
 
-// TestTwoLeaders makes one sequence of notifications, whoever makes them, and each
-// of the two sends those of the other as well.
+// TestTwoLeaders: two leaders write one sequence of notifications, and each
+// of them also sends those of the other.
 func TestTwoLeaders(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)

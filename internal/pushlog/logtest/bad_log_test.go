@@ -26,7 +26,7 @@ var badLogs = []bad{
 		b.begin = func(name string, s pushlog.State) (pushlog.State, error) { last[name] = s; return s, nil }
 		b.state = func(name string) (pushlog.State, error) { return last[name], nil }
 	}},
-	{"nobody hears who has begun", "Begin/race", func(b *bent, o *pushlog.Memory) {
+	{"a lost race is not reported", "Begin/race", func(b *bent, o *pushlog.Memory) {
 		b.begin = func(name string, s pushlog.State) (pushlog.State, error) {
 			_, err := o.Begin(context.Background(), name, s)
 			return s, err

@@ -34,7 +34,7 @@ var badCursors = []bad{
 	{"nothing expires", "Expire/subscriptions Expire/requests", func(b *bent, _ *pushlog.Memory) {
 		b.expire = func() error { return nil }
 	}},
-	{"whoever needs it", "Clear/subscriptions", func(b *bent, l *pushlog.Memory) {
+	{"undelivered notifications are cleared", "Clear/subscriptions", func(b *bent, l *pushlog.Memory) {
 		b.clear = func(used map[string][]string, _, idle time.Time) ([]pushlog.Dropped, error) {
 			return l.Clear(context.Background(), used, time.Now().Add(time.Hour), idle)
 		}
@@ -116,7 +116,7 @@ var badRequests = []bad{
 			return all[:min(len(all), max)], err
 		}
 	}},
-	{"whoever asks", "Apply/stale", func(b *bent, s *pushlog.Memory) {
+	{"a stale owner is accepted", "Apply/stale", func(b *bent, s *pushlog.Memory) {
 		b.apply = func(_ string, r pushlog.Request, e time.Time) error { return s.Apply(context.Background(), ann, r, e) }
 	}},
 	{"renewed as new", "Apply/renewal", func(b *bent, s *pushlog.Memory) {
@@ -205,7 +205,7 @@ var badClaims = []bad{
 			return nil, err
 		}
 	}},
-	{"whoever has changed it", "Save/end", func(b *bent, s *pushlog.Memory) {
+	{"a lost claim ends the subscription", "Save/end", func(b *bent, s *pushlog.Memory) {
 		b.save = func(owner string, all []pushlog.Progress) ([]int64, error) {
 			lost, err := s.Save(context.Background(), owner, all)
 			for _, p := range all {
