@@ -1,24 +1,27 @@
 // Package render writes documents: entries become text, and the text is compressed
 // while entries are still being added.
 //
-// A document of more than one chunk is compressed by another goroutine, because
-// reading its entries from a store and compressing them take about the same time.
+// A document of more than one chunk consists of segments of some hundred entries, which
+// are compressed independently of each other. Other goroutines compress them, because
+// reading entries from a store and compressing them take about the same time. After a
+// change, the next document takes over the segments that are the same.
 package render
 
 import (
 	"fmt"
-	"slices"
+	"strings"
 	"sync"
 
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// chunkSize is the size in bytes of the pieces in which entries are collected.
-// Growing one slice to the size of a document costs more than rendering it.
+// chunkSize is the size in bytes up to which a document is compressed as a whole, and
+// that of buffers. Growing one slice to the size of a document costs more than rendering
+// it.
 const chunkSize = 64 << 10
 
-// A chunk is a piece of the text of a document.
+// A chunk is a buffer.
 type chunk struct{ text []byte }
 
 var chunks = sync.Pool{New: func() any { return &chunk{make([]byte, 0, chunkSize+chunkSize/4)} }}
@@ -49,48 +52,102 @@ type Body struct {
 	Entries int     // number of entries
 	Fields  Omitted // fields that no document can hold
 
-	last  *chunk
-	press *compressor // has the chunks before last; nil if there are none
+	pieces []*piece
+	queued int    // number of pieces that have been passed to press
+	last   *piece // the one that grows, or nil
+	press  *press // nil while the document fits into a chunk
+	keyed  bool   // the entries have keys
 }
 
 // Add appends an entry and reports whether the document is still within the limits of
 // the format. If not, e is the first entry that does not fit.
-func (b *Body) Add(e *rsxml.Entry) (fits bool) {
-	if b.last == nil {
-		b.last = chunks.Get().(*chunk)
+func (b *Body) Add(e *rsxml.Entry) (fits bool) { return b.add("", e) }
+
+// AddKey is Add for an entry with a key. If all entries of a document have keys, which
+// must ascend, a large document has Segments.
+func (b *Body) AddKey(key string, e *rsxml.Entry) (fits bool) {
+	b.keyed = true
+	if b.last != nil && !b.SizeOnly && isBoundary(key) {
+		b.endPiece()
 	}
-	before := len(b.last.text)
-	var dropped int
-	if b.last.text, dropped = rsxml.AppendEntry(b.last.text, b.Head, e); dropped > 0 {
-		b.Fields.addFields(dropped, b.Head, e)
-	}
-	b.Size += len(b.last.text) - before
-	b.Entries++
-	if b.SizeOnly {
-		b.last.text = b.last.text[:0]
-	} else if len(b.last.text) > chunkSize {
-		b.compressLast()
-	}
-	return b.Entries <= rsxml.MaxEntries && b.Size <= paging.MaxBytes
+	return b.add(key, e)
 }
 
-// compressLast hands the last chunk to the compressor.
-func (b *Body) compressLast() {
-	if b.press == nil {
-		b.press = startCompressor()
+func (b *Body) add(key string, e *rsxml.Entry) (fits bool) {
+	if b.last == nil {
+		b.last = &piece{Segment: Segment{Key: strings.Clone(key)}, text: chunks.Get().(*chunk)}
+		b.pieces = append(b.pieces, b.last)
 	}
-	b.press.queue <- b.last
+	p, c := b.last, b.last.text
+	before := len(c.text)
+	var dropped int
+	if c.text, dropped = rsxml.AppendEntry(c.text, b.Head, e); dropped > 0 {
+		b.Fields.addFields(dropped, b.Head, e)
+	}
+	p.Size += len(c.text) - before
+	p.Entries++
+	b.Size += len(c.text) - before
+	b.Entries++
+	if b.SizeOnly {
+		c.text = c.text[:0]
+	} else if p.Size > maxSegment {
+		b.endPiece()
+	}
+	return b.fits()
+}
+
+// fits reports whether the document is within the limits of the format.
+func (b *Body) fits() bool { return b.Entries <= rsxml.MaxEntries && b.Size <= paging.MaxBytes }
+
+// Reuse appends the segments of t that a step names, and reports whether the document is
+// still within the limits of the format.
+func (b *Body) Reuse(t *Text, s Step) (fits bool) {
+	b.endPiece()
+	b.keyed = true
+	begin := t.begin
+	if s.first > 0 {
+		begin = t.Segments[s.first-1].end
+	}
+	pieces := make([]piece, s.end-s.first)
+	for i := range pieces {
+		p := &pieces[i]
+		p.Segment = t.Segments[s.first+i]
+		p.zipped = [][]byte{t.Gzip[begin:p.end]}
+		begin = p.end
+		b.pieces = append(b.pieces, p)
+		b.Size += p.Size
+		b.Entries += p.Entries
+	}
+	return b.fits()
+}
+
+// endPiece ends the piece that grows. It compresses all pieces that wait, unless the
+// document fits into a chunk.
+func (b *Body) endPiece() {
 	b.last = nil
+	if b.Size <= chunkSize {
+		return
+	}
+	if b.press == nil {
+		b.press = newPress()
+	}
+	for ; b.queued < len(b.pieces); b.queued++ {
+		if p := b.pieces[b.queued]; p.text != nil {
+			b.press.compress(p)
+		}
+	}
 }
 
 // Free releases b's buffers. b is then empty, and can be used again.
 func (b *Body) Free() {
 	if b.press != nil {
-		b.press.stop()
+		_ = b.press.stop() // nobody needs the result
 		b.press.free()
 	}
-	if b.last != nil {
-		b.last.free()
+	for _, p := range b.pieces[b.queued:] {
+		if p.text != nil {
+			p.text.free()
+		}
 	}
 	*b = Body{}
 }
@@ -108,17 +165,24 @@ func (b *Body) Text() (Text, error) {
 	if n := b.Len(); n > rsxml.MaxBytes {
 		return Text{}, fmt.Errorf("the document would have %d bytes", n)
 	}
-	head := rsxml.AppendHead(nil, b.Head)
-	if b.last == nil {
-		b.last = chunks.Get().(*chunk)
+	head, tail := rsxml.AppendHead(nil, b.Head), rsxml.AppendTail(nil, b.Head)
+	if b.Size <= chunkSize {
+		whole := append(make([]byte, 0, b.Len()), head...)
+		for _, p := range b.pieces {
+			whole = append(whole, p.text.text...)
+		}
+		return Compress(append(whole, tail...))
 	}
-	b.last.text = rsxml.AppendTail(b.last.text, b.Head)
-	if b.press == nil {
-		return Compress(slices.Concat(head, b.last.text))
-	}
-	b.compressLast()
+	b.endPiece()
 	if err := b.press.stop(); err != nil {
 		return Text{}, err
 	}
-	return b.press.text(head), nil
+	t := join(head, b.pieces, tail)
+	if b.keyed {
+		t.Segments = make([]Segment, len(b.pieces))
+		for i, p := range b.pieces {
+			t.Segments[i] = p.Segment
+		}
+	}
+	return t, nil
 }

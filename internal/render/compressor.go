@@ -2,160 +2,152 @@ package render
 
 import (
 	"crypto/sha256"
-	"encoding/binary"
 	"fmt"
 	"hash"
 	"hash/crc32"
+	"runtime"
 	"runtime/debug"
 	"sync"
 
 	"github.com/klauspost/compress/flate"
-
-	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
-// A compressor compresses the text of a document, in a goroutine of its own if it was
-// started.
+// A compressor compresses pieces one after the other.
 type compressor struct {
 	deflate *flate.Writer
-	out     []*chunk  // compressed
-	zipped  int       // bytes in out
-	sum     hash.Hash // of them
-	crc     uint32    // of the text
-	size    int       // of the text
-
-	queue chan<- *chunk // nil once stopped
-	done  chan struct{}
-	err   error // once done
+	sum     hash.Hash // of the compressed bytes of piece
+	piece   *piece    // being compressed
+	out     []*chunk  // compressed bytes of all pieces
 }
-
-// queued is how many chunks may wait for a compressor.
-const queued = 4
 
 var compressors = sync.Pool{New: func() any {
-	p := &compressor{sum: sha256.New()}
-	p.deflate, _ = flate.NewWriter(p, flate.BestSpeed) // fails for unknown levels only
-	return p
+	c := &compressor{sum: sha256.New()}
+	c.deflate, _ = flate.NewWriter(c, flate.BestSpeed) // fails for unknown levels only
+	return c
 }}
 
-func getCompressor() *compressor {
-	p := compressors.Get().(*compressor)
-	p.zipped, p.crc, p.size = 0, 0, 0
-	p.sum.Reset()
-	p.deflate.Reset(p)
-	return p
-}
+func getCompressor() *compressor { return compressors.Get().(*compressor) }
 
-// startCompressor returns a compressor whose goroutine runs until it is stopped.
-func startCompressor() *compressor {
-	p := getCompressor()
-	queue := make(chan *chunk, queued)
-	p.queue, p.done = queue, make(chan struct{})
-	go p.run(queue)
-	return p
-}
-
-func (p *compressor) run(queue <-chan *chunk) {
-	defer close(p.done)
-	defer func() {
-		if v := recover(); v != nil {
-			p.err = fmt.Errorf("compressing: panic: %v\n%s", v, debug.Stack())
-			for range queue { // otherwise a sender would block for ever
-			}
-		}
-	}()
-	for c := range queue {
-		p.write(c.text)
-		c.free()
+// compress compresses the text of p. Only a whole document has a final block.
+func (c *compressor) compress(p *piece, text []byte, whole bool) {
+	c.piece = p
+	c.sum.Reset()
+	c.deflate.Reset(c)
+	_, _ = c.deflate.Write(text) // to c, which does not fail
+	if whole {
+		_ = c.deflate.Close()
+	} else {
+		_ = c.deflate.Flush()
 	}
-	p.end()
+	p.Size, p.crc = len(text), checksum(text)
+	c.sum.Sum(p.sum[:0])
+	c.piece = nil
 }
 
-// stop waits until everything in the queue is compressed. It may be called again.
-func (p *compressor) stop() error {
-	if p.queue != nil {
-		close(p.queue)
-		p.queue = nil
-	}
-	<-p.done
-	return p.err
-}
-
-// free returns p, which was never started or is stopped, to the pool.
-func (p *compressor) free() {
-	for _, c := range p.out {
-		c.free()
-	}
-	p.out = p.out[:0]
-	if p.err == nil {
-		compressors.Put(p)
-	}
-}
-
-// write compresses text.
-func (p *compressor) write(text []byte) {
-	p.crc = crc32.Update(p.crc, crc32.IEEETable, text)
-	p.size += len(text)
-	_, _ = p.deflate.Write(text) // to p, which does not fail
-}
-
-// end completes the compressed data.
-func (p *compressor) end() { _ = p.deflate.Close() }
+func checksum(text []byte) uint32 { return crc32.ChecksumIEEE(text) }
 
 // Write implements io.Writer for compressed data.
-func (p *compressor) Write(data []byte) (int, error) {
-	c := p.room()
-	c.text = append(c.text, data...)
-	p.zipped += len(data)
-	p.sum.Write(data)
+func (c *compressor) Write(data []byte) (int, error) {
+	out := c.room(len(data))
+	begin := len(out.text)
+	out.text = append(out.text, data...)
+	c.piece.zipped = append(c.piece.zipped, out.text[begin:])
+	c.sum.Write(data)
 	return len(data), nil
 }
 
-// room returns the chunk for the next compressed data. A compressed chunk usually
-// takes less than half of one.
-func (p *compressor) room() *chunk {
-	if n := len(p.out); n > 0 && len(p.out[n-1].text) < chunkSize/2 {
-		return p.out[n-1]
+// room returns a chunk with room for n bytes: earlier pieces keep slices of it.
+func (c *compressor) room(n int) *chunk {
+	if last := len(c.out) - 1; last >= 0 && cap(c.out[last].text)-len(c.out[last].text) >= n {
+		return c.out[last]
 	}
-	c := chunks.Get().(*chunk)
-	p.out = append(p.out, c)
-	return c
+	out := chunks.Get().(*chunk)
+	c.out = append(c.out, out)
+	return out
 }
 
-// text returns the document that consists of head and the text that p has compressed.
-//
-// The document is one gzip member, because some clients read only the first member. The
-// head is known last, so it becomes the first blocks of the member, uncompressed. The
-// digest covers the compressed bytes: an entity tag identifies these, and they depend on
-// the compressor as well as on the text.
-func (p *compressor) text(head []byte) Text {
-	t := Text{
-		Size: len(head) + p.size,
-		CRC:  virtualzip.JoinCRC(crc32.ChecksumIEEE(head), p.crc, int64(p.size)),
+// free returns c to the pool. The pieces that it has compressed must not be used any
+// more.
+func (c *compressor) free() {
+	for _, out := range c.out {
+		out.free()
 	}
-	const (
-		header = "\x1f\x8b\x08\x00\x00\x00\x00\x00\x04\xff" // RFC 1952: no name or time, fastest algorithm
-		block  = 1<<16 - 1                                  // bytes in a block, at most
-		frame  = len(header) + 8
-	)
-	b := make([]byte, 0, frame+len(head)+5*(len(head)/block+1)+p.zipped)
-	b = append(b, header...)
-	for rest := head; len(rest) > 0; {
-		n := min(len(rest), block)
-		b = append(b, 0) // not compressed, not the last
-		b = binary.LittleEndian.AppendUint16(b, uint16(n))
-		b = binary.LittleEndian.AppendUint16(b, ^uint16(n))
-		b = append(b, rest[:n]...)
-		rest = rest[n:]
+	c.out = c.out[:0]
+	compressors.Put(c)
+}
+
+const (
+	// queued is how many pieces may wait for the compressors of a document.
+	queued = 2
+
+	// maxCompressors is how many compressors a document has, at most. A second one
+	// makes compressing as fast as reading from a store.
+	maxCompressors = 2
+)
+
+// A press compresses the pieces of a document, in goroutines of its own.
+type press struct {
+	queue   chan *piece
+	stopped bool
+	all     []*compressor
+	running sync.WaitGroup
+
+	mu  sync.Mutex
+	err error
+}
+
+func newPress() *press { return &press{queue: make(chan *piece, queued)} }
+
+// compress compresses p soon. It starts another compressor if the others are behind.
+func (p *press) compress(one *piece) {
+	if len(p.all) > 0 {
+		select {
+		case p.queue <- one:
+			return
+		default:
+		}
 	}
-	p.sum.Write(b)
-	for _, c := range p.out {
-		b = append(b, c.text...)
+	if len(p.all) < min(maxCompressors, runtime.GOMAXPROCS(0)) {
+		c := getCompressor()
+		p.all = append(p.all, c)
+		p.running.Go(func() { p.run(c) })
 	}
-	b = binary.LittleEndian.AppendUint32(b, t.CRC)
-	b = binary.LittleEndian.AppendUint32(b, uint32(t.Size))
-	p.sum.Write(b[len(b)-8:])
-	t.Gzip = b
-	p.sum.Sum(t.Sum[:0])
-	return t
+	p.queue <- one
+}
+
+func (p *press) run(c *compressor) {
+	defer func() {
+		if v := recover(); v != nil {
+			p.mu.Lock()
+			p.err = fmt.Errorf("compressing: panic: %v\n%s", v, debug.Stack())
+			p.mu.Unlock()
+			for range p.queue { // otherwise a sender would block for ever
+			}
+		}
+	}()
+	for one := range p.queue {
+		c.compress(one, one.text.text, false)
+		one.text.free()
+		one.text = nil
+	}
+}
+
+// stop waits until all pieces are compressed. It may be called again.
+func (p *press) stop() error {
+	if !p.stopped {
+		p.stopped = true
+		close(p.queue)
+	}
+	p.running.Wait()
+	return p.err
+}
+
+// free releases the buffers of p, which is stopped.
+func (p *press) free() {
+	if p.err != nil {
+		return // a compressor is broken
+	}
+	for _, c := range p.all {
+		c.free()
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"unsafe"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -25,6 +26,12 @@ type Text struct {
 	Size  int               // bytes before compression
 	CRC   uint32            // CRC-32 of those bytes
 	Sum   [sha256.Size]byte // a digest for entity tags
+
+	// Segments are the parts that are compressed independently. There are none if
+	// the document is small or its entries have no keys.
+	Segments []Segment
+
+	begin int // of the first segment in Gzip
 }
 
 // Compress returns the document whose text is given.
@@ -32,11 +39,11 @@ func Compress(text []byte) (Text, error) {
 	if len(text) > rsxml.MaxBytes {
 		return Text{}, fmt.Errorf("the document would have %d bytes", len(text))
 	}
-	p := getCompressor()
-	defer p.free()
-	p.write(text)
-	p.end()
-	t := p.text(nil)
+	c := getCompressor()
+	defer c.free()
+	var p piece
+	c.compress(&p, text, true)
+	t := join(nil, []*piece{&p}, nil)
 	if len(text) <= keepPlain {
 		t.Plain = text
 	}
@@ -44,7 +51,13 @@ func Compress(text []byte) (Text, error) {
 }
 
 // Memory returns the number of bytes that t takes in memory.
-func (t *Text) Memory() int64 { return int64(cap(t.Gzip) + cap(t.Plain)) }
+func (t *Text) Memory() int64 {
+	n := int64(cap(t.Gzip)+cap(t.Plain)) + int64(cap(t.Segments))*int64(unsafe.Sizeof(Segment{}))
+	for i := range t.Segments {
+		n += int64(len(t.Segments[i].Key))
+	}
+	return n
+}
 
 // Open opens the uncompressed text.
 func (t *Text) Open(context.Context) (io.ReadCloser, error) {
