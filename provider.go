@@ -71,6 +71,28 @@ type Stat struct {
 	Version string
 }
 
+// PartStater is a [Stater] that describes a range in parts. After a change to a long list,
+// the Source then reads and renders only the parts that have changed. A wrapper that has a
+// Stat of its own because it yields other resources needs its own StatParts as well.
+type PartStater interface {
+	Stater
+
+	// StatParts divides r into adjacent parts, in order, each of up to some hundred
+	// resources. The first part begins at r.From, every other one where the previous
+	// one ends. All belong to one state. StatParts should cost far less than listing r.
+	StatParts(ctx context.Context, r Range) ([]Part, error)
+}
+
+// A Part describes the state of a part of a range.
+type Part struct {
+	From string // the first key; the part ends where the next one begins
+
+	// Version is opaque and differs between any two different states of a part with
+	// the same two ends. If it changes more often, resources are rendered again. Empty
+	// means unknown.
+	Version string
+}
+
 // Cutter is a Provider that finds page boundaries without reading every resource.
 // Without it, the Source reads the set to divide it.
 type Cutter interface {

@@ -77,6 +77,36 @@ var badStats = []bad{
 			}
 		})
 	}},
+	{"with a gap before the first", "StatParts/adjacent", func(b *bent) {
+		b.as = inParts{b, b, func(r resourcesync.Range, version string) []resourcesync.Part {
+			return []resourcesync.Part{{From: r.From + r.To, Version: version}}
+		}}
+	}},
+	{"of none", "StatParts/adjacent", func(b *bent) {
+		b.as = inParts{b, b, func(r resourcesync.Range, version string) []resourcesync.Part {
+			if (r != resourcesync.Range{}) {
+				return nil
+			}
+			return []resourcesync.Part{{Version: version}}
+		}}
+	}},
+	{"of a part never moves", "StatParts/version", func(b *bent) {
+		b.as = inParts{b, b, func(r resourcesync.Range, _ string) []resourcesync.Part {
+			return []resourcesync.Part{{From: r.From, Version: "part"}}
+		}}
+	}},
+}
+
+// inParts is a provider that divides a range with a Version into parts.
+type inParts struct {
+	resourcesync.Provider
+	resourcesync.Stater
+	parts func(r resourcesync.Range, version string) []resourcesync.Part
+}
+
+func (p inParts) StatParts(ctx context.Context, r resourcesync.Range) ([]resourcesync.Part, error) {
+	st, err := p.Stat(ctx, r)
+	return p.parts(r, st.Version), err
 }
 
 func (b *bent) bendStat(bend func(r resourcesync.Range, st *resourcesync.Stat)) {

@@ -25,7 +25,7 @@ type Options struct {
 	// Stater, Cutter, Changer, Opener, ChangeOpener, Watcher, Coverer, Archiver
 	// and ChangeArchiver are upgrades that another value implements, as in
 	// rshttp.Set. If nil, the provider's own is tested, if it has one. The Changer
-	// may also be a Windower, the Opener and the ChangeOpener a Checksummer, and the
+	// may also be a Windower, the Stater a PartStater, the Opener and the ChangeOpener a Checksummer, and the
 	// ChangeOpener a PatchOpener.
 	Stater         resourcesync.Stater
 	Cutter         resourcesync.Cutter
@@ -125,6 +125,7 @@ type subject struct {
 	want           []resourcesync.Resource // nil if not known
 	provider       resourcesync.Provider
 	stater         resourcesync.Stater
+	partStater     resourcesync.PartStater
 	cutter         resourcesync.Cutter
 	changer        resourcesync.Changer
 	windower       resourcesync.Windower
@@ -152,6 +153,7 @@ func newSubject(p resourcesync.Provider, opts *Options) *subject {
 		s.opts.Equal = resourcesync.Resource.Equal
 	}
 	s.stater = upgrade(s.opts.Stater, p)
+	s.partStater, _ = s.stater.(resourcesync.PartStater)
 	s.cutter = upgrade(s.opts.Cutter, p)
 	s.changer = upgrade(s.opts.Changer, p)
 	s.windower, _ = s.changer.(resourcesync.Windower)

@@ -22,6 +22,7 @@ type need uint
 
 const (
 	stater need = 1 << iota
+	partStater
 	cutter
 	changer
 	windower
@@ -49,6 +50,7 @@ func (s *subject) lacks(needs need, resources []resourcesync.Resource) string {
 		what string
 	}{
 		{stater, s.stater != nil, "the provider is not a Stater"},
+		{partStater, s.partStater != nil, "the Stater is not a PartStater"},
 		{cutter, s.cutter != nil, "the provider is not a Cutter"},
 		{changer, s.changer != nil, "the provider is not a Changer"},
 		{windower, s.windower != nil, "the provider is not a Windower"},
@@ -96,6 +98,7 @@ func providerConcurrent(ctx context.Context, s *subject) error {
 	for _, r := range []rule{
 		{"Resources", 0, resourcesOrder},
 		{"Stat", stater, statCount},
+		{"StatParts", partStater, statPartsAdjacent},
 		{"Cuts", cutter, cutsSize},
 		{"Changes", changer, changesOrder},
 		{"Since", changer, sinceSteady},

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/checked"
 )
 
 var statRules = []rule{
@@ -15,6 +16,8 @@ var statRules = []rule{
 	{"Stat/lastmodified", stater | editing, statLastModified},
 	{"Stat/journal", stater | changer | editing, statJournal},
 	{"Stat/exact", stater | editing | exactStat, statExact},
+	{"StatParts/adjacent", partStater, statPartsAdjacent},
+	{"StatParts/version", partStater | editing, statPartsVersion},
 }
 
 func (s *subject) stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
@@ -221,4 +224,61 @@ func statExact(ctx context.Context, s *subject) error {
 		return fmt.Errorf("%s became %s when the same resource was put again", statText(twice[0]), statText(twice[1]))
 	}
 	return nil
+}
+
+func (s *subject) parts(ctx context.Context, r resourcesync.Range) ([]resourcesync.Part, error) {
+	parts, err := checked.Parts(ctx, s.partStater, r)
+	if err != nil {
+		return nil, fmt.Errorf("StatParts(%s): %w", rangeText(r), err)
+	}
+	return parts, nil
+}
+
+// adjacent: the first part begins where the range does, and the others follow in order.
+func statPartsAdjacent(ctx context.Context, s *subject) error {
+	all, err := s.list(ctx)
+	if err != nil {
+		return err
+	}
+	for _, r := range append(ranges(all), resourcesync.Range{}) {
+		if _, err := s.parts(ctx, r); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// version: different states of a part have different Versions.
+func statPartsVersion(ctx context.Context, s *subject) error {
+	type part struct {
+		keys    resourcesync.Range
+		version string
+	}
+	states := map[part][]resourcesync.Resource{}
+	look := func(edit) error {
+		parts, err := s.parts(ctx, resourcesync.Range{})
+		if err != nil {
+			return err
+		}
+		for i, p := range parts {
+			r := resourcesync.Range{From: p.From}
+			if i+1 < len(parts) {
+				r.To = parts[i+1].From
+			}
+			content, err := s.listRange(ctx, r)
+			if err != nil {
+				return err
+			}
+			old, found := states[part{r, p.Version}]
+			if found && p.Version != "" && sameResources(old, content) != nil {
+				return fmt.Errorf("Version of the part %s is %q, like that of another state", rangeText(r), p.Version)
+			}
+			states[part{r, p.Version}] = content
+		}
+		return nil
+	}
+	if err := look(edit{}); err != nil {
+		return err
+	}
+	return s.live(ctx, look)
 }

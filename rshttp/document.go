@@ -66,5 +66,5 @@ func (d *document) path() string { return d.target.path }
 
 // cost returns the memory of d in bytes, including headers and overhead.
 func (d *document) cost() int64 {
-	return d.Memory() + int64(len(d.target.path)+1024)
+	return d.Memory() + partsMemory(d.state.parts) + int64(len(d.target.path)+1024)
 }

@@ -23,7 +23,7 @@ type frameworkFeed struct {
 }
 
 func newFrameworkFeed(st *set) (*frameworkFeed, error) {
-	list, err := target{kind: st.routes.kinds[kindCapabilityList], set: st}.render(context.Background())
+	list, err := target{kind: st.routes.kinds[kindCapabilityList], set: st}.render(context.Background(), nil)
 	if err != nil {
 		return nil, err
 	}

@@ -103,43 +103,76 @@ func renderResourcePage(ctx context.Context, t target, st *state, b *render.Body
 // the path of a resource in the package, an error if the resource must be omitted, or
 // errOutgrown if the package is too large.
 func listResources(ctx context.Context, t target, st *state, b *render.Body, limit int, pack func(resourcesync.Resource) (path string, err error)) error {
-	started := time.Now()
-	at := st.modified
-	b.Head = resourceHead(t, false, at)
-	var (
-		builder entries.Builder
-		left    render.Omitted
-	)
-	for res, err := range checked.Resources(ctx, t.set.provider, st.keys, left.Add) {
+	l := &lister{t: t, body: b, limit: limit, pack: pack, st: st, started: time.Now(), at: st.modified}
+	b.Head = resourceHead(t, false, l.at)
+	if err := l.listParts(ctx); err != nil {
+		return err
+	}
+	t.set.report(l.left, b.Fields)
+	b.Head = resourceHead(t, false, l.at)
+	return nil
+}
+
+// A lister writes the entries of resources into a document.
+type lister struct {
+	t     target
+	st    *state
+	body  *render.Body
+	limit int
+	pack  func(resourcesync.Resource) (path string, err error)
+
+	started time.Time
+	at      time.Time // of the document
+	builder entries.Builder
+	left    render.Omitted
+	last    string // the key of the last entry
+}
+
+// restart empties the document.
+func (l *lister) restart() {
+	l.body.Free()
+	l.body.Head = resourceHead(l.t, false, l.at)
+	l.left = render.Omitted{}
+}
+
+// list writes the entries of the resources in keys.
+func (l *lister) list(ctx context.Context, keys resourcesync.Range) error {
+	for res, err := range checked.Resources(ctx, l.t.set.provider, keys, l.left.Add) {
 		if err != nil {
 			return err
 		}
 		path := ""
-		if pack != nil {
-			path, err = pack(res)
+		if l.pack != nil {
+			path, err = l.pack(res)
 		}
 		if errors.Is(err, errOutgrown) {
 			return err
 		}
 		if err != nil {
-			left.Add(res.Key, res.URI, err)
+			l.left.Add(res.Key, res.URI, err)
 			continue
 		}
-		if st.modified.IsZero() && res.LastModified.After(at) && res.LastModified.Before(started) {
-			at = res.LastModified
+		if l.st.modified.IsZero() && res.LastModified.After(l.at) && res.LastModified.Before(l.started) {
+			l.at = res.LastModified
 		}
-		e := builder.Resource(&res)
+		e := l.builder.Resource(&res)
 		e.Metadata.Path = path
-		if !b.Add(e) || b.Entries > limit {
-			if tooLarge := b.Entries <= limit; pack == nil && (tooLarge || limit == rsxml.MaxEntries) {
-				t.set.pages.Split(st.keys, res.Key, tooLarge && t.set.cutter != nil)
-			}
+		l.last = res.Key
+		if !l.body.AddKey(res.Key, e) || l.body.Entries > l.limit {
 			return errOutgrown
 		}
 	}
-	t.set.report(left, b.Fields)
-	b.Head = resourceHead(t, false, at)
 	return nil
+}
+
+// listAll writes the entries of all resources of the document.
+func (l *lister) listAll(ctx context.Context) error {
+	err := l.list(ctx, l.st.keys)
+	tooLarge := l.body.Entries <= l.limit
+	if errors.Is(err, errOutgrown) && l.pack == nil && (tooLarge || l.limit == rsxml.MaxEntries) {
+		l.t.set.pages.Split(l.st.keys, l.last, tooLarge && l.t.set.cutter != nil)
+	}
+	return err
 }
 
 // resourceHead returns the head of a Resource List or its index. at is the time of the newest

@@ -102,7 +102,7 @@ func (s *Source) renderAnew(ctx context.Context, t target) (*document, error) {
 	if fresh, err := t.fresh(ctx, kept.stateOf()); err != nil || fresh {
 		return kept, err
 	}
-	doc, err := t.render(ctx)
+	doc, err := t.render(ctx, kept)
 	if err != nil {
 		return nil, err
 	}
@@ -114,16 +114,16 @@ func (s *Source) renderAnew(ctx context.Context, t target) (*document, error) {
 }
 
 // render reads the state of t and renders it. If the state changes meanwhile, it renders
-// once more.
-func (t target) render(ctx context.Context) (*document, error) {
-	doc, err := t.renderOnce(ctx)
+// once more. earlier is the document in an earlier state, or nil.
+func (t target) render(ctx context.Context, earlier *document) (*document, error) {
+	doc, err := t.renderOnce(ctx, earlier)
 	if errors.Is(err, errMoved) {
-		doc, err = t.renderOnce(ctx)
+		doc, err = t.renderOnce(ctx, earlier)
 	}
 	return doc, err
 }
 
-func (t target) renderOnce(ctx context.Context) (*document, error) {
+func (t target) renderOnce(ctx context.Context, earlier *document) (*document, error) {
 	st := &state{version: "configuration"}
 	if t.kind.state != nil {
 		var err error
@@ -131,11 +131,13 @@ func (t target) renderOnce(ctx context.Context) (*document, error) {
 			return nil, err
 		}
 	}
+	st.earlier = earlier
 	var b render.Body
 	defer b.Free()
 	if err := t.kind.render(ctx, t, st, &b); err != nil {
 		return nil, err
 	}
+	st.earlier = nil
 	text, err := b.Text()
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", t.path, err)

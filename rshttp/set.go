@@ -92,6 +92,7 @@ type set struct {
 	describedBy  string
 	provider     resourcesync.Provider
 	stater       resourcesync.Stater
+	partStater   resourcesync.PartStater // the stater, if it is one
 	cutter       resourcesync.Cutter
 	changer      resourcesync.Changer
 	opener       resourcesync.Opener
@@ -177,6 +178,7 @@ func newSet(in *site, s Set, only bool, ownHub string) (*set, error) {
 		out.covers = func(u *url.URL) bool { return strings.HasPrefix(u.Path, s.Prefix) }
 	}
 	out.findCompanions(s.Changer)
+	out.partStater, _ = out.stater.(resourcesync.PartStater)
 	if c, ok := s.Provider.(changerChecker); ok && out.changer != nil {
 		warning, err := c.CheckChanger(out.changer)
 		if err != nil {

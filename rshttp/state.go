@@ -36,6 +36,12 @@ type state struct {
 	record record
 	erased time.Time
 
+	// earlier is a document of an earlier state, or nil. It is set while the document is
+	// rendered. parts are the parts of keys as the document shows them, if the set knows
+	// them; a part that may have changed while it was read has no version.
+	earlier *document
+	parts   []resourcesync.Part
+
 	keys      resourcesync.Range    // of the resources that the document shows
 	partition *partition.Partition  // of the set, if the document lists its pages or packages
 	dump      *packages.ChangeDump  // of the journal, if the document lists its packages

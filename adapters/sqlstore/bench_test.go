@@ -70,8 +70,15 @@ func benchEngines(b *testing.B, bench func(b *testing.B, e engine)) {
 // Neither collects the garbage of the other.
 func compare(b *testing.B, ours, theirs func()) {
 	b.Helper()
+	compareAfter(b, func() {}, ours, theirs)
+}
+
+// compareAfter is compare with something done before each round.
+func compareAfter(b *testing.B, before, ours, theirs func()) {
+	b.Helper()
 	var times [2][]time.Duration
 	for b.Loop() {
+		before()
 		for i, f := range []func(){ours, theirs} {
 			runtime.GC()
 			started := time.Now()

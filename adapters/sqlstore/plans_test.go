@@ -205,6 +205,9 @@ func read(t *testing.T, set *Set) {
 		if _, err := set.Stat(ctx, r); err != nil {
 			t.Error(err)
 		}
+		if _, err := set.StatParts(ctx, r); err != nil {
+			t.Error(err)
+		}
 		for _, err := range set.Resources(ctx, r) {
 			if err != nil {
 				t.Fatal(err)

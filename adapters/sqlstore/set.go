@@ -71,14 +71,14 @@ type Set struct {
 }
 
 var (
-	_ resourcesync.Provider = (*Set)(nil)
-	_ resourcesync.Stater   = (*Set)(nil)
-	_ resourcesync.Cutter   = (*Set)(nil)
-	_ resourcesync.Changer  = (*Set)(nil)
-	_ resourcesync.Windower = (*Set)(nil)
-	_ resourcesync.Sealer   = (*Set)(nil)
-	_ resourcesync.Watcher  = (*Set)(nil)
-	_ resourcesync.Coverer  = (*Set)(nil)
+	_ resourcesync.Provider   = (*Set)(nil)
+	_ resourcesync.PartStater = (*Set)(nil)
+	_ resourcesync.Cutter     = (*Set)(nil)
+	_ resourcesync.Changer    = (*Set)(nil)
+	_ resourcesync.Windower   = (*Set)(nil)
+	_ resourcesync.Sealer     = (*Set)(nil)
+	_ resourcesync.Watcher    = (*Set)(nil)
+	_ resourcesync.Coverer    = (*Set)(nil)
 
 	_ resourcesync.Stater   = (*Journal)(nil)
 	_ resourcesync.Windower = (*Journal)(nil)

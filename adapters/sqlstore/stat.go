@@ -54,17 +54,47 @@ func (j *Journal) Stat(ctx context.Context, _ resourcesync.Range) (resourcesync.
 	return st, nil
 }
 
+// StatParts implements [resourcesync.PartStater]. The parts are the blocks of the set.
+func (s *Set) StatParts(ctx context.Context, r resourcesync.Range) (parts []resourcesync.Part, err error) {
+	err = s.store.db.Do(ctx, func(c rowdb.Conn) error {
+		if err := s.checkReady(ctx, c); err != nil {
+			return err
+		}
+		return c.Query(ctx, partsOf, func(row rowdb.Row) error {
+			var version [48]byte
+			part := resourcesync.Part{From: r.From, Version: string(appendVersion(version[:0], row.Int(1), row.Int(2)))}
+			if len(parts) > 0 { // the first block may begin before r
+				part.From = rowdb.String(row, 0)
+			}
+			parts = append(parts, part)
+			return nil
+		}, s.id, []byte(r.From), endOf(r))
+	})
+	if err != nil {
+		return nil, s.fail("stat", err)
+	}
+	return parts, nil
+}
+
+// partsOf reads the blocks that have keys of a range. The first block of a set begins before
+// all keys.
+const partsOf = `SELECT lo, newest, count FROM rs_block
+	WHERE set_id = $1 AND lo >= (SELECT lo FROM rs_block WHERE set_id = $1 AND lo <= $2 ORDER BY lo DESC LIMIT 1) AND lo < $3
+	ORDER BY lo`
+
 // newStat returns the Stat of a range. Its newest change and its size identify its
 // state: every change is newer than all before it, and the newest change never goes
 // back while the range has resources.
 func newStat(newest, count int64) resourcesync.Stat {
-	version := strconv.AppendInt(make([]byte, 0, 32), newest, 36)
-	version = strconv.AppendInt(append(version, '.'), count, 36)
 	return resourcesync.Stat{
 		Count:        count,
 		LastModified: moment(newest),
-		Version:      string(version),
+		Version:      string(appendVersion(make([]byte, 0, 32), newest, count)),
 	}
+}
+
+func appendVersion(b []byte, newest, count int64) []byte {
+	return strconv.AppendInt(append(strconv.AppendInt(b, newest, 36), '.'), count, 36)
 }
 
 // sums adds up a range in one statement, which sees one state: the rows before the first

@@ -59,6 +59,23 @@ func Resources(ctx context.Context, p resourcesync.Provider, r resourcesync.Rang
 	}
 }
 
+// Parts returns the parts of r, or an error if p fails or breaks its contract.
+func Parts(ctx context.Context, p resourcesync.PartStater, r resourcesync.Range) ([]resourcesync.Part, error) {
+	parts, err := p.StatParts(ctx, r)
+	if err != nil {
+		return nil, Error("provider", err)
+	}
+	for i, part := range parts {
+		if i == 0 && part.From != r.From || i > 0 && (part.From <= parts[i-1].From || !r.Contains(part.From)) {
+			return nil, fmt.Errorf("provider broke its contract: part %d of the keys from %q to %q begins at %q", i, r.From, r.To, part.From)
+		}
+	}
+	if len(parts) == 0 {
+		return nil, fmt.Errorf("provider broke its contract: no parts of the keys from %q to %q", r.From, r.To)
+	}
+	return parts, nil
+}
+
 // Changes yields the changes of the journal c in iv, in forward chronological order.
 // It yields an error, as the last element, if c fails, ends early or breaks its
 // contract, or when ctx ends. Changes whose URIs cannot be written into a document are
