@@ -30,20 +30,45 @@ import (
 //
 // Only one scan runs at a time; others fail with [resourcesync.ErrScanning].
 func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error) {
-	if !s.beginScan() {
-		return resourcesync.ScanResult{}, resourcesync.ErrScanning
+	return s.scanRanges(ctx, changes.All, false, resources)
+}
+
+// ScanRanges updates the part of the set with keys in ranges to match a listing of that
+// part, as [Set.Scan] does for the whole set. It deletes resources in ranges only, and
+// its cost depends on their number and that of the listed ones only. The ranges may be in
+// any order and overlap; without any, ScanRanges does nothing. A listed resource outside
+// of them ends the scan with an error.
+//
+// The first scan of a set with AwaitScan is a [Set.Scan]; until then ScanRanges returns
+// [resourcesync.ErrNotReady]. If too many resources would be deleted, or if deletions are
+// held already, those of ScanRanges are held. Held deletions are published by the next
+// Scan.
+func (s *Set) ScanRanges(ctx context.Context, ranges []resourcesync.Range, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error) {
+	merged := changes.NewRanges(ranges)
+	if len(merged) == 0 {
+		return resourcesync.ScanResult{}, nil
+	}
+	return s.scanRanges(ctx, merged, true, resources)
+}
+
+func (s *Set) scanRanges(ctx context.Context, ranges changes.Ranges, part bool, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error) {
+	if err := s.beginScan(part); err != nil {
+		return resourcesync.ScanResult{}, err
 	}
 	defer s.endScan()
 
 	var result resourcesync.ScanResult
-	var unreadable []resourcesync.Range
+	var unreadable changes.Ranges
 	for r, err := range resources {
 		if u, ok := errors.AsType[*resourcesync.UnreadableError](err); ok {
-			unreadable = append(unreadable, u.Keys)
+			unreadable = append(unreadable, ranges.Clip(u.Keys)...)
 			continue
 		}
 		if err == nil {
 			err = ctx.Err()
+		}
+		if err == nil && !ranges.Contains(r.Key) {
+			err = fmt.Errorf("resource %q is not in the ranges of the scan", r.Key)
 		}
 		if err == nil {
 			err = s.found(&r, &result)
@@ -56,18 +81,18 @@ func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resourc
 	if err := ctx.Err(); err != nil {
 		return result, fmt.Errorf("memory: scan: %w", err)
 	}
-	s.finish(unreadable, &result)
+	s.finish(ranges, part, unreadable, &result)
 	return result, nil
 }
 
 // finish deletes the resources that a complete listing lacks. After a first scan, it
 // makes the set available.
-func (s *Set) finish(unreadable []resourcesync.Range, result *resourcesync.ScanResult) {
+func (s *Set) finish(ranges changes.Ranges, part bool, unreadable changes.Ranges, result *resourcesync.ScanResult) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	result.Unreadable = s.keepUnreadable(unreadable)
-	missing := s.missing()
-	if s.state.ready && s.holds(missing, result) {
+	missing := s.missing(ranges)
+	if s.state.ready && s.holds(missing, part, result) {
 		return
 	}
 	s.delete(missing)
@@ -82,8 +107,12 @@ func (s *Set) finish(unreadable []resourcesync.Range, result *resourcesync.ScanR
 }
 
 // holds reports whether to hold the deletions of missing resources.
-func (s *Set) holds(missing []string, result *resourcesync.ScanResult) (hold bool) {
-	s.guard, hold = s.guard.Judge(s.limits, guard.Found{
+func (s *Set) holds(missing []string, part bool, result *resourcesync.ScanResult) (hold bool) {
+	judge := s.guard.Judge
+	if part {
+		judge = s.guard.JudgePart
+	}
+	s.guard, hold = judge(s.limits, guard.Found{
 		Begun:   s.clock,
 		At:      s.now().UnixMicro(),
 		Count:   int64(s.state.count),
@@ -121,17 +150,20 @@ func (s *Set) ConfirmDeletions() (held int) {
 	return int(s.guard.Held)
 }
 
-func (s *Set) beginScan() bool {
+func (s *Set) beginScan(part bool) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.scanning {
-		return false
+	switch {
+	case s.scanning:
+		return resourcesync.ErrScanning
+	case part && !s.state.ready:
+		return resourcesync.ErrNotReady
 	}
 	s.scanning = true
 	s.scan++
 	s.begun = s.state.last
 	s.clock = s.now().UnixMicro()
-	return true
+	return nil
 }
 
 func (s *Set) endScan() {
@@ -180,7 +212,7 @@ func (s *Set) forgetDeleted() {
 
 // keepUnreadable marks the resources in these ranges as found, and returns the number of
 // those that the scan had not found.
-func (s *Set) keepUnreadable(ranges []resourcesync.Range) (kept int) {
+func (s *Set) keepUnreadable(ranges changes.Ranges) (kept int) {
 	for _, keys := range ranges {
 		s.state.items.Ascend(keys.From, func(key string, it item) bool {
 			if !keys.Contains(key) {
@@ -196,13 +228,19 @@ func (s *Set) keepUnreadable(ranges []resourcesync.Range) (kept int) {
 	return kept
 }
 
-// missing returns the keys that have been neither found nor put since the scan began.
-func (s *Set) missing() (keys []string) {
-	s.state.items.Scan(func(key string, it item) bool {
-		if it.member != nil && it.member.scan != s.scan {
-			keys = append(keys, key)
-		}
-		return true
-	})
+// missing returns the keys in ranges that have been neither found nor put since the scan
+// began.
+func (s *Set) missing(ranges changes.Ranges) (keys []string) {
+	for _, r := range ranges {
+		s.state.items.Ascend(r.From, func(key string, it item) bool {
+			if !r.Contains(key) {
+				return false
+			}
+			if it.member != nil && it.member.scan != s.scan {
+				keys = append(keys, key)
+			}
+			return true
+		})
+	}
 	return keys
 }

@@ -4,7 +4,12 @@ import (
 	"context"
 	"errors"
 	"iter"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 )
@@ -230,6 +235,116 @@ func TestDeletedDuringScan(t *testing.T) {
 		}
 		if n := s.state.items.Len() - s.Len(); await && n != 0 {
 			t.Errorf("%d deletions are remembered that no journal tells of", n)
+		}
+	}
+}
+
+// TestScanRanges deletes in the ranges only, and keeps the rules of a scan.
+func TestScanRanges(t *testing.T) {
+	below := func(folder string) resourcesync.Range {
+		return resourcesync.Range{From: folder + "/", To: folder + "0"}
+	}
+	s := New(&Options{AwaitScan: true, MaxDelete: 1})
+	if _, err := s.ScanRanges(t.Context(), []resourcesync.Range{{}}, listing()); !errors.Is(err, resourcesync.ErrNotReady) {
+		t.Errorf("before the first scan: %v", err)
+	}
+	if _, err := s.Scan(t.Context(), listing(resource("a/1", "1"), resource("a/2", "1"), resource("b/1", "1"), resource("b/2", "1"), resource("c", "1"))); err != nil {
+		t.Fatal(err)
+	}
+	broken := func(yield func(resourcesync.Resource, error) bool) {
+		yield(resourcesync.Resource{}, &resourcesync.UnreadableError{Keys: resourcesync.Range{From: "b/2"}, Err: errors.New("no")})
+	}
+	for _, step := range []struct {
+		ranges   []resourcesync.Range
+		listing  iter.Seq2[resourcesync.Resource, error]
+		result   resourcesync.ScanResult
+		contents string
+		fails    bool
+	}{
+		{nil, listing(), resourcesync.ScanResult{}, "a/11 a/21 b/11 b/21 c1", false},
+		{[]resourcesync.Range{below("a")}, listing(resource("a/1", "2"), resource("a/3", "1")),
+			resourcesync.ScanResult{Created: 1, Updated: 1, Deleted: 1}, "a/12 a/31 b/11 b/21 c1", false},
+		{[]resourcesync.Range{below("a")}, listing(resource("c", "2")), resourcesync.ScanResult{}, "a/12 a/31 b/11 b/21 c1", true},
+		{[]resourcesync.Range{below("b"), {From: "a/2", To: "a/4"}}, broken,
+			resourcesync.ScanResult{Deleted: 2, Unreadable: 1}, "a/12 b/21 c1", false},
+	} {
+		result, err := s.ScanRanges(t.Context(), step.ranges, step.listing)
+		if (err != nil) != step.fails || result != step.result || contents(t, s) != step.contents {
+			t.Errorf("%q: %+v, %v, %q, expected %+v, %q", step.ranges, result, err, contents(t, s), step.result, step.contents)
+		}
+	}
+}
+
+// TestScanRangesModel compares a set with a model, after partial and complete scans.
+func TestScanRangesModel(t *testing.T) {
+	random := rand.New(rand.NewPCG(rand.Uint64(), 1))
+	s := New(&Options{MaxDelete: 1})
+	site, model := map[string]string{}, map[string]string{}
+	key := func() string { return strconv.Itoa(100 + random.IntN(300)) }
+	for range 300 {
+		for range random.IntN(40) {
+			site[key()] = strconv.Itoa(random.IntN(3))
+			delete(site, key())
+		}
+		var ranges []resourcesync.Range
+		for range random.IntN(4) {
+			from := key()
+			ranges = append(ranges, resourcesync.Range{From: from, To: []string{"", from + "\x00", key()}[random.IntN(3)]})
+		}
+		var found []resourcesync.Resource
+		for _, in := range ranges {
+			for key := range model {
+				if _, there := site[key]; in.Contains(key) && !there {
+					delete(model, key)
+				}
+			}
+			for key, stamp := range site {
+				if in.Contains(key) {
+					found = append(found, resource(key, stamp))
+					model[key] = stamp
+				}
+			}
+		}
+		if _, err := s.ScanRanges(t.Context(), ranges, listing(found...)); err != nil {
+			t.Fatal(err)
+		}
+		var want []string
+		for key, stamp := range model {
+			want = append(want, key+stamp)
+		}
+		slices.Sort(want)
+		if got := contents(t, s); got != strings.Join(want, " ") {
+			t.Fatalf("%q: the set is %q, expected %q", ranges, got, want)
+		}
+	}
+}
+
+// TestScanRangesGuard holds the deletions of a part while a complete scan has held some.
+func TestScanRangesGuard(t *testing.T) {
+	var all []resourcesync.Resource
+	for i := range 20 {
+		all = append(all, resource(strconv.Itoa(100+i), "1"))
+	}
+	s := New(nil)
+	part := []resourcesync.Range{{From: "110"}}
+	for _, step := range []struct {
+		ranges  []resourcesync.Range
+		listing []resourcesync.Resource
+		want    resourcesync.ScanResult
+	}{
+		{nil, all, resourcesync.ScanResult{Created: 20}},
+		{part, all[10:18], resourcesync.ScanResult{Unchanged: 8, Deleted: 2}},
+		{part, all[10:12], resourcesync.ScanResult{Unchanged: 2, Held: 6}},
+		{part, all[10:17], resourcesync.ScanResult{Unchanged: 7, Held: 1}},
+		{nil, all[:17], resourcesync.ScanResult{Unchanged: 17, Deleted: 1}},
+	} {
+		got, err := s.ScanRanges(t.Context(), step.ranges, listing(step.listing...))
+		if step.ranges == nil {
+			got, err = s.Scan(t.Context(), listing(step.listing...))
+		}
+		got.HeldSince = time.Time{}
+		if err != nil || got != step.want {
+			t.Errorf("%+v, %v, expected %+v", got, err, step.want)
 		}
 	}
 }

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"strings"
 	"time"
@@ -36,17 +37,16 @@ import (
 // One scan of a set runs at a time, in all processes; others fail with
 // [resourcesync.ErrScanning].
 func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error) {
-	sc := &scan{set: s}
+	return s.scan(ctx, &scan{set: s, ranges: changes.All}, resources)
+}
+
+// scan runs sc while it holds the lock of the set's scans.
+func (s *Set) scan(ctx context.Context, sc *scan, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error) {
 	locked, err := s.store.db.TryLock(ctx, int32(s.id), func(ctx context.Context) error {
-		return s.store.db.Session(ctx, func(c rowdb.Conn) error {
-			sc.conn = c
-			s.scanning.Store(true)
-			defer s.scanning.Store(false)
-			return sc.run(ctx, resources)
-		})
+		return sc.session(ctx, resources)
 	})
 	if err == nil && !locked {
-		return resourcesync.ScanResult{}, resourcesync.ErrScanning
+		err = resourcesync.ErrScanning
 	}
 	return sc.result, s.fail("scan", err)
 }
@@ -54,14 +54,18 @@ func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resourc
 // flushInterval is how long resources of a slow listing wait for a full batch.
 const flushInterval = time.Second
 
-// A scan is one call of [Set.Scan].
+// A scan is one call of [Set.Scan] or [Set.ScanRanges].
 type scan struct {
-	set    *Set
-	conn   rowdb.Conn // has the temporary table
-	begun  int64      // the newest change when the scan began
-	ready  bool
-	found  []listedResource // not yet compared
-	result resourcesync.ScanResult
+	set       *Set
+	ranges    changes.Ranges // that are scanned
+	part      bool           // a call of ScanRanges
+	whole     *scan          // the Scan that has admitted it, or nil
+	meanwhile                // of a Scan
+	conn      rowdb.Conn     // has the temporary table
+	begun     int64          // the newest change when the scan began
+	ready     bool
+	found     []listedResource // not yet compared
+	result    resourcesync.ScanResult
 
 	// reannounced has the times of the resources that the store has announced again
 	// because of this scan. They are not changes by other writers.
@@ -72,13 +76,28 @@ type scan struct {
 	judged int64       // the newest change when deletions were judged
 }
 
+// session runs the scan with a connection of its own.
+func (sc *scan) session(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) error {
+	return sc.set.store.db.Session(ctx, func(c rowdb.Conn) error {
+		sc.conn = c
+		return sc.run(ctx, resources)
+	})
+}
+
 func (sc *scan) run(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) error {
 	if err := sc.begin(ctx); err != nil {
 		return err
 	}
+	if !sc.part {
+		sc.held = ctx
+		sc.set.scanning.Store(sc)
+		defer sc.set.scanning.Store(nil)
+		defer sc.refuse()
+	}
 	if err := sc.take(ctx, resources); err != nil {
 		return err
 	}
+	sc.refuse()
 	if err := sc.keepUnreadable(ctx); err != nil {
 		return err
 	}
@@ -99,8 +118,10 @@ func (sc *scan) run(ctx context.Context, resources iter.Seq2[resourcesync.Resour
 	if err := sc.sweep(ctx); err != nil {
 		return err
 	}
-	if err := sc.releaseWithdrawn(ctx); err != nil {
-		return err
+	if !sc.part {
+		if err := sc.releaseWithdrawn(ctx); err != nil {
+			return err
+		}
 	}
 	return sc.settle(ctx)
 }
@@ -120,6 +141,9 @@ func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resou
 		}
 		if err == nil {
 			err = changes.Check(&r)
+		}
+		if err == nil && !sc.ranges.Contains(r.Key) {
+			err = fmt.Errorf("resource %q is not in the ranges of the scan", r.Key)
 		}
 		if err != nil {
 			break
@@ -158,6 +182,9 @@ func (sc *scan) begin(ctx context.Context) error {
 	}
 	row, err := readSet(ctx, sc.conn, sc.set.id)
 	sc.begun, sc.ready, sc.clock = row.last, row.ready, sc.set.store.now().UnixMicro()
+	if err == nil && sc.part && !sc.ready {
+		err = resourcesync.ErrNotReady
+	}
 	return err
 }
 

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"slices"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
 	"github.com/resourcesync-go/resourcesync/internal/changes"
@@ -66,7 +67,17 @@ func (sc *scan) together(ctx context.Context, f func() error) error {
 	return err
 }
 
+// change applies edits, except those of ranges that have been scanned meanwhile.
 func (sc *scan) change(ctx context.Context, edits []changes.Edit) error {
+	sc.applying.Lock()
+	defer sc.applying.Unlock()
+	edits = slices.DeleteFunc(edits, func(e changes.Edit) bool {
+		replaced := sc.replaced.Contains(e.Key)
+		if replaced && e.Type == changes.Upsert {
+			sc.result.Unchanged++
+		}
+		return replaced
+	})
 	if len(edits) == 0 {
 		return nil
 	}
@@ -79,10 +90,22 @@ func (sc *scan) change(ctx context.Context, edits []changes.Edit) error {
 	}
 	done.Counts.AddTo(&sc.result)
 	for _, e := range done.Reannounced() {
+		sc.noteReannounced(e.Resource.Key, e.At)
+	}
+	return nil
+}
+
+// noteReannounced notes that the store has announced the resource of key again.
+func (sc *scan) noteReannounced(key string, at int64) {
+	switch {
+	case sc.ranges.Contains(key):
 		if sc.reannounced == nil {
 			sc.reannounced = map[string]int64{}
 		}
-		sc.reannounced[e.Resource.Key] = e.At
+		sc.reannounced[key] = at
+	case sc.whole != nil:
+		sc.whole.applying.Lock()
+		defer sc.whole.applying.Unlock()
+		sc.whole.noteReannounced(key, at)
 	}
-	return nil
 }

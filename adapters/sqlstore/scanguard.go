@@ -18,11 +18,13 @@ func (sc *scan) judge(ctx context.Context, missing int64) (hold bool, err error)
 		return false, err
 	}
 	sc.judged = set.last
-	waiting, err := sc.countWithdrawn(ctx)
-	if err != nil {
-		return false, err
+	waiting := int64(0)
+	if !sc.part {
+		if waiting, err = sc.countWithdrawn(ctx); err != nil {
+			return false, err
+		}
+		sc.set.published.Store(0)
 	}
-	sc.set.published.Store(0)
 	fresh, err := sc.countFresh(ctx, waiting)
 	if err != nil {
 		return false, err
@@ -34,7 +36,11 @@ func (sc *scan) judge(ctx context.Context, missing int64) (hold bool, err error)
 	}
 	decide := func(c rowdb.Conn) (before guard.State, err error) {
 		before, err = readGuard(ctx, c, id)
-		sc.guard, hold = before.Judge(sc.set.limits, found)
+		if sc.part {
+			sc.guard, hold = before.JudgePart(sc.set.limits, found)
+		} else {
+			sc.guard, hold = before.Judge(sc.set.limits, found)
+		}
 		return before, err
 	}
 	if missing == 0 {
@@ -47,7 +53,7 @@ func (sc *scan) judge(ctx context.Context, missing int64) (hold bool, err error)
 		case err != nil:
 			return err
 		case hold:
-			sc.guard.Unreadable = int64(sc.result.Unreadable)
+			sc.guard.Unreadable = sc.unreadable(before)
 			return saveGuard(ctx, c, id, sc.guard)
 		case before.Held > 0:
 			// If this process ends before all are deleted, the next scan
@@ -58,21 +64,30 @@ func (sc *scan) judge(ctx context.Context, missing int64) (hold bool, err error)
 		return nil
 	})
 	if err == nil && hold {
-		sc.result.Held, sc.result.HeldSince = int(sc.guard.Held), moment(sc.guard.Since)
+		sc.result.Held, sc.result.HeldSince = int(missing), moment(sc.guard.Since)
 	}
 	return hold, err
 }
 
 // settle saves the state of the guard if it has changed.
 func (sc *scan) settle(ctx context.Context) error {
-	sc.guard.Unreadable = int64(sc.result.Unreadable)
 	before, err := readGuard(ctx, sc.conn, sc.set.id)
+	sc.guard.Unreadable = sc.unreadable(before)
 	if err != nil || sc.guard == before {
 		return err
 	}
 	return sc.set.store.db.Update(ctx, func(c rowdb.Conn) error {
 		return saveGuard(ctx, c, sc.set.id, sc.guard)
 	})
+}
+
+// unreadable returns the number of resources that the last complete scan has kept because
+// it could not read them. before is the state of the guard before this scan.
+func (sc *scan) unreadable(before guard.State) int64 {
+	if sc.part {
+		return before.Unreadable
+	}
+	return int64(sc.result.Unreadable)
 }
 
 // countFresh returns how many of the missing resources may be among the recent creations

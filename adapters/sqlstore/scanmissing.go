@@ -10,13 +10,16 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// findMissing stores the keys of the resources that have been neither seen nor changed
-// since the scan began, each with the time of its newest change. It returns their
-// number.
-func (sc *scan) findMissing(ctx context.Context) (int64, error) {
-	return sc.conn.Exec(ctx, `INSERT INTO rs_missing (key, newest) SELECT key, newest FROM rs_resource r
-		WHERE set_id = $1 AND newest <= $2 AND body IS NOT NULL
-		AND NOT EXISTS (SELECT 1 FROM rs_seen s WHERE s.key = r.key)`, sc.set.id, sc.begun)
+// findMissing stores the keys of the resources in the ranges of the scan that have been
+// neither seen nor changed since the scan began, each with the time of its newest
+// change. It returns their number.
+func (sc *scan) findMissing(ctx context.Context) (missing int64, err error) {
+	err = sc.conn.QueryEach(ctx, `INSERT INTO rs_missing (key, newest) SELECT key, newest FROM rs_resource r
+		WHERE set_id = $1 AND key >= $2 AND key < $3 AND newest <= $4 AND body IS NOT NULL
+		AND NOT EXISTS (SELECT 1 FROM rs_seen s WHERE s.key = r.key) RETURNING 1`, len(sc.ranges),
+		func(i int) []any { return []any{sc.set.id, []byte(sc.ranges[i].From), endOf(sc.ranges[i]), sc.begun} },
+		func(int, rowdb.Row) error { missing++; return nil })
+	return missing, err
 }
 
 // sweep deletes missing resources.

@@ -7,13 +7,14 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// noteUnreadable stores a range of keys that the scanner could not read. The resources in
-// it are kept at the end, because other goroutines of the scanner may still list some.
+// noteUnreadable stores a range of keys that the scanner could not read, as far as it is
+// scanned. The resources in it are kept at the end, because other goroutines of the
+// scanner may still list some.
 func (sc *scan) noteUnreadable(ctx context.Context, keys resourcesync.Range) error {
-	_, err := sc.conn.Exec(ctx, `INSERT INTO rs_unreadable (lo, hi) VALUES ($1, $2)
-		ON CONFLICT (lo) DO UPDATE SET hi = CASE WHEN excluded.hi > rs_unreadable.hi THEN excluded.hi ELSE rs_unreadable.hi END`,
-		[]byte(keys.From), endOf(keys))
-	return err
+	parts := sc.ranges.Clip(keys)
+	return sc.conn.ExecEach(ctx, `INSERT INTO rs_unreadable (lo, hi) VALUES ($1, $2)
+		ON CONFLICT (lo) DO UPDATE SET hi = CASE WHEN excluded.hi > rs_unreadable.hi THEN excluded.hi ELSE rs_unreadable.hi END`, len(parts),
+		func(i int) []any { return []any{[]byte(parts[i].From), endOf(parts[i])} })
 }
 
 // keepUnreadable marks all resources that the scanner could not read as seen. Its cost

@@ -66,8 +66,8 @@ type Set struct {
 	Journal
 	limits guard.Limits
 
-	scanning  atomic.Bool  // by this process
-	published atomic.Int64 // withdrawn resources whose deletions no scan has judged
+	scanning  atomic.Pointer[scan] // the Scan of this process, or nil
+	published atomic.Int64         // withdrawn resources whose deletions no scan has judged
 }
 
 var (

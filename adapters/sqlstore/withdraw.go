@@ -63,7 +63,7 @@ func (s *Set) Withdraw(ctx context.Context, keys ...string) error {
 // mayPublish reports whether n deletions may be journalled without a scan: if they and
 // those since the last scan are few, and if no others wait.
 func (s *Set) mayPublish(ctx context.Context, c rowdb.Conn, set *setRow, n int) (bool, error) {
-	if s.scanning.Load() || s.published.Load()+int64(n) > guard.Few {
+	if s.scanning.Load() != nil || s.published.Load()+int64(n) > guard.Few {
 		return false, nil
 	}
 	g, err := readGuard(ctx, c, s.id)

@@ -111,6 +111,17 @@ func (s State) Judge(l Limits, f Found) (next State, hold bool) {
 	return s.tidied(), false
 }
 
+// JudgePart is Judge for a scan of a part of the set. While deletions are held, it holds
+// those of the part, too: only a scan of the whole set can tell what else is missing.
+func (s State) JudgePart(l Limits, f Found) (next State, hold bool) {
+	if s.Held == 0 {
+		return s.Judge(l, f)
+	}
+	s.rotate(l, f.Begun)
+	s.balance(s.Net+s.Earlier-f.Created, f.Begun)
+	return s.tidied(), f.Missing > 0
+}
+
 // disturbed reports whether held resources have come back, more than a few others are
 // missing as well, or nothing is left any more.
 func (s *State) disturbed(f Found) bool {
