@@ -17,7 +17,7 @@ var floors = map[string]int{
 	"/rsxml":                    1,
 	"/linkheader":               1,
 	"/internal":                 2,
-	"/internal/leak":            1,
+	"/internal/leaktest":        1,
 	"/providertest":             2,
 	"/wellknown":                3,
 	"/topic":                    4,

@@ -1,4 +1,4 @@
-package leak
+package leaktest
 
 import (
 	"context"

@@ -1,7 +1,7 @@
-// Package leak finds goroutines that have not ended. It counts those that a function
+// Package leaktest finds goroutines that have not ended. It counts those that a function
 // has started, directly or through others, so goroutines of the rest of the process do
 // not matter.
-package leak
+package leaktest
 
 import (
 	"bytes"
