@@ -78,7 +78,7 @@ func TestLargeDocument(t *testing.T) {
 	if string(inflated) != plain {
 		t.Error("another text in gzip than as it is")
 	}
-	head, entries, err := rsxml.Decode(bytes.NewReader(inflated), nil)
+	head, entries, err := rsxml.Decode(bytes.NewReader(inflated))
 	if err != nil || len(entries) != n {
 		t.Fatalf("%d entries, %v", len(entries), err)
 	}

@@ -51,15 +51,3 @@ func hasForm(s string) bool {
 	}
 	return zone == "Z" || len(zone) == len("+hh:mm") && zone[1:] < "24" && zone[4] < '6'
 }
-
-// guessDatetime is a lenient parseDatetime: it accepts a space instead of the T, and
-// takes a missing zone as UTC.
-func guessDatetime(s string) (time.Time, bool) {
-	if len(s) > 10 && s[10] == ' ' {
-		s = s[:10] + "T" + s[11:]
-	}
-	if t, ok := parseDatetime(s); ok {
-		return t, true
-	}
-	return parseDatetime(s + "Z")
-}

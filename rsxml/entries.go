@@ -5,22 +5,13 @@ import (
 	"strings"
 )
 
-// readEntry reads the next entry. At the end of the document the error is
-// io.EOF.
+// readEntry reads the next entry. At the end of the document the error is io.EOF.
 func (d *Decoder) readEntry() (Entry, error) {
-	for {
-		start, err := d.nextEntry()
-		if err != nil {
-			return Entry{}, err
-		}
-		e, err := d.readURL(start)
-		if err != nil {
-			return Entry{}, err
-		}
-		if e.Loc != "" {
-			return e, nil
-		}
+	start, err := d.nextEntry()
+	if err != nil {
+		return Entry{}, err
 	}
+	return d.readURL(start)
 }
 
 // nextEntry reads up to the start tag of the next entry.
@@ -31,33 +22,27 @@ func (d *Decoder) nextEntry() (start xml.StartElement, err error) {
 		d.entries++
 		return start, nil
 	}
-	for !d.closed {
-		start, name, err := d.child("the root")
-		switch {
-		case err != nil:
-		case name == "":
-			d.closed = true
-		case name == "url" || name == "sitemap":
-			if d.entries++; d.entries > MaxEntries {
-				err = d.fail(core7, "the document has more than %d entries", MaxEntries)
-			}
-			return start, err
-		case strings.HasPrefix(name, "rs:"):
-			if err = d.failStrict(core7, "%s comes after an entry", quote(name)); err == nil {
-				err = d.skip()
-			}
-		default:
-			err = d.unexpected("the root", name)
-		}
-		if err != nil {
-			return start, err
-		}
+	if d.closed {
+		return start, d.readEnd()
 	}
-	return start, d.readEnd()
+	start, name, err := d.child("the root")
+	switch {
+	case err != nil:
+		return start, err
+	case name == "":
+		return start, d.readEnd()
+	case name == "url" || name == "sitemap":
+		if d.entries++; d.entries > MaxEntries {
+			err = d.fail(core7, "the document has more than %d entries", MaxEntries)
+		}
+		return start, err
+	case strings.HasPrefix(name, "rs:"):
+		return start, d.fail(core7, "%s comes after an entry", quote(name))
+	}
+	return start, d.unexpected("the root", name)
 }
 
-// readURL reads the <url> or <sitemap> whose start tag has been read. If its Loc is
-// empty, the caller must ignore it.
+// readURL reads the <url> or <sitemap> whose start tag has been read.
 func (d *Decoder) readURL(start xml.StartElement) (e Entry, err error) {
 	pos := d.pos
 	parent := "url"
@@ -65,9 +50,7 @@ func (d *Decoder) readURL(start xml.StartElement) (e Entry, err error) {
 		parent = "sitemap"
 	}
 	if start.Name.Local != parent {
-		if err := d.failStrict(core7, "an entry is a %s, not a %s", start.Name.Local, parent); err != nil {
-			return e, err
-		}
+		return e, d.fail(core7, "an entry is a %s, not a %s", start.Name.Local, parent)
 	}
 	if err := d.noAttributes(start); err != nil {
 		return e, err
@@ -108,9 +91,6 @@ func (d *Decoder) readURL(start xml.StartElement) (e Entry, err error) {
 			return e, err
 		}
 	}
-	if d.lenient {
-		return e, nil
-	}
 	d.pos = pos
 	return e, d.checkEntry(&e, described, have)
 }
@@ -135,13 +115,13 @@ func (d *Decoder) checkChildOrder(name, previous string, described bool) error {
 	case !known:
 		return nil // see unexpected
 	case place == childOrder["rs:md"] && d.head.plain():
-		return d.failStrict(core7, "an entry has %s, but the document has no capability", name)
+		return d.fail(core7, "an entry has %s, but the document has no capability", name)
 	case last == 0 && place > 1:
-		return d.failStrict(core7, "%s comes before loc", name)
+		return d.fail(core7, "%s comes before loc", name)
 	case name == previous && name != "rs:ln" || name == "rs:md" && described:
-		return d.failStrict(core7, "%s is repeated", name)
+		return d.fail(core7, "%s is repeated", name)
 	case place < last:
-		return d.failStrict(sitemapProtocol, "%s comes after %s", name, previous)
+		return d.fail(sitemapProtocol, "%s comes after %s", name, previous)
 	}
 	return nil
 }

@@ -26,13 +26,11 @@ func (d *Decoder) readHead() error {
 			d.first = &t
 		case "rs:md":
 			if described {
-				err = d.failStrict(core7, "rs:md is repeated")
+				return d.fail(core7, "rs:md is repeated")
 			}
-			if err == nil {
-				described = true
-				pos = d.pos
-				d.head.Metadata, have, err = d.readMetadata(t)
-			}
+			described = true
+			pos = d.pos
+			d.head.Metadata, have, err = d.readMetadata(t)
 		case "rs:ln":
 			d.head.Links, err = d.readLink(d.head.Links, t)
 		default:
@@ -41,9 +39,6 @@ func (d *Decoder) readHead() error {
 		if err != nil {
 			return err
 		}
-	}
-	if d.lenient {
-		return nil
 	}
 	d.pos, pos = pos, d.pos
 	err := d.checkHead(described, have)
@@ -80,11 +75,8 @@ func (d *Decoder) root(t xml.StartElement) error {
 	default:
 		return d.fail(core7, "the root is %s, not urlset or sitemapindex", quote(t.Name.Local))
 	}
-	d.rootNS = t.Name.Space
 	if t.Name.Space != SitemapNS {
-		if err := d.failStrict(core4, "the namespace of the root is %s, not %s", quote(t.Name.Space), SitemapNS); err != nil {
-			return err
-		}
+		return d.fail(core4, "the namespace of the root is %s, not %s", quote(t.Name.Space), SitemapNS)
 	}
 	return d.noAttributes(t)
 }

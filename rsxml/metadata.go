@@ -12,7 +12,7 @@ func (d *Decoder) readMetadata(t xml.StartElement) (m Metadata, have attrSet, er
 	m.Attrs, err = d.attributes(t, func(name, value string) error {
 		i := slices.Index(attrNames[:], name)
 		if i < 0 {
-			return d.failStrict(core7, "rs:md has no attribute %s", quote(name))
+			return d.fail(core7, "rs:md has no attribute %s", quote(name))
 		}
 		have |= 1 << i
 		return d.setMetadata(&m, 1<<i, value)
@@ -20,9 +20,9 @@ func (d *Decoder) readMetadata(t xml.StartElement) (m Metadata, have attrSet, er
 	switch {
 	case err != nil:
 	case !m.Completed.IsZero() && m.Completed.Before(m.At):
-		err = d.failStrict(core7, "completed is before at")
+		err = d.fail(core7, "completed is before at")
 	case !m.Until.IsZero() && m.Until.Before(m.From):
-		err = d.failStrict(core7, "until is before from")
+		err = d.fail(core7, "until is before from")
 	}
 	if err == nil {
 		err = d.empty("rs:md")
@@ -37,7 +37,7 @@ func (d *Decoder) setMetadata(m *Metadata, attr attrSet, value string) (err erro
 	case capability:
 		m.Capability = resourcesync.Capability(value)
 		if value == "" {
-			err = d.failStrict(core7, "capability is empty")
+			err = d.fail(core7, "capability is empty")
 		}
 	case change:
 		m.Change, err = d.change(value)
@@ -75,16 +75,11 @@ func (d *Decoder) readLink(links []resourcesync.Link, t xml.StartElement) ([]res
 	}
 	switch {
 	case l.Rel == "":
-		err = d.failStrict(core7, "rs:ln has no rel")
+		return nil, d.fail(core7, "rs:ln has no rel")
 	case l.Href == "":
-		err = d.failStrict(core7, "rs:ln has no href")
-	default:
-		links = append(links, l)
+		return nil, d.fail(core7, "rs:ln has no href")
 	}
-	if err != nil {
-		return nil, err
-	}
-	return links, d.empty("rs:ln")
+	return append(links, l), d.empty("rs:ln")
 }
 
 func (d *Decoder) setLink(l *resourcesync.Link, name, value string) (err error) {
@@ -109,7 +104,7 @@ func (d *Decoder) setLink(l *resourcesync.Link, name, value string) (err error) 
 	case "type":
 		l.Type = value
 	default:
-		err = d.failStrict(core7, "rs:ln has no attribute %s", quote(name))
+		err = d.fail(core7, "rs:ln has no attribute %s", quote(name))
 	}
 	return err
 }
@@ -117,13 +112,9 @@ func (d *Decoder) setLink(l *resourcesync.Link, name, value string) (err error) 
 // empty reads to the end of the named element, whose start tag has been read. The
 // element must not have children.
 func (d *Decoder) empty(name string) error {
-	for {
-		_, child, err := d.child(name)
-		if err != nil || child == "" {
-			return err
-		}
-		if err := d.unexpected(name, child); err != nil {
-			return err
-		}
+	_, child, err := d.child(name)
+	if err == nil && child != "" {
+		err = d.unexpected(name, child)
 	}
+	return err
 }

@@ -7,8 +7,8 @@
 // [AppendTail]. Between these calls the writer may send the bytes and reuse the slice.
 // To read one, range over [Decoder.Entries], or call [Decode] for a small document.
 //
-// The encoder is fast, and omits values that a strict decoder would refuse. The
-// decoder is strict by default, for validating documents as well as harvesting them.
+// The encoder is fast, and omits values that the decoder would refuse. The decoder is
+// strict: it validates documents.
 //
 // Section numbers without a document refer to the core specification.
 package rsxml

@@ -9,15 +9,14 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// The methods below parse the texts and attributes of a document. A lenient decoder
-// reads an invalid value as the zero value: "not stated".
+// The methods below parse the texts and attributes of a document.
 
 func (d *Decoder) loc(t xml.StartElement) (string, error) {
 	s, err := d.text("loc", t)
 	switch {
 	case err != nil:
 	case len(s) > MaxURI:
-		err = d.failStrict(sitemapProtocol, "loc has %d characters, more than %d", len(s), MaxURI)
+		err = d.fail(sitemapProtocol, "loc has %d characters, more than %d", len(s), MaxURI)
 	default:
 		err = d.uri(s)
 	}
@@ -26,7 +25,7 @@ func (d *Decoder) loc(t xml.StartElement) (string, error) {
 
 func (d *Decoder) uri(s string) error {
 	if err := checkURI(s); err != nil {
-		return d.failStrict(core7, "the URI %s %v", quote(s), err)
+		return d.fail(core7, "the URI %s %v", quote(s), err)
 	}
 	return nil
 }
@@ -40,14 +39,10 @@ func (d *Decoder) lastmod(t xml.StartElement) (time.Time, error) {
 }
 
 func (d *Decoder) datetime(name, value string) (time.Time, error) {
-	parse := parseDatetime
-	if d.lenient {
-		parse = guessDatetime
-	}
-	if t, ok := parse(trim(value)); ok {
+	if t, ok := parseDatetime(trim(value)); ok {
 		return t, nil
 	}
-	return time.Time{}, d.failStrict(core7, "%s is %s, not a W3C Datetime in the years 0000 to 9999", name, quote(value))
+	return time.Time{}, d.fail(core7, "%s is %s, not a W3C Datetime in the years 0000 to 9999", name, quote(value))
 }
 
 func (d *Decoder) changefreq(t xml.StartElement) (string, error) {
@@ -55,11 +50,10 @@ func (d *Decoder) changefreq(t xml.StartElement) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	switch s {
-	case "always", "hourly", "daily", "weekly", "monthly", "yearly", "never":
-		return s, nil
+	if !isChangeFreq(s) {
+		err = d.fail(core7, "changefreq is %s, not one of its seven values", quote(s))
 	}
-	return "", d.failStrict(core7, "changefreq is %s, not one of its seven values", quote(s))
+	return s, err
 }
 
 func (d *Decoder) change(value string) (resourcesync.ChangeType, error) {
@@ -67,14 +61,14 @@ func (d *Decoder) change(value string) (resourcesync.ChangeType, error) {
 	case resourcesync.Created, resourcesync.Updated, resourcesync.Deleted:
 		return c, nil
 	}
-	return "", d.failStrict(core7, "change is %s, not created, updated or deleted", quote(value))
+	return "", d.fail(core7, "change is %s, not created, updated or deleted", quote(value))
 }
 
 func (d *Decoder) hashes(value string) ([]resourcesync.Hash, error) {
 	if h, ok := resourcesync.AppendHashes(nil, value); ok && len(h) > 0 {
 		return h, nil
 	}
-	return nil, d.failStrict(core7, "hash is %s, not a list of algorithm:digest", quote(value))
+	return nil, d.fail(core7, "hash is %s, not a list of algorithm:digest", quote(value))
 }
 
 func (d *Decoder) length(value string) (resourcesync.Length, error) {
@@ -84,14 +78,14 @@ func (d *Decoder) length(value string) (resourcesync.Length, error) {
 			return l, nil
 		}
 	}
-	return resourcesync.Length{}, d.failStrict(core7, "length is %s, not a number of bytes", quote(value))
+	return resourcesync.Length{}, d.fail(core7, "length is %s, not a number of bytes", quote(value))
 }
 
 func (d *Decoder) pri(value string) (int, error) {
 	if n, err := strconv.ParseUint(trim(value), 10, 0); err == nil && 1 <= n && n <= maxPri {
 		return int(n), nil
 	}
-	return 0, d.failStrict(core7, "pri is %s, not a number from 1 to %d", quote(value), maxPri)
+	return 0, d.fail(core7, "pri is %s, not a number from 1 to %d", quote(value), maxPri)
 }
 
 // text reads to the end of the element t, which errors call name, and returns its text
@@ -116,12 +110,11 @@ func (d *Decoder) text(name string, t xml.StartElement) (string, error) {
 			text = append(text, t...)
 		case xml.StartElement:
 			child, err := d.elementName(t.Name)
-			switch {
-			case err != nil:
-			case child == "":
-				err = d.skip()
-			default:
+			if err == nil && child != "" {
 				err = d.unexpected(name, child)
+			}
+			if err == nil {
+				err = d.skip()
 			}
 			if err != nil {
 				return "", err
