@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"io"
 	"net/http"
-	"net/url"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/baseurl"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -144,12 +144,9 @@ func cleanBaseURL(base string) (string, error) {
 	if base == "" {
 		return "", nil
 	}
-	u, err := url.Parse(base)
-	switch {
-	case err != nil, u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return "", usagef("--base-url %q: give the whole address of the site, such as https://files.example.org/", base)
-	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return "", usagef("--base-url %q: leave out users, ? and #", base)
+	u, err := baseurl.Parse(base)
+	if err != nil {
+		return "", usagef("--base-url: %v: give the address of the site, such as https://files.example.org/, and leave out users, ? and #", err)
 	}
 	return u.JoinPath("/").String(), nil
 }

@@ -56,18 +56,9 @@ func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // isFreshGet forbids caches to store the answer, and reports whether r is a GET or HEAD
 // request. It has answered all others.
 func isFreshGet(w http.ResponseWriter, r *http.Request) bool {
-	if !reqbody.None(w, r) {
-		return false
-	}
-	header := w.Header()
-	header.Set("Cache-Control", "no-store")
-	header.Set("X-Content-Type-Options", "nosniff")
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		header.Set("Allow", "GET, HEAD")
-		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
-		return false
-	}
-	return true
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	return reqbody.Get(w, r)
 }
 
 // logChange logs err when the health changes, because probes ask all the time.
