@@ -18,6 +18,7 @@ var floors = map[string]int{
 	"/linkheader":               1,
 	"/internal":                 2,
 	"/internal/leaktest":        1,
+	"/internal/background":      1,
 	"/providertest":             2,
 	"/wellknown":                3,
 	"/topic":                    4,

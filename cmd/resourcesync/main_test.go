@@ -178,7 +178,7 @@ func TestRefusals(t *testing.T) {
 		"fragment":            {[]string{"serve", here, "--base-url", "http://example.org/#top"}, "leave out"},
 		"user":                {[]string{"serve", here, "--base-url", "http://me@example.org/"}, "leave out"},
 		"encoded slash":       {[]string{"serve", here, "--listen", "127.0.0.1:0", "--base-url", "http://example.org/a%2Fb/"}, "encoded slash"},
-		"braces":              {[]string{"serve", here, "--listen", "127.0.0.1:0", "--base-url", "http://example.org/{a}/"}, "or braces"},
+		"braces":              {[]string{"serve", here, "--listen", "127.0.0.1:0", "--base-url", "http://example.org/{a}/"}, "with { or }"},
 		"prefix upwards":      {[]string{"serve", here, "--prefix", "/a/../b"}, "such as /resourcesync/"},
 		"odd prefix":          {[]string{"serve", here, "--prefix", "/a b/"}, "such as /resourcesync/"},
 		"unknown hash":        {[]string{"serve", here, "--hash", "md5,crc32"}, "md5,sha-256"},
