@@ -6,11 +6,10 @@ package admission
 import (
 	"context"
 	"errors"
-	"fmt"
-	"runtime/debug"
 	"sync"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"golang.org/x/sync/semaphore"
 )
 
@@ -201,24 +200,23 @@ func (g *Group) run(ctx context.Context, key string, c *call, j Job) {
 	close(c.ended)
 }
 
-func (g *Group) work(ctx context.Context, key string, c *call, j Job) (_ any, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
-		}
-	}()
+func (g *Group) work(ctx context.Context, key string, c *call, j Job) (result any, err error) {
 	ended, err := g.wait(ctx, key)
 	if err != nil {
 		return nil, err
 	}
 	defer g.end(key, ended)
-	if err := j.Begin(ctx); err != nil {
-		return nil, err
-	}
-	g.mu.Lock()
-	g.close(key, c)
-	g.mu.Unlock()
-	return j.Work(ctx)
+	err = background.Safely(func() error {
+		if err := j.Begin(ctx); err != nil {
+			return err
+		}
+		g.mu.Lock()
+		g.close(key, c)
+		g.mu.Unlock()
+		result, err = j.Work(ctx)
+		return err
+	})
+	return result, err
 }
 
 // wait waits until no call for key is running, and returns a channel to close when

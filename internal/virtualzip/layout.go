@@ -41,7 +41,7 @@ func New(entries iter.Seq2[Entry, error]) (*Archive, error) {
 		size:    l.out.size(),
 		version: hex.EncodeToString(version[:16]),
 	}
-	if l.unsettled > 0 {
+	if slices.ContainsFunc(l.sums, func(sum func(context.Context) (uint32, error)) bool { return sum != nil }) {
 		a.defers(l.sums)
 	}
 	return a, nil
@@ -53,9 +53,7 @@ type layout struct {
 	out     recorder
 	members []member
 	names   map[string]struct{}
-
-	sums      []func(context.Context) (uint32, error) // Entry.Checksum of each entry
-	unsettled int                                     // the number of those that are not nil
+	sums    []func(context.Context) (uint32, error) // Entry.Checksum of each entry
 }
 
 func (l *layout) add(e Entry) error {
@@ -90,9 +88,6 @@ func (l *layout) add(e Entry) error {
 	fh.Extra = extra // the writer keeps fh for the central directory
 	l.members = append(l.members, member{e.Open, l.out.size(), e.Size, l.out.headers.Len(), e.CRC32})
 	l.sums = append(l.sums, e.Checksum)
-	if e.Checksum != nil {
-		l.unsettled++
-	}
 	return l.skip(w, e.Size)
 }
 
