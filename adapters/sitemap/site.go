@@ -3,6 +3,8 @@ package sitemap
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -239,4 +241,14 @@ func (s *Site) key(u *url.URL) (key string, ok bool) {
 		path += "?" + u.RawQuery
 	}
 	return shortKey("/" + path), true
+}
+
+// shortKey returns key or, if it is too long, a prefix of it with a digest.
+func shortKey(key string) string {
+	if len(key) <= resourcesync.MaxKeyLength {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	digest := "~" + hex.EncodeToString(sum[:])
+	return key[:resourcesync.MaxKeyLength-len(digest)] + digest
 }
