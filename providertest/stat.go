@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/checked"
 )
 
 var statRules = []rule{
@@ -227,9 +226,17 @@ func statExact(ctx context.Context, s *subject) error {
 }
 
 func (s *subject) parts(ctx context.Context, r resourcesync.Range) ([]resourcesync.Part, error) {
-	parts, err := checked.Parts(ctx, s.partStater, r)
+	parts, err := s.partStater.StatParts(ctx, r)
 	if err != nil {
 		return nil, fmt.Errorf("StatParts(%s): %w", rangeText(r), err)
+	}
+	if len(parts) == 0 {
+		return nil, fmt.Errorf("StatParts(%s): no parts", rangeText(r))
+	}
+	for i, p := range parts {
+		if i == 0 && p.From != r.From || i > 0 && (p.From <= parts[i-1].From || !r.Contains(p.From)) {
+			return nil, fmt.Errorf("StatParts(%s): part %d begins at %s", rangeText(r), i, quote(p.From))
+		}
 	}
 	return parts, nil
 }

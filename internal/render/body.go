@@ -2,7 +2,7 @@
 // while entries are still being added.
 //
 // A document of more than one chunk consists of segments of some hundred entries, which
-// are compressed independently of each other. Other goroutines compress them, because
+// are compressed independently of each other. Another goroutine compresses them, because
 // reading entries from a store and compressing them take about the same time. After a
 // change, the next document takes over the segments that are the same.
 package render
@@ -53,7 +53,7 @@ type Body struct {
 	Fields  Omitted // fields that no document can hold
 
 	pieces []*piece
-	queued int    // number of pieces that have been passed to press
+	queued int    // number of pieces that press has or that need none
 	last   *piece // the one that grows, or nil
 	press  *press // nil while the document fits into a chunk
 	keyed  bool   // the entries have keys
@@ -129,11 +129,11 @@ func (b *Body) endPiece() {
 		return
 	}
 	if b.press == nil {
-		b.press = newPress()
+		b.press = startPress()
 	}
 	for ; b.queued < len(b.pieces); b.queued++ {
 		if p := b.pieces[b.queued]; p.text != nil {
-			b.press.compress(p)
+			b.press.queue <- p
 		}
 	}
 }

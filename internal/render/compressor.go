@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash"
 	"hash/crc32"
-	"runtime"
 	"runtime/debug"
 	"sync"
 
@@ -76,78 +75,55 @@ func (c *compressor) free() {
 	compressors.Put(c)
 }
 
-const (
-	// queued is how many pieces may wait for the compressors of a document.
-	queued = 2
+// queued is how many pieces may wait for a compressor.
+const queued = 4
 
-	// maxCompressors is how many compressors a document has, at most. A second one
-	// makes compressing as fast as reading from a store.
-	maxCompressors = 2
-)
-
-// A press compresses the pieces of a document, in goroutines of its own.
+// A press compresses the pieces of a document in a goroutine of its own. A second one was
+// not faster: the first shares the cores with the goroutine that reads the entries.
 type press struct {
-	queue   chan *piece
-	stopped bool
-	all     []*compressor
-	running sync.WaitGroup
-
-	mu  sync.Mutex
-	err error
+	compressor *compressor
+	queue      chan<- *piece // nil once stopped
+	done       chan struct{}
+	err        error // once done
 }
 
-func newPress() *press { return &press{queue: make(chan *piece, queued)} }
-
-// compress compresses p soon. It starts another compressor if the others are behind.
-func (p *press) compress(one *piece) {
-	if len(p.all) > 0 {
-		select {
-		case p.queue <- one:
-			return
-		default:
-		}
-	}
-	if len(p.all) < min(maxCompressors, runtime.GOMAXPROCS(0)) {
-		c := getCompressor()
-		p.all = append(p.all, c)
-		p.running.Go(func() { p.run(c) })
-	}
-	p.queue <- one
+// startPress returns a press whose goroutine runs until it is stopped.
+func startPress() *press {
+	queue := make(chan *piece, queued)
+	p := &press{compressor: getCompressor(), queue: queue, done: make(chan struct{})}
+	go p.run(queue)
+	return p
 }
 
-func (p *press) run(c *compressor) {
+func (p *press) run(queue <-chan *piece) {
+	defer close(p.done)
 	defer func() {
 		if v := recover(); v != nil {
-			p.mu.Lock()
 			p.err = fmt.Errorf("compressing: panic: %v\n%s", v, debug.Stack())
-			p.mu.Unlock()
-			for range p.queue { // otherwise a sender would block for ever
+			for range queue { // otherwise a sender would block for ever
 			}
 		}
 	}()
-	for one := range p.queue {
-		c.compress(one, one.text.text, false)
+	for one := range queue {
+		p.compressor.compress(one, one.text.text, false)
 		one.text.free()
 		one.text = nil
 	}
 }
 
-// stop waits until all pieces are compressed. It may be called again.
+// stop waits until all pieces in the queue are compressed. It may be called again.
 func (p *press) stop() error {
-	if !p.stopped {
-		p.stopped = true
+	if p.queue != nil {
 		close(p.queue)
+		p.queue = nil
 	}
-	p.running.Wait()
+	<-p.done
 	return p.err
 }
 
 // free releases the buffers of p, which is stopped.
 func (p *press) free() {
-	if p.err != nil {
-		return // a compressor is broken
-	}
-	for _, c := range p.all {
-		c.free()
+	if p.err == nil { // otherwise the compressor is broken
+		p.compressor.free()
 	}
 }

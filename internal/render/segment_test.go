@@ -9,9 +9,12 @@ import (
 	"hash/crc32"
 	"io"
 	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"slices"
+	"strconv"
 	"testing"
 	"time"
 
@@ -96,7 +99,7 @@ func TestSteps(t *testing.T) {
 			return slices.CompactFunc(items, func(a, b item) bool { return a.key == b.key })
 		}
 		var items []item
-		for range 4000 {
+		for range 3000 {
 			items = append(items, item{key(), rnd.IntN(1000)})
 		}
 		items = sorted(items)
@@ -110,7 +113,7 @@ func TestSteps(t *testing.T) {
 			all.To = "~"
 		}
 		reused := 0
-		for range 12 {
+		for range 8 {
 			var changed []resourcesync.Range
 			for range rnd.IntN(4) {
 				i := rnd.IntN(len(items))
@@ -232,15 +235,27 @@ func TestClients(t *testing.T) {
 	if err := os.WriteFile(file, text.Gzip, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, args := range [][]string{{"gzip", "-t", file}, {"gzip", "-dc", file}, {"python3", "-c", "import gzip,sys; sys.stdout.buffer.write(gzip.open(sys.argv[1]).read())", file}} {
-		if _, err := exec.LookPath(args[0]); err != nil {
-			t.Logf("%s is not installed", args[0])
-			continue
-		}
-		out, err := exec.Command(args[0], args[1:]...).Output()
-		if err != nil || len(out) > 0 && !bytes.Equal(out, want) {
-			t.Errorf("%v: %d bytes, %v", args[:2], len(out), err)
-		}
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Header().Set("Content-Length", strconv.Itoa(len(text.Gzip)))
+		_, _ = w.Write(text.Gzip)
+	}))
+	defer server.Close()
+	for _, args := range [][]string{
+		{"gzip", "-dc", file},
+		{"python3", "-c", "import gzip, sys; sys.stdout.buffer.write(gzip.open(sys.argv[1]).read())", file},
+		{"curl", "-sS", "--compressed", server.URL},
+		{"wget", "-q", "--compression=auto", "-O", "-", server.URL},
+	} {
+		t.Run(args[0], func(t *testing.T) {
+			if _, err := exec.LookPath(args[0]); err != nil {
+				t.Skip(err)
+			}
+			out, err := exec.Command(args[0], args[1:]...).Output()
+			if err != nil || !bytes.Equal(out, want) {
+				t.Errorf("%d bytes of %d, %v", len(out), len(want), err)
+			}
+		})
 	}
 }
 
@@ -263,26 +278,34 @@ func BenchmarkSegments(b *testing.B) {
 		parts = append(parts, rest[:text.Segments[i].Size])
 		rest = rest[text.Segments[i].Size:]
 	}
-	var times [2]time.Duration
+	var best [2]time.Duration
 	for b.Loop() {
-		started := time.Now()
-		if _, err := Compress(plain); err != nil {
-			b.Fatal(err)
+		for i, f := range []func(){
+			func() {
+				if _, err := Compress(plain); err != nil {
+					b.Fatal(err)
+				}
+			},
+			func() {
+				c := getCompressor()
+				defer c.free()
+				pieces := make([]*piece, len(parts))
+				for i := range parts {
+					pieces[i] = new(piece)
+					c.compress(pieces[i], parts[i], false)
+				}
+				join([]byte("head"), pieces, []byte("tail"))
+			},
+		} {
+			started := time.Now()
+			f()
+			if d := time.Since(started); best[i] == 0 || d < best[i] {
+				best[i] = d
+			}
 		}
-		times[0] += time.Since(started)
-		started = time.Now()
-		c := getCompressor()
-		pieces := make([]*piece, len(parts))
-		for i := range parts {
-			pieces[i] = new(piece)
-			c.compress(pieces[i], parts[i], false)
-		}
-		join([]byte("head"), pieces, []byte("tail"))
-		c.free()
-		times[1] += time.Since(started)
 	}
 	b.ReportMetric(0, "ns/op")
 	b.ReportMetric(float64(len(text.Gzip))/float64(len(whole.Gzip)), "bytes-ratio")
-	b.ReportMetric(times[1].Seconds()/times[0].Seconds(), "time-ratio")
+	b.ReportMetric(best[1].Seconds()/best[0].Seconds(), "time-ratio")
 	b.ReportMetric(float64(len(text.Segments)), "segments")
 }
