@@ -55,8 +55,12 @@ func (l *Memory) remove(sub *memorySubscription) {
 func (l *Memory) Claim(_ context.Context, owner string, max int) ([]Subscription, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	type candidate struct {
+		since time.Time // it has waited
+		*memorySubscription
+	}
 	now := time.Now()
-	waiting := longest{max: max}
+	var waiting []candidate
 	for _, sub := range l.subscriptions {
 		next := l.topics[sub.Topic].after(sub.Progress.Taken)
 		if len(next) == 0 || sub.claim.holds(now) || sub.Progress.Retry.After(now) || !now.Before(sub.Expires) {
@@ -66,12 +70,15 @@ func (l *Memory) Claim(_ context.Context, owner string, max int) ([]Subscription
 		if sub.Progress.Retry.After(since) {
 			since = sub.Progress.Retry
 		}
-		waiting.add(memoryWait{since, sub})
+		waiting = append(waiting, candidate{since, sub})
 	}
+	slices.SortFunc(waiting, func(a, b candidate) int {
+		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.ID, b.ID))
+	})
 	var claimed []Subscription
-	for _, w := range waiting.sorted() {
-		w.sub.claim, w.sub.changed = memoryClaim{owner, now.Add(ClaimTime)}, false
-		claimed = append(claimed, w.sub.Subscription)
+	for _, sub := range waiting[:min(len(waiting), max)] {
+		sub.claim, sub.changed = memoryClaim{owner, now.Add(ClaimTime)}, false
+		claimed = append(claimed, sub.Subscription)
 	}
 	return claimed, nil
 }

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/retry"
 )
 
 // ClaimTime is the duration of a claim of a subscription that is not renewed.
@@ -108,12 +110,11 @@ type Cursor struct {
 // Pass moves c past the notification with this number.
 func (c *Cursor) Pass(number int64) { *c = Cursor{Taken: number} }
 
-// Fail records that an attempt has failed at the time now. wait returns the time until the
-// next attempt after this number of failures.
-func (c *Cursor) Fail(now time.Time, reason string, wait func(failures int) time.Duration) {
+// Fail records that an attempt has failed at the time now. The server has asked to wait.
+func (c *Cursor) Fail(now time.Time, reason string, policy retry.Policy, asked time.Duration) {
 	if c.Failures++; c.Failures == 1 {
 		c.FailingSince = now
 	}
 	c.LastError = reason
-	c.Retry = now.Add(wait(c.Failures))
+	c.Retry = now.Add(policy.Wait(c.Failures, asked))
 }

@@ -136,19 +136,15 @@ func (d *deliverer) run(ctx context.Context) {
 	}
 }
 
-// room returns the number of claims that may still be made.
-func (d *deliverer) room() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.most() - len(d.claims)
-}
-
+// most returns the maximum number of claims in memory.
 func (d *deliverer) most() int { return max(claimBatch, claimsPerWorker*d.hub.options.Workers) }
 
 // claim claims due subscriptions, as long as there is room.
 func (d *deliverer) claim(ctx context.Context) {
 	for n := claimBatch; n == claimBatch; {
-		n = min(claimBatch, d.room())
+		d.mu.Lock()
+		n = min(claimBatch, d.most()-len(d.claims))
+		d.mu.Unlock()
 		if n <= 0 {
 			return
 		}
@@ -249,14 +245,7 @@ func (d *deliverer) rouse() {
 // tidy sheds load, and ends attempts whose claims are about to end: a new owner and this
 // process must not deliver at the same time.
 func (d *deliverer) tidy(ctx context.Context) {
-	tick := time.NewTicker(saveEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for background.Sleep(ctx, saveEvery) == nil {
 		d.mu.Lock()
 		now := time.Now()
 		for _, h := range d.queue.hosts {

@@ -139,8 +139,7 @@ func (g *guard) transport(o *Options) *http.Transport {
 // reason returns the reason for a failed request to a callback, for logs and operators:
 // short, and without the callback.
 func reason(err error) string {
-	var u *url.Error
-	if errors.As(err, &u) {
+	if u, ok := errors.AsType[*url.Error](err); ok {
 		err = u.Err
 	}
 	if isTimeout(err) {

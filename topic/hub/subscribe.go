@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"mime"
 	"net/http"
@@ -97,24 +96,10 @@ func contentType(header http.Header) (string, error) {
 	return mediaType, nil
 }
 
-// readBody reads the body of r, which has at most limit bytes and arrives within
-// timeout.
-func readBody(w http.ResponseWriter, r *http.Request, limit int64, timeout time.Duration) ([]byte, error) {
-	b, err := reqbody.Read(w, r, limit, timeout)
-	var tooLarge *http.MaxBytesError
-	switch {
-	case errors.As(err, &tooLarge):
-		return nil, refuse(http.StatusRequestEntityTooLarge, "The body has more than %d bytes.", limit)
-	case err != nil:
-		return nil, refuse(http.StatusBadRequest, "The body is incomplete.")
-	}
-	return b, nil
-}
-
 // refused answers with err, and logs it if it is not an error of the client.
 func (h *Hub) refused(w http.ResponseWriter, r *http.Request, err error) {
-	var no *refusal
-	if !errors.As(err, &no) {
+	no, ok := errors.AsType[*refusal](err)
+	if !ok {
 		if r.Context().Err() == nil {
 			h.sparse.Log(r.Context(), h.log, slog.LevelError, "hub: requests cannot be stored; clients must try again", slog.Any("error", err))
 		}
@@ -137,20 +122,17 @@ func (h *Hub) refused(w http.ResponseWriter, r *http.Request, err error) {
 
 // answer writes a response that browsers treat as plain text, whatever its content.
 func answer(w http.ResponseWriter, status int, text string) {
-	header := w.Header()
-	header.Set("Content-Type", "text/plain; charset=utf-8")
-	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	// The text is optional; writing fails if the client has left.
-	_, _ = io.WriteString(w, text+"\n")
+	w.Header().Set("Cache-Control", "no-store")
+	http.Error(w, text, status)
 }
 
 // takeForm stores the request in the form of r for verification (WebSub 5.1).
 func (h *Hub) takeForm(w http.ResponseWriter, r *http.Request) error {
-	body, err := readBody(w, r, maxForm, formTime)
-	if err != nil {
-		return err
+	body, err := reqbody.Read(w, r, maxForm, formTime)
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); tooLarge {
+		return refuse(http.StatusRequestEntityTooLarge, "The body has more than %d bytes.", maxForm)
+	} else if err != nil {
+		return refuse(http.StatusBadRequest, "The body is incomplete.")
 	}
 	form, err := parseForm(string(body))
 	if err != nil {
@@ -164,8 +146,7 @@ func (h *Hub) takeForm(w http.ResponseWriter, r *http.Request) error {
 	request.Made = time.Now()
 
 	err = h.store.Request(r.Context(), request, pushlog.Limits(h.options.Limits))
-	var limit *pushlog.LimitError
-	if errors.As(err, &limit) {
+	if limit, ok := errors.AsType[*pushlog.LimitError](err); ok {
 		return limited(limit)
 	}
 	return err
@@ -174,17 +155,14 @@ func (h *Hub) takeForm(w http.ResponseWriter, r *http.Request) error {
 // limited returns the response for an exceeded limit. Pending requests are verified soon;
 // subscriptions end with their leases.
 func limited(e *pushlog.LimitError) error {
-	no := &refusal{status: http.StatusTooManyRequests}
+	no := &refusal{status: http.StatusTooManyRequests, retry: time.Hour}
 	switch e.What {
 	case "host":
 		no.text = "This callback host has reached its limit of subscriptions. End some."
-		no.retry = time.Hour
 	case "client":
 		no.text = "Your address has reached its limit of subscriptions. End some."
-		no.retry = time.Hour
 	case "topic":
 		no.text = "This topic has reached its limit of subscriptions. Try again later, and poll its Change List meanwhile."
-		no.retry = time.Hour
 	default:
 		no.text = "Too many requests await verification. Try again soon."
 		no.retry = 10 * time.Second

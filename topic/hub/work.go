@@ -71,18 +71,19 @@ func (d *deliverer) passed(ctx context.Context, c *claim, err error) {
 	defer d.mu.Unlock()
 	c.cancel() // before another worker takes c, with a context of its own
 	d.queue.done(c, time.Now(), 0)
-	switch {
-	case c.lost:
-		d.replace(c)
-	case err != nil:
+	if err != nil && !c.lost {
 		d.postpone(c, time.Second)
-	default:
-		d.rest(c)
+		return
 	}
+	d.release(c)
 }
 
-// replace drops c, which is lost, and continues with its new claim, if any.
-func (d *deliverer) replace(c *claim) {
+// release ends the work on c for now. If c is lost, it continues with its new claim, if any.
+func (d *deliverer) release(c *claim) {
+	if !c.lost {
+		d.rest(c)
+		return
+	}
 	delete(d.claims, c.sub.ID)
 	if c.again == nil {
 		return
@@ -105,11 +106,7 @@ func (d *deliverer) settle(c *claim, m *pushlog.Message, a attempt, began time.T
 	defer d.mu.Unlock()
 	d.queue.done(c, now, now.Sub(began))
 	if given && wrong != "" {
-		if c.lost {
-			d.replace(c)
-		} else {
-			d.rest(c)
-		}
+		d.release(c)
 		return
 	}
 	p := &c.sub.Progress
@@ -129,14 +126,11 @@ func (d *deliverer) settle(c *claim, m *pushlog.Message, a attempt, began time.T
 	default:
 		d.failed(c, m, a, wrong, now)
 	}
-	switch {
-	case c.lost:
-		d.replace(c)
-	case current || p.Failures > 0 || p.End:
-		d.rest(c)
-	default:
-		d.enqueue(c)
+	if c.lost || current || p.Failures > 0 || p.End {
+		d.release(c)
+		return
 	}
+	d.enqueue(c)
 }
 
 // maxRetry is the maximum time between two attempts.
@@ -145,7 +139,7 @@ const maxRetry = 6 * time.Hour
 // failed records a failure, and gives m up after GiveUp.
 func (d *deliverer) failed(c *claim, m *pushlog.Message, a attempt, wrong string, now time.Time) {
 	p := &c.sub.Progress
-	p.Fail(now, wrong, retry.Policy{First: d.hub.options.Retry, Max: maxRetry}.Asked(a.after))
+	p.Fail(now, wrong, retry.Policy{First: d.hub.options.Retry, Max: maxRetry}, a.after)
 	about := append(d.about(c, m), slog.Int("failures", p.Failures), slog.String("error", wrong))
 	if now.Sub(p.FailingSince) >= d.hub.options.GiveUp {
 		p.Pass(m.Number)
@@ -238,25 +232,9 @@ func (d *deliverer) stop(ctx context.Context) {
 	d.mu.Lock()
 	d.stopping = true
 	d.mu.Unlock()
-	ended := make(chan struct{})
-	go func() {
-		d.workers.Wait()
-		close(ended)
-	}()
-	timer := time.NewTimer(stopTime)
-	defer timer.Stop()
-	select {
-	case <-ended:
-	case <-timer.C:
-		d.mu.Lock()
-		for _, c := range d.claims {
-			if c.state == sending {
-				c.cancel()
-			}
-		}
-		d.mu.Unlock()
-		<-ended
-	}
+	timer := time.AfterFunc(stopTime, d.interrupt)
+	d.workers.Wait()
+	timer.Stop()
 	d.mu.Lock()
 	for _, c := range d.claims {
 		if !c.lost && c.state == waiting {
@@ -267,4 +245,15 @@ func (d *deliverer) stop(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	d.save(ctx)
+}
+
+// interrupt ends all running attempts.
+func (d *deliverer) interrupt() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, c := range d.claims {
+		if c.state == sending {
+			c.cancel()
+		}
+	}
 }

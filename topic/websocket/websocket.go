@@ -19,7 +19,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
@@ -171,33 +170,16 @@ func (s *Server) ServeTopic(w http.ResponseWriter, r *http.Request, uri string) 
 		return // Accept has answered
 	}
 	defer conn.CloseNow()
-	heard, gone := listen(conn)
 	ctx, cancel := context.WithCancel(running.ctx)
 	defer cancel()
-	defer context.AfterFunc(gone, cancel)()
+	// A read with a context that ends with the server would abort the connection: the
+	// client would receive no reason. A client that sends a message is disconnected.
+	defer context.AfterFunc(conn.CloseRead(context.Background()), cancel)()
 	s.feed(ctx, conn, running, uri, state.Number)
-	switch {
-	case running.ctx.Err() != nil:
+	if running.ctx.Err() != nil {
 		_ = conn.Close(websocket.StatusGoingAway, "the server is going away")
-	case heard.Load():
-		_ = conn.Close(websocket.StatusPolicyViolation, "this channel accepts no messages")
 	}
 	// Otherwise, the client has left, or is too slow to read why it is disconnected.
-}
-
-// listen reads answers to pings and the end of the connection. gone is done at the end, or
-// when the client sends a message, which the protocol does not allow. listen does not end
-// with the server: a read with a context that is done aborts the connection, and the client
-// would receive no reason.
-func listen(conn *websocket.Conn) (heard *atomic.Bool, gone context.Context) {
-	heard = new(atomic.Bool)
-	gone, leave := context.WithCancel(context.Background())
-	go func() {
-		defer leave()
-		_, _, err := conn.Reader(context.Background())
-		heard.Store(err == nil)
-	}()
-	return heard, gone
 }
 
 // A refusal is the response to a client that cannot be connected now.
