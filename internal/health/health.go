@@ -3,8 +3,10 @@
 package health
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"sync"
@@ -39,6 +41,17 @@ func (f *Failures) Succeeded(name string) bool {
 	_, failed := f.last[name]
 	delete(f.last, name)
 	return failed
+}
+
+// Log records the result of the named task. It logs the first of successive failures with
+// the message failing, and their end with the message works.
+func (f *Failures) Log(ctx context.Context, log *slog.Logger, name string, err error, failing, works string) {
+	switch {
+	case err != nil && f.Failed(name, err):
+		log.LogAttrs(ctx, slog.LevelError, failing, slog.String("work", name), slog.Any("error", err))
+	case err == nil && f.Succeeded(name):
+		log.LogAttrs(ctx, slog.LevelInfo, works, slog.String("work", name))
+	}
 }
 
 // Forget drops all failures, when another process takes over the tasks.

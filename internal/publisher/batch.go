@@ -195,9 +195,9 @@ func (l *omissions) addFields(n int, h *rsxml.Head, e *rsxml.Entry) {
 
 func (l *omissions) any() bool { return l.entries.n > 0 || l.fields.n > 0 }
 
-// report counts and logs omissions from notifications, with a line for entries and one for
+// omit counts and logs omissions from notifications, with a line for entries and one for
 // fields. what names the entries.
-func (p *Publisher) report(log *slog.Logger, what string, l *omissions) {
+func (p *Publisher) omit(log *slog.Logger, what string, l *omissions) {
 	p.totals.Count(func(c *topic.Counters) {
 		c.LeftOut += uint64(l.entries.n)
 		c.Dropped += uint64(l.fields.n)

@@ -150,7 +150,7 @@ func (c *changes) read(ctx context.Context) (full bool, err error) {
 	}
 	if left.any() {
 		b.reported = b.last
-		c.p.report(c.log, "changes", &left)
+		c.p.omit(c.log, "changes", &left)
 	}
 	if full {
 		return true, nil

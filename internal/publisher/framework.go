@@ -80,7 +80,7 @@ func (f *framework) begin(ctx context.Context, u *Update, next string) error {
 func (f *framework) add(ctx context.Context, u *Update, cursor string) error {
 	var left omissions
 	body, ok := frameworkDocument(u, &left)
-	f.p.report(f.log, "documents", &left)
+	f.p.omit(f.log, "documents", &left)
 	if !ok {
 		return fmt.Errorf("topic: an update of the documents (%T) has no valid entry", f.Documents)
 	}

@@ -118,16 +118,16 @@ func (p *Publisher) persist(ctx context.Context, name string, a *poller, work fu
 			d, err = work(ctx)
 			return err
 		})
-		switch {
-		case ctx.Err() != nil:
-		case err == nil:
-			p.succeeded(name)
+		if ctx.Err() != nil {
+			return
+		}
+		p.report(name, err)
+		if err == nil {
 			rest = pollInterval
 			_ = a.wait(ctx, d) // the loop checks ctx
-		default:
-			p.failed(name, err)
-			_ = background.Sleep(ctx, rest/2+rand.N(rest/2))
-			rest = min(2*rest, maxRest)
+			continue
 		}
+		_ = background.Sleep(ctx, rest/2+rand.N(rest/2))
+		rest = min(2*rest, maxRest)
 	}
 }

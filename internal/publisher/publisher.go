@@ -139,7 +139,7 @@ const leading = "leading" // the name of the work
 
 // lead does the work while this process is the leader.
 func (p *Publisher) lead(ctx context.Context) error {
-	p.succeeded(leading)
+	p.report(leading, nil)
 	// The next leader records its own failures.
 	defer p.failures.Forget()
 	senders := make(map[string][]*sender)
@@ -217,7 +217,7 @@ func (p *Publisher) watched(name string, a *poller, work func(context.Context) (
 			mu.Lock()
 			defer mu.Unlock()
 			if !ended {
-				p.failed(name, errStuck)
+				p.report(name, errStuck)
 			}
 		})
 		defer func() {

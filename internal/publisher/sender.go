@@ -14,12 +14,10 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/retry"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
-	"github.com/resourcesync-go/resourcesync/linkheader"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
@@ -202,28 +200,19 @@ func (e *refusal) Error() string { return "refused: " + e.reason }
 func (p *Publisher) send(ctx context.Context, hub *topic.Hub, n *pushlog.Notification) error {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
-	switch {
-	case hub.Ping:
-		form := url.Values{"hub.mode": {"publish"}, "hub.url": {n.Topic}}.Encode()
-		return p.post(ctx, hub, "application/x-www-form-urlencoded", "", []byte(form))
-	default:
-		return p.post(ctx, hub, contentType, links(n.Topic, []string{hub.URI}, n.CapabilityList), n.Body)
+	mediaType, body := contentType, n.Body
+	if hub.Ping {
+		mediaType = "application/x-www-form-urlencoded"
+		body = []byte(url.Values{"hub.mode": {"publish"}, "hub.url": {n.Topic}}.Encode())
 	}
-}
-
-// contentType is the exact media type of notifications (Change Notification 4.1).
-const contentType = "application/xml"
-
-// post posts body to a hub and evaluates the response.
-func (p *Publisher) post(ctx context.Context, hub *topic.Hub, mediaType, links string, body []byte) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, hub.URI, bytes.NewReader(body))
 	if err != nil {
 		return &failure{reason: cause(err)}
 	}
 	r.Header.Set("Content-Type", mediaType)
 	r.Header.Set("User-Agent", "resourcesync")
-	if links != "" {
-		r.Header.Set("Link", links)
+	if !hub.Ping {
+		r.Header.Set("Link", pushlog.Links(n.Topic, n.CapabilityList, hub.URI))
 	}
 	if hub.Token != "" {
 		r.Header.Set("Authorization", "Bearer "+hub.Token)
@@ -251,6 +240,9 @@ func (p *Publisher) post(ctx context.Context, hub *topic.Hub, mediaType, links s
 	}
 	return &failure{reason: reason, after: retry.After(resp.Header, time.Now())}
 }
+
+// contentType is the exact media type of notifications (Change Notification 4.1).
+const contentType = "application/xml"
 
 // maxAnswer is the maximum number of bytes read of a response.
 const maxAnswer = 4 << 10
@@ -285,14 +277,4 @@ func cause(err error) string {
 		return text
 	}
 	return "the request to the hub failed"
-}
-
-// links returns the value of the single Link header field of a notification or a topic
-// (Change Notification 4.1).
-func links(topic string, hubs []string, capabilityList string) string {
-	b := linkheader.AppendLink(nil, linkheader.Link{Target: topic, Rel: resourcesync.RelSelf})
-	for _, hub := range hubs {
-		b = linkheader.AppendLink(append(b, ", "...), linkheader.Link{Target: hub, Rel: resourcesync.RelHub})
-	}
-	return string(linkheader.AppendLink(append(b, ", "...), linkheader.Link{Target: capabilityList, Rel: resourcesync.RelResourceSync}))
 }

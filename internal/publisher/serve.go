@@ -50,7 +50,7 @@ func (p *Publisher) ServeTopic(w http.ResponseWriter, r *http.Request, topic str
 		return
 	}
 	sum := sha256.Sum256(body)
-	h.Set("Link", links(c.Topic, c.hubURIs(), c.CapabilityList))
+	h.Set("Link", pushlog.Links(c.Topic, c.CapabilityList, c.hubURIs()...))
 	h.Set("Cache-Control", "public, no-cache")
 	h.Set("ETag", `"`+base64.RawURLEncoding.EncodeToString(sum[:16])+`"`)
 	h.Set("Content-Type", contentType)
@@ -138,17 +138,7 @@ func (p *Publisher) Health(context.Context) error {
 // Counters returns the Publisher's counters.
 func (p *Publisher) Counters() topic.Counters { return p.totals.Load() }
 
-// failed records an error of the named work.
-func (p *Publisher) failed(name string, err error) {
-	if p.failures.Failed(name, err) {
-		p.log.LogAttrs(context.Background(), slog.LevelError, "publishing failed; it is retried",
-			slog.String("work", name), slog.Any("error", err))
-	}
-}
-
-// succeeded records that the named work has succeeded.
-func (p *Publisher) succeeded(name string) {
-	if p.failures.Succeeded(name) {
-		p.log.LogAttrs(context.Background(), slog.LevelInfo, "publishing works again", slog.String("work", name))
-	}
+// report records the result of the named work.
+func (p *Publisher) report(name string, err error) {
+	p.failures.Log(context.Background(), p.log, name, err, "publishing failed; it is retried", "publishing works again")
 }

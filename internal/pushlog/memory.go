@@ -37,6 +37,8 @@ type memoryTopic struct {
 	subscriptions int
 }
 
+var _ Log = (*Memory)(nil)
+
 // NewMemory returns an empty log.
 func NewMemory() *Memory {
 	return &Memory{
@@ -59,7 +61,6 @@ func (l *Memory) topic(name string) *memoryTopic {
 	return t
 }
 
-// State implements [Log].
 func (l *Memory) State(_ context.Context, topic string) (State, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -73,14 +74,12 @@ func (l *Memory) state(topic string) State {
 	return State{}
 }
 
-// Topics implements [Log].
 func (l *Memory) Topics(context.Context) ([]string, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Collect(maps.Keys(l.topics)), nil
 }
 
-// Begin implements [Log].
 func (l *Memory) Begin(_ context.Context, topic string, first State) (State, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -91,7 +90,6 @@ func (l *Memory) Begin(_ context.Context, topic string, first State) (State, err
 	return t.state, nil
 }
 
-// Append implements [Log].
 func (l *Memory) Append(_ context.Context, n Notification, before, next State) error {
 	if err := CheckAppend(before, next); err != nil {
 		return err
@@ -134,7 +132,6 @@ func (t *memoryTopic) after(number int64) []Notification {
 	return t.notifications[i:]
 }
 
-// Lead implements [Log].
 func (l *Memory) Lead(ctx context.Context, f func(ctx context.Context) error) (bool, error) {
 	if !l.leading.TryLock() {
 		return false, nil
@@ -143,12 +140,10 @@ func (l *Memory) Lead(ctx context.Context, f func(ctx context.Context) error) (b
 	return true, f(ctx)
 }
 
-// Watch implements [Log].
 func (l *Memory) Watch(ctx context.Context, wake func()) error {
 	return l.news.Listen(ctx, wake)
 }
 
-// Clear implements [Log].
 func (l *Memory) Clear(_ context.Context, used map[string][]string, before, idle time.Time) ([]Dropped, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -231,7 +226,6 @@ func (l *Memory) forgetTopics(used map[string][]string, before time.Time) {
 	}
 }
 
-// Expire implements [Subscriptions].
 func (l *Memory) Expire(context.Context) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -83,7 +83,6 @@ func (l *Memory) Claim(_ context.Context, owner string, max int) ([]Subscription
 	return claimed, nil
 }
 
-// Save implements [Subscriptions].
 func (l *Memory) Save(_ context.Context, owner string, progress []Progress) (lost []int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -114,7 +113,6 @@ func (l *Memory) Save(_ context.Context, owner string, progress []Progress) (los
 	return lost, nil
 }
 
-// End implements [Subscriptions].
 func (l *Memory) End(_ context.Context, id int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -154,7 +152,6 @@ type memoryHubCursor struct {
 	used time.Time
 }
 
-// HubCursor implements [HubCursors].
 func (l *Memory) HubCursor(_ context.Context, topic, hub string) (HubCursor, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,7 +162,6 @@ func (l *Memory) HubCursor(_ context.Context, topic, hub string) (HubCursor, err
 	return c.HubCursor, nil
 }
 
-// SaveHubCursor implements [HubCursors].
 func (l *Memory) SaveHubCursor(_ context.Context, c HubCursor) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,7 +178,6 @@ func (l *Memory) putHubCursor(c HubCursor) *memoryHubCursor {
 	return l.hubs[key]
 }
 
-// AllHubCursors implements [HubCursors].
 func (l *Memory) AllHubCursors(context.Context) ([]HubCursor, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -122,13 +122,8 @@ func (h *Hub) expire(ctx context.Context) error {
 // stored reports whether err, of the store, is nil. It logs the first of successive errors
 // of some work, and their end.
 func (h *Hub) stored(ctx context.Context, work string, err error) bool {
-	switch {
-	case ctx.Err() != nil:
-	case err == nil && h.failures.Succeeded(work):
-		h.log.LogAttrs(ctx, slog.LevelInfo, "hub: the store works again", slog.String("work", work))
-	case err != nil && h.failures.Failed(work, err):
-		h.log.LogAttrs(ctx, slog.LevelError, "hub: the store fails; work stops until it works again",
-			slog.String("work", work), slog.Any("error", err))
+	if ctx.Err() == nil {
+		h.failures.Log(ctx, h.log, work, err, "hub: the store fails; work stops until it works again", "hub: the store works again")
 	}
 	return err == nil
 }

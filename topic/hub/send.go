@@ -16,10 +16,8 @@ import (
 	"net/url"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/retry"
-	"github.com/resourcesync-go/resourcesync/linkheader"
 )
 
 // answerBytes is the maximum number of bytes read of a response to a delivery. They are read
@@ -28,14 +26,9 @@ const answerBytes = 4 << 10
 
 // header returns the header of the deliveries of n (Change Notification 4.1).
 func (h *Hub) header(n *pushlog.Notification) http.Header {
-	links := linkheader.AppendLink(nil, linkheader.Link{Target: n.Topic, Rel: resourcesync.RelSelf})
-	if n.CapabilityList != "" {
-		links = linkheader.AppendLink(append(links, ", "...), linkheader.Link{Target: n.CapabilityList, Rel: resourcesync.RelResourceSync})
-	}
-	links = linkheader.AppendLink(append(links, ", "...), linkheader.Link{Target: h.uri, Rel: resourcesync.RelHub})
 	return http.Header{
 		"Content-Type":     {"application/xml"},
-		"Link":             {string(links)},
+		"Link":             {pushlog.Links(n.Topic, n.CapabilityList, h.uri)},
 		"X-Hub-Message-Id": {messageID(n)},
 		"User-Agent":       {"resourcesync-hub"},
 		// Not sent. It allows net/http to retry a request on a connection that

@@ -28,6 +28,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
+	"github.com/resourcesync-go/resourcesync/internal/wake"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
@@ -90,7 +91,12 @@ type run struct {
 	ctx   context.Context // done when Run ends
 	log   topic.Log
 	cache *pushlog.Cache // of log
-	news  chan struct{}  // closed and replaced when there may be new notifications; guarded by Server.mu
+	bell  wake.Bell      // rings when there may be new notifications
+}
+
+func (r *run) wake() {
+	r.cache.Wake()
+	r.bell.Ring()
 }
 
 // New returns a Server. opts may be nil.
@@ -228,10 +234,11 @@ func (s *Server) leave(from string) {
 // feed sends the notifications of a topic after the number taken, until ctx ends or the client
 // does not keep up.
 func (s *Server) feed(ctx context.Context, conn *websocket.Conn, running *run, uri string, taken int64) {
+	news := make(chan struct{}, 1)
+	go running.bell.Listen(ctx, func() { background.Signal(news) })
 	ping := time.NewTimer(s.options.Ping)
 	defer ping.Stop()
 	for {
-		news := s.news(running) // before reading
 		m, err := running.cache.Next(ctx, uri, taken, false)
 		send := conn.Ping
 		switch {
@@ -268,19 +275,12 @@ func (s *Server) bounded(ctx context.Context, step func(context.Context) error) 
 	return step(ctx)
 }
 
-// news returns a channel that is closed when there may be new notifications.
-func (s *Server) news(r *run) <-chan struct{} {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return r.news
-}
-
 // Run sends the new notifications of log to the clients until ctx ends. It then
 // disconnects all of them and returns nil. It fails if it is already running.
 func (s *Server) Run(ctx context.Context, log topic.Log) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	r := &run{ctx: ctx, log: log, cache: pushlog.NewCache(log, cacheBytes, nil), news: make(chan struct{})}
+	r := &run{ctx: ctx, log: log, cache: pushlog.NewCache(log, cacheBytes, nil)}
 	s.mu.Lock()
 	if s.running != nil {
 		s.mu.Unlock()
@@ -288,27 +288,16 @@ func (s *Server) Run(ctx context.Context, log topic.Log) error {
 	}
 	s.running = r
 	s.mu.Unlock()
-	woken := make(chan struct{}, 1)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		background.Watch(ctx, log.Watch, func() { background.Signal(woken) },
-			s.options.Logger, "watching the log has ended; restarting")
+		background.Watch(ctx, log.Watch, r.wake, s.options.Logger, "watching the log has ended; restarting")
 	})
-	defer wg.Wait()
-	for {
-		select {
-		case <-ctx.Done():
-			s.mu.Lock()
-			defer s.mu.Unlock()
-			s.running = nil
-			return nil
-		case <-woken:
-		case <-time.After(time.Second): // in case a wake was missed, or reading has failed
-		}
-		r.cache.Wake()
-		s.mu.Lock()
-		close(r.news)
-		r.news = make(chan struct{})
-		s.mu.Unlock()
+	for background.Sleep(ctx, time.Second) == nil {
+		r.wake() // in case a wake was missed, or reading has failed
 	}
+	wg.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = nil
+	return nil
 }
