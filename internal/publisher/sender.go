@@ -16,6 +16,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/outgoing"
 	"github.com/resourcesync-go/resourcesync/internal/retry"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/topic"
@@ -162,7 +163,9 @@ func (s *sender) attempt(ctx context.Context, n *pushlog.Notification) error {
 		if f, ok := errors.AsType[*failure](err); ok {
 			asked = f.after
 		}
-		c.Fail(time.Now(), err.Error(), retry.Policy{First: s.p.options.Retry, Max: maxRetry}, asked)
+		now := time.Now()
+		c.Fail(now, err.Error())
+		c.Retry = now.Add(retry.Policy{First: s.p.options.Retry, Max: maxRetry}.Wait(c.Failures, asked))
 		if c.Failures == 1 {
 			s.log.LogAttrs(ctx, slog.LevelWarn, "the hub has not accepted a notification; it is retried, and later ones wait",
 				slog.Int64("number", n.Number), slog.Any("error", err))
@@ -212,7 +215,7 @@ func (p *Publisher) send(ctx context.Context, hub *topic.Hub, n *pushlog.Notific
 	r.Header.Set("Content-Type", mediaType)
 	r.Header.Set("User-Agent", "resourcesync")
 	if !hub.Ping {
-		r.Header.Set("Link", pushlog.Links(n.Topic, n.CapabilityList, hub.URI))
+		r.Header.Set("Link", outgoing.Links(n.Topic, n.CapabilityList, hub.URI))
 	}
 	if hub.Token != "" {
 		r.Header.Set("Authorization", "Bearer "+hub.Token)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/outgoing"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/topic"
@@ -50,7 +51,7 @@ func (p *Publisher) ServeTopic(w http.ResponseWriter, r *http.Request, topic str
 		return
 	}
 	sum := sha256.Sum256(body)
-	h.Set("Link", pushlog.Links(c.Topic, c.CapabilityList, c.hubURIs()...))
+	h.Set("Link", outgoing.Links(c.Topic, c.CapabilityList, c.hubURIs()...))
 	h.Set("Cache-Control", "public, no-cache")
 	h.Set("ETag", `"`+base64.RawURLEncoding.EncodeToString(sum[:16])+`"`)
 	h.Set("Content-Type", contentType)

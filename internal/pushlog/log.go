@@ -9,9 +9,6 @@ import (
 	"fmt"
 	"iter"
 	"time"
-
-	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/linkheader"
 )
 
 // ErrMoved reports that a notification was not appended because it does not begin
@@ -172,19 +169,6 @@ type Notification struct {
 
 	// Body is the document. Once appended it never changes.
 	Body []byte
-}
-
-// Links returns the value of the single Link header field of a notification or a topic
-// (Change Notification 4.1). capabilityList may be empty.
-func Links(topic, capabilityList string, hubs ...string) string {
-	b := linkheader.AppendLink(nil, linkheader.Link{Target: topic, Rel: resourcesync.RelSelf})
-	for _, hub := range hubs {
-		b = linkheader.AppendLink(append(b, ", "...), linkheader.Link{Target: hub, Rel: resourcesync.RelHub})
-	}
-	if capabilityList != "" {
-		b = linkheader.AppendLink(append(b, ", "...), linkheader.Link{Target: capabilityList, Rel: resourcesync.RelResourceSync})
-	}
-	return string(b)
 }
 
 // A State is the state of a topic, from which its next notification is made.

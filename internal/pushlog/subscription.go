@@ -4,8 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/resourcesync-go/resourcesync/internal/retry"
 )
 
 // ClaimTime is the duration of a claim of a subscription that is not renewed.
@@ -110,11 +108,10 @@ type Cursor struct {
 // Pass moves c past the notification with this number.
 func (c *Cursor) Pass(number int64) { *c = Cursor{Taken: number} }
 
-// Fail records that an attempt has failed at the time now. The server has asked to wait.
-func (c *Cursor) Fail(now time.Time, reason string, policy retry.Policy, asked time.Duration) {
+// Fail records that an attempt has failed at the time now. The caller sets Retry.
+func (c *Cursor) Fail(now time.Time, reason string) {
 	if c.Failures++; c.Failures == 1 {
 		c.FailingSince = now
 	}
 	c.LastError = reason
-	c.Retry = now.Add(policy.Wait(c.Failures, asked))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/outgoing"
 )
 
 const (
@@ -44,7 +45,7 @@ const (
 type deliverer struct {
 	hub     *Hub
 	owner   string
-	cache   *pushlog.Cache
+	cache   *outgoing.Cache
 	workers sync.WaitGroup
 	wake    chan struct{} // there may be something to claim
 	crowded chan struct{} // there are many claims to save
@@ -88,7 +89,7 @@ func (h *Hub) deliver(ctx context.Context) error {
 	d := &deliverer{
 		hub:     h,
 		owner:   rand.Text(),
-		cache:   pushlog.NewCache(h.store, cacheBytes, h.header),
+		cache:   outgoing.NewCache(h.store, cacheBytes, h.header),
 		wake:    make(chan struct{}, 1),
 		crowded: make(chan struct{}, 1),
 		claims:  map[int64]*claim{},

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/outgoing"
 	"github.com/resourcesync-go/resourcesync/internal/retry"
 )
 
@@ -28,7 +29,7 @@ const answerBytes = 4 << 10
 func (h *Hub) header(n *pushlog.Notification) http.Header {
 	return http.Header{
 		"Content-Type":     {"application/xml"},
-		"Link":             {pushlog.Links(n.Topic, n.CapabilityList, h.uri)},
+		"Link":             {outgoing.Links(n.Topic, n.CapabilityList, h.uri)},
 		"X-Hub-Message-Id": {messageID(n)},
 		"User-Agent":       {"resourcesync-hub"},
 		// Not sent. It allows net/http to retry a request on a connection that
@@ -56,7 +57,7 @@ type attempt struct {
 
 // send posts m to the callback of c (WebSub, section 7). It does not use http.Client, which
 // would parse the URL each time and handles redirects; see guard.transport.
-func (d *deliverer) send(ctx context.Context, c *claim, m *pushlog.Message) attempt {
+func (d *deliverer) send(ctx context.Context, c *claim, m *outgoing.Message) attempt {
 	if c.url == nil {
 		u, err := url.Parse(c.sub.Callback)
 		if err != nil {

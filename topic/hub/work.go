@@ -9,6 +9,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/outgoing"
 	"github.com/resourcesync-go/resourcesync/internal/retry"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
@@ -64,7 +65,7 @@ func (d *deliverer) next() (*claim, context.Context) {
 // passed records that nothing was sent to c: there is no message, or err prevented loading
 // it.
 func (d *deliverer) passed(ctx context.Context, c *claim, err error) {
-	if err != nil && !errors.Is(err, pushlog.ErrFull) {
+	if err != nil && !errors.Is(err, outgoing.ErrFull) {
 		d.hub.stored(ctx, "delivering", err)
 	}
 	d.mu.Lock()
@@ -98,7 +99,7 @@ func (d *deliverer) release(c *claim) {
 // settle processes the result of an attempt. An attempt that the hub has interrupted is not
 // a failure of the callback. If the callback is gone (410), the next save ends the
 // subscription, unless it has changed by then.
-func (d *deliverer) settle(c *claim, m *pushlog.Message, a attempt, began time.Time, given bool) {
+func (d *deliverer) settle(c *claim, m *outgoing.Message, a attempt, began time.Time, given bool) {
 	now := time.Now()
 	wrong := d.failure(a)
 	current := wrong == "" && d.cache.UpToDate(c.sub.Topic, m.Number)
@@ -137,9 +138,10 @@ func (d *deliverer) settle(c *claim, m *pushlog.Message, a attempt, began time.T
 const maxRetry = 6 * time.Hour
 
 // failed records a failure, and gives m up after GiveUp.
-func (d *deliverer) failed(c *claim, m *pushlog.Message, a attempt, wrong string, now time.Time) {
+func (d *deliverer) failed(c *claim, m *outgoing.Message, a attempt, wrong string, now time.Time) {
 	p := &c.sub.Progress
-	p.Fail(now, wrong, retry.Policy{First: d.hub.options.Retry, Max: maxRetry}, a.after)
+	p.Fail(now, wrong)
+	p.Retry = now.Add(retry.Policy{First: d.hub.options.Retry, Max: maxRetry}.Wait(p.Failures, a.after))
 	about := append(d.about(c, m), slog.Int("failures", p.Failures), slog.String("error", wrong))
 	if now.Sub(p.FailingSince) >= d.hub.options.GiveUp {
 		p.Pass(m.Number)
@@ -156,7 +158,7 @@ func (d *deliverer) failed(c *claim, m *pushlog.Message, a attempt, wrong string
 	}
 }
 
-func (d *deliverer) about(c *claim, m *pushlog.Message) []slog.Attr {
+func (d *deliverer) about(c *claim, m *outgoing.Message) []slog.Attr {
 	return []slog.Attr{slog.Int64("subscription", c.sub.ID), slog.String("callback", sparse.RedactURI(c.sub.Callback)), slog.String("topic", m.Topic), slog.Int64("message", m.Number)}
 }
 

@@ -25,7 +25,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/client"
-	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/outgoing"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/internal/wake"
@@ -90,8 +90,8 @@ var _ topic.Feed = (*Server)(nil)
 type run struct {
 	ctx   context.Context // done when Run ends
 	log   topic.Log
-	cache *pushlog.Cache // of log
-	bell  wake.Bell      // rings when there may be new notifications
+	cache *outgoing.Cache // of log
+	bell  wake.Bell       // rings when there may be new notifications
 }
 
 func (r *run) wake() {
@@ -280,7 +280,7 @@ func (s *Server) bounded(ctx context.Context, step func(context.Context) error) 
 func (s *Server) Run(ctx context.Context, log topic.Log) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	r := &run{ctx: ctx, log: log, cache: pushlog.NewCache(log, cacheBytes, nil)}
+	r := &run{ctx: ctx, log: log, cache: outgoing.NewCache(log, cacheBytes, nil)}
 	s.mu.Lock()
 	if s.running != nil {
 		s.mu.Unlock()

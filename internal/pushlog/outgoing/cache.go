@@ -1,4 +1,6 @@
-package pushlog
+// Package outgoing has what all deliverers of notifications need: a cache of the log, and the
+// links of a notification.
+package outgoing
 
 import (
 	"cmp"
@@ -8,6 +10,10 @@ import (
 	"net/http"
 	"slices"
 	"sync"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/linkheader"
 )
 
 const (
@@ -23,9 +29,9 @@ var ErrFull = errors.New("topic: too many messages are being delivered")
 // wait for it. It is limited in bytes, plus one read: the least recently used messages are
 // dropped first, and those in use stay. It is safe for concurrent use.
 type Cache struct {
-	log    Log
+	log    pushlog.Log
 	limit  int
-	header func(*Notification) http.Header
+	header func(*pushlog.Notification) http.Header
 
 	mu     sync.Mutex
 	topics map[string]*cachedTopic
@@ -46,7 +52,7 @@ type cachedTopic struct {
 
 // A Message is a notification in a Cache. It must not be changed.
 type Message struct {
-	Notification
+	pushlog.Notification
 	Header http.Header // for deliveries
 
 	after int64 // the log has no messages between that number and this message
@@ -56,7 +62,7 @@ type Message struct {
 
 // NewCache returns a Cache of at most limit bytes. header makes the headers of a message; if
 // nil, there are none.
-func NewCache(log Log, limit int, header func(*Notification) http.Header) *Cache {
+func NewCache(log pushlog.Log, limit int, header func(*pushlog.Notification) http.Header) *Cache {
 	return &Cache{log: log, limit: limit, header: header, topics: map[string]*cachedTopic{}}
 }
 
@@ -174,7 +180,7 @@ func (s *Cache) load(ctx context.Context, topic string, t *cachedTopic, taken in
 }
 
 // keep makes room for the messages read, and adds those after taken that are not in memory.
-func (s *Cache) keep(t *cachedTopic, taken int64, read []Notification) {
+func (s *Cache) keep(t *cachedTopic, taken int64, read []pushlog.Notification) {
 	added := make([]*Message, len(read))
 	room := s.limit
 	for i, n := range read {
@@ -209,4 +215,17 @@ func (s *Cache) drop(m *Message) {
 	t := s.topics[m.Topic]
 	i, _ := t.search(m.Number)
 	t.messages = slices.Delete(t.messages, i, i+1)
+}
+
+// Links returns the value of the single Link header field of a notification or a topic
+// (Change Notification 4.1). capabilityList may be empty.
+func Links(topic, capabilityList string, hubs ...string) string {
+	b := linkheader.AppendLink(nil, linkheader.Link{Target: topic, Rel: resourcesync.RelSelf})
+	for _, hub := range hubs {
+		b = linkheader.AppendLink(append(b, ", "...), linkheader.Link{Target: hub, Rel: resourcesync.RelHub})
+	}
+	if capabilityList != "" {
+		b = linkheader.AppendLink(append(b, ", "...), linkheader.Link{Target: capabilityList, Rel: resourcesync.RelResourceSync})
+	}
+	return string(b)
 }

@@ -1,4 +1,4 @@
-package pushlog
+package outgoing
 
 import (
 	"context"
@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
 const cachedURI = "https://example.org/change/"
@@ -17,21 +19,21 @@ const cachedURI = "https://example.org/change/"
 // A gappy store has the messages of a topic whose numbers are not in gaps, and
 // counts how often it is asked.
 type gappy struct {
-	Log
+	pushlog.Log
 	mu       sync.Mutex
-	messages []Notification
+	messages []pushlog.Notification
 	asked    atomic.Int64
 	slow     bool
 }
 
-func (s *gappy) Read(ctx context.Context, topic string, after int64, max, maxBytes int) ([]Notification, error) {
+func (s *gappy) Read(ctx context.Context, topic string, after int64, max, maxBytes int) ([]pushlog.Notification, error) {
 	s.asked.Add(1)
 	if s.slow {
 		time.Sleep(time.Millisecond)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var found []Notification
+	var found []pushlog.Notification
 	for _, m := range s.messages {
 		if m.Number <= after {
 			continue
@@ -47,7 +49,7 @@ func (s *gappy) Read(ctx context.Context, topic string, after int64, max, maxByt
 func (s *gappy) add(number int64, size int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.messages = append(s.messages, Notification{Topic: cachedURI, Number: number, Body: []byte(strings.Repeat("x", size))})
+	s.messages = append(s.messages, pushlog.Notification{Topic: cachedURI, Number: number, Body: []byte(strings.Repeat("x", size))})
 }
 
 // held is what s has in memory and what of it is in use, counted anew, and whether
