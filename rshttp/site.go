@@ -8,6 +8,8 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/packages"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
@@ -94,4 +96,28 @@ func (r *reported) first(message string) bool {
 	}
 	r.seen[sum] = struct{}{}
 	return true
+}
+
+// runSets does the background work of the sets until ctx ends.
+func (s *site) runSets(ctx context.Context) error {
+	var running sync.WaitGroup
+	for _, st := range s.order {
+		running.Go(func() { st.pages.Run(ctx, s.log) })
+		if st.opener != nil {
+			running.Go(func() { st.packages.Run(ctx, s.log) })
+		}
+		if st.has(resourcesync.ChangeDump) {
+			running.Go(func() { st.changePackages.Run(ctx, s.log) })
+		}
+		if st.watcher != nil {
+			running.Go(func() {
+				background.Watch(ctx, st.watcher.Watch, func() {
+					st.pages.Wake()
+					st.packages.Wake()
+				}, st.log.With("set", st.name), "watching a set has ended; restarting")
+			})
+		}
+	}
+	running.Wait()
+	return nil
 }
