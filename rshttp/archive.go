@@ -67,13 +67,18 @@ func renderArchive(ctx context.Context, t target, _ *state, b *render.Body) erro
 		}
 		times = append(times, timeOf(&snapshot))
 	}
-	all := partition.AllTime
-	pages := partition.Spans(times, all, t.set.options.PageSize)
+	pages := partition.Spans(times, partition.AllTime, t.set.options.PageSize)
+	if t.kind.parent == "" && len(pages) == 1 {
+		return renderArchivePage(ctx, t, b, partition.AllTime)
+	}
 	if t.kind.parent == "" {
-		if len(pages) > 1 {
-			return renderArchiveIndex(t, b, pages)
+		b.Head = t.head(true)
+		for _, p := range pages {
+			if err := t.addPart(b, partition.FormatTime(time.UnixMicro(p.From)), &rsxml.Entry{}); err != nil {
+				return err
+			}
 		}
-		return renderArchivePage(ctx, t, b, all)
+		return nil
 	}
 	from, err := partition.ParseTime(t.part)
 	if err != nil {
@@ -142,17 +147,6 @@ func timeOf(snapshot *resourcesync.Snapshot) int64 {
 		t = snapshot.Interval.From
 	}
 	return partition.Micros(t)
-}
-
-func renderArchiveIndex(t target, b *render.Body, pages []partition.Span) error {
-	b.Head = t.head(true)
-	for _, p := range pages {
-		fits := b.Add(&rsxml.Entry{Loc: t.url(t.kind.name+archivePage, partition.FormatTime(time.UnixMicro(p.From)))})
-		if !fits {
-			return fmt.Errorf("the %s index of set %q has outgrown the limits of a document: raise PageSize", t.kind.capability, t.set.name)
-		}
-	}
-	return nil
 }
 
 func renderArchivePage(ctx context.Context, t target, b *render.Body, page partition.Span) error {

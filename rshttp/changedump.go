@@ -8,7 +8,6 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/packages"
-	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 )
 
@@ -36,7 +35,7 @@ func isChangePackage(t target) bool { return t.set.changePackages.Current().List
 // index (section 13.1). It lists only closed packages, but is itself open.
 func renderChangeDump(ctx context.Context, t target, st *state, b *render.Body) error {
 	if parts := t.set.dumpParts(st.dump); len(parts) > 1 {
-		return renderChangeIndex(t, b, parts, kindChangeDumpPart)
+		return renderChangeIndex(t, b, parts)
 	}
 	return listChangePackages(ctx, t, b, resourcesync.Interval{From: st.dump.Since}, st.dump.Packages)
 }
@@ -48,25 +47,15 @@ func (st *set) dumpParts(dump *packages.ChangeDump) []resourcesync.Interval {
 
 // renderChangeDumpPart renders one Change Dump of an index.
 func renderChangeDumpPart(ctx context.Context, t target, st *state, b *render.Body) error {
-	from, err := partition.ParseTime(t.part)
-	if err != nil {
-		return notExist("a time", t)
+	part, err := t.window(t.set.dumpParts(st.dump))
+	if err == nil {
+		if !part.Open() {
+			st.close(versionJournal{journal{t.set}}, part, time.Time{})
+		}
+		err = listChangePackages(ctx, t, b, part, st.dump.In(part))
 	}
-	parts := t.set.dumpParts(st.dump)
-	i, found := partition.Find(parts, from)
-	switch {
-	case len(parts) == 1, !found && i < len(parts):
-		return t.dumpMoved()
-	case !found:
-		return notExist("a Change Dump", t)
-	}
-	part := parts[i]
-	if !part.Open() {
-		st.close(versionJournal{journal{t.set}}, part, time.Time{})
-	}
-	err = listChangePackages(ctx, t, b, part, st.dump.In(part))
 	if errors.Is(err, errMoved) {
-		err = t.dumpMoved()
+		return t.dumpMoved()
 	}
 	return err
 }

@@ -30,7 +30,7 @@ func renderChangeList(ctx context.Context, t target, st *state, b *render.Body) 
 		return renderChanges(ctx, t, st, b, journal{t.set}, windows[0])
 	}
 	recent := resourcesync.Link{Rel: resourcesync.RelAlternate, Href: t.url(kindRecentChanges, "")}
-	return renderChangeIndex(t, b, windows, kindChangeWindow, recent)
+	return renderChangeIndex(t, b, windows, recent)
 }
 
 // renderRecentChanges renders the Change List of the newest changes (section 12.1), for
@@ -43,45 +43,55 @@ func renderRecentChanges(ctx context.Context, t target, st *state, b *render.Bod
 	return renderChanges(ctx, t, st, b, journal{t.set}, iv)
 }
 
-// renderChangeIndex renders the index t of the documents for windows, of the kind of.
-func renderChangeIndex(t target, b *render.Body, windows []resourcesync.Interval, of string, links ...resourcesync.Link) error {
+// renderChangeIndex renders the index of the documents for windows.
+func renderChangeIndex(t target, b *render.Body, windows []resourcesync.Interval, links ...resourcesync.Link) error {
 	// An index that is full omits the oldest lists; its from is that of the first
 	// listed one.
 	windows = windows[max(0, len(windows)-rsxml.MaxEntries):]
 	b.Head = changeHead(t, true, resourcesync.Interval{From: windows[0].From})
 	b.Head.Links = append(b.Head.Links, links...)
 	for _, iv := range windows {
-		fits := b.Add(&rsxml.Entry{
-			Loc:      t.url(of, partition.FormatTime(iv.From)),
-			Metadata: rsxml.Metadata{From: iv.From, Until: iv.Until},
-		})
-		if !fits {
-			return fmt.Errorf("the %s index of set %q has outgrown the limits of a document: raise Window or PageSize", t.kind.capability, t.set.name)
+		e := &rsxml.Entry{Metadata: rsxml.Metadata{From: iv.From, Until: iv.Until}}
+		if err := t.addPart(b, partition.FormatTime(iv.From), e); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// renderChangeWindow renders one Change List of an index.
-func renderChangeWindow(ctx context.Context, t target, st *state, b *render.Body) error {
+// window returns the one of windows that t names, or errMoved if the index no longer lists
+// it.
+func (t target) window(windows []resourcesync.Interval) (resourcesync.Interval, error) {
 	from, err := partition.ParseTime(t.part)
 	if err != nil {
-		return notExist("a time", t)
-	}
-	windows, err := t.set.windows.Get(ctx)
-	if err != nil {
-		return err
+		return resourcesync.Interval{}, notExist("a time", t)
 	}
 	i, found := partition.Find(windows, from)
 	switch {
 	case len(windows) == 1, !found && i < len(windows):
 		// If the rest of the journal fits into one list, a closed list must not
 		// be opened again under its old name.
-		return renderArchivedWindow(ctx, t, st, b, from)
+		return resourcesync.Interval{From: from}, errMoved
 	case !found:
-		return notExist("a window of the journal", t)
+		return resourcesync.Interval{}, notExist("a window of the journal", t)
 	}
-	return renderChanges(ctx, t, st, b, journal{t.set}, windows[i])
+	return windows[i], nil
+}
+
+// renderChangeWindow renders one Change List of an index.
+func renderChangeWindow(ctx context.Context, t target, st *state, b *render.Body) error {
+	windows, err := t.set.windows.Get(ctx)
+	if err != nil {
+		return err
+	}
+	iv, err := t.window(windows)
+	if errors.Is(err, errMoved) {
+		return renderArchivedWindow(ctx, t, st, b, iv.From)
+	}
+	if err != nil {
+		return err
+	}
+	return renderChanges(ctx, t, st, b, journal{t.set}, iv)
 }
 
 // renderChanges renders the Change List of the changes of r in iv. A window of an index

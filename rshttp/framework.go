@@ -71,32 +71,39 @@ func (d *frameworkFeed) Stat(ctx context.Context, r resourcesync.Range) (resourc
 // Next implements [publisher.Documents].
 func (d *frameworkFeed) Next(ctx context.Context, before string) (*publisher.Update, string, error) {
 	k := parseKnown(before)
+	u, err := d.next(ctx, &k)
+	if err != nil {
+		return nil, before, err
+	}
+	now, err := json.Marshal(k) // fails for times in years that have more than four digits
+	return u, string(now), err
+}
+
+// next returns the first update that k lacks, and adds it to k.
+func (d *frameworkFeed) next(ctx context.Context, k *known) (*publisher.Update, error) {
 	if d.set.allReady(ctx) { // the sets that it names have something to show
-		if u := d.ofSource(&k); u != nil {
-			now, err := k.text()
-			return u, now, err
+		if u := d.ofSource(k); u != nil {
+			return u, nil
 		}
 	}
 	if err := d.set.ready(ctx); err != nil {
-		return nil, before, err
+		return nil, err
 	}
-	if u := d.ofSet(&k); u != nil {
-		now, err := k.text()
-		return u, now, err
+	if u := d.ofSet(k); u != nil {
+		return u, nil
 	}
 	var entries []rsxml.Entry
 	for _, look := range []func(context.Context, *known) ([]rsxml.Entry, error){d.resources, d.dumps, d.changes} {
-		news, err := look(ctx, &k)
+		news, err := look(ctx, k)
 		if err != nil {
-			return nil, before, err
+			return nil, err
 		}
 		entries = append(entries, news...)
 	}
-	now, err := k.text()
-	if err != nil || len(entries) == 0 {
-		return nil, now, err
+	if len(entries) == 0 {
+		return nil, nil
 	}
-	return &publisher.Update{Up: d.set.url(kindCapabilityList, ""), Entries: entries}, now, nil
+	return &publisher.Update{Up: d.set.url(kindCapabilityList, ""), Entries: entries}, nil
 }
 
 // ofSource returns an update of the Source Description, and of its last part if it is an
@@ -162,7 +169,7 @@ func (d *frameworkFeed) dumps(ctx context.Context, k *known) ([]rsxml.Entry, err
 	}
 	k.ResourceDump = &knownDump{version, time.Now().UTC()}
 	if len(p.Groups) == 1 {
-		return []rsxml.Entry{d.entry(kindResourceDump, kindDumpPart, "", resourcesync.Created, p.At)}, nil
+		return []rsxml.Entry{d.entry(kindResourceDump, "", resourcesync.Created, p.At)}, nil
 	}
 	part, newest := "", time.Time{}
 	i := 0
@@ -172,19 +179,18 @@ func (d *frameworkFeed) dumps(ctx context.Context, k *known) ([]rsxml.Entry, err
 		}
 		i++
 	}
-	return []rsxml.Entry{d.entry(kindResourceDump, kindDumpPart, part, resourcesync.Created, newest)}, nil
+	return []rsxml.Entry{d.entry(kindResourceDump, part, resourcesync.Created, newest)}, nil
 }
 
-// entry returns the entry of a document: of the kind only if part is empty, otherwise of one
-// under its index. at is the time of its change; if it is unknown, entry uses the current
-// time, at which the change became known.
-func (d *frameworkFeed) entry(only, kind, part string, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
-	c := resourcesync.Capability(only)
-	if part == "" {
-		return entry(d.set.url(only, ""), c, change, at)
+// entry returns the entry of a document: of the kind if part is empty, otherwise of one of its
+// parts. at is the time of its change; if it is unknown, entry uses the current time, at which
+// the change became known.
+func (d *frameworkFeed) entry(kind, part string, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
+	e := entry(d.set.url(kind, ""), resourcesync.Capability(kind), change, at)
+	if part != "" {
+		e.Links = []resourcesync.Link{{Rel: resourcesync.RelIndex, Href: e.Loc}}
+		e.Loc = d.set.url(d.set.routes.kinds[kind].parts, part)
 	}
-	e := entry(d.set.url(kind, part), c, change, at)
-	e.Links = []resourcesync.Link{{Rel: resourcesync.RelIndex, Href: d.set.url(only, "")}}
 	return e
 }
 
@@ -247,7 +253,7 @@ type knownWindows struct {
 	Until time.Time `json:"until,omitzero"` // of the packages of a Change Dump
 }
 
-// parseKnown parses the result of text. Format 1 had a mark for each page, in fields with
+// parseKnown parses the JSON of a known. Format 1 had a mark for each page, in fields with
 // other names. Because it has no version of the pages, the newest list is announced once
 // more, and a dump when it is due.
 func parseKnown(s string) known {
@@ -260,12 +266,6 @@ func parseKnown(s string) known {
 	}
 	k.Format = knownFormat
 	return k
-}
-
-// text writes k. It fails for times in years that have more than four digits.
-func (k *known) text() (string, error) {
-	b, err := json.Marshal(k)
-	return string(b), err
 }
 
 // digestOf returns a digest of text.

@@ -46,7 +46,7 @@ func (d *frameworkFeed) changes(ctx context.Context, k *known) ([]rsxml.Entry, e
 			return nil, err
 		}
 	}
-	news, k.ChangeList = d.windowEntries(kindChangeList, kindChangeWindow, k.ChangeList, windows, moved, born, now.Newest)
+	news, k.ChangeList = d.windowEntries(kindChangeList, k.ChangeList, windows, moved, born, now.Newest)
 	if !st.has(resourcesync.ChangeDump) {
 		k.ChangeDump = nil
 		return news, nil
@@ -57,7 +57,7 @@ func (d *frameworkFeed) changes(ctx context.Context, k *known) ([]rsxml.Entry, e
 	}
 	until := dump.Covers().Until // a Change Dump changes when a package is closed
 	moved = k.ChangeDump == nil || !until.Equal(k.ChangeDump.Until)
-	dumps, told := d.windowEntries(kindChangeDump, kindChangeDumpPart, k.ChangeDump, st.dumpParts(dump), moved, until, until)
+	dumps, told := d.windowEntries(kindChangeDump, k.ChangeDump, st.dumpParts(dump), moved, until, until)
 	told.Until = until
 	k.ChangeDump = told
 	return append(news, dumps...), nil
@@ -102,10 +102,10 @@ func (k *knownWindows) splits(windows []resourcesync.Interval) bool {
 
 // windowEntries returns entries for the documents of windows that have changed since k: the
 // newest one if it was created or updated, and the one that it has closed. The documents are
-// of the kind only if there is one, otherwise of the kind part of an index. moved reports
+// of the kind if there is one, otherwise of its parts. moved reports
 // whether the journal has changed. born is the time at which the newest window began, if it
 // was split off, and newest the time of the newest change.
-func (d *frameworkFeed) windowEntries(only, part string, k *knownWindows, windows []resourcesync.Interval, moved bool, born, newest time.Time) ([]rsxml.Entry, *knownWindows) {
+func (d *frameworkFeed) windowEntries(kind string, k *knownWindows, windows []resourcesync.Interval, moved bool, born, newest time.Time) ([]rsxml.Entry, *knownWindows) {
 	last := len(windows) - 1
 	now := &knownWindows{Index: last > 0, Open: windows[last].From}
 	entry := func(i int, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
@@ -113,7 +113,7 @@ func (d *frameworkFeed) windowEntries(only, part string, k *knownWindows, window
 		if now.Index {
 			name = partition.FormatTime(windows[i].From)
 		}
-		return d.entry(only, part, name, change, at)
+		return d.entry(kind, name, change, at)
 	}
 	switch {
 	case k == nil:
@@ -246,5 +246,5 @@ func (d *frameworkFeed) pageEntry(p *partition.Partition, i int, change resource
 	if len(p.Cuts) > 1 {
 		part = partition.FormatRange(p.Range(i))
 	}
-	return d.entry(kindResourceList, kindResourcePage, part, change, at)
+	return d.entry(kindResourceList, part, change, at)
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/gorilla/mux"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
@@ -143,8 +144,9 @@ type kind struct {
 	// of the Source.
 	needs func(*set) bool
 
-	// parent is the kind of the index that lists the document, if there is one.
-	parent string
+	// parent is the kind of the index that lists the document, if there is one, and
+	// parts is the kind of the documents that it lists if it is an index.
+	parent, parts string
 
 	// capability is stated by the document. It is empty for a plain sitemap.
 	capability resourcesync.Capability
@@ -169,6 +171,9 @@ type kind struct {
 	anyMethod bool
 
 	manifest string // the kind of the manifest of a package
+
+	// ranges returns the partitioner that names documents for ranges of keys.
+	ranges func(*set) *partition.Partitioner
 }
 
 // The names of kinds are those of the capabilities they implement.
@@ -219,25 +224,27 @@ func kinds(o *Options, d *description, channels bool) []*kind {
 		dump     = has(resourcesync.ResourceDump)
 		changes  = has(resourcesync.ChangeList)
 		versions = has(resourcesync.ChangeDump)
+		pages    = func(st *set) *partition.Partitioner { return st.pages }
+		packages = func(st *set) *partition.Partitioner { return st.packages }
 	)
 	rows := []*kind{
 		{name: kindDescription, path: wellknown.Path, render: d.render},
 		{name: kindDescriptionPart, path: "description/" + byNumber + ".xml", render: d.render},
 		{name: kindCapabilityList, path: "capabilitylist.xml", needs: every, capability: resourcesync.CapabilityList, render: renderCapabilityList},
 
-		{name: kindResourceList, path: "resourcelist.xml", needs: list, capability: resourcesync.ResourceList, state: listState, render: renderResourceList},
-		{name: kindResourcePage, path: "resourcelist/" + byKeys + ".xml", needs: list, parent: kindResourceList, capability: resourcesync.ResourceList, listed: isPage, state: pageState, render: renderResourcePage},
+		{name: kindResourceList, path: "resourcelist.xml", needs: list, parts: kindResourcePage, capability: resourcesync.ResourceList, state: listState, render: renderResourceList},
+		{name: kindResourcePage, path: "resourcelist/" + byKeys + ".xml", needs: list, parent: kindResourceList, capability: resourcesync.ResourceList, ranges: pages, listed: isRange, state: rangeState, render: renderResourcePage},
 
-		{name: kindResourceDump, path: "resourcedump.xml", needs: dump, capability: resourcesync.ResourceDump, state: dumpState, render: renderResourceDump},
+		{name: kindResourceDump, path: "resourcedump.xml", needs: dump, parts: kindDumpPart, capability: resourcesync.ResourceDump, state: dumpState, render: renderResourceDump},
 		{name: kindDumpPart, path: "resourcedumps/" + byKeys + ".xml", needs: dump, parent: kindResourceDump, capability: resourcesync.ResourceDump, listed: isDumpPart, state: dumpState, render: renderResourceDump},
-		{name: kindDumpManifest, path: "resourcedump/" + byKeys + ".xml", needs: dump, capability: resourcesync.ResourceDumpManifest, listed: isDumpPackage, state: dumpPackageState, render: renderManifest},
-		{name: kindDumpPackage, path: "resourcedump/" + byKeys + ".zip", needs: dump, manifest: kindDumpManifest, listed: isDumpPackage, state: dumpPackageState, serve: request.servePackage},
+		{name: kindDumpManifest, path: "resourcedump/" + byKeys + ".xml", needs: dump, capability: resourcesync.ResourceDumpManifest, ranges: packages, listed: isRange, state: rangeState, render: renderManifest},
+		{name: kindDumpPackage, path: "resourcedump/" + byKeys + ".zip", needs: dump, manifest: kindDumpManifest, ranges: packages, listed: isRange, state: rangeState, serve: request.servePackage},
 
-		{name: kindChangeList, path: "changelist.xml", needs: changes, capability: resourcesync.ChangeList, state: journalState, render: renderChangeList},
+		{name: kindChangeList, path: "changelist.xml", needs: changes, parts: kindChangeWindow, capability: resourcesync.ChangeList, state: journalState, render: renderChangeList},
 		{name: kindRecentChanges, path: "changelist/recent.xml", needs: changes, capability: resourcesync.ChangeList, state: journalState, render: renderRecentChanges},
 		{name: kindChangeWindow, path: "changelist/" + byTime + ".xml", needs: changes, parent: kindChangeList, capability: resourcesync.ChangeList, listed: isWindow, state: journalState, render: renderChangeWindow},
 
-		{name: kindChangeDump, path: "changedump.xml", needs: versions, capability: resourcesync.ChangeDump, state: changeDumpState, render: renderChangeDump},
+		{name: kindChangeDump, path: "changedump.xml", needs: versions, parts: kindChangeDumpPart, capability: resourcesync.ChangeDump, state: changeDumpState, render: renderChangeDump},
 		{name: kindChangeDumpPart, path: "changedumps/" + byTime + ".xml", needs: versions, parent: kindChangeDump, capability: resourcesync.ChangeDump, listed: isChangePackage, state: changeDumpState, render: renderChangeDumpPart},
 		{name: kindChangeManifest, path: "changedump/" + byInterval + ".xml", needs: versions, capability: resourcesync.ChangeDumpManifest, listed: isChangePackage, state: journalState, render: renderManifest},
 		{name: kindChangePackage, path: "changedump/" + byInterval + ".zip", needs: versions, manifest: kindChangeManifest, listed: isChangePackage, state: journalState, serve: request.servePackage},
@@ -246,13 +253,13 @@ func kinds(o *Options, d *description, channels bool) []*kind {
 	for _, c := range archives {
 		path := strings.ReplaceAll(string(c), "-", "")
 		rows = append(rows,
-			&kind{name: string(c), path: path + ".xml", needs: has(c), capability: c, state: archiveState, render: renderArchive},
+			&kind{name: string(c), path: path + ".xml", needs: has(c), parts: string(c) + archivePage, capability: c, state: archiveState, render: renderArchive},
 			&kind{name: string(c) + archivePage, path: path + "/" + byTime + ".xml", needs: has(c), parent: string(c), capability: c, listed: isNever, state: archiveState, render: renderArchive})
 	}
 	if o.Sitemap {
 		rows = append(rows,
-			&kind{name: kindSitemap, path: "sitemap.xml", needs: list, state: listState, render: renderResourceList},
-			&kind{name: kindSitemapPage, path: "sitemap/" + byKeys + ".xml", needs: list, parent: kindSitemap, listed: isPage, state: pageState, render: renderResourcePage})
+			&kind{name: kindSitemap, path: "sitemap.xml", needs: list, parts: kindSitemapPage, state: listState, render: renderResourceList},
+			&kind{name: kindSitemapPage, path: "sitemap/" + byKeys + ".xml", needs: list, parent: kindSitemap, ranges: pages, listed: isRange, state: rangeState, render: renderResourcePage})
 	}
 	for _, c := range []resourcesync.Capability{resourcesync.ChangeNotification, resourcesync.FrameworkNotification} {
 		has, path := has(c), strings.TrimSuffix(string(c), "-notification")+"/"

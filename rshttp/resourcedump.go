@@ -3,7 +3,6 @@ package rshttp
 import (
 	"context"
 	"errors"
-	"fmt"
 	"math"
 	"time"
 
@@ -14,14 +13,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
-
-// dumpPackageState reads the state of a package or its manifest.
-func dumpPackageState(ctx context.Context, t target, was *state) (*state, error) {
-	return t.rangeState(ctx, t.set.packages, was)
-}
-
-// isDumpPackage reports whether the package or manifest t is listed.
-func isDumpPackage(t target) bool { return t.isRangeOf(t.set.packages) }
 
 // packageEntry returns the beginning of the entry of a package of a kind in a dump.
 func (st *set) packageEntry(kind, part string) *rsxml.Entry {
@@ -166,7 +157,7 @@ func dumpState(ctx context.Context, t target, was *state) (*state, error) {
 func renderResourceDump(ctx context.Context, t target, st *state, b *render.Body) error {
 	p := st.partition
 	if t.kind.parent == "" && len(p.Groups) > 1 {
-		return renderDumpIndex(t, p, b)
+		return renderRangeIndex(t, p.At, p.Groups, b)
 	}
 	err := renderPackages(ctx, t, st, b)
 	if errors.Is(err, errOutgrown) {
@@ -176,19 +167,6 @@ func renderResourceDump(ctx context.Context, t target, st *state, b *render.Body
 		}
 	}
 	return err
-}
-
-func renderDumpIndex(t target, p *partition.Partition, b *render.Body) error {
-	b.Head = resourceHead(t, true, p.At)
-	i := 0
-	for r := range partition.Ranges(p.Groups, "") {
-		newest := p.Groups[i].Newest
-		i++
-		if !b.Add(&rsxml.Entry{Loc: t.url(kindDumpPart, partition.FormatRange(r)), LastMod: newest}) {
-			return fmt.Errorf("the Resource Dump Index of set %q has outgrown the limits of a document: raise PackageSize", t.set.name)
-		}
-	}
-	return nil
 }
 
 // renderPackages renders a Resource Dump.

@@ -127,15 +127,15 @@ func newState(stat resourcesync.Stat) *state {
 	return st
 }
 
-// rangeState reads the state of a document about a range of keys, which d may have. The
-// document is not cached if d does not have the range: clients can request any range, and
-// must not displace listed documents.
-func (t target) rangeState(ctx context.Context, d *partition.Partitioner, was *state) (*state, error) {
+// rangeState reads the state of a document about a range of keys. The document is not cached
+// if the set is not divided into that range: clients can request any range, and must not
+// displace listed documents.
+func rangeState(ctx context.Context, t target, was *state) (*state, error) {
 	r, ok := partition.ParseRange(t.part)
 	if !ok {
 		return nil, notExist("a range of keys", t)
 	}
-	listed := d.Lists(r)
+	listed := t.kind.ranges(t.set).Lists(r)
 	st, err := t.set.resourceState(ctx, r, was)
 	if err == nil && st != was && !listed {
 		st.version = ""
@@ -143,11 +143,11 @@ func (t target) rangeState(ctx context.Context, d *partition.Partitioner, was *s
 	return st, err
 }
 
-// isRangeOf reports whether d has the range of keys of t. It also returns true if t names
-// no range, because such a request costs nothing.
-func (t target) isRangeOf(d *partition.Partitioner) bool {
+// isRange reports whether t names a range into which the set is divided. It also returns
+// true if t names no range, because such a request costs nothing.
+func isRange(t target) bool {
 	r, ok := partition.ParseRange(t.part)
-	return !ok || d.Lists(r)
+	return !ok || t.kind.ranges(t.set).Lists(r)
 }
 
 // journalState reads the state of a document with changes of the journal. Rendering

@@ -65,8 +65,8 @@ func (q request) breakOff(msg string, attrs ...slog.Attr) {
 // awaitListed waits, for Options.Wait at most, until it is known whether the package
 // t is listed.
 func (t target) awaitListed(ctx context.Context) {
-	if t.kind.name == kindDumpPackage {
-		t.set.packages.Await(ctx, t.set.options.Wait)
+	if t.kind.ranges != nil {
+		t.kind.ranges(t.set).Await(ctx, t.set.options.Wait)
 		return
 	}
 	if t.set.options.Wait < 0 || !t.isUnlisted() {
