@@ -32,10 +32,10 @@ func isOfSpans(archive resourcesync.Capability) bool {
 // if its Archiver has others.
 func newArchives(st *set) ([]resourcesync.Capability, error) {
 	var offered []resourcesync.Capability
-	if st.archiver != nil {
-		offered = slices.Clone(st.archiver.Archives())
+	if st.Archiver != nil {
+		offered = slices.Clone(st.Archiver.Archives())
 	}
-	if st.changeArchiver != nil {
+	if st.ChangeArchiver != nil {
 		offered = append(offered, resourcesync.ChangeListArchive)
 	}
 	var known []resourcesync.Capability
@@ -68,7 +68,7 @@ func renderArchive(ctx context.Context, t target, _ *state, b *render.Body) erro
 		times = append(times, timeOf(&snapshot))
 	}
 	pages := partition.Spans(times, partition.AllTime, t.set.options.PageSize)
-	if t.kind.parent == "" && len(pages) == 1 {
+	if t.kind.parent == "" && len(pages) <= 1 {
 		return renderArchivePage(ctx, t, b, partition.AllTime)
 	}
 	if t.kind.parent == "" {
@@ -97,10 +97,10 @@ func (t target) snapshots(ctx context.Context) iter.Seq2[resourcesync.Snapshot, 
 	archive := t.kind.capability
 	return func(yield func(resourcesync.Snapshot, error) bool) {
 		var seq iter.Seq2[resourcesync.Snapshot, error]
-		if archive == resourcesync.ChangeListArchive && t.set.changeArchiver != nil {
+		if archive == resourcesync.ChangeListArchive && t.set.ChangeArchiver != nil {
 			seq = t.set.archivedLists(ctx)
 		} else {
-			seq = t.set.archiver.Snapshots(ctx, archive)
+			seq = t.set.Archiver.Snapshots(ctx, archive)
 		}
 		last := int64(0)
 		for snapshot, err := range seq {
@@ -173,7 +173,7 @@ func renderArchivePage(ctx context.Context, t target, b *render.Body, page parti
 			Metadata: rsxml.Metadata{At: snapshot.At, Completed: snapshot.Completed, From: snapshot.Interval.From, Until: snapshot.Interval.Until},
 		})
 		if !fits {
-			return fmt.Errorf("a page of the %s of set %q has outgrown the limits of a document: lower PageSize", t.kind.capability, t.set.name)
+			return fmt.Errorf("a page of the %s of set %q has outgrown the limits of a document: lower PageSize", t.kind.capability, t.set.Name)
 		}
 	}
 	t.set.report(left, b.Fields)

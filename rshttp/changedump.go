@@ -76,7 +76,7 @@ func listChangePackages(ctx context.Context, t target, b *render.Body, iv resour
 		e := t.set.packageEntry(kindChangePackage, packages.Name(p))
 		e.Metadata.From, e.Metadata.Until, e.Metadata.Length = p.From, p.Until, length
 		if !b.Add(e) {
-			return fmt.Errorf("the Change Dump of set %q has outgrown the limits of a document: raise PackageSize", t.set.name)
+			return fmt.Errorf("the Change Dump of set %q has outgrown the limits of a document: raise PackageSize", t.set.Name)
 		}
 	}
 	return nil
@@ -99,8 +99,8 @@ func (st *set) changePackageLength(ctx context.Context, p resourcesync.Interval)
 // newChangePackages returns the journal of st for division into packages.
 func newChangePackages(st *set) *packages.Journal {
 	return &packages.Journal{
-		Set:     st.name,
-		Changer: st.changer,
+		Set:     st.Name,
+		Changer: st.Changer,
 		Stater:  st.changeStater,
 		Since: func(ctx context.Context) (time.Time, error) {
 			since, _, err := versionJournal{journal{st}}.stat(ctx)

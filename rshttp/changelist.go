@@ -98,7 +98,7 @@ func renderChangeWindow(ctx context.Context, t target, st *state, b *render.Body
 // is closed if iv is.
 func renderChanges(ctx context.Context, t target, st *state, b *render.Body, r record, iv resourcesync.Interval) error {
 	last, err := listChanges(ctx, t, r, iv, b, t.set.withVersions())
-	if errors.Is(err, errMoved) && t.set.memento {
+	if errors.Is(err, errMoved) && t.set.Memento {
 		// The journal was divided by the size of entries without links to
 		// versions, and this list has no space for them.
 		b.Free()
@@ -180,11 +180,11 @@ type record interface {
 type journal struct{ *set }
 
 func (j journal) changes(ctx context.Context, iv resourcesync.Interval, omit func(*resourcesync.Change, error)) iter.Seq2[resourcesync.Change, error] {
-	return checked.Changes(ctx, j.changer, iv, omit)
+	return checked.Changes(ctx, j.Changer, iv, omit)
 }
 
 func (j journal) stat(ctx context.Context) (since, erased time.Time, err error) {
-	since, err = j.changer.Since(ctx)
+	since, err = j.Changer.Since(ctx)
 	return since, time.Time{}, err
 }
 
@@ -219,7 +219,7 @@ func (a changeArchive) stat(ctx context.Context) (since, erased time.Time, err e
 // same bytes as before, unless changes have been erased.
 func renderArchivedWindow(ctx context.Context, t target, st *state, b *render.Body, from time.Time) error {
 	gone := &goneError{index: t.url(kindChangeList, ""), reason: "the journal no longer has this window"}
-	a := t.set.changeArchiver
+	a := t.set.ChangeArchiver
 	if a == nil {
 		return gone
 	}
@@ -249,7 +249,7 @@ func renderArchivedWindow(ctx context.Context, t target, st *state, b *render.Bo
 // archivedLists yields the Change Lists in the archive of a journal.
 func (st *set) archivedLists(ctx context.Context) iter.Seq2[resourcesync.Snapshot, error] {
 	return func(yield func(resourcesync.Snapshot, error) bool) {
-		windows, err := st.changeArchiver.ArchivedWindows(ctx, st.options.PageSize)
+		windows, err := st.ChangeArchiver.ArchivedWindows(ctx, st.options.PageSize)
 		if err != nil {
 			yield(resourcesync.Snapshot{}, err)
 			return

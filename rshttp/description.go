@@ -18,7 +18,7 @@ type description struct {
 func (d *description) write(s *site) (err error) {
 	sets := make([]wellknown.Set, len(s.order))
 	for i, st := range s.order {
-		sets[i] = wellknown.Set{CapabilityList: st.url(kindCapabilityList, ""), DescribedBy: st.describedBy}
+		sets[i] = wellknown.Set{CapabilityList: st.url(kindCapabilityList, ""), DescribedBy: st.DescribedBy}
 	}
 	d.text, d.parts, err = wellknown.Description(sets, &wellknown.Options{
 		DescribedBy: s.options.DescribedBy,

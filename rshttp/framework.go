@@ -40,7 +40,7 @@ func newFrameworkFeed(st *set) (*frameworkFeed, error) {
 
 // hasVersion reports whether Stat covers everything on which Next depends.
 func (d *frameworkFeed) hasVersion() bool {
-	return d.set.stater != nil && (d.set.changer == nil || d.set.changeStater != nil)
+	return d.set.Stater != nil && (d.set.Changer == nil || d.set.changeStater != nil)
 }
 
 // Stat describes everything on which Next depends: the states of the set and its journal, and
@@ -51,7 +51,7 @@ func (d *frameworkFeed) Stat(ctx context.Context, r resourcesync.Range) (resourc
 		return resourcesync.Stat{}, err
 	}
 	version := strconv.Quote(now.version)
-	if d.set.changer != nil {
+	if d.set.Changer != nil {
 		if now, err = journalState(ctx, target{set: d.set}, nil); err != nil || now.version == "" {
 			return resourcesync.Stat{}, err
 		}
@@ -147,7 +147,7 @@ func changeOf(before, now string) resourcesync.ChangeType {
 // set creates another dump, which Destinations would have to fetch completely, so dumps
 // announces at most one in Options.DumpInterval.
 func (d *frameworkFeed) dumps(ctx context.Context, k *known) ([]rsxml.Entry, error) {
-	if d.set.opener == nil {
+	if d.set.Opener == nil {
 		k.ResourceDump = nil
 		return nil, nil
 	}

@@ -14,7 +14,7 @@ import (
 // changes announces the Change List and the Change Dump, or those under their indexes.
 func (d *frameworkFeed) changes(ctx context.Context, k *known) ([]rsxml.Entry, error) {
 	st := d.set
-	if st.changer == nil {
+	if st.Changer == nil {
 		k.Journal, k.ChangeList, k.ChangeDump = nil, nil, nil
 		return nil, nil
 	}
@@ -66,7 +66,7 @@ func (d *frameworkFeed) changes(ctx context.Context, k *known) ([]rsxml.Entry, e
 // readJournal returns the state of a journal without a version. before is its last announced
 // state, or nil.
 func (d *frameworkFeed) readJournal(ctx context.Context, before *knownJournal, windows []resourcesync.Interval) (now knownJournal, err error) {
-	if _, ok := d.set.changer.(resourcesync.Windower); !ok {
+	if _, ok := d.set.Changer.(resourcesync.Windower); !ok {
 		changes, newest, err := d.set.windows.Last(ctx)
 		return knownJournal{strconv.Itoa(changes), newest}, err
 	}

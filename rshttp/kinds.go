@@ -116,7 +116,7 @@ func folderOf(path string) string {
 func (rt *routes) url(kind string, st *set, part string) string {
 	var pairs []string
 	if rt.kinds[kind].needs != nil && rt.named {
-		pairs = append(pairs, "set", st.name)
+		pairs = append(pairs, "set", st.Name)
 	}
 	if part != "" {
 		pairs = append(pairs, "part", part)
@@ -248,7 +248,7 @@ func kinds(o *Options, d *description, channels bool) []*kind {
 		{name: kindChangeDumpPart, path: "changedumps/" + byTime + ".xml", needs: versions, parent: kindChangeDump, capability: resourcesync.ChangeDump, listed: isChangePackage, state: changeDumpState, render: renderChangeDumpPart},
 		{name: kindChangeManifest, path: "changedump/" + byInterval + ".xml", needs: versions, capability: resourcesync.ChangeDumpManifest, listed: isChangePackage, state: journalState, render: renderManifest},
 		{name: kindChangePackage, path: "changedump/" + byInterval + ".zip", needs: versions, manifest: kindChangeManifest, listed: isChangePackage, state: journalState, serve: request.servePackage},
-		{name: kindMemento, path: "memento", needs: func(st *set) bool { return st.memento }, serve: request.serveMemento},
+		{name: kindMemento, path: "memento", needs: func(st *set) bool { return st.Memento }, serve: request.serveMemento},
 	}
 	for _, c := range archives {
 		path := strings.ReplaceAll(string(c), "-", "")

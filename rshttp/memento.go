@@ -45,7 +45,7 @@ func (st *set) mementoURL(uri string, t time.Time) string {
 // withVersions returns a function that adds version links to the entries of st's
 // Change Lists, or nil.
 func (st *set) withVersions() func(*resourcesync.Change, *rsxml.Entry) {
-	if !st.memento {
+	if !st.Memento {
 		return nil
 	}
 	var links []resourcesync.Link
@@ -88,7 +88,7 @@ func (q request) serveMemento() error {
 	if err != nil {
 		return err
 	}
-	v := &version{open: func() (io.ReadCloser, error) { return q.t.set.changeOpener.OpenChange(q.r.Context(), c) }}
+	v := &version{open: func() (io.ReadCloser, error) { return q.t.set.ChangeOpener.OpenChange(q.r.Context(), c) }}
 	defer v.close()
 	err = v.begin(&c.Resource)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -147,10 +147,10 @@ func (st *set) version(ctx context.Context, uri string, at time.Time) (resources
 	missing := errMoment
 	if at.Before(since) {
 		missing = st.versionGone()
-		if st.changeArchiver == nil {
+		if st.ChangeArchiver == nil {
 			return resourcesync.Change{}, missing
 		}
-		from = changeArchive{st.changeArchiver} // whose lists link to versions, too
+		from = changeArchive{st.ChangeArchiver} // whose lists link to versions, too
 	}
 	around := resourcesync.Interval{From: at.Add(-time.Microsecond), Until: at}
 	for c, err := range from.changes(ctx, around, nil) {

@@ -179,11 +179,6 @@ func (o *Options) withDefaults() (Options, error) {
 	if out.Window < 0 || out.DumpInterval < 0 || out.PackageEvery < 0 {
 		return out, errors.New("rshttp: Window, DumpInterval and PackageEvery must not be negative")
 	}
-	if out.DescribedBy != "" {
-		if err := rsxml.CheckURI(out.DescribedBy); err != nil {
-			return out, fmt.Errorf("rshttp: DescribedBy: %w", err)
-		}
-	}
 	out.Window = cmp.Or(out.Window, 24*time.Hour)
 	out.Settle = cmp.Or(out.Settle, time.Minute)
 	out.DumpInterval = cmp.Or(out.DumpInterval, 24*time.Hour)

@@ -119,10 +119,10 @@ func (st *set) channel(c resourcesync.Capability) (publisher.Channel, error) {
 	channel := publisher.Channel{
 		Topic:          st.url(string(c), ""),
 		CapabilityList: st.url(kindCapabilityList, ""),
-		Hubs:           st.remoteHubs,
+		Hubs:           st.Hubs,
 	}
 	if c == resourcesync.ChangeNotification {
-		channel.Changer, channel.Settle = st.changer, st.options.Settle
+		channel.Changer, channel.Settle = st.Changer, st.options.Settle
 		channel.Stater, channel.Watcher = st.changeStater, st.changeWatcher
 		return channel, nil
 	}
@@ -134,7 +134,7 @@ func (st *set) channel(c resourcesync.Capability) (publisher.Channel, error) {
 	if feed.hasVersion() {
 		channel.Stater = feed
 	} else {
-		channel.Watcher = st.watcher
+		channel.Watcher = st.Watcher
 	}
 	return channel, nil
 }

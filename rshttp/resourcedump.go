@@ -52,11 +52,11 @@ func (st *set) packageStats(ctx context.Context, r resourcesync.Range) (packages
 // newPackages returns the partitioner of st into packages.
 func newPackages(st *set) *partition.Partitioner {
 	return &partition.Partitioner{
-		Set:    st.name,
+		Set:    st.Name,
 		Into:   "packages",
-		Stater: st.stater,
+		Stater: st.Stater,
 		Cut:    st.resourcePackages.Cut,
-		Dated:  st.cutter != nil,
+		Dated:  st.Cutter != nil,
 		Group:  st.groupPackages,
 		Lazy:   len(st.channels()) == 0, // or else the dump is announced
 	}
@@ -83,13 +83,13 @@ func (st *set) groupPackages(ctx context.Context, p, previous *partition.Partiti
 		dumps.Add(r.From, len(scratch), time.Time{})
 	}
 	cuts := dumps.Done()
-	if st.stater == nil || len(cuts) == 1 {
+	if st.Stater == nil || len(cuts) == 1 {
 		return cuts, nil
 	}
 	i := 0
 	for r := range partition.Ranges(cuts, "") {
 		_, covered := p.BeginningIn(r)
-		stat, err := st.stater.Stat(ctx, covered)
+		stat, err := st.Stater.Stat(ctx, covered)
 		if err != nil {
 			return nil, err
 		}

@@ -77,7 +77,7 @@ func renderRangeIndex(t target, at time.Time, cuts []resourcesync.Cut, b *render
 func (t target) addPart(b *render.Body, part string, e *rsxml.Entry) error {
 	e.Loc = t.url(t.kind.parts, part)
 	if !b.Add(e) {
-		return fmt.Errorf("the index of the %s of set %q has outgrown the limits of a document: raise PageSize", t.kind.name, t.set.name)
+		return fmt.Errorf("the index of the %s of set %q has outgrown the limits of a document: raise PageSize", t.kind.name, t.set.Name)
 	}
 	return nil
 }
@@ -104,7 +104,7 @@ func listResources(ctx context.Context, t target, st *state, b *render.Body, lim
 		builder entries.Builder
 		left    render.Omitted
 	)
-	for res, err := range checked.Resources(ctx, t.set.provider, st.keys, left.Add) {
+	for res, err := range checked.Resources(ctx, t.set.Provider, st.keys, left.Add) {
 		if err != nil {
 			return err
 		}
@@ -126,7 +126,7 @@ func listResources(ctx context.Context, t target, st *state, b *render.Body, lim
 		e.Metadata.Path = path
 		if !b.Add(e) || b.Entries > limit {
 			if tooLarge := b.Entries <= limit; pack == nil && (tooLarge || limit == rsxml.MaxEntries) {
-				t.set.pages.Split(st.keys, res.Key, tooLarge && t.set.cutter != nil)
+				t.set.pages.Split(st.keys, res.Key, tooLarge && t.set.Cutter != nil)
 			}
 			return errOutgrown
 		}

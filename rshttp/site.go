@@ -66,7 +66,7 @@ func (st *set) report(entries, fields render.Omitted) {
 func (st *set) logOmitted(omitted *render.Omitted, msg string) {
 	first := omitted.First()
 	if st.reported.first(fmt.Sprint(msg, first)) {
-		st.log.LogAttrs(context.Background(), slog.LevelWarn, msg, slog.String("set", st.name), slog.Int("count", omitted.N), first)
+		st.log.LogAttrs(context.Background(), slog.LevelWarn, msg, slog.String("set", st.Name), slog.Int("count", omitted.N), first)
 	}
 }
 
@@ -103,18 +103,18 @@ func (s *site) runSets(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, st := range s.order {
 		running.Go(func() { st.pages.Run(ctx, s.log) })
-		if st.opener != nil {
+		if st.Opener != nil {
 			running.Go(func() { st.packages.Run(ctx, s.log) })
 		}
 		if st.has(resourcesync.ChangeDump) {
 			running.Go(func() { st.changePackages.Run(ctx, s.log) })
 		}
-		if st.watcher != nil {
+		if st.Watcher != nil {
 			running.Go(func() {
-				background.Watch(ctx, st.watcher.Watch, func() {
+				background.Watch(ctx, st.Watcher.Watch, func() {
 					st.pages.Wake()
 					st.packages.Wake()
-				}, st.log.With("set", st.name), "watching a set has ended; restarting")
+				}, st.log.With("set", st.Name), "watching a set has ended; restarting")
 			})
 		}
 	}

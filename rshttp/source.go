@@ -115,14 +115,14 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s.sets[st.name] != nil {
-			return nil, fmt.Errorf("rshttp: two sets have the name %q", st.name)
+		if s.sets[st.Name] != nil {
+			return nil, fmt.Errorf("rshttp: two sets have the name %q", st.Name)
 		}
-		s.sets[st.name] = st
+		s.sets[st.Name] = st
 		s.order = append(s.order, st)
 	}
 	channels := slices.ContainsFunc(s.order, func(st *set) bool { return len(st.channels()) > 0 })
-	s.routes = newRoutes(u, s.order[0].name != "", kinds(&o, &s.description, channels))
+	s.routes = newRoutes(u, s.order[0].Name != "", kinds(&o, &s.description, channels))
 	if err := s.description.write(s.site); err != nil {
 		return nil, err
 	}
@@ -130,7 +130,7 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		if st.covers != nil {
 			s.covers = append(s.covers, linkheader.Cover{CapabilityList: s.routes.url(kindCapabilityList, st, ""), Covers: st.covers})
 		} else {
-			s.log.Warn("set gets no Link headers: give it a Prefix or a Coverer", "set", st.name)
+			s.log.Warn("set gets no Link headers: give it a Prefix or a Coverer", "set", st.Name)
 		}
 	}
 	if err := s.begin(); err != nil {
@@ -195,7 +195,7 @@ func (s *Source) Paths() []string {
 	var paths []string
 	if s.routes.named {
 		for _, st := range s.order {
-			paths = append(paths, st.name+"/")
+			paths = append(paths, st.Name+"/")
 		}
 		return append(paths, folderOf(s.routes.kinds[kindDescriptionPart].path))
 	}

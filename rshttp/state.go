@@ -78,7 +78,7 @@ func (was *state) stillClosed(ctx context.Context) (bool, error) {
 
 // stat describes the resources in keys. The result is zero if the set has no Stater.
 func (st *set) stat(ctx context.Context, keys resourcesync.Range) (resourcesync.Stat, error) {
-	return statOf(ctx, st.stater, keys)
+	return statOf(ctx, st.Stater, keys)
 }
 
 func statOf(ctx context.Context, stater resourcesync.Stater, keys resourcesync.Range) (resourcesync.Stat, error) {

@@ -79,9 +79,9 @@ func (t target) awaitListed(ctx context.Context) {
 
 // pack describes the package t to the planner.
 func (t target) pack() *packages.Package[*state] {
-	content := packages.Content{Provider: t.set.provider, Opener: t.set.opener, Checksummer: t.set.checksummer}
+	content := packages.Content{Provider: t.set.Provider, Opener: t.set.Opener, Checksummer: t.set.checksummer}
 	if t.kind.name == kindChangePackage {
-		content = packages.Content{ChangeOpener: t.set.changeOpener, PatchOpener: t.set.patchOpener, Checksummer: t.set.changeChecksummer}
+		content = packages.Content{ChangeOpener: t.set.ChangeOpener, PatchOpener: t.set.patchOpener, Checksummer: t.set.changeChecksummer}
 	}
 	return &packages.Package[*state]{
 		Path:    t.path,
