@@ -102,22 +102,18 @@ func (t target) snapshots(ctx context.Context) iter.Seq2[resourcesync.Snapshot, 
 		} else {
 			seq = t.set.Archiver.Snapshots(ctx, archive)
 		}
-		last := int64(0)
+		var last int64
 		for snapshot, err := range seq {
 			if err != nil {
-				yield(resourcesync.Snapshot{}, checked.Error("archiver", err))
+				err = checked.Error("archiver", err)
+			} else if err = checkSnapshot(&snapshot, archive, last); err != nil {
+				err = fmt.Errorf("archiver broke its contract: %w", err)
+			}
+			if err != nil {
+				yield(resourcesync.Snapshot{}, err)
 				return
 			}
-			if err := checkSnapshot(&snapshot, archive); err != nil {
-				yield(resourcesync.Snapshot{}, fmt.Errorf("archiver broke its contract: %w", err))
-				return
-			}
-			at := timeOf(&snapshot)
-			if at < last {
-				yield(resourcesync.Snapshot{}, fmt.Errorf("archiver broke its contract: %s is older than the previous document", snapshot.URI))
-				return
-			}
-			last = at
+			last = timeOf(&snapshot)
 			if !yield(snapshot, nil) {
 				return
 			}
@@ -128,13 +124,15 @@ func (t target) snapshots(ctx context.Context) iter.Seq2[resourcesync.Snapshot, 
 	}
 }
 
-func checkSnapshot(snapshot *resourcesync.Snapshot, archive resourcesync.Capability) error {
+func checkSnapshot(snapshot *resourcesync.Snapshot, archive resourcesync.Capability, last int64) error {
 	iv := snapshot.Interval
 	switch {
 	case isOfSpans(archive) && (iv.From.IsZero() || iv.Until.IsZero() || iv.Until.Before(iv.From)):
 		return fmt.Errorf("%s in a %s has no closed interval", snapshot.URI, archive)
 	case !isOfSpans(archive) && snapshot.At.IsZero():
 		return fmt.Errorf("%s in a %s has no At", snapshot.URI, archive)
+	case timeOf(snapshot) < last:
+		return fmt.Errorf("%s is older than the previous document", snapshot.URI)
 	}
 	return nil
 }

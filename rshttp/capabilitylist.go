@@ -43,7 +43,6 @@ func (st *set) capabilities() []resourcesync.Capability {
 	return append(out, st.archives...)
 }
 
-// channels returns the capabilities of the set's notification channels.
 func (st *set) channels() []resourcesync.Capability {
 	switch {
 	case len(st.hubs) == 0 && !st.sockets:

@@ -28,7 +28,6 @@ func changeDumpState(ctx context.Context, t target, was *state) (*state, error) 
 	return &state{version: packages.Name(covers), changes: covers, dump: dump}, nil
 }
 
-// isChangePackage reports whether the package, manifest or Change Dump t is listed.
 func isChangePackage(t target) bool { return t.set.changePackages.Current().Lists(t.part) }
 
 // renderChangeDump renders changedump.xml: the Change Dump if one is enough, otherwise the
@@ -40,12 +39,10 @@ func renderChangeDump(ctx context.Context, t target, st *state, b *render.Body) 
 	return listChangePackages(ctx, t, b, resourcesync.Interval{From: st.dump.Since}, st.dump.Packages)
 }
 
-// dumpParts divides the packages of a set into Change Dumps.
 func (st *set) dumpParts(dump *packages.ChangeDump) []resourcesync.Interval {
 	return dump.Parts(st.options.Window, st.options.PageSize)
 }
 
-// renderChangeDumpPart renders one Change Dump of an index.
 func renderChangeDumpPart(ctx context.Context, t target, st *state, b *render.Body) error {
 	part, err := t.window(t.set.dumpParts(st.dump))
 	if err == nil {
@@ -96,7 +93,6 @@ func (st *set) changePackageLength(ctx context.Context, p resourcesync.Interval)
 	})
 }
 
-// newChangePackages returns the journal of st for division into packages.
 func newChangePackages(st *set) *packages.Journal {
 	return &packages.Journal{
 		Set:     st.Name,

@@ -16,7 +16,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// isWindow reports whether the Change List t is listed.
 func isWindow(t target) bool { return t.set.windows.Lists(t.part) }
 
 // renderChangeList renders changelist.xml: one open Change List while one is enough (section
@@ -43,7 +42,6 @@ func renderRecentChanges(ctx context.Context, t target, st *state, b *render.Bod
 	return renderChanges(ctx, t, st, b, journal{t.set}, iv)
 }
 
-// renderChangeIndex renders the index of the documents for windows.
 func renderChangeIndex(t target, b *render.Body, windows []resourcesync.Interval, links ...resourcesync.Link) error {
 	// An index that is full omits the oldest lists; its from is that of the first
 	// listed one.
@@ -78,7 +76,6 @@ func (t target) window(windows []resourcesync.Interval) (resourcesync.Interval, 
 	return windows[i], nil
 }
 
-// renderChangeWindow renders one Change List of an index.
 func renderChangeWindow(ctx context.Context, t target, st *state, b *render.Body) error {
 	windows, err := t.set.windows.Get(ctx)
 	if err != nil {
@@ -176,7 +173,6 @@ type record interface {
 	stat(ctx context.Context) (since, erased time.Time, err error)
 }
 
-// A journal is the journal of a set.
 type journal struct{ *set }
 
 func (j journal) changes(ctx context.Context, iv resourcesync.Interval, omit func(*resourcesync.Change, error)) iter.Seq2[resourcesync.Change, error] {
@@ -203,7 +199,6 @@ func (j versionJournal) stat(ctx context.Context) (since, erased time.Time, err 
 	return since, erased, err
 }
 
-// A changeArchive is the archive of a set's journal.
 type changeArchive struct{ resourcesync.ChangeArchiver }
 
 func (a changeArchive) changes(ctx context.Context, iv resourcesync.Interval, omit func(*resourcesync.Change, error)) iter.Seq2[resourcesync.Change, error] {

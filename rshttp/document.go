@@ -42,7 +42,6 @@ var (
 	cacheForever = []string{"public, max-age=86400, immutable"}
 )
 
-// newDocument returns the document of t in the state st.
 func newDocument(t target, st *state, text render.Text) *document {
 	tag := base64.RawURLEncoding.EncodeToString(text.Sum[:16])
 	d := &document{
@@ -91,7 +90,6 @@ func newCache(budget int64) *cache {
 	return &cache{budget: budget, docs: gocache.New(gocache.NoExpiration, 0), recent: list.New()}
 }
 
-// get returns the cached document for path, or nil.
 func (c *cache) get(path string) *document {
 	e, ok := c.docs.Get(path)
 	if !ok {
@@ -127,7 +125,6 @@ func (c *cache) remove(e *list.Element) {
 	c.docs.Delete(d.path())
 }
 
-// size returns the bytes of all documents.
 func (c *cache) size() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

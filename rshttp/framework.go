@@ -122,7 +122,6 @@ func (d *frameworkFeed) ofSource(k *known) *publisher.Update {
 	return &publisher.Update{Entries: []rsxml.Entry{e}}
 }
 
-// ofSet returns an update of the Capability List.
 func (d *frameworkFeed) ofSet(k *known) *publisher.Update {
 	change := changeOf(k.CapabilityList, d.capabilityList)
 	if change == "" {
@@ -234,13 +233,11 @@ type knownPages struct {
 	Born    time.Time `json:"born,omitzero"` // when the newest of them was split off
 }
 
-// knownDump is the last announced state of a Resource Dump.
 type knownDump struct {
 	Version   string    `json:"version"`
 	Announced time.Time `json:"announced"`
 }
 
-// knownJournal is the last announced state of a journal.
 type knownJournal struct {
 	Version string    `json:"version,omitempty"`
 	Newest  time.Time `json:"newest,omitzero"` // of its changes
@@ -268,7 +265,6 @@ func parseKnown(s string) known {
 	return k
 }
 
-// digestOf returns a digest of text.
 func digestOf(text ...string) string {
 	h := sha256.New()
 	for _, s := range text {

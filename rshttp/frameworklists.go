@@ -240,7 +240,6 @@ func newsOf(p *partition.Partition, k *knownPages) (created, updated int) {
 	return created, updated
 }
 
-// pageEntry returns the entry of page i of p.
 func (d *frameworkFeed) pageEntry(p *partition.Partition, i int, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
 	part := ""
 	if len(p.Cuts) > 1 {

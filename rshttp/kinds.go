@@ -69,7 +69,6 @@ func (t target) isUnlisted() bool { return t.kind.listed != nil && !t.kind.liste
 // url returns the public URL of a document of the same set.
 func (t target) url(kind, part string) string { return t.set.url(kind, part) }
 
-// match returns the target of a path.
 func (rt *routes) match(path string, sets map[string]*set) (target, bool) {
 	// Most requests to a wrapped application are for other paths. Avoid the cost of the
 	// router for them.
@@ -112,7 +111,6 @@ func folderOf(path string) string {
 	return path
 }
 
-// url returns the public URL of a document.
 func (rt *routes) url(kind string, st *set, part string) string {
 	var pairs []string
 	if rt.kinds[kind].needs != nil && rt.named {

@@ -42,35 +42,29 @@ func (st *set) mementoURL(uri string, t time.Time) string {
 	return st.url(kindMemento, "") + "?" + paramDatetime + "=" + partition.FormatTime(t) + "&" + paramURI + "=" + url.QueryEscape(uri)
 }
 
-// withVersions returns a function that adds version links to the entries of st's
-// Change Lists, or nil.
+// withVersions returns a function that adds to the entries of st's Change Lists the links to
+// the versions after the changes (section 14.6), or nil.
 func (st *set) withVersions() func(*resourcesync.Change, *rsxml.Entry) {
 	if !st.Memento {
 		return nil
 	}
+	isMemento := func(l resourcesync.Link) bool { return l.Rel == resourcesync.RelMemento }
 	var links []resourcesync.Link
 	return func(c *resourcesync.Change, e *rsxml.Entry) {
-		links = st.versionLinks(append(links[:0], e.Links...), c)
+		if c.Type == resourcesync.Deleted || slices.ContainsFunc(e.Links, isMemento) {
+			return // an entry has one at most, and a host's own comes first
+		}
+		links = append(append(links[:0], e.Links...), resourcesync.Link{
+			Rel:      resourcesync.RelMemento,
+			Href:     st.mementoURL(c.Resource.URI, c.Datetime),
+			Modified: c.Resource.LastModified,
+			Hashes:   c.Resource.Hashes,
+			Length:   c.Resource.Length,
+			Type:     c.Resource.Type,
+			Encoding: c.Resource.Encoding,
+		})
 		e.Links = links
 	}
-}
-
-// versionLinks appends the links of a Change List entry to the version after c (section
-// 14.6).
-func (st *set) versionLinks(links []resourcesync.Link, c *resourcesync.Change) []resourcesync.Link {
-	isMemento := func(l resourcesync.Link) bool { return l.Rel == resourcesync.RelMemento }
-	if c.Type == resourcesync.Deleted || slices.ContainsFunc(links, isMemento) {
-		return links // an entry has one at most, and a host's own comes first
-	}
-	return append(links, resourcesync.Link{
-		Rel:      resourcesync.RelMemento,
-		Href:     st.mementoURL(c.Resource.URI, c.Datetime),
-		Modified: c.Resource.LastModified,
-		Hashes:   c.Resource.Hashes,
-		Length:   c.Resource.Length,
-		Type:     c.Resource.Type,
-		Encoding: c.Resource.Encoding,
-	})
 }
 
 // serveMemento answers a request for a version of a resource (RFC 7089), or for

@@ -114,7 +114,6 @@ func (s *site) removed(capabilityList string) *publisher.Update {
 	return &publisher.Update{Up: s.routes.url(kindDescription, nil, ""), Entries: []rsxml.Entry{e}}
 }
 
-// channel returns st's channel of the capability c.
 func (st *set) channel(c resourcesync.Capability) (publisher.Channel, error) {
 	channel := publisher.Channel{
 		Topic:          st.url(string(c), ""),
@@ -163,13 +162,11 @@ func (st *set) channelEntry(c resourcesync.Capability) *rsxml.Entry {
 	return e
 }
 
-// serveTopic answers a request for a topic.
 func (q request) serveTopic() error {
 	q.publisher.ServeTopic(q.w, q.r, q.t.url(q.t.kind.name, ""))
 	return nil
 }
 
-// serveSocket answers a request for a channel by WebSocket.
 func (q request) serveSocket() error {
 	q.options.WebSocket.ServeTopic(q.w, q.r, q.t.url(strings.TrimSuffix(q.t.kind.name, socket), ""))
 	return nil

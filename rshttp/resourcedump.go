@@ -27,7 +27,6 @@ func (st *set) packageEntry(kind, part string) *rsxml.Entry {
 	}
 }
 
-// dumpEntry returns the entry of the package with the resources in r.
 func (st *set) dumpEntry(r resourcesync.Range, stats packages.Stats) *rsxml.Entry {
 	e := st.packageEntry(kindDumpPackage, partition.FormatRange(r))
 	e.LastMod, e.Metadata.At, e.Metadata.Length = stats.At, stats.At, stats.Length
@@ -49,7 +48,6 @@ func (st *set) packageStats(ctx context.Context, r resourcesync.Range) (packages
 	})
 }
 
-// newPackages returns the partitioner of st into packages.
 func newPackages(st *set) *partition.Partitioner {
 	return &partition.Partitioner{
 		Set:    st.Name,
@@ -169,7 +167,6 @@ func renderResourceDump(ctx context.Context, t target, st *state, b *render.Body
 	return err
 }
 
-// renderPackages renders a Resource Dump.
 func renderPackages(ctx context.Context, t target, st *state, b *render.Body) error {
 	started := time.Now()
 	at := st.modified

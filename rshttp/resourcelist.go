@@ -58,7 +58,6 @@ func renderResourceList(ctx context.Context, t target, st *state, b *render.Body
 	return listResources(ctx, t, st, b, rsxml.MaxEntries, nil)
 }
 
-// renderRangeIndex renders the index of the documents for the ranges that cuts end.
 func renderRangeIndex(t target, at time.Time, cuts []resourcesync.Cut, b *render.Body) error {
 	b.Head = resourceHead(t, true, at)
 	i := 0

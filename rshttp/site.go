@@ -28,10 +28,8 @@ type site struct {
 	ready       atomic.Bool
 }
 
-// packageSize is the size of a new package.
 func (s *site) packageSize() packages.Size { return packages.Size(s.options.PackageSize) }
 
-// allReady reports whether all sets are ready.
 func (s *site) allReady(ctx context.Context) bool {
 	if s.ready.Load() {
 		return true
@@ -45,7 +43,6 @@ func (s *site) allReady(ctx context.Context) bool {
 	return true
 }
 
-// url returns the public URL of a document of st.
 func (st *set) url(kind, part string) string { return st.routes.url(kind, st, part) }
 
 // report counts the entries and the fields that a document of st omits, and logs the
@@ -74,10 +71,10 @@ func (st *set) logOmitted(omitted *render.Omitted, msg string) {
 // ones are only counted.
 const maxReported = 100
 
-// reported is the set of messages that have been logged. The zero value is ready for use.
+// reported has the digests of the messages that have been logged.
 type reported struct {
 	mu   sync.Mutex
-	seen map[uint64]struct{}
+	seen map[uint64]bool
 }
 
 var reportedSeed = maphash.MakeSeed()
@@ -88,13 +85,13 @@ func (r *reported) first(message string) bool {
 	sum := maphash.String(reportedSeed, message)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, ok := r.seen[sum]; ok || len(r.seen) == maxReported {
+	if r.seen[sum] || len(r.seen) == maxReported {
 		return false
 	}
 	if r.seen == nil {
-		r.seen = make(map[uint64]struct{})
+		r.seen = make(map[uint64]bool)
 	}
-	r.seen[sum] = struct{}{}
+	r.seen[sum] = true
 	return true
 }
 

@@ -76,11 +76,7 @@ func (was *state) stillClosed(ctx context.Context) (bool, error) {
 	return err == nil && !since.After(was.changes.From) && erased.Equal(was.erased), err
 }
 
-// stat describes the resources in keys. The result is zero if the set has no Stater.
-func (st *set) stat(ctx context.Context, keys resourcesync.Range) (resourcesync.Stat, error) {
-	return statOf(ctx, st.Stater, keys)
-}
-
+// statOf describes the resources in keys. The result is zero without a Stater.
 func statOf(ctx context.Context, stater resourcesync.Stater, keys resourcesync.Range) (resourcesync.Stat, error) {
 	if stater == nil {
 		return resourcesync.Stat{}, nil
@@ -91,13 +87,13 @@ func statOf(ctx context.Context, stater resourcesync.Stater, keys resourcesync.R
 // resourceState returns the state of the resources in keys, or was if that is still
 // current. It reads the version of the complete set and, only if that has changed, that of keys.
 func (st *set) resourceState(ctx context.Context, keys resourcesync.Range, was *state) (*state, error) {
-	whole, err := st.stat(ctx, partition.Whole)
+	whole, err := statOf(ctx, st.Stater, partition.Whole)
 	if err != nil || was != nil && whole.Version != "" && whole.Version == *was.whole.Load() {
 		return was, err
 	}
 	stat := whole
 	if keys != partition.Whole {
-		if stat, err = st.stat(ctx, keys); err != nil {
+		if stat, err = statOf(ctx, st.Stater, keys); err != nil {
 			return nil, err
 		}
 	}
@@ -110,7 +106,6 @@ func (st *set) resourceState(ctx context.Context, keys resourcesync.Range, was *
 	return now, nil
 }
 
-// newResourceState returns the state of the resources in keys that stat describes.
 func newResourceState(keys resourcesync.Range, stat resourcesync.Stat) *state {
 	st := newState(stat)
 	st.keys = keys
@@ -120,7 +115,6 @@ func newResourceState(keys resourcesync.Range, stat resourcesync.Stat) *state {
 	return st
 }
 
-// newState returns the state that stat describes.
 func newState(stat resourcesync.Stat) *state {
 	st := &state{version: stat.Version, modified: stat.LastModified}
 	st.whole.Store(&st.version)

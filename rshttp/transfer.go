@@ -91,18 +91,16 @@ func (t target) pack() *packages.Package[*state] {
 			defer cancel()
 			return t.fresh(ctx, was)
 		},
-		List: func(ctx context.Context) (*packages.Contents, *state, error) {
-			ctx, cancel := context.WithTimeout(ctx, t.set.options.RenderTimeout)
-			defer cancel()
-			return t.listPackage(ctx)
-		},
+		List:     t.listPackage,
 		Unlisted: t.isUnlisted,
-		TooLarge: func() error { return t.outgrown() },
+		TooLarge: t.outgrown,
 	}
 }
 
 // listPackage returns the contents of the package t with its manifest, and their state.
 func (t target) listPackage(ctx context.Context) (*packages.Contents, *state, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.set.options.RenderTimeout)
+	defer cancel()
 	t.kind = t.set.routes.kinds[t.kind.manifest]
 	st, err := t.kind.state(ctx, t, nil)
 	if err != nil {
