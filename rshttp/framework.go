@@ -109,37 +109,35 @@ func (d *frameworkFeed) next(ctx context.Context, k *known) (*publisher.Update, 
 // ofSource returns an update of the Source Description, and of its last part if it is an
 // index.
 func (d *frameworkFeed) ofSource(k *known) *publisher.Update {
-	change := changeOf(k.Description, d.description)
-	if change == "" {
-		return nil
+	uri := d.set.routes.url(kindDescription, nil, "")
+	u := announce(&k.Description, d.description, uri, resourcesync.Description)
+	if n := len(d.set.description.parts); u != nil && n > 0 {
+		u.Entries[0].Loc = d.set.routes.url(kindDescriptionPart, nil, strconv.Itoa(n))
+		u.Entries[0].Links = []resourcesync.Link{{Rel: resourcesync.RelIndex, Href: uri}}
 	}
-	k.Description = d.description
-	e := entry(d.set.routes.url(kindDescription, nil, ""), resourcesync.Description, change, time.Time{})
-	if n := len(d.set.description.parts); n > 0 {
-		e.Loc = d.set.routes.url(kindDescriptionPart, nil, strconv.Itoa(n))
-		e.Links = []resourcesync.Link{{Rel: resourcesync.RelIndex, Href: d.set.routes.url(kindDescription, nil, "")}}
-	}
-	return &publisher.Update{Entries: []rsxml.Entry{e}}
+	return u
 }
 
 func (d *frameworkFeed) ofSet(k *known) *publisher.Update {
-	change := changeOf(k.CapabilityList, d.capabilityList)
-	if change == "" {
-		return nil
+	u := announce(&k.CapabilityList, d.capabilityList, d.set.url(kindCapabilityList, ""), resourcesync.CapabilityList)
+	if u != nil {
+		u.Up = d.set.routes.url(kindDescription, nil, "")
 	}
-	k.CapabilityList = d.capabilityList
-	e := entry(d.set.url(kindCapabilityList, ""), resourcesync.CapabilityList, change, time.Time{})
-	return &publisher.Update{Up: d.set.routes.url(kindDescription, nil, ""), Entries: []rsxml.Entry{e}}
+	return u
 }
 
-func changeOf(before, now string) resourcesync.ChangeType {
-	switch before {
+// announce returns an update of the document at uri if its digest differs from the announced
+// one, which it replaces.
+func announce(announced *string, digest, uri string, c resourcesync.Capability) *publisher.Update {
+	change := resourcesync.Updated
+	switch *announced {
+	case digest:
+		return nil
 	case "":
-		return resourcesync.Created
-	case now:
-		return ""
+		change = resourcesync.Created
 	}
-	return resourcesync.Updated
+	*announced = digest
+	return &publisher.Update{Entries: []rsxml.Entry{entry(uri, c, change, time.Time{})}}
 }
 
 // dumps announces the Resource Dump, or the newest one under its index. Each change of the

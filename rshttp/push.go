@@ -34,6 +34,7 @@ const openTimeout = 30 * time.Second
 
 // openStore opens the log of the Source with the base URL in its Store, and creates its hub.
 func (r *runner) openStore(base *url.URL) (err error) {
+	r.notifications = topic.NewMemoryLog()
 	if store := r.options.Store; store != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 		defer cancel()
@@ -47,9 +48,6 @@ func (r *runner) openStore(base *url.URL) (err error) {
 	uri := cmp.Or(r.options.HubURI, base.JoinPath("websub/").String())
 	if r.hubURI, err = url.Parse(uri); err != nil {
 		return fmt.Errorf("rshttp: HubURI: %w", err)
-	}
-	if r.notifications == nil {
-		r.notifications = topic.NewMemoryLog()
 	}
 	opts := *r.options.Hub
 	opts.Logger = cmp.Or(opts.Logger, r.log)
@@ -76,7 +74,7 @@ func (r *runner) newPublisher() (*publisher.Publisher, error) {
 			channels = append(channels, channel)
 		}
 	}
-	if len(channels) == 0 && r.notifications == nil {
+	if len(channels) == 0 && r.options.Store == nil && r.hub == nil {
 		return nil, nil
 	}
 	var opts topic.Options
@@ -84,9 +82,6 @@ func (r *runner) newPublisher() (*publisher.Publisher, error) {
 		opts = *r.options.Push
 	}
 	opts.Logger = cmp.Or(opts.Logger, r.log)
-	if r.notifications == nil {
-		r.notifications = topic.NewMemoryLog()
-	}
 	if r.options.Store == nil {
 		r.log.Info("notifications and subscriptions are kept in memory: with a Store they survive a restart")
 	}

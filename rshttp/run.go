@@ -21,7 +21,7 @@ import (
 // in this process or in another one.
 type runner struct {
 	*site
-	notifications topic.Log            // nil if there is nothing to publish
+	notifications topic.Log
 	publisher     *publisher.Publisher // nil if there is nothing to publish
 	hub           *hub.Hub             // nil if there is none
 	hubURI        *url.URL
