@@ -68,8 +68,6 @@ func (d *document) stateOf() *state {
 	return d.state
 }
 
-func (d *document) path() string { return d.target.path }
-
 // cost returns the memory of d in bytes, including headers and overhead.
 func (d *document) cost() int64 {
 	return d.Memory() + int64(len(d.target.path)+1024)
@@ -105,14 +103,14 @@ func (c *cache) get(path string) *document {
 func (c *cache) put(d *document) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e, ok := c.docs.Get(d.path()); ok {
+	if e, ok := c.docs.Get(d.target.path); ok {
 		c.remove(e.(*list.Element))
 	}
 	if d.cost() > c.budget/2 {
 		return
 	}
 	c.bytes += d.cost()
-	c.docs.SetDefault(d.path(), c.recent.PushFront(d))
+	c.docs.SetDefault(d.target.path, c.recent.PushFront(d))
 	for c.bytes > c.budget {
 		c.remove(c.recent.Back())
 	}
@@ -122,7 +120,7 @@ func (c *cache) put(d *document) {
 func (c *cache) remove(e *list.Element) {
 	d := c.recent.Remove(e).(*document)
 	c.bytes -= d.cost()
-	c.docs.Delete(d.path())
+	c.docs.Delete(d.target.path)
 }
 
 func (c *cache) size() int64 {

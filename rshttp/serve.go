@@ -177,7 +177,7 @@ func (s *site) send(w http.ResponseWriter, r *http.Request, doc *document) {
 	}
 	if err := doc.writeTo(w, zipped); err != nil && r.Context().Err() == nil {
 		// The status has been sent; the client sees the closed connection.
-		s.sparse.Log(r.Context(), s.log, slog.LevelDebug, "document not sent", slog.String("path", doc.path()), slog.Any("error", err))
+		s.sparse.Log(r.Context(), s.log, slog.LevelDebug, "document not sent", slog.String("path", doc.target.path), slog.Any("error", err))
 		panic(http.ErrAbortHandler)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"slices"
 	"sync"
-	"sync/atomic"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/background"
@@ -25,22 +25,12 @@ type site struct {
 	order       []*set // as given to New
 	description description
 	counters    counters
-	ready       atomic.Bool
 }
 
 func (s *site) packageSize() packages.Size { return packages.Size(s.options.PackageSize) }
 
 func (s *site) allReady(ctx context.Context) bool {
-	if s.ready.Load() {
-		return true
-	}
-	for _, st := range s.order {
-		if st.ready(ctx) != nil {
-			return false
-		}
-	}
-	s.ready.Store(true)
-	return true
+	return !slices.ContainsFunc(s.order, func(st *set) bool { return st.ready(ctx) != nil })
 }
 
 func (st *set) url(kind, part string) string { return st.routes.url(kind, st, part) }

@@ -60,7 +60,7 @@ import (
 // safe for concurrent use.
 type Source struct {
 	*site
-	*runner
+	runner
 	cache      *cache
 	plans      *packages.Planner[*state]
 	requests   admission.Groups  // for the same documents
@@ -96,7 +96,7 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		renderings: admission.NewLimiter(o.Renderings),
 		transfers:  transfer.NewLimiter(o.Transfers, o.ClientTransfers),
 	}
-	s.runner = &runner{site: s.site}
+	s.runner.site = s.site
 	s.plans = packages.NewPlanner[*state](packages.Options{
 		Size:        s.packageSize(),
 		Concurrency: o.Renderings,
