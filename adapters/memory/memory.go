@@ -13,9 +13,9 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/guard"
-	"github.com/resourcesync-go/resourcesync/internal/wake"
 )
 
 // Options are the optional arguments of [New].
@@ -91,7 +91,7 @@ type Set struct {
 	seals    []int64 // ends of Change Dump packages
 	builder  entries.Builder
 
-	changed wake.Bell
+	changed background.Bell
 }
 
 var (

@@ -69,9 +69,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/health"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
-	"github.com/resourcesync-go/resourcesync/internal/wake"
 )
 
 // Options configure a [Store]. The zero value is a reasonable default. All processes
@@ -110,7 +110,7 @@ type Store struct {
 	log       *slog.Logger
 	failures  health.Failures // of background work
 	discarded atomic.Bool     // a transaction, perhaps not committed yet, has discarded a damaged row
-	bell      wake.Bell       // rings when something may have been committed
+	bell      background.Bell // rings when something may have been committed
 	idle      idleCheck
 
 	mu       sync.Mutex

@@ -22,8 +22,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/versions"
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
-	bells "github.com/resourcesync-go/resourcesync/internal/wake"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/topic/websocket"
 )
@@ -225,7 +225,7 @@ func (p *publication) health(ctx context.Context) error {
 type shownSet struct {
 	*sqlstore.Set
 	shown atomic.Bool
-	bell  bells.Bell // the set is shown
+	bell  background.Bell // the set is shown
 }
 
 // show makes the set ready.

@@ -9,9 +9,9 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
-	"github.com/resourcesync-go/resourcesync/internal/wake"
 )
 
 // leaderLock minus the id of a log is the number of the lock that the leader of the log
@@ -22,7 +22,7 @@ const leaderLock = -2
 // text, because signing needs them.
 type Log struct {
 	db   rowdb.DB
-	bell *wake.Bell
+	bell *background.Bell
 	now  func() time.Time
 	id   int64
 	dialect
@@ -55,7 +55,7 @@ var dialects = map[rowdb.Dialect]dialect{
 // Open returns the log with this name in db, and creates it if there is none. now
 // returns the time of day. bell must ring when another process may have committed a
 // change of the database. The log rings it for its own commits.
-func Open(ctx context.Context, db rowdb.DB, bell *wake.Bell, now func() time.Time, name string) (*Log, error) {
+func Open(ctx context.Context, db rowdb.DB, bell *background.Bell, now func() time.Time, name string) (*Log, error) {
 	l := &Log{db: db, bell: bell, now: now, dialect: dialects[db.Dialect()]}
 	find := func(c rowdb.Conn) error {
 		return c.Query(ctx, "SELECT id FROM rs_log WHERE name = $1", func(r rowdb.Row) error { l.id = r.Int(0); return nil }, name)
