@@ -182,7 +182,9 @@ func (s *scanner) wait(ctx context.Context, woken chan<- struct{}) {
 	})
 	if ctx.Err() == nil {
 		s.log.Warn("changes are not noticed at once, only by scans", "error", err, "rescan", s.rescan)
-		background.Signal(woken)
+		if s.part != nil {
+			background.Signal(woken) // the first scan waits no longer
+		}
 	}
 }
 
