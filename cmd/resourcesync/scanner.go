@@ -70,7 +70,8 @@ type scanner struct {
 	last     atomic.Pointer[scanned]
 }
 
-// A scanned is the result of the last complete scan of this process.
+// A scanned is the result of the last complete scan of this process, with the changes
+// that scans of parts have found since.
 type scanned struct {
 	ended  time.Time
 	took   time.Duration
@@ -202,6 +203,7 @@ func (s *scanner) scanPart(ctx context.Context, paths []string) (done bool) {
 			continue
 		}
 		s.logChanges(result)
+		s.addPart(result)
 		// Only a complete scan can tell how much is held or unreadable in all.
 		if last := s.last.Load(); last != nil && keepsSome(last.result) {
 			return false
@@ -209,6 +211,24 @@ func (s *scanner) scanPart(ctx context.Context, paths []string) (done bool) {
 		return err == nil && !keepsSome(result)
 	}
 	return true
+}
+
+// addPart adds the changes that the scan of a part has found to those of the complete
+// scan before.
+func (s *scanner) addPart(part resourcesync.ScanResult) {
+	for {
+		last := s.last.Load()
+		if last == nil {
+			return
+		}
+		sum := *last
+		sum.result.Created += part.Created
+		sum.result.Updated += part.Updated
+		sum.result.Deleted += part.Deleted
+		if s.last.CompareAndSwap(last, &sum) {
+			return
+		}
+	}
 }
 
 // keepsSome reports whether a scan has kept missing files.
