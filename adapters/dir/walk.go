@@ -210,12 +210,14 @@ func openFolder(in *os.Root, name string) (*os.Root, error) {
 }
 
 // openFile opens the regular file called name in the folder in, unless it is a symbolic
-// link; see openFolder.
-func openFile(in *os.Root, name string) (*os.File, fs.FileInfo, error) {
+// link; see openFolder. seen is what Lstat has found before, or nil.
+func openFile(in *os.Root, name string, seen fs.FileInfo) (*os.File, fs.FileInfo, error) {
 	for range attempts {
-		seen, err := in.Lstat(name)
-		if err != nil {
-			return nil, nil, err
+		if seen == nil {
+			var err error
+			if seen, err = in.Lstat(name); err != nil {
+				return nil, nil, err
+			}
 		}
 		if !seen.Mode().IsRegular() {
 			return nil, nil, notExist(name)
@@ -225,13 +227,14 @@ func openFile(in *os.Root, name string) (*os.File, fs.FileInfo, error) {
 			return nil, nil, err
 		}
 		info, err := f.Stat()
-		if err == nil && os.SameFile(seen, info) {
+		if err == nil && info.Mode().IsRegular() && os.SameFile(seen, info) {
 			return f, info, nil
 		}
 		f.Close()
 		if err != nil {
 			return nil, nil, err
 		}
+		seen = nil
 	}
 	return nil, nil, errInFlux
 }
