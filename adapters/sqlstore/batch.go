@@ -30,14 +30,15 @@ type row struct {
 	place        int64
 }
 
-// apply applies edits in order, and saves the set.
-func (s *Store) apply(ctx context.Context, c rowdb.Conn, set *setRow, edits []changes.Edit) (*changeBatch, error) {
+// apply applies edits in order, and saves the set. before has the rows of the edited keys
+// that exist, or is nil.
+func (s *Store) apply(ctx context.Context, c rowdb.Conn, set *setRow, edits []changes.Edit, before *preload) (*changeBatch, error) {
 	b := &changeBatch{
 		Batch: changes.Batch{Ready: set.ready, Last: set.last, Count: set.count, Now: s.now},
 		store: s, conn: c, set: set,
 	}
 	if !set.journal {
-		if err := b.load(ctx, edits); err != nil {
+		if err := b.load(ctx, edits, before); err != nil {
 			return nil, err
 		}
 	}

@@ -83,7 +83,7 @@ func (s *Store) numberBatch(ctx context.Context, c rowdb.Conn) (int, error) {
 			continue
 		}
 		if err == nil {
-			_, err = s.apply(ctx, c, &set, edits[id])
+			_, err = s.apply(ctx, c, &set, edits[id], nil)
 		}
 		if err != nil {
 			return 0, err

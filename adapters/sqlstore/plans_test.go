@@ -54,6 +54,7 @@ func workload(t *testing.T, db database, r *record) {
 	clock := newClock()
 	second := db.open(t, &Options{Now: clock.tell, Retain: time.Hour, Window: time.Hour})
 	second.db = recorder{second.db, r}
+	second.maxSeen = maxBlock
 	t.Run("sets", func(t *testing.T) { useSets(t, second, clock) })
 	third := db.open(t, &Options{Now: clock.tell, Retain: time.Hour, Archive: 3 * time.Hour, Window: time.Hour})
 	third.db = recorder{third.db, r}

@@ -43,7 +43,12 @@ func (s *Set) Delete(ctx context.Context, keys ...string) error {
 }
 
 // change applies edits in one transaction, after all changes that were recorded before.
-func (s *Set) change(ctx context.Context, edits []changes.Edit) (done *changeBatch, err error) {
+func (s *Set) change(ctx context.Context, edits []changes.Edit) (*changeBatch, error) {
+	return s.changeRead(ctx, edits, nil)
+}
+
+// changeRead is change with the rows of the edited keys, read before.
+func (s *Set) changeRead(ctx context.Context, edits []changes.Edit, before *preload) (done *changeBatch, err error) {
 	err = s.store.db.Update(ctx, func(c rowdb.Conn) error {
 		if err := s.store.numberAll(ctx, c); err != nil {
 			return err
@@ -52,7 +57,7 @@ func (s *Set) change(ctx context.Context, edits []changes.Edit) (done *changeBat
 		if err != nil {
 			return err
 		}
-		done, err = s.store.apply(ctx, c, &set, edits)
+		done, err = s.store.apply(ctx, c, &set, edits, before)
 		return err
 	})
 	if err != nil {

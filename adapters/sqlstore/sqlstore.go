@@ -107,6 +107,7 @@ type Store struct {
 	retain    time.Duration
 	archive   time.Duration
 	window    time.Duration
+	maxSeen   int // keys that a scan keeps in memory
 	log       *slog.Logger
 	failures  health.Failures // of background work
 	discarded atomic.Bool     // a transaction, perhaps not committed yet, has discarded a damaged row
@@ -121,7 +122,7 @@ type Store struct {
 // files has the migrations for the engine of db, in the folder "migrations". Closing the
 // store closes db, as does an error of New. opts may be nil.
 func New(ctx context.Context, db rowdb.DB, files fs.FS, opts *Options) (*Store, error) {
-	s := &Store{db: db, watchers: map[*watcher]struct{}{}}
+	s := &Store{db: db, maxSeen: maxSeen, watchers: map[*watcher]struct{}{}}
 	err := s.configure(opts)
 	if err == nil {
 		err = rowdb.Migrate(ctx, db, files)

@@ -46,7 +46,7 @@ func (s *Set) Withdraw(ctx context.Context, keys ...string) error {
 			edits[i] = changes.Edit{Type: kind, Key: key}
 		}
 		before := set.count
-		b, err := s.store.apply(ctx, c, &set, edits)
+		b, err := s.store.apply(ctx, c, &set, edits, nil)
 		if err != nil || !guarded || !atOnce || b.Counts.Deleted == 0 {
 			return err
 		}
