@@ -61,7 +61,7 @@ func BenchmarkSitemap(b *testing.B) {
 // check reads what was written: what is not right is not fast.
 func check(b *testing.B, doc []byte) {
 	b.Helper()
-	_, list, err := rsxml.Decode(bytes.NewReader(doc), nil)
+	_, list, err := rsxml.Decode(bytes.NewReader(doc))
 	if err != nil || len(list) != entries || list[entries-1].Loc != uri(entries-1) || !list[0].LastMod.Equal(modified) {
 		b.Fatalf("%d entries, %v", len(list), err)
 	}

@@ -52,20 +52,19 @@ func ExampleParse() {
 		if err != nil {
 			continue
 		}
-		fmt.Printf("%s %q\n", target, l.Param("title"))
+		fmt.Println(target)
 	}
 	// Output:
-	// https://example.org/sets/1/capabilitylist.xml ""
-	// https://example.org/sets/2/capabilitylist.xml "Aufsätze"
+	// https://example.org/sets/1/capabilitylist.xml
+	// https://example.org/sets/2/capabilitylist.xml
 }
 
 func ExampleAppendLink() {
 	b := linkheader.AppendLink(nil, linkheader.Link{
 		Target: "https://example.org/a>b",
 		Rel:    resourcesync.RelDescribedBy,
-		Params: []linkheader.Param{{Name: "title", Value: `the "record"`}, {Name: "type", Value: "text/html"}},
 	})
 	fmt.Println(string(b))
 	// Output:
-	// <https://example.org/a%3Eb>; rel="describedby"; title="the \"record\""; type="text/html"
+	// <https://example.org/a%3Eb>; rel="describedby"
 }

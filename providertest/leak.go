@@ -4,14 +4,14 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/resourcesync-go/resourcesync/internal/leak"
+	"github.com/resourcesync-go/resourcesync/internal/leaktest"
 )
 
 // leaks runs f several times and returns an error if each run leaves a goroutine
 // behind. A few goroutines that stay, such as those of a connection pool, are not a leak.
 func (s *subject) leaks(ctx context.Context, f func(ctx context.Context)) error {
 	const times = 16
-	left := leak.Run(ctx, func(ctx context.Context) {
+	left := leaktest.Run(ctx, func(ctx context.Context) {
 		for range times {
 			f(ctx)
 		}

@@ -411,7 +411,7 @@ func checkPackage(t *testing.T, body string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, entries, err := rsxml.Decode(bytes.NewReader(manifest), nil)
+	_, entries, err := rsxml.Decode(bytes.NewReader(manifest))
 	if err != nil || len(entries) != len(z.File)-1 {
 		t.Fatalf("%d entries for %d files, %v", len(entries), len(z.File), err)
 	}

@@ -121,13 +121,13 @@ func TestD9_ArchiveIndex(t *testing.T) {
 	src := newSource(t, &rshttp.Options{PageSize: 10}, rshttp.Set{Provider: papers(t, "a"), Archiver: kept})
 	read := func() (pages []string, documents int) {
 		index := text(t, get(t, src, "/resourcesync/changelistarchive.xml"))
-		h, entries, err := rsxml.Decode(strings.NewReader(index), nil)
+		h, entries, err := rsxml.Decode(strings.NewReader(index))
 		if err != nil || !h.Index {
 			t.Fatalf("index %v: %v\n%s", h.Index, err, index)
 		}
 		for _, e := range entries {
 			path := strings.TrimPrefix(e.Loc, "https://example.org")
-			h, listed, err := rsxml.Decode(strings.NewReader(text(t, get(t, src, path))), nil)
+			h, listed, err := rsxml.Decode(strings.NewReader(text(t, get(t, src, path))))
 			if err != nil || len(listed) == 0 || len(listed) > 10 {
 				t.Fatalf("%s: %d documents, %v", path, len(listed), err)
 			}

@@ -2,7 +2,6 @@ package rshttp
 
 import (
 	"context"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -32,29 +31,13 @@ func (s *site) runSets(ctx context.Context) error {
 		}
 		if st.watcher != nil {
 			g.Go(func() error {
-				st.watch(ctx)
+				background.Watch(ctx, st.watcher.Watch, func() {
+					st.pages.Wake()
+					st.packages.Wake()
+				}, st.log.With("set", st.name), "watching a set has ended; restarting")
 				return nil
 			})
 		}
 	}
 	return g.Wait()
-}
-
-// watch watches st until ctx is done.
-func (st *set) watch(ctx context.Context) {
-	for {
-		err := background.Safely(func() error {
-			return st.watcher.Watch(ctx, func() {
-				st.pages.Wake()
-				st.packages.Wake()
-			})
-		})
-		if ctx.Err() != nil {
-			return
-		}
-		st.log.Warn("watching a set has ended; restarting", "set", st.name, "error", err)
-		if background.Sleep(ctx, 10*time.Second) != nil {
-			return
-		}
-	}
 }

@@ -234,7 +234,7 @@ func unpackChanges(t testing.TB, src *rshttp.Source, path string) (paths []strin
 	if res := get(t, src, path); res.StatusCode != 200 {
 		t.Fatalf("%s: %s", path, res.Status)
 	}
-	_, entries, err := rsxml.Decode(get(t, src, strings.TrimSuffix(path, ".zip")+".xml").Body, nil)
+	_, entries, err := rsxml.Decode(get(t, src, strings.TrimSuffix(path, ".zip")+".xml").Body)
 	if err != nil {
 		t.Fatal(err)
 	}

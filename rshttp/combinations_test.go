@@ -233,7 +233,7 @@ func (v *visitor) visit(uri string, of resourcesync.Capability) {
 	if body == "" || strings.HasSuffix(uri, ".zip") || strings.HasSuffix(uri, "/websocket") {
 		return
 	}
-	head, entries, err := rsxml.Decode(strings.NewReader(body), nil)
+	head, entries, err := rsxml.Decode(strings.NewReader(body))
 	if err != nil || head.Metadata.Capability != of {
 		v.t.Errorf("%v: %s is a %q document, %v", v.of, uri, head.Metadata.Capability, err)
 		return

@@ -105,7 +105,7 @@ func (c *crawler) read(uri string, want resourcesync.Capability, up, index strin
 	if c.emitted != nil {
 		c.emitted([]byte(body), strings.Contains(body, "<sitemapindex"))
 	}
-	head, entries, err := rsxml.Decode(strings.NewReader(body), nil)
+	head, entries, err := rsxml.Decode(strings.NewReader(body))
 	if err != nil {
 		return fmt.Errorf("%s: %w", uri, err)
 	}
@@ -188,7 +188,7 @@ func (c *crawler) readPackage(e rsxml.Entry, want resourcesync.Capability, up st
 	if text(c.t, outside) != string(inside) {
 		c.t.Errorf("%s is not the manifest in %s", contents, e.Loc)
 	}
-	_, entries, err := rsxml.Decode(bytes.NewReader(inside), nil)
+	_, entries, err := rsxml.Decode(bytes.NewReader(inside))
 	if err != nil {
 		return fmt.Errorf("%s: %w", e.Loc, err)
 	}

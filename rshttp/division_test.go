@@ -103,7 +103,7 @@ func TestFullPageGrows(t *testing.T) {
 // deletions too. Those who skip what has not changed would miss them otherwise.
 func TestNoFalseLastmod(t *testing.T) {
 	src := newSource(t, &rshttp.Options{PageSize: 10}, rshttp.Set{Provider: tableOf(30)})
-	_, entries, err := rsxml.Decode(get(t, src, index).Body, nil)
+	_, entries, err := rsxml.Decode(get(t, src, index).Body)
 	if err != nil {
 		t.Fatal(err)
 	}

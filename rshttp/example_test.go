@@ -66,7 +66,7 @@ func Example_hub() {
 	// Destinations find the channels in the Capability List.
 	w := httptest.NewRecorder()
 	site.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/resourcesync/papers/capabilitylist.xml", nil))
-	_, entries, err := rsxml.Decode(w.Body, nil)
+	_, entries, err := rsxml.Decode(w.Body)
 	if err != nil {
 		log.Fatal(err)
 	}

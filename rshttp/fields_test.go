@@ -41,7 +41,7 @@ func TestD4_InvalidFieldsAreLeftOut(t *testing.T) {
 	} {
 		before := src.Counters().Dropped
 		body := text(t, get(t, src, tt.path))
-		_, entries, err := rsxml.Decode(strings.NewReader(body), nil)
+		_, entries, err := rsxml.Decode(strings.NewReader(body))
 		if err != nil || len(entries) != tt.entries {
 			t.Errorf("%s: %v, %d entries in\n%s", tt.path, err, len(entries), body)
 		}

@@ -66,7 +66,7 @@ func (f *framed) get(uri string) (text string, head rsxml.Head, entries []rsxml.
 		f.t.Fatalf("%s: %d %s", uri, w.Code, w.Body)
 	}
 	text = w.Body.String()
-	if head, entries, err = rsxml.Decode(w.Body, nil); err != nil {
+	if head, entries, err = rsxml.Decode(w.Body); err != nil {
 		f.t.Fatalf("%s: %v\n%s", uri, err, text)
 	}
 	return text, head, entries

@@ -50,7 +50,7 @@ func (h *hubServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	p := post{method: r.Method, header: r.Header, body: string(body)}
-	if p.head, p.entries, err = rsxml.Decode(bytes.NewReader(body), nil); err != nil {
+	if p.head, p.entries, err = rsxml.Decode(bytes.NewReader(body)); err != nil {
 		h.t.Errorf("the hub is sent %v\n%s", err, body)
 	}
 	p.self = links(h.t, r.Header)["self"][0]

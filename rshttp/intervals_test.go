@@ -248,7 +248,7 @@ func (w wire) get(loc string) []byte {
 
 func (w wire) decode(loc string) (rsxml.Head, []rsxml.Entry) {
 	w.t.Helper()
-	head, entries, err := rsxml.Decode(bytes.NewReader(w.get(loc)), nil)
+	head, entries, err := rsxml.Decode(bytes.NewReader(w.get(loc)))
 	if err != nil {
 		w.t.Fatalf("%s: %v", loc, err)
 	}
@@ -400,7 +400,7 @@ func (w wire) unpack(loc string) (head rsxml.Head, changes []rsxml.Entry, conten
 		}
 		files["/"+f.Name] = string(b)
 	}
-	head, changes, err = rsxml.Decode(strings.NewReader(files["/manifest.xml"]), nil)
+	head, changes, err = rsxml.Decode(strings.NewReader(files["/manifest.xml"]))
 	if err != nil {
 		w.t.Fatalf("%s: %v", loc, err)
 	}

@@ -46,7 +46,7 @@ type kind struct {
 	render func(ctx context.Context, t target, st *state, b *render.Body) error
 
 	// serve answers requests for packages, versions and channels, which are not
-	// documents. If anyMethod is true, serve checks the method itself.
+	// documents. If anyMethod is true, serve checks the method and the body itself.
 	serve     func(s *Source, w http.ResponseWriter, r *http.Request, t target)
 	anyMethod bool
 

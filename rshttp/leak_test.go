@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/internal/leak"
+	"github.com/resourcesync-go/resourcesync/internal/leaktest"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
@@ -53,7 +53,7 @@ func TestNothingLeaks(t *testing.T) {
 	}
 	mend()
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // it would close what is lost
-	group := leak.Run(t.Context(), func(context.Context) {
+	group := leaktest.Run(t.Context(), func(context.Context) {
 		src := newSource(t, nil, rshttp.Set{Provider: c})
 		srv := httptest.NewServer(src)
 		defer srv.Close()

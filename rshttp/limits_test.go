@@ -84,7 +84,7 @@ func TestByteLimit(t *testing.T) {
 	}
 
 	src = newSource(t, &rshttp.Options{PageSize: 110}, rshttp.Set{Provider: counting{heavy}})
-	_, entries, err := rsxml.Decode(get(t, src, "/resourcesync/resourcelist.xml").Body, nil)
+	_, entries, err := rsxml.Decode(get(t, src, "/resourcesync/resourcelist.xml").Body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -131,7 +131,7 @@ func TestPageURLs(t *testing.T) {
 	slices.SortFunc(p, func(a, b resourcesync.Resource) int { return strings.Compare(a.Key, b.Key) })
 	for every := range 20 {
 		src := newSource(t, &rshttp.Options{PageSize: 1 + every}, rshttp.Set{Provider: p})
-		_, entries, err := rsxml.Decode(get(t, src, "/resourcesync/resourcelist.xml").Body, nil)
+		_, entries, err := rsxml.Decode(get(t, src, "/resourcesync/resourcelist.xml").Body)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ import (
 // mementos returns the links to versions in the Change List, in its order, as paths.
 func mementos(t *testing.T, h http.Handler) (paths []string) {
 	t.Helper()
-	_, entries, err := rsxml.Decode(strings.NewReader(text(t, get(t, h, "/resourcesync/changelist.xml"))), nil)
+	_, entries, err := rsxml.Decode(strings.NewReader(text(t, get(t, h, "/resourcesync/changelist.xml"))))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -157,7 +157,7 @@ func TestD9_MementoOfTheHost(t *testing.T) {
 		t.Fatal(err)
 	}
 	src := newSource(t, nil, rshttp.Set{Provider: history{s}, Memento: true})
-	_, entries, err := rsxml.Decode(strings.NewReader(text(t, get(t, src, "/resourcesync/changelist.xml"))), nil)
+	_, entries, err := rsxml.Decode(strings.NewReader(text(t, get(t, src, "/resourcesync/changelist.xml"))))
 	if err != nil || len(entries) != 1 || !slices.EqualFunc(entries[0].Links, own, resourcesync.Link.Equal) {
 		t.Errorf("%+v, %v", entries, err)
 	}

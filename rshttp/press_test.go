@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/leak"
+	"github.com/resourcesync-go/resourcesync/internal/leaktest"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -78,7 +78,7 @@ func TestLargeDocument(t *testing.T) {
 	if string(inflated) != plain {
 		t.Error("another text in gzip than as it is")
 	}
-	head, entries, err := rsxml.Decode(bytes.NewReader(inflated), nil)
+	head, entries, err := rsxml.Decode(bytes.NewReader(inflated))
 	if err != nil || len(entries) != n {
 		t.Fatalf("%d entries, %v", len(entries), err)
 	}
@@ -111,7 +111,7 @@ func TestLargeFailures(t *testing.T) {
 			const path = "/resourcesync/resourcelist.xml"
 			whole := text(t, get(t, src, path, "Accept-Encoding", "gzip"))
 			broken = true
-			left := leak.Run(t.Context(), func(context.Context) {
+			left := leaktest.Run(t.Context(), func(context.Context) {
 				for range 10 {
 					if res := get(t, src, path); res.StatusCode != http.StatusServiceUnavailable {
 						t.Error(res.Status)

@@ -329,7 +329,7 @@ func TestRS22_Advertised(t *testing.T) {
 			if got := strings.TrimSuffix(after, "</urlset>\n"); got != tt.want {
 				t.Errorf("got\n%s\nwant\n%s", got, tt.want)
 			}
-			if _, _, err := rsxml.Decode(strings.NewReader(list), nil); err != nil {
+			if _, _, err := rsxml.Decode(strings.NewReader(list)); err != nil {
 				t.Error(err)
 			}
 			if shared := os.Getenv("RESOURCESYNC_SHARED"); shared != "" {
@@ -483,7 +483,7 @@ func TestPushRestart(t *testing.T) {
 	var told []string
 	var end time.Time
 	for _, body := range made[changes] {
-		head, entries, err := rsxml.Decode(strings.NewReader(body), nil)
+		head, entries, err := rsxml.Decode(strings.NewReader(body))
 		if err != nil || !end.IsZero() && !head.Metadata.From.Equal(end) {
 			t.Errorf("from %v after until %v: %v", head.Metadata.From, end, err)
 		}

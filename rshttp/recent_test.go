@@ -23,7 +23,7 @@ func recentChanges(t *testing.T, src *rshttp.Source) (from time.Time, entries []
 	if res.StatusCode != 200 {
 		t.Fatalf("%s: %s", recentPath, text(t, res))
 	}
-	h, entries, err := rsxml.Decode(strings.NewReader(text(t, res)), nil)
+	h, entries, err := rsxml.Decode(strings.NewReader(text(t, res)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -201,7 +201,7 @@ func unpack(t testing.TB, src *rshttp.Source, path string) map[string]string {
 	if outside := text(t, get(t, src, strings.TrimSuffix(path, ".zip")+".xml")); outside != manifest {
 		t.Errorf("%s: the manifest inside is\n%s\nand outside\n%s", path, manifest, outside)
 	}
-	_, entries, err := rsxml.Decode(strings.NewReader(manifest), nil)
+	_, entries, err := rsxml.Decode(strings.NewReader(manifest))
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
@@ -250,7 +250,7 @@ func decode(t testing.TB, src *rshttp.Source, path string) (rsxml.Head, []rsxml.
 	if res.StatusCode != 200 {
 		t.Fatalf("%s: %s", path, res.Status)
 	}
-	head, entries, err := rsxml.Decode(res.Body, nil)
+	head, entries, err := rsxml.Decode(res.Body)
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}

@@ -82,7 +82,7 @@ func crawlPages(t testing.TB, n numbers) (mib int) {
 	src := newSource(t, nil, rshttp.Set{Provider: n})
 	srv := httptest.NewServer(src)
 	defer srv.Close()
-	_, entries, err := rsxml.Decode(get(t, src, "/resourcesync/resourcelist.xml").Body, nil)
+	_, entries, err := rsxml.Decode(get(t, src, "/resourcesync/resourcelist.xml").Body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -164,7 +164,7 @@ func BenchmarkCrawl10M(b *testing.B) {
 // resources in turn and reports what the last costs of the first.
 func BenchmarkColdPage(b *testing.B) {
 	src := newSource(b, &rshttp.Options{CacheBytes: -1}, rshttp.Set{Provider: numbers(10_000_000)})
-	_, entries, err := rsxml.Decode(get(b, src, "/resourcesync/resourcelist.xml").Body, nil)
+	_, entries, err := rsxml.Decode(get(b, src, "/resourcesync/resourcelist.xml").Body)
 	if err != nil {
 		b.Fatal(err)
 	}

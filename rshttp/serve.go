@@ -27,17 +27,12 @@ func (s *Source) find(path string) (target, *document, bool) {
 // serve answers a request for t, whose route has been found. It compares the state of t with
 // that of kept, the cached document or nil, renders t if they differ, and sends it.
 func (s *Source) serve(w http.ResponseWriter, r *http.Request, t target, kept *document) {
-	if !reqbody.None(w, r) {
-		return
-	}
 	s.expectRun()
 	if t.kind.anyMethod {
 		t.kind.serve(s, w, r, t)
 		return
 	}
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		http.Error(w, "Only GET and HEAD are allowed here.", http.StatusMethodNotAllowed)
+	if !reqbody.Get(w, r) {
 		return
 	}
 	if t.kind.serve != nil {

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/resourcesync-go/resourcesync/internal/admission"
+	"github.com/resourcesync-go/resourcesync/internal/baseurl"
 	"github.com/resourcesync-go/resourcesync/internal/packages"
 	"github.com/resourcesync-go/resourcesync/internal/publisher"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
@@ -51,11 +52,13 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	u, err := parseBase(base)
-	if err != nil {
-		return nil, err
-	}
-	if len(sets) == 0 {
+	u, err := baseurl.Parse(base)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("rshttp: base URL: %w", err)
+	case strings.ContainsAny(u.Path, "{}"):
+		return nil, fmt.Errorf("rshttp: base URL %q must not have a path with { or }", base) // of templates
+	case len(sets) == 0:
 		return nil, errors.New("rshttp: a Source needs at least one set")
 	}
 	s := &Source{
@@ -107,22 +110,6 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 	s.components = s.newComponents()
 	s.runs.begun() // assume that some process starts soon
 	return s, nil
-}
-
-func parseBase(base string) (*url.URL, error) {
-	u, err := url.Parse(base)
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("rshttp: base URL: %w", err)
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return nil, fmt.Errorf("rshttp: base URL %q must be absolute, like https://example.org/resourcesync/", base)
-	case u.RawQuery != "" || u.Fragment != "" || u.User != nil || strings.ContainsAny(u.Path, "{}"):
-		return nil, fmt.Errorf("rshttp: base URL %q must not have a query, a fragment, a user or braces", base)
-	}
-	if !strings.HasSuffix(u.Path, "/") {
-		u.Path += "/"
-	}
-	return u, nil
 }
 
 // Wrap returns a handler that serves the Source's documents and its Hub, and passes all other

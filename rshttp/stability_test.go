@@ -26,7 +26,7 @@ func pagesOf(t *testing.T, src *rshttp.Source) snapshot {
 	res := get(t, src, index)
 	etag, body := res.Header.Get("ETag"), text(t, res)
 	out[index] = etag + body
-	_, entries, err := rsxml.Decode(strings.NewReader(body), nil)
+	_, entries, err := rsxml.Decode(strings.NewReader(body))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -116,7 +116,7 @@ func fingerprint(t *testing.T) string {
 			res := get(t, src, path, "Accept-Encoding", coding)
 			fmt.Fprintln(sum, path, res.Header.Get("ETag"), res.Header.Get("Last-Modified"), text(t, res))
 		}
-		_, entries, err := rsxml.Decode(get(t, src, path).Body, nil)
+		_, entries, err := rsxml.Decode(get(t, src, path).Body)
 		if err != nil {
 			t.Fatal(err)
 		}

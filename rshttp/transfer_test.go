@@ -24,7 +24,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/leak"
+	"github.com/resourcesync-go/resourcesync/internal/leaktest"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
@@ -158,7 +158,7 @@ func TestBreakOff(t *testing.T) {
 					}
 				}
 				var etag string
-				left := leak.Run(t.Context(), func(context.Context) {
+				left := leaktest.Run(t.Context(), func(context.Context) {
 					srv := httptest.NewServer(src)
 					defer srv.Close()
 					client := srv.Client()

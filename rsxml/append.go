@@ -1,6 +1,9 @@
 package rsxml
 
 import (
+	"errors"
+	"sync"
+
 	"github.com/resourcesync-go/resourcesync"
 )
 
@@ -29,25 +32,33 @@ func AppendHead(b []byte, h *Head) []byte {
 }
 
 // AppendEntry appends e, an entry of the document of h, to b and returns the extended
-// slice. It does not allocate if b has enough capacity. In an index, e becomes a
-// <sitemap>; in a plain sitemap, its metadata and links are omitted.
+// slice. It does not allocate if b has enough capacity and no value is omitted. In an
+// index, e becomes a <sitemap>; in a plain sitemap, its metadata and links are omitted.
 //
 // Loc must pass [CheckURI]. AppendEntry omits values of other fields that no document
 // can hold; dropped is their number. [CheckEntry] explains them.
 func AppendEntry(b []byte, h *Head, e *Entry) (_ []byte, dropped int) {
 	w := writer{b: b, manifest: h.isManifest(), limit: len(b) + maxElement - elementEnd}
+	w.entry(h, e)
+	return w.b, w.dropped
+}
+
+// entry appends the <url> or <sitemap> of e.
+func (w *writer) entry(h *Head, e *Entry) {
+	b := w.b
 	if h.Index {
-		w.b = append(w.b, "<sitemap>\n<loc>"...)
+		b = append(b, "<sitemap>\n<loc>"...)
 	} else {
-		w.b = append(w.b, "<url>\n<loc>"...)
+		b = append(b, "<url>\n<loc>"...)
 	}
-	w.b = appendText(w.b, e.Loc)
-	w.b = append(w.b, "</loc>\n"...)
+	b = appendText(b, e.Loc)
+	b = append(b, "</loc>\n"...)
 	if !e.LastMod.IsZero() {
-		w.b = append(w.b, "<lastmod>"...)
-		w.b = appendTime(w.b, e.LastMod)
-		w.b = append(w.b, "</lastmod>\n"...)
+		b = append(b, "<lastmod>"...)
+		b = appendTime(b, e.LastMod)
+		b = append(b, "</lastmod>\n"...)
 	}
+	w.b = b
 	switch {
 	case e.ChangeFreq == "":
 	case isChangeFreq(e.ChangeFreq):
@@ -55,7 +66,7 @@ func AppendEntry(b []byte, h *Head, e *Entry) (_ []byte, dropped int) {
 		w.b = append(w.b, e.ChangeFreq...)
 		w.b = append(w.b, "</changefreq>\n"...)
 	default:
-		w.dropped++
+		w.drop("ChangeFreq", e.ChangeFreq, "use always, hourly, daily, weekly, monthly, yearly or never")
 	}
 	if !h.plain() {
 		w.metadata(&e.Metadata)
@@ -66,8 +77,36 @@ func AppendEntry(b []byte, h *Head, e *Entry) (_ []byte, dropped int) {
 	} else {
 		w.b = append(w.b, "</url>\n"...)
 	}
-	return w.b, w.dropped
 }
+
+// CheckResource reports why r cannot be published in full: [CheckURI] refuses its URI,
+// or [CheckEntry] refuses other values of its entry. Stores call it before they accept
+// a resource.
+func CheckResource(r *resourcesync.Resource) error {
+	if err := CheckURI(r.URI); err != nil {
+		return err
+	}
+	var e Entry
+	e.SetResource(r)
+	return CheckEntry(&listHead, &e)
+}
+
+var listHead = Head{Metadata: Metadata{Capability: resourcesync.ResourceList}}
+
+// CheckEntry reports which values of e [AppendEntry] omits from the document of h, and
+// why. It joins one error per value, which names the field. It does not check Loc.
+func CheckEntry(h *Head, e *Entry) error {
+	b := scratch.Get().(*[]byte)
+	w := writer{b: (*b)[:0], manifest: h.isManifest(), limit: maxElement - elementEnd, explain: true}
+	w.entry(h, e)
+	if *b = w.b; cap(w.b) <= maxValue {
+		scratch.Put(b)
+	}
+	return errors.Join(w.errs...)
+}
+
+// scratch has buffers for the entries that CheckEntry writes.
+var scratch = sync.Pool{New: func() any { return new([]byte) }}
 
 // AppendTail appends the end of the document of h to b and returns the extended
 // slice.

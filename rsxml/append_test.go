@@ -92,7 +92,7 @@ func TestAppend(t *testing.T) {
 	if got := string(encode(h, entries)); got != fullXML {
 		t.Errorf("full document:\n%s\nwant:\n%s", got, fullXML)
 	}
-	gotHead, gotEntries, err := Decode(strings.NewReader(fullXML), nil)
+	gotHead, gotEntries, err := Decode(strings.NewReader(fullXML))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -124,7 +124,7 @@ func BenchmarkDecode50000(b *testing.B) {
 	b.SetBytes(int64(len(data)))
 	b.ReportAllocs()
 	for b.Loop() {
-		for _, err := range NewDecoder(bytes.NewReader(data), nil).Entries() {
+		for _, err := range NewDecoder(bytes.NewReader(data)).Entries() {
 			if err != nil {
 				b.Fatal(err)
 			}

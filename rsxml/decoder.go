@@ -1,6 +1,8 @@
 package rsxml
 
 import (
+	"bufio"
+	"bytes"
 	"encoding/xml"
 	"errors"
 	"fmt"
@@ -12,39 +14,16 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// DecodeOptions are the optional arguments of [NewDecoder] and [Decode].
-type DecodeOptions struct {
-	// Lenient makes the decoder accept everything usable, which harvesting
-	// existing sitemaps requires. Otherwise a document that breaks a rule is an
-	// error.
-	//
-	// A lenient decoder takes the namespace of the root, or none, for that of
-	// sitemaps. In both namespaces it ignores a wrong scheme, a missing www, the
-	// case of letters and trailing slashes. Attributes of rs:md and rs:ln may
-	// have a prefix. Elements may be in any order, and the last of several counts
-	// if there should be one. The decoder ignores unexpected text, elements and
-	// attributes, entries without a <loc>, links without rel or href, and
-	// rs:md and rs:ln elements of the document after its first entry. A <loc> or
-	// href may be any text. Times may have no zone, which means UTC, and a space
-	// instead of the T. Other invalid values count as not stated. The rules of
-	// capabilities and of Appendix A do not apply.
-	//
-	// Even then, it is an error if the document is not well-formed XML in UTF-8,
-	// has a document type declaration, has a root other than <urlset> or
-	// <sitemapindex>, or exceeds a limit.
-	Lenient bool
-}
-
 // A Decoder reads one document from beginning to end, in memory that does not depend
 // on the number of entries.
 //
-// By default it is strict: the document must keep the rules of section 7, of the
-// section of its capability (8 to 13, or section 3 of a notification specification),
-// of Appendix A and of the Sitemap protocol, as far as the document alone shows. Only
-// section 7 applies to links, because the mandatory link with the relation up is
-// missing in the specification's own walkthrough. An unknown capability has no rules.
+// It is strict: the document must keep the rules of section 7, of the section of its
+// capability (8 to 13, or section 3 of a notification specification), of Appendix A and
+// of the Sitemap protocol, as far as the document alone shows. Only section 7 applies to
+// links, because the mandatory link with the relation up is missing in the
+// specification's own walkthrough. An unknown capability has no rules.
 //
-// In both modes the decoder skips elements of other namespaces. It keeps attributes of
+// The decoder skips elements of other namespaces. It keeps attributes of
 // other namespaces on rs:md and rs:ln, as [resourcesync.Attr], and ignores them
 // elsewhere. It accepts and ignores <priority>, which ResourceSync does not use. It
 // expands no entities except the five of XML. A document has at most MaxBytes bytes and
@@ -54,17 +33,15 @@ type DecodeOptions struct {
 //
 // A Decoder is not safe for concurrent use.
 type Decoder struct {
-	src     *source
-	xml     *xml.Decoder
-	lenient bool
+	src *source
+	xml *xml.Decoder
 
 	pos   position   // of the last token
 	names []xml.Name // scratch of checkNames
 
 	head    Head
 	headErr error
-	begun   bool // the head has been read
-	rootNS  string
+	begun   bool   // the head has been read
 	rules   *rules // nil if none apply
 
 	first  *xml.StartElement // of the first entry, which ends the head
@@ -77,13 +54,10 @@ type Decoder struct {
 }
 
 // NewDecoder returns a Decoder that reads from r. It buffers its input and may read
-// beyond the end of the document. opts may be nil.
-func NewDecoder(r io.Reader, opts *DecodeOptions) *Decoder {
-	if opts == nil {
-		opts = &DecodeOptions{}
-	}
+// beyond the end of the document.
+func NewDecoder(r io.Reader) *Decoder {
 	src := newSource(r)
-	d := &Decoder{src: src, xml: xml.NewDecoder(src), lenient: opts.Lenient}
+	d := &Decoder{src: src, xml: xml.NewDecoder(src)}
 	d.xml.CharsetReader = func(string, io.Reader) (io.Reader, error) { return nil, errCharset }
 	return d
 }
@@ -93,9 +67,9 @@ var errCharset = errors.New("not UTF-8")
 // A position in a document, as in SyntaxError.
 type position struct{ line, column int }
 
-// Decode reads a complete document. opts may be nil.
-func Decode(r io.Reader, opts *DecodeOptions) (Head, []Entry, error) {
-	d := NewDecoder(r, opts)
+// Decode reads a complete document.
+func Decode(r io.Reader) (Head, []Entry, error) {
+	d := NewDecoder(r)
 	h, err := d.Head()
 	if err != nil {
 		return Head{}, nil, err
@@ -147,14 +121,6 @@ func (d *Decoder) Entries() iter.Seq2[Entry, error] {
 // fail returns a SyntaxError at the last token, for a rule in section.
 func (d *Decoder) fail(section, format string, args ...any) error {
 	return &SyntaxError{d.pos.line, d.pos.column, fmt.Sprintf(format, args...), section}
-}
-
-// failStrict is fail for rules that a lenient decoder ignores.
-func (d *Decoder) failStrict(section, format string, args ...any) error {
-	if d.lenient {
-		return nil
-	}
-	return d.fail(section, format, args...)
 }
 
 // token returns the next start tag, end tag or text. At the end of the document the
@@ -214,29 +180,22 @@ func (d *Decoder) child(parent string) (start xml.StartElement, name string, err
 			return start, "", nil
 		case xml.CharData:
 			if trim(t) != "" {
-				err = d.failStrict(sitemapProtocol, "%s has text", parent)
+				return start, "", d.fail(sitemapProtocol, "%s has text", parent)
 			}
 		case xml.StartElement:
-			if name, err = d.elementName(t.Name); name != "" {
-				return t, name, nil
+			if name, err = d.elementName(t.Name); name != "" || err != nil {
+				return t, name, err
 			}
-			if err == nil {
-				err = d.skip()
+			if err = d.skip(); err != nil {
+				return start, "", err
 			}
-		}
-		if err != nil {
-			return start, "", err
 		}
 	}
 }
 
-// unexpected skips a child that parent must not have. To a strict decoder it is an
-// error.
+// unexpected returns the error for a child that parent must not have.
 func (d *Decoder) unexpected(parent, name string) error {
-	if err := d.failStrict(sitemapProtocol, "%s has no child %s", parent, quote(name)); err != nil {
-		return err
-	}
-	return d.skip()
+	return d.fail(sitemapProtocol, "%s has no child %s", parent, quote(name))
 }
 
 // skip reads to the end of the element whose start tag has been read.
@@ -255,3 +214,83 @@ func (d *Decoder) skip() error {
 	}
 	return nil
 }
+
+// maxElement is the maximum length, in bytes, of the head of a document or of an
+// entry. It bounds the memory of the decoder, which holds one of them at a time.
+const maxElement = 1 << 20
+
+var (
+	errLongDocument = errors.New("document too long")
+	errLongElement  = errors.New("element too long")
+)
+
+// A source is the input of the XML parser. It counts bytes to enforce the limits of
+// documents and elements.
+type source struct {
+	*bufio.Reader
+	document int   // bytes read of the document
+	element  int   // bytes read of the head or the entry, or since its end
+	limit    int   // the maximum of element: maxElement, or less in tests
+	err      error // of the underlying reader, except io.EOF
+}
+
+func newSource(r io.Reader) *source {
+	return &source{Reader: bufio.NewReader(r), limit: maxElement}
+}
+
+// skipBOM skips a byte order mark, which the XML parser would read as text.
+func (s *source) skipBOM() {
+	bom := []byte("\uFEFF")
+	if b, _ := s.Peek(len(bom)); bytes.Equal(b, bom) {
+		n, _ := s.Discard(len(bom))
+		s.document += n
+	}
+}
+
+// ReadByte implements io.ByteReader. encoding/xml reads only through it.
+func (s *source) ReadByte() (byte, error) {
+	c, err := s.Reader.ReadByte()
+	if err != nil {
+		if err != io.EOF {
+			s.err = err
+		}
+		return 0, err
+	}
+	s.document++
+	s.element++
+	if s.document > MaxBytes {
+		return 0, errLongDocument
+	}
+	if s.element > s.limit {
+		return 0, errLongElement
+	}
+	return c, nil
+}
+
+// A SyntaxError reports the rule that a document breaks, and the position.
+type SyntaxError struct {
+	Line   int // from 1
+	Column int // in bytes, from 1
+
+	// Rule describes the violation.
+	Rule string
+
+	// Section is the source of the rule: "Core", "Change Notification",
+	// "Framework Notification" or "Archives" with a section of that
+	// specification, "Sitemap protocol", "XML", or "rsxml" for a limit of this
+	// package.
+	Section string
+}
+
+func (e *SyntaxError) Error() string {
+	return fmt.Sprintf("rsxml: line %d, column %d: %s (%s)", e.Line, e.Column, e.Rule, e.Section)
+}
+
+// The sources of rules that do not depend on the capability.
+const (
+	core4           = "Core 4"
+	core7           = "Core 7"
+	sitemapProtocol = "Sitemap protocol"
+	xmlSpec         = "XML"
+	ownLimit        = "rsxml"
+)

@@ -61,7 +61,7 @@ const changeList = `<?xml version="1.0" encoding="UTF-8"?>
 </urlset>`
 
 func ExampleDecoder() {
-	d := rsxml.NewDecoder(strings.NewReader(changeList), nil)
+	d := rsxml.NewDecoder(strings.NewReader(changeList))
 	h, err := d.Head()
 	if err != nil {
 		fmt.Println(err)
@@ -79,12 +79,6 @@ func ExampleDecoder() {
 	// changelist from 2025-05-01
 	// created https://example.org/a.html
 	// rsxml: line 8, column 3: the rs:md of an entry of a changelist document must have the attribute change (Core 12.1)
-}
-
-func ExampleDecode_lenient() {
-	h, entries, err := rsxml.Decode(strings.NewReader(changeList), &rsxml.DecodeOptions{Lenient: true})
-	fmt.Println(h.Metadata.Capability, len(entries), err)
-	// Output: changelist 2 <nil>
 }
 
 func ExampleCheckURI() {

@@ -2,6 +2,7 @@ package rsxml
 
 import (
 	"encoding/binary"
+	"errors"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -11,7 +12,7 @@ import (
 
 // The functions below are the only ones that decide which values the encoder writes:
 // [AppendEntry] omits the values that they refuse, and [CheckEntry] explains them. None
-// accepts more than a strict [Decoder] does.
+// accepts more than a [Decoder] does.
 
 func isChangeFreq(s string) bool {
 	switch s {
@@ -90,7 +91,13 @@ func isRelation(s string) bool {
 	return true
 }
 
-func isHref(s string) bool { return len(s) <= maxValue && checkURI(s) == nil }
+// checkHref is checkURI for the href of a link.
+func checkHref(s string) error {
+	if len(s) > maxValue {
+		return errors.New("is too long")
+	}
+	return checkURI(s)
+}
 
 // isPath reports whether s can be the path of a bitstream in a package.
 func isPath(s string) bool { return strings.HasPrefix(s, "/") && len(s) <= maxValue }
@@ -99,6 +106,46 @@ func isPath(s string) bool { return strings.HasPrefix(s, "/") && len(s) <= maxVa
 // characters that XML cannot express, because that would become another namespace.
 func isAttr(a *resourcesync.Attr) bool {
 	return len(a.Space) <= MaxURI && len(a.Name) <= MaxURI && expressible(a) && isText(a.Space)
+}
+
+// The reserved namespaces of XML. The first has a fixed prefix; the second cannot have
+// attributes.
+const (
+	xmlNS   = "http://www.w3.org/XML/1998/namespace"
+	xmlnsNS = "http://www.w3.org/2000/xmlns/"
+)
+
+func repeated(before []resourcesync.Attr, a *resourcesync.Attr) bool {
+	for i := range before {
+		if before[i].Name == a.Name && before[i].Space == a.Space {
+			return true
+		}
+	}
+	return false
+}
+
+// expressible reports whether XML can express a as a community-defined attribute. Its
+// namespace must be an absolute URI, so it has a colon, and must not be a namespace of
+// ResourceSync documents or a misspelling of one.
+func expressible(a *resourcesync.Attr) bool {
+	return a.Space != xmlnsNS && strings.Contains(a.Space, ":") && isNCName(a.Name) &&
+		!sameNS(a.Space, SitemapNS) && !sameNS(a.Space, TermsNS)
+}
+
+// isNCName reports whether s is an XML name without a colon that every parser accepts:
+// one of the letters of Latin-1 and ASCII. Parsers differ about other letters, because
+// those of Go and Java follow the fourth edition of XML 1.0.
+func isNCName(s string) bool {
+	for i, r := range s {
+		switch {
+		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', r == '_':
+		case '\u00c0' <= r && r <= '\u00ff' && r != '\u00d7' && r != '\u00f7':
+		case i > 0 && ('0' <= r && r <= '9' || r == '-' || r == '.' || r == '\u00b7'):
+		default:
+			return false
+		}
+	}
+	return s != ""
 }
 
 // isText reports whether XML can express s unchanged.

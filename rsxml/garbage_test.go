@@ -67,7 +67,7 @@ func checkGarbage(t *testing.T, g *garbage) {
 		}
 	}
 	b = AppendTail(b, &h)
-	_, entries, err := Decode(bytes.NewReader(b), nil)
+	_, entries, err := Decode(bytes.NewReader(b))
 	if err != nil {
 		t.Fatalf("%v in\n%.3000s", err, b)
 	}

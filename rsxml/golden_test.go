@@ -70,7 +70,7 @@ func TestGolden(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			h, entries, err := Decode(bytes.NewReader(want), nil)
+			h, entries, err := Decode(bytes.NewReader(want))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -99,7 +99,7 @@ func TestVariants(t *testing.T) {
 				t.Fatal(err)
 			}
 			other := variant(t, want)
-			h, entries, err := Decode(strings.NewReader(other), nil)
+			h, entries, err := Decode(strings.NewReader(other))
 			if err != nil {
 				t.Fatalf("%v of\n%s", err, other)
 			}
@@ -177,7 +177,7 @@ func TestExamples(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				h, entries, err := Decode(bytes.NewReader(data), nil)
+				h, entries, err := Decode(bytes.NewReader(data))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -249,7 +249,7 @@ func TestSchema(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h, entries, err := Decode(bytes.NewReader(data), nil)
+		h, entries, err := Decode(bytes.NewReader(data))
 		if err != nil {
 			t.Fatal(err)
 		}

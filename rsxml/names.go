@@ -44,7 +44,7 @@ func (d *Decoder) checkPrefix(n xml.Name) error {
 	if n.Space == "" || strings.Contains(n.Space, ":") {
 		return nil
 	}
-	return d.failStrict(xmlSpec, "the prefix %s is not declared", quote(n.Space))
+	return d.fail(xmlSpec, "the prefix %s is not declared", quote(n.Space))
 }
 
 // elementName returns the name of an element as the specification writes it, with the
@@ -56,15 +56,6 @@ func (d *Decoder) elementName(n xml.Name) (string, error) {
 		return n.Local, nil
 	case TermsNS:
 		return "rs:" + n.Local, nil
-	}
-	if d.lenient {
-		switch {
-		case n.Space == "" || n.Space == d.rootNS || sameNS(n.Space, SitemapNS):
-			return n.Local, nil
-		case sameNS(n.Space, TermsNS):
-			return "rs:" + n.Local, nil
-		}
-		return "", nil
 	}
 	return "", d.checkNS(n)
 }
@@ -99,9 +90,8 @@ func bareNS(ns string) string {
 	return strings.TrimRight(ns, "/")
 }
 
-// attributes calls set for each attribute of t without a namespace or in one of
-// ResourceSync documents, and returns the attributes of foreign namespaces that an
-// Attr can hold. It ignores declarations of namespaces.
+// attributes calls set for each attribute of t without a namespace, and returns the
+// attributes of foreign namespaces. It ignores declarations of namespaces.
 func (d *Decoder) attributes(t xml.StartElement, set func(name, value string) error) (foreign []resourcesync.Attr, err error) {
 	for _, a := range t.Attr {
 		switch {
@@ -110,15 +100,13 @@ func (d *Decoder) attributes(t xml.StartElement, set func(name, value string) er
 		case a.Name.Space == "":
 			err = set(a.Name.Local, a.Value)
 		case sameNS(a.Name.Space, TermsNS) || sameNS(a.Name.Space, SitemapNS):
-			if err = d.failStrict(core7, "the attribute %s has a prefix", quote(a.Name.Local)); err == nil {
-				err = set(a.Name.Local, a.Value)
-			}
+			err = d.fail(core7, "the attribute %s has a prefix", quote(a.Name.Local))
 		default:
 			attr := resourcesync.Attr{Space: a.Name.Space, Name: a.Name.Local, Value: a.Value}
 			if expressible(&attr) {
 				foreign = append(foreign, attr)
 			} else {
-				err = d.failStrict(xmlSpec, "the attribute %s has an invalid name", quote(a.Name.Local))
+				err = d.fail(xmlSpec, "the attribute %s has an invalid name", quote(a.Name.Local))
 			}
 		}
 		if err != nil {
@@ -132,7 +120,7 @@ func (d *Decoder) attributes(t xml.StartElement, set func(name, value string) er
 // namespaces such as xsi:schemaLocation.
 func (d *Decoder) noAttributes(t xml.StartElement) error {
 	_, err := d.attributes(t, func(name, _ string) error {
-		return d.failStrict(core7, "%s has no attribute %s", t.Name.Local, quote(name))
+		return d.fail(core7, "%s has no attribute %s", t.Name.Local, quote(name))
 	})
 	return err
 }

@@ -20,7 +20,7 @@ func TestRandomDocuments(t *testing.T) {
 			g := &generator{rand.New(rand.NewPCG(seed, 0)), allRules[doc]}
 			h, entries := g.document(doc)
 			data := encode(h, entries)
-			gotHead, gotEntries, err := Decode(bytes.NewReader(data), nil)
+			gotHead, gotEntries, err := Decode(bytes.NewReader(data))
 			if err != nil {
 				t.Fatalf("%v, seed %d: %v in\n%s", doc, seed, err, data)
 			}

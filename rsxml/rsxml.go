@@ -7,8 +7,8 @@
 // [AppendTail]. Between these calls the writer may send the bytes and reuse the slice.
 // To read one, range over [Decoder.Entries], or call [Decode] for a small document.
 //
-// The encoder is fast, and omits values that a strict decoder would refuse. The
-// decoder is strict by default, for validating documents as well as harvesting them.
+// The encoder is fast, and omits values that the decoder would refuse. The decoder is
+// strict: it validates documents.
 //
 // Section numbers without a document refer to the core specification.
 package rsxml
@@ -67,4 +67,42 @@ type Metadata struct {
 	Path       string
 	Type       string
 	Attrs      []resourcesync.Attr
+}
+
+// SetResource sets e to the Resource List entry of r (section 10.1). e shares the
+// slices of r.
+func (e *Entry) SetResource(r *resourcesync.Resource) {
+	*e = Entry{
+		Loc:        r.URI,
+		LastMod:    r.LastModified,
+		ChangeFreq: r.ChangeFreq,
+		Metadata: Metadata{
+			Encoding: r.Encoding,
+			Hashes:   r.Hashes,
+			Length:   r.Length,
+			Type:     r.Type,
+			Attrs:    r.Attrs,
+		},
+		Links: r.Links,
+	}
+}
+
+// SetChange sets e to the Change List entry of c (section 12.1). e shares the slices
+// of c. The entry of a deleted resource does not describe a representation, because
+// there is none.
+//
+// Every entry has a <lastmod>: if the resource has none, it is the datetime of the
+// change. Destinations of version 1.0 read the time of a change only there, and abort
+// without it.
+func (e *Entry) SetChange(c *resourcesync.Change) {
+	if c.Type == resourcesync.Deleted {
+		*e = Entry{Loc: c.Resource.URI, LastMod: c.Resource.LastModified, Links: c.Resource.Links}
+	} else {
+		e.SetResource(&c.Resource)
+	}
+	if e.LastMod.IsZero() {
+		e.LastMod = c.Datetime
+	}
+	e.Metadata.Change = c.Type
+	e.Metadata.Datetime = c.Datetime
 }

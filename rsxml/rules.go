@@ -2,6 +2,8 @@ package rsxml
 
 import (
 	"math/bits"
+	"strings"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 )
@@ -125,4 +127,146 @@ var allRules = map[docType]*rules{
 	{resourcesync.ChangeListArchive, true}:    {archives5, interval, 0, interval, 0, from},
 	{resourcesync.ChangeDumpArchive, false}:   {archives6, interval, 0, interval, interval, from},
 	{resourcesync.ChangeDumpArchive, true}:    {archives6, interval, 0, interval, 0, from},
+}
+
+// checkHead checks the head against section 7, finds the rules of its capability, and
+// checks it against those. have is the attributes of its rs:md; described reports
+// whether it has one.
+func (d *Decoder) checkHead(described bool, have attrSet) error {
+	h := &d.head
+	if !described && h.plain() {
+		return nil
+	}
+	c := h.Metadata.Capability
+	if c == "" {
+		return d.fail(core7, "the document has no capability")
+	}
+	if extra := have &^ ofDocuments; extra != 0 {
+		return d.fail(core7, "the rs:md of a document has no attribute %s", extra.first())
+	}
+	r := allRules[docType{c, h.Index}]
+	if r == nil {
+		if r = allRules[docType{c, false}]; r != nil {
+			return d.fail(r.section, "there is no index of %s documents", c)
+		}
+		return nil
+	}
+	d.rules = r
+	if extra := have &^ (r.may | capability); extra != 0 {
+		return d.fail(core7, "the rs:md of a %s document has no attribute %s", c, extra.first())
+	}
+	if missing := r.must &^ have; missing != 0 {
+		return d.fail(r.section, "the rs:md of a %s document must have the attribute %s", c, missing.first())
+	}
+	return d.checkPaths(h.Links)
+}
+
+// checkEntry checks an entry against section 7 and the rules of the document.
+func (d *Decoder) checkEntry(e *Entry, described bool, have attrSet) error {
+	if e.Loc == "" {
+		return d.fail(core7, "an entry has no loc")
+	}
+	if err := d.checkDatetime(e.Metadata.Datetime); err != nil {
+		return err
+	}
+	r := d.rules
+	if r == nil {
+		return nil
+	}
+	m := &e.Metadata
+	c := d.head.Metadata.Capability
+	if extra := have &^ (r.entryMay | ofResources); extra != 0 {
+		return d.fail(core7, "the rs:md of an entry of a %s document has no attribute %s", c, extra.first())
+	}
+	must := r.entryMust
+	switch {
+	case m.Change == resourcesync.Deleted:
+		must &^= path // a deleted resource has no bitstream
+	case c == resourcesync.Description && !d.head.Index && described:
+		must |= capability // the rs:md itself is optional
+	}
+	if missing := must &^ have; missing != 0 {
+		return d.fail(r.section, "the rs:md of an entry of a %s document must have the attribute %s", c, missing.first())
+	}
+	if err := d.checkCapability(m.Capability); err != nil {
+		return err
+	}
+	if have&path != 0 && !strings.HasPrefix(m.Path, "/") {
+		return d.fail(r.section, "the path %s does not begin with a slash", quote(m.Path))
+	}
+	if err := d.checkPaths(e.Links); err != nil {
+		return err
+	}
+	return d.checkOrder(m)
+}
+
+// checkDatetime checks that the time of a change is within the document's interval.
+func (d *Decoder) checkDatetime(t time.Time) error {
+	m := &d.head.Metadata
+	switch {
+	case t.IsZero():
+	case t.Before(m.From):
+		return d.fail(core7, "datetime is before the from of the document")
+	case !m.Until.IsZero() && t.After(m.Until):
+		return d.fail(core7, "datetime is after the until of the document")
+	}
+	return nil
+}
+
+// checkCapability checks the capability of the document that an entry leads to.
+func (d *Decoder) checkCapability(c resourcesync.Capability) error {
+	if d.head.Index || c == "" {
+		return nil
+	}
+	switch d.head.Metadata.Capability {
+	case resourcesync.Description:
+		if c != resourcesync.CapabilityList {
+			return d.fail(core8, "the capability of an entry is %s, not %s", quote(string(c)), resourcesync.CapabilityList)
+		}
+	case resourcesync.CapabilityList:
+		if d.listed[c] {
+			return d.fail(core9, "two entries have the capability %s", quote(string(c)))
+		}
+		if d.listed == nil {
+			d.listed = make(map[resourcesync.Capability]bool)
+		}
+		d.listed[c] = true
+	}
+	return nil
+}
+
+// checkPaths checks the paths of links: only links of manifests have them.
+func (d *Decoder) checkPaths(links []resourcesync.Link) error {
+	for i := range links {
+		switch p := links[i].Path; {
+		case p == "":
+		case d.rules.entryMay&path == 0:
+			return d.fail(core7, "a link has a path, but the document is not a manifest")
+		case !strings.HasPrefix(p, "/"):
+			return d.fail(d.rules.section, "the path %s does not begin with a slash", quote(p))
+		}
+	}
+	return nil
+}
+
+// checkOrder checks that the entries that have times are in chronological order.
+// Entries with equal times may be in any order.
+func (d *Decoder) checkOrder(m *Metadata) error {
+	var t time.Time
+	switch d.rules.inOrder {
+	case datetime:
+		t = m.Datetime
+	case from:
+		t = m.From
+	case at:
+		t = m.At
+	}
+	if t.IsZero() {
+		return nil
+	}
+	if t.Before(d.last) {
+		return d.fail(d.rules.section, "entries are not in chronological order: %s is before that of an earlier entry", d.rules.inOrder.first())
+	}
+	d.last = t
+	return nil
 }

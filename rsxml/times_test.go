@@ -35,7 +35,7 @@ func TestD3_JournalTimes(t *testing.T) {
 			}
 		}
 		texts = append(texts, tt.want)
-		head, read, err := Decode(bytes.NewReader(data), nil)
+		head, read, err := Decode(bytes.NewReader(data))
 		if err != nil || !head.Metadata.From.Equal(at) || !head.Metadata.Until.Equal(at) || !read[0].Metadata.Datetime.Equal(at) {
 			t.Errorf("%s reads as %v, %v, %v", tt.want, head.Metadata, read, err)
 		}

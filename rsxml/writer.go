@@ -1,6 +1,7 @@
 package rsxml
 
 import (
+	"fmt"
 	"strconv"
 	"time"
 
@@ -14,6 +15,10 @@ type writer struct {
 	manifest bool // links may have a path
 	limit    int  // the maximum of len(b)
 	dropped  int  // omitted values
+
+	explain bool    // collect errs
+	errs    []error // one for each omitted value
+	link    int     // number of the current link, from 1
 }
 
 const (
@@ -26,21 +31,33 @@ const (
 	maxValue = 32 << 10
 )
 
+// drop counts the omission of a value, and explains it.
+func (w *writer) drop(field, value, remedy string) {
+	w.dropped++
+	if !w.explain {
+		return
+	}
+	if w.link > 0 {
+		field = fmt.Sprintf("Links[%d].%s", w.link-1, field)
+	}
+	w.errs = append(w.errs, fmt.Errorf("rsxml: %s is %s: %s", field, quote(value), remedy))
+}
+
 func (w *writer) metadata(m *Metadata) {
 	before := len(w.b)
 	w.b = append(w.b, "<rs:md"...)
 	empty := len(w.b)
 	w.text(` capability="`, string(m.Capability))
-	w.datetime(` at="`, m.At)
-	w.datetime(` completed="`, m.Completed)
-	w.journalTime(` from="`, m.From)
-	w.journalTime(` until="`, m.Until)
+	w.time(` at="`, m.At, appendTime)
+	w.time(` completed="`, m.Completed, appendTime)
+	w.time(` from="`, m.From, appendMicroTime)
+	w.time(` until="`, m.Until, appendMicroTime)
 	w.text(` change="`, string(m.Change))
-	w.journalTime(` datetime="`, m.Datetime)
+	w.time(` datetime="`, m.Datetime, appendMicroTime)
 	w.hashes(m.Hashes)
 	w.length(m.Length)
-	w.verbatim(` type="`, m.Type, isMediaType)
-	w.verbatim(` encoding="`, m.Encoding, isCodings)
+	w.mediaType(m.Type)
+	w.codings(m.Encoding)
 	w.text(` path="`, m.Path)
 	w.attrs(m.Attrs)
 	if len(w.b) == empty {
@@ -53,19 +70,28 @@ func (w *writer) metadata(m *Metadata) {
 func (w *writer) links(links []resourcesync.Link) {
 	for i := range links {
 		l := &links[i]
-		if !isRelation(l.Rel) || !isHref(l.Href) {
-			w.dropped++
+		w.link = i + 1
+		if !isRelation(l.Rel) {
+			w.drop("Rel", l.Rel, "use a registered relation type in lower case, or a URI")
 			continue
 		}
-		before, dropped := len(w.b), w.dropped
-		w.link(l)
+		if err := checkHref(l.Href); err != nil {
+			w.drop("Href", l.Href, "it "+err.Error())
+			continue
+		}
+		before, dropped, errs := len(w.b), w.dropped, len(w.errs)
+		w.appendLink(l)
 		if len(w.b) > w.limit {
-			w.b, w.dropped = w.b[:before], dropped+1
+			w.b, w.dropped, w.errs = w.b[:before], dropped, w.errs[:errs]
+			w.drop("Href", l.Href, longEntry)
 		}
 	}
+	w.link = 0
 }
 
-func (w *writer) link(l *resourcesync.Link) {
+const longEntry = "the entry would have more than 1 MiB, leave out links or attributes"
+
+func (w *writer) appendLink(l *resourcesync.Link) {
 	w.b = append(w.b, `<rs:ln rel="`...)
 	w.b = appendText(w.b, l.Rel)
 	w.b = append(w.b, '"')
@@ -75,20 +101,23 @@ func (w *writer) link(l *resourcesync.Link) {
 		w.b = strconv.AppendInt(w.b, int64(l.Pri), 10)
 		w.b = append(w.b, '"')
 	case l.Pri != 0:
-		w.dropped++
+		w.drop("Pri", strconv.Itoa(l.Pri), "use 1 to 999999, or 0 for none")
 	}
 	w.b = append(w.b, ` href="`...)
 	w.b = appendText(w.b, l.Href)
 	w.b = append(w.b, '"')
-	w.datetime(` modified="`, l.Modified)
+	w.time(` modified="`, l.Modified, appendTime)
 	w.hashes(l.Hashes)
 	w.length(l.Length)
-	w.verbatim(` type="`, l.Type, isMediaType)
-	w.verbatim(` encoding="`, l.Encoding, isCodings)
-	if l.Path == "" || w.manifest && isPath(l.Path) {
+	w.mediaType(l.Type)
+	w.codings(l.Encoding)
+	switch {
+	case l.Path == "" || w.manifest && isPath(l.Path):
 		w.text(` path="`, l.Path)
-	} else {
-		w.dropped++
+	case !w.manifest:
+		w.drop("Path", l.Path, "leave it empty, only manifests have paths")
+	default:
+		w.drop("Path", l.Path, "begin it with a slash")
 	}
 	w.attrs(l.Attrs)
 	w.b = append(w.b, "/>\n"...)
@@ -103,42 +132,30 @@ func (w *writer) text(open, value string) {
 	if value == "" {
 		return
 	}
-	w.b = append(w.b, open...)
-	w.b = appendText(w.b, value)
-	w.b = append(w.b, '"')
+	w.b = append(appendText(append(w.b, open...), value), '"')
 }
 
-// verbatim is text for a value that needs no escaping if it is valid.
-func (w *writer) verbatim(open, value string, valid func(string) bool) {
-	switch {
-	case value == "":
-	case valid(value):
-		w.b = append(w.b, open...)
-		w.b = append(w.b, value...)
-		w.b = append(w.b, '"')
-	default:
-		w.dropped++
-	}
-}
-
-func (w *writer) datetime(open string, t time.Time) {
-	if t.IsZero() {
+func (w *writer) mediaType(value string) {
+	if value != "" && !isMediaType(value) {
+		w.drop("Type", value, "use a media type such as text/html")
 		return
 	}
-	w.b = append(w.b, open...)
-	w.b = appendTime(w.b, t)
-	w.b = append(w.b, '"')
+	w.text(` type="`, value)
 }
 
-// journalTime appends a time of a journal. Such times have the same number of digits
-// in all documents, so that they sort as text.
-func (w *writer) journalTime(open string, t time.Time) {
-	if t.IsZero() {
+func (w *writer) codings(value string) {
+	if value != "" && !isCodings(value) {
+		w.drop("Encoding", value, "use content codings such as gzip, separated by commas")
 		return
 	}
-	w.b = append(w.b, open...)
-	w.b = appendMicroTime(w.b, t)
-	w.b = append(w.b, '"')
+	w.text(` encoding="`, value)
+}
+
+// time appends a time in the form of appendTime or appendMicroTime.
+func (w *writer) time(open string, t time.Time, form func([]byte, time.Time) []byte) {
+	if !t.IsZero() {
+		w.b = append(form(append(w.b, open...), t), '"')
+	}
 }
 
 func (w *writer) hashes(hashes []resourcesync.Hash) {
@@ -160,10 +177,15 @@ func (w *writer) hashes(hashes []resourcesync.Hash) {
 			w.b = append(w.b, ':')
 			w.b, ok = appendHex(w.b, h.Digest)
 		}
-		if !ok || len(w.b)-begin > maxValue {
-			w.b = w.b[:end]
-			w.dropped++
+		switch {
+		case !ok:
+			w.drop("Hashes["+strconv.Itoa(i)+"]", h.String(), "use a token such as sha-256 and a digest in hexadecimal")
+		case len(w.b)-begin > maxValue:
+			w.drop("Hashes["+strconv.Itoa(i)+"]", h.String(), "the hashes would have more than 32 KiB")
+		default:
+			continue
 		}
+		w.b = w.b[:end]
 	}
 	if len(w.b) == begin {
 		w.b = w.b[:before]
@@ -180,4 +202,65 @@ func (w *writer) length(l resourcesync.Length) {
 	w.b = append(w.b, ` length="`...)
 	w.b = strconv.AppendInt(w.b, n, 10)
 	w.b = append(w.b, '"')
+}
+
+// attrs appends community-defined attributes (section 7). They are rare, so each
+// element declares their namespaces itself, and an entry does not depend on the head
+// of its document. Elements have a handful of attributes, so a linear search for
+// repeated ones is cheap and needs no memory.
+func (w *writer) attrs(attrs []resourcesync.Attr) {
+	full := false
+	for i := range attrs {
+		a := &attrs[i]
+		remedy := ""
+		before := len(w.b)
+		switch {
+		case !isAttr(a):
+			remedy = "use an absolute URI of your own as Space, and an XML name without a colon as Name"
+		case repeated(attrs[:i], a):
+			remedy = "there is another one with this name"
+		case full:
+			remedy = longEntry
+		default:
+			w.attr(attrs, i)
+			if len(w.b) <= w.limit {
+				continue
+			}
+			// The following attributes may need the prefix of this one.
+			w.b, full, remedy = w.b[:before], true, longEntry
+		}
+		w.drop("Attrs["+strconv.Itoa(i)+"]", a.Space+" "+a.Name, remedy)
+	}
+}
+
+// attr appends attrs[i].
+func (w *writer) attr(attrs []resourcesync.Attr, i int) {
+	a := &attrs[i]
+	b := append(w.b, ' ')
+	if a.Space == xmlNS {
+		b = append(b, "xml"...)
+	} else {
+		// A prefix has the number of the first attribute that needs it.
+		first := 0
+		for !(attrs[first].Space == a.Space && isAttr(&attrs[first])) {
+			first++
+		}
+		if first == i {
+			b = append(b, "xmlns:"...)
+			b = appendPrefix(b, first)
+			b = append(b, `="`...)
+			b = appendText(b, a.Space)
+			b = append(b, `" `...)
+		}
+		b = appendPrefix(b, first)
+	}
+	b = append(b, ':')
+	b = append(b, a.Name...)
+	b = append(b, `="`...)
+	b = appendText(b, a.Value)
+	w.b = append(b, '"')
+}
+
+func appendPrefix(b []byte, n int) []byte {
+	return strconv.AppendInt(append(b, "ns"...), int64(n)+1, 10)
 }

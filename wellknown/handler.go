@@ -19,16 +19,10 @@ import (
 func Handler(document []byte) http.Handler {
 	tag := entityTag(document)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if !reqbody.None(w, r) {
-			return
+		if reqbody.Get(w, r) {
+			w.Header().Set("Content-Type", "application/xml")
+			serve(w, r, tag, document)
 		}
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			w.Header().Set("Allow", "GET, HEAD")
-			http.Error(w, http.StatusText(http.StatusMethodNotAllowed), http.StatusMethodNotAllowed)
-			return
-		}
-		w.Header().Set("Content-Type", "application/xml")
-		serve(w, r, tag, document)
 	})
 }
 

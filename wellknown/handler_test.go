@@ -34,8 +34,8 @@ func TestHandler(t *testing.T) {
 		{"unchanged HEAD", "HEAD", http.Header{"If-None-Match": {`"x", ` + tag}}, 304, ""},
 		{"changed", "GET", http.Header{"If-None-Match": {`"x"`}}, 200, string(document)},
 		{"range", "GET", http.Header{"Range": {"bytes=0-4"}}, 206, "<?xml"},
-		{"POST", "POST", nil, 405, "Method Not Allowed\n"},
-		{"OPTIONS", "OPTIONS", nil, 405, "Method Not Allowed\n"},
+		{"POST", "POST", nil, 405, "Only GET and HEAD are allowed here.\n"},
+		{"OPTIONS", "OPTIONS", nil, 405, "Only GET and HEAD are allowed here.\n"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

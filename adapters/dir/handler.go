@@ -26,14 +26,9 @@ import (
 func (d *Dir) Handler() http.Handler { return http.HandlerFunc(d.serve) }
 
 func (d *Dir) serve(w http.ResponseWriter, r *http.Request) {
-	if !reqbody.None(w, r) {
-		return
-	}
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		h.Set("Allow", "GET, HEAD")
-		http.Error(w, "method not allowed", http.StatusMethodNotAllowed)
+	if !reqbody.Get(w, r) {
 		return
 	}
 	key, ok := d.key(r.URL)

@@ -8,27 +8,19 @@ import (
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/baseurl"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
 // parseBase checks the URL of the folder itself.
 func parseBase(baseURL string) (*url.URL, error) {
-	u, err := url.Parse(baseURL)
-	if err != nil {
-		return nil, fmt.Errorf("dir: base URL: %w", err)
-	}
+	u, err := baseurl.Parse(baseURL)
 	switch {
-	case u.Scheme != "http" && u.Scheme != "https", u.Host == "":
-		return nil, fmt.Errorf("dir: base URL %q is not an absolute http or https URL", baseURL)
-	case u.User != nil || u.RawQuery != "" || u.ForceQuery || u.Fragment != "":
-		return nil, fmt.Errorf("dir: base URL %q must have a host and a path only", baseURL)
+	case err != nil:
+		return nil, fmt.Errorf("dir: base URL: %w", err)
 	case hasEncodedSlash(u):
 		return nil, fmt.Errorf("dir: base URL %q has an encoded slash", baseURL)
-	}
-	if u.Path == "" {
-		u.Path = "/"
-	}
-	if !strings.HasSuffix(u.Path, "/") {
+	case u.Path != "/" && !strings.HasSuffix(baseURL, "/"):
 		return nil, fmt.Errorf("dir: base URL %q does not end in a slash", baseURL)
 	}
 	return u, nil

@@ -22,7 +22,7 @@ func CacheCovers(c resourcesync.Coverer) resourcesync.Coverer {
 }
 
 // CacheCovered is like [CacheCovers], but does not cache that a URL is not covered. With
-// [Options.HTMLLink], a page then has its link as soon as it is listed: a Destination
+// [ProxyOptions.HTMLLink], a page then has its link as soon as it is listed: a Destination
 // that requests it at once finds the listed hash.
 func CacheCovered(c resourcesync.Coverer) resourcesync.Coverer {
 	return &cachedCovers{c, cache.New(coversFor, coversFor), false}

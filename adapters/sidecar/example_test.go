@@ -20,11 +20,11 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	proxy, err := sidecar.NewProxy(cms.URL, "https://example.org/", nil)
+	proxy, err := sidecar.NewProxy(cms.URL, "https://example.org/", &sidecar.ProxyOptions{HTMLLink: true})
 	if err != nil {
 		panic(err)
 	}
-	site := sidecar.Wrap(proxy, src, &sidecar.Options{HTMLLink: true})
+	site := sidecar.Wrap(proxy, src, nil)
 
 	for _, path := range []string{"/about", "/.well-known/resourcesync"} {
 		answer := httptest.NewRecorder()

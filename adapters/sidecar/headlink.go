@@ -32,7 +32,10 @@ func insertionPoint(page []byte, declared, complete bool) (at int, decided bool)
 	if len(page) >= maxProlog {
 		page, complete = page[:maxProlog], true // decide without the rest
 	}
-	mark := len(byteOrderMark(page))
+	mark := 0
+	if bytes.HasPrefix(page, []byte("\uFEFF")) {
+		mark = len("\uFEFF")
+	}
 	z := html.NewTokenizer(bytes.NewReader(page[mark:]))
 	head, decided := findHead(z, mark, len(page), complete)
 	if head < 0 || declared || mark > 0 {
@@ -111,24 +114,14 @@ func declaresCharset(z *html.Tokenizer) bool {
 	}
 }
 
-// byteOrderMark returns the UTF-8 byte order mark that page begins with.
-func byteOrderMark(page []byte) []byte {
-	if mark := []byte("\uFEFF"); bytes.HasPrefix(page, mark) {
-		return mark
-	}
-	return nil
-}
-
 // digests are headers and trailers whose values depend on the bytes of the page.
 var digests = []string{"Content-Digest", "Repr-Digest", "Digest", "Content-Md5", "Signature"}
 
 // isPlainHTML reports whether a response is a page into which ASCII can be
 // inserted, and whether its headers declare its encoding.
 func isPlainHTML(status int, h http.Header) (ok, declared bool) {
-	if status != http.StatusOK {
-		return false, false
-	}
-	if !isHTML(h) {
+	kind, params, err := mime.ParseMediaType(h.Get("Content-Type"))
+	if status != http.StatusOK || err != nil || kind != "text/html" {
 		return false, false
 	}
 	for _, name := range digests {
@@ -141,7 +134,6 @@ func isPlainHTML(status int, h http.Header) (ok, declared bool) {
 			return false, false
 		}
 	}
-	_, params, _ := mime.ParseMediaType(h.Get("Content-Type"))
 	charset := strings.ToLower(params["charset"])
 	for _, prefix := range []string{"utf-16", "utf-32", "utf-7", "iso-2022", "hz-gb", "ucs-", "csunicode", "unicode"} {
 		if strings.HasPrefix(charset, prefix) {

@@ -32,6 +32,21 @@ func newSource(t testing.TB) *rshttp.Source {
 	return src
 }
 
+// A roundTripper is an upstream without a network.
+type roundTripper func(*http.Request) (*http.Response, error)
+
+func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// linkingSite returns a website that src wraps, behind a proxy that inserts links.
+func linkingSite(t testing.TB, src *rshttp.Source, upstream string, transport http.RoundTripper) http.Handler {
+	t.Helper()
+	proxy, err := sidecar.NewProxy(upstream, "https://example.org/", &sidecar.ProxyOptions{Transport: transport, HTMLLink: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return sidecar.Wrap(proxy, src, nil)
+}
+
 // pages are HTML pages; a caret marks where links go, and is not part of the page.
 var pages = []struct{ name, contentType, page string }{
 	{"plain", "text/html; charset=utf-8", "<!DOCTYPE html>\n<html lang=en>\n<head>^\n<title>A</title></head><body>x</body></html>"},
@@ -77,7 +92,7 @@ func TestHTMLLink(t *testing.T) {
 					body = compress(t, body)
 				}
 				for chunks := range chunkings(len(body)) {
-					res := serveChunks(src, tt.contentType, zipped, body, chunks)
+					res := serveChunks(t, src, tt.contentType, zipped, body, chunks)
 					got := content(t, res)
 					if got != want {
 						t.Fatalf("gzip %v, chunks %v: got\n%.300q\nwant\n%.300q", zipped, chunks, got, want)
@@ -127,28 +142,29 @@ func chunkings(n int) func(func([]int) bool) {
 	}
 }
 
-func serveChunks(src *rshttp.Source, contentType string, zipped bool, body []byte, chunks []int) *http.Response {
-	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := w.Header()
-		h["Content-Type"] = nil
+func serveChunks(t testing.TB, src *rshttp.Source, contentType string, zipped bool, body []byte, chunks []int) *http.Response {
+	t.Helper()
+	transport := roundTripper(func(r *http.Request) (*http.Response, error) {
+		h := http.Header{"Etag": {`"v1"`}, "Content-Length": {strconv.Itoa(len(body))}}
 		if contentType != "" {
 			h.Set("Content-Type", contentType)
 		}
-		h.Set("Etag", `"v1"`)
 		if zipped {
 			h.Set("Content-Encoding", "gzip")
 		}
-		h.Set("Content-Length", strconv.Itoa(len(body)))
-		w.WriteHeader(200)
+		var parts []io.Reader
 		rest := body
 		for _, n := range chunks {
-			_, _ = w.Write(rest[:n])
-			_ = http.NewResponseController(w).Flush()
+			parts = append(parts, bytes.NewReader(rest[:n]))
 			rest = rest[n:]
 		}
+		return &http.Response{
+			StatusCode: 200, Header: h, Body: io.NopCloser(io.MultiReader(parts...)), ContentLength: int64(len(body)), Request: r,
+		}, nil
 	})
 	rec := httptest.NewRecorder()
-	sidecar.Wrap(site, src, &sidecar.Options{HTMLLink: true}).ServeHTTP(rec, httptest.NewRequest("GET", "https://example.org/page", nil))
+	site := linkingSite(t, src, "http://127.0.0.1:8000", transport)
+	site.ServeHTTP(rec, httptest.NewRequest("GET", "https://example.org/page", nil))
 	return rec.Result()
 }
 
@@ -206,7 +222,11 @@ func TestHTMLLinkHeaders(t *testing.T) {
 		}
 		http.ServeContent(w, r, "page.html", modified, strings.NewReader(page))
 	})
-	handler := sidecar.Wrap(site, newSource(t), &sidecar.Options{HTMLLink: true})
+	handler := linkingSite(t, newSource(t), "http://127.0.0.1:8000", roundTripper(func(r *http.Request) (*http.Response, error) {
+		rec := httptest.NewRecorder()
+		site.ServeHTTP(rec, r)
+		return rec.Result(), nil
+	}))
 	date := modified.Format(http.TimeFormat)
 	for _, tt := range []struct {
 		name, method, query string
@@ -274,9 +294,11 @@ func TestHTMLLinkBrokenOff(t *testing.T) {
 					w.Header().Set("Content-Encoding", "gzip")
 				}
 				_, _ = w.Write(body[:after])
+				_ = http.NewResponseController(w).Flush()
 				panic(http.ErrAbortHandler)
 			})
-			server := httptest.NewServer(sidecar.Wrap(site, newSource(t), &sidecar.Options{HTMLLink: true}))
+			upstream := httptest.NewServer(site)
+			server := httptest.NewServer(linkingSite(t, newSource(t), upstream.URL, nil))
 			res, err := http.DefaultTransport.RoundTrip(httptest.NewRequest("GET", server.URL+"/page", nil))
 			var got []byte
 			if err == nil {
@@ -290,6 +312,7 @@ func TestHTMLLinkBrokenOff(t *testing.T) {
 				t.Errorf("%s after %d bytes: nothing was passed on", name, after)
 			}
 			server.Close()
+			upstream.Close()
 		}
 	}
 }
@@ -319,7 +342,7 @@ func TestHTMLLinkGzipMembers(t *testing.T) {
 		} {
 			n := len(tt.body)
 			for _, chunks := range [][]int{{n}, {n / 2, n - n/2}, {n - 3, 1, 1, 1}} {
-				res := serveChunks(src, "text/html; charset=utf-8", true, tt.body, chunks)
+				res := serveChunks(t, src, "text/html; charset=utf-8", true, tt.body, chunks)
 				if got := content(t, res); got != tt.want {
 					t.Errorf("%s of %d bytes, chunks %v: got %d bytes, want %d", tt.name, size, chunks, len(got), len(tt.want))
 				}
@@ -337,7 +360,7 @@ func TestHTMLLinkRangeWithBody(t *testing.T) {
 		_, _ = w.Write(body)
 	}))
 	defer upstream.Close()
-	site := httptest.NewServer(sidecar.Wrap(newProxy(t, upstream.URL, nil), newSource(t), &sidecar.Options{HTMLLink: true}))
+	site := httptest.NewServer(linkingSite(t, newSource(t), upstream.URL, nil))
 	defer site.Close()
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, site.URL+"/a", strings.NewReader("body"))
 	if err != nil {
@@ -351,5 +374,47 @@ func TestHTMLLinkRangeWithBody(t *testing.T) {
 	defer res.Body.Close()
 	if body, err := io.ReadAll(res.Body); res.StatusCode != http.StatusPartialContent || string(body) != "body" || err != nil {
 		t.Errorf("%s %q %v", res.Status, body, err)
+	}
+}
+
+// TestHTMLLinkStreams: the beginning of a page that arrives slowly is not kept back.
+func TestHTMLLinkStreams(t *testing.T) {
+	for _, zipped := range []bool{false, true} {
+		more := make(chan bool)
+		upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/html; charset=utf-8")
+			var page io.Writer = w
+			if zipped {
+				w.Header().Set("Content-Encoding", "gzip")
+				zw := gzip.NewWriter(w)
+				defer zw.Close()
+				page = zw
+			}
+			_, _ = io.WriteString(page, "<head></head>")
+			if zw, ok := page.(*gzip.Writer); ok {
+				_ = zw.Flush()
+			}
+			_ = http.NewResponseController(w).Flush()
+			<-more
+			_, _ = io.WriteString(page, "text")
+		}))
+		site := httptest.NewServer(linkingSite(t, newSource(t), upstream.URL, nil))
+		res, err := http.DefaultTransport.RoundTrip(httptest.NewRequest("GET", site.URL+"/page", nil))
+		if err != nil {
+			t.Fatal(err)
+		}
+		body := res.Body // decompressed by the transport
+		want := "<head>" + inserted + "</head>"
+		begin := make([]byte, len(want))
+		if _, err := io.ReadFull(body, begin); err != nil || string(begin) != want {
+			t.Errorf("gzip %v: %q, %v", zipped, begin, err)
+		}
+		close(more)
+		if rest, err := io.ReadAll(body); err != nil || string(rest) != "text" {
+			t.Errorf("gzip %v: %q, %v", zipped, rest, err)
+		}
+		res.Body.Close()
+		site.Close()
+		upstream.Close()
 	}
 }

@@ -48,7 +48,7 @@ func checkLinkTransport(t *testing.T, contentType, page, trailer string, zipped 
 	defer upstream.Close()
 	visited := httptest.NewRecorder()
 	r := httptest.NewRequest("GET", "https://example.org/page", nil)
-	sidecar.Wrap(newProxy(t, upstream.URL, nil), newSource(t), &sidecar.Options{HTMLLink: true}).ServeHTTP(visited, r)
+	linkingSite(t, newSource(t), upstream.URL, nil).ServeHTTP(visited, r)
 	want := content(t, visited.Result())
 
 	transport := sidecar.NewTransport(upstream.URL, "https://example.org/")

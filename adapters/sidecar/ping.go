@@ -35,14 +35,11 @@ func Ping(token string, changed func(urls ...*url.URL)) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "no-store")
 		w.Header().Set("X-Content-Type-Options", "nosniff")
-		if r.Method == http.MethodGet || r.Method == http.MethodHead {
-			if !reqbody.None(w, r) {
-				return
-			}
-		}
 		if r.Method != http.MethodPost {
-			w.Header().Set("Allow", "POST")
-			http.Error(w, "Only POST is allowed here.", http.StatusMethodNotAllowed)
+			if reqbody.None(w, r) {
+				w.Header().Set("Allow", "POST")
+				http.Error(w, "Only POST is allowed here.", http.StatusMethodNotAllowed)
+			}
 			return
 		}
 		scheme, given, _ := strings.Cut(r.Header.Get("Authorization"), " ")

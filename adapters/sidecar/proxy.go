@@ -1,7 +1,9 @@
 package sidecar
 
 import (
+	"cmp"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +25,16 @@ import (
 type ProxyOptions struct {
 	// Transport sends the requests. If nil, the result of [NewTransport] is used.
 	Transport http.RoundTripper
+
+	// HTMLLink inserts <link rel="resourcesync"> into the head of HTML pages that
+	// have the Link header (core specification, section 6.3.3). A page with links
+	// has a weak entity tag and does not support ranges. A response with several
+	// ranges is replaced by the complete resource, regardless of its type.
+	//
+	// Pages stay unchanged if they have no head element, say no-transform, have a
+	// digest or signature in the header or announce one as a trailer, use a content
+	// coding other than gzip, or have an encoding that is not a superset of ASCII.
+	HTMLLink bool
 
 	// TrustedProxies are the addresses of the proxies whose Forwarded,
 	// X-Forwarded-* and X-Real-Ip headers are passed on. Those of all other clients
@@ -69,15 +81,16 @@ func NewProxy(upstream, site string, o *ProxyOptions) (http.Handler, error) {
 	p := &proxy{
 		upstream: target,
 		host:     public.Host,
+		htmlLink: o.HTMLLink,
 		trusted:  o.TrustedProxies,
-		log:      o.Logger,
-	}
-	if p.log == nil {
-		p.log = slog.Default()
+		log:      cmp.Or(o.Logger, slog.Default()),
 	}
 	transport := o.Transport
 	if transport == nil {
 		transport = NewTransport(upstream, site)
+	}
+	if o.HTMLLink {
+		transport = visitorTransport{transport}
 	}
 	p.reverse = &httputil.ReverseProxy{
 		Rewrite:       p.rewrite,
@@ -116,6 +129,7 @@ func parseUpstream(upstream string) (*url.URL, error) {
 type proxy struct {
 	upstream *url.URL
 	host     string // of the site
+	htmlLink bool
 	trusted  []netip.Prefix
 	reverse  *httputil.ReverseProxy
 	log      *slog.Logger
@@ -126,6 +140,9 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodConnect {
 		http.Error(w, "CONNECT is not allowed here.", http.StatusMethodNotAllowed)
 		return
+	}
+	if p.htmlLink {
+		r = withLinks(r, w.Header())
 	}
 	final := newFinalWriter(w)
 	if r.ContentLength != 0 {
@@ -216,3 +233,41 @@ var buffers = bufferPool{sync.Pool{New: func() any { return new([bufferSize]byte
 func (b *bufferPool) Get() []byte { return b.pool.Get().(*[bufferSize]byte)[:] }
 
 func (b *bufferPool) Put(p []byte) { b.pool.Put((*[bufferSize]byte)(p)) }
+
+// NewTransport returns the transport that [NewProxy] uses by default for an upstream of a
+// site, for hosts that want to modify it. It keeps enough idle connections for one busy
+// upstream, closes them before common web servers do, adds no Accept-Encoding, and
+// ignores the proxies of the environment. It waits five minutes for the header of a
+// response after the request is sent. For an upstream with the scheme h2c it uses HTTP/2
+// only. The certificate of an https upstream must be valid for its name or, if the
+// upstream is an IP address, for the name of the site.
+func NewTransport(upstream, site string) *http.Transport {
+	t := &http.Transport{
+		DialContext: (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext,
+		// net/http keeps two per host, so most requests of a busy proxy would
+		// need a new connection.
+		MaxIdleConns:        1024,
+		MaxIdleConnsPerHost: 1024,
+		// Apache closes idle connections after five seconds. A request sent at that
+		// moment fails unless it can be repeated.
+		IdleConnTimeout:        4 * time.Second,
+		TLSHandshakeTimeout:    10 * time.Second,
+		ExpectContinueTimeout:  5 * time.Second,
+		ResponseHeaderTimeout:  5 * time.Minute, // for slow reports and long polling
+		MaxResponseHeaderBytes: 1 << 20,
+		DisableCompression:     true,
+		Protocols:              new(http.Protocols),
+	}
+	to, err := url.Parse(upstream)
+	public, siteErr := url.Parse(site)
+	if err == nil && siteErr == nil && net.ParseIP(to.Hostname()) != nil {
+		t.TLSClientConfig = &tls.Config{ServerName: public.Hostname()}
+	}
+	if strings.HasPrefix(upstream, "h2c:") {
+		t.Protocols.SetUnencryptedHTTP2(true)
+	} else {
+		t.Protocols.SetHTTP1(true)
+		t.Protocols.SetHTTP2(true)
+	}
+	return t
+}

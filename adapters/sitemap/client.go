@@ -2,10 +2,12 @@ package sitemap
 
 import (
 	"bufio"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -15,6 +17,10 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"golang.org/x/time/rate"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/retry"
 )
 
 const (
@@ -46,10 +52,9 @@ type client struct {
 }
 
 func newClient(site *url.URL, o *Options) (*client, error) {
-	c := &client{site: site, upstream: site, transport: o.Transport, agent: o.UserAgent,
-		limiter: rate.NewLimiter(rate.Limit(o.Rate), max(1, int(o.Rate)))}
-	if c.transport == nil {
-		c.transport = http.DefaultTransport
+	c := &client{
+		site: site, upstream: site, transport: cmp.Or(o.Transport, http.DefaultTransport), agent: o.UserAgent,
+		limiter: rate.NewLimiter(rate.Limit(o.Rate), max(1, int(o.Rate))),
 	}
 	if o.Upstream != "" {
 		u, err := url.Parse(o.Upstream)
@@ -111,10 +116,8 @@ func (c *client) wait(ctx context.Context) error {
 		if rest > maxWait {
 			return errPaused
 		}
-		select {
-		case <-time.After(rest):
-		case <-ctx.Done():
-			return ctx.Err()
+		if err := background.Sleep(ctx, rest); err != nil {
+			return err
 		}
 	}
 }
@@ -124,13 +127,12 @@ func (c *client) recordRetryAfter(res *http.Response) {
 	if res.StatusCode != http.StatusTooManyRequests && res.StatusCode != http.StatusServiceUnavailable {
 		return
 	}
-	seconds, err := strconv.Atoi(res.Header.Get("Retry-After"))
-	if err != nil || seconds <= 0 {
-		return
+	now := time.Now()
+	if asked := retry.After(res.Header, now); asked > 0 {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.pause = now.Add(min(asked, maxRetryAfter))
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.pause = time.Now().Add(min(time.Duration(seconds)*time.Second, maxRetryAfter))
 }
 
 // A timeoutBody is a body whose Read fails after idleTimeout without data.
@@ -236,4 +238,31 @@ func (l *limitedReader) Read(p []byte) (int, error) {
 		return 0, errTooLarge
 	}
 	return n, err
+}
+
+var _ resourcesync.Opener = (*Site)(nil)
+
+// Open implements [resourcesync.Opener]: it requests the page from the site, within the
+// rate limit of scans. If the page is no longer public, the error is fs.ErrNotExist.
+// Open does not detect changed content: callers must verify the hashes of r.
+func (s *Site) Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser, error) {
+	u, err := url.Parse(r.URI)
+	if err != nil {
+		return nil, fmt.Errorf("sitemap: %w", err)
+	}
+	if _, ok := s.key(u); !ok {
+		return nil, fmt.Errorf("sitemap: %s does not belong to the site: %w", r.URI, fs.ErrNotExist)
+	}
+	res, err := s.client.do(ctx, http.MethodGet, u, http.Header{"Accept-Encoding": {"identity"}})
+	if err != nil {
+		return nil, fmt.Errorf("sitemap: %w", err)
+	}
+	if res.StatusCode == http.StatusOK {
+		return res.Body, nil
+	}
+	res.Body.Close()
+	if isRefusal(res.StatusCode) || isRedirect(res.StatusCode) {
+		return nil, fmt.Errorf("sitemap: %s answered %d: %w", r.URI, res.StatusCode, fs.ErrNotExist)
+	}
+	return nil, &statusError{status: res.StatusCode}
 }

@@ -65,10 +65,7 @@ func (s *Site) Changed(urls ...*url.URL) {
 		}
 	}
 	h.mu.Unlock()
-	select {
-	case h.woken <- struct{}{}:
-	default:
-	}
+	background.Signal(h.woken)
 }
 
 // Watch implements [resourcesync.Watcher]: it calls wake when hints request a scan,

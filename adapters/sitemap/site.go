@@ -3,6 +3,8 @@ package sitemap
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -17,6 +19,7 @@ import (
 	"golang.org/x/time/rate"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/baseurl"
 )
 
 // Verify is the way to check a page before it is listed.
@@ -171,17 +174,12 @@ func New(base string, set Set, o *Options) (*Site, error) {
 	if o == nil {
 		o = &Options{}
 	}
-	u, err := url.Parse(base)
+	u, err := baseurl.Parse(base)
 	switch {
 	case err != nil:
-		return nil, fmt.Errorf("sitemap: %w", err)
-	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
-		return nil, fmt.Errorf("sitemap: %q must be like https://example.org/", base)
+		return nil, fmt.Errorf("sitemap: base URL: %w", err)
 	case set == nil:
 		return nil, errors.New("sitemap: a Site needs a Set")
-	}
-	if !strings.HasSuffix(u.Path, "/") {
-		u.Path += "/"
 	}
 	s := &Site{base: u, set: set, options: *o, log: o.Logger, hints: newHints()}
 	s.log = cmp.Or(s.log, slog.Default())
@@ -243,4 +241,14 @@ func (s *Site) key(u *url.URL) (key string, ok bool) {
 		path += "?" + u.RawQuery
 	}
 	return shortKey("/" + path), true
+}
+
+// shortKey returns key or, if it is too long, a prefix of it with a digest.
+func shortKey(key string) string {
+	if len(key) <= resourcesync.MaxKeyLength {
+		return key
+	}
+	sum := sha256.Sum256([]byte(key))
+	digest := "~" + hex.EncodeToString(sum[:])
+	return key[:resourcesync.MaxKeyLength-len(digest)] + digest
 }

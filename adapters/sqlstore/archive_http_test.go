@@ -41,7 +41,7 @@ func TestD9_ChangeListArchive(t *testing.T) {
 		locs := func(name string) (found []string) {
 			t.Helper()
 			_, body := get(documents + name)
-			h, entries, err := rsxml.Decode(strings.NewReader(body), nil)
+			h, entries, err := rsxml.Decode(strings.NewReader(body))
 			if err != nil {
 				t.Fatalf("%s: %v\n%s", name, err, body)
 			}
@@ -49,7 +49,7 @@ func TestD9_ChangeListArchive(t *testing.T) {
 				if h.Index && h.Metadata.Capability == resourcesync.ChangeListArchive {
 					found = append(found, func() (of []string) {
 						_, page := get(e.Loc)
-						_, listed, err := rsxml.Decode(strings.NewReader(page), nil)
+						_, listed, err := rsxml.Decode(strings.NewReader(page))
 						if err != nil {
 							t.Fatalf("%s: %v", e.Loc, err)
 						}

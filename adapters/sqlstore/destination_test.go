@@ -159,7 +159,7 @@ func (d *destination) get(ctx context.Context, url string) (*list, error) {
 		return nil, fmt.Errorf("%s: %s: %s", url, res.Status, body)
 	}
 	got := &list{tag: res.Header.Get("ETag")}
-	if got.head, got.entries, err = rsxml.Decode(bytes.NewReader(body), nil); err != nil {
+	if got.head, got.entries, err = rsxml.Decode(bytes.NewReader(body)); err != nil {
 		return nil, fmt.Errorf("%s: %w", url, err)
 	}
 	d.known[url] = got

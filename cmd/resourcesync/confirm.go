@@ -2,8 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -11,29 +9,10 @@ import (
 	"strings"
 )
 
-const confirmHelp = `Usage: resourcesync confirm-deletions [flags] DIR
-       resourcesync confirm-deletions --upstream URL [flags]
-
-Confirms the deletions that "resourcesync serve" holds because more files have
-disappeared from the folder DIR than --max-delete allows. Give it the arguments of
-serve: DIR, --state if serve has it, and --base-url if the state is in PostgreSQL.
-Other flags of serve have no effect.
-
-For "resourcesync proxy", give the arguments of proxy: --upstream, --base-url, and
---state if proxy has it.
-
-A running server publishes the deletions within seconds, otherwise the next one
-does. If more files have disappeared by then, all deletions are held again.
-`
-
 // confirmDeletions confirms held deletions: a running server, or the next one, publishes
 // them.
 func confirmDeletions(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	st, err := openExistingState(ctx, args)
-	if errors.Is(err, flag.ErrHelp) {
-		fmt.Fprint(stdout, confirmHelp)
-		return nil
-	}
 	if err != nil {
 		return err
 	}

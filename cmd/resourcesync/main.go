@@ -12,12 +12,16 @@ package main
 
 import (
 	"context"
+	"embed"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"syscall"
 )
 
@@ -27,21 +31,21 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// A command is a subcommand, named by the first argument.
-type command struct {
-	name, arguments, summary string
-
-	run func(ctx context.Context, args []string, stdout, stderr io.Writer) error
+// commands are named by the first argument. flag.ErrHelp means that the arguments ask
+// for the help.
+var commands = map[string]func(ctx context.Context, args []string, stdout, stderr io.Writer) error{
+	"serve":             serve,
+	"proxy":             proxy,
+	"confirm-deletions": confirmDeletions,
+	"triggers":          triggers,
+	"version":           version,
 }
 
-// commands are in the order of the help.
-var commands = []command{
-	{"serve", "DIR", "publish the files of a folder", serve},
-	{"proxy", "--upstream URL", "publish a website by its sitemaps", proxy},
-	{"confirm-deletions", "DIR", "publish the deletions that serve holds", confirmDeletions},
-	{"triggers", "", "record the changes of a database table", triggers},
-	{"version", "", "print the version of this program", version},
-}
+// help has the text of "resourcesync help" and of "resourcesync COMMAND --help". The flags
+// in the program have no texts of their own.
+//
+//go:embed help
+var help embed.FS
 
 // run runs the command that args name and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
@@ -62,19 +66,29 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	}
 	switch args[0] {
 	case "help", "-h", "-help", "--help":
-		printHelp(stdout)
-		return nil
+		return printHelp(stdout, "help")
 	case "-version", "--version":
 		return version(ctx, args[1:], stdout, stderr)
 	}
-	var names []string
-	for _, c := range commands {
-		if c.name == args[0] {
-			return c.run(ctx, args[1:], stdout, stderr)
-		}
-		names = append(names, c.name)
+	run, ok := commands[args[0]]
+	if !ok {
+		names := slices.Sorted(maps.Keys(commands))
+		return usagef(`there is no command %q%s; "resourcesync help" lists all commands`, args[0], didYouMean(args[0], names, ""))
 	}
-	return usagef(`there is no command %q%s; "resourcesync help" lists all commands`, args[0], didYouMean(args[0], names, ""))
+	err := run(ctx, args[1:], stdout, stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return printHelp(stdout, args[0])
+	}
+	return err
+}
+
+func printHelp(w io.Writer, command string) error {
+	text, err := help.ReadFile("help/" + command + ".txt")
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(text)
+	return err
 }
 
 // A usageError states in one line what is wrong with the command line, and how to

@@ -9,12 +9,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
 )
-
-var update = flag.Bool("update", false, "write the files in testdata anew")
 
 // beMain in the environment makes the test binary the program itself, for tests
 // of a process of its own.
@@ -56,48 +55,71 @@ func Example() {
 }
 
 func TestHelp(t *testing.T) {
-	for file, calls := range map[string][][]string{
-		"help.txt":       {{"help"}, {"--help"}, {"-h"}},
-		"help-serve.txt": {{"serve", "--help"}, {"serve", "-h"}, {"serve", ".", "--help"}},
-		"help-proxy.txt": {{"proxy", "--help"}, {"proxy", "-h"}},
+	for command, calls := range map[string][][]string{
+		"help":              {{"help"}, {"--help"}, {"-h"}},
+		"serve":             {{"serve", "--help"}, {"serve", "-h"}, {"serve", ".", "--help"}},
+		"proxy":             {{"proxy", "--help"}, {"proxy", "-h"}},
+		"triggers":          {{"triggers", "--help"}},
+		"confirm-deletions": {{"confirm-deletions", "--help"}, {"confirm-deletions", "--upstream", "http://127.0.0.1", "-h"}},
 	} {
+		want := read(t, "help/"+command+".txt")
 		for _, args := range calls {
 			var stdout, stderr bytes.Buffer
 			if status := run(t.Context(), args, &stdout, &stderr); status != 0 || stderr.Len() > 0 {
 				t.Errorf("%q: status %d, stderr %q", args, status, &stderr)
 			}
-			golden(t, file, stdout.Bytes())
+			if stdout.String() != want {
+				t.Errorf("%q: got\n%s\nwant\n%s", args, &stdout, want)
+			}
 		}
 	}
 }
 
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o644); err != nil {
-			t.Fatal(err)
+// The help of a command explains each of its flags, in alphabetical order, and states the
+// default of those that take a value.
+func TestHelpOfFlags(t *testing.T) {
+	serveHelp := helpOfFlags(t, "serve", serveFlags(new(serveConfig)))
+	proxyHelp := helpOfFlags(t, "proxy", proxyFlags(new(proxyConfig)))
+	helpOfFlags(t, "triggers", triggersFlags(new(triggersConfig)))
+	differ := []string{"base-url", "dumps", "max-delete", "moved", "page-size", "prefix", "rescan", "sitemap", "state"}
+	for name, text := range proxyHelp {
+		if of, shared := serveHelp[name]; shared && (of != text) != slices.Contains(differ, name) {
+			t.Errorf("--%s: serve says\n%s\nproxy says\n%s", name, of, text)
 		}
 	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want) {
-		t.Errorf("%s: got\n%s\nwant\n%s", name, got, want)
-	}
 }
 
-// The help states the default of each flag that takes a value.
-func TestHelpStatesDefaults(t *testing.T) {
-	for _, flags := range []*flag.FlagSet{serveFlags(new(serveConfig)), proxyFlags(new(proxyConfig))} {
-		flags.VisitAll(func(f *flag.Flag) { testStatesDefault(t, f) })
-	}
-}
-
-func testStatesDefault(t *testing.T, f *flag.Flag) {
+// helpOfFlags returns the texts of flags in the help of a command.
+func helpOfFlags(t *testing.T, command string, flags *flag.FlagSet) map[string]string {
 	t.Helper()
-	_, stated, ok := strings.Cut(f.Usage, "\nDefault: ")
+	_, list, _ := strings.Cut(read(t, "help/"+command+".txt"), "\nFlags:\n")
+	texts := make(map[string]string)
+	flags.VisitAll(func(f *flag.Flag) {
+		text, found := strings.CutPrefix(list, "  --"+f.Name+"\n")
+		if !found {
+			t.Fatalf("%s: not --%s but %.100s", command, f.Name, list)
+		}
+		end := strings.Index(text+"  --", "\n  --") + 1
+		text, list = text[:end], text[end:]
+		for line := range strings.Lines(text) {
+			if !strings.HasPrefix(line, "        ") {
+				t.Errorf("%s --%s: %s is not indented", command, f.Name, line)
+			}
+		}
+		texts[f.Name] = text
+		if command != "triggers" {
+			testStatesDefault(t, f, text)
+		}
+	})
+	if list != "" {
+		t.Errorf("%s: no such flag: %s", command, list)
+	}
+	return texts
+}
+
+func testStatesDefault(t *testing.T, f *flag.Flag, text string) {
+	t.Helper()
+	_, stated, ok := strings.Cut(strings.TrimSuffix(text, "\n"), "\n        Default: ")
 	switch f.DefValue {
 	case "false":
 		if ok {
@@ -156,7 +178,7 @@ func TestRefusals(t *testing.T) {
 		"fragment":            {[]string{"serve", here, "--base-url", "http://example.org/#top"}, "leave out"},
 		"user":                {[]string{"serve", here, "--base-url", "http://me@example.org/"}, "leave out"},
 		"encoded slash":       {[]string{"serve", here, "--listen", "127.0.0.1:0", "--base-url", "http://example.org/a%2Fb/"}, "encoded slash"},
-		"braces":              {[]string{"serve", here, "--listen", "127.0.0.1:0", "--base-url", "http://example.org/{a}/"}, "or braces"},
+		"braces":              {[]string{"serve", here, "--listen", "127.0.0.1:0", "--base-url", "http://example.org/{a}/"}, "with { or }"},
 		"prefix upwards":      {[]string{"serve", here, "--prefix", "/a/../b"}, "such as /resourcesync/"},
 		"odd prefix":          {[]string{"serve", here, "--prefix", "/a b/"}, "such as /resourcesync/"},
 		"unknown hash":        {[]string{"serve", here, "--hash", "md5,crc32"}, "md5,sha-256"},

@@ -3,9 +3,17 @@ package main
 import (
 	"context"
 	"crypto/tls"
+	"errors"
+	"io"
 	"log/slog"
+	"math"
 	"net"
 	"net/http"
+	"net/netip"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
@@ -77,4 +85,147 @@ func (s *server) run(ctx context.Context, log *slog.Logger) error {
 		server.Close()
 	}
 	return nil
+}
+
+// chunkSize is the number of bytes that each write deadline covers.
+const chunkSize = 256 << 10
+
+// A deadlineListener accepts connections whose writes fail when the other end does not
+// accept chunkSize bytes within the timeout. The WriteTimeout of http.Server limits
+// whole answers, which would cut off large files on slow lines.
+type deadlineListener struct {
+	net.Listener
+	timeout time.Duration
+}
+
+func (l deadlineListener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return &deadlineConn{c.(*net.TCPConn), l.timeout}, nil
+}
+
+// A deadlineConn renews its write deadline for each chunk.
+type deadlineConn struct {
+	tcpConn
+	timeout time.Duration
+}
+
+// tcpConn has the methods of *net.TCPConn that are used. With ReadFrom, the operating
+// system copies files to the connection (sendfile).
+type tcpConn interface {
+	net.Conn
+	io.ReaderFrom
+	CloseWrite() error
+}
+
+func (c *deadlineConn) renew() { c.SetWriteDeadline(time.Now().Add(c.timeout)) }
+
+func (c *deadlineConn) Write(p []byte) (n int, err error) {
+	for {
+		c.renew()
+		chunk := p[n:min(n+chunkSize, len(p))]
+		m, err := c.tcpConn.Write(chunk)
+		n += m
+		if err != nil || n == len(p) {
+			return n, err
+		}
+	}
+}
+
+func (c *deadlineConn) ReadFrom(r io.Reader) (n int64, err error) {
+	// *net.TCPConn recognizes a file in a LimitedReader, but not in two of them.
+	whole, ok := r.(*io.LimitedReader)
+	if !ok {
+		whole = &io.LimitedReader{R: r, N: math.MaxInt64}
+	}
+	for whole.N > 0 {
+		c.renew()
+		chunk := io.LimitedReader{R: whole.R, N: min(whole.N, chunkSize)}
+		m, err := c.tcpConn.ReadFrom(&chunk)
+		n += m
+		whole.N -= m
+		if err != nil || chunk.N > 0 {
+			return n, err
+		}
+	}
+	return n, nil
+}
+
+// A certificate reads its files again when they change, because certificates are
+// renewed every few weeks.
+type certificate struct {
+	certFile, keyFile string
+
+	mu       sync.Mutex
+	modified time.Time
+	current  *tls.Certificate
+}
+
+// newCertificate reads a certificate for the first time.
+func newCertificate(certFile, keyFile string) (*certificate, error) {
+	c := &certificate{certFile: certFile, keyFile: keyFile}
+	if _, err := c.get(nil); err != nil {
+		return nil, usagef("--tls-cert, --tls-key: %w", err)
+	}
+	return c, nil
+}
+
+// get returns the current certificate, or the one before it if the files cannot be read
+// during a renewal.
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	info, err := os.Stat(c.certFile)
+	if err == nil && (c.current == nil || !info.ModTime().Equal(c.modified)) {
+		var now tls.Certificate
+		if now, err = tls.LoadX509KeyPair(c.certFile, c.keyFile); err == nil {
+			c.current, c.modified = &now, info.ModTime()
+		}
+	}
+	if c.current == nil {
+		return nil, err
+	}
+	return c.current, nil
+}
+
+// clientAddress sets the remote address of a request to the last address in a header,
+// which the proxy in front has added. Limits for clients use that address.
+func clientAddress(header string, next http.Handler) http.Handler {
+	if header == "" {
+		return next
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if a, ok := lastAddress(r.Header[header]); ok {
+			r.RemoteAddr = net.JoinHostPort(a.String(), "0")
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// token is the name of a header (RFC 9110, section 5.6.2).
+var token = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
+
+func checkClientHeader(name string) error {
+	switch {
+	case !token.MatchString(name):
+		return errors.New("give the name of a header, such as X-Forwarded-For")
+	case strings.EqualFold(name, "Forwarded"):
+		return errors.New("its addresses have a syntax of their own; let the proxy set X-Forwarded-For or X-Real-IP")
+	}
+	return nil
+}
+
+func lastAddress(values []string) (a netip.Addr, ok bool) {
+	if len(values) == 0 {
+		return a, false
+	}
+	last := values[len(values)-1]
+	last = strings.TrimSpace(last[strings.LastIndexByte(last, ',')+1:])
+	if ap, err := netip.ParseAddrPort(last); err == nil {
+		return ap.Addr(), true
+	}
+	a, err := netip.ParseAddr(strings.Trim(last, "[]"))
+	return a, err == nil
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"zombiezen.com/go/sqlite"
@@ -23,10 +24,6 @@ import (
 // triggers prints, applies or drops the SQL that journals a table.
 func triggers(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, err := parseTriggers(args)
-	if errors.Is(err, flag.ErrHelp) {
-		printTriggersHelp(stdout)
-		return nil
-	}
 	if err != nil {
 		return err
 	}
@@ -81,7 +78,7 @@ type journalledDB struct {
 }
 
 func openJournalled(ctx context.Context, c *triggersConfig, stderr io.Writer) (*journalledDB, error) {
-	if c.isPostgres() {
+	if isPostgres(c.db) {
 		pool, err := pgxpool.New(ctx, c.db)
 		if err != nil {
 			return nil, err
@@ -133,4 +130,165 @@ func (db *journalledDB) makeSet(ctx context.Context, name string) error {
 		}
 	}
 	return errors.Join(err, store.Close())
+}
+
+// triggersConfig holds the command line of "resourcesync triggers".
+type triggersConfig struct {
+	db    string
+	set   string
+	table sqltable.Table
+	apply bool
+	drop  bool
+}
+
+// parseTriggers reads the arguments of triggers. The error is flag.ErrHelp for --help.
+func parseTriggers(args []string) (triggersConfig, error) {
+	var c triggersConfig
+	others, err := parse(triggersFlags(&c), args)
+	switch {
+	case err != nil:
+	case len(others) > 0:
+		err = fmt.Errorf("%q is one argument too many", others[0])
+	case c.db == "":
+		err = errors.New("no --db given")
+	case strings.Contains(c.db, "://") && !isPostgres(c.db):
+		err = errors.New("--db: give an SQLite file, or postgres://user@host/database")
+	case c.set == "":
+		err = errors.New("no --set given")
+	case c.table.Name == "":
+		err = errors.New("no --table given")
+	case c.apply && c.drop:
+		err = errors.New("give either --apply or --drop")
+	case c.table.Key == "" && !c.drop:
+		err = errors.New("no --key given")
+	case c.table.URI == "" && !c.drop:
+		err = errors.New("no --uri given")
+	}
+	return c, refuse("triggers", err)
+}
+
+// triggersFlags returns the flags of triggers, which set c.
+func triggersFlags(c *triggersConfig) *flag.FlagSet {
+	flags := newFlags("triggers")
+	t := &c.table
+	flags.StringVar(&c.db, "db", "", "")
+	flags.StringVar(&c.set, "set", "", "")
+	flags.Func("table", "", func(s string) (err error) {
+		t.Schema, t.Name, err = splitTable(s)
+		return err
+	})
+	flags.StringVar(&t.Key, "key", "", "")
+	flags.StringVar(&t.URI, "uri", "", "")
+	flags.StringVar(&t.LastModified, "lastmod", "", "")
+	flags.Func("unit", "", func(s string) error {
+		units := map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond}
+		if t.Unit = units[s]; t.Unit == 0 {
+			return errors.New("give s, ms or us")
+		}
+		return nil
+	})
+	flags.StringVar(&t.Length, "length", "", "")
+	flags.StringVar(&t.Type, "type", "", "")
+	flags.Func("hash", "", func(s string) error {
+		algorithm, column, found := strings.Cut(s, "=")
+		if !found {
+			algorithm, column = "", s
+		}
+		if t.Hashes == nil {
+			t.Hashes = map[string]string{}
+		}
+		t.Hashes[algorithm] = column
+		return nil
+	})
+	flags.StringVar(&t.Where, "where", "", "")
+	flags.StringVar(&t.Deleted, "deleted", "", "")
+	flags.BoolVar(&c.apply, "apply", false, "")
+	flags.BoolVar(&c.drop, "drop", false, "")
+	return flags
+}
+
+// splitTable splits a table name with an optional schema. A name in double quotes may
+// contain dots, and double quotes, which are doubled.
+func splitTable(s string) (schema, table string, err error) {
+	var names []string
+	for rest := s; ; {
+		var name string
+		if strings.HasPrefix(rest, `"`) {
+			rest = rest[1:]
+			for {
+				part, after, found := strings.Cut(rest, `"`)
+				if !found {
+					return "", "", errors.New("a double quote is not closed")
+				}
+				name, rest = name+part, after
+				if !strings.HasPrefix(rest, `"`) {
+					break
+				}
+				name, rest = name+`"`, rest[1:]
+			}
+		} else {
+			end := strings.IndexByte(rest+".", '.')
+			name, rest = rest[:end], rest[end:]
+		}
+		names = append(names, name)
+		if name == "" || len(names) > 2 || rest != "" && rest[0] != '.' {
+			return "", "", errors.New("give a table, or a schema, a dot and a table")
+		}
+		if rest == "" {
+			break
+		}
+		rest = rest[1:]
+	}
+	if len(names) == 2 {
+		schema = names[0]
+	}
+	return schema, names[len(names)-1], nil
+}
+
+const (
+	// walTimeout bounds the time that triggers waits for other users of a file, and
+	// walPoll is the interval between its attempts.
+	walTimeout = 10 * time.Second
+	walPoll    = 50 * time.Millisecond
+)
+
+// giveWAL switches the SQLite file of a host to the write-ahead log that a store needs.
+// It reports that on stderr, because the file belongs to the host and stays in this
+// mode. SQLite does not wait for a writer here, so giveWAL does, until the timeout.
+func giveWAL(ctx context.Context, path string, timeout time.Duration, stderr io.Writer) error {
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		return fmt.Errorf("--db %q: %w", path, err)
+	}
+	defer conn.Close()
+	conn.SetBusyTimeout(0)
+	for deadline := time.Now().Add(timeout); ; {
+		given, err := setWAL(conn)
+		switch {
+		case given:
+			_, err = fmt.Fprintf(stderr, "resourcesync: triggers: %q now has a write-ahead log (journal_mode=wal), so that the state in it and the users of the table do not block each other; all of them must run on this machine.\n", path)
+			return err
+		case sqlite.ErrCode(err).ToPrimary() != sqlite.ResultBusy:
+			return err
+		case time.Now().After(deadline):
+			return fmt.Errorf("--db %q: the state needs a write-ahead log in this file, which other programs have locked for %v: %w", path, timeout, err)
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(walPoll):
+		}
+	}
+}
+
+// setWAL switches a database to a write-ahead log, and reports whether it had none.
+func setWAL(conn *sqlite.Conn) (given bool, err error) {
+	var mode string
+	read := &sqlitex.ExecOptions{ResultFunc: func(s *sqlite.Stmt) error { mode = s.ColumnText(0); return nil }}
+	if err := sqlitex.ExecuteTransient(conn, "PRAGMA journal_mode", read); err != nil || mode == "wal" {
+		return false, err
+	}
+	// Where a write-ahead log is impossible the mode stays, and the store reports it.
+	err = sqlitex.ExecuteTransient(conn, "PRAGMA journal_mode=wal", read)
+	return err == nil && mode == "wal", err
 }

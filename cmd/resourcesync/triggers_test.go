@@ -21,14 +21,6 @@ func runTriggersCommand(t *testing.T, args ...string) (status int, stdout, stder
 	return status, out.String(), errs.String()
 }
 
-func TestTriggersHelp(t *testing.T) {
-	status, stdout, stderr := runTriggersCommand(t, "--help")
-	if status != 0 || stderr != "" {
-		t.Errorf("status %d, %q", status, stderr)
-	}
-	golden(t, "help-triggers.txt", []byte(stdout))
-}
-
 // pending returns what is journalled in the SQLite file at path, in a few words.
 func pending(t *testing.T, path string) string {
 	t.Helper()

@@ -4,6 +4,7 @@ package background
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 	"time"
 )
@@ -39,5 +40,25 @@ func Sleep(ctx context.Context, d time.Duration) error {
 		return ctx.Err()
 	case <-timer.C:
 		return nil
+	}
+}
+
+// restart is the pause before something that has ended is watched again.
+const restart = 10 * time.Second
+
+// Watch calls watch with wake until ctx is done. Whenever watch ends before, Watch logs the
+// message and the error, calls watch again after a pause, and also calls wake, because
+// changes in between may have been missed.
+func Watch(ctx context.Context, watch func(ctx context.Context, wake func()) error, wake func(), log *slog.Logger, message string) {
+	for {
+		err := Safely(func() error { return watch(ctx, wake) })
+		if ctx.Err() != nil {
+			return
+		}
+		log.LogAttrs(ctx, slog.LevelWarn, message, slog.Any("error", err))
+		if Sleep(ctx, restart) != nil {
+			return
+		}
+		wake()
 	}
 }

@@ -3,6 +3,7 @@ package background
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -43,6 +44,35 @@ func TestSleep(t *testing.T) {
 		}
 		if err := Sleep(ctx, 0); err == nil {
 			t.Error("no error of a context that is done")
+		}
+	})
+}
+
+// TestWatch has something end in three ways, and then be watched until the context ends.
+func TestWatch(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithTimeout(t.Context(), 31*time.Second)
+		defer cancel()
+		var lines strings.Builder
+		began, calls, wakes := time.Now(), 0, 0
+		Watch(ctx, func(ctx context.Context, wake func()) error {
+			switch calls++; calls {
+			case 1:
+				wake()
+				return errors.New("failed")
+			case 2:
+				panic("defect")
+			case 3:
+				return nil
+			}
+			<-ctx.Done()
+			return ctx.Err()
+		}, func() { wakes++ }, slog.New(slog.NewTextHandler(&lines, nil)), "watching has ended")
+		if calls != 4 || wakes != 4 || time.Since(began) != 31*time.Second {
+			t.Errorf("watched %d times, woken %d times, for %v", calls, wakes, time.Since(began))
+		}
+		if text := lines.String(); strings.Count(text, "watching has ended") != 3 || !strings.Contains(text, "error=failed") || !strings.Contains(text, "panic: defect") {
+			t.Errorf("logged %s", text)
 		}
 	})
 }

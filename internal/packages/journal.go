@@ -15,6 +15,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/checked"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
+	"golang.org/x/sync/semaphore"
 )
 
 // pollInterval is the maximum time between two checks of a journal.
@@ -47,20 +48,18 @@ type Journal struct {
 	Settle     time.Duration
 
 	once    sync.Once
-	lock    chan struct{} // held while the journal is read; a request can stop waiting for it
+	lock    *semaphore.Weighted // held while the journal is read; a request can stop waiting for it
 	current atomic.Pointer[ChangeDump]
 	lengths sync.Map // of packages, by interval
 }
 
 // Dump divides the journal. It reads the changes since the last call.
 func (j *Journal) Dump(ctx context.Context) (*ChangeDump, error) {
-	j.once.Do(func() { j.lock = make(chan struct{}, 1) })
-	select {
-	case j.lock <- struct{}{}:
-		defer func() { <-j.lock }()
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	j.once.Do(func() { j.lock = semaphore.NewWeighted(1) })
+	if err := j.lock.Acquire(ctx, 1); err != nil {
+		return nil, err
 	}
+	defer j.lock.Release(1)
 	now, err := j.divide(ctx, j.current.Load())
 	if errors.Is(err, errMoved) {
 		now, err = j.divide(ctx, j.current.Load())

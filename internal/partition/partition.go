@@ -65,13 +65,14 @@ func (p *Partition) Has(r resourcesync.Range) bool { return Has(p.Cuts, r) }
 // BeginningIn returns the ranges that begin in r, and the range that they cover
 // together: r itself if there are none.
 func (p *Partition) BeginningIn(r resourcesync.Range) (ranges iter.Seq[resourcesync.Range], covered resourcesync.Range) {
-	first := 0 // range i begins where range i-1 ends
+	first, end := 0, len(p.Cuts) // range i begins where range i-1 ends
 	if r.From != "" {
-		first = 1 + endingBefore(p.Cuts, r.From)
+		first, _ = search(p.Cuts, r.From)
+		first++
 	}
-	end := len(p.Cuts)
 	if r.To != "" {
-		end = 1 + endingBefore(p.Cuts, r.To)
+		end, _ = search(p.Cuts, r.To)
+		end++
 	}
 	if end <= first {
 		return func(func(resourcesync.Range) bool) {}, r
@@ -135,10 +136,4 @@ func Has(cuts []resourcesync.Cut, r resourcesync.Range) bool {
 // search finds the cut at key, or where it would be. The last cut has no key.
 func search(cuts []resourcesync.Cut, key string) (int, bool) {
 	return slices.BinarySearchFunc(cuts[:len(cuts)-1], key, func(c resourcesync.Cut, key string) int { return strings.Compare(c.Key, key) })
-}
-
-// endingBefore returns how many of the ranges that cuts end lie before key.
-func endingBefore(cuts []resourcesync.Cut, key string) int {
-	n, _ := search(cuts, key)
-	return n
 }

@@ -204,7 +204,7 @@ func put(t *testing.T, set *memory.Set, ns ...int) {
 // decode reads a notification strictly.
 func decode(t *testing.T, body []byte) (rsxml.Head, []rsxml.Entry) {
 	t.Helper()
-	h, entries, err := rsxml.Decode(bytes.NewReader(body), nil)
+	h, entries, err := rsxml.Decode(bytes.NewReader(body))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, body)
 	}

@@ -2,7 +2,6 @@ package publisher
 
 import (
 	"context"
-	"log/slog"
 	"math/rand/v2"
 	"time"
 
@@ -107,21 +106,6 @@ func (a *poller) wait(ctx context.Context, d time.Duration) error {
 	case <-timer.C:
 	}
 	return nil
-}
-
-// watch watches the set until ctx is done.
-func (a *poller) watch(ctx context.Context, log *slog.Logger) {
-	for {
-		err := background.Safely(func() error { return a.watcher.Watch(ctx, func() { background.Signal(a.woken) }) })
-		if ctx.Err() != nil {
-			return
-		}
-		log.LogAttrs(ctx, slog.LevelWarn, "watching a set has ended; restarting", slog.Any("error", err))
-		if background.Sleep(ctx, 10*time.Second) != nil {
-			return
-		}
-		background.Signal(a.woken) // changes in between may have been missed
-	}
 }
 
 // persist calls work repeatedly until ctx is done. work returns the time to wait before

@@ -179,7 +179,10 @@ func (p *Publisher) lead(ctx context.Context) error {
 			a, work = w.poller, w.work
 		}
 		if a.watcher != nil {
-			wg.Go(func() { a.watch(ctx, p.log.With("topic", sparse.RedactURI(c.Topic))) })
+			wg.Go(func() {
+				background.Watch(ctx, a.watcher.Watch, func() { background.Signal(a.woken) },
+					p.log.With("topic", sparse.RedactURI(c.Topic)), "watching a set has ended; restarting")
+			})
 		}
 		name := "notifications of " + sparse.RedactURI(c.Topic)
 		wg.Go(func() { p.persist(ctx, name, a, p.watched(name, a, work)) })

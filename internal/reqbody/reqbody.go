@@ -1,4 +1,5 @@
-// Package reqbody limits the time that a handler waits for the body of a request.
+// Package reqbody limits the time that a handler waits for the body of a request, and
+// refuses the methods that would have one.
 //
 // Before a net/http server sends a response, it reads the part of the body that the
 // handler has not read. It has no deadline for that unless ReadTimeout is set, and
@@ -16,6 +17,20 @@ const (
 	discardBytes = 64 << 10
 	discardTime  = 2 * time.Second
 )
+
+// Get prepares the response to a GET or HEAD request, as None does, and reports whether the
+// handler should continue. It answers 405 to other methods.
+func Get(w http.ResponseWriter, r *http.Request) bool {
+	if !None(w, r) {
+		return false
+	}
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		return true
+	}
+	w.Header().Set("Allow", "GET, HEAD")
+	http.Error(w, "Only GET and HEAD are allowed here.", http.StatusMethodNotAllowed)
+	return false
+}
 
 // None prepares the response to a request that should have no body. Handlers call it
 // before they acquire resources. It discards a small body that arrives soon. Otherwise

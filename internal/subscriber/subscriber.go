@@ -150,7 +150,7 @@ func (s *Subscriber) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.t.Errorf("X-Hub-Signature %q does not match the notification", r.Header.Get("X-Hub-Signature"))
 	}
 	n := &Notification{Body: string(body), Link: r.Header["Link"], Arrived: time.Now()}
-	if n.Head, n.Entries, err = rsxml.Decode(strings.NewReader(n.Body), nil); err != nil {
+	if n.Head, n.Entries, err = rsxml.Decode(strings.NewReader(n.Body)); err != nil {
 		s.t.Errorf("a notification: %v\n%s", err, body)
 	}
 	if s.Answer != nil {

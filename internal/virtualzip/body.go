@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
+	"sync"
 )
 
 // A body is the open content of one entry, which is read once and verified.
@@ -40,21 +42,21 @@ func (r *Reader) openAt(m *member, offset int64, crc uint32) (*body, error) {
 // are read later, and only if its last byte is requested.
 func (b *body) skip(offset int64) error {
 	if offset > bufferSize {
-		switch src := b.src.(type) {
-		case io.Seeker:
+		src, ok := b.src.(io.Seeker)
+		if at, isAt := b.src.(io.ReaderAt); isAt && !ok {
+			section := io.NewSectionReader(at, 0, math.MaxInt64)
+			b.src, src, ok = section, section, true
+		}
+		if ok {
 			b.passed, b.left = offset, b.size-offset
 			_, err := src.Seek(offset, io.SeekStart)
 			return err
-		case io.ReaderAt:
-			b.passed, b.left = offset, b.size-offset
-			b.src = &section{src, offset}
-			return nil
 		}
 	}
 	if offset == 0 {
 		return nil
 	}
-	return b.unsent(offset, func(buf []byte) (int, error) { return b.read(buf) })
+	return b.unsent(offset, b.read)
 }
 
 // unsent reads n bytes that are not returned. A long read waits for a turn.
@@ -79,23 +81,6 @@ func (b *body) unsent(n int64, read func([]byte) (int, error)) error {
 		n -= int64(m)
 	}
 	return nil
-}
-
-// A section reads an io.ReaderAt from an offset.
-type section struct {
-	io.ReaderAt
-	offset int64
-}
-
-func (s *section) Read(p []byte) (int, error) {
-	n, err := s.ReadAt(p, s.offset)
-	s.offset += int64(n)
-	return n, err
-}
-
-func (s *section) Seek(offset int64, _ int) (int64, error) {
-	s.offset = offset
-	return offset, nil
 }
 
 // read fills p, or the part of p that the rest of the content fills. It returns the last
@@ -148,4 +133,64 @@ func (b *body) readPassed() error {
 	})
 	b.sum = JoinCRC(sum, b.sum, b.size-b.passed)
 	return err
+}
+
+// bufferSize is the size of one read or write that the caller does not determine. A read
+// that begins within bufferSize of an entry's beginning starts at the beginning, which
+// costs well under a millisecond.
+const bufferSize = 256 << 10
+
+var buffers = sync.Pool{New: func() any { return new([bufferSize]byte) }}
+
+// Checksum reads r to its end and returns the Size and CRC32 of an [Entry] with this
+// content. Errors are those of reading and of ctx.
+func Checksum(ctx context.Context, r io.Reader) (size int64, crc uint32, err error) {
+	buf := buffers.Get().(*[bufferSize]byte)
+	defer buffers.Put(buf)
+	for {
+		n, err := r.Read(buf[:])
+		size += int64(n)
+		crc = crc32.Update(crc, crc32.IEEETable, buf[:n])
+		if err == io.EOF {
+			return size, crc, nil
+		}
+		if err == nil {
+			err = ctx.Err()
+		}
+		if err != nil {
+			return 0, 0, err
+		}
+	}
+}
+
+// JoinCRC returns the CRC-32 of the concatenation of two texts from their CRC-32s a and
+// b and the length of the second in bytes. It multiplies a by x to the power of the
+// number of bits in the second, modulo the polynomial.
+func JoinCRC(a, b uint32, bytes int64) uint32 {
+	// The lowest bit is the coefficient of the highest power.
+	const one = 1 << 31
+	power, factor := uint32(one), uint32(one>>8) // factor is x^8, x^16, x^32 …
+	for ; bytes > 0; bytes >>= 1 {
+		if bytes&1 != 0 {
+			power = multiply(power, factor)
+		}
+		factor = multiply(factor, factor)
+	}
+	return multiply(a, power) ^ b
+}
+
+// multiply multiplies two polynomials modulo that of CRC-32.
+func multiply(a, b uint32) (product uint32) {
+	for ; a != 0; a <<= 1 {
+		if a&(1<<31) != 0 {
+			product ^= b
+		}
+		// b times x.
+		carry := b & 1
+		b >>= 1
+		if carry != 0 {
+			b ^= crc32.IEEE
+		}
+	}
+	return product
 }

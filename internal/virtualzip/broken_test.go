@@ -17,7 +17,7 @@ import (
 	"testing/iotest"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/internal/leak"
+	"github.com/resourcesync-go/resourcesync/internal/leaktest"
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
@@ -340,7 +340,7 @@ func nothingLeft(t *testing.T, f func(context.Context)) {
 		return len(all)
 	}
 	before := files()
-	started := leak.Run(t.Context(), f)
+	started := leaktest.Run(t.Context(), f)
 	http.DefaultTransport.(*http.Transport).CloseIdleConnections()
 	if n := started.Wait(0, 10*time.Second); n > 0 {
 		t.Errorf("%d goroutines are left", n)

@@ -72,7 +72,7 @@ func TestDeferredOnce(t *testing.T) {
 	e := s.entry("a", []byte("content"), plain)
 	crc := e.CRC32
 	e.Checksum = func(context.Context) (uint32, error) { found.Add(1); return crc, nil }
-	a := archive(t, virtualzip.Entry{Name: "m", Data: []byte("<urlset/>")}, e, s.entry("b", []byte("b"), plain))
+	a := archive(t, literal("m", []byte("<urlset/>")), e, s.entry("b", []byte("b"), plain))
 	r := a.NewReader(t.Context(), nil)
 	defer r.Close()
 	buf := make([]byte, a.Size())
@@ -105,7 +105,7 @@ func TestDeferredFails(t *testing.T) {
 			}
 			return right, nil
 		}
-		a := archive(t, virtualzip.Entry{Name: "m", Data: []byte("<urlset/>")}, e)
+		a := archive(t, literal("m", []byte("<urlset/>")), e)
 		var got bytes.Buffer
 		r := a.NewReader(t.Context(), nil)
 		_, err := r.WriteTo(&got)

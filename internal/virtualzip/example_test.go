@@ -15,18 +15,20 @@ import (
 
 // A handler that serves a package, and a client that asks for a part of it.
 func Example() {
-	const content = "Of the two files one is in memory."
+	entry := func(name, content string) virtualzip.Entry {
+		return virtualzip.Entry{
+			Name:     name,
+			Modified: time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC),
+			Size:     int64(len(content)),
+			CRC32:    crc32.ChecksumIEEE([]byte(content)),
+			Open: func(context.Context) (io.ReadCloser, error) {
+				return io.NopCloser(strings.NewReader(content)), nil
+			},
+		}
+	}
 	entries := func(yield func(virtualzip.Entry, error) bool) {
-		_ = yield(virtualzip.Entry{Name: "manifest.xml", Data: []byte("<urlset/>")}, nil) &&
-			yield(virtualzip.Entry{
-				Name:     virtualzip.Name("resources", "https://example.org/two.txt"),
-				Modified: time.Date(2026, time.March, 1, 12, 0, 0, 0, time.UTC),
-				Size:     int64(len(content)),
-				CRC32:    crc32.ChecksumIEEE([]byte(content)),
-				Open: func(context.Context) (io.ReadCloser, error) {
-					return io.NopCloser(strings.NewReader(content)), nil
-				},
-			}, nil)
+		_ = yield(entry("manifest.xml", "<urlset/>"), nil) &&
+			yield(entry(virtualzip.Name("resources", "https://example.org/two.txt"), "Of the two files one is in memory."), nil)
 	}
 	archive, err := virtualzip.New(entries)
 	if err != nil {
@@ -73,10 +75,7 @@ func ExampleName() {
 
 // A store that does not know checksums reads each resource once and remembers.
 func ExampleChecksum() {
-	open := func(context.Context) (io.ReadCloser, error) {
-		return io.NopCloser(strings.NewReader("123456789")), nil
-	}
-	size, sum, err := virtualzip.Checksum(context.Background(), open)
+	size, sum, err := virtualzip.Checksum(context.Background(), strings.NewReader("123456789"))
 	fmt.Printf("%d %08x %v\n", size, sum, err)
 	// Output: 9 cbf43926 <nil>
 }

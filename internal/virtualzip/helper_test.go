@@ -120,6 +120,11 @@ func (s *source) entry(name string, content []byte, kind int) virtualzip.Entry {
 	}
 }
 
+// literal returns an entry for content in memory.
+func literal(name string, content []byte) virtualzip.Entry {
+	return new(source).entry(name, content, seeker)
+}
+
 // file writes content to a file and returns the entry for it.
 func file(tb testing.TB, name, path string, content []byte) virtualzip.Entry {
 	tb.Helper()

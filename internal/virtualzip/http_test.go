@@ -25,7 +25,7 @@ func sample(t *testing.T) *virtualzip.Archive {
 	var s source
 	path := filepath.Join(t.TempDir(), "f")
 	return archive(t,
-		virtualzip.Entry{Name: "manifest.xml", Modified: when, Data: []byte("<urlset/>")},
+		literal("manifest.xml", []byte("<urlset/>")),
 		s.entry("resources/a", random(1, 300_000), plain),
 		s.entry("resources/b", random(2, 700_000), seeker),
 		s.entry("resources/c", nil, seeker),

@@ -8,8 +8,6 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"hash"
-	"hash/crc32"
 	"io"
 	"io/fs"
 	"iter"
@@ -23,7 +21,7 @@ import (
 // an error that entries yields unchanged. If an entry is invalid, above all if its name
 // is invalid or not unique, the error is an [*EntryError].
 func New(entries iter.Seq2[Entry, error]) (*Archive, error) {
-	l := &layout{names: make(map[string]struct{}), version: sha256.New()}
+	l := &layout{names: make(map[string]struct{})}
 	l.zip = zip.NewWriter(&l.out)
 	for e, err := range entries {
 		if err != nil {
@@ -36,14 +34,14 @@ func New(entries iter.Seq2[Entry, error]) (*Archive, error) {
 	if err := l.zip.Close(); err != nil {
 		return nil, err
 	}
-	l.version.Write(l.out.headers.Bytes())
+	version := sha256.Sum256(l.out.headers.Bytes())
 	a := &Archive{
 		headers: slices.Clone(l.out.headers.Bytes()), // without spare capacity
 		members: slices.Clone(l.members),
 		size:    l.out.size(),
-		version: hex.EncodeToString(l.version.Sum(nil)[:16]),
+		version: hex.EncodeToString(version[:16]),
 	}
-	if l.unsettled > 0 {
+	if slices.ContainsFunc(l.sums, func(sum func(context.Context) (uint32, error)) bool { return sum != nil }) {
 		a.defers(l.sums)
 	}
 	return a, nil
@@ -55,10 +53,7 @@ type layout struct {
 	out     recorder
 	members []member
 	names   map[string]struct{}
-	version hash.Hash
-
-	sums      []func(context.Context) (uint32, error) // Entry.Checksum of each entry
-	unsettled int                                     // the number of those that are not nil
+	sums    []func(context.Context) (uint32, error) // Entry.Checksum of each entry
 }
 
 func (l *layout) add(e Entry) error {
@@ -69,13 +64,6 @@ func (l *layout) add(e Entry) error {
 		return errors.New("the name is not unique in the package")
 	}
 	l.names[e.Name] = struct{}{}
-	if e.Open == nil {
-		data := e.Data
-		e.Size, e.CRC32, e.Checksum = int64(len(data)), crc32.ChecksumIEEE(data), nil
-		e.Open = func(context.Context) (io.ReadCloser, error) { return literal{bytes.NewReader(data)}, nil }
-		digest := sha256.Sum256(data)
-		l.version.Write(digest[:])
-	}
 	if e.Checksum != nil {
 		e.CRC32 = 0 // until it is settled
 	}
@@ -100,9 +88,6 @@ func (l *layout) add(e Entry) error {
 	fh.Extra = extra // the writer keeps fh for the central directory
 	l.members = append(l.members, member{e.Open, l.out.size(), e.Size, l.out.headers.Len(), e.CRC32})
 	l.sums = append(l.sums, e.Checksum)
-	if e.Checksum != nil {
-		l.unsettled++
-	}
 	return l.skip(w, e.Size)
 }
 
@@ -201,8 +186,3 @@ func (r *recorder) Write(p []byte) (int, error) {
 
 // size returns the number of bytes written.
 func (r *recorder) size() int64 { return int64(r.headers.Len()) + r.skipped }
-
-// A literal is an entry's Data opened.
-type literal struct{ *bytes.Reader }
-
-func (literal) Close() error { return nil }

@@ -3,11 +3,11 @@ package virtualzip
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
-	"runtime/debug"
 	"sync"
+
+	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
 // A Reader reads an [Archive] for one HTTP response. It has at most one entry open, and
@@ -153,7 +153,12 @@ func (r *Reader) step(p []byte) (int, error) {
 	if before := m.start - r.at; before > 0 {
 		return copy(p, a.headers[m.header-int(before):m.header]), nil
 	}
-	n, err := protect(func() (int, error) { return r.readBody(m, p) })
+	n := 0
+	// http.ServeContent reads several ranges in a goroutine without a recover.
+	err := background.Safely(func() (err error) {
+		n, err = r.readBody(m, p)
+		return err
+	})
 	if err != nil {
 		if ended := r.ctx.Err(); ended != nil {
 			return 0, ended
@@ -165,17 +170,6 @@ func (r *Reader) step(p []byte) (int, error) {
 		r.next++
 	}
 	return n, nil
-}
-
-// protect turns a panic of an entry's functions into an error: http.ServeContent reads
-// several ranges in a goroutine without a recover.
-func protect[T any](read func() (T, error)) (_ T, err error) {
-	defer func() {
-		if cause := recover(); cause != nil {
-			err = fmt.Errorf("panic: %v\n%s", cause, debug.Stack())
-		}
-	}()
-	return read()
 }
 
 // readBody reads content of m.

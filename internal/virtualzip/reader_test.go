@@ -31,7 +31,7 @@ func TestRanges(t *testing.T) {
 				name := fmt.Sprintf("resources/%d/%x", i, random(uint64(i), r.IntN(50)))
 				switch kind := r.IntN(kinds + 2); kind {
 				case kinds:
-					entries = append(entries, virtualzip.Entry{Name: name, Data: content})
+					entries = append(entries, literal(name, content))
 				case kinds + 1:
 					entries = append(entries, file(t, name, filepath.Join(t.TempDir(), "f"), content))
 				default:
@@ -104,7 +104,7 @@ func seek(t *testing.T, s io.Seeker, pos int64, whence int, size int64) {
 func TestEveryRange(t *testing.T) {
 	var s source
 	a := archive(t,
-		virtualzip.Entry{Name: "m", Data: []byte("<urlset/>")},
+		literal("m", []byte("<urlset/>")),
 		s.entry("a", nil, plain), s.entry("b", []byte("bb"), plain), s.entry("c", nil, seeker), s.entry("d", []byte("d"), readerAt))
 	want := whole(t, a)
 	r := a.NewReader(t.Context(), nil)
@@ -306,7 +306,7 @@ func TestClose(t *testing.T) {
 
 // TestWriteTo holds that WriteTo stops at the error of its writer.
 func TestWriteTo(t *testing.T) {
-	r := archive(t, virtualzip.Entry{Name: "a", Data: random(1, 1<<20)}).NewReader(t.Context(), nil)
+	r := archive(t, literal("a", random(1, 1<<20))).NewReader(t.Context(), nil)
 	defer r.Close()
 	f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if err != nil {
@@ -325,7 +325,7 @@ func TestReadAllocates(t *testing.T) {
 	}
 	var entries []virtualzip.Entry
 	for i := range 100 {
-		entries = append(entries, virtualzip.Entry{Name: fmt.Sprint(i), Data: random(1, 10_000)})
+		entries = append(entries, literal(fmt.Sprint(i), random(1, 10_000)))
 	}
 	a := archive(t, entries...)
 	buf := make([]byte, 32<<10)

@@ -68,10 +68,6 @@ type Entry struct {
 	// Size and CRC32. It may be called from several goroutines at once. ctx is that
 	// of the reader.
 	Open func(ctx context.Context) (io.ReadCloser, error)
-
-	// Data is the content if Open is nil; Size and CRC32 then follow from it. It
-	// must not be modified afterwards.
-	Data []byte
 }
 
 // ErrChanged means that the content of an entry does not have its Size and CRC32.

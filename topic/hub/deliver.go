@@ -104,7 +104,12 @@ func (h *Hub) deliver(ctx context.Context) error {
 		queue:     newQueue(h.options.Workers, h.options.PerHost),
 	}
 	var others sync.WaitGroup
-	others.Go(func() { d.watch(ctx) })
+	others.Go(func() {
+		background.Watch(ctx, d.store.Watch, func() {
+			d.cache.woken()
+			background.Signal(d.wake)
+		}, d.log, "hub: watching the store failed; polling it twice a second")
+	})
 	others.Go(func() { d.tidy(ctx) })
 	d.run(ctx)
 	others.Wait()
@@ -113,25 +118,6 @@ func (h *Hub) deliver(ctx context.Context) error {
 		t.CloseIdleConnections()
 	}
 	return nil
-}
-
-// watch wakes d when the store reports changes.
-func (d *deliverer) watch(ctx context.Context) {
-	for {
-		err := d.store.Watch(ctx, func() {
-			d.cache.woken()
-			background.Signal(d.wake)
-		})
-		if ctx.Err() != nil {
-			return
-		}
-		d.log.Warn("hub: watching the store failed; polling it twice a second", "error", err)
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(time.Minute):
-		}
-	}
 }
 
 func (d *deliverer) run(ctx context.Context) {

@@ -69,7 +69,10 @@ func (h *Hub) verify(ctx context.Context) error {
 	}
 	wake := make(chan struct{}, 1)
 	var watching sync.WaitGroup
-	watching.Go(func() { h.watch(ctx, wake) })
+	watching.Go(func() {
+		background.Watch(ctx, h.store.Watch, func() { background.Signal(wake) },
+			h.log, "hub: watching the store failed; polling it every second")
+	})
 	defer watching.Wait()
 
 	working, stop := context.WithCancel(context.WithoutCancel(ctx))
@@ -90,22 +93,6 @@ func (h *Hub) verify(ctx context.Context) error {
 		case <-ctx.Done():
 			v.finish(stop)
 			return nil
-		}
-	}
-}
-
-// watch signals wake when there may be new requests in the store.
-func (h *Hub) watch(ctx context.Context, wake chan<- struct{}) {
-	for ctx.Err() == nil {
-		err := h.store.Watch(ctx, func() {
-			background.Signal(wake)
-		})
-		if ctx.Err() == nil {
-			h.log.Warn("hub: watching the store failed; polling it every second", "error", err)
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(10 * pollInterval):
 		}
 	}
 }

@@ -11,7 +11,6 @@ package websocket
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -309,7 +308,10 @@ func (s *Server) Run(ctx context.Context, log topic.Log) error {
 	}()
 	woken := make(chan struct{}, 1)
 	var wg sync.WaitGroup
-	wg.Go(func() { s.watch(running, log, woken) })
+	wg.Go(func() {
+		background.Watch(running, log.Watch, func() { background.Signal(woken) },
+			s.log, "watching the log has ended; restarting")
+	})
 	for ctx.Err() == nil {
 		select {
 		case <-ctx.Done():
@@ -323,18 +325,4 @@ func (s *Server) Run(ctx context.Context, log topic.Log) error {
 	stop()
 	wg.Wait()
 	return nil
-}
-
-func (s *Server) watch(ctx context.Context, log topic.Log, woken chan<- struct{}) {
-	for {
-		err := log.Watch(ctx, func() {
-			background.Signal(woken)
-		})
-		select {
-		case <-ctx.Done():
-			return
-		case <-time.After(time.Second):
-			s.log.Warn("watching the log has ended; restarting", "error", fmt.Sprint(err))
-		}
-	}
 }

@@ -13,7 +13,7 @@ import (
 
 	"github.com/coder/websocket"
 
-	"github.com/resourcesync-go/resourcesync/internal/leak"
+	"github.com/resourcesync-go/resourcesync/internal/leaktest"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/topic"
 	rswebsocket "github.com/resourcesync-go/resourcesync/topic/websocket"
@@ -299,7 +299,7 @@ func TestClientsMayNotSpeak(t *testing.T) {
 }
 
 func TestRunEndsAndNothingIsLeft(t *testing.T) {
-	started := leak.Run(t.Context(), func(context.Context) {
+	started := leaktest.Run(t.Context(), func(context.Context) {
 		s := newSite(t, nil)
 		var conns []*websocket.Conn
 		for range 20 {

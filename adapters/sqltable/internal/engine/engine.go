@@ -6,6 +6,10 @@ package engine
 import (
 	"cmp"
 	"context"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
@@ -83,4 +87,110 @@ func (c *Column) ReadRef() string { return cmp.Or(c.Read, c.Ref) }
 type Key struct {
 	Column
 	NUL bool // text may contain NUL, and bytes that are not UTF-8
+}
+
+// A Relation is the table, view or query that resources are read from.
+type Relation struct {
+	// Schema, Name, Query and Where are those of the sqltable.Table. Find sets Schema
+	// if it is empty.
+	Schema, Name, Query, Where string
+
+	Alias     string // quoted
+	From      string // in a statement
+	Qualified string // the name of the table, qualified and quoted; "" for a query
+	IsTable   bool   // no view or query, so its indexes are known
+	Columns   []Column
+	Key       Key // before Find, only its Name
+
+	Order  string // the key as it is compared
+	List   string // the columns that are selected to read a resource
+	Filter string // the condition that a row is in the set
+}
+
+// Try returns an error if the statements that read rel do not work; the likely cause
+// is Where.
+func (rel *Relation) Try(ctx context.Context, db DB) error {
+	err := db.Query(ctx, "SELECT "+rel.List+" FROM "+rel.From+Where(rel.Filter)+" LIMIT 0", func(rowdb.Row) error { return nil })
+	if err != nil && rel.Where != "" {
+		err = fmt.Errorf("it cannot be read; perhaps because of the condition %q: %w", rel.Where, err)
+	}
+	return err
+}
+
+// UnsortedError returns the error for a view or query that would be sorted again for
+// every page. collation is the COLLATE clause of an index in the order of bytes.
+func (rel *Relation) UnsortedError(collation string) error {
+	return fmt.Errorf("no index has the order of its key %q: if the key is a column of a table, create a unique index on it (column%s); if the view or query computes it, use a column of a table as the Key instead",
+		rel.Key.Name, collation)
+}
+
+// And joins the conditions that are not empty.
+func And(conditions ...string) string {
+	return strings.Join(slices.DeleteFunc(conditions, func(c string) bool { return c == "" }), " AND ")
+}
+
+// Where returns the WHERE clause of conditions, "" if all are empty.
+func Where(conditions ...string) string {
+	if all := And(conditions...); all != "" {
+		return " WHERE " + all
+	}
+	return ""
+}
+
+// A TriggerDB is a DB with triggers.
+type TriggerDB interface {
+	DB
+	Expressions
+
+	// CreateTriggers returns the statements that create the triggers of j.
+	CreateTriggers(ctx context.Context, j *Journalled) ([]string, error)
+
+	// DropTriggers returns the statements that drop the triggers on rel whose names
+	// begin with base.
+	DropTriggers(ctx context.Context, rel *Relation, base string) ([]string, error)
+
+	// Apply runs statements in one transaction.
+	Apply(ctx context.Context, statements []string) error
+
+	// TriggersOn calls each with the name and the SQL of each trigger that journals
+	// rows of rel, or of its function.
+	TriggersOn(ctx context.Context, rel *Relation, each func(name, sql string)) error
+}
+
+// Expressions are the SQL expressions that compute what a resource says.
+type Expressions interface {
+	Literal(s string) string
+	KeyExpr(k *Key) string                        // bytes
+	TextExpr(c *Column) string                    // of a value in a URI
+	EscapeExpr(c *Column) string                  // percent-encoded
+	MicrosExpr(c *Column, perSecond int64) string // a time since 1970
+	HexExpr(c *Column) string
+	LowerExpr(c *Column) string
+}
+
+// Journalled is a table for which triggers are written.
+type Journalled struct {
+	*Relation
+	Base string // the names of all objects begin with it
+	Mark string // the line of a trigger that names the URI template
+
+	// In SQL, of a row.
+	SetName string
+	KeyExpr string
+	URIExpr string
+
+	Columns []string // of rs_pending, beside those of every change
+	Values  []string // for Columns
+	Listed  []*Column
+	Others  []*Column // the columns of URIs other than the key
+	Content bool      // Listed has columns that are neither of the key nor of the URI
+}
+
+// Fill replaces {name} in text by values[name], but not in the values themselves.
+func Fill(text string, values map[string]string) string {
+	var pairs []string
+	for _, name := range slices.Sorted(maps.Keys(values)) {
+		pairs = append(pairs, "{"+name+"}", values[name])
+	}
+	return strings.NewReplacer(pairs...).Replace(text)
 }

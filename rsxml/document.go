@@ -1,0 +1,223 @@
+package rsxml
+
+import (
+	"encoding/xml"
+	"io"
+	"strings"
+)
+
+// readHead reads up to the start tag of the first entry, or the end of the root.
+func (d *Decoder) readHead() error {
+	d.src.skipBOM()
+	if err := d.readRoot(); err != nil {
+		return err
+	}
+	pos := d.pos
+	var have attrSet
+	described := false
+	for d.first == nil && !d.closed {
+		t, name, err := d.child("the root")
+		if err != nil {
+			return err
+		}
+		switch name {
+		case "":
+			d.closed = true
+		case "url", "sitemap":
+			d.first = &t
+		case "rs:md":
+			if described {
+				return d.fail(core7, "rs:md is repeated")
+			}
+			described = true
+			pos = d.pos
+			d.head.Metadata, have, err = d.readMetadata(t)
+		case "rs:ln":
+			d.head.Links, err = d.readLink(d.head.Links, t)
+		default:
+			err = d.unexpected("the root", name)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	d.pos, pos = pos, d.pos
+	err := d.checkHead(described, have)
+	d.pos = pos
+	return err
+}
+
+// readRoot reads the start tag of the root.
+func (d *Decoder) readRoot() error {
+	for {
+		t, err := d.token()
+		if err == io.EOF {
+			return d.fail(xmlSpec, "the document is empty")
+		}
+		if err != nil {
+			return err
+		}
+		switch t := t.(type) {
+		case xml.CharData:
+			if trim(t) != "" {
+				return d.fail(xmlSpec, "there is text before the root")
+			}
+		case xml.StartElement:
+			return d.root(t)
+		}
+	}
+}
+
+func (d *Decoder) root(t xml.StartElement) error {
+	switch t.Name.Local {
+	case "urlset":
+	case "sitemapindex":
+		d.head.Index = true
+	default:
+		return d.fail(core7, "the root is %s, not urlset or sitemapindex", quote(t.Name.Local))
+	}
+	if t.Name.Space != SitemapNS {
+		return d.fail(core4, "the namespace of the root is %s, not %s", quote(t.Name.Space), SitemapNS)
+	}
+	return d.noAttributes(t)
+}
+
+// readEnd reads to the end of the document. It returns io.EOF if nothing but white
+// space follows the root.
+func (d *Decoder) readEnd() error {
+	for {
+		t, err := d.token()
+		if err != nil {
+			return err
+		}
+		switch t := t.(type) {
+		case xml.CharData:
+			if trim(t) != "" {
+				return d.fail(xmlSpec, "there is text after the root")
+			}
+		case xml.StartElement:
+			return d.fail(xmlSpec, "the document has a second root")
+		}
+	}
+}
+
+// readEntry reads the next entry. At the end of the document the error is io.EOF.
+func (d *Decoder) readEntry() (Entry, error) {
+	start, err := d.nextEntry()
+	if err != nil {
+		return Entry{}, err
+	}
+	return d.readURL(start)
+}
+
+// nextEntry reads up to the start tag of the next entry.
+func (d *Decoder) nextEntry() (start xml.StartElement, err error) {
+	d.src.element = 0
+	if d.first != nil {
+		start, d.first = *d.first, nil
+		d.entries++
+		return start, nil
+	}
+	if d.closed {
+		return start, d.readEnd()
+	}
+	start, name, err := d.child("the root")
+	switch {
+	case err != nil:
+		return start, err
+	case name == "":
+		return start, d.readEnd()
+	case name == "url" || name == "sitemap":
+		if d.entries++; d.entries > MaxEntries {
+			err = d.fail(core7, "the document has more than %d entries", MaxEntries)
+		}
+		return start, err
+	case strings.HasPrefix(name, "rs:"):
+		return start, d.fail(core7, "%s comes after an entry", quote(name))
+	}
+	return start, d.unexpected("the root", name)
+}
+
+// readURL reads the <url> or <sitemap> whose start tag has been read.
+func (d *Decoder) readURL(start xml.StartElement) (e Entry, err error) {
+	pos := d.pos
+	parent := "url"
+	if d.head.Index {
+		parent = "sitemap"
+	}
+	if start.Name.Local != parent {
+		return e, d.fail(core7, "an entry is a %s, not a %s", start.Name.Local, parent)
+	}
+	if err := d.noAttributes(start); err != nil {
+		return e, err
+	}
+	var have attrSet
+	described := false
+	previous := ""
+	for {
+		t, name, err := d.child(parent)
+		if err != nil {
+			return e, err
+		}
+		if name == "" {
+			break
+		}
+		if err := d.checkChildOrder(name, previous, described); err != nil {
+			return e, err
+		}
+		previous = name
+		switch name {
+		case "loc":
+			e.Loc, err = d.loc(t)
+		case "lastmod":
+			e.LastMod, err = d.lastmod(t)
+		case "changefreq":
+			e.ChangeFreq, err = d.changefreq(t)
+		case "priority":
+			_, err = d.text(name, t)
+		case "rs:md":
+			described = true
+			e.Metadata, have, err = d.readMetadata(t)
+		case "rs:ln":
+			e.Links, err = d.readLink(e.Links, t)
+		default:
+			err = d.unexpected(parent, name)
+		}
+		if err != nil {
+			return e, err
+		}
+	}
+	d.pos = pos
+	return e, d.checkEntry(&e, described, have)
+}
+
+// childOrder is the order of an entry's children (section 7, and the schema of the
+// Sitemap protocol). Children with the same number may be in any order.
+var childOrder = map[string]int{
+	"loc":        1,
+	"lastmod":    2,
+	"changefreq": 3,
+	"priority":   4,
+	"rs:md":      5,
+	"rs:ln":      5,
+}
+
+// checkChildOrder checks whether an entry may have the child name after previous.
+// described reports whether it already has an rs:md.
+func (d *Decoder) checkChildOrder(name, previous string, described bool) error {
+	place, known := childOrder[name]
+	last := childOrder[previous]
+	switch {
+	case !known:
+		return nil // see unexpected
+	case place == childOrder["rs:md"] && d.head.plain():
+		return d.fail(core7, "an entry has %s, but the document has no capability", name)
+	case last == 0 && place > 1:
+		return d.fail(core7, "%s comes before loc", name)
+	case name == previous && name != "rs:ln" || name == "rs:md" && described:
+		return d.fail(core7, "%s is repeated", name)
+	case place < last:
+		return d.fail(sitemapProtocol, "%s comes after %s", name, previous)
+	}
+	return nil
+}

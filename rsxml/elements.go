@@ -1,0 +1,242 @@
+package rsxml
+
+import (
+	"encoding/xml"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+// readMetadata reads the rs:md element t, and returns which attributes it has.
+func (d *Decoder) readMetadata(t xml.StartElement) (m Metadata, have attrSet, err error) {
+	m.Attrs, err = d.attributes(t, func(name, value string) error {
+		i := slices.Index(attrNames[:], name)
+		if i < 0 {
+			return d.fail(core7, "rs:md has no attribute %s", quote(name))
+		}
+		have |= 1 << i
+		return d.setMetadata(&m, 1<<i, value)
+	})
+	switch {
+	case err != nil:
+	case !m.Completed.IsZero() && m.Completed.Before(m.At):
+		err = d.fail(core7, "completed is before at")
+	case !m.Until.IsZero() && m.Until.Before(m.From):
+		err = d.fail(core7, "until is before from")
+	}
+	if err == nil {
+		err = d.empty("rs:md")
+	}
+	return m, have, err
+}
+
+func (d *Decoder) setMetadata(m *Metadata, attr attrSet, value string) (err error) {
+	switch attr {
+	case at:
+		m.At, err = d.datetime("at", value)
+	case capability:
+		m.Capability = resourcesync.Capability(value)
+		if value == "" {
+			err = d.fail(core7, "capability is empty")
+		}
+	case change:
+		m.Change, err = d.change(value)
+	case completed:
+		m.Completed, err = d.datetime("completed", value)
+	case datetime:
+		m.Datetime, err = d.datetime("datetime", value)
+	case encoding:
+		m.Encoding = value
+	case from:
+		m.From, err = d.datetime("from", value)
+	case hash:
+		m.Hashes, err = d.hashes(value)
+	case length:
+		m.Length, err = d.length(value)
+	case path:
+		m.Path = value
+	case mediaType:
+		m.Type = value
+	case until:
+		m.Until, err = d.datetime("until", value)
+	}
+	return err
+}
+
+// readLink reads the rs:ln element t and appends its link to links.
+func (d *Decoder) readLink(links []resourcesync.Link, t xml.StartElement) ([]resourcesync.Link, error) {
+	var l resourcesync.Link
+	var err error
+	l.Attrs, err = d.attributes(t, func(name, value string) error {
+		return d.setLink(&l, name, value)
+	})
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case l.Rel == "":
+		return nil, d.fail(core7, "rs:ln has no rel")
+	case l.Href == "":
+		return nil, d.fail(core7, "rs:ln has no href")
+	}
+	return append(links, l), d.empty("rs:ln")
+}
+
+func (d *Decoder) setLink(l *resourcesync.Link, name, value string) (err error) {
+	switch name {
+	case "encoding":
+		l.Encoding = value
+	case "hash":
+		l.Hashes, err = d.hashes(value)
+	case "href":
+		l.Href = trim(value)
+		err = d.uri(l.Href)
+	case "length":
+		l.Length, err = d.length(value)
+	case "modified":
+		l.Modified, err = d.datetime("modified", value)
+	case "path":
+		l.Path = value
+	case "pri":
+		l.Pri, err = d.pri(value)
+	case "rel":
+		l.Rel = value
+	case "type":
+		l.Type = value
+	default:
+		err = d.fail(core7, "rs:ln has no attribute %s", quote(name))
+	}
+	return err
+}
+
+// empty reads to the end of the named element, whose start tag has been read. The
+// element must not have children.
+func (d *Decoder) empty(name string) error {
+	_, child, err := d.child(name)
+	if err == nil && child != "" {
+		err = d.unexpected(name, child)
+	}
+	return err
+}
+
+// The methods below parse the texts and attributes of a document.
+
+func (d *Decoder) loc(t xml.StartElement) (string, error) {
+	s, err := d.text("loc", t)
+	switch {
+	case err != nil:
+	case len(s) > MaxURI:
+		err = d.fail(sitemapProtocol, "loc has %d characters, more than %d", len(s), MaxURI)
+	default:
+		err = d.uri(s)
+	}
+	return s, err
+}
+
+func (d *Decoder) uri(s string) error {
+	if err := checkURI(s); err != nil {
+		return d.fail(core7, "the URI %s %v", quote(s), err)
+	}
+	return nil
+}
+
+func (d *Decoder) lastmod(t xml.StartElement) (time.Time, error) {
+	s, err := d.text("lastmod", t)
+	if err != nil {
+		return time.Time{}, err
+	}
+	return d.datetime("lastmod", s)
+}
+
+func (d *Decoder) datetime(name, value string) (time.Time, error) {
+	if t, ok := parseDatetime(trim(value)); ok {
+		return t, nil
+	}
+	return time.Time{}, d.fail(core7, "%s is %s, not a W3C Datetime in the years 0000 to 9999", name, quote(value))
+}
+
+func (d *Decoder) changefreq(t xml.StartElement) (string, error) {
+	s, err := d.text("changefreq", t)
+	if err != nil {
+		return "", err
+	}
+	if !isChangeFreq(s) {
+		err = d.fail(core7, "changefreq is %s, not one of its seven values", quote(s))
+	}
+	return s, err
+}
+
+func (d *Decoder) change(value string) (resourcesync.ChangeType, error) {
+	switch c := resourcesync.ChangeType(value); c {
+	case resourcesync.Created, resourcesync.Updated, resourcesync.Deleted:
+		return c, nil
+	}
+	return "", d.fail(core7, "change is %s, not created, updated or deleted", quote(value))
+}
+
+func (d *Decoder) hashes(value string) ([]resourcesync.Hash, error) {
+	if h, ok := resourcesync.AppendHashes(nil, value); ok && len(h) > 0 {
+		return h, nil
+	}
+	return nil, d.fail(core7, "hash is %s, not a list of algorithm:digest", quote(value))
+}
+
+func (d *Decoder) length(value string) (resourcesync.Length, error) {
+	if n, err := strconv.ParseUint(trim(value), 10, 63); err == nil {
+		l := resourcesync.Bytes(int64(n))
+		if _, known := l.Bytes(); known {
+			return l, nil
+		}
+	}
+	return resourcesync.Length{}, d.fail(core7, "length is %s, not a number of bytes", quote(value))
+}
+
+func (d *Decoder) pri(value string) (int, error) {
+	if n, err := strconv.ParseUint(trim(value), 10, 0); err == nil && 1 <= n && n <= maxPri {
+		return int(n), nil
+	}
+	return 0, d.fail(core7, "pri is %s, not a number from 1 to %d", quote(value), maxPri)
+}
+
+// text reads to the end of the element t, which errors call name, and returns its text
+// without surrounding white space. Afterwards, the current position is the beginning
+// of the element.
+func (d *Decoder) text(name string, t xml.StartElement) (string, error) {
+	pos := d.pos
+	if err := d.noAttributes(t); err != nil {
+		return "", err
+	}
+	var text []byte
+	for {
+		t, err := d.token()
+		if err != nil {
+			return "", err
+		}
+		switch t := t.(type) {
+		case xml.EndElement:
+			d.pos = pos
+			return trim(text), nil
+		case xml.CharData:
+			text = append(text, t...)
+		case xml.StartElement:
+			child, err := d.elementName(t.Name)
+			if err == nil && child != "" {
+				err = d.unexpected(name, child)
+			}
+			if err == nil {
+				err = d.skip()
+			}
+			if err != nil {
+				return "", err
+			}
+		}
+	}
+}
+
+// trim returns text without surrounding white space, as XML defines it.
+func trim[T ~string | ~[]byte](text T) string {
+	return strings.Trim(string(text), " \t\r\n")
+}
