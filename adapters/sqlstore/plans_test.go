@@ -54,7 +54,6 @@ func workload(t *testing.T, db database, r *record) {
 	clock := newClock()
 	second := db.open(t, &Options{Now: clock.tell, Retain: time.Hour, Window: time.Hour})
 	second.db = recorder{second.db, r}
-	second.maxSeen = maxBlock
 	t.Run("sets", func(t *testing.T) { useSets(t, second, clock) })
 	third := db.open(t, &Options{Now: clock.tell, Retain: time.Hour, Archive: 3 * time.Hour, Window: time.Hour})
 	third.db = recorder{third.db, r}
@@ -109,6 +108,9 @@ func useSets(t *testing.T, store *Store, clock *clock) {
 		_, err := set.Scan(ctx, articles(n))
 		must(err)
 	}
+	_, err := set.ScanRanges(ctx, []resourcesync.Range{{From: article(1).Key, To: article(2).Key}}, unreadable(nil, resourcesync.Range{From: article(3).Key}))
+	must(err)
+	store.maxSeen = 0 // from now on, scans need their temporary table
 	must(set.Put(ctx, article(0), small("a", 1)))
 	cuts, err := set.Cuts(ctx, nil, 100)
 	must(err)

@@ -70,6 +70,8 @@ type scan struct {
 	begun      int64      // the newest change when the scan began
 	ready      bool
 	found      []listedResource // not yet compared
+	spare      []listedResource // that are being compared, or of an earlier flush
+	flushing   <-chan error     // the end of the flush; nil if none is under way
 	seen       seen
 	unreadable bool // there is a temporary table of unreadable ranges
 	result     resourcesync.ScanResult
@@ -140,7 +142,8 @@ func (sc *scan) run(ctx context.Context, resources iter.Seq2[resourcesync.Resour
 
 // take reads the listing to its end or to an error.
 func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (err error) {
-	flushed := time.Now()
+	defer sc.flushed() // if the listing panics
+	last := time.Now()
 	atOnce := batch
 	if !sc.ready {
 		atOnce = firstBatch
@@ -166,20 +169,56 @@ func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resou
 		}
 		known := changes.Recorded(&r, sc.begun, sc.set.store.now)
 		sc.found = append(sc.found, listedResource{r.Key, codec.Append(nil, known)})
-		if len(sc.found) == atOnce || time.Since(flushed) > flushInterval {
-			if err := sc.flush(ctx); err != nil {
+		slow := time.Since(last) > flushInterval
+		if len(sc.found) == atOnce || slow {
+			if err := sc.startFlush(ctx); err != nil {
 				return err
 			}
-			flushed = time.Now()
+			if slow {
+				if err := sc.flushed(); err != nil {
+					return err
+				}
+			}
+			last = time.Now()
 		}
 	}
 	// A listing that ends without an error after ctx is done is not complete.
 	if err == nil {
 		err = ctx.Err()
 	}
-	if e := sc.flush(ctx); err == nil {
+	e := sc.startFlush(ctx)
+	if e == nil {
+		e = sc.flushed()
+	}
+	if err == nil {
 		err = e
 	}
+	return err
+}
+
+// startFlush flushes what has been found, while the listing goes on. It waits until the
+// flush before has ended.
+func (sc *scan) startFlush(ctx context.Context) error {
+	if err := sc.flushed(); err != nil {
+		return err
+	}
+	found := sc.found
+	sc.found, sc.spare = sc.spare, found
+	done := make(chan error, 1)
+	go func() { done <- sc.flush(ctx, found) }()
+	sc.flushing = done
+	return nil
+}
+
+// flushed waits until the last flush has ended.
+func (sc *scan) flushed() error {
+	if sc.flushing == nil {
+		return nil
+	}
+	err := <-sc.flushing
+	sc.flushing = nil
+	clear(sc.spare)
+	sc.spare = sc.spare[:0]
 	return err
 }
 

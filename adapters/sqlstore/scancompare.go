@@ -16,9 +16,9 @@ type listedResource struct {
 	body []byte
 }
 
-// flush compares the resources in sc.found with the set, and puts those that differ.
-func (sc *scan) flush(ctx context.Context) error {
-	found := sc.found
+// flush compares resources with the set, and puts those that differ. Until it returns,
+// nothing else uses the connection or the result of the scan.
+func (sc *scan) flush(ctx context.Context, found []listedResource) error {
 	keys := make([][]byte, len(found))
 	for i := range found {
 		keys[i] = []byte(found[i].key)
@@ -63,8 +63,6 @@ func (sc *scan) flush(ctx context.Context) error {
 		different = append(different, changes.Edit{Type: changes.Upsert, Key: key, Resource: r})
 	}
 	sc.result.Unchanged += len(found) - len(different)
-	clear(found)
-	sc.found = found[:0]
 	return sc.change(ctx, different, before)
 }
 

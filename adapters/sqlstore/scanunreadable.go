@@ -11,6 +11,9 @@ import (
 // scanned. The resources in it are kept at the end, because other goroutines of the
 // scanner may still list some.
 func (sc *scan) noteUnreadable(ctx context.Context, keys resourcesync.Range) error {
+	if err := sc.flushed(); err != nil {
+		return err
+	}
 	parts := sc.ranges.Clip(keys)
 	if !sc.unreadable {
 		if err := sc.table(ctx, "CREATE TEMP TABLE rs_unreadable (lo BLOB PRIMARY KEY, hi BLOB NOT NULL) WITHOUT ROWID"); err != nil {

@@ -66,8 +66,9 @@ func openPool(path string, size int) (*sqlitex.Pool, error) {
 				"PRAGMA synchronous=FULL",
 				"PRAGMA foreign_keys=OFF",
 				// In KiB, for each connection. The file is in the system's cache
-				// anyway, and a larger cache makes reading no faster.
-				"PRAGMA cache_size=-1024",
+				// anyway, and a larger cache makes reading no faster. Scans write to
+				// random pages of an index, and must not write each several times.
+				"PRAGMA cache_size=-4096",
 			} {
 				if err := sqlitex.ExecuteTransient(c, pragma, nil); err != nil {
 					return err
