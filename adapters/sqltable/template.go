@@ -34,6 +34,9 @@ func parseTemplate(text string) (*template, error) {
 		if !found {
 			break
 		}
+		if percent := strings.LastIndexByte(literal, '%'); percent >= 0 && percent > len(literal)-3 {
+			return nil, fmt.Errorf("URI template %q: %q is not a complete percent-encoding: write %% as %%25", text, literal[percent:])
+		}
 		name, after, found := strings.Cut(after, "}")
 		if !found {
 			return nil, fmt.Errorf("URI template %q has a { without a }", text)

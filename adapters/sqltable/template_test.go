@@ -25,6 +25,9 @@ func TestTemplates(t *testing.T) {
 		"https://{id}":                       "",
 		"https://example.org/é/{id}":         "write it as",
 		"{url}":                              "not absolute",
+		"https://example.org/%{id}":          "not a complete percent-encoding",
+		"https://example.org/%4{+id}":        "not a complete percent-encoding",
+		"https://example.org/%25{id}":        "",
 	} {
 		_, err := parseTemplate(text)
 		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
@@ -35,6 +38,7 @@ func TestTemplates(t *testing.T) {
 
 func FuzzTemplate(f *testing.F) {
 	f.Add("https://example.org/{id}?a={b}", "a b/é%")
+	f.Add("A:%{0}{0}", "X")
 	f.Fuzz(func(t *testing.T, text, value string) {
 		tmpl, err := parseTemplate(text)
 		if err != nil || tmpl.variables[0].raw {

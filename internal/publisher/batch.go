@@ -1,12 +1,15 @@
 package publisher
 
 import (
+	"context"
 	"fmt"
+	"log/slog"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/rsxml"
+	"github.com/resourcesync-go/resourcesync/topic"
 )
 
 // A batch is an unfinished Change Notification: the changes of a journal after the end of
@@ -100,4 +103,112 @@ func (b *batch) rewind(m mark) {
 func (b *batch) body(capabilityList string) []byte {
 	h := changeHead(capabilityList, resourcesync.Interval{From: b.from, Until: b.seen})
 	return document(&h, b.entries)
+}
+
+// maxBody is the maximum size of a notification, in bytes, unless a single change is
+// larger. Hubs accept that much.
+const maxBody = 1 << 20
+
+// changeHead is the head of a Change Notification (Change Notification 3).
+func changeHead(capabilityList string, iv resourcesync.Interval) rsxml.Head {
+	return head(resourcesync.ChangeNotification, capabilityList, iv)
+}
+
+// frameworkHead is the head of a Framework Notification (Framework Notification 3).
+func frameworkHead(up string) rsxml.Head {
+	return head(resourcesync.FrameworkNotification, up, resourcesync.Interval{})
+}
+
+func head(c resourcesync.Capability, up string, iv resourcesync.Interval) rsxml.Head {
+	h := rsxml.Head{Metadata: rsxml.Metadata{Capability: c, From: iv.From, Until: iv.Until}}
+	if up != "" {
+		h.Links = []resourcesync.Link{{Rel: resourcesync.RelUp, Href: up}}
+	}
+	return h
+}
+
+// document returns the document of h with the encoded entries, in a new slice without spare
+// capacity.
+func document(h *rsxml.Head, entries []byte) []byte {
+	var scratch [1024]byte
+	before := rsxml.AppendHead(scratch[:0], h)
+	b := make([]byte, 0, len(before)+len(entries)+len(tail))
+	b = append(b, before...)
+	b = append(b, entries...)
+	return rsxml.AppendTail(b, h)
+}
+
+var tail = rsxml.AppendTail(nil, new(rsxml.Head))
+
+// roomFor returns the maximum size of the entries of a Change Notification, in bytes, so
+// that it does not exceed maxBody whatever the length of its times.
+func roomFor(capabilityList string) int {
+	longest := time.Date(2000, 1, 1, 0, 0, 0, 123456789, time.UTC)
+	h := changeHead(capabilityList, resourcesync.Interval{From: longest, Until: longest})
+	return maxBody - len(rsxml.AppendHead(nil, &h)) - len(tail)
+}
+
+// frameworkDocument returns the document of u, or false if it has no entry. It omits entries
+// with invalid URIs.
+func frameworkDocument(u *Update, left *omissions) (_ []byte, ok bool) {
+	h := frameworkHead(u.Up)
+	var entries []byte
+	for i := range u.Entries {
+		e := &u.Entries[i]
+		if err := rsxml.CheckURI(e.Loc); err != nil {
+			left.entries.add(1, e.Loc, err)
+			continue
+		}
+		var dropped int
+		if entries, dropped = rsxml.AppendEntry(entries, &h, e); dropped > 0 {
+			left.addFields(dropped, &h, e)
+		}
+	}
+	return document(&h, entries), len(entries) > 0
+}
+
+// omissions collects the entries that a notification omits because of invalid URIs, and the
+// omitted fields of the others.
+type omissions struct{ entries, fields tally }
+
+// A tally counts omissions and keeps the first.
+type tally struct {
+	n      int
+	first  string // URI
+	reason error
+}
+
+func (t *tally) add(n int, uri string, reason error) {
+	if t.n == 0 {
+		t.first, t.reason = uri, reason
+	}
+	t.n += n
+}
+
+func (l *omissions) addFields(n int, h *rsxml.Head, e *rsxml.Entry) {
+	var reason error
+	if l.fields.n == 0 {
+		reason = rsxml.CheckEntry(h, e)
+	}
+	l.fields.add(n, e.Loc, reason)
+}
+
+func (l *omissions) any() bool { return l.entries.n > 0 || l.fields.n > 0 }
+
+// omit counts and logs omissions from notifications, with a line for entries and one for
+// fields. what names the entries.
+func (p *Publisher) omit(log *slog.Logger, what string, l *omissions) {
+	p.totals.Count(func(c *topic.Counters) {
+		c.LeftOut += uint64(l.entries.n)
+		c.Dropped += uint64(l.fields.n)
+	})
+	l.entries.log(log, what+" are not published: a document cannot hold their URIs")
+	l.fields.log(log, what+" are published without some of their fields: a document cannot hold the values")
+}
+
+func (t *tally) log(log *slog.Logger, msg string) {
+	if t.n > 0 {
+		log.LogAttrs(context.Background(), slog.LevelWarn, msg,
+			slog.Int("count", t.n), slog.Group("first", slog.String("uri", t.first), slog.Any("reason", t.reason)))
+	}
 }

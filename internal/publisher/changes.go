@@ -2,28 +2,18 @@ package publisher
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
-	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-// changes publishes the notifications of a change channel. It is not safe for concurrent
-// use.
+// changes publishes the notifications of a change channel.
 type changes struct {
-	*Channel
-	p       *Publisher
-	log     *slog.Logger
-	poller  *poller
+	feed
 	settles bool // changes may be out of order by up to Settle
-
-	state     pushlog.State
-	known     bool // state is the current state of the topic
-	batch     *batch
-	published time.Time // when this process last appended a notification; zero if never
+	batch   *batch
 
 	// assured is a time up to which all changes have been read. If the journal drops
 	// changes from before it, none are lost.
@@ -32,16 +22,9 @@ type changes struct {
 	behind  bool      // it was logged that the clock has gone back
 }
 
-func newChanges(p *Publisher, c *Channel) *changes {
-	_, windows := c.Changer.(resourcesync.Windower)
-	return &changes{
-		Channel: c,
-		p:       p,
-		log:     p.log.With("topic", sparse.RedactURI(c.Topic)),
-		poller:  newPoller(c),
-		settles: !windows && c.Settle >= 0,
-		batch:   newBatch(c.CapabilityList, p.options.FlushChanges),
-	}
+func newChanges(f feed) *changes {
+	_, windows := f.Changer.(resourcesync.Windower)
+	return &changes{feed: f, settles: !windows && f.Settle >= 0, batch: newBatch(f.CapabilityList, f.p.options.FlushChanges)}
 }
 
 // work reads changes, publishes those that are due, and returns the time to wait before the
@@ -51,23 +34,11 @@ func (c *changes) work(ctx context.Context) (time.Duration, error) {
 	if err == nil {
 		err = c.collect(ctx)
 	}
-	switch {
-	case errors.Is(err, pushlog.ErrMoved):
-		// The previous leader has published these changes: its last write has
-		// just become visible.
-		c.known = false
-		return pause, nil
-	case errors.Is(err, resourcesync.ErrNotReady):
-		return pollInterval, nil
-	case err != nil:
-		c.known = false
-		return 0, err
-	}
-	wait := c.poller.period()
-	if c.batch.count > 0 {
+	wait, failure := c.rest(err)
+	if err == nil && c.batch.count > 0 {
 		wait = min(wait, max(time.Millisecond, c.p.options.Flush-time.Since(c.published)))
 	}
-	return wait, nil
+	return wait, failure
 }
 
 // collect reads the journal, and appends the notifications that are complete or due.
@@ -99,33 +70,31 @@ func (c *changes) load(ctx context.Context) error {
 	if c.known {
 		return nil
 	}
-	state, err := c.p.store.State(ctx, c.Topic)
-	if err != nil {
+	if err := c.feed.read(ctx); err != nil {
 		return err
 	}
-	if state.Equal(pushlog.State{}) {
+	if c.state.Equal(pushlog.State{}) {
 		first, err := c.first(ctx)
 		if err != nil {
 			return err
 		}
-		if state, err = c.p.store.Begin(ctx, c.Topic, pushlog.State{Until: first}); err != nil {
+		if c.state, err = c.p.store.Begin(ctx, c.Topic, pushlog.State{Until: first}); err != nil {
 			return err
 		}
 	}
-	c.state, c.known = state, true
-	c.p.wake(c.Topic) // another process may have appended notifications
-	c.batch.begin(state.Until)
+	c.known = true
+	c.batch.begin(c.state.Until)
 	c.poller.ring()
 	if c.Stater == nil {
 		return nil
 	}
 	asked := time.Now()
 	stat, err := c.Stater.Stat(ctx, resourcesync.Range{})
-	if err != nil || stat.LastModified.IsZero() || stat.LastModified.After(state.Until) {
+	if err != nil || stat.LastModified.IsZero() || stat.LastModified.After(c.state.Until) {
 		return err
 	}
 	c.assured = asked
-	if !c.settles && stat.LastModified.Before(state.Until) && asked.Before(state.Until) {
+	if !c.settles && stat.LastModified.Before(c.state.Until) && asked.Before(c.state.Until) {
 		c.warnBehind()
 	}
 	return nil
@@ -181,7 +150,7 @@ func (c *changes) read(ctx context.Context) (full bool, err error) {
 	}
 	if left.any() {
 		b.reported = b.last
-		c.p.report(c.log, "changes", &left)
+		c.p.omit(c.log, "changes", &left)
 	}
 	if full {
 		return true, nil
@@ -227,22 +196,75 @@ func (c *changes) warnBehind() {
 // add appends the notification of the batch and begins the next one.
 func (c *changes) add(ctx context.Context) error {
 	b := c.batch
-	n := pushlog.Notification{
-		Topic:          c.Topic,
-		From:           b.from,
-		Until:          b.seen.UTC(),
-		CapabilityList: c.CapabilityList,
-		Body:           b.body(c.CapabilityList),
-	}
-	next := pushlog.State{Number: c.state.Number + 1, Until: n.Until, Documents: c.state.Documents}
-	if err := c.p.store.Append(ctx, n, c.state, next); err != nil {
+	n := pushlog.Notification{From: b.from, Until: b.seen.UTC(), Body: b.body(c.CapabilityList)}
+	if err := c.append(ctx, n, pushlog.State{Until: n.Until, Documents: c.state.Documents}, b.count); err != nil {
 		return err
 	}
-	c.p.counters.notifications.Add(1)
-	c.p.counters.changes.Add(uint64(b.count))
-	c.state, c.published, c.behind = next, time.Now(), false
-	c.poller.progressed()
-	b.begin(next.Until)
-	c.p.wake(c.Topic)
+	c.behind = false
+	b.begin(n.Until)
 	return nil
 }
+
+// first returns the beginning of the first notification of a new channel: after the changes
+// from before the Publisher was created. There cannot be earlier subscriptions.
+func (c *changes) first(ctx context.Context) (time.Time, error) {
+	since, err := c.since(ctx)
+	if err != nil {
+		return time.Time{}, err
+	}
+	if since = since.UTC(); since.Before(epoch) {
+		since = epoch
+	}
+	if c.settles {
+		return later(since, c.horizon()), nil
+	}
+	var newest time.Time
+	if c.Stater != nil {
+		stat, err := c.Stater.Stat(ctx, resourcesync.Range{})
+		if err != nil {
+			return time.Time{}, err
+		}
+		if !stat.LastModified.After(time.Now()) {
+			newest = stat.LastModified
+		}
+	}
+	if newest.IsZero() {
+		for change, err := range c.Changer.Changes(ctx, resourcesync.Interval{From: since}) {
+			if err != nil {
+				return time.Time{}, err
+			}
+			newest = change.Datetime
+		}
+		if err := ctx.Err(); err != nil {
+			return time.Time{}, err
+		}
+	}
+	if newest.IsZero() {
+		return since, nil
+	}
+	if newest.After(c.p.made) {
+		newest = c.p.made
+	}
+	return later(since, newest.UTC()), nil
+}
+
+// since returns the time after which the journal is complete. If the journal is not a
+// Windower, that is a microsecond before its Since, which may be the datetime of its oldest
+// change.
+func (c *changes) since(ctx context.Context) (time.Time, error) {
+	since, err := c.Changer.Since(ctx)
+	if _, windows := c.Changer.(resourcesync.Windower); !windows && err == nil && !since.IsZero() {
+		since = since.Add(-time.Microsecond)
+	}
+	return since, err
+}
+
+func later(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// epoch is the beginning of a journal without Since: a document must have a from.
+var epoch = time.Unix(0, 0).UTC()

@@ -2,9 +2,13 @@ package publisher
 
 import (
 	"context"
+	"errors"
+	"log/slog"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
@@ -84,4 +88,63 @@ type Update struct {
 	// Datetime. The entry of a document in an index has a link with the relation
 	// type index. There must be at least one entry.
 	Entries []rsxml.Entry
+}
+
+// A feed is what the publishers of both kinds of channel have in common. It is not safe for
+// concurrent use.
+type feed struct {
+	*Channel
+	p      *Publisher
+	log    *slog.Logger
+	poller *poller
+
+	state     pushlog.State
+	known     bool      // state is the current state of the topic
+	published time.Time // when this process last appended a notification; zero if never
+}
+
+func newFeed(p *Publisher, c *Channel) feed {
+	return feed{Channel: c, p: p, log: p.log.With("topic", sparse.RedactURI(c.Topic)), poller: newPoller(c)}
+}
+
+// read reads the state of the topic.
+func (f *feed) read(ctx context.Context) (err error) {
+	f.state, err = f.p.store.State(ctx, f.Topic)
+	f.p.wake(f.Topic) // another process may have appended notifications
+	return err
+}
+
+// append appends n, with the number of changes in it. next has the rest of the next state.
+func (f *feed) append(ctx context.Context, n pushlog.Notification, next pushlog.State, changes int) error {
+	n.Topic, n.CapabilityList = f.Topic, f.CapabilityList
+	next.Number = f.state.Number + 1
+	if err := f.p.store.Append(ctx, n, f.state, next); err != nil {
+		return err
+	}
+	f.p.totals.Count(func(c *topic.Counters) {
+		c.Notifications++
+		c.Changes += uint64(changes)
+	})
+	f.state, f.published = next, time.Now()
+	f.poller.progressed()
+	f.p.wake(f.Topic)
+	return nil
+}
+
+// rest returns the time to wait after an attempt with the result err. It returns errors that
+// are failures.
+func (f *feed) rest(err error) (time.Duration, error) {
+	switch {
+	case errors.Is(err, pushlog.ErrMoved):
+		// The previous leader has published this: its last write has just become
+		// visible.
+		f.known = false
+		return pause, nil
+	case errors.Is(err, resourcesync.ErrNotReady):
+		return pollInterval, nil
+	case err != nil:
+		f.known = false
+		return 0, err
+	}
+	return f.poller.period(), nil
 }

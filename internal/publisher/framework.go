@@ -2,14 +2,13 @@ package publisher
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
+	"github.com/resourcesync-go/resourcesync/topic"
 )
 
 // maxUpdates is the maximum number of Framework Notifications that follow each other at
@@ -17,21 +16,8 @@ import (
 const maxUpdates = 16
 
 // framework publishes the notifications of a framework channel: when, and in what order.
-// What they announce is in rshttp/framework.go. It is not safe for concurrent use.
-type framework struct {
-	*Channel
-	p      *Publisher
-	log    *slog.Logger
-	poller *poller
-
-	state     pushlog.State
-	known     bool      // state is the current state of the topic
-	published time.Time // when this process last appended a notification; zero if never
-}
-
-func newFramework(p *Publisher, c *Channel) *framework {
-	return &framework{Channel: c, p: p, log: p.log.With("topic", sparse.RedactURI(c.Topic)), poller: newPoller(c)}
-}
+// What they announce is in rshttp/framework.go.
+type framework struct{ feed }
 
 // work publishes updates, and returns the time to wait before the next call.
 func (f *framework) work(ctx context.Context) (time.Duration, error) {
@@ -42,27 +28,15 @@ func (f *framework) work(ctx context.Context) (time.Duration, error) {
 	if err == nil && f.poller.due {
 		err = f.collect(ctx)
 	}
-	switch {
-	case errors.Is(err, pushlog.ErrMoved):
-		f.known = false
-		return pause, nil
-	case errors.Is(err, resourcesync.ErrNotReady):
-		return pollInterval, nil
-	case err != nil:
-		f.known = false
-		return 0, err
-	}
-	return f.poller.period(), nil
+	return f.rest(err)
 }
 
 func (f *framework) collect(ctx context.Context) error {
 	if !f.known {
-		state, err := f.p.store.State(ctx, f.Topic)
-		if err != nil {
+		if err := f.read(ctx); err != nil {
 			return err
 		}
-		f.state, f.known = state, true
-		f.p.wake(f.Topic) // another process may have appended notifications
+		f.known = true
 	}
 	for range maxUpdates {
 		began := time.Now()
@@ -106,18 +80,100 @@ func (f *framework) begin(ctx context.Context, u *Update, next string) error {
 func (f *framework) add(ctx context.Context, u *Update, cursor string) error {
 	var left omissions
 	body, ok := frameworkDocument(u, &left)
-	f.p.report(f.log, "documents", &left)
+	f.p.omit(f.log, "documents", &left)
 	if !ok {
 		return fmt.Errorf("topic: an update of the documents (%T) has no valid entry", f.Documents)
 	}
-	n := pushlog.Notification{Topic: f.Topic, CapabilityList: f.CapabilityList, Body: body}
-	next := pushlog.State{Number: f.state.Number + 1, Until: f.state.Until, Documents: cursor}
-	if err := f.p.store.Append(ctx, n, f.state, next); err != nil {
-		return err
+	return f.append(ctx, pushlog.Notification{Body: body}, pushlog.State{Until: f.state.Until, Documents: cursor}, 0)
+}
+
+// endRemoved publishes the end of removed sets, on framework topics that are in the log but
+// have no channel any more. It returns the senders to their hubs. A hub that no channel uses
+// receives the notification by POST and without a token, because only its URI is known.
+func (p *Publisher) endRemoved(ctx context.Context) ([]*sender, error) {
+	if p.removed == nil {
+		return nil, nil
 	}
-	f.p.counters.notifications.Add(1)
-	f.state, f.published = next, time.Now()
-	f.poller.progressed()
-	f.p.wake(f.Topic)
+	topics, err := p.store.Topics(ctx)
+	if err != nil {
+		return nil, err
+	}
+	ends := map[string]int64{} // number of the last notification
+	for _, uri := range topics {
+		if p.topics[uri] != nil {
+			continue
+		}
+		if ends[uri], err = p.end(ctx, uri); err != nil {
+			return nil, err
+		}
+	}
+	cursors, err := p.store.AllHubCursors(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var senders []*sender
+	for _, c := range cursors {
+		last := ends[c.Topic]
+		if last == 0 {
+			continue
+		}
+		h := p.hub(c.Hub)
+		if h == nil && c.Taken < last {
+			p.log.LogAttrs(ctx, slog.LevelInfo, "topic: a removed set is announced to a hub that no channel uses any more, without a token and not as a ping",
+				slog.String("topic", sparse.RedactURI(c.Topic)), slog.String("hub", sparse.RedactURI(c.Hub)))
+		}
+		if h == nil {
+			h = &topic.Hub{URI: c.Hub}
+		}
+		senders = append(senders, newSender(p, c.Topic, h))
+	}
+	return senders, nil
+}
+
+// end appends the last notification of a topic, unless it already exists. It returns the
+// number of that notification, or 0 if there is none. The state after it has no documents,
+// so a set that returns is announced anew.
+func (p *Publisher) end(ctx context.Context, uri string) (last int64, err error) {
+	state, err := p.store.State(ctx, uri)
+	if err != nil || state.Number == 0 {
+		return 0, err // nothing was published
+	}
+	newest, err := p.store.Read(ctx, uri, state.Number-1, 1, 0)
+	if err != nil || len(newest) == 0 || !newest[0].From.IsZero() {
+		return 0, err // a change channel: its notifications have intervals
+	}
+	if state.Documents == "" {
+		return state.Number, nil
+	}
+	if !state.Until.Before(p.made) {
+		// Another process, which knows more sets, has begun the channel since
+		// this process was started.
+		return 0, nil
+	}
+	u := p.removed(newest[0].CapabilityList)
+	if u == nil {
+		return 0, nil
+	}
+	body, ok := frameworkDocument(u, &omissions{})
+	if !ok {
+		return 0, nil
+	}
+	n := pushlog.Notification{Topic: uri, CapabilityList: newest[0].CapabilityList, Body: body}
+	if err := p.store.Append(ctx, n, state, pushlog.State{Number: state.Number + 1, Until: state.Until}); err != nil {
+		return 0, err
+	}
+	p.totals.Count(func(c *topic.Counters) { c.Notifications++ })
+	return state.Number + 1, nil
+}
+
+// hub returns the hub with this URI of any channel, or nil.
+func (p *Publisher) hub(uri string) *topic.Hub {
+	for i := range p.channels {
+		for j := range p.channels[i].Hubs {
+			if h := &p.channels[i].Hubs[j]; h.URI == uri {
+				return h
+			}
+		}
+	}
 	return nil
 }

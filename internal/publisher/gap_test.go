@@ -167,7 +167,7 @@ func TestBegins(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := newChanges(p, &p.channels[0]).load(t.Context()); err != nil {
+		if err := newChanges(newFeed(p, &p.channels[0])).load(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		if s, err := outbox.State(t.Context(), changeTopic); err != nil || !s.Until.Equal(test.want) || s.Number != 0 {

@@ -108,30 +108,26 @@ func (a *poller) wait(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// persist calls work repeatedly until ctx is done. work returns the time to wait before
-// the next call. After failures the pauses grow. persist calls failed with each error, and
-// ok after each success.
-func persist(ctx context.Context, a *poller, work func() (time.Duration, error), failed func(error), ok func()) {
+// persist calls the named work repeatedly until ctx is done. work returns the time to wait
+// before the next call. After failures the pauses grow.
+func (p *Publisher) persist(ctx context.Context, name string, a *poller, work func(context.Context) (time.Duration, error)) {
 	rest := pollInterval
 	for ctx.Err() == nil {
 		var d time.Duration
 		err := background.Safely(func() (err error) {
-			d, err = work()
+			d, err = work(ctx)
 			return err
 		})
 		if ctx.Err() != nil {
 			return
 		}
+		p.report(name, err)
 		if err == nil {
-			ok()
 			rest = pollInterval
 			_ = a.wait(ctx, d) // the loop checks ctx
 			continue
 		}
-		failed(err)
-		if background.Sleep(ctx, rest/2+rand.N(rest/2)) != nil {
-			return
-		}
+		_ = background.Sleep(ctx, rest/2+rand.N(rest/2))
 		rest = min(2*rest, maxRest)
 	}
 }

@@ -5,10 +5,12 @@
 package publisher
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"slices"
 	"strings"
 	"sync"
@@ -41,7 +43,7 @@ type Publisher struct {
 	sparse   sparse.Log // for lines that clients can cause
 	made     time.Time  // changes after this time are published
 	failures health.Failures
-	counters counters
+	totals   health.Totals[topic.Counters]
 	running  atomic.Bool
 
 	mu      sync.Mutex
@@ -84,9 +86,6 @@ func New(log topic.Log, channels []Channel, removed func(capabilityList string) 
 			return nil, fmt.Errorf("topic: two channels have the topic %q: each channel needs its own (Change Notification 2)", c.Topic)
 		}
 		p.topics[c.Topic] = c
-	}
-	for i := range p.channels {
-		c := &p.channels[i]
 		p.used[c.Topic] = nil
 		for _, h := range c.Hubs {
 			p.used[c.Topic] = append(p.used[c.Topic], h.URI)
@@ -129,17 +128,18 @@ func (p *Publisher) Run(ctx context.Context) error {
 	}
 	defer p.running.Store(false)
 	defer p.options.Client.CloseIdleConnections()
-	a := &poller{}
-	persist(ctx, a, func() (time.Duration, error) {
+	p.persist(ctx, leading, &poller{}, func(ctx context.Context) (time.Duration, error) {
 		_, err := p.store.Lead(ctx, p.lead)
 		return pollInterval, err
-	}, p.failed("leading"), p.ok("leading"))
+	})
 	return nil
 }
 
+const leading = "leading" // the name of the work
+
 // lead does the work while this process is the leader.
 func (p *Publisher) lead(ctx context.Context) error {
-	p.ok("leading")()
+	p.report(leading, nil)
 	// The next leader records its own failures.
 	defer p.failures.Forget()
 	senders := make(map[string][]*sender)
@@ -167,25 +167,19 @@ func (p *Publisher) lead(ctx context.Context) error {
 	}
 	for i := range p.channels {
 		c := &p.channels[i]
-		var (
-			a    *poller
-			work func(context.Context) (time.Duration, error)
-		)
+		f := newFeed(p, c)
+		work := (&framework{feed: f}).work
 		if c.Changer != nil {
-			w := newChanges(p, c)
-			a, work = w.poller, w.work
-		} else {
-			w := newFramework(p, c)
-			a, work = w.poller, w.work
+			work = newChanges(f).work
 		}
-		if a.watcher != nil {
+		if c.Watcher != nil {
 			wg.Go(func() {
-				background.Watch(ctx, a.watcher.Watch, func() { background.Signal(a.woken) },
-					p.log.With("topic", sparse.RedactURI(c.Topic)), "watching a set has ended; restarting")
+				background.Watch(ctx, c.Watcher.Watch, func() { background.Signal(f.poller.woken) },
+					f.log, "watching a set has ended; restarting")
 			})
 		}
 		name := "notifications of " + sparse.RedactURI(c.Topic)
-		wg.Go(func() { p.persist(ctx, name, a, p.watched(name, a, work)) })
+		wg.Go(func() { p.persist(ctx, name, f.poller, p.watched(name, f.poller, work)) })
 		for _, s := range senders[c.Topic] {
 			p.start(ctx, &wg, s)
 		}
@@ -200,10 +194,6 @@ func (p *Publisher) start(ctx context.Context, wg *sync.WaitGroup, s *sender) {
 	wg.Go(func() {
 		p.persist(ctx, "sending "+sparse.RedactURI(s.topic)+" to "+sparse.RedactURI(s.hub.URI), s.poller, s.work)
 	})
-}
-
-func (p *Publisher) persist(ctx context.Context, name string, a *poller, work func(context.Context) (time.Duration, error)) {
-	persist(ctx, a, func() (time.Duration, error) { return work(ctx) }, p.failed(name), p.ok(name))
 }
 
 // grace is the time for which notifications are kept for a hub that is no longer
@@ -227,7 +217,7 @@ func (p *Publisher) watched(name string, a *poller, work func(context.Context) (
 			mu.Lock()
 			defer mu.Unlock()
 			if !ended {
-				p.failed(name)(errStuck)
+				p.report(name, errStuck)
 			}
 		})
 		defer func() {
@@ -250,7 +240,7 @@ func (p *Publisher) clear(ctx context.Context) (time.Duration, error) {
 	}
 	dropped, err := p.store.Clear(ctx, p.used, before, now.Add(-grace))
 	for _, d := range dropped {
-		p.counters.lost.Add(uint64(d.Deliveries))
+		p.totals.Count(func(c *topic.Counters) { c.Lost += uint64(d.Deliveries) })
 		p.log.LogAttrs(ctx, slog.LevelWarn,
 			"topic: retention has dropped notifications that subscribers had not accepted; the Change List has the changes",
 			slog.String("topic", sparse.RedactURI(d.Topic)), slog.Int("notifications", d.Messages), slog.Int("subscriptions", d.Subscriptions))
@@ -271,4 +261,40 @@ func (p *Publisher) wake(topic string) {
 	for _, s := range p.senders[topic] {
 		background.Signal(s.poller.woken)
 	}
+}
+
+// withDefaults returns o with defaults, or an error if o is invalid. o may be nil.
+func withDefaults(o *topic.Options) (topic.Options, error) {
+	var out topic.Options
+	if o != nil {
+		out = *o
+	}
+	if out.FlushChanges < 0 || out.FlushChanges > rsxml.MaxEntries {
+		return out, fmt.Errorf("topic: FlushChanges %d: must be 1 to %d, or 0 for the default", out.FlushChanges, rsxml.MaxEntries)
+	}
+	if out.Flush < 0 || out.Framework < 0 || out.Timeout < 0 || out.Retry < 0 {
+		return out, errors.New("topic: Flush, Framework, Timeout and Retry must not be negative")
+	}
+	out.Flush = cmp.Or(out.Flush, time.Second)
+	out.FlushChanges = cmp.Or(out.FlushChanges, 1000)
+	out.Framework = cmp.Or(out.Framework, time.Minute)
+	out.Retain = cmp.Or(out.Retain, 14*24*time.Hour)
+	out.Timeout = cmp.Or(out.Timeout, 10*time.Second)
+	out.Retry = cmp.Or(out.Retry, 2*time.Second)
+	if out.Client == nil {
+		out.Client = &http.Client{Transport: &http.Transport{
+			Proxy:               http.ProxyFromEnvironment,
+			ForceAttemptHTTP2:   true,
+			MaxIdleConnsPerHost: 16,
+			IdleConnTimeout:     90 * time.Second,
+			TLSHandshakeTimeout: 10 * time.Second,
+		}}
+	}
+	client := *out.Client
+	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	out.Client = &client
+	if out.Logger == nil {
+		out.Logger = slog.Default()
+	}
+	return out, nil
 }

@@ -1,13 +1,22 @@
 package publisher
 
 import (
+	"bytes"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
+	"net/url"
+	"strings"
 	"time"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/outgoing"
 	"github.com/resourcesync-go/resourcesync/internal/retry"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/topic"
@@ -121,7 +130,7 @@ func (s *sender) missed(n int64) {
 	}
 	s.cursor.Lost += n
 	s.cursor.Taken += n
-	s.p.counters.lost.Add(uint64(n))
+	s.p.totals.Count(func(c *topic.Counters) { c.Lost += uint64(n) })
 	s.log.LogAttrs(context.Background(), slog.LevelError,
 		"retention has dropped notifications that the hub had not accepted: its subscribers see a gap", slog.Int64("count", n))
 }
@@ -140,12 +149,12 @@ func (s *sender) attempt(ctx context.Context, n *pushlog.Notification) error {
 			s.log.LogAttrs(ctx, slog.LevelInfo, "the hub accepts notifications again",
 				slog.Int64("number", n.Number), slog.Int("failures", c.Failures), slog.Time("since", c.FailingSince))
 		}
-		s.p.counters.taken.Add(1)
+		s.p.totals.Count(func(c *topic.Counters) { c.Taken++ })
 		c.Pass(n.Number)
 	case isRefused:
 		c.Refused++
 		c.LastRefused, c.RefusedError = n.Number, refused.reason
-		s.p.counters.refused.Add(1)
+		s.p.totals.Count(func(c *topic.Counters) { c.Refused++ })
 		s.log.LogAttrs(ctx, slog.LevelError, "the hub has refused a notification, which its subscribers will not receive",
 			slog.Int64("number", n.Number), slog.String("reason", refused.reason))
 		c.Pass(n.Number)
@@ -154,12 +163,14 @@ func (s *sender) attempt(ctx context.Context, n *pushlog.Notification) error {
 		if f, ok := errors.AsType[*failure](err); ok {
 			asked = f.after
 		}
-		c.Fail(time.Now(), err.Error(), retry.Policy{First: s.p.options.Retry, Max: maxRetry}.Asked(asked))
+		now := time.Now()
+		c.Fail(now, err.Error())
+		c.Retry = now.Add(retry.Policy{First: s.p.options.Retry, Max: maxRetry}.Wait(c.Failures, asked))
 		if c.Failures == 1 {
 			s.log.LogAttrs(ctx, slog.LevelWarn, "the hub has not accepted a notification; it is retried, and later ones wait",
 				slog.Int64("number", n.Number), slog.Any("error", err))
 		}
-		s.p.counters.failures.Add(1)
+		s.p.totals.Count(func(c *topic.Counters) { c.Failures++ })
 	}
 	s.dirty = true
 	return s.save(ctx)
@@ -172,4 +183,101 @@ func (s *sender) save(ctx context.Context) error {
 	err := s.p.store.SaveHubCursor(ctx, s.cursor)
 	s.dirty = err != nil
 	return err
+}
+
+// A failure means that a hub has not accepted a notification, and that the Publisher must
+// retry.
+type failure struct {
+	reason string
+	after  time.Duration // the time to wait that the hub requests; zero if none
+}
+
+func (e *failure) Error() string { return e.reason }
+
+// A refusal means that a hub will never accept a notification.
+type refusal struct{ reason string }
+
+func (e *refusal) Error() string { return "refused: " + e.reason }
+
+// send sends n to a hub. The error is a *refusal if the hub will never accept n.
+func (p *Publisher) send(ctx context.Context, hub *topic.Hub, n *pushlog.Notification) error {
+	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
+	defer cancel()
+	mediaType, body := contentType, n.Body
+	if hub.Ping {
+		mediaType = "application/x-www-form-urlencoded"
+		body = []byte(url.Values{"hub.mode": {"publish"}, "hub.url": {n.Topic}}.Encode())
+	}
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, hub.URI, bytes.NewReader(body))
+	if err != nil {
+		return &failure{reason: cause(err)}
+	}
+	r.Header.Set("Content-Type", mediaType)
+	r.Header.Set("User-Agent", "resourcesync")
+	if !hub.Ping {
+		r.Header.Set("Link", outgoing.Links(n.Topic, n.CapabilityList, hub.URI))
+	}
+	if hub.Token != "" {
+		r.Header.Set("Authorization", "Bearer "+hub.Token)
+	}
+	resp, err := p.options.Client.Do(r)
+	if err != nil {
+		if errors.Is(err, context.DeadlineExceeded) {
+			return &failure{reason: fmt.Sprintf("the hub has not answered within %v", p.options.Timeout)}
+		}
+		return &failure{reason: cause(err)}
+	}
+	defer resp.Body.Close()
+	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer)) // allows reuse of the connection
+	if err != nil {
+		answer = nil // the status is enough
+	}
+	reason := "the hub answered " + resp.Status + excerpt(resp.Header.Get("Content-Type"), answer, hub.Token)
+	switch {
+	case resp.StatusCode/100 == 2:
+		return nil
+	case resp.StatusCode/100 == 3:
+		reason += ", which is not followed: set the hub's own URI"
+	case resp.StatusCode/100 == 4 && !isTemporary(resp.StatusCode):
+		return &refusal{reason: reason}
+	}
+	return &failure{reason: reason, after: retry.After(resp.Header, time.Now())}
+}
+
+// contentType is the exact media type of notifications (Change Notification 4.1).
+const contentType = "application/xml"
+
+// maxAnswer is the maximum number of bytes read of a response.
+const maxAnswer = 4 << 10
+
+// isTemporary reports whether a client error does not concern the request itself.
+func isTemporary(status int) bool {
+	return status == http.StatusRequestTimeout || status == http.StatusTooEarly || status == http.StatusTooManyRequests
+}
+
+// excerpt returns the first line of a plain text response, for operators. It omits a line
+// that could contain a query or a secret.
+func excerpt(mediaType string, answer []byte, token string) string {
+	const most = 200
+	mediaType, _, _ = strings.Cut(mediaType, ";")
+	line, _, _ := strings.Cut(strings.TrimSpace(string(answer)), "\n")
+	line = strings.TrimSpace(line)
+	hidden := !utf8.ValidString(line) || strings.ContainsAny(line, "?=&@%") || strings.ContainsFunc(line, func(r rune) bool { return !unicode.IsPrint(r) }) ||
+		token != "" && strings.Contains(line, token)
+	if strings.TrimSpace(mediaType) != "text/plain" || line == "" || len(line) > most || hidden {
+		return ""
+	}
+	return ": " + line
+}
+
+// cause returns the reason for a failed request, without the URL, whose query may be a
+// secret, and without the target of a redirect.
+func cause(err error) string {
+	if e, ok := errors.AsType[*url.Error](err); ok {
+		err = e.Err
+	}
+	if text := err.Error(); !strings.ContainsAny(text, "?&@%") {
+		return text
+	}
+	return "the request to the hub failed"
 }

@@ -1,16 +1,19 @@
 package publisher
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"log/slog"
 	"net/http"
-	"strconv"
-	"strings"
+	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/outgoing"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
+	"github.com/resourcesync-go/resourcesync/topic"
 )
 
 // ServeTopic answers a request for a topic URI (Change Notification 4.1) with the latest
@@ -29,9 +32,9 @@ func (p *Publisher) ServeTopic(w http.ResponseWriter, r *http.Request, topic str
 	h := w.Header()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		h.Set("Allow", "GET, HEAD")
-		text := "Only GET and HEAD are allowed here. Subscribe at the hub that GET links to."
-		if len(c.hubURIs()) == 0 {
-			text = "Only GET and HEAD are allowed here."
+		text := "Only GET and HEAD are allowed here."
+		if len(c.hubURIs()) > 0 {
+			text += " Subscribe at the hub that GET links to."
 		}
 		http.Error(w, text, http.StatusMethodNotAllowed)
 		return
@@ -48,21 +51,12 @@ func (p *Publisher) ServeTopic(w http.ResponseWriter, r *http.Request, topic str
 		return
 	}
 	sum := sha256.Sum256(body)
-	etag := `"` + base64.RawURLEncoding.EncodeToString(sum[:16]) + `"`
-	h.Set("Link", links(c.Topic, c.hubURIs(), c.CapabilityList))
+	h.Set("Link", outgoing.Links(c.Topic, c.CapabilityList, c.hubURIs()...))
 	h.Set("Cache-Control", "public, no-cache")
-	h.Set("ETag", etag)
-	if matches(r.Header["If-None-Match"], etag) {
-		w.WriteHeader(http.StatusNotModified)
-		return
-	}
+	h.Set("ETag", `"`+base64.RawURLEncoding.EncodeToString(sum[:16])+`"`)
 	h.Set("Content-Type", contentType)
 	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Content-Length", strconv.Itoa(len(body)))
-	w.WriteHeader(http.StatusOK)
-	if r.Method == http.MethodGet {
-		_, _ = w.Write(body) // fails if the client has left
-	}
+	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
 }
 
 // latest returns the newest notification of a topic, or nil if there is none.
@@ -86,14 +80,66 @@ func (p *Publisher) latest(ctx context.Context, topic string) ([]byte, error) {
 	}
 }
 
-// matches evaluates If-None-Match (RFC 9110, section 13.1.2).
-func matches(values []string, etag string) bool {
-	for _, v := range values {
-		for tag := range strings.SplitSeq(v, ",") {
-			if tag = strings.TrimSpace(tag); tag == "*" || strings.TrimPrefix(tag, "W/") == etag {
-				return true
-			}
-		}
+// Status returns the progress recorded in the log, whichever process is the leader.
+func (p *Publisher) Status(ctx context.Context) (topic.Status, error) {
+	all, err := p.store.AllHubCursors(ctx)
+	if err != nil {
+		return topic.Status{}, err
 	}
-	return false
+	cursors := make(map[[2]string]pushlog.HubCursor, len(all))
+	for _, c := range all {
+		cursors[[2]string{c.Topic, c.Hub}] = c
+	}
+	var out topic.Status
+	for i := range p.channels {
+		c := &p.channels[i]
+		state, err := p.store.State(ctx, c.Topic)
+		if err != nil {
+			return topic.Status{}, err
+		}
+		t := topic.TopicStatus{Topic: sparse.RedactURI(c.Topic), Newest: state.Number, Hubs: make([]topic.HubStatus, 0, len(c.Hubs))}
+		if c.Changer != nil {
+			t.Until = state.Until
+		}
+		if err := p.failures.Of("notifications of " + sparse.RedactURI(c.Topic)); err != nil {
+			t.Error = err.Error()
+		}
+		for _, h := range c.Hubs {
+			cursor, found := cursors[[2]string{c.Topic, h.URI}]
+			if !found {
+				cursor.Taken = state.Number // where a new cursor begins
+			}
+			t.Hubs = append(t.Hubs, topic.HubStatus{
+				Hub:          sparse.RedactURI(h.URI),
+				Taken:        cursor.Taken,
+				Behind:       max(state.Number-cursor.Taken, 0),
+				Failures:     cursor.Failures,
+				FailingSince: cursor.FailingSince,
+				LastError:    cursor.LastError,
+				NextAttempt:  cursor.Retry,
+				Refused:      cursor.Refused,
+				LastRefused:  cursor.LastRefused,
+				RefusedError: cursor.RefusedError,
+				Lost:         cursor.Lost,
+			})
+		}
+		out.Topics = append(out.Topics, t)
+	}
+	out.Counters = p.Counters()
+	return out, nil
+}
+
+// Health returns the errors that prevent this process from publishing or from using its
+// log. It returns nil if there are none. A hub that does not accept notifications is not an
+// error, because a restart would not help; [Publisher.Status] reports it.
+func (p *Publisher) Health(context.Context) error {
+	return p.failures.Err("topic")
+}
+
+// Counters returns the Publisher's counters.
+func (p *Publisher) Counters() topic.Counters { return p.totals.Load() }
+
+// report records the result of the named work.
+func (p *Publisher) report(name string, err error) {
+	p.failures.Log(context.Background(), p.log, name, err, "publishing failed; it is retried", "publishing works again")
 }

@@ -8,7 +8,6 @@ import (
 	"time"
 )
 
-// Request implements [Subscriptions].
 func (l *Memory) Request(_ context.Context, r Request, limits Limits) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -67,7 +66,6 @@ func (l *Memory) check(r Request, limits Limits, replaced func(*memoryRequest) b
 	return nil
 }
 
-// ClaimRequests implements [Subscriptions].
 func (l *Memory) ClaimRequests(_ context.Context, owner string, max int) ([]Request, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -105,14 +103,12 @@ func (l *Memory) take(owner string, id int64) error {
 	return ErrStale
 }
 
-// Drop implements [Subscriptions].
 func (l *Memory) Drop(_ context.Context, owner string, r Request) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.take(owner, r.ID)
 }
 
-// Apply implements [Subscriptions].
 func (l *Memory) Apply(_ context.Context, owner string, r Request, expires time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -33,11 +33,6 @@ func (p Policy) Wait(failures int, asked time.Duration) time.Duration {
 	return d - rand.N(d/5+1)
 }
 
-// Asked returns p.Wait for a server that has asked to wait.
-func (p Policy) Asked(asked time.Duration) func(failures int) time.Duration {
-	return func(failures int) time.Duration { return p.Wait(failures, asked) }
-}
-
 // After returns the wait that a response requests, in seconds or until a date (RFC 9110,
 // section 10.2.3), or zero if it requests none or the date has passed. It compares a date
 // with the Date of the response or, if there is none, with now.

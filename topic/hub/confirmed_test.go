@@ -130,6 +130,6 @@ func TestV22_RotatedSecret(t *testing.T) {
 	<-asked
 	deliver("two", before)
 	close(release)
-	within(t, "the second verification", func() bool { return f.counters.verified.Load() == 2 })
+	within(t, "the second verification", func() bool { return f.requestTotals.Load().Verified == 2 })
 	deliver("three", after)
 }

@@ -3,7 +3,6 @@ package hub
 import (
 	"context"
 	"crypto/rand"
-	"log/slog"
 	"net/http"
 	"net/url"
 	"sync"
@@ -11,10 +10,13 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
-	"github.com/resourcesync-go/resourcesync/internal/sparse"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/outgoing"
 )
 
 const (
+	// cacheBytes is the maximum total size of the messages in memory.
+	cacheBytes = 32 << 20
+
 	// lookEvery is the interval at which the hub claims due subscriptions without
 	// being woken, saveEvery that of saving progress, and renewEvery that of renewing
 	// claims without progress.
@@ -41,17 +43,12 @@ const (
 // send; the goroutine of run claims and saves, and no worker waits for it. If the process
 // ends before a delivery is saved, the message is delivered again.
 type deliverer struct {
-	store     pushlog.Log
-	options   *Options
-	transport http.RoundTripper
-	log       *slog.Logger
-	sparse    sparse.Log // for lines that subscribers can cause
-	counters  *deliveries
-	owner     string
-	cache     *messageCache
-	workers   sync.WaitGroup
-	wake      chan struct{} // there may be something to claim
-	crowded   chan struct{} // there are many claims to save
+	hub     *Hub
+	owner   string
+	cache   *outgoing.Cache
+	workers sync.WaitGroup
+	wake    chan struct{} // there may be something to claim
+	crowded chan struct{} // there are many claims to save
 
 	mu       sync.Mutex
 	queue    queue
@@ -59,7 +56,6 @@ type deliverer struct {
 	idle     int // claims to be released
 	working  int // workers
 	stopping bool
-	broken   bool // the store has failed; logged
 }
 
 // A claim is a subscription that this process has claimed. The mutex of the deliverer
@@ -91,24 +87,20 @@ const (
 // deliver delivers messages until ctx ends and the progress of running attempts is saved.
 func (h *Hub) deliver(ctx context.Context) error {
 	d := &deliverer{
-		store:     h.store,
-		options:   &h.options,
-		transport: h.transport,
-		log:       h.log,
-		counters:  &h.deliveries,
-		owner:     rand.Text(),
-		cache:     newMessageCache(h.store, h.uri, cacheBytes),
-		wake:      make(chan struct{}, 1),
-		crowded:   make(chan struct{}, 1),
-		claims:    map[int64]*claim{},
-		queue:     newQueue(h.options.Workers, h.options.PerHost),
+		hub:     h,
+		owner:   rand.Text(),
+		cache:   outgoing.NewCache(h.store, cacheBytes, h.header),
+		wake:    make(chan struct{}, 1),
+		crowded: make(chan struct{}, 1),
+		claims:  map[int64]*claim{},
+		queue:   newQueue(h.options.Workers, h.options.PerHost),
 	}
 	var others sync.WaitGroup
 	others.Go(func() {
-		background.Watch(ctx, d.store.Watch, func() {
-			d.cache.woken()
+		background.Watch(ctx, d.hub.store.Watch, func() {
+			d.cache.Wake()
 			background.Signal(d.wake)
-		}, d.log, "hub: watching the store failed; polling it twice a second")
+		}, d.hub.log, "hub: watching the store failed; polling it twice a second")
 	})
 	others.Go(func() { d.tidy(ctx) })
 	d.run(ctx)
@@ -145,28 +137,24 @@ func (d *deliverer) run(ctx context.Context) {
 	}
 }
 
-// room returns the number of claims that may still be made.
-func (d *deliverer) room() int {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.most() - len(d.claims)
-}
-
-func (d *deliverer) most() int { return max(claimBatch, claimsPerWorker*d.options.Workers) }
+// most returns the maximum number of claims in memory.
+func (d *deliverer) most() int { return max(claimBatch, claimsPerWorker*d.hub.options.Workers) }
 
 // claim claims due subscriptions, as long as there is room.
 func (d *deliverer) claim(ctx context.Context) {
 	for n := claimBatch; n == claimBatch; {
-		n = min(claimBatch, d.room())
+		d.mu.Lock()
+		n = min(claimBatch, d.most()-len(d.claims))
+		d.mu.Unlock()
 		if n <= 0 {
 			return
 		}
 		now := time.Now()
-		subs, err := d.store.Claim(ctx, d.owner, n)
-		if d.trouble(ctx, err) || len(subs) == 0 {
+		subs, err := d.hub.store.Claim(ctx, d.owner, n)
+		if !d.hub.stored(ctx, "delivering", err) || len(subs) == 0 {
 			return
 		}
-		d.cache.woken()
+		d.cache.Wake()
 		d.mu.Lock()
 		for i := range subs {
 			d.take(&claim{sub: subs[i], renewed: now})
@@ -206,7 +194,7 @@ func (d *deliverer) forget(c *claim) {
 // enqueue adds c to the queue, and starts another worker if allowed.
 func (d *deliverer) enqueue(c *claim) {
 	d.queue.add(c)
-	if d.working < d.options.Workers && !d.stopping {
+	if d.working < d.hub.options.Workers && !d.stopping {
 		d.working++
 		d.workers.Go(d.work)
 	}
@@ -258,14 +246,7 @@ func (d *deliverer) rouse() {
 // tidy sheds load, and ends attempts whose claims are about to end: a new owner and this
 // process must not deliver at the same time.
 func (d *deliverer) tidy(ctx context.Context) {
-	tick := time.NewTicker(saveEvery)
-	defer tick.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case <-tick.C:
-		}
+	for background.Sleep(ctx, saveEvery) == nil {
 		d.mu.Lock()
 		now := time.Now()
 		for _, h := range d.queue.hosts {

@@ -61,7 +61,7 @@ func TestWH31_WithdrawnWhileAsked(t *testing.T) {
 	if got := s.last(t); got.Get("hub.mode") != "denied" || got.Get("hub.reason") != notServed {
 		t.Errorf("told %v", got)
 	}
-	if n := len(f.subscriptions()); n != 0 || f.counters.verified.Load() != 0 {
+	if n := len(f.subscriptions()); n != 0 || f.requestTotals.Load().Verified != 0 {
 		t.Errorf("%d subscriptions to a topic that is not served", n)
 	}
 }

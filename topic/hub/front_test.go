@@ -175,14 +175,15 @@ func (f *front) do(r *http.Request) (status int, text string) {
 // accepted posts, and waits until the hub has done with the request.
 func (f *front) accepted(callback string, params ...string) {
 	f.t.Helper()
-	c := &f.counters
-	before := c.verified.Load() + c.unverified.Load() + c.denied.Load()
+	done := func() int64 {
+		n := f.requestTotals.Load()
+		return n.Verified + n.Unverified + n.Denied
+	}
+	before := done()
 	if status, text := f.post(callback, params...); status != http.StatusAccepted {
 		f.t.Fatalf("status %d: %s", status, text)
 	}
-	within(f.t, "a request that is worked on", func() bool {
-		return c.verified.Load()+c.unverified.Load()+c.denied.Load() > before
-	})
+	within(f.t, "a request that is worked on", func() bool { return done() > before })
 }
 
 // subscribed makes a subscription of an idle hub, as if it had been verified.

@@ -34,7 +34,7 @@ func TestWH4_WH44_RenewedBeforeGone(t *testing.T) {
 		gone := false
 		once.Do(func() {
 			gone = true
-			before := f.counters.verified.Load()
+			before := f.requestTotals.Load().Verified
 			form := url.Values{"hub.mode": {"subscribe"}, "hub.topic": {testTopic}, "hub.callback": {"http://" + r.Host + "/"}, "hub.secret": {testSecret}}
 			answer, err := http.PostForm(f.url, form)
 			if err != nil || answer.StatusCode != http.StatusAccepted {
@@ -42,7 +42,7 @@ func TestWH4_WH44_RenewedBeforeGone(t *testing.T) {
 				return
 			}
 			answer.Body.Close()
-			for f.counters.verified.Load() == before && t.Context().Err() == nil {
+			for f.requestTotals.Load().Verified == before && t.Context().Err() == nil {
 				time.Sleep(time.Millisecond)
 			}
 		})

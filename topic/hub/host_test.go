@@ -99,7 +99,7 @@ func TestV6_V15_PerHostWhateverThePort(t *testing.T) {
 		if got := underWay[1].highest(); got != 2 {
 			t.Errorf("%d deliveries at a time", got)
 		}
-		if got := h.deliveries.delivered.Load(); got != ports {
+		if got := h.deliveryTotals.Load().Delivered; got != ports {
 			t.Errorf("%d delivered", got)
 		}
 	})

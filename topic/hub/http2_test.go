@@ -143,7 +143,7 @@ func TestV15_HTTP2(t *testing.T) {
 	f.run()
 	publish(t, f.Hub, "message")
 	within(t, "all have been tried", func() bool {
-		return f.deliveries.delivered.Load() == each && f.deliveries.unanswered.Load() == each
+		return f.deliveryTotals.Load().Delivered == each && f.deliveryTotals.Load().Unanswered == each
 	})
 	within(t, "the callback has heard that it was cut off", func() bool { return cut.Load() == each })
 	if n := underWay.highest(); n > 4 {
@@ -166,9 +166,9 @@ func TestV3_HTTP2ConnectionsAreOfOneName(t *testing.T) {
 	f.subscribed(at("callback.example", c.URL), "")
 	f.run()
 	publish(t, f.Hub, "one")
-	within(t, "the first is delivered", func() bool { return f.deliveries.delivered.Load() == 1 })
+	within(t, "the first is delivered", func() bool { return f.deliveryTotals.Load().Delivered == 1 })
 	f.accepted(at("closed.example", c.URL))
-	if n := len(f.subscriptions()); n != 1 || f.counters.unverified.Load() != 1 {
+	if n := len(f.subscriptions()); n != 1 || f.requestTotals.Load().Unverified != 1 {
 		t.Errorf("%d subscriptions", n)
 	}
 	within(t, "the log says why", func() bool { return strings.Contains(f.log.String(), errForbidden.Error()+": 127.0.0.2") })
@@ -187,8 +187,8 @@ func TestV20_DeadConnection(t *testing.T) {
 	f.subscribed(at("callback.example", "https://"+end.Addr().String()), "")
 	f.run()
 	publish(t, f.Hub, "one")
-	within(t, "the first is delivered", func() bool { return f.deliveries.delivered.Load() == 1 })
+	within(t, "the first is delivered", func() bool { return f.deliveryTotals.Load().Delivered == 1 })
 	end.die()
 	publish(t, f.Hub, "two")
-	within(t, "the second is delivered", func() bool { return f.deliveries.delivered.Load() == 2 })
+	within(t, "the second is delivered", func() bool { return f.deliveryTotals.Load().Delivered == 2 })
 }

@@ -18,6 +18,8 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/health"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/topic"
@@ -34,24 +36,15 @@ type Hub struct {
 	log       *slog.Logger
 	guard     *guard
 	transport http.RoundTripper // to callbacks
-	counters  counters
-	sparse    sparse.Log // for lines that strangers can cause
+	sparse    sparse.Log        // for lines that strangers can cause
 	running   atomic.Bool
 
-	deliveries deliveries
+	failures       health.Failures // of the store
+	requestTotals  health.Totals[Requests]
+	deliveryTotals health.Totals[Deliveries]
 
 	mu     sync.RWMutex
 	topics map[string]bool
-}
-
-// counters are totals since the start of the process.
-type counters struct {
-	requests   atomic.Int64 // subscribe and unsubscribe, accepted for verification
-	refused    atomic.Int64 // answered 4xx, except 429
-	limited    atomic.Int64 // answered 429
-	verified   atomic.Int64
-	unverified atomic.Int64 // the subscriber did not confirm
-	denied     atomic.Int64
 }
 
 // New returns the hub of the Source that publishes to log. uri is the public URI of its
@@ -119,13 +112,94 @@ func (h *Hub) Run(ctx context.Context) error {
 // expire removes expired subscriptions and old requests once a minute.
 func (h *Hub) expire(ctx context.Context) error {
 	for {
-		if err := h.store.Expire(ctx); err != nil && ctx.Err() == nil {
-			h.log.Warn("hub: expired subscriptions could not be removed; retrying in a minute", "error", err)
-		}
-		select {
-		case <-ctx.Done():
+		h.stored(ctx, "removing expired subscriptions", h.store.Expire(ctx))
+		if background.Sleep(ctx, time.Minute) != nil {
 			return nil
-		case <-time.After(time.Minute):
 		}
 	}
+}
+
+// stored reports whether err, of the store, is nil. It logs the first of successive errors
+// of some work, and their end.
+func (h *Hub) stored(ctx context.Context, work string, err error) bool {
+	if ctx.Err() == nil {
+		h.failures.Log(ctx, h.log, work, err, "hub: the store fails; work stops until it works again", "hub: the store works again")
+	}
+	return err == nil
+}
+
+// notServed is the reason for denying a subscription to an unknown topic.
+const notServed = "this hub does not serve the topic any more"
+
+// ErrNoSubscription means that no subscription has the ID.
+var ErrNoSubscription = errors.New("hub: there is no such subscription")
+
+// Deny ends the subscription with this ID and notifies its subscriber, with the reason
+// (WebSub 5.2). It returns after the subscription has ended and the subscriber has answered
+// or failed to answer.
+func (h *Hub) Deny(ctx context.Context, id int64, reason string) error {
+	for s, err := range h.store.Subscriptions(ctx) {
+		switch {
+		case err != nil:
+			return err
+		case s.ID == id:
+			return h.end(ctx, s, reason)
+		}
+	}
+	return ErrNoSubscription
+}
+
+// Withdraw removes registered topics. It ends their subscriptions, of all processes, and
+// notifies the subscribers, with the reason.
+//
+// A topic that one process has not registered keeps its subscriptions until their leases
+// end, because another process may have registered it. So if several processes share a log
+// and the site moves, one process calls Withdraw with the old topics once no process serves
+// them any more. Until then, or until the leases end, their subscriptions receive nothing,
+// count for limits, and cannot be renewed.
+func (h *Hub) Withdraw(ctx context.Context, reason string, topics ...string) error {
+	h.mu.Lock()
+	for _, t := range topics {
+		delete(h.topics, t)
+	}
+	h.mu.Unlock()
+	withdrawn := make(map[string]bool, len(topics))
+	for _, t := range topics {
+		withdrawn[t] = !h.serves(t)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(verifyingPerHost)
+	for s, err := range h.store.Subscriptions(ctx) {
+		if err != nil {
+			return errors.Join(g.Wait(), err)
+		}
+		if withdrawn[s.Topic] {
+			g.Go(func() error { return h.end(ctx, s, reason) })
+		}
+	}
+	return g.Wait()
+}
+
+func (h *Hub) end(ctx context.Context, s pushlog.Subscription, reason string) error {
+	if err := h.store.End(ctx, s.ID); err != nil {
+		return err
+	}
+	h.deny(ctx, s.Topic, s.Callback, reason)
+	return nil
+}
+
+// deny notifies a subscriber that it has no subscription. It sends one request and ignores
+// the response.
+func (h *Hub) deny(ctx context.Context, topic, callback, why string) {
+	h.requestTotals.Count(func(n *Requests) { n.Denied++ })
+	ctx, cancel := context.WithTimeout(ctx, h.options.Timeout)
+	defer cancel()
+	about := []slog.Attr{slog.String("callback", sparse.RedactURI(callback)), slog.String("topic", topic), slog.String("reason", why)}
+	answer, err := h.ask(ctx, callback, "hub.mode=denied&hub.topic="+url.QueryEscape(topic)+"&hub.reason="+url.QueryEscape(why))
+	if err != nil {
+		about = append(about, slog.Any("untold", reason(err)))
+	} else {
+		answer.Body.Close()
+	}
+	h.sparse.Log(ctx, h.log, slog.LevelInfo, "hub: a subscription is denied", about...)
 }

@@ -55,21 +55,16 @@ type host struct {
 
 // add adds c to the queue.
 func (q *queue) add(c *claim) {
-	h := q.host(c.sub.Host)
+	h := q.hosts[c.sub.Host]
+	if h == nil {
+		h = &host{name: c.sub.Host}
+		q.hosts[h.name] = h
+	}
 	c.lane = q.lane(c)
 	c.state = waiting
 	h.waiting[c.lane].push(c)
 	q.waiting[c.lane]++
 	q.list(h)
-}
-
-func (q *queue) host(name string) *host {
-	h := q.hosts[name]
-	if h == nil {
-		h = &host{name: name}
-		q.hosts[name] = h
-	}
-	return h
 }
 
 // lane returns the current lane of c.
@@ -95,7 +90,7 @@ func (q *queue) take(now time.Time) *claim {
 		if q.last == doubtful && q.sending[doubtful] >= max(1, q.workers/2) {
 			continue
 		}
-		for q.ready[q.last].len() > 0 {
+		for len(q.ready[q.last]) > 0 {
 			h := q.ready[q.last].pop()
 			h.ready[q.last] = false
 			if !q.open(h, q.last) {
@@ -135,18 +130,14 @@ func (q *queue) done(c *claim, now time.Time, took time.Duration) {
 		}
 	}
 	q.list(h)
-	q.forget(h)
-}
-
-func (q *queue) forget(h *host) {
-	if h.sending == [lanes]int{} && h.waiting[prompt].len()+h.waiting[doubtful].len() == 0 {
+	if h.sending == [lanes]int{} && len(h.waiting[prompt])+len(h.waiting[doubtful]) == 0 {
 		delete(q.hosts, h.name)
 	}
 }
 
 // open reports whether a claim of h waits in lane l and may be sent.
 func (q *queue) open(h *host, l lane) bool {
-	return h.waiting[l].len() > 0 && h.sending[prompt]+h.sending[doubtful] < q.perHost &&
+	return len(h.waiting[l]) > 0 && h.sending[prompt]+h.sending[doubtful] < q.perHost &&
 		(l == prompt || h.sending[doubtful] < max(1, q.perHost/2))
 }
 
@@ -167,11 +158,11 @@ func (q *queue) surplus(h *host, now time.Time) (c *claim, back time.Duration) {
 		pace = max(pace, now.Sub(h.moved))
 	}
 	room := max(q.perHost, int(float64(q.perHost)*float64(maxHostWait)/float64(max(pace, 1))))
-	if h.waiting[prompt].len()+h.waiting[doubtful].len() <= room {
+	if len(h.waiting[prompt])+len(h.waiting[doubtful]) <= room {
 		return nil, 0
 	}
 	l := doubtful
-	if h.waiting[doubtful].len() == 0 {
+	if len(h.waiting[doubtful]) == 0 {
 		l = prompt
 	}
 	c = h.waiting[l].popBack()
@@ -181,37 +172,24 @@ func (q *queue) surplus(h *host, now time.Time) (c *claim, back time.Duration) {
 	return c, vary(back)
 }
 
-// A fifo is a queue in a slice.
-type fifo[T any] struct {
-	items []T
-	head  int
-}
+// A fifo is a queue. Its slice moves on: append copies only what is left when it grows.
+type fifo[T any] []T
 
-func (f *fifo[T]) len() int { return len(f.items) - f.head }
-
-func (f *fifo[T]) push(v T) {
-	if f.head == len(f.items) || f.head > 32 && f.head > len(f.items)/2 {
-		n := copy(f.items, f.items[f.head:])
-		clear(f.items[n:])
-		f.items, f.head = f.items[:n], 0
-	}
-	f.items = append(f.items, v)
-}
+func (f *fifo[T]) push(v T) { *f = append(*f, v) }
 
 func (f *fifo[T]) pop() T {
-	v := f.items[f.head]
-	var zero T
-	f.items[f.head] = zero
-	f.head++
+	q, v := *f, (*f)[0]
+	clear(q[:1]) // for the garbage collector
+	*f = q[1:]
 	return v
 }
 
 func (f *fifo[T]) popBack() T {
-	i := len(f.items) - 1
-	v := f.items[i]
-	var zero T
-	f.items[i] = zero
-	f.items = f.items[:i]
+	q := *f
+	i := len(q) - 1
+	v := q[i]
+	clear(q[i:])
+	*f = q[:i]
 	return v
 }
 

@@ -3,13 +3,21 @@ package hub
 import (
 	"bytes"
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"crypto/sha512"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/outgoing"
 	"github.com/resourcesync-go/resourcesync/internal/retry"
 )
 
@@ -17,10 +25,28 @@ import (
 // only so that the connection can be reused.
 const answerBytes = 4 << 10
 
-var (
-	userAgent = []string{"resourcesync-hub"}
-	noKey     = []string{}
-)
+// header returns the header of the deliveries of n (Change Notification 4.1).
+func (h *Hub) header(n *pushlog.Notification) http.Header {
+	return http.Header{
+		"Content-Type":     {"application/xml"},
+		"Link":             {outgoing.Links(n.Topic, n.CapabilityList, h.uri)},
+		"X-Hub-Message-Id": {messageID(n)},
+		"User-Agent":       {"resourcesync-hub"},
+		// Not sent. It allows net/http to retry a request on a connection that
+		// the callback has just closed.
+		"Idempotency-Key": {},
+	}
+}
+
+// messageID returns an ID that depends on the topic and the content only, so that a
+// subscriber recognizes a repeated delivery.
+func messageID(n *pushlog.Notification) string {
+	d := sha256.New()
+	d.Write([]byte(n.Topic))
+	d.Write([]byte{0})
+	d.Write(n.Body)
+	return hex.EncodeToString(d.Sum(nil)[:16])
+}
 
 // An attempt is the result of sending a message.
 type attempt struct {
@@ -31,7 +57,7 @@ type attempt struct {
 
 // send posts m to the callback of c (WebSub, section 7). It does not use http.Client, which
 // would parse the URL each time and handles redirects; see guard.transport.
-func (d *deliverer) send(ctx context.Context, c *claim, m *message) attempt {
+func (d *deliverer) send(ctx context.Context, c *claim, m *outgoing.Message) attempt {
 	if c.url == nil {
 		u, err := url.Parse(c.sub.Callback)
 		if err != nil {
@@ -39,17 +65,10 @@ func (d *deliverer) send(ctx context.Context, c *claim, m *message) attempt {
 		}
 		c.url = u
 	}
-	header := http.Header{
-		"Content-Type":     m.header[0],
-		"Link":             m.header[1],
-		"X-Hub-Message-Id": m.header[2],
-		"User-Agent":       userAgent,
-		// Not sent. It allows net/http to retry a request on a connection that
-		// the callback has just closed.
-		"Idempotency-Key": noKey,
-	}
+	header := m.Header
 	if c.sub.Secret != nil {
-		header["X-Hub-Signature"] = []string{sign(d.options.Signature, c.sub.Secret, m.Body)}
+		header = maps.Clone(header)
+		header["X-Hub-Signature"] = []string{sign(d.hub.options.Signature, c.sub.Secret, m.Body)}
 	}
 	body := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(m.Body)), nil }
 	r := &http.Request{
@@ -61,7 +80,7 @@ func (d *deliverer) send(ctx context.Context, c *claim, m *message) attempt {
 		GetBody:       body,
 	}
 	r.Body, _ = body()
-	resp, err := d.transport.RoundTrip(r.WithContext(ctx))
+	resp, err := d.hub.transport.RoundTrip(r.WithContext(ctx))
 	if err != nil {
 		return attempt{err: err}
 	}
@@ -74,7 +93,7 @@ func (d *deliverer) send(ctx context.Context, c *claim, m *message) attempt {
 func (d *deliverer) failure(a attempt) string {
 	switch {
 	case a.err != nil && isTimeout(a.err):
-		return fmt.Sprintf("no answer within %v", d.options.Timeout)
+		return fmt.Sprintf("no answer within %v", d.hub.options.Timeout)
 	case a.err != nil:
 		return reason(a.err)
 	case a.status < 200 || a.status > 299:
@@ -86,4 +105,21 @@ func (d *deliverer) failure(a attempt) string {
 func isTimeout(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.As(err, &t) && t.Timeout()
+}
+
+// signatures are the supported methods of X-Hub-Signature. WebSub also has sha1, but advises
+// against it (section 8.3).
+var signatures = map[string]func() hash.Hash{
+	"sha256": sha256.New,
+	"sha384": sha512.New384,
+	"sha512": sha512.New,
+}
+
+// sign returns the value of X-Hub-Signature for body, by a method of signatures (WebSub,
+// section 7.1).
+func sign(method string, secret, body []byte) string {
+	mac := hmac.New(signatures[method], secret)
+	mac.Write(body)
+	var sum [sha512.Size]byte
+	return method + "=" + hex.EncodeToString(mac.Sum(sum[:0]))
 }

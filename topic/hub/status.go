@@ -6,37 +6,25 @@ import (
 	"maps"
 	"slices"
 	"sort"
-	"sync/atomic"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-// deliveries are totals since the start of the process; see [Deliveries].
-type deliveries struct {
-	delivered  atomic.Int64
-	redirected atomic.Int64
-	refused    atomic.Int64
-	failed     atomic.Int64
-	unanswered atomic.Int64
-	retried    atomic.Int64
-	givenUp    atomic.Int64
-	ended      atomic.Int64
-}
-
-func (n *deliveries) count(status int) {
+// count counts an attempt by the status of its response.
+func (n *Deliveries) count(status int) {
 	switch {
 	case status == 0:
-		n.unanswered.Add(1)
+		n.Unanswered++
 	case status >= 200 && status <= 299:
-		n.delivered.Add(1)
+		n.Delivered++
 	case status >= 300 && status <= 399:
-		n.redirected.Add(1)
+		n.Redirected++
 	case status >= 400 && status <= 499:
-		n.refused.Add(1)
+		n.Refused++
 	default:
-		n.failed.Add(1)
+		n.Failed++
 	}
 }
 
@@ -62,7 +50,7 @@ type Status struct {
 // Requests are the numbers of requests to a hub.
 type Requests struct {
 	Accepted   int64 `json:"accepted"`   // to subscribe and to unsubscribe
-	Refused    int64 `json:"refused"`    // answered 4xx
+	Refused    int64 `json:"refused"`    // answered 4xx, except 429
 	Limited    int64 `json:"limited"`    // answered 429
 	Verified   int64 `json:"verified"`   // confirmed by the subscriber
 	Unverified int64 `json:"unverified"` // not confirmed by the subscriber
@@ -84,27 +72,7 @@ type Deliveries struct {
 // Status returns the status of the hub. It reads all subscriptions: 100,000 in PostgreSQL
 // take half a second.
 func (h *Hub) Status(ctx context.Context) (Status, error) {
-	c, d := &h.counters, &h.deliveries
-	s := Status{
-		Requests: Requests{
-			Accepted:   c.requests.Load(),
-			Refused:    c.refused.Load(),
-			Limited:    c.limited.Load(),
-			Verified:   c.verified.Load(),
-			Unverified: c.unverified.Load(),
-			Denied:     c.denied.Load(),
-		},
-		Deliveries: Deliveries{
-			Delivered:  d.delivered.Load(),
-			Redirected: d.redirected.Load(),
-			Refused:    d.refused.Load(),
-			Failed:     d.failed.Load(),
-			Unanswered: d.unanswered.Load(),
-			Retried:    d.retried.Load(),
-			GivenUp:    d.givenUp.Load(),
-			Ended:      d.ended.Load(),
-		},
-	}
+	s := Status{Requests: h.requestTotals.Load(), Deliveries: h.deliveryTotals.Load()}
 	now := time.Now()
 	taken := map[string]map[int64]int{} // number of subscriptions by topic and cursor
 	for sub, err := range h.store.Subscriptions(ctx) {

@@ -206,14 +206,14 @@ func TestV10_V29_WrongCertificates(t *testing.T) {
 				f.subscribed(callback, testSecret)
 				f.run()
 				f.accepted(callback+"&new", "hub.secret", testSecret)
-				if n := f.counters.unverified.Load(); n != 1 || len(f.subscriptions()) != 1 {
+				if n := f.requestTotals.Load().Unverified; n != 1 || len(f.subscriptions()) != 1 {
 					t.Errorf("%d were not verified", n)
 				}
 				if log := f.log.String(); !strings.Contains(log, test.why) {
 					t.Errorf("the log has nothing of %q:\n%s", test.why, log)
 				}
 				publish(t, f.Hub, "message")
-				within(t, "a delivery that has failed", func() bool { return f.deliveries.unanswered.Load() > 1 })
+				within(t, "a delivery that has failed", func() bool { return f.deliveryTotals.Load().Unanswered > 1 })
 				for sub, err := range f.Subscriptions(t.Context()) {
 					if p := sub; err != nil || p.Failures == 0 || !strings.Contains(p.LastError, test.why) || strings.Contains(p.LastError, testQuery) {
 						t.Errorf("%+v, %v", p, err)
@@ -297,5 +297,5 @@ func TestV14_EndlessAnswerHTTP2(t *testing.T) {
 	if n := <-sent; n > 64<<10 {
 		t.Errorf("%d bytes of an answer were taken", n)
 	}
-	within(t, "the message is delivered", func() bool { return f.deliveries.delivered.Load() == 1 })
+	within(t, "the message is delivered", func() bool { return f.deliveryTotals.Load().Delivered == 1 })
 }

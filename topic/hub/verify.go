@@ -51,7 +51,6 @@ type verifier struct {
 	waiting []heldRequest // oldest first
 	running map[int64]heldRequest
 	done    chan int64 // IDs of finished requests
-	failed  time.Time  // when an error of the store was last logged
 }
 
 type heldRequest struct {
@@ -105,11 +104,7 @@ func (v *verifier) claim(ctx context.Context) bool {
 	room := max(requestsHeld-len(v.waiting)-len(v.running), requestsSwapped)
 	now := time.Now()
 	claimed, err := v.hub.store.ClaimRequests(ctx, v.owner, room)
-	if err != nil {
-		if ctx.Err() == nil && now.Sub(v.failed) > time.Minute {
-			v.failed = now
-			v.hub.log.Error("hub: requests cannot be read; subscribers must wait", "error", err)
-		}
+	if !v.hub.stored(ctx, "verifying subscribers", err) {
 		return false
 	}
 	for _, r := range claimed {
@@ -205,7 +200,7 @@ func (h *Hub) verifyRequest(ctx context.Context, owner string, r pushlog.Request
 		}
 		h.sparse.Log(ctx, log, slog.LevelInfo, "hub: a subscriber has not confirmed, and nothing has changed; it must answer 2xx with exactly the challenge as the body",
 			slog.Bool("unsubscribe", r.End), slog.Any("reason", reason(err)))
-		h.counters.unverified.Add(1)
+		h.requestTotals.Count(func(n *Requests) { n.Unverified++ })
 		h.dropRequest(ctx, owner, r)
 		return
 	}
@@ -217,7 +212,7 @@ func (h *Hub) verifyRequest(ctx context.Context, owner string, r pushlog.Request
 	case err != nil:
 		h.sparse.Log(ctx, log, slog.LevelError, "hub: a confirmation could not be stored; the request will be verified again", slog.Any("error", err))
 	default:
-		h.counters.verified.Add(1)
+		h.requestTotals.Count(func(n *Requests) { n.Verified++ })
 		log.Debug("hub: a subscriber has confirmed", "unsubscribe", r.End)
 	}
 }

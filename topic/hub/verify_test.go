@@ -156,7 +156,7 @@ func TestWH17_WH34_WH35_RS19_FailedVerification(t *testing.T) {
 			if now := f.subscriptions(); fmt.Sprint(now) != fmt.Sprint(before) {
 				t.Errorf("before %+v, now %+v", before, now)
 			}
-			if got := f.counters.unverified.Load(); got != 3 {
+			if got := f.requestTotals.Load().Unverified; got != 3 {
 				t.Errorf("%d were not verified", got)
 			}
 			// A fourth request, and none of the others is made again.

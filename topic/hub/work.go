@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/outgoing"
 	"github.com/resourcesync-go/resourcesync/internal/retry"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
@@ -20,13 +22,13 @@ func (d *deliverer) work() {
 			return
 		}
 		began := time.Now()
-		m, err := d.cache.next(ctx, c.sub.Topic, c.sub.Progress.Taken, c.lane == doubtful)
+		m, err := d.cache.Next(ctx, c.sub.Topic, c.sub.Progress.Taken, c.lane == doubtful)
 		if m == nil {
 			d.passed(ctx, c, err)
 			continue
 		}
 		a := d.send(ctx, c, m)
-		d.cache.put(m)
+		d.cache.Put(m)
 		given := errors.Is(ctx.Err(), context.Canceled)
 		c.cancel()
 		d.settle(c, m, a, began, given)
@@ -51,7 +53,7 @@ func (d *deliverer) next() (*claim, context.Context) {
 			d.queue.done(c, now, 0)
 			d.rest(c)
 		default:
-			ctx, cancel := context.WithTimeout(context.Background(), d.options.Timeout)
+			ctx, cancel := context.WithTimeout(context.Background(), d.hub.options.Timeout)
 			c.cancel = cancel
 			return c, ctx
 		}
@@ -63,25 +65,26 @@ func (d *deliverer) next() (*claim, context.Context) {
 // passed records that nothing was sent to c: there is no message, or err prevented loading
 // it.
 func (d *deliverer) passed(ctx context.Context, c *claim, err error) {
-	if err != nil && !errors.Is(err, errFull) {
-		d.trouble(ctx, err)
+	if err != nil && !errors.Is(err, outgoing.ErrFull) {
+		d.hub.stored(ctx, "delivering", err)
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	c.cancel() // before another worker takes c, with a context of its own
 	d.queue.done(c, time.Now(), 0)
-	switch {
-	case c.lost:
-		d.replace(c)
-	case err != nil:
+	if err != nil && !c.lost {
 		d.postpone(c, time.Second)
-	default:
-		d.rest(c)
+		return
 	}
+	d.release(c)
 }
 
-// replace drops c, which is lost, and continues with its new claim, if any.
-func (d *deliverer) replace(c *claim) {
+// release ends the work on c for now. If c is lost, it continues with its new claim, if any.
+func (d *deliverer) release(c *claim) {
+	if !c.lost {
+		d.rest(c)
+		return
+	}
 	delete(d.claims, c.sub.ID)
 	if c.again == nil {
 		return
@@ -96,26 +99,24 @@ func (d *deliverer) replace(c *claim) {
 // settle processes the result of an attempt. An attempt that the hub has interrupted is not
 // a failure of the callback. If the callback is gone (410), the next save ends the
 // subscription, unless it has changed by then.
-func (d *deliverer) settle(c *claim, m *message, a attempt, began time.Time, given bool) {
+func (d *deliverer) settle(c *claim, m *outgoing.Message, a attempt, began time.Time, given bool) {
 	now := time.Now()
 	wrong := d.failure(a)
-	current := wrong == "" && d.cache.upToDate(c.sub.Topic, m.Number)
+	current := wrong == "" && d.cache.UpToDate(c.sub.Topic, m.Number)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.queue.done(c, now, now.Sub(began))
 	if given && wrong != "" {
-		if c.lost {
-			d.replace(c)
-		} else {
-			d.rest(c)
-		}
+		d.release(c)
 		return
 	}
-	d.counters.count(a.status)
 	p := &c.sub.Progress
-	if p.Failures > 0 {
-		d.counters.retried.Add(1)
-	}
+	d.hub.deliveryTotals.Count(func(n *Deliveries) {
+		n.count(a.status)
+		if p.Failures > 0 {
+			n.Retried++
+		}
+	})
 	c.unsaved = true
 	switch {
 	case a.status == http.StatusGone:
@@ -126,39 +127,135 @@ func (d *deliverer) settle(c *claim, m *message, a attempt, began time.Time, giv
 	default:
 		d.failed(c, m, a, wrong, now)
 	}
-	switch {
-	case c.lost:
-		d.replace(c)
-	case current || p.Failures > 0 || p.End:
-		d.rest(c)
-	default:
-		d.enqueue(c)
+	if c.lost || current || p.Failures > 0 || p.End {
+		d.release(c)
+		return
 	}
+	d.enqueue(c)
 }
 
 // maxRetry is the maximum time between two attempts.
 const maxRetry = 6 * time.Hour
 
 // failed records a failure, and gives m up after GiveUp.
-func (d *deliverer) failed(c *claim, m *message, a attempt, wrong string, now time.Time) {
+func (d *deliverer) failed(c *claim, m *outgoing.Message, a attempt, wrong string, now time.Time) {
 	p := &c.sub.Progress
-	p.Fail(now, wrong, retry.Policy{First: d.options.Retry, Max: maxRetry}.Asked(a.after))
+	p.Fail(now, wrong)
+	p.Retry = now.Add(retry.Policy{First: d.hub.options.Retry, Max: maxRetry}.Wait(p.Failures, a.after))
 	about := append(d.about(c, m), slog.Int("failures", p.Failures), slog.String("error", wrong))
-	if now.Sub(p.FailingSince) >= d.options.GiveUp {
+	if now.Sub(p.FailingSince) >= d.hub.options.GiveUp {
 		p.Pass(m.Number)
 		p.GivenUp, p.LastGivenUp, p.LastError = p.GivenUp+1, m.Number, wrong
-		d.counters.givenUp.Add(1)
-		d.sparse.Log(context.Background(), d.log, slog.LevelWarn, "hub: a message is given up; the Change List has its changes", about...)
+		d.hub.deliveryTotals.Count(func(n *Deliveries) { n.GivenUp++ })
+		d.hub.sparse.Log(context.Background(), d.hub.log, slog.LevelWarn, "hub: a message is given up; the Change List has its changes", about...)
 		return
 	}
 	about = append(about, slog.Time("next", p.Retry))
 	if p.Failures == 1 {
-		d.sparse.Log(context.Background(), d.log, slog.LevelInfo, "hub: a delivery has failed", about...)
+		d.hub.sparse.Log(context.Background(), d.hub.log, slog.LevelInfo, "hub: a delivery has failed", about...)
 	} else {
-		d.log.LogAttrs(context.Background(), slog.LevelDebug, "hub: a delivery has failed again", about...)
+		d.hub.log.LogAttrs(context.Background(), slog.LevelDebug, "hub: a delivery has failed again", about...)
 	}
 }
 
-func (d *deliverer) about(c *claim, m *message) []slog.Attr {
+func (d *deliverer) about(c *claim, m *outgoing.Message) []slog.Attr {
 	return []slog.Attr{slog.Int64("subscription", c.sub.ID), slog.String("callback", sparse.RedactURI(c.sub.Callback)), slog.String("topic", m.Topic), slog.Int64("message", m.Number)}
+}
+
+// save saves progress, renews claims, releases idle ones, and ends subscriptions whose
+// callback is gone (410). It reports whether it has released any: there is room for others,
+// and the released ones may have new messages.
+func (d *deliverer) save(ctx context.Context) (released bool) {
+	now := time.Now()
+	var batch []pushlog.Progress
+	d.mu.Lock()
+	for _, c := range d.claims {
+		if c.lost || !c.unsaved && c.state != idle && now.Sub(c.renewed) < renewEvery {
+			continue
+		}
+		p := c.sub.Progress
+		if c.state == idle {
+			c.state, p.Release = releasing, true
+			released = true
+		}
+		c.unsaved = false
+		batch = append(batch, p)
+	}
+	d.mu.Unlock()
+	for len(batch) > 0 {
+		n := min(len(batch), saveBatch)
+		lost, err := d.hub.store.Save(ctx, d.owner, batch[:n])
+		d.hub.stored(ctx, "delivering", err)
+		d.saved(batch[:n], lost, now, err)
+		batch = batch[n:]
+	}
+	return released
+}
+
+// saved processes the result of a save.
+func (d *deliverer) saved(batch []pushlog.Progress, lost []int64, now time.Time, err error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, id := range lost {
+		if c := d.claims[id]; c != nil && c.state == sending {
+			c.lost = true
+			c.cancel()
+		} else if c != nil {
+			d.forget(c)
+		}
+	}
+	for _, p := range batch {
+		c := d.claims[p.ID]
+		switch {
+		case c == nil || c.lost:
+		case err != nil:
+			c.unsaved = true
+			if c.state == releasing {
+				c.state = idle
+			}
+		case c.state == releasing:
+			if p.End {
+				d.hub.deliveryTotals.Count(func(n *Deliveries) { n.Ended++ })
+				d.hub.sparse.Log(context.Background(), d.hub.log, slog.LevelInfo, "hub: the callback is gone (410); the subscription has ended",
+					slog.Int64("subscription", p.ID), slog.String("callback", sparse.RedactURI(c.sub.Callback)), slog.String("topic", c.sub.Topic))
+			}
+			d.forget(c)
+		default:
+			c.renewed = now
+		}
+	}
+	if err == nil && d.idle >= claimBatch {
+		background.Signal(d.crowded)
+	}
+}
+
+// stop waits for running attempts, for stopTime at most, and releases all claims.
+func (d *deliverer) stop(ctx context.Context) {
+	d.mu.Lock()
+	d.stopping = true
+	d.mu.Unlock()
+	timer := time.AfterFunc(stopTime, d.interrupt)
+	d.workers.Wait()
+	timer.Stop()
+	d.mu.Lock()
+	for _, c := range d.claims {
+		if !c.lost && c.state == waiting {
+			d.rest(c)
+		}
+	}
+	d.mu.Unlock()
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	d.save(ctx)
+}
+
+// interrupt ends all running attempts.
+func (d *deliverer) interrupt() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, c := range d.claims {
+		if c.state == sending {
+			c.cancel()
+		}
+	}
 }

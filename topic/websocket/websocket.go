@@ -9,6 +9,7 @@
 package websocket
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -18,15 +19,16 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/coder/websocket"
 
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/client"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/outgoing"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
+	"github.com/resourcesync-go/resourcesync/internal/wake"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
@@ -67,52 +69,54 @@ type Options struct {
 	Logger *slog.Logger
 }
 
+// cacheBytes is the maximum total size of the notifications in memory.
+const cacheBytes = 32 << 20
+
 // A Server sends the notifications of a log to WebSocket clients. It is a
 // [topic.Feed], for the field WebSocket of rshttp.Options, and safe for concurrent use.
 type Server struct {
 	options Options
-	log     *slog.Logger
-	sparse  sparse.Log // for lines that clients can cause
+	sparse  sparse.Log     // for lines that clients can cause
+	each    *client.Shares // connections of each client
 
 	mu      sync.Mutex
-	rooms   map[string]*room
 	clients int
-	each    map[string]int  // connections of each client
-	running context.Context // nil unless Run is
-	source  topic.Log       // that of Run
+	running *run // nil unless Run is
 }
 
 var _ topic.Feed = (*Server)(nil)
 
+// A run is a call of Run.
+type run struct {
+	ctx   context.Context // done when Run ends
+	log   topic.Log
+	cache *outgoing.Cache // of log
+	bell  wake.Bell       // rings when there may be new notifications
+}
+
+func (r *run) wake() {
+	r.cache.Wake()
+	r.bell.Ring()
+}
+
 // New returns a Server. opts may be nil.
 func New(opts *Options) (*Server, error) {
-	s := &Server{rooms: map[string]*room{}, each: map[string]int{}}
+	var o Options
 	if opts != nil {
-		s.options = *opts
+		o = *opts
 	}
-	o := &s.options
 	if o.Clients < 0 || o.PerClient < 0 || o.Ping < 0 || o.Timeout < 0 {
 		return nil, errors.New("websocket: Clients, PerClient, Ping and Timeout must not be negative")
 	}
-	if o.Clients == 0 {
-		o.Clients = 1_000
-	}
-	if o.PerClient == 0 {
-		o.PerClient = 100
-	}
+	o.Clients = cmp.Or(o.Clients, 1_000)
+	o.PerClient = cmp.Or(o.PerClient, 100)
+	o.Ping = cmp.Or(o.Ping, 30*time.Second)
+	o.Timeout = cmp.Or(o.Timeout, 10*time.Second)
+	o.Logger = cmp.Or(o.Logger, slog.Default())
 	if o.Client == nil {
 		o.Client = client.Of
 	}
-	if o.Ping == 0 {
-		o.Ping = 30 * time.Second
-	}
-	if o.Timeout == 0 {
-		o.Timeout = 10 * time.Second
-	}
-	if s.log = o.Logger; s.log == nil {
-		s.log = slog.Default()
-	}
-	return s, nil
+	return &Server{options: o, each: client.NewShares(o.PerClient)}, nil
 }
 
 // Clients returns the number of connections.
@@ -149,21 +153,20 @@ func (s *Server) ServeTopic(w http.ResponseWriter, r *http.Request, uri string) 
 		return
 	}
 	from := s.options.Client(r)
-	ctx, refused := s.enter(from)
+	running, refused := s.enter(from)
 	if refused != nil {
 		refused.answer(w)
 		return
 	}
 	defer s.leave(from)
-	// Join before accepting the connection, so that the client misses no later
-	// notification.
-	room, after, err := s.join(r.Context(), uri)
+	// Read the cursor before accepting the connection, so that the client misses no
+	// later notification.
+	state, err := running.log.State(r.Context(), uri)
 	if err != nil {
-		s.sparse.Log(r.Context(), s.log, slog.LevelWarn, "WebSocket client refused, because the topic cannot be read", slog.String("topic", uri), slog.Any("error", err))
+		s.sparse.Log(r.Context(), s.options.Logger, slog.LevelWarn, "WebSocket client refused, because the topic cannot be read", slog.String("topic", uri), slog.Any("error", err))
 		notRead.answer(w)
 		return
 	}
-	defer s.part(room)
 	conn, err := websocket.Accept(w, r, &websocket.AcceptOptions{
 		OriginPatterns:     s.options.Origins,
 		InsecureSkipVerify: s.options.AnyOrigin,
@@ -173,35 +176,16 @@ func (s *Server) ServeTopic(w http.ResponseWriter, r *http.Request, uri string) 
 		return // Accept has answered
 	}
 	defer conn.CloseNow()
-	heard, gone := listen(conn)
-	both, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(running.ctx)
 	defer cancel()
-	defer context.AfterFunc(gone, cancel)()
-	switch err := s.feed(both, conn, room, after); {
-	case ctx.Err() != nil:
+	// A read with a context that ends with the server would abort the connection: the
+	// client would receive no reason. A client that sends a message is disconnected.
+	defer context.AfterFunc(conn.CloseRead(context.Background()), cancel)()
+	s.feed(ctx, conn, running, uri, state.Number)
+	if running.ctx.Err() != nil {
 		_ = conn.Close(websocket.StatusGoingAway, "the server is going away")
-	case heard.Load():
-		_ = conn.Close(websocket.StatusPolicyViolation, "this channel accepts no messages")
-	case errors.Is(err, errSlow): // it would not read why, either
-	case err != nil:
-		s.sparse.Log(r.Context(), s.log, slog.LevelWarn, "WebSocket client disconnected, because the topic cannot be read", slog.String("topic", uri), slog.Any("error", err))
-		_ = conn.Close(websocket.StatusTryAgainLater, "try again later")
 	}
-}
-
-// listen reads answers to pings and the end of the connection. gone is done at the end, or
-// when the client sends a message, which the protocol does not allow. listen does not end
-// with the server: a read with a context that is done aborts the connection, and the client
-// would receive no reason.
-func listen(conn *websocket.Conn) (heard *atomic.Bool, gone context.Context) {
-	heard = new(atomic.Bool)
-	gone, leave := context.WithCancel(context.Background())
-	go func() {
-		defer leave()
-		_, _, err := conn.Reader(context.Background())
-		heard.Store(err == nil)
-	}()
-	return heard, gone
+	// Otherwise, the client has left, or is too slow to read why it is disconnected.
 }
 
 // A refusal is the response to a client that cannot be connected now.
@@ -223,23 +207,20 @@ func (e *refusal) answer(w http.ResponseWriter) {
 	http.Error(w, e.text, e.status)
 }
 
-// errSlow ends the connection of a client that does not keep up.
-var errSlow = errors.New("too slow")
-
-// enter counts a connection, or refuses it. The context ends when Run does.
-func (s *Server) enter(from string) (context.Context, *refusal) {
+// enter counts a connection, or refuses it.
+func (s *Server) enter(from string) (*run, *refusal) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
 	case s.running == nil:
 		return nil, notOpen
-	case s.each[from] >= s.options.PerClient:
+	case !s.each.Take(from):
 		return nil, shareTaken
 	case s.clients >= s.options.Clients:
+		s.each.Return(from)
 		return nil, allTaken
 	}
 	s.clients++
-	s.each[from]++
 	return s.running, nil
 }
 
@@ -247,82 +228,76 @@ func (s *Server) leave(from string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.clients--
-	if s.each[from]--; s.each[from] == 0 {
-		delete(s.each, from)
-	}
+	s.each.Return(from)
 }
 
-// feed sends notifications until the client leaves, and then returns nil. An error means that
-// the client must be disconnected.
-func (s *Server) feed(ctx context.Context, conn *websocket.Conn, r *room, after int64) error {
+// feed sends the notifications of a topic after the number taken, until ctx ends or the client
+// does not keep up.
+func (s *Server) feed(ctx context.Context, conn *websocket.Conn, running *run, uri string, taken int64) {
+	news := make(chan struct{}, 1)
+	go running.bell.Listen(ctx, func() { background.Signal(news) })
+	ping := time.NewTimer(s.options.Ping)
+	defer ping.Stop()
 	for {
-		idle, cancel := context.WithTimeout(ctx, s.options.Ping)
-		n, err := s.next(idle, r, after)
-		quiet := idle.Err() != nil
-		cancel()
+		m, err := running.cache.Next(ctx, uri, taken, false)
+		send := conn.Ping
 		switch {
 		case ctx.Err() != nil:
-			return nil
-		case quiet:
-			err = s.bounded(ctx, conn.Ping)
-		case err == nil:
-			after = n.Number
-			err = s.bounded(ctx, func(ctx context.Context) error {
-				return conn.Write(ctx, websocket.MessageText, n.Body)
-			})
+			return
+		case m != nil:
+			running.cache.Put(m) // a slow client must not fill the cache
+			taken = m.Number
+			send = func(ctx context.Context) error { return conn.Write(ctx, websocket.MessageText, m.Body) }
+		default:
+			if err != nil {
+				s.sparse.Log(ctx, s.options.Logger, slog.LevelWarn, "notifications could not be read for WebSocket clients; retrying",
+					slog.String("topic", uri), slog.Any("error", err))
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case <-news:
+				continue
+			case <-ping.C:
+			}
 		}
-		if err != nil {
-			return err
+		if err := s.bounded(ctx, send); err != nil {
+			return
 		}
+		ping.Reset(s.options.Ping)
 	}
 }
 
 // bounded runs one step with the time limit of a client.
 func (s *Server) bounded(ctx context.Context, step func(context.Context) error) error {
-	timed, cancel := context.WithTimeout(ctx, s.options.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, s.options.Timeout)
 	defer cancel()
-	switch err := step(timed); {
-	case err == nil, ctx.Err() != nil:
-		return nil
-	default:
-		return errSlow // or the client has left
-	}
+	return step(ctx)
 }
 
 // Run sends the new notifications of log to the clients until ctx ends. It then
 // disconnects all of them and returns nil. It fails if it is already running.
 func (s *Server) Run(ctx context.Context, log topic.Log) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	r := &run{ctx: ctx, log: log, cache: outgoing.NewCache(log, cacheBytes, nil)}
 	s.mu.Lock()
 	if s.running != nil {
 		s.mu.Unlock()
 		return errors.New("websocket: Run is already running")
 	}
-	running, stop := context.WithCancel(ctx)
-	s.running, s.source = running, log
+	s.running = r
 	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		stop()
-		s.running = nil
-	}()
-	woken := make(chan struct{}, 1)
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		background.Watch(running, log.Watch, func() { background.Signal(woken) },
-			s.log, "watching the log has ended; restarting")
+		background.Watch(ctx, log.Watch, r.wake, s.options.Logger, "watching the log has ended; restarting")
 	})
-	for ctx.Err() == nil {
-		select {
-		case <-ctx.Done():
-		case <-woken:
-		case <-time.After(time.Second): // in case a wake was missed
-		}
-		if err := s.spread(ctx); err != nil && ctx.Err() == nil {
-			s.log.Warn("notifications could not be read for WebSocket clients; retrying", "error", err)
-		}
+	for background.Sleep(ctx, time.Second) == nil {
+		r.wake() // in case a wake was missed, or reading has failed
 	}
-	stop()
 	wg.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.running = nil
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,16 +28,27 @@ const (
 // A site is a WebSocket server of the topics in a log, at a real address.
 type site struct {
 	t      *testing.T
-	log    *countedLog
+	log    *brittleLog
 	server *rswebsocket.Server
 	http   *httptest.Server
 	stop   func()
 }
 
-type countedLog struct{ topic.Log }
+// A brittleLog cannot be read while it is broken.
+type brittleLog struct {
+	topic.Log
+	broken atomic.Bool
+}
+
+func (l *brittleLog) State(ctx context.Context, uri string) (pushlog.State, error) {
+	if l.broken.Load() {
+		return pushlog.State{}, errors.New("no disk")
+	}
+	return l.Log.State(ctx, uri)
+}
 
 func newSite(t *testing.T, opts *rswebsocket.Options) *site {
-	s := &site{t: t, log: &countedLog{topic.NewMemoryLog()}}
+	s := &site{t: t, log: &brittleLog{Log: topic.NewMemoryLog()}}
 	var err error
 	if s.server, err = rswebsocket.New(opts); err != nil {
 		t.Fatal(err)
@@ -336,16 +348,9 @@ func TestPlainRequestIsToldWhatItIs(t *testing.T) {
 	}
 }
 
-// brokenLog cannot be read.
-type brokenLog struct{ topic.Log }
-
-func (brokenLog) State(context.Context, string) (pushlog.State, error) {
-	return pushlog.State{}, errors.New("no disk")
-}
-
 func TestTopicThatCannotBeRead(t *testing.T) {
 	s := newSite(t, nil)
-	s.log.Log = brokenLog{s.log.Log}
+	s.log.broken.Store(true)
 	_, resp, err := s.tryDial(changes, nil)
 	if err == nil || resp == nil || resp.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("answered %v, %v", resp, err)

@@ -55,8 +55,12 @@ func (l *Memory) remove(sub *memorySubscription) {
 func (l *Memory) Claim(_ context.Context, owner string, max int) ([]Subscription, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	type candidate struct {
+		since time.Time // it has waited
+		*memorySubscription
+	}
 	now := time.Now()
-	waiting := longest{max: max}
+	var waiting []candidate
 	for _, sub := range l.subscriptions {
 		next := l.topics[sub.Topic].after(sub.Progress.Taken)
 		if len(next) == 0 || sub.claim.holds(now) || sub.Progress.Retry.After(now) || !now.Before(sub.Expires) {
@@ -66,17 +70,19 @@ func (l *Memory) Claim(_ context.Context, owner string, max int) ([]Subscription
 		if sub.Progress.Retry.After(since) {
 			since = sub.Progress.Retry
 		}
-		waiting.add(memoryWait{since, sub})
+		waiting = append(waiting, candidate{since, sub})
 	}
+	slices.SortFunc(waiting, func(a, b candidate) int {
+		return cmp.Or(a.since.Compare(b.since), cmp.Compare(a.ID, b.ID))
+	})
 	var claimed []Subscription
-	for _, w := range waiting.sorted() {
-		w.sub.claim, w.sub.changed = memoryClaim{owner, now.Add(ClaimTime)}, false
-		claimed = append(claimed, w.sub.Subscription)
+	for _, sub := range waiting[:min(len(waiting), max)] {
+		sub.claim, sub.changed = memoryClaim{owner, now.Add(ClaimTime)}, false
+		claimed = append(claimed, sub.Subscription)
 	}
 	return claimed, nil
 }
 
-// Save implements [Subscriptions].
 func (l *Memory) Save(_ context.Context, owner string, progress []Progress) (lost []int64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -107,7 +113,6 @@ func (l *Memory) Save(_ context.Context, owner string, progress []Progress) (los
 	return lost, nil
 }
 
-// End implements [Subscriptions].
 func (l *Memory) End(_ context.Context, id int64) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -138,4 +143,50 @@ func (l *Memory) Subscriptions(ctx context.Context) iter.Seq2[Subscription, erro
 			}
 		}
 	}
+}
+
+type memoryHub struct{ topic, hub string }
+
+type memoryHubCursor struct {
+	HubCursor
+	used time.Time
+}
+
+func (l *Memory) HubCursor(_ context.Context, topic, hub string) (HubCursor, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	c := l.hubs[memoryHub{topic, hub}]
+	if c == nil {
+		c = l.putHubCursor(HubCursor{Topic: topic, Hub: hub, Cursor: Cursor{Taken: l.state(topic).Number}})
+	}
+	return c.HubCursor, nil
+}
+
+func (l *Memory) SaveHubCursor(_ context.Context, c HubCursor) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.putHubCursor(c)
+	return nil
+}
+
+func (l *Memory) putHubCursor(c HubCursor) *memoryHubCursor {
+	key := memoryHub{c.Topic, c.Hub}
+	if l.hubs[key] == nil {
+		l.hubs[key] = &memoryHubCursor{used: time.Now()}
+	}
+	l.hubs[key].HubCursor = c
+	return l.hubs[key]
+}
+
+func (l *Memory) AllHubCursors(context.Context) ([]HubCursor, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	all := make([]HubCursor, 0, len(l.hubs))
+	for _, c := range l.hubs {
+		all = append(all, c.HubCursor)
+	}
+	slices.SortFunc(all, func(a, b HubCursor) int {
+		return cmp.Or(cmp.Compare(a.Topic, b.Topic), cmp.Compare(a.Hub, b.Hub))
+	})
+	return all, nil
 }
