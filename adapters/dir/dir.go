@@ -8,6 +8,9 @@
 // deletes nothing in that part. A scan that cannot continue ends with another error,
 // and the store deletes nothing at all.
 //
+// [Dir.Watch] reports what may have changed, and [Dir.Part] scans that part alone, so a
+// change costs what it changes. Scans of the whole folder find what no event has reported.
+//
 // # Listed files
 //
 // A Dir lists regular files below the folder, except files
@@ -41,6 +44,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -89,13 +93,13 @@ type Options struct {
 	// If zero, GOMAXPROCS is used.
 	Concurrency int
 
-	// Debounce is the time without events after which [Dir.Watch] wakes its
-	// caller. If events keep arriving, Watch waits ten times as long at most.
+	// Debounce is the time without events of a file after which [Dir.Watch] reports
+	// it. If its events keep arriving, Watch waits ten times as long at most.
 	//
 	// If zero, 100 ms is used.
 	Debounce time.Duration
 
-	// Progress receives the progress of a scan, four times a second and at the
+	// Progress receives the progress of [Dir.Resources], four times a second and at the
 	// end. It is called in the goroutine that ranges over the scan.
 	//
 	// If nil, progress is not reported.
@@ -135,6 +139,8 @@ type Dir struct {
 	log         *slog.Logger
 	sparse      sparse.Log // for lines that clients can cause
 
+	watching atomic.Pointer[notices] // nil while Watch does not run
+
 	skips health.Rounds // files that scans skip
 	fails health.Rounds // files that make scans incomplete
 
@@ -147,7 +153,6 @@ type Dir struct {
 var (
 	_ resourcesync.Opener      = (*Dir)(nil)
 	_ resourcesync.Checksummer = (*Dir)(nil)
-	_ resourcesync.Watcher     = (*Dir)(nil)
 	_ resourcesync.Coverer     = (*Dir)(nil)
 )
 

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/health"
 )
 
 // progressEvery is the interval between calls of Options.Progress.
@@ -30,7 +31,9 @@ func (s *scan) consume(yield func(resourcesync.Resource, error) bool) bool {
 		case f, ok := <-s.found:
 			if !ok {
 				s.reportProgress()
-				s.summarize()
+				if s.ended != nil {
+					s.ended()
+				}
 				return true
 			}
 			if f.unreadable != nil {
@@ -55,11 +58,11 @@ func (s *scan) reportProgress() {
 	}
 }
 
-// summarize logs the number of skipped files if the lines for single files do not
-// show it.
-func (s *scan) summarize() {
-	s.fails.End()
-	if n, news := s.skips.End(); news {
+// summarize ends the rounds of a complete scan. It logs the number of skipped files if
+// the lines for single files do not show it.
+func (s *scan) summarize(skips, fails *health.Round) {
+	fails.End()
+	if n, news := skips.End(); news {
 		s.log.Warn("dir: skipped in total", "files", n)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/health"
 )
 
 // The reasons to skip a file or folder that could be read.
@@ -45,20 +44,33 @@ var (
 // for example by chmod; a new Stamp alone is not a change of the resource.
 func (d *Dir) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
-		s := &scan{Dir: d, found: make(chan finding), skips: d.skips.Begin(), fails: d.fails.Begin()}
-		s.readers.SetLimit(d.concurrency)
-		running, stop := context.WithCancel(ctx)
-		var wg sync.WaitGroup
-		wg.Go(func() { s.run(running) })
-		defer wg.Wait()
-		defer stop()
+		skips, fails := d.skips.Begin(), d.fails.Begin()
+		s := d.newScan(skips, fails)
+		s.progress = d.progress
+		s.ended = func() { s.summarize(skips, fails) }
+		s.yield(ctx, func(ctx context.Context, root *folder) { s.walk(ctx, root, "", s) }, yield)
+	}
+}
 
-		if !s.consume(yield) {
-			return
-		}
-		if err := cmp.Or(ctx.Err(), s.incomplete()); err != nil {
-			yield(resourcesync.Resource{}, err)
-		}
+func (d *Dir) newScan(skips, fails problems) *scan {
+	s := &scan{Dir: d, found: make(chan finding), notices: d.watching.Load(), skips: skips, fails: fails}
+	s.readers.SetLimit(d.concurrency)
+	return s
+}
+
+// yield yields what walk finds, which calls the methods of s.
+func (s *scan) yield(ctx context.Context, walk func(ctx context.Context, root *folder), yield func(resourcesync.Resource, error) bool) {
+	running, stop := context.WithCancel(ctx)
+	var wg sync.WaitGroup
+	wg.Go(func() { s.run(running, walk) })
+	defer wg.Wait()
+	defer stop()
+
+	if !s.consume(yield) {
+		return
+	}
+	if err := cmp.Or(ctx.Err(), s.incomplete()); err != nil {
+		yield(resourcesync.Resource{}, err)
 	}
 }
 
@@ -68,13 +80,22 @@ type finding struct {
 	unreadable *resourcesync.UnreadableError
 }
 
-// A scan is one pass over the folder. It is the visitor of the walk.
+// problems tells new problems from known ones: in a complete scan, a [health.Round];
+// in others, the [health.Rounds] of the complete ones.
+type problems interface {
+	News(name, text string) bool
+}
+
+// A scan is one pass over the folder or a part of it. It is the visitor of the walk.
 type scan struct {
 	*Dir
-	found   chan finding
-	readers errgroup.Group
-	skips   *health.Round
-	fails   *health.Round
+	found    chan finding
+	readers  errgroup.Group
+	notices  *notices // nil if the folder is not watched
+	skips    problems
+	fails    problems
+	progress func(Progress) // may be nil
+	ended    func()         // called when everything has been found; may be nil
 
 	listed  int64 // used by the consumer only
 	bytes   atomic.Int64
@@ -85,9 +106,8 @@ type scan struct {
 	first    error // the first failure
 }
 
-// run walks the folder while other goroutines read changed files, and closes found at
-// the end.
-func (s *scan) run(ctx context.Context) {
+// run walks while other goroutines read changed files, and closes found at the end.
+func (s *scan) run(ctx context.Context, walk func(context.Context, *folder)) {
 	defer close(s.found)
 	defer s.readers.Wait()
 	root, err := s.openRoot()
@@ -96,7 +116,7 @@ func (s *scan) run(ctx context.Context) {
 		return
 	}
 	defer root.release()
-	s.walk(ctx, root, "", s) // errors are recorded by failed
+	walk(ctx, root) // errors are recorded by failed
 }
 
 // openRoot reopens the folder of the Dir. It fails if another folder is now at its path.
@@ -120,7 +140,12 @@ func (d *Dir) openRoot() (*folder, error) {
 	return newFolder(root), nil
 }
 
-func (s *scan) enter(string) error { return nil }
+// enter starts watching a folder before its entries are read, so that each entry is
+// either read or reported.
+func (s *scan) enter(key string) error {
+	s.notices.enter(key)
+	return nil
+}
 
 func (s *scan) send(ctx context.Context, r resourcesync.Resource) error {
 	return s.report(ctx, finding{resource: r})
@@ -138,6 +163,7 @@ func (s *scan) report(ctx context.Context, f finding) error {
 // unreadable reports that the file or folder at key cannot be read. If it is the root
 // folder, the scan fails.
 func (s *scan) unreadable(ctx context.Context, key string, keys resourcesync.Range, err error) {
+	s.notices.unreadable(keys)
 	if key == "" {
 		s.failed(key, err)
 		return

@@ -65,7 +65,9 @@ func (s *scan) file(ctx context.Context, in *folder, key string, info fs.FileInf
 	in.hold()
 	s.readers.Go(func() error {
 		defer in.release()
+		begun := time.Now()
 		c, err := s.read(ctx, in.Root, info.Name())
+		s.notices.read(key, time.Since(begun))
 		switch {
 		case ctx.Err() != nil:
 			if err == nil {

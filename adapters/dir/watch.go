@@ -9,21 +9,33 @@ import (
 	"github.com/fsnotify/fsnotify"
 )
 
-// maxDelay is the maximum delay of a wake while events keep arriving, in multiples of
-// Options.Debounce.
+// maxDelay is the maximum delay of the report on a file while its events keep arriving,
+// in multiples of Options.Debounce.
 const maxDelay = 10
 
-// Watch calls wake once after each burst of changes in the folder. It also calls wake
-// at the beginning, when it watches all folders, so that a scan finds earlier changes.
+// Watch calls changed with the paths of files and folders that may have changed, in the
+// form that [Dir.Part] takes. A nil slice means that anything may have changed, so that
+// only [Dir.Resources] finds it. changed(nil) is the first call. A later one follows when
+// the operating system has lost events.
 //
-// Watch may miss changes, so callers must also scan from time to time without being
-// woken: network file systems report none, and operating systems limit the number of
-// watched folders and queued events. Watch logs a limit once when it is reached, and
-// continues with the folders that it watches.
+// Changes are reported when a file has had no event for Options.Debounce. While events of
+// a file keep arriving, Watch waits ten times as long at most. It does so for a file
+// alone, except that what has disappeared is reported together with all other changes:
+// both ends of a rename belong to one call. A large file is not reported again before it
+// has rested for four times the duration of its last read. changed may take its time:
+// Watch collects further changes meanwhile.
+//
+// Scans begin to watch the folders that they enter, before they read them, so what a scan
+// misses is reported. One Watch of a Dir runs at a time.
+//
+// Watch may miss changes, so callers must also scan the whole folder from time to time:
+// network file systems report none, and operating systems limit the number of watched
+// folders and queued events. Watch logs a limit once when it is reached, and continues
+// with the folders that it watches.
 //
 // Watch returns the error of ctx when ctx is done, and another error if the operating
 // system cannot watch folders.
-func (d *Dir) Watch(ctx context.Context, wake func()) error {
+func (d *Dir) Watch(ctx context.Context, changed func(paths []string)) error {
 	w, err := fsnotify.NewWatcher()
 	if err != nil {
 		return fmt.Errorf("dir: watching %s: %w", d.path, err)
@@ -33,40 +45,36 @@ func (d *Dir) Watch(ctx context.Context, wake func()) error {
 	wg.Go(func() { n.receive(w.Events, w.Errors) })
 	defer wg.Wait()
 	defer w.Close()
-	return n.run(ctx, wake)
+	d.watching.Store(n)
+	defer d.watching.CompareAndSwap(n, nil)
+	return n.run(ctx, changed)
 }
 
-// run watches new folders and then calls wake, until ctx is done. In this order, the
-// scan finds the changes in a new folder from before it was watched, and events report
-// the later ones.
-func (n *notices) run(ctx context.Context, wake func()) error {
+// run reports changes until ctx is done.
+func (n *notices) run(ctx context.Context, changed func(paths []string)) error {
+	changed(nil)
+	var wait time.Duration // 0 if nothing is pending
 	for {
-		n.rewatch(ctx)
-		if ctx.Err() != nil {
+		if wait == 0 {
+			select {
+			case <-n.changed:
+				wait = n.dir.debounce
+			case <-ctx.Done():
+				return ctx.Err()
+			}
+		}
+		select {
+		case <-time.After(wait):
+		case <-ctx.Done():
 			return ctx.Err()
 		}
-		wake()
-		select {
-		case <-n.changed:
-		case <-ctx.Done():
-		}
-		settle(ctx, n.changed, n.dir.debounce)
-	}
-}
-
-// settle waits until nothing has changed for the duration quiet, and for maxDelay times
-// quiet at most.
-func settle(ctx context.Context, changed <-chan struct{}, quiet time.Duration) {
-	limit := time.After(maxDelay * quiet)
-	for {
-		select {
-		case <-changed:
-		case <-time.After(quiet):
-			return
-		case <-limit:
-			return
-		case <-ctx.Done():
-			return
+		var ready map[string]fsnotify.Op
+		var all bool
+		ready, all, wait = n.take(time.Now())
+		if all {
+			changed(nil)
+		} else if paths := n.paths(ready); len(paths) > 0 {
+			changed(paths)
 		}
 	}
 }

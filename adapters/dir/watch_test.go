@@ -17,27 +17,39 @@ import (
 	"time"
 
 	"github.com/fsnotify/fsnotify"
+
+	"github.com/resourcesync-go/resourcesync"
 )
 
-// A watched folder tells a test of each wake.
+// A watched folder keeps a copy of its resources by what Watch reports: it scans the
+// folder once, and then the reported parts.
 type watched struct {
 	root  string
 	dir   *Dir
-	wakes chan struct{}
+	found chan map[string]resourcesync.Resource // after each report
 }
 
-// watchFolder watches root until the test ends, and returns when that has begun.
+// watchFolder watches root until the test ends, and returns after the first scan.
 func watchFolder(t *testing.T, root string, o *Options) *watched {
 	t.Helper()
 	if o == nil {
 		o = &Options{}
 	}
 	o.Debounce = 5 * time.Millisecond
-	w := &watched{root: root, dir: openDir(t, root, o), wakes: make(chan struct{}, 1000)}
+	w := &watched{root: root, dir: openDir(t, root, o), found: make(chan map[string]resourcesync.Resource, 1000)}
 	ctx, cancel := context.WithCancel(t.Context())
 	var wg sync.WaitGroup
 	wg.Go(func() {
-		if err := w.dir.Watch(ctx, func() { w.wakes <- struct{}{} }); !errors.Is(err, context.Canceled) {
+		var set map[string]resourcesync.Resource
+		err := w.dir.Watch(ctx, func(paths []string) {
+			if paths == nil {
+				set, _ = list(t, w.dir)
+			} else {
+				replacePart(t, w.dir, set, paths)
+			}
+			w.found <- maps.Clone(set)
+		})
+		if !errors.Is(err, context.Canceled) {
 			t.Errorf("Watch ended with %v", err)
 		}
 	})
@@ -46,22 +58,62 @@ func watchFolder(t *testing.T, root string, o *Options) *watched {
 	return w
 }
 
-func (w *watched) await(t *testing.T) {
+// replacePart replaces the part of set at paths by what a scan of it yields, as stores do.
+func replacePart(t testing.TB, d *Dir, set map[string]resourcesync.Resource, paths []string) {
+	t.Helper()
+	if !slices.IsSorted(paths) {
+		t.Errorf("paths are not sorted: %q", paths)
+	}
+	ranges, part := d.Part(t.Context(), paths)
+	contains := func(ranges []resourcesync.Range, key string) bool {
+		return slices.ContainsFunc(ranges, func(r resourcesync.Range) bool { return r.Contains(key) })
+	}
+	var kept []resourcesync.Range
+	found := map[string]resourcesync.Resource{}
+	for r, err := range part {
+		if u, ok := errors.AsType[*resourcesync.UnreadableError](err); ok {
+			kept = append(kept, u.Keys)
+			continue
+		}
+		if err != nil {
+			t.Logf("part %q: %v", paths, err)
+			return
+		}
+		if _, twice := found[r.Key]; twice || !contains(ranges, r.Key) {
+			t.Errorf("part %q has %q (twice: %t)", paths, r.Key, twice)
+		}
+		found[r.Key] = r.Clone()
+	}
+	maps.DeleteFunc(set, func(key string, _ resourcesync.Resource) bool {
+		return contains(ranges, key) && !contains(kept, key)
+	})
+	maps.Copy(set, found)
+}
+
+func (w *watched) await(t *testing.T) map[string]resourcesync.Resource {
 	t.Helper()
 	select {
-	case <-w.wakes:
+	case set := <-w.found:
+		return set
 	case <-time.After(10 * time.Second):
-		t.Fatal("not woken")
+		t.Fatal("nothing is reported")
+		return nil
 	}
 }
 
-// awaitListed scans at every wake until the scan finds what it should.
+// awaitListed waits until the parts that are reported make the set what it should be.
 func (w *watched) awaitListed(t *testing.T, want string) {
 	t.Helper()
+	last := ""
+	timeout := time.After(10 * time.Second)
 	for {
-		w.await(t)
-		if strings.Join(keys(complete(t, w.dir)), " ") == want {
-			return
+		select {
+		case set := <-w.found:
+			if last = strings.Join(keys(set), " "); last == want {
+				return
+			}
+		case <-timeout:
+			t.Fatalf("the set has %s, want %s", last, want)
 		}
 	}
 }
@@ -114,18 +166,19 @@ func TestWatchIgnoresWhatIsNotListed(t *testing.T) {
 	}})
 	var added []string
 	n := newNotices(d, func(path string) error { added = append(added, path); return nil }, nil)
-	n.rewatch(t.Context())
+	d.watching.Store(n)
+	complete(t, d)
 	if !slices.Equal(added, []string{root}) {
 		t.Errorf("watches %q", added)
 	}
-	for _, name := range []string{".swp", ".git", "x.tmp", "excluded"} {
+	for _, name := range []string{".swp", ".git", "x.tmp", "excluded", strings.Repeat("long/", 200)} {
 		n.event(fsnotify.Event{Name: filepath.Join(root, name), Op: fsnotify.Create})
 	}
-	if len(n.changed) > 0 || len(n.fresh) > 0 {
+	if len(n.changed) > 0 || len(n.pending) > 0 {
 		t.Error("woken by what is not listed")
 	}
 	n.event(fsnotify.Event{Name: filepath.Join(root, "x"), Op: fsnotify.Write})
-	if len(n.changed) == 0 {
+	if len(n.changed) == 0 || len(n.pending) != 1 {
 		t.Error("not woken by what is")
 	}
 }
@@ -139,7 +192,7 @@ func TestWatchBursts(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		var wakes atomic.Int32
 		var ended error
-		go func() { ended = n.run(ctx, func() { wakes.Add(1) }) }()
+		go func() { ended = n.run(ctx, func([]string) { wakes.Add(1) }) }()
 		expect := func(want int32) {
 			t.Helper()
 			synctest.Wait()
@@ -149,7 +202,7 @@ func TestWatchBursts(t *testing.T) {
 		}
 		burst := func(events int) {
 			for range events {
-				n.note("file", false)
+				n.note("file", fsnotify.Write)
 				time.Sleep(50 * time.Millisecond) // of the clock in the bubble
 			}
 		}
@@ -169,13 +222,53 @@ func TestWatchBursts(t *testing.T) {
 		if n := wakes.Swap(0); n < 9 || n > 11 {
 			t.Errorf("woken %d times in ten seconds", n)
 		}
-		n.note("file", false)
+		n.note("file", fsnotify.Write)
 		cancel()
 		synctest.Wait()
 		expect(0)
 		if !errors.Is(ended, context.Canceled) {
 			t.Errorf("ended with %v", ended)
 		}
+	})
+}
+
+// TestWatchTogether: a change waits for its own events only, unless something has
+// disappeared, and a large file rests.
+func TestWatchTogether(t *testing.T) {
+	d := openDir(t, t.TempDir(), &Options{Debounce: 100 * time.Millisecond})
+	synctest.Test(t, func(t *testing.T) {
+		n := newNotices(d, func(string) error { return nil }, nil)
+		check := func(want string, wantWait time.Duration) {
+			t.Helper()
+			ready, all, wait := n.take(time.Now())
+			if got := strings.Join(slices.Sorted(maps.Keys(ready)), " "); got != want || all || wait != wantWait {
+				t.Errorf("%q, all: %t, wait %v; want %q, %v", got, all, wait, want, wantWait)
+			}
+		}
+		check("", 0)
+		n.note("a", fsnotify.Write)
+		time.Sleep(60 * time.Millisecond)
+		n.note("b", fsnotify.Create)
+		n.note("b", fsnotify.Write)
+		check("", 40*time.Millisecond)
+		time.Sleep(40 * time.Millisecond)
+		check("a", 60*time.Millisecond)
+		n.note("old", fsnotify.Rename)
+		n.note("new", fsnotify.Create)
+		n.note("other", fsnotify.Write)
+		time.Sleep(100 * time.Millisecond)
+		n.note("other", fsnotify.Write)
+		n.read("large", time.Second)
+		n.read("small", slowRead-1)
+		n.note("large", fsnotify.Write)
+		n.note("small", fsnotify.Write)
+		check("b new old other small", 4*time.Second)
+		time.Sleep(4 * time.Second)
+		check("large", 0)
+		n.read("large", time.Second)
+		n.note("large", fsnotify.Remove) // which needs no reading
+		time.Sleep(100 * time.Millisecond)
+		check("large", 0)
 	})
 }
 
@@ -191,56 +284,95 @@ func TestWatchLimit(t *testing.T) {
 		}
 		return fs.ErrNotExist // gone, which is no limit
 	}, nil)
+	d.watching.Store(n)
 	for range 3 {
-		added = 0
-		n.watchBelow(t.Context(), "")
-		if added != 4 {
-			t.Errorf("%d folders were tried", added)
+		if found := complete(t, d); len(found) != 20 {
+			t.Errorf("found %d files", len(found))
 		}
 	}
-	if log.lines("msg=") != 1 || log.lines("not all folders") != 1 {
-		t.Errorf("log: %s", &log.buf)
+	if log.lines("msg=") != 1 || log.lines("not all folders") != 1 || len(n.watched) != 0 {
+		t.Errorf("watched: %v, log: %s", n.watched, &log.buf)
 	}
 }
 
-// TestWatchOverflow loses events: everything is watched and looked at anew.
+// TestWatchOverflow loses events: anything may have changed.
 func TestWatchOverflow(t *testing.T) {
 	var log logbook
 	d := openDir(t, t.TempDir(), &Options{Logger: log.logger()})
 	n := newNotices(d, nil, nil)
-	n.fresh = map[string]bool{}
+	n.note("file", fsnotify.Write)
 	events, errs := make(chan fsnotify.Event), make(chan error, 2)
 	errs <- fsnotify.ErrEventOverflow
 	errs <- fsnotify.ErrEventOverflow
 	close(events)
 	close(errs)
 	n.receive(events, errs)
-	if len(n.changed) != 1 || !n.fresh[""] {
+	n.note("file", fsnotify.Write)
+	if len(n.changed) != 1 || !n.all || len(n.pending) != 0 {
 		t.Error("an overflow is ignored")
 	}
 	if log.lines("msg=") != 1 || log.lines("lost") != 1 {
 		t.Errorf("log: %s", &log.buf)
 	}
+	if _, all, _ := n.take(time.Now()); !all {
+		t.Error("an overflow is not reported")
+	}
+	if _, all, _ := n.take(time.Now()); all {
+		t.Error("an overflow is reported twice")
+	}
 }
 
-func TestWatchRemembersNewFolders(t *testing.T) {
+// TestWatchIsBounded has more changes than are remembered.
+func TestWatchIsBounded(t *testing.T) {
+	n := newNotices(openDir(t, t.TempDir(), nil), nil, nil)
+	for i := range maxPending {
+		n.note(fmt.Sprint(i), fsnotify.Write)
+	}
+	if n.all || len(n.pending) != maxPending {
+		t.Errorf("%d changes, all: %t", len(n.pending), n.all)
+	}
+	n.note("0", fsnotify.Write)
+	n.note("another", fsnotify.Write)
+	n.note("another", fsnotify.Write)
+	if !n.all || len(n.pending) != 0 {
+		t.Errorf("%d changes, all: %t", len(n.pending), n.all)
+	}
+}
+
+// TestWatchPaths has the path of each kind of change.
+func TestWatchPaths(t *testing.T) {
 	root := t.TempDir()
-	must(t, os.Mkdir(filepath.Join(root, "folder"), 0o755))
+	for _, key := range []string{"folder/below", "attributes", "was-unreadable/below", "now-a-folder"} {
+		must(t, os.MkdirAll(filepath.Join(root, key), 0o755))
+	}
 	write(t, root, "file", "")
-	n := newNotices(openDir(t, root, nil), nil, nil)
-	n.fresh = map[string]bool{}
-	for _, name := range []string{"folder", "file", "gone"} {
-		n.event(fsnotify.Event{Name: filepath.Join(root, name), Op: fsnotify.Create})
-		n.event(fsnotify.Event{Name: filepath.Join(root, name), Op: fsnotify.Write})
+	write(t, root, "now-a-file", "")
+	n := newNotices(openDir(t, root, nil), nil, func(string) error { return nil })
+	n.unreadable(only("was-unreadable/below/file"))
+	for key, want := range map[string]struct {
+		op    fsnotify.Op
+		paths string
+	}{
+		"file":           {fsnotify.Create | fsnotify.Write, "file"},
+		"written":        {fsnotify.Write, "written"},
+		"created-gone":   {fsnotify.Create, "created-gone created-gone/"},
+		"gone":           {fsnotify.Remove, "gone gone/"},
+		"folder":         {fsnotify.Create, "folder/"},
+		"attributes":     {fsnotify.Chmod, ""},
+		"was-unreadable": {fsnotify.Chmod, "was-unreadable/"},
+		"now-a-folder":   {fsnotify.Remove | fsnotify.Create, "now-a-folder now-a-folder/"},
+		"now-a-file":     {fsnotify.Rename | fsnotify.Create, "now-a-file now-a-file/"},
+	} {
+		if got := strings.Join(n.paths(map[string]fsnotify.Op{key: want.op}), " "); got != want.paths {
+			t.Errorf("%s: %q, want %q", key, got, want.paths)
+		}
 	}
-	if len(n.fresh) != 1 || !n.fresh["folder"] {
-		t.Errorf("to be watched: %v", n.fresh)
-	}
-	for i := range 2 * maxFresh {
-		n.note(fmt.Sprint(i), true)
-	}
-	if len(n.fresh) != 1 || !n.fresh[""] {
-		t.Errorf("to be watched: %d", len(n.fresh))
+	// What is below a reported folder is not reported.
+	got := n.paths(map[string]fsnotify.Op{
+		"gone": fsnotify.Remove, "gone/x": fsnotify.Remove, "gone/y": fsnotify.Write, "gone-not/x": fsnotify.Write, "gone0": fsnotify.Write,
+	})
+	if want := []string{"gone", "gone-not/x", "gone/", "gone0"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
 	}
 }
 
@@ -251,17 +383,20 @@ func TestWatchForgetsFolders(t *testing.T) {
 		must(t, os.MkdirAll(filepath.Join(root, key), 0o755))
 	}
 	watching := map[string]bool{}
-	n := newNotices(openDir(t, root, nil),
+	d := openDir(t, root, nil)
+	n := newNotices(d,
 		func(path string) error { watching[path] = true; return nil },
 		func(path string) error { delete(watching, path); return fsnotify.ErrNonExistentWatch })
-	n.rewatch(t.Context())
+	d.watching.Store(n)
+	complete(t, d)
 	must(t, os.Rename(filepath.Join(root, "a"), filepath.Join(root, "d", "a")))
 	must(t, os.Remove(filepath.Join(root, "f")))
 	n.event(fsnotify.Event{Name: filepath.Join(root, "a"), Op: fsnotify.Rename})
 	n.event(fsnotify.Event{Name: filepath.Join(root, "d", "a"), Op: fsnotify.Create})
 	n.event(fsnotify.Event{Name: filepath.Join(root, "f"), Op: fsnotify.Remove})
 	n.event(fsnotify.Event{Name: filepath.Join(root, "file"), Op: fsnotify.Remove})
-	n.rewatch(t.Context())
+	ready, _, _ := n.take(time.Now().Add(time.Hour))
+	replacePart(t, d, map[string]resourcesync.Resource{}, n.paths(ready))
 	want := []string{"", "ab", "d", "d/a", "d/a/b", "d/a/b/c", "d/e"}
 	if got := slices.Sorted(maps.Keys(n.watched)); !slices.Equal(got, want) {
 		t.Errorf("remembers %q, want %q", got, want)

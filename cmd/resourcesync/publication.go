@@ -110,7 +110,7 @@ func (c *serveConfig) publication(_ context.Context, st *state, screen *screen, 
 	if p.folder, err = dir.Open(c.folder, c.baseURL, o); err != nil {
 		return nil, usageError{err}
 	}
-	p.scanner.list, p.scanner.count, p.scanner.watch = p.list, p.count, p.folder.Watch
+	p.scanner.list, p.scanner.part, p.scanner.count, p.scanner.watch = p.list, p.folder.Part, p.count, p.folder.Watch
 	set := rshttp.Set{Provider: p.set}
 	if c.dumps {
 		set.Opener = p.folder

@@ -23,25 +23,34 @@ const (
 	// scans the set.
 	turnRetry = time.Second
 
-	// restRatio is the minimum pause before a scan that a change triggers, in
-	// durations of the scan before it: a large folder that changes all the time
+	// partRetry is the same for a scan of a part, which is short.
+	partRetry = 100 * time.Millisecond
+
+	// restRatio is the minimum pause before a complete scan that a change triggers,
+	// in durations of the scan before it: a large folder that changes all the time
 	// keeps the scanner busy for a fifth of the time.
 	restRatio = 4
 )
 
-// A scanSet is the set that a scanner fills. Its Scan returns
+// A listing is a sequence of resources and errors, as scans take it.
+type listing = iter.Seq2[resourcesync.Resource, error]
+
+// A scanSet is the set that a scanner fills. Its methods return
 // resourcesync.ErrScanning while another process scans the set.
 type scanSet interface {
-	Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error)
+	Scan(ctx context.Context, resources listing) (resourcesync.ScanResult, error)
+	ScanRanges(ctx context.Context, ranges []resourcesync.Range, resources listing) (resourcesync.ScanResult, error)
 }
 
-// A scanner keeps a set in sync with a folder or website: it scans at an interval, and
-// soon after a change is noticed.
+// A scanner keeps a set in sync with a folder or website: it scans all of it at an
+// interval, and soon after a change is noticed scans the part that has changed, or all
+// of it if that part is not known.
 type scanner struct {
 	set    scanSet
-	list   func(context.Context) iter.Seq2[resourcesync.Resource, error]
-	watch  func(ctx context.Context, wake func()) error
-	rescan time.Duration // the longest interval between scans
+	list   func(context.Context) listing
+	part   func(ctx context.Context, paths []string) ([]resourcesync.Range, listing) // nil if parts are never known
+	watch  func(ctx context.Context, changed func(paths []string)) error             // calls changed(nil) first if there are parts
+	rescan time.Duration                                                             // the longest interval between complete scans
 	log    *slog.Logger
 
 	// count returns the number of files in the set, and ErrNotReady if the set must
@@ -56,12 +65,13 @@ type scanner struct {
 	ready func(files int64)
 
 	isReady  bool
-	complete bool         // a scan of this process has ended without an error
+	complete bool         // a complete scan of this process has ended without an error
 	skipped  atomic.Int64 // files, by the running or else the last scan
 	last     atomic.Pointer[scanned]
 }
 
-// A scanned is the result of the last scan of this process.
+// A scanned is the result of the last complete scan of this process, with the changes
+// that scans of parts have found since.
 type scanned struct {
 	ended  time.Time
 	took   time.Duration
@@ -77,6 +87,9 @@ func (s *scanner) run(ctx context.Context) {
 	defer wg.Wait()
 	wg.Go(func() { s.wait(ctx, woken) })
 	wg.Go(func() { s.awaitRelease(ctx, woken) })
+	if s.part != nil {
+		pause(ctx, 0, s.rescan, woken) // the first scan begins to watch what it scans
+	}
 	retry := firstRetry
 	for {
 		select {
@@ -141,9 +154,7 @@ func (s *scanner) fill(ctx context.Context) (resourcesync.ScanResult, error) {
 	if !before {
 		return result, s.checkReady(ctx)
 	}
-	if result.Created+result.Updated+result.Deleted > 0 {
-		s.log.Info("changes found", "created", result.Created, "updated", result.Updated, "deleted", result.Deleted)
-	}
+	s.logChanges(result)
 	return result, nil
 }
 
@@ -162,11 +173,70 @@ func (s *scanner) checkReady(ctx context.Context) error {
 	return nil
 }
 
-// wait signals woken at each change, until ctx is done.
+// wait scans the part that has changed at each change, or signals woken for a complete
+// scan, until ctx is done.
 func (s *scanner) wait(ctx context.Context, woken chan<- struct{}) {
-	err := s.watch(ctx, func() { background.Signal(woken) })
+	err := s.watch(ctx, func(paths []string) {
+		if paths == nil || !s.scanPart(ctx, paths) {
+			background.Signal(woken)
+		}
+	})
 	if ctx.Err() == nil {
 		s.log.Warn("changes are not noticed at once, only by scans", "error", err, "rescan", s.rescan)
+		if s.part != nil {
+			background.Signal(woken) // the first scan waits no longer
+		}
+	}
+}
+
+// scanPart scans what has changed. It reports false if a complete scan is needed.
+func (s *scanner) scanPart(ctx context.Context, paths []string) (done bool) {
+	for ctx.Err() == nil {
+		ranges, resources := s.part(ctx, paths)
+		result, err := s.set.ScanRanges(ctx, ranges, resources)
+		switch {
+		case errors.Is(err, resourcesync.ErrScanning):
+			pause(ctx, partRetry, partRetry, nil)
+			continue
+		case errors.Is(err, resourcesync.ErrNotReady): // the first scan may have passed this part
+			pause(ctx, turnRetry, turnRetry, nil)
+			continue
+		}
+		s.logChanges(result)
+		s.addPart(result)
+		// Only a complete scan can tell how much is held or unreadable in all.
+		if last := s.last.Load(); last != nil && keepsSome(last.result) {
+			return false
+		}
+		return err == nil && !keepsSome(result)
+	}
+	return true
+}
+
+// addPart adds the changes that the scan of a part has found to those of the complete
+// scan before.
+func (s *scanner) addPart(part resourcesync.ScanResult) {
+	for {
+		last := s.last.Load()
+		if last == nil {
+			return
+		}
+		sum := *last
+		sum.result.Created += part.Created
+		sum.result.Updated += part.Updated
+		sum.result.Deleted += part.Deleted
+		if s.last.CompareAndSwap(last, &sum) {
+			return
+		}
+	}
+}
+
+// keepsSome reports whether a scan has kept missing files.
+func keepsSome(r resourcesync.ScanResult) bool { return r.Held+r.Unreadable > 0 }
+
+func (s *scanner) logChanges(r resourcesync.ScanResult) {
+	if r.Created+r.Updated+r.Deleted > 0 {
+		s.log.Info("changes found", "created", r.Created, "updated", r.Updated, "deleted", r.Deleted)
 	}
 }
 

@@ -14,13 +14,16 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 )
 
 // A fakeFolder is what a scanner scans, in the time of a synctest bubble.
 type fakeFolder struct {
 	takes time.Duration // each scan
 	deaf  error         // of watching
-	wake  func()
+	wake  func()        // anything may have changed
+	tell  func(paths ...string)
+	parts bool      // what has changed is told
 	into  memorySet // made by scan if there is none
 	ready []int64   // the files it was ready with
 
@@ -29,6 +32,7 @@ type fakeFolder struct {
 	err   error // at the end of each scan
 	began time.Time
 	scans []string // when they began
+	part  []string // the paths of each scan of a part
 }
 
 func (f *fakeFolder) list(context.Context) iter.Seq2[resourcesync.Resource, error] {
@@ -53,11 +57,37 @@ func (f *fakeFolder) begin() ([]resourcesync.Resource, error) {
 	return f.files, f.err
 }
 
-func (f *fakeFolder) watch(ctx context.Context, wake func()) error {
+// scanPart lists the files at paths, and nothing below them.
+func (f *fakeFolder) scanPart(_ context.Context, paths []string) (ranges []resourcesync.Range, part listing) {
+	for _, path := range paths {
+		ranges = append(ranges, resourcesync.Range{From: path, To: path + "\x00"})
+	}
+	return ranges, func(yield func(resourcesync.Resource, error) bool) {
+		f.mu.Lock()
+		f.part = append(f.part, strings.Join(paths, ","))
+		files, err := f.files, f.err
+		f.mu.Unlock()
+		for _, r := range files {
+			if slices.Contains(paths, r.Key) && !yield(r, nil) {
+				return
+			}
+		}
+		if err != nil {
+			yield(resourcesync.Resource{}, err)
+		}
+	}
+}
+
+func (f *fakeFolder) watch(ctx context.Context, changed func(paths []string)) error {
 	if f.deaf != nil {
 		return f.deaf
 	}
-	f.wake = wake
+	f.wake = func() { changed(nil) }
+	f.tell = func(paths ...string) { changed(paths) }
+	if f.parts {
+		time.Sleep(time.Millisecond)
+		changed(nil)
+	}
 	<-ctx.Done()
 	return ctx.Err()
 }
@@ -96,7 +126,11 @@ func (f *fakeFolder) scan(t *testing.T, check func(s *scanner, log *output)) {
 			rescan: time.Minute,
 			count:  f.into.count,
 			ready:  func(files int64) { f.ready = append(f.ready, files) },
+			kept:   func(context.Context) (sqlstore.Kept, error) { return sqlstore.Kept{}, nil },
 			log:    slog.New(slog.NewTextHandler(log, nil)),
+		}
+		if f.parts {
+			s.part = f.scanPart
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
@@ -172,6 +206,99 @@ func TestSlowScans(t *testing.T) {
 	f.scan(t, func(*scanner, *output) {
 		pass(7 * time.Minute)
 		f.want(t, "0s 3m0s 6m0s")
+	})
+}
+
+// TestScansParts scans only what has changed, without a rest.
+func TestScansParts(t *testing.T) {
+	f := fakeFolder{takes: 3 * time.Second, parts: true}
+	f.set(nil, file("a"), file("b"))
+	f.scan(t, func(s *scanner, log *output) {
+		pass(4 * time.Second)
+		f.want(t, "1ms")
+		f.set(nil, file("a"), file("c"), file("unnoticed"))
+		f.tell("b", "c")
+		if f.into.Len() != 2 || strings.Count(log.String(), `"changes found" created=1 updated=0 deleted=1`) != 1 {
+			t.Errorf("%d files\n%s", f.into.Len(), log)
+		}
+		f.set(nil, file("a"))
+		f.tell("c")
+		if f.into.Len() != 1 || len(f.part) != 2 {
+			t.Errorf("%d files, parts %q\n%s", f.into.Len(), f.part, log)
+		}
+		pass(50 * time.Second)
+		f.want(t, "1ms")
+		f.wake()
+		pass(5 * time.Second)
+		f.want(t, "1ms 54s")
+	})
+}
+
+// TestPartsInDoubt: when a part cannot be scanned, or something is kept, all is scanned.
+func TestPartsInDoubt(t *testing.T) {
+	f := fakeFolder{parts: true}
+	f.set(nil, file("a"), file("b"), file("c"), file("d"))
+	f.scan(t, func(s *scanner, log *output) {
+		pass(time.Second)
+		f.set(errors.New("a part is lost"), file("a"))
+		f.tell("b")
+		f.set(nil, file("a"), file("b"), file("c"), file("d"))
+		pass(5 * time.Second)
+		f.want(t, "1ms 1s")
+		f.set(nil, file("a"))
+		f.tell("b", "c", "d") // too many to be deleted without a word
+		pass(time.Second)
+		f.want(t, "1ms 1s 6s")
+		f.tell("b") // while deletions are held
+		pass(time.Second)
+		f.want(t, "1ms 1s 6s 7s")
+		if f.into.Len() != 4 || s.last.Load().result.Held != 3 {
+			t.Errorf("%d files\n%s", f.into.Len(), log)
+		}
+		f.set(nil, file("a"), file("b"), file("c"), file("d"))
+		f.tell("b", "c", "d")
+		pass(time.Second)
+		f.want(t, "1ms 1s 6s 7s 8s")
+		f.tell("b")
+		pass(time.Second)
+		f.want(t, "1ms 1s 6s 7s 8s")
+		if s.last.Load().result.Held != 0 {
+			t.Errorf("still held\n%s", log)
+		}
+	})
+}
+
+// TestPartsWait: a part waits while others scan the set, and until the set is complete.
+func TestPartsWait(t *testing.T) {
+	f := fakeFolder{takes: 10 * time.Second, parts: true}
+	f.set(nil, file("a"))
+	f.scan(t, func(s *scanner, log *output) {
+		pass(time.Second)
+		go f.tell("b") // which the first scan may have passed
+		pass(time.Second)
+		f.set(nil, file("a"), file("b"))
+		pass(10 * time.Second)
+		if f.into.Len() != 2 {
+			t.Errorf("%d files\n%s", f.into.Len(), log)
+		}
+		f.want(t, "1ms")
+		end := make(chan struct{})
+		go f.into.ScanRanges(t.Context(), []resourcesync.Range{{}}, func(yield func(resourcesync.Resource, error) bool) {
+			<-end
+			yield(resourcesync.Resource{}, errors.New("ended"))
+		})
+		synctest.Wait()
+		f.set(nil, file("b"))
+		go f.tell("a")
+		pass(10 * time.Second)
+		if f.into.Len() != 2 {
+			t.Errorf("%d files\n%s", f.into.Len(), log)
+		}
+		close(end)
+		pass(partRetry)
+		if f.into.Len() != 1 {
+			t.Errorf("%d files\n%s", f.into.Len(), log)
+		}
 	})
 }
 

@@ -29,7 +29,7 @@ type status struct {
 	Problems   []string        `json:"problems,omitempty"`
 	Files      *int64          `json:"files,omitempty"`
 	Changed    time.Time       `json:"changed,omitzero"` // the time of the newest change
-	Scan       *scanStatus     `json:"scan,omitempty"`   // the last scan of this process
+	Scan       *scanStatus     `json:"scan,omitempty"`   // the last complete scan of this process
 	Site       *sitemap.Status `json:"site,omitempty"`   // of proxy: the contents of its sitemaps, and the age of the oldest check
 	Held       *heldStatus     `json:"held,omitempty"`   // by the last scan of any process
 	Source     rshttp.Counters `json:"source"`
@@ -38,7 +38,8 @@ type status struct {
 	WebSockets *int            `json:"webSockets,omitempty"` // connected clients
 }
 
-// A scanStatus is the result of a scan.
+// A scanStatus is the result of a complete scan. Its changes include those that have been
+// found since, without a complete scan.
 type scanStatus struct {
 	Ended      time.Time `json:"ended"`
 	Seconds    float64   `json:"seconds"` // its duration

@@ -59,7 +59,10 @@ func (c *proxyConfig) publication(ctx context.Context, st *state, screen *screen
 	if err != nil {
 		return nil, usageError{err}
 	}
-	p.scanner.list, p.scanner.count, p.scanner.watch = p.listSite, p.countPages, p.site.Watch
+	p.scanner.list, p.scanner.count = p.listSite, p.countPages
+	p.scanner.watch = func(ctx context.Context, changed func(paths []string)) error {
+		return p.site.Watch(ctx, func() { changed(nil) })
+	}
 	covers := sidecar.CacheCovers
 	if c.htmlLink {
 		covers = sidecar.CacheCovered // pages are listed with their links

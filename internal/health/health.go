@@ -125,6 +125,26 @@ func (r *Rounds) Begin() *Round {
 	return &Round{rounds: r, before: r.last, seen: map[string]string{}}
 }
 
+// News counts a problem that is found between two complete rounds, as if the earlier one
+// had had it, and reports whether to log it. Before the first round is complete, it
+// reports false.
+func (r *Rounds) News(name, text string) bool {
+	r.mu.Lock()
+	last := r.last
+	r.mu.Unlock()
+	if last == nil || last.knows(name, text) {
+		return false
+	}
+	last.mu.Lock()
+	defer last.mu.Unlock()
+	if _, again := last.seen[name]; !again {
+		last.total++
+	}
+	last.remember(name, text)
+	last.after++
+	return last.after <= maxLines
+}
+
 // A Round is one run of the task. It is safe for concurrent use.
 type Round struct {
 	rounds *Rounds
@@ -134,6 +154,7 @@ type Round struct {
 	seen  map[string]string // name to text, for the first maxSeen names
 	total int
 	lines int
+	after int // lines logged after the end, by News of the rounds
 }
 
 // News counts a problem and reports whether to log it: whether the previous round did
@@ -142,21 +163,34 @@ func (r *Round) News(name, text string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.total++
-	if len(r.seen) < maxSeen {
-		r.seen[name] = text
-	}
-	if r.before != nil {
-		known, ok := r.before.seen[name]
-		// The previous round may have had it, but not remembered it.
-		if ok && known == text || !ok && r.before.total > len(r.before.seen) {
-			return false
-		}
-	}
-	if r.lines == maxLines {
+	r.remember(name, text)
+	if r.lines == maxLines || r.before != nil && r.before.knows(name, text) {
 		return false
 	}
 	r.lines++
 	return true
+}
+
+func (r *Round) remember(name, text string) {
+	if _, again := r.seen[name]; again || len(r.seen) < maxSeen {
+		r.seen[name] = text
+	}
+}
+
+// knows reports whether the round has had this problem, or may have had it and not
+// remembered it.
+func (r *Round) knows(name, text string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	known, ok := r.seen[name]
+	return ok && known == text || !ok && r.total > len(r.seen)
+}
+
+// count returns the number of problems.
+func (r *Round) count() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.total
 }
 
 // End ends a complete round. It returns the number of problems and whether to log that
@@ -167,9 +201,10 @@ func (r *Round) End() (total int, news bool) {
 	defer r.rounds.mu.Unlock()
 	before := 0
 	if r.before != nil {
-		before = r.before.total
+		before = r.before.count()
 	}
 	r.before = nil
 	r.rounds.last = r
-	return r.total, r.total < before || r.total > before+r.lines
+	total = r.count()
+	return total, total < before || total > before+r.lines
 }
