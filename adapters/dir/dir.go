@@ -73,7 +73,7 @@ type Options struct {
 
 	// Known returns the resources that an earlier scan yielded for these keys, in
 	// the same order; a zero Resource means that there is none. The keys belong to
-	// one folder, a few hundred at most. A scan does not read a file again whose
+	// one folder and are sorted, about a thousand at most. A scan does not read a file again whose
 	// Stamp is the same. An error ends the scan.
 	//
 	// If nil, every scan reads every file.

@@ -65,7 +65,7 @@ func (d *Dir) open(key string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, asNotExist(key, err)
 	}
 	defer in.Close()
-	f, info, err := openFile(in, name)
+	f, info, err := openFile(in, name, nil)
 	if err != nil {
 		return nil, nil, asNotExist(key, err)
 	}

@@ -74,23 +74,25 @@ type content struct {
 	copied    *copying // to be kept or discarded
 }
 
-// read reads one version of the file called name in the folder in. If the file keeps
-// changing, the error is errInFlux.
-func (s *scan) read(ctx context.Context, in *os.Root, name string) (content, error) {
+// read reads one version of the file in the folder in that the walk has seen. If the file
+// keeps changing, the error is errInFlux.
+func (s *scan) read(ctx context.Context, in *os.Root, seen fs.FileInfo) (content, error) {
 	r := s.Dir.readers.Get().(*reader)
 	defer s.Dir.readers.Put(r)
+	name := seen.Name()
 	for range attempts {
-		c, err := s.readOnce(ctx, r, in, name)
+		c, err := s.readOnce(ctx, r, in, name, seen)
 		if err != errInFlux {
 			return c, err
 		}
+		seen = nil
 	}
 	return content{}, errInFlux
 }
 
 // readOnce is like read, but returns errInFlux at the first change.
-func (s *scan) readOnce(ctx context.Context, r *reader, in *os.Root, name string) (_ content, err error) {
-	f, before, err := openFile(in, name)
+func (s *scan) readOnce(ctx context.Context, r *reader, in *os.Root, name string, seen fs.FileInfo) (_ content, err error) {
+	f, before, err := openFile(in, name, seen)
 	if err != nil {
 		return content{}, err
 	}

@@ -66,7 +66,7 @@ func (s *scan) file(ctx context.Context, in *folder, key string, info fs.FileInf
 	s.readers.Go(func() error {
 		defer in.release()
 		begun := time.Now()
-		c, err := s.read(ctx, in.Root, info.Name())
+		c, err := s.read(ctx, in.Root, info)
 		s.notices.read(key, time.Since(begun))
 		switch {
 		case ctx.Err() != nil:

@@ -23,7 +23,9 @@ func BenchmarkParts(b *testing.B) {
 	benchFiles(b, folder, files)
 	benchFiles(b, burst, 20_000)
 	p := startProcess(b, folder, "--base-url", publicURL, "--state", filepath.Join(b.TempDir(), "state.db"))
-	p.stdout.await("Ready")
+	for !strings.Contains(p.stdout.String(), "Ready") {
+		time.Sleep(100 * time.Millisecond)
+	}
 	time.Sleep(3 * time.Second) // the set is divided
 	i := 0
 	edit := func() {

@@ -84,3 +84,38 @@ func TestConcurrency(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestNewsBetweenRounds: a problem that is found between two rounds is new once.
+func TestNewsBetweenRounds(t *testing.T) {
+	var rounds Rounds
+	if rounds.News("a", "broken") {
+		t.Error("news before the first round is complete")
+	}
+	round := rounds.Begin()
+	round.News("a", "broken")
+	round.End()
+	for i, step := range []struct {
+		name, text string
+		news       bool
+	}{{"a", "broken", false}, {"a", "lost", true}, {"a", "lost", false}, {"b", "broken", true}, {"b", "broken", false}} {
+		if got := rounds.News(step.name, step.text); got != step.news {
+			t.Errorf("step %d: news is %t", i, got)
+		}
+	}
+	lines := 2
+	for i := range 2 * maxLines {
+		if rounds.News(fmt.Sprint(i), "broken") {
+			lines++
+		}
+	}
+	if lines != maxLines {
+		t.Errorf("%d lines", lines)
+	}
+	round = rounds.Begin()
+	if round.News("a", "lost") || round.News("b", "broken") {
+		t.Error("the next round does not know it")
+	}
+	if total, news := round.End(); total != 2 || !news {
+		t.Errorf("%d problems, news: %t", total, news)
+	}
+}
