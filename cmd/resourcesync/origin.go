@@ -26,7 +26,6 @@ type origin struct {
 	BaseURL string `json:"base_url,omitempty"`
 }
 
-// originOf returns the paths of a folder.
 func originOf(folder string) (o origin, err error) {
 	if o.Given, err = filepath.Abs(folder); err == nil {
 		o.Real, err = filepath.EvalSymlinks(o.Given)

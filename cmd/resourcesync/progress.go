@@ -101,7 +101,6 @@ func (f *firstScan) begin(ctx context.Context) (end func()) {
 	}
 }
 
-// report reports the progress of the scan.
 func (f *firstScan) report(now dir.Progress) {
 	total, remaining := f.total.Load(), f.remaining(now)
 	if f.screen.terminal {

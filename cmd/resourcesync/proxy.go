@@ -64,7 +64,6 @@ type proxyConfig struct {
 // folderFlags are the flags of serve that proxy does not have.
 var folderFlags = []string{"hash", "dot-files", "keep-versions", "versions"}
 
-// proxyFlags returns the flags of proxy, which set c.
 func proxyFlags(c *proxyConfig) *flag.FlagSet {
 	flags := newFlags("proxy")
 	flags.StringVar(&c.upstream, "upstream", "", "")

@@ -71,7 +71,6 @@ func publish(ctx context.Context, what config, stdout, stderr io.Writer) error {
 	return p.run(ctx, c, site, operators, stdout)
 }
 
-// run serves and scans until ctx is done.
 func (p *publication) run(ctx context.Context, c *serveConfig, site, operators net.Listener, stdout io.Writer) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {

@@ -37,7 +37,6 @@ const ownHub = "websub/"
 // hasOwn reports whether the built-in hub runs, which is the default.
 func (p *pushConfig) hasOwn() bool { return p.own || !p.none && len(p.foreign) == 0 }
 
-// addHub adds what --hub names.
 func (p *pushConfig) addHub(text string) error {
 	switch text {
 	case "own":
@@ -59,7 +58,6 @@ func (p *pushConfig) addHub(text string) error {
 	return p.addForeign(topic.Hub{URI: u.String(), Token: token})
 }
 
-// addPingHub adds what --ping-hub names.
 func (p *pushConfig) addPingHub(text string) error {
 	u, err := parseHub(text)
 	if err != nil {
@@ -88,7 +86,6 @@ func parseHub(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// addOrigin adds a host of --websocket-origin.
 func (p *pushConfig) addOrigin(text string) error {
 	if _, err := path.Match(text, ""); err != nil || text == "" || strings.ContainsAny(text, "/ ") {
 		return errors.New("give the host of a page, such as www.example.org, *.example.org or *")
@@ -108,7 +105,6 @@ func (p *pushConfig) hubFlag(flags *flag.FlagSet, name string, add func(text str
 	})
 }
 
-// check returns an error for the first wrong flag.
 func (p *pushConfig) check() error {
 	switch {
 	case p.wrong != nil:
@@ -129,7 +125,6 @@ func (p *pushConfig) check() error {
 	return nil
 }
 
-// pushFlags adds the flags that set p.
 func pushFlags(flags *flag.FlagSet, p *pushConfig) {
 	p.hubFlag(flags, "hub", p.addHub)
 	p.hubFlag(flags, "ping-hub", p.addPingHub)

@@ -21,9 +21,8 @@ import (
 // [rshttp.Store] of a Source, whatever base URL that has: a site that moves keeps its
 // notifications and subscriptions.
 type state struct {
-	store *sqlstore.Store
-	set   *sqlstore.Set
-
+	*sqlstore.Store
+	set *sqlstore.Set
 	log topic.Log
 
 	name   string // of the set
@@ -55,7 +54,7 @@ func openState(ctx context.Context, c config, log *slog.Logger) (*state, error) 
 		lock.Close()
 		return nil, err
 	}
-	s.close = func() error { return errors.Join(s.store.Close(), lock.Close()) }
+	s.close = func() error { return errors.Join(s.Store.Close(), lock.Close()) }
 	return s, nil
 }
 
@@ -78,21 +77,15 @@ func (c *serveConfig) setOptions() *sqlstore.SetOptions {
 // open opens what the store has under a name.
 func (s *state) open(ctx context.Context, c *serveConfig, name string) (err error) {
 	s.name = name
-	if s.set, err = s.store.Set(ctx, name, c.setOptions()); err != nil {
+	if s.set, err = s.Store.Set(ctx, name, c.setOptions()); err != nil {
 		return err
 	}
-	s.log, err = s.store.Log(ctx, name)
+	s.log, err = s.Store.Log(ctx, name)
 	return err
 }
 
 // Log implements [rshttp.Store].
 func (s *state) Log(context.Context, string) (topic.Log, error) { return s.log, nil }
-
-// Run implements [rshttp.Store].
-func (s *state) Run(ctx context.Context) error { return s.store.Run(ctx) }
-
-// Health implements [rshttp.Store].
-func (s *state) Health(ctx context.Context) error { return s.store.Health(ctx) }
 
 func refuseState(path string, err error) error {
 	return usagef("state %q: %w; give another file with --state", path, err)
@@ -106,7 +99,7 @@ func openStateFile(ctx context.Context, c config, path string, o *sqlstore.Optio
 	if err != nil {
 		return nil, refuseState(path, err)
 	}
-	s := &state{store: store, place: path, close: store.Close}
+	s := &state{Store: store, place: path, close: store.Close}
 	if err := s.open(ctx, c.common(), c.setName()); err != nil {
 		s.close()
 		return nil, refuseState(path, err)
@@ -134,7 +127,7 @@ func openPostgres(ctx context.Context, c *serveConfig, o *sqlstore.Options) (*st
 		return nil, refuse(err)
 	}
 	s := &state{shared: true, close: func() error { pool.Close(); return nil }}
-	if s.store, err = pgstore.Open(ctx, pool, o); err == nil {
+	if s.Store, err = pgstore.Open(ctx, pool, o); err == nil {
 		err = s.open(ctx, c, c.baseURL)
 	}
 	if err != nil {

@@ -16,7 +16,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
-// publication assembles the publication of a website.
 func (c *proxyConfig) publication(ctx context.Context, st *state, screen *screen, log *slog.Logger) (*publication, error) {
 	p, err := newPublication(&c.serveConfig, st, screen, log)
 	if err != nil {
@@ -32,7 +31,7 @@ func (c *proxyConfig) publication(ctx context.Context, st *state, screen *screen
 	if err != nil {
 		return nil, err
 	}
-	withheld, err := st.store.Set(ctx, "withheld "+st.name, nil) // pages that do not qualify
+	withheld, err := st.Set(ctx, "withheld "+st.name, nil) // pages that do not qualify
 	if err != nil {
 		return nil, usagef("state %q: %w", st.place, err)
 	}
@@ -102,7 +101,6 @@ func (p *publication) excludes(c *proxyConfig) func(*url.URL) bool {
 	}
 }
 
-// listSite lists the pages of the website.
 func (p *publication) listSite(ctx context.Context) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
 		p.site.Resources(ctx)(yield)
@@ -147,16 +145,9 @@ func (p *publication) siteHandler(c *proxyConfig) (http.Handler, error) {
 		}
 		site = sidecar.Wrap(upstream, p.source, &sidecar.Options{Changed: p.site.Changed})
 	}
+	var ping http.Handler
 	if c.pingToken != "" {
-		ping, next := sidecar.Ping(c.pingToken, p.site.Changed), site
-		path := p.documents.JoinPath("ping").Path
-		site = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == path {
-				ping.ServeHTTP(w, r)
-				return
-			}
-			next.ServeHTTP(w, r)
-		})
+		ping = sidecar.Ping(c.pingToken, p.site.Changed)
 	}
-	return p.withOwn(site), nil
+	return p.withOwn(site, ping), nil
 }

@@ -86,7 +86,6 @@ func (it *item) itemKey() itemKey {
 	return itemKey{it.Resource.Key, it.Resource.URI, it.Datetime.UnixNano()}
 }
 
-// addStated adds the stated checksums of items.
 func (c checksums) addStated(items []item) {
 	for i := range items {
 		if it := &items[i]; it.known == stated {
@@ -212,7 +211,6 @@ type digest struct {
 	sum hash.Hash
 }
 
-// newHash returns the hash of an algorithm, or nil.
 func newHash(algorithm string) hash.Hash {
 	switch algorithm {
 	case "md5":

@@ -184,5 +184,4 @@ func (r *recorder) Write(p []byte) (int, error) {
 	return r.headers.Write(p)
 }
 
-// size returns the number of bytes written.
 func (r *recorder) size() int64 { return int64(r.headers.Len()) + r.skipped }
