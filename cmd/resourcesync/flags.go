@@ -47,7 +47,7 @@ func refuse(command string, err error) error {
 func didYouMean(given string, names []string, prefix string) string {
 	best, fewest := "", 3
 	for _, name := range names {
-		if d := edits(given, name); d < fewest && d < len(name) {
+		if d := edits(given, name, fewest-1); d < fewest && d < len(name) {
 			best, fewest = name, d
 		}
 	}
@@ -70,27 +70,20 @@ func suggestFlag(err error, flags *flag.FlagSet) error {
 }
 
 // edits returns the edit distance of a and b: insertions, deletions, replacements and
-// swaps of neighbours.
-func edits(a, b string) int {
-	last, before := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range before {
-		before[j] = j
+// swaps of neighbours. If there are more than most, it returns a greater number than most.
+func edits(a, b string, most int) int {
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
 	}
-	for i := range len(a) {
-		row := make([]int, len(b)+1)
-		row[0] = i + 1
-		for j := range len(b) {
-			row[j+1] = min(row[j]+1, before[j+1]+1, before[j])
-			if a[i] != b[j] {
-				row[j+1] = min(row[j], before[j], before[j+1]) + 1
-			}
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], last[j-1]+1)
-			}
-		}
-		last, before = before, row
+	if a == "" || b == "" || most == 0 {
+		return max(len(a), len(b))
 	}
-	return before[len(b)]
+	most--
+	n := min(edits(a[1:], b, most), edits(a, b[1:], most), edits(a[1:], b[1:], most))
+	if len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] {
+		n = min(n, edits(a[2:], b[2:], most))
+	}
+	return n + 1
 }
 
 // units are the units of sizes, larger ones first.

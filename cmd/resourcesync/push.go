@@ -165,18 +165,10 @@ func (c *serveConfig) addPush(o *rshttp.Options, log *slog.Logger) (*websocket.S
 
 // leaveTopics ends the subscriptions to topics that the site had at another base URL,
 // and notifies the subscribers.
-func (p *publication) leaveTopics(ctx context.Context) {
+func (p *publication) leaveTopics(ctx context.Context) error {
 	topics := []string{p.documents.JoinPath("change/").String(), p.documents.JoinPath("framework/").String()}
-	if err := leave(ctx, p.source.Hub(), topics...); err != nil && ctx.Err() == nil {
-		p.log.Warn("subscriptions to topics of another address not ended; they end with their leases", "error", err)
-	}
-}
-
-// leave ends the subscriptions of h to topics other than these, because the site has
-// moved.
-func leave(ctx context.Context, h *hub.Hub, topics ...string) error {
 	var left []string
-	for sub, err := range h.Subscriptions(ctx) {
+	for sub, err := range p.source.Hub().Subscriptions(ctx) {
 		if err != nil {
 			return err
 		}
@@ -184,5 +176,5 @@ func leave(ctx context.Context, h *hub.Hub, topics ...string) error {
 			left = append(left, sub.Topic)
 		}
 	}
-	return h.Withdraw(ctx, "the site has moved: subscribe to the topics that it has now", left...)
+	return p.source.Hub().Withdraw(ctx, "the site has moved: subscribe to the topics that it has now", left...)
 }

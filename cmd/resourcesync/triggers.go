@@ -21,6 +21,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/pgtable"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/sqlitetable"
+	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
 // triggers prints, applies or drops the SQL that journals a table.
@@ -248,10 +249,8 @@ func giveWAL(ctx context.Context, path string, timeout time.Duration, stderr io.
 		case time.Now().After(deadline):
 			return fmt.Errorf("--db %q: the state needs a write-ahead log in this file, which other programs have locked for %v: %w", path, timeout, err)
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(walPoll):
+		if err := background.Sleep(ctx, walPoll); err != nil {
+			return err
 		}
 	}
 }

@@ -39,7 +39,13 @@ func (c *proxyConfig) publication(ctx context.Context, st *state, screen *screen
 	if revisit == 0 {
 		revisit = -1
 	}
-	transport, variant := c.scannerTransport(p.documents.JoinPath("capabilitylist.xml").String())
+	var transport http.RoundTripper = sidecar.NewTransport(c.upstream, c.baseURL)
+	variant, covers := "", sidecar.CacheCovers
+	if c.htmlLink { // pages are listed with their links
+		capabilityList := p.documents.JoinPath("capabilitylist.xml").String()
+		transport, variant = sidecar.LinkTransport(transport, capabilityList), "html-link "+capabilityList
+		covers = sidecar.CacheCovered
+	}
 	p.site, err = sitemap.New(c.baseURL, st.set, &sitemap.Options{
 		Sitemaps:  c.sitemaps,
 		Recent:    c.recent,
@@ -59,10 +65,6 @@ func (c *proxyConfig) publication(ctx context.Context, st *state, screen *screen
 		return nil, usageError{err}
 	}
 	p.scanner.list, p.scanner.count, p.scanner.watch = p.listSite, p.countPages, p.site.Watch
-	covers := sidecar.CacheCovers
-	if c.htmlLink {
-		covers = sidecar.CacheCovered // pages are listed with their links
-	}
 	set := rshttp.Set{Provider: p.set, Coverer: covers(p.set)}
 	if c.dumps {
 		set.Opener = p.site
@@ -72,16 +74,6 @@ func (c *proxyConfig) publication(ctx context.Context, st *state, screen *screen
 	}
 	p.handler, err = p.siteHandler(c)
 	return p, err
-}
-
-// scannerTransport returns the transport of the scanner, and the name of the changes that
-// it makes to pages: with --html-link, the scanner must list the pages with their links.
-func (c *proxyConfig) scannerTransport(capabilityList string) (transport http.RoundTripper, variant string) {
-	transport = sidecar.NewTransport(c.upstream, c.baseURL)
-	if !c.htmlLink {
-		return transport, ""
-	}
-	return sidecar.LinkTransport(transport, capabilityList), "html-link " + capabilityList
 }
 
 // excludes returns a function that reports whether a URL of the website must not be
