@@ -7,7 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -21,11 +21,9 @@ const healthTimeout = 3 * time.Second
 
 // A healthHandler answers whether check succeeds. Only the log has the error.
 type healthHandler struct {
-	check func(ctx context.Context) error
-	log   *slog.Logger
-
-	mu        sync.Mutex
-	unhealthy bool // at the last request
+	check     func(ctx context.Context) error
+	log       *slog.Logger
+	unhealthy atomic.Bool // at the last request
 }
 
 func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -66,15 +64,12 @@ func isFreshGet(w http.ResponseWriter, r *http.Request) bool {
 
 // logChange logs err when the health changes, because probes ask all the time.
 func (h *healthHandler) logChange(err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch {
-	case err != nil && !h.unhealthy:
+	switch before := h.unhealthy.Swap(err != nil); {
+	case err != nil && !before:
 		h.log.Error("unhealthy", "error", err)
-	case err == nil && h.unhealthy:
+	case err == nil && before:
 		h.log.Info("healthy again")
 	}
-	h.unhealthy = err != nil
 }
 
 // serveReady answers 503 until the set can be shown, after the first scan.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -62,16 +63,14 @@ func (c *serveConfig) storeOptions(log *slog.Logger) *sqlstore.Options {
 	return &sqlstore.Options{Window: time.Duration(c.window), Retain: time.Duration(c.retain), Archive: time.Duration(c.archive), Logger: log}
 }
 
-// setOptions keep a new set closed until all files have been seen.
+// setOptions keep a new set closed until all files have been seen. In them, zero is the
+// default, and a negative value what zero is on the command line.
 func (c *serveConfig) setOptions() *sqlstore.SetOptions {
-	o := &sqlstore.SetOptions{AwaitScan: true, MaxDelete: float64(c.maxDelete), MaxDeleteHold: time.Duration(c.hold)}
-	if c.maxDelete == 0 {
-		o.MaxDelete = -1
+	return &sqlstore.SetOptions{
+		AwaitScan:     true,
+		MaxDelete:     cmp.Or(float64(c.maxDelete), -1),
+		MaxDeleteHold: cmp.Or(time.Duration(c.hold), -1),
 	}
-	if c.hold == 0 {
-		o.MaxDeleteHold = -1
-	}
-	return o
 }
 
 // open opens what the store has under a name.

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -35,10 +38,6 @@ func (c *proxyConfig) publication(ctx context.Context, st *state, screen *screen
 	if err != nil {
 		return nil, usagef("state %q: %w", st.place, err)
 	}
-	revisit := c.revisit
-	if revisit == 0 {
-		revisit = -1
-	}
 	var transport http.RoundTripper = sidecar.NewTransport(c.upstream, c.baseURL)
 	variant, covers := "", sidecar.CacheCovers
 	if c.htmlLink { // pages are listed with their links
@@ -55,7 +54,7 @@ func (c *proxyConfig) publication(ctx context.Context, st *state, screen *screen
 		Transport: transport,
 		Variant:   variant,
 		Rate:      c.rate,
-		Revisit:   revisit,
+		Revisit:   cmp.Or(c.revisit, -1),
 		Folder:    folder,
 		Withheld:  withheld,
 		UserAgent: "resourcesync (+" + c.baseURL + ")",
@@ -84,12 +83,7 @@ func (p *publication) excludes(c *proxyConfig) func(*url.URL) bool {
 		if strings.HasPrefix(u.Path, p.documents.Path) && p.documents.Path != "/" || u.Path == wellknown.Path || u.Path == hub {
 			return true
 		}
-		for _, pattern := range c.exclude {
-			if pattern.MatchString(u.Path) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(c.exclude, func(pattern *regexp.Regexp) bool { return pattern.MatchString(u.Path) })
 	}
 }
 
