@@ -20,11 +20,8 @@ const batch = 1000
 // transactions, and each leaves a consistent state.
 func (s *Store) sequence(ctx context.Context) error {
 	for {
-		pending := false
-		err := s.db.Do(ctx, func(c rowdb.Conn) error {
-			return c.Query(ctx, "SELECT id FROM rs_pending LIMIT 1", func(rowdb.Row) error { pending = true; return nil })
-		})
-		if err != nil || !pending {
+		pending, err := rowdb.One(ctx, s.db, rowdb.Int, "SELECT 1 FROM rs_pending LIMIT 1")
+		if err != nil || pending == 0 {
 			return err
 		}
 		err = s.db.Update(ctx, func(c rowdb.Conn) error {
@@ -51,10 +48,8 @@ func (s *Store) numberAll(ctx context.Context, c rowdb.Conn) error {
 
 // numberBatch numbers a batch of pending changes, and returns how many there were.
 func (s *Store) numberBatch(ctx context.Context, c rowdb.Conn) (int, error) {
-	var taken []*pending
-	err := c.Query(ctx, `DELETE FROM rs_pending WHERE id IN (SELECT id FROM rs_pending ORDER BY id LIMIT $1)
-		RETURNING id, set_id, change, key, body, uri, lastmod, length, type, encoding, hash`,
-		func(row rowdb.Row) error { taken = append(taken, readPending(row)); return nil }, batch)
+	taken, err := rowdb.All(ctx, c, readPending, `DELETE FROM rs_pending WHERE id IN (SELECT id FROM rs_pending ORDER BY id LIMIT $1)
+		RETURNING id, set_id, change, key, body, uri, lastmod, length, type, encoding, hash`, batch)
 	if err != nil {
 		return 0, err
 	}

@@ -35,10 +35,9 @@ func (b *changeBatch) forget(ctx context.Context) (err error) {
 // keeps changes for age: since itself, or the end of a window.
 func (b *changeBatch) dropped(ctx context.Context, since int64, age time.Duration) (int64, error) {
 	horizon := paging.Horizon(moment(b.set.last), age, b.store.window)
-	last := int64(-1)
-	err := b.conn.Query(ctx, "SELECT at FROM rs_change WHERE set_id = $1 AND at > $2 AND at <= $3 ORDER BY at DESC LIMIT 1",
-		func(row rowdb.Row) error { last = row.Int(0); return nil }, b.set.id, since, horizon.UnixMicro())
-	if err != nil || last < 0 {
+	last, err := rowdb.One(ctx, b.conn, rowdb.Int, "SELECT at FROM rs_change WHERE set_id = $1 AND at > $2 AND at <= $3 ORDER BY at DESC LIMIT 1",
+		b.set.id, since, horizon.UnixMicro())
+	if err != nil || last == 0 {
 		return since, err
 	}
 	end := paging.Boundary(moment(last), b.store.window).UnixMicro()
@@ -53,15 +52,14 @@ func betweenWindows(ctx context.Context, c rowdb.Conn, set, before, since int64)
 	for err == nil {
 		begin := since
 		for _, most := range divisions {
-			until, after := before, false
-			err = c.Query(ctx, "SELECT 1 FROM rs_window WHERE set_id = $1 AND most = $2 AND until > $3 LIMIT 1",
-				func(rowdb.Row) error { after = true; return nil }, set, most, since)
-			if err != nil || !after {
+			var after, until int64
+			after, err = rowdb.One(ctx, c, rowdb.Int, "SELECT 1 FROM rs_window WHERE set_id = $1 AND most = $2 AND until > $3 LIMIT 1", set, most, since)
+			if err != nil || after == 0 {
 				break
 			}
-			err = c.Query(ctx, "SELECT until FROM rs_window WHERE set_id = $1 AND most = $2 AND until <= $3 ORDER BY until DESC LIMIT 1",
-				func(row rowdb.Row) error { until = max(until, row.Int(0)); return nil }, set, most, since)
-			begin = min(begin, until)
+			until, err = rowdb.One(ctx, c, rowdb.Int, "SELECT until FROM rs_window WHERE set_id = $1 AND most = $2 AND until <= $3 ORDER BY until DESC LIMIT 1",
+				set, most, since)
+			begin = min(begin, max(before, until))
 		}
 		if begin == since {
 			break
@@ -74,27 +72,20 @@ func betweenWindows(ctx context.Context, c rowdb.Conn, set, before, since int64)
 // windowDivisions returns the maximum sizes of windows for which the journal of a set
 // has been divided. It looks up each of them without reading the windows.
 func windowDivisions(ctx context.Context, c rowdb.Conn, set int64) (all []int64, err error) {
-	for most, n := int64(0), -1; n < len(all) && err == nil; {
-		n = len(all)
-		err = c.Query(ctx, "SELECT most FROM rs_window WHERE set_id = $1 AND most > $2 ORDER BY most LIMIT 1",
-			func(row rowdb.Row) error { most = row.Int(0); all = append(all, most); return nil }, set, most)
+	for most := int64(0); ; {
+		most, err = rowdb.One(ctx, c, rowdb.Int, "SELECT most FROM rs_window WHERE set_id = $1 AND most > $2 ORDER BY most LIMIT 1", set, most)
+		if err != nil || most == 0 {
+			return all, err
+		}
+		all = append(all, most)
 	}
-	return all, err
 }
 
 // clear deletes a batch of the dropped changes of each journal, and what is remembered
 // of the deletions among them. It reports whether more remain, and reads without the
 // write lock.
 func (s *Store) clear(ctx context.Context) (more bool, err error) {
-	var sets []setRow
-	err = s.db.Do(ctx, func(c rowdb.Conn) error {
-		return c.Query(ctx, "SELECT "+setColumns+" FROM rs_set", func(row rowdb.Row) error {
-			var set setRow
-			set.read(row)
-			sets = append(sets, set)
-			return nil
-		})
-	})
+	sets, err := rowdb.All(ctx, s.db, readSetRow, "SELECT "+setColumns+" FROM rs_set")
 	for i := range sets {
 		if err != nil {
 			break
@@ -184,11 +175,11 @@ func (s *Store) discard(ctx context.Context, set *setRow) (n int, err error) {
 	var last int64
 	var divisions []int64
 	err = s.db.Snapshot(ctx, func(c rowdb.Conn) error {
-		err := c.Query(ctx, "SELECT at FROM rs_change WHERE set_id = $1 AND at <= $2 ORDER BY at LIMIT $3",
-			func(row rowdb.Row) error { n++; last = row.Int(0); return nil }, set.id, set.archive, batch)
-		if err != nil || n == 0 {
+		times, err := rowdb.All(ctx, c, rowdb.Int, "SELECT at FROM rs_change WHERE set_id = $1 AND at <= $2 ORDER BY at LIMIT $3", set.id, set.archive, batch)
+		if n = len(times); err != nil || n == 0 {
 			return err
 		}
+		last = times[n-1]
 		divisions, err = windowDivisions(ctx, c, set.id)
 		return err
 	})

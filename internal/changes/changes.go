@@ -41,6 +41,15 @@ type Edit struct {
 	AsOf int64
 }
 
+// Edits returns an edit of this type for each key.
+func Edits(change resourcesync.ChangeType, keys []string) []Edit {
+	edits := make([]Edit, len(keys))
+	for i, key := range keys {
+		edits[i] = Edit{Type: change, Key: key}
+	}
+	return edits
+}
+
 // An Item is the state of a key in a set. The zero value is that of an unknown key.
 type Item struct {
 	Newest    int64                  // time of the newest change of the key; 0 if unknown

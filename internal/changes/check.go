@@ -11,31 +11,25 @@ import (
 // Check reports why r cannot be published at all. Other invalid fields do not stop a
 // scan: documents omit them.
 func Check(r *resourcesync.Resource) error {
-	if err := checkKeyOf(r); err != nil {
-		return err
-	}
-	if err := rsxml.CheckURI(r.URI); err != nil {
-		return fmt.Errorf("resource %q: %w", r.Key, err)
-	}
-	return nil
+	return check(r, func() error { return rsxml.CheckURI(r.URI) })
 }
 
 // CheckFields reports why r cannot be published in full.
 func CheckFields(r *resourcesync.Resource) error {
-	if err := checkKeyOf(r); err != nil {
-		return err
-	}
-	if err := rsxml.CheckResource(r); err != nil {
-		return fmt.Errorf("resource %q: %w", r.Key, err)
-	}
-	return nil
+	return check(r, func() error { return rsxml.CheckResource(r) })
 }
 
-func checkKeyOf(r *resourcesync.Resource) error {
+func check(r *resourcesync.Resource, fields func() error) error {
 	if r.Key == "" {
 		return fmt.Errorf("the resource at %q has no key", r.URI)
 	}
-	return CheckKey(r.Key)
+	if err := CheckKey(r.Key); err != nil {
+		return err
+	}
+	if err := fields(); err != nil {
+		return fmt.Errorf("resource %q: %w", r.Key, err)
+	}
+	return nil
 }
 
 // CheckKey reports why key cannot be that of a resource.
