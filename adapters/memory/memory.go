@@ -8,8 +8,8 @@
 package memory
 
 import (
+	"cmp"
 	"context"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -18,6 +18,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/guard"
 )
@@ -115,15 +116,14 @@ func New(opts *Options) *Set {
 	if opts != nil {
 		o = *opts
 	}
-	s := &Set{now: o.Now, retain: o.Retain, window: o.Window, limits: guard.NewLimits(o.MaxDelete, o.MaxDeleteHold)}
+	s := &Set{
+		now:    o.Now,
+		retain: cmp.Or(o.Retain, 90*24*time.Hour),
+		window: cmp.Or(o.Window, 24*time.Hour),
+		limits: guard.NewLimits(o.MaxDelete, o.MaxDeleteHold),
+	}
 	if s.now == nil {
 		s.now = time.Now
-	}
-	if s.retain == 0 {
-		s.retain = 90 * 24 * time.Hour
-	}
-	if s.window == 0 {
-		s.window = 24 * time.Hour
 	}
 	s.state = newState(s.now().UnixMicro(), !o.AwaitScan)
 	return s
@@ -204,7 +204,7 @@ func (s *Set) current() *state {
 		// shared; hence the lock.
 		st.items = s.state.items.Copy()
 		st.places = s.state.places.Copy()
-		st.whole = newStat(st.last, st.count)
+		st.whole = changes.Stat(st.last, int64(st.count))
 		s.snapshot.Store(st)
 	}
 	return st
@@ -212,7 +212,7 @@ func (s *Set) current() *state {
 
 // stat describes the resources in r.
 func (st *state) stat(r resourcesync.Range) resourcesync.Stat {
-	newest, count := st.begin, 0
+	newest, count := st.begin, int64(0)
 	st.items.Ascend(r.From, func(key string, it item) bool {
 		if !r.Contains(key) {
 			return false
@@ -223,20 +223,7 @@ func (st *state) stat(r resourcesync.Range) resourcesync.Stat {
 		}
 		return true
 	})
-	return newStat(newest, count)
-}
-
-// newStat describes a range. The time of its newest change and its size identify its
-// state: the time never moves back while the range is not empty, and every change is
-// newer than all changes before it.
-func newStat(newest int64, count int) resourcesync.Stat {
-	version := strconv.AppendInt(make([]byte, 0, 32), newest, 36)
-	version = strconv.AppendInt(append(version, '.'), int64(count), 36)
-	return resourcesync.Stat{
-		Count:        int64(count),
-		LastModified: moment(newest),
-		Version:      string(version),
-	}
+	return changes.Stat(newest, count)
 }
 
 func moment(micros int64) time.Time { return time.UnixMicro(micros).UTC() }

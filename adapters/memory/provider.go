@@ -7,6 +7,7 @@ import (
 	"net/url"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 )
 
@@ -91,31 +92,18 @@ func (s *Set) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) 
 // A place is an index entry of a resource: by the decoded path and the raw query of its
 // URI, for requests, and by the URI, which resources may share.
 type place struct {
-	path, query string // empty for a URI without a path, such as a URN, which cannot be requested
+	path, query string // empty for a URI that cannot be requested, such as a URN
 	uri         string
 	key         string
 }
 
 // placeOf returns the place of the resource with this key and URI.
 func placeOf(uri, key string) place {
-	u, err := url.Parse(uri)
-	if err != nil {
-		panic("memory: a URI was put that does not parse: " + err.Error())
+	p := place{uri: uri, key: key}
+	if u, err := url.Parse(uri); err == nil {
+		p.path, p.query = changes.Place(u)
 	}
-	p := placeOfRequest(u)
-	p.uri, p.key = uri, key
 	return p
-}
-
-// placeOfRequest returns the place that sorts before all places of resources at u.
-func placeOfRequest(u *url.URL) place {
-	switch {
-	case u.Opaque != "":
-		return place{}
-	case u.Path == "":
-		return place{path: "/", query: u.RawQuery}
-	}
-	return place{path: u.Path, query: u.RawQuery}
 }
 
 // place returns the place of m. It parses the URI again, because storing the place would
@@ -139,13 +127,13 @@ func (p place) less(o place) bool {
 // only on the first read after a change.
 func (s *Set) Covers(u *url.URL) bool {
 	st := s.current()
-	p := placeOfRequest(u)
-	if !st.ready || p.path == "" {
+	path, query := changes.Place(u)
+	if !st.ready || path == "" {
 		return false
 	}
 	covered := false
-	st.places.Ascend(p, func(at place) bool {
-		covered = at.path == p.path && at.query == p.query
+	st.places.Ascend(place{path: path, query: query}, func(at place) bool {
+		covered = at.path == path && at.query == query
 		return false
 	})
 	return covered

@@ -70,7 +70,7 @@ func (s *Set) finish(unreadable []resourcesync.Range, result *resourcesync.ScanR
 	if s.state.ready && s.holds(missing, result) {
 		return
 	}
-	s.delete(missing)
+	s.apply(changes.Edits(resourcesync.Deleted, missing))
 	result.Deleted = len(missing)
 	if !s.state.ready {
 		s.forgetDeleted()
@@ -143,9 +143,6 @@ func (s *Set) endScan() {
 // found puts a resource of the listing, unless it was deleted meanwhile.
 func (s *Set) found(r *resourcesync.Resource, result *resourcesync.ScanResult) error {
 	if err := changes.Check(r); err != nil {
-		return err
-	}
-	if err := checkPlace(r); err != nil {
 		return err
 	}
 	s.mu.Lock()

@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
@@ -52,16 +53,13 @@ func placeOf(uri string) int64 {
 // placeOfURL returns a hash of the decoded path and the query of u. It is 0 for a URI
 // without a path, such as a URN, which no request can have.
 func placeOfURL(u *url.URL) int64 {
-	if u.Opaque != "" {
-		return 0
-	}
-	path := u.Path
+	path, query := changes.Place(u)
 	if path == "" {
-		path = "/"
+		return 0
 	}
 	h := fnv.New64a()
 	h.Write([]byte(path))
 	h.Write([]byte{0})
-	h.Write([]byte(u.RawQuery))
+	h.Write([]byte(query))
 	return int64(h.Sum64() | 1) // never 0
 }

@@ -5,10 +5,10 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
-	"strconv"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
+	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
@@ -180,12 +180,12 @@ func (s *Set) keepCuts(ctx context.Context, every int, kept, keys []byte) (store
 func (s *Set) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
 	if r == (resourcesync.Range{}) {
 		set, err := s.readReady(ctx, s.store.db)
-		return newStat(set.last, set.count), s.fail("stat", err)
+		return changes.Stat(set.last, set.count), s.fail("stat", err)
 	}
 	if err := s.checkReady(ctx, s.store.db); err != nil {
 		return resourcesync.Stat{}, s.fail("stat", err)
 	}
-	read := func(row rowdb.Row) resourcesync.Stat { return newStat(max(row.Int(0), row.Int(2)), row.Int(1)) }
+	read := func(row rowdb.Row) resourcesync.Stat { return changes.Stat(max(row.Int(0), row.Int(2)), row.Int(1)) }
 	st, err := rowdb.One(ctx, s.store.db, read, sums, s.id, []byte(r.From), endOf(r))
 	return st, s.fail("stat", err)
 }
@@ -194,22 +194,9 @@ func (s *Set) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat
 // its Count is unknown.
 func (j *Journal) Stat(ctx context.Context, _ resourcesync.Range) (resourcesync.Stat, error) {
 	set, err := j.readReady(ctx, j.store.db)
-	st := newStat(set.last, 0)
+	st := changes.Stat(set.last, 0)
 	st.Count = -1
 	return st, j.fail("stat", err)
-}
-
-// newStat returns the Stat of a range. Its newest change and its size identify its
-// state: every change is newer than all before it, and the newest change never goes
-// back while the range has resources.
-func newStat(newest, count int64) resourcesync.Stat {
-	version := strconv.AppendInt(make([]byte, 0, 32), newest, 36)
-	version = strconv.AppendInt(append(version, '.'), count, 36)
-	return resourcesync.Stat{
-		Count:        count,
-		LastModified: moment(newest),
-		Version:      string(version),
-	}
 }
 
 // sums adds up a range in one statement, which sees one state: the rows before the first

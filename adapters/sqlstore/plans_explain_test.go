@@ -59,7 +59,7 @@ func fills(count func(table string) int, first, last int, series, key string) []
 // scans are the statements that may read all of a table, or of a set, a topic or a
 // hub in it, as normalize returns them, and why.
 var scans = map[string]string{
-	"DELETE FROM rs_notification WHERE topic_id = $1": "it deletes all that it reads",
+	"DELETE FROM rs_notification WHERE topic_id = (SELECT id FROM rs_topic WHERE log_id = $1 AND uri = $2)":                                                                                           "it deletes all that it reads",
 	"DELETE FROM rs_pending WHERE id IN (SELECT id FROM rs_pending ORDER BY id LIMIT $1) RETURNING id, set_id, change, key, body, uri, lastmod, length, type, encoding, hash":                         "it stops after a batch, in the order of the primary key",
 	"DELETE FROM rs_request WHERE log_id = $1 AND made < $now + -3600000000":                                                                                                                          "limits bound the requests that await verification",
 	"INSERT INTO rs_missing (key, newest) SELECT key, newest FROM rs_resource r WHERE set_id = $1 AND newest <= $2 AND body IS NOT NULL AND NOT EXISTS (SELECT 1 FROM rs_seen s WHERE s.key = r.key)": "a scan compares all of the set with what it has seen, once",

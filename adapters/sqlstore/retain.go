@@ -97,7 +97,7 @@ func (s *Store) clear(ctx context.Context) (more bool, err error) {
 	return more, err
 }
 
-// clearSet deletes a batch of the dropped changes of one journal, and returns their
+// clearSet handles a batch of the dropped changes of one journal, and returns their
 // number.
 func (s *Store) clearSet(ctx context.Context, set *setRow) (int, error) {
 	n, err := s.drop(ctx, set)
@@ -107,14 +107,12 @@ func (s *Store) clearSet(ctx context.Context, set *setRow) (int, error) {
 	return n, err
 }
 
-// drop removes a batch of the oldest dropped changes from a journal, and returns their
-// number. It deletes what is remembered of their deletions, and the changes themselves
-// unless they are archived. It reads them before it takes the write lock: they cannot
-// change, and one process clears at a time.
+// drop forgets what a set remembers of a batch of the oldest dropped changes: their
+// deletions, and what is to be erased. It returns their number. It reads them before it
+// takes the write lock: they cannot change, and one process clears at a time.
 func (s *Store) drop(ctx context.Context, set *setRow) (int, error) {
 	var all []dropped
 	var erased []int64
-	var divisions []int64
 	err := s.db.Snapshot(ctx, func(c rowdb.Conn) error {
 		erasures, err := readErased(ctx, c, set.id)
 		if err != nil {
@@ -124,7 +122,7 @@ func (s *Store) drop(ctx context.Context, set *setRow) (int, error) {
 		if len(erasures) > 0 {
 			body = "body"
 		}
-		err = c.Query(ctx, "SELECT at, change, key, "+body+" FROM rs_change WHERE set_id = $1 AND at > $2 AND at <= $3 ORDER BY at LIMIT $4", func(row rowdb.Row) error {
+		return c.Query(ctx, "SELECT at, change, key, "+body+" FROM rs_change WHERE set_id = $1 AND at > $2 AND at <= $3 ORDER BY at LIMIT $4", func(row rowdb.Row) error {
 			d := dropped{
 				at:      row.Int(0),
 				deleted: rowdb.String(row, 1) == string(resourcesync.Deleted) && !set.journal,
@@ -138,21 +136,13 @@ func (s *Store) drop(ctx context.Context, set *setRow) (int, error) {
 			}
 			return nil
 		}, set.id, set.forgotten, set.since, batch)
-		if err != nil || len(all) == 0 {
-			return err
-		}
-		divisions, err = windowDivisions(ctx, c, set.id)
-		return err
 	})
 	if err != nil || len(all) == 0 {
 		return 0, err
 	}
 	last := all[len(all)-1].at
 	return len(all), s.db.Update(ctx, func(c rowdb.Conn) error {
-		err := removeChanges(ctx, c, set, min(last, set.archive), divisions)
-		if err == nil {
-			err = eraseChanges(ctx, c, set.id, erased)
-		}
+		err := eraseChanges(ctx, c, set.id, erased)
 		if err == nil {
 			err = forgetDeletions(ctx, c, set.id, all)
 		}
@@ -169,8 +159,8 @@ func (s *Store) drop(ctx context.Context, set *setRow) (int, error) {
 	})
 }
 
-// discard deletes a batch of the oldest changes that an archive no longer keeps, and
-// returns their number.
+// discard deletes a batch of the oldest changes that no archive keeps, with their windows,
+// and returns their number. All of them have been dropped.
 func (s *Store) discard(ctx context.Context, set *setRow) (n int, err error) {
 	var last int64
 	var divisions []int64
@@ -186,20 +176,15 @@ func (s *Store) discard(ctx context.Context, set *setRow) (n int, err error) {
 	if err != nil || n == 0 {
 		return 0, err
 	}
-	return n, s.db.Update(ctx, func(c rowdb.Conn) error { return removeChanges(ctx, c, set, last, divisions) })
-}
-
-// removeChanges deletes the changes of a set up to a time, and the windows that its
-// archive no longer has.
-func removeChanges(ctx context.Context, c rowdb.Conn, set *setRow, last int64, divisions []int64) error {
-	// Both statements find rows by the primary key, so they delete only what has been
-	// read.
-	_, err := c.Exec(ctx, "DELETE FROM rs_change WHERE set_id = $1 AND at <= $2", set.id, last)
-	if err == nil {
-		err = c.ExecEach(ctx, "DELETE FROM rs_window WHERE set_id = $1 AND most = $2 AND until <= $3", len(divisions),
+	return n, s.db.Update(ctx, func(c rowdb.Conn) error {
+		// Both statements find rows by the primary key, so they delete only what has been
+		// read.
+		if _, err := c.Exec(ctx, "DELETE FROM rs_change WHERE set_id = $1 AND at <= $2", set.id, last); err != nil {
+			return err
+		}
+		return c.ExecEach(ctx, "DELETE FROM rs_window WHERE set_id = $1 AND most = $2 AND until <= $3", len(divisions),
 			func(i int) []any { return []any{set.id, divisions[i], set.archive} })
-	}
-	return err
+	})
 }
 
 // A dropped is a change that is not after Since of its set, or such a time that another
