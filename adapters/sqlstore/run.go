@@ -9,6 +9,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/wake"
 )
 
 const (
@@ -162,11 +163,10 @@ func (s *Store) Health(ctx context.Context) error {
 	return errors.Join(err, s.failures.Err("sqlstore"))
 }
 
-// A watcher is a call of [Journal.Watch].
-type watcher struct {
-	set   int64
-	last  int64 // the newest change when it was woken last
-	woken chan struct{}
+// A watched is a set that has been watched.
+type watched struct {
+	wake.Bell
+	last int64 // the newest change when it rang last
 }
 
 // Watch implements [resourcesync.Watcher]. It calls wake in its own goroutine, first at
@@ -174,27 +174,15 @@ type watcher struct {
 // It returns only when ctx is done, with its error. [Store.Run] must be running in this
 // process.
 func (j *Journal) Watch(ctx context.Context, wake func()) error {
-	w := &watcher{set: j.id, woken: make(chan struct{}, 1)}
-	background.Signal(w.woken) // for changes before the watcher was added
-
 	s := j.store
 	s.mu.Lock()
-	s.watchers[w] = struct{}{}
-	s.mu.Unlock()
-	defer func() {
-		s.mu.Lock()
-		delete(s.watchers, w)
-		s.mu.Unlock()
-	}()
-
-	for {
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-w.woken:
-			wake()
-		}
+	w := s.watched[j.id]
+	if w == nil {
+		w = new(watched)
+		s.watched[j.id] = w
 	}
+	s.mu.Unlock()
+	return w.Listen(ctx, wake)
 }
 
 // watch wakes the watchers of sets that have changed: at once, because an earlier call may
@@ -215,7 +203,7 @@ func (s *Store) watch(ctx context.Context, changed <-chan struct{}) error {
 
 func (s *Store) wakeWatchers(ctx context.Context) error {
 	s.mu.Lock()
-	n := len(s.watchers)
+	n := len(s.watched)
 	s.mu.Unlock()
 	if n == 0 {
 		return nil
@@ -224,11 +212,11 @@ func (s *Store) wakeWatchers(ctx context.Context) error {
 	err := s.db.Query(ctx, "SELECT id, last FROM rs_set", func(row rowdb.Row) error { newest[row.Int(0)] = row.Int(1); return nil })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	for w := range s.watchers {
+	for id, w := range s.watched {
 		// After an error, wake all of them.
-		if last := newest[w.set]; last != w.last || err != nil {
+		if last := newest[id]; last != w.last || err != nil {
 			w.last = last
-			background.Signal(w.woken)
+			w.Ring()
 		}
 	}
 	return err

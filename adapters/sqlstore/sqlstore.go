@@ -116,15 +116,15 @@ type Store struct {
 	bell      background.Bell // rings when something may have been committed
 	idle      idleCheck
 
-	mu       sync.Mutex
-	watchers map[*watcher]struct{}
+	mu      sync.Mutex
+	watched map[int64]*watched // by the id of the set
 }
 
 // New is for engines: use sqlitestore.Open or pgstore.Open. It returns the store in db.
 // files has the migrations for the engine of db, in the folder "migrations". Closing the
 // store closes db, as does an error of New. opts may be nil.
 func New(ctx context.Context, db rowdb.DB, files fs.FS, opts *Options) (*Store, error) {
-	s := &Store{db: db, watchers: map[*watcher]struct{}{}}
+	s := &Store{db: db, watched: map[int64]*watched{}}
 	err := s.configure(opts)
 	if err == nil {
 		err = rowdb.Migrate(ctx, db, files)

@@ -36,7 +36,7 @@ type dialect struct {
 	clock     string // the time of day by the database's clock, in microseconds
 	lock      string // makes a query lock the rows p, except those that others have locked
 	forUpdate string // makes a query lock the rows that it returns
-	among     string // tests whether a value is among the ids in an argument
+	among     string // tests whether a value is among the ids in $2
 	ids       string // the brackets around those ids
 }
 
@@ -45,12 +45,12 @@ var dialects = map[rowdb.Dialect]dialect{
 		clock:     "CAST(extract(epoch FROM statement_timestamp()) * 1000000 AS bigint)",
 		lock:      " FOR UPDATE OF p SKIP LOCKED",
 		forUpdate: " FOR UPDATE",
-		among:     " = ANY (CAST(%s AS bigint[]))",
+		among:     " = ANY (CAST($2 AS bigint[]))",
 		ids:       "{}",
 	},
 	rowdb.SQLite: { // in which only one transaction writes
 		clock: "CAST(unixepoch('subsec') * 1000000 AS bigint)",
-		among: " IN (SELECT value FROM json_each(%s))",
+		among: " IN (SELECT value FROM json_each($2))",
 		ids:   "[]",
 	},
 }

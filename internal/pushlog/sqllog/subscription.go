@@ -3,7 +3,6 @@ package sqllog
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"iter"
 	"slices"
 	"strconv"
@@ -70,7 +69,10 @@ func (l *Log) Subscriptions(ctx context.Context) iter.Seq2[pushlog.Subscription,
 }
 
 // A candidate is a subscription that can be claimed, and the time since when it waits.
-type candidate struct{ id, since int64 }
+type candidate struct {
+	pushlog.Subscription
+	since int64
+}
 
 // Claim implements [pushlog.Subscriptions]. Two kinds of subscriptions can be claimed:
 // those that only wait for a notification, ordered by their cursor in the topic, and those
@@ -84,19 +86,12 @@ func (l *Log) Claim(ctx context.Context, owner string, max int) (claimed []pushl
 		if err != nil || len(found) == 0 {
 			return false, err
 		}
-		slices.SortFunc(found, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.id, b.id)) })
+		slices.SortFunc(found, func(a, b candidate) int { return cmp.Or(cmp.Compare(a.since, b.since), cmp.Compare(a.ID, b.ID)) })
 		found = found[:min(len(found), max)]
-		ids := l.list(found)
-		_, err = c.Exec(ctx, "UPDATE rs_progress SET due = "+l.later(pushlog.ClaimTime)+", changed = 0, owner = $1 WHERE id"+fmt.Sprintf(l.among, "$2"), owner, ids)
-		if err != nil {
-			return false, err
-		}
-		byID := make(map[int64]pushlog.Subscription, len(found))
-		err = c.Query(ctx, "SELECT "+subscriptionColumns+" FROM "+subscriptionTables+" WHERE p.id"+fmt.Sprintf(l.among, "$1"),
-			func(r rowdb.Row) error { s := readSubscription(r); byID[s.ID] = s; return nil }, ids)
 		for _, f := range found {
-			claimed = append(claimed, byID[f.id])
+			claimed = append(claimed, f.Subscription)
 		}
+		_, err = c.Exec(ctx, "UPDATE rs_progress SET due = "+l.later(pushlog.ClaimTime)+", changed = 0, owner = $1 WHERE id"+l.among, owner, l.list(found))
 		return false, err
 	})
 	if err != nil {
@@ -112,7 +107,7 @@ func (l *Log) list(found []candidate) string {
 		if i > 0 {
 			list = append(list, ',')
 		}
-		list = strconv.AppendInt(list, f.id, 10)
+		list = strconv.AppendInt(list, f.ID, 10)
 	}
 	return string(append(list, l.ids[1]))
 }
@@ -123,11 +118,11 @@ func (l *Log) candidates(ctx context.Context, c rowdb.Conn, max int) (found []ca
 	// since is when the notification that a subscription needs was appended.
 	const since = "(SELECT made FROM rs_notification n WHERE n.topic_id = p.topic_id AND n.number > p.taken ORDER BY n.number LIMIT 1)"
 	each := func(r rowdb.Row) error {
-		found = append(found, candidate{r.Int(0), r.Int(1)})
+		found = append(found, candidate{readSubscription(r), r.Int(15)})
 		return nil
 	}
-	err = c.Query(ctx, `SELECT p.id, CASE WHEN p.retry > `+since+` THEN p.retry ELSE `+since+` END
-		FROM rs_progress p JOIN rs_topic t ON t.id = p.topic_id
+	err = c.Query(ctx, "SELECT "+subscriptionColumns+", CASE WHEN p.retry > "+since+" THEN p.retry ELSE "+since+` END
+		FROM `+subscriptionTables+`
 		WHERE p.log_id = $1 AND p.due IS NOT NULL AND p.due <= `+l.clock+` AND p.taken < t.number AND p.expires > `+l.clock+`
 		ORDER BY p.due LIMIT $2`+l.lock, each, l.id, max)
 	if err != nil {
@@ -139,7 +134,7 @@ func (l *Log) candidates(ctx context.Context, c rowdb.Conn, max int) (found []ca
 	if err != nil {
 		return nil, err
 	}
-	err = c.QueryEach(ctx, `SELECT p.id, `+since+` FROM rs_progress p
+	err = c.QueryEach(ctx, "SELECT "+subscriptionColumns+", "+since+" FROM "+subscriptionTables+`
 		WHERE p.topic_id = $1 AND p.due IS NULL AND p.taken < $2 AND p.expires > `+l.clock+` ORDER BY p.taken LIMIT $3`+l.lock, len(topics),
 		func(i int) []any { return []any{topics[i].topic, topics[i].number, max} },
 		func(_ int, r rowdb.Row) error { return each(r) })
