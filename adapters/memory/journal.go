@@ -13,7 +13,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 )
 
-// An event is a change in the journal.
 type event struct {
 	changes.Event
 	size int // of its entry in a Change List, in bytes

@@ -210,7 +210,6 @@ func (s *Set) current() *state {
 	return st
 }
 
-// stat describes the resources in r.
 func (st *state) stat(r resourcesync.Range) resourcesync.Stat {
 	newest, count := st.begin, int64(0)
 	st.items.Ascend(r.From, func(key string, it item) bool {

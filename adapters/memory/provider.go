@@ -97,7 +97,6 @@ type place struct {
 	key         string
 }
 
-// placeOf returns the place of the resource with this key and URI.
 func placeOf(uri, key string) place {
 	p := place{uri: uri, key: key}
 	if u, err := url.Parse(uri); err == nil {

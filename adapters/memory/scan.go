@@ -193,7 +193,6 @@ func (s *Set) keepUnreadable(ranges []resourcesync.Range) (kept int) {
 	return kept
 }
 
-// missing returns the keys that have been neither found nor put since the scan began.
 func (s *Set) missing() (keys []string) {
 	s.state.items.Scan(func(key string, it item) bool {
 		if it.member != nil && it.member.scan != s.scan {

@@ -37,7 +37,6 @@ func (s *Set) Delete(keys ...string) {
 	s.apply(changes.Edits(resourcesync.Deleted, keys))
 }
 
-// upsert returns an edit that puts a copy of r.
 func upsert(r *resourcesync.Resource) changes.Edit {
 	own := r.Clone()
 	return changes.Edit{Type: changes.Upsert, Key: r.Key, Resource: &own}
@@ -68,7 +67,6 @@ func (s *Set) apply(edits []changes.Edit) changes.Counts {
 	return b.Counts
 }
 
-// load adds the item of a key to b.
 func (s *Set) load(b *changes.Batch, key string) {
 	if b.Items[key] != nil {
 		return
@@ -95,7 +93,6 @@ func (s *Set) loadHeir(b *changes.Batch, uri string) {
 	})
 }
 
-// save writes the items and events of b to the state.
 func (s *Set) save(b *changes.Batch) {
 	changed := b.Changed()
 	for _, key := range changed {

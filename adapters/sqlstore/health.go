@@ -29,17 +29,12 @@ type idleCheck struct {
 	since   time.Time   // when it became the first
 }
 
-// begin records a call of Run. The caller calls end when Run returns.
-func (i *idleCheck) begin() (end func()) {
+// add adds n to the running calls of Run.
+func (i *idleCheck) add(n int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.running++
-	return func() {
-		i.mu.Lock()
-		defer i.mu.Unlock()
-		i.running--
-		i.oldest = 0
-	}
+	i.running += n
+	i.oldest = 0
 }
 
 func (i *idleCheck) close() {
@@ -97,24 +92,21 @@ func (s *Store) checkIdle(ctx context.Context) error {
 	}
 	waited := now.Sub(i.since)
 	i.mu.Unlock()
-	led := true
+	const work = "running"
 	if oldest != 0 && waited >= idleTimeout {
-		led = false
 		free, err := s.db.TryLock(ctx, sequencerLock, func(context.Context) error { return nil })
 		if err != nil {
 			return err
 		}
-		led = !free
+		if free {
+			if s.failures.Failed(work, errNotRun) {
+				s.log.LogAttrs(ctx, slog.LevelError, errNotRun.Error(), slog.Duration("waited", waited.Round(time.Second)))
+			}
+			return errNotRun
+		}
 	}
-	const work = "running"
-	if led {
-		s.succeeded(ctx, work)
-		return nil
-	}
-	if s.failures.Failed(work, errNotRun) {
-		s.log.LogAttrs(ctx, slog.LevelError, errNotRun.Error(), slog.Duration("waited", waited.Round(time.Second)))
-	}
-	return errNotRun
+	s.succeeded(ctx, work)
+	return nil
 }
 
 // ErrDamaged reports content of the database that differs from what was written: a row

@@ -52,7 +52,6 @@ func (j *Journal) Windows(ctx context.Context, max int) ([]resourcesync.Interval
 	return division.Intervals(), nil
 }
 
-// maxTime is later than all times.
 const maxTime = 1<<63 - 1
 
 // divide divides the changes after since, up to until, into windows of at most max. It

@@ -19,7 +19,6 @@ import (
 // does not make the engine prepare all of it.
 const chunk = rsxml.MaxEntries
 
-// errStop ends a query without being an error.
 var errStop = errors.New("stop")
 
 // errDeleted reports a row that only remembers a deletion. Skipping such rows here is

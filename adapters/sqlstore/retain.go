@@ -86,25 +86,20 @@ func windowDivisions(ctx context.Context, c rowdb.Conn, set int64) (all []int64,
 // write lock.
 func (s *Store) clear(ctx context.Context) (more bool, err error) {
 	sets, err := rowdb.All(ctx, s.db, readSetRow, "SELECT "+setColumns+" FROM rs_set")
+	if err != nil {
+		return false, err
+	}
 	for i := range sets {
-		if err != nil {
-			break
+		n, err := s.drop(ctx, &sets[i])
+		if err == nil && n < batch {
+			n, err = s.discard(ctx, &sets[i])
 		}
-		var n int
-		n, err = s.clearSet(ctx, &sets[i])
+		if err != nil {
+			return more, err
+		}
 		more = more || n == batch
 	}
-	return more, err
-}
-
-// clearSet handles a batch of the dropped changes of one journal, and returns their
-// number.
-func (s *Store) clearSet(ctx context.Context, set *setRow) (int, error) {
-	n, err := s.drop(ctx, set)
-	if err == nil && n < batch {
-		n, err = s.discard(ctx, set)
-	}
-	return n, err
+	return more, nil
 }
 
 // drop forgets what a set remembers of a batch of the oldest dropped changes: their

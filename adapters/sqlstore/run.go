@@ -46,7 +46,8 @@ const (
 // failure and the recovery, and [Store.Health] reports the failure. No recorded change
 // is lost.
 func (s *Store) Run(ctx context.Context) error {
-	defer s.idle.begin()()
+	s.idle.add(1)
+	defer s.idle.add(-1)
 	s.succeeded(ctx, "running")
 	changed, pending := make(chan struct{}, 1), make(chan struct{}, 1)
 	var wg sync.WaitGroup

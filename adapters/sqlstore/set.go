@@ -168,7 +168,6 @@ func (j *Journal) fail(what string, err error) error {
 	return fmt.Errorf("sqlstore: set %q: %s: %w", j.name, what, err)
 }
 
-// setRow is a row of rs_set.
 type setRow struct {
 	id      int64
 	name    string
@@ -227,7 +226,6 @@ func number(b bool) int {
 
 var errNoSet = errors.New("the set is not in the store")
 
-// readSet returns the row of a set.
 func readSet(ctx context.Context, c rowdb.Querier, id int64) (setRow, error) {
 	return findSet(ctx, c, "id = $1", id)
 }

@@ -143,7 +143,6 @@ func (s *Set) foundGone(count, n int64) guard.Found {
 	return guard.Found{Begun: now, At: now, Count: count, Missing: n, Fresh: n}
 }
 
-// saveWithdrawn saves which of the items with these keys are withdrawn.
 func (b *changeBatch) saveWithdrawn(ctx context.Context, keys []string) error {
 	var begun, ended []string
 	for _, key := range keys {

@@ -206,7 +206,6 @@ func (b *Batch) withdraw(it *Item) {
 	}
 }
 
-// restore returns a withdrawn resource to the set.
 func (b *Batch) restore(it *Item) {
 	if it.Withdrawn != nil {
 		b.Count++
@@ -215,7 +214,6 @@ func (b *Batch) restore(it *Item) {
 	}
 }
 
-// release journals the deletion of a withdrawn resource.
 func (b *Batch) release(key string, it *Item) {
 	if it.Withdrawn != nil {
 		b.Counts.Deleted++
@@ -224,12 +222,10 @@ func (b *Batch) release(key string, it *Item) {
 	}
 }
 
-// tombstone returns the resource of a deletion event.
 func tombstone(key string, r *resourcesync.Resource) *resourcesync.Resource {
 	return &resourcesync.Resource{Key: key, URI: r.URI}
 }
 
-// record journals a change of an item.
 func (b *Batch) record(it *Item, change resourcesync.ChangeType, r *resourcesync.Resource) {
 	it.Newest, it.Changed = b.tick(), true
 	b.Events = append(b.Events, Event{it.Newest, change, r})

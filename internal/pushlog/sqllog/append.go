@@ -7,7 +7,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// A topic is a row of rs_topic.
 type topic struct {
 	id int64
 	pushlog.State
@@ -51,7 +50,6 @@ func (l *Log) Topics(ctx context.Context) ([]string, error) {
 	return uris, fail("topics", err)
 }
 
-// set sets the state of a topic.
 func (l *Log) set(ctx context.Context, c rowdb.Conn, t *topic, state pushlog.State) error {
 	until, err := nanos(state.Until)
 	if err != nil {

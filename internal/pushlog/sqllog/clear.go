@@ -13,11 +13,11 @@ import (
 // anyDue is before every time at which a subscription can be claimed again.
 const anyDue = int64(math.MinInt64)
 
-// expiredBatch is the maximum number of subscriptions deleted in one transaction.
-const expiredBatch = 1000
-
-// clearBatch is the maximum number of notifications deleted in one transaction.
-const clearBatch = 100
+// The maximum numbers of subscriptions and notifications deleted in one transaction.
+const (
+	expiredBatch = 1000
+	clearBatch   = 100
+)
 
 // Clear implements [pushlog.Log]. It works in batches.
 func (l *Log) Clear(ctx context.Context, used map[string][]string, before, idle time.Time) (dropped []pushlog.Dropped, err error) {
@@ -54,7 +54,6 @@ type position struct {
 	hubs, taken int64
 }
 
-// passed returns the positions of all topics.
 func (l *Log) passed(ctx context.Context) (topics []*position, err error) {
 	err = l.db.Snapshot(ctx, func(c rowdb.Conn) error {
 		byID := map[int64]*position{}

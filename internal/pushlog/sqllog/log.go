@@ -159,7 +159,6 @@ func bytesAt(r rowdb.Row, column int) []byte {
 	return r.Append([]byte{}, column)
 }
 
-// number returns 1 if b is true, otherwise 0.
 func number(b bool) int {
 	if b {
 		return 1

@@ -182,7 +182,6 @@ func (l *Log) Apply(ctx context.Context, owner string, r pushlog.Request, expire
 	return fail("apply", err)
 }
 
-// insert inserts the subscription that r asks for.
 func (l *Log) insert(ctx context.Context, c rowdb.Conn, topic int64, r pushlog.Request, expires time.Time) error {
 	id, err := rowdb.One(ctx, c, rowdb.Int, `INSERT INTO rs_subscription (log_id, topic_id, digest, callback, host, client, secret, made)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, `+l.clock+`) RETURNING id`,

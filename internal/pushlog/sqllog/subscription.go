@@ -37,7 +37,6 @@ func readSubscription(r rowdb.Row) pushlog.Subscription {
 	}
 }
 
-// subscriptionPage is the number of subscriptions that are read at once.
 const subscriptionPage = 2000
 
 // Subscriptions implements [pushlog.Subscriptions]. It reads them in pages, and may
