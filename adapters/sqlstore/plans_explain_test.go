@@ -67,7 +67,7 @@ var scans = map[string]string{
 	"SELECT count(*) FROM rs_missing WHERE newest >= $1":                                                                                                                                              "a scan counts recent creations among the resources that it did not see, once",
 	"SELECT count(*) FROM rs_withdrawn WHERE set_id = $1 AND at <= $2":                                                                                                                                "a scan counts the deletions that wait, once",
 	"SELECT count(*), count(CASE WHEN client = $1 THEN 1 END), count(CASE WHEN host = $2 THEN 1 END), count(CASE WHEN topic_id = $3 THEN 1 END) FROM rs_request WHERE log_id = $4":                    "limits bound the requests that await verification",
-	"SELECT id FROM rs_pending LIMIT 1":                                                        "it stops at the first row",
+	"SELECT 1 FROM rs_pending LIMIT 1":                                                         "it stops at the first row",
 	"SELECT id FROM rs_pending ORDER BY id LIMIT 1":                                            "it stops after a batch, in the order of the primary key",
 	"SELECT most FROM rs_window WHERE set_id = $1 AND most > $2 ORDER BY most LIMIT 1":         "it stops at the first row of the primary key",
 	"SELECT taken FROM rs_progress WHERE topic_id = $1 AND due IS NULL ORDER BY taken LIMIT 1": "it stops at the first row of an index",

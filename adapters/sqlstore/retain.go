@@ -90,14 +90,15 @@ func (s *Store) clear(ctx context.Context) (more bool, err error) {
 		return false, err
 	}
 	for i := range sets {
-		n, err := s.drop(ctx, &sets[i])
-		if err == nil && n < batch {
-			n, err = s.discard(ctx, &sets[i])
-		}
+		dropped, err := s.drop(ctx, &sets[i])
 		if err != nil {
 			return more, err
 		}
-		more = more || n == batch
+		discarded, err := s.discard(ctx, &sets[i])
+		if err != nil {
+			return more, err
+		}
+		more = more || max(dropped, discarded) == batch
 	}
 	return more, nil
 }
@@ -136,6 +137,7 @@ func (s *Store) drop(ctx context.Context, set *setRow) (int, error) {
 		return 0, err
 	}
 	last := all[len(all)-1].at
+	set.forgotten = last
 	return len(all), s.db.Update(ctx, func(c rowdb.Conn) error {
 		err := eraseChanges(ctx, c, set.id, erased)
 		if err == nil {
@@ -154,13 +156,13 @@ func (s *Store) drop(ctx context.Context, set *setRow) (int, error) {
 	})
 }
 
-// discard deletes a batch of the oldest changes that no archive keeps, with their windows,
-// and returns their number. All of them have been dropped.
+// discard deletes a batch of the oldest dropped changes that no archive keeps, with their
+// windows, and returns their number.
 func (s *Store) discard(ctx context.Context, set *setRow) (n int, err error) {
 	var last int64
 	var divisions []int64
 	err = s.db.Snapshot(ctx, func(c rowdb.Conn) error {
-		times, err := rowdb.All(ctx, c, rowdb.Int, "SELECT at FROM rs_change WHERE set_id = $1 AND at <= $2 ORDER BY at LIMIT $3", set.id, set.archive, batch)
+		times, err := rowdb.All(ctx, c, rowdb.Int, "SELECT at FROM rs_change WHERE set_id = $1 AND at <= $2 ORDER BY at LIMIT $3", set.id, min(set.archive, set.forgotten), batch)
 		if n = len(times); err != nil || n == 0 {
 			return err
 		}
