@@ -9,7 +9,6 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
-	"github.com/resourcesync-go/resourcesync/internal/wake"
 )
 
 const (
@@ -166,7 +165,7 @@ func (s *Store) Health(ctx context.Context) error {
 
 // A watched is a set that has been watched.
 type watched struct {
-	wake.Bell
+	background.Bell
 	last int64 // the newest change when it rang last
 }
 
