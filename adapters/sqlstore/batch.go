@@ -30,14 +30,15 @@ type row struct {
 	place        int64
 }
 
-// apply applies edits in order, and saves the set.
-func (s *Store) apply(ctx context.Context, c rowdb.Conn, set *setRow, edits []changes.Edit) (*changeBatch, error) {
+// apply applies edits in order, and saves the set. before has the rows of the edited keys
+// that exist, or is nil.
+func (s *Store) apply(ctx context.Context, c rowdb.Conn, set *setRow, edits []changes.Edit, before *preload) (*changeBatch, error) {
 	b := &changeBatch{
 		Batch: changes.Batch{Ready: set.ready, Last: set.last, Count: set.count, Now: s.now},
 		store: s, conn: c, set: set,
 	}
 	if !set.journal {
-		if err := b.load(ctx, edits); err != nil {
+		if err := b.load(ctx, edits, before); err != nil {
 			return nil, err
 		}
 	}
@@ -97,22 +98,31 @@ func (b *changeBatch) saveEvents(ctx context.Context) error {
 
 func (b *changeBatch) saveItems(ctx context.Context, keys []string) error {
 	after := make(map[string]row, len(keys))
-	var there, gone []string
+	var fresh, there, gone []string
 	for _, key := range keys {
 		r := b.rowOf(b.Items[key])
 		after[key] = r
-		if r.exists {
-			there = append(there, key)
-		} else {
+		switch {
+		case !r.exists:
 			gone = append(gone, key)
+		case b.rows[key].exists:
+			there = append(there, key)
+		default:
+			fresh = append(fresh, key)
 		}
 	}
-	err := b.conn.ExecEach(ctx, `INSERT INTO rs_resource (set_id, key, newest, size, place, body) VALUES ($1, $2, $3, $4, $5, $6)
-		ON CONFLICT (set_id, key) DO UPDATE SET newest = excluded.newest, size = excluded.size, place = excluded.place, body = excluded.body`, len(there),
+	err := b.conn.ExecEach(ctx, "INSERT INTO rs_resource (set_id, key, newest, size, place, body) VALUES ($1, $2, $3, $4, $5, $6)", len(fresh),
 		func(i int) []any {
-			r := after[there[i]]
-			return []any{b.set.id, []byte(there[i]), r.newest, r.size, r.place, bodyOf(b.Items[there[i]].Live)}
+			r := after[fresh[i]]
+			return []any{b.set.id, []byte(fresh[i]), r.newest, r.size, r.place, bodyOf(b.Items[fresh[i]].Live)}
 		})
+	if err == nil {
+		err = b.conn.ExecEach(ctx, "UPDATE rs_resource SET newest = $1, size = $2, place = $3, body = $4 WHERE set_id = $5 AND key = $6", len(there),
+			func(i int) []any {
+				r := after[there[i]]
+				return []any{r.newest, r.size, r.place, bodyOf(b.Items[there[i]].Live), b.set.id, []byte(there[i])}
+			})
+	}
 	if err == nil {
 		err = b.conn.ExecEach(ctx, "DELETE FROM rs_resource WHERE set_id = $1 AND key = $2", len(gone),
 			func(i int) []any { return []any{b.set.id, []byte(gone[i])} })

@@ -11,36 +11,62 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// load reads the items of the edited keys.
-func (b *changeBatch) load(ctx context.Context, edits []changes.Edit) error {
+// A preload has rows of a set that have been read before a transaction.
+type preload struct {
+	last, forgotten int64 // of the set; while they stay the same, so do the rows
+	rows            map[string]loadedRow
+}
+
+// A loadedRow is a row of rs_resource.
+type loadedRow struct {
+	row
+	body []byte
+}
+
+// read reads the columns newest, size, place and body of a row, starting at column
+// first.
+func (l *loadedRow) read(r rowdb.Row, first int) {
+	*l = loadedRow{row: row{exists: true, live: !r.Null(first + 3), newest: r.Int(first), size: r.Int(first + 1), place: r.Int(first + 2)}}
+	if l.live {
+		l.body = r.Append(nil, first+3)
+	}
+}
+
+// load reads the items of the edited keys, or takes them from before if these still are
+// the rows of the set.
+func (b *changeBatch) load(ctx context.Context, edits []changes.Edit, before *preload) error {
 	b.Items = make(map[string]*changes.Item, len(edits))
 	b.rows = make(map[string]row, len(edits))
 	for _, e := range edits {
 		b.Items[e.Key] = &changes.Item{}
 	}
 	keys := slices.Sorted(maps.Keys(b.Items))
-	err := b.conn.QueryEach(ctx, "SELECT newest, size, place, body FROM rs_resource WHERE set_id = $1 AND key = $2", len(keys),
-		func(i int) []any { return []any{b.set.id, []byte(keys[i])} },
-		func(i int, r rowdb.Row) error {
-			b.loadItem(ctx, keys[i], r, 0)
-			return nil
-		})
+	if before != nil && before.last == b.set.last && before.forgotten == b.set.forgotten {
+		for key, l := range before.rows {
+			b.loadItem(ctx, key, l)
+		}
+		return b.loadWithdrawn(ctx, keys)
+	}
+	err := readRows(ctx, b.conn, b.set.id, keys, func(i int, r rowdb.Row) error {
+		var l loadedRow
+		l.read(r, 1)
+		b.loadItem(ctx, keys[i], l)
+		return nil
+	})
 	if err != nil {
 		return err
 	}
 	return b.loadWithdrawn(ctx, keys)
 }
 
-// loadItem reads the item of a key from the columns newest, size, place and body of a
-// row, starting at column first.
-func (b *changeBatch) loadItem(ctx context.Context, key string, r rowdb.Row, first int) {
-	known := row{exists: true, live: !r.Null(first + 3), newest: r.Int(first), size: r.Int(first + 1), place: r.Int(first + 2)}
-	b.rows[key] = known
-	it := &changes.Item{Newest: known.newest}
+// loadItem loads the item of a key.
+func (b *changeBatch) loadItem(ctx context.Context, key string, l loadedRow) {
+	b.rows[key] = l.row
+	it := &changes.Item{Newest: l.newest}
 	b.Items[key] = it
-	if known.live {
+	if l.live {
 		var err error
-		if it.Live, err = codec.Decode(key, r.Append(nil, first+3)); err != nil {
+		if it.Live, err = codec.Decode(key, l.body); err != nil {
 			b.discard(ctx, key)
 		}
 	}
@@ -92,7 +118,9 @@ func (b *changeBatch) loadPlaces(ctx context.Context, uris []string) error {
 		func(i int) []any { return []any{b.set.id, placeOf(uris[i]), sharers} },
 		func(_ int, r rowdb.Row) error {
 			if key := rowdb.String(r, 0); b.Items[key] == nil {
-				b.loadItem(ctx, key, r, 1)
+				var l loadedRow
+				l.read(r, 1)
+				b.loadItem(ctx, key, l)
 			}
 			return nil
 		})

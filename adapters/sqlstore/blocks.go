@@ -52,21 +52,16 @@ const blockColumns = "lo, rows, count, bytes, newest"
 // updateBlocks adds the new rows of these keys, which are in order, to their blocks.
 func (b *changeBatch) updateBlocks(ctx context.Context, keys []string, after map[string]row) error {
 	touched := map[string]*block{}
-	err := b.conn.QueryEach(ctx, "SELECT "+blockColumns+" FROM rs_block WHERE set_id = $1 AND lo <= $2 ORDER BY lo DESC LIMIT 1", len(keys),
-		func(i int) []any { return []any{b.set.id, []byte(keys[i])} },
-		func(i int, row rowdb.Row) error {
-			var found block
-			found.read(row)
-			in := touched[string(found.lo)]
-			if in == nil {
-				in = &found
-				touched[string(found.lo)] = in
-			}
-			in.add(b.rows[keys[i]], -1)
-			in.add(after[keys[i]], +1)
-			in.newest = max(in.newest, after[keys[i]].newest)
-			return nil
-		})
+	err := b.blocksOf(ctx, keys, func(key string, found *block) {
+		in := touched[string(found.lo)]
+		if in == nil {
+			in = found
+			touched[string(found.lo)] = in
+		}
+		in.add(b.rows[key], -1)
+		in.add(after[key], +1)
+		in.newest = max(in.newest, after[key].newest)
+	})
 	if err != nil {
 		return err
 	}
@@ -78,6 +73,46 @@ func (b *changeBatch) updateBlocks(ctx context.Context, keys []string, after map
 		}
 	}
 	return err
+}
+
+// blocksOf calls each with the block of every key. The keys are in order.
+func (b *changeBatch) blocksOf(ctx context.Context, keys []string, each func(key string, in *block)) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	// The blocks of keys that are close to each other are read at once.
+	most := 2 * len(keys)
+	var near []*block
+	read := func(row rowdb.Row) error {
+		found := new(block)
+		found.read(row)
+		near = append(near, found)
+		return nil
+	}
+	err := b.conn.Query(ctx, "SELECT "+blockColumns+` FROM rs_block WHERE set_id = $1 AND lo >=
+			(SELECT lo FROM rs_block WHERE set_id = $1 AND lo <= $2 ORDER BY lo DESC LIMIT 1)
+		AND lo <= $3 ORDER BY lo LIMIT $4`,
+		read, b.set.id, []byte(keys[0]), []byte(keys[len(keys)-1]), most)
+	if err != nil {
+		return err
+	}
+	if len(near) < most {
+		for i := 0; len(keys) > 0; keys = keys[1:] {
+			for i+1 < len(near) && string(near[i+1].lo) <= keys[0] {
+				i++
+			}
+			each(keys[0], near[i])
+		}
+		return nil
+	}
+	return b.conn.QueryEach(ctx, "SELECT "+blockColumns+" FROM rs_block WHERE set_id = $1 AND lo <= $2 ORDER BY lo DESC LIMIT 1", len(keys),
+		func(i int) []any { return []any{b.set.id, []byte(keys[i])} },
+		func(i int, row rowdb.Row) error {
+			var found block
+			found.read(row)
+			each(keys[i], &found)
+			return nil
+		})
 }
 
 func saveBlocks(ctx context.Context, c rowdb.Conn, set int64, blocks ...*block) error {

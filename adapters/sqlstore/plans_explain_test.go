@@ -32,7 +32,6 @@ var growing = map[string]struct{ parents, columns, values string }{
 		"1000000 * p.id + $i, p.log_id, p.id, $i, nullif($i % 2, 0), 0, $i, 0, 0, '', 0, 0, 0, 0"},
 	"rs_withdrawn":  {"rs_set", "set_id, key, at, size, place, body", "p.id, $key, $i, 100, 1, $key"},
 	"rs_seen":       {"", "key", "$key"},
-	"rs_missing":    {"", "key, newest", "$key, $i"},
 	"rs_unreadable": {"", "lo, hi", "$key, $key"},
 }
 
@@ -59,17 +58,16 @@ func fills(count func(table string) int, first, last int, series, key string) []
 // scans are the statements that may read all of a table, or of a set, a topic or a
 // hub in it, as normalize returns them, and why.
 var scans = map[string]string{
-	"DELETE FROM rs_notification WHERE topic_id = $1": "it deletes all that it reads",
+	"DELETE FROM rs_notification WHERE topic_id = (SELECT id FROM rs_topic WHERE log_id = $1 AND uri = $2)":                                                                        "it deletes all that it reads",
 	"DELETE FROM rs_pending WHERE id IN (SELECT id FROM rs_pending ORDER BY id LIMIT $1) RETURNING id, set_id, change, key, body, uri, lastmod, length, type, encoding, hash":      "it stops after a batch, in the order of the primary key",
 	"DELETE FROM rs_request WHERE log_id = $1 AND made < $now + -3600000000":                                                                                                       "limits bound the requests that await verification",
 	"SELECT 1 FROM rs_withdrawn WHERE set_id = $1 LIMIT 1":                                                                                                                         "it stops at the first row",
-	"SELECT count(*) FROM rs_missing WHERE newest >= $1":                                                                                                                           "a scan counts recent creations among the resources that it did not see, once",
 	"SELECT count(*) FROM rs_withdrawn WHERE set_id = $1 AND at <= $2":                                                                                                             "a scan counts the deletions that wait, once",
 	"SELECT count(*), count(CASE WHEN client = $1 THEN 1 END), count(CASE WHEN host = $2 THEN 1 END), count(CASE WHEN topic_id = $3 THEN 1 END) FROM rs_request WHERE log_id = $4": "limits bound the requests that await verification",
-	"SELECT id FROM rs_pending LIMIT 1":                                                                                                                                            "it stops at the first row",
-	"SELECT id FROM rs_pending ORDER BY id LIMIT 1":                                                                                                                                "it stops after a batch, in the order of the primary key",
-	"SELECT most FROM rs_window WHERE set_id = $1 AND most > $2 ORDER BY most LIMIT 1":                                                                                             "it stops at the first row of the primary key",
-	"SELECT taken FROM rs_progress WHERE topic_id = $1 AND due IS NULL ORDER BY taken LIMIT 1":                                                                                     "it stops at the first row of an index",
+	"SELECT 1 FROM rs_pending LIMIT 1":                                                         "it stops at the first row",
+	"SELECT id FROM rs_pending ORDER BY id LIMIT 1":                                            "it stops after a batch, in the order of the primary key",
+	"SELECT most FROM rs_window WHERE set_id = $1 AND most > $2 ORDER BY most LIMIT 1":         "it stops at the first row of the primary key",
+	"SELECT taken FROM rs_progress WHERE topic_id = $1 AND due IS NULL ORDER BY taken LIMIT 1": "it stops at the first row of an index",
 	"WITH few AS (SELECT n.topic_id, n.number, n.size FROM rs_notification n WHERE n.topic_id = (SELECT id FROM rs_topic WHERE log_id = $1 AND uri = $2) AND n.number > $3 ORDER BY n.number LIMIT $4), sums AS (SELECT topic_id, number, sum(size) OVER (ORDER BY number) AS total, row_number() OVER (ORDER BY number) AS place FROM few) SELECT n.number, n.made, n.from_ns, n.until_ns, n.capability_list, n.body FROM sums s JOIN rs_notification n ON n.topic_id = s.topic_id AND n.number = s.number WHERE s.place = 1 OR s.total <= $5 ORDER BY s.number": "it sorts as many notifications as are asked for",
 	"WITH ranked AS MATERIALIZED (SELECT id, row_number() OVER (PARTITION BY client ORDER BY id) AS rank FROM rs_request WHERE log_id = $1), free AS MATERIALIZED (SELECT p.id FROM ranked JOIN rs_request p ON p.log_id = $1 AND p.id = ranked.id WHERE p.due IS NULL OR p.due <= $now ORDER BY ranked.rank, p.id LIMIT $2) UPDATE rs_request SET owner = $3, due = $now + 30000000 WHERE log_id = $4 AND id IN (SELECT id FROM free) RETURNING id, (SELECT uri FROM rs_topic t WHERE t.id = topic_id), callback, host, client, ends, secret, lease, made":       "limits bound the requests that await verification",
 }

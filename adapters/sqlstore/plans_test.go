@@ -108,6 +108,9 @@ func useSets(t *testing.T, store *Store, clock *clock) {
 		_, err := set.Scan(ctx, articles(n))
 		must(err)
 	}
+	_, err := set.ScanRanges(ctx, []resourcesync.Range{{From: article(1).Key, To: article(2).Key}}, unreadable(nil, resourcesync.Range{From: article(3).Key}))
+	must(err)
+	store.maxSeen = 0 // from now on, scans need their temporary table
 	must(set.Put(ctx, article(0), small("a", 1)))
 	cuts, err := set.Cuts(ctx, nil, 100)
 	must(err)

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"strings"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -17,8 +16,8 @@ import (
 
 // Scan makes the set equal to a listing of all its resources, in any order. It puts new
 // and changed resources as [Set.Put] does, deletes those that are not listed, and writes
-// nothing for the others. Memory is bounded for a listing of any length: the keys that
-// have been seen are kept in a temporary table.
+// nothing for the others. Memory is bounded for a listing of any length: after one and a
+// half million, the keys that have been seen are kept in a temporary table.
 //
 // Resources become visible during the scan. Deletions come last, and only if the listing
 // is complete. If it yields an error or a resource that cannot be published, or if ctx
@@ -54,6 +53,11 @@ func (s *Set) scan(ctx context.Context, sc *scan, resources iter.Seq2[resourcesy
 // flushInterval is how long resources of a slow listing wait for a full batch.
 const flushInterval = time.Second
 
+// firstBatch is the number of resources that are stored together while a set awaits its
+// first scan. Nobody reads the set yet, and random parts of an index are written once for
+// each batch.
+const firstBatch = 10 * batch
+
 // A scan is one call of [Set.Scan] or [Set.ScanRanges].
 type scan struct {
 	set       *Set
@@ -61,11 +65,16 @@ type scan struct {
 	part      bool           // a call of ScanRanges
 	whole     *scan          // the Scan that has admitted it, or nil
 	meanwhile                // of a Scan
-	conn      rowdb.Conn     // has the temporary table
-	begun     int64          // the newest change when the scan began
-	ready     bool
-	found     []listedResource // not yet compared
-	result    resourcesync.ScanResult
+
+	conn       rowdb.Conn // has the temporary tables
+	begun      int64      // the newest change when the scan began
+	ready      bool
+	found      []listedResource // not yet compared
+	spare      []listedResource // that are being compared, or of an earlier flush
+	flushing   <-chan error     // the end of the flush; nil if none is under way
+	seen       seen
+	unreadable bool // there is a temporary table of unreadable ranges
+	result     resourcesync.ScanResult
 
 	// reannounced has the times of the resources that the store has announced again
 	// because of this scan. They are not changes by other writers.
@@ -101,12 +110,17 @@ func (sc *scan) run(ctx context.Context, resources iter.Seq2[resourcesync.Resour
 	if err := sc.keepUnreadable(ctx); err != nil {
 		return err
 	}
-	missing, err := sc.findMissing(ctx)
+	before, err := readGuard(ctx, sc.conn, sc.set.id)
+	if err != nil {
+		return err
+	}
+	since, _ := before.CreditSince()
+	missing, err := sc.findMissing(ctx, since)
 	if err != nil {
 		return err
 	}
 	if !sc.ready {
-		if err := sc.sweep(ctx); err != nil {
+		if err := sc.sweep(ctx, missing); err != nil {
 			return err
 		}
 		return sc.set.openAfterScan(ctx)
@@ -115,7 +129,7 @@ func (sc *scan) run(ctx context.Context, resources iter.Seq2[resourcesync.Resour
 	if err != nil || hold {
 		return err
 	}
-	if err := sc.sweep(ctx); err != nil {
+	if err := sc.sweep(ctx, missing); err != nil {
 		return err
 	}
 	if !sc.part {
@@ -128,7 +142,12 @@ func (sc *scan) run(ctx context.Context, resources iter.Seq2[resourcesync.Resour
 
 // take reads the listing to its end or to an error.
 func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (err error) {
-	flushed := time.Now()
+	defer sc.flushed() // if the listing panics
+	last := time.Now()
+	atOnce := batch
+	if !sc.ready {
+		atOnce = firstBatch
+	}
 	for r, failure := range resources {
 		if unreadable, ok := errors.AsType[*resourcesync.UnreadableError](failure); ok {
 			if err := sc.noteUnreadable(ctx, unreadable.Keys); err != nil {
@@ -150,38 +169,63 @@ func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resou
 		}
 		known := changes.Recorded(&r, sc.begun, sc.set.store.now)
 		sc.found = append(sc.found, listedResource{r.Key, codec.Append(nil, known)})
-		if len(sc.found) == batch || time.Since(flushed) > flushInterval {
-			if err := sc.flush(ctx); err != nil {
+		slow := time.Since(last) > flushInterval
+		if len(sc.found) == atOnce || slow {
+			if err := sc.startFlush(ctx); err != nil {
 				return err
 			}
-			flushed = time.Now()
+			if slow {
+				if err := sc.flushed(); err != nil {
+					return err
+				}
+			}
+			last = time.Now()
 		}
 	}
 	// A listing that ends without an error after ctx is done is not complete.
 	if err == nil {
 		err = ctx.Err()
 	}
-	if e := sc.flush(ctx); err == nil {
+	e := sc.startFlush(ctx)
+	if e == nil {
+		e = sc.flushed()
+	}
+	if err == nil {
 		err = e
 	}
 	return err
 }
 
-func (sc *scan) begin(ctx context.Context) error {
-	for _, table := range []string{
-		"CREATE TEMP TABLE rs_seen (key BLOB PRIMARY KEY) WITHOUT ROWID",
-		"CREATE TEMP TABLE rs_missing (key BLOB PRIMARY KEY, newest BIGINT NOT NULL) WITHOUT ROWID",
-		"CREATE TEMP TABLE rs_unreadable (lo BLOB PRIMARY KEY, hi BLOB NOT NULL) WITHOUT ROWID",
-	} {
-		if sc.set.store.db.Dialect() == rowdb.Postgres {
-			table = strings.NewReplacer("BLOB", "bytea", "WITHOUT ROWID", "").Replace(table)
-		}
-		if err := sc.conn.Script(ctx, table); err != nil {
-			return err
-		}
+// startFlush flushes what has been found, while the listing goes on. It waits until the
+// flush before has ended.
+func (sc *scan) startFlush(ctx context.Context) error {
+	if err := sc.flushed(); err != nil {
+		return err
 	}
+	found := sc.found
+	sc.found, sc.spare = sc.spare, found
+	done := make(chan error, 1)
+	go func() { done <- sc.flush(ctx, found) }()
+	sc.flushing = done
+	return nil
+}
+
+// flushed waits until the last flush has ended.
+func (sc *scan) flushed() error {
+	if sc.flushing == nil {
+		return nil
+	}
+	err := <-sc.flushing
+	sc.flushing = nil
+	clear(sc.spare)
+	sc.spare = sc.spare[:0]
+	return err
+}
+
+func (sc *scan) begin(ctx context.Context) error {
 	row, err := readSet(ctx, sc.conn, sc.set.id)
 	sc.begun, sc.ready, sc.clock = row.last, row.ready, sc.set.store.now().UnixMicro()
+	sc.seen.most = sc.set.store.maxSeen
 	if err == nil && sc.part && !sc.ready {
 		err = resourcesync.ErrNotReady
 	}

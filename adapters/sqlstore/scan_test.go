@@ -33,39 +33,50 @@ func numbered(n, change int) []resourcesync.Resource {
 }
 
 func TestScan(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db database) { testScan(t, db, db.open(t, nil)) })
+}
+
+// TestScanSpilled is TestScan with more keys than memory holds.
+func TestScanSpilled(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
-		const n = 1100
-		set := db.open(t, nil).mustSet(t, "", nil)
-		scan := func(want resourcesync.ScanResult, resources ...resourcesync.Resource) {
-			t.Helper()
-			got, err := set.Scan(t.Context(), listing(resources...))
-			if err != nil || got != want {
-				t.Errorf("%+v, %v, expected %+v", got, err, want)
-			}
-			content := map[string]string{}
-			for _, r := range resources {
-				if content[r.Key] == "" {
-					content[r.Key] = r.Type
-				}
-			}
-			if got := articlesOf(t, set); !maps.Equal(got, content) {
-				t.Errorf("the set has %d resources, unlike the listing with %d", len(got), len(content))
-			}
-			checkBlocks(t, set)
-		}
-		all := numbered(n, 0)
-		scan(resourcesync.ScanResult{Created: n}, all...)
-		before := written(t, db, set)
-		scan(resourcesync.ScanResult{Unchanged: n}, all...)
-		if after := written(t, db, set); after != before {
-			t.Errorf("a scan that found nothing new has written to the store: %d, %d", before, after)
-		}
-		scan(resourcesync.ScanResult{Unchanged: n / 2, Updated: n / 2}, numbered(n, 2)...)
-		scan(resourcesync.ScanResult{Unchanged: n + n/2, Updated: n / 2}, append(all, numbered(n, 2)...)...) // of the same key the first holds
-		scan(resourcesync.ScanResult{Unchanged: 200, Deleted: n - 100}, append(all[:100:100], numbered(n, 1)[:100]...)...)
-		scan(resourcesync.ScanResult{Deleted: 100})
-		scan(resourcesync.ScanResult{Created: n}, all...)
+		store := db.open(t, nil)
+		store.maxSeen = 500
+		testScan(t, db, store)
 	})
+}
+
+func testScan(t *testing.T, db database, store *Store) {
+	const n = 1100
+	set := store.mustSet(t, "", nil)
+	scan := func(want resourcesync.ScanResult, resources ...resourcesync.Resource) {
+		t.Helper()
+		got, err := set.Scan(t.Context(), listing(resources...))
+		if err != nil || got != want {
+			t.Errorf("%+v, %v, expected %+v", got, err, want)
+		}
+		content := map[string]string{}
+		for _, r := range resources {
+			if content[r.Key] == "" {
+				content[r.Key] = r.Type
+			}
+		}
+		if got := articlesOf(t, set); !maps.Equal(got, content) {
+			t.Errorf("the set has %d resources, unlike the listing with %d", len(got), len(content))
+		}
+		checkBlocks(t, set)
+	}
+	all := numbered(n, 0)
+	scan(resourcesync.ScanResult{Created: n}, all...)
+	before := written(t, db, set)
+	scan(resourcesync.ScanResult{Unchanged: n}, all...)
+	if after := written(t, db, set); after != before {
+		t.Errorf("a scan that found nothing new has written to the store: %d, %d", before, after)
+	}
+	scan(resourcesync.ScanResult{Unchanged: n / 2, Updated: n / 2}, numbered(n, 2)...)
+	scan(resourcesync.ScanResult{Unchanged: n + n/2, Updated: n / 2}, append(all, numbered(n, 2)...)...) // of the same key the first holds
+	scan(resourcesync.ScanResult{Unchanged: 200, Deleted: n - 100}, append(all[:100:100], numbered(n, 1)[:100]...)...)
+	scan(resourcesync.ScanResult{Deleted: 100})
+	scan(resourcesync.ScanResult{Created: n}, all...)
 }
 
 func TestScanAwaited(t *testing.T) {

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"bytes"
 	"context"
 	"slices"
 
@@ -15,60 +16,59 @@ type listedResource struct {
 	body []byte
 }
 
-// flush compares the resources in sc.found with the set, and puts those that differ.
-func (sc *scan) flush(ctx context.Context) error {
-	found := sc.found
-	var first []listedResource   // those that the listing has not had before
-	var different []changes.Edit // those of them that differ from the set
-	err := sc.together(ctx, func() error {
-		now := make(map[string]bool, len(found))
-		err := sc.conn.QueryEach(ctx, `SELECT EXISTS (SELECT 1 FROM rs_seen WHERE key = $1),
-				EXISTS (SELECT 1 FROM rs_resource WHERE key = $1 AND set_id = $2 AND body = $3)`, len(found),
-			func(i int) []any { return []any{[]byte(found[i].key), sc.set.id, found[i].body} },
-			func(i int, row rowdb.Row) error {
-				e := &found[i]
-				if row.Int(0) != 0 || now[e.key] {
-					return nil
-				}
-				now[e.key] = true
-				first = append(first, *e)
-				if row.Int(1) != 0 {
-					return nil
-				}
-				r, err := codec.Decode(e.key, e.body)
-				different = append(different, changes.Edit{Type: changes.Upsert, Key: e.key, Resource: r})
-				return err
-			})
-		if err != nil {
-			return err
+// flush compares resources with the set, and puts those that differ. Until it returns,
+// nothing else uses the connection or the result of the scan.
+func (sc *scan) flush(ctx context.Context, found []listedResource) error {
+	keys := make([][]byte, len(found))
+	for i := range found {
+		keys[i] = []byte(found[i].key)
+	}
+	first := make([]string, 0, len(found)) // those that the listing has not had before
+	at := make([]int, 0, len(found))       // their positions in found
+	err := sc.see(ctx, keys, func(i int) { first, at = append(first, found[i].key), append(at, i) })
+	if err != nil {
+		return err
+	}
+	set, err := readSet(ctx, sc.conn, sc.set.id)
+	if err != nil {
+		return err
+	}
+	before := &preload{last: set.last, forgotten: set.forgotten, rows: map[string]loadedRow{}}
+	same := make([]bool, len(first))
+	var body []byte
+	err = readRows(ctx, sc.conn, sc.set.id, first, func(i int, row rowdb.Row) error {
+		if !row.Null(4) {
+			body = row.Append(body[:0], 4)
+			same[i] = bytes.Equal(body, found[at[i]].body)
 		}
-		return sc.conn.ExecEach(ctx, "INSERT INTO rs_seen (key) VALUES ($1)", len(first),
-			func(i int) []any { return []any{[]byte(first[i].key)} })
+		if !same[i] {
+			var l loadedRow
+			l.read(row, 1)
+			before.rows[first[i]] = l
+		}
+		return nil
 	})
 	if err != nil {
 		return err
 	}
+	var different []changes.Edit
+	for i, key := range first {
+		if same[i] {
+			continue
+		}
+		r, err := codec.Decode(key, found[at[i]].body)
+		if err != nil {
+			return err
+		}
+		different = append(different, changes.Edit{Type: changes.Upsert, Key: key, Resource: r})
+	}
 	sc.result.Unchanged += len(found) - len(different)
-	clear(found)
-	sc.found = found[:0]
-	return sc.change(ctx, different)
+	return sc.change(ctx, different, before)
 }
 
-// together runs the statements of f in one transaction, which writes only temporary
-// tables.
-func (sc *scan) together(ctx context.Context, f func() error) error {
-	err := sc.conn.Script(ctx, "BEGIN")
-	if err == nil {
-		err = f()
-	}
-	if err == nil {
-		err = sc.conn.Script(ctx, "COMMIT")
-	}
-	return err
-}
-
-// change applies edits, except those of ranges that have been scanned meanwhile.
-func (sc *scan) change(ctx context.Context, edits []changes.Edit) error {
+// change applies edits, except those of ranges that have been scanned meanwhile. before
+// has the rows of the edited keys that exist, or is nil.
+func (sc *scan) change(ctx context.Context, edits []changes.Edit, before *preload) error {
 	sc.applying.Lock()
 	defer sc.applying.Unlock()
 	edits = slices.DeleteFunc(edits, func(e changes.Edit) bool {
@@ -84,7 +84,7 @@ func (sc *scan) change(ctx context.Context, edits []changes.Edit) error {
 	for i := range edits {
 		edits[i].AsOf = max(sc.begun, sc.reannounced[edits[i].Key])
 	}
-	done, err := sc.set.change(ctx, edits)
+	done, err := sc.set.changeRead(ctx, edits, before)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 // judge decides whether to hold the deletions of missing and withdrawn resources. It
 // saves the decision to hold them; [scan.settle] saves the other one, after they have
 // been made.
-func (sc *scan) judge(ctx context.Context, missing int64) (hold bool, err error) {
+func (sc *scan) judge(ctx context.Context, m missing) (hold bool, err error) {
 	store, id := sc.set.store, sc.set.id
 	set, err := readSet(ctx, sc.conn, id)
 	if err != nil {
@@ -25,11 +25,8 @@ func (sc *scan) judge(ctx context.Context, missing int64) (hold bool, err error)
 		}
 		sc.set.published.Store(0)
 	}
-	fresh, err := sc.countFresh(ctx, waiting)
-	if err != nil {
-		return false, err
-	}
-	missing += waiting
+	// The times when withdrawn resources were created are not known.
+	missing, fresh := m.count+waiting, m.fresh+waiting
 	found := guard.Found{
 		Begun: sc.clock, At: store.now().UnixMicro(),
 		Count: set.count + waiting, Created: int64(sc.result.Created), Missing: missing, Fresh: fresh,
@@ -53,7 +50,7 @@ func (sc *scan) judge(ctx context.Context, missing int64) (hold bool, err error)
 		case err != nil:
 			return err
 		case hold:
-			sc.guard.Unreadable = sc.unreadable(before)
+			sc.guard.Unreadable = sc.kept(before)
 			return saveGuard(ctx, c, id, sc.guard)
 		case before.Held > 0:
 			// If this process ends before all are deleted, the next scan
@@ -72,7 +69,7 @@ func (sc *scan) judge(ctx context.Context, missing int64) (hold bool, err error)
 // settle saves the state of the guard if it has changed.
 func (sc *scan) settle(ctx context.Context) error {
 	before, err := readGuard(ctx, sc.conn, sc.set.id)
-	sc.guard.Unreadable = sc.unreadable(before)
+	sc.guard.Unreadable = sc.kept(before)
 	if err != nil || sc.guard == before {
 		return err
 	}
@@ -81,27 +78,13 @@ func (sc *scan) settle(ctx context.Context) error {
 	})
 }
 
-// unreadable returns the number of resources that the last complete scan has kept because
+// kept returns the number of resources that the last complete scan has kept because
 // it could not read them. before is the state of the guard before this scan.
-func (sc *scan) unreadable(before guard.State) int64 {
+func (sc *scan) kept(before guard.State) int64 {
 	if sc.part {
 		return before.Unreadable
 	}
 	return int64(sc.result.Unreadable)
-}
-
-// countFresh returns how many of the missing resources may be among the recent creations
-// that the guard counts. All withdrawn ones may be, because the times of their creation
-// are not known.
-func (sc *scan) countFresh(ctx context.Context, withdrawn int64) (fresh int64, err error) {
-	g, err := readGuard(ctx, sc.conn, sc.set.id)
-	since, credit := g.CreditSince()
-	if err != nil || !credit {
-		return 0, err
-	}
-	err = sc.conn.Query(ctx, "SELECT count(*) FROM rs_missing WHERE newest >= $1",
-		func(row rowdb.Row) error { fresh = row.Int(0); return nil }, since)
-	return fresh + withdrawn, err
 }
 
 // countWithdrawn returns the number of withdrawn resources whose deletions wait.

@@ -10,38 +10,110 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// findMissing stores the keys of the resources in the ranges of the scan that have been
-// neither seen nor changed since the scan began, each with the time of its newest
-// change. It returns their number.
-func (sc *scan) findMissing(ctx context.Context) (missing int64, err error) {
-	err = sc.conn.QueryEach(ctx, `INSERT INTO rs_missing (key, newest) SELECT key, newest FROM rs_resource r
-		WHERE set_id = $1 AND key >= $2 AND key < $3 AND newest <= $4 AND body IS NOT NULL
-		AND NOT EXISTS (SELECT 1 FROM rs_seen s WHERE s.key = r.key) RETURNING 1`, len(sc.ranges),
-		func(i int) []any { return []any{sc.set.id, []byte(sc.ranges[i].From), endOf(sc.ranges[i]), sc.begun} },
-		func(int, rowdb.Row) error { missing++; return nil })
-	return missing, err
+// A missing describes the resources in the ranges of a scan that it has not seen and that
+// have not been changed since it began.
+type missing struct {
+	count int64
+	fresh int64    // those whose newest change is not before a time
+	first []string // the keys of the first ones
 }
 
-// sweep deletes missing resources.
-func (sc *scan) sweep(ctx context.Context) error {
-	after := []byte{}
-	for {
-		var gone []changes.Edit
-		err := sc.conn.Query(ctx, "SELECT key FROM rs_missing WHERE key > $1 ORDER BY key LIMIT $2",
-			func(row rowdb.Row) error {
-				gone = append(gone, changes.Edit{Type: resourcesync.Deleted, Key: rowdb.String(row, 0)})
+// findMissing counts the missing resources. Those that have changed since a time are
+// fresh.
+func (sc *scan) findMissing(ctx context.Context, since int64) (m missing, err error) {
+	err = sc.eachMissing(ctx, func(keys []string, newest []int64) error {
+		m.count += int64(len(keys))
+		for _, at := range newest {
+			if at >= since {
+				m.fresh++
+			}
+		}
+		if len(m.first) < batch {
+			m.first = append(m.first, keys...)
+		}
+		return nil
+	})
+	return m, err
+}
+
+// comparedAtOnce is the number of rows that are compared with the keys that a scan has
+// seen, before the missing ones among them are deleted.
+const comparedAtOnce = 10 * batch
+
+// eachMissing calls each with some missing resources, and the times of their newest
+// changes, until there are no more.
+func (sc *scan) eachMissing(ctx context.Context, each func(keys []string, newest []int64) error) error {
+	query := "SELECT key, newest FROM rs_resource r WHERE set_id = $1 AND key >= $2 AND key < $3 AND newest <= $4 AND body IS NOT NULL"
+	if sc.seen.spilled {
+		query += " AND NOT EXISTS (SELECT 1 FROM rs_seen s WHERE s.key = r.key)"
+	}
+	query += " ORDER BY key LIMIT $5"
+	type span struct {
+		from, to []byte
+		rows     int
+	}
+	var next []span // what is left of the ranges that have been begun
+	var keys []string
+	var newest []int64
+	for ranges := sc.ranges; len(ranges)+len(next) > 0; {
+		spans := next
+		next = nil
+		for ; len(ranges) > 0 && len(spans) < batch; ranges = ranges[1:] {
+			spans = append(spans, span{from: []byte(ranges[0].From), to: endOf(ranges[0])})
+		}
+		keys, newest = keys[:0], newest[:0]
+		most := 1 + comparedAtOnce/len(spans)
+		err := sc.conn.QueryEach(ctx, query, len(spans),
+			func(i int) []any { return []any{sc.set.id, spans[i].from, spans[i].to, sc.begun, most} },
+			func(i int, row rowdb.Row) error {
+				s := &spans[i]
+				s.rows++
+				if s.rows == 1 {
+					s.from = nil // still in use as an argument
+				}
+				s.from = row.Append(s.from[:0], 0)
+				if !sc.seen.has(sc.seen.hash(s.from)) {
+					keys, newest = append(keys, string(s.from)), append(newest, row.Int(1))
+				}
 				return nil
-			}, after, batch)
-		if err == nil {
-			err = sc.change(ctx, gone)
+			})
+		if err == nil && len(keys) > 0 {
+			err = each(keys, newest)
 		}
 		if err != nil {
 			return err
 		}
-		if len(gone) < batch {
-			break
+		for _, s := range spans {
+			if s.rows == most {
+				next = append(next, span{from: append(s.from, 0), to: s.to})
+			}
 		}
-		after = []byte(gone[batch-1].Key)
+	}
+	return nil
+}
+
+// sweep deletes the missing resources.
+func (sc *scan) sweep(ctx context.Context, m missing) error {
+	gone := func(keys []string) error {
+		for part := range slices.Chunk(keys, batch) {
+			edits := make([]changes.Edit, len(part))
+			for i, key := range part {
+				edits[i] = changes.Edit{Type: resourcesync.Deleted, Key: key}
+			}
+			if err := sc.change(ctx, edits, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	var err error
+	if m.count == int64(len(m.first)) {
+		err = gone(m.first)
+	} else {
+		err = sc.eachMissing(ctx, func(keys []string, _ []int64) error { return gone(keys) })
+	}
+	if err != nil {
+		return err
 	}
 	return sc.sweepReannounced(ctx)
 }
@@ -53,20 +125,25 @@ func (sc *scan) sweepReannounced(ctx context.Context) error {
 	for len(sc.reannounced) > 0 {
 		keys := slices.Sorted(maps.Keys(sc.reannounced))
 		keys = keys[:min(len(keys), batch)]
-		var gone []changes.Edit
-		err := sc.conn.QueryEach(ctx, "SELECT EXISTS (SELECT 1 FROM rs_seen WHERE key = $1)", len(keys),
-			func(i int) []any { return []any{[]byte(keys[i])} },
-			func(i int, row rowdb.Row) error {
-				if row.Int(0) == 0 {
-					gone = append(gone, changes.Edit{Type: resourcesync.Deleted, Key: keys[i]})
-				}
-				return nil
-			})
-		if err != nil {
-			return err
+		listed := make([]bool, len(keys))
+		for i, key := range keys {
+			listed[i] = sc.seen.has(sc.seen.hash([]byte(key)))
 		}
-		err = sc.change(ctx, gone)
-		if err != nil {
+		if sc.seen.spilled {
+			err := sc.conn.QueryEach(ctx, "SELECT 1 FROM rs_seen WHERE key = $1", len(keys),
+				func(i int) []any { return []any{[]byte(keys[i])} },
+				func(i int, row rowdb.Row) error { listed[i] = true; return nil })
+			if err != nil {
+				return err
+			}
+		}
+		var gone []changes.Edit
+		for i, key := range keys {
+			if !listed[i] {
+				gone = append(gone, changes.Edit{Type: resourcesync.Deleted, Key: key})
+			}
+		}
+		if err := sc.change(ctx, gone, nil); err != nil {
 			return err
 		}
 		for _, key := range keys {

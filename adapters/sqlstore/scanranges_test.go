@@ -125,7 +125,9 @@ func TestScanRangesModel(t *testing.T) {
 		random := rand.New(rand.NewPCG(rand.Uint64(), 1))
 		set := db.open(t, nil).mustSet(t, "", &SetOptions{MaxDelete: 1})
 		site, model := map[string]int{}, map[string]int{}
-		key := func() string { return fmt.Sprintf("%c/%c/%02d", 'a'+random.IntN(3), 'a'+random.IntN(3), random.IntN(40)) }
+		key := func() string {
+			return fmt.Sprintf("%c/%c/%02d", 'a'+random.IntN(3), 'a'+random.IntN(3), random.IntN(40))
+		}
 		for step := range steps {
 			for range random.IntN(60) {
 				if random.IntN(3) == 0 {

@@ -1,0 +1,113 @@
+package sqlstore
+
+import (
+	"context"
+	"hash/maphash"
+	"strings"
+
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// maxSeen is the number of keys that a scan keeps in memory, as hashes of 8 bytes. The
+// others are in a temporary table.
+const maxSeen = 1_500_000
+
+// seen has the keys that a scan has seen in its listing. In memory they are hashes with
+// a seed of their own. Two of a million keys are mixed up about once in ten million scans,
+// and hardly ever twice: the next scan finds what this one has overlooked.
+type seen struct {
+	most    int // in memory
+	seed    maphash.Seed
+	hashes  []uint64 // an open hash table; 0 is free
+	n       int
+	spilled bool // there is a temporary table
+}
+
+// has reports whether the key of a hash is in memory.
+func (s *seen) has(hash uint64) bool {
+	return len(s.hashes) > 0 && s.hashes[s.slot(hash)] != 0
+}
+
+// hash returns the hash of a key, which is not 0.
+func (s *seen) hash(key []byte) uint64 {
+	if s.hashes == nil {
+		s.seed, s.hashes = maphash.MakeSeed(), make([]uint64, 1<<10)
+	}
+	return maphash.Bytes(s.seed, key) | 1<<63
+}
+
+// slot returns the slot of a hash: the one that has it, or the free one for it.
+func (s *seen) slot(hash uint64) int {
+	mask := uint64(len(s.hashes) - 1)
+	i := hash & mask
+	for s.hashes[i] != 0 && s.hashes[i] != hash {
+		i = (i + 1) & mask
+	}
+	return int(i)
+}
+
+// add adds a hash that is not in memory.
+func (s *seen) add(hash uint64) {
+	if s.n >= len(s.hashes)/4*3 {
+		old := s.hashes
+		s.hashes = make([]uint64, 2*len(old))
+		for _, h := range old {
+			if h != 0 {
+				s.hashes[s.slot(h)] = h
+			}
+		}
+	}
+	s.hashes[s.slot(hash)] = hash
+	s.n++
+}
+
+// see adds keys to those that the scan has seen. It calls isNew with the position of
+// each that it has not seen before.
+func (sc *scan) see(ctx context.Context, keys [][]byte, isNew func(i int)) error {
+	var rest []int // neither in memory nor room for them there
+	for i, key := range keys {
+		switch hash := sc.seen.hash(key); {
+		case sc.seen.has(hash):
+		case sc.seen.n >= sc.seen.most:
+			rest = append(rest, i)
+		default:
+			sc.seen.add(hash)
+			isNew(i)
+		}
+	}
+	if len(rest) == 0 {
+		return nil
+	}
+	if !sc.seen.spilled {
+		if err := sc.table(ctx, "CREATE TEMP TABLE rs_seen (key BLOB PRIMARY KEY) WITHOUT ROWID"); err != nil {
+			return err
+		}
+		sc.seen.spilled = true
+	}
+	return sc.together(ctx, func() error {
+		return sc.conn.QueryEach(ctx, "INSERT INTO rs_seen (key) VALUES ($1) ON CONFLICT DO NOTHING RETURNING 1", len(rest),
+			func(i int) []any { return []any{keys[rest[i]]} },
+			func(i int, _ rowdb.Row) error { isNew(rest[i]); return nil })
+	})
+}
+
+// table makes a temporary table.
+func (sc *scan) table(ctx context.Context, script string) error {
+	if sc.set.store.db.Dialect() == rowdb.Postgres {
+		script = strings.NewReplacer("BLOB", "bytea", "WITHOUT ROWID", "").Replace(script)
+	}
+	return sc.conn.Script(ctx, script)
+}
+
+// together runs the statements of f in one transaction, which writes only temporary
+// tables.
+func (sc *scan) together(ctx context.Context, f func() error) error {
+	err := sc.conn.Script(ctx, "BEGIN")
+	if err == nil {
+		err = f()
+	}
+	if err == nil {
+		err = sc.conn.Script(ctx, "COMMIT")
+	}
+	return err
+}
