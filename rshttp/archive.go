@@ -32,10 +32,10 @@ func isOfSpans(archive resourcesync.Capability) bool {
 // if its Archiver has others.
 func newArchives(st *set) ([]resourcesync.Capability, error) {
 	var offered []resourcesync.Capability
-	if st.archiver != nil {
-		offered = slices.Clone(st.archiver.Archives())
+	if st.Archiver != nil {
+		offered = slices.Clone(st.Archiver.Archives())
 	}
-	if st.changeArchiver != nil {
+	if st.ChangeArchiver != nil {
 		offered = append(offered, resourcesync.ChangeListArchive)
 	}
 	var known []resourcesync.Capability
@@ -67,13 +67,18 @@ func renderArchive(ctx context.Context, t target, _ *state, b *render.Body) erro
 		}
 		times = append(times, timeOf(&snapshot))
 	}
-	all := partition.AllTime
-	pages := partition.Spans(times, all, t.set.options.PageSize)
+	pages := partition.Spans(times, partition.AllTime, t.set.options.PageSize)
+	if t.kind.parent == "" && len(pages) <= 1 {
+		return renderArchivePage(ctx, t, b, partition.AllTime)
+	}
 	if t.kind.parent == "" {
-		if len(pages) > 1 {
-			return renderArchiveIndex(t, b, pages)
+		b.Head = t.head(true)
+		for _, p := range pages {
+			if err := t.addPart(b, partition.FormatTime(time.UnixMicro(p.From)), &rsxml.Entry{}); err != nil {
+				return err
+			}
 		}
-		return renderArchivePage(ctx, t, b, all)
+		return nil
 	}
 	from, err := partition.ParseTime(t.part)
 	if err != nil {
@@ -92,27 +97,23 @@ func (t target) snapshots(ctx context.Context) iter.Seq2[resourcesync.Snapshot, 
 	archive := t.kind.capability
 	return func(yield func(resourcesync.Snapshot, error) bool) {
 		var seq iter.Seq2[resourcesync.Snapshot, error]
-		if archive == resourcesync.ChangeListArchive && t.set.changeArchiver != nil {
+		if archive == resourcesync.ChangeListArchive && t.set.ChangeArchiver != nil {
 			seq = t.set.archivedLists(ctx)
 		} else {
-			seq = t.set.archiver.Snapshots(ctx, archive)
+			seq = t.set.Archiver.Snapshots(ctx, archive)
 		}
-		last := int64(0)
+		var last int64
 		for snapshot, err := range seq {
 			if err != nil {
-				yield(resourcesync.Snapshot{}, checked.Error("archiver", err))
+				err = checked.Error("archiver", err)
+			} else if err = checkSnapshot(&snapshot, archive, last); err != nil {
+				err = fmt.Errorf("archiver broke its contract: %w", err)
+			}
+			if err != nil {
+				yield(resourcesync.Snapshot{}, err)
 				return
 			}
-			if err := checkSnapshot(&snapshot, archive); err != nil {
-				yield(resourcesync.Snapshot{}, fmt.Errorf("archiver broke its contract: %w", err))
-				return
-			}
-			at := timeOf(&snapshot)
-			if at < last {
-				yield(resourcesync.Snapshot{}, fmt.Errorf("archiver broke its contract: %s is older than the previous document", snapshot.URI))
-				return
-			}
-			last = at
+			last = timeOf(&snapshot)
 			if !yield(snapshot, nil) {
 				return
 			}
@@ -123,13 +124,15 @@ func (t target) snapshots(ctx context.Context) iter.Seq2[resourcesync.Snapshot, 
 	}
 }
 
-func checkSnapshot(snapshot *resourcesync.Snapshot, archive resourcesync.Capability) error {
+func checkSnapshot(snapshot *resourcesync.Snapshot, archive resourcesync.Capability, last int64) error {
 	iv := snapshot.Interval
 	switch {
 	case isOfSpans(archive) && (iv.From.IsZero() || iv.Until.IsZero() || iv.Until.Before(iv.From)):
 		return fmt.Errorf("%s in a %s has no closed interval", snapshot.URI, archive)
 	case !isOfSpans(archive) && snapshot.At.IsZero():
 		return fmt.Errorf("%s in a %s has no At", snapshot.URI, archive)
+	case timeOf(snapshot) < last:
+		return fmt.Errorf("%s is older than the previous document", snapshot.URI)
 	}
 	return nil
 }
@@ -142,17 +145,6 @@ func timeOf(snapshot *resourcesync.Snapshot) int64 {
 		t = snapshot.Interval.From
 	}
 	return partition.Micros(t)
-}
-
-func renderArchiveIndex(t target, b *render.Body, pages []partition.Span) error {
-	b.Head = t.head(true)
-	for _, p := range pages {
-		fits := b.Add(&rsxml.Entry{Loc: t.url(t.kind.name+archivePage, partition.FormatTime(time.UnixMicro(p.From)))})
-		if !fits {
-			return fmt.Errorf("the %s index of set %q has outgrown the limits of a document: raise PageSize", t.kind.capability, t.set.name)
-		}
-	}
-	return nil
 }
 
 func renderArchivePage(ctx context.Context, t target, b *render.Body, page partition.Span) error {
@@ -179,7 +171,7 @@ func renderArchivePage(ctx context.Context, t target, b *render.Body, page parti
 			Metadata: rsxml.Metadata{At: snapshot.At, Completed: snapshot.Completed, From: snapshot.Interval.From, Until: snapshot.Interval.Until},
 		})
 		if !fits {
-			return fmt.Errorf("a page of the %s of set %q has outgrown the limits of a document: lower PageSize", t.kind.capability, t.set.name)
+			return fmt.Errorf("a page of the %s of set %q has outgrown the limits of a document: lower PageSize", t.kind.capability, t.set.Name)
 		}
 	}
 	t.set.report(left, b.Fields)

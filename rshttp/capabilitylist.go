@@ -12,8 +12,8 @@ import (
 // renderCapabilityList renders the Capability List of a set (section 9).
 func renderCapabilityList(_ context.Context, t target, _ *state, b *render.Body) error {
 	b.Head = &rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.CapabilityList}}
-	if t.set.describedBy != "" {
-		b.Head.Links = append(b.Head.Links, resourcesync.Link{Rel: resourcesync.RelDescribedBy, Href: t.set.describedBy})
+	if t.set.DescribedBy != "" {
+		b.Head.Links = append(b.Head.Links, resourcesync.Link{Rel: resourcesync.RelDescribedBy, Href: t.set.DescribedBy})
 	}
 	b.Head.Links = append(b.Head.Links, resourcesync.Link{Rel: resourcesync.RelUp, Href: t.set.routes.url(kindDescription, nil, "")})
 	for _, c := range t.set.capabilities() {
@@ -31,24 +31,23 @@ func renderCapabilityList(_ context.Context, t target, _ *state, b *render.Body)
 // capabilities returns the capabilities in the set's Capability List, without channels.
 func (st *set) capabilities() []resourcesync.Capability {
 	out := []resourcesync.Capability{resourcesync.ResourceList}
-	if st.opener != nil {
+	if st.Opener != nil {
 		out = append(out, resourcesync.ResourceDump)
 	}
-	if st.changer != nil {
+	if st.Changer != nil {
 		out = append(out, resourcesync.ChangeList)
 	}
-	if st.changer != nil && st.changeOpener != nil {
+	if st.Changer != nil && st.ChangeOpener != nil {
 		out = append(out, resourcesync.ChangeDump)
 	}
 	return append(out, st.archives...)
 }
 
-// channels returns the capabilities of the set's notification channels.
 func (st *set) channels() []resourcesync.Capability {
 	switch {
 	case len(st.hubs) == 0 && !st.sockets:
 		return nil
-	case st.changer == nil:
+	case st.Changer == nil:
 		return []resourcesync.Capability{resourcesync.FrameworkNotification}
 	}
 	return []resourcesync.Capability{resourcesync.ChangeNotification, resourcesync.FrameworkNotification}
@@ -71,7 +70,7 @@ func (st *set) missing(c resourcesync.Capability) string {
 	case c == resourcesync.ChangeListArchive:
 		return "it has no ChangeArchiver, and no Archiver of this capability"
 	case c == resourcesync.ChangeList, c == resourcesync.ChangeDump, c == resourcesync.ChangeNotification:
-		if st.changer == nil {
+		if st.Changer == nil {
 			return "it has no Changer"
 		}
 		return "it has no ChangeOpener"

@@ -8,7 +8,6 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/packages"
-	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 )
 
@@ -29,44 +28,31 @@ func changeDumpState(ctx context.Context, t target, was *state) (*state, error) 
 	return &state{version: packages.Name(covers), changes: covers, dump: dump}, nil
 }
 
-// isChangePackage reports whether the package, manifest or Change Dump t is listed.
 func isChangePackage(t target) bool { return t.set.changePackages.Current().Lists(t.part) }
 
 // renderChangeDump renders changedump.xml: the Change Dump if one is enough, otherwise the
 // index (section 13.1). It lists only closed packages, but is itself open.
 func renderChangeDump(ctx context.Context, t target, st *state, b *render.Body) error {
 	if parts := t.set.dumpParts(st.dump); len(parts) > 1 {
-		return renderChangeIndex(t, b, parts, kindChangeDumpPart)
+		return renderChangeIndex(t, b, parts)
 	}
 	return listChangePackages(ctx, t, b, resourcesync.Interval{From: st.dump.Since}, st.dump.Packages)
 }
 
-// dumpParts divides the packages of a set into Change Dumps.
 func (st *set) dumpParts(dump *packages.ChangeDump) []resourcesync.Interval {
 	return dump.Parts(st.options.Window, st.options.PageSize)
 }
 
-// renderChangeDumpPart renders one Change Dump of an index.
 func renderChangeDumpPart(ctx context.Context, t target, st *state, b *render.Body) error {
-	from, err := partition.ParseTime(t.part)
-	if err != nil {
-		return notExist("a time", t)
+	part, err := t.window(t.set.dumpParts(st.dump))
+	if err == nil {
+		if !part.Open() {
+			st.close(versionJournal{journal{t.set}}, part, time.Time{})
+		}
+		err = listChangePackages(ctx, t, b, part, st.dump.In(part))
 	}
-	parts := t.set.dumpParts(st.dump)
-	i, found := partition.Find(parts, from)
-	switch {
-	case len(parts) == 1, !found && i < len(parts):
-		return t.dumpMoved()
-	case !found:
-		return notExist("a Change Dump", t)
-	}
-	part := parts[i]
-	if !part.Open() {
-		st.close(versionJournal{journal{t.set}}, part, time.Time{})
-	}
-	err = listChangePackages(ctx, t, b, part, st.dump.In(part))
 	if errors.Is(err, errMoved) {
-		err = t.dumpMoved()
+		return t.dumpMoved()
 	}
 	return err
 }
@@ -87,7 +73,7 @@ func listChangePackages(ctx context.Context, t target, b *render.Body, iv resour
 		e := t.set.packageEntry(kindChangePackage, packages.Name(p))
 		e.Metadata.From, e.Metadata.Until, e.Metadata.Length = p.From, p.Until, length
 		if !b.Add(e) {
-			return fmt.Errorf("the Change Dump of set %q has outgrown the limits of a document: raise PackageSize", t.set.name)
+			return fmt.Errorf("the Change Dump of set %q has outgrown the limits of a document: raise PackageSize", t.set.Name)
 		}
 	}
 	return nil
@@ -107,11 +93,10 @@ func (st *set) changePackageLength(ctx context.Context, p resourcesync.Interval)
 	})
 }
 
-// newChangePackages returns the journal of st for division into packages.
 func newChangePackages(st *set) *packages.Journal {
 	return &packages.Journal{
-		Set:     st.name,
-		Changer: st.changer,
+		Set:     st.Name,
+		Changer: st.Changer,
 		Stater:  st.changeStater,
 		Since: func(ctx context.Context) (time.Time, error) {
 			since, _, err := versionJournal{journal{st}}.stat(ctx)

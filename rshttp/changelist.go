@@ -5,16 +5,17 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/checked"
 	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// isWindow reports whether the Change List t is listed.
 func isWindow(t target) bool { return t.set.windows.Lists(t.part) }
 
 // renderChangeList renders changelist.xml: one open Change List while one is enough (section
@@ -28,7 +29,7 @@ func renderChangeList(ctx context.Context, t target, st *state, b *render.Body) 
 		return renderChanges(ctx, t, st, b, journal{t.set}, windows[0])
 	}
 	recent := resourcesync.Link{Rel: resourcesync.RelAlternate, Href: t.url(kindRecentChanges, "")}
-	return renderChangeIndex(t, b, windows, kindChangeWindow, recent)
+	return renderChangeIndex(t, b, windows, recent)
 }
 
 // renderRecentChanges renders the Change List of the newest changes (section 12.1), for
@@ -41,52 +42,60 @@ func renderRecentChanges(ctx context.Context, t target, st *state, b *render.Bod
 	return renderChanges(ctx, t, st, b, journal{t.set}, iv)
 }
 
-// renderChangeIndex renders the index t of the documents for windows, of the kind of.
-func renderChangeIndex(t target, b *render.Body, windows []resourcesync.Interval, of string, links ...resourcesync.Link) error {
+func renderChangeIndex(t target, b *render.Body, windows []resourcesync.Interval, links ...resourcesync.Link) error {
 	// An index that is full omits the oldest lists; its from is that of the first
 	// listed one.
 	windows = windows[max(0, len(windows)-rsxml.MaxEntries):]
 	b.Head = changeHead(t, true, resourcesync.Interval{From: windows[0].From})
 	b.Head.Links = append(b.Head.Links, links...)
 	for _, iv := range windows {
-		fits := b.Add(&rsxml.Entry{
-			Loc:      t.url(of, partition.FormatTime(iv.From)),
-			Metadata: rsxml.Metadata{From: iv.From, Until: iv.Until},
-		})
-		if !fits {
-			return fmt.Errorf("the %s index of set %q has outgrown the limits of a document: raise Window or PageSize", t.kind.capability, t.set.name)
+		e := &rsxml.Entry{Metadata: rsxml.Metadata{From: iv.From, Until: iv.Until}}
+		if err := t.addPart(b, partition.FormatTime(iv.From), e); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// renderChangeWindow renders one Change List of an index.
-func renderChangeWindow(ctx context.Context, t target, st *state, b *render.Body) error {
+// window returns the one of windows that t names, or errMoved if the index no longer lists
+// it.
+func (t target) window(windows []resourcesync.Interval) (resourcesync.Interval, error) {
 	from, err := partition.ParseTime(t.part)
 	if err != nil {
-		return notExist("a time", t)
-	}
-	windows, err := t.set.windows.Get(ctx)
-	if err != nil {
-		return err
+		return resourcesync.Interval{}, notExist("a time", t)
 	}
 	i, found := partition.Find(windows, from)
 	switch {
 	case len(windows) == 1, !found && i < len(windows):
 		// If the rest of the journal fits into one list, a closed list must not
 		// be opened again under its old name.
-		return renderArchivedWindow(ctx, t, st, b, from)
+		return resourcesync.Interval{From: from}, errMoved
 	case !found:
-		return notExist("a window of the journal", t)
+		return resourcesync.Interval{}, notExist("a window of the journal", t)
 	}
-	return renderChanges(ctx, t, st, b, journal{t.set}, windows[i])
+	return windows[i], nil
+}
+
+func renderChangeWindow(ctx context.Context, t target, st *state, b *render.Body) error {
+	windows, err := t.set.windows.Get(ctx)
+	if err != nil {
+		return err
+	}
+	iv, err := t.window(windows)
+	if errors.Is(err, errMoved) {
+		return renderArchivedWindow(ctx, t, st, b, iv.From)
+	}
+	if err != nil {
+		return err
+	}
+	return renderChanges(ctx, t, st, b, journal{t.set}, iv)
 }
 
 // renderChanges renders the Change List of the changes of r in iv. A window of an index
 // is closed if iv is.
 func renderChanges(ctx context.Context, t target, st *state, b *render.Body, r record, iv resourcesync.Interval) error {
 	last, err := listChanges(ctx, t, r, iv, b, t.set.withVersions())
-	if errors.Is(err, errMoved) && t.set.memento {
+	if errors.Is(err, errMoved) && t.set.Memento {
 		// The journal was divided by the size of entries without links to
 		// versions, and this list has no space for them.
 		b.Free()
@@ -151,4 +160,100 @@ func changeHead(t target, index bool, iv resourcesync.Interval) *rsxml.Head {
 
 func notExist(what string, t target) error {
 	return fmt.Errorf("%q is not %s: %w", t.part, what, fs.ErrNotExist)
+}
+
+// A record is the source of the changes in a document: a set's journal, or the archive
+// of the changes that the journal has dropped.
+type record interface {
+	// changes yields the changes in iv; see [checked.Changes].
+	changes(ctx context.Context, iv resourcesync.Interval, omit func(*resourcesync.Change, error)) iter.Seq2[resourcesync.Change, error]
+
+	// stat returns the time after which the record is complete, and the time of the
+	// last erasure, zero if there was none.
+	stat(ctx context.Context) (since, erased time.Time, err error)
+}
+
+type journal struct{ *set }
+
+func (j journal) changes(ctx context.Context, iv resourcesync.Interval, omit func(*resourcesync.Change, error)) iter.Seq2[resourcesync.Change, error] {
+	return checked.Changes(ctx, j.Changer, iv, omit)
+}
+
+func (j journal) stat(ctx context.Context) (since, erased time.Time, err error) {
+	since, err = j.Changer.Since(ctx)
+	return since, time.Time{}, err
+}
+
+// A versionJournal is the part of a journal for which the set keeps versions.
+type versionJournal struct{ journal }
+
+func (j versionJournal) stat(ctx context.Context) (since, erased time.Time, err error) {
+	since, erased, err = j.journal.stat(ctx)
+	if err != nil || j.retainer == nil {
+		return since, erased, err
+	}
+	kept, err := j.retainer.Since(ctx)
+	if kept.After(since) {
+		since = kept
+	}
+	return since, erased, err
+}
+
+type changeArchive struct{ resourcesync.ChangeArchiver }
+
+func (a changeArchive) changes(ctx context.Context, iv resourcesync.Interval, omit func(*resourcesync.Change, error)) iter.Seq2[resourcesync.Change, error] {
+	return checked.ArchivedChanges(ctx, a, iv, omit)
+}
+
+func (a changeArchive) stat(ctx context.Context) (since, erased time.Time, err error) {
+	stat, err := a.StatArchive(ctx)
+	return stat.Since, stat.Erased, err
+}
+
+// renderArchivedWindow renders a Change List that the journal no longer has. It renders the
+// same bytes as before, unless changes have been erased.
+func renderArchivedWindow(ctx context.Context, t target, st *state, b *render.Body, from time.Time) error {
+	gone := &goneError{index: t.url(kindChangeList, ""), reason: "the journal no longer has this window"}
+	a := t.set.ChangeArchiver
+	if a == nil {
+		return gone
+	}
+	// Read first: any later erasure makes the document stale.
+	stat, err := a.StatArchive(ctx)
+	if err != nil {
+		return err
+	}
+	windows, err := a.ArchivedWindows(ctx, t.set.options.PageSize)
+	if err != nil {
+		return err
+	}
+	i, found := partition.Find(windows, from)
+	if !found {
+		return gone
+	}
+	err = renderChanges(ctx, t, st, b, changeArchive{a}, windows[i])
+	if errors.Is(err, errMoved) {
+		return gone
+	}
+	if st.erased = stat.Erased; !stat.Erased.IsZero() {
+		st.modified = time.Time{} // the entries no longer determine it
+	}
+	return err
+}
+
+// archivedLists yields the Change Lists in the archive of a journal.
+func (st *set) archivedLists(ctx context.Context) iter.Seq2[resourcesync.Snapshot, error] {
+	return func(yield func(resourcesync.Snapshot, error) bool) {
+		windows, err := st.ChangeArchiver.ArchivedWindows(ctx, st.options.PageSize)
+		if err != nil {
+			yield(resourcesync.Snapshot{}, err)
+			return
+		}
+		for _, iv := range windows {
+			uri := st.url(kindChangeWindow, partition.FormatTime(iv.From))
+			if !yield(resourcesync.Snapshot{URI: uri, Interval: iv}, nil) {
+				return
+			}
+		}
+	}
 }

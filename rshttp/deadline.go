@@ -33,7 +33,6 @@ func (d *lazyDeadline) begin() context.Context {
 	return d.now()
 }
 
-// now returns the current underlying context.
 func (d *lazyDeadline) now() context.Context {
 	if ctx := d.timed.Load(); ctx != nil {
 		return *ctx
@@ -47,7 +46,6 @@ func (d *lazyDeadline) release() {
 	d.cancel()
 }
 
-// Deadline implements context.Context.
 func (d *lazyDeadline) Deadline() (time.Time, bool) {
 	if earlier, ok := d.Context.Deadline(); ok && earlier.Before(d.deadline) {
 		return earlier, true
@@ -55,10 +53,8 @@ func (d *lazyDeadline) Deadline() (time.Time, bool) {
 	return d.deadline, true
 }
 
-// Done implements context.Context.
 func (d *lazyDeadline) Done() <-chan struct{} { return d.begin().Done() }
 
-// Err implements context.Context.
 func (d *lazyDeadline) Err() error {
 	if err := d.now().Err(); err != nil {
 		return err

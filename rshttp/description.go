@@ -8,36 +8,34 @@ import (
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
-// A description is the Source Description, or the index of it and its parts.
+// A description is the Source Description, or the index of it and its parts. It depends on the
+// configuration alone.
 type description struct {
 	text  []byte
 	parts [][]byte
 }
 
-// write writes d. It depends on the configuration alone.
 func (d *description) write(s *site) (err error) {
 	sets := make([]wellknown.Set, len(s.order))
 	for i, st := range s.order {
-		sets[i] = wellknown.Set{CapabilityList: st.url(kindCapabilityList, ""), DescribedBy: st.describedBy}
+		sets[i] = wellknown.Set{CapabilityList: st.url(kindCapabilityList, ""), DescribedBy: st.DescribedBy}
 	}
 	d.text, d.parts, err = wellknown.Description(sets, &wellknown.Options{
 		DescribedBy: s.options.DescribedBy,
 		URI:         s.routes.url(kindDescription, nil, ""),
-		Part: func(k int) string {
-			return s.routes.url(kindDescriptionPart, nil, strconv.Itoa(k+1))
-		},
+		Part:        func(k int) string { return s.routes.url(kindDescriptionPart, nil, strconv.Itoa(k+1)) },
 	})
 	return err
 }
 
 func (d *description) render(_ context.Context, t target, _ *state, b *render.Body) error {
-	b.Written = d.text
-	if t.kind.name == kindDescriptionPart {
-		k, err := strconv.Atoi(t.part)
-		if err != nil || k < 1 || k > len(d.parts) || strconv.Itoa(k) != t.part {
-			return notExist("a part of the Source Description", t)
-		}
-		b.Written = d.parts[k-1]
+	if b.Written = d.text; t.part == "" {
+		return nil
 	}
+	k, err := strconv.Atoi(t.part)
+	if err != nil || k < 1 || k > len(d.parts) || strconv.Itoa(k) != t.part {
+		return notExist("a part of the Source Description", t)
+	}
+	b.Written = d.parts[k-1]
 	return nil
 }

@@ -2,6 +2,10 @@ package rshttp
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/json"
+	"io"
 	"strconv"
 	"time"
 
@@ -16,7 +20,7 @@ import (
 // has. Of the lists under an index, it names the newest created and the newest updated one,
 // with a link to the index, which leads to the others (Framework Notification 3).
 //
-// The Publisher announces that a set has been removed, as [Source.removed] says.
+// The Publisher announces that a set has been removed, as [site.removed] says.
 type frameworkFeed struct {
 	set                         *set
 	description, capabilityList string // digests
@@ -36,7 +40,7 @@ func newFrameworkFeed(st *set) (*frameworkFeed, error) {
 
 // hasVersion reports whether Stat covers everything on which Next depends.
 func (d *frameworkFeed) hasVersion() bool {
-	return d.set.stater != nil && (d.set.changer == nil || d.set.changeStater != nil)
+	return d.set.Stater != nil && (d.set.Changer == nil || d.set.changeStater != nil)
 }
 
 // Stat describes everything on which Next depends: the states of the set and its journal, and
@@ -47,7 +51,7 @@ func (d *frameworkFeed) Stat(ctx context.Context, r resourcesync.Range) (resourc
 		return resourcesync.Stat{}, err
 	}
 	version := strconv.Quote(now.version)
-	if d.set.changer != nil {
+	if d.set.Changer != nil {
 		if now, err = journalState(ctx, target{set: d.set}, nil); err != nil || now.version == "" {
 			return resourcesync.Stat{}, err
 		}
@@ -67,76 +71,80 @@ func (d *frameworkFeed) Stat(ctx context.Context, r resourcesync.Range) (resourc
 // Next implements [publisher.Documents].
 func (d *frameworkFeed) Next(ctx context.Context, before string) (*publisher.Update, string, error) {
 	k := parseKnown(before)
+	u, err := d.next(ctx, &k)
+	if err != nil {
+		return nil, before, err
+	}
+	now, err := json.Marshal(k) // fails for times in years that have more than four digits
+	return u, string(now), err
+}
+
+// next returns the first update that k lacks, and adds it to k.
+func (d *frameworkFeed) next(ctx context.Context, k *known) (*publisher.Update, error) {
 	if d.set.allReady(ctx) { // the sets that it names have something to show
-		if u := d.ofSource(&k); u != nil {
-			now, err := k.text()
-			return u, now, err
+		if u := d.ofSource(k); u != nil {
+			return u, nil
 		}
 	}
 	if err := d.set.ready(ctx); err != nil {
-		return nil, before, err
+		return nil, err
 	}
-	if u := d.ofSet(&k); u != nil {
-		now, err := k.text()
-		return u, now, err
+	if u := d.ofSet(k); u != nil {
+		return u, nil
 	}
 	var entries []rsxml.Entry
 	for _, look := range []func(context.Context, *known) ([]rsxml.Entry, error){d.resources, d.dumps, d.changes} {
-		news, err := look(ctx, &k)
+		news, err := look(ctx, k)
 		if err != nil {
-			return nil, before, err
+			return nil, err
 		}
 		entries = append(entries, news...)
 	}
-	now, err := k.text()
-	if err != nil || len(entries) == 0 {
-		return nil, now, err
+	if len(entries) == 0 {
+		return nil, nil
 	}
-	return &publisher.Update{Up: d.set.url(kindCapabilityList, ""), Entries: entries}, now, nil
+	return &publisher.Update{Up: d.set.url(kindCapabilityList, ""), Entries: entries}, nil
 }
 
 // ofSource returns an update of the Source Description, and of its last part if it is an
 // index.
 func (d *frameworkFeed) ofSource(k *known) *publisher.Update {
-	change := changeOf(k.Description, d.description)
-	if change == "" {
-		return nil
+	uri := d.set.routes.url(kindDescription, nil, "")
+	u := announce(&k.Description, d.description, uri, resourcesync.Description)
+	if n := len(d.set.description.parts); u != nil && n > 0 {
+		u.Entries[0].Loc = d.set.routes.url(kindDescriptionPart, nil, strconv.Itoa(n))
+		u.Entries[0].Links = []resourcesync.Link{{Rel: resourcesync.RelIndex, Href: uri}}
 	}
-	k.Description = d.description
-	e := entry(d.set.routes.url(kindDescription, nil, ""), resourcesync.Description, change, time.Time{})
-	if n := len(d.set.description.parts); n > 0 {
-		e.Loc = d.set.routes.url(kindDescriptionPart, nil, strconv.Itoa(n))
-		e.Links = []resourcesync.Link{{Rel: resourcesync.RelIndex, Href: d.set.routes.url(kindDescription, nil, "")}}
-	}
-	return &publisher.Update{Entries: []rsxml.Entry{e}}
+	return u
 }
 
-// ofSet returns an update of the Capability List.
 func (d *frameworkFeed) ofSet(k *known) *publisher.Update {
-	change := changeOf(k.CapabilityList, d.capabilityList)
-	if change == "" {
-		return nil
+	u := announce(&k.CapabilityList, d.capabilityList, d.set.url(kindCapabilityList, ""), resourcesync.CapabilityList)
+	if u != nil {
+		u.Up = d.set.routes.url(kindDescription, nil, "")
 	}
-	k.CapabilityList = d.capabilityList
-	e := entry(d.set.url(kindCapabilityList, ""), resourcesync.CapabilityList, change, time.Time{})
-	return &publisher.Update{Up: d.set.routes.url(kindDescription, nil, ""), Entries: []rsxml.Entry{e}}
+	return u
 }
 
-func changeOf(before, now string) resourcesync.ChangeType {
-	switch before {
+// announce returns an update of the document at uri if its digest differs from the announced
+// one, which it replaces.
+func announce(announced *string, digest, uri string, c resourcesync.Capability) *publisher.Update {
+	change := resourcesync.Updated
+	switch *announced {
+	case digest:
+		return nil
 	case "":
-		return resourcesync.Created
-	case now:
-		return ""
+		change = resourcesync.Created
 	}
-	return resourcesync.Updated
+	*announced = digest
+	return &publisher.Update{Entries: []rsxml.Entry{entry(uri, c, change, time.Time{})}}
 }
 
 // dumps announces the Resource Dump, or the newest one under its index. Each change of the
 // set creates another dump, which Destinations would have to fetch completely, so dumps
 // announces at most one in Options.DumpInterval.
 func (d *frameworkFeed) dumps(ctx context.Context, k *known) ([]rsxml.Entry, error) {
-	if d.set.opener == nil {
+	if d.set.Opener == nil {
 		k.ResourceDump = nil
 		return nil, nil
 	}
@@ -158,7 +166,7 @@ func (d *frameworkFeed) dumps(ctx context.Context, k *known) ([]rsxml.Entry, err
 	}
 	k.ResourceDump = &knownDump{version, time.Now().UTC()}
 	if len(p.Groups) == 1 {
-		return []rsxml.Entry{d.entry(kindResourceDump, kindDumpPart, "", resourcesync.Created, p.At)}, nil
+		return []rsxml.Entry{d.entry(kindResourceDump, "", resourcesync.Created, p.At)}, nil
 	}
 	part, newest := "", time.Time{}
 	i := 0
@@ -168,19 +176,18 @@ func (d *frameworkFeed) dumps(ctx context.Context, k *known) ([]rsxml.Entry, err
 		}
 		i++
 	}
-	return []rsxml.Entry{d.entry(kindResourceDump, kindDumpPart, part, resourcesync.Created, newest)}, nil
+	return []rsxml.Entry{d.entry(kindResourceDump, part, resourcesync.Created, newest)}, nil
 }
 
-// entry returns the entry of a document: of the kind only if part is empty, otherwise of one
-// under its index. at is the time of its change; if it is unknown, entry uses the current
-// time, at which the change became known.
-func (d *frameworkFeed) entry(only, kind, part string, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
-	c := resourcesync.Capability(only)
-	if part == "" {
-		return entry(d.set.url(only, ""), c, change, at)
+// entry returns the entry of a document: of the kind if part is empty, otherwise of one of its
+// parts. at is the time of its change; if it is unknown, entry uses the current time, at which
+// the change became known.
+func (d *frameworkFeed) entry(kind, part string, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
+	e := entry(d.set.url(kind, ""), resourcesync.Capability(kind), change, at)
+	if part != "" {
+		e.Links = []resourcesync.Link{{Rel: resourcesync.RelIndex, Href: e.Loc}}
+		e.Loc = d.set.url(d.set.routes.kinds[kind].parts, part)
 	}
-	e := entry(d.set.url(kind, part), c, change, at)
-	e.Links = []resourcesync.Link{{Rel: resourcesync.RelIndex, Href: d.set.url(only, "")}}
 	return e
 }
 
@@ -197,4 +204,69 @@ func stamp(t time.Time) string {
 		return "-"
 	}
 	return t.UTC().Format(time.RFC3339Nano)
+}
+
+// knownFormat is the version of the format of a known. A known in an unsupported format
+// is discarded, and all documents are announced as new.
+const knownFormat = 2
+
+// A known is the state of the documents at the newest Framework Notification of a channel.
+// Its size does not depend on the number of documents.
+type known struct {
+	Format         int           `json:"format"`
+	Description    string        `json:"description,omitempty"`    // a digest
+	CapabilityList string        `json:"capabilitylist,omitempty"` // a digest
+	ResourceList   *knownPages   `json:"resourcelist,omitempty"`
+	ResourceDump   *knownDump    `json:"resourcedump,omitempty"`
+	Journal        *knownJournal `json:"journal,omitempty"`
+	ChangeList     *knownWindows `json:"changelist,omitempty"`
+	ChangeDump     *knownWindows `json:"changedump,omitempty"`
+}
+
+// knownPages is the last announced state of the pages of a Resource List.
+type knownPages struct {
+	Version string    `json:"version"` // a digest of the content of all pages
+	Count   int       `json:"count"`   // zero if unknown
+	Newest  time.Time `json:"newest,omitzero"`
+	Born    time.Time `json:"born,omitzero"` // when the newest of them was split off
+}
+
+type knownDump struct {
+	Version   string    `json:"version"`
+	Announced time.Time `json:"announced"`
+}
+
+type knownJournal struct {
+	Version string    `json:"version,omitempty"`
+	Newest  time.Time `json:"newest,omitzero"` // of its changes
+}
+
+// knownWindows is the last announced state of the documents for windows of a journal.
+type knownWindows struct {
+	Index bool      `json:"index,omitempty"`
+	Open  time.Time `json:"open"`           // where the open window begins
+	Until time.Time `json:"until,omitzero"` // of the packages of a Change Dump
+}
+
+// parseKnown parses the JSON of a known. Format 1 had a mark for each page, in fields with
+// other names. Because it has no version of the pages, the newest list is announced once
+// more, and a dump when it is due.
+func parseKnown(s string) known {
+	var k known
+	if json.Unmarshal([]byte(s), &k) != nil || k.Format != knownFormat && k.Format != 1 {
+		return known{Format: knownFormat}
+	}
+	if k.Format == 1 && k.ResourceDump != nil {
+		k.ResourceDump.Announced = time.Now().UTC()
+	}
+	k.Format = knownFormat
+	return k
+}
+
+func digestOf(text ...string) string {
+	h := sha256.New()
+	for _, s := range text {
+		_, _ = io.WriteString(h, strconv.Itoa(len(s))+" "+s)
+	}
+	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
 }

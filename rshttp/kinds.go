@@ -2,13 +2,130 @@ package rshttp
 
 import (
 	"context"
+	"fmt"
 	"net/http"
+	"net/url"
 	"strings"
 
+	"github.com/gorilla/mux"
+
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
+
+// routes maps between paths and targets.
+type routes struct {
+	origin string // scheme and host of the public URLs
+	base   string // path of the base, with a slash at its end
+	router *mux.Router
+	kinds  map[string]*kind
+	named  bool            // sets have a segment of their own
+	ends   []string        // of all paths below the base
+	begin  map[string]bool // how paths below the base begin, unless sets are named; see folderOf
+}
+
+func newRoutes(base *url.URL, named bool, ks []*kind) *routes {
+	rt := &routes{
+		origin: base.Scheme + "://" + base.Host,
+		base:   base.Path,
+		router: mux.NewRouter().SkipClean(true),
+		kinds:  make(map[string]*kind),
+		named:  named,
+		ends:   []string{".xml", ".zip", kindMemento},
+		begin:  make(map[string]bool),
+	}
+	for _, k := range ks {
+		path := k.path
+		switch {
+		case strings.HasPrefix(path, "/"):
+		case k.needs != nil && named:
+			path = rt.base + "{set}/" + path
+		default:
+			path = rt.base + path
+		}
+		rt.router.Path(path).Name(k.name)
+		rt.kinds[k.name] = k
+		rt.begin[folderOf(k.path)] = true
+		if k.anyMethod {
+			rt.ends = append(rt.ends, k.path)
+		}
+	}
+	return rt
+}
+
+// A target is the document that a path names.
+type target struct {
+	kind *kind
+	path string
+	set  *set   // nil for the Source Description
+	part string // which page, window or part
+}
+
+// isUnlisted reports whether t is not known to be listed.
+func (t target) isUnlisted() bool { return t.kind.listed != nil && !t.kind.listed(t) }
+
+// url returns the public URL of a document of the same set.
+func (t target) url(kind, part string) string { return t.set.url(kind, part) }
+
+func (rt *routes) match(path string, sets map[string]*set) (target, bool) {
+	// Most requests to a wrapped application are for other paths. Avoid the cost of the
+	// router for them.
+	if path != wellknown.Path && !rt.mayHave(path) {
+		return target{}, false
+	}
+	var m mux.RouteMatch
+	if !rt.router.Match(&http.Request{URL: &url.URL{Path: path}}, &m) || m.MatchErr != nil {
+		return target{}, false
+	}
+	t := target{kind: rt.kinds[m.Route.GetName()], path: path, part: m.Vars["part"]}
+	if t.kind.needs != nil {
+		if t.set = sets[m.Vars["set"]]; t.set == nil || !t.kind.needs(t.set) {
+			return target{}, false
+		}
+	}
+	return t, true
+}
+
+// mayHave reports whether path looks like one of the Source's below its base.
+func (rt *routes) mayHave(path string) bool {
+	below, ok := strings.CutPrefix(path, rt.base)
+	if !ok {
+		return false
+	}
+	for _, end := range rt.ends {
+		if strings.HasSuffix(below, end) {
+			return rt.named || rt.begin[folderOf(below)]
+		}
+	}
+	return false
+}
+
+// folderOf returns the first folder of a path, with a trailing slash, or the path itself if
+// it has none.
+func folderOf(path string) string {
+	if i := strings.IndexByte(path, '/'); i >= 0 {
+		return path[:i+1]
+	}
+	return path
+}
+
+func (rt *routes) url(kind string, st *set, part string) string {
+	var pairs []string
+	if rt.kinds[kind].needs != nil && rt.named {
+		pairs = append(pairs, "set", st.Name)
+	}
+	if part != "" {
+		pairs = append(pairs, "part", part)
+	}
+	u, err := rt.router.Get(kind).URLPath(pairs...)
+	if err != nil {
+		// Every part comes from a function whose result matches the route.
+		panic(fmt.Sprintf("rshttp: no URL for %s %v: %v", kind, pairs, err))
+	}
+	return rt.origin + u.EscapedPath()
+}
 
 // A kind is a kind of document: one row of the table that [kinds] returns. A request
 // goes through the columns from left to right: its route finds the kind, the kind reads
@@ -25,8 +142,9 @@ type kind struct {
 	// of the Source.
 	needs func(*set) bool
 
-	// parent is the kind of the index that lists the document, if there is one.
-	parent string
+	// parent is the kind of the index that lists the document, if there is one, and
+	// parts is the kind of the documents that it lists if it is an index.
+	parent, parts string
 
 	// capability is stated by the document. It is empty for a plain sitemap.
 	capability resourcesync.Capability
@@ -46,11 +164,14 @@ type kind struct {
 	render func(ctx context.Context, t target, st *state, b *render.Body) error
 
 	// serve answers requests for packages, versions and channels, which are not
-	// documents. If anyMethod is true, serve checks the method and the body itself.
-	serve     func(s *Source, w http.ResponseWriter, r *http.Request, t target)
+	// documents. It returns an error if it has not begun to answer. If anyMethod is true, serve checks the method and the body itself.
+	serve     func(request) error
 	anyMethod bool
 
 	manifest string // the kind of the manifest of a package
+
+	// ranges returns the partitioner that names documents for ranges of keys.
+	ranges func(*set) *partition.Partitioner
 }
 
 // The names of kinds are those of the capabilities they implement.
@@ -101,48 +222,50 @@ func kinds(o *Options, d *description, channels bool) []*kind {
 		dump     = has(resourcesync.ResourceDump)
 		changes  = has(resourcesync.ChangeList)
 		versions = has(resourcesync.ChangeDump)
+		pages    = func(st *set) *partition.Partitioner { return st.pages }
+		packages = func(st *set) *partition.Partitioner { return st.packages }
 	)
 	rows := []*kind{
 		{name: kindDescription, path: wellknown.Path, render: d.render},
 		{name: kindDescriptionPart, path: "description/" + byNumber + ".xml", render: d.render},
 		{name: kindCapabilityList, path: "capabilitylist.xml", needs: every, capability: resourcesync.CapabilityList, render: renderCapabilityList},
 
-		{name: kindResourceList, path: "resourcelist.xml", needs: list, capability: resourcesync.ResourceList, state: listState, render: renderResourceList},
-		{name: kindResourcePage, path: "resourcelist/" + byKeys + ".xml", needs: list, parent: kindResourceList, capability: resourcesync.ResourceList, listed: isPage, state: pageState, render: renderResourcePage},
+		{name: kindResourceList, path: "resourcelist.xml", needs: list, parts: kindResourcePage, capability: resourcesync.ResourceList, state: listState, render: renderResourceList},
+		{name: kindResourcePage, path: "resourcelist/" + byKeys + ".xml", needs: list, parent: kindResourceList, capability: resourcesync.ResourceList, ranges: pages, listed: isRange, state: rangeState, render: renderResourcePage},
 
-		{name: kindResourceDump, path: "resourcedump.xml", needs: dump, capability: resourcesync.ResourceDump, state: dumpState, render: renderResourceDump},
+		{name: kindResourceDump, path: "resourcedump.xml", needs: dump, parts: kindDumpPart, capability: resourcesync.ResourceDump, state: dumpState, render: renderResourceDump},
 		{name: kindDumpPart, path: "resourcedumps/" + byKeys + ".xml", needs: dump, parent: kindResourceDump, capability: resourcesync.ResourceDump, listed: isDumpPart, state: dumpState, render: renderResourceDump},
-		{name: kindDumpManifest, path: "resourcedump/" + byKeys + ".xml", needs: dump, capability: resourcesync.ResourceDumpManifest, listed: isDumpPackage, state: dumpPackageState, render: renderManifest},
-		{name: kindDumpPackage, path: "resourcedump/" + byKeys + ".zip", needs: dump, manifest: kindDumpManifest, listed: isDumpPackage, state: dumpPackageState, serve: (*Source).servePackage},
+		{name: kindDumpManifest, path: "resourcedump/" + byKeys + ".xml", needs: dump, capability: resourcesync.ResourceDumpManifest, ranges: packages, listed: isRange, state: rangeState, render: renderManifest},
+		{name: kindDumpPackage, path: "resourcedump/" + byKeys + ".zip", needs: dump, manifest: kindDumpManifest, ranges: packages, listed: isRange, state: rangeState, serve: request.servePackage},
 
-		{name: kindChangeList, path: "changelist.xml", needs: changes, capability: resourcesync.ChangeList, state: journalState, render: renderChangeList},
+		{name: kindChangeList, path: "changelist.xml", needs: changes, parts: kindChangeWindow, capability: resourcesync.ChangeList, state: journalState, render: renderChangeList},
 		{name: kindRecentChanges, path: "changelist/recent.xml", needs: changes, capability: resourcesync.ChangeList, state: journalState, render: renderRecentChanges},
 		{name: kindChangeWindow, path: "changelist/" + byTime + ".xml", needs: changes, parent: kindChangeList, capability: resourcesync.ChangeList, listed: isWindow, state: journalState, render: renderChangeWindow},
 
-		{name: kindChangeDump, path: "changedump.xml", needs: versions, capability: resourcesync.ChangeDump, state: changeDumpState, render: renderChangeDump},
+		{name: kindChangeDump, path: "changedump.xml", needs: versions, parts: kindChangeDumpPart, capability: resourcesync.ChangeDump, state: changeDumpState, render: renderChangeDump},
 		{name: kindChangeDumpPart, path: "changedumps/" + byTime + ".xml", needs: versions, parent: kindChangeDump, capability: resourcesync.ChangeDump, listed: isChangePackage, state: changeDumpState, render: renderChangeDumpPart},
 		{name: kindChangeManifest, path: "changedump/" + byInterval + ".xml", needs: versions, capability: resourcesync.ChangeDumpManifest, listed: isChangePackage, state: journalState, render: renderManifest},
-		{name: kindChangePackage, path: "changedump/" + byInterval + ".zip", needs: versions, manifest: kindChangeManifest, listed: isChangePackage, state: journalState, serve: (*Source).servePackage},
-		{name: kindMemento, path: "memento", needs: func(st *set) bool { return st.memento }, serve: (*Source).serveMemento},
+		{name: kindChangePackage, path: "changedump/" + byInterval + ".zip", needs: versions, manifest: kindChangeManifest, listed: isChangePackage, state: journalState, serve: request.servePackage},
+		{name: kindMemento, path: "memento", needs: func(st *set) bool { return st.Memento }, serve: request.serveMemento},
 	}
 	for _, c := range archives {
 		path := strings.ReplaceAll(string(c), "-", "")
 		rows = append(rows,
-			&kind{name: string(c), path: path + ".xml", needs: has(c), capability: c, state: archiveState, render: renderArchive},
+			&kind{name: string(c), path: path + ".xml", needs: has(c), parts: string(c) + archivePage, capability: c, state: archiveState, render: renderArchive},
 			&kind{name: string(c) + archivePage, path: path + "/" + byTime + ".xml", needs: has(c), parent: string(c), capability: c, listed: isNever, state: archiveState, render: renderArchive})
 	}
 	if o.Sitemap {
 		rows = append(rows,
-			&kind{name: kindSitemap, path: "sitemap.xml", needs: list, state: listState, render: renderResourceList},
-			&kind{name: kindSitemapPage, path: "sitemap/" + byKeys + ".xml", needs: list, parent: kindSitemap, listed: isPage, state: pageState, render: renderResourcePage})
+			&kind{name: kindSitemap, path: "sitemap.xml", needs: list, parts: kindSitemapPage, state: listState, render: renderResourceList},
+			&kind{name: kindSitemapPage, path: "sitemap/" + byKeys + ".xml", needs: list, parent: kindSitemap, ranges: pages, listed: isRange, state: rangeState, render: renderResourcePage})
 	}
 	for _, c := range []resourcesync.Capability{resourcesync.ChangeNotification, resourcesync.FrameworkNotification} {
 		has, path := has(c), strings.TrimSuffix(string(c), "-notification")+"/"
 		if channels { // a topic must name its hubs
-			rows = append(rows, &kind{name: string(c), path: path, needs: func(st *set) bool { return has(st) && len(st.hubs) > 0 }, serve: (*Source).serveTopic, anyMethod: true})
+			rows = append(rows, &kind{name: string(c), path: path, needs: func(st *set) bool { return has(st) && len(st.hubs) > 0 }, serve: request.serveTopic, anyMethod: true})
 		}
 		if o.WebSocket != nil {
-			rows = append(rows, &kind{name: string(c) + socket, path: path + "websocket", needs: has, serve: (*Source).serveSocket, anyMethod: true})
+			rows = append(rows, &kind{name: string(c) + socket, path: path + "websocket", needs: has, serve: request.serveSocket, anyMethod: true})
 		}
 	}
 	return rows

@@ -1,9 +1,13 @@
 package rshttp
 
 import (
+	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 	"io/fs"
 	"log/slog"
@@ -15,7 +19,6 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/transfer"
-	"github.com/resourcesync-go/resourcesync/linkheader"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -39,106 +42,93 @@ func (st *set) mementoURL(uri string, t time.Time) string {
 	return st.url(kindMemento, "") + "?" + paramDatetime + "=" + partition.FormatTime(t) + "&" + paramURI + "=" + url.QueryEscape(uri)
 }
 
-// withVersions returns a function that adds version links to the entries of st's
-// Change Lists, or nil.
+// withVersions returns a function that adds to the entries of st's Change Lists the links to
+// the versions after the changes (section 14.6), or nil.
 func (st *set) withVersions() func(*resourcesync.Change, *rsxml.Entry) {
-	if !st.memento {
+	if !st.Memento {
 		return nil
 	}
+	isMemento := func(l resourcesync.Link) bool { return l.Rel == resourcesync.RelMemento }
 	var links []resourcesync.Link
 	return func(c *resourcesync.Change, e *rsxml.Entry) {
-		links = st.versionLinks(append(links[:0], e.Links...), c)
+		if c.Type == resourcesync.Deleted || slices.ContainsFunc(e.Links, isMemento) {
+			return // an entry has one at most, and a host's own comes first
+		}
+		links = append(append(links[:0], e.Links...), resourcesync.Link{
+			Rel:      resourcesync.RelMemento,
+			Href:     st.mementoURL(c.Resource.URI, c.Datetime),
+			Modified: c.Resource.LastModified,
+			Hashes:   c.Resource.Hashes,
+			Length:   c.Resource.Length,
+			Type:     c.Resource.Type,
+			Encoding: c.Resource.Encoding,
+		})
 		e.Links = links
 	}
 }
 
-// versionLinks appends the links of a Change List entry to the version after c (section
-// 14.6).
-func (st *set) versionLinks(links []resourcesync.Link, c *resourcesync.Change) []resourcesync.Link {
-	isMemento := func(l resourcesync.Link) bool { return l.Rel == resourcesync.RelMemento }
-	if c.Type == resourcesync.Deleted || slices.ContainsFunc(links, isMemento) {
-		return links // an entry has one at most, and a host's own comes first
-	}
-	return append(links, resourcesync.Link{
-		Rel:      resourcesync.RelMemento,
-		Href:     st.mementoURL(c.Resource.URI, c.Datetime),
-		Modified: c.Resource.LastModified,
-		Hashes:   c.Resource.Hashes,
-		Length:   c.Resource.Length,
-		Type:     c.Resource.Type,
-		Encoding: c.Resource.Encoding,
-	})
-}
-
 // serveMemento answers a request for a version of a resource (RFC 7089), or for
 // ranges of it. It counts as a transfer of a package.
-func (s *Source) serveMemento(w http.ResponseWriter, r *http.Request, t target) {
-	sending, err := s.transfers.Admit(r)
+func (q request) serveMemento() error {
+	sending, err := q.transfers.Admit(q.r)
 	if err != nil {
-		s.fail(w, r, err)
-		return
+		return err
 	}
 	defer sending.End()
 	if err := sending.Start(true); err != nil { // any client can request any version
-		s.fail(w, r, err)
-		return
+		return err
 	}
-	c, err := s.findVersion(r, t)
+	c, err := q.findVersion()
 	if err != nil {
-		s.fail(w, r, err)
-		return
+		return err
 	}
-	v := &version{open: func() (io.ReadCloser, error) { return t.set.changeOpener.OpenChange(r.Context(), c) }}
+	v := &version{open: func() (io.ReadCloser, error) { return q.t.set.ChangeOpener.OpenChange(q.r.Context(), c) }}
 	defer v.close()
-	if err := v.begin(&c.Resource); err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = t.set.versionGone()
-		}
-		s.fail(w, r, err)
-		return
+	err = v.begin(&c.Resource)
+	if errors.Is(err, fs.ErrNotExist) {
+		return q.t.set.versionGone()
 	}
-	h := w.Header()
+	if err != nil {
+		return err
+	}
+	h := q.w.Header()
 	h.Set("Memento-Datetime", c.Datetime.UTC().Format(http.TimeFormat))
-	h.Add("Link", linkheader.Link{Target: c.Resource.URI, Rel: "original"}.String())
+	h.Add("Link", linkTo(c.Resource.URI, "original"))
 	h["Cache-Control"] = cacheForever
 	h["X-Content-Type-Options"] = hdrNosniff
 	h.Set("Etag", `"`+partition.FormatTime(c.Datetime)+`"`)
-	h.Set("Content-Type", "application/octet-stream")
-	if c.Resource.Type != "" {
-		h.Set("Content-Type", c.Resource.Type)
-	}
+	h.Set("Content-Type", cmp.Or(c.Resource.Type, "application/octet-stream"))
 	if c.Resource.Encoding != "" {
 		h.Set("Content-Encoding", c.Resource.Encoding)
 	}
-	s.counters.sent.Add(1)
-	transfer.Serve(w, r, time.Time{}, v)
+	q.counters.sent.Add(1)
+	transfer.Serve(q.w, q.r, time.Time{}, v)
 	if v.err != nil {
-		s.counters.broken.Add(1)
-		s.sparse.Log(r.Context(), s.log, slog.LevelError, "version aborted: its content does not match the journal, or cannot be read",
+		q.breakOff("version aborted: its content does not match the journal, or cannot be read",
 			slog.String("uri", c.Resource.URI), slog.Time("datetime", c.Datetime), slog.Any("error", v.err))
-		panic(http.ErrAbortHandler)
 	}
+	return nil
 }
 
-// findVersion returns the change that produced the version that r requests. Clients can
-// request any time.
-func (s *Source) findVersion(r *http.Request, t target) (c resourcesync.Change, err error) {
-	if len(r.URL.RawQuery) > maxQuery {
+// findVersion returns the change that produced the requested version. Clients can request
+// any time.
+func (q request) findVersion() (c resourcesync.Change, err error) {
+	if len(q.r.URL.RawQuery) > maxQuery {
 		return c, errMoment
 	}
-	query := r.URL.Query()
+	query := q.r.URL.Query()
 	uri := query.Get(paramURI)
 	at, err := partition.ParseTime(query.Get(paramDatetime))
 	if err != nil || rsxml.CheckURI(uri) != nil {
 		return c, errMoment
 	}
-	if err := s.renderings.AcquireWithin(r.Context(), s.options.Wait, true); err != nil {
+	if err := q.renderings.AcquireWithin(q.r.Context(), q.options.Wait, true); err != nil {
 		return c, err
 	}
-	defer s.renderings.Release(true)
-	ctx, cancel := context.WithTimeout(r.Context(), s.options.RenderTimeout)
+	defer q.renderings.Release(true)
+	ctx, cancel := context.WithTimeout(q.r.Context(), q.options.RenderTimeout)
 	defer cancel()
-	return t.set.version(ctx, uri, at)
+	return q.t.set.version(ctx, uri, at)
 }
 
 // version returns the change of uri at the time at.
@@ -151,10 +141,10 @@ func (st *set) version(ctx context.Context, uri string, at time.Time) (resources
 	missing := errMoment
 	if at.Before(since) {
 		missing = st.versionGone()
-		if st.changeArchiver == nil {
+		if st.ChangeArchiver == nil {
 			return resourcesync.Change{}, missing
 		}
-		from = changeArchive{st.changeArchiver} // whose lists link to versions, too
+		from = changeArchive{st.ChangeArchiver} // whose lists link to versions, too
 	}
 	around := resourcesync.Interval{From: at.Add(-time.Microsecond), Until: at}
 	for c, err := range from.changes(ctx, around, nil) {
@@ -172,4 +162,130 @@ func (st *set) version(ctx context.Context, uri string, at time.Time) (resources
 // versionGone returns the error for a version that is no longer kept.
 func (st *set) versionGone() error {
 	return &goneError{index: st.url(kindChangeList, ""), reason: "the version is no longer kept"}
+}
+
+// A version reads the content of a resource after a change, from any offset. If it is read
+// from the beginning to the end, its SHA-256 is verified: on a mismatch, Read does not
+// return the last bytes.
+type version struct {
+	open    func() (io.ReadCloser, error)
+	content io.ReadCloser
+	at      int64 // in content
+	offset  int64 // to read at
+	size    int64
+
+	digest string    // empty if unknown
+	sum    hash.Hash // of the bytes read from the beginning; nil after a skip
+	err    error     // why reading has failed
+}
+
+var errVersion = errors.New("the content does not match this version")
+
+// begin opens the version that r describes.
+func (v *version) begin(r *resourcesync.Resource) error {
+	content, err := v.open()
+	if err != nil {
+		return err
+	}
+	v.content = content
+	for _, h := range r.Hashes {
+		if h.Algorithm == "sha-256" {
+			v.digest, v.sum = h.Digest, sha256.New()
+		}
+	}
+	size, known := r.Length.Bytes()
+	if seeker, ok := content.(io.Seeker); ok {
+		end, err := seeker.Seek(0, io.SeekEnd)
+		if err == nil {
+			_, err = seeker.Seek(0, io.SeekStart)
+		}
+		if err == nil && known && end != size {
+			err = fmt.Errorf("%w: it has %d bytes instead of %d", errVersion, end, size)
+		}
+		v.size = end
+		return err
+	}
+	if !known {
+		return errors.New("the version has no Length, and its content cannot seek")
+	}
+	v.size = size
+	return nil
+}
+
+func (v *version) close() {
+	if v.content != nil {
+		v.content.Close()
+		v.content = nil
+	}
+}
+
+// Seek implements io.Seeker. Only the next Read seeks the content.
+func (v *version) Seek(offset int64, whence int) (int64, error) {
+	switch whence {
+	case io.SeekCurrent:
+		offset += v.offset
+	case io.SeekEnd:
+		offset += v.size
+	}
+	if offset < 0 {
+		return 0, errors.New("seek before the beginning")
+	}
+	v.offset = offset
+	return offset, nil
+}
+
+// Read implements io.Reader.
+func (v *version) Read(p []byte) (int, error) {
+	if v.offset >= v.size {
+		return 0, io.EOF
+	}
+	if v.err == nil {
+		v.err = v.move()
+	}
+	if v.err != nil {
+		return 0, v.err
+	}
+	p = p[:min(int64(len(p)), v.size-v.at)]
+	n, err := v.content.Read(p)
+	v.at += int64(n)
+	v.offset = v.at
+	if v.sum != nil {
+		v.sum.Write(p[:n])
+	}
+	switch {
+	case err == io.EOF && v.at < v.size:
+		v.err = io.ErrUnexpectedEOF
+	case err != nil && err != io.EOF:
+		v.err = err
+	case v.at == v.size && v.sum != nil && hex.EncodeToString(v.sum.Sum(nil)) != v.digest:
+		v.err = errVersion
+	}
+	if v.err != nil {
+		return 0, v.err
+	}
+	return n, nil
+}
+
+// move seeks the content to the current offset.
+func (v *version) move() error {
+	if v.at == v.offset {
+		return nil
+	}
+	v.sum = nil // some bytes are skipped
+	if seeker, ok := v.content.(io.Seeker); ok {
+		_, err := seeker.Seek(v.offset, io.SeekStart)
+		v.at = v.offset
+		return err
+	}
+	if v.at > v.offset {
+		v.close()
+		content, err := v.open()
+		if err != nil {
+			return err
+		}
+		v.content, v.at = content, 0
+	}
+	n, err := io.CopyN(io.Discard, v.content, v.offset-v.at)
+	v.at += n
+	return err
 }

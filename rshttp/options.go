@@ -170,19 +170,12 @@ func (o *Options) withDefaults() (Options, error) {
 	if o != nil {
 		out = *o
 	}
-	if out.PageSize == 0 {
-		out.PageSize = 10_000
-	}
-	if out.PageSize < 1 || out.PageSize > rsxml.MaxEntries {
+	if out.PageSize = cmp.Or(out.PageSize, 10_000); out.PageSize < 1 || out.PageSize > rsxml.MaxEntries {
 		return out, fmt.Errorf("rshttp: PageSize %d: must be 1 to %d", out.PageSize, rsxml.MaxEntries)
 	}
-	if out.Window < 0 || out.DumpInterval < 0 || out.PackageEvery < 0 {
-		return out, errors.New("rshttp: Window, DumpInterval and PackageEvery must not be negative")
-	}
-	if out.DescribedBy != "" {
-		if err := rsxml.CheckURI(out.DescribedBy); err != nil {
-			return out, fmt.Errorf("rshttp: DescribedBy: %w", err)
-		}
+	if min(out.Window, out.DumpInterval, out.PackageEvery, out.RenderTimeout) < 0 ||
+		min(out.Renderings, out.Transfers, out.ClientTransfers) < 0 || out.PackageSize < 0 {
+		return out, errors.New("rshttp: only Settle, CacheBytes and Wait of Options may be negative")
 	}
 	out.Window = cmp.Or(out.Window, 24*time.Hour)
 	out.Settle = cmp.Or(out.Settle, time.Minute)
@@ -195,17 +188,9 @@ func (o *Options) withDefaults() (Options, error) {
 	out.Renderings = cmp.Or(out.Renderings, 2*runtime.GOMAXPROCS(0))
 	out.Wait = cmp.Or(out.Wait, 5*time.Second)
 	out.RenderTimeout = cmp.Or(out.RenderTimeout, time.Minute)
-	if out.Renderings < 0 || out.RenderTimeout < 0 {
-		return out, errors.New("rshttp: Renderings and RenderTimeout must not be negative")
-	}
-	if out.PackageSize < 0 || out.Transfers < 0 || out.ClientTransfers < 0 {
-		return out, errors.New("rshttp: PackageSize, Transfers and ClientTransfers must not be negative")
-	}
+	out.Logger = cmp.Or(out.Logger, slog.Default())
 	if out.HubURI != "" && out.Hub == nil {
 		return out, errors.New("rshttp: HubURI without Hub: set Hub to &hub.Options{}")
-	}
-	if out.Logger == nil {
-		out.Logger = slog.Default()
 	}
 	return out, nil
 }

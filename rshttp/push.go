@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -19,83 +18,74 @@ import (
 // PushStatus returns the progress of the Source's notification channels and of remote hubs
 // that is recorded in the log, whichever process sends. It has no Topics if no set has
 // channels.
-func (s *Source) PushStatus(ctx context.Context) (topic.Status, error) {
-	if s.publisher == nil {
+func (r *runner) PushStatus(ctx context.Context) (topic.Status, error) {
+	if r.publisher == nil {
 		return topic.Status{}, nil
 	}
-	return s.publisher.Status(ctx)
+	return r.publisher.Status(ctx)
 }
 
 // Hub returns the Source's own hub, for its Status and its subscriptions;
 // [Source.Run] runs it. It is nil without [Options].Hub.
-func (s *Source) Hub() *hub.Hub { return s.hub }
+func (r *runner) Hub() *hub.Hub { return r.hub }
 
 // openTimeout limits the time to open the log of this Source in its Store.
 const openTimeout = 30 * time.Second
 
 // openStore opens the log of the Source with the base URL in its Store, and creates its hub.
-func (s *Source) openStore(base *url.URL) (err error) {
-	ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
-	defer cancel()
-	store, o := s.options.Store, s.options.Hub
-	if store != nil {
-		if s.notifications, err = store.Log(ctx, base.String()); err != nil {
+func (r *runner) openStore(base *url.URL) (err error) {
+	r.notifications = topic.NewMemoryLog()
+	if store := r.options.Store; store != nil {
+		ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
+		defer cancel()
+		if r.notifications, err = store.Log(ctx, base.String()); err != nil {
 			return fmt.Errorf("rshttp: %w", err)
 		}
 	}
-	if o == nil {
+	if r.options.Hub == nil {
 		return nil
 	}
-	uri := cmp.Or(s.options.HubURI, base.JoinPath("websub/").String())
-	if s.hubURI, err = url.Parse(uri); err != nil {
+	uri := cmp.Or(r.options.HubURI, base.JoinPath("websub/").String())
+	if r.hubURI, err = url.Parse(uri); err != nil {
 		return fmt.Errorf("rshttp: HubURI: %w", err)
 	}
-	if store == nil {
-		s.notifications = topic.NewMemoryLog()
-	}
-	opts := *o
-	if opts.Logger == nil {
-		opts.Logger = s.log
-	}
-	if s.hub, err = hub.New(uri, s.notifications, &opts); err != nil {
+	opts := *r.options.Hub
+	opts.Logger = cmp.Or(opts.Logger, r.log)
+	if r.hub, err = hub.New(uri, r.notifications, &opts); err != nil {
 		return fmt.Errorf("rshttp: %w", err)
 	}
 	return nil
 }
 
-// newPublisher returns the publisher of the channels of all sets.
-func (s *Source) newPublisher() (*publisher.Publisher, error) {
+// newPublisher returns the publisher of the channels of all sets, or nil if there is nothing
+// to publish.
+func (r *runner) newPublisher() (*publisher.Publisher, error) {
 	var channels []publisher.Channel
-	for _, st := range s.order {
+	for _, st := range r.order {
 		for _, c := range st.channels() {
 			channel, err := st.channel(c)
 			if err != nil {
 				return nil, err
 			}
-			if s.hub != nil {
-				channel.OwnHub = s.hub.URI()
-				s.hub.Register(channel.Topic)
+			if r.hub != nil {
+				channel.OwnHub = r.hub.URI()
+				r.hub.Register(channel.Topic)
 			}
 			channels = append(channels, channel)
 		}
 	}
-	if len(channels) == 0 && s.notifications == nil {
+	if len(channels) == 0 && r.options.Store == nil && r.hub == nil {
 		return nil, nil
 	}
 	var opts topic.Options
-	if s.options.Push != nil {
-		opts = *s.options.Push
+	if r.options.Push != nil {
+		opts = *r.options.Push
 	}
-	if opts.Logger == nil {
-		opts.Logger = s.log
+	opts.Logger = cmp.Or(opts.Logger, r.log)
+	if r.options.Store == nil {
+		r.log.Info("notifications and subscriptions are kept in memory: with a Store they survive a restart")
 	}
-	if s.notifications == nil {
-		s.notifications = topic.NewMemoryLog()
-	}
-	if s.options.Store == nil {
-		s.log.Info("notifications and subscriptions are kept in memory: with a Store they survive a restart")
-	}
-	p, err := publisher.New(s.notifications, channels, s.removed, &opts)
+	p, err := publisher.New(r.notifications, channels, r.removed, &opts)
 	if err != nil {
 		return nil, fmt.Errorf("rshttp: %w", err)
 	}
@@ -119,15 +109,14 @@ func (s *site) removed(capabilityList string) *publisher.Update {
 	return &publisher.Update{Up: s.routes.url(kindDescription, nil, ""), Entries: []rsxml.Entry{e}}
 }
 
-// channel returns st's channel of the capability c.
 func (st *set) channel(c resourcesync.Capability) (publisher.Channel, error) {
 	channel := publisher.Channel{
 		Topic:          st.url(string(c), ""),
 		CapabilityList: st.url(kindCapabilityList, ""),
-		Hubs:           st.remoteHubs,
+		Hubs:           st.Hubs,
 	}
 	if c == resourcesync.ChangeNotification {
-		channel.Changer, channel.Settle = st.changer, st.options.Settle
+		channel.Changer, channel.Settle = st.Changer, st.options.Settle
 		channel.Stater, channel.Watcher = st.changeStater, st.changeWatcher
 		return channel, nil
 	}
@@ -139,7 +128,7 @@ func (st *set) channel(c resourcesync.Capability) (publisher.Channel, error) {
 	if feed.hasVersion() {
 		channel.Stater = feed
 	} else {
-		channel.Watcher = st.watcher
+		channel.Watcher = st.Watcher
 	}
 	return channel, nil
 }
@@ -168,12 +157,12 @@ func (st *set) channelEntry(c resourcesync.Capability) *rsxml.Entry {
 	return e
 }
 
-// serveTopic answers a request for the topic t.
-func (s *Source) serveTopic(w http.ResponseWriter, r *http.Request, t target) {
-	s.publisher.ServeTopic(w, r, t.url(t.kind.name, ""))
+func (q request) serveTopic() error {
+	q.publisher.ServeTopic(q.w, q.r, q.t.url(q.t.kind.name, ""))
+	return nil
 }
 
-// serveSocket answers a request for the channel t by WebSocket.
-func (s *Source) serveSocket(w http.ResponseWriter, r *http.Request, t target) {
-	s.options.WebSocket.ServeTopic(w, r, t.url(strings.TrimSuffix(t.kind.name, socket), ""))
+func (q request) serveSocket() error {
+	q.options.WebSocket.ServeTopic(q.w, q.r, q.t.url(strings.TrimSuffix(q.t.kind.name, socket), ""))
+	return nil
 }

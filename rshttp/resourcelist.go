@@ -36,19 +36,11 @@ func listState(ctx context.Context, t target, was *state) (*state, error) {
 	return t.set.resourceState(ctx, partition.Whole, nil)
 }
 
-// pageState reads the state of a page.
-func pageState(ctx context.Context, t target, was *state) (*state, error) {
-	return t.rangeState(ctx, t.set.pages, was)
-}
-
-// isPage reports whether the page t is listed.
-func isPage(t target) bool { return t.isRangeOf(t.set.pages) }
-
 // renderResourceList renders resourcelist.xml: the Resource List if one page is enough
 // (section 10.1), otherwise the index (section 10.2).
 func renderResourceList(ctx context.Context, t target, st *state, b *render.Body) error {
 	if st.partition != nil {
-		return renderResourceIndex(t, st.partition, b)
+		return renderRangeIndex(t, st.partition.At, st.partition.Cuts, b)
 	}
 	p := t.set.pages.Current()
 	err := listResources(ctx, t, st, b, t.set.options.PageSize, nil)
@@ -66,24 +58,25 @@ func renderResourceList(ctx context.Context, t target, st *state, b *render.Body
 	return listResources(ctx, t, st, b, rsxml.MaxEntries, nil)
 }
 
-func renderResourceIndex(t target, p *partition.Partition, b *render.Body) error {
-	if len(p.Cuts) > rsxml.MaxEntries {
-		return fmt.Errorf("set %q has %d pages, more than the %d of an index: raise PageSize", t.set.name, len(p.Cuts), rsxml.MaxEntries)
-	}
-	b.Head = resourceHead(t, true, p.At)
-	page := kindResourcePage
-	if t.isSitemap() {
-		page = kindSitemapPage
-	}
+func renderRangeIndex(t target, at time.Time, cuts []resourcesync.Cut, b *render.Body) error {
+	b.Head = resourceHead(t, true, at)
 	i := 0
-	for r := range p.Ranges() {
+	for r := range partition.Ranges(cuts, "") {
 		// There is no at: the at of the index applies to the page, and the page's
 		// own newest change is earlier (section 10.2).
-		fits := b.Add(&rsxml.Entry{Loc: t.url(page, partition.FormatRange(r)), LastMod: p.Cuts[i].Newest})
-		if !fits {
-			return fmt.Errorf("the index of set %q has outgrown the limits of a document: raise PageSize", t.set.name)
+		if err := t.addPart(b, partition.FormatRange(r), &rsxml.Entry{LastMod: cuts[i].Newest}); err != nil {
+			return err
 		}
 		i++
+	}
+	return nil
+}
+
+// addPart adds e, the entry of a part, to the index t.
+func (t target) addPart(b *render.Body, part string, e *rsxml.Entry) error {
+	e.Loc = t.url(t.kind.parts, part)
+	if !b.Add(e) {
+		return fmt.Errorf("the index of the %s of set %q has outgrown the limits of a document: raise PageSize", t.kind.name, t.set.Name)
 	}
 	return nil
 }
@@ -110,7 +103,7 @@ func listResources(ctx context.Context, t target, st *state, b *render.Body, lim
 		builder entries.Builder
 		left    render.Omitted
 	)
-	for res, err := range checked.Resources(ctx, t.set.provider, st.keys, left.Add) {
+	for res, err := range checked.Resources(ctx, t.set.Provider, st.keys, left.Add) {
 		if err != nil {
 			return err
 		}
@@ -132,7 +125,7 @@ func listResources(ctx context.Context, t target, st *state, b *render.Body, lim
 		e.Metadata.Path = path
 		if !b.Add(e) || b.Entries > limit {
 			if tooLarge := b.Entries <= limit; pack == nil && (tooLarge || limit == rsxml.MaxEntries) {
-				t.set.pages.Split(st.keys, res.Key, tooLarge && t.set.cutter != nil)
+				t.set.pages.Split(st.keys, res.Key, tooLarge && t.set.Cutter != nil)
 			}
 			return errOutgrown
 		}

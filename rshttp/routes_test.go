@@ -23,7 +23,7 @@ func FuzzRoutes(f *testing.F) {
 		f.Fatal(err)
 	}
 	rt := newRoutes(base, true, kinds(&Options{Sitemap: true}, &description{}, true))
-	sets := map[string]*set{"a": {name: "a", hubs: []string{""}}}
+	sets := map[string]*set{"a": {Set: Set{Name: "a"}, hubs: []string{""}}}
 	f.Fuzz(func(t *testing.T, path string) {
 		to, ok := rt.match(path, sets)
 		if !ok {

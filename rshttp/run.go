@@ -4,9 +4,41 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
+	"net/url"
 	"slices"
+	"strings"
 	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/publisher"
+	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
+
+// A runner is the part of a Source that works in the background, and knows whether it does,
+// in this process or in another one.
+type runner struct {
+	*site
+	notifications topic.Log
+	publisher     *publisher.Publisher // nil if there is nothing to publish
+	hub           *hub.Hub             // nil if there is none
+	hubURI        *url.URL
+	components    []component // in the order in which they start
+
+	running  atomic.Bool
+	checking atomic.Bool // whether a check is scheduled
+
+	mu     sync.Mutex
+	seen   time.Time // when some process was last known to run
+	failed error     // the error that Run has returned in this process
+	logged bool      // it was logged that no process runs
+}
+
+// runPatience is the time for which no process may run a Source with notifications before
+// the Source reports it. A process needs less time to start or to take over.
+const runPatience = 10 * time.Second
 
 // A component is a part of a Source that [Source.Run] runs.
 type component struct {
@@ -15,23 +47,29 @@ type component struct {
 	health func(ctx context.Context) error // nil if it has none
 }
 
-// newComponents returns the components of s. Each needs those before it.
-func (s *Source) newComponents() []component {
-	var all []component
-	if store := s.options.Store; store != nil {
-		all = append(all, component{"store", store.Run, store.Health})
+// begin creates the publisher, and lists the components. Each needs those before it.
+func (r *runner) begin() (err error) {
+	if r.publisher, err = r.newPublisher(); err != nil {
+		return err
 	}
-	if s.publisher != nil {
-		all = append(all, component{"publisher", s.publisher.Run, s.publisher.Health})
+	add := func(name string, run, health func(context.Context) error) {
+		r.components = append(r.components, component{name, run, health})
 	}
-	if s.hub != nil {
-		all = append(all, component{"hub", s.hub.Run, nil})
+	if store := r.options.Store; store != nil {
+		add("store", store.Run, store.Health)
 	}
-	if feed := s.options.WebSocket; feed != nil {
-		run := func(ctx context.Context) error { return feed.Run(ctx, s.notifications) }
-		all = append(all, component{"websocket", run, nil})
+	if r.publisher != nil {
+		add("publisher", r.publisher.Run, r.publisher.Health)
 	}
-	return append(all, component{"source", s.runSets, nil})
+	if r.hub != nil {
+		add("hub", r.hub.Run, nil)
+	}
+	if feed := r.options.WebSocket; feed != nil {
+		add("websocket", func(ctx context.Context) error { return feed.Run(ctx, r.notifications) }, nil)
+	}
+	add("source", r.runSets, nil)
+	r.sawRun() // assume that some process starts soon
+	return nil
 }
 
 // Run runs the Source until ctx ends, and then returns nil. It starts the components
@@ -46,14 +84,16 @@ func (s *Source) newComponents() []component {
 // processes that share the Store calls Run; [Source.Health] reports if none does.
 //
 // It fails if it is already running.
-func (s *Source) Run(ctx context.Context) error {
-	if !s.running.CompareAndSwap(false, true) {
+func (r *runner) Run(ctx context.Context) error {
+	if !r.running.CompareAndSwap(false, true) {
 		return errors.New("rshttp: Run is already running")
 	}
-	defer s.running.Store(false)
-	s.runs.begun()
-	err := runAll(ctx, s.components)
-	s.runs.ended(err)
+	defer r.running.Store(false)
+	r.sawRun()
+	err := runAll(ctx, r.components)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen, r.failed = time.Now(), err
 	return err
 }
 
@@ -93,4 +133,85 @@ func runAll(ctx context.Context, all []component) error {
 		stop()
 	}
 	return errors.Join(errs...)
+}
+
+// Health returns what prevents this process from working, or nil. It joins the errors
+// of the Store and of the publisher, each with the name of the component, and the error
+// with which Run ended. If the Source has a Store or notifications and no process has
+// run it for ten seconds, the error names the components that do not run. A process
+// that only serves is healthy while another one calls Run.
+//
+// The Source also logs that no process runs it, whether or not Health is called. Remote
+// hubs that do not accept notifications are not errors here, because a restart would not
+// help; see [Source.PushStatus].
+func (r *runner) Health(ctx context.Context) error {
+	notRun := r.checkRun(ctx)
+	var all []error
+	for _, p := range r.components {
+		if p.health == nil {
+			continue
+		}
+		if err := p.health(ctx); err != nil {
+			all = append(all, fmt.Errorf("rshttp: %s: %w", p.name, err))
+		}
+	}
+	return errors.Join(append(all, notRun)...)
+}
+
+// expectRun schedules a check that some process runs the Source. It must be cheap,
+// because every request calls it.
+func (r *runner) expectRun() {
+	if r.publisher == nil || r.running.Load() || !r.checking.CompareAndSwap(false, true) {
+		return
+	}
+	time.AfterFunc(runPatience, func() {
+		defer r.checking.Store(false)
+		ctx, cancel := context.WithTimeout(context.Background(), runPatience)
+		defer cancel()
+		r.checkRun(ctx)
+	})
+}
+
+// sawRun records that a process runs now.
+func (r *runner) sawRun() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.seen, r.failed, r.logged = time.Now(), nil, false
+}
+
+// checkRun returns an error if Run has failed in this process, or if no process runs the
+// Source and its notifications need one. It logs the latter once.
+func (r *runner) checkRun(ctx context.Context) error {
+	if r.running.Load() {
+		return nil
+	}
+	r.mu.Lock()
+	seen, failed := r.seen, r.failed
+	r.mu.Unlock()
+	if failed != nil {
+		return fmt.Errorf("rshttp: Run has ended: %w", failed)
+	}
+	if r.publisher == nil || time.Since(seen) < runPatience {
+		return nil
+	}
+	free, err := r.notifications.Lead(ctx, func(context.Context) error { return nil })
+	if err != nil {
+		return fmt.Errorf("rshttp: checking whether another process runs the Source: %w", err)
+	}
+	if !free {
+		r.sawRun()
+		return nil
+	}
+	var names []string
+	for _, p := range r.components {
+		names = append(names, p.name)
+	}
+	err = fmt.Errorf("rshttp: no process runs the Source, and changes are not announced: call Run in a long-running process (not running: %s)", strings.Join(names, ", "))
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.logged {
+		r.logged = true
+		r.log.LogAttrs(ctx, slog.LevelError, err.Error())
+	}
+	return err
 }

@@ -28,23 +28,29 @@ func (s *Source) find(path string) (target, *document, bool) {
 // that of kept, the cached document or nil, renders t if they differ, and sends it.
 func (s *Source) serve(w http.ResponseWriter, r *http.Request, t target, kept *document) {
 	s.expectRun()
-	if t.kind.anyMethod {
-		t.kind.serve(s, w, r, t)
+	if !t.kind.anyMethod && !reqbody.Get(w, r) {
 		return
 	}
-	if !reqbody.Get(w, r) {
-		return
-	}
+	var (
+		doc *document
+		err error
+	)
 	if t.kind.serve != nil {
-		t.kind.serve(s, w, r, t)
-		return
+		err = t.kind.serve(request{s, w, r, t})
+	} else if doc, err = s.document(r.Context(), t, kept); err == nil {
+		s.send(w, r, doc)
 	}
-	doc, err := s.document(r.Context(), t, kept)
 	if err = t.known(err); err != nil {
 		s.fail(w, r, err)
-		return
 	}
-	s.send(w, r, doc)
+}
+
+// A request is a request for a target that is no document.
+type request struct {
+	*Source
+	w http.ResponseWriter
+	r *http.Request
+	t target
 }
 
 // document returns the current document of t: the cached one if it still shows the state of
@@ -171,7 +177,7 @@ func (s *site) send(w http.ResponseWriter, r *http.Request, doc *document) {
 	}
 	if err := doc.writeTo(w, zipped); err != nil && r.Context().Err() == nil {
 		// The status has been sent; the client sees the closed connection.
-		s.sparse.Log(r.Context(), s.log, slog.LevelDebug, "document not sent", slog.String("path", doc.path()), slog.Any("error", err))
+		s.sparse.Log(r.Context(), s.log, slog.LevelDebug, "document not sent", slog.String("path", doc.target.path), slog.Any("error", err))
 		panic(http.ErrAbortHandler)
 	}
 }

@@ -14,7 +14,6 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/packages"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
-	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
@@ -88,31 +87,19 @@ type retainer interface {
 // set is a Set with its upgrades found.
 type set struct {
 	*site
-	name         string
-	describedBy  string
-	provider     resourcesync.Provider
-	stater       resourcesync.Stater
-	cutter       resourcesync.Cutter
-	changer      resourcesync.Changer
-	opener       resourcesync.Opener
-	changeOpener resourcesync.ChangeOpener
-	watcher      resourcesync.Watcher
-	covers       func(*url.URL) bool
-	unready      atomic.Bool // the last request failed because the set was not ready
+	Set
+	covers  func(*url.URL) bool
+	unready atomic.Bool // the last request failed because the set was not ready
 
 	// changeStater and changeWatcher describe the journal. They are those of the set
 	// unless another value keeps the journal, which may then lag behind the set.
 	changeStater  resourcesync.Stater
 	changeWatcher resourcesync.Watcher
 
-	memento        bool // versions have URIs of their own
-	archiver       resourcesync.Archiver
-	changeArchiver resourcesync.ChangeArchiver
-	archives       []resourcesync.Capability // of the existing archives
+	archives []resourcesync.Capability // of the existing archives
 
-	hubs       []string // URIs, that of the Source's own first
-	remoteHubs []topic.Hub
-	sockets    bool // its channels are also served by WebSockets
+	hubs    []string // URIs, that of the Source's own first
+	sockets bool     // its channels are also served by WebSockets
 
 	// Further upgrades of the openers, or nil.
 	checksummer, changeChecksummer resourcesync.Checksummer
@@ -143,28 +130,16 @@ func newSet(in *site, s Set, only bool, ownHub string) (*set, error) {
 	case s.Prefix != "" && !strings.HasPrefix(s.Prefix, "/"):
 		return nil, fmt.Errorf("rshttp: %s: Prefix %q must be a path beginning with '/'", title(s.Name), s.Prefix)
 	}
-	if s.DescribedBy != "" {
-		if err := rsxml.CheckURI(s.DescribedBy); err != nil {
-			return nil, fmt.Errorf("rshttp: %s: DescribedBy: %w", title(s.Name), err)
-		}
-	}
-	out := &set{
-		site:           in,
-		name:           s.Name,
-		describedBy:    s.DescribedBy,
-		provider:       s.Provider,
-		stater:         upgrade(s.Stater, s.Provider),
-		cutter:         upgrade(s.Cutter, s.Provider),
-		changer:        upgrade(s.Changer, s.Provider),
-		opener:         upgrade(s.Opener, s.Provider),
-		changeOpener:   upgrade(s.ChangeOpener, s.Provider),
-		watcher:        upgrade(s.Watcher, s.Provider),
-		memento:        s.Memento,
-		archiver:       upgrade(s.Archiver, s.Provider),
-		changeArchiver: upgrade(s.ChangeArchiver, s.Provider),
-		remoteHubs:     slices.Clone(s.Hubs),
-		sockets:        in.options.WebSocket != nil,
-	}
+	out := &set{site: in, Set: s, sockets: in.options.WebSocket != nil}
+	out.Stater = upgrade(s.Stater, s.Provider)
+	out.Cutter = upgrade(s.Cutter, s.Provider)
+	out.Changer = upgrade(s.Changer, s.Provider)
+	out.Opener = upgrade(s.Opener, s.Provider)
+	out.ChangeOpener = upgrade(s.ChangeOpener, s.Provider)
+	out.Watcher = upgrade(s.Watcher, s.Provider)
+	out.Archiver = upgrade(s.Archiver, s.Provider)
+	out.ChangeArchiver = upgrade(s.ChangeArchiver, s.Provider)
+	out.Hubs = slices.Clone(s.Hubs)
 	if ownHub != "" {
 		out.hubs = append(out.hubs, ownHub)
 	}
@@ -177,8 +152,8 @@ func newSet(in *site, s Set, only bool, ownHub string) (*set, error) {
 		out.covers = func(u *url.URL) bool { return strings.HasPrefix(u.Path, s.Prefix) }
 	}
 	out.findCompanions(s.Changer)
-	if c, ok := s.Provider.(changerChecker); ok && out.changer != nil {
-		warning, err := c.CheckChanger(out.changer)
+	if c, ok := s.Provider.(changerChecker); ok && out.Changer != nil {
+		warning, err := c.CheckChanger(out.Changer)
 		if err != nil {
 			return nil, fmt.Errorf("rshttp: %s: %w", title(s.Name), err)
 		}
@@ -186,11 +161,11 @@ func newSet(in *site, s Set, only bool, ownHub string) (*set, error) {
 			in.log.Warn(warning, "set", s.Name)
 		}
 	}
-	if out.memento && (out.changer == nil || out.changeOpener == nil) {
+	if out.Memento && (out.Changer == nil || out.ChangeOpener == nil) {
 		return nil, fmt.Errorf("rshttp: %s cannot offer Memento without a Changer and a ChangeOpener", title(s.Name))
 	}
 	var err error
-	if out.changeArchiver != nil && out.changer == nil {
+	if out.ChangeArchiver != nil && out.Changer == nil {
 		return nil, fmt.Errorf("rshttp: %s has a ChangeArchiver without a Changer", title(s.Name))
 	}
 	if out.archives, err = newArchives(out); err != nil {
@@ -208,36 +183,36 @@ func newSet(in *site, s Set, only bool, ownHub string) (*set, error) {
 // divide prepares the partitions of st.
 func (st *set) divide() {
 	o := &st.options
-	st.pages = partition.Pages(st.name, st.provider, st.cutter, st.stater, o.PageSize)
-	st.resourcePackages = &packages.Resources{Provider: st.provider, Stater: st.stater, Size: st.packageSize()}
+	st.pages = partition.Pages(st.Name, st.Provider, st.Cutter, st.Stater, o.PageSize)
+	st.resourcePackages = &packages.Resources{Provider: st.Provider, Stater: st.Stater, Size: st.packageSize()}
 	st.changePackages = newChangePackages(st)
 	st.packages = newPackages(st)
-	if st.changer != nil {
-		st.windows = partition.NewWindowCache(st.name, st.changer, o.Window, o.PageSize, max(o.Settle, 0))
+	if st.Changer != nil {
+		st.windows = partition.NewWindowCache(st.Name, st.Changer, o.Window, o.PageSize, max(o.Settle, 0))
 	}
 }
 
 // findCompanions finds further upgrades of the upgrades of st. journal is the Changer of
 // another value than the Provider, or nil.
 func (st *set) findCompanions(journal resourcesync.Changer) {
-	if st.stater == nil {
-		st.stater, _ = journal.(resourcesync.Stater)
+	if st.Stater == nil {
+		st.Stater, _ = journal.(resourcesync.Stater)
 	}
-	st.changeStater, st.changeWatcher = st.stater, st.watcher
+	st.changeStater, st.changeWatcher = st.Stater, st.Watcher
 	if journal != nil {
 		st.changeStater, _ = journal.(resourcesync.Stater)
 		if w, ok := journal.(resourcesync.Watcher); ok {
 			st.changeWatcher = w
 		}
 	}
-	if a, ok := st.changer.(archiving); ok && st.changeArchiver == nil {
-		st.changeArchiver = a.Archive()
+	if a, ok := st.Changer.(archiving); ok && st.ChangeArchiver == nil {
+		st.ChangeArchiver = a.Archive()
 	}
-	st.checksummer, _ = st.opener.(resourcesync.Checksummer)
-	st.changeChecksummer, _ = st.changeOpener.(resourcesync.Checksummer)
-	st.patchOpener, _ = st.changeOpener.(resourcesync.PatchOpener)
-	if _, ok := st.changeOpener.(resourcesync.Changer); !ok {
-		st.retainer, _ = st.changeOpener.(retainer)
+	st.checksummer, _ = st.Opener.(resourcesync.Checksummer)
+	st.changeChecksummer, _ = st.ChangeOpener.(resourcesync.Checksummer)
+	st.patchOpener, _ = st.ChangeOpener.(resourcesync.PatchOpener)
+	if _, ok := st.ChangeOpener.(resourcesync.Changer); !ok {
+		st.retainer, _ = st.ChangeOpener.(retainer)
 	}
 }
 
@@ -263,10 +238,10 @@ func title(set string) string {
 // prevents documents that depend on the configuration alone from linking to documents that
 // are not available yet.
 func (st *set) ready(ctx context.Context) error {
-	if st.stater == nil || st.isReady.Load() {
+	if st.Stater == nil || st.isReady.Load() {
 		return nil
 	}
-	_, err := st.stater.Stat(ctx, partition.Whole)
+	_, err := st.Stater.Stat(ctx, partition.Whole)
 	if err != nil {
 		return err
 	}

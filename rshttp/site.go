@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"hash/maphash"
 	"log/slog"
+	"slices"
 	"sync"
-	"sync/atomic"
 
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/packages"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
@@ -23,27 +25,14 @@ type site struct {
 	order       []*set // as given to New
 	description description
 	counters    counters
-	ready       atomic.Bool
 }
 
-// packageSize is the size of a new package.
 func (s *site) packageSize() packages.Size { return packages.Size(s.options.PackageSize) }
 
-// allReady reports whether all sets are ready.
 func (s *site) allReady(ctx context.Context) bool {
-	if s.ready.Load() {
-		return true
-	}
-	for _, st := range s.order {
-		if st.ready(ctx) != nil {
-			return false
-		}
-	}
-	s.ready.Store(true)
-	return true
+	return !slices.ContainsFunc(s.order, func(st *set) bool { return st.ready(ctx) != nil })
 }
 
-// url returns the public URL of a document of st.
 func (st *set) url(kind, part string) string { return st.routes.url(kind, st, part) }
 
 // report counts the entries and the fields that a document of st omits, and logs the
@@ -64,7 +53,7 @@ func (st *set) report(entries, fields render.Omitted) {
 func (st *set) logOmitted(omitted *render.Omitted, msg string) {
 	first := omitted.First()
 	if st.reported.first(fmt.Sprint(msg, first)) {
-		st.log.LogAttrs(context.Background(), slog.LevelWarn, msg, slog.String("set", st.name), slog.Int("count", omitted.N), first)
+		st.log.LogAttrs(context.Background(), slog.LevelWarn, msg, slog.String("set", st.Name), slog.Int("count", omitted.N), first)
 	}
 }
 
@@ -72,10 +61,10 @@ func (st *set) logOmitted(omitted *render.Omitted, msg string) {
 // ones are only counted.
 const maxReported = 100
 
-// reported is the set of messages that have been logged. The zero value is ready for use.
+// reported has the digests of the messages that have been logged.
 type reported struct {
 	mu   sync.Mutex
-	seen map[uint64]struct{}
+	seen map[uint64]bool
 }
 
 var reportedSeed = maphash.MakeSeed()
@@ -86,12 +75,36 @@ func (r *reported) first(message string) bool {
 	sum := maphash.String(reportedSeed, message)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if _, ok := r.seen[sum]; ok || len(r.seen) == maxReported {
+	if r.seen[sum] || len(r.seen) == maxReported {
 		return false
 	}
 	if r.seen == nil {
-		r.seen = make(map[uint64]struct{})
+		r.seen = make(map[uint64]bool)
 	}
-	r.seen[sum] = struct{}{}
+	r.seen[sum] = true
 	return true
+}
+
+// runSets does the background work of the sets until ctx ends.
+func (s *site) runSets(ctx context.Context) error {
+	var running sync.WaitGroup
+	for _, st := range s.order {
+		running.Go(func() { st.pages.Run(ctx, s.log) })
+		if st.Opener != nil {
+			running.Go(func() { st.packages.Run(ctx, s.log) })
+		}
+		if st.has(resourcesync.ChangeDump) {
+			running.Go(func() { st.changePackages.Run(ctx, s.log) })
+		}
+		if st.Watcher != nil {
+			running.Go(func() {
+				background.Watch(ctx, st.Watcher.Watch, func() {
+					st.pages.Wake()
+					st.packages.Wake()
+				}, st.log.With("set", st.Name), "watching a set has ended; restarting")
+			})
+		}
+	}
+	running.Wait()
+	return nil
 }

@@ -1,10 +1,48 @@
+// Package rshttp serves sets of resources as a ResourceSync Source over HTTP.
+//
+// [New] returns a [Source] that serves the documents of the sets it is given: the Source
+// Description at the well-known URI, a Capability List per set, Resource Lists and, for
+// a set with a journal, Change Lists. A set has Resource Dumps if it can read the content of
+// its resources, and Change Dumps if it can read their past versions. [Source.Wrap] adds the
+// Source to an application in one line. A Source is also an http.Handler that matches the
+// complete path of a request, and can be mounted:
+//
+//	mux.Handle("/resourcesync/", src)                 // net/http
+//	mux.Handle("/.well-known/resourcesync", src)
+//	mux.Handle("/", src.Link(app))
+//
+//	r.Mount("/resourcesync", src)                     // chi
+//	r.Handle("/.well-known/resourcesync", src)
+//
+//	r.PathPrefix("/resourcesync/").Handler(src)       // gorilla/mux
+//	r.Handle("/.well-known/resourcesync", src)
+//
+// If [Options].Hub is set or a set has remote hubs, the Source also pushes changes over the
+// two notification channels that its Capability Lists advertise (Change Notification and
+// Framework Notification 1.0.1). [Source.Run] publishes and delivers them, and
+// does the background work.
+//
+// # Documents
+//
+// A Resource List that is too long for one document becomes an index of pages. A page is a
+// range of keys, and its URL contains the range: the cost of rendering a page does not
+// depend on the size of the set, and servers share no memory of pages. A document is
+// rendered and compressed completely before its status is sent. It is cached, within
+// [Options].CacheBytes, until its set changes. Documents are functions of the state, so all
+// replicas send the same bytes with the same entity tags. (The index of a Resource List also
+// depends on how the set has been divided. Stores that keep their cuts, such as sqlstore,
+// divide it alike for all replicas.)
+//
+// A package of a Resource Dump is a range of keys, and one of a Change Dump is a span of
+// time. Packages are never stored: their bytes are computed while they are sent, from any
+// offset, and checked against the manifest. If content does not match, the transfer is
+// aborted. Leave WriteTimeout of http.Server zero, or large packages never arrive.
 package rshttp
 
 import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"slices"
 	"strings"
 	"sync/atomic"
@@ -12,12 +50,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/admission"
 	"github.com/resourcesync-go/resourcesync/internal/baseurl"
 	"github.com/resourcesync-go/resourcesync/internal/packages"
-	"github.com/resourcesync-go/resourcesync/internal/publisher"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/internal/transfer"
 	"github.com/resourcesync-go/resourcesync/linkheader"
-	"github.com/resourcesync-go/resourcesync/topic"
-	"github.com/resourcesync-go/resourcesync/topic/hub"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
@@ -25,20 +60,13 @@ import (
 // safe for concurrent use.
 type Source struct {
 	*site
+	runner
 	cache      *cache
 	plans      *packages.Planner[*state]
 	requests   admission.Groups  // for the same documents
 	renderings admission.Limiter // of documents
 	transfers  *transfer.Limiter
-	running    atomic.Bool
-	runs       runs
-	components []component // in the order in which they start
 	covers     []linkheader.Cover
-
-	notifications topic.Log            // nil if there is nothing to publish
-	publisher     *publisher.Publisher // nil if there is nothing to publish
-	hub           *hub.Hub             // nil if there is none
-	hubURI        *url.URL
 }
 
 // New returns the Source of sets. base is the public URL of the folder of its documents, such
@@ -68,6 +96,7 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		renderings: admission.NewLimiter(o.Renderings),
 		transfers:  transfer.NewLimiter(o.Transfers, o.ClientTransfers),
 	}
+	s.runner.site = s.site
 	s.plans = packages.NewPlanner[*state](packages.Options{
 		Size:        s.packageSize(),
 		Concurrency: o.Renderings,
@@ -86,14 +115,14 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		if s.sets[st.name] != nil {
-			return nil, fmt.Errorf("rshttp: two sets have the name %q", st.name)
+		if s.sets[st.Name] != nil {
+			return nil, fmt.Errorf("rshttp: two sets have the name %q", st.Name)
 		}
-		s.sets[st.name] = st
+		s.sets[st.Name] = st
 		s.order = append(s.order, st)
 	}
 	channels := slices.ContainsFunc(s.order, func(st *set) bool { return len(st.channels()) > 0 })
-	s.routes = newRoutes(u, s.order[0].name != "", kinds(&o, &s.description, channels))
+	s.routes = newRoutes(u, s.order[0].Name != "", kinds(&o, &s.description, channels))
 	if err := s.description.write(s.site); err != nil {
 		return nil, err
 	}
@@ -101,14 +130,12 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		if st.covers != nil {
 			s.covers = append(s.covers, linkheader.Cover{CapabilityList: s.routes.url(kindCapabilityList, st, ""), Covers: st.covers})
 		} else {
-			s.log.Warn("set gets no Link headers: give it a Prefix or a Coverer", "set", st.name)
+			s.log.Warn("set gets no Link headers: give it a Prefix or a Coverer", "set", st.Name)
 		}
 	}
-	if s.publisher, err = s.newPublisher(); err != nil {
+	if err := s.begin(); err != nil {
 		return nil, err
 	}
-	s.components = s.newComponents()
-	s.runs.begun() // assume that some process starts soon
 	return s, nil
 }
 
@@ -168,7 +195,7 @@ func (s *Source) Paths() []string {
 	var paths []string
 	if s.routes.named {
 		for _, st := range s.order {
-			paths = append(paths, st.name+"/")
+			paths = append(paths, st.Name+"/")
 		}
 		return append(paths, folderOf(s.routes.kinds[kindDescriptionPart].path))
 	}
@@ -197,4 +224,45 @@ func (s *site) sitemaps() []string {
 		}
 	}
 	return uris
+}
+
+// Counters are totals since the Source was created. They can be served as JSON.
+type Counters struct {
+	Rendered uint64 `json:"rendered"`      // documents made
+	Planned  uint64 `json:"planned"`       // packages planned
+	Hits     uint64 `json:"hits"`          // requests answered from the cache
+	Refused  uint64 `json:"refused"`       // requests answered 503 or 429 because too much was being made or sent
+	Failed   uint64 `json:"failed"`        // requests answered 503 because a provider failed
+	LeftOut  uint64 `json:"leftOut"`       // entries left out of documents because their URIs cannot be written
+	Dropped  uint64 `json:"droppedFields"` // fields left out of entries because no document can hold their values
+	Sent     uint64 `json:"sent"`          // packages sent, whole or in part
+	Broken   uint64 `json:"broken"`        // of them, those broken off because content differed from its entry
+	Read     uint64 `json:"read"`          // resources read for their checksums alone
+
+	CacheBytes int64 `json:"cacheBytes"` // held by rendered documents now
+	PlanBytes  int64 `json:"planBytes"`  // held by the plans of packages now, including those being made and sent
+}
+
+type counters struct {
+	rendered, hits, refused, failed, leftOut, dropped, sent, broken atomic.Uint64
+
+	packages packages.Counters
+}
+
+// Counters returns the Source's counters.
+func (s *Source) Counters() Counters {
+	return Counters{
+		Rendered:   s.counters.rendered.Load(),
+		Planned:    s.counters.packages.Planned.Load(),
+		Hits:       s.counters.hits.Load() + s.counters.packages.Hits.Load(),
+		Refused:    s.counters.refused.Load(),
+		Failed:     s.counters.failed.Load(),
+		LeftOut:    s.counters.leftOut.Load(),
+		Dropped:    s.counters.dropped.Load(),
+		Sent:       s.counters.sent.Load(),
+		Broken:     s.counters.broken.Load(),
+		Read:       s.counters.packages.Read.Load(),
+		CacheBytes: s.cache.size(),
+		PlanBytes:  s.plans.Memory(),
+	}
 }

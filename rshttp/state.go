@@ -76,11 +76,7 @@ func (was *state) stillClosed(ctx context.Context) (bool, error) {
 	return err == nil && !since.After(was.changes.From) && erased.Equal(was.erased), err
 }
 
-// stat describes the resources in keys. The result is zero if the set has no Stater.
-func (st *set) stat(ctx context.Context, keys resourcesync.Range) (resourcesync.Stat, error) {
-	return statOf(ctx, st.stater, keys)
-}
-
+// statOf describes the resources in keys. The result is zero without a Stater.
 func statOf(ctx context.Context, stater resourcesync.Stater, keys resourcesync.Range) (resourcesync.Stat, error) {
 	if stater == nil {
 		return resourcesync.Stat{}, nil
@@ -91,13 +87,13 @@ func statOf(ctx context.Context, stater resourcesync.Stater, keys resourcesync.R
 // resourceState returns the state of the resources in keys, or was if that is still
 // current. It reads the version of the complete set and, only if that has changed, that of keys.
 func (st *set) resourceState(ctx context.Context, keys resourcesync.Range, was *state) (*state, error) {
-	whole, err := st.stat(ctx, partition.Whole)
+	whole, err := statOf(ctx, st.Stater, partition.Whole)
 	if err != nil || was != nil && whole.Version != "" && whole.Version == *was.whole.Load() {
 		return was, err
 	}
 	stat := whole
 	if keys != partition.Whole {
-		if stat, err = st.stat(ctx, keys); err != nil {
+		if stat, err = statOf(ctx, st.Stater, keys); err != nil {
 			return nil, err
 		}
 	}
@@ -110,7 +106,6 @@ func (st *set) resourceState(ctx context.Context, keys resourcesync.Range, was *
 	return now, nil
 }
 
-// newResourceState returns the state of the resources in keys that stat describes.
 func newResourceState(keys resourcesync.Range, stat resourcesync.Stat) *state {
 	st := newState(stat)
 	st.keys = keys
@@ -120,22 +115,21 @@ func newResourceState(keys resourcesync.Range, stat resourcesync.Stat) *state {
 	return st
 }
 
-// newState returns the state that stat describes.
 func newState(stat resourcesync.Stat) *state {
 	st := &state{version: stat.Version, modified: stat.LastModified}
 	st.whole.Store(&st.version)
 	return st
 }
 
-// rangeState reads the state of a document about a range of keys, which d may have. The
-// document is not cached if d does not have the range: clients can request any range, and
-// must not displace listed documents.
-func (t target) rangeState(ctx context.Context, d *partition.Partitioner, was *state) (*state, error) {
+// rangeState reads the state of a document about a range of keys. The document is not cached
+// if the set is not divided into that range: clients can request any range, and must not
+// displace listed documents.
+func rangeState(ctx context.Context, t target, was *state) (*state, error) {
 	r, ok := partition.ParseRange(t.part)
 	if !ok {
 		return nil, notExist("a range of keys", t)
 	}
-	listed := d.Lists(r)
+	listed := t.kind.ranges(t.set).Lists(r)
 	st, err := t.set.resourceState(ctx, r, was)
 	if err == nil && st != was && !listed {
 		st.version = ""
@@ -143,11 +137,11 @@ func (t target) rangeState(ctx context.Context, d *partition.Partitioner, was *s
 	return st, err
 }
 
-// isRangeOf reports whether d has the range of keys of t. It also returns true if t names
-// no range, because such a request costs nothing.
-func (t target) isRangeOf(d *partition.Partitioner) bool {
+// isRange reports whether t names a range into which the set is divided. It also returns
+// true if t names no range, because such a request costs nothing.
+func isRange(t target) bool {
 	r, ok := partition.ParseRange(t.part)
-	return !ok || d.Lists(r)
+	return !ok || t.kind.ranges(t.set).Lists(r)
 }
 
 // journalState reads the state of a document with changes of the journal. Rendering

@@ -13,29 +13,25 @@ import (
 
 var hdrPackage = []string{"application/zip"}
 
-// servePackage answers a request for the package t, or for ranges of it. A transfer holds
+// servePackage answers a request for the package q.t, or for ranges of it. A transfer holds
 // only the plan and its place among the transfers.
-func (s *Source) servePackage(w http.ResponseWriter, r *http.Request, t target) {
-	sending, err := s.transfers.Admit(r)
+func (q request) servePackage() error {
+	sending, err := q.transfers.Admit(q.r)
 	if err != nil {
-		s.fail(w, r, err)
-		return
+		return err
 	}
 	defer sending.End()
-	t.awaitListed(r.Context())
-	unlisted := t.isUnlisted()
-	if err := sending.Start(unlisted); err != nil {
-		s.fail(w, r, err)
-		return
+	q.t.awaitListed(q.r.Context())
+	if err := sending.Start(q.t.isUnlisted()); err != nil {
+		return err
 	}
-	pkg := t.pack()
-	plan, err := s.plans.Plan(r.Context(), pkg)
-	if err = t.known(err); err != nil {
-		s.fail(w, r, err)
-		return
+	pkg := q.t.pack()
+	plan, err := q.plans.Plan(q.r.Context(), pkg)
+	if err != nil {
+		return err
 	}
-	defer s.plans.Release(plan)
-	h := w.Header()
+	defer q.plans.Release(plan)
+	h := q.w.Header()
 	h["Content-Type"] = hdrPackage
 	h["X-Content-Type-Options"] = hdrNosniff
 	h["Cache-Control"] = plan.State.cacheControl()
@@ -44,20 +40,33 @@ func (s *Source) servePackage(w http.ResponseWriter, r *http.Request, t target) 
 	if plan.State.dated(time.Now()) {
 		modified = plan.State.modified
 	}
-	s.counters.sent.Add(1)
-	content := s.plans.NewReader(r.Context(), pkg, plan)
+	q.counters.sent.Add(1)
+	content := q.plans.NewReader(q.r.Context(), pkg, plan)
 	defer content.Close()
-	transfer.Serve(w, r, modified, content)
-	if err := content.Err(); err != nil {
-		s.breakOff(r, t, plan, err)
+	transfer.Serve(q.w, q.r, modified, content)
+	if content.Err() == nil {
+		return nil
 	}
+	if uri, reason := q.plans.Failed(plan, content.Err()); reason != nil {
+		q.breakOff("package broken off: content is not what was listed, or cannot be read",
+			slog.String("path", q.t.path), slog.String("uri", uri), slog.Any("error", reason))
+	}
+	panic(http.ErrAbortHandler)
+}
+
+// breakOff logs why a transfer cannot be completed, and ends it. The status has been sent, so
+// only a broken connection can signal the error.
+func (q request) breakOff(msg string, attrs ...slog.Attr) {
+	q.counters.broken.Add(1)
+	q.sparse.Log(q.r.Context(), q.log, slog.LevelError, msg, attrs...)
+	panic(http.ErrAbortHandler)
 }
 
 // awaitListed waits, for Options.Wait at most, until it is known whether the package
 // t is listed.
 func (t target) awaitListed(ctx context.Context) {
-	if t.kind.name == kindDumpPackage {
-		t.set.packages.Await(ctx, t.set.options.Wait)
+	if t.kind.ranges != nil {
+		t.kind.ranges(t.set).Await(ctx, t.set.options.Wait)
 		return
 	}
 	if t.set.options.Wait < 0 || !t.isUnlisted() {
@@ -70,9 +79,9 @@ func (t target) awaitListed(ctx context.Context) {
 
 // pack describes the package t to the planner.
 func (t target) pack() *packages.Package[*state] {
-	content := packages.Content{Provider: t.set.provider, Opener: t.set.opener, Checksummer: t.set.checksummer}
+	content := packages.Content{Provider: t.set.Provider, Opener: t.set.Opener, Checksummer: t.set.checksummer}
 	if t.kind.name == kindChangePackage {
-		content = packages.Content{ChangeOpener: t.set.changeOpener, PatchOpener: t.set.patchOpener, Checksummer: t.set.changeChecksummer}
+		content = packages.Content{ChangeOpener: t.set.ChangeOpener, PatchOpener: t.set.patchOpener, Checksummer: t.set.changeChecksummer}
 	}
 	return &packages.Package[*state]{
 		Path:    t.path,
@@ -82,18 +91,16 @@ func (t target) pack() *packages.Package[*state] {
 			defer cancel()
 			return t.fresh(ctx, was)
 		},
-		List: func(ctx context.Context) (*packages.Contents, *state, error) {
-			ctx, cancel := context.WithTimeout(ctx, t.set.options.RenderTimeout)
-			defer cancel()
-			return t.listPackage(ctx)
-		},
+		List:     t.listPackage,
 		Unlisted: t.isUnlisted,
-		TooLarge: func() error { return t.outgrown() },
+		TooLarge: t.outgrown,
 	}
 }
 
 // listPackage returns the contents of the package t with its manifest, and their state.
 func (t target) listPackage(ctx context.Context) (*packages.Contents, *state, error) {
+	ctx, cancel := context.WithTimeout(ctx, t.set.options.RenderTimeout)
+	defer cancel()
 	t.kind = t.set.routes.kinds[t.kind.manifest]
 	st, err := t.kind.state(ctx, t, nil)
 	if err != nil {
@@ -106,15 +113,4 @@ func (t target) listPackage(ctx context.Context) (*packages.Contents, *state, er
 		c.Text, err = b.Text()
 	}
 	return c, st, err
-}
-
-// breakOff ends a transfer that cannot be completed. The status has been sent, so only a
-// broken connection can signal the error.
-func (s *Source) breakOff(r *http.Request, t target, plan *packages.Plan[*state], err error) {
-	if uri, reason := s.plans.Failed(plan, err); reason != nil {
-		s.counters.broken.Add(1)
-		s.sparse.Log(r.Context(), s.log, slog.LevelError, "package broken off: content is not what was listed, or cannot be read",
-			slog.String("path", t.path), slog.String("uri", uri), slog.Any("error", reason))
-	}
-	panic(http.ErrAbortHandler)
 }

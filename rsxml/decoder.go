@@ -56,7 +56,7 @@ type Decoder struct {
 // NewDecoder returns a Decoder that reads from r. It buffers its input and may read
 // beyond the end of the document.
 func NewDecoder(r io.Reader) *Decoder {
-	src := newSource(r)
+	src := &source{Reader: bufio.NewReader(r), limit: maxElement}
 	d := &Decoder{src: src, xml: xml.NewDecoder(src)}
 	d.xml.CharsetReader = func(string, io.Reader) (io.Reader, error) { return nil, errCharset }
 	return d
@@ -232,10 +232,6 @@ type source struct {
 	element  int   // bytes read of the head or the entry, or since its end
 	limit    int   // the maximum of element: maxElement, or less in tests
 	err      error // of the underlying reader, except io.EOF
-}
-
-func newSource(r io.Reader) *source {
-	return &source{Reader: bufio.NewReader(r), limit: maxElement}
 }
 
 // skipBOM skips a byte order mark, which the XML parser would read as text.

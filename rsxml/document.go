@@ -167,14 +167,11 @@ func (d *Decoder) readURL(start xml.StartElement) (e Entry, err error) {
 		}
 		previous = name
 		switch name {
-		case "loc":
-			e.Loc, err = d.loc(t)
-		case "lastmod":
-			e.LastMod, err = d.lastmod(t)
-		case "changefreq":
-			e.ChangeFreq, err = d.changefreq(t)
-		case "priority":
-			_, err = d.text(name, t)
+		case "loc", "lastmod", "changefreq", "priority":
+			var text string
+			if text, err = d.text(name, t); err == nil {
+				err = d.setText(&e, name, text)
+			}
 		case "rs:md":
 			described = true
 			e.Metadata, have, err = d.readMetadata(t)

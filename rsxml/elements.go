@@ -124,16 +124,24 @@ func (d *Decoder) empty(name string) error {
 
 // The methods below parse the texts and attributes of a document.
 
-func (d *Decoder) loc(t xml.StartElement) (string, error) {
-	s, err := d.text("loc", t)
-	switch {
-	case err != nil:
-	case len(s) > MaxURI:
-		err = d.fail(sitemapProtocol, "loc has %d characters, more than %d", len(s), MaxURI)
-	default:
-		err = d.uri(s)
+// setText sets the field of e that is an element with text.
+func (d *Decoder) setText(e *Entry, name, text string) (err error) {
+	switch name {
+	case "loc":
+		e.Loc = text
+		if len(text) > MaxURI {
+			return d.fail(sitemapProtocol, "loc has %d characters, more than %d", len(text), MaxURI)
+		}
+		err = d.uri(text)
+	case "lastmod":
+		e.LastMod, err = d.datetime(name, text)
+	case "changefreq":
+		e.ChangeFreq = text
+		if !isChangeFreq(text) {
+			err = d.fail(core7, "changefreq is %s, not one of its seven values", quote(text))
+		}
 	}
-	return s, err
+	return err
 }
 
 func (d *Decoder) uri(s string) error {
@@ -143,30 +151,11 @@ func (d *Decoder) uri(s string) error {
 	return nil
 }
 
-func (d *Decoder) lastmod(t xml.StartElement) (time.Time, error) {
-	s, err := d.text("lastmod", t)
-	if err != nil {
-		return time.Time{}, err
-	}
-	return d.datetime("lastmod", s)
-}
-
 func (d *Decoder) datetime(name, value string) (time.Time, error) {
 	if t, ok := parseDatetime(trim(value)); ok {
 		return t, nil
 	}
 	return time.Time{}, d.fail(core7, "%s is %s, not a W3C Datetime in the years 0000 to 9999", name, quote(value))
-}
-
-func (d *Decoder) changefreq(t xml.StartElement) (string, error) {
-	s, err := d.text("changefreq", t)
-	if err != nil {
-		return "", err
-	}
-	if !isChangeFreq(s) {
-		err = d.fail(core7, "changefreq is %s, not one of its seven values", quote(s))
-	}
-	return s, err
 }
 
 func (d *Decoder) change(value string) (resourcesync.ChangeType, error) {

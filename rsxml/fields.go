@@ -40,15 +40,7 @@ func isMediaType(s string) bool {
 // isParameters reports whether s begins with a semicolon, after optional spaces, and
 // needs no escaping in an XML attribute.
 func isParameters(s string) bool {
-	if !strings.HasPrefix(strings.TrimLeft(s, " "), ";") {
-		return false
-	}
-	for i := range len(s) {
-		if special[s[i]] {
-			return false
-		}
-	}
-	return true
+	return strings.HasPrefix(strings.TrimLeft(s, " "), ";") && !hasSpecial(s)
 }
 
 // isCodings reports whether s is a list of content codings in the syntax of

@@ -9,9 +9,9 @@ import (
 )
 
 // CheckURI reports why uri cannot be the <loc> of an entry (section 7, and the Sitemap
-// protocol). It must be absolute, have at most MaxURI characters, all of them allowed
-// by RFC 3986, and have a host if its scheme is http or https. The error names a
-// remedy. CheckURI allocates only if there is an error.
+// protocol). It must be absolute and have at most MaxURI characters, all of them allowed
+// by RFC 3986. If its scheme is http or https, it must have a host, and no port that is not
+// a number. The error names a remedy. CheckURI allocates only if there is an error.
 func CheckURI(uri string) error {
 	if len(uri) > MaxURI {
 		return fmt.Errorf("rsxml: URI %s has %d characters: a <loc> has at most %d, publish a shorter one", quote(uri), len(uri), MaxURI)
@@ -44,25 +44,33 @@ func checkURI(uri string) error {
 		return fmt.Errorf("has %q at byte %d: write it as %s", r, i, url.PathEscape(r))
 	}
 	if s := uri[:colon]; strings.EqualFold(s, "http") || strings.EqualFold(s, "https") {
-		if !hasHost(uri[colon+1:]) {
+		host, port := hostPort(uri[colon+1:])
+		if host == "" {
 			return errors.New("has no host: write it as in https://example.org/path")
+		}
+		for i := range len(port) {
+			if !isDigit(port[i]) {
+				return fmt.Errorf("has the invalid port %q: write a number, or leave it out", port)
+			}
 		}
 	}
 	return nil
 }
 
-// hasHost reports whether rest, the URI after the colon of its scheme, begins with an
-// authority that has a host.
-func hasHost(rest string) bool {
+// hostPort returns the host and the port of rest, the URI after the colon of its scheme.
+func hostPort(rest string) (host, port string) {
 	authority, ok := strings.CutPrefix(rest, "//")
 	if !ok {
-		return false
+		return "", ""
 	}
 	if end := strings.IndexAny(authority, "/?#"); end >= 0 {
 		authority = authority[:end]
 	}
-	host := authority[strings.LastIndexByte(authority, '@')+1:]
-	return host != "" && host[0] != ':'
+	host = authority[strings.LastIndexByte(authority, '@')+1:]
+	if i := strings.LastIndexByte(host, ':'); i > strings.LastIndexByte(host, ']') {
+		host, port = host[:i], host[i+1:]
+	}
+	return host, port
 }
 
 func isScheme(s string) bool {

@@ -57,6 +57,8 @@ func TestCheckURI(t *testing.T) {
 		"https:///a":                "no host",
 		"http://:80/":               "no host",
 		"http://user@/a":            "no host",
+		"https://example.org:http/": `the invalid port "http"`,
+		"https://[::1]:8x":          `the invalid port "8x"`,
 		"HTTP://?a":                 "no host",
 		longURI + "a":               "has 2049 characters: a <loc> has at most 2048, publish a shorter one",
 	} {

@@ -107,3 +107,20 @@ func filled(t testing.TB, n int) *Set {
 	put(t, s, resources...)
 	return s
 }
+
+// TestPutUnparsable: a URI that this program cannot parse is listed, and no request is
+// for it.
+func TestPutUnparsable(t *testing.T) {
+	s := New(nil)
+	r := resourcesync.Resource{Key: "a", URI: "https://a%20b.example/"}
+	if err := s.Put(r); err != nil {
+		t.Fatal(err)
+	}
+	if s.Covers(&url.URL{}) || s.Covers(&url.URL{Path: "/"}) {
+		t.Error("a request is for it")
+	}
+	s.Delete("a")
+	if s.Len() != 0 {
+		t.Error("it cannot be deleted")
+	}
+}

@@ -2,8 +2,10 @@ package memory
 
 import (
 	"context"
+	"fmt"
 	"iter"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -11,7 +13,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 )
 
-// An event is a change in the journal.
 type event struct {
 	changes.Event
 	size int // of its entry in a Change List, in bytes
@@ -100,4 +101,84 @@ func (s *Set) Changes(ctx context.Context, iv resourcesync.Interval) iter.Seq2[r
 			}
 		}
 	}
+}
+
+// A windowCache keeps the division of the journal into windows, so that each change is
+// read once, and a closed window stays closed when older changes are dropped.
+type windowCache struct {
+	mu      sync.Mutex
+	max     int
+	since   int64
+	added   int64 // the newest change added to windows
+	windows *paging.Windows
+}
+
+// Windows implements [resourcesync.Windower]. It keeps one division, so all callers
+// should use the same max.
+func (s *Set) Windows(ctx context.Context, max int) ([]resourcesync.Interval, error) {
+	if max < 1 {
+		return nil, fmt.Errorf("memory: invalid maximum of %d changes in a window", max)
+	}
+	d := &s.windows
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	st, err := s.view(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if d.windows == nil || d.max != max || d.since != st.since {
+		d.begin(st, s, max)
+	}
+	for _, e := range st.journal[after(st.journal, moment(d.added)):] {
+		if err := d.windows.Add(moment(e.At), e.size); err != nil {
+			return nil, fmt.Errorf("memory: %w", err)
+		}
+		d.added = e.At
+	}
+	return d.windows.Intervals(), nil
+}
+
+// begin restarts the division and keeps those of its closed windows that are still in the
+// journal.
+func (d *windowCache) begin(st *state, s *Set, max int) {
+	var closed []paging.Window
+	if d.windows != nil && d.max == max {
+		since := moment(st.since)
+		closed = slices.DeleteFunc(d.windows.Closed(), func(w paging.Window) bool { return w.From.Before(since) })
+	}
+	d.max, d.since = max, st.since
+	d.added = st.since
+	d.windows = paging.NewWindows(moment(st.since), s.window, max, 0)
+	if n := len(closed); n > 0 {
+		d.windows.Resume(closed)
+		d.added = closed[n-1].Until.UnixMicro()
+	}
+}
+
+// Seals implements [resourcesync.Sealer].
+func (s *Set) Seals(ctx context.Context, after time.Time) (ends []time.Time, err error) {
+	if _, err := s.view(ctx); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, at := range s.seals {
+		if end := moment(at); end.After(after) {
+			ends = append(ends, end)
+		}
+	}
+	return ends, nil
+}
+
+// Seal implements [resourcesync.Sealer].
+func (s *Set) Seal(_ context.Context, newest time.Time) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	journal := s.state.journal
+	if n := len(journal); n == 0 || !moment(journal[n-1].At).Equal(newest) || slices.Contains(s.seals, newest.UnixMicro()) {
+		return nil
+	}
+	s.seals = slices.DeleteFunc(s.seals, func(at int64) bool { return at <= s.state.since })
+	s.seals = append(s.seals, newest.UnixMicro())
+	return nil
 }

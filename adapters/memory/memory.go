@@ -8,14 +8,19 @@
 package memory
 
 import (
+	"cmp"
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/tidwall/btree"
+
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/guard"
-	"github.com/resourcesync-go/resourcesync/internal/wake"
 )
 
 // Options are the optional arguments of [New].
@@ -91,7 +96,7 @@ type Set struct {
 	seals    []int64 // ends of Change Dump packages
 	builder  entries.Builder
 
-	changed wake.Bell
+	changed background.Bell
 }
 
 var (
@@ -111,16 +116,113 @@ func New(opts *Options) *Set {
 	if opts != nil {
 		o = *opts
 	}
-	s := &Set{now: o.Now, retain: o.Retain, window: o.Window, limits: guard.NewLimits(o.MaxDelete, o.MaxDeleteHold)}
+	s := &Set{
+		now:    o.Now,
+		retain: cmp.Or(o.Retain, 90*24*time.Hour),
+		window: cmp.Or(o.Window, 24*time.Hour),
+		limits: guard.NewLimits(o.MaxDelete, o.MaxDeleteHold),
+	}
 	if s.now == nil {
 		s.now = time.Now
-	}
-	if s.retain == 0 {
-		s.retain = 90 * 24 * time.Hour
-	}
-	if s.window == 0 {
-		s.window = 24 * time.Hour
 	}
 	s.state = newState(s.now().UnixMicro(), !o.AwaitScan)
 	return s
 }
+
+// Watch implements [resourcesync.Watcher]. It calls wake in this goroutine: first at once,
+// then after changes. Several changes may lead to a single call. It returns the error of
+// ctx when ctx is done.
+func (s *Set) Watch(ctx context.Context, wake func()) error {
+	return s.changed.Listen(ctx, wake)
+}
+
+// state is the data of a set. Its trees are copied on write, and the journal is only
+// appended to, so a copy takes a few words, whatever the number of resources.
+//
+// Times are microseconds since 1970. They also number the changes, because no two
+// changes have the same time.
+type state struct {
+	ready   bool
+	begin   int64 // the beginning of the set's history
+	since   int64 // the journal is complete after this time
+	last    int64 // the time of the newest change
+	count   int   // resources
+	items   *btree.Map[string, item]
+	places  *btree.BTreeG[place]
+	journal []event
+
+	whole resourcesync.Stat // of all keys; set in snapshots only
+}
+
+// An item is the state of a key that has or had a resource.
+type item struct {
+	newest int64   // the newest change of the key, or of a forgotten key beside it
+	member *member // nil after deletion
+}
+
+// A member is a resource in the set.
+type member struct {
+	resource *resourcesync.Resource // immutable
+	size     int                    // of its entry in a Resource List, in bytes
+	scan     uint64                 // the newest scan that must not delete it; guarded by Set.mu
+}
+
+func newState(now int64, ready bool) state {
+	return state{
+		ready:  ready,
+		begin:  now,
+		since:  now,
+		last:   now,
+		items:  btree.NewMap[string, item](0),
+		places: btree.NewBTreeGOptions(place.less, btree.Options{NoLocks: true}),
+	}
+}
+
+// view returns the current state for reading, or an error.
+func (s *Set) view(ctx context.Context) (*state, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	st := s.current()
+	if !st.ready {
+		return nil, resourcesync.ErrNotReady
+	}
+	return st, nil
+}
+
+// current returns an immutable copy of the state.
+func (s *Set) current() *state {
+	if st := s.snapshot.Load(); st != nil {
+		return st
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	st := s.snapshot.Load()
+	if st == nil {
+		st = new(s.state)
+		// Copying writes to the original, because it marks its nodes as
+		// shared; hence the lock.
+		st.items = s.state.items.Copy()
+		st.places = s.state.places.Copy()
+		st.whole = changes.Stat(st.last, int64(st.count))
+		s.snapshot.Store(st)
+	}
+	return st
+}
+
+func (st *state) stat(r resourcesync.Range) resourcesync.Stat {
+	newest, count := st.begin, int64(0)
+	st.items.Ascend(r.From, func(key string, it item) bool {
+		if !r.Contains(key) {
+			return false
+		}
+		newest = max(newest, it.newest)
+		if it.member != nil {
+			count++
+		}
+		return true
+	})
+	return changes.Stat(newest, count)
+}
+
+func moment(micros int64) time.Time { return time.UnixMicro(micros).UTC() }

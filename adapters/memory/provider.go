@@ -4,8 +4,10 @@ import (
 	"context"
 	"fmt"
 	"iter"
+	"net/url"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 )
 
@@ -85,4 +87,53 @@ func (s *Set) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) 
 		}
 	}
 	return cuts, nil
+}
+
+// A place is an index entry of a resource: by the decoded path and the raw query of its
+// URI, for requests, and by the URI, which resources may share.
+type place struct {
+	path, query string // empty for a URI that cannot be requested, such as a URN
+	uri         string
+	key         string
+}
+
+func placeOf(uri, key string) place {
+	p := place{uri: uri, key: key}
+	if u, err := url.Parse(uri); err == nil {
+		p.path, p.query = changes.Place(u)
+	}
+	return p
+}
+
+// place returns the place of m. It parses the URI again, because storing the place would
+// nearly double the memory of a resource.
+func (m *member) place() place { return placeOf(m.resource.URI, m.resource.Key) }
+
+func (p place) less(o place) bool {
+	switch {
+	case p.path != o.path:
+		return p.path < o.path
+	case p.query != o.query:
+		return p.query < o.query
+	case p.uri != o.uri:
+		return p.uri < o.uri
+	}
+	return p.key < o.key
+}
+
+// Covers implements [resourcesync.Coverer]: it reports whether the decoded path and the
+// raw query of u are those of a resource's URI. It ignores scheme and host. It allocates
+// only on the first read after a change.
+func (s *Set) Covers(u *url.URL) bool {
+	st := s.current()
+	path, query := changes.Place(u)
+	if !st.ready || path == "" {
+		return false
+	}
+	covered := false
+	st.places.Ascend(place{path: path, query: query}, func(at place) bool {
+		covered = at.path == path && at.query == query
+		return false
+	})
+	return covered
 }

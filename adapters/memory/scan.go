@@ -95,7 +95,7 @@ func (s *Set) finish(ranges changes.Ranges, part bool, unreadable changes.Ranges
 	if s.state.ready && s.holds(missing, part, result) {
 		return
 	}
-	s.delete(missing)
+	s.apply(changes.Edits(resourcesync.Deleted, missing))
 	result.Deleted = len(missing)
 	if !s.state.ready {
 		s.forgetDeleted()
@@ -175,9 +175,6 @@ func (s *Set) endScan() {
 // found puts a resource of the listing, unless it was deleted meanwhile.
 func (s *Set) found(r *resourcesync.Resource, result *resourcesync.ScanResult) error {
 	if err := changes.Check(r); err != nil {
-		return err
-	}
-	if err := checkPlace(r); err != nil {
 		return err
 	}
 	s.mu.Lock()

@@ -2,7 +2,6 @@ package memory
 
 import (
 	"fmt"
-	"net/url"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/changes"
@@ -22,9 +21,6 @@ func (s *Set) Put(resources ...resourcesync.Resource) error {
 		if err := changes.CheckFields(&resources[i]); err != nil {
 			return fmt.Errorf("memory: %w", err)
 		}
-		if err := checkPlace(&resources[i]); err != nil {
-			return fmt.Errorf("memory: %w", err)
-		}
 		edits[i] = upsert(&resources[i])
 	}
 	s.mu.Lock()
@@ -38,29 +34,12 @@ func (s *Set) Put(resources ...resourcesync.Resource) error {
 func (s *Set) Delete(keys ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.delete(keys)
+	s.apply(changes.Edits(resourcesync.Deleted, keys))
 }
 
-func (s *Set) delete(keys []string) {
-	edits := make([]changes.Edit, len(keys))
-	for i, key := range keys {
-		edits[i] = changes.Edit{Type: resourcesync.Deleted, Key: key}
-	}
-	s.apply(edits)
-}
-
-// upsert returns an edit that puts a copy of r.
 func upsert(r *resourcesync.Resource) changes.Edit {
 	own := r.Clone()
 	return changes.Edit{Type: changes.Upsert, Key: r.Key, Resource: &own}
-}
-
-// checkPlace reports why r cannot be found by its URI.
-func checkPlace(r *resourcesync.Resource) error {
-	if _, err := url.Parse(r.URI); err != nil {
-		return fmt.Errorf("resource %q: %w", r.Key, err)
-	}
-	return nil
 }
 
 // apply applies edits. If they change the set, it updates readers and wakes watchers.
@@ -88,7 +67,6 @@ func (s *Set) apply(edits []changes.Edit) changes.Counts {
 	return b.Counts
 }
 
-// load adds the item of a key to b.
 func (s *Set) load(b *changes.Batch, key string) {
 	if b.Items[key] != nil {
 		return
@@ -115,7 +93,6 @@ func (s *Set) loadHeir(b *changes.Batch, uri string) {
 	})
 }
 
-// save writes the items and events of b to the state.
 func (s *Set) save(b *changes.Batch) {
 	changed := b.Changed()
 	for _, key := range changed {

@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
 // Archive returns the archive of the Change Lists that retention has removed from
@@ -27,19 +29,12 @@ type archive struct{ journal *Journal }
 
 // StatArchive implements [resourcesync.ChangeArchiver].
 func (a archive) StatArchive(ctx context.Context) (resourcesync.ArchiveStat, error) {
-	var st resourcesync.ArchiveStat
-	err := a.journal.store.db.Do(ctx, func(c rowdb.Conn) error {
-		set, err := a.journal.readReady(ctx, c)
-		st.Since = moment(set.archive)
-		if set.erased != 0 {
-			st.Erased = moment(set.erased)
-		}
-		return err
-	})
-	if err != nil {
-		return resourcesync.ArchiveStat{}, a.journal.fail("archive", err)
+	set, err := a.journal.readReady(ctx, a.journal.store.db)
+	st := resourcesync.ArchiveStat{Since: moment(set.archive)}
+	if set.erased != 0 {
+		st.Erased = moment(set.erased)
 	}
-	return st, nil
+	return st, a.journal.fail("archive", err)
 }
 
 // ArchivedWindows implements [resourcesync.ChangeArchiver]. Most windows were closed and
@@ -57,23 +52,10 @@ func (a archive) ArchivedWindows(ctx context.Context, max int) ([]resourcesync.I
 		if err != nil {
 			return err
 		}
-		closed, err = readWindows(ctx, c, set.id, max, set.archive, set.since)
-		if err != nil {
-			return err
+		division, stored, err := j.divide(ctx, c, max, set.archive, set.since)
+		if err == nil {
+			closed, kept = division.Finish(moment(set.since)), stored
 		}
-		kept = len(closed)
-		from := set.archive
-		if kept > 0 {
-			from = closed[kept-1].Until.UnixMicro()
-		}
-		if from == set.since {
-			return nil
-		}
-		division := paging.NewWindows(moment(set.archive), j.store.window, max, 0)
-		division.Resume(closed)
-		err = c.Query(ctx, "SELECT at, size FROM rs_change WHERE set_id = $1 AND at > $2 AND at <= $3 ORDER BY at",
-			func(row rowdb.Row) error { return division.Add(moment(row.Int(0)), int(row.Int(1))) }, j.id, from, set.since)
-		closed = division.Finish(moment(set.since))
 		return err
 	})
 	if err == nil && len(closed) > kept {
@@ -93,7 +75,7 @@ func (a archive) ArchivedWindows(ctx context.Context, max int) ([]resourcesync.I
 // ArchivedChanges implements [resourcesync.ChangeArchiver].
 func (a archive) ArchivedChanges(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
 	return func(yield func(resourcesync.Change, error) bool) {
-		erased, err := a.erased(ctx)
+		erased, err := readErased(ctx, a.journal.store.db, a.journal.id)
 		if err != nil {
 			yield(resourcesync.Change{}, a.journal.fail("archived changes", err))
 			return
@@ -109,11 +91,78 @@ func (a archive) ArchivedChanges(ctx context.Context, iv resourcesync.Interval) 
 	}
 }
 
-// erased returns the URIs to erase, each with the time of the last change to erase.
-func (a archive) erased(ctx context.Context) (all map[string]time.Time, err error) {
-	err = a.journal.store.db.Do(ctx, func(c rowdb.Conn) error {
-		all, err = readErased(ctx, c, a.journal.id)
-		return err
+// Erase removes the changes of the resource at uri from the archive: those already
+// archived, and those now in the journal once retention reaches them. It returns the
+// number of those in the archive. The journal stays complete: Destinations learn from
+// it that they must delete their copies. Later changes are archived again.
+//
+// Erase reads the whole archive, in batches that do not block other work. If it
+// fails, the remaining changes of the resource stay hidden; call Erase again.
+func (j *Journal) Erase(ctx context.Context, uri string) (removed int, err error) {
+	if err := rsxml.CheckURI(uri); err != nil {
+		return 0, j.fail("erase", err)
+	}
+	var set setRow
+	err = j.store.db.Update(ctx, func(c rowdb.Conn) error {
+		if set, err = readSet(ctx, c, j.id); err != nil {
+			return err
+		}
+		_, err = c.Exec(ctx, "INSERT INTO rs_erased (set_id, uri, at) VALUES ($1, $2, $3) ON CONFLICT (set_id, uri) DO UPDATE SET at = excluded.at",
+			j.id, uri, set.last)
+		if err == nil {
+			_, err = c.Exec(ctx, "UPDATE rs_set SET erased = $1 WHERE id = $2", max(j.store.now().UnixMicro(), set.erased+1), j.id)
+		}
+		if err != nil {
+			return err
+		}
+		return c.Notify(ctx)
 	})
+	for after, more := set.archive, true; more && err == nil; {
+		var found []int64
+		after, more, found, err = j.findErased(ctx, uri, after, set.since)
+		if err == nil && len(found) > 0 {
+			err = j.store.db.Update(ctx, func(c rowdb.Conn) error { return eraseChanges(ctx, c, j.id, found) })
+			removed += len(found)
+		}
+	}
+	return removed, j.fail("erase", err)
+}
+
+// findErased reads a batch of the changes later than after, up to until. It returns the
+// time of the last one, whether there are more, and the times of those of the resource
+// at uri.
+func (j *Journal) findErased(ctx context.Context, uri string, after, until int64) (last int64, more bool, found []int64, err error) {
+	n, last := 0, after
+	var body []byte
+	err = j.store.db.Snapshot(ctx, func(c rowdb.Conn) error {
+		return c.Query(ctx, "SELECT at, body FROM rs_change WHERE set_id = $1 AND at > $2 AND at <= $3 ORDER BY at LIMIT $4",
+			func(row rowdb.Row) error {
+				n++
+				last = row.Int(0)
+				if body = row.Append(body[:0], 1); codec.URI(body) == uri {
+					found = append(found, last)
+				}
+				return ctx.Err()
+			}, j.id, after, until, batch)
+	})
+	return last, n == batch, found, err
+}
+
+func eraseChanges(ctx context.Context, c rowdb.Conn, set int64, changes []int64) error {
+	return c.ExecEach(ctx, "DELETE FROM rs_change WHERE set_id = $1 AND at = $2", len(changes),
+		func(i int) []any { return []any{set, changes[i]} })
+}
+
+// readErased returns the URIs to erase from the archive of a set, each with the time of
+// the last change to erase.
+func readErased(ctx context.Context, c rowdb.Querier, set int64) (map[string]time.Time, error) {
+	var all map[string]time.Time
+	err := c.Query(ctx, "SELECT uri, at FROM rs_erased WHERE set_id = $1", func(row rowdb.Row) error {
+		if all == nil {
+			all = make(map[string]time.Time)
+		}
+		all[rowdb.String(row, 0)] = moment(row.Int(1))
+		return nil
+	}, set)
 	return all, err
 }

@@ -2,9 +2,11 @@ package sqlstore
 
 import (
 	"context"
+	"hash/fnv"
 	"net/url"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
@@ -21,15 +23,12 @@ func (s *Set) Covers(u *url.URL) bool {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), coversTimeout)
 	defer cancel()
-	found := false
-	err := s.store.db.Do(ctx, func(c rowdb.Conn) error {
-		if err := s.checkReady(ctx, c); err != nil {
-			return err
-		}
-		return c.Query(ctx, "SELECT 1 FROM rs_resource"+s.store.byPlace()+" WHERE set_id = $1 AND place = $2 AND place <> 0 LIMIT 1",
-			func(rowdb.Row) error { found = true; return nil }, s.id, place)
-	})
-	return found && err == nil
+	if s.checkReady(ctx, s.store.db) != nil {
+		return false
+	}
+	found, err := rowdb.One(ctx, s.store.db, rowdb.Int,
+		"SELECT 1 FROM rs_resource"+s.store.byPlace()+" WHERE set_id = $1 AND place = $2 AND place <> 0 LIMIT 1", s.id, place)
+	return found == 1 && err == nil
 }
 
 // byPlace returns the hint that makes a query of rs_resource use the index of places.
@@ -40,4 +39,27 @@ func (s *Store) byPlace() string {
 		return " INDEXED BY rs_resource_place"
 	}
 	return ""
+}
+
+// placeOf returns the place of the resource at uri, or 0 if it is no URI.
+func placeOf(uri string) int64 {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return 0
+	}
+	return placeOfURL(u)
+}
+
+// placeOfURL returns a hash of the decoded path and the query of u. It is 0 for a URI
+// without a path, such as a URN, which no request can have.
+func placeOfURL(u *url.URL) int64 {
+	path, query := changes.Place(u)
+	if path == "" {
+		return 0
+	}
+	h := fnv.New64a()
+	h.Write([]byte(path))
+	h.Write([]byte{0})
+	h.Write([]byte(query))
+	return int64(h.Sum64() | 1) // never 0
 }

@@ -32,11 +32,7 @@ type Kept struct {
 // Kept describes the missing resources that the last scan has kept. The answer is the
 // same in all processes that share the database, also after a restart.
 func (s *Set) Kept(ctx context.Context) (Kept, error) {
-	var g guard.State
-	err := s.store.db.Do(ctx, func(c rowdb.Conn) (err error) {
-		g, err = readGuard(ctx, c, s.id)
-		return err
-	})
+	g, err := readGuard(ctx, s.store.db, s.id)
 	if err != nil {
 		return Kept{}, s.fail("kept", err)
 	}
@@ -65,17 +61,15 @@ func (s *Set) ConfirmDeletions(ctx context.Context) (held int64, err error) {
 	return held, s.fail("confirm deletions", err)
 }
 
-func readGuard(ctx context.Context, c rowdb.Conn, set int64) (g guard.State, err error) {
-	err = c.Query(ctx, "SELECT net, earlier, period, held, since, quiet, confirmed, unreadable FROM rs_guard WHERE set_id = $1",
-		func(r rowdb.Row) error {
-			g = guard.State{
-				Net: r.Int(0), Earlier: r.Int(1), Period: r.Int(2),
-				Held: r.Int(3), Since: r.Int(4), Quiet: r.Int(5), Confirmed: r.Int(6),
-				Unreadable: r.Int(7),
-			}
-			return nil
-		}, set)
-	return g, err
+func readGuard(ctx context.Context, c rowdb.Querier, set int64) (guard.State, error) {
+	read := func(r rowdb.Row) guard.State {
+		return guard.State{
+			Net: r.Int(0), Earlier: r.Int(1), Period: r.Int(2),
+			Held: r.Int(3), Since: r.Int(4), Quiet: r.Int(5), Confirmed: r.Int(6),
+			Unreadable: r.Int(7),
+		}
+	}
+	return rowdb.One(ctx, c, read, "SELECT net, earlier, period, held, since, quiet, confirmed, unreadable FROM rs_guard WHERE set_id = $1", set)
 }
 
 func saveGuard(ctx context.Context, c rowdb.Conn, set int64, g guard.State) error {

@@ -20,11 +20,8 @@ const batch = 1000
 // transactions, and each leaves a consistent state.
 func (s *Store) sequence(ctx context.Context) error {
 	for {
-		pending := false
-		err := s.db.Do(ctx, func(c rowdb.Conn) error {
-			return c.Query(ctx, "SELECT id FROM rs_pending LIMIT 1", func(rowdb.Row) error { pending = true; return nil })
-		})
-		if err != nil || !pending {
+		pending, err := rowdb.One(ctx, s.db, rowdb.Int, "SELECT 1 FROM rs_pending LIMIT 1")
+		if err != nil || pending == 0 {
 			return err
 		}
 		err = s.db.Update(ctx, func(c rowdb.Conn) error {
@@ -51,10 +48,8 @@ func (s *Store) numberAll(ctx context.Context, c rowdb.Conn) error {
 
 // numberBatch numbers a batch of pending changes, and returns how many there were.
 func (s *Store) numberBatch(ctx context.Context, c rowdb.Conn) (int, error) {
-	var taken []*pending
-	err := c.Query(ctx, `DELETE FROM rs_pending WHERE id IN (SELECT id FROM rs_pending ORDER BY id LIMIT $1)
-		RETURNING id, set_id, change, key, body, uri, lastmod, length, type, encoding, hash`,
-		func(row rowdb.Row) error { taken = append(taken, readPending(row)); return nil }, batch)
+	taken, err := rowdb.All(ctx, c, readPending, `DELETE FROM rs_pending WHERE id IN (SELECT id FROM rs_pending ORDER BY id LIMIT $1)
+		RETURNING id, set_id, change, key, body, uri, lastmod, length, type, encoding, hash`, batch)
 	if err != nil {
 		return 0, err
 	}
@@ -64,16 +59,15 @@ func (s *Store) numberBatch(ctx context.Context, c rowdb.Conn) (int, error) {
 	edits := map[int64][]changes.Edit{}
 	var sets []int64
 	for _, p := range taken {
-		e, err := p.edit()
-		if err != nil {
+		if p.err != nil {
 			s.log.LogAttrs(ctx, slog.LevelError, "a pending change is invalid and has been dropped",
-				slog.Int64("id", p.id), slog.String("key", p.key), slog.Any("error", err))
+				slog.Int64("id", p.id), slog.String("key", p.edit.Key), slog.Any("error", p.err))
 			continue
 		}
 		if edits[p.set] == nil {
 			sets = append(sets, p.set)
 		}
-		edits[p.set] = append(edits[p.set], e)
+		edits[p.set] = append(edits[p.set], p.edit)
 	}
 	for _, id := range sets {
 		set, err := readSet(ctx, c, id)
@@ -92,29 +86,33 @@ func (s *Store) numberBatch(ctx context.Context, c rowdb.Conn) (int, error) {
 	return len(taken), nil
 }
 
-// A pending is a row of rs_pending.
+// A pending is a row of rs_pending. A trigger of the host may have written it, so it may be
+// invalid.
 type pending struct {
-	id, set  int64
-	change   resourcesync.ChangeType
-	key      string
-	body     []byte                // nil if the columns have the resource
-	resource resourcesync.Resource // of the columns
+	id, set int64
+	edit    changes.Edit
+	err     error
 }
 
 func readPending(row rowdb.Row) *pending {
-	p := &pending{
-		id:     row.Int(0),
-		set:    row.Int(1),
-		change: resourcesync.ChangeType(rowdb.String(row, 2)),
-		key:    rowdb.String(row, 3),
+	key, change := rowdb.String(row, 3), resourcesync.ChangeType(rowdb.String(row, 2))
+	p := &pending{id: row.Int(0), set: row.Int(1), edit: changes.Edit{Type: change, Key: key}}
+	switch {
+	case len(key) == 0 || len(key) > resourcesync.MaxKeyLength:
+		p.err = fmt.Errorf("the key has %d bytes, expected 1 to %d", len(key), resourcesync.MaxKeyLength)
+	case change != resourcesync.Created && change != resourcesync.Updated && change != resourcesync.Deleted:
+		p.err = fmt.Errorf("unknown type of change %q", change)
+	case row.Null(4):
+		p.edit.Resource = readColumns(row, key)
+	default:
+		p.edit.Resource, p.err = codec.Decode(key, row.Append(nil, 4))
 	}
-	if !row.Null(4) {
-		p.body = row.Append([]byte{}, 4)
-		return p
-	}
-	r := &p.resource
-	r.Key = p.key
-	r.URI = rowdb.String(row, 5)
+	return p
+}
+
+// readColumns returns the resource that a trigger has written to the columns of a row.
+func readColumns(row rowdb.Row, key string) *resourcesync.Resource {
+	r := &resourcesync.Resource{Key: key, URI: rowdb.String(row, 5)}
 	if !row.Null(6) {
 		r.LastModified = moment(row.Int(6))
 	}
@@ -124,22 +122,5 @@ func readPending(row rowdb.Row) *pending {
 	r.Type = rowdb.String(row, 8)
 	r.Encoding = rowdb.String(row, 9)
 	r.Hashes, _ = resourcesync.AppendHashes(nil, rowdb.String(row, 10))
-	return p
-}
-
-// edit returns the edit that p requests, or an error if the row is invalid: a trigger of
-// the host may have written it.
-func (p *pending) edit() (changes.Edit, error) {
-	e := changes.Edit{Type: p.change, Key: p.key, Resource: &p.resource}
-	switch {
-	case len(p.key) == 0 || len(p.key) > resourcesync.MaxKeyLength:
-		return e, fmt.Errorf("the key has %d bytes, expected 1 to %d", len(p.key), resourcesync.MaxKeyLength)
-	case p.change != resourcesync.Created && p.change != resourcesync.Updated && p.change != resourcesync.Deleted:
-		return e, fmt.Errorf("unknown type of change %q", p.change)
-	case p.body == nil:
-		return e, nil
-	}
-	var err error
-	e.Resource, err = codec.Decode(p.key, p.body)
-	return e, err
+	return r
 }

@@ -58,13 +58,13 @@ func fills(count func(table string) int, first, last int, series, key string) []
 // scans are the statements that may read all of a table, or of a set, a topic or a
 // hub in it, as normalize returns them, and why.
 var scans = map[string]string{
-	"DELETE FROM rs_notification WHERE topic_id = $1": "it deletes all that it reads",
+	"DELETE FROM rs_notification WHERE topic_id = (SELECT id FROM rs_topic WHERE log_id = $1 AND uri = $2)":                                                                        "it deletes all that it reads",
 	"DELETE FROM rs_pending WHERE id IN (SELECT id FROM rs_pending ORDER BY id LIMIT $1) RETURNING id, set_id, change, key, body, uri, lastmod, length, type, encoding, hash":      "it stops after a batch, in the order of the primary key",
 	"DELETE FROM rs_request WHERE log_id = $1 AND made < $now + -3600000000":                                                                                                       "limits bound the requests that await verification",
 	"SELECT 1 FROM rs_withdrawn WHERE set_id = $1 LIMIT 1":                                                                                                                         "it stops at the first row",
 	"SELECT count(*) FROM rs_withdrawn WHERE set_id = $1 AND at <= $2":                                                                                                             "a scan counts the deletions that wait, once",
 	"SELECT count(*), count(CASE WHEN client = $1 THEN 1 END), count(CASE WHEN host = $2 THEN 1 END), count(CASE WHEN topic_id = $3 THEN 1 END) FROM rs_request WHERE log_id = $4": "limits bound the requests that await verification",
-	"SELECT id FROM rs_pending LIMIT 1":                                                        "it stops at the first row",
+	"SELECT 1 FROM rs_pending LIMIT 1":                                                         "it stops at the first row",
 	"SELECT id FROM rs_pending ORDER BY id LIMIT 1":                                            "it stops after a batch, in the order of the primary key",
 	"SELECT most FROM rs_window WHERE set_id = $1 AND most > $2 ORDER BY most LIMIT 1":         "it stops at the first row of the primary key",
 	"SELECT taken FROM rs_progress WHERE topic_id = $1 AND due IS NULL ORDER BY taken LIMIT 1": "it stops at the first row of an index",

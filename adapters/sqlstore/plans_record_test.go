@@ -57,7 +57,7 @@ func callSite() string {
 	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs)])
 	for {
 		frame, more := frames.Next()
-		if !strings.HasSuffix(frame.File, "plans_record_test.go") {
+		if !strings.HasSuffix(frame.File, "plans_record_test.go") && !strings.HasSuffix(frame.File, "internal/rowdb/rowdb.go") {
 			if strings.HasSuffix(frame.File, "_test.go") {
 				return ""
 			}
@@ -76,6 +76,11 @@ func siteOf(file string, line int) string {
 
 func (r recorder) wrap(f func(rowdb.Conn) error) func(rowdb.Conn) error {
 	return func(c rowdb.Conn) error { return f(recorded{c, r.record, false}) }
+}
+
+func (r recorder) Query(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
+	r.note(sql, args, true)
+	return r.DB.Query(ctx, sql, each, args...)
 }
 
 func (r recorder) Do(ctx context.Context, f func(rowdb.Conn) error) error {
@@ -190,7 +195,7 @@ func statementCalls(f *ast.FuncDecl) (calls []*ast.CallExpr) {
 			return true
 		}
 		if s, ok := call.Fun.(*ast.SelectorExpr); ok && len(call.Args) > 1 &&
-			slices.Contains([]string{"Query", "QueryEach", "Exec", "ExecEach"}, s.Sel.Name) {
+			slices.Contains([]string{"Query", "QueryEach", "Exec", "ExecEach", "One", "All"}, s.Sel.Name) {
 			calls = append(calls, call)
 		}
 		return true

@@ -19,7 +19,6 @@ import (
 // does not make the engine prepare all of it.
 const chunk = rsxml.MaxEntries
 
-// errStop ends a query without being an error.
 var errStop = errors.New("stop")
 
 // errDeleted reports a row that only remembers a deletion. Skipping such rows here is
@@ -115,19 +114,14 @@ var beyond = bytes.Repeat([]byte{0xff}, resourcesync.MaxKeyLength+1)
 // Get returns the resource with this key, and whether there is one. It also works
 // while a set awaits its first scan.
 func (s *Set) Get(ctx context.Context, key string) (r resourcesync.Resource, found bool, err error) {
-	err = s.store.db.Do(ctx, func(c rowdb.Conn) error {
-		return c.Query(ctx, "SELECT key, body FROM rs_resource WHERE set_id = $1 AND key = $2 AND body IS NOT NULL",
-			func(row rowdb.Row) (err error) {
-				var d reader
-				r, err = d.read(row, 0, 1)
-				found = true
-				return err
-			}, s.id, []byte(key))
-	})
-	if err != nil {
-		return resourcesync.Resource{}, false, s.fail("get", err)
-	}
-	return r, found, nil
+	err = s.store.db.Query(ctx, "SELECT key, body FROM rs_resource WHERE set_id = $1 AND key = $2 AND body IS NOT NULL",
+		func(row rowdb.Row) (err error) {
+			var d reader
+			r, err = d.read(row, 0, 1)
+			found = err == nil
+			return err
+		}, s.id, []byte(key))
+	return r, found, s.fail("get", err)
 }
 
 // Changes implements [resourcesync.Changer]. A deletion from a Set has the Key and URI
@@ -241,4 +235,32 @@ func changeType(b []byte) resourcesync.ChangeType {
 		return resourcesync.Deleted
 	}
 	return resourcesync.ChangeType(b)
+}
+
+// Known returns the resources with these keys, in the same order, and the zero Resource
+// for a key without one or with a damaged one. Scanners use it to find what has
+// changed. It also works while a set awaits its first scan. It sends a few batches of
+// queries, because the database may be remote, and reads sorted keys that are close to
+// each other in the set much faster.
+func (s *Set) Known(ctx context.Context, keys []string) ([]resourcesync.Resource, error) {
+	known := make([]resourcesync.Resource, len(keys))
+	err := s.store.db.Snapshot(ctx, func(c rowdb.Conn) error {
+		return readRows(ctx, c, s.id, keys, func(i int, row rowdb.Row) (err error) {
+			if row.Null(4) {
+				return nil
+			}
+			var d codec.Decoder // a new one, because known[i] keeps its slices
+			known[i], err = d.Decode(rowdb.String(row, 4))
+			if err != nil {
+				s.store.noteDamage(s.name, damagedRow(err, "rs_resource", []byte(keys[i])))
+				return nil
+			}
+			known[i].Key = keys[i]
+			return nil
+		})
+	})
+	if err != nil {
+		return nil, s.fail("known", err)
+	}
+	return known, nil
 }

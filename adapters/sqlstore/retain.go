@@ -35,10 +35,9 @@ func (b *changeBatch) forget(ctx context.Context) (err error) {
 // keeps changes for age: since itself, or the end of a window.
 func (b *changeBatch) dropped(ctx context.Context, since int64, age time.Duration) (int64, error) {
 	horizon := paging.Horizon(moment(b.set.last), age, b.store.window)
-	last := int64(-1)
-	err := b.conn.Query(ctx, "SELECT at FROM rs_change WHERE set_id = $1 AND at > $2 AND at <= $3 ORDER BY at DESC LIMIT 1",
-		func(row rowdb.Row) error { last = row.Int(0); return nil }, b.set.id, since, horizon.UnixMicro())
-	if err != nil || last < 0 {
+	last, err := rowdb.One(ctx, b.conn, rowdb.Int, "SELECT at FROM rs_change WHERE set_id = $1 AND at > $2 AND at <= $3 ORDER BY at DESC LIMIT 1",
+		b.set.id, since, horizon.UnixMicro())
+	if err != nil || last == 0 {
 		return since, err
 	}
 	end := paging.Boundary(moment(last), b.store.window).UnixMicro()
@@ -53,15 +52,14 @@ func betweenWindows(ctx context.Context, c rowdb.Conn, set, before, since int64)
 	for err == nil {
 		begin := since
 		for _, most := range divisions {
-			until, after := before, false
-			err = c.Query(ctx, "SELECT 1 FROM rs_window WHERE set_id = $1 AND most = $2 AND until > $3 LIMIT 1",
-				func(rowdb.Row) error { after = true; return nil }, set, most, since)
-			if err != nil || !after {
+			var after, until int64
+			after, err = rowdb.One(ctx, c, rowdb.Int, "SELECT 1 FROM rs_window WHERE set_id = $1 AND most = $2 AND until > $3 LIMIT 1", set, most, since)
+			if err != nil || after == 0 {
 				break
 			}
-			err = c.Query(ctx, "SELECT until FROM rs_window WHERE set_id = $1 AND most = $2 AND until <= $3 ORDER BY until DESC LIMIT 1",
-				func(row rowdb.Row) error { until = max(until, row.Int(0)); return nil }, set, most, since)
-			begin = min(begin, until)
+			until, err = rowdb.One(ctx, c, rowdb.Int, "SELECT until FROM rs_window WHERE set_id = $1 AND most = $2 AND until <= $3 ORDER BY until DESC LIMIT 1",
+				set, most, since)
+			begin = min(begin, max(before, until))
 		}
 		if begin == since {
 			break
@@ -74,56 +72,43 @@ func betweenWindows(ctx context.Context, c rowdb.Conn, set, before, since int64)
 // windowDivisions returns the maximum sizes of windows for which the journal of a set
 // has been divided. It looks up each of them without reading the windows.
 func windowDivisions(ctx context.Context, c rowdb.Conn, set int64) (all []int64, err error) {
-	for most, n := int64(0), -1; n < len(all) && err == nil; {
-		n = len(all)
-		err = c.Query(ctx, "SELECT most FROM rs_window WHERE set_id = $1 AND most > $2 ORDER BY most LIMIT 1",
-			func(row rowdb.Row) error { most = row.Int(0); all = append(all, most); return nil }, set, most)
+	for most := int64(0); ; {
+		most, err = rowdb.One(ctx, c, rowdb.Int, "SELECT most FROM rs_window WHERE set_id = $1 AND most > $2 ORDER BY most LIMIT 1", set, most)
+		if err != nil || most == 0 {
+			return all, err
+		}
+		all = append(all, most)
 	}
-	return all, err
 }
 
 // clear deletes a batch of the dropped changes of each journal, and what is remembered
 // of the deletions among them. It reports whether more remain, and reads without the
 // write lock.
 func (s *Store) clear(ctx context.Context) (more bool, err error) {
-	var sets []setRow
-	err = s.db.Do(ctx, func(c rowdb.Conn) error {
-		return c.Query(ctx, "SELECT "+setColumns+" FROM rs_set", func(row rowdb.Row) error {
-			var set setRow
-			set.read(row)
-			sets = append(sets, set)
-			return nil
-		})
-	})
+	sets, err := rowdb.All(ctx, s.db, readSetRow, "SELECT "+setColumns+" FROM rs_set")
+	if err != nil {
+		return false, err
+	}
 	for i := range sets {
+		dropped, err := s.drop(ctx, &sets[i])
 		if err != nil {
-			break
+			return more, err
 		}
-		var n int
-		n, err = s.clearSet(ctx, &sets[i])
-		more = more || n == batch
+		discarded, err := s.discard(ctx, &sets[i])
+		if err != nil {
+			return more, err
+		}
+		more = more || max(dropped, discarded) == batch
 	}
-	return more, err
+	return more, nil
 }
 
-// clearSet deletes a batch of the dropped changes of one journal, and returns their
-// number.
-func (s *Store) clearSet(ctx context.Context, set *setRow) (int, error) {
-	n, err := s.drop(ctx, set)
-	if err == nil && n < batch {
-		n, err = s.discard(ctx, set)
-	}
-	return n, err
-}
-
-// drop removes a batch of the oldest dropped changes from a journal, and returns their
-// number. It deletes what is remembered of their deletions, and the changes themselves
-// unless they are archived. It reads them before it takes the write lock: they cannot
-// change, and one process clears at a time.
+// drop forgets what a set remembers of a batch of the oldest dropped changes: their
+// deletions, and what is to be erased. It returns their number. It reads them before it
+// takes the write lock: they cannot change, and one process clears at a time.
 func (s *Store) drop(ctx context.Context, set *setRow) (int, error) {
 	var all []dropped
 	var erased []int64
-	var divisions []int64
 	err := s.db.Snapshot(ctx, func(c rowdb.Conn) error {
 		erasures, err := readErased(ctx, c, set.id)
 		if err != nil {
@@ -133,7 +118,7 @@ func (s *Store) drop(ctx context.Context, set *setRow) (int, error) {
 		if len(erasures) > 0 {
 			body = "body"
 		}
-		err = c.Query(ctx, "SELECT at, change, key, "+body+" FROM rs_change WHERE set_id = $1 AND at > $2 AND at <= $3 ORDER BY at LIMIT $4", func(row rowdb.Row) error {
+		return c.Query(ctx, "SELECT at, change, key, "+body+" FROM rs_change WHERE set_id = $1 AND at > $2 AND at <= $3 ORDER BY at LIMIT $4", func(row rowdb.Row) error {
 			d := dropped{
 				at:      row.Int(0),
 				deleted: rowdb.String(row, 1) == string(resourcesync.Deleted) && !set.journal,
@@ -147,21 +132,14 @@ func (s *Store) drop(ctx context.Context, set *setRow) (int, error) {
 			}
 			return nil
 		}, set.id, set.forgotten, set.since, batch)
-		if err != nil || len(all) == 0 {
-			return err
-		}
-		divisions, err = windowDivisions(ctx, c, set.id)
-		return err
 	})
 	if err != nil || len(all) == 0 {
 		return 0, err
 	}
 	last := all[len(all)-1].at
+	set.forgotten = last
 	return len(all), s.db.Update(ctx, func(c rowdb.Conn) error {
-		err := removeChanges(ctx, c, set, min(last, set.archive), divisions)
-		if err == nil {
-			err = eraseChanges(ctx, c, set.id, erased)
-		}
+		err := eraseChanges(ctx, c, set.id, erased)
 		if err == nil {
 			err = forgetDeletions(ctx, c, set.id, all)
 		}
@@ -178,37 +156,32 @@ func (s *Store) drop(ctx context.Context, set *setRow) (int, error) {
 	})
 }
 
-// discard deletes a batch of the oldest changes that an archive no longer keeps, and
-// returns their number.
+// discard deletes a batch of the oldest dropped changes that no archive keeps, with their
+// windows, and returns their number.
 func (s *Store) discard(ctx context.Context, set *setRow) (n int, err error) {
 	var last int64
 	var divisions []int64
 	err = s.db.Snapshot(ctx, func(c rowdb.Conn) error {
-		err := c.Query(ctx, "SELECT at FROM rs_change WHERE set_id = $1 AND at <= $2 ORDER BY at LIMIT $3",
-			func(row rowdb.Row) error { n++; last = row.Int(0); return nil }, set.id, set.archive, batch)
-		if err != nil || n == 0 {
+		times, err := rowdb.All(ctx, c, rowdb.Int, "SELECT at FROM rs_change WHERE set_id = $1 AND at <= $2 ORDER BY at LIMIT $3", set.id, min(set.archive, set.forgotten), batch)
+		if n = len(times); err != nil || n == 0 {
 			return err
 		}
+		last = times[n-1]
 		divisions, err = windowDivisions(ctx, c, set.id)
 		return err
 	})
 	if err != nil || n == 0 {
 		return 0, err
 	}
-	return n, s.db.Update(ctx, func(c rowdb.Conn) error { return removeChanges(ctx, c, set, last, divisions) })
-}
-
-// removeChanges deletes the changes of a set up to a time, and the windows that its
-// archive no longer has.
-func removeChanges(ctx context.Context, c rowdb.Conn, set *setRow, last int64, divisions []int64) error {
-	// Both statements find rows by the primary key, so they delete only what has been
-	// read.
-	_, err := c.Exec(ctx, "DELETE FROM rs_change WHERE set_id = $1 AND at <= $2", set.id, last)
-	if err == nil {
-		err = c.ExecEach(ctx, "DELETE FROM rs_window WHERE set_id = $1 AND most = $2 AND until <= $3", len(divisions),
+	return n, s.db.Update(ctx, func(c rowdb.Conn) error {
+		// Both statements find rows by the primary key, so they delete only what has been
+		// read.
+		if _, err := c.Exec(ctx, "DELETE FROM rs_change WHERE set_id = $1 AND at <= $2", set.id, last); err != nil {
+			return err
+		}
+		return c.ExecEach(ctx, "DELETE FROM rs_window WHERE set_id = $1 AND most = $2 AND until <= $3", len(divisions),
 			func(i int) []any { return []any{set.id, divisions[i], set.archive} })
-	}
-	return err
+	})
 }
 
 // A dropped is a change that is not after Since of its set, or such a time that another

@@ -45,7 +45,8 @@ const (
 // failure and the recovery, and [Store.Health] reports the failure. No recorded change
 // is lost.
 func (s *Store) Run(ctx context.Context) error {
-	defer s.idle.begin()()
+	s.idle.add(1)
+	defer s.idle.add(-1)
 	s.succeeded(ctx, "running")
 	changed, pending := make(chan struct{}, 1), make(chan struct{}, 1)
 	var wg sync.WaitGroup
@@ -153,13 +154,70 @@ func await(ctx context.Context, timeout time.Duration, signal <-chan struct{}) e
 // wait because no process calls [Store.Run]. The last is logged even if Health is not
 // called.
 func (s *Store) Health(ctx context.Context) error {
-	err := s.db.Do(ctx, func(c rowdb.Conn) error {
-		return c.Query(ctx, "SELECT 1 FROM rs_set LIMIT 1", func(rowdb.Row) error { return nil })
-	})
+	_, err := rowdb.One(ctx, s.db, rowdb.Int, "SELECT 1 FROM rs_set LIMIT 1")
 	if err == nil {
 		if err = s.checkIdle(ctx); err == errNotRun {
 			err = nil // it is among the failures
 		}
 	}
 	return errors.Join(err, s.failures.Err("sqlstore"))
+}
+
+// A watched is a set that has been watched.
+type watched struct {
+	background.Bell
+	last int64 // the newest change when it rang last
+}
+
+// Watch implements [resourcesync.Watcher]. It calls wake in its own goroutine, first at
+// once and then after changes by any process; one call may stand for several changes.
+// It returns only when ctx is done, with its error. [Store.Run] must be running in this
+// process.
+func (j *Journal) Watch(ctx context.Context, wake func()) error {
+	s := j.store
+	s.mu.Lock()
+	w := s.watched[j.id]
+	if w == nil {
+		w = new(watched)
+		s.watched[j.id] = w
+	}
+	s.mu.Unlock()
+	return w.Listen(ctx, wake)
+}
+
+// watch wakes the watchers of sets that have changed: at once, because an earlier call may
+// have failed, and then after each signal.
+func (s *Store) watch(ctx context.Context, changed <-chan struct{}) error {
+	for {
+		if err := s.wakeWatchers(ctx); err != nil {
+			return err
+		}
+		s.succeeded(ctx, "watching")
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-changed:
+		}
+	}
+}
+
+func (s *Store) wakeWatchers(ctx context.Context) error {
+	s.mu.Lock()
+	n := len(s.watched)
+	s.mu.Unlock()
+	if n == 0 {
+		return nil
+	}
+	newest := map[int64]int64{}
+	err := s.db.Query(ctx, "SELECT id, last FROM rs_set", func(row rowdb.Row) error { newest[row.Int(0)] = row.Int(1); return nil })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for id, w := range s.watched {
+		// After an error, wake all of them.
+		if last := newest[id]; last != w.last || err != nil {
+			w.last = last
+			w.Ring()
+		}
+	}
+	return err
 }

@@ -13,8 +13,8 @@ import (
 const maxSeen = 1_500_000
 
 // seen has the keys that a scan has seen in its listing. In memory they are hashes with
-// a seed of their own, so that two keys are mixed up once in ten million scans at most,
-// and never twice: the next scan finds what this one has overlooked.
+// a seed of their own. Two of a million keys are mixed up about once in ten million scans,
+// and hardly ever twice: the next scan finds what this one has overlooked.
 type seen struct {
 	most    int // in memory
 	seed    maphash.Seed

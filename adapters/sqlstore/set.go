@@ -115,21 +115,18 @@ func (j *Journal) Name() string { return j.name }
 
 // open finds the row of the set, or inserts the proposed one.
 func (j *Journal) open(ctx context.Context, proposed setRow) error {
-	found, err := j.store.findSet(ctx, j.name)
-	if err == nil && found == nil {
+	found, err := findSet(ctx, j.store.db, "name = $1", j.name)
+	if err == errNoSet {
 		if err = j.store.makeSet(ctx, proposed); err == nil {
-			found, err = j.store.findSet(ctx, j.name)
+			found, err = findSet(ctx, j.store.db, "name = $1", j.name)
 		}
 	}
+	kind := map[bool]string{true: "journal", false: "set"}
 	switch {
 	case err != nil:
 		return fmt.Errorf("sqlstore: set %q: %w", j.name, err)
-	case found.journal:
-		if !proposed.journal {
-			return fmt.Errorf("sqlstore: %q is the name of a journal and cannot be that of a set", j.name)
-		}
-	case proposed.journal:
-		return fmt.Errorf("sqlstore: %q is the name of a set and cannot be that of a journal", j.name)
+	case found.journal != proposed.journal:
+		return fmt.Errorf("sqlstore: %q is the name of a %s and cannot be that of a %s", j.name, kind[found.journal], kind[proposed.journal])
 	}
 	j.id = found.id
 	j.ready.Store(found.ready)
@@ -137,7 +134,7 @@ func (j *Journal) open(ctx context.Context, proposed setRow) error {
 }
 
 // checkReady returns ErrNotReady until the first scan of a set that awaits it.
-func (j *Journal) checkReady(ctx context.Context, c rowdb.Conn) error {
+func (j *Journal) checkReady(ctx context.Context, c rowdb.Querier) error {
 	if j.ready.Load() {
 		j.store.expectRun()
 		return nil
@@ -147,7 +144,7 @@ func (j *Journal) checkReady(ctx context.Context, c rowdb.Conn) error {
 }
 
 // readReady returns the row of a set that is ready.
-func (j *Journal) readReady(ctx context.Context, c rowdb.Conn) (setRow, error) {
+func (j *Journal) readReady(ctx context.Context, c rowdb.Querier) (setRow, error) {
 	j.store.expectRun()
 	r, err := readSet(ctx, c, j.id)
 	if err == nil && !r.ready {
@@ -169,4 +166,91 @@ func (j *Journal) fail(what string, err error) error {
 	}
 	j.store.noteDamage(j.name, err)
 	return fmt.Errorf("sqlstore: set %q: %s: %w", j.name, what, err)
+}
+
+type setRow struct {
+	id      int64
+	name    string
+	journal bool
+	ready   bool
+	begin   int64
+	since   int64
+	last    int64
+	count   int64
+
+	archive   int64
+	forgotten int64
+	erased    int64
+}
+
+const setColumns = "id, name, journal, ready, begin, since, last, count, archive, forgotten, erased"
+
+func readSetRow(row rowdb.Row) setRow {
+	return setRow{
+		id:      row.Int(0),
+		name:    rowdb.String(row, 1),
+		journal: row.Int(2) != 0,
+		ready:   row.Int(3) != 0,
+		begin:   row.Int(4),
+		since:   row.Int(5),
+		last:    row.Int(6),
+		count:   row.Int(7),
+
+		archive:   row.Int(8),
+		forgotten: row.Int(9),
+		erased:    row.Int(10),
+	}
+}
+
+func (s *Store) makeSet(ctx context.Context, r setRow) error {
+	now := s.now().UnixMicro()
+	return s.db.Update(ctx, func(c rowdb.Conn) error {
+		n, err := c.Exec(ctx, `INSERT INTO rs_set (name, journal, ready, begin, since, last, count, archive)
+			VALUES ($1, $2, $3, $4, $5, $6, 0, $7) ON CONFLICT (name) DO NOTHING`,
+			r.name, number(r.journal), number(r.ready), now, now, now, now)
+		if err != nil || n == 0 || r.journal {
+			return err
+		}
+		_, err = c.Exec(ctx, `INSERT INTO rs_block (set_id, lo, rows, count, bytes, newest)
+			SELECT id, $1, 0, 0, 0, 0 FROM rs_set WHERE name = $2`, []byte{}, r.name)
+		return err
+	})
+}
+
+func number(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+var errNoSet = errors.New("the set is not in the store")
+
+func readSet(ctx context.Context, c rowdb.Querier, id int64) (setRow, error) {
+	return findSet(ctx, c, "id = $1", id)
+}
+
+// findSet returns the row that fulfils a condition, or errNoSet.
+func findSet(ctx context.Context, c rowdb.Querier, where string, arg any) (setRow, error) {
+	r, err := rowdb.One(ctx, c, readSetRow, "SELECT "+setColumns+" FROM rs_set WHERE "+where, arg)
+	if err == nil && r.id == 0 {
+		err = errNoSet
+	}
+	return r, err
+}
+
+// Origin returns the origin that [Set.SetOrigin] has recorded, or "".
+func (s *Set) Origin(ctx context.Context) (string, error) {
+	origin, err := rowdb.One(ctx, s.store.db, rowdb.Text, "SELECT coalesce(origin, '') FROM rs_set WHERE id = $1", s.id)
+	return origin, s.fail("origin", err)
+}
+
+// SetOrigin records the origin of the resources in the set, such as a folder. The
+// store does not interpret it. A program can compare it before a scan: a listing of
+// another folder would delete every resource.
+func (s *Set) SetOrigin(ctx context.Context, origin string) error {
+	return s.fail("set origin", s.store.db.Update(ctx, func(c rowdb.Conn) error {
+		_, err := c.Exec(ctx, "UPDATE rs_set SET origin = $1 WHERE id = $2", origin, s.id)
+		return err
+	}))
 }

@@ -60,6 +60,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -69,9 +70,11 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/health"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/sqllog"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
-	"github.com/resourcesync-go/resourcesync/internal/wake"
 )
 
 // Options configure a [Store]. The zero value is a reasonable default. All processes
@@ -111,18 +114,18 @@ type Store struct {
 	log       *slog.Logger
 	failures  health.Failures // of background work
 	discarded atomic.Bool     // a transaction, perhaps not committed yet, has discarded a damaged row
-	bell      wake.Bell       // rings when something may have been committed
+	bell      background.Bell // rings when something may have been committed
 	idle      idleCheck
 
-	mu       sync.Mutex
-	watchers map[*watcher]struct{}
+	mu      sync.Mutex
+	watched map[int64]*watched // by the id of the set
 }
 
 // New is for engines: use sqlitestore.Open or pgstore.Open. It returns the store in db.
 // files has the migrations for the engine of db, in the folder "migrations". Closing the
 // store closes db, as does an error of New. opts may be nil.
 func New(ctx context.Context, db rowdb.DB, files fs.FS, opts *Options) (*Store, error) {
-	s := &Store{db: db, maxSeen: maxSeen, watchers: map[*watcher]struct{}{}}
+	s := &Store{db: db, maxSeen: maxSeen, watched: map[int64]*watched{}}
 	err := s.configure(opts)
 	if err == nil {
 		err = rowdb.Migrate(ctx, db, files)
@@ -138,19 +141,13 @@ func (s *Store) configure(opts *Options) error {
 	if opts != nil {
 		o = *opts
 	}
-	s.now, s.retain, s.archive, s.window, s.log = o.Now, o.Retain, o.Archive, o.Window, o.Logger
+	s.now, s.archive = o.Now, o.Archive
 	if s.now == nil {
 		s.now = time.Now
 	}
-	if s.retain == 0 {
-		s.retain = 90 * 24 * time.Hour
-	}
-	if s.window == 0 {
-		s.window = 24 * time.Hour
-	}
-	if s.log == nil {
-		s.log = slog.Default()
-	}
+	s.retain = cmp.Or(o.Retain, 90*24*time.Hour)
+	s.window = cmp.Or(o.Window, 24*time.Hour)
+	s.log = cmp.Or(o.Logger, slog.Default())
 	if s.window < time.Microsecond {
 		return fmt.Errorf("the Window %v is shorter than a microsecond", s.window)
 	}
@@ -169,3 +166,9 @@ func (s *Store) Close() error {
 }
 
 func moment(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
+
+// Log returns the log of notifications of this name, a topic.Log, and creates it if there
+// is none. Each Source has a log of its own. [Store.Run] must be running in this process.
+func (s *Store) Log(ctx context.Context, name string) (pushlog.Log, error) {
+	return sqllog.Open(ctx, s.db, &s.bell, s.now, name)
+}

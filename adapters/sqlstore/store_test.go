@@ -190,6 +190,10 @@ type brokenDB struct {
 	broken atomic.Bool
 }
 
+func (db *brokenDB) Query(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
+	return db.Do(ctx, func(c rowdb.Conn) error { return c.Query(ctx, sql, each, args...) })
+}
+
 func (db *brokenDB) Do(ctx context.Context, f func(rowdb.Conn) error) error {
 	if db.broken.Load() {
 		return errors.New("broken")

@@ -1,6 +1,7 @@
 package sqltable
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"maps"
@@ -215,13 +216,15 @@ func (rel *relation) column(field, name string, kinds ...engine.Kind) (*engine.C
 // findFields finds the columns that make up a resource.
 func (rel *relation) findFields() error {
 	var list []string
-	add := func(name, column string, kinds ...engine.Kind) (field, error) {
+	var failed error // the first
+	add := func(name, column string, kinds ...engine.Kind) field {
 		if column == "" {
-			return field{at: -1}, nil
+			return field{at: -1}
 		}
 		c, err := rel.column(name, column, kinds...)
 		if err != nil {
-			return field{}, err
+			failed = cmp.Or(failed, err)
+			return field{}
 		}
 		read := c.ReadRef()
 		at := slices.Index(list, read)
@@ -229,38 +232,22 @@ func (rel *relation) findFields() error {
 			at = len(list)
 			list = append(list, read)
 		}
-		return field{c, at}, nil
+		return field{c, at}
 	}
-	if _, err := add("Key", rel.Key.Name, rel.Key.Kind); err != nil {
-		return err
-	}
+	add("Key", rel.Key.Name, rel.Key.Kind)
 	f := &rel.fields
 	for _, v := range rel.template.variables {
-		value, err := add("URI", v.column, engine.Integer, engine.Text, engine.Label, engine.Binary, engine.UUID, engine.Dynamic)
-		if err != nil {
-			return err
-		}
-		f.values = append(f.values, value)
+		f.values = append(f.values, add("URI", v.column, engine.Integer, engine.Text, engine.Label, engine.Binary, engine.UUID, engine.Dynamic))
 	}
-	var err error
-	if f.lastModified, err = add("LastModified", rel.table.LastModified, engine.Instant, engine.Date, engine.Integer, engine.Text, engine.Label, engine.Dynamic); err != nil {
-		return err
-	}
-	if f.length, err = add("Length", rel.table.Length, engine.Integer, engine.Dynamic); err != nil {
-		return err
-	}
-	if f.mediaType, err = add("Type", rel.table.Type, engine.Text, engine.Label, engine.Dynamic); err != nil {
-		return err
-	}
+	f.lastModified = add("LastModified", rel.table.LastModified, engine.Instant, engine.Date, engine.Integer, engine.Text, engine.Label, engine.Dynamic)
+	f.length = add("Length", rel.table.Length, engine.Integer, engine.Dynamic)
+	f.mediaType = add("Type", rel.table.Type, engine.Text, engine.Label, engine.Dynamic)
 	for _, algorithm := range slices.Sorted(maps.Keys(rel.table.Hashes)) {
-		h, err := add("Hashes", rel.table.Hashes[algorithm], engine.Text, engine.Label, engine.Binary, engine.Dynamic)
-		if err != nil {
-			return err
-		}
+		h := add("Hashes", rel.table.Hashes[algorithm], engine.Text, engine.Label, engine.Binary, engine.Dynamic)
 		f.hashes = append(f.hashes, hashField{h, algorithm})
 	}
 	rel.List = strings.Join(list, ", ")
-	return nil
+	return failed
 }
 
 // conditions sets the conditions that a row is in the set.

@@ -5,7 +5,11 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
+	"net/netip"
+	"strconv"
 	"strings"
+	"time"
 )
 
 // newFlags returns the flags of a command, without any.
@@ -43,7 +47,7 @@ func refuse(command string, err error) error {
 func didYouMean(given string, names []string, prefix string) string {
 	best, fewest := "", 3
 	for _, name := range names {
-		if d := edits(given, name); d < fewest && d < len(name) {
+		if d := edits(given, name, fewest-1); d < fewest && d < len(name) {
 			best, fewest = name, d
 		}
 	}
@@ -66,25 +70,129 @@ func suggestFlag(err error, flags *flag.FlagSet) error {
 }
 
 // edits returns the edit distance of a and b: insertions, deletions, replacements and
-// swaps of neighbours.
-func edits(a, b string) int {
-	last, before := make([]int, len(b)+1), make([]int, len(b)+1)
-	for j := range before {
-		before[j] = j
+// swaps of neighbours. If there are more than most, it returns a greater number than most.
+func edits(a, b string, most int) int {
+	for a != "" && b != "" && a[0] == b[0] {
+		a, b = a[1:], b[1:]
 	}
-	for i := range len(a) {
-		row := make([]int, len(b)+1)
-		row[0] = i + 1
-		for j := range len(b) {
-			row[j+1] = min(row[j]+1, before[j+1]+1, before[j])
-			if a[i] != b[j] {
-				row[j+1] = min(row[j], before[j], before[j+1]) + 1
-			}
-			if i > 0 && j > 0 && a[i] == b[j-1] && a[i-1] == b[j] {
-				row[j+1] = min(row[j+1], last[j-1]+1)
-			}
-		}
-		last, before = before, row
+	if a == "" || b == "" || most == 0 {
+		return max(len(a), len(b))
 	}
-	return before[len(b)]
+	most--
+	n := min(edits(a[1:], b, most), edits(a, b[1:], most), edits(a[1:], b[1:], most))
+	if len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] {
+		n = min(n, edits(a[2:], b[2:], most))
+	}
+	return n + 1
 }
+
+// units are the units of sizes, larger ones first.
+var units = []struct {
+	name  string
+	bytes int64
+}{
+	{"TiB", 1 << 40}, {"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10},
+	{"TB", 1e12}, {"GB", 1e9}, {"MB", 1e6}, {"KB", 1e3}, {"B", 1},
+}
+
+// A size is a flag.Value: a number of bytes that may be given in units, as 500MB
+// or 4GiB.
+type size int64
+
+func (s *size) Set(text string) error {
+	unit := int64(1)
+	for _, u := range units {
+		if number, ok := strings.CutSuffix(text, u.name); ok {
+			text, unit = number, u.bytes
+			break
+		}
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 || n > math.MaxInt64/unit {
+		return errors.New("give a whole number of bytes, such as 500MB or 4GiB")
+	}
+	*s = size(n * unit)
+	return nil
+}
+
+func (s *size) String() string {
+	for _, u := range units {
+		if n := int64(*s); n > 0 && n%u.bytes == 0 && u.bytes > 1 {
+			return strconv.FormatInt(n/u.bytes, 10) + u.name
+		}
+	}
+	return strconv.FormatInt(int64(*s), 10)
+}
+
+const day = 24 * time.Hour
+
+// A span is a flag.Value: a duration that may also be given in days, as 90d.
+type span time.Duration
+
+func (s *span) Set(text string) error {
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		n, err := strconv.ParseUint(days, 10, 16) // which cannot be more than a time.Duration holds
+		*s = span(n) * span(day)
+		return spanError(err)
+	}
+	d, err := time.ParseDuration(text)
+	*s = span(d)
+	return spanError(err)
+}
+
+func spanError(err error) error {
+	if err == nil {
+		return nil
+	}
+	return errors.New("give a time with its unit, such as 30m, 48h or 90d")
+}
+
+func (s *span) String() string {
+	if d := time.Duration(*s); d%day != 0 {
+		return d.String()
+	}
+	return strconv.Itoa(int(time.Duration(*s)/day)) + "d"
+}
+
+// A percent is a flag.Value: a part of a whole, written as 25%.
+type percent float64
+
+func (p *percent) Set(text string) error {
+	number, ok := strings.CutSuffix(text, "%")
+	n, err := strconv.ParseFloat(number, 64)
+	if !ok || err != nil || !(n >= 0 && n <= 100) {
+		return errors.New("give a percentage from 0% to 100%, such as 25%")
+	}
+	*p = percent(n / 100)
+	return nil
+}
+
+func (p *percent) String() string { return strconv.FormatFloat(float64(*p)*100, 'g', -1, 64) + "%" }
+
+// addresses is a flag.Value: ranges of addresses.
+type addresses []netip.Prefix
+
+func (p *addresses) Set(text string) error {
+	prefix, err := netip.ParsePrefix(text)
+	if err != nil {
+		addr, addrErr := netip.ParseAddr(text)
+		if addrErr != nil || addr.Zone() != "" {
+			return errors.New("give a range of addresses, such as 10.1.2.0/24 or fd12::/48")
+		}
+		prefix = netip.PrefixFrom(addr, addr.BitLen())
+	}
+	*p = append(*p, prefix.Masked())
+	return nil
+}
+
+func (p *addresses) String() string { return "" }
+
+// A list is a flag.Value: texts, one for each use of the flag.
+type list []string
+
+func (l *list) Set(text string) error {
+	*l = append(*l, text)
+	return nil
+}
+
+func (l *list) String() string { return "" }

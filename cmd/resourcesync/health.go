@@ -7,9 +7,12 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
-	"sync"
+	"sync/atomic"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 
@@ -18,11 +21,9 @@ const healthTimeout = 3 * time.Second
 
 // A healthHandler answers whether check succeeds. Only the log has the error.
 type healthHandler struct {
-	check func(ctx context.Context) error
-	log   *slog.Logger
-
-	mu        sync.Mutex
-	unhealthy bool // at the last request
+	check     func(ctx context.Context) error
+	log       *slog.Logger
+	unhealthy atomic.Bool // at the last request
 }
 
 func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -63,15 +64,12 @@ func isFreshGet(w http.ResponseWriter, r *http.Request) bool {
 
 // logChange logs err when the health changes, because probes ask all the time.
 func (h *healthHandler) logChange(err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	switch {
-	case err != nil && !h.unhealthy:
+	switch before := h.unhealthy.Swap(err != nil); {
+	case err != nil && !before:
 		h.log.Error("unhealthy", "error", err)
-	case err == nil && h.unhealthy:
+	case err == nil && before:
 		h.log.Info("healthy again")
 	}
-	h.unhealthy = err != nil
 }
 
 // serveReady answers 503 until the set can be shown, after the first scan.
@@ -96,4 +94,84 @@ func (p *publication) announceReady(c *serveConfig, stdout io.Writer, files int6
 		return
 	}
 	fmt.Fprintf(stdout, "Ready (files: %d). Source Description: %s Resource List: %s\n", files, description, list)
+}
+
+// The reasons that healthz names. Their texts are public, so they name no file.
+var (
+	errHeld       = errors.New("deletions are held")
+	errUnreadable = errors.New("parts of the folder cannot be read")
+	errDamaged    = errors.New("the state is damaged")
+)
+
+// howToConfirm follows errHeld in the answer of healthz.
+const howToConfirm = "resourcesync confirm-deletions publishes them; the status page has the numbers\n"
+
+// releasePoll is the interval at which a scanner that holds deletions checks whether
+// they may be published.
+const releasePoll = 2 * time.Second
+
+// keptTrouble returns a warning for the operator about missing files that stay
+// listed, or nil if there are none.
+func keptTrouble(k sqlstore.Kept) error {
+	var held, unreadable error
+	if k.Unreadable > 0 {
+		unreadable = fmt.Errorf("%w: %d files stay listed as they were; the log names the places", errUnreadable, k.Unreadable)
+	}
+	switch {
+	case k.Held == 0:
+	case k.Confirmed:
+		held = fmt.Errorf("%w: the next scan publishes those of %d resources, as confirmed", errHeld, k.Held)
+	default:
+		held = fmt.Errorf(`%w: %d resources are missing since %s, and not published as deleted; is a volume not mounted, or a sitemap incomplete? They are published as deleted %s, or at once after "resourcesync confirm-deletions"`,
+			errHeld, k.Held, k.Since.Format(time.RFC3339), releaseTime(k))
+	}
+	return errors.Join(held, unreadable)
+}
+
+// releaseTime states when deletions are published without a confirmation.
+func releaseTime(k sqlstore.Kept) string {
+	if k.Until.IsZero() {
+		return "when they are confirmed"
+	}
+	return "at " + k.Until.Format(time.RFC3339) + " if none of them comes back"
+}
+
+// logKept logs the number of missing files that stay listed when it changes.
+func (s *scanner) logKept(ctx context.Context, result resourcesync.ScanResult) {
+	var before resourcesync.ScanResult
+	if s.last.Load() != nil {
+		before = s.last.Load().result
+	}
+	if result.Unreadable != before.Unreadable {
+		level := slog.LevelError
+		if result.Unreadable == 0 {
+			level = slog.LevelInfo
+		}
+		s.log.Log(ctx, level, "files that cannot be read stay listed as they were", "files", result.Unreadable)
+	}
+	switch {
+	case result.Held == before.Held:
+	case result.Held > 0:
+		kept, err := s.kept(ctx)
+		if err != nil {
+			return // the next scan fails in the same way
+		}
+		s.log.Error("deletions are held: too many files are missing", "files", result.Held, "of", result.Held+result.Created+result.Updated+result.Unchanged,
+			"published", releaseTime(kept), "confirm", "resourcesync confirm-deletions")
+	default:
+		s.log.Info("deletions are no longer held", "deleted", result.Deleted, "came_back", max(0, before.Held-result.Deleted))
+	}
+}
+
+// awaitRelease signals woken when the deletions held by the last scan may be published.
+func (s *scanner) awaitRelease(ctx context.Context, woken chan<- struct{}) {
+	for background.Sleep(ctx, releasePoll) == nil {
+		if last := s.last.Load(); last == nil || last.result.Held == 0 {
+			continue
+		}
+		kept, err := s.kept(ctx)
+		if err == nil && (kept.Confirmed || !kept.Until.IsZero() && !time.Now().Before(kept.Until)) {
+			background.Signal(woken)
+		}
+	}
 }

@@ -26,14 +26,6 @@ type origin struct {
 	BaseURL string `json:"base_url,omitempty"`
 }
 
-// originOf returns the paths of a folder.
-func originOf(folder string) (o origin, err error) {
-	if o.Given, err = filepath.Abs(folder); err == nil {
-		o.Real, err = filepath.EvalSymlinks(o.Given)
-	}
-	return o, err
-}
-
 // readOrigin returns the origin that a state has recorded.
 func readOrigin(ctx context.Context, set *sqlstore.Set) (o origin, err error) {
 	recorded, err := set.Origin(ctx)
@@ -60,11 +52,14 @@ func (o origin) record(ctx context.Context, set *sqlstore.Set) error {
 // must lead to one with at least one of its files. States of earlier versions record
 // nothing.
 func (c *serveConfig) checkOwner(ctx context.Context, set *sqlstore.Set) error {
-	now, err := originOf(c.folder)
+	before, err := readOrigin(ctx, set)
 	if err != nil {
 		return err
 	}
-	before, err := readOrigin(ctx, set)
+	var now origin
+	if now.Given, err = filepath.Abs(c.folder); err == nil {
+		now.Real, err = filepath.EvalSymlinks(now.Given)
+	}
 	if err != nil {
 		return err
 	}

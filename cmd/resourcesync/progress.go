@@ -101,7 +101,6 @@ func (f *firstScan) begin(ctx context.Context) (end func()) {
 	}
 }
 
-// report reports the progress of the scan.
 func (f *firstScan) report(now dir.Progress) {
 	total, remaining := f.total.Load(), f.remaining(now)
 	if f.screen.terminal {
@@ -112,17 +111,17 @@ func (f *firstScan) report(now dir.Progress) {
 		return
 	}
 	f.logged = time.Now()
-	attrs := []slog.Attr{slog.Int64("files", now.Files), slog.Int64("bytes_read", now.Bytes)}
+	attrs := []any{"files", now.Files, "bytes_read", now.Bytes}
 	if total != nil {
-		attrs = append(attrs, slog.Int64("of_files", total.Files))
+		attrs = append(attrs, "of_files", total.Files)
 		if total.Bytes > 0 {
-			attrs = append(attrs, slog.Int64("of_bytes", total.Bytes))
+			attrs = append(attrs, "of_bytes", total.Bytes)
 		}
 	}
 	if remaining > 0 {
-		attrs = append(attrs, slog.String("remaining", remaining.String()))
+		attrs = append(attrs, "remaining", remaining.String())
 	}
-	f.log.LogAttrs(context.Background(), slog.LevelInfo, "scanning the folder", attrs...)
+	f.log.Info("scanning the folder", attrs...)
 }
 
 // remaining estimates the time until the scan ends. Zero is unknown.

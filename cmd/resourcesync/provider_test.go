@@ -23,7 +23,7 @@ func runState(t *testing.T, flags ...string) (*serveConfig, *state) {
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error)
-	go func() { ended <- st.store.Run(ctx) }()
+	go func() { ended <- st.Store.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		must(t, <-ended)
@@ -40,7 +40,7 @@ func TestShownSet(t *testing.T) {
 			t.Parallel()
 			_, st := runState(t, t.TempDir(), "--state", newState(t), "--base-url", publicURL)
 			providertest.Run(t, func(t *testing.T, resources []resourcesync.Resource) (resourcesync.Provider, *providertest.Options) {
-				set, err := st.store.Set(t.Context(), t.Name(), nil)
+				set, err := st.Store.Set(t.Context(), t.Name(), nil)
 				must(t, err)
 				must(t, set.Put(t.Context(), resources...))
 				shown := &shownSet{Set: set}

@@ -31,12 +31,12 @@ func proxy(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 // copiesFolder returns the folder for copies of the website's sitemaps: beside a state
 // in a file, else in the cache folder.
 func copiesFolder(c *proxyConfig, st *state) (string, error) {
-	if !c.stateIsPostgres() {
-		return strings.TrimSuffix(st.place, filepath.Ext(st.place)) + "-sitemaps", nil
-	}
-	path, err := defaultSiteState(c.baseURL)
-	if err != nil {
-		return "", usagef("no place for copies of the sitemaps: %w", err)
+	path := st.place
+	if c.stateIsPostgres() {
+		var err error
+		if path, err = defaultSiteState(c.baseURL); err != nil {
+			return "", usagef("no place for copies of the sitemaps: %w", err)
+		}
 	}
 	return strings.TrimSuffix(path, filepath.Ext(path)) + "-sitemaps", nil
 }
@@ -64,7 +64,6 @@ type proxyConfig struct {
 // folderFlags are the flags of serve that proxy does not have.
 var folderFlags = []string{"hash", "dot-files", "keep-versions", "versions"}
 
-// proxyFlags returns the flags of proxy, which set c.
 func proxyFlags(c *proxyConfig) *flag.FlagSet {
 	flags := newFlags("proxy")
 	flags.StringVar(&c.upstream, "upstream", "", "")

@@ -22,8 +22,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/versions"
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
-	bells "github.com/resourcesync-go/resourcesync/internal/wake"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/topic/websocket"
 )
@@ -78,7 +78,6 @@ func newPublication(c *serveConfig, st *state, screen *screen, log *slog.Logger)
 	return p, nil
 }
 
-// publication assembles the publication of a folder.
 func (c *serveConfig) publication(_ context.Context, st *state, screen *screen, log *slog.Logger) (*publication, error) {
 	p, err := newPublication(c, st, screen, log)
 	if err != nil {
@@ -124,11 +123,10 @@ func (c *serveConfig) publication(_ context.Context, st *state, screen *screen, 
 		return nil, err
 	}
 	p.reserve(c)
-	p.handler = p.withOwn(p.source.Wrap(p.withRobots(p.folder.Handler())))
+	p.handler = p.withOwn(p.source.Wrap(p.withRobots(p.folder.Handler())), nil)
 	return p, nil
 }
 
-// newSource makes the Source of set.
 func (p *publication) newSource(c *serveConfig, st *state, set rshttp.Set) (err error) {
 	set.DescribedBy, set.Hubs = c.aboutSet, c.push.foreign
 	o := &rshttp.Options{
@@ -189,20 +187,19 @@ func (p *publication) toScan(ctx context.Context) (files, bytes int64, err error
 	return p.folder.Count(ctx)
 }
 
-// withOwn returns a handler that serves healthz and readyz, and passes other requests
-// to next.
-func (p *publication) withOwn(next http.Handler) http.Handler {
-	// These paths are reserved for documents.
-	healthz, readyz := p.documents.JoinPath("healthz").Path, p.documents.JoinPath("readyz").Path
+// withOwn returns a handler that serves healthz, readyz and, if it is not nil, ping. It
+// passes other requests to next. These paths are reserved for documents.
+func (p *publication) withOwn(next, ping http.Handler) http.Handler {
+	own := map[string]http.Handler{"healthz": p.healthz, "readyz": http.HandlerFunc(p.serveReady)}
+	if ping != nil {
+		own["ping"] = ping
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		switch {
-		case r.URL.Path == healthz:
-			p.healthz.ServeHTTP(w, r)
-		case r.URL.Path == readyz:
-			p.serveReady(w, r)
-		default:
-			next.ServeHTTP(w, r)
+		h := next
+		if name, ok := strings.CutPrefix(r.URL.Path, p.documents.Path); ok && own[name] != nil {
+			h = own[name]
 		}
+		h.ServeHTTP(w, r)
 	})
 }
 
@@ -225,10 +222,9 @@ func (p *publication) health(ctx context.Context) error {
 type shownSet struct {
 	*sqlstore.Set
 	shown atomic.Bool
-	bell  bells.Bell // the set is shown
+	bell  background.Bell // the set is shown
 }
 
-// show makes the set ready.
 func (s *shownSet) show() {
 	s.shown.Store(true)
 	s.bell.Ring()

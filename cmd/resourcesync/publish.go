@@ -71,7 +71,6 @@ func publish(ctx context.Context, what config, stdout, stderr io.Writer) error {
 	return p.run(ctx, c, site, operators, stdout)
 }
 
-// run serves and scans until ctx is done.
 func (p *publication) run(ctx context.Context, c *serveConfig, site, operators net.Listener, stdout io.Writer) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -89,7 +88,9 @@ func (p *publication) run(ctx context.Context, c *serveConfig, site, operators n
 	g.Go(func() error { return p.source.Run(ctx) })
 	if p.source.Hub() != nil && !p.shared { // otherwise other processes may have topics that this one does not know
 		g.Go(func() error {
-			p.leaveTopics(ctx)
+			if err := p.leaveTopics(ctx); err != nil && ctx.Err() == nil {
+				p.log.Warn("subscriptions to topics of another address not ended; they end with their leases", "error", err)
+			}
 			return nil
 		})
 	}

@@ -37,7 +37,6 @@ const ownHub = "websub/"
 // hasOwn reports whether the built-in hub runs, which is the default.
 func (p *pushConfig) hasOwn() bool { return p.own || !p.none && len(p.foreign) == 0 }
 
-// addHub adds what --hub names.
 func (p *pushConfig) addHub(text string) error {
 	switch text {
 	case "own":
@@ -59,7 +58,6 @@ func (p *pushConfig) addHub(text string) error {
 	return p.addForeign(topic.Hub{URI: u.String(), Token: token})
 }
 
-// addPingHub adds what --ping-hub names.
 func (p *pushConfig) addPingHub(text string) error {
 	u, err := parseHub(text)
 	if err != nil {
@@ -88,7 +86,6 @@ func parseHub(text string) (*url.URL, error) {
 	return u, nil
 }
 
-// addOrigin adds a host of --websocket-origin.
 func (p *pushConfig) addOrigin(text string) error {
 	if _, err := path.Match(text, ""); err != nil || text == "" || strings.ContainsAny(text, "/ ") {
 		return errors.New("give the host of a page, such as www.example.org, *.example.org or *")
@@ -108,7 +105,6 @@ func (p *pushConfig) hubFlag(flags *flag.FlagSet, name string, add func(text str
 	})
 }
 
-// check returns an error for the first wrong flag.
 func (p *pushConfig) check() error {
 	switch {
 	case p.wrong != nil:
@@ -129,7 +125,6 @@ func (p *pushConfig) check() error {
 	return nil
 }
 
-// pushFlags adds the flags that set p.
 func pushFlags(flags *flag.FlagSet, p *pushConfig) {
 	p.hubFlag(flags, "hub", p.addHub)
 	p.hubFlag(flags, "ping-hub", p.addPingHub)
@@ -170,18 +165,10 @@ func (c *serveConfig) addPush(o *rshttp.Options, log *slog.Logger) (*websocket.S
 
 // leaveTopics ends the subscriptions to topics that the site had at another base URL,
 // and notifies the subscribers.
-func (p *publication) leaveTopics(ctx context.Context) {
+func (p *publication) leaveTopics(ctx context.Context) error {
 	topics := []string{p.documents.JoinPath("change/").String(), p.documents.JoinPath("framework/").String()}
-	if err := leave(ctx, p.source.Hub(), topics...); err != nil && ctx.Err() == nil {
-		p.log.Warn("subscriptions to topics of another address not ended; they end with their leases", "error", err)
-	}
-}
-
-// leave ends the subscriptions of h to topics other than these, because the site has
-// moved.
-func leave(ctx context.Context, h *hub.Hub, topics ...string) error {
 	var left []string
-	for sub, err := range h.Subscriptions(ctx) {
+	for sub, err := range p.source.Hub().Subscriptions(ctx) {
 		if err != nil {
 			return err
 		}
@@ -189,5 +176,5 @@ func leave(ctx context.Context, h *hub.Hub, topics ...string) error {
 			left = append(left, sub.Topic)
 		}
 	}
-	return h.Withdraw(ctx, "the site has moved: subscribe to the topics that it has now", left...)
+	return p.source.Hub().Withdraw(ctx, "the site has moved: subscribe to the topics that it has now", left...)
 }

@@ -200,7 +200,6 @@ func splitHashes(list string) ([]string, error) {
 	return hashes, nil
 }
 
-// serveFlags returns the flags of serve, which set c.
 func serveFlags(c *serveConfig) *flag.FlagSet {
 	*c = serveConfig{
 		maxDelete: 0.25,

@@ -35,7 +35,6 @@ const (
 	maxHeader = 32 << 10
 )
 
-// A server serves one address.
 type server struct {
 	listener    net.Listener
 	handler     http.Handler

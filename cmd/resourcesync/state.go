@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -21,9 +22,8 @@ import (
 // [rshttp.Store] of a Source, whatever base URL that has: a site that moves keeps its
 // notifications and subscriptions.
 type state struct {
-	store *sqlstore.Store
-	set   *sqlstore.Set
-
+	*sqlstore.Store
+	set *sqlstore.Set
 	log topic.Log
 
 	name   string // of the set
@@ -55,7 +55,7 @@ func openState(ctx context.Context, c config, log *slog.Logger) (*state, error) 
 		lock.Close()
 		return nil, err
 	}
-	s.close = func() error { return errors.Join(s.store.Close(), lock.Close()) }
+	s.close = func() error { return errors.Join(s.Store.Close(), lock.Close()) }
 	return s, nil
 }
 
@@ -63,36 +63,28 @@ func (c *serveConfig) storeOptions(log *slog.Logger) *sqlstore.Options {
 	return &sqlstore.Options{Window: time.Duration(c.window), Retain: time.Duration(c.retain), Archive: time.Duration(c.archive), Logger: log}
 }
 
-// setOptions keep a new set closed until all files have been seen.
+// setOptions keep a new set closed until all files have been seen. In them, zero is the
+// default, and a negative value what zero is on the command line.
 func (c *serveConfig) setOptions() *sqlstore.SetOptions {
-	o := &sqlstore.SetOptions{AwaitScan: true, MaxDelete: float64(c.maxDelete), MaxDeleteHold: time.Duration(c.hold)}
-	if c.maxDelete == 0 {
-		o.MaxDelete = -1
+	return &sqlstore.SetOptions{
+		AwaitScan:     true,
+		MaxDelete:     cmp.Or(float64(c.maxDelete), -1),
+		MaxDeleteHold: cmp.Or(time.Duration(c.hold), -1),
 	}
-	if c.hold == 0 {
-		o.MaxDeleteHold = -1
-	}
-	return o
 }
 
 // open opens what the store has under a name.
 func (s *state) open(ctx context.Context, c *serveConfig, name string) (err error) {
 	s.name = name
-	if s.set, err = s.store.Set(ctx, name, c.setOptions()); err != nil {
+	if s.set, err = s.Store.Set(ctx, name, c.setOptions()); err != nil {
 		return err
 	}
-	s.log, err = s.store.Log(ctx, name)
+	s.log, err = s.Store.Log(ctx, name)
 	return err
 }
 
 // Log implements [rshttp.Store].
 func (s *state) Log(context.Context, string) (topic.Log, error) { return s.log, nil }
-
-// Run implements [rshttp.Store].
-func (s *state) Run(ctx context.Context) error { return s.store.Run(ctx) }
-
-// Health implements [rshttp.Store].
-func (s *state) Health(ctx context.Context) error { return s.store.Health(ctx) }
 
 func refuseState(path string, err error) error {
 	return usagef("state %q: %w; give another file with --state", path, err)
@@ -106,7 +98,7 @@ func openStateFile(ctx context.Context, c config, path string, o *sqlstore.Optio
 	if err != nil {
 		return nil, refuseState(path, err)
 	}
-	s := &state{store: store, place: path, close: store.Close}
+	s := &state{Store: store, place: path, close: store.Close}
 	if err := s.open(ctx, c.common(), c.setName()); err != nil {
 		s.close()
 		return nil, refuseState(path, err)
@@ -134,7 +126,7 @@ func openPostgres(ctx context.Context, c *serveConfig, o *sqlstore.Options) (*st
 		return nil, refuse(err)
 	}
 	s := &state{shared: true, close: func() error { pool.Close(); return nil }}
-	if s.store, err = pgstore.Open(ctx, pool, o); err == nil {
+	if s.Store, err = pgstore.Open(ctx, pool, o); err == nil {
 		err = s.open(ctx, c, c.baseURL)
 	}
 	if err != nil {

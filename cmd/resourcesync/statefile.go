@@ -15,17 +15,15 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
 )
 
-func (c *serveConfig) common() *serveConfig       { return c }
-func (c *serveConfig) setName() string            { return "files" }
-func (c *serveConfig) stateFile() (string, error) { return stateFile(c.folder, c.state) }
+func (c *serveConfig) common() *serveConfig { return c }
+func (c *serveConfig) setName() string      { return "files" }
 
-// stateFile returns the path of the state of folder: given, or a file in the user's
-// cache folder if that is empty.
-func stateFile(folder, given string) (string, error) {
-	published, err := realPath(folder)
+func (c *serveConfig) stateFile() (string, error) {
+	published, err := realPath(c.folder)
 	if err != nil {
-		return "", usagef("folder %q: %w", folder, reason(err))
+		return "", usagef("folder %q: %w", c.folder, reason(err))
 	}
+	given := c.state
 	if given == "" {
 		if given, err = defaultStateFile(published); err != nil {
 			return "", usagef("no place to keep state in by default: %w; give one, as in --state /var/lib/resourcesync/files.db", err)
@@ -39,10 +37,10 @@ func stateFile(folder, given string) (string, error) {
 		return "", usagef("--state %q: %w", given, reason(err))
 	}
 	inside, err := isInside(path, published)
-	switch {
-	case err != nil:
+	if err != nil {
 		return "", usagef("--state %q: %w", given, reason(err))
-	case inside:
+	}
+	if inside {
 		return "", usagef("state would be kept in %q, in the folder that is published; give a file elsewhere, as in --state /var/lib/resourcesync/files.db", path)
 	}
 	return path, nil

@@ -51,7 +51,6 @@ type scanStatus struct {
 	Unreadable int       `json:"unreadable"` // files that stay listed because they could not be read
 }
 
-// A heldStatus describes held deletions.
 type heldStatus struct {
 	Files     int64     `json:"files"`
 	Since     time.Time `json:"since"`
@@ -67,7 +66,6 @@ func newScanStatus(s *scanned) *scanStatus {
 	return &scanStatus{s.ended, s.took.Seconds(), r.Created, r.Updated, r.Deleted, r.Unchanged, s.skip, r.Unreadable}
 }
 
-// status returns the status of p.
 func (p *publication) status(ctx context.Context) status {
 	var trouble []error
 	s := status{Scan: newScanStatus(p.scanner.last.Load()), Source: p.source.Counters()}
@@ -79,8 +77,7 @@ func (p *publication) status(ctx context.Context) status {
 		trouble = append(trouble, err)
 	}
 	if p.site != nil {
-		now := p.site.Status()
-		s.Site = &now
+		s.Site = new(p.site.Status())
 	}
 	if kept, err := p.set.Kept(ctx); err == nil && kept.Held > 0 {
 		s.Held = &heldStatus{kept.Held, kept.Since, kept.Until, kept.Confirmed}
@@ -98,8 +95,7 @@ func (p *publication) status(ctx context.Context) status {
 		}
 	}
 	if p.sockets != nil {
-		clients := p.sockets.Clients()
-		s.WebSockets = &clients
+		s.WebSockets = new(p.sockets.Clients())
 	}
 	s.Problems = texts(errors.Join(append(trouble, p.health(ctx))...))
 	s.Healthy = len(s.Problems) == 0
@@ -168,7 +164,9 @@ func listenStatus(c *serveConfig) (net.Listener, error) {
 func checkHost(listen string, next http.Handler) http.Handler {
 	own, _, _ := net.SplitHostPort(listen) // which is listened to
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if host := hostname(r.Host); host == "localhost" || own != "" && strings.EqualFold(host, own) || isAddress(host) {
+		host := hostname(r.Host)
+		_, notAddress := netip.ParseAddr(host)
+		if notAddress == nil || host == "localhost" || own != "" && strings.EqualFold(host, own) {
 			next.ServeHTTP(w, r)
 			return
 		}
@@ -185,9 +183,4 @@ func hostname(host string) string {
 		host = name
 	}
 	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
-}
-
-func isAddress(host string) bool {
-	_, err := netip.ParseAddr(host)
-	return err == nil
 }

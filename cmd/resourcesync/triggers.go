@@ -2,10 +2,12 @@ package main
 
 import (
 	"context"
+	"encoding/csv"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +21,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/pgtable"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/sqlitetable"
+	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
 // triggers prints, applies or drops the SQL that journals a table.
@@ -41,32 +44,27 @@ func runTriggers(ctx context.Context, c *triggersConfig, stdout, stderr io.Write
 		return err
 	}
 	defer db.close()
-	var statements []string
+	write, done := db.triggers.Create, "is journalled"
 	if c.drop {
-		statements, err = db.triggers.Drop(ctx, c.table, c.set)
-	} else {
-		statements, err = db.triggers.Create(ctx, c.table, c.set)
+		write, done = db.triggers.Drop, "is not journalled any more"
 	}
+	statements, err := write(ctx, c.table, c.set)
 	if err != nil {
 		return err
 	}
-	switch {
-	case c.drop:
-		if err := db.triggers.Apply(ctx, statements); err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(stdout, "Table %q is not journalled any more for set %q.\n", c.table.Name, c.set)
-	case c.apply:
+	if !c.apply && !c.drop {
+		_, err = fmt.Fprintf(stdout, "-- The set %q must be there before: --apply sees to that.\nBEGIN;\n%s;\nCOMMIT;\n", c.set, strings.Join(statements, ";\n"))
+		return err
+	}
+	if c.apply {
 		if err := db.makeSet(ctx, c.set); err != nil {
 			return err
 		}
-		if err := db.triggers.Apply(ctx, statements); err != nil {
-			return err
-		}
-		_, err = fmt.Fprintf(stdout, "Table %q is journalled for set %q.\n", c.table.Name, c.set)
-	default:
-		_, err = fmt.Fprintf(stdout, "-- The set %q must be there before: --apply sees to that.\nBEGIN;\n%s;\nCOMMIT;\n", c.set, strings.Join(statements, ";\n"))
 	}
+	if err := db.triggers.Apply(ctx, statements); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "Table %q %s for set %q.\n", c.table.Name, done, c.set)
 	return err
 }
 
@@ -132,7 +130,6 @@ func (db *journalledDB) makeSet(ctx context.Context, name string) error {
 	return errors.Join(err, store.Close())
 }
 
-// triggersConfig holds the command line of "resourcesync triggers".
 type triggersConfig struct {
 	db    string
 	set   string
@@ -167,7 +164,6 @@ func parseTriggers(args []string) (triggersConfig, error) {
 	return c, refuse("triggers", err)
 }
 
-// triggersFlags returns the flags of triggers, which set c.
 func triggersFlags(c *triggersConfig) *flag.FlagSet {
 	flags := newFlags("triggers")
 	t := &c.table
@@ -210,39 +206,19 @@ func triggersFlags(c *triggersConfig) *flag.FlagSet {
 // splitTable splits a table name with an optional schema. A name in double quotes may
 // contain dots, and double quotes, which are doubled.
 func splitTable(s string) (schema, table string, err error) {
-	var names []string
-	for rest := s; ; {
-		var name string
-		if strings.HasPrefix(rest, `"`) {
-			rest = rest[1:]
-			for {
-				part, after, found := strings.Cut(rest, `"`)
-				if !found {
-					return "", "", errors.New("a double quote is not closed")
-				}
-				name, rest = name+part, after
-				if !strings.HasPrefix(rest, `"`) {
-					break
-				}
-				name, rest = name+`"`, rest[1:]
-			}
-		} else {
-			end := strings.IndexByte(rest+".", '.')
-			name, rest = rest[:end], rest[end:]
-		}
-		names = append(names, name)
-		if name == "" || len(names) > 2 || rest != "" && rest[0] != '.' {
-			return "", "", errors.New("give a table, or a schema, a dot and a table")
-		}
-		if rest == "" {
-			break
-		}
-		rest = rest[1:]
+	r := csv.NewReader(strings.NewReader(s))
+	r.Comma = '.'
+	lines, err := r.ReadAll()
+	if errors.Is(err, csv.ErrQuote) {
+		return "", "", errors.New("a double quote is not closed")
 	}
-	if len(names) == 2 {
-		schema = names[0]
+	if err != nil || len(lines) != 1 || len(lines[0]) > 2 || slices.Contains(lines[0], "") {
+		return "", "", errors.New("give a table, or a schema, a dot and a table")
 	}
-	return schema, names[len(names)-1], nil
+	if names := lines[0]; len(names) == 2 {
+		return names[0], names[1], nil
+	}
+	return "", lines[0][0], nil
 }
 
 const (
@@ -273,10 +249,8 @@ func giveWAL(ctx context.Context, path string, timeout time.Duration, stderr io.
 		case time.Now().After(deadline):
 			return fmt.Errorf("--db %q: the state needs a write-ahead log in this file, which other programs have locked for %v: %w", path, timeout, err)
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(walPoll):
+		if err := background.Sleep(ctx, walPoll); err != nil {
+			return err
 		}
 	}
 }

@@ -44,7 +44,6 @@ func openVersions(c *serveConfig, st *state) (*versions.Store, error) {
 	return store, nil
 }
 
-// pruneVersions removes versions that are no longer kept.
 func (p *publication) pruneVersions(ctx context.Context) {
 	if p.versions == nil {
 		return

@@ -1,12 +1,15 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"iter"
 	"log/slog"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -16,7 +19,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
-// publication assembles the publication of a website.
 func (c *proxyConfig) publication(ctx context.Context, st *state, screen *screen, log *slog.Logger) (*publication, error) {
 	p, err := newPublication(&c.serveConfig, st, screen, log)
 	if err != nil {
@@ -32,15 +34,17 @@ func (c *proxyConfig) publication(ctx context.Context, st *state, screen *screen
 	if err != nil {
 		return nil, err
 	}
-	withheld, err := st.store.Set(ctx, "withheld "+st.name, nil) // pages that do not qualify
+	withheld, err := st.Set(ctx, "withheld "+st.name, nil) // pages that do not qualify
 	if err != nil {
 		return nil, usagef("state %q: %w", st.place, err)
 	}
-	revisit := c.revisit
-	if revisit == 0 {
-		revisit = -1
+	var transport http.RoundTripper = sidecar.NewTransport(c.upstream, c.baseURL)
+	variant, covers := "", sidecar.CacheCovers
+	if c.htmlLink { // pages are listed with their links
+		capabilityList := p.documents.JoinPath("capabilitylist.xml").String()
+		transport, variant = sidecar.LinkTransport(transport, capabilityList), "html-link "+capabilityList
+		covers = sidecar.CacheCovered
 	}
-	transport, variant := c.scannerTransport(p.documents.JoinPath("capabilitylist.xml").String())
 	p.site, err = sitemap.New(c.baseURL, st.set, &sitemap.Options{
 		Sitemaps:  c.sitemaps,
 		Recent:    c.recent,
@@ -50,7 +54,7 @@ func (c *proxyConfig) publication(ctx context.Context, st *state, screen *screen
 		Transport: transport,
 		Variant:   variant,
 		Rate:      c.rate,
-		Revisit:   revisit,
+		Revisit:   cmp.Or(c.revisit, -1),
 		Folder:    folder,
 		Withheld:  withheld,
 		UserAgent: "resourcesync (+" + c.baseURL + ")",
@@ -63,10 +67,6 @@ func (c *proxyConfig) publication(ctx context.Context, st *state, screen *screen
 	p.scanner.watch = func(ctx context.Context, changed func(paths []string)) error {
 		return p.site.Watch(ctx, func() { changed(nil) })
 	}
-	covers := sidecar.CacheCovers
-	if c.htmlLink {
-		covers = sidecar.CacheCovered // pages are listed with their links
-	}
 	set := rshttp.Set{Provider: p.set, Coverer: covers(p.set)}
 	if c.dumps {
 		set.Opener = p.site
@@ -78,16 +78,6 @@ func (c *proxyConfig) publication(ctx context.Context, st *state, screen *screen
 	return p, err
 }
 
-// scannerTransport returns the transport of the scanner, and the name of the changes that
-// it makes to pages: with --html-link, the scanner must list the pages with their links.
-func (c *proxyConfig) scannerTransport(capabilityList string) (transport http.RoundTripper, variant string) {
-	transport = sidecar.NewTransport(c.upstream, c.baseURL)
-	if !c.htmlLink {
-		return transport, ""
-	}
-	return sidecar.LinkTransport(transport, capabilityList), "html-link " + capabilityList
-}
-
 // excludes returns a function that reports whether a URL of the website must not be
 // listed, because it is excluded or belongs to a document.
 func (p *publication) excludes(c *proxyConfig) func(*url.URL) bool {
@@ -96,16 +86,10 @@ func (p *publication) excludes(c *proxyConfig) func(*url.URL) bool {
 		if strings.HasPrefix(u.Path, p.documents.Path) && p.documents.Path != "/" || u.Path == wellknown.Path || u.Path == hub {
 			return true
 		}
-		for _, pattern := range c.exclude {
-			if pattern.MatchString(u.Path) {
-				return true
-			}
-		}
-		return false
+		return slices.ContainsFunc(c.exclude, func(pattern *regexp.Regexp) bool { return pattern.MatchString(u.Path) })
 	}
 }
 
-// listSite lists the pages of the website.
 func (p *publication) listSite(ctx context.Context) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
 		p.site.Resources(ctx)(yield)
@@ -150,16 +134,9 @@ func (p *publication) siteHandler(c *proxyConfig) (http.Handler, error) {
 		}
 		site = sidecar.Wrap(upstream, p.source, &sidecar.Options{Changed: p.site.Changed})
 	}
+	var ping http.Handler
 	if c.pingToken != "" {
-		ping, next := sidecar.Ping(c.pingToken, p.site.Changed), site
-		path := p.documents.JoinPath("ping").Path
-		site = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.URL.Path == path {
-				ping.ServeHTTP(w, r)
-				return
-			}
-			next.ServeHTTP(w, r)
-		})
+		ping = sidecar.Ping(c.pingToken, p.site.Changed)
 	}
-	return p.withOwn(site), nil
+	return p.withOwn(site, ping), nil
 }

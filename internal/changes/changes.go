@@ -41,6 +41,15 @@ type Edit struct {
 	AsOf int64
 }
 
+// Edits returns an edit of this type for each key.
+func Edits(change resourcesync.ChangeType, keys []string) []Edit {
+	edits := make([]Edit, len(keys))
+	for i, key := range keys {
+		edits[i] = Edit{Type: change, Key: key}
+	}
+	return edits
+}
+
 // An Item is the state of a key in a set. The zero value is that of an unknown key.
 type Item struct {
 	Newest    int64                  // time of the newest change of the key; 0 if unknown
@@ -197,7 +206,6 @@ func (b *Batch) withdraw(it *Item) {
 	}
 }
 
-// restore returns a withdrawn resource to the set.
 func (b *Batch) restore(it *Item) {
 	if it.Withdrawn != nil {
 		b.Count++
@@ -206,7 +214,6 @@ func (b *Batch) restore(it *Item) {
 	}
 }
 
-// release journals the deletion of a withdrawn resource.
 func (b *Batch) release(key string, it *Item) {
 	if it.Withdrawn != nil {
 		b.Counts.Deleted++
@@ -215,12 +222,10 @@ func (b *Batch) release(key string, it *Item) {
 	}
 }
 
-// tombstone returns the resource of a deletion event.
 func tombstone(key string, r *resourcesync.Resource) *resourcesync.Resource {
 	return &resourcesync.Resource{Key: key, URI: r.URI}
 }
 
-// record journals a change of an item.
 func (b *Batch) record(it *Item, change resourcesync.ChangeType, r *resourcesync.Resource) {
 	it.Newest, it.Changed = b.tick(), true
 	b.Events = append(b.Events, Event{it.Newest, change, r})

@@ -271,6 +271,7 @@ func TestCheck(t *testing.T) {
 		{version(long+"k", x, ""), "721 bytes", "721 bytes"},
 		{version("", x, ""), `the resource at "` + x + `" has no key`, "has no key"},
 		{version("a", "/relative", ""), `resource "a"`, `resource "a"`},
+		{version("a", "https://example.org:http/", ""), `the invalid port "http"`, `the invalid port "http"`},
 		{link, "", "Links[0].Href"},
 	} {
 		for want, err := range map[*string]error{&tt.check: Check(tt.r), &tt.fields: CheckFields(tt.r)} {

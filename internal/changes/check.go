@@ -1,8 +1,12 @@
 package changes
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"net/url"
+	"strconv"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/rsxml"
@@ -11,31 +15,25 @@ import (
 // Check reports why r cannot be published at all. Other invalid fields do not stop a
 // scan: documents omit them.
 func Check(r *resourcesync.Resource) error {
-	if err := checkKeyOf(r); err != nil {
-		return err
-	}
-	if err := rsxml.CheckURI(r.URI); err != nil {
-		return fmt.Errorf("resource %q: %w", r.Key, err)
-	}
-	return nil
+	return check(r, func() error { return rsxml.CheckURI(r.URI) })
 }
 
 // CheckFields reports why r cannot be published in full.
 func CheckFields(r *resourcesync.Resource) error {
-	if err := checkKeyOf(r); err != nil {
-		return err
-	}
-	if err := rsxml.CheckResource(r); err != nil {
-		return fmt.Errorf("resource %q: %w", r.Key, err)
-	}
-	return nil
+	return check(r, func() error { return rsxml.CheckResource(r) })
 }
 
-func checkKeyOf(r *resourcesync.Resource) error {
+func check(r *resourcesync.Resource, fields func() error) error {
 	if r.Key == "" {
 		return fmt.Errorf("the resource at %q has no key", r.URI)
 	}
-	return CheckKey(r.Key)
+	if err := CheckKey(r.Key); err != nil {
+		return err
+	}
+	if err := fields(); err != nil {
+		return fmt.Errorf("resource %q: %w", r.Key, err)
+	}
+	return nil
 }
 
 // CheckKey reports why key cannot be that of a resource.
@@ -47,4 +45,26 @@ func CheckKey(key string) error {
 		return fmt.Errorf("key %.50q… has %d bytes, of at most %d", key, len(key), resourcesync.MaxKeyLength)
 	}
 	return nil
+}
+
+// Place returns the decoded path and the query by which a request finds the resource at u,
+// on any scheme and host. path is empty if u has none, as a URN: no request can have it.
+func Place(u *url.URL) (path, query string) {
+	if u.Opaque != "" {
+		return "", ""
+	}
+	return cmp.Or(u.Path, "/"), u.RawQuery
+}
+
+// Stat returns the Stat of a range. Its newest change and its size identify its state:
+// every change is newer than all before it, and the newest change never goes back while
+// the range has resources.
+func Stat(newest, count int64) resourcesync.Stat {
+	version := strconv.AppendInt(make([]byte, 0, 32), newest, 36)
+	version = strconv.AppendInt(append(version, '.'), count, 36)
+	return resourcesync.Stat{
+		Count:        count,
+		LastModified: time.UnixMicro(newest).UTC(),
+		Version:      string(version),
+	}
 }

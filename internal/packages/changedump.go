@@ -149,7 +149,6 @@ func (d *divider) add(c *resourcesync.Change) {
 	d.last = at
 }
 
-// seal closes the open package if it is sealed.
 func (d *divider) seal() {
 	for len(d.seals) > 0 && d.seals[0].Before(d.last) {
 		d.seals = d.seals[1:]

@@ -86,7 +86,6 @@ func (it *item) itemKey() itemKey {
 	return itemKey{it.Resource.Key, it.Resource.URI, it.Datetime.UnixNano()}
 }
 
-// addStated adds the stated checksums of items.
 func (c checksums) addStated(items []item) {
 	for i := range items {
 		if it := &items[i]; it.known == stated {
@@ -176,12 +175,12 @@ func (pl *Planner[S]) read(ctx context.Context, content *Content, it *item) (siz
 	progress := progress{time.AfterFunc(pl.options.ReadTimeout, cancel), pl.options.ReadTimeout}
 	defer progress.timer.Stop()
 
-	var digests []digest
 	sinks := []io.Writer{progress}
-	for _, h := range it.Resource.Hashes {
-		if sum := newHash(h.Algorithm); sum != nil {
-			digests = append(digests, digest{h, sum})
-			sinks = append(sinks, sum)
+	sums := make([]hash.Hash, len(it.Resource.Hashes)) // nil for other algorithms
+	for i, h := range it.Resource.Hashes {
+		if of := hashes[h.Algorithm]; of != nil {
+			sums[i] = of()
+			sinks = append(sinks, sums[i])
 		}
 	}
 	pl.counters.Read.Add(1)
@@ -199,31 +198,19 @@ func (pl *Planner[S]) read(ctx context.Context, content *Content, it *item) (siz
 	if length, ok := it.Resource.Length.Bytes(); ok && length != size {
 		return 0, 0, &mismatchError{it.Resource.URI, fmt.Errorf("it has %d bytes, not %d", size, length)}
 	}
-	for _, d := range digests {
-		if got := hex.EncodeToString(d.sum.Sum(nil)); got != d.Digest {
-			return 0, 0, &mismatchError{it.Resource.URI, fmt.Errorf("its hash is %s:%s, not %v", d.Algorithm, got, d.Hash)}
+	for i, h := range it.Resource.Hashes {
+		if sums[i] == nil {
+			continue
+		}
+		if got := hex.EncodeToString(sums[i].Sum(nil)); got != h.Digest {
+			return 0, 0, &mismatchError{it.Resource.URI, fmt.Errorf("its hash is %s:%s, not %v", h.Algorithm, got, h)}
 		}
 	}
 	return size, crc, nil
 }
 
-type digest struct {
-	resourcesync.Hash
-	sum hash.Hash
-}
-
-// newHash returns the hash of an algorithm, or nil.
-func newHash(algorithm string) hash.Hash {
-	switch algorithm {
-	case "md5":
-		return md5.New()
-	case "sha-1":
-		return sha1.New()
-	case "sha-256":
-		return sha256.New()
-	}
-	return nil
-}
+// hashes are the algorithms that are verified.
+var hashes = map[string]func() hash.Hash{"md5": md5.New, "sha-1": sha1.New, "sha-256": sha256.New}
 
 // progress postpones a time limit whenever something is written to it.
 type progress struct {

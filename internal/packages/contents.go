@@ -108,7 +108,6 @@ func (c *Contents) AddChange(change *resourcesync.Change, e *rsxml.Entry) {
 	e.Links = c.links
 }
 
-// patchItem returns the item of the patch that a link of c leads to.
 func patchItem(c resourcesync.Change, l resourcesync.Link) item {
 	l.Hashes, l.Attrs = slices.Clone(l.Hashes), slices.Clone(l.Attrs)
 	it := item{Change: c, patch: &patch{c, l}}
@@ -123,7 +122,6 @@ func bare(c resourcesync.Change) resourcesync.Change {
 	return c
 }
 
-// add adds an item and returns its name.
 func (c *Contents) add(it item) (name string) {
 	size, known := it.Resource.Length.Bytes()
 	if !known {
@@ -145,7 +143,6 @@ func (c *Contents) add(it item) (name string) {
 	return name
 }
 
-// folder returns the folder of an item of a Change Dump.
 func (it *item) folder() string {
 	if it.patch != nil {
 		return "patches/"
@@ -153,7 +150,6 @@ func (it *item) folder() string {
 	return "changes/"
 }
 
-// name returns the name of it in its package.
 func (it *item) name() string {
 	if it.Type == "" {
 		return virtualzip.Name("resources", it.Resource.URI)

@@ -81,7 +81,6 @@ func (c *Contents) archive(open func(context.Context, *item) (io.ReadCloser, err
 	})
 }
 
-// memory returns the memory that p takes, in bytes.
 func (p *Plan[S]) memory() int64 {
 	return p.text.Memory() + p.zip.Cost() + itemMemory(p.items) + int64(len(p.key)) + planMemory
 }

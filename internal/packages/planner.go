@@ -54,8 +54,7 @@ type Planner[S any] struct {
 
 // A Package is a package that a client requests.
 type Package[S any] struct {
-	// Path identifies the package.
-	Path string
+	Path string // identifies the package
 
 	// Fresh reports whether a plan with this state can be sent. It is also called,
 	// with the zero S, if there is none; its error ends the request.

@@ -129,7 +129,6 @@ func (st *store[S]) reserve(ctx context.Context, unlisted bool, n int64, wait ti
 	return r, nil
 }
 
-// size returns the memory of all plans, in bytes.
 func (st *store[S]) size() int64 { return st.listed.bytes.Load() + st.unlisted.bytes.Load() }
 
 // A budget bounds the bytes of plans.

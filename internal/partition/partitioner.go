@@ -48,10 +48,9 @@ type Partitioner struct {
 
 	mu      sync.Mutex
 	current *Partition
-	learned []string // cuts that only rendering could find, in order
-	due     bool     // known to be out of date, whatever the version says
-	running bool     // Run is running
-	wake    chan struct{}
+	learned []string      // cuts that only rendering could find, in order
+	due     bool          // known to be out of date, whatever the version says
+	wake    chan struct{} // wakes Run; nil if it is not running
 }
 
 // Current returns the current partition, or nil if there is none yet.
@@ -72,7 +71,7 @@ func (d *Partitioner) Lists(r resourcesync.Range) bool {
 // and Run divide a set of one range again.
 func (d *Partitioner) Get(ctx context.Context) (*Partition, error) {
 	d.mu.Lock()
-	p, due, running := d.current, d.due, d.running
+	p, due, running := d.current, d.due, d.wake != nil
 	d.mu.Unlock()
 	if p == nil {
 		return d.Renew(ctx, nil)
@@ -151,21 +150,13 @@ func (d *Partitioner) Invalidate() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.due = true
-	d.signal()
+	background.Signal(d.wake)
 }
 
 // Wake makes Run check the set now.
 func (d *Partitioner) Wake() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.signal()
-}
-
-// signal is called with mu held.
-func (d *Partitioner) signal() {
-	if d.wake == nil {
-		d.wake = make(chan struct{}, 1)
-	}
 	background.Signal(d.wake)
 }
 
@@ -180,7 +171,7 @@ func (d *Partitioner) Split(r resourcesync.Range, key string, learn bool) {
 		return
 	}
 	d.due = true
-	d.signal()
+	background.Signal(d.wake)
 	if i, found := slices.BinarySearch(d.learned, key); learn && !found {
 		d.learned = slices.Insert(d.learned, i, key)
 	}
@@ -196,17 +187,14 @@ const pollInterval = time.Minute
 
 // Run divides the set in the background whenever it has changed, until ctx ends.
 func (d *Partitioner) Run(ctx context.Context, log *slog.Logger) {
-	d.mu.Lock()
-	d.running = true
-	if d.wake == nil {
-		d.wake = make(chan struct{}, 1)
-	}
-	d.mu.Unlock()
-	defer func() {
+	wake := make(chan struct{}, 1)
+	setWake := func(to chan struct{}) {
 		d.mu.Lock()
 		defer d.mu.Unlock()
-		d.running = false
-	}()
+		d.wake = to
+	}
+	setWake(wake)
+	defer setWake(nil)
 	for {
 		var p *Partition
 		err := background.Safely(func() (err error) {
@@ -229,7 +217,7 @@ func (d *Partitioner) Run(ctx context.Context, log *slog.Logger) {
 		select {
 		case <-ctx.Done():
 			return
-		case <-d.wake:
+		case <-wake:
 		case <-time.After(pollInterval + rand.N(pollInterval/10)):
 		}
 	}

@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/internal/wake"
+	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
 // Memory is a [Log] of one process. Its content is lost when the process ends: hubs
@@ -17,7 +17,7 @@ import (
 // anew, and subscriptions end without notice.
 type Memory struct {
 	leading sync.Mutex
-	news    wake.Bell
+	news    background.Bell
 
 	mu            sync.Mutex
 	topics        map[string]*memoryTopic

@@ -25,20 +25,20 @@ func Migrate(ctx context.Context, db DB, files fs.FS) error {
 			return fmt.Errorf("rowdb: migration %s is not number %d", name, i+1)
 		}
 	}
-	var version int
-	current := func(c Conn) error {
-		return c.Query(ctx, "SELECT coalesce(max(number), 0) FROM rs_migration",
-			func(r Row) error { version = int(r.Int(0)); return nil })
+	current := func(c Querier) (int, error) {
+		n, err := One(ctx, c, Int, "SELECT coalesce(max(number), 0) FROM rs_migration")
+		return int(n), err
 	}
-	if err := db.Do(ctx, current); err == nil && version == len(scripts) {
+	if version, err := current(db); err == nil && version == len(scripts) {
 		return nil
 	}
-	for version = -1; version < len(scripts); {
-		err := db.Update(ctx, func(c Conn) error {
+	version := -1
+	for version < len(scripts) {
+		err := db.Update(ctx, func(c Conn) (err error) {
 			if err := c.Script(ctx, "CREATE TABLE IF NOT EXISTS rs_migration (number BIGINT PRIMARY KEY)"); err != nil {
 				return err
 			}
-			if err := current(c); err != nil || version >= len(scripts) {
+			if version, err = current(c); err != nil || version >= len(scripts) {
 				return err
 			}
 			script, err := fs.ReadFile(files, scripts[version])

@@ -46,6 +46,8 @@ const (
 //
 // Errors are those of the drivers, wrapped. When ctx is done they match its error.
 type DB interface {
+	Querier
+
 	// Dialect returns the dialect of the engine.
 	Dialect() Dialect
 
@@ -97,11 +99,16 @@ type DB interface {
 	Listen(ctx context.Context, wake func()) error
 }
 
-// A Conn is a connection to a database, or a transaction on it.
-type Conn interface {
+// A Querier runs single statements. As a DB, it runs each as [DB.Do] does.
+type Querier interface {
 	// Query calls each with every row. If each returns an error, Query stops and
 	// returns it.
 	Query(ctx context.Context, sql string, each func(Row) error, args ...any) error
+}
+
+// A Conn is a connection to a database, or a transaction on it.
+type Conn interface {
+	Querier
 
 	// QueryEach runs a statement n times, with the arguments args(0) to args(n-1), and
 	// calls each with every row of the i-th run, in order. Slices in the arguments must
@@ -137,6 +144,25 @@ type Row interface {
 
 // String returns a copy of the text in a column.
 func String(r Row, column int) string { return string(r.Append(nil, column)) }
+
+// Int returns the integer in the first column of a row.
+func Int(r Row) int64 { return r.Int(0) }
+
+// Text returns a copy of the text in the first column of a row.
+func Text(r Row) string { return String(r, 0) }
+
+// All returns what read makes of each row of a query.
+func All[T any](ctx context.Context, c Querier, read func(Row) T, sql string, args ...any) (all []T, err error) {
+	err = c.Query(ctx, sql, func(r Row) error { all = append(all, read(r)); return nil }, args...)
+	return all, err
+}
+
+// One returns what read makes of the last row of a query, and the zero value if there is
+// none.
+func One[T any](ctx context.Context, c Querier, read func(Row) T, sql string, args ...any) (one T, err error) {
+	err = c.Query(ctx, sql, func(r Row) error { one = read(r); return nil }, args...)
+	return one, err
+}
 
 // ErrDamaged reports content of a database that differs from what was written.
 var ErrDamaged = errors.New("the database is damaged; restore a backup, or start with an empty database")

@@ -100,11 +100,9 @@ func insert(c rowdb.Conn, n int) error {
 	return err
 }
 
-func numbers(t *testing.T, db rowdb.DB) (all []int64) {
+func numbers(t *testing.T, db rowdb.DB) []int64 {
 	t.Helper()
-	err := db.Do(t.Context(), func(c rowdb.Conn) error {
-		return c.Query(t.Context(), "SELECT n FROM numbers ORDER BY n", func(r rowdb.Row) error { all = append(all, r.Int(0)); return nil })
-	})
+	all, err := rowdb.All(t.Context(), db, rowdb.Int, "SELECT n FROM numbers ORDER BY n")
 	if err != nil {
 		t.Fatal(err)
 	}

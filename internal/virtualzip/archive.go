@@ -37,8 +37,7 @@ type member struct {
 	open   func(context.Context) (io.ReadCloser, error)
 	start  int64 // offset of its content in the archive
 	size   int64
-	header int    // length of headers before its content
-	crc    uint32 // valid if it is not deferred
+	header int // length of headers before its content
 }
 
 const (
@@ -70,11 +69,16 @@ func (a *Archive) Version() string { return a.version }
 // storing it a third time.
 func (a *Archive) name(i int) string {
 	const length, name = 26, 30 // offsets of the fields
-	header := a.headers
-	if i > 0 {
-		header = header[a.members[i-1].header:]
-	}
+	header := a.headers[a.local(i):]
 	return string(header[name:][:binary.LittleEndian.Uint16(header[length:])])
+}
+
+// local returns the offset of the i-th entry's local header in headers.
+func (a *Archive) local(i int) int {
+	if i == 0 {
+		return 0
+	}
+	return a.members[i-1].header
 }
 
 // locate returns the index of the first entry whose content ends after pos. An empty
@@ -100,8 +104,7 @@ const (
 type deferred struct {
 	find  func(context.Context) (uint32, error) // nil if it was known from the beginning
 	place int                                   // offset of the entry's directory record in headers
-	crc   uint32
-	known atomic.Bool // crc is set and does not change any more
+	known atomic.Bool                           // the headers have it, and do not change any more
 }
 
 // defers prepares the deferred checksums: those in sums that are not nil.
@@ -126,14 +129,10 @@ func (a *Archive) defers(sums []func(context.Context) (uint32, error)) {
 
 // Sum returns the CRC-32 of the i-th entry, if it is already known.
 func (a *Archive) Sum(i int) (crc uint32, known bool) {
-	if a.sums == nil || a.sums[i].find == nil {
-		return a.members[i].crc, true
-	}
-	d := &a.sums[i]
-	if !d.known.Load() {
+	if a.sums != nil && !a.sums[i].known.Load() {
 		return 0, false
 	}
-	return d.crc, true
+	return binary.LittleEndian.Uint32(a.headers[a.local(i)+localCRC:]), true
 }
 
 // isSettled reports whether the header of the i-th entry is final. For i beyond the last
@@ -179,24 +178,16 @@ func (a *Archive) find(ctx context.Context, i int) error {
 // Learn sets the CRC-32 of the i-th entry, as if a reader had computed it. If another
 // one is known, the error is an [*EntryError].
 func (a *Archive) Learn(i int, crc uint32) error {
-	if a.sums == nil || a.sums[i].find == nil {
-		return nil
-	}
-	d := &a.sums[i]
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if d.known.Load() {
-		if crc != d.crc {
-			return &EntryError{a.name(i), fmt.Errorf("%w: its CRC-32 is %08x, not %08x", ErrChanged, crc, d.crc)}
+	if known, ok := a.Sum(i); ok {
+		if crc != known {
+			return &EntryError{a.name(i), fmt.Errorf("%w: its CRC-32 is %08x, not %08x", ErrChanged, crc, known)}
 		}
 		return nil
 	}
-	local := 0
-	if i > 0 {
-		local = a.members[i-1].header
-	}
-	d.crc = crc
-	binary.LittleEndian.PutUint32(a.headers[local+localCRC:], crc)
+	d := &a.sums[i]
+	binary.LittleEndian.PutUint32(a.headers[a.local(i)+localCRC:], crc)
 	binary.LittleEndian.PutUint32(a.headers[d.place+directoryCRC:], crc)
 	d.known.Store(true)
 	a.missing.Add(-1)

@@ -172,7 +172,6 @@ func (r *Reader) step(p []byte) (int, error) {
 	return n, nil
 }
 
-// readBody reads content of m.
 func (r *Reader) readBody(m *member, p []byte) (int, error) {
 	if r.body == nil {
 		crc, _ := r.archive.Sum(r.next) // is settled

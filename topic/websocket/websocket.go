@@ -28,7 +28,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog/outgoing"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
-	"github.com/resourcesync-go/resourcesync/internal/wake"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
@@ -91,7 +90,7 @@ type run struct {
 	ctx   context.Context // done when Run ends
 	log   topic.Log
 	cache *outgoing.Cache // of log
-	bell  wake.Bell       // rings when there may be new notifications
+	bell  background.Bell // rings when there may be new notifications
 }
 
 func (r *run) wake() {

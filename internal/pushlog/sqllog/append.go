@@ -7,19 +7,19 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// A topic is a row of rs_topic.
 type topic struct {
 	id int64
 	pushlog.State
 }
 
+func readTopic(r rowdb.Row) *topic {
+	return &topic{id: r.Int(0), State: pushlog.State{Number: r.Int(1), Until: nanosAt(r, 2), Documents: rowdb.String(r, 3)}}
+}
+
 // find returns the row of a topic, nil if there is none.
-func (l *Log) find(ctx context.Context, c rowdb.Conn, uri, lock string) (t *topic, err error) {
-	err = c.Query(ctx, "SELECT id, number, until_ns, documents FROM rs_topic WHERE log_id = $1 AND uri = $2"+lock, func(r rowdb.Row) error {
-		t = &topic{id: r.Int(0), State: pushlog.State{Number: r.Int(1), Until: nanosAt(r, 2), Documents: rowdb.String(r, 3)}}
-		return nil
-	}, l.id, []byte(uri))
-	return t, err
+func (l *Log) find(ctx context.Context, c rowdb.Querier, uri, lock string) (*topic, error) {
+	return rowdb.One(ctx, c, readTopic,
+		"SELECT id, number, until_ns, documents FROM rs_topic WHERE log_id = $1 AND uri = $2"+lock, l.id, []byte(uri))
 }
 
 // topic returns the row of a topic, and inserts it if there is none.
@@ -36,27 +36,20 @@ func (l *Log) topic(ctx context.Context, c rowdb.Conn, uri, lock string) (*topic
 }
 
 // State implements [pushlog.Log].
-func (l *Log) State(ctx context.Context, uri string) (state pushlog.State, err error) {
-	err = l.db.Do(ctx, func(c rowdb.Conn) error {
-		t, err := l.find(ctx, c, uri, "")
-		if t != nil {
-			state = t.State
-		}
-		return err
-	})
-	return state, fail("state", err)
+func (l *Log) State(ctx context.Context, uri string) (pushlog.State, error) {
+	t, err := l.find(ctx, l.db, uri, "")
+	if err != nil || t == nil {
+		return pushlog.State{}, fail("state", err)
+	}
+	return t.State, nil
 }
 
 // Topics implements [pushlog.Log].
-func (l *Log) Topics(ctx context.Context) (uris []string, err error) {
-	err = l.db.Do(ctx, func(c rowdb.Conn) error {
-		return c.Query(ctx, "SELECT uri FROM rs_topic WHERE log_id = $1",
-			func(r rowdb.Row) error { uris = append(uris, rowdb.String(r, 0)); return nil }, l.id)
-	})
+func (l *Log) Topics(ctx context.Context) ([]string, error) {
+	uris, err := rowdb.All(ctx, l.db, rowdb.Text, "SELECT uri FROM rs_topic WHERE log_id = $1", l.id)
 	return uris, fail("topics", err)
 }
 
-// set sets the state of a topic.
 func (l *Log) set(ctx context.Context, c rowdb.Conn, t *topic, state pushlog.State) error {
 	until, err := nanos(state.Until)
 	if err != nil {
@@ -120,25 +113,26 @@ func (l *Log) Append(ctx context.Context, n pushlog.Notification, before, next p
 
 // Read implements [pushlog.Log].
 func (l *Log) Read(ctx context.Context, uri string, after int64, max, maxBytes int) (found []pushlog.Notification, err error) {
-	err = l.db.Snapshot(ctx, func(c rowdb.Conn) error {
-		return c.Query(ctx, `WITH few AS (
+	read := func(r rowdb.Row) pushlog.Notification {
+		return pushlog.Notification{
+			Topic:          uri,
+			Number:         r.Int(0),
+			Made:           moment(r.Int(1)),
+			From:           nanosAt(r, 2),
+			Until:          nanosAt(r, 3),
+			CapabilityList: rowdb.String(r, 4),
+			Body:           r.Append(nil, 5),
+		}
+	}
+	err = l.db.Snapshot(ctx, func(c rowdb.Conn) (err error) {
+		found, err = rowdb.All(ctx, c, read, `WITH few AS (
 				SELECT n.topic_id, n.number, n.size FROM rs_notification n
 				WHERE n.topic_id = (SELECT id FROM rs_topic WHERE log_id = $1 AND uri = $2) AND n.number > $3 ORDER BY n.number LIMIT $4),
 			sums AS (SELECT topic_id, number, sum(size) OVER (ORDER BY number) AS total, row_number() OVER (ORDER BY number) AS place FROM few)
 			SELECT n.number, n.made, n.from_ns, n.until_ns, n.capability_list, n.body
 			FROM sums s JOIN rs_notification n ON n.topic_id = s.topic_id AND n.number = s.number
-			WHERE s.place = 1 OR s.total <= $5 ORDER BY s.number`, func(r rowdb.Row) error {
-			found = append(found, pushlog.Notification{
-				Topic:          uri,
-				Number:         r.Int(0),
-				Made:           moment(r.Int(1)),
-				From:           nanosAt(r, 2),
-				Until:          nanosAt(r, 3),
-				CapabilityList: rowdb.String(r, 4),
-				Body:           r.Append(nil, 5),
-			})
-			return nil
-		}, l.id, []byte(uri), after, max, maxBytes)
+			WHERE s.place = 1 OR s.total <= $5 ORDER BY s.number`, l.id, []byte(uri), after, max, maxBytes)
+		return err
 	})
 	return found, fail("read", err)
 }

@@ -3,6 +3,7 @@ package sqllog
 import (
 	"context"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
@@ -12,11 +13,11 @@ import (
 // anyDue is before every time at which a subscription can be claimed again.
 const anyDue = int64(math.MinInt64)
 
-// expiredBatch is the maximum number of subscriptions deleted in one transaction.
-const expiredBatch = 1000
-
-// clearBatch is the maximum number of notifications deleted in one transaction.
-const clearBatch = 100
+// The maximum numbers of subscriptions and notifications deleted in one transaction.
+const (
+	expiredBatch = 1000
+	clearBatch   = 100
+)
 
 // Clear implements [pushlog.Log]. It works in batches.
 func (l *Log) Clear(ctx context.Context, used map[string][]string, before, idle time.Time) (dropped []pushlog.Dropped, err error) {
@@ -53,7 +54,6 @@ type position struct {
 	hubs, taken int64
 }
 
-// passed returns the positions of all topics.
 func (l *Log) passed(ctx context.Context) (topics []*position, err error) {
 	err = l.db.Snapshot(ctx, func(c rowdb.Conn) error {
 		byID := map[int64]*position{}
@@ -134,9 +134,8 @@ func (l *Log) Expire(ctx context.Context) error {
 // number. It skips locked rows.
 func (l *Log) clearExpired(ctx context.Context) (n int, err error) {
 	err = l.write(ctx, func(c rowdb.Conn) (bool, error) {
-		var ids []int64
-		err := c.Query(ctx, "SELECT p.id FROM rs_progress p WHERE p.log_id = $1 AND p.expires <= "+l.clock+" ORDER BY p.expires LIMIT $2"+l.lock,
-			func(r rowdb.Row) error { ids = append(ids, r.Int(0)); return nil }, l.id, expiredBatch)
+		ids, err := rowdb.All(ctx, c, rowdb.Int, "SELECT p.id FROM rs_progress p WHERE p.log_id = $1 AND p.expires <= "+l.clock+
+			" ORDER BY p.expires LIMIT $2"+l.lock, l.id, expiredBatch)
 		if n = len(ids); err != nil || n == 0 {
 			return false, err
 		}
@@ -158,4 +157,79 @@ func (l *Log) untaken(ctx context.Context, c rowdb.Conn, topic, first, last int6
 		return nil
 	}, last, last, first-1, first-1, topic, last, l.id, anyDue)
 	return d, err
+}
+
+// noteEvery is the interval at which the use of a cursor or a topic is recorded.
+const noteEvery = time.Hour
+
+// A use is the use of a hub cursor or a topic.
+type use struct {
+	noted int64 // when it was last recorded to be in use
+	now   bool  // it is in use
+	key   []any
+}
+
+// forgetHubs forgets the cursors that have not been in use since idle.
+func (l *Log) forgetHubs(ctx context.Context, used map[string][]string, idle int64) error {
+	read := func(r rowdb.Row) use {
+		topic, hub := r.Append(nil, 1), r.Append(nil, 2)
+		return use{r.Int(0), slices.Contains(used[string(topic)], string(hub)), []any{l.id, topic, hub}}
+	}
+	all, err := rowdb.All(ctx, l.db, read, "SELECT used, topic, hub FROM rs_hub_cursor WHERE log_id = $1", l.id)
+	if err != nil {
+		return err
+	}
+	return l.forget(ctx, all, idle,
+		"UPDATE rs_hub_cursor SET used = $1 WHERE log_id = $2 AND topic = $3 AND hub = $4",
+		"DELETE FROM rs_hub_cursor WHERE log_id = $1 AND topic = $2 AND hub = $3")
+}
+
+// forgetTopics forgets the topics without subscriptions that have not been in use since
+// before, with their notifications and cursors.
+func (l *Log) forgetTopics(ctx context.Context, used map[string][]string, before int64) error {
+	read := func(r rowdb.Row) use {
+		uri := r.Append(nil, 2)
+		_, now := used[string(uri)]
+		u := use{r.Int(0), now, []any{l.id, uri}}
+		if !now && r.Int(1) > 0 {
+			u.noted = math.MaxInt64
+		}
+		return u
+	}
+	all, err := rowdb.All(ctx, l.db, read, "SELECT used, subscriptions, uri FROM rs_topic WHERE log_id = $1", l.id)
+	if err != nil {
+		return err
+	}
+	return l.forget(ctx, all, before-noteEvery.Microseconds(),
+		"UPDATE rs_topic SET used = $1 WHERE log_id = $2 AND uri = $3",
+		"DELETE FROM rs_notification WHERE topic_id = (SELECT id FROM rs_topic WHERE log_id = $1 AND uri = $2)",
+		"DELETE FROM rs_topic WHERE log_id = $1 AND uri = $2",
+		"DELETE FROM rs_hub_cursor WHERE log_id = $1 AND topic = $2")
+}
+
+// forget records what is in use with the statement note, and deletes what has not been
+// since before with the statements remove.
+func (l *Log) forget(ctx context.Context, all []use, before int64, note string, remove ...string) error {
+	now := l.now().UnixMicro()
+	var stay, leave []use
+	for _, u := range all {
+		switch {
+		case u.now && u.noted <= now-noteEvery.Microseconds():
+			stay = append(stay, u)
+		case !u.now && u.noted < before:
+			leave = append(leave, u)
+		}
+	}
+	if len(stay)+len(leave) == 0 {
+		return nil
+	}
+	return l.db.Write(ctx, func(c rowdb.Conn) error {
+		err := c.ExecEach(ctx, note, len(stay), func(i int) []any { return append([]any{now}, stay[i].key...) })
+		for _, sql := range remove {
+			if err == nil {
+				err = c.ExecEach(ctx, sql, len(leave), func(i int) []any { return leave[i].key })
+			}
+		}
+		return err
+	})
 }

@@ -32,12 +32,12 @@ func (l *Log) putHubCursor(ctx context.Context, c rowdb.Conn, cursor pushlog.Hub
 
 // HubCursor implements [pushlog.HubCursors].
 func (l *Log) HubCursor(ctx context.Context, uri, hub string) (cursor pushlog.HubCursor, err error) {
-	found := false
-	query := func(c rowdb.Conn) error {
-		return c.Query(ctx, "SELECT "+hubCursorColumns+" FROM rs_hub_cursor WHERE log_id = $1 AND topic = $2 AND hub = $3",
-			func(r rowdb.Row) error { cursor, found = readHubCursor(r), true; return nil }, l.id, []byte(uri), []byte(hub))
+	find := func(c rowdb.Querier) (err error) {
+		cursor, err = rowdb.One(ctx, c, readHubCursor,
+			"SELECT "+hubCursorColumns+" FROM rs_hub_cursor WHERE log_id = $1 AND topic = $2 AND hub = $3", l.id, []byte(uri), []byte(hub))
+		return err
 	}
-	if err := l.db.Do(ctx, query); err != nil || found {
+	if err := find(l.db); err != nil || cursor != (pushlog.HubCursor{}) {
 		return cursor, fail("hub cursor", err)
 	}
 	err = l.db.Write(ctx, func(c rowdb.Conn) error {
@@ -52,7 +52,7 @@ func (l *Log) HubCursor(ctx context.Context, uri, hub string) (cursor pushlog.Hu
 		if err := l.putHubCursor(ctx, c, fresh, "DO NOTHING"); err != nil {
 			return err
 		}
-		return query(c)
+		return find(c)
 	})
 	return cursor, fail("hub cursor", err)
 }
@@ -69,10 +69,7 @@ func (l *Log) SaveHubCursor(ctx context.Context, cursor pushlog.HubCursor) error
 }
 
 // AllHubCursors implements [pushlog.HubCursors].
-func (l *Log) AllHubCursors(ctx context.Context) (all []pushlog.HubCursor, err error) {
-	err = l.db.Do(ctx, func(c rowdb.Conn) error {
-		return c.Query(ctx, "SELECT "+hubCursorColumns+" FROM rs_hub_cursor WHERE log_id = $1 ORDER BY topic, hub",
-			func(r rowdb.Row) error { all = append(all, readHubCursor(r)); return nil }, l.id)
-	})
+func (l *Log) AllHubCursors(ctx context.Context) ([]pushlog.HubCursor, error) {
+	all, err := rowdb.All(ctx, l.db, readHubCursor, "SELECT "+hubCursorColumns+" FROM rs_hub_cursor WHERE log_id = $1 ORDER BY topic, hub", l.id)
 	return all, fail("hub cursors", err)
 }

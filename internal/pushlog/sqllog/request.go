@@ -15,9 +15,7 @@ import (
 // that requests of a log are stored one at a time and limits are exact.
 func (l *Log) Request(ctx context.Context, r pushlog.Request, limits pushlog.Limits) error {
 	err := l.write(ctx, func(c rowdb.Conn) (bool, error) {
-		var id int64
-		err := c.Query(ctx, "UPDATE rs_log SET requests = requests + 1 WHERE id = $1 RETURNING requests",
-			func(row rowdb.Row) error { id = row.Int(0); return nil }, l.id)
+		id, err := rowdb.One(ctx, c, rowdb.Int, "UPDATE rs_log SET requests = requests + 1 WHERE id = $1 RETURNING requests", l.id)
 		if err != nil {
 			return false, err
 		}
@@ -54,17 +52,12 @@ func (l *Log) checkLimits(ctx context.Context, c rowdb.Conn, topic int64, r push
 	if err != nil {
 		return err
 	}
-	if err := atMost("pending", pending, limits.Pending); err != nil {
+	err = exceeded(
+		count{"pending", pending, limits.Pending},
+		count{"client pending", clientPending, limits.ClientPending},
+		count{"host pending", hostPending, limits.HostPending})
+	if err != nil || limits.Host == 0 && limits.Client == 0 && limits.Topic == 0 {
 		return err
-	}
-	if err := atMost("client pending", clientPending, limits.ClientPending); err != nil {
-		return err
-	}
-	if err := atMost("host pending", hostPending, limits.HostPending); err != nil {
-		return err
-	}
-	if limits.Host == 0 && limits.Client == 0 && limits.Topic == 0 {
-		return nil
 	}
 	var there, ofHost, ofClient, ofTopic int64
 	err = c.Query(ctx, `SELECT
@@ -78,19 +71,25 @@ func (l *Log) checkLimits(ctx context.Context, c rowdb.Conn, topic int64, r push
 	if err != nil || there > 0 {
 		return err
 	}
-	if err := atMost("host", ofHost+hostPending, limits.Host); err != nil {
-		return err
-	}
-	if err := atMost("client", ofClient+clientPending, limits.Client); err != nil {
-		return err
-	}
-	return atMost("topic", ofTopic+topicPending, limits.Topic)
+	return exceeded(
+		count{"host", ofHost + hostPending, limits.Host},
+		count{"client", ofClient + clientPending, limits.Client},
+		count{"topic", ofTopic + topicPending, limits.Topic})
 }
 
-// atMost returns an error if there is no room for one more.
-func atMost(what string, n int64, max int) error {
-	if max > 0 && n >= int64(max) {
-		return &pushlog.LimitError{What: what, Max: max}
+// A count is the number of what a limit is for.
+type count struct {
+	what string
+	n    int64
+	max  int // 0 if there is no limit
+}
+
+// exceeded returns an error if a limit leaves no room for one more.
+func exceeded(counts ...count) error {
+	for _, c := range counts {
+		if c.max > 0 && c.n >= int64(c.max) {
+			return &pushlog.LimitError{What: c.what, Max: c.max}
+		}
 	}
 	return nil
 }
@@ -153,9 +152,7 @@ func (l *Log) Apply(ctx context.Context, owner string, r pushlog.Request, expire
 		if err != nil {
 			return false, err
 		}
-		var id int64
-		err = c.Query(ctx, "SELECT id FROM rs_subscription WHERE topic_id = $1 AND digest = $2",
-			func(row rowdb.Row) error { id = row.Int(0); return nil }, t.id, digest(r.Callback))
+		id, err := rowdb.One(ctx, c, rowdb.Int, "SELECT id FROM rs_subscription WHERE topic_id = $1 AND digest = $2", t.id, digest(r.Callback))
 		if err != nil {
 			return false, err
 		}
@@ -185,12 +182,9 @@ func (l *Log) Apply(ctx context.Context, owner string, r pushlog.Request, expire
 	return fail("apply", err)
 }
 
-// insert inserts the subscription that r asks for.
 func (l *Log) insert(ctx context.Context, c rowdb.Conn, topic int64, r pushlog.Request, expires time.Time) error {
-	var id int64
-	err := c.Query(ctx, `INSERT INTO rs_subscription (log_id, topic_id, digest, callback, host, client, secret, made)
+	id, err := rowdb.One(ctx, c, rowdb.Int, `INSERT INTO rs_subscription (log_id, topic_id, digest, callback, host, client, secret, made)
 		VALUES ($1, $2, $3, $4, $5, $6, $7, `+l.clock+`) RETURNING id`,
-		func(row rowdb.Row) error { id = row.Int(0); return nil },
 		l.id, topic, digest(r.Callback), []byte(r.Callback), []byte(r.Host), []byte(r.Client), r.Secret)
 	if err != nil {
 		return err

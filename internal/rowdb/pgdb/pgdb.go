@@ -56,6 +56,10 @@ func (db *database) Do(ctx context.Context, f func(rowdb.Conn) error) error {
 	return db.acquire(ctx, func(c *connection) error { return f(c) })
 }
 
+func (db *database) Query(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
+	return db.acquire(ctx, func(c *connection) error { return c.Query(ctx, sql, each, args...) })
+}
+
 func (db *database) acquire(ctx context.Context, f func(*connection) error) error {
 	return rowdb.ContextError(ctx, damaged(db.pool.AcquireFunc(ctx, func(c *pgxpool.Conn) error {
 		return f(&connection{conn: c.Conn()})
@@ -150,4 +154,96 @@ func damaged(err error) error {
 		return fmt.Errorf("%w: %w", rowdb.ErrDamaged, err)
 	}
 	return err
+}
+
+// TryLock implements [rowdb.DB] with an advisory lock of a session. The session sends a
+// heartbeat; when that stops, PostgreSQL ends the session and frees the lock.
+func (db *database) TryLock(ctx context.Context, n int32, f func(context.Context) error) (bool, error) {
+	conn, err := db.pool.Acquire(ctx)
+	if err != nil {
+		return false, rowdb.ContextError(ctx, err)
+	}
+	var got bool
+	err = conn.QueryRow(ctx, "SELECT pg_try_advisory_lock($1, $2)", db.class, n).Scan(&got)
+	if err != nil || !got {
+		conn.Release()
+		return false, rowdb.ContextError(ctx, err)
+	}
+	return true, dedicated(ctx, conn, func(c *pgx.Conn) error {
+		if _, err := c.Exec(ctx, fmt.Sprintf("SET idle_session_timeout = %d", sessionTimeout.Milliseconds())); err != nil {
+			return err
+		}
+		ctx, cancel := context.WithCancelCause(ctx)
+		alive := make(chan struct{})
+		go func() {
+			defer close(alive)
+			if err := stayAlive(ctx, c); err != nil {
+				cancel(fmt.Errorf("rowdb: lock %d is lost: %w", n, err))
+			}
+		}()
+		err := f(ctx)
+		lost := context.Cause(ctx)
+		cancel(nil)
+		<-alive
+		// Free the lock now. Closing the connection also frees it, but only when the
+		// server notices.
+		unlock, done := context.WithTimeout(context.WithoutCancel(ctx), sessionTimeout)
+		defer done()
+		_, _ = c.Exec(unlock, "SELECT pg_advisory_unlock($1, $2)", db.class, n)
+		if err != nil && lost != nil {
+			return lost
+		}
+		return err
+	})
+}
+
+// stayAlive sends a heartbeat on conn until ctx is done.
+func stayAlive(ctx context.Context, conn *pgx.Conn) error {
+	tick := time.NewTicker(sessionTimeout / 6)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+		ping, cancel := context.WithTimeout(context.WithoutCancel(ctx), sessionTimeout)
+		err := conn.Ping(ping)
+		cancel()
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// channel is the expression for the name of the channel. It is a digest, because the
+// name of a schema may be longer than that of a channel. Triggers that notify use the
+// same expression.
+const channel = "'rs_' || md5(current_schema())"
+
+func (db *database) Listen(ctx context.Context, wake func()) error {
+	acquired, err := db.pool.Acquire(ctx)
+	if err != nil {
+		return rowdb.ContextError(ctx, err)
+	}
+	return dedicated(ctx, acquired, func(conn *pgx.Conn) error {
+		var name string
+		if err := conn.QueryRow(ctx, "SELECT "+channel).Scan(&name); err != nil {
+			return err
+		}
+		if _, err := conn.Exec(ctx, "LISTEN "+pgx.Identifier{name}.Sanitize()); err != nil {
+			return err
+		}
+		for {
+			// Wake once at the beginning, for earlier commits.
+			wake()
+			if _, err := conn.WaitForNotification(ctx); err != nil {
+				return err
+			}
+		}
+	})
+}
+
+func (c *connection) Notify(ctx context.Context) error {
+	return c.Query(ctx, "SELECT pg_notify("+channel+", '')", func(rowdb.Row) error { return nil })
 }

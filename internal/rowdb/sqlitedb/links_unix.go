@@ -7,7 +7,6 @@ import (
 	"syscall"
 )
 
-// links returns the number of hard links to the file at path.
 func links(path string) (uint64, error) {
 	info, err := os.Stat(path)
 	if err != nil {

@@ -2,7 +2,6 @@ package sqlitedb
 
 import "syscall"
 
-// links returns the number of hard links to the file at path.
 func links(path string) (uint64, error) {
 	name, err := syscall.UTF16PtrFromString(path)
 	if err != nil {

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"zombiezen.com/go/sqlite"
 
@@ -15,6 +16,10 @@ import (
 
 func (db *database) Do(ctx context.Context, f func(rowdb.Conn) error) error {
 	return db.take(ctx, func(c *connection) error { return f(c) })
+}
+
+func (db *database) Query(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
+	return db.take(ctx, func(c *connection) error { return c.Query(ctx, sql, each, args...) })
 }
 
 func (db *database) take(ctx context.Context, f func(*connection) error) error {
@@ -30,23 +35,24 @@ func (db *database) take(ctx context.Context, f func(*connection) error) error {
 	return rowdb.ContextError(ctx, explain(f(&connection{conn}), db.path))
 }
 
-// explain adds the error of the system if the folder of the database at path is the
-// likely cause. The errors of SQLite do not name it.
+// explain adds the cause of an error of the database at path where it is known:
+// rowdb.ErrDamaged, or the error of the system if the folder is the likely cause. The
+// errors of SQLite do not name it.
 func explain(err error, path string) error {
-	if err == nil || path == "" {
-		return damaged(err, path)
-	}
 	switch sqlite.ErrCode(err).ToPrimary() {
+	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
+		return fmt.Errorf("file %s: %w: %w", path, rowdb.ErrDamaged, err)
 	case sqlite.ResultIOErr, sqlite.ResultCantOpen, sqlite.ResultReadOnly:
-	default:
-		return damaged(err, path)
+		if path == "" {
+			return err
+		}
+		probe, reason := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-probe")
+		if reason != nil {
+			return fmt.Errorf("%w: no file can be created in its folder: %w", err, reason)
+		}
+		probe.Close()
+		os.Remove(probe.Name())
 	}
-	probe, reason := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-probe")
-	if reason != nil {
-		return fmt.Errorf("%w: no file can be created in its folder: %w", err, reason)
-	}
-	probe.Close()
-	os.Remove(probe.Name())
 	return err
 }
 
@@ -92,18 +98,80 @@ func (db *database) Session(ctx context.Context, f func(rowdb.Conn) error) error
 func (c *connection) tidy() error {
 	ctx := context.Background()
 	c.conn.SetInterrupt(nil)
-	if !c.conn.AutocommitEnabled() {
-		if err := c.run("ROLLBACK"); err != nil {
-			return err
-		}
+	if err := c.rollback(); err != nil {
+		return err
 	}
-	var tables []string
-	err := c.Query(ctx, "SELECT name FROM sqlite_temp_master WHERE type = 'table'",
-		func(r rowdb.Row) error { tables = append(tables, rowdb.String(r, 0)); return nil })
+	tables, err := rowdb.All(ctx, c, rowdb.Text, "SELECT name FROM sqlite_temp_master WHERE type = 'table'")
 	for _, name := range tables {
 		if err == nil {
 			err = c.Script(ctx, fmt.Sprintf("DROP TABLE temp.%q", name))
 		}
 	}
 	return err
+}
+
+func (db *database) Snapshot(ctx context.Context, f func(rowdb.Conn) error) error {
+	return db.take(ctx, func(c *connection) error { return c.transaction("BEGIN", f) })
+}
+
+func (db *database) Update(ctx context.Context, f func(rowdb.Conn) error) error {
+	return db.take(ctx, func(c *connection) error {
+		if err := c.beginImmediate(ctx); err != nil {
+			return err
+		}
+		return c.finish(f)
+	})
+}
+
+func (db *database) Write(ctx context.Context, f func(rowdb.Conn) error) error {
+	return db.Update(ctx, f)
+}
+
+// transaction runs f between the statement begin and COMMIT.
+func (c *connection) transaction(begin string, f func(rowdb.Conn) error) error {
+	if err := c.run(begin); err != nil {
+		return err
+	}
+	return c.finish(f)
+}
+
+// finish runs f in the current transaction and ends it.
+func (c *connection) finish(f func(rowdb.Conn) error) (err error) {
+	defer func() {
+		if e := c.rollback(); e != nil {
+			err = errors.Join(err, e)
+		}
+	}()
+	if err := f(c); err != nil {
+		return err
+	}
+	return c.run("COMMIT")
+}
+
+// rollback ends a transaction that no error has ended, even if the context is done.
+func (c *connection) rollback() error {
+	if c.conn.AutocommitEnabled() {
+		return nil
+	}
+	c.conn.SetInterrupt(nil)
+	return c.run("ROLLBACK")
+}
+
+// beginImmediate waits for the write lock with short, even pauses. Those of SQLite grow
+// to a tenth of a second: beside writers that free the lock only for moments, a store
+// would hardly ever get it.
+func (c *connection) beginImmediate(ctx context.Context) error {
+	c.conn.SetBusyTimeout(0)
+	defer c.conn.SetBlockOnBusy()
+	for {
+		err := c.run("BEGIN IMMEDIATE")
+		if sqlite.ErrCode(err).ToPrimary() != sqlite.ResultBusy {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Millisecond):
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -33,18 +34,17 @@ func Open(ctx context.Context, path string, size int) (rowdb.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	db := &database{pool: pool, own: true}
-	if err := db.check(ctx); err != nil {
-		return nil, errors.Join(err, db.Close())
-	}
-	return db, nil
+	return checked(ctx, &database{pool: pool, own: true})
 }
 
 // New returns the database that pool is connected to, which must be a file with a
 // write-ahead log. A few connections of the pool are kept in use until the DB is
 // closed. The pool is the caller's to close, after that.
 func New(ctx context.Context, pool *sqlitex.Pool) (rowdb.DB, error) {
-	db := &database{pool: pool}
+	return checked(ctx, &database{pool: pool})
+}
+
+func checked(ctx context.Context, db *database) (rowdb.DB, error) {
 	if err := db.check(ctx); err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
@@ -83,15 +83,10 @@ func openPool(path string, size int) (*sqlitex.Pool, error) {
 // check sets db's path, and refuses a database that is no file, has no write-ahead
 // log or cannot be written to.
 func (db *database) check(ctx context.Context) error {
-	mode := ""
-	err := db.Do(ctx, func(c rowdb.Conn) error {
-		err := c.Query(ctx, "PRAGMA journal_mode", func(r rowdb.Row) error { mode = rowdb.String(r, 0); return nil })
-		if err != nil {
-			return err
-		}
-		return c.Query(ctx, "SELECT file FROM pragma_database_list WHERE name = 'main'",
-			func(r rowdb.Row) error { db.path = rowdb.String(r, 0); return nil })
-	})
+	mode, err := rowdb.One(ctx, db, rowdb.Text, "PRAGMA journal_mode")
+	if err == nil {
+		db.path, err = rowdb.One(ctx, db, rowdb.Text, "SELECT file FROM pragma_database_list WHERE name = 'main'")
+	}
 	switch {
 	case err != nil:
 		return err
@@ -139,12 +134,57 @@ func (db *database) Close() error {
 	return nil
 }
 
-// damaged adds rowdb.ErrDamaged to an error with which SQLite reports that the file
-// at path is damaged.
-func damaged(err error, path string) error {
-	switch sqlite.ErrCode(err).ToPrimary() {
-	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
-		return fmt.Errorf("file %s: %w: %w", path, rowdb.ErrDamaged, err)
+// TryLock implements [rowdb.DB] with the write lock of an empty database beside the
+// file. SQLite takes file locks on every system, and the system frees them when the
+// process dies.
+func (db *database) TryLock(ctx context.Context, n int32, f func(context.Context) error) (bool, error) {
+	path := fmt.Sprintf("%s-lock%d", db.path, n)
+	if err := MakePrivate(path); err != nil {
+		return false, fmt.Errorf("rowdb: lock %s: %w", path, err)
 	}
-	return err
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite|sqlite.OpenCreate)
+	if err != nil {
+		return false, explain(fmt.Errorf("rowdb: lock %s: %w", path, err), path)
+	}
+	defer conn.Close()
+	conn.SetBusyTimeout(0)
+	err = sqlitex.ExecuteTransient(conn, "BEGIN EXCLUSIVE", nil)
+	switch {
+	case err == nil:
+		return true, f(ctx)
+	case sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy:
+		return false, nil
+	}
+	return false, explain(fmt.Errorf("rowdb: lock %s: %w", path, err), path)
+}
+
+// pollInterval is how often a listener polls for commits, which takes some
+// microseconds. SQLite has no notification for commits by other connections, such as
+// those of the host.
+const pollInterval = 20 * time.Millisecond
+
+func (db *database) Listen(ctx context.Context, wake func()) error {
+	return db.take(ctx, func(c *connection) error {
+		tick := time.NewTicker(pollInterval)
+		defer tick.Stop()
+		last := int64(-1)
+		for {
+			version := last
+			// data_version moves when another connection commits. This one never
+			// commits.
+			err := c.Query(ctx, "PRAGMA data_version", func(r rowdb.Row) error { version = r.Int(0); return nil })
+			if err != nil {
+				return err
+			}
+			if version != last {
+				last = version
+				wake()
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-tick.C:
+			}
+		}
+	})
 }

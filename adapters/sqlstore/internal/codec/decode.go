@@ -2,6 +2,7 @@ package codec
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
@@ -77,6 +78,26 @@ func URI(body []byte) string {
 	s := scanner{rest: string(body)}
 	s.byte()
 	return s.string()
+}
+
+// DecodeCuts returns the cuts that AppendCuts has encoded, with their keys only.
+func DecodeCuts(text string) ([]resourcesync.Cut, error) {
+	s := scanner{rest: text}
+	cuts := []resourcesync.Cut{}
+	last := ""
+	for s.rest != "" {
+		n := s.uvarint()
+		if n > uint64(len(last)) {
+			s.fail()
+			break
+		}
+		last = last[:n] + s.string()
+		cuts = append(cuts, resourcesync.Cut{Key: last})
+	}
+	if s.bad {
+		return nil, errors.New("the cuts in the store are damaged")
+	}
+	return append(cuts, resourcesync.Cut{}), nil
 }
 
 // A scanner reads values from the beginning of a body. After an error it is bad and

@@ -26,46 +26,38 @@ const (
 
 // Append appends the body of r to b.
 func Append(b []byte, r *resourcesync.Resource) []byte {
-	var has byte
-	set := func(flag byte, present bool) {
-		if present {
-			has |= flag
-		}
-	}
 	length, known := r.Length.Bytes()
-	set(hasLastModified, !r.LastModified.IsZero())
-	set(hasChangeFreq, r.ChangeFreq != "")
-	set(hasLength, known)
-	set(hasType, r.Type != "")
-	set(hasEncoding, r.Encoding != "")
-	set(hasHashes, len(r.Hashes) > 0)
-	set(hasStamp, r.Stamp != "")
-	set(hasMore, len(r.Links)+len(r.Attrs) > 0)
-
-	b = append(b, has)
+	flags := len(b)
+	b = append(b, 0)
+	has := func(flag byte, present bool) bool {
+		if present {
+			b[flags] |= flag
+		}
+		return present
+	}
 	b = appendString(b, r.URI)
-	if has&hasLastModified != 0 {
+	if has(hasLastModified, !r.LastModified.IsZero()) {
 		b = appendTime(b, r.LastModified)
 	}
-	if has&hasChangeFreq != 0 {
+	if has(hasChangeFreq, r.ChangeFreq != "") {
 		b = appendString(b, r.ChangeFreq)
 	}
-	if has&hasLength != 0 {
+	if has(hasLength, known) {
 		b = binary.AppendUvarint(b, uint64(length))
 	}
-	if has&hasType != 0 {
+	if has(hasType, r.Type != "") {
 		b = appendString(b, r.Type)
 	}
-	if has&hasEncoding != 0 {
+	if has(hasEncoding, r.Encoding != "") {
 		b = appendString(b, r.Encoding)
 	}
-	if has&hasHashes != 0 {
+	if has(hasHashes, len(r.Hashes) > 0) {
 		b = appendHashes(b, r.Hashes)
 	}
-	if has&hasStamp != 0 {
+	if has(hasStamp, r.Stamp != "") {
 		b = appendString(b, r.Stamp)
 	}
-	if has&hasMore != 0 {
+	if has(hasMore, len(r.Links)+len(r.Attrs) > 0) {
 		b = binary.AppendUvarint(b, uint64(len(r.Links)))
 		for i := range r.Links {
 			b = appendLink(b, &r.Links[i])
@@ -116,4 +108,21 @@ func appendLink(b []byte, l *resourcesync.Link) []byte {
 	b = binary.AppendVarint(b, int64(l.Pri))
 	b = appendString(b, l.Type)
 	return appendAttrs(b, l.Attrs)
+}
+
+// AppendCuts appends the keys of cuts to b. The last key, always "", is left out. Each
+// is written as the length of the prefix that it shares with the one before it, and
+// the rest.
+func AppendCuts(b []byte, cuts []resourcesync.Cut) []byte {
+	last := ""
+	for _, c := range cuts[:len(cuts)-1] {
+		n := 0
+		for n < min(len(last), len(c.Key)) && last[n] == c.Key[n] {
+			n++
+		}
+		b = binary.AppendUvarint(b, uint64(n))
+		b = appendString(b, c.Key[n:])
+		last = c.Key
+	}
+	return b
 }

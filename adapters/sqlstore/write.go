@@ -9,6 +9,68 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
+// Put adds resources to the set, and replaces those with the same keys. A resource whose
+// entry is that of the resource in the set, by [resourcesync.Resource.EqualEntry], is
+// not journalled; only its Stamp is stored. A LastModified in the future is recorded as
+// unknown, by this and every other method. A read sees all resources of one call or
+// none, and all of them once Put has returned. Changes that were recorded before come
+// before them in the journal.
+//
+// A resource cannot be published if its key is empty or longer than
+// resourcesync.MaxKeyLength, or if no document can hold its URI or another field (see
+// [rsxml.CheckResource]). The error then names the field, and no resource is put.
+func (s *Set) Put(ctx context.Context, resources ...resourcesync.Resource) error {
+	edits := make([]changes.Edit, len(resources))
+	for i := range resources {
+		if err := changes.CheckFields(&resources[i]); err != nil {
+			return s.fail("put", err)
+		}
+		edits[i] = changes.Edit{Type: changes.Upsert, Key: resources[i].Key, Resource: &resources[i]}
+	}
+	_, err := s.change(ctx, edits)
+	return s.fail("put", err)
+}
+
+// Delete removes the resources with these keys from the set. It ignores keys that are
+// not in the set. A read sees all deletions of one call or none, and all of them once
+// Delete has returned.
+func (s *Set) Delete(ctx context.Context, keys ...string) error {
+	_, err := s.change(ctx, changes.Edits(resourcesync.Deleted, keys))
+	return s.fail("delete", err)
+}
+
+// change applies edits in one transaction, after all changes that were recorded before.
+func (s *Set) change(ctx context.Context, edits []changes.Edit) (*changeBatch, error) {
+	return s.changeRead(ctx, edits, nil)
+}
+
+// changeRead is change with the rows of the edited keys, read before.
+func (s *Set) changeRead(ctx context.Context, edits []changes.Edit, before *preload) (done *changeBatch, err error) {
+	err = s.update(ctx, func(c rowdb.Conn, set *setRow) (err error) {
+		done, err = s.store.apply(ctx, c, set, edits, before)
+		return err
+	})
+	return done, err
+}
+
+// update runs f in a transaction, after all changes that were recorded before.
+func (s *Set) update(ctx context.Context, f func(rowdb.Conn, *setRow) error) error {
+	err := s.store.db.Update(ctx, func(c rowdb.Conn) error {
+		if err := s.store.numberAll(ctx, c); err != nil {
+			return err
+		}
+		set, err := readSet(ctx, c, s.id)
+		if err != nil {
+			return err
+		}
+		return f(c, &set)
+	})
+	if err == nil {
+		s.store.noteDiscarded()
+	}
+	return err
+}
+
 // Withdraw removes the resources with these keys from the set at once. It is for a
 // scanner that learns that single resources must no longer be listed. Unlike those of
 // [Set.Delete], too many deletions are held like those of a scan.
@@ -21,19 +83,12 @@ import (
 // if the resource has changed, and nothing otherwise.
 func (s *Set) Withdraw(ctx context.Context, keys ...string) error {
 	var published int
-	err := s.store.db.Update(ctx, func(c rowdb.Conn) error {
+	err := s.update(ctx, func(c rowdb.Conn, set *setRow) (err error) {
 		published = 0
-		if err := s.store.numberAll(ctx, c); err != nil {
-			return err
-		}
-		set, err := readSet(ctx, c, s.id)
-		if err != nil {
-			return err
-		}
 		guarded := set.ready && !s.limits.HoldNothing()
 		atOnce := !guarded
 		if guarded {
-			if atOnce, err = s.mayPublish(ctx, c, &set, len(keys)); err != nil {
+			if atOnce, err = s.mayPublish(ctx, c, set, len(keys)); err != nil {
 				return err
 			}
 		}
@@ -41,12 +96,8 @@ func (s *Set) Withdraw(ctx context.Context, keys ...string) error {
 		if atOnce {
 			kind = resourcesync.Deleted
 		}
-		edits := make([]changes.Edit, len(keys))
-		for i, key := range keys {
-			edits[i] = changes.Edit{Type: kind, Key: key}
-		}
 		before := set.count
-		b, err := s.store.apply(ctx, c, &set, edits, nil)
+		b, err := s.store.apply(ctx, c, set, changes.Edits(kind, keys), nil)
 		if err != nil || !guarded || !atOnce || b.Counts.Deleted == 0 {
 			return err
 		}
@@ -55,7 +106,6 @@ func (s *Set) Withdraw(ctx context.Context, keys ...string) error {
 	})
 	if err == nil {
 		s.published.Add(int64(published))
-		s.store.noteDiscarded()
 	}
 	return s.fail("withdraw", err)
 }
@@ -70,10 +120,8 @@ func (s *Set) mayPublish(ctx context.Context, c rowdb.Conn, set *setRow, n int) 
 	if err != nil || g.Held > 0 {
 		return false, err
 	}
-	waiting := false
-	err = c.Query(ctx, "SELECT 1 FROM rs_withdrawn WHERE set_id = $1 LIMIT 1",
-		func(rowdb.Row) error { waiting = true; return nil }, s.id)
-	if err != nil || waiting {
+	waiting, err := rowdb.One(ctx, c, rowdb.Int, "SELECT 1 FROM rs_withdrawn WHERE set_id = $1 LIMIT 1", s.id)
+	if err != nil || waiting == 1 {
 		return false, err
 	}
 	_, hold := g.Judge(s.limits, s.foundGone(set.count, int64(n)))
@@ -100,7 +148,6 @@ func (s *Set) foundGone(count, n int64) guard.Found {
 	return guard.Found{Begun: now, At: now, Count: count, Missing: n, Fresh: n}
 }
 
-// saveWithdrawn saves which of the items with these keys are withdrawn.
 func (b *changeBatch) saveWithdrawn(ctx context.Context, keys []string) error {
 	var begun, ended []string
 	for _, key := range keys {

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"sync"
 	"time"
@@ -28,17 +29,12 @@ type idleCheck struct {
 	since   time.Time   // when it became the first
 }
 
-// begin records a call of Run. The caller calls end when Run returns.
-func (i *idleCheck) begin() (end func()) {
+// add adds n to the running calls of Run.
+func (i *idleCheck) add(n int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.running++
-	return func() {
-		i.mu.Lock()
-		defer i.mu.Unlock()
-		i.running--
-		i.oldest = 0
-	}
+	i.running += n
+	i.oldest = 0
 }
 
 func (i *idleCheck) close() {
@@ -85,13 +81,7 @@ func (s *Store) checkIdle(ctx context.Context) error {
 	if running {
 		return nil
 	}
-	var oldest int64
-	err := s.db.Do(ctx, func(c rowdb.Conn) error {
-		return c.Query(ctx, "SELECT id FROM rs_pending ORDER BY id LIMIT 1", func(r rowdb.Row) error {
-			oldest = r.Int(0)
-			return nil
-		})
-	})
+	oldest, err := rowdb.One(ctx, s.db, rowdb.Int, "SELECT id FROM rs_pending ORDER BY id LIMIT 1")
 	if err != nil {
 		return err
 	}
@@ -102,22 +92,58 @@ func (s *Store) checkIdle(ctx context.Context) error {
 	}
 	waited := now.Sub(i.since)
 	i.mu.Unlock()
-	led := true
+	const work = "running"
 	if oldest != 0 && waited >= idleTimeout {
-		led = false
 		free, err := s.db.TryLock(ctx, sequencerLock, func(context.Context) error { return nil })
 		if err != nil {
 			return err
 		}
-		led = !free
+		if free {
+			if s.failures.Failed(work, errNotRun) {
+				s.log.LogAttrs(ctx, slog.LevelError, errNotRun.Error(), slog.Duration("waited", waited.Round(time.Second)))
+			}
+			return errNotRun
+		}
 	}
-	const work = "running"
-	if led {
-		s.succeeded(ctx, work)
-		return nil
+	s.succeeded(ctx, work)
+	return nil
+}
+
+// ErrDamaged reports content of the database that differs from what was written: a row
+// that cannot be decoded, or damage that the engine reports. The error that wraps it
+// names the table and the row, or the file. [Store.Health] reports it until the row has
+// been replaced or the process ends.
+//
+// [Set.Known] does not return a damaged resource, and the next [Set.Scan] that lists it
+// replaces it. A damaged change stays until retention deletes it.
+var ErrDamaged = rowdb.ErrDamaged
+
+// reading is the name of the work that fails when a damaged row is read.
+const reading = "reading"
+
+// oldestSnapshot is how long after a commit a reader may still find a row that the
+// transaction has discarded.
+const oldestSnapshot = 5 * time.Second
+
+// damagedRow adds the table and the key of a row to err, the error of decoding it.
+func damagedRow(err error, table string, key []byte) error {
+	return fmt.Errorf("%s, row of key %q: %w", table, key, err)
+}
+
+// noteDamage records an error that reports damage, and logs it if it is new.
+func (s *Store) noteDamage(set string, err error) {
+	if errors.Is(err, ErrDamaged) && s.failures.Failed(reading, err) {
+		s.log.LogAttrs(context.Background(), slog.LevelError, "the database is damaged", slog.String("set", set), slog.Any("error", err))
 	}
-	if s.failures.Failed(work, errNotRun) {
-		s.log.LogAttrs(ctx, slog.LevelError, errNotRun.Error(), slog.Duration("waited", waited.Round(time.Second)))
+}
+
+// noteDiscarded clears the recorded damage after the commit of a transaction that has
+// discarded a damaged row. Before the commit, readers would record it again.
+func (s *Store) noteDiscarded() {
+	if s.discarded.CompareAndSwap(true, false) {
+		s.failures.Succeeded(reading)
+		// A reader with an older snapshot may still find the discarded row. Damage that
+		// remains is recorded again by its next reader.
+		time.AfterFunc(oldestSnapshot, func() { s.failures.Succeeded(reading) })
 	}
-	return errNotRun
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
+	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
@@ -120,12 +121,8 @@ func (d *divider) divide(ctx context.Context) ([]resourcesync.Cut, error) {
 // blocks returns a batch of blocks from lo on, and the beginning of the next block, or
 // nil at the end.
 func (d *divider) blocks(ctx context.Context, lo []byte) (blocks []block, next []byte, err error) {
-	err = d.conn.Query(ctx, "SELECT "+blockColumns+" FROM rs_block WHERE set_id = $1 AND lo >= $2 ORDER BY lo LIMIT $3", func(row rowdb.Row) error {
-		var b block
-		b.read(row)
-		blocks = append(blocks, b)
-		return nil
-	}, d.set.id, lo, batch+1)
+	read := func(row rowdb.Row) (b block) { b.read(row); return b }
+	blocks, err = rowdb.All(ctx, d.conn, read, "SELECT "+blockColumns+" FROM rs_block WHERE set_id = $1 AND lo >= $2 ORDER BY lo LIMIT $3", d.set.id, lo, batch+1)
 	if len(blocks) > batch {
 		blocks, next = blocks[:batch], blocks[batch].lo
 	}
@@ -171,3 +168,50 @@ func (s *Set) keepCuts(ctx context.Context, every int, kept, keys []byte) (store
 	})
 	return stored, err
 }
+
+// Stat implements [resourcesync.Stater]. For the whole set it reads one row. For a range
+// of any length it reads the sums of the blocks in it and some hundreds of rows at its
+// ends. Version moves exactly when something in the range changes, with one exception:
+// the Version of a part of the set may also move when the journal drops deletions next
+// to it.
+//
+// LastModified includes deletions. It is never earlier than the creation of the set or
+// the end of its first scan, and does not go back while the range has resources.
+func (s *Set) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
+	if r == (resourcesync.Range{}) {
+		set, err := s.readReady(ctx, s.store.db)
+		return changes.Stat(set.last, set.count), s.fail("stat", err)
+	}
+	if err := s.checkReady(ctx, s.store.db); err != nil {
+		return resourcesync.Stat{}, s.fail("stat", err)
+	}
+	read := func(row rowdb.Row) resourcesync.Stat { return changes.Stat(max(row.Int(0), row.Int(2)), row.Int(1)) }
+	st, err := rowdb.One(ctx, s.store.db, read, sums, s.id, []byte(r.From), endOf(r))
+	return st, s.fail("stat", err)
+}
+
+// Stat implements [resourcesync.Stater] for the whole journal. It ignores the range, and
+// its Count is unknown.
+func (j *Journal) Stat(ctx context.Context, _ resourcesync.Range) (resourcesync.Stat, error) {
+	set, err := j.readReady(ctx, j.store.db)
+	st := changes.Stat(set.last, 0)
+	st.Count = -1
+	return st, j.fail("stat", err)
+}
+
+// sums adds up a range in one statement, which sees one state: the rows before the first
+// block that begins in the range (f), the blocks up to the last one that does (l), and
+// the rows from there on.
+const sums = `WITH ends (f, l) AS (SELECT
+		(SELECT lo FROM rs_block WHERE set_id = $1 AND lo >= $2 AND lo <= $3 ORDER BY lo LIMIT 1),
+		(SELECT lo FROM rs_block WHERE set_id = $1 AND lo >= $2 AND lo <= $3 ORDER BY lo DESC LIMIT 1)),
+	sums (newest, count) AS (
+		SELECT max(newest), count(body) FROM rs_resource
+		WHERE set_id = $1 AND key >= $2 AND key < coalesce((SELECT f FROM ends), $3)
+	UNION ALL
+		SELECT max(newest), CAST(sum(count) AS bigint) FROM rs_block
+		WHERE set_id = $1 AND lo >= (SELECT f FROM ends) AND lo < (SELECT l FROM ends)
+	UNION ALL
+		SELECT max(newest), count(body) FROM rs_resource
+		WHERE set_id = $1 AND key >= (SELECT l FROM ends) AND key < $3)
+	SELECT CAST(max(newest) AS bigint), CAST(sum(count) AS bigint), (SELECT begin FROM rs_set WHERE id = $1) FROM sums`

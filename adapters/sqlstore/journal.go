@@ -14,16 +14,8 @@ import (
 // Since implements [resourcesync.Changer]. It is the creation of the set, or the end of
 // its first scan, until changes are dropped from the journal.
 func (j *Journal) Since(ctx context.Context) (time.Time, error) {
-	var since time.Time
-	err := j.store.db.Do(ctx, func(c rowdb.Conn) error {
-		set, err := j.readReady(ctx, c)
-		since = moment(set.since)
-		return err
-	})
-	if err != nil {
-		return time.Time{}, j.fail("since", err)
-	}
-	return since, nil
+	set, err := j.readReady(ctx, j.store.db)
+	return moment(set.since), j.fail("since", err)
 }
 
 // Windows implements [resourcesync.Windower]. The store keeps the closed windows of each
@@ -40,19 +32,8 @@ func (j *Journal) Windows(ctx context.Context, max int) ([]resourcesync.Interval
 		if err != nil {
 			return err
 		}
-		closed, err := readWindows(ctx, c, j.id, max, set.since, maxTime)
-		if err != nil {
-			return err
-		}
-		kept = len(closed)
-		division = paging.NewWindows(moment(set.since), j.store.window, max, 0)
-		division.Resume(closed)
-		from := set.since
-		if kept > 0 {
-			from = closed[kept-1].Until.UnixMicro()
-		}
-		return c.Query(ctx, "SELECT at, size FROM rs_change WHERE set_id = $1 AND at > $2 ORDER BY at",
-			func(row rowdb.Row) error { return division.Add(moment(row.Int(0)), int(row.Int(1))) }, j.id, from)
+		division, kept, err = j.divide(ctx, c, max, set.since, maxTime)
+		return err
 	})
 	if err != nil {
 		return nil, j.fail("windows", err)
@@ -71,8 +52,24 @@ func (j *Journal) Windows(ctx context.Context, max int) ([]resourcesync.Interval
 	return division.Intervals(), nil
 }
 
-// maxTime is later than all times.
 const maxTime = 1<<63 - 1
+
+// divide divides the changes after since, up to until, into windows of at most max. It
+// continues after the stored windows, kept in number.
+func (j *Journal) divide(ctx context.Context, c rowdb.Conn, max int, since, until int64) (division *paging.Windows, kept int, err error) {
+	closed, err := readWindows(ctx, c, j.id, max, since, until)
+	if err != nil {
+		return nil, 0, err
+	}
+	division = paging.NewWindows(moment(since), j.store.window, max, 0)
+	division.Resume(closed)
+	from := since
+	if kept = len(closed); kept > 0 {
+		from = closed[kept-1].Until.UnixMicro()
+	}
+	return division, kept, c.Query(ctx, "SELECT at, size FROM rs_change WHERE set_id = $1 AND at > $2 AND at <= $3 ORDER BY at",
+		func(row rowdb.Row) error { return division.Add(moment(row.Int(0)), int(row.Int(1))) }, j.id, from, until)
+}
 
 // readWindows returns the closed windows of a division that end after since and not
 // after until.
@@ -100,4 +97,28 @@ func (j *Journal) keepWindows(ctx context.Context, max int, closed []paging.Wind
 				return []any{j.id, max, w.Until.UnixMicro(), w.Count, w.Bytes}
 			})
 	})
+}
+
+// Seals implements [resourcesync.Sealer].
+func (j *Journal) Seals(ctx context.Context, after time.Time) (ends []time.Time, err error) {
+	read := func(row rowdb.Row) time.Time { return moment(row.Int(0)) }
+	err = j.store.db.Snapshot(ctx, func(c rowdb.Conn) (err error) {
+		ends, err = rowdb.All(ctx, c, read, "SELECT until FROM rs_seal WHERE set_id = $1 AND until > $2 ORDER BY until", j.id, after.UnixMicro())
+		return err
+	})
+	return ends, j.fail("seals", err)
+}
+
+// Seal implements [resourcesync.Sealer]. No change is numbered in the meantime, so every
+// process that sees a later change also sees the seal.
+func (j *Journal) Seal(ctx context.Context, newest time.Time) error {
+	err := j.store.db.Update(ctx, func(c rowdb.Conn) error {
+		last, err := rowdb.One(ctx, c, rowdb.Int, "SELECT at FROM rs_change WHERE set_id = $1 AND at >= $2 ORDER BY at LIMIT 2", j.id, newest.UnixMicro())
+		if err != nil || !moment(last).Equal(newest) {
+			return err
+		}
+		_, err = c.Exec(ctx, "INSERT INTO rs_seal (set_id, until) VALUES ($1, $2) ON CONFLICT DO NOTHING", j.id, last)
+		return err
+	})
+	return j.fail("seal", err)
 }

@@ -1,0 +1,249 @@
+package rshttp
+
+import (
+	"context"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// changes announces the Change List and the Change Dump, or those under their indexes.
+func (d *frameworkFeed) changes(ctx context.Context, k *known) ([]rsxml.Entry, error) {
+	st := d.set
+	if st.Changer == nil {
+		k.Journal, k.ChangeList, k.ChangeDump = nil, nil, nil
+		return nil, nil
+	}
+	// Read the state first: changes in between may be announced now, and are announced
+	// again later.
+	var now knownJournal
+	state, err := journalState(ctx, target{set: st}, nil)
+	if err != nil {
+		return nil, err
+	}
+	if state.version != "" {
+		now = knownJournal{digestOf(state.version), state.modified}
+	}
+	windows, err := st.windows.Get(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if now.Version == "" {
+		if now, err = d.readJournal(ctx, k.Journal, windows); err != nil {
+			return nil, err
+		}
+	}
+	moved := k.Journal == nil || now.Version != k.Journal.Version || !now.Newest.Equal(k.Journal.Newest)
+	k.Journal = &now
+	var news []rsxml.Entry
+	var born time.Time
+	if k.ChangeList.splits(windows) {
+		if born, err = d.born(ctx, windows[len(windows)-1]); err != nil {
+			return nil, err
+		}
+	}
+	news, k.ChangeList = d.windowEntries(kindChangeList, k.ChangeList, windows, moved, born, now.Newest)
+	if !st.has(resourcesync.ChangeDump) {
+		k.ChangeDump = nil
+		return news, nil
+	}
+	dump, err := st.changePackages.Dump(ctx)
+	if err != nil {
+		return nil, err
+	}
+	until := dump.Covers().Until // a Change Dump changes when a package is closed
+	moved = k.ChangeDump == nil || !until.Equal(k.ChangeDump.Until)
+	dumps, told := d.windowEntries(kindChangeDump, k.ChangeDump, st.dumpParts(dump), moved, until, until)
+	told.Until = until
+	k.ChangeDump = told
+	return append(news, dumps...), nil
+}
+
+// readJournal returns the state of a journal without a version. before is its last announced
+// state, or nil.
+func (d *frameworkFeed) readJournal(ctx context.Context, before *knownJournal, windows []resourcesync.Interval) (now knownJournal, err error) {
+	if _, ok := d.set.Changer.(resourcesync.Windower); !ok {
+		changes, newest, err := d.set.windows.Last(ctx)
+		return knownJournal{strconv.Itoa(changes), newest}, err
+	}
+	from := windows[len(windows)-1].From
+	if before != nil && !before.Newest.Before(from) {
+		now, from = *before, before.Newest // the datetimes of a Windower are strictly increasing
+	}
+	omitted := func(c *resourcesync.Change, _ error) { now.Newest = c.Datetime } // a change all the same
+	for c, err := range (journal{d.set}).changes(ctx, resourcesync.Interval{From: from}, omitted) {
+		if err != nil {
+			return now, err
+		}
+		now.Newest = c.Datetime
+	}
+	return now, nil
+}
+
+// born returns the time at which the open window w began: that of its first change, which
+// closed the previous window, or the end of the previous window if there is no change.
+func (d *frameworkFeed) born(ctx context.Context, w resourcesync.Interval) (time.Time, error) {
+	for c, err := range (journal{d.set}).changes(ctx, resourcesync.Interval{From: w.From}, nil) {
+		return c.Datetime, err
+	}
+	return w.From, nil
+}
+
+// splits reports whether the newest of windows was split off since k, so that there is a new
+// document.
+func (k *knownWindows) splits(windows []resourcesync.Interval) bool {
+	last := len(windows) - 1
+	return k != nil && last > 0 && (!k.Index || windows[last].From.After(k.Open))
+}
+
+// windowEntries returns entries for the documents of windows that have changed since k: the
+// newest one if it was created or updated, and the one that it has closed. The documents are
+// of the kind if there is one, otherwise of its parts. moved reports
+// whether the journal has changed. born is the time at which the newest window began, if it
+// was split off, and newest the time of the newest change.
+func (d *frameworkFeed) windowEntries(kind string, k *knownWindows, windows []resourcesync.Interval, moved bool, born, newest time.Time) ([]rsxml.Entry, *knownWindows) {
+	last := len(windows) - 1
+	now := &knownWindows{Index: last > 0, Open: windows[last].From}
+	entry := func(i int, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
+		name := ""
+		if now.Index {
+			name = partition.FormatTime(windows[i].From)
+		}
+		return d.entry(kind, name, change, at)
+	}
+	switch {
+	case k == nil:
+		return []rsxml.Entry{entry(last, resourcesync.Created, newest)}, now
+	case k.splits(windows):
+		news := []rsxml.Entry{entry(last, resourcesync.Created, born)}
+		for i, w := range windows[:last] {
+			if k.Index && w.From.Equal(k.Open) {
+				news = append(news, entry(i, resourcesync.Updated, w.Until))
+			}
+		}
+		return news, now
+	case moved || k.Index != now.Index:
+		return []rsxml.Entry{entry(last, resourcesync.Updated, newest)}, now
+	}
+	return nil, now
+}
+
+// resources announces the Resource List, or the lists under its index.
+func (d *frameworkFeed) resources(ctx context.Context, k *known) ([]rsxml.Entry, error) {
+	p := d.set.pages.Current()
+	if p == nil {
+		return nil, resourcesync.ErrNotReady // it is being divided for the first time
+	}
+	if len(p.Cuts) == 1 {
+		// It is rendered on request, independently of the partition.
+		var err error
+		if p, err = d.onlyPage(ctx, p); err != nil {
+			return nil, err
+		}
+	}
+	was := k.ResourceList
+	k.ResourceList = knownPagesOf(p)
+	if was != nil && was.Version == k.ResourceList.Version {
+		return nil, nil
+	}
+	var entries []rsxml.Entry
+	created, updated := newsOf(p, was)
+	if created >= 0 {
+		at := p.Cuts[created].Newest
+		if was != nil {
+			at = p.Splits[p.Range(created)] // or else now, as it becomes known
+		}
+		entries = append(entries, d.pageEntry(p, created, resourcesync.Created, at))
+	}
+	if updated >= 0 {
+		entries = append(entries, d.pageEntry(p, updated, resourcesync.Updated, p.Cuts[updated].Newest))
+	}
+	return entries, nil
+}
+
+// onlyPage updates p, a partition into one page, to the current state of the set.
+func (d *frameworkFeed) onlyPage(ctx context.Context, p *partition.Partition) (*partition.Partition, error) {
+	now := *p
+	now.Cuts = []resourcesync.Cut{{Count: p.Cuts[0].Count, Newest: p.At}}
+	st, err := d.set.resourceState(ctx, partition.Whole, nil)
+	if err != nil {
+		return nil, err
+	}
+	if st.version != "" {
+		now.Version, now.At = st.version, st.modified
+		now.Cuts[0] = resourcesync.Cut{Newest: st.modified} // the version says it all
+	}
+	return &now, nil
+}
+
+// knownPagesOf returns the part of p that a channel stores.
+func knownPagesOf(p *partition.Partition) *knownPages {
+	k := &knownPages{Count: len(p.Cuts)}
+	for _, at := range p.Splits {
+		if at.After(k.Born) {
+			k.Born = at
+		}
+	}
+	var state []string
+	for _, c := range p.Cuts {
+		state = append(state, c.Key, strconv.Itoa(c.Count), stamp(c.Newest))
+		if c.Newest.After(k.Newest) {
+			k.Newest = c.Newest.UTC()
+		}
+	}
+	if !dated(p) {
+		state = append(state, p.Version, stamp(p.At))
+	}
+	k.Version = digestOf(state...)
+	return k
+}
+
+// dated reports whether each of several pages has the time of its newest change.
+func dated(p *partition.Partition) bool {
+	undated := func(c resourcesync.Cut) bool { return c.Newest.IsZero() }
+	return len(p.Cuts) > 1 && !slices.ContainsFunc(p.Cuts, undated)
+}
+
+// newsOf returns the index of the newest page of p that was created since k, and that of the
+// newest one that was updated; -1 for none. A larger number of pages shows that some are
+// new, and their times show which ones. Joined pages are not announced.
+func newsOf(p *partition.Partition, k *knownPages) (created, updated int) {
+	grown := k == nil || k.Count > 0 && len(p.Cuts) > k.Count
+	born := func(i int) time.Time { return p.Splits[p.Range(i)] }
+	later := func(i, than int) bool { return than < 0 || !p.Cuts[i].Newest.Before(p.Cuts[than].Newest) }
+	newest, created, updated := -1, -1, -1
+	for i, c := range p.Cuts {
+		if later(i, newest) {
+			newest = i
+		}
+		switch {
+		case k == nil:
+		case grown && born(i).After(k.Born):
+			if created < 0 || born(i).After(born(created)) || born(i).Equal(born(created)) && later(i, created) {
+				created = i
+			}
+		case c.Newest.After(k.Newest) && later(i, updated):
+			updated = i
+		}
+	}
+	changed := k == nil || updated >= 0 || !dated(p) // or else the set is only divided otherwise
+	switch {
+	case created < 0 && grown && changed: // only another process has seen which are new
+		return newest, -1
+	case created < 0 && changed:
+		return -1, newest
+	}
+	return created, updated
+}
+
+func (d *frameworkFeed) pageEntry(p *partition.Partition, i int, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
+	part := ""
+	if len(p.Cuts) > 1 {
+		part = partition.FormatRange(p.Range(i))
+	}
+	return d.entry(kindResourceList, part, change, at)
+}
