@@ -74,9 +74,9 @@ func (m *meanwhile) leave() { m.admitted.Unlock() }
 
 // refuse waits for a partial scan that runs. No other will begin.
 func (m *meanwhile) refuse() {
-	m.applying.Lock()
-	m.closed = true
-	m.applying.Unlock()
 	m.admitted.Lock()
-	m.admitted.Unlock()
+	defer m.admitted.Unlock()
+	m.applying.Lock()
+	defer m.applying.Unlock()
+	m.closed = true
 }
