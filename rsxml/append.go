@@ -45,12 +45,11 @@ func AppendEntry(b []byte, h *Head, e *Entry) (_ []byte, dropped int) {
 
 // entry appends the <url> or <sitemap> of e.
 func (w *writer) entry(h *Head, e *Entry) {
-	b := w.b
+	begin, end := "<url>\n<loc>", "</url>\n"
 	if h.Index {
-		b = append(b, "<sitemap>\n<loc>"...)
-	} else {
-		b = append(b, "<url>\n<loc>"...)
+		begin, end = "<sitemap>\n<loc>", "</sitemap>\n"
 	}
+	b := append(w.b, begin...)
 	b = appendText(b, e.Loc)
 	b = append(b, "</loc>\n"...)
 	if !e.LastMod.IsZero() {
@@ -72,11 +71,7 @@ func (w *writer) entry(h *Head, e *Entry) {
 		w.metadata(&e.Metadata)
 		w.links(e.Links)
 	}
-	if h.Index {
-		w.b = append(w.b, "</sitemap>\n"...)
-	} else {
-		w.b = append(w.b, "</url>\n"...)
-	}
+	w.b = append(w.b, end...)
 }
 
 // CheckResource reports why r cannot be published in full: [CheckURI] refuses its URI,
@@ -124,9 +119,6 @@ func (h *Head) plain() bool {
 
 // isManifest reports whether links in the document of h may have a path.
 func (h *Head) isManifest() bool {
-	switch h.Metadata.Capability {
-	case resourcesync.ResourceDumpManifest, resourcesync.ChangeDumpManifest:
-		return true
-	}
-	return false
+	c := h.Metadata.Capability
+	return c == resourcesync.ResourceDumpManifest || c == resourcesync.ChangeDumpManifest
 }

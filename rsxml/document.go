@@ -49,26 +49,13 @@ func (d *Decoder) readHead() error {
 
 // readRoot reads the start tag of the root.
 func (d *Decoder) readRoot() error {
-	for {
-		t, err := d.token()
-		if err == io.EOF {
-			return d.fail(xmlSpec, "the document is empty")
-		}
-		if err != nil {
-			return err
-		}
-		switch t := t.(type) {
-		case xml.CharData:
-			if trim(t) != "" {
-				return d.fail(xmlSpec, "there is text before the root")
-			}
-		case xml.StartElement:
-			return d.root(t)
-		}
+	t, err := d.outermost("before")
+	if err == io.EOF {
+		return d.fail(xmlSpec, "the document is empty")
 	}
-}
-
-func (d *Decoder) root(t xml.StartElement) error {
+	if err != nil {
+		return err
+	}
 	switch t.Name.Local {
 	case "urlset":
 	case "sitemapindex":
@@ -85,29 +72,29 @@ func (d *Decoder) root(t xml.StartElement) error {
 // readEnd reads to the end of the document. It returns io.EOF if nothing but white
 // space follows the root.
 func (d *Decoder) readEnd() error {
+	_, err := d.outermost("after")
+	if err == nil {
+		err = d.fail(xmlSpec, "the document has a second root")
+	}
+	return err
+}
+
+// outermost returns the next start tag outside the root.
+func (d *Decoder) outermost(where string) (xml.StartElement, error) {
 	for {
 		t, err := d.token()
 		if err != nil {
-			return err
+			return xml.StartElement{}, err
 		}
 		switch t := t.(type) {
 		case xml.CharData:
 			if trim(t) != "" {
-				return d.fail(xmlSpec, "there is text after the root")
+				return xml.StartElement{}, d.fail(xmlSpec, "there is text %s the root", where)
 			}
 		case xml.StartElement:
-			return d.fail(xmlSpec, "the document has a second root")
+			return t, nil
 		}
 	}
-}
-
-// readEntry reads the next entry. At the end of the document the error is io.EOF.
-func (d *Decoder) readEntry() (Entry, error) {
-	start, err := d.nextEntry()
-	if err != nil {
-		return Entry{}, err
-	}
-	return d.readURL(start)
 }
 
 // nextEntry reads up to the start tag of the next entry.
@@ -138,8 +125,13 @@ func (d *Decoder) nextEntry() (start xml.StartElement, err error) {
 	return start, d.unexpected("the root", name)
 }
 
-// readURL reads the <url> or <sitemap> whose start tag has been read.
-func (d *Decoder) readURL(start xml.StartElement) (e Entry, err error) {
+// readEntry reads the next <url> or <sitemap>. At the end of the document the error is
+// io.EOF.
+func (d *Decoder) readEntry() (e Entry, err error) {
+	start, err := d.nextEntry()
+	if err != nil {
+		return e, err
+	}
 	pos := d.pos
 	parent := "url"
 	if d.head.Index {

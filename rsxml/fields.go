@@ -15,11 +15,7 @@ import (
 // accepts more than a [Decoder] does.
 
 func isChangeFreq(s string) bool {
-	switch s {
-	case "always", "hourly", "daily", "weekly", "monthly", "yearly", "never":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"always", "hourly", "daily", "weekly", "monthly", "yearly", "never"}, s)
 }
 
 // isMediaType reports whether s is a media type (RFC 9110, section 8.3.1):
@@ -107,15 +103,6 @@ const (
 	xmlnsNS = "http://www.w3.org/2000/xmlns/"
 )
 
-func repeated(before []resourcesync.Attr, a *resourcesync.Attr) bool {
-	for i := range before {
-		if before[i].Name == a.Name && before[i].Space == a.Space {
-			return true
-		}
-	}
-	return false
-}
-
 // expressible reports whether XML can express a as a community-defined attribute. Its
 // namespace must be an absolute URI, so it has a colon, and must not be a namespace of
 // ResourceSync documents or a misspelling of one.
@@ -159,15 +146,6 @@ func isAlgorithm(s string) bool {
 	return s != "" && len(s) <= maxValue && tokenEnd(s) == len(s)
 }
 
-func isHash(h *resourcesync.Hash) bool {
-	for i := range len(h.Digest) {
-		if !isHex(h.Digest[i]) {
-			return false
-		}
-	}
-	return h.Digest != "" && isAlgorithm(h.Algorithm)
-}
-
 // tokenEnd returns the length of the token at the beginning of s: a token of RFC 9110,
 // section 5.6.2, without the characters that XML escapes.
 func tokenEnd(s string) int {
@@ -179,15 +157,7 @@ func tokenEnd(s string) int {
 	return len(s)
 }
 
-var tokenChars = func() (t [256]bool) {
-	for c := range t {
-		t[c] = isLetter(byte(c)) || isDigit(byte(c))
-	}
-	for _, c := range "!#$%*+-.^_`|~" {
-		t[c] = true
-	}
-	return t
-}()
+var tokenChars = alphanumericOr("!#$%*+-.^_`|~")
 
 // appendHex appends s, and reports whether s consists of hexadecimal digits. If not,
 // the caller must discard the appended bytes. Digests are a third of the bytes of a
@@ -216,10 +186,6 @@ func appendHex(b []byte, s string) (_ []byte, ok bool) {
 // allHex reports whether each byte of w is a hexadecimal digit. Adding 0x80-c to a byte
 // of ASCII sets its highest bit if the byte is at least c.
 func allHex(w uint64) bool {
-	const (
-		ones  = 0x01_01_01_01_01_01_01_01
-		highs = 0x80_80_80_80_80_80_80_80
-	)
 	digit := (w + (0x80-'0')*ones) &^ (w + (0x80-'9'-1)*ones)
 	l := w | ' '*ones
 	letter := (l + (0x80-'a')*ones) &^ (l + (0x80-'f'-1)*ones)

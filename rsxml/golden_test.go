@@ -13,8 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/resourcesync-go/resourcesync"
 )
 
 var update = flag.Bool("update", false, "rewrite the documents in testdata as the encoder writes them")
@@ -213,7 +211,7 @@ func canonical(t *testing.T, data []byte) string {
 					if a.Name.Local == "hash" {
 						values = slices.DeleteFunc(values, func(h string) bool {
 							_, digest, _ := strings.Cut(h, ":")
-							return !isHash(&resourcesync.Hash{Algorithm: "a", Digest: digest})
+							return strings.Trim(digest, "0123456789abcdefABCDEF") != "" || digest == ""
 						})
 					}
 					if len(values) > 0 {

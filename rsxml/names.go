@@ -56,23 +56,17 @@ func (d *Decoder) elementName(n xml.Name) (string, error) {
 		return n.Local, nil
 	case TermsNS:
 		return "rs:" + n.Local, nil
+	case "":
+		return "", d.fail(core4, "%s is in no namespace", quote(n.Local))
 	}
-	return "", d.checkNS(n)
-}
-
-// checkNS refuses the name of an element without a namespace, or in a misspelled
-// namespace of ResourceSync documents. Namespaces are compared as strings, so a
-// misspelled one hides all of ResourceSync from a Destination.
-func (d *Decoder) checkNS(n xml.Name) error {
-	if n.Space == "" {
-		return d.fail(core4, "%s is in no namespace", quote(n.Local))
-	}
+	// Namespaces are compared as strings, so a misspelled one hides all of
+	// ResourceSync from a Destination.
 	for _, ns := range []string{SitemapNS, TermsNS} {
 		if sameNS(n.Space, ns) {
-			return d.fail(core4, "the namespace %s is not %s", quote(n.Space), ns)
+			return "", d.fail(core4, "the namespace %s is not %s", quote(n.Space), ns)
 		}
 	}
-	return nil
+	return "", nil
 }
 
 // sameNS reports whether ns is the namespace want or a misspelling of it.

@@ -67,26 +67,6 @@ type docType struct {
 	index      bool
 }
 
-const (
-	core8   = "Core 8"
-	core9   = "Core 9"
-	core101 = "Core 10.1"
-	core102 = "Core 10.2"
-	core111 = "Core 11.1"
-	core112 = "Core 11.2"
-	core121 = "Core 12.1"
-	core122 = "Core 12.2"
-	core131 = "Core 13.1"
-	core132 = "Core 13.2"
-	cn3     = "Change Notification 3"
-	fn3     = "Framework Notification 3"
-
-	archives3 = "Archives 3"
-	archives4 = "Archives 4"
-	archives5 = "Archives 5"
-	archives6 = "Archives 6"
-)
-
 // allRules has the rules of each document of the core specification (sections 8 to 13,
 // and Appendix A for at and from), the notification specifications and Archives. A
 // capability without a row for its index has no index; an unknown capability has no
@@ -94,39 +74,39 @@ const (
 // the documents that they lead to.
 var allRules = map[docType]*rules{
 	// section, may, must, entryMay, entryMust, inOrder
-	{resourcesync.Description, false}: {core8, 0, 0, 0, 0, 0},
-	{resourcesync.Description, true}:  {core8, 0, 0, 0, 0, 0},
+	{resourcesync.Description, false}: {"Core 8", 0, 0, 0, 0, 0},
+	{resourcesync.Description, true}:  {"Core 8", 0, 0, 0, 0, 0},
 
-	{resourcesync.CapabilityList, false}: {core9, 0, 0, 0, capability, 0},
+	{resourcesync.CapabilityList, false}: {"Core 9", 0, 0, 0, capability, 0},
 
-	{resourcesync.ResourceList, false}: {core101, snapshot, at, 0, 0, 0},
-	{resourcesync.ResourceList, true}:  {core102, snapshot, at, snapshot, 0, 0},
+	{resourcesync.ResourceList, false}: {"Core 10.1", snapshot, at, 0, 0, 0},
+	{resourcesync.ResourceList, true}:  {"Core 10.2", snapshot, at, snapshot, 0, 0},
 
-	{resourcesync.ResourceDump, false}: {core111, snapshot, at, snapshot, 0, 0},
-	{resourcesync.ResourceDump, true}:  {core111, snapshot, at, snapshot, 0, 0},
+	{resourcesync.ResourceDump, false}: {"Core 11.1", snapshot, at, snapshot, 0, 0},
+	{resourcesync.ResourceDump, true}:  {"Core 11.1", snapshot, at, snapshot, 0, 0},
 
-	{resourcesync.ResourceDumpManifest, false}: {core112, snapshot, at, path, path, 0},
+	{resourcesync.ResourceDumpManifest, false}: {"Core 11.2", snapshot, at, path, path, 0},
 
-	{resourcesync.ChangeList, false}: {core121, interval, from, change | datetime, change, datetime},
-	{resourcesync.ChangeList, true}:  {core122, interval, from, interval, 0, from},
+	{resourcesync.ChangeList, false}: {"Core 12.1", interval, from, change | datetime, change, datetime},
+	{resourcesync.ChangeList, true}:  {"Core 12.2", interval, from, interval, 0, from},
 
-	{resourcesync.ChangeDump, false}: {core131, interval, from, interval, 0, 0},
-	{resourcesync.ChangeDump, true}:  {core131, interval, from, interval, 0, 0},
+	{resourcesync.ChangeDump, false}: {"Core 13.1", interval, from, interval, 0, 0},
+	{resourcesync.ChangeDump, true}:  {"Core 13.1", interval, from, interval, 0, 0},
 
-	{resourcesync.ChangeDumpManifest, false}: {core132, interval, from, change | datetime | path, change | path, datetime},
+	{resourcesync.ChangeDumpManifest, false}: {"Core 13.2", interval, from, change | datetime | path, change | path, datetime},
 
-	{resourcesync.ChangeNotification, false}: {cn3, interval, interval, change | datetime, change, datetime},
+	{resourcesync.ChangeNotification, false}: {"Change Notification 3", interval, interval, change | datetime, change, datetime},
 
-	{resourcesync.FrameworkNotification, false}: {fn3, interval, 0, change | datetime, change | capability, 0},
+	{resourcesync.FrameworkNotification, false}: {"Framework Notification 3", interval, 0, change | datetime, change | capability, 0},
 
-	{resourcesync.ResourceListArchive, false}: {archives3, snapshot, 0, snapshot, at, at},
-	{resourcesync.ResourceListArchive, true}:  {archives3, snapshot, 0, snapshot, 0, at},
-	{resourcesync.ResourceDumpArchive, false}: {archives4, snapshot, 0, snapshot, at, at},
-	{resourcesync.ResourceDumpArchive, true}:  {archives4, snapshot, 0, snapshot, 0, at},
-	{resourcesync.ChangeListArchive, false}:   {archives5, interval, 0, interval, interval, from},
-	{resourcesync.ChangeListArchive, true}:    {archives5, interval, 0, interval, 0, from},
-	{resourcesync.ChangeDumpArchive, false}:   {archives6, interval, 0, interval, interval, from},
-	{resourcesync.ChangeDumpArchive, true}:    {archives6, interval, 0, interval, 0, from},
+	{resourcesync.ResourceListArchive, false}: {"Archives 3", snapshot, 0, snapshot, at, at},
+	{resourcesync.ResourceListArchive, true}:  {"Archives 3", snapshot, 0, snapshot, 0, at},
+	{resourcesync.ResourceDumpArchive, false}: {"Archives 4", snapshot, 0, snapshot, at, at},
+	{resourcesync.ResourceDumpArchive, true}:  {"Archives 4", snapshot, 0, snapshot, 0, at},
+	{resourcesync.ChangeListArchive, false}:   {"Archives 5", interval, 0, interval, interval, from},
+	{resourcesync.ChangeListArchive, true}:    {"Archives 5", interval, 0, interval, 0, from},
+	{resourcesync.ChangeDumpArchive, false}:   {"Archives 6", interval, 0, interval, interval, from},
+	{resourcesync.ChangeDumpArchive, true}:    {"Archives 6", interval, 0, interval, 0, from},
 }
 
 // checkHead checks the head against section 7, finds the rules of its capability, and
@@ -221,11 +201,11 @@ func (d *Decoder) checkCapability(c resourcesync.Capability) error {
 	switch d.head.Metadata.Capability {
 	case resourcesync.Description:
 		if c != resourcesync.CapabilityList {
-			return d.fail(core8, "the capability of an entry is %s, not %s", quote(string(c)), resourcesync.CapabilityList)
+			return d.fail(d.rules.section, "the capability of an entry is %s, not %s", quote(string(c)), resourcesync.CapabilityList)
 		}
 	case resourcesync.CapabilityList:
 		if d.listed[c] {
-			return d.fail(core9, "two entries have the capability %s", quote(string(c)))
+			return d.fail(d.rules.section, "two entries have the capability %s", quote(string(c)))
 		}
 		if d.listed == nil {
 			d.listed = make(map[resourcesync.Capability]bool)

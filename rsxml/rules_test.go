@@ -125,77 +125,77 @@ var badDocuments = []badDocument{
 	{"document with a datetime", core7, "datetime", urlset + `▮<rs:md capability="changelist" from="2025" datetime="2025"/></urlset>`},
 
 	{"description with at", core7, "attribute at", urlset + `▮<rs:md capability="description" at="2025"/></urlset>`},
-	{"description, md without capability", core8, "attribute capability", urlset + `<rs:md capability="description"/>▮<url><loc>b:</loc><rs:md/></url></urlset>`},
-	{"description of lists", core8, "resourcelist", urlset + `<rs:md capability="description"/>▮<url><loc>b:</loc><rs:md capability="resourcelist"/></url></urlset>`},
+	{"description, md without capability", "Core 8", "attribute capability", urlset + `<rs:md capability="description"/>▮<url><loc>b:</loc><rs:md/></url></urlset>`},
+	{"description of lists", "Core 8", "resourcelist", urlset + `<rs:md capability="description"/>▮<url><loc>b:</loc><rs:md capability="resourcelist"/></url></urlset>`},
 
 	{"capability list with from", core7, "attribute from", urlset + `▮<rs:md capability="capabilitylist" from="2025"/></urlset>`},
-	{"capability list without capability", core9, "attribute capability", urlset + `<rs:md capability="capabilitylist"/>▮<url><loc>b:</loc></url></urlset>`},
-	{"capability list with two lists", core9, "two entries", urlset + `<rs:md capability="capabilitylist"/><url><loc>b:</loc><rs:md capability="a"/></url>` + "\n" + `▮<url><loc>b:</loc><rs:md capability="a"/></url></urlset>`},
-	{"capability list index", core9, "no index", sitemapindex + `▮<rs:md capability="capabilitylist"/></sitemapindex>`},
+	{"capability list without capability", "Core 9", "attribute capability", urlset + `<rs:md capability="capabilitylist"/>▮<url><loc>b:</loc></url></urlset>`},
+	{"capability list with two lists", "Core 9", "two entries", urlset + `<rs:md capability="capabilitylist"/><url><loc>b:</loc><rs:md capability="a"/></url>` + "\n" + `▮<url><loc>b:</loc><rs:md capability="a"/></url></urlset>`},
+	{"capability list index", "Core 9", "no index", sitemapindex + `▮<rs:md capability="capabilitylist"/></sitemapindex>`},
 
-	{"resource list without at", core101, "attribute at", urlset + `▮<rs:md capability="resourcelist"/></urlset>`},
+	{"resource list without at", "Core 10.1", "attribute at", urlset + `▮<rs:md capability="resourcelist"/></urlset>`},
 	{"resource list with from", core7, "attribute from", urlset + `▮<rs:md capability="resourcelist" at="2025" from="2025"/></urlset>`},
 	{"resource list, entry with at", core7, "attribute at", resourceList + `▮<url><loc>b:</loc><rs:md at="2025"/></url></urlset>`},
 	{"resource list, entry with change", core7, "attribute change", resourceList + `▮<url><loc>b:</loc><rs:md change="created"/></url></urlset>`},
 	{"resource list, entry with path", core7, "attribute path", resourceList + `▮<url><loc>b:</loc><rs:md path="/a"/></url></urlset>`},
 	{"resource list, link with path", core7, "not a manifest", resourceList + `▮<url><loc>b:</loc><rs:ln rel="a" href="b:" path="/a"/></url></urlset>`},
 	{"resource list, link of the head with path", core7, "not a manifest", urlset + `<rs:ln rel="a" href="b:" path="/a"/>▮<rs:md capability="resourcelist" at="2025"/></urlset>`},
-	{"resource list index without at", core102, "attribute at", sitemapindex + `▮<rs:md capability="resourcelist"/></sitemapindex>`},
+	{"resource list index without at", "Core 10.2", "attribute at", sitemapindex + `▮<rs:md capability="resourcelist"/></sitemapindex>`},
 	{"resource list index, entry with from", core7, "attribute from", sitemapindex + `<rs:md capability="resourcelist" at="2025"/>▮<sitemap><loc>b:</loc><rs:md from="2025"/></sitemap></sitemapindex>`},
 
-	{"resource dump without at", core111, "attribute at", urlset + `▮<rs:md capability="resourcedump"/></urlset>`},
+	{"resource dump without at", "Core 11.1", "attribute at", urlset + `▮<rs:md capability="resourcedump"/></urlset>`},
 	{"resource dump with until", core7, "attribute until", urlset + `▮<rs:md capability="resourcedump" at="2025" until="2025"/></urlset>`},
 	{"resource dump, entry with from", core7, "attribute from", urlset + `<rs:md capability="resourcedump" at="2025"/>▮<url><loc>b:</loc><rs:md from="2025"/></url></urlset>`},
-	{"resource dump index without at", core111, "attribute at", sitemapindex + `▮<rs:md capability="resourcedump"/></sitemapindex>`},
-	{"resource dump manifest without at", core112, "attribute at", urlset + `▮<rs:md capability="resourcedump-manifest"/></urlset>`},
-	{"resource dump manifest without path", core112, "attribute path", urlset + `<rs:md capability="resourcedump-manifest" at="2025"/>▮<url><loc>b:</loc></url></urlset>`},
-	{"resource dump manifest, relative path", core112, "slash", urlset + `<rs:md capability="resourcedump-manifest" at="2025"/>▮<url><loc>b:</loc><rs:md path="a"/></url></urlset>`},
-	{"resource dump manifest, relative path of a link", core112, "slash", urlset + `<rs:md capability="resourcedump-manifest" at="2025"/>▮<url><loc>b:</loc><rs:md path="/a"/><rs:ln rel="a" href="b:" path="b"/></url></urlset>`},
-	{"resource dump manifest index", core112, "no index", sitemapindex + `▮<rs:md capability="resourcedump-manifest" at="2025"/></sitemapindex>`},
+	{"resource dump index without at", "Core 11.1", "attribute at", sitemapindex + `▮<rs:md capability="resourcedump"/></sitemapindex>`},
+	{"resource dump manifest without at", "Core 11.2", "attribute at", urlset + `▮<rs:md capability="resourcedump-manifest"/></urlset>`},
+	{"resource dump manifest without path", "Core 11.2", "attribute path", urlset + `<rs:md capability="resourcedump-manifest" at="2025"/>▮<url><loc>b:</loc></url></urlset>`},
+	{"resource dump manifest, relative path", "Core 11.2", "slash", urlset + `<rs:md capability="resourcedump-manifest" at="2025"/>▮<url><loc>b:</loc><rs:md path="a"/></url></urlset>`},
+	{"resource dump manifest, relative path of a link", "Core 11.2", "slash", urlset + `<rs:md capability="resourcedump-manifest" at="2025"/>▮<url><loc>b:</loc><rs:md path="/a"/><rs:ln rel="a" href="b:" path="b"/></url></urlset>`},
+	{"resource dump manifest index", "Core 11.2", "no index", sitemapindex + `▮<rs:md capability="resourcedump-manifest" at="2025"/></sitemapindex>`},
 
-	{"change list without from", core121, "attribute from", urlset + `▮<rs:md capability="changelist"/></urlset>`},
+	{"change list without from", "Core 12.1", "attribute from", urlset + `▮<rs:md capability="changelist"/></urlset>`},
 	{"change list with at", core7, "attribute at", urlset + `▮<rs:md capability="changelist" from="2025" at="2025"/></urlset>`},
-	{"change list without change", core121, "attribute change", changeList + `▮<url><loc>b:</loc></url></urlset>`},
+	{"change list without change", "Core 12.1", "attribute change", changeList + `▮<url><loc>b:</loc></url></urlset>`},
 	{"change list, entry with from", core7, "attribute from", changeList + `▮<url><loc>b:</loc><rs:md change="created" from="2025"/></url></urlset>`},
-	{"change list out of order", core121, "chronological", changeList + `<url><loc>b:</loc><rs:md change="created" datetime="2025-05-01T02:00:00Z"/></url>` +
+	{"change list out of order", "Core 12.1", "chronological", changeList + `<url><loc>b:</loc><rs:md change="created" datetime="2025-05-01T02:00:00Z"/></url>` +
 		`<url><loc>b:</loc><rs:md change="updated"/></url>` + "\n  " + `▮<url><loc>b:</loc><rs:md change="updated" datetime="2025-05-01T01:00:00Z"/></url></urlset>`},
 	{"change before from", core7, "before the from", changeList + `▮<url><loc>b:</loc><rs:md change="created" datetime="2025-04-30T23:59:59Z"/></url></urlset>`},
 	{"change after until", core7, "after the until", changeList + `▮<url><loc>b:</loc><rs:md change="created" datetime="2025-05-02T00:00:01Z"/></url></urlset>`},
-	{"change list index without from", core122, "attribute from", sitemapindex + `▮<rs:md capability="changelist"/></sitemapindex>`},
-	{"change list index out of order", core122, "chronological", sitemapindex + `<rs:md capability="changelist" from="2024"/>` +
+	{"change list index without from", "Core 12.2", "attribute from", sitemapindex + `▮<rs:md capability="changelist"/></sitemapindex>`},
+	{"change list index out of order", "Core 12.2", "chronological", sitemapindex + `<rs:md capability="changelist" from="2024"/>` +
 		`<sitemap><loc>b:</loc><rs:md from="2025"/></sitemap>▮<sitemap><loc>b:</loc><rs:md from="2024"/></sitemap></sitemapindex>`},
 	{"change list index, entry with change", core7, "attribute change", sitemapindex + `<rs:md capability="changelist" from="2024"/>▮<sitemap><loc>b:</loc><rs:md change="created"/></sitemap></sitemapindex>`},
 
-	{"change dump without from", core131, "attribute from", urlset + `▮<rs:md capability="changedump"/></urlset>`},
+	{"change dump without from", "Core 13.1", "attribute from", urlset + `▮<rs:md capability="changedump"/></urlset>`},
 	{"change dump, entry with at", core7, "attribute at", urlset + `<rs:md capability="changedump" from="2025"/>▮<url><loc>b:</loc><rs:md at="2025"/></url></urlset>`},
-	{"change dump index without from", core131, "attribute from", sitemapindex + `▮<rs:md capability="changedump"/></sitemapindex>`},
-	{"change dump manifest without from", core132, "attribute from", urlset + `▮<rs:md capability="changedump-manifest"/></urlset>`},
-	{"change dump manifest without change", core132, "attribute change", urlset + `<rs:md capability="changedump-manifest" from="2025"/>▮<url><loc>b:</loc><rs:md path="/a"/></url></urlset>`},
-	{"change dump manifest without path", core132, "attribute path", urlset + `<rs:md capability="changedump-manifest" from="2025"/>▮<url><loc>b:</loc><rs:md change="created"/></url></urlset>`},
-	{"change dump manifest out of order", core132, "chronological", urlset + `<rs:md capability="changedump-manifest" from="2024"/>` +
+	{"change dump index without from", "Core 13.1", "attribute from", sitemapindex + `▮<rs:md capability="changedump"/></sitemapindex>`},
+	{"change dump manifest without from", "Core 13.2", "attribute from", urlset + `▮<rs:md capability="changedump-manifest"/></urlset>`},
+	{"change dump manifest without change", "Core 13.2", "attribute change", urlset + `<rs:md capability="changedump-manifest" from="2025"/>▮<url><loc>b:</loc><rs:md path="/a"/></url></urlset>`},
+	{"change dump manifest without path", "Core 13.2", "attribute path", urlset + `<rs:md capability="changedump-manifest" from="2025"/>▮<url><loc>b:</loc><rs:md change="created"/></url></urlset>`},
+	{"change dump manifest out of order", "Core 13.2", "chronological", urlset + `<rs:md capability="changedump-manifest" from="2024"/>` +
 		`<url><loc>b:</loc><rs:md change="deleted" datetime="2025-05"/></url>▮<url><loc>b:</loc><rs:md change="deleted" datetime="2025-04"/></url></urlset>`},
-	{"change dump manifest index", core132, "no index", sitemapindex + `▮<rs:md capability="changedump-manifest" from="2025"/></sitemapindex>`},
+	{"change dump manifest index", "Core 13.2", "no index", sitemapindex + `▮<rs:md capability="changedump-manifest" from="2025"/></sitemapindex>`},
 
-	{"resource list archive, entry without at", archives3, "attribute at", urlset + `<rs:md capability="resourcelist-archive"/>▮<url><loc>b:</loc></url></urlset>`},
+	{"resource list archive, entry without at", "Archives 3", "attribute at", urlset + `<rs:md capability="resourcelist-archive"/>▮<url><loc>b:</loc></url></urlset>`},
 	{"resource list archive with from", core7, "attribute from", urlset + `▮<rs:md capability="resourcelist-archive" from="2025"/></urlset>`},
-	{"resource list archive out of order", archives3, "chronological", urlset + `<rs:md capability="resourcelist-archive"/>` +
+	{"resource list archive out of order", "Archives 3", "chronological", urlset + `<rs:md capability="resourcelist-archive"/>` +
 		`<url><loc>b:</loc><rs:md at="2025-05"/></url>▮<url><loc>b:</loc><rs:md at="2025-04"/></url></urlset>`},
 	{"resource dump archive, entry with from", core7, "attribute from", urlset + `<rs:md capability="resourcedump-archive"/>▮<url><loc>b:</loc><rs:md at="2025" from="2025"/></url></urlset>`},
-	{"change list archive, open entry", archives5, "attribute until", urlset + `<rs:md capability="changelist-archive"/>▮<url><loc>b:</loc><rs:md from="2025"/></url></urlset>`},
-	{"change list archive out of order", archives5, "chronological", urlset + `<rs:md capability="changelist-archive"/>` +
+	{"change list archive, open entry", "Archives 5", "attribute until", urlset + `<rs:md capability="changelist-archive"/>▮<url><loc>b:</loc><rs:md from="2025"/></url></urlset>`},
+	{"change list archive out of order", "Archives 5", "chronological", urlset + `<rs:md capability="changelist-archive"/>` +
 		`<url><loc>b:</loc><rs:md from="2025" until="2026"/></url>▮<url><loc>b:</loc><rs:md from="2024" until="2025"/></url></urlset>`},
 	{"change list archive index with at", core7, "attribute at", sitemapindex + `▮<rs:md capability="changelist-archive" at="2025"/></sitemapindex>`},
-	{"change dump archive, entry without from", archives6, "attribute from", urlset + `<rs:md capability="changedump-archive"/>▮<url><loc>b:</loc><rs:md until="2025"/></url></urlset>`},
+	{"change dump archive, entry without from", "Archives 6", "attribute from", urlset + `<rs:md capability="changedump-archive"/>▮<url><loc>b:</loc><rs:md until="2025"/></url></urlset>`},
 
-	{"change notification without from", cn3, "attribute from", urlset + `▮<rs:md capability="change-notification" until="2025"/></urlset>`},
-	{"change notification without until", cn3, "attribute until", urlset + `▮<rs:md capability="change-notification" from="2025"/></urlset>`},
-	{"change notification without change", cn3, "attribute change", urlset + `<rs:md capability="change-notification" from="2025" until="2026"/>▮<url><loc>b:</loc></url></urlset>`},
-	{"change notification out of order", cn3, "chronological", urlset + `<rs:md capability="change-notification" from="2025" until="2026"/>` +
+	{"change notification without from", "Change Notification 3", "attribute from", urlset + `▮<rs:md capability="change-notification" until="2025"/></urlset>`},
+	{"change notification without until", "Change Notification 3", "attribute until", urlset + `▮<rs:md capability="change-notification" from="2025"/></urlset>`},
+	{"change notification without change", "Change Notification 3", "attribute change", urlset + `<rs:md capability="change-notification" from="2025" until="2026"/>▮<url><loc>b:</loc></url></urlset>`},
+	{"change notification out of order", "Change Notification 3", "chronological", urlset + `<rs:md capability="change-notification" from="2025" until="2026"/>` +
 		`<url><loc>b:</loc><rs:md change="created" datetime="2025-05"/></url>▮<url><loc>b:</loc><rs:md change="created" datetime="2025-04"/></url></urlset>`},
-	{"change notification index", cn3, "no index", sitemapindex + `▮<rs:md capability="change-notification" from="2025" until="2026"/></sitemapindex>`},
-	{"framework notification without capability", fn3, "attribute capability", urlset + `<rs:md capability="framework-notification"/>▮<url><loc>b:</loc><rs:md change="created"/></url></urlset>`},
-	{"framework notification without change", fn3, "attribute change", urlset + `<rs:md capability="framework-notification"/>▮<url><loc>b:</loc><rs:md capability="resourcelist"/></url></urlset>`},
-	{"framework notification index", fn3, "no index", sitemapindex + `▮<rs:md capability="framework-notification"/></sitemapindex>`},
+	{"change notification index", "Change Notification 3", "no index", sitemapindex + `▮<rs:md capability="change-notification" from="2025" until="2026"/></sitemapindex>`},
+	{"framework notification without capability", "Framework Notification 3", "attribute capability", urlset + `<rs:md capability="framework-notification"/>▮<url><loc>b:</loc><rs:md change="created"/></url></urlset>`},
+	{"framework notification without change", "Framework Notification 3", "attribute change", urlset + `<rs:md capability="framework-notification"/>▮<url><loc>b:</loc><rs:md capability="resourcelist"/></url></urlset>`},
+	{"framework notification index", "Framework Notification 3", "no index", sitemapindex + `▮<rs:md capability="framework-notification"/></sitemapindex>`},
 }
 
 func TestBadDocuments(t *testing.T) {

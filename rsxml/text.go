@@ -49,14 +49,16 @@ func word(s string) uint64 {
 		uint64(s[4])<<32 | uint64(s[5])<<40 | uint64(s[6])<<48 | uint64(s[7])<<56
 }
 
+// The lowest and the highest bit of each byte of a word.
+const (
+	ones  = 0x01_01_01_01_01_01_01_01
+	highs = 0x80_80_80_80_80_80_80_80
+)
+
 // suspicious reports whether a byte of w may be special: below '(', which includes a
 // few that are not; '<' or '>', which differ in one bit; or beyond ASCII. Such a byte
 // has its highest bit set in w, or a subtraction borrows into it.
 func suspicious(w uint64) bool {
-	const (
-		ones  = 0x01_01_01_01_01_01_01_01
-		highs = 0x80_80_80_80_80_80_80_80
-	)
 	angle := (w | ('<'^'>')*ones) ^ '>'*ones
 	return (w|(w-'('*ones)|(angle-ones))&highs != 0
 }
@@ -81,6 +83,10 @@ var special = func() (t [256]bool) {
 	return t
 }()
 
+var escapes = [256]string{
+	'&': "&amp;", '<': "&lt;", '>': "&gt;", '"': "&quot;", '\'': "&apos;", '\t': "&#9;", '\n': "&#10;", '\r': "&#13;",
+}
+
 // appendEscaped is appendText for text that may need escaping.
 func appendEscaped(b []byte, s string) []byte {
 	done := 0
@@ -90,26 +96,8 @@ func appendEscaped(b []byte, s string) []byte {
 			i++
 			continue
 		}
-		var escaped string
-		size := 1
-		switch c {
-		case '&':
-			escaped = "&amp;"
-		case '<':
-			escaped = "&lt;"
-		case '>':
-			escaped = "&gt;"
-		case '"':
-			escaped = "&quot;"
-		case '\'':
-			escaped = "&apos;"
-		case '\t':
-			escaped = "&#9;"
-		case '\n':
-			escaped = "&#10;"
-		case '\r':
-			escaped = "&#13;"
-		default:
+		escaped, size := escapes[c], 1
+		if escaped == "" {
 			var r rune
 			r, size = utf8.DecodeRuneInString(s[i:])
 			if c >= utf8.RuneSelf && r != 0xFFFE && r != 0xFFFF && (r != utf8.RuneError || size > 1) {

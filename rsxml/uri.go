@@ -84,15 +84,15 @@ func isScheme(s string) bool {
 }
 
 // uriChars is the set of reserved and unreserved characters of RFC 3986.
-var uriChars = func() (t [256]bool) {
+var uriChars = alphanumericOr("-._~:/?#[]@!$&'()*+,;=")
+
+// alphanumericOr returns the set of the letters, the digits and others.
+func alphanumericOr(others string) (t [256]bool) {
 	for c := range t {
-		t[c] = isLetter(byte(c)) || isDigit(byte(c))
-	}
-	for _, c := range "-._~:/?#[]@!$&'()*+,;=" {
-		t[c] = true
+		t[c] = isLetter(byte(c)) || isDigit(byte(c)) || strings.IndexByte(others, byte(c)) >= 0
 	}
 	return t
-}()
+}
 
 func isLetter(c byte) bool { return 'a' <= c|0x20 && c|0x20 <= 'z' }
 func isDigit(c byte) bool  { return '0' <= c && c <= '9' }

@@ -2,6 +2,7 @@ package rsxml
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -217,7 +218,7 @@ func (w *writer) attrs(attrs []resourcesync.Attr) {
 		switch {
 		case !isAttr(a):
 			remedy = "use an absolute URI of your own as Space, and an XML name without a colon as Name"
-		case repeated(attrs[:i], a):
+		case slices.ContainsFunc(attrs[:i], func(b resourcesync.Attr) bool { return b.Name == a.Name && b.Space == a.Space }):
 			remedy = "there is another one with this name"
 		case full:
 			remedy = longEntry

@@ -22,7 +22,7 @@ func BenchmarkParts(b *testing.B) {
 	folder, burst := b.TempDir(), b.TempDir()
 	benchFiles(b, folder, files)
 	benchFiles(b, burst, 20_000)
-	p := startProcess(b, folder, "--base-url", publicURL, "--state", filepath.Join(b.TempDir(), "state.db"))
+	p := startProcess(b, folder, "--base-url", publicURL, "--state", filepath.Join(b.TempDir(), "state.db"), "--rescan", "1h")
 	for !strings.Contains(p.stdout.String(), "Ready") {
 		time.Sleep(100 * time.Millisecond)
 	}
