@@ -12,6 +12,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -33,8 +34,6 @@ type page struct {
 	listed   time.Time             // the lastmod in its sitemap; zero if unknown
 	known    resourcesync.Resource // zero if the page is not listed
 	withheld resourcesync.Resource // zero if the page is not withheld
-
-	excluded bool // by Options.Exclude
 }
 
 // A verdict is the result of checking a page: list it as resource, or withhold it for
@@ -60,12 +59,7 @@ func (s *Site) check(ctx context.Context, p *page) (verdict, error) {
 	mark.Listed = later(mark.Listed, before.Listed)
 	header := http.Header{"Accept-Encoding": {"identity"}}
 	if p.known.Key != "" && before.Hashed == (s.options.Verify == VerifyGet) && before.Variant == s.variant {
-		switch {
-		case before.ETag != "":
-			header.Set("If-None-Match", before.ETag)
-		case before.Modified != "":
-			header.Set("If-Modified-Since", before.Modified)
-		}
+		makeConditional(header, before.ETag, before.Modified)
 	}
 	method := http.MethodGet
 	if s.options.Verify == VerifyHead {
@@ -96,21 +90,15 @@ func (s *Site) check(ctx context.Context, p *page) (verdict, error) {
 }
 
 func isRedirect(status int) bool {
-	switch status {
-	case http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther, http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
-		return true
-	}
-	return false
+	return slices.Contains([]int{http.StatusMovedPermanently, http.StatusFound, http.StatusSeeOther,
+		http.StatusTemporaryRedirect, http.StatusPermanentRedirect}, status)
 }
 
 // isRefusal reports whether a status means that a page is not public. Any other
 // failure is temporary or concerns the request.
 func isRefusal(status int) bool {
-	switch status {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone, http.StatusUnavailableForLegalReasons:
-		return true
-	}
-	return false
+	return slices.Contains([]int{http.StatusUnauthorized, http.StatusForbidden, http.StatusNotFound, http.StatusGone,
+		http.StatusUnavailableForLegalReasons}, status)
 }
 
 // read derives the verdict on a page from a response.

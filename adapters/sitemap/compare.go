@@ -2,9 +2,9 @@ package sitemap
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
-	"slices"
 	"sync"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -12,20 +12,25 @@ import (
 
 // compare yields unchanged pages, and starts checks of the others.
 func (sc *scan) compare() error {
-	pages, err := sc.forgetExcluded(newest(sc.pages))
+	pages := newest(sc.pages)
 	sc.pages = nil
-	if err != nil || len(pages) == 0 {
-		return err
+	if len(pages) == 0 {
+		return nil
 	}
-	if sc.options.Verify == VerifyNone {
-		return sc.list(pages)
-	}
-	if err := sc.loadKnown(sc.ctx, pages); err != nil {
-		return fmt.Errorf("sitemap: looking up known pages: %w", err)
+	if sc.options.Verify != VerifyNone || sc.options.Exclude != nil {
+		if err := sc.loadKnown(sc.ctx, pages); err != nil {
+			return fmt.Errorf("sitemap: looking up known pages: %w", err)
+		}
 	}
 	for i := range pages {
 		p := &pages[i]
 		switch {
+		case sc.excludes(p.uri):
+			if err := sc.forget(sc.ctx, p); err != nil {
+				return fmt.Errorf("sitemap: withdrawing an excluded page: %w", err)
+			}
+		case sc.options.Verify == VerifyNone:
+			sc.list(p)
 		case sc.isListedAsIs(p):
 			sc.send(p.known)
 		case p.known.Key == "" && p.withheld.Key != "" && parseStamp(p.withheld.Stamp).isCurrent(p.listed):
@@ -49,40 +54,14 @@ func (s *Site) isListedAsIs(p *page) bool {
 	return p.known.Key != "" && p.known.URI == p.uri.String() && mark.Variant == s.variant && mark.isCurrent(p.listed)
 }
 
-// forgetExcluded withdraws the excluded pages and returns the others.
-func (sc *scan) forgetExcluded(pages []page) ([]page, error) {
-	var excluded []page
-	pages = slices.DeleteFunc(pages, func(p page) bool {
-		if p.excluded {
-			excluded = append(excluded, p)
-		}
-		return p.excluded
-	})
-	if len(excluded) == 0 {
-		return pages, nil
+// list yields a page without requesting it.
+func (sc *scan) list(p *page) {
+	v, err := sc.Site.check(sc.ctx, p)
+	if err != nil {
+		sc.count(func(st *Status) { st.Invalid++ })
+		return
 	}
-	if err := sc.loadKnown(sc.ctx, excluded); err != nil {
-		return nil, fmt.Errorf("sitemap: looking up known pages: %w", err)
-	}
-	for i := range excluded {
-		if err := sc.forget(sc.ctx, &excluded[i]); err != nil {
-			return nil, fmt.Errorf("sitemap: withdrawing an excluded page: %w", err)
-		}
-	}
-	return pages, nil
-}
-
-// list yields pages without requesting them.
-func (sc *scan) list(pages []page) error {
-	for i := range pages {
-		v, err := sc.Site.check(sc.ctx, &pages[i])
-		if err != nil {
-			sc.count(func(st *Status) { st.Invalid++ })
-			continue
-		}
-		sc.send(v.resource)
-	}
-	return sc.ctx.Err()
+	sc.send(v.resource)
 }
 
 // newest returns pages without duplicates, each with its newest lastmod.
@@ -104,18 +83,10 @@ func newest(pages []page) []page {
 // longer withholds one that does. It does not put the page.
 func (s *Site) apply(ctx context.Context, p *page, v verdict) error {
 	if v.reason == "" {
-		if p.withheld.Key != "" {
-			return s.options.Withheld.Delete(ctx, p.key)
-		}
-		return nil
+		return s.unwithhold(ctx, p)
 	}
-	if p.known.Key != "" {
-		if err := s.set.Withdraw(ctx, p.key); err != nil {
-			return err
-		}
-	}
-	if s.options.Withheld == nil {
-		return nil
+	if err := s.withdraw(ctx, p); err != nil || s.options.Withheld == nil {
+		return err
 	}
 	return s.options.Withheld.Put(ctx, resourcesync.Resource{
 		Key:   p.key,
@@ -131,15 +102,21 @@ func (s *Site) excludes(u *url.URL) bool {
 
 // forget removes an excluded page from the sets without a check.
 func (s *Site) forget(ctx context.Context, p *page) error {
-	if p.known.Key != "" {
-		if err := s.set.Withdraw(ctx, p.key); err != nil {
-			return err
-		}
+	return errors.Join(s.withdraw(ctx, p), s.unwithhold(ctx, p))
+}
+
+func (s *Site) withdraw(ctx context.Context, p *page) error {
+	if p.known.Key == "" {
+		return nil
 	}
-	if p.withheld.Key != "" {
-		return s.options.Withheld.Delete(ctx, p.key)
+	return s.set.Withdraw(ctx, p.key)
+}
+
+func (s *Site) unwithhold(ctx context.Context, p *page) error {
+	if p.withheld.Key == "" {
+		return nil
 	}
-	return nil
+	return s.options.Withheld.Delete(ctx, p.key)
 }
 
 // loadKnown sets the known and withheld resources of pages.
@@ -176,35 +153,21 @@ func (s *Site) loadKnown(ctx context.Context, pages []page) error {
 // Otherwise a scan that has begun to read a public page could list it after a hint has
 // found it private.
 type keyLocks struct {
-	mu     sync.Mutex
-	locked map[string]chan struct{} // closed by unlock
+	locked sync.Map // from keys to channels, which unlock closes
 }
 
 // lock waits until the key is unlocked or ctx is done, and locks it.
 func (l *keyLocks) lock(ctx context.Context, key string) (unlock func(), err error) {
+	mine := make(chan struct{})
 	for {
-		l.mu.Lock()
-		other := l.locked[key]
-		if other == nil {
-			break
+		other, locked := l.locked.LoadOrStore(key, mine)
+		if !locked {
+			return func() { l.locked.Delete(key); close(mine) }, nil
 		}
-		l.mu.Unlock()
 		select {
-		case <-other:
+		case <-other.(chan struct{}):
 		case <-ctx.Done():
 			return nil, ctx.Err()
 		}
 	}
-	defer l.mu.Unlock()
-	mine := make(chan struct{})
-	if l.locked == nil {
-		l.locked = map[string]chan struct{}{}
-	}
-	l.locked[key] = mine
-	return func() {
-		l.mu.Lock()
-		delete(l.locked, key)
-		l.mu.Unlock()
-		close(mine)
-	}, nil
 }

@@ -7,7 +7,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"net/url"
 	"os"
@@ -150,14 +149,20 @@ func readCopy(f *os.File) (*copied, error) {
 // header returns the conditions for a request for the sitemap of c.
 func (c *copied) header() http.Header {
 	h := http.Header{}
-	switch {
-	case c == nil:
-	case c.ETag != "":
-		h.Set("If-None-Match", c.ETag)
-	case c.Modified != "":
-		h.Set("If-Modified-Since", c.Modified)
+	if c != nil {
+		makeConditional(h, c.ETag, c.Modified)
 	}
 	return h
+}
+
+// makeConditional adds the condition that a document has other validators than these.
+func makeConditional(h http.Header, etag, modified string) {
+	switch {
+	case etag != "":
+		h.Set("If-None-Match", etag)
+	case modified != "":
+		h.Set("If-Modified-Since", modified)
+	}
 }
 
 // A download is the file to which a sitemap is downloaded before its URLs are read.
@@ -223,10 +228,10 @@ func (c *copies) prune(used map[string]bool) {
 			keep[c.path(u)] = true
 		}
 	}
-	_ = filepath.WalkDir(c.folder, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() && (strings.HasSuffix(path, copySuffix) && !keep[path]) {
+	files, _ := os.ReadDir(c.folder)
+	for _, f := range files {
+		if path := filepath.Join(c.folder, f.Name()); strings.HasSuffix(path, copySuffix) && !keep[path] {
 			_ = os.Remove(path)
 		}
-		return nil
-	})
+	}
 }

@@ -35,7 +35,7 @@ func (s *Site) discover(ctx context.Context) ([]*url.URL, error) {
 			}
 			continue
 		}
-		if s.options.Exclude == nil || !s.options.Exclude(u) {
+		if !s.excludes(u) {
 			out = append(out, u)
 		}
 	}

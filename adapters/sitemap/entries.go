@@ -92,14 +92,12 @@ func readJSON(r io.Reader, yield func(entry) error) error {
 		return fmt.Errorf("%w: %w", errNoSitemap, err)
 	}
 	for _, item := range items {
-		for _, loc := range []string{item.Link, item.URL, item.Loc} {
-			if loc == "" {
-				continue
-			}
-			if err := yield(entry{loc: loc, modified: parseTime(cmp.Or(item.Modified_gmt, item.Modified, item.Lastmod))}); err != nil {
-				return err
-			}
-			break
+		e := entry{loc: cmp.Or(item.Link, item.URL, item.Loc), modified: parseTime(cmp.Or(item.Modified_gmt, item.Modified, item.Lastmod))}
+		if e.loc == "" {
+			continue
+		}
+		if err := yield(e); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -7,6 +7,7 @@ import (
 	"mime"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
@@ -105,7 +106,7 @@ func refusalOfHead(u *url.URL, page []byte) string {
 			}
 		case tag == atom.Meta && strings.EqualFold(attrs["name"], "robots") && hasNoindex(attrs["content"]):
 			return "noindex"
-		case tag == atom.Link && hasWord(attrs["rel"], "canonical"):
+		case tag == atom.Link && slices.Contains(strings.Fields(strings.ToLower(attrs["rel"])), "canonical"):
 			if target, err := base.Parse(strings.TrimSpace(attrs["href"])); err == nil && isForeign(u, target.String()) {
 				return "canonical elsewhere"
 			}
@@ -119,15 +120,6 @@ func hasNoindex(value string) bool {
 	for rule := range strings.SplitSeq(value, ",") {
 		switch strings.ToLower(strings.TrimSpace(rule)) {
 		case "noindex", "none":
-			return true
-		}
-	}
-	return false
-}
-
-func hasWord(list, word string) bool {
-	for field := range strings.FieldsSeq(list) {
-		if strings.EqualFold(field, word) {
 			return true
 		}
 	}

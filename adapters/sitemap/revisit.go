@@ -39,7 +39,9 @@ const (
 func (s *Site) revisit(ctx context.Context) {
 	at := s.loadRotation()
 	for ctx.Err() == nil {
-		s.noteOldest(at.Before)
+		s.mu.Lock()
+		s.status.Oldest = at.Before
+		s.mu.Unlock()
 		visited, err := s.round(ctx, s.set, &at.Listed, &at)
 		if s.options.Withheld != nil && err == nil {
 			var more int
@@ -90,23 +92,15 @@ func (s *Site) round(ctx context.Context, set resourcesync.Provider, after *stri
 	}
 }
 
-func (s *Site) noteOldest(t time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.status.Oldest = t
-}
-
 func (s *Site) loadRotation() rotation {
-	at := rotation{Began: time.Now()}
-	if s.copies == nil {
-		return at
-	}
-	b, err := os.ReadFile(filepath.Join(s.copies.folder, rotationFile))
 	var kept rotation
-	if err == nil && json.Unmarshal(b, &kept) == nil && !kept.Began.IsZero() {
-		return kept
+	if s.copies != nil {
+		b, err := os.ReadFile(filepath.Join(s.copies.folder, rotationFile))
+		if err == nil && json.Unmarshal(b, &kept) == nil && !kept.Began.IsZero() {
+			return kept
+		}
 	}
-	return at
+	return rotation{Began: time.Now()}
 }
 
 func (s *Site) saveRotation(at *rotation) {

@@ -130,7 +130,7 @@ func (sc *scan) add(e entry) error {
 		sc.count(func(st *Status) { st.Foreign++ })
 		return nil
 	}
-	sc.pages = append(sc.pages, page{key: key, uri: u, listed: e.modified, excluded: sc.excludes(u)})
+	sc.pages = append(sc.pages, page{key: key, uri: u, listed: e.modified})
 	if len(sc.pages) < batch {
 		return nil
 	}
