@@ -200,14 +200,18 @@ func (j *Journal) Stat(ctx context.Context, _ resourcesync.Range) (resourcesync.
 }
 
 // StatParts implements [resourcesync.PartStater]. The parts are the blocks of the set.
-func (s *Set) StatParts(ctx context.Context, r resourcesync.Range) ([]resourcesync.Part, error) {
-	if err := s.checkReady(ctx, s.store.db); err != nil {
-		return nil, s.fail("stat", err)
-	}
+func (s *Set) StatParts(ctx context.Context, r resourcesync.Range) (parts []resourcesync.Part, err error) {
 	read := func(row rowdb.Row) resourcesync.Part {
 		return resourcesync.Part{From: rowdb.String(row, 0), Version: changes.Stat(row.Int(1), row.Int(2)).Version}
 	}
-	parts, err := rowdb.All(ctx, s.store.db, read, partsOf, s.id, []byte(r.From), endOf(r))
+	// In a transaction, PostgreSQL does not sort.
+	err = s.store.db.Snapshot(ctx, func(c rowdb.Conn) error {
+		if err := s.checkReady(ctx, c); err != nil {
+			return err
+		}
+		parts, err = rowdb.All(ctx, c, read, partsOf, s.id, []byte(r.From), endOf(r))
+		return err
+	})
 	if len(parts) > 0 {
 		parts[0].From = r.From // the block may begin before it
 	}
