@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
@@ -145,9 +146,9 @@ func baseName(rel *relation, set string) string {
 }
 
 // newJournalled returns the table of rel with the expressions that its triggers need.
-func newJournalled(db engine.Expressions, rel *relation, set string) *engine.Journalled {
+func newJournalled(db engine.TriggerDB, rel *relation, set string) *engine.Journalled {
 	j := &engine.Journalled{
-		Relation: &rel.Relation, Base: baseName(rel, set), Mark: markTemplate(rel.table.URI),
+		Relation: &rel.Relation, Base: baseName(rel, set), Mark: templateMark + strconv.QuoteToASCII(rel.table.URI),
 		SetName: db.Literal(set), KeyExpr: db.KeyExpr(&rel.Key),
 	}
 	see := func(c *engine.Column) {
@@ -168,11 +169,11 @@ func newJournalled(db engine.Expressions, rel *relation, set string) *engine.Jou
 	}
 	for _, name := range rel.template.columns() {
 		if name != rel.Key.Name {
-			c, _ := rel.column("URI", name, rel.kindOf(name))
+			c, _ := rel.column("URI", name)
 			j.Others = append(j.Others, c)
 		}
 	}
-	k, _ := rel.column("Key", rel.Key.Name, rel.Key.Kind)
+	k, _ := rel.column("Key", rel.Key.Name)
 	see(k)
 	f := &rel.fields
 	var parts []string
@@ -214,7 +215,7 @@ func newJournalled(db engine.Expressions, rel *relation, set string) *engine.Jou
 		j.Values = append(j.Values, "nullif(trim("+strings.Join(hashes, " || ")+"), '')")
 	}
 	if rel.table.Deleted != "" {
-		c, _ := rel.column("Deleted", rel.table.Deleted, rel.kindOf(rel.table.Deleted))
+		c, _ := rel.column("Deleted", rel.table.Deleted)
 		see(c)
 	}
 	return j

@@ -3,11 +3,11 @@ package sqlitetable
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
@@ -61,10 +61,7 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 	if err != nil {
 		return nil, err
 	}
-	filter := "1"
-	if j.Filter != "" {
-		filter = j.Filter
-	}
+	filter := cmp.Or(j.Filter, "1")
 	sameKey := db.sameKey(j, "OLD.", "NEW.")
 	same := engine.And(sameKey, db.sameURI(j, "OLD.", "NEW."))
 	changed := db.changed(j)
@@ -215,23 +212,20 @@ func (db *database) DropTriggers(_ context.Context, _ *engine.Relation, base str
 	return append(statements, "DROP TABLE IF EXISTS "+db.Quote(base)), nil
 }
 
-func (db *database) Apply(ctx context.Context, statements []string) (err error) {
-	conn, err := db.pool.Take(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.pool.Put(conn)
-	end, err := sqlitex.ImmediateTransaction(conn)
-	if err != nil {
-		return err
-	}
-	defer end(&err)
-	for _, s := range statements {
-		if err := sqlitex.ExecuteTransient(conn, s, nil); err != nil {
-			return errors.Join(ctx.Err(), err)
+func (db *database) Apply(ctx context.Context, statements []string) error {
+	return db.take(ctx, func(conn *sqlite.Conn) (err error) {
+		end, err := sqlitex.ImmediateTransaction(conn)
+		if err != nil {
+			return err
 		}
-	}
-	return nil
+		defer end(&err)
+		for _, s := range statements {
+			if err := sqlitex.ExecuteTransient(conn, s, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func (db *database) TriggersOn(ctx context.Context, rel *engine.Relation, each func(name, sql string)) error {

@@ -140,7 +140,6 @@ func Where(conditions ...string) string {
 // A TriggerDB is a DB with triggers.
 type TriggerDB interface {
 	DB
-	Expressions
 
 	// CreateTriggers returns the statements that create the triggers of j.
 	CreateTriggers(ctx context.Context, j *Journalled) ([]string, error)
@@ -155,10 +154,8 @@ type TriggerDB interface {
 	// TriggersOn calls each with the name and the SQL of each trigger that journals
 	// rows of rel, or of its function.
 	TriggersOn(ctx context.Context, rel *Relation, each func(name, sql string)) error
-}
 
-// Expressions are the SQL expressions that compute what a resource says.
-type Expressions interface {
+	// The SQL expressions that compute what a resource says.
 	Literal(s string) string
 	KeyExpr(k *Key) string                        // bytes
 	TextExpr(c *Column) string                    // of a value in a URI
