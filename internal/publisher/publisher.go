@@ -36,7 +36,7 @@ type Publisher struct {
 	store    pushlog.Log
 	channels []Channel
 	topics   map[string]*Channel
-	used     map[string][]string // URIs of hubs, by topic
+	used     map[string][]string // URIs of remote hubs, by topic
 	options  topic.Options
 	removed  func(capabilityList string) *Update
 	log      *slog.Logger
