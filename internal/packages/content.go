@@ -231,14 +231,13 @@ const maxDoubts = 1000
 // package from the one before.
 type doubts struct {
 	mu    sync.Mutex
-	items map[itemKey]struct{}
+	items map[itemKey]bool
 }
 
 func (d *doubts) has(key itemKey) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_, ok := d.items[key]
-	return ok
+	return d.items[key]
 }
 
 func (d *doubts) add(key itemKey) {
@@ -250,8 +249,5 @@ func (d *doubts) add(key itemKey) {
 		}
 		delete(d.items, other)
 	}
-	if d.items == nil {
-		d.items = make(map[itemKey]struct{})
-	}
-	d.items[key] = struct{}{}
+	d.items[key] = true
 }
