@@ -252,11 +252,7 @@ func (d *deliverer) tidy(ctx context.Context) {
 		for _, h := range d.queue.hosts {
 			d.shed(h, now)
 		}
-		for _, c := range d.claims {
-			if c.state == sending && now.Sub(c.renewed) > pushlog.ClaimTime-claimMargin/2 {
-				c.cancel()
-			}
-		}
 		d.mu.Unlock()
+		d.interrupt(now.Add(claimMargin/2 - pushlog.ClaimTime))
 	}
 }
