@@ -36,7 +36,12 @@ func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Context().Err() != nil {
 		return // the client has gone, which may have caused err
 	}
-	h.logChange(err)
+	switch before := h.unhealthy.Swap(err != nil); { // probes ask all the time
+	case err != nil && !before:
+		h.log.Error("unhealthy", "error", err)
+	case err == nil && before:
+		h.log.Info("healthy again")
+	}
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
@@ -60,16 +65,6 @@ func isFreshGet(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	return reqbody.Get(w, r)
-}
-
-// logChange logs err when the health changes, because probes ask all the time.
-func (h *healthHandler) logChange(err error) {
-	switch before := h.unhealthy.Swap(err != nil); {
-	case err != nil && !before:
-		h.log.Error("unhealthy", "error", err)
-	case err == nil && before:
-		h.log.Info("healthy again")
-	}
 }
 
 // serveReady answers 503 until the set can be shown, after the first scan.

@@ -79,6 +79,19 @@ func (c *serveConfig) checkOwner(ctx context.Context, set *sqlstore.Set) error {
 	return now.record(ctx, set)
 }
 
+// checkOwner returns an error if the state belongs to another website, whose pages
+// would all be published as deleted. Otherwise it records the website.
+func (c *proxyConfig) checkOwner(ctx context.Context, set *sqlstore.Set) error {
+	before, err := readOrigin(ctx, set)
+	switch {
+	case err != nil || before.BaseURL == c.baseURL:
+		return err
+	case before.BaseURL != "" && !c.moved:
+		return fmt.Errorf("is the state of %s, not of %s; if the website has moved, start once with --moved; otherwise give another file with --state", before.BaseURL, c.baseURL)
+	}
+	return origin{BaseURL: c.baseURL}.record(ctx, set)
+}
+
 // hasAny reports whether a folder has at least one of the files in set, or set is empty.
 func hasAny(ctx context.Context, set *sqlstore.Set, folder string) (bool, error) {
 	empty := true

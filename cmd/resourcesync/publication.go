@@ -172,7 +172,11 @@ func (p *publication) list(ctx context.Context) iter.Seq2[resourcesync.Resource,
 		if !p.scanner.complete {
 			defer p.first.begin(ctx)()
 		}
-		p.pruneVersions(ctx) // here, where no other server of the site scans
+		if p.versions != nil { // here, where no other server of the site scans
+			if err := p.versions.Prune(ctx); err != nil {
+				p.log.Warn("old versions not removed", "error", err)
+			}
+		}
 		p.folder.Resources(ctx)(yield)
 	}
 }

@@ -131,7 +131,7 @@ func pushFlags(flags *flag.FlagSet, p *pushConfig) {
 	flags.Var(&p.minLease, "hub-min-lease", "")
 	flags.Var(&p.retry, "hub-retry", "")
 	flags.Var(&p.giveUp, "hub-give-up", "")
-	flags.Var(&p.callbacks, "allow-callbacks", "")
+	flags.Func("allow-callbacks", "", p.callbacks.add)
 	flags.BoolVar(&p.webSocket, "websocket", false, "")
 	flags.Func("websocket-origin", "", p.addOrigin)
 }

@@ -56,17 +56,13 @@ type heldStatus struct {
 	Confirmed bool      `json:"confirmed"`
 }
 
-func newScanStatus(s *scanned) *scanStatus {
-	if s == nil {
-		return nil
-	}
-	r := s.result
-	return &scanStatus{s.ended, s.took.Seconds(), r.Created, r.Updated, r.Deleted, r.Unchanged, s.skip, r.Unreadable}
-}
-
 func (p *publication) status(ctx context.Context) status {
 	var trouble []error
-	s := status{Scan: newScanStatus(p.scanner.last.Load()), Source: p.source.Counters()}
+	s := status{Source: p.source.Counters()}
+	if last := p.scanner.last.Load(); last != nil {
+		r := last.result
+		s.Scan = &scanStatus{last.ended, last.took.Seconds(), r.Created, r.Updated, r.Deleted, r.Unchanged, last.skip, r.Unreadable}
+	}
 	set, err := p.set.Stat(ctx, resourcesync.Range{})
 	switch {
 	case err == nil:

@@ -44,15 +44,6 @@ func openVersions(c *serveConfig, st *state) (*versions.Store, error) {
 	return store, nil
 }
 
-func (p *publication) pruneVersions(ctx context.Context) {
-	if p.versions == nil {
-		return
-	}
-	if err := p.versions.Prune(ctx); err != nil {
-		p.log.Warn("old versions not removed", "error", err)
-	}
-}
-
 // A history opens the version of a file after a change: a copy, or the file itself if
 // it is unchanged. So a file that is older than the copies has a version too.
 type history struct {
