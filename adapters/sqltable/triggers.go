@@ -97,13 +97,10 @@ func (tr *Triggers) create(ctx context.Context, t Table, set string) ([]string, 
 // Drop returns the statements that undo Create. It needs only the Schema and Name of t.
 func (tr *Triggers) Drop(ctx context.Context, t Table, set string) ([]string, error) {
 	rel, err := tr.find(ctx, t)
-	if err == nil {
-		var statements []string
-		if statements, err = tr.db.DropTriggers(ctx, &rel.Relation, baseName(rel, set)); err == nil {
-			return statements, nil
-		}
+	if err != nil {
+		return nil, fmt.Errorf("sqltable: triggers: %s: %w", t.title(), err)
 	}
-	return nil, fmt.Errorf("sqltable: triggers: %s: %w", t.title(), err)
+	return tr.db.DropTriggers(baseName(rel, set)), nil
 }
 
 // Apply runs the statements of Create or Drop in one transaction.
@@ -164,8 +161,8 @@ func newJournalled(db engine.TriggerDB, rel *relation, set string) *engine.Journ
 	}
 	add := func(name string, c *engine.Column, value string) {
 		tell(c)
-		j.Columns = append(j.Columns, name)
-		j.Values = append(j.Values, value)
+		j.Columns += ", " + name
+		j.Values += ", " + value
 	}
 	for _, name := range rel.template.columns() {
 		if name != rel.Key.Name {
@@ -211,8 +208,8 @@ func newJournalled(db engine.TriggerDB, rel *relation, set string) *engine.Journ
 			hashes = append(hashes, "coalesce("+value+" || ' ', '')")
 			tell(h.Column)
 		}
-		j.Columns = append(j.Columns, "hash")
-		j.Values = append(j.Values, "nullif(trim("+strings.Join(hashes, " || ")+"), '')")
+		j.Columns += ", hash"
+		j.Values += ", nullif(trim(" + strings.Join(hashes, " || ") + "), '')"
 	}
 	if rel.table.Deleted != "" {
 		c, _ := rel.column("Deleted", rel.table.Deleted)

@@ -84,8 +84,7 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 		if err := c.Script(ctx, "SET LOCAL search_path = pg_catalog, "+db.Quote(j.Schema)+", pg_temp"); err != nil {
 			return err
 		}
-		list := strings.Join(append([]string{j.KeyExpr, j.URIExpr}, j.Values...), ", ")
-		return c.Query(ctx, "SELECT "+list+" FROM "+j.From+engine.Where(j.Filter)+" LIMIT 0", func(rowdb.Row) error { return nil })
+		return c.Query(ctx, "SELECT "+j.KeyExpr+", "+j.URIExpr+j.Values+" FROM "+j.From+engine.Where(j.Filter)+" LIMIT 0", func(rowdb.Row) error { return nil })
 	})
 	if err != nil {
 		return nil, fmt.Errorf("with only pg_catalog and the schema of the table in the search path: %w", err)
@@ -110,7 +109,7 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 	values := map[string]string{
 		"store": db.rows.Schema(), "table": j.Qualified, "alias": j.Alias, "regclass": db.Literal(j.Qualified),
 		"set": j.SetName, "key": j.KeyExpr, "uri": j.URIExpr, "filter": cmp.Or(j.Filter, "true"), "where": engine.Where(j.Filter),
-		"columns": strings.Join(append([]string{""}, j.Columns...), ", "), "values": strings.Join(append([]string{""}, j.Values...), ", "),
+		"columns": j.Columns, "values": j.Values,
 		"same": engine.And(db.sameKey(j, "OLD.", "NEW."), db.sameURI(j, "OLD.", "NEW.")), "sameKey": db.sameKey(j, "OLD.", "NEW."),
 		"sameOldURI": cmp.Or(db.sameURI(j, j.Alias+".", "OLD."), "true"), "isOld": db.sameKey(j, j.Alias+".", "OLD."), "isNew": db.sameKey(j, j.Alias+".", "NEW."),
 		"changed": changed, "mark": j.Mark,
@@ -186,12 +185,12 @@ func (db *database) function(name, schema, body string) string {
 
 // DropTriggers implements [engine.TriggerDB]. Dropping the functions also drops their
 // triggers, on every table.
-func (db *database) DropTriggers(_ context.Context, _ *engine.Relation, base string) ([]string, error) {
+func (db *database) DropTriggers(base string) []string {
 	store := db.rows.Schema()
 	return []string{
 		fmt.Sprintf("DROP FUNCTION IF EXISTS %s.%s() CASCADE", store, db.Quote(base)),
 		fmt.Sprintf("DROP FUNCTION IF EXISTS %s.%s() CASCADE", store, db.Quote(base+"_truncate")),
-	}, nil
+	}
 }
 
 func (db *database) Apply(ctx context.Context, statements []string) error {

@@ -57,10 +57,7 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 	if err != nil {
 		return nil, err
 	}
-	statements, err := db.DropTriggers(ctx, j.Relation, j.Base)
-	if err != nil {
-		return nil, err
-	}
+	statements := db.DropTriggers(j.Base)
 	filter := cmp.Or(j.Filter, "1")
 	sameKey := db.sameKey(j, "OLD.", "NEW.")
 	same := engine.And(sameKey, db.sameURI(j, "OLD.", "NEW."))
@@ -71,7 +68,7 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 		"old": db.old(j), "isOld": db.sameKey(j, j.Alias+".", "OLD."), "isNew": db.sameKey(j, j.Alias+".", "NEW."),
 		"sameOldURI": cmp.Or(db.sameURI(j, j.Alias+".", "OLD."), "1"), "otherKey": "1",
 		"isReplaced": engine.And(db.sameAs(j, j.Key.Ref, db.Quote(j.Base)+".id"), "("+j.URIExpr+") IS "+db.Quote(j.Base)+".uri"),
-		"columns":    strings.Join(append([]string{""}, j.Columns...), ", "), "values": strings.Join(append([]string{""}, j.Values...), ", "),
+		"columns":    j.Columns, "values": j.Values,
 		"replaced": db.Quote(j.Base), "conflict": conflict,
 		"change": "'created'", "worth": "", "when": "", "forget": "",
 	}
@@ -204,12 +201,11 @@ func (db *database) conflicts(ctx context.Context, j *engine.Journalled) (condit
 	return strings.Join(any, " OR "), err
 }
 
-func (db *database) DropTriggers(_ context.Context, _ *engine.Relation, base string) ([]string, error) {
-	var statements []string
+func (db *database) DropTriggers(base string) (statements []string) {
 	for _, name := range []string{"_insert", "_delete", "_update", "_replace", "_update_replace", "_update_replaced"} {
 		statements = append(statements, "DROP TRIGGER IF EXISTS "+db.Quote(base+name))
 	}
-	return append(statements, "DROP TABLE IF EXISTS "+db.Quote(base)), nil
+	return append(statements, "DROP TABLE IF EXISTS "+db.Quote(base))
 }
 
 func (db *database) Apply(ctx context.Context, statements []string) error {

@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -144,9 +143,9 @@ type TriggerDB interface {
 	// CreateTriggers returns the statements that create the triggers of j.
 	CreateTriggers(ctx context.Context, j *Journalled) ([]string, error)
 
-	// DropTriggers returns the statements that drop the triggers on rel whose names
-	// begin with base.
-	DropTriggers(ctx context.Context, rel *Relation, base string) ([]string, error)
+	// DropTriggers returns the statements that drop the triggers whose names begin
+	// with base.
+	DropTriggers(base string) []string
 
 	// Apply runs statements in one transaction.
 	Apply(ctx context.Context, statements []string) error
@@ -176,8 +175,11 @@ type Journalled struct {
 	KeyExpr string
 	URIExpr string
 
-	Columns []string // of rs_pending, beside those of every change
-	Values  []string // for Columns
+	// The columns of rs_pending beside those of every change, and their values. Both
+	// begin with a comma, unless there are none.
+	Columns string
+	Values  string
+
 	Listed  []*Column
 	Others  []*Column // the columns of URIs other than the key
 	Content bool      // Listed has columns that are neither of the key nor of the URI
@@ -186,8 +188,8 @@ type Journalled struct {
 // Fill replaces {name} in text by values[name], but not in the values themselves.
 func Fill(text string, values map[string]string) string {
 	var pairs []string
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		pairs = append(pairs, "{"+name+"}", values[name])
+	for name, value := range values {
+		pairs = append(pairs, "{"+name+"}", value)
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
 }
