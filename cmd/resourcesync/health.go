@@ -42,7 +42,6 @@ func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case err == nil && before:
 		h.log.Info("healthy again")
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		io.WriteString(w, "unhealthy; see the log\n")
@@ -59,10 +58,11 @@ func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, "ok\n")
 }
 
-// isFreshGet forbids caches to store the answer, and reports whether r is a GET or HEAD
-// request. It has answered all others.
+// isFreshGet forbids caches to store the answer, which is text unless the caller changes
+// that, and reports whether r is a GET or HEAD request. It has answered all others.
 func isFreshGet(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	return reqbody.Get(w, r)
 }
@@ -72,7 +72,6 @@ func (p *publication) serveReady(w http.ResponseWriter, r *http.Request) {
 	if !isFreshGet(w, r) {
 		return
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if !p.set.shown.Load() {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		io.WriteString(w, "not ready; the first scan has not ended\n")

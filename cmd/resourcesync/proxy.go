@@ -222,7 +222,7 @@ func (c *proxyConfig) publication(ctx context.Context, st *state, screen *screen
 // excludes returns a function that reports whether a URL of the website must not be
 // listed, because it is excluded or belongs to a document.
 func (p *publication) excludes(c *proxyConfig) func(*url.URL) bool {
-	hub := strings.TrimSuffix(p.documents.Path, strings.TrimPrefix(c.prefix, "/")) + ownHub
+	hub := p.base.Path + ownHub
 	return func(u *url.URL) bool {
 		if strings.HasPrefix(u.Path, p.documents.Path) && p.documents.Path != "/" || u.Path == wellknown.Path || u.Path == hub {
 			return true

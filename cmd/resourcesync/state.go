@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -191,11 +192,8 @@ func openExistingState(ctx context.Context, args []string) (*state, error) {
 // parseConfig reads the arguments of proxy, if the flag is among them that only proxy
 // has, or else those of serve.
 func parseConfig(args []string) (config, error) {
-	isUpstream := func(arg string) bool {
-		name, _, _ := strings.Cut(arg, "=")
-		return name == "-upstream" || name == "--upstream"
-	}
-	if slices.ContainsFunc(args, isUpstream) {
+	upstream := regexp.MustCompile("^--?upstream(=|$)")
+	if slices.ContainsFunc(args, upstream.MatchString) {
 		c, err := parseProxy(args)
 		return &c, err
 	}

@@ -139,18 +139,6 @@ func (p *publication) serveStatus(w http.ResponseWriter, r *http.Request) {
 	w.Write(append(body, '\n'))
 }
 
-// listenStatus listens for operators. It returns nil without --status.
-func listenStatus(c *serveConfig) (net.Listener, error) {
-	if c.status == "" {
-		return nil, nil
-	}
-	ln, err := net.Listen("tcp", c.status)
-	if err != nil {
-		return nil, usagef("--status: %w; give an address and port of this computer, as in --status 127.0.0.1:9090", err)
-	}
-	return ln, nil
-}
-
 // checkHost has next answer requests for an IP address, for localhost, or for the
 // host in listen, the value of --status. A web page can point its own name at an
 // address of this computer and read the answers under that name (DNS rebinding); it

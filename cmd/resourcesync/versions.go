@@ -15,13 +15,11 @@ import (
 
 // openVersions opens the folder for the copies that c asks for.
 func openVersions(c *serveConfig, st *state) (*versions.Store, error) {
-	path := c.versions
-	if path == "" {
-		path = st.place + "-versions"
-	} else {
+	path := st.place + "-versions"
+	if c.versions != "" {
 		published, err := realPath(c.folder)
 		if err == nil {
-			path, err = realPath(path)
+			path, err = realPath(c.versions)
 		}
 		inside := false
 		if err == nil {

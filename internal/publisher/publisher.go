@@ -293,8 +293,6 @@ func withDefaults(o *topic.Options) (topic.Options, error) {
 	client := *out.Client
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	out.Client = &client
-	if out.Logger == nil {
-		out.Logger = slog.Default()
-	}
+	out.Logger = cmp.Or(out.Logger, slog.Default())
 	return out, nil
 }

@@ -98,11 +98,9 @@ func (o *Options) withDefaults() (Options, error) {
 	out.PerHost = cmp.Or(out.PerHost, 8)
 	out.Signature = cmp.Or(out.Signature, "sha256")
 	out.Timeout = cmp.Or(out.Timeout, 10*time.Second)
+	out.Logger = cmp.Or(out.Logger, slog.Default())
 	if out.Client == nil {
 		out.Client = client.Of
-	}
-	if out.Logger == nil {
-		out.Logger = slog.Default()
 	}
 	for _, l := range []struct{ field, otherwise *int }{
 		{&out.Limits.Host, &DefaultLimits.Host},
