@@ -12,7 +12,6 @@ import (
 	"time"
 )
 
-// newFlags returns the flags of a command, without any.
 func newFlags(command string) *flag.FlagSet {
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // run reports errors, in one line
@@ -57,7 +56,6 @@ func didYouMean(given string, names []string, prefix string) string {
 	return fmt.Sprintf("; did you mean %s%s?", prefix, best)
 }
 
-// suggestFlag adds a suggestion to an error about an unknown flag.
 func suggestFlag(err error, flags *flag.FlagSet) error {
 	given, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: ")
 	if !ok {

@@ -16,7 +16,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 
-// healthTimeout bounds the time in which the state answers a health check.
 const healthTimeout = 3 * time.Second
 
 // A healthHandler answers whether check succeeds. Only the log has the error.

@@ -26,7 +26,6 @@ type origin struct {
 	BaseURL string `json:"base_url,omitempty"`
 }
 
-// readOrigin returns the origin that a state has recorded.
 func readOrigin(ctx context.Context, set *sqlstore.Set) (o origin, err error) {
 	recorded, err := set.Origin(ctx)
 	if err != nil || recorded == "" {

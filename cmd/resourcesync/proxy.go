@@ -25,7 +25,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
-// proxy publishes a website until ctx is done.
 func proxy(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, err := parseProxy(args)
 	if err != nil {
@@ -259,7 +258,6 @@ func (p *publication) countPages(ctx context.Context) (int64, error) {
 	return st.Count, nil
 }
 
-// siteHandler serves the documents, the hub and the website.
 func (p *publication) siteHandler(c *proxyConfig) (http.Handler, error) {
 	var site http.Handler
 	if c.beside {

@@ -16,7 +16,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/websocket"
 )
 
-// pushConfig holds the flags about notifications.
 type pushConfig struct {
 	own       bool // asked for
 	none      bool // asked for

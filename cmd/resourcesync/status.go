@@ -19,7 +19,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
-// statusTimeout bounds the time in which a status is assembled.
 const statusTimeout = 10 * time.Second
 
 // A status describes a publication for operators. Values that cannot be read are

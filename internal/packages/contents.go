@@ -183,7 +183,6 @@ func (c *Contents) memory() int64 {
 	return n
 }
 
-// itemMemory returns the memory that items take, in bytes.
 func itemMemory(items []item) int64 {
 	n := int64(cap(items)) * int64(unsafe.Sizeof(item{}))
 	for i := range items {

@@ -270,7 +270,6 @@ func (r *room) take(ctx context.Context, n int64, wait time.Duration) error {
 	return nil
 }
 
-// free returns all bytes of r to the budget.
 func (r *room) free() {
 	r.of.left.Release(r.bytes)
 	r.of.bytes.Add(-r.bytes)

@@ -98,7 +98,6 @@ func newFeed(p *Publisher, c *Channel) feed {
 	return feed{Channel: c, p: p, log: p.log.With("topic", sparse.RedactURI(c.Topic)), poller: newPoller(c)}
 }
 
-// read reads the state of the topic.
 func (f *feed) read(ctx context.Context) (err error) {
 	f.state, err = f.p.store.State(ctx, f.Topic)
 	f.p.wake(f.Topic) // another process may have appended notifications

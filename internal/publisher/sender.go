@@ -235,7 +235,6 @@ func (p *Publisher) send(ctx context.Context, hub *topic.Hub, n *pushlog.Notific
 // contentType is the exact media type of notifications (Change Notification 4.1).
 const contentType = "application/xml"
 
-// maxAnswer is the maximum number of bytes read of a response.
 const maxAnswer = 4 << 10
 
 // isTemporary reports whether a client error does not concern the request itself.

@@ -143,7 +143,6 @@ func (p *Publisher) Health(context.Context) error {
 // Counters returns the Publisher's counters.
 func (p *Publisher) Counters() topic.Counters { return p.totals.Load() }
 
-// report records the result of the named work.
 func (p *Publisher) report(name string, err error) {
 	p.failures.Log(context.Background(), p.log, name, err, "publishing failed; it is retried", "publishing works again")
 }

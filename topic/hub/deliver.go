@@ -137,7 +137,6 @@ func (d *deliverer) run(ctx context.Context) {
 	}
 }
 
-// most returns the maximum number of claims in memory.
 func (d *deliverer) most() int { return max(claimBatch, claimsPerWorker*d.hub.options.Workers) }
 
 // claim claims due subscriptions, as long as there is room.

@@ -11,7 +11,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-// count counts an attempt by the status of its response.
 func (n *Deliveries) count(status int) {
 	switch {
 	case status == 0:

@@ -58,7 +58,6 @@ type heldRequest struct {
 	claimed time.Time
 }
 
-// verify processes requests until ctx ends.
 func (h *Hub) verify(ctx context.Context) error {
 	v := &verifier{
 		hub:     h,
