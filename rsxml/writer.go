@@ -93,20 +93,15 @@ func (w *writer) links(links []resourcesync.Link) {
 const longEntry = "the entry would have more than 1 MiB, leave out links or attributes"
 
 func (w *writer) appendLink(l *resourcesync.Link) {
-	w.b = append(w.b, `<rs:ln rel="`...)
-	w.b = appendText(w.b, l.Rel)
-	w.b = append(w.b, '"')
+	w.b = append(w.b, "<rs:ln"...)
+	w.text(` rel="`, l.Rel)
 	switch {
 	case 1 <= l.Pri && l.Pri <= maxPri:
-		w.b = append(w.b, ` pri="`...)
-		w.b = strconv.AppendInt(w.b, int64(l.Pri), 10)
-		w.b = append(w.b, '"')
+		w.number(` pri="`, int64(l.Pri))
 	case l.Pri != 0:
 		w.drop("Pri", strconv.Itoa(l.Pri), "use 1 to 999999, or 0 for none")
 	}
-	w.b = append(w.b, ` href="`...)
-	w.b = appendText(w.b, l.Href)
-	w.b = append(w.b, '"')
+	w.text(` href="`, l.Href)
 	w.time(` modified="`, l.Modified, appendTime)
 	w.hashes(l.Hashes)
 	w.length(l.Length)
@@ -196,13 +191,13 @@ func (w *writer) hashes(hashes []resourcesync.Hash) {
 }
 
 func (w *writer) length(l resourcesync.Length) {
-	n, known := l.Bytes()
-	if !known {
-		return
+	if n, known := l.Bytes(); known {
+		w.number(` length="`, n)
 	}
-	w.b = append(w.b, ` length="`...)
-	w.b = strconv.AppendInt(w.b, n, 10)
-	w.b = append(w.b, '"')
+}
+
+func (w *writer) number(open string, n int64) {
+	w.b = append(strconv.AppendInt(append(w.b, open...), n, 10), '"')
 }
 
 // attrs appends community-defined attributes (section 7). They are rare, so each

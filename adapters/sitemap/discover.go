@@ -48,10 +48,7 @@ func (s *Site) discover(ctx context.Context) ([]*url.URL, error) {
 		return nil, errors.New("robots.txt no longer names a sitemap; if that is intended, restart")
 	}
 	for _, path := range defaultPaths {
-		u, err := s.base.Parse(path)
-		if err != nil {
-			return nil, err
-		}
+		u := s.base.ResolveReference(&url.URL{Path: path})
 		res, err := s.client.get(ctx, u, http.Header{})
 		if isMissing(err) {
 			continue
@@ -67,11 +64,7 @@ func (s *Site) discover(ctx context.Context) ([]*url.URL, error) {
 
 // robots returns the values of the Sitemap lines in the site's robots.txt.
 func (s *Site) robots(ctx context.Context) ([]string, error) {
-	u, err := s.base.Parse("/robots.txt")
-	if err != nil {
-		return nil, err
-	}
-	res, err := s.client.get(ctx, u, http.Header{})
+	res, err := s.client.get(ctx, s.base.ResolveReference(&url.URL{Path: "/robots.txt"}), http.Header{})
 	if isMissing(err) {
 		return nil, nil
 	}

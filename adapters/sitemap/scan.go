@@ -1,6 +1,7 @@
 package sitemap
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -29,10 +30,11 @@ func (s *Site) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, e
 		running, stop := context.WithCancel(ctx)
 		sc := &scan{Site: s, ctx: running, found: make(chan resourcesync.Resource), status: Status{Withheld: map[string]int{}}}
 		sc.checks.SetLimit(s.options.Concurrency)
+		var failed error
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			defer close(sc.found)
-			sc.err = sc.run()
+			failed = sc.run()
 			_ = sc.checks.Wait()
 		})
 		defer wg.Wait()
@@ -42,11 +44,8 @@ func (s *Site) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, e
 				return
 			}
 		}
-		if ctx.Err() != nil {
-			sc.err = ctx.Err()
-		}
-		if sc.err != nil {
-			yield(resourcesync.Resource{}, sc.err)
+		if err := cmp.Or(ctx.Err(), failed); err != nil {
+			yield(resourcesync.Resource{}, err)
 			return
 		}
 		s.report(sc.status)
@@ -60,7 +59,6 @@ type scan struct {
 	found  chan resourcesync.Resource
 	checks errgroup.Group
 	pages  []page // not yet compared
-	err    error
 
 	mu     sync.Mutex
 	status Status

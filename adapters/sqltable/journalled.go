@@ -93,23 +93,8 @@ func hasTriggers(ctx context.Context, db engine.TriggerDB, rel *relation, base s
 // templateMark begins the line of a trigger that has the URI template.
 const templateMark = "-- URI template: "
 
-// markTemplate returns that line.
-func markTemplate(template string) string { return templateMark + strconv.QuoteToASCII(template) }
-
-// markedTemplate returns the URI template in the SQL of a trigger. Triggers of early
-// versions have none.
-func markedTemplate(sql string) (template string, ok bool) {
-	_, line, found := strings.Cut(sql, templateMark)
-	if !found {
-		return "", false
-	}
-	line, _, _ = strings.Cut(line, "\n")
-	template, err := strconv.Unquote(strings.TrimSpace(line))
-	return template, err == nil
-}
-
 // journalledURIs returns the URI templates of the triggers on a table, by the prefix of
-// their names. The template is "" for triggers without one.
+// their names. The template is "" for triggers of early versions, which have none.
 func journalledURIs(ctx context.Context, db engine.DB, rel *relation) (map[string]string, error) {
 	t, ok := db.(engine.TriggerDB)
 	if !ok || !rel.IsTable {
@@ -117,7 +102,9 @@ func journalledURIs(ctx context.Context, db engine.DB, rel *relation) (map[strin
 	}
 	templates := map[string]string{}
 	err := t.TriggersOn(ctx, &rel.Relation, func(name, sql string) {
-		template, _ := markedTemplate(sql)
+		_, line, _ := strings.Cut(sql, templateMark)
+		line, _, _ = strings.Cut(line, "\n")
+		template, _ := strconv.Unquote(strings.TrimSpace(line)) // "" if there is no line
 		templates[strings.TrimSuffix(name, "_insert")] = template
 	})
 	return templates, err

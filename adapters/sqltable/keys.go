@@ -7,6 +7,7 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -207,22 +208,14 @@ func textAfter(prefix string) (_ string, some bool) {
 	return "", false
 }
 
-// The code points from firstSurrogate to lastSurrogate are not characters.
-const (
-	firstSurrogate = 0xd800
-	lastSurrogate  = 0xdfff
-)
-
 // firstRune returns the first rune for which found is true, or a value after the last
 // rune. If found is true for a rune, it must be true for all later ones.
 func firstRune(found func(rune) bool) rune {
 	nth := func(i int) rune {
-		r := rune(i + 1)
-		if r >= firstSurrogate {
-			r += lastSurrogate - firstSurrogate + 1
+		if r := rune(i + 1); !utf16.IsSurrogate(r) {
+			return r
 		}
-		return r
+		return 0xe000 // the first after the surrogates, which are no characters
 	}
-	n := int(utf8.MaxRune) - (lastSurrogate - firstSurrogate + 1)
-	return nth(sort.Search(n, func(i int) bool { return found(nth(i)) }))
+	return nth(sort.Search(utf8.MaxRune, func(i int) bool { return found(nth(i)) }))
 }

@@ -166,13 +166,8 @@ func fromEpoch(micros int64) time.Time {
 }
 
 func fromUnit(n int64, unit time.Duration) time.Time {
-	switch unit {
-	case time.Microsecond:
-		return time.UnixMicro(n).UTC()
-	case time.Millisecond:
-		return time.UnixMilli(n).UTC()
-	}
-	return time.Unix(n, 0).UTC()
+	perSecond := int64(time.Second / unit)
+	return time.Unix(n/perSecond, n%perSecond*int64(unit)).UTC()
 }
 
 // parseTime parses RFC 3339 and the forms that databases use instead: a space for the

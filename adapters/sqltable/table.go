@@ -87,10 +87,7 @@ func (t *Table) title() string {
 }
 
 func (t *Table) unit() time.Duration {
-	if t.Unit == 0 {
-		return time.Second
-	}
-	return t.Unit
+	return cmp.Or(t.Unit, time.Second)
 }
 
 // check returns an error if t is not valid by itself.
@@ -133,9 +130,10 @@ type relation struct {
 
 // newRelation returns the relation of t before the database describes it.
 func newRelation(db engine.DB, t *Table) *relation {
+	alias := db.Quote(t.alias())
 	return &relation{table: *t, title: t.title(), Relation: engine.Relation{
 		Schema: t.Schema, Name: t.Name, Query: t.Query, Where: t.Where,
-		Alias: db.Quote(t.alias()), Key: engine.Key{Column: engine.Column{Name: t.Key}},
+		Alias: alias, From: "(\n" + t.Query + "\n) AS " + alias, Key: engine.Key{Column: engine.Column{Name: t.Key}},
 	}}
 }
 
@@ -196,7 +194,7 @@ func describe(ctx context.Context, db engine.DB, t *Table) (*relation, error) {
 }
 
 // column returns the column of this name, which the given field of Table has named. It
-// must be of one of kinds.
+// must be of one of kinds, if there are any.
 func (rel *relation) column(field, name string, kinds ...engine.Kind) (*engine.Column, error) {
 	i := slices.IndexFunc(rel.Columns, func(c engine.Column) bool { return c.Name == name })
 	if i < 0 {
@@ -207,7 +205,7 @@ func (rel *relation) column(field, name string, kinds ...engine.Kind) (*engine.C
 		return nil, fmt.Errorf("there is no column %q for %s; the columns are %q", name, field, names)
 	}
 	c := &rel.Columns[i]
-	if !slices.Contains(kinds, c.Kind) {
+	if len(kinds) > 0 && !slices.Contains(kinds, c.Kind) {
 		return nil, fmt.Errorf("column %q is of type %s, which cannot be %s", name, c.Type, field)
 	}
 	return c, nil
@@ -234,7 +232,7 @@ func (rel *relation) findFields() error {
 		}
 		return field{c, at}
 	}
-	add("Key", rel.Key.Name, rel.Key.Kind)
+	add("Key", rel.Key.Name)
 	f := &rel.fields
 	for _, v := range rel.template.variables {
 		f.values = append(f.values, add("URI", v.column, engine.Integer, engine.Text, engine.Label, engine.Binary, engine.UUID, engine.Dynamic))
@@ -253,7 +251,7 @@ func (rel *relation) findFields() error {
 // conditions sets the conditions that a row is in the set.
 func (rel *relation) conditions(db engine.DB) error {
 	for _, name := range rel.template.columns() {
-		if c, _ := rel.column("URI", name, rel.kindOf(name)); c.Nullable && name != rel.Key.Name {
+		if c, _ := rel.column("URI", name); c.Nullable && name != rel.Key.Name {
 			rel.member = engine.And(rel.member, c.Ref+" IS NOT NULL")
 		}
 	}
@@ -270,8 +268,4 @@ func (rel *relation) conditions(db engine.DB) error {
 	}
 	rel.Filter = engine.And(rel.member, rel.live)
 	return nil
-}
-
-func (rel *relation) kindOf(name string) engine.Kind {
-	return rel.Columns[slices.IndexFunc(rel.Columns, func(c engine.Column) bool { return c.Name == name })].Kind
 }

@@ -1,6 +1,7 @@
 package sqltable
 
 import (
+	"cmp"
 	"fmt"
 	"net/url"
 	"regexp"
@@ -123,9 +124,5 @@ func (t *template) request() *regexp.Regexp {
 // place returns the path and the query of u in a normal form, which is equal for URLs
 // of the same resource.
 func place(u *url.URL) string {
-	path := (&url.URL{Path: u.Path}).EscapedPath()
-	if path == "" {
-		path = "/"
-	}
-	return path + "?" + u.RawQuery
+	return cmp.Or((&url.URL{Path: u.Path}).EscapedPath(), "/") + "?" + u.RawQuery
 }

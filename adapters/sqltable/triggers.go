@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
@@ -96,13 +97,10 @@ func (tr *Triggers) create(ctx context.Context, t Table, set string) ([]string, 
 // Drop returns the statements that undo Create. It needs only the Schema and Name of t.
 func (tr *Triggers) Drop(ctx context.Context, t Table, set string) ([]string, error) {
 	rel, err := tr.find(ctx, t)
-	if err == nil {
-		var statements []string
-		if statements, err = tr.db.DropTriggers(ctx, &rel.Relation, baseName(rel, set)); err == nil {
-			return statements, nil
-		}
+	if err != nil {
+		return nil, fmt.Errorf("sqltable: triggers: %s: %w", t.title(), err)
 	}
-	return nil, fmt.Errorf("sqltable: triggers: %s: %w", t.title(), err)
+	return tr.db.DropTriggers(baseName(rel, set)), nil
 }
 
 // Apply runs the statements of Create or Drop in one transaction.
@@ -145,9 +143,9 @@ func baseName(rel *relation, set string) string {
 }
 
 // newJournalled returns the table of rel with the expressions that its triggers need.
-func newJournalled(db engine.Expressions, rel *relation, set string) *engine.Journalled {
+func newJournalled(db engine.TriggerDB, rel *relation, set string) *engine.Journalled {
 	j := &engine.Journalled{
-		Relation: &rel.Relation, Base: baseName(rel, set), Mark: markTemplate(rel.table.URI),
+		Relation: &rel.Relation, Base: baseName(rel, set), Mark: templateMark + strconv.QuoteToASCII(rel.table.URI),
 		SetName: db.Literal(set), KeyExpr: db.KeyExpr(&rel.Key),
 	}
 	see := func(c *engine.Column) {
@@ -163,16 +161,16 @@ func newJournalled(db engine.Expressions, rel *relation, set string) *engine.Jou
 	}
 	add := func(name string, c *engine.Column, value string) {
 		tell(c)
-		j.Columns = append(j.Columns, name)
-		j.Values = append(j.Values, value)
+		j.Columns += ", " + name
+		j.Values += ", " + value
 	}
 	for _, name := range rel.template.columns() {
 		if name != rel.Key.Name {
-			c, _ := rel.column("URI", name, rel.kindOf(name))
+			c, _ := rel.column("URI", name)
 			j.Others = append(j.Others, c)
 		}
 	}
-	k, _ := rel.column("Key", rel.Key.Name, rel.Key.Kind)
+	k, _ := rel.column("Key", rel.Key.Name)
 	see(k)
 	f := &rel.fields
 	var parts []string
@@ -210,11 +208,11 @@ func newJournalled(db engine.Expressions, rel *relation, set string) *engine.Jou
 			hashes = append(hashes, "coalesce("+value+" || ' ', '')")
 			tell(h.Column)
 		}
-		j.Columns = append(j.Columns, "hash")
-		j.Values = append(j.Values, "nullif(trim("+strings.Join(hashes, " || ")+"), '')")
+		j.Columns += ", hash"
+		j.Values += ", nullif(trim(" + strings.Join(hashes, " || ") + "), '')"
 	}
 	if rel.table.Deleted != "" {
-		c, _ := rel.column("Deleted", rel.table.Deleted, rel.kindOf(rel.table.Deleted))
+		c, _ := rel.column("Deleted", rel.table.Deleted)
 		see(c)
 	}
 	return j

@@ -1,6 +1,7 @@
 package sqltable
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"net/url"
@@ -27,10 +28,7 @@ func (p *Provider) Covers(u *url.URL) bool {
 	if p.rel.request == nil || u.Opaque != "" {
 		return false
 	}
-	requested := u.EscapedPath()
-	if requested == "" {
-		requested = "/"
-	}
+	requested := cmp.Or(u.EscapedPath(), "/")
 	if u.RawQuery != "" {
 		requested += "?" + u.RawQuery
 	}
@@ -145,10 +143,7 @@ func (p *Provider) Stater() (resourcesync.Stater, error) {
 	list := ", max(" + p.rel.fields.lastModified.ReadRef() + ")"
 	s.lastModified = field{p.rel.fields.lastModified.Column, 1}
 	if p.rel.table.Deleted != "" {
-		c, err := p.rel.column("Deleted", p.rel.table.Deleted, p.rel.kindOf(p.rel.table.Deleted))
-		if err != nil {
-			return nil, p.fail("stat", err)
-		}
+		c, _ := p.rel.column("Deleted", p.rel.table.Deleted)
 		count = "count(CASE WHEN " + p.rel.live + " THEN 1 END)"
 		if c.Kind != engine.Boolean {
 			s.deleted = field{c, 2}

@@ -12,7 +12,6 @@ import (
 	"time"
 )
 
-// newFlags returns the flags of a command, without any.
 func newFlags(command string) *flag.FlagSet {
 	flags := flag.NewFlagSet(command, flag.ContinueOnError)
 	flags.SetOutput(io.Discard) // run reports errors, in one line
@@ -57,7 +56,6 @@ func didYouMean(given string, names []string, prefix string) string {
 	return fmt.Sprintf("; did you mean %s%s?", prefix, best)
 }
 
-// suggestFlag adds a suggestion to an error about an unknown flag.
 func suggestFlag(err error, flags *flag.FlagSet) error {
 	given, ok := strings.CutPrefix(err.Error(), "flag provided but not defined: ")
 	if !ok {
@@ -130,21 +128,17 @@ const day = 24 * time.Hour
 type span time.Duration
 
 func (s *span) Set(text string) error {
-	if days, ok := strings.CutSuffix(text, "d"); ok {
-		n, err := strconv.ParseUint(days, 10, 16) // which cannot be more than a time.Duration holds
-		*s = span(n) * span(day)
-		return spanError(err)
-	}
 	d, err := time.ParseDuration(text)
-	*s = span(d)
-	return spanError(err)
-}
-
-func spanError(err error) error {
-	if err == nil {
-		return nil
+	if days, ok := strings.CutSuffix(text, "d"); ok {
+		var n uint64
+		n, err = strconv.ParseUint(days, 10, 16) // which cannot be more than a time.Duration holds
+		d = time.Duration(n) * day
 	}
-	return errors.New("give a time with its unit, such as 30m, 48h or 90d")
+	if err != nil {
+		return errors.New("give a time with its unit, such as 30m, 48h or 90d")
+	}
+	*s = span(d)
+	return nil
 }
 
 func (s *span) String() string {
@@ -169,10 +163,10 @@ func (p *percent) Set(text string) error {
 
 func (p *percent) String() string { return strconv.FormatFloat(float64(*p)*100, 'g', -1, 64) + "%" }
 
-// addresses is a flag.Value: ranges of addresses.
+// addresses are ranges of addresses, one for each use of a flag.
 type addresses []netip.Prefix
 
-func (p *addresses) Set(text string) error {
+func (p *addresses) add(text string) error {
 	prefix, err := netip.ParsePrefix(text)
 	if err != nil {
 		addr, addrErr := netip.ParseAddr(text)
@@ -185,14 +179,10 @@ func (p *addresses) Set(text string) error {
 	return nil
 }
 
-func (p *addresses) String() string { return "" }
-
-// A list is a flag.Value: texts, one for each use of the flag.
+// A list has texts, one for each use of a flag.
 type list []string
 
-func (l *list) Set(text string) error {
+func (l *list) add(text string) error {
 	*l = append(*l, text)
 	return nil
 }
-
-func (l *list) String() string { return "" }

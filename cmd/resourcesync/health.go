@@ -16,7 +16,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 
-// healthTimeout bounds the time in which the state answers a health check.
 const healthTimeout = 3 * time.Second
 
 // A healthHandler answers whether check succeeds. Only the log has the error.
@@ -36,8 +35,12 @@ func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Context().Err() != nil {
 		return // the client has gone, which may have caused err
 	}
-	h.logChange(err)
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	switch before := h.unhealthy.Swap(err != nil); { // probes ask all the time
+	case err != nil && !before:
+		h.log.Error("unhealthy", "error", err)
+	case err == nil && before:
+		h.log.Info("healthy again")
+	}
 	if err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		io.WriteString(w, "unhealthy; see the log\n")
@@ -54,22 +57,13 @@ func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	io.WriteString(w, "ok\n")
 }
 
-// isFreshGet forbids caches to store the answer, and reports whether r is a GET or HEAD
-// request. It has answered all others.
+// isFreshGet forbids caches to store the answer, which is text unless the caller changes
+// that, and reports whether r is a GET or HEAD request. It has answered all others.
 func isFreshGet(w http.ResponseWriter, r *http.Request) bool {
 	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	return reqbody.Get(w, r)
-}
-
-// logChange logs err when the health changes, because probes ask all the time.
-func (h *healthHandler) logChange(err error) {
-	switch before := h.unhealthy.Swap(err != nil); {
-	case err != nil && !before:
-		h.log.Error("unhealthy", "error", err)
-	case err == nil && before:
-		h.log.Info("healthy again")
-	}
 }
 
 // serveReady answers 503 until the set can be shown, after the first scan.
@@ -77,7 +71,6 @@ func (p *publication) serveReady(w http.ResponseWriter, r *http.Request) {
 	if !isFreshGet(w, r) {
 		return
 	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	if !p.set.shown.Load() {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		io.WriteString(w, "not ready; the first scan has not ended\n")

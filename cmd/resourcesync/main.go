@@ -47,7 +47,6 @@ var commands = map[string]func(ctx context.Context, args []string, stdout, stder
 //go:embed help
 var help embed.FS
 
-// run runs the command that args name and returns the exit status.
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := dispatch(ctx, args, stdout, stderr)
 	if err == nil {

@@ -26,7 +26,6 @@ type origin struct {
 	BaseURL string `json:"base_url,omitempty"`
 }
 
-// readOrigin returns the origin that a state has recorded.
 func readOrigin(ctx context.Context, set *sqlstore.Set) (o origin, err error) {
 	recorded, err := set.Origin(ctx)
 	if err != nil || recorded == "" {
@@ -77,6 +76,19 @@ func (c *serveConfig) checkOwner(ctx context.Context, set *sqlstore.Set) error {
 		}
 	}
 	return now.record(ctx, set)
+}
+
+// checkOwner returns an error if the state belongs to another website, whose pages
+// would all be published as deleted. Otherwise it records the website.
+func (c *proxyConfig) checkOwner(ctx context.Context, set *sqlstore.Set) error {
+	before, err := readOrigin(ctx, set)
+	switch {
+	case err != nil || before.BaseURL == c.baseURL:
+		return err
+	case before.BaseURL != "" && !c.moved:
+		return fmt.Errorf("is the state of %s, not of %s; if the website has moved, start once with --moved; otherwise give another file with --state", before.BaseURL, c.baseURL)
+	}
+	return origin{BaseURL: c.baseURL}.record(ctx, set)
 }
 
 // hasAny reports whether a folder has at least one of the files in set, or set is empty.

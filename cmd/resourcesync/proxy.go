@@ -7,6 +7,9 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"iter"
+	"log/slog"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -15,30 +18,19 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sidecar"
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
-	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
-// proxy publishes a website until ctx is done.
 func proxy(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, err := parseProxy(args)
 	if err != nil {
 		return err
 	}
 	return publish(ctx, &c, stdout, stderr)
-}
-
-// copiesFolder returns the folder for copies of the website's sitemaps: beside a state
-// in a file, else in the cache folder.
-func copiesFolder(c *proxyConfig, st *state) (string, error) {
-	path := st.place
-	if c.stateIsPostgres() {
-		var err error
-		if path, err = defaultSiteState(c.baseURL); err != nil {
-			return "", usagef("no place for copies of the sitemaps: %w", err)
-		}
-	}
-	return strings.TrimSuffix(path, filepath.Ext(path)) + "-sitemaps", nil
 }
 
 // proxyConfig holds the command line of "resourcesync proxy": the flags of serve,
@@ -80,15 +72,15 @@ func proxyFlags(c *proxyConfig) *flag.FlagSet {
 	flags.StringVar(&c.verify, "verify", "get", "")
 	flags.Float64Var(&c.rate, "rate", 20, "")
 	flags.Float64Var(&c.revisit, "revisit", 1, "")
-	flags.Var(&c.sitemaps, "from-sitemap", "")
-	flags.Var(&c.recent, "recent", "")
+	flags.Func("from-sitemap", "", c.sitemaps.add)
+	flags.Func("recent", "", c.recent.add)
 	flags.StringVar(&c.pingToken, "ping-token", "", "")
 	flags.Func("trust-proxy", "", func(text string) error {
 		if text == "none" {
 			c.distrust = true
 			return nil
 		}
-		return c.trusted.Set(text)
+		return c.trusted.add(text)
 	})
 	flags.StringVar(&c.tlsCert, "tls-cert", "", "")
 	flags.StringVar(&c.tlsKey, "tls-key", "", "")
@@ -160,19 +152,6 @@ func (c *proxyConfig) stateFile() (path string, err error) {
 	return path, nil
 }
 
-// checkOwner returns an error if the state belongs to another website, whose pages
-// would all be published as deleted. Otherwise it records the website.
-func (c *proxyConfig) checkOwner(ctx context.Context, set *sqlstore.Set) error {
-	before, err := readOrigin(ctx, set)
-	switch {
-	case err != nil || before.BaseURL == c.baseURL:
-		return err
-	case before.BaseURL != "" && !c.moved:
-		return fmt.Errorf("is the state of %s, not of %s; if the website has moved, start once with --moved; otherwise give another file with --state", before.BaseURL, c.baseURL)
-	}
-	return origin{BaseURL: c.baseURL}.record(ctx, set)
-}
-
 // defaultSiteState returns a path that belongs to one website alone, and makes the
 // folder that it is in.
 func defaultSiteState(baseURL string) (string, error) {
@@ -181,4 +160,138 @@ func defaultSiteState(baseURL string) (string, error) {
 		return "", err
 	}
 	return cacheFile(u.Host, baseURL)
+}
+
+func (c *proxyConfig) publication(ctx context.Context, st *state, screen *screen, log *slog.Logger) (*publication, error) {
+	p, err := newPublication(&c.serveConfig, st, screen, log)
+	if err != nil {
+		return nil, err
+	}
+	p.from, p.uploads = slog.String("upstream", c.upstream), !c.beside
+	if c.tlsCert != "" {
+		if p.certificate, err = newCertificate(c.tlsCert, c.tlsKey); err != nil {
+			return nil, err
+		}
+	}
+	folder, err := copiesFolder(c, st)
+	if err != nil {
+		return nil, err
+	}
+	withheld, err := st.Set(ctx, "withheld "+st.name, nil) // pages that do not qualify
+	if err != nil {
+		return nil, usagef("state %q: %w", st.place, err)
+	}
+	var transport http.RoundTripper = sidecar.NewTransport(c.upstream, c.baseURL)
+	variant, covers := "", sidecar.CacheCovers
+	if c.htmlLink { // pages are listed with their links
+		capabilityList := p.documents.JoinPath("capabilitylist.xml").String()
+		transport, variant = sidecar.LinkTransport(transport, capabilityList), "html-link "+capabilityList
+		covers = sidecar.CacheCovered
+	}
+	p.site, err = sitemap.New(c.baseURL, st.set, &sitemap.Options{
+		Sitemaps:  c.sitemaps,
+		Recent:    c.recent,
+		Exclude:   p.excludes(c),
+		Verify:    sitemap.Verify(c.verify),
+		Upstream:  c.upstream,
+		Transport: transport,
+		Variant:   variant,
+		Rate:      c.rate,
+		Revisit:   cmp.Or(c.revisit, -1),
+		Folder:    folder,
+		Withheld:  withheld,
+		UserAgent: "resourcesync (+" + c.baseURL + ")",
+		Logger:    log,
+	})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	p.scanner.list, p.scanner.count = p.listSite, p.countPages
+	p.scanner.watch = func(ctx context.Context, changed func(paths []string)) error {
+		return p.site.Watch(ctx, func() { changed(nil) })
+	}
+	set := rshttp.Set{Provider: p.set, Coverer: covers(p.set)}
+	if c.dumps {
+		set.Opener = p.site
+	}
+	if err := p.newSource(&c.serveConfig, st, set); err != nil {
+		return nil, err
+	}
+	p.handler, err = p.siteHandler(c)
+	return p, err
+}
+
+// excludes returns a function that reports whether a URL of the website must not be
+// listed, because it is excluded or belongs to a document.
+func (p *publication) excludes(c *proxyConfig) func(*url.URL) bool {
+	hub := p.base.Path + ownHub
+	return func(u *url.URL) bool {
+		if strings.HasPrefix(u.Path, p.documents.Path) && p.documents.Path != "/" || u.Path == wellknown.Path || u.Path == hub {
+			return true
+		}
+		return slices.ContainsFunc(c.exclude, func(pattern *regexp.Regexp) bool { return pattern.MatchString(u.Path) })
+	}
+}
+
+func (p *publication) listSite(ctx context.Context) iter.Seq2[resourcesync.Resource, error] {
+	return func(yield func(resourcesync.Resource, error) bool) {
+		p.site.Resources(ctx)(yield)
+		st := p.site.Status()
+		p.scanner.skipped.Store(int64(st.Foreign + st.Invalid + st.Failed))
+	}
+}
+
+// countPages returns the number of pages in the set, and ErrNotReady if it cannot be
+// shown before a scan: if there has never been one, or if the state is of another base
+// URL. All pages have the URL of the same site.
+func (p *publication) countPages(ctx context.Context) (int64, error) {
+	st, err := p.set.Set.Stat(ctx, resourcesync.Range{})
+	if err != nil || p.scanner.complete {
+		return st.Count, err
+	}
+	for r, err := range p.set.Resources(ctx, resourcesync.Range{}) {
+		if err != nil {
+			return 0, err
+		}
+		if !strings.HasPrefix(r.URI, p.baseURL) {
+			return 0, resourcesync.ErrNotReady
+		}
+		break
+	}
+	return st.Count, nil
+}
+
+func (p *publication) siteHandler(c *proxyConfig) (http.Handler, error) {
+	var site http.Handler
+	if c.beside {
+		site = p.source
+	} else {
+		upstream, err := sidecar.NewProxy(c.upstream, c.baseURL, &sidecar.ProxyOptions{
+			HTMLLink:       c.htmlLink,
+			TrustedProxies: []netip.Prefix(c.trusted),
+			Logger:         p.log,
+		})
+		if err != nil {
+			return nil, usageError{err}
+		}
+		site = sidecar.Wrap(upstream, p.source, &sidecar.Options{Changed: p.site.Changed})
+	}
+	var ping http.Handler
+	if c.pingToken != "" {
+		ping = sidecar.Ping(c.pingToken, p.site.Changed)
+	}
+	return p.withOwn(site, ping), nil
+}
+
+// copiesFolder returns the folder for copies of the website's sitemaps: beside a state
+// in a file, else in the cache folder.
+func copiesFolder(c *proxyConfig, st *state) (string, error) {
+	path := st.place
+	if c.stateIsPostgres() {
+		var err error
+		if path, err = defaultSiteState(c.baseURL); err != nil {
+			return "", usagef("no place for copies of the sitemaps: %w", err)
+		}
+	}
+	return strings.TrimSuffix(path, filepath.Ext(path)) + "-sitemaps", nil
 }

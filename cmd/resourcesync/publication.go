@@ -51,6 +51,7 @@ type publication struct {
 	state     string    // its place, for messages
 	shared    bool      // the state, with other processes
 	baseURL   string
+	base      *url.URL // baseURL, parsed
 	documents *url.URL // the base of the documents
 	robots    bool     // robots.txt names lists
 	reserved  []place
@@ -60,7 +61,7 @@ type publication struct {
 
 // newPublication returns what the publications of serve and proxy have in common.
 func newPublication(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publication, error) {
-	documents, err := url.Parse(c.baseURL + strings.TrimPrefix(c.prefix, "/"))
+	base, err := url.Parse(c.baseURL)
 	if err != nil {
 		return nil, usageError{err}
 	}
@@ -71,7 +72,8 @@ func newPublication(c *serveConfig, st *state, screen *screen, log *slog.Logger)
 		state:     st.place,
 		shared:    st.shared,
 		baseURL:   c.baseURL,
-		documents: documents,
+		base:      base,
+		documents: base.JoinPath(c.prefix),
 	}
 	p.scanner = &scanner{set: p.set, rescan: c.rescan, kept: st.set.Kept, log: log}
 	p.healthz = &healthHandler{log: log, check: p.health}
@@ -140,7 +142,7 @@ func (p *publication) newSource(c *serveConfig, st *state, set rshttp.Set) (err 
 		Logger:              p.log,
 		PackageEvery:        time.Duration(c.pkgEvery),
 	}
-	if p.sockets, err = c.addPush(o, p.log); err != nil {
+	if err := p.addPush(c, o); err != nil {
 		return err
 	}
 	if p.source, err = rshttp.New(p.documents.String(), []rshttp.Set{set}, o); err != nil {
@@ -172,7 +174,11 @@ func (p *publication) list(ctx context.Context) iter.Seq2[resourcesync.Resource,
 		if !p.scanner.complete {
 			defer p.first.begin(ctx)()
 		}
-		p.pruneVersions(ctx) // here, where no other server of the site scans
+		if p.versions != nil { // here, where no other server of the site scans
+			if err := p.versions.Prune(ctx); err != nil {
+				p.log.Warn("old versions not removed", "error", err)
+			}
+		}
 		p.folder.Resources(ctx)(yield)
 	}
 }

@@ -41,11 +41,11 @@ func publish(ctx context.Context, what config, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer site.Close()
-	operators, err := listenStatus(c)
-	if err != nil {
-		return err
-	}
-	if operators != nil {
+	var operators net.Listener
+	if c.status != "" {
+		if operators, err = net.Listen("tcp", c.status); err != nil {
+			return usagef("--status: %w; give an address and port of this computer, as in --status 127.0.0.1:9090", err)
+		}
 		defer operators.Close()
 	}
 	screen := newScreen(stderr)

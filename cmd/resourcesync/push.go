@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"log/slog"
 	"net/url"
 	"path"
 	"slices"
@@ -17,7 +16,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/websocket"
 )
 
-// pushConfig holds the flags about notifications.
 type pushConfig struct {
 	own       bool // asked for
 	none      bool // asked for
@@ -131,14 +129,13 @@ func pushFlags(flags *flag.FlagSet, p *pushConfig) {
 	flags.Var(&p.minLease, "hub-min-lease", "")
 	flags.Var(&p.retry, "hub-retry", "")
 	flags.Var(&p.giveUp, "hub-give-up", "")
-	flags.Var(&p.callbacks, "allow-callbacks", "")
+	flags.Func("allow-callbacks", "", p.callbacks.add)
 	flags.BoolVar(&p.webSocket, "websocket", false, "")
 	flags.Func("websocket-origin", "", p.addOrigin)
 }
 
-// addPush adds the own hub and the WebSockets that c asks for to the options of a
-// Source. It returns the server of the WebSockets, or nil.
-func (c *serveConfig) addPush(o *rshttp.Options, log *slog.Logger) (*websocket.Server, error) {
+// addPush adds the own hub and the WebSockets that c asks for to the options of a Source.
+func (p *publication) addPush(c *serveConfig, o *rshttp.Options) (err error) {
 	if c.push.hasOwn() {
 		o.HubURI = c.baseURL + ownHub
 		o.Hub = &hub.Options{
@@ -148,19 +145,11 @@ func (c *serveConfig) addPush(o *rshttp.Options, log *slog.Logger) (*websocket.S
 			GiveUp:         time.Duration(c.push.giveUp),
 		}
 	}
-	if !c.push.webSocket {
-		return nil, nil
+	if c.push.webSocket {
+		p.sockets, err = websocket.New(&websocket.Options{Origins: append(c.push.origins, p.base.Host), Logger: p.log})
+		o.WebSocket = p.sockets
 	}
-	site, err := url.Parse(c.baseURL)
-	if err != nil {
-		return nil, err
-	}
-	sockets, err := websocket.New(&websocket.Options{Origins: append(c.push.origins, site.Host), Logger: log})
-	if err != nil {
-		return nil, err
-	}
-	o.WebSocket = sockets
-	return sockets, nil
+	return err
 }
 
 // leaveTopics ends the subscriptions to topics that the site had at another base URL,

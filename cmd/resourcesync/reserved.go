@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"os"
 	"slices"
 	"strings"
@@ -39,13 +38,9 @@ func (p *publication) reserve(c *serveConfig) {
 			p.reserved = append(p.reserved, place{key, isDir})
 		}
 	}
-	base, err := url.Parse(c.baseURL)
-	if err != nil {
-		return // publish has parsed it
-	}
 	add := func(path string) {
-		at := place{strings.TrimPrefix(path, base.Path), false}
-		if strings.HasPrefix(path, base.Path) && !slices.Contains(p.reserved, at) {
+		key, below := strings.CutPrefix(path, p.base.Path)
+		if at := (place{key, false}); below && !slices.Contains(p.reserved, at) {
 			p.reserved = append(p.reserved, at)
 		}
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// serve publishes a folder until ctx is done.
 func serve(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, err := parseServe(args)
 	if err == nil {
@@ -51,7 +50,6 @@ func reason(err error) error {
 	return err
 }
 
-// serveConfig holds the command line of "resourcesync serve".
 type serveConfig struct {
 	folder    string
 	listen    string

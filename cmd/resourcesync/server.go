@@ -162,7 +162,6 @@ type certificate struct {
 	current  *tls.Certificate
 }
 
-// newCertificate reads a certificate for the first time.
 func newCertificate(certFile, keyFile string) (*certificate, error) {
 	c := &certificate{certFile: certFile, keyFile: keyFile}
 	if _, err := c.get(nil); err != nil {

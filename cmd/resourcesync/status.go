@@ -19,7 +19,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
-// statusTimeout bounds the time in which a status is assembled.
 const statusTimeout = 10 * time.Second
 
 // A status describes a publication for operators. Values that cannot be read are
@@ -58,17 +57,13 @@ type heldStatus struct {
 	Confirmed bool      `json:"confirmed"`
 }
 
-func newScanStatus(s *scanned) *scanStatus {
-	if s == nil {
-		return nil
-	}
-	r := s.result
-	return &scanStatus{s.ended, s.took.Seconds(), r.Created, r.Updated, r.Deleted, r.Unchanged, s.skip, r.Unreadable}
-}
-
 func (p *publication) status(ctx context.Context) status {
 	var trouble []error
-	s := status{Scan: newScanStatus(p.scanner.last.Load()), Source: p.source.Counters()}
+	s := status{Source: p.source.Counters()}
+	if last := p.scanner.last.Load(); last != nil {
+		r := last.result
+		s.Scan = &scanStatus{last.ended, last.took.Seconds(), r.Created, r.Updated, r.Deleted, r.Unchanged, last.skip, r.Unreadable}
+	}
 	set, err := p.set.Stat(ctx, resourcesync.Range{})
 	switch {
 	case err == nil:
@@ -143,18 +138,6 @@ func (p *publication) serveStatus(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
 	w.Write(append(body, '\n'))
-}
-
-// listenStatus listens for operators. It returns nil without --status.
-func listenStatus(c *serveConfig) (net.Listener, error) {
-	if c.status == "" {
-		return nil, nil
-	}
-	ln, err := net.Listen("tcp", c.status)
-	if err != nil {
-		return nil, usagef("--status: %w; give an address and port of this computer, as in --status 127.0.0.1:9090", err)
-	}
-	return ln, nil
 }
 
 // checkHost has next answer requests for an IP address, for localhost, or for the

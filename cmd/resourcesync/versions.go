@@ -15,13 +15,11 @@ import (
 
 // openVersions opens the folder for the copies that c asks for.
 func openVersions(c *serveConfig, st *state) (*versions.Store, error) {
-	path := c.versions
-	if path == "" {
-		path = st.place + "-versions"
-	} else {
+	path := st.place + "-versions"
+	if c.versions != "" {
 		published, err := realPath(c.folder)
 		if err == nil {
-			path, err = realPath(path)
+			path, err = realPath(c.versions)
 		}
 		inside := false
 		if err == nil {
@@ -42,15 +40,6 @@ func openVersions(c *serveConfig, st *state) (*versions.Store, error) {
 		return nil, usagef("versions cannot be kept: %w; give another folder with --versions", err)
 	}
 	return store, nil
-}
-
-func (p *publication) pruneVersions(ctx context.Context) {
-	if p.versions == nil {
-		return
-	}
-	if err := p.versions.Prune(ctx); err != nil {
-		p.log.Warn("old versions not removed", "error", err)
-	}
 }
 
 // A history opens the version of a file after a change: a copy, or the file itself if

@@ -68,12 +68,9 @@ func (d *ChangeDump) at(begin string) (p resourcesync.Interval, found bool) {
 // Lists reports whether name is that of a package, or of a Change Dump that begins where
 // a package does. d may be nil.
 func (d *ChangeDump) Lists(name string) bool {
-	if strings.Contains(name, "-") {
-		_, found := d.Find(name)
-		return found
-	}
-	_, found := d.at(name)
-	return found
+	begin, _, isPackage := strings.Cut(name, "-")
+	p, found := d.at(begin)
+	return found && (!isPackage || Name(p) == name)
 }
 
 // Parts divides the packages into Change Dumps: one if it holds max packages, otherwise

@@ -223,35 +223,29 @@ func (p progress) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// maxDoubts is the maximum number of items in doubts.
-const maxDoubts = 1000
-
 // doubts are items that differed from their entries when they were sent. After a repair
 // the entries may be the same, so only the checksums of these items distinguish the
 // package from the one before.
 type doubts struct {
 	mu    sync.Mutex
-	items map[itemKey]struct{}
+	items map[itemKey]bool
 }
 
 func (d *doubts) has(key itemKey) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	_, ok := d.items[key]
-	return ok
+	return d.items[key]
 }
 
 func (d *doubts) add(key itemKey) {
+	const most = 1000
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for other := range d.items { // in random order
-		if len(d.items) < maxDoubts {
+		if len(d.items) < most {
 			break
 		}
 		delete(d.items, other)
 	}
-	if d.items == nil {
-		d.items = make(map[itemKey]struct{})
-	}
-	d.items[key] = struct{}{}
+	d.items[key] = true
 }

@@ -38,7 +38,7 @@ type Contents struct {
 	bytes int64    // of all items whose lengths are known
 	sized bool     // all lengths are known
 
-	uris    map[string]struct{} // of resources
+	uris    map[string]bool     // of resources
 	patches bool                // can be opened
 	links   []resourcesync.Link // of the entry that was completed last
 
@@ -71,7 +71,7 @@ var ErrDuplicate = errors.New("another resource in the package has the same URI"
 // NewContents returns empty Contents. If patches is false, patches cannot be opened, and
 // AddChange removes links to them: in a manifest, such a link needs a path in the package.
 func NewContents(patches bool) *Contents {
-	return &Contents{sized: true, patches: patches, uris: make(map[string]struct{})}
+	return &Contents{sized: true, patches: patches, uris: make(map[string]bool)}
 }
 
 // Len returns the number of bitstreams.
@@ -79,10 +79,10 @@ func (c *Contents) Len() int { return len(c.items) }
 
 // AddResource adds r and returns its path in the package, or [ErrDuplicate].
 func (c *Contents) AddResource(r resourcesync.Resource) (path string, err error) {
-	if _, ok := c.uris[r.URI]; ok {
+	if c.uris[r.URI] {
 		return "", ErrDuplicate
 	}
-	c.uris[r.URI] = struct{}{}
+	c.uris[r.URI] = true
 	return "/" + c.add(item{Change: bare(resourcesync.Change{Resource: r})}), nil
 }
 
@@ -183,7 +183,6 @@ func (c *Contents) memory() int64 {
 	return n
 }
 
-// itemMemory returns the memory that items take, in bytes.
 func itemMemory(items []item) int64 {
 	n := int64(cap(items)) * int64(unsafe.Sizeof(item{}))
 	for i := range items {

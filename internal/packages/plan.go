@@ -1,12 +1,19 @@
 package packages
 
 import (
+	"container/list"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
+	"fmt"
 	"io"
+	"sync"
+	"sync/atomic"
+	"time"
 
+	"golang.org/x/sync/semaphore"
+
+	"github.com/resourcesync-go/resourcesync/internal/admission"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
@@ -25,9 +32,9 @@ type Plan[S any] struct {
 	zip   *virtualzip.Archive
 	items []item
 
-	room  *room // the memory that it takes, reserved
-	users int   // transfers that hold it, under the lock of store
-	kept  bool  // under the same lock
+	room  *room         // the memory that it takes, reserved
+	users int           // transfers that hold it, under the lock of store
+	kept  *list.Element // among those that are kept, under the same lock; nil if p is not
 }
 
 // newPlan returns the plan of contents whose items are checked.
@@ -91,17 +98,180 @@ const planMemory = 1024
 // sum returns the checksum of the i-th item, if it is known. The manifest comes first.
 func (p *Plan[S]) sum(i int) (uint32, bool) { return p.zip.Sum(i + 1) }
 
-// failed returns the item that caused err, an error of a reader, and the reason. Both may
-// be nil.
-func (p *Plan[S]) failed(err error) (it *item, reason error) {
-	entry, ok := errors.AsType[*virtualzip.EntryError](err)
-	if !ok {
-		return nil, nil
+// errRoom means that no memory for a plan became free in time.
+var errRoom = fmt.Errorf("%w: the plans of packages have reached their memory limit", admission.ErrBusy)
+
+// A store holds plans, and counts all of them against a budget, whether they are being
+// made, sent or kept. Plans of listed packages are kept until others need their room,
+// and evicted least recently used first.
+type store[S any] struct {
+	listed, unlisted *budget
+
+	mu   sync.Mutex
+	kept map[string]*Plan[S] // by key
+	used *list.List          // of the plans that are kept; the one used last in front
+}
+
+func newStore[S any](listed, unlisted int64) *store[S] {
+	return &store[S]{
+		listed:   newBudget(listed),
+		unlisted: newBudget(unlisted),
+		kept:     make(map[string]*Plan[S]),
+		used:     list.New(),
 	}
-	for i := range p.items {
-		if p.items[i].name() == entry.Name {
-			return &p.items[i], entry.Err
+}
+
+// get returns the plan that is kept for key, or nil. The caller releases it.
+func (st *store[S]) get(key string) *Plan[S] {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	p := st.kept[key]
+	if p != nil {
+		st.used.MoveToFront(p.kept)
+		p.users++
+	}
+	return p
+}
+
+// hold adds n users to those of p, each of whom releases it.
+func (st *store[S]) hold(p *Plan[S], n int) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	p.users += n
+	st.freeIfUnused(p)
+}
+
+// release ends one use of p.
+func (st *store[S]) release(p *Plan[S]) { st.hold(p, -1) }
+
+// keep replaces the plan kept for the key of p with p.
+func (st *store[S]) keep(p *Plan[S]) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if old := st.kept[p.key]; old != nil {
+		st.forget(old)
+	}
+	st.kept[p.key], p.kept = p, st.used.PushFront(p)
+}
+
+// drop forgets p if it is kept.
+func (st *store[S]) drop(p *Plan[S]) {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if p.kept != nil {
+		st.forget(p)
+	}
+}
+
+// forget ends the keeping of p. It is called with mu held.
+func (st *store[S]) forget(p *Plan[S]) {
+	st.used.Remove(p.kept)
+	delete(st.kept, p.key)
+	p.kept = nil
+	st.freeIfUnused(p)
+}
+
+// freeIfUnused frees the room of p if no transfer holds it. It forgets p if p is idle and
+// others wait for room. It is called with mu held.
+func (st *store[S]) freeIfUnused(p *Plan[S]) {
+	switch {
+	case p.users > 0:
+	case p.kept == nil:
+		p.room.free()
+	case p.room.of.waiting.Load() > 0:
+		st.forget(p)
+	}
+}
+
+// evict forgets the plan that has been idle for longest, and reports whether there was
+// one.
+func (st *store[S]) evict() bool {
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	for e := st.used.Back(); e != nil; e = e.Prev() {
+		if p := e.Value.(*Plan[S]); p.users == 0 {
+			st.forget(p)
+			return true
 		}
 	}
-	return nil, entry.Err
+	return false
+}
+
+// reserve waits for room of n bytes, for a limited time. A plan that would take the whole
+// budget or more gets it when there is no other.
+func (st *store[S]) reserve(ctx context.Context, unlisted bool, n int64, wait time.Duration) (*room, error) {
+	r := &room{of: st.listed, evict: st.evict}
+	if unlisted {
+		r.of, r.evict = st.unlisted, nil // none of them is kept
+	}
+	if err := r.resize(ctx, n, wait); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+func (st *store[S]) size() int64 { return st.listed.bytes.Load() + st.unlisted.bytes.Load() }
+
+// A budget bounds the bytes of plans.
+type budget struct {
+	limit   int64
+	left    *semaphore.Weighted
+	bytes   atomic.Int64 // taken
+	waiting atomic.Int64
+}
+
+func newBudget(limit int64) *budget {
+	return &budget{limit: limit, left: semaphore.NewWeighted(limit)}
+}
+
+// A room is the part of a budget that a plan has.
+type room struct {
+	of    *budget
+	evict func() bool // nil, or makes room
+	bytes int64
+}
+
+// resize changes the size of r to n bytes, at most the budget. It waits for memory for a
+// limited time, during which r keeps its bytes.
+func (r *room) resize(ctx context.Context, n int64, wait time.Duration) error {
+	more := min(n, r.of.limit) - r.bytes
+	if more > 0 {
+		if err := r.take(ctx, more, wait); err != nil {
+			return err
+		}
+	} else {
+		r.of.left.Release(-more)
+	}
+	r.bytes += more
+	r.of.bytes.Add(more)
+	return nil
+}
+
+func (r *room) take(ctx context.Context, n int64, wait time.Duration) error {
+	r.of.waiting.Add(1)
+	defer r.of.waiting.Add(-1)
+	for !r.of.left.TryAcquire(n) {
+		if r.evict != nil && r.evict() {
+			continue
+		}
+		if wait <= 0 {
+			return errRoom
+		}
+		waiting, cancel := context.WithTimeout(ctx, wait)
+		defer cancel()
+		if r.of.left.Acquire(waiting, n) != nil {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			return errRoom
+		}
+		break
+	}
+	return nil
+}
+
+func (r *room) free() {
+	r.of.left.Release(r.bytes)
+	r.of.bytes.Add(-r.bytes)
+	r.bytes = 0
 }

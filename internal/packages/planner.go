@@ -83,6 +83,7 @@ func NewPlanner[S any](o Options, c *Counters) *Planner[S] {
 		groups:   admission.NewGroups(),
 		planning: admission.NewLimiter(o.Concurrency),
 		reading:  admission.NewLimiter(o.Concurrency),
+		doubts:   doubts{items: make(map[itemKey]bool)},
 	}
 }
 
@@ -106,11 +107,10 @@ func (pl *Planner[S]) Plan(ctx context.Context, pkg *Package[S]) (*Plan[S], erro
 			if err != nil {
 				return err
 			}
-			if err := pl.planning.AcquireWithin(ctx, pl.options.Wait, unlisted); err != nil {
+			if err = pl.planning.AcquireWithin(ctx, pl.options.Wait, unlisted); err != nil {
 				room.free()
-				return err
 			}
-			return nil
+			return err
 		},
 		Work: func(ctx context.Context) (_ any, err error) {
 			var p *Plan[S]
@@ -146,16 +146,18 @@ func (pl *Planner[S]) NewReader(ctx context.Context, pkg *Package[S], p *Plan[S]
 // cannot be read. It returns the reason, or nil if the client has gone, and the URI of the
 // bitstream.
 func (pl *Planner[S]) Failed(p *Plan[S], err error) (uri string, reason error) {
-	it, reason := p.failed(err)
-	if reason == nil {
+	entry, ok := errors.AsType[*virtualzip.EntryError](err)
+	if !ok {
 		return "", nil
 	}
-	if it != nil {
-		uri = it.Resource.URI
-		pl.doubts.add(it.itemKey())
+	for i := range p.items {
+		if it := &p.items[i]; it.name() == entry.Name {
+			uri = it.Resource.URI
+			pl.doubts.add(it.itemKey())
+		}
 	}
 	pl.store.drop(p)
-	return uri, reason
+	return uri, entry.Err
 }
 
 // firstRoom returns the number of bytes to reserve for a plan before its size is known:

@@ -47,9 +47,6 @@ func (s Size) share(length int64) int {
 	return 1 + int(paging.MaxBytes*min(1, float64(length)/float64(s)))
 }
 
-// Share returns the part of the weight of c that its content has, without its entries.
-func (s Size) Share(c *Contents) int { return s.share(c.bytes) }
-
 // Exceeded reports whether c is more than twice a new package. Any range can be
 // requested, but no package of a dump grows to that before the set is divided again.
 func (s Size) Exceeded(c *Contents) bool {
@@ -153,12 +150,12 @@ func (rs *Resources) Cut(ctx context.Context, previous []resourcesync.Cut) ([]re
 		stats, _, known, err := rs.known(ctx, r)
 		switch {
 		case err != nil:
-			return nil, err
 		case known:
 			cuts.AddPage(r.From, stats.count, stats.weight)
-			continue
+		default:
+			err = rs.weigh(ctx, r, cuts)
 		}
-		if err := rs.weigh(ctx, r, cuts); err != nil {
+		if err != nil {
 			return nil, err
 		}
 	}

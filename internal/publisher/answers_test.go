@@ -3,7 +3,6 @@ package publisher
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -129,18 +128,18 @@ func TestAnswers(t *testing.T) {
 					t.Fatal(err)
 				}
 				started := time.Now()
-				err = p.send(t.Context(), &hub, &pushlog.Notification{Topic: changeTopic, CapabilityList: capabilityList, Body: []byte("<urlset/>")})
+				failed := p.send(t.Context(), &hub, &pushlog.Notification{Topic: changeTopic, CapabilityList: capabilityList, Body: []byte("<urlset/>")})
 				if took := time.Since(started); took > timeout {
 					t.Errorf("it took %v", took)
 				}
 				got := again
-				if err == nil {
+				if failed == nil {
 					got = taken
-				} else if _, ok := errors.AsType[*refusal](err); ok {
+				} else if failed.final {
 					got = refused
 				}
 				if got != tt.want {
-					t.Errorf("verdict %d, want %d: %v", got, tt.want, err)
+					t.Errorf("verdict %d, want %d: %+v", got, tt.want, failed)
 				}
 				time.Sleep(time.Hour) // let the hub end
 				synctest.Wait()

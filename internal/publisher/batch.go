@@ -32,7 +32,7 @@ type batch struct {
 }
 
 func newBatch(capabilityList string, max int) *batch {
-	return &batch{head: changeHead(capabilityList, resourcesync.Interval{}), max: max, room: roomFor(capabilityList)}
+	return &batch{head: head(resourcesync.ChangeNotification, capabilityList, resourcesync.Interval{}), max: max, room: roomFor(capabilityList)}
 }
 
 // begin empties b. The next notification begins at from, and the journal is read after
@@ -86,22 +86,9 @@ func (b *batch) add(c *resourcesync.Change, left *omissions) (ok bool, err error
 	return true, nil
 }
 
-// A mark is a state of a batch to which it can be rewound.
-type mark struct {
-	seen, last     time.Time
-	count, entries int
-}
-
-func (b *batch) mark() mark { return mark{b.seen, b.last, b.count, len(b.entries)} }
-
-// rewind removes the changes added since m.
-func (b *batch) rewind(m mark) {
-	b.seen, b.last, b.count, b.entries = m.seen, m.last, m.count, b.entries[:m.entries]
-}
-
 // body returns the notification: the changes after b.from, up to b.seen.
 func (b *batch) body(capabilityList string) []byte {
-	h := changeHead(capabilityList, resourcesync.Interval{From: b.from, Until: b.seen})
+	h := head(resourcesync.ChangeNotification, capabilityList, resourcesync.Interval{From: b.from, Until: b.seen})
 	return document(&h, b.entries)
 }
 
@@ -109,16 +96,7 @@ func (b *batch) body(capabilityList string) []byte {
 // larger. Hubs accept that much.
 const maxBody = 1 << 20
 
-// changeHead is the head of a Change Notification (Change Notification 3).
-func changeHead(capabilityList string, iv resourcesync.Interval) rsxml.Head {
-	return head(resourcesync.ChangeNotification, capabilityList, iv)
-}
-
-// frameworkHead is the head of a Framework Notification (Framework Notification 3).
-func frameworkHead(up string) rsxml.Head {
-	return head(resourcesync.FrameworkNotification, up, resourcesync.Interval{})
-}
-
+// head returns the head of a notification (Change Notification 3, Framework Notification 3).
 func head(c resourcesync.Capability, up string, iv resourcesync.Interval) rsxml.Head {
 	h := rsxml.Head{Metadata: rsxml.Metadata{Capability: c, From: iv.From, Until: iv.Until}}
 	if up != "" {
@@ -144,14 +122,14 @@ var tail = rsxml.AppendTail(nil, new(rsxml.Head))
 // that it does not exceed maxBody whatever the length of its times.
 func roomFor(capabilityList string) int {
 	longest := time.Date(2000, 1, 1, 0, 0, 0, 123456789, time.UTC)
-	h := changeHead(capabilityList, resourcesync.Interval{From: longest, Until: longest})
+	h := head(resourcesync.ChangeNotification, capabilityList, resourcesync.Interval{From: longest, Until: longest})
 	return maxBody - len(rsxml.AppendHead(nil, &h)) - len(tail)
 }
 
 // frameworkDocument returns the document of u, or false if it has no entry. It omits entries
 // with invalid URIs.
 func frameworkDocument(u *Update, left *omissions) (_ []byte, ok bool) {
-	h := frameworkHead(u.Up)
+	h := head(resourcesync.FrameworkNotification, u.Up, resourcesync.Interval{})
 	var entries []byte
 	for i := range u.Entries {
 		e := &u.Entries[i]

@@ -109,7 +109,7 @@ func (c *changes) horizon() time.Time {
 // read reads the journal until its end, or until the batch is full.
 func (c *changes) read(ctx context.Context) (full bool, err error) {
 	b := c.batch
-	mark := b.mark()
+	before := *b
 	began := time.Now()
 	iv := resourcesync.Interval{From: b.seen}
 	if c.settles {
@@ -144,8 +144,8 @@ func (c *changes) read(ctx context.Context) (full bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	if since.After(mark.seen) && since.After(c.assured.Add(-max(c.Settle, 0)-sweep)) {
-		b.rewind(mark)
+	if since.After(before.seen) && since.After(c.assured.Add(-max(c.Settle, 0)-sweep)) {
+		*b = before
 		return c.skip(ctx, since)
 	}
 	if left.any() {
@@ -212,9 +212,7 @@ func (c *changes) first(ctx context.Context) (time.Time, error) {
 	if err != nil {
 		return time.Time{}, err
 	}
-	if since = since.UTC(); since.Before(epoch) {
-		since = epoch
-	}
+	since = later(since.UTC(), epoch)
 	if c.settles {
 		return later(since, c.horizon()), nil
 	}

@@ -76,7 +76,6 @@ func (f *framework) begin(ctx context.Context, u *Update, next string) error {
 	return nil
 }
 
-// add appends the notification of u.
 func (f *framework) add(ctx context.Context, u *Update, cursor string) error {
 	var left omissions
 	body, ok := frameworkDocument(u, &left)

@@ -45,19 +45,18 @@ func TestToken(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := pushlog.Notification{Topic: changeTopic, CapabilityList: capabilityList}
-	err = p.send(context.Background(), &with, &n)
-	if err == nil || strings.Contains(err.Error(), "sesame") {
-		t.Errorf("%v", err)
+	if failed := p.send(context.Background(), &with, &n); failed == nil || strings.Contains(failed.reason, "sesame") {
+		t.Errorf("%+v", failed)
 	}
-	if err := p.send(context.Background(), &without, &n); err == nil {
+	if failed := p.send(context.Background(), &without, &n); failed == nil {
 		t.Error("no error")
 	}
 	_, lost := hub(t, func(w http.ResponseWriter, _ int) {
 		w.Header().Set("Location", "https://hub.example.net/%zz?token=sesame")
 		w.WriteHeader(http.StatusFound)
 	})
-	if err := p.send(context.Background(), &lost, &n); err == nil || strings.Contains(err.Error(), "sesame") {
-		t.Errorf("%v", err)
+	if failed := p.send(context.Background(), &lost, &n); failed == nil || strings.Contains(failed.reason, "sesame") {
+		t.Errorf("%+v", failed)
 	}
 	posts := h.all()
 	if got := posts[0].header["User-Agent"]; len(got) != 1 || got[0] != "resourcesync" {

@@ -36,7 +36,7 @@ type Publisher struct {
 	store    pushlog.Log
 	channels []Channel
 	topics   map[string]*Channel
-	used     map[string][]string // URIs of hubs, by topic
+	used     map[string][]string // URIs of remote hubs, by topic
 	options  topic.Options
 	removed  func(capabilityList string) *Update
 	log      *slog.Logger
@@ -94,7 +94,6 @@ func New(log topic.Log, channels []Channel, removed func(capabilityList string) 
 	return p, nil
 }
 
-// check returns an error if c is invalid.
 func (c *Channel) check() error {
 	if err := rsxml.CheckURI(c.Topic); err != nil {
 		return fmt.Errorf("topic: Topic: %w", err)
@@ -189,7 +188,6 @@ func (p *Publisher) lead(ctx context.Context) error {
 	return nil
 }
 
-// start runs s until ctx ends.
 func (p *Publisher) start(ctx context.Context, wg *sync.WaitGroup, s *sender) {
 	wg.Go(func() {
 		p.persist(ctx, "sending "+sparse.RedactURI(s.topic)+" to "+sparse.RedactURI(s.hub.URI), s.poller, s.work)
@@ -254,7 +252,6 @@ func (p *Publisher) setSenders(senders map[string][]*sender) {
 	p.senders = senders
 }
 
-// wake wakes the senders of a topic.
 func (p *Publisher) wake(topic string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -293,8 +290,6 @@ func withDefaults(o *topic.Options) (topic.Options, error) {
 	client := *out.Client
 	client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	out.Client = &client
-	if out.Logger == nil {
-		out.Logger = slog.Default()
-	}
+	out.Logger = cmp.Or(out.Logger, slog.Default())
 	return out, nil
 }

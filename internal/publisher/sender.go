@@ -138,37 +138,32 @@ func (s *sender) missed(n int64) {
 // attempt sends n and saves the result. It returns errors of the log and of ctx only.
 func (s *sender) attempt(ctx context.Context, n *pushlog.Notification) error {
 	c := &s.cursor
-	err := s.p.send(ctx, s.hub, n)
-	if ctx.Err() != nil && err != nil {
+	failed := s.p.send(ctx, s.hub, n)
+	if ctx.Err() != nil && failed != nil {
 		return ctx.Err()
 	}
-	refused, isRefused := errors.AsType[*refusal](err)
 	switch {
-	case err == nil:
+	case failed == nil:
 		if c.Failures > 0 {
 			s.log.LogAttrs(ctx, slog.LevelInfo, "the hub accepts notifications again",
 				slog.Int64("number", n.Number), slog.Int("failures", c.Failures), slog.Time("since", c.FailingSince))
 		}
 		s.p.totals.Count(func(c *topic.Counters) { c.Taken++ })
 		c.Pass(n.Number)
-	case isRefused:
+	case failed.final:
 		c.Refused++
-		c.LastRefused, c.RefusedError = n.Number, refused.reason
+		c.LastRefused, c.RefusedError = n.Number, failed.reason
 		s.p.totals.Count(func(c *topic.Counters) { c.Refused++ })
 		s.log.LogAttrs(ctx, slog.LevelError, "the hub has refused a notification, which its subscribers will not receive",
-			slog.Int64("number", n.Number), slog.String("reason", refused.reason))
+			slog.Int64("number", n.Number), slog.String("reason", failed.reason))
 		c.Pass(n.Number)
 	default:
-		var asked time.Duration
-		if f, ok := errors.AsType[*failure](err); ok {
-			asked = f.after
-		}
 		now := time.Now()
-		c.Fail(now, err.Error())
-		c.Retry = now.Add(retry.Policy{First: s.p.options.Retry, Max: maxRetry}.Wait(c.Failures, asked))
+		c.Fail(now, failed.reason)
+		c.Retry = now.Add(retry.Policy{First: s.p.options.Retry, Max: maxRetry}.Wait(c.Failures, failed.after))
 		if c.Failures == 1 {
 			s.log.LogAttrs(ctx, slog.LevelWarn, "the hub has not accepted a notification; it is retried, and later ones wait",
-				slog.Int64("number", n.Number), slog.Any("error", err))
+				slog.Int64("number", n.Number), slog.String("error", failed.reason))
 		}
 		s.p.totals.Count(func(c *topic.Counters) { c.Failures++ })
 	}
@@ -185,22 +180,15 @@ func (s *sender) save(ctx context.Context) error {
 	return err
 }
 
-// A failure means that a hub has not accepted a notification, and that the Publisher must
-// retry.
+// A failure means that a hub has not accepted a notification.
 type failure struct {
 	reason string
+	final  bool          // the hub will never accept it
 	after  time.Duration // the time to wait that the hub requests; zero if none
 }
 
-func (e *failure) Error() string { return e.reason }
-
-// A refusal means that a hub will never accept a notification.
-type refusal struct{ reason string }
-
-func (e *refusal) Error() string { return "refused: " + e.reason }
-
-// send sends n to a hub. The error is a *refusal if the hub will never accept n.
-func (p *Publisher) send(ctx context.Context, hub *topic.Hub, n *pushlog.Notification) error {
+// send sends n to a hub. It returns nil if the hub has accepted n.
+func (p *Publisher) send(ctx context.Context, hub *topic.Hub, n *pushlog.Notification) *failure {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
 	mediaType, body := contentType, n.Body
@@ -239,7 +227,7 @@ func (p *Publisher) send(ctx context.Context, hub *topic.Hub, n *pushlog.Notific
 	case resp.StatusCode/100 == 3:
 		reason += ", which is not followed: set the hub's own URI"
 	case resp.StatusCode/100 == 4 && !isTemporary(resp.StatusCode):
-		return &refusal{reason: reason}
+		return &failure{reason: reason, final: true}
 	}
 	return &failure{reason: reason, after: retry.After(resp.Header, time.Now())}
 }
@@ -247,7 +235,6 @@ func (p *Publisher) send(ctx context.Context, hub *topic.Hub, n *pushlog.Notific
 // contentType is the exact media type of notifications (Change Notification 4.1).
 const contentType = "application/xml"
 
-// maxAnswer is the maximum number of bytes read of a response.
 const maxAnswer = 4 << 10
 
 // isTemporary reports whether a client error does not concern the request itself.

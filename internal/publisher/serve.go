@@ -29,11 +29,15 @@ func (p *Publisher) ServeTopic(w http.ResponseWriter, r *http.Request, topic str
 		http.NotFound(w, r)
 		return
 	}
+	hubs := p.used[topic]
+	if c.OwnHub != "" {
+		hubs = append([]string{c.OwnHub}, hubs...)
+	}
 	h := w.Header()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		h.Set("Allow", "GET, HEAD")
 		text := "Only GET and HEAD are allowed here."
-		if len(c.hubURIs()) > 0 {
+		if len(hubs) > 0 {
 			text += " Subscribe at the hub that GET links to."
 		}
 		http.Error(w, text, http.StatusMethodNotAllowed)
@@ -51,7 +55,7 @@ func (p *Publisher) ServeTopic(w http.ResponseWriter, r *http.Request, topic str
 		return
 	}
 	sum := sha256.Sum256(body)
-	h.Set("Link", outgoing.Links(c.Topic, c.CapabilityList, c.hubURIs()...))
+	h.Set("Link", outgoing.Links(c.Topic, c.CapabilityList, hubs...))
 	h.Set("Cache-Control", "public, no-cache")
 	h.Set("ETag", `"`+base64.RawURLEncoding.EncodeToString(sum[:16])+`"`)
 	h.Set("Content-Type", contentType)
@@ -139,7 +143,6 @@ func (p *Publisher) Health(context.Context) error {
 // Counters returns the Publisher's counters.
 func (p *Publisher) Counters() topic.Counters { return p.totals.Load() }
 
-// report records the result of the named work.
 func (p *Publisher) report(name string, err error) {
 	p.failures.Log(context.Background(), p.log, name, err, "publishing failed; it is retried", "publishing works again")
 }

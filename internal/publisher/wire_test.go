@@ -274,15 +274,15 @@ func TestRS7_success(t *testing.T) {
 			t.Fatal(err)
 		}
 		n := pushlog.Notification{Topic: changeTopic, CapabilityList: capabilityList, Body: []byte("<urlset/>")}
-		err = p.send(t.Context(), &hub, &n)
+		failed := p.send(t.Context(), &hub, &n)
 		got := "again"
-		if _, refused := err.(*refusal); refused {
-			got = "refused"
-		} else if err == nil {
+		if failed == nil {
 			got = "taken"
+		} else if failed.final {
+			got = "refused"
 		}
 		if got != want || len(h.all()) != 1 {
-			t.Errorf("%d: %s after %d requests, %v; want %s", status, got, len(h.all()), err, want)
+			t.Errorf("%d: %s after %d requests, %+v; want %s", status, got, len(h.all()), failed, want)
 		}
 	}
 }

@@ -141,29 +141,23 @@ func (a *Archive) isSettled(i int) bool {
 	return a.sums == nil || a.missing.Load() == 0 || i < len(a.sums) && a.sums[i].known.Load()
 }
 
-// settle computes the checksums that isSettled(i) needs.
+// settle computes the checksums that isSettled(i) needs. Two concurrent readers both
+// compute them; neither waits for the other.
 func (a *Archive) settle(ctx context.Context, i int) error {
-	if i < len(a.sums) {
-		return a.find(ctx, i)
+	if a.isSettled(i) {
+		return nil
 	}
-	for i := range a.sums {
-		if err := a.find(ctx, i); err != nil {
-			return err
+	if i >= len(a.sums) {
+		for i := range a.sums {
+			if err := a.settle(ctx, i); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
-}
-
-// find computes the checksum of the i-th entry, unless it is known. Two concurrent
-// readers both compute it; neither waits for the other.
-func (a *Archive) find(ctx context.Context, i int) error {
-	d := &a.sums[i]
-	if d.known.Load() {
 		return nil
 	}
 	var crc uint32
 	err := background.Safely(func() (err error) {
-		crc, err = d.find(ctx)
+		crc, err = a.sums[i].find(ctx)
 		return err
 	})
 	if err != nil {

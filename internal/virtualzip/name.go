@@ -144,7 +144,7 @@ func safe(segment string) string {
 	if strings.HasSuffix(s, ".") {
 		s = s[:len(s)-1] + "_"
 	}
-	if base, _, _ := strings.Cut(strings.ToLower(s), "."); isDevice(base) {
+	if base, _, _ := strings.Cut(strings.ToLower(s), "."); slices.Contains(devices, base) {
 		s = "_" + s
 	}
 	return s
@@ -179,15 +179,10 @@ func extensionAt(s string) int {
 	return dot
 }
 
-// isDevice reports whether name, in lower case, is the name of a Windows device. A file
-// with this name is a device whatever its extension.
-func isDevice(name string) bool {
-	switch name {
-	case "con", "prn", "aux", "nul":
-		return true
-	}
-	return len(name) == 4 && (name[:3] == "com" || name[:3] == "lpt") && '0' <= name[3] && name[3] <= '9'
-}
+// devices are the names of Windows devices. A file with such a name is a device whatever
+// its extension.
+var devices = strings.Fields("con prn aux nul com0 com1 com2 com3 com4 com5 com6 com7 com8 com9 " +
+	"lpt0 lpt1 lpt2 lpt3 lpt4 lpt5 lpt6 lpt7 lpt8 lpt9")
 
 // cut returns the longest prefix of s with complete characters and at most n bytes.
 func cut(s string, n int) string {

@@ -141,10 +141,8 @@ func (r *Reader) step(p []byte) (int, error) {
 		return 0, err
 	}
 	a := r.archive
-	if !a.isSettled(r.next) {
-		if err := a.settle(r.ctx, r.next); err != nil {
-			return 0, err
-		}
+	if err := a.settle(r.ctx, r.next); err != nil {
+		return 0, err
 	}
 	if r.next == len(a.members) {
 		return copy(p, a.headers[int64(len(a.headers))-(a.size-r.at):]), nil

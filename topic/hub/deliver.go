@@ -137,7 +137,6 @@ func (d *deliverer) run(ctx context.Context) {
 	}
 }
 
-// most returns the maximum number of claims in memory.
 func (d *deliverer) most() int { return max(claimBatch, claimsPerWorker*d.hub.options.Workers) }
 
 // claim claims due subscriptions, as long as there is room.
@@ -252,11 +251,7 @@ func (d *deliverer) tidy(ctx context.Context) {
 		for _, h := range d.queue.hosts {
 			d.shed(h, now)
 		}
-		for _, c := range d.claims {
-			if c.state == sending && now.Sub(c.renewed) > pushlog.ClaimTime-claimMargin/2 {
-				c.cancel()
-			}
-		}
 		d.mu.Unlock()
+		d.interrupt(now.Add(claimMargin/2 - pushlog.ClaimTime))
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"regexp"
 	"strconv"
 	"strings"
 	"syscall"
@@ -252,16 +253,11 @@ func checkName(name string) error {
 			}
 		}
 	}
-	if last := labels[len(labels)-1]; isNumber(last) {
+	if numbers.MatchString(labels[len(labels)-1]) {
 		return errors.New("its host is an address in an unusual form: write four decimal numbers, or a name")
 	}
 	return nil
 }
 
-// isNumber reports whether label is a decimal, octal or hexadecimal number.
-func isNumber(label string) bool {
-	if hex, ok := strings.CutPrefix(label, "0x"); ok {
-		return strings.Trim(hex, "0123456789abcdef") == ""
-	}
-	return strings.Trim(label, "0123456789") == ""
-}
+// numbers matches decimal, octal and hexadecimal numbers.
+var numbers = regexp.MustCompile("^(0x[0-9a-f]*|[0-9]*)$")

@@ -98,11 +98,9 @@ func (o *Options) withDefaults() (Options, error) {
 	out.PerHost = cmp.Or(out.PerHost, 8)
 	out.Signature = cmp.Or(out.Signature, "sha256")
 	out.Timeout = cmp.Or(out.Timeout, 10*time.Second)
+	out.Logger = cmp.Or(out.Logger, slog.Default())
 	if out.Client == nil {
 		out.Client = client.Of
-	}
-	if out.Logger == nil {
-		out.Logger = slog.Default()
 	}
 	for _, l := range []struct{ field, otherwise *int }{
 		{&out.Limits.Host, &DefaultLimits.Host},
@@ -126,7 +124,7 @@ func (o *Options) withDefaults() (Options, error) {
 		return out, errors.New("hub: Retry, GiveUp, Workers and PerHost must not be negative")
 	case out.Timeout < 0 || out.Timeout > pushlog.VerifyTime/2:
 		return out, fmt.Errorf("hub: Timeout must be between 0 and %v", pushlog.VerifyTime/2)
-	case out.Signature != "sha256" && out.Signature != "sha384" && out.Signature != "sha512":
+	case signatures[out.Signature] == nil:
 		return out, fmt.Errorf("hub: Signature %q: must be sha256, sha384 or sha512", out.Signature)
 	}
 	for _, p := range out.AllowCallbacks {

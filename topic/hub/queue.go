@@ -53,7 +53,6 @@ type host struct {
 	debt  int           // postponed claims that have not returned
 }
 
-// add adds c to the queue.
 func (q *queue) add(c *claim) {
 	h := q.hosts[c.sub.Host]
 	if h == nil {
@@ -67,7 +66,6 @@ func (q *queue) add(c *claim) {
 	q.list(h)
 }
 
-// lane returns the current lane of c.
 func (q *queue) lane(c *claim) lane {
 	if c.sub.Progress.Failures > 0 {
 		return doubtful

@@ -14,6 +14,7 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
+	"slices"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
@@ -41,11 +42,8 @@ func (h *Hub) header(n *pushlog.Notification) http.Header {
 // messageID returns an ID that depends on the topic and the content only, so that a
 // subscriber recognizes a repeated delivery.
 func messageID(n *pushlog.Notification) string {
-	d := sha256.New()
-	d.Write([]byte(n.Topic))
-	d.Write([]byte{0})
-	d.Write(n.Body)
-	return hex.EncodeToString(d.Sum(nil)[:16])
+	sum := sha256.Sum256(slices.Concat([]byte(n.Topic), []byte{0}, n.Body))
+	return hex.EncodeToString(sum[:16])
 }
 
 // An attempt is the result of sending a message.

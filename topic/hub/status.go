@@ -8,11 +8,9 @@ import (
 	"sort"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-// count counts an attempt by the status of its response.
 func (n *Deliveries) count(status int) {
 	switch {
 	case status == 0:
@@ -101,24 +99,9 @@ func (h *Hub) Status(ctx context.Context) (Status, error) {
 }
 
 // waiting adds the waiting subscriptions of a topic to s. at has the number of subscriptions
-// by cursor. It examines only a few cursors: if there is no message after one, there is none
-// after later ones.
+// by cursor.
 func (h *Hub) waiting(ctx context.Context, s *Status, topic string, at map[int64]int) error {
 	places := slices.Sorted(maps.Keys(at))
-	var err error
-	none := sort.Search(len(places), func(i int) bool {
-		var next []pushlog.Notification
-		if err == nil {
-			next, err = h.store.Read(ctx, topic, places[i], 1, 0)
-		}
-		return len(next) == 0
-	})
-	if err != nil || none == 0 {
-		return err
-	}
-	for _, taken := range places[:none] {
-		s.Waiting += at[taken]
-	}
 	next, err := h.store.Read(ctx, topic, places[0], 1, 0)
 	if err != nil || len(next) == 0 {
 		return err
@@ -126,7 +109,18 @@ func (h *Hub) waiting(ctx context.Context, s *Status, topic string, at map[int64
 	if t := next[0].Made; s.OldestWaiting.IsZero() || t.Before(s.OldestWaiting) {
 		s.OldestWaiting = t
 	}
-	return nil
+	// Examine only a few cursors: if there is no message after one, there is none after
+	// later ones.
+	none := sort.Search(len(places), func(i int) bool {
+		if err == nil {
+			next, err = h.store.Read(ctx, topic, places[i], 1, 0)
+		}
+		return len(next) == 0
+	})
+	for _, taken := range places[:none] {
+		s.Waiting += at[taken]
+	}
+	return err
 }
 
 // A Subscription describes a subscription for operators.

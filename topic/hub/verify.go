@@ -58,7 +58,6 @@ type heldRequest struct {
 	claimed time.Time
 }
 
-// verify processes requests until ctx ends.
 func (h *Hub) verify(ctx context.Context) error {
 	v := &verifier{
 		hub:     h,
@@ -90,7 +89,11 @@ func (h *Hub) verify(ctx context.Context) error {
 		case <-time.After(pollInterval):
 			more = true
 		case <-ctx.Done():
-			v.finish(stop)
+			// Unverified requests stay in the store.
+			defer time.AfterFunc(grace, stop).Stop()
+			for len(v.running) > 0 {
+				delete(v.running, <-v.done)
+			}
 			return nil
 		}
 	}
@@ -173,16 +176,6 @@ func (v *verifier) next(hosts, clients map[string]int) int {
 		}
 	}
 	return next
-}
-
-// finish waits for running verifications, and stops them after grace. Unverified requests
-// stay in the store.
-func (v *verifier) finish(stop context.CancelFunc) {
-	timer := time.AfterFunc(grace, stop)
-	defer timer.Stop()
-	for len(v.running) > 0 {
-		delete(v.running, <-v.done)
-	}
 }
 
 // verifyRequest verifies r with one request to the callback, and applies r if the subscriber

@@ -234,7 +234,7 @@ func (d *deliverer) stop(ctx context.Context) {
 	d.mu.Lock()
 	d.stopping = true
 	d.mu.Unlock()
-	timer := time.AfterFunc(stopTime, d.interrupt)
+	timer := time.AfterFunc(stopTime, func() { d.interrupt(time.Now()) })
 	d.workers.Wait()
 	timer.Stop()
 	d.mu.Lock()
@@ -249,12 +249,12 @@ func (d *deliverer) stop(ctx context.Context) {
 	d.save(ctx)
 }
 
-// interrupt ends all running attempts.
-func (d *deliverer) interrupt() {
+// interrupt ends the running attempts whose claims were last renewed before a time.
+func (d *deliverer) interrupt(before time.Time) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, c := range d.claims {
-		if c.state == sending {
+		if c.state == sending && c.renewed.Before(before) {
 			c.cancel()
 		}
 	}

@@ -29,8 +29,6 @@ func Open(ctx context.Context, db *sql.DB, t sqltable.Table) (*sqltable.Provider
 
 type database struct{ db *sql.DB }
 
-var _ engine.DB = (*database)(nil)
-
 func (*database) Quote(name string) string { return "`" + strings.ReplaceAll(name, "`", "``") + "`" }
 
 func (*database) Parameter(int, engine.Kind) string { return "?" }
@@ -73,8 +71,9 @@ func (db *database) Query(ctx context.Context, query string, each func(rowdb.Row
 			return err
 		}
 		for _, i := range large {
-			if err := checkInteger(row.values[i]); err != nil {
-				return fmt.Errorf("column %q: %w", types[i].Name(), err)
+			text := row.values[i]
+			if _, err := strconv.ParseInt(string(text), 10, 64); err != nil && text != nil {
+				return fmt.Errorf("column %q: %s is larger than %d, the largest integer that can be read", types[i].Name(), text, int64(math.MaxInt64))
 			}
 		}
 		if err := each(row); err != nil {
@@ -82,18 +81,6 @@ func (db *database) Query(ctx context.Context, query string, each func(rowdb.Row
 		}
 	}
 	return rows.Err()
-}
-
-// checkInteger returns an error if text, an unsigned integer, is too large.
-func checkInteger(text []byte) error {
-	if len(text) < engine.Digits {
-		return nil
-	}
-	_, err := strconv.ParseInt(string(text), 10, 64)
-	if err != nil {
-		err = fmt.Errorf("%s is larger than %d, the largest integer that can be read", text, int64(math.MaxInt64))
-	}
-	return err
 }
 
 func (*database) IsLive(c *engine.Column) string {
@@ -107,7 +94,6 @@ func (*database) IsLive(c *engine.Column) string {
 }
 
 func (db *database) Find(ctx context.Context, rel *engine.Relation) error {
-	rel.From = "(\n" + rel.Query + "\n) AS " + rel.Alias
 	if rel.Name != "" {
 		if rel.Schema == "" {
 			if err := db.db.QueryRowContext(ctx, "SELECT coalesce(DATABASE(), '')").Scan(&rel.Schema); err != nil {
@@ -142,7 +128,7 @@ func (db *database) findColumns(ctx context.Context, rel *engine.Relation) error
 	for _, t := range types {
 		nullable, known := t.Nullable()
 		c := engine.Column{Name: t.Name(), Type: t.DatabaseTypeName(), Nullable: nullable || !known}
-		c.Kind = kindOf(c.Type)
+		c.Kind = kinds[strings.TrimPrefix(c.Type, "UNSIGNED ")]
 		// Read times in microseconds since engine.Epoch, independent of the time zone
 		// of the connection. A TIMESTAMP is an instant.
 		ref := rel.Alias + "." + db.Quote(c.Name)
@@ -157,21 +143,16 @@ func (db *database) findColumns(ctx context.Context, rel *engine.Relation) error
 	return rows.Err()
 }
 
-// kindOf returns the kind of a column by the driver's name for its type.
-func kindOf(name string) engine.Kind {
-	switch name = strings.TrimPrefix(name, "UNSIGNED "); name {
-	case "TINYINT", "SMALLINT", "MEDIUMINT", "INT", "BIGINT", "YEAR":
-		return engine.Integer
-	case "CHAR", "VARCHAR", "TINYTEXT", "TEXT", "MEDIUMTEXT", "LONGTEXT":
-		return engine.Text
-	case "ENUM", "SET":
-		return engine.Label
-	case "BINARY", "VARBINARY", "TINYBLOB", "BLOB", "MEDIUMBLOB", "LONGBLOB":
-		return engine.Binary
-	case "DATETIME", "DATE", "TIMESTAMP":
-		return engine.Instant
-	}
-	return engine.Other
+// kinds are the kinds of columns, by the driver's names for their types.
+var kinds = map[string]engine.Kind{
+	"TINYINT": engine.Integer, "SMALLINT": engine.Integer, "MEDIUMINT": engine.Integer,
+	"INT": engine.Integer, "BIGINT": engine.Integer, "YEAR": engine.Integer,
+	"CHAR": engine.Text, "VARCHAR": engine.Text, "TINYTEXT": engine.Text,
+	"TEXT": engine.Text, "MEDIUMTEXT": engine.Text, "LONGTEXT": engine.Text,
+	"ENUM": engine.Label, "SET": engine.Label,
+	"BINARY": engine.Binary, "VARBINARY": engine.Binary, "TINYBLOB": engine.Binary,
+	"BLOB": engine.Binary, "MEDIUMBLOB": engine.Binary, "LONGBLOB": engine.Binary,
+	"DATETIME": engine.Instant, "DATE": engine.Instant, "TIMESTAMP": engine.Instant,
 }
 
 func (db *database) CheckUnique(ctx context.Context, rel *engine.Relation) error {

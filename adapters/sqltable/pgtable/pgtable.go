@@ -46,8 +46,6 @@ type database struct {
 	rows rowdb.DB
 }
 
-var _ engine.TriggerDB = (*database)(nil)
-
 func newDatabase(ctx context.Context, pool *pgxpool.Pool) (*database, error) {
 	switch mode := pool.Config().ConnConfig.DefaultQueryExecMode; mode {
 	case pgx.QueryExecModeCacheStatement, pgx.QueryExecModeCacheDescribe, pgx.QueryExecModeDescribeExec:
@@ -104,14 +102,12 @@ func (*database) IsLive(c *engine.Column) string {
 }
 
 func (db *database) Find(ctx context.Context, rel *engine.Relation) error {
-	rel.From = "(\n" + rel.Query + "\n) AS " + rel.Alias
 	if rel.Name != "" {
 		name := db.Quote(rel.Name)
 		if rel.Schema != "" {
 			name = db.Quote(rel.Schema) + "." + name
 		}
-		var schema string
-		var relkind string
+		var schema, relkind string
 		err := db.pool.QueryRow(ctx, `SELECT n.nspname, c.relkind::text FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 			WHERE c.oid = pg_catalog.to_regclass($1) AND c.relkind IN ('r', 'p', 'm', 'v', 'f')`, name).Scan(&schema, &relkind)
 		switch {
@@ -150,33 +146,21 @@ func (db *database) findColumns(ctx context.Context, rel *engine.Relation) error
 		if err != nil {
 			return err
 		}
-		c.Kind = kindOf(c.Type, category)
+		c.Kind = kinds[c.Type]
+		if c.Kind == engine.Other && (category == "S" || category == "E") {
+			c.Kind = engine.Label
+		}
 		rel.Columns = append(rel.Columns, c)
 	}
 	return nil
 }
 
-func kindOf(name, category string) engine.Kind {
-	switch name {
-	case "int2", "int4", "int8":
-		return engine.Integer
-	case "text", "varchar":
-		return engine.Text
-	case "bytea":
-		return engine.Binary
-	case "uuid":
-		return engine.UUID
-	case "bool":
-		return engine.Boolean
-	case "timestamptz", "timestamp":
-		return engine.Instant
-	case "date":
-		return engine.Date
-	}
-	if category == "S" || category == "E" {
-		return engine.Label
-	}
-	return engine.Other
+// kinds are the kinds of columns, by the names of their types.
+var kinds = map[string]engine.Kind{
+	"int2": engine.Integer, "int4": engine.Integer, "int8": engine.Integer,
+	"text": engine.Text, "varchar": engine.Text,
+	"bytea": engine.Binary, "uuid": engine.UUID, "bool": engine.Boolean,
+	"timestamptz": engine.Instant, "timestamp": engine.Instant, "date": engine.Date,
 }
 
 func (db *database) CheckUnique(ctx context.Context, rel *engine.Relation) error {
@@ -196,10 +180,8 @@ func (db *database) CheckUnique(ctx context.Context, rel *engine.Relation) error
 	if err != nil {
 		return err
 	}
-	for _, i := range indexes {
-		if i.Unique {
-			return nil
-		}
+	if slices.ContainsFunc(indexes, func(i index) bool { return i.Unique }) {
+		return nil
 	}
 	return fmt.Errorf("the key %q need not be unique: CREATE UNIQUE INDEX ON %s (%s%s)", rel.Key.Name, rel.Qualified, db.Quote(rel.Key.Name), byBytes(rel))
 }
@@ -223,7 +205,7 @@ type index struct {
 
 // indexes returns the complete indexes of rel whose first column is the key.
 func (db *database) indexes(ctx context.Context, rel *engine.Relation) ([]index, error) {
-	rows, err := db.pool.Query(ctx, `
+	rows, _ := db.pool.Query(ctx, `
 		SELECT i.indisunique AND i.indnkeyatts = 1,
 			i.indcollation[0] = 0 OR coalesce(
 				CASE WHEN l.collname = 'default'
@@ -243,9 +225,6 @@ func (db *database) indexes(ctx context.Context, rel *engine.Relation) ([]index,
 		WHERE i.indrelid = pg_catalog.to_regclass($1) AND a.attname = $2
 			AND m.amname = 'btree' AND o.opcdefault AND i.indpred IS NULL AND i.indisvalid AND i.indislive
 		ORDER BY i.indisunique DESC, i.indexrelid`, rel.Qualified, rel.Key.Name)
-	if err != nil {
-		return nil, err
-	}
 	return pgx.CollectRows(rows, pgx.RowToStructByPos[index])
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
 
 	"github.com/jackc/pgx/v5"
@@ -83,8 +84,7 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 		if err := c.Script(ctx, "SET LOCAL search_path = pg_catalog, "+db.Quote(j.Schema)+", pg_temp"); err != nil {
 			return err
 		}
-		list := strings.Join(append([]string{j.KeyExpr, j.URIExpr}, j.Values...), ", ")
-		return c.Query(ctx, "SELECT "+list+" FROM "+j.From+engine.Where(j.Filter)+" LIMIT 0", func(rowdb.Row) error { return nil })
+		return c.Query(ctx, "SELECT "+j.KeyExpr+", "+j.URIExpr+j.Values+" FROM "+j.From+engine.Where(j.Filter)+" LIMIT 0", func(rowdb.Row) error { return nil })
 	})
 	if err != nil {
 		return nil, fmt.Errorf("with only pg_catalog and the schema of the table in the search path: %w", err)
@@ -94,36 +94,27 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 		return nil, err
 	}
 	const differs = "OLD.* OPERATOR(pg_catalog.*<>) NEW.*" // whatever the types
-	var differences, columns []string
+	var differences []string
 	for _, c := range j.Listed {
-		as := db.Quote(c.Name)
-		if c.Kind == engine.Text || c.Kind == engine.Label {
-			as += `::text COLLATE "C"` // equal to the byte
-		}
-		differences = append(differences, "OLD."+as+" IS DISTINCT FROM NEW."+as)
+		differences = append(differences, "OLD."+db.bytewise(c)+" IS DISTINCT FROM NEW."+db.bytewise(c))
 	}
 	changed := "(" + strings.Join(differences, " OR ") + ")"
 	if !j.Content {
 		changed = differs
 	}
-	for _, c := range j.Columns {
-		columns = append(columns, ", "+c)
-	}
-	// Without a condition, the row was in the set and still is.
-	filter, always, worth := "true", "false", changed
-	if j.Filter != "" {
-		filter, always = j.Filter, "true"
-	}
+	worth := changed
 	if j.Where != "" {
 		worth = differs
 	}
 	values := map[string]string{
 		"store": db.rows.Schema(), "table": j.Qualified, "alias": j.Alias, "regclass": db.Literal(j.Qualified),
-		"set": j.SetName, "key": j.KeyExpr, "uri": j.URIExpr, "filter": filter, "where": engine.Where(j.Filter),
-		"columns": strings.Join(columns, ""), "values": strings.Join(append([]string{""}, j.Values...), ", "),
+		"set": j.SetName, "key": j.KeyExpr, "uri": j.URIExpr, "filter": cmp.Or(j.Filter, "true"), "where": engine.Where(j.Filter),
+		"columns": j.Columns, "values": j.Values,
 		"same": engine.And(db.sameKey(j, "OLD.", "NEW."), db.sameURI(j, "OLD.", "NEW.")), "sameKey": db.sameKey(j, "OLD.", "NEW."),
 		"sameOldURI": cmp.Or(db.sameURI(j, j.Alias+".", "OLD."), "true"), "isOld": db.sameKey(j, j.Alias+".", "OLD."), "isNew": db.sameKey(j, j.Alias+".", "NEW."),
-		"always": always, "changed": changed, "mark": j.Mark,
+		"changed": changed, "mark": j.Mark,
+		// Without a condition, the row was in the set and still is.
+		"always": strconv.FormatBool(j.Filter != ""),
 	}
 	base, truncate := db.rows.Schema()+"."+db.Quote(j.Base), db.rows.Schema()+"."+db.Quote(j.Base+"_truncate")
 	statements := []string{
@@ -147,14 +138,11 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 
 // leaves returns rel and its partitions that hold rows, qualified and quoted.
 func (db *database) leaves(ctx context.Context, rel *engine.Relation) ([]string, error) {
-	rows, err := db.pool.Query(ctx, `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname)
+	rows, _ := db.pool.Query(ctx, `SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname)
 		FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 		WHERE c.oid = pg_catalog.to_regclass($1)
 			OR c.oid IN (SELECT relid FROM pg_catalog.pg_partition_tree(pg_catalog.to_regclass($1)) WHERE isleaf)
 		ORDER BY c.oid <> pg_catalog.to_regclass($1), 1`, rel.Qualified)
-	if err != nil {
-		return nil, err
-	}
 	return pgx.CollectRows(rows, pgx.RowTo[string])
 }
 
@@ -173,13 +161,17 @@ func (db *database) sameKey(j *engine.Journalled, a, b string) string {
 // they always are.
 func (db *database) sameURI(j *engine.Journalled, a, b string) (condition string) {
 	for _, c := range j.Others {
-		as := db.Quote(c.Name)
-		if c.Kind == engine.Text || c.Kind == engine.Label {
-			as += `::text COLLATE "C"`
-		}
-		condition = engine.And(condition, a+as+" IS NOT DISTINCT FROM "+b+as)
+		condition = engine.And(condition, a+db.bytewise(c)+" IS NOT DISTINCT FROM "+b+db.bytewise(c))
 	}
 	return condition
+}
+
+// bytewise returns a column as it is compared byte by byte.
+func (db *database) bytewise(c *engine.Column) string {
+	if c.Kind == engine.Text || c.Kind == engine.Label {
+		return db.Quote(c.Name) + `::text COLLATE "C"`
+	}
+	return db.Quote(c.Name)
 }
 
 func (db *database) function(name, schema, body string) string {
@@ -193,12 +185,12 @@ func (db *database) function(name, schema, body string) string {
 
 // DropTriggers implements [engine.TriggerDB]. Dropping the functions also drops their
 // triggers, on every table.
-func (db *database) DropTriggers(_ context.Context, _ *engine.Relation, base string) ([]string, error) {
+func (db *database) DropTriggers(base string) []string {
 	store := db.rows.Schema()
 	return []string{
 		fmt.Sprintf("DROP FUNCTION IF EXISTS %s.%s() CASCADE", store, db.Quote(base)),
 		fmt.Sprintf("DROP FUNCTION IF EXISTS %s.%s() CASCADE", store, db.Quote(base+"_truncate")),
-	}, nil
+	}
 }
 
 func (db *database) Apply(ctx context.Context, statements []string) error {
@@ -217,20 +209,11 @@ func (db *database) Apply(ctx context.Context, statements []string) error {
 }
 
 func (db *database) TriggersOn(ctx context.Context, rel *engine.Relation, each func(name, sql string)) error {
-	rows, err := db.pool.Query(ctx, `SELECT DISTINCT p.proname, p.prosrc FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid
+	rows, _ := db.pool.Query(ctx, `SELECT DISTINCT p.proname, p.prosrc FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_proc p ON p.oid = t.tgfoid
 		WHERE t.tgrelid = pg_catalog.to_regclass($1) AND starts_with(p.proname, 'rs_')`, rel.Qualified)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name, sql string
-		if err := rows.Scan(&name, &sql); err != nil {
-			return err
-		}
-		each(name, sql)
-	}
-	return rows.Err()
+	var name, sql string
+	_, err := pgx.ForEachRow(rows, []any{&name, &sql}, func() error { each(name, sql); return nil })
+	return err
 }
 
 // Literal returns a literal that is valid with any setting of

@@ -42,8 +42,6 @@ func Triggers(pool *sqlitex.Pool) *sqltable.Triggers { return sqltable.NewTrigge
 
 type database struct{ pool *sqlitex.Pool }
 
-var _ engine.TriggerDB = (*database)(nil)
-
 func (*database) Quote(name string) string {
 	// In double quotes, SQLite would take the name of a missing column for text.
 	return "`" + strings.ReplaceAll(name, "`", "``") + "`"
@@ -52,15 +50,11 @@ func (*database) Quote(name string) string {
 func (*database) Parameter(n int, _ engine.Kind) string { return "$" + strconv.Itoa(n) }
 
 func (db *database) Query(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
-	return db.do(ctx, func(c rowdb.Conn) error { return c.Query(ctx, sql, each, args...) })
+	return db.take(ctx, func(conn *sqlite.Conn) error { return sqlitedb.Wrap(conn).Query(ctx, sql, each, args...) })
 }
 
 func (db *database) QueryInOrder(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
 	return db.Query(ctx, sql, each, args...)
-}
-
-func (db *database) do(ctx context.Context, f func(rowdb.Conn) error) error {
-	return db.take(ctx, func(conn *sqlite.Conn) error { return f(sqlitedb.Wrap(conn)) })
 }
 
 func (db *database) take(ctx context.Context, f func(*sqlite.Conn) error) error {
@@ -75,7 +69,7 @@ func (db *database) take(ctx context.Context, f func(*sqlite.Conn) error) error 
 	return err
 }
 
-// look is do for statements about the schema.
+// look is take for statements about the schema.
 func (db *database) look(ctx context.Context, f func(rowdb.Conn) error) error {
 	return db.take(ctx, func(conn *sqlite.Conn) error {
 		return errors.Join(refresh(conn), f(sqlitedb.Wrap(conn)))
@@ -126,7 +120,6 @@ func (db *database) Find(ctx context.Context, rel *engine.Relation) error {
 // findQuery finds the columns of a query by means of a temporary view, which only this
 // connection sees.
 func (db *database) findQuery(ctx context.Context, c rowdb.Conn, rel *engine.Relation) error {
-	rel.From = "(\n" + rel.Query + "\n) AS " + rel.Alias
 	if _, err := c.Exec(ctx, "CREATE TEMP VIEW rs_query_columns AS SELECT * FROM "+rel.From); err != nil {
 		return err
 	}
@@ -206,22 +199,12 @@ func indexesOf(ctx context.Context, c rowdb.Conn, rel *engine.Relation) ([]index
 
 // rowid returns the column that is the rowid, or "".
 func rowid(ctx context.Context, c rowdb.Conn, rel *engine.Relation) (name string, err error) {
-	n := 0
-	err = c.Query(ctx, `SELECT name, type = 'INTEGER' COLLATE NOCASE FROM pragma_table_info($1, $2) WHERE pk > 0`, func(r rowdb.Row) error {
-		if n++; r.Int(1) != 0 {
-			name = rowdb.String(r, 0)
-		}
-		return nil
-	}, rel.Name, rel.Schema)
-	if n != 1 {
-		name = ""
-	}
-	if err == nil && name != "" {
-		// INTEGER PRIMARY KEY has no index of its own, unless it is DESC or
-		// the table is WITHOUT ROWID.
-		err = c.Query(ctx, "SELECT 1 FROM pragma_index_list($1, $2) WHERE origin = 'pk'",
-			func(rowdb.Row) error { name = ""; return nil }, rel.Name, rel.Schema)
-	}
+	// INTEGER PRIMARY KEY has no index of its own, unless it is DESC or the table is
+	// WITHOUT ROWID.
+	err = c.Query(ctx, `SELECT max(name) FROM pragma_table_info($1, $2) WHERE pk > 0
+		HAVING count(*) = 1 AND max(type) = 'INTEGER' COLLATE NOCASE
+			AND NOT EXISTS (SELECT 1 FROM pragma_index_list($1, $2) WHERE origin = 'pk')`,
+		func(r rowdb.Row) error { name = rowdb.String(r, 0); return nil }, rel.Name, rel.Schema)
 	return name, err
 }
 
@@ -236,17 +219,14 @@ func (db *database) CheckUnique(ctx context.Context, rel *engine.Relation) error
 		if rel.Key.Nullable {
 			// The column must be declared NOT NULL, or be in a PRIMARY KEY. SQLite
 			// allows NULL there by mistake, so the rows are checked.
-			primary, null := false, false
-			err := c.Query(ctx, "SELECT 1 FROM pragma_table_info($1, $2) WHERE pk > 0 AND name = $3",
-				func(rowdb.Row) error { primary = true; return nil }, rel.Name, rel.Schema, rel.Key.Name)
-			if err == nil {
-				err = c.Query(ctx, "SELECT 1 FROM "+rel.From+" WHERE "+rel.Key.Ref+" IS NULL LIMIT 1",
-					func(rowdb.Row) error { null = true; return nil })
-			}
+			mayBeNull := false
+			err := c.Query(ctx, `SELECT NOT EXISTS (SELECT 1 FROM pragma_table_info($1, $2) WHERE pk > 0 AND name = $3)
+				OR EXISTS (SELECT 1 FROM `+rel.From+" WHERE "+rel.Key.Ref+" IS NULL)",
+				func(r rowdb.Row) error { mayBeNull = r.Int(0) != 0; return nil }, rel.Name, rel.Schema, rel.Key.Name)
 			if err != nil {
 				return err
 			}
-			if !primary || null {
+			if mayBeNull {
 				return fmt.Errorf("the key %q may be NULL: declare it NOT NULL, or make a view of the rows where it is not", rel.Key.Name)
 			}
 		}

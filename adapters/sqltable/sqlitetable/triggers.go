@@ -3,11 +3,11 @@ package sqlitetable
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
@@ -57,14 +57,8 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 	if err != nil {
 		return nil, err
 	}
-	statements, err := db.DropTriggers(ctx, j.Relation, j.Base)
-	if err != nil {
-		return nil, err
-	}
-	filter := "1"
-	if j.Filter != "" {
-		filter = j.Filter
-	}
+	statements := db.DropTriggers(j.Base)
+	filter := cmp.Or(j.Filter, "1")
 	sameKey := db.sameKey(j, "OLD.", "NEW.")
 	same := engine.And(sameKey, db.sameURI(j, "OLD.", "NEW."))
 	changed := db.changed(j)
@@ -74,7 +68,7 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 		"old": db.old(j), "isOld": db.sameKey(j, j.Alias+".", "OLD."), "isNew": db.sameKey(j, j.Alias+".", "NEW."),
 		"sameOldURI": cmp.Or(db.sameURI(j, j.Alias+".", "OLD."), "1"), "otherKey": "1",
 		"isReplaced": engine.And(db.sameAs(j, j.Key.Ref, db.Quote(j.Base)+".id"), "("+j.URIExpr+") IS "+db.Quote(j.Base)+".uri"),
-		"columns":    strings.Join(append([]string{""}, j.Columns...), ", "), "values": strings.Join(append([]string{""}, j.Values...), ", "),
+		"columns":    j.Columns, "values": j.Values,
 		"replaced": db.Quote(j.Base), "conflict": conflict,
 		"change": "'created'", "worth": "", "when": "", "forget": "",
 	}
@@ -207,31 +201,27 @@ func (db *database) conflicts(ctx context.Context, j *engine.Journalled) (condit
 	return strings.Join(any, " OR "), err
 }
 
-func (db *database) DropTriggers(_ context.Context, _ *engine.Relation, base string) ([]string, error) {
-	var statements []string
+func (db *database) DropTriggers(base string) (statements []string) {
 	for _, name := range []string{"_insert", "_delete", "_update", "_replace", "_update_replace", "_update_replaced"} {
 		statements = append(statements, "DROP TRIGGER IF EXISTS "+db.Quote(base+name))
 	}
-	return append(statements, "DROP TABLE IF EXISTS "+db.Quote(base)), nil
+	return append(statements, "DROP TABLE IF EXISTS "+db.Quote(base))
 }
 
-func (db *database) Apply(ctx context.Context, statements []string) (err error) {
-	conn, err := db.pool.Take(ctx)
-	if err != nil {
-		return err
-	}
-	defer db.pool.Put(conn)
-	end, err := sqlitex.ImmediateTransaction(conn)
-	if err != nil {
-		return err
-	}
-	defer end(&err)
-	for _, s := range statements {
-		if err := sqlitex.ExecuteTransient(conn, s, nil); err != nil {
-			return errors.Join(ctx.Err(), err)
+func (db *database) Apply(ctx context.Context, statements []string) error {
+	return db.take(ctx, func(conn *sqlite.Conn) (err error) {
+		end, err := sqlitex.ImmediateTransaction(conn)
+		if err != nil {
+			return err
 		}
-	}
-	return nil
+		defer end(&err)
+		for _, s := range statements {
+			if err := sqlitex.ExecuteTransient(conn, s, nil); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
 }
 
 func (db *database) TriggersOn(ctx context.Context, rel *engine.Relation, each func(name, sql string)) error {

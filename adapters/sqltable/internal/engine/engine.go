@@ -7,7 +7,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -140,14 +139,13 @@ func Where(conditions ...string) string {
 // A TriggerDB is a DB with triggers.
 type TriggerDB interface {
 	DB
-	Expressions
 
 	// CreateTriggers returns the statements that create the triggers of j.
 	CreateTriggers(ctx context.Context, j *Journalled) ([]string, error)
 
-	// DropTriggers returns the statements that drop the triggers on rel whose names
-	// begin with base.
-	DropTriggers(ctx context.Context, rel *Relation, base string) ([]string, error)
+	// DropTriggers returns the statements that drop the triggers whose names begin
+	// with base.
+	DropTriggers(base string) []string
 
 	// Apply runs statements in one transaction.
 	Apply(ctx context.Context, statements []string) error
@@ -155,10 +153,8 @@ type TriggerDB interface {
 	// TriggersOn calls each with the name and the SQL of each trigger that journals
 	// rows of rel, or of its function.
 	TriggersOn(ctx context.Context, rel *Relation, each func(name, sql string)) error
-}
 
-// Expressions are the SQL expressions that compute what a resource says.
-type Expressions interface {
+	// The SQL expressions that compute what a resource says.
 	Literal(s string) string
 	KeyExpr(k *Key) string                        // bytes
 	TextExpr(c *Column) string                    // of a value in a URI
@@ -179,8 +175,11 @@ type Journalled struct {
 	KeyExpr string
 	URIExpr string
 
-	Columns []string // of rs_pending, beside those of every change
-	Values  []string // for Columns
+	// The columns of rs_pending beside those of every change, and their values. Both
+	// begin with a comma, unless there are none.
+	Columns string
+	Values  string
+
 	Listed  []*Column
 	Others  []*Column // the columns of URIs other than the key
 	Content bool      // Listed has columns that are neither of the key nor of the URI
@@ -189,8 +188,8 @@ type Journalled struct {
 // Fill replaces {name} in text by values[name], but not in the values themselves.
 func Fill(text string, values map[string]string) string {
 	var pairs []string
-	for _, name := range slices.Sorted(maps.Keys(values)) {
-		pairs = append(pairs, "{"+name+"}", values[name])
+	for name, value := range values {
+		pairs = append(pairs, "{"+name+"}", value)
 	}
 	return strings.NewReplacer(pairs...).Replace(text)
 }
