@@ -29,14 +29,19 @@ const (
 // notices collects the events of the operating system. One goroutine receives them
 // and never blocks, because further events would be lost. Another reports them.
 type notices struct {
-	dir            *Dir
-	prefix         string                  // of the names of events
-	watch, unwatch func(path string) error // start and stop watching one folder
-	changed        chan struct{}           // of capacity 1; full if something has changed
+	dir       *Dir
+	prefix    string         // of the names of events
+	changed   chan struct{}  // of capacity 1; full if something has changed
+	receivers sync.WaitGroup // of events
 
 	mu      sync.Mutex
+	watch   func(path string) error // starts watching one folder
+	unwatch func(path string) error // stops it
+	end     func() error            // stops watching all folders; nil if they are not watched
+	ended   bool
 	pending map[string]*pending  // by key
 	all     bool                 // anything may have changed
+	lost    bool                 // renamed folders may be watched under their old names
 	watched map[string]bool      // keys of the watched folders
 	failed  map[string]bool      // keys of folders in which something could not be read
 	resting map[string]time.Time // when a large file may be read again, by key
@@ -90,7 +95,7 @@ func (n *notices) receive(events <-chan fsnotify.Event, errs <-chan error) {
 // event records one event. The file or folder that it names may no longer exist.
 func (n *notices) event(e fsnotify.Event) {
 	below, ok := strings.CutPrefix(e.Name, n.prefix)
-	if !ok { // the folder of the Dir itself
+	if !ok || below == "" { // the folder of the Dir itself
 		if e.Op != fsnotify.Chmod || n.hasFailed("") {
 			n.noteAll()
 		}
@@ -114,8 +119,7 @@ func (n *notices) note(key string, op fsnotify.Op) {
 		p.op |= op
 		p.last = now
 	case len(n.pending) == maxPending:
-		n.all = true
-		clear(n.pending)
+		n.lose()
 	default:
 		n.pending[key] = &pending{now, now, op}
 	}
@@ -126,10 +130,15 @@ func (n *notices) note(key string, op fsnotify.Op) {
 // noteAll records that anything may have changed.
 func (n *notices) noteAll() {
 	n.mu.Lock()
-	n.all = true
-	clear(n.pending)
+	n.lose()
 	n.mu.Unlock()
 	n.signal()
+}
+
+// lose forgets the pending events, with n.mu held: anything may have changed.
+func (n *notices) lose() {
+	n.all, n.lost = true, true
+	clear(n.pending)
 }
 
 func (n *notices) signal() {

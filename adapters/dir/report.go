@@ -121,9 +121,10 @@ func (n *notices) forget(gone map[string]bool) {
 		}
 	}
 	maps.DeleteFunc(n.failed, isGone)
+	unwatch := n.unwatch
 	n.mu.Unlock()
 	for _, key := range below {
-		n.unwatch(n.path(key)) // fails if the watch has ended by itself
+		unwatch(n.path(key)) // fails if the watch has ended by itself
 	}
 }
 
@@ -141,8 +142,9 @@ func (n *notices) enter(key string) {
 	n.mu.Lock()
 	n.watched[key] = true
 	delete(n.failed, key)
+	watch := n.watch
 	n.mu.Unlock()
-	err := n.watch(n.path(key))
+	err := watch(n.path(key))
 	if err == nil {
 		return
 	}

@@ -46,6 +46,7 @@ func (d *Dir) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, er
 	return func(yield func(resourcesync.Resource, error) bool) {
 		skips, fails := d.skips.Begin(), d.fails.Begin()
 		s := d.newScan(skips, fails)
+		s.notices.begin()
 		s.progress = d.progress
 		s.ended = func() { s.summarize(skips, fails) }
 		s.yield(ctx, func(ctx context.Context, root *folder) { s.walk(ctx, root, "", s) }, yield)

@@ -3,7 +3,6 @@ package dir
 import (
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -36,18 +35,57 @@ const maxDelay = 10
 // Watch returns the error of ctx when ctx is done, and another error if the operating
 // system cannot watch folders.
 func (d *Dir) Watch(ctx context.Context, changed func(paths []string)) error {
-	w, err := fsnotify.NewWatcher()
-	if err != nil {
+	n := newNotices(d, nil, nil)
+	if err := n.renew(); err != nil {
 		return fmt.Errorf("dir: watching %s: %w", d.path, err)
 	}
-	n := newNotices(d, w.Add, w.Remove)
-	var wg sync.WaitGroup
-	wg.Go(func() { n.receive(w.Events, w.Errors) })
-	defer wg.Wait()
-	defer w.Close()
+	defer n.close()
 	d.watching.Store(n)
 	defer d.watching.CompareAndSwap(n, nil)
 	return n.run(ctx, changed)
+}
+
+// begin prepares for a scan of the whole folder. It does nothing if n is nil.
+func (n *notices) begin() {
+	if n == nil {
+		return
+	}
+	n.mu.Lock()
+	lost := n.lost
+	n.mu.Unlock()
+	if lost {
+		_ = n.renew() // the next scan tries again
+	}
+}
+
+// renew watches the folders that scans enter from now on, and no others.
+func (n *notices) renew() error {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return err
+	}
+	n.mu.Lock()
+	end := w.Close
+	if !n.ended {
+		n.receivers.Go(func() { n.receive(w.Events, w.Errors) })
+		n.end, end = end, n.end
+		n.watch, n.unwatch, n.lost = w.Add, w.Remove, false
+		clear(n.watched)
+	}
+	n.mu.Unlock()
+	if end != nil {
+		end()
+	}
+	return nil
+}
+
+// close stops watching.
+func (n *notices) close() {
+	n.mu.Lock()
+	n.ended = true
+	n.mu.Unlock()
+	n.end()
+	n.receivers.Wait()
 }
 
 // run reports changes until ctx is done.

@@ -408,3 +408,16 @@ func TestWatchForgetsFolders(t *testing.T) {
 		t.Errorf("watches %q, want %q", got, want)
 	}
 }
+
+// TestWatchAfterLoss: a folder that is renamed while events are lost is watched under its
+// new name. The system watches what it watched before, under the old name.
+func TestWatchAfterLoss(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, "a/b/c", "")
+	w := watchFolder(t, root, nil)
+	must(t, os.Rename(filepath.Join(root, "a"), filepath.Join(root, "x")))
+	w.dir.watching.Load().noteAll()
+	w.awaitListed(t, "x/b/c")
+	write(t, root, "x/b/d", "")
+	w.awaitListed(t, "x/b/c x/b/d")
+}
