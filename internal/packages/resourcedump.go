@@ -60,15 +60,21 @@ type Stats struct {
 	Length  resourcesync.Length
 	At      time.Time // of the manifest; zero if the set knows no times
 
-	count  int // resources
-	weight int // see [Size.Weight]
+	load load
+}
+
+// A load is what the resources in a range weigh in one version of them.
+type load struct {
+	version string // empty if unknown
+	count   int    // resources
+	weight  int    // see [Size.Weight]
 }
 
 // StatsOf returns the stats of the package with the contents c. entryBytes is the size of
 // the entries in its manifest.
 func (s Size) StatsOf(c *Contents, version string, entryBytes int) (Stats, error) {
 	length, err := c.Length()
-	stats := Stats{Version: version, Length: length, count: c.Len(), weight: entryBytes + s.share(c.bytes)}
+	stats := Stats{Version: version, Length: length, load: load{version, c.Len(), entryBytes + s.share(c.bytes)}}
 	if c.At.After(time.Unix(0, 0)) {
 		stats.At = c.At
 	}
@@ -76,7 +82,8 @@ func (s Size) StatsOf(c *Contents, version string, entryBytes int) (Stats, error
 }
 
 // Resources divides a set into the packages of its Resource Dump, and remembers the stats
-// of the packages: after a change, it lists only packages whose resources have changed.
+// of the packages and what they weigh: after a change, it lists only packages whose
+// resources have changed.
 // Its fields are set before its first use, and its methods are safe for concurrent use.
 type Resources struct {
 	Provider resourcesync.Provider
@@ -85,6 +92,7 @@ type Resources struct {
 
 	mu    sync.Mutex
 	stats map[resourcesync.Range]Stats
+	loads map[resourcesync.Range]load // of the ranges that the last division kept
 }
 
 // Stats returns the stats of the package with the resources in r. If they are not known,
@@ -143,35 +151,49 @@ func (rs *Resources) Cut(ctx context.Context, previous []resourcesync.Cut) ([]re
 	cuts := paging.NewCuts(previous, rs.Size.Resources())
 	cuts.MaxPages = math.MaxInt // the dumps of an index hold them all
 	if rs.Stater == nil || len(previous) <= 1 {
-		err := rs.weigh(ctx, partition.Whole, cuts)
+		_, err := rs.weigh(ctx, partition.Whole, cuts)
 		return cuts.Done(), err
 	}
+	loads := make(map[resourcesync.Range]load, len(previous))
 	for r := range partition.Ranges(previous, "") {
-		stats, _, known, err := rs.known(ctx, r)
+		stats, stat, known, err := rs.known(ctx, r)
+		now := stats.load
+		if !known {
+			rs.mu.Lock()
+			now = rs.loads[r]
+			rs.mu.Unlock()
+			known = stat.Version != "" && now.version == stat.Version
+		}
 		switch {
 		case err != nil:
 		case known:
-			cuts.AddPage(r.From, stats.count, stats.weight)
+			cuts.AddPage(r.From, now.count, now.weight)
 		default:
-			err = rs.weigh(ctx, r, cuts)
+			now, err = rs.weigh(ctx, r, cuts)
+			now.version = stat.Version
 		}
 		if err != nil {
 			return nil, err
 		}
+		loads[r] = now
 	}
+	rs.mu.Lock()
+	rs.loads = loads
+	rs.mu.Unlock()
 	return cuts.Done(), nil
 }
 
 // weigh adds the resources in r to cuts. It omits those that the manifest omits and
 // reports.
-func (rs *Resources) weigh(ctx context.Context, r resourcesync.Range, cuts *paging.Cuts) error {
+func (rs *Resources) weigh(ctx context.Context, r resourcesync.Range, cuts *paging.Cuts) (all load, err error) {
 	var builder entries.Builder
 	for res, err := range checked.Resources(ctx, rs.Provider, r, nil) {
 		if err != nil {
-			return err
+			return all, err
 		}
-		size := builder.Size(&manifestHead, builder.Resource(&res))
-		cuts.Add(res.Key, size+rs.Size.Weight(res.Length), time.Time{})
+		weight := builder.Size(&manifestHead, builder.Resource(&res)) + rs.Size.Weight(res.Length)
+		cuts.Add(res.Key, weight, time.Time{})
+		all.count, all.weight = all.count+1, all.weight+weight
 	}
-	return nil
+	return all, nil
 }
