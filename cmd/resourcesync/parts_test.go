@@ -17,14 +17,17 @@ import (
 )
 
 // TestPartsUnderFire creates, changes and moves files, and renames and removes folders,
-// while parts of the folder are scanned and the process is killed again and again. In the
+// while parts of the folder are scanned and processes are killed again and again. In the
 // end, the list is equal to the folder, and the Change List leads from what was listed
 // first to that state with each change once.
 func TestPartsUnderFire(t *testing.T) {
 	t.Parallel()
 	kills, _ := strconv.Atoi(cmp.Or(os.Getenv("RESOURCESYNC_KILLS"), "3"))
-	for name, newState := range states {
-		t.Run(name, func(t *testing.T) {
+	for _, tt := range []struct {
+		state     string
+		processes int
+	}{{"sqlite", 1}, {"postgres", 1}, {"postgres", 3}} {
+		t.Run(fmt.Sprint(tt.state, tt.processes), func(t *testing.T) {
 			t.Parallel()
 			seed := rand.Uint64()
 			t.Logf("seed %d", seed)
@@ -33,25 +36,32 @@ func TestPartsUnderFire(t *testing.T) {
 				m.mutate()
 			}
 			first := hashesBelow(t, m.root)
-			flags := []string{"--base-url", publicURL, "--state", newState(t), "--rescan", "1h", "--max-delete", "100%"}
-			p := startProcess(t, m.root, flags...)
-			p.stdout.await("Ready")
+			flags := []string{"--base-url", publicURL, "--state", states[tt.state](t), "--rescan", "1h", "--max-delete", "100%", "--status", "127.0.0.1:0"}
+			running := make([]*process, tt.processes)
+			for i := range running {
+				running[i] = startProcess(t, m.root, flags...)
+				running[i].stdout.await("Ready")
+			}
 			for range kills {
 				for end := time.Now().Add(time.Duration(m.random.Int64N(int64(600 * time.Millisecond)))); time.Now().Before(end); {
 					m.mutate()
 				}
-				p.kill()
+				i := m.random.IntN(len(running))
+				running[i].kill()
 				m.mutate()
-				p = startProcess(t, m.root, flags...)
+				running[i] = startProcess(t, m.root, flags...)
 				if m.random.IntN(2) == 0 {
-					p.stdout.await("Ready")
+					running[i].stdout.await("Ready")
 				}
 			}
-			p.stdout.await("Ready")
+			for _, p := range running {
+				p.stdout.await("Ready")
+			}
 			for range 300 {
 				m.mutate()
 			}
 			want := hashesBelow(t, m.root)
+			p := running[0]
 			p.until("the list is equal to the folder", func() bool {
 				listed := map[string]string{}
 				for _, e := range p.list("resourcelist") {
@@ -62,6 +72,19 @@ func TestPartsUnderFire(t *testing.T) {
 			p.until("the changes lead to the folder", func() bool {
 				return maps.Equal(replay(t, first, p.list("changelist")), want)
 			})
+			// What the others or a complete scan find now has been published before.
+			published := len(p.list("changelist"))
+			for _, other := range running {
+				other.kill()
+			}
+			p = startProcess(t, m.root, flags...)
+			p.until("the folder is scanned again", func() bool {
+				_, s := p.toldOperators()
+				return s.Scan != nil
+			})
+			if again := p.list("changelist"); len(again) != published {
+				t.Errorf("published again: %v", again[published:])
+			}
 			p.kill()
 		})
 	}
