@@ -56,9 +56,8 @@ func (s Size) Exceeded(c *Contents) bool {
 // Stats describe a package in a Resource Dump, and hold its weight for the next division
 // of the set. They are a function of the resources in the range of the package.
 type Stats struct {
-	Version string // of the range; empty if unknown
-	Length  resourcesync.Length
-	At      time.Time // of the manifest; zero if the set knows no times
+	Length resourcesync.Length
+	At     time.Time // of the manifest; zero if the set knows no times
 
 	load load
 }
@@ -74,7 +73,7 @@ type load struct {
 // the entries in its manifest.
 func (s Size) StatsOf(c *Contents, version string, entryBytes int) (Stats, error) {
 	length, err := c.Length()
-	stats := Stats{Version: version, Length: length, load: load{version, c.Len(), entryBytes + s.share(c.bytes)}}
+	stats := Stats{Length: length, load: load{version, c.Len(), entryBytes + s.share(c.bytes)}}
 	if c.At.After(time.Unix(0, 0)) {
 		stats.At = c.At
 	}
@@ -126,7 +125,7 @@ func (rs *Resources) known(ctx context.Context, r resourcesync.Range) (stats Sta
 	rs.mu.Lock()
 	defer rs.mu.Unlock()
 	stats, ok = rs.stats[r]
-	return stats, stat, ok && stat.Version != "" && stats.Version == stat.Version, nil
+	return stats, stat, ok && stat.Version != "" && stats.load.version == stat.Version, nil
 }
 
 // Keep forgets the stats of all ranges that are not in p.
