@@ -20,11 +20,11 @@ func Example() {
 	if err != nil {
 		panic(err)
 	}
-	proxy, err := sidecar.NewProxy(cms.URL, "https://example.org/", &sidecar.ProxyOptions{HTMLLink: true})
+	proxy, err := sidecar.NewProxy(cms.URL, "https://example.org/", nil)
 	if err != nil {
 		panic(err)
 	}
-	site := sidecar.Wrap(proxy, src, nil)
+	site := sidecar.Wrap(proxy, src, &sidecar.Options{HTMLLink: true})
 
 	for _, path := range []string{"/about", "/.well-known/resourcesync"} {
 		answer := httptest.NewRecorder()

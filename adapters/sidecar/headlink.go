@@ -125,7 +125,7 @@ func isPlainHTML(status int, h http.Header) (ok, declared bool) {
 		return false, false
 	}
 	for _, name := range digests {
-		if h.Get(name) != "" || slices.ContainsFunc(h["Trailer"], func(names string) bool { return hasToken(names, name) }) {
+		if h.Get(name) != "" || announces(h, name) {
 			return false, false // clients may verify the page with it
 		}
 	}
@@ -141,6 +141,11 @@ func isPlainHTML(status int, h http.Header) (ok, declared bool) {
 		}
 	}
 	return true, charset != ""
+}
+
+// announces reports whether a header announces the trailer name.
+func announces(h http.Header, name string) bool {
+	return slices.ContainsFunc(h["Trailer"], func(names string) bool { return hasToken(names, name) })
 }
 
 // contentCoding returns the content coding of a response with this header, in lower case.

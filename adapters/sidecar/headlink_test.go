@@ -40,11 +40,24 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // linkingSite returns a website that src wraps, behind a proxy that inserts links.
 func linkingSite(t testing.TB, src *rshttp.Source, upstream string, transport http.RoundTripper) http.Handler {
 	t.Helper()
-	proxy, err := sidecar.NewProxy(upstream, "https://example.org/", &sidecar.ProxyOptions{Transport: transport, HTMLLink: true})
+	proxy, err := sidecar.NewProxy(upstream, "https://example.org/", &sidecar.ProxyOptions{Transport: transport})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return sidecar.Wrap(proxy, src, nil)
+	return sidecar.Wrap(proxy, src, &sidecar.Options{HTMLLink: true})
+}
+
+// linkingSites are websites that src wraps and inserts links into: the handler itself, and
+// a proxy whose upstream the handler is.
+var linkingSites = map[string]func(t testing.TB, src *rshttp.Source, site http.Handler) http.Handler{
+	"handler": func(_ testing.TB, src *rshttp.Source, site http.Handler) http.Handler {
+		return sidecar.Wrap(site, src, &sidecar.Options{HTMLLink: true})
+	},
+	"proxy": func(t testing.TB, src *rshttp.Source, site http.Handler) http.Handler {
+		upstream := httptest.NewServer(site)
+		t.Cleanup(upstream.Close)
+		return linkingSite(t, src, upstream.URL, nil)
+	},
 }
 
 // pages are HTML pages; a caret marks where links go, and is not part of the page.
@@ -92,15 +105,17 @@ func TestHTMLLink(t *testing.T) {
 					body = compress(t, body)
 				}
 				for chunks := range chunkings(len(body)) {
-					res := serveChunks(t, src, tt.contentType, zipped, body, chunks)
-					got := content(t, res)
-					if got != want {
-						t.Fatalf("gzip %v, chunks %v: got\n%.300q\nwant\n%.300q", zipped, chunks, got, want)
-					}
-					if unchanged := got == page; unchanged != (res.Header.Get("Etag") == `"v1"`) {
-						t.Fatalf("gzip %v: changed %v, entity tag %s", zipped, !unchanged, res.Header.Get("Etag"))
-					} else if unchanged && zipped && !bytes.Equal(raw(res), body) {
-						t.Fatal("a page without links was compressed again")
+					for _, serve := range []chunkServer{serveChunks, handleChunks} {
+						res := serve(t, src, tt.contentType, zipped, body, chunks)
+						got := content(t, res)
+						if got != want {
+							t.Fatalf("gzip %v, chunks %v: got\n%.300q\nwant\n%.300q", zipped, chunks, got, want)
+						}
+						if unchanged := got == page; unchanged != (res.Header.Get("Etag") == `"v1"`) {
+							t.Fatalf("gzip %v: changed %v, entity tag %s", zipped, !unchanged, res.Header.Get("Etag"))
+						} else if unchanged && zipped && !bytes.Equal(raw(res), body) {
+							t.Fatal("a page without links was compressed again")
+						}
 					}
 				}
 			}
@@ -142,6 +157,36 @@ func chunkings(n int) func(func([]int) bool) {
 	}
 }
 
+type chunkServer func(t testing.TB, src *rshttp.Source, contentType string, zipped bool, body []byte, chunks []int) *http.Response
+
+// handleChunks has a handler send body in chunks.
+func handleChunks(t testing.TB, src *rshttp.Source, contentType string, zipped bool, body []byte, chunks []int) *http.Response {
+	t.Helper()
+	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := w.Header()
+		h["Content-Type"] = nil
+		if contentType != "" {
+			h.Set("Content-Type", contentType)
+		}
+		h.Set("Etag", `"v1"`)
+		if zipped {
+			h.Set("Content-Encoding", "gzip")
+		}
+		h.Set("Content-Length", strconv.Itoa(len(body)))
+		w.WriteHeader(200)
+		rest := body
+		for _, n := range chunks {
+			_, _ = w.Write(rest[:n])
+			_ = http.NewResponseController(w).Flush()
+			rest = rest[n:]
+		}
+	})
+	rec := httptest.NewRecorder()
+	sidecar.Wrap(site, src, &sidecar.Options{HTMLLink: true}).ServeHTTP(rec, httptest.NewRequest("GET", "https://example.org/page", nil))
+	return rec.Result()
+}
+
+// serveChunks has an upstream of a proxy send body in chunks.
 func serveChunks(t testing.TB, src *rshttp.Source, contentType string, zipped bool, body []byte, chunks []int) *http.Response {
 	t.Helper()
 	transport := roundTripper(func(r *http.Request) (*http.Response, error) {
@@ -212,6 +257,25 @@ func content(t testing.TB, res *http.Response) string {
 // TestHTMLLinkHeaders: the header of a page with links is true, and a page that
 // must not be changed is not.
 func TestHTMLLinkHeaders(t *testing.T) {
+	t.Run("handler", func(t *testing.T) { testHTMLLinkHeaders(t, linkingSites["handler"]) })
+	t.Run("proxy", func(t *testing.T) {
+		testHTMLLinkHeaders(t, func(t testing.TB, src *rshttp.Source, site http.Handler) http.Handler {
+			return linkingSite(t, src, "http://127.0.0.1:8000", roundTripper(func(r *http.Request) (*http.Response, error) {
+				rec := httptest.NewRecorder()
+				site.ServeHTTP(rec, r)
+				res := rec.Result()
+				for name := range strings.SplitSeq(res.Header.Get("Trailer"), ", ") { // as http.Transport does
+					if name != "" {
+						res.Trailer = http.Header{http.CanonicalHeaderKey(name): nil}
+					}
+				}
+				return res, nil
+			}))
+		})
+	})
+}
+
+func testHTMLLinkHeaders(t *testing.T, linking func(testing.TB, *rshttp.Source, http.Handler) http.Handler) {
 	const page = `<!doctype html><html><head><meta charset=utf-8><title>A</title></head><body>text</body></html>`
 	linked := strings.Replace(page, "<head>", "<head>"+inserted, 1)
 	modified := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
@@ -222,11 +286,7 @@ func TestHTMLLinkHeaders(t *testing.T) {
 		}
 		http.ServeContent(w, r, "page.html", modified, strings.NewReader(page))
 	})
-	handler := linkingSite(t, newSource(t), "http://127.0.0.1:8000", roundTripper(func(r *http.Request) (*http.Response, error) {
-		rec := httptest.NewRecorder()
-		site.ServeHTTP(rec, r)
-		return rec.Result(), nil
-	}))
+	handler := linking(t, newSource(t), site)
 	date := modified.Format(http.TimeFormat)
 	for _, tt := range []struct {
 		name, method, query string
@@ -285,6 +345,12 @@ func TestHTMLLinkHeaders(t *testing.T) {
 
 // TestHTMLLinkBrokenOff: a page that breaks off is broken off, compressed or not.
 func TestHTMLLinkBrokenOff(t *testing.T) {
+	for name, linking := range linkingSites {
+		t.Run(name, func(t *testing.T) { testHTMLLinkBrokenOff(t, linking) })
+	}
+}
+
+func testHTMLLinkBrokenOff(t *testing.T, linking func(testing.TB, *rshttp.Source, http.Handler) http.Handler) {
 	page := []byte("<head></head>" + strings.Repeat("text ", 10_000))
 	for name, body := range map[string][]byte{"identity": page, "gzip": compress(t, page)} {
 		for _, after := range []int{1, 5, len(body) - 1} {
@@ -297,8 +363,7 @@ func TestHTMLLinkBrokenOff(t *testing.T) {
 				_ = http.NewResponseController(w).Flush()
 				panic(http.ErrAbortHandler)
 			})
-			upstream := httptest.NewServer(site)
-			server := httptest.NewServer(linkingSite(t, newSource(t), upstream.URL, nil))
+			server := httptest.NewServer(linking(t, newSource(t), site))
 			res, err := http.DefaultTransport.RoundTrip(httptest.NewRequest("GET", server.URL+"/page", nil))
 			var got []byte
 			if err == nil {
@@ -312,7 +377,6 @@ func TestHTMLLinkBrokenOff(t *testing.T) {
 				t.Errorf("%s after %d bytes: nothing was passed on", name, after)
 			}
 			server.Close()
-			upstream.Close()
 		}
 	}
 }
@@ -342,9 +406,11 @@ func TestHTMLLinkGzipMembers(t *testing.T) {
 		} {
 			n := len(tt.body)
 			for _, chunks := range [][]int{{n}, {n / 2, n - n/2}, {n - 3, 1, 1, 1}} {
-				res := serveChunks(t, src, "text/html; charset=utf-8", true, tt.body, chunks)
-				if got := content(t, res); got != tt.want {
-					t.Errorf("%s of %d bytes, chunks %v: got %d bytes, want %d", tt.name, size, chunks, len(got), len(tt.want))
+				for _, serve := range []chunkServer{serveChunks, handleChunks} {
+					res := serve(t, src, "text/html; charset=utf-8", true, tt.body, chunks)
+					if got := content(t, res); got != tt.want {
+						t.Errorf("%s of %d bytes, chunks %v: got %d bytes, want %d", tt.name, size, chunks, len(got), len(tt.want))
+					}
 				}
 			}
 		}
@@ -379,9 +445,15 @@ func TestHTMLLinkRangeWithBody(t *testing.T) {
 
 // TestHTMLLinkStreams: the beginning of a page that arrives slowly is not kept back.
 func TestHTMLLinkStreams(t *testing.T) {
+	for name, linking := range linkingSites {
+		t.Run(name, func(t *testing.T) { testHTMLLinkStreams(t, linking) })
+	}
+}
+
+func testHTMLLinkStreams(t *testing.T, linking func(testing.TB, *rshttp.Source, http.Handler) http.Handler) {
 	for _, zipped := range []bool{false, true} {
 		more := make(chan bool)
-		upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		site := httptest.NewServer(linking(t, newSource(t), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/html; charset=utf-8")
 			var page io.Writer = w
 			if zipped {
@@ -397,8 +469,7 @@ func TestHTMLLinkStreams(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			<-more
 			_, _ = io.WriteString(page, "text")
-		}))
-		site := httptest.NewServer(linkingSite(t, newSource(t), upstream.URL, nil))
+		})))
 		res, err := http.DefaultTransport.RoundTrip(httptest.NewRequest("GET", site.URL+"/page", nil))
 		if err != nil {
 			t.Fatal(err)
@@ -415,6 +486,5 @@ func TestHTMLLinkStreams(t *testing.T) {
 		}
 		res.Body.Close()
 		site.Close()
-		upstream.Close()
 	}
 }

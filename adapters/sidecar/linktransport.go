@@ -2,7 +2,6 @@ package sidecar
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"html"
 	"io"
@@ -10,13 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-
-	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/linkheader"
 )
 
-// LinkTransport returns a transport for the scanner of a website that a proxy with
-// [ProxyOptions.HTMLLink] inserts links into. It sends requests through next, and inserts
+// LinkTransport returns a transport for the scanner of a website into which [Wrap] with
+// [Options.HTMLLink] inserts links. It sends requests through next, and inserts
 // a link to capabilityList into HTML pages at the same places, so that the scanner lists
 // the length and hash of the page that visitors receive. Validators stay those of the
 // upstream.
@@ -42,28 +38,10 @@ func (t *scannerTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// A visitorTransport inserts the links in the context of a request into the page that a
-// visitor receives.
-type visitorTransport struct{ next http.RoundTripper }
-
-// linksKey is the key of the links in a context.
-type linksKey struct{}
-
-// withLinks returns r with links in its context: one for each Capability List that the
-// header of the response names. A request for a range may be sent twice, which a body
-// does not allow, so a request with a body has no links.
-func withLinks(r *http.Request, header http.Header) *http.Request {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead || r.ContentLength != 0 {
-		return r
-	}
-	var links []byte
-	for link := range linkheader.Find(linkheader.Parse(header["Link"]...), resourcesync.RelResourceSync) {
-		links = append(links, linkElement(link.Target)...)
-	}
-	if links == nil {
-		return r
-	}
-	return r.WithContext(context.WithValue(r.Context(), linksKey{}, links))
+// A visitorTransport inserts links into the page that a visitor receives.
+type visitorTransport struct {
+	next  http.RoundTripper
+	links []byte
 }
 
 // linkElement returns the link element for a Capability List.
@@ -74,13 +52,14 @@ func linkElement(capabilityList string) []byte {
 // RoundTrip implements [http.RoundTripper].
 func (t visitorTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := t.next.RoundTrip(r)
-	links, ok := r.Context().Value(linksKey{}).([]byte)
-	if err != nil || !ok {
-		return res, err
+	if err != nil {
+		return nil, err
 	}
 	if res.StatusCode == http.StatusPartialContent && r.Header.Get("Range") != "" && mayBePartOfHTML(res.Header) {
 		// The range refers to the page with links: request all of it.
-		res.Body.Close()
+		if _, err := io.Copy(io.Discard, res.Body); err != nil {
+			return nil, err
+		}
 		whole := r.Clone(r.Context())
 		whole.Header.Del("Range")
 		whole.Header.Del("If-Range")
@@ -92,7 +71,7 @@ func (t visitorTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 		weakenETag(res.Header) // as in the 200, in case that is a page
 	}
 	coding := res.Header.Get("Content-Encoding")
-	if !insertLinks(res, r.Method, links) {
+	if !insertLinks(res, r.Method, t.links) {
 		return res, nil
 	}
 	// Caches may compare the validator, but clients must not combine ranges by it.
@@ -126,7 +105,8 @@ func insertLinks(res *http.Response, method string, links []byte) bool {
 		return false
 	}
 	if method == http.MethodHead {
-		setLength(res, -1) // unknown without the page
+		setLength(res, -1)                          // unknown without the page
+		res.Body = &page{drain{res.Body}, res.Body} // net/http would count it
 		return true
 	}
 	raw := &prolog{Reader: res.Body}

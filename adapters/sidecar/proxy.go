@@ -26,16 +26,6 @@ type ProxyOptions struct {
 	// Transport sends the requests. If nil, the result of [NewTransport] is used.
 	Transport http.RoundTripper
 
-	// HTMLLink inserts <link rel="resourcesync"> into the head of HTML pages that
-	// have the Link header (core specification, section 6.3.3). A page with links
-	// has a weak entity tag and does not support ranges. A response with several
-	// ranges is replaced by the complete resource, regardless of its type.
-	//
-	// Pages stay unchanged if they have no head element, say no-transform, have a
-	// digest or signature in the header or announce one as a trailer, use a content
-	// coding other than gzip, or have an encoding that is not a superset of ASCII.
-	HTMLLink bool
-
 	// TrustedProxies are the addresses of the proxies whose Forwarded,
 	// X-Forwarded-* and X-Real-Ip headers are passed on. Those of all other clients
 	// are removed or replaced.
@@ -81,16 +71,12 @@ func NewProxy(upstream, site string, o *ProxyOptions) (http.Handler, error) {
 	p := &proxy{
 		upstream: target,
 		host:     public.Host,
-		htmlLink: o.HTMLLink,
 		trusted:  o.TrustedProxies,
 		log:      cmp.Or(o.Logger, slog.Default()),
 	}
 	transport := o.Transport
 	if transport == nil {
 		transport = NewTransport(upstream, site)
-	}
-	if o.HTMLLink {
-		transport = visitorTransport{transport}
 	}
 	p.reverse = &httputil.ReverseProxy{
 		Rewrite:       p.rewrite,
@@ -129,7 +115,6 @@ func parseUpstream(upstream string) (*url.URL, error) {
 type proxy struct {
 	upstream *url.URL
 	host     string // of the site
-	htmlLink bool
 	trusted  []netip.Prefix
 	reverse  *httputil.ReverseProxy
 	log      *slog.Logger
@@ -140,9 +125,6 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodConnect {
 		http.Error(w, "CONNECT is not allowed here.", http.StatusMethodNotAllowed)
 		return
-	}
-	if p.htmlLink {
-		r = withLinks(r, w.Header())
 	}
 	final := newFinalWriter(w)
 	if r.ContentLength != 0 {

@@ -4,13 +4,13 @@
 // [NewProxy] is a reverse proxy that passes requests and responses on unchanged. [Wrap]
 // adds a Source in front of it, or in front of any other [net/http.Handler]:
 //
-//	proxy, err := sidecar.NewProxy("http://127.0.0.1:8000", "https://example.org/", &sidecar.ProxyOptions{HTMLLink: true})
+//	proxy, err := sidecar.NewProxy("http://127.0.0.1:8000", "https://example.org/", nil)
 //	…
-//	log.Fatal(http.ListenAndServe(":8080", sidecar.Wrap(proxy, src, nil)))
+//	log.Fatal(http.ListenAndServe(":8080", sidecar.Wrap(proxy, src, &sidecar.Options{HTMLLink: true})))
 //
 // The Source answers requests for its own documents. All other requests go to the
 // website. Responses for covered resources get a Link header (core specification,
-// section 6.3.3) and, with [ProxyOptions.HTMLLink], a link in the head of HTML pages.
+// section 6.3.3) and, with [Options.HTMLLink], a link in the head of HTML pages.
 //
 // Wrap also watches for writes. A successful write is a hint that resources may have
 // changed; [Options.Changed] passes it to a scanner such as package sitemap. [Ping]
@@ -30,6 +30,16 @@ import (
 
 // Options are the optional arguments of [Wrap].
 type Options struct {
+	// HTMLLink inserts <link rel="resourcesync"> into the head of HTML pages that
+	// have the Link header (core specification, section 6.3.3). A page with links
+	// has a weak entity tag and does not support ranges. A response with several
+	// ranges is replaced by the complete resource, regardless of its type.
+	//
+	// Pages stay unchanged if they have no head element, say no-transform, have a
+	// digest or signature in the header or announce one as a trailer, use a content
+	// coding other than gzip, or have an encoding that is not a superset of ASCII.
+	HTMLLink bool
+
 	// Changed receives the URLs that a successful write may have changed: the URL of
 	// the request, and its Location and Content-Location if they belong to the site.
 	// Every method except GET, HEAD, OPTIONS and TRACE counts as a write, and every
@@ -46,6 +56,9 @@ type Options struct {
 func Wrap(site http.Handler, src *rshttp.Source, o *Options) http.Handler {
 	if o == nil {
 		o = &Options{}
+	}
+	if o.HTMLLink {
+		site = withHTMLLinks(site)
 	}
 	if o.Changed != nil {
 		site = watchWrites(site, src.Description(), o.Changed)
@@ -122,7 +135,7 @@ func CacheCovers(c resourcesync.Coverer) resourcesync.Coverer {
 }
 
 // CacheCovered is like [CacheCovers], but does not cache that a URL is not covered. With
-// [ProxyOptions.HTMLLink], a page then has its link as soon as it is listed: a Destination
+// [Options.HTMLLink], a page then has its link as soon as it is listed: a Destination
 // that requests it at once finds the listed hash.
 func CacheCovered(c resourcesync.Coverer) resourcesync.Coverer {
 	return &cachedCovers{c, cache.New(coversFor, coversFor), false}

@@ -267,14 +267,13 @@ func (p *publication) siteHandler(c *proxyConfig) (http.Handler, error) {
 		site = p.source
 	} else {
 		upstream, err := sidecar.NewProxy(c.upstream, c.baseURL, &sidecar.ProxyOptions{
-			HTMLLink:       c.htmlLink,
 			TrustedProxies: []netip.Prefix(c.trusted),
 			Logger:         p.log,
 		})
 		if err != nil {
 			return nil, usageError{err}
 		}
-		site = sidecar.Wrap(upstream, p.source, &sidecar.Options{Changed: p.site.Changed})
+		site = sidecar.Wrap(upstream, p.source, &sidecar.Options{HTMLLink: c.htmlLink, Changed: p.site.Changed})
 	}
 	var ping http.Handler
 	if c.pingToken != "" {
