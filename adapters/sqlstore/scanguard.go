@@ -33,7 +33,7 @@ func (sc *scan) judge(ctx context.Context, m missing) (hold bool, err error) {
 	}
 	decide := func(c rowdb.Conn) (before guard.State, err error) {
 		before, err = readGuard(ctx, c, id)
-		if sc.part {
+		if sc.part || m.replaced {
 			sc.guard, hold = before.JudgePart(sc.set.limits, found)
 		} else {
 			sc.guard, hold = before.Judge(sc.set.limits, found)
@@ -49,6 +49,8 @@ func (sc *scan) judge(ctx context.Context, m missing) (hold bool, err error) {
 		switch {
 		case err != nil:
 			return err
+		case hold && sc.whole != nil:
+			return nil // the Scan may have found the new names of a renamed folder
 		case hold:
 			sc.guard.Unreadable = sc.kept(before)
 			return saveGuard(ctx, c, id, sc.guard)

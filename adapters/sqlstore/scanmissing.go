@@ -13,23 +13,28 @@ import (
 // A missing describes the resources in the ranges of a scan that it has not seen and that
 // have not been changed since it began.
 type missing struct {
-	count int64
-	fresh int64    // those whose newest change is not before a time
-	first []string // the keys of the first ones
+	count    int64
+	fresh    int64    // those whose newest change is not before a time
+	first    []string // the keys of the first ones
+	replaced bool     // others are in ranges that have been scanned meanwhile
 }
 
 // findMissing counts the missing resources. Those that have changed since a time are
 // fresh.
 func (sc *scan) findMissing(ctx context.Context, since int64) (m missing, err error) {
 	err = sc.eachMissing(ctx, func(keys []string, newest []int64) error {
-		m.count += int64(len(keys))
-		for _, at := range newest {
-			if at >= since {
+		for i, key := range keys {
+			switch {
+			case sc.replaced.Contains(key):
+				m.replaced = true
+				continue
+			case newest[i] >= since:
 				m.fresh++
 			}
-		}
-		if len(m.first) < batch {
-			m.first = append(m.first, keys...)
+			m.count++
+			if len(m.first) < batch {
+				m.first = append(m.first, key)
+			}
 		}
 		return nil
 	})

@@ -335,3 +335,45 @@ func TestScanRangesMeanwhile(t *testing.T) {
 		checkJournal(t, set)
 	})
 }
+
+// TestScanRangesRenamed renames a large folder while a complete scan runs. The complete
+// scan finds the new names and a partial scan that the old ones are missing. That is no
+// reason to hold their deletions until they are confirmed.
+func TestScanRangesRenamed(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db database) {
+		set := db.open(t, nil).mustSet(t, "", &SetOptions{MaxDelete: 0.25})
+		if _, err := set.Scan(t.Context(), listing(files(60, 40)...)); err != nil {
+			t.Fatal(err)
+		}
+		var renamed []resourcesync.Resource
+		for i := range 60 {
+			renamed = append(renamed, small(fmt.Sprintf("c/%03d", i), 1))
+		}
+		now := append(files(0, 40), renamed...)
+		scan := func(listing iter.Seq2[resourcesync.Resource, error]) resourcesync.ScanResult {
+			t.Helper()
+			got, err := set.Scan(t.Context(), listing)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return got
+		}
+		scan(func(yield func(resourcesync.Resource, error) bool) {
+			for i, r := range now {
+				if i == len(now)-1 {
+					time.Sleep(flushInterval + time.Millisecond)
+				}
+				if !yield(r, nil) {
+					return
+				}
+			}
+			got, err := set.ScanRanges(t.Context(), []resourcesync.Range{below("a"), below("c")}, listing(renamed...))
+			if err != nil || got.Held+got.Deleted != 60 {
+				t.Errorf("partial: %+v, %v", got, err)
+			}
+		})
+		if got := scan(listing(now...)); got.Held != 0 || len(articlesOf(t, set)) != 100 {
+			t.Errorf("complete: %+v, %d resources", got, len(articlesOf(t, set)))
+		}
+	})
+}
