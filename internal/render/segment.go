@@ -19,11 +19,12 @@ const (
 )
 
 // isBoundary reports whether a segment begins at key. It depends on the key alone, so a
-// change moves the boundaries beside it only, and all replicas have the same segments.
+// change moves the boundaries beside it only, and all replicas have the same segments. The
+// low bits of the hash hardly depend on a key that has a part twice, such as 42/42.pdf.
 func isBoundary(key string) bool {
 	h := fnv.New32a()
 	_, _ = h.Write([]byte(key))
-	return h.Sum32()%boundaryEvery == 0
+	return h.Sum32() < 1<<32/boundaryEvery
 }
 
 // A Segment is a part of a document that is compressed on its own: a run of entries.

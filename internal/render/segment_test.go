@@ -189,6 +189,22 @@ func merge(ranges []resourcesync.Range) []resourcesync.Range {
 	return all
 }
 
+// TestBoundaries: keys of any usual form have about as many boundaries.
+func TestBoundaries(t *testing.T) {
+	const n = 50_000
+	for _, form := range []string{"%d", "%[1]d0", "%08[1]x", "articles/%06[1]d.html", "%[1]d/index.html", "item/%[1]d/%[1]d.json", "%06[1]d/%06[1]d.pdf"} {
+		found := 0
+		for i := range n {
+			if isBoundary(fmt.Sprintf(form, i)) {
+				found++
+			}
+		}
+		if want := n / boundaryEvery; found < want*3/4 || found > want*4/3 {
+			t.Errorf("%d keys like %q have %d boundaries, want about %d", n, form, found, want)
+		}
+	}
+}
+
 // FuzzJoin: whatever the sizes of segments, the document is one gzip member of their text.
 func FuzzJoin(f *testing.F) {
 	f.Add([]byte("head"), []byte("text"), []byte("tail"), uint8(3))
