@@ -152,8 +152,9 @@ func newSet(in *site, s Set, only bool, ownHub string) (*set, error) {
 	} else if s.Prefix != "" {
 		out.covers = func(u *url.URL) bool { return strings.HasPrefix(u.Path, s.Prefix) }
 	}
-	out.findCompanions(s.Changer)
+	// Not the parts of a journal: it may lag behind the resources.
 	out.partStater, _ = out.Stater.(resourcesync.PartStater)
+	out.findCompanions(s.Changer)
 	if c, ok := s.Provider.(changerChecker); ok && out.Changer != nil {
 		warning, err := c.CheckChanger(out.Changer)
 		if err != nil {

@@ -77,6 +77,9 @@ func TestParts(t *testing.T) {
 				for _, encoding := range []string{"gzip", "identity"} {
 					got, want := inParts(path, encoding), whole(path, encoding)
 					for _, field := range []string{"ETag", "Last-Modified", "Content-Length"} {
+						if field == "Last-Modified" && (got.Header().Get(field) == "" || want.Header().Get(field) == "") {
+							continue // the change is too recent to be dated by seconds
+						}
 						if got.Header().Get(field) != want.Header().Get(field) {
 							t.Fatalf("round %d, %s, %s: %s is %q, want %q", round, path, encoding, field, got.Header().Get(field), want.Header().Get(field))
 						}
