@@ -48,7 +48,7 @@ func TestParts(t *testing.T) {
 		}
 		rnd := rand.New(rand.NewPCG(1, 2))
 		counted.read.Store(0)
-		const rounds = 40
+		const rounds = 15
 		for round := range rounds {
 			r := article(rnd.IntN(n))
 			var err error
