@@ -50,7 +50,7 @@ func BenchmarkParts(b *testing.B) {
 		b.ReportMetric(0, "ns/op")
 	})
 	b.Run("cpu", func(b *testing.B) {
-		const seconds = 60
+		const seconds = 20
 		measure := func(each func()) float64 {
 			before := p.cpu()
 			for range seconds {
