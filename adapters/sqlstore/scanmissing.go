@@ -57,7 +57,7 @@ func (sc *scan) eachMissing(ctx context.Context, each func(keys []string, newest
 		from, to []byte
 		rows     int
 	}
-	var next []span // what is left of the ranges that have been begun
+	var next []span // the remainders of ranges that have begun
 	var keys []string
 	var newest []int64
 	for ranges := sc.ranges; len(ranges)+len(next) > 0; {

@@ -170,7 +170,8 @@ func (q *queue) surplus(h *host, now time.Time) (c *claim, back time.Duration) {
 	return c, vary(back)
 }
 
-// A fifo is a queue. Its slice moves on: append copies only what is left when it grows.
+// A fifo is a queue. pop advances the slice, so append copies only the remaining elements
+// when it grows.
 type fifo[T any] []T
 
 func (f *fifo[T]) push(v T) { *f = append(*f, v) }
