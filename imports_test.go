@@ -18,6 +18,8 @@ var floors = map[string]int{
 	"/linkheader":                1,
 	"/internal":                  2,
 	"/internal/leaktest":         1,
+	"/internal/webpage":          1,
+	"/internal/pages":            3,
 	"/internal/background":       1,
 	"/providertest":              2,
 	"/wellknown":                 3,
@@ -28,6 +30,12 @@ var floors = map[string]int{
 	"/topic/websocket":           7,
 	"/rshttp":                    6,
 	"/adapters":                  7,
+	"/destination":               7,
+	"/static":                    7,
+	"/check":                     7,
+	"/internal/webclient":        3,
+	"/internal/fetch":            7,
+	"/internal/tree":             7,
 	"/cmd":                       8,
 	"/examples":                  8,
 	"/internal/rowdb":            7,
@@ -35,6 +43,8 @@ var floors = map[string]int{
 	"/internal/pushlog/outgoing": 4,
 	"/internal/pushlog/sqllog":   7,
 	"/internal/subscriber":       4,
+	"/internal/ping":             3,
+	"/internal/s3test":           7,
 	"/internal/render":           3,
 	"/internal/partition":        3,
 	"/internal/transfer":         3,
@@ -81,6 +91,8 @@ func TestImports(t *testing.T) {
 				t.Errorf("%s imports %s, which is on the same floor", pkg, imp)
 			case ours && hasPrefix(path, storage) && imp == module+"/rshttp":
 				t.Errorf("%s is a storage adapter and imports %s", pkg, imp)
+			case ours && hasPrefix(path, []string{"/destination", "/check", "/internal/fetch", "/internal/tree"}) && hasPrefix(imp, []string{module + "/rshttp", module + "/adapters"}):
+				t.Errorf("%s reads Sources and imports %s, which is of a Source", pkg, imp)
 			case path == "" && imp == "net/http":
 				t.Errorf("the vocabulary imports net/http")
 			case !ours && strings.Contains(strings.SplitN(imp, "/", 2)[0], ".") && floor(pkg) < floors["/adapters"] && !hasPrefix(imp, coreDependencies):
@@ -93,20 +105,35 @@ func TestImports(t *testing.T) {
 // optional are packages that a program should link only if it uses them, by their
 // prefixes.
 var optional = map[string]string{
-	"PostgreSQL": "github.com/jackc/pgx/",
-	"SQLite":     "zombiezen.com/go/sqlite",
-	"SQLite's C": "modernc.org/sqlite",
-	"MySQL":      "github.com/go-sql-driver/mysql",
-	"HTTP":       "net/http",
+	"PostgreSQL":          "github.com/jackc/pgx/",
+	"SQLite":              "zombiezen.com/go/sqlite",
+	"SQLite's C":          "modernc.org/sqlite",
+	"MySQL":               "github.com/go-sql-driver/mysql",
+	"HTTP":                "net/http",
+	"Prometheus":          "github.com/prometheus/",
+	"Amazon S3":           "github.com/aws/aws-sdk-go-v2/service/s3",
+	"Azure Blob Storage":  "github.com/Azure/azure-sdk-for-go/sdk/storage/",
+	"Google Cloud":        "cloud.google.com/go/storage",
+	"OpenTelemetry":       "go.opentelemetry.io/otel",
+	"OpenTelemetry's SDK": "go.opentelemetry.io/otel/sdk",
 }
 
 // linked are packages and the optional packages that they link.
 var linked = map[string][]string{
 	"/rshttp":                        {"HTTP"},
+	"/static":                        {"HTTP"},
 	"/topic/hub":                     {"HTTP"},
+	"/adapters/otel":                 {"HTTP", "OpenTelemetry"},
+	"/adapters/prometheus":           {"HTTP", "Prometheus"},
+	"/cmd/resourcesync":              {"HTTP", "Prometheus", "PostgreSQL", "SQLite", "SQLite's C", "MySQL", "Amazon S3", "Azure Blob Storage", "OpenTelemetry", "OpenTelemetry's SDK"},
+	"/adapters/oaipmh":               {"HTTP"},
 	"/adapters/sqlstore":             nil,
 	"/adapters/sqlstore/pgstore":     {"PostgreSQL"},
 	"/adapters/sqlstore/sqlitestore": {"SQLite", "SQLite's C"},
+	"/adapters/bucket":               {"HTTP", "OpenTelemetry", "OpenTelemetry's SDK"},
+	"/adapters/bucket/s3bucket":      {"HTTP", "OpenTelemetry", "OpenTelemetry's SDK", "Amazon S3"},
+	"/adapters/bucket/azurebucket":   {"HTTP", "OpenTelemetry", "OpenTelemetry's SDK", "Azure Blob Storage"},
+	"/destination/blobsink":          {"HTTP", "OpenTelemetry", "OpenTelemetry's SDK", "SQLite", "SQLite's C"},
 	"/adapters/sqltable":             nil,
 	"/adapters/sqltable/pgtable":     {"PostgreSQL"},
 	"/adapters/sqltable/sqlitetable": {"SQLite", "SQLite's C"},

@@ -3,6 +3,7 @@ package linkheader
 import (
 	"net/http"
 	"net/url"
+	"sync"
 
 	"github.com/resourcesync-go/resourcesync"
 )
@@ -46,12 +47,7 @@ func Middleware(covers ...Cover) func(next http.Handler) http.Handler {
 		announcements[i] = announcement{c.Covers, link.String()}
 	}
 	return func(next http.Handler) http.Handler {
-		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			if r.Method == http.MethodGet || r.Method == http.MethodHead {
-				announce(w.Header(), r.URL, announcements)
-			}
-			next.ServeHTTP(w, r)
-		})
+		return &announcer{next: next, announcements: announcements}
 	}
 }
 
@@ -61,24 +57,62 @@ type announcement struct {
 	value  string
 }
 
-// announce adds the values that cover u to h. It allocates a new slice, because the
-// slice in h may share its spare capacity with other requests.
-func announce(h http.Header, u *url.URL, announcements []announcement) {
-	var values []string
-	for i, a := range announcements {
-		if !a.covers(u) {
-			continue
+type announcer struct {
+	next          http.Handler
+	announcements []announcement
+	values        slab
+}
+
+func (a *announcer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead {
+		for i := range a.announcements {
+			if a.announcements[i].covers(r.URL) {
+				a.announce(w.Header(), r.URL, i)
+				break
+			}
 		}
-		if values == nil {
-			before := h["Link"]
-			// Few sets overlap: capacity for four usually avoids a second
-			// allocation.
-			values = make([]string, len(before), len(before)+min(len(announcements)-i, 4))
-			copy(values, before)
+	}
+	a.next.ServeHTTP(w, r)
+}
+
+// announce adds the values that cover u to h. The first one is known. The slice in h may
+// share its spare capacity with other requests, so the values are in a new slice.
+func (a *announcer) announce(h http.Header, u *url.URL, first int) {
+	var few [4]string // rarely do more sets overlap
+	values := append(few[:0], a.announcements[first].value)
+	for _, other := range a.announcements[first+1:] {
+		if other.covers(u) {
+			values = append(values, other.value)
 		}
-		values = append(values, a.value)
 	}
-	if values != nil {
-		h["Link"] = values
+	before := h["Link"]
+	all := a.values.take(len(before) + len(values))
+	copy(all, before)
+	copy(all[len(before):], values)
+	h["Link"] = all
+}
+
+// A slab hands out slices of strings, each to one request, which may overwrite the elements.
+// Most of them need no allocation, because a slab allocates many at a time.
+type slab struct{ blocks sync.Pool }
+
+// blockSize is the number of strings that a slab allocates at a time. A response that is
+// kept for long keeps them all, so they are not many.
+const blockSize = 64
+
+type block struct{ rest []string }
+
+// take returns a slice of n empty strings, which has no spare capacity.
+func (s *slab) take(n int) []string {
+	b, _ := s.blocks.Get().(*block)
+	if b == nil {
+		b = new(block)
 	}
+	if len(b.rest) < n {
+		b.rest = make([]string, max(n, blockSize))
+	}
+	taken := b.rest[:n:n]
+	b.rest = b.rest[n:]
+	s.blocks.Put(b)
+	return taken
 }

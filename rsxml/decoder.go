@@ -17,11 +17,11 @@ import (
 // A Decoder reads one document from beginning to end, in memory that does not depend
 // on the number of entries.
 //
-// It is strict: the document must keep the rules of section 7, of the section of its
-// capability (8 to 13, or section 3 of a notification specification), of Appendix A and
-// of the Sitemap protocol, as far as the document alone shows. Only section 7 applies to
-// links, because the mandatory link with the relation up is missing in the
-// specification's own walkthrough. An unknown capability has no rules.
+// It is strict unless [Decoder.Tolerate] is called: the document must keep the rules of
+// section 7, of the section of its capability (8 to 13, or section 3 of a notification
+// specification), of Appendix A and of the Sitemap protocol, as far as the document alone
+// shows. Only section 7 applies to links, because the mandatory link with the relation up
+// is missing in the specification's own walkthrough. An unknown capability has no rules.
 //
 // The decoder skips elements of other namespaces. It keeps attributes of
 // other namespaces on rs:md and rs:ln, as [resourcesync.Attr], and ignores them
@@ -36,21 +36,28 @@ type Decoder struct {
 	src *source
 	xml *xml.Decoder
 
+	// report receives the violations that the decoder tolerates. If nil, it
+	// tolerates none.
+	report func(*SyntaxError)
+
 	pos   position   // of the last token
+	place position   // of the last entry, or of the rs:md of the head
 	names []xml.Name // scratch of checkNames
 
 	head    Head
 	headErr error
 	begun   bool   // the head has been read
+	space   string // the namespace of the root
 	rules   *rules // nil if none apply
 
 	first  *xml.StartElement // of the first entry, which ends the head
 	closed bool              // the root has ended
 	err    error             // ends the entries; io.EOF at the end of the document
 
-	entries int
-	last    time.Time // of the latest entry, by the attribute rules.inOrder
-	listed  map[resourcesync.Capability]bool
+	entries      int
+	countedBytes int       // of the document, before the last entry
+	last         time.Time // of the latest entry, by the attribute rules.inOrder
+	listed       map[resourcesync.Capability]bool
 }
 
 // NewDecoder returns a Decoder that reads from r. It buffers its input and may read
@@ -63,6 +70,23 @@ func NewDecoder(r io.Reader) *Decoder {
 }
 
 var errCharset = errors.New("not UTF-8")
+
+// Tolerate makes d tolerant. Call it before the document is read.
+//
+// A tolerant Decoder calls report for each rule that the document breaks, in the order of
+// the document, and reads on; the first call has the error of a strict Decoder. It keeps
+// what it understands: it omits an invalid value, link or element, and an entry without
+// <loc>. It reads times in similar formats, and a time without an offset as UTC. It
+// keeps a <loc> or href that is not a valid absolute URI as it is written, so callers
+// must check and resolve them. A document may have any number of bytes and entries, so
+// callers limit what they read and how many reports they keep.
+//
+// A document still fails if it is not well-formed XML in UTF-8, ends before its root does,
+// has another root than <urlset> or <sitemapindex>, or exceeds a limit of an entry.
+func (d *Decoder) Tolerate(report func(*SyntaxError)) {
+	d.report = report
+	d.src.unlimited = true
+}
 
 // A position in a document, as in SyntaxError.
 type position struct{ line, column int }
@@ -108,7 +132,7 @@ func (d *Decoder) Entries() iter.Seq2[Entry, error] {
 			e, err := d.readEntry()
 			if err != nil {
 				d.err = err
-			} else if !yield(e, nil) {
+			} else if e.Loc != "" && !yield(e, nil) {
 				return
 			}
 		}
@@ -118,9 +142,30 @@ func (d *Decoder) Entries() iter.Seq2[Entry, error] {
 	}
 }
 
-// fail returns a SyntaxError at the last token, for a rule in section.
-func (d *Decoder) fail(section, format string, args ...any) error {
-	return &SyntaxError{d.pos.line, d.pos.column, fmt.Sprintf(format, args...), section}
+// Position returns the line and the column, both from 1 and the latter in bytes, of the
+// last entry that was yielded. Before the first, it is that of the rs:md of the document, or
+// of the root if there is none.
+func (d *Decoder) Position() (line, column int) { return d.place.line, d.place.column }
+
+// fail returns a SyntaxError at the last token, for the rule id in section without which the
+// document cannot be read.
+func (d *Decoder) fail(section, id, format string, args ...any) error {
+	return d.violation(section, id, format, args...)
+}
+
+// deviate is like fail for a rule without which the document can be read. A tolerant
+// decoder reports the violation, and deviate returns nil.
+func (d *Decoder) deviate(section, id, format string, args ...any) error {
+	v := d.violation(section, id, format, args...)
+	if d.report == nil {
+		return v
+	}
+	d.report(v)
+	return nil
+}
+
+func (d *Decoder) violation(section, id, format string, args ...any) *SyntaxError {
+	return &SyntaxError{d.pos.line, d.pos.column, id, fmt.Sprintf(format, args...), section}
 }
 
 // token returns the next start tag, end tag or text. At the end of the document the
@@ -138,7 +183,9 @@ func (d *Decoder) token() (xml.Token, error) {
 		case xml.EndElement, xml.CharData:
 			return t, nil
 		case xml.Directive:
-			return nil, d.fail(ownLimit, "document type declarations are refused")
+			if err := d.deviate(ownLimit, "doctype", "document type declarations are refused"); err != nil {
+				return nil, err
+			}
 		}
 	}
 }
@@ -153,17 +200,17 @@ func (d *Decoder) explain(err error) error {
 	case d.src.err != nil:
 		return fmt.Errorf("rsxml: reading the document: %w", d.src.err)
 	case err == errLongDocument:
-		return d.fail(core7, "the document has more than %d bytes", MaxBytes)
+		return d.fail(core7, "document-size", "the document has more than %d bytes", MaxBytes)
 	case err == errLongElement:
-		return d.fail(ownLimit, "a head or an entry has more than %d bytes", maxElement)
+		return d.fail(ownLimit, "element-size", "a head or an entry has more than %d bytes", maxElement)
 	case errors.Is(err, errCharset):
-		return d.fail(sitemapProtocol, "the encoding is not UTF-8")
+		return d.fail(sitemapProtocol, "encoding-utf8", "the encoding is not UTF-8")
 	}
 	msg := err.Error()
 	if syntax, ok := errors.AsType[*xml.SyntaxError](err); ok {
 		msg = syntax.Msg
 	}
-	return d.fail(xmlSpec, "%.200s", strings.TrimPrefix(msg, "xml: "))
+	return d.fail(xmlSpec, "xml", "%.200s", strings.TrimPrefix(msg, "xml: "))
 }
 
 // child returns the start tag of the next child of parent, whose start tag has been
@@ -180,7 +227,9 @@ func (d *Decoder) child(parent string) (start xml.StartElement, name string, err
 			return start, "", nil
 		case xml.CharData:
 			if trim(t) != "" {
-				return start, "", d.fail(sitemapProtocol, "%s has text", parent)
+				if err := d.deviate(sitemapProtocol, "unexpected-text", "%s has text", parent); err != nil {
+					return start, "", err
+				}
 			}
 		case xml.StartElement:
 			if name, err = d.elementName(t.Name); name != "" || err != nil {
@@ -193,9 +242,19 @@ func (d *Decoder) child(parent string) (start xml.StartElement, name string, err
 	}
 }
 
-// unexpected returns the error for a child that parent must not have.
+// unexpected handles a child that parent must not have, and whose start tag has been
+// read.
 func (d *Decoder) unexpected(parent, name string) error {
-	return d.fail(sitemapProtocol, "%s has no child %s", parent, quote(name))
+	return d.skipAfter(d.deviate(sitemapProtocol, "unexpected-element", "%s has no child %s", parent, quote(name)))
+}
+
+// skipAfter skips an element whose start tag breaks a rule, if err, the result of deviate,
+// is nil.
+func (d *Decoder) skipAfter(err error) error {
+	if err != nil {
+		return err
+	}
+	return d.skip()
 }
 
 // skip reads to the end of the element whose start tag has been read.
@@ -232,6 +291,8 @@ type source struct {
 	element  int   // bytes read of the head or the entry, or since its end
 	limit    int   // the maximum of element: maxElement, or less in tests
 	err      error // of the underlying reader, except io.EOF
+
+	unlimited bool // the document may have more than MaxBytes bytes
 }
 
 // skipBOM skips a byte order mark, which the XML parser would read as text.
@@ -254,7 +315,7 @@ func (s *source) ReadByte() (byte, error) {
 	}
 	s.document++
 	s.element++
-	if s.document > MaxBytes {
+	if s.document > MaxBytes && !s.unlimited {
 		return 0, errLongDocument
 	}
 	if s.element > s.limit {
@@ -267,6 +328,9 @@ func (s *source) ReadByte() (byte, error) {
 type SyntaxError struct {
 	Line   int // from 1
 	Column int // in bytes, from 1
+
+	// ID names the rule, such as "loc-missing". It does not change between versions.
+	ID string
 
 	// Rule describes the violation.
 	Rule string

@@ -27,7 +27,8 @@ func (d *Decoder) readHead() error {
 			d.first = &t
 		case "rs:md":
 			if described {
-				return d.fail(core7, "rs:md is repeated")
+				err = d.skipAfter(d.deviate(core7, "element-repeated", "rs:md is repeated"))
+				break
 			}
 			described = true
 			pos = d.pos
@@ -42,6 +43,7 @@ func (d *Decoder) readHead() error {
 		}
 	}
 	d.pos, pos = pos, d.pos
+	d.place = d.pos
 	err := d.checkHead(described, have)
 	d.pos = pos
 	return err
@@ -51,7 +53,7 @@ func (d *Decoder) readHead() error {
 func (d *Decoder) readRoot() error {
 	t, err := d.outermost("before")
 	if err == io.EOF {
-		return d.fail(xmlSpec, "the document is empty")
+		return d.fail(xmlSpec, "xml", "the document is empty")
 	}
 	if err != nil {
 		return err
@@ -61,10 +63,12 @@ func (d *Decoder) readRoot() error {
 	case "sitemapindex":
 		d.head.Index = true
 	default:
-		return d.fail(core7, "the root is %s, not urlset or sitemapindex", quote(t.Name.Local))
+		return d.fail(core7, "root-element", "the root is %s, not urlset or sitemapindex", quote(t.Name.Local))
 	}
-	if t.Name.Space != SitemapNS {
-		return d.fail(core4, "the namespace of the root is %s, not %s", quote(t.Name.Space), SitemapNS)
+	if d.space = t.Name.Space; d.space != SitemapNS {
+		if err := d.deviate(core4, "namespace", "the namespace of the root is %s, not %s", quote(d.space), SitemapNS); err != nil {
+			return err
+		}
 	}
 	return d.noAttributes(t)
 }
@@ -74,7 +78,9 @@ func (d *Decoder) readRoot() error {
 func (d *Decoder) readEnd() error {
 	_, err := d.outermost("after")
 	if err == nil {
-		err = d.fail(xmlSpec, "the document has a second root")
+		if err = d.deviate(xmlSpec, "xml", "the document has a second root"); err == nil {
+			err = io.EOF
+		}
 	}
 	return err
 }
@@ -89,7 +95,9 @@ func (d *Decoder) outermost(where string) (xml.StartElement, error) {
 		switch t := t.(type) {
 		case xml.CharData:
 			if trim(t) != "" {
-				return xml.StartElement{}, d.fail(xmlSpec, "there is text %s the root", where)
+				if err := d.deviate(xmlSpec, "xml", "there is text %s the root", where); err != nil {
+					return xml.StartElement{}, err
+				}
 			}
 		case xml.StartElement:
 			return t, nil
@@ -108,21 +116,37 @@ func (d *Decoder) nextEntry() (start xml.StartElement, err error) {
 	if d.closed {
 		return start, d.readEnd()
 	}
-	start, name, err := d.child("the root")
-	switch {
-	case err != nil:
-		return start, err
-	case name == "":
-		return start, d.readEnd()
-	case name == "url" || name == "sitemap":
-		if d.entries++; d.entries > MaxEntries {
-			err = d.fail(core7, "the document has more than %d entries", MaxEntries)
+	for {
+		start, name, err := d.child("the root")
+		switch {
+		case err != nil:
+		case name == "":
+			d.closed = true
+			err = d.readEnd()
+		case name == "url" || name == "sitemap":
+			return start, d.countEntry()
+		case strings.HasPrefix(name, "rs:"):
+			err = d.skipAfter(d.deviate(core7, "element-order", "%s comes after an entry", quote(name)))
+		default:
+			err = d.unexpected("the root", name)
 		}
-		return start, err
-	case strings.HasPrefix(name, "rs:"):
-		return start, d.fail(core7, "%s comes after an entry", quote(name))
+		if err != nil {
+			return start, err
+		}
 	}
-	return start, d.unexpected("the root", name)
+}
+
+// countEntry counts an entry, and checks the limits of documents. A tolerant decoder
+// reports each of them once.
+func (d *Decoder) countEntry() error {
+	if d.src.document > MaxBytes && d.countedBytes <= MaxBytes {
+		d.deviate(core7, "document-size", "the document has more than %d bytes", MaxBytes)
+	}
+	d.countedBytes = d.src.document
+	if d.entries++; d.entries == MaxEntries+1 {
+		return d.deviate(core7, "document-entries", "the document has more than %d entries", MaxEntries)
+	}
+	return nil
 }
 
 // readEntry reads the next <url> or <sitemap>. At the end of the document the error is
@@ -138,7 +162,9 @@ func (d *Decoder) readEntry() (e Entry, err error) {
 		parent = "sitemap"
 	}
 	if start.Name.Local != parent {
-		return e, d.fail(core7, "an entry is a %s, not a %s", start.Name.Local, parent)
+		if err := d.deviate(core7, "entry-element", "an entry is a %s, not a %s", start.Name.Local, parent); err != nil {
+			return e, err
+		}
 	}
 	if err := d.noAttributes(start); err != nil {
 		return e, err
@@ -157,7 +183,15 @@ func (d *Decoder) readEntry() (e Entry, err error) {
 		if err := d.checkChildOrder(name, previous, described); err != nil {
 			return e, err
 		}
-		previous = name
+		if childOrder[name] > 0 {
+			previous = name
+		}
+		if name == "rs:md" && described {
+			if err := d.skip(); err != nil {
+				return e, err
+			}
+			continue
+		}
 		switch name {
 		case "loc", "lastmod", "changefreq", "priority":
 			var text string
@@ -176,7 +210,7 @@ func (d *Decoder) readEntry() (e Entry, err error) {
 			return e, err
 		}
 	}
-	d.pos = pos
+	d.pos, d.place = pos, pos
 	return e, d.checkEntry(&e, described, have)
 }
 
@@ -200,13 +234,13 @@ func (d *Decoder) checkChildOrder(name, previous string, described bool) error {
 	case !known:
 		return nil // see unexpected
 	case place == childOrder["rs:md"] && d.head.plain():
-		return d.fail(core7, "an entry has %s, but the document has no capability", name)
+		return d.deviate(core7, "capability-missing", "an entry has %s, but the document has no capability", name)
 	case last == 0 && place > 1:
-		return d.fail(core7, "%s comes before loc", name)
+		return d.deviate(core7, "element-order", "%s comes before loc", name)
 	case name == previous && name != "rs:ln" || name == "rs:md" && described:
-		return d.fail(core7, "%s is repeated", name)
+		return d.deviate(core7, "element-repeated", "%s is repeated", name)
 	case place < last:
-		return d.fail(sitemapProtocol, "%s comes after %s", name, previous)
+		return d.deviate(sitemapProtocol, "element-order", "%s comes after %s", name, previous)
 	}
 	return nil
 }

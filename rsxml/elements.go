@@ -15,7 +15,7 @@ func (d *Decoder) readMetadata(t xml.StartElement) (m Metadata, have attrSet, er
 	m.Attrs, err = d.attributes(t, func(name, value string) error {
 		i := slices.Index(attrNames[:], name)
 		if i < 0 {
-			return d.fail(core7, "rs:md has no attribute %s", quote(name))
+			return d.deviate(core7, "attribute-unknown", "rs:md has no attribute %s", quote(name))
 		}
 		have |= 1 << i
 		return d.setMetadata(&m, 1<<i, value)
@@ -23,9 +23,9 @@ func (d *Decoder) readMetadata(t xml.StartElement) (m Metadata, have attrSet, er
 	switch {
 	case err != nil:
 	case !m.Completed.IsZero() && m.Completed.Before(m.At):
-		err = d.fail(core7, "completed is before at")
+		err = d.deviate(core7, "completed-before-at", "completed is before at")
 	case !m.Until.IsZero() && m.Until.Before(m.From):
-		err = d.fail(core7, "until is before from")
+		err = d.deviate(core7, "until-before-from", "until is before from")
 	}
 	if err == nil {
 		err = d.empty("rs:md")
@@ -40,7 +40,7 @@ func (d *Decoder) setMetadata(m *Metadata, attr attrSet, value string) (err erro
 	case capability:
 		m.Capability = resourcesync.Capability(value)
 		if value == "" {
-			err = d.fail(core7, "capability is empty")
+			err = d.deviate(core7, "capability-missing", "capability is empty")
 		}
 	case change:
 		m.Change, err = d.change(value)
@@ -78,11 +78,16 @@ func (d *Decoder) readLink(links []resourcesync.Link, t xml.StartElement) ([]res
 	}
 	switch {
 	case l.Rel == "":
-		return nil, d.fail(core7, "rs:ln has no rel")
+		err = d.deviate(core7, "link-rel-missing", "rs:ln has no rel")
 	case l.Href == "":
-		return nil, d.fail(core7, "rs:ln has no href")
+		err = d.deviate(core7, "link-href-missing", "rs:ln has no href")
+	default:
+		links = append(links, l)
 	}
-	return append(links, l), d.empty("rs:ln")
+	if err != nil {
+		return nil, err
+	}
+	return links, d.empty("rs:ln")
 }
 
 func (d *Decoder) setLink(l *resourcesync.Link, name, value string) (err error) {
@@ -107,7 +112,7 @@ func (d *Decoder) setLink(l *resourcesync.Link, name, value string) (err error) 
 	case "type":
 		l.Type = value
 	default:
-		err = d.fail(core7, "rs:ln has no attribute %s", quote(name))
+		err = d.deviate(core7, "attribute-unknown", "rs:ln has no attribute %s", quote(name))
 	}
 	return err
 }
@@ -115,11 +120,15 @@ func (d *Decoder) setLink(l *resourcesync.Link, name, value string) (err error) 
 // empty reads to the end of the named element, whose start tag has been read. The
 // element must not have children.
 func (d *Decoder) empty(name string) error {
-	_, child, err := d.child(name)
-	if err == nil && child != "" {
-		err = d.unexpected(name, child)
+	for {
+		_, child, err := d.child(name)
+		if err == nil && child != "" {
+			err = d.unexpected(name, child)
+		}
+		if err != nil || child == "" {
+			return err
+		}
 	}
-	return err
 }
 
 // The methods below parse the texts and attributes of a document.
@@ -130,23 +139,25 @@ func (d *Decoder) setText(e *Entry, name, text string) (err error) {
 	case "loc":
 		e.Loc = text
 		if len(text) > MaxURI {
-			return d.fail(sitemapProtocol, "loc has %d characters, more than %d", len(text), MaxURI)
+			if err = d.deviate(sitemapProtocol, "loc-length", "loc has %d characters, more than %d", len(text), MaxURI); err != nil {
+				return err
+			}
 		}
 		err = d.uri(text)
 	case "lastmod":
 		e.LastMod, err = d.datetime(name, text)
 	case "changefreq":
-		e.ChangeFreq = text
 		if !isChangeFreq(text) {
-			err = d.fail(core7, "changefreq is %s, not one of its seven values", quote(text))
+			return d.deviate(core7, "changefreq-value", "changefreq is %s, not one of its seven values", quote(text))
 		}
+		e.ChangeFreq = text
 	}
 	return err
 }
 
 func (d *Decoder) uri(s string) error {
 	if err := checkURI(s); err != nil {
-		return d.fail(core7, "the URI %s %v", quote(s), err)
+		return d.deviate(core7, "uri-syntax", "the URI %s %v", quote(s), err)
 	}
 	return nil
 }
@@ -155,7 +166,11 @@ func (d *Decoder) datetime(name, value string) (time.Time, error) {
 	if t, ok := parseDatetime(trim(value)); ok {
 		return t, nil
 	}
-	return time.Time{}, d.fail(core7, "%s is %s, not a W3C Datetime in the years 0000 to 9999", name, quote(value))
+	err := d.deviate(core7, "datetime-syntax", "%s is %s, not a W3C Datetime in the years 0000 to 9999", name, quote(value))
+	if err != nil {
+		return time.Time{}, err
+	}
+	return similarDatetime(trim(value)), nil
 }
 
 func (d *Decoder) change(value string) (resourcesync.ChangeType, error) {
@@ -163,14 +178,21 @@ func (d *Decoder) change(value string) (resourcesync.ChangeType, error) {
 	case resourcesync.Created, resourcesync.Updated, resourcesync.Deleted:
 		return c, nil
 	}
-	return "", d.fail(core7, "change is %s, not created, updated or deleted", quote(value))
+	return "", d.deviate(core7, "change-value", "change is %s, not created, updated or deleted", quote(value))
 }
 
 func (d *Decoder) hashes(value string) ([]resourcesync.Hash, error) {
 	if h, ok := resourcesync.AppendHashes(nil, value); ok && len(h) > 0 {
 		return h, nil
 	}
-	return nil, d.fail(core7, "hash is %s, not a list of algorithm:digest", quote(value))
+	if err := d.deviate(core7, "hash-syntax", "hash is %s, not a list of algorithm:digest", quote(value)); err != nil {
+		return nil, err
+	}
+	var valid []resourcesync.Hash
+	for field := range strings.FieldsSeq(value) {
+		valid, _ = resourcesync.AppendHashes(valid, field)
+	}
+	return valid, nil
 }
 
 func (d *Decoder) length(value string) (resourcesync.Length, error) {
@@ -180,14 +202,14 @@ func (d *Decoder) length(value string) (resourcesync.Length, error) {
 			return l, nil
 		}
 	}
-	return resourcesync.Length{}, d.fail(core7, "length is %s, not a number of bytes", quote(value))
+	return resourcesync.Length{}, d.deviate(core7, "length-value", "length is %s, not a number of bytes", quote(value))
 }
 
 func (d *Decoder) pri(value string) (int, error) {
 	if n, err := strconv.ParseUint(trim(value), 10, 0); err == nil && 1 <= n && n <= maxPri {
 		return int(n), nil
 	}
-	return 0, d.fail(core7, "pri is %s, not a number from 1 to %d", quote(value), maxPri)
+	return 0, d.deviate(core7, "pri-value", "pri is %s, not a number from 1 to %d", quote(value), maxPri)
 }
 
 // text reads to the end of the element t, which errors call name, and returns its text
@@ -212,11 +234,12 @@ func (d *Decoder) text(name string, t xml.StartElement) (string, error) {
 			text = append(text, t...)
 		case xml.StartElement:
 			child, err := d.elementName(t.Name)
-			if err == nil && child != "" {
-				err = d.unexpected(name, child)
-			}
-			if err == nil {
+			switch {
+			case err != nil:
+			case child == "":
 				err = d.skip()
+			default:
+				err = d.unexpected(name, child)
 			}
 			if err != nil {
 				return "", err

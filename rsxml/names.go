@@ -24,7 +24,9 @@ func (d *Decoder) checkNames(t xml.StartElement) error {
 				return err
 			}
 		case a.Value == "":
-			return d.fail(xmlSpec, "the prefix %s is declared without a namespace", quote(a.Name.Local))
+			if err := d.deviate(xmlSpec, "namespace-prefix", "the prefix %s is declared without a namespace", quote(a.Name.Local)); err != nil {
+				return err
+			}
 		}
 	}
 	slices.SortFunc(d.names, func(a, b xml.Name) int {
@@ -32,7 +34,9 @@ func (d *Decoder) checkNames(t xml.StartElement) error {
 	})
 	for i := 1; i < len(d.names); i++ {
 		if d.names[i] == d.names[i-1] {
-			return d.fail(xmlSpec, "the attribute %s is repeated", quote(d.names[i].Local))
+			if err := d.deviate(xmlSpec, "xml", "the attribute %s is repeated", quote(d.names[i].Local)); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -44,7 +48,7 @@ func (d *Decoder) checkPrefix(n xml.Name) error {
 	if n.Space == "" || strings.Contains(n.Space, ":") {
 		return nil
 	}
-	return d.fail(xmlSpec, "the prefix %s is not declared", quote(n.Space))
+	return d.deviate(xmlSpec, "namespace-prefix", "the prefix %s is not declared", quote(n.Space))
 }
 
 // elementName returns the name of an element as the specification writes it, with the
@@ -57,14 +61,22 @@ func (d *Decoder) elementName(n xml.Name) (string, error) {
 	case TermsNS:
 		return "rs:" + n.Local, nil
 	case "":
-		return "", d.fail(core4, "%s is in no namespace", quote(n.Local))
+		if d.space == "" && d.report != nil {
+			return n.Local, nil // the root has been reported
+		}
+		return n.Local, d.deviate(core4, "namespace", "%s is in no namespace", quote(n.Local))
 	}
 	// Namespaces are compared as strings, so a misspelled one hides all of
-	// ResourceSync from a Destination.
-	for _, ns := range []string{SitemapNS, TermsNS} {
-		if sameNS(n.Space, ns) {
-			return "", d.fail(core4, "the namespace %s is not %s", quote(n.Space), ns)
-		}
+	// ResourceSync from a strict Destination.
+	switch {
+	case sameNS(n.Space, TermsNS):
+		return "rs:" + n.Local, d.deviate(core4, "namespace", "the namespace %s is not %s", quote(n.Space), TermsNS)
+	case n.Space == "rs": // the prefix is not declared, which has been reported
+		return "rs:" + n.Local, nil
+	case n.Space == d.space: // the root has been reported
+		return n.Local, nil
+	case sameNS(n.Space, SitemapNS):
+		return n.Local, d.deviate(core4, "namespace", "the namespace %s is not %s", quote(n.Space), SitemapNS)
 	}
 	return "", nil
 }
@@ -93,14 +105,16 @@ func (d *Decoder) attributes(t xml.StartElement, set func(name, value string) er
 			continue
 		case a.Name.Space == "":
 			err = set(a.Name.Local, a.Value)
-		case sameNS(a.Name.Space, TermsNS) || sameNS(a.Name.Space, SitemapNS):
-			err = d.fail(core7, "the attribute %s has a prefix", quote(a.Name.Local))
+		case a.Name.Space == "rs" || sameNS(a.Name.Space, TermsNS) || sameNS(a.Name.Space, SitemapNS):
+			if err = d.deviate(core7, "attribute-prefix", "the attribute %s has a prefix", quote(a.Name.Local)); err == nil {
+				err = set(a.Name.Local, a.Value)
+			}
 		default:
 			attr := resourcesync.Attr{Space: a.Name.Space, Name: a.Name.Local, Value: a.Value}
 			if expressible(&attr) {
 				foreign = append(foreign, attr)
 			} else {
-				err = d.fail(xmlSpec, "the attribute %s has an invalid name", quote(a.Name.Local))
+				err = d.deviate(xmlSpec, "xml", "the attribute %s has an invalid name", quote(a.Name.Local))
 			}
 		}
 		if err != nil {
@@ -114,7 +128,7 @@ func (d *Decoder) attributes(t xml.StartElement, set func(name, value string) er
 // namespaces such as xsi:schemaLocation.
 func (d *Decoder) noAttributes(t xml.StartElement) error {
 	_, err := d.attributes(t, func(name, _ string) error {
-		return d.fail(core7, "%s has no attribute %s", t.Name.Local, quote(name))
+		return d.deviate(core7, "attribute-unknown", "%s has no attribute %s", t.Name.Local, quote(name))
 	})
 	return err
 }

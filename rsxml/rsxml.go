@@ -8,7 +8,8 @@
 // To read one, range over [Decoder.Entries], or call [Decode] for a small document.
 //
 // The encoder is fast, and omits values that the decoder would refuse. The decoder is
-// strict: it validates documents.
+// strict: it validates documents. With [Decoder.Tolerate] it reports violations and reads
+// what it can, as a Destination must.
 //
 // Section numbers without a document refer to the core specification.
 package rsxml

@@ -119,24 +119,31 @@ func (d *Decoder) checkHead(described bool, have attrSet) error {
 	}
 	c := h.Metadata.Capability
 	if c == "" {
-		return d.fail(core7, "the document has no capability")
+		return d.deviate(core7, "capability-missing", "the document has no capability")
 	}
 	if extra := have &^ ofDocuments; extra != 0 {
-		return d.fail(core7, "the rs:md of a document has no attribute %s", extra.first())
+		if err := d.deviate(core7, "attribute-misplaced", "the rs:md of a document has no attribute %s", extra.first()); err != nil {
+			return err
+		}
+		have &= ofDocuments
 	}
 	r := allRules[docType{c, h.Index}]
 	if r == nil {
 		if r = allRules[docType{c, false}]; r != nil {
-			return d.fail(r.section, "there is no index of %s documents", c)
+			return d.deviate(r.section, "index-not-allowed", "there is no index of %s documents", c)
 		}
 		return nil
 	}
 	d.rules = r
 	if extra := have &^ (r.may | capability); extra != 0 {
-		return d.fail(core7, "the rs:md of a %s document has no attribute %s", c, extra.first())
+		if err := d.deviate(core7, "attribute-misplaced", "the rs:md of a %s document has no attribute %s", c, extra.first()); err != nil {
+			return err
+		}
 	}
 	if missing := r.must &^ have; missing != 0 {
-		return d.fail(r.section, "the rs:md of a %s document must have the attribute %s", c, missing.first())
+		if err := d.deviate(r.section, missing.first()+"-missing", "the rs:md of a %s document must have the attribute %s", c, missing.first()); err != nil {
+			return err
+		}
 	}
 	return d.checkPaths(h.Links)
 }
@@ -144,7 +151,7 @@ func (d *Decoder) checkHead(described bool, have attrSet) error {
 // checkEntry checks an entry against section 7 and the rules of the document.
 func (d *Decoder) checkEntry(e *Entry, described bool, have attrSet) error {
 	if e.Loc == "" {
-		return d.fail(core7, "an entry has no loc")
+		return d.deviate(core7, "loc-missing", "an entry has no loc")
 	}
 	if err := d.checkDatetime(e.Metadata.Datetime); err != nil {
 		return err
@@ -156,7 +163,9 @@ func (d *Decoder) checkEntry(e *Entry, described bool, have attrSet) error {
 	m := &e.Metadata
 	c := d.head.Metadata.Capability
 	if extra := have &^ (r.entryMay | ofResources); extra != 0 {
-		return d.fail(core7, "the rs:md of an entry of a %s document has no attribute %s", c, extra.first())
+		if err := d.deviate(core7, "attribute-misplaced", "the rs:md of an entry of a %s document has no attribute %s", c, extra.first()); err != nil {
+			return err
+		}
 	}
 	must := r.entryMust
 	switch {
@@ -166,13 +175,17 @@ func (d *Decoder) checkEntry(e *Entry, described bool, have attrSet) error {
 		must |= capability // the rs:md itself is optional
 	}
 	if missing := must &^ have; missing != 0 {
-		return d.fail(r.section, "the rs:md of an entry of a %s document must have the attribute %s", c, missing.first())
+		if err := d.deviate(r.section, "entry-"+missing.first()+"-missing", "the rs:md of an entry of a %s document must have the attribute %s", c, missing.first()); err != nil {
+			return err
+		}
 	}
 	if err := d.checkCapability(m.Capability); err != nil {
 		return err
 	}
 	if have&path != 0 && !strings.HasPrefix(m.Path, "/") {
-		return d.fail(r.section, "the path %s does not begin with a slash", quote(m.Path))
+		if err := d.deviate(r.section, "path-slash", "the path %s does not begin with a slash", quote(m.Path)); err != nil {
+			return err
+		}
 	}
 	if err := d.checkPaths(e.Links); err != nil {
 		return err
@@ -186,9 +199,9 @@ func (d *Decoder) checkDatetime(t time.Time) error {
 	switch {
 	case t.IsZero():
 	case t.Before(m.From):
-		return d.fail(core7, "datetime is before the from of the document")
+		return d.deviate(core7, "datetime-interval", "datetime is before the from of the document")
 	case !m.Until.IsZero() && t.After(m.Until):
-		return d.fail(core7, "datetime is after the until of the document")
+		return d.deviate(core7, "datetime-interval", "datetime is after the until of the document")
 	}
 	return nil
 }
@@ -201,11 +214,11 @@ func (d *Decoder) checkCapability(c resourcesync.Capability) error {
 	switch d.head.Metadata.Capability {
 	case resourcesync.Description:
 		if c != resourcesync.CapabilityList {
-			return d.fail(d.rules.section, "the capability of an entry is %s, not %s", quote(string(c)), resourcesync.CapabilityList)
+			return d.deviate(d.rules.section, "entry-capability", "the capability of an entry is %s, not %s", quote(string(c)), resourcesync.CapabilityList)
 		}
 	case resourcesync.CapabilityList:
 		if d.listed[c] {
-			return d.fail(d.rules.section, "two entries have the capability %s", quote(string(c)))
+			return d.deviate(d.rules.section, "capability-repeated", "two entries have the capability %s", quote(string(c)))
 		}
 		if d.listed == nil {
 			d.listed = make(map[resourcesync.Capability]bool)
@@ -218,12 +231,16 @@ func (d *Decoder) checkCapability(c resourcesync.Capability) error {
 // checkPaths checks the paths of links: only links of manifests have them.
 func (d *Decoder) checkPaths(links []resourcesync.Link) error {
 	for i := range links {
+		var err error
 		switch p := links[i].Path; {
 		case p == "":
 		case d.rules.entryMay&path == 0:
-			return d.fail(core7, "a link has a path, but the document is not a manifest")
+			err = d.deviate(core7, "attribute-misplaced", "a link has a path, but the document is not a manifest")
 		case !strings.HasPrefix(p, "/"):
-			return d.fail(d.rules.section, "the path %s does not begin with a slash", quote(p))
+			err = d.deviate(d.rules.section, "path-slash", "the path %s does not begin with a slash", quote(p))
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
@@ -245,7 +262,7 @@ func (d *Decoder) checkOrder(m *Metadata) error {
 		return nil
 	}
 	if t.Before(d.last) {
-		return d.fail(d.rules.section, "entries are not in chronological order: %s is before that of an earlier entry", d.rules.inOrder.first())
+		return d.deviate(d.rules.section, "entry-order", "entries are not in chronological order: %s is before that of an earlier entry", d.rules.inOrder.first())
 	}
 	d.last = t
 	return nil

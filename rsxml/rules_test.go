@@ -219,7 +219,7 @@ func (bad badDocument) check(t *testing.T) {
 	switch {
 	case !ok:
 		t.Errorf("%s: got %v, want a SyntaxError", bad.name, err)
-	case got.Section != bad.section || got.Line != line || got.Column != column || !strings.Contains(got.Rule, bad.rule):
+	case got.ID == "" || got.Section != bad.section || got.Line != line || got.Column != column || !strings.Contains(got.Rule, bad.rule):
 		t.Errorf("%s: got %v, want line %d, column %d: …%s… (%s)", bad.name, err, line, column, bad.rule, bad.section)
 	case err.Error() != fmt.Sprintf("rsxml: line %d, column %d: %s (%s)", line, column, got.Rule, got.Section):
 		t.Errorf("%s: error text %q", bad.name, err)

@@ -175,6 +175,26 @@ func parseDatetime(s string) (t time.Time, ok bool) {
 	return t.UTC(), true
 }
 
+// similarDatetime parses a datetime of a similar format: with a space or a lower-case t
+// before the time, with a comma before the fraction, with an offset without a colon, or
+// without an offset, which means UTC. If it cannot, it returns the zero time.
+func similarDatetime(s string) time.Time {
+	if len(s) > len("YYYY-MM-DDThh:mm:ss.nnnnnnnnn +hhmm") {
+		return time.Time{}
+	}
+	s = strings.Replace(strings.ToUpper(s), ",", ".", 1)
+	for _, layout := range []string{
+		"2006-1-2T15:04:05Z07:00", "2006-1-2T15:04:05Z0700", "2006-1-2T15:04:05", "2006-1-2T15:04",
+		"2006-1-2 15:04:05Z07:00", "2006-1-2 15:04:05Z0700", "2006-1-2 15:04:05", "2006-1-2 15:04",
+		"2006-1-2 15:04:05 Z0700", "2006-1-2 15:04:05 UTC", "2006-1-2", "20060102", "20060102T150405Z07",
+	} {
+		if t, err := time.Parse(layout, s); err == nil && t.Unix() >= minTime && t.Unix() <= maxTime {
+			return t.UTC()
+		}
+	}
+	return time.Time{}
+}
+
 // hasForm reports whether s has the form of a complete W3C Datetime. time.Parse is less
 // strict: it accepts an hour of one digit, a comma before the fraction, and offsets of
 // 24 hours or 60 minutes.

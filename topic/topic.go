@@ -15,6 +15,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
@@ -88,6 +89,10 @@ type Options struct {
 	// ignored. If nil, a client that uses the proxies of the environment is used.
 	Client *http.Client
 
+	// Tracer records a span for each attempt to send a notification, and can add header
+	// fields that identify it. If nil, nothing is traced.
+	Tracer resourcesync.Tracer
+
 	// Logger receives the first of successive failures, and their end. If nil,
 	// slog.Default() is used.
 	Logger *slog.Logger
@@ -102,6 +107,9 @@ type Status struct {
 
 // A TopicStatus is the progress of a channel.
 type TopicStatus struct {
+	Set        string                  `json:"set,omitzero"`
+	Capability resourcesync.Capability `json:"capability"`
+
 	Topic  string      `json:"topic"`
 	Newest int64       `json:"newest"`         // number of the newest notification, 0 before the first
 	Until  time.Time   `json:"until,omitzero"` // for a change channel, the beginning of the next notification

@@ -2,25 +2,28 @@ package dir
 
 import "github.com/resourcesync-go/resourcesync"
 
-// A copying is the copy of a file that a scan is reading. Without a Copy, its methods
-// do nothing.
+// A copying is the copy of a file that a scan is reading. The methods of nil, for which no
+// copy is made, do nothing.
 type copying struct {
-	copy Copy // nil if no copy is made, or after the copy has ended or failed
+	copy Copy // nil after the copy has ended or failed
 	err  error
 }
 
 // beginCopy begins the copy of a file. It makes none without hashes, because the file
 // is then not read to its end, and copies are found by their hashes.
 func (s *scan) beginCopy() *copying {
-	c := &copying{}
-	if s.Dir.keep != nil && len(s.algorithms) > 0 {
-		c.copy, c.err = s.Dir.keep()
+	if s.Dir.keep == nil || len(s.algorithms) == 0 {
+		return nil
 	}
-	return c
+	copy, err := s.Dir.keep()
+	if copy == nil && err == nil {
+		return nil
+	}
+	return &copying{copy, err}
 }
 
 func (c *copying) write(p []byte) {
-	if c.copy == nil {
+	if c == nil || c.copy == nil {
 		return
 	}
 	if _, err := c.copy.Write(p); err != nil {
@@ -31,6 +34,9 @@ func (c *copying) write(p []byte) {
 
 // keep keeps the copy, if any. It returns the error that prevented the copy.
 func (c *copying) keep(hashes []resourcesync.Hash) error {
+	if c == nil {
+		return nil
+	}
 	if c.copy != nil {
 		c.err = c.copy.Keep(hashes)
 		c.copy = nil
@@ -39,7 +45,7 @@ func (c *copying) keep(hashes []resourcesync.Hash) error {
 }
 
 func (c *copying) discard() {
-	if c.copy != nil {
+	if c != nil && c.copy != nil {
 		c.copy.Discard()
 		c.copy = nil
 	}

@@ -10,11 +10,10 @@ import (
 // for an estimate of the time that the scan takes. It opens folders, but no files. The
 // numbers are inexact if files change meanwhile or cannot be read.
 func (d *Dir) Count(ctx context.Context) (files, bytes int64, err error) {
-	root, err := d.folder("")
+	in, err := d.openPath("")
 	if err != nil {
 		return 0, 0, err
 	}
-	in := newFolder(root)
 	defer in.release()
 	var c counter
 	err = d.walk(ctx, in, "", &c)
@@ -27,7 +26,7 @@ type counter struct{ number, bytes int64 }
 func (c *counter) files(_ context.Context, _ *folder, found []file) error {
 	c.number += int64(len(found))
 	for _, f := range found {
-		c.bytes += f.info.Size()
+		c.bytes += f.status.size
 	}
 	return nil
 }

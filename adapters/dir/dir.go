@@ -26,7 +26,7 @@
 // no file outside of the folder or in an excluded part of it. The path given to [Open] may
 // itself be a link.
 //
-// The same rules apply to scans, [Dir.Open], [Dir.Covers] and [Dir.Handler]. Files are
+// The same rules apply to scans, [Dir.Open], [Dir.Lists], [Dir.Covers] and [Dir.Handler]. Files are
 // opened only through an [os.Root], and therefore never outside of the folder.
 //
 // On file systems that ignore case, a URL in another case leads to the same file, and
@@ -73,8 +73,9 @@ type Options struct {
 
 	// Known returns the resources that an earlier scan yielded for these keys, in
 	// the same order; a zero Resource means that there is none. The keys belong to
-	// one folder and are sorted, about a thousand at most. A scan does not read a file again whose
-	// Stamp is the same. An error ends the scan.
+	// one folder and are sorted, about a thousand at most. A scan does not read a file
+	// again whose Stamp is the same, and yields resourcesync.ErrUnchanged with its Key
+	// if nothing else has changed. An error ends the scan.
 	//
 	// If nil, every scan reads every file.
 	Known func(ctx context.Context, keys []string) ([]resourcesync.Resource, error)
@@ -204,6 +205,9 @@ func Open(path, baseURL string, o *Options) (*Dir, error) {
 	d.readers.New = func() any { return newReader(d.algorithms) }
 	return d, nil
 }
+
+// URL returns the URL of the folder: the base URL, with a slash at its end.
+func (d *Dir) URL() string { return d.base }
 
 // Close closes the folder. Running scans and later calls fail; open files stay open.
 func (d *Dir) Close() error { return d.root.Close() }

@@ -38,7 +38,7 @@ func Example() {
 	}
 
 	w := httptest.NewRecorder()
-	papers.Handler().ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/papers/a%20paper.html", nil))
+	papers.Handler(nil).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/papers/a%20paper.html", nil))
 	fmt.Println(w.Code, w.Body)
 	// Output:
 	// https://example.org/papers/a%20paper.html

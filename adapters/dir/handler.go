@@ -16,29 +16,35 @@ import (
 )
 
 // Handler serves the listed files at the URIs of their resources, with their media type
-// and content coding, and nothing else. It sends no redirects, folder listings or index
-// pages: index.html has its own URI. It handles ranges and conditions as
+// and content coding. It passes GET and HEAD requests for anything else to next; if next
+// is nil, it answers 404. It sends no redirects, folder listings or index pages: index.html
+// has its own URI, and package browse has the others. It handles ranges and conditions as
 // [http.ServeContent] does, but a file has no Last-Modified in the two seconds after a
 // modification, and If-Range needs an entity tag.
 //
 // The handler compares the complete path of a request with that of the base URL: mount
 // it without http.StripPrefix.
-func (d *Dir) Handler() http.Handler { return http.HandlerFunc(d.serve) }
+func (d *Dir) Handler(next http.Handler) http.Handler {
+	if next == nil {
+		next = http.NotFoundHandler()
+	}
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { d.serve(w, r, next) })
+}
 
-func (d *Dir) serve(w http.ResponseWriter, r *http.Request) {
+func (d *Dir) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	h := w.Header()
 	h.Set("X-Content-Type-Options", "nosniff")
 	if !reqbody.Get(w, r) {
 		return
 	}
-	key, ok := d.key(r.URL)
+	key, ok := d.Key(r.URL)
 	if !ok {
-		http.NotFound(w, r)
+		next.ServeHTTP(w, r)
 		return
 	}
 	f, info, err := d.open(key)
 	if isNotListed(err) {
-		http.NotFound(w, r)
+		next.ServeHTTP(w, r)
 		return
 	}
 	if err != nil {
@@ -54,14 +60,16 @@ func (d *Dir) serve(w http.ResponseWriter, r *http.Request) {
 	h.Set("Content-Type", mediaType)
 	if coding := encodingByName(info.Name()); coding != "" {
 		h.Set("Content-Encoding", coding)
-		h.Set("Content-Length", strconv.FormatInt(info.Size(), 10)) // ServeContent omits it for encoded content
+		if r.Header.Get("If-Match") == "" && r.Header.Get("If-Unmodified-Since") == "" { // a 412 has no body
+			h.Set("Content-Length", strconv.FormatInt(info.Size(), 10)) // ServeContent omits it for encoded content
+		}
 	}
 	h.Set("Etag", etag(info))
 	var modified time.Time
 	if identifiesVersion(info.ModTime(), time.Now()) {
 		modified = info.ModTime()
 	}
-	http.ServeContent(w, withStrongRange(r), "", modified, f)
+	http.ServeContent(w, withSafeRanges(r), "", modified, f)
 }
 
 // identifiesVersion reports whether a modification time identifies a version of a
@@ -70,12 +78,18 @@ func (d *Dir) serve(w http.ResponseWriter, r *http.Request) {
 // 8.8.2.1).
 func identifiesVersion(modified, now time.Time) bool { return now.Sub(modified) > 2*time.Second }
 
-// withStrongRange returns r without its ranges if they depend on a date. A program can
-// give a new version of a file the time of an earlier one, so only the entity tag shows
-// that parts belong together. A server may ignore ranges and send the complete file
-// (RFC 9110, section 14.2).
-func withStrongRange(r *http.Request) *http.Request {
-	if condition := r.Header.Get("If-Range"); condition == "" || strings.HasSuffix(condition, `"`) {
+// maxRanges is the maximum number of ranges in one request. Each adds a header to the
+// response that is longer than the range in the request.
+const maxRanges = 16
+
+// withSafeRanges returns r without its ranges if they depend on a date, or if there are
+// too many. A program can give a new version of a file the time of an earlier one, so only
+// the entity tag shows that parts belong together. A server may ignore ranges and send the
+// complete file (RFC 9110, section 14.2).
+func withSafeRanges(r *http.Request) *http.Request {
+	condition := r.Header.Get("If-Range")
+	strong := condition == "" || strings.HasSuffix(condition, `"`)
+	if strong && strings.Count(r.Header.Get("Range"), ",") < maxRanges {
 		return r
 	}
 	whole := r.WithContext(r.Context())
@@ -105,6 +119,7 @@ func typeOf(f *os.File, info fs.FileInfo) (string, error) {
 // etag returns the entity tag of the version of a file that info describes: a digest of
 // its stamp, so that inode numbers are not published.
 func etag(info fs.FileInfo) string {
-	sum := sha256.Sum256(appendStamp(nil, info))
+	st := statusOf(info)
+	sum := sha256.Sum256(st.appendStamp(nil))
 	return `"` + hex.EncodeToString(sum[:12]) + `"`
 }

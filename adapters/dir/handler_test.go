@@ -24,7 +24,7 @@ func serve(d *Dir, method, uri string, header http.Header) *httptest.ResponseRec
 		r.Header[name] = values
 	}
 	w := httptest.NewRecorder()
-	d.Handler().ServeHTTP(w, r)
+	d.Handler(nil).ServeHTTP(w, r)
 	return w
 }
 
@@ -47,7 +47,7 @@ func TestEveryListedURI(t *testing.T) {
 	write(t, here, "image", "\x89PNG\r\n\x1a\n")
 	age(t, here)
 	d := openDir(t, here, nil)
-	server := httptest.NewServer(d.Handler())
+	server := httptest.NewServer(d.Handler(nil))
 	defer server.Close()
 
 	found := complete(t, d)
@@ -135,6 +135,7 @@ func TestConditionalAndRange(t *testing.T) {
 		"range if not":  {http.Header{"Range": {"bytes=2-4"}, "If-Range": {`"x"`}}, http.StatusOK, "0123456789"},
 		"range if date": {http.Header{"Range": {"bytes=2-4"}, "If-Range": {modified}}, http.StatusOK, "0123456789"},
 		"no range":      {http.Header{"Range": {"bytes=20-"}}, http.StatusRequestedRangeNotSatisfiable, "invalid range: failed to overlap\n"},
+		"many ranges":   {http.Header{"Range": {"bytes=" + strings.Repeat("0-0,", 16) + "1-1"}}, http.StatusOK, "0123456789"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := serve(d, http.MethodGet, base+"a.txt", test.header)
@@ -271,7 +272,7 @@ func checkTarget(t *testing.T, d *Dir, target string, want int) {
 		return
 	}
 	w := httptest.NewRecorder()
-	d.Handler().ServeHTTP(w, (&http.Request{Method: http.MethodGet, URL: u, Header: http.Header{}}).WithContext(t.Context()))
+	d.Handler(nil).ServeHTTP(w, (&http.Request{Method: http.MethodGet, URL: u, Header: http.Header{}}).WithContext(t.Context()))
 	if w.Code != want {
 		t.Errorf("%s: status %d, want %d", target, w.Code, want)
 	}

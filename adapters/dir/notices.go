@@ -34,17 +34,24 @@ type notices struct {
 	changed   chan struct{}  // of capacity 1; full if something has changed
 	receivers sync.WaitGroup // of events
 
-	mu      sync.Mutex
-	watch   func(path string) error // starts watching one folder
-	unwatch func(path string) error // stops it
-	end     func() error            // stops watching all folders; nil if they are not watched
-	ended   bool
-	pending map[string]*pending  // by key
-	all     bool                 // anything may have changed
-	lost    bool                 // renamed folders may be watched under their old names
-	watched map[string]bool      // keys of the watched folders
-	failed  map[string]bool      // keys of folders in which something could not be read
-	resting map[string]time.Time // when a large file may be read again, by key
+	// registering is held while folders are watched or unwatched. It is locked before mu.
+	registering sync.Mutex
+
+	mu        sync.Mutex
+	watch     func(path string) error // starts watching one folder
+	unwatch   func(path string) error // stops it
+	end       func() error            // stops watching all folders; nil if they are not watched
+	ended     bool
+	pending   map[string]*pending  // by key
+	all       bool                 // anything may have changed
+	lost      bool                 // renamed folders may be watched under their old names
+	watched   map[string]folderID  // the folders that scans have read, by key
+	keys      map[folderID]string  // the keys under which folders are watched
+	unwatched bool                 // some folders that were read could not be watched
+	scans     int                  // complete scans that have begun
+	known     bool                 // watched has all folders whose files may be listed
+	failed    map[string]bool      // keys of folders in which something could not be read
+	resting   map[string]time.Time // when a large file may be read again, by key
 
 	limitOnce, lossOnce sync.Once
 }
@@ -63,7 +70,8 @@ func newNotices(d *Dir, watch, unwatch func(path string) error) *notices {
 		unwatch: unwatch,
 		changed: make(chan struct{}, 1),
 		pending: map[string]*pending{},
-		watched: map[string]bool{},
+		watched: map[string]folderID{},
+		keys:    map[folderID]string{},
 		failed:  map[string]bool{},
 		resting: map[string]time.Time{},
 	}

@@ -47,7 +47,7 @@ func (d *Dir) Checksum(_ context.Context, r resourcesync.Resource) (crc32 uint32
 
 // isVersion reports whether info describes the version of a file that r describes.
 func isVersion(r resourcesync.Resource, info fs.FileInfo) bool {
-	now := newResource(r.Key, r.URI, info)
+	now := newResource(r.Key, r.URI, info.Name(), statusOf(info))
 	if r.Stamp != "" {
 		stamp, _, _ := cutSum(strings.TrimPrefix(r.Stamp, unsettledMark))
 		return stamp == now.Stamp
@@ -65,7 +65,7 @@ func (d *Dir) open(key string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, asNotExist(key, err)
 	}
 	defer in.Close()
-	f, info, err := openFile(in, name, nil)
+	f, info, err := openFile(in, name)
 	if err != nil {
 		return nil, nil, asNotExist(key, err)
 	}
@@ -84,17 +84,61 @@ func asNotExist(key string, err error) error {
 // Covers implements [resourcesync.Coverer]: it reports whether u is the URL of a listed
 // file. It examines only that file. A URL with a query is not listed.
 func (d *Dir) Covers(u *url.URL) bool {
-	key, ok := d.key(u)
-	if !ok || u.RawQuery != "" {
+	key, ok := d.Key(u)
+	return ok && u.RawQuery == "" && !isFolder(key) && d.Lists(key)
+}
+
+// isFolder reports whether key is that of a folder.
+func isFolder(key string) bool { return key == "" || strings.HasSuffix(key, "/") }
+
+// Lists reports whether the file at key exists and is listed, or, if key is empty or ends
+// in a slash, whether the folder exists and its files may be listed. It examines only that
+// file or folder and those above it.
+func (d *Dir) Lists(key string) bool { return d.ListsEach([]string{key})[0] }
+
+// ListsEach returns the results of Lists for several keys. Those in the same folder should
+// be next to each other: then the folder is opened once.
+func (d *Dir) ListsEach(keys []string) []bool {
+	listed := make([]bool, len(keys))
+	var (
+		in    *os.Root
+		above string // the key of in
+		err   = fs.ErrClosed
+	)
+	for i, key := range keys {
+		file, inFolder := strings.CutSuffix(key, "/")
+		cut := strings.LastIndexByte(file, '/') + 1
+		if i == 0 || above != key[:cut] {
+			if err == nil {
+				in.Close()
+			}
+			above = key[:cut]
+			in, err = d.folder(above)
+		}
+		listed[i] = err == nil && (key == "" || d.listsIn(in, file, file[cut:], inFolder))
+	}
+	if err == nil {
+		in.Close()
+	}
+	return listed
+}
+
+// listsIn reports whether the file or folder at key is published. in is the folder that it
+// is in, and name the last element of key.
+func (d *Dir) listsIn(in *os.Root, key, name string, isDir bool) bool {
+	if _, ok := d.uri(key); !ok || !validName(name) || !d.admits(key, name, isDir) {
 		return false
 	}
-	in, name, err := d.locate(key)
+	if !isDir {
+		info, err := in.Lstat(name)
+		return err == nil && info.Mode().IsRegular()
+	}
+	sub, err := openFolder(in, name)
 	if err != nil {
 		return false
 	}
-	defer in.Close()
-	info, err := in.Lstat(name)
-	return err == nil && info.Mode().IsRegular()
+	sub.Close()
+	return true
 }
 
 // isNotListed reports whether err means that the file is not published.

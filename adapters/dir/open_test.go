@@ -4,6 +4,9 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
 	"os"
 	"path/filepath"
 	"testing"
@@ -67,5 +70,57 @@ func TestOpenHeedsItsContext(t *testing.T) {
 	cancel()
 	if _, err := openDir(t, here, nil).Open(ctx, resourcesync.Resource{Key: "a"}); !errors.Is(err, context.Canceled) {
 		t.Error(err)
+	}
+}
+
+func TestLists(t *testing.T) {
+	here := t.TempDir()
+	for _, path := range []string{"a", "b/c", "b/.d/e", ".f", "excluded/g", "h"} {
+		must(t, os.MkdirAll(filepath.Join(here, filepath.Dir(path)), 0o755))
+		write(t, here, path, "text")
+	}
+	must(t, os.Symlink("a", filepath.Join(here, "link")))
+	must(t, os.Symlink("b", filepath.Join(here, "b-link")))
+	d := openDir(t, here, &Options{Exclude: func(path string, isDir bool) bool { return path == "excluded" && isDir || path == "h" }})
+	for key, want := range map[string]bool{
+		"": true, "a": true, "b/": true, "b/c": true,
+		"a/": false, "b": false, "b//": false, "/": false, "b/../": false, "../": false, "./": false, ".": false, "b/.": false,
+		"none": false, "none/": false, ".f": false, "b/.d/": false, "b/.d/e": false, "h": false, "excluded/": false, "excluded/g": false,
+		"link": false, "b-link/": false, "b-link/c": false, "a\x00": false, "b\x00/": false,
+	} {
+		if got := d.Lists(key); got != want {
+			t.Errorf("Lists(%q) is %t", key, got)
+		}
+		u := &url.URL{Path: d.basePath + key}
+		if got := d.Covers(u); got != (want && !isFolder(key)) {
+			t.Errorf("Covers(%v) is %t", u, got)
+		}
+	}
+}
+
+func TestHandlerNext(t *testing.T) {
+	here := t.TempDir()
+	write(t, here, "a", "text")
+	write(t, here, ".b", "text")
+	d := openDir(t, here, nil)
+	h := d.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusTeapot) }))
+	base, err := url.Parse(d.URL())
+	must(t, err)
+	for _, test := range []struct {
+		method, path string
+		status       int
+	}{
+		{"GET", base.Path + "a", 200},
+		{"GET", base.Path + "b", 418},
+		{"HEAD", base.Path + ".b", 418},
+		{"GET", base.Path, 418},
+		{"GET", "/elsewhere", 418},
+		{"POST", base.Path + "b", 405},
+	} {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest(test.method, test.path, nil))
+		if w.Code != test.status {
+			t.Errorf("%s %s: status %d, expected %d", test.method, test.path, w.Code, test.status)
+		}
 	}
 }

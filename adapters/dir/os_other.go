@@ -14,5 +14,5 @@ const openFlags = os.O_RDONLY
 // validName has already refused such names.
 func isBadName(error) bool { return false }
 
-// status returns further signs that a file has changed. This system has none.
-func status(info fs.FileInfo) (changed time.Time, inode uint64) { return info.ModTime(), 0 }
+// changeOf returns further signs that a file has changed. This system has none.
+func changeOf(info fs.FileInfo) (changed time.Time, inode uint64) { return info.ModTime(), 0 }

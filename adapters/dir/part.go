@@ -67,7 +67,7 @@ func (s *scan) walkFolder(ctx context.Context, prefix string, paths []string) er
 		s.skip(key, errTooLong)
 		return nil
 	}
-	root, err := s.folder(prefix)
+	in, err := s.openPath(prefix)
 	if err != nil {
 		if !isNone(err) {
 			for _, path := range paths {
@@ -76,7 +76,6 @@ func (s *scan) walkFolder(ctx context.Context, prefix string, paths []string) er
 		}
 		return nil
 	}
-	in := newFolder(root)
 	defer in.release()
 	if paths[0] == prefix {
 		return s.walk(ctx, in, key, s)
@@ -87,22 +86,32 @@ func (s *scan) walkFolder(ctx context.Context, prefix string, paths []string) er
 		if !validName(name) || !s.admits(key, name, false) {
 			continue
 		}
-		info, err := in.Lstat(name)
+		st, err := in.lstat(name)
 		switch {
 		case err != nil:
 			if !isNone(err) {
 				s.unreadable(ctx, key, only(key), err)
 			}
-		case info.Mode()&fs.ModeSymlink != 0:
+		case st.mode&fs.ModeSymlink != 0:
 			s.skip(key, errLink)
-		case info.Mode().IsRegular():
-			found = append(found, file{key, info})
+		case st.mode.IsRegular():
+			found = append(found, file{key, name, st})
 		}
 	}
 	if len(found) == 0 {
 		return nil
 	}
 	return s.files(ctx, in, found)
+}
+
+// openPath opens the folder at prefix; see [Dir.folder].
+func (d *Dir) openPath(prefix string) (*folder, error) {
+	root, err := d.folder(prefix)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return newFolder(root)
 }
 
 // isNone reports whether err means that nothing published exists at a path.

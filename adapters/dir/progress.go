@@ -42,9 +42,17 @@ func (s *scan) consume(yield func(resourcesync.Resource, error) bool) bool {
 				}
 				continue
 			}
-			s.listed++
-			if !yield(f.resource, nil) {
-				return false
+			for _, key := range f.unchanged {
+				s.yielded++
+				if !yield(resourcesync.Resource{Key: key}, resourcesync.ErrUnchanged) {
+					return false
+				}
+			}
+			for i := range f.resources {
+				s.yielded++
+				if !yield(f.resources[i], nil) {
+					return false
+				}
 			}
 		case <-tick:
 			s.reportProgress()
@@ -54,7 +62,7 @@ func (s *scan) consume(yield func(resourcesync.Resource, error) bool) bool {
 
 func (s *scan) reportProgress() {
 	if s.progress != nil {
-		s.progress(Progress{Files: s.listed, Skipped: s.skipped.Load(), Bytes: s.bytes.Load()})
+		s.progress(Progress{Files: s.yielded, Skipped: s.skipped.Load(), Bytes: s.bytes.Load()})
 	}
 }
 

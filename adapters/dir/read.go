@@ -9,8 +9,6 @@ import (
 	"hash"
 	"hash/crc32"
 	"io"
-	"io/fs"
-	"os"
 	"slices"
 	"sync/atomic"
 	"time"
@@ -66,57 +64,55 @@ func newReader(algorithms []algorithm) *reader {
 
 // content is the result of reading a file.
 type content struct {
-	info      fs.FileInfo // of the version that was read
-	settled   bool        // whether it was read long enough after its last change
+	status    status // of the version that was read
+	settled   bool   // whether it was read long enough after its last change
 	hashes    []resourcesync.Hash
 	crc       uint32 // valid if there are hashes
 	mediaType string
 	copied    *copying // to be kept or discarded
 }
 
-// read reads one version of the file in the folder in that the walk has seen. If the file
-// keeps changing, the error is errInFlux.
-func (s *scan) read(ctx context.Context, in *os.Root, seen fs.FileInfo) (content, error) {
+// read reads one version of the file called name in the folder in. If the file keeps
+// changing, the error is errInFlux.
+func (s *scan) read(ctx context.Context, in *folder, name string) (content, error) {
 	r := s.Dir.readers.Get().(*reader)
 	defer s.Dir.readers.Put(r)
-	name := seen.Name()
 	for range attempts {
-		c, err := s.readOnce(ctx, r, in, name, seen)
+		c, err := s.readOnce(ctx, r, in, name)
 		if err != errInFlux {
 			return c, err
 		}
-		seen = nil
 	}
 	return content{}, errInFlux
 }
 
 // readOnce is like read, but returns errInFlux at the first change.
-func (s *scan) readOnce(ctx context.Context, r *reader, in *os.Root, name string, seen fs.FileInfo) (_ content, err error) {
-	f, before, err := openFile(in, name, seen)
+func (s *scan) readOnce(ctx context.Context, r *reader, in *folder, name string) (_ content, err error) {
+	f, before, err := in.open(name)
 	if err != nil {
 		return content{}, err
 	}
-	defer f.Close()
-	c := content{info: before, mediaType: typeByName(name)}
+	defer f.close()
+	c := content{status: before, mediaType: typeByName(name)}
 	c.copied = s.beginCopy()
 	defer func() {
 		if err != nil {
 			c.copied.discard()
 		}
 	}()
-	err = r.digest(ctx, f, before.Size(), &c, &s.bytes)
+	err = r.digest(ctx, f, before.size, &c, &s.bytes)
 	if err == io.EOF || err == io.ErrUnexpectedEOF {
 		return content{}, errInFlux // truncated
 	}
 	if err != nil {
 		return content{}, err
 	}
-	c.settled = s.isSettled(before, time.Now())
-	after, err := f.Stat()
+	c.settled = s.isSettled(&before, time.Now())
+	after, err := f.status()
 	if err != nil {
 		return content{}, err
 	}
-	if !isSameVersion(before, after) {
+	if !before.isVersion(&after) {
 		return content{}, errInFlux
 	}
 	return c, nil

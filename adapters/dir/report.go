@@ -73,9 +73,12 @@ func (n *notices) paths(ready map[string]fsnotify.Op) []string {
 		}
 		info, err := os.Lstat(n.path(key))
 		switch {
-		case err != nil || op&disappeared != 0: // it may have been either
+		case err != nil || op&disappeared != 0:
 			gone[key] = true
-			all = append(all, key, key+"/")
+			all = append(all, key)
+			if n.mayHaveBeenFolder(key) || err == nil && info.IsDir() {
+				all = append(all, key+"/")
+			}
 		case !info.IsDir():
 			all = append(all, key)
 		case op.Has(fsnotify.Create) || n.hasFailed(key): // other attributes of folders do not matter
@@ -96,16 +99,32 @@ func (n *notices) paths(ready map[string]fsnotify.Op) []string {
 	})
 }
 
+// mayHaveBeenFolder reports whether what is gone at key may have been a folder whose files
+// are listed. Scans watch a folder before they read it. While a complete scan runs, it may
+// still list a folder that it has opened before it disappeared.
+func (n *notices) mayHaveBeenFolder(key string) bool {
+	n.mu.Lock()
+	_, watched := n.watched[key]
+	may := watched || n.unwatched || !n.known
+	n.mu.Unlock()
+	return may || n.hasFailed(key)
+}
+
 // forget stops watching the folders in gone and everything below them. The operating
 // system would continue to watch moved folders, under their old names.
 func (n *notices) forget(gone map[string]bool) {
+	n.registering.Lock()
+	defer n.registering.Unlock()
 	n.mu.Lock()
-	maps.DeleteFunc(gone, func(key string, _ bool) bool { return !n.watched[key] && !n.failed[key] })
+	maps.DeleteFunc(gone, func(key string, _ bool) bool {
+		_, watched := n.watched[key]
+		return !watched && !n.failed[key]
+	})
 	if len(gone) == 0 {
 		n.mu.Unlock()
 		return
 	}
-	isGone := func(key string, _ bool) bool {
+	isGone := func(key string) bool {
 		for at := key; at != ""; at = at[:max(0, strings.LastIndexByte(at, '/'))] {
 			if gone[at] {
 				return true
@@ -115,17 +134,25 @@ func (n *notices) forget(gone map[string]bool) {
 	}
 	var below []string
 	for key := range n.watched {
-		if isGone(key, true) {
+		if isGone(key) {
 			below = append(below, key)
-			delete(n.watched, key)
+			n.drop(key)
 		}
 	}
-	maps.DeleteFunc(n.failed, isGone)
+	maps.DeleteFunc(n.failed, func(key string, _ bool) bool { return isGone(key) })
 	unwatch := n.unwatch
 	n.mu.Unlock()
 	for _, key := range below {
 		unwatch(n.path(key)) // fails if the watch has ended by itself
 	}
+}
+
+// drop forgets the folder at key, with n.mu held.
+func (n *notices) drop(key string) {
+	if id := n.watched[key]; n.keys[id] == key {
+		delete(n.keys, id)
+	}
+	delete(n.watched, key)
 }
 
 func (n *notices) path(key string) string {
@@ -139,19 +166,36 @@ func (n *notices) enter(key string) {
 	if n == nil {
 		return
 	}
+	n.registering.Lock()
+	defer n.registering.Unlock()
+	id := identify(n.path(key))
 	n.mu.Lock()
-	n.watched[key] = true
+	n.drop(key)
 	delete(n.failed, key)
-	watch := n.watch
+	old, moved := n.keys[id]
+	n.watched[key] = id
+	if id != (folderID{}) {
+		n.keys[id] = key
+	}
+	watch, unwatch := n.watch, n.unwatch
 	n.mu.Unlock()
+	// Watching a folder that is watched already would change nothing: its events would
+	// continue to have its old name.
+	if moved {
+		unwatch(n.path(old))
+	}
 	err := watch(n.path(key))
 	if err == nil {
 		return
 	}
-	n.mu.Lock()
-	delete(n.watched, key)
-	n.mu.Unlock()
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, fsnotify.ErrClosed) {
+	isGone := errors.Is(err, fs.ErrNotExist)
+	if !isGone { // the scan reads a folder that is gone if it has opened it before
+		n.mu.Lock()
+		n.drop(key)
+		n.unwatched = true
+		n.mu.Unlock()
+	}
+	if isGone || errors.Is(err, fs.ErrPermission) || errors.Is(err, fsnotify.ErrClosed) {
 		return
 	}
 	n.limitOnce.Do(func() {

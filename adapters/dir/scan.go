@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 	"os"
 	"sync"
@@ -36,6 +35,9 @@ var (
 // it keeps changing, the scan yields its last known version or, without one, reports it
 // as unreadable. So Hashes and Length always belong to the version of the Stamp.
 //
+// A file that is as Options.Known describes it is yielded as its Key alone, with
+// [resourcesync.ErrUnchanged].
+//
 // Key is the path of the file below the folder, separated by slashes, in the bytes of
 // the file system. LastModified is its modification time in whole seconds, as in HTTP;
 // it may be in the future, which stores record as unknown. Type follows from the
@@ -46,15 +48,20 @@ func (d *Dir) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, er
 	return func(yield func(resourcesync.Resource, error) bool) {
 		skips, fails := d.skips.Begin(), d.fails.Begin()
 		s := d.newScan(skips, fails)
-		s.notices.begin()
+		complete := s.notices.begin()
 		s.progress = d.progress
-		s.ended = func() { s.summarize(skips, fails) }
+		s.ended = func() {
+			s.summarize(skips, fails)
+			if s.incomplete() == nil && ctx.Err() == nil {
+				complete()
+			}
+		}
 		s.yield(ctx, func(ctx context.Context, root *folder) { s.walk(ctx, root, "", s) }, yield)
 	}
 }
 
 func (d *Dir) newScan(skips, fails problems) *scan {
-	s := &scan{Dir: d, found: make(chan finding), notices: d.watching.Load(), skips: skips, fails: fails}
+	s := &scan{Dir: d, listed: make(chan listed, 1), found: make(chan findings, d.concurrency), notices: d.watching.Load(), skips: skips, fails: fails}
 	s.readers.SetLimit(d.concurrency)
 	return s
 }
@@ -75,10 +82,17 @@ func (s *scan) yield(ctx context.Context, walk func(ctx context.Context, root *f
 	}
 }
 
-// A finding is a resource or an unreadable part.
-type finding struct {
-	resource   resourcesync.Resource
+// Findings are some resources, or an unreadable part.
+type findings struct {
+	resources  []resourcesync.Resource
+	unchanged  []string // keys
 	unreadable *resourcesync.UnreadableError
+}
+
+// listed are files of one folder that a scan has not yet examined.
+type listed struct {
+	in    *folder // held
+	files []file
 }
 
 // problems tells new problems from known ones: in a complete scan, a [health.Round];
@@ -87,10 +101,12 @@ type problems interface {
 	News(name, text string) bool
 }
 
-// A scan is one pass over the folder or a part of it. It is the visitor of the walk.
+// A scan is one pass over the folder or a part of it. It is the visitor of the walk. One
+// goroutine walks, one compares files with the known ones, and others read files.
 type scan struct {
 	*Dir
-	found    chan finding
+	listed   chan listed
+	found    chan findings
 	readers  errgroup.Group
 	notices  *notices // nil if the folder is not watched
 	skips    problems
@@ -98,7 +114,7 @@ type scan struct {
 	progress func(Progress) // may be nil
 	ended    func()         // called when everything has been found; may be nil
 
-	listed  int64 // used by the consumer only
+	yielded int64 // used by the consumer only
 	bytes   atomic.Int64
 	skipped atomic.Int64
 
@@ -107,38 +123,48 @@ type scan struct {
 	first    error // the first failure
 }
 
-// run walks while other goroutines read changed files, and closes found at the end.
+// run walks while other goroutines examine and read files, and closes found at the end.
 func (s *scan) run(ctx context.Context, walk func(context.Context, *folder)) {
 	defer close(s.found)
-	defer s.readers.Wait()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
 	root, err := s.openRoot()
 	if err != nil {
 		s.failed("", err)
 		return
 	}
 	defer root.release()
+	var examining sync.WaitGroup
+	examining.Go(func() { s.examine(ctx, stop) })
 	walk(ctx, root) // errors are recorded by failed
+	close(s.listed)
+	examining.Wait()
+	s.readers.Wait()
+	// If the folder has disappeared, so have the files that could not be read.
+	if err := s.checkRoot(); err != nil && ctx.Err() == nil {
+		s.failed("", err)
+	}
 }
 
 // openRoot reopens the folder of the Dir. It fails if another folder is now at its path.
 func (d *Dir) openRoot() (*folder, error) {
-	root, err := d.root.OpenRoot(".")
-	if err != nil {
+	if err := d.checkRoot(); err != nil {
 		return nil, err
 	}
-	held, err := root.Stat(".")
-	if err == nil {
-		var there fs.FileInfo
-		there, err = os.Stat(d.path)
-		if err == nil && !os.SameFile(held, there) {
-			err = errors.New("another folder has taken its place: it must be opened anew, by starting again")
-		}
-	}
+	return d.openPath("")
+}
+
+// checkRoot returns an error if the folder of the Dir is no longer at its path.
+func (d *Dir) checkRoot() error {
+	held, err := d.root.Stat(".")
 	if err != nil {
-		root.Close()
-		return nil, err
+		return err
 	}
-	return newFolder(root), nil
+	there, err := os.Stat(d.path)
+	if err == nil && !os.SameFile(held, there) {
+		err = errors.New("another folder has taken its place: it must be opened anew, by starting again")
+	}
+	return err
 }
 
 // enter starts watching a folder before its entries are read, so that each entry is
@@ -148,11 +174,7 @@ func (s *scan) enter(key string) error {
 	return nil
 }
 
-func (s *scan) send(ctx context.Context, r resourcesync.Resource) error {
-	return s.report(ctx, finding{resource: r})
-}
-
-func (s *scan) report(ctx context.Context, f finding) error {
+func (s *scan) report(ctx context.Context, f findings) error {
 	select {
 	case s.found <- f:
 		return nil
@@ -170,7 +192,7 @@ func (s *scan) unreadable(ctx context.Context, key string, keys resourcesync.Ran
 		return
 	}
 	s.skip(key, err)
-	s.report(ctx, finding{unreadable: &resourcesync.UnreadableError{Keys: keys, Err: fmt.Errorf("dir: %q: %w", key, err)}})
+	s.report(ctx, findings{unreadable: &resourcesync.UnreadableError{Keys: keys, Err: fmt.Errorf("dir: %q: %w", key, err)}})
 }
 
 // skip records that a file or folder is not listed. The scan remains complete.

@@ -1,8 +1,8 @@
 package dir
 
 import (
-	"bytes"
-	"fmt"
+	"encoding/binary"
+	"encoding/hex"
 	"io/fs"
 	"strconv"
 	"strings"
@@ -25,34 +25,50 @@ const sumMark = "+"
 // maxStamp is the maximum length of a stamp: four numbers of 64 bits.
 const maxStamp = 4*len("-1y2p0ij32e8e8") + len("...")
 
-// appendStamp appends the stamp of the version of a file that info describes: its size
-// and modification time and, where the operating system provides them, its inode and
-// change time. The last two reveal a file that was replaced or rewritten with the same
-// size and modification time.
-func appendStamp(b []byte, info fs.FileInfo) []byte {
-	changed, inode := status(info)
-	b = strconv.AppendInt(b, info.Size(), 36)
-	b = append(b, '.')
-	b = strconv.AppendInt(b, info.ModTime().UnixNano(), 36)
-	b = append(b, '.')
-	b = strconv.AppendInt(b, changed.UnixNano(), 36)
-	b = append(b, '.')
-	return strconv.AppendUint(b, inode, 36)
+// A status is what the operating system knows about a file without reading it.
+type status struct {
+	mode     fs.FileMode // the type only
+	size     int64
+	modified time.Time
+	changed  time.Time // modified, where the operating system has no change time
+	inode    uint64    // 0 where the operating system has none
 }
 
-func stampOf(info fs.FileInfo) string {
+func statusOf(info fs.FileInfo) status {
+	changed, inode := changeOf(info)
+	return status{info.Mode().Type(), info.Size(), info.ModTime(), changed, inode}
+}
+
+// appendStamp appends the stamp of the version of a file: its size and modification time
+// and, where the operating system provides them, its inode and change time. The last two
+// reveal a file that was replaced or rewritten with the same size and modification time.
+func (s *status) appendStamp(b []byte) []byte {
+	b = strconv.AppendInt(b, s.size, 36)
+	b = append(b, '.')
+	b = strconv.AppendInt(b, s.modified.UnixNano(), 36)
+	b = append(b, '.')
+	b = strconv.AppendInt(b, s.changed.UnixNano(), 36)
+	b = append(b, '.')
+	return strconv.AppendUint(b, s.inode, 36)
+}
+
+func (s *status) stamp() string {
 	var b [maxStamp]byte
-	return string(appendStamp(b[:0], info))
+	return string(s.appendStamp(b[:0]))
 }
 
-// isSameVersion reports whether a and b have the same stamp.
-func isSameVersion(a, b fs.FileInfo) bool {
-	var x, y [maxStamp]byte
-	return bytes.Equal(appendStamp(x[:0], a), appendStamp(y[:0], b))
+// isVersion reports whether s and t have the same stamp.
+func (s *status) isVersion(t *status) bool {
+	return s.size == t.size && s.inode == t.inode && s.modified.Equal(t.modified) && s.changed.Equal(t.changed)
 }
 
 // withSum returns stamp with the CRC-32 of its version.
-func withSum(stamp string, crc uint32) string { return fmt.Sprintf("%s%s%08x", stamp, sumMark, crc) }
+func withSum(stamp string, crc uint32) string {
+	var sum [4]byte
+	binary.BigEndian.PutUint32(sum[:], crc)
+	var b [maxStamp + len(sumMark) + 2*len(sum)]byte
+	return string(hex.AppendEncode(append(append(b[:0], stamp...), sumMark...), sum[:]))
+}
 
 // cutSum is the inverse of withSum. It reports whether there was a CRC-32.
 func cutSum(stamp string) (_ string, crc uint32, found bool) {
@@ -65,8 +81,7 @@ func cutSum(stamp string) (_ string, crc uint32, found bool) {
 }
 
 // isSettled reports whether a change at now or later is certain to change the stamp of
-// the file that info describes.
-func (d *Dir) isSettled(info fs.FileInfo, now time.Time) bool {
-	changed, _ := status(info)
-	return now.Sub(changed).Abs() >= d.unsettled
+// the file with the status st.
+func (d *Dir) isSettled(st *status, now time.Time) bool {
+	return now.Sub(st.changed).Abs() >= d.unsettled
 }

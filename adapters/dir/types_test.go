@@ -22,7 +22,7 @@ func TestD8_ListAndGETAgree(t *testing.T) {
 	write(t, here, "unknown", "text")
 	age(t, here)
 	d := openDir(t, here, nil)
-	server := httptest.NewServer(d.Handler())
+	server := httptest.NewServer(d.Handler(nil))
 	defer server.Close()
 	client := &http.Client{Transport: &http.Transport{DisableCompression: true}}
 	coded := 0
@@ -52,5 +52,9 @@ func TestD8_ListAndGETAgree(t *testing.T) {
 	missing := serve(d, http.MethodGet, base+"x.svgz", http.Header{"Range": {"bytes=1000-"}})
 	if missing.Code != http.StatusRequestedRangeNotSatisfiable || missing.Header().Get("Content-Encoding") != "" {
 		t.Errorf("no range: %d %v", missing.Code, missing.Header())
+	}
+	changed := serve(d, http.MethodGet, base+"x.svgz", http.Header{"If-Match": {`"x"`}})
+	if changed.Code != http.StatusPreconditionFailed || changed.Header().Get("Content-Length") != "" {
+		t.Errorf("another version: %d %v", changed.Code, changed.Header())
 	}
 }

@@ -208,20 +208,13 @@ func TestSwaps(t *testing.T) {
 func TestStampTellsInodes(t *testing.T) {
 	here := t.TempDir()
 	write(t, here, "a", "")
-	info := statOf(t, filepath.Join(here, "a"))
-	other := *info.Sys().(*syscall.Stat_t)
-	other.Ino++
-	if isSameVersion(info, otherInode{info, &other}) {
-		t.Errorf("both have the stamp %s", stampOf(info))
+	st := statusOf(statOf(t, filepath.Join(here, "a")))
+	other := st
+	other.inode++
+	if st.isVersion(&other) || st.stamp() == other.stamp() {
+		t.Errorf("both have the stamp %s", st.stamp())
 	}
 }
-
-type otherInode struct {
-	fs.FileInfo
-	stat *syscall.Stat_t
-}
-
-func (o otherInode) Sys() any { return o.stat }
 
 // TestUnreadableFolder runs out of file descriptors half-way, which even the
 // superuser cannot read on without.

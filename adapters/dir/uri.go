@@ -32,12 +32,42 @@ func (d *Dir) uri(key string) (uri string, ok bool) {
 	if len(key) > resourcesync.MaxKeyLength {
 		return "", false
 	}
-	uri = d.base + (&url.URL{Path: key}).EscapedPath()
+	if isPlain(key) {
+		uri = d.base + key
+	} else {
+		uri = d.base + (&url.URL{Path: key}).EscapedPath()
+	}
 	return uri, len(uri) <= rsxml.MaxURI
 }
 
-// key returns the key for u, the URL of a request.
-func (d *Dir) key(u *url.URL) (key string, ok bool) {
+// isURI reports whether uri is that of the file at key.
+func (d *Dir) isURI(uri, key string) bool {
+	if isPlain(key) {
+		rest, ok := strings.CutPrefix(uri, d.base)
+		return ok && rest == key && len(uri) <= rsxml.MaxURI
+	}
+	now, ok := d.uri(key)
+	return ok && now == uri
+}
+
+// isPlain reports whether no byte of key needs to be percent-encoded. It may report false
+// for others.
+func isPlain(key string) bool {
+	for i := range len(key) {
+		switch c := key[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9':
+		case c == '/', c == '.', c == '-', c == '_', c == '~':
+		default:
+			return false
+		}
+	}
+	return true
+}
+
+// Key returns the key of the file or folder at u, the URL of a request, whether or not it
+// exists. ok is false if u is not below the base URL. A folder has a slash at its end, but
+// the one that is published has the key "".
+func (d *Dir) Key(u *url.URL) (key string, ok bool) {
 	key, ok = strings.CutPrefix(u.Path, d.basePath)
 	return key, ok && !hasEncodedSlash(u)
 }

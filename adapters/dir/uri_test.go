@@ -71,7 +71,7 @@ func checkRoundTrip(t *testing.T, d *Dir, key string) {
 		t.Errorf("the URI of %q is %s, parsed %s", key, uri, u)
 	}
 	r := httptest.NewRequest(http.MethodGet, u.RequestURI(), nil)
-	if got, ok := d.key(r.URL); !ok || got != key {
+	if got, ok := d.Key(r.URL); !ok || got != key {
 		t.Errorf("the URI of %q leads to %q, %t: %s", key, got, ok, uri)
 	}
 }

@@ -5,30 +5,22 @@ import (
 	"errors"
 	"io"
 	"io/fs"
-	"os"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// batch is the number of entries read at once.
+// batch is the maximum number of files that a visitor receives at once.
 const batch = 1024
-
-// attempts is the number of attempts to read a changing file or folder.
-const attempts = 3
-
-// errInFlux means that a file or folder changed during each attempt to read it.
-var errInFlux = errors.New("dir: keeps changing")
 
 // A visitor receives the findings of a walk. An error that it returns ends the walk.
 type visitor interface {
 	// enter is called before the entries of a folder are read.
 	enter(key string) error
 
-	// files receives regular files of one folder. It must hold in for as long as
-	// it uses the folder, and must not retain the slice.
+	// files receives regular files of one folder, sorted. It must hold in for as long
+	// as it uses the folder.
 	files(ctx context.Context, in *folder, found []file) error
 
 	// unreadable receives a folder that cannot be read completely, or a file that
@@ -42,27 +34,17 @@ type visitor interface {
 
 // A file is a regular file that a walk has found.
 type file struct {
-	key  string
-	info fs.FileInfo
+	key    string
+	name   string // the last element of key
+	status status
 }
 
-// A folder is an open folder with a count of its users. The last release closes it.
-type folder struct {
-	*os.Root
-	users atomic.Int32
-}
-
-func newFolder(r *os.Root) *folder {
-	f := &folder{Root: r}
-	f.hold()
-	return f
-}
-
+// hold adds a user of the folder. Its last release closes it.
 func (f *folder) hold() { f.users.Add(1) }
 
 func (f *folder) release() {
 	if f.users.Add(-1) == 0 {
-		f.Close()
+		f.close()
 	}
 }
 
@@ -75,19 +57,15 @@ func (d *Dir) walk(ctx context.Context, in *folder, key string, v visitor) error
 	if err := v.enter(key); err != nil {
 		return err
 	}
-	list, err := in.Open(".")
-	if err != nil {
-		reportUnreadable(ctx, v, key, below(key), err)
-		return nil
-	}
-	defer list.Close()
+	list := lister{folder: in}
+	defer list.close()
 	prefix := key
 	if key != "" {
 		prefix += "/"
 	}
 	for {
-		entries, err := list.ReadDir(batch)
-		if err := d.visit(ctx, in, prefix, entries, v); err != nil {
+		names, err := list.next()
+		if err := d.visit(ctx, in, prefix, names, v); err != nil {
 			return err
 		}
 		if err == io.EOF {
@@ -102,35 +80,43 @@ func (d *Dir) walk(ctx context.Context, in *folder, key string, v visitor) error
 
 // visit calls v for entries of the folder in: first for all files, then for each
 // folder.
-func (d *Dir) visit(ctx context.Context, in *folder, prefix string, entries []fs.DirEntry, v visitor) error {
-	var files []file
+func (d *Dir) visit(ctx context.Context, in *folder, prefix string, names []string, v visitor) error {
+	files := make([]file, 0, len(names))
 	var folders []string
-	for _, e := range entries {
+	for _, name := range names {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		name := e.Name()
+		if !d.dotFiles && name[0] == '.' {
+			continue
+		}
 		key := prefix + name
+		st, err := in.lstat(name)
 		switch {
-		case !d.admits(key, name, e.IsDir()):
-		case e.Type()&fs.ModeSymlink != 0:
-			v.skip(key, errLink)
-		case !e.IsDir() && !e.Type().IsRegular(): // FIFOs, sockets and devices have no content to publish
-		case e.IsDir():
-			folders = append(folders, name)
-		default:
-			info, err := e.Info()
-			if err != nil {
+		case errors.Is(err, fs.ErrPermission): // it is that of the folder
+			in := strings.TrimSuffix(prefix, "/")
+			v.unreadable(ctx, in, below(in), err)
+			return nil
+		case err != nil: // it may be a file or a folder
+			if d.admits(key, name, false) {
 				reportUnreadable(ctx, v, key, only(key), err)
-				continue
 			}
-			files = append(files, file{key, info})
+			if d.admits(key, name, true) {
+				reportUnreadable(ctx, v, key, below(key), err)
+			}
+		case !d.admits(key, name, st.mode.IsDir()):
+		case st.mode&fs.ModeSymlink != 0:
+			v.skip(key, errLink)
+		case st.mode.IsDir():
+			folders = append(folders, name)
+		case st.mode.IsRegular(): // FIFOs, sockets and devices have no content to publish
+			files = append(files, file{key, name, st})
 		}
 	}
-	if len(files) > 0 {
-		// Stores find keys that are close to each other faster.
-		slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.key, b.key) })
-		if err := v.files(ctx, in, files); err != nil {
+	// Stores find keys that are close to each other faster.
+	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
+	for part := range slices.Chunk(files, batch) {
+		if err := v.files(ctx, in, part); err != nil {
 			return err
 		}
 	}
@@ -151,12 +137,11 @@ func (d *Dir) descend(ctx context.Context, in *folder, key, name string, v visit
 		v.skip(key, errTooLong)
 		return nil
 	}
-	root, err := openFolder(in.Root, name)
+	sub, err := in.openFolder(name)
 	if err != nil {
 		reportUnreadable(ctx, v, key, below(key), err)
 		return nil
 	}
-	sub := newFolder(root)
 	defer sub.release()
 	return d.walk(ctx, sub, key, v)
 }
@@ -179,62 +164,4 @@ func below(key string) resourcesync.Range {
 // only returns the range that contains key and no other key.
 func only(key string) resourcesync.Range {
 	return resourcesync.Range{From: key, To: key + "\x00"}
-}
-
-// openFolder opens the folder called name in the folder in, unless it is a symbolic
-// link. os.Root follows links that stay inside, so openFolder compares the opened
-// folder with the one that Lstat found.
-func openFolder(in *os.Root, name string) (*os.Root, error) {
-	for range attempts {
-		seen, err := in.Lstat(name)
-		if err != nil {
-			return nil, err
-		}
-		if !seen.IsDir() {
-			return nil, notExist(name)
-		}
-		sub, err := in.OpenRoot(name)
-		if err != nil {
-			return nil, err
-		}
-		info, err := sub.Stat(".")
-		if err == nil && os.SameFile(seen, info) {
-			return sub, nil
-		}
-		sub.Close()
-		if err != nil {
-			return nil, err
-		}
-	}
-	return nil, errInFlux
-}
-
-// openFile opens the regular file called name in the folder in, unless it is a symbolic
-// link; see openFolder. seen is what Lstat has found before, or nil.
-func openFile(in *os.Root, name string, seen fs.FileInfo) (*os.File, fs.FileInfo, error) {
-	for range attempts {
-		if seen == nil {
-			var err error
-			if seen, err = in.Lstat(name); err != nil {
-				return nil, nil, err
-			}
-		}
-		if !seen.Mode().IsRegular() {
-			return nil, nil, notExist(name)
-		}
-		f, err := in.OpenFile(name, openFlags, 0)
-		if err != nil {
-			return nil, nil, err
-		}
-		info, err := f.Stat()
-		if err == nil && info.Mode().IsRegular() && os.SameFile(seen, info) {
-			return f, info, nil
-		}
-		f.Close()
-		if err != nil {
-			return nil, nil, err
-		}
-		seen = nil
-	}
-	return nil, nil, errInFlux
 }

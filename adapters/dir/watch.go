@@ -45,16 +45,25 @@ func (d *Dir) Watch(ctx context.Context, changed func(paths []string)) error {
 	return n.run(ctx, changed)
 }
 
-// begin prepares for a scan of the whole folder. It does nothing if n is nil.
-func (n *notices) begin() {
+// begin prepares for a scan of the whole folder. The caller calls the result when the scan
+// has read everything. begin does nothing if n is nil.
+func (n *notices) begin() (complete func()) {
 	if n == nil {
-		return
+		return func() {}
 	}
 	n.mu.Lock()
 	lost := n.lost
+	n.scans++
+	scan := n.scans
+	n.known = false
 	n.mu.Unlock()
 	if lost {
 		_ = n.renew() // the next scan tries again
+	}
+	return func() {
+		n.mu.Lock()
+		n.known = scan == n.scans
+		n.mu.Unlock()
 	}
 }
 
@@ -64,6 +73,7 @@ func (n *notices) renew() error {
 	if err != nil {
 		return err
 	}
+	n.registering.Lock()
 	n.mu.Lock()
 	end := w.Close
 	if !n.ended {
@@ -71,8 +81,10 @@ func (n *notices) renew() error {
 		n.end, end = end, n.end
 		n.watch, n.unwatch, n.lost = w.Add, w.Remove, false
 		clear(n.watched)
+		clear(n.keys)
 	}
 	n.mu.Unlock()
+	n.registering.Unlock()
 	if end != nil {
 		end()
 	}

@@ -349,29 +349,62 @@ func TestWatchPaths(t *testing.T) {
 	write(t, root, "now-a-file", "")
 	n := newNotices(openDir(t, root, nil), nil, func(string) error { return nil })
 	n.unreadable(only("was-unreadable/below/file"))
+	n.unreadable(only("gone-unreadable/file"))
+	// Until a scan has read everything, and while another one runs, anything may have been
+	// a folder.
+	removed := func(key string) string {
+		return strings.Join(n.paths(map[string]fsnotify.Op{key: fsnotify.Remove}), " ")
+	}
+	for range 2 {
+		if got, want := removed("gone"), "gone gone/"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		n.begin()()
+		if got, want := removed("gone"), "gone"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		n.begin()
+	}
+	n.begin()()
+	// So may a folder that disappeared before it was watched: its opened files were read.
+	n.watch = func(string) error { return fs.ErrNotExist }
+	n.enter("gone-early")
+	if got, want := removed("gone-early"), "gone-early gone-early/"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	n.watched["gone-folder"] = folderID{}
 	for key, want := range map[string]struct {
 		op    fsnotify.Op
 		paths string
 	}{
-		"file":           {fsnotify.Create | fsnotify.Write, "file"},
-		"written":        {fsnotify.Write, "written"},
-		"created-gone":   {fsnotify.Create, "created-gone created-gone/"},
-		"gone":           {fsnotify.Remove, "gone gone/"},
-		"folder":         {fsnotify.Create, "folder/"},
-		"attributes":     {fsnotify.Chmod, ""},
-		"was-unreadable": {fsnotify.Chmod, "was-unreadable/"},
-		"now-a-folder":   {fsnotify.Remove | fsnotify.Create, "now-a-folder now-a-folder/"},
-		"now-a-file":     {fsnotify.Rename | fsnotify.Create, "now-a-file now-a-file/"},
+		"file":            {fsnotify.Create | fsnotify.Write, "file"},
+		"written":         {fsnotify.Write, "written"},
+		"created-gone":    {fsnotify.Create, "created-gone"},
+		"gone":            {fsnotify.Remove, "gone"},
+		"gone-folder":     {fsnotify.Remove, "gone-folder gone-folder/"},
+		"gone-unreadable": {fsnotify.Remove, "gone-unreadable gone-unreadable/"},
+		"folder":          {fsnotify.Create, "folder/"},
+		"attributes":      {fsnotify.Chmod, ""},
+		"was-unreadable":  {fsnotify.Chmod, "was-unreadable/"},
+		"now-a-folder":    {fsnotify.Remove | fsnotify.Create, "now-a-folder now-a-folder/"},
+		"now-a-file":      {fsnotify.Rename | fsnotify.Create, "now-a-file"},
 	} {
 		if got := strings.Join(n.paths(map[string]fsnotify.Op{key: want.op}), " "); got != want.paths {
 			t.Errorf("%s: %q, want %q", key, got, want.paths)
 		}
 	}
 	// What is below a reported folder is not reported.
+	n.watched["gone"] = folderID{}
 	got := n.paths(map[string]fsnotify.Op{
 		"gone": fsnotify.Remove, "gone/x": fsnotify.Remove, "gone/y": fsnotify.Write, "gone-not/x": fsnotify.Write, "gone0": fsnotify.Write,
 	})
 	if want := []string{"gone", "gone-not/x", "gone/", "gone0"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	// Any file may have been a folder that could not be watched.
+	n.watch = func(string) error { return errors.New("limit") }
+	n.enter("unwatched")
+	if got, want := n.paths(map[string]fsnotify.Op{"gone": fsnotify.Remove}), []string{"gone", "gone/"}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 }
@@ -409,6 +442,36 @@ func TestWatchForgetsFolders(t *testing.T) {
 	}
 }
 
+// TestWatchRenamed: a scan enters renamed folders before it is known that they were renamed.
+// The operating system would continue to watch them under their old names.
+func TestWatchRenamed(t *testing.T) {
+	root := t.TempDir()
+	must(t, os.MkdirAll(filepath.Join(root, "a/b"), 0o755))
+	w, err := fsnotify.NewWatcher()
+	must(t, err)
+	defer w.Close()
+	n := newNotices(openDir(t, root, nil), w.Add, w.Remove)
+	n.enter("a")
+	n.enter("a/b")
+	must(t, os.Rename(filepath.Join(root, "a"), filepath.Join(root, "x")))
+	n.enter("x")
+	n.enter("x/b")
+	want := []string{n.path("x"), n.path("x/b")}
+	if got := slices.Sorted(slices.Values(w.WatchList())); !slices.Equal(got, want) {
+		t.Errorf("watches %q, want %q", got, want)
+	}
+	// A new folder takes the old name.
+	must(t, os.MkdirAll(filepath.Join(root, "a"), 0o755))
+	n.enter("a")
+	n.forget(map[string]bool{"x": true})
+	if got, want := w.WatchList(), []string{n.path("a")}; !slices.Equal(got, want) {
+		t.Errorf("watches %q, want %q", got, want)
+	}
+	if got := slices.Sorted(maps.Keys(n.watched)); !slices.Equal(got, []string{"a", "a/b"}) { // a/b may have been listed
+		t.Errorf("remembers %q", got)
+	}
+}
+
 // TestWatchAfterLoss: a folder that is renamed while events are lost is watched under its
 // new name. The system watches what it watched before, under the old name.
 func TestWatchAfterLoss(t *testing.T) {
@@ -420,4 +483,31 @@ func TestWatchAfterLoss(t *testing.T) {
 	w.awaitListed(t, "x/b/c")
 	write(t, root, "x/b/d", "")
 	w.awaitListed(t, "x/b/c x/b/d")
+}
+
+// TestWatchMovedFolder moves a folder after a scan has opened it, before it is watched.
+func TestWatchMovedFolder(t *testing.T) {
+	root := t.TempDir()
+	write(t, root, "folder/file", "")
+	away := filepath.Join(t.TempDir(), "folder")
+	d := openDir(t, root, nil)
+	watch := func(path string) error {
+		if filepath.Base(path) != "folder" {
+			return nil
+		}
+		if err := os.Rename(path, away); err != nil {
+			t.Error(err)
+		}
+		return &fs.PathError{Op: "watch", Path: path, Err: fs.ErrNotExist}
+	}
+	n := newNotices(d, watch, func(string) error { return nil })
+	d.watching.Store(n)
+	for range d.Resources(t.Context()) {
+	}
+	if got, want := n.paths(map[string]fsnotify.Op{"folder": fsnotify.Rename}), []string{"folder", "folder/"}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if len(n.failed) > 0 {
+		t.Errorf("remembered after the report: %v", n.failed)
+	}
 }

@@ -113,6 +113,9 @@ type windowCache struct {
 	windows *paging.Windows
 }
 
+// Window returns the time that one Change List covers at most.
+func (s *Set) Window() time.Duration { return s.window }
+
 // Windows implements [resourcesync.Windower]. It keeps one division, so all callers
 // should use the same max.
 func (s *Set) Windows(ctx context.Context, max int) ([]resourcesync.Interval, error) {

@@ -19,7 +19,8 @@ import (
 // at once, and only if the listing is complete: if it yields an error or a resource that
 // Put would refuse, or if ctx is done, the scan ends with that error and deletes nothing.
 // After a [resourcesync.UnreadableError], however, the scan continues and keeps the
-// resources that the scanner could not read. Resources put or deleted during the scan are
+// resources that the scanner could not read. A resource that is listed with
+// [resourcesync.ErrUnchanged] stays as it is. Resources put or deleted during the scan are
 // newer than the listing and stay unchanged.
 //
 // If the set would lose more than [Options.MaxDelete] allows, all deletions of the scan
@@ -64,13 +65,19 @@ func (s *Set) scanRanges(ctx context.Context, ranges changes.Ranges, part bool, 
 			unreadable = append(unreadable, ranges.Clip(u.Keys)...)
 			continue
 		}
-		if err == nil {
+		unchanged := err == resourcesync.ErrUnchanged
+		if err == nil || unchanged {
 			err = ctx.Err()
 		}
 		if err == nil && !ranges.Contains(r.Key) {
 			err = fmt.Errorf("resource %q is not in the ranges of the scan", r.Key)
 		}
-		if err == nil {
+		switch {
+		case err != nil:
+		case unchanged:
+			s.foundAgain(r.Key)
+			result.Unchanged++
+		default:
 			err = s.found(&r, &result)
 		}
 		if err != nil {
@@ -170,6 +177,15 @@ func (s *Set) endScan() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.scanning = false
+}
+
+// foundAgain notes that the listing has the resource of key, as it is in the set.
+func (s *Set) foundAgain(key string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if it, _ := s.state.items.Get(key); it.member != nil {
+		it.member.scan = s.scan
+	}
 }
 
 // found puts a resource of the listing, unless it was deleted meanwhile.

@@ -254,6 +254,9 @@ func TestScanRanges(t *testing.T) {
 	broken := func(yield func(resourcesync.Resource, error) bool) {
 		yield(resourcesync.Resource{}, &resourcesync.UnreadableError{Keys: resourcesync.Range{From: "b/2"}, Err: errors.New("no")})
 	}
+	unchanged := func(yield func(resourcesync.Resource, error) bool) {
+		_ = yield(resourcesync.Resource{Key: "b/2"}, resourcesync.ErrUnchanged) && yield(resourcesync.Resource{Key: "b/3"}, resourcesync.ErrUnchanged)
+	}
 	for _, step := range []struct {
 		ranges   []resourcesync.Range
 		listing  iter.Seq2[resourcesync.Resource, error]
@@ -267,6 +270,7 @@ func TestScanRanges(t *testing.T) {
 		{[]resourcesync.Range{below("a")}, listing(resource("c", "2")), resourcesync.ScanResult{}, "a/12 a/31 b/11 b/21 c1", true},
 		{[]resourcesync.Range{below("b"), {From: "a/2", To: "a/4"}}, broken,
 			resourcesync.ScanResult{Deleted: 2, Unreadable: 1}, "a/12 b/21 c1", false},
+		{[]resourcesync.Range{below("a"), below("b")}, unchanged, resourcesync.ScanResult{Unchanged: 2, Deleted: 1}, "b/21 c1", false},
 	} {
 		result, err := s.ScanRanges(t.Context(), step.ranges, step.listing)
 		if (err != nil) != step.fails || result != step.result || contents(t, s) != step.contents {

@@ -10,17 +10,19 @@ import (
 )
 
 // A finalWriter corrects the behaviour of [net/http/httputil.ReverseProxy] and net/http
-// in three ways. It keeps preset headers for the final response, even after
+// in four ways. It keeps preset headers for the final response, even after
 // informational responses. It does not add a Content-Type to a response without one. It
-// closes the connection if the response precedes the end of the request.
+// closes the connection if the response precedes the end of the request. It does not
+// repeat the 100 (Continue) that the server sends by itself.
 type finalWriter struct {
 	http.ResponseWriter
 	preset []presetHeader
 	space  [2]presetHeader // avoids allocations: preset is rarely more than a Link header
 	wrote  bool            // the header of the final response
 
-	upload   *upload // the body of the request, or nil
-	closable bool    // a response can close the connection, as in HTTP/1
+	upload    *upload // the body of the request, or nil
+	closable  bool    // a response can close the connection, as in HTTP/1
+	continues bool    // the server sends 100 (Continue) when the body is read
 }
 
 type presetHeader struct {
@@ -42,6 +44,10 @@ func newFinalWriter(w http.ResponseWriter) *finalWriter {
 
 // WriteHeader implements [http.ResponseWriter].
 func (f *finalWriter) WriteHeader(status int) {
+	if status == http.StatusContinue && f.continues {
+		// The transport reads the body as soon as the upstream sends this status.
+		return
+	}
 	if status >= 200 {
 		f.wrote = true
 		h := f.Header()

@@ -18,6 +18,8 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/net/http/httpguts"
+
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
@@ -102,7 +104,7 @@ func parseUpstream(upstream string) (*url.URL, error) {
 	case u.Scheme != "http" && u.Scheme != "https" && u.Scheme != "h2c" || u.Host == "":
 		return nil, fmt.Errorf("sidecar: upstream %q must be like http://127.0.0.1:8000, with http, https or h2c", upstream)
 	case u.Path != "" && u.Path != "/" || u.RawQuery != "" || u.Fragment != "" || u.User != nil:
-		return nil, fmt.Errorf("sidecar: upstream %q must have neither a path, a query nor a user: paths are passed on as they are", upstream)
+		return nil, fmt.Errorf("sidecar: upstream %q must have neither a path, a query nor a user: paths are passed on as they are", u.Redacted())
 	}
 	if u.Scheme == "h2c" {
 		u.Scheme = "http"
@@ -134,6 +136,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		up := newUpload(r.Body, c)
 		defer up.end()
 		final.upload, final.closable = up, r.ProtoMajor == 1
+		final.continues = httpguts.HeaderValuesContainsToken(r.Header["Expect"], "100-continue")
 		patient := *r
 		patient.Body = up
 		r = &patient

@@ -1,7 +1,6 @@
 package sitemap
 
 import (
-	"bufio"
 	"cmp"
 	"context"
 	"errors"
@@ -12,15 +11,13 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"sync"
 	"time"
 
-	"github.com/klauspost/compress/gzip"
 	"golang.org/x/time/rate"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/background"
-	"github.com/resourcesync-go/resourcesync/internal/retry"
+	"github.com/resourcesync-go/resourcesync/internal/webclient"
 )
 
 const (
@@ -47,8 +44,7 @@ type client struct {
 	agent     string
 	limiter   *rate.Limiter
 
-	mu    sync.Mutex
-	pause time.Time // no requests before, by Retry-After
+	pause webclient.Pause
 }
 
 func newClient(site *url.URL, o *Options) (*client, error) {
@@ -70,7 +66,7 @@ func newClient(site *url.URL, o *Options) (*client, error) {
 }
 
 // do sends one request and does not follow redirects. Reading the body of the response
-// fails after idleTimeout without data.
+// fails after idleTimeout without progress.
 func (c *client) do(ctx context.Context, method string, u *url.URL, header http.Header) (*http.Response, error) {
 	if err := c.wait(ctx); err != nil {
 		return nil, err
@@ -94,22 +90,20 @@ func (c *client) do(ctx context.Context, method string, u *url.URL, header http.
 	}
 	watchdog := time.AfterFunc(idleTimeout, cancel)
 	res, err := c.transport.RoundTrip(r)
+	watchdog.Stop()
 	if err != nil {
-		watchdog.Stop()
 		cancel()
 		return nil, err
 	}
-	res.Body = &timeoutBody{res.Body, watchdog, cancel}
-	c.recordRetryAfter(res)
+	res.Body = webclient.NewBody(res.Body, idleTimeout, cancel, cancel)
+	c.pause.Record(res, maxRetryAfter)
 	return res, nil
 }
 
 // wait waits until the next request may be sent.
 func (c *client) wait(ctx context.Context) error {
 	for {
-		c.mu.Lock()
-		rest := time.Until(c.pause)
-		c.mu.Unlock()
+		rest := c.pause.Rest()
 		if rest <= 0 {
 			return c.limiter.Wait(ctx)
 		}
@@ -120,42 +114,6 @@ func (c *client) wait(ctx context.Context) error {
 			return err
 		}
 	}
-}
-
-// recordRetryAfter records the pause that the site requests.
-func (c *client) recordRetryAfter(res *http.Response) {
-	if res.StatusCode != http.StatusTooManyRequests && res.StatusCode != http.StatusServiceUnavailable {
-		return
-	}
-	now := time.Now()
-	if asked := retry.After(res.Header, now); asked > 0 {
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		c.pause = now.Add(min(asked, maxRetryAfter))
-	}
-}
-
-// A timeoutBody is a body whose Read fails after idleTimeout without data.
-type timeoutBody struct {
-	io.ReadCloser
-	watchdog *time.Timer
-	cancel   context.CancelFunc
-}
-
-// Read implements [io.Reader].
-func (b *timeoutBody) Read(p []byte) (int, error) {
-	b.watchdog.Reset(idleTimeout)
-	n, err := b.ReadCloser.Read(p)
-	b.watchdog.Stop()
-	return n, err
-}
-
-// Close implements [io.Closer].
-func (b *timeoutBody) Close() error {
-	b.watchdog.Stop()
-	err := b.ReadCloser.Close()
-	b.cancel()
-	return err
 }
 
 // errPaused means that requests to the site are paused.
@@ -206,38 +164,6 @@ func (c *client) get(ctx context.Context, u *url.URL, header http.Header) (*http
 		u = next
 	}
 	return nil, errors.New("redirects too often")
-}
-
-// content returns the text of a document, decompressed if it is gzip. Reading more than
-// limit bytes fails.
-func content(r io.Reader, limit int64) (io.Reader, error) {
-	br := bufio.NewReaderSize(r, 64<<10)
-	begin, err := br.Peek(2)
-	if err != nil && err != io.EOF {
-		return nil, err
-	}
-	var text io.Reader = br
-	if len(begin) == 2 && begin[0] == 0x1f && begin[1] == 0x8b {
-		if text, err = gzip.NewReader(br); err != nil {
-			return nil, err
-		}
-	}
-	return &limitedReader{text, limit}, nil
-}
-
-// A limitedReader is like io.LimitedReader, but fails at the limit.
-type limitedReader struct {
-	r    io.Reader
-	left int64
-}
-
-// Read implements [io.Reader].
-func (l *limitedReader) Read(p []byte) (int, error) {
-	n, err := l.r.Read(p)
-	if l.left -= int64(n); l.left < 0 {
-		return 0, errTooLarge
-	}
-	return n, err
 }
 
 var _ resourcesync.Opener = (*Site)(nil)

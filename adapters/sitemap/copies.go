@@ -14,6 +14,8 @@ import (
 	"strings"
 
 	"github.com/klauspost/compress/gzip"
+
+	"github.com/resourcesync-go/resourcesync/internal/webclient"
 )
 
 // readSitemap adds the URLs in the sitemap at u, and calls child for each sitemap that
@@ -57,7 +59,7 @@ func (sc *scan) fetch(u *url.URL) (text io.Reader, end func(complete bool), err 
 	if res.StatusCode != http.StatusOK {
 		return nil, nil, &statusError{status: res.StatusCode}
 	}
-	if text, err = content(res.Body, maxSitemap); err != nil {
+	if text, err = webclient.Text(res.Body, maxSitemap, errTooLarge); err != nil {
 		return nil, nil, err
 	}
 	d, err := sc.copies.download(u, res.Header, text)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/webclient"
 )
 
 const (
@@ -168,7 +169,7 @@ func (s *Site) checkRecent(ctx context.Context, list *url.URL, may func() bool) 
 	res, err := s.client.get(ctx, list, nil)
 	if err == nil {
 		defer res.Body.Close()
-		err = readEntries(&limitedReader{res.Body, maxFeed}, func(e entry) error {
+		err = readEntries(webclient.Limit(res.Body, maxFeed, errTooLarge), func(e entry) error {
 			u, key, ok := s.resolve(e.loc)
 			if ok && !e.isIndex {
 				s.recheck(ctx, page{key: key, uri: u, listed: e.modified}, true, may)

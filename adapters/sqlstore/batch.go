@@ -20,6 +20,9 @@ type changeBatch struct {
 
 	rows      map[string]row  // of rs_resource, as they were
 	withdrawn map[string]bool // which keys had a row of rs_withdrawn
+
+	encoded map[*resourcesync.Resource]*encodedRow // of edits, where they are known
+	current bool                                   // nobody has changed the set since the preload
 }
 
 // A row is a row of rs_resource without the resource.
@@ -31,11 +34,14 @@ type row struct {
 }
 
 // apply applies edits in order, and saves the set. before has the rows of the edited keys
-// that exist, or is nil.
+// that exist and the encoded edits, or is nil.
 func (s *Store) apply(ctx context.Context, c rowdb.Conn, set *setRow, edits []changes.Edit, before *preload) (*changeBatch, error) {
 	b := &changeBatch{
 		Batch: changes.Batch{Ready: set.ready, Last: set.last, Count: set.count, Now: s.now},
 		store: s, conn: c, set: set,
+	}
+	if before != nil {
+		b.encoded = before.encoded
 	}
 	if !set.journal {
 		if err := b.load(ctx, edits, before); err != nil {
@@ -92,7 +98,7 @@ func (b *changeBatch) saveEvents(ctx context.Context) error {
 		func(i int) []any {
 			e := &b.Events[i]
 			c := e.Change()
-			return []any{b.set.id, e.At, string(e.Type), []byte(e.Resource.Key), b.entry.ChangeSize(&c), codec.Append(nil, e.Resource)}
+			return []any{b.set.id, e.At, string(e.Type), []byte(e.Resource.Key), b.entry.ChangeSize(&c), b.bodyOf(e.Resource)}
 		})
 }
 
@@ -114,13 +120,13 @@ func (b *changeBatch) saveItems(ctx context.Context, keys []string) error {
 	err := b.conn.ExecEach(ctx, "INSERT INTO rs_resource (set_id, key, newest, size, place, body) VALUES ($1, $2, $3, $4, $5, $6)", len(fresh),
 		func(i int) []any {
 			r := after[fresh[i]]
-			return []any{b.set.id, []byte(fresh[i]), r.newest, r.size, r.place, bodyOf(b.Items[fresh[i]].Live)}
+			return []any{b.set.id, []byte(fresh[i]), r.newest, r.size, r.place, b.bodyOf(b.Items[fresh[i]].Live)}
 		})
 	if err == nil {
 		err = b.conn.ExecEach(ctx, "UPDATE rs_resource SET newest = $1, size = $2, place = $3, body = $4 WHERE set_id = $5 AND key = $6", len(there),
 			func(i int) []any {
 				r := after[there[i]]
-				return []any{r.newest, r.size, r.place, bodyOf(b.Items[there[i]].Live), b.set.id, []byte(there[i])}
+				return []any{r.newest, r.size, r.place, b.bodyOf(b.Items[there[i]].Live), b.set.id, []byte(there[i])}
 			})
 	}
 	if err == nil {
@@ -141,6 +147,9 @@ func (b *changeBatch) saveItems(ctx context.Context, keys []string) error {
 func (b *changeBatch) rowOf(it *changes.Item) row {
 	switch {
 	case it.Live != nil:
+		if e := b.encoded[it.Live]; e != nil {
+			return row{exists: true, live: true, newest: it.Newest, size: e.size, place: e.place}
+		}
 		return row{exists: true, live: true, newest: it.Newest, size: int64(b.entry.ResourceSize(it.Live)), place: placeOf(it.Live.URI)}
 	case b.set.ready && it.Newest != 0:
 		return row{exists: true, newest: it.Newest}
@@ -149,9 +158,12 @@ func (b *changeBatch) rowOf(it *changes.Item) row {
 }
 
 // bodyOf returns the body of r, or nil if r is nil.
-func bodyOf(r *resourcesync.Resource) []byte {
+func (b *changeBatch) bodyOf(r *resourcesync.Resource) []byte {
 	if r == nil {
 		return nil
+	}
+	if e := b.encoded[r]; e != nil {
+		return e.body
 	}
 	return codec.Append(nil, r)
 }

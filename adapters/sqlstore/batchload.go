@@ -6,15 +6,35 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
 	"github.com/resourcesync-go/resourcesync/internal/changes"
+	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// A preload has rows of a set that have been read before a transaction.
+// A preload has what is known before a transaction: rows of the set, and resources that
+// have been encoded.
 type preload struct {
 	last, forgotten int64 // of the set; while they stay the same, so do the rows
 	rows            map[string]loadedRow
+	encoded         map[*resourcesync.Resource]*encodedRow
+}
+
+// An encodedRow is a resource with the columns size, place and body of its row.
+type encodedRow struct {
+	resource    *resourcesync.Resource
+	size, place int64
+	body        []byte
+}
+
+// encode returns the row of the resource that has this key and body.
+func encode(key string, body []byte, builder *entries.Builder) (*encodedRow, error) {
+	r, err := codec.Decode(key, body)
+	if err != nil {
+		return nil, err
+	}
+	return &encodedRow{r, int64(builder.ResourceSize(r)), placeOf(r.URI), body}, nil
 }
 
 // A loadedRow is a row of rs_resource.
@@ -42,6 +62,7 @@ func (b *changeBatch) load(ctx context.Context, edits []changes.Edit, before *pr
 	}
 	keys := slices.Sorted(maps.Keys(b.Items))
 	if before != nil && before.last == b.set.last && before.forgotten == b.set.forgotten {
+		b.current = true
 		for key, l := range before.rows {
 			b.loadItem(ctx, key, l)
 		}

@@ -18,6 +18,9 @@ func (j *Journal) Since(ctx context.Context) (time.Time, error) {
 	return moment(set.since), j.fail("since", err)
 }
 
+// Window returns the time that one Change List covers at most.
+func (j *Journal) Window() time.Duration { return j.store.window }
+
 // Windows implements [resourcesync.Windower]. The store keeps the closed windows of each
 // max, and reads only the changes after the last of them. A closed window stays the same
 // until the journal drops it.

@@ -14,8 +14,9 @@ import (
 )
 
 // Cuts implements [resourcesync.Cutter]. The store keeps the cuts of each every for all
-// processes and across restarts, and uses previous only if it has none. Cuts reads the
-// sums of all blocks, and some hundreds of rows for each cut.
+// processes and across restarts, and uses previous only if it has none. The first call
+// of a process reads the sums of all blocks, and some hundreds of rows for each cut.
+// Later calls do so only for pages that have changed, unless very much has.
 //
 // If the store is read-only, the cuts are valid, but those of another process may
 // differ.
@@ -24,12 +25,14 @@ func (s *Set) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) 
 		return nil, fmt.Errorf("sqlstore: pages of %d resources", every)
 	}
 	for {
-		cuts, kept, err := s.cut(ctx, previous, every)
+		found, kept, err := s.cut(ctx, previous, every)
 		if err != nil {
 			return nil, s.fail("cuts", err)
 		}
-		keys := codec.AppendCuts(nil, cuts)
-		if bytes.Equal(kept, keys) || kept == nil && len(cuts) == 1 {
+		cuts, keys := found.cuts, codec.AppendCuts([]byte{}, found.cuts) // not nil, which would be NULL
+		if bytes.Equal(kept, keys) {
+			found.stored = kept
+			s.divisions.put(every, found)
 			return cuts, nil
 		}
 		switch stored, err := s.keepCuts(ctx, every, kept, keys); {
@@ -40,6 +43,8 @@ func (s *Set) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) 
 				slog.String("set", s.name), slog.Any("error", err))
 			return cuts, nil
 		case stored:
+			found.stored = keys
+			s.divisions.put(every, found)
 			return cuts, nil
 		}
 		// Another process has divided the set meanwhile: start from its cuts.
@@ -48,7 +53,7 @@ func (s *Set) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) 
 
 // cut divides the current state of the set. kept are the stored cuts that it started
 // from, encoded, or nil.
-func (s *Set) cut(ctx context.Context, previous []resourcesync.Cut, every int) (cuts []resourcesync.Cut, kept []byte, err error) {
+func (s *Set) cut(ctx context.Context, previous []resourcesync.Cut, every int) (found division, kept []byte, err error) {
 	err = s.store.db.Snapshot(ctx, func(c rowdb.Conn) error {
 		set, err := s.readReady(ctx, c)
 		if err != nil {
@@ -66,10 +71,28 @@ func (s *Set) cut(ctx context.Context, previous []resourcesync.Cut, every int) (
 			}
 		}
 		d := &divider{conn: c, set: &set, cuts: paging.NewCuts(previous, every)}
-		cuts, err = d.divide(ctx)
-		return err
+		old := s.divisions.get(every)
+		continued := false
+		if bytes.Equal(old.stored, kept) {
+			if continued, err = d.continueDivision(ctx, &old); err != nil {
+				return err
+			}
+		}
+		if !continued {
+			d.cuts = paging.NewCuts(previous, every)
+			if _, err := d.divide(ctx, resourcesync.Range{}); err != nil {
+				return err
+			}
+		}
+		found = division{last: set.last, forgotten: set.forgotten, cuts: d.cuts.Done(), sizes: d.cuts.Sizes()}
+		for i := range found.cuts {
+			if found.cuts[i].Newest.IsZero() {
+				found.cuts[i].Newest = moment(set.begin)
+			}
+		}
+		return nil
 	})
-	return cuts, kept, err
+	return found, kept, err
 }
 
 // A divider passes a set to paging.Cuts, in whole blocks where possible.
@@ -79,50 +102,66 @@ type divider struct {
 	cuts *paging.Cuts
 }
 
-func (d *divider) divide(ctx context.Context) ([]resourcesync.Cut, error) {
+// divide adds the resources in r, and returns their number.
+func (d *divider) divide(ctx context.Context, r resourcesync.Range) (count int64, err error) {
 	behindRun := false
-	lo := []byte{}
+	rows := func(from, to []byte) error { // that are not a whole block
+		if bytes.Equal(from, to) {
+			return nil
+		}
+		if behindRun {
+			if err := d.after(ctx, from); err != nil {
+				return err
+			}
+			behindRun = false
+		}
+		n, err := d.addRows(ctx, from, to)
+		count += n
+		return err
+	}
+	lo, end := []byte(r.From), endOf(r)
 	for lo != nil {
-		blocks, next, err := d.blocks(ctx, lo)
+		blocks, next, err := d.blocks(ctx, lo, end)
 		if err != nil {
-			return nil, err
+			return 0, err
+		}
+		to := end
+		if len(blocks) > 0 {
+			to = blocks[0].lo
+		}
+		if err := rows(lo, to); err != nil { // at the end of a block that begins before r
+			return 0, err
 		}
 		for i := range blocks {
 			b := &blocks[i]
-			r := resourcesync.Range{From: string(b.lo), To: string(next)}
-			if i+1 < len(blocks) {
-				r.To = string(blocks[i+1].lo)
+			if bytes.Equal(b.lo, end) {
+				break // it is after r, and shows that the one before is in r as a whole
 			}
-			if d.cuts.AddRun(r, int(b.count), int(b.bytes), moment(max(b.newest, d.set.begin))) {
+			to, whole := end, r.To == ""
+			switch {
+			case i+1 < len(blocks):
+				to, whole = blocks[i+1].lo, true
+			case next != nil:
+				to, whole = next, true
+			}
+			in := resourcesync.Range{From: string(b.lo), To: string(to)}
+			if whole && d.cuts.AddRun(in, int(b.count), int(b.bytes), moment(max(b.newest, d.set.begin))) {
 				behindRun = true
-				continue
-			}
-			if behindRun {
-				if err := d.after(ctx, b.lo); err != nil {
-					return nil, err
-				}
-				behindRun = false
-			}
-			if err := d.addRows(ctx, r); err != nil {
-				return nil, err
+				count += b.count
+			} else if err := rows(b.lo, to); err != nil {
+				return 0, err
 			}
 		}
 		lo = next
 	}
-	cuts := d.cuts.Done()
-	for i := range cuts {
-		if cuts[i].Newest.IsZero() {
-			cuts[i].Newest = moment(d.set.begin)
-		}
-	}
-	return cuts, nil
+	return count, nil
 }
 
-// blocks returns a batch of blocks from lo on, and the beginning of the next block, or
-// nil at the end.
-func (d *divider) blocks(ctx context.Context, lo []byte) (blocks []block, next []byte, err error) {
+// blocks returns a batch of the blocks that begin at lo or later, and not after end, and
+// the beginning of the next one, or nil if there is none.
+func (d *divider) blocks(ctx context.Context, lo, end []byte) (blocks []block, next []byte, err error) {
 	read := func(row rowdb.Row) (b block) { b.read(row); return b }
-	blocks, err = rowdb.All(ctx, d.conn, read, "SELECT "+blockColumns+" FROM rs_block WHERE set_id = $1 AND lo >= $2 ORDER BY lo LIMIT $3", d.set.id, lo, batch+1)
+	blocks, err = rowdb.All(ctx, d.conn, read, "SELECT "+blockColumns+" FROM rs_block WHERE set_id = $1 AND lo >= $2 AND lo <= $3 ORDER BY lo LIMIT $4", d.set.id, lo, end, batch+1)
 	if len(blocks) > batch {
 		blocks, next = blocks[:batch], blocks[batch].lo
 	}
@@ -135,7 +174,9 @@ func (d *divider) after(ctx context.Context, key []byte) error {
 		func(row rowdb.Row) error { d.cuts.After(rowdb.String(row, 0)); return nil }, d.set.id, key)
 }
 
-func (d *divider) addRows(ctx context.Context, r resourcesync.Range) error {
+// addRows adds the rows from the key from to the key to, and returns the number of
+// resources.
+func (d *divider) addRows(ctx context.Context, from, to []byte) (count int64, err error) {
 	var key []byte
 	each := func(row rowdb.Row) error {
 		key = row.Append(key[:0], 0)
@@ -144,10 +185,11 @@ func (d *divider) addRows(ctx context.Context, r resourcesync.Range) error {
 			d.cuts.AddDeleted(string(key), newest)
 		} else {
 			d.cuts.Add(string(key), int(row.Int(2)), newest)
+			count++
 		}
 		return nil
 	}
-	return d.conn.Query(ctx, sizesOf, each, d.set.id, []byte(r.From), endOf(r))
+	return count, d.conn.Query(ctx, sizesOf, each, d.set.id, from, to)
 }
 
 // sizesOf reads the rows of a range without their bodies.

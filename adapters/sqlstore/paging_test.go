@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
@@ -351,4 +352,43 @@ func count(t testing.TB, s *Store, query string) (n int64) {
 		t.Fatal(err)
 	}
 	return n
+}
+
+// TestCutsOfShrunkSet divides a set that has shrunk to one page. The store keeps that, too.
+func TestCutsOfShrunkSet(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db database) {
+		store := db.open(t, nil)
+		set := store.mustSet(t, "set", nil)
+		var keys []string
+		for i := range 40 {
+			keys = append(keys, fmt.Sprintf("%02d", i))
+			if err := set.Put(t.Context(), resourcesync.Resource{Key: keys[i], URI: "https://example.org/" + keys[i]}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for _, want := range []int{4, 1} {
+			cuts, err := set.Cuts(t.Context(), nil, 10)
+			if err != nil || len(cuts) != want {
+				t.Fatalf("%d cuts, %v, want %d", len(cuts), err, want)
+			}
+			decoded, err := codec.DecodeCuts(stored(t, set))
+			if err != nil || len(decoded) != want {
+				t.Errorf("%d cuts are stored, %v, want %d", len(decoded), err, want)
+			}
+			if err := set.Delete(t.Context(), keys[1:]...); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// stored returns the cuts that the store keeps, encoded.
+func stored(t *testing.T, set *Set) string {
+	t.Helper()
+	cuts, err := rowdb.One(t.Context(), set.store.db, func(r rowdb.Row) string { return rowdb.String(r, 0) },
+		"SELECT cuts FROM rs_division WHERE set_id = $1", set.id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cuts
 }

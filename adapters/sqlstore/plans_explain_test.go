@@ -36,7 +36,7 @@ var growing = map[string]struct{ parents, columns, values string }{
 }
 
 // planRows is how many rows the largest tables get.
-func planRows() int { return setting("RESOURCESYNC_PLAN_ROWS", 100_000) }
+func planRows() int { return setting("RESOURCESYNC_PLAN_ROWS", 20_000) }
 
 // fills returns the statements that fill the tables that grow, by numbers from
 // first to planRows. series is such numbers i, from %d to %d, and key their bytes.

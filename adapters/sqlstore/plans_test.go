@@ -216,6 +216,9 @@ func read(t *testing.T, set *Set) {
 				t.Fatal(err)
 			}
 		}
+		if _, err := set.Folder(ctx, "puts/", r, 10); err != nil {
+			t.Error(err)
+		}
 	}
 	for _, err := range set.Changes(ctx, resourcesync.Interval{}) {
 		if err != nil {

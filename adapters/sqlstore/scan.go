@@ -10,6 +10,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
 	"github.com/resourcesync-go/resourcesync/internal/changes"
+	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/guard"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
@@ -23,7 +24,8 @@ import (
 // is complete. If it yields an error or a resource that cannot be published, or if ctx
 // is done, Scan returns that error and deletes nothing. After a
 // [resourcesync.UnreadableError] the scan continues, and keeps the resources that the
-// scanner could not read. Resources that are put, recorded or deleted during the scan
+// scanner could not read. It reads no resource that is listed with
+// [resourcesync.ErrUnchanged]. Resources that are put, recorded or deleted during the scan
 // are newer than the listing and stay as they are.
 //
 // If the set would lose more than [SetOptions.MaxDelete] allows, all deletions of the
@@ -80,6 +82,8 @@ type scan struct {
 	// because of this scan. They are not changes by other writers.
 	reannounced map[string]int64
 
+	ownLast, ownCount int64 // of the set, while only this scan has written it
+
 	clock  int64       // the time when the scan began
 	guard  guard.State // after the scan
 	judged int64       // the newest change when deletions were judged
@@ -114,10 +118,14 @@ func (sc *scan) run(ctx context.Context, resources iter.Seq2[resourcesync.Resour
 	if err != nil {
 		return err
 	}
-	since, _ := before.CreditSince()
-	missing, err := sc.findMissing(ctx, since)
-	if err != nil {
+	var missing missing
+	if complete, err := sc.hasSeenAll(ctx); err != nil {
 		return err
+	} else if !complete {
+		since, _ := before.CreditSince()
+		if missing, err = sc.findMissing(ctx, since); err != nil {
+			return err
+		}
 	}
 	if !sc.ready {
 		if err := sc.sweep(ctx, missing); err != nil {
@@ -148,6 +156,7 @@ func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resou
 	if !sc.ready {
 		atOnce = firstBatch
 	}
+	var builder entries.Builder
 	for r, failure := range resources {
 		if unreadable, ok := errors.AsType[*resourcesync.UnreadableError](failure); ok {
 			if err := sc.noteUnreadable(ctx, unreadable.Keys); err != nil {
@@ -155,10 +164,11 @@ func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resou
 			}
 			continue
 		}
-		if err = failure; err == nil {
+		unchanged := failure == resourcesync.ErrUnchanged
+		if err = failure; err == nil || unchanged {
 			err = ctx.Err()
 		}
-		if err == nil {
+		if err == nil && !unchanged {
 			err = changes.Check(&r)
 		}
 		if err == nil && !sc.ranges.Contains(r.Key) {
@@ -167,8 +177,18 @@ func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resou
 		if err != nil {
 			break
 		}
-		known := changes.Recorded(&r, sc.begun, sc.set.store.now)
-		sc.found = append(sc.found, listedResource{r.Key, codec.Append(nil, known)})
+		listed := listedResource{key: r.Key}
+		if !unchanged {
+			listed.body = codec.Append(nil, changes.Recorded(&r, sc.begun, sc.set.store.now))
+			if !sc.ready {
+				// Most resources of a first scan are new. The flush has more to do than the
+				// listing, so this goroutine encodes them.
+				if listed.encoded, err = encode(r.Key, listed.body, &builder); err != nil {
+					break
+				}
+			}
+		}
+		sc.found = append(sc.found, listed)
 		slow := time.Since(last) > flushInterval
 		if len(sc.found) == atOnce || slow {
 			if err := sc.startFlush(ctx); err != nil {
@@ -226,6 +246,10 @@ func (sc *scan) begin(ctx context.Context) error {
 	row, err := readSet(ctx, sc.conn, sc.set.id)
 	sc.begun, sc.ready, sc.clock = row.last, row.ready, sc.set.store.now().UnixMicro()
 	sc.seen.most = sc.set.store.maxSeen
+	if !sc.part {
+		sc.seen.likely = int(row.count)
+	}
+	sc.ownLast, sc.ownCount = row.last, 0
 	if err == nil && sc.part && !sc.ready {
 		err = resourcesync.ErrNotReady
 	}

@@ -77,6 +77,34 @@ func testScan(t *testing.T, db database, store *Store) {
 	scan(resourcesync.ScanResult{Unchanged: 200, Deleted: n - 100}, append(all[:100:100], numbered(n, 1)[:100]...)...)
 	scan(resourcesync.ScanResult{Deleted: 100})
 	scan(resourcesync.ScanResult{Created: n}, all...)
+
+	// The scanner knows most resources itself.
+	known := func(want resourcesync.ScanResult, unchanged, others []resourcesync.Resource) {
+		t.Helper()
+		got, err := set.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) {
+			for _, r := range unchanged {
+				if !yield(resourcesync.Resource{Key: r.Key}, resourcesync.ErrUnchanged) {
+					return
+				}
+			}
+			listing(others...)(yield)
+		})
+		if err != nil || got != want {
+			t.Errorf("%+v, %v, expected %+v", got, err, want)
+		}
+		checkBlocks(t, set)
+	}
+	before = written(t, db, set)
+	known(resourcesync.ScanResult{Unchanged: n}, all, nil)
+	known(resourcesync.ScanResult{Unchanged: n + 1}, append(all[:n:n], all[0]), nil)
+	if after := written(t, db, set); after != before {
+		t.Errorf("a scan that found nothing new has written to the store: %d, %d", before, after)
+	}
+	known(resourcesync.ScanResult{Unchanged: n - 2, Created: 1, Deleted: 2}, all[2:], []resourcesync.Resource{small("new", 1)})
+	known(resourcesync.ScanResult{Unchanged: n, Deleted: 1}, append(all[2:n:n], small("other", 1), small("another", 1)), nil)
+	if articles := articlesOf(t, set); len(articles) != n-2 || articles["other"] != "" {
+		t.Errorf("%d resources are left, want %d", len(articles), n-2)
+	}
 }
 
 func TestScanAwaited(t *testing.T) {

@@ -19,6 +19,16 @@ type missing struct {
 	replaced bool     // others are in ranges that have been scanned meanwhile
 }
 
+// hasSeenAll reports whether a Scan is known to have seen all resources of the set: nothing
+// has changed since it began, so it has seen no others, and it has seen as many.
+func (sc *scan) hasSeenAll(ctx context.Context) (bool, error) {
+	if sc.part {
+		return false, nil
+	}
+	set, err := readSet(ctx, sc.conn, sc.set.id)
+	return set.last == sc.begun && set.count == int64(sc.seen.total), err
+}
+
 // findMissing counts the missing resources. Those that have changed since a time are
 // fresh.
 func (sc *scan) findMissing(ctx context.Context, since int64) (m missing, err error) {

@@ -17,9 +17,11 @@ const maxSeen = 1_500_000
 // and hardly ever twice: the next scan finds what this one has overlooked.
 type seen struct {
 	most    int // in memory
+	likely  int // how many keys the listing will probably have
 	seed    maphash.Seed
 	hashes  []uint64 // an open hash table; 0 is free
 	n       int
+	total   int  // in memory and in the table
 	spilled bool // there is a temporary table
 }
 
@@ -31,7 +33,11 @@ func (s *seen) has(hash uint64) bool {
 // hash returns the hash of a key, which is not 0.
 func (s *seen) hash(key []byte) uint64 {
 	if s.hashes == nil {
-		s.seed, s.hashes = maphash.MakeSeed(), make([]uint64, 1<<10)
+		size := 1 << 10
+		for size/4*3 <= min(s.likely, s.most) {
+			size *= 2
+		}
+		s.seed, s.hashes = maphash.MakeSeed(), make([]uint64, size)
 	}
 	return maphash.Bytes(s.seed, key) | 1<<63
 }
@@ -61,9 +67,13 @@ func (s *seen) add(hash uint64) {
 	s.n++
 }
 
-// see adds keys to those that the scan has seen. It calls isNew with the position of
+// see adds keys to those that the scan has seen. It calls each with the position of
 // each that it has not seen before.
-func (sc *scan) see(ctx context.Context, keys [][]byte, isNew func(i int)) error {
+func (sc *scan) see(ctx context.Context, keys [][]byte, each func(i int)) error {
+	isNew := func(i int) {
+		sc.seen.total++
+		each(i)
+	}
 	var rest []int // neither in memory nor room for them there
 	for i, key := range keys {
 		switch hash := sc.seen.hash(key); {

@@ -64,7 +64,8 @@ type Journal struct {
 // later.
 type Set struct {
 	Journal
-	limits guard.Limits
+	limits    guard.Limits
+	divisions divisions
 
 	scanning  atomic.Pointer[scan] // the Scan of this process, or nil
 	published atomic.Int64         // withdrawn resources whose deletions no scan has judged

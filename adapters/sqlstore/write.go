@@ -44,7 +44,7 @@ func (s *Set) change(ctx context.Context, edits []changes.Edit) (*changeBatch, e
 	return s.changeRead(ctx, edits, nil)
 }
 
-// changeRead is change with the rows of the edited keys, read before.
+// changeRead is change with what is known before the transaction.
 func (s *Set) changeRead(ctx context.Context, edits []changes.Edit, before *preload) (done *changeBatch, err error) {
 	err = s.update(ctx, func(c rowdb.Conn, set *setRow) (err error) {
 		done, err = s.store.apply(ctx, c, set, edits, before)
@@ -162,7 +162,7 @@ func (b *changeBatch) saveWithdrawn(ctx context.Context, keys []string) error {
 		ON CONFLICT (set_id, key) DO UPDATE SET at = excluded.at, size = excluded.size, place = excluded.place, body = excluded.body`, len(begun),
 		func(i int) []any {
 			it := b.Items[begun[i]]
-			return []any{b.set.id, []byte(begun[i]), it.Newest, b.entry.ResourceSize(it.Withdrawn), placeOf(it.Withdrawn.URI), bodyOf(it.Withdrawn)}
+			return []any{b.set.id, []byte(begun[i]), it.Newest, b.entry.ResourceSize(it.Withdrawn), placeOf(it.Withdrawn.URI), b.bodyOf(it.Withdrawn)}
 		})
 	if err != nil {
 		return err

@@ -9,5 +9,6 @@ import (
 
 func init() {
 	sqltable.OpenPostgres, sqltable.OpenSQLite, sqltable.OpenMySQL = pgtable.Open, sqlitetable.Open, mysqltable.Open
-	sqltable.PostgresTriggers, sqltable.SQLiteTriggers = pgtable.Triggers, sqlitetable.Triggers
+	sqltable.PostgresTriggers, sqltable.SQLiteTriggers, sqltable.MySQLTriggers = pgtable.Triggers, sqlitetable.Triggers, mysqltable.Triggers
+	sqltable.ListPostgres, sqltable.ListSQLite, sqltable.ListMySQL = pgtable.List, sqlitetable.List, mysqltable.List
 }

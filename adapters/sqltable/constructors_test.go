@@ -16,4 +16,8 @@ var (
 	OpenMySQL        func(ctx context.Context, db *sql.DB, t Table) (*Provider, error)
 	PostgresTriggers func(ctx context.Context, pool *pgxpool.Pool) (*Triggers, error)
 	SQLiteTriggers   func(pool *sqlitex.Pool) *Triggers
+	MySQLTriggers    func(db *sql.DB) *Triggers
+	ListPostgres     func(ctx context.Context, pool *pgxpool.Pool, t Table, o *ListingOptions) (*Listing, error)
+	ListSQLite       func(ctx context.Context, pool *sqlitex.Pool, t Table, o *ListingOptions) (*Listing, error)
+	ListMySQL        func(ctx context.Context, db *sql.DB, t Table, o *ListingOptions) (*Listing, error)
 )

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +18,8 @@ import (
 type Journalled struct {
 	*Provider
 	*sqlstore.Journal
+
+	divisions divisions
 }
 
 var (
@@ -34,16 +35,17 @@ var (
 // Journalled opens the journal with this name in the store, or creates it, and makes sure
 // that triggers on the table write it. It takes the statements of [Triggers].Create for
 // the Table of p, and applies them if the triggers of the table are missing or differ.
-// Only then does the database role need the privileges to do so.
+// Only then does the database role need the privileges to do so. Triggers with another URI
+// template are an error, as in [Triggers].Create.
 //
 // The store must be in the database of the table; in SQLite, in the same file. Tables of
 // MariaDB and MySQL, views and queries cannot be journalled. After a partition has been
 // added in PostgreSQL, apply [Triggers].Create: Journalled does not notice that its
 // trigger for TRUNCATE is missing.
 func (p *Provider) Journalled(ctx context.Context, store *sqlstore.Store, name string) (*Journalled, error) {
-	db, ok := p.db.(engine.TriggerDB)
+	db, ok := p.db.(engine.JournalDB)
 	if !ok {
-		return nil, p.fail("journal", errors.New("only tables of PostgreSQL and SQLite can be journalled"))
+		return nil, p.fail("journal", errors.New("only tables of PostgreSQL and SQLite can be journalled; for MariaDB and MySQL, use a Listing with an Outbox"))
 	}
 	journal, err := store.Journal(ctx, name)
 	if err != nil {
@@ -54,7 +56,7 @@ func (p *Provider) Journalled(ctx context.Context, store *sqlstore.Store, name s
 	if err != nil {
 		return nil, err
 	}
-	current, err := hasTriggers(ctx, db, p.rel, baseName(p.rel, name), statements)
+	_, current, err := compareTriggers(ctx, db, p.rel, baseName(p.rel, name), statements)
 	if err != nil {
 		return nil, p.fail("triggers", err)
 	}
@@ -66,28 +68,7 @@ func (p *Provider) Journalled(ctx context.Context, store *sqlstore.Store, name s
 			return nil, err
 		}
 	}
-	return &Journalled{p, journal}, nil
-}
-
-// hasTriggers reports whether the triggers on rel whose names begin with base are those that
-// statements make.
-func hasTriggers(ctx context.Context, db engine.TriggerDB, rel *relation, base string, statements []string) (bool, error) {
-	var found []string
-	current := true
-	err := db.TriggersOn(ctx, &rel.Relation, func(name, sql string) {
-		if !strings.HasPrefix(name, base) {
-			return
-		}
-		found = append(found, sql)
-		current = current && slices.ContainsFunc(statements, func(s string) bool { return strings.Contains(s, sql) })
-	})
-	// In SQLite each trigger has its own text, in PostgreSQL all share functions.
-	for _, s := range statements {
-		if strings.HasPrefix(s, "CREATE TRIGGER ") {
-			current = current && slices.Contains(found, s)
-		}
-	}
-	return current && len(found) > 0, err
+	return &Journalled{Provider: p, Journal: journal}, nil
 }
 
 // templateMark begins the line of a trigger that has the URI template.
@@ -96,7 +77,7 @@ const templateMark = "-- URI template: "
 // journalledURIs returns the URI templates of the triggers on a table, by the prefix of
 // their names. The template is "" for triggers of early versions, which have none.
 func journalledURIs(ctx context.Context, db engine.DB, rel *relation) (map[string]string, error) {
-	t, ok := db.(engine.TriggerDB)
+	t, ok := db.(engine.JournalDB)
 	if !ok || !rel.IsTable {
 		return nil, nil
 	}
@@ -110,6 +91,13 @@ func journalledURIs(ctx context.Context, db engine.DB, rel *relation) (map[strin
 	return templates, err
 }
 
+// HasTriggers reports whether triggers journalled the table for the set of this name when
+// it was opened.
+func (p *Provider) HasTriggers(set string) bool {
+	_, found := p.journalled[baseName(p.rel, set)]
+	return found
+}
+
 // CheckChanger returns an error if c is a journal whose triggers write other URIs than
 // the table has: Destinations would see two resources for each row, and never the
 // deletion of either. It returns a warning for triggers of an early version, which do
@@ -121,12 +109,23 @@ func (p *Provider) CheckChanger(c resourcesync.Changer) (warning string, err err
 		return "", nil
 	}
 	template, ok := p.journalled[baseName(p.rel, named.Name())]
-	switch {
-	case !ok || template == p.rel.table.URI:
-		return "", nil
-	case template == "":
+	if ok && template == "" {
 		return fmt.Sprintf("sqltable: %s: triggers of an earlier version: create them again so that their URIs can be checked", p.rel.title), nil
 	}
-	return "", fmt.Errorf("sqltable: %s: its triggers for the set %q journal the URIs %s, but the table is opened with %s: give both the same, and create the triggers again",
-		p.rel.title, named.Name(), template, p.rel.table.URI)
+	if err := checkTemplate(p.journalled, p.rel, named.Name()); err != nil {
+		return "", fmt.Errorf("sqltable: %s: %w", p.rel.title, err)
+	}
+	return "", nil
+}
+
+// checkTemplate returns an error if templates, from journalledURIs, has a URI template for
+// rel and the set that is not the one of rel. Destinations would keep the resources at
+// their former URIs, and never see the deletion of any.
+func checkTemplate(templates map[string]string, rel *relation, set string) error {
+	template := templates[baseName(rel, set)]
+	if template == "" || template == rel.table.URI {
+		return nil
+	}
+	return fmt.Errorf("its triggers for the set %q journal the URIs %s, but the table is opened with %s: give the former URIs again; or, if the resources have moved, drop the triggers and choose another name for the set, whose new journal makes Destinations compare their copies with the Resource List",
+		set, template, rel.table.URI)
 }

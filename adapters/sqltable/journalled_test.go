@@ -45,7 +45,7 @@ func TestJournalled(t *testing.T) {
 		if now := d.schema(); now != first || first == "" {
 			t.Errorf("triggers that are as they should be are made anew: %s, then %s", first, now)
 		}
-		table.URI = "https://example.org/papers/{id}"
+		table.Where = "id <> 3"
 		papers := open(table)
 		second := d.schema()
 		if second == first {
@@ -54,7 +54,7 @@ func TestJournalled(t *testing.T) {
 		if warning, err := papers.CheckChanger(papers); warning != "" || err != nil {
 			t.Errorf("%q, %v", warning, err)
 		}
-		d.run("INSERT INTO papers VALUES (2, 'b')", "UPDATE papers SET title = 'c' WHERE id = 1", "DELETE FROM papers WHERE id = 2")
+		d.run("INSERT INTO papers VALUES (2, 'b')", "UPDATE papers SET title = 'c' WHERE id = 1", "DELETE FROM papers WHERE id = 2", "INSERT INTO papers VALUES (3, 'd')")
 
 		ctx, stop := context.WithCancel(t.Context())
 		stopped := make(chan error)
@@ -71,9 +71,42 @@ func TestJournalled(t *testing.T) {
 			}
 		})
 		must(t, <-stopped)
-		const p = "https://example.org/papers/"
-		if got, want := strings.Join(changes, ", "), "created https://example.org/1, created "+p+"2, updated "+p+"1, deleted "+p+"2"; got != want {
+		const p = "https://example.org/"
+		if got, want := strings.Join(changes, ", "), "created "+p+"1, created "+p+"2, updated "+p+"1, deleted "+p+"2"; got != want {
 			t.Errorf("%s, want %s", got, want)
+		}
+	})
+}
+
+// TestJournalledElsewhere: resources that move to other URIs need another journal, or
+// Destinations would keep those at the former URIs.
+func TestJournalledElsewhere(t *testing.T) {
+	both(t, func(t *testing.T, d *database) {
+		d.run("CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY)")
+		store := d.store()
+		table := Table{Name: "papers", Key: "id", URI: "https://old.example/{id}"}
+		_, err := d.provider(table).Journalled(t.Context(), store, "papers")
+		must(t, err)
+		first := d.schema()
+		moved := table
+		moved.URI = "https://new.example/{id}"
+		_, err = d.provider(moved).Journalled(t.Context(), store, "papers")
+		for _, want := range []string{table.URI, moved.URI, "another name for the set"} {
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Fatalf("%v does not mention %q", err, want)
+			}
+		}
+		if now := d.schema(); now != first {
+			t.Errorf("the triggers have been replaced: %s, then %s", first, now)
+		}
+		statements, err := d.triggers().Drop(t.Context(), table, "papers")
+		must(t, err)
+		must(t, d.triggers().Apply(t.Context(), statements))
+		_, err = d.provider(moved).Journalled(t.Context(), store, "papers 2")
+		must(t, err)
+		d.run("INSERT INTO papers VALUES (1)")
+		if all := d.pending(); len(all) != 1 || all[0].resource.URI != "https://new.example/1" {
+			t.Errorf("%+v", all)
 		}
 	})
 }

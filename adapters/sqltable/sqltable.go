@@ -1,5 +1,5 @@
 // Package sqltable makes a [resourcesync.Provider] of an existing table or view. A
-// [Table] says which columns hold what. Nothing is copied or written. Packages pgtable,
+// [Table] names the column of each field. Nothing is copied or written. Packages pgtable,
 // sqlitetable and mysqltable open tables, each with the driver of its engine:
 //
 //	articles, err := pgtable.Open(ctx, pool, sqltable.Table{
@@ -52,6 +52,9 @@
 // journal does not have all changes:
 //
 //	rshttp.Set{Provider: table, Changer: journal}
+//
+// A table of MariaDB or MySQL, a view, and a table without triggers are compared with a
+// stored set, from time to time or when something has changed: see [Listing] and [Outbox].
 //
 // Without any Stater nothing is cached, every request reads the table, and the lists have
 // no at attribute. Source.Run of package rshttp runs the store.

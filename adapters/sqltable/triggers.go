@@ -14,7 +14,8 @@ import (
 
 // Triggers writes the SQL that makes a database journal the changes of a table, by
 // programs in any language: triggers that insert into rs_pending of a store of package
-// sqlstore in the same transaction. What is rolled back leaves no trace.
+// sqlstore in the same transaction, or, in MariaDB and MySQL, into an [Outbox]. What is
+// rolled back leaves no trace.
 //
 //   - A row that enters the set is created: it is inserted, or now meets Where, or is
 //     no longer marked as deleted. A row that leaves the set is deleted, also by
@@ -32,9 +33,9 @@ import (
 // Keys, URIs and times are those of the Provider of the same Table, with one exception:
 // in PostgreSQL, text in LastModified is not stated.
 //
-// The set must have been opened once, by sqlstore.Store.Journal or Set. Without a set
-// of this name, or without a store, the host's own writes fail. The names of all
-// objects begin with rs_. To alter a table with triggers, drop the triggers, alter the
+// In PostgreSQL and SQLite the set must have been opened once, by sqlstore.Store.Journal or
+// Set. Without a set of this name, or without a store, the host's own writes fail. The names
+// of all objects begin with rs_. To alter a table with triggers, drop the triggers, alter the
 // table, and create them again.
 //
 // # PostgreSQL
@@ -62,16 +63,26 @@ import (
 // conflicts by a unique index on an expression, or a BEFORE trigger of the host has
 // written to the same table.
 //
-// Functions pgtable.Triggers and sqlitetable.Triggers return one.
+// # MariaDB and MySQL
+//
+// The triggers write the key of each changed row to an outbox, a table beside the host's
+// table whose name begins with rs_; see [Outbox]. Both must be tables of InnoDB. The user
+// who creates the triggers needs the privileges CREATE, DROP, TRIGGER and LOCK TABLES, and
+// INSERT on the outbox for as long as there are triggers, because these run with the
+// rights of their creator. Without a column for LastModified, Length, Type or Hashes, an
+// update would have nothing to publish, so Create refuses that.
+//
+// Functions pgtable.Triggers, sqlitetable.Triggers and mysqltable.Triggers return one.
 type Triggers struct{ db engine.TriggerDB }
 
-// NewTriggers returns the Triggers of db. It is for the packages of the engines,
-// pgtable and sqlitetable.
+// NewTriggers returns the Triggers of db. It is for the packages of the engines.
 func NewTriggers(db engine.TriggerDB) *Triggers { return &Triggers{db} }
 
 // Create returns the statements that create the triggers which journal t for the set of
 // this name. t must not be a view or a query. The statements can be run again, also
-// after those of another Create for the same table and set.
+// after those of another Create for the same table and set. If the existing triggers have
+// another URI template, Create returns an error: all resources would move to other URIs,
+// and no trigger journals that.
 func (tr *Triggers) Create(ctx context.Context, t Table, set string) ([]string, error) {
 	statements, err := tr.create(ctx, t, set)
 	if err != nil {
@@ -91,6 +102,13 @@ func (tr *Triggers) create(ctx context.Context, t Table, set string) ([]string, 
 	if err := tr.db.CheckUnique(ctx, &rel.Relation); err != nil {
 		return nil, err
 	}
+	templates, err := journalledURIs(ctx, tr.db, rel)
+	if err != nil {
+		return nil, err
+	}
+	if err := checkTemplate(templates, rel, set); err != nil {
+		return nil, err
+	}
 	return tr.db.CreateTriggers(ctx, newJournalled(tr.db, rel, set))
 }
 
@@ -100,10 +118,11 @@ func (tr *Triggers) Drop(ctx context.Context, t Table, set string) ([]string, er
 	if err != nil {
 		return nil, fmt.Errorf("sqltable: triggers: %s: %w", t.title(), err)
 	}
-	return tr.db.DropTriggers(baseName(rel, set)), nil
+	return tr.db.DropTriggers(&rel.Relation, baseName(rel, set)), nil
 }
 
-// Apply runs the statements of Create or Drop in one transaction.
+// Apply runs the statements of Create or Drop in one transaction. MariaDB and MySQL commit
+// each of them; if one fails, run all of them again.
 func (tr *Triggers) Apply(ctx context.Context, statements []string) error {
 	if err := tr.db.Apply(ctx, statements); err != nil {
 		return fmt.Errorf("sqltable: triggers: %w", err)
@@ -142,36 +161,51 @@ func baseName(rel *relation, set string) string {
 	return fmt.Sprintf("rs_%.24s_%x", slug, sum[:4])
 }
 
-// newJournalled returns the table of rel with the expressions that its triggers need.
+// newJournalled returns the table of rel with what its triggers need.
 func newJournalled(db engine.TriggerDB, rel *relation, set string) *engine.Journalled {
-	j := &engine.Journalled{
-		Relation: &rel.Relation, Base: baseName(rel, set), Mark: templateMark + strconv.QuoteToASCII(rel.table.URI),
-		SetName: db.Literal(set), KeyExpr: db.KeyExpr(&rel.Key),
-	}
+	j := &engine.Journalled{Relation: &rel.Relation, Base: baseName(rel, set)}
 	see := func(c *engine.Column) {
-		if !slices.Contains(j.Listed, c) {
+		if c != nil && !slices.Contains(j.Listed, c) {
 			j.Listed = append(j.Listed, c)
-		}
-	}
-	tell := func(c *engine.Column) {
-		see(c)
-		if c.Name != rel.Key.Name && !slices.Contains(rel.template.columns(), c.Name) {
-			j.Content = true
-		}
-	}
-	add := func(name string, c *engine.Column, value string) {
-		tell(c)
-		j.Columns += ", " + name
-		j.Values += ", " + value
-	}
-	for _, name := range rel.template.columns() {
-		if name != rel.Key.Name {
-			c, _ := rel.column("URI", name)
-			j.Others = append(j.Others, c)
+			j.Content = j.Content || c.Name != rel.Key.Name && !slices.Contains(rel.template.columns(), c.Name)
 		}
 	}
 	k, _ := rel.column("Key", rel.Key.Name)
 	see(k)
+	for _, name := range rel.template.columns() {
+		c, _ := rel.column("URI", name)
+		see(c)
+		if name != rel.Key.Name {
+			j.Others = append(j.Others, c)
+		}
+	}
+	f := &rel.fields
+	see(f.lastModified.Column)
+	see(f.length.Column)
+	see(f.mediaType.Column)
+	for _, h := range f.hashes {
+		see(h.Column)
+	}
+	if rel.table.Deleted != "" {
+		// A deletion that is marked again is no change of the content.
+		if c, _ := rel.column("Deleted", rel.table.Deleted); !slices.Contains(j.Listed, c) {
+			j.Listed = append(j.Listed, c)
+		}
+	}
+	if db, ok := db.(engine.JournalDB); ok {
+		express(db, rel, set, j)
+	}
+	return j
+}
+
+// express sets the expressions of j.
+func express(db engine.JournalDB, rel *relation, set string, j *engine.Journalled) {
+	j.Mark = templateMark + strconv.QuoteToASCII(rel.table.URI)
+	j.SetName, j.KeyExpr = db.Literal(set), db.KeyExpr(&rel.Key)
+	add := func(name, value string) {
+		j.Columns += ", " + name
+		j.Values += ", " + value
+	}
 	f := &rel.fields
 	var parts []string
 	for i, literal := range rel.template.literals {
@@ -180,7 +214,6 @@ func newJournalled(db engine.TriggerDB, rel *relation, set string) *engine.Journ
 		}
 		if i < len(f.values) {
 			c := f.values[i].Column
-			see(c)
 			if rel.template.variables[i].raw || c.Kind == engine.Integer || c.Kind == engine.UUID {
 				parts = append(parts, db.TextExpr(c))
 			} else {
@@ -190,13 +223,13 @@ func newJournalled(db engine.TriggerDB, rel *relation, set string) *engine.Journ
 	}
 	j.URIExpr = strings.Join(parts, " || ")
 	if c := f.lastModified.Column; c != nil {
-		add("lastmod", c, db.MicrosExpr(c, int64(1e9/rel.table.unit())))
+		add("lastmod", db.MicrosExpr(c, int64(1e9/rel.table.unit())))
 	}
 	if c := f.length.Column; c != nil {
-		add("length", c, c.Ref)
+		add("length", c.Ref)
 	}
 	if c := f.mediaType.Column; c != nil {
-		add("type", c, db.TextExpr(c))
+		add("type", db.TextExpr(c))
 	}
 	if len(f.hashes) > 0 {
 		var hashes []string
@@ -206,14 +239,7 @@ func newJournalled(db engine.TriggerDB, rel *relation, set string) *engine.Journ
 				value = db.Literal(h.algorithm+":") + " || nullif(" + db.HexExpr(h.Column) + ", '')"
 			}
 			hashes = append(hashes, "coalesce("+value+" || ' ', '')")
-			tell(h.Column)
 		}
-		j.Columns += ", hash"
-		j.Values += ", nullif(trim(" + strings.Join(hashes, " || ") + "), '')"
+		add("hash", "nullif(trim("+strings.Join(hashes, " || ")+"), '')")
 	}
-	if rel.table.Deleted != "" {
-		c, _ := rel.column("Deleted", rel.table.Deleted)
-		see(c)
-	}
-	return j
 }

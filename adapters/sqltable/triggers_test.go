@@ -249,6 +249,23 @@ func TestTriggersReplay(t *testing.T) {
 	t.Run("sqlite recursive", func(t *testing.T) { t.Parallel(); test(t, sqliteDatabase(t), "PRAGMA recursive_triggers = ON") })
 }
 
+// TestTriggersUnits: the journal has the times of integers as the table has them.
+func TestTriggersUnits(t *testing.T) {
+	both(t, func(t *testing.T, d *database) {
+		at := time.Date(2026, 11, 22, 15, 4, 5, 0, time.UTC)
+		for unit, now := range map[time.Duration]int64{time.Second: at.Unix(), time.Millisecond: at.UnixMilli(), time.Microsecond: at.UnixMicro()} {
+			table := Table{Name: fmt.Sprint("t_", unit.Nanoseconds()), Key: "id", URI: "https://example.org/{id}", LastModified: "at", Unit: unit}
+			d.run("CREATE TABLE " + table.Name + " (id {int} NOT NULL PRIMARY KEY, at {int})")
+			d.journal(table, table.Name)
+			d.run(fmt.Sprintf("INSERT INTO %s VALUES (1, %d), (2, 0), (3, -%[2]d), (4, NULL)", table.Name, now))
+			if err := sameSet(t, replay(d.pending()), d.provider(table)); err != nil {
+				t.Errorf("%v: %v", unit, err)
+			}
+			d.run("DELETE FROM rs_pending")
+		}
+	})
+}
+
 // savepoint does something, in part of a transaction that may be undone.
 func (d *database) savepoint(exec func(string) error, rnd *rand.Rand) {
 	must(d.t, exec("SAVEPOINT s"))

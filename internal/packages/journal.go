@@ -148,25 +148,38 @@ func (j *Journal) forgetLengths(packages []resourcesync.Interval) {
 	})
 }
 
+// Seal seals the last package if its time is over and no later change has closed it. If its
+// time is not over, Seal returns how long to wait; otherwise it returns zero. It does nothing
+// if Changer is not a Sealer.
+func (j *Journal) Seal(ctx context.Context) (wait time.Duration, err error) {
+	sealer, ok := j.Changer.(resourcesync.Sealer)
+	if !ok {
+		return 0, nil
+	}
+	dump, err := j.Dump(ctx)
+	if err != nil || dump.end.IsZero() {
+		return 0, err
+	}
+	if wait := time.Until(dump.end); wait >= 0 {
+		return wait + time.Millisecond, nil
+	}
+	return 0, sealer.Seal(ctx, dump.newest)
+}
+
 // Run seals each package whose time is over and that no later change has closed, until ctx
 // ends. It returns at once if Changer is not a Sealer.
 func (j *Journal) Run(ctx context.Context, log *slog.Logger) {
-	sealer, ok := j.Changer.(resourcesync.Sealer)
-	if !ok {
+	if _, ok := j.Changer.(resourcesync.Sealer); !ok {
 		return
 	}
 	for failed := false; ; {
 		rest := min(pollInterval, max(j.Every, pollInterval/600))
 		err := background.Safely(func() error {
-			dump, err := j.Dump(ctx)
-			if err != nil || dump.end.IsZero() {
-				return err
+			wait, err := j.Seal(ctx)
+			if wait > 0 {
+				rest = min(rest, wait)
 			}
-			if wait := time.Until(dump.end); wait >= 0 {
-				rest = min(rest, wait+time.Millisecond)
-				return nil
-			}
-			return sealer.Seal(ctx, dump.newest)
+			return err
 		})
 		quiet := err == nil || errors.Is(err, resourcesync.ErrNotReady)
 		switch {

@@ -3,6 +3,8 @@ package packages
 import (
 	"context"
 	"math"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -62,6 +64,9 @@ type Stats struct {
 	load load
 }
 
+// Version returns the version of the resources in the package. It is empty if unknown.
+func (s Stats) Version() string { return s.load.version }
+
 // A load is what the resources in a range weigh in one version of them.
 type load struct {
 	version string // empty if unknown
@@ -82,16 +87,23 @@ func (s Size) StatsOf(c *Contents, version string, entryBytes int) (Stats, error
 
 // Resources divides a set into the packages of its Resource Dump, and remembers the stats
 // of the packages and what they weigh: after a change, it lists only packages whose
-// resources have changed.
+// resources have changed, and with a PartStater, only their parts that have. With a
+// Changer, it does not even ask for the versions of the others.
 // Its fields are set before its first use, and its methods are safe for concurrent use.
 type Resources struct {
-	Provider resourcesync.Provider
-	Stater   resourcesync.Stater // may be nil
-	Size     Size
+	Provider   resourcesync.Provider
+	Stater     resourcesync.Stater     // may be nil
+	PartStater resourcesync.PartStater // the same Stater, or nil
+	Changer    resourcesync.Changer    // has each change by the time the Stater shows a later one; or nil
+	Size       Size
 
 	mu    sync.Mutex
 	stats map[resourcesync.Range]Stats
-	loads map[resourcesync.Range]load // of the ranges that the last division kept
+
+	dividing sync.Mutex                   // held by Cut; guards the rest
+	loads    map[resourcesync.Range]load  // of the ranges that the last division kept
+	runs     map[resourcesync.Range][]run // of packages that have changed
+	asOf     resourcesync.Stat            // of the whole set, before the last division; zero without a Changer
 }
 
 // Stats returns the stats of the package with the resources in r. If they are not known,
@@ -145,52 +157,152 @@ func (rs *Resources) Keep(p *partition.Partition) {
 }
 
 // Cut divides the set, keeping of previous what still fits. It reads no content, and
-// lists only packages that have changed.
+// lists only resources beside which something has changed.
 func (rs *Resources) Cut(ctx context.Context, previous []resourcesync.Cut) ([]resourcesync.Cut, error) {
+	rs.dividing.Lock()
+	defer rs.dividing.Unlock()
 	cuts := paging.NewCuts(previous, rs.Size.Resources())
 	cuts.MaxPages = math.MaxInt // the dumps of an index hold them all
-	if rs.Stater == nil || len(previous) <= 1 {
-		_, err := rs.weigh(ctx, partition.Whole, cuts)
-		return cuts.Done(), err
+	touched, asOf, err := rs.touched(ctx, previous)
+	if err != nil {
+		return nil, err
 	}
-	loads := make(map[resourcesync.Range]load, len(previous))
+	rs.keepRuns(previous)
+	switch {
+	case rs.Stater == nil || len(previous) == 0:
+		_, err = rs.list(ctx, partition.Whole, cuts, nil)
+	case len(previous) == 1:
+		_, err = rs.weigh(ctx, partition.Whole, cuts)
+	default:
+		err = rs.divideAgain(ctx, previous, touched, cuts)
+	}
+	if err != nil {
+		return nil, err
+	}
+	now := cuts.Done()
+	loads, i := make(map[resourcesync.Range]load, len(now)), 0
+	for r := range partition.Ranges(now, "") {
+		if kept, ok := rs.loads[r]; ok && len(previous) > 1 {
+			loads[r] = kept
+		} else {
+			loads[r] = load{count: now[i].Count, weight: cuts.Sizes()[i]}
+		}
+		i++
+	}
+	rs.loads, rs.asOf = loads, asOf
+	return now, nil
+}
+
+// divideAgain adds the packages of an earlier division to cuts. It lists those that have
+// changed. touched, unless it is nil, says which may have.
+func (rs *Resources) divideAgain(ctx context.Context, previous []resourcesync.Cut, touched []bool, cuts *paging.Cuts) error {
+	loads, i := make(map[resourcesync.Range]load, len(previous)), 0
 	for r := range partition.Ranges(previous, "") {
-		stats, stat, known, err := rs.known(ctx, r)
-		now := stats.load
+		now, known := rs.loads[r]
+		known = known && touched != nil && !touched[i]
+		i++
 		if !known {
-			rs.mu.Lock()
-			now = rs.loads[r]
-			rs.mu.Unlock()
-			known = stat.Version != "" && now.version == stat.Version
+			var err error
+			if now, known, err = rs.current(ctx, r); err != nil {
+				return err
+			}
 		}
-		switch {
-		case err != nil:
-		case known:
-			cuts.AddPage(r.From, now.count, now.weight)
-		default:
-			now, err = rs.weigh(ctx, r, cuts)
-			now.version = stat.Version
-		}
-		if err != nil {
-			return nil, err
+		if known {
+			cuts.AddPage(r.From, now.count, now.weight, time.Time{})
+		} else {
+			weighed, err := rs.weigh(ctx, r, cuts)
+			if err != nil {
+				return err
+			}
+			weighed.version = now.version
+			now = weighed
 		}
 		loads[r] = now
 	}
-	rs.mu.Lock()
 	rs.loads = loads
-	rs.mu.Unlock()
-	return cuts.Done(), nil
+	return nil
 }
 
-// weigh adds the resources in r to cuts. It omits those that the manifest omits and
-// reports.
-func (rs *Resources) weigh(ctx context.Context, r resourcesync.Range, cuts *paging.Cuts) (all load, err error) {
+// current returns the load of r, and whether it is known. If it is not, the result has
+// only the current version.
+func (rs *Resources) current(ctx context.Context, r resourcesync.Range) (load, bool, error) {
+	stats, stat, known, err := rs.known(ctx, r)
+	if known || err != nil {
+		return stats.load, known, err
+	}
+	if was, ok := rs.loads[r]; ok && stat.Version != "" && was.version == stat.Version {
+		return was, true, nil
+	}
+	return load{version: stat.Version}, false, nil
+}
+
+// maxTouched is the number of changes beyond which the versions of all packages cost less
+// than finding those that have changed.
+const maxTouched = 10_000
+
+// touched reports which packages have changed since the last division, or nil if that is
+// not known. The division that follows shows all changes up to asOf.
+func (rs *Resources) touched(ctx context.Context, previous []resourcesync.Cut) (touched []bool, asOf resourcesync.Stat, err error) {
+	if rs.Changer == nil || rs.Stater == nil {
+		return nil, asOf, nil
+	}
+	// Read the state first: a change that is made meanwhile is read again.
+	if asOf, err = rs.Stater.Stat(ctx, partition.Whole); err != nil {
+		return nil, asOf, err
+	}
+	if rs.asOf.LastModified.IsZero() || len(previous) <= 1 {
+		return nil, asOf, nil
+	}
+	touched = make([]bool, len(previous))
+	newest, count := rs.asOf.LastModified, rs.asOf.Count
+	touch := func(c *resourcesync.Change) {
+		i, found := slices.BinarySearchFunc(previous[:len(previous)-1], c.Resource.Key, func(cut resourcesync.Cut, key string) int { return strings.Compare(cut.Key, key) })
+		if found {
+			i++ // the cut begins the next package
+		}
+		touched[i] = true
+		newest = c.Datetime
+		switch c.Type {
+		case resourcesync.Created:
+			count++
+		case resourcesync.Deleted:
+			count--
+		}
+	}
+	n := 0
+	omit := func(c *resourcesync.Change, _ error) { touch(c) }
+	for c, err := range checked.Changes(ctx, rs.Changer, resourcesync.Interval{From: rs.asOf.LastModified, Until: asOf.LastModified}, omit) {
+		if n++; err != nil || n > maxTouched {
+			return nil, asOf, err
+		}
+		touch(&c)
+	}
+	// A store may hold deletions: it withdraws resources, and puts them back, without a
+	// change in the journal.
+	if !newest.Equal(asOf.LastModified) || rs.asOf.Count >= 0 && count != asOf.Count {
+		return nil, asOf, nil
+	}
+	// Changes may have been dropped from the journal before they were read.
+	since, err := rs.Changer.Since(ctx)
+	if err != nil || since.After(rs.asOf.LastModified) {
+		return nil, asOf, err
+	}
+	return touched, asOf, nil
+}
+
+// list lists the resources in r and adds them to cuts. It calls each, which may be nil,
+// with the key and weight of every resource before it adds it. It omits resources that
+// the manifest omits and reports.
+func (rs *Resources) list(ctx context.Context, r resourcesync.Range, cuts *paging.Cuts, each func(key string, weight int)) (all load, err error) {
 	var builder entries.Builder
 	for res, err := range checked.Resources(ctx, rs.Provider, r, nil) {
 		if err != nil {
 			return all, err
 		}
 		weight := builder.Size(&manifestHead, builder.Resource(&res)) + rs.Size.Weight(res.Length)
+		if each != nil {
+			each(res.Key, weight)
+		}
 		cuts.Add(res.Key, weight, time.Time{})
 		all.count, all.weight = all.count+1, all.weight+weight
 	}

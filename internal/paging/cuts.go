@@ -6,6 +6,8 @@
 package paging
 
 import (
+	"slices"
+	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -48,6 +50,7 @@ type Cuts struct {
 	MaxPages int
 
 	previous []resourcesync.Cut
+	sizes    []int // of the pages, after Done
 	every    int
 	limit    int
 	anew     bool // ignores previous
@@ -123,11 +126,11 @@ func (c *Cuts) AddRun(r resourcesync.Range, count, size int, newest time.Time) b
 }
 
 // AddPage adds all resources of the page of the previous division that begins at from at
-// once: their number and the total size of their entries in bytes. It is for unchanged
-// pages, and does not split them.
-func (c *Cuts) AddPage(from string, count, size int) {
+// once: their number, the total size of their entries in bytes, and the time of their
+// newest change (zero if unknown). It is for unchanged pages, and does not split them.
+func (c *Cuts) AddPage(from string, count, size int, newest time.Time) {
 	c.endPagesBefore(from)
-	c.pieces = append(c.pieces[:0], page{Cut: resourcesync.Cut{Count: count}, bytes: int64(size)})
+	c.pieces = append(c.pieces[:0], page{Cut: resourcesync.Cut{Count: count, Newest: newest}, bytes: int64(size)})
 	c.endPage()
 }
 
@@ -157,10 +160,25 @@ func (c *Cuts) Done() []resourcesync.Cut {
 		})
 	}
 	cuts := make([]resourcesync.Cut, len(pages))
+	c.sizes = make([]int, len(pages))
 	for i := range pages {
-		cuts[i] = pages[i].Cut
+		cuts[i], c.sizes[i] = pages[i].Cut, int(pages[i].bytes)
 	}
 	return cuts
+}
+
+// Sizes returns the total size of the entries of each page, in bytes. Call it after Done.
+func (c *Cuts) Sizes() []int { return c.sizes }
+
+// PageOf returns the index of the page of a division that has key.
+func PageOf(cuts []resourcesync.Cut, key string) int {
+	i, found := slices.BinarySearchFunc(cuts[:len(cuts)-1], key, func(c resourcesync.Cut, key string) int {
+		return strings.Compare(c.Key, key)
+	})
+	if found {
+		i++ // the cut begins the next page
+	}
+	return i
 }
 
 // endPagesBefore ends the pages of the previous division that end before key.

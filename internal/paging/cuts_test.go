@@ -194,7 +194,7 @@ func TestAddPage(t *testing.T) {
 		for i, c := range previous {
 			r := resourcesync.Range{From: from, To: c.Key}
 			if i != changed {
-				atOnce.AddPage(r.From, c.Count, c.Count*size)
+				atOnce.AddPage(r.From, c.Count, c.Count*size, time.Time{})
 			}
 			for _, k := range now {
 				if i == changed && r.Contains(k) {

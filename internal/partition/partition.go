@@ -61,6 +61,11 @@ func (p *Partition) Range(i int) resourcesync.Range {
 // Ranges yields all ranges in order.
 func (p *Partition) Ranges() iter.Seq[resourcesync.Range] { return Ranges(p.Cuts, "") }
 
+// HasCutsOf reports whether the division of p has the same boundaries as that of o.
+func (p *Partition) HasCutsOf(o *Partition) bool {
+	return slices.EqualFunc(p.found, o.found, func(a, b resourcesync.Cut) bool { return a.Key == b.Key })
+}
+
 // Has reports whether r is one of the ranges.
 func (p *Partition) Has(r resourcesync.Range) bool { return Has(p.Cuts, r) }
 

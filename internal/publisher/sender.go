@@ -187,10 +187,33 @@ type failure struct {
 	after  time.Duration // the time to wait that the hub requests; zero if none
 }
 
+// err returns f, which may be nil, as an error.
+func (f *failure) err() error {
+	if f == nil {
+		return nil
+	}
+	return errors.New(f.reason)
+}
+
+// hostOf returns the host of a URI.
+func hostOf(uri string) string {
+	u, err := url.Parse(uri)
+	if err != nil {
+		return ""
+	}
+	return u.Host
+}
+
 // send sends n to a hub. It returns nil if the hub has accepted n.
-func (p *Publisher) send(ctx context.Context, hub *topic.Hub, n *pushlog.Notification) *failure {
+func (p *Publisher) send(ctx context.Context, hub *topic.Hub, n *pushlog.Notification) (failed *failure) {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
+	if t := p.options.Tracer; t != nil {
+		var end func(error)
+		ctx, end = t.Start(ctx, "resourcesync.submit", slog.String("topic", sparse.RedactURI(n.Topic)),
+			slog.String("host", hostOf(hub.URI)), slog.Int64("number", n.Number))
+		defer func() { end(failed.err()) }()
+	}
 	mediaType, body := contentType, n.Body
 	if hub.Ping {
 		mediaType = "application/x-www-form-urlencoded"
@@ -207,6 +230,9 @@ func (p *Publisher) send(ctx context.Context, hub *topic.Hub, n *pushlog.Notific
 	}
 	if hub.Token != "" {
 		r.Header.Set("Authorization", "Bearer "+hub.Token)
+	}
+	if p.options.Tracer != nil {
+		p.options.Tracer.Inject(ctx, r.Header.Set)
 	}
 	resp, err := p.options.Client.Do(r)
 	if err != nil {

@@ -42,7 +42,7 @@ type Body struct {
 	Head *rsxml.Head
 
 	// Written, if it is not nil, is the complete text of the document. Head and
-	// entries are then unused.
+	// entries are then not written.
 	Written []byte
 
 	// SizeOnly discards the text of the entries. Text must not be called then.

@@ -44,7 +44,7 @@ type Notification struct {
 	Head    rsxml.Head
 	Entries []rsxml.Entry
 	Body    string
-	Link    []string
+	Header  http.Header
 	Arrived time.Time
 }
 
@@ -149,7 +149,7 @@ func (s *Subscriber) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if s.secret != "" && r.Header.Get("X-Hub-Signature") != "sha256="+sign(s.secret, body) {
 		s.t.Errorf("X-Hub-Signature %q does not match the notification", r.Header.Get("X-Hub-Signature"))
 	}
-	n := &Notification{Body: string(body), Link: r.Header["Link"], Arrived: time.Now()}
+	n := &Notification{Body: string(body), Header: r.Header, Arrived: time.Now()}
 	if n.Head, n.Entries, err = rsxml.Decode(strings.NewReader(n.Body)); err != nil {
 		s.t.Errorf("a notification: %v\n%s", err, body)
 	}

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/admission"
@@ -30,13 +31,17 @@ var (
 type Limiter struct {
 	places  admission.Limiter
 	clients *client.Shares
+	running atomic.Int64
 }
 
 // NewLimiter returns a Limiter of at most limit transfers, perClient of them to one
 // client.
 func NewLimiter(limit, perClient int) *Limiter {
-	return &Limiter{admission.NewLimiter(limit), client.NewShares(perClient)}
+	return &Limiter{places: admission.NewLimiter(limit), clients: client.NewShares(perClient)}
 }
+
+// Running returns the number of transfers that have started and not ended.
+func (l *Limiter) Running() int { return int(l.running.Load()) }
 
 // A Transfer is a request that counts against a Limiter.
 type Transfer struct {
@@ -63,12 +68,14 @@ func (t *Transfer) Start(unlisted bool) error {
 		return ErrBusy
 	}
 	t.started, t.unlisted = true, unlisted
+	t.limiter.running.Add(1)
 	return nil
 }
 
 // End ends the transfer.
 func (t *Transfer) End() {
 	if t.started {
+		t.limiter.running.Add(-1)
 		t.limiter.places.Release(t.unlisted)
 	}
 	t.limiter.clients.Return(t.client)

@@ -10,6 +10,7 @@ import (
 	"net/netip"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/client"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
@@ -61,6 +62,10 @@ type Options struct {
 	// Resolver resolves the hosts of callbacks. Every address that it returns is
 	// checked before it is dialled. If nil, net.DefaultResolver is used.
 	Resolver *net.Resolver
+
+	// Tracer records a span for each delivery, and can add header fields that identify
+	// it. If nil, nothing is traced.
+	Tracer resourcesync.Tracer
 
 	// Logger receives errors, which strangers do not see. If nil, slog.Default() is
 	// used.

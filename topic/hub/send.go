@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"hash"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"net/url"
@@ -20,6 +21,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog/outgoing"
 	"github.com/resourcesync-go/resourcesync/internal/retry"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
 // answerBytes is the maximum number of bytes read of a response to a delivery. They are read
@@ -55,7 +57,7 @@ type attempt struct {
 
 // send posts m to the callback of c (WebSub, section 7). It does not use http.Client, which
 // would parse the URL each time and handles redirects; see guard.transport.
-func (d *deliverer) send(ctx context.Context, c *claim, m *outgoing.Message) attempt {
+func (d *deliverer) send(ctx context.Context, c *claim, m *outgoing.Message) (a attempt) {
 	if c.url == nil {
 		u, err := url.Parse(c.sub.Callback)
 		if err != nil {
@@ -64,8 +66,17 @@ func (d *deliverer) send(ctx context.Context, c *claim, m *outgoing.Message) att
 		c.url = u
 	}
 	header := m.Header
-	if c.sub.Secret != nil {
+	if c.sub.Secret != nil || d.hub.options.Tracer != nil {
 		header = maps.Clone(header)
+	}
+	if t := d.hub.options.Tracer; t != nil {
+		var end func(error)
+		ctx, end = t.Start(ctx, "resourcesync.deliver", slog.String("topic", sparse.RedactURI(m.Topic)),
+			slog.String("host", c.url.Host), slog.Int64("number", m.Number))
+		t.Inject(ctx, header.Set)
+		defer func() { end(d.errorOf(a)) }()
+	}
+	if c.sub.Secret != nil {
 		header["X-Hub-Signature"] = []string{sign(d.hub.options.Signature, c.sub.Secret, m.Body)}
 	}
 	body := func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(m.Body)), nil }
@@ -98,6 +109,14 @@ func (d *deliverer) failure(a attempt) string {
 		return fmt.Sprintf("answered %d %s", a.status, http.StatusText(a.status))
 	}
 	return ""
+}
+
+// errorOf returns the failure of a as an error, or nil if it succeeded.
+func (d *deliverer) errorOf(a attempt) error {
+	if text := d.failure(a); text != "" {
+		return errors.New(text)
+	}
+	return nil
 }
 
 func isTimeout(err error) bool {

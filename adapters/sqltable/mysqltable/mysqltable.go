@@ -1,5 +1,6 @@
 // Package mysqltable opens tables, views and queries of MariaDB and MySQL for package
-// sqltable. It needs a driver for database/sql and links none itself.
+// sqltable, and writes triggers for them. It needs a driver for database/sql and links none
+// itself.
 package mysqltable
 
 import (
@@ -26,6 +27,17 @@ import (
 func Open(ctx context.Context, db *sql.DB, t sqltable.Table) (*sqltable.Provider, error) {
 	return sqltable.New(ctx, &database{db}, t)
 }
+
+// List returns the Listing of a table, view or query in db, for a comparison with a stored
+// set. It serves keys in any collation and views without an index. o may be nil. The caller
+// closes db.
+func List(ctx context.Context, db *sql.DB, t sqltable.Table, o *sqltable.ListingOptions) (*sqltable.Listing, error) {
+	return sqltable.NewListing(ctx, &database{db}, t, o)
+}
+
+// Triggers returns a writer of triggers for tables in db. They write an outbox, which
+// [sqltable.Listing.Outbox] drains.
+func Triggers(db *sql.DB) *sqltable.Triggers { return sqltable.NewTriggers(&database{db}) }
 
 type database struct{ db *sql.DB }
 
@@ -83,6 +95,17 @@ func (db *database) Query(ctx context.Context, query string, each func(rowdb.Row
 	return rows.Err()
 }
 
+// ByBytes implements [engine.DB]. Text is sorted as it is read: in UTF-8.
+func (*database) ByBytes(k *engine.Key) string {
+	if k.Kind == engine.Text {
+		return asBytes(k.Ref)
+	}
+	return k.Ref
+}
+
+// asBytes returns text in any character set as its bytes in UTF-8.
+func asBytes(text string) string { return "CAST(CONVERT(" + text + " USING utf8mb4) AS BINARY)" }
+
 func (*database) IsLive(c *engine.Column) string {
 	switch c.Kind {
 	case engine.Integer, engine.Boolean:
@@ -93,7 +116,20 @@ func (*database) IsLive(c *engine.Column) string {
 	return c.Ref + " IS NULL"
 }
 
+// checkIsolation returns an error if reading shows rows that are not committed.
+func (db *database) checkIsolation(ctx context.Context) error {
+	return db.Query(ctx, "SHOW VARIABLES WHERE Variable_name IN ('tx_isolation', 'transaction_isolation')", func(r rowdb.Row) error {
+		if name := rowdb.String(r, 0); rowdb.String(r, 1) == "READ-UNCOMMITTED" {
+			return fmt.Errorf("the isolation level of the connection is READ-UNCOMMITTED, which shows rows that may be rolled back: set %s='READ-COMMITTED' for it, as a parameter of the data source name", name)
+		}
+		return nil
+	})
+}
+
 func (db *database) Find(ctx context.Context, rel *engine.Relation) error {
+	if err := db.checkIsolation(ctx); err != nil {
+		return err
+	}
 	if rel.Name != "" {
 		if rel.Schema == "" {
 			if err := db.db.QueryRowContext(ctx, "SELECT coalesce(DATABASE(), '')").Scan(&rel.Schema); err != nil {

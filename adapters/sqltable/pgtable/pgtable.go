@@ -30,6 +30,17 @@ func Open(ctx context.Context, pool *pgxpool.Pool, t sqltable.Table) (*sqltable.
 	return sqltable.New(ctx, db, t)
 }
 
+// List returns the Listing of a table, view or query in the database of pool, for a
+// comparison with a stored set. It serves keys in any collation and views without an index.
+// o may be nil. The caller closes the pool.
+func List(ctx context.Context, pool *pgxpool.Pool, t sqltable.Table, o *sqltable.ListingOptions) (*sqltable.Listing, error) {
+	db, err := newDatabase(ctx, pool)
+	if err != nil {
+		return nil, err
+	}
+	return sqltable.NewListing(ctx, db, t, o)
+}
+
 // Triggers returns a writer of triggers for tables in the database of pool. The store
 // is the one in the first schema of the search path of the pool's connections; the tables
 // can be in any schema.
@@ -88,6 +99,8 @@ func (db *database) QueryInOrder(ctx context.Context, sql string, each func(rowd
 		return c.Query(ctx, sql, each, args...)
 	})
 }
+
+func (*database) ByBytes(k *engine.Key) string { return k.Ref + byBytes(k) }
 
 func (*database) IsLive(c *engine.Column) string {
 	switch c.Kind {
@@ -183,13 +196,13 @@ func (db *database) CheckUnique(ctx context.Context, rel *engine.Relation) error
 	if slices.ContainsFunc(indexes, func(i index) bool { return i.Unique }) {
 		return nil
 	}
-	return fmt.Errorf("the key %q need not be unique: CREATE UNIQUE INDEX ON %s (%s%s)", rel.Key.Name, rel.Qualified, db.Quote(rel.Key.Name), byBytes(rel))
+	return fmt.Errorf("the key %q need not be unique: CREATE UNIQUE INDEX ON %s (%s%s)", rel.Key.Name, rel.Qualified, db.Quote(rel.Key.Name), byBytes(&rel.Key))
 }
 
 // byBytes returns the COLLATE clause of an index on the key in the order of bytes, ""
 // unless the key is text.
-func byBytes(rel *engine.Relation) string {
-	if rel.Key.Kind == engine.Text {
+func byBytes(k *engine.Key) string {
+	if k.Kind == engine.Text {
 		return ` COLLATE "C"`
 	}
 	return ""
@@ -248,13 +261,13 @@ func (db *database) CheckIndex(ctx context.Context, rel *engine.Relation) error 
 		}
 	}
 	return fmt.Errorf("the indexes of the key %q are in the order of the collation %q, not of its bytes: CREATE UNIQUE INDEX ON %s (%s%s)",
-		rel.Key.Name, indexes[0].Name, rel.Qualified, db.Quote(rel.Key.Name), byBytes(rel))
+		rel.Key.Name, indexes[0].Name, rel.Qualified, db.Quote(rel.Key.Name), byBytes(&rel.Key))
 }
 
 // checkPlan returns an error if a view or query would be sorted again for every page.
 // The planner is told to avoid sorting, however small the tables are.
 func (db *database) checkPlan(ctx context.Context, rel *engine.Relation) error {
-	rel.Order += byBytes(rel)
+	rel.Order = db.ByBytes(&rel.Key)
 	sorts := false
 	err := db.rows.Snapshot(ctx, func(c rowdb.Conn) error {
 		if err := c.Script(ctx, "SET LOCAL enable_sort = off; SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off"); err != nil {
@@ -270,7 +283,7 @@ func (db *database) checkPlan(ctx context.Context, rel *engine.Relation) error {
 		return err
 	}
 	if sorts {
-		return rel.UnsortedError(byBytes(rel))
+		return rel.UnsortedError(byBytes(&rel.Key))
 	}
 	return nil
 }

@@ -185,7 +185,7 @@ func (db *database) function(name, schema, body string) string {
 
 // DropTriggers implements [engine.TriggerDB]. Dropping the functions also drops their
 // triggers, on every table.
-func (db *database) DropTriggers(base string) []string {
+func (db *database) DropTriggers(_ *engine.Relation, base string) []string {
 	store := db.rows.Schema()
 	return []string{
 		fmt.Sprintf("DROP FUNCTION IF EXISTS %s.%s() CASCADE", store, db.Quote(base)),
@@ -265,7 +265,7 @@ func (db *database) MicrosExpr(c *engine.Column, perSecond int64) string {
 		return fmt.Sprintf("CASE WHEN isfinite(%s) THEN (extract(epoch FROM %[1]s) * %d)::bigint END", c.Ref, million)
 	case engine.Integer:
 		most := int64(9e18) / (million / perSecond)
-		return fmt.Sprintf("CASE WHEN %s BETWEEN -%d AND %[2]d THEN %[1]s::bigint * %d END", c.Ref, most, million/perSecond)
+		return fmt.Sprintf("CASE WHEN %s BETWEEN -%d AND %[2]d THEN %[1]s::bigint * %[3]d END", c.Ref, most, million/perSecond)
 	}
 	return "NULL::bigint"
 }

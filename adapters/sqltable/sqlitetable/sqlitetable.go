@@ -36,6 +36,14 @@ func Open(ctx context.Context, pool *sqlitex.Pool, t sqltable.Table) (*sqltable.
 	return sqltable.New(ctx, &database{pool}, t)
 }
 
+// List returns the Listing of a table, view or query in the database of pool, for a
+// comparison with a stored set. It serves keys in any collation and views without an index.
+// o may be nil. The caller closes the pool.
+func List(ctx context.Context, pool *sqlitex.Pool, t sqltable.Table, o *sqltable.ListingOptions) (*sqltable.Listing, error) {
+	sqlitedb.WarnOfCopies(slog.Default())
+	return sqltable.NewListing(ctx, &database{pool}, t, o)
+}
+
 // Triggers returns a writer of triggers for tables in the database of pool. Its file
 // must be that of the store as well.
 func Triggers(pool *sqlitex.Pool) *sqltable.Triggers { return sqltable.NewTriggers(&database{pool}) }
@@ -80,6 +88,13 @@ func (db *database) look(ctx context.Context, f func(rowdb.Conn) error) error {
 // changed the schema.
 func refresh(conn *sqlite.Conn) error {
 	return sqlitex.ExecuteTransient(conn, "SELECT 1 FROM sqlite_schema LIMIT 1", nil)
+}
+
+func (*database) ByBytes(k *engine.Key) string {
+	if k.Kind == engine.Integer {
+		return k.Ref
+	}
+	return k.Ref + " COLLATE BINARY"
 }
 
 func (*database) IsLive(c *engine.Column) string {
@@ -247,10 +262,7 @@ func (db *database) CheckIndex(ctx context.Context, rel *engine.Relation) error 
 	if err := db.CheckUnique(ctx, rel); err != nil {
 		return err
 	}
-	rel.Order += " COLLATE BINARY"
-	if rel.Key.Kind == engine.Integer {
-		rel.Order = rel.Key.Ref
-	}
+	rel.Order = db.ByBytes(&rel.Key)
 	sorts := false
 	err := db.take(ctx, func(conn *sqlite.Conn) error {
 		// This is not a cached statement of the connection, because SQLite would not

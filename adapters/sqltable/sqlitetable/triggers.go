@@ -57,7 +57,7 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 	if err != nil {
 		return nil, err
 	}
-	statements := db.DropTriggers(j.Base)
+	statements := db.DropTriggers(j.Relation, j.Base)
 	filter := cmp.Or(j.Filter, "1")
 	sameKey := db.sameKey(j, "OLD.", "NEW.")
 	same := engine.And(sameKey, db.sameURI(j, "OLD.", "NEW."))
@@ -112,15 +112,10 @@ func (db *database) setID(j *engine.Journalled) string {
 func (db *database) old(j *engine.Journalled) string {
 	// List only the columns that are needed: SQLite refuses to drop a column that a
 	// trigger names.
-	mentioned := func(c *engine.Column) bool {
-		where := strings.ToLower(j.Where)
-		return strings.Contains(where, strings.ToLower(c.Name)) || strings.Contains(where, strings.ToLower(strings.NewReplacer(`"`, `""`).Replace(c.Name))) ||
-			strings.Contains(where, strings.ToLower(strings.ReplaceAll(c.Name, "`", "``")))
-	}
 	var columns []string
 	for i := range j.Relation.Columns {
 		c := &j.Relation.Columns[i]
-		if slices.ContainsFunc(j.Listed, func(l *engine.Column) bool { return l.Name == c.Name }) || mentioned(c) {
+		if slices.ContainsFunc(j.Listed, func(l *engine.Column) bool { return l.Name == c.Name }) || j.Mentioned(c) {
 			columns = append(columns, "OLD."+db.Quote(c.Name)+" AS "+db.Quote(c.Name))
 		}
 	}
@@ -201,7 +196,7 @@ func (db *database) conflicts(ctx context.Context, j *engine.Journalled) (condit
 	return strings.Join(any, " OR "), err
 }
 
-func (db *database) DropTriggers(base string) (statements []string) {
+func (db *database) DropTriggers(_ *engine.Relation, base string) (statements []string) {
 	for _, name := range []string{"_insert", "_delete", "_update", "_replace", "_update_replace", "_update_replaced"} {
 		statements = append(statements, "DROP TRIGGER IF EXISTS "+db.Quote(base+name))
 	}

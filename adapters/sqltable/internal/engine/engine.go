@@ -41,6 +41,9 @@ type DB interface {
 	// adds to rel.Order what the engine needs to do so.
 	CheckIndex(ctx context.Context, rel *Relation) error
 
+	// ByBytes returns the key as it is sorted by bytes, with or without an index.
+	ByBytes(k *Key) string
+
 	// IsLive returns the condition that a column marks no deletion.
 	IsLive(c *Column) string
 }
@@ -143,16 +146,34 @@ type TriggerDB interface {
 	// CreateTriggers returns the statements that create the triggers of j.
 	CreateTriggers(ctx context.Context, j *Journalled) ([]string, error)
 
-	// DropTriggers returns the statements that drop the triggers whose names begin
-	// with base.
-	DropTriggers(base string) []string
+	// DropTriggers returns the statements that drop the triggers on rel whose names
+	// begin with base, and what they write to.
+	DropTriggers(rel *Relation, base string) []string
 
-	// Apply runs statements in one transaction.
+	// Apply runs statements in one transaction, if the engine can.
 	Apply(ctx context.Context, statements []string) error
 
 	// TriggersOn calls each with the name and the SQL of each trigger that journals
 	// rows of rel, or of its function.
 	TriggersOn(ctx context.Context, rel *Relation, each func(name, sql string)) error
+}
+
+// An OutboxDB is a TriggerDB whose triggers write the keys of changed rows to an outbox:
+// a table with the columns id and row_key.
+type OutboxDB interface {
+	TriggerDB
+
+	// Outbox returns the qualified name of the outbox for rel.
+	Outbox(rel *Relation, base string) string
+
+	// Remove removes the rows with these ids from an outbox. It locks no other rows.
+	Remove(ctx context.Context, outbox string, ids []int64) error
+}
+
+// A JournalDB is a TriggerDB whose triggers write the journal of a store in the same
+// database.
+type JournalDB interface {
+	TriggerDB
 
 	// The SQL expressions that compute what a resource says.
 	Literal(s string) string
@@ -168,6 +189,13 @@ type TriggerDB interface {
 type Journalled struct {
 	*Relation
 	Base string // the names of all objects begin with it
+
+	Listed  []*Column
+	Others  []*Column // the columns of URIs other than the key
+	Content bool      // Listed has columns that are neither of the key nor of the URI
+
+	// The rest is for a JournalDB.
+
 	Mark string // the line of a trigger that names the URI template
 
 	// In SQL, of a row.
@@ -179,10 +207,13 @@ type Journalled struct {
 	// begin with a comma, unless there are none.
 	Columns string
 	Values  string
+}
 
-	Listed  []*Column
-	Others  []*Column // the columns of URIs other than the key
-	Content bool      // Listed has columns that are neither of the key nor of the URI
+// Mentioned reports whether the Where of j may mention a column.
+func (j *Journalled) Mentioned(c *Column) bool {
+	where, name := strings.ToLower(j.Where), strings.ToLower(c.Name)
+	return strings.Contains(where, name) || strings.Contains(where, strings.ReplaceAll(name, `"`, `""`)) ||
+		strings.Contains(where, strings.ReplaceAll(name, "`", "``"))
 }
 
 // Fill replaces {name} in text by values[name], but not in the values themselves.

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// status returns the change time of a file and its inode number.
-func status(info fs.FileInfo) (changed time.Time, inode uint64) {
+// changeOf returns the change time of a file and its inode number.
+func changeOf(info fs.FileInfo) (changed time.Time, inode uint64) {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
 		return info.ModTime(), 0

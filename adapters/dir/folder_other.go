@@ -1,0 +1,94 @@
+//go:build !unix
+
+package dir
+
+import (
+	"os"
+	"sync/atomic"
+)
+
+// A folder is an open folder with a count of its users. Its methods take the name of one
+// file or folder in it, and follow no symbolic links.
+type folder struct {
+	root  *os.Root
+	users atomic.Int32
+}
+
+func newFolder(root *os.Root) (*folder, error) {
+	sub, err := root.OpenRoot(".")
+	return openedFolder(sub, err)
+}
+
+func openedFolder(root *os.Root, err error) (*folder, error) {
+	if err != nil {
+		return nil, err
+	}
+	f := &folder{root: root}
+	f.hold()
+	return f, nil
+}
+
+// A folderID would identify an existing folder, whatever its path.
+type folderID struct{}
+
+func identify(path string) folderID { return folderID{} }
+
+func (f *folder) close() { f.root.Close() }
+
+// openFolder opens the folder called name.
+func (f *folder) openFolder(name string) (*folder, error) {
+	return openedFolder(openFolder(f.root, name))
+}
+
+// open opens the file called name, if it is a regular one.
+func (f *folder) open(name string) (*rawFile, status, error) {
+	file, info, err := openFile(f.root, name)
+	if err != nil {
+		return nil, status{}, err
+	}
+	return &rawFile{file}, statusOf(info), nil
+}
+
+func (f *folder) lstat(name string) (status, error) {
+	info, err := f.root.Lstat(name)
+	if err != nil {
+		return status{}, err
+	}
+	return statusOf(info), nil
+}
+
+// A rawFile is an open file. One goroutine uses it at a time.
+type rawFile struct{ *os.File }
+
+func (f *rawFile) close() { f.Close() }
+
+func (f *rawFile) status() (status, error) {
+	info, err := f.Stat()
+	if err != nil {
+		return status{}, err
+	}
+	return statusOf(info), nil
+}
+
+// A lister reads the names in a folder once.
+type lister struct {
+	*folder
+	list *os.File
+}
+
+// next returns some more names, and [io.EOF] with or after the last ones. The result is
+// valid until the next call.
+func (l *lister) next() (names []string, err error) {
+	if l.list == nil {
+		if l.list, err = l.root.Open("."); err != nil {
+			return nil, err
+		}
+	}
+	return l.list.Readdirnames(batch)
+}
+
+func (l *lister) close() {
+	if l.list != nil {
+		l.list.Close()
+	}
+}

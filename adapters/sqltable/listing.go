@@ -1,0 +1,184 @@
+package sqltable
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync/atomic"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
+	"github.com/resourcesync-go/resourcesync/internal/changes"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// A Listing reads the rows of a table, view or query for a stored set, which compares
+// them with what it has. So the changes of a table without a journal become known:
+//
+//	result, err := set.Scan(ctx, articles.Resources(ctx))
+//
+// A Listing needs no index in the order of bytes, unlike a [Provider]. A table with such
+// an index is read in pages. Anything else is read in one statement, and the database
+// sorts it.
+//
+// A comparison sees an update only if it changes the entry of the resource, so the Table
+// should name at least one column that changes with the content: LastModified, Length or
+// a digest.
+//
+// A Listing is safe for concurrent use. Closing its database handle is up to the caller.
+type Listing struct {
+	p       *Provider
+	paged   bool
+	log     *slog.Logger
+	skipped atomic.Int64
+}
+
+// NewListing is for engines: use pgtable.List, sqlitetable.List or mysqltable.List. It
+// returns the Listing of t in db, after checking that db can serve it.
+func NewListing(ctx context.Context, db engine.DB, t Table, o *ListingOptions) (*Listing, error) {
+	if o == nil {
+		o = &ListingOptions{}
+	}
+	l := &Listing{log: o.Logger}
+	if l.log == nil {
+		l.log = slog.Default()
+	}
+	if err := l.open(ctx, db, &t); err != nil {
+		return nil, fmt.Errorf("sqltable: %s: %w", t.title(), err)
+	}
+	return l, nil
+}
+
+// ListingOptions configure a Listing. The zero value is a reasonable default.
+type ListingOptions struct {
+	// Logger receives a warning for rows that cannot be published. If nil,
+	// slog.Default() is used.
+	Logger *slog.Logger
+}
+
+func (l *Listing) open(ctx context.Context, db engine.DB, t *Table) error {
+	rel, err := describe(ctx, db, t)
+	if err != nil {
+		return err
+	}
+	if err := rel.Try(ctx, db); err != nil {
+		return err
+	}
+	if err := db.CheckUnique(ctx, &rel.Relation); err != nil {
+		return fmt.Errorf("%w; if several columns together identify a row, create a view in which one column joins them, and publish the view", err)
+	}
+	if rel.IsTable && db.CheckIndex(ctx, &rel.Relation) == nil {
+		l.paged = true
+	} else {
+		rel.Order = db.ByBytes(&rel.Key)
+	}
+	l.p = &Provider{db: db, rel: rel}
+	return l.p.checkTimes(ctx)
+}
+
+// Resources yields all resources, in ascending byte order of their keys, under the
+// contract of [resourcesync.Provider]. Rows whose URI is not valid are left out, counted
+// by [Listing.Skipped] and logged.
+func (l *Listing) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, error] {
+	all := l.p.Resources(ctx, resourcesync.Range{})
+	if !l.paged {
+		all = l.selected(ctx, "")
+	}
+	return func(yield func(resourcesync.Resource, error) bool) {
+		skipped := int64(0)
+		for r, err := range all {
+			if err == nil && l.skips(&r, skipped == 0) {
+				skipped++
+				continue
+			}
+			if !yield(r, err) {
+				return
+			}
+			if err != nil {
+				return
+			}
+		}
+		l.skipped.Store(skipped)
+	}
+}
+
+// skips reports whether r cannot be published, and logs the first such row.
+func (l *Listing) skips(r *resourcesync.Resource, first bool) bool {
+	err := changes.Check(r)
+	if err != nil && first {
+		l.log.Warn("rows left out: their URIs are not valid", "table", l.p.rel.title, "first", err)
+	}
+	return err != nil
+}
+
+// Skipped returns the number of rows that the last complete call of [Listing.Resources]
+// has left out.
+func (l *Listing) Skipped() int64 { return l.skipped.Load() }
+
+// Count returns the number of resources. It counts the rows.
+func (l *Listing) Count(ctx context.Context) (n int64, err error) {
+	err = l.p.db.Query(ctx, "SELECT count(*) FROM "+l.p.rel.From+engine.Where(l.p.rel.Filter), func(row rowdb.Row) error {
+		n = row.Int(0)
+		return nil
+	})
+	return n, l.p.fail("count", err)
+}
+
+// lookup is the number of keys that one statement looks up.
+const lookup = 200
+
+// Part returns the ranges of these keys, and the resources that exist there now, under
+// the contract of [resourcesync.Provider]. keys must be keys of the table's resources, of
+// now or of earlier, in ascending order. Stores replace the contents of the ranges.
+func (l *Listing) Part(ctx context.Context, keys []string) ([]resourcesync.Range, iter.Seq2[resourcesync.Resource, error]) {
+	ranges := make([]resourcesync.Range, len(keys))
+	for i, key := range keys {
+		ranges[i] = resourcesync.Range{From: key, To: key + "\x00"}
+	}
+	return ranges, func(yield func(resourcesync.Resource, error) bool) {
+		for some := range slices.Chunk(keys, lookup) {
+			args := make([]any, len(some))
+			marks := make([]string, len(some))
+			for i, key := range some {
+				args[i], marks[i] = l.p.rel.key().argument(key), l.p.db.Parameter(i+1, l.p.rel.Key.Kind)
+			}
+			for r, err := range l.selected(ctx, l.p.rel.Key.Ref+" IN ("+strings.Join(marks, ", ")+")", args...) {
+				if err == nil {
+					// The database may consider different texts equal.
+					if _, found := slices.BinarySearch(some, r.Key); !found || l.skips(&r, true) {
+						continue
+					}
+				}
+				if !yield(r, err) || err != nil {
+					return
+				}
+			}
+		}
+	}
+}
+
+// selected yields the resources that meet a condition, by one statement.
+func (l *Listing) selected(ctx context.Context, condition string, args ...any) iter.Seq2[resourcesync.Resource, error] {
+	return func(yield func(resourcesync.Resource, error) bool) {
+		rel := l.p.rel
+		d := newReader(rel)
+		err := l.p.db.Query(ctx, "SELECT "+rel.List+" FROM "+rel.From+engine.Where(condition, rel.Filter)+" ORDER BY "+l.p.db.ByBytes(&rel.Key), func(row rowdb.Row) error {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			if err := d.read(row); err != nil {
+				return err
+			}
+			if !yield(d.resource, nil) {
+				return errStop
+			}
+			return nil
+		}, args...)
+		if err != nil && err != errStop {
+			yield(resourcesync.Resource{}, l.p.fail("resources", err))
+		}
+	}
+}

@@ -1,0 +1,197 @@
+package sqltable
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
+	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// ErrNoTriggers means that a table has no triggers that record its changes.
+var ErrNoTriggers = errors.New("the table has no triggers for this set")
+
+// An Outbox is a table in which triggers record which rows of another table have changed.
+// It is for MariaDB and MySQL, which cannot hold the journal itself. Draining it brings a
+// stored set up to date at the cost of the changes alone:
+//
+//	articles, err := mysqltable.List(ctx, db, table, nil)
+//	outbox, err := articles.Outbox(ctx, "articles")
+//	result, err := set.Scan(ctx, articles.Resources(ctx)) // what happened before, and from time to time
+//	err = outbox.Watch(ctx, func() { result, err := outbox.Drain(ctx, set) })
+//
+// The triggers write the key of each changed row in the transaction of the host: what is
+// rolled back leaves no trace. Drain reads committed keys, replaces the resources of these
+// keys in the set by the rows as they are now, and then removes exactly the keys that it
+// has read. A process or server that dies in between leaves keys that are drained again,
+// which changes nothing. The set takes one drain or scan at a time, and each reads the rows
+// after the one before has ended. So the changes of each resource are published in the
+// order of their commits. A resource that changes several times between two drains is
+// published once, as it is then.
+//
+// Some changes fire no triggers: TRUNCATE, the cascades of foreign keys, changes of a
+// partition as a whole, and what is written while triggers are dropped. A scan of the
+// [Listing] finds them, so run one at the start and from time to time.
+type Outbox struct {
+	list *Listing
+	db   engine.OutboxDB
+	name string // of the table, qualified and quoted
+}
+
+// Outbox returns the outbox that the triggers for this set write; see [Triggers]. The
+// error is ErrNoTriggers if there are none. If they are not those of [Triggers].Create
+// for the Table of l, the error names the remedy.
+func (l *Listing) Outbox(ctx context.Context, set string) (*Outbox, error) {
+	rel := l.p.rel
+	db, ok := l.p.db.(engine.OutboxDB)
+	if !ok || !rel.IsTable {
+		return nil, l.p.fail("outbox", ErrNoTriggers)
+	}
+	base := baseName(rel, set)
+	found, _, err := compareTriggers(ctx, db, rel, base, nil)
+	if err == nil && found == 0 {
+		err = ErrNoTriggers
+		// Who may not see the triggers may see the table that they write.
+		if db.Find(ctx, &engine.Relation{Schema: rel.Schema, Name: base, Alias: db.Quote(base)}) == nil {
+			err = fmt.Errorf("there is an outbox %s, but no trigger can be seen: grant TRIGGER on the table, and SELECT and DELETE on the outbox; if the triggers are gone, create them again", db.Outbox(&rel.Relation, base))
+		}
+	}
+	if err != nil {
+		return nil, l.p.fail("outbox", err)
+	}
+	statements, err := db.CreateTriggers(ctx, newJournalled(db, rel, set))
+	if err != nil {
+		return nil, l.p.fail("outbox", err)
+	}
+	_, current, err := compareTriggers(ctx, db, rel, base, statements)
+	if err == nil && !current {
+		err = fmt.Errorf("its triggers for the set %q are not those for the named columns: create them again, or drop them", set)
+	}
+	if err != nil {
+		return nil, l.p.fail("outbox", err)
+	}
+	return &Outbox{l, db, db.Outbox(&rel.Relation, base)}, nil
+}
+
+// A PartScanner is a stored set: those of packages sqlstore and memory.
+type PartScanner interface {
+	ScanRanges(ctx context.Context, ranges []resourcesync.Range, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error)
+}
+
+const (
+	// drained is the number of rows of the outbox that are read and removed at a time. A
+	// bulk load that changes a row several times costs one lookup for those among them.
+	drained = 5000
+
+	// applied is the number of resources that are replaced at a time.
+	applied = 1000
+
+	// pollInterval is how often Watch looks for changes.
+	pollInterval = 500 * time.Millisecond
+)
+
+// Drain applies the recorded changes to the set, and removes them from the outbox. It returns
+// when the outbox was empty. If the result has held deletions, only a scan of the Listing can
+// publish or release them. While another scan of the set runs in another process, or the
+// set awaits its first scan, the error is that of ScanRanges, and nothing is removed.
+func (o *Outbox) Drain(ctx context.Context, set PartScanner) (resourcesync.ScanResult, error) {
+	var sum resourcesync.ScanResult
+	for {
+		ids, keys, err := o.read(ctx, drained)
+		if err != nil || len(ids) == 0 {
+			return sum, o.list.p.fail("outbox", err)
+		}
+		for some := range slices.Chunk(keys, applied) {
+			ranges, resources := o.list.Part(ctx, some)
+			result, err := set.ScanRanges(ctx, ranges, resources)
+			addResult(&sum, result)
+			if err != nil {
+				return sum, err
+			}
+		}
+		// The set has the changes: only now may they be forgotten here.
+		if err := o.db.Remove(ctx, o.name, ids); err != nil {
+			return sum, o.list.p.fail("outbox", err)
+		}
+		if len(ids) < drained {
+			return sum, nil
+		}
+	}
+}
+
+// read returns the first n rows of the outbox that are committed: their ids, and the
+// different keys in them, in ascending order.
+//
+// The ids do not have the order of the commits, so a row may become visible before
+// another one that has been read and removed. Nothing may depend on their order.
+func (o *Outbox) read(ctx context.Context, n int) (ids []int64, keys []string, err error) {
+	different := map[string]bool{}
+	var key []byte
+	err = o.db.Query(ctx, fmt.Sprintf("SELECT id, row_key FROM %s ORDER BY id LIMIT %d", o.name, n), func(row rowdb.Row) (err error) {
+		ids = append(ids, row.Int(0))
+		if key, err = o.list.p.rel.key().appendKey(key[:0], row, 1); err == nil && len(key) > 0 {
+			different[string(key)] = true
+		}
+		return err
+	})
+	return ids, slices.Sorted(maps.Keys(different)), err
+}
+
+// Watch calls wake, in its own goroutine, while there are changes to drain. It looks twice
+// a second, with a query that reads one row. It returns only when ctx is done, with its
+// error, or when the outbox cannot be read.
+func (o *Outbox) Watch(ctx context.Context, wake func()) error {
+	for {
+		ids, _, err := o.read(ctx, 1)
+		if err != nil {
+			return o.list.p.fail("outbox", err)
+		}
+		if len(ids) > 0 {
+			wake()
+		}
+		if err := background.Sleep(ctx, pollInterval); err != nil {
+			return err
+		}
+	}
+}
+
+// addResult adds the changes of one scan to those of others. What is held is held in all.
+func addResult(sum *resourcesync.ScanResult, r resourcesync.ScanResult) {
+	sum.Created += r.Created
+	sum.Updated += r.Updated
+	sum.Deleted += r.Deleted
+	sum.Unchanged += r.Unchanged
+	sum.Unreadable += r.Unreadable
+	if r.Held > 0 {
+		sum.Held, sum.HeldSince = r.Held, r.HeldSince
+	}
+}
+
+// compareTriggers returns the number of triggers on rel whose names begin with base, and
+// whether they are those that statements make.
+func compareTriggers(ctx context.Context, db engine.TriggerDB, rel *relation, base string, statements []string) (n int, current bool, err error) {
+	var found []string
+	current = true
+	err = db.TriggersOn(ctx, &rel.Relation, func(name, sql string) {
+		if !strings.HasPrefix(name, base) {
+			return
+		}
+		found = append(found, sql)
+		current = current && slices.ContainsFunc(statements, func(s string) bool { return strings.Contains(s, sql) })
+	})
+	// In PostgreSQL all triggers share functions. Elsewhere each has its own text.
+	for _, s := range statements {
+		if strings.HasPrefix(s, "CREATE TRIGGER ") {
+			current = current && slices.Contains(found, s)
+		}
+	}
+	return len(found), current && len(found) > 0, err
+}

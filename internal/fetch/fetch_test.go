@@ -1,0 +1,378 @@
+package fetch
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/md5"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"net/url"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+func serve(t *testing.T, h http.HandlerFunc) (*httptest.Server, *Client) {
+	t.Helper()
+	s := httptest.NewServer(h)
+	t.Cleanup(s.Close)
+	u, err := url.Parse(s.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := New(Options{Trusted: []string{HostPort(u)}, IgnoreRobots: true})
+	c.wait.First = time.Millisecond
+	t.Cleanup(c.CloseIdle)
+	return s, c
+}
+
+func sha256Of(text string) resourcesync.Hash {
+	return resourcesync.Hash{Algorithm: "sha-256", Digest: fmt.Sprintf("%x", sha256.Sum256([]byte(text)))}
+}
+
+func text(t *testing.T, c *Content) string {
+	t.Helper()
+	r, err := c.Reader()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := io.ReadAll(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestResumeInAnotherProcess has a download that ends in the middle, and another Client that
+// continues it.
+func TestResumeInAnotherProcess(t *testing.T) {
+	body := strings.Repeat("0123456789", 200_000)
+	var etag atomic.Value
+	etag.Store(`"1"`)
+	var sent atomic.Int64
+	var down atomic.Bool
+	down.Store(true)
+	s, c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", etag.Load().(string))
+		if !down.Load() {
+			http.ServeContent(&counter{w, &sent}, r, "", time.Time{}, strings.NewReader(body))
+			return
+		}
+		if r.Header.Get("Range") == "" {
+			io.WriteString(w, body[:1_000_000])
+			http.NewResponseController(w).Flush()
+		}
+		panic(http.ErrAbortHandler)
+	})
+	folder := t.TempDir()
+	w := Want{URI: s.URL + "/a", Hashes: []resourcesync.Hash{sha256Of(body)}}
+	if _, err := c.Download(t.Context(), folder, w); err == nil {
+		t.Fatal("no error")
+	}
+	down.Store(false)
+	content, err := New(Options{Trusted: c.hosts.options.Trusted, IgnoreRobots: true}).Download(t.Context(), folder, w)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := text(t, content); got != body {
+		t.Errorf("got %d bytes, want %d", len(got), len(body))
+	}
+	if n := sent.Load(); n > 1_100_000 {
+		t.Errorf("%d bytes were sent again", n)
+	}
+	content.Close()
+	if names, _ := os.ReadDir(folder); len(names) > 0 {
+		t.Errorf("files are left: %v", names)
+	}
+
+	// With another entity tag, the beginning is useless.
+	down.Store(true)
+	if _, err := c.Download(t.Context(), folder, w); err == nil {
+		t.Fatal("no error")
+	}
+	down.Store(false)
+	etag.Store(`"2"`)
+	if content, err = c.Download(t.Context(), folder, w); err != nil || text(t, content) != body {
+		t.Errorf("after a change: %v", err)
+	}
+	content.Close()
+}
+
+// TestKept has a complete download that another process needs again, and whose hashes are not
+// known.
+func TestKept(t *testing.T) {
+	body := strings.Repeat("0123456789", 200_000)
+	etag := `"1"`
+	var sent atomic.Int64
+	s, c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", etag)
+		http.ServeContent(&counter{w, &sent}, r, "", time.Time{}, strings.NewReader(body))
+	})
+	folder := t.TempDir()
+	w := Want{URI: s.URL + "/a", Package: true}
+	for _, test := range []struct {
+		etag string
+		sent int
+	}{{`"1"`, len(body)}, {`"1"`, 0}, {`"2"`, len(body)}, {`"2"`, 0}} {
+		etag = test.etag
+		sent.Store(0)
+		content, err := c.Download(t.Context(), folder, w)
+		if err != nil || text(t, content) != body || content.Validators.ETag != etag || sent.Load()/1000 != int64(test.sent)/1000 {
+			t.Fatalf("%d bytes were sent, want %d; %+v, %v", sent.Load(), test.sent, content, err)
+		}
+		if err := content.Keep(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+type counter struct {
+	http.ResponseWriter
+	n *atomic.Int64
+}
+
+func (w *counter) Write(p []byte) (int, error) {
+	w.n.Add(int64(len(p)))
+	return w.ResponseWriter.Write(p)
+}
+
+// TestDigests accepts the ways in which Sources write hashes, and refuses wrong ones.
+func TestDigests(t *testing.T) {
+	s, c := serve(t, func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "text") })
+	sum := md5.Sum([]byte("text"))
+	right := hex.EncodeToString(sum[:])
+	for _, test := range []struct {
+		algorithm, digest string
+		ok                bool
+	}{
+		{"md5", right, true},
+		{"MD5", strings.ToUpper(right), true},
+		{"md5", base64.StdEncoding.EncodeToString(sum[:]), true},
+		{"sha256", sha256Of("text").Digest, true},
+		{"sha-256", sha256Of("text").Digest, true},
+		{"unknown", "0", true},
+		{"md5", strings.Repeat("0", 32), false},
+		{"sha256", sha256Of("other").Digest, false},
+		{"sha-1", "", false},
+	} {
+		content, err := c.Download(t.Context(), t.TempDir(), Want{URI: s.URL, Hashes: []resourcesync.Hash{{Algorithm: test.algorithm, Digest: test.digest}}})
+		if _, mismatch := errors.AsType[*MismatchError](err); mismatch == test.ok || test.ok && (err != nil || text(t, content) != "text") {
+			t.Errorf("%s:%s: %v", test.algorithm, test.digest, err)
+		}
+	}
+}
+
+// TestStaleCache asks a cache for the current version after a mismatch.
+func TestStaleCache(t *testing.T) {
+	s, c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if r.Header.Get("Cache-Control") == "no-cache" {
+			io.WriteString(w, "new")
+			return
+		}
+		io.WriteString(w, "old")
+	})
+	content, err := c.Download(t.Context(), t.TempDir(), Want{URI: s.URL, Hashes: []resourcesync.Hash{sha256Of("new")}})
+	if err != nil || text(t, content) != "new" {
+		t.Errorf("%v", err)
+	}
+}
+
+// TestUninvitedGzip decompresses what a server has compressed without being asked to.
+func TestUninvitedGzip(t *testing.T) {
+	var b bytes.Buffer
+	z := gzip.NewWriter(&b)
+	io.WriteString(z, "text")
+	z.Close()
+	s, c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Encoding", "gzip")
+		w.Write(b.Bytes())
+	})
+	content, err := c.Download(t.Context(), t.TempDir(), Want{URI: s.URL, Length: resourcesync.Bytes(4), Hashes: []resourcesync.Hash{sha256Of("text")}})
+	if err != nil || text(t, content) != "text" {
+		t.Errorf("%v", err)
+	}
+	d, err := c.Document(t.Context(), s.URL, Validators{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer d.Close()
+	if got, err := io.ReadAll(d); string(got) != "text" || err != nil {
+		t.Errorf("document: %q, %v", got, err)
+	}
+}
+
+// TestInternalAddresses dials only what is allowed, also after redirects and for names.
+func TestInternalAddresses(t *testing.T) {
+	var requests atomic.Int64
+	other := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { requests.Add(1) }))
+	defer other.Close()
+	s, c := serve(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, other.URL, http.StatusFound) })
+	_, port, _ := strings.Cut(strings.TrimPrefix(other.URL, "http://"), ":")
+	for _, uri := range []string{s.URL, other.URL, "http://localhost:" + port, "http://[::ffff:127.0.0.1]:" + port} {
+		if _, err := c.Get(t.Context(), uri, nil); !errors.Is(err, ErrInternal) {
+			t.Errorf("%s: %v", uri, err)
+		}
+	}
+	if _, err := c.Get(t.Context(), "ftp://example.org/", nil); err == nil {
+		t.Error("ftp is requested")
+	}
+	if n := requests.Load(); n > 0 {
+		t.Errorf("%d requests to an internal address", n)
+	}
+	c = New(Options{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, IgnoreRobots: true})
+	if res, err := c.Get(t.Context(), s.URL, nil); err != nil {
+		t.Errorf("allowed: %v", err)
+	} else {
+		res.Body.Close()
+	}
+}
+
+// TestRebinding has hosts whose names lead to another kind of address later.
+func TestRebinding(t *testing.T) {
+	k := &kinds{allow: []netip.Prefix{netip.MustParsePrefix("10.1.0.0/16")}, internal: make(map[string]bool)}
+	for _, step := range []struct {
+		host, address string
+		keep, ok      bool
+	}{
+		{"evil.example:80", "93.184.215.14:80", true, true},
+		{"evil.example:80", "93.184.215.15:80", true, true},
+		{"evil.example:80", "169.254.169.254:80", false, false},
+		{"evil.example:80", "[::ffff:127.0.0.1]:80", true, false},
+		{"evil.example:80", "10.1.2.3:80", true, true},
+		{"lan.example:80", "127.0.0.1:80", false, true}, // an attempt decides nothing
+		{"lan.example:80", "192.168.0.1:80", true, true},
+		{"lan.example:80", "192.168.0.2:80", true, true},
+		{"lan.example:80", "93.184.215.14:80", true, false},
+	} {
+		if err := k.check(step.host, step.address, step.keep); (err == nil) != step.ok || err != nil && !errors.Is(err, ErrInternal) {
+			t.Errorf("%+v: %v", step, err)
+		}
+	}
+}
+
+// TestLongPause has a server that asks for a pause of a year. It is requested the next day.
+func TestLongPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newHosts(&Options{Concurrency: 1, UserAgent: "test"}, nil)
+		to := h.host(&url.URL{Scheme: "https", Host: "example.org"})
+		to.pause.Record(&http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"31536000"}}}, maxAsked)
+		if err := to.wait(t.Context()); !errors.Is(err, ErrPaused) {
+			t.Errorf("at once: %v", err)
+		}
+		time.Sleep(24 * time.Hour)
+		if err := to.wait(t.Context()); err != nil {
+			t.Errorf("a day later: %v", err)
+		}
+	})
+}
+
+// TestConcurrency keeps the limit of a host.
+func TestConcurrency(t *testing.T) {
+	var now, most atomic.Int64
+	s, c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		n := now.Add(1)
+		defer now.Add(-1)
+		for m := most.Load(); n > m && !most.CompareAndSwap(m, n); m = most.Load() {
+		}
+		time.Sleep(5 * time.Millisecond)
+	})
+	done := make(chan error)
+	for range 40 {
+		go func() {
+			res, err := c.Get(t.Context(), s.URL, nil)
+			if err == nil {
+				err = res.Body.Close()
+			}
+			done <- err
+		}()
+	}
+	for range 40 {
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+	if n := most.Load(); n < 2 || n > 4 {
+		t.Errorf("%d requests at a time", n)
+	}
+}
+
+// TestRobotsFailing requests nothing from a host whose robots.txt fails.
+func TestRobotsFailing(t *testing.T) {
+	var status atomic.Int64
+	status.Store(http.StatusServiceUnavailable)
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/robots.txt" {
+			w.WriteHeader(int(status.Load()))
+			io.WriteString(w, "User-agent: *\nDisallow: /\n")
+		}
+	}))
+	defer s.Close()
+	c := New(Options{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	c.wait.First = time.Millisecond
+	if _, err := c.Get(t.Context(), s.URL, nil); err == nil || !strings.Contains(err.Error(), "robots.txt") {
+		t.Errorf("503: %v", err)
+	}
+	status.Store(http.StatusNotFound)
+	res, err := c.Get(t.Context(), s.URL, nil)
+	if err != nil {
+		t.Fatalf("404: %v", err)
+	}
+	res.Body.Close()
+}
+
+// TestNotModified has a host that answers 304: it keeps none of the requests that the host
+// allows at a time.
+func TestNotModified(t *testing.T) {
+	s, c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"1"`)
+		if r.Header.Get("If-None-Match") != "" {
+			w.WriteHeader(http.StatusNotModified)
+		}
+	})
+	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	defer cancel()
+	for i := range 10 {
+		d, err := c.Document(ctx, s.URL, Validators{ETag: `"1"`})
+		if err != nil || !d.NotModified {
+			t.Fatalf("request %d: %v", i+1, err)
+		}
+	}
+}
+
+// TestPost has a hub that redirects, and one that refuses.
+func TestPost(t *testing.T) {
+	s, c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/moved":
+			http.Redirect(w, r, "/hub", http.StatusTemporaryRedirect)
+		case "/found":
+			http.Redirect(w, r, "/hub", http.StatusFound)
+		case "/hub":
+			if r.Method != http.MethodPost || r.FormValue("a") != "b" {
+				t.Errorf("%s %v", r.Method, r.Form)
+			}
+			w.WriteHeader(http.StatusAccepted)
+		default:
+			http.Error(w, "The\ntopic is unknown.", http.StatusForbidden)
+		}
+	})
+	for path, want := range map[string]string{"/hub": "", "/moved": "", "/found": "does not repeat", "/no": "403 Forbidden: The topic is unknown."} {
+		err := c.Post(t.Context(), s.URL+path, url.Values{"a": {"b"}})
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+}

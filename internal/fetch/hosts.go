@@ -1,0 +1,264 @@
+package fetch
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/temoto/robotstxt"
+	"golang.org/x/time/rate"
+
+	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/webclient"
+)
+
+const (
+	// maxRobots is the maximum number of bytes read of a robots.txt (RFC 9309, section
+	// 2.5), and robotsAge the time for which it is kept (section 2.4).
+	maxRobots = 512 << 10
+	robotsAge = 24 * time.Hour
+
+	// maxPause is the longest wait that a server can ask for. If it asks for more,
+	// requests fail.
+	maxPause = 5 * time.Minute
+
+	// maxAsked is the longest pause that is kept. A process that runs for years must not
+	// stop because of one response.
+	maxAsked = 24 * time.Hour
+
+	// maxFailures is the number of failures in a row after which a host is down, and
+	// downTime the time until it is tried again.
+	maxFailures = 32
+	downTime    = 30 * time.Second
+
+	// maxCrawlDelay is the longest time between requests that a robots.txt can ask for.
+	maxCrawlDelay = 30 * time.Second
+)
+
+var (
+	// ErrDisallowed means that the robots.txt of a host disallows a request.
+	ErrDisallowed = errors.New("robots.txt disallows it")
+
+	// ErrPaused means that a server has asked for a long pause.
+	ErrPaused = errors.New("the server has asked for a pause (Retry-After)")
+
+	// ErrDown means that a host has failed so often that it is not requested for a while.
+	ErrDown = errors.New("its host has failed many times in a row")
+
+	errScheme = errors.New("the scheme is neither http nor https")
+)
+
+// hosts is the RoundTripper of a Client: it limits the requests to each host.
+type hosts struct {
+	options   *Options
+	transport http.RoundTripper
+	product   string // of the user agent, as in robots.txt
+
+	mu    sync.Mutex
+	hosts map[string]*host
+}
+
+func newHosts(o *Options, transport http.RoundTripper) *hosts {
+	product, _, _ := strings.Cut(strings.Fields(o.UserAgent + " resourcesync")[0], "/")
+	return &hosts{options: o, transport: transport, product: product, hosts: make(map[string]*host)}
+}
+
+// A host has the state of a host and port.
+type host struct {
+	slots   chan struct{}
+	limiter *rate.Limiter
+
+	pause webclient.Pause
+
+	mu       sync.Mutex
+	failures int       // in a row
+	down     time.Time // no requests before, because of failures
+
+	robotsMu sync.Mutex
+	robots   *robotstxt.Group
+	robotsAt time.Time
+}
+
+// maxHosts is the maximum number of hosts whose state is kept: a list can name any number.
+const maxHosts = 10_000
+
+func (h *hosts) host(u *url.URL) *host {
+	name := u.Scheme + "://" + HostPort(u)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if known, ok := h.hosts[name]; ok {
+		return known
+	}
+	if len(h.hosts) >= maxHosts {
+		clear(h.hosts)
+	}
+	limit := rate.Inf
+	if h.options.Rate > 0 {
+		limit = rate.Limit(h.options.Rate)
+	}
+	made := &host{slots: make(chan struct{}, h.options.Concurrency), limiter: rate.NewLimiter(limit, 1)}
+	h.hosts[name] = made
+	return made
+}
+
+// RoundTrip implements [http.RoundTripper].
+func (h *hosts) RoundTrip(r *http.Request) (*http.Response, error) {
+	if r.URL.Scheme != "http" && r.URL.Scheme != "https" {
+		return nil, errScheme
+	}
+	to := h.host(r.URL)
+	if r.Method == http.MethodGet && !h.options.IgnoreRobots && r.URL.Path != "/robots.txt" {
+		if err := h.allowed(r.Context(), to, r.URL); err != nil {
+			return nil, err
+		}
+	}
+	return h.send(to, r)
+}
+
+// send sends a request when the limits of its host allow it.
+func (h *hosts) send(to *host, r *http.Request) (*http.Response, error) {
+	ctx := r.Context()
+	select {
+	case to.slots <- struct{}{}:
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	release := func() { <-to.slots }
+	if to.isDown() {
+		release()
+		return nil, ErrDown
+	}
+	if err := to.wait(ctx); err != nil {
+		release()
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	r = r.Clone(ctx)
+	r.Header.Set("User-Agent", h.options.UserAgent)
+	res, err := h.transport.RoundTrip(r)
+	if ctx.Err() == nil {
+		to.count(err == nil && res.StatusCode < 500 && res.StatusCode != http.StatusTooManyRequests)
+	}
+	if err != nil {
+		cancel()
+		release()
+		return nil, err
+	}
+	if res.StatusCode != http.StatusServiceUnavailable || !isPackage(ctx) {
+		to.pause.Record(res, maxAsked)
+	}
+	res.Body = webclient.NewBody(res.Body, idleTimeout, cancel, func() {
+		cancel()
+		release()
+	})
+	return res, nil
+}
+
+// wait waits until the rate and the pause of the host allow a request.
+func (to *host) wait(ctx context.Context) error {
+	for {
+		rest := to.pause.Rest()
+		switch {
+		case rest <= 0:
+			return to.limiter.Wait(ctx)
+		case rest > maxPause:
+			return fmt.Errorf("%w for %v", ErrPaused, rest.Round(time.Second))
+		}
+		if err := background.Sleep(ctx, rest); err != nil {
+			return err
+		}
+	}
+}
+
+// count counts a success or failure of the host.
+func (to *host) count(success bool) {
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	if success {
+		to.failures = 0
+		return
+	}
+	if to.failures++; to.failures >= maxFailures {
+		to.failures, to.down = 0, time.Now().Add(downTime)
+	}
+}
+
+func (to *host) isDown() bool {
+	to.mu.Lock()
+	defer to.mu.Unlock()
+	return time.Now().Before(to.down)
+}
+
+// allowed returns an error if the robots.txt of the host disallows u.
+func (h *hosts) allowed(ctx context.Context, to *host, u *url.URL) error {
+	to.robotsMu.Lock()
+	defer to.robotsMu.Unlock()
+	if to.robots == nil || time.Since(to.robotsAt) > robotsAge {
+		group, err := h.readRobots(ctx, to, u)
+		if err != nil {
+			return fmt.Errorf("robots.txt: %w", err)
+		}
+		to.robots, to.robotsAt = group, time.Now()
+		if delay := min(group.CrawlDelay, maxCrawlDelay); delay > 0 {
+			to.limiter.SetLimit(min(to.limiter.Limit(), rate.Every(delay)))
+		}
+	}
+	path := u.EscapedPath()
+	if u.RawQuery != "" {
+		path += "?" + u.RawQuery
+	}
+	if path == "" {
+		path = "/"
+	}
+	if !to.robots.Test(path) {
+		return fmt.Errorf("%s: %w", u, ErrDisallowed)
+	}
+	return nil
+}
+
+// readRobots returns the rules for us. If the server fails, everything is disallowed, and
+// if it refuses or has no robots.txt, everything is allowed (RFC 9309, section 2.3.1).
+func (h *hosts) readRobots(ctx context.Context, to *host, u *url.URL) (*robotstxt.Group, error) {
+	at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/robots.txt"}
+	for range maxRedirects {
+		r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
+		if err != nil {
+			return nil, err
+		}
+		res, err := h.send(to, r)
+		if err != nil {
+			return nil, err
+		}
+		text, err := io.ReadAll(io.LimitReader(res.Body, maxRobots))
+		res.Body.Close()
+		if err != nil {
+			return nil, err
+		}
+		if next, err := res.Location(); res.StatusCode/100 == 3 && err == nil && next.Host == u.Host {
+			at = *next
+			continue
+		}
+		if res.StatusCode/100 == 5 || res.StatusCode == http.StatusTooManyRequests {
+			return nil, newStatusError(res, at.String())
+		}
+		if res.StatusCode != http.StatusOK {
+			text = nil
+		}
+		data, err := robotstxt.FromBytes(text)
+		if err != nil {
+			data, _ = robotstxt.FromBytes(nil) // unreadable lines are no rules
+		}
+		return data.FindGroup(h.product), nil
+	}
+	return nil, errors.New("redirects too often")
+}
+
+func (c *Client) pause(ctx context.Context, failures int) error {
+	return background.Sleep(ctx, c.wait.Wait(failures, 0))
+}

@@ -1,0 +1,279 @@
+// Package tree reads the documents of a Source, however it has been found, and however
+// many rules its documents break.
+package tree
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strings"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/fetch"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// A Reader reads documents. Report receives the rules that they break, by the URL of the
+// document.
+type Reader struct {
+	Client *fetch.Client
+	Report func(document string, e *rsxml.SyntaxError)
+}
+
+// A Document is an open document. Callers close it.
+type Document struct {
+	*fetch.Document
+	Head       rsxml.Head
+	Capability resourcesync.Capability // of the head, in today's words
+
+	decoder *rsxml.Decoder
+	base    *url.URL
+}
+
+// Open requests a document and reads its head, unless it is not modified since known.
+func (r *Reader) Open(ctx context.Context, uri string, known fetch.Validators) (*Document, error) {
+	res, err := r.Client.Document(ctx, uri, known)
+	if err != nil || res.NotModified {
+		return &Document{Document: res}, err
+	}
+	d, err := r.decode(res)
+	if err != nil {
+		res.Close()
+		return nil, fmt.Errorf("%s: %w", uri, err)
+	}
+	return d, nil
+}
+
+// Decode reads the head of a document that is not requested: the manifest of a package at
+// uri. The caller closes text.
+func (r *Reader) Decode(uri string, text io.Reader) (*Document, error) {
+	d, err := r.decode(&fetch.Document{Reader: text, Closer: io.NopCloser(nil), URL: uri, Header: http.Header{}})
+	if err != nil {
+		return nil, fmt.Errorf("the manifest of %s: %w", uri, err)
+	}
+	return d, nil
+}
+
+func (r *Reader) decode(res *fetch.Document) (*Document, error) {
+	base, err := url.Parse(res.URL)
+	if err != nil {
+		return nil, err
+	}
+	d := &Document{Document: res, decoder: rsxml.NewDecoder(res), base: base}
+	d.decoder.Tolerate(func(e *rsxml.SyntaxError) { r.Report(res.URL, e) })
+	if d.Head, err = d.decoder.Head(); err != nil {
+		return nil, err
+	}
+	d.Capability = Today(d.Head.Metadata.Capability)
+	return d, nil
+}
+
+// Today returns the current word for a capability. Drafts before 1.0 had others, and some
+// Sources give indexes a capability of their own.
+func Today(c resourcesync.Capability) resourcesync.Capability {
+	switch c = resourcesync.Capability(strings.ToLower(strings.TrimSpace(string(c)))); c {
+	case "resourcesync":
+		return resourcesync.Description
+	case "changeset":
+		return resourcesync.ChangeList
+	}
+	return resourcesync.Capability(strings.TrimSuffix(string(c), "index"))
+}
+
+// Entries yields the entries with absolute URIs. An entry whose URI cannot be requested is
+// reported and omitted.
+func (d *Document) Entries() iter.Seq2[rsxml.Entry, error] { return d.entries(isHTTP) }
+
+// entries yields the entries whose absolute URIs are valid.
+func (d *Document) entries(valid func(uri string) bool) iter.Seq2[rsxml.Entry, error] {
+	return func(yield func(rsxml.Entry, error) bool) {
+		for e, err := range d.decoder.Entries() {
+			if err == nil {
+				var ok bool
+				if e.Loc, ok = d.resolve(e.Loc, valid); !ok {
+					continue // the decoder has reported it
+				}
+			} else {
+				err = fmt.Errorf("%s: %w", d.URL, err)
+			}
+			if !yield(e, err) {
+				return
+			}
+		}
+	}
+}
+
+func (d *Document) resolve(ref string, valid func(uri string) bool) (string, bool) {
+	return resolve(d.base, ref, valid)
+}
+
+// Resolve returns the absolute URI of a loc or href in the document at base, and whether it
+// can be requested. A valid one stays as it is. If base is nil, others are not resolved.
+func Resolve(base *url.URL, ref string) (string, bool) { return resolve(base, ref, isHTTP) }
+
+// resolve is Resolve for URIs that are valid.
+func resolve(base *url.URL, ref string, valid func(uri string) bool) (string, bool) {
+	if rsxml.CheckURI(ref) == nil {
+		return ref, valid(ref)
+	}
+	if base == nil {
+		return "", false
+	}
+	u, err := base.Parse(strings.ReplaceAll(ref, " ", "%20"))
+	if err != nil || u.Host == "" {
+		return "", false
+	}
+	u.Fragment = ""
+	return u.String(), valid(u.String())
+}
+
+func isHTTP(uri string) bool {
+	scheme, _, _ := strings.Cut(uri, ":")
+	return strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")
+}
+
+// link returns the target of the first link of d with a relation.
+func (d *Document) link(rel string) (string, bool) {
+	for _, l := range d.Head.Links {
+		if l.Rel == rel {
+			return d.resolve(l.Href, isHTTP)
+		}
+	}
+	return "", false
+}
+
+// Target returns the target of the first link of an entry with a relation.
+func (d *Document) Target(e *rsxml.Entry, rel string) (string, bool) {
+	for _, l := range e.Links {
+		if l.Rel == rel {
+			return d.resolve(l.Href, isHTTP)
+		}
+	}
+	return "", false
+}
+
+// A Set has the documents of a set of resources, by their capabilities. A Source should
+// have one of each.
+type Set struct {
+	URI      string // of its Capability List, or of the document that was given instead
+	Lists    map[resourcesync.Capability][]string
+	Channels []Channel
+}
+
+const (
+	// maxSets is the maximum number of sets of a Source, and maxDepth that of levels of
+	// documents above a Capability List. maxDocuments is the maximum number of documents that
+	// are read to find the sets.
+	maxSets      = 10_000
+	maxDepth     = 4
+	maxDocuments = 2 * maxSets
+)
+
+var (
+	errManySets      = fmt.Errorf("the Source has more than %d sets", maxSets)
+	errManyDocuments = fmt.Errorf("the Source has more than %d documents above its lists", maxDocuments)
+)
+
+// walk appends the sets that the document at uri leads to.
+func (r *Reader) walk(ctx context.Context, uri string, depth int, seen map[string]bool) ([]Set, error) {
+	if seen[uri] || depth > maxDepth {
+		return nil, nil
+	}
+	if len(seen) >= maxDocuments {
+		return nil, errManyDocuments
+	}
+	seen[uri] = true
+	d, err := r.Open(ctx, uri, fetch.Validators{})
+	if err != nil {
+		return nil, err
+	}
+	return r.sets(ctx, uri, d, depth, seen)
+}
+
+// sets returns the sets that d leads to, and closes d.
+func (r *Reader) sets(ctx context.Context, uri string, d *Document, depth int, seen map[string]bool) ([]Set, error) {
+	defer d.Close()
+	switch d.Capability {
+	case resourcesync.Description:
+		return r.described(ctx, d, depth, seen)
+	case resourcesync.CapabilityList:
+		set, err := capabilities(uri, d)
+		return []Set{set}, err
+	}
+	if up, ok := d.link(resourcesync.RelUp); ok && depth == 0 {
+		d.Close() // an open document takes one of the requests that its host allows
+		if sets, err := r.walk(ctx, up, maxDepth, seen); err == nil && len(sets) == 1 && len(sets[0].Lists) > 0 && sets[0].URI == up {
+			return sets, nil
+		}
+	}
+	capability := d.Capability
+	switch capability {
+	case resourcesync.ChangeList, resourcesync.ResourceDump, resourcesync.ChangeDump:
+	default:
+		capability = resourcesync.ResourceList
+	}
+	return []Set{{URI: uri, Lists: map[resourcesync.Capability][]string{capability: {uri}}}}, nil
+}
+
+// described returns the sets of a Source Description, or of an index of them.
+func (r *Reader) described(ctx context.Context, d *Document, depth int, seen map[string]bool) ([]Set, error) {
+	var uris []string
+	for e, err := range d.Entries() {
+		if err != nil {
+			return nil, err
+		}
+		if uris = append(uris, e.Loc); len(uris) > maxSets {
+			return nil, errManySets
+		}
+	}
+	d.Close()
+	var out []Set
+	for _, uri := range uris {
+		sets, err := r.walk(ctx, uri, depth+1, seen)
+		if err != nil {
+			return nil, err
+		}
+		if out = append(out, sets...); len(out) > maxSets {
+			return nil, errManySets
+		}
+	}
+	return out, nil
+}
+
+// maxLists is the maximum number of entries of a Capability List that are used.
+const maxLists = 1000
+
+// capabilities returns the set of a Capability List.
+func capabilities(uri string, d *Document) (Set, error) {
+	set := Set{URI: uri, Lists: make(map[resourcesync.Capability][]string)}
+	n := 0
+	for e, err := range d.entries(isAddress) {
+		if err != nil {
+			return set, err
+		}
+		c := Today(e.Metadata.Capability)
+		if c == "" || n >= maxLists {
+			continue
+		}
+		n++
+		if c == resourcesync.ChangeNotification || c == resourcesync.FrameworkNotification {
+			set.Channels = append(set.Channels, d.channel(c, &e))
+		} else if isHTTP(e.Loc) {
+			set.Lists[c] = append(set.Lists[c], e.Loc)
+		}
+	}
+	if n == 0 {
+		return set, fmt.Errorf("%s: the Capability List has no entry with a capability", uri)
+	}
+	return set, nil
+}
+
+// IsInvalid reports whether err means that something was read that is not a document.
+func IsInvalid(err error) bool {
+	_, ok := errors.AsType[*rsxml.SyntaxError](err)
+	return ok
+}
