@@ -60,14 +60,10 @@ func isNever(target) bool { return false }
 // renderArchive renders an archive: a single document if that is enough, otherwise an index
 // of pages or one of the pages.
 func renderArchive(ctx context.Context, t target, _ *state, b *render.Body) error {
-	var times []int64
-	for snapshot, err := range t.snapshots(ctx) {
-		if err != nil {
-			return err
-		}
-		times = append(times, timeOf(&snapshot))
+	pages, err := t.archivePages(ctx)
+	if err != nil {
+		return err
 	}
-	pages := partition.Spans(times, partition.AllTime, t.set.options.PageSize)
 	if t.kind.parent == "" && len(pages) <= 1 {
 		return renderArchivePage(ctx, t, b, partition.AllTime)
 	}
@@ -89,6 +85,18 @@ func renderArchive(ctx context.Context, t target, _ *state, b *render.Body) erro
 		return &goneError{index: t.url(t.kind.parent, ""), reason: "the division of the archive has changed"}
 	}
 	return renderArchivePage(ctx, t, b, pages[i])
+}
+
+// archivePages divides the archive t into pages.
+func (t target) archivePages(ctx context.Context) ([]partition.Span, error) {
+	var times []int64
+	for snapshot, err := range t.snapshots(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		times = append(times, timeOf(&snapshot))
+	}
+	return partition.Spans(times, partition.AllTime, t.set.options.PageSize), nil
 }
 
 // snapshots yields the documents in the archive t, checked against the contract of

@@ -28,8 +28,12 @@ func renderChangeList(ctx context.Context, t target, st *state, b *render.Body) 
 	if len(windows) == 1 {
 		return renderChanges(ctx, t, st, b, journal{t.set}, windows[0])
 	}
-	recent := resourcesync.Link{Rel: resourcesync.RelAlternate, Href: t.url(kindRecentChanges, "")}
-	return renderChangeIndex(t, b, windows, recent)
+	return renderChangeIndex(t, b, windows, t.recentLink())
+}
+
+// recentLink returns the link to the Change List of the newest changes.
+func (t target) recentLink() resourcesync.Link {
+	return resourcesync.Link{Rel: resourcesync.RelAlternate, Href: t.url(kindRecentChanges, "")}
 }
 
 // renderRecentChanges renders the Change List of the newest changes (section 12.1), for
@@ -104,6 +108,7 @@ func renderChanges(ctx context.Context, t target, st *state, b *render.Body, r r
 	if err != nil {
 		return err
 	}
+	st.last = last
 	if t.kind.parent != "" && !iv.Open() {
 		st.close(r, iv, last)
 	}

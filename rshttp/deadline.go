@@ -7,26 +7,35 @@ import (
 	"time"
 )
 
-// A lazyDeadline is a context with a deadline that starts a timer only when its Done is
-// called. A request that is answered from the cache never calls it, and would spend a tenth
-// of its time on a timer.
+// A lazyDeadline is a context whose deadline is a time after it is first asked for its
+// deadline or its end. It starts a timer only when its Done is called. A request that is
+// answered from the cache does neither, and would spend a third of its time on the clock and
+// the timer.
 type lazyDeadline struct {
 	context.Context
-	deadline time.Time
+	limit    time.Duration
+	begun    sync.Once
+	deadline time.Time // see until
 
 	once   sync.Once
 	timed  atomic.Pointer[context.Context] // nil until somebody waits
 	cancel context.CancelFunc
 }
 
-// withLazyDeadline returns ctx with a deadline after limit. The caller must call release.
+// withLazyDeadline returns ctx with a deadline at limit after the first use. The caller must call release.
 func withLazyDeadline(ctx context.Context, limit time.Duration) *lazyDeadline {
-	return &lazyDeadline{Context: ctx, deadline: time.Now().Add(limit), cancel: func() {}}
+	return &lazyDeadline{Context: ctx, limit: limit, cancel: func() {}}
+}
+
+// until returns the deadline.
+func (d *lazyDeadline) until() time.Time {
+	d.begun.Do(func() { d.deadline = time.Now().Add(d.limit) })
+	return d.deadline
 }
 
 func (d *lazyDeadline) begin() context.Context {
 	d.once.Do(func() {
-		ctx, cancel := context.WithDeadline(d.Context, d.deadline)
+		ctx, cancel := context.WithDeadline(d.Context, d.until())
 		d.cancel = cancel
 		d.timed.Store(&ctx)
 	})
@@ -47,10 +56,10 @@ func (d *lazyDeadline) release() {
 }
 
 func (d *lazyDeadline) Deadline() (time.Time, bool) {
-	if earlier, ok := d.Context.Deadline(); ok && earlier.Before(d.deadline) {
+	if earlier, ok := d.Context.Deadline(); ok && earlier.Before(d.until()) {
 		return earlier, true
 	}
-	return d.deadline, true
+	return d.until(), true
 }
 
 func (d *lazyDeadline) Done() <-chan struct{} { return d.begin().Done() }
@@ -59,7 +68,7 @@ func (d *lazyDeadline) Err() error {
 	if err := d.now().Err(); err != nil {
 		return err
 	}
-	if !time.Now().Before(d.deadline) {
+	if !time.Now().Before(d.until()) {
 		return context.DeadlineExceeded
 	}
 	return nil

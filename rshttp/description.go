@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/resourcesync-go/resourcesync/internal/render"
+	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
@@ -30,6 +31,7 @@ func (d *description) write(s *site) (err error) {
 
 func (d *description) render(_ context.Context, t target, _ *state, b *render.Body) error {
 	if b.Written = d.text; t.part == "" {
+		b.Head = &rsxml.Head{Index: len(d.parts) > 0}
 		return nil
 	}
 	k, err := strconv.Atoi(t.part)

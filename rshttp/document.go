@@ -8,10 +8,12 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	gocache "github.com/patrickmn/go-cache"
 
+	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 )
 
@@ -21,6 +23,8 @@ type document struct {
 	render.Text
 	target target
 	state  *state
+	index  bool        // it lists documents
+	dated  atomic.Bool // see isDated
 
 	// Header values, created once. Other handlers can reach them through the header
 	// map, so they have no spare capacity.
@@ -28,13 +32,16 @@ type document struct {
 	hdrLength, hdrGzipLength []string
 	hdrLastModified          []string
 	hdrCacheControl          []string
+	hdrType                  []string
+	hdrVary                  []string
 }
 
 var (
-	hdrXML     = []string{"application/xml"}
-	hdrVary    = []string{"Accept-Encoding"}
-	hdrGzip    = []string{"gzip"}
-	hdrNosniff = []string{"nosniff"}
+	hdrXML      = []string{"application/xml"}
+	hdrVary     = []string{"Accept-Encoding"}
+	hdrVaryPage = []string{"Accept-Encoding, " + pages.Vary}
+	hdrGzip     = []string{"gzip"}
+	hdrNosniff  = []string{"nosniff"}
 
 	// Caches may keep documents but must revalidate them. Closed ones never change, but
 	// are fresh for a day only, because other Options change the division.
@@ -42,22 +49,40 @@ var (
 	cacheForever = []string{"public, max-age=86400, immutable"}
 )
 
-func newDocument(t target, st *state, text render.Text) *document {
+func newDocument(t target, st *state, text render.Text, index bool) *document {
 	tag := base64.RawURLEncoding.EncodeToString(text.Sum[:16])
 	d := &document{
 		Text:            text,
 		target:          t,
 		state:           st,
+		index:           index,
 		hdrETag:         []string{`"` + tag + `"`},
 		hdrGzipETag:     []string{`"` + tag + `-gzip"`},
 		hdrLength:       []string{strconv.Itoa(text.Size)},
 		hdrGzipLength:   []string{strconv.Itoa(len(text.Gzip))},
 		hdrCacheControl: st.cacheControl(),
+		hdrType:         hdrXML,
+		hdrVary:         hdrVary,
+	}
+	if t.kind.page != nil {
+		d.hdrVary = hdrVaryPage
 	}
 	if st.modified.Unix() > 0 {
 		d.hdrLastModified = []string{st.modified.UTC().Format(http.TimeFormat)}
 	}
 	return d
+}
+
+// isDated reports whether Last-Modified identifies the state of d, which stays so. Reading
+// the clock can take longer than all the rest.
+func (d *document) isDated() bool {
+	if d.hdrLastModified == nil {
+		return false
+	}
+	if !d.dated.Load() && d.state.dated(time.Now()) {
+		d.dated.Store(true)
+	}
+	return d.dated.Load()
 }
 
 // stateOf returns the state that d shows. d may be nil.
@@ -157,46 +182,4 @@ func (d *document) notModified(h http.Header, etag string, dated bool) bool {
 	}
 	t, err := http.ParseTime(since)
 	return err == nil && !d.state.modified.Truncate(time.Second).After(t)
-}
-
-// acceptsGzip reports whether a client prefers gzip to the identity coding, or both equally
-// (RFC 9110, section 12.5.3).
-func acceptsGzip(values []string) bool {
-	if len(values) == 1 && values[0] == "gzip" {
-		return true
-	}
-	gzip, identity, other := -1.0, -1.0, -1.0
-	for _, v := range values {
-		for item := range strings.SplitSeq(v, ",") {
-			coding, params, _ := strings.Cut(item, ";")
-			q := quality(params)
-			switch strings.ToLower(strings.TrimSpace(coding)) {
-			case "gzip", "x-gzip":
-				gzip = max(gzip, q)
-			case "identity":
-				identity = q
-			case "*":
-				other = q
-			}
-		}
-	}
-	if gzip < 0 {
-		gzip = other
-	}
-	return gzip > 0 && gzip >= identity
-}
-
-// quality returns the q parameter among params. An invalid one counts as a refusal, which
-// costs bandwidth but excludes no client.
-func quality(params string) float64 {
-	params = strings.TrimSpace(params)
-	if params == "" {
-		return 1
-	}
-	name, value, _ := strings.Cut(params, "=")
-	q, err := strconv.ParseFloat(strings.TrimSpace(value), 64)
-	if !strings.EqualFold(strings.TrimSpace(name), "q") || err != nil || !(q >= 0 && q <= 1) {
-		return 0
-	}
-	return q
 }

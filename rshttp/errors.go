@@ -44,15 +44,25 @@ func (t target) known(err error) error {
 	return err
 }
 
-// fail answers a request with an error. It is the only place where errors become statuses.
-// Clients receive fixed texts with a request id; the cause is logged under the same id.
-func (s *site) fail(w http.ResponseWriter, r *http.Request, err error) {
+// A failure is what the client of a request learns about an error.
+type failure struct {
+	status int
+	text   string
+	id     string // of the request
+	index  string // URL where to continue; may be empty
+}
+
+// fail answers a request, for a page if page is true, with an error. It is the only place
+// where errors become statuses. Clients receive fixed texts with a request id; the cause is
+// logged under the same id.
+func (s *Source) fail(w http.ResponseWriter, r *http.Request, err error, page bool) {
 	status, text := http.StatusServiceUnavailable, "The document cannot be rendered at the moment. Try again later."
 	retryAfter := 30 * time.Second
-	level := slog.LevelError
+	level, index := slog.LevelError, ""
 	gone, isGone := errors.AsType[*goneError](err)
 	switch {
 	case isGone:
+		index = gone.index
 		status, text, level = http.StatusGone, "The document is no longer part of its index. Continue at the index, linked here.", slog.LevelInfo
 		w.Header().Add("Link", linkTo(gone.index, resourcesync.RelIndex))
 	case errors.Is(err, fs.ErrNotExist):
@@ -93,6 +103,10 @@ func (s *site) fail(w http.ResponseWriter, r *http.Request, err error) {
 	h.Set("X-Request-Id", id)
 	if status == http.StatusServiceUnavailable || status == http.StatusTooManyRequests {
 		h.Set("Retry-After", strconv.Itoa(int(retryAfter/time.Second)))
+	}
+	if page {
+		s.failPage(w, r, &failure{status, text, id, index})
+		return
 	}
 	body := text + "\nRequest id: " + id + "\n"
 	h.Set("Content-Length", strconv.Itoa(len(body)))

@@ -22,6 +22,7 @@ type routes struct {
 	router *mux.Router
 	kinds  map[string]*kind
 	named  bool            // sets have a segment of their own
+	static bool            // parts have the names of [staticName]
 	ends   []string        // of all paths below the base
 	begin  map[string]bool // how paths below the base begin, unless sets are named; see folderOf
 }
@@ -33,7 +34,7 @@ func newRoutes(base *url.URL, named bool, ks []*kind) *routes {
 		router: mux.NewRouter().SkipClean(true),
 		kinds:  make(map[string]*kind),
 		named:  named,
-		ends:   []string{".xml", ".zip", kindMemento},
+		ends:   []string{".xml", ".zip", ".html", kindMemento},
 		begin:  make(map[string]bool),
 	}
 	for _, k := range ks {
@@ -65,6 +66,9 @@ type target struct {
 
 // isUnlisted reports whether t is not known to be listed.
 func (t target) isUnlisted() bool { return t.kind.listed != nil && !t.kind.listed(t) }
+
+// isSocket reports whether t is served by WebSocket.
+func (t target) isSocket() bool { return strings.HasSuffix(t.kind.name, socket) }
 
 // url returns the public URL of a document of the same set.
 func (t target) url(kind, part string) string { return t.set.url(kind, part) }
@@ -112,6 +116,18 @@ func folderOf(path string) string {
 }
 
 func (rt *routes) url(kind string, st *set, part string) string {
+	return rt.origin + rt.locate(kind, st, part).EscapedPath()
+}
+
+// path returns the path of a document, decoded.
+func (rt *routes) path(kind string, st *set, part string) string {
+	return rt.locate(kind, st, part).Path
+}
+
+func (rt *routes) locate(kind string, st *set, part string) *url.URL {
+	if rt.static {
+		part = staticName(part)
+	}
 	var pairs []string
 	if rt.kinds[kind].needs != nil && rt.named {
 		pairs = append(pairs, "set", st.Name)
@@ -124,7 +140,7 @@ func (rt *routes) url(kind string, st *set, part string) string {
 		// Every part comes from a function whose result matches the route.
 		panic(fmt.Sprintf("rshttp: no URL for %s %v: %v", kind, pairs, err))
 	}
-	return rt.origin + u.EscapedPath()
+	return u
 }
 
 // A kind is a kind of document: one row of the table that [kinds] returns. A request
@@ -162,6 +178,11 @@ type kind struct {
 	// render writes the document in the state st into b. It may set fields of st that
 	// depend on the content. It returns errMoved if st is no longer current.
 	render func(ctx context.Context, t target, st *state, b *render.Body) error
+
+	// page gathers the content of the HTML page of the document. If it is nil, the document
+	// has no page. document is the kind of the document whose page this one is, or nil.
+	page     func(ctx context.Context, v *view) (page, error)
+	document *kind
 
 	// serve answers requests for packages, versions and channels, which are not
 	// documents. It returns an error if it has not begun to answer. If anyMethod is true, serve checks the method and the body itself.
@@ -226,33 +247,33 @@ func kinds(o *Options, d *description, channels bool) []*kind {
 		packages = func(st *set) *partition.Partitioner { return st.packages }
 	)
 	rows := []*kind{
-		{name: kindDescription, path: wellknown.Path, render: d.render},
+		{name: kindDescription, path: wellknown.Path, page: pageSource, render: d.render},
 		{name: kindDescriptionPart, path: "description/" + byNumber + ".xml", render: d.render},
-		{name: kindCapabilityList, path: "capabilitylist.xml", needs: every, capability: resourcesync.CapabilityList, render: renderCapabilityList},
+		{name: kindCapabilityList, path: "capabilitylist.xml", needs: every, capability: resourcesync.CapabilityList, page: pageSet, render: renderCapabilityList},
 
-		{name: kindResourceList, path: "resourcelist.xml", needs: list, parts: kindResourcePage, capability: resourcesync.ResourceList, state: listState, render: renderResourceList},
-		{name: kindResourcePage, path: "resourcelist/" + byKeys + ".xml", needs: list, parent: kindResourceList, capability: resourcesync.ResourceList, ranges: pages, listed: isRange, state: rangeState, render: renderResourcePage},
+		{name: kindResourceList, path: "resourcelist.xml", needs: list, parts: kindResourcePage, capability: resourcesync.ResourceList, state: listState, page: pageResourceList, render: renderResourceList},
+		{name: kindResourcePage, path: "resourcelist/" + byKeys + ".xml", needs: list, parent: kindResourceList, capability: resourcesync.ResourceList, ranges: pages, listed: isRange, state: rangeState, page: pageResourcePage, render: renderResourcePage},
 
-		{name: kindResourceDump, path: "resourcedump.xml", needs: dump, parts: kindDumpPart, capability: resourcesync.ResourceDump, state: dumpState, render: renderResourceDump},
-		{name: kindDumpPart, path: "resourcedumps/" + byKeys + ".xml", needs: dump, parent: kindResourceDump, capability: resourcesync.ResourceDump, listed: isDumpPart, state: dumpState, render: renderResourceDump},
-		{name: kindDumpManifest, path: "resourcedump/" + byKeys + ".xml", needs: dump, capability: resourcesync.ResourceDumpManifest, ranges: packages, listed: isRange, state: rangeState, render: renderManifest},
+		{name: kindResourceDump, path: "resourcedump.xml", needs: dump, parts: kindDumpPart, capability: resourcesync.ResourceDump, state: dumpState, page: pageDump, render: renderResourceDump},
+		{name: kindDumpPart, path: "resourcedumps/" + byKeys + ".xml", needs: dump, parent: kindResourceDump, capability: resourcesync.ResourceDump, listed: isDumpPart, state: dumpState, page: pageDump, render: renderResourceDump},
+		{name: kindDumpManifest, path: "resourcedump/" + byKeys + ".xml", needs: dump, capability: resourcesync.ResourceDumpManifest, ranges: packages, listed: isRange, state: rangeState, page: pageResourcePage, render: renderManifest},
 		{name: kindDumpPackage, path: "resourcedump/" + byKeys + ".zip", needs: dump, manifest: kindDumpManifest, ranges: packages, listed: isRange, state: rangeState, serve: request.servePackage},
 
-		{name: kindChangeList, path: "changelist.xml", needs: changes, parts: kindChangeWindow, capability: resourcesync.ChangeList, state: journalState, render: renderChangeList},
-		{name: kindRecentChanges, path: "changelist/recent.xml", needs: changes, capability: resourcesync.ChangeList, state: journalState, render: renderRecentChanges},
-		{name: kindChangeWindow, path: "changelist/" + byTime + ".xml", needs: changes, parent: kindChangeList, capability: resourcesync.ChangeList, listed: isWindow, state: journalState, render: renderChangeWindow},
+		{name: kindChangeList, path: "changelist.xml", needs: changes, parts: kindChangeWindow, capability: resourcesync.ChangeList, state: journalState, page: pageChangeList, render: renderChangeList},
+		{name: kindRecentChanges, path: "changelist/recent.xml", needs: changes, capability: resourcesync.ChangeList, state: journalState, page: pageRecentChanges, render: renderRecentChanges},
+		{name: kindChangeWindow, path: "changelist/" + byTime + ".xml", needs: changes, parent: kindChangeList, capability: resourcesync.ChangeList, listed: isWindow, state: journalState, page: pageChangeWindow, render: renderChangeWindow},
 
-		{name: kindChangeDump, path: "changedump.xml", needs: versions, parts: kindChangeDumpPart, capability: resourcesync.ChangeDump, state: changeDumpState, render: renderChangeDump},
-		{name: kindChangeDumpPart, path: "changedumps/" + byTime + ".xml", needs: versions, parent: kindChangeDump, capability: resourcesync.ChangeDump, listed: isChangePackage, state: changeDumpState, render: renderChangeDumpPart},
-		{name: kindChangeManifest, path: "changedump/" + byInterval + ".xml", needs: versions, capability: resourcesync.ChangeDumpManifest, listed: isChangePackage, state: journalState, render: renderManifest},
+		{name: kindChangeDump, path: "changedump.xml", needs: versions, parts: kindChangeDumpPart, capability: resourcesync.ChangeDump, state: changeDumpState, page: pageChangeDump, render: renderChangeDump},
+		{name: kindChangeDumpPart, path: "changedumps/" + byTime + ".xml", needs: versions, parent: kindChangeDump, capability: resourcesync.ChangeDump, listed: isChangePackage, state: changeDumpState, page: pageChangeDump, render: renderChangeDumpPart},
+		{name: kindChangeManifest, path: "changedump/" + byInterval + ".xml", needs: versions, capability: resourcesync.ChangeDumpManifest, listed: isChangePackage, state: journalState, page: pageChangeManifest, render: renderManifest},
 		{name: kindChangePackage, path: "changedump/" + byInterval + ".zip", needs: versions, manifest: kindChangeManifest, listed: isChangePackage, state: journalState, serve: request.servePackage},
 		{name: kindMemento, path: "memento", needs: func(st *set) bool { return st.Memento }, serve: request.serveMemento},
 	}
 	for _, c := range archives {
 		path := strings.ReplaceAll(string(c), "-", "")
 		rows = append(rows,
-			&kind{name: string(c), path: path + ".xml", needs: has(c), parts: string(c) + archivePage, capability: c, state: archiveState, render: renderArchive},
-			&kind{name: string(c) + archivePage, path: path + "/" + byTime + ".xml", needs: has(c), parent: string(c), capability: c, listed: isNever, state: archiveState, render: renderArchive})
+			&kind{name: string(c), path: path + ".xml", needs: has(c), parts: string(c) + archivePage, capability: c, state: archiveState, page: pageArchive, render: renderArchive},
+			&kind{name: string(c) + archivePage, path: path + "/" + byTime + ".xml", needs: has(c), parent: string(c), capability: c, listed: isNever, state: archiveState, page: pageArchive, render: renderArchive})
 	}
 	if o.Sitemap {
 		rows = append(rows,
@@ -262,13 +283,13 @@ func kinds(o *Options, d *description, channels bool) []*kind {
 	for _, c := range []resourcesync.Capability{resourcesync.ChangeNotification, resourcesync.FrameworkNotification} {
 		has, path := has(c), strings.TrimSuffix(string(c), "-notification")+"/"
 		if channels { // a topic must name its hubs
-			rows = append(rows, &kind{name: string(c), path: path, needs: func(st *set) bool { return has(st) && len(st.hubs) > 0 }, serve: request.serveTopic, anyMethod: true})
+			rows = append(rows, &kind{name: string(c), path: path, needs: func(st *set) bool { return has(st) && len(st.hubs) > 0 }, serve: request.serveTopic, page: pageChannel, anyMethod: true})
 		}
 		if o.WebSocket != nil {
 			rows = append(rows, &kind{name: string(c) + socket, path: path + "websocket", needs: has, serve: request.serveSocket, anyMethod: true})
 		}
 	}
-	return rows
+	return withPages(rows, o)
 }
 
 // has returns the condition that a set offers c.

@@ -5,10 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"runtime"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
@@ -91,7 +93,7 @@ type Options struct {
 	ClientTransfers int
 
 	// CacheBytes is the maximum total size of cached documents, in compressed bytes.
-	// If zero, 64 MiB is used; if negative, nothing is cached.
+	// If zero, 32 MiB is used; if negative, nothing is cached.
 	CacheBytes int64
 
 	// Renderings is the maximum number of concurrent renderings, and that of
@@ -159,6 +161,25 @@ type Options struct {
 	// no WebSockets.
 	WebSocket topic.Feed
 
+	// Observe is called after each answer to a request for a document, a package, a
+	// version of a resource or a topic, and to the Hub: for metrics, or to see who
+	// harvests. It is called by the goroutine of the request, so it must be fast, and
+	// safe for concurrent use. WebSockets are not observed. If nil, it costs nothing.
+	Observe func(Answer)
+
+	// Tracer records spans: of renderings and of the planning of packages, as children of
+	// the request that causes them, and of deliveries by Hub and Push, unless these have
+	// a Tracer of their own. If nil, it costs nothing.
+	Tracer resourcesync.Tracer
+
+	// Pages has templates that replace those of the HTML pages on which people see the
+	// documents in a browser; the folders templates of internal/pages and look of
+	// internal/webpage have the built-in ones, which files with the same names replace.
+	// What templates are given may change with each version. [New] fails if one of them has a
+	// fault, or a name that replaces none. If nil, the built-in ones are used; with
+	// [NoPages], there are no pages.
+	Pages fs.FS
+
 	// Logger receives errors, which clients do not see. If nil, slog.Default() is
 	// used.
 	Logger *slog.Logger
@@ -184,7 +205,7 @@ func (o *Options) withDefaults() (Options, error) {
 	out.PackageEvery = cmp.Or(out.PackageEvery, time.Hour)
 	out.Transfers = cmp.Or(out.Transfers, 64)
 	out.ClientTransfers = cmp.Or(out.ClientTransfers, (out.Transfers+1)/2)
-	out.CacheBytes = cmp.Or(out.CacheBytes, 64<<20)
+	out.CacheBytes = cmp.Or(out.CacheBytes, 32<<20)
 	out.Renderings = cmp.Or(out.Renderings, 2*runtime.GOMAXPROCS(0))
 	out.Wait = cmp.Or(out.Wait, 5*time.Second)
 	out.RenderTimeout = cmp.Or(out.RenderTimeout, time.Minute)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/publisher"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
@@ -22,7 +23,18 @@ func (r *runner) PushStatus(ctx context.Context) (topic.Status, error) {
 	if r.publisher == nil {
 		return topic.Status{}, nil
 	}
-	return r.publisher.Status(ctx)
+	all, err := r.publisher.Status(ctx)
+	if err != nil {
+		return topic.Status{}, err
+	}
+	i := 0
+	for _, st := range r.order { // as the publisher got them
+		for _, c := range st.channels() {
+			all.Topics[i].Set, all.Topics[i].Capability = st.Name, c
+			i++
+		}
+	}
+	return all, nil
 }
 
 // Hub returns the Source's own hub, for its Status and its subscriptions;
@@ -51,6 +63,9 @@ func (r *runner) openStore(base *url.URL) (err error) {
 	}
 	opts := *r.options.Hub
 	opts.Logger = cmp.Or(opts.Logger, r.log)
+	if opts.Tracer == nil {
+		opts.Tracer = r.options.Tracer
+	}
 	if r.hub, err = hub.New(uri, r.notifications, &opts); err != nil {
 		return fmt.Errorf("rshttp: %w", err)
 	}
@@ -82,6 +97,9 @@ func (r *runner) newPublisher() (*publisher.Publisher, error) {
 		opts = *r.options.Push
 	}
 	opts.Logger = cmp.Or(opts.Logger, r.log)
+	if opts.Tracer == nil {
+		opts.Tracer = r.options.Tracer
+	}
 	if r.options.Store == nil {
 		r.log.Info("notifications and subscriptions are kept in memory: with a Store they survive a restart")
 	}
@@ -147,7 +165,7 @@ func (st *set) channelEntry(c resourcesync.Capability) *rsxml.Entry {
 		e.Links = append(e.Links, resourcesync.Link{Rel: resourcesync.RelHub, Href: uri})
 	}
 	if st.sockets {
-		uri := "ws" + strings.TrimPrefix(st.url(string(c)+socket, ""), "http")
+		uri := st.socketURL(c)
 		if len(st.hubs) > 0 {
 			e.Links = append(e.Links, resourcesync.Link{Rel: resourcesync.RelAlternate, Href: uri})
 		} else {
@@ -158,6 +176,9 @@ func (st *set) channelEntry(c resourcesync.Capability) *rsxml.Entry {
 }
 
 func (q request) serveTopic() error {
+	if q.t.kind.page != nil {
+		q.w.Header()["Vary"] = append(q.w.Header()["Vary"], pages.Vary)
+	}
 	q.publisher.ServeTopic(q.w, q.r, q.t.url(q.t.kind.name, ""))
 	return nil
 }

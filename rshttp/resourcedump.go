@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -28,9 +29,18 @@ func (st *set) packageEntry(kind, part string) *rsxml.Entry {
 }
 
 func (st *set) dumpEntry(r resourcesync.Range, stats packages.Stats) *rsxml.Entry {
-	e := st.packageEntry(kindDumpPackage, partition.FormatRange(r))
+	e := st.packageEntry(kindDumpPackage, st.packagePart(r, stats))
 	e.LastMod, e.Metadata.At, e.Metadata.Length = stats.At, stats.At, stats.Length
 	return e
+}
+
+// packagePart returns the name in URLs of the package with the resources in r.
+func (st *set) packagePart(r resourcesync.Range, stats packages.Stats) string {
+	part := partition.FormatRange(r)
+	if st.routes.static {
+		part += "~" + stats.Version()
+	}
+	return part
 }
 
 // packageStats returns the length and the newest change of the package with the resources in
@@ -68,19 +78,24 @@ func newPackages(st *set) *partition.Partitioner {
 // groupPackages divides the packages of p into Resource Dumps, and keeps the boundaries of
 // previous that still fit. previous may be nil.
 func (st *set) groupPackages(ctx context.Context, p, previous *partition.Partition) ([]resourcesync.Cut, error) {
-	var before []resourcesync.Cut
-	if previous != nil {
-		before = previous.Groups
+	var cuts []resourcesync.Cut
+	if previous != nil && p.HasCutsOf(previous) {
+		cuts = slices.Clone(previous.Groups)
+	} else {
+		var before []resourcesync.Cut
+		if previous != nil {
+			before = previous.Groups
+		}
+		dumps := paging.NewCuts(before, st.options.PageSize)
+		head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceDump}}
+		longest := packages.Stats{At: time.Unix(0, 1), Length: resourcesync.Bytes(math.MaxInt64)}
+		var scratch []byte
+		for r := range p.Ranges() {
+			scratch, _ = rsxml.AppendEntry(scratch[:0], &head, st.dumpEntry(r, longest))
+			dumps.Add(r.From, len(scratch), time.Time{})
+		}
+		cuts = dumps.Done()
 	}
-	dumps := paging.NewCuts(before, st.options.PageSize)
-	head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceDump}}
-	longest := packages.Stats{At: time.Unix(0, 1), Length: resourcesync.Bytes(math.MaxInt64)}
-	var scratch []byte
-	for r := range p.Ranges() {
-		scratch, _ = rsxml.AppendEntry(scratch[:0], &head, st.dumpEntry(r, longest))
-		dumps.Add(r.From, len(scratch), time.Time{})
-	}
-	cuts := dumps.Done()
 	if st.Stater == nil || len(cuts) == 1 {
 		return cuts, nil
 	}
@@ -157,7 +172,7 @@ func renderResourceDump(ctx context.Context, t target, st *state, b *render.Body
 	if t.kind.parent == "" && len(p.Groups) > 1 {
 		return renderRangeIndex(t, p.At, p.Groups, b)
 	}
-	err := renderPackages(ctx, t, st, b)
+	err := renderPackages(ctx, t, st, b, t.set.packageStats)
 	if errors.Is(err, errOutgrown) {
 		// The set has grown since it was divided.
 		if _, err = t.set.packages.Renew(ctx, p); err == nil {
@@ -167,14 +182,15 @@ func renderResourceDump(ctx context.Context, t target, st *state, b *render.Body
 	return err
 }
 
-func renderPackages(ctx context.Context, t target, st *state, b *render.Body) error {
+// renderPackages renders the Resource Dump t. statsOf returns the stats of its packages.
+func renderPackages(ctx context.Context, t target, st *state, b *render.Body, statsOf func(context.Context, resourcesync.Range) (packages.Stats, error)) error {
 	started := time.Now()
 	at := st.modified
 	b.Head = resourceHead(t, false, at)
 	r, _ := t.dumpRange()
 	ranges, _ := st.partition.BeginningIn(r)
 	for r := range ranges {
-		stats, err := t.set.packageStats(ctx, r)
+		stats, err := statsOf(ctx, r)
 		if err != nil {
 			return err
 		}

@@ -46,8 +46,11 @@ func (n numbers) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[
 }
 
 // first returns the first number whose key is not less than from.
-func (numbers) first(from string) int {
+func (n numbers) first(from string) int {
 	i, _ := strconv.Atoi((from + strings.Repeat("0", digits))[:digits])
+	if n.at(i).Key < from {
+		i++
+	}
 	return i
 }
 

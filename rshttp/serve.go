@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"time"
 
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/accept"
 	"github.com/resourcesync-go/resourcesync/internal/admission"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
@@ -35,13 +36,15 @@ func (s *Source) serve(w http.ResponseWriter, r *http.Request, t target, kept *d
 		doc *document
 		err error
 	)
+	t, isPage := s.asPage(r, t)
 	if t.kind.serve != nil {
 		err = t.kind.serve(request{s, w, r, t})
 	} else if doc, err = s.document(r.Context(), t, kept); err == nil {
+		sending(w, doc, doc == kept)
 		s.send(w, r, doc)
 	}
 	if err = t.known(err); err != nil {
-		s.fail(w, r, err)
+		s.fail(w, r, err, isPage || t.kind.document != nil)
 	}
 }
 
@@ -56,6 +59,10 @@ type request struct {
 // document returns the current document of t: the cached one if it still shows the state of
 // t, otherwise one that is rendered for all waiting requests.
 func (s *Source) document(ctx context.Context, t target, kept *document) (*document, error) {
+	if t.kind.state == nil && kept != nil { // it depends on the configuration alone
+		s.counters.hits.Add(1)
+		return kept, nil
+	}
 	// Bound the total wait: the queue, a rendering in flight, ours.
 	deadline := withLazyDeadline(ctx, max(s.options.Wait, 0)+2*s.options.RenderTimeout)
 	defer deadline.release()
@@ -96,15 +103,19 @@ func (t target) fresh(ctx context.Context, was *state) (bool, error) {
 }
 
 // renderAnew renders t and caches the result, unless the cached document has become fresh.
-func (s *Source) renderAnew(ctx context.Context, t target) (*document, error) {
+func (s *Source) renderAnew(ctx context.Context, t target) (doc *document, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.RenderTimeout)
 	defer cancel()
 	kept := s.cache.get(t.path)
 	if fresh, err := t.fresh(ctx, kept.stateOf()); err != nil || fresh {
 		return kept, err
 	}
-	doc, err := t.render(ctx, kept)
-	if err != nil {
+	if s.options.Tracer != nil {
+		var end func(error)
+		ctx, end = t.span(ctx, s.options.Tracer, "resourcesync.render")
+		defer func() { end(err) }()
+	}
+	if doc, err = t.render(ctx, kept); err != nil {
 		return nil, err
 	}
 	s.counters.rendered.Add(1)
@@ -112,6 +123,15 @@ func (s *Source) renderAnew(ctx context.Context, t target) (*document, error) {
 		s.cache.put(doc)
 	}
 	return doc, nil
+}
+
+// span begins a span of work on t.
+func (t target) span(ctx context.Context, tracer resourcesync.Tracer, name string) (context.Context, func(error)) {
+	attrs := []slog.Attr{slog.String("document", t.kind.name), slog.String("path", t.path)}
+	if t.set != nil {
+		attrs = append(attrs, slog.String("set", t.set.Name))
+	}
+	return tracer.Start(ctx, name, attrs...)
 }
 
 // render reads the state of t and renders it. If the state changes meanwhile, it renders
@@ -133,29 +153,41 @@ func (t target) renderOnce(ctx context.Context, earlier *document) (*document, e
 		}
 	}
 	st.earlier = earlier
-	var b render.Body
-	defer b.Free()
-	if err := t.kind.render(ctx, t, st, &b); err != nil {
+	text, index, err := t.renderIn(ctx, st)
+	if err != nil {
 		return nil, err
 	}
 	st.earlier = nil
-	text, err := b.Text()
-	if err != nil {
-		return nil, fmt.Errorf("%s: %w", t.path, err)
+	return newDocument(t, st, text, index), nil
+}
+
+// renderIn renders t in the state st, and reports whether it lists documents.
+func (t target) renderIn(ctx context.Context, st *state) (text render.Text, index bool, err error) {
+	var b render.Body
+	defer b.Free()
+	if err := t.kind.render(ctx, t, st, &b); err != nil {
+		return text, false, err
 	}
-	return newDocument(t, st, text), nil
+	if text, err = b.Text(); err != nil {
+		return text, false, fmt.Errorf("%s: %w", t.path, err)
+	}
+	return text, b.Head != nil && b.Head.Index, nil
 }
 
 // send answers r with doc, or with 304.
 func (s *site) send(w http.ResponseWriter, r *http.Request, doc *document) {
 	h := w.Header()
-	h["Vary"] = append(h["Vary"], hdrVary...)
+	if before := h["Vary"]; len(before) > 0 {
+		h["Vary"] = append(before, doc.hdrVary...)
+	} else {
+		h["Vary"] = doc.hdrVary
+	}
 	h["Cache-Control"] = doc.hdrCacheControl
-	dated := doc.state.dated(time.Now())
+	dated := doc.isDated()
 	if dated {
 		h["Last-Modified"] = doc.hdrLastModified
 	}
-	zipped := acceptsGzip(r.Header["Accept-Encoding"])
+	zipped := accept.Gzip(r.Header["Accept-Encoding"])
 	etag := doc.hdrETag
 	if zipped {
 		etag = doc.hdrGzipETag
@@ -165,7 +197,7 @@ func (s *site) send(w http.ResponseWriter, r *http.Request, doc *document) {
 		w.WriteHeader(http.StatusNotModified)
 		return
 	}
-	h["Content-Type"] = hdrXML
+	h["Content-Type"] = doc.hdrType
 	h["X-Content-Type-Options"] = hdrNosniff
 	if zipped {
 		h["Content-Encoding"] = hdrGzip

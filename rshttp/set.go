@@ -113,6 +113,8 @@ type set struct {
 	isReady  atomic.Bool
 	reported reported // what has been logged about the set
 
+	recentChanges atomic.Pointer[recent] // for pages; nil before the first
+
 	// The division of the set and its journal into packages.
 	resourcePackages *packages.Resources
 	changePackages   *packages.Journal
@@ -179,15 +181,19 @@ func newSet(in *site, s Set, only bool, ownHub string) (*set, error) {
 			return nil, fmt.Errorf("rshttp: %s cannot offer %q: %s (its Provider is %T)", title(s.Name), c, out.missing(c), s.Provider)
 		}
 	}
-	out.divide()
+	out.divide(s.Changer)
 	return out, nil
 }
 
-// divide prepares the partitions of st.
-func (st *set) divide() {
+// divide prepares the partitions of st. journal is the Changer of another value than the
+// Provider, or nil.
+func (st *set) divide(journal resourcesync.Changer) {
 	o := &st.options
 	st.pages = partition.Pages(st.Name, st.Provider, st.Cutter, st.Stater, o.PageSize)
-	st.resourcePackages = &packages.Resources{Provider: st.Provider, Stater: st.Stater, Size: st.packageSize()}
+	st.resourcePackages = &packages.Resources{Provider: st.Provider, Stater: st.Stater, PartStater: st.partStater, Size: st.packageSize()}
+	if _, ordered := st.Changer.(resourcesync.Windower); ordered && journal == nil {
+		st.resourcePackages.Changer = st.Changer
+	}
 	st.changePackages = newChangePackages(st)
 	st.packages = newPackages(st)
 	if st.Changer != nil {

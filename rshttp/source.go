@@ -45,13 +45,14 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"sync/atomic"
 
 	"github.com/resourcesync-go/resourcesync/internal/admission"
 	"github.com/resourcesync-go/resourcesync/internal/baseurl"
 	"github.com/resourcesync-go/resourcesync/internal/packages"
+	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/internal/transfer"
+	"github.com/resourcesync-go/resourcesync/internal/webpage"
 	"github.com/resourcesync-go/resourcesync/linkheader"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
@@ -67,6 +68,7 @@ type Source struct {
 	renderings admission.Limiter // of documents
 	transfers  *transfer.Limiter
 	covers     []linkheader.Cover
+	templates  *webpage.Templates // nil without pages
 }
 
 // New returns the Source of sets. base is the public URL of the folder of its documents, such
@@ -95,6 +97,11 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		requests:   admission.NewGroups(),
 		renderings: admission.NewLimiter(o.Renderings),
 		transfers:  transfer.NewLimiter(o.Transfers, o.ClientTransfers),
+	}
+	if o.Pages != NoPages {
+		if s.templates, err = pages.New(o.Pages); err != nil {
+			return nil, fmt.Errorf("rshttp: Pages: %w", err)
+		}
 	}
 	s.runner.site = s.site
 	s.plans = packages.NewPlanner[*state](packages.Options{
@@ -174,14 +181,31 @@ func (s *Source) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (s *Source) answer(w http.ResponseWriter, r *http.Request) bool {
 	if s.hub != nil && r.URL.Path == s.hubURI.Path {
 		s.expectRun()
-		s.hub.ServeHTTP(w, r)
+		s.answerHub(w, r)
 		return true
 	}
 	t, doc, ok := s.find(r.URL.Path)
-	if ok {
-		s.serve(w, r, t, doc)
+	if !ok {
+		return false
 	}
-	return ok
+	if s.options.Observe == nil || t.isSocket() {
+		s.serve(w, r, t, doc)
+		return true
+	}
+	about := Answer{Request: r, Document: t.kind.documentName(), Until: t.until()}
+	if t.set != nil {
+		about.Set = t.set.Name
+	}
+	s.observe(w, about, func(w http.ResponseWriter) { s.serve(w, r, t, doc) })
+	return true
+}
+
+func (s *Source) answerHub(w http.ResponseWriter, r *http.Request) {
+	if s.options.Observe == nil {
+		s.hub.ServeHTTP(w, r)
+		return
+	}
+	s.observe(w, Answer{Request: r, Document: documentHub}, func(w http.ResponseWriter) { s.hub.ServeHTTP(w, r) })
 }
 
 // Description returns the public URL of the Source Description.
@@ -224,45 +248,4 @@ func (s *site) sitemaps() []string {
 		}
 	}
 	return uris
-}
-
-// Counters are totals since the Source was created. They can be served as JSON.
-type Counters struct {
-	Rendered uint64 `json:"rendered"`      // documents made
-	Planned  uint64 `json:"planned"`       // packages planned
-	Hits     uint64 `json:"hits"`          // requests answered from the cache
-	Refused  uint64 `json:"refused"`       // requests answered 503 or 429 because too much was being made or sent
-	Failed   uint64 `json:"failed"`        // requests answered 503 because a provider failed
-	LeftOut  uint64 `json:"leftOut"`       // entries left out of documents because their URIs cannot be written
-	Dropped  uint64 `json:"droppedFields"` // fields left out of entries because no document can hold their values
-	Sent     uint64 `json:"sent"`          // packages sent, whole or in part
-	Broken   uint64 `json:"broken"`        // of them, those broken off because content differed from its entry
-	Read     uint64 `json:"read"`          // resources read for their checksums alone
-
-	CacheBytes int64 `json:"cacheBytes"` // held by rendered documents now
-	PlanBytes  int64 `json:"planBytes"`  // held by the plans of packages now, including those being made and sent
-}
-
-type counters struct {
-	rendered, hits, refused, failed, leftOut, dropped, sent, broken atomic.Uint64
-
-	packages packages.Counters
-}
-
-// Counters returns the Source's counters.
-func (s *Source) Counters() Counters {
-	return Counters{
-		Rendered:   s.counters.rendered.Load(),
-		Planned:    s.counters.packages.Planned.Load(),
-		Hits:       s.counters.hits.Load() + s.counters.packages.Hits.Load(),
-		Refused:    s.counters.refused.Load(),
-		Failed:     s.counters.failed.Load(),
-		LeftOut:    s.counters.leftOut.Load(),
-		Dropped:    s.counters.dropped.Load(),
-		Sent:       s.counters.sent.Load(),
-		Broken:     s.counters.broken.Load(),
-		Read:       s.counters.packages.Read.Load(),
-		CacheBytes: s.cache.size(),
-		PlanBytes:  s.plans.Memory(),
-	}
 }

@@ -26,6 +26,9 @@ type state struct {
 	// Last-Modified. It is zero if unknown.
 	modified time.Time
 
+	// last is the datetime of the newest change in a Change List, or its from if it has none.
+	last time.Time
+
 	// whole is the version of the complete set when version was last found current. As
 	// long as whole is the same, Stat need not be called for the range.
 	whole atomic.Pointer[string]

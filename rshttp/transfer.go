@@ -98,17 +98,21 @@ func (t target) pack() *packages.Package[*state] {
 }
 
 // listPackage returns the contents of the package t with its manifest, and their state.
-func (t target) listPackage(ctx context.Context) (*packages.Contents, *state, error) {
+func (t target) listPackage(ctx context.Context) (c *packages.Contents, st *state, err error) {
+	if tracer := t.set.options.Tracer; tracer != nil {
+		var end func(error)
+		ctx, end = t.span(ctx, tracer, "resourcesync.plan")
+		defer func() { end(err) }()
+	}
 	ctx, cancel := context.WithTimeout(ctx, t.set.options.RenderTimeout)
 	defer cancel()
 	t.kind = t.set.routes.kinds[t.kind.manifest]
-	st, err := t.kind.state(ctx, t, nil)
-	if err != nil {
+	if st, err = t.kind.state(ctx, t, nil); err != nil {
 		return nil, nil, err
 	}
 	var b render.Body
 	defer b.Free()
-	c, err := listPackage(ctx, t, st, &b)
+	c, err = listPackage(ctx, t, st, &b)
 	if err == nil {
 		c.Text, err = b.Text()
 	}

@@ -182,8 +182,8 @@ func TestRequests(t *testing.T) {
 		status int
 		want   []string // header names and values; "" for absent
 	}{
-		{"plain", "GET", list, nil, 200, []string{"Content-Type", "application/xml", "Content-Encoding", "", "ETag", plain, "Last-Modified", modified, "Vary", "Accept-Encoding", "Cache-Control", ask}},
-		{"gzip", "GET", list, []string{"Accept-Encoding", "gzip, br"}, 200, []string{"Content-Type", "application/xml", "Content-Encoding", "gzip", "ETag", zipped, "Last-Modified", modified, "Vary", "Accept-Encoding"}},
+		{"plain", "GET", list, nil, 200, []string{"Content-Type", "application/xml", "Content-Encoding", "", "ETag", plain, "Last-Modified", modified, "Vary", "Accept-Encoding, Accept, Sec-Fetch-Dest", "Cache-Control", ask}},
+		{"gzip", "GET", list, []string{"Accept-Encoding", "gzip, br"}, 200, []string{"Content-Type", "application/xml", "Content-Encoding", "gzip", "ETag", zipped, "Last-Modified", modified, "Vary", "Accept-Encoding, Accept, Sec-Fetch-Dest"}},
 		{"gzip not wanted", "GET", list, []string{"Accept-Encoding", "gzip;q=0"}, 200, []string{"Content-Encoding", ""}},
 		{"gzip wanted less", "GET", list, []string{"Accept-Encoding", "gzip;q=0.3, identity;q=0.5"}, 200, []string{"Content-Encoding", ""}},
 		{"gzip wanted more", "GET", list, []string{"Accept-Encoding", "identity;q=0.5, GZIP;q=0.8"}, 200, []string{"Content-Encoding", "gzip"}},
@@ -193,7 +193,7 @@ func TestRequests(t *testing.T) {
 		{"broken quality", "GET", list, []string{"Accept-Encoding", "gzip;q=NaN"}, 200, []string{"Content-Encoding", ""}},
 		{"head", "HEAD", list, nil, 200, []string{"Content-Type", "application/xml", "ETag", plain}},
 		{"head gzip", "HEAD", list, []string{"Accept-Encoding", "gzip"}, 200, []string{"Content-Encoding", "gzip", "ETag", zipped}},
-		{"not modified", "GET", list, []string{"If-None-Match", plain}, 304, []string{"ETag", plain, "Content-Type", "", "Content-Length", "", "Cache-Control", ask, "Vary", "Accept-Encoding"}},
+		{"not modified", "GET", list, []string{"If-None-Match", plain}, 304, []string{"ETag", plain, "Content-Type", "", "Content-Length", "", "Cache-Control", ask, "Vary", "Accept-Encoding, Accept, Sec-Fetch-Dest"}},
 		{"not modified, weak and in a list", "GET", list, []string{"If-None-Match", `"x", W/` + plain}, 304, nil},
 		{"not modified, any", "GET", list, []string{"If-None-Match", "*"}, 304, nil},
 		{"not modified, head", "HEAD", list, []string{"If-None-Match", plain}, 304, nil},

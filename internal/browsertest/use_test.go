@@ -1,0 +1,85 @@
+package browsertest_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/browsertest"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/topic/websocket"
+)
+
+// TestUse does what people do: it opens the URL of a document, sorts a list with the keyboard,
+// turns pages with and without JavaScript, opens the XML, and sees a change while it happens.
+func TestUse(t *testing.T) {
+	live := time.Now()
+	papers := set(t, "papers", 400, &live)
+	sockets, err := websocket.New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, site := start(t, rshttp.Options{WebSocket: sockets, Push: &topic.Options{Flush: 50 * time.Millisecond}}, rshttp.Set{Provider: papers})
+	stop := make(chan struct{})
+	stopped := make(chan struct{})
+	go func() { // a change every second, so that some come after the page is open
+		defer close(stopped)
+		for i := 0; ; i++ {
+			select {
+			case <-stop:
+				return
+			case <-time.After(time.Second):
+			}
+			if err := papers.Put(resourcesync.Resource{Key: fmt.Sprint("live", i), URI: fmt.Sprintf("https://example.org/live/%d?%%3Cb%%3E&c", i)}); err != nil {
+				t.Error(err)
+				return
+			}
+			papers.Delete(fmt.Sprint("live", i-1))
+		}
+	}()
+	browsertest.Run(t, fmt.Sprintf("const site = %q;", site)+`
+const rows = page => page.$$eval('tbody td:first-child a', links => links.map(a => a.textContent));
+for (const javaScriptEnabled of [true, false]) {
+  const page = await open(site + '/resourcesync/resourcelist.xml', 'light', {javaScriptEnabled});
+  expect(await page.textContent('h1') === 'Resource List', 'the URL of the XML shows no page');
+  const first = await rows(page);
+  expect(first.length === 150, first.length + ' rows');
+
+  await page.keyboard.press('Tab');
+  expect(await page.evaluate(() => document.activeElement.className) === 'skip', 'the first Tab does not lead to the link to the content');
+
+  await page.focus('thead th:nth-child(3) a');
+  await Promise.all([page.waitForURL(/sort=-size/), page.keyboard.press('Enter')]);
+  expect(await page.getAttribute('thead th:nth-child(3)', 'aria-sort') === 'descending', 'not sorted by size');
+  const sorted = await rows(page);
+  expect(sorted.join() !== first.join() && sorted.slice().sort().join() === first.slice().sort().join(), 'sorting changes the rows of the page');
+
+  const seen = new Set(sorted);
+  for (let next; (next = await page.$('a[rel=next]'));) {
+    await Promise.all([page.waitForNavigation(), next.click()]);
+    for (const row of await rows(page)) { expect(!seen.has(row), row + ' is on two pages'); seen.add(row); }
+  }
+  expect(seen.size > 300, seen.size + ' resources on all pages');
+
+  await Promise.all([page.waitForURL(/xml$/), page.click('a.raw')]);
+  expect(/<urlset/.test(await (await page.context().request.get(page.url())).text()), 'the link to the XML leads elsewhere');
+  await page.goto(site + '/.well-known/resourcesync');
+  for (const link of ['All resources', 'Change List', 'Source']) {
+    await Promise.all([page.waitForNavigation(), page.click('main >> text="' + link + '"')]);
+  }
+  await page.context().close();
+}
+for (const path of ['description', 'capabilitylist', 'changelist', 'changelist/recent']) {
+  const page = await open(site + '/resourcesync/' + path + '.html');
+  await page.waitForSelector('[data-live]:not([hidden])', {timeout: 20000});
+  await page.waitForSelector('tr.new .badge.created', {timeout: 20000});
+  await page.waitForSelector('tr.new .badge.deleted', {timeout: 20000});
+  expect(/Live: \d+ new change/.test(await page.textContent('[data-live]')), path + ': ' + await page.textContent('[data-live]'));
+  expect(await page.$('tr.new b') === null, path + ': a URI has become an element');
+  await page.context().close();
+}`)
+	close(stop)
+	<-stopped
+}

@@ -1,0 +1,188 @@
+// Package pages renders the documents of a Source as HTML pages for people, and decides
+// which requests are those of people. It knows the data of the pages, but not how it is
+// gathered.
+package pages
+
+import (
+	"embed"
+	"io/fs"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/webpage"
+)
+
+//go:embed all:templates
+var embedded embed.FS
+
+// New returns the templates of the pages. A file of replace, which may be nil, replaces the
+// built-in one with the same name. They are tried, so that their faults are found at the start and
+// not when a page is opened.
+func New(replace fs.FS) (*webpage.Templates, error) {
+	files, err := fs.Sub(embedded, "templates")
+	if err != nil {
+		return nil, err
+	}
+	t, err := webpage.New(files, replace)
+	if err != nil || replace == nil {
+		return t, err
+	}
+	return t, try(t)
+}
+
+// Rows is the number of rows of a list on one page, and Budget the bytes that they may take
+// together: a page stays below 100 KB.
+const (
+	Rows   = 150
+	Budget = 72_000
+)
+
+// A Data is the content of a page. Its template has the name that Template returns.
+type Data interface{ Template() string }
+
+// A Source is the page of a Source Description.
+type Source struct {
+	Facts       []webpage.Fact
+	Sets        []Set
+	Pager       webpage.Pager
+	Recent      *Recent // of the only set; nil if there are several, or without a journal
+	Harvest     Harvest
+	DescribedBy string // URL
+}
+
+// A Set is a set in the list of a Source.
+type Set struct {
+	Name, URL    string
+	Resources    string // their number in words; empty if unknown
+	Newest       time.Time
+	State        string // why it has no content at the moment, in words; usually empty
+	Capabilities []webpage.Link
+}
+
+// A SetPage is the page of a Capability List.
+type SetPage struct {
+	Facts       []webpage.Fact
+	Documents   []Document
+	Recent      *Recent // nil without a journal
+	Channels    []Channel
+	Harvest     Harvest
+	DescribedBy string // URL
+}
+
+// A Document is a document of a set, as its Capability List names it.
+type Document struct {
+	Name, URL, XML string
+	Purpose        string
+	State          string // size, freshness, and the next document, in words
+}
+
+// A Channel is a notification channel.
+type Channel struct {
+	Name, URL, Topic string
+	Purpose          string
+	WebSocket        string // URL; empty without WebSockets
+	Published        int64  // notifications up to now
+	Hubs             []Hub
+}
+
+// A Hub is a hub of a channel. It has nothing that only operators may see.
+type Hub struct {
+	URI   string
+	Class string // of a badge
+	State string // in words
+}
+
+// A Recent is what has changed lately in a set.
+type Recent struct {
+	Hours, Days *Timeline
+	Changes     []Change
+	All         string // URL of the page of recent changes
+	Live        string // URL of a WebSocket with the notifications; empty without
+}
+
+// A Harvest is how to harvest a Source or a set, in commands.
+type Harvest struct{ Steps []Step }
+
+// A Step is a command and what it does.
+type Step struct{ Text, Command string }
+
+// A Resources is the page of a Resource List that is no index, or of a manifest of its
+// resources.
+type Resources struct {
+	Facts   []webpage.Fact
+	Package string // URL of the package, if the page is a manifest
+	Columns []webpage.Column
+	Rows    []Resource
+	Pager   webpage.Pager
+	Caption string
+}
+
+// A Resource is a row of Resources, or the resource of a Change.
+type Resource struct {
+	URI, Text string
+	Modified  time.Time
+	Length    string // with a unit; empty if unknown
+	Type      string
+	Digest    string // shortened
+
+	bytes int64
+}
+
+// A Changes is the page of a Change List that is no index, or of a manifest of changes.
+type Changes struct {
+	Facts   []webpage.Fact
+	Package string // URL of the package, if the page is a manifest
+	Columns []webpage.Column
+	Rows    []Change
+	Pager   webpage.Pager
+	Caption string
+	Live    string // URL of a WebSocket with the notifications; empty without
+}
+
+// A Change is a row of Changes.
+type Change struct {
+	Resource
+	Type     resourcesync.ChangeType
+	Datetime time.Time
+}
+
+// A List is the page of an index, a dump or an archive: a table of documents.
+type List struct {
+	Facts   []webpage.Fact
+	Columns []webpage.Column
+	Rows    [][]Cell
+	Pager   webpage.Pager
+	Caption string
+	Empty   string // what an empty list means
+	Links   []webpage.Link
+}
+
+// A Cell is a cell of a List: a text, a link, a badge or a time.
+type Cell struct {
+	Text, URL string
+	Badge     string
+	Time      time.Time
+	Class     string // of the column
+}
+
+// A ChannelPage is the page of a channel.
+type ChannelPage struct {
+	Facts   []webpage.Fact
+	Channel Channel
+	Harvest Harvest
+}
+
+// An Error is the page of a request that cannot be answered.
+type Error struct {
+	Text  string
+	ID    string // of the request
+	Index string // URL of the page where to continue; may be empty
+}
+
+func (Source) Template() string      { return "source" }
+func (SetPage) Template() string     { return "set" }
+func (Resources) Template() string   { return "resources" }
+func (Changes) Template() string     { return "changes" }
+func (List) Template() string        { return "list" }
+func (ChannelPage) Template() string { return "channel" }
+func (Error) Template() string       { return "error" }

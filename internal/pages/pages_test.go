@@ -1,0 +1,124 @@
+package pages
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/webpage"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+var noon = time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC)
+
+const origin = "https://example.org"
+
+func sample() (Resource, Change) {
+	r := resourcesync.Resource{
+		URI: origin + "/papers/%C3%BCber.pdf?a=1&b=<script>", LastModified: noon.Add(-time.Hour), Length: resourcesync.Bytes(123456), Type: "application/pdf",
+		Hashes: []resourcesync.Hash{{Algorithm: "sha-256", Digest: strings.Repeat("0123abcd", 8)}},
+	}
+	c := resourcesync.Change{Type: resourcesync.Deleted, Datetime: noon.Add(-time.Minute), Resource: r}
+	return NewResource(&r, origin), NewChange(&c, origin)
+}
+
+// TestGolden compares what templates make of data with what they made before; -update writes
+// the files.
+func TestGolden(t *testing.T) {
+	templates, err := New(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res, change := sample()
+	counts := Counts{}
+	counts.Add(&resourcesync.Change{Type: resourcesync.Created, Datetime: noon.Add(-90 * time.Minute)})
+	counts.Add(&resourcesync.Change{Type: resourcesync.Deleted, Datetime: noon.Add(-89 * time.Minute)})
+	recent := &Recent{
+		Hours: NewTimeline(counts, time.Hour, 24, noon, noon.Add(-6*time.Hour)), Days: NewTimeline(counts, 24*time.Hour, 30, noon, time.Time{}),
+		Changes: []Change{change}, All: "/r/changelist/recent.html", Live: "wss://example.org/r/change/websocket",
+	}
+	facts := []webpage.Fact{{Name: "Resources", Value: "1,234"}, {Name: "Last change", Value: "1 hour ago", Note: "22 Nov 2026, 11:00"}}
+	channel := Channel{
+		Name: "Change Notifications", URL: "/r/change.html", Topic: origin + "/r/change/", Purpose: "Each change.", WebSocket: "wss://example.org/r/change/websocket", Published: 12,
+		Hubs: []Hub{{URI: "https://hub.example.net/", Class: "failing", State: "not reached since 22 Nov, 11:00"}},
+	}
+	harvest := Harvest{Steps: []Step{{Text: "See", Command: "curl 'https://example.org/r?a=1&b=2'"}}}
+	resources := Resources{Facts: facts, Rows: []Resource{res}, Caption: "All 2 resources", Package: "/r/p.zip", Pager: webpage.Pager{First: "/first", Next: "/next"}}
+	resources.Sort("-size", func(o Order) string { return "?sort=" + string(o) })
+	changes := Changes{Facts: facts, Rows: []Change{change}, Live: recent.Live}
+	changes.Sort("", func(o Order) string { return "?sort=" + string(o) })
+	for _, data := range []Data{
+		Source{Facts: facts, Sets: []Set{{Name: "papers", URL: "/r/capabilitylist.html", Resources: "1,234 resources", Newest: noon.Add(-time.Hour), Capabilities: []webpage.Link{{Text: "Resource List", URL: "/r/resourcelist.html"}}}, {Name: "new", URL: "/n", State: "Being prepared"}}, Recent: recent, Harvest: harvest, DescribedBy: "/about"},
+		SetPage{Facts: facts, Documents: []Document{{Name: "Resource List", URL: "/r/resourcelist.html", XML: "/r/resourcelist.xml?xml", Purpose: "Every resource.", State: "One list."}}, Recent: recent, Channels: []Channel{channel}, Harvest: harvest},
+		resources, changes,
+		List{Facts: facts, Columns: []webpage.Column{{Name: "From"}, {Name: "State"}, {Name: "Until"}}, Rows: [][]Cell{{{Text: "A", URL: "/a"}, {Text: "open", Badge: "open"}, {Time: noon}}}, Caption: "All 2 lists"},
+		ChannelPage{Facts: facts, Channel: channel, Harvest: harvest},
+		Error{Text: "There is no such document.", ID: "ID", Index: "/r/changelist.html"},
+	} {
+		name := data.Template()
+		html, err := templates.Render(name, &webpage.Page{Title: "Title", Intro: "Intro.", Site: "example.org", Home: "/", Now: noon, Data: data})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, got, _ := strings.Cut(string(html), "<main")
+		got, _, _ = strings.Cut("<main"+got, "<script>")
+		file := filepath.Join("testdata", name+".html")
+		if *update {
+			if err := os.WriteFile(file, []byte(got), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		want, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got != strings.ReplaceAll(string(want), "\r\n", "\n") {
+			t.Errorf("%s differs from %s; if it should, run the test with -update:\n%s", name, file, got)
+		}
+	}
+}
+
+func TestText(t *testing.T) {
+	for uri, want := range map[string]string{
+		origin + "/a/b":                         "/a/b",
+		origin + "/%C3%BCber%20uns":             "/über uns",
+		origin + "/%FF":                         "/%FF",
+		origin + "/a%E2%80%AEfdp.exe":           "/a%E2%80%AEfdp.exe", // would turn the direction of the text
+		origin + "/a%0Ab":                       "/a%0Ab",
+		"https://example.net/a":                 "https://example.net/a",
+		"https://example.organic/a":             "https://example.organic/a",
+		"https://example.org":                   "https://example.org",
+		origin + "/" + strings.Repeat("x", 500): "/" + strings.Repeat("x", 105) + "…" + strings.Repeat("x", 53),
+	} {
+		if got := Text(uri, origin); got != want {
+			t.Errorf("%s is shown as %s, want %s", uri, got, want)
+		}
+	}
+}
+
+func TestSort(t *testing.T) {
+	rows := func() []Resource {
+		return []Resource{{URI: "b", bytes: 10}, {URI: "a", bytes: 9}, {URI: "c", bytes: -1}}
+	}
+	for o, want := range map[Order]string{"": "bac", "uri": "abc", "-uri": "cba", "size": "cab", "-size": "bac", "x": "bac"} {
+		p := Resources{Rows: rows()}
+		p.Sort(o.Valid(), func(o Order) string { return string(o) })
+		got := ""
+		for _, r := range p.Rows {
+			got += r.URI
+		}
+		if got != want {
+			t.Errorf("sorted by %q: %s, want %s", o, got, want)
+		}
+		for _, c := range p.Columns {
+			if sorted := c.Sorted != ""; sorted != (o != "" && strings.TrimPrefix(c.URL, "-") == strings.TrimPrefix(string(o), "-")) {
+				t.Errorf("sorted by %q: the column %s has aria-sort %q", o, c.Name, c.Sorted)
+			}
+		}
+	}
+}

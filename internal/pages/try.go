@@ -1,0 +1,40 @@
+package pages
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/webpage"
+)
+
+// try renders each page with data that has at least one row of everything.
+func try(t *webpage.Templates) error {
+	now := time.Unix(0, 0)
+	var (
+		facts    = []webpage.Fact{{Name: "Name", Value: "Value", Note: "Note"}}
+		columns  = []webpage.Column{{Name: "Name", URL: "/", Sorted: "ascending", Class: "number"}}
+		links    = []webpage.Link{{Text: "Text", URL: "/"}}
+		pager    = webpage.Pager{First: "/", Previous: "/", Next: "/", Note: "Note"}
+		resource = Resource{URI: "/", Text: "/", Modified: now, Length: "1 B", Type: "text/plain", Digest: "md5:0"}
+		changes  = []Change{{Resource: resource, Type: "created", Datetime: now}}
+		line     = NewTimeline(Counts{now.Unix(): {1, 1, 1}}, time.Hour, 1, now, now)
+		recent   = &Recent{Hours: line, Days: line, Changes: changes, All: "/", Live: "wss://example.org/"}
+		channel  = Channel{Name: "Name", URL: "/", Topic: "/", Purpose: "Purpose", WebSocket: "wss://example.org/", Published: 1, Hubs: []Hub{{URI: "/", Class: "ok", State: "State"}}}
+		harvest  = Harvest{Steps: []Step{{Text: "Text", Command: "command"}}}
+	)
+	for _, data := range []Data{
+		Source{Facts: facts, Sets: []Set{{Name: "Name", URL: "/", Resources: "1 resource", Newest: now, Capabilities: links}, {State: "State"}}, Pager: pager, Recent: recent, Harvest: harvest, DescribedBy: "/"},
+		SetPage{Facts: facts, Documents: []Document{{Name: "Name", URL: "/", XML: "/", Purpose: "Purpose", State: "State"}}, Recent: recent, Channels: []Channel{channel}, Harvest: harvest, DescribedBy: "/"},
+		Resources{Facts: facts, Package: "/", Columns: columns, Rows: []Resource{resource}, Pager: pager, Caption: "Caption"},
+		Changes{Facts: facts, Package: "/", Columns: columns, Rows: changes, Pager: pager, Caption: "Caption", Live: recent.Live},
+		List{Facts: facts, Columns: columns, Rows: [][]Cell{{{Text: "Text", URL: "/", Badge: "open", Time: now, Class: "number"}}}, Pager: pager, Caption: "Caption", Empty: "Empty", Links: links},
+		ChannelPage{Facts: facts, Channel: channel, Harvest: harvest},
+		Error{Text: "Text", ID: "ID", Index: "/"},
+	} {
+		p := &webpage.Page{Title: "Title", Intro: "Intro", Site: "example.org", Home: "/", Trail: links, Nav: links, Raw: "/?xml", RawType: "application/xml", Now: now, Data: data}
+		if _, err := t.Render(data.Template(), p); err != nil {
+			return fmt.Errorf("page template %s.html: %w", data.Template(), err)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,105 @@
+package rshttp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/packages"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
+)
+
+// Counters are totals since the Source was created. They can be served as JSON.
+type Counters struct {
+	Rendered uint64 `json:"rendered"`      // documents made
+	Planned  uint64 `json:"planned"`       // packages planned
+	Hits     uint64 `json:"hits"`          // requests answered from the cache
+	Refused  uint64 `json:"refused"`       // requests answered 503 or 429 because too much was being made or sent
+	Failed   uint64 `json:"failed"`        // requests answered 503 because a provider failed
+	LeftOut  uint64 `json:"leftOut"`       // entries left out of documents because their URIs cannot be written
+	Dropped  uint64 `json:"droppedFields"` // fields left out of entries because no document can hold their values
+	Sent     uint64 `json:"sent"`          // packages sent, whole or in part
+	Broken   uint64 `json:"broken"`        // of them, those broken off because content differed from its entry
+	Read     uint64 `json:"read"`          // resources read for their checksums alone
+
+	CacheBytes int64 `json:"cacheBytes"` // held by rendered documents now
+	PlanBytes  int64 `json:"planBytes"`  // held by the plans of packages now, including those being made and sent
+	Transfers  int   `json:"transfers"`  // packages and versions being sent now
+	WebSockets int   `json:"webSockets"` // connected now, if the WebSocket tells it
+}
+
+type counters struct {
+	rendered, hits, refused, failed, leftOut, dropped, sent, broken atomic.Uint64
+
+	packages packages.Counters
+}
+
+// Counters returns the Source's counters.
+func (s *Source) Counters() Counters {
+	webSockets := 0
+	if feed, ok := s.options.WebSocket.(interface{ Clients() int }); ok {
+		webSockets = feed.Clients()
+	}
+	return Counters{
+		Rendered:   s.counters.rendered.Load(),
+		Planned:    s.counters.packages.Planned.Load(),
+		Hits:       s.counters.hits.Load() + s.counters.packages.Hits.Load(),
+		Refused:    s.counters.refused.Load(),
+		Failed:     s.counters.failed.Load(),
+		LeftOut:    s.counters.leftOut.Load(),
+		Dropped:    s.counters.dropped.Load(),
+		Sent:       s.counters.sent.Load(),
+		Broken:     s.counters.broken.Load(),
+		Read:       s.counters.packages.Read.Load(),
+		CacheBytes: s.cache.size(),
+		PlanBytes:  s.plans.Memory(),
+		Transfers:  s.transfers.Running(),
+		WebSockets: webSockets,
+	}
+}
+
+// A SetStatus describes the state of a set for operators. It can be served as JSON.
+type SetStatus struct {
+	Set       string    `json:"set,omitzero"`
+	Resources int64     `json:"resources"`         // negative if unknown
+	Changed   time.Time `json:"changed,omitzero"`  // the time of the newest change in the set
+	Recorded  time.Time `json:"recorded,omitzero"` // the time of the newest change in its journal
+}
+
+// SetStatus returns the status of each set, in the order given to [New]. It costs what one
+// request for a document of each set does: it calls Stat and lists nothing. What a
+// provider does not tell is unknown. A set that fails is missing, and joined into the error.
+func (s *site) SetStatus(ctx context.Context) ([]SetStatus, error) {
+	var (
+		all  []SetStatus
+		errs []error
+	)
+	for _, st := range s.order {
+		now, err := st.status(ctx)
+		switch {
+		case err == nil || errors.Is(err, resourcesync.ErrNotReady):
+			all = append(all, now)
+		default:
+			errs = append(errs, fmt.Errorf("rshttp: %s: %w", title(st.Name), err))
+		}
+	}
+	return all, errors.Join(errs...)
+}
+
+func (st *set) status(ctx context.Context) (SetStatus, error) {
+	now := SetStatus{Set: st.Name, Resources: -1}
+	stat, err := statOf(ctx, st.Stater, partition.Whole)
+	if err != nil || st.Stater == nil {
+		return now, err
+	}
+	now.Resources, now.Changed = stat.Count, stat.LastModified
+	if st.Changer == nil || st.changeStater == nil {
+		return now, nil
+	}
+	stat, err = statOf(ctx, st.changeStater, partition.Whole)
+	now.Recorded = stat.LastModified
+	return now, err
+}

@@ -1,0 +1,309 @@
+package rshttp
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/admission"
+	"github.com/resourcesync-go/resourcesync/internal/pages"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
+	"github.com/resourcesync-go/resourcesync/internal/render"
+	"github.com/resourcesync-go/resourcesync/internal/webpage"
+)
+
+// This file serves the HTML pages of documents. Each document of a kind that has a page is
+// shown at its own URL to browsers, and at the URL that ends in .html to everyone. A page
+// reads what it shows, and not what its document lists: its cost does not depend on the
+// length of a list.
+
+// NoPages as [Options].Pages turns the HTML pages off.
+var NoPages fs.FS = noPages{}
+
+type noPages struct{}
+
+func (noPages) Open(name string) (fs.File, error) {
+	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
+}
+
+// pageOf is the suffix of the name of the kind that is the page of another kind.
+const pageOf = "-page-html"
+
+// withPages returns rows and the kinds of their pages, or no pages if o turns them off.
+func withPages(rows []*kind, o *Options) []*kind {
+	for _, k := range rows {
+		if o.Pages == NoPages {
+			k.page = nil
+		}
+		if k.page == nil {
+			continue
+		}
+		path := strings.TrimSuffix(strings.TrimSuffix(k.path, "/"), ".xml") + ".html"
+		if k.name == kindDescription {
+			path = "description.html"
+		}
+		rows = append(rows, &kind{name: k.name + pageOf, path: path, needs: k.needs, document: k, listed: alwaysUnlisted(k), serve: request.servePage})
+	}
+	return rows
+}
+
+// alwaysUnlisted returns the listed of the page of k. Pages share the places of unlisted
+// documents, so that people never displace harvesters.
+func alwaysUnlisted(k *kind) func(target) bool {
+	if k.needs == nil {
+		return nil
+	}
+	return isNever
+}
+
+// documentName returns the name of k or, if it is a page, of its document.
+func (k *kind) documentName() string {
+	if k.document != nil {
+		return k.document.name
+	}
+	return k.name
+}
+
+// Page returns the public URL of the HTML page of the Source. It is empty if pages are
+// turned off.
+func (s *Source) Page() string {
+	if s.templates == nil {
+		return ""
+	}
+	return s.routes.url(kindDescription+pageOf, nil, "")
+}
+
+// asPage returns the target of the page of t if a request for t is to be answered with it.
+func (s *Source) asPage(r *http.Request, t target) (target, bool) {
+	if t.kind.page == nil || !pages.Navigates(r) {
+		return t, false
+	}
+	t.kind = s.routes.kinds[t.kind.name+pageOf]
+	return t, true
+}
+
+// A view is a request for the page of the document t.
+type view struct {
+	*Source
+	t     target
+	now   time.Time
+	after string      // where the rows of the page begin: a key or a time; empty for the first
+	sort  pages.Order // of the rows
+}
+
+// A page is the content of a page and what its layout needs.
+type page struct {
+	title, intro string
+	data         pages.Data
+	connect      []string // WebSockets
+}
+
+var (
+	hdrHTML      = []string{"text/html; charset=utf-8"}
+	hdrNoIndex   = []string{"noindex, nofollow"}
+	cachePrivate = []string{"private, no-cache"}
+)
+
+// A rendered is a page that is shared by all requests that wait for it.
+type rendered struct {
+	doc     *document
+	connect []string
+}
+
+// maxPosition is the maximum length of the parameter after: that of an encoded key.
+var maxPosition = base64.RawURLEncoding.EncodedLen(resourcesync.MaxKeyLength)
+
+// servePage answers a request for the page of a document. Pages are not cached.
+func (q request) servePage() error {
+	v := &view{Source: q.Source, t: q.t, now: time.Now()}
+	v.t.kind = q.t.kind.document
+	query := q.r.URL.Query()
+	v.after, v.sort = query.Get("after"), pages.Order(query.Get("sort")).Valid()
+	if len(v.after) > maxPosition {
+		return notExist("a position of this length", v.t)
+	}
+	ctx, cancel := context.WithTimeout(q.r.Context(), max(q.options.Wait, 0)+2*q.options.RenderTimeout)
+	defer cancel()
+	key := v.t.kind.name + pageOf + " " + v.t.setName() + " " + v.t.part + "?" + url.Values{"after": {v.after}, "sort": {string(v.sort)}}.Encode()
+	result, err := q.requests.Of(true).Do(ctx, key, admission.Job{
+		Begin: func(ctx context.Context) error { return q.renderings.AcquireWithin(ctx, q.options.Wait, true) },
+		Work: func(ctx context.Context) (any, error) {
+			defer q.renderings.Release(true)
+			ctx, cancel := context.WithTimeout(ctx, q.options.RenderTimeout)
+			defer cancel()
+			return v.render(ctx)
+		},
+	})
+	if err != nil {
+		return err
+	}
+	out := result.(*rendered)
+	q.templates.SetHeaders(q.w.Header(), out.connect...)
+	q.w.Header()["X-Robots-Tag"] = hdrNoIndex
+	sendingPage(q.w)
+	q.send(q.w, q.r, out.doc)
+	return nil
+}
+
+func (v *view) render(ctx context.Context) (*rendered, error) {
+	if v.t.set != nil && v.t.kind.state != nil {
+		if err := v.t.set.ready(ctx); err != nil {
+			return nil, err
+		}
+	}
+	p, err := v.t.kind.page(ctx, v)
+	if err != nil {
+		return nil, err
+	}
+	layout := v.layout(p.title)
+	layout.Intro, layout.Data = p.intro, p.data
+	layout.Trail = v.trail()
+	layout.Raw, layout.RawType = v.documentURL()+"?xml", "application/xml"
+	html, err := v.templates.Render(p.data.Template(), layout)
+	if err != nil {
+		return nil, err
+	}
+	text, err := render.Compress(html)
+	if err != nil {
+		return nil, err
+	}
+	doc := newDocument(v.t, &state{}, text, false)
+	doc.hdrType, doc.hdrCacheControl = hdrHTML, cachePrivate
+	return &rendered{doc, p.connect}, nil
+}
+
+// failPage answers a request for a page that cannot be rendered. Its header has been set.
+func (s *Source) failPage(w http.ResponseWriter, r *http.Request, f *failure) {
+	p := s.layout(http.StatusText(f.status))
+	data := pages.Error{Text: f.text, ID: f.id, Index: f.index}
+	p.Data = data
+	html, err := s.templates.Render(data.Template(), p)
+	if err != nil {
+		s.log.Error("page of an error not rendered", "error", err)
+		html = []byte(f.text)
+	}
+	s.templates.SetHeaders(w.Header())
+	w.Header().Set("Content-Length", strconv.Itoa(len(html)))
+	w.WriteHeader(f.status)
+	if r.Method != http.MethodHead {
+		_, _ = w.Write(html) // fails if the client has left
+	}
+}
+
+// layout returns a page with what all pages have in common.
+func (s *Source) layout(title string) *webpage.Page {
+	host := s.routes.origin[strings.Index(s.routes.origin, "://")+len("://"):]
+	return &webpage.Page{Title: title, Site: host, Home: s.Page(), Now: time.Now()}
+}
+
+// trail returns the links to the pages above that of v.
+func (v *view) trail() []webpage.Link {
+	if v.t.set == nil {
+		return nil
+	}
+	trail := []webpage.Link{{Text: "Source", URL: v.Page()}}
+	if v.t.kind.name != kindCapabilityList {
+		trail = append(trail, webpage.Link{Text: v.t.set.display(), URL: v.page(kindCapabilityList, "")})
+	}
+	above, index := v.t.kind.parent, " Index"
+	switch v.t.kind.name {
+	case kindDumpManifest:
+		above, index = kindResourceDump, ""
+	case kindChangeManifest:
+		above, index = kindChangeDump, ""
+	case kindRecentChanges:
+		above, index = kindChangeList, ""
+	}
+	if above != "" {
+		trail = append(trail, webpage.Link{Text: nameOf(v.routes.kinds[above].capability) + index, URL: v.page(above, "")})
+	}
+	return trail
+}
+
+// page returns the URL of the page of a document of the set of v.
+func (v *view) page(kind, part string) string { return v.t.url(kind+pageOf, part) }
+
+// here returns the URL of the page of v with other rows or another order.
+func (v *view) here(after string, sort pages.Order) string {
+	query := url.Values{}
+	if after != "" {
+		query.Set("after", after)
+	}
+	if sort != "" {
+		query.Set("sort", string(sort))
+	}
+	uri := v.routes.url(v.t.kind.name+pageOf, v.t.set, v.t.part)
+	if len(query) > 0 {
+		uri += "?" + query.Encode()
+	}
+	return uri
+}
+
+// documentURL returns the URL of the document of v.
+func (v *view) documentURL() string { return v.routes.url(v.t.kind.name, v.t.set, v.t.part) }
+
+// key returns the first key of the page of v: the one after the last of the page before.
+func (v *view) key() (string, error) {
+	if v.after == "" {
+		return "", nil
+	}
+	key, err := base64.RawURLEncoding.Strict().DecodeString(v.after)
+	if err != nil || len(key) > resourcesync.MaxKeyLength {
+		return "", fmt.Errorf("%q is not a position in a list: %w", v.after, fs.ErrNotExist)
+	}
+	return string(key) + "\x00", nil
+}
+
+// time returns the time that v.after is, or zero.
+func (v *view) time() (time.Time, error) {
+	if v.after == "" {
+		return time.Time{}, nil
+	}
+	at, err := partition.ParseTime(v.after)
+	if err != nil {
+		return at, fmt.Errorf("%q is not a time: %w", v.after, fs.ErrNotExist)
+	}
+	return at, nil
+}
+
+func (t target) setName() string {
+	if t.set == nil {
+		return ""
+	}
+	return t.set.Name
+}
+
+// display returns the name of st on a page.
+func (st *set) display() string {
+	if st.Name == "" {
+		return "All resources"
+	}
+	return st.Name
+}
+
+// nameOf returns the name of a capability on a page.
+func nameOf(c resourcesync.Capability) string {
+	names := map[resourcesync.Capability]string{
+		resourcesync.CapabilityList:        "Capability List",
+		resourcesync.ResourceList:          "Resource List",
+		resourcesync.ResourceDump:          "Resource Dump",
+		resourcesync.ResourceDumpManifest:  "Resource Dump Manifest",
+		resourcesync.ChangeList:            "Change List",
+		resourcesync.ChangeDump:            "Change Dump",
+		resourcesync.ChangeDumpManifest:    "Change Dump Manifest",
+		resourcesync.ResourceListArchive:   "Resource List Archive",
+		resourcesync.ResourceDumpArchive:   "Resource Dump Archive",
+		resourcesync.ChangeListArchive:     "Change List Archive",
+		resourcesync.ChangeDumpArchive:     "Change Dump Archive",
+		resourcesync.ChangeNotification:    "Change Notifications",
+		resourcesync.FrameworkNotification: "Framework Notifications",
+	}
+	return names[c]
+}

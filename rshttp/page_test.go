@@ -1,0 +1,293 @@
+package rshttp_test
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"net/http"
+	"net/url"
+	"regexp"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/fstest"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/topic/hub"
+)
+
+// browser is the header of a browser that navigates.
+var browser = []string{
+	"User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:144.0) Gecko/20100101 Firefox/144.0",
+	"Accept", "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8", "Sec-Fetch-Dest", "document",
+}
+
+const (
+	pageHTML   = "text/html; charset=utf-8"
+	googlebot  = "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)"
+	javaAccept = "text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2"
+)
+
+// TestPageNegotiation requests documents as browsers and harvesters do.
+func TestPageNegotiation(t *testing.T) {
+	src := newSource(t, &rshttp.Options{PageSize: 2, Sitemap: true}, rshttp.Set{Provider: papers(t, "a", "b", "c")})
+	const list = "/resourcesync/resourcelist.xml"
+	const vary = "Accept-Encoding, Accept, Sec-Fetch-Dest"
+	for _, tt := range []struct {
+		name, path string
+		header     []string
+		want       string
+		vary       string
+		cache      string
+	}{
+		{"browser", list, browser, pageHTML, vary, "private, no-cache"},
+		{"browser, Source Description", "/.well-known/resourcesync", browser, pageHTML, vary, "private, no-cache"},
+		{"browser, page of a list", "/resourcesync/resourcelist/~Yw.xml", browser, pageHTML, vary, "private, no-cache"},
+		{"browser, raw", list + "?xml", browser, "application/xml", vary, "public, no-cache"},
+		{"browser, sitemap", "/resourcesync/sitemap.xml", browser, "application/xml", "Accept-Encoding", "public, no-cache"},
+		{"fetch() of a browser", list, append(browser[:4:4], "Sec-Fetch-Dest", "empty"), "application/xml", vary, "public, no-cache"},
+		{"harvester", list, nil, "application/xml", vary, "public, no-cache"},
+		{"Java", list, []string{"User-Agent", "Java/21", "Accept", javaAccept}, "application/xml", vary, "public, no-cache"},
+		{"Googlebot", list, []string{"User-Agent", googlebot, "Accept", browser[3]}, "application/xml", vary, "public, no-cache"},
+		{"harvester at .html", "/resourcesync/resourcelist.html", nil, pageHTML, vary, "private, no-cache"},
+	} {
+		res := get(t, src, tt.path, tt.header...)
+		h := res.Header
+		if res.StatusCode != 200 || h.Get("Content-Type") != tt.want || h.Get("Vary") != tt.vary || h.Get("Cache-Control") != tt.cache {
+			t.Errorf("%s: %d, %s, Vary: %s, Cache-Control: %s", tt.name, res.StatusCode, h.Get("Content-Type"), h.Get("Vary"), h.Get("Cache-Control"))
+		}
+		if isHTML := tt.want == pageHTML; isHTML != (h.Get("Content-Security-Policy") != "") || isHTML != (h.Get("X-Robots-Tag") == "noindex, nofollow") {
+			t.Errorf("%s: Content-Security-Policy %q, X-Robots-Tag %q", tt.name, h.Get("Content-Security-Policy"), h.Get("X-Robots-Tag"))
+		}
+		// The entity tag of one is never valid for the other.
+		other := get(t, src, tt.path, "If-None-Match", h.Get("ETag"))
+		if same := other.StatusCode == 304; same != (tt.want == "application/xml") && !strings.HasSuffix(tt.path, ".html") {
+			t.Errorf("%s: a harvester with the entity tag gets %d", tt.name, other.StatusCode)
+		}
+	}
+}
+
+// anchors returns the targets of the links in a page with an attribute rel, or all for "".
+func anchors(html, rel string) []string {
+	var out []string
+	for _, m := range regexp.MustCompile(`<a [^>]*href="([^"]*)"[^>]*>`).FindAllStringSubmatch(html, -1) {
+		if rel == "" || strings.Contains(m[0], `rel="`+rel+`"`) {
+			out = append(out, strings.ReplaceAll(m[1], "&amp;", "&"))
+		}
+	}
+	return out
+}
+
+// getPage returns the text of an HTML page, which is below 100 KB.
+func getPage(t testing.TB, src *rshttp.Source, uri string) string {
+	t.Helper()
+	u, err := url.Parse(uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	res := get(t, src, u.RequestURI())
+	html := text(t, res)
+	if res.StatusCode != http.StatusOK || res.Header.Get("Content-Type") != pageHTML {
+		t.Fatalf("%s: %d %s\n%s", uri, res.StatusCode, res.Header.Get("Content-Type"), html)
+	}
+	if len(html) >= 100_000 {
+		t.Errorf("%s has %d bytes", uri, len(html))
+	}
+	return html
+}
+
+// rowsOf returns the resources that the pages from a first one on list.
+func rowsOf(t testing.TB, src *rshttp.Source, uri string) (rows []string, pages int) {
+	t.Helper()
+	for uri != "" {
+		html := getPage(t, src, uri)
+		pages++
+		rows = append(rows, anchors(html, "nofollow")...)
+		next := anchors(html, "next")
+		if uri = ""; len(next) > 0 {
+			uri = next[0]
+		}
+	}
+	return rows, pages
+}
+
+// TestPagePaging walks through lists page by page. No resource and no change is missing.
+func TestPagePaging(t *testing.T) {
+	now := newYear
+	set := memory.New(&memory.Options{Now: func() time.Time { return now }})
+	var want []string
+	for i := range 700 {
+		now = now.Add(time.Duration(i%7) * time.Minute)
+		uri := fmt.Sprintf("https://example.org/papers/%04d/%s", i, strings.Repeat("%C3%BC&'", i%240))
+		if err := set.Put(resourcesync.Resource{Key: fmt.Sprintf("%04d", i), URI: uri, Length: resourcesync.Bytes(int64(i * 7919 % 1000))}); err != nil {
+			t.Fatal(err)
+		}
+		want = append(want, strings.ReplaceAll(uri, "'", "%27"))
+	}
+	src := newSource(t, nil, rshttp.Set{Provider: set})
+	rows, pages := rowsOf(t, src, "/resourcesync/resourcelist.html")
+	if !slices.Equal(rows, want) || pages < 5 {
+		t.Errorf("%d resources on %d pages, want %d in order", len(rows), pages, len(want))
+	}
+	sorted, _ := rowsOf(t, src, "/resourcesync/resourcelist.html?sort=-size")
+	if slices.Equal(sorted, want) {
+		t.Error("?sort= has no effect")
+	}
+	slices.Sort(sorted)
+	if !slices.Equal(sorted, slices.Sorted(slices.Values(want))) {
+		t.Errorf("%d resources when sorted, want %d", len(sorted), len(want))
+	}
+	slices.Reverse(want)
+	for _, uri := range []string{"/resourcesync/changelist.html", "/resourcesync/changelist/recent.html"} {
+		if changes, _ := rowsOf(t, src, uri); !slices.Equal(changes, want) {
+			t.Errorf("%s and its next pages: %d changes, want %d, the newest first", uri, len(changes), len(want))
+		}
+	}
+}
+
+// TestPages requests the page of every kind of document, follows its links, and compares
+// documents with their pages.
+func TestPages(t *testing.T) {
+	set := shelfOf(t, 5, 100)
+	set.Delete("000004.txt")
+	src := newSource(t, &rshttp.Options{PageSize: 2, Hub: &hub.Options{}, Settle: -1, PackageEvery: time.Second},
+		rshttp.Set{Name: "papers", Provider: set, ChangeOpener: history{set}, Hubs: []topic.Hub{{URI: "https://hub.example.net/?secret=1", Token: "token"}}})
+	seen := map[string]string{}
+	queue := []string{src.Page()}
+	for len(queue) > 0 {
+		uri := queue[0]
+		queue = queue[1:]
+		if seen[uri] != "" || !strings.HasPrefix(uri, base) || !strings.Contains(uri, ".html") {
+			continue
+		}
+		seen[uri] = getPage(t, src, uri)
+		queue = append(queue, anchors(seen[uri], "")...)
+	}
+	for _, kind := range []string{
+		"description.html", "papers/capabilitylist.html", "papers/resourcelist.html", "papers/resourcelist/~", "papers/changelist.html", "papers/changelist/recent.html",
+		"papers/resourcedump.html", "papers/resourcedump/", "papers/changedump.html", "papers/changedump/", "papers/change.html", "papers/framework.html",
+	} {
+		found := false
+		for uri, html := range seen {
+			if !strings.HasPrefix(uri, base+kind) {
+				continue
+			}
+			found = true
+			for _, private := range []string{"secret=1", "token"} {
+				if strings.Contains(html, private) {
+					t.Errorf("%s shows %s", uri, private)
+				}
+			}
+			for _, want := range []string{"<h1>", `rel="alternate" type="application/xml"`, `lang="en"`} {
+				if !strings.Contains(html, want) {
+					t.Errorf("%s lacks %s", uri, want)
+				}
+			}
+		}
+		if !found {
+			t.Errorf("no link leads to %s", kind)
+		}
+	}
+}
+
+func TestPageErrors(t *testing.T) {
+	src := newSource(t, nil, rshttp.Set{Provider: papers(t, "a")})
+	for path, want := range map[string]int{
+		"/resourcesync/resourcelist.html?after=%21":                          404,
+		"/resourcesync/changelist.html?after=yesterday":                      404,
+		"/resourcesync/resourcelist/x.html":                                  404,
+		"/resourcesync/resourcelist.html?sort=nothing":                       200,
+		"/resourcesync/description.html?after=x":                             200,
+		"/resourcesync/description.html?after=-9999999999":                   200,
+		"/resourcesync/changelist/20250101T000000.000000000Z.html":           410,
+		"/resourcesync/resourcelist.html?after=" + strings.Repeat("A", 4000): 404,
+	} {
+		res := get(t, src, path)
+		if res.StatusCode != want || res.Header.Get("Content-Type") != pageHTML || res.Header.Get("Content-Security-Policy") == "" {
+			t.Errorf("%s: %d %s, want %d", path, res.StatusCode, res.Header.Get("Content-Type"), want)
+		}
+		if want != 200 && (res.Header.Get("Cache-Control") != "no-store" || !strings.Contains(text(t, res), "Request id")) {
+			t.Errorf("%s: Cache-Control %s", path, res.Header.Get("Cache-Control"))
+		}
+	}
+	if res := do(t, src, http.MethodHead, "/resourcesync/resourcelist.html"); res.StatusCode != 200 || text(t, res) != "" {
+		t.Errorf("HEAD: %d", res.StatusCode)
+	}
+	if res := do(t, src, http.MethodPost, "/resourcesync/resourcelist.html"); res.StatusCode != 405 {
+		t.Errorf("POST: %d", res.StatusCode)
+	}
+}
+
+// TestPagesOption turns pages off, and replaces templates.
+func TestPagesOption(t *testing.T) {
+	src := newSource(t, &rshttp.Options{Pages: rshttp.NoPages}, rshttp.Set{Provider: papers(t, "a")})
+	if res := get(t, src, "/resourcesync/resourcelist.html"); res.StatusCode != 404 || src.Page() != "" {
+		t.Errorf("without pages: %d, %q", res.StatusCode, src.Page())
+	}
+	if res := get(t, src, "/resourcesync/resourcelist.xml", browser...); res.Header.Get("Content-Type") != "application/xml" || res.Header.Get("Vary") != "Accept-Encoding" {
+		t.Errorf("without pages: %v", res.Header)
+	}
+	src = newSource(t, &rshttp.Options{Pages: fstest.MapFS{"resources.html": {Data: []byte("Ours: {{range .Data.Rows}}{{.Text}}{{end}}")}}}, rshttp.Set{Provider: papers(t, "a")})
+	if html := getPage(t, src, "/resourcesync/resourcelist.html"); !strings.Contains(html, "Ours: /papers/a") {
+		t.Errorf("with a template: %s", html)
+	}
+	_, err := rshttp.New(base, []rshttp.Set{{Provider: papers(t, "a")}}, &rshttp.Options{Pages: fstest.MapFS{"list.html": {Data: []byte("{{")}}})
+	if err == nil || !strings.Contains(err.Error(), "Pages") {
+		t.Errorf("a broken template: %v", err)
+	}
+}
+
+// TestPageLimits has no free place for unlisted documents, which pages share: harvesters come
+// first.
+func TestPageLimits(t *testing.T) {
+	set := &blocking{Set: papers(t, "a"), begun: make(chan struct{}), end: make(chan struct{})}
+	src := newSource(t, &rshttp.Options{Renderings: 1, Wait: -1}, rshttp.Set{Provider: set})
+	done := make(chan int)
+	go func() { done <- get(t, src, "/resourcesync/resourcelist.html").StatusCode }()
+	<-set.begun
+	if res := get(t, src, "/resourcesync/capabilitylist.html"); res.StatusCode != 503 || res.Header.Get("Retry-After") == "" {
+		t.Errorf("a second page: %d", res.StatusCode)
+	}
+	close(set.end)
+	if status := <-done; status != 200 {
+		t.Errorf("the first page: %d", status)
+	}
+}
+
+// A blocking set does not yield its resources before its end.
+type blocking struct {
+	*memory.Set
+	once       sync.Once
+	begun, end chan struct{}
+}
+
+func (b *blocking) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
+	b.once.Do(func() { close(b.begun) })
+	<-b.end
+	return b.Set.Resources(ctx, r)
+}
+
+// BenchmarkPage compares HTML pages of a set of 10 million resources with the documents that
+// they show, neither of them cached.
+func BenchmarkPage(b *testing.B) {
+	src := newSource(b, &rshttp.Options{CacheBytes: -1}, rshttp.Set{Provider: numbers(10_000_000)})
+	index := get(b, src, "/resourcesync/resourcelist.html")
+	part := anchors(text(b, index), "")[100]
+	part = strings.TrimSuffix(strings.TrimPrefix(part, "https://example.org"), ".html")
+	second := anchors(text(b, get(b, src, part+".html")), "next")[0]
+	for name, paths := range map[string][2]string{
+		"index":  {"/resourcesync/resourcelist.html", "/resourcesync/resourcelist.xml"},
+		"page":   {part + ".html", part + ".xml"},
+		"next":   {strings.TrimPrefix(second, "https://example.org"), part + ".xml"},
+		"sorted": {part + ".html?sort=-size", part + ".xml"},
+	} {
+		b.Run(name, func(b *testing.B) {
+			compare(b, "html/xml", func() { render(b, src, paths[0]) }, func() { render(b, src, paths[1]) })
+		})
+	}
+}

@@ -1,0 +1,361 @@
+package rshttp
+
+import (
+	"context"
+	"errors"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/packages"
+	"github.com/resourcesync-go/resourcesync/internal/pages"
+	"github.com/resourcesync-go/resourcesync/internal/paging"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
+	"github.com/resourcesync-go/resourcesync/internal/webpage"
+)
+
+// pageChangeList is the page of changelist.xml: of the windows, the newest first, if the list
+// is an index, otherwise of the changes.
+func pageChangeList(ctx context.Context, v *view) (page, error) {
+	windows, err := v.t.set.windows.Get(ctx)
+	if err != nil {
+		return page{}, err
+	}
+	if len(windows) == 1 {
+		return v.changes(ctx, journal{v.t.set}, windows[0], "Change List")
+	}
+	out, err := v.intervals("Change List Index", kindChangeWindow, windows, func(iv resourcesync.Interval) string { return partition.FormatTime(iv.From) })
+	if data, ok := out.data.(pages.List); ok {
+		data.Links = []webpage.Link{{Text: "The newest changes in one list", URL: v.page(kindRecentChanges, "")}}
+		out.data = data
+	}
+	return out, err
+}
+
+// pageRecentChanges is the page of changelist/recent.xml. It also leads to earlier changes.
+func pageRecentChanges(ctx context.Context, v *view) (page, error) {
+	since, err := v.t.set.Changer.Since(ctx)
+	if err != nil {
+		return page{}, err
+	}
+	return v.changes(ctx, journal{v.t.set}, resourcesync.Interval{From: since}, "Recent changes")
+}
+
+// pageChangeWindow is the page of a Change List of an index, or of one in the archive.
+func pageChangeWindow(ctx context.Context, v *view) (page, error) {
+	windows, err := v.t.set.windows.Get(ctx)
+	if err != nil {
+		return page{}, err
+	}
+	iv, err := v.t.window(windows)
+	if err == nil {
+		return v.changes(ctx, journal{v.t.set}, iv, "Change List")
+	}
+	a := v.t.set.ChangeArchiver
+	gone := &goneError{index: v.page(kindChangeList, ""), reason: "the journal no longer has this window"}
+	if !errors.Is(err, errMoved) || a == nil {
+		if errors.Is(err, errMoved) {
+			err = gone
+		}
+		return page{}, err
+	}
+	if windows, err = a.ArchivedWindows(ctx, v.options.PageSize); err != nil {
+		return page{}, err
+	}
+	i, found := partition.Find(windows, iv.From)
+	if !found {
+		return page{}, gone
+	}
+	return v.changes(ctx, changeArchive{a}, windows[i], "Archived Change List")
+}
+
+// pageChangeManifest is the page of the manifest of a package of changes.
+func pageChangeManifest(ctx context.Context, v *view) (page, error) {
+	dump, err := v.t.set.changePackages.Dump(ctx)
+	if err != nil {
+		return page{}, err
+	}
+	p, found := dump.Find(v.t.part)
+	if !found {
+		return page{}, &goneError{index: v.page(kindChangeDump, ""), reason: "the division of the journal has changed, or it no longer has these changes"}
+	}
+	out, err := v.changes(ctx, journal{v.t.set}, p, nameOf(v.t.kind.capability))
+	if data, ok := out.data.(pages.Changes); ok {
+		data.Package = v.t.url(kindChangePackage, v.t.part)
+		out.data = data
+	}
+	return out, err
+}
+
+// changes is the page of the changes of r in iv, the newest first, from the time v.after
+// backwards. Changes with the same datetime are never on two pages.
+func (v *view) changes(ctx context.Context, r record, iv resourcesync.Interval, title string) (page, error) {
+	before, err := v.time()
+	if err != nil {
+		return page{}, err
+	}
+	data := pages.Changes{Facts: v.intervalFacts(iv)}
+	if iv.Open() && before.IsZero() {
+		data.Live = v.t.set.liveURL()
+	}
+	if !before.IsZero() {
+		data.Pager.First = v.here("", v.sort)
+		iv.Until = before.Add(-1)
+		if !iv.Until.After(iv.From) {
+			return page{}, notExist("a list with this position", v.t)
+		}
+	}
+	newest, err := v.t.set.newestChange(ctx, v.now)
+	if err != nil {
+		return page{}, err
+	}
+	size, partial, more := 0, false, false
+read:
+	for span, err := range paging.Backwards(reader(ctx, r), iv, newest) {
+		if err != nil {
+			return page{}, err
+		}
+		for _, c := range slices.Backward(span.Changes) {
+			row := pages.NewChange(&c, v.routes.origin)
+			if size += row.Size(); len(data.Rows) == pages.Rows || size > pages.Budget && len(data.Rows) > 0 {
+				more = true
+				break read
+			}
+			data.Rows = append(data.Rows, row)
+		}
+		partial = partial || span.Partial
+	}
+	if more {
+		cutAtTime(&data, &partial)
+		data.Pager.Next = v.here(partition.FormatTime(data.Rows[len(data.Rows)-1].Datetime), v.sort)
+	}
+	data.Caption = v.caption(len(data.Rows), -1, "change", data.Pager)
+	if data.Pager.First == "" && more {
+		data.Caption = "The newest " + number(int64(len(data.Rows)), "change")
+	}
+	if partial {
+		data.Caption += "; more have the same time, and are in the XML only"
+	}
+	data.Sort(v.sort, func(o pages.Order) string { return v.here(v.after, o) })
+	return page{title: title, data: data, connect: connectTo(data.Live)}, nil
+}
+
+// cutAtTime removes the oldest rows of a page whose datetime has further changes, unless all
+// rows have it.
+func cutAtTime(data *pages.Changes, partial *bool) {
+	n := len(data.Rows)
+	last := data.Rows[n-1].Datetime
+	for n > 0 && data.Rows[n-1].Datetime.Equal(last) {
+		n--
+	}
+	if n > 0 {
+		data.Rows = data.Rows[:n]
+	} else {
+		*partial = true
+	}
+}
+
+// reader returns a function that reads intervals of r.
+func reader(ctx context.Context, r record) func(resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
+	return func(iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
+		return r.changes(ctx, iv, nil) // the list reports what it omits
+	}
+}
+
+// newestChange returns the time of the newest change of the journal or, if that is unknown,
+// now.
+func (st *set) newestChange(ctx context.Context, now time.Time) (time.Time, error) {
+	stat, err := statOf(ctx, st.changeStater, partition.Whole)
+	if err != nil || stat.LastModified.Unix() <= 0 || stat.LastModified.After(now) {
+		return now, err
+	}
+	return stat.LastModified, nil
+}
+
+func (v *view) intervalFacts(iv resourcesync.Interval) []webpage.Fact {
+	facts := []webpage.Fact{timeFact("From", iv.From)}
+	if iv.From.Unix() <= 0 {
+		facts[0] = webpage.Fact{Name: "From", Value: "The beginning"}
+	}
+	if iv.Open() {
+		return append(facts, webpage.Fact{Name: "Until", Value: "Open", Note: "new changes are added"})
+	}
+	return append(facts, timeFact("Until", iv.Until))
+}
+
+// intervals is the page of an index of documents for intervals, the newest first.
+func (v *view) intervals(title, kind string, all []resourcesync.Interval, name func(resourcesync.Interval) string) (page, error) {
+	data := pages.List{Columns: []webpage.Column{{Name: "From"}, {Name: "Until"}, {Name: "State"}}, Empty: "Nothing here yet."}
+	shown, err := v.newestIntervals(all, pages.Rows, &data.Pager)
+	if err != nil {
+		return page{}, err
+	}
+	for _, iv := range shown {
+		state := pages.Cell{Text: "closed", Badge: "closed"}
+		if iv.Open() {
+			state = pages.Cell{Text: "open", Badge: "open"}
+		}
+		begin := pages.Cell{Text: iv.From.UTC().Format("2 Jan 2006, 15:04:05"), URL: v.page(kind, name(iv))}
+		data.Rows = append(data.Rows, []pages.Cell{begin, {Time: iv.Until}, state})
+	}
+	data.Facts = countFact("Lists", int64(len(all)))
+	data.Caption = v.caption(len(data.Rows), int64(len(all)), "list", data.Pager)
+	return page{title: title, data: data}, nil
+}
+
+// newestIntervals returns those of all that are on a page of some rows, the newest first, and
+// sets the pager.
+func (v *view) newestIntervals(all []resourcesync.Interval, rows int, p *webpage.Pager) ([]resourcesync.Interval, error) {
+	before, err := v.time()
+	if err != nil {
+		return nil, err
+	}
+	end := len(all)
+	if !before.IsZero() {
+		end, _ = partition.Find(all, before)
+		p.First = v.here("", "")
+	}
+	begin := max(0, end-rows)
+	if begin > 0 {
+		p.Next = v.here(partition.FormatTime(all[begin].From), "")
+	}
+	shown := slices.Clone(all[begin:end])
+	slices.Reverse(shown)
+	return shown, nil
+}
+
+// pageChangeDump is the page of a Change Dump or its index, or of a part of it.
+func pageChangeDump(ctx context.Context, v *view) (page, error) {
+	dump, err := v.t.set.changePackages.Dump(ctx)
+	if err != nil {
+		return page{}, err
+	}
+	parts := v.t.set.dumpParts(dump)
+	listed := dump.Packages
+	switch {
+	case v.t.kind.parent != "":
+		part, err := v.t.window(parts)
+		if errors.Is(err, errMoved) {
+			err = &goneError{index: v.page(kindChangeDump, ""), reason: "the division of the journal has changed"}
+		}
+		if err != nil {
+			return page{}, err
+		}
+		listed = dump.In(part)
+	case len(parts) > 1:
+		return v.intervals("Change Dump Index", kindChangeDumpPart, parts, func(iv resourcesync.Interval) string { return partition.FormatTime(iv.From) })
+	}
+	data := pages.List{
+		Columns: []webpage.Column{{Name: "Package from"}, {Name: "Until"}, {Name: "Size", Class: "number"}, {Name: "Contents"}},
+		Empty:   "No package has been closed yet. The first changes appear here when the first package is closed.",
+		Facts:   countFact("Packages", int64(len(listed))),
+	}
+	shown, err := v.newestIntervals(listed, packagesOnPage, &data.Pager)
+	if err != nil {
+		return page{}, err
+	}
+	for _, p := range shown {
+		name := packages.Name(p)
+		length, err := v.t.set.changePackageLength(ctx, p)
+		if err != nil {
+			return page{}, err
+		}
+		data.Rows = append(data.Rows, []pages.Cell{
+			{Text: p.From.UTC().Format("2 Jan 2006, 15:04:05"), URL: v.t.url(kindChangePackage, name)},
+			{Time: p.Until},
+			{Text: size(length), Class: "number"},
+			{Text: "Manifest", URL: v.page(kindChangeManifest, name)},
+		})
+	}
+	data.Caption = v.caption(len(data.Rows), int64(len(listed)), "package", data.Pager)
+	return page{title: "Change Dump", intro: "The content of changes in ZIP packages, the newest first.", data: data}, nil
+}
+
+// The timeline of a set counts at most timelineChanges of its newest changes, and goes
+// back timelineDays.
+const (
+	timelineChanges = 5000
+	timelineDays    = 30
+	latestChanges   = 10
+)
+
+// A recent is what was read from the end of a journal at one time. It is immutable.
+type recent struct {
+	version string // of the journal; empty if unknown
+	counts  pages.Counts
+	since   time.Time // changes after this time have been counted
+	latest  []pages.Change
+	done    time.Time
+	took    time.Duration
+}
+
+// recent returns what has changed lately in st. It reads a bounded number of changes, and not
+// again before the journal has changed and a pause is over. It is nil without a journal, or while the set
+// is being prepared.
+func (v *view) recent(ctx context.Context, st *set) (*pages.Recent, error) {
+	if st.Changer == nil {
+		return nil, nil
+	}
+	if err := st.ready(ctx); errors.Is(err, resourcesync.ErrNotReady) {
+		return nil, nil
+	} else if err != nil {
+		return nil, err
+	}
+	stat, err := statOf(ctx, st.changeStater, partition.Whole)
+	if err != nil {
+		return nil, err
+	}
+	r := st.recentChanges.Load()
+	fresh := r != nil && (stat.Version != "" && stat.Version == r.version || time.Since(r.done) < partition.RestRatio*r.took)
+	if !fresh || v.now.Sub(r.done) > time.Hour {
+		if r, err = v.readRecent(ctx, st, stat); err != nil {
+			return nil, err
+		}
+		st.recentChanges.Store(r)
+	}
+	return &pages.Recent{
+		Hours:   pages.NewTimeline(r.counts, time.Hour, 24, v.now, r.since),
+		Days:    pages.NewTimeline(r.counts, 24*time.Hour, timelineDays, v.now, r.since),
+		Changes: r.latest,
+		All:     st.url(kindRecentChanges+pageOf, ""),
+		Live:    st.liveURL(),
+	}, nil
+}
+
+func (v *view) readRecent(ctx context.Context, st *set, stat resourcesync.Stat) (*recent, error) {
+	begin := time.Now()
+	since, err := st.Changer.Since(ctx)
+	if err != nil {
+		return nil, err
+	}
+	first := v.now.UTC().Truncate(24*time.Hour).AddDate(0, 0, -timelineDays)
+	r := &recent{version: stat.Version, counts: pages.Counts{}, since: v.now}
+	newest, err := st.newestChange(ctx, v.now)
+	if err != nil {
+		return nil, err
+	}
+	n := 0
+	for span, err := range paging.Backwards(reader(ctx, journal{st}), resourcesync.Interval{From: since}, newest) {
+		if err != nil {
+			return nil, err
+		}
+		for _, c := range slices.Backward(span.Changes) {
+			if len(r.latest) == latestChanges {
+				break
+			}
+			r.latest = append(r.latest, pages.NewChange(&c, v.routes.origin))
+		}
+		if n += len(span.Changes); n > timelineChanges || span.Partial {
+			break
+		}
+		for i := range span.Changes {
+			r.counts.Add(&span.Changes[i])
+		}
+		if r.since = span.Interval.From; r.since.Before(first) && len(r.latest) == latestChanges {
+			break
+		}
+	}
+	r.done, r.took = time.Now(), time.Since(begin)
+	return r, nil
+}

@@ -1,0 +1,108 @@
+package rshttp
+
+import (
+	"context"
+	"strings"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/pages"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
+	"github.com/resourcesync-go/resourcesync/internal/webpage"
+	"github.com/resourcesync-go/resourcesync/topic"
+)
+
+// pageChannel is the page of a notification channel.
+func pageChannel(ctx context.Context, v *view) (page, error) {
+	channels, err := v.channels(ctx, v.t.set)
+	if err != nil {
+		return page{}, err
+	}
+	c := resourcesync.Capability(v.t.kind.name)
+	data := pages.ChannelPage{Harvest: pages.Harvest{Steps: []pages.Step{
+		subscribe(v.t.set, c),
+		{Text: "Read the latest notification", Command: "curl --compressed " + quote(v.t.url(string(c), ""))},
+	}}}
+	for _, ch := range channels {
+		if ch.Name == nameOf(c) {
+			data.Channel = ch
+		}
+	}
+	data.Facts = []webpage.Fact{{Name: "Published", Value: webpage.Count(data.Channel.Published), Note: "notifications"}, {Name: "Hubs", Value: webpage.Count(int64(len(data.Channel.Hubs)))}}
+	return page{title: nameOf(c), intro: data.Channel.Purpose, data: data}, nil
+}
+
+// channels returns the channels of st with what anyone may know about their progress: errors
+// and subscribers are for operators.
+func (v *view) channels(ctx context.Context, st *set) ([]pages.Channel, error) {
+	var out []pages.Channel
+	if len(st.channels()) == 0 {
+		return nil, nil
+	}
+	status, err := v.PushStatus(ctx)
+	if err != nil {
+		return nil, err
+	}
+	byTopic := make(map[string]*topic.TopicStatus, len(status.Topics))
+	for i := range status.Topics {
+		byTopic[status.Topics[i].Topic] = &status.Topics[i]
+	}
+	for _, c := range st.channels() {
+		ch := pages.Channel{Name: nameOf(c), URL: v.channelOrDocument(st, c), Purpose: purposes[c]}
+		if st.sockets {
+			ch.WebSocket = st.socketURL(c)
+		}
+		if ch.URL == "" { // WebSockets alone
+			ch.URL = v.t.set.url(kindCapabilityList+pageOf, "")
+			out = append(out, ch)
+			continue
+		}
+		ch.Topic = st.url(string(c), "")
+		t := byTopic[sparse.RedactURI(ch.Topic)]
+		if t != nil {
+			ch.Published = t.Newest
+		}
+		if v.hub != nil {
+			ch.Hubs = append(ch.Hubs, pages.Hub{URI: v.hub.URI(), Class: "ok", State: "built in"})
+		}
+		if t != nil {
+			for i := range t.Hubs {
+				ch.Hubs = append(ch.Hubs, publicHub(&t.Hubs[i]))
+			}
+		}
+		out = append(out, ch)
+	}
+	return out, nil
+}
+
+// publicHub returns what anyone may know about a remote hub.
+func publicHub(h *topic.HubStatus) pages.Hub {
+	out := pages.Hub{URI: h.Hub, Class: "ok", State: "up to date"}
+	switch {
+	case !h.FailingSince.IsZero():
+		out.Class, out.State = "failing", "not reached since "+h.FailingSince.UTC().Format("2 Jan, 15:04")
+	case h.Behind > 0:
+		out.Class, out.State = "updated", webpage.Count(h.Behind)+" behind"
+	}
+	return out
+}
+
+// socketURL returns the URL of the WebSocket of a channel.
+func (st *set) socketURL(c resourcesync.Capability) string {
+	return "ws" + strings.TrimPrefix(st.url(string(c)+socket, ""), "http")
+}
+
+// liveURL returns the URL of the WebSocket with the changes of st, or "".
+func (st *set) liveURL() string {
+	if !st.sockets || st.Changer == nil {
+		return ""
+	}
+	return st.socketURL(resourcesync.ChangeNotification)
+}
+
+// connectTo returns the WebSockets to which the script of a page connects.
+func connectTo(live string) []string {
+	if live == "" {
+		return nil
+	}
+	return []string{live}
+}

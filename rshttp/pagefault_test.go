@@ -1,0 +1,104 @@
+package rshttp_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+)
+
+// A flaky set fails at the calls of Stat that are listed.
+type flaky struct {
+	*memory.Set
+	calls int
+	fails func(call int) bool
+}
+
+func (f *flaky) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
+	if f.calls++; f.fails(f.calls) {
+		return resourcesync.Stat{}, errors.New("connection lost")
+	}
+	return f.Set.Stat(ctx, r)
+}
+
+// TestPageOfFailingSet requests the page of a set whose database fails at one call. It must
+// neither panic nor say that the set is being prepared.
+func TestPageOfFailingSet(t *testing.T) {
+	for failing := range 6 {
+		set := &flaky{Set: papers(t, "a"), fails: func(call int) bool { return call == failing+1 }}
+		for _, path := range []string{"/resourcesync/capabilitylist.html", "/resourcesync/description.html"} {
+			var log bytes.Buffer
+			src := newSource(t, &rshttp.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, rshttp.Set{Provider: set})
+			set.calls = 0
+			res := get(t, src, path)
+			html := text(t, res)
+			if strings.Contains(log.String(), "panic") {
+				t.Errorf("%s, call %d of Stat fails: %s", path, failing+1, &log)
+			}
+			if res.StatusCode != 200 && res.StatusCode != 503 || strings.Contains(html, "Being prepared") {
+				t.Errorf("%s, call %d of Stat fails: %d", path, failing+1, res.StatusCode)
+			}
+		}
+	}
+}
+
+// TestPageSize has URIs and types whose characters need several bytes in HTML.
+func TestPageSize(t *testing.T) {
+	for _, sign := range []string{"+", "%3C", "&", "'", "%22", "%2B", "%00", "%F0%9F%98%80", "%C2%AD"} {
+		set := memory.New(nil)
+		for i := range 200 {
+			r := resourcesync.Resource{Key: fmt.Sprintf("%04d", i), URI: fmt.Sprintf("https://example.org/%04d/%s", i, strings.Repeat(sign, 600/len(sign))), Type: "application/" + strings.Repeat("+", 48)}
+			if err := set.Put(r); err != nil {
+				t.Fatal(err)
+			}
+		}
+		src := newSource(t, nil, rshttp.Set{Provider: set})
+		for _, path := range []string{"/resourcesync/resourcelist.html", "/resourcesync/changelist.html", "/resourcesync/capabilitylist.html"} {
+			getPage(t, src, path)
+		}
+	}
+}
+
+// TestPagePosition has positions that no page links to. A page refuses them before it
+// waits for its turn.
+func TestPagePosition(t *testing.T) {
+	src := newSource(t, nil, rshttp.Set{Provider: papers(t, "a")})
+	for _, name := range []string{"resourcelist", "changelist", "capabilitylist"} {
+		if res := get(t, src, "/resourcesync/"+name+".html?after="+strings.Repeat("%00", 200_000)); res.StatusCode != 404 {
+			t.Errorf("%s: %d", name, res.StatusCode)
+		}
+	}
+}
+
+// TestPagesFaults has templates that must be refused at the start, not when a person opens a
+// page.
+func TestPagesFaults(t *testing.T) {
+	_, err := rshttp.New(base, []rshttp.Set{{Provider: papers(t, "a")}}, &rshttp.Options{Pages: os.DirFS(filepath.Join(t.TempDir(), "none"))})
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a folder that does not exist: %v", err)
+	}
+	for name, file := range map[string][2]string{
+		"unknown template": {"list.html", `{{if .Data.Rows}}{{template "nothing"}}{{end}}`},
+		"unknown field":    {"resources.html", `{{range .Data.Rows}}{{.Uri}}{{end}}`},
+		"no field of page": {"source.html", `{{.Nothing}}`},
+		"ambiguous HTML":   {"set.html", `{{if .Intro}}<a href="{{end}}`},
+		"unknown name":     {"resource.html", "Ours"},
+		"layout":           {"layout.html", `{{.Titel}}`},
+	} {
+		_, err := rshttp.New(base, []rshttp.Set{{Provider: papers(t, "a")}}, &rshttp.Options{Pages: fstest.MapFS{file[0]: {Data: []byte(file[1])}}})
+		if err == nil || !strings.Contains(err.Error(), "Pages") || !strings.Contains(err.Error(), file[0]) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}

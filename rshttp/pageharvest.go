@@ -1,0 +1,74 @@
+package rshttp
+
+import (
+	"strings"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/pages"
+)
+
+// harvest returns the commands that harvest st or, if it is nil, the Source.
+func (v *view) harvest(st *set) pages.Harvest {
+	var steps []pages.Step
+	start := v.Description()
+	if st == nil {
+		steps = append(steps, pages.Step{Text: "See the documents", Command: "curl --compressed " + quote(v.Description())})
+		if len(v.order) > 1 {
+			return pages.Harvest{Steps: append(steps, pages.Step{
+				Text:    "Continue with a set, whose page has all commands",
+				Command: "curl --compressed " + quote(v.order[0].url(kindCapabilityList, "")),
+			})}
+		}
+		st = v.order[0]
+	} else if len(v.order) > 1 {
+		start = st.url(kindCapabilityList, "")
+	}
+	steps = append(steps, pages.Step{
+		Text:    "Keep a copy in a folder in step, with the program resourcesync",
+		Command: "resourcesync mirror --every 5m " + quote(start) + " copy",
+	})
+	list := "    --sitemap " + quote(st.url(kindResourceList, ""))
+	copied := " " + quote(v.routes.origin+"=copy")
+	steps = append(steps, pages.Step{
+		Text:    "Or with the Python package resync: make a first copy, and check it every day",
+		Command: "resync-sync --baseline --delete --hash sha-256" + continued + list + copied,
+	})
+	if st.Changer != nil {
+		recent := quote(st.url(kindRecentChanges, ""))
+		steps = append(steps,
+			pages.Step{
+				Text: "Keep in step, every few minutes",
+				Command: "resync-sync --incremental --delete --hash sha-256" + continued + list + continued +
+					"    --changelist-uri " + recent + continued +
+					"    --from $(date -u -d '1 hour ago' +%Y-%m-%dT%H:%M:%SZ)" + copied,
+			},
+			pages.Step{Text: "Read the changes yourself", Command: "curl --compressed " + recent})
+	}
+	if len(st.hubs) > 0 {
+		steps = append(steps, subscribe(st, st.channels()[0]))
+	}
+	return pages.Harvest{Steps: steps}
+}
+
+// continued ends a line of a command that continues on the next.
+const continued = " \\\n"
+
+// subscribe returns the command that subscribes to a channel of st.
+func subscribe(st *set, c resourcesync.Capability) pages.Step {
+	return pages.Step{
+		Text: "Receive notifications at a URL of your own server",
+		Command: "curl " + quote(st.hubs[0]) + continued +
+			"    -d hub.mode=subscribe" + continued +
+			"    --data-urlencode " + quote("hub.topic="+st.url(string(c), "")) + continued +
+			"    --data-urlencode hub.callback=https://harvester.example.net/callback",
+	}
+}
+
+// quote returns s as one word of a shell.
+func quote(s string) string {
+	plain := strings.Trim(s, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~:/?=%@+,") == ""
+	if plain && !strings.ContainsAny(s, "?*") {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}

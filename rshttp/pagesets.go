@@ -1,0 +1,292 @@
+package rshttp
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/pages"
+	"github.com/resourcesync-go/resourcesync/internal/paging"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
+	"github.com/resourcesync-go/resourcesync/internal/webpage"
+)
+
+// setsOnPage is the number of sets on a page of the Source. Each is asked for its size.
+const setsOnPage = 40
+
+// pageSource is the page of the Source Description and of its parts.
+func pageSource(ctx context.Context, v *view) (page, error) {
+	first, _ := strconv.Atoi(v.after)
+	first = min(max(first, 0), len(v.order)) / setsOnPage * setsOnPage
+	shown := v.setsFrom(first)
+	data := pages.Source{DescribedBy: v.options.DescribedBy, Harvest: v.harvest(nil)}
+	var all int64
+	var newest time.Time
+	for _, st := range shown {
+		row, stat, err := v.setRow(ctx, st)
+		if err != nil && !errors.Is(err, resourcesync.ErrNotReady) && len(v.order) == 1 {
+			return page{}, err
+		}
+		data.Sets = append(data.Sets, row)
+		if stat.LastModified.After(newest) {
+			newest = stat.LastModified
+		}
+		if all >= 0 {
+			all = max(all+stat.Count, -1)
+		}
+		if stat.Count < 0 {
+			all = -1
+		}
+	}
+	if len(v.order) > 1 {
+		data.Facts = append(data.Facts, webpage.Fact{Name: "Sets", Value: webpage.Count(int64(len(v.order)))})
+	}
+	if len(shown) == len(v.order) {
+		data.Facts = append(data.Facts, countFact("Resources", all)...)
+		data.Facts = append(data.Facts, v.ageFact("Last change", newest)...)
+	}
+	data.Facts = append(data.Facts, v.pushFact())
+	if first > 0 {
+		data.Pager.First = v.here("", "")
+		data.Pager.Previous = v.here(strconv.Itoa(first-setsOnPage), "")
+	}
+	if end := first + setsOnPage; end < len(v.order) {
+		data.Pager.Next = v.here(strconv.Itoa(end), "")
+	}
+	out := page{
+		title: "What this site publishes",
+		intro: "Lists of its resources and of every change to them, by ResourceSync, so that others can copy them and stay in step.",
+	}
+	if len(v.order) == 1 {
+		recent, err := v.recent(ctx, v.order[0])
+		if err != nil {
+			return page{}, err
+		}
+		data.Recent = recent
+		if recent != nil {
+			out.connect = connectTo(recent.Live)
+		}
+	}
+	out.data = data
+	return out, nil
+}
+
+// setsFrom returns the sets on the page that begins with the set first.
+func (v *view) setsFrom(first int) []*set {
+	return v.order[first:min(first+setsOnPage, len(v.order))]
+}
+
+// setRow returns the row of st, and its Stat, whose count is negative if it is unknown. The row
+// is valid even if there is an error.
+func (v *view) setRow(ctx context.Context, st *set) (pages.Set, resourcesync.Stat, error) {
+	row := pages.Set{Name: st.display(), URL: st.url(kindCapabilityList+pageOf, "")}
+	for _, c := range slices.Concat(st.capabilities(), st.channels()) {
+		if uri := v.channelOrDocument(st, c); uri != "" {
+			row.Capabilities = append(row.Capabilities, webpage.Link{Text: nameOf(c), URL: uri})
+		}
+	}
+	stat, err := statOf(ctx, st.Stater, partition.Whole)
+	switch {
+	case errors.Is(err, resourcesync.ErrNotReady):
+		row.State = "Being prepared"
+	case err != nil:
+		row.State = "Not available at the moment" // the log has the cause once the page of the set is opened
+	}
+	if err != nil {
+		return row, resourcesync.Stat{Count: -1}, err
+	}
+	if st.Stater == nil {
+		stat.Count = -1
+	}
+	if stat.Count >= 0 {
+		row.Resources = number(stat.Count, "resource")
+	}
+	row.Newest = stat.LastModified
+	return row, stat, nil
+}
+
+// channelOrDocument returns the URL of the page of a capability of st. A channel of
+// WebSockets alone has none.
+func (v *view) channelOrDocument(st *set, c resourcesync.Capability) string {
+	if k := v.routes.kinds[string(c)+pageOf]; k == nil || !k.needs(st) {
+		return ""
+	}
+	return st.url(string(c)+pageOf, "")
+}
+
+// pageSet is the page of a Capability List.
+func pageSet(ctx context.Context, v *view) (page, error) {
+	st := v.t.set
+	row, stat, err := v.setRow(ctx, st)
+	if err != nil && !errors.Is(err, resourcesync.ErrNotReady) {
+		return page{}, err
+	}
+	isReady := err == nil
+	data := pages.SetPage{DescribedBy: st.DescribedBy, Harvest: v.harvest(st)}
+	data.Facts = append(countFact("Resources", stat.Count), v.ageFact("Last change", stat.LastModified)...)
+	out := page{title: st.display(), intro: "The documents of this set of resources, and how to copy it and stay in step."}
+	if !isReady {
+		data.Facts = append(data.Facts, webpage.Fact{Name: "State", Value: row.State})
+	}
+	for _, c := range st.capabilities() {
+		d := pages.Document{Name: nameOf(c), URL: v.page(string(c), ""), XML: v.t.url(string(c), "") + "?xml", Purpose: purposes[c]}
+		if isReady {
+			d.State = v.stateOf(ctx, st, c)
+		}
+		data.Documents = append(data.Documents, d)
+	}
+	if isReady && st.Changer != nil {
+		recent, err := v.recent(ctx, st)
+		if err != nil {
+			return page{}, err
+		}
+		data.Recent = recent
+		out.connect = connectTo(st.liveURL())
+		since, err := st.Changer.Since(ctx)
+		if err != nil {
+			return page{}, err
+		}
+		data.Facts = append(data.Facts, timeFact("Changes since", since))
+	}
+	channels, err := v.channels(ctx, st)
+	if err != nil {
+		return page{}, err
+	}
+	data.Channels = channels
+	data.Facts = append(data.Facts, v.pushFact())
+	out.data = data
+	return out, nil
+}
+
+var purposes = map[resourcesync.Capability]string{
+	resourcesync.ResourceList:          "Every resource, for a first copy and for audits.",
+	resourcesync.ResourceDump:          "The content of every resource, in ZIP packages.",
+	resourcesync.ChangeList:            "Every creation, update and deletion, to keep a copy in step.",
+	resourcesync.ChangeDump:            "The content of every change, in ZIP packages.",
+	resourcesync.ResourceListArchive:   "Earlier Resource Lists.",
+	resourcesync.ResourceDumpArchive:   "Earlier Resource Dumps.",
+	resourcesync.ChangeListArchive:     "Earlier Change Lists.",
+	resourcesync.ChangeDumpArchive:     "Earlier Change Dumps.",
+	resourcesync.ChangeNotification:    "Each change of a resource, sent at once.",
+	resourcesync.FrameworkNotification: "Each change of a document, such as a new Change List.",
+}
+
+// stateOf returns what is known about a document of st without reading it: its size, its
+// freshness, and when the next one begins.
+func (v *view) stateOf(ctx context.Context, st *set, c resourcesync.Capability) string {
+	switch c {
+	case resourcesync.ResourceList:
+		if p := st.pages.Current(); p != nil && len(p.Cuts) > 1 {
+			return "An index of " + number(int64(len(p.Cuts)), "list") + "."
+		}
+		return "One list, always current."
+	case resourcesync.ResourceDump:
+		if p := st.packages.Current(); p != nil {
+			return number(int64(len(p.Cuts)), "package") + ", made while they are sent."
+		}
+		return "Divided into packages when it is first requested."
+	case resourcesync.ChangeList:
+		windows, err := st.windows.Get(ctx)
+		if err != nil {
+			return ""
+		}
+		return v.openWindow(st, windows)
+	case resourcesync.ChangeDump:
+		if d := st.changePackages.Current(); d != nil {
+			return number(int64(len(d.Packages)), "package") + ". A package is closed " + every(st.options.PackageEvery) + " if there are changes."
+		}
+		return "Divided into packages when it is first requested."
+	}
+	return ""
+}
+
+// openWindow describes the Change Lists of a journal, and when the next one begins.
+func (v *view) openWindow(st *set, windows []resourcesync.Interval) string {
+	open := windows[len(windows)-1]
+	text := number(int64(len(windows)), "list") + ", the last open since " + open.From.UTC().Format("2 Jan, 15:04") + "."
+	if len(windows) == 1 {
+		text = "One list, open since " + open.From.UTC().Format("2 Jan, 15:04") + "."
+	}
+	window := st.options.Window
+	if _, ok := st.Changer.(resourcesync.Windower); ok {
+		w, ok := st.Changer.(interface{ Window() time.Duration })
+		if !ok {
+			return text
+		}
+		window = w.Window()
+	}
+	next := paging.Boundary(open.From, window)
+	if !next.After(open.From) {
+		next = next.Add(window)
+	}
+	if next.After(v.now) {
+		return text + " The next begins with the first change after " + next.UTC().Format("2 Jan, 15:04") + "."
+	}
+	return text + " The next change begins a new list."
+}
+
+// every returns d as an interval in words.
+func every(d time.Duration) string {
+	for _, unit := range []struct {
+		d    time.Duration
+		name string
+	}{{time.Hour, "hour"}, {time.Minute, "minute"}, {time.Second, "second"}} {
+		switch {
+		case d == unit.d:
+			return "every " + unit.name
+		case d%unit.d == 0:
+			return "every " + number(int64(d/unit.d), unit.name)
+		}
+	}
+	return "every " + d.String()
+}
+
+// number returns n with a noun.
+func number(n int64, noun string) string {
+	if n != 1 {
+		noun += "s"
+	}
+	return webpage.Count(n) + " " + noun
+}
+
+// countFact returns the fact of a number, or none if it is unknown.
+func countFact(name string, n int64) []webpage.Fact {
+	if n < 0 {
+		return nil
+	}
+	return []webpage.Fact{{Name: name, Value: webpage.Count(n)}}
+}
+
+// ageFact returns the fact of a time, or none if it is unknown.
+func (v *view) ageFact(name string, at time.Time) []webpage.Fact {
+	if at.Unix() <= 0 {
+		return nil
+	}
+	p := webpage.Page{Now: v.now}
+	return []webpage.Fact{{Name: name, Value: p.Ago(at), Note: at.UTC().Format("2 Jan 2006, 15:04")}}
+}
+
+// timeFact returns the fact of a time.
+func timeFact(name string, at time.Time) webpage.Fact {
+	at = at.UTC()
+	return webpage.Fact{Name: name, Value: at.Format("2 Jan 2006"), Note: at.Format("15:04:05")}
+}
+
+// pushFact says how changes are pushed.
+func (s *Source) pushFact() webpage.Fact {
+	var by []string
+	if slices.ContainsFunc(s.order, func(st *set) bool { return len(st.hubs) > 0 }) {
+		by = append(by, "WebSub")
+	}
+	if s.options.WebSocket != nil {
+		by = append(by, "WebSocket")
+	}
+	if len(by) == 0 {
+		return webpage.Fact{Name: "Push", Value: "None", Note: "poll the Change List"}
+	}
+	return webpage.Fact{Name: "Push", Value: strings.Join(by, ", "), Note: "within about a second"}
+}

@@ -1,0 +1,240 @@
+package rshttp
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strconv"
+	"strings"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/packages"
+	"github.com/resourcesync-go/resourcesync/internal/render"
+	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
+)
+
+// A Static renders all documents of a Source, for programs that store them as files; package
+// static is one. They are the documents that a [Source] with the same sets and options
+// serves, with one difference: the names of parts and packages are short and do not depend
+// on the case of letters, so that every file system can hold them. The name of a package
+// also depends on its version, so that a package never changes under its name.
+//
+// A Static is used by one goroutine at a time.
+type Static struct {
+	src   *Source
+	print string // a digest of all that documents depend on beside the data of the sets
+}
+
+// NewStatic returns the documents of the Source that [New] would return. It fails if an
+// argument is invalid, or if it needs a process that answers requests: Hub, Store and
+// WebSocket of the options, and Hubs and Memento of a set. Options that concern requests are
+// ignored. opts may be nil.
+func NewStatic(base string, sets []Set, opts *Options) (*Static, error) {
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
+	if o.Hub != nil || o.Store != nil || o.WebSocket != nil {
+		return nil, errors.New("rshttp: a static Source cannot have a Hub, a Store or a WebSocket, because they need a process that runs")
+	}
+	for _, st := range sets {
+		if len(st.Hubs) > 0 || st.Memento {
+			return nil, fmt.Errorf("rshttp: %s of a static Source cannot have Hubs or Memento, because they need a process that runs", title(st.Name))
+		}
+	}
+	o.Pages, o.CacheBytes, o.Observe = NoPages, -1, nil
+	src, err := New(base, sets, &o)
+	if err != nil {
+		return nil, err
+	}
+	src.routes.static = true
+	return &Static{src: src, print: src.print()}, nil
+}
+
+// print returns a digest of the configuration and the program.
+func (s *Source) print() string {
+	o := &s.options
+	all := []string{s.routes.origin, s.routes.base, strconv.Itoa(o.PageSize), o.Window.String(), o.Settle.String(),
+		strconv.FormatInt(o.PackageSize, 10), o.PackageEvery.String(), string(s.description.text)}
+	for _, st := range s.order {
+		all = append(all, st.Name, st.DescribedBy, fmt.Sprint(st.capabilities()))
+	}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		all = append(all, info.String())
+	}
+	return digestOf(all...)
+}
+
+// Version identifies the configuration and the program: no document that was rendered in
+// another version can be assumed to be the same.
+func (s *Static) Version() string { return s.print }
+
+// Folder returns the path of the base URL, with a slash at both ends.
+func (s *Static) Folder() string { return s.src.routes.base }
+
+// Description returns the public URL of the Source Description.
+func (s *Static) Description() string { return s.src.Description() }
+
+// Paths returns the paths below the base URL that documents can have, as [Source.Paths] does.
+func (s *Static) Paths() []string { return s.src.Paths() }
+
+// Sitemaps returns the URLs that robots.txt should name, according to the options Robots and
+// RobotsResourceLists (section 6.3.4).
+func (s *Static) Sitemaps() []string { return s.src.sitemaps() }
+
+// A StaticDocument is a document or a package of a [Static].
+type StaticDocument struct {
+	// Path is that of the URL, decoded. It begins with a slash.
+	Path string
+
+	// Set and Capability say to which list or dump the document belongs. They are empty
+	// for the Source Description, and Capability is for plain sitemaps.
+	Set        string
+	Capability resourcesync.Capability
+
+	// Validator identifies the bytes of the document: if two documents of the same path
+	// have the same Validator, they are identical, even if another process has rendered
+	// one of them. It is empty if the set does not know its state.
+	Validator string
+
+	open func(context.Context) (StaticContent, error)
+}
+
+// Open renders the document, or plans the package, whose content is read later.
+func (d *StaticDocument) Open(ctx context.Context) (StaticContent, error) { return d.open(ctx) }
+
+// StaticContent is the content of a document or a package. The caller closes it.
+type StaticContent interface {
+	// WriteTo writes the content. It can be called several times.
+	io.WriterTo
+
+	// Gzip returns the content as a gzip file, or nil for a package.
+	Gzip() []byte
+
+	Close() error
+}
+
+// staticName returns the name of a part in a file system. The names of times and numbers stay
+// as they are. The name of a range of keys can be long, and differs from others in the case
+// of letters only, so a digest takes its place.
+func staticName(part string) string {
+	if !strings.Contains(part, "~") {
+		return part
+	}
+	sum := sha256.Sum256([]byte(part))
+	return hex.EncodeToString(sum[:16])
+}
+
+// validator returns the Validator of t in a state, which is empty if it is unknown.
+func (s *Static) validator(t target, state string) string {
+	if state == "" {
+		return ""
+	}
+	return digestOf(s.print, t.kind.name, t.part, state)
+}
+
+// document returns the document t in the state st, or of the configuration if st is nil.
+// version is empty if the state is unknown. part names t in its URL.
+func (s *Static) document(t target, part, version string, st *state) *StaticDocument {
+	d := s.at(t, part, version)
+	d.open = func(ctx context.Context) (StaticContent, error) {
+		ctx, cancel := context.WithTimeout(ctx, s.src.options.RenderTimeout)
+		defer cancel()
+		if st == nil {
+			st = &state{}
+		}
+		text, _, err := t.renderIn(ctx, st)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", d.Path, err)
+		}
+		return staticText{&text}, nil
+	}
+	return d
+}
+
+// at returns the document t without its content.
+func (s *Static) at(t target, part, version string) *StaticDocument {
+	d := &StaticDocument{Path: s.src.routes.path(t.kind.name, t.set, part), Validator: s.validator(t, version)}
+	if t.set != nil {
+		d.Set = t.set.Name
+		d.Capability = listCapability(t.kind.capability)
+	}
+	if t.kind.manifest != "" {
+		d.Capability = listCapability(s.src.routes.kinds[t.kind.manifest].capability)
+	}
+	return d
+}
+
+// listCapability returns c or, for the manifest of a dump, that of the dump.
+func listCapability(c resourcesync.Capability) resourcesync.Capability {
+	switch c {
+	case resourcesync.ResourceDumpManifest:
+		return resourcesync.ResourceDump
+	case resourcesync.ChangeDumpManifest:
+		return resourcesync.ChangeDump
+	}
+	return c
+}
+
+type staticText struct{ *render.Text }
+
+func (t staticText) WriteTo(w io.Writer) (int64, error) { return int64(t.Size), t.WritePlain(w) }
+func (t staticText) Gzip() []byte                       { return t.Text.Gzip }
+func (t staticText) Close() error                       { return nil }
+
+// packageAt returns the package t. check, which is called after it is planned, returns an
+// error if it is not of the version that its name says.
+func (s *Static) packageAt(t target, part, version string, check func(context.Context) error) *StaticDocument {
+	d := s.at(t, part, version)
+	d.open = func(ctx context.Context) (StaticContent, error) {
+		pkg := t.pack()
+		plan, err := s.src.plans.Plan(ctx, pkg)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", d.Path, err)
+		}
+		p := &staticPackage{ctx, s.src, d.Path, pkg, plan}
+		if err := check(ctx); err != nil {
+			p.Close()
+			return nil, err
+		}
+		return p, nil
+	}
+	return d
+}
+
+type staticPackage struct {
+	ctx  context.Context
+	src  *Source
+	path string
+	pkg  *packages.Package[*state]
+	plan *packages.Plan[*state]
+}
+
+func (p *staticPackage) WriteTo(w io.Writer) (int64, error) {
+	r := p.src.plans.NewReader(p.ctx, p.pkg, p.plan)
+	defer r.Close()
+	n, err := r.WriteTo(w)
+	if _, ok := errors.AsType[*virtualzip.EntryError](err); ok {
+		uri, reason := p.src.plans.Failed(p.plan, err)
+		err = fmt.Errorf("%s: the content of %s is not what was listed, or cannot be read: %w", p.path, uri, reason)
+	}
+	return n, err
+}
+
+func (p *staticPackage) Gzip() []byte { return nil }
+
+func (p *staticPackage) Close() error {
+	p.src.plans.Release(p.plan)
+	return nil
+}
+
+// digest returns a digest of values, for the state of an index.
+func digest(values ...any) string {
+	sum := sha256.Sum256(fmt.Append(nil, values...))
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}

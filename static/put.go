@@ -1,0 +1,149 @@
+package static
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"io/fs"
+	"regexp"
+	"strings"
+
+	"github.com/resourcesync-go/resourcesync/rshttp"
+)
+
+// gz is the suffix of compressed copies.
+const gz = ".gz"
+
+// put brings the file of d up to date.
+func (w *writer) put(ctx context.Context, d *rshttp.StaticDocument) error {
+	name := strings.TrimPrefix(d.Path, "/")
+	if !fs.ValidPath(name) {
+		return fmt.Errorf("no file can have the path %q", d.Path)
+	}
+	w.live[name] = true
+	was := w.known.Files[name]
+	if fresh, err := w.isFresh(name, was, d); err != nil || fresh {
+		return err
+	}
+	content, err := d.Open(ctx)
+	if err != nil {
+		return err
+	}
+	defer content.Close()
+	now := &file{Set: d.Set, Capability: d.Capability, Validator: d.Validator}
+	if now.Plain, err = w.store(name, was != nil, content); err != nil {
+		return err
+	}
+	switch zipped := content.Gzip(); {
+	case w.options.Gzip && zipped != nil:
+		copied, err := w.store(name+gz, was != nil && was.Gzip != nil, text(zipped))
+		if err != nil {
+			return err
+		}
+		now.Gzip = &copied
+	case was != nil && was.Gzip != nil: // it would be sent instead
+		if err := w.remove(name + gz); err != nil {
+			return err
+		}
+	}
+	w.known.Files[name] = now
+	return nil
+}
+
+// isFresh reports whether the file of d is as it was last written, and still the document.
+func (w *writer) isFresh(name string, was *file, d *rshttp.StaticDocument) (bool, error) {
+	if was == nil || d.Validator == "" || was.Validator != d.Validator {
+		return false, nil
+	}
+	intact, err := w.isIntact(name, was)
+	if was.Gzip == nil && w.options.Gzip && !isPackage(name) || was.Gzip != nil && !w.options.Gzip {
+		intact = false
+	}
+	return intact, err
+}
+
+// isIntact reports whether nobody else has changed or removed the files of was.
+func (w *writer) isIntact(name string, was *file) (bool, error) {
+	now, found, err := w.files.stat(name)
+	if err != nil || !found || now != was.Plain {
+		return false, err
+	}
+	if was.Gzip == nil {
+		return true, nil
+	}
+	now, found, err = w.files.stat(name + gz)
+	return found && now == *was.Gzip, err
+}
+
+func isPackage(name string) bool { return strings.HasSuffix(name, ".zip") }
+
+// partName matches the names of files that only parts and packages have, and those of their
+// compressed copies.
+var partName = regexp.MustCompile(`(^|/)([0-9a-f]{32}|[0-9]{8}T[0-9]{6}\.[0-9]{9}Z(-[0-9]{8}T[0-9]{6}\.[0-9]{9}Z)?)\.(xml|zip)(\.gz)?$`)
+
+// store writes content into the file name unless it has that content already. ours says that
+// an earlier Write has written the file.
+func (w *writer) store(name string, ours bool, content io.WriterTo) (stamp, error) {
+	ours = ours || partName.MatchString(name)
+	now, found, same, err := w.files.compare(name, content)
+	switch {
+	case err != nil || same:
+		return now, err
+	case found && !ours:
+		return now, fmt.Errorf("%s exists, and has not been written by this program; move it away, or give another folder or prefix", name)
+	}
+	if !ours {
+		// So that a Write that is killed here does not take the file for that of another.
+		w.known.Files[strings.TrimSuffix(name, gz)] = &file{Gzip: zeroIf(strings.HasSuffix(name, gz))}
+		w.known.Unfinished = true
+		if err := w.known.write(w.files); err != nil {
+			return now, err
+		}
+	}
+	if err := w.begin(); err != nil {
+		return now, err
+	}
+	if now, err = w.files.write(name, content); err != nil {
+		return now, err
+	}
+	w.report.Written = append(w.report.Written, name)
+	w.report.Bytes += now.Size
+	return now, nil
+}
+
+// zeroIf returns the stamp of a file that is about to be written, or nil.
+func zeroIf(written bool) *stamp {
+	if !written {
+		return nil
+	}
+	return new(stamp)
+}
+
+// begin records that files change from now on.
+func (w *writer) begin() error {
+	if w.known.Unfinished {
+		return nil
+	}
+	w.known.Unfinished = true
+	return w.known.write(w.files)
+}
+
+// remove removes a file.
+func (w *writer) remove(name string) error {
+	err := w.begin()
+	if err == nil {
+		err = w.files.remove(name)
+	}
+	if err == nil {
+		w.report.Removed = append(w.report.Removed, name)
+	}
+	return err
+}
+
+// text is the content of a file in memory.
+type text []byte
+
+func (t text) WriteTo(w io.Writer) (int64, error) {
+	n, err := w.Write(t)
+	return int64(n), err
+}

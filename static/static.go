@@ -1,0 +1,93 @@
+// Package static writes the documents of a ResourceSync Source as files, for a site that has
+// a web server or a bucket but no process that could answer requests.
+//
+// [Write] brings a folder up to date. It reads and writes only what has changed: a document
+// whose state is that of the last Write is not rendered, and a file with the same bytes is
+// not touched. After a change in a set of a million resources, Write replaces the page, its
+// index, the open Change List, and the list of recent changes.
+//
+// # Concurrent readers
+//
+// A web server may serve the folder while Write works, and Write may be killed at any moment.
+// A file is always whole: it is written beside the old one, which it then replaces. Parts are
+// written before the documents that list them, so every link leads to a file. Files that are
+// not listed any more stay for [Options].Grace, for Destinations that have read an earlier
+// index.
+//
+// # The folder
+//
+// The folder is the root of the site: the file a/b has the URL https://example.org/a/b.
+// It may have other files. Write replaces and removes only files that it has written, which it
+// records in the file .static.json beside the documents.
+package static
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/rshttp"
+)
+
+// Options are the optional arguments of [Write].
+type Options struct {
+	// Gzip writes a compressed copy of each document beside it, with the name of the
+	// document and .gz, for web servers that send such files (gzip_static in nginx).
+	Gzip bool
+
+	// Grace is the time for which a file stays after no document lists it any more. If
+	// zero, 24 hours is used; if negative, such files are removed at once.
+	Grace time.Duration
+
+	// DumpEvery is the minimum time between two versions of a Resource Dump, of which
+	// each change of a resource replaces a package. A Destination that has copied an
+	// older dump continues with the Change List. If zero, 24 hours is used; if negative,
+	// each Write brings the dump up to date.
+	DumpEvery time.Duration
+
+	// Logger receives what deserves attention. If nil, slog.Default() is used.
+	Logger *slog.Logger
+
+	changed func() // called after each change of a file, for tests
+}
+
+// A Report says what [Write] has done. Paths are relative to the folder and separated by
+// slashes.
+type Report struct {
+	Documents int      // that exist now, with packages
+	Written   []string // files that are new or replaced, in the order in which they were written
+	Bytes     int64    // of the written files
+	Removed   []string // files
+	Unlisted  int      // documents that are not listed any more and will be removed
+}
+
+// ErrLocked means that another process writes to the same folder.
+var ErrLocked = errors.New("another process writes to the folder")
+
+// Write brings the files of src in the folder out up to date. It creates the folder if it
+// does not exist. The report is valid even if there is an error; the next Write then
+// continues. opts may be nil.
+//
+// The error is [resourcesync.ErrNotReady] if a set has no data yet, and [ErrLocked] while
+// another Write works in the folder.
+func Write(ctx context.Context, out string, src *rshttp.Static, opts *Options) (Report, error) {
+	w := &writer{src: src, now: time.Now(), live: make(map[string]bool)}
+	if opts != nil {
+		w.options = *opts
+	}
+	w.options.Grace = cmp.Or(w.options.Grace, 24*time.Hour)
+	w.options.DumpEvery = cmp.Or(w.options.DumpEvery, 24*time.Hour)
+	w.options.Logger = cmp.Or(w.options.Logger, slog.Default())
+	err := w.open(out)
+	if err == nil {
+		defer w.close()
+		err = w.write(ctx)
+	}
+	if err != nil {
+		err = fmt.Errorf("static: %w", err)
+	}
+	return w.report, err
+}
