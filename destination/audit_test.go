@@ -1,0 +1,76 @@
+package destination_test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/resourcesync-go/resourcesync/rshttp"
+)
+
+// TestAudit finds each kind of difference, and the next Sync repairs them.
+func TestAudit(t *testing.T) {
+	src := newSource(t, &rshttp.Options{PageSize: 10})
+	for i := range 30 {
+		src.put(t, fmt.Sprint("f", i), fmt.Sprint("content ", i))
+	}
+	m := openMirror(t, src.URL, t.TempDir(), nil)
+	m.sync(t)
+	a, err := m.Audit(t.Context())
+	if err != nil || !a.InSync() || a.Listed != 30 || a.Same != 30 {
+		t.Errorf("%+v, %v", a, err)
+	}
+
+	src.put(t, "f1", "another")
+	src.put(t, "new", "text")
+	src.remove("f2")
+	write := func(name, text string) {
+		if err := os.WriteFile(filepath.Join(m.dir, name), []byte(text), 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("f3", "damaged")
+	write("f4", "content X") // of the same length
+	if err := os.Remove(filepath.Join(m.dir, "f5")); err != nil {
+		t.Fatal(err)
+	}
+	a, err = m.Audit(t.Context())
+	if err != nil || a.InSync() || a.Listed != 30 || a.Same != 28 || a.Missing.Count != 1 || a.Differs.Count != 1 || a.Extra.Count != 1 || a.Damaged.Count != 3 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	if want := []string{src.URL + "/f3", src.URL + "/f4", src.URL + "/f5"}; !slices.Equal(a.Damaged.URIs, want) {
+		t.Errorf("damaged are %v, want %v", a.Damaged.URIs, want)
+	}
+	src.requested("/")
+	m.sync(t)
+	src.same(t, m.dir)
+	if n := src.requested("/f"); n != 4 {
+		t.Errorf("%d requests to repair 4 resources", n)
+	}
+	if a, err = m.Audit(t.Context()); err != nil || !a.InSync() {
+		t.Errorf("after the repair: %+v, %v", a, err)
+	}
+}
+
+// TestAuditLength has entries without a time or hash: only another length is a difference.
+func TestAuditLength(t *testing.T) {
+	list := func(length string) string {
+		return openURLSet + `<rs:md capability="resourcelist"/><url><loc>BASE/a</loc><rs:md length="` + length + `"/></url><url><loc>BASE/d</loc></url></urlset>`
+	}
+	s, url := newScript(t, withoutChanges(list("1")))
+	m := openMirror(t, url, t.TempDir(), nil)
+	m.sync(t)
+	if a, err := m.Audit(t.Context()); err != nil || !a.InSync() || a.Same != 2 {
+		t.Errorf("%+v, %v", a, err)
+	}
+	s.set(map[string]string{"/rl.xml": list("2"), "/a": "aa"})
+	if a, err := m.Audit(t.Context()); err != nil || a.Differs.Count != 1 || a.Same != 1 {
+		t.Errorf("after a change: %+v, %v", a, err)
+	}
+	m.sync(t)
+	if a, err := m.Audit(t.Context()); err != nil || !a.InSync() {
+		t.Errorf("after the next Sync: %+v, %v", a, err)
+	}
+}

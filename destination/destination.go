@@ -1,0 +1,197 @@
+// Package destination copies the resources of a ResourceSync Source and keeps the copy in
+// step (core specification, section 5.2).
+//
+//	folder, err := destination.OpenFolder("copy")
+//	d, err := destination.New("https://example.org/", folder, nil)
+//	report, err := d.Sync(ctx)
+//
+// A Source is found by any of its URLs. The first Sync makes a complete copy from its
+// Resource Lists; the next ones read its Change Lists, or compare its Resource Lists if it
+// has none. Follow also receives changes when they happen. A process that ends at any moment
+// leaves whole files, and the next one continues. Memory does not depend on the number of
+// resources.
+//
+// Sources of versions 1.1, 1.0 and 0.9 are read, also if their documents break rules; a
+// [Report] lists these deviations. Sources are not trusted: content is verified, paths are
+// safe, internal addresses are not requested, and a Source that suddenly lists little does not
+// empty the copy.
+package destination
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/netip"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/destination/internal/state"
+	"github.com/resourcesync-go/resourcesync/internal/fetch"
+	"github.com/resourcesync-go/resourcesync/internal/guard"
+)
+
+// Options are the optional arguments of [New]. The zero value is usable.
+type Options struct {
+	// State is the folder for the state of the copy and for partial downloads. If
+	// empty, the Sink must be a [Folder], and the state is beside its files.
+	State string
+
+	// Rate is the maximum number of requests per second to a host, and Concurrency that
+	// of concurrent requests. If zero, the rate is not limited, and 4 requests are
+	// concurrent. A robots.txt can ask for a lower rate.
+	Rate        float64
+	Concurrency int
+
+	// Allow are networks with internal addresses that may be requested. The host of the
+	// Source's URL always may; other internal addresses never, so that a Source cannot
+	// use the Destination to reach them.
+	Allow []netip.Prefix
+
+	// MaxResource is the maximum size of a resource, and MaxBytes that of the copy, in
+	// bytes. If zero, there is no limit.
+	MaxResource int64
+	MaxBytes    int64
+
+	// MaxState is the maximum size of the database with the state of the copy, in bytes.
+	// It takes about 500 bytes for each resource. A Source can list any number, so a Sync
+	// that needs more fails. If zero, 16 GiB is used.
+	MaxState int64
+
+	// Dumps determines whether Resource Dumps and Change Dumps are used; see [DumpsAuto].
+	Dumps Dumps
+
+	// MaxDelete is the fraction of a set that is deleted if Resource Lists do not list it
+	// any more. More deletions are held until a Sync with a higher limit; one or two never
+	// are, unless nothing would be left. If zero, 0.25 is used; 1 deletes any number.
+	// Deletions in Change Lists are not limited.
+	MaxDelete float64
+
+	// IgnoreRobots requests what a robots.txt disallows.
+	IgnoreRobots bool
+
+	// UserAgent is sent with requests; its first word is the name in robots.txt. If
+	// empty, "resourcesync" is used.
+	UserAgent string
+
+	// Progress receives the progress of a Sync or Audit, a few times per second. It must
+	// not block. It may be nil.
+	Progress func(Progress)
+
+	// Logger receives failures. If nil, slog.Default() is used.
+	Logger *slog.Logger
+}
+
+// defaultMaxState is that of Options.MaxState, in bytes.
+const defaultMaxState = 16 << 30
+
+// Progress is how far a Sync or Audit is.
+type Progress struct {
+	Listed  int64 // entries that have been read
+	Pending int64 // resources that are still to be copied, as far as it is known
+	Done    int64 // resources that have been copied, deleted or compared
+	Bytes   int64 // bytes of content that have been received
+}
+
+// A Destination copies one Source. Its methods are safe for concurrent use. Syncs, also those
+// of Follow, and audits run one at a time.
+type Destination struct {
+	source  string
+	host    string // of the source, for paths
+	sink    Sink
+	options Options
+	folder  string // for partial downloads
+	log     *slog.Logger
+	client  *fetch.Client
+	limits  guard.Limits
+
+	mu    sync.Mutex
+	state *state.State
+	size  size // after the last Sync
+}
+
+// size is that of a copy.
+type size struct{ resources, bytes int64 }
+
+// New returns a Destination that copies the Source at the URL source to sink. source can be
+// the URL of the site, of any of its documents, or of a page that links to a Capability List.
+// If another process uses the state, New fails. Callers close the Destination.
+func New(source string, sink Sink, o *Options) (*Destination, error) {
+	if o == nil {
+		o = &Options{}
+	}
+	u, err := url.Parse(source)
+	switch {
+	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
+		return nil, fmt.Errorf("destination: %q is not the URL of a Source, like https://example.org/", source)
+	case sink == nil:
+		return nil, errors.New("destination: a Destination needs a Sink")
+	case o.Dumps != DumpsAuto && o.Dumps != DumpsAlways && o.Dumps != DumpsNever:
+		return nil, fmt.Errorf("destination: Dumps is %q, which is none of its constants", o.Dumps)
+	case o.Rate < 0 || o.Concurrency < 0 || o.MaxResource < 0 || o.MaxBytes < 0 || o.MaxState < 0 || o.MaxDelete < 0:
+		return nil, errors.New("destination: Rate, Concurrency and limits must not be negative")
+	}
+	source = normal(u)
+	d := &Destination{source: source, host: u.Host, sink: sink, options: *o, log: cmp.Or(o.Logger, slog.Default())}
+	d.limits = guard.NewLimits(o.MaxDelete, -1)
+	at := o.State
+	if folder, ok := sink.(*Folder); ok && at == "" {
+		at = filepath.Join(folder.name, stateFolder)
+	}
+	if at == "" {
+		return nil, errors.New("destination: Options.State is missing; it is optional for a Folder only")
+	}
+	d.folder = filepath.Join(at, "partial")
+	if err := os.MkdirAll(d.folder, 0o700); err != nil {
+		return nil, fmt.Errorf("destination: %w", err)
+	}
+	if d.state, err = state.Open(filepath.Join(at, "state.db"), source, cmp.Or(o.MaxState, defaultMaxState)); err != nil {
+		return nil, fmt.Errorf("destination: %w", err)
+	}
+	d.client = fetch.New(fetch.Options{
+		Trusted: []string{fetch.HostPort(u)}, Allow: o.Allow, Rate: o.Rate, Concurrency: o.Concurrency,
+		UserAgent: o.userAgent(), IgnoreRobots: o.IgnoreRobots,
+	})
+	return d, nil
+}
+
+func (o *Options) userAgent() string { return cmp.Or(o.UserAgent, "resourcesync") }
+
+// normal returns a URL in one of its spellings, because the state belongs to one Source.
+func normal(u *url.URL) string {
+	n := *u
+	n.Host, n.Fragment = strings.ToLower(u.Host), ""
+	if n.Path == "" {
+		n.Path = "/"
+	}
+	return n.String()
+}
+
+// Close releases the state. It does not close the Sink.
+func (d *Destination) Close() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.client.CloseIdle()
+	return d.state.Close()
+}
+
+// A meter reports progress.
+type meter struct {
+	Progress
+	report func(Progress)
+	last   time.Time
+}
+
+// progressEvery is the interval between reports of progress.
+const progressEvery = 200 * time.Millisecond
+
+func (m *meter) update() {
+	if m.report != nil && time.Since(m.last) >= progressEvery {
+		m.last = time.Now()
+		m.report(m.Progress)
+	}
+}

@@ -1,0 +1,135 @@
+package state
+
+import (
+	"time"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/fetch"
+)
+
+// A Package is a package of a dump that has the content of pending changes.
+type Package struct {
+	ID       int64
+	URI      string
+	Length   resourcesync.Length // as the dump says
+	Entries  int64               // bitstreams, as the manifest says
+	Baseline bool                // of a Resource Dump: its bitstreams have no order
+}
+
+// In records that the content of p is the member of a package, if there is a package and the
+// entry of its manifest has the path of a member, and counts it.
+func (p *Pending) In(in *Package, path string) {
+	if in == nil || path == "" {
+		return
+	}
+	in.Entries++
+	if p.Change.Type != resourcesync.Deleted {
+		p.Package, p.Member = in.ID, path
+	}
+}
+
+// SavePackage stores a package, and sets its ID.
+func (s *State) SavePackage(p *Package) error {
+	return s.query(`INSERT INTO package (uri, length, entries, baseline) VALUES (?1, ?2, ?3, ?4)
+		ON CONFLICT (uri) DO UPDATE SET length = ?2, entries = ?3, baseline = ?4 RETURNING id`, func(row *sqlite.Stmt) error {
+		p.ID = row.ColumnInt64(0)
+		return nil
+	}, p.URI, length(p.Length), p.Entries, p.Baseline)
+}
+
+// Packages returns the packages that have the content of pending changes, if baseline is true
+// only those of Resource Dumps, and forgets the others.
+func (s *State) Packages(baseline bool) (out []Package, err error) {
+	if err := s.exec("DELETE FROM package WHERE id NOT IN (SELECT package FROM pending WHERE package > 0)"); err != nil {
+		return nil, err
+	}
+	err = s.query("SELECT id, uri, length, entries, baseline FROM package WHERE baseline >= ? ORDER BY id", func(row *sqlite.Stmt) error {
+		out = append(out, readPackage(row))
+		return nil
+	}, baseline)
+	return out, err
+}
+
+// Package returns a package.
+func (s *State) Package(id int64) (p Package, err error) {
+	err = s.query("SELECT id, uri, length, entries, baseline FROM package WHERE id = ?", func(row *sqlite.Stmt) error {
+		p = readPackage(row)
+		return nil
+	}, id)
+	return p, err
+}
+
+func readPackage(row *sqlite.Stmt) Package {
+	return Package{row.ColumnInt64(0), row.ColumnText(1), toLength(row.ColumnInt64(2)), row.ColumnInt64(3), row.ColumnBool(4)}
+}
+
+// PendingIn returns up to limit pending changes after a position whose content is in a
+// package, in order.
+func (s *State) PendingIn(id, after int64, limit int) ([]Pending, error) {
+	return s.pending("WHERE package = ? AND package > 0 AND seq > ? ORDER BY seq LIMIT ?", id, after, limit)
+}
+
+// Contained returns the number of pending changes whose content is in a package, and the
+// sum of their lengths as far as they are known.
+func (s *State) Contained(id int64) (n, bytes int64, err error) {
+	err = s.query("SELECT count(*), coalesce(sum(max(length, 0)), 0) FROM pending WHERE package = ? AND package > 0", func(row *sqlite.Stmt) error {
+		n, bytes = row.ColumnInt64(0), row.ColumnInt64(1)
+		return nil
+	}, id)
+	return n, bytes, err
+}
+
+// NextPackage returns the package of the first pending change after a position whose content
+// is in another package than id, or 0.
+func (s *State) NextPackage(id, after int64) (int64, error) {
+	return s.int("SELECT coalesce((SELECT package FROM pending WHERE seq > ? AND +package > 0 AND +package != ? ORDER BY seq LIMIT 1), 0)", after, id)
+}
+
+// Unpackaged returns the number of pending changes of a set whose content can be in a package
+// that is not known.
+func (s *State) Unpackaged(set string) (int64, error) {
+	return s.int("SELECT count(*) FROM pending WHERE sets = ? AND package = 0 AND attempts = 0 AND change != 'deleted'", set)
+}
+
+// Attach records that the content of a pending change is in a package, if p describes the same
+// version of the resource. A dump can be older or newer than the list.
+func (s *State) Attach(p *Pending) (attached bool, err error) {
+	var have resourcesync.Change
+	err = s.query("SELECT datetime, lastmod, length, hashes FROM pending WHERE uri = ? AND change != 'deleted' AND attempts = 0", func(row *sqlite.Stmt) error {
+		have.Datetime, have.Resource.LastModified = fromNanos(row.ColumnInt64(0)), fromNanos(row.ColumnInt64(1))
+		have.Resource.Length = toLength(row.ColumnInt64(2))
+		have.Resource.Hashes, _ = resourcesync.AppendHashes(nil, row.ColumnText(3))
+		attached = sameVersion(&have, &p.Change)
+		return nil
+	}, p.Change.Resource.URI)
+	if err != nil || !attached {
+		return false, err
+	}
+	return true, s.exec("UPDATE pending SET package = ?, member = ? WHERE uri = ?", p.Package, p.Member, p.Change.Resource.URI)
+}
+
+// sameVersion reports whether two entries describe the same version of a resource. Without
+// hashes, a time must be the same, and nothing may differ.
+func sameVersion(a, b *resourcesync.Change) bool {
+	if comparable, same := fetch.Compare(a.Resource.Hashes, b.Resource.Hashes); comparable {
+		return same
+	}
+	x, y := &a.Resource, &b.Resource
+	lengths := x.Length != (resourcesync.Length{}) && y.Length != (resourcesync.Length{})
+	if lengths && x.Length != y.Length {
+		return false
+	}
+	same := false
+	for _, times := range [][2]time.Time{{x.LastModified, y.LastModified}, {a.Datetime, b.Datetime}} {
+		switch {
+		case times[0].IsZero() || times[1].IsZero():
+		case !times[0].Equal(times[1]):
+			return false
+		default:
+			same = true
+		}
+	}
+	return same
+}

@@ -1,0 +1,385 @@
+package state
+
+import (
+	"encoding/json"
+	"errors"
+	"iter"
+	"strings"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/fetch"
+)
+
+// A Pending change has been noted and not been applied.
+type Pending struct {
+	Seq      int64
+	Set      string // the URI of the set
+	List     string // the URI of the Resource List page, or ""
+	Seen     int64  // the baseline that has noted it, or 0
+	Attempts int64
+	At       time.Time // of the Resource List; not stored
+	New      bool      // Note: the copy does not have the resource; not stored
+	Change   resourcesync.Change
+
+	Package int64  // the ID of a package that has the content, or 0
+	Member  string // its path there
+}
+
+// A Resource is a member of the copy.
+type Resource struct {
+	Path       string
+	Set        string
+	List       string
+	Seen       int64
+	Datetime   time.Time
+	LastMod    time.Time
+	Length     resourcesync.Length // as its entry says
+	Size       int64
+	Hashes     []resourcesync.Hash
+	Validators fetch.Validators
+}
+
+// Note notes a change, unless the copy shows it, it is noted already, or a later change is
+// known. An entry of a Resource List is a change without a type or datetime.
+func (s *State) Note(p *Pending) (noted bool, err error) {
+	c := &p.Change
+	have, known, err := s.Resource(c.Resource.URI)
+	if err != nil {
+		return false, err
+	}
+	listed := c.Type == ""
+	if isFuture(have.Datetime) && !isFuture(c.Datetime) {
+		have.Datetime = time.Time{} // it is wrong, and must not hide what happens now
+	}
+	p.New = !known
+	later, waiting, err := s.later(c.Resource.URI)
+	if err != nil {
+		return false, err
+	}
+	if over, err := s.settle(p, &have, known, waiting); over || err != nil {
+		return false, err
+	}
+	if known && listed {
+		if err := s.exec("UPDATE resource SET seen = ?, list = ?, sets = ? WHERE uri = ?", p.Seen, p.List, p.Set, c.Resource.URI); err != nil {
+			return false, err
+		}
+	}
+	switch {
+	case listed && !p.At.IsZero() && waiting && later.After(p.At):
+		return false, s.exec("UPDATE pending SET seen = ?, list = ?, sets = ? WHERE uri = ?", p.Seen, p.List, p.Set, c.Resource.URI)
+	case listed && !p.At.IsZero() && known && have.Datetime.After(p.At):
+		return false, nil
+	case !c.Datetime.IsZero() && (known && c.Datetime.Before(have.Datetime) || waiting && c.Datetime.Before(later)):
+		return false, nil
+	case c.Type == resourcesync.Deleted && !known && !waiting:
+		return false, nil
+	case c.Type != resourcesync.Deleted && known && have.shows(c):
+		if !waiting {
+			return false, nil // the copy is current
+		}
+		// What was noted before is not current. But it may have been stored by a process
+		// that ended before it was recorded, so the content is stored again.
+		if err := s.exec("UPDATE resource SET etag = '', modified = '' WHERE uri = ?", c.Resource.URI); err != nil {
+			return false, err
+		}
+	}
+	return s.put(p)
+}
+
+// shows reports whether the copy has the content after c.
+func (r *Resource) shows(c *resourcesync.Change) bool {
+	if fetch.Agree(r.Hashes, c.Resource.Hashes) {
+		return true
+	}
+	if !r.LastMod.Equal(c.Resource.LastModified) || r.Length != c.Resource.Length || len(c.Resource.Hashes) > 0 {
+		return false
+	}
+	return !c.Resource.LastModified.IsZero() && (c.Datetime.IsZero() || c.Datetime.Equal(r.Datetime)) || !c.Datetime.IsZero() && c.Datetime.Equal(r.Datetime)
+}
+
+// fits reports whether an entry that names no version of its resource, neither by a time nor by
+// a hash, is no evidence against the copy.
+func (r *Resource) fits(listed *resourcesync.Resource) bool {
+	n, known := listed.Length.Bytes()
+	return len(listed.Hashes) == 0 && listed.LastModified.IsZero() && (!known || n == r.Size)
+}
+
+// maxAhead is how far the times of a Source may be ahead of our clock. It covers local time
+// that is written as UTC.
+const maxAhead = 24 * time.Hour
+
+func isFuture(t time.Time) bool { return t.After(time.Now().Add(maxAhead)) }
+
+// DatetimeAfter returns the datetime of r after a change at t: the later one, unless that of
+// r is impossible.
+func (r *Resource) DatetimeAfter(t time.Time) time.Time {
+	if t.After(r.Datetime) || !t.IsZero() && isFuture(r.Datetime) {
+		return t
+	}
+	return r.Datetime
+}
+
+// later returns the datetime of the pending change of uri.
+func (s *State) later(uri string) (t time.Time, ok bool, err error) {
+	err = s.query("SELECT datetime FROM pending WHERE uri = ?", func(row *sqlite.Stmt) error {
+		t, ok = fromNanos(row.ColumnInt64(0)), true
+		return nil
+	}, uri)
+	return t, ok, err
+}
+
+// put replaces the pending change of a resource. If it is the same, it keeps its place and
+// its attempts.
+func (s *State) put(p *Pending) (changed bool, err error) {
+	r := &p.Change.Resource
+	links := ""
+	if len(r.Links) > 0 {
+		b, err := json.Marshal(stored(r.Links))
+		if err != nil {
+			return false, err
+		}
+		links = string(b)
+	}
+	args := []any{r.URI, p.Set, p.List, p.Seen, string(p.Change.Type), nanos(p.Change.Datetime), nanos(r.LastModified), length(r.Length),
+		hashes(r.Hashes), r.Type, r.Encoding, links}
+	same, err := s.int(`SELECT count(*) FROM pending WHERE uri = ? AND change = ? AND datetime = ? AND lastmod = ? AND length = ? AND hashes = ?`,
+		args[0], args[4], args[5], args[6], args[7], args[8])
+	if err != nil {
+		return false, err
+	}
+	if same > 0 {
+		err := s.exec("UPDATE pending SET sets = ?, list = ?, seen = ? WHERE uri = ?", p.Set, p.List, p.Seen, r.URI)
+		if err == nil && p.Package > 0 {
+			err = s.exec("UPDATE pending SET package = ?, member = ? WHERE uri = ?", p.Package, p.Member, r.URI)
+		}
+		return false, err
+	}
+	return true, s.exec(`INSERT OR REPLACE INTO pending (uri, sets, list, seen, change, datetime, lastmod, length, hashes, type, encoding, links, package, member)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, append(args, p.Package, p.Member)...)
+}
+
+// Unchanged records that the resources of a page of a set are still listed, because the page is not
+// modified. It returns their number.
+func (s *State) Unchanged(set, list string, baseline int64) (int64, error) {
+	if err := s.exec("UPDATE resource SET seen = ? WHERE list = ? AND sets = ?", baseline, list, set); err != nil {
+		return 0, err
+	}
+	n := int64(s.conn.Changes())
+	if err := s.exec("UPDATE also SET seen = ? WHERE list = ? AND sets = ?", baseline, list, set); err != nil {
+		return 0, err
+	}
+	return n, s.exec("UPDATE pending SET seen = ? WHERE list = ? AND sets = ? AND seen > 0", baseline, list, set)
+}
+
+// unseen is the condition of a resource that a baseline, complete up to a time, has not seen.
+// Resources that changed after that time are not listed yet, unless their time is impossible.
+const unseen = "seen < ? AND (? = 0 OR datetime <= ? OR datetime > ?)"
+
+func unseenArgs(baseline int64, at time.Time) []any {
+	return []any{baseline, nanos(at), nanos(at), nanos(time.Now().Add(maxAhead))}
+}
+
+// Missing returns the number of resources of a set, and of those that a baseline, complete up
+// to at, has not seen. If at is zero, it is not known.
+func (s *State) Missing(set string, baseline int64, at time.Time) (count, missing int64, err error) {
+	err = s.query("SELECT count(*), coalesce(sum("+unseen+"), 0) FROM resource WHERE sets = ?", func(row *sqlite.Stmt) error {
+		count, missing = row.ColumnInt64(0), row.ColumnInt64(1)
+		return nil
+	}, append(unseenArgs(baseline, at), set)...)
+	return count, missing, err
+}
+
+// NoteMissing notes the deletion of the resources that Missing counts.
+func (s *State) NoteMissing(set string, baseline int64, at time.Time) error {
+	return s.exec(`INSERT OR REPLACE INTO pending (uri, sets, list, seen, change, datetime, lastmod, length, hashes, type, encoding, links)
+		SELECT uri, sets, '', 0, 'deleted', 0, 0, ?, '', '', '', '' FROM resource WHERE sets = ? AND `+unseen, append([]any{int64(unknownLength), set}, unseenArgs(baseline, at)...)...)
+}
+
+// Forget drops the noted resources of a set that a baseline, complete up to at, has listed no
+// more. If the copy does not have such a resource, its deletion is noted, because a process may
+// have ended between storing and recording it.
+func (s *State) Forget(set string, baseline int64, at time.Time) error {
+	const unlisted = "sets = ? AND seen < ? AND change != 'deleted' AND (seen > 0 OR datetime <= ?)"
+	err := s.exec("DELETE FROM pending WHERE uri IN (SELECT uri FROM resource) AND "+unlisted, set, baseline, nanos(at))
+	if err != nil {
+		return err
+	}
+	return s.exec("UPDATE pending SET change = 'deleted' WHERE "+unlisted, set, baseline, nanos(at))
+}
+
+// Damaged notes that the content of a member of the copy has to be fetched again.
+func (s *State) Damaged(m *Member) error {
+	err := s.exec("UPDATE resource SET etag = '', modified = '', hashes = '', lastmod = 0 WHERE uri = ?", m.URI)
+	if err != nil {
+		return err
+	}
+	if _, waiting, err := s.later(m.URI); waiting || err != nil {
+		return err
+	}
+	_, err = s.put(&Pending{Set: m.Set, List: m.List, Seen: m.Seen, Change: resourcesync.Change{
+		Type: resourcesync.Updated, Datetime: m.Datetime,
+		Resource: resourcesync.Resource{URI: m.URI, LastModified: m.LastMod, Length: m.Length, Hashes: m.Hashes},
+	}})
+	return err
+}
+
+// LastPending returns the position of the last pending change, or 0.
+func (s *State) LastPending() (int64, error) {
+	return s.int("SELECT coalesce(max(seq), 0) FROM pending")
+}
+
+// Pending returns up to limit pending changes after a position, up to the position last, in
+// order.
+func (s *State) Pending(after, last int64, limit int) ([]Pending, error) {
+	return s.pending("WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?", after, last, limit)
+}
+
+func (s *State) pending(which string, args ...any) ([]Pending, error) {
+	var out []Pending
+	err := s.query("SELECT seq, uri, sets, list, seen, change, datetime, lastmod, length, hashes, type, encoding, links, attempts, package, member FROM pending "+which, func(row *sqlite.Stmt) error {
+		p := Pending{
+			Seq: row.ColumnInt64(0), Set: row.ColumnText(2), List: row.ColumnText(3), Seen: row.ColumnInt64(4), Attempts: row.ColumnInt64(13),
+			Package: row.ColumnInt64(14), Member: row.ColumnText(15),
+		}
+		p.Change = resourcesync.Change{
+			Type: resourcesync.ChangeType(row.ColumnText(5)), Datetime: fromNanos(row.ColumnInt64(6)),
+			Resource: resourcesync.Resource{
+				URI: row.ColumnText(1), LastModified: fromNanos(row.ColumnInt64(7)), Length: toLength(row.ColumnInt64(8)),
+				Type: row.ColumnText(10), Encoding: row.ColumnText(11),
+			},
+		}
+		p.Change.Resource.Hashes, _ = resourcesync.AppendHashes(nil, row.ColumnText(9))
+		if links := row.ColumnText(12); links != "" {
+			var l []link
+			if err := json.Unmarshal([]byte(links), &l); err != nil {
+				return err
+			}
+			p.Change.Resource.Links = fromStored(l)
+		}
+		out = append(out, p)
+		return nil
+	}, args...)
+	return out, err
+}
+
+// Resumable yields the URIs whose downloads can be continued: those of pending changes, and of
+// the packages that have their content.
+func (s *State) Resumable() iter.Seq2[string, error] {
+	return func(yield func(string, error) bool) {
+		stopped := errors.New("stopped")
+		err := s.query(`SELECT uri FROM pending WHERE change != 'deleted' UNION ALL
+			SELECT uri FROM package WHERE id IN (SELECT package FROM pending WHERE package > 0)`, func(row *sqlite.Stmt) error {
+			if !yield(row.ColumnText(0), nil) {
+				return stopped
+			}
+			return nil
+		})
+		if err != nil && !errors.Is(err, stopped) {
+			yield("", err)
+		}
+	}
+}
+
+// PendingCount returns the number of pending changes.
+func (s *State) PendingCount() (int64, error) { return s.int("SELECT count(*) FROM pending") }
+
+// Failed records that a change could not be applied. It stays pending, behind all others, so
+// that it never keeps them from being applied. Its content is requested alone from now on.
+func (s *State) Failed(seq int64, failure error) error {
+	return s.exec("UPDATE pending SET attempts = attempts + 1, error = ?, package = 0, seq = (SELECT max(seq) + 1 FROM pending) WHERE seq = ?", failure.Error(), seq)
+}
+
+// Done removes a pending change.
+func (s *State) Done(seq int64) error { return s.exec("DELETE FROM pending WHERE seq = ?", seq) }
+
+// A link is a stored resourcesync.Link.
+type link struct {
+	Rel, Href, Type, Encoding, Hashes string
+	Length, Modified                  int64
+	Pri                               int
+}
+
+func stored(links []resourcesync.Link) []link {
+	out := make([]link, len(links))
+	for i, l := range links {
+		out[i] = link{l.Rel, l.Href, l.Type, l.Encoding, hashes(l.Hashes), length(l.Length), nanos(l.Modified), l.Pri}
+	}
+	return out
+}
+
+func fromStored(links []link) []resourcesync.Link {
+	out := make([]resourcesync.Link, len(links))
+	for i, l := range links {
+		out[i] = resourcesync.Link{Rel: l.Rel, Href: l.Href, Type: l.Type, Encoding: l.Encoding, Length: toLength(l.Length), Modified: fromNanos(l.Modified), Pri: l.Pri}
+		out[i].Hashes, _ = resourcesync.AppendHashes(nil, l.Hashes)
+	}
+	return out
+}
+
+func length(l resourcesync.Length) int64 {
+	if n, known := l.Bytes(); known {
+		return n
+	}
+	return unknownLength
+}
+
+func toLength(n int64) resourcesync.Length {
+	if n == unknownLength {
+		return resourcesync.Length{}
+	}
+	return resourcesync.Bytes(n)
+}
+
+func hashes(h []resourcesync.Hash) string {
+	parts := make([]string, len(h))
+	for i := range h {
+		parts[i] = h[i].String()
+	}
+	return strings.Join(parts, " ")
+}
+
+var errNoPath = errors.New("no free path for the copy")
+
+// A Comparison is how a member of the copy compares with its entry.
+type Comparison int
+
+// The results of Compare. Later means that the copy shows a change after the list.
+const (
+	Same Comparison = iota + 1
+	Missing
+	Differs
+	Later
+)
+
+// BeginAudit begins an audit.
+func (s *State) BeginAudit() error { return s.exec("DELETE FROM temp.listed") }
+
+// Compare compares an entry of a Resource List with the copy, for the audit that has begun
+// last. What is missing or differs is noted.
+func (s *State) Compare(p *Pending) (Comparison, error) {
+	c := &p.Change
+	have, known, err := s.Resource(c.Resource.URI)
+	if err != nil {
+		return 0, err
+	}
+	if !known {
+		c.Type = resourcesync.Created
+		_, err := s.Note(p)
+		return Missing, err
+	}
+	if err := s.exec("INSERT OR IGNORE INTO temp.listed (uri) VALUES (?)", c.Resource.URI); err != nil {
+		return 0, err
+	}
+	switch {
+	case have.shows(c), have.fits(&c.Resource):
+		return Same, nil
+	case !p.At.IsZero() && have.Datetime.After(p.At):
+		return Later, nil
+	}
+	c.Type = resourcesync.Updated
+	_, err = s.Note(p)
+	return Differs, err
+}

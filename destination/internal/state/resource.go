@@ -1,0 +1,141 @@
+package state
+
+import (
+	"context"
+
+	"zombiezen.com/go/sqlite"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/destination/internal/localname"
+	"github.com/resourcesync-go/resourcesync/internal/fetch"
+)
+
+const resourceColumns = "path, sets, list, seen, datetime, lastmod, length, size, hashes, etag, modified"
+
+func readResource(row *sqlite.Stmt) Resource {
+	r := Resource{
+		Path: row.ColumnText(0), Set: row.ColumnText(1), List: row.ColumnText(2), Seen: row.ColumnInt64(3),
+		Datetime: fromNanos(row.ColumnInt64(4)), LastMod: fromNanos(row.ColumnInt64(5)), Length: toLength(row.ColumnInt64(6)), Size: row.ColumnInt64(7),
+		Validators: fetch.Validators{ETag: row.ColumnText(9), LastModified: row.ColumnText(10)},
+	}
+	r.Hashes, _ = resourcesync.AppendHashes(nil, row.ColumnText(8))
+	return r
+}
+
+// Resource returns the member of the copy for uri.
+func (s *State) Resource(uri string) (r Resource, ok bool, err error) {
+	err = s.query("SELECT "+resourceColumns+" FROM resource WHERE uri = ?", func(row *sqlite.Stmt) error {
+		r, ok = readResource(row), true
+		return nil
+	}, uri)
+	return r, ok, err
+}
+
+// SaveResource stores a member of the copy.
+func (s *State) SaveResource(uri string, r *Resource) error {
+	return s.exec(`INSERT INTO resource (uri, path, fold, sets, list, seen, datetime, lastmod, length, size, hashes, etag, modified)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
+		ON CONFLICT (uri) DO UPDATE SET sets = ?4, list = ?5, seen = ?6, datetime = ?7, lastmod = ?8, length = ?9, size = ?10, hashes = ?11, etag = ?12, modified = ?13`,
+		uri, r.Path, localname.Fold(r.Path), r.Set, r.List, r.Seen, nanos(r.Datetime), nanos(r.LastMod), length(r.Length), r.Size,
+		hashes(r.Hashes), r.Validators.ETag, r.Validators.LastModified)
+}
+
+// DeleteResource removes a member of the copy.
+func (s *State) DeleteResource(uri string) error {
+	return s.exec("DELETE FROM resource WHERE uri = ?", uri)
+}
+
+// FreePath returns a path for the copy of a new resource that is not the path of another
+// one, nor a folder of it, nor inside of it, on any file system.
+func (s *State) FreePath(uri, host string) (string, error) {
+	for _, name := range paths(uri, host) {
+		free, err := s.free(name)
+		if err != nil {
+			return "", err
+		}
+		if free {
+			return name, nil
+		}
+	}
+	return "", errNoPath
+}
+
+// FreePaths returns all paths that FreePath can return.
+func (s *State) FreePaths(uri, host string) (names []string, err error) {
+	for _, name := range paths(uri, host) {
+		free, err := s.free(name)
+		if err != nil {
+			return nil, err
+		}
+		if free {
+			names = append(names, name)
+		}
+	}
+	return names, nil
+}
+
+func paths(uri, host string) []string {
+	return []string{localname.Of(uri, host), localname.Derived(uri)}
+}
+
+func (s *State) free(name string) (bool, error) {
+	fold := localname.Fold(name)
+	n, err := s.int("SELECT EXISTS (SELECT 1 FROM resource WHERE fold = ?1 OR fold > ?1 || '/' AND fold < ?1 || '0')", fold)
+	for i, c := range fold {
+		if c == '/' && n == 0 && err == nil {
+			n, err = s.int("SELECT EXISTS (SELECT 1 FROM resource WHERE fold = ?)", fold[:i])
+		}
+	}
+	return n == 0, err
+}
+
+// Totals returns the number of resources of the copy and their bytes.
+func (s *State) Totals() (count, bytes int64, err error) {
+	err = s.query("SELECT count(*), coalesce(sum(size), 0) FROM resource", func(row *sqlite.Stmt) error {
+		count, bytes = row.ColumnInt64(0), row.ColumnInt64(1)
+		return nil
+	})
+	return count, bytes, err
+}
+
+// A Member is a member of the copy with its URI.
+type Member struct {
+	URI string
+	Resource
+}
+
+// Members calls f for all members of the copy, a few at a time, in the order of their URIs.
+func (s *State) Members(ctx context.Context, f func([]Member) error) error {
+	const batch = 500
+	for after := ""; ; {
+		var members []Member
+		err := s.query("SELECT "+resourceColumns+", uri FROM resource WHERE uri > ? ORDER BY uri LIMIT ?", func(row *sqlite.Stmt) error {
+			members = append(members, Member{row.ColumnText(11), readResource(row)})
+			return nil
+		}, after, batch)
+		if err != nil || len(members) == 0 {
+			return err
+		}
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		if err := f(members); err != nil {
+			return err
+		}
+		after = members[len(members)-1].URI
+	}
+}
+
+// Unlisted returns the number of members of the copy that the audit has not found in a list,
+// and the URIs of the first ones.
+func (s *State) Unlisted(limit int) (n int64, some []string, err error) {
+	const unlisted = "FROM resource WHERE uri NOT IN (SELECT uri FROM temp.listed)"
+	if n, err = s.int("SELECT count(*) " + unlisted); err != nil || n == 0 {
+		return 0, nil, err
+	}
+	err = s.query("SELECT uri "+unlisted+" ORDER BY uri LIMIT ?", func(row *sqlite.Stmt) error {
+		some = append(some, row.ColumnText(0))
+		return nil
+	}, limit)
+	return n, some, err
+}

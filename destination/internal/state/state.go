@@ -1,0 +1,237 @@
+// Package state keeps what a Destination knows about its copy, in an SQLite file: the
+// resources that the copy has, the changes that are noted and not yet applied, and how far
+// each set has been read. A process that ends at any moment continues from there.
+package state
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
+)
+
+// version is that of the schema.
+const version = 2
+
+// Times are nanoseconds since 1970; 0 is unknown. A resource of the copy has the metadata
+// of its entry, the hashes and validators of its content, and the time of the change that
+// it shows. seen is the number of the last baseline that listed it.
+//
+// A pending row is the newest known change of its resource. Its seq gives the order. Its
+// content is also the member of a package, unless that is 0. entries is the number of
+// bitstreams of a package, and baseline is 1 if they have no order.
+const schema = `
+CREATE TABLE mirror (source TEXT NOT NULL);
+CREATE TABLE sets (
+	uri TEXT PRIMARY KEY,
+	cursor INTEGER NOT NULL DEFAULT 0,
+	baseline INTEGER NOT NULL DEFAULT 0,
+	complete INTEGER NOT NULL DEFAULT 0,
+	guard TEXT NOT NULL DEFAULT '{}'
+) WITHOUT ROWID;
+CREATE TABLE document (
+	uri TEXT PRIMARY KEY,
+	etag TEXT NOT NULL,
+	modified TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE resource (
+	uri TEXT PRIMARY KEY,
+	path TEXT NOT NULL,
+	fold TEXT NOT NULL UNIQUE,
+	sets TEXT NOT NULL,
+	list TEXT NOT NULL,
+	seen INTEGER NOT NULL,
+	datetime INTEGER NOT NULL,
+	lastmod INTEGER NOT NULL,
+	length INTEGER NOT NULL,
+	size INTEGER NOT NULL,
+	hashes TEXT NOT NULL,
+	etag TEXT NOT NULL,
+	modified TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX resource_list ON resource (list);
+CREATE TABLE also (
+	uri TEXT NOT NULL,
+	sets TEXT NOT NULL,
+	list TEXT NOT NULL,
+	seen INTEGER NOT NULL,
+	datetime INTEGER NOT NULL,
+	PRIMARY KEY (uri, sets)
+) WITHOUT ROWID;
+CREATE INDEX also_list ON also (list);
+CREATE TABLE pending (
+	seq INTEGER PRIMARY KEY AUTOINCREMENT,
+	uri TEXT NOT NULL UNIQUE,
+	sets TEXT NOT NULL,
+	list TEXT NOT NULL,
+	seen INTEGER NOT NULL,
+	change TEXT NOT NULL,
+	datetime INTEGER NOT NULL,
+	lastmod INTEGER NOT NULL,
+	length INTEGER NOT NULL,
+	hashes TEXT NOT NULL,
+	type TEXT NOT NULL,
+	encoding TEXT NOT NULL,
+	links TEXT NOT NULL,
+	attempts INTEGER NOT NULL DEFAULT 0,
+	error TEXT NOT NULL DEFAULT '',
+	package INTEGER NOT NULL DEFAULT 0,
+	member TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX pending_package ON pending (package, seq) WHERE package > 0;
+CREATE TABLE package (
+	id INTEGER PRIMARY KEY,
+	uri TEXT NOT NULL UNIQUE,
+	length INTEGER NOT NULL,
+	entries INTEGER NOT NULL,
+	baseline INTEGER NOT NULL
+);
+PRAGMA user_version = 2;
+`
+
+// listedSchema is that of the members of the copy that an audit has found in a list. A temporary
+// table is neither logged nor synced, and rows of members are not written again.
+const listedSchema = "CREATE TEMP TABLE listed (uri TEXT PRIMARY KEY) WITHOUT ROWID"
+
+// A State is an open state. Its methods are not safe for concurrent use.
+type State struct {
+	conn *sqlite.Conn
+	max  int64    // bytes
+	sets []string // that the Source has now, or nil
+}
+
+// ErrInUse means that another process uses the state.
+var ErrInUse = errors.New("another process uses this copy; wait until it has ended")
+
+// A FullError means that the state would exceed its limit, or that the disk is full.
+type FullError struct{ Max int64 }
+
+func (e *FullError) Error() string {
+	return fmt.Sprintf("the state of the copy has no room: the Source lists more than fits into the limit of %d bytes for it, or the disk is full", e.Max)
+}
+
+// Open opens the state at path, and creates it if there is none. It belongs to one Source
+// and to one process at a time, and has at most max bytes.
+func Open(path, source string, max int64) (*State, error) {
+	if err := sqlitedb.MakePrivate(path); err != nil {
+		return nil, err
+	}
+	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)
+	if err != nil {
+		return nil, err
+	}
+	s := &State{conn: conn, max: max}
+	if err := s.prepare(source); err != nil {
+		conn.Close()
+		if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy {
+			err = ErrInUse
+		}
+		return nil, err
+	}
+	return s, nil
+}
+
+func (s *State) prepare(source string) error {
+	s.conn.SetBusyTimeout(0)
+	for _, pragma := range []string{"locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = NORMAL", "cache_size = -16000", "temp_store = FILE"} {
+		if err := sqlitex.ExecuteTransient(s.conn, "PRAGMA "+pragma, nil); err != nil {
+			return err
+		}
+	}
+	size, err := s.int("PRAGMA page_size")
+	if err != nil {
+		return err
+	}
+	// SQLite does not go below the present number of pages.
+	if _, err := s.int(fmt.Sprintf("PRAGMA max_page_count = %d", max(s.max/size, 1))); err != nil {
+		return err
+	}
+	if err := s.exec(listedSchema); err != nil {
+		return err
+	}
+	return s.Write(context.Background(), func() error {
+		if err := s.exec(subscriptionSchema); err != nil {
+			return err
+		}
+		found, err := s.int("PRAGMA user_version")
+		switch {
+		case err != nil:
+			return err
+		case found == 0:
+			if err := sqlitex.ExecScript(s.conn, schema); err != nil {
+				return err
+			}
+			return s.exec("INSERT INTO mirror (source) VALUES (?)", source)
+		case found != version:
+			return fmt.Errorf("the state has version %d, and this program reads version %d", found, version)
+		}
+		var known string
+		err = s.query("SELECT source FROM mirror", func(row *sqlite.Stmt) error {
+			known = row.ColumnText(0)
+			return nil
+		})
+		if err == nil && known != source {
+			err = fmt.Errorf("this copy is one of %s; use another folder for %s", known, source)
+		}
+		return err
+	})
+}
+
+// Close closes the state.
+func (s *State) Close() error { return s.conn.Close() }
+
+// Write calls f in a transaction, which is rolled back if f returns an error.
+func (s *State) Write(ctx context.Context, f func() error) (err error) {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	end, err := sqlitex.ImmediateTransaction(s.conn)
+	if err != nil {
+		return err
+	}
+	defer end(&err)
+	return f()
+}
+
+func (s *State) exec(sql string, args ...any) error {
+	return s.query(sql, nil, args...)
+}
+
+func (s *State) query(sql string, row func(*sqlite.Stmt) error, args ...any) error {
+	err := sqlitex.Execute(s.conn, sql, &sqlitex.ExecOptions{Args: args, ResultFunc: row})
+	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultFull {
+		return &FullError{s.max}
+	}
+	return err
+}
+
+func (s *State) int(sql string, args ...any) (n int64, err error) {
+	err = s.query(sql, func(row *sqlite.Stmt) error {
+		n = row.ColumnInt64(0)
+		return nil
+	}, args...)
+	return n, err
+}
+
+// nanos returns t as it is stored. Times that cannot be expressed are unknown.
+func nanos(t time.Time) int64 {
+	if t.IsZero() || t.Year() < 1679 || t.Year() > 2261 {
+		return 0
+	}
+	return t.UnixNano()
+}
+
+func fromNanos(n int64) time.Time {
+	if n == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, n).UTC()
+}
+
+const unknownLength = math.MinInt64

@@ -1,0 +1,38 @@
+package state
+
+import "zombiezen.com/go/sqlite"
+
+// subscriptionSchema is executed whenever a state is opened.
+const subscriptionSchema = `
+CREATE TABLE IF NOT EXISTS subscription (
+	topic TEXT PRIMARY KEY,
+	callback TEXT NOT NULL,
+	secret TEXT NOT NULL
+) WITHOUT ROWID`
+
+// A Subscription is that of a topic at a hub. A process that ends without cancelling it is
+// followed by one that renews it, so that a hub does not send everything twice.
+type Subscription struct {
+	Topic    string
+	Callback string // URL
+	Secret   string // with which the hub signs
+}
+
+// Subscription returns the subscription of a topic.
+func (s *State) Subscription(topic string) (sub Subscription, ok bool, err error) {
+	err = s.query("SELECT callback, secret FROM subscription WHERE topic = ?", func(row *sqlite.Stmt) error {
+		sub, ok = Subscription{topic, row.ColumnText(0), row.ColumnText(1)}, true
+		return nil
+	}, topic)
+	return sub, ok, err
+}
+
+// SaveSubscription stores a subscription.
+func (s *State) SaveSubscription(sub Subscription) error {
+	return s.exec("INSERT OR REPLACE INTO subscription (topic, callback, secret) VALUES (?, ?, ?)", sub.Topic, sub.Callback, sub.Secret)
+}
+
+// DeleteSubscription removes the subscription of a topic.
+func (s *State) DeleteSubscription(topic string) error {
+	return s.exec("DELETE FROM subscription WHERE topic = ?", topic)
+}

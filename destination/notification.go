@@ -1,0 +1,134 @@
+package destination
+
+import (
+	"context"
+	"log/slog"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/tree"
+)
+
+// progress is what is known of the notifications of a set. Those without a gap move the cursor
+// of the set. Others are noted as well, and then the Change List is read.
+type progress struct {
+	set tree.Set
+
+	chain time.Time // the until of the last notification without a gap before it
+	until time.Time // of the last notification
+
+	missed   bool      // the Change List has to be read
+	newest   time.Time // of the changes noted after a gap, which the Change List has to have
+	next     time.Time // when the Change List may be read
+	failures int       // in a row, to read it or to find as much in it
+}
+
+// noteOne notes the changes of a notification.
+func (f *follower) noteOne(ctx context.Context, r *run, n notification) error {
+	p := f.progress[n.set.URI]
+	if p == nil {
+		return nil // the set is no more
+	}
+	d, err := r.reader.Notification(n.set.URI, n.body)
+	switch {
+	case err != nil:
+	case d.Capability == resourcesync.FrameworkNotification, d.Capability == "" && n.Capability == resourcesync.FrameworkNotification:
+		err = f.noteDocuments(d, p)
+	default:
+		err = f.noteChanges(ctx, r, p, d)
+	}
+	if tree.IsInvalid(err) {
+		p.missed = true
+		f.sparse.Log(ctx, f.log, slog.LevelWarn, "a notification cannot be read; the Change List is read instead", slog.String("set", n.set.URI), slog.Any("error", err))
+		return nil
+	}
+	return err
+}
+
+// noteChanges notes the changes of a Change Notification. Late and repeated ones have nothing
+// after the cursor, or what the copy has already.
+func (f *follower) noteChanges(ctx context.Context, r *run, p *progress, d *tree.Document) error {
+	st, err := r.state.Set(p.set.URI)
+	if err != nil || !st.Known { // the next Sync reads all
+		return err
+	}
+	from, until := d.Head.Metadata.From, d.Head.Metadata.Until
+	if !until.IsZero() && until.Before(st.Cursor) {
+		return nil
+	}
+	gap := from.IsZero() || from.After(st.Cursor) && !from.Equal(p.chain)
+	if gap {
+		d.Head.Metadata.Until = time.Time{} // newest is that of the changes
+	}
+	c := &changeReader{run: r, set: p.set, st: &st, newest: st.Cursor}
+	if err := c.note(ctx, d.URL, d, nil); err != nil {
+		return err
+	}
+	p.until = latest(p.until, until)
+	if gap {
+		p.missed, p.newest = true, latest(p.newest, c.newest)
+		return nil
+	}
+	p.chain = until
+	return c.finish(ctx)
+}
+
+// noteDocuments reads a Framework Notification. Changes of lists matter only if the changes
+// of resources are not pushed.
+func (f *follower) noteDocuments(d *tree.Document, p *progress) error {
+	pushes := f.pushes(p.set.URI)
+	for e, err := range d.Entries() {
+		if err != nil {
+			return err
+		}
+		switch e.Metadata.Capability {
+		case resourcesync.CapabilityList, resourcesync.Description:
+			f.discoverAgain()
+		default:
+			if !pushes {
+				f.discoverAgain()
+			}
+		}
+	}
+	return nil
+}
+
+// fill reads the Change List of a set if changes have been missed. If the Change List has less
+// than the notifications, because a cache has an old one, it is read again later.
+func (f *follower) fill(ctx context.Context, r *run, p *progress) error {
+	if !p.missed || time.Now().Before(p.next) {
+		return nil // Follow calls again
+	}
+	st, err := r.state.Set(p.set.URI)
+	if err != nil || !st.Known {
+		p.missed = false
+		return err
+	}
+	if len(p.set.Lists[resourcesync.ChangeList]) == 0 {
+		p.missed = false
+		f.soon(time.Minute) // a Sync reads other documents
+		return nil
+	}
+	_, gap, err := r.readChangeLists(ctx, p.set, &st)
+	p.next = time.Now().Add(fillPause)
+	if gap {
+		f.soon(0)
+	}
+	if p.missed = err != nil || !gap && st.Cursor.Before(p.newest); p.missed {
+		p.failures++
+		p.next = p.next.Add(f.fillRetry.Wait(p.failures, 0))
+		return err
+	}
+	p.chain, p.newest, p.failures = p.until, time.Time{}, 0
+	return nil
+}
+
+// nextFill returns the time at which a Change List is to be read, or at if that is earlier.
+func (f *follower) nextFill(at time.Time) time.Time {
+	for _, p := range f.progress {
+		if p.missed && p.next.Before(at) {
+			at = p.next
+		}
+	}
+	return at
+}

@@ -1,0 +1,266 @@
+package destination
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"sync"
+
+	"github.com/resourcesync-go/resourcesync/destination/internal/pack"
+	"github.com/resourcesync-go/resourcesync/destination/internal/state"
+	"github.com/resourcesync-go/resourcesync/internal/fetch"
+)
+
+const (
+	// maxOpen is the maximum number of packages that are on disk: one that is applied and
+	// one that is received.
+	maxOpen = 2
+
+	// requestCost is the number of bytes that a request costs. A package is received if
+	// that costs less than requests for the resources that are needed from it.
+	requestCost = 16 << 10
+)
+
+// packages are the open packages of a run. Methods are called by one goroutine.
+type packages struct {
+	*run
+	ctx    context.Context // of the run
+	cancel context.CancelFunc
+
+	open   []*opened      // oldest first
+	closed map[int64]bool // packages that have been open, or are not worth it
+}
+
+// An opened package is being received or open.
+type opened struct {
+	state.Package
+	tasks sync.WaitGroup // that read it
+	used  bool           // there has been one
+
+	ready   chan struct{} // closed when the rest is set
+	content *fetch.Content
+	zip     *pack.Package
+	err     error
+}
+
+func newPackages(ctx context.Context, r *run) *packages {
+	p := &packages{run: r, closed: make(map[int64]bool)}
+	p.ctx, p.cancel = context.WithCancel(ctx)
+	return p
+}
+
+// close closes all packages. Those with pending changes stay on disk for the next run.
+func (p *packages) close() error {
+	p.cancel()
+	var failed error
+	for _, o := range p.open {
+		o.end(p.run)
+		if o.content == nil {
+			continue
+		}
+		if n, _, err := p.state.Contained(o.ID); err == nil && n > 0 {
+			failed = errors.Join(failed, o.content.Keep())
+			continue
+		}
+		failed = errors.Join(failed, o.content.Close())
+	}
+	p.open = nil
+	return failed
+}
+
+// find returns a package that has the content of pending changes, and begins to receive it,
+// or returns nil if the resources should be requested one by one.
+func (p *packages) find(id int64) (*opened, error) {
+	for _, o := range p.open {
+		if o.ID == id {
+			return o, nil
+		}
+	}
+	if p.closed[id] {
+		return nil, nil
+	}
+	known, err := p.state.Package(id)
+	if err != nil {
+		return nil, err
+	}
+	worth, err := p.worth(&known)
+	if err != nil || !worth {
+		p.closed[id] = true
+		return nil, err
+	}
+	return p.begin(known, fetch.Validators{})
+}
+
+// worth reports whether to receive a package.
+func (p *packages) worth(known *state.Package) (bool, error) {
+	n, bytes, err := p.state.Contained(known.ID)
+	if err != nil || p.options.Dumps == DumpsAlways {
+		return n > 0, err
+	}
+	if length, ok := known.Length.Bytes(); ok {
+		return n > 1 && bytes+n*requestCost >= length, nil
+	}
+	return n > 1 && 2*n >= known.Entries, nil
+}
+
+// begin begins to receive a package. If it is not modified since the version that is known,
+// it has no content.
+func (p *packages) begin(known state.Package, since fetch.Validators) (*opened, error) {
+	if len(p.open) == maxOpen {
+		if err := p.evict(); err != nil {
+			return nil, err
+		}
+	}
+	o := &opened{Package: known, ready: make(chan struct{})}
+	p.open = append(p.open, o)
+	want := fetch.Want{URI: o.URI, Known: since, Max: p.options.MaxBytes, Package: true}
+	if length, ok := o.Length.Bytes(); ok {
+		// The set may have changed since the dump was written.
+		if limit := max(2*length, length+64<<20); want.Max == 0 || limit < want.Max {
+			want.Max = limit
+		}
+	}
+	go func() {
+		defer close(o.ready)
+		o.receive(p.ctx, p.client, p.folder, want)
+	}()
+	return o, nil
+}
+
+// receive receives the package and reads its directory.
+func (o *opened) receive(ctx context.Context, client *fetch.Client, folder string, want fetch.Want) {
+	if o.content, o.err = client.Download(ctx, folder, want); o.err != nil || o.content.NotModified {
+		return
+	}
+	content, err := o.content.Reader()
+	if err != nil {
+		o.err = err
+		return
+	}
+	if o.zip, err = pack.Open(content.(io.ReaderAt), o.content.Size); err != nil {
+		o.err = fmt.Errorf("%s: %w", o.URI, err)
+	}
+}
+
+// receive receives a package and opens it, or finds that it is not modified since the version
+// that is known.
+func (p *packages) receive(ctx context.Context, known state.Package, since fetch.Validators) (*opened, error) {
+	for _, o := range p.open {
+		if o.ID == known.ID {
+			return o, o.wait(ctx)
+		}
+	}
+	o, err := p.begin(known, since)
+	if err != nil {
+		return nil, err
+	}
+	err = o.wait(ctx)
+	if err != nil || o.content.NotModified {
+		p.open = p.open[:len(p.open)-1] // its changes may be pending, and need it
+	}
+	return o, err
+}
+
+// wait waits until the package has been received.
+func (o *opened) wait(ctx context.Context) error {
+	select {
+	case <-o.ready:
+		return o.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// ahead begins to receive the package after o, whose changes are pending after a position,
+// when o is used for the first time. See applyPackages for those of Resource Dumps.
+func (p *packages) ahead(o *opened, after int64) error {
+	if o.used || o.Baseline {
+		return nil
+	}
+	o.used = true
+	next, err := p.state.NextPackage(o.ID, after)
+	if err != nil || next == 0 {
+		return err
+	}
+	_, err = p.find(next)
+	return err
+}
+
+// evict closes the oldest package.
+func (p *packages) evict() error {
+	o := p.open[0]
+	p.open = p.open[1:]
+	p.closed[o.ID] = true
+	o.end(p.run)
+	if o.content == nil {
+		return nil
+	}
+	return o.content.Close()
+}
+
+// end waits for the package and the tasks that read it, and reports it.
+func (o *opened) end(r *run) {
+	<-o.ready
+	o.tasks.Wait()
+	switch {
+	case o.err == nil && !o.content.NotModified:
+		r.report.Packages++
+	case o.err != nil && !errors.Is(o.err, context.Canceled):
+		r.report.unused(r.log, o.URI, o.err)
+	}
+}
+
+// read reads the content of a resource from its package.
+func (o *opened) read(ctx context.Context, folder string, t *task, want fetch.Want) (*fetch.Content, error) {
+	if err := o.wait(ctx); err != nil {
+		return nil, err
+	}
+	if o.zip == nil {
+		return nil, pack.ErrMissing
+	}
+	r, err := o.zip.Open(t.Member)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	c, err := fetch.Read(folder, want, r)
+	if err == nil {
+		c.Type = t.Change.Resource.Type
+	}
+	return c, err
+}
+
+// download returns the content of the resource of t: from its package if that has it, otherwise
+// by a request.
+func (t *task) download(ctx context.Context, r *run, want fetch.Want) (*fetch.Content, error) {
+	if t.opened != nil {
+		c, err := t.opened.read(ctx, r.folder, t, want)
+		t.opened.tasks.Done()
+		if _, local := errors.AsType[*fs.PathError](err); err == nil || local || ctx.Err() != nil {
+			return c, err
+		}
+		if t.opened.err == nil {
+			t.unused = err
+		}
+	}
+	return r.client.Download(ctx, r.folder, want)
+}
+
+// Dumps determines how a Destination uses Resource Dumps and Change Dumps.
+type Dumps string
+
+// The ways to use dumps. DumpsAuto receives a package if that costs less than requests for
+// the resources that are needed from it. DumpsAlways receives each package that has a
+// resource that is needed. DumpsNever requests each resource.
+const (
+	DumpsAuto   Dumps = ""
+	DumpsAlways Dumps = "always"
+	DumpsNever  Dumps = "never"
+)
+
+// offers reports whether a dump may be used.
+func (d *Destination) offers(dumps []string) bool {
+	return d.options.Dumps != DumpsNever && len(dumps) > 0
+}

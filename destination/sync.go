@@ -1,0 +1,203 @@
+package destination
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/destination/internal/state"
+	"github.com/resourcesync-go/resourcesync/internal/fetch"
+	"github.com/resourcesync-go/resourcesync/internal/tree"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// maxRounds is the maximum number of times that a Sync reads the Change Lists: once, and
+// again for the changes that happened while it was copying.
+const maxRounds = 5
+
+// A run is a Sync or an Audit.
+type run struct {
+	*Destination
+	reader *tree.Reader
+	report *Report
+	meter  meter
+	bytes  int64      // of the copy
+	sets   []tree.Set // that the Source has
+
+	packages *packages
+}
+
+func (d *Destination) newRun() *run {
+	r := &run{Destination: d, report: &Report{}, meter: meter{report: d.options.Progress}}
+	r.reader = &tree.Reader{Client: d.client, Report: func(document string, e *rsxml.SyntaxError) { r.report.deviate(document, e) }}
+	return r
+}
+
+// Sync brings the copy up to date, and returns what it has done, also if it fails. If some
+// resources cannot be copied, the error is nil and the report counts them.
+//
+// After a failure or the end of ctx, the copy has whole files of old and new versions, and
+// the next Sync continues.
+func (d *Destination) Sync(ctx context.Context) (*Report, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.newRun()
+	return r.report, r.whole(ctx)
+}
+
+// whole is Sync, without its locking.
+func (r *run) whole(ctx context.Context) error {
+	r.packages = newPackages(ctx, r)
+	err := r.sync(ctx)
+	err = errors.Join(err, r.packages.close(), r.count())
+	err = errors.Join(err, fetch.RemovePartial(r.folder, r.state.Resumable()))
+	if err != nil {
+		err = fmt.Errorf("destination: %w", err)
+	}
+	return err
+}
+
+// count counts the resources of the copy, and those that are still to be copied.
+func (r *run) count() (err error) {
+	if r.report.Failed, err = r.state.PendingCount(); err != nil {
+		return err
+	}
+	r.report.Resources, r.report.Bytes, err = r.state.Totals()
+	r.size = size{r.report.Resources, r.report.Bytes}
+	return err
+}
+
+func (r *run) sync(ctx context.Context) error {
+	sets, err := r.reader.Discover(ctx, r.source)
+	if err != nil {
+		return err
+	}
+	r.sets, r.report.Sets = sets, len(sets)
+	if err := r.setsAre(sets); err != nil {
+		return err
+	}
+	if _, r.bytes, err = r.state.Totals(); err != nil {
+		return err
+	}
+	var failed error
+	for _, set := range sets {
+		if err := r.readSet(ctx, set); err != nil {
+			failed = errors.Join(failed, err) // the other sets do not wait for it
+			if _, full := errors.AsType[*state.FullError](err); full {
+				return failed
+			}
+		}
+	}
+	after := int64(0)
+	for round := 1; ; round++ {
+		if err := r.applyPackages(ctx); err != nil {
+			return errors.Join(failed, err)
+		}
+		if after, err = r.apply(ctx, after); err != nil {
+			return errors.Join(failed, err)
+		}
+		noted := int64(0)
+		for _, set := range sets {
+			if round == maxRounds || !r.hasChanges(set) || failed != nil {
+				continue
+			}
+			n, err := r.followChanges(ctx, set)
+			if err != nil {
+				return err
+			}
+			noted += n
+		}
+		if noted == 0 {
+			return failed
+		}
+	}
+}
+
+// setsAre tells the state which sets the Source has.
+func (r *run) setsAre(sets []tree.Set) error {
+	uris := make([]string, len(sets))
+	for i, set := range sets {
+		uris[i] = set.URI
+	}
+	return r.state.Write(context.Background(), func() error { return r.state.SetsAre(uris) })
+}
+
+// hasChanges reports whether a set has documents that describe changes.
+func (d *Destination) hasChanges(set tree.Set) bool {
+	return len(set.Lists[resourcesync.ChangeList]) > 0 || d.offers(set.Lists[resourcesync.ChangeDump])
+}
+
+// hasResources reports whether a set has documents that describe resources.
+func (d *Destination) hasResources(set tree.Set) bool {
+	return len(set.Lists[resourcesync.ResourceList]) > 0 || d.offers(set.Lists[resourcesync.ResourceDump])
+}
+
+// readSet notes what has to be done for a set: from its changes if they go back far enough,
+// otherwise from its resources.
+func (r *run) readSet(ctx context.Context, set tree.Set) error {
+	switch {
+	case r.hasResources(set) || r.hasChanges(set):
+	case r.options.Dumps == DumpsNever && len(set.Lists[resourcesync.ResourceDump])+len(set.Lists[resourcesync.ChangeDump]) > 0:
+		return fmt.Errorf("%s has dumps only, which must not be used", set.URI)
+	default:
+		return fmt.Errorf("%s has neither Resource Lists nor Change Lists nor dumps", set.URI)
+	}
+	st, err := r.state.Set(set.URI)
+	if err != nil {
+		return err
+	}
+	if st.Known && st.Guard.Held == 0 && r.hasChanges(set) {
+		since := st.Cursor
+		_, gap, err := r.readChanges(ctx, set, &st)
+		if err == nil && !gap {
+			err = r.attach(ctx, set, resourcesync.ChangeDump, since)
+		}
+		if err != nil || !gap {
+			return err
+		}
+		if r.hasResources(set) {
+			r.log.Info("the changes do not go back to the last synchronization; all resources are compared instead", "set", set.URI, "since", st.Cursor)
+		}
+	}
+	if r.hasResources(set) {
+		if err := r.readResources(ctx, set, &st); err != nil {
+			return err
+		}
+		if len(set.Lists[resourcesync.ResourceList]) > 0 {
+			if err := r.attach(ctx, set, resourcesync.ResourceDump, time.Time{}); err != nil {
+				return err
+			}
+		}
+	}
+	_, err = r.catchUp(ctx, set, &st)
+	return err
+}
+
+// catchUp reads the changes after a baseline. If the Change List begins later than that, there
+// is nothing between them: the Resource List was read after the Change List began.
+func (r *run) catchUp(ctx context.Context, set tree.Set, st *state.Set) (noted int64, err error) {
+	if !r.hasChanges(set) {
+		return 0, nil
+	}
+	noted, gap, err := r.readChanges(ctx, set, st)
+	if err == nil && gap {
+		st.Known = false
+		noted, _, err = r.readChanges(ctx, set, st)
+	}
+	return noted, err
+}
+
+// followChanges reads the changes since the last time.
+func (r *run) followChanges(ctx context.Context, set tree.Set) (noted int64, err error) {
+	st, err := r.state.Set(set.URI)
+	if err != nil || !st.Known {
+		return 0, err
+	}
+	since := st.Cursor
+	if noted, err = r.catchUp(ctx, set, &st); err == nil {
+		err = r.attach(ctx, set, resourcesync.ChangeDump, since)
+	}
+	return noted, err
+}
