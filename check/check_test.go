@@ -1,0 +1,13 @@
+package check_test
+
+import "testing"
+
+func TestCorrect(t *testing.T) {
+	r, _ := correct(t).judge(t, nil)
+	if len(r.Findings) > 0 || len(r.Unchecked) > 0 {
+		t.Errorf("findings:\n%s", describe(r))
+	}
+	if r.Documents != 14 || r.Packages != 2 || r.Resources != 3+2+1 {
+		t.Errorf("%d documents, %d packages, %d resources", r.Documents, r.Packages, r.Resources)
+	}
+}

@@ -1,0 +1,274 @@
+package check
+
+import (
+	"errors"
+	"hash/maphash"
+	"io"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/tree"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+const (
+	// largeDocument is the size in bytes from which a document should be divided. Some
+	// Destinations build a tree of it in memory.
+	largeDocument = 10_000_000
+
+	// clockSkew is how far times may be in the future, because clocks differ.
+	clockSkew = 5 * time.Minute
+)
+
+// An expectation is what the document that leads to another says about it. Fields are zero if
+// they are not known.
+type expectation struct {
+	at         place // of the entry
+	capability resourcesync.Capability
+	up, index  string // URLs of the documents above
+	metadata   rsxml.Metadata
+	nested     bool      // it is listed by an index
+	read       time.Time // when the entry was read
+	child      *content  // the entry of a part; nil for other documents
+}
+
+// A document is one that has been read.
+type document struct {
+	name       string // URL or file name
+	head       rsxml.Head
+	capability resourcesync.Capability // in today's words
+	place      place                   // of the rs:md
+	entries    int64
+	bytes      int64
+	complete   bool // it has been read to its end
+
+	// sum is a hash of the bytes. ordered and unordered are hashes of the entries, with
+	// and without their order.
+	sum, ordered, unordered uint64
+}
+
+// section returns the section of the specification for a kind of document.
+func section(c resourcesync.Capability, index bool) string {
+	switch c {
+	case resourcesync.Description:
+		return "Core 8"
+	case resourcesync.CapabilityList:
+		return "Core 9"
+	case resourcesync.ResourceList:
+		if index {
+			return "Core 10.2"
+		}
+		return "Core 10.1"
+	case resourcesync.ResourceDump:
+		return "Core 11.1"
+	case resourcesync.ResourceDumpManifest:
+		return "Core 11.2"
+	case resourcesync.ChangeList:
+		if index {
+			return "Core 12.2"
+		}
+		return "Core 12.1"
+	case resourcesync.ChangeDump:
+		return "Core 13.1"
+	case resourcesync.ChangeDumpManifest:
+		return "Core 13.2"
+	case resourcesync.ChangeNotification:
+		return "Change Notification 3"
+	case resourcesync.FrameworkNotification:
+		return "Framework Notification 3"
+	}
+	return "Core 7"
+}
+
+func (d *document) section() string { return section(d.capability, d.head.Index) }
+
+// seed is that of the sums of documents.
+var seed = maphash.MakeSeed()
+
+// A reading is the reading of one document.
+type reading struct {
+	*document
+	*findings
+	expect expectation
+	now    time.Time
+	base   *url.URL // of the document; nil for a file
+	rules  entryRules
+	each   func(d *document, e *rsxml.Entry, at place)
+}
+
+// read reads a document to its end, checks it, and calls each, which may be nil, for each
+// entry, with the absolute URI. An error means that r has failed; syntax errors are findings.
+func (f *findings) read(name string, base *url.URL, r io.Reader, x expectation, now time.Time, each func(*document, *rsxml.Entry, place)) (*document, error) {
+	d := &document{name: name}
+	var sum maphash.Hash
+	sum.SetSeed(seed)
+	counted := &counter{r: r}
+	decoder := rsxml.NewDecoder(io.TeeReader(counted, &sum))
+	decoder.Tolerate(func(e *rsxml.SyntaxError) {
+		f.add(e.ID, place{name, e.Line, e.Column}, e.Section, "%s", e.Rule)
+	})
+	rd := &reading{document: d, findings: f, expect: x, now: now, base: base, each: each}
+	rd.rules = entryRules{reading: rd}
+	err := rd.all(decoder)
+	if err == nil {
+		_, err = io.Copy(io.Discard, io.TeeReader(counted, &sum))
+	}
+	d.bytes, d.sum = counted.n, sum.Sum64()
+	if syntax, ok := errors.AsType[*rsxml.SyntaxError](err); ok {
+		f.add(syntax.ID, place{name, syntax.Line, syntax.Column}, syntax.Section, "%s", syntax.Rule)
+		return d, nil
+	}
+	if err != nil {
+		return d, err
+	}
+	d.complete = true
+	if d.bytes > largeDocument && d.bytes <= rsxml.MaxBytes {
+		f.add("document-large", place{document: name}, "", "the document has %d bytes", d.bytes)
+	}
+	rd.rules.end()
+	return d, nil
+}
+
+func (rd *reading) all(decoder *rsxml.Decoder) (err error) {
+	d := rd.document
+	if d.head, err = decoder.Head(); err != nil {
+		return err
+	}
+	d.capability = tree.Today(d.head.Metadata.Capability)
+	d.place = place{document: d.name}
+	d.place.line, d.place.column = decoder.Position()
+	rd.checkHead()
+	for e, err := range decoder.Entries() {
+		if err != nil {
+			return err
+		}
+		at := place{document: d.name}
+		at.line, at.column = decoder.Position()
+		d.entries++
+		rd.rules.check(&e, at)
+		if loc, ok := tree.Resolve(rd.base, e.Loc); ok {
+			e.Loc = loc
+		}
+		if rd.each != nil {
+			rd.each(d, &e, at)
+		}
+	}
+	return nil
+}
+
+// A counter counts the bytes that are read.
+type counter struct {
+	r io.Reader
+	n int64
+}
+
+// Read implements [io.Reader].
+func (c *counter) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	c.n += int64(n)
+	return n, err
+}
+
+// checkHead checks what the head says against the rules that a Decoder does not know, and
+// against what is expected.
+func (rd *reading) checkHead() {
+	d, m := rd.document, &rd.head.Metadata
+	x := &rd.expect
+	switch {
+	case m.Capability == "":
+	case d.capability != m.Capability:
+		rd.add("capability-unknown", d.place, "", "the capability is %q; the specified word is %q", m.Capability, d.capability)
+	case !specified(d.capability):
+		rd.add("capability-unknown", d.place, "", "the capability is %.100q, which is not specified", m.Capability)
+	}
+	for name, t := range map[string]time.Time{"at": m.At, "completed": m.Completed, "from": m.From, "until": m.Until} {
+		rd.past(name, t, d.place)
+	}
+	rd.checkLinks()
+	plain := m.Capability == "" && len(d.head.Links) == 0 // otherwise the decoder reports that it is missing
+	switch {
+	case x.capability == "" || x.capability == d.capability:
+	case plain:
+		rd.add("capability-missing", d.place, "Core 7", "the document has no capability; it should have %q", x.capability)
+	case d.capability != "":
+		rd.add("part-capability", d.place, "", "the capability is %q, but the entry that leads here states %q", d.capability, x.capability)
+	}
+	if d.capability == "" {
+		d.capability = x.capability // so that what it leads to is found
+	}
+	if x.nested && d.head.Index {
+		rd.add("index-nested", d.place, "", "the index %s lists this index", x.at.document)
+	}
+	rd.checkInterval()
+}
+
+// specified reports whether a capability is one of the specifications.
+func specified(c resourcesync.Capability) bool {
+	return section(c, false) != "Core 7" || strings.HasSuffix(string(c), "-archive")
+}
+
+// past reports a time in the future.
+func (rd *reading) past(name string, t time.Time, at place) {
+	if t.After(rd.now.Add(clockSkew)) {
+		rd.add("time-future", at, "", "%s is %s, which is in the future", name, t.Format(time.RFC3339))
+	}
+}
+
+// checkInterval compares the times of the document with those of the entry that leads to it.
+func (rd *reading) checkInterval() {
+	has, said := &rd.head.Metadata, &rd.expect.metadata
+	for _, t := range []struct {
+		name      string
+		has, said time.Time
+	}{{"from", has.From, said.From}, {"until", has.Until, said.Until}} {
+		switch {
+		case t.said.IsZero() || t.has.Equal(t.said):
+		case t.has.IsZero():
+			rd.add("part-interval", rd.expect.at, "", "the entry has %s, but %s has none", t.name, rd.name)
+		default:
+			rd.add("part-interval", rd.expect.at, "", "the entry has %s %s, but %s has %s", t.name, t.said.Format(time.RFC3339Nano), rd.name, t.has.Format(time.RFC3339Nano))
+		}
+	}
+	// A list may have been closed since.
+	if said.Until.IsZero() && !said.From.IsZero() && !has.Until.IsZero() && has.Until.Before(rd.expect.read) {
+		rd.add("part-interval", rd.expect.at, "", "the entry has no until, but %s is closed", rd.name)
+	}
+}
+
+// up are the capabilities of documents that must link to the one above them.
+var up = map[resourcesync.Capability]bool{
+	resourcesync.CapabilityList: true, resourcesync.ResourceList: true, resourcesync.ResourceDump: true,
+	resourcesync.ResourceDumpManifest: true, resourcesync.ChangeList: true, resourcesync.ChangeDump: true,
+	resourcesync.ChangeDumpManifest: true,
+}
+
+// checkLinks checks the links of the head.
+func (rd *reading) checkLinks() {
+	d, x := rd.document, &rd.expect
+	var hasUp, hasIndex bool
+	for _, l := range d.head.Links {
+		target, _ := tree.Resolve(rd.base, l.Href)
+		switch l.Rel {
+		case resourcesync.RelUp:
+			hasUp = true
+			if x.up != "" && target != x.up {
+				rd.add("link-up-wrong", d.place, d.section(), "the link leads to %s, but %s lists this document", l.Href, x.up)
+			}
+		case resourcesync.RelIndex:
+			hasIndex = true
+			if x.index != "" && target != x.index {
+				rd.add("link-index-wrong", d.place, d.section(), "the link leads to %s, but the index %s lists this document", l.Href, x.index)
+			}
+		case "next":
+			rd.add("list-paging", d.place, "", "the list continues at %s, where Destinations do not find it", l.Href)
+		}
+	}
+	if !hasUp && up[d.capability] {
+		rd.add("link-up-missing", d.place, d.section(), "the head has no link with the relation up")
+	}
+	if !hasIndex && x.index != "" && d.capability != "" {
+		rd.add("link-index-missing", d.place, d.section(), "the head has no link with the relation index, although %s lists this document", x.index)
+	}
+}

@@ -1,0 +1,108 @@
+package check
+
+import (
+	"container/heap"
+	"hash/maphash"
+)
+
+// maxTracked is the maximum number of resources of a set whose entries are compared. Of a set
+// with more, a random part is, so that memory does not depend on their number.
+const maxTracked = 1 << 17
+
+// A tracker has what is known of resources, by their URIs. While there are at most max, it has
+// all; then it halves their number again and again. Whether it has a resource depends on the
+// hash of its URI alone, so it knows either everything about a resource or nothing.
+type tracker struct {
+	seed  maphash.Seed
+	max   int
+	below uint64 // hashes that are kept; 0 if all are
+	known map[uint64]*resource
+}
+
+func newTracker(max int) *tracker {
+	return &tracker{seed: maphash.MakeSeed(), max: max, known: make(map[uint64]*resource)}
+}
+
+// of returns what is known of the resource with a URI, which the caller can change, or nil if
+// it is not tracked.
+func (t *tracker) of(uri string) *resource {
+	h := maphash.String(t.seed, uri)
+	if t.below > 0 && h >= t.below {
+		return nil
+	}
+	if r := t.known[h]; r != nil {
+		return r
+	}
+	r := new(resource)
+	t.known[h] = r
+	for len(t.known) > t.max {
+		if t.below /= 2; t.below == 0 {
+			t.below = 1 << 63
+		}
+		for h := range t.known {
+			if h >= t.below {
+				delete(t.known, h)
+			}
+		}
+	}
+	return r
+}
+
+// A sample is a random choice of at most max items of any number. Items with the same name are
+// one.
+type sample[T any] struct {
+	seed  maphash.Seed
+	max   int
+	items picks[T]
+}
+
+func newSample[T any](max int) *sample[T] {
+	return &sample[T]{seed: maphash.MakeSeed(), max: max}
+}
+
+// add offers an item for the choice.
+func (s *sample[T]) add(name string, item T) {
+	if s.max <= 0 {
+		return
+	}
+	h := maphash.String(s.seed, name)
+	if len(s.items) == s.max && h >= s.items[0].hash {
+		return
+	}
+	for _, p := range s.items {
+		if p.hash == h {
+			return
+		}
+	}
+	heap.Push(&s.items, pick[T]{h, item})
+	if len(s.items) > s.max {
+		heap.Pop(&s.items)
+	}
+}
+
+// picks is a heap with the largest hash first.
+type picks[T any] []pick[T]
+
+type pick[T any] struct {
+	hash uint64
+	item T
+}
+
+// Len implements [heap.Interface].
+func (p picks[T]) Len() int { return len(p) }
+
+// Less implements [heap.Interface].
+func (p picks[T]) Less(i, j int) bool { return p[i].hash > p[j].hash }
+
+// Swap implements [heap.Interface].
+func (p picks[T]) Swap(i, j int) { p[i], p[j] = p[j], p[i] }
+
+// Push implements [heap.Interface].
+func (p *picks[T]) Push(x any) { *p = append(*p, x.(pick[T])) }
+
+// Pop implements [heap.Interface].
+func (p *picks[T]) Pop() any {
+	last := (*p)[len(*p)-1]
+	*p = (*p)[:len(*p)-1]
+	return last
+}

@@ -1,0 +1,327 @@
+package check_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/resourcesync-go/resourcesync/check"
+)
+
+// A seed is one violation or need for advice in an otherwise correct Source. The check must find
+// its rule and no other.
+type seed struct {
+	name, rule string
+	document   string // in which it is found
+	line       int    // 0: any
+	plant      func(t *testing.T, s *site)
+}
+
+// edit returns a plant that replaces text.
+func edit(path, old, new string) func(*testing.T, *site) {
+	return func(t *testing.T, s *site) { s.edit(t, path, old, new) }
+}
+
+// with returns a plant that changes a file.
+func with(path string, change func(*file)) func(*testing.T, *site) {
+	return func(_ *testing.T, s *site) { change(s.files[path]) }
+}
+
+// both returns a plant that does several things.
+func both(plants ...func(*testing.T, *site)) func(*testing.T, *site) {
+	return func(t *testing.T, s *site) {
+		for _, p := range plants {
+			p(t, s)
+		}
+	}
+}
+
+const (
+	ofList1   = `<rs:md capability="resourcelist" at="2025-03-01T00:00:00Z"/>`
+	ofChanges = `<rs:md capability="changelist" from="2025-02-02T00:00:00Z"/>`
+	lastmodA  = `<lastmod>2025-02-01T00:00:00Z</lastmod>`
+)
+
+var seeds = []seed{
+	// Documents that cannot be read.
+	{"truncated", "xml", list2, 0, edit(list2, "</urlset>", "")},
+	{"not well-formed", "xml", list2, 7, edit(list2, "</url>", "</uri>")},
+	{"Latin-1", "encoding-utf8", list2, 0, edit(list2, `encoding="UTF-8"`, `encoding="ISO-8859-1"`)},
+	{"an error page", "root-element", list2, 2, func(_ *testing.T, s *site) { s.add(list2, "<?xml version=\"1.0\"?>\n<error>Sorry</error>") }},
+	{"namespace in https", "namespace", list2, 2, edit(list2, `xmlns="http:`, `xmlns="https:`)},
+	{"terms in https", "namespace", list2, 3, edit(list2, `xmlns:rs="http:`, `xmlns:rs="https:`)},
+	{"undeclared prefix", "namespace-prefix", list2, 3, edit(list2, ` xmlns:rs="http://www.openarchives.org/rs/terms/"`, "")},
+	{"a megabyte", "element-size", list2, 0, edit(list2, "<lastmod>", "<!-- "+strings.Repeat("x", 1<<20)+" --><lastmod>")},
+	{"50,001 entries", "document-entries", list2, 0, func(t *testing.T, s *site) { s.edit(t, list2, "</urlset>", many(50_000)+"</urlset>") }},
+	{"document type", "doctype", list2, 2, edit(list2, "<urlset", `<!DOCTYPE urlset><urlset`)},
+
+	// Elements.
+	{"a sitemap in a urlset", "entry-element", dump, 5, edit(dump, "url>", "sitemap>")},
+	{"no loc", "loc-missing", list2, 8, edit(list2, "</urlset>", "<url/></urlset>")},
+	{"relative loc", "uri-syntax", list2, 6, edit(list2, "<loc>{base}/c</loc>", "<loc>/c</loc>")},
+	{"a space in a loc", "uri-syntax", list2, 6, func(t *testing.T, s *site) {
+		s.files["/c d"] = s.files["/c"]
+		s.edit(t, list2, "/c</loc>", "/c d</loc>")
+		s.edit(t, changes2, "/c</loc>", "/c%20d</loc>")
+	}},
+	{"long loc", "loc-length", list2, 6, func(t *testing.T, s *site) {
+		long := "/" + strings.Repeat("c", 2048)
+		s.files[long] = s.files["/c"]
+		s.edit(t, list2, "{base}/c<", "{base}"+long+"<")
+		s.edit(t, changes2, "<url><loc>{base}/c</loc>", "<url><loc>{base}/e</loc>")
+		s.edit(t, changes2, `change="updated"`, `change="deleted"`)
+	}},
+	{"text", "unexpected-text", list2, 6, edit(list2, "<lastmod>", "text<lastmod>")},
+	{"title", "unexpected-element", list2, 6, edit(list2, "<lastmod>", "<title/><lastmod>")},
+	{"lastmod twice", "element-repeated", list1, 6, edit(list1, lastmodA, lastmodA+lastmodA)},
+	{"lastmod after rs:md", "element-order", list1, 0, edit(list1, "<changefreq>daily</changefreq>\n", "<changefreq>daily</changefreq><priority>0.5</priority><changefreq>daily</changefreq>")},
+	{"metadata after entries", "element-order", changes2, 8, edit(changes2, "</urlset>", `<rs:ln rel="describedby" href="{base}/about"/></urlset>`)},
+	{"an unknown attribute", "attribute-unknown", list2, 7, edit(list2, `type="text/plain"`, `type="text/plain" size="3"`)},
+	{"a prefixed attribute", "attribute-prefix", list2, 7, edit(list2, ` type="text/plain"`, ` rs:type="text/plain"`)},
+
+	// Capabilities.
+	{"no capability", "capability-missing", dump, 4, edit(dump, `<rs:md capability="resourcedump" `, "<rs:md ")},
+	{"a plain sitemap", "capability-missing", list, 2, edit(list, up+ofList1+"\n", "")},
+	{"unknown capability", "capability-unknown", caps, 11, func(t *testing.T, s *site) {
+		s.edit(t, caps, "</urlset>", `<url><loc>{base}/extra.xml</loc><rs:md capability="everything"/></url></urlset>`)
+		s.add("/extra.xml", urlset+`<rs:md capability="everything"/></urlset>`)
+	}},
+	{"two lists of changes", "capability-repeated", caps, 0, edit(caps, "</urlset>", `<url><loc>{base}/changes-2.xml</loc><rs:md capability="changelist"/></url></urlset>`)},
+	{"no capability of an entry", "entry-capability-missing", caps, 8, edit(caps, `<rs:md capability="changedump"/>`, "")},
+	{"a list in the description", "entry-capability", wellKnown, 4, edit(wellKnown, `<rs:md capability="capabilitylist"/>`, `<rs:md capability="resourcelist"/>`)},
+	{"an index of capabilities", "index-not-allowed", caps, 4, both(edit(caps, "urlset", "sitemapindex"), edit(caps, "url>", "sitemap>"))},
+	{"the wrong list", "part-capability", dump, 4, func(t *testing.T, s *site) {
+		s.edit(t, caps, `/changedump.xml</loc><rs:md capability="changedump"/>`, `/dump.xml</loc><rs:md capability="changedump"/>`)
+		s.edit(t, caps, `<url><loc>{base}/dump.xml</loc><rs:md capability="resourcedump"/></url>`, "")
+	}},
+
+	// Attributes.
+	{"list without at", "at-missing", list2, 5, edit(list2, ` at="2025-03-01T00:00:00Z"`, "")},
+	{"dump without at", "at-missing", dump, 4, edit(dump, ` at="2025-03-01T00:00:00Z"`, "")},
+	{"manifest without at", "at-missing", dumpZIP + "!/manifest.xml", 4, both(edit(dumpZIP, ` at="2025-03-01T00:00:00Z"`, ""), noContents)},
+	{"changes without from", "from-missing", changes2, 5, both(edit(changes2, ` from="2025-02-02T00:00:00Z"`, ""), edit(changes, `<rs:md from="2025-02-02T00:00:00Z"/>`, `<lastmod>2025-02-02T00:00:00Z</lastmod>`))},
+	{"change dump without from", "from-missing", chDump, 4, edit(chDump, ` from="2025-01-01T00:00:00Z"/>`, "/>")},
+	{"notification without until", "until-missing", topic, 4, edit(topic, ` until="2025-02-04T00:00:00Z"`, "")},
+	{"change without kind", "entry-change-missing", changes2, 6, edit(changes2, ` change="updated"`, "")},
+	{"unknown kind", "change-value", changes2, 6, edit(changes2, `"updated"`, `"modified"`)},
+	{"manifest without path", "entry-path-missing", dumpZIP + "!/manifest.xml", 5, both(edit(dumpZIP, ` path="/a"`, ""), removeMember(dumpZIP, "a"), noContents)},
+	{"path without slash", "path-slash", dumpZIP + "!/manifest.xml", 5, both(edit(dumpZIP, ` path="/a"`, ` path="a"`), noContents)},
+	{"local time", "datetime-syntax", list2, 6, edit(list2, "2025-02-03T00:00:00Z", "2025-02-03 00:00:00")},
+	{"a date in words", "datetime-syntax", list2, 6, edit(list2, "2025-02-03T00:00:00Z", "Monday")},
+	{"from in a list", "attribute-misplaced", list2, 5, edit(list2, ` at=`, ` from="2025-01-01T00:00:00Z" at=`)},
+	{"change in a list", "attribute-misplaced", list2, 6, edit(list2, `<rs:md hash`, `<rs:md change="updated" hash`)},
+	{"at of changes", "attribute-misplaced", changes2, 5, edit(changes2, ofChanges, `<rs:md capability="changelist" from="2025-02-02T00:00:00Z" at="2025-02-02T00:00:00Z"/>`)},
+	{"completed before at", "completed-before-at", list2, 5, edit(list2, ` at=`, ` completed="2025-01-01T00:00:00Z" at=`)},
+	{"until before from", "until-before-from", chDump, 4, edit(chDump, ` from="2025-01-01T00:00:00Z"/>`, ` from="2025-01-01T00:00:00Z" until="2024-01-01T00:00:00Z"/>`)},
+	{"often", "changefreq-value", list1, 8, edit(list1, "daily", "often")},
+	{"hash without algorithm", "hash-syntax", list1, 7, edit(list1, "sha-256:{sha256 /a}", "{sha256 /a}")},
+	{"length in words", "length-value", list1, 7, edit(list1, `length="{length /a}"`, `length="4 bytes"`)},
+	{"priority of a link", "pri-value", list2, 7, edit(list2, `pri="1"`, `pri="0"`)},
+	{"link without rel", "link-rel-missing", list2, 7, edit(list2, `rel="describedby" `, "")},
+	{"link without href", "link-href-missing", list2, 7, edit(list2, ` href="{base}/c.meta"`, "")},
+	{"short digest", "hash-digest", list1, 6, edit(list1, "sha-256:{sha256 /a}", "sha-256:{sha256 /a} md5:12ab")},
+	{"type without subtype", "type-syntax", list1, 6, edit(list1, `hash="sha-256:{sha256 /a}" length="{length /a}" type="text/plain"`, `hash="sha-256:{sha256 /a}" type="text"`)},
+
+	// Times and order.
+	{"newest change first", "entry-order", changes2, 7, both(edit(changes2, "2025-02-03", "2025-02-05"))},
+	{"newest list first", "entry-order", changes, 6, func(t *testing.T, s *site) {
+		first := `<sitemap><loc>{base}/changes-1.xml</loc><rs:md from="2025-01-01T00:00:00Z" until="2025-02-02T00:00:00Z"/></sitemap>` + "\n"
+		s.edit(t, changes, first, "")
+		s.edit(t, changes, "</sitemapindex>", first+"</sitemapindex>")
+	}},
+	{"change before from", "datetime-interval", changes2, 6, edit(changes2, `datetime="2025-02-03T`, `datetime="2025-02-01T`)},
+	{"change after until", "datetime-interval", changes1, 8, edit(changes1, `datetime="2025-02-02T00:00:00Z"`, `datetime="2025-02-02T00:00:01Z"`)},
+	{"at in the future", "time-future", list2, 5, edit(list2, ` at="2025`, ` at="2125`)},
+	{"datetime in the future", "time-future", changes2, 7, edit(changes2, `datetime="2025-02-04`, `datetime="2125-02-04`)},
+	{"other interval", "part-interval", changes, 6, edit(changes, `<rs:md from="2025-02-02T00:00:00Z"/>`, `<rs:md from="2025-02-02T00:00:00Z" until="2025-02-10T00:00:00Z"/>`)},
+	{"closed part of an open entry", "part-interval", changes, 6, edit(changes2, ofChanges, `<rs:md capability="changelist" from="2025-02-02T00:00:00Z" until="2025-02-10T00:00:00Z"/>`)},
+	{"gap", "interval-gap", changes, 6, both(edit(changes, `<rs:md from="2025-02-02T00:00:00Z"/>`, `<rs:md from="2025-02-02T12:00:00Z"/>`), edit(changes2, `from="2025-02-02T00:00:00Z"`, `from="2025-02-02T12:00:00Z"`))},
+	{"overlap", "interval-overlap", changes, 6, both(edit(changes, `<rs:md from="2025-02-02T00:00:00Z"/>`, `<rs:md from="2025-02-01T12:00:00Z"/>`), edit(changes2, `from="2025-02-02T00:00:00Z"`, `from="2025-02-01T12:00:00Z"`))},
+	{"packages overlap", "interval-overlap", chDump, 6, edit(chDump, "</urlset>", `<url><loc>{base}/changedump-1.zip</loc><rs:md from="2025-02-01T00:00:00Z" until="2025-02-02T00:00:00Z"/></url></urlset>`)},
+
+	// Links and the tree.
+	{"no up", "link-up-missing", list, 3, edit(list, up, "")},
+	{"up of a Capability List", "link-up-missing", caps, 3, edit(caps, `<rs:ln rel="up" href="{base}/.well-known/resourcesync"/>`+"\n", "")},
+	{"up elsewhere", "link-up-wrong", list, 4, edit(list, "{base}/caps.xml", "{base}/other.xml")},
+	{"index elsewhere", "link-index-wrong", list2, 5, edit(list2, "{base}/list.xml", "{base}/other.xml")},
+	{"a missing part", "unreachable", list, 6, func(_ *testing.T, s *site) { delete(s.files, list2) }},
+	{"a part of another network", "document-internal", list, 6, with(list2, func(f *file) {
+		f.serve = func(w http.ResponseWriter, r *http.Request, _ int) {
+			http.Redirect(w, r, "http://10.255.255.1/", http.StatusFound)
+		}
+	})},
+	{"robots.txt", "robots-disallowed", caps, 6, func(_ *testing.T, s *site) {
+		s.add("/robots.txt", "User-agent: *\nDisallow: /dump.xml\n").kind = "text/plain"
+	}},
+	{"an index in an index", "index-nested", "/list-3.xml", 5, func(t *testing.T, s *site) {
+		s.add("/list-3.xml", index+up+`<rs:ln rel="index" href="{base}/list.xml"/>
+<rs:md capability="resourcelist" at="2025-03-01T00:00:00Z"/></sitemapindex>`)
+		s.edit(t, list, "</sitemapindex>", `<sitemap><loc>{base}/list-3.xml</loc><lastmod>2025-03-01T00:00:00Z</lastmod></sitemap></sitemapindex>`)
+	}},
+	{"next page", "list-paging", list2, 6, edit(list2, `<rs:ln rel="index"`, `<rs:ln rel="next" href="{base}/list-3.xml"/>`+"\n"+`<rs:ln rel="index"`)},
+	{"changes begin too late", "changes-gap", changes, 4, both(edit(list, "2025-03-01", "2024-03-01"), edit(list1, "2025-03-01", "2024-03-01"), edit(list2, "2025-03-01", "2024-03-01"))},
+	{"a resource twice", "resource-repeated", list2, 8, edit(list2, "</urlset>", `<url><loc>{base}/a</loc>`+lastmodA+`</url></urlset>`)},
+	{"deleted and listed", "list-contradicts-changes", list2, 6, edit(changes2, "{base}/d<", "{base}/c<")},
+	{"created and not listed", "list-contradicts-changes", changes2, 7, edit(changes2, `change="deleted"`, `change="created"`)},
+	{"closed list changes", "closed-changed", changes1, 5, changing(changes1, `datetime="2025-02-01T00:00:00Z"`, `datetime="2025-01-31T00:00:00Z"`)},
+
+	// Responses.
+	{"gzip for everybody", "identity", wellKnown, 0, with(wellKnown, func(f *file) { f.forceGzip = true })},
+
+	// Resources.
+	{"a missing resource", "resource-unreachable", list2, 6, func(_ *testing.T, s *site) { delete(s.files, "/c") }},
+	{"an error", "resource-unreachable", list2, 6, with("/c", func(f *file) { f.status = http.StatusForbidden })},
+	{"other length", "resource-length", list2, 6, edit(list2, `"{length /c}"`, `"9"`)},
+	{"other hash", "resource-hash", list2, 6, edit(list2, "{sha256 /c}", "{sha256 /a}")},
+
+	// Packages.
+	{"a missing package", "package-unreachable", chDump, 5, func(_ *testing.T, s *site) { delete(s.packs, chDumpZIP) }},
+	{"other package", "package-changed", dump, 5, edit(dump, "{sha256 /dump-1.zip}", "{sha256 /a}")},
+	{"no ZIP", "package-unreadable", chDumpZIP, 0, func(_ *testing.T, s *site) {
+		delete(s.packs, chDumpZIP)
+		s.add(chDumpZIP, "not a package").noGzip = true
+	}},
+	{"a path that leads out", "package-name", chDumpZIP, 0, both(edit(chDumpZIP, `path="/1/a"`, `path="/../a"`), renameMember(chDumpZIP, "1/a", "../a"))},
+	{"no manifest", "manifest-missing", chDumpZIP, 0, renameMember(chDumpZIP, "manifest.xml", "index.xml")},
+	{"other manifest", "manifest-capability", chDumpZIP + "!/manifest.xml", 4, func(_ *testing.T, s *site) { s.packs[chDumpZIP] = s.packs[dumpZIP] }},
+	{"a missing file", "package-file-missing", chDumpZIP + "!/manifest.xml", 5, removeMember(chDumpZIP, "1/a")},
+	{"other length in a package", "package-file-content", chDumpZIP + "!/manifest.xml", 5, edit(chDumpZIP, "{length /a}", "9")},
+	{"other hash in a package", "package-file-content", chDumpZIP + "!/manifest.xml", 5, edit(chDumpZIP, "{sha256 /a}", "{sha256 /b}")},
+	{"an unlisted file", "package-file-unlisted", chDumpZIP, 0, func(_ *testing.T, s *site) { s.packs[chDumpZIP] = append(s.packs[chDumpZIP], member{"b", "B"}) }},
+	{"other contents", "contents-differ", "/dump-1.xml", 0, edit("/dump-1.xml", "{base}/b<", "{base}/c<")},
+
+	// Topics and hubs.
+	{"no hub", "hub-missing", caps, 9, edit(caps, `/topic</loc><rs:md capability="change-notification"/><rs:ln rel="hub" href="{base}/hub"/>`, `/topic</loc><rs:md capability="change-notification"/>`)},
+	{"no topic", "topic-unreachable", caps, 9, func(_ *testing.T, s *site) { delete(s.files, topic) }},
+	{"topic without hub", "topic-hub", topic, 0, with(topic, func(f *file) { f.header = http.Header{"Link": {`<{base}/topic>; rel="self"`}} })},
+	{"topic without self", "topic-self", topic, 0, with(topic, func(f *file) { f.header = http.Header{"Link": {`<{base}/hub>; rel="hub"`}} })},
+	{"topic in HTML", "topic-type", framework, 0, with(framework, func(f *file) { f.kind = "text/html" })},
+	{"hub is gone", "hub-unreachable", caps, 9, func(_ *testing.T, s *site) { delete(s.files, hub) }},
+	{"hub fails", "hub-unreachable", caps, 9, with(hub, func(f *file) { f.serve = func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(500) } })},
+	{"hub accepts anything", "hub-careless", caps, 9, with(hub, func(f *file) { f.serve = func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(202) } })},
+
+	// Advice.
+	{"no datetime", "datetime-missing", changes2, 7, edit(changes2, ` datetime="2025-02-04T00:00:00Z"`, "")},
+	{"no times in an index", "lastmod-missing", list, 5, edit(list, "<lastmod>2025-03-01T00:00:00Z</lastmod>", "")},
+	{"nothing but a URI", "resource-undescribed", list2, 8, func(t *testing.T, s *site) {
+		s.files["/e"] = s.files["/a"]
+		s.edit(t, list2, "</urlset>", "<url><loc>{base}/e</loc></url></urlset>")
+	}},
+	{"only an unknown hash", "hash-algorithm", list1, 6, edit(list1, "sha-256:{sha256 /a}", "crc32:12345678")},
+	{"a described deletion", "deleted-described", changes2, 7, edit(changes2, `change="deleted"`, `change="deleted" length="3"`)},
+	{"no index link", "link-index-missing", list2, 4, edit(list2, `<rs:ln rel="index" href="{base}/list.xml"/>`+"\n", "")},
+	{"large document", "document-large", list2, 0, func(t *testing.T, s *site) {
+		s.edit(t, list2, "</urlset>", strings.Repeat("<url><loc>urn:{n}</loc>"+lastmodA+strings.Repeat(" ", 500_000)+"</url>\n", 21)+"</urlset>")
+		for i := range 21 {
+			s.files[list2].body = strings.Replace(s.files[list2].body, "{n}", strconv.Itoa(i), 1)
+		}
+	}},
+	{"other host", "mixed-hosts", list2, 8, func(t *testing.T, s *site) {
+		s.edit(t, list2, "</urlset>", "<url><loc>urn:isbn:1</loc>"+lastmodA+"</url><url><loc>"+strings.Replace(s.URL, "127.0.0.1", "LOCALHOST", 1)+"/a</loc>"+lastmodA+"</url></urlset>")
+	}},
+	{"no list", "baseline-missing", caps, 4, both(edit(caps, `<url><loc>{base}/list.xml</loc><rs:md capability="resourcelist"/></url>`, ""), edit(caps, `<url><loc>{base}/dump.xml</loc><rs:md capability="resourcedump"/></url>`, ""))},
+	{"no changes", "changes-missing", caps, 4, both(edit(caps, `<url><loc>{base}/changes.xml</loc><rs:md capability="changelist"/></url>`, ""), edit(caps, `<url><loc>{base}/changedump.xml</loc><rs:md capability="changedump"/></url>`, ""))},
+	{"no media type", "content-type", list2, 0, with(list2, func(f *file) { f.kind = "application/octet-stream" })},
+	{"no gzip", "no-gzip", list2, 0, both(edit(list2, "</urlset>", strings.Repeat("<!-- .......... -->", 500)+"</urlset>"), with(list2, func(f *file) { f.noGzip = true }))},
+	{"no validators", "no-validators", list2, 0, with(list2, func(f *file) { f.noETag = true })},
+	{"never 304", "no-304", list2, 0, with(list2, func(f *file) { f.ignoreConditions = true })},
+	{"the time of the request", "unstable", list2, 0, changing(list2, "2025-03-01T", "2025-03-02T")},
+	{"redirect", "redirected", list, 6, func(t *testing.T, s *site) {
+		s.files["/moved.xml"] = &file{serve: func(w http.ResponseWriter, r *http.Request, _ int) {
+			http.Redirect(w, r, list2, http.StatusMovedPermanently)
+		}}
+		s.edit(t, list, "{base}/list-2.xml", "{base}/moved.xml")
+	}},
+	{"other media type", "resource-type", list2, 6, with("/c", func(f *file) { f.kind = "text/html" })},
+	{"manifest last", "manifest-position", chDumpZIP, 0, func(_ *testing.T, s *site) { slices.Reverse(s.packs[chDumpZIP]) }},
+	{"no well-known URI", "well-known-missing", wellKnown, 0, func(t *testing.T, s *site) {
+		s.files["/description.xml"] = s.files[wellKnown]
+		delete(s.files, wellKnown)
+		s.edit(t, caps, "{base}/.well-known/resourcesync", "{base}/description.xml")
+		s.add("/", `<html><head><link rel="resourcesync" href="/caps.xml"></head></html>`).kind = "text/html"
+	}},
+}
+
+// many returns n entries of a Resource List that are at most at other schemes.
+func many(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "<url><loc>urn:%d</loc>%s</url>\n", i, lastmodA)
+	}
+	return b.String()
+}
+
+// noContents removes the link to the copy of a manifest.
+func noContents(t *testing.T, s *site) {
+	s.edit(t, dump, "\n"+`<rs:ln rel="contents" href="{base}/dump-1.xml"/>`, "")
+}
+
+func removeMember(pack, name string) func(*testing.T, *site) {
+	return func(_ *testing.T, s *site) {
+		s.packs[pack] = slices.DeleteFunc(s.packs[pack], func(m member) bool { return m.name == name })
+	}
+}
+
+func renameMember(pack, old, new string) func(*testing.T, *site) {
+	return func(_ *testing.T, s *site) {
+		for i := range s.packs[pack] {
+			if s.packs[pack][i].name == old {
+				s.packs[pack][i].name = new
+			}
+		}
+	}
+}
+
+// changing lets a document differ from the second request on.
+func changing(path, old, new string) func(*testing.T, *site) {
+	return func(t *testing.T, s *site) {
+		f := *s.files[path]
+		s.files[path].serve = func(w http.ResponseWriter, r *http.Request, n int) {
+			now := f
+			if n > 1 {
+				now.body = strings.ReplaceAll(f.body, old, new)
+			}
+			w.Header().Set("Content-Type", "application/xml")
+			w.Header().Set("ETag", fmt.Sprintf(`"%d"`, n))
+			fmt.Fprint(w, s.fill(now.body))
+		}
+	}
+}
+
+func TestSeeded(t *testing.T) {
+	planted := make(map[string]bool)
+	for _, seed := range seeds {
+		planted[seed.rule] = true
+		t.Run(strings.ReplaceAll(seed.name, " ", "-"), func(t *testing.T) {
+			t.Parallel()
+			s := correct(t)
+			seed.plant(t, s)
+			r, counts := s.judge(t, nil)
+			if found := rulesOf(counts); !slices.Equal(found, []string{seed.rule}) {
+				t.Fatalf("found %v, want %s:\n%s", found, seed.rule, describe(r))
+			}
+			f := r.Findings[0]
+			if f.Document != s.URL+seed.document || seed.line != 0 && f.Line != seed.line {
+				t.Errorf("found in %s:%d, want %s:%d\n%s", f.Document, f.Line, seed.document, seed.line, s.fill(s.files[list].body))
+			}
+			if f.Section == "" || f.Remedy == "" || f.Message == "" || r.OK() != (f.Severity == check.Advice) {
+				t.Errorf("%+v, OK is %t", f, r.OK())
+			}
+		})
+	}
+	for _, rule := range check.Rules() {
+		if !planted[rule.ID] && !elsewhere[rule.ID] {
+			t.Errorf("no violation of %s is planted", rule.ID)
+		}
+	}
+}
+
+// elsewhere are the rules that other tests plant.
+var elsewhere = map[string]bool{
+	"entry-at-missing": true, "entry-from-missing": true, "entry-until-missing": true, "package-size": true, // TestFiles
+	"newest-first":  true, // TestPeers
+	"document-size": true, // TestTolerateLong of package rsxml
+}

@@ -1,0 +1,155 @@
+package check
+
+import (
+	"context"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// A set compares the lists of a set of resources, and collects resources to request. A nil
+// *set ignores everything.
+type set struct {
+	*checker
+	tracked *tracker
+	sample  *sample[content]
+	spool   *spool // the contents of a document, if all are requested
+
+	listed int64     // resources in Resource Lists
+	at     time.Time // of the Resource List, or of its index
+	from   time.Time // of the Change List, or of its index
+	fromAt place
+
+	incomplete bool // some lists could not be read
+}
+
+// A resource is what the lists say about one.
+type resource struct {
+	listed   bool
+	listedAt time.Time // at of the list that has it
+	place    place     // of its entry in the list
+
+	// change is the last one before the list, and changeAt is when it was; later reports
+	// whether there are changes at the time of the list or after it.
+	change   resourcesync.ChangeType
+	changeAt time.Time
+	changed  place
+	later    bool
+}
+
+func newSet(c *checker) *set {
+	n := c.options.Sample
+	if c.options.All {
+		n = 0
+	}
+	return &set{checker: c, tracked: newTracker(maxTracked), sample: newSample[content](n)}
+}
+
+// entry receives an entry of a document.
+func (st *set) entry(d *document, e *rsxml.Entry, at place) {
+	if st == nil || d.head.Index {
+		return
+	}
+	switch d.capability {
+	case resourcesync.ResourceList, "":
+		st.list(d, e, at)
+	case resourcesync.ChangeList:
+		st.change(e, at)
+	}
+}
+
+// list receives an entry of a Resource List.
+func (st *set) list(d *document, e *rsxml.Entry, at place) {
+	st.listed++
+	want := contentOf(e, at)
+	if st.options.All {
+		st.spool = st.spool.add(st.checker, want)
+	} else {
+		st.sample.add(e.Loc, want)
+	}
+	r := st.tracked.of(e.Loc)
+	if r == nil {
+		return
+	}
+	if r.listed {
+		st.add("resource-repeated", at, "", "%s is also in line %d of %s", e.Loc, r.place.line, r.place.document)
+		return
+	}
+	r.listed, r.listedAt, r.place = true, d.head.Metadata.At, at
+}
+
+// change receives an entry of a Change List. The Resource List has been read before.
+func (st *set) change(e *rsxml.Entry, at place) {
+	t := e.Metadata.Datetime
+	if t.IsZero() || st.at.IsZero() {
+		return
+	}
+	r := st.tracked.of(e.Loc)
+	if r == nil {
+		return
+	}
+	limit := st.at
+	if r.listed && r.listedAt.After(limit) {
+		limit = r.listedAt
+	}
+	switch {
+	case !t.Before(limit):
+		r.later = true
+	case !t.Before(r.changeAt):
+		r.change, r.changeAt, r.changed = e.Metadata.Change, t, at
+	}
+}
+
+// document is called at the end of a document, after its entries.
+func (st *set) document(ctx context.Context, d *document, x expectation) error {
+	if st == nil {
+		return nil
+	}
+	m := &d.head.Metadata
+	switch {
+	case x.nested: // the index has its time
+	case d.capability == resourcesync.ResourceList:
+		st.at = m.At
+	case d.capability == resourcesync.ChangeList:
+		st.from, st.fromAt = m.From, d.place
+	}
+	spool := st.spool
+	st.spool = nil
+	return st.requestAll(ctx, spool)
+}
+
+// missed notes that a document could not be read to its end.
+func (st *set) missed() {
+	if st != nil {
+		st.incomplete = true
+	}
+}
+
+// finish compares the lists, and requests a sample of the resources.
+func (st *set) finish(ctx context.Context) error {
+	if !st.incomplete {
+		st.compare()
+	}
+	st.tracked = newTracker(maxTracked)
+	return st.request(ctx, st.sample.all())
+}
+
+// compare compares the Resource Lists with the Change Lists.
+func (st *set) compare() {
+	if st.listed > 0 && !st.at.IsZero() && st.from.After(st.at) {
+		st.add("changes-gap", st.fromAt, "", "from is %s, but the Resource List is of %s: changes between these times are lost",
+			st.from.Format(time.RFC3339Nano), st.at.Format(time.RFC3339Nano))
+	}
+	for _, r := range st.tracked.known {
+		switch {
+		case r.later || r.change == "" || st.at.IsZero():
+		case r.listed && r.change == resourcesync.Deleted:
+			st.add("list-contradicts-changes", r.place, "", "the resource is listed, but line %d of %s says that it was deleted at %s, before the at of the list",
+				r.changed.line, r.changed.document, r.changeAt.Format(time.RFC3339Nano))
+		case !r.listed && r.change != resourcesync.Deleted:
+			st.add("list-contradicts-changes", r.changed, "", "the resource was %s at %s, before the at of the Resource List, which does not list it",
+				r.change, r.changeAt.Format(time.RFC3339Nano))
+		}
+	}
+}

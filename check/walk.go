@@ -1,0 +1,261 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"hash/maphash"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/fetch"
+	"github.com/resourcesync-go/resourcesync/internal/tree"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+const (
+	// maxDocuments is the maximum number of documents that are read, maxChildren that of
+	// entries of a document that are followed, and maxLevels that of levels.
+	maxDocuments = 200_000
+	maxChildren  = rsxml.MaxEntries
+	maxLevels    = 8
+
+	// smallDocument is the size in bytes from which compression pays.
+	smallDocument = 4096
+)
+
+// A walker reads the documents of a Source.
+type walker struct {
+	*checker
+	seen  map[uint64]struct{} // hashes of the URLs of documents
+	level int
+	hubs  map[string]bool // that have been tried
+	first []*once         // the documents that are read again
+
+	identityTried bool
+}
+
+// A child is an entry that leads to another document or package.
+type child struct {
+	uri   string
+	entry rsxml.Entry
+	at    place
+}
+
+// content returns the entry as what is compared with a later one.
+func (ch *child) content() *content {
+	c := contentOf(&ch.entry, ch.at)
+	return &c
+}
+
+// walk reads the document at uri and those that it leads to. Their resources are those of st.
+func (w *walker) walk(ctx context.Context, uri string, x expectation, st *set) error {
+	h := maphash.String(seed, uri)
+	if _, seen := w.seen[h]; seen {
+		return nil
+	}
+	if len(w.seen) >= maxDocuments || w.level >= maxLevels {
+		w.skip("%s and further documents were not read: there are more than %d documents or %d levels", uri, maxDocuments, maxLevels)
+		return nil
+	}
+	w.seen[h] = struct{}{}
+	w.level++
+	defer func() { w.level-- }()
+
+	var children []child
+	d, at, err := w.get(ctx, uri, x, func(d *document, e *rsxml.Entry, at place) {
+		st.entry(d, e, at)
+		if leads(d) && len(children) < maxChildren {
+			children = append(children, child{e.Loc, *e, at})
+		}
+	})
+	if d == nil || !d.complete {
+		st.missed()
+	}
+	if d == nil || err != nil {
+		return err
+	}
+	if err := st.document(ctx, d, x); err != nil {
+		return err
+	}
+	return w.follow(ctx, d, at, children, x, st)
+}
+
+// leads reports whether the entries of a document are documents or packages.
+func leads(d *document) bool {
+	switch d.capability {
+	case resourcesync.Description, resourcesync.CapabilityList, resourcesync.ResourceDump, resourcesync.ChangeDump:
+		return true
+	}
+	return d.head.Index || strings.HasSuffix(string(d.capability), "-archive")
+}
+
+// follow reads what the entries of a document lead to. read is when it was read.
+func (w *walker) follow(ctx context.Context, d *document, read time.Time, children []child, x expectation, st *set) error {
+	switch {
+	case d.capability == resourcesync.CapabilityList:
+		return w.capabilities(ctx, d, read, children)
+	case d.capability == resourcesync.ResourceDump && !d.head.Index, d.capability == resourcesync.ChangeDump && !d.head.Index:
+		return w.dump(ctx, d, children)
+	}
+	for _, ch := range children {
+		next := expectation{at: ch.at, read: read, metadata: ch.entry.Metadata, child: ch.content()}
+		inner := st
+		switch {
+		case d.head.Index:
+			next.capability, next.nested, next.index, next.up = d.capability, true, d.name, x.up
+		case d.capability == resourcesync.Description:
+			next.capability, next.up = resourcesync.CapabilityList, d.name
+		default: // an archive
+			next.capability = resourcesync.Capability(strings.TrimSuffix(string(d.capability), "-archive"))
+			inner = nil // it is about the past
+		}
+		if d.capability == resourcesync.Description && d.head.Index {
+			next.up = ""
+		}
+		if err := w.walk(ctx, ch.uri, next, inner); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// capabilities reads the documents of a Capability List, and compares them.
+func (w *walker) capabilities(ctx context.Context, d *document, read time.Time, children []child) error {
+	has := make(map[resourcesync.Capability]bool)
+	st := newSet(w.checker)
+	walk := func(c resourcesync.Capability, ch child) error {
+		return w.walk(ctx, ch.uri, expectation{at: ch.at, read: read, capability: c, up: d.name}, st)
+	}
+	for _, c := range []resourcesync.Capability{resourcesync.ResourceList, resourcesync.ChangeList} {
+		for _, ch := range children {
+			if tree.Today(ch.entry.Metadata.Capability) == c {
+				if err := walk(c, ch); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	if err := st.finish(ctx); err != nil {
+		return err
+	}
+	for _, ch := range children {
+		c := tree.Today(ch.entry.Metadata.Capability)
+		has[c] = true
+		var err error
+		switch c {
+		case resourcesync.ResourceList, resourcesync.ChangeList:
+		case resourcesync.ChangeNotification, resourcesync.FrameworkNotification:
+			err = w.topic(ctx, c, ch)
+		default:
+			err = walk(c, ch)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if !has[resourcesync.ResourceList] && !has[resourcesync.ResourceDump] {
+		w.add("baseline-missing", d.place, "", "the Capability List has neither a Resource List nor a Resource Dump")
+	}
+	if !has[resourcesync.ChangeList] && !has[resourcesync.ChangeDump] && len(has) > 0 {
+		w.add("changes-missing", d.place, "", "the Capability List has neither a Change List nor a Change Dump")
+	}
+	return nil
+}
+
+// get reads one document, and judges the response. The document is nil if it could not be
+// requested. An error means that ctx has ended.
+func (w *walker) get(ctx context.Context, uri string, x expectation, each func(*document, *rsxml.Entry, place)) (d *document, read time.Time, err error) {
+	w.at(uri)
+	read = time.Now()
+	res, err := w.client.Document(ctx, uri, fetch.Validators{})
+	if err != nil {
+		if x.child != nil && w.gone(ctx, err, x.child) {
+			return nil, read, ctx.Err()
+		}
+		return nil, read, w.failed(ctx, uri, x.at, err, "unreachable", "")
+	}
+	defer res.Close()
+	base, err := url.Parse(res.URL)
+	if err != nil {
+		return nil, read, nil
+	}
+	now := read
+	if date, err := http.ParseTime(res.Header.Get("Date")); err == nil {
+		now = date
+	}
+	d, err = w.read(uri, base, res, x, now, func(d *document, e *rsxml.Entry, at place) {
+		if w.entries.Add(1)%1000 == 0 {
+			w.at(uri)
+		}
+		each(d, e, at)
+	})
+	w.documents.Add(1)
+	w.bytes.Add(d.bytes)
+	if err != nil {
+		return d, read, w.failed(ctx, uri, place{document: uri}, err, "unreachable", "")
+	}
+	w.response(uri, x.at, res, d)
+	w.remember(uri, res, d, read)
+	return d, read, w.identity(ctx, uri, res)
+}
+
+// failed adds a finding about a request that has failed. It returns an error if ctx has ended.
+func (c *checker) failed(ctx context.Context, uri string, at place, err error, rule, section string) error {
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if at.document == "" {
+		at.document = uri
+	}
+	switch {
+	case errors.Is(err, fetch.ErrInternal):
+		rule, section = "document-internal", ""
+	case errors.Is(err, fetch.ErrDisallowed):
+		rule, section = "robots-disallowed", ""
+	}
+	text := err.Error()
+	if !strings.Contains(text, uri) {
+		text = uri + ": " + text
+	}
+	c.add(rule, at, section, "%s", text)
+	return nil
+}
+
+// response judges the response with a document.
+func (w *walker) response(uri string, at place, res *fetch.Document, d *document) {
+	here := place{document: uri}
+	if media, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";"); !slices.Contains([]string{"application/xml", "text/xml", "application/gzip", "application/x-gzip"}, strings.ToLower(strings.TrimSpace(media))) {
+		w.add("content-type", here, "", "the Content-Type is %q", res.Header.Get("Content-Type"))
+	}
+	if !strings.EqualFold(res.Header.Get("Content-Encoding"), "gzip") && d.bytes > smallDocument && !strings.Contains(res.Header.Get("Content-Type"), "gzip") && !strings.HasSuffix(res.URL, ".gz") {
+		w.add("no-gzip", here, "", "%d bytes are sent without compression", d.bytes)
+	}
+	if res.Validators == (fetch.Validators{}) {
+		w.add("no-validators", here, "", "the response has neither ETag nor Last-Modified")
+	}
+	if res.URL != uri && at.document != "" {
+		w.add("redirected", at, "", "%s redirects to %s", uri, res.URL)
+	}
+}
+
+// identity requests the first document that is compressed without compression.
+func (w *walker) identity(ctx context.Context, uri string, res *fetch.Document) error {
+	if w.identityTried || !strings.EqualFold(res.Header.Get("Content-Encoding"), "gzip") {
+		return nil
+	}
+	w.identityTried = true
+	res.Close()
+	plain, err := w.client.Get(ctx, uri, http.Header{"Accept-Encoding": {"identity"}})
+	if err != nil {
+		return w.failed(ctx, uri, place{document: uri}, err, "identity", "")
+	}
+	defer plain.Body.Close()
+	if coding := plain.Header.Get("Content-Encoding"); coding != "" && !strings.EqualFold(coding, "identity") {
+		w.add("identity", place{document: uri}, "", "with Accept-Encoding: identity the Content-Encoding is %q", coding)
+	}
+	return nil
+}
