@@ -1,0 +1,74 @@
+// Package s3bucket is for buckets that the driver s3blob opens: in Amazon S3, or in
+// another store with its API.
+package s3bucket
+
+import (
+	"encoding/hex"
+	"net/http"
+	"strings"
+
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"gocloud.dev/blob"
+
+	"github.com/resourcesync-go/resourcesync/adapters/bucket"
+)
+
+// Store is the [bucket.Store] of buckets with the API of S3.
+type Store struct{}
+
+var _ bucket.Store = Store{}
+
+// ETag implements [bucket.Store].
+func (Store) ETag(o *blob.ListObject) (etag, name string) {
+	var object types.Object
+	if !o.As(&object) {
+		return "", ""
+	}
+	if object.ETag != nil {
+		etag = *object.ETag
+	}
+	if object.Key != nil {
+		name = *object.Key
+	}
+	return etag, name
+}
+
+// IfMatch implements [bucket.Store].
+func (Store) IfMatch(as func(any) bool, etag string) error {
+	var in *s3.GetObjectInput
+	if as(&in) {
+		in.IfMatch = &etag
+	}
+	return nil
+}
+
+// MD5 implements [bucket.Store]. The entity tag is an MD5 if the object was uploaded as a
+// whole and is not encrypted with a key of the customer or of KMS. Only the response for
+// the object says so. The hash of Google Cloud Storage is an MD5 always.
+func (Store) MD5(_ *blob.ListObject, etag string, answer http.Header) []byte {
+	if answer == nil {
+		return nil
+	}
+	if answer.Get("X-Goog-Hash") != "" {
+		return googleMD5(answer)
+	}
+	if answer.Get("ETag") != etag || !isPlain(answer) {
+		return nil
+	}
+	if len(etag) != 34 || etag != strings.ToLower(etag) {
+		return nil
+	}
+	sum, err := hex.DecodeString(strings.Trim(etag, `"`))
+	if err != nil || len(sum) != 16 {
+		return nil
+	}
+	return sum
+}
+
+// isPlain reports whether an object is not encrypted, or with a key of S3 itself. S3
+// states the encryption in each response.
+func isPlain(answer http.Header) bool {
+	e := answer.Get("X-Amz-Server-Side-Encryption")
+	return (e == "" || e == "AES256") && answer.Get("X-Amz-Server-Side-Encryption-Customer-Algorithm") == ""
+}

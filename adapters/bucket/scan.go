@@ -1,0 +1,231 @@
+package bucket
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"gocloud.dev/blob"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+const (
+	// pageSize is the number of objects of a listing that are read and compared at once:
+	// the most that S3 and Google Cloud Storage return.
+	pageSize = 1000
+
+	// progressEvery is the interval between calls of Options.Progress.
+	progressEvery = 250 * time.Millisecond
+)
+
+// Resources scans the bucket: it yields its objects in the order in which the store lists
+// them. Its memory does not depend on their number. The contract is that of
+// [resourcesync.Provider], except for the order: ranging over the result scans, ranging
+// again scans again, and an error that makes the scan incomplete is yielded once and last.
+//
+// An unchanged object is yielded as its Key alone, with [resourcesync.ErrUnchanged]. If the
+// anonymous request for an object fails, its resource stays as it is. An object that can no
+// longer be read without credentials is withdrawn from the set at once, and not yielded.
+//
+// Key is the name of the object, without Options.Prefix. LastModified is its time in whole
+// seconds. If only its entity tag has changed, which means that it was replaced twice
+// within a second, LastModified is unknown. Type is that of its URI. Stamp is its version.
+func (b *Bucket) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, error] {
+	return func(yield func(resourcesync.Resource, error) bool) {
+		skips := b.skips.Begin()
+		s := b.newScan(skips)
+		s.found = withheld{}
+		err := s.run(ctx, "", yield)
+		if err == errStopped {
+			return
+		}
+		if err == nil {
+			err = s.complete()
+		}
+		if err != nil {
+			yield(resourcesync.Resource{}, err)
+			return
+		}
+		b.mu.Lock()
+		b.withheld, b.verified = s.found, s.began
+		b.mu.Unlock()
+		if n, news := skips.End(); news {
+			b.log.Warn("bucket: objects not listed in total", "objects", n)
+		}
+		if b.options.Progress != nil {
+			b.options.Progress(s.progress)
+		}
+	}
+}
+
+// Part scans parts of the bucket: the objects with these keys and, for a key that ends in
+// a slash, all whose keys begin with it. It returns their ranges and a listing of them,
+// which is like that of Resources, for the method ScanRanges of a sqlstore.Set.
+func (b *Bucket) Part(ctx context.Context, keys []string) ([]resourcesync.Range, iter.Seq2[resourcesync.Resource, error]) {
+	ranges := make([]resourcesync.Range, len(keys))
+	for i, key := range keys {
+		ranges[i] = only(key)
+		if folder, ok := strings.CutSuffix(key, "/"); ok {
+			ranges[i] = resourcesync.Range{From: key, To: folder + "0"}
+		}
+	}
+	return ranges, func(yield func(resourcesync.Resource, error) bool) {
+		s := b.newScan(&b.skips)
+		var single []string
+		var err error
+		for _, key := range keys {
+			if !strings.HasSuffix(key, "/") {
+				single = append(single, key)
+			} else if err == nil {
+				err = s.run(ctx, key, yield)
+			}
+		}
+		if err == nil {
+			err = s.runSingle(ctx, single, yield)
+		}
+		if err != nil && err != errStopped {
+			yield(resourcesync.Resource{}, err)
+		}
+	}
+}
+
+// only returns the range of a single key.
+func only(key string) resourcesync.Range { return resourcesync.Range{From: key, To: key + "\x00"} }
+
+// errStopped means that yield has returned false.
+var errStopped = errors.New("stopped")
+
+// problems tells new problems from known ones: a [health.Round] of a complete scan, or the
+// [health.Rounds] of all.
+type problems interface {
+	News(name, text string) bool
+}
+
+// A scan is one pass over the bucket, or a part of one.
+type scan struct {
+	*Bucket
+	began    time.Time
+	skips    problems
+	before   withheld  // by the last complete scan
+	verified time.Time // up to when objects have been asked for again
+	found    withheld  // by this scan; nil for a part
+	progress Progress
+	reported time.Time
+
+	anyKnown bool // the set has an object of the listing
+	checked  int64
+	example  string // an object that is withheld or could not be requested, and why
+}
+
+func (b *Bucket) newScan(skips problems) *scan {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := time.Now()
+	if b.verified.IsZero() {
+		b.verified = now
+	}
+	return &scan{Bucket: b, began: now, reported: now, skips: skips, before: b.withheld, verified: b.verified}
+}
+
+// run yields the objects whose keys begin with prefix.
+func (s *scan) run(ctx context.Context, prefix string, yield func(resourcesync.Resource, error) bool) error {
+	for objects, err := range s.list(ctx, prefix) {
+		if err == nil {
+			err = s.compare(ctx, objects, yield)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return ctx.Err()
+}
+
+// list yields the listing of the store, and reads the next page meanwhile.
+func (b *Bucket) list(ctx context.Context, prefix string) iter.Seq2[[]*blob.ListObject, error] {
+	type page struct {
+		objects []*blob.ListObject
+		err     error
+	}
+	return func(yield func([]*blob.ListObject, error) bool) {
+		ctx, stop := context.WithCancel(ctx)
+		pages := make(chan page)
+		var wg sync.WaitGroup
+		defer wg.Wait()
+		defer stop()
+		wg.Go(func() {
+			defer close(pages)
+			for token := blob.FirstPageToken; len(token) > 0; {
+				var p page
+				p.objects, token, p.err = b.bucket.ListPage(ctx, token, pageSize, &blob.ListOptions{Prefix: prefix})
+				select {
+				case pages <- p:
+				case <-ctx.Done():
+					return
+				}
+				if p.err != nil {
+					return
+				}
+			}
+		})
+		for p := range pages {
+			if p.err != nil {
+				p.err = fmt.Errorf("bucket: listing: %w", p.err)
+			}
+			if !yield(p.objects, p.err) {
+				return
+			}
+		}
+	}
+}
+
+// runSingle yields the objects with these keys, without the others around them.
+func (s *scan) runSingle(ctx context.Context, keys []string, yield func(resourcesync.Resource, error) bool) error {
+	found := make([]*blob.ListObject, len(keys))
+	g, running := errgroup.WithContext(ctx)
+	g.SetLimit(checkers)
+	for i, key := range keys {
+		g.Go(func() error {
+			// An object sorts before all others whose names begin with its name.
+			first, _, err := s.bucket.ListPage(running, blob.FirstPageToken, 1, &blob.ListOptions{Prefix: key})
+			if err != nil {
+				return fmt.Errorf("bucket: listing %q: %w", key, err)
+			}
+			if len(first) > 0 && first[0].Key == key {
+				found[i] = first[0]
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return err
+	}
+	return s.compare(ctx, slices.DeleteFunc(found, func(o *blob.ListObject) bool { return o == nil }), yield)
+}
+
+// complete returns the error of a scan that has reached the end of the listing but shows
+// that the URIs of the objects are wrong.
+func (s *scan) complete() error {
+	p := &s.progress
+	switch {
+	case p.Listed > 0 || s.anyKnown:
+	case p.Failed > 0:
+		return fmt.Errorf("bucket: no object can be requested at its URI, for example %s: check the template of the URIs", s.example)
+	case p.Private > 0:
+		return fmt.Errorf("bucket: no object can be read without credentials, for example %s: let everybody read them, check the template of the URIs, or publish private objects on purpose", s.example)
+	}
+	return nil
+}
+
+func (s *scan) report() {
+	if s.options.Progress != nil && s.found != nil && time.Since(s.reported) >= progressEvery {
+		s.options.Progress(s.progress)
+		s.reported = time.Now()
+	}
+}

@@ -1,0 +1,89 @@
+package bucket
+
+import (
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// A template is the URI of the objects, divided at the name of the object.
+type template struct{ before, after string }
+
+const variable = "{key}"
+
+// CheckTemplate returns an error if New would refuse text as a template of URIs.
+func CheckTemplate(text string) error {
+	_, err := parseTemplate(text)
+	return err
+}
+
+func parseTemplate(text string) (template, error) {
+	before, after, found := strings.Cut(text, variable)
+	if !found || strings.ContainsAny(before+after, "{}") {
+		return template{}, fmt.Errorf("bucket: URI %q: write {key} once, in place of the name of the object, as in https://data.example.org/{key}", text)
+	}
+	if err := rsxml.CheckURI(before + "1" + after); err != nil {
+		return template{}, fmt.Errorf("bucket: URI %q: %w", text, err)
+	}
+	u, err := url.Parse(before + "1" + after)
+	switch {
+	case err != nil:
+		return template{}, fmt.Errorf("bucket: URI %q: %w", text, err)
+	case u.Scheme != "http" && u.Scheme != "https":
+		return template{}, fmt.Errorf("bucket: URI %q is not one of http or https, with which harvesters read the objects", text)
+	case u.Path == "" || u.Fragment != "" || u.User != nil:
+		return template{}, fmt.Errorf("bucket: URI %q: {key} belongs into the path or the query, and there are no user and no #", text)
+	}
+	return template{before, after}, nil
+}
+
+// uri returns the URI of the object at key.
+func (t template) uri(key string) string {
+	b := make([]byte, 0, len(t.before)+len(key)+len(t.after)+8)
+	b = append(b, t.before...)
+	b = appendEscaped(b, key)
+	return string(append(b, t.after...))
+}
+
+// isURI reports whether uri is that of the object at key. It allocates nothing.
+func (t template) isURI(uri, key string) bool {
+	rest, ok := strings.CutPrefix(uri, t.before)
+	if !ok {
+		return false
+	}
+	if rest, ok = strings.CutSuffix(rest, t.after); !ok {
+		return false
+	}
+	var buf [256]byte
+	return string(appendEscaped(buf[:0], key)) == rest
+}
+
+// key returns the key of the object at uri, the inverse of uri.
+func (t template) key(uri string) (string, error) {
+	rest, begins := strings.CutPrefix(uri, t.before)
+	rest, ends := strings.CutSuffix(rest, t.after)
+	key, err := url.PathUnescape(rest)
+	if !begins || !ends || err != nil || key == "" {
+		return "", errors.New("it is not the URI of an object")
+	}
+	return key, nil
+}
+
+// appendEscaped appends key, percent-encoded except for unreserved characters (RFC 3986,
+// section 2.3) and slashes. Some stores read a plus sign as a space, even in a path.
+func appendEscaped(dst []byte, key string) []byte {
+	const hex = "0123456789ABCDEF"
+	for i := range len(key) {
+		c := key[i]
+		switch {
+		case 'a' <= c|0x20 && c|0x20 <= 'z', '0' <= c && c <= '9', c == '-', c == '.', c == '_', c == '~', c == '/':
+			dst = append(dst, c)
+		default:
+			dst = append(dst, '%', hex[c>>4], hex[c&15])
+		}
+	}
+	return dst
+}

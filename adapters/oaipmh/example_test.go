@@ -1,0 +1,57 @@
+package oaipmh_test
+
+import (
+	"context"
+	"fmt"
+	"log"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/oaipmh"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
+	"github.com/resourcesync-go/resourcesync/internal/oaitest"
+)
+
+func Example() {
+	ctx := context.Background()
+	server := httptest.NewServer(oaitest.New("https://repo.example", 2, time.Now()))
+	defer server.Close()
+	folder, err := os.MkdirTemp("", "")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(folder)
+
+	store, err := sqlitestore.OpenFile(ctx, filepath.Join(folder, "state.db"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer store.Close()
+	records, err := store.Set(ctx, "records", &sqlstore.SetOptions{AwaitScan: true})
+	if err != nil {
+		log.Fatal(err)
+	}
+	state, err := store.Set(ctx, "harvest of records", nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	repository, err := oaipmh.New(server.URL+"/oai", records, state, &oaipmh.Options{
+		URI: "https://repo.example/record/{local}",
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := repository.Harvest(ctx); err != nil { // again and again, such as every ten minutes
+		log.Fatal(err)
+	}
+	for r, err := range records.Resources(ctx, resourcesync.Range{}) {
+		fmt.Println(r.Key, r.URI, err)
+	}
+	// Output:
+	// oai:repo.example:1 https://repo.example/record/1 <nil>
+	// oai:repo.example:2 https://repo.example/record/2 <nil>
+}
