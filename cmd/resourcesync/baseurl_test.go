@@ -9,6 +9,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 )
 
 // counted returns what a start with these flags finds before its first scan, and the
@@ -18,14 +19,12 @@ func counted(t *testing.T, folder, state, baseURL string) (files int64, recorded
 	c, err := parseServe([]string{folder, "--state", state, "--base-url", baseURL})
 	must(t, err)
 	log := slog.New(slog.DiscardHandler)
-	st, err := openState(t.Context(), &c, log)
+	st, err := openState(t.Context(), c, log)
 	must(t, err)
 	defer st.close()
-	p, err := c.publication(t.Context(), st, newScreen(nil), log)
-	must(t, err)
-	defer p.close()
+	p := open(t, c, st, terminal.New(nil))
 	files, counted := p.count(t.Context())
-	o, err := readOrigin(t.Context(), st.set)
+	o, err := readOrigin(t.Context(), p.set.Set)
 	must(t, err)
 	return files, o.BaseURL, counted
 }

@@ -18,7 +18,8 @@ func newFlags(command string) *flag.FlagSet {
 	return flags
 }
 
-// parse sets flags, and returns the other arguments, which flags may follow. The error is
+// parse sets flags from the arguments and, if they are not among these, from the
+// environment. It returns the other arguments, which flags may follow. The error is
 // flag.ErrHelp for --help.
 func parse(flags *flag.FlagSet, args []string) (others []string, err error) {
 	for {
@@ -26,11 +27,24 @@ func parse(flags *flag.FlagSet, args []string) (others []string, err error) {
 			return nil, suggestFlag(err, flags)
 		}
 		if flags.NArg() == 0 {
-			return others, nil
+			if err := checkVariables(); err != nil {
+				return nil, err
+			}
+			_, err := apply(flags, setNames(flags), environment(flags))
+			return others, err
 		}
 		others = append(others, flags.Arg(0))
 		args = flags.Args()[1:]
 	}
+}
+
+// setDefault changes the default of a flag.
+func setDefault(flags *flag.FlagSet, name, value string) {
+	f := flags.Lookup(name)
+	if err := f.Value.Set(value); err != nil {
+		panic(err) // the tests read the defaults of all flags
+	}
+	f.DefValue = f.Value.String()
 }
 
 // refuse makes err, an error of the flags of a command, a usageError that names the help.
@@ -177,6 +191,18 @@ func (p *addresses) add(text string) error {
 	}
 	*p = append(*p, prefix.Masked())
 	return nil
+}
+
+// A repeated is a flag.Value that takes one more value at each use.
+type repeated func(text string) error
+
+func (r repeated) Set(text string) error { return r(text) }
+
+func (r repeated) String() string { return "" }
+
+func isRepeated(v flag.Value) bool {
+	_, ok := v.(repeated)
+	return ok
 }
 
 // A list has texts, one for each use of a flag.

@@ -12,29 +12,31 @@ func TestFlags(t *testing.T) {
 	c, err := parseServe([]string{
 		"--listen=[::1]:80", "-base-url", "HTTPS://files.example.org/a/../é", "folder", "--prefix", "x/y.z",
 		"--hash", "md5,sha-256", "--page-size", "50000", "--rescan", "1h30m", "--max-delete", "12.5%", "--max-delete-hold", "0", "--state", "x.db", "--window", "1h", "--retain", "7d", "--archive", "730d",
-		"--dumps", "--package-size", "4GiB", "--package-every", "15m", "--keep-versions", "30d", "--versions", "v", "--sitemap", "--robots-resource-list", "--described-by", "urn:about", "--set-described-by", "urn:set", "--dot-files", "--log-format", "json",
+		"--dumps", "--package-size", "4GiB", "--package-every", "15m", "--keep-versions", "30d", "--versions", "v", "--sitemap", "--robots-resource-list", "--described-by", "urn:about", "--set-described-by", "urn:set", "--dot-files", "--pages=false", "--log-format", "json", "--access-log", "combined",
 		"--hub", "own", "--hub-min-lease", "10s", "--hub-retry", "2s", "--hub-give-up", "1d", "--allow-callbacks", "10.0.0.0/8", "--websocket", "--client-header", "x-forwarded-for",
 	})
 	must(t, err)
-	want := serveConfig{
-		folder: "folder", listen: "[::1]:80", baseURL: "https://files.example.org/%C3%A9/", prefix: "/x/y.z/",
-		hash: "md5,sha-256", hashes: []string{"md5", "sha-256"},
-		pageSize: 50_000, rescan: 90 * time.Minute, maxDelete: 0.125,
+	want := &siteConfig{
+		listen: "[::1]:80", baseURL: "https://files.example.org/%C3%A9/", prefix: "/x/y.z/",
 		state: "x.db", window: span(time.Hour), retain: span(7 * day), archive: span(730 * day),
-		dumps: true, pkgSize: 4 << 30, pkgEvery: span(15 * time.Minute), keep: span(30 * day), versions: "v", client: "X-Forwarded-For", sitemap: true, robots: true, about: "urn:about", aboutSet: "urn:set", dotFiles: true, logFormat: "json",
+		pageSize: 50_000, pkgSize: 4 << 30, pkgEvery: span(15 * time.Minute), client: "X-Forwarded-For", sitemap: true, robots: true, about: "urn:about", harvests: true, logFormat: "json", accessLog: "combined",
 		push: pushConfig{
 			own: true, minLease: span(10 * time.Second), retry: span(2 * time.Second), giveUp: span(day),
 			callbacks: addresses{netip.MustParsePrefix("10.0.0.0/8")}, webSocket: true,
 		},
+		sets: []setConfig{&folderConfig{
+			setSettings: setSettings{kind: "folder", rescan: 90 * time.Minute, maxDelete: 0.125, dumps: true, aboutSet: "urn:set"},
+			folder:      "folder", hash: "md5,sha-256", hashes: []string{"md5", "sha-256"}, keep: span(30 * day), versions: "v", dotFiles: true, browse: true,
+		}},
 	}
 	if !reflect.DeepEqual(c, want) {
-		t.Errorf("got\n%+v\nwant\n%+v", c, want)
+		t.Errorf("got\n%+v %+v\nwant\n%+v %+v", c, c.sets[0], want, want.sets[0])
 	}
 }
 
 func TestFolderThatLooksLikeAFlag(t *testing.T) {
-	if c, err := parseServe([]string{"--sitemap", "--", "-folder"}); err != nil || c.folder != "-folder" {
-		t.Errorf("%q, %v", c.folder, err)
+	if c, err := parseServe([]string{"--sitemap", "--", "-folder"}); err != nil || c.sets[0].(*folderConfig).folder != "-folder" {
+		t.Errorf("%v, %v", c, err)
 	}
 }
 

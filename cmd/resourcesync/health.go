@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -66,27 +67,17 @@ func isFreshGet(w http.ResponseWriter, r *http.Request) bool {
 	return reqbody.Get(w, r)
 }
 
-// serveReady answers 503 until the set can be shown, after the first scan.
+// serveReady answers 503 until all sets can be shown, after their first scans.
 func (p *publication) serveReady(w http.ResponseWriter, r *http.Request) {
 	if !isFreshGet(w, r) {
 		return
 	}
-	if !p.set.shown.Load() {
+	if slices.ContainsFunc(p.members, func(m *member) bool { return !m.set.shown.Load() }) {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		io.WriteString(w, "not ready; the first scan has not ended\n")
 		return
 	}
 	io.WriteString(w, "ok\n")
-}
-
-// announceReady prints the URLs to start at, or logs them if the log is JSON.
-func (p *publication) announceReady(c *serveConfig, stdout io.Writer, files int64) {
-	description, list := p.source.Description(), p.documents.JoinPath("resourcelist.xml").String()
-	if c.logFormat == "json" {
-		p.log.Info("ready", "files", files, "source_description", description, "resource_list", list)
-		return
-	}
-	fmt.Fprintf(stdout, "Ready (files: %d). Source Description: %s Resource List: %s\n", files, description, list)
 }
 
 // The reasons that healthz names. Their texts are public, so they name no file.

@@ -6,6 +6,7 @@ import (
 	"encoding/xml"
 	"fmt"
 	"io"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,6 +15,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 )
 
 func must(t testing.TB, err error) {
@@ -253,3 +256,34 @@ func (s *served) changes() []string {
 	}
 	return changes
 }
+
+// eraseLine is what a terminal gets in place of a status line.
+const eraseLine = "\r\x1b[K"
+
+// An opened is a publication of one set that does not run.
+type opened struct {
+	*publication
+	*member
+}
+
+// open opens the set of c. Nothing keeps it up to date but scans of its scanner.
+func open(t testing.TB, c *siteConfig, st *state, screen *terminal.Screen) opened {
+	t.Helper()
+	of, err := newDaemon(c, st, screen, slog.New(slog.DiscardHandler))
+	must(t, err)
+	of.stdout = io.Discard
+	p, err := newPublication(t.Context(), of, c, nil)
+	must(t, err)
+	t.Cleanup(p.close)
+	of.now.Store(p)
+	p.reserve()
+	return opened{p, p.members[0]}
+}
+
+func parseServe(args []string) (*siteConfig, error) { return parseSite(kindOf("serve"), args) }
+
+func parseProxy(args []string) (*siteConfig, error) { return parseSite(kindOf("proxy"), args) }
+
+// manyFiles names how many files a folder has in benchmarks, and when adversaries ask for
+// them.
+const manyFiles = "RESOURCESYNC_TEST_FILES"

@@ -55,7 +55,7 @@ func TestD10_MassDeletion(t *testing.T) {
 			s = startReady(t, folder, flags...)
 			s.stderr.await("deletions are held")
 			check(s)
-			if got := confirm(t, folder, state); !strings.HasPrefix(got, "Confirmed: the next scan publishes the deletions of 10 files") {
+			if got := confirm(t, folder, state); !strings.HasPrefix(got, "Confirmed: the next scan publishes the deletions of 10 resources") {
 				t.Errorf("told %q", got)
 			}
 			s.awaitChanges(11)
@@ -135,6 +135,12 @@ func TestD10_ConfirmWhat(t *testing.T) {
 		{"no folder given", ""},
 		{"there is no state", folder + " --state " + filepath.Join(t.TempDir(), "state.db")},
 		{"give --base-url", folder + " --state postgres://localhost/none"},
+		{"give --base-url", "--upstream http://127.0.0.1"},
+		{"give --base-url", "--upstream http://127.0.0.1 --state postgres://localhost/none"},
+		{"there is no state", "--upstream http://127.0.0.1 --state " + filepath.Join(t.TempDir(), "state.db")},
+		{"there is no state", "oai http://127.0.0.1/oai --state " + filepath.Join(t.TempDir(), "state.db")},
+		{"--rate can be of proxy and oai; give the command first", "--rate 1"},
+		{"no command has all these flags: --upstream, --set", "--upstream http://127.0.0.1 --set a"},
 		{"give a percentage", folder + " --max-delete 25"},
 		{"give a percentage", folder + " --max-delete NaN%"},
 		{"--max-delete-hold -1h", folder + " --max-delete-hold=-1h"},

@@ -60,7 +60,7 @@ func TestD10_UnreadableFolder(t *testing.T) {
 	write(t, filepath.Join(folder, "lost", "found"), "a")
 	must(t, os.Chmod(filepath.Join(folder, "lost"), 0))
 	p := startAsNobody(t, home, folder, "--state", filepath.Join(home, "state.db"), "--status", "127.0.0.1:0", "--rescan", "1s")
-	p.stdout.await(`Ready \(files: 100\)`)
+	p.stdout.await(`Ready: 100 files`)
 	if code, now := p.toldOperators(); code != 200 {
 		t.Errorf("a folder that has never been read is no trouble: %d %v", code, now.Problems)
 	}

@@ -17,10 +17,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"maps"
 	"os"
 	"os/signal"
-	"runtime/debug"
 	"slices"
 	"syscall"
 )
@@ -29,16 +27,6 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop) // a second signal ends the program at once
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
-}
-
-// commands are named by the first argument. flag.ErrHelp means that the arguments ask
-// for the help.
-var commands = map[string]func(ctx context.Context, args []string, stdout, stderr io.Writer) error{
-	"serve":             serve,
-	"proxy":             proxy,
-	"confirm-deletions": confirmDeletions,
-	"triggers":          triggers,
-	"version":           version,
 }
 
 // help has the text of "resourcesync help" and of "resourcesync COMMAND --help". The flags
@@ -69,12 +57,15 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	case "-version", "--version":
 		return version(ctx, args[1:], stdout, stderr)
 	}
-	run, ok := commands[args[0]]
-	if !ok {
-		names := slices.Sorted(maps.Keys(commands))
+	i := slices.IndexFunc(commands(), func(c command) bool { return c.name == args[0] })
+	if i < 0 {
+		var names []string
+		for _, c := range commands() {
+			names = append(names, c.name)
+		}
 		return usagef(`there is no command %q%s; "resourcesync help" lists all commands`, args[0], didYouMean(args[0], names, ""))
 	}
-	err := run(ctx, args[1:], stdout, stderr)
+	err := commands()[i].run(ctx, args[1:], stdout, stderr)
 	if errors.Is(err, flag.ErrHelp) {
 		return printHelp(stdout, args[0])
 	}
@@ -82,11 +73,11 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 }
 
 func printHelp(w io.Writer, command string) error {
-	text, err := help.ReadFile("help/" + command + ".txt")
+	text, err := helpText(command)
 	if err != nil {
 		return err
 	}
-	_, err = w.Write(text)
+	_, err = io.WriteString(w, text)
 	return err
 }
 
@@ -94,18 +85,8 @@ func printHelp(w io.Writer, command string) error {
 // correct it.
 type usageError struct{ error }
 
+func (e usageError) Unwrap() error { return e.error }
+
 func usagef(format string, args ...any) error {
 	return usageError{fmt.Errorf(format, args...)}
-}
-
-func version(_ context.Context, args []string, stdout, _ io.Writer) error {
-	if len(args) > 0 {
-		return usagef("version takes no arguments, but got %q", args[0])
-	}
-	info, ok := debug.ReadBuildInfo()
-	if !ok {
-		return errors.New("this program was built without information about its version")
-	}
-	_, err := fmt.Fprintln(stdout, "resourcesync", info.Main.Version, info.GoVersion)
-	return err
 }

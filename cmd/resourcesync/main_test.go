@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -41,28 +40,46 @@ func runTests(m *testing.M) int {
 func Example() {
 	run(context.Background(), []string{"help"}, os.Stdout, os.Stderr)
 	// Output:
-	// resourcesync turns an existing folder, website or table into a ResourceSync Source,
-	// so that others can copy it and stay in sync.
+	// resourcesync turns an existing folder, website, repository, bucket or table into a
+	// ResourceSync Source, so that others can copy it and stay in sync. It also copies and
+	// checks Sources.
 	//
 	// Commands:
 	//   serve DIR              publish the files of a folder
 	//   proxy --upstream URL   publish a website by its sitemaps
-	//   confirm-deletions DIR  publish the deletions that serve holds
+	//   oai URL                publish the records of an OAI-PMH repository
+	//   table --db DATABASE    publish a database table or view
+	//   bucket s3://NAME       publish the objects of a bucket
+	//   run FILE               publish the sets of a configuration file
+	//   check-config FILE      check a configuration file
+	//   build DIR              write the documents of a folder as files, for a web server
+	//   confirm-deletions DIR  publish the deletions that a server holds
+	//   status [ADDRESS]       print the status of a running server
+	//   mirror URL DIR         copy a Source, and keep the copy up to date
+	//   check URL|FILE         check a Source, a document or a package
 	//   triggers               record the changes of a database table
+	//   completion SHELL       print a completion script for bash, fish or zsh
+	//   man                    print the manual page
 	//   version                print the version of this program
 	//
 	// "resourcesync COMMAND --help" describes a command.
+	//
+	// The exit status is 0 on success, also after Ctrl-C or SIGTERM; 2 if the command line is
+	// wrong or names something that cannot be used; and 1 if a command fails later.
 }
 
 func TestHelp(t *testing.T) {
-	for command, calls := range map[string][][]string{
+	help := map[string][][]string{
 		"help":              {{"help"}, {"--help"}, {"-h"}},
-		"serve":             {{"serve", "--help"}, {"serve", "-h"}, {"serve", ".", "--help"}},
-		"proxy":             {{"proxy", "--help"}, {"proxy", "-h"}},
-		"triggers":          {{"triggers", "--help"}},
-		"confirm-deletions": {{"confirm-deletions", "--help"}, {"confirm-deletions", "--upstream", "http://127.0.0.1", "-h"}},
-	} {
-		want := read(t, "help/"+command+".txt")
+		"serve":             {{"serve", ".", "--help"}},
+		"confirm-deletions": {{"confirm-deletions", "--upstream", "http://127.0.0.1", "-h"}},
+	}
+	for _, c := range commands() {
+		help[c.name] = append(help[c.name], []string{c.name, "--help"}, []string{c.name, "-h"})
+	}
+	for command, calls := range help {
+		want, err := helpText(command)
+		must(t, err)
 		for _, args := range calls {
 			var stdout, stderr bytes.Buffer
 			if status := run(t.Context(), args, &stdout, &stderr); status != 0 || stderr.Len() > 0 {
@@ -78,9 +95,15 @@ func TestHelp(t *testing.T) {
 // The help of a command explains each of its flags, in alphabetical order, and states the
 // default of those that take a value.
 func TestHelpOfFlags(t *testing.T) {
-	serveHelp := helpOfFlags(t, "serve", serveFlags(new(serveConfig)))
-	proxyHelp := helpOfFlags(t, "proxy", proxyFlags(new(proxyConfig)))
+	serveHelp := helpOfFlags(t, "serve", kindOf("serve").siteFlags())
+	proxyHelp := helpOfFlags(t, "proxy", kindOf("proxy").siteFlags())
+	for _, name := range []string{"run", "check-config"} {
+		helpOfFlags(t, name, runFlags(name, new(string), new(siteConfig), new(setSettings)))
+	}
+	helpOfFlags(t, "mirror", mirrorFlags(new(mirrorConfig)))
+	helpOfFlags(t, "check", checkFlags(new(checkConfig)))
 	helpOfFlags(t, "triggers", triggersFlags(new(triggersConfig)))
+	helpOfFlags(t, "status", queryFlags(new(queryConfig)))
 	differ := []string{"base-url", "dumps", "max-delete", "moved", "page-size", "prefix", "rescan", "sitemap", "state"}
 	for name, text := range proxyHelp {
 		if of, shared := serveHelp[name]; shared && (of != text) != slices.Contains(differ, name) {
@@ -92,7 +115,9 @@ func TestHelpOfFlags(t *testing.T) {
 // helpOfFlags returns the texts of flags in the help of a command.
 func helpOfFlags(t *testing.T, command string, flags *flag.FlagSet) map[string]string {
 	t.Helper()
-	_, list, _ := strings.Cut(read(t, "help/"+command+".txt"), "\nFlags:\n")
+	text, err := helpText(command)
+	must(t, err)
+	_, list, _ := strings.Cut(text, "\nFlags:\n")
 	texts := make(map[string]string)
 	flags.VisitAll(func(f *flag.Flag) {
 		text, found := strings.CutPrefix(list, "  --"+f.Name+"\n")
@@ -136,14 +161,6 @@ func testStatesDefault(t *testing.T, f *flag.Flag, text string) {
 	}
 }
 
-func TestVersion(t *testing.T) {
-	var stdout, stderr bytes.Buffer
-	status := run(t.Context(), []string{"version"}, &stdout, &stderr)
-	if status != 0 || !regexp.MustCompile(`^resourcesync \S+ go\S+\n$`).MatchString(stdout.String()) {
-		t.Errorf("status %d, %q, %q", status, &stdout, &stderr)
-	}
-}
-
 // What cannot begin says so in one line that tells what to do, with status 2.
 func TestRefusals(t *testing.T) {
 	here := t.TempDir()
@@ -160,6 +177,11 @@ func TestRefusals(t *testing.T) {
 		"nothing":             {nil, `"resourcesync serve DIR"`},
 		"unknown command":     {[]string{"sevre", here}, `"resourcesync help"`},
 		"version of what":     {[]string{"version", "serve"}, "takes no arguments"},
+		"version of a flag":   {[]string{"version", "--verbose"}, `"resourcesync version --help"`},
+		"manual of what":      {[]string{"man", "serve"}, "takes no arguments"},
+		"no shell":            {[]string{"completion"}, "bash, fish, zsh"},
+		"two shells":          {[]string{"completion", "bash", "zsh"}, "name one shell"},
+		"another shell":       {[]string{"completion", "dash"}, "did you mean bash?"},
 		"no folder":           {[]string{"serve"}, "no folder given"},
 		"two folders":         {[]string{"serve", here, "--sitemap", "more"}, `"more" is one too many`},
 		"missing folder":      {[]string{"serve", filepath.Join(here, "none\n")}, "there is no folder"},
@@ -169,7 +191,7 @@ func TestRefusals(t *testing.T) {
 		"unknown flag behind": {[]string{"serve", here, "--port"}, `"resourcesync serve --help"`},
 		"flag without value":  {[]string{"serve", here, "--listen"}, `"resourcesync serve --help"`},
 		"busy port":           {[]string{"serve", here, "--listen", busy.Addr().String()}, "give another address and port"},
-		"no port":             {[]string{"serve", here, "--listen", "8080"}, "give another address and port"},
+		"no port":             {[]string{"serve", here, "--listen", "8080"}, "give an address and a port"},
 		"everywhere":          {[]string{"serve", here, "--listen", "0.0.0.0:0"}, "--base-url http://"},
 		"relative base":       {[]string{"serve", here, "--base-url", "files.example.org"}, "such as https://"},
 		"other scheme":        {[]string{"serve", here, "--base-url", "ftp://files.example.org/"}, "such as https://"},
@@ -201,6 +223,10 @@ func TestRefusals(t *testing.T) {
 		"no window":           {[]string{"serve", here, "--window", "0s"}, "such as 1h"},
 		"nothing retained":    {[]string{"serve", here, "--retain", "0d"}, "such as 48h"},
 		"retained for words":  {[]string{"serve", here, "--retain", "ever"}, `"resourcesync serve --help"`},
+		"access log":          {[]string{"serve", here, "--access-log", "access.log"}, "combined, json or none"},
+		"two statuses":        {[]string{"status", "127.0.0.1:1", "127.0.0.1:2"}, "one too many"},
+		"status of a file":    {[]string{"status", "file:///x"}, "such as 127.0.0.1:9090"},
+		"status of nothing":   {[]string{"status", "http://"}, "such as 127.0.0.1:9090"},
 		"log format":          {[]string{"serve", here, "--log-format", "xml"}, "text or json"},
 	}
 	for name, test := range tests {
@@ -227,7 +253,7 @@ func TestSignals(t *testing.T) {
 			folder := t.TempDir()
 			write(t, filepath.Join(folder, "a.txt"), "a")
 			p := startProcess(t, folder)
-			description := p.stdout.await(`Source Description: (\S+)`)[1]
+			description := p.stdout.await(`Source +(\S+)`)[1]
 			if res, _ := p.get(description); res.StatusCode != 200 {
 				t.Errorf("%s: %s", description, res.Status)
 			}

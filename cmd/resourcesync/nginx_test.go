@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -174,14 +175,14 @@ func testStaticTraffic(t *testing.T, p *proxied) {
 	}
 }
 
-// snippet returns the first block of code in a language below a heading of
-// docs/sidecar.md, so that the reader's commands are those that are tested.
-func snippet(t *testing.T, heading, language string) string {
+// snippet returns the first block of code in a language below a heading of a document, so
+// that what the reader copies is what is tested.
+func snippet(t *testing.T, document, heading, language string) string {
 	t.Helper()
-	_, text, ok := strings.Cut(read(t, "../../docs/sidecar.md"), "\n"+heading+"\n")
+	_, text, ok := strings.Cut(read(t, "../../docs/"+document), "\n"+heading+"\n")
 	found := regexp.MustCompile("(?s)```" + language + "\n(.*?)```").FindStringSubmatch(text)
 	if !ok || found == nil {
-		t.Fatalf("docs/sidecar.md has no block of %s below %q", language, heading)
+		t.Fatalf("docs/%s has no block of %s below %q", document, language, heading)
 	}
 	return found[1]
 }
@@ -190,7 +191,7 @@ func snippet(t *testing.T, heading, language string) string {
 func TestNginxBeside(t *testing.T) {
 	site := newStaticSite(t)
 	front, beside := freeAddress(t), freeAddress(t)
-	config := snippet(t, "#### nginx, beside", "nginx")
+	config := snippet(t, "sidecar.md", "#### nginx, beside", "nginx")
 	for from, to := range map[string]string{"127.0.0.1:8080": beside, "https://www.example.org/": "http://" + nginxHost + "/", "/srv/www": site.folder} {
 		if !strings.Contains(config, from) {
 			t.Fatalf("the snippet has no %s:\n%s", from, config)
@@ -254,4 +255,31 @@ func testPing(t *testing.T, p *proxied, site *staticSite) {
 		return slices.Contains(changes, "updated /page-07.html") && slices.Contains(changes, "created /page-100.html")
 	})
 	t.Log("after", took)
+}
+
+// TestNginxBeforeServe: nginx serves the files and passes requests for documents on, with
+// the snippet of the documentation.
+func TestNginxBeforeServe(t *testing.T) {
+	site := newStaticSite(t)
+	front, behind := freeAddress(t), freeAddress(t)
+	config := strings.ReplaceAll(snippet(t, "operations.md", "### Behind nginx", "nginx"), "127.0.0.1:8080", behind)
+	startNginx(t, front, config+"location / { root "+site.folder+"; }")
+	p := startProcess(t, site.folder, "--listen", behind, "--base-url", "http://"+front+"/", "--client-header", "X-Forwarded-For")
+	p.stdout.await("Ready")
+	for path, want := range map[string]string{
+		"/.well-known/resourcesync":        "http://" + front + "/resourcesync/capabilitylist.xml",
+		"/resourcesync/capabilitylist.xml": "http://" + front + "/websub/",
+		"/resourcesync/resourcelist.xml":   "http://" + front + "/page-99.html",
+		"/resourcesync/resourcedump.xml":   ".zip</loc>",
+		"/resourcesync/healthz":            "ok",
+		"/page-42.html":                    "image-42.png",
+	} {
+		res, err := http.Get("http://" + front + path)
+		must(t, err)
+		defer res.Body.Close()
+		body, err := io.ReadAll(res.Body)
+		if err != nil || res.StatusCode != 200 || !strings.Contains(string(body), want) {
+			t.Errorf("%s: %s %.300s, %v", path, res.Status, body, err)
+		}
+	}
 }

@@ -62,8 +62,10 @@ func TestPartsUnderFire(t *testing.T) {
 			}
 			want := hashesBelow(t, m.root)
 			p := running[0]
+			listed := map[string]string{}
+			t.Cleanup(func() { logDifference(t, listed, want) })
 			p.until("the list is equal to the folder", func() bool {
-				listed := map[string]string{}
+				clear(listed)
 				for _, e := range p.list("resourcelist") {
 					listed[e.Loc] = e.Metadata.Hash
 				}
@@ -87,6 +89,20 @@ func TestPartsUnderFire(t *testing.T) {
 			}
 			p.kill()
 		})
+	}
+}
+
+// logDifference logs what is listed and should not be, and the reverse.
+func logDifference(t *testing.T, listed, want map[string]string) {
+	for uri, hash := range listed {
+		if want[uri] != hash {
+			t.Logf("listed: %s %s, in the folder: %q", uri, hash, want[uri])
+		}
+	}
+	for uri := range want {
+		if listed[uri] == "" {
+			t.Logf("not listed: %s", uri)
+		}
 	}
 }
 

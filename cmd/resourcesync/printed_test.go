@@ -2,57 +2,108 @@ package main
 
 import (
 	"flag"
+	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// printed are the texts that say how the program is called.
-var printed = []string{"../../README.md", "../../docs/howto.md", "../../docs/operations.md", "../../docs/security.md", "../../docs/sidecar.md"}
+// printed returns the texts that say how the program is called.
+func printed(t *testing.T) []string {
+	t.Helper()
+	names, err := filepath.Glob("../../docs/*.md")
+	must(t, err)
+	return append(names, "../../README.md")
+}
 
 var (
-	calls       = regexp.MustCompile(`(?m)^(?:    |ExecStart=/usr/local/bin/)resourcesync (serve|proxy|triggers) (.*)$`)
-	words       = regexp.MustCompile(`'[^']*'|\S+`)
+	lines       = regexp.MustCompile(`(?m)^(?:\./|ExecStart=/usr/local/bin/)?resourcesync ([a-z].*)$`)
+	quoted      = regexp.MustCompile("`resourcesync ([a-z][^`\n]*)`")
+	words       = regexp.MustCompile(`'[^']*'|"[^"]*"|\S+`)
 	quotedFlags = regexp.MustCompile("`--([a-z-]+)")
 )
+
+// complete are the commands whose lines in the documents have all their arguments.
+var complete = map[string]func(args []string) error{
+	"serve":    func(args []string) error { _, err := parseServe(args); return err },
+	"proxy":    func(args []string) error { _, err := parseProxy(args); return err },
+	"table":    func(args []string) error { _, err := parseSite(kindOf("table"), args); return err },
+	"bucket":   func(args []string) error { _, err := parseSite(kindOf("bucket"), args); return err },
+	"triggers": func(args []string) error { _, err := parseTriggers(args); return err },
+	"mirror":   func(args []string) error { _, err := parseMirror(args); return err },
+	"check":    func(args []string) error { _, err := parseCheck(args); return err },
+}
 
 // What the documents tell the reader to type is understood.
 func TestPrintedCommands(t *testing.T) {
 	n := 0
-	for _, name := range printed {
-		for _, call := range calls.FindAllStringSubmatch(strings.ReplaceAll(read(t, name), "\\\n", ""), -1) {
+	for _, name := range printed(t) {
+		text := strings.ReplaceAll(read(t, name), "\\\n", "")
+		for _, call := range lines.FindAllStringSubmatch(text, -1) {
 			n++
-			args := words.FindAllString(call[2], -1)
-			for i := range args {
-				args[i] = strings.Trim(args[i], "'")
+			command, args := arguments(call[1])
+			check := complete[command]
+			if check == nil {
+				check = func(args []string) error { return knownFlags(command, args) }
 			}
-			var err error
-			switch call[1] {
-			case "serve":
-				_, err = parseServe(args)
-			case "proxy":
-				_, err = parseProxy(args)
-			case "triggers":
-				_, err = parseTriggers(args)
+			if err := check(args); err != nil {
+				t.Errorf("%s: %s: %v", name, call[0], err)
 			}
-			if err != nil {
+		}
+		for _, call := range quoted.FindAllStringSubmatch(text, -1) {
+			n++
+			if err := knownFlags(arguments(call[1])); err != nil {
 				t.Errorf("%s: %s: %v", name, call[0], err)
 			}
 		}
 	}
-	if n < 5 {
+	if n < 30 {
 		t.Errorf("%d commands found", n)
 	}
 }
 
+// arguments splits a command line as a shell does, up to a pipe or a redirection.
+func arguments(line string) (command string, args []string) {
+	args = words.FindAllString(line, -1)
+	for i := range args {
+		if strings.ContainsAny(args[i][:1], "|>&#") {
+			args = args[:i]
+			break
+		}
+		args[i] = strings.Trim(args[i], `'"`)
+	}
+	return args[0], args[1:]
+}
+
+// knownFlags returns an error if there is no such command, or it has not all of the flags.
+func knownFlags(name string, args []string) error {
+	all := commands()
+	i := slices.IndexFunc(all, func(c command) bool { return c.name == name })
+	if i < 0 {
+		return fmt.Errorf("there is no command %s", name)
+	}
+	for _, arg := range args {
+		arg, isFlag := strings.CutPrefix(arg, "--")
+		arg, _, _ = strings.Cut(arg, "=")
+		if isFlag && arg != "help" && (all[i].flags == nil || all[i].flags().Lookup(arg) == nil) {
+			return fmt.Errorf("%s has no flag --%s", name, arg)
+		}
+	}
+	return nil
+}
+
 func TestPrintedFlagsExist(t *testing.T) {
-	known := map[string]bool{"baseline": true, "from": true, "spec-version": true} // of the reference client
-	for _, flags := range []*flag.FlagSet{serveFlags(new(serveConfig)), proxyFlags(new(proxyConfig)), triggersFlags(new(triggersConfig))} {
-		flags.VisitAll(func(f *flag.Flag) { known[f.Name] = true })
+	known := map[string]bool{"help": true, "baseline": true, "from": true, "spec-version": true} // the latter are those of the reference client
+	for _, c := range commands() {
+		if c.flags != nil {
+			c.flags().VisitAll(func(f *flag.Flag) { known[f.Name] = true })
+		}
 	}
 	n := 0
-	for _, name := range printed {
+	for _, name := range printed(t) {
 		for _, found := range quotedFlags.FindAllStringSubmatch(read(t, name), -1) {
 			n++
 			if !known[found[1]] {
@@ -60,7 +111,7 @@ func TestPrintedFlagsExist(t *testing.T) {
 			}
 		}
 	}
-	if n < 20 {
+	if n < 40 {
 		t.Errorf("%d flags found", n)
 	}
 }

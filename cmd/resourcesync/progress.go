@@ -3,60 +3,16 @@ package main
 import (
 	"context"
 	"fmt"
-	"io"
 	"log/slog"
-	"os"
 	"sync"
 	"sync/atomic"
 	"time"
 
-	"golang.org/x/term"
+	"github.com/dustin/go-humanize"
 
 	"github.com/resourcesync-go/resourcesync/adapters/dir"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 )
-
-// A screen receives log messages. On a terminal it can show a status line below them.
-type screen struct {
-	terminal bool
-
-	mu    sync.Mutex
-	w     io.Writer
-	shown bool // a status is on the line of the cursor
-}
-
-func newScreen(w io.Writer) *screen {
-	f, ok := w.(*os.File)
-	return &screen{w: w, terminal: ok && term.IsTerminal(int(f.Fd()))}
-}
-
-// eraseLine erases the current line.
-const eraseLine = "\r\x1b[K"
-
-// Write writes a message, in place of the status if there is one.
-func (s *screen) Write(message []byte) (int, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.erase()
-	return s.w.Write(message)
-}
-
-// status replaces the status line on a terminal; an empty one removes it.
-func (s *screen) status(line string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.erase()
-	if line != "" {
-		io.WriteString(s.w, line)
-		s.shown = true
-	}
-}
-
-func (s *screen) erase() {
-	if s.shown {
-		io.WriteString(s.w, eraseLine)
-		s.shown = false
-	}
-}
 
 const (
 	// logEvery is the interval of progress lines in the log, without a terminal.
@@ -70,11 +26,13 @@ const (
 // A firstScan reports the progress of the first scan of a process: on a terminal
 // continuously, otherwise once a minute in the log.
 type firstScan struct {
-	screen *screen
+	screen *terminal.Screen
 	log    *slog.Logger
+	name   string // of the set; "" if it is alone
+	unit   string // what is scanned: files or pages
 
 	// count returns the totals of the scan; bytes are zero if only the files are
-	// known.
+	// known. Without totals, it returns an error.
 	count func(ctx context.Context) (files, bytes int64, err error)
 
 	begun, logged time.Time
@@ -97,23 +55,26 @@ func (f *firstScan) begin(ctx context.Context) (end func()) {
 	return func() {
 		cancel()
 		counting.Wait()
-		f.screen.status("")
+		f.screen.Status("")
 	}
 }
 
 func (f *firstScan) report(now dir.Progress) {
-	total, remaining := f.total.Load(), f.remaining(now)
-	if f.screen.terminal {
-		f.screen.status(statusLine(now, total, remaining))
+	if f.screen.Control {
+		f.screen.Status(f.statusLine(now))
 		return
 	}
 	if time.Since(f.logged) < logEvery {
 		return
 	}
 	f.logged = time.Now()
-	attrs := []any{"files", now.Files, "bytes_read", now.Bytes}
+	total, remaining := f.total.Load(), f.remaining(now)
+	attrs := []any{f.unit, now.Files}
+	if now.Bytes > 0 || total != nil && total.Bytes > 0 {
+		attrs = append(attrs, "bytes_read", now.Bytes)
+	}
 	if total != nil {
-		attrs = append(attrs, "of_files", total.Files)
+		attrs = append(attrs, "of_"+f.unit, total.Files)
 		if total.Bytes > 0 {
 			attrs = append(attrs, "of_bytes", total.Bytes)
 		}
@@ -121,36 +82,58 @@ func (f *firstScan) report(now dir.Progress) {
 	if remaining > 0 {
 		attrs = append(attrs, "remaining", remaining.String())
 	}
-	f.log.Info("scanning the folder", attrs...)
+	f.log.Info("scanning", attrs...)
 }
 
-// remaining estimates the time until the scan ends. Zero is unknown.
-func (f *firstScan) remaining(now dir.Progress) time.Duration {
-	total, took := f.total.Load(), time.Since(f.begun)
-	if total == nil || took < estimateAfter {
+// done returns the part of the scan that is done, from 0 to 1. Zero is unknown.
+func (f *firstScan) done(now dir.Progress) float64 {
+	total := f.total.Load()
+	if total == nil {
 		return 0
 	}
 	done, of := now.Files, total.Files
 	if now.Bytes > 0 && total.Bytes > 0 { // reading takes most of the time
 		done, of = now.Bytes, total.Bytes
 	}
-	if done <= 0 || done >= of {
+	if of <= 0 {
 		return 0
 	}
-	return max(time.Second, time.Duration(float64(took)*(float64(of)/float64(done)-1)).Round(time.Second))
+	return min(1, float64(done)/float64(of))
 }
 
-func statusLine(now dir.Progress, total *dir.Progress, remaining time.Duration) string {
-	files, read := fmt.Sprint(now.Files), fmt.Sprint(now.Bytes/1e6)
-	if total != nil {
-		files += fmt.Sprint(" of ", total.Files)
-		if total.Bytes > 0 {
-			read += fmt.Sprint(" of ", total.Bytes/1e6)
-		}
+// remaining estimates the time until the scan ends. Zero is unknown.
+func (f *firstScan) remaining(now dir.Progress) time.Duration {
+	done, took := f.done(now), time.Since(f.begun)
+	if done == 0 || done == 1 || took < estimateAfter {
+		return 0
 	}
-	line := fmt.Sprintf("Looking through the folder: %s files, %s MB read", files, read)
-	if remaining > 0 {
+	return max(time.Second, time.Duration(float64(took)*(1/done-1)).Round(time.Second))
+}
+
+// statusLine has first what matters most, because narrow screens cut the line.
+func (f *firstScan) statusLine(now dir.Progress) string {
+	total, line := f.total.Load(), "Scanning"
+	if f.name != "" {
+		line = f.name + ": scanning"
+	}
+	if done := f.done(now); done > 0 {
+		line += fmt.Sprintf(" %d%%", int(100*done))
+	}
+	if remaining := f.remaining(now); remaining > 0 {
 		line += fmt.Sprintf(", about %v left", remaining)
+	}
+	line += ": " + humanize.Comma(now.Files)
+	if total != nil {
+		line += " of " + humanize.Comma(total.Files)
+	}
+	line += " " + f.unit
+	switch {
+	case total != nil && total.Bytes > 0:
+		line += fmt.Sprintf(", %s of %s read", bytesText(now.Bytes), bytesText(total.Bytes))
+	case now.Bytes > 0:
+		line += fmt.Sprintf(", %s read", bytesText(now.Bytes))
 	}
 	return line
 }
+
+func bytesText(n int64) string { return humanize.Bytes(uint64(max(0, n))) }

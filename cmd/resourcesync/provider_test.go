@@ -10,16 +10,17 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/providertest"
 )
 
 // runState opens the state that flags ask for, and runs its background work until
 // the test ends.
-func runState(t *testing.T, flags ...string) (*serveConfig, *state) {
+func runState(t *testing.T, flags ...string) (*siteConfig, *state) {
 	t.Helper()
 	c, err := parseServe(flags)
 	must(t, err)
-	st, err := openState(t.Context(), &c, slog.New(slog.DiscardHandler))
+	st, err := openState(t.Context(), c, slog.New(slog.DiscardHandler))
 	must(t, err)
 	ctx, cancel := context.WithCancel(context.WithoutCancel(t.Context()))
 	ended := make(chan error)
@@ -29,7 +30,7 @@ func runState(t *testing.T, flags ...string) (*serveConfig, *state) {
 		must(t, <-ended)
 		must(t, st.close())
 	})
-	return &c, st
+	return c, st
 }
 
 // A shownSet is as good a provider as the set in it.
@@ -63,14 +64,11 @@ func TestPublicationIsProvider(t *testing.T) {
 				flags = append(flags, "--keep-versions", "1d")
 			}
 			c, st := runState(t, flags...)
-			p, err := c.publication(t.Context(), st, newScreen(nil), slog.New(slog.DiscardHandler))
-			must(t, err)
-			defer p.close()
-			p.scanner.ready = func(int64) { p.set.show() }
+			p := open(t, c, st, terminal.New(nil))
 			must(t, p.scanner.scan(t.Context()))
-			file := func(key string) string { return filepath.Join(c.folder, filepath.FromSlash(key)) }
+			file := func(key string) string { return filepath.Join(flags[0], filepath.FromSlash(key)) }
 			o := &providertest.Options{
-				Opener: p.folder,
+				Opener: p.content.set.Opener,
 				Put: func(ctx context.Context, resources ...resourcesync.Resource) error {
 					for _, r := range resources {
 						write(t, file(r.Key), string(providertest.Content(r)))
@@ -90,9 +88,7 @@ func TestPublicationIsProvider(t *testing.T) {
 				},
 				ExactStat: true,
 			}
-			if p.versions != nil {
-				o.ChangeOpener = history{p.versions, p.folder}
-			}
+			o.ChangeOpener = p.content.set.ChangeOpener
 			if err := providertest.Test(t.Context(), p.set, o); err != nil {
 				t.Error(err)
 			}

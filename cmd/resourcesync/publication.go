@@ -1,261 +1,232 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"iter"
-	"log/slog"
 	"net/http"
 	"net/url"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync/atomic"
+	"sync"
 	"time"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/adapters/dir"
-	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
-	"github.com/resourcesync-go/resourcesync/adapters/versions"
-	"github.com/resourcesync-go/resourcesync/internal/background"
-	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/websocket"
 )
 
-// A publication is a folder or a website as a Source.
+// A publication is the sets of a configuration as a Source.
 type publication struct {
-	folder   *dir.Dir        // nil if a website is published
-	site     *sitemap.Site   // nil if a folder is
-	versions *versions.Store // nil if none are kept
-	set      *shownSet
-	source   *rshttp.Source
-	sockets  *websocket.Server // nil if there are none
-	scanner  *scanner
-	first    *firstScan
-	healthz  *healthHandler
-	screen   *screen
-	log      *slog.Logger
-
-	handler     http.Handler // of the documents, the hub and the folder or website
-	certificate *certificate // nil for http
-	uploads     bool         // the handler bounds the bodies of requests
-
-	from      slog.Attr // the folder or the web server
-	path      string    // of the folder
-	state     string    // its place, for messages
-	shared    bool      // the state, with other processes
-	baseURL   string
-	base      *url.URL // baseURL, parsed
-	documents *url.URL // the base of the documents
-	robots    bool     // robots.txt names lists
-	reserved  []place
-	robotsLog sparse.Log
-	warned    map[place]bool // reserved places whose files have been logged
+	*daemon
+	site      *siteConfig
+	members   []*member
+	source    *rshttp.Source
+	base      *url.URL       // of the site
+	documents *url.URL       // the base of the documents
+	handler   http.Handler   // of the documents, the hub, and what the sets serve
+	derived   bool           // the base URL follows from the listener
+	requests  sync.WaitGroup // that have begun; of WebSockets, those whose connections are open
 }
 
-// newPublication returns what the publications of serve and proxy have in common.
-func newPublication(c *serveConfig, st *state, screen *screen, log *slog.Logger) (*publication, error) {
-	base, err := url.Parse(c.baseURL)
-	if err != nil {
-		return nil, usageError{err}
-	}
-	p := &publication{
-		set:       &shownSet{Set: st.set},
-		screen:    screen,
-		log:       log,
-		state:     st.place,
-		shared:    st.shared,
-		baseURL:   c.baseURL,
-		base:      base,
-		documents: base.JoinPath(c.prefix),
-	}
-	p.scanner = &scanner{set: p.set, rescan: c.rescan, kept: st.set.Kept, log: log}
-	p.healthz = &healthHandler{log: log, check: p.health}
-	return p, nil
-}
-
-func (c *serveConfig) publication(_ context.Context, st *state, screen *screen, log *slog.Logger) (*publication, error) {
-	p, err := newPublication(c, st, screen, log)
+// newPublication opens the sets of c, and assembles a Source of them. Nothing runs yet. Sets
+// that the publication before has with the same configuration are not opened again.
+func newPublication(ctx context.Context, of *daemon, c *siteConfig, before *publication) (_ *publication, err error) {
+	base, err := c.base()
 	if err != nil {
 		return nil, err
 	}
-	p.path, p.from = c.folder, slog.String("folder", c.folder)
-	p.robots = c.robots || c.sitemap
-	p.warned = make(map[place]bool)
-	o := &dir.Options{
-		Hashes:   c.hashes,
-		DotFiles: c.dotFiles,
-		Exclude:  func(key string, isDir bool) bool { return slices.Contains(p.reserved, place{key, isDir}) },
-		Known:    p.set.Known,
-		Logger:   log,
-	}
-	if c.keep > 0 {
-		if p.versions, err = openVersions(c, st); err != nil {
-			return nil, err
+	p := &publication{daemon: of, site: c, base: base, documents: base.JoinPath(c.prefix)}
+	defer func() {
+		if err != nil {
+			closeAll(p.without(before))
 		}
-		o.Keep = p.keepVersion
-	}
-	p.first = &firstScan{screen: screen, log: log, count: p.toScan}
-	o.Progress = func(now dir.Progress) {
-		p.scanner.skipped.Store(now.Skipped)
-		if !p.scanner.complete {
-			p.first.report(now)
+	}()
+	for _, set := range c.sets {
+		m := before.same(set)
+		if m == nil {
+			if m, err = openMember(ctx, of, c, set); err != nil {
+				return nil, err
+			}
 		}
+		p.members = append(p.members, m)
 	}
-	if p.folder, err = dir.Open(c.folder, c.baseURL, o); err != nil {
-		return nil, usageError{err}
-	}
-	p.scanner.list, p.scanner.part, p.scanner.count, p.scanner.watch = p.list, p.folder.Part, p.count, p.folder.Watch
-	set := rshttp.Set{Provider: p.set}
-	if c.dumps {
-		set.Opener = p.folder
-	}
-	if p.versions != nil {
-		set.ChangeOpener = history{p.versions, p.folder}
-		set.Memento = true
-	}
-	if err := p.newSource(c, st, set); err != nil {
-		p.close()
+	if err := p.newSource(); err != nil {
 		return nil, err
 	}
-	p.reserve(c)
-	p.handler = p.withOwn(p.source.Wrap(p.withRobots(p.folder.Handler())), nil)
+	site, err := p.siteHandler()
+	if err != nil {
+		return nil, err
+	}
+	p.handler = p.withOwn(site)
 	return p, nil
 }
 
-func (p *publication) newSource(c *serveConfig, st *state, set rshttp.Set) (err error) {
-	set.DescribedBy, set.Hubs = c.aboutSet, c.push.foreign
+// reserve tells the members which paths of URLs are those of documents or other members.
+func (p *publication) reserve() {
+	paths := p.reserved()
+	for _, m := range p.members {
+		if m.content.handler != nil {
+			paths = append(paths, m.base.Path)
+		}
+	}
+	for _, m := range p.members { // nothing is reserved for the whole of a set
+		m.reserve(slices.DeleteFunc(slices.Clone(paths), func(path string) bool { return strings.HasPrefix(m.base.Path, path) }))
+	}
+}
+
+func (p *publication) newSource() (err error) {
+	c := p.site
 	o := &rshttp.Options{
 		DescribedBy:         c.about,
 		PageSize:            c.pageSize,
 		PackageSize:         int64(c.pkgSize),
+		PackageEvery:        time.Duration(c.pkgEvery),
 		Sitemap:             c.sitemap,
 		Robots:              c.sitemap,
 		RobotsResourceLists: c.robots,
-		Store:               st,
+		Store:               p.state,
 		Logger:              p.log,
-		PackageEvery:        time.Duration(c.pkgEvery),
 	}
-	if err := p.addPush(c, o); err != nil {
-		return err
+	if !c.pages {
+		o.Pages = rshttp.NoPages
 	}
-	if p.source, err = rshttp.New(p.documents.String(), []rshttp.Set{set}, o); err != nil {
+	o.HubURI, o.Hub = c.ownHubOptions()
+	if p.sockets != nil {
+		o.WebSocket = feed{p.sockets}
+	}
+	switch {
+	case p.harvesters != nil:
+		o.Observe = func(a rshttp.Answer) {
+			p.metrics.Observe(a)
+			p.harvesters.Observe(a)
+		}
+	case p.metrics != nil:
+		o.Observe = p.metrics.Observe
+	}
+	var sets []rshttp.Set
+	for _, m := range p.members {
+		sets = append(sets, m.published(c))
+	}
+	if p.source, err = rshttp.New(p.documents.String(), sets, o); err != nil {
 		return usageError{err}
 	}
 	return nil
 }
 
-func (p *publication) close() {
-	if p.folder != nil {
-		p.folder.Close()
-	}
+// A feed is a server of WebSockets that the process runs, so that connections outlive the
+// Source.
+type feed struct{ *websocket.Server }
+
+func (feed) Run(ctx context.Context, _ topic.Log) error {
+	<-ctx.Done()
+	return nil
 }
 
-// list lists the folder. It logs files in reserved places once.
-func (p *publication) list(ctx context.Context) iter.Seq2[resourcesync.Resource, error] {
-	for _, at := range p.reserved {
-		path := filepath.Join(p.path, filepath.FromSlash(at.key))
-		if info, err := os.Lstat(path); err == nil && info.IsDir() == at.isDir && !p.warned[at] {
-			p.warned[at] = true
-			if at == robotsFile {
-				p.log.Info("not listed, because it is served with additional lines for the Resource List or the sitemap", "path", path)
-			} else {
-				p.log.Warn("not published, because ResourceSync documents have its URL", "path", path)
+// runSource runs the Source until ctx ends.
+func (p *publication) runSource(ctx context.Context) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error { return p.source.Run(ctx) })
+	if p.source.Hub() != nil && !p.state.shared { // otherwise other processes may have topics that this one does not know
+		g.Go(func() error {
+			if err := p.leaveTopics(ctx); err != nil && ctx.Err() == nil {
+				p.log.Warn("subscriptions to topics of another address not ended; they end with their leases", "error", err)
 			}
-		}
+			return nil
+		})
 	}
-	return func(yield func(resourcesync.Resource, error) bool) {
-		if !p.scanner.complete {
-			defer p.first.begin(ctx)()
+	return g.Wait()
+}
+
+func (p *publication) close() { closeAll(p.members) }
+
+func closeAll(members []*member) {
+	for _, m := range members {
+		if err := m.close(); err != nil {
+			m.log.Warn("set not closed", "error", err)
 		}
-		if p.versions != nil { // here, where no other server of the site scans
-			if err := p.versions.Prune(ctx); err != nil {
-				p.log.Warn("old versions not removed", "error", err)
-			}
-		}
-		p.folder.Resources(ctx)(yield)
 	}
 }
 
-// toScan estimates the files that the first scan of this process lists, and the bytes
-// that it reads: from the set if an earlier scan has filled it, or else by counting.
-func (p *publication) toScan(ctx context.Context) (files, bytes int64, err error) {
-	if p.set.shown.Load() {
-		st, err := p.set.Stat(ctx, resourcesync.Range{})
-		return st.Count, 0, err
-	}
-	return p.folder.Count(ctx)
+// uploads reports whether the handler bounds the bodies of requests.
+func (p *publication) uploads() bool {
+	return slices.ContainsFunc(p.members, func(m *member) bool { return m.name != "" || m.content.uploads })
 }
 
-// withOwn returns a handler that serves healthz, readyz and, if it is not nil, ping. It
-// passes other requests to next. These paths are reserved for documents.
-func (p *publication) withOwn(next, ping http.Handler) http.Handler {
-	own := map[string]http.Handler{"healthz": p.healthz, "readyz": http.HandlerFunc(p.serveReady)}
-	if ping != nil {
-		own["ping"] = ping
+// home returns the URL at which people see a Source: its page or, without pages, the Source
+// Description.
+func home(src *rshttp.Source) string { return cmp.Or(src.Page(), src.Description()) }
+
+// siteHandler returns the handler of the documents and the sets. Each request for anything
+// else is answered by the set with the longest path that it is below.
+func (p *publication) siteHandler() (http.Handler, error) {
+	type part struct {
+		path    string
+		handler http.Handler
+	}
+	var parts []part
+	for _, m := range p.members {
+		if m.content.handler == nil {
+			continue
+		}
+		h, err := m.content.handler(p.source)
+		if err != nil {
+			return nil, named(m.name, err)
+		}
+		parts = append(parts, part{m.base.Path, h})
+	}
+	if len(parts) == 0 {
+		return p.source, nil
+	}
+	if len(parts) == 1 && parts[0].path == p.base.Path {
+		return parts[0].handler, nil
+	}
+	slices.SortFunc(parts, func(a, b part) int { return len(b.path) - len(a.path) })
+	rest := p.source.Wrap(http.NotFoundHandler())
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		h := rest
+		if i := slices.IndexFunc(parts, func(part part) bool { return strings.HasPrefix(r.URL.Path, part.path) }); i >= 0 {
+			h = parts[i].handler
+		}
+		h.ServeHTTP(w, r)
+	}), nil
+}
+
+// withOwn returns a handler that serves healthz, readyz and the pings of sets. It passes
+// other requests to next. These paths are reserved for documents.
+func (p *publication) withOwn(next http.Handler) http.Handler {
+	own := map[string]http.Handler{
+		p.documents.Path + "healthz": p.healthz,
+		p.documents.Path + "readyz":  http.HandlerFunc(p.serveReady),
+	}
+	for _, m := range p.members {
+		if ping := m.ping(); ping != nil {
+			own[m.documents.JoinPath("ping").Path] = ping
+		}
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h := next
-		if name, ok := strings.CutPrefix(r.URL.Path, p.documents.Path); ok && own[name] != nil {
-			h = own[name]
+		h := own[r.URL.Path]
+		if h == nil {
+			h = next
 		}
 		h.ServeHTTP(w, r)
 	})
 }
 
-// health returns the errors that keep this process from publishing the folder or
-// website and from sending notifications.
+// health returns the errors that keep this process from publishing the sets and from
+// sending notifications.
 func (p *publication) health(ctx context.Context) error {
-	kept, err := p.set.Kept(ctx)
-	if err == nil {
-		err = keptTrouble(kept)
+	var all []error
+	for _, m := range p.members {
+		all = append(all, m.health(ctx))
 	}
-	err = errors.Join(p.scanner.health(), err, p.source.Health(ctx))
+	err := errors.Join(append(all, p.source.Health(ctx))...)
 	if errors.Is(err, sqlstore.ErrDamaged) {
-		err = errors.Join(err, fmt.Errorf("%w: stop serve, then restore a copy of %s, or delete it and the files beside it whose names begin with its name; serve then reads all files again, and the listed changes and the subscriptions are lost", errDamaged, p.state))
+		err = errors.Join(err, fmt.Errorf("%w: stop serve, then restore a copy of %s, or delete it and the files beside it whose names begin with its name; serve then reads all files again, and the listed changes and the subscriptions are lost", errDamaged, p.state.place))
 	}
 	return err
 }
-
-// A shownSet is a set that is not ready until it is shown, because a state of another
-// base URL has old URIs. All uses of a set call Stat first.
-type shownSet struct {
-	*sqlstore.Set
-	shown atomic.Bool
-	bell  background.Bell // the set is shown
-}
-
-func (s *shownSet) show() {
-	s.shown.Store(true)
-	s.bell.Ring()
-}
-
-// Watch implements [resourcesync.Watcher]. It also wakes when the set is shown.
-func (s *shownSet) Watch(ctx context.Context, wake func()) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error { return s.bell.Listen(ctx, wake) })
-	g.Go(func() error { return s.Set.Watch(ctx, wake) })
-	return g.Wait()
-}
-
-func (s *shownSet) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
-	if !s.shown.Load() {
-		return resourcesync.Stat{}, resourcesync.ErrNotReady
-	}
-	return s.Set.Stat(ctx, r)
-}
-
-func (s *shownSet) Since(ctx context.Context) (time.Time, error) {
-	if !s.shown.Load() {
-		return time.Time{}, resourcesync.ErrNotReady
-	}
-	return s.Set.Since(ctx)
-}
-
-func (s *shownSet) Covers(u *url.URL) bool { return s.shown.Load() && s.Set.Covers(u) }

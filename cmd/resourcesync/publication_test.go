@@ -2,13 +2,14 @@ package main
 
 import (
 	"bytes"
-	"io"
 	"log/slog"
 	"net/http"
-	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 )
 
 // With a base URL of their own, documents and files are below it, and the
@@ -16,7 +17,7 @@ import (
 func TestBaseURL(t *testing.T) {
 	s := startReady(t, sampleFolder(t), "--base-url", "https://files.example.org/data", "--prefix", "rs/docs")
 	const base = "https://files.example.org/data/"
-	said := s.stdout.await(`Source Description: (\S+) Resource List: (\S+)\n`)
+	said := s.stdout.await(`Source +(\S+)\n +List +(\S+)\n`)
 	if said[1] != "https://files.example.org/.well-known/resourcesync" || said[2] != base+"rs/docs/resourcelist.xml" {
 		t.Errorf("said: %q", said)
 	}
@@ -91,19 +92,18 @@ func TestNotReserved(t *testing.T) {
 
 // scanOnce scans a folder that is published by flags, and returns what is shown of
 // that meanwhile.
-func scanOnce(t *testing.T, terminal bool, flags ...string) string {
+func scanOnce(t *testing.T, onTerminal bool, flags ...string) string {
 	t.Helper()
 	var buf bytes.Buffer
-	screen := &screen{w: &buf, terminal: terminal}
+	screen := terminal.New(&buf)
+	screen.Control = onTerminal
 	c, err := parseServe(append([]string{"--base-url", publicURL}, flags...))
 	must(t, err)
 	log := slog.New(slog.DiscardHandler)
-	st, err := openState(t.Context(), &c, log)
+	st, err := openState(t.Context(), c, log)
 	must(t, err)
 	defer st.close()
-	p, err := c.publication(t.Context(), st, screen, log)
-	must(t, err)
-	defer p.close()
+	p := open(t, c, st, screen)
 	p.scanner.ready = func(int64) {}
 	must(t, p.scanner.scan(t.Context()))
 	return buf.String()
@@ -112,30 +112,11 @@ func scanOnce(t *testing.T, terminal bool, flags ...string) string {
 // A terminal is shown how the first scan gets on; nothing else is.
 func TestProgress(t *testing.T) {
 	folder := sampleFolder(t)
-	if shown := scanOnce(t, true, folder); !strings.HasSuffix(shown, "14 of 14 files, 0 of 0 MB read"+eraseLine) {
+	if shown := scanOnce(t, true, folder); !regexp.MustCompile(`Scanning 100%: 14 of 14 files, \d+ B of \d+ B read` + regexp.QuoteMeta(eraseLine) + "$").MatchString(shown) {
 		t.Errorf("%q", shown)
 	}
 	if shown := scanOnce(t, false, folder); shown != "" {
 		t.Errorf("%q", shown)
-	}
-}
-
-func TestScreen(t *testing.T) {
-	var buf bytes.Buffer
-	s := &screen{w: &buf, terminal: true}
-	io.WriteString(s, "first\n")
-	s.status("1")
-	s.status("2")
-	io.WriteString(s, "second\n")
-	s.status("3")
-	s.status("")
-	s.status("")
-	const want = "first\n1" + eraseLine + "2" + eraseLine + "second\n3" + eraseLine
-	if buf.String() != want {
-		t.Errorf("%q, want %q", &buf, want)
-	}
-	if f, err := os.Open(os.DevNull); err != nil || newScreen(f).terminal || newScreen(&buf).terminal {
-		t.Error("what is no terminal is taken for one", err)
 	}
 }
 

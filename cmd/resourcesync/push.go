@@ -10,10 +10,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
-	"github.com/resourcesync-go/resourcesync/topic/websocket"
 )
 
 type pushConfig struct {
@@ -56,6 +54,19 @@ func (p *pushConfig) addHub(text string) error {
 	return p.addForeign(topic.Hub{URI: u.String(), Token: token})
 }
 
+// addHubs adds the hubs in the lines of a file.
+func (p *pushConfig) addHubs(lines string) error {
+	for line := range strings.Lines(lines) {
+		if line = strings.TrimSpace(line); line == "" {
+			continue
+		}
+		if err := p.addHub(line); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func (p *pushConfig) addPingHub(text string) error {
 	u, err := parseHub(text)
 	if err != nil {
@@ -95,12 +106,12 @@ func (p *pushConfig) addOrigin(text string) error {
 // hubFlag adds a flag whose values are hubs. Errors are kept for check, because package
 // flag would quote the value, and a token in it.
 func (p *pushConfig) hubFlag(flags *flag.FlagSet, name string, add func(text string) error) {
-	flags.Func(name, "", func(text string) error {
+	flags.Var(repeated(func(text string) error {
 		if err := add(text); err != nil && p.wrong == nil {
 			p.wrong = usagef("--%s: %w", name, err)
 		}
 		return nil
-	})
+	}), name, "")
 }
 
 func (p *pushConfig) check() error {
@@ -123,45 +134,43 @@ func (p *pushConfig) check() error {
 	return nil
 }
 
-func pushFlags(flags *flag.FlagSet, p *pushConfig) {
+func (p *pushConfig) flags(flags *flag.FlagSet) {
+	p.minLease, p.retry, p.giveUp = span(5*time.Minute), span(time.Minute), span(3*day)
 	p.hubFlag(flags, "hub", p.addHub)
+	flags.Var(&secretFile{"hub", p.addHubs}, "hub"+fileSuffix, "")
 	p.hubFlag(flags, "ping-hub", p.addPingHub)
 	flags.Var(&p.minLease, "hub-min-lease", "")
 	flags.Var(&p.retry, "hub-retry", "")
 	flags.Var(&p.giveUp, "hub-give-up", "")
-	flags.Func("allow-callbacks", "", p.callbacks.add)
+	flags.Var(repeated(p.callbacks.add), "allow-callbacks", "")
 	flags.BoolVar(&p.webSocket, "websocket", false, "")
-	flags.Func("websocket-origin", "", p.addOrigin)
+	flags.Var(repeated(p.addOrigin), "websocket-origin", "")
 }
 
-// addPush adds the own hub and the WebSockets that c asks for to the options of a Source.
-func (p *publication) addPush(c *serveConfig, o *rshttp.Options) (err error) {
-	if c.push.hasOwn() {
-		o.HubURI = c.baseURL + ownHub
-		o.Hub = &hub.Options{
-			AllowCallbacks: c.push.callbacks,
-			MinLease:       time.Duration(c.push.minLease),
-			Retry:          time.Duration(c.push.retry),
-			GiveUp:         time.Duration(c.push.giveUp),
-		}
+// ownHubOptions returns the URI and the options of the built-in hub, or nil if there is
+// none.
+func (c *siteConfig) ownHubOptions() (uri string, o *hub.Options) {
+	if !c.push.hasOwn() {
+		return "", nil
 	}
-	if c.push.webSocket {
-		p.sockets, err = websocket.New(&websocket.Options{Origins: append(c.push.origins, p.base.Host), Logger: p.log})
-		o.WebSocket = p.sockets
+	return c.baseURL + ownHub, &hub.Options{
+		AllowCallbacks: c.push.callbacks,
+		MinLease:       time.Duration(c.push.minLease),
+		Retry:          time.Duration(c.push.retry),
+		GiveUp:         time.Duration(c.push.giveUp),
 	}
-	return err
 }
 
-// leaveTopics ends the subscriptions to topics that the site had at another base URL,
-// and notifies the subscribers.
+// leaveTopics ends the subscriptions to topics that the site had at another base URL, and
+// notifies the subscribers. Those of removed sets end with their leases: what happened
+// before the removal may still have to be delivered, and the set may come back.
 func (p *publication) leaveTopics(ctx context.Context) error {
-	topics := []string{p.documents.JoinPath("change/").String(), p.documents.JoinPath("framework/").String()}
 	var left []string
 	for sub, err := range p.source.Hub().Subscriptions(ctx) {
 		if err != nil {
 			return err
 		}
-		if !slices.Contains(topics, sub.Topic) && !slices.Contains(left, sub.Topic) {
+		if !strings.HasPrefix(sub.Topic, p.documents.String()) && !slices.Contains(left, sub.Topic) {
 			left = append(left, sub.Topic)
 		}
 	}

@@ -110,14 +110,14 @@ func TestPush(t *testing.T) {
 	p.awaitReplica(d)
 
 	for _, n := range d.Taken() {
-		links := strings.Join(n.Link, ", ")
+		links := strings.Join(n.Header["Link"], ", ")
 		for _, want := range []string{
 			fmt.Sprintf(`<%s>; rel="self"`, capabilities["change-notification"]),
 			fmt.Sprintf(`<%swebsub/>; rel="hub"`, p.site),
 			fmt.Sprintf(`<%sresourcesync/capabilitylist.xml>; rel="resourcesync"`, p.site),
 		} {
-			if len(n.Link) != 1 || !strings.Contains(links, want) {
-				t.Fatalf("Link %q lacks %s", n.Link, want)
+			if len(n.Header["Link"]) != 1 || !strings.Contains(links, want) {
+				t.Fatalf("Link %q lacks %s", n.Header["Link"], want)
 			}
 		}
 	}

@@ -22,7 +22,7 @@ import (
 // A mirror is a Destination that reads documents as the reference client (resync 2)
 // does in its 1.0 mode: it knows no datetime, takes lastmod for the time of a change,
 // reads a single Change List, accepts no compression, and remembers nothing but the
-// latest lastmod it has seen. docs/howto.md describes its limits.
+// latest lastmod it has seen. docs/harvesting.md describes its limits.
 type mirror struct {
 	t      testing.TB
 	site   string // the URI that is mapped to folder
@@ -216,7 +216,7 @@ func (m *mirror) update(e entry) {
 }
 
 // TestD3_ReferenceClient10 keeps a copy of a folder that a process serves in the way
-// that docs/howto.md recommends for the reference client in its 1.0 mode, and shows
+// that docs/harvesting.md recommends for the reference client in its 1.0 mode, and shows
 // each limit that the page states.
 func TestD3_ReferenceClient10(t *testing.T) {
 	folder := t.TempDir()

@@ -19,7 +19,7 @@ func TestReplicas(t *testing.T) {
 		replicas[i] = startProcess(t, folder, flags...)
 	}
 	for _, p := range replicas {
-		p.stdout.await(fmt.Sprintf(`Ready \(files: %d\)`, len(sampleFiles)))
+		p.stdout.await(fmt.Sprintf("Ready: %d files", len(sampleFiles)))
 	}
 	var want []string
 	change := func() {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 )
 
 // documents returns every document of the Source: its entity tag and its text by
@@ -89,7 +90,7 @@ func TestKilled(t *testing.T) {
 			}
 			flags := []string{"--base-url", publicURL, "--state", newState(t), "--page-size", "2", "--rescan", "1h"}
 			p := startProcess(t, folder, flags...)
-			p.stdout.await(`Ready \(files: 3\)`)
+			p.stdout.await(`Ready: 3 files`)
 			var want []string
 			for _, key := range []string{"d", "e", "f"} {
 				p.write(key, key)
@@ -101,7 +102,7 @@ func TestKilled(t *testing.T) {
 			p.kill()
 
 			p = startProcess(t, folder, flags...)
-			p.stdout.await(`Ready \(files: 6\)`)
+			p.stdout.await(`Ready: 6 files`)
 			for path, document := range p.documents() {
 				if document != before[path] {
 					t.Errorf("%s was\n%s\nis\n%s", path, before[path], document)
@@ -112,7 +113,7 @@ func TestKilled(t *testing.T) {
 			must(t, os.WriteFile(filepath.Join(folder, "a"), []byte("a, modified"), 0o644))
 			must(t, os.Remove(filepath.Join(folder, "b")))
 			p = startProcess(t, folder, flags...)
-			p.stdout.await(`Ready \(files: 6\)`)
+			p.stdout.await(`Ready: 6 files`)
 			p.stderr.await("changes found.* created=0 updated=1 deleted=1")
 			want = append(want, "updated a", "deleted b")
 			if got := p.changes(); !slices.Equal(got, want) {
@@ -186,7 +187,11 @@ func TestNothingReadAgain(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "large.bin"), strings.Repeat("0123456789abcdef", 3<<20/16))
 	read := func(shown string, megabytes int) bool { // the totals are shown once they are known
-		return regexp.MustCompile(fmt.Sprintf(`1( of 1)? files, %d( of 3)? MB read`, megabytes) + regexp.QuoteMeta(eraseLine) + "$").MatchString(shown)
+		want := `1( of 1)? files(, 0 B of 3\.1 MB read)?`
+		if megabytes > 0 {
+			want = fmt.Sprintf(`1( of 1)? files, %d\.1 MB( of 3\.1 MB)? read`, megabytes)
+		}
+		return regexp.MustCompile(want + regexp.QuoteMeta(eraseLine) + "$").MatchString(shown)
 	}
 	if shown := scanOnce(t, true, folder); !read(shown, 3) {
 		t.Errorf("first: %q", shown)
@@ -212,12 +217,10 @@ func TestBaseURLMoves(t *testing.T) {
 	c, err := parseServe([]string{folder, "--state", state, "--base-url", "http://example.org/"})
 	must(t, err)
 	log := slog.New(slog.DiscardHandler)
-	st, err := openState(t.Context(), &c, log)
+	st, err := openState(t.Context(), c, log)
 	must(t, err)
 	defer st.close()
-	p, err := c.publication(t.Context(), st, newScreen(nil), log)
-	must(t, err)
-	defer p.close()
+	p := open(t, c, st, terminal.New(nil))
 	status := func(path string) int {
 		w := httptest.NewRecorder()
 		p.handler.ServeHTTP(w, httptest.NewRequest("GET", path, nil))
@@ -233,7 +236,6 @@ func TestBaseURLMoves(t *testing.T) {
 		}
 	}
 
-	p.scanner.ready = func(int64) { p.set.show() }
 	must(t, p.scanner.scan(t.Context()))
 	for _, path := range paths {
 		if got := status(path); got != 200 {

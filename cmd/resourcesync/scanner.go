@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/prometheus"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 )
@@ -23,7 +24,8 @@ const (
 	// scans the set.
 	turnRetry = time.Second
 
-	// partRetry is the same for a scan of a part, which is short.
+	// partRetry is the same for a scan of a part, which is short. It doubles with each
+	// further refusal, up to turnRetry.
 	partRetry = 100 * time.Millisecond
 
 	// restRatio is the minimum pause before a complete scan that a change triggers,
@@ -47,11 +49,16 @@ type scanSet interface {
 // of it if that part is not known.
 type scanner struct {
 	set    scanSet
+	name   string // of the set, for metrics
 	list   func(context.Context) listing
 	part   func(ctx context.Context, paths []string) ([]resourcesync.Range, listing) // nil if parts are never known
 	watch  func(ctx context.Context, changed func(paths []string)) error             // calls changed(nil) first if there are parts
 	rescan time.Duration                                                             // the longest interval between complete scans
 	log    *slog.Logger
+
+	// scanned returns when a complete scan last succeeded, in any process; the next is due
+	// rescan later. If it is nil, or there was none, a scan is due at once.
+	scanned func(context.Context) (time.Time, error)
 
 	// count returns the number of files in the set, and ErrNotReady if the set must
 	// not be shown before a scan.
@@ -63,6 +70,8 @@ type scanner struct {
 	// ready is called once, with the number of files, as soon as the set can be
 	// shown.
 	ready func(files int64)
+
+	metrics *prometheus.Metrics // nil if nobody reads them
 
 	isReady  bool
 	complete bool         // a complete scan of this process has ended without an error
@@ -89,6 +98,9 @@ func (s *scanner) run(ctx context.Context) {
 	wg.Go(func() { s.awaitRelease(ctx, woken) })
 	if s.part != nil {
 		pause(ctx, 0, s.rescan, woken) // the first scan begins to watch what it scans
+	}
+	if s.scanned != nil {
+		s.awaitDue(ctx, woken)
 	}
 	retry := firstRetry
 	for {
@@ -122,6 +134,17 @@ func (s *scanner) run(ctx context.Context) {
 	}
 }
 
+// awaitDue shows the set if it can be shown, and returns when a complete scan is due.
+func (s *scanner) awaitDue(ctx context.Context, woken <-chan struct{}) {
+	if s.checkReady(ctx) != nil {
+		return // a scan reports why
+	}
+	last, err := s.scanned(ctx)
+	if due := time.Until(last.Add(s.rescan)); err == nil && due > 0 {
+		pause(ctx, 0, due, woken)
+	}
+}
+
 // health returns the error of the last scan, or nil.
 func (s *scanner) health() error {
 	if last := s.last.Load(); last != nil {
@@ -135,7 +158,20 @@ func (s *scanner) scan(ctx context.Context) error {
 	started := time.Now()
 	result, err := s.fill(ctx)
 	if ctx.Err() == nil && !errors.Is(err, resourcesync.ErrScanning) {
-		s.last.Store(&scanned{time.Now(), time.Since(started), result, s.skipped.Load(), err})
+		took := time.Since(started)
+		s.last.Store(&scanned{time.Now(), took, result, s.skipped.Load(), err})
+		if s.metrics != nil {
+			s.metrics.Scanned(s.name, took, result, err)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	// Who reads the status when the set is ready finds this scan in it.
+	if err = s.checkReady(ctx); err != nil && ctx.Err() == nil {
+		failed := *s.last.Load()
+		failed.err = err
+		s.last.Store(&failed)
 	}
 	return err
 }
@@ -151,10 +187,9 @@ func (s *scanner) fill(ctx context.Context) (resourcesync.ScanResult, error) {
 	}
 	s.complete = true
 	s.logKept(ctx, result)
-	if !before {
-		return result, s.checkReady(ctx)
+	if before {
+		s.logChanges(result)
 	}
-	s.logChanges(result)
 	return result, nil
 }
 
@@ -191,26 +226,33 @@ func (s *scanner) wait(ctx context.Context, woken chan<- struct{}) {
 
 // scanPart scans what has changed. It reports false if a complete scan is needed.
 func (s *scanner) scanPart(ctx context.Context, paths []string) (done bool) {
-	for ctx.Err() == nil {
+	for retry := partRetry; ctx.Err() == nil; {
 		ranges, resources := s.part(ctx, paths)
 		result, err := s.set.ScanRanges(ctx, ranges, resources)
 		switch {
 		case errors.Is(err, resourcesync.ErrScanning):
-			pause(ctx, partRetry, partRetry, nil)
+			pause(ctx, retry, retry, nil)
+			retry = min(2*retry, turnRetry)
 			continue
 		case errors.Is(err, resourcesync.ErrNotReady): // the first scan may have passed this part
 			pause(ctx, turnRetry, turnRetry, nil)
 			continue
 		}
-		s.logChanges(result)
-		s.addPart(result)
-		// Only a complete scan can tell how much is held or unreadable in all.
-		if last := s.last.Load(); last != nil && keepsSome(last.result) {
-			return false
-		}
-		return err == nil && !keepsSome(result)
+		return s.tookPart(result) && err == nil
 	}
 	return true
+}
+
+// tookPart notes the result of the scan of a part. It reports false if a complete scan is
+// needed, because only that can tell how much is held or unreadable in all.
+func (s *scanner) tookPart(result resourcesync.ScanResult) (done bool) {
+	s.logChanges(result)
+	s.addPart(result)
+	if s.metrics != nil {
+		s.metrics.ScannedPart(s.name, result)
+	}
+	last := s.last.Load()
+	return !keepsSome(result) && (last == nil || !keepsSome(last.result))
 }
 
 // addPart adds the changes that the scan of a part has found to those of the complete

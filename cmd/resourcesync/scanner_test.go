@@ -26,6 +26,7 @@ type fakeFolder struct {
 	parts bool      // what has changed is told
 	into  memorySet // made by scan if there is none
 	ready []int64   // the files it was ready with
+	shown []bool    // whether the status then had a scan
 
 	mu    sync.Mutex
 	files []resourcesync.Resource
@@ -125,9 +126,11 @@ func (f *fakeFolder) scan(t *testing.T, check func(s *scanner, log *output)) {
 			watch:  f.watch,
 			rescan: time.Minute,
 			count:  f.into.count,
-			ready:  func(files int64) { f.ready = append(f.ready, files) },
 			kept:   func(context.Context) (sqlstore.Kept, error) { return sqlstore.Kept{}, nil },
 			log:    slog.New(slog.NewTextHandler(log, nil)),
+		}
+		s.ready = func(files int64) {
+			f.ready, f.shown = append(f.ready, files), append(f.shown, s.last.Load() != nil)
 		}
 		if f.parts {
 			s.part = f.scanPart
@@ -295,7 +298,7 @@ func TestPartsWait(t *testing.T) {
 			t.Errorf("%d files\n%s", f.into.Len(), log)
 		}
 		close(end)
-		pass(partRetry)
+		pass(turnRetry) // the longest wait
 		if f.into.Len() != 1 {
 			t.Errorf("%d files\n%s", f.into.Len(), log)
 		}
@@ -372,6 +375,18 @@ func TestStampAlone(t *testing.T) {
 		}
 		if r, _ := f.into.Get("a"); r.Stamp != "1" {
 			t.Errorf("the stamp is still %q", r.Stamp)
+		}
+	})
+}
+
+// A set that is ready after a scan has the scan in its status.
+func TestReadyAfterScan(t *testing.T) {
+	f := fakeFolder{takes: 10 * time.Second}
+	f.set(nil, file("a"))
+	f.scan(t, func(_ *scanner, log *output) {
+		pass(11 * time.Second)
+		if !slices.Equal(f.ready, []int64{1}) || !slices.Equal(f.shown, []bool{true}) {
+			t.Errorf("ready with %d, with a scan: %v\n%s", f.ready, f.shown, log)
 		}
 	})
 }

@@ -86,26 +86,12 @@ func TestCrawl(t *testing.T) {
 			if len(left) > 0 {
 				t.Errorf("not listed: %q", slices.Collect(maps.Keys(left)))
 			}
-			for _, url := range []string{"", "a", "a/", ".hidden", "link.html", "none.txt", "resourcesync/", "resourcesync/none.xml", "resourcesync/sitemap.xml"} {
+			for _, url := range []string{".hidden", "link.html", "none.txt", "resourcesync/", "resourcesync/none.xml", "resourcesync/sitemap.xml"} {
 				if res, _ := s.get(url); res.StatusCode != 404 || res.Header.Get("Link") != "" {
 					t.Errorf("%q: %s %v", url, res.Status, res.Header)
 				}
 			}
 		})
-	}
-}
-
-// The line at the end of the first scan says where to begin and how many files
-// there are.
-func TestReadyLine(t *testing.T) {
-	s := startReady(t, sampleFolder(t))
-	said := s.stdout.await(`^Ready \(files: (\d+)\)\. Source Description: (\S+) Resource List: (\S+)\n$`)
-	if said[1] != fmt.Sprint(len(sampleFiles)) {
-		t.Errorf("%s files, want %d", said[1], len(sampleFiles))
-	}
-	s.document(said[2], "description")
-	if n := len(s.document(said[3], "resourcelist").Entries); n != len(sampleFiles) {
-		t.Errorf("%d files listed", n)
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -15,33 +16,52 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
 )
 
-func (c *serveConfig) common() *serveConfig { return c }
-func (c *serveConfig) setName() string      { return "files" }
+// A stateDefaulter is a setConfig whose state is elsewhere by default than that of other
+// sites with the base URL, if the set is alone.
+type stateDefaulter interface {
+	defaultState() (path string, err error)
+}
 
-func (c *serveConfig) stateFile() (string, error) {
-	published, err := realPath(c.folder)
-	if err != nil {
-		return "", usagef("folder %q: %w", c.folder, reason(err))
-	}
+// A stateChecker is a setConfig for which a state must not be in every file.
+type stateChecker interface {
+	// checkState returns an error if the state cannot be at path, which is absolute and
+	// free of symbolic links. given is the same path for people.
+	checkState(path, given string) error
+}
+
+// stateFile returns the path of the file with the state, absolute and free of symbolic
+// links. The file need not exist; the folder that it is in does.
+func (c *siteConfig) stateFile() (path string, err error) {
 	given := c.state
 	if given == "" {
-		if given, err = defaultStateFile(published); err != nil {
-			return "", usagef("no place to keep state in by default: %w; give one, as in --state /var/lib/resourcesync/files.db", err)
+		if given, err = c.defaultState(); err != nil {
+			return "", err
 		}
 	}
-	path, err := realPath(given)
+	path, err = realPath(given)
 	if in := filepath.Dir(given); errors.Is(err, fs.ErrNotExist) && !exists(in) {
 		return "", usagef("--state %q: there is no folder %q; make it, or give a file in another", given, in)
 	}
 	if err != nil {
 		return "", usagef("--state %q: %w", given, reason(err))
 	}
-	inside, err := isInside(path, published)
-	if err != nil {
-		return "", usagef("--state %q: %w", given, reason(err))
+	for _, set := range c.sets {
+		if set, ok := set.(stateChecker); ok {
+			if err := set.checkState(path, given); err != nil {
+				return "", err
+			}
+		}
 	}
-	if inside {
-		return "", usagef("state would be kept in %q, in the folder that is published; give a file elsewhere, as in --state /var/lib/resourcesync/files.db", path)
+	return path, nil
+}
+
+func (c *siteConfig) defaultState() (string, error) {
+	if set, ok := c.sets[0].(stateDefaulter); ok && c.sets[0].common().name == "" {
+		return set.defaultState()
+	}
+	path, err := defaultSiteState(c.baseURL)
+	if err != nil {
+		return "", usagef("no place to keep state in by default: %w; give one, as in --state /var/lib/resourcesync/site.db", err)
 	}
 	return path, nil
 }
@@ -52,6 +72,16 @@ func defaultStateFile(folder string) (string, error) {
 	const maxName = 50
 	name := filepath.Base(folder)
 	return cacheFile(name[:min(len(name), maxName)], folder)
+}
+
+// defaultSiteState returns a path that belongs to one website alone, and makes the
+// folder that it is in.
+func defaultSiteState(baseURL string) (string, error) {
+	u, err := url.Parse(baseURL)
+	if err != nil {
+		return "", err
+	}
+	return cacheFile(u.Host, baseURL)
 }
 
 // cacheFile returns the path of a file in the user's cache folder, and makes that
@@ -171,7 +201,9 @@ func lockStateFile(path string) (*sqlite.Conn, error) {
 	}
 	conn.Close()
 	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy {
-		err = errors.New("is in use by another resourcesync")
+		err = errInUse
 	}
 	return nil, err
 }
+
+var errInUse = errors.New("is in use by another resourcesync")

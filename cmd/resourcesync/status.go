@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/oaipmh"
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/harvesters"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/topic"
@@ -24,17 +26,32 @@ const statusTimeout = 10 * time.Second
 // A status describes a publication for operators. Values that cannot be read are
 // missing, and Problems has the errors.
 type status struct {
-	Healthy    bool            `json:"healthy"`
-	Problems   []string        `json:"problems,omitempty"`
-	Files      *int64          `json:"files,omitempty"`
-	Changed    time.Time       `json:"changed,omitzero"` // the time of the newest change
-	Scan       *scanStatus     `json:"scan,omitempty"`   // the last complete scan of this process
-	Site       *sitemap.Status `json:"site,omitempty"`   // of proxy: the contents of its sitemaps, and the age of the oldest check
-	Held       *heldStatus     `json:"held,omitempty"`   // by the last scan of any process
+	Healthy  bool     `json:"healthy"`
+	Problems []string `json:"problems,omitempty"`
+
+	// Of the set. If there are several, Files and Changed are those of all.
+	setStatus
+	Sets []setStatus `json:"sets,omitempty"` // if they have names
+
 	Source     rshttp.Counters `json:"source"`
 	Push       *topic.Status   `json:"push,omitempty"`
 	Hub        *hub.Status     `json:"hub,omitempty"`
 	WebSockets *int            `json:"webSockets,omitempty"` // connected clients
+
+	// Harvesters are those with the newest requests to this process, 100 at most.
+	Harvesters []harvesterStatus `json:"harvesters,omitempty"`
+}
+
+// A setStatus describes a set for operators.
+type setStatus struct {
+	Name       string          `json:"name,omitempty"`
+	Kind       string          `json:"kind,omitempty"` // of a set with a name
+	Files      *int64          `json:"files,omitempty"`
+	Changed    time.Time       `json:"changed,omitzero"`     // the time of the newest change
+	Scan       *scanStatus     `json:"scan,omitempty"`       // the last complete scan of this process
+	Site       *sitemap.Status `json:"site,omitempty"`       // of a website: the contents of its sitemaps, and the age of the oldest check
+	Repository *oaipmh.Status  `json:"repository,omitempty"` // of an OAI-PMH repository
+	Held       *heldStatus     `json:"held,omitempty"`       // by the last scan of any process
 }
 
 // A scanStatus is the result of a complete scan. Its changes include those that have been
@@ -50,6 +67,17 @@ type scanStatus struct {
 	Unreadable int       `json:"unreadable"` // files that stay listed because they could not be read
 }
 
+type harvesterStatus struct {
+	harvesters.Harvester
+
+	// Behind is the time between the newest change that it has read and the newest change
+	// of the set, in seconds: 0 if it is up to date, nil if unknown.
+	Behind *float64 `json:"behindSeconds,omitempty"`
+}
+
+// shownHarvesters is the maximum number of harvesters in a status.
+const shownHarvesters = 100
+
 type heldStatus struct {
 	Files     int64     `json:"files"`
 	Since     time.Time `json:"since"`
@@ -60,22 +88,15 @@ type heldStatus struct {
 func (p *publication) status(ctx context.Context) status {
 	var trouble []error
 	s := status{Source: p.source.Counters()}
-	if last := p.scanner.last.Load(); last != nil {
-		r := last.result
-		s.Scan = &scanStatus{last.ended, last.took.Seconds(), r.Created, r.Updated, r.Deleted, r.Unchanged, last.skip, r.Unreadable}
-	}
-	set, err := p.set.Stat(ctx, resourcesync.Range{})
-	switch {
-	case err == nil:
-		s.Files, s.Changed = &set.Count, set.LastModified
-	case !errors.Is(err, resourcesync.ErrNotReady):
+	for _, m := range p.members {
+		now, err := m.status(ctx)
 		trouble = append(trouble, err)
-	}
-	if p.site != nil {
-		s.Site = new(p.site.Status())
-	}
-	if kept, err := p.set.Kept(ctx); err == nil && kept.Held > 0 {
-		s.Held = &heldStatus{kept.Held, kept.Since, kept.Until, kept.Confirmed}
+		if m.name == "" {
+			s.setStatus = now
+			break
+		}
+		s.Sets = append(s.Sets, now)
+		s.add(&now)
 	}
 	if now, err := p.source.PushStatus(ctx); err != nil {
 		trouble = append(trouble, err)
@@ -92,9 +113,57 @@ func (p *publication) status(ctx context.Context) status {
 	if p.sockets != nil {
 		s.WebSockets = new(p.sockets.Clients())
 	}
+	if p.harvesters != nil {
+		for _, h := range p.harvesters.Recent(shownHarvesters) {
+			s.Harvesters = append(s.Harvesters, harvesterStatus{h, behind(h.Until, s.Changed)})
+		}
+	}
 	s.Problems = texts(errors.Join(append(trouble, p.health(ctx))...))
 	s.Healthy = len(s.Problems) == 0
 	return s
+}
+
+// status describes the set.
+func (m *member) status(ctx context.Context) (setStatus, error) {
+	s := setStatus{Name: m.name}
+	if m.name != "" {
+		s.Kind = m.config.common().kind
+	}
+	if last := m.scanner.last.Load(); last != nil {
+		r := last.result
+		s.Scan = &scanStatus{last.ended, last.took.Seconds(), r.Created, r.Updated, r.Deleted, r.Unchanged, last.skip, r.Unreadable}
+	}
+	set, err := m.stat(ctx)
+	switch {
+	case err == nil:
+		s.Files, s.Changed = &set.Count, set.LastModified
+	case errors.Is(err, resourcesync.ErrNotReady):
+		err = nil
+	}
+	if kept, err := m.set.Kept(ctx); err == nil && kept.Held > 0 {
+		s.Held = &heldStatus{kept.Held, kept.Since, kept.Until, kept.Confirmed}
+	}
+	if m.content.status != nil {
+		m.content.status(&s)
+	}
+	return s, m.named(err)
+}
+
+// add adds the resources of another set to those of s. Their number is unknown as long as
+// that of one set is.
+func (s *status) add(other *setStatus) {
+	switch {
+	case len(s.Sets) == 1:
+		s.Files, s.Changed = other.Files, other.Changed
+		return
+	case s.Files != nil && other.Files != nil:
+		s.Files = new(*s.Files + *other.Files)
+	default:
+		s.Files = nil
+	}
+	if other.Changed.After(s.Changed) {
+		s.Changed = other.Changed
+	}
 }
 
 // texts returns the texts of the errors that err joins, sorted and without duplicates.
@@ -114,12 +183,21 @@ func texts(err error) []string {
 	return slices.Compact(all)
 }
 
-// serveStatus serves the status of p as JSON, with 503 if there are problems.
-func (p *publication) serveStatus(w http.ResponseWriter, r *http.Request) {
+// behind returns how far a reader of the changes up to a time is behind, in seconds.
+func behind(read, newest time.Time) *float64 {
+	if read.IsZero() || newest.IsZero() {
+		return nil
+	}
+	return new(max(0, newest.Sub(read).Seconds()))
+}
+
+// serveStatus serves the status, with 503 if there are problems: as a page to browsers,
+// and as JSON to other clients and at statusJSON.
+func (p *daemon) serveStatus(w http.ResponseWriter, r *http.Request) {
 	if !reqbody.None(w, r) {
 		return
 	}
-	if r.URL.Path != "/" {
+	if r.URL.Path != "/" && r.URL.Path != statusJSON {
 		http.NotFound(w, r)
 		return
 	}
@@ -128,16 +206,26 @@ func (p *publication) serveStatus(w http.ResponseWriter, r *http.Request) {
 	}
 	ctx, cancel := context.WithTimeout(r.Context(), statusTimeout)
 	defer cancel()
-	s := p.status(ctx)
-	body, err := json.MarshalIndent(s, "", "  ")
-	if err != nil {
-		panic(err) // every value in it can be written as JSON
+	now := p.now.Load()
+	s := now.status(ctx)
+	var body []byte
+	var err error
+	if r.URL.Path == "/" && strings.Contains(strings.Join(r.Header["Accept"], ","), "text/html") {
+		body, err = now.statusPage(&s)
+		statusTemplates().SetHeaders(w.Header())
+	} else {
+		body, err = json.MarshalIndent(s, "", "  ")
+		body = append(body, '\n')
+		w.Header().Set("Content-Type", "application/json")
 	}
-	w.Header().Set("Content-Type", "application/json")
+	if err != nil {
+		panic(err) // the page is tested, and every value can be written as JSON
+	}
+	w.Header().Set("Vary", "Accept")
 	if !s.Healthy {
 		w.WriteHeader(http.StatusServiceUnavailable)
 	}
-	w.Write(append(body, '\n'))
+	w.Write(body)
 }
 
 // checkHost has next answer requests for an IP address, for localhost, or for the

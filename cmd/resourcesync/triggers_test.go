@@ -2,13 +2,18 @@ package main
 
 import (
 	"bytes"
+	"context"
+	gosql "database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -109,6 +114,74 @@ func TestTriggersPostgres(t *testing.T) {
 	}
 }
 
+// mysqlURL makes a database. It returns its --db, the database, and a function that runs
+// statements in it.
+func mysqlURL(t *testing.T) (address string, db *gosql.DB, exec func(statements ...string)) {
+	t.Helper()
+	dsn := os.Getenv("RESOURCESYNC_TEST_MYSQL")
+	if dsn == "" {
+		t.Skip("RESOURCESYNC_TEST_MYSQL is not set")
+	}
+	config, err := mysql.ParseDSN(dsn)
+	must(t, err)
+	config.MultiStatements = true
+	connector, err := mysql.NewConnector(config)
+	must(t, err)
+	admin := gosql.OpenDB(connector)
+	config.DBName = fmt.Sprintf("resourcesync_%d_%d", os.Getpid(), time.Now().UnixNano())
+	_, err = admin.ExecContext(t.Context(), "CREATE DATABASE "+config.DBName+" CHARACTER SET utf8mb4")
+	must(t, err)
+	connector, err = mysql.NewConnector(config)
+	must(t, err)
+	db = gosql.OpenDB(connector)
+	t.Cleanup(func() {
+		_, err := admin.ExecContext(context.WithoutCancel(t.Context()), "DROP DATABASE "+config.DBName)
+		must(t, errors.Join(err, db.Close(), admin.Close()))
+	})
+	u := url.URL{Scheme: "mysql", User: url.UserPassword(config.User, config.Passwd), Host: config.Addr, Path: "/" + config.DBName}
+	return u.String(), db, func(statements ...string) {
+		t.Helper()
+		for _, s := range statements {
+			_, err := db.ExecContext(t.Context(), s)
+			must(t, err)
+		}
+	}
+}
+
+func TestTriggersMySQL(t *testing.T) {
+	address, db, exec := mysqlURL(t)
+	exec("CREATE TABLE posts (id INT NOT NULL PRIMARY KEY, size INT) ENGINE=InnoDB")
+	args := []string{"--db", address, "--table", "posts", "--key", "id", "--uri", "https://example.org/{id}", "--length", "size"}
+	status, script, stderr := runTriggersCommand(t, args...)
+	if status != 0 || stderr != "" {
+		t.Fatalf("status %d, %q", status, stderr)
+	}
+	exec("INSERT INTO posts VALUES (1, 1)")
+	// What is printed is what is applied.
+	for statement := range strings.SplitSeq(strings.TrimSuffix(strings.TrimPrefix(script, "DELIMITER $$\n"), "DELIMITER ;\n"), "$$\n") {
+		if statement != "" {
+			exec(statement)
+		}
+	}
+	exec("INSERT INTO posts VALUES (2, 1)")
+	for range 2 {
+		if status, stdout, stderr := runTriggersCommand(t, append(args, "--apply")...); status != 0 || stdout != "Table \"posts\" is journalled for set \"posts\".\n" {
+			t.Fatal(stdout, stderr)
+		}
+	}
+	exec("UPDATE posts SET size = 2", "DELETE FROM posts WHERE id = 1")
+	var outbox, got string
+	must(t, db.QueryRowContext(t.Context(), "SELECT TABLE_NAME FROM information_schema.TABLES WHERE TABLE_SCHEMA = DATABASE() AND TABLE_NAME LIKE 'rs%'").Scan(&outbox))
+	must(t, db.QueryRowContext(t.Context(), "SELECT group_concat(row_key ORDER BY id) FROM "+outbox).Scan(&got))
+	if got != "2,1,2,1" {
+		t.Error(got)
+	}
+	if status, _, stderr := runTriggersCommand(t, append(args, "--drop")...); status != 0 {
+		t.Fatal(stderr)
+	}
+	exec("INSERT INTO posts VALUES (4, 1)")
+}
+
 func TestTriggersRefusals(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "cms.db")
 	sql(t, path, "CREATE TABLE articles (id INTEGER PRIMARY KEY, title TEXT)")
@@ -120,7 +193,6 @@ func TestTriggersRefusals(t *testing.T) {
 		hint string
 	}{
 		"nothing":           {nil, "no --db given"},
-		"no set":            {[]string{"--db", path}, "no --set given"},
 		"no table":          {[]string{"--db", path, "--set", "papers"}, "no --table given"},
 		"no key":            {[]string{"--db", path, "--set", "papers", "--table", "t"}, "no --key given"},
 		"no URI":            {[]string{"--db", path, "--set", "papers", "--table", "t", "--key", "id"}, "no --uri given"},
@@ -131,7 +203,10 @@ func TestTriggersRefusals(t *testing.T) {
 		"table with dots":   {full("--table", "a.b.c"), "a schema, a dot and a table"},
 		"open quote":        {full("--table", `"a`), "not closed"},
 		"missing file":      {full("--db", path+"\n.none"), "unable to open"},
-		"other database":    {full("--db", "mysql://localhost/test"), "postgres://user@host/database"},
+		"other database":    {full("--db", "oracle://localhost/test"), "postgres://user@host/database"},
+		"no MySQL database": {full("--db", "mysql://root@localhost"), "mysql://user@host/database"},
+		"MySQL parameter":   {full("--db", "mysql://root@localhost/a?charset=latin1"), `"charset"`},
+		"no MySQL server":   {full("--db", "mysql://me:secret@127.0.0.1:1/db"), "connection refused"},
 		"no server":         {full("--db", "postgres://me:secret@127.0.0.1:1/db"), "connection refused"},
 		"missing table":     {full("--table", "none"), "no such table"},
 		"missing column":    {full("--lastmod", "at"), `no column "at"`},

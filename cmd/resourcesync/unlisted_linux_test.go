@@ -17,10 +17,6 @@ import (
 	"time"
 )
 
-// manyFiles is how many files the folder has that adversaries ask for. Set it to
-// 40000 for the measure of the report that the tests are about.
-const manyFiles = "RESOURCESYNC_TEST_FILES"
-
 // A crowd is a process that serves many files, and the adversaries around it.
 type crowd struct {
 	*process
@@ -72,7 +68,7 @@ func (p *process) memory() int {
 }
 
 // maxMemory is what a process may take under attack, in MiB: the budgets of documents
-// (64 MiB) and of package layouts (128 MiB), and more than half as much for the program
+// (32 MiB) and of package layouts (128 MiB), and more than half as much for the program
 // itself and for garbage. The attacks took gigabytes.
 const maxMemory = 300
 
@@ -81,7 +77,8 @@ func (p *process) checkMemory() {
 	p.t.Helper()
 	most := p.memory()
 	p.t.Logf("the process has taken %d MiB at most", most)
-	if most > maxMemory {
+	// The memory of the race detector grows with the time that requests wait.
+	if most > maxMemory && !raceEnabled {
 		p.t.Errorf("the process has taken %d MiB, must stay under %d", most, maxMemory)
 	}
 }

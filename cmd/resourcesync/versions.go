@@ -14,7 +14,7 @@ import (
 )
 
 // openVersions opens the folder for the copies that c asks for.
-func openVersions(c *serveConfig, st *state) (*versions.Store, error) {
+func openVersions(c *folderConfig, st *state) (*versions.Store, error) {
 	path := st.place + "-versions"
 	if c.versions != "" {
 		published, err := realPath(c.folder)
@@ -65,9 +65,9 @@ func (h history) Checksum(ctx context.Context, r resourcesync.Resource) (uint32,
 
 // keepVersion begins the copy of a file that a scan reads. Files of the first scan are
 // not changes, so they are not copied.
-func (p *publication) keepVersion() (dir.Copy, error) {
-	if !p.scanner.isReady {
+func (s *folderSet) keepVersion() (dir.Copy, error) {
+	if !s.scanner.isReady {
 		return nil, nil
 	}
-	return p.versions.Create()
+	return s.copies.Create()
 }

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"flag"
+	"log/slog"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/adapters/bucket"
+	"github.com/resourcesync-go/resourcesync/adapters/dir"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+)
+
+// A bucketConfig is the configuration of a set of the objects of a bucket.
+type bucketConfig struct {
+	setSettings
+	bucket string
+	at     *bucketURL // bucket, parsed
+
+	uri         string // the template of the URIs
+	private     bool
+	verifyEvery span // zero for never
+}
+
+func (c *bucketConfig) flags(flags *flag.FlagSet) {
+	setDefault(flags, "dumps", "false") // the store may charge for what they read
+	flags.StringVar(&c.uri, "uri", "", "")
+	flags.BoolVar(&c.private, "private", false, "")
+	c.verifyEvery = span(7 * day)
+	flags.Var(&c.verifyEvery, "verify-every", "")
+}
+
+func (c *bucketConfig) argument() *string { return &c.bucket }
+
+func (c *bucketConfig) check(*siteConfig) (err error) {
+	if c.at, err = parseBucketURL(c.bucket); err != nil {
+		return usageError{err}
+	}
+	switch {
+	case c.uri == "":
+		return usagef("--uri is missing: give the public URL of the objects, with {key} in place of the name of an object, such as %s", c.at.exampleURI())
+	case c.verifyEvery < 0:
+		return usagef("--verify-every %v: give a time such as 12h or 7d, or 0 for never", &c.verifyEvery)
+	case c.verifyEvery != 0 && time.Duration(c.verifyEvery) < time.Minute:
+		return usagef("--verify-every %v: give a minute or more, such as 12h or 7d, or 0 for never", &c.verifyEvery)
+	}
+	if err := bucket.CheckTemplate(c.uri); err != nil {
+		return usagef("--uri: %w", err)
+	}
+	return nil
+}
+
+func (c *bucketConfig) stateName() string { return "objects" }
+
+func (c *bucketConfig) checkOwner(ctx context.Context, _ *siteConfig, set *sqlstore.Set) (origin, error) {
+	return c.checkSource(ctx, set, "bucket "+c.at.String())
+}
+
+func (c *bucketConfig) open(ctx context.Context, m *member) (*content, error) {
+	opened, err := c.at.open(ctx)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	objects, err := bucket.New(opened, c.uri, &bucket.Options{
+		Set:         m.set.Set,
+		Store:       c.at.store(),
+		Prefix:      c.at.prefix,
+		Private:     c.private,
+		VerifyEvery: cmp.Or(time.Duration(c.verifyEvery), -1),
+		UserAgent:   "resourcesync (+" + m.baseURL + ")",
+		Progress: func(now bucket.Progress) {
+			m.report(dir.Progress{Files: now.Listed, Skipped: now.Private + now.Skipped + now.Failed})
+		},
+		Logger: m.log,
+	})
+	if err != nil {
+		opened.Close()
+		return nil, usageError{err}
+	}
+	content := &content{
+		from: slog.String("bucket", c.at.String()), unit: "object", reports: true,
+		list: func(ctx context.Context) listing { return objects.Resources(ctx) },
+		part: objects.Part, watch: objects.Watch,
+		current: m.currentURIs(c.uri),
+		ping:    objects.Ping,
+		close:   opened.Close,
+	}
+	if c.dumps {
+		content.set = rshttp.Set{Opener: objects}
+	}
+	return content, nil
+}

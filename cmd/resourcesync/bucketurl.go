@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+
+	"gocloud.dev/blob"
+	_ "gocloud.dev/blob/azureblob" // azblob://
+	_ "gocloud.dev/blob/s3blob"    // s3://
+
+	"github.com/resourcesync-go/resourcesync/adapters/bucket"
+	"github.com/resourcesync-go/resourcesync/adapters/bucket/azurebucket"
+	"github.com/resourcesync-go/resourcesync/adapters/bucket/s3bucket"
+)
+
+// A bucketURL is the URL of a bucket or of a part of one: SCHEME://NAME/PREFIX?PARAMETERS.
+type bucketURL struct {
+	scheme, name string
+	prefix       string // "" or with a slash at the end
+	parameters   url.Values
+}
+
+// The schemes of the URLs of buckets.
+const (
+	s3Scheme     = "s3"
+	googleScheme = "gs"
+	azureScheme  = "azblob"
+)
+
+const knownBuckets = "give s3://NAME, gs://NAME or azblob://NAME"
+
+// parseBucketURL parses the URL of a bucket.
+func parseBucketURL(text string) (*bucketURL, error) {
+	if text == "" {
+		return nil, errors.New("no bucket given: " + knownBuckets)
+	}
+	u, err := url.Parse(text)
+	switch {
+	case err != nil || u.Scheme == "":
+		return nil, fmt.Errorf("bucket %q: %s", text, knownBuckets)
+	case u.Scheme == "file":
+		return nil, fmt.Errorf("bucket %q: a folder needs no bucket: use resourcesync serve to publish it, and the path of a folder to mirror into it", text)
+	case u.Scheme != s3Scheme && u.Scheme != googleScheme && u.Scheme != azureScheme:
+		return nil, fmt.Errorf("bucket %q: the scheme %s is not known: %s", u.Redacted(), u.Scheme, knownBuckets)
+	case u.Host == "":
+		return nil, fmt.Errorf("bucket %q has no name: %s", text, knownBuckets)
+	case u.User != nil:
+		return nil, fmt.Errorf("bucket %s: credentials are in the environment or in files, not in the URL", u.Redacted())
+	case withoutPassword(u.Query().Get("endpoint")) != u.Query().Get("endpoint"):
+		return nil, fmt.Errorf("bucket %s://%s: the endpoint has credentials: these are in the environment or in files, not in the URL", u.Scheme, u.Host)
+	case u.Query().Has("prefix"):
+		return nil, fmt.Errorf("bucket %q: write the prefix as a path, as in %s://%s/papers/", text, u.Scheme, u.Host)
+	}
+	b := &bucketURL{scheme: u.Scheme, name: u.Host, parameters: u.Query(), prefix: strings.TrimPrefix(u.Path, "/")}
+	if b.prefix != "" && !strings.HasSuffix(b.prefix, "/") {
+		b.prefix += "/"
+	}
+	return b, nil
+}
+
+// isBucketURL reports whether an argument names a bucket and not a folder.
+func isBucketURL(text string) bool { return strings.Contains(text, "://") }
+
+// String returns the bucket as people name it, without parameters other than the endpoint.
+func (b *bucketURL) String() string {
+	text := b.scheme + "://" + b.name
+	if b.prefix != "" {
+		text += "/" + b.prefix
+	}
+	if endpoint := b.parameters.Get("endpoint"); endpoint != "" {
+		text += " at " + endpoint
+	}
+	return text
+}
+
+// exampleURI returns a template of the URIs of objects.
+func (b *bucketURL) exampleURI() string {
+	switch b.scheme {
+	case googleScheme:
+		return "https://storage.googleapis.com/" + b.name + "/" + b.prefix + "{key}"
+	case azureScheme:
+		return "https://ACCOUNT.blob.core.windows.net/" + b.name + "/" + b.prefix + "{key}"
+	}
+	return "https://" + b.name + ".s3.amazonaws.com/" + b.prefix + "{key}"
+}
+
+// open opens the bucket, without the prefix. It requests nothing.
+func (b *bucketURL) open(ctx context.Context) (*blob.Bucket, error) {
+	if b.scheme == googleScheme {
+		return openGoogle(ctx, b)
+	}
+	u := url.URL{Scheme: b.scheme, Host: b.name, RawQuery: b.parameters.Encode()}
+	opened, err := blob.OpenBucket(ctx, u.String())
+	if err != nil {
+		return nil, fmt.Errorf("bucket %s: %w", b, err)
+	}
+	return opened, nil
+}
+
+// store returns what is known of the store.
+func (b *bucketURL) store() bucket.Store {
+	if b.scheme == azureScheme {
+		return azurebucket.Store{}
+	}
+	return s3bucket.Store{}
+}

@@ -1,0 +1,208 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/static"
+	"github.com/resourcesync-go/resourcesync/wellknown"
+)
+
+// build scans a folder and writes its documents as files.
+func build(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	c, err := parseBuild(args)
+	if err == nil {
+		err = c.verify()
+	}
+	if err != nil {
+		return err
+	}
+	screen := terminal.New(stderr)
+	log := newLogger(screen, c.site.logFormat)
+	st, err := openState(ctx, c.site, log)
+	if errors.Is(err, errInUse) {
+		return errBusy
+	}
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if err := st.close(); err != nil {
+			log.Warn("state not closed", "error", err)
+		}
+	}()
+	stop := runStore(ctx, st)
+	defer stop()
+	of, err := newDaemon(c.site, st, screen, log)
+	if err != nil {
+		return err
+	}
+	m, err := openMember(ctx, of, c.site, c.folder)
+	if err != nil {
+		return err
+	}
+	defer m.close()
+	if err := c.run(ctx, m, stdout); ctx.Err() == nil || err == nil {
+		return err
+	}
+	return errors.New("stopped before all documents were written; run it again")
+}
+
+// errBusy has the exit status of a failure and not that of a wrong command line: it passes.
+var errBusy = errors.New("the state is in use by another resourcesync, such as a build that still runs; run this build again when that has ended, or give another file with --state")
+
+// runStore runs the background work of the state until the returned function is called.
+func runStore(ctx context.Context, st *state) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var running sync.WaitGroup
+	running.Go(func() { st.Store.Run(ctx) })
+	return func() {
+		cancel()
+		running.Wait()
+	}
+}
+
+func (c *buildConfig) run(ctx context.Context, m *member, stdout io.Writer) error {
+	src, err := c.source(m)
+	if err != nil {
+		return usageError{err}
+	}
+	reserved, err := c.reserved(m, src)
+	if err != nil {
+		return err
+	}
+	m.reserve(reserved)
+	if err := m.recordOwner(ctx); err != nil {
+		return err
+	}
+	if err := m.scanner.scan(ctx); err != nil {
+		return fmt.Errorf("the folder cannot be scanned, and no document has been changed: %w", err)
+	}
+	begun := time.Now()
+	report, err := static.Write(ctx, c.out, src, &static.Options{
+		Gzip:      c.gzip,
+		Grace:     orAtOnce(c.grace),
+		DumpEvery: orAtOnce(c.dumpEvery),
+		Logger:    m.log,
+	})
+	if errors.Is(err, static.ErrLocked) {
+		return fmt.Errorf("--out %q: %w; run this build again when that has ended", c.out, err)
+	}
+	c.print(ctx, stdout, m, src, report, time.Since(begun))
+	if err != nil {
+		return err
+	}
+	kept, err := m.set.Kept(ctx)
+	if err != nil {
+		return err
+	}
+	return keptTrouble(kept)
+}
+
+// source returns the documents of m.
+func (c *buildConfig) source(m *member) (*rshttp.Static, error) {
+	set := m.published(c.site)
+	set.Memento = false // which needs a process that answers
+	return rshttp.NewStatic(m.documents.String(), []rshttp.Set{set}, &rshttp.Options{
+		DescribedBy:         c.site.about,
+		PageSize:            c.site.pageSize,
+		PackageSize:         int64(c.site.pkgSize),
+		PackageEvery:        time.Duration(c.site.pkgEvery),
+		Sitemap:             c.site.sitemap,
+		Robots:              true,
+		RobotsResourceLists: true,
+		RenderTimeout:       time.Hour, // nobody waits
+		Wait:                time.Hour,
+		Logger:              m.log,
+	})
+}
+
+// reserved returns the paths of URLs that are not those of resources: of the documents, and of
+// the folder with the documents if it is in the published one.
+func (c *buildConfig) reserved(m *member, src *rshttp.Static) ([]string, error) {
+	paths := []string{wellknown.Path}
+	for _, name := range static.OwnFiles() { // beside the documents
+		paths = append(paths, m.documents.Path+name)
+	}
+	if c.site.prefix != "/" {
+		paths = append(paths, m.documents.Path)
+	} else {
+		for _, path := range src.Paths() {
+			paths = append(paths, m.documents.Path+path)
+		}
+	}
+	published, err := realPath(c.folder.folder)
+	if err != nil {
+		return nil, err
+	}
+	out, err := realPath(c.out)
+	if err != nil {
+		return nil, err
+	}
+	if inside, err := filepath.Rel(published, out); err == nil && inside != "." && filepath.IsLocal(inside) {
+		paths = append(paths, m.base.Path+filepath.ToSlash(inside)+"/")
+	}
+	return paths, nil
+}
+
+// print reports what has been done, to people or to programs.
+func (c *buildConfig) print(ctx context.Context, stdout io.Writer, m *member, src *rshttp.Static, report static.Report, took time.Duration) {
+	last := m.scanner.last.Load()
+	scan := last.result
+	listed, err := m.stat(ctx)
+	if err != nil {
+		m.log.Warn("files not counted", "error", err)
+	}
+	if c.json {
+		err := json.NewEncoder(stdout).Encode(map[string]any{
+			"listed": listed.Count, "created": scan.Created, "updated": scan.Updated, "deleted": scan.Deleted, "held": scan.Held,
+			"documents": report.Documents, "written": orEmpty(report.Written), "written_bytes": report.Bytes,
+			"removed": orEmpty(report.Removed), "unlisted": report.Unlisted,
+			"scan_seconds": last.took.Seconds(), "write_seconds": took.Seconds(),
+		})
+		if err != nil {
+			m.log.Warn("report not printed", "error", err)
+		}
+		return
+	}
+	fmt.Fprintf(stdout, "%s listed. Written: %s of %s (%s). Removed: %s.\n", count(listed.Count, "files"),
+		humanize.Comma(int64(len(report.Written))), count(int64(report.Documents), "documents"), bytesText(report.Bytes), humanize.Comma(int64(len(report.Removed))))
+	for _, name := range report.Written {
+		if "/"+name == wellknown.Path { // the first time
+			c.announce(stdout, src)
+		}
+	}
+}
+
+// announce prints where the documents will be found.
+func (c *buildConfig) announce(stdout io.Writer, src *rshttp.Static) {
+	s := terminal.New(stdout)
+	var next terminal.Table
+	add := func(name, text string) {
+		next.Cells(terminal.Cell{Text: name, Style: terminal.Bold}, terminal.Cell{Text: text})
+	}
+	add("Source", src.Description())
+	for _, uri := range src.Sitemaps() {
+		add("robots.txt", "Sitemap: "+uri)
+	}
+	add("Harvest", "resourcesync mirror "+shellWord(c.site.baseURL)+" copy")
+	fmt.Fprintln(s)
+	s.WriteTable(&next)
+}
+
+func orEmpty(names []string) []string {
+	if names == nil {
+		return []string{}
+	}
+	return names
+}

@@ -1,0 +1,118 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/resourcesync-go/resourcesync/check"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/verdict"
+)
+
+// A checkConfig is the command line of check.
+type checkConfig struct {
+	target string
+
+	addresses         addresses
+	all, ignoreRobots bool
+	concurrency       int
+	format            string
+	maxResource       size
+	pause             span
+	rate              float64
+	sample            int
+}
+
+func checkFlags(c *checkConfig) *flag.FlagSet {
+	flags := newFlags("check")
+	flags.BoolVar(&c.all, "all", false, "")
+	flags.Func("allow-addresses", "", c.addresses.add)
+	flags.IntVar(&c.concurrency, "concurrency", 4, "")
+	flags.StringVar(&c.format, "format", "text", "")
+	flags.BoolVar(&c.ignoreRobots, "ignore-robots", false, "")
+	c.maxResource = 1 << 30
+	flags.Var(&c.maxResource, "max-resource", "")
+	c.pause = span(2 * time.Second)
+	flags.Var(&c.pause, "pause", "")
+	flags.Float64Var(&c.rate, "rate", 0, "")
+	flags.IntVar(&c.sample, "sample", 50, "")
+	return flags
+}
+
+func parseCheck(args []string) (checkConfig, error) {
+	var c checkConfig
+	flags := checkFlags(&c)
+	others, err := parse(flags, args)
+	switch {
+	case err != nil:
+	case len(others) != 1:
+		err = errors.New("give the URL of a Source, or a file: a document or a package")
+	case hasUser(others[0]):
+		err = errUser
+	case c.concurrency < 1 || c.concurrency > 100:
+		err = errors.New("--concurrency: give a number from 1 to 100")
+	case !(c.rate >= 0) || math.IsInf(c.rate, 0):
+		err = errors.New("--rate: give a number of requests per second, or 0 for no limit")
+	case c.sample < 0:
+		err = errors.New("--sample: give the number of resources, or 0 for none")
+	case c.maxResource < 1:
+		err = errors.New("--max-resource: give a size of at least a byte, such as 4GiB")
+	case c.pause < 0:
+		err = errors.New("--pause: give a time such as 5s, or 0 to read nothing twice")
+	case !slices.Contains(verdict.Formats(), c.format):
+		err = fmt.Errorf("--format %q: give one of %s", c.format, strings.Join(verdict.Formats(), ", "))
+	default:
+		c.target = others[0]
+	}
+	return c, refuse("check", err)
+}
+
+// options returns the options of the check.
+func (c *checkConfig) options(progress func(check.Progress)) *check.Options {
+	o := &check.Options{
+		Sample: c.sample, All: c.all, Pause: time.Duration(c.pause), Rate: c.rate, Concurrency: c.concurrency,
+		Allow: c.addresses, MaxContent: int64(c.maxResource), IgnoreRobots: c.ignoreRobots, Progress: progress,
+	}
+	if o.Sample == 0 {
+		o.Sample = -1 // zero is the default
+	}
+	if o.Pause == 0 {
+		o.Pause = -1
+	}
+	return o
+}
+
+// checkSource judges a Source. Its exit status is 2 if it could not.
+func checkSource(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	c, err := parseCheck(args)
+	if err != nil {
+		return err
+	}
+	screen := terminal.New(stderr)
+	report, err := check.Check(ctx, c.target, c.options(func(p check.Progress) {
+		screen.Status(fmt.Sprintf("Checking: %s documents, %s entries, %s resources, %s", humanize.Comma(p.Documents), humanize.Comma(p.Entries), humanize.Comma(p.Resources), p.Current))
+	}))
+	screen.Status("")
+	if err != nil {
+		if ctx.Err() != nil {
+			err = errors.New("interrupted before the end of the check")
+		}
+		return usageError{err}
+	}
+	if err := verdict.Write(stdout, c.format, report); err != nil {
+		return usageError{err}
+	}
+	if !report.OK() {
+		return fmt.Errorf("%s has violations: %s", c.target, verdict.Summary(report))
+	}
+	return nil
+}

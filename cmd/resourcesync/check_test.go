@@ -1,0 +1,153 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/check"
+)
+
+// runCheck runs the command in this process.
+func runCheck(t testing.TB, args ...string) (status int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	status = run(t.Context(), append([]string{"check", "--pause", "10ms"}, args...), &out, &errs)
+	return status, out.String(), errs.String()
+}
+
+// TestCheckServe holds that serve breaks no rule: with one document and with many, after
+// changes, with dumps, versions and a hub.
+func TestCheckServe(t *testing.T) {
+	t.Parallel()
+	for name, flags := range map[string][]string{
+		"default": nil,
+		"all":     {"--page-size", "5", "--dumps", "--keep-versions", "30d", "--hub", "own", "--sitemap", "--versions", filepath.Join(t.TempDir(), "versions")},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			for i := range 12 {
+				write(t, filepath.Join(folder, fmt.Sprintf("f%d.txt", i)), strings.Repeat(fmt.Sprint("content ", i), 100))
+			}
+			s := startReady(t, folder, flags...)
+			s.write("Über mich.txt", "text")
+			must(t, os.Remove(filepath.Join(folder, "f2.txt")))
+			for deadline := time.Now().Add(30 * time.Second); strings.Contains(s.listed(), "f2.txt") || !strings.Contains(s.listed(), "mich"); time.Sleep(50 * time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatal("the changes are not listed")
+				}
+			}
+			status, stdout, stderr := runCheck(t, s.site, "--all", "--format", "json")
+			var r check.Report
+			if err := json.Unmarshal([]byte(stdout), &r); err != nil || status != 0 || stderr != "" {
+				t.Fatalf("status %d, %v, %s\n%s", status, err, stderr, stdout)
+			}
+			if len(r.Findings) > 0 || r.Resources < 12 || r.Documents < 4 {
+				t.Errorf("%s", stdout)
+			}
+		})
+	}
+}
+
+// broken serves a Source with an error, a warning and need for advice.
+func broken(t *testing.T) string {
+	const begin = `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:rs="http://www.openarchives.org/rs/terms/">`
+	var s *httptest.Server
+	s = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/xml")
+		w.Header().Set("Last-Modified", "Mon, 06 Jan 2025 00:00:00 GMT")
+		switch r.URL.Path {
+		case "/.well-known/resourcesync":
+			fmt.Fprint(w, begin+`<rs:md capability="description"/><url><loc>`+s.URL+`/caps.xml</loc></url></urlset>`)
+		case "/caps.xml":
+			fmt.Fprint(w, begin+"\n"+`<rs:md capability="capabilitylist"/><url><loc>`+s.URL+`/&lt;b&gt;.xml</loc><rs:md capability="resourcelist"/></url></urlset>`)
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(s.Close)
+	return s.URL
+}
+
+// TestCheckFormats has each format of a report with violations.
+func TestCheckFormats(t *testing.T) {
+	site := broken(t)
+	for format, parts := range map[string][]string{
+		"text": {
+			"error  unreachable  (Core 6)\n", "    " + site + "/caps.xml:2:37\n", "warning  link-up-missing  (Core 9)\n",
+			"advice  changes-missing", "  Remedy: Publish", "2 errors, 1 warning, 3 pieces of advice. 2 documents with 2 entries, 0 resources and 0 packages were read in ",
+		},
+		"json":  {`"violations": 3,`, `"advice": 3,`, `"rule": "unreachable"`, `"line": 2,`, `"section": "Core 6"`, `"remedy": "Publish`},
+		"junit": {`<?xml version="1.0"`, `failures="3"`, `skipped="2"`, `<failure message="1 finding. Publish the document`, `type="Core 6"`, `<skipped message=`},
+		"html":  {"<!doctype html>", "The Source breaks rules", `<td class="number">2</td>`, "<code>unreachable</code>"},
+	} {
+		status, stdout, stderr := runCheck(t, site, "--format", format)
+		if status != 1 || !strings.Contains(stderr, "has violations: 2 errors, 1 warning, 3 pieces of advice") {
+			t.Errorf("%s: status %d, %s", format, status, stderr)
+		}
+		for _, part := range parts {
+			if !strings.Contains(stdout, part) {
+				t.Errorf("%s: no %q in\n%s", format, part, stdout)
+			}
+		}
+		switch format {
+		case "json":
+			var r check.Report
+			must(t, json.Unmarshal([]byte(stdout), &r))
+		case "junit":
+			var suite struct {
+				Tests int `xml:"tests,attr"`
+				Cases []struct {
+					Name string `xml:"name,attr"`
+				} `xml:"testcase"`
+			}
+			must(t, xml.Unmarshal([]byte(stdout), &suite))
+			if len(suite.Cases) != len(check.Rules()) || suite.Tests != len(suite.Cases) {
+				t.Errorf("%d test cases for %d rules", len(suite.Cases), len(check.Rules()))
+			}
+		case "html":
+			if strings.Contains(stdout, "<b>") {
+				t.Errorf("not escaped:\n%s", stdout)
+			}
+		}
+	}
+}
+
+// TestCheckStatus has the exit statuses.
+func TestCheckStatus(t *testing.T) {
+	good := filepath.Join(t.TempDir(), "list.xml")
+	write(t, good, `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>https://example.org/</loc></url></urlset>`)
+	bad := filepath.Join(t.TempDir(), "list.xml")
+	write(t, bad, `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url/></urlset>`)
+	for _, tt := range []struct {
+		args []string
+		want int
+		text string
+	}{
+		{[]string{good}, 0, "0 errors, 0 warnings"},
+		{[]string{bad}, 1, "error  loc-missing"},
+		{[]string{bad + ".gz"}, 2, "neither a file nor a URL"},
+		{[]string{httptest.NewServer(http.NotFoundHandler()).URL}, 2, "leads to no ResourceSync document"},
+		{[]string{}, 2, "give the URL"},
+		{[]string{good, "--format", "pdf"}, 2, "text, json, junit, html"},
+		{[]string{good, "--sample", "-1"}, 2, "--sample"},
+		{[]string{good, "--rate", "-1"}, 2, "--rate"},
+		{[]string{good, "--concurrency", "0"}, 2, "--concurrency"},
+		{[]string{good, "--max-resource", "0"}, 2, "--max-resource"},
+		{[]string{good, "--pause", "-1s"}, 2, "--pause"},
+	} {
+		status, stdout, stderr := runCheck(t, tt.args...)
+		if status != tt.want || !strings.Contains(stdout+stderr, tt.text) {
+			t.Errorf("%q: status %d, %s%s", tt.args, status, stdout, stderr)
+		}
+	}
+}

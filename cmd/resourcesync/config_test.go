@@ -1,0 +1,284 @@
+package main
+
+import (
+	"bytes"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// loaded reads a configuration file with this text, with more arguments.
+func loaded(t *testing.T, text string, args ...string) (*siteConfig, error) {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "site.yaml")
+	write(t, file, text)
+	r, err := parseRun("run", append(args, file))
+	if err != nil {
+		return nil, err
+	}
+	return r.load()
+}
+
+// What is wrong with a file is said with its line and a remedy, without secrets.
+func TestFaultyFiles(t *testing.T) {
+	for name, test := range map[string]struct{ text, want string }{
+		"nothing":         {"", "site.yaml is empty"},
+		"no YAML":         {"listen: [", "site.yaml is not YAML: line 1"},
+		"a text":          {"serve", "site.yaml:1: give lines of the form name: value"},
+		"two documents":   {"listen: :1\n---\nlisten: :2\n", "more than one document"},
+		"no sets":         {"listen: :1", "site.yaml has no sets"},
+		"empty sets":      {"sets: []", "site.yaml has no sets"},
+		"sets are none":   {"sets: folder", "site.yaml:1: sets is a list"},
+		"a set is none":   {"sets:\n  - folder", "site.yaml:2: give lines of the form name: value"},
+		"misspelled":      {"listne: :1\nsets: [{kind: folder, folder: .}]", "site.yaml:1: listne: there is no setting of this name; did you mean listen?"},
+		"of another kind": {"sets:\n  - kind: upstream\n    upstream: http://127.0.0.1\n    hash: md5", "site.yaml:4: hash: there is no setting of this name"},
+		"of a set":        {"hash: md5\nsets: [{kind: folder, folder: .}]", "site.yaml:1: hash: there is no setting of this name"},
+		"of the site":     {"sets:\n- kind: folder\n  folder: .\n  listen: :1", "site.yaml:4: listen: there is no setting of this name"},
+		"twice":           {"listen: :1\nlisten: :2", "site.yaml:2: listen stands in line 1 already"},
+		"no value":        {"listen:\nsets: [{kind: folder, folder: .}]", "site.yaml:1: listen has no value"},
+		"a mapping":       {"listen: {a: b}", "site.yaml:1: listen has a value or a list of values"},
+		"several values":  {"listen: [a, b]\nsets: [{kind: folder, folder: .}]", "site.yaml:1: listen takes one value"},
+		"not a number":    {"page-size: many\nsets: [{kind: folder, folder: .}]", `site.yaml:1: page-size: invalid value "many"`},
+		"not a time":      {"sets:\n- {kind: folder, folder: ., rescan: 5}", `site.yaml:2: rescan: invalid value "5"`},
+		"too small":       {"page-size: 0\nsets: [{kind: folder, folder: .}]", "site.yaml: --page-size 0: a page has"},
+		"wrong in a set":  {"sets: [{kind: folder, name: a, folder: ., hash: crc}]", `site.yaml: set a: --hash "crc"`},
+		"no kind":         {"sets:\n- folder: .", "site.yaml:2: a set without a kind"},
+		"kind misspelled": {"sets:\n- kind: foldr", `there is no kind "foldr"; did you mean folder?`},
+		"no folder":       {"sets: [{kind: folder}]", "site.yaml:1: a set of the kind folder without folder"},
+		"no name":         {"sets:\n- {kind: folder, folder: .}\n- {kind: folder, folder: .}", "site.yaml:2: a set without a name"},
+		"same name":       {"sets:\n- {kind: folder, folder: ., name: a}\n- {kind: folder, folder: ., name: a}", `site.yaml:3: two sets have the name "a"`},
+		"same path":       {"sets:\n- {kind: folder, folder: ., name: a}\n- {kind: folder, folder: ., name: b}", `site.yaml:3: two sets have the path /`},
+		"odd name":        {"sets: [{kind: folder, folder: ., name: a/b}]", `site.yaml:1: name "a/b"`},
+		"odd path":        {"sets: [{kind: folder, folder: ., name: a, path: ../b}]", `site.yaml:1: path "../b"`},
+		"path of nothing": {"sets: [{kind: upstream, upstream: 'http://127.0.0.1', beside: true, name: a, path: b}]", "has no path"},
+		"in documents":    {"sets: [{kind: folder, folder: ., name: a, path: /resourcesync/b}]", "site.yaml: set a: the path /resourcesync/b/ is in /resourcesync/, where the documents are"},
+		"at the hub":      {"sets: [{kind: folder, folder: ., name: a, path: websub}]", "set a: the path /websub/ is that of the hub"},
+		"no address":      {"listen: 8080\nsets: [{kind: folder, folder: .}]", `--listen "8080": give an address and a port`},
+		"no port":         {"status: ':99999'\nsets: [{kind: folder, folder: .}]", `--status ":99999": give an address and a port`},
+		"secret state":    {"state: mysql://me:sesame@host/db\nsets: [{kind: folder, folder: .}]", `--state "mysql://me:xxxxx@host/db": give a file`},
+		"odd password":    {"state: postgres://me:1/sesame@host/db\nsets: [{kind: folder, folder: .}]", "--state: percent-encode special characters"},
+		"odd password #":  {"sets: [{kind: table, table: t, key: id, uri: 'http://a/{id}', db: 'mysql://me:1#sesame@host/db'}]", "--db: percent-encode special characters"},
+		"secret upstream": {"sets: [{kind: upstream, upstream: 'http://me:sesame@127.0.0.1'}]", "--upstream http://me:xxxxx@127.0.0.1: leave out users"},
+		"secret endpoint": {"sets: [{kind: bucket, bucket: 's3://b?endpoint=http://me:sesame@host', uri: 'http://a/{key}'}]", "bucket s3://b: the endpoint has credentials"},
+		"secret bucket":   {"sets: [{kind: bucket, bucket: 's4://me:sesame@b', uri: 'http://a/{key}'}]", "the scheme s4 is not known"},
+		"secret hub":      {"hub: https://user:sesame@hub.example.org/\nsets: [{kind: folder, folder: .}]", "leave out users"},
+		"secret and file": {"ping-token: sesame\nping-token-file: x\nsets: [{kind: folder, folder: .}]", "contradict each other"},
+		"no secret file":  {"ping-token-file: /nonexistent\nsets: [{kind: folder, folder: .}]", `site.yaml:1: ping-token-file: "/nonexistent": no such file`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := loaded(t, test.text)
+			if err == nil || !strings.Contains(err.Error(), test.want) || strings.Contains(err.Error(), "sesame") || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%v, want %q in it", err, test.want)
+			}
+		})
+	}
+}
+
+// Flags have priority over variables, and these over the file; what a set says has
+// priority over what all sets have by default.
+func TestPriorities(t *testing.T) {
+	const text = `
+listen: 127.0.0.1:1
+base-url: http://file.example.org/
+prefix: /file/
+page-size: 1_000
+rescan: 1m
+hub: [own, https://hub.example.org/]
+allow-callbacks: 10.0.0.0/8
+sets:
+  - {name: a, kind: folder, folder: ., rescan: 2m, path: a}
+  - {name: b, kind: folder, folder: ., path: /b/}
+`
+	t.Setenv("RESOURCESYNC_BASE_URL", "http://variable.example.org/")
+	t.Setenv("RESOURCESYNC_PREFIX", "/variable/")
+	t.Setenv("RESOURCESYNC_ALLOW_CALLBACKS", "10.1.0.0/16 10.2.0.0/16")
+	t.Setenv("RESOURCESYNC_MAX_DELETE", "7%")
+	t.Setenv("RESOURCESYNC_PORT", "tcp://10.0.0.1:80") // as Kubernetes has it
+	c, err := loaded(t, text, "--prefix", "/flag/", "--allow-callbacks=10.3.0.0/16")
+	must(t, err)
+	a, b := c.sets[0].common(), c.sets[1].common()
+	if c.listen != "127.0.0.1:1" || c.baseURL != "http://variable.example.org/" || c.prefix != "/flag/" || c.pageSize != 1000 || len(c.push.foreign) != 1 || !c.push.own {
+		t.Errorf("%+v", c)
+	}
+	if len(c.push.callbacks) != 1 || c.push.callbacks[0].String() != "10.3.0.0/16" {
+		t.Errorf("callbacks: %v", c.push.callbacks)
+	}
+	if a.rescan != 2*time.Minute || b.rescan != time.Minute || a.maxDelete != 0.07 || b.maxDelete != 0.07 || a.path != "a/" || b.path != "b/" {
+		t.Errorf("%+v\n%+v", a, b)
+	}
+}
+
+// Each command takes its flags from variables too, and says so if one is misspelled.
+func TestVariables(t *testing.T) {
+	t.Setenv("RESOURCESYNC_HASH", "md5")
+	t.Setenv("RESOURCESYNC_EXCLUDE", "/a/* /b/*")
+	c, err := parseServe([]string{"folder", "--page-size", "7"})
+	must(t, err)
+	if f := c.sets[0].(*folderConfig); f.hash != "md5" || c.pageSize != 7 {
+		t.Errorf("%+v", f)
+	}
+	c, err = parseProxy([]string{"--upstream", "http://127.0.0.1"})
+	must(t, err)
+	if f := c.sets[0].(*upstreamConfig); len(f.exclude) != 2 {
+		t.Errorf("%+v", f)
+	}
+	t.Setenv("RESOURCESYNC_HASH", "md4")
+	if _, err := parseServe([]string{"folder"}); err == nil || !strings.Contains(err.Error(), `--hash "md4"`) {
+		t.Error(err)
+	}
+	t.Setenv("RESOURCESYNC_HASH", "")
+	t.Setenv("RESOURCESYNC_PAGE_SIZE", "x")
+	if _, err := parseServe([]string{"folder"}); err == nil || !strings.Contains(err.Error(), `RESOURCESYNC_PAGE_SIZE: invalid value "x"`) {
+		t.Error(err)
+	}
+	t.Setenv("RESOURCESYNC_PAGE_SIZE", "")
+	t.Setenv("RESOURCESYNC_PAGE_SIZ", "10")
+	if _, err := parseServe([]string{"folder"}); err == nil || !strings.Contains(err.Error(), "did you mean RESOURCESYNC_PAGE_SIZE?") {
+		t.Error(err)
+	}
+}
+
+// A secret in a file is used without the newline at its end, and shown nowhere.
+func TestSecretFiles(t *testing.T) {
+	dir := t.TempDir()
+	token, hubs := filepath.Join(dir, "token"), filepath.Join(dir, "hubs")
+	write(t, token, "sesame\n")
+	write(t, hubs, "own\nhttps://:sesame@hub.example.org/\n\n")
+	file := filepath.Join(dir, "site.yaml")
+	write(t, file, "hub-file: "+hubs+"\nbase-url: http://example.org\nstate: postgres://me:sesame@127.0.0.1:1/db\nsets:\n- {kind: folder, folder: "+dir+"}\n")
+	t.Setenv("RESOURCESYNC_PING_TOKEN_FILE", token)
+	r, err := parseRun("run", []string{"--config", file})
+	must(t, err)
+	c, err := r.load()
+	must(t, err)
+	if c.sets[0].common().pingToken != "sesame" || len(c.push.foreign) != 1 || c.push.foreign[0].Token != "sesame" || !c.push.own {
+		t.Errorf("%+v %+v", c, c.sets[0])
+	}
+	var stdout, stderr bytes.Buffer
+	if status := run(t.Context(), []string{"check-config", file}, &stdout, &stderr); status != 0 || strings.Contains(stdout.String()+stderr.String(), "sesame") ||
+		!strings.Contains(stdout.String(), "hub-file: "+hubs) || !strings.Contains(stdout.String(), "postgres://me:xxxxx@127.0.0.1:1/db") {
+		t.Errorf("status %d\n%s%s", status, &stdout, &stderr)
+	}
+	// Neither an error nor the log shows the password of the state.
+	stderr.Reset()
+	if status := run(t.Context(), []string{"run", "--listen", "127.0.0.1:0", file}, &stdout, &stderr); status != 2 || strings.Contains(stderr.String(), "sesame") {
+		t.Errorf("status %d\n%s", status, &stderr)
+	}
+	for _, content := range []string{"", "\n", "a\x00b", strings.Repeat("x", maxSecret+1)} {
+		write(t, token, content)
+		if _, err := r.load(); err == nil || !strings.Contains(err.Error(), "token") {
+			t.Errorf("%.10q: %v", content, err)
+		}
+	}
+}
+
+// What check-config prints is a configuration file that means the same.
+func TestCheckConfig(t *testing.T) {
+	dir := t.TempDir()
+	file, again := filepath.Join(dir, "site.yaml"), filepath.Join(dir, "again.yaml")
+	write(t, file, `{hub: [own, "https://hub.example.org/"], described-by: "urn:a:b", client-header: x-real-ip, sets: [{name: "1", kind: folder, folder: `+dir+`, max-delete: 5%},
+		{name: site, kind: upstream, path: site, upstream: "http://127.0.0.1:1", exclude: ["*a", "/b: c"]}]}`)
+	check := func(file string) string {
+		var stdout, stderr bytes.Buffer
+		if status := run(t.Context(), []string{"check-config", file}, &stdout, &stderr); status != 0 {
+			t.Fatalf("status %d: %s", status, &stderr)
+		}
+		return stdout.String()
+	}
+	first := check(file)
+	write(t, again, first)
+	if second := check(again); second != first {
+		t.Errorf("got\n%s\nwant\n%s", second, first)
+	}
+	for _, want := range []string{"hub: [own, 'https://hub.example.org/']", "page-size: 10000", "max-delete: 5%", "client-header: x-real-ip"} {
+		if !strings.Contains(first, want) {
+			t.Errorf("no %s in\n%s", want, first)
+		}
+	}
+	sets := "sets: [{kind: folder, folder: " + dir + "}]"
+	for text, want := range map[string]string{
+		"sets: [{kind: folder, folder: " + filepath.Join(dir, "none") + "}]": "there is no folder",
+		"listen: :8080\n" + sets:                   "--listen :8080 accepts connections at all addresses",
+		"listen: '[::]:8080'\n" + sets:             "as in --base-url http://files.example.org:8080/",
+		"tls-cert: none\ntls-key: none\n" + sets:   "--tls-cert, --tls-key: ",
+		"state: " + dir + "/none/site.db\n" + sets: "there is no folder",
+	} {
+		write(t, file, text)
+		var stdout, stderr bytes.Buffer
+		if status := run(t.Context(), []string{"check-config", file}, &stdout, &stderr); status != 2 || stdout.Len() > 0 || !strings.Contains(stderr.String(), want) {
+			t.Errorf("%s: status %d: %s%s", text, status, &stdout, &stderr)
+		}
+	}
+}
+
+func TestWithoutPassword(t *testing.T) {
+	for address, want := range map[string]string{
+		"/var/lib/a@b.db":                                     "/var/lib/a@b.db",
+		"postgres://me:sesame@host/db":                        "postgres://me:xxxxx@host/db",
+		"postgres://host/db?password=sesame&user=a%40b":       "postgres://host/db?password=xxxxx&user=a%40b",
+		"postgres://me@host/db?sslpassword=sesame":            "postgres://me@host/db?sslpassword=xxxxx",
+		"postgres://me:sesa#me@host/db":                       masked,
+		"postgres://me:1/sesame@host/db":                      masked,
+		"mysql://me:1?sesame@host/db":                         masked,
+		"postgres://host/db?user=me@host&sslmode=verify-full": "postgres://host/db?user=me@host&sslmode=verify-full",
+	} {
+		if got := withoutPassword(address); got != want {
+			t.Errorf("%s: %s, want %s", address, got, want)
+		}
+	}
+}
+
+// Commands that copy or judge a Source show no password, because they take none.
+func TestUserOfSource(t *testing.T) {
+	for _, args := range [][]string{{"mirror", "http://me:sesame@127.0.0.1:1/", t.TempDir()}, {"check", "http://me:sesame@127.0.0.1:1/"}} {
+		var stdout, stderr bytes.Buffer
+		if status := run(t.Context(), args, &stdout, &stderr); status != 2 || !strings.Contains(stderr.String(), "leave out the user") || strings.Contains(stderr.String(), "sesame") {
+			t.Errorf("%q: status %d: %s", args, status, &stderr)
+		}
+	}
+}
+
+// A state is not in a folder of any set.
+func TestStateInFolderOfASet(t *testing.T) {
+	dir := t.TempDir()
+	must(t, os.Mkdir(filepath.Join(dir, "b"), 0o755))
+	file := filepath.Join(t.TempDir(), "site.yaml")
+	write(t, file, "state: "+dir+"/b/state.db\nsets: [{kind: folder, folder: "+dir+", name: a, path: a}]")
+	var stdout, stderr bytes.Buffer
+	if status := run(t.Context(), []string{"check-config", file}, &stdout, &stderr); status != 2 || !strings.Contains(stderr.String(), "in the folder that is published") {
+		t.Errorf("status %d: %s%s", status, &stdout, &stderr)
+	}
+}
+
+// FuzzParseConfig: no text makes the reader of files fail in another way than by an error.
+func FuzzParseConfig(f *testing.F) {
+	for _, seed := range []string{"", "a: b", "sets:\n- {kind: folder, folder: .}", "a: &x [1]\nb: *x", "<<: *x", "? [a]\n: b", "sets: [[a]]", "a: !!binary x"} {
+		f.Add([]byte(seed))
+	}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		c, err := parseConfig("site.yaml", text)
+		if err != nil {
+			return
+		}
+		for _, s := range c.sets {
+			_, _, _ = s.load([]layer{c.top})
+		}
+	})
+}
+
+// The example of the documents is a configuration, and the same as the file.
+func TestExampleConfig(t *testing.T) {
+	text := read(t, "../../deploy/site.yaml")
+	if !strings.Contains(read(t, "../../docs/configuration.md"), "```yaml\n"+text+"```\n") {
+		t.Error("docs/configuration.md has another example than deploy/site.yaml")
+	}
+	token := filepath.Join(t.TempDir(), "token")
+	write(t, token, "sesame")
+	c, err := loaded(t, strings.ReplaceAll(text, "/etc/resourcesync/ping-token", token))
+	must(t, err)
+	if len(c.sets) != 2 || c.sets[0].common().rescan != time.Minute || c.sets[1].common().rescan != 10*time.Minute {
+		t.Errorf("%+v", c)
+	}
+}

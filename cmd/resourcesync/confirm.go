@@ -1,0 +1,136 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"log/slog"
+	"slices"
+	"strings"
+
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+)
+
+// confirmDeletions confirms held deletions: a running server, or the next one, publishes
+// them.
+func confirmDeletions(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	c, err := parseAny(args)
+	if err != nil {
+		return err
+	}
+	st, err := openExistingState(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer st.close()
+	var held int64
+	for _, config := range c.sets {
+		set, err := st.openOwned(ctx, c, config)
+		if err != nil {
+			return err
+		}
+		n, err := set.ConfirmDeletions(ctx)
+		if err != nil {
+			return err
+		}
+		held += n
+	}
+	if held == 0 {
+		fmt.Fprintln(stdout, "No deletions are held.")
+		return nil
+	}
+	fmt.Fprintf(stdout, "Confirmed: the next scan publishes the deletions of %d resources.\n", held)
+	return nil
+}
+
+// openExistingState opens the state of a site, which may be using it.
+func openExistingState(ctx context.Context, c *siteConfig) (*state, error) {
+	_, hasDefault := c.sets[0].(stateDefaulter)
+	hasDefault = hasDefault && c.sets[0].common().name == ""
+	if c.baseURL == "" && (c.stateIsPostgres() || c.state == "" && !hasDefault) {
+		return nil, usagef("the state belongs to the address of a site; give --base-url as the server has it")
+	}
+	o := c.storeOptions(slog.New(slog.DiscardHandler))
+	if c.stateIsPostgres() {
+		return openPostgres(ctx, c, o)
+	}
+	path, err := c.stateFile()
+	if err != nil {
+		return nil, err
+	}
+	if !exists(path) {
+		return nil, usagef("there is no state %q; give --state as the server has it", path)
+	}
+	return openStateFile(ctx, c, path, o)
+}
+
+// openOwned opens a stored set, unless it belongs to another folder or website.
+func (s *state) openOwned(ctx context.Context, c *siteConfig, config setConfig) (*sqlstore.Set, error) {
+	set, err := s.openSet(ctx, c, config)
+	if err == nil && !s.shared {
+		if _, err = config.checkOwner(ctx, c, set); err != nil {
+			err = usagef("state %q: %w", s.place, err)
+		}
+	}
+	return set, err
+}
+
+// parseAny reads the arguments of a command that publishes sets: those of the one that the
+// first argument names, those of run if there is a configuration file, or else those of
+// serve or of the only other command that has the flags.
+func parseAny(args []string) (*siteConfig, error) {
+	if len(args) > 0 {
+		if i := slices.IndexFunc(kinds, func(k kind) bool { return k.command == args[0] }); i >= 0 {
+			return parseSite(kinds[i], args[1:])
+		}
+	}
+	if slices.ContainsFunc(args, func(arg string) bool {
+		return strings.HasPrefix(strings.TrimLeft(arg, "-")+"=", "config=") && arg[0] == '-'
+	}) {
+		r, err := parseRun("confirm-deletions", args)
+		if err != nil {
+			return nil, err
+		}
+		return r.load()
+	}
+	k, err := kindWith(args)
+	if err != nil {
+		return nil, err
+	}
+	return parseSite(k, args)
+}
+
+// kindWith returns the kind whose command has all flags in args: serve if it has them.
+func kindWith(args []string) (kind, error) {
+	all := make(map[string]bool) // flags that only some kinds have
+	for _, k := range kinds {
+		for _, name := range k.ownFlags() {
+			all[name] = true
+		}
+	}
+	var given []string
+	for _, arg := range args {
+		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
+		if strings.HasPrefix(arg, "-") && all[name] {
+			given = append(given, name)
+		}
+	}
+	var found []kind
+	for _, k := range kinds {
+		own := k.ownFlags()
+		if !slices.ContainsFunc(given, func(name string) bool { return !slices.Contains(own, name) }) {
+			found = append(found, k)
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return kind{}, usagef("confirm-deletions: no command has all these flags: --%s; give the arguments of serve or, for another command, that command and its arguments", strings.Join(given, ", --"))
+	case found[0].command == kinds[0].command || len(found) == 1:
+		return found[0], nil
+	}
+	var names []string
+	for _, k := range found {
+		names = append(names, k.command)
+	}
+	return kind{}, usagef("confirm-deletions: --%s can be of %s; give the command first, as in: resourcesync confirm-deletions %s --%s …", strings.Join(given, ", --"), strings.Join(names, " and "), names[0], given[0])
+}

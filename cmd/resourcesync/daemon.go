@@ -1,0 +1,215 @@
+package main
+
+import (
+	"context"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"syscall"
+
+	"golang.org/x/sync/errgroup"
+
+	"github.com/resourcesync-go/resourcesync/adapters/prometheus"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/accesslog"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/harvesters"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+	"github.com/resourcesync-go/resourcesync/topic/websocket"
+)
+
+// A daemon is what outlives a configuration: the state, the connections, and what
+// operators see.
+type daemon struct {
+	state  *state
+	screen *terminal.Screen
+	log    *slog.Logger
+	stdout io.Writer
+
+	sockets    *websocket.Server   // nil if there are none
+	metrics    *prometheus.Metrics // nil without --status
+	harvesters *harvesters.Log     // nil if they are not remembered
+	healthz    *healthHandler
+	statusURL  string // "" if there is none
+
+	now  atomic.Pointer[publication]
+	swap sync.RWMutex // held while now changes
+}
+
+// newDaemon opens nothing.
+func newDaemon(c *siteConfig, st *state, screen *terminal.Screen, log *slog.Logger) (*daemon, error) {
+	p := &daemon{state: st, screen: screen, log: log}
+	base, err := c.base()
+	if err != nil {
+		return nil, err
+	}
+	if c.push.webSocket {
+		if p.sockets, err = websocket.New(&websocket.Options{Origins: append(c.push.origins, base.Host), Logger: log}); err != nil {
+			return nil, usageError{err}
+		}
+	}
+	if c.status != "" { // operators have an address
+		p.metrics = prometheus.New()
+		if c.harvests {
+			p.harvesters = harvesters.New()
+		}
+	}
+	p.healthz = &healthHandler{log: log, check: func(ctx context.Context) error { return p.now.Load().health(ctx) }}
+	return p, nil
+}
+
+// publish publishes the sets of c until ctx is done. At SIGHUP, it publishes what load
+// returns; without load, the signal ends the process.
+func publish(ctx context.Context, c *siteConfig, load func() (*siteConfig, error), stdout, stderr io.Writer) error {
+	// Otherwise Go ends the process when the reader of a log has gone away.
+	signal.Ignore(syscall.SIGPIPE)
+	reloads := make(chan os.Signal, 1)
+	if load != nil { // before anything that takes time: without this, the signal ends the process
+		signal.Notify(reloads, syscall.SIGHUP)
+		defer signal.Stop(reloads)
+	}
+	if err := c.verify(); err != nil {
+		return err
+	}
+	derived := c.baseURL == ""
+	site, err := listen(c)
+	if err != nil {
+		return err
+	}
+	defer site.Close()
+	var operators net.Listener
+	if c.status != "" {
+		if operators, err = net.Listen("tcp", c.status); err != nil {
+			return usagef("--status: %w; give an address and port of this computer, as in --status 127.0.0.1:9090", err)
+		}
+		defer operators.Close()
+	}
+	screen := terminal.New(stderr)
+	log := newLogger(screen, c.logFormat)
+	st, err := openState(ctx, c, log)
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil // stopped before it began
+	case err != nil:
+		return err
+	}
+	defer func() {
+		if err := st.close(); err != nil {
+			log.Warn("state not closed", "error", err)
+		}
+	}()
+	p, err := newDaemon(c, st, screen, log)
+	if err != nil {
+		return err
+	}
+	p.stdout = stdout
+	first, err := newPublication(ctx, p, c, nil)
+	if err != nil {
+		return err
+	}
+	first.derived = derived
+	p.now.Store(first)
+	defer func() { p.now.Load().close() }()
+	for _, m := range first.members {
+		m.log.Info("listening", "address", site.Addr().String(), "site", m.baseURL, m.content.from, "state", st.place)
+	}
+	return p.run(ctx, site, operators, reloads, load)
+}
+
+// ServeHTTP serves the site as it is configured now.
+func (p *daemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	now := p.enter()
+	defer now.requests.Done()
+	now.handler.ServeHTTP(w, r)
+}
+
+// enter returns the publication of now, and counts a request to it.
+func (p *daemon) enter() *publication {
+	p.swap.RLock()
+	defer p.swap.RUnlock()
+	now := p.now.Load()
+	now.requests.Add(1)
+	return now
+}
+
+func (p *daemon) run(ctx context.Context, site, operators net.Listener, reloads <-chan os.Signal, load func() (*siteConfig, error)) error {
+	g, ctx := errgroup.WithContext(ctx)
+	g.Go(func() error {
+		<-ctx.Done()
+		p.log.Info("stopping", "cause", context.Cause(ctx))
+		return nil
+	})
+	first := p.now.Load()
+	c := first.site
+	front, err := p.front(c, site)
+	if err != nil {
+		return err
+	}
+	front.uploads = first.uploads()
+	g.Go(func() error { return front.run(ctx, p.log) })
+	if operators != nil {
+		p.statusURL = "http://" + operators.Addr().String() + "/"
+		p.log.Info("status for operators", "url", p.statusURL)
+		status := &server{listener: operators, handler: checkHost(c.status, p.operators())}
+		g.Go(func() error { return status.run(ctx, p.log) })
+	}
+	if p.sockets != nil {
+		g.Go(func() error { return p.sockets.Run(ctx, p.state.log) })
+	}
+	g.Go(func() error { return p.runPublications(ctx, reloads, load) })
+	return g.Wait()
+}
+
+// front returns the server of the site.
+func (p *daemon) front(c *siteConfig, listener net.Listener) (*server, error) {
+	handler := http.Handler(p)
+	if c.accessLog != "none" {
+		handler = accesslog.Handler(p.stdout, c.accessLog, p.log, handler)
+	}
+	s := &server{listener: listener, handler: clientAddress(c.client, handler)}
+	if c.tlsCert != "" {
+		var err error
+		if s.certificate, err = newCertificate(c.tlsCert, c.tlsKey); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// listen opens the listener, and derives the base URL from it if none was given.
+func listen(c *siteConfig) (net.Listener, error) {
+	ln, err := net.Listen("tcp", c.listen)
+	if err != nil {
+		return nil, usagef("%w; give another address and port, as in --listen 127.0.0.1:8081", err)
+	}
+	if c.baseURL != "" {
+		return ln, nil
+	}
+	addr := ln.Addr().(*net.TCPAddr)
+	if addr.IP.IsUnspecified() {
+		ln.Close()
+		return nil, errAllAddresses(c.listen, strconv.Itoa(addr.Port))
+	}
+	c.baseURL = "http://" + addr.String() + "/"
+	return ln, nil
+}
+
+func errAllAddresses(listen, port string) error {
+	return usagef("--listen %s accepts connections at all addresses; give the public one, as in --base-url http://files.example.org:%s/", listen, port)
+}
+
+// newLogger returns a logger for people on a terminal, and otherwise for programs, which
+// both formats are for.
+func newLogger(s *terminal.Screen, format string) *slog.Logger {
+	switch {
+	case format == "json":
+		return slog.New(slog.NewJSONHandler(s, nil))
+	case s.Control:
+		return slog.New(s.LogHandler())
+	}
+	return slog.New(slog.NewTextHandler(s, nil))
+}

@@ -1,0 +1,271 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"net/http"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/dir"
+	"github.com/resourcesync-go/resourcesync/adapters/dir/browse"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/adapters/versions"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/wellknown"
+)
+
+// A folderConfig is the configuration of a set of the files of a folder.
+type folderConfig struct {
+	setSettings
+	folder   string
+	hash     string
+	hashes   []string // hash, split
+	keep     span     // zero for no versions
+	versions string   // the folder for them; empty for one beside the state
+	dotFiles bool
+	browse   bool // pages for folders
+}
+
+func (c *folderConfig) flags(flags *flag.FlagSet) {
+	flags.StringVar(&c.hash, "hash", "sha-256", "")
+	flags.Var(&c.keep, "keep-versions", "")
+	flags.StringVar(&c.versions, "versions", "", "")
+	flags.BoolVar(&c.dotFiles, "dot-files", false, "")
+	flags.BoolVar(&c.browse, "browse", true, "")
+}
+
+func (c *folderConfig) argument() *string { return &c.folder }
+
+func (c *folderConfig) check(site *siteConfig) error {
+	var err error
+	if c.hashes, err = splitHashes(c.hash); err != nil {
+		return err
+	}
+	switch {
+	case c.keep < 0:
+		return usagef("--keep-versions %v: give a time such as 48h or 30d, or 0", &c.keep)
+	case c.keep > 0 && !c.dumps:
+		return usagef("--keep-versions is for dumps; leave out --dumps=false")
+	case c.keep > 0 && !slices.Contains(c.hashes, "sha-256"):
+		return usagef("--keep-versions identifies versions by sha-256; give --hash md5,sha-256")
+	case c.keep > 0 && site.stateIsPostgres() && c.versions == "":
+		return usagef("--keep-versions needs a folder, because versions cannot be in a database; give one that all servers of the site share, as in --versions /var/lib/resourcesync/versions")
+	case c.keep == 0 && c.versions != "":
+		return usagef("--versions needs --keep-versions; state for how long to keep them, as in --keep-versions 30d")
+	}
+	return nil
+}
+
+// splitHashes returns the hashes in a list: an empty slice, which is not nil, for
+// none.
+func splitHashes(list string) ([]string, error) {
+	if list == "none" {
+		return []string{}, nil
+	}
+	hashes := strings.Split(list, ",")
+	for i, h := range hashes {
+		if h != "md5" && h != "sha-256" || slices.Contains(hashes[:i], h) {
+			return nil, usagef("--hash %q: give md5, sha-256, md5,sha-256 or none", list)
+		}
+	}
+	return hashes, nil
+}
+
+// servesPath implements [pathServer].
+func (c *folderConfig) servesPath() bool { return true }
+
+// verify implements [verifier].
+func (c *folderConfig) verify() error {
+	info, err := os.Stat(c.folder)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return usagef("there is no folder %q; give one whose files are to be published", c.folder)
+	case err != nil:
+		return usagef("folder %q: %w", c.folder, reason(err))
+	case !info.IsDir():
+		return usagef("%q is a file; give the folder that it is in", c.folder)
+	}
+	return nil
+}
+
+// reason returns err without the path, which is not quoted in it.
+func reason(err error) error {
+	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+		return pathErr.Err
+	}
+	return err
+}
+
+func (c *folderConfig) stateName() string { return "files" }
+
+// defaultState implements [stateDefaulter].
+func (c *folderConfig) defaultState() (string, error) {
+	published, err := realPath(c.folder)
+	if err != nil {
+		return "", usagef("folder %q: %w", c.folder, reason(err))
+	}
+	path, err := defaultStateFile(published)
+	if err != nil {
+		return "", usagef("no place to keep state in by default: %w; give one, as in --state /var/lib/resourcesync/files.db", err)
+	}
+	return path, nil
+}
+
+// checkState implements [stateChecker]: the state must not be in the folder.
+func (c *folderConfig) checkState(path, given string) error {
+	published, err := realPath(c.folder)
+	if err != nil {
+		return usagef("folder %q: %w", c.folder, reason(err))
+	}
+	inside, err := isInside(path, published)
+	if err != nil {
+		return usagef("--state %q: %w", given, reason(err))
+	}
+	if inside {
+		return usagef("state would be kept in %q, in the folder that is published; give a file elsewhere, as in --state /var/lib/resourcesync/files.db", path)
+	}
+	return nil
+}
+
+// checkOwner returns an error if the state belongs to another folder, whose files
+// would all be published as deleted. A folder that has moved is accepted at its new
+// place. A link that led to the folder of the state must lead to one with at least one
+// of its files. States of earlier versions record nothing.
+func (c *folderConfig) checkOwner(ctx context.Context, _ *siteConfig, set *sqlstore.Set) (now origin, err error) {
+	before, err := readOrigin(ctx, set)
+	if err != nil {
+		return now, err
+	}
+	if now.Given, err = filepath.Abs(c.folder); err == nil {
+		now.Real, err = filepath.EvalSymlinks(now.Given)
+	}
+	if err != nil {
+		return now, err
+	}
+	switch {
+	case c.moved:
+	case before.Source != "":
+		return now, fmt.Errorf("has in this set the resources of %s, not of the folder %q; give the set another name, or another file with --state", before.Source, now.Real)
+	case before.Real == "" || before.Real == now.Real:
+	case before.Given != now.Given:
+		return now, fmt.Errorf("is the state of the folder %q, not of %q; if the folder has moved, start once with --moved; otherwise %s", before.Real, now.Real, c.apart())
+	default:
+		found, err := hasAny(ctx, set, now.Real)
+		if err == nil && !found {
+			err = fmt.Errorf("is the state of the folder %q; %q led there, and leads now to %q, which has none of its files; if that is right, start once with --moved; otherwise %s", before.Real, now.Given, now.Real, c.apart())
+		}
+		return now, err
+	}
+	return now, nil
+}
+
+// A folderSet is a set of the files of a folder.
+type folderSet struct {
+	*member
+	*folderConfig
+	dir    *dir.Dir
+	copies *versions.Store // nil if none are kept
+	sparse sparse.Log      // for lines that clients can cause
+	warned map[string]bool // reserved paths whose files have been logged
+}
+
+func (c *folderConfig) open(_ context.Context, m *member) (*content, error) {
+	s := &folderSet{member: m, folderConfig: c, warned: make(map[string]bool)}
+	o := &dir.Options{
+		Hashes:   c.hashes,
+		DotFiles: c.dotFiles,
+		Exclude:  s.excludes,
+		Known:    m.set.Known,
+		Progress: m.report,
+		Logger:   m.log,
+	}
+	var err error
+	if c.keep > 0 {
+		if s.copies, err = openVersions(c, m.daemon.state); err != nil {
+			return nil, err
+		}
+		o.Keep = s.keepVersion
+	}
+	if s.dir, err = dir.Open(c.folder, m.baseURL, o); err != nil {
+		return nil, usageError{err}
+	}
+	content := &content{
+		from:    slog.String("folder", c.folder),
+		unit:    "file",
+		list:    s.list,
+		part:    s.dir.Part,
+		watch:   s.dir.Watch,
+		total:   s.dir.Count,
+		reports: true,
+		handler: s.handler,
+		close:   s.dir.Close,
+	}
+	if !m.daemon.state.shared {
+		content.current = s.checkBaseURL
+	}
+	if c.dumps {
+		content.set.Opener = s.dir
+	}
+	if s.copies != nil {
+		content.set.ChangeOpener = history{s.copies, s.dir}
+		content.set.Memento = true
+	}
+	return content, nil
+}
+
+// excludes reports whether documents or other sets have the URLs of a file or folder.
+func (s *folderSet) excludes(key string, isDir bool) bool {
+	path := s.base.Path + key
+	if isDir {
+		path += "/"
+	}
+	reserved := s.reserved.Load()
+	return reserved != nil && slices.Contains(*reserved, path)
+}
+
+// list lists the folder. It logs files in reserved places once.
+func (s *folderSet) list(ctx context.Context) listing {
+	for _, at := range *s.reserved.Load() {
+		key, below := strings.CutPrefix(at, s.base.Path)
+		if !below || s.warned[at] || at == wellknown.Path && !s.dotFiles {
+			continue
+		}
+		path := filepath.Join(s.folder, filepath.FromSlash(key))
+		if info, err := os.Lstat(path); err == nil && info.IsDir() == strings.HasSuffix(at, "/") {
+			s.warned[at] = true
+			if at == robotsPath {
+				s.log.Info("not listed, because it is served with additional lines for the Resource List or the sitemap", "path", path)
+			} else {
+				s.log.Warn("not published, because ResourceSync documents have its URL", "path", path)
+			}
+		}
+	}
+	resources := s.dir.Resources(ctx)
+	if s.copies == nil {
+		return resources
+	}
+	return func(yield func(resourcesync.Resource, error) bool) {
+		// Here, where no other server of the site scans.
+		if err := s.copies.Prune(ctx); err != nil {
+			s.log.Warn("old versions not removed", "error", err)
+		}
+		resources(yield)
+	}
+}
+
+func (s *folderSet) handler(src *rshttp.Source) (http.Handler, error) {
+	files := s.dir.Handler(nil)
+	if s.browse {
+		files = browse.Handler(s.dir, s.set, &browse.Options{Source: home(src), Logger: s.log})
+	}
+	return src.Wrap(s.withRobots(files)), nil
+}

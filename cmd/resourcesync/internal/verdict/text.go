@@ -1,0 +1,34 @@
+package verdict
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"github.com/resourcesync-go/resourcesync/check"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+)
+
+var styles = map[check.Severity]terminal.Style{check.Error: terminal.Red, check.Warning: terminal.Yellow, check.Advice: terminal.Bold}
+
+// writeText writes a report for people: a paragraph for each rule, the worst first.
+func writeText(s *terminal.Screen, r *check.Report) error {
+	var b strings.Builder
+	for _, g := range groups(r) {
+		fmt.Fprintf(&b, "%s  %s  (%s)\n", s.Paint(styles[g.Severity], string(g.Severity)), g.ID, g.Sections())
+		fmt.Fprintf(&b, "  %s\n", g.Text)
+		for _, f := range g.Findings {
+			fmt.Fprintf(&b, "    %s\n      %s\n", terminal.Printable(place(&f)), terminal.Printable(f.Message))
+		}
+		if more := g.More(); more > 0 {
+			fmt.Fprintf(&b, "    and %s more\n", number(more, "time"))
+		}
+		fmt.Fprintf(&b, "  %s %s\n\n", s.Paint(terminal.Green, "Remedy:"), g.Remedy)
+	}
+	for _, text := range r.Unchecked {
+		fmt.Fprintf(&b, "Not checked: %s\n", terminal.Printable(text))
+	}
+	fmt.Fprintf(&b, "%s. %s\n", Summary(r), read(r))
+	_, err := io.WriteString(s, b.String())
+	return err
+}

@@ -1,0 +1,124 @@
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"runtime/debug"
+	"strings"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/manual"
+)
+
+// printCompletion prints the completion script for a shell.
+func printCompletion(_ context.Context, args []string, stdout, _ io.Writer) error {
+	shells := strings.Join(completion.Shells(), ", ")
+	flags := newFlags("completion")
+	args, err := parse(flags, args)
+	switch {
+	case err != nil:
+		return refuse("completion", err)
+	case len(args) != 1:
+		return usagef("completion: name one shell of %s", shells)
+	}
+	offered, err := offeredCommands()
+	if err != nil {
+		return err
+	}
+	if err := completion.Write(stdout, args[0], "resourcesync", offered); err != nil {
+		return usagef("completion: there is no script for %q%s; the shells are %s", args[0], didYouMean(args[0], completion.Shells(), ""), shells)
+	}
+	return nil
+}
+
+// offeredCommands returns what shells offer, with texts from the help.
+func offeredCommands() ([]completion.Command, error) {
+	var offered []completion.Command
+	summaries, err := commandSummaries()
+	if err != nil {
+		return nil, err
+	}
+	for _, c := range commands() {
+		text, err := readHelp(c.name)
+		if err != nil {
+			return nil, err
+		}
+		o := completion.Command{Name: c.name, Summary: summaries[c.name], Args: c.args}
+		described := make(map[string]manual.Flag)
+		for _, f := range text.Flags {
+			described[f.Name] = f
+		}
+		if c.flags != nil {
+			c.flags().VisitAll(func(f *flag.Flag) {
+				b, ok := f.Value.(interface{ IsBoolFlag() bool })
+				o.Flags = append(o.Flags, completion.Flag{
+					Name:     f.Name,
+					Summary:  described[f.Name].Summary(),
+					Bool:     ok && b.IsBoolFlag(),
+					Repeated: strings.Contains(described[f.Name].Text, "May be repeated."),
+					Values:   flagValues[f.Name],
+				})
+			})
+		}
+		offered = append(offered, o)
+	}
+	return offered, nil
+}
+
+// printManual prints a manual page that has all help texts.
+func printManual(_ context.Context, args []string, stdout, _ io.Writer) error {
+	args, err := parse(newFlags("man"), args)
+	switch {
+	case err != nil:
+		return refuse("man", err)
+	case len(args) > 0:
+		return usagef("man takes no arguments, but got %q", args[0])
+	}
+	page := manual.Page{Name: "resourcesync", Purpose: "publish a folder, website or table as a ResourceSync Source"}
+	if info, ok := debug.ReadBuildInfo(); ok {
+		page.Version, page.Date = info.Main.Version, revisionTime(info)
+	}
+	if page.Overview, err = readHelp("help"); err != nil {
+		return err
+	}
+	for _, c := range commands() {
+		text, err := readHelp(c.name)
+		if err != nil {
+			return err
+		}
+		page.Commands = append(page.Commands, manual.Command{Name: c.name, Help: text})
+	}
+	return page.Write(stdout)
+}
+
+func readHelp(command string) (manual.Help, error) {
+	text, err := helpText(command)
+	if err != nil {
+		return manual.Help{}, err
+	}
+	return manual.Parse(text)
+}
+
+// commandSummaries returns the lines about commands in the overview, by command.
+func commandSummaries() (map[string]string, error) {
+	text, err := help.ReadFile("help/help.txt")
+	if err != nil {
+		return nil, err
+	}
+	_, list, _ := strings.Cut(string(text), "\nCommands:\n")
+	summaries := make(map[string]string)
+	for line := range strings.Lines(list) {
+		call, summary, ok := strings.Cut(strings.TrimSpace(line), "  ")
+		if !ok {
+			break // the list has ended
+		}
+		name, _, _ := strings.Cut(call, " ")
+		summaries[name] = strings.TrimSpace(summary)
+	}
+	if len(summaries) == 0 {
+		return nil, fmt.Errorf("no commands in the help")
+	}
+	return summaries, nil
+}

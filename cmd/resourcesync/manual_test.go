@@ -1,0 +1,124 @@
+package main
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
+)
+
+// outputOf runs a command that succeeds, and returns what it prints.
+func outputOf(t *testing.T, args ...string) string {
+	t.Helper()
+	var stdout, stderr bytes.Buffer
+	if status := run(t.Context(), args, &stdout, &stderr); status != 0 || stderr.Len() > 0 {
+		t.Fatalf("%q: status %d, %s", args, status, &stderr)
+	}
+	return stdout.String()
+}
+
+// Shells offer every command and flag with a text, and the values of flags that exist.
+func TestOfferedCommands(t *testing.T) {
+	offered, err := offeredCommands()
+	must(t, err)
+	known := make(map[string]bool)
+	for i, c := range commands() {
+		if offered[i].Name != c.name || offered[i].Summary == "" {
+			t.Errorf("%s is offered as %q: %q", c.name, offered[i].Name, offered[i].Summary)
+		}
+		for _, f := range offered[i].Flags {
+			known[f.Name] = true
+			if c.name != "confirm-deletions" && (f.Summary == "" || strings.Contains(f.Summary, "  ")) {
+				t.Errorf("%s --%s: %q", c.name, f.Name, f.Summary)
+			}
+		}
+	}
+	summaries, err := commandSummaries()
+	must(t, err)
+	if len(summaries) != len(commands()) {
+		t.Errorf("the help lists %d commands, there are %d", len(summaries), len(commands()))
+	}
+	for name := range flagValues {
+		if !known[name] {
+			t.Errorf("values of --%s, which is no flag", name)
+		}
+	}
+	serve := offered[0].Flags
+	for name, want := range map[string]completion.Flag{
+		"sitemap": {Name: "sitemap", Summary: "Publish a plain sitemap for search engines too", Bool: true},
+		"hub":     {Name: "hub", Summary: "The WebSub hub that notifies subscribers of changes", Repeated: true, Values: flagValues["hub"]},
+	} {
+		i := slices.IndexFunc(serve, func(f completion.Flag) bool { return f.Name == name })
+		if got := serve[i]; got.Summary != want.Summary || got.Bool != want.Bool || got.Repeated != want.Repeated || !slices.Equal(got.Values.Words, want.Values.Words) {
+			t.Errorf("got %+v, want %+v", got, want)
+		}
+	}
+}
+
+// Each offered word is a valid value of the flag.
+func TestOfferedValues(t *testing.T) {
+	for _, c := range commands() {
+		if c.flags == nil {
+			continue
+		}
+		c.flags().VisitAll(func(f *flag.Flag) {
+			for _, word := range flagValues[f.Name].Words {
+				if err := f.Value.Set(word); err != nil {
+					t.Errorf("%s --%s %s: %v", c.name, f.Name, word, err)
+				}
+			}
+		})
+	}
+	for _, word := range flagValues["hash"].Words {
+		if _, err := splitHashes(word); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// The shells accept the scripts; package completion tests what they complete.
+func TestCompletionScripts(t *testing.T) {
+	for _, shell := range completion.Shells() {
+		script := outputOf(t, "completion", shell)
+		if _, err := exec.LookPath(shell); err != nil && os.Getenv("CI") == "" {
+			t.Logf("not checked: %v", err)
+			continue
+		}
+		cmd := exec.CommandContext(t.Context(), shell, "-n")
+		cmd.Stdin = strings.NewReader(script)
+		if out, err := cmd.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%s: %v: %s", shell, err, out)
+		}
+	}
+}
+
+// The manual page has every command and flag, and programs for such pages accept it.
+func TestManual(t *testing.T) {
+	page := outputOf(t, "man")
+	for _, c := range commands() {
+		name := strings.ReplaceAll(c.name, "-", `\-`)
+		if !strings.Contains(page, "\n.SS "+name+"\n") {
+			t.Errorf("no section about %s", c.name)
+		}
+	}
+	kindOf("serve").siteFlags().VisitAll(func(f *flag.Flag) {
+		if name := strings.ReplaceAll("--"+f.Name, "-", `\-`); !strings.Contains(page, "\n.TP\n.B "+name+"\n") {
+			t.Errorf("nothing about --%s", f.Name)
+		}
+	})
+	if _, err := exec.LookPath("mandoc"); err != nil && os.Getenv("CI") == "" {
+		t.Skip(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "mandoc", "-T", "lint", "-W", "warning")
+	cmd.Stdin = strings.NewReader(page)
+	out, _ := cmd.CombinedOutput()
+	// The date is that of the revision, which a test does not have.
+	if text := strings.TrimSpace(string(out)); text != "" && (strings.Contains(text, "\n") || !strings.Contains(text, "missing date")) {
+		t.Error(text)
+	}
+}

@@ -1,0 +1,261 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"math"
+	"net/url"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+	"github.com/resourcesync-go/resourcesync/destination"
+	"github.com/resourcesync-go/resourcesync/internal/background"
+)
+
+// A mirrorConfig is the command line of mirror.
+type mirrorConfig struct {
+	source, folder string // folder may be the URL of a bucket
+	state          string // the folder of the state of a copy in a bucket
+
+	audit, json, follow, ignoreRobots bool
+	callbackListen, callbackURL       string
+	addresses                         addresses
+	concurrency                       int
+	rate                              float64
+	maxDelete                         percent
+	maxResource, maxSize, maxState    size
+	every                             span
+	dumps, logFormat                  string
+}
+
+func mirrorFlags(c *mirrorConfig) *flag.FlagSet {
+	flags := newFlags("mirror")
+	flags.Func("allow-addresses", "", c.addresses.add)
+	flags.BoolVar(&c.audit, "audit", false, "")
+	flags.StringVar(&c.callbackListen, "callback-listen", "", "")
+	flags.StringVar(&c.callbackURL, "callback-url", "", "")
+	flags.IntVar(&c.concurrency, "concurrency", 4, "")
+	flags.StringVar(&c.dumps, "dumps", "auto", "")
+	flags.Var(&c.every, "every", "")
+	flags.BoolVar(&c.follow, "follow", false, "")
+	flags.BoolVar(&c.ignoreRobots, "ignore-robots", false, "")
+	flags.BoolVar(&c.json, "json", false, "")
+	flags.StringVar(&c.logFormat, "log-format", "text", "")
+	c.maxDelete = 0.25
+	flags.Var(&c.maxDelete, "max-delete", "")
+	flags.Var(&c.maxResource, "max-resource", "")
+	flags.Var(&c.maxSize, "max-size", "")
+	c.maxState = 16 << 30
+	flags.Var(&c.maxState, "max-state", "")
+	flags.Float64Var(&c.rate, "rate", 0, "")
+	flags.StringVar(&c.state, "state", "", "")
+	return flags
+}
+
+func parseMirror(args []string) (mirrorConfig, error) {
+	var c mirrorConfig
+	flags := mirrorFlags(&c)
+	others, err := parse(flags, args)
+	switch {
+	case err != nil:
+	case len(others) != 2:
+		err = errors.New("give the URL of a Source and the folder or bucket for the copy")
+	case hasUser(others[0]):
+		err = errUser
+	case c.concurrency < 1 || c.concurrency > 100:
+		err = errors.New("--concurrency: give a number from 1 to 100")
+	case !(c.rate >= 0) || math.IsInf(c.rate, 0):
+		err = errors.New("--rate: give a number of requests per second, or 0 for no limit")
+	case c.dumps != "auto" && c.dumps != "always" && c.dumps != "never":
+		err = fmt.Errorf("--dumps %q: give auto, always or never", c.dumps)
+	case c.logFormat != "text" && c.logFormat != "json":
+		err = fmt.Errorf("--log-format %q: give text or json", c.logFormat)
+	case c.every < 0 || c.every > 0 && time.Duration(c.every) < time.Second:
+		err = errors.New("--every: give a time of at least a second, such as 15m")
+	case (c.every > 0 || c.follow) && c.audit:
+		err = errors.New("--audit and --every or --follow exclude each other")
+	case (c.callbackListen != "" || c.callbackURL != "") && !c.follow:
+		err = errors.New("--callback-listen and --callback-url need --follow")
+	case (c.callbackListen != "") != (c.callbackURL != ""):
+		err = errors.New("--callback-listen and --callback-url need each other: the address to listen at, and the URL at which hubs reach it")
+	default:
+		c.source, c.folder = others[0], others[1]
+		err = c.checkState()
+	}
+	return c, refuse("mirror", err)
+}
+
+// hasUser reports whether a URL has a user, and maybe a password, which messages would show.
+func hasUser(text string) bool {
+	u, err := url.Parse(text)
+	return err == nil && u.User != nil
+}
+
+var errUser = errors.New("leave out the user and the password: the URLs in the documents of the Source have none")
+
+// options returns the options of the Destination.
+func (c *mirrorConfig) options(log *slog.Logger, progress func(destination.Progress)) *destination.Options {
+	o := &destination.Options{
+		State: c.state,
+		Allow: c.addresses, Rate: c.rate, Concurrency: c.concurrency, IgnoreRobots: c.ignoreRobots,
+		MaxResource: int64(c.maxResource), MaxBytes: int64(c.maxSize), MaxState: int64(c.maxState), MaxDelete: float64(c.maxDelete),
+		Progress: progress, Logger: log,
+	}
+	if c.dumps != "auto" {
+		o.Dumps = destination.Dumps(c.dumps)
+	}
+	if o.MaxDelete == 0 {
+		o.MaxDelete = math.SmallestNonzeroFloat64 // zero is the default
+	}
+	return o
+}
+
+// mirrorSource copies a Source into a folder or a bucket, or compares them.
+func mirrorSource(ctx context.Context, args []string, stdout, stderr io.Writer) error {
+	c, err := parseMirror(args)
+	if err != nil {
+		return err
+	}
+	screen := terminal.New(stderr)
+	log := newLogger(screen, c.logFormat)
+	sink, closeSink, err := c.openSink(ctx)
+	if err != nil {
+		return usageError{err}
+	}
+	defer closeSink()
+	progress := &mirrorProgress{screen: screen, log: log, logged: time.Now()}
+	d, err := destination.New(c.source, sink, c.options(log, progress.report))
+	if err != nil {
+		return usageError{err}
+	}
+	defer d.Close()
+	if c.audit {
+		return c.runAudit(ctx, d, screen, stdout)
+	}
+	if c.follow {
+		return c.runFollow(ctx, d, log, screen, stdout)
+	}
+	for {
+		err := c.runSync(ctx, d, screen, stdout)
+		if ctx.Err() != nil {
+			return nil // the next one continues
+		}
+		if c.every == 0 {
+			return err
+		}
+		if err != nil {
+			log.Warn("the copy is not up to date", "error", err)
+		}
+		if background.Sleep(ctx, time.Duration(c.every)) != nil {
+			return nil
+		}
+	}
+}
+
+func (c *mirrorConfig) runSync(ctx context.Context, d *destination.Destination, screen *terminal.Screen, stdout io.Writer) error {
+	report, err := d.Sync(ctx)
+	return c.result(report, err, screen, stdout)
+}
+
+// result prints a report, and returns an error if the copy is not up to date.
+func (c *mirrorConfig) result(report *destination.Report, err error, screen *terminal.Screen, stdout io.Writer) error {
+	screen.Status("")
+	c.warn(screen, report.Deviations, report.Deviating)
+	if c.json {
+		err = errors.Join(err, json.NewEncoder(stdout).Encode(report))
+	} else {
+		fmt.Fprintf(stdout, "%s created, %s updated, %s deleted; the copy has %s, %s.\n",
+			humanize.Comma(report.Created), humanize.Comma(report.Updated), humanize.Comma(report.Deleted), resources(report.Resources), bytesText(report.Bytes))
+	}
+	switch {
+	case err != nil:
+		return err
+	case report.Held > 0:
+		return fmt.Errorf("the Source does not list %s of the copy any more, so many that their deletions are held; if that is intended, run it again with --max-delete 100%%", resources(report.Held))
+	case report.Failed > 0:
+		return fmt.Errorf("%s could not be copied; run it again to retry", resources(report.Failed))
+	}
+	return nil
+}
+
+func (c *mirrorConfig) runAudit(ctx context.Context, d *destination.Destination, screen *terminal.Screen, stdout io.Writer) error {
+	a, err := d.Audit(ctx)
+	screen.Status("")
+	if err != nil {
+		return err
+	}
+	c.warn(screen, a.Deviations, a.Deviating)
+	if c.json {
+		err = json.NewEncoder(stdout).Encode(a)
+	} else {
+		fmt.Fprintf(stdout, "%s listed, %s the same in the copy.\n", resources(a.Listed), humanize.Comma(a.Same))
+		printFound(stdout, "missing in the copy", a.Missing)
+		printFound(stdout, "another version in the copy", a.Differs)
+		printFound(stdout, "not listed any more", a.Extra)
+		printFound(stdout, "damaged in the copy", a.Damaged)
+	}
+	if err == nil && !a.InSync() {
+		err = errors.New("the copy differs from the Source; run mirror without --audit to update and repair it")
+	}
+	return err
+}
+
+// resources returns a number of resources as text.
+func resources(n int64) string {
+	if n == 1 {
+		return "1 resource"
+	}
+	return count(n, "resources")
+}
+
+func printFound(w io.Writer, what string, f destination.Found) {
+	if f.Count == 0 {
+		return
+	}
+	fmt.Fprintf(w, "%s:\n", count(f.Count, what))
+	for _, uri := range f.URIs {
+		fmt.Fprintf(w, "  %s\n", terminal.Printable(uri))
+	}
+	if more := f.Count - int64(len(f.URIs)); more > 0 {
+		fmt.Fprintf(w, "  and %s\n", count(more, "more"))
+	}
+}
+
+// warn logs the rules that the documents of the Source break.
+func (c *mirrorConfig) warn(screen *terminal.Screen, count int64, first []destination.Deviation) {
+	if count == 0 {
+		return
+	}
+	log := newLogger(screen, c.logFormat)
+	for _, d := range first {
+		log.Warn("the Source deviates from the specification", "document", d.Document, "line", d.Line, "column", d.Column, "rule", d.Rule, "section", d.Section)
+	}
+	log.Warn("the documents of the Source were read in spite of deviations", "deviations", count)
+}
+
+// A mirrorProgress reports progress: on a terminal continuously, otherwise once a minute
+// in the log.
+type mirrorProgress struct {
+	screen *terminal.Screen
+	log    *slog.Logger
+	logged time.Time
+}
+
+func (p *mirrorProgress) report(now destination.Progress) {
+	if p.screen.Control {
+		p.screen.Status(fmt.Sprintf("Copying: %s of %s done, %s received, %s entries read",
+			humanize.Comma(now.Done), humanize.Comma(now.Done+max(now.Pending, 0)), bytesText(now.Bytes), humanize.Comma(now.Listed)))
+		return
+	}
+	if time.Since(p.logged) >= logEvery {
+		p.logged = time.Now()
+		p.log.Info("copying", "entries_read", now.Listed, "done", now.Done, "to_do", max(now.Pending, 0), "bytes_received", now.Bytes)
+	}
+}

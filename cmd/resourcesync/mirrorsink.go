@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"gocloud.dev/blob"
+
+	"github.com/resourcesync-go/resourcesync/destination"
+	"github.com/resourcesync-go/resourcesync/destination/blobsink"
+)
+
+// checkState returns an error if the state of a copy is not where it must be.
+func (c *mirrorConfig) checkState() error {
+	if !isBucketURL(c.folder) {
+		if c.state != "" {
+			return errors.New("--state is for copies in buckets; the state of a copy in a folder is in that folder")
+		}
+		return nil
+	}
+	if c.state == "" {
+		return errors.New("--state is missing: give a folder of this computer that keeps the state of the copy in the bucket, such as /var/lib/mirror")
+	}
+	_, err := parseBucketURL(c.folder)
+	return err
+}
+
+// openSink opens the folder or bucket of the copy. The caller calls the returned function
+// after the last use.
+func (c *mirrorConfig) openSink(ctx context.Context) (destination.Sink, func() error, error) {
+	if !isBucketURL(c.folder) {
+		folder, err := destination.OpenFolder(c.folder)
+		if err != nil {
+			return nil, nil, err
+		}
+		return folder, folder.Close, nil
+	}
+	at, err := parseBucketURL(c.folder)
+	if err != nil {
+		return nil, nil, err
+	}
+	if err := c.claimState(at); err != nil {
+		return nil, nil, err
+	}
+	opened, err := at.open(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
+	if at.prefix != "" {
+		opened = blob.PrefixedBucket(opened, at.prefix)
+	}
+	sink, err := blobsink.New(ctx, opened)
+	if err != nil {
+		opened.Close()
+		return nil, nil, fmt.Errorf("%s: %w", at, err)
+	}
+	return sink, func() error { return errors.Join(sink.Close(), opened.Close()) }, nil
+}
+
+// claimState records of which bucket the state is. That of another bucket would pass for a
+// copy that is not there.
+func (c *mirrorConfig) claimState(at *bucketURL) error {
+	if err := os.MkdirAll(c.state, 0o700); err != nil {
+		return err
+	}
+	name := filepath.Join(c.state, "bucket")
+	text, err := os.ReadFile(name)
+	if errors.Is(err, os.ErrNotExist) {
+		return os.WriteFile(name, []byte(at.String()), 0o600)
+	}
+	if err == nil && string(text) != at.String() {
+		err = fmt.Errorf("--state %s has the state of the copy in %s, not in %s; give another folder", c.state, text, at)
+	}
+	return err
+}

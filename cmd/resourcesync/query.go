@@ -1,0 +1,107 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+)
+
+const (
+	// defaultStatus is the address that documents give to --status.
+	defaultStatus = "127.0.0.1:9090"
+
+	// queryTimeout is longer than statusTimeout, which bounds the answer.
+	queryTimeout = statusTimeout + 5*time.Second
+
+	maxStatus = 16 << 20 // bytes
+)
+
+// showStatus prints the status of a running serve or proxy. The error is errUnhealthy if
+// there are problems.
+func showStatus(ctx context.Context, args []string, stdout, _ io.Writer) error {
+	var c queryConfig
+	args, err := parse(queryFlags(&c), args)
+	if err != nil {
+		return refuse("status", err)
+	}
+	if len(args) > 1 {
+		return usagef("status: only one address can be queried: %q is one too many", args[1])
+	}
+	at := append(args, defaultStatus)[0]
+	body, err := queryStatus(ctx, at)
+	if err != nil {
+		return err
+	}
+	var s status
+	if err := json.Unmarshal(body, &s); err != nil {
+		return fmt.Errorf("the status at %s cannot be read: %w; is it that of another version?", at, err)
+	}
+	if c.json {
+		_, err = stdout.Write(body)
+	} else {
+		err = s.print(terminal.New(stdout), time.Now())
+	}
+	if err == nil && !s.Healthy {
+		err = errUnhealthy
+	}
+	return err
+}
+
+var errUnhealthy = errors.New("the Source has problems; docs/operations.md says what to do about them")
+
+type queryConfig struct{ json bool }
+
+func queryFlags(c *queryConfig) *flag.FlagSet {
+	flags := newFlags("status")
+	flags.BoolVar(&c.json, "json", false, "")
+	return flags
+}
+
+// isPort reports whether text is the number of a port, or empty.
+func isPort(text string) bool {
+	_, err := strconv.ParseUint(text, 10, 16)
+	return err == nil || text == ""
+}
+
+// queryStatus returns the JSON of the operators' address, which may be a URL, or an
+// address and port as --status has them.
+func queryStatus(ctx context.Context, at string) ([]byte, error) {
+	if !strings.Contains(at, "://") {
+		at = "http://" + at
+	}
+	u, err := url.Parse(at)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || !isPort(u.Port()) {
+		return nil, usagef("status %q: give the address of --status, such as %s", at, defaultStatus)
+	}
+	u.Path = strings.TrimSuffix(u.Path, "/") + "/"
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	if err != nil {
+		return nil, usageError{err}
+	}
+	req.Header.Set("Accept", "application/json")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("no status: %w; start serve or proxy with --status %s, or name the address that it has", err, u.Host)
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(io.LimitReader(res.Body, maxStatus))
+	switch isJSON := strings.HasPrefix(res.Header.Get("Content-Type"), "application/json"); {
+	case err != nil:
+		return nil, fmt.Errorf("the status at %s: %w", u, err)
+	case !isJSON || res.StatusCode != http.StatusOK && res.StatusCode != http.StatusServiceUnavailable:
+		return nil, fmt.Errorf("%s answers %q, which is no status; give the address of --status, not that of --listen", u, res.Status)
+	}
+	return body, nil
+}

@@ -1,0 +1,157 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/harvesters"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/topic/hub"
+)
+
+// query runs "resourcesync status", and returns its exit status and output.
+func query(t *testing.T, args ...string) (code int, stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	code = run(t.Context(), append([]string{"status"}, args...), &out, &errs)
+	return code, out.String(), errs.String()
+}
+
+func TestQuery(t *testing.T) {
+	folder := filepath.Join(t.TempDir(), "folder")
+	write(t, filepath.Join(folder, "a.txt"), "a")
+	s := startReady(t, folder, "--status", "127.0.0.1:0", "--rescan", "1s")
+	at := strings.TrimSuffix(strings.TrimPrefix(s.stderr.await(`status for operators.* url=(\S+)`)[1], "http://"), "/")
+	for _, address := range []string{at, "http://" + at, "http://" + at + "/"} {
+		code, stdout, stderr := query(t, address)
+		if code != 0 || stderr != "" || !regexp.MustCompile(`(?s)^Healthy\n\n  Listed +1\n.*  Last scan +.*\), took .*  Subscriptions +0, 0 waiting, 0 failing\n`).MatchString(stdout) {
+			t.Errorf("%s: %d %s\n%s", address, code, stderr, stdout)
+		}
+	}
+	code, stdout, stderr := query(t, "--json", at)
+	var now status
+	if err := json.Unmarshal([]byte(stdout), &now); err != nil || code != 0 || stderr != "" || *now.Files != 1 {
+		t.Errorf("%d %v %s\n%s", code, err, stderr, stdout)
+	}
+
+	must(t, os.Rename(folder, folder+" gone"))
+	s.stderr.await("scan failed")
+	code, stdout, stderr = query(t, at)
+	if code != 1 || !strings.HasPrefix(stdout, "Problems\n  ") || !strings.Contains(stderr, "has problems") {
+		t.Errorf("%d %s\n%s", code, stderr, stdout)
+	}
+	if code, stdout, _ = query(t, at, "--json"); code != 1 || !json.Valid([]byte(stdout)) {
+		t.Errorf("%d %s", code, stdout)
+	}
+	if code, stdout, stderr = query(t, ":99999"); code != 2 || stdout != "" || !strings.Contains(stderr, "give the address of --status") {
+		t.Errorf("no port: %d %s\n%s", code, stderr, stdout)
+	}
+	if code, stdout, stderr = query(t, s.site); code != 1 || stdout != "" || !strings.Contains(stderr, "not that of --listen") {
+		t.Errorf("the site: %d %s\n%s", code, stderr, stdout)
+	}
+	s.stop()
+	if code, stdout, stderr = query(t, at); code != 1 || stdout != "" || !strings.Contains(stderr, "start serve or proxy with --status "+at) {
+		t.Errorf("stopped: %d %s\n%s", code, stderr, stdout)
+	}
+}
+
+func TestQueryOfAnotherVersion(t *testing.T) {
+	for body, want := range map[string]string{
+		`{"healthy":true,"files":3,"new":{"a":[1]}}`: "Healthy\n\n  Listed       3\n",
+		`{"healthy":true,"files":"three"}`:           "another version",
+		`{"healthy":`:                                "another version",
+	} {
+		s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "application/json")
+			w.Write([]byte(body))
+		}))
+		if _, stdout, stderr := query(t, s.URL); !strings.Contains(stdout+stderr, want) {
+			t.Errorf("%s: %s%s", body, stdout, stderr)
+		}
+		s.Close()
+	}
+}
+
+// All that a status can have is printed, without what a terminal could obey.
+func TestPrintedStatus(t *testing.T) {
+	at := func(minutes int) time.Time { return time.Date(2026, 11, 22, 12, minutes, 0, 0, time.Local) }
+	s := status{
+		Problems: []string{"deletions are held: 5 resources are missing", "hub \x1b]0;x\a"},
+		setStatus: setStatus{Files: new(int64(1234567)), Changed: at(0),
+			Scan: &scanStatus{Ended: at(29), Seconds: 1.25, Created: 1, Updated: 2, Unchanged: 1234564, Skipped: 3, Unreadable: 4},
+			Site: &sitemap.Status{Sitemaps: 3, Unchanged: 2, Foreign: 1, Withheld: map[string]int{"noindex": 7, "login": 2}, Oldest: at(10)},
+			Held: &heldStatus{Files: 5000, Since: at(5), Until: at(50)},
+		},
+		Push: &topic.Status{Topics: []topic.TopicStatus{
+			{Topic: "https://example.org/change/", Newest: 1200, Hubs: []topic.HubStatus{
+				{Hub: "https://hub.example.org/", Behind: 3, Failures: 2, LastError: "500 \x1b[2J"},
+				{Hub: "https://other.example.org/"},
+			}},
+			{Topic: "https://example.org/framework/", Error: "no turn"},
+		}},
+		Hub:        &hub.Status{Subscriptions: 12, Waiting: 3, Failing: 1, OldestWaiting: at(28)},
+		WebSockets: new(4),
+		Harvesters: []harvesterStatus{
+			{Harvester: harvesters.Harvester{Agent: "resync/2", Address: "192.0.2.1", Last: at(29), Requests: 1200, Bytes: 3_400_000, Document: "changelist"}, Behind: new(7200.0)},
+			{Harvester: harvesters.Harvester{Address: "2001:db8::/64", Last: at(28), Requests: 1, Document: "resourcelist"}, Behind: new(0.0)},
+			{Harvester: harvesters.Harvester{Agent: strings.Repeat("x", 160), Address: "192.0.2.2", Last: at(20), Document: "description"}},
+		},
+	}
+	s.Source.Hits = 98765
+	var b bytes.Buffer
+	must(t, s.print(terminal.New(&b), at(30)))
+	want := "Problems\n" +
+		"  deletions are held: 5 resources are missing\n" +
+		"  hub \ufffd]0;x\ufffd\n" + `
+  Listed          1,234,567
+  Last change     2026-11-22 12:00:00 (30 minutes ago)
+  Last scan       2026-11-22 12:29:00 (1 minute ago), took 1.25s
+                  1 created, 2 updated, 0 deleted, 1,234,564 unchanged
+                  3 skipped, 4 listed although they cannot be read
+  Sitemaps        3 read, 2 unchanged
+  URLs            1 of other sites, 0 invalid, 0 failed checks
+  Withheld        2, login
+  Withheld        7, noindex
+  Oldest check    2026-11-22 12:10:00 (20 minutes ago)
+  Held deletions  5,000, since 2026-11-22 12:05:00, until 2026-11-22 12:50:00
+  Documents       0 rendered, 98,765 from the cache, 0 refused, 0 failed
+  Packages        0 sent, 0 aborted
+  Subscriptions   12, 3 waiting, 1 failing
+  Oldest waiting  2026-11-22 12:28:00 (2 minutes ago)
+  WebSockets      4 connected
+
+  TOPIC                           NEWEST  HUB                         BEHIND  FAILURES  LOST  ERROR
+  https://example.org/change/      1,200  https://hub.example.org/         3         2     0  500 ` + "\ufffd" + `[2J
+  https://example.org/change/      1,200  https://other.example.org/       0         0     0
+  https://example.org/framework/       0                                                      no turn
+
+  HARVESTER                                 ADDRESS        LAST REQUEST    REQUESTS   BYTES  DOCUMENT            BEHIND
+  resync/2                                  192.0.2.1      1 minute ago       1,200  3.4 MB  Change List         2 hours
+  -                                         2001:db8::/64  2 minutes ago          1     0 B  Resource List       up to date
+  xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx…  192.0.2.2      10 minutes ago         0     0 B  Source Description  unknown
+`
+	if b.String() != want {
+		t.Errorf("got\n%s\nwant\n%s", &b, want)
+	}
+}
+
+func TestPrintedStatusOfAFirstScan(t *testing.T) {
+	var b bytes.Buffer
+	s := status{Healthy: true, setStatus: setStatus{Held: &heldStatus{Files: 1, Confirmed: true}}}
+	must(t, s.print(terminal.New(&b), time.Now()))
+	for _, want := range []string{"Healthy\n", "nothing yet", "the next scan publishes them"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("without %q:\n%s", want, &b)
+		}
+	}
+}

@@ -1,0 +1,70 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"regexp"
+	"strings"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+)
+
+// announceReady prints what to do next: the URLs to open, and a command to harvest. If the
+// log is JSON, or the standard output is an access log, it logs the URLs.
+func (p *publication) announceReady(listed int64) {
+	c := p.site
+	description := p.source.Description()
+	var lists []string
+	for _, m := range p.members {
+		lists = append(lists, m.documents.JoinPath("resourcelist.xml").String())
+	}
+	if c.logFormat == "json" || c.accessLog != "none" {
+		p.log.Info("ready", "files", listed, "source_description", description, "resource_list", strings.Join(lists, " "))
+		return
+	}
+	s := terminal.New(p.stdout)
+	fmt.Fprintf(s, "%s %s.\n\n", s.Paint(terminal.Green, "Ready:"), p.countListed(listed))
+	var next terminal.Table
+	add := func(name, text string) {
+		next.Cells(terminal.Cell{Text: name, Style: terminal.Bold}, terminal.Cell{Text: text})
+	}
+	add("Site", c.baseURL)
+	add("Source", description)
+	for i, m := range p.members {
+		add(cmp.Or(m.name, "List"), lists[i])
+	}
+	add("Harvest", "resourcesync mirror "+shellWord(c.baseURL)+" copy")
+	if p.statusURL != "" {
+		add("Status", p.statusURL)
+	}
+	s.WriteTable(&next)
+}
+
+// countListed returns a sentence without a dot.
+func (p *publication) countListed(n int64) string {
+	unit, verb := "resource", "is"
+	if len(p.members) == 1 {
+		unit = p.members[0].content.unit
+	}
+	if n != 1 {
+		unit, verb = unit+"s", "are"
+	}
+	listed := fmt.Sprintf("%s %s %s listed", humanize.Comma(n), unit, verb)
+	if len(p.members) > 1 {
+		listed += fmt.Sprintf(" in %d sets", len(p.members))
+	}
+	return listed
+}
+
+// plainWord matches words that shells leave as they are.
+var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:~%+@=,-]+$`)
+
+// shellWord returns text as one word of a shell.
+func shellWord(text string) string {
+	if plainWord.MatchString(text) {
+		return text
+	}
+	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
+}

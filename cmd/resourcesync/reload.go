@@ -1,0 +1,210 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"reflect"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+
+	"golang.org/x/sync/errgroup"
+)
+
+// same returns the member that has this configuration, or nil. p may be nil.
+func (p *publication) same(config setConfig) *member {
+	if p == nil {
+		return nil
+	}
+	for _, m := range p.members {
+		if reflect.DeepEqual(m.config, config) {
+			return m
+		}
+	}
+	return nil
+}
+
+// without returns the members of p that another publication, which may be nil, does not
+// have.
+func (p *publication) without(other *publication) []*member {
+	return slices.DeleteFunc(slices.Clone(p.members), func(m *member) bool {
+		return other != nil && slices.Contains(other.members, m)
+	})
+}
+
+// runPublications publishes what p.now is, and after each signal what load returns, until
+// ctx ends or a publication fails.
+func (p *daemon) runPublications(ctx context.Context, reloads <-chan os.Signal, load func() (*siteConfig, error)) error {
+	g, ctx := errgroup.WithContext(ctx)
+	start := func(run func(ctx context.Context) error) (stop func()) {
+		ctx, cancel := context.WithCancel(ctx)
+		done := make(chan struct{})
+		g.Go(func() error {
+			defer close(done)
+			return run(ctx)
+		})
+		return func() { cancel(); <-done }
+	}
+	running := make(map[*member]func()) // stops
+	stopSource := p.begin(start, running, nil)
+	for {
+		select {
+		case <-ctx.Done():
+			return g.Wait()
+		case <-reloads:
+		}
+		before := p.now.Load()
+		next, err := p.prepare(ctx, before, load)
+		if err != nil {
+			if ctx.Err() == nil {
+				p.log.Error("configuration not reloaded; the one before stays in force", "error", err)
+			}
+			continue
+		}
+		// From here on, nothing can fail. The new Source serves documents and accepts
+		// subscriptions at once; what the sets and the hub have to do is in the state.
+		for _, m := range next.without(before) {
+			m.ready = func(resources int64) { m.log.Info("set ready", "resources", resources) }
+			if m.content.list != nil {
+				_ = m.scanner.checkReady(ctx) // or its scan will
+			}
+		}
+		p.swap.Lock()
+		p.now.Store(next)
+		p.swap.Unlock()
+		stopSource()
+		replaced := before.without(next)
+		var stopping sync.WaitGroup
+		for _, m := range replaced {
+			stopping.Go(running[m])
+			delete(running, m)
+		}
+		stopping.Wait()
+		stopSource = p.begin(start, running, before)
+		go func() {
+			before.requests.Wait()
+			closeAll(replaced)
+		}()
+		p.logReload(before, next)
+	}
+}
+
+// begin starts the Source of now, and the members that are not running.
+func (p *daemon) begin(start func(run func(ctx context.Context) error) (stop func()), running map[*member]func(), before *publication) (stopSource func()) {
+	now := p.now.Load()
+	now.reserve()
+	if p.metrics != nil {
+		p.metrics.Attach(now.source)
+	}
+	stopSource = start(now.runSource)
+	var waiting, listed atomic.Int64
+	waiting.Store(int64(len(now.members)))
+	for _, m := range now.without(before) {
+		if before == nil {
+			m.ready = func(resources int64) {
+				listed.Add(resources)
+				if waiting.Add(-1) == 0 {
+					now.announceReady(listed.Load())
+				}
+			}
+		}
+		running[m] = start(m.run)
+	}
+	return stopSource
+}
+
+// prepare opens what has changed in the configuration. It changes nothing.
+func (p *daemon) prepare(ctx context.Context, before *publication, load func() (*siteConfig, error)) (*publication, error) {
+	c, err := load()
+	if err != nil {
+		return nil, err
+	}
+	if c.baseURL == "" && before.derived {
+		c.baseURL = before.site.baseURL
+	}
+	if err := needRestart(before.site, c); err != nil {
+		return nil, err
+	}
+	if err := c.verify(); err != nil {
+		return nil, err
+	}
+	if !p.state.shared && c.state != "" {
+		if _, err := c.stateFile(); err != nil {
+			return nil, err
+		}
+	}
+	next, err := newPublication(ctx, p, c, before)
+	if err == nil {
+		next.derived = before.derived
+	}
+	return next, err
+}
+
+// needRestart returns an error if a configuration differs from the one before in a setting
+// that cannot change while the process runs.
+func needRestart(before, now *siteConfig) error {
+	var changed []string
+	for _, s := range []struct {
+		name        string
+		before, now any
+	}{
+		{"listen", before.listen, now.listen},
+		{"base-url", before.baseURL, now.baseURL},
+		{"prefix", before.prefix, now.prefix},
+		{"client-header", before.client, now.client},
+		{"tls-cert", before.tlsCert, now.tlsCert},
+		{"tls-key", before.tlsKey, now.tlsKey},
+		{"state", before.state, now.state},
+		{"window", before.window, now.window},
+		{"retain", before.retain, now.retain},
+		{"archive", before.archive, now.archive},
+		{"websocket", before.push.webSocket, now.push.webSocket},
+		{"websocket-origin", before.push.origins, now.push.origins},
+		{"status", before.status, now.status},
+		{"harvesters", before.harvests, now.harvests},
+		{"log-format", before.logFormat, now.logFormat},
+		{"access-log", before.accessLog, now.accessLog},
+	} {
+		if !reflect.DeepEqual(s.before, s.now) {
+			changed = append(changed, s.name)
+		}
+	}
+	if before.isNamed() != now.isNamed() {
+		changed = append(changed, "whether sets have names")
+	}
+	if len(changed) > 0 {
+		return fmt.Errorf("a restart is needed to change %s", strings.Join(changed, ", "))
+	}
+	return nil
+}
+
+// isNamed reports whether the sets have names, so that the documents of each have a folder.
+func (c *siteConfig) isNamed() bool { return c.sets[0].common().name != "" }
+
+// logReload logs what has become of each set.
+func (p *daemon) logReload(before, now *publication) {
+	names := func(members []*member) (names []string) {
+		for _, m := range members {
+			names = append(names, m.name)
+		}
+		return names
+	}
+	began, ended := names(now.without(before)), names(before.without(now))
+	var added, changed, removed []string
+	for _, name := range began {
+		if slices.Contains(ended, name) {
+			changed = append(changed, name)
+		} else {
+			added = append(added, name)
+		}
+	}
+	for _, name := range ended {
+		if !slices.Contains(began, name) {
+			removed = append(removed, name)
+		}
+	}
+	p.log.Info("configuration reloaded", "added", strings.Join(added, " "), "changed", strings.Join(changed, " "), "removed", strings.Join(removed, " "),
+		"unchanged", len(now.members)-len(began))
+}

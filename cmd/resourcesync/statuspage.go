@@ -1,0 +1,212 @@
+package main
+
+import (
+	"embed"
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/webpage"
+)
+
+// statusJSON is the path of the status for programs, whatever they accept.
+const statusJSON = "/status.json"
+
+//go:embed pages
+var pages embed.FS
+
+var statusTemplates = sync.OnceValue(func() *webpage.Templates {
+	sub, err := fs.Sub(pages, "pages")
+	if err != nil {
+		panic(err)
+	}
+	t, err := webpage.New(sub, nil)
+	if err != nil {
+		panic(err)
+	}
+	return t
+})
+
+// A statusView is a status as its page shows it: the data of pages/status.html.
+type statusView struct {
+	*status
+	Facts      []webpage.Fact
+	Figures    []figures // the state of scans and of the hub
+	Totals     []figures // since the start
+	Remembers  bool      // harvesters
+	Harvesters []harvesterView
+}
+
+// figures are a section of the page.
+type figures struct {
+	Name, Text string
+	Facts      []webpage.Fact
+}
+
+type harvesterView struct {
+	harvesterStatus
+	Read string // the kind of the last document, in words
+	Lag  string // empty if it is up to date, or unknown
+}
+
+// statusPage returns the page of a status.
+func (p *publication) statusPage(s *status) ([]byte, error) {
+	page := &webpage.Page{
+		Title: "Status", Site: p.base.Host, Home: "/", Now: time.Now(),
+		Intro: "What this process publishes, and how it is doing.",
+		Nav:   []webpage.Link{{Text: "Source", URL: home(p.source)}, {Text: "Metrics", URL: "/metrics"}},
+		Raw:   statusJSON, RawType: "application/json",
+	}
+	v := &statusView{status: s, Remembers: p.harvesters != nil, Facts: s.facts(page), Figures: s.figures(page), Totals: s.totals()}
+	for _, h := range s.Harvesters {
+		view := harvesterView{harvesterStatus: h, Read: documentName(h.Document)}
+		if h.Behind != nil && *h.Behind > 0 {
+			view.Lag = lag(time.Duration(*h.Behind * float64(time.Second)))
+		}
+		v.Harvesters = append(v.Harvesters, view)
+	}
+	page.Data = v
+	return statusTemplates().Render("status", page)
+}
+
+// facts are the most important figures.
+func (s *status) facts(p *webpage.Page) []webpage.Fact {
+	facts := s.setStatus.facts(p)
+	if s.Hub != nil {
+		facts = append(facts, webpage.Fact{Name: "Subscriptions", Value: webpage.Count(int64(s.Hub.Subscriptions))})
+	}
+	if s.WebSockets != nil {
+		facts = append(facts, webpage.Fact{Name: "WebSockets", Value: webpage.Count(int64(*s.WebSockets))})
+	}
+	return facts
+}
+
+func (s *setStatus) facts(p *webpage.Page) []webpage.Fact {
+	var facts []webpage.Fact
+	if s.Files != nil {
+		facts = append(facts, webpage.Fact{Name: "Resources", Value: webpage.Count(*s.Files)})
+	} else {
+		facts = append(facts, webpage.Fact{Name: "Resources", Value: "unknown", Note: "the first scan has not ended"})
+	}
+	if !s.Changed.IsZero() {
+		facts = append(facts, webpage.Fact{Name: "Newest change", Value: p.Ago(s.Changed), Note: s.Changed.UTC().Format(time.RFC3339)})
+	}
+	if s.Scan != nil {
+		facts = append(facts, webpage.Fact{Name: "Last scan", Value: p.Ago(s.Scan.Ended), Note: fmt.Sprintf("in %.1f s", s.Scan.Seconds)})
+	}
+	return facts
+}
+
+// figures are the sections about sets and the hub.
+func (s *status) figures(p *webpage.Page) []figures {
+	all := s.setStatus.figures(p)
+	for _, set := range s.Sets {
+		facts := set.facts(p)
+		for _, f := range set.figures(p) {
+			facts = append(facts, f.Facts...)
+		}
+		text := "A set of the kind " + set.Kind + "."
+		if h := set.Held; h != nil {
+			text += fmt.Sprintf(" %s resources are missing since %s, and their deletions are not published.", webpage.Count(h.Files), h.Since.UTC().Format(time.RFC3339))
+		}
+		all = append(all, figures{set.Name, text, facts})
+	}
+	if h := s.Hub; h != nil {
+		facts := numbers("Waiting", h.Waiting, "Failing", h.Failing, "Expired", h.Expired, "Delivered", h.Deliveries.Delivered,
+			"Not delivered", h.Deliveries.Redirected+h.Deliveries.Refused+h.Deliveries.Failed+h.Deliveries.Unanswered, "Given up", h.Deliveries.GivenUp,
+			"Requests accepted", h.Requests.Accepted, "Requests refused", h.Requests.Refused+h.Requests.Limited)
+		if !h.OldestWaiting.IsZero() {
+			facts = append(facts, webpage.Fact{Name: "Oldest waiting message", Value: p.Ago(h.OldestWaiting)})
+		}
+		all = append(all, figures{"Hub and subscribers", "Subscriptions that wait for a message or fail, and the messages and requests since the start.", facts})
+	}
+	return all
+}
+
+func (s *setStatus) figures(p *webpage.Page) []figures {
+	var all []figures
+	if c := s.Scan; c != nil {
+		all = append(all, figures{"Last scan", "Changes include those found since, without a complete scan.", numbers(
+			"Created", c.Created, "Updated", c.Updated, "Deleted", c.Deleted, "Unchanged", c.Unchanged, "Skipped", c.Skipped, "Unreadable", c.Unreadable)})
+	}
+	if c := s.Site; c != nil {
+		facts := numbers("Sitemaps", c.Sitemaps, "Unchanged sitemaps", c.Unchanged, "URLs of other sites", c.Foreign, "Invalid URLs", c.Invalid, "Failed checks", c.Failed)
+		for _, reason := range slices.Sorted(maps.Keys(c.Withheld)) {
+			facts = append(facts, numbers("Not listed: "+reason, c.Withheld[reason])...)
+		}
+		if !c.Oldest.IsZero() {
+			facts = append(facts, webpage.Fact{Name: "Every page was requested", Value: p.Ago(c.Oldest), Note: "or later"})
+		}
+		all = append(all, figures{"Sitemaps", "", facts})
+	}
+	return all
+}
+
+// totals are the counters of the Source.
+func (s *status) totals() []figures {
+	c := s.Source
+	documents := numbers("Rendered", c.Rendered, "From the cache", c.Hits, "Refused", c.Refused, "Failed", c.Failed,
+		"Packages sent", c.Sent, "Packages aborted", c.Broken, "Entries left out", c.LeftOut, "Fields left out", c.Dropped)
+	documents = append(documents, webpage.Fact{Name: "Cache", Value: webpage.Bytes(c.CacheBytes)}, webpage.Fact{Name: "Plans of packages", Value: webpage.Bytes(c.PlanBytes)})
+	return []figures{{"Documents", "Totals since the start.", documents}}
+}
+
+// numbers returns facts from alternating names and integers.
+func numbers(pairs ...any) []webpage.Fact {
+	var facts []webpage.Fact
+	for i := 0; i < len(pairs); i += 2 {
+		facts = append(facts, webpage.Fact{Name: pairs[i].(string), Value: grouped(pairs[i+1])})
+	}
+	return facts
+}
+
+func grouped(n any) string {
+	switch n := n.(type) {
+	case int:
+		return webpage.Count(int64(n))
+	case int64:
+		return webpage.Count(n)
+	default:
+		return webpage.Count(int64(n.(uint64)))
+	}
+}
+
+// lag returns a duration in words.
+func lag(d time.Duration) string {
+	for _, unit := range []struct {
+		name string
+		of   time.Duration
+	}{{"day", day}, {"hour", time.Hour}, {"minute", time.Minute}} {
+		if n := int64(d / unit.of); n > 1 {
+			return fmt.Sprintf("%s %ss", webpage.Count(n), unit.name)
+		} else if n == 1 {
+			return "1 " + unit.name
+		}
+	}
+	return "less than a minute"
+}
+
+// documentNames are the capabilities as the specifications write them.
+var documentNames = map[string]string{
+	"description": "Source Description", "capabilitylist": "Capability List", "sitemap": "sitemap", "memento": "past version",
+	"resourcelist": "Resource List", "changelist": "Change List", "resourcedump": "Resource Dump", "changedump": "Change Dump",
+	"resourcedump-manifest": "Resource Dump Manifest", "changedump-manifest": "Change Dump Manifest",
+	"change-notification": "Change Notification", "framework-notification": "Framework Notification",
+}
+
+// documentName returns the name of a kind of document, which an [rshttp.Answer] has.
+func documentName(kind string) string {
+	if name, ok := documentNames[kind]; ok {
+		return name
+	}
+	of, part, _ := strings.Cut(kind, "-")
+	name, ok := documentNames[of]
+	if !ok {
+		return kind
+	}
+	return name + " (" + strings.ReplaceAll(part, "-", " ") + ")"
+}

@@ -1,0 +1,206 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/dustin/go-humanize"
+
+	"github.com/resourcesync-go/resourcesync/adapters/oaipmh"
+	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+)
+
+// print prints s for people, in tables.
+func (s *status) print(to *terminal.Screen, now time.Time) error {
+	p := &statusPrinter{now: now}
+	if s.Healthy {
+		fmt.Fprintln(to, to.Paint(terminal.Green, "Healthy"))
+	} else {
+		fmt.Fprintln(to, to.Paint(terminal.Red, "Problems"))
+		for _, problem := range s.Problems {
+			fmt.Fprintln(to, "  "+terminal.Printable(problem))
+		}
+	}
+	fmt.Fprintln(to)
+	p.set(&s.setStatus)
+	p.documents(s)
+	p.push(s)
+	if err := to.WriteTable(&p.facts); err != nil {
+		return err
+	}
+	for _, set := range s.Sets {
+		fmt.Fprintf(to, "\nSet %s (%s)\n", terminal.Printable(set.Name), terminal.Printable(set.Kind))
+		p := &statusPrinter{now: now}
+		p.set(&set)
+		if err := to.WriteTable(&p.facts); err != nil {
+			return err
+		}
+	}
+	if s.Push != nil && len(s.Push.Topics) > 0 {
+		fmt.Fprintln(to)
+		if err := to.WriteTable(p.topics(s)); err != nil {
+			return err
+		}
+	}
+	if len(s.Harvesters) == 0 {
+		return nil
+	}
+	fmt.Fprintln(to)
+	return to.WriteTable(p.harvesters(s))
+}
+
+// A statusPrinter makes the tables of a status.
+type statusPrinter struct {
+	now   time.Time
+	facts terminal.Table
+}
+
+func (p *statusPrinter) fact(name string, texts ...string) {
+	p.facts.Cells(terminal.Cell{Text: name, Style: terminal.Bold}, terminal.Cell{Text: strings.Join(texts, ", ")})
+}
+
+// set adds the facts about a set.
+func (p *statusPrinter) set(s *setStatus) {
+	if s.Files == nil {
+		p.fact("Listed", "nothing yet, because the first scan has not ended")
+	} else {
+		p.fact("Listed", humanize.Comma(*s.Files))
+		p.fact("Last change", p.ago(s.Changed))
+	}
+	if scan := s.Scan; scan != nil {
+		took := time.Duration(scan.Seconds * float64(time.Second)).Round(time.Millisecond)
+		p.fact("Last scan", p.ago(scan.Ended), "took "+took.String())
+		p.fact("", count(scan.Created, "created"), count(scan.Updated, "updated"), count(scan.Deleted, "deleted"), count(scan.Unchanged, "unchanged"))
+		if scan.Skipped > 0 || scan.Unreadable > 0 {
+			p.fact("", count(scan.Skipped, "skipped"), count(scan.Unreadable, "listed although they cannot be read"))
+		}
+	}
+	if s.Site != nil {
+		p.site(s.Site)
+	}
+	if s.Repository != nil {
+		p.repository(s.Repository)
+	}
+	if h := s.Held; h != nil {
+		until := "until they are confirmed"
+		switch {
+		case h.Confirmed:
+			until = "confirmed: the next scan publishes them"
+		case !h.Until.IsZero():
+			until = "until " + h.Until.Local().Format(time.DateTime)
+		}
+		p.fact("Held deletions", humanize.Comma(h.Files), "since "+h.Since.Local().Format(time.DateTime), until)
+	}
+}
+
+// documents adds the facts about the documents of all sets.
+func (p *statusPrinter) documents(s *status) {
+	c := s.Source
+	p.fact("Documents", count(c.Rendered, "rendered"), count(c.Hits, "from the cache"), count(c.Refused, "refused"), count(c.Failed, "failed"))
+	p.fact("Packages", count(c.Sent, "sent"), count(c.Broken, "aborted"))
+}
+
+func (p *statusPrinter) site(s *sitemap.Status) {
+	p.fact("Sitemaps", count(s.Sitemaps, "read"), count(s.Unchanged, "unchanged"))
+	p.fact("URLs", count(s.Foreign, "of other sites"), count(s.Invalid, "invalid"), count(s.Failed, "failed checks"))
+	for _, reason := range slices.Sorted(maps.Keys(s.Withheld)) {
+		p.fact("Withheld", humanize.Comma(int64(s.Withheld[reason])), reason)
+	}
+	if !s.Oldest.IsZero() {
+		p.fact("Oldest check", p.ago(s.Oldest))
+	}
+}
+
+func (p *statusPrinter) repository(s *oaipmh.Status) {
+	p.fact("Repository", terminal.Printable(cmp.Or(s.Name, "not known yet")), "deleted records: "+terminal.Printable(cmp.Or(s.DeletedRecord, "not known yet")))
+	text := "Complete listing"
+	if s.Listing {
+		p.fact(text, count(s.Records, "of "+humanize.Comma(s.Size)+" records received"))
+	} else if !s.Compared.IsZero() {
+		p.fact(text, p.ago(s.Compared))
+	}
+	if s.Unlisted > 0 {
+		p.fact("Not listed", humanize.Comma(s.Unlisted)+" records without a usable URI")
+	}
+}
+
+// push adds the facts about subscribers.
+func (p *statusPrinter) push(s *status) {
+	if h := s.Hub; h != nil {
+		p.fact("Subscriptions", humanize.Comma(int64(h.Subscriptions)), count(h.Waiting, "waiting"), count(h.Failing, "failing"))
+		if !h.OldestWaiting.IsZero() {
+			p.fact("Oldest waiting", p.ago(h.OldestWaiting))
+		}
+	}
+	if s.WebSockets != nil {
+		p.fact("WebSockets", count(*s.WebSockets, "connected"))
+	}
+}
+
+// topics returns the progress of each hub on each topic.
+func (p *statusPrinter) topics(s *status) *terminal.Table {
+	var t terminal.Table
+	t.Header("TOPIC", ">NEWEST", "HUB", ">BEHIND", ">FAILURES", ">LOST", "ERROR")
+	for _, topic := range s.Push.Topics {
+		row := []terminal.Cell{{Text: topic.Topic}, {Text: humanize.Comma(topic.Newest)}}
+		if len(topic.Hubs) == 0 || topic.Error != "" {
+			t.Cells(append(row, terminal.Cell{}, terminal.Cell{}, terminal.Cell{}, terminal.Cell{}, terminal.Cell{Text: topic.Error, Style: terminal.Red})...)
+		}
+		for _, h := range topic.Hubs {
+			failures := terminal.Cell{Text: humanize.Comma(int64(h.Failures))}
+			if h.Failures > 0 {
+				failures.Style = terminal.Yellow
+			}
+			t.Cells(append(slices.Clip(row), terminal.Cell{Text: h.Hub}, terminal.Cell{Text: humanize.Comma(h.Behind)}, failures,
+				terminal.Cell{Text: humanize.Comma(h.Lost)}, terminal.Cell{Text: cmp.Or(h.LastError, h.RefusedError), Style: terminal.Red})...)
+		}
+	}
+	return &t
+}
+
+// harvesters returns who has last requested documents.
+func (p *statusPrinter) harvesters(s *status) *terminal.Table {
+	var t terminal.Table
+	t.Header("HARVESTER", "ADDRESS", "LAST REQUEST", ">REQUESTS", ">BYTES", "DOCUMENT", "BEHIND")
+	for _, h := range s.Harvesters {
+		behind := "unknown"
+		switch {
+		case h.Behind == nil:
+		case *h.Behind == 0:
+			behind = "up to date"
+		default:
+			behind = lag(time.Duration(*h.Behind * float64(time.Second)))
+		}
+		t.Row(cmp.Or(shortened(h.Agent), "-"), h.Address, humanize.RelTime(h.Last, p.now, "ago", "from now"),
+			humanize.Comma(int64(h.Requests)), bytesText(h.Bytes), documentName(h.Document), behind)
+	}
+	return &t
+}
+
+// maxColumn is the maximum length of a text that clients choose, in characters. JSON has
+// all of it.
+const maxColumn = 40
+
+func shortened(text string) string {
+	if runes := []rune(text); len(runes) > maxColumn {
+		return string(runes[:maxColumn-1]) + "…"
+	}
+	return text
+}
+
+// ago returns a time and how long ago it is.
+func (p *statusPrinter) ago(t time.Time) string {
+	if t.IsZero() {
+		return "never"
+	}
+	return t.Local().Format(time.DateTime) + " (" + humanize.RelTime(t, p.now, "ago", "from now") + ")"
+}
+
+func count[N int | int64 | uint64](n N, what string) string {
+	return humanize.Comma(int64(n)) + " " + what
+}

@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
+	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+)
+
+// A tableConfig is the configuration of a set of the rows of a table.
+type tableConfig struct {
+	setSettings
+	tableSettings
+}
+
+func (c *tableConfig) flags(flags *flag.FlagSet) {
+	setDefault(flags, "dumps", "false")
+	c.tableFlags(flags)
+}
+
+func (c *tableConfig) check(*siteConfig) error {
+	if err := c.checkTable(true); err != nil {
+		return usageError{err}
+	}
+	if c.dumps {
+		return usagef("--dumps: a table has no content to send in packages; leave it out")
+	}
+	if c.set == "" {
+		c.set = c.table.Name
+	}
+	return nil
+}
+
+func (c *tableConfig) stateName() string { return "rows" }
+
+func (c *tableConfig) checkOwner(ctx context.Context, _ *siteConfig, set *sqlstore.Set) (origin, error) {
+	return c.checkSource(ctx, set, c.place())
+}
+
+// place names the table, for people.
+func (c *tableConfig) place() string {
+	name := c.table.Name
+	if c.table.Schema != "" {
+		name = c.table.Schema + "." + name
+	}
+	return "table " + name + " of " + placeOf(c.db)
+}
+
+// defaultState implements [stateDefaulter].
+func (c *tableConfig) defaultState() (string, error) {
+	db := c.db
+	if !isPostgres(db) && !isMySQL(db) {
+		path, err := realPath(db)
+		if err != nil {
+			return "", usagef("--db %q: %w", db, reason(err))
+		}
+		db = path
+	}
+	path, err := cacheFile(c.table.Name, placeOf(db)+"\x00"+c.table.Schema+"\x00"+c.table.Name)
+	if err != nil {
+		return "", usagef("no place to keep state in by default: %w; give one, as in --state /var/lib/resourcesync/%s.db", err, c.table.Name)
+	}
+	return path, nil
+}
+
+// A tableSet is a set of the rows of a table.
+type tableSet struct {
+	*member
+	*tableConfig
+	db      *tableDB
+	listing *sqltable.Listing
+	outbox  *sqltable.Outbox // nil if there is none
+}
+
+func (c *tableConfig) open(ctx context.Context, m *member) (_ *content, err error) {
+	s := &tableSet{member: m, tableConfig: c}
+	if s.db, err = openTableDB(ctx, c.db, false); err != nil {
+		return nil, usageError{oneLine(err)}
+	}
+	content, err := s.open(ctx)
+	if err != nil {
+		s.db.close()
+		return nil, usagef("table: %w", oneLine(err))
+	}
+	content.from, content.unit, content.close = slog.String("table", c.place()), "row", s.db.close
+	return content, nil
+}
+
+func (s *tableSet) open(ctx context.Context) (*content, error) {
+	if s.db.mysql == nil {
+		journalled, err := s.journalled(ctx)
+		if err != nil {
+			return nil, err
+		}
+		if journalled != nil {
+			s.log.Info("changes are journalled by triggers", "set", s.tableConfig.set)
+			return &content{set: rshttp.Set{Provider: journalled}}, nil
+		}
+	}
+	var err error
+	if s.listing, err = s.db.list(ctx, s.table, &sqltable.ListingOptions{Logger: s.log}); err != nil {
+		return nil, err
+	}
+	content := &content{list: s.list, total: s.total, current: s.currentURIs(s.table.URI)}
+	switch s.outbox, err = s.listing.Outbox(ctx, s.tableConfig.set); {
+	case err == nil:
+		s.log.Info("changes are recorded by triggers", "set", s.tableConfig.set)
+		content.watch = s.watch
+	case errors.Is(err, sqltable.ErrNoTriggers):
+		s.log.Info("changes are found by comparison", "every", s.rescan, "triggers", "none for the set "+s.tableConfig.set)
+	default:
+		return nil, err
+	}
+	return content, nil
+}
+
+// journalled returns the table with the journal that its triggers write, or nil if there
+// are no triggers or the state is not in the database of the table.
+func (s *tableSet) journalled(ctx context.Context) (*sqltable.Journalled, error) {
+	same := s.daemon.state.place == s.tableConfig.db
+	if s.db.postgres != nil {
+		same = s.daemon.state.shared && s.daemon.state.place == placeOf(s.tableConfig.db)
+	} else if path, err := realPath(s.tableConfig.db); err == nil {
+		same = s.daemon.state.place == path
+	}
+	if !same {
+		return nil, nil
+	}
+	p, err := s.db.open(ctx, s.table)
+	if err != nil || !p.HasTriggers(s.tableConfig.set) {
+		return nil, nil // a comparison reports what is wrong with the table
+	}
+	return p.Journalled(ctx, s.daemon.state.Store, s.tableConfig.set)
+}
+
+func (s *tableSet) list(ctx context.Context) listing {
+	return func(yield func(resourcesync.Resource, error) bool) {
+		s.listing.Resources(ctx)(yield)
+		s.scanner.skipped.Store(s.listing.Skipped())
+	}
+}
+
+func (s *tableSet) total(ctx context.Context) (rows, bytes int64, err error) {
+	rows, err = s.listing.Count(ctx)
+	return rows, 0, err
+}
+
+// watchRetry is the delay after a failure of the database.
+const watchRetry = 5 * time.Second
+
+// watch drains the outbox until ctx ends. What cannot be applied, or be read for a while,
+// stays in it.
+func (s *tableSet) watch(ctx context.Context, changed func(paths []string)) error {
+	var before error
+	failed := func(message string, err error) {
+		// The same failure, time and again, is one line.
+		if err != nil && ctx.Err() == nil && (before == nil || before.Error() != err.Error()) {
+			s.log.Error(message, "error", err)
+		}
+		before = err
+	}
+	for {
+		err := s.outbox.Watch(ctx, func() {
+			result, err := s.outbox.Drain(ctx, s.member.set)
+			if errors.Is(err, resourcesync.ErrScanning) || errors.Is(err, resourcesync.ErrNotReady) {
+				return // it has its turn at the next look
+			}
+			failed("changes that triggers have recorded cannot be applied; they stay recorded", err)
+			if !s.scanner.tookPart(result) {
+				changed(nil)
+			}
+		})
+		failed("changes that triggers have recorded cannot be read", err)
+		if err := background.Sleep(ctx, watchRetry); err != nil {
+			return err
+		}
+	}
+}
+
+// oneLine returns err with a text of one line: errors of databases can have several.
+func oneLine(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	gosql "database/sql" // sql is a function of the tests
+	"fmt"
+	"net"
+	"net/url"
+	"strings"
+
+	"github.com/go-sql-driver/mysql"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"zombiezen.com/go/sqlite"
+	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/mysqltable"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/pgtable"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/sqlitetable"
+)
+
+// A tableDB is the database of a table: one of these is not nil.
+type tableDB struct {
+	postgres *pgxpool.Pool
+	sqlite   *sqlitex.Pool
+	mysql    *gosql.DB
+}
+
+// openTableDB opens the database at an address of --db. Nothing makes a database.
+func openTableDB(ctx context.Context, address string, writes bool) (*tableDB, error) {
+	switch {
+	case isPostgres(address):
+		pool, err := pgxpool.New(ctx, address)
+		return &tableDB{postgres: pool}, err
+	case isMySQL(address):
+		config, err := mysqlConfig(address)
+		if err != nil {
+			return nil, err
+		}
+		connector, err := mysql.NewConnector(config)
+		if err != nil {
+			return nil, err
+		}
+		return &tableDB{mysql: gosql.OpenDB(connector)}, nil
+	}
+	mode := sqlite.OpenReadOnly
+	if writes {
+		mode = sqlite.OpenReadWrite
+	}
+	const connections = 4
+	pool, err := sqlitex.NewPool(address, sqlitex.PoolOptions{PoolSize: connections, Flags: mode})
+	if err != nil {
+		return nil, fmt.Errorf("--db %q: %w", address, err)
+	}
+	return &tableDB{sqlite: pool}, nil
+}
+
+func (db *tableDB) close() error {
+	switch {
+	case db.postgres != nil:
+		db.postgres.Close()
+		return nil
+	case db.mysql != nil:
+		return db.mysql.Close()
+	}
+	return db.sqlite.Close()
+}
+
+func (db *tableDB) triggers(ctx context.Context) (*sqltable.Triggers, error) {
+	switch {
+	case db.postgres != nil:
+		return pgtable.Triggers(ctx, db.postgres)
+	case db.mysql != nil:
+		return mysqltable.Triggers(db.mysql), nil
+	}
+	return sqlitetable.Triggers(db.sqlite), nil
+}
+
+func (db *tableDB) list(ctx context.Context, t sqltable.Table, o *sqltable.ListingOptions) (*sqltable.Listing, error) {
+	switch {
+	case db.postgres != nil:
+		return pgtable.List(ctx, db.postgres, t, o)
+	case db.mysql != nil:
+		return mysqltable.List(ctx, db.mysql, t, o)
+	}
+	return sqlitetable.List(ctx, db.sqlite, t, o)
+}
+
+// open opens a table for publication from itself.
+func (db *tableDB) open(ctx context.Context, t sqltable.Table) (*sqltable.Provider, error) {
+	if db.postgres != nil {
+		return pgtable.Open(ctx, db.postgres, t)
+	}
+	return sqlitetable.Open(ctx, db.sqlite, t)
+}
+
+func isMySQL(address string) bool {
+	return strings.HasPrefix(address, "mysql://") || strings.HasPrefix(address, "mariadb://")
+}
+
+// mysqlConfig returns the configuration of the driver for a URL, such as
+// mysql://user:password@host:3306/database. A socket on this computer is a parameter:
+// mysql://user@/database?socket=/run/mysqld/mysqld.sock.
+func mysqlConfig(address string) (*mysql.Config, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, fmt.Errorf("--db is no URL: give mysql://user@host/database, with percent-encoded special characters")
+	}
+	config := mysql.NewConfig()
+	config.User = u.User.Username()
+	config.Passwd, _ = u.User.Password()
+	config.DBName = strings.TrimPrefix(u.Path, "/")
+	query := u.Query()
+	switch socket := query.Get("socket"); {
+	case config.DBName == "" || strings.Contains(config.DBName, "/"):
+		return nil, fmt.Errorf("--db: give the database, too, as in mysql://user@host/database")
+	case socket != "":
+		config.Net, config.Addr = "unix", socket
+	case u.Hostname() == "":
+		return nil, fmt.Errorf("--db: give the server, too, as in mysql://user@host/database, or mysql://user@/database?socket=/run/mysqld/mysqld.sock")
+	default:
+		const port = "3306"
+		config.Net, config.Addr = "tcp", u.Host
+		if u.Port() == "" {
+			config.Addr = net.JoinHostPort(u.Hostname(), port)
+		}
+	}
+	config.TLSConfig = query.Get("tls") // true, skip-verify or preferred
+	for name := range query {
+		if name != "socket" && name != "tls" {
+			return nil, fmt.Errorf("--db: unknown parameter %q; give socket or tls", name)
+		}
+	}
+	config.Collation = "utf8mb4_bin"
+	return config, nil
+}
+
+// placeOf returns an address of --db without users, passwords and parameters.
+func placeOf(address string) string {
+	u, err := url.Parse(address)
+	if err != nil || !isPostgres(address) && !isMySQL(address) {
+		return address
+	}
+	return u.Scheme + "://" + u.Host + u.Path
+}

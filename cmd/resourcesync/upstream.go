@@ -1,0 +1,246 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sidecar"
+	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+)
+
+// An upstreamConfig is the configuration of a set of the pages of a website.
+type upstreamConfig struct {
+	setSettings
+	upstream string
+	beside   bool
+	htmlLink bool
+	exclude  []*regexp.Regexp
+	verify   string
+	rate     float64
+	revisit  float64
+	sitemaps list
+	recent   list
+	trusted  addresses
+	distrust bool // --trust-proxy none
+}
+
+func (c *upstreamConfig) flags(flags *flag.FlagSet) {
+	setDefault(flags, "dumps", "false")
+	flags.StringVar(&c.upstream, "upstream", "", "")
+	flags.BoolVar(&c.beside, "beside", false, "")
+	flags.BoolVar(&c.htmlLink, "html-link", false, "")
+	flags.Var(repeated(func(text string) error {
+		if !strings.HasPrefix(text, "/") && !strings.HasPrefix(text, "*") {
+			return errors.New("give a path, such as /private/*")
+		}
+		pattern := strings.ReplaceAll(regexp.QuoteMeta(text), `\*`, ".*")
+		c.exclude = append(c.exclude, regexp.MustCompile("^"+pattern+"$"))
+		return nil
+	}), "exclude", "")
+	flags.StringVar(&c.verify, "verify", "get", "")
+	flags.Float64Var(&c.rate, "rate", 20, "")
+	flags.Float64Var(&c.revisit, "revisit", 1, "")
+	flags.Var(repeated(c.sitemaps.add), "from-sitemap", "")
+	flags.Var(repeated(c.recent.add), "recent", "")
+	flags.Var(repeated(func(text string) error {
+		if text == "none" {
+			c.distrust = true
+			return nil
+		}
+		return c.trusted.add(text)
+	}), "trust-proxy", "")
+}
+
+var thisComputer = addresses{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
+
+func (c *upstreamConfig) check(*siteConfig) error {
+	if c.upstream == "" {
+		return usagef("no website given, as in --upstream http://127.0.0.1:8000")
+	}
+	if len(c.trusted) == 0 && !c.distrust {
+		c.trusted = thisComputer
+	}
+	u, err := url.Parse(c.upstream)
+	switch verify := sitemap.Verify(c.verify); {
+	case err != nil:
+		return usagef("--upstream: give the address of the web server, such as http://127.0.0.1:8000")
+	case u.User != nil:
+		return usagef("--upstream %s: leave out users: the web server gets the requests as visitors send them", u.Redacted())
+	case u.Host == "":
+		return usagef("--upstream %q: give the address of the web server, such as http://127.0.0.1:8000", c.upstream)
+	case verify != sitemap.VerifyGet && verify != sitemap.VerifyHead && verify != sitemap.VerifyNone:
+		return usagef("--verify %q: give get, head or none", c.verify)
+	case c.rate <= 0:
+		return usagef("--rate %v: give requests per second, more than 0", c.rate)
+	case c.revisit < 0:
+		return usagef("--revisit %v: give pages per second, or 0", c.revisit)
+	case c.beside && c.htmlLink:
+		return usagef("--html-link needs the pages to go through the proxy; leave out --beside")
+	}
+	return nil
+}
+
+// servesPath implements [pathServer].
+func (c *upstreamConfig) servesPath() bool { return !c.beside }
+
+func (c *upstreamConfig) stateName() string { return "pages" }
+
+// checkOwner returns an error if the state belongs to another website, whose pages
+// would all be published as deleted.
+func (c *upstreamConfig) checkOwner(ctx context.Context, site *siteConfig, set *sqlstore.Set) (origin, error) {
+	if site.baseURL == "" { // confirm-deletions for the state in a file, which has one website only
+		return origin{}, nil
+	}
+	base, err := site.base()
+	if err != nil {
+		return origin{}, err
+	}
+	if c.path != "" {
+		base = base.JoinPath(c.path)
+	}
+	now := origin{BaseURL: base.String()}
+	before, err := readOrigin(ctx, set)
+	if was := cmp.Or(before.Source, before.Real, before.BaseURL); err == nil && was != "" && was != now.BaseURL && !c.moved {
+		err = fmt.Errorf("is the state of %s, not of %s; if the website has moved, start once with --moved; otherwise %s", was, now.BaseURL, c.apart())
+	}
+	return now, err
+}
+
+// An upstreamSet is a set of the pages of a website.
+type upstreamSet struct {
+	*member
+	*upstreamConfig
+	pages *sitemap.Site
+	hub   string // path of its URL
+}
+
+func (c *upstreamConfig) open(ctx context.Context, m *member) (*content, error) {
+	s := &upstreamSet{member: m, upstreamConfig: c, hub: m.site.Path + ownHub}
+	folder, err := copiesFolder(m)
+	if err != nil {
+		return nil, err
+	}
+	st := m.daemon.state
+	withheld, err := st.Set(ctx, "withheld "+m.stored, nil) // pages that do not qualify
+	if err != nil {
+		return nil, usagef("state %q: %w", st.place, err)
+	}
+	var transport http.RoundTripper = sidecar.NewTransport(c.upstream, m.baseURL)
+	variant, covers := "", sidecar.CacheCovers
+	if c.htmlLink { // pages are listed with their links
+		capabilityList := m.capabilityList()
+		transport, variant = sidecar.LinkTransport(transport, capabilityList), "html-link "+capabilityList
+		covers = sidecar.CacheCovered
+	}
+	s.pages, err = sitemap.New(m.baseURL, m.set.Set, &sitemap.Options{
+		Sitemaps:  c.sitemaps,
+		Recent:    c.recent,
+		Exclude:   s.excludes,
+		Verify:    sitemap.Verify(c.verify),
+		Upstream:  c.upstream,
+		Transport: transport,
+		Variant:   variant,
+		Rate:      c.rate,
+		Revisit:   cmp.Or(c.revisit, -1),
+		Folder:    folder,
+		Withheld:  withheld,
+		UserAgent: "resourcesync (+" + m.baseURL + ")",
+		Logger:    m.log,
+	})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	content := &content{
+		from: slog.String("upstream", c.upstream),
+		unit: "page",
+		list: s.list,
+		watch: func(ctx context.Context, changed func([]string)) error {
+			return s.pages.Watch(ctx, func() { changed(nil) })
+		},
+		current: s.checkBaseURL,
+		run:     s.pages.Run,
+		changed: s.pages.Changed,
+		set:     rshttp.Set{Coverer: covers(m.set)},
+		uploads: !c.beside,
+		status:  func(now *setStatus) { now.Site = new(s.pages.Status()) },
+	}
+	if c.dumps {
+		content.set.Opener = s.pages
+	}
+	if !c.beside {
+		content.handler = s.handler
+	}
+	return content, nil
+}
+
+// excludes reports whether a URL of the website must not be listed, because it is excluded
+// or belongs to a document or another set.
+func (s *upstreamSet) excludes(u *url.URL) bool {
+	return s.isReserved(u.Path) || u.Path == s.hub ||
+		slices.ContainsFunc(s.exclude, func(pattern *regexp.Regexp) bool { return pattern.MatchString(u.Path) })
+}
+
+func (s *upstreamSet) list(ctx context.Context) listing {
+	return func(yield func(resourcesync.Resource, error) bool) {
+		s.pages.Resources(ctx)(yield)
+		st := s.pages.Status()
+		s.scanner.skipped.Store(int64(st.Foreign + st.Invalid + st.Failed))
+	}
+}
+
+// checkBaseURL returns ErrNotReady if the state is of another base URL. All pages have the
+// URL of the same site.
+func (s *upstreamSet) checkBaseURL(ctx context.Context) error {
+	if s.scanner.complete {
+		return nil
+	}
+	for r, err := range s.set.Resources(ctx, resourcesync.Range{}) {
+		if err == nil && !strings.HasPrefix(r.URI, s.baseURL) {
+			err = resourcesync.ErrNotReady
+		}
+		return err
+	}
+	return nil
+}
+
+func (s *upstreamSet) handler(src *rshttp.Source) (http.Handler, error) {
+	upstream, err := sidecar.NewProxy(s.upstream, s.baseURL, &sidecar.ProxyOptions{
+		TrustedProxies: []netip.Prefix(s.trusted),
+		Logger:         s.log,
+	})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return sidecar.Wrap(upstream, src, &sidecar.Options{HTMLLink: s.htmlLink, Changed: s.pages.Changed}), nil
+}
+
+// copiesFolder returns the folder for copies of the website's sitemaps: beside a state
+// in a file, else in the cache folder.
+func copiesFolder(m *member) (string, error) {
+	path := m.daemon.state.place
+	if m.daemon.state.shared {
+		var err error
+		if path, err = defaultSiteState(m.baseURL); err != nil {
+			return "", usagef("no place for copies of the sitemaps: %w", err)
+		}
+	}
+	path = strings.TrimSuffix(path, filepath.Ext(path))
+	if m.name != "" {
+		path += "-" + m.name
+	}
+	return path + "-sitemaps", nil
+}
