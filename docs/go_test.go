@@ -1,5 +1,4 @@
-// Package printed compiles the Go code in the README and the how-to.
-package printed
+package docs
 
 import (
 	"encoding/json"
@@ -12,17 +11,15 @@ import (
 	"testing"
 )
 
-// root is the path of the repository.
-const root = "../../.."
-
 // given declares what the blocks use without declaring it.
-const given = `package printed
+const given = `package docs
 
 import (
 	"context"
 	"iter"
 	"log"
 	"net/http"
+	"os"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -32,6 +29,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/pgtable"
+	"github.com/resourcesync-go/resourcesync/destination"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
@@ -39,9 +37,11 @@ import (
 
 type Papers struct{}
 
+func (*Papers) Resources(context.Context, resourcesync.Range) iter.Seq2[resourcesync.Resource, error] { return nil }
+
 var (
-	_ resourcesync.Provider = (*Papers)(nil)
-	_                       = log.Fatal
+	_ = log.Fatal
+	_ = os.Getpid
 	_ sqltable.Table
 	_ *hub.Hub
 
@@ -59,36 +59,56 @@ var (
 `
 
 var (
-	blocks   = regexp.MustCompile("(?s)```go\n(.*?)```")
 	declared = regexp.MustCompile(`(?m)^([a-z]\w*), err :=`)
+	region   = regexp.MustCompile(`^(\S+\.go)(?:: (\w+))?$`)
 )
 
-func TestPrintedGoCompiles(t *testing.T) {
-	source, n := given, 0
-	for _, name := range []string{"README.md", "docs/howto.md"} {
-		text, err := os.ReadFile(filepath.Join(root, name))
-		if err != nil {
-			t.Fatal(err)
+// Go code in the documents is a part of a file that is compiled and tested, named in the
+// comment before it (FILE: REGION, or FILE alone), or else consists of statements that compile.
+func TestGo(t *testing.T) {
+	source, snippets, regions := given, 0, 0
+	for _, b := range blocks(t, documents(t)...) {
+		if b.language != "go" {
+			continue
 		}
-		for _, found := range blocks.FindAllSubmatch(text, -1) {
-			n++
-			source += asGo(fmt.Sprintf("block%d", n), string(found[1]))
+		if named := region.FindStringSubmatch(b.marker); named != nil {
+			regions++
+			if named[2] == "" {
+				if !strings.Contains(strings.ReplaceAll(read(t, named[1]), "\n\t", "\n"), b.text) {
+					t.Errorf("%s:%d: %s does not have the block", b.file, b.line, b.marker)
+				}
+			} else if want := regionOf(t, named[1], named[2]); b.text != want {
+				t.Errorf("%s:%d: the block differs from %s, which has\n%s", b.file, b.line, b.marker, want)
+			}
+			continue
 		}
+		snippets++
+		source += fmt.Sprintf("//line %s:%d\n%s", b.file, b.line-1, asFunc(fmt.Sprintf("block%d", snippets), b.text))
 	}
-	if n < 5 {
-		t.Fatalf("%d blocks found", n)
+	if snippets < 5 || regions < 5 {
+		t.Fatalf("%d snippets and %d regions found", snippets, regions)
 	}
 	if output, err := build(t, source); err != nil {
 		t.Errorf("%v\n%s", err, output)
 	}
 }
 
-// asGo returns a block as a declaration. It adds a body to a method without one, and
-// turns statements into a function.
-func asGo(name, block string) string {
-	if strings.Contains(block, "\nfunc ") {
-		return strings.TrimSuffix(block, "\n") + " { return nil }\n"
+// regionOf returns the lines of a file between //docs:begin name and //docs:end, without
+// their common indentation.
+func regionOf(t *testing.T, file, name string) string {
+	t.Helper()
+	_, text, found := strings.Cut(read(t, file), "//docs:begin "+name+"\n")
+	text, _, ended := strings.Cut(text, "//docs:end\n")
+	if !found || !ended {
+		t.Fatalf("%s has no region %s", file, name)
 	}
+	text = strings.Trim(strings.TrimRight(text, "\t"), "\n") + "\n"
+	indent := text[:len(text)-len(strings.TrimLeft(text, "\t"))]
+	return strings.TrimPrefix(strings.ReplaceAll("\n"+text, "\n"+indent, "\n"), "\n")
+}
+
+// asFunc turns statements into a function.
+func asFunc(name, block string) string {
 	used := "\t_ = err\n"
 	for _, v := range declared.FindAllStringSubmatch(block, -1) {
 		used += "\t_ = " + v[1] + "\n"

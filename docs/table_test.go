@@ -1,0 +1,59 @@
+package docs
+
+import (
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestTable types what docs/table.md says, in a fresh clone, with an unmodified WordPress:
+// from its database to a Source that a Destination audits, in at most five commands. The
+// addresses of the Source, the website and the database are other ones.
+func TestTable(t *testing.T) {
+	needs(t, "git", "bash")
+	server, installed := os.Getenv("RESOURCESYNC_TEST_WORDPRESS"), os.Getenv("RESOURCESYNC_TEST_WORDPRESS_FOLDER")
+	if server == "" || installed == "" {
+		t.Skip("RESOURCESYNC_TEST_WORDPRESS and RESOURCESYNC_TEST_WORDPRESS_FOLDER are not set")
+	}
+	config, err := os.ReadFile(filepath.Join(installed, "wp-config.php"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	setting := func(name string) string {
+		found := regexp.MustCompile(`define\('` + name + `', '([^']*)'\)`).FindSubmatch(config)
+		if found == nil {
+			t.Fatalf("wp-config.php has no %s", name)
+		}
+		return string(found[1])
+	}
+	database := (&url.URL{Scheme: "mysql", User: url.UserPassword(setting("DB_USER"), setting("DB_PASSWORD")), Host: setting("DB_HOST"), Path: "/" + setting("DB_NAME")}).String()
+
+	// WordPress answers for its public name only.
+	home, err := url.Parse(server)
+	if err != nil {
+		t.Fatal(err)
+	}
+	website := httptest.NewServer(&httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) {
+		r.SetURL(&url.URL{Scheme: "http", Host: home.Host})
+		r.Out.Host = "wordpress.example"
+	}})
+	t.Cleanup(website.Close)
+
+	folder, address := clone(t), freeAddress(t)
+	// The website has a private address here, and other tests publish posts.
+	replace := strings.NewReplacer("IN ('post', 'page')", "IN ('post', 'page') AND ID <= 2", "./resourcesync mirror", "./resourcesync mirror --allow-addresses 127.0.0.0/8", "127.0.0.1:8080", address, "https://www.example.org", website.URL, "mysql://wordpress:PASSWORD@localhost/wordpress", database)
+	t.Cleanup(func() {
+		drop := shell(t, folder, "./resourcesync triggers --drop --table wp_posts --db '"+database+"'")
+		if output, err := drop.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, output)
+		}
+	})
+	if commands := typeCommands(t, folder, address, blocks(t, "docs/table.md"), replace); commands == 0 || commands > 5 {
+		t.Errorf("%d commands, want at most five", commands)
+	}
+}
