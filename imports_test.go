@@ -18,6 +18,7 @@ var floors = map[string]int{
 	"/linkheader":                1,
 	"/internal":                  2,
 	"/internal/leaktest":         1,
+	"/internal/needs":            1,
 	"/internal/webpage":          1,
 	"/internal/pages":            3,
 	"/internal/background":       1,

@@ -5,13 +5,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/s3test"
 )
 
 // TestBucket types what docs/bucket.md says, in a fresh clone, and compares the output with
 // what it shows. Only the addresses are others, and those of this computer are allowed.
 func TestBucket(t *testing.T) {
-	needs(t, "git", "bash")
+	needs.Program(t, "git")
+	needs.Program(t, "bash")
 	bucket := s3test.New(t)
 	bucket.Publish(t, "*")
 	bucket.Put(t, "maps.txt", "On maps.\n")

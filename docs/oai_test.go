@@ -6,13 +6,15 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/oaitest"
 )
 
 // TestOAI types what docs/oai.md says, in a fresh clone, with a repository of 250 records
 // whose pages are on this computer.
 func TestOAI(t *testing.T) {
-	needs(t, "git", "bash")
+	needs.Program(t, "git")
+	needs.Program(t, "bash")
 	repository := oaitest.New("", 0, time.Time{})
 	server := httptest.NewServer(repository)
 	t.Cleanup(server.Close)

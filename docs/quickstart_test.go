@@ -14,19 +14,9 @@ import (
 	"sync"
 	"testing"
 	"time"
-)
 
-// needs skips a test without the programs that it runs, but never in CI.
-func needs(t *testing.T, programs ...string) {
-	t.Helper()
-	for _, name := range programs {
-		if _, err := exec.LookPath(name); err != nil && os.Getenv("CI") == "" {
-			t.Skip(err)
-		} else if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
+	"github.com/resourcesync-go/resourcesync/internal/needs"
+)
 
 // clone copies the files that git would commit into a new folder, as a fresh clone has them.
 func clone(t *testing.T) string {
@@ -171,7 +161,9 @@ func typeCommands(t *testing.T, folder, address string, all []block, replace *st
 // TestQuickstart types what docs/quickstart.md says, in a fresh clone, and compares the
 // output with what it shows. Only the address of the Source is another one.
 func TestQuickstart(t *testing.T) {
-	needs(t, "git", "bash", "curl")
+	needs.Program(t, "git")
+	needs.Program(t, "bash")
+	needs.Program(t, "curl")
 	const said = "127.0.0.1:8080"
 	folder, address := clone(t), freeAddress(t)
 	all := blocks(t, "docs/quickstart.md")

@@ -9,17 +9,17 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // TestTable types what docs/table.md says, in a fresh clone, with an unmodified WordPress:
 // from its database to a Source that a Destination audits, in at most five commands. The
 // addresses of the Source, the website and the database are other ones.
 func TestTable(t *testing.T) {
-	needs(t, "git", "bash")
-	server, installed := os.Getenv("RESOURCESYNC_TEST_WORDPRESS"), os.Getenv("RESOURCESYNC_TEST_WORDPRESS_FOLDER")
-	if server == "" || installed == "" {
-		t.Skip("RESOURCESYNC_TEST_WORDPRESS and RESOURCESYNC_TEST_WORDPRESS_FOLDER are not set")
-	}
+	needs.Program(t, "git")
+	needs.Program(t, "bash")
+	server, installed := needs.Variable(t, "RESOURCESYNC_TEST_WORDPRESS"), needs.Variable(t, "RESOURCESYNC_TEST_WORDPRESS_FOLDER")
 	config, err := os.ReadFile(filepath.Join(installed, "wp-config.php"))
 	if err != nil {
 		t.Fatal(err)

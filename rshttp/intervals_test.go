@@ -14,7 +14,6 @@ import (
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -30,6 +29,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
@@ -483,10 +483,7 @@ func (l inclusive) Changes(_ context.Context, iv resourcesync.Interval) iter.Seq
 // PostgreSQL.
 func postgresPool(t *testing.T) *pgxpool.Pool {
 	t.Helper()
-	dsn := os.Getenv("RESOURCESYNC_TEST_POSTGRES")
-	if dsn == "" {
-		t.Skip("RESOURCESYNC_TEST_POSTGRES is not set")
-	}
+	dsn := needs.Variable(t, "RESOURCESYNC_TEST_POSTGRES")
 	schema := "rshttp_" + strings.ToLower(crand.Text())
 	config, err := pgxpool.ParseConfig(dsn)
 	if err != nil {

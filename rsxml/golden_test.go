@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 var update = flag.Bool("update", false, "rewrite the documents in testdata as the encoder writes them")
@@ -236,10 +238,7 @@ func canonical(t *testing.T, data []byte) string {
 // specification does not.
 func TestSchema(t *testing.T) {
 	schemas := shared(t, "schema")
-	xmllint, err := exec.LookPath("xmllint")
-	if err != nil {
-		t.Skip("no xmllint")
-	}
+	xmllint := needs.Program(t, "xmllint")
 	byRoot := map[bool][]string{}
 	dir := t.TempDir()
 	for i, file := range documents(t, goldenDir) {

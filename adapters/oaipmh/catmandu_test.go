@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/oaipmh"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // A catmanduRecord is a record of the provider in testdata/catmandu.
@@ -32,10 +33,7 @@ type catmanduRecord struct {
 func startCatmandu(t *testing.T) (url, file string) {
 	t.Helper()
 	if err := exec.Command("perl", "-MDancer::Plugin::Catmandu::OAI", "-e1").Run(); err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal("install libdancer-plugin-catmandu-oai-perl:", err)
-		}
-		t.Skip("libdancer-plugin-catmandu-oai-perl is not installed")
+		needs.Skip(t, "install libdancer-plugin-catmandu-oai-perl:", err)
 	}
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

@@ -7,13 +7,14 @@ import (
 	"fmt"
 	"log/slog"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // postgres names the database that tests use, each in a schema of its own. They
@@ -40,10 +41,7 @@ func newSQLite(t testing.TB) database {
 }
 
 func newPostgres(t testing.TB) database {
-	dsn := os.Getenv(postgres)
-	if dsn == "" {
-		t.Skip(postgres + " is not set")
-	}
+	dsn := needs.Variable(t, postgres)
 	schema := "sqlstore_" + strings.ToLower(rand.Text())
 	execute := func(statement string) {
 		conn, err := pgx.Connect(context.Background(), dsn)

@@ -3,11 +3,11 @@ package sqlstore
 import (
 	"context"
 	"net/url"
-	"os"
 	"testing"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 )
@@ -33,9 +33,7 @@ func TestD17_Plans(t *testing.T) {
 		})
 	}
 	t.Run("all statements", func(t *testing.T) {
-		if os.Getenv(postgres) == "" {
-			t.Skip(postgres + " is not set, and some statements are PostgreSQL's alone")
-		}
+		needs.Variable(t, postgres) // some statements are for PostgreSQL only
 		checkSites(t, r.sites)
 		for sql := range scans {
 			if !r.excused[sql] {

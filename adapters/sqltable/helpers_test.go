@@ -19,6 +19,7 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // A database is an empty one of some engine, for one test.
@@ -72,17 +73,8 @@ func engines(t *testing.T, test func(t *testing.T, d *database)) {
 	t.Run("mysql", func(t *testing.T) { test(t, mysqlDatabase(t)) })
 }
 
-func dsn(t testing.TB, name string) string {
-	t.Helper()
-	value := os.Getenv(name)
-	if value == "" {
-		t.Skipf("%s is not set", name)
-	}
-	return value
-}
-
 func postgresDatabase(t testing.TB) *database {
-	config, err := pgxpool.ParseConfig(dsn(t, "RESOURCESYNC_TEST_POSTGRES"))
+	config, err := pgxpool.ParseConfig(needs.Variable(t, "RESOURCESYNC_TEST_POSTGRES"))
 	must(t, err)
 	schema := fmt.Sprintf("sqltable_%d_%d", os.Getpid(), serial())
 	config.ConnConfig.RuntimeParams["search_path"] = schema
@@ -179,7 +171,7 @@ func execSQLite(conn *sqlite.Conn, sql string, args ...any) error {
 }
 
 func mysqlDatabase(t testing.TB) *database {
-	server := dsn(t, "RESOURCESYNC_TEST_MYSQL")
+	server := needs.Variable(t, "RESOURCESYNC_TEST_MYSQL")
 	name := fmt.Sprintf("sqltable_%d_%d", os.Getpid(), serial())
 	admin, err := sql.Open("mysql", server)
 	must(t, err)

@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/providertest"
 )
 
@@ -78,7 +79,7 @@ func TestIndexByBytes(t *testing.T) {
 }
 
 func TestPostgresModes(t *testing.T) {
-	config, err := pgxpool.ParseConfig(dsn(t, "RESOURCESYNC_TEST_POSTGRES"))
+	config, err := pgxpool.ParseConfig(needs.Variable(t, "RESOURCESYNC_TEST_POSTGRES"))
 	must(t, err)
 	config.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeSimpleProtocol
 	pool, err := pgxpool.NewWithConfig(t.Context(), config)

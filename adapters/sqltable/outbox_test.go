@@ -17,6 +17,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
@@ -288,7 +289,7 @@ func TestOutboxRefusals(t *testing.T) {
 	}
 
 	// What is not committed must not be seen.
-	admin, address, _ := strings.Cut(dsn(t, "RESOURCESYNC_TEST_MYSQL"), "@")
+	admin, address, _ := strings.Cut(needs.Variable(t, "RESOURCESYNC_TEST_MYSQL"), "@")
 	var name string
 	must(t, d.maria.QueryRowContext(t.Context(), "SELECT DATABASE()").Scan(&name))
 	address = address[:strings.LastIndexByte(address, '/')+1] + name

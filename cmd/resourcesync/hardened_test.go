@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/coder/websocket"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // TestD24_Headers: a request's header has at most 32 KiB, and 4 KiB that net/http
@@ -55,7 +57,7 @@ func TestD24_Host(t *testing.T) {
 	}
 	name, err := os.Hostname()
 	if addrs, lookupErr := net.LookupHost(name); err != nil || lookupErr != nil || len(addrs) == 0 {
-		t.Skip("this computer has no name")
+		needs.Skip(t, "this computer has no name")
 	}
 	s := startReady(t, folder, "--status", name+":0")
 	status := s.stderr.await(`url=(http://[^ \n]*)`)[1]

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // outputOf runs a command that succeeds, and returns what it prints.
@@ -111,10 +112,7 @@ func TestManual(t *testing.T) {
 			t.Errorf("nothing about --%s", f.Name)
 		}
 	})
-	if _, err := exec.LookPath("mandoc"); err != nil && os.Getenv("CI") == "" {
-		t.Skip(err)
-	}
-	cmd := exec.CommandContext(t.Context(), "mandoc", "-T", "lint", "-W", "warning")
+	cmd := exec.CommandContext(t.Context(), needs.Program(t, "mandoc"), "-T", "lint", "-W", "warning")
 	cmd.Stdin = strings.NewReader(page)
 	out, _ := cmd.CombinedOutput()
 	// The date is that of the revision, which a test does not have.

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // nginxHost is the host of the website that nginx serves.
@@ -68,16 +70,10 @@ func (s *staticSite) publish() {
 }
 
 // startNginx runs nginx with these directives in its server and returns its address.
-// What needs it is skipped where it is not installed, but not in CI.
+// Tests that need it are skipped where it is not installed, except in CI.
 func startNginx(t *testing.T, listen, server string) string {
 	t.Helper()
-	program, err := exec.LookPath("nginx")
-	if err != nil {
-		if os.Getenv("CI") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("nginx is not installed")
-	}
+	program := needs.Program(t, "nginx")
 	listen = cmp.Or(listen, freeAddress(t))
 	folder := t.TempDir()
 	config := filepath.Join(folder, "nginx.conf")

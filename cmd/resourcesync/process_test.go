@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // A process serves a folder and can be killed.
@@ -61,10 +63,7 @@ var states = map[string]func(t *testing.T) string{
 }
 
 func newPostgres(t *testing.T) string {
-	server := os.Getenv(postgres)
-	if server == "" {
-		t.Skip(postgres + " is not set")
-	}
+	server := needs.Variable(t, postgres)
 	u, err := url.Parse(server)
 	must(t, err)
 	schema := "serve_" + strings.ToLower(rand.Text())

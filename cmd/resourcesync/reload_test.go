@@ -169,7 +169,7 @@ func TestReload(t *testing.T) {
 	repository.Fill(repositoryServer.URL, 120, time.Now().Add(-24*time.Hour))
 	site.more = fmt.Sprintf("  - {name: records, kind: oai, url: %s/oai, rate: 1000}\n", repositoryServer.URL)
 	resources, sets := 124, 4
-	if os.Getenv("RESOURCESYNC_TEST_MYSQL") != "" {
+	if os.Getenv("RESOURCESYNC_TEST_MYSQL") != "" || os.Getenv("CI") != "" {
 		address, db, _ := mysqlURL(t)
 		for _, statement := range []string{createPosts, "INSERT INTO posts VALUES (1, 'one', 1, 0), (2, 'two', 2, 0)"} {
 			_, err := db.ExecContext(t.Context(), statement)
@@ -179,7 +179,7 @@ func TestReload(t *testing.T) {
 		resources, sets = resources+2, sets+1
 	}
 	var env []string
-	if os.Getenv("RESOURCESYNC_TEST_S3") != "" {
+	if os.Getenv("RESOURCESYNC_TEST_S3") != "" || os.Getenv("CI") != "" {
 		bucket := s3test.New(t)
 		bucket.Publish(t, "*")
 		bucket.Put(t, "a.txt", "a")

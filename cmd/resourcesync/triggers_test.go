@@ -17,6 +17,8 @@ import (
 	"github.com/jackc/pgx/v5"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 func runTriggersCommand(t *testing.T, args ...string) (status int, stdout, stderr string) {
@@ -73,10 +75,7 @@ func TestTriggersSQLite(t *testing.T) {
 }
 
 func TestTriggersPostgres(t *testing.T) {
-	dsn := os.Getenv("RESOURCESYNC_TEST_POSTGRES")
-	if dsn == "" {
-		t.Skip("RESOURCESYNC_TEST_POSTGRES is not set")
-	}
+	dsn := needs.Variable(t, "RESOURCESYNC_TEST_POSTGRES")
 	conn, err := pgx.Connect(t.Context(), dsn)
 	must(t, err)
 	defer conn.Close(t.Context())
@@ -118,10 +117,7 @@ func TestTriggersPostgres(t *testing.T) {
 // statements in it.
 func mysqlURL(t *testing.T) (address string, db *gosql.DB, exec func(statements ...string)) {
 	t.Helper()
-	dsn := os.Getenv("RESOURCESYNC_TEST_MYSQL")
-	if dsn == "" {
-		t.Skip("RESOURCESYNC_TEST_MYSQL is not set")
-	}
+	dsn := needs.Variable(t, "RESOURCESYNC_TEST_MYSQL")
 	config, err := mysql.ParseDSN(dsn)
 	must(t, err)
 	config.MultiStatements = true

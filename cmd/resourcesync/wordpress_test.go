@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // wordpress names the WordPress that is tested, with the user and the password of its
@@ -31,10 +33,7 @@ type post struct {
 // TestWordPress: an unmodified WordPress behind the proxy is a Source. What its users
 // do shows within seconds; what is not public never does.
 func TestWordPress(t *testing.T) {
-	given := os.Getenv(wordpress)
-	if given == "" {
-		t.Skip(wordpress + " is not set")
-	}
+	given := needs.Variable(t, wordpress)
 	u, err := url.Parse(given)
 	must(t, err)
 	password, _ := u.User.Password()

@@ -12,18 +12,16 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/resourcesync-go/resourcesync/examples/internal/tour"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
 // example returns the example over a schema of this test.
 func example(t *testing.T) tour.Run {
 	t.Helper()
-	db, err := url.Parse(os.Getenv("RESOURCESYNC_TEST_POSTGRES"))
+	db, err := url.Parse(needs.Variable(t, "RESOURCESYNC_TEST_POSTGRES"))
 	if err != nil {
 		t.Fatal(err)
-	}
-	if db.Host == "" {
-		t.Skip("RESOURCESYNC_TEST_POSTGRES is not set")
 	}
 	schema := strings.ToLower(fmt.Sprintf("example_%s_%d", t.Name(), os.Getpid()))
 	conn, err := pgx.Connect(t.Context(), db.String())

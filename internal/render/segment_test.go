@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -264,13 +265,7 @@ func TestClients(t *testing.T) {
 		{"wget", "-q", "--compression=auto", "-O", "-", server.URL},
 	} {
 		t.Run(args[0], func(t *testing.T) {
-			if _, err := exec.LookPath(args[0]); err != nil {
-				if os.Getenv("CI") != "" {
-					t.Fatal(err)
-				}
-				t.Skip(err)
-			}
-			out, err := exec.Command(args[0], args[1:]...).Output()
+			out, err := exec.Command(needs.Program(t, args[0]), args[1:]...).Output()
 			if err != nil || !bytes.Equal(out, want) {
 				t.Errorf("%d bytes of %d, %v", len(out), len(want), err)
 			}

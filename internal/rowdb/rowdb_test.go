@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -17,6 +16,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/pgdb"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
@@ -44,10 +44,7 @@ func each(t *testing.T, test func(t *testing.T, open func() rowdb.DB)) {
 	})
 	t.Run("postgres", func(t *testing.T) {
 		t.Parallel()
-		dsn := os.Getenv("RESOURCESYNC_TEST_POSTGRES")
-		if dsn == "" {
-			t.Skip("RESOURCESYNC_TEST_POSTGRES is not set")
-		}
+		dsn := needs.Variable(t, "RESOURCESYNC_TEST_POSTGRES")
 		u, err := url.Parse(dsn)
 		if err != nil {
 			t.Fatal(err)

@@ -18,6 +18,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/s3blob"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // A Bucket is an empty bucket, which is deleted at the end of the test.
@@ -33,18 +35,13 @@ type Bucket struct {
 var numbers atomic.Int64
 
 // New makes a bucket on the server of RESOURCESYNC_TEST_S3, a URL with the access key as
-// user and the secret key as password. Without the variable it skips the test, but never
-// in CI.
+// user and the secret key as password. Without the variable it skips the test, except in
+// CI.
 func New(t testing.TB) *Bucket {
 	t.Helper()
-	server, err := url.Parse(os.Getenv("RESOURCESYNC_TEST_S3"))
-	switch {
-	case err != nil:
+	server, err := url.Parse(needs.Variable(t, "RESOURCESYNC_TEST_S3"))
+	if err != nil {
 		t.Fatal(err)
-	case server.Host == "" && os.Getenv("CI") != "":
-		t.Fatal("RESOURCESYNC_TEST_S3 is not set")
-	case server.Host == "":
-		t.Skip("RESOURCESYNC_TEST_S3 is not set")
 	}
 	secret, _ := server.User.Password()
 	b := &Bucket{Name: fmt.Sprintf("test-%d-%d-%d", os.Getpid(), numbers.Add(1), time.Now().UnixNano()), key: server.User.Username(), secret: secret}

@@ -16,6 +16,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
 
@@ -134,7 +135,7 @@ func do(t *testing.T, srv *httptest.Server, method string, header ...string) *ht
 // TestResume cuts a download by curl at 50 random offsets and has curl go on
 // each time.
 func TestResume(t *testing.T) {
-	curl := tool(t, "curl")
+	curl := needs.Program(t, "curl")
 	a := sample(t)
 	want := whole(t, a)
 	r := rand.New(rand.NewPCG(1, 1))

@@ -10,27 +10,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
 )
-
-// tool returns the path of a program that a test needs. On a developer's machine
-// the test is skipped without it.
-func tool(t *testing.T, name string) string {
-	t.Helper()
-	path, err := exec.LookPath(name)
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip(err)
-	}
-	return path
-}
 
 // run runs a tool far from UTC, in a locale of UTF-8, and returns what it prints.
 func run(t *testing.T, name string, args ...string) []byte {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), tool(t, name), args...)
+	cmd := exec.CommandContext(t.Context(), needs.Program(t, name), args...)
 	cmd.Env = append(os.Environ(), "TZ=America/St_Johns", "LC_ALL=C.UTF-8", "PYTHONUTF8=1")
 	var stdout, stderr bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &stdout, &stderr

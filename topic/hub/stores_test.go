@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"net/url"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -14,6 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
@@ -35,10 +35,7 @@ func sqliteStore(tb testing.TB) topic.Log {
 
 // postgresStore returns a store in a new schema of PostgreSQL.
 func postgresStore(tb testing.TB) topic.Log {
-	dsn := os.Getenv("RESOURCESYNC_TEST_POSTGRES")
-	if dsn == "" {
-		tb.Skip("RESOURCESYNC_TEST_POSTGRES is not set")
-	}
+	dsn := needs.Variable(tb, "RESOURCESYNC_TEST_POSTGRES")
 	u, err := url.Parse(dsn)
 	if err != nil {
 		tb.Fatal(err)

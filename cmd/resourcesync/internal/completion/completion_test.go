@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/creack/pty"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 var commands = []Command{
@@ -31,9 +33,7 @@ var commands = []Command{
 // script writes the script for a shell to a file, and returns its path.
 func script(t *testing.T, shell string) string {
 	t.Helper()
-	if _, err := exec.LookPath(shell); err != nil && os.Getenv("CI") == "" {
-		t.Skip(err)
-	}
+	needs.Program(t, shell)
 	var b bytes.Buffer
 	if err := Write(&b, shell, "prog", commands); err != nil {
 		t.Fatal(err)

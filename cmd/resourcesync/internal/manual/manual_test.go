@@ -2,12 +2,13 @@ package manual
 
 import (
 	"bytes"
-	"os"
 	"os/exec"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 const text = `Usage: prog paint [flags] WALL
@@ -111,10 +112,7 @@ func TestFormatters(t *testing.T) {
 		{"mandoc", "-T", "utf8"},
 	} {
 		t.Run(strings.Join(program, " "), func(t *testing.T) {
-			if _, err := exec.LookPath(program[0]); err != nil && os.Getenv("CI") == "" {
-				t.Skip(err)
-			}
-			cmd := exec.Command(program[0], program[1:]...)
+			cmd := exec.Command(needs.Program(t, program[0]), program[1:]...)
 			cmd.Stdin = strings.NewReader(page(t))
 			out, err := cmd.CombinedOutput()
 			if err != nil {

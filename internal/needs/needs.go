@@ -1,0 +1,39 @@
+// Package needs skips tests on computers that lack a server, a program or a right. In CI,
+// where the environment variable CI is set, such tests fail instead.
+package needs
+
+import (
+	"os"
+	"os/exec"
+	"testing"
+)
+
+// Variable returns the value of an environment variable that configures a server, such as
+// RESOURCESYNC_TEST_POSTGRES. CONTRIBUTING.md describes these variables.
+func Variable(t testing.TB, name string) string {
+	t.Helper()
+	value := os.Getenv(name)
+	if value == "" {
+		Skip(t, name, "is not set")
+	}
+	return value
+}
+
+// Program returns the path of an installed program.
+func Program(t testing.TB, name string) string {
+	t.Helper()
+	path, err := exec.LookPath(name)
+	if err != nil {
+		Skip(t, err)
+	}
+	return path
+}
+
+// Skip skips t for the given reason, or fails it in CI. It does not return.
+func Skip(t testing.TB, reason ...any) {
+	t.Helper()
+	if os.Getenv("CI") != "" {
+		t.Fatal(reason...)
+	}
+	t.Skip(reason...)
+}
