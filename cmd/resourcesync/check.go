@@ -1,12 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 	"strings"
 	"time"
@@ -22,28 +22,23 @@ import (
 type checkConfig struct {
 	target string
 
-	addresses         addresses
-	all, ignoreRobots bool
-	concurrency       int
-	format            string
-	maxResource       size
-	pause             span
-	rate              float64
-	sample            int
+	requestSettings
+	all         bool
+	format      string
+	maxResource size
+	pause       span
+	sample      int
 }
 
 func checkFlags(c *checkConfig) *flag.FlagSet {
 	flags := newFlags("check")
+	c.requestSettings.flags(flags)
 	flags.BoolVar(&c.all, "all", false, "")
-	flags.Func("allow-addresses", "", c.addresses.add)
-	flags.IntVar(&c.concurrency, "concurrency", 4, "")
 	flags.StringVar(&c.format, "format", "text", "")
-	flags.BoolVar(&c.ignoreRobots, "ignore-robots", false, "")
 	c.maxResource = 1 << 30
 	flags.Var(&c.maxResource, "max-resource", "")
 	c.pause = span(2 * time.Second)
 	flags.Var(&c.pause, "pause", "")
-	flags.Float64Var(&c.rate, "rate", 0, "")
 	flags.IntVar(&c.sample, "sample", 50, "")
 	return flags
 }
@@ -56,12 +51,6 @@ func parseCheck(args []string) (checkConfig, error) {
 	case err != nil:
 	case len(others) != 1:
 		err = errors.New("give the URL of a Source, or a file: a document or a package")
-	case hasUser(others[0]):
-		err = errUser
-	case c.concurrency < 1 || c.concurrency > 100:
-		err = errors.New("--concurrency: give a number from 1 to 100")
-	case !(c.rate >= 0) || math.IsInf(c.rate, 0):
-		err = errors.New("--rate: give a number of requests per second, or 0 for no limit")
 	case c.sample < 0:
 		err = errors.New("--sample: give the number of resources, or 0 for none")
 	case c.maxResource < 1:
@@ -72,6 +61,7 @@ func parseCheck(args []string) (checkConfig, error) {
 		err = fmt.Errorf("--format %q: give one of %s", c.format, strings.Join(verdict.Formats(), ", "))
 	default:
 		c.target = others[0]
+		err = cmp.Or(checkSourceURL(c.target), c.check())
 	}
 	return c, refuse("check", err)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -9,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"math"
-	"net/url"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -24,28 +24,24 @@ type mirrorConfig struct {
 	source, folder string // folder may be the URL of a bucket
 	state          string // the folder of the state of a copy in a bucket
 
-	audit, json, follow, ignoreRobots bool
-	callbackListen, callbackURL       string
-	addresses                         addresses
-	concurrency                       int
-	rate                              float64
-	maxDelete                         percent
-	maxResource, maxSize, maxState    size
-	every                             span
-	dumps, logFormat                  string
+	requestSettings
+	audit, json, follow            bool
+	callbackListen, callbackURL    string
+	maxDelete                      percent
+	maxResource, maxSize, maxState size
+	every                          span
+	dumps, logFormat               string
 }
 
 func mirrorFlags(c *mirrorConfig) *flag.FlagSet {
 	flags := newFlags("mirror")
-	flags.Func("allow-addresses", "", c.addresses.add)
+	c.requestSettings.flags(flags)
 	flags.BoolVar(&c.audit, "audit", false, "")
 	flags.StringVar(&c.callbackListen, "callback-listen", "", "")
 	flags.StringVar(&c.callbackURL, "callback-url", "", "")
-	flags.IntVar(&c.concurrency, "concurrency", 4, "")
 	flags.StringVar(&c.dumps, "dumps", "auto", "")
 	flags.Var(&c.every, "every", "")
 	flags.BoolVar(&c.follow, "follow", false, "")
-	flags.BoolVar(&c.ignoreRobots, "ignore-robots", false, "")
 	flags.BoolVar(&c.json, "json", false, "")
 	flags.StringVar(&c.logFormat, "log-format", "text", "")
 	c.maxDelete = 0.25
@@ -54,7 +50,6 @@ func mirrorFlags(c *mirrorConfig) *flag.FlagSet {
 	flags.Var(&c.maxSize, "max-size", "")
 	c.maxState = 16 << 30
 	flags.Var(&c.maxState, "max-state", "")
-	flags.Float64Var(&c.rate, "rate", 0, "")
 	flags.StringVar(&c.state, "state", "", "")
 	return flags
 }
@@ -67,12 +62,6 @@ func parseMirror(args []string) (mirrorConfig, error) {
 	case err != nil:
 	case len(others) != 2:
 		err = errors.New("give the URL of a Source and the folder or bucket for the copy")
-	case hasUser(others[0]):
-		err = errUser
-	case c.concurrency < 1 || c.concurrency > 100:
-		err = errors.New("--concurrency: give a number from 1 to 100")
-	case !(c.rate >= 0) || math.IsInf(c.rate, 0):
-		err = errors.New("--rate: give a number of requests per second, or 0 for no limit")
 	case c.dumps != "auto" && c.dumps != "always" && c.dumps != "never":
 		err = fmt.Errorf("--dumps %q: give auto, always or never", c.dumps)
 	case c.logFormat != "text" && c.logFormat != "json":
@@ -87,18 +76,10 @@ func parseMirror(args []string) (mirrorConfig, error) {
 		err = errors.New("--callback-listen and --callback-url need each other: the address to listen at, and the URL at which hubs reach it")
 	default:
 		c.source, c.folder = others[0], others[1]
-		err = c.checkState()
+		err = cmp.Or(checkSourceURL(c.source), c.check(), c.checkState())
 	}
 	return c, refuse("mirror", err)
 }
-
-// hasUser reports whether a URL has a user, and maybe a password, which messages would show.
-func hasUser(text string) bool {
-	u, err := url.Parse(text)
-	return err == nil && u.User != nil
-}
-
-var errUser = errors.New("leave out the user and the password: the URLs in the documents of the Source have none")
 
 // options returns the options of the Destination.
 func (c *mirrorConfig) options(log *slog.Logger, progress func(destination.Progress)) *destination.Options {
