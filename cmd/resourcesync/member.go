@@ -142,7 +142,9 @@ func (m *member) close() error {
 // show makes the set visible. It is called once.
 func (m *member) show(resources int64) {
 	m.set.show()
-	m.ready(resources)
+	ready := m.ready
+	m.ready = nil // it has the publication of the start, which this set may outlive
+	ready(resources)
 }
 
 // published returns the set as a Source publishes it.

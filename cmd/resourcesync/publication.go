@@ -30,7 +30,7 @@ type publication struct {
 	documents *url.URL       // the base of the documents
 	handler   http.Handler   // of the documents, the hub, and what the sets serve
 	derived   bool           // the base URL follows from the listener
-	requests  sync.WaitGroup // that have begun; of WebSockets, those whose connections are open
+	requests  sync.WaitGroup // that have begun; a WebSocket is one until it is open
 }
 
 // newPublication opens the sets of c, and assembles a Source of them. Nothing runs yet. Sets

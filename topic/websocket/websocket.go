@@ -91,6 +91,8 @@ type run struct {
 	log   topic.Log
 	cache *outgoing.Cache // of log
 	bell  background.Bell // rings when there may be new notifications
+
+	connections sync.WaitGroup // that have entered
 }
 
 func (r *run) wake() {
@@ -141,8 +143,9 @@ func (s *Server) admits(r *http.Request) bool {
 }
 
 // ServeTopic connects a client to a topic until one side closes the connection or
-// [Server.Run] ends. It hijacks the connection: the time-outs of the http.Server no longer
-// apply, and Shutdown does not wait for it.
+// [Server.Run] ends. It hijacks the connection and returns: the time-outs of the http.Server
+// no longer apply, Shutdown does not wait for the connection, and it holds nothing of the
+// request or of its handler, such as a Source that another one replaces meanwhile.
 func (s *Server) ServeTopic(w http.ResponseWriter, r *http.Request, uri string) {
 	if !reqbody.None(w, r) {
 		return
@@ -157,11 +160,15 @@ func (s *Server) ServeTopic(w http.ResponseWriter, r *http.Request, uri string) 
 		refused.answer(w)
 		return
 	}
-	defer s.leave(from)
+	leave := func() {
+		s.leave(from)
+		running.connections.Done()
+	}
 	// Read the cursor before accepting the connection, so that the client misses no
 	// later notification.
 	state, err := running.log.State(r.Context(), uri)
 	if err != nil {
+		leave()
 		s.sparse.Log(r.Context(), s.options.Logger, slog.LevelWarn, "WebSocket client refused, because the topic cannot be read", slog.String("topic", uri), slog.Any("error", err))
 		notRead.answer(w)
 		return
@@ -172,15 +179,25 @@ func (s *Server) ServeTopic(w http.ResponseWriter, r *http.Request, uri string) 
 		CompressionMode:    websocket.CompressionDisabled,
 	})
 	if err != nil {
+		leave()
 		return // Accept has answered
 	}
+	go func() {
+		defer leave()
+		s.serve(conn, running, strings.Clone(uri), state.Number)
+	}()
+}
+
+// serve sends the notifications of a topic after the number taken to a connection, until one
+// side closes it or Run ends.
+func (s *Server) serve(conn *websocket.Conn, running *run, uri string, taken int64) {
 	defer conn.CloseNow()
 	ctx, cancel := context.WithCancel(running.ctx)
 	defer cancel()
 	// A read with a context that ends with the server would abort the connection: the
 	// client would receive no reason. A client that sends a message is disconnected.
 	defer context.AfterFunc(conn.CloseRead(context.Background()), cancel)()
-	s.feed(ctx, conn, running, uri, state.Number)
+	s.feed(ctx, conn, running, uri, taken)
 	if running.ctx.Err() != nil {
 		_ = conn.Close(websocket.StatusGoingAway, "the server is going away")
 	}
@@ -220,6 +237,7 @@ func (s *Server) enter(from string) (*run, *refusal) {
 		return nil, allTaken
 	}
 	s.clients++
+	s.running.connections.Add(1)
 	return s.running, nil
 }
 
@@ -275,7 +293,8 @@ func (s *Server) bounded(ctx context.Context, step func(context.Context) error) 
 }
 
 // Run sends the new notifications of log to the clients until ctx ends. It then
-// disconnects all of them and returns nil. It fails if it is already running.
+// disconnects all of them, for which they have about ten seconds, and returns nil. It fails
+// if it is already running.
 func (s *Server) Run(ctx context.Context, log topic.Log) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -296,7 +315,8 @@ func (s *Server) Run(ctx context.Context, log topic.Log) error {
 	}
 	wg.Wait()
 	s.mu.Lock()
-	defer s.mu.Unlock()
 	s.running = nil
+	s.mu.Unlock()
+	r.connections.Wait()
 	return nil
 }
