@@ -184,8 +184,9 @@ func TestMirrorMany(t *testing.T) {
 	}
 }
 
-// TestMirrorKilled kills mirror again and again while the Source changes. After each kill
-// all files are whole, and in the end the copy equals the Source.
+// TestMirrorKilled kills mirror RESOURCESYNC_KILLS times while a Source of
+// RESOURCESYNC_TEST_FILES files changes. After each kill all files are whole, and in the end
+// the copy equals the Source.
 func TestMirrorKilled(t *testing.T) {
 	for _, dumps := range []string{"never", "auto", "always"} {
 		t.Run("dumps "+dumps, func(t *testing.T) {
@@ -197,11 +198,12 @@ func TestMirrorKilled(t *testing.T) {
 
 func mirrorKilled(t *testing.T, dumps string) {
 	kills, _ := strconv.Atoi(cmp.Or(os.Getenv("RESOURCESYNC_KILLS"), "3"))
+	files, _ := strconv.Atoi(cmp.Or(os.Getenv(manyFiles), "300"))
 	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
+	t.Logf("%d files, %d kills, seed %d", files, kills, seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	folder := t.TempDir()
-	for i := range 300 {
+	for i := range files {
 		write(t, filepath.Join(folder, fmt.Sprintf("f%d.txt", i)), sealed(random, 2000))
 	}
 	write(t, filepath.Join(folder, "large"), sealed(random, 10_000_000))
@@ -211,7 +213,7 @@ func mirrorKilled(t *testing.T, dumps string) {
 	must(t, err)
 	for kill := range kills {
 		for range 20 {
-			name := fmt.Sprintf("f%d.txt", random.IntN(400))
+			name := fmt.Sprintf("f%d.txt", random.IntN(files+files/3))
 			if random.IntN(3) == 0 {
 				os.Remove(filepath.Join(folder, name))
 			} else {
@@ -224,16 +226,24 @@ func mirrorKilled(t *testing.T, dumps string) {
 		p := exec.CommandContext(t.Context(), program, "mirror", s.site, dir, "--rate", "1000", "--dumps", dumps)
 		p.Env = append(os.Environ(), beMain+"=1")
 		must(t, p.Start())
-		time.Sleep(time.Duration(random.IntN(500)) * time.Millisecond)
+		lives := random.IntN(500)
+		if kill%4 == 3 {
+			lives += random.IntN(files / 2) // some get far in a large baseline
+		}
+		time.Sleep(time.Duration(lives) * time.Millisecond)
 		p.Process.Kill()
 		p.Wait()
 		if _, err := os.Stat(dir); err != nil {
 			continue // killed before it has begun
 		}
-		for name, text := range contents(t, dir) {
+		copied := contents(t, dir)
+		for name, text := range copied {
 			if !isSealed(text) {
 				t.Fatalf("after kill %d, %s is not whole: %d bytes", kill, name, len(text))
 			}
+		}
+		if kill%(kills/10+1) == 0 {
+			t.Logf("after kill %d, the copy has %d files", kill, len(copied))
 		}
 	}
 	awaitCopy(t, s, dir)
