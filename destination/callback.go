@@ -124,9 +124,9 @@ func (c *Callback) receive(w http.ResponseWriter, r *http.Request, s *subscripti
 	case !hmac.Equal(mac.Sum(nil), want):
 		s.ignored(errSigned)
 	case whole:
-		s.inbox.put(notification{s.channel, body})
+		s.inbox.put(notification{s.key, body})
 	default:
-		s.inbox.miss(s.set.URI)
+		s.inbox.miss(s.key, true)
 	}
 	w.WriteHeader(http.StatusAccepted)
 }

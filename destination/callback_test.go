@@ -15,14 +15,14 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/resourcesync-go/resourcesync/internal/tree"
 )
 
 const (
 	testTopic    = "https://example.org/change/"
 	testCallback = "https://mirror.example.net/callback/"
 )
+
+var testKey = channelKey{true, testTopic}
 
 // newTestSubscription returns a subscription that its hub may verify.
 func newTestSubscription(t *testing.T) (*Callback, *subscription) {
@@ -32,7 +32,7 @@ func newTestSubscription(t *testing.T) (*Callback, *subscription) {
 		t.Fatal(err)
 	}
 	s := &subscription{
-		channel:      channel{set: tree.Set{URI: "set"}, inbox: newInbox(), log: slog.New(slog.DiscardHandler)},
+		channel:      channel{key: testKey, inbox: newInbox(), log: slog.New(slog.DiscardHandler)},
 		Subscription: newSubscription(testTopic, c.url), events: make(chan event, 1), mode: "subscribe", topic: testTopic,
 	}
 	c.add(s)
@@ -77,7 +77,7 @@ func TestDelivery(t *testing.T) {
 			w := httptest.NewRecorder()
 			c.ServeHTTP(w, r)
 			all, missed := s.inbox.take()
-			if w.Code != test.status || len(all) != test.kept || missed["set"] != test.missed {
+			if w.Code != test.status || len(all) != test.kept || missed[testKey] != test.missed {
 				t.Errorf("status %d, %d kept, missed %v", w.Code, len(all), missed)
 			}
 			if len(all) == 1 && string(all[0].body) != body {
@@ -117,7 +117,7 @@ func TestDeliveryLimits(t *testing.T) {
 			t.Errorf("answered %d", status)
 		}
 	}
-	if all, missed := s.inbox.take(); len(all) != 15 || !missed["set"] {
+	if all, missed := s.inbox.take(); len(all) != 15 || !missed[testKey] {
 		t.Errorf("%d are kept, missed %v", len(all), missed)
 	}
 }

@@ -2,6 +2,7 @@ package destination
 
 import (
 	"context"
+	"slices"
 	"sync"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -13,23 +14,46 @@ const maxChannels = 100
 
 // A channelKey identifies a channel and the way in which it is followed.
 type channelKey struct {
+	hub     bool   // by WebSub, otherwise by WebSocket
+	address string // of the topic or WebSocket
+}
+
+// A use is a Capability List that names a channel. Each set should have channels of its own
+// (Change Notification 1.0.1, section 2). Those of a Source that breaks this rule are followed
+// once, for all of its sets.
+type use struct {
 	set        string
 	capability resourcesync.Capability
-	hub        bool   // by WebSub, otherwise by WebSocket
-	address    string // of the topic or WebSocket
 }
 
 // A following is a channel that is being followed.
 type following struct {
+	uses         []use
 	stop         func()
 	done         chan struct{}
 	subscription *subscription // nil if it is a WebSocket
 }
 
+// sets returns the URIs of the sets that use a channel.
+func (c *following) sets() (uris []string) {
+	for _, u := range c.uses {
+		if !slices.Contains(uris, u.set) {
+			uris = append(uris, u.set)
+		}
+	}
+	return uris
+}
+
+// carries reports whether a Capability List uses the channel for a capability.
+func (c *following) carries(capability resourcesync.Capability) bool {
+	return slices.ContainsFunc(c.uses, func(u use) bool { return u.capability == capability })
+}
+
 // listen follows the channels of sets, and no others.
 func (f *follower) listen(ctx context.Context, sets []tree.Set) error {
 	progresses := make(map[string]*progress)
-	want := make(map[channelKey]channel)
+	want := make(map[channelKey]tree.Channel)
+	uses := make(map[channelKey][]use)
 	for _, set := range sets {
 		p := f.progress[set.URI]
 		if p == nil {
@@ -37,14 +61,20 @@ func (f *follower) listen(ctx context.Context, sets []tree.Set) error {
 		}
 		p.set, progresses[set.URI] = set, p
 		for _, ch := range set.Channels {
-			if key := f.key(set.URI, &ch); key.address != "" && len(want) < maxChannels {
-				want[key] = channel{set, ch, f.inbox, f.log}
+			key := f.key(&ch)
+			known, ok := want[key]
+			switch {
+			case key.address == "" || !ok && len(want) >= maxChannels:
+				continue
+			case !ok || len(known.Hubs) == 0:
+				want[key] = ch
 			}
+			uses[key] = append(uses[key], use{set.URI, ch.Capability})
 		}
 	}
 	f.progress = progresses
 	for key, c := range f.channels {
-		if _, ok := want[key]; !ok {
+		if c.uses = uses[key]; len(c.uses) == 0 {
 			delete(f.channels, key)
 			f.running.Go(func() { f.leave(ctx, c) })
 		}
@@ -53,7 +83,7 @@ func (f *follower) listen(ctx context.Context, sets []tree.Set) error {
 		if f.channels[key] != nil {
 			continue
 		}
-		if err := f.join(ctx, key, ch); err != nil {
+		if err := f.join(ctx, channel{key, ch, f.inbox, f.log}, uses[key]); err != nil {
 			return err
 		}
 	}
@@ -61,19 +91,19 @@ func (f *follower) listen(ctx context.Context, sets []tree.Set) error {
 }
 
 // key returns how a channel is followed. Its address is empty if it cannot be.
-func (f *follower) key(set string, ch *tree.Channel) channelKey {
+func (f *follower) key(ch *tree.Channel) channelKey {
 	if f.options.Callback != nil && ch.Topic != "" && (len(ch.Hubs) > 0 || ch.WebSocket == "") {
-		return channelKey{set, ch.Capability, true, ch.Topic}
+		return channelKey{true, ch.Topic}
 	}
-	return channelKey{set, ch.Capability, false, ch.WebSocket}
+	return channelKey{false, ch.WebSocket}
 }
 
 // join begins to follow a channel.
-func (f *follower) join(ctx context.Context, key channelKey, ch channel) error {
+func (f *follower) join(ctx context.Context, ch channel, uses []use) error {
 	ctx, stop := context.WithCancel(ctx)
-	c := &following{stop: stop, done: make(chan struct{})}
+	c := &following{uses: uses, stop: stop, done: make(chan struct{})}
 	run, way := (&socket{ch, f.client.Transport(), f.Destination.options.userAgent(), f.messages}).run, "WebSocket"
-	if key.hub {
+	if ch.key.hub {
 		s, err := f.subscription(ctx, ch)
 		if err != nil {
 			stop()
@@ -81,12 +111,12 @@ func (f *follower) join(ctx context.Context, key channelKey, ch channel) error {
 		}
 		c.subscription, run, way = s, s.run, "WebSub"
 	}
-	f.channels[key] = c
+	f.channels[ch.key] = c
 	go func() {
 		defer close(c.done)
 		run(ctx)
 	}()
-	f.log.Info("following a channel", "channel", key.capability, "by", way, "address", key.address)
+	f.log.Info("following a channel", "channel", ch.Capability, "by", way, "address", ch.key.address)
 	return nil
 }
 
@@ -144,8 +174,8 @@ func (f *follower) end(ctx context.Context) {
 
 // pushes reports whether the changes of a set are pushed.
 func (f *follower) pushes(set string) bool {
-	for key := range f.channels {
-		if key.set == set && key.capability == resourcesync.ChangeNotification {
+	for _, c := range f.channels {
+		if slices.Contains(c.uses, use{set, resourcesync.ChangeNotification}) {
 			return true
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/retry"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
@@ -179,19 +180,21 @@ func (f *follower) take(ctx context.Context) {
 }
 
 // note notes the changes of notifications, and of the Change Lists of sets with missed ones.
-func (f *follower) note(ctx context.Context, r *run, all []notification, missed map[string]bool) error {
-	if missed[""] {
-		f.discoverAgain()
-	}
+func (f *follower) note(ctx context.Context, r *run, all []notification, missed map[channelKey]bool) error {
 	for _, n := range all {
 		if err := f.noteOne(ctx, r, n); err != nil {
 			return err
 		}
 	}
-	for uri := range missed {
-		if p := f.progress[uri]; p != nil {
-			p.missed = true
+	for key, sure := range missed {
+		c := f.channels[key]
+		if c == nil {
+			continue // it is followed no more
 		}
+		if sure && c.carries(resourcesync.FrameworkNotification) {
+			f.discoverAgain()
+		}
+		f.missed(c)
 	}
 	for _, p := range f.progress {
 		if err := f.fill(ctx, r, p); err != nil {

@@ -3,7 +3,6 @@ package destination
 import (
 	"sync"
 
-	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
@@ -18,7 +17,7 @@ const (
 
 // A notification has been received, and is authentic.
 type notification struct {
-	channel
+	key  channelKey
 	body []byte
 }
 
@@ -29,42 +28,39 @@ type inbox struct {
 	mu     sync.Mutex
 	all    []notification
 	bytes  int
-	missed map[string]bool // sets whose Change Lists may have more; "" is the whole Source
+	missed map[channelKey]bool // channels of which notifications may have been missed; true if some have been
 }
 
 func newInbox() *inbox {
-	return &inbox{news: make(chan struct{}, 1), missed: make(map[string]bool)}
+	return &inbox{news: make(chan struct{}, 1), missed: make(map[channelKey]bool)}
 }
 
 // put appends a notification, or records that there was one.
 func (b *inbox) put(n notification) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	switch {
-	case b.bytes+len(n.body)+headBytes <= inboxBytes:
+	if b.bytes+len(n.body)+headBytes <= inboxBytes {
 		b.all = append(b.all, n)
 		b.bytes += len(n.body) + headBytes
-	case n.Capability == resourcesync.FrameworkNotification:
-		b.missed[""] = true
-	default:
-		b.missed[n.set.URI] = true
+	} else {
+		b.missed[n.key] = true
 	}
 	background.Signal(b.news)
 }
 
-// miss records that changes of a set may have been missed.
-func (b *inbox) miss(set string) {
+// miss records that notifications of a channel may have been missed, or have been.
+func (b *inbox) miss(key channelKey, sure bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.missed[set] = true
+	b.missed[key] = b.missed[key] || sure
 	background.Signal(b.news)
 }
 
 // take empties the inbox.
-func (b *inbox) take() (all []notification, missed map[string]bool) {
+func (b *inbox) take() (all []notification, missed map[channelKey]bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	all, missed = b.all, b.missed
-	b.all, b.bytes, b.missed = nil, 0, make(map[string]bool)
+	b.all, b.bytes, b.missed = nil, 0, make(map[channelKey]bool)
 	return all, missed
 }

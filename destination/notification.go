@@ -3,6 +3,7 @@ package destination
 import (
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -25,24 +26,47 @@ type progress struct {
 
 // noteOne notes the changes of a notification.
 func (f *follower) noteOne(ctx context.Context, r *run, n notification) error {
-	p := f.progress[n.set.URI]
-	if p == nil {
-		return nil // the set is no more
+	c := f.channels[n.key]
+	if c == nil {
+		return nil // it is followed no more
 	}
-	d, err := r.reader.Notification(n.set.URI, n.body)
+	sets := c.sets()
+	d, err := r.reader.Notification(sets[0], n.body)
+	if err == nil {
+		sets = addressees(sets, d)
+	}
 	switch {
 	case err != nil:
-	case d.Capability == resourcesync.FrameworkNotification, d.Capability == "" && n.Capability == resourcesync.FrameworkNotification:
-		err = f.noteDocuments(d, p)
+	case d.Capability == resourcesync.FrameworkNotification, d.Capability == "" && !c.carries(resourcesync.ChangeNotification):
+		err = f.noteDocuments(d, sets)
+	case len(sets) == 1:
+		err = f.noteChanges(ctx, r, f.progress[sets[0]], d)
 	default:
-		err = f.noteChanges(ctx, r, p, d)
+		f.missed(c)
 	}
 	if tree.IsInvalid(err) {
-		p.missed = true
-		f.sparse.Log(ctx, f.log, slog.LevelWarn, "a notification cannot be read; the Change List is read instead", slog.String("set", n.set.URI), slog.Any("error", err))
+		f.missed(c)
+		f.sparse.Log(ctx, f.log, slog.LevelWarn, "a notification cannot be read; the Change List is read instead", slog.String("channel", n.key.address), slog.Any("error", err))
 		return nil
 	}
 	return err
+}
+
+// addressees returns those of the sets of a channel that a notification is for. If they share
+// the channel, it is the one that the notification links to. If there is no such link, all of
+// them may have changed.
+func addressees(sets []string, d *tree.Document) []string {
+	if up, ok := d.Up(); ok && slices.Contains(sets, up) {
+		return []string{up}
+	}
+	return sets
+}
+
+// missed makes the Change Lists of the sets of a channel be read.
+func (f *follower) missed(c *following) {
+	for _, uri := range c.sets() {
+		f.progress[uri].missed = true
+	}
 }
 
 // noteChanges notes the changes of a Change Notification. Late and repeated ones have nothing
@@ -75,8 +99,8 @@ func (f *follower) noteChanges(ctx context.Context, r *run, p *progress, d *tree
 
 // noteDocuments reads a Framework Notification. Changes of lists matter only if the changes
 // of resources are not pushed.
-func (f *follower) noteDocuments(d *tree.Document, p *progress) error {
-	pushes := f.pushes(p.set.URI)
+func (f *follower) noteDocuments(d *tree.Document, sets []string) error {
+	pushes := !slices.ContainsFunc(sets, func(uri string) bool { return !f.pushes(uri) })
 	for e, err := range d.Entries() {
 		if err != nil {
 			return err

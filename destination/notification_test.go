@@ -177,12 +177,20 @@ func TestNotifications(t *testing.T) {
 // the Change List has been read because of that, with the number of requests for it.
 func (p *pushScript) follow(t *testing.T) (dir string, lists int64) {
 	t.Helper()
-	m := openMirror(t, p.url, t.TempDir(), nil)
+	return p.followBy(t, destination.FollowOptions{})
+}
+
+// followBy is follow, with options.
+func (p *pushScript) followBy(t *testing.T, o destination.FollowOptions) (dir string, lists int64) {
+	t.Helper()
+	m := openMirror(t, p.url, t.TempDir(), &destination.Options{Allow: loopback})
 	var before atomic.Int64
-	m.follow(t, destination.FollowOptions{Every: time.Hour, Report: func(*destination.Report, error) { before.CompareAndSwap(0, p.lists.Load()) }})
+	o.Every = time.Hour
+	o.Report = func(*destination.Report, error) { before.CompareAndSwap(0, p.lists.Load()) }
+	m.follow(t, o)
 	for deadline := time.Now().Add(30 * time.Second); p.lists.Load() == before.Load(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("the WebSocket is not connected")
+			t.Fatal("the channel is not connected")
 		}
 	}
 	return m.dir, before.Load() + 1

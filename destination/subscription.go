@@ -32,7 +32,7 @@ const (
 
 // A channel is a channel that is followed.
 type channel struct {
-	set tree.Set
+	key channelKey
 	tree.Channel
 	inbox *inbox
 	log   *slog.Logger
@@ -112,7 +112,7 @@ func (s *subscription) run(ctx context.Context) {
 			}
 			failures = 0
 			s.log.Debug("the hub has verified the subscription", "topic", s.Topic, "lease", e.lease)
-			time.AfterFunc(settleTime, func() { s.inbox.miss(s.set.URI) })
+			time.AfterFunc(settleTime, func() { s.inbox.miss(s.key, false) })
 			timer.Reset(max(e.lease*4/5, time.Second))
 		}
 	}

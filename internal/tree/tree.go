@@ -146,6 +146,9 @@ func (d *Document) link(rel string) (string, bool) {
 	return "", false
 }
 
+// Up returns the URI of the parent of d, if d names it.
+func (d *Document) Up() (string, bool) { return d.link(resourcesync.RelUp) }
+
 // Target returns the target of the first link of an entry with a relation.
 func (d *Document) Target(e *rsxml.Entry, rel string) (string, bool) {
 	for _, l := range e.Links {
@@ -204,7 +207,7 @@ func (r *Reader) sets(ctx context.Context, uri string, d *Document, depth int, s
 		set, err := capabilities(uri, d)
 		return []Set{set}, err
 	}
-	if up, ok := d.link(resourcesync.RelUp); ok && depth == 0 {
+	if up, ok := d.Up(); ok && depth == 0 {
 		d.Close() // an open document takes one of the requests that its host allows
 		if sets, err := r.walk(ctx, up, maxDepth, seen); err == nil && len(sets) == 1 && len(sets[0].Lists) > 0 && sets[0].URI == up {
 			return sets, nil
