@@ -184,7 +184,7 @@ type Checksummer interface {
 // journal and is not a [Changer] itself, it may have a method Since like that of a
 // Changer: the time after which it has every version.
 type ChangeOpener interface {
-	// OpenChange opens the representation as it was after c. c is as Changes
+	// OpenChange opens the representation that c created. c is as Changes
 	// yields it, but its Resource may lack Links and Attrs. If the version no
 	// longer exists, the error is io/fs.ErrNotExist.
 	//

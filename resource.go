@@ -114,7 +114,7 @@ type Hash struct {
 	Digest string
 }
 
-// String returns h as it is written in a document: "sha-256:854f…".
+// String returns h as documents state it: "sha-256:854f…".
 func (h Hash) String() string { return h.Algorithm + ":" + h.Digest }
 
 // AppendHashes parses s, the value of a hash attribute, and appends its hashes to

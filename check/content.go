@@ -18,7 +18,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A content is what an entry says about the content of a resource or package.
+// A content is the metadata of an entry about the content of a resource or package.
 type content struct {
 	URI      string
 	Length   int64 // -1 if unknown
@@ -41,7 +41,7 @@ func contentOf(e *rsxml.Entry, at place) content {
 
 func (w *content) place() place { return place{w.Document, w.Line, w.Column} }
 
-// want returns what a download must be.
+// want returns the expected download.
 func (c *checker) want(w *content) fetch.Want {
 	return fetch.Want{URI: w.URI, Length: resourcesync.Bytes(w.Length), Hashes: w.Hashes, Encoding: w.Encoding, Max: c.options.MaxContent}
 }

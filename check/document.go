@@ -22,7 +22,7 @@ const (
 	clockSkew = 5 * time.Minute
 )
 
-// An expectation is what the document that leads to another says about it. Fields are zero if
+// An expectation is the metadata of a document in the document that links to it. Fields are zero if
 // they are not known.
 type expectation struct {
 	at         place // of the entry
@@ -42,7 +42,7 @@ type document struct {
 	place      place                   // of the rs:md
 	entries    int64
 	bytes      int64
-	complete   bool // it has been read to its end
+	complete   bool // it has been read completely
 
 	// sum is a hash of the bytes. ordered and unordered are hashes of the entries, with
 	// and without their order.
@@ -98,7 +98,7 @@ type reading struct {
 	each   func(d *document, e *rsxml.Entry, at place)
 }
 
-// read reads a document to its end, checks it, and calls each, which may be nil, for each
+// read reads a complete document, checks it, and calls each, which may be nil, for each
 // entry, with the absolute URI. An error means that r has failed; syntax errors are findings.
 func (f *findings) read(name string, base *url.URL, r io.Reader, x expectation, now time.Time, each func(*document, *rsxml.Entry, place)) (*document, error) {
 	d := &document{name: name}

@@ -188,7 +188,7 @@ func (r *entryRules) checkChange(e *rsxml.Entry, at place) {
 	}
 }
 
-// end reports what has been counted.
+// end reports violations of the counts.
 func (r *entryRules) end() {
 	for _, n := range []struct {
 		rule string

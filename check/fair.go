@@ -57,7 +57,7 @@ func (c *checker) changedSince(ctx context.Context, uri string) bool {
 	return err == nil && modified.After(c.report.Begun.Truncate(time.Second).Add(-time.Second)) && !modified.After(time.Now().Add(clockSkew))
 }
 
-// gone reports whether err means that there is nothing at a URL, and its entry has disappeared,
+// gone reports whether err means that a URL has no resource and its entry has disappeared,
 // too.
 func (c *checker) gone(ctx context.Context, err error, w *content) bool {
 	return fetch.IsStatus(err, http.StatusNotFound, http.StatusGone) && c.changed(ctx, w)

@@ -87,7 +87,7 @@ func TestDocumented(t *testing.T) {
 	}
 }
 
-// TestTracker keeps all of what it keeps, and no more than its limit.
+// TestTracker: a tracker sees all entries of the resources that it tracks, and tracks at most max.
 func TestTracker(t *testing.T) {
 	const most, count = 100, 10_000
 	tr := newTracker(most)

@@ -33,7 +33,7 @@ type Report struct {
 	Begun  time.Time `json:"begun"`
 	Ended  time.Time `json:"ended"`
 
-	// What has been read: documents, their entries, and resources and packages whose
+	// The numbers of documents read, of their entries, and of resources and packages whose
 	// content was compared with their entries. Bytes is the size of the documents,
 	// uncompressed.
 	Documents int64 `json:"documents"`
@@ -51,7 +51,7 @@ type Report struct {
 	Findings []Finding        `json:"findings"`
 	Counts   map[string]int64 `json:"counts"`
 
-	// Unchecked says what has not been checked, and why.
+	// Unchecked lists the checks that were not made, and why.
 	Unchecked []string `json:"unchecked,omitempty"`
 }
 
@@ -92,7 +92,7 @@ func (f *findings) add(id string, at place, section, format string, args ...any)
 	})
 }
 
-// skip notes what is not checked. Only the first few are kept.
+// skip notes a check that is not made. Only the first few are kept.
 func (f *findings) skip(format string, args ...any) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -58,7 +58,7 @@ var contentRules = []Rule{
 	{"resource-hash", Error, "Core 7", "The content of a resource has the hash that its entry states.", "Update the entry whenever the content changes."},
 	{"package-unreachable", Error, "Core 11.1", "Packages that are listed can be requested.", "Remove the entry, or publish the package."},
 	{"package-changed", Error, "Core 7", "A package has the length and hash that its entry states.", "Update the entry together with the package."},
-	{"package-unreadable", Error, "Core 11.2", "A package is a ZIP file.", "Write packages with a ZIP library, and check that they are sent to their end."},
+	{"package-unreadable", Error, "Core 11.2", "A package is a ZIP file.", "Write packages with a ZIP library, and check that they are sent completely."},
 	{"package-name", Error, "ZIP 4.4.17", "Names of files in a package are relative, without \"..\" or backslashes.", "Write paths relative to the top level of the package, with slashes."},
 	{"manifest-missing", Error, "", "A package has the file manifest.xml at its top level.", "Add the manifest."},
 	{"manifest-capability", Error, "", "The manifest belongs to the kind of dump that lists the package.", "Use resourcedump-manifest in Resource Dumps, and changedump-manifest in Change Dumps."},

@@ -3,7 +3,7 @@ package check
 // syntaxRules are those that a Decoder of package rsxml checks. It knows their sections.
 var syntaxRules = []Rule{
 	// Without these, nothing or not all can be read.
-	{"xml", Error, "", "A document is well-formed XML.", "Write documents with an XML library, and make sure that they are sent to their end."},
+	{"xml", Error, "", "A document is well-formed XML.", "Write documents with an XML library, and make sure that they are sent completely."},
 	{"encoding-utf8", Error, "", "A document is encoded in UTF-8.", "Write and declare UTF-8."},
 	{"root-element", Error, "", "The root of a document is urlset or sitemapindex.", "Check that the URL leads to a ResourceSync document and not to an error page."},
 	{"namespace", Error, "", "Elements are in the namespaces of Sitemaps and of ResourceSync.", `Use exactly http://www.sitemaps.org/schemas/sitemap/0.9 and http://www.openarchives.org/rs/terms/, with "http" and the slashes.`},

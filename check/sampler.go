@@ -5,13 +5,13 @@ import (
 	"hash/maphash"
 )
 
-// maxTracked is the maximum number of resources of a set whose entries are compared. Of a set
-// with more, a random part is, so that memory does not depend on their number.
+// maxTracked is the maximum number of resources of a set whose entries are compared. In a larger
+// set, a random sample is compared, so that memory is bounded.
 const maxTracked = 1 << 17
 
-// A tracker has what is known of resources, by their URIs. While there are at most max, it has
-// all; then it halves their number again and again. Whether it has a resource depends on the
-// hash of its URI alone, so it knows either everything about a resource or nothing.
+// A tracker collects the entries of resources by URI. It tracks all resources up to max, and
+// beyond that a sample, which it halves whenever it exceeds max. The hash of the URI alone
+// decides whether a resource is tracked, so the tracker sees all of its entries or none.
 type tracker struct {
 	seed  maphash.Seed
 	max   int
@@ -23,8 +23,7 @@ func newTracker(max int) *tracker {
 	return &tracker{seed: maphash.MakeSeed(), max: max, known: make(map[uint64]*resource)}
 }
 
-// of returns what is known of the resource with a URI, which the caller can change, or nil if
-// it is not tracked.
+// of returns the resource with a URI, which the caller can modify, or nil if it is not tracked.
 func (t *tracker) of(uri string) *resource {
 	h := maphash.String(t.seed, uri)
 	if t.below > 0 && h >= t.below {

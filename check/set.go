@@ -24,7 +24,7 @@ type set struct {
 	incomplete bool // some lists could not be read
 }
 
-// A resource is what the lists say about one.
+// A resource is the metadata of one in the lists.
 type resource struct {
 	listed   bool
 	listedAt time.Time // at of the list that has it
@@ -119,7 +119,7 @@ func (st *set) document(ctx context.Context, d *document, x expectation) error {
 	return st.requestAll(ctx, spool)
 }
 
-// missed notes that a document could not be read to its end.
+// missed notes that a document could not be read completely.
 func (st *set) missed() {
 	if st != nil {
 		st.incomplete = true

@@ -34,7 +34,7 @@ type site struct {
 	requests map[string]int // by path
 }
 
-// A file is what a path of a site answers.
+// A file is the response for a path of a site.
 type file struct {
 	body   string
 	kind   string      // Content-Type; "-" for none
@@ -85,7 +85,7 @@ func (s *site) edit(t testing.TB, path, old, new string) {
 
 var placeholder = regexp.MustCompile(`\{(length|sha256) ([^}]*)\}`)
 
-// text returns what a path serves.
+// text returns the body for a path.
 func (s *site) text(path string) string {
 	if pack := s.packs[path]; pack != nil {
 		return s.zip(pack)

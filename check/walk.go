@@ -45,7 +45,7 @@ type child struct {
 	at    place
 }
 
-// content returns the entry as what is compared with a later one.
+// content returns the entry in a form that can be compared with a later one.
 func (ch *child) content() *content {
 	c := contentOf(&ch.entry, ch.at)
 	return &c

@@ -58,7 +58,7 @@ func (r *run) applyPackages(ctx context.Context) error {
 	for i, p := range known {
 		o, err := r.packages.find(p.ID)
 		if err == nil && o != nil && i+1 < len(known) {
-			_, err = r.packages.find(known[i+1].ID) // is received meanwhile
+			_, err = r.packages.find(known[i+1].ID) // is received while this one is applied
 		}
 		if err == nil {
 			err = r.applyPackage(ctx, p.ID)
@@ -129,7 +129,7 @@ func (r *run) applyBatch(ctx context.Context, batch []state.Pending) error {
 					}
 				}
 				if failed = r.finish(ctx, tasks[next]); failed != nil {
-					break // what is finished before is recorded
+					break // record the entries finished before it
 				}
 			}
 			return r.flush(ctx)

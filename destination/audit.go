@@ -36,7 +36,7 @@ type AuditReport struct {
 	Deviating  []Deviation `json:"deviating,omitempty"` // see [Report]
 }
 
-// Found is what an audit has found of one kind.
+// Found holds the findings of an audit of one kind.
 type Found struct {
 	Count int64    `json:"count"`
 	URIs  []string `json:"uris,omitempty"`

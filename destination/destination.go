@@ -92,7 +92,7 @@ const defaultMaxState = 16 << 30
 // Progress is how far a Sync or Audit is.
 type Progress struct {
 	Listed  int64 // entries that have been read
-	Pending int64 // resources that are still to be copied, as far as it is known
+	Pending int64 // known resources that are still to be copied
 	Done    int64 // resources that have been copied, deleted or compared
 	Bytes   int64 // bytes of content that have been received
 }

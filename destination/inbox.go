@@ -11,7 +11,7 @@ const (
 	// has the changes.
 	inboxBytes = 16 << 20
 
-	// headBytes is what a notification takes besides its body.
+	// headBytes is the memory that a notification takes besides its body.
 	headBytes = 512
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/tree"
 )
 
-// progress is what is known of the notifications of a set. Those without a gap move the cursor
-// of the set. Others are noted as well, and then the Change List is read.
+// progress tracks the notifications of a set. Each notification that follows the last one without
+// a gap moves the cursor of the set. After a gap, the Change List is read as well.
 type progress struct {
 	set tree.Set
 

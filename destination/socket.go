@@ -64,7 +64,7 @@ func (s *socket) connect(ctx context.Context) error {
 	defer conn.CloseNow()
 	conn.SetReadLimit(maxNotification)
 	s.log.Debug("the WebSocket is connected", "url", s.WebSocket)
-	s.inbox.miss(s.key, false) // what has happened since the last connection
+	s.inbox.miss(s.key, false) // changes since the last connection
 	go s.ping(ctx, conn, cancel)
 	for {
 		body, err := s.receive(ctx, conn)

@@ -59,7 +59,7 @@ type event struct {
 	reason string
 }
 
-// newSubscription returns what is stored of a subscription for topic whose callback is below
+// newSubscription returns the record of a subscription for topic whose callback is below
 // base.
 func newSubscription(topic, base string) state.Subscription {
 	return state.Subscription{Topic: topic, Callback: base + rand.Text(), Secret: rand.Text()}

@@ -134,7 +134,7 @@ func (d *Destination) hasResources(set tree.Set) bool {
 	return len(set.Lists[resourcesync.ResourceList]) > 0 || d.offers(set.Lists[resourcesync.ResourceDump])
 }
 
-// readSet notes what has to be done for a set: from its changes if they go back far enough,
+// readSet notes the work for a set: from its changes if they go back far enough,
 // otherwise from its resources.
 func (r *run) readSet(ctx context.Context, set tree.Set) error {
 	switch {

@@ -183,7 +183,7 @@ func TestFaults(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 			if _, ok := files(t, m.dir)["f3"]; ok {
-				t.Error("there is a copy of what failed")
+				t.Error("there is a copy of a failed resource")
 			}
 			src.on(nil)
 			if r := m.sync(t); r.Created != 1 || r.Failed != 0 {

@@ -99,8 +99,8 @@ func TestFullPageGrows(t *testing.T) {
 	})
 }
 
-// TestNoFalseLastmod: an index says when a page changed only if the set knows of
-// deletions too. Those who skip what has not changed would miss them otherwise.
+// TestNoFalseLastmod: an index says when a page changed only if the set records
+// deletions too. Harvesters that skip unchanged pages would miss them otherwise.
 func TestNoFalseLastmod(t *testing.T) {
 	src := newSource(t, &rshttp.Options{PageSize: 10}, rshttp.Set{Provider: tableOf(30)})
 	_, entries, err := rsxml.Decode(get(t, src, index).Body)

@@ -44,7 +44,7 @@ func (t target) known(err error) error {
 	return err
 }
 
-// A failure is what the client of a request learns about an error.
+// A failure is the response to an error.
 type failure struct {
 	status int
 	text   string

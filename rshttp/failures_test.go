@@ -246,7 +246,7 @@ func TestClientGone(t *testing.T) {
 			w := httptest.NewRecorder()
 			src.ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/resourcesync/resourcelist/~.xml", nil).WithContext(ctx))
 			if w.Body.Len() != 0 {
-				t.Errorf("answered a client that has gone: %s", w.Body)
+				t.Errorf("answered a client that had disconnected: %s", w.Body)
 			}
 		}()
 		synctest.Wait()

@@ -30,7 +30,7 @@ type framed struct {
 	t    *testing.T
 	src  *Source
 	docs *frameworkFeed
-	text string // what is known
+	text string // the state
 }
 
 func frame(t *testing.T, o Options, known string, sets ...Set) *framed {
@@ -326,7 +326,7 @@ func (c *check) entry(f *framed, e rsxml.Entry) {
 	}
 }
 
-// TestFrameworkBegins: the first notifications tell of everything, from the top.
+// TestFrameworkBegins: the first notifications announce everything, from the top.
 func TestFrameworkBegins(t *testing.T) {
 	set := full{memory.New(nil)}
 	set.put(t, "a")
@@ -406,7 +406,7 @@ func TestRS3_DescriptionOnAllChannels(t *testing.T) {
 	}
 }
 
-// TestFrameworkWaits: documents that cannot be had yet are not told of.
+// TestFrameworkWaits: documents that are not available yet are not announced.
 func TestFrameworkWaits(t *testing.T) {
 	later := memory.New(&memory.Options{AwaitScan: true})
 	f := frame(t, Options{}, "", Set{Name: "now", Provider: memory.New(nil)}, Set{Name: "later", Provider: later})

@@ -166,7 +166,7 @@ func TestFrameworkWithoutStater(t *testing.T) {
 		if err := renew(t.Context(), f.src.order[0].pages); err != nil {
 			t.Fatal(err)
 		}
-		// That one of them has changed is all that is known.
+		// It is only known that one of them has changed.
 		f.want("updated rs/resourcelist/Mg~.xml index rs/resourcelist.xml\n")
 		f.want("")
 	})
@@ -355,7 +355,7 @@ type since time.Time
 func (s since) Since(context.Context) (time.Time, error) { return time.Time(s), nil }
 
 // TestFrameworkDumpedWindows: of a journal that goes back further than there are
-// bytes, only a dump that there is is announced.
+// bytes, only an existing dump is announced.
 func TestFrameworkDumpedWindows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set := full{memory.New(nil)}

@@ -111,7 +111,7 @@ func (s *slowSet) Watch(ctx context.Context, wake func()) error {
 }
 
 // TestRunOrder: each component ends before one that it needs is stopped, however Run
-// comes to its end.
+// completes.
 func TestRunOrder(t *testing.T) {
 	broken := errors.New("disk on fire")
 	for name, fail := range map[string]error{"stopped": nil, "the store fails": broken} {

@@ -91,7 +91,7 @@ func TestClosedListStaysClosed(t *testing.T) {
 	}
 }
 
-// TestDroppedWindow: what the journal no longer has is gone from those who have
+// TestDroppedWindow: changes that the journal has dropped are missing for clients that have
 // it in their cache too.
 func TestDroppedWindow(t *testing.T) {
 	l := daily(5, 3)

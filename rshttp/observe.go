@@ -39,7 +39,7 @@ type Answer struct {
 	// Status is the status code.
 	Status int
 
-	// Bytes is the length of the body as it was sent, without the header.
+	// Bytes is the length of the body on the wire, without the header.
 	Bytes int64
 
 	// Duration is the time from the beginning of the request to the end of the answer.
@@ -48,7 +48,7 @@ type Answer struct {
 	// Cached means that the document was answered without rendering it.
 	Cached bool
 
-	// Complete means that the answer was sent to its end, as far as the server can
+	// Complete means that the whole answer was sent, as far as the server can
 	// see. It is false if the client has left or the transfer was aborted.
 	Complete bool
 
@@ -63,8 +63,8 @@ type Answer struct {
 // documentHub is Answer.Document of a request to the Source's own hub.
 const documentHub = "hub"
 
-// observe calls answer, which answers r, and reports the answer to the observer. about is what
-// is known of it before.
+// observe calls answer, which answers r, and reports the answer to the observer. about has the
+// fields that are known before.
 func (s *site) observe(w http.ResponseWriter, about Answer, answer func(http.ResponseWriter)) {
 	rec := &recorder{ResponseWriter: w, Answer: about}
 	began := time.Now()

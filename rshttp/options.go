@@ -175,7 +175,7 @@ type Options struct {
 	// Pages has templates that replace those of the HTML pages on which people see the
 	// documents in a browser; the folders templates of internal/pages and look of
 	// internal/webpage have the built-in ones, which files with the same names replace.
-	// What templates are given may change with each version. [New] fails if one of them has a
+	// The data of templates may change with each version. [New] fails if one of them has a
 	// fault, or a name that replaces none. If nil, the built-in ones are used; with
 	// [NoPages], there are no pages.
 	Pages fs.FS

@@ -197,7 +197,7 @@ func (s *Source) failPage(w http.ResponseWriter, r *http.Request, f *failure) {
 	}
 }
 
-// layout returns a page with what all pages have in common.
+// layout returns a page with the common parts of all pages.
 func (s *Source) layout(title string) *webpage.Page {
 	host := s.routes.origin[strings.Index(s.routes.origin, "://")+len("://"):]
 	return &webpage.Page{Title: title, Site: host, Home: s.Page(), Now: time.Now()}

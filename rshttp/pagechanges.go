@@ -280,7 +280,7 @@ const (
 	latestChanges   = 10
 )
 
-// A recent is what was read from the end of a journal at one time. It is immutable.
+// A recent is a snapshot of the end of a journal. It is immutable.
 type recent struct {
 	version string // of the journal; empty if unknown
 	counts  pages.Counts
@@ -290,7 +290,7 @@ type recent struct {
 	took    time.Duration
 }
 
-// recent returns what has changed lately in st. It reads a bounded number of changes, and not
+// recent returns the latest changes of st. It reads a bounded number of changes, and not
 // again before the journal has changed and a pause is over. It is nil without a journal, or while the set
 // is being prepared.
 func (v *view) recent(ctx context.Context, st *set) (*pages.Recent, error) {

@@ -31,8 +31,8 @@ func pageChannel(ctx context.Context, v *view) (page, error) {
 	return page{title: nameOf(c), intro: data.Channel.Purpose, data: data}, nil
 }
 
-// channels returns the channels of st with what anyone may know about their progress: errors
-// and subscribers are for operators.
+// channels returns the channels of st with their public progress: errors and subscribers are
+// for operators.
 func (v *view) channels(ctx context.Context, st *set) ([]pages.Channel, error) {
 	var out []pages.Channel
 	if len(st.channels()) == 0 {
@@ -74,7 +74,7 @@ func (v *view) channels(ctx context.Context, st *set) ([]pages.Channel, error) {
 	return out, nil
 }
 
-// publicHub returns what anyone may know about a remote hub.
+// publicHub returns the status of a remote hub without confidential details.
 func publicHub(h *topic.HubStatus) pages.Hub {
 	out := pages.Hub{URI: h.Hub, Class: "ok", State: "up to date"}
 	switch {

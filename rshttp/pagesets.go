@@ -175,7 +175,7 @@ var purposes = map[resourcesync.Capability]string{
 	resourcesync.FrameworkNotification: "Each change of a document, such as a new Change List.",
 }
 
-// stateOf returns what is known about a document of st without reading it: its size, its
+// stateOf describes a document of st without reading it: its size, its
 // freshness, and when the next one begins.
 func (v *view) stateOf(ctx context.Context, st *set, c resourcesync.Capability) string {
 	switch c {

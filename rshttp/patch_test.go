@@ -178,7 +178,7 @@ func TestPatchesAtOneInstant(t *testing.T) {
 }
 
 // TestPatchesHaveTheirPlace: a link to a patch that a store keeps on a resource is
-// shown where something tells of an update, and nowhere else (section 14.4).
+// shown with updates, and nowhere else (section 14.4).
 func TestPatchesHaveTheirPlace(t *testing.T) {
 	m := mended{history{newShelf(t)}, map[string]string{"https://example.org/patch": "+two"}}
 	diff := patchTo("https://example.org/patch", "+two")

@@ -60,7 +60,7 @@ func TestRS1_ChannelsApart(t *testing.T) {
 			other = "/a/"
 		}
 		if strings.Contains(p.body, "resourcesync"+other) {
-			t.Errorf("%s tells of the other set:\n%s", p.self, p.body)
+			t.Errorf("%s has changes of the other set:\n%s", p.self, p.body)
 		}
 	}
 	if len(topics) != 4 {

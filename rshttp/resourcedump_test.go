@@ -82,7 +82,7 @@ func TestDumpDocuments(t *testing.T) {
 	}
 }
 
-// TestPackageRequests is the table of what is asked of a package and answered.
+// TestPackageRequests is the table of requests for a package and responses.
 func TestPackageRequests(t *testing.T) {
 	s := shelfOf(t, 3, 100)
 	src := newSource(t, nil, rshttp.Set{Provider: s})

@@ -111,7 +111,7 @@ type set struct {
 	packages *partition.Partitioner
 	windows  *partition.WindowCache // nil without a changer
 	isReady  atomic.Bool
-	reported reported // what has been logged about the set
+	reported reported // the problems of the set that have been logged
 
 	recentChanges atomic.Pointer[recent] // for pages; nil before the first
 

@@ -46,7 +46,7 @@ func (w *staticWalk) packages(ctx context.Context, p *partition.Partition, t tar
 	if st.version != "" {
 		version = digest(st.version, p.Cuts, listed)
 	}
-	// The dump lists what was put, even if it has changed since.
+	// The dump lists the packages that were put, even if the set has changed since.
 	return w.put(w.write(t, t.part, version, func(ctx context.Context, b *render.Body) error {
 		i := 0
 		return renderPackages(ctx, t, st, b, func(context.Context, resourcesync.Range) (packages.Stats, error) {

@@ -307,7 +307,7 @@ func TestFirstByte(t *testing.T) {
 	}
 }
 
-// TestReadTogether: of those who come to a resource at the same time, no more read it
+// TestReadTogether: of the clients that come to a resource at the same time, no more read it
 // for its checksum than have turns.
 func TestReadTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -427,7 +427,7 @@ func TestChangeWhileLaidOut(t *testing.T) {
 	var once sync.Once
 	s.opening = func(string) { once.Do(func() { s.put("000003.txt", noise(77, 500)) }) }
 	if got := unpack(t, src, wholePath); got["https://example.org/000003.txt"] != string(noise(77, 500)) {
-		t.Error("the package has what was there before")
+		t.Error("the package has the old content")
 	}
 }
 
@@ -516,7 +516,7 @@ func TestTransfers(t *testing.T) {
 	}
 }
 
-// TestLostClient: a transfer whose client has gone ends at once.
+// TestLostClient: a transfer whose client disconnects ends at once.
 func TestLostClient(t *testing.T) {
 	s := shelfOf(t, 10, 1_500_000) // more than fits into buffers of sockets
 	src := newSource(t, &rshttp.Options{Transfers: 1}, rshttp.Set{Provider: s})
@@ -527,7 +527,7 @@ func TestLostClient(t *testing.T) {
 		t.Fatal(err)
 	}
 	if res := do(t, src, http.MethodHead, wholePath); res.StatusCode != http.StatusServiceUnavailable {
-		t.Fatalf("the transfer has ended before its client has gone: %s", res.Status)
+		t.Fatalf("the transfer has ended before its client disconnected: %s", res.Status)
 	}
 	res.Body.Close()
 	for deadline := time.Now().Add(5 * time.Second); ; time.Sleep(time.Millisecond) {

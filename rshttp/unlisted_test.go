@@ -55,7 +55,7 @@ func TestD19_AbandonedRequests(t *testing.T) {
 			close(s.end)
 			synctest.Wait()
 			if n := src.Counters().Planned; n != 50 {
-				t.Errorf("%d packages were laid out, 50 of them for those who waited", n)
+				t.Errorf("%d packages were laid out, 50 of them for waiting clients", n)
 			}
 		})
 	}
@@ -131,7 +131,7 @@ func TestD19_ListedWindows(t *testing.T) {
 	})
 }
 
-// TestD16_ListedBesideUnlisted: unlisted packages that nobody reads to their end leave
+// TestD16_ListedBesideUnlisted: unlisted packages that nobody reads completely leave
 // room for those of the dump, and are refused when their share is full.
 func TestD16_ListedBesideUnlisted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -160,7 +160,7 @@ func TestDocuments(t *testing.T) {
 	}
 }
 
-// TestRequests is the table of what is asked on the wire and what is answered.
+// TestRequests is the table of requests and responses on the wire.
 func TestRequests(t *testing.T) {
 	src := newSource(t, &rshttp.Options{PageSize: 2}, rshttp.Set{Provider: papers(t, "a", "b", "c")})
 	const (

@@ -77,7 +77,7 @@ var errCharset = errors.New("not UTF-8")
 // the document, and reads on; the first call has the error of a strict Decoder. It keeps
 // what it understands: it omits an invalid value, link or element, and an entry without
 // <loc>. It reads times in similar formats, and a time without an offset as UTC. It
-// keeps a <loc> or href that is not a valid absolute URI as it is written, so callers
+// keeps a <loc> or href that is not a valid absolute URI unchanged, so callers
 // must check and resolve them. A document may have any number of bytes and entries, so
 // callers limit what they read and how many reports they keep.
 //

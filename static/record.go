@@ -19,7 +19,7 @@ const recordName = ".static.json"
 // recordFormat is the version of the format of the record.
 const recordFormat = 1
 
-// A record is what is known about the files that have been written.
+// A record describes the files that have been written.
 type record struct {
 	Format     int                  `json:"format"`
 	Unfinished bool                 `json:"unfinished,omitempty"` // the last Write has not ended
@@ -27,7 +27,7 @@ type record struct {
 	Dumps      map[string]time.Time `json:"dumps,omitempty"`      // when the Resource Dump of a set was last brought up to date
 	Files      map[string]*file     `json:"files"`                // by path
 
-	text []byte // as it was last written
+	text []byte // last written
 }
 
 // A file is a document or a package in the folder.
@@ -71,7 +71,7 @@ func readRecord(t *tree) (*record, error) {
 	return r, nil
 }
 
-// write writes r unless it is as it was last written.
+// write writes r unless it is unchanged since the last write.
 func (r *record) write(t *tree) error {
 	now, err := json.MarshalIndent(r, "", "\t")
 	if err != nil || string(now) == string(r.text) {
@@ -84,7 +84,7 @@ func (r *record) write(t *tree) error {
 	return nil
 }
 
-// sorted yields the files in the order of their paths. They can be removed meanwhile.
+// sorted yields the files in the order of their paths. Callers may remove files in the loop.
 func (r *record) sorted() iter.Seq2[string, *file] {
 	return func(yield func(string, *file) bool) {
 		for _, name := range slices.Sorted(maps.Keys(r.Files)) {

@@ -137,7 +137,7 @@ func (t *tree) compare(name string, content io.WriterTo) (now stamp, found, same
 
 var errDiffers = errors.New("the content differs")
 
-// A comparison fails with errDiffers as soon as what is written differs from a file.
+// A comparison fails with errDiffers at the first byte that differs from a file.
 type comparison struct {
 	file *bufio.Reader
 	buf  []byte

@@ -81,7 +81,7 @@ type merger struct {
 	buffer []byte // the body so far, at most MaxRobots
 }
 
-// An action is what a merger does with a response. The header decides; a merge may
+// An action says how a merger handles a response. The header decides; a merge may
 // still become a pass when more of the body is known.
 type action int
 

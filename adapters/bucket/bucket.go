@@ -16,7 +16,7 @@
 //
 //	rshttp.Set{Provider: set, Opener: objects}
 //
-// # What is listed
+// # Listed objects
 //
 // The URI of an object follows from a template, with which the store or a content delivery
 // network makes it available. By default, New trusts no bucket to be public: a scan
@@ -69,7 +69,7 @@ type Store interface {
 	MD5(o *blob.ListObject, etag string, answer http.Header) []byte
 }
 
-// A Set is what a Bucket needs of the set that it is compared with, for example a
+// A Set is the set that a Bucket is compared with, for example a
 // *sqlstore.Set.
 type Set interface {
 	// Known returns the resources with these keys, in the same order; a zero

@@ -9,7 +9,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// compare yields those objects that are to be listed. It requests those whose permissions
+// compare yields the objects to list. It requests those whose permissions
 // are not known.
 func (s *scan) compare(ctx context.Context, listed []*blob.ListObject, yield func(resourcesync.Resource, error) bool) error {
 	objects, err := s.load(ctx, listed)

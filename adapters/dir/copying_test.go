@@ -88,7 +88,7 @@ func TestCopies(t *testing.T) {
 	check("two")
 }
 
-// TestCopiesFail holds that a version of which no copy can be made is not told of
+// TestCopiesFail holds that a version of which no copy can be made is not reported
 // before there is one, and that all others are.
 func TestCopiesFail(t *testing.T) {
 	full := fmt.Errorf("the disk is full: %w", fs.ErrPermission)
@@ -128,7 +128,7 @@ func TestCopiesFail(t *testing.T) {
 			}
 			changes++
 			if _, ok := k.kept[r.Hashes[0].Digest]; !ok {
-				t.Errorf("%s: %s is told of without a copy", name, r.Key)
+				t.Errorf("%s: %s is reported without a copy", name, r.Key)
 			}
 		}
 		if changes != len(k.kept) || changes >= 5 || len(yielded) != 20+changes {

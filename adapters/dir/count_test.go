@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestD14_Count: what is counted is what a scan lists.
+// TestD14_Count: the number of files is that of a scan.
 func TestD14_Count(t *testing.T) {
 	here := t.TempDir()
 	for i, key := range []string{"a", "b/c", "b/d/e", ".hidden", "excluded/f", "b/.git/g"} {

@@ -29,7 +29,7 @@ func serve(d *Dir, method, uri string, header http.Header) *httptest.ResponseRec
 }
 
 // TestEveryListedURI gets each resource of a folder of awkward names over a real
-// connection and compares what comes with what is listed.
+// connection and compares the responses with the list.
 func TestEveryListedURI(t *testing.T) {
 	here := t.TempDir()
 	for i, name := range awkwardNames {

@@ -143,7 +143,7 @@ func wantKeys(t testing.TB, found map[string]resourcesync.Resource, want string)
 	}
 }
 
-// A memory is what is known from the scan before.
+// A memory holds the resources of the previous scan.
 type memory map[string]resourcesync.Resource
 
 func (m memory) lookup(_ context.Context, keys []string) ([]resourcesync.Resource, error) {

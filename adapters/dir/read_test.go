@@ -67,7 +67,7 @@ func TestFilesInFlux(t *testing.T) {
 	}
 }
 
-// TestFilesThatNeverHoldStill leaves them as they were known.
+// TestFilesThatNeverHoldStill keeps their last recorded versions.
 func TestFilesThatNeverHoldStill(t *testing.T) {
 	here := t.TempDir()
 	write(t, here, "log", "line 1\n")

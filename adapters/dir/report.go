@@ -99,7 +99,7 @@ func (n *notices) paths(ready map[string]fsnotify.Op) []string {
 	})
 }
 
-// mayHaveBeenFolder reports whether what is gone at key may have been a folder whose files
+// mayHaveBeenFolder reports whether the missing entry at key may have been a folder whose files
 // are listed. Scans watch a folder before they read it. While a complete scan runs, it may
 // still list a folder that it has opened before it disappeared.
 func (n *notices) mayHaveBeenFolder(key string) bool {

@@ -305,7 +305,7 @@ func TestScanKeepsTheContract(t *testing.T) {
 	}
 }
 
-// TestStoppedScansAreSilent stops a scan while it asks what is known.
+// TestStoppedScansAreSilent stops a scan while it asks for the known resources.
 func TestStoppedScansAreSilent(t *testing.T) {
 	var log logbook
 	here := t.TempDir()

@@ -109,7 +109,7 @@ func (s *scan) isUnchanged(f *file, known *resourcesync.Resource) bool {
 }
 
 // current returns the resource of a file, and whether it is complete without reading the
-// file. known is what is known of it.
+// file. known is the resource as recorded.
 func (s *scan) current(f *file, uri string, known *resourcesync.Resource) (resourcesync.Resource, bool) {
 	r := newResource(f.key, uri, f.name, f.status)
 	if known.Key != "" && s.isCurrent(known, &f.status) {

@@ -25,7 +25,7 @@ const sumMark = "+"
 // maxStamp is the maximum length of a stamp: four numbers of 64 bits.
 const maxStamp = 4*len("-1y2p0ij32e8e8") + len("...")
 
-// A status is what the operating system knows about a file without reading it.
+// A status is the metadata that the operating system has for a file.
 type status struct {
 	mode     fs.FileMode // the type only
 	size     int64

@@ -258,7 +258,7 @@ func TestUnreadableFolder(t *testing.T) {
 	}
 }
 
-// TestD10_Permissions says of what may not be read that it is unreadable.
+// TestD10_Permissions reports files without permission to read as unreadable.
 func TestD10_Permissions(t *testing.T) {
 	if os.Geteuid() == 0 {
 		runAsNobody(t) // the superuser may read everything

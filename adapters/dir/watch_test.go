@@ -175,11 +175,11 @@ func TestWatchIgnoresWhatIsNotListed(t *testing.T) {
 		n.event(fsnotify.Event{Name: filepath.Join(root, name), Op: fsnotify.Create})
 	}
 	if len(n.changed) > 0 || len(n.pending) > 0 {
-		t.Error("woken by what is not listed")
+		t.Error("woken by an unlisted file")
 	}
 	n.event(fsnotify.Event{Name: filepath.Join(root, "x"), Op: fsnotify.Write})
 	if len(n.changed) == 0 || len(n.pending) != 1 {
-		t.Error("not woken by what is")
+		t.Error("not woken by a listed file")
 	}
 }
 

@@ -50,7 +50,7 @@ func TestCovers(t *testing.T) {
 	}
 	s.Delete("4")
 	if !covers(t, s, "/shared") {
-		t.Error("what one of two resources is at is not covered after the other has gone")
+		t.Error("the URI of two resources is not covered after one of them was deleted")
 	}
 	put(t, s, resourcesync.Resource{Key: "5", URI: "https://example.org/moved"})
 	if covers(t, s, "/shared") || !covers(t, s, "/moved") {

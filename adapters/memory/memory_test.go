@@ -148,7 +148,7 @@ func TestPutRefuses(t *testing.T) {
 				t.Errorf("the error is %v, want one with %q", err, tt.want)
 			}
 			if s.Len() != 0 || journal(t, s) != "" {
-				t.Error("a part of what was refused has been put")
+				t.Error("a part of the refused batch has been put")
 			}
 		})
 	}
@@ -177,7 +177,7 @@ func TestCopies(t *testing.T) {
 	}
 }
 
-// TestSnapshot holds that what is being read stays as it is.
+// TestSnapshot holds that a snapshot does not change while it is read.
 func TestSnapshot(t *testing.T) {
 	s := New(nil)
 	for i := range 1000 {

@@ -234,7 +234,7 @@ func TestDeletedDuringScan(t *testing.T) {
 			t.Errorf("the set is %q", got)
 		}
 		if n := s.state.items.Len() - s.Len(); await && n != 0 {
-			t.Errorf("%d deletions are remembered that no journal tells of", n)
+			t.Errorf("%d deletions are kept that no journal has", n)
 		}
 	}
 }

@@ -46,7 +46,7 @@ func TestWatch(t *testing.T) {
 	})
 }
 
-// TestSlowWatcher holds that a watcher who is busy keeps nobody waiting and
+// TestSlowWatcher holds that a busy watcher keeps nobody waiting and
 // misses nothing.
 func TestSlowWatcher(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

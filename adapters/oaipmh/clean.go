@@ -71,7 +71,7 @@ func (c *cleaner) ReadByte() (byte, error) {
 	return c.special(b)
 }
 
-// special returns the first byte of what stands for a character that begins with b.
+// special returns the first byte of the replacement for a character that begins with b.
 func (c *cleaner) special(b byte) (byte, error) {
 	if b == '&' {
 		if n := c.illegalReference(); n > 0 {

@@ -29,9 +29,9 @@ func parseDatestamp(text string) (t time.Time, onlyDay, ok bool) {
 	return time.Time{}, false, false
 }
 
-// A granularity is what is known about the datestamps of a repository.
+// A granularity describes the observed precision of a repository's datestamps.
 type granularity struct {
-	// Stated is what Identify says.
+	// Stated is the granularity in the response to Identify.
 	Stated string `json:"stated,omitempty"`
 
 	// Seconds reports that a datestamp had a time of day other than midnight, and Days

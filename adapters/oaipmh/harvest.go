@@ -67,7 +67,7 @@ func (h *harvest) run(ctx context.Context) error {
 		if err := h.listAll(ctx); err != nil {
 			return err
 		}
-		// What has changed since the listing began may have been listed as it was.
+		// The listing may have an old version of a record that changed since it began.
 		if err := h.listRecent(ctx); err != nil {
 			return err
 		}
@@ -160,7 +160,7 @@ func (h *harvest) listAll(ctx context.Context) error {
 	return h.sweep(ctx)
 }
 
-// list reads l to its end, and calls between after each response.
+// list reads all of l, and calls between after each response.
 func (h *harvest) list(ctx context.Context, l *list, between func() error) error {
 	for {
 		h.now = l

@@ -2,7 +2,7 @@
 // (https://www.openarchives.org/OAI/openarchivesprotocol.html), so that software that only
 // speaks that protocol becomes a ResourceSync Source.
 //
-// A resource is what a record describes: its URI is the first http or https URL among the
+// Each record describes a resource: its URI is the first http or https URL among the
 // identifiers in the record's metadata, such as dc:identifier, or comes from a template over
 // the OAI identifier ([Options.URI]). Its lastmod is the datestamp of the record. The key in
 // the set is the OAI identifier.
@@ -169,7 +169,7 @@ func New(baseURL string, set, state *sqlstore.Set, opts *Options) (*Repository, 
 
 // Changed reports that records may have changed. It does not block. Watchers wake, and a
 // complete listing that is under way is interrupted for the recent changes. The URLs are
-// ignored: the repository is asked what has changed.
+// ignored: the repository reports the changes.
 func (r *Repository) Changed(...*url.URL) {
 	r.hinted.Store(true)
 	r.bell.Ring()

@@ -10,9 +10,9 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// progress is what is kept from one harvest to the next.
+// progress is the state between two harvests.
 type progress struct {
-	// Config is what determines the resources. With another one, everything is listed
+	// Config is the configuration that determines the resources. If it changes, everything is listed
 	// again.
 	Config config `json:"config"`
 

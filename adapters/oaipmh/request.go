@@ -37,7 +37,7 @@ type each func(record) error
 // none takes no records.
 func none() each { return func(record) error { return nil } }
 
-// get requests uri, and passes the records in the response to what begin returns. If the
+// get requests uri, and passes the records in the response to the function that begin returns. If the
 // response breaks off, get begins again. Errors of the protocol are in the response.
 func (r *Repository) get(ctx context.Context, uri string, begin func() each) (*response, error) {
 	wait := retry.Policy{First: 2 * time.Second, Max: time.Minute}
@@ -61,7 +61,7 @@ func (r *Repository) get(ctx context.Context, uri string, begin func() each) (*r
 	}
 }
 
-// A brokenError is a response that cannot be read to its end.
+// A brokenError is a response that cannot be read completely.
 type brokenError struct {
 	uri string
 	err error

@@ -20,7 +20,7 @@ const (
 	maxItems = 1000
 )
 
-// A response is what the protocol says about a response (section 3.2), without its records.
+// A response is the metadata of a response (section 3.2), without its records.
 type response struct {
 	verb      string // the name of the element with the answer; empty if there are errors
 	date      string // responseDate

@@ -25,7 +25,7 @@ const (
 // the set, and opens the set after its first listing.
 func (h *harvest) sweep(ctx context.Context) error {
 	if !h.ready {
-		// What has been put is the baseline.
+		// The records put so far are the baseline.
 		keep := &resourcesync.UnreadableError{Err: errors.New("harvested before")}
 		_, err := h.set.Scan(ctx, func(yield func(resourcesync.Resource, error) bool) { yield(resourcesync.Resource{}, keep) })
 		if err != nil {

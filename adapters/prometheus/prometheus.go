@@ -49,9 +49,9 @@ func New() *Metrics {
 	return &Metrics{
 		requests:   counters("requests_total", "Answered requests for documents, packages, versions of resources and topics, and to the hub.", "document", "set", "code"),
 		durations:  durations(),
-		bytes:      counters("response_bytes_total", "Bytes of the bodies of answers, as they were sent.", "document", "set"),
+		bytes:      counters("response_bytes_total", "Bytes of the bodies of answers, on the wire.", "document", "set"),
 		cached:     counters("requests_cached_total", "Requests for documents that were answered without rendering.", "document", "set"),
-		incomplete: counters("requests_incomplete_total", "Requests whose answers were not sent to their end, because the client left or the transfer was aborted.", "document", "set"),
+		incomplete: counters("requests_incomplete_total", "Requests whose answers were not sent completely, because the client left or the transfer was aborted.", "document", "set"),
 		scans:      newScans(),
 	}
 }

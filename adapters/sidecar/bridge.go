@@ -56,7 +56,7 @@ type bridge struct {
 func (b *bridge) RoundTrip(r *http.Request) (*http.Response, error) {
 	run := &run{bridge: b, request: r, header: b.preset.Clone()}
 	run.in, run.out = io.Pipe()
-	run.buffer = bufio.NewWriterSize(run.out, 2<<10) // as net/http, which detects the type of what it sends first
+	run.buffer = bufio.NewWriterSize(run.out, 2<<10) // as net/http, which detects the type from its first write
 	b.last = run
 	b.runs <- run
 	start := make([]byte, 512) // that http.DetectContentType considers

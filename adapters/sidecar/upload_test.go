@@ -102,7 +102,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-// TestUploadConnection: a connection is kept if the body was read to its end, and
+// TestUploadConnection: a connection is kept if the whole body was read, and
 // closed in time if the client sends no more of it.
 func TestUploadConnection(t *testing.T) {
 	read := httptest.NewServer(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { _, _ = io.Copy(io.Discard, r.Body) }))

@@ -168,7 +168,7 @@ func makeConditional(h http.Header, etag, modified string) {
 }
 
 // A download is the file to which a sitemap is downloaded before its URLs are read.
-// That may take hours, because the pages are checked meanwhile, and no server waits
+// Its pages are checked between two reads, which may take hours, and no server waits
 // that long.
 type download struct {
 	keep string // the path of the copy; empty if the sitemap has no validators

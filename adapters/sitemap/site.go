@@ -17,7 +17,7 @@
 // withdrawn at once. If many pages do so within a short time, the set can hold their
 // deletions, as sqlstore.Set.Withdraw does, because a broken plug-in looks the same. A
 // server error, a time-out or an unreadable sitemap changes nothing: the affected pages
-// stay as they were.
+// stay unchanged.
 //
 // # The cost of a scan
 //

@@ -13,8 +13,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// A preload has what is known before a transaction: rows of the set, and resources that
-// have been encoded.
+// A preload holds work done before a transaction: rows of the set that have been loaded, and
+// resources that have been encoded.
 type preload struct {
 	last, forgotten int64 // of the set; while they stay the same, so do the rows
 	rows            map[string]loadedRow

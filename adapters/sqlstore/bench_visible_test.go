@@ -12,7 +12,7 @@ import (
 
 // BenchmarkVisible records changes, one at a time and at no fixed time after the one
 // before, and waits until each is visible. The metric is the median of the times from
-// the commit on; 50 ms is what is promised.
+// the commit on; 50 ms are promised.
 func BenchmarkVisible(b *testing.B) {
 	benchEngines(b, func(b *testing.B, e engine) {
 		db := e.make(b)

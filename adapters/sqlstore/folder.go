@@ -10,7 +10,7 @@ import (
 )
 
 // firstOf reads the first resources of a range. Unlike the statement of
-// [Set.Resources] it is limited to what the caller wants, because PostgreSQL sends all
+// [Set.Resources] it has a limit, because PostgreSQL sends all
 // rows of a statement, whether or not they are read.
 const firstOf = "SELECT key, body FROM rs_resource WHERE set_id = $1 AND key >= $2 AND key < $3 AND body IS NOT NULL ORDER BY key LIMIT $4"
 

@@ -74,7 +74,7 @@ func TestD3_FutureIsUnknown(t *testing.T) {
 		}
 		scan("the same again", resourcesync.ScanResult{Unchanged: 4})
 		clock.now = start.Add(-24 * time.Hour)
-		scan("a clock that has gone back", resourcesync.ScanResult{Unchanged: 4})
+		scan("a clock that was set back", resourcesync.ScanResult{Unchanged: 4})
 		if known, err := set.Known(t.Context(), []string{"past", "put"}); err != nil || !known[0].LastModified.Equal(past.LastModified) || !known[1].LastModified.IsZero() {
 			t.Errorf("known: %v, %v", known, err)
 		}

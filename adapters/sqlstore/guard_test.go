@@ -160,7 +160,7 @@ func TestD10_CreatedAndGone(t *testing.T) {
 }
 
 // TestD10_FirstScanIsNotHeld makes a set what its first scan says, whatever an
-// earlier process has left of one that did not come to its end.
+// earlier process has left of a scan that it did not finish.
 func TestD10_FirstScanIsNotHeld(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		set, err := db.open(t, nil).Set(t.Context(), "", &SetOptions{AwaitScan: true})

@@ -109,7 +109,7 @@ func (s *Store) checkIdle(ctx context.Context) error {
 	return nil
 }
 
-// ErrDamaged reports content of the database that differs from what was written: a row
+// ErrDamaged reports corrupted content of the database: a row
 // that cannot be decoded, or damage that the engine reports. The error that wraps it
 // names the table and the row, or the file. [Store.Health] reports it until the row has
 // been replaced or the process ends.

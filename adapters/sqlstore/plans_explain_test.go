@@ -87,7 +87,7 @@ func normalize(sql string) string {
 	return strings.NewReplacer(" )", ")", "( ", "(").Replace(strings.Join(strings.Fields(sql), " "))
 }
 
-// A finding is what is wrong with a plan.
+// A finding is a defect of a plan.
 type finding struct {
 	s    statement
 	what string

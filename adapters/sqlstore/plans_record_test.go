@@ -30,7 +30,7 @@ type recorder struct {
 	*record
 }
 
-// A record is what was run on the databases of several stores.
+// A record holds the statements that several stores have run.
 type record struct {
 	mu         sync.Mutex
 	statements map[string]statement

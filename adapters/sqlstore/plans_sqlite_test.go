@@ -84,7 +84,7 @@ var (
 	sqliteColumns = regexp.MustCompile(`(\w+)[=<>]`)
 )
 
-// badStep returns what is wrong with a step of a plan of SQLite.
+// badStep returns the defect of a step of a plan of SQLite.
 func badStep(step string, tables map[string]string) string {
 	m := sqliteStep.FindStringSubmatch(step)
 	if m == nil {

@@ -41,7 +41,7 @@ func pushChild(ctx context.Context, db database, store *Store, set *Set, hub str
 		return err
 	}
 	go source.Run(ctx)
-	// A channel tells of what happens from when it begins.
+	// A channel publishes the changes after its start.
 	for {
 		if state, err := log.State(ctx, changeTopic); err != nil {
 			return err
@@ -82,7 +82,7 @@ func pushChild(ctx context.Context, db database, store *Store, set *Set, hub str
 // RESOURCESYNC_TORTURE says.
 func pushedChanges() int { return setting("RESOURCESYNC_TORTURE", 2000) / 2 }
 
-// A moody front is what is between a Source and a hub at its worst.
+// A moody front is the worst network between a Source and a hub.
 type moody struct {
 	hub   http.Handler
 	moods [5]atomic.Int64 // how often it had which
@@ -113,7 +113,7 @@ func (m *moody) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 
 // TestPushedUnderFire kills a Source that writes and publishes again and again, at
 // random moments, while its hub is down, slow, answers 500 and cuts connections.
-// Every Destination has been told of every change in the end, in order and without
+// In the end every Destination has received every change, in order and without
 // a gap.
 func TestPushedUnderFire(t *testing.T) {
 	kills := setting("RESOURCESYNC_KILLS", 3)
@@ -195,9 +195,9 @@ func agree(ctx context.Context, h *subscriber.History, host *writer) error {
 	case changes < pushedChanges():
 		return fmt.Errorf("%d changes are written", changes)
 	case told != changes:
-		return fmt.Errorf("told of %d changes, of %d", told, changes)
+		return fmt.Errorf("received %d of %d changes", told, changes)
 	case len(h.Resources) != len(articles):
-		return fmt.Errorf("told of %d articles, of %d", len(h.Resources), len(articles))
+		return fmt.Errorf("received %d of %d articles", len(h.Resources), len(articles))
 	}
 	for key, version := range articles {
 		if e := h.Resources[articleURI(key)]; e == nil || e.Metadata.Type != version {

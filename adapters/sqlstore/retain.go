@@ -104,7 +104,7 @@ func (s *Store) clear(ctx context.Context) (more bool, err error) {
 }
 
 // drop forgets what a set remembers of a batch of the oldest dropped changes: their
-// deletions, and what is to be erased. It returns their number. It reads them before it
+// deletions, and the entries to erase. It returns their number. It reads them before it
 // takes the write lock: they cannot change, and one process clears at a time.
 func (s *Store) drop(ctx context.Context, set *setRow) (int, error) {
 	var all []dropped

@@ -148,7 +148,7 @@ func (sc *scan) run(ctx context.Context, resources iter.Seq2[resourcesync.Resour
 	return sc.settle(ctx)
 }
 
-// take reads the listing to its end or to an error.
+// take reads the listing until its end or an error.
 func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (err error) {
 	defer sc.flushed() // if the listing panics
 	last := time.Now()
@@ -216,7 +216,7 @@ func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resou
 	return err
 }
 
-// startFlush flushes what has been found, while the listing goes on. It waits until the
+// startFlush flushes the resources found, while the listing goes on. It waits until the
 // flush before has ended.
 func (sc *scan) startFlush(ctx context.Context) error {
 	if err := sc.flushed(); err != nil {

@@ -209,7 +209,7 @@ func TestKnown(t *testing.T) {
 	})
 }
 
-// TestScanIncomplete: a listing that does not come to its end deletes nothing.
+// TestScanIncomplete: an incomplete listing deletes nothing.
 func TestScanIncomplete(t *testing.T) {
 	fail := errors.New("fail")
 	for name, tt := range map[string]struct {

@@ -14,13 +14,13 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// An executioner ends connections to PostgreSQL of those who give its name.
+// An executioner ends connections to PostgreSQL that carry its name.
 type executioner struct {
 	db   *sql.DB
 	name string
 }
 
-// newExecutioner returns one, and the database for those whose connections it ends.
+// newExecutioner returns one, and the database whose connections it ends.
 func newExecutioner(t *testing.T, db database) (*executioner, database) {
 	name := strings.ToLower(crand.Text())
 	return &executioner{newWriter(t, db).db, name}, db + database("&application_name="+name)

@@ -44,7 +44,7 @@ func (s *Set) change(ctx context.Context, edits []changes.Edit) (*changeBatch, e
 	return s.changeRead(ctx, edits, nil)
 }
 
-// changeRead is change with what is known before the transaction.
+// changeRead is change with rows that were loaded before the transaction.
 func (s *Set) changeRead(ctx context.Context, edits []changes.Edit, before *preload) (done *changeBatch, err error) {
 	err = s.update(ctx, func(c rowdb.Conn, set *setRow) (err error) {
 		done, err = s.store.apply(ctx, c, set, edits, before)

@@ -80,7 +80,7 @@ func drafts(n int) string {
 	return strings.Join(rows, ", ")
 }
 
-// TestD13_ComputedKey: no index is suggested on a column that there is not.
+// TestD13_ComputedKey: no index is suggested on a missing column.
 func TestD13_ComputedKey(t *testing.T) {
 	t.Parallel()
 	engines(t, func(t *testing.T, d *database) {

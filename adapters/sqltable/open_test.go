@@ -63,7 +63,7 @@ func TestRefusals(t *testing.T) {
 	})
 }
 
-// An index that is told of in an error makes the table fit.
+// The index that an error recommends makes the table usable.
 func TestIndexByBytes(t *testing.T) {
 	for _, engine := range []func(testing.TB) *database{postgresDatabase, sqliteDatabase} {
 		d := engine(t)

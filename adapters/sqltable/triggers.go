@@ -161,7 +161,7 @@ func baseName(rel *relation, set string) string {
 	return fmt.Sprintf("rs_%.24s_%x", slug, sum[:4])
 }
 
-// newJournalled returns the table of rel with what its triggers need.
+// newJournalled returns the table of rel with the data that its triggers need.
 func newJournalled(db engine.TriggerDB, rel *relation, set string) *engine.Journalled {
 	j := &engine.Journalled{Relation: &rel.Relation, Base: baseName(rel, set)}
 	see := func(c *engine.Column) {

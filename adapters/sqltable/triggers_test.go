@@ -88,7 +88,7 @@ type said struct {
 	resource resourcesync.Resource
 }
 
-// pending returns what has been journalled and not taken up, in order.
+// pending returns the journalled changes that have not been taken up, in order.
 func (d *database) pending() []said {
 	d.t.Helper()
 	var all []said
@@ -349,7 +349,7 @@ func (d *database) deed(rnd *rand.Rand) string {
 	return "UPDATE articles SET id = id + 100 WHERE id < 3"
 }
 
-// TestTriggers says what is journalled of what is done, one thing after the other.
+// TestTriggers makes changes one after the other, and compares the journal.
 func TestTriggers(t *testing.T) {
 	t.Parallel()
 	both(t, func(t *testing.T, d *database) {

@@ -97,7 +97,7 @@ func TestKeep(t *testing.T) {
 	killed, err := s.Create() // and the process is killed
 	must(t, err)
 	if open(t, path); !exists(killed.file.Name()) {
-		t.Error("a copy that another process is making has gone")
+		t.Error("a copy that another process is making has been removed")
 	}
 	long := time.Now().Add(-25 * time.Hour)
 	must(t, os.Chtimes(killed.file.Name(), long, long))

@@ -35,7 +35,7 @@ func TestAccessLog(t *testing.T) {
 	s.get(ready[1])
 	s.stdout.await(`(?m)^127.0.0.1 .* "GET /.well-known/resourcesync HTTP/1.1" 200 `)
 	if strings.Contains(s.stdout.String(), "Ready") {
-		t.Errorf("what is not a request is between the lines:\n%s", s.stdout)
+		t.Errorf("there is other text between the lines:\n%s", s.stdout)
 	}
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestBrowse: folders have pages of what is published, and of nothing else.
+// TestBrowse: the pages of folders list published files only.
 func TestBrowse(t *testing.T) {
 	t.Parallel()
 	folder := t.TempDir()

@@ -100,7 +100,7 @@ func (b *bucketURL) open(ctx context.Context) (*blob.Bucket, error) {
 	return opened, nil
 }
 
-// store returns what is known of the store.
+// store returns the Store of the scheme.
 func (b *bucketURL) store() bucket.Store {
 	if b.scheme == azureScheme {
 		return azurebucket.Store{}

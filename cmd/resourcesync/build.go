@@ -155,7 +155,7 @@ func (c *buildConfig) reserved(m *member, src *rshttp.Static) ([]string, error) 
 	return paths, nil
 }
 
-// print reports what has been done, to people or to programs.
+// print reports the result, to people or to programs.
 func (c *buildConfig) print(ctx context.Context, stdout io.Writer, m *member, src *rshttp.Static, report static.Report, took time.Duration) {
 	last := m.scanner.last.Load()
 	scan := last.result

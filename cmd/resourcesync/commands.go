@@ -9,7 +9,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/verdict"
 )
 
-// A command is what the first argument can be. Its help text is help/NAME.txt, and
+// A command is a possible first argument. Its help text is help/NAME.txt, and
 // help/help.txt has its summary.
 type command struct {
 	name string

@@ -21,7 +21,7 @@ func loaded(t *testing.T, text string, args ...string) (*siteConfig, error) {
 	return r.load()
 }
 
-// What is wrong with a file is said with its line and a remedy, without secrets.
+// Errors of a file state the line and a remedy, without secrets.
 func TestFaultyFiles(t *testing.T) {
 	for name, test := range map[string]struct{ text, want string }{
 		"nothing":         {"", "site.yaml is empty"},
@@ -174,7 +174,7 @@ func TestSecretFiles(t *testing.T) {
 	}
 }
 
-// What check-config prints is a configuration file that means the same.
+// The output of check-config is an equivalent configuration file.
 func TestCheckConfig(t *testing.T) {
 	dir := t.TempDir()
 	file, again := filepath.Join(dir, "site.yaml"), filepath.Join(dir, "again.yaml")

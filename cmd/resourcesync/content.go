@@ -11,7 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
-// A content is what a set consists of: how its resources are found and served. Fields that
+// A content defines how the resources of a set are found and served. Fields that
 // do not say otherwise may be nil.
 type content struct {
 	from slog.Attr // what the resources come from, for the log; mandatory
@@ -27,7 +27,7 @@ type content struct {
 	// never.
 	scanned func(ctx context.Context) (time.Time, error)
 
-	// part lists what has changed, and the ranges of keys that it belongs to.
+	// part lists the changed resources, and their ranges of keys.
 	part func(ctx context.Context, paths []string) ([]resourcesync.Range, listing)
 
 	// watch calls changed at each change until ctx ends: with paths for part, or with nil

@@ -22,8 +22,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/websocket"
 )
 
-// A daemon is what outlives a configuration: the state, the connections, and what
-// operators see.
+// A daemon holds everything that outlives a configuration: the state, the connections, and
+// the pages for operators.
 type daemon struct {
 	state  *state
 	screen *terminal.Screen
@@ -65,7 +65,7 @@ func newDaemon(c *siteConfig, st *state, screen *terminal.Screen, log *slog.Logg
 // publish publishes the sets of c until ctx is done. At SIGHUP, it publishes what load
 // returns; without load, the signal ends the process.
 func publish(ctx context.Context, c *siteConfig, load func() (*siteConfig, error), stdout, stderr io.Writer) error {
-	// Otherwise Go ends the process when the reader of a log has gone away.
+	// Otherwise Go ends the process when the reader of a log disappears.
 	signal.Ignore(syscall.SIGPIPE)
 	reloads := make(chan os.Signal, 1)
 	if load != nil { // before anything that takes time: without this, the signal ends the process
@@ -120,7 +120,7 @@ func publish(ctx context.Context, c *siteConfig, load func() (*siteConfig, error
 	return p.run(ctx, site, operators, reloads, load)
 }
 
-// ServeHTTP serves the site as it is configured now.
+// ServeHTTP serves the site with the current configuration.
 func (p *daemon) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	now := p.enter()
 	defer now.requests.Done()

@@ -48,8 +48,8 @@ func fill(t *testing.T, path string) string {
 	}
 }
 
-// When the disk with the state is full, that is told of and what is listed stays
-// to be had; when there is room again, all that has happened is told of.
+// When the disk with the state is full, this is reported, and the lists stay
+// available. When there is room again, all changes are published.
 func TestDiskFull(t *testing.T) {
 	t.Parallel()
 	disk := mountTmpfs(t, "size=2m")
@@ -86,9 +86,9 @@ func TestDiskFull(t *testing.T) {
 }
 
 // When the system stops writing to the disk with the state, as it does after an
-// error of the disk, that is told of and what is listed stays to be had. When the
-// disk has been made good, a new start tells of all that has happened, once. (A
-// remount would be refused while files are open for writing.)
+// error of the disk, this is reported, and the lists stay available. When the disk has
+// been repaired, a new start publishes all changes, once. (A remount would be refused
+// while files are open for writing.)
 func TestDiskTurnsReadOnly(t *testing.T) {
 	t.Parallel()
 	image, disk := filepath.Join(t.TempDir(), "image"), t.TempDir()

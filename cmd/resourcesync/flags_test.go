@@ -40,7 +40,7 @@ func TestFolderThatLooksLikeAFlag(t *testing.T) {
 	}
 }
 
-// What is wrong with a value is said in words that lead to a right one.
+// The error for a wrong value leads to a right one.
 func TestValuesThatAreNone(t *testing.T) {
 	for given, want := range map[string]string{
 		"--package-size=5x":   "such as 500MB or 4GiB",

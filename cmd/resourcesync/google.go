@@ -38,7 +38,7 @@ func openGoogle(ctx context.Context, b *bucketURL) (*blob.Bucket, error) {
 	return s3blob.OpenBucket(ctx, client, b.name, &s3blob.Options{RequestChecksumCalculation: config.RequestChecksumCalculation})
 }
 
-// leaveAcceptEncodingUnsigned takes Accept-Encoding out of what is signed. Google's servers
+// leaveAcceptEncodingUnsigned excludes Accept-Encoding from signatures. Google's servers
 // change that header before they check the signature.
 func leaveAcceptEncodingUnsigned(stack *middleware.Stack) error {
 	const name = "Accept-Encoding"

@@ -34,7 +34,7 @@ func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	defer cancel()
 	err := h.check(ctx)
 	if r.Context().Err() != nil {
-		return // the client has gone, which may have caused err
+		return // the client disconnected, which may have caused err
 	}
 	switch before := h.unhealthy.Swap(err != nil); { // probes ask all the time
 	case err != nil && !before:

@@ -50,7 +50,7 @@ func TestHealthz(t *testing.T) {
 	cancel()
 	err = nil
 	h.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(gone, "GET", "/", nil))
-	if strings.Count(log.String(), "\n") != 3 { // who has gone has learnt nothing
+	if strings.Count(log.String(), "\n") != 3 { // clients that disconnected got no answer
 		t.Errorf("logged\n%s", log)
 	}
 }
@@ -69,7 +69,7 @@ func TestHealthzIsServed(t *testing.T) {
 		t.Errorf("%s %q", res.Status, body)
 	}
 	if !strings.Contains(s.stderr.String(), "not published") {
-		t.Errorf("not told of the file:\n%s", s.stderr)
+		t.Errorf("the file is not logged:\n%s", s.stderr)
 	}
 	res, err := http.Head(s.site + "x/resourcesync/healthz")
 	must(t, err)

@@ -40,7 +40,7 @@ func publishes(command string) bool {
 // flagText matches the text about a flag.
 var flagText = regexp.MustCompile(`(?m)^  --([a-z-]+)\n(?:        .*\n)+`)
 
-// flagTexts splits a help text into what is before the flags, and the text about each.
+// flagTexts splits a help text into the text before the flags, and the text about each.
 func flagTexts(text string) (head string, texts map[string]string) {
 	const begin = "\nFlags:\n"
 	head, list, _ := strings.Cut(text, begin)

@@ -49,7 +49,7 @@ func environment(flags *flag.FlagSet) layer {
 // value are one.
 func apply(flags *flag.FlagSet, set map[string]bool, layers ...layer) (layer, error) {
 	applied := make(layer)
-	done := make(map[string]string) // by what has priority
+	done := make(map[string]string) // by settings of higher priority
 	for name := range set {
 		done[strings.TrimSuffix(name, fileSuffix)] = "--" + name
 	}

@@ -81,7 +81,7 @@ func printHelp(w io.Writer, command string) error {
 	return err
 }
 
-// A usageError states in one line what is wrong with the command line, and how to
+// A usageError states in one line the mistake in the command line, and how to
 // correct it.
 type usageError struct{ error }
 

@@ -161,7 +161,7 @@ func testStatesDefault(t *testing.T, f *flag.Flag, text string) {
 	}
 }
 
-// What cannot begin says so in one line that tells what to do, with status 2.
+// A command that cannot start prints one line with the remedy, and exits with status 2.
 func TestRefusals(t *testing.T) {
 	here := t.TempDir()
 	file := filepath.Join(here, "file\nname")
@@ -265,7 +265,7 @@ func TestSignals(t *testing.T) {
 	}
 }
 
-// What cannot begin is told of by a process, too, with its status.
+// A process that cannot start exits with that status.
 func TestRefusalOfAProcess(t *testing.T) {
 	program, err := os.Executable()
 	must(t, err)

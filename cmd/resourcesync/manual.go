@@ -33,7 +33,7 @@ func printCompletion(_ context.Context, args []string, stdout, _ io.Writer) erro
 	return nil
 }
 
-// offeredCommands returns what shells offer, with texts from the help.
+// offeredCommands returns the completions for shells, with texts from the help.
 func offeredCommands() ([]completion.Command, error) {
 	var offered []completion.Command
 	summaries, err := commandSummaries()

@@ -129,7 +129,7 @@ func (c *oaiConfig) open(ctx context.Context, m *member) (*content, error) {
 	}, nil
 }
 
-// Scan harvests: it takes the listing to its end.
+// Scan harvests: it consumes the whole listing.
 func (s *oaiSet) Scan(_ context.Context, harvest listing) (resourcesync.ScanResult, error) {
 	s.result = resourcesync.ScanResult{}
 	for _, err := range harvest {

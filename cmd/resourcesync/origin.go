@@ -15,7 +15,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 )
 
-// An origin is the source of a state: the path of the folder as it was given, and
+// An origin is the source of a state: the path of the folder as given, and
 // free of symbolic links. A folder is the same if either is: a link may lead to each
 // release in turn, and a folder may be reached by several links.
 type origin struct {

@@ -29,7 +29,7 @@ type firstScan struct {
 	screen *terminal.Screen
 	log    *slog.Logger
 	name   string // of the set; "" if it is alone
-	unit   string // what is scanned: files or pages
+	unit   string // files or pages
 
 	// count returns the totals of the scan; bytes are zero if only the files are
 	// known. Without totals, it returns an error.

@@ -66,7 +66,7 @@ func newPublication(ctx context.Context, of *daemon, c *siteConfig, before *publ
 	return p, nil
 }
 
-// reserve tells the members which paths of URLs are those of documents or other members.
+// reserve tells the members which URL paths belong to documents or other members.
 func (p *publication) reserve() {
 	paths := p.reserved()
 	for _, m := range p.members {

@@ -67,7 +67,7 @@ func TestReserved(t *testing.T) {
 	s.write("b.txt", "") // and there is another scan
 	s.stderr.await("changes found")
 	if n := strings.Count(s.stderr.String(), "not published"); n != 2 {
-		t.Errorf("told of %d times:\n%s", n, s.stderr)
+		t.Errorf("logged %d times:\n%s", n, s.stderr)
 	}
 }
 

@@ -24,7 +24,7 @@ type pushConfig struct {
 	callbacks addresses
 	webSocket bool
 	origins   []string // hosts whose pages may open WebSockets
-	wrong     error    // with what names a hub
+	wrong     error    // in the URL of a hub
 }
 
 // ownHub is the path of the built-in hub, below the base URL.

@@ -68,7 +68,7 @@ func (s *served) awaitReplica(d *subscriber.Subscriber) {
 	}
 }
 
-// awaitURI waits until a notification after the first n tells of a URI, and
+// awaitURI waits until a notification after the first n has a URI, and
 // returns when it arrived.
 func awaitURI(d *subscriber.Subscriber, n int, uri string) time.Time {
 	var arrived time.Time
@@ -121,7 +121,7 @@ func TestPush(t *testing.T) {
 			}
 		}
 	}
-	// The newest notification is what is at the topic URI.
+	// The topic URI serves the newest notification.
 	taken := d.Taken()
 	if _, body := p.get(capabilities["change-notification"]); body != taken[len(taken)-1].Body {
 		t.Errorf("at the topic URI is\n%s\nwant\n%s", body, taken[len(taken)-1].Body)
@@ -163,7 +163,7 @@ func TestPushOverRestarts(t *testing.T) {
 	p.kill()
 }
 
-// When the site moves, those who have subscribed to what it was are told.
+// When the site moves, subscribers to the old topics are told.
 func TestMovedSite(t *testing.T) {
 	t.Parallel()
 	folder, state := t.TempDir(), t.TempDir()+"/state"
@@ -232,7 +232,7 @@ func TestHubReplicas(t *testing.T) {
 	select {
 	case <-dead:
 	case <-time.After(time.Minute):
-		t.Fatal("nobody is told of the file that is deadly")
+		t.Fatal("nobody receives the change of the fatal file")
 	}
 	survivor.write("after", "content")
 	for _, d := range all {

@@ -64,7 +64,7 @@ func (p *daemon) runPublications(ctx context.Context, reloads <-chan os.Signal, 
 			continue
 		}
 		// From here on, nothing can fail. The new Source serves documents and accepts
-		// subscriptions at once; what the sets and the hub have to do is in the state.
+		// subscriptions at once; the pending work of the sets and the hub is in the state.
 		for _, m := range next.without(before) {
 			m.ready = func(resources int64) { m.log.Info("set ready", "resources", resources) }
 			if m.content.list != nil {
@@ -115,7 +115,7 @@ func (p *daemon) begin(start func(run func(ctx context.Context) error) (stop fun
 	return stopSource
 }
 
-// prepare opens what has changed in the configuration. It changes nothing.
+// prepare opens the changed parts of the configuration. It changes nothing.
 func (p *daemon) prepare(ctx context.Context, before *publication, load func() (*siteConfig, error)) (*publication, error) {
 	c, err := load()
 	if err != nil {
@@ -183,7 +183,7 @@ func needRestart(before, now *siteConfig) error {
 // isNamed reports whether the sets have names, so that the documents of each have a folder.
 func (c *siteConfig) isNamed() bool { return c.sets[0].common().name != "" }
 
-// logReload logs what has become of each set.
+// logReload logs the result for each set.
 func (p *daemon) logReload(before, now *publication) {
 	names := func(members []*member) (names []string) {
 		for _, m := range members {

@@ -9,7 +9,7 @@ import (
 )
 
 // Three processes that share a PostgreSQL database and a folder serve the same
-// documents to the byte. Whichever is killed, the others tell of every change.
+// documents to the byte. Whichever is killed, the others publish every change.
 func TestReplicas(t *testing.T) {
 	t.Parallel()
 	folder := sampleFolder(t)
@@ -51,7 +51,7 @@ func TestReplicas(t *testing.T) {
 	// A slow machine is slow at taking over, too.
 	limit := 5*time.Second + 5*time.Since(began)
 	for i, p := range replicas {
-		change() // which the one that is killed may be about to tell of
+		change() // which the killed process may be about to publish
 		p.kill()
 		killed := time.Now()
 		left := slices.Concat(replicas[:i], replicas[i+1:])

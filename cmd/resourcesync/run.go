@@ -96,7 +96,7 @@ func (r *runConfig) load() (*siteConfig, error) {
 	return c, err
 }
 
-// read is load, and also returns what is in force.
+// read is load, and also returns the effective settings.
 func (r *runConfig) read() (*siteConfig, *effective, error) {
 	file, err := readConfig(r.path)
 	if err != nil {

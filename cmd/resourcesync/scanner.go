@@ -224,7 +224,7 @@ func (s *scanner) wait(ctx context.Context, woken chan<- struct{}) {
 	}
 }
 
-// scanPart scans what has changed. It reports false if a complete scan is needed.
+// scanPart scans the changed files. It reports false if a complete scan is needed.
 func (s *scanner) scanPart(ctx context.Context, paths []string) (done bool) {
 	for retry := partRetry; ctx.Err() == nil; {
 		ranges, resources := s.part(ctx, paths)

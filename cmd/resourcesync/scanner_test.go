@@ -348,7 +348,7 @@ func TestFailedFirstScan(t *testing.T) {
 	})
 }
 
-// Where nothing tells of changes, that is said once and scans go on.
+// Where the system reports no changes, this is logged once and scans go on.
 func TestNoWatching(t *testing.T) {
 	f := fakeFolder{deaf: errors.ErrUnsupported}
 	f.scan(t, func(_ *scanner, log *output) {
@@ -392,7 +392,7 @@ func TestReadyAfterScan(t *testing.T) {
 }
 
 // A set that has been filled before is ready before it is scanned, and what has
-// changed since is told of.
+// changed since is published.
 func TestReadyAtOnce(t *testing.T) {
 	f := fakeFolder{takes: 10 * time.Second, into: memorySet{memory.New(nil)}}
 	must(t, f.into.Put(file("a"), file("b"), file("c")))

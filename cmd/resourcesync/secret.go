@@ -100,7 +100,7 @@ func storeText(to *string) func(text string) error {
 }
 
 // withoutPassword returns the address of a database without its passwords. It returns
-// masked if it cannot be known what is a password.
+// masked if passwords cannot be located in it.
 func withoutPassword(address string) string {
 	if !strings.Contains(address, "://") {
 		return address
@@ -129,7 +129,7 @@ func checkAddress(address string) error {
 	if err == nil && u.User == nil && strings.Contains(address, "://") && strings.Contains(address, "@") && !u.Query().Has("user") {
 		return errors.New("percent-encode special characters in the user and the password, such as / as %2F and # as %23")
 	}
-	return nil // whoever connects parses it
+	return nil // connecting reports other errors
 }
 
 var errTwoValues = errors.New("a value and a file with the value contradict each other; leave out one of them")

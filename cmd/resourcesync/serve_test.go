@@ -159,7 +159,7 @@ func TestChanges(t *testing.T) {
 	for _, key := range []string{"a.txt", "b.txt", "c.txt"} {
 		write(t, filepath.Join(folder, key), key)
 	}
-	s := startReady(t, folder, "--rescan", "1s") // should nothing be told of changes here
+	s := startReady(t, folder, "--rescan", "1s") // in case this system reports no changes
 	if got := s.changes(); len(got) > 0 {
 		t.Errorf("at the beginning: %q", got)
 	}
@@ -199,7 +199,7 @@ func TestChanges(t *testing.T) {
 	}
 }
 
-// A download that is under way when the program is told to stop comes to its end.
+// A download that is under way when the program is stopped completes.
 func TestStopFinishesRequests(t *testing.T) {
 	const size = 64 << 20 // more than a connection holds on the way
 	folder := t.TempDir()

@@ -11,7 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A kind is a kind of set: what the resources come from.
+// A kind is a kind of set, by the origin of its resources.
 type kind struct {
 	name     string // in configuration files
 	command  string // that publishes one set of the kind
@@ -54,11 +54,11 @@ type setConfig interface {
 	// to record as the owner. The base URL of the site is known.
 	checkOwner(ctx context.Context, site *siteConfig, set *sqlstore.Set) (origin, error)
 
-	// open assembles what is published. Nothing runs yet.
+	// open assembles the parts of the set. Nothing runs yet.
 	open(ctx context.Context, m *member) (*content, error)
 }
 
-// A verifier is a setConfig that can be checked against what is on this computer.
+// A verifier is a setConfig that can be checked against this computer.
 type verifier interface {
 	// verify returns a usageError if there is no such folder, for example. It changes
 	// nothing, and asks no server.

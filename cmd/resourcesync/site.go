@@ -15,7 +15,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A siteConfig is the configuration of a process that publishes sets: what they share, and
+// A siteConfig is the configuration of a process that publishes sets: the common part, and
 // the sets.
 type siteConfig struct {
 	listen    string
@@ -148,7 +148,7 @@ func (c *siteConfig) checkPath(s *setSettings) error {
 	return nil
 }
 
-// verify checks the configuration against what is on this computer.
+// verify checks the configuration against this computer.
 func (c *siteConfig) verify() error {
 	for _, set := range c.sets {
 		if v, ok := set.(verifier); ok {

@@ -17,7 +17,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// A state is what a process keeps from one start to the next. It is the [rshttp.Store] of
+// A state holds the data that outlives a process. It is the [rshttp.Store] of
 // a Source, whatever base URL that has: a site that moves keeps its notifications and
 // subscriptions.
 type state struct {
@@ -139,7 +139,7 @@ func openPostgres(ctx context.Context, c *siteConfig, o *sqlstore.Options) (*sta
 		pool.Close()
 		return nil, refuse(err)
 	}
-	// Not the address as it was given, which may have a password in it.
+	// Not the given address, which may contain a password.
 	server := config.ConnConfig
 	s.place = "postgres://" + net.JoinHostPort(server.Host, strconv.Itoa(int(server.Port))) + "/" + server.Database
 	return s, nil

@@ -29,7 +29,7 @@ func sql(t *testing.T, path, script string) {
 // that says so.
 func refused(t *testing.T, folder string, flags ...string) string {
 	t.Helper()
-	// What is not refused would run for ever.
+	// A command that is not refused would run for ever.
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
@@ -91,7 +91,7 @@ func TestRefusedStates(t *testing.T) {
 	}
 }
 
-// What a state knows of subscribers is not for everybody who uses the computer.
+// Other users of the computer cannot read the subscribers in a state.
 func TestStateIsPrivate(t *testing.T) {
 	state := filepath.Join(t.TempDir(), "state.db")
 	s := startReady(t, t.TempDir(), "--state", state)
@@ -205,7 +205,7 @@ func TestDefaultState(t *testing.T) {
 	}
 }
 
-// What is given as --state is used, and a second start finds it.
+// The value of --state is used, and a second start finds the state.
 func TestGivenState(t *testing.T) {
 	for name, newState := range states {
 		t.Run(name, func(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// toldOperators returns what operators are told, and with which status.
+// toldOperators returns the body and the status of the response for operators.
 func (s *served) toldOperators() (int, status) {
 	s.t.Helper()
 	res, body := s.get(s.stderr.await(`status for operators.* url=(\S+)`)[1])
@@ -57,7 +57,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// What is told to operators is told nobody else.
+// Only operators get the status.
 func TestStatusElsewhere(t *testing.T) {
 	s := startReady(t, t.TempDir(), "--status", "127.0.0.1:0", "--hub", "none")
 	if code, now := s.toldOperators(); code != 200 || now.Push != nil || now.Hub != nil || now.WebSockets != nil {

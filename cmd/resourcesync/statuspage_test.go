@@ -29,7 +29,7 @@ func (s *served) getAs(url, agent, accept string) (*http.Response, string) {
 
 const browserAccept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
 
-// TestHarvesters: operators see who has read what, and nobody else does.
+// TestHarvesters: only operators see which clients have read which documents.
 func TestHarvesters(t *testing.T) {
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "a.txt"), "a")

@@ -163,7 +163,7 @@ func (p *statusPrinter) topics(s *status) *terminal.Table {
 	return &t
 }
 
-// harvesters returns who has last requested documents.
+// harvesters returns the table of the clients that requested documents last.
 func (p *statusPrinter) harvesters(s *status) *terminal.Table {
 	var t terminal.Table
 	t.Header("HARVESTER", "ADDRESS", "LAST REQUEST", ">REQUESTS", ">BYTES", "DOCUMENT", "BEHIND")

@@ -136,7 +136,7 @@ func (s *tableSet) journalled(ctx context.Context) (*sqltable.Journalled, error)
 	}
 	p, err := s.db.open(ctx, s.table)
 	if err != nil || !p.HasTriggers(s.tableConfig.set) {
-		return nil, nil // a comparison reports what is wrong with the table
+		return nil, nil // a comparison reports problems of the table
 	}
 	return p.Journalled(ctx, s.daemon.state.Store, s.tableConfig.set)
 }

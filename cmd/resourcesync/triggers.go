@@ -75,7 +75,7 @@ func printTriggers(stdout io.Writer, db *tableDB, set string, statements []strin
 	return err
 }
 
-// makeSet makes sure that there is a set, or a journal, of this name: without one,
+// makeSet creates a set, or a journal, of this name if necessary: without one,
 // the triggers would keep everybody from writing.
 func (c *triggersConfig) makeSet(ctx context.Context, db *tableDB, stderr io.Writer) error {
 	store, err := c.openStore(ctx, db, stderr)

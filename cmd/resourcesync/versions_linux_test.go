@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// When the disk with the copies is full, a change is told of only when its version
+// When the disk with the copies is full, a change is published only when its version
 // can be kept; all others are, and the log and healthz say what is wrong. When there
-// is room again, it goes on by itself, and every version that was told of is there.
+// is room again, it goes on by itself, and every published version is there.
 func TestDiskFullOfVersions(t *testing.T) {
 	t.Parallel()
 	disk := mountTmpfs(t, "size=1m")

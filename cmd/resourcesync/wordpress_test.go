@@ -59,7 +59,7 @@ func TestWordPress(t *testing.T) {
 	const posts = "/wp-json/wp/v2/posts"
 	const soon = 5 * time.Second
 
-	// What is not public.
+	// Private posts.
 	for _, status := range []string{"draft", "private", "pending"} {
 		write("POST", posts, url.Values{"title": {"Secret " + status}, "content": {"x"}, "status": {status}}, 201)
 	}

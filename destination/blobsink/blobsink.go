@@ -172,7 +172,7 @@ func (s *Sink) uploadSmall(ctx context.Context, r resourcesync.Resource, content
 	return wrap(r.Key, s.bucket.Upload(ctx, r.Key, bytes.NewReader(content), o))
 }
 
-// upload replaces the object of r. If content cannot be read to its end, the object stays as
+// upload replaces the object of r. If content cannot be read completely, the object stays as
 // it is.
 func (s *Sink) upload(ctx context.Context, r resourcesync.Resource, content io.Reader) error {
 	ctx, abort := context.WithCancel(ctx)

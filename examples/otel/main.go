@@ -65,7 +65,7 @@ func run(ctx context.Context, ln net.Listener, path string, out io.Writer) error
 	provider := sdk.NewTracerProvider(sdk.WithBatcher(exporter, sdk.WithBatchTimeout(time.Second)))
 	defer provider.Shutdown(context.WithoutCancel(ctx))
 
-	// Subscribers get the header traceparent. Leave the Propagator out to tell them nothing.
+	// Subscribers get the header traceparent. Leave out the Propagator to omit it.
 	tracer := otel.New(provider, &otel.Options{Propagator: propagation.TraceContext{}})
 
 	site := "http://" + ln.Addr().String() + "/"

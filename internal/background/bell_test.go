@@ -45,7 +45,7 @@ func TestBell(t *testing.T) {
 			t.Error(err)
 		}
 		if len(b.listeners) != 0 {
-			t.Error("who has gone is remembered")
+			t.Error("a waiter that has left is still registered")
 		}
 	})
 }

@@ -86,7 +86,7 @@ func (c Counts) AddTo(r *resourcesync.ScanResult) {
 // of a set have the same.
 type Batch struct {
 	// Items has the item of each edited key. It is nil for a journal without
-	// resources, which takes every edit as it is recorded.
+	// resources, which accepts every edit.
 	Items map[string]*Item
 
 	Ready bool             // false until the set's first scan: there is no journal yet

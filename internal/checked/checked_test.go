@@ -45,7 +45,7 @@ func all[T any](values []T, err error) iter.Seq2[T, error] {
 	}
 }
 
-// collect reads seq to its end, of which only the last element may be an error.
+// collect reads all of seq, of which only the last element may be an error.
 func collect[T any](t *testing.T, seq iter.Seq2[T, error], name func(T) string) (names string, failed error) {
 	t.Helper()
 	for v, err := range seq {

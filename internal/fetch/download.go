@@ -29,7 +29,7 @@ import (
 // maxMemory is the maximum size of content that is kept in memory; more is kept in a file.
 const maxMemory = 256 << 10
 
-// Want is what the content of a resource must be.
+// Want states the expected content of a resource.
 type Want struct {
 	URI      string
 	Length   resourcesync.Length
@@ -230,7 +230,7 @@ func algorithm(name string) string {
 	return name
 }
 
-// restart discards what has been read.
+// restart discards the bytes read so far.
 func (t *transfer) restart() error {
 	t.size, t.validator = 0, ""
 	t.content.data = t.content.data[:0]
@@ -287,7 +287,7 @@ func (t *transfer) abandon(err error) {
 	t.content.file.Close()
 }
 
-// attempt requests what is missing, and verifies the whole.
+// attempt requests the missing bytes, and verifies the whole.
 func (t *transfer) attempt(ctx context.Context, c *Client, fresh bool) error {
 	header := http.Header{}
 	switch {

@@ -124,7 +124,7 @@ func transport(o *Options) *http.Transport {
 }
 
 // kinds are the kinds of addresses that trusted hosts have: internal or public. A host keeps
-// the kind of its first connection. Otherwise those who control its name could let it lead to
+// the kind of its first connection. Otherwise the owners of its name could let it lead to
 // themselves first, and into our network later (DNS rebinding).
 type kinds struct {
 	allow []netip.Prefix

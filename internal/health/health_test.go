@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestFailures holds what is news, and what is told of it.
+// TestFailures holds which failures are new, and how they are reported.
 func TestFailures(t *testing.T) {
 	var f Failures
 	if f.Succeeded("reading") || f.Of("reading") != nil || f.Err("store") != nil {

@@ -171,7 +171,7 @@ func (r *Repository) servePage(w http.ResponseWriter, req *http.Request) {
 	fmt.Fprintf(w, "<title>%s</title>\n", rec.Title)
 }
 
-// stamp returns the datestamp of a record as it is written.
+// stamp returns the datestamp of a record as text.
 func (r *Repository) stamp(rec *Record) string {
 	layout := "2006-01-02T15:04:05Z"
 	if len(r.granularity()) == len(time.DateOnly) {

@@ -59,7 +59,7 @@ type item struct {
 	nth   int // among those of its URI and datetime, from 0
 }
 
-// A patch is what a PatchOpener needs.
+// A patch holds the arguments for a PatchOpener.
 type patch struct {
 	of   resourcesync.Change
 	link resourcesync.Link

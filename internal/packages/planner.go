@@ -143,7 +143,7 @@ func (pl *Planner[S]) NewReader(ctx context.Context, pkg *Package[S], p *Plan[S]
 }
 
 // Failed drops p after err, an error of its reader, if content differs from its entry or
-// cannot be read. It returns the reason, or nil if the client has gone, and the URI of the
+// cannot be read. It returns the reason, or nil if the client has disconnected, and the URI of the
 // bitstream.
 func (pl *Planner[S]) Failed(p *Plan[S], err error) (uri string, reason error) {
 	entry, ok := errors.AsType[*virtualzip.EntryError](err)

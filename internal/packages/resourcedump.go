@@ -67,7 +67,7 @@ type Stats struct {
 // Version returns the version of the resources in the package. It is empty if unknown.
 func (s Stats) Version() string { return s.load.version }
 
-// A load is what the resources in a range weigh in one version of them.
+// A load is the size of the resources in a range, in one version of them.
 type load struct {
 	version string // empty if unknown
 	count   int    // resources

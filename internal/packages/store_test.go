@@ -56,7 +56,7 @@ func TestD16_Budget(t *testing.T) {
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := r.resize(gone, 90, time.Second); !errors.Is(err, context.Canceled) || r.bytes != 5 {
-			t.Errorf("for a client that has gone: %v, %d bytes", err, r.bytes)
+			t.Errorf("for a client that has disconnected: %v, %d bytes", err, r.bytes)
 		}
 		r.free()
 		if st.size() != 10+50 {

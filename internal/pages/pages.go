@@ -92,7 +92,7 @@ type Hub struct {
 	State string // in words
 }
 
-// A Recent is what has changed lately in a set.
+// A Recent holds the latest changes of a set.
 type Recent struct {
 	Hours, Days *Timeline
 	Changes     []Change

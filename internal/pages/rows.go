@@ -47,7 +47,7 @@ func Escaped(s string) int {
 	return n
 }
 
-// Text returns what a page shows for a URI: without its origin, decoded where that makes
+// Text returns the form in which a page shows a URI: without its origin, decoded where that makes
 // words readable, and shortened if it is long.
 func Text(uri, origin string) string {
 	text := uri

@@ -94,7 +94,7 @@ func (d *Partitioner) Get(ctx context.Context) (*Partition, error) {
 	return d.Renew(ctx, p)
 }
 
-// same reports whether the set is known to be as it was when p was made.
+// same reports whether the set is known to be unchanged since p was made.
 func (d *Partitioner) same(ctx context.Context, p *Partition) (bool, error) {
 	if d.Stater == nil || p.Version == "" {
 		return false, nil

@@ -19,7 +19,7 @@ type changes struct {
 	// changes from before it, none are lost.
 	assured time.Time
 	gap     time.Time // the end of the newest gap that was logged
-	behind  bool      // it was logged that the clock has gone back
+	behind  bool      // it was logged that the clock was set back
 }
 
 func newChanges(f feed) *changes {
@@ -188,7 +188,7 @@ func (c *changes) warnBehind() {
 	if !c.behind {
 		c.behind = true
 		c.log.LogAttrs(context.Background(), slog.LevelError,
-			"the clock of the journal has gone back: changes dated before the newest notification are in the Change List, but not notified",
+			"the clock of the journal was set back: changes dated before the newest notification are in the Change List, but not notified",
 			slog.Time("until", c.state.Until))
 	}
 }

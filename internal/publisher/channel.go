@@ -81,7 +81,7 @@ type Update struct {
 	Entries []rsxml.Entry
 }
 
-// A feed is what the publishers of both kinds of channel have in common. It is not safe for
+// A feed is the common part of the publishers of both kinds of channel. It is not safe for
 // concurrent use.
 type feed struct {
 	*Channel
@@ -181,7 +181,7 @@ func newPoller(c *Channel) *poller {
 	return a
 }
 
-// ring records a sign that there is something to read.
+// ring records a sign of new changes.
 func (a *poller) ring() {
 	a.due, a.since = true, time.Now()
 }

@@ -113,7 +113,7 @@ func contiguous(t *testing.T, r *rand.Rand, history history) {
 	_, stop := run(t, outbox, []Channel{c}, opts)
 	time.Sleep(time.Second)
 	begin := begun(t, outbox, changeTopic).Until
-	// A journal whose clock is ahead has told of the future already.
+	// A journal whose clock is ahead has already published future changes.
 	if told, err := outbox.Read(t.Context(), changeTopic, 0, 1, 1<<30); err != nil {
 		t.Fatal(err)
 	} else if len(told) > 0 {
@@ -147,7 +147,7 @@ func contiguous(t *testing.T, r *rand.Rand, history history) {
 	wantContiguous(t, outbox, begin, history.changer, opts.FlushChanges)
 }
 
-// wantContiguous wants the notifications of the outbox to tell of all changes since
+// wantContiguous wants the notifications of the outbox to have all changes since
 // begin.
 func wantContiguous(t *testing.T, outbox pushlog.Log, begin time.Time, changer resourcesync.Changer, most int) {
 	t.Helper()

@@ -212,7 +212,7 @@ func TestBatchRefuses(t *testing.T) {
 	}
 }
 
-// TestPatchesOfUpdates: what tells of an update may link to a patch, as in a Change
+// TestPatchesOfUpdates: the entry of an update may link to a patch, as in a Change
 // List (core 14.4); nothing else may, whatever links a store keeps.
 func TestPatchesOfUpdates(t *testing.T) {
 	b := newBatch(capabilityList, 1000)
@@ -236,7 +236,7 @@ func TestPatchesOfUpdates(t *testing.T) {
 			want = 2
 		}
 		if len(e.Links) != want {
-			t.Errorf("what tells of %q has the links %+v", e.Metadata.Change, e.Links)
+			t.Errorf("the entry of %q has the links %+v", e.Metadata.Change, e.Links)
 		}
 	}
 }

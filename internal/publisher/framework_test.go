@@ -60,7 +60,7 @@ func frameworkChannel(d Documents, hubs ...topic.Hub) Channel {
 }
 
 // TestRS14_RS16_RS17_framework: what Framework Notifications say of themselves and
-// of documents. What there was when the channel began is not told.
+// of documents. Documents from before the start of the channel are not announced.
 func TestRS14_RS16_RS17_framework(t *testing.T) {
 	h, hub := hub(t, nil)
 	d, outbox := &documents{}, pushlog.NewMemory()

@@ -258,7 +258,7 @@ func TestD4_NoBatchIsRefused(t *testing.T) {
 	})
 }
 
-// TestBeginning: a channel tells of what changes from when there was a Publisher,
+// TestBeginning: a channel publishes the changes since the Publisher was made,
 // although it comes to lead only later: somebody may have subscribed already.
 func TestBeginning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -282,7 +282,7 @@ func TestBeginning(t *testing.T) {
 			t.Fatalf("%d notifications", len(posts))
 		}
 		if _, entries := decode(t, posts[0].body); len(entries) != 1 || entries[0].Loc != resource(1).URI {
-			t.Errorf("told of %v", entries)
+			t.Errorf("published %v", entries)
 		}
 	})
 }

@@ -145,7 +145,7 @@ func TestSettle(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		j.add(start.Add(-3*time.Second), 1) // late
 		if n := len(h.all()); n != 0 {
-			t.Errorf("%d notifications of what has not settled", n)
+			t.Errorf("%d notifications of changes that have not settled", n)
 		}
 		time.Sleep(time.Minute)
 		var entries []string

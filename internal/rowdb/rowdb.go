@@ -151,20 +151,20 @@ func Int(r Row) int64 { return r.Int(0) }
 // Text returns a copy of the text in the first column of a row.
 func Text(r Row) string { return String(r, 0) }
 
-// All returns what read makes of each row of a query.
+// All returns the results of read for each row of a query.
 func All[T any](ctx context.Context, c Querier, read func(Row) T, sql string, args ...any) (all []T, err error) {
 	err = c.Query(ctx, sql, func(r Row) error { all = append(all, read(r)); return nil }, args...)
 	return all, err
 }
 
-// One returns what read makes of the last row of a query, and the zero value if there is
+// One returns the result of read for the last row of a query, and the zero value if there is
 // none.
 func One[T any](ctx context.Context, c Querier, read func(Row) T, sql string, args ...any) (one T, err error) {
 	err = c.Query(ctx, sql, func(r Row) error { one = read(r); return nil }, args...)
 	return one, err
 }
 
-// ErrDamaged reports content of a database that differs from what was written.
+// ErrDamaged reports corrupted content of a database.
 var ErrDamaged = errors.New("the database is damaged; restore a backup, or start with an empty database")
 
 // ContextError returns ctx's error if ctx is done, and err otherwise. Drivers

@@ -82,7 +82,7 @@ func TestTools(t *testing.T) {
 			all := bytes.Join(contents, nil)
 			t.Run("unzip", func(t *testing.T) {
 				if len(entries) == 0 {
-					t.Skip("unzip warns of a package without entries, whoever made it")
+					t.Skip("unzip warns about every package without entries")
 				}
 				run(t, "unzip", "-tqq", path)
 				if got := run(t, "unzip", "-p", path); !bytes.Equal(got, all) {

@@ -41,7 +41,7 @@ func (a at) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // TestZIP64 lays out entries of sizes, and at offsets, around 4 GiB, one of them
-// in a sparse file. Only the small ones are read: to their ends the others would be
+// in a sparse file. Only the small ones are read: to reach their ends, the others would be
 // read whole.
 func TestZIP64(t *testing.T) {
 	sparse := filepath.Join(t.TempDir(), "sparse")

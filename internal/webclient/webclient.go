@@ -1,4 +1,4 @@
-// Package webclient is what clients of websites share: bodies that do not stall, pauses that
+// Package webclient has the common parts of clients of websites: bodies that do not stall, pauses that
 // servers ask for, and text that can be compressed.
 package webclient
 

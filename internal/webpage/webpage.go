@@ -165,7 +165,7 @@ func read(layers []fs.FS, name string) (string, error) {
 // A Link is a link to a page.
 type Link struct{ Text, URL string }
 
-// A Page is what the layout of a page needs, and the data of its content.
+// A Page holds the data of the layout and of the content of a page.
 type Page struct {
 	Title string // the heading, and with Site the title of the window
 	Intro string // a sentence or two below the heading; may be empty

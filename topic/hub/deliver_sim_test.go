@@ -205,7 +205,7 @@ func allTaken(t *testing.T, store pushlog.Log, n int) bool {
 }
 
 // TestV20_TakeOver kills a process that has claims: another has all it left within
-// five seconds, and whoever was delivered to and not saved has repeats, not gaps.
+// five seconds, and subscribers whose progress was not saved have repeats, not gaps.
 func TestV20_TakeOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var w *world

@@ -138,7 +138,7 @@ func within(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// A delivery is what a callback was sent.
+// A delivery is a request to a callback.
 type delivery struct {
 	method, uri string
 	header      http.Header

@@ -10,7 +10,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// Who is not subscribed any more is told so, and why.
+// Former subscribers are told that their subscription has ended, and why.
 func TestWH31_V24_Withdraw(t *testing.T) {
 	f, s, gone := newFront(t, Options{}), newSubscriber(t), newSubscriber(t)
 	const kept = "https://example.org/kept/"
@@ -85,7 +85,7 @@ func TestWH31_Deny(t *testing.T) {
 	}
 }
 
-// A topic that has gone between request and verification.
+// A topic that was withdrawn between request and verification.
 func TestWH31_GoneMeanwhile(t *testing.T) {
 	f, s := newFront(t, Options{}), newSubscriber(t)
 	r := pushlog.Request{Topic: "https://example.org/gone/", Callback: s.URL, Host: "x", Lease: time.Hour, Made: time.Now()}
@@ -100,7 +100,7 @@ func TestWH31_GoneMeanwhile(t *testing.T) {
 		t.Error("there is a subscription")
 	}
 
-	// Who wants to leave may, whether or not there is anything to leave.
+	// Unsubscribing is always accepted, with or without a subscription.
 	r.End = true
 	if err := f.store.Request(t.Context(), r, pushlog.Limits{}); err != nil {
 		t.Fatal(err)

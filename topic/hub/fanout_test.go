@@ -23,7 +23,7 @@ import (
 type crowd struct {
 	tb      testing.TB
 	n       int
-	ports   [2]int // of all, of those who vanish
+	ports   [2]int // of all, of the subscribers that vanish
 	servers [2]*http.Server
 	ended   chan struct{}
 
@@ -161,7 +161,7 @@ func FanoutFrom(t *testing.T, store pushlog.Log) {
 		}
 		time.Sleep(every)
 	}
-	within(t, "who is well has all messages", func() bool { return c.well(messages) })
+	within(t, "healthy subscribers have all messages", func() bool { return c.well(messages) })
 	stop()
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -73,7 +73,7 @@ func FuzzForm(f *testing.F) {
 		if got.Host != host {
 			t.Fatalf("%s is counted as %s", got.Callback, got.Host)
 		}
-		// What is sent is what was kept: nothing is written in another way.
+		// The message is sent as stored, byte by byte.
 		_, rest, _ := strings.Cut(got.Callback, "://")
 		if i := strings.IndexByte(rest, '/'); i >= 0 && !strings.Contains(rest[:i], "?") && asked.URL.RequestURI() != rest[i:]+"?hub.mode=subscribe" {
 			t.Fatalf("%s is sent as %s", got.Callback, asked.URL.RequestURI())

@@ -104,7 +104,7 @@ func TestWH44_RenewedUnderWay(t *testing.T) {
 	}
 }
 
-// A subscription whose callback has gone is sent nothing more, though the store
+// A subscription whose callback is gone (410) is sent nothing more, though the store
 // cannot end it yet.
 func TestWH44_GoneWhileTheStoreFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

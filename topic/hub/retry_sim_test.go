@@ -254,7 +254,7 @@ func TestChangedUnderWay(t *testing.T) {
 			t.Errorf("delivered %q, want %q", got, want)
 		}
 		if !slices.Equal(ended, []string{"1"}) {
-			t.Errorf("delivered to who had ended it: %q", ended)
+			t.Errorf("delivered to subscriptions that had ended: %q", ended)
 		}
 	})
 }

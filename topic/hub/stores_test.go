@@ -62,7 +62,7 @@ func postgresStore(tb testing.TB) topic.Log {
 	return running(tb, db)
 }
 
-// running returns a store of db, which tells of what is new in it.
+// running returns a store of db, which reports new messages.
 func running(tb testing.TB, db *sqlstore.Store) topic.Log {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)

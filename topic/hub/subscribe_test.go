@@ -39,7 +39,7 @@ func TestWH2_Secret(t *testing.T) {
 	}
 }
 
-// The lease is what was asked for, within bounds, and there always is one. A short
+// The lease is the requested one, within bounds, and there always is one. A short
 // one is no way to have us work (V7).
 func TestWH3_WH38_V7_Leases(t *testing.T) {
 	for _, c := range []struct {
@@ -305,7 +305,7 @@ func TestMethods(t *testing.T) {
 	}
 }
 
-// What strangers can have us keep is bounded.
+// Requests from strangers use bounded memory.
 func TestV6_Limits(t *testing.T) {
 	unlimited := Limits{Host: -1, HostPending: -1, Client: -1, ClientPending: -1, Topic: -1, Pending: -1}
 	for name, set := range map[string]func(*Limits){

@@ -193,7 +193,7 @@ func TestWH44_GoneEndsTheSubscription(t *testing.T) {
 	publish(t, h, "two")
 	other.await(t, 2)
 	if n := len(gone.deliveries()); n != 1 {
-		t.Errorf("sent %d times to who was gone", n)
+		t.Errorf("sent %d times to a callback that is gone", n)
 	}
 	if s, err := h.Status(t.Context()); err != nil || s.Deliveries.Ended != 1 {
 		t.Errorf("%+v, %v", s, err)

@@ -35,7 +35,7 @@ type listing struct {
 
 	URL     string // of the folder, without scheme and host
 	Source  string // URL of a page about the Source, on the page of the topmost folder
-	Query   string // what is searched for; empty for a list of the folder
+	Query   string // the text to search for; empty for a list of the folder
 	Note    string
 	Columns []webpage.Column
 	Entries []entry
@@ -301,7 +301,7 @@ func cleanQuery(q string) string {
 }
 
 // visible returns a name with escapes for bytes that are not UTF-8 and for characters that
-// cannot be seen, or change what is seen: controls and marks of direction.
+// are invisible or change the order of others: controls and directional marks.
 func visible(name string) string {
 	printable := func(r rune) bool { return r == ' ' || unicode.IsPrint(r) }
 	if utf8.ValidString(name) && strings.IndexFunc(name, func(r rune) bool { return !printable(r) }) < 0 {

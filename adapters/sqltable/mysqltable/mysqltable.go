@@ -95,7 +95,7 @@ func (db *database) Query(ctx context.Context, query string, each func(rowdb.Row
 	return rows.Err()
 }
 
-// ByBytes implements [engine.DB]. Text is sorted as it is read: in UTF-8.
+// ByBytes implements [engine.DB]. Text is sorted in UTF-8, the encoding in which it is read.
 func (*database) ByBytes(k *engine.Key) string {
 	if k.Kind == engine.Text {
 		return asBytes(k.Ref)

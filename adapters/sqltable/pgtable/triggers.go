@@ -166,7 +166,7 @@ func (db *database) sameURI(j *engine.Journalled, a, b string) (condition string
 	return condition
 }
 
-// bytewise returns a column as it is compared byte by byte.
+// bytewise returns the expression that compares a column byte by byte.
 func (db *database) bytewise(c *engine.Column) string {
 	if c.Kind == engine.Text || c.Kind == engine.Label {
 		return db.Quote(c.Name) + `::text COLLATE "C"`

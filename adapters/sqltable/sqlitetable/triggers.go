@@ -38,7 +38,7 @@ const rememberStatement = `
 	DELETE FROM {replaced} WHERE EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {isReplaced} AND {filter});
 	INSERT INTO {replaced} (id, key, uri) SELECT {keyRef}, {key}, {uri} FROM {table} AS {alias} WHERE {filter} AND ({conflict});`
 
-// replacedStatement journals which of the stored rows have gone. It runs before the
+// replacedStatement journals which of the stored rows were replaced. It runs before the
 // statement for the row in their place, which may have the same URI.
 const replacedStatement = `
 	INSERT INTO rs_pending (set_id, change, key, uri)

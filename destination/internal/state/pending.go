@@ -80,7 +80,7 @@ func (s *State) Note(p *Pending) (noted bool, err error) {
 		if !waiting {
 			return false, nil // the copy is current
 		}
-		// What was noted before is not current. But it may have been stored by a process
+		// Earlier notes are out of date. But it may have been stored by a process
 		// that ended before it was recorded, so the content is stored again.
 		if err := s.exec("UPDATE resource SET etag = '', modified = '' WHERE uri = ?", c.Resource.URI); err != nil {
 			return false, err
@@ -358,7 +358,7 @@ const (
 func (s *State) BeginAudit() error { return s.exec("DELETE FROM temp.listed") }
 
 // Compare compares an entry of a Resource List with the copy, for the audit that has begun
-// last. What is missing or differs is noted.
+// last. It notes resources that are missing or differ.
 func (s *State) Compare(p *Pending) (Comparison, error) {
 	c := &p.Change
 	have, known, err := s.Resource(c.Resource.URI)

@@ -43,7 +43,7 @@ func (s *State) SaveSet(set Set) error {
 		set.URI, nanos(set.Cursor), set.Baseline, set.Known, string(state))
 }
 
-// Document returns the validators of a document that has been read to its end.
+// Document returns the validators of a document that has been read completely.
 func (s *State) Document(uri string) (v fetch.Validators, err error) {
 	err = s.query("SELECT etag, modified FROM document WHERE uri = ?", func(row *sqlite.Stmt) error {
 		v = fetch.Validators{ETag: row.ColumnText(0), LastModified: row.ColumnText(1)}
@@ -52,7 +52,7 @@ func (s *State) Document(uri string) (v fetch.Validators, err error) {
 	return v, err
 }
 
-// SaveDocument records that a document has been read to its end.
+// SaveDocument records that a document has been read completely.
 func (s *State) SaveDocument(uri string, v fetch.Validators) error {
 	if v == (fetch.Validators{}) {
 		return s.exec("DELETE FROM document WHERE uri = ?", uri)

@@ -1,4 +1,4 @@
-// Package state keeps what a Destination knows about its copy, in an SQLite file: the
+// Package state keeps the state of a Destination in an SQLite file: the
 // resources that the copy has, the changes that are noted and not yet applied, and how far
 // each set has been read. A process that ends at any moment continues from there.
 package state
@@ -219,7 +219,7 @@ func (s *State) int(sql string, args ...any) (n int64, err error) {
 	return n, err
 }
 
-// nanos returns t as it is stored. Times that cannot be expressed are unknown.
+// nanos returns t for the database. Times that cannot be expressed are unknown.
 func nanos(t time.Time) int64 {
 	if t.IsZero() || t.Year() < 1679 || t.Year() > 2261 {
 		return 0

@@ -179,10 +179,10 @@ func claimsEnd(t *trial) {
 	p := old.Progress
 	p.Taken, p.Delivered = newest, 99
 	if lost := t.save(t.one, ann, p); !slices.Equal(lost, []int64{old.ID}) {
-		t.Errorf("one who has lost a claim saves, and %d are lost", lost)
+		t.Errorf("Save by an owner that has lost its claim: %d are lost", lost)
 	}
 	if s, _ := t.find(changes, "https://a"); !sameProgress(s.Progress, got[0].Progress) {
-		t.Errorf("one who has lost a claim has changed %+v to %+v", got[0].Progress, s.Progress)
+		t.Errorf("an owner that has lost its claim has changed %+v to %+v", got[0].Progress, s.Progress)
 	}
 	p = got[0].Progress
 	p.Taken, p.Release = newest, true

@@ -116,7 +116,7 @@ func clearsHubs(t tb, one, other pushlog.Log) {
 	remove(t, other, used, long, time.Now().Add(time.Hour))
 	check(changes, hubA, framework, hubB)
 	if got := numbers(t, one, changes); !slices.Equal(got, []int64{3}) {
-		t.Errorf("whoever is left has taken all three notifications, and %d are there", got)
+		t.Errorf("the remaining owner has taken all three notifications, and %d are there", got)
 	}
 	if q := cursor(t, one, changes, hubB); q.Taken != 3 {
 		t.Errorf("a hub that comes back begins after %d of 3", q.Taken)

@@ -146,10 +146,10 @@ func savesChanged(t *trial) {
 	t.none("is claimed by another owner")
 	p.Taken, p.Delivered = first, 1
 	if lost := t.save(t.one, ann, p); !slices.Equal(lost, []int64{p.ID}) {
-		t.Errorf("of what was changed %d are lost", lost)
+		t.Errorf("Save of a subscription that has changed: %d are lost", lost)
 	}
 	if lost := t.save(t.one, ann, pushlog.Progress{ID: p.ID, Cursor: pushlog.Cursor{Taken: second}}); !slices.Equal(lost, []int64{p.ID}) {
-		t.Errorf("of what was lost %d are lost", lost)
+		t.Errorf("Save of a subscription that is lost: %d are lost", lost)
 	}
 	got := t.claimOne(t.other, bob)
 	if string(got.Secret) != "new" || !sameProgress(got.Progress, p) {
@@ -157,14 +157,14 @@ func savesChanged(t *trial) {
 	}
 	got.Progress.Taken, got.Progress.Release = second, true
 	if lost := t.save(t.other, bob, got.Progress); len(lost) != 0 {
-		t.Errorf("what was claimed after the change is lost: %d", lost)
+		t.Errorf("Save of a subscription claimed after the change: %d are lost", lost)
 	}
 	// A request simply changes an unclaimed subscription.
 	t.subscribe(ask(changes, "a"), time.Now().Add(3*time.Hour))
 	t.publish(changes)
 	got = t.claimOne(t.other, bob)
 	if lost := t.save(t.other, bob, got.Progress); got.Secret != nil || len(lost) != 0 {
-		t.Errorf("what was changed before it was claimed has the secret %q and is lost: %d", got.Secret, lost)
+		t.Errorf("Save of a subscription changed before it was claimed: secret %q, %d are lost", got.Secret, lost)
 	}
 }
 

@@ -1,4 +1,4 @@
-// Package outgoing has what all deliverers of notifications need: a cache of the log, and the
+// Package outgoing has the common parts of all deliverers of notifications: a cache of the log, and the
 // links of a notification.
 package outgoing
 
@@ -108,7 +108,7 @@ func (s *Cache) Next(ctx context.Context, topic string, taken int64, patient boo
 	}
 }
 
-// UpToDate reports whether it is known that there is no message after taken.
+// UpToDate reports whether taken is known to be the last message.
 func (s *Cache) UpToDate(topic string, taken int64) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

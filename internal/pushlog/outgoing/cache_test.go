@@ -206,7 +206,7 @@ func TestCacheDropsTheUnused(t *testing.T) {
 }
 
 // TestMemoryIsBounded has subscribers far behind, each at a message of its own, and
-// all of them hang: those who are up to date have theirs all the same.
+// all of them hang: subscribers that are up to date still receive theirs.
 func TestMemoryIsBounded(t *testing.T) {
 	const mega = 1 << 20
 	store := &gappy{}

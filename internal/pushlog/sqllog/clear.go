@@ -207,7 +207,7 @@ func (l *Log) forgetTopics(ctx context.Context, used map[string][]string, before
 		"DELETE FROM rs_hub_cursor WHERE log_id = $1 AND topic = $2")
 }
 
-// forget records what is in use with the statement note, and deletes what has not been
+// forget records the rows in use with the statement note, and deletes those that have not been
 // since before with the statements remove.
 func (l *Log) forget(ctx context.Context, all []use, before int64, note string, remove ...string) error {
 	now := l.now().UnixMicro()

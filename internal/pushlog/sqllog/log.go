@@ -114,7 +114,7 @@ func (l *Log) Watch(ctx context.Context, wake func()) error {
 
 func moment(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 
-// nanos returns t as it is stored: in nanoseconds since 1970, nil for the zero time.
+// nanos returns t for the database: in nanoseconds since 1970, nil for the zero time.
 func nanos(t time.Time) (any, error) {
 	switch {
 	case t.IsZero():

@@ -77,7 +77,7 @@ func (l *Log) checkLimits(ctx context.Context, c rowdb.Conn, topic int64, r push
 		count{"topic", ofTopic + topicPending, limits.Topic})
 }
 
-// A count is the number of what a limit is for.
+// A count is a number that has a limit.
 type count struct {
 	what string
 	n    int64

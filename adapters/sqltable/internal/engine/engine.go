@@ -41,7 +41,7 @@ type DB interface {
 	// adds to rel.Order what the engine needs to do so.
 	CheckIndex(ctx context.Context, rel *Relation) error
 
-	// ByBytes returns the key as it is sorted by bytes, with or without an index.
+	// ByBytes returns the expression that sorts the key by bytes, with or without an index.
 	ByBytes(k *Key) string
 
 	// IsLive returns the condition that a column marks no deletion.
@@ -82,7 +82,7 @@ type Column struct {
 	Read     string // the expression that reads it, if not Ref
 }
 
-// ReadRef returns the column as it is listed in a SELECT.
+// ReadRef returns the expression that selects the column.
 func (c *Column) ReadRef() string { return cmp.Or(c.Read, c.Ref) }
 
 // A Key is the key column.
@@ -104,7 +104,7 @@ type Relation struct {
 	Columns   []Column
 	Key       Key // before Find, only its Name
 
-	Order  string // the key as it is compared
+	Order  string // the expression that compares the key
 	List   string // the columns that are selected to read a resource
 	Filter string // the condition that a row is in the set
 }

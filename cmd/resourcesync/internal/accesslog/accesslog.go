@@ -45,7 +45,7 @@ type handler struct {
 	failed bool
 }
 
-// An entry is what a line is made of.
+// An entry holds the values of a line.
 type entry struct {
 	*http.Request
 	begun   time.Time

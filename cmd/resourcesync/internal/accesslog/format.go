@@ -10,7 +10,7 @@ import (
 )
 
 // maxField is the maximum number of bytes of a field that clients choose. Headers are far
-// larger than what a log should have of them.
+// larger than a log should show them.
 const maxField = 2048
 
 // appendCombined appends a line in the combined format of Apache and nginx.

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// A Command is what the first argument of the program can be.
+// A Command is a possible first argument of the program.
 type Command struct {
 	Name    string
 	Summary string // for a menu
@@ -26,7 +26,7 @@ type Flag struct {
 	Values   Values
 }
 
-// Values are what an argument can be. The zero Values are unknown.
+// Values are the possible values of an argument. The zero Values are unknown.
 type Values struct {
 	Words   []string
 	Files   bool

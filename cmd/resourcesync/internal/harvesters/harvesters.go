@@ -1,8 +1,8 @@
-// Package harvesters remembers who has read the documents of a Source recently, and how
-// far.
+// Package harvesters records which clients have recently read the documents of a Source, and
+// how far behind they are.
 //
-// It keeps personal data, the addresses of clients. So it keeps it in memory only, for a
-// limited time, and for operators only.
+// The addresses of clients are personal data. They stay in memory, for a limited time, and
+// only operators see them.
 package harvesters
 
 import (
@@ -53,7 +53,7 @@ type Harvester struct {
 	Status   int    `json:"status"`
 
 	// Until is the datetime of the newest change that the harvester has read. It is zero
-	// if unknown, as it is for a harvester that has read only pages of a Resource List.
+	// if unknown, such as for a harvester that has read only pages of a Resource List.
 	Until time.Time `json:"until,omitzero"`
 
 	// Parts is the number of pages, lists or packages that the harvester has received

@@ -80,7 +80,7 @@ func (f Flag) Summary() string {
 	return strings.TrimSuffix(text, ".")
 }
 
-// paragraphs returns what is in a block: text, indented lines that stay as they are, or
+// paragraphs returns the content of a block: text, indented lines that stay as they are, or
 // both.
 func paragraphs(block string) []Paragraph {
 	indented := strings.Index("\n"+block, "\n"+literal)

@@ -12,7 +12,7 @@ import (
 //go:embed pages
 var pages embed.FS
 
-// data is what the page shows.
+// data is the content of the page.
 type data struct {
 	*check.Report
 	Facts  []webpage.Fact

@@ -84,7 +84,7 @@ func place(f *check.Finding) string {
 	return fmt.Sprintf("%s:%d:%d", f.Document, f.Line, f.Column)
 }
 
-// read says what has been read.
+// read states how much has been read.
 func read(r *check.Report) string {
 	return fmt.Sprintf("%s with %s, %s and %s were read in %v.", number(r.Documents, "document"), number(r.Entries, "entr{y,ies}"),
 		number(r.Resources, "resource"), number(r.Packages, "package"), r.Ended.Sub(r.Begun).Round(time.Millisecond))
