@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -19,8 +20,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// An AuditReport is the result of [Destination.Audit]. Each count has the URIs of the first
-// resources.
+// An AuditReport is the result of [Destination.Audit]. Each resource is counted once, as Damaged
+// rather than as anything else. Each count has the URIs of some of the first resources.
 type AuditReport struct {
 	// Listed is the number of entries of the Resource Lists, and Same that of resources
 	// of which the copy shows the listed version.
@@ -46,6 +47,12 @@ func (f *Found) add(uri string) {
 	if f.Count++; len(f.URIs) < samples {
 		f.URIs = append(f.URIs, uri)
 	}
+}
+
+// remove takes back add.
+func (f *Found) remove(uri string) {
+	f.Count--
+	f.URIs = slices.DeleteFunc(f.URIs, func(known string) bool { return known == uri })
 }
 
 // InSync reports whether the audit has found no difference.
@@ -174,13 +181,31 @@ func (a *audit) verify(ctx context.Context) error {
 			if whole[i] {
 				continue
 			}
-			a.found.Damaged.add(members[i].URI)
-			if err := a.state.Write(ctx, func() error { return a.state.Damaged(&members[i]) }); err != nil {
+			if err := a.damaged(ctx, &members[i]); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
+}
+
+// damaged counts a damaged member of the copy, which has been counted as something else, and
+// notes that its content is to be fetched.
+func (a *audit) damaged(ctx context.Context, m *state.Member) error {
+	counted, err := a.state.Compared(m.URI)
+	if err != nil {
+		return err
+	}
+	switch counted {
+	case 0:
+		a.found.Extra.remove(m.URI)
+	case state.Same:
+		a.found.Same--
+	case state.Differs:
+		a.found.Differs.remove(m.URI)
+	}
+	a.found.Damaged.add(m.URI)
+	return a.state.Write(ctx, func() error { return a.state.Damaged(m) })
 }
 
 // verifyAll reports of each member whether the Sink has its content.

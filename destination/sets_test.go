@@ -59,6 +59,9 @@ func TestSharedResource(t *testing.T) {
 			if r := m.sync(t); r.Created != 4 || r.Sets != 2 {
 				t.Fatalf("baseline: %+v", r)
 			}
+			if a, err := m.Audit(t.Context()); err != nil || a.Listed != 6 || a.Same != 4 {
+				t.Errorf("audit: %+v, %v", a, err)
+			}
 			for i, step := range steps {
 				s.set(step.set)
 				r := m.sync(t)

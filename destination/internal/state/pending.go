@@ -346,12 +346,14 @@ var errNoPath = errors.New("no free path for the copy")
 // A Comparison is how a member of the copy compares with its entry.
 type Comparison int
 
-// The results of Compare. Later means that the copy shows a change after the list.
+// The results of Compare. Later means that the copy shows a change after the list, and Repeated
+// that another entry of the same resource has been compared.
 const (
 	Same Comparison = iota + 1
 	Missing
 	Differs
 	Later
+	Repeated
 )
 
 // BeginAudit begins an audit.
@@ -365,21 +367,36 @@ func (s *State) Compare(p *Pending) (Comparison, error) {
 	if err != nil {
 		return 0, err
 	}
-	if !known {
-		c.Type = resourcesync.Created
-		_, err := s.Note(p)
-		return Missing, err
+	result := Differs
+	switch {
+	case !known:
+		result = Missing
+	case have.shows(c), have.fits(&c.Resource):
+		result = Same
+	case !p.At.IsZero() && have.Datetime.After(p.At):
+		result = Later
 	}
-	if err := s.exec("INSERT OR IGNORE INTO temp.listed (uri) VALUES (?)", c.Resource.URI); err != nil {
+	if err := s.exec("INSERT OR IGNORE INTO temp.listed (uri, comparison) VALUES (?, ?)", c.Resource.URI, int(result)); err != nil {
 		return 0, err
 	}
-	switch {
-	case have.shows(c), have.fits(&c.Resource):
-		return Same, nil
-	case !p.At.IsZero() && have.Datetime.After(p.At):
-		return Later, nil
+	repeated := s.conn.Changes() == 0
+	switch result {
+	case Missing:
+		c.Type = resourcesync.Created
+		_, err = s.Note(p)
+	case Differs:
+		c.Type = resourcesync.Updated
+		_, err = s.Note(p)
 	}
-	c.Type = resourcesync.Updated
-	_, err = s.Note(p)
-	return Differs, err
+	if repeated {
+		result = Repeated
+	}
+	return result, err
+}
+
+// Compared returns the result of Compare for a resource, or 0 if the audit has not found it in
+// a list.
+func (s *State) Compared(uri string) (Comparison, error) {
+	n, err := s.int("SELECT comparison FROM temp.listed WHERE uri = ?", uri)
+	return Comparison(n), err
 }

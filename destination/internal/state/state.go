@@ -95,9 +95,10 @@ CREATE TABLE package (
 PRAGMA user_version = 2;
 `
 
-// listedSchema is that of the members of the copy that an audit has found in a list. A temporary
-// table is neither logged nor synced, and rows of members are not written again.
-const listedSchema = "CREATE TEMP TABLE listed (uri TEXT PRIMARY KEY) WITHOUT ROWID"
+// listedSchema is that of the resources that an audit has found in a list, and how they compare
+// with the copy. A temporary table is neither logged nor synced, and rows of members are not
+// written again.
+const listedSchema = "CREATE TEMP TABLE listed (uri TEXT PRIMARY KEY, comparison INTEGER NOT NULL) WITHOUT ROWID"
 
 // A State is an open state. Its methods are not safe for concurrent use.
 type State struct {
