@@ -146,7 +146,7 @@ func New(source string, sink Sink, o *Options) (*Destination, error) {
 		return nil, errors.New("destination: Options.State is missing; it is optional for a Folder only")
 	}
 	d.folder = filepath.Join(at, "partial")
-	if err := os.MkdirAll(d.folder, 0o700); err != nil {
+	if err := os.MkdirAll(at, 0o700); err != nil {
 		return nil, fmt.Errorf("destination: %w", err)
 	}
 	if d.state, err = state.Open(filepath.Join(at, "state.db"), source, cmp.Or(o.MaxState, defaultMaxState)); err != nil {

@@ -11,6 +11,7 @@ import (
 	"net/http/httptest"
 	"net/netip"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strconv"
@@ -157,6 +158,33 @@ func TestFollow(t *testing.T) {
 				src.awaitSame(t, m.dir)
 			}
 		})
+	}
+}
+
+// TestFollowRemoved has a user who removes the temporary files of a mirror that follows. The
+// next large resources need folders for theirs.
+func TestFollowRemoved(t *testing.T) {
+	t.Parallel()
+	src := newSource(t, pushOptions(t, false, true))
+	src.put(t, "f", "text")
+	m := openMirror(t, src.URL, t.TempDir(), &destination.Options{Allow: loopback})
+	var failed atomic.Value
+	m.follow(t, destination.FollowOptions{Every: 100 * time.Millisecond, Report: func(r *destination.Report, err error) {
+		if err != nil {
+			failed.Store(err)
+		}
+	}})
+	for i := range 3 {
+		for _, name := range []string{"partial", "tmp"} {
+			if err := os.RemoveAll(filepath.Join(m.dir, ".resourcesync", name)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		src.put(t, "f", strings.Repeat(fmt.Sprint(i), 1<<20))
+		src.awaitSame(t, m.dir)
+	}
+	if err := failed.Load(); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -183,6 +183,9 @@ func partialName(uri string) string {
 // the URIs that keep yields. No Download may be running.
 func RemovePartial(folder string, keep iter.Seq2[string, error]) error {
 	entries, err := os.ReadDir(folder)
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
 	if err != nil || len(entries) == 0 {
 		return err
 	}
@@ -423,8 +426,11 @@ func (t *transfer) write(p []byte) error {
 	return err
 }
 
-// spill moves the content to a file.
+// spill moves the content to a file, in a folder that may have been removed.
 func (t *transfer) spill() error {
+	if err := os.MkdirAll(filepath.Dir(t.name), 0o700); err != nil {
+		return err
+	}
 	if err := t.saveValidator(); err != nil {
 		return err
 	}
