@@ -22,25 +22,29 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
+// ownerRetry is the maximum delay after an owner could not be recorded.
+const ownerRetry = time.Minute
+
 // A member is a set that is being published.
 type member struct {
-	config    setConfig
-	name      string // "" if the set is alone
-	stored    string // the name of the set in the state
-	log       *slog.Logger
-	daemon    *daemon
-	baseURL   string   // of the URLs that the set serves
-	base      *url.URL // baseURL, parsed
-	site      *url.URL // the base URL of the site
-	documents *url.URL // the base of the set's documents
-	set       *shownSet
-	owner     origin // to be recorded
-	content   *content
-	scanner   *scanner // nil without scans
-	first     *firstScan
-	pinged    chan struct{}            // asks for a complete scan
-	reserved  atomic.Pointer[[]string] // paths of URLs, as reserve gets them
-	ready     func(resources int64)    // called once
+	config     setConfig
+	name       string // "" if the set is alone
+	stored     string // the name of the set in the state
+	log        *slog.Logger
+	daemon     *daemon
+	baseURL    string   // of the URLs that the set serves
+	base       *url.URL // baseURL, parsed
+	site       *url.URL // the base URL of the site
+	documents  *url.URL // the base of the set's documents
+	set        *shownSet
+	owner      origin                // to be recorded
+	unrecorded atomic.Pointer[error] // why the owner is not recorded
+	content    *content
+	scanner    *scanner // nil without scans
+	first      *firstScan
+	pinged     chan struct{}            // asks for a complete scan
+	reserved   atomic.Pointer[[]string] // paths of URLs, as reserve gets them
+	ready      func(resources int64)    // called once
 }
 
 // openMember opens what a set consists of. Nothing runs yet, and nothing is recorded.
@@ -97,8 +101,11 @@ func (m *member) openStored(ctx context.Context, site *siteConfig) error {
 
 // run keeps the set up to date until ctx ends.
 func (m *member) run(ctx context.Context) error {
-	if err := m.recordOwner(ctx); err != nil && ctx.Err() == nil {
-		return err
+	if m.content.list != nil {
+		_ = m.scanner.checkReady(ctx) // or its scan will
+	}
+	if m.keepOwner(ctx); ctx.Err() != nil {
+		return nil
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	if m.content.run != nil {
@@ -117,6 +124,33 @@ func (m *member) run(ctx context.Context) error {
 		return nil
 	})
 	return g.Wait()
+}
+
+// keepOwner records the owner. It retries until that succeeds or ctx ends. The stored
+// resources stay published meanwhile, but no scan may begin: in a state with the resources of
+// one origin and the record of another, the next start would take them for deleted.
+func (m *member) keepOwner(ctx context.Context) {
+	for retry := firstRetry; ; retry = min(2*retry, ownerRetry) {
+		err := m.recordOwner(ctx)
+		before := m.unrecorded.Load()
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			if before != nil {
+				m.unrecorded.Store(nil)
+				m.log.Info("origin of the set recorded")
+			}
+			return
+		case before == nil || (*before).Error() != err.Error():
+			m.log.Error("the origin of the set cannot be recorded, and the set is not updated until it is: make the state writable, and make room on its disk",
+				"state", m.daemon.state.place, "error", err, "next_in", retry)
+		}
+		m.unrecorded.Store(&err)
+		if background.Sleep(ctx, retry) != nil {
+			return
+		}
+	}
 }
 
 func (m *member) recordOwner(ctx context.Context) error {
@@ -291,7 +325,11 @@ func (m *member) health(ctx context.Context) error {
 	if err == nil {
 		err = keptTrouble(kept)
 	}
-	return m.named(errors.Join(m.scanner.health(), err))
+	var unrecorded error
+	if failed := m.unrecorded.Load(); failed != nil {
+		unrecorded = fmt.Errorf("the origin of the set cannot be recorded: %w", *failed)
+	}
+	return m.named(errors.Join(unrecorded, m.scanner.health(), err))
 }
 
 // named adds the name of the set, if it has one, to each error that err joins.

@@ -63,7 +63,7 @@ func (p *daemon) runPublications(ctx context.Context, reloads <-chan os.Signal, 
 			}
 			continue
 		}
-		// From here on, nothing can fail. The new Source serves documents and accepts
+		// From here on, nothing ends the process. The new Source serves documents and accepts
 		// subscriptions at once; the pending work of the sets and the hub is in the state.
 		for _, m := range next.without(before) {
 			m.ready = func(resources int64) { m.log.Info("set ready", "resources", resources) }

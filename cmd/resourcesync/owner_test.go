@@ -1,0 +1,71 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestOwnerNotRecorded: after a reload, the state does not take the record of where a folder
+// is now. The process goes on with its connections and reports it, and updates the set as soon
+// as the state takes it.
+func TestOwnerNotRecorded(t *testing.T) {
+	t.Parallel()
+	folders := t.TempDir()
+	write(t, filepath.Join(folders, "one/a.txt"), "a")
+	write(t, filepath.Join(folders, "two/a.txt"), "a")
+	write(t, filepath.Join(folders, "two/b.txt"), "b")
+	file, state := filepath.Join(t.TempDir(), "site.yaml"), filepath.Join(t.TempDir(), "state.db")
+	text := func(folder, more string) string {
+		return fmt.Sprintf("listen: 127.0.0.1:0\nstate: %s\ndumps: false\nsets:\n  - {name: papers, kind: folder, folder: %s%s}\n", state, filepath.Join(folders, folder), more)
+	}
+	write(t, file, text("one", ""))
+	p := startRun(t, file)
+	p.stdout.await("Ready")
+	client := newCrawler(t) // by one connection
+	health := func(want int) {
+		t.Helper()
+		for deadline := time.Now().Add(90 * time.Second); ; time.Sleep(20 * time.Millisecond) {
+			body, status := client.get(p.site + "resourcesync/healthz")
+			if status == want {
+				return
+			}
+			if time.Now().After(deadline) {
+				t.Fatalf("healthz: %d %s\n%s", status, body, p.stderr)
+			}
+		}
+	}
+	health(http.StatusOK)
+
+	sql(t, state, "CREATE TRIGGER full BEFORE UPDATE OF origin ON rs_set BEGIN SELECT RAISE(FAIL, 'no room'); END")
+	p.reload(file, text("two", ", moved: true"), "configuration reloaded")
+	p.stderr.await(`level=ERROR msg="the origin of the set cannot be recorded.*make room on its disk" set=papers state=\S+ error=.*no room`)
+	health(http.StatusServiceUnavailable)
+	client.crawl(p.site+".well-known/resourcesync", "")
+	if got := p.listed(); got != "a.txt" {
+		t.Errorf("listed %q before the origin is recorded", got)
+	}
+
+	sql(t, state, "DROP TRIGGER full")
+	p.stderr.await("origin of the set recorded")
+	for deadline := time.Now().Add(90 * time.Second); p.listed() != "a.txt b.txt"; time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("listed: %q\n%s", p.listed(), p.stderr)
+		}
+	}
+	health(http.StatusOK)
+	if n := client.connections.Load(); n != 1 {
+		t.Errorf("%d connections", n)
+	}
+	must(t, p.Process.Signal(os.Interrupt))
+	if err := p.Wait(); err != nil {
+		t.Errorf("%v\n%s", err, p.stderr)
+	}
+	if log := p.stderr.String(); strings.Count(log, "level=ERROR") != 2 { // healthz logs it, too
+		t.Error(log)
+	}
+}
