@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -99,6 +100,16 @@ func (s *Store) Set(ctx context.Context, name string, opts *SetOptions) (*Set, e
 		return nil, err
 	}
 	return set, nil
+}
+
+// Sets returns the names of the sets in the store, sorted, without those of journals.
+func (s *Store) Sets(ctx context.Context) ([]string, error) {
+	names, err := rowdb.All(ctx, s.db, rowdb.Text, "SELECT name FROM rs_set WHERE journal = 0")
+	if err != nil {
+		return nil, fmt.Errorf("sqlstore: sets: %w", err)
+	}
+	slices.Sort(names)
+	return names, nil
 }
 
 // Journal returns the journal of this name, and creates it if there is none. A set and a

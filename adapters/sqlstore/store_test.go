@@ -9,6 +9,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -49,6 +50,24 @@ func TestMigrations(t *testing.T) {
 		}
 		if _, _, err := db.connect(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "newer") {
 			t.Errorf("tables of a newer program: %v", err)
+		}
+	})
+}
+
+// TestSets: a store names its sets, and not its journals.
+func TestSets(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db database) {
+		s := db.open(t, nil)
+		for _, name := range []string{"reports", "papers"} {
+			if _, err := s.Set(t.Context(), name, nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.Journal(t.Context(), "log"); err != nil {
+			t.Fatal(err)
+		}
+		if names, err := s.Sets(t.Context()); err != nil || !slices.Equal(names, []string{"papers", "reports"}) {
+			t.Errorf("%q, %v", names, err)
 		}
 	})
 }

@@ -23,6 +23,9 @@ func confirmDeletions(ctx context.Context, args []string, stdout, _ io.Writer) e
 		return err
 	}
 	defer st.close()
+	if err := st.checkSets(ctx, c); err != nil {
+		return err
+	}
 	var held int64
 	for _, config := range c.sets {
 		set, err := st.openOwned(ctx, c, config)
@@ -61,7 +64,46 @@ func openExistingState(ctx context.Context, c *siteConfig) (*state, error) {
 	if !exists(path) {
 		return nil, usagef("there is no state %q; give --state as the server has it", path)
 	}
+	if err := checkStateFile(path); err != nil {
+		return nil, refuseState(path, err)
+	}
 	return openStateFile(ctx, c, path, o)
+}
+
+// checkSets returns an error if the state does not have all sets of a site, which opening
+// them would make.
+func (s *state) checkSets(ctx context.Context, c *siteConfig) error {
+	existing, err := s.Store.Sets(ctx)
+	if err != nil {
+		return fmt.Errorf("state %q: %w", s.place, err)
+	}
+	for _, config := range c.sets {
+		name := s.setName(c, config)
+		if slices.Contains(existing, name) {
+			continue
+		}
+		var described []string
+		for _, other := range existing {
+			if !strings.Contains(other, " ") { // sets with a space are parts of others
+				described = append(described, describeSet(other))
+			}
+		}
+		if len(described) == 0 {
+			described = []string{"none"}
+		}
+		return usagef("state %q: there is no set %s; the sets are: %s; give the arguments of the server that publishes the set", s.place, describeSet(name), strings.Join(described, ", "))
+	}
+	return nil
+}
+
+// describeSet returns the name of a stored set, with the command that gives it this name.
+func describeSet(stored string) string {
+	for _, k := range kinds {
+		if k.create().stateName() == stored {
+			return fmt.Sprintf("%q (of %s)", stored, k.command)
+		}
+	}
+	return fmt.Sprintf("%q", stored)
 }
 
 // openOwned opens a stored set, unless it belongs to another folder or website.

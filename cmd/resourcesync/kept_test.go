@@ -151,3 +151,32 @@ func TestD10_ConfirmWhat(t *testing.T) {
 		}
 	}
 }
+
+// TestConfirmUnknownSet: the name of a set that the state does not have is refused with the
+// names of those that it has, and makes no set.
+func TestConfirmUnknownSet(t *testing.T) {
+	folder, state := t.TempDir(), filepath.Join(t.TempDir(), "state.db")
+	write(t, filepath.Join(folder, "a.txt"), "a")
+	startReady(t, folder, "--state", state).stop()
+	file := filepath.Join(t.TempDir(), "site.yaml")
+	write(t, file, fmt.Sprintf("base-url: %s\nstate: %s\nsets: [{name: papers, kind: folder, folder: %s}]\n", publicURL, state, folder))
+	for _, test := range []struct{ args, want string }{
+		{"oai http://127.0.0.1/oai --state " + state, `there is no set "records" (of oai); the sets are: "files" (of serve)`},
+		{"--upstream http://127.0.0.1 --state " + state, `there is no set "pages" (of proxy); the sets are: "files" (of serve)`},
+		{"--config " + file, `there is no set "papers"; the sets are: "files" (of serve)`},
+	} {
+		var stderr bytes.Buffer
+		if status := run(t.Context(), append([]string{"confirm-deletions"}, strings.Fields(test.args)...), io.Discard, &stderr); status != 2 || !strings.Contains(stderr.String(), test.want) {
+			t.Errorf("%s: %d %s", test.args, status, &stderr)
+		}
+	}
+	var stdout, stderr bytes.Buffer
+	if status := run(t.Context(), []string{"confirm-deletions", folder, "--state", state}, &stdout, &stderr); status != 0 || !strings.Contains(stdout.String(), "No deletions are held") {
+		t.Errorf("%d %s %s", status, &stdout, &stderr)
+	}
+	other := filepath.Join(t.TempDir(), "other.db")
+	sql(t, other, "CREATE TABLE mine (name TEXT)")
+	if status := run(t.Context(), []string{"confirm-deletions", folder, "--state", other}, io.Discard, &stderr); status != 2 || !strings.Contains(stderr.String(), "a database of another program") {
+		t.Errorf("%d %s", status, &stderr)
+	}
+}
