@@ -30,9 +30,6 @@ func build(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	screen := terminal.New(stderr)
 	log := newLogger(screen, c.site.logFormat)
 	st, err := openState(ctx, c.site, log)
-	if errors.Is(err, errInUse) {
-		return errBusy
-	}
 	if err != nil {
 		return err
 	}
@@ -57,9 +54,6 @@ func build(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	}
 	return errors.New("stopped before all documents were written; run it again")
 }
-
-// errBusy has the exit status of a failure and not that of a wrong command line: it passes.
-var errBusy = errors.New("the state is in use by another resourcesync, such as a build that still runs; run this build again when that has ended, or give another file with --state")
 
 // runStore runs the background work of the state until the returned function is called.
 func runStore(ctx context.Context, st *state) (stop func()) {

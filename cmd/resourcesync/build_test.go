@@ -251,7 +251,7 @@ func TestBuildTwice(t *testing.T) {
 	b := newBuilt(t, "", "https://files.example.org/")
 	lock, err := lockStateFile(b.flags[5])
 	must(t, err)
-	if _, status, stderr := b.try(); status != 1 || !strings.Contains(stderr, "the state is in use by another resourcesync") {
+	if _, status, stderr := b.try(); status != 1 || !strings.Contains(stderr, "is in use by another resourcesync") {
 		t.Errorf("status %d: %s", status, stderr)
 	}
 	must(t, lock.Close())

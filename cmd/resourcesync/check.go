@@ -81,7 +81,11 @@ func (c *checkConfig) options(progress func(check.Progress)) *check.Options {
 	return o
 }
 
-// checkSource judges a Source. Its exit status is 2 if it could not.
+// couldNotCheck is the exit status if there is no verdict, as that of grep and diff is: exit
+// status 1 means that the Source has violations.
+const couldNotCheck = 2
+
+// checkSource judges a Source.
 func checkSource(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, err := parseCheck(args)
 	if err != nil {
@@ -96,10 +100,10 @@ func checkSource(ctx context.Context, args []string, stdout, stderr io.Writer) e
 		if ctx.Err() != nil {
 			err = errors.New("interrupted before the end of the check")
 		}
-		return usageError{err}
+		return statusError{err, couldNotCheck}
 	}
 	if err := verdict.Write(stdout, c.format, report); err != nil {
-		return usageError{err}
+		return statusError{err, couldNotCheck}
 	}
 	if !report.OK() {
 		return fmt.Errorf("%s has violations: %s", c.target, verdict.Summary(report))

@@ -108,7 +108,10 @@ func publish(ctx context.Context, c *siteConfig, load func() (*siteConfig, error
 	}
 	p.stdout = stdout
 	first, err := newPublication(ctx, p, c, nil)
-	if err != nil {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		return nil
+	case err != nil:
 		return err
 	}
 	first.derived = derived

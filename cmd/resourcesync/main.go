@@ -6,8 +6,9 @@
 // publishes the files of a folder: it lists them, serves them, and records their
 // changes. "resourcesync help" lists the other commands.
 //
-// The exit status is 0 on success, including after SIGINT or SIGTERM; 2 if the command
-// line is wrong or names something that cannot be used; and 1 if it fails later.
+// The exit status is 0 on success, including after SIGINT or SIGTERM; 2 if the command line
+// or the configuration is wrong, or names a file or folder that cannot be used; and 1 after
+// any other failure, which may pass.
 package main
 
 import (
@@ -37,14 +38,10 @@ var help embed.FS
 
 func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	err := dispatch(ctx, args, stdout, stderr)
-	if err == nil {
-		return 0
+	if err != nil {
+		fmt.Fprintln(stderr, "resourcesync:", err)
 	}
-	fmt.Fprintln(stderr, "resourcesync:", err)
-	if _, ok := errors.AsType[usageError](err); ok {
-		return 2
-	}
-	return 1
+	return exitStatus(err)
 }
 
 func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
@@ -79,14 +76,4 @@ func printHelp(w io.Writer, command string) error {
 	}
 	_, err = io.WriteString(w, text)
 	return err
-}
-
-// A usageError states in one line the mistake in the command line, and how to
-// correct it.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func usagef(format string, args ...any) error {
-	return usageError{fmt.Errorf(format, args...)}
 }

@@ -190,7 +190,6 @@ func TestRefusals(t *testing.T) {
 		"unknown flag":        {[]string{"serve", "--port", "80", here}, `"resourcesync serve --help"`},
 		"unknown flag behind": {[]string{"serve", here, "--port"}, `"resourcesync serve --help"`},
 		"flag without value":  {[]string{"serve", here, "--listen"}, `"resourcesync serve --help"`},
-		"busy port":           {[]string{"serve", here, "--listen", busy.Addr().String()}, "give another address and port"},
 		"no port":             {[]string{"serve", here, "--listen", "8080"}, "give an address and a port"},
 		"everywhere":          {[]string{"serve", here, "--listen", "0.0.0.0:0"}, "--base-url http://"},
 		"relative base":       {[]string{"serve", here, "--base-url", "files.example.org"}, "such as https://"},

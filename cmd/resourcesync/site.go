@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"flag"
+	"fmt"
 	"net"
 	"net/http"
 	"net/url"
@@ -165,7 +166,7 @@ func named(name string, err error) error {
 	if err == nil || name == "" {
 		return err
 	}
-	return usagef("set %s: %w", name, err)
+	return fmt.Errorf("set %s: %w", name, err)
 }
 
 func (c *siteConfig) stateIsPostgres() bool { return isPostgres(c.state) }

@@ -3,10 +3,10 @@ package main
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"log/slog"
 	"net"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -99,8 +99,18 @@ func (s *state) openSet(ctx context.Context, c *siteConfig, config setConfig) (*
 // Log implements [rshttp.Store].
 func (s *state) Log(context.Context, string) (topic.Log, error) { return s.log, nil }
 
+// refuseState returns an error that says how to get a state that can be used.
 func refuseState(path string, err error) error {
-	return usagef("state %q: %w; give another file with --state", path, err)
+	remedy := "give another file with --state"
+	switch {
+	case errors.Is(err, errInUse):
+		remedy = "stop that one or wait until it has ended, or " + remedy
+	case isFull(err):
+		remedy = "make room on the disk, or give a file on another one with --state"
+	case errors.Is(err, fs.ErrPermission):
+		remedy = "let this user read and write the file, those beside it whose names begin with its name, and their folder, or " + remedy
+	}
+	return usagef("state %q: %w; %s", path, err, remedy)
 }
 
 // openStateFile opens the state at path, even if another process is using it.
@@ -120,8 +130,7 @@ func openStateFile(ctx context.Context, c *siteConfig, path string, o *sqlstore.
 // openPostgres opens the state in a PostgreSQL database.
 func openPostgres(ctx context.Context, c *siteConfig, o *sqlstore.Options) (*state, error) {
 	refuse := func(err error) error {
-		// The driver reports each address that it has tried on its own line.
-		return usagef("--state: %s", strings.Join(strings.Fields(err.Error()), " "))
+		return usagef("--state: %w", oneLine(err)) // the driver reports each address that it has tried on its own line
 	}
 	config, err := pgxpool.ParseConfig(c.state)
 	if err != nil {

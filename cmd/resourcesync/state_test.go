@@ -25,17 +25,22 @@ func sql(t *testing.T, path, script string) {
 	must(t, sqlitex.ExecuteScript(conn, script, nil))
 }
 
-// refused runs serve with flags that it cannot begin with, and returns the line
-// that says so.
+// refused runs serve with wrong flags, and returns the line that says so.
 func refused(t *testing.T, folder string, flags ...string) string {
+	t.Helper()
+	return failing(t, exitUsage, append([]string{"serve", folder, "--listen", "127.0.0.1:0"}, flags...)...)
+}
+
+// failing runs a command that cannot begin, and returns the line that says so.
+func failing(t *testing.T, want int, args ...string) string {
 	t.Helper()
 	// A command that is not refused would run for ever.
 	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 	defer cancel()
 	var stdout, stderr bytes.Buffer
-	status := run(ctx, append([]string{"serve", folder, "--listen", "127.0.0.1:0"}, flags...), &stdout, &stderr)
+	status := run(ctx, args, &stdout, &stderr)
 	line, rest, _ := strings.Cut(stderr.String(), "\n")
-	if status != 2 || stdout.Len() > 0 || rest != "" || !strings.HasPrefix(line, "resourcesync: ") {
+	if status != want || stdout.Len() > 0 || rest != "" || !strings.HasPrefix(line, "resourcesync: ") {
 		t.Errorf("status %d, stdout %q, stderr:\n%s", status, &stdout, &stderr)
 	}
 	return line
@@ -63,7 +68,7 @@ func TestRefusedStates(t *testing.T) {
 		"no database":       {path("text.db"), "is not an SQLite database; give another file with --state"},
 		"something else":    {path("others.db"), "is a database of another program; give another file with --state"},
 		"newer":             {path("newer.db"), "which a newer program has written"},
-		"in use":            {path("running.db"), "is in use by another resourcesync; give another file with --state"},
+		"in use":            {path("running.db"), "is in use by another resourcesync; stop that one or wait until it has ended, or give another file with --state"},
 		"another kind":      {"mysql://localhost/test", "a database of PostgreSQL as in postgres://"},
 		"no server":         {"postgres://me:secret@127.0.0.1:1/db", "connection refused"},
 		"not a connection":  {"postgres://me:secret@host:port/db", "--state: cannot parse"},
@@ -75,7 +80,11 @@ func TestRefusedStates(t *testing.T) {
 			if test.state == "" {
 				folder = filepath.Dir(os.Getenv("XDG_CACHE_HOME")) // which the default is in
 			}
-			if line := refused(t, folder, "--state", test.state); !strings.Contains(line, test.hint) || strings.Contains(line, "secret") {
+			want := exitUsage
+			if name == "in use" || name == "no server" { // which may pass
+				want = exitFailed
+			}
+			if line := failing(t, want, "serve", folder, "--listen", "127.0.0.1:0", "--state", test.state); !strings.Contains(line, test.hint) || strings.Contains(line, "secret") {
 				t.Errorf("does not say %q: %s", test.hint, line)
 			}
 		})

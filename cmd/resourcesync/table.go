@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"log/slog"
-	"strings"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -184,6 +183,3 @@ func (s *tableSet) watch(ctx context.Context, changed func(paths []string)) erro
 		}
 	}
 }
-
-// oneLine returns err with a text of one line: errors of databases can have several.
-func oneLine(err error) error { return errors.New(strings.Join(strings.Fields(err.Error()), " ")) }

@@ -26,8 +26,7 @@ func triggers(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	}
 	err = runTriggers(ctx, &c, stdout, stderr)
 	if _, ok := errors.AsType[usageError](err); err != nil && !ok && ctx.Err() == nil {
-		// Errors of databases can have several lines.
-		return usagef("triggers: %s", strings.Join(strings.Fields(err.Error()), " "))
+		return usagef("triggers: %w", oneLine(err))
 	}
 	return err
 }
