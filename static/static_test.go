@@ -9,6 +9,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -277,6 +278,48 @@ func TestOneChange(t *testing.T) {
 		if !slices.Contains(report.Written, "rs/papers/"+name) {
 			t.Errorf("%s is not among the written files: %q", name, report.Written)
 		}
+	}
+	s.check(205, 0)
+}
+
+// TestNewChangeList holds that a change that begins a Change List writes that one, and replaces
+// five files: those of any other change, the list that ends, and the index. Lists that have
+// ended before stay as they are.
+func TestNewChangeList(t *testing.T) {
+	t.Parallel()
+	s := newSite(t) // each change is in a Change List of its own
+	s.put(1, 205, "first")
+	s.write(Options{})
+	var open string
+	for i := range 4 {
+		time.Sleep(5 * time.Millisecond)
+		s.put(42, 42, fmt.Sprint("version-", i))
+		before := s.files()
+		report := s.write(Options{})
+		kinds := make(map[string]int)
+		begun := ""
+		for _, name := range report.Written {
+			name = strings.TrimPrefix(name, "rs/papers/")
+			_, old := before["rs/papers/"+name]
+			switch folder, _ := path.Split(name); {
+			case !old:
+				begun = name
+				kinds["list that begins"]++
+			case folder == "resourcelist/":
+				kinds["page"]++
+			case name == open:
+				kinds["list that ends"]++
+			case i == 0 && folder == "changelist/" && partName.MatchString(name):
+				kinds["list that ends"]++
+			default:
+				kinds[name]++
+			}
+		}
+		want := map[string]int{"page": 1, "resourcelist.xml": 1, "changelist/recent.xml": 1, "changelist.xml": 1, "list that ends": 1, "list that begins": 1}
+		if !maps.Equal(kinds, want) || len(report.Removed) > 0 {
+			t.Errorf("change %d: written: %q, removed: %q", i, report.Written, report.Removed)
+		}
+		open = begun
 	}
 	s.check(205, 0)
 }
