@@ -1,6 +1,6 @@
 // Package check checks a ResourceSync Source: it reads all its documents, compares them with
 // the specifications, with each other, and with a sample of the resources and packages, and
-// tries its topics and hubs.
+// tries its topics, hubs and WebSockets.
 //
 //	report, err := check.Check(ctx, "https://example.org/", nil)
 //	for _, f := range report.Findings {

@@ -3,7 +3,11 @@ package check_test
 import "testing"
 
 func TestCorrect(t *testing.T) {
-	r, _ := correct(t).judge(t, nil)
+	s := correct(t)
+	r, _ := s.judge(t, nil)
+	if n := s.requests["/socket"]; n != 1 {
+		t.Errorf("%d requests for the WebSocket", n)
+	}
 	if len(r.Findings) > 0 || len(r.Unchecked) > 0 {
 		t.Errorf("findings:\n%s", describe(r))
 	}

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -10,16 +11,24 @@ import (
 	"strings"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
 	"github.com/resourcesync-go/resourcesync/linkheader"
 )
 
-// topic tries a topic and its hubs, without a subscription.
+// topic tries a topic and its hubs, without a subscription, and its WebSocket.
 func (w *walker) topic(ctx context.Context, c resourcesync.Capability, ch child) error {
-	if strings.HasPrefix(ch.uri, "ws:") || strings.HasPrefix(ch.uri, "wss:") {
-		w.skip("%s was not tried: it is a WebSocket", ch.uri)
-		return nil
+	if isSocket(ch.uri) {
+		return w.socket(ctx, ch.uri, ch.at)
+	}
+	for _, l := range ch.entry.Links {
+		if l.Rel == resourcesync.RelAlternate && isSocket(l.Href) {
+			if err := w.socket(ctx, l.Href, ch.at); err != nil {
+				return err
+			}
+		}
 	}
 	spec := "Change Notification"
 	if c == resourcesync.FrameworkNotification {
@@ -64,6 +73,32 @@ func (w *walker) topic(ctx context.Context, c resourcesync.Capability, ch child)
 			}
 		}
 	}
+	return nil
+}
+
+func isSocket(uri string) bool {
+	return strings.HasPrefix(uri, "ws:") || strings.HasPrefix(uri, "wss:")
+}
+
+// socketTime is the time in which a WebSocket must open.
+const socketTime = 30 * time.Second
+
+// socket opens a WebSocket, and closes it at once.
+func (w *walker) socket(ctx context.Context, uri string, at place) error {
+	if w.options.Transport != nil {
+		w.skip("%s was not tried: a WebSocket needs a connection", uri)
+		return nil
+	}
+	w.at(uri)
+	limited, cancel := context.WithTimeout(ctx, socketTime)
+	defer cancel()
+	conn, _, err := websocket.Dial(limited, uri, &websocket.DialOptions{
+		HTTPClient: &http.Client{Transport: w.client.Transport()}, HTTPHeader: http.Header{"User-Agent": {cmp.Or(w.options.UserAgent, "resourcesync")}},
+	})
+	if err != nil {
+		return w.failed(ctx, uri, at, err, "websocket-unreachable", "")
+	}
+	conn.Close(websocket.StatusNormalClosure, "")
 	return nil
 }
 

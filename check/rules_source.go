@@ -78,6 +78,7 @@ var pushRules = []Rule{
 	{"topic-hub", Error, "", "The Link header of a topic has a link with rel=\"hub\" to the hub of the Capability List.", "Send Link: <hub>; rel=\"hub\"."},
 	{"topic-self", Error, "", "The Link header of a topic has a link with rel=\"self\" to the topic.", "Send Link: <topic>; rel=\"self\"."},
 	{"hub-unreachable", Error, "WebSub 5.1", "A hub answers to a subscription request, with an error if it is incomplete.", "Check the URL of the hub, and that it accepts POST."},
+	{"websocket-unreachable", Error, "Notification 0.8 6", "A WebSocket that is listed opens.", "Check the URL, and that every proxy before the server passes the header Upgrade on."},
 	{"topic-type", Warning, "", "A topic has the media type application/xml.", "Send Content-Type: application/xml."},
 	{"hub-careless", Warning, "WebSub 5.1", "A hub refuses a subscription without a callback.", "Answer with a 4xx status."},
 }

@@ -201,6 +201,8 @@ var seeds = []seed{
 	{"topic in HTML", "topic-type", framework, 0, with(framework, func(f *file) { f.kind = "text/html" })},
 	{"hub is gone", "hub-unreachable", caps, 9, func(_ *testing.T, s *site) { delete(s.files, hub) }},
 	{"hub fails", "hub-unreachable", caps, 9, with(hub, func(f *file) { f.serve = func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(500) } })},
+	{"WebSocket is gone", "websocket-unreachable", caps, 9, edit(caps, `/topic</loc><rs:md capability="change-notification"/>`, `/topic</loc><rs:md capability="change-notification"/><rs:ln rel="alternate" href="{socket}/nothing"/>`)},
+	{"WebSocket without Upgrade", "websocket-unreachable", caps, 9, edit(caps, `<loc>{base}/topic</loc><rs:md capability="change-notification"/><rs:ln rel="hub" href="{base}/hub"/>`, `<loc>{socket}/c</loc><rs:md capability="change-notification"/>`)},
 	{"hub accepts anything", "hub-careless", caps, 9, with(hub, func(f *file) { f.serve = func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(202) } })},
 
 	// Advice.

@@ -20,11 +20,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/coder/websocket"
+
 	"github.com/resourcesync-go/resourcesync/check"
 )
 
-// A site is a Source made of files. "{base}" in texts is its URL, "{length PATH}" and
-// "{sha256 PATH}" are those of a file.
+// A site is a Source made of files. "{base}" in texts is its URL, "{socket}" the same with the
+// scheme ws; "{length PATH}" and "{sha256 PATH}" are those of a file.
 type site struct {
 	*httptest.Server
 	files map[string]*file
@@ -99,6 +101,7 @@ func (s *site) text(path string) string {
 
 func (s *site) fill(text string) string {
 	text = strings.ReplaceAll(text, "{base}", s.URL)
+	text = strings.ReplaceAll(text, "{socket}", "ws"+strings.TrimPrefix(s.URL, "http"))
 	return placeholder.ReplaceAllStringFunc(text, func(p string) string {
 		m := placeholder.FindStringSubmatch(p)
 		body := s.text(m[2])
@@ -217,7 +220,7 @@ func correct(t testing.TB) *site {
 <url><loc>{base}/changes.xml</loc><rs:md capability="changelist"/></url>
 <url><loc>{base}/changedump.xml</loc><rs:md capability="changedump"/></url>
 <url><loc>{base}/topic</loc><rs:md capability="change-notification"/><rs:ln rel="hub" href="{base}/hub"/></url>
-<url><loc>{base}/framework</loc><rs:md capability="framework-notification"/><rs:ln rel="hub" href="{base}/hub"/></url>
+<url><loc>{base}/framework</loc><rs:md capability="framework-notification"/><rs:ln rel="hub" href="{base}/hub"/><rs:ln rel="alternate" href="{socket}/socket"/></url>
 </urlset>`)
 	s.add(list, index+up+`<rs:md capability="resourcelist" at="2025-03-01T00:00:00Z"/>
 <sitemap><loc>{base}/list-1.xml</loc><lastmod>2025-03-01T00:00:00Z</lastmod></sitemap>
@@ -274,6 +277,11 @@ func correct(t testing.TB) *site {
 	s.files[hub] = &file{serve: func(w http.ResponseWriter, r *http.Request, _ int) {
 		if r.Method != http.MethodPost || r.PostFormValue("hub.callback") == "" {
 			http.Error(w, "a subscription needs hub.callback", http.StatusBadRequest)
+		}
+	}}
+	s.files["/socket"] = &file{serve: func(w http.ResponseWriter, r *http.Request, _ int) {
+		if conn, err := websocket.Accept(w, r, nil); err == nil {
+			<-conn.CloseRead(r.Context()).Done()
 		}
 	}}
 	for name, text := range map[string]string{"/a": "Anna", "/b": "Berta", "/c": "Claudia"} {
