@@ -22,7 +22,7 @@ func confirm(t *testing.T, folder, state string) string {
 }
 
 // TestD10_MassDeletion empties most of a folder. Its deletions are held, over a
-// restart, and new files are published meanwhile, until the deletions are confirmed.
+// restart, until they are confirmed. New files are still published.
 func TestD10_MassDeletion(t *testing.T) {
 	for kind, newState := range states {
 		t.Run(kind, func(t *testing.T) {
