@@ -103,24 +103,26 @@ func (n *notices) close() {
 // run reports changes until ctx is done.
 func (n *notices) run(ctx context.Context, changed func(paths []string)) error {
 	changed(nil)
-	var wait time.Duration // 0 if nothing is pending
+	var due time.Time // zero if nothing is pending
 	for {
-		if wait == 0 {
+		if due.IsZero() {
 			select {
 			case <-n.changed:
-				wait = n.dir.debounce
+				due = time.Now() // what is pending may have waited during the last call of changed
 			case <-ctx.Done():
 				return ctx.Err()
 			}
 		}
 		select {
-		case <-time.After(wait):
+		case <-time.After(time.Until(due)):
 		case <-ctx.Done():
 			return ctx.Err()
 		}
-		var ready map[string]fsnotify.Op
-		var all bool
-		ready, all, wait = n.take(time.Now())
+		now := time.Now()
+		ready, all, wait := n.take(now)
+		if due = (time.Time{}); wait > 0 {
+			due = now.Add(wait) // changed may take longer
+		}
 		if all {
 			changed(nil)
 		} else if paths := n.paths(ready); len(paths) > 0 {

@@ -232,6 +232,33 @@ func TestWatchBursts(t *testing.T) {
 	})
 }
 
+// TestWatchDuringCall has a change wait while changed runs. It does not wait again.
+func TestWatchDuringCall(t *testing.T) {
+	d := openDir(t, t.TempDir(), &Options{Debounce: 100 * time.Millisecond})
+	for _, after := range []time.Duration{0, 10 * time.Millisecond, 800 * time.Millisecond} {
+		synctest.Test(t, func(t *testing.T) {
+			n := newNotices(d, func(string) error { return nil }, nil)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer synctest.Wait()
+			defer time.Sleep(time.Second)
+			defer cancel()
+			calls := make(chan time.Time, 10)
+			go n.run(ctx, func([]string) {
+				calls <- time.Now()
+				time.Sleep(time.Second) // as a scan of many files
+			})
+			<-calls
+			n.note("first", fsnotify.Write)
+			begun := <-calls
+			time.Sleep(after)
+			n.note("second", fsnotify.Write)
+			if took := (<-calls).Sub(begun); took != time.Second {
+				t.Errorf("the next call begins %v after the one before", took)
+			}
+		})
+	}
+}
+
 // TestWatchTogether: a change waits for its own events only, unless something has
 // disappeared, and a large file rests.
 func TestWatchTogether(t *testing.T) {

@@ -180,9 +180,9 @@ func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resou
 		listed := listedResource{key: r.Key}
 		if !unchanged {
 			listed.body = codec.Append(nil, changes.Recorded(&r, sc.begun, sc.set.store.now))
-			if !sc.ready {
-				// Most resources of a first scan are new. The flush has more to do than the
-				// listing, so this goroutine encodes them.
+			if !sc.ready || sc.part {
+				// Most resources of a first scan are new, and most of a part have changed.
+				// The flush has more to do than the listing, so this goroutine encodes them.
 				if listed.encoded, err = encode(r.Key, listed.body, &builder); err != nil {
 					break
 				}
