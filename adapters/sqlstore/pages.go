@@ -232,8 +232,10 @@ func (s *Set) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat
 	return st, s.fail("stat", err)
 }
 
-// Stat implements [resourcesync.Stater] for the whole journal. It ignores the range, and
-// its Count is unknown.
+// Stat implements [resourcesync.Stater] for the whole journal, and its Count is unknown. It
+// ignores the range: a journal forgets old changes, so it cannot date a range of keys, and an
+// index of its keys would cost every change. So after a change anywhere in the table, each
+// page is read again when it is next requested.
 func (j *Journal) Stat(ctx context.Context, _ resourcesync.Range) (resourcesync.Stat, error) {
 	set, err := j.readReady(ctx, j.store.db)
 	st := changes.Stat(set.last, 0)
