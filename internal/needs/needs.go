@@ -3,6 +3,8 @@
 package needs
 
 import (
+	"flag"
+	"fmt"
 	"os"
 	"os/exec"
 	"testing"
@@ -36,4 +38,21 @@ func Skip(t testing.TB, reason ...any) {
 		t.Fatal(reason...)
 	}
 	t.Skip(reason...)
+}
+
+// Examples runs the tests of m, and returns their exit status. Without the environment
+// variable, it skips the examples, or fails in CI. The TestMain of a package whose
+// examples use a server calls it.
+func Examples(m *testing.M, variable string) (status int) {
+	if os.Getenv(variable) == "" {
+		if os.Getenv("CI") != "" {
+			fmt.Fprintln(os.Stderr, variable, "is not set")
+			return 1
+		}
+		flag.Parse()
+		if err := flag.Set("test.skip", "^Example"); err != nil {
+			panic(err)
+		}
+	}
+	return m.Run()
 }

@@ -2,6 +2,7 @@ package pgstore_test
 
 import (
 	"context"
+	"fmt"
 	"log"
 	"os"
 
@@ -45,4 +46,25 @@ func ExampleOpen() {
 	if err := tx.Commit(ctx); err != nil {
 		log.Fatal(err)
 	}
+
+	// Run numbers committed changes. One process does so at a time.
+	running, stop := context.WithCancel(ctx)
+	stopped := make(chan error)
+	go func() { stopped <- store.Run(running) }()
+	watching, enough := context.WithCancel(ctx)
+	journal.Watch(watching, func() {
+		for c, err := range journal.Changes(ctx, resourcesync.Interval{}) {
+			if err != nil {
+				log.Fatal(err)
+			}
+			fmt.Println(c.Type, c.Resource.URI)
+			enough()
+		}
+	})
+	stop()
+	if err := <-stopped; err != nil {
+		log.Fatal(err)
+	}
+	// Output:
+	// created https://example.org/papers/1
 }
