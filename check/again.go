@@ -25,15 +25,14 @@ type once struct {
 	read       time.Time
 }
 
-// remember keeps what a second reading is compared with.
+// remember keeps the hashes for a comparison with a second reading.
 func (w *walker) remember(uri string, res *fetch.Document, d *document, read time.Time) {
 	if d.complete && len(w.first) < maxAgain && d.bytes <= againBytes && w.options.Pause > 0 {
 		w.first = append(w.first, &once{uri, res.Validators, d, read})
 	}
 }
 
-// again reads documents a second time. A Source that changes meanwhile is no reason for
-// findings.
+// again reads documents a second time. Changes of the Source in between are no findings.
 func (w *walker) again(ctx context.Context) error {
 	for _, o := range w.first {
 		w.at(o.uri)

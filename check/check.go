@@ -12,7 +12,7 @@
 // returns all rules. Package checktest checks a Source in a Go test.
 //
 // Memory does not depend on the number of resources: all entries of a set with up to 131,072
-// resources are compared with each other, and those of a random part of a larger set.
+// resources are compared with each other, and those of a random sample of a larger set.
 package check
 
 import (
@@ -73,7 +73,7 @@ type Options struct {
 	Progress func(Progress)
 }
 
-// Progress is how far a Check is.
+// Progress is the progress of a Check.
 type Progress struct {
 	Documents, Entries, Resources, Packages int64  // as in a Report
 	Current                                 string // the URL that is being read

@@ -84,7 +84,7 @@ func section(c resourcesync.Capability, index bool) string {
 
 func (d *document) section() string { return section(d.capability, d.head.Index) }
 
-// seed is that of the sums of documents.
+// seed is the seed for the sums of documents.
 var seed = maphash.MakeSeed()
 
 // A reading is the reading of one document.
@@ -171,8 +171,8 @@ func (c *counter) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// checkHead checks what the head says against the rules that a Decoder does not know, and
-// against what is expected.
+// checkHead checks the head against the rules that a Decoder does not know, and against the
+// expectation.
 func (rd *reading) checkHead() {
 	d, m := rd.document, &rd.head.Metadata
 	x := &rd.expect

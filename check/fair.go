@@ -11,8 +11,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A Source may change while it is checked. What differs from an entry is therefore compared with
-// the same entry again, read later.
+// A Source may change while it is checked. Differences from an entry are therefore checked again,
+// against a later version of the entry.
 
 // maxRereads is the maximum number of documents that are read again for this reason. The
 // entries of a Source that really is wrong do not change.

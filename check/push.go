@@ -125,8 +125,8 @@ func (w *walker) topicHeader(res *fetch.Document, section, topic string, hubs []
 	}
 }
 
-// hub sends a request to a hub that it must refuse: a subscription without a callback. A hub
-// that does so is there, and nothing is subscribed.
+// hub sends a request to a hub that it must refuse: a subscription without a callback. A refusal
+// shows that the hub works, and creates no subscription.
 func (w *walker) hub(ctx context.Context, hub string, ch child) error {
 	form := url.Values{"hub.mode": {"subscribe"}, "hub.topic": {ch.uri}}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, hub, strings.NewReader(form.Encode()))

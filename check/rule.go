@@ -2,7 +2,7 @@ package check
 
 import "slices"
 
-// A Severity says how bad a finding is.
+// A Severity is the severity of a finding.
 type Severity string
 
 const (

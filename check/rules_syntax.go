@@ -2,7 +2,7 @@ package check
 
 // syntaxRules are those that a Decoder of package rsxml checks. It knows their sections.
 var syntaxRules = []Rule{
-	// Without these, nothing or not all can be read.
+	// Without these, a document cannot be read, or not completely.
 	{"xml", Error, "", "A document is well-formed XML.", "Write documents with an XML library, and make sure that they are sent completely."},
 	{"encoding-utf8", Error, "", "A document is encoded in UTF-8.", "Write and declare UTF-8."},
 	{"root-element", Error, "", "The root of a document is urlset or sitemapindex.", "Check that the URL leads to a ResourceSync document and not to an error page."},
@@ -32,7 +32,7 @@ var syntaxRules = []Rule{
 	{"datetime-interval", Error, "", "The datetime of a change is within from and until of its document.", "Correct the interval, or move the change to the document of its time."},
 	{"until-before-from", Error, "", "until is not before from.", "Check both times and their time zones."},
 
-	// These are read by many Destinations nevertheless.
+	// Many Destinations read such documents nevertheless.
 	{"doctype", Warning, "", "A document has no document type declaration, which safe parsers refuse.", "Remove the declaration."},
 	{"unexpected-text", Warning, "", "There is no text between elements.", "Remove the text."},
 	{"unexpected-element", Warning, "", "Documents have no other elements in the namespaces of Sitemaps and of ResourceSync than the specified ones.", "Remove the element, or use a namespace of your own."},

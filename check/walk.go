@@ -51,7 +51,7 @@ func (ch *child) content() *content {
 	return &c
 }
 
-// walk reads the document at uri and those that it leads to. Their resources are those of st.
+// walk reads the document at uri and those that it links to. Their resources belong to st.
 func (w *walker) walk(ctx context.Context, uri string, x expectation, st *set) error {
 	h := maphash.String(seed, uri)
 	if _, seen := w.seen[h]; seen {
@@ -93,7 +93,8 @@ func leads(d *document) bool {
 	return d.head.Index || strings.HasSuffix(string(d.capability), "-archive")
 }
 
-// follow reads what the entries of a document lead to. read is when it was read.
+// follow reads the documents that the entries of a document link to. read is the time at which
+// the document was read.
 func (w *walker) follow(ctx context.Context, d *document, read time.Time, children []child, x expectation, st *set) error {
 	switch {
 	case d.capability == resourcesync.CapabilityList:

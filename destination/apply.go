@@ -146,7 +146,7 @@ func (r *run) applyBatch(ctx context.Context, batch []state.Pending) error {
 	return nil
 }
 
-// flush makes the Sink store what it has got.
+// flush makes the Sink store the changes that it has received.
 func (r *run) flush(ctx context.Context) error {
 	if f, ok := r.sink.(Flusher); ok {
 		return f.Flush(ctx)

@@ -61,11 +61,11 @@ func (a *AuditReport) InSync() bool {
 }
 
 // Audit compares the copy with the Resource Lists of the Source (section 5.2), and, if the
-// Sink is a [Verifier], the contents of the Sink with what it was given. It requests no
-// resources and does not change the copy. The next Sync fetches what is missing, differs or
-// is damaged; it deletes what is extra when the Source says so.
+// Sink is a [Verifier], the contents of the Sink with those that it was given. It requests no
+// resources and does not change the copy. The next Sync fetches resources that are missing,
+// differ or are damaged. It deletes extra ones when the Source does.
 //
-// A Source that changes meanwhile differs from the copy: Sync before.
+// A Source that changes during the audit differs from the copy: call Sync before.
 func (d *Destination) Audit(ctx context.Context) (*AuditReport, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

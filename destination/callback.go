@@ -60,7 +60,7 @@ func NewCallback(uri string) (*Callback, error) {
 	}, nil
 }
 
-// add makes the Callback receive what hubs send to the URL of s.
+// add makes the Callback receive the requests of hubs to the URL of s.
 func (c *Callback) add(s *subscription) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

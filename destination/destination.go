@@ -71,7 +71,7 @@ type Options struct {
 	// Deletions in Change Lists are not limited.
 	MaxDelete float64
 
-	// IgnoreRobots requests what a robots.txt disallows.
+	// IgnoreRobots requests URLs that a robots.txt disallows.
 	IgnoreRobots bool
 
 	// UserAgent is sent with requests; its first word is the name in robots.txt. If

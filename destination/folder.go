@@ -98,7 +98,7 @@ func (f *Folder) Put(_ context.Context, c resourcesync.Change, content io.Reader
 	return nil
 }
 
-// clear removes what an earlier process has left.
+// clear removes the files that an earlier process has left.
 func (f *Folder) clear() error {
 	if err := f.root.RemoveAll(tempFolder); err != nil {
 		return err

@@ -50,7 +50,7 @@ const (
 // Lost, repeated and late notifications do no harm, nor does a process that ends at any moment.
 // When ctx ends, Follow cancels its subscriptions, which takes up to five seconds.
 //
-// Other methods of d may be called meanwhile.
+// Other methods of d may be called while it runs.
 func (d *Destination) Follow(ctx context.Context, o *FollowOptions) error {
 	f := &follower{
 		Destination: d, inbox: newInbox(), messages: make(chan struct{}, maxDeliveries),

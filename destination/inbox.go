@@ -35,7 +35,7 @@ func newInbox() *inbox {
 	return &inbox{news: make(chan struct{}, 1), missed: make(map[channelKey]bool)}
 }
 
-// put appends a notification, or records that there was one.
+// put appends a notification, or records that one was dropped.
 func (b *inbox) put(n notification) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -30,8 +30,8 @@ type Flusher interface {
 	Flush(ctx context.Context) error
 }
 
-// A Verifier is a Sink whose contents an audit can read. An audit calls Open, and reads what it
-// returns, in several goroutines at a time, and calls no other method of the Sink meanwhile.
+// A Verifier is a Sink whose contents an audit can read. An audit calls Open, and reads the content that it
+// returns, in several goroutines at a time, and calls no other method of the Sink at that time.
 type Verifier interface {
 	// Open opens the copy of a resource by its Key. If there is none, the error is
 	// fs.ErrNotExist.

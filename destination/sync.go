@@ -35,7 +35,7 @@ func (d *Destination) newRun() *run {
 	return r
 }
 
-// Sync brings the copy up to date, and returns what it has done, also if it fails. If some
+// Sync brings the copy up to date, and returns a report, also if it fails. If some
 // resources cannot be copied, the error is nil and the report counts them.
 //
 // After a failure or the end of ctx, the copy has whole files of old and new versions, and
@@ -115,7 +115,7 @@ func (r *run) sync(ctx context.Context) error {
 	}
 }
 
-// setsAre tells the state which sets the Source has.
+// setsAre records the sets of the Source in the state.
 func (r *run) setsAre(sets []tree.Set) error {
 	uris := make([]string, len(sets))
 	for i, set := range sets {

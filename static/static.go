@@ -48,13 +48,13 @@ type Options struct {
 	// each Write brings the dump up to date.
 	DumpEvery time.Duration
 
-	// Logger receives what deserves attention. If nil, slog.Default() is used.
+	// Logger receives warnings and errors. If nil, slog.Default() is used.
 	Logger *slog.Logger
 
 	changed func() // called after each change of a file, for tests
 }
 
-// A Report says what [Write] has done. Paths are relative to the folder and separated by
+// A Report is the result of [Write]. Paths are relative to the folder and separated by
 // slashes.
 type Report struct {
 	Documents int      // that exist now, with packages

@@ -71,7 +71,7 @@ func (w *writer) write(ctx context.Context) error {
 		w.known.Unfinished, w.known.Source = false, w.src.Version()
 		w.noteDumps()
 	}
-	// After an error, the next Write knows what this one has written.
+	// After an error, the next Write knows the files that this one has written.
 	return errors.Join(err, w.known.write(w.files))
 }
 

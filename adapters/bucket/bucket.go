@@ -31,7 +31,7 @@
 //
 // # Folders
 //
-// The driver fileblob can be used for tests. It skips what it cannot read, as if it did
+// The driver fileblob can be used for tests. It skips unreadable files, as if they did
 // not exist, and reads the whole folder again for each thousand files. Package dir is the
 // adapter for folders.
 package bucket
@@ -51,7 +51,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/health"
 )
 
-// A Store supplies what [gocloud.dev/blob] hides about one kind of store; s3bucket.Store is
+// A Store supplies properties of one kind of store that [gocloud.dev/blob] hides; s3bucket.Store is
 // one. Without a Store, versions differ only by their length and time, and no MD5 is
 // published.
 type Store interface {

@@ -147,7 +147,7 @@ func (s *scan) run(ctx context.Context, prefix string, yield func(resourcesync.R
 	return ctx.Err()
 }
 
-// list yields the listing of the store, and reads the next page meanwhile.
+// list yields the listing of the store, and prefetches the next page.
 func (b *Bucket) list(ctx context.Context, prefix string) iter.Seq2[[]*blob.ListObject, error] {
 	type page struct {
 		objects []*blob.ListObject

@@ -19,7 +19,7 @@ const maxToken = 4 << 20
 
 var errLongToken = fmt.Errorf("has a tag, a comment or a text of more than %d bytes", maxToken)
 
-// A cleaner reads XML as UTF-8, and replaces by U+FFFD what XML 1.0 does not allow: control
+// A cleaner reads XML as UTF-8, and replaces characters that XML 1.0 forbids by U+FFFD: control
 // characters, also as character references, and bytes that are not UTF-8. Repositories copy
 // such characters from the metadata of their depositors, and one of them would otherwise make
 // all records of the response unreadable.

@@ -25,8 +25,8 @@ type harvest struct {
 	found []record // not yet applied
 }
 
-// Harvest brings the set up to date: it lists what has changed since the last harvest, or
-// everything if a complete listing is due. The result has the sums of all listings.
+// Harvest brings the set up to date: it lists the records that have changed since the last
+// harvest, or all records if a complete listing is due. The result has the sums of all listings.
 //
 // Harvest returns after the end of the lists, which takes hours for the first listing of a
 // large repository. If it fails, or if the process dies, the next call continues after the
@@ -134,7 +134,7 @@ func (h *harvest) listRecent(ctx context.Context) error {
 }
 
 // listAll lists all records, and then deletes the resources that are missing. Recent changes
-// come first all the while.
+// always come first.
 func (h *harvest) listAll(ctx context.Context) error {
 	full := h.p.Full
 	err := h.list(ctx, full, func() error {

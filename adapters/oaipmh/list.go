@@ -100,7 +100,7 @@ func (l *list) next(now time.Time) bool {
 	return true
 }
 
-// A page collects what identifies a response.
+// A page collects the data that identify a response.
 type page struct {
 	digest  hash.Hash
 	records int64

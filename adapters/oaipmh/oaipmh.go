@@ -10,7 +10,7 @@
 // [Repository.Harvest] brings the set up to date. It first lists the whole repository, and
 // from then on the records since the last harvest, with an overlap. A repository need not
 // report deletions, so from time to time it lists everything again ([Options.FullEvery]) and
-// deletes what is missing, under the guard of [sqlstore.SetOptions] against mass deletions.
+// deletes missing records, under the guard of [sqlstore.SetOptions] against mass deletions.
 //
 // # Completeness
 //
@@ -95,7 +95,7 @@ type Options struct {
 	// for complaints. If empty, "resourcesync" is used.
 	UserAgent string
 
-	// Logger receives what happens between harvests. If nil, slog.Default() is used.
+	// Logger receives errors and progress between harvests. If nil, slog.Default() is used.
 	Logger *slog.Logger
 }
 

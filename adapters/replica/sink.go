@@ -12,7 +12,7 @@ import (
 
 // A Sink stores the copies of a Destination and publishes them. A copy is published when its
 // content is on disk, and before the Destination records it. So after a crash, the Destination
-// repeats what may not be published.
+// repeats changes that may not be published.
 type Sink struct {
 	replica *Replica
 	name    string
