@@ -34,13 +34,22 @@ func (c *bucketConfig) flags(flags *flag.FlagSet) {
 
 func (c *bucketConfig) argument() *string { return &c.bucket }
 
+func (c *bucketConfig) required() []requirement {
+	example := "https://data.example.org/{key}"
+	if at, err := parseBucketURL(c.bucket); err == nil {
+		example = at.exampleURI()
+	}
+	return []requirement{
+		{"bucket", "the bucket whose objects are to be published", "s3://NAME", c.bucket},
+		{"uri", "the public URL of the objects, with {key} in place of the name of an object", example, c.uri},
+	}
+}
+
 func (c *bucketConfig) check(*siteConfig) (err error) {
 	if c.at, err = parseBucketURL(c.bucket); err != nil {
 		return usageError{err}
 	}
 	switch {
-	case c.uri == "":
-		return usagef("--uri is missing: give the public URL of the objects, with {key} in place of the name of an object, such as %s", c.at.exampleURI())
 	case c.verifyEvery < 0:
 		return usagef("--verify-every %v: give a time such as 12h or 7d, or 0 for never", &c.verifyEvery)
 	case c.verifyEvery != 0 && time.Duration(c.verifyEvery) < time.Minute:

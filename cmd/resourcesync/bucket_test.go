@@ -178,7 +178,7 @@ func TestBucketFlags(t *testing.T) {
 		{[]string{"s3://name", "--uri", uri, "--verify-every", "1s"}, "--verify-every"},
 		{[]string{"s3://name", "--uri", uri, "--verify-every", "0", "--private"}, ""},
 	} {
-		_, err := parseSite(kindOf("bucket"), c.args)
+		_, err := parseSite("bucket", kindOf("bucket"), c.args)
 		if c.want == "" && err != nil || c.want != "" && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "secret")) {
 			t.Errorf("%v: %v, expected %q", c.args, err, c.want)
 		}

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/url"
 	"strings"
@@ -34,9 +33,6 @@ const knownBuckets = "give s3://NAME, gs://NAME or azblob://NAME"
 
 // parseBucketURL parses the URL of a bucket.
 func parseBucketURL(text string) (*bucketURL, error) {
-	if text == "" {
-		return nil, errors.New("no bucket given: " + knownBuckets)
-	}
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme == "":

@@ -53,12 +53,13 @@ func parseBuild(args []string) (*buildConfig, error) {
 	if err == nil {
 		err = kindOf("serve").setArgument(c.folder, others)
 	}
+	if err == nil {
+		err = missing("build", "folder", append(c.folder.required(),
+			requirement{"out", "the folder for the documents", "/var/www/html", c.out},
+			requirement{"base-url", "the public URL of the folder", "https://files.example.org/", c.site.baseURL})...)
+	}
 	switch {
 	case err != nil:
-	case c.out == "":
-		err = errors.New("no folder for the documents; give one, as in --out /var/www/html")
-	case c.site.baseURL == "":
-		err = errors.New("no public URL; give that of the folder, as in --base-url https://files.example.org/")
 	case c.folder.keep > 0 && !c.folder.dumps:
 		err = errors.New("--keep-versions is for Change Dumps; give --dumps as well")
 	case c.grace < 0 || c.dumpEvery < 0:

@@ -50,7 +50,7 @@ func parseCheck(args []string) (checkConfig, error) {
 	switch {
 	case err != nil:
 	case len(others) != 1:
-		err = errors.New("give the URL of a Source, or a file: a document or a package")
+		err = errors.New("give the URL of a Source, or a file: a document or a package, as in: resourcesync check https://example.org/")
 	case c.sample < 0:
 		err = errors.New("--sample: give the number of resources, or 0 for none")
 	case c.maxResource < 1:

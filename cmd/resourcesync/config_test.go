@@ -46,7 +46,7 @@ func TestFaultyFiles(t *testing.T) {
 		"wrong in a set":  {"sets: [{kind: folder, name: a, folder: ., hash: crc}]", `site.yaml: set a: --hash "crc"`},
 		"no kind":         {"sets:\n- folder: .", "site.yaml:2: a set without a kind"},
 		"kind misspelled": {"sets:\n- kind: foldr", `there is no kind "foldr"; did you mean folder?`},
-		"no folder":       {"sets: [{kind: folder}]", "site.yaml:1: a set of the kind folder without folder"},
+		"no folder":       {"sets: [{kind: folder}]", "site.yaml:1: a set of the kind folder has no folder; add the folder whose files are to be published, as in folder: /srv/files"},
 		"no name":         {"sets:\n- {kind: folder, folder: .}\n- {kind: folder, folder: .}", "site.yaml:2: a set without a name"},
 		"same name":       {"sets:\n- {kind: folder, folder: ., name: a}\n- {kind: folder, folder: ., name: a}", `site.yaml:3: two sets have the name "a"`},
 		"same path":       {"sets:\n- {kind: folder, folder: ., name: a}\n- {kind: folder, folder: ., name: b}", `site.yaml:3: two sets have the path /`},

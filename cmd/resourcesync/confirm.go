@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"os"
 	"slices"
 	"strings"
 
@@ -123,23 +124,28 @@ func (s *state) openOwned(ctx context.Context, c *siteConfig, config setConfig) 
 func parseAny(args []string) (*siteConfig, error) {
 	if len(args) > 0 {
 		if i := slices.IndexFunc(kinds, func(k kind) bool { return k.command == args[0] }); i >= 0 {
-			return parseSite(kinds[i], args[1:])
+			return parseSite("confirm-deletions "+kinds[i].command, kinds[i], args[1:])
 		}
 	}
-	if slices.ContainsFunc(args, func(arg string) bool {
+	hasConfig := slices.ContainsFunc(args, func(arg string) bool {
 		return strings.HasPrefix(strings.TrimLeft(arg, "-")+"=", "config=") && arg[0] == '-'
-	}) {
+	})
+	if hasConfig || len(args) == 0 && os.Getenv(variableOf("config")) != "" {
 		r, err := parseRun("confirm-deletions", args)
 		if err != nil {
 			return nil, err
 		}
 		return r.load()
 	}
+	if len(args) == 0 && os.Getenv(variableOf("folder")) == "" {
+		return nil, usagef("confirm-deletions: no set given; give the arguments of the server that holds its deletions, as in: resourcesync confirm-deletions /srv/files, or resourcesync confirm-deletions --config /etc/resourcesync/site.yaml, or in %s or %s",
+			variableOf("folder"), variableOf("config"))
+	}
 	k, err := kindWith(args)
 	if err != nil {
 		return nil, err
 	}
-	return parseSite(k, args)
+	return parseSite("confirm-deletions", k, args)
 }
 
 // kindWith returns the kind whose command has all flags in args: serve if it has them.

@@ -45,6 +45,10 @@ func (c *folderConfig) flags(flags *flag.FlagSet) {
 
 func (c *folderConfig) argument() *string { return &c.folder }
 
+func (c *folderConfig) required() []requirement {
+	return []requirement{{"folder", "the folder whose files are to be published", "/srv/files", c.folder}}
+}
+
 func (c *folderConfig) check(site *siteConfig) error {
 	var err error
 	if c.hashes, err = splitHashes(c.hash); err != nil {

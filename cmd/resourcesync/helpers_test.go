@@ -280,9 +280,9 @@ func open(t testing.TB, c *siteConfig, st *state, screen *terminal.Screen) opene
 	return opened{p, p.members[0]}
 }
 
-func parseServe(args []string) (*siteConfig, error) { return parseSite(kindOf("serve"), args) }
+func parseServe(args []string) (*siteConfig, error) { return parseSite("serve", kindOf("serve"), args) }
 
-func parseProxy(args []string) (*siteConfig, error) { return parseSite(kindOf("proxy"), args) }
+func parseProxy(args []string) (*siteConfig, error) { return parseSite("proxy", kindOf("proxy"), args) }
 
 // manyFiles names how many files a folder has in benchmarks, and when adversaries ask for
 // them.

@@ -132,7 +132,7 @@ func TestD10_CreatedAndGone(t *testing.T) {
 func TestD10_ConfirmWhat(t *testing.T) {
 	folder := t.TempDir()
 	for _, test := range []struct{ want, args string }{
-		{"no folder given", ""},
+		{"no set given; give the arguments of the server", ""},
 		{"there is no state", folder + " --state " + filepath.Join(t.TempDir(), "state.db")},
 		{"give --base-url", folder + " --state postgres://localhost/none"},
 		{"give --base-url", "--upstream http://127.0.0.1"},

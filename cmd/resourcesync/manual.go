@@ -21,7 +21,7 @@ func printCompletion(_ context.Context, args []string, stdout, _ io.Writer) erro
 	case err != nil:
 		return refuse("completion", err)
 	case len(args) != 1:
-		return usagef("completion: name one shell of %s", shells)
+		return usagef("completion: name one shell of %s, as in: resourcesync completion bash", shells)
 	}
 	offered, err := offeredCommands()
 	if err != nil {

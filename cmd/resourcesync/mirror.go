@@ -61,7 +61,7 @@ func parseMirror(args []string) (mirrorConfig, error) {
 	switch {
 	case err != nil:
 	case len(others) != 2:
-		err = errors.New("give the URL of a Source and the folder or bucket for the copy")
+		err = errors.New("give the URL of a Source and the folder or bucket for the copy, as in: resourcesync mirror https://example.org/ copy")
 	case c.dumps != "auto" && c.dumps != "always" && c.dumps != "never":
 		err = fmt.Errorf("--dumps %q: give auto, always or never", c.dumps)
 	case c.logFormat != "text" && c.logFormat != "json":

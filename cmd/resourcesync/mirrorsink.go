@@ -21,8 +21,8 @@ func (c *mirrorConfig) checkState() error {
 		}
 		return nil
 	}
-	if c.state == "" {
-		return errors.New("--state is missing: give a folder of this computer that keeps the state of the copy in the bucket, such as /var/lib/mirror")
+	if err := missing("mirror", "", requirement{"state", "a folder of this computer for the state of the copy in the bucket", "/var/lib/mirror", c.state}); err != nil {
+		return err
 	}
 	_, err := parseBucketURL(c.folder)
 	return err

@@ -45,6 +45,10 @@ func (c *oaiConfig) flags(flags *flag.FlagSet) {
 
 func (c *oaiConfig) argument() *string { return &c.url }
 
+func (c *oaiConfig) required() []requirement {
+	return []requirement{{"url", "the address of the repository's OAI-PMH interface", "https://repo.example.org/oai", c.url}}
+}
+
 func (c *oaiConfig) check(*siteConfig) error {
 	u, err := url.Parse(c.url)
 	switch {

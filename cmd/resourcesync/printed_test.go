@@ -30,8 +30,8 @@ var (
 var complete = map[string]func(args []string) error{
 	"serve":    func(args []string) error { _, err := parseServe(args); return err },
 	"proxy":    func(args []string) error { _, err := parseProxy(args); return err },
-	"table":    func(args []string) error { _, err := parseSite(kindOf("table"), args); return err },
-	"bucket":   func(args []string) error { _, err := parseSite(kindOf("bucket"), args); return err },
+	"table":    func(args []string) error { _, err := parseSite("table", kindOf("table"), args); return err },
+	"bucket":   func(args []string) error { _, err := parseSite("bucket", kindOf("bucket"), args); return err },
 	"triggers": func(args []string) error { _, err := parseTriggers(args); return err },
 	"mirror":   func(args []string) error { _, err := parseMirror(args); return err },
 	"check":    func(args []string) error { _, err := parseCheck(args); return err },

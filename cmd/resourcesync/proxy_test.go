@@ -202,7 +202,7 @@ func TestProxy(t *testing.T) {
 
 func TestProxyFlags(t *testing.T) {
 	for _, tt := range []struct{ args, want string }{
-		{"", "no website given"},
+		{"", "no --upstream given"},
 		{"--upstream 127.0.0.1:80", "--upstream"},
 		{"--upstream http://a/b", "path"},
 		{"--upstream http://a b", `"b" is one argument too many`},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -53,7 +52,7 @@ func parseRun(command string, args []string) (*runConfig, error) {
 	case len(others) == 1:
 		r.path = others[0]
 	case r.path == "":
-		err = errors.New("no configuration file given, as in --config /etc/resourcesync/site.yaml")
+		err = missing(command, "config", requirement{"config", "the configuration file", "/etc/resourcesync/site.yaml", ""})
 	}
 	return r, refuse(command, err)
 }
@@ -190,8 +189,8 @@ func (s *setSection) load(top []layer) (setConfig, []effectiveSetting, error) {
 	if err != nil {
 		return nil, nil, usageError{err}
 	}
-	if a, ok := set.(argued); ok && *a.argument() == "" {
-		return nil, nil, usagef("%s: a set of the kind %s without %s", s.from, k.name, k.argument)
+	if err := s.missingKey(k.name, set.required()); err != nil {
+		return nil, nil, err
 	}
 	common := set.common()
 	common.kind, common.name = k.name, text("name")

@@ -2,17 +2,15 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 )
 
 // A publisher is the command that publishes one set of a kind.
 func publisher(command string) func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	return func(ctx context.Context, args []string, stdout, stderr io.Writer) error {
-		c, err := parseSite(kindOf(command), args)
+		c, err := parseSite(command, kindOf(command), args)
 		if err != nil {
 			return err
 		}
@@ -25,9 +23,9 @@ func kindOf(command string) kind {
 	return kinds[slices.IndexFunc(kinds, func(k kind) bool { return k.command == command })]
 }
 
-// parseSite reads the arguments of the command that publishes a set of a kind. The error is
-// flag.ErrHelp for --help.
-func parseSite(k kind, args []string) (*siteConfig, error) {
+// parseSite reads the arguments of the command that publishes a set of a kind, or those of
+// another command that is given them. The error is flag.ErrHelp for --help.
+func parseSite(command string, k kind, args []string) (*siteConfig, error) {
 	set := k.create()
 	set.common().kind = k.name
 	c := &siteConfig{sets: []setConfig{set}}
@@ -35,8 +33,11 @@ func parseSite(k kind, args []string) (*siteConfig, error) {
 	if err == nil {
 		err = k.setArgument(set, others)
 	}
+	if err == nil {
+		err = missing(command, k.argument, set.required()...)
+	}
 	if err != nil {
-		return nil, refuse(k.command, err)
+		return nil, refuse(command, err)
 	}
 	return c, c.check()
 }
@@ -57,13 +58,7 @@ func (k kind) setArgument(set setConfig, args []string) error {
 		return nil
 	case len(args) > 1:
 		return fmt.Errorf("only one %s can be published: %q is one too many", k.argument, args[1])
-	case len(args) == 1:
-		*to.argument() = args[0]
-	default:
-		*to.argument() = os.Getenv(variableOf(k.argument))
 	}
-	if *to.argument() == "" {
-		return errors.New("no " + k.argument + " given")
-	}
+	*to.argument() = givenArgument(args, k.argument)
 	return nil
 }

@@ -40,6 +40,9 @@ type setConfig interface {
 	// of those that all kinds have, which flags has already.
 	flags(flags *flag.FlagSet)
 
+	// required returns the settings without which there is nothing to publish.
+	required() []requirement
+
 	// check normalizes the settings of the kind. It returns a usageError for the first
 	// wrong one. It asks nobody else: no server, no database. The settings of the site
 	// and those that all kinds have are already checked.

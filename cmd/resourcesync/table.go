@@ -25,8 +25,10 @@ func (c *tableConfig) flags(flags *flag.FlagSet) {
 	c.tableFlags(flags)
 }
 
+func (c *tableConfig) required() []requirement { return c.requiredOfTable(true) }
+
 func (c *tableConfig) check(*siteConfig) error {
-	if err := c.checkTable(true); err != nil {
+	if err := c.checkTable(); err != nil {
 		return usageError{err}
 	}
 	if c.dumps {

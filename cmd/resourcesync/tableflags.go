@@ -54,22 +54,28 @@ func (s *tableSettings) tableFlags(flags *flag.FlagSet) {
 	flags.StringVar(&t.Deleted, "deleted", "", "")
 }
 
-// checkTable returns an error for the first setting that is missing. Only needed for
-// reading are the columns.
-func (s *tableSettings) checkTable(columns bool) error {
+// requiredOfTable returns the settings without which there is no table. Only whoever reads it
+// needs the columns.
+func (s *tableSettings) requiredOfTable(columns bool) []requirement {
+	required := []requirement{
+		{"db", "the database with the table", "postgres://user@host/database", s.db},
+		{"table", "the table or view", "articles", s.table.Name},
+	}
+	if columns {
+		required = append(required,
+			requirement{"key", "the column that identifies a row", "id", s.table.Key},
+			requirement{"uri", "the template of the URIs, with columns in braces", "https://example.org/articles/{id}", s.table.URI})
+	}
+	return required
+}
+
+// checkTable returns an error for an address that is not that of a database.
+func (s *tableSettings) checkTable() error {
 	switch {
-	case s.db == "":
-		return errors.New("no --db given")
 	case strings.Contains(s.db, "://") && !isPostgres(s.db) && !isMySQL(s.db):
 		return errors.New("--db: give an SQLite file, postgres://user@host/database or mysql://user@host/database")
 	case checkAddress(s.db) != nil:
 		return fmt.Errorf("--db: %w", checkAddress(s.db))
-	case s.table.Name == "":
-		return errors.New("no --table given")
-	case s.table.Key == "" && columns:
-		return errors.New("no --key given")
-	case s.table.URI == "" && columns:
-		return errors.New("no --uri given")
 	}
 	return nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -118,7 +119,7 @@ func parseTriggers(args []string) (triggersConfig, error) {
 	case c.apply && c.drop:
 		err = errors.New("give either --apply or --drop")
 	default:
-		err = c.checkTable(!c.drop)
+		err = cmp.Or(missing("triggers", "", c.requiredOfTable(!c.drop)...), c.checkTable())
 	}
 	if err == nil && c.set == "" {
 		c.set = c.table.Name

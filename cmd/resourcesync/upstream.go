@@ -67,10 +67,11 @@ func (c *upstreamConfig) flags(flags *flag.FlagSet) {
 
 var thisComputer = addresses{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
 
+func (c *upstreamConfig) required() []requirement {
+	return []requirement{{"upstream", "the address of the web server", "http://127.0.0.1:8000", c.upstream}}
+}
+
 func (c *upstreamConfig) check(*siteConfig) error {
-	if c.upstream == "" {
-		return usagef("no website given, as in --upstream http://127.0.0.1:8000")
-	}
 	if len(c.trusted) == 0 && !c.distrust {
 		c.trusted = thisComputer
 	}
