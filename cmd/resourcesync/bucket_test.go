@@ -60,7 +60,7 @@ func TestBucket(t *testing.T) {
 	copied := strings.Replace(to.URL, "?", "/copy?", 1)
 	mirror := func(flags ...string) string {
 		t.Helper()
-		status, out, errs := runMirror(t, append([]string{site, copied, "--state", state, "--allow-addresses", "127.0.0.0/8"}, flags...)...)
+		status, out, errs := runMirror(t, append([]string{site, copied, "--state-folder", state, "--allow-addresses", "127.0.0.0/8"}, flags...)...)
 		if status != 0 {
 			t.Fatalf("status %d: %s%s", status, out, errs)
 		}
@@ -121,7 +121,7 @@ func TestBucket(t *testing.T) {
 		t.Errorf("the copy has %s", found)
 	}
 	// The state of one bucket is not that of another.
-	status, _, errs := runMirror(t, site, to.URL, "--state", state, "--allow-addresses", "127.0.0.0/8")
+	status, _, errs := runMirror(t, site, to.URL, "--state-folder", state, "--allow-addresses", "127.0.0.0/8")
 	if status != 2 || !strings.Contains(errs, "has the state of the copy in s3://") {
 		t.Errorf("status %d: %s", status, errs)
 	}
@@ -187,9 +187,9 @@ func TestBucketFlags(t *testing.T) {
 		args []string
 		want string
 	}{
-		{[]string{"https://example.org/", "s3://name"}, "--state"},
-		{[]string{"https://example.org/", "copy", "--state", "x"}, "--state"},
-		{[]string{"https://example.org/", "file:///copy", "--state", "x"}, "needs no bucket"},
+		{[]string{"https://example.org/", "s3://name"}, "--state-folder"},
+		{[]string{"https://example.org/", "copy", "--state-folder", "x"}, "--state-folder"},
+		{[]string{"https://example.org/", "file:///copy", "--state-folder", "x"}, "needs no bucket"},
 	} {
 		if _, err := parseMirror(c.args); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("mirror %v: %v", c.args, err)

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"flag"
+	"fmt"
 	"net/netip"
 	"reflect"
 	"strings"
@@ -115,6 +117,35 @@ func TestSpans(t *testing.T) {
 		err := s.Set(given)
 		if (err == nil) != (want != "") || err == nil && s.String() != want {
 			t.Errorf("%s: %v, %v, want %q", given, &s, err, want)
+		}
+	}
+}
+
+// TestOneMeaning: a flag is of one type in all commands that have it, because a variable sets
+// all of them, and the flags whose values look alike begin with the same words in every help.
+func TestOneMeaning(t *testing.T) {
+	types, meanings := make(map[string]string), make(map[string]string)
+	for _, c := range commands() {
+		if c.flags == nil {
+			continue
+		}
+		text, err := readHelp(c.name)
+		must(t, err)
+		c.flags().VisitAll(func(f *flag.Flag) {
+			got := fmt.Sprintf("%T", f.Value)
+			if before, ok := types[f.Name]; ok && before != got {
+				t.Errorf("%s --%s is a %s, elsewhere a %s", c.name, f.Name, got, before)
+			}
+			types[f.Name] = got
+		})
+		for _, f := range text.Flags {
+			switch f.Name {
+			case "rate", "set", "uri", "concurrency", "allow-addresses", "ignore-robots", "log-format", "db", "key":
+				if before, ok := meanings[f.Name]; ok && before != f.Summary() {
+					t.Errorf("%s --%s: %s; elsewhere: %s", c.name, f.Name, f.Summary(), before)
+				}
+				meanings[f.Name] = f.Summary()
+			}
 		}
 	}
 }

@@ -39,7 +39,7 @@ func mirrorFlags(c *mirrorConfig) *flag.FlagSet {
 	flags.BoolVar(&c.audit, "audit", false, "")
 	flags.StringVar(&c.callbackListen, "callback-listen", "", "")
 	flags.StringVar(&c.callbackURL, "callback-url", "", "")
-	flags.StringVar(&c.dumps, "dumps", "auto", "")
+	flags.StringVar(&c.dumps, "use-dumps", "auto", "")
 	flags.Var(&c.every, "every", "")
 	flags.BoolVar(&c.follow, "follow", false, "")
 	flags.BoolVar(&c.json, "json", false, "")
@@ -50,7 +50,7 @@ func mirrorFlags(c *mirrorConfig) *flag.FlagSet {
 	flags.Var(&c.maxSize, "max-size", "")
 	c.maxState = 16 << 30
 	flags.Var(&c.maxState, "max-state", "")
-	flags.StringVar(&c.state, "state", "", "")
+	flags.StringVar(&c.state, "state-folder", "", "")
 	return flags
 }
 
@@ -63,7 +63,7 @@ func parseMirror(args []string) (mirrorConfig, error) {
 	case len(others) != 2:
 		err = errors.New("give the URL of a Source and the folder or bucket for the copy, as in: resourcesync mirror https://example.org/ copy")
 	case c.dumps != "auto" && c.dumps != "always" && c.dumps != "never":
-		err = fmt.Errorf("--dumps %q: give auto, always or never", c.dumps)
+		err = fmt.Errorf("--use-dumps %q: give auto, always or never", c.dumps)
 	case c.logFormat != "text" && c.logFormat != "json":
 		err = fmt.Errorf("--log-format %q: give text or json", c.logFormat)
 	case c.every < 0 || c.every > 0 && time.Duration(c.every) < time.Second:

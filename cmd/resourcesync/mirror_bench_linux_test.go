@@ -31,7 +31,7 @@ func BenchmarkMirror(b *testing.B) {
 		name string
 		args []string
 	}{
-		{"lists", []string{program, "mirror", p.site, lists, "--dumps", "never"}},
+		{"lists", []string{program, "mirror", p.site, lists, "--use-dumps", "never"}},
 		{"dumps", []string{program, "mirror", p.site, dumps}},
 		{"unchanged", []string{program, "mirror", p.site, dumps}},
 		{"audit", []string{program, "mirror", p.site, dumps, "--audit"}},

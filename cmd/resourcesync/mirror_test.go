@@ -132,7 +132,7 @@ func TestMirrorRefuses(t *testing.T) {
 		"every":               {[]string{"http://127.0.0.1:1/", t.TempDir(), "--every", "1ms"}, 2, "such as 15m"},
 		"rate":                {[]string{"http://127.0.0.1:1/", t.TempDir(), "--rate", "-1"}, 2, "per second"},
 		"concurrency":         {[]string{"http://127.0.0.1:1/", t.TempDir(), "--concurrency", "0"}, 2, "from 1 to 100"},
-		"dumps":               {[]string{"http://127.0.0.1:1/", t.TempDir(), "--dumps", "sometimes"}, 2, "auto, always or never"},
+		"dumps":               {[]string{"http://127.0.0.1:1/", t.TempDir(), "--use-dumps", "sometimes"}, 2, "auto, always or never"},
 		"log format":          {[]string{"http://127.0.0.1:1/", t.TempDir(), "--log-format", "xml"}, 2, "text or json"},
 		"address is no such":  {[]string{"http://127.0.0.1:1/", t.TempDir(), "--allow-addresses", "x"}, 2, "10.1.2.0/24"},
 		"audit and follow":    {[]string{"http://127.0.0.1:1/", t.TempDir(), "--audit", "--follow"}, 2, "exclude each other"},
@@ -163,7 +163,7 @@ func TestMirrorMany(t *testing.T) {
 	s := startReady(t, folder, "--keep-versions", "1h")
 	copies := map[string]string{"never": t.TempDir(), "auto": t.TempDir()}
 	for dumps, dir := range copies {
-		status, stdout, stderr := runMirror(t, s.site, dir, "--dumps", dumps, "--json")
+		status, stdout, stderr := runMirror(t, s.site, dir, "--use-dumps", dumps, "--json")
 		var report destination.Report
 		must(t, json.Unmarshal([]byte(stdout), &report))
 		if status != 0 || report.Created != int64(files) || (report.Packages > 0) != (dumps == "auto") || report.Unused > 0 {
@@ -223,7 +223,7 @@ func mirrorKilled(t *testing.T, dumps string) {
 		if kill%5 == 0 {
 			s.write("large", sealed(random, 10_000_000))
 		}
-		p := exec.CommandContext(t.Context(), program, "mirror", s.site, dir, "--rate", "1000", "--dumps", dumps)
+		p := exec.CommandContext(t.Context(), program, "mirror", s.site, dir, "--rate", "1000", "--use-dumps", dumps)
 		p.Env = append(os.Environ(), beMain+"=1")
 		must(t, p.Start())
 		lives := random.IntN(500)

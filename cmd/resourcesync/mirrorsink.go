@@ -17,11 +17,11 @@ import (
 func (c *mirrorConfig) checkState() error {
 	if !isBucketURL(c.folder) {
 		if c.state != "" {
-			return errors.New("--state is for copies in buckets; the state of a copy in a folder is in that folder")
+			return errors.New("--state-folder is for copies in buckets; the state of a copy in a folder is in that folder")
 		}
 		return nil
 	}
-	if err := missing("mirror", "", requirement{"state", "a folder of this computer for the state of the copy in the bucket", "/var/lib/mirror", c.state}); err != nil {
+	if err := missing("mirror", "", requirement{"state-folder", "a folder of this computer for the state of the copy in the bucket", "/var/lib/mirror", c.state}); err != nil {
 		return err
 	}
 	_, err := parseBucketURL(c.folder)
@@ -72,7 +72,7 @@ func (c *mirrorConfig) claimState(at *bucketURL) error {
 		return os.WriteFile(name, []byte(at.String()), 0o600)
 	}
 	if err == nil && string(text) != at.String() {
-		err = fmt.Errorf("--state %s has the state of the copy in %s, not in %s; give another folder", c.state, text, at)
+		err = fmt.Errorf("--state-folder %s has the state of the copy in %s, not in %s; give another folder", c.state, text, at)
 	}
 	return err
 }

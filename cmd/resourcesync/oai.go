@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"log/slog"
+	"math"
 	"net/url"
 	"strings"
 	"sync"
@@ -33,7 +34,7 @@ func (c *oaiConfig) flags(flags *flag.FlagSet) {
 	setDefault(flags, "rescan", "10m")
 	setDefault(flags, "dumps", "false")
 	c.overlap = span(time.Hour)
-	flags.StringVar(&c.oaiSet, "set", "", "")
+	flags.StringVar(&c.oaiSet, "set-spec", "", "")
 	flags.StringVar(&c.format, "metadata-prefix", "oai_dc", "")
 	flags.StringVar(&c.uri, "uri", "", "")
 	flags.StringVar(&c.uriPrefix, "uri-prefix", "", "")
@@ -62,8 +63,8 @@ func (c *oaiConfig) check(*siteConfig) error {
 		return usagef("--overlap %v: give a time such as 1h, or 0", &c.overlap)
 	case c.fullEvery < 0:
 		return usagef("--full-every %v: give a time such as 7d, or 0 for the default", &c.fullEvery)
-	case c.rate <= 0:
-		return usagef("--rate %v: give requests per second, more than 0", c.rate)
+	case !(c.rate >= 0) || math.IsInf(c.rate, 0):
+		return errRate
 	}
 	// New sends no request.
 	if _, err := oaipmh.New(c.url, nil, nil, c.options("", nil)); err != nil {
@@ -76,7 +77,7 @@ func (c *oaiConfig) options(userAgent string, log *slog.Logger) *oaipmh.Options 
 	return &oaipmh.Options{
 		MetadataPrefix: c.format, Set: c.oaiSet, URI: c.uri, URIPrefix: c.uriPrefix, DescribedBy: c.describe,
 		Overlap: max(time.Duration(c.overlap), 1), FullEvery: time.Duration(c.fullEvery), Every: c.rescan,
-		Rate: c.rate, UserAgent: userAgent, Logger: log,
+		Rate: unlimited(c.rate), UserAgent: userAgent, Logger: log,
 	}
 }
 

@@ -207,7 +207,7 @@ func TestProxyFlags(t *testing.T) {
 		{"--upstream http://a/b", "path"},
 		{"--upstream http://a b", `"b" is one argument too many`},
 		{"--upstream http://a --verify some", "--verify"},
-		{"--upstream http://a --rate 0", "--rate"},
+		{"--upstream http://a --rate -1", "--rate"},
 		{"--upstream http://a --revisit -1", "--revisit"},
 		{"--upstream http://a --tls-cert x", "--tls-key"},
 		{"--upstream http://a --tls-cert x --tls-key y", "--tls-cert"},

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"math"
@@ -27,10 +28,18 @@ func (s *requestSettings) check() error {
 	case s.concurrency < 1 || s.concurrency > 100:
 		return errors.New("--concurrency: give a number from 1 to 100")
 	case !(s.rate >= 0) || math.IsInf(s.rate, 0):
-		return errors.New("--rate: give a number of requests per second, or 0 for no limit")
+		return errRate
 	}
 	return nil
 }
+
+var errRate = usagef("--rate: give the maximum number of requests per second to a host, such as 5 or 0.5, or 0 for no limit")
+
+// unlimited returns a rate for packages in which zero is the default.
+func unlimited(rate float64) float64 { return cmp.Or(rate, mostRequests) }
+
+// mostRequests is a number of requests per second that nobody reaches.
+const mostRequests = 1e6
 
 // checkSourceURL returns an error for the URL of a Source with a user, and maybe a password,
 // which messages would show.

@@ -30,7 +30,7 @@ func TestMissingArguments(t *testing.T) {
 		"build .":                     "build: no --out given; give the folder for the documents, as in --out /var/www/html, or in RESOURCESYNC_OUT;",
 		"build . --out out":           "build: no --base-url given; give the public URL of the folder, as in --base-url https://files.example.org/, or in RESOURCESYNC_BASE_URL;",
 		"mirror":                      "as in: resourcesync mirror https://example.org/ copy;",
-		"mirror http://a/ s3://b":     "mirror: no --state given; give a folder of this computer for the state of the copy in the bucket, as in --state /var/lib/mirror, or in RESOURCESYNC_STATE;",
+		"mirror http://a/ s3://b":     "mirror: no --state-folder given; give a folder of this computer for the state of the copy in the bucket, as in --state-folder /var/lib/mirror, or in RESOURCESYNC_STATE_FOLDER;",
 		"check":                       "as in: resourcesync check https://example.org/;",
 		"confirm-deletions":           "confirm-deletions: no set given; give the arguments of the server that holds its deletions, as in: resourcesync confirm-deletions /srv/files, or",
 		"confirm-deletions oai":       "confirm-deletions oai: no url given; give the address of the repository's OAI-PMH interface, as in: resourcesync confirm-deletions oai https://repo.example.org/oai, or in RESOURCESYNC_URL;",

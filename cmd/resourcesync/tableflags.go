@@ -49,7 +49,7 @@ func (s *tableSettings) tableFlags(flags *flag.FlagSet) {
 		}
 		t.Hashes[algorithm] = column
 		return nil
-	}), "hash", "")
+	}), "hash-column", "")
 	flags.StringVar(&t.Where, "where", "", "")
 	flags.StringVar(&t.Deleted, "deleted", "", "")
 }

@@ -206,7 +206,7 @@ func TestTriggersRefusals(t *testing.T) {
 		"no server":         {full("--db", "postgres://me:secret@127.0.0.1:1/db"), "connection refused"},
 		"missing table":     {full("--table", "none"), "no such table"},
 		"missing column":    {full("--lastmod", "at"), `no column "at"`},
-		"hash column":       {full("--hash", "md5=sum"), `no column "sum"`},
+		"hash column":       {full("--hash-column", "md5=sum"), `no column "sum"`},
 		"bad condition":     {full("--where", "nonsense = 1"), "nonsense"},
 		"bad template":      {full("--uri", "https://example.org/{id"), "without a }"},
 		"relative template": {full("--uri", "/articles/{id}"), "not absolute"},

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"log/slog"
+	"math"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -85,8 +86,8 @@ func (c *upstreamConfig) check(*siteConfig) error {
 		return usagef("--upstream %q: give the address of the web server, such as http://127.0.0.1:8000", c.upstream)
 	case verify != sitemap.VerifyGet && verify != sitemap.VerifyHead && verify != sitemap.VerifyNone:
 		return usagef("--verify %q: give get, head or none", c.verify)
-	case c.rate <= 0:
-		return usagef("--rate %v: give requests per second, more than 0", c.rate)
+	case !(c.rate >= 0) || math.IsInf(c.rate, 0):
+		return errRate
 	case c.revisit < 0:
 		return usagef("--revisit %v: give pages per second, or 0", c.revisit)
 	case c.beside && c.htmlLink:
@@ -155,7 +156,7 @@ func (c *upstreamConfig) open(ctx context.Context, m *member) (*content, error) 
 		Upstream:  c.upstream,
 		Transport: transport,
 		Variant:   variant,
-		Rate:      c.rate,
+		Rate:      unlimited(c.rate),
 		Revisit:   cmp.Or(c.revisit, -1),
 		Folder:    folder,
 		Withheld:  withheld,
