@@ -40,11 +40,6 @@ func checkConfigFile(_ context.Context, args []string, stdout, stderr io.Writer)
 			return refuseState(path, err)
 		}
 	}
-	if c.tlsCert != "" {
-		if _, err := newCertificate(c.tlsCert, c.tlsKey); err != nil {
-			return err
-		}
-	}
 	if err := c.checkSource(); err != nil {
 		return err
 	}

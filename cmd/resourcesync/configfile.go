@@ -35,13 +35,13 @@ type setSection struct {
 func readConfig(path string) (*configFile, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, usagef("configuration file %q: %w", path, reason(err))
+		return nil, usagef("configuration file %q: %w", path, unreadable(err))
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxConfig+1))
 	switch {
 	case err != nil:
-		return nil, usagef("configuration file %q: %w", path, reason(err))
+		return nil, usagef("configuration file %q: %w", path, unreadable(err))
 	case len(text) > maxConfig:
 		return nil, usagef("configuration file %q has more than %d bytes; is it one?", path, maxConfig)
 	}
@@ -57,7 +57,7 @@ func parseConfig(name string, text []byte) (*configFile, error) {
 	case errors.Is(err, io.EOF):
 		return nil, usagef("%s is empty; docs/configuration.md has an example", name)
 	case err != nil:
-		return nil, usagef("%s is not YAML: %s", name, strings.TrimPrefix(err.Error(), "yaml: "))
+		return nil, usagef("%s is not YAML: %s; correct that line or the one before, and try \"resourcesync check-config\"", name, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if decoder.Decode(new(yaml.Node)) != io.EOF {
 		return nil, usagef("%s has more than one document; remove what follows the line ---", name)

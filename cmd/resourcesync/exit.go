@@ -120,12 +120,3 @@ var wrongForMySQL = map[uint16]bool{
 	1143: true, // no right to the column
 	1146: true, // no such table
 }
-
-// oneLine returns err with a text of one line: errors of databases can have several.
-func oneLine(err error) error { return lineError{err} }
-
-type lineError struct{ error }
-
-func (e lineError) Error() string { return strings.Join(strings.Fields(e.error.Error()), " ") }
-
-func (e lineError) Unwrap() error { return e.error }

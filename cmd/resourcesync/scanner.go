@@ -126,7 +126,11 @@ func (s *scanner) run(ctx context.Context) {
 			retry = min(retry, s.rescan)
 			// The same failure, time and again, is one line.
 			if before == nil || before.Error() != err.Error() {
-				s.log.Error("scan failed; no deletions are recorded", "error", err, "next_in", retry)
+				message := "scan failed; no deletions are recorded"
+				if isFull(err) {
+					message += "; make room on the disk"
+				}
+				s.log.Error(message, "error", err, "next_in", retry)
 			}
 			pause(ctx, retry, retry, woken)
 			retry *= 2

@@ -74,19 +74,19 @@ func (f *secretFile) Set(path string) error {
 func readSecret(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("%q: %w", path, reason(err))
+		return "", fmt.Errorf("%q: %w", path, unreadable(err))
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("%q: %w", path, reason(err))
+		return "", fmt.Errorf("%q: %w", path, unreadable(err))
 	case len(text) > maxSecret || strings.ContainsRune(string(text), 0):
 		return "", fmt.Errorf("%q does not contain a secret: give a file of text with at most %d bytes", path, maxSecret)
 	}
 	secret := strings.TrimSuffix(strings.TrimSuffix(string(text), "\n"), "\r")
 	if secret == "" {
-		return "", fmt.Errorf("%q is empty", path)
+		return "", fmt.Errorf("%q is empty; write the secret into it", path)
 	}
 	return secret, nil
 }

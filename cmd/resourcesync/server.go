@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
+	"io/fs"
 	"log/slog"
 	"math"
 	"net"
@@ -165,7 +166,10 @@ type certificate struct {
 func newCertificate(certFile, keyFile string) (*certificate, error) {
 	c := &certificate{certFile: certFile, keyFile: keyFile}
 	if _, err := c.get(nil); err != nil {
-		return nil, usagef("--tls-cert, --tls-key: %w", err)
+		if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+			return nil, usagef("--tls-cert, --tls-key: %q: %w", pathErr.Path, unreadable(err))
+		}
+		return nil, usagef("--tls-cert, --tls-key: %w; give a certificate chain and its private key, both as PEM", err)
 	}
 	return c, nil
 }

@@ -151,6 +151,11 @@ func (c *siteConfig) checkPath(s *setSettings) error {
 
 // verify checks the configuration against this computer.
 func (c *siteConfig) verify() error {
+	if c.tlsCert != "" {
+		if _, err := newCertificate(c.tlsCert, c.tlsKey); err != nil {
+			return err
+		}
+	}
 	for _, set := range c.sets {
 		if v, ok := set.(verifier); ok {
 			if err := v.verify(); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
+	"zombiezen.com/go/sqlite"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
@@ -107,6 +108,8 @@ func refuseState(path string, err error) error {
 		remedy = "stop that one or wait until it has ended, or " + remedy
 	case isFull(err):
 		remedy = "make room on the disk, or give a file on another one with --state"
+	case sqlite.ErrCode(err).ToPrimary() == sqlite.ResultIOErr:
+		remedy = "check the disk, and the limit for the size of files (ulimit -f), or " + remedy
 	case errors.Is(err, fs.ErrPermission):
 		remedy = "let this user read and write the file, those beside it whose names begin with its name, and their folder, or " + remedy
 	}
@@ -130,7 +133,7 @@ func openStateFile(ctx context.Context, c *siteConfig, path string, o *sqlstore.
 // openPostgres opens the state in a PostgreSQL database.
 func openPostgres(ctx context.Context, c *siteConfig, o *sqlstore.Options) (*state, error) {
 	refuse := func(err error) error {
-		return usagef("--state: %w", oneLine(err)) // the driver reports each address that it has tried on its own line
+		return usagef("--state: %w", ofDatabase(err))
 	}
 	config, err := pgxpool.ParseConfig(c.state)
 	if err != nil {

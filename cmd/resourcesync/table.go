@@ -84,12 +84,12 @@ type tableSet struct {
 func (c *tableConfig) open(ctx context.Context, m *member) (_ *content, err error) {
 	s := &tableSet{member: m, tableConfig: c}
 	if s.db, err = openTableDB(ctx, c.db, false); err != nil {
-		return nil, usageError{oneLine(err)}
+		return nil, usageError{ofDatabase(err)}
 	}
 	content, err := s.open(ctx)
 	if err != nil {
 		s.db.close()
-		return nil, usagef("table: %w", oneLine(err))
+		return nil, usagef("table: %w", ofDatabase(err))
 	}
 	content.from, content.unit, content.close = slog.String("table", c.place()), "row", s.db.close
 	return content, nil

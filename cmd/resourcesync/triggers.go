@@ -27,7 +27,7 @@ func triggers(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	}
 	err = runTriggers(ctx, &c, stdout, stderr)
 	if _, ok := errors.AsType[usageError](err); err != nil && !ok && ctx.Err() == nil {
-		return usagef("triggers: %w", oneLine(err))
+		return usagef("triggers: %w", ofDatabase(err))
 	}
 	return err
 }

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"strings"
+	"syscall"
+)
+
+// unreadable returns err, which reading a file has caused, without the path and with a remedy.
+func unreadable(err error) error {
+	remedy := "check the file and its disk"
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		remedy = "make the file, or correct the path"
+	case errors.Is(err, fs.ErrPermission):
+		remedy = "let the user of this process read the file, or give another one"
+	case errors.Is(err, syscall.EISDIR):
+		remedy = "give a file in that folder"
+	}
+	return fmt.Errorf("%w; %s", reason(err), remedy)
+}
+
+// ofDatabase returns err, which a database has caused, in one line and with a remedy.
+func ofDatabase(err error) error {
+	if passes(err) {
+		return fmt.Errorf("%w; is the database running, and does it accept connections of this computer? Start it, or correct its address", oneLine(err))
+	}
+	return oneLine(err)
+}
+
+// oneLine returns err with a text of one line: errors of databases can have several, also the
+// same one for each attempt.
+func oneLine(err error) error { return lineError{err} }
+
+type lineError struct{ error }
+
+func (e lineError) Error() string {
+	var words []string
+	seen := make(map[string]bool)
+	for line := range strings.Lines(e.error.Error()) {
+		if line = strings.TrimSpace(line); line != "" && !seen[line] {
+			seen[line] = true
+			words = append(words, strings.Fields(line)...)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func (e lineError) Unwrap() error { return e.error }
