@@ -1,47 +1,171 @@
-"""A sequential Destination: it requests one resource after another, as the reference client
-does, and nothing else. usage: sequential.py baseline|audit SITE FOLDER"""
+"""A Destination that makes the requests and calls of the reference client, one after another.
 
+The reference client is not installed where the benchmarks run, so this program stands for it. It
+sends the same requests, each over a connection of its own, and uses the same libraries for
+requests, XML and times. For each resource it makes the same calls of the system. It does less
+between them: it has no options, mappings, state or report.
+
+usage: sequential.py baseline|audit SITE FOLDER [ALGORITHM]"""
+
+import calendar
 import hashlib
+import logging
 import os
+import re
 import sys
+import urllib.parse
 import urllib.request
-import xml.etree.ElementTree as ElementTree
+
+import requests
+from dateutil import parser
+from defusedxml import ElementTree
 
 SITEMAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 TERMS = "{http://www.openarchives.org/rs/terms/}"
+FILE_BLOCK = 16 << 10
+NETWORK_BLOCK = 1 << 10
+
+log = logging.getLogger("mirror")
+events = logging.getLogger("events")
 
 
-def entries(uri):
-    """Yields the URI, length and SHA-256 of each resource of a Resource List or an index."""
+class Resource:
+    """What a list or a folder says about a resource."""
+
+    __slots__ = ("uri", "modified", "length", "digests", "path")
+
+    def __init__(self, uri, modified=None, length=None, digests=None, path=None):
+        self.uri, self.modified, self.length, self.digests, self.path = uri, modified, length, digests or {}, path
+
+    def shows(self, other):
+        """Reports whether both describe the same version: by digests, otherwise by time and length."""
+        common = self.digests.keys() & other.digests.keys()
+        if common:
+            return all(self.digests[name] == other.digests[name] for name in common)
+        if self.modified is not None and other.modified is not None and int(self.modified) != int(other.modified):
+            return False
+        return self.length is None or other.length is None or self.length == other.length
+
+
+W3C_DATETIME = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)(\.\d+)?Z$")
+
+
+def seconds(text):
+    """Returns the Unix time of a W3C datetime in UTC."""
+    whole, fraction = W3C_DATETIME.match(text).groups()
+    return calendar.timegm(parser.parse(whole + "Z").timetuple()) + float(fraction or 0)
+
+
+def parse(uri):
     with urllib.request.urlopen(uri) as response:
-        root = ElementTree.parse(response).getroot()
+        return ElementTree.parse(response).getroot()
+
+
+def links(uri, tag):
+    """Yields each capability of a document with its URI."""
+    for entry in parse(uri).iter(SITEMAP + tag):
+        md = entry.find(TERMS + "md")
+        yield md.get("capability"), entry.findtext(SITEMAP + "loc")
+
+
+def discover(site):
+    """Returns the URI of the Resource List."""
+    description = urllib.parse.urljoin(site, "/.well-known/resourcesync")
+    for capability, uri in links(description, "url"):
+        if capability == "capabilitylist":
+            return next(at for name, at in links(uri, "url") if name == "resourcelist")
+    sys.exit("no Capability List")
+
+
+def listed(uri):
+    """Yields the resources of a Resource List or an index of them."""
+    root = parse(uri)
     for part in root.iter(SITEMAP + "sitemap"):
-        yield from entries(part.find(SITEMAP + "loc").text)
-    for url in root.iter(SITEMAP + "url"):
-        md = url.find(TERMS + "md")
-        digests = dict(h.split(":", 1) for h in md.get("hash").split())
-        yield url.find(SITEMAP + "loc").text, int(md.get("length")), digests["sha-256"]
+        yield from listed(part.findtext(SITEMAP + "loc"))
+    for entry in root.iter(SITEMAP + "url"):
+        resource = Resource(entry.findtext(SITEMAP + "loc"))
+        if modified := entry.findtext(SITEMAP + "lastmod"):
+            resource.modified = seconds(modified)
+        md = entry.find(TERMS + "md")
+        if md is not None:
+            resource.length = int(md.get("length")) if md.get("length") else None
+            resource.digests = dict(digest.split(":", 1) for digest in md.get("hash", "").split())
+        yield resource
 
 
-def same(path, length, digest):
-    """Reports whether a file has a length and a digest."""
-    if os.stat(path).st_size != length:
-        return False
+def digest(path, algorithm):
+    """Returns the digests of a file, by the name of the algorithm."""
+    if not algorithm:
+        return {}
+    sum = hashlib.new(algorithm.replace("-", ""))
     with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest() == digest
+        while block := file.read(FILE_BLOCK):
+            sum.update(block)
+    return {algorithm: sum.hexdigest()}
 
 
-def main(mode, site, folder):
-    differences = 0
-    for uri, length, digest in entries(site + "resourcesync/resourcelist.xml"):
-        path = os.path.join(folder, uri[len(site):])
-        if mode == "baseline":
-            os.makedirs(os.path.dirname(path), exist_ok=True)
-            with urllib.request.urlopen(uri) as response, open(path, "wb") as file:
-                file.write(response.read())
-        differences += not same(path, length, digest)
-    if differences:
-        sys.exit(f"{differences} resources differ")
+def copied(site, folder, algorithm):
+    """Yields the resources of the copy."""
+    for at, _, names in os.walk(folder):
+        for name in names:
+            path = os.path.join(at, name)
+            if not os.path.isfile(path) or os.path.islink(path):
+                continue
+            uri = site + path[len(folder) + 1:]
+            info = os.stat(path)
+            yield Resource(uri, info.st_mtime, info.st_size, digest(path, algorithm), path)
+
+
+def compare(source, copy):
+    """Returns what is created, updated and deleted, from two lists in the order of their URIs."""
+    created, updated, deleted = [], [], []
+    wanted, had = iter(sorted(source)), iter(sorted(copy))
+    a, b = next(wanted, None), next(had, None)
+    while a is not None or b is not None:
+        if b is None or a is not None and a < b:
+            created.append(source[a])
+            a = next(wanted, None)
+        elif a is None or b < a:
+            deleted.append(copy[b])
+            b = next(had, None)
+        else:
+            if not source[a].shows(copy[b]):
+                updated.append(source[a])
+            a, b = next(wanted, None), next(had, None)
+    return created, updated, deleted
+
+
+def fetch(resource, site, folder, algorithm):
+    """Copies a resource and verifies the copy."""
+    path = os.path.join(folder, resource.uri[len(site):])
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with requests.get(resource.uri, timeout=30, stream=True) as response:
+        response.raise_for_status()
+        with open(path, "wb") as file:
+            for block in response.iter_content(chunk_size=NETWORK_BLOCK):
+                file.write(block)
+    os.utime(path, (resource.modified, resource.modified))
+    length = os.stat(path).st_size
+    if resource.length not in (None, length) or not resource.shows(Resource(resource.uri, resource.modified, length, digest(path, algorithm))):
+        log.error("%s differs from its entry", resource.uri)
+    log.info("copied %s to %s", resource.uri, path)
+    events.info("%s created %d", resource.uri, length)
+
+
+def main(mode, site, folder, algorithm=None):
+    source = {resource.uri: resource for resource in listed(discover(site))}
+    copy = {resource.uri: resource for resource in copied(site, folder, algorithm)}
+    created, updated, deleted = compare(source, copy)
+    if mode == "audit":
+        if created or updated or deleted:
+            sys.exit(f"{len(created)} missing, {len(updated)} differ, {len(deleted)} extra")
+        return
+    authority = urllib.parse.urlparse(site).netloc
+    for uri in source:
+        if urllib.parse.urlparse(uri).netloc != authority:
+            sys.exit(f"{uri} is on another host")
+    for resource in created + updated:
+        fetch(resource, site, folder, algorithm)
 
 
 main(*sys.argv[1:])
