@@ -1,6 +1,7 @@
 package destination
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -26,10 +27,14 @@ import (
 // It also has a subfolder ".resourcesync" for temporary files, and for the state of a
 // Destination without [Options].State.
 type Folder struct {
-	name string
-	root *os.Root
-	done []operation // since the last Flush
-	temp int         // the number of temporary files since then
+	name  string
+	root  *os.Root
+	temps *os.Root    // the folder of temporary files, or nil until it is needed
+	done  []operation // since the last Flush
+	temp  int         // the number of temporary files since then
+
+	// writes write temporary files to disk, while further resources are received.
+	writes *errgroup.Group
 }
 
 // An operation puts the file temp in the place of the file name, or deletes that if temp is
@@ -42,6 +47,9 @@ const (
 
 	// syncs is the number of files that are written to disk at a time.
 	syncs = 16
+
+	// maxWait is the maximum size of content, in bytes, that is in memory until it is written.
+	maxWait = 256 << 10
 )
 
 // OpenFolder opens the folder name, and creates it if there is none. A folder with files
@@ -54,7 +62,7 @@ func OpenFolder(name string) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("destination: %w", err)
 	}
-	f := &Folder{name: name, root: root}
+	f := &Folder{name: name, root: root, writes: newWrites()}
 	if err := f.prepare(); err != nil {
 		root.Close()
 		return nil, fmt.Errorf("destination: %w", err)
@@ -77,48 +85,90 @@ func (f *Folder) prepare() error {
 }
 
 // Close closes the folder. Changes that are not flushed are discarded.
-func (f *Folder) Close() error { return f.root.Close() }
+func (f *Folder) Close() error {
+	f.writes.Wait()
+	if f.temps != nil {
+		f.temps.Close()
+	}
+	return f.root.Close()
+}
+
+// newWrites begins a group of writes.
+func newWrites() *errgroup.Group {
+	g := new(errgroup.Group)
+	g.SetLimit(syncs)
+	return g
+}
 
 // Put implements [Sink].
 func (f *Folder) Put(_ context.Context, c resourcesync.Change, content io.Reader) error {
-	if f.temp == 0 {
+	if f.temps == nil {
 		if err := f.clear(); err != nil {
 			return err
 		}
 	}
-	temp := tempFolder + "/" + strconv.Itoa(f.temp)
+	temp := strconv.Itoa(f.temp)
 	f.temp++
-	if err := f.write(temp, content); err != nil {
+	var text *bytes.Buffer
+	if length, known := c.Resource.Length.Bytes(); known && length <= maxWait {
+		text = bytes.NewBuffer(make([]byte, 0, length+bytes.MinRead))
+		if _, err := text.ReadFrom(content); err != nil {
+			return err
+		}
+	} else if err := f.write(temp, content); err != nil {
 		return err
 	}
-	if t := c.Resource.LastModified; !t.IsZero() {
-		f.root.Chtimes(temp, time.Now(), t) // a hint for people; some file systems refuse it
-	}
-	f.done = append(f.done, operation{temp, c.Resource.Key})
+	f.writes.Go(func() error { return f.store(temp, text, c.Resource.LastModified) })
+	f.done = append(f.done, operation{tempFolder + "/" + temp, c.Resource.Key})
 	return nil
 }
 
-// clear removes the files that an earlier process has left.
-func (f *Folder) clear() error {
+// clear removes what an earlier process has left.
+func (f *Folder) clear() (err error) {
 	if err := f.root.RemoveAll(tempFolder); err != nil {
 		return err
 	}
-	return f.root.MkdirAll(tempFolder, 0o700)
+	if err := f.root.MkdirAll(tempFolder, 0o700); err != nil {
+		return err
+	}
+	f.temps, err = f.root.OpenRoot(tempFolder)
+	return err
 }
 
 // write moves content to temp, or copies it.
 func (f *Folder) write(temp string, content io.Reader) error {
 	if file, ok := content.(*os.File); ok && runtime.GOOS != "windows" {
-		if os.Rename(file.Name(), filepath.Join(f.name, filepath.FromSlash(temp))) == nil {
+		if os.Rename(file.Name(), filepath.Join(f.name, filepath.FromSlash(tempFolder), temp)) == nil {
 			return nil
 		}
 	}
-	file, err := f.root.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o666)
+	file, err := f.temps.Create(temp)
 	if err != nil {
 		return err
 	}
 	_, err = io.Copy(file, content)
 	return errors.Join(err, file.Close())
+}
+
+// store writes text to temp, unless it is nil, and temp to disk.
+func (f *Folder) store(temp string, text *bytes.Buffer, modified time.Time) error {
+	flags := os.O_RDWR
+	if text != nil {
+		flags |= os.O_CREATE | os.O_TRUNC
+	}
+	file, err := f.temps.OpenFile(temp, flags, 0o666)
+	if err != nil {
+		return err
+	}
+	if text != nil {
+		if _, err := text.WriteTo(file); err != nil {
+			return errors.Join(err, file.Close())
+		}
+	}
+	if !modified.IsZero() {
+		f.temps.Chtimes(temp, time.Now(), modified) // a hint for people; some file systems refuse it
+	}
+	return errors.Join(file.Sync(), file.Close())
 }
 
 // Delete implements [Sink].
@@ -129,19 +179,9 @@ func (f *Folder) Delete(_ context.Context, c resourcesync.Change) error {
 
 // Flush implements [Flusher].
 func (f *Folder) Flush(context.Context) error {
-	done := f.done
-	f.done, f.temp = nil, 0
-	if len(done) == 0 {
-		return nil
-	}
-	var group errgroup.Group
-	group.SetLimit(syncs)
-	for _, op := range done {
-		if op.temp != "" {
-			group.Go(func() error { return f.sync(op.temp, os.O_RDWR) })
-		}
-	}
-	if err := group.Wait(); err != nil {
+	done, err := f.done, f.writes.Wait()
+	f.done, f.temp, f.writes = nil, 0, newWrites()
+	if len(done) == 0 || err != nil {
 		return err
 	}
 	folders := make(map[string]bool)
@@ -150,6 +190,7 @@ func (f *Folder) Flush(context.Context) error {
 			return err
 		}
 	}
+	group := newWrites()
 	for folder := range folders {
 		group.Go(func() error { return f.syncFolder(folder) })
 	}
@@ -168,7 +209,10 @@ func (f *Folder) move(op operation, folders map[string]bool) error {
 		}
 	}
 	err := f.root.Rename(op.temp, op.name)
-	if info, found := f.root.Lstat(op.name); err != nil && found == nil && info.IsDir() {
+	if err == nil {
+		return nil
+	}
+	if info, found := f.root.Lstat(op.name); found == nil && info.IsDir() {
 		return foreignError(f.name, op.name, "folder")
 	}
 	return err
@@ -210,24 +254,19 @@ func (f *Folder) remove(name string, folders map[string]bool) error {
 	return nil
 }
 
-// sync writes a file to disk.
-func (f *Folder) sync(name string, flags int) error {
-	file, err := f.root.OpenFile(name, flags, 0)
-	if err != nil {
-		return err
-	}
-	return errors.Join(file.Sync(), file.Close())
-}
-
 // syncFolder writes the names in a folder to disk. Windows does that itself.
 func (f *Folder) syncFolder(name string) error {
 	if runtime.GOOS == "windows" {
 		return nil
 	}
-	if err := f.sync(name, os.O_RDONLY); !errors.Is(err, fs.ErrNotExist) {
+	folder, err := f.root.Open(name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
 		return err
 	}
-	return nil
+	return errors.Join(folder.Sync(), folder.Close())
 }
 
 // Open implements [Verifier].

@@ -255,6 +255,9 @@ func (t *transfer) reopen(fresh bool) error {
 	if err := t.restart(); err != nil || fresh || len(t.want.Hashes) == 0 && !t.want.Package {
 		return err
 	}
+	if length, known := t.want.Length.Bytes(); known && length <= maxMemory {
+		return nil // none is kept of so little
+	}
 	validator, err := os.ReadFile(t.name + validatorSuffix)
 	if err != nil {
 		return nil

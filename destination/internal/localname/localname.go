@@ -92,7 +92,14 @@ var extension = regexp.MustCompile(`^\.[A-Za-z0-9]{1,10}$`)
 
 // Fold returns a string that is equal for names that some file system does not tell apart:
 // they differ in case, or in the composition of characters.
-func Fold(name string) string { return norm.NFC.String(cases.Fold().String(norm.NFKC.String(name))) }
+func Fold(name string) string {
+	for i := range len(name) {
+		if name[i] >= utf8.RuneSelf {
+			return norm.NFC.String(cases.Fold().String(norm.NFKC.String(name)))
+		}
+	}
+	return strings.ToLower(name) // the same, and most names are ASCII
+}
 
 // segment returns a name for an escaped segment of a path. Segments that are empty, or only
 // dots, get names that are not.

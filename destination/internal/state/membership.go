@@ -45,19 +45,13 @@ func (s *State) share(p *Pending, deleted bool) error {
 
 // settle decides what a change in the set of p means for a resource that several sets have. If
 // it means nothing for the copy, over is true.
-func (s *State) settle(p *Pending, have *Resource, known, waiting bool) (over bool, err error) {
+func (s *State) settle(p *Pending, have *Resource, known bool, before *row, waiting bool) (over bool, err error) {
 	if !known && !waiting {
 		return false, nil
 	}
 	owner, list, seen := have.Set, have.List, have.Seen
 	if !known {
-		err := s.query("SELECT sets, list, seen FROM pending WHERE uri = ?", func(row *sqlite.Stmt) error {
-			owner, list, seen = row.ColumnText(0), row.ColumnText(1), row.ColumnInt64(2)
-			return nil
-		}, p.Change.Resource.URI)
-		if err != nil {
-			return false, err
-		}
+		owner, list, seen = before.set, before.list, before.seen
 	}
 	deleted := p.Change.Type == resourcesync.Deleted
 	switch {

@@ -97,17 +97,18 @@ func (s *State) Unpackaged(set string) (int64, error) {
 // version of the resource. A dump can be older or newer than the list.
 func (s *State) Attach(p *Pending) (attached bool, err error) {
 	var have resourcesync.Change
-	err = s.query("SELECT datetime, lastmod, length, hashes FROM pending WHERE uri = ? AND change != 'deleted' AND attempts = 0", func(row *sqlite.Stmt) error {
+	seq := int64(0)
+	err = s.query("SELECT datetime, lastmod, length, hashes, seq FROM pending WHERE uri = ? AND change != 'deleted' AND attempts = 0", func(row *sqlite.Stmt) error {
 		have.Datetime, have.Resource.LastModified = fromNanos(row.ColumnInt64(0)), fromNanos(row.ColumnInt64(1))
 		have.Resource.Length = toLength(row.ColumnInt64(2))
 		have.Resource.Hashes, _ = resourcesync.AppendHashes(nil, row.ColumnText(3))
-		attached = sameVersion(&have, &p.Change)
+		attached, seq = sameVersion(&have, &p.Change), row.ColumnInt64(4)
 		return nil
 	}, p.Change.Resource.URI)
 	if err != nil || !attached {
 		return false, err
 	}
-	return true, s.exec("UPDATE pending SET package = ?, member = ? WHERE uri = ?", p.Package, p.Member, p.Change.Resource.URI)
+	return true, s.exec("UPDATE pending SET package = ?, member = ? WHERE seq = ?", p.Package, p.Member, seq)
 }
 
 // sameVersion reports whether two entries describe the same version of a resource. Without

@@ -55,11 +55,12 @@ func (s *State) Note(p *Pending) (noted bool, err error) {
 		have.Datetime = time.Time{} // it is wrong, and must not hide what happens now
 	}
 	p.New = !known
-	later, waiting, err := s.later(c.Resource.URI)
+	before, waiting, err := s.row(c.Resource.URI)
 	if err != nil {
 		return false, err
 	}
-	if over, err := s.settle(p, &have, known, waiting); over || err != nil {
+	later := fromNanos(before.datetime)
+	if over, err := s.settle(p, &have, known, &before, waiting); over || err != nil {
 		return false, err
 	}
 	if known && listed {
@@ -86,7 +87,7 @@ func (s *State) Note(p *Pending) (noted bool, err error) {
 			return false, err
 		}
 	}
-	return s.put(p)
+	return s.put(p, &before, waiting)
 }
 
 // shows reports whether the copy has the content after c.
@@ -122,19 +123,37 @@ func (r *Resource) DatetimeAfter(t time.Time) time.Time {
 	return r.Datetime
 }
 
-// later returns the datetime of the pending change of uri.
-func (s *State) later(uri string) (t time.Time, ok bool, err error) {
-	err = s.query("SELECT datetime FROM pending WHERE uri = ?", func(row *sqlite.Stmt) error {
-		t, ok = fromNanos(row.ColumnInt64(0)), true
-		return nil
-	}, uri)
-	return t, ok, err
+// A row is what tells one pending change of a resource from another, as it is stored, and to
+// which list it belongs.
+type row struct {
+	seq, seen                 int64
+	set, list                 string
+	change, hashes            string
+	datetime, lastmod, length int64
 }
 
-// put replaces the pending change of a resource. If it is the same, it keeps its place and
-// its attempts.
-func (s *State) put(p *Pending) (changed bool, err error) {
+// row returns the row of the pending change of uri.
+func (s *State) row(uri string) (r row, ok bool, err error) {
+	err = s.query("SELECT seq, seen, sets, list, change, hashes, datetime, lastmod, length FROM pending WHERE uri = ?", func(c *sqlite.Stmt) error {
+		r = row{c.ColumnInt64(0), c.ColumnInt64(1), c.ColumnText(2), c.ColumnText(3), c.ColumnText(4), c.ColumnText(5), c.ColumnInt64(6), c.ColumnInt64(7), c.ColumnInt64(8)}
+		ok = true
+		return nil
+	}, uri)
+	return r, ok, err
+}
+
+// put replaces the pending change of a resource, whose row is before if there is one. If it is
+// the same, it keeps its place and its attempts.
+func (s *State) put(p *Pending, before *row, waiting bool) (changed bool, err error) {
 	r := &p.Change.Resource
+	now := row{before.seq, before.seen, before.set, before.list, string(p.Change.Type), hashes(r.Hashes), nanos(p.Change.Datetime), nanos(r.LastModified), length(r.Length)}
+	if waiting && now == *before {
+		err := s.exec("UPDATE pending SET sets = ?, list = ?, seen = ? WHERE seq = ?", p.Set, p.List, p.Seen, before.seq)
+		if err == nil && p.Package > 0 {
+			err = s.exec("UPDATE pending SET package = ?, member = ? WHERE seq = ?", p.Package, p.Member, before.seq)
+		}
+		return false, err
+	}
 	links := ""
 	if len(r.Links) > 0 {
 		b, err := json.Marshal(stored(r.Links))
@@ -143,22 +162,9 @@ func (s *State) put(p *Pending) (changed bool, err error) {
 		}
 		links = string(b)
 	}
-	args := []any{r.URI, p.Set, p.List, p.Seen, string(p.Change.Type), nanos(p.Change.Datetime), nanos(r.LastModified), length(r.Length),
-		hashes(r.Hashes), r.Type, r.Encoding, links}
-	same, err := s.int(`SELECT count(*) FROM pending WHERE uri = ? AND change = ? AND datetime = ? AND lastmod = ? AND length = ? AND hashes = ?`,
-		args[0], args[4], args[5], args[6], args[7], args[8])
-	if err != nil {
-		return false, err
-	}
-	if same > 0 {
-		err := s.exec("UPDATE pending SET sets = ?, list = ?, seen = ? WHERE uri = ?", p.Set, p.List, p.Seen, r.URI)
-		if err == nil && p.Package > 0 {
-			err = s.exec("UPDATE pending SET package = ?, member = ? WHERE uri = ?", p.Package, p.Member, r.URI)
-		}
-		return false, err
-	}
 	return true, s.exec(`INSERT OR REPLACE INTO pending (uri, sets, list, seen, change, datetime, lastmod, length, hashes, type, encoding, links, package, member)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`, append(args, p.Package, p.Member)...)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		r.URI, p.Set, p.List, p.Seen, now.change, now.datetime, now.lastmod, now.length, now.hashes, r.Type, r.Encoding, links, p.Package, p.Member)
 }
 
 // Unchanged records that the resources of a page of a set are still listed, because the page is not
@@ -216,13 +222,13 @@ func (s *State) Damaged(m *Member) error {
 	if err != nil {
 		return err
 	}
-	if _, waiting, err := s.later(m.URI); waiting || err != nil {
+	if _, waiting, err := s.row(m.URI); waiting || err != nil {
 		return err
 	}
 	_, err = s.put(&Pending{Set: m.Set, List: m.List, Seen: m.Seen, Change: resourcesync.Change{
 		Type: resourcesync.Updated, Datetime: m.Datetime,
 		Resource: resourcesync.Resource{URI: m.URI, LastModified: m.LastMod, Length: m.Length, Hashes: m.Hashes},
-	}})
+	}}, &row{}, false)
 	return err
 }
 

@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"strings"
 
 	"zombiezen.com/go/sqlite"
 
@@ -33,11 +34,20 @@ func (s *State) Resource(uri string) (r Resource, ok bool, err error) {
 
 // SaveResource stores a member of the copy.
 func (s *State) SaveResource(uri string, r *Resource) error {
+	fold := localname.Fold(r.Path)
+	if within(s.folder, fold) {
+		s.folder = ""
+	}
 	return s.exec(`INSERT INTO resource (uri, path, fold, sets, list, seen, datetime, lastmod, length, size, hashes, etag, modified)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)
 		ON CONFLICT (uri) DO UPDATE SET sets = ?4, list = ?5, seen = ?6, datetime = ?7, lastmod = ?8, length = ?9, size = ?10, hashes = ?11, etag = ?12, modified = ?13`,
-		uri, r.Path, localname.Fold(r.Path), r.Set, r.List, r.Seen, nanos(r.Datetime), nanos(r.LastMod), length(r.Length), r.Size,
+		uri, r.Path, fold, r.Set, r.List, r.Seen, nanos(r.Datetime), nanos(r.LastMod), length(r.Length), r.Size,
 		hashes(r.Hashes), r.Validators.ETag, r.Validators.LastModified)
+}
+
+// within reports whether a folder is a path or inside of it.
+func within(folder, path string) bool {
+	return strings.HasPrefix(folder, path) && (len(folder) == len(path) || folder[len(path)] == '/')
 }
 
 // DeleteResource removes a member of the copy.
@@ -48,21 +58,21 @@ func (s *State) DeleteResource(uri string) error {
 // FreePath returns a path for the copy of a new resource that is not the path of another
 // one, nor a folder of it, nor inside of it, on any file system.
 func (s *State) FreePath(uri, host string) (string, error) {
-	for _, name := range paths(uri, host) {
-		free, err := s.free(name)
-		if err != nil {
-			return "", err
-		}
-		if free {
-			return name, nil
-		}
+	name := localname.Of(uri, host)
+	free, err := s.free(name)
+	if free || err != nil {
+		return name, err
 	}
-	return "", errNoPath
+	name = localname.Derived(uri)
+	if free, err = s.free(name); !free && err == nil {
+		err = errNoPath
+	}
+	return name, err
 }
 
 // FreePaths returns all paths that FreePath can return.
 func (s *State) FreePaths(uri, host string) (names []string, err error) {
-	for _, name := range paths(uri, host) {
+	for _, name := range []string{localname.Of(uri, host), localname.Derived(uri)} {
 		free, err := s.free(name)
 		if err != nil {
 			return nil, err
@@ -74,19 +84,26 @@ func (s *State) FreePaths(uri, host string) (names []string, err error) {
 	return names, nil
 }
 
-func paths(uri, host string) []string {
-	return []string{localname.Of(uri, host), localname.Derived(uri)}
-}
-
 func (s *State) free(name string) (bool, error) {
 	fold := localname.Fold(name)
-	n, err := s.int("SELECT EXISTS (SELECT 1 FROM resource WHERE fold = ?1 OR fold > ?1 || '/' AND fold < ?1 || '0')", fold)
-	for i, c := range fold {
-		if c == '/' && n == 0 && err == nil {
-			n, err = s.int("SELECT EXISTS (SELECT 1 FROM resource WHERE fold = ?)", fold[:i])
+	n, err := s.int("SELECT EXISTS (SELECT 1 FROM resource WHERE fold = ?1) OR EXISTS (SELECT 1 FROM resource WHERE fold > ?1 || '/' AND fold < ?1 || '0')", fold)
+	if n > 0 || err != nil {
+		return false, err
+	}
+	folder := fold[:max(strings.LastIndexByte(fold, '/'), 0)]
+	if folder == "" || within(s.folder, folder) {
+		return true, nil // as for the last name, most often
+	}
+	for i := 0; i <= len(folder); i++ {
+		if i < len(folder) && folder[i] != '/' {
+			continue
+		}
+		if n, err = s.int("SELECT EXISTS (SELECT 1 FROM resource WHERE fold = ?)", folder[:i]); n > 0 || err != nil {
+			return false, err
 		}
 	}
-	return n == 0, err
+	s.folder = folder
+	return true, nil
 }
 
 // Totals returns the number of resources of the copy and their bytes.

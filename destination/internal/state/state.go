@@ -105,6 +105,10 @@ type State struct {
 	conn *sqlite.Conn
 	max  int64    // bytes
 	sets []string // that the Source has now, or nil
+
+	// folder is a folder, folded, that is not the path of a copy, and not inside of one. It is
+	// empty if none is known.
+	folder string
 }
 
 // ErrInUse means that another process uses the state.
@@ -197,7 +201,10 @@ func (s *State) Write(ctx context.Context, f func() error) (err error) {
 		return err
 	}
 	defer end(&err)
-	return f()
+	if err = f(); err != nil {
+		s.folder = "" // a path that was freed is not free any more
+	}
+	return err
 }
 
 func (s *State) exec(sql string, args ...any) error {
