@@ -87,8 +87,6 @@ func (r *run) applyPackage(ctx context.Context, id int64) error {
 // A task is a pending change with the copy that it changes.
 type task struct {
 	state.Pending
-	have  state.Resource
-	known bool
 
 	opened  *opened       // the package that has the content, or nil
 	done    chan struct{} // closed when the rest is set; nil if nothing is downloaded
@@ -100,18 +98,23 @@ type task struct {
 func (r *run) applyBatch(ctx context.Context, batch []state.Pending) error {
 	tasks := make([]*task, len(batch))
 	for i := range batch {
-		t := &task{Pending: batch[i]}
-		var err error
-		if t.have, t.known, err = r.state.Resource(t.Change.Resource.URI); err != nil {
-			return err
-		}
-		tasks[i] = t
+		tasks[i] = &task{Pending: batch[i]}
 	}
 	ctx, cancel := context.WithCancel(ctx)
+	queue := make(chan *task, ahead)
 	var downloads sync.WaitGroup
+	for range min(ahead, len(tasks)) { // few goroutines, because a stack grows for each first request
+		downloads.Go(func() {
+			for t := range queue {
+				t.content, t.err = t.download(ctx, r)
+				close(t.done)
+			}
+		})
+	}
 	defer downloads.Wait()
 	defer func() {
 		cancel()
+		close(queue)
 		for _, t := range tasks {
 			t.discard()
 		}
@@ -124,7 +127,7 @@ func (r *run) applyBatch(ctx context.Context, batch []state.Pending) error {
 		err := r.state.Write(ctx, func() error {
 			for until := time.Now().Add(commitEvery); next < len(tasks) && time.Now().Before(until); next++ {
 				for ; started < min(next+ahead, len(tasks)); started++ {
-					if err := tasks[started].start(ctx, r, &downloads); err != nil {
+					if err := tasks[started].start(r, queue); err != nil {
 						return err
 					}
 				}
@@ -155,7 +158,7 @@ func (r *run) flush(ctx context.Context) error {
 }
 
 // start begins the download of a task, if it needs one.
-func (t *task) start(ctx context.Context, r *run, downloads *sync.WaitGroup) (err error) {
+func (t *task) start(r *run, queue chan<- *task) (err error) {
 	if t.Change.Type == resourcesync.Deleted {
 		return nil
 	}
@@ -171,15 +174,7 @@ func (t *task) start(ctx context.Context, r *run, downloads *sync.WaitGroup) (er
 		t.opened.tasks.Add(1)
 	}
 	t.done = make(chan struct{})
-	res := &t.Change.Resource
-	want := fetch.Want{URI: res.URI, Length: res.Length, Hashes: res.Hashes, Encoding: res.Encoding, Max: r.maxResource()}
-	if t.known && (len(res.Hashes) == 0 || fetch.Agree(t.have.Hashes, res.Hashes)) {
-		want.Known = t.have.Validators
-	}
-	downloads.Go(func() {
-		defer close(t.done)
-		t.content, t.err = t.download(ctx, r, want)
-	})
+	queue <- t // has room: no more than ahead have been started and not finished
 	return nil
 }
 
@@ -230,7 +225,7 @@ func (r *run) finish(ctx context.Context, t *task) error {
 	r.meter.Pending--
 	r.meter.update()
 	if t.content.NotModified {
-		return r.record(t, t.have.Path)
+		return r.record(t, t.Have.Path)
 	}
 	defer func() {
 		t.content.Close()
@@ -250,8 +245,8 @@ func (r *run) fail(t *task) error {
 
 // delete deletes a resource from the copy.
 func (r *run) delete(ctx context.Context, t *task) error {
-	paths := []string{t.have.Path}
-	if !t.known {
+	paths := []string{t.Have.Path}
+	if !t.Known {
 		// A process may have ended after the Sink had stored a copy, and before that
 		// was recorded.
 		var err error
@@ -265,11 +260,11 @@ func (r *run) delete(ctx context.Context, t *task) error {
 			return fmt.Errorf("deleting the copy of %s: %w", t.Change.Resource.URI, err)
 		}
 	}
-	if t.known {
+	if t.Known {
 		if err := r.state.DeleteResource(t.Change.Resource.URI); err != nil {
 			return err
 		}
-		r.bytes -= t.have.Size
+		r.bytes -= t.Have.Size
 		r.report.Deleted++
 	}
 	r.meter.Done++
@@ -280,19 +275,19 @@ func (r *run) delete(ctx context.Context, t *task) error {
 // put stores the content of a resource.
 func (r *run) put(ctx context.Context, t *task) error {
 	res, c := &t.Change.Resource, t.content
-	total := r.bytes - t.have.Size + c.Size
+	total := r.bytes - t.Have.Size + c.Size
 	if r.options.MaxBytes > 0 && total > r.options.MaxBytes {
 		return fmt.Errorf("the copy would have more than %d bytes with %s", r.options.MaxBytes, res.URI)
 	}
-	path := t.have.Path
-	if !t.known {
+	path := t.Have.Path
+	if !t.Known {
 		var err error
 		if path, err = r.state.FreePath(res.URI, r.host); err != nil {
 			return fmt.Errorf("%s: %w", res.URI, err)
 		}
 	}
 	t.Change.Type = resourcesync.Updated
-	if !t.known {
+	if !t.Known {
 		t.Change.Type = resourcesync.Created
 	}
 	change := t.Change
@@ -313,7 +308,7 @@ func (r *run) put(ctx context.Context, t *task) error {
 	r.bytes = total
 	r.meter.Bytes += c.Size
 	r.report.Received += c.Size
-	if t.known {
+	if t.Known {
 		r.report.Updated++
 	} else {
 		r.report.Created++
@@ -325,11 +320,11 @@ func (r *run) put(ctx context.Context, t *task) error {
 func (r *run) record(t *task, path string) error {
 	res := &t.Change.Resource
 	have := state.Resource{
-		Path: path, Set: t.Set, List: t.List, Seen: max(t.Seen, t.have.Seen), Datetime: t.have.DatetimeAfter(t.Change.Datetime),
-		LastMod: res.LastModified, Length: res.Length, Size: t.have.Size, Hashes: t.have.Hashes, Validators: t.have.Validators,
+		Path: path, Set: t.Set, List: t.List, Seen: max(t.Seen, t.Have.Seen), Datetime: t.Have.DatetimeAfter(t.Change.Datetime),
+		LastMod: res.LastModified, Length: res.Length, Size: t.Have.Size, Hashes: t.Have.Hashes, Validators: t.Have.Validators,
 	}
 	if t.List == "" {
-		have.List = t.have.List
+		have.List = t.Have.List
 	}
 	if c := t.content; c != nil && !c.NotModified {
 		have.Size, have.Hashes, have.Validators = c.Size, c.Hashes, c.Validators

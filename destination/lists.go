@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"net/http"
 	"time"
 
@@ -17,10 +16,8 @@ import (
 )
 
 const (
-	// maxIndexes is the maximum depth of indexes, and readBatch the number of entries
-	// in a transaction.
+	// maxIndexes is the maximum depth of indexes.
 	maxIndexes = 3
-	readBatch  = 500
 
 	// readAttempts is the number of attempts to read a list whose transfer breaks.
 	readAttempts = 3
@@ -211,27 +208,28 @@ const (
 	maxPartBytes = 32 << 20
 )
 
-// noteAll calls note for each entry of d and end after the last, in transactions.
+// noteAll calls note for each entry of d and end after the last, in transactions. Further
+// entries are parsed meanwhile.
 func (r *run) noteAll(ctx context.Context, d *tree.Document, note func(*rsxml.Entry) error, end func() error) error {
-	next, stop := iter.Pull2(d.Entries())
-	defer stop()
+	p := parse(d)
+	defer p.stop()
 	for more := true; more; {
+		entries := <-p.batches
+		more = entries != nil
 		err := r.state.Write(ctx, func() error {
-			for range readBatch {
-				e, err, ok := next()
-				if err != nil {
-					return err
-				}
-				if !ok {
-					more = false
-					return end()
-				}
-				if err := note(&e); err != nil {
+			for i := range entries {
+				if err := note(&entries[i]); err != nil {
 					return err
 				}
 				r.meter.Listed++
 			}
-			return nil
+			switch {
+			case more:
+				return nil
+			case p.err != nil:
+				return p.err
+			}
+			return end()
 		})
 		if err != nil {
 			return err

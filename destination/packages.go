@@ -234,7 +234,12 @@ func (o *opened) read(ctx context.Context, folder string, t *task, want fetch.Wa
 
 // download returns the content of the resource of t: from its package if that has it, otherwise
 // by a request.
-func (t *task) download(ctx context.Context, r *run, want fetch.Want) (*fetch.Content, error) {
+func (t *task) download(ctx context.Context, r *run) (*fetch.Content, error) {
+	res := &t.Change.Resource
+	want := fetch.Want{URI: res.URI, Length: res.Length, Hashes: res.Hashes, Encoding: res.Encoding, Max: r.maxResource()}
+	if t.Known && (len(res.Hashes) == 0 || fetch.Agree(t.Have.Hashes, res.Hashes)) {
+		want.Known = t.Have.Validators
+	}
 	if t.opened != nil {
 		c, err := t.opened.read(ctx, r.folder, t, want)
 		t.opened.tasks.Done()

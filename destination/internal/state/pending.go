@@ -26,6 +26,10 @@ type Pending struct {
 
 	Package int64  // the ID of a package that has the content, or 0
 	Member  string // its path there
+
+	// Have is the copy that the change concerns, if Known. Pending and PendingIn set them.
+	Have  Resource
+	Known bool
 }
 
 // A Resource is a member of the copy.
@@ -245,7 +249,8 @@ func (s *State) Pending(after, last int64, limit int) ([]Pending, error) {
 
 func (s *State) pending(which string, args ...any) ([]Pending, error) {
 	var out []Pending
-	err := s.query("SELECT seq, uri, sets, list, seen, change, datetime, lastmod, length, hashes, type, encoding, links, attempts, package, member FROM pending "+which, func(row *sqlite.Stmt) error {
+	err := s.query(`SELECT seq, p.uri, p.sets, p.list, p.seen, change, p.datetime, p.lastmod, p.length, p.hashes, type, encoding, links, attempts, package, member, r.uri IS NOT NULL, `+resourceColumns+`
+		FROM pending p LEFT JOIN resource r ON r.uri = p.uri `+which, func(row *sqlite.Stmt) error {
 		p := Pending{
 			Seq: row.ColumnInt64(0), Set: row.ColumnText(2), List: row.ColumnText(3), Seen: row.ColumnInt64(4), Attempts: row.ColumnInt64(13),
 			Package: row.ColumnInt64(14), Member: row.ColumnText(15),
@@ -264,6 +269,9 @@ func (s *State) pending(which string, args ...any) ([]Pending, error) {
 				return err
 			}
 			p.Change.Resource.Links = fromStored(l)
+		}
+		if p.Known = row.ColumnBool(16); p.Known {
+			p.Have = readResource(row, 17)
 		}
 		out = append(out, p)
 		return nil

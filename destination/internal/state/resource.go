@@ -11,22 +11,25 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
 )
 
-const resourceColumns = "path, sets, list, seen, datetime, lastmod, length, size, hashes, etag, modified"
+// resourceColumns are those that readResource reads.
+const resourceColumns = "path, r.sets, r.list, r.seen, r.datetime, r.lastmod, r.length, size, r.hashes, etag, modified"
 
-func readResource(row *sqlite.Stmt) Resource {
+// readResource reads a resource from the columns of row from a number on.
+func readResource(row *sqlite.Stmt, from int) Resource {
 	r := Resource{
-		Path: row.ColumnText(0), Set: row.ColumnText(1), List: row.ColumnText(2), Seen: row.ColumnInt64(3),
-		Datetime: fromNanos(row.ColumnInt64(4)), LastMod: fromNanos(row.ColumnInt64(5)), Length: toLength(row.ColumnInt64(6)), Size: row.ColumnInt64(7),
-		Validators: fetch.Validators{ETag: row.ColumnText(9), LastModified: row.ColumnText(10)},
+		Path: row.ColumnText(from), Set: row.ColumnText(from + 1), List: row.ColumnText(from + 2), Seen: row.ColumnInt64(from + 3),
+		Datetime: fromNanos(row.ColumnInt64(from + 4)), LastMod: fromNanos(row.ColumnInt64(from + 5)),
+		Length: toLength(row.ColumnInt64(from + 6)), Size: row.ColumnInt64(from + 7),
+		Validators: fetch.Validators{ETag: row.ColumnText(from + 9), LastModified: row.ColumnText(from + 10)},
 	}
-	r.Hashes, _ = resourcesync.AppendHashes(nil, row.ColumnText(8))
+	r.Hashes, _ = resourcesync.AppendHashes(nil, row.ColumnText(from+8))
 	return r
 }
 
 // Resource returns the member of the copy for uri.
 func (s *State) Resource(uri string) (r Resource, ok bool, err error) {
-	err = s.query("SELECT "+resourceColumns+" FROM resource WHERE uri = ?", func(row *sqlite.Stmt) error {
-		r, ok = readResource(row), true
+	err = s.query("SELECT "+resourceColumns+" FROM resource r WHERE uri = ?", func(row *sqlite.Stmt) error {
+		r, ok = readResource(row, 0), true
 		return nil
 	}, uri)
 	return r, ok, err
@@ -126,8 +129,8 @@ func (s *State) Members(ctx context.Context, f func([]Member) error) error {
 	const batch = 500
 	for after := ""; ; {
 		var members []Member
-		err := s.query("SELECT "+resourceColumns+", uri FROM resource WHERE uri > ? ORDER BY uri LIMIT ?", func(row *sqlite.Stmt) error {
-			members = append(members, Member{row.ColumnText(11), readResource(row)})
+		err := s.query("SELECT "+resourceColumns+", uri FROM resource r WHERE uri > ? ORDER BY uri LIMIT ?", func(row *sqlite.Stmt) error {
+			members = append(members, Member{row.ColumnText(11), readResource(row, 0)})
 			return nil
 		}, after, batch)
 		if err != nil || len(members) == 0 {
