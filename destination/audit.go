@@ -2,22 +2,12 @@ package destination
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"io"
-	"io/fs"
-	"slices"
-	"sync"
-
-	"golang.org/x/sync/errgroup"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/destination/internal/state"
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
 	"github.com/resourcesync-go/resourcesync/internal/tree"
-	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
 // An AuditReport is the result of [Destination.Audit]. Each resource is counted once, as Damaged
@@ -49,12 +39,6 @@ func (f *Found) add(uri string) {
 	}
 }
 
-// remove takes back add.
-func (f *Found) remove(uri string) {
-	f.Count--
-	f.URIs = slices.DeleteFunc(f.URIs, func(known string) bool { return known == uri })
-}
-
 // InSync reports whether the audit has found no difference.
 func (a *AuditReport) InSync() bool {
 	return a.Missing.Count+a.Differs.Count+a.Extra.Count+a.Damaged.Count == 0
@@ -78,14 +62,13 @@ func (d *Destination) Audit(ctx context.Context) (*AuditReport, error) {
 	return &a.found, err
 }
 
-// verifies is the number of contents of the Sink that are read at a time.
-const verifies = 8
-
 // An audit is a running Audit.
 type audit struct {
 	*run
-	found AuditReport
-	seen  map[string]bool // lists
+	copy     *state.Audit
+	checking *verification // of the members that were compared last
+	found    AuditReport
+	seen     map[string]bool // lists
 }
 
 func (a *audit) audit(ctx context.Context) error {
@@ -96,9 +79,10 @@ func (a *audit) audit(ctx context.Context) error {
 	if err := a.setsAre(sets); err != nil {
 		return err
 	}
-	if err := a.state.BeginAudit(); err != nil {
+	if a.copy, err = a.state.Audit(); err != nil {
 		return err
 	}
+	defer func() { a.checking.wait() }()
 	a.seen = make(map[string]bool)
 	for _, set := range sets {
 		lists := set.Lists[resourcesync.ResourceList]
@@ -111,10 +95,17 @@ func (a *audit) audit(ctx context.Context) error {
 			}
 		}
 	}
-	if a.found.Extra.Count, a.found.Extra.URIs, err = a.state.Unlisted(samples); err != nil {
+	err = a.copy.Unlisted(ctx, func(members []state.Member) error {
+		compared := make([]compared, len(members))
+		for i := range members {
+			compared[i].Member = &members[i]
+		}
+		return a.verify(ctx, compared)
+	})
+	if err != nil {
 		return err
 	}
-	return a.verify(ctx)
+	return a.verify(ctx, nil)
 }
 
 // list compares a Resource List or an index of them.
@@ -147,103 +138,77 @@ func (a *audit) list(ctx context.Context, set, uri string, depth int) error {
 	return nil
 }
 
-// compare compares the entries of a list with the copy.
-func (a *audit) compare(ctx context.Context, set, uri string, d *tree.Document) error {
-	at := notAfter(d.Head.Metadata.At, d.Header)
-	return a.noteAll(ctx, d, func(e *rsxml.Entry) error {
-		a.found.Listed++
-		p := &state.Pending{Set: set, List: uri, At: at, Change: resourcesync.Change{Resource: resource(e)}}
-		result, err := a.state.Compare(p)
-		switch result {
-		case state.Same:
-			a.found.Same++
-		case state.Missing:
-			a.found.Missing.add(e.Loc)
-		case state.Differs:
-			a.found.Differs.add(e.Loc)
-		}
-		return err
-	}, func() error { return nil })
+// A compared member of the copy. The result is 0 if no list has an entry for it.
+type compared struct {
+	*state.Member
+	result state.Comparison
 }
 
-// verify compares the contents of the Sink with their hashes.
-func (a *audit) verify(ctx context.Context) error {
-	sink, ok := a.sink.(Verifier)
-	if !ok {
-		return nil
-	}
-	return a.state.Members(ctx, func(members []state.Member) error {
-		whole, err := a.verifyAll(ctx, sink, members)
+// compare compares the entries of a list with the copy. The contents of the members are
+// verified while further entries are compared.
+func (a *audit) compare(ctx context.Context, set, uri string, d *tree.Document) error {
+	at := notAfter(d.Head.Metadata.At, d.Header)
+	p := parse(d)
+	defer p.stop()
+	for entries := range p.batches {
+		members := make([]compared, 0, len(entries))
+		err := a.state.Write(ctx, func() error {
+			for i := range entries {
+				entry := &state.Pending{Set: set, List: uri, At: at, Change: resourcesync.Change{Resource: resource(&entries[i])}}
+				result, member, err := a.copy.Compare(entry)
+				if err != nil {
+					return err
+				}
+				if result == state.Missing {
+					a.found.Missing.add(entries[i].Loc)
+				} else if member != nil {
+					members = append(members, compared{member, result})
+				}
+			}
+			return nil
+		})
 		if err != nil {
 			return err
 		}
-		for i := range members {
-			if whole[i] {
-				continue
-			}
-			if err := a.damaged(ctx, &members[i]); err != nil {
-				return err
-			}
+		a.found.Listed += int64(len(entries))
+		a.meter.Listed = a.found.Listed
+		a.meter.update()
+		if err := a.verify(ctx, members); err != nil {
+			return err
 		}
-		return nil
-	})
+	}
+	return p.err
 }
 
-// damaged counts a damaged member of the copy, which has been counted as something else, and
-// notes that its content is to be fetched.
-func (a *audit) damaged(ctx context.Context, m *state.Member) error {
-	counted, err := a.state.Compared(m.URI)
-	if err != nil {
+// verify begins to verify the contents of members, and counts those of the call before.
+func (a *audit) verify(ctx context.Context, members []compared) error {
+	before := a.checking
+	if err := before.wait(); err != nil {
 		return err
 	}
-	switch counted {
-	case 0:
-		a.found.Extra.remove(m.URI)
-	case state.Same:
-		a.found.Same--
-	case state.Differs:
-		a.found.Differs.remove(m.URI)
+	a.checking = nil
+	if len(members) > 0 {
+		a.checking = startVerification(ctx, a.sink, members)
 	}
-	a.found.Damaged.add(m.URI)
-	return a.state.Write(ctx, func() error { return a.state.Damaged(m) })
-}
-
-// verifyAll reports of each member whether the Sink has its content.
-func (a *audit) verifyAll(ctx context.Context, sink Verifier, members []state.Member) ([]bool, error) {
-	whole := make([]bool, len(members))
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(verifies)
-	var metering sync.Mutex
-	for i := range members {
-		group.Go(func() (err error) {
-			if err := ctx.Err(); err != nil {
+	if before == nil {
+		return nil
+	}
+	for i, m := range before.members {
+		switch {
+		case before.damaged[i]:
+			a.found.Damaged.add(m.URI)
+			if err := a.state.Write(ctx, func() error { return a.state.Damaged(m.Member) }); err != nil {
 				return err
 			}
-			whole[i], err = verify(ctx, sink, &members[i])
-			metering.Lock()
-			defer metering.Unlock()
-			a.meter.Done++
-			a.meter.update()
-			return err
-		})
+		case m.result == 0:
+			a.found.Extra.add(m.URI)
+		case m.result == state.Same:
+			a.found.Same++
+		case m.result == state.Differs:
+			a.found.Differs.add(m.URI)
+		}
 	}
-	return whole, group.Wait()
-}
-
-// verify reports whether the Sink has the content of m.
-func verify(ctx context.Context, sink Verifier, m *state.Member) (bool, error) {
-	content, err := sink.Open(ctx, resourcesync.Resource{Key: m.Path, URI: m.URI, Length: resourcesync.Bytes(m.Size), Hashes: m.Hashes})
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, nil
-	}
-	if err != nil {
-		return false, fmt.Errorf("reading the copy of %s: %w", m.URI, err)
-	}
-	defer content.Close()
-	sum := sha256.New()
-	n, err := io.Copy(sum, content)
-	if err != nil {
-		return false, fmt.Errorf("reading the copy of %s: %w", m.URI, err)
-	}
-	return n == m.Size && fetch.Agree([]resourcesync.Hash{{Algorithm: "sha-256", Digest: hex.EncodeToString(sum.Sum(nil))}}, m.Hashes), nil
+	a.meter.Done += int64(len(before.members))
+	a.meter.update()
+	return nil
 }

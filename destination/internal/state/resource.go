@@ -1,7 +1,6 @@
 package state
 
 import (
-	"context"
 	"strings"
 
 	"zombiezen.com/go/sqlite"
@@ -116,46 +115,4 @@ func (s *State) Totals() (count, bytes int64, err error) {
 		return nil
 	})
 	return count, bytes, err
-}
-
-// A Member is a member of the copy with its URI.
-type Member struct {
-	URI string
-	Resource
-}
-
-// Members calls f for all members of the copy, a few at a time, in the order of their URIs.
-func (s *State) Members(ctx context.Context, f func([]Member) error) error {
-	const batch = 500
-	for after := ""; ; {
-		var members []Member
-		err := s.query("SELECT "+resourceColumns+", uri FROM resource r WHERE uri > ? ORDER BY uri LIMIT ?", func(row *sqlite.Stmt) error {
-			members = append(members, Member{row.ColumnText(11), readResource(row, 0)})
-			return nil
-		}, after, batch)
-		if err != nil || len(members) == 0 {
-			return err
-		}
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := f(members); err != nil {
-			return err
-		}
-		after = members[len(members)-1].URI
-	}
-}
-
-// Unlisted returns the number of members of the copy that the audit has not found in a list,
-// and the URIs of the first ones.
-func (s *State) Unlisted(limit int) (n int64, some []string, err error) {
-	const unlisted = "FROM resource WHERE uri NOT IN (SELECT uri FROM temp.listed)"
-	if n, err = s.int("SELECT count(*) " + unlisted); err != nil || n == 0 {
-		return 0, nil, err
-	}
-	err = s.query("SELECT uri "+unlisted+" ORDER BY uri LIMIT ?", func(row *sqlite.Stmt) error {
-		some = append(some, row.ColumnText(0))
-		return nil
-	}, limit)
-	return n, some, err
 }

@@ -95,11 +95,6 @@ CREATE TABLE package (
 PRAGMA user_version = 2;
 `
 
-// listedSchema is that of the resources that an audit has found in a list, and how they compare
-// with the copy. A temporary table is neither logged nor synced, and rows of members are not
-// written again.
-const listedSchema = "CREATE TEMP TABLE listed (uri TEXT PRIMARY KEY, comparison INTEGER NOT NULL) WITHOUT ROWID"
-
 // A State is an open state. Its methods are not safe for concurrent use.
 type State struct {
 	conn *sqlite.Conn
@@ -157,7 +152,7 @@ func (s *State) prepare(source string) error {
 	if _, err := s.int(fmt.Sprintf("PRAGMA max_page_count = %d", max(s.max/size, 1))); err != nil {
 		return err
 	}
-	if err := s.exec(listedSchema); err != nil {
+	if err := sqlitex.ExecScript(s.conn, auditSchema); err != nil {
 		return err
 	}
 	return s.Write(context.Background(), func() error {
