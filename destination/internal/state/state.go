@@ -139,7 +139,7 @@ func Open(path, source string, max int64) (*State, error) {
 
 func (s *State) prepare(source string) error {
 	s.conn.SetBusyTimeout(0)
-	for _, pragma := range []string{"locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = NORMAL", "cache_size = -16000", "temp_store = FILE"} {
+	for _, pragma := range []string{"locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = NORMAL", "cache_size = -2000", "temp_store = FILE"} {
 		if err := sqlitex.ExecuteTransient(s.conn, "PRAGMA "+pragma, nil); err != nil {
 			return err
 		}
