@@ -29,7 +29,7 @@ import (
 type Folder struct {
 	name  string
 	root  *os.Root
-	temps *os.Root    // the folder of temporary files, or nil until it is needed
+	temps *os.Root    // the folder of temporary files, or nil
 	done  []operation // since the last Flush
 	temp  int         // the number of temporary files since then
 
@@ -87,9 +87,7 @@ func (f *Folder) prepare() error {
 // Close closes the folder. Changes that are not flushed are discarded.
 func (f *Folder) Close() error {
 	f.writes.Wait()
-	if f.temps != nil {
-		f.temps.Close()
-	}
+	f.closeTemps()
 	return f.root.Close()
 }
 
@@ -102,7 +100,7 @@ func newWrites() *errgroup.Group {
 
 // Put implements [Sink].
 func (f *Folder) Put(_ context.Context, c resourcesync.Change, content io.Reader) error {
-	if f.temps == nil {
+	if f.temp == 0 {
 		if err := f.clear(); err != nil {
 			return err
 		}
@@ -123,8 +121,10 @@ func (f *Folder) Put(_ context.Context, c resourcesync.Change, content io.Reader
 	return nil
 }
 
-// clear removes what an earlier process has left.
+// clear removes what an earlier process has left, and makes the folder that may have been
+// removed.
 func (f *Folder) clear() (err error) {
+	f.closeTemps()
 	if err := f.root.RemoveAll(tempFolder); err != nil {
 		return err
 	}
@@ -133,6 +133,13 @@ func (f *Folder) clear() (err error) {
 	}
 	f.temps, err = f.root.OpenRoot(tempFolder)
 	return err
+}
+
+func (f *Folder) closeTemps() {
+	if f.temps != nil {
+		f.temps.Close()
+	}
+	f.temps = nil
 }
 
 // write moves content to temp, or copies it.

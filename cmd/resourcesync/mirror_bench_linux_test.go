@@ -12,10 +12,14 @@ import (
 	"time"
 )
 
+// python is Debian's, whose libraries are the packages python3-requests, python3-defusedxml and
+// python3-dateutil.
+const python = "/usr/bin/python3"
+
 // BenchmarkMirror measures the copy of RESOURCESYNC_TEST_FILES small files of a Source that
 // another process serves: the baseline by lists and by dumps, an update without changes, and
-// the audit; and the baseline and audit of a sequential client in Python. Run it with
-// -benchtime 1x and TMPDIR on a fast disk.
+// the audit; and the baseline and audit of a program that makes the requests and calls of the
+// reference client. Run it with -benchtime 1x and TMPDIR on a fast disk.
 func BenchmarkMirror(b *testing.B) {
 	files, _ := strconv.Atoi(cmp.Or(os.Getenv(manyFiles), "1000"))
 	folder := b.TempDir()
@@ -26,7 +30,7 @@ func BenchmarkMirror(b *testing.B) {
 	}
 	program, err := os.Executable()
 	must(b, err)
-	lists, dumps, python := filepath.Join(b.TempDir(), "lists"), filepath.Join(b.TempDir(), "dumps"), b.TempDir()
+	lists, dumps, sequential := filepath.Join(b.TempDir(), "lists"), filepath.Join(b.TempDir(), "dumps"), b.TempDir()
 	for _, step := range []struct {
 		name string
 		args []string
@@ -35,10 +39,14 @@ func BenchmarkMirror(b *testing.B) {
 		{"dumps", []string{program, "mirror", p.site, dumps}},
 		{"unchanged", []string{program, "mirror", p.site, dumps}},
 		{"audit", []string{program, "mirror", p.site, dumps, "--audit"}},
-		{"python", []string{"python3", "testdata/sequential.py", "baseline", p.site, python}},
-		{"python audit", []string{"python3", "testdata/sequential.py", "audit", p.site, python}},
+		{"python", []string{python, "testdata/sequential.py", "baseline", p.site, sequential, "sha-256"}},
+		{"python audit", []string{python, "testdata/sequential.py", "audit", p.site, sequential, "sha-256"}},
+		{"python audit without digests", []string{python, "testdata/sequential.py", "audit", p.site, sequential}},
 	} {
 		b.Run(step.name, func(b *testing.B) {
+			if step.args[0] == python && os.Getenv("CI") == "" && exec.Command(python, "-c", "import requests, dateutil, defusedxml").Run() != nil {
+				b.Skip("install python3-requests, python3-defusedxml and python3-dateutil")
+			}
 			c := exec.CommandContext(b.Context(), step.args[0], step.args[1:]...)
 			c.Env = append(os.Environ(), beMain+"=1")
 			begun := time.Now()
