@@ -53,6 +53,11 @@ type Options struct {
 	// target always may; other internal addresses never.
 	Allow []netip.Prefix
 
+	// Callback is where hubs verify subscriptions. The program serves it at its URL. Each
+	// hub then gets a subscription to one topic, which is cancelled at once. If nil, hubs
+	// get only requests that they must refuse.
+	Callback *Callback
+
 	// MaxContent is the maximum size, in bytes, of a resource or package that is
 	// requested. If zero, it is 1 GiB.
 	MaxContent int64

@@ -18,7 +18,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/linkheader"
 )
 
-// topic tries a topic and its hubs, without a subscription, and its WebSocket.
+// topic tries a topic, its hubs and its WebSocket.
 func (w *walker) topic(ctx context.Context, c resourcesync.Capability, ch child) error {
 	if isSocket(ch.uri) {
 		return w.socket(ctx, ch.uri, ch.at)
@@ -126,16 +126,9 @@ func (w *walker) topicHeader(res *fetch.Document, section, topic string, hubs []
 }
 
 // hub sends a request to a hub that it must refuse: a subscription without a callback. A refusal
-// shows that the hub works, and creates no subscription.
+// shows that the hub works, and creates no subscription. A real one needs a Callback.
 func (w *walker) hub(ctx context.Context, hub string, ch child) error {
-	form := url.Values{"hub.mode": {"subscribe"}, "hub.topic": {ch.uri}}
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, hub, strings.NewReader(form.Encode()))
-	if err != nil {
-		w.add("hub-unreachable", ch.at, "", "%v", err)
-		return nil
-	}
-	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	res, err := w.client.Do(r)
+	s, _, err := w.ask(ctx, hub, url.Values{"hub.mode": {"subscribe"}, "hub.topic": {ch.uri}})
 	if errors.Is(err, fetch.ErrDisallowed) {
 		w.skip("the hub %s was not tried: robots.txt disallows it", hub)
 		return nil
@@ -143,13 +136,28 @@ func (w *walker) hub(ctx context.Context, hub string, ch child) error {
 	if err != nil {
 		return w.failed(ctx, hub, ch.at, err, "hub-unreachable", "")
 	}
-	io.CopyN(io.Discard, res.Body, 4<<10)
-	res.Body.Close()
-	switch s := res.StatusCode; {
+	switch {
 	case s == http.StatusNotFound || s == http.StatusGone || s == http.StatusMethodNotAllowed || s >= 500 || s < 200 || s >= 300 && s < 400:
 		w.add("hub-unreachable", ch.at, "", "%s answers %d %s to a subscription request", hub, s, http.StatusText(s))
+		return nil
 	case s < 300:
 		w.add("hub-careless", ch.at, "", "%s answers %d %s to a subscription request without a callback", hub, s, http.StatusText(s))
 	}
-	return nil
+	return w.subscribe(ctx, hub, ch)
+}
+
+// ask sends a request to a hub, and returns the status and the beginning of the response.
+func (w *walker) ask(ctx context.Context, hub string, form url.Values) (status int, text string, err error) {
+	r, err := http.NewRequestWithContext(ctx, http.MethodPost, hub, strings.NewReader(form.Encode()))
+	if err != nil {
+		return 0, "", err
+	}
+	r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	res, err := w.client.Do(r)
+	if err != nil {
+		return 0, "", err
+	}
+	defer res.Body.Close()
+	begin, _ := io.ReadAll(io.LimitReader(res.Body, 4<<10))
+	return res.StatusCode, string(begin), nil
 }

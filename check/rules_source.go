@@ -78,6 +78,8 @@ var pushRules = []Rule{
 	{"topic-hub", Error, "", "The Link header of a topic has a link with rel=\"hub\" to the hub of the Capability List.", "Send Link: <hub>; rel=\"hub\"."},
 	{"topic-self", Error, "", "The Link header of a topic has a link with rel=\"self\" to the topic.", "Send Link: <topic>; rel=\"self\"."},
 	{"hub-unreachable", Error, "WebSub 5.1", "A hub answers to a subscription request, with an error if it is incomplete.", "Check the URL of the hub, and that it accepts POST."},
+	{"hub-subscription", Error, "WebSub 5.1", "A hub accepts a subscription, and its end, with 202.", "Check that the hub knows the topic, and may request the callback."},
+	{"hub-verification", Error, "WebSub 5.3", "A hub verifies a request with hub.mode, hub.topic, hub.challenge and hub.lease_seconds.", "Check that the hub can reach the callback, and what it sends there."},
 	{"websocket-unreachable", Error, "Notification 0.8 6", "A WebSocket that is listed opens.", "Check the URL, and that every proxy before the server passes the header Upgrade on."},
 	{"topic-type", Warning, "", "A topic has the media type application/xml.", "Send Content-Type: application/xml."},
 	{"hub-careless", Warning, "WebSub 5.1", "A hub refuses a subscription without a callback.", "Answer with a 4xx status."},

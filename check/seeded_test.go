@@ -324,6 +324,7 @@ func TestSeeded(t *testing.T) {
 // elsewhere are the rules that other tests plant.
 var elsewhere = map[string]bool{
 	"entry-at-missing": true, "entry-from-missing": true, "entry-until-missing": true, "package-size": true, // TestFiles
+	"hub-subscription": true, "hub-verification": true, // TestSubscription
 	"newest-first":  true, // TestPeers
 	"document-size": true, // TestTolerateLong of package rsxml
 }

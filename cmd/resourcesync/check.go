@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"strings"
 	"time"
@@ -23,6 +24,7 @@ type checkConfig struct {
 	target string
 
 	requestSettings
+	callbackSettings
 	all         bool
 	format      string
 	maxResource size
@@ -33,6 +35,7 @@ type checkConfig struct {
 func checkFlags(c *checkConfig) *flag.FlagSet {
 	flags := newFlags("check")
 	c.requestSettings.flags(flags)
+	c.callbackSettings.flags(flags)
 	flags.BoolVar(&c.all, "all", false, "")
 	flags.StringVar(&c.format, "format", "text", "")
 	c.maxResource = 1 << 30
@@ -61,7 +64,7 @@ func parseCheck(args []string) (checkConfig, error) {
 		err = fmt.Errorf("--format %q: give one of %s", c.format, strings.Join(verdict.Formats(), ", "))
 	default:
 		c.target = others[0]
-		err = cmp.Or(checkSourceURL(c.target), c.check())
+		err = cmp.Or(checkSourceURL(c.target), c.requestSettings.check(), c.callbackSettings.check())
 	}
 	return c, refuse("check", err)
 }
@@ -85,6 +88,21 @@ func (c *checkConfig) options(progress func(check.Progress)) *check.Options {
 // status 1 means that the Source has violations.
 const couldNotCheck = 2
 
+// run checks the target, with a callback if there are the flags for one.
+func (c *checkConfig) run(ctx context.Context, log *slog.Logger, o *check.Options) (report *check.Report, err error) {
+	if c.callbackListen == "" {
+		return check.Check(ctx, c.target, o)
+	}
+	if o.Callback, err = check.NewCallback(c.callbackURL); err != nil {
+		return nil, fmt.Errorf("--callback-url: %w", err)
+	}
+	err = c.serve(ctx, o.Callback, log, func(ctx context.Context) (err error) {
+		report, err = check.Check(ctx, c.target, o)
+		return err
+	})
+	return report, err
+}
+
 // checkSource judges a Source.
 func checkSource(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	c, err := parseCheck(args)
@@ -92,7 +110,7 @@ func checkSource(ctx context.Context, args []string, stdout, stderr io.Writer) e
 		return err
 	}
 	screen := terminal.New(stderr)
-	report, err := check.Check(ctx, c.target, c.options(func(p check.Progress) {
+	report, err := c.run(ctx, newLogger(screen, "text"), c.options(func(p check.Progress) {
 		screen.Status(fmt.Sprintf("Checking: %s documents, %s entries, %s resources, %s", humanize.Comma(p.Documents), humanize.Comma(p.Entries), humanize.Comma(p.Resources), p.Current))
 	}))
 	screen.Status("")

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"encoding/xml"
 	"fmt"
+	"maps"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -150,5 +151,39 @@ func TestCheckStatus(t *testing.T) {
 		if status != tt.want || !strings.Contains(stdout+stderr, tt.text) {
 			t.Errorf("%q: status %d, %s%s", tt.args, status, stdout, stderr)
 		}
+	}
+}
+
+// TestCheckSubscribes subscribes to the hub of serve, which may request the callback or not.
+func TestCheckSubscribes(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		flags  []string
+		status int
+		rules  map[string]int64
+	}{
+		"may":     {loopback, 0, nil},
+		"may not": {nil, 1, map[string]int64{"hub-subscription": 1}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			write(t, filepath.Join(folder, "f"), "text")
+			s := startReady(t, folder, test.flags...)
+			address := freeAddress(t)
+			status, stdout, stderr := runCheck(t, s.site, "--format", "json", "--callback-listen", address, "--callback-url", "http://"+address+"/callback")
+			var r check.Report
+			if err := json.Unmarshal([]byte(stdout), &r); err != nil || status != test.status || !maps.Equal(r.Counts, test.rules) {
+				t.Errorf("status %d, %v, %s\n%s", status, err, stderr, stdout)
+			}
+		})
+	}
+	status, _, stderr := runCheck(t, "http://127.0.0.1:1/", "--callback-listen", ":0")
+	if status != 2 || !strings.Contains(stderr, "need each other") {
+		t.Errorf("without a URL: status %d, %s", status, stderr)
+	}
+	status, _, stderr = runCheck(t, "http://127.0.0.1:1/", "--callback-listen", "127.0.0.1:0", "--callback-url", "example.org")
+	if status != 2 || !strings.Contains(stderr, "not the URL of a callback") {
+		t.Errorf("with a wrong URL: status %d, %s", status, stderr)
 	}
 }

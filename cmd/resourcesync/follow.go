@@ -4,8 +4,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net"
-	"sync"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
@@ -27,24 +25,5 @@ func (c *mirrorConfig) runFollow(ctx context.Context, d *destination.Destination
 	if o.Callback, err = destination.NewCallback(c.callbackURL); err != nil {
 		return usagef("--callback-url: %w", err)
 	}
-	listener, err := net.Listen("tcp", c.callbackListen)
-	if err != nil {
-		return usagef("--callback-listen: %w", err)
-	}
-	following, end := context.WithCancel(ctx)
-	defer end()
-	serving, stop := context.WithCancel(context.WithoutCancel(ctx))
-	var failed error
-	var running sync.WaitGroup
-	running.Go(func() {
-		failed = (&server{listener: listener, handler: o.Callback}).run(serving, log)
-		end()
-	})
-	err = d.Follow(following, o)
-	stop()
-	running.Wait()
-	if err == nil {
-		err = failed
-	}
-	return err
+	return c.callbackSettings.serve(ctx, o.Callback, log, func(ctx context.Context) error { return d.Follow(ctx, o) })
 }

@@ -25,8 +25,8 @@ type mirrorConfig struct {
 	state          string // the folder of the state of a copy in a bucket
 
 	requestSettings
+	callbackSettings
 	audit, json, follow            bool
-	callbackListen, callbackURL    string
 	maxDelete                      percent
 	maxResource, maxSize, maxState size
 	every                          span
@@ -37,8 +37,7 @@ func mirrorFlags(c *mirrorConfig) *flag.FlagSet {
 	flags := newFlags("mirror")
 	c.requestSettings.flags(flags)
 	flags.BoolVar(&c.audit, "audit", false, "")
-	flags.StringVar(&c.callbackListen, "callback-listen", "", "")
-	flags.StringVar(&c.callbackURL, "callback-url", "", "")
+	c.callbackSettings.flags(flags)
 	flags.StringVar(&c.dumps, "use-dumps", "auto", "")
 	flags.Var(&c.every, "every", "")
 	flags.BoolVar(&c.follow, "follow", false, "")
@@ -72,11 +71,9 @@ func parseMirror(args []string) (mirrorConfig, error) {
 		err = errors.New("--audit and --every or --follow exclude each other")
 	case (c.callbackListen != "" || c.callbackURL != "") && !c.follow:
 		err = errors.New("--callback-listen and --callback-url need --follow")
-	case (c.callbackListen != "") != (c.callbackURL != ""):
-		err = errors.New("--callback-listen and --callback-url need each other: the address to listen at, and the URL at which hubs reach it")
 	default:
 		c.source, c.folder = others[0], others[1]
-		err = cmp.Or(checkSourceURL(c.source), c.check(), c.checkState())
+		err = cmp.Or(checkSourceURL(c.source), c.requestSettings.check(), c.callbackSettings.check(), c.checkState())
 	}
 	return c, refuse("mirror", err)
 }
