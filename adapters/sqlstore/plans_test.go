@@ -102,11 +102,13 @@ func useSets(t *testing.T, store *Store, clock *clock) {
 		}
 	}
 	set := store.mustSet(t, "set", &SetOptions{AwaitScan: true})
+	_, err := store.Sets(ctx)
+	must(err)
 	for _, n := range []int{3 * maxBlock, 2 * maxBlock} {
 		_, err := set.Scan(ctx, articles(n))
 		must(err)
 	}
-	_, err := set.ScanRanges(ctx, []resourcesync.Range{{From: article(1).Key, To: article(2).Key}}, unreadable(nil, resourcesync.Range{From: article(3).Key}))
+	_, err = set.ScanRanges(ctx, []resourcesync.Range{{From: article(1).Key, To: article(2).Key}}, unreadable(nil, resourcesync.Range{From: article(3).Key}))
 	must(err)
 	store.maxSeen = 0 // from now on, scans need their temporary table
 	must(set.Put(ctx, article(0), small("a", 1)))
