@@ -64,8 +64,11 @@ func Example() {
 	//
 	// "resourcesync COMMAND --help" describes a command.
 	//
-	// The exit status is 0 on success, also after Ctrl-C or SIGTERM; 2 if the command line is
-	// wrong or names something that cannot be used; and 1 if a command fails later.
+	// The exit status is 0 on success, also after Ctrl-C or SIGTERM; 2 if the command line or
+	// the configuration is wrong, so that another try does not help before it is corrected; and
+	// 1 if a command could not run or has failed for another reason, such as a port in use or a
+	// database that does not answer. "check" ends with 1 if there are violations, and with 2 if
+	// there is no verdict.
 }
 
 func TestHelp(t *testing.T) {
