@@ -46,6 +46,7 @@ var floors = map[string]int{
 	"/internal/subscriber":       4,
 	"/internal/ping":             3,
 	"/internal/s3test":           7,
+	"/internal/azuretest":        7,
 	"/internal/render":           3,
 	"/internal/partition":        3,
 	"/internal/transfer":         3,

@@ -27,7 +27,7 @@
 // Some objects cannot be listed: those whose names are longer than
 // [resourcesync.MaxKeyLength] or have a segment "." or "..", which clients remove from a
 // URL, and those whose names the driver does not read as they are, with control
-// characters for example. Names that end in a slash are markers of empty folders.
+// characters for example, or with a percent sign in Azure. Names that end in a slash are markers of empty folders.
 //
 // # Folders
 //
@@ -58,6 +58,10 @@ type Store interface {
 	// ETag returns the entity tag of a listed object as HTTP has it, with quotes, and its
 	// name in the store. Either is empty if it is unknown.
 	ETag(o *blob.ListObject) (etag, name string)
+
+	// Reads reports whether the driver reads the object with this name in the store.
+	// Drivers escape some characters, and then read an object with another name.
+	Reads(name string) bool
 
 	// IfMatch makes a read fail with the code FailedPrecondition unless the object has
 	// this entity tag. as is the argument of [blob.ReaderOptions].BeforeRead.
@@ -190,5 +194,6 @@ func New(b *blob.Bucket, template string, opts *Options) (*Bucket, error) {
 type anyStore struct{}
 
 func (anyStore) ETag(*blob.ListObject) (etag, name string)        { return "", "" }
+func (anyStore) Reads(string) bool                                { return true }
 func (anyStore) IfMatch(func(any) bool, string) error             { return nil }
 func (anyStore) MD5(*blob.ListObject, string, http.Header) []byte { return nil }

@@ -14,17 +14,41 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/bucket"
+	"github.com/resourcesync-go/resourcesync/adapters/bucket/azurebucket"
 	"github.com/resourcesync-go/resourcesync/adapters/bucket/s3bucket"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
+	"github.com/resourcesync-go/resourcesync/internal/azuretest"
 	"github.com/resourcesync-go/resourcesync/internal/s3test"
 )
 
 // A published bucket is compared with a set.
 type published struct {
 	*bucket.Bucket
-	set *sqlstore.Set
-	log *strings.Builder
+	set      *sqlstore.Set
+	log      *strings.Builder
+	template string
+	isS3     bool // it vouches for MD5s, and its driver reads all names
+}
+
+// objects are those of a bucket of a real server, with any API.
+type objects interface {
+	Put(t testing.TB, key, content string)
+	Delete(t testing.TB, key string)
+}
+
+// each runs a test with a public bucket of each server.
+func each(t *testing.T, f func(t *testing.T, b objects, publish func(bucket.Options) *published)) {
+	t.Run("S3", func(t *testing.T) {
+		b := s3test.New(t)
+		b.Publish(t, "*")
+		f(t, b, func(o bucket.Options) *published { return publishS3(t, b, o) })
+	})
+	t.Run("Azure", func(t *testing.T) {
+		b := azuretest.New(t)
+		b.Publish(t)
+		f(t, b, func(o bucket.Options) *published { return publishAzure(t, b, o) })
+	})
 }
 
 // publish opens a bucket that fills a new set in SQLite.
@@ -35,7 +59,7 @@ func publish(t testing.TB, b *blob.Bucket, template string, o bucket.Options) *p
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	p := &published{log: new(strings.Builder)}
+	p := &published{log: new(strings.Builder), template: template}
 	if p.set, err = store.Set(t.Context(), "objects", &sqlstore.SetOptions{MaxDelete: 1}); err != nil {
 		t.Fatal(err)
 	}
@@ -49,6 +73,14 @@ func publish(t testing.TB, b *blob.Bucket, template string, o bucket.Options) *p
 // publishS3 does so with a bucket of S3.
 func publishS3(t testing.TB, b *s3test.Bucket, o bucket.Options) *published {
 	o.Store = s3bucket.Store{}
+	p := publish(t, b.Open(t), b.Public, o)
+	p.isS3 = true
+	return p
+}
+
+// publishAzure does so with a container of Azure.
+func publishAzure(t testing.TB, b *azuretest.Bucket, o bucket.Options) *published {
+	o.Store = azurebucket.Store{}
 	return publish(t, b.Open(t), b.Public, o)
 }
 

@@ -41,7 +41,7 @@ func (b *Bucket) checkName(key, name string) error {
 	switch {
 	case len(key) > resourcesync.MaxKeyLength:
 		return errTooLong
-	case name != "" && !strings.HasSuffix(name, key):
+	case name != "" && (!strings.HasSuffix(name, key) || !b.options.Store.Reads(name)):
 		return errRenamed
 	}
 	for segment := range strings.SplitSeq(key, "/") {

@@ -14,25 +14,25 @@ import (
 )
 
 func TestPart(t *testing.T) {
-	b := s3test.New(t)
-	b.Publish(t, "*")
-	p := publishS3(t, b, bucket.Options{})
-	for _, key := range []string{"a", "b", "c/1", "c/2", "c0", "d"} {
-		b.Put(t, key, key)
-	}
-	p.scan(t, resourcesync.ScanResult{Created: 6})
-	b.Put(t, "a", "changed")
-	b.Delete(t, "b")
-	b.Put(t, "bb", "new, and not reported")
-	b.Delete(t, "c/1")
-	b.Put(t, "c/3", "new")
-	b.Put(t, "d", "changed, and not reported")
-	ranges, listing := p.Part(t.Context(), []string{"a", "b", "c/", "none"})
-	got, err := p.set.ScanRanges(t.Context(), ranges, listing)
-	if want := (resourcesync.ScanResult{Created: 1, Updated: 1, Deleted: 2, Unchanged: 1}); err != nil || got != want {
-		t.Errorf("%+v, %v", got, err)
-	}
-	p.scan(t, resourcesync.ScanResult{Created: 1, Updated: 1, Unchanged: 4})
+	each(t, func(t *testing.T, b objects, publish func(bucket.Options) *published) {
+		p := publish(bucket.Options{})
+		for _, key := range []string{"a", "b", "c/1", "c/2", "c0", "d"} {
+			b.Put(t, key, key)
+		}
+		p.scan(t, resourcesync.ScanResult{Created: 6})
+		b.Put(t, "a", "changed")
+		b.Delete(t, "b")
+		b.Put(t, "bb", "new, and not reported")
+		b.Delete(t, "c/1")
+		b.Put(t, "c/3", "new")
+		b.Put(t, "d", "changed, and not reported")
+		ranges, listing := p.Part(t.Context(), []string{"a", "b", "c/", "none"})
+		got, err := p.set.ScanRanges(t.Context(), ranges, listing)
+		if want := (resourcesync.ScanResult{Created: 1, Updated: 1, Deleted: 2, Unchanged: 1}); err != nil || got != want {
+			t.Errorf("%+v, %v", got, err)
+		}
+		p.scan(t, resourcesync.ScanResult{Created: 1, Updated: 1, Unchanged: 4})
+	})
 }
 
 func TestPing(t *testing.T) {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"crypto/md5"
 	"encoding/hex"
+	"fmt"
+	"maps"
 	"net/http"
 	"strings"
 	"testing"
@@ -28,44 +30,52 @@ var names = map[string]string{
 }
 
 func TestScan(t *testing.T) {
-	b := s3test.New(t)
-	b.Publish(t, "*")
-	p := publishS3(t, b, bucket.Options{})
-	for key := range names {
-		b.Put(t, key, "content of "+key)
-	}
-	p.scan(t, resourcesync.ScanResult{Created: len(names)})
-	listed := p.listed(t)
-	for key, tail := range names {
-		r, content := listed[key], "content of "+key
-		sum := md5.Sum([]byte(content))
-		if want := strings.Replace(b.Public, "{key}", tail, 1); r.URI != want {
-			t.Errorf("%s: URI %s, expected %s", key, r.URI, want)
+	each(t, func(t *testing.T, b objects, publish func(bucket.Options) *published) {
+		p := publish(bucket.Options{})
+		names := maps.Clone(names)
+		if !p.isS3 {
+			delete(names, "100%/ä?#")
 		}
-		if n, _ := r.Length.Bytes(); n != int64(len(content)) || r.Type != "text/plain" || r.LastModified.IsZero() {
-			t.Errorf("%s: %+v", key, r)
+		for key := range names {
+			b.Put(t, key, "content of "+key)
 		}
-		if len(r.Hashes) != 1 || r.Hashes[0].String() != "md5:"+hex.EncodeToString(sum[:]) {
-			t.Errorf("%s: hashes %v", key, r.Hashes)
+		p.scan(t, resourcesync.ScanResult{Created: len(names)})
+		listed := p.listed(t)
+		for key, tail := range names {
+			r, content := listed[key], "content of "+key
+			sum := md5.Sum([]byte(content))
+			if want := strings.Replace(p.template, "{key}", tail, 1); r.URI != want {
+				t.Errorf("%s: URI %s, expected %s", key, r.URI, want)
+			}
+			if n, _ := r.Length.Bytes(); n != int64(len(content)) || r.Type != "text/plain" || r.LastModified.IsZero() {
+				t.Errorf("%s: %+v", key, r)
+			}
+			want := "[]"
+			if p.isS3 {
+				want = "[md5:" + hex.EncodeToString(sum[:]) + "]"
+			}
+			if got := fmt.Sprint(r.Hashes); got != want {
+				t.Errorf("%s: hashes %v, expected %v", key, got, want)
+			}
+			res, err := http.Get(r.URI)
+			if err != nil || res.StatusCode != http.StatusOK {
+				t.Errorf("%s: %v %v", r.URI, res.Status, err)
+			}
+			res.Body.Close()
+			if got, err := p.read(t.Context(), r); got != content {
+				t.Errorf("%s: dumps have %q, %v", key, got, err)
+			}
 		}
-		res, err := http.Get(r.URI)
-		if err != nil || res.StatusCode != http.StatusOK {
-			t.Errorf("%s: %v %v", r.URI, res.Status, err)
-		}
-		res.Body.Close()
-		if got, err := p.read(t.Context(), r); got != content {
-			t.Errorf("%s: dumps have %q, %v", key, got, err)
-		}
-	}
-	p.scan(t, resourcesync.ScanResult{Unchanged: len(names)})
+		p.scan(t, resourcesync.ScanResult{Unchanged: len(names)})
 
-	b.Put(t, "a.txt", "changed")
-	b.Put(t, "new", "")
-	b.Delete(t, "folder-x")
-	p.scan(t, resourcesync.ScanResult{Created: 1, Updated: 1, Deleted: 1, Unchanged: len(names) - 2})
-	if p.log.Len() > 0 {
-		t.Error(p.log)
-	}
+		b.Put(t, "a.txt", "changed")
+		b.Put(t, "new", "")
+		b.Delete(t, "folder-x")
+		p.scan(t, resourcesync.ScanResult{Created: 1, Updated: 1, Deleted: 1, Unchanged: len(names) - 2})
+		if p.log.Len() > 0 {
+			t.Error(p.log)
+		}
+	})
 }
 
 // Entity tags of objects that were uploaded in parts are no MD5.
@@ -121,17 +131,18 @@ func TestPrefix(t *testing.T) {
 // An object that is replaced within a second, by one of the same length, is an update even
 // if no hash is known.
 func TestReplacedAtOnce(t *testing.T) {
-	b := s3test.New(t)
-	p := publishS3(t, b, bucket.Options{Private: true})
-	b.Put(t, "a", "one")
-	p.scan(t, resourcesync.ScanResult{Created: 1})
-	for _, content := range []string{"two", "six", "ten"} {
-		b.Put(t, "a", content)
-		p.scan(t, resourcesync.ScanResult{Updated: 1})
-		if got, err := p.read(t.Context(), p.listed(t)["a"]); got != content {
-			t.Errorf("%q, %v", got, err)
+	each(t, func(t *testing.T, b objects, publish func(bucket.Options) *published) {
+		p := publish(bucket.Options{Private: true})
+		b.Put(t, "a", "one")
+		p.scan(t, resourcesync.ScanResult{Created: 1})
+		for _, content := range []string{"two", "six", "ten"} {
+			b.Put(t, "a", content)
+			p.scan(t, resourcesync.ScanResult{Updated: 1})
+			if got, err := p.read(t.Context(), p.listed(t)["a"]); got != content {
+				t.Errorf("%q, %v", got, err)
+			}
 		}
-	}
+	})
 }
 
 // Names that no URL can have are not listed, and reported once.
@@ -140,10 +151,11 @@ func TestNames(t *testing.T) {
 	p := publishS3(t, b, bucket.Options{Private: true})
 	b.Put(t, "good", "x")
 	b.Put(t, "x__0x2b__y", "the driver reads a plus sign instead")
+	b.Put(t, "more../x", "the driver reads another name")
 	b.Put(t, strings.Repeat("abcdefghi/", 73)+"x", "731 bytes")
 	b.Put(t, "folder/", "")
 	p.scan(t, resourcesync.ScanResult{Created: 1})
-	if got := strings.Count(p.log.String(), "object not listed"); got != 2 {
+	if got := strings.Count(p.log.String(), "object not listed"); got != 3 {
 		t.Errorf("%d reports:\n%s", got, p.log)
 	}
 	reported := p.log.Len()

@@ -17,12 +17,14 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/destination/blobsink"
+	"github.com/resourcesync-go/resourcesync/internal/azuretest"
 	"github.com/resourcesync-go/resourcesync/internal/s3test"
 )
 
 // each runs a test with a bucket of each kind that runs here.
 func each(t *testing.T, f func(t *testing.T, b *blob.Bucket)) {
 	t.Run("S3", func(t *testing.T) { f(t, s3test.New(t).Open(t)) })
+	t.Run("Azure", func(t *testing.T) { f(t, azuretest.New(t).Open(t)) })
 	t.Run("folder", func(t *testing.T) {
 		b, err := fileblob.OpenBucket(t.TempDir(), nil)
 		if err != nil {

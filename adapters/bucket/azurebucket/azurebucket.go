@@ -34,6 +34,14 @@ func (Store) ETag(o *blob.ListObject) (etag, name string) {
 	return etag, name
 }
 
+// Reads implements [bucket.Store].
+func (Store) Reads(name string) bool {
+	const escaped = "\\\"#%?\x7f"
+	return !strings.Contains(name, "../") && !strings.ContainsFunc(name, func(c rune) bool {
+		return c < ' ' || strings.ContainsRune(escaped, c)
+	})
+}
+
 // IfMatch implements [bucket.Store].
 func (Store) IfMatch(as func(any) bool, etag string) error {
 	var o *azblob.DownloadStreamOptions

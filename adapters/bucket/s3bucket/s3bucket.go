@@ -34,6 +34,11 @@ func (Store) ETag(o *blob.ListObject) (etag, name string) {
 	return etag, name
 }
 
+// Reads implements [bucket.Store].
+func (Store) Reads(name string) bool {
+	return !strings.Contains(name, "../") && !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' })
+}
+
 // IfMatch implements [bucket.Store].
 func (Store) IfMatch(as func(any) bool, etag string) error {
 	var in *s3.GetObjectInput
