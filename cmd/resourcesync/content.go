@@ -34,6 +34,9 @@ type content struct {
 	// for a complete scan. If there is a part, its first call is changed(nil).
 	watch func(ctx context.Context, changed func(paths []string)) error
 
+	// health returns the error that keeps watch from noticing changes, or nil.
+	health func() error
+
 	// current returns ErrNotReady if the stored set must not be shown before a scan,
 	// because its URIs are not those that they would have now.
 	current func(ctx context.Context) error

@@ -329,7 +329,11 @@ func (m *member) health(ctx context.Context) error {
 	if failed := m.unrecorded.Load(); failed != nil {
 		unrecorded = fmt.Errorf("the origin of the set cannot be recorded: %w", *failed)
 	}
-	return m.named(errors.Join(unrecorded, m.scanner.health(), err))
+	var watch error
+	if m.content.health != nil {
+		watch = m.content.health()
+	}
+	return m.named(errors.Join(unrecorded, m.scanner.health(), watch, err))
 }
 
 // named adds the name of the set, if it has one, to each error that err joins.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -78,7 +79,8 @@ type tableSet struct {
 	*tableConfig
 	db      *tableDB
 	listing *sqltable.Listing
-	outbox  *sqltable.Outbox // nil if there is none
+	outbox  *sqltable.Outbox      // nil if there is none
+	trouble atomic.Pointer[error] // of the last attempt to drain it
 }
 
 func (c *tableConfig) open(ctx context.Context, m *member) (_ *content, err error) {
@@ -114,7 +116,7 @@ func (s *tableSet) open(ctx context.Context) (*content, error) {
 	switch s.outbox, err = s.listing.Outbox(ctx, s.tableConfig.set); {
 	case err == nil:
 		s.log.Info("changes are recorded by triggers", "set", s.tableConfig.set)
-		content.watch = s.watch
+		content.watch, content.health = s.watch, s.health
 	case errors.Is(err, sqltable.ErrNoTriggers):
 		s.log.Info("changes are found by comparison", "every", s.rescan, "triggers", "none for the set "+s.tableConfig.set)
 	default:
@@ -157,31 +159,52 @@ func (s *tableSet) total(ctx context.Context) (rows, bytes int64, err error) {
 // watchRetry is the delay after a failure of the database.
 const watchRetry = 5 * time.Second
 
-// watch drains the outbox until ctx ends. What cannot be applied, or be read for a while,
-// stays in it.
+// watch drains the outbox until ctx ends. Changes that cannot be read or applied stay in the
+// outbox.
 func (s *tableSet) watch(ctx context.Context, changed func(paths []string)) error {
-	var before error
-	failed := func(message string, err error) {
-		// The same failure, time and again, is one line.
-		if err != nil && ctx.Err() == nil && (before == nil || before.Error() != err.Error()) {
-			s.log.Error(message, "error", err)
+	drain := func() error {
+		result, err := s.outbox.Drain(ctx, s.member.set)
+		if errors.Is(err, resourcesync.ErrScanning) || errors.Is(err, resourcesync.ErrNotReady) {
+			return nil // the next poll drains it
 		}
-		before = err
+		if !s.scanner.tookPart(result) {
+			changed(nil)
+		}
+		return err
 	}
 	for {
 		err := s.outbox.Watch(ctx, func() {
-			result, err := s.outbox.Drain(ctx, s.member.set)
-			if errors.Is(err, resourcesync.ErrScanning) || errors.Is(err, resourcesync.ErrNotReady) {
-				return // it has its turn at the next look
-			}
-			failed("changes that triggers have recorded cannot be applied; they stay recorded", err)
-			if !s.scanner.tookPart(result) {
-				changed(nil)
-			}
+			s.note(ctx, "changes that triggers have recorded cannot be applied; they stay recorded", drain())
 		})
-		failed("changes that triggers have recorded cannot be read", err)
-		if err := background.Sleep(ctx, watchRetry); err != nil {
-			return err
+		for err != nil {
+			s.note(ctx, "changes that triggers have recorded cannot be read", err)
+			if err := background.Sleep(ctx, watchRetry); err != nil {
+				return err
+			}
+			err = drain()
 		}
+		s.note(ctx, "", nil)
 	}
+}
+
+// note logs a failure to drain the outbox, and its end, and keeps it for health.
+func (s *tableSet) note(ctx context.Context, message string, err error) {
+	if ctx.Err() != nil {
+		return
+	}
+	before := s.trouble.Swap(&err)
+	switch known := before != nil && *before != nil; {
+	case err == nil && known:
+		s.log.Info("changes that triggers have recorded are applied again")
+	case err != nil && (!known || (*before).Error() != err.Error()): // a repeated error is logged once
+		s.log.Error(message, "error", err)
+	}
+}
+
+// health returns the error of the last attempt to drain the outbox.
+func (s *tableSet) health() error {
+	if err := s.trouble.Load(); err != nil {
+		return *err
+	}
+	return nil
 }

@@ -218,6 +218,102 @@ func (f *tableReplica) compare(ctx context.Context, db *gosql.DB) error {
 	return rows.Err()
 }
 
+// A tableStorm is a table that processes write to and another one publishes, while a
+// Destination follows.
+type tableStorm struct {
+	t         *testing.T
+	e         *tableEngine
+	changes   int
+	program   string
+	publisher *process
+	writer    *exec.Cmd
+	replica   *tableReplica
+}
+
+// startTableStorm makes the tables and starts the publisher, which is ready, and the writer.
+func startTableStorm(t *testing.T, e *tableEngine, changes int) *tableStorm {
+	t.Helper()
+	e.exec(t, createVersions)
+	var rows []string
+	for id := range stormRows {
+		rows = append(rows, fmt.Sprintf("(%d, 0)", id))
+	}
+	e.exec(t, "INSERT INTO versions VALUES "+strings.Join(rows, ", "))
+	if status, _, stderr := runTriggersCommand(t, e.args("--apply")...); status != 0 {
+		t.Fatal(stderr)
+	}
+	program, err := os.Executable()
+	must(t, err)
+	s := &tableStorm{
+		t: t, e: e, changes: changes, program: program,
+		publisher: &process{served: &served{t: t}},
+		replica:   &tableReplica{seen: map[string]bool{}, newest: map[string]int64{}, rows: map[string]int64{}, entries: map[string]string{}},
+	}
+	s.publish()
+	s.publisher.stdout.await("Ready") // so that the journal has everything
+	s.write()
+	return s
+}
+
+func (s *tableStorm) publish() {
+	p := s.publisher
+	p.stdout, p.stderr = newOutput(s.t), newOutput(s.t)
+	args := s.e.args("--state", s.e.state, "--rescan", "20s", "--max-delete", "100%", "--base-url", "https://rs.example.org/")
+	p.Cmd = exec.CommandContext(s.t.Context(), s.program, append([]string{"table", "--listen", "127.0.0.1:0"}, args...)...)
+	p.Env = append(os.Environ(), beMain+"=1", "XDG_CACHE_HOME="+s.t.TempDir())
+	p.Stdout, p.Stderr = p.stdout, p.stderr
+	must(s.t, p.Start())
+	p.awaitListening()
+}
+
+// write starts a writer, which makes the changes that are left.
+func (s *tableStorm) write() {
+	s.writer = exec.CommandContext(s.t.Context(), s.program, "-test.run=^TestTableWriter$")
+	s.writer.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d", storm, s.e.name, s.changes), stormDSN+"="+s.e.dsn[1])
+	s.writer.Stderr = os.Stderr
+	must(s.t, s.writer.Start())
+}
+
+// follow lets the replica follow for a random time, which is longer for more changes.
+func (s *tableStorm) follow() {
+	spread := time.Duration(max(1, s.changes/10_000)) * time.Millisecond
+	for end := time.Now().Add(time.Duration(200+rand.IntN(1300)) * spread); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		s.replica.read(s.get) // it may be starting
+	}
+}
+
+func (s *tableStorm) get(url string) (document, error) {
+	return tryDocument(strings.Replace(url, "https://rs.example.org/", s.publisher.site, 1), s.publisher.site)
+}
+
+// finish waits until the replica has what the table has.
+func (s *tableStorm) finish() {
+	t, f := s.t, s.replica
+	t.Helper()
+	must(t, s.writer.Wait())
+	for until := time.Now().Add(20 * time.Minute); ; time.Sleep(50 * time.Millisecond) {
+		err := f.read(s.get)
+		if err == nil {
+			err = f.compare(t.Context(), s.e.db)
+		}
+		if err == nil {
+			break
+		}
+		if time.Now().After(until) {
+			t.Fatalf("%v\n%s", err, s.publisher.stderr)
+		}
+	}
+	var committed int
+	must(t, s.e.db.QueryRowContext(t.Context(), "SELECT sum(version) FROM versions").Scan(&committed))
+	t.Logf("%d changes committed, %d published, %d rows", committed, f.changes, len(f.rows))
+	for _, failure := range f.failures {
+		t.Error(failure)
+	}
+	if committed < s.changes {
+		t.Errorf("%d changes were committed, of %d", committed, s.changes)
+	}
+}
+
 // TestTableKilled kills both those who write to a table and the program that publishes it,
 // at random moments, while a Destination follows. It then has what the table has, and
 // nothing has been published twice, or out of order. RESOURCESYNC_KILLS and
@@ -225,77 +321,19 @@ func (f *tableReplica) compare(ctx context.Context, db *gosql.DB) error {
 func TestTableKilled(t *testing.T) {
 	kills, changes := sizeFrom("RESOURCESYNC_KILLS", 2), sizeFrom("RESOURCESYNC_TORTURE", 400)
 	tableEngines(t, func(t *testing.T, e *tableEngine) {
-		e.exec(t, createVersions)
-		for id := range stormRows {
-			e.exec(t, fmt.Sprintf("INSERT INTO versions VALUES (%d, 0)", id))
-		}
-		if status, _, stderr := runTriggersCommand(t, e.args("--apply")...); status != 0 {
-			t.Fatal(stderr)
-		}
-		program, err := os.Executable()
-		must(t, err)
-		args := e.args("--state", e.state, "--rescan", "20s", "--max-delete", "100%", "--base-url", "https://rs.example.org/")
-		publisher := &process{served: &served{t: t}}
-		publish := func() {
-			publisher.stdout, publisher.stderr = newOutput(t), newOutput(t)
-			publisher.Cmd = exec.CommandContext(t.Context(), program, append([]string{"table", "--listen", "127.0.0.1:0"}, args...)...)
-			publisher.Env = append(os.Environ(), beMain+"=1", "XDG_CACHE_HOME="+t.TempDir())
-			publisher.Stdout, publisher.Stderr = publisher.stdout, publisher.stderr
-			must(t, publisher.Start())
-			publisher.awaitListening()
-		}
-		var writer *exec.Cmd
-		write := func() {
-			writer = exec.CommandContext(t.Context(), program, "-test.run=^TestTableWriter$")
-			writer.Env = append(os.Environ(), fmt.Sprintf("%s=%s %d", storm, e.name, changes), stormDSN+"="+e.dsn[1])
-			writer.Stderr = os.Stderr
-			must(t, writer.Start())
-		}
-		f := &tableReplica{seen: map[string]bool{}, newest: map[string]int64{}, rows: map[string]int64{}, entries: map[string]string{}}
-		get := func(url string) (document, error) {
-			return tryDocument(strings.Replace(url, "https://rs.example.org/", publisher.site, 1), publisher.site)
-		}
-		publish()
-		publisher.stdout.await("Ready") // so that the journal has everything
-		write()
-		until := time.Now().Add(20 * time.Minute)
-		spread := time.Duration(max(1, changes/10_000)) * time.Millisecond
+		s := startTableStorm(t, e, changes)
 		for i := range kills {
-			for end := time.Now().Add(time.Duration(200+rand.IntN(1300)) * spread); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
-				f.read(get) // it may be starting
-			}
+			s.follow()
 			if i%2 == 0 {
-				publisher.kill()
-				publish()
+				s.publisher.kill()
+				s.publish()
 			} else {
-				writer.Process.Kill()
-				writer.Wait()
-				write()
+				s.writer.Process.Kill()
+				s.writer.Wait()
+				s.write()
 			}
 		}
-		must(t, writer.Wait())
-		for {
-			err := f.read(get)
-			if err == nil {
-				err = f.compare(t.Context(), e.db)
-			}
-			if err == nil {
-				break
-			}
-			if time.Now().After(until) {
-				t.Fatalf("%v\n%s", err, publisher.stderr)
-			}
-			time.Sleep(50 * time.Millisecond)
-		}
-		var committed int
-		must(t, e.db.QueryRowContext(t.Context(), "SELECT sum(version) FROM versions").Scan(&committed))
-		t.Logf("%d changes committed, %d published, %d rows", committed, f.changes, len(f.rows))
-		for _, failure := range f.failures {
-			t.Error(failure)
-		}
-		if committed < changes {
-			t.Errorf("%d changes were committed, of %d", committed, changes)
-		}
+		s.finish()
 	})
 }
 

@@ -132,6 +132,7 @@ func mysqlConfig(address string) (*mysql.Config, error) {
 		}
 	}
 	config.Collation = "utf8mb4_bin"
+	config.Logger = new(mysql.NopLogger) // of lost connections, which the caller's errors report
 	return config, nil
 }
 
