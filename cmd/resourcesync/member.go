@@ -101,9 +101,6 @@ func (m *member) openStored(ctx context.Context, site *siteConfig) error {
 
 // run keeps the set up to date until ctx ends.
 func (m *member) run(ctx context.Context) error {
-	if m.content.list != nil {
-		_ = m.scanner.checkReady(ctx) // or its scan will
-	}
 	if m.keepOwner(ctx); ctx.Err() != nil {
 		return nil
 	}
@@ -147,6 +144,9 @@ func (m *member) keepOwner(ctx context.Context) {
 				"state", m.daemon.state.place, "error", err, "next_in", retry)
 		}
 		m.unrecorded.Store(&err)
+		if before == nil && m.content.list != nil {
+			_ = m.scanner.checkReady(ctx) // no scan does so before the owner is recorded
+		}
 		if background.Sleep(ctx, retry) != nil {
 			return
 		}
