@@ -20,15 +20,15 @@ const (
 	// verifyTime is the time in which a hub should verify a request.
 	verifyTime = 30 * time.Second
 
-	// shortLease is the lease that hubs are asked for, in case that the end of a
-	// subscription does not arrive.
+	// shortLease is the lease that a check requests, so that a subscription whose
+	// cancellation is lost ends soon.
 	shortLease = 5 * time.Minute
 
-	// maxChallenge is the maximum length of a challenge that is repeated.
+	// maxChallenge is the maximum length, in bytes, of a challenge that is echoed.
 	maxChallenge = 4 << 10
 )
 
-// A Callback is where hubs verify the subscriptions of checks; see [Options]. It is an
+// A Callback answers hubs that verify the subscriptions of checks; see [Options]. It is an
 // [http.Handler] for all URLs that begin with its own, and safe for concurrent use.
 type Callback struct {
 	// Wait is the time in which a hub has to verify a request. If zero, it is 30 seconds.
@@ -57,14 +57,14 @@ type intent struct {
 	got         chan verification // the first one
 }
 
-// A verification is a request of a hub. It is confirmed if the hub has been told that it is
-// right.
+// A verification is a request of a hub. It is confirmed if the answer was 200 with the
+// challenge.
 type verification struct {
 	query     url.Values
 	confirmed bool
 }
 
-// expect makes the hub that knows token verify what is wanted from now on.
+// expect confirms requests at the URL of token if they have this mode and topic.
 func (c *Callback) expect(token, mode, topic string) *intent {
 	in := &intent{mode, topic, make(chan verification, 1)}
 	c.mu.Lock()

@@ -23,7 +23,7 @@ func decode(data string) (Head, []Entry, error) {
 	return Decode(strings.NewReader(data))
 }
 
-// TestDecodeAccepts has what strict documents may have beyond the examples.
+// TestDecodeAccepts decodes valid documents that differ from the examples.
 func TestDecodeAccepts(t *testing.T) {
 	for name, data := range map[string]string{
 		"no entries":          resourceList + `</urlset>`,

@@ -67,7 +67,7 @@ func TestTolerateBadDocuments(t *testing.T) {
 	}
 }
 
-// TestTolerateReads has what is left of documents that break rules.
+// TestTolerateReads decodes the valid parts of documents that break rules.
 func TestTolerateReads(t *testing.T) {
 	at := date("2025-05-01T12:00:00Z")
 	for _, test := range []struct {

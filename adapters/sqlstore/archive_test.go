@@ -11,8 +11,8 @@ import (
 )
 
 // TestD9_Archive lets journals grow for months whose old changes are archived. An
-// archive has what retention has dropped, in the windows that the journal had, for
-// as long as it should, whether anybody has asked for windows before or not.
+// archive keeps the changes that retention has dropped, in the windows of the journal and for
+// its own retention time, whether windows have been read before or not.
 func TestD9_Archive(t *testing.T) {
 	const max = 10
 	const day = 24 * time.Hour

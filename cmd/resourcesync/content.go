@@ -58,8 +58,8 @@ type content struct {
 	// ping returns the handler of pings with a token, in place of one that calls changed.
 	ping func(token string) http.Handler
 
-	// set has what the published set has beyond the stored one, such as an Opener. Its
-	// Provider, if there is one, takes the place of the stored set.
+	// set has the fields that the published set adds to the stored one, such as an Opener.
+	// Its Provider, if there is one, replaces the stored set.
 	set rshttp.Set
 
 	// handler returns the handler of the URLs of the set, which also serves the documents

@@ -54,8 +54,8 @@ func (s *tableSettings) tableFlags(flags *flag.FlagSet) {
 	flags.StringVar(&t.Deleted, "deleted", "", "")
 }
 
-// requiredOfTable returns the settings without which there is no table. Only whoever reads it
-// needs the columns.
+// requiredOfTable returns the settings that a table requires. Those of its columns are only
+// required for reading it.
 func (s *tableSettings) requiredOfTable(columns bool) []requirement {
 	required := []requirement{
 		{"db", "the database with the table", "postgres://user@host/database", s.db},

@@ -17,6 +17,8 @@ import (
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	goblob "gocloud.dev/blob"
 	"gocloud.dev/blob/azureblob"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // A Bucket is an empty container, which is deleted at the end of the test.
@@ -37,14 +39,9 @@ var numbers atomic.Int64
 // CI.
 func New(t testing.TB) *Bucket {
 	t.Helper()
-	server, err := url.Parse(os.Getenv("RESOURCESYNC_TEST_AZURE"))
-	switch {
-	case err != nil:
+	server, err := url.Parse(needs.Variable(t, "RESOURCESYNC_TEST_AZURE"))
+	if err != nil {
 		t.Fatal(err)
-	case server.Host == "" && os.Getenv("CI") != "":
-		t.Fatal("RESOURCESYNC_TEST_AZURE is not set")
-	case server.Host == "":
-		t.Skip("RESOURCESYNC_TEST_AZURE is not set")
 	}
 	b := &Bucket{Name: fmt.Sprintf("test-%d-%d-%d", os.Getpid(), numbers.Add(1), time.Now().UnixNano()), account: server.User.Username()}
 	b.key, _ = server.User.Password()

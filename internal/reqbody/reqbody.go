@@ -3,8 +3,8 @@
 //
 // Before a net/http server sends a response, it reads the part of the body that the
 // handler has not read. It has no deadline for that unless ReadTimeout is set, and
-// that would abort slow uploads to the application. So a client that announces a body and sends none
-// could hold a connection, and all resources of the handler, for ever.
+// that would abort slow uploads to the application. So a client that announces a body
+// and sends none could hold a connection, and all resources of the handler, for ever.
 package reqbody
 
 import (

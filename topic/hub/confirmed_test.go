@@ -89,8 +89,8 @@ func TestV8_Flood(t *testing.T) {
 }
 
 // V22: a subscriber rotates its secret by subscribing again. The old one signs until
-// the new one is verified, and the new one as soon as whoever is at work for the
-// subscriber has let go of it.
+// the new one is verified. The new one signs as soon as no delivery to the subscriber is
+// under way.
 func TestV22_RotatedSecret(t *testing.T) {
 	before, after := []byte(testSecret+"-old"), []byte(testSecret+"-new")
 	f := newFront(t, Options{Timeout: pushlog.VerifyTime / 2})
