@@ -44,6 +44,11 @@ type Decoder struct {
 	place position   // of the last entry, or of the rs:md of the head
 	names []xml.Name // scratch of checkNames
 
+	common  bool // entries can have the common form; see readCommon
+	trying  bool // readCommon tries to read an entry
+	skipped skipped
+	values  [len(attrNames)]string // of the last entry in the common form
+
 	head    Head
 	headErr error
 	begun   bool   // the head has been read
@@ -63,7 +68,7 @@ type Decoder struct {
 // NewDecoder returns a Decoder that reads from r. It buffers its input and may read
 // beyond the end of the document.
 func NewDecoder(r io.Reader) *Decoder {
-	src := &source{Reader: bufio.NewReader(r), limit: maxElement}
+	src := &source{Reader: bufio.NewReaderSize(r, bufferSize), limit: maxElement}
 	d := &Decoder{src: src, xml: xml.NewDecoder(src)}
 	d.xml.CharsetReader = func(string, io.Reader) (io.Reader, error) { return nil, errCharset }
 	return d
@@ -156,6 +161,9 @@ func (d *Decoder) fail(section, id, format string, args ...any) error {
 // deviate is like fail for a rule without which the document can be read. A tolerant
 // decoder reports the violation, and deviate returns nil.
 func (d *Decoder) deviate(section, id, format string, args ...any) error {
+	if d.trying {
+		return errDoubt
+	}
 	v := d.violation(section, id, format, args...)
 	if d.report == nil {
 		return v
@@ -172,7 +180,7 @@ func (d *Decoder) violation(section, id, format string, args ...any) *SyntaxErro
 // error is io.EOF.
 func (d *Decoder) token() (xml.Token, error) {
 	for {
-		d.pos.line, d.pos.column = d.xml.InputPos()
+		d.pos = d.inputPos()
 		t, err := d.xml.Token()
 		if err != nil {
 			return nil, d.explain(err)
@@ -195,7 +203,7 @@ func (d *Decoder) explain(err error) error {
 	if err == io.EOF {
 		return err
 	}
-	d.pos.line, d.pos.column = d.xml.InputPos()
+	d.pos = d.inputPos()
 	switch {
 	case d.src.err != nil:
 		return fmt.Errorf("rsxml: reading the document: %w", d.src.err)
@@ -278,6 +286,10 @@ func (d *Decoder) skip() error {
 // entry. It bounds the memory of the decoder, which holds one of them at a time.
 const maxElement = 1 << 20
 
+// bufferSize is the size of the buffer of a decoder, in bytes. Longer entries are left to
+// encoding/xml.
+const bufferSize = 16 << 10
+
 var (
 	errLongDocument = errors.New("document too long")
 	errLongElement  = errors.New("element too long")
@@ -291,6 +303,8 @@ type source struct {
 	element  int   // bytes read of the head or the entry, or since its end
 	limit    int   // the maximum of element: maxElement, or less in tests
 	err      error // of the underlying reader, except io.EOF
+	later    error // of the underlying reader, after what is buffered
+	misses   int   // entries without an end in the buffer
 
 	unlimited bool // the document may have more than MaxBytes bytes
 }
@@ -304,9 +318,32 @@ func (s *source) skipBOM() {
 	}
 }
 
+// buffered returns what has been read ahead.
+func (s *source) buffered() []byte {
+	b, _ := s.Peek(s.Buffered())
+	return b
+}
+
+// more reads more ahead, and reports whether there is more and the buffer had room.
+func (s *source) more() bool {
+	if s.later != nil || s.Buffered() == s.Size() {
+		return false
+	}
+	_, s.later = s.Peek(s.Buffered() + 1)
+	return s.later == nil
+}
+
+// skip skips n bytes of what has been read ahead.
+func (s *source) skip(n int) {
+	s.Discard(n)
+	s.document += n
+}
+
 // ReadByte implements io.ByteReader. encoding/xml reads only through it.
-func (s *source) ReadByte() (byte, error) {
-	c, err := s.Reader.ReadByte()
+func (s *source) ReadByte() (c byte, err error) {
+	if err = s.later; err == nil || s.Buffered() > 0 {
+		c, err = s.Reader.ReadByte()
+	}
 	if err != nil {
 		if err != io.EOF {
 			s.err = err

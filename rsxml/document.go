@@ -70,6 +70,7 @@ func (d *Decoder) readRoot() error {
 			return err
 		}
 	}
+	d.common = !d.head.Index && hasCommonPrefixes(t)
 	return d.noAttributes(t)
 }
 
@@ -152,6 +153,9 @@ func (d *Decoder) countEntry() error {
 // readEntry reads the next <url> or <sitemap>. At the end of the document the error is
 // io.EOF.
 func (d *Decoder) readEntry() (e Entry, err error) {
+	if e, ok, err := d.readCommon(); ok {
+		return e, err
+	}
 	start, err := d.nextEntry()
 	if err != nil {
 		return e, err
@@ -183,7 +187,7 @@ func (d *Decoder) readEntry() (e Entry, err error) {
 		if err := d.checkChildOrder(name, previous, described); err != nil {
 			return e, err
 		}
-		if childOrder[name] > 0 {
+		if childOrder(name) > 0 {
 			previous = name
 		}
 		if name == "rs:md" && described {
@@ -214,26 +218,33 @@ func (d *Decoder) readEntry() (e Entry, err error) {
 	return e, d.checkEntry(&e, described, have)
 }
 
-// childOrder is the order of an entry's children (section 7, and the schema of the
-// Sitemap protocol). Children with the same number may be in any order.
-var childOrder = map[string]int{
-	"loc":        1,
-	"lastmod":    2,
-	"changefreq": 3,
-	"priority":   4,
-	"rs:md":      5,
-	"rs:ln":      5,
+// childOrder returns the place of an entry's child among the others (section 7, and the
+// schema of the Sitemap protocol), or 0 if an entry has no such child. Children with the same
+// place may be in any order.
+func childOrder(name string) int {
+	switch name {
+	case "loc":
+		return 1
+	case "lastmod":
+		return 2
+	case "changefreq":
+		return 3
+	case "priority":
+		return 4
+	case "rs:md", "rs:ln":
+		return 5
+	}
+	return 0
 }
 
 // checkChildOrder checks whether an entry may have the child name after previous.
 // described reports whether it already has an rs:md.
 func (d *Decoder) checkChildOrder(name, previous string, described bool) error {
-	place, known := childOrder[name]
-	last := childOrder[previous]
+	place, last := childOrder(name), childOrder(previous)
 	switch {
-	case !known:
+	case place == 0:
 		return nil // see unexpected
-	case place == childOrder["rs:md"] && d.head.plain():
+	case place == childOrder("rs:md") && d.head.plain():
 		return d.deviate(core7, "capability-missing", "an entry has %s, but the document has no capability", name)
 	case last == 0 && place > 1:
 		return d.deviate(core7, "element-order", "%s comes before loc", name)

@@ -20,17 +20,24 @@ func (d *Decoder) readMetadata(t xml.StartElement) (m Metadata, have attrSet, er
 		have |= 1 << i
 		return d.setMetadata(&m, 1<<i, value)
 	})
-	switch {
-	case err != nil:
-	case !m.Completed.IsZero() && m.Completed.Before(m.At):
-		err = d.deviate(core7, "completed-before-at", "completed is before at")
-	case !m.Until.IsZero() && m.Until.Before(m.From):
-		err = d.deviate(core7, "until-before-from", "until is before from")
+	if err == nil {
+		err = d.checkMetadata(&m)
 	}
 	if err == nil {
 		err = d.empty("rs:md")
 	}
 	return m, have, err
+}
+
+// checkMetadata checks the times of an rs:md against each other.
+func (d *Decoder) checkMetadata(m *Metadata) error {
+	switch {
+	case !m.Completed.IsZero() && m.Completed.Before(m.At):
+		return d.deviate(core7, "completed-before-at", "completed is before at")
+	case !m.Until.IsZero() && m.Until.Before(m.From):
+		return d.deviate(core7, "until-before-from", "until is before from")
+	}
+	return nil
 }
 
 func (d *Decoder) setMetadata(m *Metadata, attr attrSet, value string) (err error) {
@@ -76,18 +83,21 @@ func (d *Decoder) readLink(links []resourcesync.Link, t xml.StartElement) ([]res
 	if err != nil {
 		return nil, err
 	}
-	switch {
-	case l.Rel == "":
-		err = d.deviate(core7, "link-rel-missing", "rs:ln has no rel")
-	case l.Href == "":
-		err = d.deviate(core7, "link-href-missing", "rs:ln has no href")
-	default:
-		links = append(links, l)
-	}
-	if err != nil {
+	if links, err = d.addLink(links, &l); err != nil {
 		return nil, err
 	}
 	return links, d.empty("rs:ln")
+}
+
+// addLink appends l to links, unless it lacks what a link must have.
+func (d *Decoder) addLink(links []resourcesync.Link, l *resourcesync.Link) ([]resourcesync.Link, error) {
+	switch {
+	case l.Rel == "":
+		return links, d.deviate(core7, "link-rel-missing", "rs:ln has no rel")
+	case l.Href == "":
+		return links, d.deviate(core7, "link-href-missing", "rs:ln has no href")
+	}
+	return append(links, *l), nil
 }
 
 func (d *Decoder) setLink(l *resourcesync.Link, name, value string) (err error) {

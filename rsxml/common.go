@@ -1,0 +1,323 @@
+package rsxml
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"strings"
+
+	"github.com/resourcesync-go/resourcesync"
+)
+
+// Nearly all entries of large documents have one form, in which encoding/xml takes most of the
+// time of a decoder: a <url> whose elements have the usual prefixes, in order, with text and
+// attributes of ASCII. readCommon reads such an entry from the buffer. Everything else is left to
+// encoding/xml, and so is each entry that breaks a rule. So the form is narrow, and readCommon
+// accepts nothing that encoding/xml refuses.
+
+// errDoubt is the result of deviate while readCommon tries to read an entry.
+var errDoubt = errors.New("not in the common form")
+
+// hasCommonPrefixes reports whether the start tag of a root declares the usual prefixes, so that
+// entries can have the common form.
+func hasCommonPrefixes(root xml.StartElement) bool {
+	sitemap, terms := 0, 0
+	for _, a := range root.Attr {
+		switch a.Name {
+		case xml.Name{Local: "xmlns"}:
+			sitemap++
+			if a.Value != SitemapNS {
+				return false
+			}
+		case xml.Name{Space: "xmlns", Local: "rs"}:
+			terms++
+			if a.Value != TermsNS {
+				return false
+			}
+		}
+	}
+	return sitemap == 1 && terms == 1
+}
+
+// readCommon reads the next entry if it has the common form. Otherwise ok is false, and nothing
+// has been read. It is called where the last token was an end tag: encoding/xml then holds back
+// no byte.
+func (d *Decoder) readCommon() (e Entry, ok bool, err error) {
+	if !d.common || d.first != nil || d.closed || d.entries == MaxEntries || d.src.misses == maxMisses {
+		return e, false, nil
+	}
+	text, start, ok := d.src.entry()
+	n := len(text)
+	if !ok || n > d.src.limit || d.src.document+n > MaxBytes && d.countedBytes <= MaxBytes {
+		return e, false, nil
+	}
+	s := scanner{rest: text[start:]}
+	d.trying = true
+	have, described, ok := d.scanEntry(&e, &s)
+	d.trying = false
+	if !ok {
+		return Entry{}, false, nil
+	}
+	d.skipped.add(d.xml, text[:start])
+	d.pos = d.inputPos()
+	d.place = d.pos
+	d.skipped.add(d.xml, text[start:n])
+	d.src.skip(n)
+	d.entries++
+	d.countedBytes = d.src.document
+	return e, true, d.checkEntry(&e, described, have)
+}
+
+// The first and the last tag of an entry of the common form.
+const (
+	entryTag    = "<url>"
+	entryEndTag = "</url>"
+)
+
+// maxMisses is the number of entries without an end in the buffer after which the decoder stops
+// searching for ends. Otherwise, a hostile document of short entries with other end tags would
+// cost a search of the whole buffer for each.
+const maxMisses = 100
+
+// entry returns what has been read ahead up to the end of the next entry, and where that begins.
+// It reads ahead as far as the buffer has room. If something else comes next, ok is false.
+func (s *source) entry() (text []byte, start int, ok bool) {
+	for {
+		text = s.buffered()
+		for start < len(text) && isSpace(text[start]) {
+			start++
+		}
+		if next := text[start:]; len(next) >= len(entryTag) {
+			if string(next[:len(entryTag)]) != entryTag {
+				return nil, 0, false
+			}
+			if n := bytes.Index(next, []byte(entryEndTag)); n >= 0 {
+				return text[:start+n+len(entryEndTag)], start, true
+			}
+		}
+		if !s.more() {
+			s.misses++
+			return nil, 0, false
+		}
+	}
+}
+
+// scanEntry reads an entry of the common form.
+func (d *Decoder) scanEntry(e *Entry, s *scanner) (have attrSet, described, ok bool) {
+	s.cut(entryTag)
+	for previous := ""; ; {
+		s.space()
+		name := s.startTag()
+		if name == "" {
+			return have, described, previous != "" && s.cut(entryEndTag)
+		}
+		if d.checkChildOrder(name, previous, described) != nil {
+			return 0, false, false
+		}
+		previous = name
+		switch name {
+		case "rs:md":
+			have, ok = d.scanMetadata(&e.Metadata, s)
+			described = true
+		case "rs:ln":
+			e.Links, ok = d.scanLink(e.Links, s)
+		default:
+			var text string
+			text, ok = s.text(name)
+			ok = ok && d.setText(e, name, text) == nil
+		}
+		if !ok {
+			return 0, false, false
+		}
+	}
+}
+
+func (d *Decoder) scanMetadata(m *Metadata, s *scanner) (have attrSet, ok bool) {
+	for {
+		name, raw, more := s.attribute()
+		if !more {
+			return have, s.cut("/>") && d.checkMetadata(m) == nil
+		}
+		i := attrIndex(name)
+		if i < 0 || have&(1<<i) != 0 {
+			return 0, false
+		}
+		value, ok := d.value(i, raw)
+		if have |= 1 << i; !ok || d.setMetadata(m, 1<<i, value) != nil {
+			return 0, false
+		}
+	}
+}
+
+func (d *Decoder) scanLink(links []resourcesync.Link, s *scanner) (_ []resourcesync.Link, ok bool) {
+	var l resourcesync.Link
+	var have [16][]byte
+	for n := 0; ; n++ {
+		name, raw, more := s.attribute()
+		if !more {
+			links, err := d.addLink(links, &l)
+			return links, s.cut("/>") && err == nil
+		}
+		for _, earlier := range have[:min(n, len(have))] {
+			if bytes.Equal(earlier, name) {
+				return nil, false
+			}
+		}
+		value, ok := plainText(raw)
+		if !ok || n == len(have) || d.setLink(&l, string(name), value) != nil {
+			return nil, false
+		}
+		have[n] = name
+	}
+}
+
+// attrIndex returns the index of an attribute in attrNames, or -1.
+func attrIndex(name []byte) int {
+	for i := range attrNames {
+		if string(name) == attrNames[i] {
+			return i
+		}
+	}
+	return -1
+}
+
+// value returns the value of the attribute attrNames[i] of an entry. Most entries repeat some
+// values of the one before, such as the media type.
+func (d *Decoder) value(i int, raw []byte) (string, bool) {
+	if string(raw) == d.values[i] {
+		return d.values[i], true
+	}
+	value, ok := plainText(raw)
+	if ok && len(value) == len(raw) {
+		d.values[i] = value
+	}
+	return value, ok
+}
+
+// A scanner reads the remainder of an entry.
+type scanner struct{ rest []byte }
+
+// cut skips prefix, and reports whether it was there.
+func (s *scanner) cut(prefix string) bool {
+	if len(s.rest) < len(prefix) || string(s.rest[:len(prefix)]) != prefix {
+		return false
+	}
+	s.rest = s.rest[len(prefix):]
+	return true
+}
+
+func (s *scanner) space() {
+	for len(s.rest) > 0 && isSpace(s.rest[0]) {
+		s.rest = s.rest[1:]
+	}
+}
+
+func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\r' }
+
+// startTag skips the beginning of a start tag up to its name, which it returns if an entry can
+// have such a child.
+func (s *scanner) startTag() string {
+	for _, name := range [...]string{"rs:md", "loc", "lastmod", "rs:ln", "changefreq", "priority"} {
+		if len(s.rest) > len(name) && s.rest[0] == '<' && string(s.rest[1:1+len(name)]) == name {
+			s.rest = s.rest[1+len(name):]
+			return name
+		}
+	}
+	return ""
+}
+
+// text returns the text of an element without attributes, whose name has been read.
+func (s *scanner) text(name string) (string, bool) {
+	if !s.cut(">") {
+		return "", false
+	}
+	n := bytes.IndexByte(s.rest, '<')
+	if n < 0 {
+		return "", false
+	}
+	raw := bytes.Trim(s.rest[:n], " \t\r\n")
+	s.rest = s.rest[n:]
+	text, ok := plainText(raw)
+	return text, ok && s.cut("</") && s.cut(name) && s.cut(">")
+}
+
+// attribute returns the next attribute and its value as it is written. At the end of the start
+// tag, more is false, and also in front of anything else.
+func (s *scanner) attribute() (name, raw []byte, more bool) {
+	before := len(s.rest)
+	s.space()
+	equals := bytes.IndexByte(s.rest, '=')
+	if len(s.rest) == before || equals <= 0 || equals+1 == len(s.rest) {
+		return nil, nil, false
+	}
+	quote := s.rest[equals+1]
+	end := bytes.IndexByte(s.rest[equals+2:], quote)
+	if quote != '"' && quote != '\'' || end < 0 || s.rest[0] == '/' {
+		return nil, nil, false
+	}
+	name, raw = s.rest[:equals], s.rest[equals+2:][:end]
+	s.rest = s.rest[equals+2+end+1:]
+	return name, raw, true
+}
+
+// plainText returns a text or value, if it is printable ASCII and has no references except those
+// to the five entities of XML.
+func plainText(raw []byte) (string, bool) {
+	escaped := false
+	for _, c := range raw {
+		if c < ' ' || c > '~' || c == '<' || c == '>' {
+			return "", false
+		}
+		escaped = escaped || c == '&'
+	}
+	if !escaped {
+		return string(raw), true
+	}
+	var b strings.Builder
+	for text := string(raw); ; {
+		before, after, found := strings.Cut(text, "&")
+		b.WriteString(before)
+		if !found {
+			return b.String(), true
+		}
+		name, rest, ended := strings.Cut(after, ";")
+		c := entities[name]
+		if !ended || c == 0 {
+			return "", false
+		}
+		b.WriteByte(c)
+		text = rest
+	}
+}
+
+var entities = map[string]byte{"amp": '&', "lt": '<', "gt": '>', "quot": '"', "apos": '\''}
+
+// skipped is the part of a document that encoding/xml has not seen, for positions.
+type skipped struct {
+	lines   int
+	line    int // of encoding/xml, at the end of the part
+	columns int // of the line there
+}
+
+// add adds the next part of the document.
+func (k *skipped) add(x *xml.Decoder, text []byte) {
+	line, column := x.InputPos()
+	if k.line != line {
+		k.line, k.columns = line, 0
+	}
+	if last := bytes.LastIndexByte(text, '\n'); last >= 0 {
+		k.lines += bytes.Count(text, []byte("\n"))
+		k.columns = 1 - column
+		text = text[last+1:]
+	}
+	k.columns += len(text)
+}
+
+// inputPos returns the position of the next token.
+func (d *Decoder) inputPos() position {
+	line, column := d.xml.InputPos()
+	if line == d.skipped.line {
+		column += d.skipped.columns
+	}
+	return position{line + d.skipped.lines, column}
+}
