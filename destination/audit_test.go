@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync/destination"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
@@ -85,5 +86,23 @@ func TestAuditLength(t *testing.T) {
 	m.sync(t)
 	if a, err := m.Audit(t.Context()); err != nil || !a.InSync() {
 		t.Errorf("after the next Sync: %+v, %v", a, err)
+	}
+}
+
+// TestAuditSymlink reads through no link that leads out of the copy, even to the same content.
+func TestAuditSymlink(t *testing.T) {
+	src := newSource(t, nil)
+	src.put(t, "a/b", "text")
+	m := openMirror(t, src.URL, t.TempDir(), nil)
+	m.sync(t)
+	outside := filepath.Join(t.TempDir(), "a")
+	if err := os.Rename(filepath.Join(m.dir, "a"), outside); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(outside, filepath.Join(m.dir, "a")); err != nil {
+		needs.Skip(t, err) // on Windows only some users may
+	}
+	if a, err := m.Audit(t.Context()); err == nil && a.InSync() {
+		t.Error("read through a symbolic link")
 	}
 }

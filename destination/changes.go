@@ -202,8 +202,8 @@ func readParts(uri string, d *tree.Document) (parts []rsxml.Entry, err error) {
 	return parts, nil
 }
 
-// note notes the changes of a list, or of the manifest of a package, since the cursor. Changes at the cursor are read again,
-// because more can have happened at the same time.
+// note notes the changes of a list, or of the manifest of a package, since the cursor. Changes
+// at the cursor are read again, because more can have happened at the same time.
 func (c *changeReader) note(ctx context.Context, uri string, d *tree.Document, in *state.Package) error {
 	head := &d.Head.Metadata
 	newest := latest(c.newest, notAfter(head.Until, d.Header))

@@ -27,18 +27,22 @@ import (
 // It also has a subfolder ".resourcesync" for temporary files, and for the state of a
 // Destination without [Options].State.
 type Folder struct {
-	name  string
-	root  *os.Root
-	temps *os.Root    // the folder of temporary files, or nil
-	done  []operation // since the last Flush
-	temp  int         // the number of temporary files since then
+	name string
+	root *os.Root
+	dir  *os.File    // the folder itself
+	done []operation // since the last Flush
+	temp int         // the number of temporary files since then
+
+	// temps is the folder of temporary files, or nil, and tempDir the same.
+	temps   *os.Root
+	tempDir *os.File
 
 	// writes write temporary files to disk, while further resources are received.
 	writes *errgroup.Group
 }
 
-// An operation puts the file temp in the place of the file name, or deletes that if temp is
-// empty.
+// An operation puts the temporary file temp in the place of the file name, or deletes that if
+// temp is empty.
 type operation struct{ temp, name string }
 
 const (
@@ -62,22 +66,21 @@ func OpenFolder(name string) (*Folder, error) {
 	if err != nil {
 		return nil, fmt.Errorf("destination: %w", err)
 	}
-	f := &Folder{name: name, root: root, writes: newWrites()}
-	if err := f.prepare(); err != nil {
-		root.Close()
-		return nil, fmt.Errorf("destination: %w", err)
+	dir, err := root.Open(".")
+	if err == nil {
+		f := &Folder{name: name, root: root, dir: dir, writes: newWrites()}
+		if err = f.prepare(); err == nil {
+			return f, nil
+		}
+		dir.Close()
 	}
-	return f, nil
+	root.Close()
+	return nil, fmt.Errorf("destination: %w", err)
 }
 
 func (f *Folder) prepare() error {
 	if _, err := f.root.Stat(stateFolder); errors.Is(err, fs.ErrNotExist) {
-		dir, err := f.root.Open(".")
-		if err != nil {
-			return err
-		}
-		defer dir.Close()
-		if names, _ := dir.Readdirnames(1); len(names) > 0 {
+		if names, _ := f.dir.Readdirnames(1); len(names) > 0 {
 			return fmt.Errorf("%s has files and is not a copy that was made before; use an empty folder", f.name)
 		}
 	}
@@ -88,7 +91,7 @@ func (f *Folder) prepare() error {
 func (f *Folder) Close() error {
 	f.writes.Wait()
 	f.closeTemps()
-	return f.root.Close()
+	return errors.Join(f.dir.Close(), f.root.Close())
 }
 
 // newWrites begins a group of writes.
@@ -117,7 +120,7 @@ func (f *Folder) Put(_ context.Context, c resourcesync.Change, content io.Reader
 		return err
 	}
 	f.writes.Go(func() error { return f.store(temp, text, c.Resource.LastModified) })
-	f.done = append(f.done, operation{tempFolder + "/" + temp, c.Resource.Key})
+	f.done = append(f.done, operation{temp, c.Resource.Key})
 	return nil
 }
 
@@ -131,15 +134,21 @@ func (f *Folder) clear() (err error) {
 	if err := f.root.MkdirAll(tempFolder, 0o700); err != nil {
 		return err
 	}
-	f.temps, err = f.root.OpenRoot(tempFolder)
+	if f.temps, err = f.root.OpenRoot(tempFolder); err != nil {
+		return err
+	}
+	f.tempDir, err = f.temps.Open(".")
 	return err
 }
 
 func (f *Folder) closeTemps() {
+	if f.tempDir != nil {
+		f.tempDir.Close()
+	}
 	if f.temps != nil {
 		f.temps.Close()
 	}
-	f.temps = nil
+	f.temps, f.tempDir = nil, nil
 }
 
 // write moves content to temp, or copies it.
@@ -163,7 +172,7 @@ func (f *Folder) store(temp string, text *bytes.Buffer, modified time.Time) erro
 	if text != nil {
 		flags |= os.O_CREATE | os.O_TRUNC
 	}
-	file, err := f.temps.OpenFile(temp, flags, 0o666)
+	file, err := f.openTemp(temp, flags)
 	if err != nil {
 		return err
 	}
@@ -176,6 +185,11 @@ func (f *Folder) store(temp string, text *bytes.Buffer, modified time.Time) erro
 		f.temps.Chtimes(temp, time.Now(), modified) // a hint for people; some file systems refuse it
 	}
 	return errors.Join(file.Sync(), file.Close())
+}
+
+// openTempRoot opens or makes a temporary file on any system.
+func (f *Folder) openTempRoot(temp string, flags int) (*os.File, error) {
+	return f.temps.OpenFile(temp, flags, 0o666)
 }
 
 // Delete implements [Sink].
@@ -192,8 +206,10 @@ func (f *Folder) Flush(context.Context) error {
 		return err
 	}
 	folders := make(map[string]bool)
+	to := &places{Folder: f}
+	defer to.close()
 	for _, op := range done {
-		if err := f.move(op, folders); err != nil {
+		if err := to.move(op, folders); err != nil {
 			return err
 		}
 	}
@@ -205,24 +221,29 @@ func (f *Folder) Flush(context.Context) error {
 }
 
 // move does op, and records the folders that it changes.
-func (f *Folder) move(op operation, folders map[string]bool) error {
+func (p *places) move(op operation, folders map[string]bool) error {
 	if op.temp == "" {
-		return f.remove(op.name, folders)
+		return p.remove(op.name, folders)
 	}
 	folder := path.Dir(op.name)
 	if !folders[folder] {
-		if err := f.makeFolder(folder, folders); err != nil {
+		if err := p.makeFolder(folder, folders); err != nil {
 			return err
 		}
 	}
-	err := f.root.Rename(op.temp, op.name)
+	err := p.rename(op.temp, op.name)
 	if err == nil {
 		return nil
 	}
-	if info, found := f.root.Lstat(op.name); found == nil && info.IsDir() {
-		return foreignError(f.name, op.name, "folder")
+	if info, found := p.root.Lstat(op.name); found == nil && info.IsDir() {
+		return foreignError(p.Folder.name, op.name, "folder")
 	}
 	return err
+}
+
+// renameRoot puts a temporary file in its place on any system.
+func (f *Folder) renameRoot(temp, name string) error {
+	return f.root.Rename(tempFolder+"/"+temp, name)
 }
 
 // foreignError returns the error for something at the place of a copy that is not a copy.
@@ -278,9 +299,14 @@ func (f *Folder) syncFolder(name string) error {
 
 // Open implements [Verifier].
 func (f *Folder) Open(_ context.Context, r resourcesync.Resource) (io.ReadCloser, error) {
-	file, err := f.root.Open(r.Key)
+	return f.open(r.Key)
+}
+
+// openRoot opens a file of the folder on any system.
+func (f *Folder) openRoot(name string) (io.ReadCloser, error) {
+	file, err := f.root.Open(name)
 	if err != nil {
-		return nil, err
+		return nil, err // not a nil *os.File
 	}
 	return file, nil
 }

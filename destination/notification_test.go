@@ -188,7 +188,7 @@ func (p *pushScript) followBy(t *testing.T, o destination.FollowOptions) (dir st
 	o.Every = time.Hour
 	o.Report = func(*destination.Report, error) { before.CompareAndSwap(0, p.lists.Load()) }
 	m.follow(t, o)
-	for deadline := time.Now().Add(30 * time.Second); p.lists.Load() == before.Load(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); before.Load() == 0 || p.lists.Load() == before.Load(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatal("the channel is not connected")
 		}

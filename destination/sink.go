@@ -7,9 +7,9 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// A Sink receives the copy of a Source. Its methods are called one at a time, in the order
-// of the changes; see [Verifier] for the exception. After a crash, a call can be repeated, so the same call twice must have the
-// effect of one.
+// A Sink receives the copy of a Source. Its methods are called one at a time, in the order of
+// the changes; see [Verifier] for the exception. After a crash, a call can be repeated, so the
+// same call twice must have the effect of one.
 //
 // The Key of the Resource in a change is the name of its copy: a relative path with slashes
 // that is safe and unique on every file system, and stays the same as long as the copy has
@@ -30,8 +30,9 @@ type Flusher interface {
 	Flush(ctx context.Context) error
 }
 
-// A Verifier is a Sink whose contents an audit can read. An audit calls Open, and reads the content that it
-// returns, in several goroutines at a time, and calls no other method of the Sink at that time.
+// A Verifier is a Sink whose contents an audit can read. An audit calls Open, and reads the
+// content that it returns, in several goroutines at a time, and calls no other method of the
+// Sink at that time.
 type Verifier interface {
 	// Open opens the copy of a resource by its Key. If there is none, the error is
 	// fs.ErrNotExist.

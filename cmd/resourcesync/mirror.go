@@ -142,13 +142,15 @@ func (c *mirrorConfig) runSync(ctx context.Context, d *destination.Destination, 
 	return c.result(report, err, screen, stdout)
 }
 
-// result prints a report, and returns an error if the copy is not up to date.
+// result prints a report, and returns an error if the copy is not up to date. The text of a
+// report of a failure in which nothing was copied would only hide the error.
 func (c *mirrorConfig) result(report *destination.Report, err error, screen *terminal.Screen, stdout io.Writer) error {
 	screen.Status("")
 	c.warn(screen, report.Deviations, report.Deviating)
-	if c.json {
+	switch {
+	case c.json:
 		err = errors.Join(err, json.NewEncoder(stdout).Encode(report))
-	} else {
+	case err == nil || report.Created+report.Updated+report.Deleted > 0:
 		fmt.Fprintf(stdout, "%s created, %s updated, %s deleted; the copy has %s, %s.\n",
 			humanize.Comma(report.Created), humanize.Comma(report.Updated), humanize.Comma(report.Deleted), resources(report.Resources), bytesText(report.Bytes))
 	}

@@ -141,9 +141,9 @@ func TestMirrorRefuses(t *testing.T) {
 		"callback URL":        {[]string{"http://127.0.0.1:1/", t.TempDir(), "--follow", "--callback-listen", "127.0.0.1:0", "--callback-url", "example.org"}, 2, "not the URL of a callback"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			status, _, stderr := runMirror(t, test.args...)
-			if status != test.status || !strings.Contains(stderr, test.text) {
-				t.Errorf("status %d, %q, want %d and %q", status, stderr, test.status, test.text)
+			status, stdout, stderr := runMirror(t, test.args...)
+			if status != test.status || stdout != "" || !strings.Contains(stderr, test.text) {
+				t.Errorf("status %d, %q, %q, want %d and %q alone", status, stdout, stderr, test.status, test.text)
 			}
 		})
 	}

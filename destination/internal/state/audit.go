@@ -117,7 +117,7 @@ func (a *Audit) find(uri string) (m *Member, repeated bool, err error) {
 // read reads the next members, unless there are some.
 func (a *Audit) read() (err error) {
 	if len(a.next) == 0 {
-		a.next, err = a.s.members("FROM resource r WHERE uri > ? ORDER BY uri LIMIT ?", a.after, auditBatch)
+		a.next, err = a.s.members("FROM resource r WHERE uri > ? ORDER BY uri LIMIT +?", a.after, auditBatch)
 	}
 	if len(a.next) > 0 {
 		a.after = a.next[len(a.next)-1].URI
@@ -137,7 +137,7 @@ func (s *State) members(which string, args ...any) (members []Member, err error)
 // time. The audit ends with it.
 func (a *Audit) Unlisted(ctx context.Context, f func([]Member) error) error {
 	for after := ""; ; {
-		members, err := a.s.members("FROM temp.passed p JOIN resource r ON r.uri = p.uri WHERE p.uri > ? ORDER BY p.uri LIMIT ?", after, auditBatch)
+		members, err := a.s.members("FROM temp.passed p JOIN resource r ON r.uri = p.uri WHERE p.uri > ? ORDER BY p.uri LIMIT +?", after, auditBatch)
 		if err != nil {
 			return err
 		}

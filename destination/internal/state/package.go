@@ -68,7 +68,7 @@ func readPackage(row *sqlite.Stmt) Package {
 // PendingIn returns up to limit pending changes after a position whose content is in a
 // package, in order.
 func (s *State) PendingIn(id, after int64, limit int) ([]Pending, error) {
-	return s.pending("WHERE package = ? AND package > 0 AND seq > ? ORDER BY seq LIMIT ?", id, after, limit)
+	return s.pending("WHERE package = ? AND package > 0 AND seq > ? ORDER BY seq LIMIT +?", id, after, limit)
 }
 
 // Contained returns the number of pending changes whose content is in a package, and the

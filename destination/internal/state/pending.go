@@ -244,7 +244,7 @@ func (s *State) LastPending() (int64, error) {
 // Pending returns up to limit pending changes after a position, up to the position last, in
 // order.
 func (s *State) Pending(after, last int64, limit int) ([]Pending, error) {
-	return s.pending("WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT ?", after, last, limit)
+	return s.pending("WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT +?", after, last, limit)
 }
 
 func (s *State) pending(which string, args ...any) ([]Pending, error) {
