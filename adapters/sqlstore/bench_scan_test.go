@@ -25,7 +25,7 @@ import (
 func rows() int { return setting("RESOURCESYNC_BENCH_ROWS", 50_000) }
 
 // maxScanMemory is how much memory a scan may take, in MiB, whatever it scans: the keys
-// that it has seen take up to 24 MiB, twice while their table grows.
+// that it has seen take up to 16 MiB, and once more while their table grows.
 const maxScanMemory = 64
 
 // BenchmarkScan takes in a listing for the first time, and again when nothing has

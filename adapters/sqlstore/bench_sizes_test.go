@@ -45,7 +45,7 @@ func BenchmarkSizes(b *testing.B) {
 				s.src, s.host = src, host
 				s.findMiddle()
 			}
-			for range 21 {
+			for range 51 {
 				for _, s := range []*sizedSet{few, many} {
 					s.visible("changelist.xml")
 					s.visible(s.page)

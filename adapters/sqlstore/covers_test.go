@@ -1,7 +1,7 @@
 package sqlstore
 
 import (
-	"net/url"
+	"fmt"
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -36,13 +36,27 @@ func TestCovers(t *testing.T) {
 			"/here":                                 true,
 			"/deleted":                              false,
 		} {
-			u, err := url.Parse(uri)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got := set.Covers(u); got != want {
+			if got := covers(t, set, uri); got != want {
 				t.Errorf("%s: %t, expected %t", uri, got, want)
 			}
 		}
 	})
+}
+
+// TestPlaces: the places of a folder are next to each other, and those of other folders are
+// not among them.
+func TestPlaces(t *testing.T) {
+	folders := map[int64]string{}
+	for _, folder := range []string{"/", "/a/", "/b/", "/a/b/", "/1/2/", "/1/3/"} {
+		for i := range 100 {
+			place := placeOf(fmt.Sprintf("https://example.org%s%d.txt?a/b", folder, i))
+			if before, ok := folders[place>>48]; ok && before != folder {
+				t.Fatalf("places of %s are among those of %s", folder, before)
+			}
+			folders[place>>48] = folder
+		}
+	}
+	if len(folders) != 6 {
+		t.Errorf("the places are at %d ends instead of 6", len(folders))
+	}
 }

@@ -57,7 +57,7 @@ func (d database) made(t *testing.T, scripts int, fill func(c rowdb.Conn) error)
 		}
 	}
 	defer db.Close()
-	if err := rowdb.Migrate(t.Context(), db, old); err != nil {
+	if err := rowdb.Migrate(t.Context(), db, old, nil); err != nil {
 		t.Fatal(err)
 	}
 	if err := db.Update(t.Context(), fill); err != nil {

@@ -3,7 +3,9 @@ package sqlstore
 import (
 	"compress/gzip"
 	"context"
+	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,8 +15,10 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
 	"github.com/resourcesync-go/resourcesync/adapters/versions"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
@@ -96,6 +100,9 @@ func TestOldState(t *testing.T) {
 // oldSet checks the resources and changes, and that the versions they left can be read.
 func oldSet(t *testing.T, store *Store) {
 	set := store.mustSet(t, "papers", nil)
+	if a, b := covers(t, set, "https://example.org/a"), covers(t, set, "https://example.org/b"); !a || b {
+		t.Errorf("a is covered: %t, b, which is deleted: %t", a, b)
+	}
 	folder := filepath.Join(t.TempDir(), "versions")
 	if err := os.CopyFS(folder, os.DirFS(filepath.Join("testdata", "state9", "versions"))); err != nil {
 		t.Fatal(err)
@@ -246,4 +253,59 @@ func texts(t *testing.T, log topic.Log, uri string, after int64) (all []string) 
 		all = append(all, string(n.Body))
 	}
 	return all
+}
+
+// TestOldPlaces opens a state whose places were computed in another way.
+func TestOldPlaces(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db database) {
+		const rows = 2*batch + 1
+		uri := func(set string, i int) string { return fmt.Sprintf("https://example.org/%s/%d/%d.txt", set, i%7, i) }
+		db.made(t, 12, func(c rowdb.Conn) error {
+			ctx := t.Context()
+			for id, name := range []string{"a", "b"} {
+				_, err := c.Exec(ctx, "INSERT INTO rs_set (name, journal, ready, begin, since, last, count, archive) VALUES ($1, 0, 1, 1, 1, 1, $2, 1)", name, rows)
+				if err != nil {
+					return err
+				}
+				err = c.ExecEach(ctx, "INSERT INTO rs_resource (set_id, key, newest, size, place, body) VALUES ($1, $2, 1, 100, $3, $4)", rows, func(i int) []any {
+					body := codec.Append(nil, &resourcesync.Resource{URI: uri(name, i)})
+					switch i {
+					case 1:
+						body = nil // deleted
+					case 2:
+						body = []byte("damaged")
+					}
+					return []any{id + 1, fmt.Append(nil, i), 7919*i + 1, body}
+				})
+				if err != nil {
+					return err
+				}
+			}
+			r := codec.Append(nil, &resourcesync.Resource{URI: uri("a", 1)})
+			_, err := c.Exec(ctx, "INSERT INTO rs_withdrawn (set_id, key, at, size, place, body) VALUES (1, $1, 1, 100, 1, $2)", []byte("1"), r)
+			return err
+		})
+		store := db.open(t, nil)
+		for _, name := range []string{"a", "b"} {
+			set := store.mustSet(t, name, nil)
+			for i := range rows {
+				if got, want := covers(t, set, uri(name, i)), i != 1 && i != 2; got != want {
+					t.Fatalf("resource %d of %s is covered: %t", i, name, got)
+				}
+			}
+		}
+		withdrawn, err := rowdb.One(t.Context(), store.db, rowdb.Int, "SELECT place FROM rs_withdrawn")
+		if err != nil || withdrawn != placeOf(uri("a", 1)) {
+			t.Errorf("the place of a withdrawn resource is %d, %v", withdrawn, err)
+		}
+	})
+}
+
+func covers(t *testing.T, set *Set, uri string) bool {
+	t.Helper()
+	u, err := url.Parse(uri)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set.Covers(u)
 }

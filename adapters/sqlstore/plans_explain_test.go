@@ -64,6 +64,8 @@ var scans = map[string]string{
 	"SELECT 1 FROM rs_withdrawn WHERE set_id = $1 LIMIT 1":                                                                                                                         "it stops at the first row",
 	"SELECT count(*) FROM rs_withdrawn WHERE set_id = $1 AND at <= $2":                                                                                                             "a scan counts the deletions that wait, once",
 	"SELECT count(*), count(CASE WHEN client = $1 THEN 1 END), count(CASE WHEN host = $2 THEN 1 END), count(CASE WHEN topic_id = $3 THEN 1 END) FROM rs_request WHERE log_id = $4": "limits bound the requests that await verification",
+	"SELECT set_id, key, body FROM rs_resource WHERE (set_id, key) > ($1, $2) AND body IS NOT NULL ORDER BY set_id, key LIMIT $3":                                                  "it stops after a batch, in the order of the primary key",
+	"SELECT set_id, key, body FROM rs_withdrawn WHERE (set_id, key) > ($1, $2) AND body IS NOT NULL ORDER BY set_id, key LIMIT $3":                                                 "it stops after a batch, in the order of the primary key",
 	"SELECT 1 FROM rs_pending LIMIT 1":                                                         "it stops at the first row",
 	"SELECT id FROM rs_pending ORDER BY id LIMIT 1":                                            "it stops after a batch, in the order of the primary key",
 	"SELECT most FROM rs_window WHERE set_id = $1 AND most > $2 ORDER BY most LIMIT 1":         "it stops at the first row of the primary key",

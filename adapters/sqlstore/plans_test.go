@@ -10,6 +10,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
 // TestD17_Plans reads the plan of every statement of the store, in both engines,
@@ -108,6 +109,7 @@ func useSets(t *testing.T, store *Store, clock *clock) {
 		_, err := set.Scan(ctx, articles(n))
 		must(err)
 	}
+	must(store.db.Update(ctx, func(c rowdb.Conn) error { return computePlaces(ctx, c) }))
 	_, err = set.ScanRanges(ctx, []resourcesync.Range{{From: article(1).Key, To: article(2).Key}}, unreadable(nil, resourcesync.Range{From: article(3).Key}))
 	must(err)
 	store.maxSeen = 0 // from now on, scans need their temporary table

@@ -56,8 +56,8 @@ func (s *Set) scan(ctx context.Context, sc *scan, resources iter.Seq2[resourcesy
 const flushInterval = time.Second
 
 // firstBatch is the number of resources that are stored together while a set awaits its
-// first scan. Nobody reads the set yet, and random parts of an index are written once for
-// each batch.
+// first scan. Nobody reads the set yet, and pages of the index of places are written once
+// for each batch.
 const firstBatch = 10 * batch
 
 // A scan is one call of [Set.Scan] or [Set.ScanRanges].

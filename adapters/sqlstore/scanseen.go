@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"hash/maphash"
+	"math/bits"
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
@@ -33,30 +34,31 @@ func (s *seen) has(hash uint64) bool {
 // hash returns the hash of a key, which is not 0.
 func (s *seen) hash(key []byte) uint64 {
 	if s.hashes == nil {
-		size := 1 << 10
-		for size/4*3 <= min(s.likely, s.most) {
-			size *= 2
-		}
-		s.seed, s.hashes = maphash.MakeSeed(), make([]uint64, size)
+		s.seed, s.hashes = maphash.MakeSeed(), make([]uint64, max(slots(min(s.likely, s.most)), 1<<10))
 	}
-	return maphash.Bytes(s.seed, key) | 1<<63
+	return maphash.Bytes(s.seed, key) | 1
 }
+
+// slots returns the size of a table for n hashes, with a quarter to spare.
+func slots(n int) int { return n/3*4 + 4 }
 
 // slot returns the slot of a hash: the one that has it, or the free one for it.
 func (s *seen) slot(hash uint64) int {
-	mask := uint64(len(s.hashes) - 1)
-	i := hash & mask
+	first, _ := bits.Mul64(hash, uint64(len(s.hashes)))
+	i := int(first)
 	for s.hashes[i] != 0 && s.hashes[i] != hash {
-		i = (i + 1) & mask
+		if i++; i == len(s.hashes) {
+			i = 0
+		}
 	}
-	return int(i)
+	return i
 }
 
 // add adds a hash that is not in memory.
 func (s *seen) add(hash uint64) {
-	if s.n >= len(s.hashes)/4*3 {
+	if s.n >= len(s.hashes)/5*4 {
 		old := s.hashes
-		s.hashes = make([]uint64, 2*len(old))
+		s.hashes = make([]uint64, min(2*len(old), slots(s.most)))
 		for _, h := range old {
 			if h != 0 {
 				s.hashes[s.slot(h)] = h

@@ -128,7 +128,7 @@ func New(ctx context.Context, db rowdb.DB, files fs.FS, opts *Options) (*Store, 
 	s := &Store{db: db, maxSeen: maxSeen, watched: map[int64]*watched{}}
 	err := s.configure(opts)
 	if err == nil {
-		err = rowdb.Migrate(ctx, db, files)
+		err = rowdb.Migrate(ctx, db, files, migrationSteps)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: %w", errors.Join(err, db.Close()))

@@ -12,9 +12,10 @@ import (
 // Migrate brings the tables of db up to date. The folder "migrations" of files
 // holds scripts whose names begin with their number, from 0001 without a gap.
 // Migrate runs those that have not been run, in order, each in a transaction
-// that also records its number. Any number of processes may call it at the same
-// time. It writes nothing if the tables are up to date.
-func Migrate(ctx context.Context, db DB, files fs.FS) error {
+// that also records its number. steps has functions for what no script can do, by the
+// number of the script after which they run, in its transaction. Any number of processes
+// may call Migrate at the same time. It writes nothing if the tables are up to date.
+func Migrate(ctx context.Context, db DB, files fs.FS, steps map[int]func(context.Context, Conn) error) error {
 	scripts, err := fs.Glob(files, "migrations/*.sql")
 	if err != nil {
 		return err
@@ -49,6 +50,11 @@ func Migrate(ctx context.Context, db DB, files fs.FS) error {
 				return fmt.Errorf("%s: %w", scripts[version], err)
 			}
 			version++
+			if step := steps[version]; step != nil {
+				if err := step(ctx, c); err != nil {
+					return fmt.Errorf("%s: %w", scripts[version-1], err)
+				}
+			}
 			_, err = c.Exec(ctx, "INSERT INTO rs_migration (number) VALUES ($1)", version)
 			return err
 		})

@@ -346,6 +346,8 @@ func TestListen(t *testing.T) {
 	})
 }
 
+var errBroken = errors.New("broken")
+
 func TestMigrate(t *testing.T) {
 	each(t, func(t *testing.T, open func() rowdb.DB) {
 		db := open()
@@ -355,29 +357,49 @@ func TestMigrate(t *testing.T) {
 		}
 		add("0001_first.sql", "CREATE TABLE numbers (n BIGINT);\n-- a comment\nINSERT INTO numbers (n) VALUES (1);\n")
 		for range 2 {
-			if err := rowdb.Migrate(t.Context(), db, files); err != nil {
+			if err := rowdb.Migrate(t.Context(), db, files, nil); err != nil {
 				t.Fatal(err)
 			}
 		}
 		add("0002_second.sql", "INSERT INTO numbers (n) VALUES (2)")
 		add("0003_broken.sql", "INSERT INTO numbers (n) VALUES (3); NO SQL")
-		if err := rowdb.Migrate(t.Context(), db, files); err == nil || !strings.Contains(err.Error(), "0003_broken.sql") {
+		if err := rowdb.Migrate(t.Context(), db, files, nil); err == nil || !strings.Contains(err.Error(), "0003_broken.sql") {
 			t.Errorf("a broken script: %v", err)
 		}
 		add("0003_broken.sql", "INSERT INTO numbers (n) VALUES (4)")
-		if err := rowdb.Migrate(t.Context(), db, files); err != nil {
+		if err := rowdb.Migrate(t.Context(), db, files, nil); err != nil {
 			t.Fatal(err)
 		}
 		if got := numbers(t, db); !slices.Equal(got, []int64{1, 2, 4}) {
 			t.Errorf("got %v", got)
 		}
-		add("0005_gap.sql", "SELECT 1")
-		if err := rowdb.Migrate(t.Context(), db, files); err == nil || !strings.Contains(err.Error(), "number 4") {
+		add("0004_step.sql", "INSERT INTO numbers (n) VALUES (5)")
+		steps := map[int]func(context.Context, rowdb.Conn) error{4: func(ctx context.Context, c rowdb.Conn) error {
+			_, err := c.Exec(ctx, "INSERT INTO numbers (n) VALUES (6)")
+			return errors.Join(err, errBroken)
+		}}
+		if err := rowdb.Migrate(t.Context(), db, files, steps); !errors.Is(err, errBroken) || !strings.Contains(err.Error(), "0004_step.sql") {
+			t.Errorf("a broken step: %v", err)
+		}
+		steps[4] = func(ctx context.Context, c rowdb.Conn) error {
+			_, err := c.Exec(ctx, "UPDATE numbers SET n = 7 WHERE n = 5")
+			return err
+		}
+		for range 2 {
+			if err := rowdb.Migrate(t.Context(), db, files, steps); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if got := numbers(t, db); !slices.Equal(got, []int64{1, 2, 4, 7}) {
+			t.Errorf("after a step: %v", got)
+		}
+		add("0006_gap.sql", "SELECT 1")
+		if err := rowdb.Migrate(t.Context(), db, files, nil); err == nil || !strings.Contains(err.Error(), "number 5") {
 			t.Errorf("a gap: %v", err)
 		}
-		delete(files, "migrations/0005_gap.sql")
-		delete(files, "migrations/0003_broken.sql")
-		if err := rowdb.Migrate(t.Context(), db, files); err == nil || !strings.Contains(err.Error(), "newer") {
+		delete(files, "migrations/0006_gap.sql")
+		delete(files, "migrations/0004_step.sql")
+		if err := rowdb.Migrate(t.Context(), db, files, nil); err == nil || !strings.Contains(err.Error(), "newer") {
 			t.Errorf("tables of a newer program: %v", err)
 		}
 	})
