@@ -163,7 +163,8 @@ func (o *Outbox) Watch(ctx context.Context, wake func()) error {
 	}
 }
 
-// addResult adds the changes of one scan to those of others. The last scan states all held deletions.
+// addResult adds the changes of one scan to those of others. The last scan states all held
+// deletions.
 func addResult(sum *resourcesync.ScanResult, r resourcesync.ScanResult) {
 	sum.Created += r.Created
 	sum.Updated += r.Updated

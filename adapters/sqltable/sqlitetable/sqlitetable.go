@@ -61,8 +61,15 @@ func (db *database) Query(ctx context.Context, sql string, each func(rowdb.Row) 
 	return db.take(ctx, func(conn *sqlite.Conn) error { return sqlitedb.Wrap(conn).Query(ctx, sql, each, args...) })
 }
 
+// QueryInOrder reads a page. It empties the cache of the connection, which the next page does
+// not need. The pool hands out its connections in turn, so that each would fill its cache.
 func (db *database) QueryInOrder(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
-	return db.Query(ctx, sql, each, args...)
+	return db.take(ctx, func(conn *sqlite.Conn) error {
+		c := sqlitedb.Wrap(conn)
+		err := c.Query(ctx, sql, each, args...)
+		_ = c.Script(ctx, "PRAGMA shrink_memory")
+		return err
+	})
 }
 
 func (db *database) take(ctx context.Context, f func(*sqlite.Conn) error) error {

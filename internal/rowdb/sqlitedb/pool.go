@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -23,12 +22,9 @@ func (db *database) Query(ctx context.Context, sql string, each func(rowdb.Row) 
 }
 
 func (db *database) take(ctx context.Context, f func(*connection) error) error {
-	conn := db.warm()
-	if conn == nil {
-		var err error
-		if conn, err = db.pool.Take(ctx); err != nil {
-			return rowdb.ContextError(ctx, explain(err, db.path))
-		}
+	conn, err := db.next(ctx)
+	if err != nil {
+		return rowdb.ContextError(ctx, explain(err, db.path))
 	}
 	conn.SetInterrupt(ctx.Done())
 	defer db.giveBack(conn)
@@ -56,30 +52,41 @@ func explain(err error, path string) error {
 	return err
 }
 
-// warm returns the connection that was used last, or nil if none is free. Every
-// connection has its own cache. The pool would hand them out in turn, and each would
-// read the same pages again.
-func (db *database) warm() *sqlite.Conn {
+// next returns the connection that was used last of those that are free. Every connection
+// has its own cache, of several megabytes. The pool would hand them out in turn, so that
+// all of them read the same pages and keep them.
+func (db *database) next(ctx context.Context) (*sqlite.Conn, error) {
 	db.mu.Lock()
-	defer db.mu.Unlock()
-	n := len(db.hot)
-	if n == 0 {
-		return nil
+	if n := len(db.hot); n > 0 {
+		conn := db.hot[n-1]
+		db.hot = db.hot[:n-1]
+		db.mu.Unlock()
+		return conn, nil
 	}
-	conn := db.hot[n-1]
-	db.hot = db.hot[:n-1]
-	return conn
+	db.spare--
+	db.mu.Unlock()
+	conn, err := db.pool.Take(ctx)
+	if err != nil || !db.own {
+		db.mu.Lock()
+		db.spare++
+		db.mu.Unlock()
+	}
+	return conn, err
 }
 
+// giveBack keeps a connection for the next use, unless somebody waits for one of the pool.
 func (db *database) giveBack(conn *sqlite.Conn) {
 	conn.SetInterrupt(nil)
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	if !db.closed && len(db.hot) < runtime.GOMAXPROCS(0) {
+	if !db.closed && db.spare >= 0 && len(db.hot) < db.most {
 		db.hot = append(db.hot, conn)
-	} else {
-		db.pool.Put(conn)
+		return
 	}
+	if db.own {
+		db.spare++
+	}
+	db.pool.Put(conn)
 }
 
 func (db *database) Session(ctx context.Context, f func(rowdb.Conn) error) error {
@@ -116,6 +123,12 @@ func (db *database) Snapshot(ctx context.Context, f func(rowdb.Conn) error) erro
 
 func (db *database) Update(ctx context.Context, f func(rowdb.Conn) error) error {
 	return db.take(ctx, func(c *connection) error {
+		if db.own {
+			if err := c.Script(ctx, writingCache); err != nil {
+				return err
+			}
+			defer func() { _ = c.Script(ctx, readingCache) }()
+		}
 		if err := c.beginImmediate(ctx); err != nil {
 			return err
 		}

@@ -5,12 +5,21 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"sync"
 
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// The size of the cache of each connection, in KiB. The file is in the system's cache anyway,
+// and a larger one makes reading no faster. Scans write to random pages of an index, and must
+// not write each several times. The allocator needs twice as much memory.
+const (
+	readingCache = "PRAGMA cache_size=-2048"
+	writingCache = "PRAGMA cache_size=-4096"
 )
 
 type database struct {
@@ -20,6 +29,8 @@ type database struct {
 
 	mu     sync.Mutex
 	hot    []*sqlite.Conn // kept in use; the last was used last
+	most   int            // of them
+	spare  int            // connections in the pool, 0 if it is the caller's, less those who take one
 	closed bool
 }
 
@@ -33,14 +44,14 @@ func Open(ctx context.Context, path string, size int) (rowdb.DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	return checked(ctx, &database{pool: pool, own: true})
+	return checked(ctx, &database{pool: pool, own: true, most: size, spare: size})
 }
 
 // New returns the database that pool is connected to, which must be a file with a
 // write-ahead log. A few connections of the pool are kept in use until the DB is
 // closed. The pool is the caller's to close, after that.
 func New(ctx context.Context, pool *sqlitex.Pool) (rowdb.DB, error) {
-	return checked(ctx, &database{pool: pool})
+	return checked(ctx, &database{pool: pool, most: runtime.GOMAXPROCS(0)})
 }
 
 func checked(ctx context.Context, db *database) (rowdb.DB, error) {
@@ -64,10 +75,7 @@ func openPool(path string, size int) (*sqlitex.Pool, error) {
 			for _, pragma := range []string{
 				"PRAGMA synchronous=FULL",
 				"PRAGMA foreign_keys=OFF",
-				// In KiB, for each connection. The file is in the system's cache
-				// anyway, and a larger cache makes reading no faster. Scans write to
-				// random pages of an index, and must not write each several times.
-				"PRAGMA cache_size=-4096",
+				readingCache,
 			} {
 				if err := sqlitex.ExecuteTransient(c, pragma, nil); err != nil {
 					return err
