@@ -9,10 +9,10 @@ import (
 // ErrScanning means that a store refuses a scan of a set because another one is running.
 var ErrScanning = errors.New("resourcesync: another scan is running")
 
-// ErrUnchanged states that the set already has the current version of a resource. Scanners that know
-// what is in the set yield it together with a Resource that has only a Key, which saves the
-// store from reading and comparing the resource once more. Like an [UnreadableError], it
-// does not end the iteration.
+// ErrUnchanged states that the set already has the current version of a resource. Scanners
+// that know what is in the set yield it together with a Resource that has only a Key, which
+// saves the store from reading and comparing the resource once more. Like an
+// [UnreadableError], it does not end the iteration.
 var ErrUnchanged = errors.New("resourcesync: the resource has not changed")
 
 // A ScanResult is the result of a scan: the numbers of changed and unchanged resources.

@@ -40,6 +40,9 @@ func (h *scriptedHub) serve(w http.ResponseWriter, r *http.Request, _ int) {
 		return
 	}
 	h.sent.Go(func() {
+		// One verification at a time: the next request may be here before this one has been answered.
+		h.mu.Lock()
+		defer h.mu.Unlock()
 		res, err := http.Get(callback + "?" + q.Encode())
 		if err != nil {
 			h.t.Error(err)
@@ -47,8 +50,6 @@ func (h *scriptedHub) serve(w http.ResponseWriter, r *http.Request, _ int) {
 		}
 		defer res.Body.Close()
 		if text, _ := io.ReadAll(res.Body); res.StatusCode == http.StatusOK && string(text) == q.Get("hub.challenge") {
-			h.mu.Lock()
-			defer h.mu.Unlock()
 			h.topics = append(h.topics, mode+" "+topic)
 		}
 	})

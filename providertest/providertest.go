@@ -22,11 +22,11 @@ import (
 
 // Options are the optional arguments of [Test] and of the function given to [Run].
 type Options struct {
-	// Stater, Cutter, Changer, Opener, ChangeOpener, Watcher, Coverer, Archiver
-	// and ChangeArchiver are upgrades that another value implements, as in
-	// rshttp.Set. If nil, the provider's own is tested, if it has one. The Changer
-	// may also be a Windower, the Stater a PartStater, the Opener and the ChangeOpener a Checksummer, and the
-	// ChangeOpener a PatchOpener.
+	// Stater, Cutter, Changer, Opener, ChangeOpener, Watcher, Coverer, Archiver and
+	// ChangeArchiver are upgrades that another value implements, as in rshttp.Set. If nil, the
+	// provider's own is tested, if it has one. The Changer may also be a Windower, the Stater
+	// a PartStater, the Opener and the ChangeOpener a Checksummer, and the ChangeOpener a
+	// PatchOpener.
 	Stater         resourcesync.Stater
 	Cutter         resourcesync.Cutter
 	Changer        resourcesync.Changer

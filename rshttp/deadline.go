@@ -22,7 +22,8 @@ type lazyDeadline struct {
 	cancel context.CancelFunc
 }
 
-// withLazyDeadline returns ctx with a deadline at limit after the first use. The caller must call release.
+// withLazyDeadline returns ctx with a deadline at limit after the first use. The caller must
+// call release.
 func withLazyDeadline(ctx context.Context, limit time.Duration) *lazyDeadline {
 	return &lazyDeadline{Context: ctx, limit: limit, cancel: func() {}}
 }

@@ -185,7 +185,8 @@ type kind struct {
 	document *kind
 
 	// serve answers requests for packages, versions and channels, which are not
-	// documents. It returns an error if it has not begun to answer. If anyMethod is true, serve checks the method and the body itself.
+	// documents. It returns an error if it has not begun to answer. If anyMethod is
+	// true, serve checks the method and the body itself.
 	serve     func(request) error
 	anyMethod bool
 

@@ -291,8 +291,8 @@ type recent struct {
 }
 
 // recent returns the latest changes of st. It reads a bounded number of changes, and not
-// again before the journal has changed and a pause is over. It is nil without a journal, or while the set
-// is being prepared.
+// again before the journal has changed and a pause is over. It is nil without a journal, or
+// while the set is being prepared.
 func (v *view) recent(ctx context.Context, st *set) (*pages.Recent, error) {
 	if st.Changer == nil {
 		return nil, nil

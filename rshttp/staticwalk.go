@@ -20,9 +20,9 @@ const maxWalks = 5
 // List, and the Source Description is the last. So a reader that starts there finds a file at
 // the end of each link if put stores the documents in this order.
 //
-// An index lists the documents that put received, even if the set changes in between. If that is no longer
-// possible, because a set outgrows a document for example, Documents begins again, and calls
-// put a second time for some documents.
+// An index lists the documents that put received, even if the set changes in between. If that
+// is no longer possible, because a set outgrows a document for example, Documents begins
+// again, and calls put a second time for some documents.
 //
 // If skip is not nil, Documents omits the lists and dumps, with all their parts and packages,
 // for which it returns true. Capability Lists still name them.

@@ -50,7 +50,8 @@ func (w *writer) put(ctx context.Context, d *rshttp.StaticDocument) error {
 	return nil
 }
 
-// isFresh reports whether nobody has changed the file of d since it was written, and whether it is still the document.
+// isFresh reports whether nobody has changed the file of d since it was written, and whether
+// it is still the document.
 func (w *writer) isFresh(name string, was *file, d *rshttp.StaticDocument) (bool, error) {
 	if was == nil || d.Validator == "" || was.Validator != d.Validator {
 		return false, nil

@@ -24,10 +24,10 @@
 // does not list those that are not readable. Permissions change without a trace in the
 // listing, so each listed object is asked for again from time to time.
 //
-// Some objects cannot be listed: those whose names are longer than
-// [resourcesync.MaxKeyLength] or have a segment "." or "..", which clients remove from a
-// URL, and those whose names the driver does not read as they are, with control
-// characters for example, or with a percent sign in Azure. Names that end in a slash are markers of empty folders.
+// Some objects cannot be listed: those whose names are longer than [resourcesync.MaxKeyLength]
+// or have a segment "." or "..", which clients remove from a URL, and those whose names the
+// driver does not read as they are, with control characters for example, or with a percent
+// sign in Azure. Names that end in a slash are markers of empty folders.
 //
 // # Folders
 //

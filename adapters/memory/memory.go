@@ -3,8 +3,9 @@
 // start: nothing survives the end of the program.
 //
 // A [Set] is a [resourcesync.Provider] with all upgrades that do not need the content of
-// resources, so it has a Resource List and a Change List. For a Resource Dump, wrap it in
-// a type with an Open method, or set rshttp.Set.Opener. It has no archive: dropped changes are lost.
+// resources, so it has a Resource List and a Change List. For a Resource Dump, wrap it in a
+// type with an Open method, or set rshttp.Set.Opener. It has no archive: dropped changes are
+// lost.
 package memory
 
 import (

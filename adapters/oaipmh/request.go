@@ -37,8 +37,8 @@ type each func(record) error
 // none takes no records.
 func none() each { return func(record) error { return nil } }
 
-// get requests uri, and passes the records in the response to the function that begin returns. If the
-// response breaks off, get begins again. Errors of the protocol are in the response.
+// get requests uri, and passes the records in the response to the function that begin returns.
+// If the response breaks off, get begins again. Errors of the protocol are in the response.
 func (r *Repository) get(ctx context.Context, uri string, begin func() each) (*response, error) {
 	wait := retry.Policy{First: 2 * time.Second, Max: time.Minute}
 	for failures := 1; ; failures++ {

@@ -1,5 +1,5 @@
-// Package webclient has the common parts of clients of websites: bodies that do not stall, pauses that
-// servers ask for, and text that can be compressed.
+// Package webclient has the common parts of clients of websites: bodies that do not stall,
+// pauses that servers ask for, and text that can be compressed.
 package webclient
 
 import (

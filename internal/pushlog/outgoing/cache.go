@@ -1,5 +1,5 @@
-// Package outgoing has the common parts of all deliverers of notifications: a cache of the log, and the
-// links of a notification.
+// Package outgoing has the common parts of all deliverers of notifications: a cache of the
+// log, and the links of a notification.
 package outgoing
 
 import (
