@@ -304,8 +304,11 @@ func TestD1_ReplayByNotifications(t *testing.T) {
 	ledgers(t, func(t *testing.T, l *ledger) {
 		h := newHubServer(t)
 		opts := rshttp.Options{Push: &topic.Options{Flush: time.Millisecond, FlushChanges: 97, Framework: time.Minute}}
-		pushed(t, opts, rshttp.Set{Provider: l.Provider, Hubs: []topic.Hub{{URI: h.uri}}})
-		until(t, "the channel begins", func() bool { return len(h.on("/framework/")) > 0 })
+		src, _ := pushed(t, opts, rshttp.Set{Provider: l.Provider, Hubs: []topic.Hub{{URI: h.uri}}})
+		until(t, "the change channel begins", func() bool {
+			status, err := src.PushStatus(t.Context())
+			return err == nil && slices.ContainsFunc(status.Topics, func(s topic.TopicStatus) bool { return !s.Until.IsZero() })
+		})
 		for range rounds {
 			l.write(t, eachRound)
 		}

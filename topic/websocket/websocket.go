@@ -194,9 +194,15 @@ func (s *Server) serve(conn *websocket.Conn, running *run, uri string, taken int
 	defer conn.CloseNow()
 	ctx, cancel := context.WithCancel(running.ctx)
 	defer cancel()
-	// A read with a context that ends with the server would abort the connection: the
-	// client would receive no reason. A client that sends a message is disconnected.
-	defer context.AfterFunc(conn.CloseRead(context.Background()), cancel)()
+	// A client that sends a message is disconnected. The library answers a message beyond the limit
+	// without waiting for the rest of it, which may never come.
+	conn.SetReadLimit(0)
+	go func() {
+		defer cancel()
+		// A read with a context that ends with the server would abort the connection: the
+		// client would receive no reason.
+		_, _, _ = conn.Read(context.Background())
+	}()
 	s.feed(ctx, conn, running, uri, taken)
 	if running.ctx.Err() != nil {
 		_ = conn.Close(websocket.StatusGoingAway, "the server is going away")

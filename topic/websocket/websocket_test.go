@@ -5,10 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -304,10 +306,38 @@ func TestClientsMayNotSpeak(t *testing.T) {
 	if err := conn.Write(t.Context(), websocket.MessageText, []byte("hello")); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := conn.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusPolicyViolation {
+	if _, _, err := conn.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusMessageTooBig {
 		t.Errorf("the connection ended with %v", err)
 	}
 	s.clients(0)
+}
+
+// TestUnfinishedMessages has clients that begin a message and send no more. Their connections
+// end when they do not answer a ping, and leave nothing.
+func TestUnfinishedMessages(t *testing.T) {
+	for name, frames := range map[string]string{
+		"of 64 KiB":           "\x81\xff\x00\x00\x00\x00\x00\x01\x00\x00mask",
+		"with some text":      "\x81\xff\x00\x00\x00\x00\x00\x01\x00\x00maskhello",
+		"empty, then 64 KiB":  "\x81\x80mask\x81\xff\x00\x00\x00\x00\x00\x01\x00\x00mask",
+		"a frame's beginning": "\x81\xff\x00",
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newSite(t, &rswebsocket.Options{Ping: 20 * time.Millisecond, Timeout: 100 * time.Millisecond})
+			conn, err := net.Dial("tcp", s.http.Listener.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			fmt.Fprintf(conn, "GET /papers/change/ HTTP/1.1\r\nHost: example.org\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n"+
+				"Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n%s", frames)
+			conn.SetReadDeadline(time.Now().Add(4 * time.Second))
+			answer, err := io.ReadAll(conn) // to the end of the connection
+			if err != nil && !errors.Is(err, syscall.ECONNRESET) || !strings.HasPrefix(string(answer), "HTTP/1.1 101 ") {
+				t.Errorf("received %q, %v", answer, err)
+			}
+			s.clients(0)
+		})
+	}
 }
 
 func TestRunEndsAndNothingIsLeft(t *testing.T) {
@@ -317,12 +347,17 @@ func TestRunEndsAndNothingIsLeft(t *testing.T) {
 		for range 20 {
 			conns = append(conns, s.dial(changes))
 		}
-		s.stop()
+		stopped := make(chan struct{})
+		go func() {
+			defer close(stopped)
+			s.stop()
+		}()
 		for _, conn := range conns {
 			if _, _, err := conn.Read(t.Context()); websocket.CloseStatus(err) != websocket.StatusGoingAway {
 				t.Fatalf("the connection ended with %v", err)
 			}
 		}
+		<-stopped
 		s.clients(0)
 		_, resp, err := s.tryDial(changes, nil)
 		if err == nil || resp == nil || resp.StatusCode != http.StatusServiceUnavailable {
