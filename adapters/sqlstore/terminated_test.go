@@ -72,6 +72,7 @@ func TestTerminated(t *testing.T) {
 		}
 	}
 	eventually(t, 30*time.Second, func() error { return awaitSequenced(ctx, store) })
+	host.db.SetMaxIdleConns(0) // some of them have been ended
 	source := new(front)
 	source.lead(serve(t, set, stormPage))
 	d := newDestination(t, source)
