@@ -111,7 +111,7 @@ func TestV20_V23_failures(t *testing.T) {
 			if name == "slow" {
 				timeout = 100 * time.Millisecond
 			}
-			run(t, outbox, []Channel{changeChannel(set, hub)}, &topic.Options{Flush: time.Millisecond, Timeout: timeout})
+			run(t, outbox, []Channel{changeChannel(set, hub)}, &topic.Options{Flush: time.Millisecond, Timeout: timeout, Retry: 50 * time.Millisecond})
 			begun(t, outbox, changeTopic)
 			for n := range few {
 				put(t, set, n)
