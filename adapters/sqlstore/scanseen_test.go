@@ -1,13 +1,14 @@
 package sqlstore
 
 import (
+	"math"
 	"strconv"
 	"testing"
 )
 
 // TestSeen fills tables of several sizes as far as they go.
 func TestSeen(t *testing.T) {
-	for _, s := range []seen{{most: 10}, {most: 20_000}, {most: 20_000, likely: 300}, {most: 20_000, likely: 15_500}, {most: 20_000, likely: 1 << 40}} {
+	for _, s := range []seen{{most: 10}, {most: 20_000}, {most: 20_000, likely: 300}, {most: 20_000, likely: 15_500}, {most: 20_000, likely: math.MaxInt}} {
 		key := func(i int) []byte { return strconv.AppendInt(nil, int64(i), 10) }
 		for i := range s.most {
 			hash := s.hash(key(i))
