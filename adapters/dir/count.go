@@ -10,7 +10,7 @@ import (
 // for an estimate of the time that the scan takes. It opens folders, but no files. The
 // numbers are inexact if files change meanwhile or cannot be read.
 func (d *Dir) Count(ctx context.Context) (files, bytes int64, err error) {
-	in, err := d.openPath("")
+	in, err := d.folder("")
 	if err != nil {
 		return 0, 0, err
 	}

@@ -3,6 +3,7 @@
 package dir
 
 import (
+	"io/fs"
 	"os"
 	"sync/atomic"
 )
@@ -62,6 +63,9 @@ type rawFile struct{ *os.File }
 
 func (f *rawFile) close() { f.Close() }
 
+// osFile returns an os.File in place of f, which is not used any more.
+func (f *rawFile) osFile(name string) *os.File { return f.File }
+
 func (f *rawFile) status() (status, error) {
 	info, err := f.Stat()
 	if err != nil {
@@ -91,4 +95,64 @@ func (l *lister) close() {
 	if l.list != nil {
 		l.list.Close()
 	}
+}
+
+// statusOf has no further signs that a file has changed on this system.
+func statusOf(info fs.FileInfo) status {
+	return status{info.Mode().Type(), info.Size(), info.ModTime(), info.ModTime(), 0}
+}
+
+// openFolder opens the folder called name in the folder in, unless it is a symbolic
+// link. os.Root follows links that stay inside, so openFolder compares the opened
+// folder with the one that Lstat found.
+func openFolder(in *os.Root, name string) (*os.Root, error) {
+	for range attempts {
+		seen, err := in.Lstat(name)
+		if err != nil {
+			return nil, err
+		}
+		if !seen.IsDir() {
+			return nil, notExist(name)
+		}
+		sub, err := in.OpenRoot(name)
+		if err != nil {
+			return nil, err
+		}
+		info, err := sub.Stat(".")
+		if err == nil && os.SameFile(seen, info) {
+			return sub, nil
+		}
+		sub.Close()
+		if err != nil {
+			return nil, err
+		}
+	}
+	return nil, errInFlux
+}
+
+// openFile opens the regular file called name in the folder in, unless it is a symbolic
+// link; see openFolder.
+func openFile(in *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	for range attempts {
+		seen, err := in.Lstat(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		if !seen.Mode().IsRegular() {
+			return nil, nil, notExist(name)
+		}
+		f, err := in.Open(name)
+		if err != nil {
+			return nil, nil, err
+		}
+		info, err := f.Stat()
+		if err == nil && info.Mode().IsRegular() && os.SameFile(seen, info) {
+			return f, info, nil
+		}
+		f.Close()
+		if err != nil {
+			return nil, nil, err
+		}
+	}
+	return nil, nil, errInFlux
 }

@@ -60,7 +60,7 @@ func (f *folder) openFolder(name string) (*folder, error) {
 
 // open opens the file called name, if it is a regular one.
 func (f *folder) open(name string) (*rawFile, status, error) {
-	fd, err := f.openat(name, openFlags)
+	fd, err := f.openat(name, unix.O_RDONLY|unix.O_NONBLOCK) // a FIFO would block
 	if err != nil {
 		return nil, status{}, err
 	}
@@ -131,6 +131,9 @@ func retry(f func() error) error {
 type rawFile struct{ fd int }
 
 func (f *rawFile) close() { unix.Close(f.fd) }
+
+// osFile returns an os.File in place of f, which is not used any more.
+func (f *rawFile) osFile(name string) *os.File { return os.NewFile(uintptr(f.fd), name) }
 
 func (f *rawFile) status() (status, error) {
 	var st unix.Stat_t

@@ -4,10 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"io"
-	"io/fs"
 	"log/slog"
 	"net/http"
-	"os"
 	"strconv"
 	"strings"
 	"time"
@@ -42,7 +40,7 @@ func (d *Dir) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		next.ServeHTTP(w, r)
 		return
 	}
-	f, info, err := d.open(key)
+	f, found, err := d.open(key)
 	if isNotListed(err) {
 		next.ServeHTTP(w, r)
 		return
@@ -52,22 +50,22 @@ func (d *Dir) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		return
 	}
 	defer f.Close()
-	mediaType, err := typeOf(f, info)
+	mediaType, err := typeOf(f, found.name)
 	if err != nil {
 		d.serverError(w, r, key, err)
 		return
 	}
 	h.Set("Content-Type", mediaType)
-	if coding := encodingByName(info.Name()); coding != "" {
+	if coding := encodingByName(found.name); coding != "" {
 		h.Set("Content-Encoding", coding)
 		if r.Header.Get("If-Match") == "" && r.Header.Get("If-Unmodified-Since") == "" { // a 412 has no body
-			h.Set("Content-Length", strconv.FormatInt(info.Size(), 10)) // ServeContent omits it for encoded content
+			h.Set("Content-Length", strconv.FormatInt(found.status.size, 10)) // ServeContent omits it for encoded content
 		}
 	}
-	h.Set("Etag", etag(info))
+	h.Set("Etag", etag(&found.status))
 	var modified time.Time
-	if identifiesVersion(info.ModTime(), time.Now()) {
-		modified = info.ModTime()
+	if identifiesVersion(found.status.modified, time.Now()) {
+		modified = found.status.modified
 	}
 	http.ServeContent(w, withSafeRanges(r), "", modified, f)
 }
@@ -103,9 +101,9 @@ func (d *Dir) serverError(w http.ResponseWriter, r *http.Request, key string, er
 	http.Error(w, "internal server error", http.StatusInternalServerError)
 }
 
-// typeOf returns the media type of f, as a scan determines it.
-func typeOf(f *os.File, info fs.FileInfo) (string, error) {
-	if t := typeByName(info.Name()); t != "" {
+// typeOf returns the media type of a file, as a scan determines it.
+func typeOf(f io.ReaderAt, name string) (string, error) {
+	if t := typeByName(name); t != "" {
 		return t, nil
 	}
 	head := make([]byte, sniffLen)
@@ -116,10 +114,9 @@ func typeOf(f *os.File, info fs.FileInfo) (string, error) {
 	return typeByContent(head[:n]), nil
 }
 
-// etag returns the entity tag of the version of a file that info describes: a digest of
+// etag returns the entity tag of the version of a file that st describes: a digest of
 // its stamp, so that inode numbers are not published.
-func etag(info fs.FileInfo) string {
-	st := statusOf(info)
+func etag(st *status) string {
 	sum := sha256.Sum256(st.appendStamp(nil))
 	return `"` + hex.EncodeToString(sum[:12]) + `"`
 }

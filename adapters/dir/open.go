@@ -23,11 +23,11 @@ func (d *Dir) Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser,
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	f, info, err := d.open(r.Key)
+	f, found, err := d.open(r.Key)
 	if err != nil {
 		return nil, err
 	}
-	if !isVersion(r, info) {
+	if !isVersion(r, &found) {
 		f.Close()
 		return nil, notExist(r.Key)
 	}
@@ -45,9 +45,9 @@ func (d *Dir) Checksum(_ context.Context, r resourcesync.Resource) (crc32 uint32
 	return crc, nil
 }
 
-// isVersion reports whether info describes the version of a file that r describes.
-func isVersion(r resourcesync.Resource, info fs.FileInfo) bool {
-	now := newResource(r.Key, r.URI, info.Name(), statusOf(info))
+// isVersion reports whether f is the version of a file that r describes.
+func isVersion(r resourcesync.Resource, f *file) bool {
+	now := newResource(r.Key, r.URI, f.name, f.status)
 	if r.Stamp != "" {
 		stamp, _, _ := cutSum(strings.TrimPrefix(r.Stamp, unsettledMark))
 		return stamp == now.Stamp
@@ -59,17 +59,24 @@ func isVersion(r resourcesync.Resource, info fs.FileInfo) bool {
 
 // open opens the file at key if it is listed. Otherwise the error is fs.ErrNotExist or
 // fs.ErrPermission.
-func (d *Dir) open(key string) (*os.File, fs.FileInfo, error) {
+func (d *Dir) open(key string) (*os.File, file, error) {
 	in, name, err := d.locate(key)
 	if err != nil {
-		return nil, nil, asNotExist(key, err)
+		return nil, file{}, asNotExist(key, err)
 	}
-	defer in.Close()
-	f, info, err := openFile(in, name)
+	defer in.release()
+	st, err := in.lstat(name)
+	if err == nil && !st.mode.IsRegular() {
+		err = notExist(key) // opening a device could have effects
+	}
 	if err != nil {
-		return nil, nil, asNotExist(key, err)
+		return nil, file{}, asNotExist(key, err)
 	}
-	return f, info, nil
+	f, st, err := in.open(name)
+	if err != nil {
+		return nil, file{}, asNotExist(key, err)
+	}
+	return f.osFile(name), file{key, name, st}, nil
 }
 
 // asNotExist returns fs.ErrNotExist if err means that no file can have this name, and
@@ -101,7 +108,7 @@ func (d *Dir) Lists(key string) bool { return d.ListsEach([]string{key})[0] }
 func (d *Dir) ListsEach(keys []string) []bool {
 	listed := make([]bool, len(keys))
 	var (
-		in    *os.Root
+		in    *folder
 		above string // the key of in
 		err   = fs.ErrClosed
 	)
@@ -110,7 +117,7 @@ func (d *Dir) ListsEach(keys []string) []bool {
 		cut := strings.LastIndexByte(file, '/') + 1
 		if i == 0 || above != key[:cut] {
 			if err == nil {
-				in.Close()
+				in.release()
 			}
 			above = key[:cut]
 			in, err = d.folder(above)
@@ -118,26 +125,26 @@ func (d *Dir) ListsEach(keys []string) []bool {
 		listed[i] = err == nil && (key == "" || d.listsIn(in, file, file[cut:], inFolder))
 	}
 	if err == nil {
-		in.Close()
+		in.release()
 	}
 	return listed
 }
 
 // listsIn reports whether the file or folder at key is published. in is the folder that it
 // is in, and name the last element of key.
-func (d *Dir) listsIn(in *os.Root, key, name string, isDir bool) bool {
+func (d *Dir) listsIn(in *folder, key, name string, isDir bool) bool {
 	if _, ok := d.uri(key); !ok || !validName(name) || !d.admits(key, name, isDir) {
 		return false
 	}
 	if !isDir {
-		info, err := in.Lstat(name)
-		return err == nil && info.Mode().IsRegular()
+		st, err := in.lstat(name)
+		return err == nil && st.mode.IsRegular()
 	}
-	sub, err := openFolder(in, name)
+	sub, err := in.openFolder(name)
 	if err != nil {
 		return false
 	}
-	sub.Close()
+	sub.release()
 	return true
 }
 

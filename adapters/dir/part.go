@@ -67,7 +67,7 @@ func (s *scan) walkFolder(ctx context.Context, prefix string, paths []string) er
 		s.skip(key, errTooLong)
 		return nil
 	}
-	in, err := s.openPath(prefix)
+	in, err := s.folder(prefix)
 	if err != nil {
 		if !isNone(err) {
 			for _, path := range paths {
@@ -102,16 +102,6 @@ func (s *scan) walkFolder(ctx context.Context, prefix string, paths []string) er
 		return nil
 	}
 	return s.files(ctx, in, found)
-}
-
-// openPath opens the folder at prefix; see [Dir.folder].
-func (d *Dir) openPath(prefix string) (*folder, error) {
-	root, err := d.folder(prefix)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	return newFolder(root)
 }
 
 // isNone reports whether err means that nothing published exists at a path.

@@ -5,6 +5,7 @@ import (
 	"crypto/md5"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"hash"
 	"hash/crc32"
@@ -19,6 +20,12 @@ import (
 // bufferSize is the size of one read: large enough that system calls do not matter,
 // and small enough that the second digest finds the data in the CPU's cache.
 const bufferSize = 128 << 10
+
+// attempts is the number of attempts to read a changing file.
+const attempts = 3
+
+// errInFlux means that a file changed during each attempt to read it.
+var errInFlux = errors.New("dir: keeps changing")
 
 // An algorithm is a digest algorithm.
 type algorithm struct {

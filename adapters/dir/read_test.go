@@ -60,7 +60,7 @@ func TestFilesInFlux(t *testing.T) {
 			if got, want := now["a"].Hashes[0].Digest, fmt.Sprintf("%x", sha256.Sum256(bytes)); got != want {
 				t.Errorf("the digest of %d bytes is %s, want %s", len(bytes), got, want)
 			}
-			if !isVersion(now["a"], statOf(t, path)) || now["a"].Equal(known["a"]) {
+			if !isVersion(now["a"], &file{"a", "a", statOf(t, d, "a")}) || now["a"].Equal(known["a"]) {
 				t.Errorf("%+v", now["a"])
 			}
 		})
@@ -132,7 +132,7 @@ func TestReadingAllocatesLittle(t *testing.T) {
 	write(t, here, "a", strings.Repeat("a", 10*bufferSize))
 	d := openDir(t, here, &Options{Hashes: []string{"md5", "sha-256"}})
 	r := newReader(d.algorithms)
-	f, info, err := d.open("a")
+	f, found, err := d.open("a")
 	must(t, err)
 	defer f.Close()
 	s := scan{Dir: d}
@@ -141,7 +141,7 @@ func TestReadingAllocatesLittle(t *testing.T) {
 		if _, err := f.Seek(0, 0); err != nil {
 			t.Fatal(err)
 		}
-		if err := r.digest(t.Context(), f, info.Size(), &c, &s.bytes); err != nil {
+		if err := r.digest(t.Context(), f, found.status.size, &c, &s.bytes); err != nil {
 			t.Fatal(err)
 		}
 	})

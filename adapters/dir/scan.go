@@ -151,7 +151,7 @@ func (d *Dir) openRoot() (*folder, error) {
 	if err := d.checkRoot(); err != nil {
 		return nil, err
 	}
-	return d.openPath("")
+	return d.folder("")
 }
 
 // checkRoot returns an error if the folder of the Dir is no longer at its path.

@@ -34,11 +34,6 @@ type status struct {
 	inode    uint64    // 0 where the operating system has none
 }
 
-func statusOf(info fs.FileInfo) status {
-	changed, inode := changeOf(info)
-	return status{info.Mode().Type(), info.Size(), info.ModTime(), changed, inode}
-}
-
 // appendStamp appends the stamp of the version of a file: its size and modification time
 // and, where the operating system provides them, its inode and change time. The last two
 // reveal a file that was replaced or rewritten with the same size and modification time.

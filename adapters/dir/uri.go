@@ -97,8 +97,8 @@ func (d *Dir) admits(key, name string, isDir bool) bool {
 }
 
 // locate opens the folder of the file at key and returns the file's name, provided that
-// both are published. The caller closes the folder.
-func (d *Dir) locate(key string) (in *os.Root, name string, err error) {
+// both are published. The caller releases the folder.
+func (d *Dir) locate(key string) (in *folder, name string, err error) {
 	if _, ok := d.uri(key); !ok {
 		return nil, "", notExist(key)
 	}
@@ -109,16 +109,16 @@ func (d *Dir) locate(key string) (in *os.Root, name string, err error) {
 		return nil, "", err
 	}
 	if !validName(name) || !d.admits(key, name, false) {
-		in.Close()
+		in.release()
 		return nil, "", notExist(key)
 	}
 	return in, name, nil
 }
 
 // folder opens the folder at prefix, which is empty or ends in a slash, provided that
-// it and all folders on its path are published.
-func (d *Dir) folder(prefix string) (*os.Root, error) {
-	in, err := d.root.OpenRoot(".")
+// it and all folders on its path are published. The caller releases it.
+func (d *Dir) folder(prefix string) (*folder, error) {
+	in, err := newFolder(d.root)
 	if err != nil {
 		return nil, err
 	}
@@ -126,11 +126,11 @@ func (d *Dir) folder(prefix string) (*os.Root, error) {
 		name, _, _ := strings.Cut(prefix[end:], "/")
 		end += len(name)
 		if !validName(name) || !d.admits(prefix[:end], name, true) {
-			in.Close()
+			in.release()
 			return nil, notExist(prefix)
 		}
-		sub, err := openFolder(in, name)
-		in.Close()
+		sub, err := in.openFolder(name)
+		in.release()
 		if err != nil {
 			return nil, err
 		}

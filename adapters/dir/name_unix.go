@@ -4,12 +4,8 @@ package dir
 
 import (
 	"errors"
-	"os"
 	"syscall"
 )
-
-// openFlags open a file without blocking, in case a FIFO has replaced it.
-const openFlags = os.O_RDONLY | syscall.O_NONBLOCK
 
 // isBadName reports whether err means that no file can have this name.
 func isBadName(err error) bool {
