@@ -114,3 +114,32 @@ func BenchmarkPlainStat(b *testing.B) {
 	}
 	report(b, files)
 }
+
+// BenchmarkOpen opens a file two folders down. Compare with BenchmarkPlainOpen.
+func BenchmarkOpen(b *testing.B) {
+	d := oneFile(b)
+	b.ReportAllocs()
+	for b.Loop() {
+		f, _, err := d.open("a/b/c.txt")
+		must(b, err)
+		f.Close()
+	}
+}
+
+func BenchmarkPlainOpen(b *testing.B) {
+	root, err := os.OpenRoot(oneFile(b).path)
+	must(b, err)
+	defer root.Close()
+	b.ReportAllocs()
+	for b.Loop() {
+		f, err := root.Open("a/b/c.txt")
+		must(b, err)
+		f.Close()
+	}
+}
+
+func oneFile(b *testing.B) *Dir {
+	here := b.TempDir()
+	write(b, here, "a/b/c.txt", "text")
+	return openDir(b, here, nil)
+}

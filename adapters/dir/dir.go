@@ -40,7 +40,6 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"os"
 	"path/filepath"
 	"runtime"
 	"sync"
@@ -125,7 +124,7 @@ type Copy interface {
 // for concurrent use.
 type Dir struct {
 	path     string // absolute
-	root     *os.Root
+	root     *folder
 	base     string // the URI of the folder, with a slash at its end
 	basePath string // the path of base, decoded
 
@@ -140,6 +139,7 @@ type Dir struct {
 	log         *slog.Logger
 	sparse      sparse.Log // for lines that clients can cause
 
+	closing  sync.Once
 	watching atomic.Pointer[notices] // nil while Watch does not run
 
 	skips health.Rounds // files that scans skip
@@ -182,7 +182,7 @@ func Open(path, baseURL string, o *Options) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dir: %w", err)
 	}
-	root, err := os.OpenRoot(abs)
+	root, err := newFolder(abs)
 	if err != nil {
 		return nil, fmt.Errorf("dir: %w", err)
 	}
@@ -210,4 +210,7 @@ func Open(path, baseURL string, o *Options) (*Dir, error) {
 func (d *Dir) URL() string { return d.base }
 
 // Close closes the folder. Running scans and later calls fail; open files stay open.
-func (d *Dir) Close() error { return d.root.Close() }
+func (d *Dir) Close() error {
+	d.closing.Do(d.root.release)
+	return nil
+}

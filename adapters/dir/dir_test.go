@@ -5,6 +5,8 @@ import (
 	"io/fs"
 	"path/filepath"
 	"testing"
+
+	"github.com/resourcesync-go/resourcesync"
 )
 
 func TestOpenRefuses(t *testing.T) {
@@ -69,5 +71,12 @@ func TestClosed(t *testing.T) {
 	must(t, d.Close())
 	if found, err := list(t, d); err == nil || len(found) > 0 {
 		t.Errorf("a scan of a closed Dir: %v, %v", found, err)
+	}
+	must(t, d.Close())
+	if _, err := d.Open(t.Context(), resourcesync.Resource{Key: "a"}); !errors.Is(err, fs.ErrClosed) {
+		t.Errorf("a file of a closed Dir: %v", err)
+	}
+	if d.Lists("a") {
+		t.Error("a closed Dir lists a file")
 	}
 }

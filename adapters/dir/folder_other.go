@@ -15,10 +15,8 @@ type folder struct {
 	users atomic.Int32
 }
 
-func newFolder(root *os.Root) (*folder, error) {
-	sub, err := root.OpenRoot(".")
-	return openedFolder(sub, err)
-}
+// newFolder opens the folder at path.
+func newFolder(path string) (*folder, error) { return openedFolder(os.OpenRoot(path)) }
 
 func openedFolder(root *os.Root, err error) (*folder, error) {
 	if err != nil {
@@ -33,6 +31,16 @@ func openedFolder(root *os.Root, err error) (*folder, error) {
 type folderID struct{}
 
 func identify(path string) folderID { return folderID{} }
+
+// isAt reports whether f is the folder at path.
+func (f *folder) isAt(path string) (bool, error) {
+	held, err := f.root.Stat(".")
+	if err != nil {
+		return false, err
+	}
+	there, err := os.Stat(path)
+	return err == nil && os.SameFile(held, there), err
+}
 
 func (f *folder) close() { f.root.Close() }
 

@@ -5,8 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
-	"os"
 	"sync"
 	"sync/atomic"
 
@@ -156,12 +156,12 @@ func (d *Dir) openRoot() (*folder, error) {
 
 // checkRoot returns an error if the folder of the Dir is no longer at its path.
 func (d *Dir) checkRoot() error {
-	held, err := d.root.Stat(".")
-	if err != nil {
-		return err
+	if !d.root.tryHold() {
+		return fs.ErrClosed
 	}
-	there, err := os.Stat(d.path)
-	if err == nil && !os.SameFile(held, there) {
+	defer d.root.release()
+	same, err := d.root.isAt(d.path)
+	if err == nil && !same {
 		err = errors.New("another folder has taken its place: it must be opened anew, by starting again")
 	}
 	return err

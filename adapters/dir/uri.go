@@ -118,7 +118,11 @@ func (d *Dir) locate(key string) (in *folder, name string, err error) {
 // folder opens the folder at prefix, which is empty or ends in a slash, provided that
 // it and all folders on its path are published. The caller releases it.
 func (d *Dir) folder(prefix string) (*folder, error) {
-	in, err := newFolder(d.root)
+	if !d.root.tryHold() {
+		return nil, fs.ErrClosed
+	}
+	in, err := d.root.openFolder(".") // a scan reads its own list of names
+	d.root.release()
 	if err != nil {
 		return nil, err
 	}

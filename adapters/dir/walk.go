@@ -42,6 +42,16 @@ type file struct {
 // hold adds a user of the folder. Its last release closes it.
 func (f *folder) hold() { f.users.Add(1) }
 
+// tryHold is like hold, but reports whether the folder is still open.
+func (f *folder) tryHold() bool {
+	for n := f.users.Load(); n > 0; n = f.users.Load() {
+		if f.users.CompareAndSwap(n, n+1) {
+			return true
+		}
+	}
+	return false
+}
+
 func (f *folder) release() {
 	if f.users.Add(-1) == 0 {
 		f.close()
