@@ -140,21 +140,13 @@ func (sc *scan) sweepReannounced(ctx context.Context) error {
 	for len(sc.reannounced) > 0 {
 		keys := slices.Sorted(maps.Keys(sc.reannounced))
 		keys = keys[:min(len(keys), batch)]
-		listed := make([]bool, len(keys))
-		for i, key := range keys {
-			listed[i] = sc.seen.has(sc.seen.hash([]byte(key)))
-		}
-		if sc.seen.spilled {
-			err := sc.conn.QueryEach(ctx, "SELECT 1 FROM rs_seen WHERE key = $1", len(keys),
-				func(i int) []any { return []any{[]byte(keys[i])} },
-				func(i int, row rowdb.Row) error { listed[i] = true; return nil })
-			if err != nil {
-				return err
-			}
+		spilled, err := sc.spilled(ctx, len(keys), func(i int) []byte { return []byte(keys[i]) })
+		if err != nil {
+			return err
 		}
 		var gone []changes.Edit
 		for i, key := range keys {
-			if !listed[i] {
+			if !spilled[i] && !sc.seen.has(sc.seen.hash([]byte(key))) {
 				gone = append(gone, changes.Edit{Type: resourcesync.Deleted, Key: key})
 			}
 		}

@@ -87,9 +87,51 @@ func (sc *scan) see(ctx context.Context, keys [][]byte, each func(i int)) error 
 			isNew(i)
 		}
 	}
-	if len(rest) == 0 {
-		return nil
+	rest, err := sc.notSpilled(ctx, keys, rest)
+	if err == nil && len(rest) > 0 {
+		err = sc.spill(ctx, keys, rest)
 	}
+	if err != nil {
+		return err
+	}
+	for _, i := range rest {
+		isNew(i)
+	}
+	return nil
+}
+
+// notSpilled returns those of the positions at whose keys are not in the temporary table,
+// and each key once.
+func (sc *scan) notSpilled(ctx context.Context, keys [][]byte, at []int) (rest []int, err error) {
+	isSpilled, err := sc.spilled(ctx, len(at), func(i int) []byte { return keys[at[i]] })
+	if err != nil {
+		return nil, err
+	}
+	once := make(map[string]bool, len(at))
+	for i, at := range at {
+		if key := string(keys[at]); !isSpilled[i] && !once[key] {
+			once[key] = true
+			rest = append(rest, at)
+		}
+	}
+	return rest, nil
+}
+
+// spilled reports which of n keys are in the temporary table.
+func (sc *scan) spilled(ctx context.Context, n int, key func(i int) []byte) ([]bool, error) {
+	found := make([]bool, n)
+	if n == 0 || !sc.seen.spilled {
+		return found, nil
+	}
+	return found, sc.conn.QueryEach(ctx, "SELECT 1 FROM rs_seen WHERE key = $1", n,
+		func(i int) []any { return []any{key(i)} },
+		func(i int, _ rowdb.Row) error { found[i] = true; return nil })
+}
+
+// spill adds the keys at some positions to the temporary table, which does not have them.
+// SQLite copies the pages that a statement changes if the statement also returns rows, which
+// would take most of the time.
+func (sc *scan) spill(ctx context.Context, keys [][]byte, at []int) error {
 	if !sc.seen.spilled {
 		if err := sc.table(ctx, "CREATE TEMP TABLE rs_seen (key BLOB PRIMARY KEY) WITHOUT ROWID"); err != nil {
 			return err
@@ -97,9 +139,8 @@ func (sc *scan) see(ctx context.Context, keys [][]byte, each func(i int)) error 
 		sc.seen.spilled = true
 	}
 	return sc.together(ctx, func() error {
-		return sc.conn.QueryEach(ctx, "INSERT INTO rs_seen (key) VALUES ($1) ON CONFLICT DO NOTHING RETURNING 1", len(rest),
-			func(i int) []any { return []any{keys[rest[i]]} },
-			func(i int, _ rowdb.Row) error { isNew(rest[i]); return nil })
+		return sc.conn.ExecEach(ctx, "INSERT INTO rs_seen (key) VALUES ($1)", len(at),
+			func(i int) []any { return []any{keys[at[i]]} })
 	})
 }
 
