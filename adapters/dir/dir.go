@@ -26,8 +26,8 @@
 // no file outside of the folder or in an excluded part of it. The path given to [Open] may
 // itself be a link.
 //
-// The same rules apply to scans, [Dir.Open], [Dir.Lists], [Dir.Covers] and [Dir.Handler]. Files are
-// opened only through an [os.Root], and therefore never outside of the folder.
+// The same rules apply to scans, [Dir.Open], [Dir.Lists], [Dir.Covers] and [Dir.Handler]. They
+// open the folders of a path one by one, and therefore never one outside of the folder.
 //
 // On file systems that ignore case, a URL in another case leads to the same file, and
 // Exclude receives the name in the URL.
