@@ -12,7 +12,7 @@ import (
 // first, and the Stat of a page against that of the whole.
 func BenchmarkLarge(b *testing.B) {
 	benchEngines(b, func(b *testing.B, e engine) {
-		const every = 10_000
+		every := min(10_000, rows()/4) // four pages at least
 		_, set := filled(b, e, rows())
 		var cuts []resourcesync.Cut
 		cut := func() {

@@ -147,8 +147,8 @@ func BenchmarkEngines(b *testing.B) {
 		d := engine(b)
 		b.Run(d.name, func(b *testing.B) {
 			d.t = b
-			const size = 10_000
 			n := rows(b)
+			size := min(10_000, n/2)
 			p := large(d, n)
 			ctx := b.Context()
 			b.Run("page or driver", func(b *testing.B) {
