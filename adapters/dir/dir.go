@@ -27,7 +27,7 @@
 // itself be a link.
 //
 // The same rules apply to scans, [Dir.Open], [Dir.Lists], [Dir.Covers] and [Dir.Handler]. They
-// open the folders of a path one by one, and therefore never one outside of the folder.
+// open a path one folder at a time, so they never leave the published folder.
 //
 // On file systems that ignore case, a URL in another case leads to the same file, and
 // Exclude receives the name in the URL.

@@ -71,7 +71,7 @@ type rawFile struct{ *os.File }
 
 func (f *rawFile) close() { f.Close() }
 
-// osFile returns an os.File in place of f, which is not used any more.
+// osFile turns f into an os.File.
 func (f *rawFile) osFile(name string) *os.File { return f.File }
 
 func (f *rawFile) status() (status, error) {

@@ -148,7 +148,7 @@ type rawFile struct{ fd int }
 
 func (f *rawFile) close() { unix.Close(f.fd) }
 
-// osFile returns an os.File in place of f, which is not used any more.
+// osFile turns f into an os.File.
 func (f *rawFile) osFile(name string) *os.File { return os.NewFile(uintptr(f.fd), name) }
 
 func (f *rawFile) status() (status, error) {

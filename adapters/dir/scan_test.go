@@ -213,7 +213,7 @@ func TestSameSizeSameTime(t *testing.T) {
 			d := openDir(t, here, nil)
 			was := statOf(t, d, "a")
 			if was.inode == 0 {
-				t.Skip("this system has no times of changes and no inodes")
+				t.Skip("this system reports neither change times nor inodes")
 			}
 			var m memory
 			before, _ := m.rescan(t, d)

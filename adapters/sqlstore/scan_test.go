@@ -77,6 +77,7 @@ func testScan(t *testing.T, db database, store *Store) {
 	scan(resourcesync.ScanResult{Unchanged: 200, Deleted: n - 100}, append(all[:100:100], numbered(n, 1)[:100]...)...)
 	scan(resourcesync.ScanResult{Deleted: 100})
 	scan(resourcesync.ScanResult{Created: n}, all...)
+	scan(resourcesync.ScanResult{Unchanged: n + 1}, append(all[:n:n], all[n-1])...) // twice in one batch
 
 	// The scanner knows most resources itself.
 	known := func(want resourcesync.ScanResult, unchanged, others []resourcesync.Resource) {

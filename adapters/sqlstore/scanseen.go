@@ -100,8 +100,8 @@ func (sc *scan) see(ctx context.Context, keys [][]byte, each func(i int)) error 
 	return nil
 }
 
-// notSpilled returns those of the positions at whose keys are not in the temporary table,
-// and each key once.
+// notSpilled returns the positions of the keys that are not in the temporary table, each
+// key once. at are the positions to look at.
 func (sc *scan) notSpilled(ctx context.Context, keys [][]byte, at []int) (rest []int, err error) {
 	isSpilled, err := sc.spilled(ctx, len(at), func(i int) []byte { return keys[at[i]] })
 	if err != nil {
@@ -128,9 +128,9 @@ func (sc *scan) spilled(ctx context.Context, n int, key func(i int) []byte) ([]b
 		func(i int, _ rowdb.Row) error { found[i] = true; return nil })
 }
 
-// spill adds the keys at some positions to the temporary table, which does not have them.
-// SQLite copies the pages that a statement changes if the statement also returns rows, which
-// would take most of the time.
+// spill adds the keys at some positions, which are new, to the temporary table. The INSERT
+// has no RETURNING: with it, SQLite would first copy each page that it changes, which would
+// take most of the time.
 func (sc *scan) spill(ctx context.Context, keys [][]byte, at []int) error {
 	if !sc.seen.spilled {
 		if err := sc.table(ctx, "CREATE TEMP TABLE rs_seen (key BLOB PRIMARY KEY) WITHOUT ROWID"); err != nil {
