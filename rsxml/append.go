@@ -52,12 +52,14 @@ func (w *writer) entry(h *Head, e *Entry) {
 	b := append(w.b, begin...)
 	b = appendText(b, e.Loc)
 	b = append(b, "</loc>\n"...)
-	if !e.LastMod.IsZero() {
-		b = append(b, "<lastmod>"...)
-		b = appendTime(b, e.LastMod)
-		b = append(b, "</lastmod>\n"...)
-	}
 	w.b = b
+	switch {
+	case e.LastMod.IsZero():
+	case isTime(e.LastMod):
+		w.b = append(appendTime(append(w.b, "<lastmod>"...), e.LastMod), "</lastmod>\n"...)
+	default:
+		w.drop("LastModified", e.LastMod.String(), noTime)
+	}
 	switch {
 	case e.ChangeFreq == "":
 	case isChangeFreq(e.ChangeFreq):

@@ -71,11 +71,12 @@ type Metadata struct {
 }
 
 // SetResource sets e to the Resource List entry of r (section 10.1). e shares the
-// slices of r.
+// slices of r. Its <lastmod> is that of r in whole milliseconds: a host may keep more digits
+// in one place than in another, and a time with other digits would be another version.
 func (e *Entry) SetResource(r *resourcesync.Resource) {
 	*e = Entry{
 		Loc:        r.URI,
-		LastMod:    r.LastModified,
+		LastMod:    lastMod(r.LastModified),
 		ChangeFreq: r.ChangeFreq,
 		Metadata: Metadata{
 			Encoding: r.Encoding,
@@ -92,18 +93,21 @@ func (e *Entry) SetResource(r *resourcesync.Resource) {
 // of c. The entry of a deleted resource does not describe a representation, because
 // there is none.
 //
-// Every entry has a <lastmod>: if the resource has none, it is the datetime of the
+// Every entry has a <lastmod>: if the resource has none that a document can state, it is the datetime of the
 // change. Destinations of version 1.0 read the time of a change only there, and abort
 // without it.
 func (e *Entry) SetChange(c *resourcesync.Change) {
 	if c.Type == resourcesync.Deleted {
-		*e = Entry{Loc: c.Resource.URI, LastMod: c.Resource.LastModified, Links: c.Resource.Links}
+		*e = Entry{Loc: c.Resource.URI, LastMod: lastMod(c.Resource.LastModified), Links: c.Resource.Links}
 	} else {
 		e.SetResource(&c.Resource)
 	}
-	if e.LastMod.IsZero() {
+	if e.LastMod.IsZero() || !isTime(e.LastMod) {
 		e.LastMod = c.Datetime
 	}
 	e.Metadata.Change = c.Type
 	e.Metadata.Datetime = c.Datetime
 }
+
+// lastMod returns a LastModified in the precision of documents.
+func lastMod(t time.Time) time.Time { return t.Truncate(time.Millisecond) }

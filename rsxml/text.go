@@ -120,11 +120,17 @@ const (
 	maxTime = 253_402_300_799 // 9999-12-31T23:59:59Z
 )
 
+// isTime reports whether a datetime can express t.
+func isTime(t time.Time) bool {
+	s := t.Unix()
+	return minTime <= s && s <= maxTime
+}
+
 // appendTime appends t as a W3C Datetime in UTC, the form that section 7 recommends,
 // with as many fractional digits as it needs.
 func appendTime(b []byte, t time.Time) []byte {
-	if s := t.Unix(); s < minTime || s > maxTime {
-		t = time.Unix(min(max(s, minTime), maxTime), 0)
+	if !isTime(t) {
+		t = time.Unix(min(max(t.Unix(), minTime), maxTime), 0)
 	}
 	return t.UTC().AppendFormat(b, time.RFC3339Nano)
 }

@@ -3,6 +3,7 @@ package rsxml
 import (
 	"bytes"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -56,6 +57,49 @@ func TestD3_EveryChangeHasLastmod(t *testing.T) {
 			if !e.LastMod.Equal(want) {
 				t.Errorf("%s with LastModified %v: lastmod %v, want %v", what, stated, e.LastMod, want)
 			}
+		}
+	}
+}
+
+// TestLastModPrecision: even if a host keeps more digits in one place than in another, both
+// state the same time.
+func TestLastModPrecision(t *testing.T) {
+	at := date("2025-05-01T12:00:00.816139427Z")
+	for _, modified := range []time.Time{at, at.Truncate(time.Microsecond), at.Truncate(time.Millisecond)} {
+		r := resourcesync.Resource{URI: "https://example.org/a", LastModified: modified}
+		var e Entry
+		e.SetResource(&r)
+		texts := []string{string(encode(Head{}, []Entry{e}))}
+		for _, what := range []resourcesync.ChangeType{resourcesync.Updated, resourcesync.Deleted} {
+			e.SetChange(&resourcesync.Change{Type: what, Datetime: at, Resource: r})
+			texts = append(texts, string(encode(Head{}, []Entry{e})))
+		}
+		for _, text := range texts {
+			if !strings.Contains(text, "<lastmod>2025-05-01T12:00:00.816Z</lastmod>") {
+				t.Errorf("%v: %s", modified, text)
+			}
+		}
+	}
+}
+
+// TestTimesOmitted: a time that no document can state is omitted, and no other time stands in
+// its place. An entry of a change is dated by its datetime.
+func TestTimesOmitted(t *testing.T) {
+	for _, year := range []int{-1, 10000} {
+		out := time.Date(year, 6, 1, 0, 0, 0, 0, time.UTC)
+		r := resourcesync.Resource{URI: "https://example.org/a", LastModified: out, Links: []resourcesync.Link{{Rel: "alternate", Href: "https://example.org/b", Modified: out}}}
+		err := CheckResource(&r)
+		if err == nil || !strings.Contains(err.Error(), "LastModified") || !strings.Contains(err.Error(), "Links[0].Modified") {
+			t.Errorf("year %d: %v", year, err)
+		}
+		var e Entry
+		e.SetResource(&r)
+		if text, dropped := AppendEntry(nil, &listHead, &e); dropped != 2 || strings.Contains(string(text), "lastmod") || strings.Contains(string(text), "modified") {
+			t.Errorf("year %d, %d dropped: %s", year, dropped, text)
+		}
+		e.SetChange(&resourcesync.Change{Type: resourcesync.Updated, Datetime: date("2025-05-01T12:00:00Z"), Resource: r})
+		if text, _ := AppendEntry(nil, &Head{Metadata: Metadata{Capability: resourcesync.ChangeList}}, &e); !strings.Contains(string(text), "<lastmod>2025-05-01T12:00:00Z") {
+			t.Errorf("year %d: %s", year, text)
 		}
 	}
 }

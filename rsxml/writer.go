@@ -90,6 +90,8 @@ func (w *writer) links(links []resourcesync.Link) {
 	w.link = 0
 }
 
+const noTime = "use a time in the years 0000 to 9999"
+
 const longEntry = "the entry would have more than 1 MiB, leave out links or attributes"
 
 func (w *writer) appendLink(l *resourcesync.Link) {
@@ -102,7 +104,11 @@ func (w *writer) appendLink(l *resourcesync.Link) {
 		w.drop("Pri", strconv.Itoa(l.Pri), "use 1 to 999999, or 0 for none")
 	}
 	w.text(` href="`, l.Href)
-	w.time(` modified="`, l.Modified, appendTime)
+	if l.Modified.IsZero() || isTime(l.Modified) {
+		w.time(` modified="`, l.Modified, appendTime)
+	} else {
+		w.drop("Modified", l.Modified.String(), noTime)
+	}
 	w.hashes(l.Hashes)
 	w.length(l.Length)
 	w.mediaType(l.Type)
