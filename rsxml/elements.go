@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/resourcesync-go/resourcesync"
 )
@@ -192,18 +193,24 @@ func (d *Decoder) change(value string) (resourcesync.ChangeType, error) {
 }
 
 func (d *Decoder) hashes(value string) ([]resourcesync.Hash, error) {
-	if h, ok := resourcesync.AppendHashes(nil, value); ok && len(h) > 0 {
-		return h, nil
+	if !strings.Contains(value, ",") {
+		if h, ok := resourcesync.AppendHashes(nil, value); ok && len(h) > 0 {
+			return h, nil
+		}
 	}
-	if err := d.deviate(core7, "hash-syntax", "hash is %s, not a list of algorithm:digest", quote(value)); err != nil {
+	if err := d.deviate(core7, "hash-syntax", "hash is %s, not a list of algorithm:digest separated by spaces", quote(value)); err != nil {
 		return nil, err
 	}
 	var valid []resourcesync.Hash
-	for field := range strings.FieldsSeq(value) {
+	for field := range strings.FieldsFuncSeq(value, isHashSeparator) {
 		valid, _ = resourcesync.AppendHashes(valid, field)
 	}
 	return valid, nil
 }
+
+// isHashSeparator reports whether r separates hashes: white space, or the comma that some Sources
+// write instead.
+func isHashSeparator(r rune) bool { return r == ',' || unicode.IsSpace(r) }
 
 func (d *Decoder) length(value string) (resourcesync.Length, error) {
 	if n, err := strconv.ParseUint(trim(value), 10, 63); err == nil {

@@ -101,6 +101,7 @@ var badDocuments = []badDocument{
 	{"bad changefreq", core7, "changefreq", resourceList + "<url><loc>b:</loc>▮<changefreq>Daily</changefreq></url></urlset>"},
 	{"bad change", core7, "change is", changeList + `<url><loc>b:</loc>▮<rs:md change="renamed"/></url></urlset>`},
 	{"bad hash", core7, "hash is", resourceList + `<url><loc>b:</loc>▮<rs:md hash="md5:a sha-256"/></url></urlset>`},
+	{"hashes with a comma", core7, "separated by spaces", resourceList + `<url><loc>b:</loc>▮<rs:md hash="md5:a,sha-1:b"/></url></urlset>`},
 	{"empty hash", core7, "hash is", resourceList + `<url><loc>b:</loc>▮<rs:md hash=" "/></url></urlset>`},
 	{"hash without digest", core7, "hash is", resourceList + `<url><loc>b:</loc>▮<rs:md hash="md5:"/></url></urlset>`},
 	{"hash of a link", core7, "hash is", resourceList + `<url><loc>b:</loc>▮<rs:ln rel="a" href="b:" hash=":a"/></url></urlset>`},

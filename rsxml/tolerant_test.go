@@ -88,6 +88,8 @@ func TestTolerateReads(t *testing.T) {
 			Entry{Loc: "b:1", Metadata: Metadata{Length: resourcesync.Bytes(3)}}},
 		{"bad values", resourceList + `<url><loc>b:1</loc><lastmod>yesterday</lastmod><changefreq>often</changefreq><rs:md length="-1" hash="abc md5:d" change="new"/></url></urlset>`,
 			Entry{Loc: "b:1", Metadata: Metadata{Hashes: []resourcesync.Hash{{Algorithm: "md5", Digest: "d"}}}}},
+		{"hashes with commas", resourceList + `<url><loc>b:1</loc><rs:md hash="md5:d, ,sha-1,sha-256:e"/></url></urlset>`,
+			Entry{Loc: "b:1", Metadata: Metadata{Hashes: []resourcesync.Hash{{Algorithm: "md5", Digest: "d"}, {Algorithm: "sha-256", Digest: "e"}}}}},
 		{"links", resourceList + `<url><loc>b:1</loc><rs:ln rel="up"/><rs:ln rel="describedby" href="/a b" pri="x"><a/></rs:ln></url></urlset>`,
 			Entry{Loc: "b:1", Links: []resourcesync.Link{{Rel: "describedby", Href: "/a b"}}}},
 		{"strange URIs", resourceList + `<url><loc>/a file</loc></url></urlset>`, Entry{Loc: "/a file"}},
