@@ -134,6 +134,7 @@ func TestAppendLeavesOut(t *testing.T) {
 		"relative namespace": {Space: "a", Name: "a", Value: "v"},
 		"sitemap namespace":  {Space: SitemapNS, Name: "loc", Value: "v"},
 		"terms namespace":    {Space: TermsNS, Name: "capability", Value: "v"},
+		"other terms":        {Space: "http://www.openarchives.org/rs/2.0", Name: "capability", Value: "v"},
 		"xmlns namespace":    {Space: xmlnsNS, Name: "rs", Value: "v"},
 		"no name":            {Space: "urn:a", Value: "v"},
 		"colon in name":      {Space: "urn:a", Name: "a:b", Value: "v"},

@@ -65,7 +65,10 @@ func (d *Decoder) readRoot() error {
 	default:
 		return d.fail(core7, "root-element", "the root is %s, not urlset or sitemapindex", quote(t.Name.Local))
 	}
-	if d.space = t.Name.Space; d.space != SitemapNS {
+	if d.space = t.Name.Space; isOtherTerms(d.space) {
+		return d.otherTerms(d.space)
+	}
+	if d.space != SitemapNS {
 		if err := d.deviate(core4, "namespace", "the namespace of the root is %s, not %s", quote(d.space), SitemapNS); err != nil {
 			return err
 		}

@@ -108,7 +108,7 @@ const (
 // ResourceSync documents or a misspelling of one.
 func expressible(a *resourcesync.Attr) bool {
 	return a.Space != xmlnsNS && strings.Contains(a.Space, ":") && isNCName(a.Name) &&
-		!sameNS(a.Space, SitemapNS) && !sameNS(a.Space, TermsNS)
+		!sameNS(a.Space, SitemapNS) && !sameNS(a.Space, TermsNS) && !isOtherTerms(a.Space)
 }
 
 // isNCName reports whether s is an XML name without a colon that every parser accepts:

@@ -69,6 +69,8 @@ func (d *Decoder) elementName(n xml.Name) (string, error) {
 	// Namespaces are compared as strings, so a misspelled one hides all of
 	// ResourceSync from a strict Destination.
 	switch {
+	case isOtherTerms(n.Space):
+		return "", d.otherTerms(n.Space)
 	case sameNS(n.Space, TermsNS):
 		return "rs:" + n.Local, d.deviate(core4, "namespace", "the namespace %s is not %s", quote(n.Space), TermsNS)
 	case n.Space == "rs": // the prefix is not declared, which has been reported
@@ -84,6 +86,23 @@ func (d *Decoder) elementName(n xml.Name) (string, error) {
 // sameNS reports whether ns is the namespace want or a misspelling of it.
 func sameNS(ns, want string) bool {
 	return strings.EqualFold(bareNS(ns), bareNS(want))
+}
+
+// isOtherTerms reports whether ns is below the address of ResourceSync's namespace, and neither
+// that namespace nor a misspelling of it.
+func isOtherTerms(ns string) bool {
+	const family = "openarchives.org/rs"
+	bare := bareNS(ns)
+	if len(bare) < len(family) || !strings.EqualFold(bare[:len(family)], family) {
+		return false
+	}
+	return (len(bare) == len(family) || bare[len(family)] == '/') && !sameNS(ns, TermsNS)
+}
+
+// otherTerms returns the error of a document with such a namespace. Without its elements, the
+// document would be read as a plain sitemap, and a Capability List as a list of resources.
+func (d *Decoder) otherTerms(ns string) error {
+	return d.fail(core4, "namespace", "the namespace %s is not a known one of ResourceSync: use %s", quote(ns), TermsNS)
 }
 
 func bareNS(ns string) string {
@@ -105,6 +124,8 @@ func (d *Decoder) attributes(t xml.StartElement, set func(name, value string) er
 			continue
 		case a.Name.Space == "":
 			err = set(a.Name.Local, a.Value)
+		case isOtherTerms(a.Name.Space):
+			err = d.otherTerms(a.Name.Space)
 		case a.Name.Space == "rs" || sameNS(a.Name.Space, TermsNS) || sameNS(a.Name.Space, SitemapNS):
 			if err = d.deviate(core7, "attribute-prefix", "the attribute %s has a prefix", quote(a.Name.Local)); err == nil {
 				err = set(a.Name.Local, a.Value)

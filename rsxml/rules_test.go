@@ -33,6 +33,10 @@ var notDocuments = []badDocument{
 	{"foreign attribute twice", xmlSpec, "repeated", `<urlset xmlns="` + SitemapNS + `" xmlns:rs="` + TermsNS + `" xmlns:a="urn:a" xmlns:b="urn:a">▮<rs:md capability="a" a:c="" b:c=""/></urlset>`},
 	{"empty namespace", xmlSpec, "without a namespace", `▮<urlset xmlns="` + SitemapNS + `" xmlns:rs=""/>`},
 	{"wrong root", core7, "root", `▮<rss/>`},
+	{"root of another version", core4, `rs/2.0" is not a known one`, `▮<urlset xmlns="http://www.openarchives.org/rs/2.0"/>`},
+	{"terms of another version", core4, `rs/2.0" is not a known one`, `<urlset xmlns="` + SitemapNS + `" xmlns:rs="http://www.openarchives.org/rs/2.0">▮<rs:md capability="capabilitylist"/></urlset>`},
+	{"entry with terms of another version", core4, `RS/terms/1.1" is not a known one`, resourceList + `<url><loc>b:</loc>▮<md xmlns="https://openarchives.org/RS/terms/1.1" length="1"/></url></urlset>`},
+	{"attribute of another version", core4, `rs" is not a known one`, `<urlset xmlns="` + SitemapNS + `" xmlns:rs="` + TermsNS + `" xmlns:a="http://openarchives.org/rs">▮<rs:md a:capability="a"/></urlset>`},
 }
 
 // badDocuments break a rule of the specifications.
