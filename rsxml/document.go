@@ -81,6 +81,7 @@ func (d *Decoder) readRoot() error {
 // space follows the root.
 func (d *Decoder) readEnd() error {
 	_, err := d.outermost("after")
+	d.countBytes()
 	if err == nil {
 		if err = d.deviate(xmlSpec, "xml", "the document has a second root"); err == nil {
 			err = io.EOF
@@ -143,14 +144,20 @@ func (d *Decoder) nextEntry() (start xml.StartElement, err error) {
 // countEntry counts an entry, and checks the limits of documents. A tolerant decoder
 // reports each of them once.
 func (d *Decoder) countEntry() error {
-	if d.src.document > MaxBytes && d.countedBytes <= MaxBytes {
-		d.deviate(core7, "document-size", "the document has more than %d bytes", MaxBytes)
-	}
-	d.countedBytes = d.src.document
+	d.countBytes()
 	if d.entries++; d.entries == MaxEntries+1 {
 		return d.deviate(core7, "document-entries", "the document has more than %d entries", MaxEntries)
 	}
 	return nil
+}
+
+// countBytes checks the limit of the bytes of a document for a tolerant decoder. For others, reading
+// fails there.
+func (d *Decoder) countBytes() {
+	if d.src.document > MaxBytes && d.countedBytes <= MaxBytes {
+		d.deviate(core7, "document-size", "the document has more than %d bytes", MaxBytes)
+	}
+	d.countedBytes = d.src.document
 }
 
 // readEntry reads the next <url> or <sitemap>. At the end of the document the error is

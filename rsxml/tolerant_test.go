@@ -178,6 +178,26 @@ func TestTolerateLimits(t *testing.T) {
 	}
 }
 
+// TestTolerateEnd reports a document whose last bytes exceed the limit, once.
+func TestTolerateEnd(t *testing.T) {
+	const entry = `<url><loc>https://example.org/</loc></url>`
+	for after, want := range map[string]int{"": 0, "\n": 1, entry: 1} {
+		data := resourceList + entry + after + `</urlset>`
+		d := NewDecoder(strings.NewReader(data))
+		d.src.document = MaxBytes - len(resourceList+entry+`</urlset>`)
+		var reports []*SyntaxError
+		d.Tolerate(func(e *SyntaxError) { reports = append(reports, e) })
+		for _, err := range d.Entries() {
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(reports) != want || want > 0 && reports[0].ID != "document-size" {
+			t.Errorf("with %q: %v", after, reports)
+		}
+	}
+}
+
 func FuzzTolerate(f *testing.F) {
 	for _, file := range documents(f, goldenDir) {
 		data, err := os.ReadFile(file)
