@@ -64,6 +64,7 @@ func (d *Decoder) readCommon() (e Entry, ok bool, err error) {
 	d.skipped.add(d.xml, text[start:n])
 	d.src.skip(n)
 	d.entries++
+	d.entry = d.entries
 	d.countedBytes = d.src.document
 	return e, true, d.checkEntry(&e, described, have)
 }

@@ -60,6 +60,7 @@ type Decoder struct {
 	err    error             // ends the entries; io.EOF at the end of the document
 
 	entries      int
+	entry        int       // the number of the one that is being read, or 0
 	countedBytes int       // of the document, before the last entry
 	last         time.Time // of the latest entry, by the attribute rules.inOrder
 	listed       map[resourcesync.Capability]bool
@@ -152,6 +153,10 @@ func (d *Decoder) Entries() iter.Seq2[Entry, error] {
 // of the root if there is none.
 func (d *Decoder) Position() (line, column int) { return d.place.line, d.place.column }
 
+// Entry returns the number of the last entry that was yielded, from 1. Before the first, it is 0.
+// Entries without <loc> are counted, although a tolerant Decoder omits them.
+func (d *Decoder) Entry() int { return d.entry }
+
 // fail returns a SyntaxError at the last token, for the rule id in section without which the
 // document cannot be read.
 func (d *Decoder) fail(section, id, format string, args ...any) error {
@@ -173,7 +178,7 @@ func (d *Decoder) deviate(section, id, format string, args ...any) error {
 }
 
 func (d *Decoder) violation(section, id, format string, args ...any) *SyntaxError {
-	return &SyntaxError{d.pos.line, d.pos.column, id, fmt.Sprintf(format, args...), section}
+	return &SyntaxError{d.pos.line, d.pos.column, d.entry, id, fmt.Sprintf(format, args...), section}
 }
 
 // token returns the next start tag, end tag or text. At the end of the document the
@@ -365,6 +370,7 @@ func (s *source) ReadByte() (c byte, err error) {
 type SyntaxError struct {
 	Line   int // from 1
 	Column int // in bytes, from 1
+	Entry  int // the number of the entry, from 1, or 0 outside of entries
 
 	// ID names the rule, such as "loc-missing". It does not change between versions.
 	ID string

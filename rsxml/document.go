@@ -113,6 +113,7 @@ func (d *Decoder) outermost(where string) (xml.StartElement, error) {
 // nextEntry reads up to the start tag of the next entry.
 func (d *Decoder) nextEntry() (start xml.StartElement, err error) {
 	d.src.element = 0
+	d.entry = 0
 	if d.first != nil {
 		start, d.first = *d.first, nil
 		d.entries++
@@ -171,6 +172,7 @@ func (d *Decoder) readEntry() (e Entry, err error) {
 		return e, err
 	}
 	pos := d.pos
+	d.entry = d.entries
 	parent := "url"
 	if d.head.Index {
 		parent = "sitemap"
