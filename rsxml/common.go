@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/xml"
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -51,7 +52,8 @@ func (d *Decoder) readCommon() (e Entry, ok bool, err error) {
 	if !ok || n > d.src.limit || d.src.document+n > MaxBytes && d.countedBytes <= MaxBytes {
 		return e, false, nil
 	}
-	s := scanner{rest: text[start:]}
+	// One copy has all strings of the entry, which keep no other text alive.
+	s := scanner{rest: string(text[start:])}
 	d.trying = true
 	have, described, ok := d.scanEntry(&e, &s)
 	d.trying = false
@@ -143,7 +145,7 @@ func (d *Decoder) scanMetadata(m *Metadata, s *scanner) (have attrSet, ok bool) 
 		if i < 0 || have&(1<<i) != 0 {
 			return 0, false
 		}
-		value, ok := d.value(i, raw)
+		value, ok := plainText(raw)
 		if have |= 1 << i; !ok || d.setMetadata(m, 1<<i, value) != nil {
 			return 0, false
 		}
@@ -152,20 +154,18 @@ func (d *Decoder) scanMetadata(m *Metadata, s *scanner) (have attrSet, ok bool) 
 
 func (d *Decoder) scanLink(links []resourcesync.Link, s *scanner) (_ []resourcesync.Link, ok bool) {
 	var l resourcesync.Link
-	var have [16][]byte
+	var have [16]string
 	for n := 0; ; n++ {
 		name, raw, more := s.attribute()
 		if !more {
 			links, err := d.addLink(links, &l)
 			return links, s.cut("/>") && err == nil
 		}
-		for _, earlier := range have[:min(n, len(have))] {
-			if bytes.Equal(earlier, name) {
-				return nil, false
-			}
+		if slices.Contains(have[:min(n, len(have))], name) {
+			return nil, false
 		}
 		value, ok := plainText(raw)
-		if !ok || n == len(have) || d.setLink(&l, string(name), value) != nil {
+		if !ok || n == len(have) || d.setLink(&l, name, value) != nil {
 			return nil, false
 		}
 		have[n] = name
@@ -173,38 +173,23 @@ func (d *Decoder) scanLink(links []resourcesync.Link, s *scanner) (_ []resources
 }
 
 // attrIndex returns the index of an attribute in attrNames, or -1.
-func attrIndex(name []byte) int {
+func attrIndex(name string) int {
 	for i := range attrNames {
-		if string(name) == attrNames[i] {
+		if name == attrNames[i] {
 			return i
 		}
 	}
 	return -1
 }
 
-// value returns the value of the attribute attrNames[i] of an entry. Most entries repeat some
-// values of the one before, such as the media type.
-func (d *Decoder) value(i int, raw []byte) (string, bool) {
-	if string(raw) == d.values[i] {
-		return d.values[i], true
-	}
-	value, ok := plainText(raw)
-	if ok && len(value) == len(raw) {
-		d.values[i] = value
-	}
-	return value, ok
-}
-
 // A scanner reads the remainder of an entry.
-type scanner struct{ rest []byte }
+type scanner struct{ rest string }
 
 // cut skips prefix, and reports whether it was there.
 func (s *scanner) cut(prefix string) bool {
-	if len(s.rest) < len(prefix) || string(s.rest[:len(prefix)]) != prefix {
-		return false
-	}
-	s.rest = s.rest[len(prefix):]
-	return true
+	rest, ok := strings.CutPrefix(s.rest, prefix)
+	s.rest = rest
+	return ok
 }
 
 func (s *scanner) space() {
@@ -219,7 +204,7 @@ func isSpace(c byte) bool { return c == ' ' || c == '\t' || c == '\n' || c == '\
 // have such a child.
 func (s *scanner) startTag() string {
 	for _, name := range [...]string{"rs:md", "loc", "lastmod", "rs:ln", "changefreq", "priority"} {
-		if len(s.rest) > len(name) && s.rest[0] == '<' && string(s.rest[1:1+len(name)]) == name {
+		if len(s.rest) > len(name) && s.rest[0] == '<' && s.rest[1:1+len(name)] == name {
 			s.rest = s.rest[1+len(name):]
 			return name
 		}
@@ -232,11 +217,11 @@ func (s *scanner) text(name string) (string, bool) {
 	if !s.cut(">") {
 		return "", false
 	}
-	n := bytes.IndexByte(s.rest, '<')
+	n := strings.IndexByte(s.rest, '<')
 	if n < 0 {
 		return "", false
 	}
-	raw := bytes.Trim(s.rest[:n], " \t\r\n")
+	raw := trim(s.rest[:n])
 	s.rest = s.rest[n:]
 	text, ok := plainText(raw)
 	return text, ok && s.cut("</") && s.cut(name) && s.cut(">")
@@ -244,17 +229,17 @@ func (s *scanner) text(name string) (string, bool) {
 
 // attribute returns the next attribute and its value as it is written. At the end of the start
 // tag, more is false, and also in front of anything else.
-func (s *scanner) attribute() (name, raw []byte, more bool) {
+func (s *scanner) attribute() (name, raw string, more bool) {
 	before := len(s.rest)
 	s.space()
-	equals := bytes.IndexByte(s.rest, '=')
+	equals := strings.IndexByte(s.rest, '=')
 	if len(s.rest) == before || equals <= 0 || equals+1 == len(s.rest) {
-		return nil, nil, false
+		return "", "", false
 	}
 	quote := s.rest[equals+1]
-	end := bytes.IndexByte(s.rest[equals+2:], quote)
+	end := strings.IndexByte(s.rest[equals+2:], quote)
 	if quote != '"' && quote != '\'' || end < 0 || s.rest[0] == '/' {
-		return nil, nil, false
+		return "", "", false
 	}
 	name, raw = s.rest[:equals], s.rest[equals+2:][:end]
 	s.rest = s.rest[equals+2+end+1:]
@@ -263,19 +248,27 @@ func (s *scanner) attribute() (name, raw []byte, more bool) {
 
 // plainText returns a text or value, if it is printable ASCII and has no references except those
 // to the five entities of XML.
-func plainText(raw []byte) (string, bool) {
+func plainText(raw string) (string, bool) {
 	escaped := false
-	for _, c := range raw {
+	for i := 0; i < len(raw); i++ {
+		// Most texts have no special characters, so eight are looked at together.
+		for i <= len(raw)-8 && isPlain(word(raw[i:i+8])) {
+			i += 8
+		}
+		if i == len(raw) {
+			break
+		}
+		c := raw[i]
 		if c < ' ' || c > '~' || c == '<' || c == '>' {
 			return "", false
 		}
 		escaped = escaped || c == '&'
 	}
 	if !escaped {
-		return string(raw), true
+		return raw, true
 	}
 	var b strings.Builder
-	for text := string(raw); ; {
+	for text := raw; ; {
 		before, after, found := strings.Cut(text, "&")
 		b.WriteString(before)
 		if !found {
@@ -289,6 +282,27 @@ func plainText(raw []byte) (string, bool) {
 		b.WriteByte(c)
 		text = rest
 	}
+}
+
+// isPlain reports whether no byte of w is special in plainText. The highest bit of a byte of ASCII
+// is set by adding one only if it is DEL.
+func isPlain(w uint64) bool { return !suspicious(w) && (w+ones)&highs == 0 }
+
+// appendPlainHashes is resourcesync.AppendHashes for printable ASCII, in which the only white space
+// is the space.
+func appendPlainHashes(dst []resourcesync.Hash, s string) (_ []resourcesync.Hash, ok bool) {
+	for s != "" {
+		var field string
+		if field, s, _ = strings.Cut(s, " "); field == "" {
+			continue
+		}
+		algorithm, digest, _ := strings.Cut(field, ":")
+		if algorithm == "" || digest == "" {
+			return dst, false
+		}
+		dst = append(dst, resourcesync.Hash{Algorithm: algorithm, Digest: digest})
+	}
+	return dst, true
 }
 
 var entities = map[string]byte{"amp": '&', "lt": '<', "gt": '>', "quot": '"', "apos": '\''}

@@ -47,7 +47,7 @@ type Decoder struct {
 	common  bool // entries can have the common form; see readCommon
 	trying  bool // readCommon tries to read an entry
 	skipped skipped
-	values  [len(attrNames)]string // of the last entry in the common form
+	block   []resourcesync.Hash // room for the hashes of further entries
 
 	head    Head
 	headErr error
@@ -130,7 +130,11 @@ func (d *Decoder) Head() (Head, error) {
 // ranges. Calling Head first is optional. An error, including one of the head, is
 // yielded once and last, with a zero Entry; the document is then invalid even if the
 // entries before the error are not. Ranging again continues where the last range
-// stopped, or yields the error again. The caller owns each Entry.
+// stopped, or yields the error again.
+//
+// The caller owns each Entry, and can keep it or parts of it. A string of an entry keeps at most the
+// text of that entry in memory, never that of another one or the document. Hashes can share
+// an array with those of a few other entries; their capacity ends at their length.
 func (d *Decoder) Entries() iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
 		d.Head()

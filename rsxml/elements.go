@@ -194,8 +194,12 @@ func (d *Decoder) change(value string) (resourcesync.ChangeType, error) {
 
 func (d *Decoder) hashes(value string) ([]resourcesync.Hash, error) {
 	if !strings.Contains(value, ",") {
-		if h, ok := resourcesync.AppendHashes(nil, value); ok && len(h) > 0 {
-			return h, nil
+		read := resourcesync.AppendHashes
+		if d.trying {
+			read = appendPlainHashes
+		}
+		if h, ok := read(d.room(), value); ok && len(h) > 0 {
+			return d.take(h), nil
 		}
 	}
 	if err := d.deviate(core7, "hash-syntax", "hash is %s, not a list of algorithm:digest separated by spaces", quote(value)); err != nil {
@@ -206,6 +210,26 @@ func (d *Decoder) hashes(value string) ([]resourcesync.Hash, error) {
 		valid, _ = resourcesync.AppendHashes(valid, field)
 	}
 	return valid, nil
+}
+
+// hashBlock is the number of hashes for which room is made at a time. Entries whose hashes share a
+// block keep each other's text in memory, so it is small.
+const hashBlock = 16
+
+// room returns an empty slice for the hashes of an entry, with room for some.
+func (d *Decoder) room() []resourcesync.Hash {
+	if cap(d.block) < 2 {
+		d.block = make([]resourcesync.Hash, 0, hashBlock)
+	}
+	return d.block[:0]
+}
+
+// take returns hashes that have been appended to room. Callers can append to them.
+func (d *Decoder) take(h []resourcesync.Hash) []resourcesync.Hash {
+	if len(h) <= cap(d.block) {
+		d.block = d.block[len(h):cap(d.block)][:0]
+	}
+	return h[:len(h):len(h)]
 }
 
 // isHashSeparator reports whether r separates hashes: white space, or the comma that some Sources

@@ -161,6 +161,9 @@ func appendMicroTime(b []byte, t time.Time) []byte {
 // beginning of the year, month, day or minute. It refuses the zero time.Time, which
 // would mean "not stated", and times whose year in UTC does not have four digits.
 func parseDatetime(s string) (t time.Time, ok bool) {
+	if t, ok = parseSeconds(s); ok {
+		return t, true
+	}
 	switch n := len(s); {
 	case n == len("YYYY"):
 		s += "-01-01T00:00:00Z"
@@ -179,6 +182,29 @@ func parseDatetime(s string) (t time.Time, ok bool) {
 		return time.Time{}, false
 	}
 	return t.UTC(), true
+}
+
+// parseSeconds parses the form of most datetimes, YYYY-MM-DDThh:mm:ssZ. It leaves what is invalid or
+// at the end of a month to parseDatetime.
+func parseSeconds(s string) (time.Time, bool) {
+	if len(s) != len("YYYY-MM-DDThh:mm:ssZ") || s[4] != '-' || s[7] != '-' || s[10] != 'T' || s[13] != ':' || s[16] != ':' || s[19] != 'Z' {
+		return time.Time{}, false
+	}
+	century, year, month, day := twoDigits(s[0:2]), twoDigits(s[2:4]), twoDigits(s[5:7]), twoDigits(s[8:10])
+	hour, minute, second := twoDigits(s[11:13]), twoDigits(s[14:16]), twoDigits(s[17:19])
+	if century == 0 || century > 99 || year > 99 || month-1 >= 12 || day-1 >= 28 || hour >= 24 || minute >= 60 || second >= 60 {
+		return time.Time{}, false
+	}
+	return time.Date(int(century*100+year), time.Month(month), int(day), int(hour), int(minute), int(second), 0, time.UTC), true
+}
+
+// twoDigits returns the value of two digits, or a number above 99.
+func twoDigits(s string) uint {
+	tens, ones := uint(s[0]-'0'), uint(s[1]-'0')
+	if tens > 9 || ones > 9 {
+		return 1000
+	}
+	return 10*tens + ones
 }
 
 // similarDatetime parses a datetime of a similar format: with a space or a lower-case t
