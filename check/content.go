@@ -69,7 +69,7 @@ func (c *checker) requestOne(ctx context.Context, w *content) error {
 		return nil
 	}
 	c.at(w.URI)
-	got, err := c.client.Download(ctx, c.folder, c.want(w))
+	got, err := c.client.Download(ctx, fetch.Folder{Name: c.folder}, c.want(w))
 	if err == nil {
 		defer got.Close()
 	}

@@ -38,7 +38,7 @@ func (w *walker) dump(ctx context.Context, d *document, children []child) error 
 func (w *walker) pack(ctx context.Context, dump resourcesync.Capability, ch child) error {
 	w.at(ch.uri)
 	want := contentOf(&ch.entry, ch.at)
-	got, err := w.client.Download(ctx, w.folder, w.want(&want))
+	got, err := w.client.Download(ctx, fetch.Folder{Name: w.folder}, w.want(&want))
 	wrong, mismatch := errors.AsType[*fetch.MismatchError](err)
 	if mismatch && w.changed(ctx, &want) || w.gone(ctx, err, &want) {
 		return ctx.Err() // the dump has changed meanwhile

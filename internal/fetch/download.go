@@ -24,7 +24,25 @@ import (
 	"github.com/klauspost/compress/gzip"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/fault"
 )
+
+// A Folder is where large content is kept. Hook is nil, except in tests.
+type Folder struct {
+	Name string
+	Hook fault.Hook
+}
+
+// remove removes a file that may have been renamed.
+func (f *Folder) remove(name string, remove func(string) error) error {
+	if err := f.Hook.Before("remove", name); err != nil {
+		return err
+	}
+	if err := remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
+		return err
+	}
+	return nil
+}
 
 // maxMemory is the maximum size of content that is kept in memory; more is kept in a file.
 const maxMemory = 256 << 10
@@ -46,8 +64,9 @@ type Want struct {
 
 // Content is a complete, verified representation.
 type Content struct {
-	data []byte
-	file *os.File
+	data   []byte
+	file   *os.File
+	folder Folder // with the file
 
 	Size         int64
 	Hashes       []resourcesync.Hash // of the content: SHA-256, and those that were wanted
@@ -81,15 +100,7 @@ func (c *Content) Close() error {
 		return nil
 	}
 	name := c.file.Name()
-	return errors.Join(c.file.Close(), remove(name), remove(name+validatorSuffix))
-}
-
-// remove removes a file that may have been renamed.
-func remove(name string) error {
-	if err := os.Remove(name); err != nil && !errors.Is(err, os.ErrNotExist) {
-		return err
-	}
-	return nil
+	return errors.Join(c.file.Close(), c.folder.remove(name, os.Remove), c.folder.remove(name+validatorSuffix, os.Remove))
 }
 
 // A MismatchError means that content is not what the list says.
@@ -106,7 +117,7 @@ var ErrLarge = errors.New("it is larger than the limit for a resource")
 // server has a validator to make sure that the rest belongs to the beginning. Large content
 // is kept in a file in folder, and stays there if Download fails, so that another process
 // can resume it.
-func (c *Client) Download(ctx context.Context, folder string, w Want) (*Content, error) {
+func (c *Client) Download(ctx context.Context, folder Folder, w Want) (*Content, error) {
 	if w.Package {
 		ctx = context.WithValue(ctx, packageKey{}, true)
 	}
@@ -130,8 +141,8 @@ func isPackage(ctx context.Context) bool { return ctx.Value(packageKey{}) != nil
 
 // Read reads content from a file or package instead of requesting it, and verifies it. The
 // file in folder can be the same as that of Download.
-func Read(folder string, w Want, r io.Reader) (*Content, error) {
-	t := &transfer{want: w, name: filepath.Join(folder, partialName(w.URI)), content: &Content{}}
+func Read(folder Folder, w Want, r io.Reader) (*Content, error) {
+	t := newTransfer(folder, w)
 	err := t.restart()
 	if err == nil {
 		err = t.read(r)
@@ -146,8 +157,8 @@ func Read(folder string, w Want, r io.Reader) (*Content, error) {
 	return t.content, nil
 }
 
-func (c *Client) download(ctx context.Context, folder string, w Want, fresh bool) (*Content, error) {
-	t := &transfer{want: w, name: filepath.Join(folder, partialName(w.URI)), content: &Content{}}
+func (c *Client) download(ctx context.Context, folder Folder, w Want, fresh bool) (*Content, error) {
+	t := newTransfer(folder, w)
 	if err := t.reopen(fresh); err != nil {
 		return nil, err
 	}
@@ -181,8 +192,8 @@ func partialName(uri string) string {
 
 // RemovePartial removes the files in folder that earlier Downloads have left, except those for
 // the URIs that keep yields. No Download may be running.
-func RemovePartial(folder string, keep iter.Seq2[string, error]) error {
-	entries, err := os.ReadDir(folder)
+func RemovePartial(folder Folder, keep iter.Seq2[string, error]) error {
+	entries, err := os.ReadDir(folder.Name)
 	if errors.Is(err, os.ErrNotExist) {
 		return nil
 	}
@@ -204,7 +215,7 @@ func RemovePartial(folder string, keep iter.Seq2[string, error]) error {
 	}
 	for _, e := range entries {
 		if !kept[strings.TrimSuffix(e.Name(), validatorSuffix)] {
-			err = errors.Join(err, os.RemoveAll(filepath.Join(folder, e.Name())))
+			err = errors.Join(err, folder.remove(filepath.Join(folder.Name, e.Name()), os.RemoveAll))
 		}
 	}
 	return err
@@ -218,6 +229,10 @@ type transfer struct {
 	size      int64
 	validator string // for If-Range; "" if the transfer cannot be resumed
 	hashes    map[string]hash.Hash
+}
+
+func newTransfer(folder Folder, w Want) *transfer {
+	return &transfer{want: w, name: filepath.Join(folder.Name, partialName(w.URI)), content: &Content{folder: folder}}
 }
 
 var algorithms = map[string]func() hash.Hash{
@@ -244,6 +259,9 @@ func (t *transfer) restart() error {
 		}
 	}
 	if f := t.content.file; f != nil {
+		if err := t.before("truncate"); err != nil {
+			return err
+		}
 		_, err := f.Seek(0, io.SeekStart)
 		return errors.Join(err, f.Truncate(0))
 	}
@@ -425,12 +443,23 @@ func (t *transfer) write(p []byte) error {
 			return err
 		}
 	}
+	if err := t.before("write"); err != nil {
+		return err
+	}
 	_, err := t.content.file.Write(p)
 	return err
 }
 
+// before calls the hook for an operation on the file of the transfer.
+func (t *transfer) before(operation string) error {
+	return t.content.folder.Hook.Before(operation, t.name)
+}
+
 // spill moves the content to a file, in a folder that may have been removed.
 func (t *transfer) spill() error {
+	if err := t.before("create"); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(filepath.Dir(t.name), 0o700); err != nil {
 		return err
 	}
@@ -442,7 +471,9 @@ func (t *transfer) spill() error {
 		return err
 	}
 	t.content.file = f
-	_, err = f.Write(t.content.data)
+	if err = t.before("write"); err == nil {
+		_, err = f.Write(t.content.data)
+	}
 	t.content.data = nil
 	return err
 }
@@ -450,7 +481,10 @@ func (t *transfer) spill() error {
 // saveValidator stores the validator beside the partial file.
 func (t *transfer) saveValidator() error {
 	if t.validator == "" {
-		return remove(t.name + validatorSuffix)
+		return t.content.folder.remove(t.name+validatorSuffix, os.Remove)
+	}
+	if err := t.content.folder.Hook.Before("write", t.name+validatorSuffix); err != nil {
+		return err
 	}
 	return os.WriteFile(t.name+validatorSuffix, []byte(t.validator), 0o600)
 }

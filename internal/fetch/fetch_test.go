@@ -79,11 +79,11 @@ func TestResumeInAnotherProcess(t *testing.T) {
 	})
 	folder := t.TempDir()
 	w := Want{URI: s.URL + "/a", Hashes: []resourcesync.Hash{sha256Of(body)}}
-	if _, err := c.Download(t.Context(), folder, w); err == nil {
+	if _, err := c.Download(t.Context(), Folder{Name: folder}, w); err == nil {
 		t.Fatal("no error")
 	}
 	down.Store(false)
-	content, err := New(Options{Trusted: c.hosts.options.Trusted, IgnoreRobots: true}).Download(t.Context(), folder, w)
+	content, err := New(Options{Trusted: c.hosts.options.Trusted, IgnoreRobots: true}).Download(t.Context(), Folder{Name: folder}, w)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,12 +100,12 @@ func TestResumeInAnotherProcess(t *testing.T) {
 
 	// With another entity tag, the beginning is useless.
 	down.Store(true)
-	if _, err := c.Download(t.Context(), folder, w); err == nil {
+	if _, err := c.Download(t.Context(), Folder{Name: folder}, w); err == nil {
 		t.Fatal("no error")
 	}
 	down.Store(false)
 	etag.Store(`"2"`)
-	if content, err = c.Download(t.Context(), folder, w); err != nil || text(t, content) != body {
+	if content, err = c.Download(t.Context(), Folder{Name: folder}, w); err != nil || text(t, content) != body {
 		t.Errorf("after a change: %v", err)
 	}
 	content.Close()
@@ -129,7 +129,7 @@ func TestKept(t *testing.T) {
 	}{{`"1"`, len(body)}, {`"1"`, 0}, {`"2"`, len(body)}, {`"2"`, 0}} {
 		etag = test.etag
 		sent.Store(0)
-		content, err := c.Download(t.Context(), folder, w)
+		content, err := c.Download(t.Context(), Folder{Name: folder}, w)
 		if err != nil || text(t, content) != body || content.Validators.ETag != etag || sent.Load()/1000 != int64(test.sent)/1000 {
 			t.Fatalf("%d bytes were sent, want %d; %+v, %v", sent.Load(), test.sent, content, err)
 		}
@@ -168,7 +168,7 @@ func TestDigests(t *testing.T) {
 		{"sha256", sha256Of("other").Digest, false},
 		{"sha-1", "", false},
 	} {
-		content, err := c.Download(t.Context(), t.TempDir(), Want{URI: s.URL, Hashes: []resourcesync.Hash{{Algorithm: test.algorithm, Digest: test.digest}}})
+		content, err := c.Download(t.Context(), Folder{Name: t.TempDir()}, Want{URI: s.URL, Hashes: []resourcesync.Hash{{Algorithm: test.algorithm, Digest: test.digest}}})
 		if _, mismatch := errors.AsType[*MismatchError](err); mismatch == test.ok || test.ok && (err != nil || text(t, content) != "text") {
 			t.Errorf("%s:%s: %v", test.algorithm, test.digest, err)
 		}
@@ -184,7 +184,7 @@ func TestStaleCache(t *testing.T) {
 		}
 		io.WriteString(w, "old")
 	})
-	content, err := c.Download(t.Context(), t.TempDir(), Want{URI: s.URL, Hashes: []resourcesync.Hash{sha256Of("new")}})
+	content, err := c.Download(t.Context(), Folder{Name: t.TempDir()}, Want{URI: s.URL, Hashes: []resourcesync.Hash{sha256Of("new")}})
 	if err != nil || text(t, content) != "new" {
 		t.Errorf("%v", err)
 	}
@@ -200,7 +200,7 @@ func TestUninvitedGzip(t *testing.T) {
 		w.Header().Set("Content-Encoding", "gzip")
 		w.Write(b.Bytes())
 	})
-	content, err := c.Download(t.Context(), t.TempDir(), Want{URI: s.URL, Length: resourcesync.Bytes(4), Hashes: []resourcesync.Hash{sha256Of("text")}})
+	content, err := c.Download(t.Context(), Folder{Name: t.TempDir()}, Want{URI: s.URL, Length: resourcesync.Bytes(4), Hashes: []resourcesync.Hash{sha256Of("text")}})
 	if err != nil || text(t, content) != "text" {
 		t.Errorf("%v", err)
 	}
