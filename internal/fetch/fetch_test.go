@@ -333,6 +333,53 @@ func TestRobotsFailing(t *testing.T) {
 	res.Body.Close()
 }
 
+// TestRobotsElsewhere has a robots.txt that redirects to another host, up to five times. Its rules
+// are obeyed. One at an address that is not allowed, or with more redirects, allows nothing.
+func TestRobotsElsewhere(t *testing.T) {
+	rules := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.WriteString(w, "User-agent: *\nDisallow: /private/\n")
+	}))
+	defer rules.Close()
+	for name, test := range map[string]struct {
+		redirects int
+		allow     string
+		public    bool
+	}{
+		"once":             {1, "127.0.0.0/8", true},
+		"five times":       {5, "127.0.0.0/8", true},
+		"six times":        {6, "127.0.0.0/8", false},
+		"not allowed host": {1, "10.0.0.0/8", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			n := 0
+			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				if r.URL.Path != "/robots.txt" {
+					return
+				}
+				to := "/robots.txt"
+				if n++; n == test.redirects {
+					to = rules.URL + "/rules"
+				}
+				http.Redirect(w, r, to, http.StatusMovedPermanently)
+			}))
+			defer s.Close()
+			u, _ := url.Parse(s.URL)
+			c := New(Options{Trusted: []string{HostPort(u)}, Allow: []netip.Prefix{netip.MustParsePrefix(test.allow)}, Attempts: 1})
+			defer c.CloseIdle()
+			res, err := c.Get(t.Context(), s.URL+"/public/a", nil)
+			if err == nil {
+				res.Body.Close()
+			}
+			if (err == nil) != test.public {
+				t.Errorf("/public/a: %v", err)
+			}
+			if _, err := c.Get(t.Context(), s.URL+"/private/a", nil); err == nil || test.public && !errors.Is(err, ErrDisallowed) {
+				t.Errorf("/private/a: %v", err)
+			}
+		})
+	}
+}
+
 // TestNotModified has a host that answers 304: it keeps none of the requests that the host
 // allows at a time.
 func TestNotModified(t *testing.T) {

@@ -54,6 +54,8 @@ var (
 	errScheme = errors.New("the scheme is neither http nor https")
 )
 
+const robotsPath = "/robots.txt"
+
 // hosts is the RoundTripper of a Client: it limits the requests to each host.
 type hosts struct {
 	options   *Options
@@ -113,7 +115,7 @@ func (h *hosts) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errScheme
 	}
 	to := h.host(r.URL)
-	if r.Method == http.MethodGet && !h.options.IgnoreRobots && r.URL.Path != "/robots.txt" {
+	if r.Method == http.MethodGet && !h.options.IgnoreRobots && r.URL.Path != robotsPath {
 		if err := h.allowed(r.Context(), to, r.URL); err != nil {
 			return nil, err
 		}
@@ -223,10 +225,11 @@ func (h *hosts) allowed(ctx context.Context, to *host, u *url.URL) error {
 }
 
 // readRobots returns the rules for us. If the server fails, everything is disallowed, and
-// if it refuses or has no robots.txt, everything is allowed (RFC 9309, section 2.3.1).
+// if it refuses or has no robots.txt, everything is allowed (RFC 9309, section 2.3.1). Redirects
+// are followed, also to other hosts, as far as their addresses are allowed.
 func (h *hosts) readRobots(ctx context.Context, to *host, u *url.URL) (*robotstxt.Group, error) {
-	at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/robots.txt"}
-	for range maxRedirects {
+	at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: robotsPath}
+	for range maxRedirects + 1 {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)
 		if err != nil {
 			return nil, err
@@ -240,8 +243,11 @@ func (h *hosts) readRobots(ctx context.Context, to *host, u *url.URL) (*robotstx
 		if err != nil {
 			return nil, err
 		}
-		if next, err := res.Location(); res.StatusCode/100 == 3 && err == nil && next.Host == u.Host {
-			at = *next
+		if next, err := res.Location(); res.StatusCode/100 == 3 && err == nil {
+			if next.Scheme != "http" && next.Scheme != "https" {
+				return nil, errScheme
+			}
+			at, to = *next, h.host(next)
 			continue
 		}
 		if res.StatusCode/100 == 5 || res.StatusCode == http.StatusTooManyRequests {
@@ -256,7 +262,7 @@ func (h *hosts) readRobots(ctx context.Context, to *host, u *url.URL) (*robotstx
 		}
 		return data.FindGroup(h.product), nil
 	}
-	return nil, errors.New("redirects too often")
+	return nil, fmt.Errorf("redirects more than %d times", maxRedirects)
 }
 
 func (c *Client) pause(ctx context.Context, failures int) error {
