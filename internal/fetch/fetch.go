@@ -92,6 +92,14 @@ func (c *Client) CloseIdle() { (&http.Client{Transport: c.hosts.transport}).Clos
 // ErrInternal means that a URL leads to an internal address.
 var ErrInternal = errors.New("the address is not public, and is not allowed explicitly")
 
+// An InternalError is an [ErrInternal] of an address.
+type InternalError struct{ Address netip.Addr }
+
+func (e *InternalError) Error() string { return fmt.Sprintf("%v: %s", ErrInternal, e.Address) }
+
+// Is implements the interface of [errors.Is].
+func (e *InternalError) Is(target error) bool { return target == ErrInternal }
+
 // transport returns a transport that dials only addresses that are allowed.
 func transport(o *Options) *http.Transport {
 	trusted := make(map[string]bool)
@@ -100,10 +108,10 @@ func transport(o *Options) *http.Transport {
 	}
 	guarded := &net.Dialer{Timeout: 30 * time.Second, ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
 		ap, err := netip.ParseAddrPort(address)
-		if err != nil || !publicaddr.Allowed(ap.Addr(), o.Allow) {
-			return fmt.Errorf("%w: %s", ErrInternal, address)
+		if err == nil && !publicaddr.Allowed(ap.Addr(), o.Allow) {
+			err = &InternalError{ap.Addr().Unmap()}
 		}
-		return nil
+		return err
 	}}
 	kinds := &kinds{allow: o.Allow, internal: make(map[string]bool)}
 	return &http.Transport{
