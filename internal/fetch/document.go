@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/webclient"
 )
@@ -31,8 +32,27 @@ func (v Validators) header() http.Header {
 	return h
 }
 
+// validators returns the validators of a response. A Last-Modified in the second of the Date is
+// none: another version can have the same one (RFC 9110, section 8.8.2.2). Without a Date, the clock of
+// the server can differ from ours by up to a day.
 func validators(h http.Header) Validators {
-	return Validators{h.Get("ETag"), h.Get("Last-Modified")}
+	v := Validators{h.Get("ETag"), h.Get("Last-Modified")}
+	date, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		date = time.Now().Add(-24 * time.Hour)
+	}
+	if modified, err := http.ParseTime(v.LastModified); err == nil && !date.After(modified) {
+		v.LastModified = ""
+	}
+	return v
+}
+
+// Date returns the time of a response: its Date, to the second, or our time if it has none.
+func Date(h http.Header) time.Time {
+	if date, err := http.ParseTime(h.Get("Date")); err == nil {
+		return date
+	}
+	return time.Now()
 }
 
 // A Document is a response that is read as text. Callers close it.

@@ -20,6 +20,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/klauspost/compress/gzip"
 
@@ -72,6 +73,7 @@ type Content struct {
 	Hashes       []resourcesync.Hash // of the content: SHA-256, and those that were wanted
 	Type         string
 	LastModified string
+	Date         time.Time // of the answer: all changes before it are in the content, or else a cache has an old one
 	Validators   Validators
 	NotModified  bool // there is no content, because the copy is current
 }
@@ -344,6 +346,7 @@ func (t *transfer) attempt(ctx context.Context, c *Client, fresh bool) error {
 		return err
 	}
 	defer res.Body.Close()
+	t.content.Date = Date(res.Header)
 	if res.StatusCode == http.StatusNotModified {
 		t.content.NotModified = true
 		return nil
