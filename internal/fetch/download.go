@@ -72,6 +72,7 @@ type Content struct {
 	Size         int64
 	Hashes       []resourcesync.Hash // of the content: SHA-256, and those that were wanted
 	Type         string
+	Link         []string // of the header
 	LastModified string
 	Date         time.Time // of the answer: all changes before it are in the content, or else a cache has an old one
 	Validators   Validators
@@ -384,6 +385,7 @@ func continues(contentRange string, size int64) bool {
 // begin records what the header of a complete response says.
 func (t *transfer) begin(res *http.Response) error {
 	t.content.Type = res.Header.Get("Content-Type")
+	t.content.Link = res.Header.Values("Link")
 	t.content.LastModified = res.Header.Get("Last-Modified")
 	t.content.Validators = validators(res.Header)
 	switch v := t.content.Validators; {

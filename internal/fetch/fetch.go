@@ -194,6 +194,12 @@ type StatusError struct {
 	contentRange string
 }
 
+// IsGone reports whether err means that there is no such resource: 404 or 410.
+func IsGone(err error) bool {
+	failed, ok := errors.AsType[*StatusError](err)
+	return ok && (failed.Status == http.StatusNotFound || failed.Status == http.StatusGone)
+}
+
 func newStatusError(res *http.Response, uri string) *StatusError {
 	return &StatusError{Status: res.StatusCode, URL: uri, contentRange: res.Header.Get("Content-Range")}
 }
