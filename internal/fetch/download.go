@@ -121,8 +121,9 @@ var ErrLarge = errors.New("it is larger than the limit for a resource")
 // is kept in a file in folder, and stays there if Download fails, so that another process
 // can resume it.
 func (c *Client) Download(ctx context.Context, folder Folder, w Want) (*Content, error) {
+	ctx = withKind(ctx, resource)
 	if w.Package {
-		ctx = context.WithValue(ctx, packageKey{}, true)
+		ctx = withKind(ctx, packaged)
 	}
 	var mismatch error
 	for range 2 {
@@ -135,12 +136,6 @@ func (c *Client) Download(ctx context.Context, folder Folder, w Want) (*Content,
 	}
 	return nil, mismatch
 }
-
-// packageKey is the key of contexts of requests for packages.
-type packageKey struct{}
-
-// isPackage reports whether ctx is that of a request for a package.
-func isPackage(ctx context.Context) bool { return ctx.Value(packageKey{}) != nil }
 
 // Read reads content from a file or package instead of requesting it, and verifies it. The
 // file in folder can be the same as that of Download.

@@ -18,6 +18,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/publicaddr"
 	"github.com/resourcesync-go/resourcesync/internal/retry"
 )
@@ -189,7 +190,8 @@ func HostPort(u *url.URL) string {
 type StatusError struct {
 	Status int
 	URL    string
-	Body   []byte // its first 4 KiB
+	Body   []byte    // its first 4 KiB
+	Until  time.Time // when the server wants the next request (Retry-After), or zero
 
 	contentRange string
 }
@@ -201,10 +203,18 @@ func IsGone(err error) bool {
 }
 
 func newStatusError(res *http.Response, uri string) *StatusError {
-	return &StatusError{Status: res.StatusCode, URL: uri, contentRange: res.Header.Get("Content-Range")}
+	e := &StatusError{Status: res.StatusCode, URL: uri, contentRange: res.Header.Get("Content-Range")}
+	now := time.Now()
+	if asked := retry.After(res.Header, now); asked > 0 {
+		e.Until = now.Add(min(asked, maxAsked))
+	}
+	return e
 }
 
 func (e *StatusError) Error() string {
+	if !e.Until.IsZero() {
+		return fmt.Sprintf("%s answered %d %s, and asks for the next request at %s", e.URL, e.Status, http.StatusText(e.Status), e.Until.UTC().Format(time.RFC3339))
+	}
 	return fmt.Sprintf("%s answered %d %s", e.URL, e.Status, http.StatusText(e.Status))
 }
 
@@ -227,14 +237,40 @@ func (c *Client) Get(ctx context.Context, uri string, header http.Header) (*http
 		if err == nil {
 			return res, nil
 		}
-		final := isPackage(ctx) && IsStatus(err, http.StatusServiceUnavailable)
-		if failures == c.attempts || final || !passes(err) || ctx.Err() != nil {
+		if failures == c.attempts || c.isFinal(ctx, err) || !passes(err) || ctx.Err() != nil {
 			return nil, err
 		}
-		if err := c.pause(ctx, failures); err != nil {
+		if err := c.pauseAfter(ctx, failures, err); err != nil {
 			return nil, err
 		}
 	}
+}
+
+// isFinal reports whether a request that was answered 503 is not repeated: that for a package,
+// and that for a resource which should be requested later, if the caller does so or the time is
+// long.
+func (c *Client) isFinal(ctx context.Context, err error) bool {
+	failed, ok := errors.AsType[*StatusError](err)
+	if !ok || failed.Status != http.StatusServiceUnavailable {
+		return false
+	}
+	switch kindOf(ctx) {
+	case packaged:
+		return true
+	case resource:
+		return !failed.Until.IsZero() && (patienceOf(ctx) != nil || time.Until(failed.Until) > maxPause)
+	}
+	return false
+}
+
+// pauseAfter waits after failures. A resource that asks for a time is not requested before.
+func (c *Client) pauseAfter(ctx context.Context, failures int, err error) error {
+	if failed, ok := errors.AsType[*StatusError](err); ok && kindOf(ctx) == resource {
+		if err := background.Sleep(ctx, time.Until(failed.Until)); err != nil {
+			return err
+		}
+	}
+	return c.pause(ctx, failures)
 }
 
 // Do sends one request of any method, and returns the response whatever its status is. Callers

@@ -19,7 +19,6 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -261,22 +260,6 @@ func TestRebinding(t *testing.T) {
 			t.Errorf("%+v: %v", step, err)
 		}
 	}
-}
-
-// TestLongPause has a server that asks for a pause of a year. It is requested the next day.
-func TestLongPause(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		h := newHosts(&Options{Concurrency: 1, UserAgent: "test"}, nil)
-		to := h.host(&url.URL{Scheme: "https", Host: "example.org"})
-		to.pause.Record(&http.Response{StatusCode: http.StatusServiceUnavailable, Header: http.Header{"Retry-After": {"31536000"}}}, maxAsked)
-		if err := to.wait(t.Context()); !errors.Is(err, ErrPaused) {
-			t.Errorf("at once: %v", err)
-		}
-		time.Sleep(24 * time.Hour)
-		if err := to.wait(t.Context()); err != nil {
-			t.Errorf("a day later: %v", err)
-		}
-	})
 }
 
 // TestConcurrency keeps the limit of a host.

@@ -24,14 +24,6 @@ const (
 	maxRobots = 512 << 10
 	robotsAge = 24 * time.Hour
 
-	// maxPause is the longest wait that a server can ask for. If it asks for more,
-	// requests fail.
-	maxPause = 5 * time.Minute
-
-	// maxAsked is the longest pause that is kept. A process that runs for years must not
-	// stop because of one response.
-	maxAsked = 24 * time.Hour
-
 	// maxFailures is the number of failures in a row after which a host is down, and
 	// downTime the time until it is tried again.
 	maxFailures = 32
@@ -44,9 +36,6 @@ const (
 var (
 	// ErrDisallowed means that the robots.txt of a host disallows a request.
 	ErrDisallowed = errors.New("robots.txt disallows it")
-
-	// ErrPaused means that a server has asked for a long pause.
-	ErrPaused = errors.New("the server has asked for a pause (Retry-After)")
 
 	// ErrDown means that a host has failed so often that it is not requested for a while.
 	ErrDown = errors.New("its host has failed many times in a row")
@@ -73,14 +62,19 @@ func newHosts(o *Options, transport http.RoundTripper) *hosts {
 
 // A host has the state of a host and port.
 type host struct {
+	name    string // such as https://example.org:443
 	slots   chan struct{}
 	limiter *rate.Limiter
 
-	pause webclient.Pause
+	pause    webclient.Pause
+	deciding chan struct{} // has room for the one request that decides about a suspicion
 
-	mu       sync.Mutex
-	failures int       // in a row
-	down     time.Time // no requests before, because of failures
+	mu        sync.Mutex
+	failures  int       // in a row
+	down      time.Time // no requests before, because of failures
+	suspicion suspicion
+	trusted   time.Time // no suspicion before
+	probe     probe
 
 	robotsMu sync.Mutex
 	robots   *robotstxt.Group
@@ -104,7 +98,10 @@ func (h *hosts) host(u *url.URL) *host {
 	if h.options.Rate > 0 {
 		limit = rate.Limit(h.options.Rate)
 	}
-	made := &host{slots: make(chan struct{}, h.options.Concurrency), limiter: rate.NewLimiter(limit, 1)}
+	made := &host{
+		name: name, slots: make(chan struct{}, h.options.Concurrency), limiter: rate.NewLimiter(limit, 1),
+		deciding: make(chan struct{}, 1),
+	}
 	h.hosts[name] = made
 	return made
 }
@@ -136,7 +133,7 @@ func (h *hosts) send(to *host, r *http.Request) (*http.Response, error) {
 		release()
 		return nil, ErrDown
 	}
-	if err := to.wait(ctx); err != nil {
+	if err := h.wait(ctx, to); err != nil {
 		release()
 		return nil, err
 	}
@@ -144,7 +141,9 @@ func (h *hosts) send(to *host, r *http.Request) (*http.Response, error) {
 	r = r.Clone(ctx)
 	r.Header.Set("User-Agent", h.options.UserAgent)
 	res, err := h.transport.RoundTrip(r)
-	if ctx.Err() == nil {
+	k := kindOf(ctx)
+	delayed := err == nil && k != document && res.StatusCode == http.StatusServiceUnavailable && res.Header.Get("Retry-After") != ""
+	if ctx.Err() == nil && !delayed { // that is said about one resource
 		to.count(err == nil && res.StatusCode < 500 && res.StatusCode != http.StatusTooManyRequests)
 	}
 	if err != nil {
@@ -152,30 +151,12 @@ func (h *hosts) send(to *host, r *http.Request) (*http.Response, error) {
 		release()
 		return nil, err
 	}
-	if res.StatusCode != http.StatusServiceUnavailable || !isPackage(ctx) {
-		to.pause.Record(res, maxAsked)
-	}
+	to.record(r, res)
 	res.Body = webclient.NewBody(res.Body, idleTimeout, cancel, func() {
 		cancel()
 		release()
 	})
 	return res, nil
-}
-
-// wait waits until the rate and the pause of the host allow a request.
-func (to *host) wait(ctx context.Context) error {
-	for {
-		rest := to.pause.Rest()
-		switch {
-		case rest <= 0:
-			return to.limiter.Wait(ctx)
-		case rest > maxPause:
-			return fmt.Errorf("%w for %v", ErrPaused, rest.Round(time.Second))
-		}
-		if err := background.Sleep(ctx, rest); err != nil {
-			return err
-		}
-	}
 }
 
 // count counts a success or failure of the host.
@@ -228,6 +209,7 @@ func (h *hosts) allowed(ctx context.Context, to *host, u *url.URL) error {
 // if it refuses or has no robots.txt, everything is allowed (RFC 9309, section 2.3.1). Redirects
 // are followed, also to other hosts, as far as their addresses are allowed.
 func (h *hosts) readRobots(ctx context.Context, to *host, u *url.URL) (*robotstxt.Group, error) {
+	ctx = withKind(ctx, document)
 	at := url.URL{Scheme: u.Scheme, Host: u.Host, Path: robotsPath}
 	for range maxRedirects + 1 {
 		r, err := http.NewRequestWithContext(ctx, http.MethodGet, at.String(), nil)

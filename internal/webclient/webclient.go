@@ -79,6 +79,15 @@ func (p *Pause) Record(res *http.Response, max time.Duration) {
 	}
 }
 
+// Extend makes the pause last until a time, or longer if it does.
+func (p *Pause) Extend(until time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if until.After(p.until) {
+		p.until = until
+	}
+}
+
 // Rest returns how long the pause still lasts. It is not positive if it is over.
 func (p *Pause) Rest() time.Duration {
 	p.mu.Lock()
