@@ -32,10 +32,16 @@ type Document struct {
 
 	decoder *rsxml.Decoder
 	base    *url.URL
+	report  func(*rsxml.SyntaxError)
+
+	nameless []int // the lines of entries without a URI
 }
 
 // Open requests a document and reads its head, unless it is not modified since known.
 func (r *Reader) Open(ctx context.Context, uri string, known fetch.Validators) (*Document, error) {
+	if IsUnreadable(uri) {
+		return nil, fmt.Errorf("%s: %w", uri, ErrUnreadable)
+	}
 	res, err := r.Client.Document(ctx, uri, known)
 	if err != nil || res.NotModified {
 		return &Document{Document: res}, err
@@ -64,7 +70,13 @@ func (r *Reader) decode(res *fetch.Document) (*Document, error) {
 		return nil, err
 	}
 	d := &Document{Document: res, decoder: rsxml.NewDecoder(res), base: base}
-	d.decoder.Tolerate(func(e *rsxml.SyntaxError) { r.Report(res.URL, e) })
+	d.report = func(e *rsxml.SyntaxError) {
+		if e.ID == "loc-missing" && len(d.nameless) < maxNameless {
+			d.nameless = append(d.nameless, e.Line)
+		}
+		r.Report(res.URL, e)
+	}
+	d.decoder.Tolerate(d.report)
 	if d.Head, err = d.decoder.Head(); err != nil {
 		return nil, err
 	}
@@ -84,56 +96,48 @@ func Today(c resourcesync.Capability) resourcesync.Capability {
 	return resourcesync.Capability(strings.TrimSuffix(string(c), "index"))
 }
 
-// Entries yields the entries with absolute URIs. An entry whose URI cannot be requested is
-// reported and omitted.
+// Entries yields the entries with absolute URIs. For an entry whose URI cannot be requested,
+// and for one without a URI, IsUnreadable reports true.
 func (d *Document) Entries() iter.Seq2[rsxml.Entry, error] { return d.entries(isHTTP) }
 
-// entries yields the entries whose absolute URIs are valid.
+// entries yields the entries. The URIs of those that are readable are valid.
 func (d *Document) entries(valid func(uri string) bool) iter.Seq2[rsxml.Entry, error] {
 	return func(yield func(rsxml.Entry, error) bool) {
 		for e, err := range d.decoder.Entries() {
-			if err == nil {
-				var ok bool
-				if e.Loc, ok = d.resolve(e.Loc, valid); !ok {
-					continue // the decoder has reported it
-				}
-			} else {
-				err = fmt.Errorf("%s: %w", d.URL, err)
+			if !d.yieldNameless(yield) {
+				return
 			}
-			if !yield(e, err) {
+			if err != nil {
+				yield(rsxml.Entry{}, fmt.Errorf("%s: %w", d.URL, err))
+				return
+			}
+			if uri, ok := d.resolve(e.Loc, valid); ok {
+				e.Loc = uri
+			} else {
+				e.Loc = unreadable(e.Loc)
+			}
+			if !yield(e, nil) {
 				return
 			}
 		}
+		d.yieldNameless(yield)
 	}
+}
+
+// yieldNameless yields the entries without a URI that the decoder has omitted.
+func (d *Document) yieldNameless(yield func(rsxml.Entry, error) bool) bool {
+	for len(d.nameless) > 0 {
+		line := d.nameless[0]
+		d.nameless = d.nameless[1:]
+		if !yield(rsxml.Entry{Loc: unreadable(fmt.Sprintf("line %d of %s", line, d.URL))}, nil) {
+			return false
+		}
+	}
+	return true
 }
 
 func (d *Document) resolve(ref string, valid func(uri string) bool) (string, bool) {
 	return resolve(d.base, ref, valid)
-}
-
-// Resolve returns the absolute URI of a loc or href in the document at base, and whether it
-// can be requested. A valid one stays as it is. If base is nil, others are not resolved.
-func Resolve(base *url.URL, ref string) (string, bool) { return resolve(base, ref, isHTTP) }
-
-// resolve is Resolve for URIs that are valid.
-func resolve(base *url.URL, ref string, valid func(uri string) bool) (string, bool) {
-	if rsxml.CheckURI(ref) == nil {
-		return ref, valid(ref)
-	}
-	if base == nil {
-		return "", false
-	}
-	u, err := base.Parse(strings.ReplaceAll(ref, " ", "%20"))
-	if err != nil || u.Host == "" {
-		return "", false
-	}
-	u.Fragment = ""
-	return u.String(), valid(u.String())
-}
-
-func isHTTP(uri string) bool {
-	scheme, _, _ := strings.Cut(uri, ":")
-	return strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")
 }
 
 // link returns the target of the first link of d with a relation.
@@ -265,7 +269,7 @@ func capabilities(uri string, d *Document) (Set, error) {
 		n++
 		if c == resourcesync.ChangeNotification || c == resourcesync.FrameworkNotification {
 			set.Channels = append(set.Channels, d.channel(c, &e))
-		} else if isHTTP(e.Loc) {
+		} else {
 			set.Lists[c] = append(set.Lists[c], e.Loc)
 		}
 	}
