@@ -35,6 +35,7 @@ type Document struct {
 	report  func(*rsxml.SyntaxError)
 
 	nameless []int // the lines of entries without a URI
+	urlset   bool  // it has been reported that the urlset is an index
 }
 
 // Open requests a document and reads its head, unless it is not modified since known.
@@ -136,6 +137,12 @@ func (d *Document) yieldNameless(yield func(rsxml.Entry, error) bool) bool {
 	return true
 }
 
+// deviate reports a rule that the last entry breaks.
+func (d *Document) deviate(id, section, rule string) {
+	line, column := d.decoder.Position()
+	d.report(&rsxml.SyntaxError{Line: line, Column: column, ID: id, Rule: rule, Section: section})
+}
+
 func (d *Document) resolve(ref string, valid func(uri string) bool) (string, bool) {
 	return resolve(d.base, ref, valid)
 }
@@ -148,6 +155,31 @@ func (d *Document) link(rel string) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// Next returns the URL of the document that continues d, or "".
+func (d *Document) Next() (string, error) {
+	uri, err := Next(d.Head.Links, d.base)
+	if err != nil {
+		err = fmt.Errorf("%s: %w", d.URL, err)
+	}
+	return uri, err
+}
+
+// Continues reports whether d may continue at the URL next.
+func (d *Document) Continues(next string) bool { return Continues(d.base, next) }
+
+// IsPart reports whether an entry of d leads to a part of the same list, and reports an index that is
+// written as a urlset.
+func (d *Document) IsPart(e *rsxml.Entry) bool {
+	if !IsPart(&d.Head, e) {
+		return false
+	}
+	if !d.Head.Index && !d.urlset {
+		d.urlset = true
+		d.deviate("index-root", "Core 7", "an entry leads to a part of the list, but the root of an index is sitemapindex")
+	}
+	return true
 }
 
 // Up returns the URI of the parent of d, if d names it.
