@@ -518,6 +518,28 @@ func SameDigest(got, want string) bool {
 	return err == nil && hex.EncodeToString(raw) == got
 }
 
+// IsDigest reports whether the digest of h can be one of its algorithm, as SameDigest compares
+// them. A hash of an unknown algorithm can.
+func IsDigest(h resourcesync.Hash) bool {
+	size, known := digestSizes[algorithm(h.Algorithm)]
+	if !known {
+		return true
+	}
+	switch len(h.Digest) {
+	case hex.EncodedLen(size):
+		return strings.Trim(h.Digest, "0123456789abcdefABCDEF") == ""
+	case base64.StdEncoding.EncodedLen(size):
+		raw, err := base64.StdEncoding.DecodeString(h.Digest)
+		return err == nil && len(raw) == size
+	}
+	return false
+}
+
+// digestSizes are the sizes of digests in bytes.
+var digestSizes = map[string]int{
+	"md5": md5.Size, "sha-1": sha1.Size, "sha-256": sha256.Size, "sha-384": sha512.Size384, "sha-512": sha512.Size,
+}
+
 // Agree reports whether the hashes of a copy agree with those that a list says: at least
 // one is comparable, and none differs.
 func Agree(have, want []resourcesync.Hash) bool {

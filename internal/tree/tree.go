@@ -10,6 +10,7 @@ import (
 	"iter"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -117,6 +118,7 @@ func (d *Document) entries(valid func(uri string) bool) iter.Seq2[rsxml.Entry, e
 			} else {
 				e.Loc = unreadable(e.Loc)
 			}
+			d.checkHashes(&e)
 			if !yield(e, nil) {
 				return
 			}
@@ -135,6 +137,17 @@ func (d *Document) yieldNameless(yield func(rsxml.Entry, error) bool) bool {
 		}
 	}
 	return true
+}
+
+// checkHashes removes the hashes of e that cannot be compared with any content.
+func (d *Document) checkHashes(e *rsxml.Entry) {
+	e.Metadata.Hashes = slices.DeleteFunc(e.Metadata.Hashes, func(h resourcesync.Hash) bool {
+		if fetch.IsDigest(h) {
+			return false
+		}
+		d.deviate("hash-digest", "Core 7", fmt.Sprintf("the digest of %.100s is %.100q, and is ignored", h.Algorithm, h.Digest))
+		return true
+	})
 }
 
 // deviate reports a rule that the last entry breaks.
