@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,6 +17,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
 	"github.com/resourcesync-go/resourcesync/linkheader"
+	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
 const (
@@ -65,7 +67,10 @@ func (r *Reader) Discover(ctx context.Context, start string) ([]Set, error) {
 
 // isMissing reports whether there is nothing of use at a URL.
 func isMissing(err error) bool {
-	return IsInvalid(err) || fetch.IsStatus(err, http.StatusNotFound, http.StatusGone, http.StatusForbidden, http.StatusUnauthorized, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusBadRequest)
+	if syntax, ok := errors.AsType[*rsxml.SyntaxError](err); ok {
+		return syntax.ID != "namespace" // otherwise it is a document of another version of ResourceSync
+	}
+	return fetch.IsStatus(err, http.StatusNotFound, http.StatusGone, http.StatusForbidden, http.StatusUnauthorized, http.StatusMethodNotAllowed, http.StatusNotAcceptable, http.StatusBadRequest)
 }
 
 func (r *Reader) wellKnown(ctx context.Context, u *url.URL) ([]Set, error) {
