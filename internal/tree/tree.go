@@ -41,12 +41,20 @@ type Document struct {
 
 // Open requests a document and reads its head, unless it is not modified since known.
 func (r *Reader) Open(ctx context.Context, uri string, known fetch.Validators) (*Document, error) {
+	return r.OpenTo(ctx, uri, known, nil)
+}
+
+// OpenTo is Open, and writes what is read of the document to copy, unless that is nil.
+func (r *Reader) OpenTo(ctx context.Context, uri string, known fetch.Validators, copy io.Writer) (*Document, error) {
 	if IsUnreadable(uri) {
 		return nil, fmt.Errorf("%s: %w", uri, ErrUnreadable)
 	}
 	res, err := r.Client.Document(ctx, uri, known)
 	if err != nil || res.NotModified {
 		return &Document{Document: res}, err
+	}
+	if copy != nil {
+		res.Reader = io.TeeReader(res.Reader, copy)
 	}
 	d, err := r.decode(res)
 	if err != nil {
