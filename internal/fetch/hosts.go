@@ -122,7 +122,7 @@ func (h *hosts) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // send sends a request when the limits of its host allow it.
 func (h *hosts) send(to *host, r *http.Request) (*http.Response, error) {
-	ctx := r.Context()
+	ctx, begun := r.Context(), time.Now()
 	select {
 	case to.slots <- struct{}{}:
 	case <-ctx.Done():
@@ -137,6 +137,7 @@ func (h *hosts) send(to *host, r *http.Request) (*http.Response, error) {
 		release()
 		return nil, err
 	}
+	waited(ctx, begun)
 	ctx, cancel := context.WithCancel(ctx)
 	r = r.Clone(ctx)
 	r.Header.Set("User-Agent", h.options.UserAgent)

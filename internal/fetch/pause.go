@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/background"
@@ -125,6 +126,27 @@ func (p *Patience) Left() time.Time {
 		return p.until.Add(p.left)
 	}
 	return time.Now().Add(p.left)
+}
+
+// Waits adds up the time that requests wait for the limits and pauses of hosts. It is safe for
+// concurrent use.
+type Waits struct{ total atomic.Int64 }
+
+// Total returns the sum.
+func (w *Waits) Total() time.Duration { return time.Duration(w.total.Load()) }
+
+type waitsKey struct{}
+
+// WithWaits returns a context for requests whose waits are added up.
+func WithWaits(ctx context.Context, w *Waits) context.Context {
+	return context.WithValue(ctx, waitsKey{}, w)
+}
+
+// waited adds the time since begun to the waits of ctx.
+func waited(ctx context.Context, begun time.Time) {
+	if w, ok := ctx.Value(waitsKey{}).(*Waits); ok {
+		w.total.Add(int64(time.Since(begun)))
+	}
 }
 
 // A suspicion is that a host needs a pause, because a resource has answered 503. It is not

@@ -24,6 +24,8 @@ const (
 	// WellKnownPath is the path of the Source Description (section 6.3.2).
 	WellKnownPath = "/.well-known/resourcesync"
 
+	robotsPath = "/robots.txt"
+
 	// MaxPage is the maximum number of bytes read of a web page or robots.txt.
 	MaxPage = 1 << 20
 )
@@ -40,12 +42,19 @@ func (r *Reader) Discover(ctx context.Context, start string) ([]Set, error) {
 	if u.Path == "" {
 		u.Path = "/"
 	}
+	within := *r
+	within.budget, ctx = newBudget(ctx)
+	return within.discover(ctx, u)
+}
+
+func (r *Reader) discover(ctx context.Context, u *url.URL) ([]Set, error) {
 	ways := []func(context.Context, *url.URL) ([]Set, error){r.page, r.wellKnown, r.robots}
 	if u.Path == "/" {
 		ways[0], ways[1] = ways[1], ways[0]
 	}
 	var failed error
 	for _, way := range ways {
+		clear(r.budget.seen) // for another meaning of the same document
 		sets, err := way(ctx, u)
 		if err == nil && len(sets) > 0 {
 			return sets, nil
@@ -62,7 +71,7 @@ func (r *Reader) Discover(ctx context.Context, start string) ([]Set, error) {
 	} else {
 		failed = fmt.Errorf("")
 	}
-	return nil, fmt.Errorf("%s leads to no ResourceSync document: neither it nor %s is one, it has no link with the relation resourcesync, and robots.txt names no sitemap%w", start, WellKnownPath, failed)
+	return nil, fmt.Errorf("%s leads to no ResourceSync document: neither it nor %s is one, it has no link with the relation resourcesync, and robots.txt names no sitemap%w", u, WellKnownPath, failed)
 }
 
 // isMissing reports whether there is nothing of use at a URL.
@@ -74,12 +83,12 @@ func isMissing(err error) bool {
 }
 
 func (r *Reader) wellKnown(ctx context.Context, u *url.URL) ([]Set, error) {
-	return r.walk(ctx, u.ResolveReference(&url.URL{Path: WellKnownPath}).String(), 0, make(map[string]bool))
+	return r.walk(ctx, u.ResolveReference(&url.URL{Path: WellKnownPath}).String(), 0)
 }
 
 // page returns the sets of a document or a web page.
 func (r *Reader) page(ctx context.Context, u *url.URL) ([]Set, error) {
-	res, err := r.Client.Document(ctx, u.String(), fetch.Validators{})
+	res, err := r.document(ctx, u.String(), fetch.Validators{})
 	if err != nil {
 		return nil, err
 	}
@@ -88,7 +97,8 @@ func (r *Reader) page(ctx context.Context, u *url.URL) ([]Set, error) {
 	if !html {
 		d, err := r.decode(res)
 		if err == nil {
-			return r.sets(ctx, u.String(), d, 0, map[string]bool{u.String(): true})
+			r.budget.visit(u.String())
+			return r.sets(ctx, u.String(), d, 0)
 		}
 		if len(links) == 0 {
 			return nil, fmt.Errorf("%s: %w", u, err)
@@ -96,9 +106,8 @@ func (r *Reader) page(ctx context.Context, u *url.URL) ([]Set, error) {
 	}
 	res.Close()
 	var out []Set
-	seen := make(map[string]bool)
 	for _, uri := range links {
-		sets, err := r.walk(ctx, uri, 1, seen)
+		sets, err := r.walk(ctx, uri, 1)
 		if err != nil {
 			return nil, err
 		}
@@ -191,8 +200,8 @@ func headLinks(r io.Reader, base string) []string {
 // robots returns a set for each sitemap that the robots.txt of the site names (section
 // 6.3.4).
 func (r *Reader) robots(ctx context.Context, u *url.URL) ([]Set, error) {
-	at := u.ResolveReference(&url.URL{Path: "/robots.txt"}).String()
-	res, err := r.Client.Document(ctx, at, fetch.Validators{})
+	at := u.ResolveReference(&url.URL{Path: robotsPath}).String()
+	res, err := r.document(ctx, at, fetch.Validators{})
 	if err != nil {
 		return nil, err
 	}
@@ -203,9 +212,8 @@ func (r *Reader) robots(ctx context.Context, u *url.URL) ([]Set, error) {
 	}
 	res.Close()
 	var out []Set
-	seen := make(map[string]bool)
 	for _, uri := range Sitemaps(string(text), at) {
-		sets, err := r.walk(ctx, uri, 0, seen)
+		sets, err := r.walk(ctx, uri, 0)
 		if err != nil {
 			return nil, err
 		}

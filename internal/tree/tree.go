@@ -23,6 +23,8 @@ import (
 type Reader struct {
 	Client *fetch.Client
 	Report func(document string, e *rsxml.SyntaxError)
+
+	budget *budget // of Discover, or nil
 }
 
 // A Document is an open document. Callers close it.
@@ -49,7 +51,7 @@ func (r *Reader) OpenTo(ctx context.Context, uri string, known fetch.Validators,
 	if IsUnreadable(uri) {
 		return nil, fmt.Errorf("%s: %w", uri, ErrUnreadable)
 	}
-	res, err := r.Client.Document(ctx, uri, known)
+	res, err := r.document(ctx, uri, known)
 	if err != nil || res.NotModified {
 		return &Document{Document: res}, err
 	}
@@ -224,49 +226,40 @@ type Set struct {
 	Channels []Channel
 }
 
-const (
-	// maxSets is the maximum number of sets of a Source, and maxDepth that of levels of
-	// documents above a Capability List. maxDocuments is the maximum number of documents that
-	// are read to find the sets.
-	maxSets      = 10_000
-	maxDepth     = 4
-	maxDocuments = 2 * maxSets
-)
-
-var (
-	errManySets      = fmt.Errorf("the Source has more than %d sets", maxSets)
-	errManyDocuments = fmt.Errorf("the Source has more than %d documents above its lists", maxDocuments)
-)
-
 // walk appends the sets that the document at uri leads to.
-func (r *Reader) walk(ctx context.Context, uri string, depth int, seen map[string]bool) ([]Set, error) {
-	if seen[uri] || depth > maxDepth {
+func (r *Reader) walk(ctx context.Context, uri string, depth int) ([]Set, error) {
+	if !r.budget.visit(uri) {
 		return nil, nil
 	}
-	if len(seen) >= maxDocuments {
-		return nil, errManyDocuments
+	if err := CheckDepth(depth); err != nil {
+		return nil, err
 	}
-	seen[uri] = true
 	d, err := r.Open(ctx, uri, fetch.Validators{})
 	if err != nil {
 		return nil, err
 	}
-	return r.sets(ctx, uri, d, depth, seen)
+	return r.sets(ctx, uri, d, depth)
 }
 
 // sets returns the sets that d leads to, and closes d.
-func (r *Reader) sets(ctx context.Context, uri string, d *Document, depth int, seen map[string]bool) ([]Set, error) {
+func (r *Reader) sets(ctx context.Context, uri string, d *Document, depth int) ([]Set, error) {
 	defer d.Close()
 	switch d.Capability {
 	case resourcesync.Description:
-		return r.described(ctx, d, depth, seen)
+		if err := r.budget.Description(); err != nil {
+			return nil, err
+		}
+		return r.described(ctx, d, depth)
 	case resourcesync.CapabilityList:
+		if err := r.budget.Sets(1); err != nil {
+			return nil, err
+		}
 		set, err := capabilities(uri, d)
 		return []Set{set}, err
 	}
 	if up, ok := d.Up(); ok && depth == 0 {
 		d.Close() // an open document takes one of the requests that its host allows
-		if sets, err := r.walk(ctx, up, maxDepth, seen); err == nil && len(sets) == 1 && len(sets[0].Lists) > 0 && sets[0].URI == up {
+		if sets, err := r.walk(ctx, up, maxDepth); err == nil && len(sets) == 1 && len(sets[0].Lists) > 0 && sets[0].URI == up {
 			return sets, nil
 		}
 	}
@@ -276,11 +269,14 @@ func (r *Reader) sets(ctx context.Context, uri string, d *Document, depth int, s
 	default:
 		capability = resourcesync.ResourceList
 	}
+	if err := r.budget.Sets(1); err != nil {
+		return nil, err
+	}
 	return []Set{{URI: uri, Lists: map[resourcesync.Capability][]string{capability: {uri}}}}, nil
 }
 
 // described returns the sets of a Source Description, or of an index of them.
-func (r *Reader) described(ctx context.Context, d *Document, depth int, seen map[string]bool) ([]Set, error) {
+func (r *Reader) described(ctx context.Context, d *Document, depth int) ([]Set, error) {
 	var uris []string
 	for e, err := range d.Entries() {
 		if err != nil {
@@ -293,13 +289,11 @@ func (r *Reader) described(ctx context.Context, d *Document, depth int, seen map
 	d.Close()
 	var out []Set
 	for _, uri := range uris {
-		sets, err := r.walk(ctx, uri, depth+1, seen)
+		sets, err := r.walk(ctx, uri, depth+1)
 		if err != nil {
 			return nil, err
 		}
-		if out = append(out, sets...); len(out) > maxSets {
-			return nil, errManySets
-		}
+		out = append(out, sets...)
 	}
 	return out, nil
 }
