@@ -9,6 +9,7 @@ import (
 	"io"
 	"net/http"
 	"net/url"
+	"reflect"
 	"strings"
 
 	"golang.org/x/net/html"
@@ -24,6 +25,9 @@ const (
 	// WellKnownPath is the path of the Source Description (section 6.3.2).
 	WellKnownPath = "/.well-known/resourcesync"
 
+	// sitemapPath is the usual path of a sitemap.
+	sitemapPath = "/sitemap.xml"
+
 	robotsPath = "/robots.txt"
 
 	// MaxPage is the maximum number of bytes read of a web page or robots.txt.
@@ -32,8 +36,9 @@ const (
 
 // Discover returns the sets of the Source that start leads to (section 6.3): start can be
 // a document, a web page with a link to a Capability List in its header or head, or any URL
-// of a site with a Source Description at the well-known URI, or with sitemaps in its
-// robots.txt. For the root of a site, the well-known URI comes first.
+// of a site with a Source Description at the well-known URI, with sitemaps in its robots.txt,
+// or with elements of ResourceSync in its /sitemap.xml. For the root of a site, the well-known
+// URI comes first.
 func (r *Reader) Discover(ctx context.Context, start string) ([]Set, error) {
 	u, err := url.Parse(start)
 	if err != nil || u.Host == "" || !isHTTP(start) {
@@ -48,7 +53,7 @@ func (r *Reader) Discover(ctx context.Context, start string) ([]Set, error) {
 }
 
 func (r *Reader) discover(ctx context.Context, u *url.URL) ([]Set, error) {
-	ways := []func(context.Context, *url.URL) ([]Set, error){r.page, r.wellKnown, r.robots}
+	ways := []func(context.Context, *url.URL) ([]Set, error){r.page, r.wellKnown, r.robots, r.sitemap}
 	if u.Path == "/" {
 		ways[0], ways[1] = ways[1], ways[0]
 	}
@@ -71,7 +76,7 @@ func (r *Reader) discover(ctx context.Context, u *url.URL) ([]Set, error) {
 	} else {
 		failed = fmt.Errorf("")
 	}
-	return nil, fmt.Errorf("%s leads to no ResourceSync document: neither it nor %s is one, it has no link with the relation resourcesync, and robots.txt names no sitemap%w", u, WellKnownPath, failed)
+	return nil, fmt.Errorf("%s leads to no ResourceSync document: neither it nor %s is one, it has no link with the relation resourcesync, robots.txt names no sitemap, and %s has no elements of ResourceSync%w", u, WellKnownPath, sitemapPath, failed)
 }
 
 // isMissing reports whether there is nothing of use at a URL.
@@ -232,4 +237,37 @@ func Sitemaps(text, base string) (uris []string) {
 		}
 	}
 	return uris
+}
+
+// sitemap returns the sets that the sitemap with the usual path leads to.
+func (r *Reader) sitemap(ctx context.Context, u *url.URL) ([]Set, error) {
+	uri, err := r.Sitemap(ctx, u)
+	if uri == "" || err != nil {
+		return nil, err
+	}
+	return r.walk(ctx, uri, 0)
+}
+
+// Sitemap returns the URL of the sitemap with the usual path at the site of u, if it has elements
+// of ResourceSync. A plain one is not used, because the site has not named it: it would replace
+// the documents of a Source that cannot be found for a moment.
+func (r *Reader) Sitemap(ctx context.Context, u *url.URL) (uri string, err error) {
+	uri = u.ResolveReference(&url.URL{Path: sitemapPath}).String()
+	d, err := r.Open(ctx, uri, fetch.Validators{})
+	if err != nil {
+		return "", err
+	}
+	defer d.Close()
+	if d.Capability != "" || len(d.Head.Links) > 0 {
+		return uri, nil
+	}
+	for e, err := range d.Entries() {
+		if err != nil {
+			return "", err
+		}
+		if len(e.Links) > 0 || !reflect.ValueOf(e.Metadata).IsZero() {
+			return uri, nil
+		}
+	}
+	return "", nil
 }
