@@ -53,15 +53,24 @@ func (r *Reader) Discover(ctx context.Context, start string) ([]Set, error) {
 }
 
 func (r *Reader) discover(ctx context.Context, u *url.URL) ([]Set, error) {
-	ways := []func(context.Context, *url.URL) ([]Set, error){r.page, r.wellKnown, r.robots, r.sitemap}
+	type way struct {
+		path string // of the document that it reads
+		read func(context.Context, *url.URL) ([]Set, error)
+	}
+	ways := []way{{u.RequestURI(), r.page}, {WellKnownPath, r.wellKnown}, {robotsPath, r.robots}, {sitemapPath, r.sitemap}}
 	if u.Path == "/" {
 		ways[0], ways[1] = ways[1], ways[0]
 	}
 	var failed error
 	for _, way := range ways {
 		clear(r.budget.seen) // for another meaning of the same document
-		sets, err := way(ctx, u)
+		sets, err := way.read(ctx, u)
 		if err == nil && len(sets) > 0 {
+			for i := range sets {
+				if sets[i].Named == "" {
+					sets[i].Named = u.ResolveReference(&url.URL{Path: way.path}).String()
+				}
+			}
 			return sets, nil
 		}
 		if err != nil && !isMissing(err) {

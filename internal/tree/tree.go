@@ -224,6 +224,11 @@ type Set struct {
 	URI      string // of its Capability List, or of the document that was given instead
 	Lists    map[resourcesync.Capability][]string
 	Channels []Channel
+
+	// Named is the URI of the document that leads to the set. If Described, that is a Source
+	// Description, which names all sets of the Source.
+	Named     string
+	Described bool
 }
 
 // walk appends the sets that the document at uri leads to.
@@ -249,7 +254,11 @@ func (r *Reader) sets(ctx context.Context, uri string, d *Document, depth int) (
 		if err := r.budget.Description(); err != nil {
 			return nil, err
 		}
-		return r.described(ctx, d, depth)
+		sets, err := r.described(ctx, d, depth)
+		for i := range sets {
+			sets[i].Named, sets[i].Described = uri, true
+		}
+		return sets, err
 	case resourcesync.CapabilityList:
 		if err := r.budget.Sets(1); err != nil {
 			return nil, err
