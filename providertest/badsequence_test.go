@@ -50,11 +50,18 @@ func badSequences[T any](after context.Context, key func(*T) *string) map[string
 				}
 			},
 		},
-		"stop": {func(ctx context.Context, good start[T]) seq {
-			return each(good(ctx), func(y yield[T]) yield[T] {
-				return func(v T, err error) bool { return y(v, err) || err == nil && y(v, nil) }
-			})
-		}},
+		"stop": {
+			func(ctx context.Context, good start[T]) seq {
+				return each(good(ctx), func(y yield[T]) yield[T] {
+					return func(v T, err error) bool { return y(v, err) || err == nil && y(v, nil) }
+				})
+			},
+			func(ctx context.Context, good start[T]) seq { // if the context has ended
+				return each(good(ctx), func(y yield[T]) yield[T] {
+					return func(v T, err error) bool { return y(v, err) || ctx.Err() != nil && y(*new(T), ctx.Err()) }
+				})
+			},
+		},
 		"leak": {func(ctx context.Context, good start[T]) seq {
 			return each(good(ctx), func(y yield[T]) yield[T] {
 				return func(v T, err error) bool {

@@ -139,20 +139,26 @@ func (q sequence[T]) restart(ctx context.Context, s *subject) error {
 	return nil
 }
 
-// stop: the iteration ends as soon as yield returns false.
+// stop: the iteration ends as soon as yield returns false, also if the context has ended meanwhile.
 func (q sequence[T]) stop(ctx context.Context, s *subject) error {
 	all, err := q.collect(ctx, s)
 	if err != nil {
 		return err
 	}
 	for _, n := range places(len(all)) {
-		calls := 0
-		q.start(ctx, s)(func(T, error) bool {
-			calls++
-			return calls < n
-		})
-		if calls > n {
-			return fmt.Errorf("yield is called %d more times after its call %d returned false", calls-n, n)
+		for _, when := range []string{"", ", when the context had ended"} {
+			within, end := context.WithCancel(ctx)
+			calls := 0
+			q.start(within, s)(func(T, error) bool {
+				if calls++; calls == n && when != "" {
+					end()
+				}
+				return calls < n
+			})
+			end()
+			if calls > n {
+				return fmt.Errorf("yield is called %d more times after its call %d returned false%s", calls-n, n, when)
+			}
 		}
 	}
 	return nil

@@ -167,11 +167,15 @@ func One[T any](ctx context.Context, c Querier, read func(Row) T, sql string, ar
 // ErrDamaged reports corrupted content of a database.
 var ErrDamaged = errors.New("the database is damaged; restore a backup, or start with an empty database")
 
-// ContextError returns ctx's error if ctx is done, and err otherwise. Drivers
-// report an interrupted statement in their own words, which callers do not expect.
+// ErrStop ends a query without being an error. A [DB] returns it even if its context is done, so
+// that an iterator whose consumer has stopped never yields again.
+var ErrStop = errors.New("stop")
+
+// ContextError returns ctx's error if ctx is done and err is not ErrStop, and err otherwise.
+// Drivers report an interrupted statement in their own words, which callers do not expect.
 // It is for implementations of [DB].
 func ContextError(ctx context.Context, err error) error {
-	if err != nil && ctx.Err() != nil {
+	if err != nil && err != ErrStop && ctx.Err() != nil {
 		return ctx.Err()
 	}
 	return err

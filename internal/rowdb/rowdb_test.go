@@ -272,6 +272,25 @@ func TestSnapshot(t *testing.T) {
 	})
 }
 
+// TestStop: a query that is stopped says so, even if its context is done.
+func TestStop(t *testing.T) {
+	each(t, func(t *testing.T, open func() rowdb.DB) {
+		db := open()
+		for name, query := range map[string]func(context.Context, func(rowdb.Row) error) error{
+			"query": func(ctx context.Context, each func(rowdb.Row) error) error { return db.Query(ctx, "SELECT 1", each) },
+			"snapshot": func(ctx context.Context, each func(rowdb.Row) error) error {
+				return db.Snapshot(ctx, func(c rowdb.Conn) error { return c.Query(ctx, "SELECT 1", each) })
+			},
+		} {
+			ctx, cancel := context.WithCancel(t.Context())
+			err := query(ctx, func(rowdb.Row) error { cancel(); return rowdb.ErrStop })
+			if err != rowdb.ErrStop {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+	})
+}
+
 func TestSession(t *testing.T) {
 	each(t, func(t *testing.T, open func() rowdb.DB) {
 		db := open()
