@@ -82,6 +82,10 @@ type DB interface {
 	// it has read them. In SQLite, Write is the same as Update.
 	Write(ctx context.Context, f func(Conn) error) error
 
+	// TryWrite is Write, unless that would wait for the write lock of SQLite. Then it does
+	// nothing, and returns false. It is for readers, which must not wait for writers.
+	TryWrite(ctx context.Context, f func(Conn) error) (bool, error)
+
 	// Session runs f with a connection of its own for temporary tables, which are
 	// dropped when f returns.
 	Session(ctx context.Context, f func(Conn) error) error

@@ -42,3 +42,37 @@ func TestWrite(t *testing.T) {
 		}
 	})
 }
+
+// TestTryWrite does not wait for a writer, and in PostgreSQL it need not.
+func TestTryWrite(t *testing.T) {
+	each(t, func(t *testing.T, open func() rowdb.DB) {
+		db := open()
+		table(t, db)
+		try := func(n int) (free bool, err error) {
+			return db.TryWrite(t.Context(), func(c rowdb.Conn) error { return insert(c, n) })
+		}
+		if free, err := try(0); !free || err != nil {
+			t.Errorf("without a writer: %v, %v", free, err)
+		}
+		err := db.Update(t.Context(), func(rowdb.Conn) error {
+			free, err := try(1)
+			if waits := db.Dialect() == rowdb.SQLite; free == waits {
+				t.Errorf("beside a writer: %v", free)
+			}
+			return err
+		})
+		if err != nil {
+			t.Errorf("beside a writer: %v", err)
+		}
+		if free, err := try(2); !free || err != nil {
+			t.Errorf("after a writer: %v, %v", free, err)
+		}
+		want := []int64{0, 1, 2}
+		if db.Dialect() == rowdb.SQLite {
+			want = []int64{0, 2}
+		}
+		if got := numbers(t, db); !slices.Equal(got, want) {
+			t.Errorf("there are %d, not %d", got, want)
+		}
+	})
+}

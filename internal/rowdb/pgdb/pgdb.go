@@ -96,6 +96,10 @@ func (db *database) Write(ctx context.Context, f func(rowdb.Conn) error) error {
 	return db.transaction(ctx, fmt.Sprintf(beginWrite, sessionTimeout.Milliseconds()), f)
 }
 
+func (db *database) TryWrite(ctx context.Context, f func(rowdb.Conn) error) (bool, error) {
+	return true, db.Write(ctx, f)
+}
+
 func (db *database) transaction(ctx context.Context, begin string, f func(rowdb.Conn) error) error {
 	return db.acquire(ctx, func(c *connection) error {
 		defer func() {

@@ -140,6 +140,23 @@ func (db *database) Write(ctx context.Context, f func(rowdb.Conn) error) error {
 	return db.Update(ctx, f)
 }
 
+func (db *database) TryWrite(ctx context.Context, f func(rowdb.Conn) error) (free bool, err error) {
+	err = db.take(ctx, func(c *connection) error {
+		c.conn.SetBusyTimeout(0)
+		defer c.conn.SetBlockOnBusy()
+		err := c.run("BEGIN IMMEDIATE")
+		if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy {
+			return nil
+		}
+		free = true
+		if err != nil {
+			return err
+		}
+		return c.finish(f)
+	})
+	return free, err
+}
+
 // transaction runs f between the statement begin and COMMIT.
 func (c *connection) transaction(begin string, f func(rowdb.Conn) error) error {
 	if err := c.run(begin); err != nil {
