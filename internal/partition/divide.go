@@ -41,7 +41,9 @@ func (d *Partitioner) divide(ctx context.Context) (_ *Partition, err error) {
 		}
 		p.Version, modified = stat.Version, stat.LastModified
 	}
-	if p.found, err = d.Cut(ctx, previous); err == nil {
+	p.found, err = d.Cut(ctx, previous)
+	provisional := errors.Is(err, paging.ErrProvisional)
+	if err == nil || provisional {
 		err = checkCuts(p.found)
 	}
 	if err != nil {
@@ -69,6 +71,9 @@ func (d *Partitioner) divide(ctx context.Context) (_ *Partition, err error) {
 	p.done = time.Now()
 	p.took = p.done.Sub(started)
 	d.keep(p)
+	if provisional {
+		d.Invalidate()
+	}
 	return p, nil
 }
 
