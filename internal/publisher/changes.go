@@ -110,6 +110,11 @@ func (c *changes) horizon() time.Time {
 func (c *changes) read(ctx context.Context) (full bool, err error) {
 	b := c.batch
 	before := *b
+	defer func() {
+		if err != nil {
+			*b = before // the next read begins where this one did
+		}
+	}()
 	began := time.Now()
 	iv := resourcesync.Interval{From: b.seen}
 	if c.settles {
