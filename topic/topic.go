@@ -38,7 +38,8 @@ type Hub struct {
 	Token string
 
 	// Ping means that the hub fetches topics and does not accept notifications. It is
-	// sent hub.mode=publish and hub.url. Such a hub sees only the latest notification
+	// sent hub.mode=publish, and the topic as hub.url and, because hubs differ, as
+	// hub.topic. Such a hub sees only the latest notification
 	// of a topic, and its subscribers may miss earlier ones.
 	Ping bool
 }

@@ -36,7 +36,7 @@ func TestV18_refused(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := status.Topics[0].Hubs[0]; got.Refused != 2 || got.LastRefused != 6 || got.Taken != 7 || got.Behind != 0 ||
-			got.RefusedError != "the hub answered 400 Bad Request: not an XML document I like" {
+			got.RefusedError != "the hub answered 400 Bad Request: not an XML document I like; a hub that supports only hub.mode=publish needs pings: --ping-hub, or Ping of topic.Hub" {
 			t.Errorf("status %+v", got)
 		}
 	})

@@ -217,7 +217,7 @@ func (p *Publisher) send(ctx context.Context, hub *topic.Hub, n *pushlog.Notific
 	mediaType, body := contentType, n.Body
 	if hub.Ping {
 		mediaType = "application/x-www-form-urlencoded"
-		body = []byte(url.Values{"hub.mode": {"publish"}, "hub.url": {n.Topic}}.Encode())
+		body = []byte(url.Values{"hub.mode": {"publish"}, "hub.url": {n.Topic}, "hub.topic": {n.Topic}}.Encode())
 	}
 	r, err := http.NewRequestWithContext(ctx, http.MethodPost, hub.URI, bytes.NewReader(body))
 	if err != nil {
@@ -253,6 +253,9 @@ func (p *Publisher) send(ctx context.Context, hub *topic.Hub, n *pushlog.Notific
 	case resp.StatusCode/100 == 3:
 		reason += ", which is not followed: set the hub's own URI"
 	case resp.StatusCode/100 == 4 && !isTemporary(resp.StatusCode):
+		if !hub.Ping && mayNeedPing(resp.StatusCode) {
+			reason += "; a hub that supports only hub.mode=publish needs pings: --ping-hub, or Ping of topic.Hub"
+		}
 		return &failure{reason: reason, final: true}
 	}
 	return &failure{reason: reason, after: retry.After(resp.Header, time.Now())}
@@ -262,6 +265,15 @@ func (p *Publisher) send(ctx context.Context, hub *topic.Hub, n *pushlog.Notific
 const contentType = "application/xml"
 
 const maxAnswer = 4 << 10
+
+// mayNeedPing reports whether a hub that expects a form may answer a document with status.
+func mayNeedPing(status int) bool {
+	switch status {
+	case http.StatusUnauthorized, http.StatusForbidden, http.StatusGone, http.StatusRequestEntityTooLarge:
+		return false
+	}
+	return true
+}
 
 // isTemporary reports whether a client error does not concern the request itself.
 func isTemporary(status int) bool {

@@ -198,6 +198,7 @@ func TestPing(t *testing.T) {
 		w.WriteHeader(http.StatusNoContent)
 	})
 	hub.Ping = true
+	const escaped = "https%3A%2F%2Fmuseum.example.org%2Fresourcesync%2Finstruments%2Fchange%2F"
 	set, outbox := memory.New(nil), pushlog.NewMemory()
 	p, _ := run(t, outbox, []Channel{changeChannel(set, hub)}, &topic.Options{Flush: time.Millisecond, FlushChanges: 1})
 	begun(t, outbox, changeTopic)
@@ -208,7 +209,7 @@ func TestPing(t *testing.T) {
 	put(t, set, ns...)
 	for _, post := range h.wait(t, 2) {
 		if post.header.Get("Content-Type") != "application/x-www-form-urlencoded" || post.header.Get("Link") != "" ||
-			string(post.body) != "hub.mode=publish&hub.url=https%3A%2F%2Fmuseum.example.org%2Fresourcesync%2Finstruments%2Fchange%2F" {
+			string(post.body) != "hub.mode=publish&hub.topic="+escaped+"&hub.url="+escaped {
 			t.Errorf("%v %s", post.header, post.body)
 		}
 	}
