@@ -58,6 +58,11 @@ type Progress struct {
 	// LastError contains no part of the callback's query, which may be a secret.
 	Cursor
 
+	// RefusedSince is the time since which every attempt to send the next
+	// notification was answered with a refusal, a 4xx that another attempt will
+	// hardly change. It is zero if the last attempt had another result.
+	RefusedSince time.Time
+
 	// Delivered and GivenUp count notifications since the subscription was made.
 	// LastGivenUp is the number of the newest one that was given up.
 	Delivered, GivenUp int64
@@ -66,6 +71,12 @@ type Progress struct {
 	// Release makes Save release the claim. End makes Save end the subscription,
 	// unless a Request has changed it since it was claimed. A store keeps neither.
 	Release, End bool
+}
+
+// Pass moves p past the notification with this number.
+func (p *Progress) Pass(number int64) {
+	p.Cursor.Pass(number)
+	p.RefusedSince = time.Time{}
 }
 
 // Limits limit the data that anonymous clients can make a store keep. Zero means no

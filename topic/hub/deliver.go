@@ -67,7 +67,12 @@ type claim struct {
 	state   state
 	lane    lane
 	unsaved bool // there is unsaved progress
-	cancel  context.CancelFunc
+
+	// refused is the number of the next notification while its successor is sent
+	// instead, because the subscriber has refused it for refusedTime; otherwise zero.
+	refused int64
+
+	cancel context.CancelFunc
 
 	// lost means that the claim has ended or the subscription has changed. If the
 	// subscription is claimed again during the last attempt, again is the new claim.
@@ -201,7 +206,7 @@ func (d *deliverer) enqueue(c *claim) {
 
 // rest marks c as idle: the next save releases it.
 func (d *deliverer) rest(c *claim) {
-	c.state = idle
+	c.state, c.refused = idle, 0
 	if d.idle++; d.idle == claimBatch {
 		background.Signal(d.crowded)
 	}
@@ -209,7 +214,10 @@ func (d *deliverer) rest(c *claim) {
 
 // postpone releases c until later, without counting a failure.
 func (d *deliverer) postpone(c *claim, after time.Duration) {
-	c.sub.Progress.Retry = time.Now().Add(after)
+	p := &c.sub.Progress
+	if later := time.Now().Add(after); later.After(p.Retry) {
+		p.Retry = later
+	}
 	d.rest(c)
 }
 

@@ -33,8 +33,10 @@ type Options struct {
 	Retry time.Duration
 
 	// GiveUp is the time after which the hub gives up a message and continues with the
-	// next one. The log may drop it earlier; see topic.Options.Retain. If zero, 3 days
-	// is used.
+	// next one. A message that the subscriber has refused for an hour (4xx, but not
+	// 401, 403, 408, 410, 425 or 429) is given up earlier if the subscriber accepts the
+	// next one. The log may drop it earlier, too; see topic.Options.Retain. If zero, 3
+	// days is used.
 	GiveUp time.Duration
 
 	// Limits limit the data that strangers can make the hub store. Requests beyond

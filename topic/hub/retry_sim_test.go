@@ -94,52 +94,6 @@ func answered(status int, h http.Header) *http.Response {
 	return &http.Response{StatusCode: status, Header: h, Body: io.NopCloser(strings.NewReader(""))}
 }
 
-// TestWH47_WH48_V18_GivenUp has one message of three refused for good: it is given
-// up after three days, seen as such, and the subscription and the others go on.
-func TestWH47_WH48_V18_GivenUp(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var w *world
-		w = newWorld(func(path string, body int, r *http.Request) (int, error) {
-			if body == 2 && path == "s" {
-				return 400, nil
-			}
-			w.take(path, body)
-			return 200, nil
-		})
-		store := pushlog.NewMemory()
-		subscribed(t, store, "http://s/", "", 10*24*time.Hour)
-		o := deliveryOptions()
-		o.Retry = 0
-		p := newProcess(t, store, w, o)
-		for m := range 3 {
-			publish(t, p.hub, fmt.Sprint(m+1))
-		}
-		time.Sleep(60 * time.Hour)
-		sub := only(t, store)
-		if got := w.of("s"); !slices.Equal(got, []int{1}) || sub.Progress.GivenUp != 0 || sub.Progress.LastError != "answered 400 Bad Request" || sub.Progress.FailingSince.IsZero() {
-			t.Fatalf("after 60 hours: %v, %+v", got, sub.Progress)
-		}
-		if s, err := p.hub.Status(t.Context()); err != nil || s.Failing != 1 || s.Waiting != 1 || time.Since(s.OldestWaiting) < 60*time.Hour {
-			t.Errorf("after 60 hours: %+v, %v", s, err)
-		}
-		time.Sleep(20 * time.Hour)
-		publish(t, p.hub, "4")
-		time.Sleep(time.Second)
-		sub = only(t, store)
-		if got := w.of("s"); !slices.Equal(got, []int{1, 3, 4}) {
-			t.Errorf("delivered %v", got)
-		}
-		if pr := sub.Progress; pr.GivenUp != 1 || pr.LastGivenUp != 2 || pr.Delivered != 3 || pr.Taken != 4 || pr.Failures != 0 {
-			t.Errorf("%+v", pr)
-		}
-		s, err := p.hub.Status(t.Context())
-		if err != nil || s.Deliveries.GivenUp != 1 || s.Subscriptions != 1 || s.Failing != 0 || s.Waiting != 0 || !s.OldestWaiting.IsZero() || s.Deliveries.Delivered != 3 {
-			t.Errorf("%+v, %v", s, err)
-		}
-		p.stop()
-	})
-}
-
 // TestV15_Timeout has a callback that hangs cut off, and blamed.
 func TestV15_Timeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

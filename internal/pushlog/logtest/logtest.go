@@ -321,7 +321,7 @@ func sameTime(a, b time.Time) bool {
 }
 
 func sameProgress(a, b pushlog.Progress) bool {
-	same := sameTime(a.FailingSince, b.FailingSince) && sameTime(a.Retry, b.Retry)
-	a.FailingSince, a.Retry = b.FailingSince, b.Retry
+	same := sameTime(a.FailingSince, b.FailingSince) && sameTime(a.Retry, b.Retry) && sameTime(a.RefusedSince, b.RefusedSince)
+	a.FailingSince, a.Retry, a.RefusedSince = b.FailingSince, b.Retry, b.RefusedSince
 	return same && a == b
 }

@@ -22,10 +22,11 @@ func saves(t *trial) {
 		p.Taken, p.Release = numbers[0], true
 		p.Delivered, p.GivenUp, p.LastGivenUp = int64(i), 2, 3
 		p.Failures, p.FailingSince, p.Retry = 4, time.Now().Add(-time.Hour), time.Now().Add(-time.Minute)
+		p.RefusedSince = time.Now().Add(-time.Minute / 2)
 		p.LastError = fmt.Sprintf("%d {\"ä\\,}", i)
 		switch i {
 		case 0: // no failure any more
-			p.Failures, p.FailingSince, p.Retry, p.LastError = 0, time.Time{}, time.Time{}, ""
+			p.Failures, p.FailingSince, p.Retry, p.LastError, p.RefusedSince = 0, time.Time{}, time.Time{}, "", time.Time{}
 		case 1: // an error that is not valid text
 			p.LastError = "\xff\x00" + strings.Repeat("é", 1000)
 		}
