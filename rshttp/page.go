@@ -147,9 +147,20 @@ func (q request) servePage() error {
 	out := result.(*rendered)
 	q.templates.SetHeaders(q.w.Header(), out.connect...)
 	q.w.Header()["X-Robots-Tag"] = hdrNoIndex
+	if q.isTopic() {
+		q.w.Header()["Link"] = []string{q.publisher.Links(v.documentURL())}
+	}
 	sendingPage(q.w)
 	q.send(q.w, q.r, out.doc)
 	return nil
+}
+
+// isTopic reports whether the page is shown at the URL of a topic. Its links are then those
+// of the topic: a client that follows them subscribes to what the hub delivers. WebSub 4.1
+// wants another self for each representation, but Change Notification 4.1 wants the topic.
+func (q request) isTopic() bool {
+	of := q.t.kind.document
+	return of.anyMethod && q.t.path == q.routes.path(of.name, q.t.set, "")
 }
 
 func (v *view) render(ctx context.Context) (*rendered, error) {

@@ -132,8 +132,21 @@ func TestRS4_RS5_Topic(t *testing.T) {
 			t.Errorf("POST %s: %s %v", path, res.Status, res.Header)
 		}
 	}
+	// A browser gets a page, with the same status and links.
+	page := func(path string) {
+		t.Helper()
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			res := do(t, src, method, path, browser...)
+			l := links(t, res.Header)
+			if res.StatusCode != 200 || res.Header.Get("Content-Type") != pageHTML || !strings.Contains(res.Header.Get("Vary"), "Accept, Sec-Fetch-Dest") ||
+				!slices.Equal(l["self"], []string{"https://example.org" + path}) || !slices.Equal(l["hub"], []string{h.uri, other.uri}) {
+				t.Errorf("%s %s by a browser: %s %v", method, path, res.Status, res.Header)
+			}
+		}
+	}
 	begun(t, h, "")
 	check("/resourcesync/papers/change/", "")
+	page("/resourcesync/papers/change/")
 	putOne(t, papers, "1")
 	until(t, "a change", func() bool { return len(h.on("/change/")) == 1 })
 	check("/resourcesync/papers/change/", h.on("/change/")[0].body)
@@ -143,6 +156,34 @@ func TestRS4_RS5_Topic(t *testing.T) {
 	})
 	all := h.on("/framework/")
 	check("/resourcesync/papers/framework/", all[len(all)-1].body)
+	page("/resourcesync/papers/framework/")
+}
+
+// TestWP5_WP6_TopicPage: each 200 at the URL of a topic has the links of the topic in its header,
+// also if a browser gets its page. The page itself has none, and neither has its own URL.
+func TestWP5_WP6_TopicPage(t *testing.T) {
+	const hub = "https://hub.example.net/"
+	src := newSource(t, nil, rshttp.Set{Name: "papers", Provider: memory.New(nil), Hubs: []topic.Hub{{URI: hub}}})
+	for _, channel := range []string{"change", "framework"} {
+		path := "/resourcesync/papers/" + channel + "/"
+		for _, method := range []string{http.MethodGet, http.MethodHead} {
+			res := do(t, src, method, path, browser...)
+			if l := links(t, res.Header); res.StatusCode != 200 || res.Header.Get("Content-Type") != pageHTML || len(res.Header["Link"]) != 1 ||
+				!slices.Equal(l["self"], []string{"https://example.org" + path}) || !slices.Equal(l["hub"], []string{hub}) {
+				t.Errorf("%s %s: %s %v", method, path, res.Status, res.Header)
+			}
+			if html := text(t, res); strings.Contains(html, `rel="hub"`) || strings.Contains(html, `rel="self"`) {
+				t.Errorf("%s %s has links of the topic: %s", method, path, html)
+			}
+			res = do(t, src, method, "/resourcesync/papers/"+channel+".html", browser...)
+			if res.StatusCode != 200 || len(res.Header["Link"]) != 0 {
+				t.Errorf("%s %s.html: %s %v", method, channel, res.Status, res.Header)
+			}
+		}
+	}
+	if res := get(t, src, "/resourcesync/papers/capabilitylist.xml", browser...); len(links(t, res.Header)["self"]) != 0 {
+		t.Errorf("another page: %v", res.Header)
+	}
 }
 
 // TestWP8_TopicsStay: what looks like a topic is one or is none; nothing is redirected.

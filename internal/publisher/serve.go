@@ -29,15 +29,11 @@ func (p *Publisher) ServeTopic(w http.ResponseWriter, r *http.Request, topic str
 		http.NotFound(w, r)
 		return
 	}
-	hubs := p.used[topic]
-	if c.OwnHub != "" {
-		hubs = append([]string{c.OwnHub}, hubs...)
-	}
 	h := w.Header()
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		h.Set("Allow", "GET, HEAD")
 		text := "Only GET and HEAD are allowed here."
-		if len(hubs) > 0 {
+		if len(c.hubs()) > 0 {
 			text += " Subscribe at the hub that GET links to."
 		}
 		http.Error(w, text, http.StatusMethodNotAllowed)
@@ -55,12 +51,29 @@ func (p *Publisher) ServeTopic(w http.ResponseWriter, r *http.Request, topic str
 		return
 	}
 	sum := sha256.Sum256(body)
-	h.Set("Link", outgoing.Links(c.Topic, c.CapabilityList, hubs...))
+	h.Set("Link", c.links())
 	h.Set("Cache-Control", "public, no-cache")
 	h.Set("ETag", `"`+base64.RawURLEncoding.EncodeToString(sum[:16])+`"`)
 	h.Set("Content-Type", contentType)
 	h.Set("X-Content-Type-Options", "nosniff")
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(body))
+}
+
+// Links returns the value of the Link header field of a topic of the Publisher.
+func (p *Publisher) Links(topic string) string { return p.topics[topic].links() }
+
+func (c *Channel) links() string { return outgoing.Links(c.Topic, c.CapabilityList, c.hubs()...) }
+
+// hubs returns the URIs of all hubs of c.
+func (c *Channel) hubs() []string {
+	var uris []string
+	if c.OwnHub != "" {
+		uris = append(uris, c.OwnHub)
+	}
+	for _, h := range c.Hubs {
+		uris = append(uris, h.URI)
+	}
+	return uris
 }
 
 // latest returns the newest notification of a topic, or nil if there is none.
