@@ -23,15 +23,16 @@ import (
 // The Publisher announces that a set has been removed, as [site.removed] says.
 type frameworkFeed struct {
 	set                         *set
-	description, capabilityList string // digests
+	description, capabilityList string                              // digests
+	isOld                       func(context.Context) (bool, error) // whether the Source is; see [runner.isOld]
 }
 
-func newFrameworkFeed(st *set) (*frameworkFeed, error) {
+func newFrameworkFeed(st *set, isOld func(context.Context) (bool, error)) (*frameworkFeed, error) {
 	list, err := target{kind: st.routes.kinds[kindCapabilityList], set: st}.render(context.Background(), nil)
 	if err != nil {
 		return nil, err
 	}
-	d := &frameworkFeed{set: st, capabilityList: digestOf(list.hdrETag[0]), description: digestOf(string(st.description.text))}
+	d := &frameworkFeed{set: st, isOld: isOld, capabilityList: digestOf(list.hdrETag[0]), description: digestOf(string(st.description.text))}
 	for _, part := range st.description.parts {
 		d.description = digestOf(d.description, string(part))
 	}
@@ -62,8 +63,8 @@ func (d *frameworkFeed) Stat(ctx context.Context, r resourcesync.Range) (resourc
 			version += " " + strconv.FormatUint(p.Number, 10)
 		}
 	}
-	if d.set.allReady(ctx) {
-		version += " all are ready" // and the Source Description can be announced
+	if d.set.presentable(ctx) {
+		version += " presentable" // a change of the Source Description can be announced
 	}
 	return resourcesync.Stat{Version: version}, nil
 }
@@ -81,13 +82,15 @@ func (d *frameworkFeed) Next(ctx context.Context, before string) (*publisher.Upd
 
 // next returns the first update that k lacks, and adds it to k.
 func (d *frameworkFeed) next(ctx context.Context, k *known) (*publisher.Update, error) {
-	if d.set.allReady(ctx) { // the sets that it names have something to show
-		if u := d.ofSource(k); u != nil {
-			return u, nil
+	notReady := d.set.ready(ctx)
+	first := k.Description == "" // parents come first, so it waits for no other set
+	if first && notReady == nil || !first && d.set.presentable(ctx) {
+		if u, err := d.ofSource(ctx, k); u != nil || err != nil {
+			return u, err
 		}
 	}
-	if err := d.set.ready(ctx); err != nil {
-		return nil, err
+	if notReady != nil {
+		return nil, notReady
 	}
 	if u := d.ofSet(k); u != nil {
 		return u, nil
@@ -106,38 +109,51 @@ func (d *frameworkFeed) next(ctx context.Context, k *known) (*publisher.Update, 
 	return &publisher.Update{Up: d.set.url(kindCapabilityList, ""), Entries: entries}, nil
 }
 
-// ofSource returns an update of the Source Description, and of its last part if it is an
-// index.
-func (d *frameworkFeed) ofSource(k *known) *publisher.Update {
-	uri := d.set.routes.url(kindDescription, nil, "")
-	u := announce(&k.Description, d.description, uri, resourcesync.Description)
-	if n := len(d.set.description.parts); u != nil && n > 0 {
-		u.Entries[0].Loc = d.set.routes.url(kindDescriptionPart, nil, strconv.Itoa(n))
-		u.Entries[0].Links = []resourcesync.Link{{Rel: resourcesync.RelIndex, Href: uri}}
+// ofSource returns an update of the Source Description. On a new channel, it is created only
+// if the Source is new as well.
+func (d *frameworkFeed) ofSource(ctx context.Context, k *known) (*publisher.Update, error) {
+	if k.Description == d.description {
+		return nil, nil
 	}
-	return u
+	change := resourcesync.Updated
+	if k.Description == "" {
+		if old, err := d.isOld(ctx); err != nil {
+			return nil, err
+		} else if !old {
+			change = resourcesync.Created
+		}
+	}
+	k.Description = d.description
+	return d.set.announceDescription(change), nil
+}
+
+// announceDescription returns an update of the Source Description, or of its last part if it
+// is an index.
+func (s *site) announceDescription(change resourcesync.ChangeType) *publisher.Update {
+	e := entry(s.routes.url(kindDescription, nil, ""), resourcesync.Description, change, time.Time{})
+	if n := len(s.description.parts); n > 0 {
+		e.Links = []resourcesync.Link{{Rel: resourcesync.RelIndex, Href: e.Loc}}
+		e.Loc = s.routes.url(kindDescriptionPart, nil, strconv.Itoa(n))
+	}
+	return &publisher.Update{Entries: []rsxml.Entry{e}}
 }
 
 func (d *frameworkFeed) ofSet(k *known) *publisher.Update {
-	u := announce(&k.CapabilityList, d.capabilityList, d.set.url(kindCapabilityList, ""), resourcesync.CapabilityList)
-	if u != nil {
-		u.Up = d.set.routes.url(kindDescription, nil, "")
-	}
-	return u
-}
-
-// announce returns an update of the document at uri if its digest differs from the announced
-// one, which it replaces.
-func announce(announced *string, digest, uri string, c resourcesync.Capability) *publisher.Update {
 	change := resourcesync.Updated
-	switch *announced {
-	case digest:
+	switch k.CapabilityList {
+	case d.capabilityList:
 		return nil
 	case "":
 		change = resourcesync.Created
 	}
-	*announced = digest
-	return &publisher.Update{Entries: []rsxml.Entry{entry(uri, c, change, time.Time{})}}
+	k.CapabilityList = d.capabilityList
+	return d.set.announceSet(d.set.url(kindCapabilityList, ""), change)
+}
+
+// announceSet returns an update of the Capability List at uri.
+func (s *site) announceSet(uri string, change resourcesync.ChangeType) *publisher.Update {
+	e := entry(uri, resourcesync.CapabilityList, change, time.Time{})
+	return &publisher.Update{Up: s.routes.url(kindDescription, nil, ""), Entries: []rsxml.Entry{e}}
 }
 
 // dumps announces the Resource Dump, or the newest one under its index. Each change of the

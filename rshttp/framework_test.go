@@ -43,7 +43,7 @@ func frame(t *testing.T, o Options, known string, sets ...Set) *framed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs, err := newFrameworkFeed(src.order[0])
+	docs, err := newFrameworkFeed(src.order[0], src.isOld)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -387,42 +387,40 @@ func TestFrameworkRestart(t *testing.T) {
 	f.want("updated rs/capabilitylist.xml\n") // which has the dumps again
 }
 
-// TestRS3_DescriptionOnAllChannels: a new set makes another Source Description, which
-// is told on the channel of every set.
-func TestRS3_DescriptionOnAllChannels(t *testing.T) {
-	a, b := Set{Name: "a", Provider: memory.New(nil)}, Set{Name: "b", Provider: memory.New(nil)}
-	c := Set{Name: "c", Provider: memory.New(nil)}
-	for _, first := range []Set{a, b} {
-		second := b
-		if first.Name == "b" {
-			second = a
-		}
-		f := frame(t, Options{}, "", first, second)
-		f.get("https://example.org/rs/" + first.Name + "/resourcelist.xml")
-		f.news()
-		f = f.again(Options{}, first, second, c)
-		f.get("https://example.org/rs/" + first.Name + "/resourcelist.xml")
-		f.want("updated .well-known/resourcesync\n")
-	}
-}
-
-// TestFrameworkWaits: documents that are not available yet are not announced.
+// TestFrameworkWaits: documents that are not available yet are not announced, but a set that
+// stays unavailable does not hide a change of the Source Description for ever.
 func TestFrameworkWaits(t *testing.T) {
 	later := memory.New(&memory.Options{AwaitScan: true})
-	f := frame(t, Options{}, "", Set{Name: "now", Provider: memory.New(nil)}, Set{Name: "later", Provider: later})
+	now := Set{Name: "now", Provider: memory.New(nil)}
+	f := frame(t, Options{}, "", now, Set{Name: "later", Provider: later})
 	f.get("https://example.org/rs/now/resourcelist.xml")
-	f.want("created rs/now/capabilitylist.xml\ncreated rs/now/resourcelist.xml\ncreated rs/now/changelist.xml\n")
-	waiting, err := newFrameworkFeed(f.src.order[1])
+	f.want("created .well-known/resourcesync\ncreated rs/now/capabilitylist.xml\ncreated rs/now/resourcelist.xml\ncreated rs/now/changelist.xml\n")
+	waiting, err := newFrameworkFeed(f.src.order[1], f.src.isOld)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if u, now, err := waiting.Next(t.Context(), "x"); u != nil || now != "x" || err == nil {
 		t.Errorf("a set that is not ready: %v, %q, %v", u, now, err)
 	}
+	f = f.again(Options{}, now, Set{Name: "later", Provider: later}, Set{Name: "another", Provider: memory.New(nil)})
+	f.get("https://example.org/rs/now/resourcelist.xml")
+	f.want("")
+	before, err := f.docs.Stat(t.Context(), resourcesync.Range{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.src.made = f.src.made.Add(-presentTime)
+	after, err := f.docs.Stat(t.Context(), resourcesync.Range{})
+	if err != nil || after.Version == before.Version {
+		t.Errorf("%v, %v: the feed is not read again", after, err)
+	}
+	f.want("updated .well-known/resourcesync\n")
 	if _, err := later.Scan(t.Context(), func(func(resourcesync.Resource, error) bool) {}); err != nil {
 		t.Fatal(err)
 	}
-	f.want("created .well-known/resourcesync\n")
+	f = f.again(Options{}, now, Set{Name: "later", Provider: later})
+	f.get("https://example.org/rs/now/resourcelist.xml")
+	f.want("updated .well-known/resourcesync\n")
 }
 
 // TestFrameworkReplicas: two processes in the same state say the same.

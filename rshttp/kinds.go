@@ -225,6 +225,9 @@ const (
 	// socket is the suffix of the kind of a channel that is served by WebSocket. The
 	// kind of the channel has the name of its capability.
 	socket = "-socket"
+
+	// frameworkPath is the path of a framework topic, below its set.
+	frameworkPath = "framework/"
 )
 
 // The templates of the names of parts.

@@ -78,7 +78,7 @@ func (r *runner) newPublisher() (*publisher.Publisher, error) {
 	var channels []publisher.Channel
 	for _, st := range r.order {
 		for _, c := range st.channels() {
-			channel, err := st.channel(c)
+			channel, err := r.channel(st, c)
 			if err != nil {
 				return nil, err
 			}
@@ -110,6 +110,35 @@ func (r *runner) newPublisher() (*publisher.Publisher, error) {
 	return p, nil
 }
 
+// isOld reports whether the Source had a framework channel before this process was started,
+// perhaps of a set that has been removed. Its Source Description existed then.
+func (r *runner) isOld(ctx context.Context) (bool, error) {
+	r.oldMu.Lock()
+	defer r.oldMu.Unlock()
+	if r.old != nil {
+		return *r.old, nil
+	}
+	topics, err := r.notifications.Topics(ctx)
+	if err != nil {
+		return false, err
+	}
+	old := false
+	for _, uri := range topics {
+		if !strings.HasSuffix(uri, "/"+frameworkPath) {
+			continue
+		}
+		state, err := r.notifications.State(ctx, uri)
+		if err != nil {
+			return false, err
+		}
+		if old = state.Until.Before(r.made.Truncate(time.Microsecond)); old { // when the channel began
+			break
+		}
+	}
+	r.old = &old
+	return old, nil
+}
+
 // removed returns the last notification on the framework channel of a set that has
 // been removed from this Source: its Capability List is deleted (Framework
 // Notification 2.1). It is nil for an existing set, and for a set of another base
@@ -123,11 +152,10 @@ func (s *site) removed(capabilityList string) *publisher.Update {
 			return nil
 		}
 	}
-	e := entry(capabilityList, resourcesync.CapabilityList, resourcesync.Deleted, time.Time{})
-	return &publisher.Update{Up: s.routes.url(kindDescription, nil, ""), Entries: []rsxml.Entry{e}}
+	return s.announceSet(capabilityList, resourcesync.Deleted)
 }
 
-func (st *set) channel(c resourcesync.Capability) (publisher.Channel, error) {
+func (r *runner) channel(st *set, c resourcesync.Capability) (publisher.Channel, error) {
 	channel := publisher.Channel{
 		Topic:          st.url(string(c), ""),
 		CapabilityList: st.url(kindCapabilityList, ""),
@@ -138,7 +166,7 @@ func (st *set) channel(c resourcesync.Capability) (publisher.Channel, error) {
 		channel.Stater, channel.Watcher = st.changeStater, st.changeWatcher
 		return channel, nil
 	}
-	feed, err := newFrameworkFeed(st)
+	feed, err := newFrameworkFeed(st, r.isOld)
 	if err != nil {
 		return channel, err
 	}

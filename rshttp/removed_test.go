@@ -64,6 +64,27 @@ func TestD2_RemovedSet(t *testing.T) {
 	})
 }
 
+// A new set's channel says that the Source Description was updated, because it existed.
+func TestD2_NewSet(t *testing.T) {
+	h := newHubServer(t)
+	hubs := []topic.Hub{{URI: h.uri}}
+	set := func(name string) rshttp.Set { return rshttp.Set{Name: name, Provider: memory.New(nil), Hubs: hubs} }
+	a, b := set("a"), set("b")
+	outbox := topic.NewMemoryLog()
+	_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, a)
+	begun(t, h, "a/")
+	stop()
+	pushed(t, rshttp.Options{Store: storeOf(outbox)}, a, b)
+	begun(t, h, "b/")
+	until(t, "the Source Description on the other channel", func() bool { return slices.Contains(h.told("/a/framework/"), "updated .well-known/resourcesync") })
+	if told := h.told("/a/framework/"); told[0] != "created .well-known/resourcesync" {
+		t.Errorf("a: %q", told)
+	}
+	if told := h.told("/b/framework/"); told[0] != "updated .well-known/resourcesync" || told[1] != "created resourcesync/b/capabilitylist.xml" {
+		t.Errorf("b: %q", told)
+	}
+}
+
 // TestD2_RemovedLastSetWithHubs: a removed set is announced as deleted to hubs that no
 // other set has, once, and even if no other set has any.
 func TestD2_RemovedLastSetWithHubs(t *testing.T) {

@@ -30,6 +30,9 @@ type runner struct {
 	running  atomic.Bool
 	checking atomic.Bool // whether a check is scheduled
 
+	oldMu sync.Mutex
+	old   *bool // the result of isOld
+
 	mu     sync.Mutex
 	seen   time.Time // when some process was last known to run
 	failed error     // the error that Run has returned in this process

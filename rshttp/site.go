@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/background"
@@ -25,13 +26,19 @@ type site struct {
 	order       []*set // as given to New
 	description description
 	counters    counters
+	made        time.Time
 }
 
 func (s *site) packageSize() packages.Size { return packages.Size(s.options.PackageSize) }
 
-func (s *site) allReady(ctx context.Context) bool {
-	return !slices.ContainsFunc(s.order, func(st *set) bool { return st.ready(ctx) != nil })
+// presentable reports whether a change of the Source Description can be announced: each set
+// that it names has data, or has had presentTime to get it. So a set that cannot be read does
+// not hide the change from the subscribers of the other sets.
+func (s *site) presentable(ctx context.Context) bool {
+	return time.Since(s.made) >= presentTime || !slices.ContainsFunc(s.order, func(st *set) bool { return st.ready(ctx) != nil })
 }
+
+const presentTime = 10 * time.Minute
 
 func (st *set) url(kind, part string) string { return st.routes.url(kind, st, part) }
 

@@ -45,6 +45,7 @@ import (
 	"net/http"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/admission"
 	"github.com/resourcesync-go/resourcesync/internal/baseurl"
@@ -92,7 +93,7 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		return nil, errors.New("rshttp: a Source needs at least one set")
 	}
 	s := &Source{
-		site:       &site{options: o, log: o.Logger, sets: make(map[string]*set, len(sets))},
+		site:       &site{options: o, log: o.Logger, sets: make(map[string]*set, len(sets)), made: time.Now()},
 		cache:      newCache(o.CacheBytes),
 		requests:   admission.NewGroups(),
 		renderings: admission.NewLimiter(o.Renderings),
