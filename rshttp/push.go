@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"net/http"
 	"net/url"
 	"strings"
 	"time"
@@ -139,11 +140,11 @@ func (r *runner) isOld(ctx context.Context) (bool, error) {
 	return old, nil
 }
 
-// removed returns the last notification on the framework channel of a set that has
-// been removed from this Source: its Capability List is deleted (Framework
-// Notification 2.1). It is nil for an existing set, and for a set of another base
-// URL, which has moved.
-func (s *site) removed(capabilityList string) *publisher.Update {
+// removed returns the last notifications on the framework channel of a set that has been
+// removed from this Source: the Source Description is updated, and the Capability List is
+// deleted (Framework Notification 2, 2.1). It returns none for an existing set, and for a set
+// of another base URL, which has moved.
+func (s *site) removed(capabilityList string) []*publisher.Update {
 	if !strings.HasPrefix(capabilityList, s.routes.origin+s.routes.base) {
 		return nil
 	}
@@ -152,7 +153,27 @@ func (s *site) removed(capabilityList string) *publisher.Update {
 			return nil
 		}
 	}
-	return s.announceSet(capabilityList, resourcesync.Deleted)
+	return []*publisher.Update{s.announceDescription(resourcesync.Updated), s.announceSet(capabilityList, resourcesync.Deleted)}
+}
+
+// answerRemoved answers a request for the framework topic of a removed set, as long as the
+// log has it: a hub may verify the topic before it relays the last notification (Framework
+// Notification 4.1). It reports whether the request is one.
+func (s *Source) answerRemoved(w http.ResponseWriter, r *http.Request) bool {
+	if s.publisher == nil || !strings.HasPrefix(r.URL.Path, s.routes.base) || !strings.HasSuffix(r.URL.Path, "/"+frameworkPath) {
+		return false
+	}
+	uri := s.routes.origin + (&url.URL{Path: r.URL.Path}).EscapedPath()
+	if !s.publisher.HasRemoved(r.Context(), uri) {
+		return false
+	}
+	serve := func(w http.ResponseWriter) { s.publisher.ServeTopic(w, r, uri) }
+	if s.options.Observe == nil {
+		serve(w)
+	} else {
+		s.observe(w, Answer{Request: r, Document: string(resourcesync.FrameworkNotification)}, serve)
+	}
+	return true
 }
 
 func (r *runner) channel(st *set, c resourcesync.Capability) (publisher.Channel, error) {

@@ -1,6 +1,7 @@
 package rshttp_test
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -28,14 +29,40 @@ func TestD2_RemovedSet(t *testing.T) {
 	stop()
 	const gone = "deleted resourcesync/b/capabilitylist.xml"
 	for range 2 { // the second time it is known
-		_, stop = pushed(t, rshttp.Options{Store: storeOf(outbox)}, a)
+		var src *rshttp.Source
+		src, stop = pushed(t, rshttp.Options{Store: storeOf(outbox)}, a)
 		until(t, "the end of b", func() bool { return slices.Contains(h.told("/b/framework/"), gone) })
 		until(t, "that is known", func() bool {
 			state, err := outbox.State(t.Context(), pushBase+"b/framework/")
 			cursor, failed := outbox.HubCursor(t.Context(), pushBase+"b/framework/", h.uri)
 			return err == nil && failed == nil && cursor.Taken == state.Number
 		})
+		// A hub may verify the topic, by any process.
+		replica := newSource(t, &rshttp.Options{Store: storeOf(outbox)}, a)
+		on := h.on("/b/framework/")
+		for _, s := range []*rshttp.Source{src, replica} {
+			for _, method := range []string{http.MethodGet, http.MethodHead} {
+				res := do(t, s, method, "/resourcesync/b/framework/")
+				if l := links(t, res.Header); res.StatusCode != 200 || res.Header.Get("Content-Type") != "application/xml" ||
+					!slices.Equal(l["self"], []string{pushBase + "b/framework/"}) || !slices.Equal(l["hub"], []string{h.uri}) ||
+					method == http.MethodGet && text(t, res) != on[len(on)-1].body {
+					t.Errorf("%s of the topic: %s %v", method, res.Status, res.Header)
+				}
+			}
+			for _, path := range []string{"b/change/", "b/framework", "c/framework/", "b/capabilitylist.xml"} {
+				if res := get(t, s, "/resourcesync/"+path); res.StatusCode != 404 {
+					t.Errorf("%s: %s", path, res.Status)
+				}
+			}
+		}
 		stop()
+	}
+	const described = "updated .well-known/resourcesync"
+	if told := h.told("/b/framework/"); !slices.Equal(told[len(told)-2:], []string{described, gone}) {
+		t.Errorf("b: %q", told)
+	}
+	if told := h.told("/a/framework/"); told[len(told)-1] != described {
+		t.Errorf("a: %q", told)
 	}
 	on := h.on("/b/framework/")
 	last := on[len(on)-1]
@@ -56,12 +83,12 @@ func TestD2_RemovedSet(t *testing.T) {
 			t.Errorf("%s: %q", channel, h.told(channel))
 		}
 	}
-	before := len(on)
+	before := len(h.told("/b/framework/"))
 	pushed(t, rshttp.Options{Store: storeOf(outbox)}, a, b)
-	until(t, "b again", func() bool {
-		again := h.told("/b/framework/")
-		return len(h.on("/b/framework/")) >= before+3 && slices.Contains(again[before:], "created resourcesync/b/capabilitylist.xml")
-	})
+	until(t, "b again", func() bool { return len(h.told("/b/framework/")) >= before+3 })
+	if again := h.told("/b/framework/")[before:]; !slices.Equal(again[:3], []string{described, "created resourcesync/b/capabilitylist.xml", "created resourcesync/b/resourcelist.xml"}) {
+		t.Errorf("b again: %q", again)
+	}
 }
 
 // A new set's channel says that the Source Description was updated, because it existed.
@@ -102,14 +129,14 @@ func TestD2_RemovedLastSetWithHubs(t *testing.T) {
 		})
 		stop()
 	}
-	n := 0
+	ends := make(map[string]bool) // a hub can get a notification again after a stop
 	for _, p := range h.on("") {
 		if strings.Contains(p.body, `change="deleted"`) {
-			n++
+			ends[p.body] = true
 		}
 	}
-	if n != 1 {
-		t.Errorf("%d notifications of the end", n)
+	if len(ends) != 1 {
+		t.Errorf("%d notifications of the end", len(ends))
 	}
 }
 

@@ -187,7 +187,7 @@ func (s *Source) answer(w http.ResponseWriter, r *http.Request) bool {
 	}
 	t, doc, ok := s.find(r.URL.Path)
 	if !ok {
-		return false
+		return s.answerRemoved(w, r)
 	}
 	if s.options.Observe == nil || t.isSocket() {
 		s.serve(w, r, t, doc)

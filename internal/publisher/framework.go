@@ -129,17 +129,13 @@ func (p *Publisher) endRemoved(ctx context.Context) ([]*sender, error) {
 	return senders, nil
 }
 
-// end appends the last notification of a topic, unless it already exists. It returns the
-// number of that notification, or 0 if there is none. The state after it has no documents,
+// end appends the last notifications of a topic, unless they already exist. It returns the
+// number of the last one, or 0 if there is none. The state after it has no documents,
 // so a set that returns is announced anew.
 func (p *Publisher) end(ctx context.Context, uri string) (last int64, err error) {
-	state, err := p.store.State(ctx, uri)
-	if err != nil || state.Number == 0 {
-		return 0, err // nothing was published
-	}
-	newest, err := p.store.Read(ctx, uri, state.Number-1, 1, 0)
-	if err != nil || len(newest) == 0 || !newest[0].From.IsZero() {
-		return 0, err // a change channel: its notifications have intervals
+	state, newest, err := p.newest(ctx, uri)
+	if err != nil || newest == nil || !newest.From.IsZero() {
+		return 0, err // nothing was published, or it is a change channel
 	}
 	if state.Documents == "" {
 		return state.Number, nil
@@ -149,20 +145,24 @@ func (p *Publisher) end(ctx context.Context, uri string) (last int64, err error)
 		// this process was started.
 		return 0, nil
 	}
-	u := p.removed(newest[0].CapabilityList)
-	if u == nil {
-		return 0, nil
+	updates := p.removed(newest.CapabilityList)
+	for i, u := range updates {
+		body, ok := frameworkDocument(u, &omissions{})
+		if !ok {
+			return 0, nil
+		}
+		n := pushlog.Notification{Topic: uri, CapabilityList: newest.CapabilityList, Body: body}
+		next := pushlog.State{Number: state.Number + 1, Until: state.Until, Documents: state.Documents}
+		if i == len(updates)-1 {
+			next.Documents = ""
+		}
+		if err := p.store.Append(ctx, n, state, next); err != nil {
+			return 0, err
+		}
+		p.totals.Count(func(c *topic.Counters) { c.Notifications++ })
+		state, last = next, next.Number
 	}
-	body, ok := frameworkDocument(u, &omissions{})
-	if !ok {
-		return 0, nil
-	}
-	n := pushlog.Notification{Topic: uri, CapabilityList: newest[0].CapabilityList, Body: body}
-	if err := p.store.Append(ctx, n, state, pushlog.State{Number: state.Number + 1, Until: state.Until}); err != nil {
-		return 0, err
-	}
-	p.totals.Count(func(c *topic.Counters) { c.Notifications++ })
-	return state.Number + 1, nil
+	return last, nil
 }
 
 // hub returns the hub with this URI of any channel, or nil.

@@ -38,13 +38,15 @@ type Publisher struct {
 	topics   map[string]*Channel
 	used     map[string][]string // URIs of remote hubs, by topic
 	options  topic.Options
-	removed  func(capabilityList string) *Update
+	removed  func(capabilityList string) []*Update
 	log      *slog.Logger
 	sparse   sparse.Log // for lines that clients can cause
 	made     time.Time  // changes after this time are published
 	failures health.Failures
 	totals   health.Totals[topic.Counters]
 	running  atomic.Bool
+
+	ended ended
 
 	mu      sync.Mutex
 	senders map[string][]*sender // by topic, while this process leads
@@ -53,12 +55,12 @@ type Publisher struct {
 // New returns a Publisher of channels. Without channels, it only announces removed sets. It
 // fails if a channel or an option is invalid. opts may be nil.
 //
-// removed returns the last Framework Notification of a removed set, whose topics are in the
+// removed returns the last Framework Notifications of a removed set, whose topics are in the
 // log but which has no channel any more, given the URI of its Capability List; nil means
-// none. It is sent to the hubs of the topic. The log has only the URIs of hubs: a hub that no
+// none. They are sent to the hubs of the topic. The log has only the URIs of hubs: a hub that no
 // channel uses any more receives it by POST, and misses it if it needs a Token or a Ping. If
 // removed is nil, no such notifications are sent.
-func New(log topic.Log, channels []Channel, removed func(capabilityList string) *Update, opts *topic.Options) (*Publisher, error) {
+func New(log topic.Log, channels []Channel, removed func(capabilityList string) []*Update, opts *topic.Options) (*Publisher, error) {
 	o, err := withDefaults(opts)
 	if err != nil {
 		return nil, err

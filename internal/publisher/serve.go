@@ -19,12 +19,15 @@ import (
 // ServeTopic answers a request for a topic URI (Change Notification 4.1) with the latest
 // notification, or an empty body before the first, and with links to the topic itself, its
 // hubs and the Capability List. It works in every process, and ignores the path of the
-// request. If topic is not one of the Publisher, it answers 404.
+// request. If topic is neither one of the Publisher nor that of a removed set, it answers 404.
 func (p *Publisher) ServeTopic(w http.ResponseWriter, r *http.Request, topic string) {
 	if !reqbody.None(w, r) {
 		return
 	}
 	c := p.topics[topic]
+	if c == nil {
+		c = p.removedChannel(r.Context(), topic)
+	}
 	if c == nil {
 		http.NotFound(w, r)
 		return
@@ -39,7 +42,7 @@ func (p *Publisher) ServeTopic(w http.ResponseWriter, r *http.Request, topic str
 		http.Error(w, text, http.StatusMethodNotAllowed)
 		return
 	}
-	body, err := p.latest(r.Context(), topic)
+	_, newest, err := p.newest(r.Context(), topic)
 	if err != nil {
 		if r.Context().Err() == nil {
 			p.sparse.Log(r.Context(), p.log, slog.LevelError, "topic not served: the log has failed",
@@ -49,6 +52,10 @@ func (p *Publisher) ServeTopic(w http.ResponseWriter, r *http.Request, topic str
 		h.Set("Retry-After", "30")
 		http.Error(w, "The latest notification cannot be read at the moment. Try again later.", http.StatusServiceUnavailable)
 		return
+	}
+	var body []byte
+	if newest != nil {
+		body = newest.Body
 	}
 	sum := sha256.Sum256(body)
 	h.Set("Link", c.links())
@@ -76,23 +83,23 @@ func (c *Channel) hubs() []string {
 	return uris
 }
 
-// latest returns the newest notification of a topic, or nil if there is none.
-func (p *Publisher) latest(ctx context.Context, topic string) ([]byte, error) {
+// newest returns the state of a topic and its newest notification, or nil if there is none.
+func (p *Publisher) newest(ctx context.Context, topic string) (pushlog.State, *pushlog.Notification, error) {
 	for {
 		state, err := p.store.State(ctx, topic)
 		if err != nil || state.Number == 0 {
-			return nil, err
+			return state, nil, err
 		}
 		found, err := p.store.Read(ctx, topic, state.Number-1, sendAhead, sendBytes)
 		if err != nil {
-			return nil, err
+			return state, nil, err
 		}
 		if len(found) > 0 {
-			return found[len(found)-1].Body, nil
+			return state, &found[len(found)-1], nil
 		}
 		// It has been superseded and removed meanwhile.
 		if err := ctx.Err(); err != nil {
-			return nil, err
+			return state, nil, err
 		}
 	}
 }
