@@ -184,6 +184,14 @@ func (j journal) changes(ctx context.Context, iv resourcesync.Interval, omit fun
 	return checked.Changes(ctx, j.Changer, iv, omit)
 }
 
+// first returns the time of the first change after the beginning of w, or zero.
+func (j journal) first(ctx context.Context, w resourcesync.Interval) (time.Time, error) {
+	for c, err := range j.changes(ctx, resourcesync.Interval{From: w.From}, nil) {
+		return c.Datetime, err
+	}
+	return time.Time{}, nil
+}
+
 func (j journal) stat(ctx context.Context) (since, erased time.Time, err error) {
 	since, err = j.Changer.Since(ctx)
 	return since, time.Time{}, err

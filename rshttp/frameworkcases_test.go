@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"iter"
+	"reflect"
 	"slices"
 	"strings"
 	"testing"
@@ -203,14 +204,26 @@ func TestD2_Windows(t *testing.T) {
 		if at := updates[0].Entries[1].Metadata.Datetime; !at.Equal(split) {
 			t.Errorf("split at %v, told as of %v", split, at)
 		}
+		began := time.Now() // the first change closes the open list
 		for range 3 {
 			set.put(t, "a")
 			time.Sleep(time.Second)
 		}
 		closed := all[len(all)-1]
 		all = windows()
-		f.want("updated rs/resourcelist.xml\n" +
-			"created " + path(all[len(all)-1]) + " index rs/changelist.xml\nupdated " + path(closed) + " index rs/changelist.xml\n")
+		replica := f.again(Options{PageSize: 1}, Set{Provider: set.Set})
+		replica.crawl()
+		updates = f.news()
+		if got, want := brief(updates), "updated rs/resourcelist.xml\ncreated "+path(all[len(all)-1])+" index rs/changelist.xml\nupdated "+path(closed)+" index rs/changelist.xml\n"; got != want {
+			t.Errorf("got\n%swant\n%s", got, want)
+		}
+		if at := updates[0].Entries[2].Metadata.Datetime; !at.Equal(began) {
+			t.Errorf("closed at %v, told as of %v", began, at)
+		}
+		time.Sleep(time.Minute)
+		if other := replica.news(); !reflect.DeepEqual(other, updates) {
+			t.Errorf("a replica says %+v, not %+v", other, updates)
+		}
 		f.want("")
 	})
 }

@@ -40,13 +40,20 @@ func (d *frameworkFeed) changes(ctx context.Context, k *known) ([]rsxml.Entry, e
 	moved := k.Journal == nil || now.Version != k.Journal.Version || !now.Newest.Equal(k.Journal.Newest)
 	k.Journal = &now
 	var news []rsxml.Entry
-	var born time.Time
+	var born, closed time.Time
 	if k.ChangeList.splits(windows) {
 		if born, err = d.born(ctx, windows[len(windows)-1]); err != nil {
 			return nil, err
 		}
+		if i := k.ChangeList.closed(windows); i >= 0 {
+			// Readers see the list closed from the change that closed it, not
+			// from its end.
+			if closed, err = d.born(ctx, windows[i+1]); err != nil {
+				return nil, err
+			}
+		}
 	}
-	news, k.ChangeList = d.windowEntries(kindChangeList, k.ChangeList, windows, moved, born, now.Newest)
+	news, k.ChangeList = d.windowEntries(kindChangeList, k.ChangeList, windows, moved, splitTimes{born, closed}, now.Newest)
 	if !st.has(resourcesync.ChangeDump) {
 		k.ChangeDump = nil
 		return news, nil
@@ -57,7 +64,12 @@ func (d *frameworkFeed) changes(ctx context.Context, k *known) ([]rsxml.Entry, e
 	}
 	until := dump.Covers().Until // a Change Dump changes when a package is closed
 	moved = k.ChangeDump == nil || !until.Equal(k.ChangeDump.Until)
-	dumps, told := d.windowEntries(kindChangeDump, k.ChangeDump, st.dumpParts(dump), moved, until, until)
+	parts := st.dumpParts(dump)
+	times := splitTimes{born: until}
+	if i := k.ChangeDump.closed(parts); i >= 0 {
+		times.closed = parts[i].Until
+	}
+	dumps, told := d.windowEntries(kindChangeDump, k.ChangeDump, parts, moved, times, until)
 	told.Until = until
 	k.ChangeDump = told
 	return append(news, dumps...), nil
@@ -87,10 +99,11 @@ func (d *frameworkFeed) readJournal(ctx context.Context, before *knownJournal, w
 // born returns the time at which the open window w began: that of its first change, which
 // closed the previous window, or the end of the previous window if there is no change.
 func (d *frameworkFeed) born(ctx context.Context, w resourcesync.Interval) (time.Time, error) {
-	for c, err := range (journal{d.set}).changes(ctx, resourcesync.Interval{From: w.From}, nil) {
-		return c.Datetime, err
+	first, err := journal{d.set}.first(ctx, w)
+	if err == nil && first.IsZero() {
+		first = w.From
 	}
-	return w.From, nil
+	return first, err
 }
 
 // splits reports whether the newest of windows was split off since k, so that there is a new
@@ -100,12 +113,24 @@ func (k *knownWindows) splits(windows []resourcesync.Interval) bool {
 	return k != nil && last > 0 && (!k.Index || windows[last].From.After(k.Open))
 }
 
+// closed returns the index of the window that was open at k and has been closed since, or -1
+// if there is none.
+func (k *knownWindows) closed(windows []resourcesync.Interval) int {
+	if k == nil || !k.Index {
+		return -1
+	}
+	return slices.IndexFunc(windows[:len(windows)-1], func(w resourcesync.Interval) bool { return w.From.Equal(k.Open) })
+}
+
+// splitTimes are the times at which the newest window began, if it was split off, and at which
+// the window that was open before was closed.
+type splitTimes struct{ born, closed time.Time }
+
 // windowEntries returns entries for the documents of windows that have changed since k: the
 // newest one if it was created or updated, and the one that it has closed. The documents are
 // of the kind if there is one, otherwise of its parts. moved reports
-// whether the journal has changed. born is the time at which the newest window began, if it
-// was split off, and newest the time of the newest change.
-func (d *frameworkFeed) windowEntries(kind string, k *knownWindows, windows []resourcesync.Interval, moved bool, born, newest time.Time) ([]rsxml.Entry, *knownWindows) {
+// whether the journal has changed. newest is the time of the newest change.
+func (d *frameworkFeed) windowEntries(kind string, k *knownWindows, windows []resourcesync.Interval, moved bool, split splitTimes, newest time.Time) ([]rsxml.Entry, *knownWindows) {
 	last := len(windows) - 1
 	now := &knownWindows{Index: last > 0, Open: windows[last].From}
 	entry := func(i int, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
@@ -119,11 +144,9 @@ func (d *frameworkFeed) windowEntries(kind string, k *knownWindows, windows []re
 	case k == nil:
 		return []rsxml.Entry{entry(last, resourcesync.Created, newest)}, now
 	case k.splits(windows):
-		news := []rsxml.Entry{entry(last, resourcesync.Created, born)}
-		for i, w := range windows[:last] {
-			if k.Index && w.From.Equal(k.Open) {
-				news = append(news, entry(i, resourcesync.Updated, w.Until))
-			}
+		news := []rsxml.Entry{entry(last, resourcesync.Created, split.born)}
+		if i := k.closed(windows); i >= 0 {
+			news = append(news, entry(i, resourcesync.Updated, split.closed))
 		}
 		return news, now
 	case moved || k.Index != now.Index:
