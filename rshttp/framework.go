@@ -96,7 +96,7 @@ func (d *frameworkFeed) next(ctx context.Context, k *known) (*publisher.Update, 
 		return u, nil
 	}
 	var entries []rsxml.Entry
-	for _, look := range []func(context.Context, *known) ([]rsxml.Entry, error){d.resources, d.dumps, d.changes} {
+	for _, look := range []func(context.Context, *known) ([]rsxml.Entry, error){d.resources, d.dumps, d.changes, d.archives} {
 		news, err := look(ctx, k)
 		if err != nil {
 			return nil, err
@@ -224,7 +224,7 @@ func stamp(t time.Time) string {
 
 // knownFormat is the version of the format of a known. A known in an unsupported format
 // is discarded, and all documents are announced as new.
-const knownFormat = 2
+const knownFormat = 3
 
 // A known is the state of the documents at the newest Framework Notification of a channel.
 // Its size does not depend on the number of documents.
@@ -237,6 +237,10 @@ type known struct {
 	Journal        *knownJournal `json:"journal,omitempty"`
 	ChangeList     *knownWindows `json:"changelist,omitempty"`
 	ChangeDump     *knownWindows `json:"changedump,omitempty"`
+
+	Archives map[resourcesync.Capability]knownArchive `json:"archives,omitempty"`
+
+	quiet bool // an earlier format had no Archives, so they are not announced as new
 }
 
 // knownPages is the last announced state of the pages of a Resource List.
@@ -264,17 +268,18 @@ type knownWindows struct {
 	Until time.Time `json:"until,omitzero"` // of the packages of a Change Dump
 }
 
-// parseKnown parses the JSON of a known. Format 1 had a mark for each page, in fields with
+// parseKnown parses the JSON of a known. Format 2 had no archives. Format 1 had a mark for each page, in fields with
 // other names. Because it has no version of the pages, the newest list is announced once
 // more, and a dump when it is due.
 func parseKnown(s string) known {
 	var k known
-	if json.Unmarshal([]byte(s), &k) != nil || k.Format != knownFormat && k.Format != 1 {
+	if json.Unmarshal([]byte(s), &k) != nil || (k.Format < 1 || k.Format > knownFormat) {
 		return known{Format: knownFormat}
 	}
 	if k.Format == 1 && k.ResourceDump != nil {
 		k.ResourceDump.Announced = time.Now().UTC()
 	}
+	k.quiet = k.Format < knownFormat
 	k.Format = knownFormat
 	return k
 }

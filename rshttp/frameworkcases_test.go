@@ -67,7 +67,7 @@ func TestD2_FrameworkIsSmall(t *testing.T) {
 // TestFrameworkUnknown: what another version has written is announced anew rather than
 // misunderstood.
 func TestFrameworkUnknown(t *testing.T) {
-	for _, text := range []string{"{}", `{"format":3,"description":"x"}`, "x", `{"format":1,"resourcelist":7}`, `[]`} {
+	for _, text := range []string{"{}", `{"format":4,"description":"x"}`, "x", `{"format":1,"resourcelist":7}`, `[]`} {
 		f := frame(t, Options{}, text, Set{Provider: memory.New(nil)})
 		f.get("https://example.org/rs/resourcelist.xml")
 		f.want("created .well-known/resourcesync\ncreated rs/capabilitylist.xml\ncreated rs/resourcelist.xml\ncreated rs/changelist.xml\n")

@@ -1,0 +1,101 @@
+package rshttp
+
+import (
+	"context"
+	"strconv"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// archiveInterval is the minimum time between two reads of an archive whose Archiver has no
+// state.
+const archiveInterval = time.Hour
+
+// A knownArchive is the last announced state of an archive.
+type knownArchive struct {
+	Version string    `json:"version"`          // a digest
+	Newest  string    `json:"newest,omitempty"` // its newest page; empty for a single document
+	Read    time.Time `json:"read,omitzero"`    // when a complete archive was read to find out
+}
+
+// archives announces changes of archives (Framework Notification 3), or of their newest pages.
+// An archive changes when it gets a document; that has no datetime, so the entry has the time
+// at which the change became known.
+func (d *frameworkFeed) archives(ctx context.Context, k *known) ([]rsxml.Entry, error) {
+	var news []rsxml.Entry
+	was := k.Archives
+	k.Archives = make(map[resourcesync.Capability]knownArchive, len(d.set.archives))
+	for _, c := range d.set.archives {
+		before, isKnown := was[c]
+		t := target{kind: d.set.routes.kinds[string(c)], set: d.set}
+		now, err := t.archiveNews(ctx, before)
+		if err != nil {
+			return nil, err
+		}
+		k.Archives[c] = now
+		switch {
+		case isKnown && now.Version == before.Version, was == nil && k.quiet:
+		case !isKnown || now.Newest != before.Newest:
+			news = append(news, d.entry(string(c), now.Newest, resourcesync.Created, time.Time{}))
+		default:
+			news = append(news, d.entry(string(c), now.Newest, resourcesync.Updated, time.Time{}))
+		}
+	}
+	return news, nil
+}
+
+// archiveNews returns the state of the archive t. It reads the archive only if it may have
+// changed since before.
+func (t target) archiveNews(ctx context.Context, before knownArchive) (now knownArchive, err error) {
+	if t.isOfJournal() {
+		if now.Version, err = t.archivedSpan(ctx); err != nil || now.Version == before.Version {
+			return before, err
+		}
+	} else if time.Since(before.Read) < archiveInterval {
+		return before, nil
+	} else {
+		now.Read = time.Now().UTC()
+	}
+	var times []int64
+	var last resourcesync.Snapshot
+	for snapshot, err := range t.snapshots(ctx) {
+		if err != nil {
+			return before, err
+		}
+		times = append(times, timeOf(&snapshot))
+		last = snapshot
+	}
+	if pages := partition.Spans(times, partition.AllTime, t.set.options.PageSize); len(pages) > 1 {
+		now.Newest = partition.FormatTime(time.UnixMicro(pages[len(pages)-1].From))
+	}
+	if now.Version == "" {
+		first := int64(0)
+		if len(times) > 0 {
+			first = times[0]
+		}
+		now.Version = digestOf(strconv.Itoa(len(times)), strconv.FormatInt(first, 10), last.URI, stamp(last.At), stamp(last.Interval.Until), stamp(last.LastModified))
+	}
+	return now, nil
+}
+
+// isOfJournal reports whether the archive t has the Change Lists that the journal has dropped.
+func (t target) isOfJournal() bool {
+	return t.kind.capability == resourcesync.ChangeListArchive && t.set.ChangeArchiver != nil
+}
+
+// archivedSpan returns a digest of the times between which the archive has the changes: it
+// gets a list when the journal drops one.
+func (t target) archivedSpan(ctx context.Context) (string, error) {
+	stat, err := t.set.ChangeArchiver.StatArchive(ctx)
+	if err != nil {
+		return "", err
+	}
+	until, err := t.set.Changer.Since(ctx)
+	if err != nil {
+		return "", err
+	}
+	return digestOf(stamp(stat.Since), stamp(until)), nil
+}
