@@ -194,7 +194,7 @@ func (v *view) stateOf(ctx context.Context, st *set, c resourcesync.Capability) 
 		if err != nil {
 			return ""
 		}
-		return v.openWindow(st, windows)
+		return v.openWindow(ctx, st, windows)
 	case resourcesync.ChangeDump:
 		if d := st.changePackages.Current(); d != nil {
 			return number(int64(len(d.Packages)), "package") + ". A package is closed " + every(st.options.PackageEvery) + " if there are changes."
@@ -204,12 +204,13 @@ func (v *view) stateOf(ctx context.Context, st *set, c resourcesync.Capability) 
 	return ""
 }
 
-// openWindow describes the Change Lists of a journal, and when the next one begins.
-func (v *view) openWindow(st *set, windows []resourcesync.Interval) string {
+// openWindow describes the Change Lists of a journal, and when the next one begins: after the
+// boundary that follows the first change of the open window, unless one list is enough for all.
+func (v *view) openWindow(ctx context.Context, st *set, windows []resourcesync.Interval) string {
 	open := windows[len(windows)-1]
 	text := number(int64(len(windows)), "list") + ", the last open since " + open.From.UTC().Format("2 Jan, 15:04") + "."
 	if len(windows) == 1 {
-		text = "One list, open since " + open.From.UTC().Format("2 Jan, 15:04") + "."
+		return "One list, open since " + open.From.UTC().Format("2 Jan, 15:04") + "."
 	}
 	window := st.options.Window
 	if _, ok := st.Changer.(resourcesync.Windower); ok {
@@ -219,11 +220,11 @@ func (v *view) openWindow(st *set, windows []resourcesync.Interval) string {
 		}
 		window = w.Window()
 	}
-	next := paging.Boundary(open.From, window)
-	if !next.After(open.From) {
-		next = next.Add(window)
+	first, err := journal{st}.first(ctx, open)
+	if err != nil || first.IsZero() {
+		return text
 	}
-	if next.After(v.now) {
+	if next := paging.Boundary(first, window); next.After(v.now) {
 		return text + " The next begins with the first change after " + next.UTC().Format("2 Jan, 15:04") + "."
 	}
 	return text + " The next change begins a new list."

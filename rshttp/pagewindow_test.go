@@ -1,0 +1,47 @@
+package rshttp
+
+import (
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/adapters/memory"
+)
+
+// TestOpenWindow: the page of a Capability List says when the open Change List ends: at the
+// boundary after its first change, however long nothing had changed before.
+func TestOpenWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) { // begins at midnight, 1 January 2000
+		set := full{memory.New(nil)}
+		src, err := New("https://example.org/rs/", []Set{{Provider: set}}, &Options{PageSize: 3, Logger: slog.New(slog.DiscardHandler)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		check := func(want string) {
+			t.Helper()
+			st := src.order[0]
+			windows, err := st.windows.Get(t.Context())
+			if err != nil {
+				t.Fatal(err)
+			}
+			v := &view{Source: src, now: time.Now()}
+			if got := v.openWindow(t.Context(), st, windows); !strings.HasSuffix(got, want) {
+				t.Errorf("%v: %s, want %s", v.now, got, want)
+			}
+		}
+		time.Sleep(time.Hour)
+		set.put(t, "a")
+		check("One list, open since 1 Jan, 00:00.")
+		for _, key := range []string{"b", "c", "d"} {
+			time.Sleep(time.Hour)
+			set.put(t, key)
+		}
+		check("The next begins with the first change after 2 Jan, 00:00.")
+		time.Sleep(3*24*time.Hour + time.Hour)
+		check("The next change begins a new list.")
+		set.put(t, "e")
+		check("The next begins with the first change after 5 Jan, 00:00.")
+	})
+}
