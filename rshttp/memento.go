@@ -54,6 +54,9 @@ func (st *set) withVersions() func(*resourcesync.Change, *rsxml.Entry) {
 		if c.Type == resourcesync.Deleted || slices.ContainsFunc(e.Links, isMemento) {
 			return // an entry has one at most, and a host's own comes first
 		}
+		if st.linker != nil && !st.linker.Linked(c.Datetime) {
+			return
+		}
 		links = append(append(links[:0], e.Links...), resourcesync.Link{
 			Rel:      resourcesync.RelMemento,
 			Href:     st.mementoURL(c.Resource.URI, c.Datetime),

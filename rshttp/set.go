@@ -79,6 +79,12 @@ type archiving interface {
 	Archive() resourcesync.ChangeArchiver
 }
 
+// A linker is a ChangeOpener that decides which changes have links to its versions, by their
+// datetimes. Its answers never change.
+type linker interface {
+	Linked(t time.Time) bool
+}
+
 // A retainer is a ChangeOpener that keeps past versions for a limited time.
 type retainer interface {
 	Since(context.Context) (time.Time, error)
@@ -106,6 +112,7 @@ type set struct {
 	checksummer, changeChecksummer resourcesync.Checksummer
 	patchOpener                    resourcesync.PatchOpener
 	retainer                       retainer
+	linker                         linker
 
 	pages    *partition.Partitioner
 	packages *partition.Partitioner
@@ -223,6 +230,7 @@ func (st *set) findCompanions(journal resourcesync.Changer) {
 	if _, ok := st.ChangeOpener.(resourcesync.Changer); !ok {
 		st.retainer, _ = st.ChangeOpener.(retainer)
 	}
+	st.linker, _ = st.ChangeOpener.(linker)
 }
 
 // upgrade returns explicit or, if that is nil, p if it is a T.
