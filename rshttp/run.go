@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net/url"
 	"slices"
 	"strings"
@@ -50,6 +51,13 @@ type component struct {
 	health func(ctx context.Context) error // nil if it has none
 }
 
+// A runningProvider is a Provider with background work, such as sqltable.Journalled. Run
+// works until ctx ends, and then returns nil.
+type runningProvider interface {
+	Run(ctx context.Context) error
+	Health(ctx context.Context) error
+}
+
 // begin creates the publisher, and lists the components. Each needs those before it.
 func (r *runner) begin() (err error) {
 	if r.publisher, err = r.newPublisher(); err != nil {
@@ -60,6 +68,11 @@ func (r *runner) begin() (err error) {
 	}
 	if store := r.options.Store; store != nil {
 		add("store", store.Run, store.Health)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.sets)) {
+		if p, ok := r.sets[name].Provider.(runningProvider); ok {
+			add(title(name), p.Run, p.Health)
+		}
 	}
 	if r.publisher != nil {
 		add("publisher", r.publisher.Run, r.publisher.Health)
@@ -76,8 +89,8 @@ func (r *runner) begin() (err error) {
 }
 
 // Run runs the Source until ctx ends, and then returns nil. It starts the components
-// that the Source has: the Store, the publisher of notifications, the Hub, the WebSocket
-// and the background work of the sets. It stops them in reverse order. If a component
+// that the Source has: the Store, each Provider that has methods Run and Health, the
+// publisher of notifications, the Hub, the WebSocket and the background work of the sets. It stops them in reverse order. If a component
 // ends by itself, Run stops the others and returns an error that names it.
 //
 // The background work of the sets divides them into pages and packages before requests
@@ -139,7 +152,7 @@ func runAll(ctx context.Context, all []component) error {
 }
 
 // Health returns what prevents this process from working, or nil. It joins the errors
-// of the Store and of the publisher, each with the name of the component, and the error
+// of the Store, of Providers with a method Health and of the publisher, each with the name of the component, and the error
 // with which Run ended. If the Source has a Store or notifications and no process has
 // run it for ten seconds, the error names the components that do not run. A process
 // that only serves is healthy while another one calls Run.
