@@ -1,6 +1,7 @@
 package rshttp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -21,6 +22,12 @@ import (
 // says what it could not check.
 type changerChecker interface {
 	CheckChanger(resourcesync.Changer) (warning string, err error)
+}
+
+// A changerDivider is a Provider that divides its set with the help of a journal of its
+// changes. It returns nil if the journal is of no help.
+type changerDivider interface {
+	CutterFor(resourcesync.Changer) resourcesync.Cutter
 }
 
 // A Set is a set of resources that a Source publishes (section 9). Provider is mandatory.
@@ -144,6 +151,9 @@ func newSet(in *site, s Set, only bool, ownHub string) (*set, error) {
 	out.Stater = upgrade(s.Stater, s.Provider)
 	out.Cutter = upgrade(s.Cutter, s.Provider)
 	out.Changer = upgrade(s.Changer, s.Provider)
+	if d, ok := s.Provider.(changerDivider); ok && s.Cutter == nil {
+		out.Cutter = cmp.Or(d.CutterFor(s.Changer), out.Cutter)
+	}
 	out.Opener = upgrade(s.Opener, s.Provider)
 	out.ChangeOpener = upgrade(s.ChangeOpener, s.Provider)
 	out.Watcher = upgrade(s.Watcher, s.Provider)
