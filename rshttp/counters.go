@@ -67,6 +67,7 @@ type SetStatus struct {
 	Resources int64     `json:"resources"`         // negative if unknown
 	Changed   time.Time `json:"changed,omitzero"`  // the time of the newest change in the set
 	Recorded  time.Time `json:"recorded,omitzero"` // the time of the newest change in its journal
+	Pending   time.Time `json:"pending,omitzero"`  // when the oldest change was recorded that the store of its journal does not show yet
 }
 
 // SetStatus returns the status of each set, in the order given to [New]. It costs what one
@@ -89,6 +90,13 @@ func (s *site) SetStatus(ctx context.Context) ([]SetStatus, error) {
 	return all, errors.Join(errs...)
 }
 
+// A pender is a journal that shows changes some time after they have been recorded.
+type pender interface {
+	// Pending returns when the oldest change was recorded that is not shown yet, or the
+	// zero time if there is none.
+	Pending(ctx context.Context) (time.Time, error)
+}
+
 func (st *set) status(ctx context.Context) (SetStatus, error) {
 	now := SetStatus{Set: st.Name, Resources: -1}
 	stat, err := statOf(ctx, st.Stater, partition.Whole)
@@ -101,5 +109,8 @@ func (st *set) status(ctx context.Context) (SetStatus, error) {
 	}
 	stat, err = statOf(ctx, st.changeStater, partition.Whole)
 	now.Recorded = stat.LastModified
+	if p, ok := st.Changer.(pender); ok && err == nil {
+		now.Pending, err = p.Pending(ctx)
+	}
 	return now, err
 }
