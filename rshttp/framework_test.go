@@ -178,10 +178,10 @@ func (f *framed) crawl() (docs map[string]found, count map[resourcesync.Capabili
 	return docs, count
 }
 
-// TestD2_RS15_RS16_RS17_FrameworkTellsAll: whatever happens to a set, its framework
+// TestD2_RS16_RS17_FrameworkTellsAll: whatever happens to a set, its framework
 // channel names the newest document of each capability that is new, and the newest
 // that has changed, and no other, in the words that the specification allows.
-func TestD2_RS15_RS16_RS17_FrameworkTellsAll(t *testing.T) {
+func TestD2_RS16_RS17_FrameworkTellsAll(t *testing.T) {
 	for seed := range uint64(4) {
 		synctest.Test(t, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 5))

@@ -209,7 +209,7 @@ func TestWP5_WP6_TopicPage(t *testing.T) {
 	}
 }
 
-// TestWP8_TopicsStay: what looks like a topic is one or is none; nothing is redirected.
+// TestWP8_TopicsStay: no topic redirects, and neither does what looks like one.
 func TestWP8_TopicsStay(t *testing.T) {
 	src := newSource(t, nil, rshttp.Set{Name: "papers", Provider: memory.New(nil), Hubs: []topic.Hub{{URI: "https://hub.example.net/"}}})
 	for path, want := range map[string]int{
@@ -253,9 +253,9 @@ func TestRS6_Submission(t *testing.T) {
 	}
 }
 
-// TestRS14_RS15_RS16_RS17_FrameworkNotifications: those of a set in which much
+// TestRS14_RS16_RS17_FrameworkNotifications: those of a set in which much
 // happens are such as the specification wants them.
-func TestRS14_RS15_RS16_RS17_FrameworkNotifications(t *testing.T) {
+func TestRS14_RS16_RS17_FrameworkNotifications(t *testing.T) {
 	check := func([]byte, bool) {}
 	if shared := os.Getenv("RESOURCESYNC_SHARED"); shared != "" {
 		check = validate(t, filepath.Join(shared, "schema"))
@@ -316,6 +316,52 @@ func TestRS14_RS15_RS16_RS17_FrameworkNotifications(t *testing.T) {
 		if !told[c] {
 			t.Errorf("never told: %s", c)
 		}
+	}
+}
+
+// TestRS15_TableOfChanges: through the life of a Source, each change of table 2 is announced, and
+// no other. That its Source Description is deleted no Source announces: it has ended.
+func TestRS15_TableOfChanges(t *testing.T) {
+	h := newHubServer(t)
+	hubs := []topic.Hub{{URI: h.uri}}
+	s := newShelf(t)
+	s.put("0", noise(1, 100))
+	a, b := rshttp.Set{Name: "a", Provider: history{s}, Hubs: hubs}, rshttp.Set{Name: "b", Provider: memory.New(nil), Hubs: hubs}
+	o := rshttp.Options{Store: storeOf(topic.NewMemoryLog()), PageSize: 3, PackageSize: 500}
+	changes := func() map[string]bool {
+		all := make(map[string]bool)
+		for _, p := range h.on("/framework/") {
+			for _, e := range p.entries {
+				all[string(e.Metadata.Capability)+" "+string(e.Metadata.Change)] = true
+			}
+		}
+		return all
+	}
+	_, stop := pushed(t, o, a, b)
+	begun(t, h, "a/")
+	begun(t, h, "b/")
+	for i := range 7 {
+		before := len(h.on("/a/framework/"))
+		for j := range 4 {
+			s.put(fmt.Sprint(i+7*j), noise(uint32(i), 100))
+		}
+		until(t, "a Framework Notification", func() bool { return len(h.on("/a/framework/")) > before })
+	}
+	stop()
+	a.DescribedBy = "https://example.org/about"
+	_, stop = pushed(t, o, a)
+	want := map[string]bool{
+		"resourcelist created": true, "resourcelist updated": true,
+		"resourcedump created": true,
+		"changelist created":   true, "changelist updated": true,
+		"changedump created": true, "changedump updated": true,
+		"capabilitylist created": true, "capabilitylist updated": true, "capabilitylist deleted": true,
+		"description created": true, "description updated": true,
+	}
+	until(t, "all changes", func() bool { return len(changes()) >= len(want) })
+	stop()
+	if got := changes(); !maps.Equal(got, want) {
+		t.Errorf("announced: %q", slices.Sorted(maps.Keys(got)))
 	}
 }
 

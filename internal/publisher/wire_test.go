@@ -1,6 +1,7 @@
 package publisher
 
 import (
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -17,10 +18,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// Each requirement (docs/requirements.md) that is tested is in the name of a test. RS1, RS2,
-// RS11, RS14, RS16 and RS17 are in other files of this package; RS3, RS15 and RS22
-// where documents are watched and Capability Lists written (rshttp); RS18 to RS21
-// and RS23, and all of WH, in topic/hub.
+// docs/requirements.md names the tests of each requirement.
 
 // hub starts a hub that answers by answer.
 func hub(t *testing.T, answer func(w http.ResponseWriter, n int)) (*recorder, topic.Hub) {
@@ -116,38 +114,34 @@ func TestWP1_WP2_WP3_RS4_topic(t *testing.T) {
 	}
 }
 
-// TestWP4_WP5_linksInHeaderAlone: a topic is neither a feed nor a web page, whatever
-// is asked for, and its document has no place for links to itself and to hubs. There
-// they could come to differ from those of the header.
-func TestWP4_WP5_linksInHeaderAlone(t *testing.T) {
-	_, hub := hub(t, nil)
+// TestWP4_linksInHeaderAlone: a topic is no feed, even for a client that prefers one, and its
+// document has no place for links to itself and to hubs. There they could differ from those of
+// the header.
+func TestWP4_linksInHeaderAlone(t *testing.T) {
+	h, hub := hub(t, nil)
 	set, outbox := memory.New(nil), pushlog.NewMemory()
 	p, _ := run(t, outbox, []Channel{changeChannel(set, hub)}, nil)
 	begun(t, outbox, changeTopic)
 	put(t, set, 1)
-	var latest string
-	for latest == "" {
-		latest = body(t, get(t, p, http.MethodGet, changeTopic, nil))
-	}
-	for _, accept := range []string{"application/atom+xml", "application/rss+xml", "text/html", "text/html, application/xhtml+xml;q=0.9, */*;q=0.1"} {
+	latest := h.wait(t, 1)[0].body
+	for _, accept := range []string{"application/atom+xml", "application/rss+xml", "application/rdf+xml;q=0.9, */*;q=0.1"} {
 		resp := get(t, p, http.MethodGet, changeTopic, http.Header{"Accept": {accept}})
 		if resp.StatusCode != http.StatusOK || resp.Header.Get("Content-Type") != "application/xml" {
 			t.Errorf("%s: %s, %s", accept, resp.Status, resp.Header.Get("Content-Type"))
 		}
 		wantLinks(t, resp.Header, hub)
-		if got := body(t, resp); got != latest {
+		if got := body(t, resp); got != string(latest) {
 			t.Errorf("%s: %s", accept, got)
 		}
 	}
-	head, _ := decode(t, []byte(latest))
-	if len(head.Links) != 1 || head.Links[0].Rel != resourcesync.RelUp {
-		t.Errorf("the document links to %+v", head.Links)
+	head, entries := decode(t, latest)
+	if len(head.Links) != 1 || head.Links[0].Rel != resourcesync.RelUp || len(entries) != 1 || len(entries[0].Links) != 0 {
+		t.Errorf("the document links to %+v and %+v", head.Links, entries)
 	}
 }
 
-// TestWP8_topicsStay: a topic does not move. RS4 wants 200 of it, which rules out
-// redirects, and who subscribes has to name it as its Link says, to the letter. When a
-// site has moved, its topics are others, and the old ones are none.
+// TestWP8_topicsStay: no topic redirects, because Change Notification 4.1 wants 200. When a site
+// has moved, its topics are others, and the old ones do not exist.
 func TestWP8_topicsStay(t *testing.T) {
 	c := changeChannel(memory.New(nil), topic.Hub{URI: "https://hub.example.net/"})
 	p, err := New(pushlog.NewMemory(), []Channel{c}, nil, nil)
@@ -206,9 +200,9 @@ func TestRS5_latest(t *testing.T) {
 	}
 }
 
-// TestWP6_oneRepresentation: what a topic answers does not depend on what the
-// client likes.
-func TestWP6_oneRepresentation(t *testing.T) {
+// TestOneRepresentation: the response of a topic does not depend on what the client prefers.
+// Package rshttp sends browsers a page instead, before this package sees the request.
+func TestOneRepresentation(t *testing.T) {
 	h, hub := hub(t, nil)
 	set, outbox := memory.New(nil), pushlog.NewMemory()
 	p, _ := run(t, outbox, []Channel{changeChannel(set, hub)}, nil)
@@ -216,7 +210,7 @@ func TestWP6_oneRepresentation(t *testing.T) {
 	put(t, set, 1)
 	want := string(h.wait(t, 1)[0].body)
 	for _, header := range []http.Header{
-		{"Accept": {"text/html"}}, {"Accept-Language": {"de"}}, {"Accept-Encoding": {"gzip"}}, {"Accept": {"application/atom+xml"}},
+		{"Accept": {"text/html"}}, {"Accept-Language": {"de"}}, {"Accept-Encoding": {"gzip"}},
 	} {
 		resp := get(t, p, http.MethodGet, changeTopic, header)
 		if got := body(t, resp); got != want || resp.Header.Get("Content-Type") != "application/xml" || resp.Header.Get("Content-Encoding") != "" {
@@ -287,19 +281,82 @@ func TestRS7_success(t *testing.T) {
 	}
 }
 
-// TestRS8_linkCheck: a hub that checks the links of the POST against those of the
-// topic finds the same.
-func TestRS8_linkCheck(t *testing.T) {
-	h, hub := hub(t, nil)
+// TestRS8_verifiedSource: a third-party hub accepts notifications of a registered Source only, and
+// verifies each by the links of the POST and by those of the topic, with HEAD and GET.
+func TestRS8_verifiedSource(t *testing.T) {
 	set, outbox := memory.New(nil), pushlog.NewMemory()
-	p, _ := run(t, outbox, []Channel{changeChannel(set, hub)}, nil)
-	begun(t, outbox, changeTopic)
+	site := httptest.NewUnstartedServer(nil)
+	third := &verifyingHub{t: t, registered: "http://" + site.Listener.Addr().String() + "/topic/", accepted: make(chan string, 1)}
+	server := httptest.NewServer(third)
+	t.Cleanup(server.Close)
+	third.uri = server.URL + "/websub/"
+	c := changeChannel(set, topic.Hub{URI: third.uri})
+	c.Topic = third.registered
+	other := changeChannel(memory.New(nil), topic.Hub{URI: third.uri})
+	other.Topic = "http://" + site.Listener.Addr().String() + "/unregistered/"
+	p, _ := run(t, outbox, []Channel{c, other}, &topic.Options{Flush: 10 * time.Millisecond})
+	site.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		p.ServeTopic(w, r, "http://"+r.Host+r.URL.Path)
+	})
+	site.Start()
+	t.Cleanup(site.Close)
+	begun(t, outbox, c.Topic)
+	begun(t, outbox, other.Topic)
 	put(t, set, 1)
-	post := h.wait(t, 1)[0]
-	topic := get(t, p, http.MethodHead, changeTopic, nil)
-	if post.header.Get("Link") != topic.Header.Get("Link") {
-		t.Errorf("POST: %s\nHEAD: %s", post.header.Get("Link"), topic.Header.Get("Link"))
+	if body := <-third.accepted; !strings.Contains(body, resource(1).URI) {
+		t.Errorf("accepted: %s", body)
 	}
+	n := pushlog.Notification{Topic: other.Topic, CapabilityList: capabilityList, Body: []byte("<urlset/>")}
+	if failed := p.send(t.Context(), &topic.Hub{URI: third.uri}, &n); failed == nil || !failed.final {
+		t.Errorf("a topic that is not registered: %+v", failed)
+	}
+}
+
+// A verifyingHub accepts the notifications of one topic, if the Source adheres to Change
+// Notification 4.1.
+type verifyingHub struct {
+	t               *testing.T
+	registered, uri string
+	accepted        chan string
+}
+
+func (v *verifyingHub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if l := linksOf(r.Header); l["self"] != v.registered || l["hub"] != v.uri {
+		http.Error(w, "not registered", http.StatusForbidden)
+		return
+	}
+	for _, method := range []string{http.MethodHead, http.MethodGet} {
+		ask, err := http.NewRequestWithContext(r.Context(), method, v.registered, nil)
+		if err != nil {
+			v.t.Error(err)
+			return
+		}
+		res, err := http.DefaultClient.Do(ask)
+		if err != nil {
+			v.t.Error(err)
+			return
+		}
+		_ = res.Body.Close()
+		if l := linksOf(res.Header); res.StatusCode != http.StatusOK || l["self"] != v.registered || l["hub"] != v.uri {
+			v.t.Errorf("%s of the topic: %s %v", method, res.Status, res.Header)
+			http.Error(w, "not verified", http.StatusForbidden)
+			return
+		}
+	}
+	body, err := io.ReadAll(r.Body)
+	if err != nil {
+		v.t.Error(err)
+	}
+	v.accepted <- string(body)
+}
+
+// linksOf returns the target of the last link of each relation.
+func linksOf(h http.Header) map[string]string {
+	out := make(map[string]string)
+	for _, l := range linkheader.Parse(h["Link"]...) {
+		out[l.Rel] = l.Target
+	}
+	return out
 }
 
 // TestRS9_RS10_RS13_changeNotification: what a notification says of itself and of
@@ -342,7 +399,7 @@ func TestRS9_RS10_RS13_changeNotification(t *testing.T) {
 	}
 }
 
-// TestRS12_sequence splits very many changes into a sequence of documents.
+// TestRS12_sequence splits very many changes into a sequence of urlset documents.
 func TestRS12_sequence(t *testing.T) {
 	h, hub := hub(t, nil)
 	set, outbox := memory.New(nil), pushlog.NewMemory()
@@ -366,5 +423,23 @@ func TestRS12_sequence(t *testing.T) {
 			n++
 		}
 		from = head.Metadata.Until
+	}
+}
+
+// TestRS12_frameworkWithoutIndex: a Framework Notification of many documents is a urlset, too.
+func TestRS12_frameworkWithoutIndex(t *testing.T) {
+	h, hub := hub(t, nil)
+	d, outbox := &documents{}, pushlog.NewMemory()
+	run(t, outbox, []Channel{frameworkChannel(d, hub)}, nil)
+	begun(t, outbox, frameworkTopic)
+	var locs []string
+	for n := range 1000 {
+		locs = append(locs, fmt.Sprintf("list/%d.xml", n))
+	}
+	d.set(nil, update(capabilityList, locs...))
+	body := h.wait(t, 1)[0].body
+	head, entries := decode(t, body)
+	if head.Index || len(entries) != 1000 || !strings.Contains(string(body), "<urlset") {
+		t.Errorf("%d entries, index: %t", len(entries), head.Index)
 	}
 }

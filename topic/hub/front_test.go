@@ -21,16 +21,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 )
 
-// Each requirement (docs/requirements.md) that is tested is in the name of a test. Here, at the
-// wire, are WH1 to WH5, WH10 to WH21, WH23 to WH28, WH30 to WH36, WH38, and WH51 to
-// WH53; RS7, RS18, RS19 and RS23. Those of deliveries, WH6, WH8, WH9, WH22, WH37,
-// WH39 to WH50, WH53 for the POST, WH54, RS20 and RS21, are beside the deliverer, as
-// is WH7. WH7 (differences) and WH29 (hubs that redirect) are liberties that this hub
-// does not take.
-//
-// Of the attacks, V1 to V13, V15 (verification), V16, V22 and V24 to V30 are here;
-// V5, V14, V15 and V17 to V20 and V23 are those of deliveries. V10 is held by each
-// test that has a log as well, and V25 by each answer.
+// docs/requirements.md names the tests of each requirement, and docs/security.md states the attacks
+// (V). V10 is also held by each test that has a log, and V25 by each response.
 
 const (
 	// Neither may ever be in a log.
