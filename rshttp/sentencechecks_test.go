@@ -23,6 +23,34 @@ func everywhere(check func(*readDocument) bool, kinds ...string) shown {
 	}
 }
 
+// each checks each entry of documents of some kinds.
+func each(check func(*element) bool, kinds ...string) shown {
+	return func(t *testing.T, p *published) {
+		n := 0
+		for _, d := range p.of(t, kinds...) {
+			for _, e := range d.entries() {
+				if n++; !check(e) {
+					t.Errorf("%s (%s): the entry of %s, %v", d.uri, d.kind, e.loc(), e.md().Attrs)
+				}
+			}
+		}
+		if n == 0 {
+			t.Error("no entries")
+		}
+	}
+}
+
+// some wants an entry like this in the documents of each of some kinds.
+func some(check func(*element) bool, kinds ...string) shown {
+	return func(t *testing.T, p *published) {
+		for _, kind := range kinds {
+			if !slices.ContainsFunc(p.of(t, kind), func(d *readDocument) bool { return slices.ContainsFunc(d.entries(), check) }) {
+				t.Errorf("no such entry of a %s", kind)
+			}
+		}
+	}
+}
+
 // elements returns all elements of a document.
 func (e *element) elements() []*element {
 	all := []*element{e}
@@ -35,6 +63,11 @@ func (e *element) elements() []*element {
 func isDatetime(s string) bool {
 	_, err := time.Parse(time.RFC3339Nano, s)
 	return err == nil && strings.HasSuffix(s, "Z")
+}
+
+func datetime(s string) time.Time {
+	at, _ := time.Parse(time.RFC3339Nano, s)
+	return at
 }
 
 // Elements, attributes and the head.
@@ -113,6 +146,23 @@ func datetimes() shown {
 		}
 		return true
 	}, allKinds...)
+}
+
+// appendixA wants an attribute in the head, and of at and from only those in entries that may or
+// should be there.
+func appendixA(kind, head, may, should string) shown {
+	return func(t *testing.T, p *published) {
+		other := map[string]string{"at": "from", "from": "at"}[head]
+		headHas(head, kind)(t, p)
+		headNot(other, kind)(t, p)
+		for _, attr := range []string{"at", "from"} {
+			if attr == should {
+				everyMD(attr, kind)(t, p)
+			} else if attr != may {
+				entryNot(attr, kind)(t, p)
+			}
+		}
+	}
 }
 
 // Links of documents, and the tree.

@@ -110,6 +110,14 @@ type published struct {
 	shelves  []*shelf
 }
 
+// change adds a resource to each set.
+func (p *published) change(t *testing.T) {
+	t.Helper()
+	for _, s := range p.shelves {
+		s.put("later.txt", []byte("later"))
+	}
+}
+
 // of returns the documents of some kinds, of which each must exist.
 func (p *published) of(t *testing.T, kinds ...string) (found []*readDocument) {
 	t.Helper()
