@@ -63,9 +63,10 @@ type Store interface {
 	// Drivers escape some characters, and then read an object with another name.
 	Reads(name string) bool
 
-	// IfMatch makes a read fail with the code FailedPrecondition unless the object has
-	// this entity tag. as is the argument of [blob.ReaderOptions].BeforeRead.
-	IfMatch(as func(any) bool, etag string) error
+	// BeforeRead prepares a read. Unless etag is empty, the read fails with the code
+	// FailedPrecondition if the object has another entity tag. as is the argument of
+	// [blob.ReaderOptions].BeforeRead.
+	BeforeRead(as func(any) bool, etag string) error
 
 	// MD5 returns the MD5 of an object if the store vouches for it, and otherwise nil.
 	// answer is the header of the response to an anonymous HEAD request for the object,
@@ -195,5 +196,5 @@ type anyStore struct{}
 
 func (anyStore) ETag(*blob.ListObject) (etag, name string)        { return "", "" }
 func (anyStore) Reads(string) bool                                { return true }
-func (anyStore) IfMatch(func(any) bool, string) error             { return nil }
+func (anyStore) BeforeRead(func(any) bool, string) error          { return nil }
 func (anyStore) MD5(*blob.ListObject, string, http.Header) []byte { return nil }

@@ -43,9 +43,8 @@ type content struct {
 
 // open opens the reader at the offset.
 func (c *content) open() error {
-	o := &blob.ReaderOptions{}
-	if c.version.etag != "" {
-		o.BeforeRead = func(as func(any) bool) error { return c.bucket.options.Store.IfMatch(as, c.version.etag) }
+	o := &blob.ReaderOptions{
+		BeforeRead: func(as func(any) bool) error { return c.bucket.options.Store.BeforeRead(as, c.version.etag) },
 	}
 	r, err := c.bucket.bucket.NewRangeReader(c.ctx, c.key, c.at, -1, o)
 	if err != nil {

@@ -42,10 +42,10 @@ func (Store) Reads(name string) bool {
 	})
 }
 
-// IfMatch implements [bucket.Store].
-func (Store) IfMatch(as func(any) bool, etag string) error {
+// BeforeRead implements [bucket.Store].
+func (Store) BeforeRead(as func(any) bool, etag string) error {
 	var o *azblob.DownloadStreamOptions
-	if as(&o) {
+	if etag != "" && as(&o) {
 		tag := azcore.ETag(etag)
 		o.AccessConditions = &azblob.AccessConditions{ModifiedAccessConditions: &azblob.ModifiedAccessConditions{IfMatch: &tag}}
 	}

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"testing"
 
+	"github.com/aws/aws-sdk-go-v2/service/s3"
+
 	"github.com/resourcesync-go/resourcesync/adapters/bucket/s3bucket"
 )
 
@@ -33,5 +35,32 @@ func TestMD5(t *testing.T) {
 		if got := hex.EncodeToString(s3bucket.Store{}.MD5(nil, c.etag, c.answer)); got != c.want {
 			t.Errorf("%s: %q, expected %q", c.name, got, c.want)
 		}
+	}
+}
+
+// The SDK prints no warning for each object without a checksum.
+func TestNoWarnings(t *testing.T) {
+	var in s3.GetObjectInput
+	var options []func(*s3.Options)
+	as := func(v any) bool {
+		switch v := v.(type) {
+		case **s3.GetObjectInput:
+			*v = &in
+		case **[]func(*s3.Options):
+			*v = &options
+		default:
+			return false
+		}
+		return true
+	}
+	if err := (s3bucket.Store{}).BeforeRead(as, `"1"`); err != nil || in.IfMatch == nil || *in.IfMatch != `"1"` {
+		t.Fatalf("%v, %+v", err, in)
+	}
+	var o s3.Options
+	for _, set := range options {
+		set(&o)
+	}
+	if !o.DisableLogOutputChecksumValidationSkipped {
+		t.Error("warnings are not off")
 	}
 }
