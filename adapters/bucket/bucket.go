@@ -63,6 +63,11 @@ type Store interface {
 	// Drivers escape some characters, and then read an object with another name.
 	Reads(name string) bool
 
+	// BeforeList prepares a request of a listing, limits its response to MaxListing bytes as
+	// far as the driver allows, and returns the continuation token of the request, if there
+	// is one. as is the argument of [blob.ListOptions].BeforeList.
+	BeforeList(as func(any) bool) (token string)
+
 	// BeforeRead prepares a read. Unless etag is empty, the read fails with the code
 	// FailedPrecondition if the object has another entity tag. as is the argument of
 	// [blob.ReaderOptions].BeforeRead.
@@ -73,6 +78,10 @@ type Store interface {
 	// or nil if there was none.
 	MD5(o *blob.ListObject, etag string, answer http.Header) []byte
 }
+
+// MaxListing is the maximum size of the response to a request of a listing, in bytes. A thousand
+// objects take about 1 MB.
+const MaxListing = 32 << 20
 
 // A Set is the set that a Bucket is compared with, for example a
 // *sqlstore.Set.
@@ -196,5 +205,6 @@ type anyStore struct{}
 
 func (anyStore) ETag(*blob.ListObject) (etag, name string)        { return "", "" }
 func (anyStore) Reads(string) bool                                { return true }
+func (anyStore) BeforeList(func(any) bool) string                 { return "" }
 func (anyStore) BeforeRead(func(any) bool, string) error          { return nil }
 func (anyStore) MD5(*blob.ListObject, string, http.Header) []byte { return nil }

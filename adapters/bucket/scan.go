@@ -161,9 +161,13 @@ func (b *Bucket) list(ctx context.Context, prefix string) iter.Seq2[[]*blob.List
 		defer stop()
 		wg.Go(func() {
 			defer close(pages)
+			var seen repetition
 			for token := blob.FirstPageToken; len(token) > 0; {
 				var p page
-				p.objects, token, p.err = b.bucket.ListPage(ctx, token, pageSize, &blob.ListOptions{Prefix: prefix})
+				p.objects, token, p.err = b.bucket.ListPage(ctx, token, pageSize, b.listOptions(prefix, &seen))
+				if p.err == nil {
+					p.err = seen.received(p.objects)
+				}
 				select {
 				case pages <- p:
 				case <-ctx.Done():
@@ -185,6 +189,56 @@ func (b *Bucket) list(ctx context.Context, prefix string) iter.Seq2[[]*blob.List
 	}
 }
 
+// listOptions returns the options of a listing that notices repetitions.
+func (b *Bucket) listOptions(prefix string, seen *repetition) *blob.ListOptions {
+	return &blob.ListOptions{Prefix: prefix, BeforeList: func(as func(any) bool) error {
+		return seen.request(b.options.Store.BeforeList(as))
+	}}
+}
+
+// errEndless means that a store repeats a part of its listing.
+var errEndless = errors.New("the store repeats a part of its listing without end: its continuation tokens lead back to an earlier one")
+
+// maxRequests is the maximum number of requests for pageSize objects. A store may skip deleted
+// objects in many responses.
+const maxRequests = 10_000
+
+// A repetition notices that a listing has no end: it comes back to a mark, which is moved on after
+// twice as many requests or objects each time (Brent's algorithm). An object is listed once.
+type repetition struct {
+	token          string // of the mark
+	requests, next int64
+	page           int64 // requests for this page
+
+	key            string // of the mark
+	objects, after int64
+}
+
+// request notices a request with a token.
+func (r *repetition) request(token string) error {
+	if r.page++; r.page > maxRequests || token != "" && token == r.token {
+		return errEndless
+	}
+	if r.requests++; r.requests >= r.next {
+		r.token, r.next = token, 2*r.requests
+	}
+	return nil
+}
+
+// received notices a page of objects.
+func (r *repetition) received(objects []*blob.ListObject) error {
+	r.page = 0
+	for _, o := range objects {
+		if r.objects++; r.objects > 1 && o.Key == r.key {
+			return errEndless
+		}
+		if r.objects >= r.after {
+			r.key, r.after = o.Key, 2*r.objects
+		}
+	}
+	return nil
+}
+
 // runSingle yields the objects with these keys, without the others around them.
 func (s *scan) runSingle(ctx context.Context, keys []string, yield func(resourcesync.Resource, error) bool) error {
 	found := make([]*blob.ListObject, len(keys))
@@ -193,7 +247,8 @@ func (s *scan) runSingle(ctx context.Context, keys []string, yield func(resource
 	for i, key := range keys {
 		g.Go(func() error {
 			// An object sorts before all others whose names begin with its name.
-			first, _, err := s.bucket.ListPage(running, blob.FirstPageToken, 1, &blob.ListOptions{Prefix: key})
+			var seen repetition
+			first, _, err := s.bucket.ListPage(running, blob.FirstPageToken, 1, s.listOptions(key, &seen))
 			if err != nil {
 				return fmt.Errorf("bucket: listing %q: %w", key, err)
 			}

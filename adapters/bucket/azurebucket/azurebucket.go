@@ -42,6 +42,16 @@ func (Store) Reads(name string) bool {
 	})
 }
 
+// BeforeList implements [bucket.Store]. The client must have a [Transport], because the driver has
+// no limit for a response.
+func (Store) BeforeList(as func(any) bool) (token string) {
+	var o *container.ListBlobsHierarchyOptions
+	if as(&o) && o.Marker != nil {
+		token = *o.Marker
+	}
+	return token
+}
+
 // BeforeRead implements [bucket.Store].
 func (Store) BeforeRead(as func(any) bool, etag string) error {
 	var o *azblob.DownloadStreamOptions

@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/Azure/azure-sdk-for-go/sdk/azcore/policy"
 	"github.com/Azure/azure-sdk-for-go/sdk/storage/azblob/container"
 	"gocloud.dev/blob/azureblob"
 
@@ -36,7 +37,9 @@ func Example() {
 	}
 
 	// This sends no requests.
-	client, err := container.NewClientWithNoCredential("https://library.blob.core.windows.net/papers", nil)
+	client, err := container.NewClientWithNoCredential("https://library.blob.core.windows.net/papers", &container.ClientOptions{
+		ClientOptions: policy.ClientOptions{Transport: azurebucket.Transport(nil)},
+	})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -4,6 +4,8 @@ package s3bucket
 
 import (
 	"encoding/hex"
+	"fmt"
+	"io"
 	"net/http"
 	"strings"
 
@@ -12,6 +14,7 @@ import (
 	"gocloud.dev/blob"
 
 	"github.com/resourcesync-go/resourcesync/adapters/bucket"
+	"github.com/resourcesync-go/resourcesync/internal/webclient"
 )
 
 // Store is the [bucket.Store] of buckets with the API of S3.
@@ -37,6 +40,36 @@ func (Store) ETag(o *blob.ListObject) (etag, name string) {
 // Reads implements [bucket.Store].
 func (Store) Reads(name string) bool {
 	return !strings.Contains(name, "../") && !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' })
+}
+
+// BeforeList implements [bucket.Store].
+func (Store) BeforeList(as func(any) bool) (token string) {
+	var in *s3.ListObjectsV2Input
+	if as(&in) && in.ContinuationToken != nil {
+		token = *in.ContinuationToken
+	}
+	var options *[]func(*s3.Options)
+	if as(&options) {
+		*options = append(*options, func(o *s3.Options) { o.HTTPClient = limited{o.HTTPClient} })
+	}
+	return token
+}
+
+// limited is a client for listings, whose responses it limits.
+type limited struct{ s3.HTTPClient }
+
+var errLarge = fmt.Errorf("the response has more than %d bytes", bucket.MaxListing)
+
+// Do implements [s3.HTTPClient].
+func (l limited) Do(r *http.Request) (*http.Response, error) {
+	res, err := l.HTTPClient.Do(r)
+	if err == nil {
+		res.Body = struct {
+			io.Reader
+			io.Closer
+		}{webclient.Limit(res.Body, bucket.MaxListing, errLarge), res.Body}
+	}
+	return res, err
 }
 
 // BeforeRead implements [bucket.Store].
