@@ -149,12 +149,32 @@ func TestErrors(t *testing.T) {
 		}
 		repository.ServeHTTP(w, r)
 	})
+	// endless answers each list with some records and a new token.
+	endless := func(records func(n int) []string) http.Handler {
+		n := 0
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.URL.Query().Get("verb") != "ListRecords" {
+				repository.ServeHTTP(w, r)
+				return
+			}
+			n++
+			fmt.Fprint(w, `<OAI-PMH xmlns="http://www.openarchives.org/OAI/2.0/"><responseDate>2026-01-01T00:00:00Z</responseDate><ListRecords>`)
+			for _, name := range records(n) {
+				fmt.Fprintf(w, `<record><header><identifier>oai:%[1]s</identifier><datestamp>2026-01-01T00:00:00Z</datestamp></header>
+					<metadata><dc xmlns="urn:dc"><identifier>https://repo.example/%[1]s</identifier></dc></metadata></record>`, name)
+			}
+			fmt.Fprintf(w, `<resumptionToken>%d</resumptionToken></ListRecords></OAI-PMH>`, n)
+		})
+	}
 	for _, c := range []struct {
 		name    string
 		handler http.Handler
 		options oaipmh.Options
 		want    string
 	}{
+		{"new tokens, the same record", endless(func(int) []string { return []string{"a"} }), oaipmh.Options{Rate: 1e6}, "repeats a part of its list"},
+		{"new tokens, a circle", endless(func(n int) []string { return []string{fmt.Sprint(n % 7)} }), oaipmh.Options{Rate: 1e6}, "repeats a part of its list"},
+		{"new tokens, no records", endless(func(int) []string { return nil }), oaipmh.Options{Rate: 1e6}, "repeats a part of its list"},
 		{"a page", respond(200, "<html><body>Our repository</body></html>"), oaipmh.Options{}, "is not an OAI-PMH response: check the address"},
 		{"nothing", respond(200, ""), oaipmh.Options{}, "is not an OAI-PMH response: check the address"},
 		{"404", respond(404, "no"), oaipmh.Options{}, "answered 404"},

@@ -31,9 +31,14 @@ type list struct {
 
 	// Mark is the digest of an earlier response of this span, and Next the number of
 	// the response whose digest replaces it. A repository that repeats itself comes back
-	// to the mark (Brent's algorithm).
-	Mark string `json:"mark,omitempty"`
-	Next int64  `json:"next,omitempty"`
+	// to the mark (Brent's algorithm). Marked is that of its records alone, and Again how
+	// often these have come back with other tokens.
+	Mark   string `json:"mark,omitempty"`
+	Marked string `json:"marked,omitempty"`
+	Again  int    `json:"again,omitempty"`
+	Next   int64  `json:"next,omitempty"`
+
+	Empty int `json:"empty,omitempty"` // responses without records, in a row
 }
 
 const (
@@ -44,6 +49,12 @@ const (
 	// maxExpired is how often the tokens of a listing may expire before a harvest fails.
 	// The next one continues.
 	maxExpired = 40
+
+	// maxAgain is how often the records of a response may come back with a new token: pages of
+	// some repositories overlap when records are added. maxEmpty is the maximum number of
+	// responses without records in a row.
+	maxAgain = 3
+	maxEmpty = 1000
 
 	// earliest is before all datestamps of a repository that does not state its first.
 	earliestYear = 1970
@@ -82,7 +93,9 @@ func (l *list) expire(earliest, now time.Time, granule time.Duration, noUntil bo
 }
 
 // begin begins the span again.
-func (l *list) begin() { l.Token, l.Pages, l.Mark, l.Next = "", 0, "", 0 }
+func (l *list) begin() {
+	l.Token, l.Pages, l.Mark, l.Marked, l.Again, l.Next, l.Empty = "", 0, "", "", 0, 0, 0
+}
 
 // next begins the next span, and reports false if there is none. The bounds are inclusive, so
 // spans overlap. Spans become longer as long as no token expires.
@@ -129,14 +142,21 @@ func (l *list) advance(p *page, res *response) error {
 	if l.Token == "" {
 		return nil
 	}
+	records := hex.EncodeToString(p.digest.Sum(nil)[:16])
 	p.digest.Write([]byte(l.Token))
 	digest := hex.EncodeToString(p.digest.Sum(nil)[:16])
-	if digest == l.Mark {
+	if l.Empty++; p.records > 0 {
+		l.Empty = 0
+		if records == l.Marked {
+			l.Again++
+		}
+	}
+	if digest == l.Mark || l.Again > maxAgain || l.Empty > maxEmpty {
 		l.begin()
 		return errRepeats
 	}
 	if l.Pages >= l.Next {
-		l.Mark, l.Next = digest, 2*l.Pages
+		l.Mark, l.Marked, l.Again, l.Next = digest, records, 0, 2*l.Pages
 	}
 	return nil
 }
