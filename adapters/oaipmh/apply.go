@@ -2,6 +2,7 @@ package oaipmh
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -49,6 +50,10 @@ func (h *harvest) flush(ctx context.Context) error {
 			continue
 		}
 		live = append(live, r)
+		h.now.Bytes += int64(len(r.Key)+len(r.URI)) + recordBytes
+	}
+	if h.now.Bytes > h.options.MaxState {
+		return fmt.Errorf("oaipmh: the repository lists more than the limit of %d bytes for the state: raise it (--max-state), or choose a set of the repository", h.options.MaxState)
 	}
 	if !h.ready {
 		if err := h.set.Put(ctx, live...); err != nil {

@@ -175,6 +175,9 @@ func TestErrors(t *testing.T) {
 		{"new tokens, the same record", endless(func(int) []string { return []string{"a"} }), oaipmh.Options{Rate: 1e6}, "repeats a part of its list"},
 		{"new tokens, a circle", endless(func(n int) []string { return []string{fmt.Sprint(n % 7)} }), oaipmh.Options{Rate: 1e6}, "repeats a part of its list"},
 		{"new tokens, no records", endless(func(int) []string { return nil }), oaipmh.Options{Rate: 1e6}, "repeats a part of its list"},
+		{"new records without end", endless(func(n int) []string {
+			return []string{fmt.Sprintf("%d-%s", n, strings.Repeat("a", 500))}
+		}), oaipmh.Options{Rate: 1e6, MaxState: 100_000}, "more than the limit of 100000 bytes"},
 		{"a page", respond(200, "<html><body>Our repository</body></html>"), oaipmh.Options{}, "is not an OAI-PMH response: check the address"},
 		{"nothing", respond(200, ""), oaipmh.Options{}, "is not an OAI-PMH response: check the address"},
 		{"404", respond(404, "no"), oaipmh.Options{}, "answered 404"},

@@ -26,8 +26,9 @@ type list struct {
 	Records  int64 `json:"records"` // received, with repetitions
 	Size     int64 `json:"size,omitempty"`
 	Unlisted int64 `json:"unlisted,omitempty"`
-	Pages    int64 `json:"pages"`   // of this span since its beginning
-	Expired  int   `json:"expired"` // how often tokens have expired, since the last span ended
+	Bytes    int64 `json:"bytes,omitempty"` // that the records take in the state, about
+	Pages    int64 `json:"pages"`           // of this span since its beginning
+	Expired  int   `json:"expired"`         // how often tokens have expired, since the last span ended
 
 	// Mark is the digest of an earlier response of this span, and Next the number of
 	// the response whose digest replaces it. A repository that repeats itself comes back
@@ -59,6 +60,9 @@ const (
 	// earliest is before all datestamps of a repository that does not state its first.
 	earliestYear = 1970
 )
+
+// recordBytes is the size of a record in the state, besides its identifier and URI, about.
+const recordBytes = 200
 
 var (
 	errRepeats  = errors.New("the repository repeats a part of its list without end: its resumption tokens lead back to an earlier one")

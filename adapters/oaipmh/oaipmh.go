@@ -88,6 +88,11 @@ type Options struct {
 	// If zero, ten minutes is used.
 	Every time.Duration
 
+	// MaxState limits what the records of one listing take in the state, in bytes: their
+	// identifiers and URIs, and 200 bytes for each. A repository can list any number, so a
+	// harvest that exceeds it fails, and deletes nothing. If zero, 16 GiB is used.
+	MaxState int64
+
 	// Rate is the maximum number of requests per second. If zero, 1 is used.
 	Rate float64
 
@@ -98,6 +103,9 @@ type Options struct {
 	// Logger receives errors and progress between harvests. If nil, slog.Default() is used.
 	Logger *slog.Logger
 }
+
+// defaultMaxState is the default of Options.MaxState, in bytes.
+const defaultMaxState = 16 << 30
 
 // A Repository harvests an OAI-PMH repository, or one of its sets. All methods are safe
 // for concurrent use.
@@ -133,6 +141,7 @@ func New(baseURL string, set, state *sqlstore.Set, opts *Options) (*Repository, 
 	o.Overlap = cmp.Or(o.Overlap, time.Hour)
 	o.Every = cmp.Or(o.Every, 10*time.Minute)
 	o.Rate = cmp.Or(o.Rate, 1)
+	o.MaxState = cmp.Or(o.MaxState, defaultMaxState)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -147,6 +156,8 @@ func New(baseURL string, set, state *sqlstore.Set, opts *Options) (*Repository, 
 		return nil, errors.New("oaipmh: the base URL must not have a user name, because it is published")
 	case u.Query().Has("verb"):
 		return nil, fmt.Errorf("oaipmh: the base URL %q has a request: leave out verb=%s", baseURL, u.Query().Get("verb"))
+	case o.MaxState < 0:
+		return nil, errors.New("oaipmh: MaxState must not be negative")
 	case o.Overlap < 0 || o.Every < 0 || o.Rate < 0:
 		return nil, errors.New("oaipmh: Overlap, Every and Rate must not be negative")
 	case o.URI != "" && o.URIPrefix != "":
