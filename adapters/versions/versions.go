@@ -34,11 +34,13 @@ const slack = 24 * time.Hour
 // Stores, in several processes, may open the same folder if only one of them at a time
 // makes copies and prunes: the one that scans.
 type Store struct {
-	path string
-	keep time.Duration
+	path  string
+	keep  time.Duration
+	isNew bool // Open has created the folder
 
 	mu    sync.Mutex
-	since time.Time // overrides sinceFile if later
+	since time.Time  // overrides sinceFile if later
+	links []decision // nil before Link
 }
 
 var _ resourcesync.ChangeOpener = (*Store)(nil)
@@ -56,6 +58,7 @@ func Open(path string, keep time.Duration) (*Store, error) {
 	s := &Store{path: path, keep: keep}
 	_, err := s.readSince()
 	if errors.Is(err, fs.ErrNotExist) {
+		s.isNew = true
 		err = s.writeSince(time.Now())
 	}
 	if err == nil {

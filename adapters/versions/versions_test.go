@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -212,4 +213,49 @@ func TestConcurrent(t *testing.T) {
 		})
 	}
 	all.Wait()
+}
+
+// Link records its decisions: each change keeps the links that it has.
+func TestLink(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const retain = 90 * 24 * time.Hour
+		path := filepath.Join(t.TempDir(), "versions")
+		var began time.Time
+		open := func(keep time.Duration) *Store {
+			t.Helper()
+			time.Sleep(time.Hour)
+			s, err := Open(path, keep)
+			if err != nil {
+				t.Fatal(err)
+			}
+			linked, err := s.Link(retain)
+			if err != nil || linked != (keep >= retain) {
+				t.Fatalf("%v, %v", linked, err)
+			}
+			began = time.Now()
+			time.Sleep(time.Hour)
+			return s
+		}
+		before := time.Now()
+		s := open(retain)
+		changes := []time.Time{before, began.Add(time.Minute)} // the version before was not kept
+		check := func(want ...bool) {
+			t.Helper()
+			for i, at := range changes {
+				if got := s.Linked(at); got != want[i] {
+					t.Errorf("change %d at %v: %v, want %v", i, at, got, want[i])
+				}
+			}
+		}
+		check(false, true)
+		for _, keep := range []time.Duration{time.Hour, 2 * time.Hour, 2 * retain} {
+			s = open(keep)
+			changes = append(changes, began.Add(time.Minute))
+			check([]bool{false, true, false, false, true}[:len(changes)]...)
+		}
+		unlinked, err := Open(filepath.Join(t.TempDir(), "versions"), time.Hour)
+		if err != nil || !unlinked.Linked(before) {
+			t.Errorf("without Link: %v", err)
+		}
+	})
 }
