@@ -123,6 +123,27 @@ func TestHTMLLink(t *testing.T) {
 	}
 }
 
+// TestHTMLLinkOfCoveredPages: only pages that the set covers link to its Capability List.
+func TestHTMLLinkOfCoveredPages(t *testing.T) {
+	src, err := rshttp.New("https://example.org/resourcesync/", []rshttp.Set{{Provider: struct{ resourcesync.Provider }{memory.New(nil)}, Prefix: "/papers/"}}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	site := linkingSite(t, src, "http://internal.example/", roundTripper(func(r *http.Request) (*http.Response, error) {
+		return &http.Response{
+			StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"text/html"}}, Request: r,
+			Body: io.NopCloser(strings.NewReader("<html><head></head></html>")),
+		}, nil
+	}))
+	for path, covered := range map[string]bool{"/papers/a": true, "/papers/a/b?c": true, "/": false, "/papers": false, "/papers2/a": false} {
+		w := httptest.NewRecorder()
+		site.ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), http.MethodGet, path, nil))
+		if linked := strings.Contains(w.Body.String(), inserted); w.Code != http.StatusOK || linked != covered {
+			t.Errorf("%s: %d %s", path, w.Code, w.Body)
+		}
+	}
+}
+
 // chunkings yields ways to cut n bytes: every cut in two, byte by byte, and random.
 func chunkings(n int) func(func([]int) bool) {
 	return func(yield func([]int) bool) {
