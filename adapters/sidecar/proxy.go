@@ -81,14 +81,24 @@ func NewProxy(upstream, site string, o *ProxyOptions) (http.Handler, error) {
 		transport = NewTransport(upstream, site)
 	}
 	p.reverse = &httputil.ReverseProxy{
-		Rewrite:       p.rewrite,
-		Transport:     transport,
-		FlushInterval: flushInterval,
-		BufferPool:    &buffers,
-		ErrorHandler:  p.fail,
-		ErrorLog:      slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
+		Rewrite:        p.rewrite,
+		ModifyResponse: checkStatus,
+		Transport:      transport,
+		FlushInterval:  flushInterval,
+		BufferPool:     &buffers,
+		ErrorHandler:   p.fail,
+		ErrorLog:       slog.NewLogLogger(p.log.Handler(), slog.LevelDebug),
 	}
 	return p, nil
+}
+
+// checkStatus refuses a final response with a status that HTTP does not have: net/http reads one
+// such as 000, but panics when it is written.
+func checkStatus(res *http.Response) error {
+	if res.StatusCode < 200 && res.StatusCode != http.StatusSwitchingProtocols {
+		return fmt.Errorf("the status %q is invalid", res.Status)
+	}
+	return nil
 }
 
 // flushInterval is the maximum time that a part of a response waits in a buffer for the

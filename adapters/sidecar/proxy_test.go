@@ -205,6 +205,35 @@ func TestWrap(t *testing.T) {
 	}
 }
 
+// TestInvalidStatus: a status that HTTP does not have is 502, and no panic.
+func TestInvalidStatus(t *testing.T) {
+	for _, status := range []string{"000", "001", "099"} {
+		ln, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer ln.Close()
+		go func() {
+			for {
+				conn, err := ln.Accept()
+				if err != nil {
+					return
+				}
+				conn.Read(make([]byte, 4096))
+				fmt.Fprintf(conn, "HTTP/1.1 %s Nothing\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", status)
+				conn.Close()
+			}
+		}()
+		for _, o := range []*sidecar.Options{nil, {HTMLLink: true}} {
+			rec := httptest.NewRecorder()
+			sidecar.Wrap(newProxy(t, "http://"+ln.Addr().String(), nil), newSource(t), o).ServeHTTP(rec, httptest.NewRequest("GET", "https://example.org/page", nil))
+			if rec.Code != 502 {
+				t.Errorf("%s becomes %d %s", status, rec.Code, rec.Body)
+			}
+		}
+	}
+}
+
 // TestWrites: a write that succeeded is reported with the URLs that it names.
 func TestWrites(t *testing.T) {
 	var mu sync.Mutex
