@@ -7,11 +7,15 @@ import (
 	"net/http"
 	"sync"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/linkheader"
 )
 
 // A finalWriter corrects the behaviour of [net/http/httputil.ReverseProxy] and net/http
 // in four ways. It keeps preset headers for the final response, even after
-// informational responses. It does not add a Content-Type to a response without one. It
+// informational responses; links to Capability Lists only if that has the resource or
+// says that it has not changed. It does not add a Content-Type to a response without one. It
 // closes the connection if the response precedes the end of the request. It does not
 // repeat the 100 (Continue) that the server sends by itself.
 type finalWriter struct {
@@ -19,6 +23,7 @@ type finalWriter struct {
 	preset []presetHeader
 	space  [2]presetHeader // avoids allocations: preset is rarely more than a Link header
 	wrote  bool            // the header of the final response
+	reads  bool            // the request is a GET or HEAD
 
 	upload    *upload // the body of the request, or nil
 	closable  bool    // a response can close the connection, as in HTTP/1
@@ -30,8 +35,8 @@ type presetHeader struct {
 	values []string
 }
 
-func newFinalWriter(w http.ResponseWriter) *finalWriter {
-	f := &finalWriter{ResponseWriter: w}
+func newFinalWriter(w http.ResponseWriter, method string) *finalWriter {
+	f := &finalWriter{ResponseWriter: w, reads: method == http.MethodGet || method == http.MethodHead}
 	if h := w.Header(); len(h) > 0 {
 		f.preset = f.space[:0]
 		for name, values := range h {
@@ -52,6 +57,12 @@ func (f *finalWriter) WriteHeader(status int) {
 		f.wrote = true
 		h := f.Header()
 		for _, p := range f.preset {
+			if p.name == "Link" && !(f.reads && isOfResource(status)) {
+				p.values = withoutCapabilityLists(p.values)
+			}
+			if len(p.values) == 0 {
+				continue
+			}
 			h[p.name] = append(p.values[:len(p.values):len(p.values)], h[p.name]...)
 		}
 		f.preset = nil
@@ -63,6 +74,26 @@ func (f *finalWriter) WriteHeader(status int) {
 		}
 	}
 	f.ResponseWriter.WriteHeader(status)
+}
+
+// isOfResource reports whether the response with a status is one of the resource itself.
+func isOfResource(status int) bool {
+	return status == http.StatusOK || status == http.StatusPartialContent || status == http.StatusNotModified
+}
+
+// withoutCapabilityLists returns the values of a Link header that have no link to a Capability
+// List.
+func withoutCapabilityLists(values []string) (others []string) {
+	for _, value := range values {
+		of := false
+		for range linkheader.Find(linkheader.Parse(value), resourcesync.RelResourceSync) {
+			of = true
+		}
+		if !of {
+			others = append(others, value)
+		}
+	}
+	return others
 }
 
 // Unwrap gives http.ResponseController access to the underlying writer.

@@ -138,7 +138,7 @@ func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, "CONNECT is not allowed here.", http.StatusMethodNotAllowed)
 		return
 	}
-	final := newFinalWriter(w)
+	final := newFinalWriter(w, r.Method)
 	if r.ContentLength != 0 {
 		// The upstream may answer before it has read all of the request.
 		c := http.NewResponseController(w)

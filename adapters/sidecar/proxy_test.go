@@ -12,6 +12,7 @@ import (
 	"net/netip"
 	"net/url"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -229,6 +230,37 @@ func TestInvalidStatus(t *testing.T) {
 			sidecar.Wrap(newProxy(t, "http://"+ln.Addr().String(), nil), newSource(t), o).ServeHTTP(rec, httptest.NewRequest("GET", "https://example.org/page", nil))
 			if rec.Code != 502 {
 				t.Errorf("%s becomes %d %s", status, rec.Code, rec.Body)
+			}
+		}
+	}
+}
+
+// TestLinkOfResource: the link to the Capability List is on answers that have the resource, or say
+// that it has not changed, and on no others. Links that the website sends pass.
+func TestLinkOfResource(t *testing.T) {
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status, _ := strconv.Atoi(r.URL.Query().Get("status"))
+		w.Header().Set("Link", "</next>; rel=next")
+		w.WriteHeader(status)
+	}))
+	defer upstream.Close()
+	for _, o := range []*sidecar.Options{nil, {HTMLLink: true}} {
+		site := sidecar.Wrap(newProxy(t, upstream.URL, nil), newSource(t), o)
+		for _, tt := range []struct {
+			method string
+			status int
+			link   bool
+		}{
+			{"GET", 200, true}, {"HEAD", 200, true}, {"GET", 206, true}, {"GET", 304, true}, {"HEAD", 304, true},
+			{"GET", 404, false}, {"HEAD", 404, false}, {"GET", 500, false}, {"GET", 302, false}, {"GET", 410, false}, {"GET", 416, false},
+			{"POST", 200, false}, {"PUT", 201, false}, {"OPTIONS", 200, false}, {"GET", 204, false},
+		} {
+			rec := httptest.NewRecorder()
+			site.ServeHTTP(rec, httptest.NewRequest(tt.method, fmt.Sprintf("https://example.org/page?status=%d", tt.status), nil))
+			links := rec.Header()["Link"]
+			own := slices.ContainsFunc(links, func(l string) bool { return strings.Contains(l, "capabilitylist.xml") })
+			if rec.Code != tt.status || own != tt.link || !slices.Contains(links, "</next>; rel=next") {
+				t.Errorf("%s %d: %d, Link %q", tt.method, tt.status, rec.Code, links)
 			}
 		}
 	}
