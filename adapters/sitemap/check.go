@@ -113,7 +113,15 @@ func (s *Site) read(p *page, mark stamp, res *http.Response) (verdict, error) {
 	if kind, _, err := mime.ParseMediaType(res.Header.Get("Content-Type")); err == nil {
 		r.Type = kind
 	}
-	if s.options.Verify == VerifyGet && res.ContentLength <= maxPage {
+	if s.options.Verify == VerifyGet && res.ContentLength > maxPage {
+		var err error
+		if text, err = io.ReadAll(io.LimitReader(res.Body, maxHead)); err != nil {
+			return verdict{}, err
+		}
+		if text, err = decodeHead(r.Encoding, res.Header, text); err != nil {
+			return verdict{}, err
+		}
+	} else if s.options.Verify == VerifyGet {
 		var err error
 		if text, err = s.hash(&r, res.Body); err != nil {
 			return verdict{}, err

@@ -13,14 +13,17 @@ import (
 	"github.com/klauspost/compress/gzip"
 	"golang.org/x/net/html"
 	"golang.org/x/net/html/atom"
+	"golang.org/x/net/html/charset"
+	"golang.org/x/text/encoding/unicode"
 
 	"github.com/resourcesync-go/resourcesync/linkheader"
 )
 
 // maxHead is the maximum number of bytes of a page that are searched for its head.
-const maxHead = 512 << 10
+const maxHead = 4 << 20
 
-// refusal returns the reason why a public page must not be listed, or "".
+// refusal returns the reason why a public page must not be listed, or "". page is its beginning, or
+// nil if that must not be examined.
 func refusal(u *url.URL, h http.Header, page []byte) string {
 	for _, value := range h["X-Robots-Tag"] {
 		if hasNoindex(value) {
@@ -35,7 +38,21 @@ func refusal(u *url.URL, h http.Header, page []byte) string {
 	if !isHTML(h, page) {
 		return ""
 	}
-	return refusalOfHead(u, page)
+	return refusalOfHead(u, decoded(h, page), len(page) >= maxHead)
+}
+
+// decoded returns the text of a page in UTF-8, from the encoding that browsers detect: by a byte
+// order mark, the header, or an element in the page (HTML, section 13.2.3.2).
+func decoded(h http.Header, page []byte) io.Reader {
+	encoding, _, sure := charset.DetermineEncoding(page, h.Get("Content-Type"))
+	switch {
+	case sure:
+	case bytes.HasPrefix(page, []byte("<\x00?\x00x\x00")):
+		encoding = unicode.UTF16(unicode.LittleEndian, unicode.IgnoreBOM)
+	case bytes.HasPrefix(page, []byte("\x00<\x00?\x00x")):
+		encoding = unicode.UTF16(unicode.BigEndian, unicode.IgnoreBOM)
+	}
+	return encoding.NewDecoder().Reader(bytes.NewReader(page))
 }
 
 // isHTML reports whether browsers take a page for HTML.
@@ -73,13 +90,17 @@ func decodeHead(coding string, h http.Header, page []byte) ([]byte, error) {
 	return page, nil
 }
 
-// refusalOfHead checks <meta name="robots"> and <link rel="canonical">.
-func refusalOfHead(u *url.URL, page []byte) string {
-	z := html.NewTokenizer(bytes.NewReader(page))
+// refusalOfHead checks <meta name="robots"> and <link rel="canonical">. A page that is truncated
+// before its head ends is refused.
+func refusalOfHead(u *url.URL, page io.Reader, truncated bool) string {
+	z := html.NewTokenizer(page)
 	base := u
-	for {
+	for inHead := true; ; {
 		token := z.Next()
 		if token == html.ErrorToken {
+			if truncated && inHead {
+				return fmt.Sprintf("head longer than %d MiB", maxHead>>20)
+			}
 			return ""
 		}
 		if token != html.StartTagToken && token != html.SelfClosingTagToken {
@@ -90,6 +111,7 @@ func refusalOfHead(u *url.URL, page []byte) string {
 		if tag == atom.Body {
 			return ""
 		}
+		inHead = inHead && isOfHead(tag)
 		if tag != atom.Meta && tag != atom.Link && tag != atom.Base {
 			continue
 		}
@@ -112,6 +134,15 @@ func refusalOfHead(u *url.URL, page []byte) string {
 			}
 		}
 	}
+}
+
+// isOfHead reports whether an element can be in a head, or around it. Any other begins the body.
+func isOfHead(tag atom.Atom) bool {
+	switch tag {
+	case atom.Html, atom.Head, atom.Title, atom.Base, atom.Basefont, atom.Bgsound, atom.Link, atom.Meta, atom.Style, atom.Script, atom.Noscript, atom.Noframes, atom.Template:
+		return true
+	}
+	return false
 }
 
 // hasNoindex reports whether rules for all robots exclude a page. Rules for a single

@@ -230,26 +230,38 @@ func TestPrivacy(t *testing.T) {
 		listed bool // if it was not before
 		stays  bool // if it was
 	}{
-		"ok":                      {page("<html>"), true, true},
-		"401":                     {status(401), false, false},
-		"403":                     {status(403), false, false},
-		"404":                     {status(404), false, false},
-		"410":                     {status(410), false, false},
-		"451":                     {status(451), false, false},
-		"login":                   {status(302, "Location: /wp-login.php?redirect_to=x"), false, false},
-		"moved":                   {status(301, "Location: /elsewhere"), false, false},
-		"noindex in the header":   {page("x", "X-Robots-Tag: noarchive, NoIndex"), false, false},
-		"none in the header":      {page("x", "X-Robots-Tag: none"), false, false},
-		"noindex for one robot":   {page("x", "X-Robots-Tag: googlebot: noindex"), true, true},
-		"noindex in the page":     {page(`<html><head><META NAME=Robots content="nofollow,noindex">`), false, false},
-		"noindex in a comment":    {page(`<html><head><!-- <meta name=robots content=noindex> --></head>`), true, true},
-		"noindex in the body":     {page(`<html><head></head><body><meta name=robots content=noindex>`), true, true},
-		"canonical elsewhere":     {page(`<html><head><link rel="canonical" href="https://other.example/a">`), false, false},
-		"canonical in the header": {page("x", `Link: <https://other.example/a>; rel="canonical"`), false, false},
-		"canonical on the site":   {page(`<html><head><link href="/b" rel="canonical">`), true, true},
-		"noindex, compressed":     {page(string(gzipped(`<html><head><meta name=robots content=noindex>`)), "Content-Encoding: gzip"), false, false},
-		"other coding":            {page("x", "Content-Encoding: br"), false, true},
-		"noindex, odd type":       {page(`<html><head><meta name=robots content=noindex>`, "Content-Type: Text/HTML"), false, false},
+		"ok":                         {page("<html>"), true, true},
+		"401":                        {status(401), false, false},
+		"403":                        {status(403), false, false},
+		"404":                        {status(404), false, false},
+		"410":                        {status(410), false, false},
+		"451":                        {status(451), false, false},
+		"login":                      {status(302, "Location: /wp-login.php?redirect_to=x"), false, false},
+		"moved":                      {status(301, "Location: /elsewhere"), false, false},
+		"noindex in the header":      {page("x", "X-Robots-Tag: noarchive, NoIndex"), false, false},
+		"none in the header":         {page("x", "X-Robots-Tag: none"), false, false},
+		"noindex for one robot":      {page("x", "X-Robots-Tag: googlebot: noindex"), true, true},
+		"noindex in the page":        {page(`<html><head><META NAME=Robots content="nofollow,noindex">`), false, false},
+		"noindex in a comment":       {page(`<html><head><!-- <meta name=robots content=noindex> --></head>`), true, true},
+		"noindex in the body":        {page(`<html><head></head><body><meta name=robots content=noindex>`), true, true},
+		"canonical elsewhere":        {page(`<html><head><link rel="canonical" href="https://other.example/a">`), false, false},
+		"canonical in the header":    {page("x", `Link: <https://other.example/a>; rel="canonical"`), false, false},
+		"canonical on the site":      {page(`<html><head><link href="/b" rel="canonical">`), true, true},
+		"noindex, compressed":        {page(string(gzipped(`<html><head><meta name=robots content=noindex>`)), "Content-Encoding: gzip"), false, false},
+		"other coding":               {page("x", "Content-Encoding: br"), false, true},
+		"noindex, odd type":          {page(`<html><head><meta name=robots content=noindex>`, "Content-Type: Text/HTML"), false, false},
+		"noindex in UTF-16":          {page("\xff\xfe" + utf16(`<html><head><meta name=robots content=noindex>`)), false, false},
+		"noindex, charset UTF-16":    {page(utf16(`<html><head><meta name=robots content=noindex>`), "Content-Type: text/html; charset=utf-16le"), false, false},
+		"noindex, XML in UTF-16":     {page(utf16(`<?xml version="1.0"?><html><head><meta name="robots" content="noindex"/>`), "Content-Type: application/xhtml+xml"), false, false},
+		"noindex in Shift_JIS":       {page("<html><head><meta charset=shift_jis><title>\x83\x5c</title><meta name=robots content=noindex>", "Content-Type: text/html"), false, false},
+		"noindex in ISO-2022-JP":     {page("<html><head><title>\x1b$B<z\x1b(B</title><meta name=robots content=noindex>", "Content-Type: text/html; charset=iso-2022-jp"), false, false},
+		"no noindex in UTF-16":       {page("\xff\xfe" + utf16(`<html><head><title>noindex</title></head>`)), true, true},
+		"noindex after a long style": {page(`<html><head><style>` + strings.Repeat("a{}\n", 200_000) + `</style><meta name=robots content=noindex>`), false, false},
+		"a long head":                {page(`<html><head><style>` + strings.Repeat("a{}\n", 1_100_000) + `</style></head><body>`), false, false},
+		"a long script, no body":     {page(`<title>x</title><script>` + strings.Repeat("a{}\n", 1_100_000) + `</script>`), false, false},
+		"a long body":                {page(`<html><head></head><body>` + strings.Repeat("<p>text", 700_000)), true, true},
+		"a long body without a tag":  {page(`<title>x</title><p>` + strings.Repeat("<p>text", 700_000)), true, true},
+		"a long head, compressed":    {page(string(gzipped(`<html><head><style>`+strings.Repeat("a{}\n", 1_100_000)+`</style></head><body>`)), "Content-Encoding: gzip"), false, false},
 		"noindex, no type": {func(w http.ResponseWriter, r *http.Request) {
 			w.Header()["Content-Type"] = nil
 			_, _ = io.WriteString(w, `<html><head><meta name=robots content=noindex>`)
@@ -546,4 +558,14 @@ type noPages struct{ sitemap.Set }
 
 func (noPages) Known(_ context.Context, keys []string) ([]resourcesync.Resource, error) {
 	return make([]resourcesync.Resource, len(keys)), nil
+}
+
+// utf16 encodes an ASCII text in UTF-16, with the low byte first.
+func utf16(text string) string {
+	var b strings.Builder
+	for i := range len(text) {
+		b.WriteByte(text[i])
+		b.WriteByte(0)
+	}
+	return b.String()
 }
