@@ -152,8 +152,8 @@ func (s *Site) read(p *page, mark stamp, res *http.Response) (verdict, error) {
 	return verdict{resource: r}, nil
 }
 
-// lastModified returns the time of the last change of p, now checked as r. modified is
-// its Last-Modified, or zero.
+// lastModified returns the time of the last change of p, now checked as r; zero if neither the
+// page nor the sitemap states one. modified is its Last-Modified, or zero.
 func (s *Site) lastModified(p *page, r resourcesync.Resource, modified time.Time, mark stamp) time.Time {
 	if modified.IsZero() {
 		modified = notFuture(p.listed)
@@ -163,6 +163,9 @@ func (s *Site) lastModified(p *page, r resourcesync.Resource, modified time.Time
 	}
 	if isSame(p.known, r) && mark.Digest == parseStamp(p.known.Stamp).Digest {
 		return p.known.LastModified
+	}
+	if modified.IsZero() && (mark.Digest == "" || p.known.URI == "") {
+		return time.Time{}
 	}
 	// A changed page was last modified before now. Without a listed hash, no other
 	// attribute shows the change, so two changes within a second must differ.
