@@ -77,6 +77,12 @@ func (s *Site) check(ctx context.Context, p *page) (verdict, error) {
 	switch status := res.StatusCode; {
 	case status == http.StatusNotModified && (before.ETag != "" || before.Modified != ""):
 		before.Listed = mark.Listed
+		if values := res.Header["Cache-Control"]; values != nil {
+			before.Uncacheable = isUncacheable(values)
+		}
+		if before.Uncacheable && s.options.RespectCacheControl {
+			return verdict{reason: uncacheable}, nil
+		}
 		p.known.Stamp = before.String()
 		return verdict{resource: p.known}, nil
 	case status == http.StatusOK:
@@ -137,6 +143,9 @@ func (s *Site) read(p *page, mark stamp, res *http.Response) (verdict, error) {
 	}
 	if reason := refusal(p.uri, res.Header, text); reason != "" {
 		return verdict{reason: reason}, nil
+	}
+	if mark.Uncacheable = isUncacheable(res.Header["Cache-Control"]); mark.Uncacheable && s.options.RespectCacheControl {
+		return verdict{reason: uncacheable}, nil
 	}
 	modified, err := http.ParseTime(res.Header.Get("Last-Modified"))
 	now := time.Now()
@@ -231,6 +240,9 @@ type stamp struct {
 
 	// Digest is the hash of a page that is listed without one.
 	Digest string `json:"d,omitempty"`
+
+	// Uncacheable reports whether the page says private or no-store.
+	Uncacheable bool `json:"u,omitempty"`
 
 	// Reason is the reason why the page is withheld.
 	Reason string `json:"r,omitempty"`

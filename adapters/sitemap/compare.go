@@ -33,7 +33,7 @@ func (sc *scan) compare() error {
 			sc.list(p)
 		case sc.isListedAsIs(p):
 			sc.send(p.known)
-		case p.known.Key == "" && p.withheld.Key != "" && parseStamp(p.withheld.Stamp).isCurrent(p.listed):
+		case sc.isWithheldAsIs(p):
 			sc.withheld(parseStamp(p.withheld.Stamp).Reason)
 		default:
 			sc.checks.Go(func() error {
@@ -51,7 +51,15 @@ func (sc *scan) compare() error {
 // isListedAsIs reports whether p is listed and needs no check.
 func (s *Site) isListedAsIs(p *page) bool {
 	mark := parseStamp(p.known.Stamp)
-	return p.known.Key != "" && p.known.URI == p.uri.String() && mark.Variant == s.variant && mark.isCurrent(p.listed)
+	return p.known.Key != "" && p.known.URI == p.uri.String() && mark.Variant == s.variant && mark.isCurrent(p.listed) &&
+		!(mark.Uncacheable && s.options.RespectCacheControl)
+}
+
+// isWithheldAsIs reports whether p is withheld and needs no check.
+func (s *Site) isWithheldAsIs(p *page) bool {
+	mark := parseStamp(p.withheld.Stamp)
+	return p.known.Key == "" && p.withheld.Key != "" && mark.isCurrent(p.listed) &&
+		!(mark.Reason == uncacheable && !s.options.RespectCacheControl)
 }
 
 // list yields a page without requesting it.

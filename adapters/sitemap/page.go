@@ -157,6 +157,23 @@ func hasNoindex(value string) bool {
 	return false
 }
 
+// uncacheable is the reason of a page that is withheld because of its Cache-Control.
+const uncacheable = "Cache-Control"
+
+// isUncacheable reports whether a Cache-Control says private or no-store (RFC 9111, section 5.2.2).
+// private with an argument concerns some fields of the header only.
+func isUncacheable(values []string) bool {
+	for _, value := range values {
+		for directive := range strings.SplitSeq(value, ",") {
+			switch strings.ToLower(strings.TrimSpace(directive)) {
+			case "private", "no-store":
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // isForeign reports whether target has another host than u. A canonical URL on the
 // same host is ignored, because many sites state it wrongly.
 func isForeign(u *url.URL, target string) bool {

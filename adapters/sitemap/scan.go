@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"net/url"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -198,6 +199,9 @@ func (sc *scan) count(f func(*Status)) {
 }
 
 func (sc *scan) send(r resourcesync.Resource) {
+	if strings.Contains(r.Stamp, `"u":true`) { // parsing each takes long
+		sc.count(func(st *Status) { st.Uncacheable++ })
+	}
 	select {
 	case sc.found <- r:
 	case <-sc.ctx.Done():

@@ -111,6 +111,10 @@ type Options struct {
 	// Verify is the way to check pages. If empty, VerifyGet is used.
 	Verify Verify
 
+	// RespectCacheControl withholds pages whose Cache-Control says private or no-store. Much
+	// software sends these for every page.
+	RespectCacheControl bool
+
 	// Upstream is the URL, without a path, of the site's server, if it differs from
 	// the public URL. Requests still name the public host.
 	Upstream string
@@ -186,6 +190,10 @@ type Status struct {
 	Foreign  int            `json:"foreign"`
 	Invalid  int            `json:"invalid"`
 	Withheld map[string]int `json:"withheld,omitempty"`
+
+	// Uncacheable is the number of listed pages whose Cache-Control says private or no-store.
+	// Some may be meant for one visitor; see [Options].RespectCacheControl.
+	Uncacheable int `json:"uncacheable"`
 
 	// Failed is the number of pages whose checks failed; they stay as they were.
 	Failed int `json:"failed"`

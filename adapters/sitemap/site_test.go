@@ -144,6 +144,17 @@ func newHarness(t testing.TB, o sitemap.Options) *harness {
 	return h
 }
 
+// another returns another Site with the same set, as another process has.
+func (h *harness) another(t testing.TB, o sitemap.Options) *sitemap.Site {
+	t.Helper()
+	o.Upstream, o.Folder, o.Rate, o.Logger = h.server.URL, t.TempDir(), 10_000, slog.New(slog.DiscardHandler)
+	site, err := sitemap.New(base, h.set, &o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return site
+}
+
 // scan scans and returns what is listed: paths, sorted.
 func (h *harness) scan(t testing.TB) ([]string, error) {
 	t.Helper()
