@@ -82,12 +82,23 @@ func (s *Set) update(ctx context.Context, f func(rowdb.Conn, *setRow) error) err
 // is put again while its deletion waits, the journal has no deletion: it has an update
 // if the resource has changed, and nothing otherwise.
 func (s *Set) Withdraw(ctx context.Context, keys ...string) error {
+	return s.withdraw(ctx, false, keys)
+}
+
+// WithdrawForScan is Withdraw, except that no deletion is journalled before the end of a complete
+// scan, however few there are. It is for a scanner that may still find out that they mean nothing;
+// its scan then fails.
+func (s *Set) WithdrawForScan(ctx context.Context, keys ...string) error {
+	return s.withdraw(ctx, true, keys)
+}
+
+func (s *Set) withdraw(ctx context.Context, later bool, keys []string) error {
 	var published int
 	err := s.update(ctx, func(c rowdb.Conn, set *setRow) (err error) {
 		published = 0
 		guarded := set.ready && !s.limits.HoldNothing()
 		atOnce := !guarded
-		if guarded {
+		if guarded && !later {
 			if atOnce, err = s.mayPublish(ctx, c, set, len(keys)); err != nil {
 				return err
 			}
