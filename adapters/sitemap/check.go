@@ -41,6 +41,7 @@ type page struct {
 type verdict struct {
 	resource resourcesync.Resource
 	reason   string
+	stranger bool // only a Stranger is refused the page
 }
 
 // errInvalidURI means that a URL cannot be that of a resource.
@@ -48,6 +49,15 @@ var errInvalidURI = errors.New("cannot be written into a document")
 
 // check requests p from the site. An error means that the page must stay as it is.
 func (s *Site) check(ctx context.Context, p *page) (verdict, error) {
+	v, err := s.request(ctx, p)
+	if err == nil && v.reason != "" {
+		v.stranger, err = s.refused(ctx, p)
+	}
+	return v, err
+}
+
+// request is check, without the judgement of refusals.
+func (s *Site) request(ctx context.Context, p *page) (verdict, error) {
 	if rsxml.CheckURI(p.uri.String()) != nil {
 		return verdict{}, errInvalidURI
 	}

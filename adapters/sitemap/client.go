@@ -42,6 +42,7 @@ type client struct {
 	upstream  *url.URL
 	transport http.RoundTripper
 	agent     string
+	stranger  Stranger
 	limiter   *rate.Limiter
 
 	pause webclient.Pause
@@ -49,7 +50,7 @@ type client struct {
 
 func newClient(site *url.URL, o *Options) (*client, error) {
 	c := &client{
-		site: site, upstream: site, transport: cmp.Or(o.Transport, http.DefaultTransport), agent: o.UserAgent,
+		site: site, upstream: site, transport: cmp.Or(o.Transport, http.DefaultTransport), agent: o.UserAgent, stranger: o.Stranger,
 		limiter: rate.NewLimiter(rate.Limit(o.Rate), max(1, int(o.Rate))),
 	}
 	if o.Upstream != "" {
@@ -84,6 +85,9 @@ func (c *client) do(ctx context.Context, method string, u *url.URL, header http.
 	}
 	r.Host = c.site.Host
 	r.Header.Set("User-Agent", c.agent)
+	if ctx.Value(asItself{}) == nil {
+		c.stranger.set(r.Header, c.site)
+	}
 	if c.upstream != c.site {
 		r.Header.Set("X-Forwarded-Host", c.site.Host)
 		r.Header.Set("X-Forwarded-Proto", c.site.Scheme)
@@ -172,6 +176,9 @@ var _ resourcesync.Opener = (*Site)(nil)
 // rate limit of scans. If the page is no longer public, the error is fs.ErrNotExist.
 // Open does not detect changed content: callers must verify the hashes of r.
 func (s *Site) Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser, error) {
+	if s.Hidden() != nil {
+		return nil, resourcesync.ErrNotReady
+	}
 	u, err := url.Parse(r.URI)
 	if err != nil {
 		return nil, fmt.Errorf("sitemap: %w", err)

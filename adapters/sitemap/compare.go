@@ -93,7 +93,11 @@ func (s *Site) apply(ctx context.Context, p *page, v verdict) error {
 	if v.reason == "" {
 		return s.unwithhold(ctx, p)
 	}
-	if err := s.withdraw(ctx, p); err != nil || s.options.Withheld == nil {
+	withdraw := s.withdraw
+	if v.stranger { // the next refusals may show that the website distrusts the headers
+		withdraw = func(ctx context.Context, p *page) error { return s.set.WithdrawForScan(ctx, p.key) }
+	}
+	if err := withdraw(ctx, p); err != nil || s.options.Withheld == nil {
 		return err
 	}
 	return s.options.Withheld.Put(ctx, resourcesync.Resource{

@@ -88,6 +88,7 @@ func (s *Site) Watch(ctx context.Context, wake func()) error {
 func (s *Site) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { s.followHints(ctx); return nil })
+	g.Go(func() error { s.sampleStrangers(ctx); return nil })
 	if s.options.Revisit > 0 && s.options.Verify != VerifyNone {
 		g.Go(func() error { s.revisit(ctx); return nil })
 	}

@@ -45,7 +45,8 @@ func (s *Site) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, e
 				return
 			}
 		}
-		if err := cmp.Or(ctx.Err(), failed); err != nil {
+		s.judgeRefusals(ctx)
+		if err := cmp.Or(ctx.Err(), failed, s.Hidden()); err != nil {
 			yield(resourcesync.Resource{}, err)
 			return
 		}

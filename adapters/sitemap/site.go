@@ -82,6 +82,10 @@ type Set interface {
 	// Withdraw removes resources from the lists at once. It may publish their
 	// deletions later, in case too many pages stop qualifying at once.
 	Withdraw(ctx context.Context, keys ...string) error
+
+	// WithdrawForScan is Withdraw, except that no deletion is published before the end of
+	// a complete scan.
+	WithdrawForScan(ctx context.Context, keys ...string) error
 }
 
 // A WithheldSet stores the pages that do not qualify, for example another sqlstore.Set.
@@ -149,6 +153,16 @@ type Options struct {
 	// each scan requests them.
 	Withheld WithheldSet
 
+	// Stranger is the client in whose name all requests are sent.
+	Stranger Stranger
+
+	// MayRefuse returns how many listed pages the website may refuse a Stranger, although it
+	// answers requests without its headers. Up to this number, such pages are withdrawn. If
+	// there are more, the others stay in the set, and [Site.Hidden] returns an error until the
+	// website answers them or MayRefuse allows all pages. If nil, any number is withdrawn. Set
+	// must be a [resourcesync.Stater].
+	MayRefuse func(ctx context.Context) (int64, error)
+
 	// UserAgent is sent with requests. If empty, "resourcesync" is used.
 	UserAgent string
 
@@ -171,8 +185,11 @@ type Site struct {
 	hints    *hints
 	locks    keyLocks
 
-	mu     sync.Mutex
-	status Status
+	mu       sync.Mutex
+	status   Status
+	refusals int64          // of listed pages to a Stranger, which were withdrawn
+	judged   int64          // of these, by judgeRefusals
+	hidden   *StrangerError // see Hidden
 
 	robotsNamed atomic.Bool // robots.txt has named a sitemap
 }
@@ -194,6 +211,10 @@ type Status struct {
 	// Uncacheable is the number of listed pages whose Cache-Control says private or no-store.
 	// Some may be meant for one visitor; see [Options].RespectCacheControl.
 	Uncacheable int `json:"uncacheable"`
+
+	// Refused is the number of listed pages that were withdrawn because the website refuses
+	// them a Stranger and nobody else, since the set was last hidden.
+	Refused int64 `json:"refused,omitempty"`
 
 	// Failed is the number of pages whose checks failed; they stay as they were.
 	Failed int `json:"failed"`
@@ -220,6 +241,9 @@ func New(base string, set Set, o *Options) (*Site, error) {
 	s := &Site{base: u, set: set, options: *o, log: o.Logger, hints: newHints()}
 	s.log = cmp.Or(s.log, slog.Default())
 	s.variant = shortVariant(o.Variant)
+	if _, ok := set.(resourcesync.Stater); !ok && o.MayRefuse != nil {
+		return nil, errors.New("sitemap: MayRefuse needs a Set with the method Stat")
+	}
 	if err := s.options.complete(); err != nil {
 		return nil, err
 	}
@@ -246,6 +270,7 @@ func (o *Options) complete() error {
 	o.Revisit = cmp.Or(o.Revisit, 1)
 	o.Concurrency = cmp.Or(o.Concurrency, 2)
 	o.UserAgent = cmp.Or(o.UserAgent, "resourcesync")
+	o.Stranger.complete()
 	switch {
 	case o.Verify != VerifyGet && o.Verify != VerifyHead && o.Verify != VerifyNone:
 		return fmt.Errorf("sitemap: Verify %q: use get, head or none", o.Verify)
@@ -261,6 +286,7 @@ func (s *Site) Status() Status {
 	defer s.mu.Unlock()
 	now := s.status
 	now.Withheld = maps.Clone(now.Withheld)
+	now.Refused = s.refusals
 	return now
 }
 
