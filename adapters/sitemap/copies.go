@@ -102,6 +102,22 @@ func (c *copies) path(u *url.URL) string {
 	return filepath.Join(c.folder, hex.EncodeToString(sum[:16])+copySuffix)
 }
 
+// save writes v as JSON into a file of the folder.
+func (c *copies) save(name string, v any) error {
+	if c == nil {
+		return nil
+	}
+	b, err := json.Marshal(v)
+	if err != nil {
+		return err
+	}
+	path := filepath.Join(c.folder, name)
+	if err := os.WriteFile(path+".new", b, 0o600); err != nil {
+		return err
+	}
+	return os.Rename(path+".new", path)
+}
+
 // A copied is an open copy of a sitemap.
 type copied struct {
 	validators

@@ -104,17 +104,7 @@ func (s *Site) loadRotation() rotation {
 }
 
 func (s *Site) saveRotation(at *rotation) {
-	if s.copies == nil {
-		return
-	}
-	b, err := json.Marshal(at)
-	if err == nil {
-		tmp := filepath.Join(s.copies.folder, rotationFile+".new")
-		if err = os.WriteFile(tmp, b, 0o600); err == nil {
-			err = os.Rename(tmp, filepath.Join(s.copies.folder, rotationFile))
-		}
-	}
-	if err != nil {
+	if err := s.copies.save(rotationFile, at); err != nil {
 		s.log.Warn("the progress of visits is not saved", "error", err)
 	}
 }
