@@ -185,30 +185,34 @@ func (s *Site) checkRecent(ctx context.Context, list *url.URL, may func() bool) 
 
 // recheck checks a page between scans and updates the set. It checks an unlisted page
 // only if a list of recent changes names it (isNew), or if it is withheld. It calls may
-// before each request.
-func (s *Site) recheck(ctx context.Context, p page, isNew bool, may func() bool) {
-	done, err := s.locks.lock(ctx, p.key)
+// before each request. It reports false if a check is still due.
+func (s *Site) recheck(ctx context.Context, p page, isNew bool, may func() bool) (done bool) {
+	unlock, err := s.locks.lock(ctx, p.key)
 	if err != nil {
-		return
+		return false
 	}
-	defer done()
+	defer unlock()
 	pages := []page{p}
 	if err := s.loadKnown(ctx, pages); err != nil {
-		return
+		return false
 	}
 	p = pages[0]
-	if s.excludes(p.uri) {
+	switch {
+	case s.excludes(p.uri):
 		err = s.forget(ctx, &p)
-	} else if p.known.Key == "" && !isNew {
-		if p.withheld.Key != "" && may() {
-			err = s.checkWithheld(ctx, &p)
-		}
-	} else if s.mayHaveChanged(&p, isNew) && may() {
+	case p.known.Key == "" && !isNew && p.withheld.Key == "", !s.mayHaveChanged(&p, isNew):
+		return true
+	case !may():
+		return false
+	case p.known.Key == "" && !isNew:
+		err = s.checkWithheld(ctx, &p)
+	default:
 		err = s.checkAndPut(ctx, &p)
 	}
 	if err != nil && ctx.Err() == nil {
 		s.log.Debug("page not checked", "url", p.uri.String(), "error", err)
 	}
+	return err == nil || err == errInvalidURI
 }
 
 // mayHaveChanged reports whether a page needs a check. A page that a list of recent
