@@ -138,7 +138,7 @@ func (e *statusError) Error() string {
 }
 
 // errTooLarge means that a document exceeds its limit.
-var errTooLarge = errors.New("is too large for a sitemap")
+var errTooLarge = errors.New("is too large")
 
 // maxSitemap is the maximum size, in bytes, of an uncompressed sitemap: slightly more
 // than the 50 MB of the protocol.
@@ -147,8 +147,13 @@ const maxSitemap = 64 << 20
 // get requests a document of the site and follows redirects within the site. The
 // response is 200, or 304 if header has validators.
 func (c *client) get(ctx context.Context, u *url.URL, header http.Header) (*http.Response, error) {
+	return c.follow(ctx, http.MethodGet, u, header)
+}
+
+// follow is get with another method.
+func (c *client) follow(ctx context.Context, method string, u *url.URL, header http.Header) (*http.Response, error) {
 	for range maxRedirects {
-		res, err := c.do(ctx, http.MethodGet, u, header.Clone())
+		res, err := c.do(ctx, method, u, header.Clone())
 		if err != nil {
 			return nil, err
 		}

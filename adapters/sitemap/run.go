@@ -24,6 +24,9 @@ const (
 	// coalesce is the time that a hint waits for others.
 	coalesce = 200 * time.Millisecond
 
+	// queryBurst is the number of lists of recent changes that hints may have read at once.
+	queryBurst = 10
+
 	// retryHints is the pause before work beyond the budget is tried again.
 	retryHints = time.Second
 )
@@ -45,7 +48,7 @@ type hints struct {
 func newHints() *hints {
 	return &hints{
 		checks:  rate.NewLimiter(1, 30),
-		queries: rate.NewLimiter(0.5, 10),
+		queries: rate.NewLimiter(0.5, queryBurst),
 		scans:   rate.NewLimiter(rate.Every(time.Minute), 10),
 		pending: map[string]*url.URL{},
 		woken:   make(chan struct{}, 1),
@@ -108,16 +111,14 @@ func (s *Site) followHints(ctx context.Context) {
 			if background.Sleep(ctx, coalesce) != nil {
 				return
 			}
-			scan, query = true, len(s.recent) > 0
+			scan, query = true, s.recentLists() > 0
 		}
 		if scan && s.hints.scans.Allow() {
 			s.hints.wake()
 			scan = false
 		}
-		if query && s.hints.queries.AllowN(time.Now(), len(s.recent)) {
-			for _, list := range s.recent {
-				s.checkRecent(ctx, list, s.hints.checks.Allow)
-			}
+		if query && s.hints.queries.AllowN(time.Now(), min(s.recentLists(), queryBurst)) {
+			s.checkAllRecent(ctx, s.hints.checks.Allow)
 			query = false
 		}
 		left := s.checkHinted(ctx)
@@ -162,6 +163,26 @@ func (s *Site) checkHinted(ctx context.Context) (left bool) {
 		}
 	}
 	return left
+}
+
+// recentLists returns the number of lists of recent changes.
+func (s *Site) recentLists() int {
+	n := len(s.recent)
+	if s.wordpress != nil {
+		n += int(s.wordpress.lists.Load())
+	}
+	return n
+}
+
+// checkAllRecent checks the pages that all lists of recent changes name, as far as may
+// allows.
+func (s *Site) checkAllRecent(ctx context.Context, may func() bool) {
+	for _, list := range s.recent {
+		s.checkRecent(ctx, list, may)
+	}
+	if s.wordpress != nil {
+		s.wordpress.poll(ctx, may)
+	}
 }
 
 // checkRecent checks the pages that a list of recent changes names, as far as may

@@ -72,9 +72,7 @@ func (sc *scan) run() error {
 	if err != nil {
 		return fmt.Errorf("sitemap: %w", err)
 	}
-	for _, list := range sc.recent {
-		sc.checkRecent(sc.ctx, list, always)
-	}
+	sc.checkAllRecent(sc.ctx, always)
 	var failed error
 	seen := make(map[string]bool)
 	names := 0

@@ -108,6 +108,12 @@ type Options struct {
 	// hint. They must name only pages that the sitemaps also name.
 	Recent []string
 
+	// NoREST does not ask the REST interface of WordPress. Without it, and if Recent is empty,
+	// Verify is not VerifyNone and the site announces the interface, scans and hints ask it
+	// which posts were modified. Of these, pages that are listed or withheld are checked; no
+	// other page is ever listed.
+	NoREST bool
+
 	// Exclude reports whether to exclude a URL of the site. If nil, none is
 	// excluded.
 	Exclude func(u *url.URL) bool
@@ -180,6 +186,8 @@ type Site struct {
 	copies  *copies
 	recent  []*url.URL
 	log     *slog.Logger
+
+	wordpress *wordpress // nil if it is not asked
 
 	revisits *rate.Limiter
 	hints    *hints
@@ -259,6 +267,9 @@ func New(base string, set Set, o *Options) (*Site, error) {
 	}
 	if s.copies, err = openCopies(o.Folder); err != nil {
 		return nil, err
+	}
+	if len(s.recent) == 0 && !o.NoREST && s.options.Verify != VerifyNone {
+		s.wordpress = newWordPress(s)
 	}
 	s.revisits = rate.NewLimiter(rate.Limit(s.options.Revisit), 1)
 	return s, nil

@@ -1,6 +1,7 @@
 package sitemap_test
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -116,8 +117,9 @@ func urlset(entries ...string) string {
 // A harness is a site with a store.
 type harness struct {
 	*website
-	site *sitemap.Site
-	set  *sqlstore.Set
+	site   *sitemap.Site
+	set    *sqlstore.Set
+	folder string
 }
 
 func newHarness(t testing.TB, o sitemap.Options) *harness {
@@ -136,8 +138,8 @@ func newHarness(t testing.TB, o sitemap.Options) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &harness{website: newWebsite(t), set: set}
-	o.Upstream, o.Withheld, o.Folder, o.Rate, o.Logger = h.server.URL, withheld, t.TempDir(), 10_000, log
+	h := &harness{website: newWebsite(t), set: set, folder: t.TempDir()}
+	o.Upstream, o.Withheld, o.Folder, o.Rate, o.Logger = h.server.URL, withheld, h.folder, 10_000, cmp.Or(o.Logger, log)
 	if h.site, err = sitemap.New(base, set, &o); err != nil {
 		t.Fatal(err)
 	}
@@ -400,7 +402,7 @@ func TestDiscovery(t *testing.T) {
 // TestVerify: head asks for headers alone, none for nothing.
 func TestVerify(t *testing.T) {
 	for verify, want := range map[sitemap.Verify]struct{ listed, asked []string }{
-		sitemap.VerifyHead: {[]string{"/a"}, []string{"GET /s.xml", "HEAD /a", "HEAD /private"}},
+		sitemap.VerifyHead: {[]string{"/a"}, []string{"GET /s.xml", "HEAD /", "HEAD /a", "HEAD /private"}},
 		sitemap.VerifyNone: {[]string{"/a", "/private"}, []string{"GET /s.xml"}},
 	} {
 		h := newHarness(t, sitemap.Options{Sitemaps: []string{"/s.xml"}, Verify: verify})
