@@ -28,12 +28,12 @@ func (s *Set) First(ctx context.Context, r resourcesync.Range, n int) iter.Seq2[
 			}
 			return s.first(ctx, c, r, n, func(found resourcesync.Resource) error {
 				if !yield(found, nil) {
-					return errStop
+					return rowdb.ErrStop
 				}
 				return nil
 			})
 		})
-		if err != nil && err != errStop {
+		if err != nil && err != rowdb.ErrStop {
 			yield(resourcesync.Resource{}, s.fail("first", err))
 		}
 	}

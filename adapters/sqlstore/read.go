@@ -19,8 +19,6 @@ import (
 // does not make the engine prepare all of it.
 const chunk = rsxml.MaxEntries
 
-var errStop = errors.New("stop")
-
 // errDeleted reports a row that only remembers a deletion. Skipping such rows here is
 // cheaper than in the engine, which would read every body twice.
 var errDeleted = errors.New("the row is of a deleted resource")
@@ -79,7 +77,7 @@ func (s *Set) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[res
 				return damagedRow(err, "rs_resource", d.buf[:d.key])
 			}
 			if !yield(r, nil) {
-				return errStop
+				return rowdb.ErrStop
 			}
 			return nil
 		}
@@ -95,7 +93,7 @@ func (s *Set) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[res
 			})
 			operator, from = ">", bytes.Clone(d.buf[:d.key])
 		}
-		if err != nil && err != errStop {
+		if err != nil && err != rowdb.ErrStop {
 			yield(resourcesync.Resource{}, s.fail("resources", err))
 		}
 	}
@@ -172,7 +170,7 @@ func (j *Journal) read(ctx context.Context, iv resourcesync.Interval, of part) i
 				return damagedRow(err, fmt.Sprintf("rs_change, time %d", row.Int(0)), d.buf[:d.key])
 			}
 			if !yield(resourcesync.Change{Type: changeType(change), Datetime: moment(row.Int(0)), Resource: r}, nil) {
-				return errStop
+				return rowdb.ErrStop
 			}
 			return nil
 		}
@@ -195,7 +193,7 @@ func (j *Journal) read(ctx context.Context, iv resourcesync.Interval, of part) i
 					func(row rowdb.Row) error { n++; return each(row) }, j.id, after, until, chunk)
 			})
 		}
-		if err != nil && err != errStop {
+		if err != nil && err != rowdb.ErrStop {
 			yield(resourcesync.Change{}, err)
 		}
 	}

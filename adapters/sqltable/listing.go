@@ -173,11 +173,11 @@ func (l *Listing) selected(ctx context.Context, condition string, args ...any) i
 				return err
 			}
 			if !yield(d.resource, nil) {
-				return errStop
+				return rowdb.ErrStop
 			}
 			return nil
 		}, args...)
-		if err != nil && err != errStop {
+		if err != nil && err != rowdb.ErrStop {
 			yield(resourcesync.Resource{}, l.p.fail("resources", err))
 		}
 	}

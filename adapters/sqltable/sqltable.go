@@ -62,7 +62,6 @@ package sqltable
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"sync/atomic"
@@ -116,9 +115,6 @@ func New(ctx context.Context, db engine.DB, t Table) (*Provider, error) {
 // chunk is the maximum number of rows that a statement reads. No page has more.
 const chunk = rsxml.MaxEntries
 
-// errStop ends a query without being an error.
-var errStop = errors.New("stop")
-
 // Resources implements [resourcesync.Provider].
 func (p *Provider) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
@@ -135,14 +131,14 @@ func (p *Provider) Resources(ctx context.Context, r resourcesync.Range) iter.Seq
 					return err
 				}
 				if !yield(d.resource, nil) {
-					return errStop
+					return rowdb.ErrStop
 				}
 				return nil
 			}
 			inside, args := p.within(b)
 			err := p.inOrder(ctx, fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT %d",
 				p.rel.List, p.rel.From, engine.Where(inside, p.rel.Filter), p.rel.Order, chunk), each, args...)
-			if err == errStop {
+			if err == rowdb.ErrStop {
 				return
 			}
 			if err != nil {

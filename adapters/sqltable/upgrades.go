@@ -53,11 +53,11 @@ func (p *Provider) Covers(u *url.URL) bool {
 		}
 		// The database may consider different texts equal.
 		if found, err := url.Parse(d.resource.URI); err == nil && place(found) == place(u) {
-			return errStop
+			return rowdb.ErrStop
 		}
 		return nil
 	}, args...)
-	return err == errStop
+	return err == rowdb.ErrStop
 }
 
 // site returns the scheme and host of the first resource.

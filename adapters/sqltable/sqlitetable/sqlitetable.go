@@ -78,10 +78,7 @@ func (db *database) take(ctx context.Context, f func(*sqlite.Conn) error) error 
 		defer db.pool.Put(conn)
 		err = f(conn)
 	}
-	if err != nil && ctx.Err() != nil {
-		return ctx.Err() // the connection was interrupted
-	}
-	return err
+	return rowdb.ContextError(ctx, err) // the connection may have been interrupted
 }
 
 // look is take for statements about the schema.
