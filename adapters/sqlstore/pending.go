@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"slices"
@@ -58,7 +59,12 @@ func (s *Store) numberBatch(ctx context.Context, c rowdb.Conn) (int, error) {
 	slices.SortFunc(taken, func(a, b *pending) int { return cmp.Compare(a.id, b.id) })
 	edits := map[int64][]changes.Edit{}
 	var sets []int64
+	var long []*pending // whose keys no document can have: hosts may have rows like that
 	for _, p := range taken {
+		if len(p.edit.Key) > resourcesync.MaxKeyLength {
+			long = append(long, p)
+			continue
+		}
 		if p.err != nil {
 			s.log.LogAttrs(ctx, slog.LevelError, "a pending change is invalid and has been dropped",
 				slog.Int64("id", p.id), slog.String("key", p.edit.Key), slog.Any("error", p.err))
@@ -68,6 +74,10 @@ func (s *Store) numberBatch(ctx context.Context, c rowdb.Conn) (int, error) {
 			sets = append(sets, p.set)
 		}
 		edits[p.set] = append(edits[p.set], p.edit)
+	}
+	if len(long) > 0 {
+		s.log.LogAttrs(ctx, slog.LevelWarn, "changes of resources that no document can list have been dropped: their keys are too long",
+			slog.Int("changes", len(long)), slog.Int("most_bytes", resourcesync.MaxKeyLength), slog.String("first", long[0].edit.Key[:100]))
 	}
 	for _, id := range sets {
 		set, err := readSet(ctx, c, id)
@@ -98,8 +108,8 @@ func readPending(row rowdb.Row) *pending {
 	key, change := rowdb.String(row, 3), resourcesync.ChangeType(rowdb.String(row, 2))
 	p := &pending{id: row.Int(0), set: row.Int(1), edit: changes.Edit{Type: change, Key: key}}
 	switch {
-	case len(key) == 0 || len(key) > resourcesync.MaxKeyLength:
-		p.err = fmt.Errorf("the key has %d bytes, expected 1 to %d", len(key), resourcesync.MaxKeyLength)
+	case key == "":
+		p.err = errors.New("the key is empty")
 	case change != resourcesync.Created && change != resourcesync.Updated && change != resourcesync.Deleted:
 		p.err = fmt.Errorf("unknown type of change %q", change)
 	case row.Null(4):

@@ -291,8 +291,11 @@ func TestTriggers(t *testing.T) {
 		if got, _, err := set.Get(t.Context(), "a"); err != nil || !got.Equal(full) {
 			t.Errorf("%+v, %v, expected %+v", got, err, full)
 		}
-		if n := strings.Count(log.String(), "level=ERROR"); n != 5 {
+		if n := strings.Count(log.String(), "level=ERROR"); n != 4 {
 			t.Errorf("%d errors were logged:\n%s", n, &log)
+		}
+		if n := strings.Count(log.String(), "level=WARN"); n != 1 || !strings.Contains(log.String(), "their keys are too long") {
+			t.Errorf("%d warnings were logged:\n%s", n, &log)
 		}
 	})
 }
