@@ -57,7 +57,7 @@ func TestDiskFull(t *testing.T) {
 	if err := record("before"); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.sequence(t.Context()); err != nil {
+	if _, err := store.sequence(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := record("pending"); err != nil {
@@ -141,7 +141,7 @@ func TestReadOnlyDisk(t *testing.T) {
 			t.Fatal(err)
 		}
 		set := store.mustSet(t, "articles", nil)
-		if err := store.sequence(t.Context()); err != nil {
+		if _, err := store.sequence(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		source := new(front)
@@ -202,7 +202,7 @@ func TestDiskTurnsReadOnly(t *testing.T) {
 	if err := record("sequenced"); err != nil {
 		t.Fatal(err)
 	}
-	if err := store.sequence(t.Context()); err != nil {
+	if _, err := store.sequence(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if err := record("pending"); err != nil {

@@ -49,7 +49,7 @@ func TestD3_FutureIsUnknown(t *testing.T) {
 			map[bool]string{false: "BLOB", true: "bytea"}[db.isPostgres()], start.Add(time.Hour).UnixMicro())); err != nil {
 			t.Fatal(err)
 		}
-		if err := store.sequence(t.Context()); err != nil {
+		if _, err := store.sequence(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for _, j := range []*Journal{&set.Journal, alone} {

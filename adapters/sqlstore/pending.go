@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
@@ -18,20 +19,24 @@ import (
 const batch = 1000
 
 // sequence numbers committed changes until none is pending. It uses several
-// transactions, and each leaves a consistent state.
-func (s *Store) sequence(ctx context.Context) error {
+// transactions, and each leaves a consistent state. It returns for how long they took
+// together, while writers to SQLite had to wait.
+func (s *Store) sequence(ctx context.Context) (held time.Duration, err error) {
 	for {
 		pending, err := rowdb.One(ctx, s.db, rowdb.Int, "SELECT 1 FROM rs_pending LIMIT 1")
 		if err != nil || pending == 0 {
-			return err
+			return held, err
 		}
+		var begun time.Time
 		err = s.db.Update(ctx, func(c rowdb.Conn) error {
+			begun = time.Now()
 			_, err := s.numberBatch(ctx, c)
 			return err
 		})
 		if err != nil {
-			return err
+			return held, err
 		}
+		held += time.Since(begun)
 		s.noteDiscarded()
 	}
 }

@@ -58,7 +58,7 @@ func TestPoison(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := store.sequence(t.Context()); err != nil {
+		if _, err := store.sequence(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for _, j := range []*Journal{&set.Journal, alone} {
@@ -153,7 +153,7 @@ func TestRecordPartly(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := store.sequence(t.Context()); err != nil {
+			if _, err := store.sequence(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 			want := []string{"created " + odd.Resource.Key + " 1", "created c 1", "updated " + odd.Resource.Key + " 1"}

@@ -112,7 +112,7 @@ func TestRecord(t *testing.T) {
 					if err := end(); err != nil {
 						t.Fatal(err)
 					}
-					if err := store.sequence(t.Context()); err != nil {
+					if _, err := store.sequence(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -213,7 +213,7 @@ func TestJournalAlone(t *testing.T) {
 				change(resourcesync.Updated, "a", 1), change(resourcesync.Created, "a", 2), change(resourcesync.Deleted, "b", 1))
 		})
 		if err == nil {
-			err = store.sequence(t.Context())
+			_, err = store.sequence(t.Context())
 		}
 		if err != nil {
 			t.Fatal(err)
@@ -277,7 +277,7 @@ func TestTriggers(t *testing.T) {
 		if _, err := host.db.Exec("INSERT INTO rs_pending (set_id, change, key, body) SELECT id, 'created', " + fmt.Sprintf(bytesOf, "c") + ", " + fmt.Sprintf(bytesOf, "body") + " FROM rs_set"); err != nil {
 			t.Fatal(err)
 		}
-		if err := store.sequence(t.Context()); err != nil {
+		if _, err := store.sequence(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		want := []string{"created a text/html", "created b text/html", "deleted b"}
