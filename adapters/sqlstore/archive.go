@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -60,7 +61,10 @@ func (a archive) ArchivedWindows(ctx context.Context, max int) ([]resourcesync.I
 	})
 	if err == nil && len(closed) > kept {
 		// Stored windows keep their bounds when changes are erased from them.
-		err = j.keepWindows(ctx, max, closed[kept:])
+		var stored bool
+		if stored, err = j.keepWindows(ctx, max, closed[kept:]); err == nil && !stored {
+			err = errBusy
+		}
 	}
 	if err != nil {
 		return nil, j.fail("archived windows", err)
@@ -71,6 +75,9 @@ func (a archive) ArchivedWindows(ctx context.Context, max int) ([]resourcesync.I
 	}
 	return windows, nil
 }
+
+// errBusy means that windows of the archive cannot be listed before they are stored.
+var errBusy = errors.New("another process is writing to the database; try again")
 
 // ArchivedChanges implements [resourcesync.ChangeArchiver].
 func (a archive) ArchivedChanges(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {

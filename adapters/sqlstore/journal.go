@@ -42,12 +42,12 @@ func (j *Journal) Windows(ctx context.Context, max int) ([]resourcesync.Interval
 		return nil, j.fail("windows", err)
 	}
 	if closed := division.Closed()[kept:]; len(closed) > 0 {
-		if err := j.keepWindows(ctx, max, closed); err != nil {
+		// If they cannot be stored now, the next call finds them again: the windows are a
+		// function of the journal.
+		if _, err := j.keepWindows(ctx, max, closed); err != nil {
 			if ctx.Err() != nil {
 				return nil, j.fail("windows", ctx.Err())
 			}
-			// The next call finds them again: the windows are a function of the
-			// journal.
 			j.store.log.LogAttrs(ctx, slog.LevelWarn, "closed windows cannot be stored",
 				slog.String("set", j.name), slog.Any("error", err))
 		}
@@ -92,8 +92,10 @@ func readWindows(ctx context.Context, c rowdb.Conn, set int64, max int, since, u
 	return closed, err
 }
 
-func (j *Journal) keepWindows(ctx context.Context, max int, closed []paging.Window) error {
-	return j.store.db.Do(ctx, func(c rowdb.Conn) error {
+// keepWindows stores closed windows, unless that would wait for a writer. It reports whether
+// it has.
+func (j *Journal) keepWindows(ctx context.Context, max int, closed []paging.Window) (bool, error) {
+	return j.store.db.TryWrite(ctx, func(c rowdb.Conn) error {
 		return c.ExecEach(ctx, "INSERT INTO rs_window (set_id, most, until, count, bytes) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING", len(closed),
 			func(i int) []any {
 				w := &closed[i]

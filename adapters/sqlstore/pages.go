@@ -19,7 +19,9 @@ import (
 // Later calls do so only for pages that have changed, unless very much has.
 //
 // If the store is read-only, the cuts are valid, but those of another process may
-// differ.
+// differ. The same holds while somebody writes to a store in SQLite: then Cuts returns
+// them together with an error that the Source expects, because no request waits for a
+// writer.
 func (s *Set) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
 	if every < 1 {
 		return nil, fmt.Errorf("sqlstore: pages of %d resources", every)
@@ -35,13 +37,15 @@ func (s *Set) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) 
 			s.divisions.put(every, found)
 			return cuts, nil
 		}
-		switch stored, err := s.keepCuts(ctx, every, kept, keys); {
+		switch free, stored, err := s.keepCuts(ctx, every, kept, keys); {
 		case ctx.Err() != nil:
 			return nil, s.fail("cuts", ctx.Err())
 		case err != nil:
 			s.store.log.LogAttrs(ctx, slog.LevelWarn, "cuts cannot be stored",
 				slog.String("set", s.name), slog.Any("error", err))
 			return cuts, nil
+		case !free:
+			return cuts, paging.ErrProvisional
 		case stored:
 			found.stored = keys
 			s.divisions.put(every, found)
@@ -195,9 +199,10 @@ func (d *divider) addRows(ctx context.Context, from, to []byte) (count int64, er
 // sizesOf reads the rows of a range without their bodies.
 const sizesOf = "SELECT key, newest, size, CASE WHEN body IS NOT NULL THEN 1 END FROM rs_resource WHERE set_id = $1 AND key >= $2 AND key < $3 ORDER BY key"
 
-// keepCuts replaces the stored cuts if they still are kept, and reports whether it has.
-func (s *Set) keepCuts(ctx context.Context, every int, kept, keys []byte) (stored bool, err error) {
-	err = s.store.db.Do(ctx, func(c rowdb.Conn) error {
+// keepCuts replaces the stored cuts if they still are kept, and reports whether it has. It
+// does nothing if that would wait for a writer; free is false then.
+func (s *Set) keepCuts(ctx context.Context, every int, kept, keys []byte) (free, stored bool, err error) {
+	free, err = s.store.db.TryWrite(ctx, func(c rowdb.Conn) error {
 		var n int64
 		var err error
 		if kept == nil {
@@ -208,7 +213,7 @@ func (s *Set) keepCuts(ctx context.Context, every int, kept, keys []byte) (store
 		stored = n > 0
 		return err
 	})
-	return stored, err
+	return free, stored, err
 }
 
 // Stat implements [resourcesync.Stater]. For the whole set it reads one row. For a range

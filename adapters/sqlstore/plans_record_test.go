@@ -99,6 +99,10 @@ func (r recorder) Write(ctx context.Context, f func(rowdb.Conn) error) error {
 	return r.DB.Write(ctx, r.wrap(f))
 }
 
+func (r recorder) TryWrite(ctx context.Context, f func(rowdb.Conn) error) (bool, error) {
+	return r.DB.TryWrite(ctx, r.wrap(f))
+}
+
 func (r recorder) Session(ctx context.Context, f func(rowdb.Conn) error) error {
 	return r.DB.Session(ctx, r.wrap(f))
 }
