@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/coverage"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
@@ -126,4 +127,43 @@ func (j *Journal) Seal(ctx context.Context, newest time.Time) error {
 		return err
 	})
 	return j.fail("seal", err)
+}
+
+// Restart begins the journal anew: Since moves to now, and every Destination compares its
+// whole copy with the Resource List. It is for an operator who knows that changes are
+// missing, or that the database was restored from a backup. reason is for the status; what it
+// says up to its first colon is public. Changes that were recorded before come before the new
+// beginning.
+func (j *Journal) Restart(ctx context.Context, reason string) error {
+	err := j.store.db.Update(ctx, func(c rowdb.Conn) error {
+		if err := j.store.numberAll(ctx, c); err != nil {
+			return err
+		}
+		_, err := coverage.Restart(ctx, c, j.id, j.store.now(), time.Time{}, reason)
+		return err
+	})
+	if err == nil {
+		j.store.noteDiscarded()
+	}
+	return j.fail("restart", err)
+}
+
+// TakeOver begins the journal of the set anew, once, if the set takes the place of a journal
+// whose table was journalled by triggers until they were dropped: the set has not seen what
+// that journal has published.
+func (s *Set) TakeOver(ctx context.Context, journal string) error {
+	return s.fail("take over", s.store.db.Update(ctx, func(c rowdb.Conn) error {
+		cover, err := coverage.Read(ctx, c, journal)
+		if err != nil || cover.Proof == "" {
+			return err
+		}
+		set, err := readSet(ctx, c, s.id)
+		if err == nil && set.ready {
+			_, err = coverage.Restart(ctx, c, s.id, s.store.now(), time.Time{}, "")
+		}
+		if err == nil {
+			err = coverage.Prove(ctx, c, cover.Set, "")
+		}
+		return err
+	}))
 }

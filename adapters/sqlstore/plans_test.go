@@ -178,6 +178,10 @@ func useSets(t *testing.T, store *Store, clock *clock) {
 	must(awaiting.Delete(ctx, "a"))
 	journal, err := store.Journal(ctx, "journal")
 	must(err)
+	_, err = store.Journals(ctx)
+	must(err)
+	must(journal.Restart(ctx, "a test"))
+	must(set.TakeOver(ctx, "journal"))
 	_, err = journal.Stat(ctx, resourcesync.Range{})
 	must(err)
 

@@ -103,8 +103,13 @@ func (s *Store) Set(ctx context.Context, name string, opts *SetOptions) (*Set, e
 }
 
 // Sets returns the names of the sets in the store, sorted, without those of journals.
-func (s *Store) Sets(ctx context.Context) ([]string, error) {
-	names, err := rowdb.All(ctx, s.db, rowdb.Text, "SELECT name FROM rs_set WHERE journal = 0")
+func (s *Store) Sets(ctx context.Context) ([]string, error) { return s.names(ctx, 0) }
+
+// Journals returns the names of the journals in the store, sorted, without the journals of sets.
+func (s *Store) Journals(ctx context.Context) ([]string, error) { return s.names(ctx, 1) }
+
+func (s *Store) names(ctx context.Context, journal int) ([]string, error) {
+	names, err := rowdb.All(ctx, s.db, rowdb.Text, "SELECT name FROM rs_set WHERE journal = $1", journal)
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: sets: %w", err)
 	}
