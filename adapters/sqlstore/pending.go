@@ -91,6 +91,9 @@ func (s *Store) numberBatch(ctx context.Context, c rowdb.Conn) (int, error) {
 				slog.Int64("set_id", id), slog.Int("changes", len(edits[id])))
 			continue
 		}
+		if err == nil && set.journal {
+			err = s.keepReturned(ctx, c, &set, edits[id])
+		}
 		if err == nil {
 			_, err = s.apply(ctx, c, &set, edits[id], nil)
 		}

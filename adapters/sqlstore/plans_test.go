@@ -178,8 +178,27 @@ func useSets(t *testing.T, store *Store, clock *clock) {
 	must(awaiting.Delete(ctx, "a"))
 	journal, err := store.Journal(ctx, "journal")
 	must(err)
+	must(store.db.Update(ctx, func(c rowdb.Conn) error { // a new condition takes rows out of the set, and one comes back
+		if err := c.ExecEach(ctx, "INSERT INTO rs_leaving (set_id, key, uri) VALUES ($1, $2, $3)", 100,
+			func(i int) []any { return []any{journal.id, []byte(article(i).Key), article(i).URI} }); err != nil {
+			return err
+		}
+		_, err := journal.Leave(ctx, c, nil, 100, 0)
+		return err
+	}))
+	_, err = journal.Kept(ctx, nil)
+	must(err)
 	_, err = store.Journals(ctx)
 	must(err)
+	must(store.db.Update(ctx, func(c rowdb.Conn) error {
+		_, err := c.Exec(ctx, "INSERT INTO rs_pending (set_id, change, key, uri) VALUES ($1, 'created', $2, $3)", journal.id, []byte(article(1).Key), article(1).URI)
+		return err
+	}))
+	confirmed, err := journal.ConfirmDeletions(ctx)
+	must(err)
+	if confirmed != 99 {
+		t.Fatalf("%d deletions confirmed", confirmed)
+	}
 	must(journal.Restart(ctx, "a test"))
 	must(set.TakeOver(ctx, "journal"))
 	_, err = journal.Stat(ctx, resourcesync.Range{})

@@ -95,7 +95,7 @@ func (s *Store) Set(ctx context.Context, name string, opts *SetOptions) (*Set, e
 		opts = &SetOptions{}
 	}
 	row := setRow{name: name, ready: !opts.AwaitScan}
-	set := &Set{Journal: Journal{store: s, name: name}, limits: guard.NewLimits(opts.MaxDelete, opts.MaxDeleteHold)}
+	set := &Set{Journal: Journal{store: s, name: name}, limits: opts.limits()}
 	if err := set.open(ctx, row); err != nil {
 		return nil, err
 	}
