@@ -54,6 +54,7 @@ type Journal struct {
 	id    int64
 	name  string
 	ready atomic.Bool
+	seen  atomic.Int64 // the newest change that this process has read
 
 	journalOnly bool
 }
@@ -169,8 +170,24 @@ func (j *Journal) readReady(ctx context.Context, c rowdb.Querier) (setRow, error
 	}
 	if err == nil {
 		j.ready.Store(true)
+		j.saw(r.last)
 	}
 	return r, err
+}
+
+// saw notes the time of a change that somebody may read now.
+func (j *Journal) saw(at int64) {
+	for before := j.seen.Load(); before < at && !j.seen.CompareAndSwap(before, at); before = j.seen.Load() {
+	}
+}
+
+// Seen returns the time of the newest change that was read by j, or the zero time. If the
+// database no longer has it, it was restored from an earlier time.
+func (j *Journal) Seen() time.Time {
+	if at := j.seen.Load(); at != 0 {
+		return moment(at)
+	}
+	return time.Time{}
 }
 
 // fail wraps an error of a method, and records damage.
