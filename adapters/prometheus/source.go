@@ -37,6 +37,7 @@ var (
 
 	descResources = desc("set_resources", "Resources in a set.", "set")
 	descChanged   = desc("set_last_change_timestamp_seconds", "Time of the newest change in a set.", "set")
+	descPending   = desc("journal_pending_seconds", "Age of the oldest change that is recorded and not yet in the journal of a set, 0 if there is none.", "set")
 	descRecorded  = desc("journal_last_change_timestamp_seconds", "Time of the newest change in the journal of a set.", "set")
 )
 
@@ -79,5 +80,10 @@ func collectSets(ctx context.Context, out chan<- prometheus.Metric, src *rshttp.
 		}
 		sendTime(out, descChanged, s.Changed, s.Set)
 		sendTime(out, descRecorded, s.Recorded, s.Set)
+		pending := 0.0
+		if !s.Pending.IsZero() {
+			pending = max(0, time.Since(s.Pending).Seconds())
+		}
+		send(out, descPending, pending, s.Set)
 	}
 }

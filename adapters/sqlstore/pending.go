@@ -41,6 +41,18 @@ func (s *Store) sequence(ctx context.Context) (held time.Duration, err error) {
 	}
 }
 
+// Pending returns when the oldest change was recorded that has no datetime yet, in the journal
+// of any set of the store, or the zero time if there is none. A change becomes visible with
+// its datetime. While the database can be written, that takes two seconds at most after the
+// commit of the host's transaction.
+func (j *Journal) Pending(ctx context.Context) (time.Time, error) {
+	at, err := rowdb.One(ctx, j.store.db, rowdb.Int, "SELECT recorded FROM rs_pending ORDER BY id LIMIT 1")
+	if err != nil || at == 0 {
+		return time.Time{}, j.fail("pending", err)
+	}
+	return moment(at), nil
+}
+
 // numberAll numbers all pending changes, so that later edits of the same transaction are
 // later in the journal.
 func (s *Store) numberAll(ctx context.Context, c rowdb.Conn) error {

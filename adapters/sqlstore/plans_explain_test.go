@@ -68,6 +68,7 @@ var scans = map[string]string{
 	"SELECT set_id, key, body FROM rs_withdrawn WHERE (set_id, key) > ($1, $2) AND body IS NOT NULL ORDER BY set_id, key LIMIT $3":                                                 "it stops after a batch, in the order of the primary key",
 	"SELECT 1 FROM rs_pending LIMIT 1":                                                         "it stops at the first row",
 	"SELECT id FROM rs_pending ORDER BY id LIMIT 1":                                            "it stops after a batch, in the order of the primary key",
+	"SELECT recorded FROM rs_pending ORDER BY id LIMIT 1":                                      "it stops at the first row, in the order of the primary key",
 	"SELECT most FROM rs_window WHERE set_id = $1 AND most > $2 ORDER BY most LIMIT 1":         "it stops at the first row of the primary key",
 	"SELECT taken FROM rs_progress WHERE topic_id = $1 AND due IS NULL ORDER BY taken LIMIT 1": "it stops at the first row of an index",
 	"WITH few AS (SELECT n.topic_id, n.number, n.size FROM rs_notification n WHERE n.topic_id = (SELECT id FROM rs_topic WHERE log_id = $1 AND uri = $2) AND n.number > $3 ORDER BY n.number LIMIT $4), sums AS (SELECT topic_id, number, sum(size) OVER (ORDER BY number) AS total, row_number() OVER (ORDER BY number) AS place FROM few) SELECT n.number, n.made, n.from_ns, n.until_ns, n.capability_list, n.body FROM sums s JOIN rs_notification n ON n.topic_id = s.topic_id AND n.number = s.number WHERE s.place = 1 OR s.total <= $5 ORDER BY s.number": "it sorts as many notifications as are asked for",

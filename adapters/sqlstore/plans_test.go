@@ -186,6 +186,8 @@ func useSets(t *testing.T, store *Store, clock *clock) {
 		_, err := journal.Leave(ctx, c, nil, 100, 0)
 		return err
 	}))
+	_, err = journal.Pending(ctx)
+	must(err)
 	_, err = journal.Kept(ctx, nil)
 	must(err)
 	_, err = store.Journals(ctx)
