@@ -24,7 +24,7 @@ var (
 )
 
 // ofProgram are the metrics that cmd/resourcesync adds.
-var ofProgram = []string{"resourcesync_harvesters"}
+var ofProgram = []string{"resourcesync_certificate_expiry_timestamp_seconds", "resourcesync_harvesters"}
 
 // described returns the names of all metrics.
 func described() []string {
