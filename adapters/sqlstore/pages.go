@@ -37,7 +37,7 @@ func (s *Set) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) 
 			s.divisions.put(every, found)
 			return cuts, nil
 		}
-		switch free, stored, err := s.keepCuts(ctx, every, kept, keys); {
+		switch free, stored, err := s.keepCuts(ctx, every, kept, keys, nil, 0); {
 		case ctx.Err() != nil:
 			return nil, s.fail("cuts", ctx.Err())
 		case err != nil:
@@ -198,23 +198,6 @@ func (d *divider) addRows(ctx context.Context, from, to []byte) (count int64, er
 
 // sizesOf reads the rows of a range without their bodies.
 const sizesOf = "SELECT key, newest, size, CASE WHEN body IS NOT NULL THEN 1 END FROM rs_resource WHERE set_id = $1 AND key >= $2 AND key < $3 ORDER BY key"
-
-// keepCuts replaces the stored cuts if they still are kept, and reports whether it has. It
-// does nothing if that would wait for a writer; free is false then.
-func (s *Set) keepCuts(ctx context.Context, every int, kept, keys []byte) (free, stored bool, err error) {
-	free, err = s.store.db.TryWrite(ctx, func(c rowdb.Conn) error {
-		var n int64
-		var err error
-		if kept == nil {
-			n, err = c.Exec(ctx, "INSERT INTO rs_division (set_id, every, cuts) VALUES ($1, $2, $3) ON CONFLICT (set_id, every) DO NOTHING", s.id, every, keys)
-		} else {
-			n, err = c.Exec(ctx, "UPDATE rs_division SET cuts = $1 WHERE set_id = $2 AND every = $3 AND cuts = $4", keys, s.id, every, kept)
-		}
-		stored = n > 0
-		return err
-	})
-	return free, stored, err
-}
 
 // Stat implements [resourcesync.Stater]. For the whole set it reads one row. For a range
 // of any length it reads the sums of the blocks in it and some hundreds of rows at its
