@@ -49,8 +49,8 @@ type Table struct {
 	Length       string
 	Type         string
 
-	// Hashes are the columns of digests, by algorithm ("md5", "sha-1", "sha-256"): text
-	// in hexadecimal, or bytes. A column under the name "" has lists of hashes in the
+	// Hashes are the columns of digests, by algorithm ("md5", "sha-1", "sha-256" or another
+	// name of the IANA registry): text in hexadecimal, or bytes. A column under the name "" has lists of hashes in the
 	// syntax of documents: "md5:… sha-256:…".
 	Hashes map[string]string
 
@@ -90,6 +90,10 @@ func (t *Table) unit() time.Duration {
 	return cmp.Or(t.Unit, time.Second)
 }
 
+// hashAlgorithms are the Hash Function Textual Names of IANA, by which documents name
+// algorithms (section 7). Destinations ignore a digest under any other name.
+var hashAlgorithms = []string{"md5", "sha-1", "sha-224", "sha-256", "sha-384", "sha-512", "shake128", "shake256"}
+
 // check returns an error if t is not valid by itself.
 func (t *Table) check() error {
 	switch {
@@ -103,8 +107,8 @@ func (t *Table) check() error {
 		return fmt.Errorf("unknown Unit %v: give time.Second, time.Millisecond or time.Microsecond", t.Unit)
 	}
 	for algorithm := range t.Hashes {
-		if strings.ContainsAny(algorithm, ": \t\r\n") {
-			return fmt.Errorf("%q is no hash algorithm: give one such as sha-256", algorithm)
+		if algorithm != "" && !slices.Contains(hashAlgorithms, algorithm) {
+			return fmt.Errorf("%q is no hash algorithm: give one of %s", algorithm, strings.Join(hashAlgorithms, ", "))
 		}
 	}
 	for _, name := range append(slices.Collect(maps.Values(t.Hashes)), t.Schema, t.Name, t.Key, t.LastModified, t.Length, t.Type, t.Deleted) {
