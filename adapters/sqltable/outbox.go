@@ -81,6 +81,17 @@ func (l *Listing) Outbox(ctx context.Context, set string) (*Outbox, error) {
 	return &Outbox{l, db, db.Outbox(&rel.Relation, base)}, nil
 }
 
+// checkOutbox returns an error if the outbox for rel and the set was created for another URI
+// template.
+func checkOutbox(ctx context.Context, db engine.OutboxDB, rel *relation, set string) error {
+	template, err := db.OutboxTemplate(ctx, &rel.Relation, baseName(rel, set))
+	if err != nil || template == "" || template == rel.table.URI {
+		return err
+	}
+	return fmt.Errorf("its triggers for the set %q are for the URIs %s, and not for %s: give the former URIs again; or, if the resources have moved, drop the triggers first, so that the next comparison publishes the deletion of each former URI",
+		set, template, rel.table.URI)
+}
+
 // A PartScanner is a stored set: those of packages sqlstore and memory.
 type PartScanner interface {
 	ScanRanges(ctx context.Context, ranges []resourcesync.Range, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error)

@@ -325,6 +325,30 @@ func TestOutboxRefusals(t *testing.T) {
 	}
 }
 
+// TestOutboxOfOtherURIs: triggers for other URIs are refused until the former ones are
+// dropped.
+func TestOutboxOfOtherURIs(t *testing.T) {
+	t.Parallel()
+	d := mysqlDatabase(t)
+	d.makePosts()
+	d.outbox(posts, "posts")
+	moved := posts
+	moved.URI = "https://example.org/moved/{slug}"
+	tr := MySQLTriggers(d.maria)
+	if _, err := tr.Create(t.Context(), moved, "posts"); err == nil || !strings.Contains(err.Error(), posts.URI) {
+		t.Error(err)
+	}
+	moved.URI = `https://example.org/it's/%27/{slug}`
+	statements, err := tr.Drop(t.Context(), moved, "posts")
+	must(t, err)
+	must(t, tr.Apply(t.Context(), statements))
+	d.outbox(moved, "posts")
+	d.outbox(moved, "posts")
+	if _, err := tr.Create(t.Context(), posts, "posts"); err == nil || !strings.Contains(err.Error(), moved.URI) {
+		t.Error(err)
+	}
+}
+
 // idle is an outbox in which something waits at times.
 type idle struct {
 	engine.OutboxDB

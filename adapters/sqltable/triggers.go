@@ -102,6 +102,11 @@ func (tr *Triggers) create(ctx context.Context, t Table, set string) ([]string, 
 	if err := tr.db.CheckUnique(ctx, &rel.Relation); err != nil {
 		return nil, err
 	}
+	if db, ok := tr.db.(engine.OutboxDB); ok {
+		if err := checkOutbox(ctx, db, rel, set); err != nil {
+			return nil, err
+		}
+	}
 	templates, err := journalledURIs(ctx, tr.db, rel)
 	if err != nil {
 		return nil, err
@@ -163,7 +168,7 @@ func baseName(rel *relation, set string) string {
 
 // newJournalled returns the table of rel with the data that its triggers need.
 func newJournalled(db engine.TriggerDB, rel *relation, set string) *engine.Journalled {
-	j := &engine.Journalled{Relation: &rel.Relation, Base: baseName(rel, set)}
+	j := &engine.Journalled{Relation: &rel.Relation, Base: baseName(rel, set), URI: rel.table.URI}
 	see := func(c *engine.Column) {
 		if c != nil && !slices.Contains(j.Listed, c) {
 			j.Listed = append(j.Listed, c)

@@ -2,8 +2,10 @@ package mysqltable
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -38,8 +40,12 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 		return "CAST(" + k.Ref + " AS BINARY)"
 	}
 	note := func(row string) string { return "INSERT INTO " + outbox + " (row_key) VALUES (" + key(row) + ")" }
+	comment := templateComment + url.QueryEscape(j.URI)
+	if len(comment) > maxComment {
+		return nil, fmt.Errorf("the URI template is too long for the comment of a table: with special characters percent-encoded, it may have %d bytes", maxComment-len(templateComment))
+	}
 	statements := []string{
-		"CREATE TABLE IF NOT EXISTS " + outbox + " (id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, row_key VARBINARY(3072) NOT NULL) ENGINE=InnoDB",
+		"CREATE TABLE IF NOT EXISTS " + outbox + " (id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, row_key VARBINARY(3072) NOT NULL) ENGINE=InnoDB COMMENT='" + comment + "'",
 		"LOCK TABLES " + j.Qualified + " WRITE",
 	}
 	trigger := func(event, body string) {
@@ -51,6 +57,26 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 	trigger("DELETE", note("OLD"))
 	trigger("UPDATE", "BEGIN\n\tIF NOT ("+db.same(j)+") THEN\n\t\t"+note("NEW")+";\n\tEND IF;\n\tIF NOT ("+key("OLD")+" <=> "+key("NEW")+") THEN\n\t\t"+note("OLD")+";\n\tEND IF;\nEND")
 	return append(statements, "UNLOCK TABLES"), nil
+}
+
+// templateComment begins the comment of an outbox. The URI template follows percent-encoded,
+// so that it has no character with a meaning in any mode of SQL.
+const templateComment = "resourcesync URI template: "
+
+const maxComment = 2048
+
+// OutboxTemplate implements [engine.OutboxDB].
+func (db *database) OutboxTemplate(ctx context.Context, rel *engine.Relation, base string) (string, error) {
+	var comment string
+	err := db.db.QueryRowContext(ctx, "SELECT TABLE_COMMENT FROM information_schema.TABLES WHERE TABLE_SCHEMA = ? AND TABLE_NAME = ?", rel.Schema, base).Scan(&comment)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	text, found := strings.CutPrefix(comment, templateComment)
+	if err != nil || !found {
+		return "", err
+	}
+	return url.QueryUnescape(text)
 }
 
 // createTrigger returns the statement that creates a trigger. Its name and the table are

@@ -166,6 +166,10 @@ type OutboxDB interface {
 	// Outbox returns the qualified name of the outbox for rel.
 	Outbox(rel *Relation, base string) string
 
+	// OutboxTemplate returns the URI template for which an outbox was created; "" if there
+	// is no such table, or none that has a template.
+	OutboxTemplate(ctx context.Context, rel *Relation, base string) (string, error)
+
 	// Remove removes the rows with these ids from an outbox. It locks no other rows.
 	Remove(ctx context.Context, outbox string, ids []int64) error
 }
@@ -189,6 +193,7 @@ type JournalDB interface {
 type Journalled struct {
 	*Relation
 	Base string // the names of all objects begin with it
+	URI  string // the template
 
 	Listed  []*Column
 	Others  []*Column // the columns of URIs other than the key
