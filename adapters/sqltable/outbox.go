@@ -19,6 +19,31 @@ import (
 // ErrNoTriggers means that a table has no triggers that record its changes.
 var ErrNoTriggers = errors.New("the table has no triggers for this set")
 
+// An UnseenError means that triggers may write to an outbox, but the role can see none, so
+// that it cannot drain the outbox. It wraps ErrNoTriggers: changes can be found by
+// comparison.
+type UnseenError struct {
+	Outbox string    // the table, qualified and quoted
+	Hidden bool      // the role may not read it either, or know whether it exists
+	Since  time.Time // when the oldest change in it was recorded; zero if there is none, or unknown
+}
+
+// Error implements error.
+func (e *UnseenError) Error() string {
+	const remedy = "grant TRIGGER on the table, and SELECT and DELETE on the outbox; or, if nobody is to drain it, drop the triggers"
+	switch {
+	case e.Hidden:
+		return fmt.Sprintf("this user cannot see triggers, or whether there is an outbox %s, which grows if nobody drains it: %s", e.Outbox, remedy)
+	case e.Since.IsZero():
+		return fmt.Sprintf("there is an outbox %s, but no trigger can be seen: %s; if the triggers are gone, create them again", e.Outbox, remedy)
+	}
+	return fmt.Sprintf("there is an outbox %s, which nobody has drained since %s, %v ago, but no trigger can be seen: %s",
+		e.Outbox, e.Since.Format(time.RFC3339), time.Since(e.Since).Round(time.Second), remedy)
+}
+
+// Unwrap returns ErrNoTriggers.
+func (e *UnseenError) Unwrap() error { return ErrNoTriggers }
+
 // An Outbox is a table in which triggers record which rows of another table have changed.
 // It is for MariaDB and MySQL, which cannot hold the journal itself. Draining it brings a
 // stored set up to date at the cost of the changes alone:
@@ -47,7 +72,7 @@ type Outbox struct {
 }
 
 // Outbox returns the outbox that the triggers for this set write; see [Triggers]. The
-// error is ErrNoTriggers if there are none. If they are not those of [Triggers].Create
+// error is ErrNoTriggers if there are none, and an [UnseenError] if the role cannot tell. If they are not those of [Triggers].Create
 // for the Table of l, the error names the remedy.
 func (l *Listing) Outbox(ctx context.Context, set string) (*Outbox, error) {
 	rel := l.p.rel
@@ -58,10 +83,11 @@ func (l *Listing) Outbox(ctx context.Context, set string) (*Outbox, error) {
 	base := baseName(rel, set)
 	found, _, err := compareTriggers(ctx, db, rel, base, nil)
 	if err == nil && found == 0 {
-		err = ErrNoTriggers
 		// Who may not see the triggers may see the table that they write.
-		if db.Find(ctx, &engine.Relation{Schema: rel.Schema, Name: base, Alias: db.Quote(base)}) == nil {
-			err = fmt.Errorf("there is an outbox %s, but no trigger can be seen: grant TRIGGER on the table, and SELECT and DELETE on the outbox; if the triggers are gone, create them again", db.Outbox(&rel.Relation, base))
+		name := db.Outbox(&rel.Relation, base)
+		since, hidden, waitErr := db.Waiting(ctx, name)
+		if err = ErrNoTriggers; waitErr == nil || hidden {
+			err = &UnseenError{Outbox: name, Hidden: hidden, Since: since}
 		}
 	}
 	if err != nil {

@@ -308,6 +308,7 @@ func TestOutboxRefusals(t *testing.T) {
 	reader, err := sql.Open("mysql", user+":pw@"+address)
 	must(t, err)
 	defer reader.Close()
+	reader.SetMaxIdleConns(0) // a connection keeps its privileges
 	tr := MySQLTriggers(reader)
 	statements, err := tr.Create(t.Context(), posts, "posts")
 	must(t, err)
@@ -323,6 +324,22 @@ func TestOutboxRefusals(t *testing.T) {
 	if got := d.waiting(o); got != "1" {
 		t.Error(got)
 	}
+
+	// It names the outbox that nobody drains, and its age, as far as it may know.
+	d.run("UPDATE " + o.name + " SET at = now() - INTERVAL 1 HOUR")
+	unseen, ok := errors.AsType[*UnseenError](outboxError(seen))
+	if !ok || unseen.Hidden || unseen.Outbox != o.name || !strings.Contains(unseen.Error(), "1h0m") || !errors.Is(unseen, ErrNoTriggers) {
+		t.Errorf("%#v %v", unseen, unseen)
+	}
+	d.run("REVOKE SELECT ON `"+name+"`.* FROM "+user+"@'%'", "GRANT SELECT ON `"+name+"`.posts TO "+user+"@'%'")
+	if unseen, ok = errors.AsType[*UnseenError](outboxError(seen)); !ok || !unseen.Hidden || !strings.Contains(unseen.Error(), o.name) {
+		t.Errorf("%#v %v", unseen, unseen)
+	}
+}
+
+func outboxError(l *Listing) error {
+	_, err := l.Outbox(context.Background(), "posts")
+	return err
 }
 
 // TestOutboxOfOtherURIs: triggers for other URIs are refused until the former ones are

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
@@ -45,7 +46,7 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 		return nil, fmt.Errorf("the URI template is too long for the comment of a table: with special characters percent-encoded, it may have %d bytes", maxComment-len(templateComment))
 	}
 	statements := []string{
-		"CREATE TABLE IF NOT EXISTS " + outbox + " (id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, row_key VARBINARY(3072) NOT NULL) ENGINE=InnoDB COMMENT='" + comment + "'",
+		"CREATE TABLE IF NOT EXISTS " + outbox + " (id BIGINT UNSIGNED NOT NULL AUTO_INCREMENT PRIMARY KEY, row_key VARBINARY(3072) NOT NULL, at TIMESTAMP NOT NULL DEFAULT CURRENT_TIMESTAMP) ENGINE=InnoDB COMMENT='" + comment + "'",
 		"LOCK TABLES " + j.Qualified + " WRITE",
 	}
 	trigger := func(event, body string) {
@@ -77,6 +78,20 @@ func (db *database) OutboxTemplate(ctx context.Context, rel *engine.Relation, ba
 		return "", err
 	}
 	return url.QueryUnescape(text)
+}
+
+// Waiting implements [engine.OutboxDB]. The server reports a table that a user may not read
+// as refused, whether or not it exists.
+func (db *database) Waiting(ctx context.Context, outbox string) (since time.Time, hidden bool, err error) {
+	var seconds int64
+	err = db.db.QueryRowContext(ctx, "SELECT UNIX_TIMESTAMP(at) FROM "+outbox+" ORDER BY id LIMIT 1").Scan(&seconds)
+	switch {
+	case err == nil:
+		return time.Unix(seconds, 0).UTC(), false, nil
+	case errors.Is(err, sql.ErrNoRows), isError(err, "1054"): // of an earlier version
+		return time.Time{}, false, nil
+	}
+	return time.Time{}, isError(err, "1142 1143 1044"), err
 }
 
 // createTrigger returns the statement that creates a trigger. Its name and the table are
@@ -143,18 +158,25 @@ func (db *database) Apply(ctx context.Context, statements []string) error {
 
 // advise adds what to do about an error of a server that refuses triggers.
 func advise(err error) error {
-	text := err.Error()
 	for _, refusal := range []struct{ numbers, remedy string }{
 		{"1044 1142", "let an administrator run the statements, or grant CREATE, DROP, TRIGGER, LOCK TABLES, SELECT, INSERT and DELETE on the database to this user"},
 		{"1227 1419", "the server keeps a binary log: let an administrator run the statements, or SET GLOBAL log_bin_trust_function_creators = 1"},
 	} {
-		for number := range strings.FieldsSeq(refusal.numbers) {
-			if strings.HasPrefix(text, "Error "+number+" ") {
-				return fmt.Errorf("%w; %s", err, refusal.remedy)
-			}
+		if isError(err, refusal.numbers) {
+			return fmt.Errorf("%w; %s", err, refusal.remedy)
 		}
 	}
 	return err
+}
+
+// isError reports whether err is an error of the server with one of these numbers.
+func isError(err error, numbers string) bool {
+	for number := range strings.FieldsSeq(numbers) {
+		if strings.HasPrefix(err.Error(), "Error "+number+" ") {
+			return true
+		}
+	}
+	return false
 }
 
 func (db *database) TriggersOn(ctx context.Context, rel *engine.Relation, each func(name, sql string)) error {

@@ -170,6 +170,11 @@ type OutboxDB interface {
 	// is no such table, or none that has a template.
 	OutboxTemplate(ctx context.Context, rel *Relation, base string) (string, error)
 
+	// Waiting returns the time at which the first change in an outbox was recorded; the zero
+	// time if there is none, or the outbox does not have its time. hidden is true if the
+	// role may not read the outbox, or even know whether it exists.
+	Waiting(ctx context.Context, outbox string) (since time.Time, hidden bool, err error)
+
 	// Remove removes the rows with these ids from an outbox. It locks no other rows.
 	Remove(ctx context.Context, outbox string, ids []int64) error
 }
