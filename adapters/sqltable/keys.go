@@ -109,7 +109,13 @@ func (k *key) argument(s string) any {
 	return s
 }
 
-// appendKey appends the key in a column of row.
+// A keyError means that no document can have the key of a row.
+type keyError struct{ text string }
+
+func (e *keyError) Error() string { return e.text }
+
+// appendKey appends the key in a column of row. With a keyError, it has appended what the
+// key begins with, or for an integer nothing.
 func (k *key) appendKey(dst []byte, row rowdb.Row, column int) ([]byte, error) {
 	if row.Null(column) {
 		return dst, fmt.Errorf("a key is NULL")
@@ -117,14 +123,18 @@ func (k *key) appendKey(dst []byte, row rowdb.Row, column int) ([]byte, error) {
 	n := len(dst)
 	switch k.Kind {
 	case engine.Integer:
-		return appendInteger(dst, row.Int(column)), nil
+		n, ok := integer(row, field{&k.Column, column})
+		if !ok {
+			return dst, &keyError{fmt.Sprintf("key %s is larger than %d", rowdb.String(row, column), int64(math.MaxInt64))}
+		}
+		return appendInteger(dst, n), nil
 	case engine.UUID:
 		var buf [16]byte
 		return appendUUID(dst, row.Append(buf[:0], column)), nil
 	}
 	dst = row.Append(dst, column)
 	if n := len(dst) - n; n > resourcesync.MaxKeyLength {
-		return dst, fmt.Errorf("key %.50q… has %d bytes, of at most %d", dst[len(dst)-n:], n, resourcesync.MaxKeyLength)
+		return dst, &keyError{fmt.Sprintf("key %.50q… has %d bytes, of at most %d", dst[len(dst)-n:], n, resourcesync.MaxKeyLength)}
 	}
 	return dst, nil
 }

@@ -32,8 +32,7 @@ import (
 type Listing struct {
 	p       *Provider
 	paged   bool
-	log     *slog.Logger
-	skipped atomic.Int64
+	omitted atomic.Pointer[Omitted] // by the last complete reading
 }
 
 // NewListing is for engines: use pgtable.List, sqlitetable.List or mysqltable.List. It
@@ -42,19 +41,17 @@ func NewListing(ctx context.Context, db engine.DB, t Table, o *ListingOptions) (
 	if o == nil {
 		o = &ListingOptions{}
 	}
-	l := &Listing{log: o.Logger}
-	if l.log == nil {
-		l.log = slog.Default()
-	}
+	l := new(Listing)
 	if err := l.open(ctx, db, &t); err != nil {
 		return nil, fmt.Errorf("sqltable: %s: %w", t.title(), err)
 	}
+	l.p.omitted.log = o.Logger
 	return l, nil
 }
 
 // ListingOptions configure a Listing. The zero value is a reasonable default.
 type ListingOptions struct {
-	// Logger receives a warning for rows that cannot be published. If nil,
+	// Logger receives a warning for what cannot be published. If nil,
 	// slog.Default() is used.
 	Logger *slog.Logger
 }
@@ -80,43 +77,47 @@ func (l *Listing) open(ctx context.Context, db engine.DB, t *Table) error {
 }
 
 // Resources yields all resources, in ascending byte order of their keys, under the
-// contract of [resourcesync.Provider]. Rows whose URI is not valid are left out, counted
-// by [Listing.Skipped] and logged.
+// contract of [resourcesync.Provider]. Rows that no document can list are left out, and so are
+// lengths and times that none can state. [Listing.Omitted] counts both; the log names the
+// first of each.
 func (l *Listing) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, error] {
 	all := l.p.Resources(ctx, resourcesync.Range{})
 	if !l.paged {
 		all = l.selected(ctx, "")
 	}
 	return func(yield func(resourcesync.Resource, error) bool) {
-		skipped := int64(0)
+		invalid := int64(0)
 		for r, err := range all {
-			if err == nil && l.skips(&r, skipped == 0) {
-				skipped++
+			if err == nil && l.skips(&r) {
+				invalid++
 				continue
 			}
-			if !yield(r, err) {
-				return
-			}
-			if err != nil {
+			if !yield(r, err) || err != nil {
 				return
 			}
 		}
-		l.skipped.Store(skipped)
+		n := l.p.omitted.sum()
+		n.Rows += invalid
+		l.omitted.Store(&n)
 	}
 }
 
 // skips reports whether r cannot be published, and logs the first such row.
-func (l *Listing) skips(r *resourcesync.Resource, first bool) bool {
+func (l *Listing) skips(r *resourcesync.Resource) bool {
 	err := changes.Check(r)
-	if err != nil && first {
-		l.log.Warn("rows left out: their URIs are not valid", "table", l.p.rel.title, "first", err)
+	if err != nil {
+		l.p.omitted.note(l.p.rel.title, true, err)
 	}
 	return err != nil
 }
 
-// Skipped returns the number of rows that the last complete call of [Listing.Resources]
-// has left out.
-func (l *Listing) Skipped() int64 { return l.skipped.Load() }
+// Omitted counts what the last complete call of [Listing.Resources] has omitted.
+func (l *Listing) Omitted() Omitted {
+	if n := l.omitted.Load(); n != nil {
+		return *n
+	}
+	return Omitted{}
+}
 
 // Count returns the number of resources. It counts the rows.
 func (l *Listing) Count(ctx context.Context) (n int64, err error) {
@@ -148,7 +149,7 @@ func (l *Listing) Part(ctx context.Context, keys []string) ([]resourcesync.Range
 			for r, err := range l.selected(ctx, l.p.rel.Key.Ref+" IN ("+strings.Join(marks, ", ")+")", args...) {
 				if err == nil {
 					// The database may consider different texts equal.
-					if _, found := slices.BinarySearch(some, r.Key); !found || l.skips(&r, true) {
+					if _, found := slices.BinarySearch(some, r.Key); !found || l.skips(&r) {
 						continue
 					}
 				}
@@ -164,12 +165,12 @@ func (l *Listing) Part(ctx context.Context, keys []string) ([]resourcesync.Range
 func (l *Listing) selected(ctx context.Context, condition string, args ...any) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
 		rel := l.p.rel
-		d := newReader(rel)
+		d := newReader(rel, func(row bool, err error) { l.p.omitted.note(rel.title, row, err) })
 		err := l.p.db.Query(ctx, "SELECT "+rel.List+" FROM "+rel.From+engine.Where(condition, rel.Filter)+" ORDER BY "+l.p.db.ByBytes(&rel.Key), func(row rowdb.Row) error {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			if err := d.read(row); err != nil {
+			if ok, err := d.read(row); err != nil || !ok {
 				return err
 			}
 			if !yield(d.resource, nil) {
@@ -177,7 +178,10 @@ func (l *Listing) selected(ctx context.Context, condition string, args ...any) i
 			}
 			return nil
 		}, args...)
-		if err != nil && err != rowdb.ErrStop {
+		switch {
+		case err == nil && condition == "":
+			l.p.omitted.add(resourcesync.Range{}, d.omitted)
+		case err != nil && err != rowdb.ErrStop:
 			yield(resourcesync.Resource{}, l.p.fail("resources", err))
 		}
 	}

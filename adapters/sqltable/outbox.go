@@ -174,12 +174,21 @@ func (o *Outbox) read(ctx context.Context, n int) (ids []int64, keys []string, e
 	var key []byte
 	err = o.db.Query(ctx, fmt.Sprintf("SELECT id, row_key FROM %s ORDER BY id LIMIT %d", o.name, n), func(row rowdb.Row) (err error) {
 		ids = append(ids, row.Int(0))
-		if key, err = o.list.p.rel.key().appendKey(key[:0], row, 1); err == nil && len(key) > 0 {
+		switch key, err = o.list.key(key[:0], row); {
+		case err != nil: // no document lists the row
+		case len(key) > 0:
 			different[string(key)] = true
 		}
-		return err
+		return nil
 	})
 	return ids, slices.Sorted(maps.Keys(different)), err
+}
+
+// key appends the key in a row of the outbox, which is text.
+func (l *Listing) key(dst []byte, row rowdb.Row) ([]byte, error) {
+	k := *l.p.rel.key()
+	k.Unsigned = k.Kind == engine.Integer
+	return k.appendKey(dst, row, 1)
 }
 
 // Watch calls wake, in its own goroutine, while there are changes to drain. It looks twice

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -25,19 +26,36 @@ type reader struct {
 	value    []byte
 	hashes   []resourcesync.Hash
 	ends     []int // of the digests in text
+
+	omitted Omitted
+	note    func(row bool, err error) // of what is omitted
 }
 
-func newReader(rel *relation) *reader { return &reader{rel: rel} }
+func newReader(rel *relation, note func(row bool, err error)) *reader {
+	return &reader{rel: rel, note: note}
+}
 
-// read decodes row into d.resource.
-func (d *reader) read(row rowdb.Row) error {
+// read decodes row into d.resource. It reports false if no document can list the row.
+func (d *reader) read(row rowdb.Row) (ok bool, err error) {
 	f := &d.rel.fields
-	var err error
-	if d.text, err = d.rel.key().appendKey(d.text[:0], row, 0); err != nil {
-		return err
+	d.text, err = d.rel.key().appendKey(d.text[:0], row, 0)
+	_, tooLarge := errors.AsType[*keyError](err)
+	if err != nil && !tooLarge {
+		return false, err
+	}
+	if tooLarge {
+		d.omitted.Rows++
+		d.note(true, err)
+		if len(d.text) == 0 { // an integer, which is after all others
+			return false, nil
+		}
 	}
 	if bytes.Compare(d.text, d.key) <= 0 {
-		return orderError(d.text, d.key)
+		return false, orderError(d.text, d.key)
+	}
+	if tooLarge {
+		d.key = append(d.key[:0], d.text...)
+		return false, nil
 	}
 	d.key = append(d.key[:0], d.text...)
 	keyEnd := len(d.text)
@@ -61,12 +79,35 @@ func (d *reader) read(row rowdb.Row) error {
 		Hashes: d.makeHashes(all, typeEnd),
 	}
 	if f.lastModified.at >= 0 {
-		d.resource.LastModified = d.time(row, f.lastModified)
+		if d.resource.LastModified = d.time(row, f.lastModified); !isTime(d.resource.LastModified) {
+			d.omit("time", row, f.lastModified)
+			d.resource.LastModified = time.Time{}
+		}
 	}
 	if f.length.at >= 0 && !row.Null(f.length.at) {
-		d.resource.Length = resourcesync.Bytes(row.Int(f.length.at))
+		if n, ok := integer(row, f.length); ok && n < maxLength {
+			d.resource.Length = resourcesync.Bytes(n)
+		} else {
+			d.omit("length", row, f.length)
+		}
 	}
-	return nil
+	return true, nil
+}
+
+// omit notes that no document can state a value of the row.
+func (d *reader) omit(what string, row rowdb.Row, f field) {
+	d.omitted.Fields++
+	d.note(false, fmt.Errorf("row %q: no document can state the %s in column %q", d.key, what, f.Name))
+}
+
+// integer returns the integer in a column. It reports false if that is beyond the range of
+// an int64.
+func integer(row rowdb.Row, f field) (int64, bool) {
+	if !f.Unsigned {
+		return row.Int(f.at), true
+	}
+	n, err := strconv.ParseInt(rowdb.String(row, f.at), 10, 64)
+	return n, err == nil
 }
 
 // orderError returns the error for a key that is not greater than the one before it.
@@ -81,6 +122,10 @@ func (d *reader) appendURI(row rowdb.Row) {
 		f := &d.rel.fields.values[i]
 		switch f.Kind {
 		case engine.Integer:
+			if f.Unsigned {
+				d.text = row.Append(d.text, f.at)
+				break
+			}
 			d.text = strconv.AppendInt(d.text, row.Int(f.at), 10)
 		case engine.UUID:
 			d.value = row.Append(d.value[:0], f.at)
@@ -146,9 +191,13 @@ func (d *reader) time(row rowdb.Row, f field) time.Time {
 		if days == math.MinInt32 || days == math.MaxInt32 {
 			return time.Time{} // infinity
 		}
-		return fromEpoch(days * (24 * time.Hour).Microseconds())
+		return time.Unix(engine.Epoch/1e6+days*24*60*60, 0).UTC()
 	case engine.Integer:
-		return fromUnit(row.Int(f.at), d.rel.table.unit())
+		n, ok := integer(row, f)
+		if !ok {
+			n = math.MaxInt64
+		}
+		return fromUnit(n, d.rel.table.unit())
 	}
 	d.value = row.Append(d.value[:0], f.at)
 	if n, err := strconv.ParseInt(string(d.value), 10, 64); err == nil && len(d.value) != len("2026") {
@@ -203,7 +252,7 @@ func (p *Provider) checkTimes(ctx context.Context) error {
 	if f.at < 0 || f.Kind != engine.Text && f.Kind != engine.Label && f.Kind != engine.Dynamic {
 		return nil
 	}
-	read := newReader(rel)
+	read := newReader(rel, nil)
 	times, others, sample := 0, 0, ""
 	err := p.inOrder(ctx, fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT %d",
 		f.ReadRef(), rel.From, engine.Where(rel.Filter), rel.Order, timesTried), func(row rowdb.Row) error {

@@ -81,6 +81,8 @@ type Provider struct {
 	journalled map[string]string // URI templates of triggers; see CheckChanger
 
 	firstSite atomic.Pointer[string] // see Covers
+
+	omitted omissions
 }
 
 var (
@@ -118,16 +120,17 @@ const chunk = rsxml.MaxEntries
 // Resources implements [resourcesync.Provider].
 func (p *Provider) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
-		d := newReader(p.rel)
+		// Omitted rows are counted by reading them.
+		d := newReader(p.rel, func(row bool, err error) { p.omitted.note(p.rel.title, row, err) })
 		b := p.rel.key().bounds(r)
-		for !b.none {
+		for last := ""; !b.none; last = string(d.key) {
 			n := 0
 			each := func(row rowdb.Row) error {
 				if err := ctx.Err(); err != nil {
 					return err
 				}
 				n++
-				if err := d.read(row); err != nil {
+				if ok, err := d.read(row); err != nil || !ok {
 					return err
 				}
 				if !yield(d.resource, nil) {
@@ -135,7 +138,7 @@ func (p *Provider) Resources(ctx context.Context, r resourcesync.Range) iter.Seq
 				}
 				return nil
 			}
-			inside, args := p.within(b)
+			inside, args := p.between(b)
 			err := p.inOrder(ctx, fmt.Sprintf("SELECT %s FROM %s%s ORDER BY %s LIMIT %d",
 				p.rel.List, p.rel.From, engine.Where(inside, p.rel.Filter), p.rel.Order, chunk), each, args...)
 			if err == rowdb.ErrStop {
@@ -145,7 +148,8 @@ func (p *Provider) Resources(ctx context.Context, r resourcesync.Range) iter.Seq
 				yield(resourcesync.Resource{}, p.fail("resources", err))
 				return
 			}
-			if n < chunk {
+			if n < chunk || string(d.key) == last { // the rest are integers that are too large
+				p.omitted.add(r, d.omitted)
 				return
 			}
 			b.after(p.rel.key().argument(string(d.key)))
@@ -162,8 +166,15 @@ func (p *Provider) inOrder(ctx context.Context, sql string, each func(rowdb.Row)
 	return p.db.Query(ctx, sql, each, args...)
 }
 
-// within returns the condition that a row's key is in b, and its arguments.
+// within returns the condition that a row's key is in b and fits into a document, and its
+// arguments.
 func (p *Provider) within(b bounds) (condition string, args []any) {
+	condition, args = p.between(b)
+	return engine.And(condition, p.rel.fits), args
+}
+
+// between returns the condition that a row's key is in b, and its arguments.
+func (p *Provider) between(b bounds) (condition string, args []any) {
 	for _, e := range []bound{b.from, b.to} {
 		if e.operator != "" {
 			args = append(args, e.value)

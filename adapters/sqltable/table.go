@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 )
 
@@ -127,6 +128,7 @@ type relation struct {
 	template *template
 	request  *regexp.Regexp
 
+	fits   string // condition that a document can have the key of a row; "" for any row
 	live   string // condition that a row is not deleted softly
 	member string // condition that a row is of the set, or deleted from it
 	fields fields
@@ -188,6 +190,7 @@ func describe(ctx context.Context, db engine.DB, t *Table) (*relation, error) {
 	}
 	rel.Key.Column = *k
 	rel.Order = k.Ref
+	rel.fits = db.Fits(&rel.Key, resourcesync.MaxKeyLength)
 	if err := rel.findFields(); err != nil {
 		return nil, err
 	}

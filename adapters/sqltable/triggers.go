@@ -31,7 +31,8 @@ import (
 //     event, because no trigger runs.
 //
 // Keys, URIs and times are those of the Provider of the same Table, with one exception:
-// in PostgreSQL, text in LastModified is not stated.
+// in PostgreSQL, text in LastModified is not stated. Keys that no document can have are
+// dropped when changes are numbered; lengths and times that none can state are not stated.
 //
 // In PostgreSQL and SQLite the set must have been opened once, by sqlstore.Store.Journal or
 // Set. Without a set of this name, or without a store, the host's own writes fail. The names
@@ -231,7 +232,7 @@ func express(db engine.JournalDB, rel *relation, set string, j *engine.Journalle
 		add("lastmod", db.MicrosExpr(c, int64(1e9/rel.table.unit())))
 	}
 	if c := f.length.Column; c != nil {
-		add("length", c.Ref)
+		add("length", fmt.Sprintf("CASE WHEN %s < %d THEN %[1]s END", c.Ref, maxLength))
 	}
 	if c := f.mediaType.Column; c != nil {
 		add("type", db.TextExpr(c))

@@ -45,10 +45,10 @@ func (p *Provider) Covers(u *url.URL) bool {
 	if !ok {
 		return false
 	}
-	d := newReader(p.rel)
+	d := newReader(p.rel, func(bool, error) {})
 	err := p.db.Query(ctx, "SELECT "+p.rel.List+" FROM "+p.rel.From+engine.Where(condition, p.rel.Filter), func(row rowdb.Row) error {
 		d.key = d.key[:0]
-		if err := d.read(row); err != nil {
+		if ok, err := d.read(row); err != nil || !ok {
 			return err
 		}
 		// The database may consider different texts equal.
@@ -169,7 +169,7 @@ func (s *stater) Stat(ctx context.Context, r resourcesync.Range) (st resourcesyn
 		return resourcesync.Stat{Version: "0"}, ctx.Err()
 	}
 	inside, args := s.within(b)
-	d := newReader(s.rel)
+	d := newReader(s.rel, nil)
 	err = s.db.Query(ctx, "SELECT "+s.list+" FROM "+s.rel.From+engine.Where(inside, s.rel.member), func(row rowdb.Row) error {
 		st.Count = row.Int(0)
 		newest := d.time(row, s.lastModified)

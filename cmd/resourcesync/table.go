@@ -147,7 +147,7 @@ func (s *tableSet) journalled(ctx context.Context) (*sqltable.Journalled, error)
 func (s *tableSet) list(ctx context.Context) listing {
 	return func(yield func(resourcesync.Resource, error) bool) {
 		s.listing.Resources(ctx)(yield)
-		s.scanner.skipped.Store(s.listing.Skipped())
+		s.scanner.skipped.Store(s.listing.Omitted().Rows)
 	}
 }
 

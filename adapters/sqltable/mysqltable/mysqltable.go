@@ -23,7 +23,7 @@ import (
 // db.
 //
 // DATETIME columns are read as UTC. The character set of the connection must be
-// utf8mb4. A BIGINT UNSIGNED beyond the range of BIGINT is an error when it is read.
+// utf8mb4.
 func Open(ctx context.Context, db *sql.DB, t sqltable.Table) (*sqltable.Provider, error) {
 	return sqltable.New(ctx, &database{db}, t)
 }
@@ -65,28 +65,18 @@ func (db *database) Query(ctx context.Context, query string, each func(rowdb.Row
 		return err
 	}
 	defer rows.Close()
-	types, err := rows.ColumnTypes()
+	columns, err := rows.Columns()
 	if err != nil {
 		return err
 	}
-	row := &row{make([]sql.RawBytes, len(types))}
-	targets := make([]any, len(types))
-	var large []int // columns whose values may not fit into an int64
+	row := &row{make([]sql.RawBytes, len(columns))}
+	targets := make([]any, len(columns))
 	for i := range targets {
 		targets[i] = &row.values[i]
-		if types[i].DatabaseTypeName() == "UNSIGNED BIGINT" {
-			large = append(large, i)
-		}
 	}
 	for rows.Next() {
 		if err := rows.Scan(targets...); err != nil {
 			return err
-		}
-		for _, i := range large {
-			text := row.values[i]
-			if _, err := strconv.ParseInt(string(text), 10, 64); err != nil && text != nil {
-				return fmt.Errorf("column %q: %s is larger than %d, the largest integer that can be read", types[i].Name(), text, int64(math.MaxInt64))
-			}
 		}
 		if err := each(row); err != nil {
 			return err
@@ -105,6 +95,19 @@ func (*database) ByBytes(k *engine.Key) string {
 
 // asBytes returns text in any character set as its bytes in UTF-8.
 func asBytes(text string) string { return "CAST(CONVERT(" + text + " USING utf8mb4) AS BINARY)" }
+
+// Fits implements [engine.DB].
+func (*database) Fits(k *engine.Key, most int) string {
+	switch {
+	case k.Kind == engine.Text:
+		return fmt.Sprintf("LENGTH(CONVERT(%s USING utf8mb4)) <= %d", k.Ref, most)
+	case k.Kind == engine.Binary:
+		return fmt.Sprintf("LENGTH(%s) <= %d", k.Ref, most)
+	case k.Unsigned:
+		return fmt.Sprintf("%s <= %d", k.Ref, int64(math.MaxInt64))
+	}
+	return ""
+}
 
 func (*database) IsLive(c *engine.Column) string {
 	switch c.Kind {
@@ -165,6 +168,7 @@ func (db *database) findColumns(ctx context.Context, rel *engine.Relation) error
 		nullable, known := t.Nullable()
 		c := engine.Column{Name: t.Name(), Type: t.DatabaseTypeName(), Nullable: nullable || !known}
 		c.Kind = kinds[strings.TrimPrefix(c.Type, "UNSIGNED ")]
+		c.Unsigned = c.Type == "UNSIGNED BIGINT"
 		// Read times in microseconds since engine.Epoch, independent of the time zone
 		// of the connection. A TIMESTAMP is an instant.
 		ref := rel.Alias + "." + db.Quote(c.Name)

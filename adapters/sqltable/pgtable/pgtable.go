@@ -102,6 +102,13 @@ func (db *database) QueryInOrder(ctx context.Context, sql string, each func(rowd
 
 func (*database) ByBytes(k *engine.Key) string { return k.Ref + byBytes(k) }
 
+func (*database) Fits(k *engine.Key, most int) string {
+	if k.Kind == engine.Text || k.Kind == engine.Binary {
+		return fmt.Sprintf("octet_length(%s) <= %d", k.Ref, most)
+	}
+	return ""
+}
+
 func (*database) IsLive(c *engine.Column) string {
 	switch c.Kind {
 	case engine.Boolean:

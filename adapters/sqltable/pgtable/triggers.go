@@ -258,14 +258,15 @@ func (db *database) EscapeExpr(c *engine.Column) string {
 			FROM (SELECT rs_i, get_byte(%s, rs_i) AS rs_c FROM generate_series(0, length(%[3]s) - 1) AS rs_i) AS rs_bytes) END`, plain, text, bytes)
 }
 
+// MicrosExpr returns an expression that is NULL for a time that no document can state, which
+// may overflow.
 func (db *database) MicrosExpr(c *engine.Column, perSecond int64) string {
 	const million = 1_000_000
 	switch c.Kind {
 	case engine.Instant, engine.Date:
-		return fmt.Sprintf("CASE WHEN isfinite(%s) THEN (extract(epoch FROM %[1]s) * %d)::bigint END", c.Ref, million)
+		return fmt.Sprintf("CASE WHEN extract(epoch FROM %s) BETWEEN %d AND %d.999999 THEN (extract(epoch FROM %[1]s) * %[4]d)::bigint END", c.Ref, engine.FirstTime, engine.LastTime, million)
 	case engine.Integer:
-		most := int64(9e18) / (million / perSecond)
-		return fmt.Sprintf("CASE WHEN %s BETWEEN -%d AND %[2]d THEN %[1]s::bigint * %[3]d END", c.Ref, most, million/perSecond)
+		return fmt.Sprintf("CASE WHEN %s BETWEEN %d AND %d THEN %[1]s::bigint * %[4]d END", c.Ref, engine.FirstTime*perSecond, (engine.LastTime+1)*perSecond-1, million/perSecond)
 	}
 	return "NULL::bigint"
 }

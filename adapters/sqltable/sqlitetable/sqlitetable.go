@@ -101,6 +101,13 @@ func (*database) ByBytes(k *engine.Key) string {
 	return k.Ref + " COLLATE BINARY"
 }
 
+func (*database) Fits(k *engine.Key, most int) string {
+	if k.Kind == engine.Text || k.Kind == engine.Binary {
+		return fmt.Sprintf("length(CAST(%s AS BLOB)) <= %d", k.Ref, most)
+	}
+	return ""
+}
+
 func (*database) IsLive(c *engine.Column) string {
 	return fmt.Sprintf("(%s IS NULL OR %[1]s = 0 OR %[1]s = '')", c.Ref)
 }

@@ -251,14 +251,19 @@ func (*database) EscapeExpr(c *engine.Column) string {
 }
 
 // MicrosExpr returns an expression that reads text as the Provider does. It handles the
-// fraction of a second separately, because SQLite keeps only three digits of it.
+// fraction of a second separately, because SQLite keeps only three digits of it. It is NULL
+// for a number of seconds that no document can state, which may overflow.
 func (*database) MicrosExpr(c *engine.Column, perSecond int64) string {
 	const million = 1_000_000
-	return fmt.Sprintf(`CASE WHEN typeof(%s) = 'integer' THEN %[1]s * %d
-		WHEN %[1]s NOT GLOB '*[^0-9]*' THEN CAST(%[1]s AS INTEGER) * %[2]d
+	const inRange = "CASE WHEN %s BETWEEN %d AND %d THEN %[1]s * %[4]d END"
+	count := func(value string) string {
+		return fmt.Sprintf(inRange, value, engine.FirstTime*perSecond, (engine.LastTime+1)*perSecond-1, million/perSecond)
+	}
+	return fmt.Sprintf(`CASE WHEN typeof(%s) = 'integer' THEN %[2]s
+		WHEN %[1]s NOT GLOB '*[^0-9]*' THEN %[4]s
 		WHEN substr(%[1]s, 20, 1) = '.' THEN strftime('%%s', substr(%[1]s, 1, 19) || ltrim(substr(%[1]s, 21), '0123456789')) * %[3]d
 			+ CAST(round(CAST('0.' || substr(%[1]s, 21, 6) AS REAL) * %[3]d) AS INTEGER)
-		WHEN length(%[1]s) = 10 OR length(%[1]s) >= 19 THEN strftime('%%s', %[1]s) * %[3]d END`, c.Ref, million/perSecond, million)
+		WHEN length(%[1]s) = 10 OR length(%[1]s) >= 19 THEN strftime('%%s', %[1]s) * %[3]d END`, c.Ref, count(c.Ref), million, count("CAST("+c.Ref+" AS INTEGER)"))
 }
 
 func (*database) HexExpr(c *engine.Column) string {

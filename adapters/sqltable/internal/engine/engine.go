@@ -44,6 +44,10 @@ type DB interface {
 	// ByBytes returns the expression that sorts the key by bytes, with or without an index.
 	ByBytes(k *Key) string
 
+	// Fits returns the condition that a key is not longer than most bytes, and can be read; ""
+	// if it always is.
+	Fits(k *Key, most int) string
+
 	// IsLive returns the condition that a column marks no deletion.
 	IsLive(c *Column) string
 }
@@ -69,6 +73,13 @@ const (
 // other engines are asked for times since then, too.
 var Epoch = time.Date(2000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
 
+// The first and the last second that a document can state, in Unix time: the years 0000 to
+// 9999.
+const (
+	FirstTime = -62_167_219_200
+	LastTime  = 253_402_300_799
+)
+
 // Digits is the number of digits in the key of an integer.
 const Digits = 19
 
@@ -78,6 +89,7 @@ type Column struct {
 	Kind     Kind
 	Type     string // the engine's name for it
 	Nullable bool
+	Unsigned bool   // an integer that may be beyond the range of an int64
 	Ref      string // the column in a statement
 	Read     string // the expression that reads it, if not Ref
 }
