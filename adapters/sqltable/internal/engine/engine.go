@@ -196,6 +196,20 @@ type OutboxDB interface {
 type JournalDB interface {
 	TriggerDB
 
+	// Store returns the prefix of the names of the store's tables.
+	Store() string
+
+	// Signs returns what shows, as q sees it, that the triggers of j have been there all
+	// the time. It reads a few rows of the catalog.
+	Signs(ctx context.Context, q rowdb.Querier, j *Journalled) (*Signs, error)
+
+	// Update runs f in a transaction in which no change is numbered.
+	Update(ctx context.Context, f func(rowdb.Conn) error) error
+
+	// Lock keeps all others from writing to the table of rel until the transaction of c
+	// ends. It waits for writers for some seconds, and fails then.
+	Lock(ctx context.Context, c rowdb.Conn, rel *Relation) error
+
 	// The SQL expressions that compute what a resource says.
 	Literal(s string) string
 	KeyExpr(k *Key) string                        // bytes
