@@ -232,7 +232,8 @@ type Journalled struct {
 
 	// The rest is for a JournalDB.
 
-	Mark string // the line of a trigger that names the URI template
+	Mark  string // the line of a trigger that names the URI template
+	Stamp string // of the statements; in the text of each trigger and function
 
 	// In SQL, of a row.
 	SetName string

@@ -1,0 +1,99 @@
+package sqltable
+
+import (
+	"encoding/json"
+	"maps"
+	"slices"
+
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
+	"github.com/resourcesync-go/resourcesync/internal/coverage"
+)
+
+// A proof is what was seen when a journal was known to be complete. As long as the same is
+// seen, nothing has been missed since.
+type proof struct {
+	Made     string            `json:"made"`     // the number of the statements that made the triggers
+	Triggers map[string]string `json:"triggers"` // their states by their names
+	History  map[string]string `json:"history,omitempty"`
+	Schema   int64             `json:"schema,omitempty"`
+
+	// Added is what the triggers allow for. What was added since may have hidden changes.
+	Added []string `json:"added,omitempty"`
+}
+
+func newProof(number string, s *engine.Signs) *proof {
+	p := &proof{Made: number, Triggers: map[string]string{}, History: s.History, Schema: s.Schema, Added: s.Added}
+	for _, t := range s.Triggers {
+		p.Triggers[t.Name] = t.State
+	}
+	return p
+}
+
+func (p *proof) text() (string, error) {
+	text, err := json.Marshal(p)
+	return string(text), err
+}
+
+// parseProof returns the proof of a journal, or nil if it has none that can be read.
+func parseProof(c *coverage.Cover) *proof {
+	p := new(proof)
+	if c.Proof == "" || json.Unmarshal([]byte(c.Proof), p) != nil {
+		return nil
+	}
+	return p
+}
+
+// added returns the names of triggers that p does not have, sorted.
+func (p *proof) added(s *engine.Signs) (names []string) {
+	for _, t := range s.Triggers {
+		if _, found := p.Triggers[t.Name]; !found {
+			names = append(names, t.Name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// sameTime reports whether the database is on the same timeline and has the same definitions.
+func (p *proof) sameTime(s *engine.Signs) bool {
+	return p.Schema == s.Schema && p.History[engine.Timeline] == s.History[engine.Timeline]
+}
+
+// What a reason says up to its first colon is for the public, too; names of the database come
+// after that.
+
+// interrupted returns why changes can have been missed since p, or "".
+func (p *proof) interrupted(number string, s *engine.Signs) string {
+	if p == nil {
+		return "its triggers were not watched before"
+	}
+	now := newProof(number, s)
+	for _, name := range slices.Sorted(maps.Keys(p.History)) {
+		if p.History[name] != now.History[name] {
+			return "the database is another one, or was restored: its " + name + " was " + p.History[name] + ", and is " + now.History[name]
+		}
+	}
+	if p.Made != number {
+		return droppedReason
+	}
+	for _, name := range slices.Sorted(maps.Keys(p.Triggers)) {
+		switch state, found := now.Triggers[name]; {
+		case !found:
+			return "a trigger is missing: " + name
+		case state != p.Triggers[name]:
+			return "a trigger was altered, disabled or made again: " + name
+		}
+	}
+	if added := p.added(s); len(added) > 0 {
+		return "a trigger is new: " + added[0]
+	}
+	for _, name := range now.Added {
+		if !slices.Contains(p.Added, name) {
+			return "its triggers did not allow for what the table now has: " + name
+		}
+	}
+	return ""
+}
+
+// droppedReason is the reason if our statements have dropped the triggers or made them again.
+const droppedReason = "its triggers were dropped"
