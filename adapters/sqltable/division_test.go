@@ -35,7 +35,7 @@ func TestCutsAgain(t *testing.T) {
 		const n, every = 2000, 50
 		d.run("CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY, title {text})")
 		store := d.store()
-		papers, err := d.provider(Table{Name: "papers", Key: "id", URI: "https://example.org/{id}"}).Journalled(t.Context(), store, "papers")
+		papers, err := d.provider(Table{Name: "papers", Key: "id", URI: "https://example.org/{id}"}).Journalled(t.Context(), store, "papers", nil)
 		must(t, err)
 		statements := 0
 		papers.Provider.db = statementCounter{papers.Provider.db, &statements}

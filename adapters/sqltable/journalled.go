@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 
@@ -20,6 +21,7 @@ type Journalled struct {
 	*sqlstore.Journal
 
 	divisions divisions
+	watch     *watch
 }
 
 var (
@@ -32,43 +34,52 @@ var (
 	_ resourcesync.Coverer  = (*Journalled)(nil)
 )
 
+// JournalledOptions configure a [Journalled]. The zero value is a reasonable default.
+type JournalledOptions struct {
+	// Logger receives what the journal has found out about itself. If nil,
+	// slog.Default() is used.
+	Logger *slog.Logger
+}
+
 // Journalled opens the journal with this name in the store, or creates it, and makes sure
 // that triggers on the table write it. It takes the statements of [Triggers].Create for
 // the Table of p, and applies them if the triggers of the table are missing or differ.
 // Only then does the database role need the privileges to do so. Triggers with another URI
-// template are an error, as in [Triggers].Create.
+// template are an error, as in [Triggers].Create. o may be nil.
+//
+// The journal then knows whether it has seen everything. The store has a proof, which
+// Journalled, and Run every ten seconds, compare with the triggers and the database. If
+// triggers were missing, disabled or altered, or the database is another one, they are made
+// again, and the journal begins anew: Since moves to now, and every Destination compares its
+// copy with the Resource List. The log says why, and so does [Journalled.Proof].
+// docs/table.md lists what cannot be recognized.
 //
 // The store must be in the database of the table; in SQLite, in the same file. Tables of
-// MariaDB and MySQL, views and queries cannot be journalled. After a partition has been
-// added in PostgreSQL, apply [Triggers].Create: Journalled does not notice that its
-// trigger for TRUNCATE is missing.
-func (p *Provider) Journalled(ctx context.Context, store *sqlstore.Store, name string) (*Journalled, error) {
+// MariaDB and MySQL, views and queries cannot be journalled.
+func (p *Provider) Journalled(ctx context.Context, store *sqlstore.Store, name string, o *JournalledOptions) (*Journalled, error) {
 	db, ok := p.db.(engine.JournalDB)
 	if !ok {
 		return nil, p.fail("journal", errors.New("only tables of PostgreSQL and SQLite can be journalled; for MariaDB and MySQL, use a Listing with an Outbox"))
+	}
+	if _, err := NewTriggers(db).find(ctx, p.rel.table); err != nil {
+		return nil, p.fail("journal", err)
 	}
 	journal, err := store.Journal(ctx, name)
 	if err != nil {
 		return nil, err
 	}
-	triggers := NewTriggers(db)
-	statements, err := triggers.Create(ctx, p.rel.table, name)
-	if err != nil {
-		return nil, err
-	}
-	_, current, err := compareTriggers(ctx, db, p.rel, baseName(p.rel, name), statements)
+	w := newWatch(db, p.rel, journal, o)
+	v, err := w.check(ctx, true, false)
 	if err != nil {
 		return nil, p.fail("triggers", err)
 	}
-	if !current {
-		if err := triggers.Apply(ctx, statements); err != nil {
-			return nil, err
-		}
+	if v.made {
 		if p, err = New(ctx, p.db, p.rel.table); err != nil { // with the triggers that it has now
 			return nil, err
 		}
 	}
-	return &Journalled{Provider: p, Journal: journal}, nil
+	p.omitted.log = w.log
+	return &Journalled{Provider: p, Journal: journal, watch: w}, nil
 }
 
 // templateMark begins the line of a trigger that has the URI template.
@@ -89,13 +100,6 @@ func journalledURIs(ctx context.Context, db engine.DB, rel *relation) (map[strin
 		templates[strings.TrimSuffix(name, "_insert")] = template
 	})
 	return templates, err
-}
-
-// HasTriggers reports whether triggers journalled the table for the set of this name when
-// it was opened.
-func (p *Provider) HasTriggers(set string) bool {
-	_, found := p.journalled[baseName(p.rel, set)]
-	return found
 }
 
 // CheckChanger returns an error if c is a journal whose triggers write other URIs than

@@ -42,7 +42,7 @@
 // PostgreSQL or SQLite, that record changes in a store of package sqlstore. Change Lists
 // are made from that journal:
 //
-//	papers, err := table.Journalled(ctx, store, "papers")
+//	papers, err := table.Journalled(ctx, store, "papers", nil)
 //	src, err := rshttp.New(base, []rshttp.Set{{Provider: papers}}, &rshttp.Options{Store: store})
 //
 // [Triggers] returns the SQL for an administrator to apply. The journal is also the

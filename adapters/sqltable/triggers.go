@@ -2,14 +2,18 @@ package sqltable
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
+	"github.com/resourcesync-go/resourcesync/internal/coverage"
 )
 
 // Triggers writes the SQL that makes a database journal the changes of a table, by
@@ -36,8 +40,9 @@ import (
 //
 // In PostgreSQL and SQLite the set must have been opened once, by sqlstore.Store.Journal or
 // Set. Without a set of this name, or without a store, the host's own writes fail. The names
-// of all objects begin with rs_. To alter a table with triggers, drop the triggers, alter the
-// table, and create them again.
+// of all objects begin with rs_. The statements store in rs_cover what the triggers cover.
+// See [Provider.Journalled] for how a journal knows that its triggers have been there all the
+// time.
 //
 // # PostgreSQL
 //
@@ -115,7 +120,87 @@ func (tr *Triggers) create(ctx context.Context, t Table, set string) ([]string, 
 	if err := checkTemplate(templates, rel, set); err != nil {
 		return nil, err
 	}
-	return tr.db.CreateTriggers(ctx, newJournalled(tr.db, rel, set))
+	return createStatements(ctx, tr.db, rel, set)
+}
+
+// createStatements returns the statements that create the triggers for rel and set.
+func createStatements(ctx context.Context, db engine.TriggerDB, rel *relation, set string) ([]string, error) {
+	if db, ok := db.(engine.JournalDB); ok {
+		d, err := newDefinition(ctx, db, rel, set)
+		if err != nil {
+			return nil, err
+		}
+		return d.stamped(rand.Text()), nil
+	}
+	return db.CreateTriggers(ctx, newJournalled(db, rel, set))
+}
+
+// Install makes the triggers of Create for t, or makes them again, and records in the store
+// whether the journal has seen every change, as [Provider.Journalled] does. It creates the
+// journal if there is none. anew says why the journal has begun anew; it is empty if nothing
+// was missed. MariaDB and MySQL have no journal: use Create and Apply.
+func (tr *Triggers) Install(ctx context.Context, store *sqlstore.Store, t Table, set string) (anew string, err error) {
+	anew, err = tr.install(ctx, store, t, set)
+	if err != nil {
+		return "", fmt.Errorf("sqltable: triggers: %s: %w", t.title(), err)
+	}
+	return anew, nil
+}
+
+func (tr *Triggers) install(ctx context.Context, store *sqlstore.Store, t Table, set string) (string, error) {
+	db, ok := tr.db.(engine.JournalDB)
+	if !ok {
+		return "", errors.New("only tables of PostgreSQL and SQLite can be journalled")
+	}
+	rel, err := tr.find(ctx, t)
+	if err != nil {
+		return "", err
+	}
+	journal, err := store.Journal(ctx, set)
+	if err != nil {
+		return "", err
+	}
+	w := newWatch(db, rel, journal, &JournalledOptions{Logger: slog.New(slog.DiscardHandler)})
+	v, err := w.check(ctx, true, true)
+	if v.first {
+		return "", err
+	}
+	return v.reason, err
+}
+
+// Installed reports whether the set of this name is a journal that triggers write, in the
+// database of the store: there are triggers, or there were, and nobody has dropped them by
+// the statements of Drop. t needs only its Schema and Name. A view has none.
+func (tr *Triggers) Installed(ctx context.Context, t Table, set string) (bool, error) {
+	found, err := tr.Found(ctx, t, set)
+	if db, ok := tr.db.(engine.JournalDB); ok && err == nil && !found {
+		var cover coverage.Cover
+		if cover, err = coverage.Read(ctx, db, set); err != nil {
+			err = fmt.Errorf("sqltable: triggers: %s: %w", t.title(), err)
+		}
+		found = cover.Made != ""
+	}
+	return found, err
+}
+
+// Found reports whether there are triggers that journal t for the set of this name, in
+// whichever store. t needs only its Schema and Name. A view has none, and MariaDB and MySQL
+// have no journals.
+func (tr *Triggers) Found(ctx context.Context, t Table, set string) (bool, error) {
+	if t.Name == "" {
+		return false, nil
+	}
+	rel := newRelation(tr.db, &t)
+	err := tr.db.Find(ctx, &rel.Relation)
+	var templates map[string]string
+	if err == nil {
+		templates, err = journalledURIs(ctx, tr.db, rel)
+	}
+	if err != nil {
+		return false, fmt.Errorf("sqltable: triggers: %s: %w", t.title(), err)
+	}
+	_, found := templates[baseName(rel, set)]
+	return found, nil
 }
 
 // Drop returns the statements that undo Create. It needs only the Schema and Name of t.
@@ -124,7 +209,14 @@ func (tr *Triggers) Drop(ctx context.Context, t Table, set string) ([]string, er
 	if err != nil {
 		return nil, fmt.Errorf("sqltable: triggers: %s: %w", t.title(), err)
 	}
-	return tr.db.DropTriggers(&rel.Relation, baseName(rel, set)), nil
+	statements := tr.db.DropTriggers(&rel.Relation, baseName(rel, set))
+	if db, ok := tr.db.(engine.JournalDB); ok {
+		// Without a store, there is nothing to note.
+		if _, err := coverage.Read(ctx, db, set); err == nil {
+			statements = append(statements, fmt.Sprintf("UPDATE %srs_cover SET made = '' WHERE set_id = (SELECT id FROM %[1]srs_set WHERE name = %s)", db.Store(), db.Literal(set)))
+		}
+	}
+	return statements, nil
 }
 
 // Apply runs the statements of Create or Drop in one transaction. MariaDB and MySQL commit

@@ -137,11 +137,19 @@ func (s *tableSet) journalled(ctx context.Context) (*sqltable.Journalled, error)
 	if !same {
 		return nil, nil
 	}
-	p, err := s.db.open(ctx, s.table)
-	if err != nil || !p.HasTriggers(s.tableConfig.set) {
-		return nil, nil // a comparison reports problems of the table
+	triggers, err := s.db.triggers(ctx)
+	if err != nil {
+		return nil, err
 	}
-	return p.Journalled(ctx, s.daemon.state.Store, s.tableConfig.set)
+	installed, err := triggers.Installed(ctx, s.table, s.tableConfig.set)
+	if err != nil || !installed {
+		return nil, err
+	}
+	p, err := s.db.open(ctx, s.table)
+	if err != nil {
+		return nil, err
+	}
+	return p.Journalled(ctx, s.daemon.state.Store, s.tableConfig.set, &sqltable.JournalledOptions{Logger: s.log})
 }
 
 func (s *tableSet) list(ctx context.Context) listing {

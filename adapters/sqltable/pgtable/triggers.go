@@ -21,6 +21,7 @@ import (
 const rowFunction = `
 #variable_conflict use_column
 {mark}
+{stamp}
 <<rs_block>>
 DECLARE
 	rs_was boolean := false;
@@ -54,6 +55,7 @@ END
 // partition without a trigger of its own, the trigger of the whole table does it.
 const truncateFunction = `
 #variable_conflict use_column
+{stamp}
 <<rs_block>>
 DECLARE
 	rs_table oid := TG_RELID;
@@ -112,10 +114,11 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 		"columns": j.Columns, "values": j.Values,
 		"same": engine.And(db.sameKey(j, "OLD.", "NEW."), db.sameURI(j, "OLD.", "NEW.")), "sameKey": db.sameKey(j, "OLD.", "NEW."),
 		"sameOldURI": cmp.Or(db.sameURI(j, j.Alias+".", "OLD."), "true"), "isOld": db.sameKey(j, j.Alias+".", "OLD."), "isNew": db.sameKey(j, j.Alias+".", "NEW."),
-		"changed": changed, "mark": j.Mark,
+		"changed": changed, "mark": j.Mark, "stamp": engine.StampLine(j.Stamp),
 		// Without a condition, the row was in the set and still is.
 		"always": strconv.FormatBool(j.Filter != ""),
 	}
+	call := func(function string) string { return " EXECUTE FUNCTION " + function + "(" + db.Literal(j.Stamp) + ")" }
 	base, truncate := db.rows.Schema()+"."+db.Quote(j.Base), db.rows.Schema()+"."+db.Quote(j.Base+"_truncate")
 	statements := []string{
 		db.function(base, j.Schema, engine.Fill(rowFunction, values)),
@@ -128,10 +131,10 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 			fmt.Sprintf("CREATE OR REPLACE TRIGGER %s %s ON %s %s", db.Quote(name), when, on, how),
 			fmt.Sprintf("ALTER TABLE %s ENABLE ALWAYS TRIGGER %s", on, db.Quote(name)))
 	}
-	trigger(j.Base, "AFTER INSERT OR DELETE", j.Qualified, "FOR EACH ROW EXECUTE FUNCTION "+base+"()")
-	trigger(j.Base+"_update", "AFTER UPDATE", j.Qualified, "FOR EACH ROW WHEN ("+worth+") EXECUTE FUNCTION "+base+"()")
+	trigger(j.Base, "AFTER INSERT OR DELETE", j.Qualified, "FOR EACH ROW"+call(base))
+	trigger(j.Base+"_update", "AFTER UPDATE", j.Qualified, "FOR EACH ROW WHEN ("+worth+")"+call(base))
 	for _, on := range leaves {
-		trigger(j.Base+"_truncate", "BEFORE TRUNCATE", on, "FOR EACH STATEMENT EXECUTE FUNCTION "+truncate+"()")
+		trigger(j.Base+"_truncate", "BEFORE TRUNCATE", on, "FOR EACH STATEMENT"+call(truncate))
 	}
 	return statements, nil
 }

@@ -72,19 +72,20 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 		"replaced": db.Quote(j.Base), "conflict": conflict,
 		"change": "'created'", "worth": "", "when": "", "forget": "",
 	}
+	begin := " BEGIN\n\t" + engine.StampLine(j.Stamp)
 	trigger := func(name, when, body string) {
 		statements = append(statements, fmt.Sprintf("CREATE TRIGGER %s %s ON %s%s", db.Quote(j.Base+name), when, db.Quote(j.Name), engine.Fill(body, values)+"\nEND"))
 	}
 	replaced := ""
 	if conflict != "" {
 		statements = append(statements, fmt.Sprintf("CREATE TABLE %s (id %s, key BLOB NOT NULL, uri TEXT)", db.Quote(j.Base), j.Key.Type))
-		trigger("_replace", "BEFORE INSERT", " BEGIN"+rememberStatement)
+		trigger("_replace", "BEFORE INSERT", begin+rememberStatement)
 		replaced = replacedStatement
 		values["forget"] = "\n\tDELETE FROM " + db.Quote(j.Base) + " WHERE " + db.sameAs(j, "id", "OLD."+db.Quote(j.Key.Name)) + ";"
 	}
 	values["mark"] = j.Mark
-	trigger("_insert", "AFTER INSERT", " BEGIN\n\t{mark}"+replaced+putStatement)
-	trigger("_delete", "AFTER DELETE", " BEGIN"+deleteStatement+"{forget}")
+	trigger("_insert", "AFTER INSERT", begin+"\n\t{mark}"+replaced+putStatement)
+	trigger("_delete", "AFTER DELETE", begin+deleteStatement+"{forget}")
 	values["otherKey"] = "NOT " + sameKey
 	values["change"] = "CASE WHEN " + was + " THEN 'updated' ELSE 'created' END"
 	if j.Where == "" {
@@ -92,11 +93,11 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 	} else {
 		values["worth"] = " AND (" + changed + " OR NOT " + was + ")"
 	}
-	trigger("_update", "AFTER UPDATE", "{when} BEGIN"+replaced+deleteStatement+putStatement)
+	trigger("_update", "AFTER UPDATE", "{when}"+begin+replaced+deleteStatement+putStatement)
 	if conflict != "" {
 		values["conflict"] = "(" + conflict + ") AND NOT " + db.sameKey(j, j.Alias+".", "OLD.")
-		trigger("_update_replace", "BEFORE UPDATE", " BEGIN"+rememberStatement)
-		trigger("_update_replaced", "AFTER UPDATE", " BEGIN"+replacedStatement)
+		trigger("_update_replace", "BEFORE UPDATE", begin+rememberStatement)
+		trigger("_update_replaced", "AFTER UPDATE", begin+replacedStatement)
 	}
 	return statements, nil
 }

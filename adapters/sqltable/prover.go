@@ -1,0 +1,205 @@
+package sqltable
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
+	"github.com/resourcesync-go/resourcesync/internal/coverage"
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+)
+
+// A prover proves that the journal of a table has seen every change, or makes it begin anew.
+// It is not safe for concurrent use.
+type prover struct {
+	db    engine.JournalDB
+	table Table
+	title string
+	set   string
+	log   *slog.Logger
+
+	journal *sqlstore.Journal
+
+	mine  *definition // that the journal has, unless another process has changed it
+	doubt string      // why changes can have been missed, since the journal could not begin anew
+	proof string      // that the journal had when it was read last
+}
+
+// An unprovenError means that changes may be missing from the journal, and that it could not
+// begin anew.
+type unprovenError struct{ error }
+
+// ErrUnproven means that changes may be missing from the journal of a table, and that it
+// could not begin anew. The documents of the set are not available then.
+var ErrUnproven = errors.New("the journal of a table cannot be proven complete")
+
+// Is reports whether target is ErrUnproven.
+func (e unprovenError) Is(target error) bool { return target == ErrUnproven }
+
+func (e unprovenError) Unwrap() error { return e.error }
+
+// errOther means that another process has given the journal another definition. This one
+// must not give its own back, or the two would take turns.
+var errOther = unprovenError{errors.New("another process has opened the table with another condition or other columns: restart this process with the same ones")}
+
+// errDropped means that the triggers were dropped on purpose.
+var errDropped = unprovenError{errors.New("its triggers were dropped by the statements of Triggers.Drop: create them again, or restart this process")}
+
+// A verdict is what a prover has found or done.
+type verdict struct {
+	reason string    // why the journal has begun anew; "" if nothing was missed
+	since  time.Time // from when it is complete, if it has begun anew
+	first  bool      // it has begun anew because it was not proven before
+	made   bool      // the triggers were made
+}
+
+// check proves that nothing was missed since the last proof. It reads a few rows of the
+// catalog, and writes only if something is different. At the start, and with force, it also
+// gives the journal the definition of this process.
+func (p *prover) check(ctx context.Context, start, force bool) (v verdict, err error) {
+	if start {
+		if err := p.define(ctx); err != nil {
+			return v, err
+		}
+	}
+	cover, err := coverage.Read(ctx, p.db, p.set)
+	if err != nil {
+		return v, err
+	}
+	signs, err := p.db.Signs(ctx, p.db, p.mine.journalled)
+	if err != nil {
+		return v, err
+	}
+	if cover.Proof != p.proof { // another process has mended it
+		p.doubt, p.proof = "", cover.Proof
+	}
+	before, stored := parseProof(&cover), parseDefinition(&cover)
+	reason := p.missed(&cover, signs)
+	same := stored.Columns == p.mine.Columns
+	switch {
+	case !start && cover.Made == "" && cover.Covers != "":
+		return v, errDropped
+	case !start && !same:
+		return v, errOther
+	case reason == "" && same && !force && before.sameTime(signs) && len(before.added(signs)) == 0 && (!start || stored.Digest == p.mine.Digest):
+		return v, nil
+	}
+	// The table may have other columns or indexes.
+	if err := p.define(ctx); err != nil {
+		return v, p.unproven(reason, err)
+	}
+	err = p.db.Update(ctx, func(c rowdb.Conn) error {
+		v, err = p.mend(ctx, c, force)
+		return err
+	})
+	if err == nil {
+		p.doubt = ""
+		return v, nil
+	}
+	return v, p.unproven(reason, err)
+}
+
+// missed returns why changes can have been missed, or "".
+func (p *prover) missed(cover *coverage.Cover, signs *engine.Signs) string {
+	return cmp.Or(parseProof(cover).interrupted(cover.Made, signs), p.doubt)
+}
+
+// unproven adds to an error that changes can have been missed.
+func (p *prover) unproven(reason string, err error) error {
+	if err == nil || reason == "" {
+		return err
+	}
+	p.doubt = reason
+	return unprovenError{fmt.Errorf("changes may be missing, because %s; and its triggers cannot be made again: %w", reason, err)}
+}
+
+// define makes the definition of the journal from the table as it is now.
+func (p *prover) define(ctx context.Context) error {
+	rel, err := describe(ctx, p.db, &p.table)
+	if err != nil {
+		return err
+	}
+	if err := p.db.CheckUnique(ctx, &rel.Relation); err != nil {
+		return err
+	}
+	templates, err := journalledURIs(ctx, p.db, rel)
+	if err == nil {
+		err = checkTemplate(templates, rel, p.set)
+	}
+	if err != nil {
+		return err
+	}
+	mine, err := newDefinition(ctx, p.db, rel, p.set)
+	if err == nil {
+		p.mine = mine
+	}
+	return err
+}
+
+// mend makes the triggers again if they are not those of p.mine, or with force. If changes
+// can have been missed, or the table now lists other rows, the journal begins anew. It runs in
+// an Update.
+func (p *prover) mend(ctx context.Context, c rowdb.Conn, force bool) (v verdict, err error) {
+	cover, err := coverage.Read(ctx, c, p.set)
+	if err != nil {
+		return v, err
+	}
+	signs, err := p.db.Signs(ctx, c, p.mine.journalled)
+	if err != nil {
+		return v, err
+	}
+	number := cover.Made
+	if force || !p.mine.made(number, signs) {
+		if err := p.db.Lock(ctx, c, p.mine.journalled.Relation); err != nil {
+			return v, err
+		}
+		if signs, err = p.db.Signs(ctx, c, p.mine.journalled); err != nil { // they are final, because nobody can alter them any more
+			return v, err
+		}
+		number, v.made = rand.Text(), true
+	}
+	before := parseProof(&cover)
+	v.reason = p.missed(&cover, signs)
+	v.first = v.reason != "" && before == nil
+	if v.reason == "" && !parseDefinition(&cover).lists(p.mine) {
+		v.reason = "its condition is another one, so that it lists other rows than before"
+	}
+	if v.reason == "" && signs.Schema != before.Schema && !v.made {
+		p.log.InfoContext(ctx, "the schema of the database has changed, but the triggers of the journal have not; triggers that were dropped and created again from their stored text look the same",
+			"table", p.title, "journal", p.set)
+	}
+	if v.made {
+		for _, s := range p.mine.stamped(number) {
+			if err := c.Script(ctx, s); err != nil {
+				return v, err
+			}
+		}
+		if signs, err = p.db.Signs(ctx, c, p.mine.journalled); err != nil {
+			return v, err
+		}
+		if !p.mine.made(number, signs) {
+			return v, fmt.Errorf("there are other triggers whose names begin with %s: drop them", p.mine.journalled.Base)
+		}
+	}
+	if v.reason != "" {
+		// What was recorded before is older than what was missed: after the new beginning, it
+		// would be taken for the newest state of its row.
+		if err := p.journal.Number(ctx, c); err != nil {
+			return v, err
+		}
+		if v.since, err = coverage.Restart(ctx, c, cover.Set, time.Now(), time.Time{}, v.reason); err != nil {
+			return v, err
+		}
+	}
+	text, err := newProof(number, signs).text()
+	if err == nil {
+		err = coverage.Prove(ctx, c, cover.Set, text)
+	}
+	return v, err
+}

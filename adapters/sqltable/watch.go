@@ -1,0 +1,154 @@
+package sqltable
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
+	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/internal/coverage"
+)
+
+// proveInterval is the time between two proofs that a journal is complete.
+const proveInterval = 10 * time.Second
+
+// A watch proves from time to time that a journal is complete.
+type watch struct {
+	log   *slog.Logger
+	title string
+
+	checking sync.Mutex // held for a check
+	prover   prover
+
+	mu     sync.Mutex
+	proven time.Time // when the journal was proven last
+	failed error     // of the last check
+}
+
+func newWatch(db engine.JournalDB, rel *relation, journal *sqlstore.Journal, o *JournalledOptions) *watch {
+	if o == nil {
+		o = &JournalledOptions{}
+	}
+	w := &watch{log: o.Logger, title: rel.title}
+	if w.log == nil {
+		w.log = slog.Default()
+	}
+	w.prover = prover{db: db, table: rel.table, title: rel.title, set: journal.Name(), log: w.log, journal: journal}
+	return w
+}
+
+// check proves that the journal is complete, or makes it begin anew, and logs which. start
+// and force are as in [prover.check].
+func (w *watch) check(ctx context.Context, start, force bool) (verdict, error) {
+	w.checking.Lock()
+	defer w.checking.Unlock()
+	v, err := w.prover.check(ctx, start, force)
+	if ctx.Err() != nil {
+		return v, ctx.Err()
+	}
+	w.mu.Lock()
+	before := w.failed
+	if w.failed = err; err == nil {
+		w.proven = time.Now()
+	}
+	w.mu.Unlock()
+	log := w.log.With("table", w.title, "journal", w.prover.set)
+	switch {
+	case err != nil && !start && (before == nil || before.Error() != err.Error()):
+		log.ErrorContext(ctx, "the journal cannot be proven complete", "error", err)
+	case err == nil && before != nil:
+		log.InfoContext(ctx, "the journal can be proven complete again")
+	}
+	switch {
+	case err != nil:
+	case v.first:
+		log.InfoContext(ctx, "the journal begins", "since", v.since)
+	case v.reason != "":
+		log.WarnContext(ctx, "the journal begins anew, because changes may have been missed: every Destination compares its copy", "because", v.reason, "since", v.since)
+	case v.made:
+		log.InfoContext(ctx, "the triggers of the journal were made again; nothing was missed")
+	case start:
+		log.InfoContext(ctx, "the journal has seen every change")
+	}
+	return v, err
+}
+
+// err returns the error of the last check.
+func (w *watch) err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failed
+}
+
+// unproven returns the error of the last check if changes may be missing from the journal.
+func (w *watch) unproven() error {
+	err := w.err()
+	if errors.Is(err, ErrUnproven) {
+		return err
+	}
+	return nil
+}
+
+// Run proves every ten seconds that the journal is complete, until ctx ends, and then
+// returns nil. Source.Run of package rshttp calls it. One process that does so is enough.
+func (j *Journalled) Run(ctx context.Context) error {
+	for background.Sleep(ctx, proveInterval) == nil {
+		_, _ = j.watch.check(ctx, false, false) // logged, and kept for Health
+	}
+	return nil
+}
+
+// Health returns why the journal could not be proven complete, or nil.
+func (j *Journalled) Health(context.Context) error { return j.Provider.fail("journal", j.watch.err()) }
+
+// Stat implements [resourcesync.Stater]. It fails while changes may be missing from the
+// journal and it cannot begin anew, so that no document is wrong without a word.
+func (j *Journalled) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
+	if err := j.watch.unproven(); err != nil {
+		return resourcesync.Stat{}, j.Provider.fail("journal", err)
+	}
+	return j.Journal.Stat(ctx, r)
+}
+
+// Since implements [resourcesync.Changer]. It fails as Stat does.
+func (j *Journalled) Since(ctx context.Context) (time.Time, error) {
+	if err := j.watch.unproven(); err != nil {
+		return time.Time{}, j.Provider.fail("journal", err)
+	}
+	return j.Journal.Since(ctx)
+}
+
+// A Proof says how complete a journal is.
+type Proof struct {
+	// Since is the time from which on the journal is complete.
+	Since time.Time `json:"since"`
+
+	// Proven is when this process last proved that the journal has seen every change since
+	// Since.
+	Proven time.Time `json:"proven"`
+
+	// Restarted is when the journal last began anew, in any process, and Reason why. They are
+	// zero if it never did. The Reason names objects of the database only after its first
+	// colon.
+	Restarted time.Time `json:"restarted,omitzero"`
+	Reason    string    `json:"reason,omitempty"`
+}
+
+// Proof returns how complete the journal is.
+func (j *Journalled) Proof(ctx context.Context) (Proof, error) {
+	w := j.watch
+	w.mu.Lock()
+	p := Proof{Proven: w.proven}
+	w.mu.Unlock()
+	cover, err := coverage.Read(ctx, w.prover.db, w.prover.set)
+	if err == nil {
+		p.Since, err = j.Since(ctx)
+	}
+	p.Restarted, p.Reason = cover.Restarted, cover.Reason
+	return p, j.Provider.fail("proof", err)
+}
