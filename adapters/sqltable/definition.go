@@ -74,6 +74,11 @@ func parseDefinition(c *coverage.Cover) *definition {
 	return d
 }
 
+// table returns the Table of d.
+func (d *definition) table() (t Table, err error) {
+	return t, json.Unmarshal([]byte(d.Columns), &t)
+}
+
 // lists reports whether d lists the same rows as other, at the same URIs.
 func (d *definition) lists(other *definition) bool {
 	return d.Schema == other.Schema && d.Table == other.Table && d.Filter == other.Filter && d.URIExpr == other.URIExpr

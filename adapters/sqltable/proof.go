@@ -17,6 +17,10 @@ type proof struct {
 	History  map[string]string `json:"history,omitempty"`
 	Schema   int64             `json:"schema,omitempty"`
 
+	// Idle is the fingerprint of what the table listed when our statements dropped the
+	// triggers.
+	Idle string `json:"idle,omitempty"`
+
 	// Added is what the triggers allow for. What was added since may have hidden changes.
 	Added []string `json:"added,omitempty"`
 }

@@ -167,6 +167,15 @@ func (p *prover) mend(ctx context.Context, c rowdb.Conn, force bool) (v verdict,
 	before := parseProof(&cover)
 	v.reason = p.missed(&cover, signs)
 	v.first = v.reason != "" && before == nil
+	if v.reason == droppedReason && v.made && cover.Made == "" && before.Idle != "" && parseDefinition(&cover).Columns == p.mine.Columns {
+		now, err := fingerprint(ctx, c, p.mine)
+		if err != nil {
+			return v, err
+		}
+		if now == before.Idle {
+			v.reason = ""
+		}
+	}
 	if v.reason == "" && !parseDefinition(&cover).lists(p.mine) {
 		v.reason = "its condition is another one, so that it lists other rows than before"
 	}
