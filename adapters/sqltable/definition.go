@@ -1,6 +1,7 @@
 package sqltable
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -105,6 +106,13 @@ func (d *definition) triggers() (n int) {
 	}
 	return n
 }
+
+// but returns the condition of the rows that d lists and other does not.
+func (d *definition) but(other *definition) string {
+	return engine.And(d.condition(), "CASE WHEN "+other.condition()+" THEN 0 ELSE 1 END = 1")
+}
+
+func (d *definition) condition() string { return "(" + cmp.Or(d.Filter, "1 = 1") + ")" }
 
 // made reports whether the triggers are those that the statements with this number make,
 // whoever ran them.

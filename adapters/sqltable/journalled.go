@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
@@ -39,6 +40,12 @@ type JournalledOptions struct {
 	// Logger receives what the journal has found out about itself. If nil,
 	// slog.Default() is used.
 	Logger *slog.Logger
+
+	// MaxDelete and MaxDeleteHold limit the deletions that another Where or Deleted of the
+	// Table causes, as those of sqlstore.SetOptions limit the deletions that a scan finds.
+	// The rows leave the lists at once, whether or not their deletions are held.
+	MaxDelete     float64
+	MaxDeleteHold time.Duration
 }
 
 // Journalled opens the journal with this name in the store, or creates it, and makes sure
@@ -53,6 +60,10 @@ type JournalledOptions struct {
 // again, and the journal begins anew: Since moves to now, and every Destination compares its
 // copy with the Resource List. The log says why, and so does [Journalled.Proof].
 // docs/table.md lists what cannot be recognized.
+//
+// With another Where or Deleted, the rows that leave the set are journalled as deleted, and
+// those that enter it as created. The table is locked against writes meanwhile. Many deletions
+// are held: see [Journalled.Kept].
 //
 // The store must be in the database of the table; in SQLite, in the same file. Tables of
 // MariaDB and MySQL, views and queries cannot be journalled.

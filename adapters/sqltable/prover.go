@@ -25,6 +25,7 @@ type prover struct {
 	log   *slog.Logger
 
 	journal *sqlstore.Journal
+	limits  sqlstore.SetOptions // of the guard
 
 	mine  *definition // that the journal has, unless another process has changed it
 	doubt string      // why changes can have been missed, since the journal could not begin anew
@@ -57,6 +58,7 @@ type verdict struct {
 	since  time.Time // from when it is complete, if it has begun anew
 	first  bool      // it has begun anew because it was not proven before
 	made   bool      // the triggers were made
+	difference
 }
 
 // check proves that nothing was missed since the last proof. It reads a few rows of the
@@ -94,8 +96,9 @@ func (p *prover) check(ctx context.Context, start, force bool) (v verdict, err e
 	if err := p.define(ctx); err != nil {
 		return v, p.unproven(reason, err)
 	}
+	lost := p.uncomputable(ctx, stored)
 	err = p.db.Update(ctx, func(c rowdb.Conn) error {
-		v, err = p.mend(ctx, c, force)
+		v, err = p.mend(ctx, c, force, lost)
 		return err
 	})
 	if err == nil {
@@ -143,9 +146,9 @@ func (p *prover) define(ctx context.Context) error {
 }
 
 // mend makes the triggers again if they are not those of p.mine, or with force. If changes
-// can have been missed, or the table now lists other rows, the journal begins anew. It runs in
-// an Update.
-func (p *prover) mend(ctx context.Context, c rowdb.Conn, force bool) (v verdict, err error) {
+// can have been missed, the journal begins anew. If the table now lists other rows, the
+// difference is journalled, unless lost says why it cannot be found. It runs in an Update.
+func (p *prover) mend(ctx context.Context, c rowdb.Conn, force bool, lost string) (v verdict, err error) {
 	cover, err := coverage.Read(ctx, c, p.set)
 	if err != nil {
 		return v, err
@@ -176,12 +179,17 @@ func (p *prover) mend(ctx context.Context, c rowdb.Conn, force bool) (v verdict,
 			v.reason = ""
 		}
 	}
-	if v.reason == "" && !parseDefinition(&cover).lists(p.mine) {
-		v.reason = "its condition is another one, so that it lists other rows than before"
+	if v.reason == "" {
+		v.reason = lost
 	}
 	if v.reason == "" && signs.Schema != before.Schema && !v.made {
 		p.log.InfoContext(ctx, "the schema of the database has changed, but the triggers of the journal have not; triggers that were dropped and created again from their stored text look the same",
 			"table", p.title, "journal", p.set)
+	}
+	if former := parseDefinition(&cover); v.reason == "" && !former.lists(p.mine) {
+		if v.difference, err = p.publishDifference(ctx, c, &cover, former); err != nil {
+			return v, err
+		}
 	}
 	if v.made {
 		for _, s := range p.mine.stamped(number) {

@@ -39,6 +39,7 @@ func newWatch(db engine.JournalDB, rel *relation, journal *sqlstore.Journal, o *
 		w.log = slog.Default()
 	}
 	w.prover = prover{db: db, table: rel.table, title: rel.title, set: journal.Name(), log: w.log, journal: journal}
+	w.prover.limits = sqlstore.SetOptions{MaxDelete: o.MaxDelete, MaxDeleteHold: o.MaxDeleteHold}
 	return w
 }
 
@@ -63,6 +64,12 @@ func (w *watch) check(ctx context.Context, start, force bool) (verdict, error) {
 		log.ErrorContext(ctx, "the journal cannot be proven complete", "error", err)
 	case err == nil && before != nil:
 		log.InfoContext(ctx, "the journal can be proven complete again")
+	}
+	if err == nil && v.difference != (difference{}) {
+		log.WarnContext(ctx, "the condition of the table has changed: rows leave and enter the set", "leave", v.left, "enter", v.entered)
+		if v.held > 0 {
+			log.ErrorContext(ctx, "deletions are held: too many rows leave the set", "rows", v.held, "confirm", "resourcesync confirm-deletions, or Journal.ConfirmDeletions")
+		}
 	}
 	switch {
 	case err != nil:
@@ -99,12 +106,25 @@ func (w *watch) unproven() error {
 func (j *Journalled) Run(ctx context.Context) error {
 	for background.Sleep(ctx, proveInterval) == nil {
 		_, _ = j.watch.check(ctx, false, false) // logged, and kept for Health
+		switch n, err := j.Journal.ReleaseDeletions(ctx, &j.watch.prover.limits); {
+		case err != nil && ctx.Err() == nil:
+			j.watch.log.ErrorContext(ctx, "held deletions cannot be published", "error", err)
+		case n > 0:
+			j.watch.log.InfoContext(ctx, "held deletions are published", "rows", n)
+		}
 	}
 	return nil
 }
 
 // Health returns why the journal could not be proven complete, or nil.
 func (j *Journalled) Health(context.Context) error { return j.Provider.fail("journal", j.watch.err()) }
+
+// Kept describes the deletions of rows that another condition has taken out of the set, and
+// that are held because there are too many. [sqlstore.Journal.ConfirmDeletions] publishes
+// them. Rows that come back in the meantime are not deleted.
+func (j *Journalled) Kept(ctx context.Context) (sqlstore.Kept, error) {
+	return j.Journal.Kept(ctx, &j.watch.prover.limits)
+}
 
 // Stat implements [resourcesync.Stater]. It fails while changes may be missing from the
 // journal and it cannot begin anew, so that no document is wrong without a word.
