@@ -49,7 +49,7 @@ func (tr *Triggers) Remove(ctx context.Context, t Table, set string) error {
 		if err != nil {
 			return err
 		}
-		if p := parseProof(&cover); p.interrupted(cover.Made, signs) == "" {
+		if p := parseProof(&cover); p.interrupted(cover.Made, signs, false) == "" {
 			if p.Idle, err = fingerprint(ctx, c, d); err != nil {
 				return err
 			}

@@ -46,6 +46,14 @@ type JournalledOptions struct {
 	// The rows leave the lists at once, whether or not their deletions are held.
 	MaxDelete     float64
 	MaxDeleteHold time.Duration
+
+	// Witness is a file outside of the database, which is created if it does not exist. It
+	// has the time of the newest change that this process has published. So a database
+	// that was restored from a backup while the process was stopped is recognized, and a
+	// replica of PostgreSQL that has taken over without losing a change is not mistaken
+	// for one. Each process and each journal needs its own file. If empty, there is none; a
+	// process that runs is a witness in any case.
+	Witness string
 }
 
 // Journalled opens the journal with this name in the store, or creates it, and makes sure
@@ -79,7 +87,10 @@ func (p *Provider) Journalled(ctx context.Context, store *sqlstore.Store, name s
 	if err != nil {
 		return nil, err
 	}
-	w := newWatch(db, p.rel, journal, o)
+	w, err := newWatch(db, p.rel, journal, o)
+	if err != nil {
+		return nil, p.fail("journal", err)
+	}
 	v, err := w.check(ctx, true, false)
 	if err != nil {
 		return nil, p.fail("triggers", err)

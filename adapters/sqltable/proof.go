@@ -66,14 +66,15 @@ func (p *proof) sameTime(s *engine.Signs) bool {
 // What a reason says up to its first colon is for the public, too; names of the database come
 // after that.
 
-// interrupted returns why changes can have been missed since p, or "".
-func (p *proof) interrupted(number string, s *engine.Signs) string {
+// interrupted returns why changes can have been missed since p, or "". A new timeline is no
+// reason if a witness has found its newest change there.
+func (p *proof) interrupted(number string, s *engine.Signs, witnessed bool) string {
 	if p == nil {
 		return "its triggers were not watched before"
 	}
 	now := newProof(number, s)
 	for _, name := range slices.Sorted(maps.Keys(p.History)) {
-		if p.History[name] != now.History[name] {
+		if p.History[name] != now.History[name] && !(witnessed && name == engine.Timeline) {
 			return "the database is another one, or was restored: its " + name + " was " + p.History[name] + ", and is " + now.History[name]
 		}
 	}

@@ -27,6 +27,8 @@ type prover struct {
 	journal *sqlstore.Journal
 	limits  sqlstore.SetOptions // of the guard
 
+	witness *witness
+
 	mine  *definition // that the journal has, unless another process has changed it
 	doubt string      // why changes can have been missed, since the journal could not begin anew
 	proof string      // that the journal had when it was read last
@@ -82,7 +84,10 @@ func (p *prover) check(ctx context.Context, start, force bool) (v verdict, err e
 		p.doubt, p.proof = "", cover.Proof
 	}
 	before, stored := parseProof(&cover), parseDefinition(&cover)
-	reason := p.missed(&cover, signs)
+	reason, err := p.missed(ctx, p.db, &cover, signs)
+	if err != nil {
+		return v, err
+	}
 	same := stored.Columns == p.mine.Columns
 	switch {
 	case !start && cover.Made == "" && cover.Covers != "":
@@ -90,7 +95,7 @@ func (p *prover) check(ctx context.Context, start, force bool) (v verdict, err e
 	case !start && !same:
 		return v, errOther
 	case reason == "" && same && !force && before.sameTime(signs) && len(before.added(signs)) == 0 && (!start || stored.Digest == p.mine.Digest):
-		return v, nil
+		return v, p.witness.saw(cover.Last)
 	}
 	// The table may have other columns or indexes.
 	if err := p.define(ctx); err != nil {
@@ -103,14 +108,28 @@ func (p *prover) check(ctx context.Context, start, force bool) (v verdict, err e
 	})
 	if err == nil {
 		p.doubt = ""
-		return v, nil
+		if cover, err = coverage.Read(ctx, p.db, p.set); err == nil {
+			err = p.witness.saw(cover.Last)
+		}
+		return v, err
 	}
 	return v, p.unproven(reason, err)
 }
 
 // missed returns why changes can have been missed, or "".
-func (p *prover) missed(cover *coverage.Cover, signs *engine.Signs) string {
-	return cmp.Or(parseProof(cover).interrupted(cover.Made, signs), p.doubt)
+func (p *prover) missed(ctx context.Context, q rowdb.Querier, cover *coverage.Cover, signs *engine.Signs) (string, error) {
+	seen, exact := p.witness.seen(p.journal)
+	found := false
+	if !seen.IsZero() {
+		var err error
+		if found, err = coverage.Has(ctx, q, cover.Set, seen); err != nil {
+			return "", err
+		}
+		if !found {
+			return "the database was restored: it lacks the change of " + seen.Format(time.RFC3339Nano) + ", which was published", nil
+		}
+	}
+	return cmp.Or(parseProof(cover).interrupted(cover.Made, signs, found && exact), p.doubt), nil
 }
 
 // unproven adds to an error that changes can have been missed.
@@ -168,7 +187,9 @@ func (p *prover) mend(ctx context.Context, c rowdb.Conn, force bool, lost string
 		number, v.made = rand.Text(), true
 	}
 	before := parseProof(&cover)
-	v.reason = p.missed(&cover, signs)
+	if v.reason, err = p.missed(ctx, c, &cover, signs); err != nil {
+		return v, err
+	}
 	v.first = v.reason != "" && before == nil
 	if v.reason == droppedReason && v.made && cover.Made == "" && before.Idle != "" && parseDefinition(&cover).Columns == p.mine.Columns {
 		now, err := fingerprint(ctx, c, p.mine)
@@ -210,7 +231,8 @@ func (p *prover) mend(ctx context.Context, c rowdb.Conn, force bool, lost string
 		if err := p.journal.Number(ctx, c); err != nil {
 			return v, err
 		}
-		if v.since, err = coverage.Restart(ctx, c, cover.Set, time.Now(), time.Time{}, v.reason); err != nil {
+		seen, _ := p.witness.seen(p.journal)
+		if v.since, err = coverage.Restart(ctx, c, cover.Set, time.Now(), seen, v.reason); err != nil {
 			return v, err
 		}
 	}

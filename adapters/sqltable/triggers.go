@@ -160,7 +160,10 @@ func (tr *Triggers) install(ctx context.Context, store *sqlstore.Store, t Table,
 	if err != nil {
 		return "", err
 	}
-	w := newWatch(db, rel, journal, &JournalledOptions{Logger: slog.New(slog.DiscardHandler)})
+	w, err := newWatch(db, rel, journal, &JournalledOptions{Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		return "", err
+	}
 	v, err := w.check(ctx, true, true)
 	if v.first {
 		return "", err

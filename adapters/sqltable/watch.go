@@ -30,7 +30,7 @@ type watch struct {
 	failed error     // of the last check
 }
 
-func newWatch(db engine.JournalDB, rel *relation, journal *sqlstore.Journal, o *JournalledOptions) *watch {
+func newWatch(db engine.JournalDB, rel *relation, journal *sqlstore.Journal, o *JournalledOptions) (*watch, error) {
 	if o == nil {
 		o = &JournalledOptions{}
 	}
@@ -40,7 +40,9 @@ func newWatch(db engine.JournalDB, rel *relation, journal *sqlstore.Journal, o *
 	}
 	w.prover = prover{db: db, table: rel.table, title: rel.title, set: journal.Name(), log: w.log, journal: journal}
 	w.prover.limits = sqlstore.SetOptions{MaxDelete: o.MaxDelete, MaxDeleteHold: o.MaxDeleteHold}
-	return w
+	var err error
+	w.prover.witness, err = openWitness(o.Witness, rel.title+" "+journal.Name())
+	return w, err
 }
 
 // check proves that the journal is complete, or makes it begin anew, and logs which. start
@@ -114,6 +116,15 @@ func (j *Journalled) Run(ctx context.Context) error {
 		}
 	}
 	return nil
+}
+
+// Close records in the witness, if there is one, that this process has published nothing
+// later. Call it when the process serves no more requests. Without it, the journal begins
+// anew if the next process finds a new timeline of PostgreSQL.
+func (j *Journalled) Close() error {
+	j.watch.checking.Lock()
+	defer j.watch.checking.Unlock()
+	return j.watch.prover.witness.close(j.Journal)
 }
 
 // Health returns why the journal could not be proven complete, or nil.
