@@ -52,10 +52,12 @@ import (
 // run for updates of other columns. On two busy cores, a change costs 75 µs alone and
 // 20 µs among many; in SQLite, 60 µs and 5 µs.
 //
-// Another trigger is for TRUNCATE, on each existing partition. Create the triggers
-// again after adding a partition: until then TRUNCATE of that partition alone is not
-// journalled, although TRUNCATE of the whole table is. Detaching or dropping a
-// partition is never journalled.
+// Another trigger is for TRUNCATE, on each existing partition. A [Journalled] that runs
+// gives it to a new partition within ten seconds, and begins anew if the partition was
+// emptied before. Elsewhere, create the triggers again after adding a partition: until then
+// TRUNCATE of that partition alone is not journalled, although TRUNCATE of the whole table
+// is. Detaching or dropping a partition is never journalled. Unlogged tables are refused,
+// because a crash empties them.
 //
 // The functions are in the schema of the store, and run with the rights of the user who
 // creates them. Names in Where are looked up in pg_catalog and the schema of the table

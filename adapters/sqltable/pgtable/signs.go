@@ -28,10 +28,18 @@ func (db *database) Lock(ctx context.Context, c rowdb.Conn, rel *engine.Relation
 // Whoever alters, disables, enables or replaces a trigger or function writes its row of the
 // catalog anew, so the row gets another xmin. VACUUM keeps the xmin.
 
+// Its last column says of the trigger of a partition that nothing can have happened without it:
+// CREATE TABLE … PARTITION OF has made both at once, and nothing has replaced the file of the
+// partition, as TRUNCATE would. ATTACH PARTITION writes the rows of the columns anew, so that
+// none is left of the command that made the columns of the system.
+
 const selectTriggers = `
 SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) || ': ' || t.tgname,
 	concat_ws(' ', t.oid, t.xmin, t.tgenabled, c.oid, t.tgfoid, c.relpersistence),
-	convert_from(substr(t.tgargs, 1, greatest(length(t.tgargs) - 1, 0)), 'UTF8'), t.tgparentid <> 0, t.tgenabled = 'A'
+	convert_from(substr(t.tgargs, 1, greatest(length(t.tgargs) - 1, 0)), 'UTF8'), t.tgparentid <> 0, t.tgenabled = 'A',
+	c.relispartition AND c.relpersistence = 'p' AND c.relfilenode IN (0, c.oid) AND EXISTS (
+		SELECT FROM pg_catalog.pg_attribute s JOIN pg_catalog.pg_attribute u ON u.attrelid = s.attrelid AND u.attnum > 0 AND u.xmin = s.xmin AND u.cmin = s.cmin
+		WHERE s.attrelid = c.oid AND s.attnum = -1 AND s.xmin = t.xmin)
 FROM pg_catalog.pg_trigger t JOIN pg_catalog.pg_class c ON c.oid = t.tgrelid JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
 WHERE t.tgrelid IN (SELECT pg_catalog.to_regclass($1::text)::oid UNION ALL SELECT relid::oid FROM pg_catalog.pg_partition_tree(pg_catalog.to_regclass($1::text)))
 	AND starts_with(t.tgname, $2::text)`
@@ -73,7 +81,7 @@ func (db *database) Signs(ctx context.Context, q rowdb.Querier, j *engine.Journa
 	s := &engine.Signs{History: map[string]string{}}
 	err := q.Query(ctx, selectTriggers, func(r rowdb.Row) error {
 		s.Triggers = append(s.Triggers, engine.Trigger{
-			Name: rowdb.String(r, 0), State: rowdb.String(r, 1), Stamp: rowdb.String(r, 2), Part: r.Int(3) != 0, On: r.Int(4) != 0,
+			Name: rowdb.String(r, 0), State: rowdb.String(r, 1), Stamp: rowdb.String(r, 2), Part: r.Int(3) != 0, On: r.Int(4) != 0, Born: r.Int(5) != 0,
 		})
 		return nil
 	}, j.Qualified, j.Base)

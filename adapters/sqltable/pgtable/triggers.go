@@ -95,6 +95,9 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 	if err != nil {
 		return nil, err
 	}
+	if err := db.checkLogged(ctx, j.Relation); err != nil {
+		return nil, err
+	}
 	const differs = "OLD.* OPERATOR(pg_catalog.*<>) NEW.*" // whatever the types
 	var differences []string
 	for _, c := range j.Listed {
@@ -147,6 +150,19 @@ func (db *database) leaves(ctx context.Context, rel *engine.Relation) ([]string,
 			OR c.oid IN (SELECT relid FROM pg_catalog.pg_partition_tree(pg_catalog.to_regclass($1)) WHERE isleaf)
 		ORDER BY c.oid <> pg_catalog.to_regclass($1), 1`, rel.Qualified)
 	return pgx.CollectRows(rows, pgx.RowTo[string])
+}
+
+// checkLogged returns an error if rel or one of its partitions is not in the write-ahead log:
+// the server empties it after a crash, and no trigger runs.
+func (db *database) checkLogged(ctx context.Context, rel *engine.Relation) error {
+	var name string
+	err := db.pool.QueryRow(ctx, `SELECT coalesce(min(quote_ident(n.nspname) || '.' || quote_ident(c.relname)), '')
+		FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace
+		WHERE c.relpersistence <> 'p' AND (c.oid = pg_catalog.to_regclass($1) OR c.oid IN (SELECT relid FROM pg_catalog.pg_partition_tree(pg_catalog.to_regclass($1))))`, rel.Qualified).Scan(&name)
+	if err == nil && name != "" {
+		err = fmt.Errorf("%s is an unlogged or temporary table: a crash of the server empties it without a trigger: ALTER TABLE %[1]s SET LOGGED, or publish it by comparison, without triggers", name)
+	}
+	return err
 }
 
 // sameKey returns the condition that two keys are the same. It can use an index, and

@@ -22,6 +22,7 @@ type Trigger struct {
 	Stamp string // the one in its text; "" if there is none
 	Part  bool   // it follows from another trigger, or is not a trigger
 	On    bool   // it is enabled for all sessions
+	Born  bool   // it is a part, and its table had it before anything could be written there
 }
 
 // stampMark begins the line with the stamp in a text of ours.
