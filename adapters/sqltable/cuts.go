@@ -40,8 +40,9 @@ func (p *Provider) Cuts(ctx context.Context, previous []resourcesync.Cut, every 
 
 type cutter struct {
 	*Provider
-	cuts  *paging.Cuts
-	every int
+	cuts   *paging.Cuts
+	every  int
+	newest time.Time // the newest change of the page; zero if unknown
 }
 
 // page passes the resources in r, about expected of them, to c.cuts, in runs that fill
@@ -70,7 +71,7 @@ func (c *cutter) page(ctx context.Context, r resourcesync.Range, expected int) e
 				}
 				c.run(resourcesync.Range{From: from, To: next}, room)
 				c.cuts.After(last)
-				c.cuts.Add(next, 0, time.Time{})
+				c.cuts.Add(next, 0, c.newest)
 				from, shown = next, 1
 				rest.after(c.rel.key().argument(next))
 				expected -= room + 1
@@ -90,8 +91,8 @@ func (c *cutter) page(ctx context.Context, r resourcesync.Range, expected int) e
 }
 
 func (c *cutter) run(r resourcesync.Range, n int) {
-	if n > 0 {
-		c.cuts.AddRun(r, n, 0, time.Time{})
+	if n > 0 || !c.newest.IsZero() { // deletions count for the newest change
+		c.cuts.AddRun(r, n, 0, c.newest)
 	}
 }
 

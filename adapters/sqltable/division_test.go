@@ -9,6 +9,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
+	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
@@ -26,6 +27,15 @@ func (s statementCounter) Query(ctx context.Context, sql string, each func(rowdb
 func (s statementCounter) QueryInOrder(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
 	*s.n++
 	return s.DB.QueryInOrder(ctx, sql, each, args...)
+}
+
+// undated returns cuts without the times of their newest changes, which a table alone does not know.
+func undated(cuts []resourcesync.Cut) []resourcesync.Cut {
+	cuts = slices.Clone(cuts)
+	for i := range cuts {
+		cuts[i].Newest = time.Time{}
+	}
+	return cuts
 }
 
 // TestCutsAgain: the divisions that follow the journal are those that count all rows, and
@@ -98,28 +108,63 @@ func TestCutsAgain(t *testing.T) {
 			}
 			all, err := papers.Provider.Cuts(t.Context(), previous, every)
 			must(t, err)
-			if !slices.Equal(cuts, all) {
+			newest := make([]time.Time, len(cuts)) // of the changes
+			for c, err := range papers.Journal.Changes(t.Context(), resourcesync.Interval{}) {
+				must(t, err)
+				newest[paging.PageOf(cuts, c.Resource.Key)] = c.Datetime
+			}
+			later := 0
+			for i := range cuts {
+				if cuts[i].Newest.IsZero() || cuts[i].Newest.Before(newest[i]) {
+					t.Errorf("%s: the newest change of page %d is at %v, not %v", test.title, i, newest[i], cuts[i].Newest)
+				}
+				if i < len(previous) && cuts[i].Newest.After(previous[i].Newest) {
+					later++
+				}
+			}
+			if test.n == 1 && test.title != "a row with another key" && later != min(test.statements, 1) {
+				t.Errorf("%s: %d pages have a newer change", test.title, later)
+			}
+			if !slices.Equal(undated(cuts), all) {
 				t.Fatalf("%s (%d):\n%v\ninstead of\n%v", test.title, round, cuts, all)
 			}
 		}
 
-		// Neither cuts of another division nor a journal that has dropped changes say
-		// which pages have changed.
-		other := slices.Delete(slices.Clone(cuts), 0, 1)
+		// A process that has just started continues from the counts of the store, which are
+		// as old as its cuts.
+		run("INSERT INTO papers VALUES ($1, 'g')", 3*every, func(i int) []any { return []any{30001 + i} })
+		settle()
+		_, err = papers.Cuts(t.Context(), nil, every)
+		must(t, err)
+		run("DELETE FROM papers WHERE id = $1", 1, func(int) []any { return []any{30001} })
+		settle()
+		cuts, err = papers.Cuts(t.Context(), nil, every)
+		must(t, err)
+		again, err := d.provider(Table{Name: "papers", Key: "id", URI: "https://example.org/{id}"}).Journalled(t.Context(), store, "papers", nil)
+		must(t, err)
+		statements = 0
+		again.divider.table.db = statementCounter{again.divider.table.db, &statements}
+		if got, err := again.Cuts(t.Context(), nil, every); err != nil || !slices.Equal(got, cuts) || statements > 6 {
+			t.Errorf("after a start: %d statements, %v\n%v\ninstead of\n%v", statements, err, got, cuts)
+		}
+
+		// Without cuts in the store, and with a journal that has dropped changes, nobody
+		// knows which pages have changed.
 		expectAll := func(title string, previous []resourcesync.Cut) {
 			t.Helper()
 			got, err := papers.Cuts(t.Context(), previous, every)
 			must(t, err)
 			want, err := papers.Provider.Cuts(t.Context(), previous, every)
 			must(t, err)
-			if !slices.Equal(got, want) {
+			if !slices.Equal(undated(got), want) {
 				t.Errorf("%s:\n%v\ninstead of\n%v", title, got, want)
 			}
 			cuts = got
 		}
 		run("DELETE FROM papers WHERE id = $1", 1, func(int) []any { return []any{20001} })
 		settle()
-		expectAll("other cuts", other)
+		d.run("DELETE FROM rs_division")
+		expectAll("no cuts in the store", slices.Delete(slices.Clone(cuts), 0, 1))
 		run("DELETE FROM papers WHERE id = $1", 1, func(int) []any { return []any{20002} })
 		settle()
 		d.run("UPDATE rs_set SET since = last")

@@ -21,8 +21,8 @@ type Journalled struct {
 	*Provider
 	*sqlstore.Journal
 
-	divisions divisions
-	watch     *watch
+	divider divider
+	watch   *watch
 }
 
 var (
@@ -101,7 +101,7 @@ func (p *Provider) Journalled(ctx context.Context, store *sqlstore.Store, name s
 		}
 	}
 	p.omitted.log = w.log
-	return &Journalled{Provider: p, Journal: journal, watch: w}, nil
+	return &Journalled{Provider: p, Journal: journal, divider: divider{table: p, journal: journal}, watch: w}, nil
 }
 
 // templateMark begins the line of a trigger that has the URI template.
