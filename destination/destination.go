@@ -22,6 +22,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/netip"
 	"net/url"
 	"os"
@@ -31,6 +32,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/destination/internal/state"
+	"github.com/resourcesync-go/resourcesync/internal/fault"
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
 	"github.com/resourcesync-go/resourcesync/internal/guard"
 )
@@ -47,9 +49,9 @@ type Options struct {
 	Rate        float64
 	Concurrency int
 
-	// Allow are networks with internal addresses that may be requested. The host of the
-	// Source's URL always may; other internal addresses never, so that a Source cannot
-	// use the Destination to reach them.
+	// Allow are networks with internal addresses that may be requested. The host and port
+	// of the Source's URL always may; other internal addresses never, so that a Source
+	// cannot use the Destination to reach them.
 	Allow []netip.Prefix
 
 	// MaxResource is the maximum size of a resource, and MaxBytes that of the copy, in
@@ -104,7 +106,7 @@ type Destination struct {
 	host    string // of the source, for paths
 	sink    Sink
 	options Options
-	folder  string // for partial downloads
+	folder  fetch.Folder // for partial downloads
 	log     *slog.Logger
 	client  *fetch.Client
 	limits  guard.Limits
@@ -121,6 +123,16 @@ type size struct{ resources, bytes int64 }
 // the URL of the site, of any of its documents, or of a page that links to a Capability List.
 // If another process uses the state, New fails. Callers close the Destination.
 func New(source string, sink Sink, o *Options) (*Destination, error) {
+	return open(source, sink, o, seams{})
+}
+
+// seams replace what a Destination shares with the world, in tests.
+type seams struct {
+	transport http.RoundTripper // instead of connections
+	hook      fault.Hook        // before each change of the state and of partial downloads
+}
+
+func open(source string, sink Sink, o *Options, with seams) (*Destination, error) {
 	if o == nil {
 		o = &Options{}
 	}
@@ -145,16 +157,16 @@ func New(source string, sink Sink, o *Options) (*Destination, error) {
 	if at == "" {
 		return nil, errors.New("destination: Options.State is missing; it is optional for a Folder only")
 	}
-	d.folder = filepath.Join(at, "partial")
+	d.folder = fetch.Folder{Name: filepath.Join(at, "partial"), Hook: with.hook}
 	if err := os.MkdirAll(at, 0o700); err != nil {
 		return nil, fmt.Errorf("destination: %w", err)
 	}
-	if d.state, err = state.Open(filepath.Join(at, "state.db"), source, cmp.Or(o.MaxState, defaultMaxState)); err != nil {
+	if d.state, err = state.Open(filepath.Join(at, "state.db"), source, cmp.Or(o.MaxState, defaultMaxState), with.hook); err != nil {
 		return nil, fmt.Errorf("destination: %w", err)
 	}
 	d.client = fetch.New(fetch.Options{
 		Trusted: []string{fetch.HostPort(u)}, Allow: o.Allow, Rate: o.Rate, Concurrency: o.Concurrency,
-		UserAgent: o.userAgent(), IgnoreRobots: o.IgnoreRobots,
+		UserAgent: o.userAgent(), IgnoreRobots: o.IgnoreRobots, Transport: with.transport,
 	})
 	return d, nil
 }

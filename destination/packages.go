@@ -130,8 +130,8 @@ func (p *packages) begin(known state.Package, since fetch.Validators) (*opened, 
 }
 
 // receive receives the package and reads its directory.
-func (o *opened) receive(ctx context.Context, client *fetch.Client, folder string, want fetch.Want) {
-	if o.content, o.err = client.Download(ctx, fetch.Folder{Name: folder}, want); o.err != nil || o.content.NotModified {
+func (o *opened) receive(ctx context.Context, client *fetch.Client, folder fetch.Folder, want fetch.Want) {
+	if o.content, o.err = client.Download(ctx, folder, want); o.err != nil || o.content.NotModified {
 		return
 	}
 	content, err := o.content.Reader()
@@ -213,7 +213,7 @@ func (o *opened) end(r *run) {
 }
 
 // read reads the content of a resource from its package.
-func (o *opened) read(ctx context.Context, folder string, t *task, want fetch.Want) (*fetch.Content, error) {
+func (o *opened) read(ctx context.Context, folder fetch.Folder, t *task, want fetch.Want) (*fetch.Content, error) {
 	if err := o.wait(ctx); err != nil {
 		return nil, err
 	}
@@ -225,7 +225,7 @@ func (o *opened) read(ctx context.Context, folder string, t *task, want fetch.Wa
 		return nil, err
 	}
 	defer r.Close()
-	c, err := fetch.Read(fetch.Folder{Name: folder}, want, r)
+	c, err := fetch.Read(folder, want, r)
 	if err == nil {
 		c.Type = t.Change.Resource.Type
 	}
@@ -250,7 +250,7 @@ func (t *task) download(ctx context.Context, r *run) (*fetch.Content, error) {
 			t.unused = err
 		}
 	}
-	return r.client.Download(ctx, fetch.Folder{Name: r.folder}, want)
+	return r.client.Download(ctx, r.folder, want)
 }
 
 // Dumps determines how a Destination uses Resource Dumps and Change Dumps.

@@ -52,7 +52,7 @@ func (r *run) whole(ctx context.Context) error {
 	r.packages = newPackages(ctx, r)
 	err := r.sync(ctx)
 	err = errors.Join(err, r.packages.close(), r.count())
-	err = errors.Join(err, fetch.RemovePartial(fetch.Folder{Name: r.folder}, r.state.Resumable()))
+	err = errors.Join(err, fetch.RemovePartial(r.folder, r.state.Resumable()))
 	if err != nil {
 		err = fmt.Errorf("destination: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/resourcesync-go/resourcesync/internal/fault"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
 )
 
@@ -104,6 +105,8 @@ type State struct {
 	// folder is a folder, folded, that is not the path of a copy, and not inside of one. It is
 	// empty if none is known.
 	folder string
+
+	hook fault.Hook
 }
 
 // ErrInUse means that another process uses the state.
@@ -117,8 +120,8 @@ func (e *FullError) Error() string {
 }
 
 // Open opens the state at path, and creates it if there is none. It belongs to one Source
-// and to one process at a time, and has at most max bytes.
-func Open(path, source string, max int64) (*State, error) {
+// and to one process at a time, and has at most max bytes. The hook is nil, except in tests.
+func Open(path, source string, max int64, hook fault.Hook) (*State, error) {
 	if err := sqlitedb.MakePrivate(path); err != nil {
 		return nil, err
 	}
@@ -126,8 +129,8 @@ func Open(path, source string, max int64) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &State{conn: conn, max: max}
-	if err := s.prepare(source); err != nil {
+	s := &State{conn: conn, max: max, hook: hook}
+	if err := s.explain(s.prepare(source)); err != nil {
 		conn.Close()
 		if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy {
 			err = ErrInUse
@@ -187,17 +190,33 @@ func (s *State) prepare(source string) error {
 func (s *State) Close() error { return s.conn.Close() }
 
 // Write calls f in a transaction, which is rolled back if f returns an error.
-func (s *State) Write(ctx context.Context, f func() error) (err error) {
+func (s *State) Write(ctx context.Context, f func() error) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
+	err := s.transaction(f)
+	if err != nil {
+		s.folder = "" // a path that was freed is not free any more
+	}
+	return s.explain(err)
+}
+
+func (s *State) transaction(f func() error) (err error) {
 	end, err := sqlitex.ImmediateTransaction(s.conn)
 	if err != nil {
 		return err
 	}
 	defer end(&err)
-	if err = f(); err != nil {
-		s.folder = "" // a path that was freed is not free any more
+	if err = f(); err == nil {
+		err = s.hook.Before("commit", "state")
+	}
+	return err
+}
+
+// explain returns an error of SQLite as one that says what to do.
+func (s *State) explain(err error) error {
+	if _, full := errors.AsType[*FullError](err); !full && sqlite.ErrCode(err).ToPrimary() == sqlite.ResultFull {
+		return &FullError{s.max}
 	}
 	return err
 }
@@ -207,11 +226,12 @@ func (s *State) exec(sql string, args ...any) error {
 }
 
 func (s *State) query(sql string, row func(*sqlite.Stmt) error, args ...any) error {
-	err := sqlitex.Execute(s.conn, sql, &sqlitex.ExecOptions{Args: args, ResultFunc: row})
-	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultFull {
-		return &FullError{s.max}
+	if s.hook != nil && s.conn.AutocommitEnabled() {
+		if err := s.hook.Before("statement", "state"); err != nil {
+			return err
+		}
 	}
-	return err
+	return s.explain(sqlitex.Execute(s.conn, sql, &sqlitex.ExecOptions{Args: args, ResultFunc: row}))
 }
 
 func (s *State) int(sql string, args ...any) (n int64, err error) {
