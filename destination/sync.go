@@ -52,7 +52,11 @@ func (r *run) whole(ctx context.Context) error {
 	r.packages = newPackages(ctx, r)
 	err := r.sync(ctx)
 	err = errors.Join(err, r.packages.close(), r.count())
-	err = errors.Join(err, fetch.RemovePartial(r.folder, r.state.Resumable()))
+	keep := r.state.Resumable()
+	if _, full := errors.AsType[*state.FullError](err); full {
+		keep = func(func(string, error) bool) {} // no later run could record anything
+	}
+	err = errors.Join(err, fetch.RemovePartial(r.folder, keep))
 	if err != nil {
 		err = fmt.Errorf("destination: %w", err)
 	}
