@@ -17,85 +17,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
 )
 
-// version is that of the schema.
-const version = 2
-
-// Times are nanoseconds since 1970; 0 is unknown. A resource of the copy has the metadata
-// of its entry, the hashes and validators of its content, and the time of the change that
-// it shows. seen is the number of the last baseline that listed it.
-//
-// A pending row is the newest known change of its resource. Its seq gives the order. Its
-// content is also the member of a package, unless that is 0. entries is the number of
-// bitstreams of a package, and baseline is 1 if they have no order.
-const schema = `
-CREATE TABLE mirror (source TEXT NOT NULL);
-CREATE TABLE sets (
-	uri TEXT PRIMARY KEY,
-	cursor INTEGER NOT NULL DEFAULT 0,
-	baseline INTEGER NOT NULL DEFAULT 0,
-	complete INTEGER NOT NULL DEFAULT 0,
-	guard TEXT NOT NULL DEFAULT '{}'
-) WITHOUT ROWID;
-CREATE TABLE document (
-	uri TEXT PRIMARY KEY,
-	etag TEXT NOT NULL,
-	modified TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE TABLE resource (
-	uri TEXT PRIMARY KEY,
-	path TEXT NOT NULL,
-	fold TEXT NOT NULL UNIQUE,
-	sets TEXT NOT NULL,
-	list TEXT NOT NULL,
-	seen INTEGER NOT NULL,
-	datetime INTEGER NOT NULL,
-	lastmod INTEGER NOT NULL,
-	length INTEGER NOT NULL,
-	size INTEGER NOT NULL,
-	hashes TEXT NOT NULL,
-	etag TEXT NOT NULL,
-	modified TEXT NOT NULL
-) WITHOUT ROWID;
-CREATE INDEX resource_list ON resource (list);
-CREATE TABLE also (
-	uri TEXT NOT NULL,
-	sets TEXT NOT NULL,
-	list TEXT NOT NULL,
-	seen INTEGER NOT NULL,
-	datetime INTEGER NOT NULL,
-	PRIMARY KEY (uri, sets)
-) WITHOUT ROWID;
-CREATE INDEX also_list ON also (list);
-CREATE TABLE pending (
-	seq INTEGER PRIMARY KEY AUTOINCREMENT,
-	uri TEXT NOT NULL UNIQUE,
-	sets TEXT NOT NULL,
-	list TEXT NOT NULL,
-	seen INTEGER NOT NULL,
-	change TEXT NOT NULL,
-	datetime INTEGER NOT NULL,
-	lastmod INTEGER NOT NULL,
-	length INTEGER NOT NULL,
-	hashes TEXT NOT NULL,
-	type TEXT NOT NULL,
-	encoding TEXT NOT NULL,
-	links TEXT NOT NULL,
-	attempts INTEGER NOT NULL DEFAULT 0,
-	error TEXT NOT NULL DEFAULT '',
-	package INTEGER NOT NULL DEFAULT 0,
-	member TEXT NOT NULL DEFAULT ''
-);
-CREATE INDEX pending_package ON pending (package, seq) WHERE package > 0;
-CREATE TABLE package (
-	id INTEGER PRIMARY KEY,
-	uri TEXT NOT NULL UNIQUE,
-	length INTEGER NOT NULL,
-	entries INTEGER NOT NULL,
-	baseline INTEGER NOT NULL
-);
-PRAGMA user_version = 2;
-`
-
 // A State is an open state. Its methods are not safe for concurrent use.
 type State struct {
 	conn *sqlite.Conn
@@ -159,31 +80,28 @@ func (s *State) prepare(source string) error {
 		return err
 	}
 	return s.Write(context.Background(), func() error {
-		if err := s.exec(subscriptionSchema); err != nil {
+		isNew, err := s.upgrade()
+		if err != nil {
 			return err
 		}
-		found, err := s.int("PRAGMA user_version")
-		switch {
-		case err != nil:
-			return err
-		case found == 0:
-			if err := sqlitex.ExecScript(s.conn, schema); err != nil {
-				return err
-			}
-			return s.exec("INSERT INTO mirror (source) VALUES (?)", source)
-		case found != version:
-			return fmt.Errorf("the state has version %d, and this program reads version %d", found, version)
-		}
-		var known string
-		err = s.query("SELECT source FROM mirror", func(row *sqlite.Stmt) error {
-			known = row.ColumnText(0)
-			return nil
-		})
-		if err == nil && known != source {
-			err = fmt.Errorf("this copy is one of %s; use another folder for %s", known, source)
-		}
-		return err
+		return s.belongs(source, isNew)
 	})
+}
+
+// belongs records the Source of a new state, and otherwise compares it.
+func (s *State) belongs(source string, isNew bool) error {
+	if isNew {
+		return s.exec("INSERT INTO mirror (source) VALUES (?)", source)
+	}
+	var known string
+	err := s.query("SELECT source FROM mirror", func(row *sqlite.Stmt) error {
+		known = row.ColumnText(0)
+		return nil
+	})
+	if err == nil && known != source {
+		err = fmt.Errorf("this copy is one of %s; use another folder for %s", known, source)
+	}
+	return err
 }
 
 // Close closes the state.

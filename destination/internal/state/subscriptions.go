@@ -2,14 +2,6 @@ package state
 
 import "zombiezen.com/go/sqlite"
 
-// subscriptionSchema is executed whenever a state is opened.
-const subscriptionSchema = `
-CREATE TABLE IF NOT EXISTS subscription (
-	topic TEXT PRIMARY KEY,
-	callback TEXT NOT NULL,
-	secret TEXT NOT NULL
-) WITHOUT ROWID`
-
 // A Subscription is that of a topic at a hub. A process that ends without cancelling it is
 // followed by one that renews it, so that a hub does not send everything twice.
 type Subscription struct {

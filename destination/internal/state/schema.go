@@ -1,0 +1,136 @@
+package state
+
+import (
+	"fmt"
+
+	"zombiezen.com/go/sqlite/sqlitex"
+)
+
+// The schema of a state has a version, the user_version of the database. A new state gets the
+// oldest schema and then all upgrades, so it is the same as one that has been upgraded. A
+// released upgrade never changes; a change of the schema is a new upgrade.
+const oldest = 2
+
+// upgrades[i] makes a state of version oldest+i one of the next version.
+var upgrades = []string{upgrade3}
+
+// version is the version of the states that this program writes.
+var version = int64(oldest + len(upgrades))
+
+// Times are nanoseconds since 1970; 0 is unknown. A resource of the copy has the metadata
+// of its entry, the hashes and validators of its content, and the time of the change that
+// it shows. seen is the number of the last baseline that listed it.
+//
+// A pending row is the newest known change of its resource. Its seq gives the order. Its
+// content is also the member of a package, unless that is 0. entries is the number of
+// bitstreams of a package, and baseline is 1 if they have no order.
+const schema2 = `
+CREATE TABLE mirror (source TEXT NOT NULL);
+CREATE TABLE sets (
+	uri TEXT PRIMARY KEY,
+	cursor INTEGER NOT NULL DEFAULT 0,
+	baseline INTEGER NOT NULL DEFAULT 0,
+	complete INTEGER NOT NULL DEFAULT 0,
+	guard TEXT NOT NULL DEFAULT '{}'
+) WITHOUT ROWID;
+CREATE TABLE document (
+	uri TEXT PRIMARY KEY,
+	etag TEXT NOT NULL,
+	modified TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE TABLE resource (
+	uri TEXT PRIMARY KEY,
+	path TEXT NOT NULL,
+	fold TEXT NOT NULL UNIQUE,
+	sets TEXT NOT NULL,
+	list TEXT NOT NULL,
+	seen INTEGER NOT NULL,
+	datetime INTEGER NOT NULL,
+	lastmod INTEGER NOT NULL,
+	length INTEGER NOT NULL,
+	size INTEGER NOT NULL,
+	hashes TEXT NOT NULL,
+	etag TEXT NOT NULL,
+	modified TEXT NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX resource_list ON resource (list);
+CREATE TABLE also (
+	uri TEXT NOT NULL,
+	sets TEXT NOT NULL,
+	list TEXT NOT NULL,
+	seen INTEGER NOT NULL,
+	datetime INTEGER NOT NULL,
+	PRIMARY KEY (uri, sets)
+) WITHOUT ROWID;
+CREATE INDEX also_list ON also (list);
+CREATE TABLE pending (
+	seq INTEGER PRIMARY KEY AUTOINCREMENT,
+	uri TEXT NOT NULL UNIQUE,
+	sets TEXT NOT NULL,
+	list TEXT NOT NULL,
+	seen INTEGER NOT NULL,
+	change TEXT NOT NULL,
+	datetime INTEGER NOT NULL,
+	lastmod INTEGER NOT NULL,
+	length INTEGER NOT NULL,
+	hashes TEXT NOT NULL,
+	type TEXT NOT NULL,
+	encoding TEXT NOT NULL,
+	links TEXT NOT NULL,
+	attempts INTEGER NOT NULL DEFAULT 0,
+	error TEXT NOT NULL DEFAULT '',
+	package INTEGER NOT NULL DEFAULT 0,
+	member TEXT NOT NULL DEFAULT ''
+);
+CREATE INDEX pending_package ON pending (package, seq) WHERE package > 0;
+CREATE TABLE package (
+	id INTEGER PRIMARY KEY,
+	uri TEXT NOT NULL UNIQUE,
+	length INTEGER NOT NULL,
+	entries INTEGER NOT NULL,
+	baseline INTEGER NOT NULL
+);
+CREATE TABLE subscription (
+	topic TEXT PRIMARY KEY,
+	callback TEXT NOT NULL,
+	secret TEXT NOT NULL
+) WITHOUT ROWID;
+`
+
+// upgrade3 makes a state of version 2 one of version 3. Until that is released, columns are added
+// here, with defaults for what a state of version 2 does not know.
+//
+// A state of version 2 may lack changes. So all lists are read once more.
+const upgrade3 = `
+DELETE FROM document;
+UPDATE sets SET complete = 0;
+`
+
+// upgrade makes the state one of the present version, in the transaction that is open. It reports
+// whether the state is new.
+func (s *State) upgrade() (isNew bool, err error) {
+	found, err := s.int("PRAGMA user_version")
+	if err != nil {
+		return false, err
+	}
+	switch isNew = found == 0; {
+	case isNew:
+		if err := sqlitex.ExecScript(s.conn, schema2); err != nil {
+			return false, err
+		}
+		found = oldest
+	case found < oldest:
+		return false, fmt.Errorf("the state has version %d, and this program reads versions from %d; begin a new copy in an empty folder", found, oldest)
+	case found > version:
+		return false, fmt.Errorf("the state has version %d, which a newer version of this program has written; this program reads versions up to %d: update it", found, version)
+	case found == version:
+		return false, nil
+	}
+	for _, script := range upgrades[found-oldest:] {
+		if err := sqlitex.ExecScript(s.conn, script); err != nil {
+			return false, fmt.Errorf("upgrading the state from version %d: %w", found, err)
+		}
+		found++
+	}
+	return isNew, s.exec(fmt.Sprintf("PRAGMA user_version = %d", found))
+}
