@@ -30,13 +30,15 @@ func (p *Pending) In(in *Package, path string) {
 	}
 }
 
-// SavePackage stores a package, and sets its ID.
+// SavePackage stores a package, and sets its ID. That is not the ID of an earlier one, which may
+// be open.
 func (s *State) SavePackage(p *Package) error {
-	return s.query(`INSERT INTO package (uri, length, entries, baseline) VALUES (?1, ?2, ?3, ?4)
+	return s.query(`INSERT INTO package (id, uri, length, entries, baseline) VALUES (1 + max(?5, (SELECT coalesce(max(id), 0) FROM package)), ?1, ?2, ?3, ?4)
 		ON CONFLICT (uri) DO UPDATE SET length = ?2, entries = ?3, baseline = ?4 RETURNING id`, func(row *sqlite.Stmt) error {
 		p.ID = row.ColumnInt64(0)
+		s.packages = max(s.packages, p.ID)
 		return nil
-	}, p.URI, length(p.Length), p.Entries, p.Baseline)
+	}, p.URI, length(p.Length), p.Entries, p.Baseline, s.packages)
 }
 
 // Packages returns the packages that have the content of pending changes, if baseline is true
@@ -87,10 +89,13 @@ func (s *State) NextPackage(id, after int64) (int64, error) {
 	return s.int("SELECT coalesce((SELECT package FROM pending WHERE seq > ? AND +package > 0 AND +package != ? ORDER BY seq LIMIT 1), 0)", after, id)
 }
 
+// packable is true for a pending change whose content can be in a package.
+const packable = `change != 'deleted' AND attempts = 0`
+
 // Unpackaged returns the number of pending changes of a set whose content can be in a package
 // that is not known.
 func (s *State) Unpackaged(set string) (int64, error) {
-	return s.int("SELECT count(*) FROM pending WHERE sets = ? AND package = 0 AND attempts = 0 AND change != 'deleted'", set)
+	return s.int("SELECT count(*) FROM pending WHERE sets = ? AND package = 0 AND "+packable, set)
 }
 
 // Attach records that the content of a pending change is in a package, if p describes the same
@@ -98,7 +103,7 @@ func (s *State) Unpackaged(set string) (int64, error) {
 func (s *State) Attach(p *Pending) (attached bool, err error) {
 	var have resourcesync.Change
 	seq := int64(0)
-	err = s.query("SELECT datetime, lastmod, length, hashes, seq FROM pending WHERE uri = ? AND change != 'deleted' AND attempts = 0", func(row *sqlite.Stmt) error {
+	err = s.query("SELECT datetime, lastmod, length, hashes, seq FROM pending WHERE uri = ? AND "+packable, func(row *sqlite.Stmt) error {
 		have.Datetime, have.Resource.LastModified = fromNanos(row.ColumnInt64(0)), fromNanos(row.ColumnInt64(1))
 		have.Resource.Length = toLength(row.ColumnInt64(2))
 		have.Resource.Hashes, _ = resourcesync.AppendHashes(nil, row.ColumnText(3))

@@ -23,6 +23,8 @@ type State struct {
 	max  int64    // bytes
 	sets []string // that the Source has now, or nil
 
+	packages int64 // the greatest ID of a package
+
 	// folder is a folder, folded, that is not the path of a copy, and not inside of one. It is
 	// empty if none is known.
 	folder string
