@@ -1,6 +1,7 @@
 package destination_test
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/netip"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -297,6 +299,38 @@ func TestRenewal(t *testing.T) {
 		}
 		if time.Now().After(deadline) {
 			t.Fatalf("verified %d times", n)
+		}
+	}
+	src.put(t, "a", "text")
+	src.awaitSame(t, m.dir)
+}
+
+// TestMaximumLease has a hub that refuses leases longer than its maximum: it is asked once more,
+// without a lease.
+func TestMaximumLease(t *testing.T) {
+	t.Parallel()
+	src := newSource(t, pushOptions(t, true, false))
+	var refused, granted atomic.Int64
+	src.on(func(w http.ResponseWriter, r *http.Request) bool {
+		body, _ := io.ReadAll(r.Body)
+		r.Body = io.NopCloser(bytes.NewReader(body))
+		form, _ := url.ParseQuery(string(body))
+		if form.Get("hub.mode") != "subscribe" {
+			return false
+		}
+		if form.Has("hub.lease_seconds") {
+			refused.Add(1)
+			http.Error(w, "hub.lease_seconds exceeds the maximum of 86400", http.StatusBadRequest)
+			return true
+		}
+		granted.Add(1)
+		return false
+	})
+	m := openMirror(t, src.URL, t.TempDir(), &destination.Options{Allow: loopback})
+	m.follow(t, destination.FollowOptions{Every: time.Hour, Callback: newCallback(t, nil)})
+	for deadline := time.Now().Add(30 * time.Second); refused.Load() == 0 || granted.Load() < refused.Load(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("%d requests were refused, and %d repeated without a lease", refused.Load(), granted.Load())
 		}
 	}
 	src.put(t, "a", "text")

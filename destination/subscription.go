@@ -5,12 +5,14 @@ import (
 	"crypto/rand"
 	"fmt"
 	"log/slog"
+	"net/http"
 	"net/url"
 	"strconv"
 	"sync"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/destination/internal/state"
+	"github.com/resourcesync-go/resourcesync/internal/fetch"
 	"github.com/resourcesync-go/resourcesync/internal/retry"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/internal/tree"
@@ -135,16 +137,23 @@ func (s *subscription) subscribe(ctx context.Context, attempt int) error {
 	return s.request(ctx)
 }
 
-// request sends a request to the hub (WebSub, section 5.1).
+// request sends a request to the hub (WebSub, section 5.1). Some hubs refuse a lease that is
+// longer than their maximum. They are asked again, without one.
 func (s *subscription) request(ctx context.Context) error {
 	s.mu.Lock()
 	hub, form := s.hub, url.Values{"hub.mode": {s.mode}, "hub.topic": {s.topic}, "hub.callback": {s.Callback}}
 	s.mu.Unlock()
-	if form.Get("hub.mode") == "subscribe" {
-		form.Set("hub.secret", s.Secret)
-		form.Set("hub.lease_seconds", strconv.Itoa(int(wantedLease/time.Second)))
+	if form.Get("hub.mode") != "subscribe" {
+		return s.reader.Client.Post(ctx, hub, form)
 	}
-	return s.reader.Client.Post(ctx, hub, form)
+	form.Set("hub.secret", s.Secret)
+	form.Set("hub.lease_seconds", strconv.Itoa(int(wantedLease/time.Second)))
+	err := s.reader.Client.Post(ctx, hub, form)
+	if fetch.IsStatus(err, http.StatusBadRequest) {
+		form.Del("hub.lease_seconds")
+		err = s.reader.Client.Post(ctx, hub, form)
+	}
+	return err
 }
 
 // cancel cancels the subscription when run has ended, and reports whether the hub has verified
