@@ -1,6 +1,7 @@
 package destination_test
 
 import (
+	"crypto/sha256"
 	"fmt"
 	"maps"
 	"net/http"
@@ -17,8 +18,11 @@ const (
 // A script is a Source whose documents and resources are written by hand. BASE stands for
 // its URL.
 type script struct {
-	mu    sync.Mutex
-	pages map[string]string
+	etags bool // pages have entity tags
+
+	mu       sync.Mutex
+	pages    map[string]string
+	requests map[string]int
 }
 
 func (s *script) set(pages map[string]string) {
@@ -27,9 +31,20 @@ func (s *script) set(pages map[string]string) {
 	maps.Copy(s.pages, pages)
 }
 
+func (s *script) remove(paths ...string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, path := range paths {
+		delete(s.pages, path)
+	}
+}
+
 func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
 	text, ok := s.pages[r.URL.Path]
+	if s.requests != nil {
+		s.requests[r.URL.Path]++
+	}
 	s.mu.Unlock()
 	if !ok {
 		http.NotFound(w, r)
@@ -39,13 +54,27 @@ func (s *script) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Link", link)
 		text = rest
 	}
+	if etag := fmt.Sprintf(`"%x"`, sha256.Sum256([]byte(text))); s.etags {
+		w.Header().Set("ETag", etag)
+		if r.Header.Get("If-None-Match") == etag {
+			w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
 	fmt.Fprint(w, strings.ReplaceAll(text, "BASE", "http://"+r.Host))
+}
+
+// requested returns the number of requests for a path.
+func (s *script) requested(path string) int {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.requests[path]
 }
 
 // newScript serves pages, and returns the URL.
 func newScript(t testing.TB, pages map[string]string) (*script, string) {
 	t.Helper()
-	s := &script{pages: make(map[string]string)}
+	s := &script{pages: make(map[string]string), requests: make(map[string]int)}
 	maps.Copy(s.pages, pages)
 	return s, serve(t, s.ServeHTTP).URL
 }
@@ -71,6 +100,7 @@ func TestOldSource(t *testing.T) {
 		t.Errorf("baseline: %+v", r)
 	}
 	// The list has the newest change first, as those of some repositories do.
+	s.remove("/b c", "/gone")
 	s.set(map[string]string{"/a": "A", "/d": "D", "/chl.xml": openURLSet + `<rs:md capability="changelist" from="2013-01-03T00:00:00Z"/>
 		<url><loc>BASE/d</loc><lastmod>2013-01-05T12:00:00Z</lastmod><rs:md change="created"/></url>
 		<url><loc>BASE/b c</loc><lastmod>2013-01-05T11:00:00Z</lastmod><rs:md change="deleted"/></url>
@@ -105,16 +135,19 @@ func TestDiscovery(t *testing.T) {
 		pages map[string]string
 		path  string
 	}{
-		"well-known URI":   {fullSource, ""},
-		"root":             {fullSource, "/"},
-		"description":      {fullSource, "/.well-known/resourcesync"},
-		"capability list":  {fullSource, "/cl.xml"},
-		"resource list":    {fullSource, "/rl.xml"},
-		"any page":         {without(map[string]string{"/about": "<html><head><title>About</title></head></html>"}), "/about"},
-		"missing page":     {fullSource, "/nothing"},
-		"Link header":      {without(map[string]string{"/about": "</cl.xml>; rel=\"resourcesync\"\nLINK\nplain text"}, "/.well-known/resourcesync"), "/about"},
-		"HTML link":        {without(map[string]string{"/": `<!doctype html><html><head><link href="cl.xml" rel="Alternate ResourceSync"></head></html>`}, "/.well-known/resourcesync"), ""},
-		"robots.txt":       {without(map[string]string{"/robots.txt": "User-agent: *\nAllow: /\nsitemap: BASE/rl.xml # all\n"}, "/.well-known/resourcesync"), ""},
+		"well-known URI":  {fullSource, ""},
+		"root":            {fullSource, "/"},
+		"description":     {fullSource, "/.well-known/resourcesync"},
+		"capability list": {fullSource, "/cl.xml"},
+		"resource list":   {fullSource, "/rl.xml"},
+		"any page":        {without(map[string]string{"/about": "<html><head><title>About</title></head></html>"}), "/about"},
+		"missing page":    {fullSource, "/nothing"},
+		"Link header":     {without(map[string]string{"/about": "</cl.xml>; rel=\"resourcesync\"\nLINK\nplain text"}, "/.well-known/resourcesync"), "/about"},
+		"HTML link":       {without(map[string]string{"/": `<!doctype html><html><head><link href="cl.xml" rel="Alternate ResourceSync"></head></html>`}, "/.well-known/resourcesync"), ""},
+		"robots.txt":      {without(map[string]string{"/robots.txt": "User-agent: *\nAllow: /\nsitemap: BASE/rl.xml # all\n"}, "/.well-known/resourcesync"), ""},
+		"sitemap.xml":     {without(map[string]string{"/sitemap.xml": fullSource["/rl.xml"]}, "/.well-known/resourcesync"), ""},
+		"sitemap.xml without capability": {map[string]string{"/a": "a", "/b c": "b",
+			"/sitemap.xml": openURLSet + `<url><loc>BASE/a</loc></url><url><loc>BASE/b%20c</loc><rs:md length="1"/></url></urlset>`}, ""},
 		"description 0.9":  {without(map[string]string{"/.well-known/resourcesync": openURLSet + `<rs:md capability="resourcesync"/><url><loc>BASE/cl.xml</loc></url></urlset>`}), ""},
 		"index of sources": {without(map[string]string{"/.well-known/resourcesync": openIndex + `<rs:md capability="description"/><sitemap><loc>BASE/sd.xml</loc></sitemap></sitemapindex>`, "/sd.xml": fullSource["/.well-known/resourcesync"]}), ""},
 		"index of lists": {without(map[string]string{
@@ -136,7 +169,7 @@ func TestDiscovery(t *testing.T) {
 
 // TestNoSource says what was looked for.
 func TestNoSource(t *testing.T) {
-	_, url := newScript(t, map[string]string{"/": "<html></html>"})
+	_, url := newScript(t, map[string]string{"/": "<html></html>", "/sitemap.xml": openURLSet + `<url><loc>BASE/a</loc></url></urlset>`})
 	m := openMirror(t, url, t.TempDir(), nil)
 	if _, err := m.Sync(t.Context()); err == nil || !strings.Contains(err.Error(), "leads to no ResourceSync document") {
 		t.Errorf("got %v", err)
@@ -166,7 +199,7 @@ func TestChangeListIndex(t *testing.T) {
 	if r := m.sync(t); r.Created != 2 || r.Deleted != 0 || r.Failed != 0 {
 		t.Errorf("baseline: %+v", r)
 	}
-	s.set(map[string]string{"/chl.xml": index(4, 3, 2), "/chl3.xml": part(3, "deleted", "d"), "/chl4.xml": part(4, "created", "d"), "/chl2.xml": "not XML"})
+	s.set(map[string]string{"/chl.xml": index(4, 3, 2, 1), "/chl3.xml": part(3, "deleted", "d"), "/chl4.xml": part(4, "created", "d"), "/chl1.xml": "not XML"})
 	if r := m.sync(t); r.Updated != 1 || r.Deleted != 0 || r.Failed != 0 {
 		t.Errorf("changes: %+v", r)
 	}
