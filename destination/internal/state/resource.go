@@ -1,8 +1,6 @@
 package state
 
 import (
-	"strings"
-
 	"zombiezen.com/go/sqlite"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -47,65 +45,9 @@ func (s *State) SaveResource(uri string, r *Resource) error {
 		hashes(r.Hashes), r.Validators.ETag, r.Validators.LastModified)
 }
 
-// within reports whether a folder is a path or inside of it.
-func within(folder, path string) bool {
-	return strings.HasPrefix(folder, path) && (len(folder) == len(path) || folder[len(path)] == '/')
-}
-
 // DeleteResource removes a member of the copy.
 func (s *State) DeleteResource(uri string) error {
 	return s.exec("DELETE FROM resource WHERE uri = ?", uri)
-}
-
-// FreePath returns a path for the copy of a new resource that is not the path of another
-// one, nor a folder of it, nor inside of it, on any file system.
-func (s *State) FreePath(uri, host string) (string, error) {
-	name := localname.Of(uri, host)
-	free, err := s.free(name)
-	if free || err != nil {
-		return name, err
-	}
-	name = localname.Derived(uri)
-	if free, err = s.free(name); !free && err == nil {
-		err = errNoPath
-	}
-	return name, err
-}
-
-// FreePaths returns all paths that FreePath can return.
-func (s *State) FreePaths(uri, host string) (names []string, err error) {
-	for _, name := range []string{localname.Of(uri, host), localname.Derived(uri)} {
-		free, err := s.free(name)
-		if err != nil {
-			return nil, err
-		}
-		if free {
-			names = append(names, name)
-		}
-	}
-	return names, nil
-}
-
-func (s *State) free(name string) (bool, error) {
-	fold := localname.Fold(name)
-	n, err := s.int("SELECT EXISTS (SELECT 1 FROM resource WHERE fold = ?1) OR EXISTS (SELECT 1 FROM resource WHERE fold > ?1 || '/' AND fold < ?1 || '0')", fold)
-	if n > 0 || err != nil {
-		return false, err
-	}
-	folder := fold[:max(strings.LastIndexByte(fold, '/'), 0)]
-	if folder == "" || within(s.folder, folder) {
-		return true, nil // as for the last name, most often
-	}
-	for i := 0; i <= len(folder); i++ {
-		if i < len(folder) && folder[i] != '/' {
-			continue
-		}
-		if n, err = s.int("SELECT EXISTS (SELECT 1 FROM resource WHERE fold = ?)", folder[:i]); n > 0 || err != nil {
-			return false, err
-		}
-	}
-	s.folder = folder
-	return true, nil
 }
 
 // Totals returns the number of resources of the copy and their bytes.

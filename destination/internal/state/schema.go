@@ -100,8 +100,13 @@ CREATE TABLE subscription (
 // upgrade3 makes a state of version 2 one of version 3. Until that is released, columns are added
 // here, with defaults for what a state of version 2 does not know.
 //
+// placing has what is about to be put in places where the copy has nothing, and folder the paths of
+// the folders that the copy has made.
+//
 // A state of version 2 may lack changes. So all lists are read once more.
 const upgrade3 = `
+CREATE TABLE placing (intents TEXT NOT NULL);
+CREATE TABLE folder (path TEXT PRIMARY KEY) WITHOUT ROWID;
 DELETE FROM document;
 UPDATE sets SET complete = 0;
 `

@@ -29,6 +29,9 @@ type State struct {
 	// empty if none is known.
 	folder string
 
+	reserved reservations
+	unsure   bool // placing may have rows
+
 	hook fault.Hook
 }
 
@@ -81,6 +84,7 @@ func (s *State) prepare(source string) error {
 	if err := sqlitex.ExecScript(s.conn, auditSchema); err != nil {
 		return err
 	}
+	s.unsure = true
 	return s.Write(context.Background(), func() error {
 		isNew, err := s.upgrade()
 		if err != nil {
