@@ -3,9 +3,6 @@ package destination
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
-	"net/http"
 	"sync"
 	"time"
 
@@ -20,8 +17,10 @@ const (
 	applyBatch = 512
 	ahead      = 32
 
-	// commitEvery is the time after which applied changes are recorded.
+	// commitEvery is the time after which applied changes are flushed and recorded, and
+	// commitBytes the number of bytes.
 	commitEvery = 2 * time.Second
+	commitBytes = 64 << 20
 )
 
 // apply applies the changes that are pending now after a position, in order, and returns the
@@ -34,6 +33,9 @@ func (r *run) apply(ctx context.Context, after int64) (last int64, err error) {
 		return after, err
 	}
 	for {
+		if err := r.settle(ctx); err != nil {
+			return after, err
+		}
 		batch, err := r.state.Pending(after, last, applyBatch)
 		if err != nil || len(batch) == 0 {
 			return max(after, last), err
@@ -73,6 +75,9 @@ func (r *run) applyPackages(ctx context.Context) error {
 // applyPackage applies the pending changes whose content is in a package, in order.
 func (r *run) applyPackage(ctx context.Context, id int64) error {
 	for after := int64(0); ; {
+		if err := r.settle(ctx); err != nil {
+			return err
+		}
 		batch, err := r.state.PendingIn(id, after, applyBatch)
 		if err != nil || len(batch) == 0 {
 			return err
@@ -120,39 +125,25 @@ func (r *run) applyBatch(ctx context.Context, batch []state.Pending) error {
 		}
 	}()
 	started := 0
-	for begin := 0; begin < len(tasks); {
-		next := begin
-		before, bytes := *r.report, r.bytes
+	for next := 0; next < len(tasks); {
+		g := newGroup(r)
 		var failed error
-		err := r.state.Write(ctx, func() error {
-			for until := time.Now().Add(commitEvery); next < len(tasks) && time.Now().Before(until); next++ {
-				for ; started < min(next+ahead, len(tasks)); started++ {
-					if err := tasks[started].start(r, queue); err != nil {
-						return err
-					}
-				}
-				if failed = r.finish(ctx, tasks[next]); failed != nil {
-					break // record the entries finished before it
+		for failed == nil && next < len(tasks) && !g.full() {
+			for ; started < min(next+ahead, len(tasks)); started++ {
+				if err := tasks[started].start(r, queue); err != nil {
+					return err
 				}
 			}
-			return r.flush(ctx)
-		})
-		if err != nil {
-			r.report.Created, r.report.Updated, r.report.Deleted, r.report.Received = before.Created, before.Updated, before.Deleted, before.Received
-			r.bytes = bytes
+			if failed = g.finish(ctx, tasks[next]); failed == nil {
+				next++
+			}
 		}
-		if failed = errors.Join(failed, err); failed != nil {
+		if failed == errNextGroup {
+			failed = nil
+		}
+		if failed = errors.Join(failed, g.commit(ctx)); failed != nil { // record what was finished before it
 			return failed
 		}
-		begin = next
-	}
-	return nil
-}
-
-// flush makes the Sink store the changes that it has received.
-func (r *run) flush(ctx context.Context) error {
-	if f, ok := r.sink.(Flusher); ok {
-		return f.Flush(ctx)
 	}
 	return nil
 }
@@ -198,139 +189,5 @@ func (t *task) discard() {
 	}
 }
 
-// finish applies the change of a task when its download has ended. Failures of the resource
-// are recorded; the error is one after which nothing can be applied.
-func (r *run) finish(ctx context.Context, t *task) error {
-	if t.Change.Type == resourcesync.Deleted {
-		return r.delete(ctx, t)
-	}
-	select {
-	case <-t.done:
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-	if ctx.Err() != nil {
-		return ctx.Err()
-	}
-	if t.unused != nil {
-		r.report.unused(r.log, t.opened.URI+" "+t.Member, t.unused)
-	}
-	if local, ok := errors.AsType[*fs.PathError](t.err); ok {
-		return fmt.Errorf("keeping the download of %s: %w", t.Change.Resource.URI, local) // a full disk, not a bad resource
-	}
-	if t.err != nil {
-		return r.fail(t)
-	}
-	r.meter.Done++
-	r.meter.Pending--
-	r.meter.update()
-	if t.content.NotModified {
-		return r.record(t, t.Have.Path)
-	}
-	defer func() {
-		t.content.Close()
-		t.content = nil
-	}()
-	return r.put(ctx, t)
-}
-
-// fail records that a resource could not be copied, unless it has not been tried.
-func (r *run) fail(t *task) error {
-	r.report.fail(r.log, t.Change.Resource.URI, t.err)
-	if errors.Is(t.err, fetch.ErrDown) {
-		return nil
-	}
-	return r.state.Failed(t.Seq, t.err)
-}
-
-// delete deletes a resource from the copy.
-func (r *run) delete(ctx context.Context, t *task) error {
-	paths := []string{t.Have.Path}
-	if !t.Known {
-		// A process may have ended after the Sink had stored a copy, and before that
-		// was recorded.
-		var err error
-		if paths, err = r.state.FreePaths(t.Change.Resource.URI, r.host); err != nil {
-			return err
-		}
-	}
-	for _, path := range paths {
-		t.Change.Resource.Key = path
-		if err := r.sink.Delete(ctx, t.Change); err != nil {
-			return fmt.Errorf("deleting the copy of %s: %w", t.Change.Resource.URI, err)
-		}
-	}
-	if t.Known {
-		if err := r.state.DeleteResource(t.Change.Resource.URI); err != nil {
-			return err
-		}
-		r.bytes -= t.Have.Size
-		r.report.Deleted++
-	}
-	r.meter.Done++
-	r.meter.Pending--
-	return r.state.Done(t.Seq)
-}
-
-// put stores the content of a resource.
-func (r *run) put(ctx context.Context, t *task) error {
-	res, c := &t.Change.Resource, t.content
-	total := r.bytes - t.Have.Size + c.Size
-	if r.options.MaxBytes > 0 && total > r.options.MaxBytes {
-		return fmt.Errorf("the copy would have more than %d bytes with %s", r.options.MaxBytes, res.URI)
-	}
-	path := t.Have.Path
-	if !t.Known {
-		var err error
-		if path, err = r.state.FreePath(res.URI, r.host); err != nil {
-			return fmt.Errorf("%s: %w", res.URI, err)
-		}
-	}
-	t.Change.Type = resourcesync.Updated
-	if !t.Known {
-		t.Change.Type = resourcesync.Created
-	}
-	change := t.Change
-	change.Resource.Key, change.Resource.Hashes, change.Resource.Length = path, c.Hashes, resourcesync.Bytes(c.Size)
-	if change.Resource.Type == "" {
-		change.Resource.Type = c.Type
-	}
-	if modified, err := http.ParseTime(c.LastModified); err == nil && change.Resource.LastModified.IsZero() {
-		change.Resource.LastModified = modified
-	}
-	content, err := c.Reader()
-	if err == nil {
-		err = r.sink.Put(ctx, change, content)
-	}
-	if err != nil {
-		return fmt.Errorf("storing the copy of %s: %w", res.URI, err)
-	}
-	r.bytes = total
-	r.meter.Bytes += c.Size
-	r.report.Received += c.Size
-	if t.Known {
-		r.report.Updated++
-	} else {
-		r.report.Created++
-	}
-	return r.record(t, path)
-}
-
-// record stores that the copy shows a change.
-func (r *run) record(t *task, path string) error {
-	res := &t.Change.Resource
-	have := state.Resource{
-		Path: path, Set: t.Set, List: t.List, Seen: max(t.Seen, t.Have.Seen), Datetime: t.Have.DatetimeAfter(t.Change.Datetime),
-		LastMod: res.LastModified, Length: res.Length, Size: t.Have.Size, Hashes: t.Have.Hashes, Validators: t.Have.Validators,
-	}
-	if t.List == "" {
-		have.List = t.Have.List
-	}
-	if c := t.content; c != nil && !c.NotModified {
-		have.Size, have.Hashes, have.Validators = c.Size, c.Hashes, c.Validators
-	}
-	if err := r.state.SaveResource(res.URI, &have); err != nil {
-		return err
-	}
-	return r.state.Done(t.Seq)
-}
+// errNextGroup means that a task belongs to the next group.
+var errNextGroup = errors.New("next group")

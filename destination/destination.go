@@ -19,6 +19,7 @@ package destination
 
 import (
 	"cmp"
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -111,9 +112,11 @@ type Destination struct {
 	client  *fetch.Client
 	limits  guard.Limits
 
-	mu    sync.Mutex
-	state *state.State
-	size  size // after the last Sync
+	mu        sync.Mutex
+	state     *state.State
+	folders   *folderLog // that the Sink has made
+	unflushed bool       // the Sink may have changes that have not been flushed
+	size      size       // after the last Sync
 }
 
 // size is that of a copy.
@@ -162,6 +165,11 @@ func open(source string, sink Sink, o *Options, with seams) (*Destination, error
 		return nil, fmt.Errorf("destination: %w", err)
 	}
 	if d.state, err = state.Open(filepath.Join(at, "state.db"), source, cmp.Or(o.MaxState, defaultMaxState), with.hook); err != nil {
+		return nil, fmt.Errorf("destination: %w", err)
+	}
+	d.folders = &folderLog{d.state, make(map[string]bool)}
+	if err := d.prepare(context.Background()); err != nil {
+		d.state.Close()
 		return nil, fmt.Errorf("destination: %w", err)
 	}
 	d.client = fetch.New(fetch.Options{

@@ -159,7 +159,10 @@ func (f *follower) take(ctx context.Context) {
 	r := f.newRun()
 	r.packages = newPackages(ctx, r)
 	r.bytes, r.report.Resources = f.size.bytes, f.size.resources
-	err := f.note(ctx, r, all, missed)
+	err := r.settle(ctx)
+	if err == nil {
+		err = f.note(ctx, r, all, missed)
+	}
 	if err == nil {
 		_, err = r.apply(ctx, f.applied)
 	}

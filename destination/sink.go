@@ -2,6 +2,8 @@ package destination
 
 import (
 	"context"
+	"errors"
+	"fmt"
 	"io"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -14,27 +16,96 @@ import (
 // The Key of the Resource in a change is the name of its copy: a relative path with slashes
 // that is safe and unique on every file system, and stays the same as long as the copy has
 // the resource. The Length and Hashes are those of the content.
+//
+// The Destination records which Keys belong to the copy, before the Sink stores anything there:
+// before Flush if the Sink is a [Flusher], otherwise before each Put. After a crash, it reads what a
+// [Verifier] has, and asks other Sinks to store or delete again what they may have stored.
 type Sink interface {
 	// Put stores the content of a created or updated resource. The content is complete
 	// and verified. It is an *os.File if it is large; Put may rename that file.
+	//
+	// If the type of the change is Created, nothing at the Key belongs to the copy. A Sink
+	// to whose place others write, too, must not replace what is there, and returns a
+	// [ForeignError].
 	Put(ctx context.Context, c resourcesync.Change, content io.Reader) error
 
-	// Delete removes a resource. It is no error if there is none: after a crash, Delete is
-	// called for each name that the copy may have got.
+	// Delete removes the copy of a resource. It is no error if there is none.
 	Delete(ctx context.Context, c resourcesync.Change) error
 }
 
-// A Flusher is a Sink that does not store a change at once. A Destination calls Flush before
-// it records changes as done. If Flush fails, all changes since the last Flush are repeated.
+// A Flusher is a Sink that stores changes in groups: Put and Delete only prepare them, and nothing
+// changes at their Keys before Flush. That is faster, because the Destination records a group
+// at once.
+//
+// If the error of Flush has ForeignErrors only, joined by [errors.Join], the other changes are
+// stored. After any other error, all changes since the last Flush are repeated.
 type Flusher interface {
 	Flush(ctx context.Context) error
 }
 
-// A Verifier is a Sink whose contents an audit can read. An audit calls Open, and reads the
-// content that it returns, in several goroutines at a time, and calls no other method of the
-// Sink at that time.
+// A Verifier is a Sink whose contents can be read: by an audit, and after a crash. An audit
+// calls Open, and reads the content that it returns, in several goroutines at a time, and calls
+// no other method of the Sink at that time.
 type Verifier interface {
-	// Open opens the copy of a resource by its Key. If there is none, the error is
-	// fs.ErrNotExist.
+	// Open opens the copy of a resource by its Key. If there is nothing, the error is
+	// fs.ErrNotExist. If there is something that cannot be a copy, it is a [ForeignError].
 	Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser, error)
+}
+
+// A Preparer is a Sink that needs to know when it is used. A Destination calls Prepare before any
+// other method, when no other process uses the copy, and after failures. Changes that have not
+// been flushed then are discarded, and so is what an earlier process has left behind. The folders
+// are the same in all calls.
+type Preparer interface {
+	Prepare(ctx context.Context, folders FolderLog) error
+}
+
+// A FolderLog remembers which folders a Sink has made, so that it removes no others when they
+// are empty. It is not safe for concurrent use.
+type FolderLog interface {
+	Made(folder string)                 // the Sink has made a folder
+	IsMade(folder string) (bool, error) // whether it has
+	Removed(folder string)              // the folder does not exist any more
+}
+
+// A ForeignError reports that something that does not belong to the copy is at the Key of a
+// resource, or at that of a folder of it. It stays as it is, and the resource stays to be copied.
+type ForeignError struct {
+	Key  string // of the resource
+	Name string // of the foreign file, for people, such as its path
+	Kind string // such as "a file" or "a symbolic link"
+}
+
+func (e *ForeignError) Error() string {
+	return fmt.Sprintf("%s is %s that does not belong to the copy; move it elsewhere and run this again", e.Name, e.Kind)
+}
+
+// ForeignErrors returns the ForeignErrors of an error of Flush by their Keys. If it has other errors,
+// ok is false.
+func ForeignErrors(err error) (all map[string]*ForeignError, ok bool) {
+	if err == nil {
+		return nil, true
+	}
+	if e, is := err.(*ForeignError); is {
+		return map[string]*ForeignError{e.Key: e}, true
+	}
+	parts, joined := err.(interface{ Unwrap() []error })
+	if !joined {
+		inner := errors.Unwrap(err)
+		if inner == nil {
+			return nil, false
+		}
+		return ForeignErrors(inner)
+	}
+	all = make(map[string]*ForeignError)
+	for _, part := range parts.Unwrap() {
+		some, ok := ForeignErrors(part)
+		if !ok {
+			return nil, false
+		}
+		for key, e := range some {
+			all[key] = e
+		}
+	}
+	return all, true
 }

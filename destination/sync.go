@@ -50,7 +50,13 @@ func (d *Destination) Sync(ctx context.Context) (*Report, error) {
 // whole is Sync, without its locking.
 func (r *run) whole(ctx context.Context) error {
 	r.packages = newPackages(ctx, r)
-	err := r.sync(ctx)
+	err := r.settle(ctx)
+	if err == nil {
+		err = r.sync(ctx)
+	}
+	if err != nil && r.unflushed {
+		err = errors.Join(err, r.prepare(context.WithoutCancel(ctx)))
+	}
 	err = errors.Join(err, r.packages.close(), r.count())
 	keep := r.state.Resumable()
 	if _, full := errors.AsType[*state.FullError](err); full {

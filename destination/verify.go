@@ -77,7 +77,7 @@ func (r *contentReader) whole(ctx context.Context, m *state.Member) (bool, error
 		return false, err
 	}
 	content, err := r.sink.Open(ctx, resourcesync.Resource{Key: m.Path, URI: m.URI, Length: resourcesync.Bytes(m.Size), Hashes: m.Hashes})
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, foreign := errors.AsType[*ForeignError](err); foreign || errors.Is(err, fs.ErrNotExist) {
 		return false, nil
 	}
 	if err != nil {

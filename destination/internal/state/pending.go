@@ -209,15 +209,9 @@ func (s *State) NoteMissing(set string, baseline int64, at time.Time) error {
 }
 
 // Forget drops the noted resources of a set that a baseline, complete up to at, has listed no
-// more. If the copy does not have such a resource, its deletion is noted, because a process may
-// have ended between storing and recording it.
+// more.
 func (s *State) Forget(set string, baseline int64, at time.Time) error {
-	const unlisted = "sets = ? AND seen < ? AND change != 'deleted' AND (seen > 0 OR datetime <= ?)"
-	err := s.exec("DELETE FROM pending WHERE uri IN (SELECT uri FROM resource) AND "+unlisted, set, baseline, nanos(at))
-	if err != nil {
-		return err
-	}
-	return s.exec("UPDATE pending SET change = 'deleted' WHERE "+unlisted, set, baseline, nanos(at))
+	return s.exec("DELETE FROM pending WHERE sets = ? AND seen < ? AND change != 'deleted' AND (seen > 0 OR datetime <= ?)", set, baseline, nanos(at))
 }
 
 // Damaged notes that the content of a member of the copy has to be fetched again.
@@ -306,8 +300,17 @@ func (s *State) Failed(seq int64, failure error) error {
 	return s.exec("UPDATE pending SET attempts = attempts + 1, error = ?, package = 0, seq = (SELECT max(seq) + 1 FROM pending) WHERE seq = ?", failure.Error(), seq)
 }
 
-// Done removes a pending change.
-func (s *State) Done(seq int64) error { return s.exec("DELETE FROM pending WHERE seq = ?", seq) }
+// Done removes pending changes.
+func (s *State) Done(seqs []int64) error {
+	if len(seqs) == 0 {
+		return nil
+	}
+	text, err := json.Marshal(seqs)
+	if err != nil {
+		return err
+	}
+	return s.exec("DELETE FROM pending WHERE seq IN (SELECT value FROM json_each(?))", string(text))
+}
 
 // A link is a stored resourcesync.Link.
 type link struct {
@@ -354,5 +357,3 @@ func hashes(h []resourcesync.Hash) string {
 	}
 	return strings.Join(parts, " ")
 }
-
-var errNoPath = errors.New("no free path for the copy")

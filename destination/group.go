@@ -1,0 +1,281 @@
+package destination
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/http"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/destination/internal/localname"
+	"github.com/resourcesync-go/resourcesync/destination/internal/state"
+	"github.com/resourcesync-go/resourcesync/internal/fetch"
+)
+
+// A group is the changes that are flushed and recorded together. First, what is about to be stored
+// in new places is recorded; then the Sink stores it; then the group is recorded. See [run.settle] for
+// a process that ends in between.
+type group struct {
+	*run
+	until    time.Time
+	finished []finished
+	placing  []state.Intent // not recorded
+	deletes  bool           // the group deletes copies, whose paths are not free yet
+	stored   bool           // the Sink has stored something already
+	growth   int64          // of the copy, in bytes
+	received int64          // bytes
+}
+
+// A finished task is to be recorded. If failure is not nil, the resource could not be copied.
+type finished struct {
+	*task
+	path    string
+	have    *state.Resource // that the copy shows now; nil if it has nothing
+	size    int64           // of content that has been stored
+	stored  bool
+	failure error
+}
+
+func newGroup(r *run) *group {
+	return &group{run: r, until: time.Now().Add(commitEvery)}
+}
+
+// full reports whether the group must be committed.
+func (g *group) full() bool {
+	return g.stored || g.received >= commitBytes || len(g.finished) > 0 && !time.Now().Before(g.until)
+}
+
+// finish passes the change of a task to the Sink when its download has ended. Failures of the
+// resource are recorded; the error is one after which nothing can be applied, or errNextGroup.
+func (g *group) finish(ctx context.Context, t *task) error {
+	if t.Change.Type == resourcesync.Deleted {
+		return g.delete(ctx, t)
+	}
+	select {
+	case <-t.done:
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if t.unused != nil {
+		g.report.unused(g.log, t.opened.URI+" "+t.Member, t.unused)
+		t.unused = nil
+	}
+	if local, ok := errors.AsType[*fs.PathError](t.err); ok {
+		return fmt.Errorf("keeping the download of %s: %w", t.Change.Resource.URI, local) // a full disk, not a bad resource
+	}
+	if t.err != nil {
+		g.finished = append(g.finished, finished{task: t, failure: t.err})
+		return nil
+	}
+	if t.content.NotModified {
+		g.finished = append(g.finished, finished{task: t, path: t.Have.Path, have: t.shown(t.Have.Path)})
+	} else if err := g.put(ctx, t); err != nil {
+		return err
+	}
+	g.meter.Done++
+	g.meter.Pending--
+	g.meter.update()
+	return nil
+}
+
+// delete deletes the copy of a resource, if there is one. What is in its place otherwise belongs
+// to others.
+func (g *group) delete(ctx context.Context, t *task) error {
+	if t.Known {
+		t.Change.Resource.Key = t.Have.Path
+		g.unflushed = true
+		if err := g.sink.Delete(ctx, t.Change); err != nil {
+			return fmt.Errorf("deleting the copy of %s: %w", t.Change.Resource.URI, err)
+		}
+		g.deletes = true
+		g.growth -= t.Have.Size
+	}
+	g.finished = append(g.finished, finished{task: t, path: t.Have.Path})
+	g.meter.Done++
+	g.meter.Pending--
+	return nil
+}
+
+// put passes the content of a resource to the Sink.
+func (g *group) put(ctx context.Context, t *task) error {
+	res, c := &t.Change.Resource, t.content
+	growth := c.Size - t.Have.Size
+	if total := g.bytes + g.growth + growth; g.options.MaxBytes > 0 && total > g.options.MaxBytes {
+		return fmt.Errorf("the copy would have more than %d bytes with %s", g.options.MaxBytes, res.URI)
+	}
+	path, kind := t.Have.Path, resourcesync.Updated
+	if !t.Known {
+		var err error
+		if path, err = g.freePath(res.URI); err != nil {
+			return err
+		}
+		kind = resourcesync.Created
+	}
+	t.Change.Type = kind
+	change := t.Change
+	change.Resource.Key, change.Resource.Hashes, change.Resource.Length = path, c.Hashes, resourcesync.Bytes(c.Size)
+	if change.Resource.Type == "" {
+		change.Resource.Type = c.Type
+	}
+	if modified, err := http.ParseTime(c.LastModified); err == nil && change.Resource.LastModified.IsZero() {
+		change.Resource.LastModified = modified
+	}
+	if !t.Known {
+		g.state.Reserve(path)
+		g.placing = append(g.placing, state.Intent{
+			URI: res.URI, Path: path, Set: t.Set, List: t.List, Seen: t.Seen, Size: c.Size, Hashes: c.Hashes,
+		})
+	}
+	g.unflushed = true
+	_, flusher := g.sink.(Flusher)
+	if !flusher {
+		if err := g.place(ctx); err != nil {
+			return err
+		}
+		g.stored = true
+	}
+	content, err := c.Reader()
+	if err == nil {
+		err = g.sink.Put(ctx, change, content)
+	}
+	f := finished{task: t, path: path, have: t.shown(path), size: c.Size, stored: true}
+	c.Close()
+	t.content = nil
+	if foreign, ok := errors.AsType[*ForeignError](err); ok {
+		f.failure, f.stored = foreign, false
+	} else if err != nil {
+		return fmt.Errorf("storing the copy of %s: %w", res.URI, err)
+	} else {
+		g.growth += growth
+		g.received += c.Size
+		g.meter.Bytes += c.Size
+	}
+	g.finished = append(g.finished, f)
+	return nil
+}
+
+// freePath returns a path for a new copy. If one with a readable name may be free once the
+// deletions of the group are recorded, it is errNextGroup.
+func (g *group) freePath(uri string) (string, error) {
+	path, err := g.state.FreePath(uri, g.host)
+	if g.deletes && (err != nil || path != localname.Of(uri, g.host)) {
+		return "", errNextGroup
+	}
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", uri, err)
+	}
+	return path, nil
+}
+
+// shown returns what the copy has after the change of t.
+func (t *task) shown(path string) *state.Resource {
+	res := &t.Change.Resource
+	have := &state.Resource{
+		Path: path, Set: t.Set, List: t.List, Seen: max(t.Seen, t.Have.Seen), Datetime: t.Have.DatetimeAfter(t.Change.Datetime),
+		LastMod: res.LastModified, Length: res.Length, Size: t.Have.Size, Hashes: t.Have.Hashes, Validators: t.Have.Validators,
+	}
+	if t.List == "" {
+		have.List = t.Have.List
+	}
+	if c := t.content; !c.NotModified {
+		have.Size, have.Hashes, have.Validators = c.Size, c.Hashes, c.Validators
+	}
+	return have
+}
+
+// place records what is about to be stored.
+func (g *group) place(ctx context.Context) error {
+	if len(g.placing) == 0 {
+		return nil
+	}
+	placing := g.placing
+	g.placing = nil
+	return g.state.Place(ctx, placing)
+}
+
+// commit makes the Sink store the group, and records it, also if ctx has ended.
+func (g *group) commit(ctx context.Context) error {
+	defer g.state.Release()
+	recording := context.WithoutCancel(ctx)
+	if len(g.finished) == 0 {
+		return nil
+	}
+	if err := g.place(recording); err != nil {
+		return err
+	}
+	var flushed error
+	if f, ok := g.sink.(Flusher); ok {
+		flushed = f.Flush(ctx)
+	}
+	foreign, ok := ForeignErrors(flushed)
+	if !ok {
+		return flushed
+	}
+	for i := range g.finished {
+		if f := &g.finished[i]; f.stored && foreign[f.path] != nil {
+			f.failure, f.stored = foreign[f.path], false
+			g.growth -= f.size - f.Have.Size
+		}
+	}
+	err := g.state.Write(recording, func() error {
+		done := make([]int64, 0, len(g.finished))
+		for i := range g.finished {
+			f := &g.finished[i]
+			if settled, err := g.record(f); err != nil {
+				return err
+			} else if settled {
+				done = append(done, f.Seq)
+			}
+		}
+		return errors.Join(g.state.Done(done), g.folders.save(), g.state.Placed())
+	})
+	if err != nil {
+		return err
+	}
+	g.unflushed = false
+	g.state.Settled()
+	g.folders.saved()
+	g.bytes += g.growth
+	for i := range g.finished {
+		g.tell(&g.finished[i])
+	}
+	return nil
+}
+
+// record records a finished task. It reports whether the change is settled, and not pending any more.
+func (g *group) record(f *finished) (settled bool, err error) {
+	uri := f.Change.Resource.URI
+	switch {
+	case errors.Is(f.failure, fetch.ErrDown):
+		return false, nil // it has not been tried
+	case f.failure != nil:
+		return false, g.state.Failed(f.Seq, f.failure)
+	case f.have != nil:
+		return true, g.state.SaveResource(uri, f.have)
+	case f.Known:
+		err = g.state.DeleteResource(uri)
+	}
+	return true, err
+}
+
+// tell reports a finished task that has been recorded.
+func (g *group) tell(f *finished) {
+	switch {
+	case f.failure != nil:
+		g.report.fail(g.log, f.Change.Resource.URI, f.failure)
+	case f.stored && f.Known:
+		g.report.Updated++
+	case f.stored:
+		g.report.Created++
+	case f.have == nil && f.Known:
+		g.report.Deleted++
+	}
+	if f.stored {
+		g.report.Received += f.size
+	}
+}

@@ -1,0 +1,103 @@
+package destination
+
+import (
+	"context"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+
+	"github.com/resourcesync-go/resourcesync/destination/internal/state"
+)
+
+// settle finds out which copies exist, if a process has ended, or the Sink or the state has failed,
+// after the Sink may have stored what was intended and before that was recorded. What has the
+// content that was to be stored is a copy. Anything else belongs to others. It is called before
+// anything is noted or applied.
+func (d *Destination) settle(ctx context.Context) error {
+	if d.unflushed {
+		if err := d.prepare(ctx); err != nil {
+			return err
+		}
+	}
+	intents, err := d.state.Unsettled()
+	if err != nil || len(intents) == 0 && d.folders.empty() {
+		return err
+	}
+	owned := intents[:0]
+	verifier, ok := d.sink.(Verifier)
+	reader := &contentReader{sink: verifier, sum: sha256.New(), buf: make([]byte, 32<<10)}
+	for _, i := range intents {
+		whole := true // for all that is known
+		if ok {
+			if whole, err = reader.whole(ctx, &state.Member{URI: i.URI, Resource: state.Resource{Path: i.Path, Size: i.Size, Hashes: i.Hashes}}); err != nil {
+				return fmt.Errorf("reading the copy of %s: %w", i.URI, err)
+			}
+		}
+		if whole {
+			owned = append(owned, i)
+		}
+	}
+	err = d.state.Write(ctx, func() error {
+		for i := range owned {
+			if err := d.state.Own(&owned[i]); err != nil {
+				return err
+			}
+		}
+		return errors.Join(d.folders.save(), d.state.Placed())
+	})
+	if err == nil {
+		d.state.Settled()
+		d.folders.saved()
+	}
+	return err
+}
+
+// prepare discards what the Sink has not flushed.
+func (d *Destination) prepare(ctx context.Context) error {
+	if p, ok := d.sink.(Preparer); ok {
+		if err := p.Prepare(ctx, d.folders); err != nil {
+			return fmt.Errorf("preparing the copy: %w", err)
+		}
+	}
+	d.unflushed = false
+	return nil
+}
+
+// A folderLog is the FolderLog of a Destination. Its changes are recorded with those of a group: a
+// folder that is made before a crash counts as somebody else's.
+type folderLog struct {
+	state   *state.State
+	changed map[string]bool // whether the folder has been made; false if it has been removed
+}
+
+func (l *folderLog) empty() bool { return len(l.changed) == 0 }
+
+// Made implements [FolderLog].
+func (l *folderLog) Made(folder string) { l.changed[folder] = true }
+
+// Removed implements [FolderLog].
+func (l *folderLog) Removed(folder string) { l.changed[folder] = false }
+
+// IsMade implements [FolderLog].
+func (l *folderLog) IsMade(folder string) (bool, error) {
+	if made, changed := l.changed[folder]; changed {
+		return made, nil
+	}
+	return l.state.Made(folder)
+}
+
+// save records the changes, and saved is called when they are committed.
+func (l *folderLog) save() error {
+	for folder, made := range l.changed {
+		change := l.state.DeleteFolder
+		if made {
+			change = l.state.SaveFolder
+		}
+		if err := change(folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (l *folderLog) saved() { clear(l.changed) }
