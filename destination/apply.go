@@ -3,6 +3,7 @@ package destination
 import (
 	"context"
 	"errors"
+	"io/fs"
 	"sync"
 	"time"
 
@@ -130,7 +131,7 @@ func (r *run) applyBatch(ctx context.Context, batch []state.Pending) error {
 		var failed error
 		for failed == nil && next < len(tasks) && !g.full() {
 			for ; started < min(next+ahead, len(tasks)); started++ {
-				if err := tasks[started].start(r, queue); err != nil {
+				if err := tasks[started].start(ctx, r, queue); err != nil {
 					return err
 				}
 			}
@@ -149,9 +150,19 @@ func (r *run) applyBatch(ctx context.Context, batch []state.Pending) error {
 }
 
 // start begins the download of a task, if it needs one.
-func (t *task) start(r *run, queue chan<- *task) (err error) {
+func (t *task) start(ctx context.Context, r *run, queue chan<- *task) (err error) {
 	if t.Change.Type == resourcesync.Deleted {
 		return nil
+	}
+	if t.Attempts > 0 {
+		if err := r.checkPlace(ctx, t); err != nil {
+			if _, foreign := errors.AsType[*ForeignError](err); !foreign {
+				return err
+			}
+			t.done, t.err = make(chan struct{}), err
+			close(t.done)
+			return nil
+		}
 	}
 	if t.Package > 0 {
 		if t.opened, err = r.packages.find(t.Package); err != nil {
@@ -167,6 +178,46 @@ func (t *task) start(r *run, queue chan<- *task) (err error) {
 	t.done = make(chan struct{})
 	queue <- t // has room: no more than ahead have been started and not finished
 	return nil
+}
+
+// checkPlace returns a ForeignError if something is in the way of a copy, so that its content is not
+// requested in vain by each run.
+func (r *run) checkPlace(ctx context.Context, t *task) error {
+	verifier, ok := r.sink.(Verifier)
+	if !ok {
+		return nil
+	}
+	path := t.Have.Path
+	if !t.Known {
+		var err error
+		if path, err = r.state.FreePath(t.Change.Resource.URI, r.host); err != nil {
+			return err
+		}
+	}
+	content, err := verifier.Open(ctx, resourcesync.Resource{Key: path, URI: t.Change.Resource.URI})
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return err
+	}
+	content.Close()
+	if t.Known {
+		return nil
+	}
+	kind := "content"
+	if _, ok := r.sink.(*Folder); ok {
+		kind = "a file"
+	}
+	return &ForeignError{Key: path, Name: r.describe(path), Kind: kind}
+}
+
+// describe returns the name of what is at a path of the copy, for people.
+func (d *Destination) describe(path string) string {
+	if folder, ok := d.sink.(*Folder); ok {
+		return folder.describe(path)
+	}
+	return path
 }
 
 // maxResource returns the maximum size of a resource: none can be larger than the copy.

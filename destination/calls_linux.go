@@ -6,19 +6,20 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
 
 // An os.Root makes several calls of the system for each folder of a name, and an os.File some
 // more to learn that a file cannot be polled. That is most of the time for a small file, so
-// files are made, opened and moved directly. Symbolic links do not lead out of the folder, as
-// in an os.Root. What is not possible this way is left to it, and it has the better errors.
+// files are made, opened and moved directly. Symbolic links are not followed. What is not possible
+// this way is left to it, and it has the better errors.
 
 // openAt opens a file or folder.
 func (f *Folder) openAt(name string, flags uint64) (fd int, err error) {
 	return unix.Openat2(int(f.dir.Fd()), filepath.FromSlash(name), &unix.OpenHow{
-		Flags: flags | unix.O_CLOEXEC | unix.O_LARGEFILE, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_MAGICLINKS,
+		Flags: flags | unix.O_CLOEXEC | unix.O_LARGEFILE, Resolve: unix.RESOLVE_BENEATH | unix.RESOLVE_NO_SYMLINKS,
 	})
 }
 
@@ -27,6 +28,11 @@ func (f *Folder) open(name string) (io.ReadCloser, error) {
 	fd, err := f.openAt(name, unix.O_RDONLY|unix.O_NONBLOCK)
 	if err != nil {
 		return f.openRoot(name)
+	}
+	var info unix.Stat_t
+	if unix.Fstat(fd, &info) != nil || info.Mode&unix.S_IFMT != unix.S_IFREG {
+		unix.Close(fd)
+		return nil, f.foreign(name)
 	}
 	return &contentFile{fd, name}, nil
 }
@@ -40,37 +46,77 @@ func (f *Folder) openTemp(temp string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), temp), nil
 }
 
-// places are where temporary files are moved to. The folder of the last one stays open.
-type places struct {
-	*Folder
+// setModified sets the modification time of a temporary file.
+func (f *Folder) setModified(temp string, modified time.Time) {
+	if at, err := unix.TimeToTimespec(modified); err == nil {
+		unix.UtimesNanoAt(int(f.tempDir.Fd()), temp, []unix.Timespec{{Nsec: unix.UTIME_NOW}, at}, unix.AT_SYMLINK_NOFOLLOW)
+	}
+}
+
+// A placeFolder is the folder of the last place, which stays open.
+type placeFolder struct {
 	isOpen bool
-	folder string
+	name   string
 	fd     int
 }
 
-// rename puts a temporary file in its place.
-func (p *places) rename(temp, name string) error {
+// in returns the folder of name, and the name in it. If ok is false, it cannot be opened.
+func (p *places) in(name string) (fd int, base string, ok bool) {
 	folder, base := path.Split(name)
-	if !p.isOpen || p.folder != folder {
-		p.close()
-		fd, err := p.openAt(cmp.Or(folder, "."), unix.O_PATH|unix.O_DIRECTORY)
-		if err != nil {
-			return p.renameRoot(temp, name)
-		}
-		p.isOpen, p.folder, p.fd = true, folder, fd
+	if p.at.isOpen && p.at.name == folder {
+		return p.at.fd, base, true
 	}
-	if unix.Renameat(int(p.tempDir.Fd()), temp, p.fd, base) != nil {
-		p.close() // it may have been removed and made again
-		return p.renameRoot(temp, name)
+	p.at.close()
+	fd, err := p.openAt(cmp.Or(folder, "."), unix.O_PATH|unix.O_DIRECTORY)
+	if err != nil {
+		return 0, "", false
 	}
-	return nil
+	p.at = placeFolder{true, folder, fd}
+	return fd, base, true
 }
 
-func (p *places) close() {
-	if p.isOpen {
-		unix.Close(p.fd)
-		p.isOpen = false
+func (f *placeFolder) close() {
+	if f.isOpen {
+		unix.Close(f.fd)
+		f.isOpen = false
 	}
+}
+
+// add puts a temporary file in a place where nothing is.
+func (p *places) add(temp, name string) error {
+	if fd, base, ok := p.in(name); ok {
+		switch unix.Renameat2(int(p.tempDir.Fd()), temp, fd, base, unix.RENAME_NOREPLACE) {
+		case nil:
+			return nil
+		case unix.EEXIST:
+			return p.foreign(name)
+		}
+		p.at.close() // it may have been removed and made again
+	}
+	return p.addRoot(temp, name)
+}
+
+// replace puts a temporary file in the place of a copy.
+func (p *places) replace(temp, name string) error {
+	if fd, base, ok := p.in(name); ok {
+		if unix.Renameat(int(p.tempDir.Fd()), temp, fd, base) == nil {
+			return nil
+		}
+		p.at.close()
+	}
+	return p.replaceRoot(temp, name)
+}
+
+// checkFile returns an error if what is at the place of a copy cannot be one.
+func (p *places) checkFile(name string) error {
+	if fd, base, ok := p.in(name); ok {
+		var info unix.Stat_t
+		err := unix.Fstatat(fd, base, &info, unix.AT_SYMLINK_NOFOLLOW)
+		if err == unix.ENOENT || err == nil && info.Mode&unix.S_IFMT == unix.S_IFREG {
+			return nil
+		}
+	}
+	return p.checkFileRoot(name)
 }
 
 // A contentFile is a file that is read once.

@@ -5,6 +5,7 @@ package destination
 import (
 	"io"
 	"os"
+	"time"
 )
 
 // open opens a file of the folder.
@@ -15,10 +16,21 @@ func (f *Folder) openTemp(temp string, flags int) (*os.File, error) {
 	return f.openTempRoot(temp, flags)
 }
 
-// places are where temporary files are moved to.
-type places struct{ *Folder }
+// setModified sets the modification time of a temporary file.
+func (f *Folder) setModified(temp string, modified time.Time) {
+	f.temps.Chtimes(temp, time.Now(), modified)
+}
 
-// rename puts a temporary file in its place.
-func (p *places) rename(temp, name string) error { return p.renameRoot(temp, name) }
+// A placeFolder is only used on Linux.
+type placeFolder struct{}
 
-func (p *places) close() {}
+func (placeFolder) close() {}
+
+// add puts a temporary file in a place where nothing is.
+func (p *places) add(temp, name string) error { return p.addRoot(temp, name) }
+
+// replace puts a temporary file in the place of a copy.
+func (p *places) replace(temp, name string) error { return p.replaceRoot(temp, name) }
+
+// checkFile returns an error if what is at the place of a copy cannot be one.
+func (p *places) checkFile(name string) error { return p.checkFileRoot(name) }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -18,11 +17,17 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/destination/internal/localname"
+	"github.com/resourcesync-go/resourcesync/internal/fault"
 )
 
 // A Folder is a [Sink] that keeps each resource in a file. A file is always whole: content
 // is written to a temporary file, which replaces the old file once it is on disk. Files have
 // the modification times of their resources.
+//
+// Others may write to the folder, too. Their files, folders and symbolic links are never replaced,
+// moved, removed or followed, nor are their folders removed when they are empty. On Linux, a new
+// file is put in its place by an operation that replaces nothing. Elsewhere, that is a hard link.
+// On file systems with neither, the place is checked just before.
 //
 // It also has a subfolder ".resourcesync" for temporary files, and for the state of a
 // Destination without [Options].State.
@@ -37,13 +42,20 @@ type Folder struct {
 	temps   *os.Root
 	tempDir *os.File
 
+	folders FolderLog // nil until Prepare
+
 	// writes write temporary files to disk, while further resources are received.
 	writes *errgroup.Group
+
+	hook fault.Hook // nil, except in tests
 }
 
 // An operation puts the temporary file temp in the place of the file name, or deletes that if
-// temp is empty.
-type operation struct{ temp, name string }
+// temp is empty. If isNew, there is no such file.
+type operation struct {
+	temp, name string
+	isNew      bool
+}
 
 const (
 	stateFolder = localname.State
@@ -58,7 +70,9 @@ const (
 
 // OpenFolder opens the folder name, and creates it if there is none. A folder with files
 // must be a copy already, so that no other files are lost.
-func OpenFolder(name string) (*Folder, error) {
+func OpenFolder(name string) (*Folder, error) { return openFolder(name, nil) }
+
+func openFolder(name string, hook fault.Hook) (*Folder, error) {
 	if err := os.MkdirAll(name, 0o777); err != nil {
 		return nil, fmt.Errorf("destination: %w", err)
 	}
@@ -68,7 +82,7 @@ func OpenFolder(name string) (*Folder, error) {
 	}
 	dir, err := root.Open(".")
 	if err == nil {
-		f := &Folder{name: name, root: root, dir: dir, writes: newWrites()}
+		f := &Folder{name: name, root: root, dir: dir, writes: newWrites(), hook: hook}
 		if err = f.prepare(); err == nil {
 			return f, nil
 		}
@@ -101,10 +115,22 @@ func newWrites() *errgroup.Group {
 	return g
 }
 
+// Prepare implements [Preparer].
+func (f *Folder) Prepare(_ context.Context, folders FolderLog) error {
+	f.folders = folders
+	f.writes.Wait()
+	f.done, f.temp, f.writes = nil, 0, newWrites()
+	f.closeTemps()
+	if err := f.hook.Before("clear", tempFolder); err != nil {
+		return err
+	}
+	return f.root.RemoveAll(tempFolder)
+}
+
 // Put implements [Sink].
 func (f *Folder) Put(_ context.Context, c resourcesync.Change, content io.Reader) error {
-	if f.temp == 0 {
-		if err := f.clear(); err != nil {
+	if f.temps == nil {
+		if err := f.openTemps(); err != nil {
 			return err
 		}
 	}
@@ -120,15 +146,13 @@ func (f *Folder) Put(_ context.Context, c resourcesync.Change, content io.Reader
 		return err
 	}
 	f.writes.Go(func() error { return f.store(temp, text, c.Resource.LastModified) })
-	f.done = append(f.done, operation{temp, c.Resource.Key})
+	f.done = append(f.done, operation{temp, c.Resource.Key, c.Type == resourcesync.Created})
 	return nil
 }
 
-// clear removes what an earlier process has left, and makes the folder that may have been
-// removed.
-func (f *Folder) clear() (err error) {
-	f.closeTemps()
-	if err := f.root.RemoveAll(tempFolder); err != nil {
+// openTemps opens the folder of temporary files, and makes it if there is none.
+func (f *Folder) openTemps() (err error) {
+	if err := f.hook.Before("mkdir", tempFolder); err != nil {
 		return err
 	}
 	if err := f.root.MkdirAll(tempFolder, 0o700); err != nil {
@@ -153,6 +177,9 @@ func (f *Folder) closeTemps() {
 
 // write moves content to temp, or copies it.
 func (f *Folder) write(temp string, content io.Reader) error {
+	if err := f.hook.Before("create", tempFolder+"/"+temp); err != nil {
+		return err
+	}
 	if file, ok := content.(*os.File); ok && runtime.GOOS != "windows" {
 		if os.Rename(file.Name(), filepath.Join(f.name, filepath.FromSlash(tempFolder), temp)) == nil {
 			return nil
@@ -168,6 +195,9 @@ func (f *Folder) write(temp string, content io.Reader) error {
 
 // store writes text to temp, unless it is nil, and temp to disk.
 func (f *Folder) store(temp string, text *bytes.Buffer, modified time.Time) error {
+	if err := f.hook.Before("write", tempFolder+"/"+temp); err != nil {
+		return err
+	}
 	flags := os.O_RDWR
 	if text != nil {
 		flags |= os.O_CREATE | os.O_TRUNC
@@ -182,7 +212,7 @@ func (f *Folder) store(temp string, text *bytes.Buffer, modified time.Time) erro
 		}
 	}
 	if !modified.IsZero() {
-		f.temps.Chtimes(temp, time.Now(), modified) // a hint for people; some file systems refuse it
+		f.setModified(temp, modified) // a hint for people; some file systems refuse it
 	}
 	return errors.Join(file.Sync(), file.Close())
 }
@@ -194,119 +224,6 @@ func (f *Folder) openTempRoot(temp string, flags int) (*os.File, error) {
 
 // Delete implements [Sink].
 func (f *Folder) Delete(_ context.Context, c resourcesync.Change) error {
-	f.done = append(f.done, operation{"", c.Resource.Key})
+	f.done = append(f.done, operation{name: c.Resource.Key})
 	return nil
-}
-
-// Flush implements [Flusher].
-func (f *Folder) Flush(context.Context) error {
-	done, err := f.done, f.writes.Wait()
-	f.done, f.temp, f.writes = nil, 0, newWrites()
-	if len(done) == 0 || err != nil {
-		return err
-	}
-	folders := make(map[string]bool)
-	to := &places{Folder: f}
-	defer to.close()
-	for _, op := range done {
-		if err := to.move(op, folders); err != nil {
-			return err
-		}
-	}
-	group := newWrites()
-	for folder := range folders {
-		group.Go(func() error { return f.syncFolder(folder) })
-	}
-	return group.Wait()
-}
-
-// move does op, and records the folders that it changes.
-func (p *places) move(op operation, folders map[string]bool) error {
-	if op.temp == "" {
-		return p.remove(op.name, folders)
-	}
-	folder := path.Dir(op.name)
-	if !folders[folder] {
-		if err := p.makeFolder(folder, folders); err != nil {
-			return err
-		}
-	}
-	err := p.rename(op.temp, op.name)
-	if err == nil {
-		return nil
-	}
-	if info, found := p.root.Lstat(op.name); found == nil && info.IsDir() {
-		return foreignError(p.Folder.name, op.name, "folder")
-	}
-	return err
-}
-
-// renameRoot puts a temporary file in its place on any system.
-func (f *Folder) renameRoot(temp, name string) error {
-	return f.root.Rename(tempFolder+"/"+temp, name)
-}
-
-// foreignError returns the error for something at the place of a copy that is not a copy.
-func foreignError(folder, name, kind string) error {
-	return fmt.Errorf("%s is a %s that the Source does not have; move it out of the copy and try again", filepath.Join(folder, filepath.FromSlash(name)), kind)
-}
-
-// makeFolder creates a folder with those above it.
-func (f *Folder) makeFolder(folder string, folders map[string]bool) error {
-	for at := folder; at != "." && !folders[at]; at = path.Dir(at) {
-		folders[at] = true
-	}
-	folders["."] = true
-	err := f.root.MkdirAll(folder, 0o777)
-	for at := folder; err != nil && at != "."; at = path.Dir(at) {
-		if info, found := f.root.Lstat(at); found == nil && info.Mode().IsRegular() {
-			return foreignError(f.name, at, "file")
-		}
-	}
-	return err
-}
-
-// remove removes a file, and the folders that it leaves empty.
-func (f *Folder) remove(name string, folders map[string]bool) error {
-	if err := f.root.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	folder := path.Dir(name)
-	for ; folder != "."; folder = path.Dir(folder) {
-		if f.root.Remove(folder) != nil {
-			break
-		}
-		delete(folders, folder)
-	}
-	folders[folder] = true
-	return nil
-}
-
-// syncFolder writes the names in a folder to disk. Windows does that itself.
-func (f *Folder) syncFolder(name string) error {
-	if runtime.GOOS == "windows" {
-		return nil
-	}
-	folder, err := f.root.Open(name)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(folder.Sync(), folder.Close())
-}
-
-// Open implements [Verifier].
-func (f *Folder) Open(_ context.Context, r resourcesync.Resource) (io.ReadCloser, error) {
-	return f.open(r.Key)
-}
-
-// openRoot opens a file of the folder on any system.
-func (f *Folder) openRoot(name string) (io.ReadCloser, error) {
-	file, err := f.root.Open(name)
-	if err != nil {
-		return nil, err // not a nil *os.File
-	}
-	return file, nil
 }

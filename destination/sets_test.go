@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -114,37 +112,5 @@ func TestMaxState(t *testing.T) {
 	m = openMirror(t, url, m.dir, nil)
 	if r := m.sync(t); r.Resources != 2 || r.Failed != 0 {
 		t.Errorf("with more room and a shorter list: %+v", r)
-	}
-}
-
-// TestForeignFiles has files and folders of others at the paths of copies.
-func TestForeignFiles(t *testing.T) {
-	for name, test := range map[string]struct{ resource, foreign, want string }{
-		"a folder": {"a", "a/theirs", "is a folder that the Source does not have"},
-		"a file":   {"b/c/d", "b/c", "is a file that the Source does not have"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			src := newSource(t, nil)
-			src.put(t, test.resource, "text")
-			m := openMirror(t, src.URL, t.TempDir(), nil)
-			path := filepath.Join(m.dir, filepath.FromSlash(test.foreign))
-			if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(path, []byte("theirs"), 0o666); err != nil {
-				t.Fatal(err)
-			}
-			if _, err := m.Sync(t.Context()); err == nil || !strings.Contains(err.Error(), test.want) {
-				t.Errorf("got %v, want %q", err, test.want)
-			}
-			if text, err := os.ReadFile(path); string(text) != "theirs" {
-				t.Errorf("the foreign file has %q, %v", text, err)
-			}
-			if err := os.RemoveAll(filepath.Join(m.dir, strings.Split(test.foreign, "/")[0])); err != nil {
-				t.Fatal(err)
-			}
-			m.sync(t)
-			src.same(t, m.dir)
-		})
 	}
 }

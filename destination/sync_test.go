@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/destination"
-	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
@@ -210,7 +209,7 @@ func TestTruncated(t *testing.T) {
 		case r.URL.Path == "/large" && breaks.Add(1) <= 2:
 			src.content(&truncated{ResponseWriter: w, left: 1_000_000}, r)
 			panic(http.ErrAbortHandler)
-		case strings.HasSuffix(r.URL.Path, "/resourcelist.xml") && lists.Add(1) == 1:
+		case strings.HasSuffix(r.URL.Path, "/resourcelist.xml") && r.Header.Get("If-None-Match") == "" && lists.Add(1) == 1:
 			fmt.Fprint(w, `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url>`)
 			http.NewResponseController(w).Flush()
 			panic(http.ErrAbortHandler)
@@ -389,23 +388,6 @@ func TestFolderOfOthers(t *testing.T) {
 	d.Close()
 	if _, err := destination.New("http://127.0.0.1:2/", m.folder, nil); err == nil || !strings.Contains(err.Error(), "another folder") {
 		t.Errorf("a copy of another Source: %v", err)
-	}
-}
-
-// TestSymlinks follows no link that leads out of the copy.
-func TestSymlinks(t *testing.T) {
-	src := newSource(t, nil)
-	src.put(t, "a/b", "text")
-	outside := t.TempDir()
-	m := openMirror(t, src.URL, t.TempDir(), nil)
-	if err := os.Symlink(outside, filepath.Join(m.dir, "a")); err != nil {
-		needs.Skip(t, err) // on Windows only some users may
-	}
-	if _, err := m.Sync(t.Context()); err == nil {
-		t.Error("wrote through a symbolic link")
-	}
-	if names, _ := os.ReadDir(outside); len(names) != 0 {
-		t.Errorf("files outside of the copy: %v", names)
 	}
 }
 
