@@ -10,12 +10,19 @@
 // The name of an object is the Key of its resource, and its media type is that of the
 // resource, or else one that its first bytes suggest. An object is always whole: stores show
 // the content of an upload only once all of it has arrived, and a Destination verifies it before.
-// Small resources are uploaded beside each other, up to 16 at a time.
+// Resources are uploaded beside each other, up to 16 at a time.
+//
+// Others may write to the bucket, too. The Destination records an object of its own before it is
+// uploaded, and one that is new is uploaded on the condition that none with its name exists. Stores that do
+// not know this condition are asked for the object just before. Objects of others are never
+// replaced or deleted.
 package blobsink
 
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -23,6 +30,9 @@ import (
 	"mime"
 	"net/http"
 	"os"
+	"runtime"
+	"strconv"
+	"strings"
 
 	"gocloud.dev/blob"
 	"gocloud.dev/gcerrors"
@@ -30,47 +40,55 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/destination"
+	"github.com/resourcesync-go/resourcesync/internal/fetch"
 )
 
 const (
 	// marker is the name of the object that makes a bucket one of copies. No resource has
 	// this name.
 	marker     = ".resourcesync"
-	markerText = "This bucket has the copy of a ResourceSync Source. Objects that you add or change here may be lost.\n"
+	markerText = "This bucket has the copy of a ResourceSync Source. Objects of the copy that you change are replaced.\n"
 
 	// uploads is the number of uploads at a time.
 	uploads = 16
+
+	// sniffed is the number of bytes that tell the media type of a content.
+	sniffed = 512
 )
 
-// A Sink is a [destination.Sink], [destination.Flusher] and [destination.Verifier] that
-// keeps each resource in an object of a bucket.
+// A Sink is a [destination.Sink], [destination.Flusher], [destination.Preparer] and
+// [destination.Verifier] that keeps each resource in an object of a bucket.
 type Sink struct {
-	bucket *blob.Bucket
+	bucket      *blob.Bucket
+	conditional bool     // the store can upload an object only if there is none
+	changes     []change // since the last Flush
+}
 
-	// Since the last Flush:
-	ctx     context.Context // of running uploads and deletions
-	stop    context.CancelFunc
-	running *errgroup.Group
-	keys    map[string]bool // that they change
+// A change is an upload of a text or a file, or a deletion.
+type change struct {
+	resourcesync.Change
+	deletes bool
+	text    []byte
+	file    string // its name, or ""
 }
 
 var (
 	_ destination.Sink     = (*Sink)(nil)
 	_ destination.Flusher  = (*Sink)(nil)
+	_ destination.Preparer = (*Sink)(nil)
 	_ destination.Verifier = (*Sink)(nil)
 )
 
 // New returns a Sink for b. It marks an empty bucket as one of copies, with an object
-// ".resourcesync", and refuses a bucket that has objects without this mark, so that no other
-// objects are lost. b can be a part of a bucket ([blob.PrefixedBucket]). ctx applies to New
+// ".resourcesync", and refuses a bucket that has objects without this mark, which is a bucket that
+// was not meant for a copy. b can be a part of a bucket ([blob.PrefixedBucket]). ctx applies to New
 // alone. The caller closes the Sink, and b after it.
 func New(ctx context.Context, b *blob.Bucket) (*Sink, error) {
 	if err := claim(ctx, b); err != nil {
 		return nil, fmt.Errorf("blobsink: %w", err)
 	}
-	s := &Sink{bucket: b}
-	s.begin()
-	return s, nil
+	err := mark(ctx, b, true)
+	return &Sink{bucket: b, conditional: gcerrors.Code(err) == gcerrors.FailedPrecondition}, nil
 }
 
 // claim makes b a bucket for copies.
@@ -86,107 +104,195 @@ func claim(ctx context.Context, b *blob.Bucket) error {
 	if len(first) > 0 {
 		return fmt.Errorf("the bucket has objects, such as %q, and no copy was made in it before; use an empty bucket or a prefix without objects", first[0].Key)
 	}
-	return b.WriteAll(ctx, marker, []byte(markerText), &blob.WriterOptions{ContentType: "text/plain"})
+	return mark(ctx, b, false)
 }
 
-// begin prepares for uploads after the last Flush.
-func (s *Sink) begin() {
-	s.ctx, s.stop = context.WithCancel(context.Background())
-	s.running = new(errgroup.Group)
-	s.running.SetLimit(uploads)
-	s.keys = make(map[string]bool)
+// mark writes the object that makes b a bucket for copies, unless there is one and isNew is set. If a
+// store ignores that, it ignores the condition of others, too.
+func mark(ctx context.Context, b *blob.Bucket, isNew bool) error {
+	return b.Upload(ctx, marker, strings.NewReader(markerText), &blob.WriterOptions{ContentType: "text/plain", IfNotExist: isNew})
 }
 
-// Close aborts uploads that are not flushed.
-func (s *Sink) Close() error {
-	s.stop()
-	_ = s.running.Wait()
-	return nil
-}
+// Close discards changes that are not flushed.
+func (s *Sink) Close() error { return s.discard() }
 
-// Put implements [destination.Sink]. A small resource may be uploaded after Put has
-// returned, until the next Flush.
-func (s *Sink) Put(ctx context.Context, c resourcesync.Change, content io.Reader) error {
-	if err := s.changes(ctx, c.Resource.Key); err != nil {
-		return err
+// Prepare implements [destination.Preparer].
+func (s *Sink) Prepare(context.Context, destination.FolderLog) error { return s.discard() }
+
+func (s *Sink) discard() (err error) {
+	for _, c := range s.changes {
+		err = errors.Join(err, c.discard())
 	}
+	s.changes = nil
+	return err
+}
+
+// Put implements [destination.Sink].
+func (s *Sink) Put(_ context.Context, c resourcesync.Change, content io.Reader) (err error) {
+	held := change{Change: c}
 	if file, large := content.(*os.File); large {
-		return s.upload(ctx, c.Resource, file)
+		held.file, err = hold(file)
+	} else {
+		held.text, err = io.ReadAll(content)
 	}
-	text, err := io.ReadAll(content)
 	if err != nil {
-		return err
+		return fmt.Errorf("blobsink: object %q: %w", c.Resource.Key, err)
 	}
-	ctx = s.ctx
-	s.running.Go(func() error { return s.uploadSmall(ctx, c.Resource, text) })
+	s.changes = append(s.changes, held)
 	return nil
+}
+
+// hold keeps the content of file until Flush, and returns its name.
+func hold(file *os.File) (name string, err error) {
+	name = file.Name() + ".upload"
+	if runtime.GOOS != "windows" && os.Rename(file.Name(), name) == nil {
+		return name, nil
+	}
+	to, err := os.CreateTemp("", "resourcesync-*.upload")
+	if err != nil {
+		return "", err
+	}
+	_, err = io.Copy(to, file)
+	if err = errors.Join(err, to.Close()); err != nil {
+		os.Remove(to.Name())
+	}
+	return to.Name(), err
 }
 
 // Delete implements [destination.Sink].
-func (s *Sink) Delete(ctx context.Context, c resourcesync.Change) error {
-	key := c.Resource.Key
-	if err := s.changes(ctx, key); err != nil {
-		return err
-	}
-	ctx = s.ctx
-	s.running.Go(func() error {
-		err := s.bucket.Delete(ctx, key)
-		if gcerrors.Code(err) == gcerrors.NotFound {
-			return nil
-		}
-		return wrap(key, err)
-	})
-	return nil
-}
-
-// changes notes that the object at key is about to be changed. An earlier change of it comes
-// first.
-func (s *Sink) changes(ctx context.Context, key string) error {
-	if s.keys[key] {
-		if err := s.Flush(ctx); err != nil {
-			return err
-		}
-	}
-	s.keys[key] = true
+func (s *Sink) Delete(_ context.Context, c resourcesync.Change) error {
+	s.changes = append(s.changes, change{Change: c, deletes: true})
 	return nil
 }
 
 // Flush implements [destination.Flusher].
 func (s *Sink) Flush(ctx context.Context) error {
-	release := context.AfterFunc(ctx, s.stop)
-	err := s.running.Wait()
-	if !release() && err == nil {
-		err = context.Cause(ctx)
+	var foreign []error
+	for rest := s.changes; len(rest) > 0; {
+		n := distinct(rest)
+		group, ctx := errgroup.WithContext(ctx)
+		group.SetLimit(uploads)
+		errs := make([]error, n)
+		for i, c := range rest[:n] {
+			group.Go(func() error {
+				err := s.change(ctx, &c)
+				if _, ok := errors.AsType[*destination.ForeignError](err); ok {
+					errs[i], err = err, nil
+				}
+				return err
+			})
+		}
+		if err := group.Wait(); err != nil {
+			return err
+		}
+		foreign = append(foreign, errs...)
+		rest = rest[n:]
 	}
-	s.stop()
-	s.begin()
-	return err
+	return errors.Join(append(foreign, s.discard())...)
 }
 
-// uploadSmall replaces the object of r by content in memory.
-func (s *Sink) uploadSmall(ctx context.Context, r resourcesync.Resource, content []byte) error {
-	o := options(r)
-	if o.ContentType == "" {
-		o.ContentType = http.DetectContentType(content)
+// distinct returns the number of changes from the first on that are of different objects.
+func distinct(changes []change) int {
+	keys := make(map[string]bool, len(changes))
+	for i, c := range changes {
+		if keys[c.Resource.Key] {
+			return i
+		}
+		keys[c.Resource.Key] = true
 	}
-	return wrap(r.Key, s.bucket.Upload(ctx, r.Key, bytes.NewReader(content), o))
+	return len(changes)
 }
 
-// upload replaces the object of r. If content cannot be read completely, the object stays as
-// it is.
-func (s *Sink) upload(ctx context.Context, r resourcesync.Resource, content io.Reader) error {
-	ctx, abort := context.WithCancel(ctx)
-	defer abort()
-	w, err := s.bucket.NewWriter(ctx, r.Key, options(r))
+// change makes a change.
+func (s *Sink) change(ctx context.Context, c *change) error {
+	key := c.Resource.Key
+	if c.deletes {
+		err := s.bucket.Delete(ctx, key)
+		if gcerrors.Code(err) == gcerrors.NotFound {
+			return nil
+		}
+		return wrap(key, err)
+	}
+	isNew := c.Type == resourcesync.Created
+	if isNew && !s.conditional {
+		exists, err := s.bucket.Exists(ctx, key)
+		if err != nil {
+			return wrap(key, err)
+		}
+		if exists {
+			return foreign(key)
+		}
+	}
+	o := options(c.Resource)
+	o.IfNotExist = isNew && s.conditional
+	err := c.upload(ctx, s.bucket, o)
+	switch {
+	case err == nil || !o.IfNotExist:
+		return wrap(key, err)
+	case gcerrors.Code(err) == gcerrors.FailedPrecondition:
+		return foreign(key)
+	}
+	return s.uncertain(ctx, c, err)
+}
+
+// uncertain returns the result of a conditional upload whose answer was not received. A store can refuse
+// a large object by closing the connection, so another object may be there; or the connection
+// has broken after the object was stored.
+func (s *Sink) uncertain(ctx context.Context, c *change, failure error) error {
+	key := c.Resource.Key
+	content, err := s.bucket.NewReader(ctx, key, nil)
 	if err != nil {
-		return wrap(r.Key, err)
+		return wrap(key, failure)
 	}
-	if _, err := io.Copy(w, content); err != nil {
-		abort() // so that Close discards what has been written
-		w.Close()
-		return wrap(r.Key, err)
+	defer content.Close()
+	if resourcesync.Bytes(content.Size()) != c.Resource.Length {
+		return foreign(key)
 	}
-	return wrap(r.Key, w.Close())
+	sum := sha256.New()
+	if _, err := io.Copy(sum, content); err != nil {
+		return wrap(key, failure)
+	}
+	if !fetch.Agree([]resourcesync.Hash{{Algorithm: "sha-256", Digest: hex.EncodeToString(sum.Sum(nil))}}, c.Resource.Hashes) {
+		return foreign(key)
+	}
+	return nil
+}
+
+func foreign(key string) error {
+	return &destination.ForeignError{Key: key, Name: strconv.Quote(key), Kind: "an object"}
+}
+
+// upload stores the content of c. If it cannot be read completely, the object stays as it is.
+func (c *change) upload(ctx context.Context, b *blob.Bucket, o *blob.WriterOptions) error {
+	content, begin := io.ReadSeeker(bytes.NewReader(c.text)), c.text
+	if c.file != "" {
+		file, err := os.Open(c.file)
+		if err != nil {
+			return err
+		}
+		defer file.Close()
+		begin = make([]byte, sniffed)
+		n, err := io.ReadFull(file, begin)
+		if err != nil && err != io.ErrUnexpectedEOF {
+			return err
+		}
+		if _, err := file.Seek(0, io.SeekStart); err != nil {
+			return err
+		}
+		content, begin = file, begin[:n]
+	}
+	if o.ContentType == "" {
+		o.ContentType = http.DetectContentType(begin)
+	}
+	return b.Upload(ctx, c.Resource.Key, content, o)
+}
+
+// discard removes the file with the content.
+func (c *change) discard() error {
+	if c.file == "" {
+		return nil
+	}
+	return os.Remove(c.file)
 }
 
 // options returns how the object of r is stored.

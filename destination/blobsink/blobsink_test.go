@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -16,6 +17,7 @@ import (
 	"gocloud.dev/blob/memblob"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/destination"
 	"github.com/resourcesync-go/resourcesync/destination/blobsink"
 	"github.com/resourcesync-go/resourcesync/internal/azuretest"
 	"github.com/resourcesync-go/resourcesync/internal/s3test"
@@ -124,10 +126,13 @@ func TestFile(t *testing.T) {
 		if got, err := b.ReadAll(t.Context(), "large"); err != nil || !bytes.Equal(got, text) {
 			t.Errorf("%d bytes, %v", len(got), err)
 		}
+		if _, err := os.Stat(name + ".upload"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the file stays: %v", err)
+		}
 		// A file that cannot be read does not replace the object.
 		file.Close()
 		if err := s.Put(t.Context(), change("large"), file); err == nil {
-			t.Error("a closed file was read")
+			t.Error("a file that is gone was read")
 		}
 		if got, err := b.ReadAll(t.Context(), "large"); err != nil || !bytes.Equal(got, text) {
 			t.Errorf("after a failed read: %d bytes, %v", len(got), err)
@@ -144,6 +149,9 @@ func TestStopped(t *testing.T) {
 	stop()
 	if err := s.Flush(ctx); err == nil {
 		t.Error("Flush with a context that is done has succeeded")
+	}
+	if err := s.Prepare(t.Context(), nil); err != nil {
+		t.Fatal(err)
 	}
 	put(t, s, "a", "y")
 	flush(t, s)
@@ -175,4 +183,50 @@ func TestUnreachable(t *testing.T) {
 	if err := s.Flush(t.Context()); err == nil || !strings.Contains(err.Error(), `"a"`) {
 		t.Errorf("%v", err)
 	}
+}
+
+// Objects of others are not replaced, with and without conditional uploads, and the other changes are
+// made.
+func TestObjectsOfOthers(t *testing.T) {
+	each(t, func(t *testing.T, b *blob.Bucket) {
+		for _, conditional := range []bool{true, false} {
+			s := open(t, b)
+			if !s.Conditional() {
+				t.Error("the store does not know conditional uploads")
+			}
+			s.SetConditional(conditional)
+			prefix := fmt.Sprint(conditional, "/")
+			name := filepath.Join(t.TempDir(), "large")
+			if err := os.WriteFile(name, bytes.Repeat([]byte("0123456789"), 1_200_000), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			file, err := os.Open(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer file.Close()
+			for _, mine := range []string{"mine", "large"} {
+				if err := b.WriteAll(t.Context(), prefix+mine, []byte("mine"), nil); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for key, content := range map[string]io.Reader{"mine": strings.NewReader("new"), "large": file, "other": strings.NewReader("new")} {
+				c := change(prefix + key)
+				c.Type = resourcesync.Created
+				if err := s.Put(t.Context(), c, content); err != nil {
+					t.Fatal(err)
+				}
+			}
+			err = s.Flush(t.Context())
+			foreign, ok := destination.ForeignErrors(err)
+			if !ok || len(foreign) != 2 || foreign[prefix+"mine"] == nil || foreign[prefix+"large"] == nil {
+				t.Errorf("%v, %t: %v", foreign, ok, err)
+			}
+			for key, want := range map[string]string{"mine": "mine", "large": "mine", "other": "new"} {
+				if got, err := b.ReadAll(t.Context(), prefix+key); string(got) != want {
+					t.Errorf("%s: %.100q, %v", key, got, err)
+				}
+			}
+		}
+	})
 }
