@@ -99,7 +99,8 @@ func New(ctx context.Context, base string, set Set, o *Options) (*Replica, error
 
 // Sink returns the Sink of a Destination whose copies store keeps. They are published below the
 // folder name, which stays the same for the life of the copy.
-func (r *Replica) Sink(name string, store Store) (*Sink, error) {
+// The Sink is a [destination.Flusher] if store is one.
+func (r *Replica) Sink(name string, store Store) (destination.Sink, error) {
 	if name == "" || name == "." || name == ".." || url.PathEscape(name) != name {
 		return nil, fmt.Errorf("replica: the name %q is not a segment of a URL without escapes", name)
 	}
@@ -109,7 +110,11 @@ func (r *Replica) Sink(name string, store Store) (*Sink, error) {
 		return nil, fmt.Errorf("replica: the name %q is in use", name)
 	}
 	r.stores[name] = store
-	return &Sink{replica: r, name: name, store: store, changed: make(map[string]*resourcesync.Resource)}, nil
+	s := sink{replica: r, name: name, store: store, changed: make(map[string]*resourcesync.Resource)}
+	if _, ok := store.(destination.Flusher); ok {
+		return &flushingSink{s}, nil
+	}
+	return &s, nil
 }
 
 // uri returns the URI of a copy.

@@ -185,14 +185,16 @@ func TestReplica(t *testing.T) {
 	_, err = c.Sync(t.Context())
 	must(t, err)
 	c.same(t, s)
-	if news := strings.TrimPrefix(c.changes(t), before); strings.Count(news, "\n") != 2 || !strings.Contains(news, "updated a/a\n") || !strings.Contains(news, "deleted a/") {
+	if news := strings.TrimPrefix(c.changes(t), before); strings.Count(news, "\n") != 2 || !strings.Contains(news, "updated a/") || !strings.Contains(news, "deleted a/") {
 		t.Errorf("changes:\n%s", news)
 	}
 }
 
-// TestChain has a Source that is a replica itself: the link to the original stays.
+// TestChain has a Source that is a replica itself: the link to the original stays, and no other. The
+// times of changes come from the replica.
 func TestChain(t *testing.T) {
 	s := newSource(t)
+	began := time.Now()
 	s.put(t, "/a", "text", resourcesync.Link{Rel: "via", Href: "https://original.example.org/a"}, resourcesync.Link{Rel: "canonical", Href: "https://example.org/"})
 	c := open(t, s, t.TempDir(), nil)
 	_, err := c.Sync(t.Context())
@@ -201,6 +203,17 @@ func TestChain(t *testing.T) {
 		must(t, err)
 		if len(r.Links) != 1 || r.Links[0].Href != "https://original.example.org/a" {
 			t.Errorf("%+v", r.Links)
+		}
+	}
+	since, err := c.set.Since(t.Context())
+	must(t, err)
+	if since.Before(began) {
+		t.Errorf("the journal begins at %v", since)
+	}
+	for change, err := range c.set.Changes(t.Context(), resourcesync.Interval{From: since}) {
+		must(t, err)
+		if change.Datetime.Before(began) || !change.Resource.LastModified.Before(began) {
+			t.Errorf("changed at %v, last modified at %v", change.Datetime, change.Resource.LastModified)
 		}
 	}
 }

@@ -10,18 +10,35 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A Sink stores the copies of a Destination and publishes them. A copy is published when its
+// A sink stores the copies of a Destination and publishes them. A copy is published when its
 // content is on disk, and before the Destination records it. So after a crash, the Destination
 // repeats changes that may not be published.
-type Sink struct {
+type sink struct {
 	replica *Replica
 	name    string
 	store   Store
 	changed map[string]*resourcesync.Resource // since the last Flush, by path; nil is deleted
 }
 
+// A flushingSink is the sink of a store that is a Flusher. For any other store, each change is
+// published at once.
+type flushingSink struct{ sink }
+
 // Put implements [destination.Sink].
-func (s *Sink) Put(ctx context.Context, c resourcesync.Change, content io.Reader) error {
+func (s *sink) Put(ctx context.Context, c resourcesync.Change, content io.Reader) error {
+	if err := s.put(ctx, c, content); err != nil {
+		return err
+	}
+	return s.publish(ctx, nil)
+}
+
+// Put implements [destination.Sink].
+func (s *flushingSink) Put(ctx context.Context, c resourcesync.Change, content io.Reader) error {
+	return s.put(ctx, c, content)
+}
+
+// put stores a copy that publish publishes.
+func (s *sink) put(ctx context.Context, c resourcesync.Change, content io.Reader) error {
 	if err := s.store.Put(ctx, c, content); err != nil {
 		return err
 	}
@@ -39,7 +56,7 @@ func (s *Sink) Put(ctx context.Context, c resourcesync.Change, content io.Reader
 
 // published returns the entry of a copy. Other links than via may not be right for a copy, and
 // a copy of a copy keeps the link to the original (section 14.8).
-func (s *Sink) published(of *resourcesync.Resource) *resourcesync.Resource {
+func (s *sink) published(of *resourcesync.Resource) *resourcesync.Resource {
 	via := resourcesync.Link{
 		Rel: resourcesync.RelVia, Href: of.URI,
 		Hashes: of.Hashes, Length: of.Length, Modified: of.LastModified, Type: of.Type, Encoding: of.Encoding,
@@ -58,7 +75,19 @@ func (s *Sink) published(of *resourcesync.Resource) *resourcesync.Resource {
 }
 
 // Delete implements [destination.Sink].
-func (s *Sink) Delete(ctx context.Context, c resourcesync.Change) error {
+func (s *sink) Delete(ctx context.Context, c resourcesync.Change) error {
+	if err := s.delete(ctx, c); err != nil {
+		return err
+	}
+	return s.publish(ctx, nil)
+}
+
+// Delete implements [destination.Sink].
+func (s *flushingSink) Delete(ctx context.Context, c resourcesync.Change) error {
+	return s.delete(ctx, c)
+}
+
+func (s *sink) delete(ctx context.Context, c resourcesync.Change) error {
 	if err := s.store.Delete(ctx, c); err != nil {
 		return err
 	}
@@ -67,21 +96,41 @@ func (s *Sink) Delete(ctx context.Context, c resourcesync.Change) error {
 }
 
 // Flush implements [destination.Flusher].
-func (s *Sink) Flush(ctx context.Context) error {
+func (s *flushingSink) Flush(ctx context.Context) error {
+	return s.publish(ctx, s.store.(destination.Flusher).Flush)
+}
+
+// Prepare implements [destination.Preparer].
+func (s *sink) Prepare(ctx context.Context, folders destination.FolderLog) error {
+	clear(s.changed)
+	if p, ok := s.store.(destination.Preparer); ok {
+		return p.Prepare(ctx, folders)
+	}
+	return nil
+}
+
+// publish publishes what has changed, after flush, unless that is nil. It returns the error of flush
+// if that has ForeignErrors only.
+func (s *sink) publish(ctx context.Context, flush func(context.Context) error) error {
 	changed := s.changed
 	s.changed = make(map[string]*resourcesync.Resource)
 	s.replica.begin(s.name, changed)
-	if f, ok := s.store.(destination.Flusher); ok {
-		if err := f.Flush(ctx); err != nil {
-			return err
-		}
+	var flushed error
+	if flush != nil {
+		flushed = flush(ctx)
+	}
+	foreign, ok := destination.ForeignErrors(flushed)
+	if !ok {
+		return flushed
 	}
 	var put []resourcesync.Resource
 	var deleted []string
 	for path, r := range changed {
-		if r == nil {
+		switch {
+		case foreign[path] != nil: // not stored
+		case r == nil:
 			deleted = append(deleted, key(s.name, path))
-		} else {
+		default:
 			put = append(put, *r)
 		}
 	}
@@ -96,10 +145,10 @@ func (s *Sink) Flush(ctx context.Context) error {
 		}
 	}
 	s.replica.end(s.name, changed)
-	return nil
+	return flushed
 }
 
 // Open implements [destination.Verifier].
-func (s *Sink) Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser, error) {
+func (s *sink) Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser, error) {
 	return s.store.Open(ctx, r)
 }
