@@ -117,6 +117,7 @@ type Destination struct {
 	folders   *folderLog // that the Sink has made
 	unflushed bool       // the Sink may have changes that have not been flushed
 	size      size       // after the last Sync
+	paused    bool       // the state has pauses of hosts
 }
 
 // size is that of a copy.
@@ -176,6 +177,10 @@ func open(source string, sink Sink, o *Options, with seams) (*Destination, error
 		Trusted: []string{fetch.HostPort(u)}, Allow: o.Allow, Rate: o.Rate, Concurrency: o.Concurrency,
 		UserAgent: o.userAgent(), IgnoreRobots: o.IgnoreRobots, Transport: with.transport,
 	})
+	if err := d.resumePauses(); err != nil {
+		d.state.Close()
+		return nil, fmt.Errorf("destination: %w", err)
+	}
 	return d, nil
 }
 

@@ -108,6 +108,7 @@ type follower struct {
 func (f *follower) sync(ctx context.Context) {
 	f.mu.Lock()
 	r := f.newRun()
+	r.follows = true
 	f.inbox.take() // the Sync covers it
 	err := r.whole(ctx)
 	if len(r.sets) > 0 {
@@ -157,6 +158,7 @@ func (f *follower) take(ctx context.Context) {
 	}
 	f.mu.Lock()
 	r := f.newRun()
+	ctx = r.patient(ctx)
 	r.packages = newPackages(ctx, r)
 	r.bytes, r.report.Resources = f.size.bytes, f.size.resources
 	err := r.settle(ctx)

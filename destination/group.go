@@ -250,9 +250,11 @@ func (g *group) commit(ctx context.Context) error {
 // record records a finished task. It reports whether the change is settled, and not pending any more.
 func (g *group) record(f *finished) (settled bool, err error) {
 	uri := f.Change.Resource.URI
-	switch {
-	case errors.Is(f.failure, fetch.ErrDown):
+	switch failed, ok := errors.AsType[*fetch.StatusError](f.failure); {
+	case errors.Is(f.failure, fetch.ErrDown), errors.Is(f.failure, fetch.ErrPaused):
 		return false, nil // it has not been tried
+	case ok && failed.Status == http.StatusServiceUnavailable && !failed.Until.IsZero():
+		return false, g.state.Delayed(f.Seq, f.failure, failed.Until)
 	case f.failure != nil:
 		return false, g.state.Failed(f.Seq, f.failure)
 	case f.have != nil:
@@ -266,6 +268,7 @@ func (g *group) record(f *finished) (settled bool, err error) {
 // tell reports a finished task that has been recorded.
 func (g *group) tell(f *finished) {
 	switch {
+	case errors.Is(f.failure, fetch.ErrPaused): // the report names the host
 	case f.failure != nil:
 		g.report.fail(g.log, f.Change.Resource.URI, f.failure)
 	case f.stored && f.Known:

@@ -1,10 +1,14 @@
 package destination
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"slices"
+	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/fetch"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -40,6 +44,15 @@ type Report struct {
 	Failed   int64     `json:"failed,omitempty"`
 	Failures []Failure `json:"failures,omitempty"`
 
+	// Private is an address, such as 10.1.2.3, to which resources lead that are not requested
+	// for that reason: it is neither public nor that of the Source, nor allowed. It is not
+	// valid if there is none.
+	Private netip.Addr `json:"private,omitzero"`
+
+	// Pauses are the hosts that have asked for a pause (Retry-After), the longest first. They
+	// are not requested before, also by the next Sync, and Failed counts their resources.
+	Pauses []Pause `json:"pauses,omitempty"`
+
 	// Resources and Bytes are the size of the copy.
 	Resources int64 `json:"resources"`
 	Bytes     int64 `json:"bytes"`
@@ -50,10 +63,18 @@ type Report struct {
 	Deviating  []Deviation `json:"deviating,omitempty"`
 }
 
-// A Failure is a resource that could not be copied, and why.
+// A Failure is a resource that could not be copied, and why. If its server has asked for a later
+// request (Retry-After), Next is the time before which it is not tried again.
 type Failure struct {
-	URI   string `json:"uri"`
-	Error string `json:"error"`
+	URI   string    `json:"uri"`
+	Error string    `json:"error"`
+	Next  time.Time `json:"next,omitzero"`
+}
+
+// A Pause is a host, such as https://example.org:443, that is not requested before a time.
+type Pause struct {
+	Host  string    `json:"host"`
+	Until time.Time `json:"until"`
 }
 
 // A Deviation is a rule that a document of the Source breaks. Section is that of the
@@ -84,17 +105,32 @@ func (r *Report) deviate(document string, e *rsxml.SyntaxError) {
 }
 
 func (r *Report) fail(log *slog.Logger, uri string, err error) {
-	known := slices.ContainsFunc(r.Failures, func(f Failure) bool { return f.URI == uri })
-	if len(r.Failures) < samples && !known {
-		log.Warn("a resource cannot be copied", "uri", sparse.Clip(uri), "error", sparse.Clip(err.Error()))
-		r.Failures = append(r.Failures, Failure{uri, sparse.Clip(err.Error())})
+	f := Failure{URI: uri, Error: sparse.Clip(err.Error())}
+	if failed, ok := errors.AsType[*fetch.StatusError](err); ok {
+		f.Next = failed.Until
 	}
+	if internal, ok := errors.AsType[*fetch.InternalError](err); ok {
+		r.Private = internal.Address
+		r.add(f)
+	} else if r.add(f) {
+		log.Warn("a resource cannot be copied", "uri", sparse.Clip(uri), "error", f.Error)
+	}
+}
+
+// add adds a failure unless the report has it, or has many.
+func (r *Report) add(f Failure) bool {
+	known := slices.ContainsFunc(r.Failures, func(k Failure) bool { return k.URI == f.URI })
+	if known || len(r.Failures) >= samples {
+		return false
+	}
+	r.Failures = append(r.Failures, f)
+	return true
 }
 
 // unused records a dump, a package or a bitstream in it that cannot be used.
 func (r *Report) unused(log *slog.Logger, uri string, err error) {
 	if r.Unused++; len(r.UnusedDumps) < samples {
 		log.Warn("a part of a dump cannot be used", "uri", sparse.Clip(uri), "error", sparse.Clip(err.Error()))
-		r.UnusedDumps = append(r.UnusedDumps, Failure{sparse.Clip(uri), sparse.Clip(err.Error())})
+		r.UnusedDumps = append(r.UnusedDumps, Failure{URI: sparse.Clip(uri), Error: sparse.Clip(err.Error())})
 	}
 }

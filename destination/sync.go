@@ -27,6 +27,8 @@ type run struct {
 	sets   []tree.Set // that the Source has
 
 	packages *packages
+	patience *fetch.Patience
+	follows  bool // the run is one of Follow, which comes back to delayed resources
 }
 
 func (d *Destination) newRun() *run {
@@ -49,15 +51,19 @@ func (d *Destination) Sync(ctx context.Context) (*Report, error) {
 
 // whole is Sync, without its locking.
 func (r *run) whole(ctx context.Context) error {
+	ctx = r.patient(ctx)
 	r.packages = newPackages(ctx, r)
 	err := r.settle(ctx)
 	if err == nil {
 		err = r.sync(ctx)
 	}
+	if err == nil && !r.follows {
+		err = r.comeBack(ctx)
+	}
 	if err != nil && r.unflushed {
 		err = errors.Join(err, r.prepare(context.WithoutCancel(ctx)))
 	}
-	err = errors.Join(err, r.packages.close(), r.count())
+	err = errors.Join(err, r.packages.close(), r.count(), r.tellDelays())
 	keep := r.state.Resumable()
 	if _, full := errors.AsType[*state.FullError](err); full {
 		keep = func(func(string, error) bool) {} // no later run could record anything

@@ -134,12 +134,13 @@ type row struct {
 	set, list                 string
 	change, hashes            string
 	datetime, lastmod, length int64
+	later                     int64
 }
 
 // row returns the row of the pending change of uri.
 func (s *State) row(uri string) (r row, ok bool, err error) {
-	err = s.query("SELECT seq, seen, sets, list, change, hashes, datetime, lastmod, length FROM pending WHERE uri = ?", func(c *sqlite.Stmt) error {
-		r = row{c.ColumnInt64(0), c.ColumnInt64(1), c.ColumnText(2), c.ColumnText(3), c.ColumnText(4), c.ColumnText(5), c.ColumnInt64(6), c.ColumnInt64(7), c.ColumnInt64(8)}
+	err = s.query("SELECT seq, seen, sets, list, change, hashes, datetime, lastmod, length, later FROM pending WHERE uri = ?", func(c *sqlite.Stmt) error {
+		r = row{c.ColumnInt64(0), c.ColumnInt64(1), c.ColumnText(2), c.ColumnText(3), c.ColumnText(4), c.ColumnText(5), c.ColumnInt64(6), c.ColumnInt64(7), c.ColumnInt64(8), c.ColumnInt64(9)}
 		ok = true
 		return nil
 	}, uri)
@@ -150,7 +151,7 @@ func (s *State) row(uri string) (r row, ok bool, err error) {
 // the same, it keeps its place and its attempts.
 func (s *State) put(p *Pending, before *row, waiting bool) (changed bool, err error) {
 	r := &p.Change.Resource
-	now := row{before.seq, before.seen, before.set, before.list, string(p.Change.Type), hashes(r.Hashes), nanos(p.Change.Datetime), nanos(r.LastModified), length(r.Length)}
+	now := row{before.seq, before.seen, before.set, before.list, string(p.Change.Type), hashes(r.Hashes), nanos(p.Change.Datetime), nanos(r.LastModified), length(r.Length), before.later}
 	if waiting && now == *before {
 		err := s.exec("UPDATE pending SET sets = ?, list = ?, seen = ? WHERE seq = ?", p.Set, p.List, p.Seen, before.seq)
 		if err == nil && p.Package > 0 {
@@ -166,9 +167,9 @@ func (s *State) put(p *Pending, before *row, waiting bool) (changed bool, err er
 		}
 		links = string(b)
 	}
-	return true, s.exec(`INSERT OR REPLACE INTO pending (uri, sets, list, seen, change, datetime, lastmod, length, hashes, type, encoding, links, package, member)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		r.URI, p.Set, p.List, p.Seen, now.change, now.datetime, now.lastmod, now.length, now.hashes, r.Type, r.Encoding, links, p.Package, p.Member)
+	return true, s.exec(`INSERT OR REPLACE INTO pending (uri, sets, list, seen, change, datetime, lastmod, length, hashes, type, encoding, links, package, member, later)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		r.URI, p.Set, p.List, p.Seen, now.change, now.datetime, now.lastmod, now.length, now.hashes, r.Type, r.Encoding, links, p.Package, p.Member, now.later)
 }
 
 // Unchanged records that the resources of a page of a set are still listed, because the page is not
@@ -236,9 +237,9 @@ func (s *State) LastPending() (int64, error) {
 }
 
 // Pending returns up to limit pending changes after a position, up to the position last, in
-// order.
+// order, without those that must wait.
 func (s *State) Pending(after, last int64, limit int) ([]Pending, error) {
-	return s.pending("WHERE seq > ? AND seq <= ? ORDER BY seq LIMIT +?", after, last, limit)
+	return s.pending("WHERE seq > ? AND seq <= ? AND "+due+" ORDER BY seq LIMIT +?", after, last, nanos(time.Now()), limit)
 }
 
 func (s *State) pending(which string, args ...any) ([]Pending, error) {
@@ -297,7 +298,7 @@ func (s *State) PendingCount() (int64, error) { return s.int("SELECT count(*) FR
 // Failed records that a change could not be applied. It stays pending, behind all others, so
 // that it never keeps them from being applied. Its content is requested alone from now on.
 func (s *State) Failed(seq int64, failure error) error {
-	return s.exec("UPDATE pending SET attempts = attempts + 1, error = ?, package = 0, seq = (SELECT max(seq) + 1 FROM pending) WHERE seq = ?", failure.Error(), seq)
+	return s.exec("UPDATE pending SET attempts = attempts + 1, error = ?, package = 0, later = 0, seq = (SELECT max(seq) + 1 FROM pending) WHERE seq = ?", failure.Error(), seq)
 }
 
 // Done removes pending changes.

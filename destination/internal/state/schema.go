@@ -100,11 +100,17 @@ CREATE TABLE subscription (
 // upgrade3 makes a state of version 2 one of version 3. Until that is released, columns are added
 // here, with defaults for what a state of version 2 does not know.
 //
+// later is the time before which a resource is not requested (Retry-After), and pause has such
+// times of hosts.
+//
 // placing has what is about to be put in places where the copy has nothing, and folder the paths of
 // the folders that the copy has made.
 //
 // A state of version 2 may lack changes. So all lists are read once more.
 const upgrade3 = `
+ALTER TABLE pending ADD COLUMN later INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX pending_later ON pending (later) WHERE later > 0;
+CREATE TABLE pause (host TEXT PRIMARY KEY, until INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE placing (intents TEXT NOT NULL);
 CREATE TABLE folder (path TEXT PRIMARY KEY) WITHOUT ROWID;
 DELETE FROM document;
