@@ -2,12 +2,12 @@ package destination
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/destination/internal/state"
-	"github.com/resourcesync-go/resourcesync/internal/fetch"
-	"github.com/resourcesync-go/resourcesync/internal/tree"
+	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
 // An AuditReport is the result of [Destination.Audit]. Each resource is counted once, as Damaged
@@ -68,7 +68,6 @@ type audit struct {
 	copy     *state.Audit
 	checking *verification // of the members that were compared last
 	found    AuditReport
-	seen     map[string]bool // lists
 }
 
 func (a *audit) audit(ctx context.Context) error {
@@ -83,17 +82,21 @@ func (a *audit) audit(ctx context.Context) error {
 		return err
 	}
 	defer func() { a.checking.wait() }()
-	a.seen = make(map[string]bool)
+	var failed error
 	for _, set := range sets {
-		lists := set.Lists[resourcesync.ResourceList]
-		if len(lists) == 0 {
+		if len(set.Lists[resourcesync.ResourceList]) == 0 {
 			return fmt.Errorf("%s has no Resource List to compare the copy with", set.URI)
 		}
-		for _, uri := range lists {
-			if err := a.list(ctx, set.URI, uri, 0); err != nil {
-				return err
-			}
+		w := walk{run: a.run, known: unconditional, visit: func(ctx context.Context, p *page) ([]rsxml.Entry, error) {
+			return a.compare(ctx, set.URI, p)
+		}}
+		if err := w.all(ctx, set.Lists[resourcesync.ResourceList]); err != nil {
+			return err
 		}
+		failed = errors.Join(failed, w.failed)
+	}
+	if failed != nil { // what is in no list that can be read may be in another one
+		return errors.Join(failed, a.verify(ctx, nil))
 	}
 	err = a.copy.Unlisted(ctx, func(members []state.Member) error {
 		compared := make([]compared, len(members))
@@ -108,36 +111,6 @@ func (a *audit) audit(ctx context.Context) error {
 	return a.verify(ctx, nil)
 }
 
-// list compares a Resource List or an index of them.
-func (a *audit) list(ctx context.Context, set, uri string, depth int) error {
-	if a.seen[uri] {
-		return nil
-	}
-	a.seen[uri] = true
-	d, err := a.reader.Open(ctx, uri, fetch.Validators{})
-	if err != nil {
-		return err
-	}
-	defer d.Close()
-	if !d.Head.Index {
-		return a.compare(ctx, set, uri, d)
-	}
-	parts, err := readParts(uri, d)
-	if err != nil {
-		return err
-	}
-	d.Close()
-	if depth == maxIndexes {
-		return fmt.Errorf("%s: there are more than %d levels of indexes", uri, maxIndexes)
-	}
-	for _, part := range parts {
-		if err := a.list(ctx, set, part.Loc, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // A compared member of the copy. The result is 0 if no list has an entry for it.
 type compared struct {
 	*state.Member
@@ -145,16 +118,15 @@ type compared struct {
 }
 
 // compare compares the entries of a list with the copy. The contents of the members are
-// verified while further entries are compared.
-func (a *audit) compare(ctx context.Context, set, uri string, d *tree.Document) error {
-	at := notAfter(d.Head.Metadata.At, d.Header)
-	p := parse(d)
-	defer p.stop()
-	for entries := range p.batches {
+// verified while further entries are compared. It returns the parts of an index.
+func (a *audit) compare(ctx context.Context, set string, p *page) ([]rsxml.Entry, error) {
+	parsed := parse(p.Document)
+	defer parsed.stop()
+	for entries := range parsed.batches {
 		members := make([]compared, 0, len(entries))
 		err := a.state.Write(ctx, func() error {
 			for i := range entries {
-				entry := &state.Pending{Set: set, List: uri, At: at, Change: resourcesync.Change{Resource: resource(&entries[i])}}
+				entry := &state.Pending{Set: set, List: p.uri, At: p.at, Change: resourcesync.Change{Resource: resource(&entries[i])}}
 				result, member, err := a.copy.Compare(entry)
 				if err != nil {
 					return err
@@ -168,16 +140,19 @@ func (a *audit) compare(ctx context.Context, set, uri string, d *tree.Document) 
 			return nil
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		a.found.Listed += int64(len(entries))
 		a.meter.Listed = a.found.Listed
 		a.meter.update()
 		if err := a.verify(ctx, members); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return p.err
+	if parsed.err != nil {
+		return nil, &listError{parsed.err}
+	}
+	return parsed.parts.sorted(), nil
 }
 
 // verify begins to verify the contents of members, and counts those of the call before.

@@ -2,13 +2,12 @@ package destination
 
 import (
 	"context"
-	"fmt"
+	"errors"
 	"slices"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/destination/internal/state"
-	"github.com/resourcesync-go/resourcesync/internal/fetch"
 	"github.com/resourcesync-go/resourcesync/internal/tree"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -18,9 +17,13 @@ type changeReader struct {
 	*run
 	set   tree.Set
 	st    *state.Set
-	seen  map[string]bool // lists
+	lists walk
 	noted int64
-	gap   bool
+
+	// earliest is the beginning of the changes on the pages of a list, and gap is set if they
+	// begin after the cursor.
+	earliest time.Time
+	gap      bool
 
 	newest time.Time // that has been read: the next cursor
 
@@ -63,7 +66,7 @@ func (r *run) readChanges(ctx context.Context, set tree.Set, st *state.Set) (not
 		return noted, gap, err
 	}
 	if err != nil {
-		if isLocal(err) || ctx.Err() != nil {
+		if !isListError(err) || ctx.Err() != nil {
 			return noted, false, err
 		}
 		r.report.unused(r.log, dumps[0], err)
@@ -74,26 +77,37 @@ func (r *run) readChanges(ctx context.Context, set tree.Set, st *state.Set) (not
 }
 
 func (r *run) readChangeLists(ctx context.Context, set tree.Set, st *state.Set) (noted int64, gap bool, err error) {
-	c := &changeReader{run: r, set: set, st: st, seen: make(map[string]bool), newest: st.Cursor}
-	for _, uri := range set.Lists[resourcesync.ChangeList] {
-		if err := c.list(ctx, uri, 0); err != nil || c.gap {
-			return c.noted, c.gap, err
-		}
-	}
-	return c.noted, false, c.finish(ctx)
+	c := &changeReader{run: r, set: set, st: st, newest: st.Cursor}
+	c.lists = walk{run: r, known: c.known, visit: c.visit}
+	err = c.lists.all(ctx, set.Lists[resourcesync.ChangeList])
+	return c.end(ctx, c.lists.failed, err)
 }
 
 func (r *run) readChangeDumps(ctx context.Context, set tree.Set, st *state.Set) (noted int64, gap bool, err error) {
 	c := &changeReader{run: r, set: set, st: st, newest: st.Cursor}
-	dumps := dumpReader{run: r, since: st.Cursor, begin: func(_ *tree.Document, from time.Time) bool {
-		c.gap = c.gap || st.Known && from.After(st.Cursor)
-		return !c.gap
+	dumps := dumpReader{run: r, since: st.Cursor, begin: func(p *page, from time.Time) bool {
+		return !c.begins(p, from)
 	}, each: func(e packageEntry) error { return c.dump(ctx, e) }}
 	if !st.Known {
 		dumps.since = time.Time{}
 	}
-	if err := dumps.read(ctx, set.Lists[resourcesync.ChangeDump]); err != nil || c.gap {
-		return c.noted, c.gap, err
+	failed, err := dumps.read(ctx, set.Lists[resourcesync.ChangeDump])
+	return c.end(ctx, failed, err)
+}
+
+// errGap ends the reading of lists whose changes begin after the cursor.
+var errGap = errors.New("the changes begin after the cursor")
+
+// end ends the reading of all lists or dumps. If some of them cannot be read, the others count, and
+// the cursor does not move.
+func (c *changeReader) end(ctx context.Context, failed, err error) (noted int64, gap bool, _ error) {
+	switch {
+	case c.gap:
+		return c.noted, true, nil
+	case err != nil:
+		return c.noted, false, err
+	case failed != nil:
+		return c.noted, false, failed
 	}
 	return c.noted, false, c.finish(ctx)
 }
@@ -112,105 +126,58 @@ func (c *changeReader) finish(ctx context.Context) error {
 	return c.state.Write(ctx, func() error { return c.state.SaveSet(*c.st) })
 }
 
-// list reads a Change List or an index of them.
-func (c *changeReader) list(ctx context.Context, uri string, depth int) error {
-	if c.seen[uri] {
-		return nil
+// begins reports whether the changes of a list begin after the cursor, if its last page is p,
+// which has changes since from. Pages can have any order.
+func (c *changeReader) begins(p *page, from time.Time) bool {
+	if p.first || from.Before(c.earliest) {
+		c.earliest = from
 	}
-	c.seen[uri] = true
-	known, err := c.state.Document(uri)
-	if err != nil {
-		return err
-	}
-	if !c.st.Known {
-		known = fetch.Validators{}
-	}
-	var parts []rsxml.Entry
-	err = c.attempt(ctx, uri, func() error {
-		parts, err = c.read(ctx, uri, depth, known)
-		return err
-	})
-	if err != nil || c.gap {
-		return err
-	}
-	if len(parts) > 0 && depth == maxIndexes {
-		return fmt.Errorf("%s: there are more than %d levels of indexes", uri, maxIndexes)
-	}
-	for _, part := range parts {
-		if err := c.list(ctx, part.Loc, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
+	c.gap = c.st.Known && p.top && p.last && c.earliest.After(c.st.Cursor)
+	return c.gap
 }
 
-// read notes the changes of a list. It returns the parts of an index that may have changes
-// since the cursor, in the order of time.
-func (c *changeReader) read(ctx context.Context, uri string, depth int, known fetch.Validators) (parts []rsxml.Entry, err error) {
-	d, err := c.reader.Open(ctx, uri, known)
-	if err != nil || d.NotModified {
-		return nil, err
+// known returns the record of a list that has been read.
+func (c *changeReader) known(uri string) (d state.Document, err error) {
+	if !c.st.Known {
+		return d, nil
 	}
-	defer d.Close()
-	from := d.Head.Metadata.From
-	if d.Head.Index {
-		if parts, err = readParts(uri, d); err != nil {
-			return nil, err
-		}
-		if len(parts) > 0 && from.IsZero() {
-			from = parts[0].Metadata.From
-		}
-	}
-	if depth == 0 && c.st.Known && from.After(c.st.Cursor) {
-		c.gap = true
+	return c.state.Document(c.set.URI, uri)
+}
+
+// visit notes the changes of a list. It returns the parts of an index that may have changes since
+// the cursor, in the order of time.
+func (c *changeReader) visit(ctx context.Context, p *page) (parts []rsxml.Entry, err error) {
+	if p.NotModified {
 		return nil, nil
 	}
-	if d.Head.Index {
-		return slices.DeleteFunc(parts, func(e rsxml.Entry) bool {
-			until := e.Metadata.Until
-			return !until.IsZero() && !until.After(c.st.Cursor)
-		}), nil
+	from := p.Head.Metadata.From
+	if !from.IsZero() && c.begins(p, from) {
+		return nil, errGap
 	}
-	return nil, c.note(ctx, uri, d, nil)
-}
-
-// readParts returns the parts of an index or dump, sorted by time if they have times: their URIs,
-// times and lengths, and the links to copies of manifests.
-func readParts(uri string, d *tree.Document) (parts []rsxml.Entry, err error) {
-	size := 0
-	for e, err := range d.Entries() {
-		if err != nil {
-			return nil, err
-		}
-		part := rsxml.Entry{Loc: e.Loc, Metadata: rsxml.Metadata{From: e.Metadata.From, Until: e.Metadata.Until, Length: e.Metadata.Length}}
-		size += len(e.Loc)
-		for _, l := range e.Links {
-			if l.Rel == resourcesync.RelContents {
-				part.Links = []resourcesync.Link{l}
-				size += len(l.Href)
-				break
-			}
-		}
-		if parts = append(parts, part); len(parts) > maxParts || size > maxPartBytes {
-			return nil, fmt.Errorf("%s: the index has more than %d entries, or more than %d bytes of URLs", uri, maxParts, maxPartBytes)
-		}
+	if parts, err = c.note(ctx, p, nil); err != nil {
+		return nil, err
 	}
-	timed := !slices.ContainsFunc(parts, func(e rsxml.Entry) bool { return e.Metadata.From.IsZero() })
-	if timed {
-		slices.SortStableFunc(parts, func(a, b rsxml.Entry) int { return a.Metadata.From.Compare(b.Metadata.From) })
+	if len(parts) > 0 && from.IsZero() {
+		from = parts[0].Metadata.From
 	}
-	return parts, nil
+	if c.begins(p, from) {
+		return nil, errGap
+	}
+	return slices.DeleteFunc(parts, func(e rsxml.Entry) bool {
+		until := e.Metadata.Until
+		return !until.IsZero() && !until.After(c.st.Cursor)
+	}), nil
 }
 
 // note notes the changes of a list, or of the manifest of a package, since the cursor. Changes
 // at the cursor are read again, because more can have happened at the same time.
-func (c *changeReader) note(ctx context.Context, uri string, d *tree.Document, in *state.Package) error {
+func (c *changeReader) note(ctx context.Context, d *page, in *state.Package) ([]rsxml.Entry, error) {
 	head := &d.Head.Metadata
 	newest := latest(c.newest, notAfter(head.Until, d.Header))
 	if !c.st.Known {
 		newest = latest(newest, head.From)
 	}
-	return c.noteAll(ctx, d, func(e *rsxml.Entry) error {
+	return c.noteAll(ctx, d.Document, func(e *rsxml.Entry) error {
 		change := resourcesync.Change{Type: e.Metadata.Change, Datetime: e.Metadata.Datetime, Resource: resource(e)}
 		if change.Type == "" {
 			change.Type = resourcesync.Updated
@@ -235,9 +202,9 @@ func (c *changeReader) note(ctx context.Context, uri string, d *tree.Document, i
 			c.remember(&change)
 		}
 		return err
-	}, func() error {
+	}, func(parts []rsxml.Entry) error {
 		c.newest = newest
-		return c.state.SaveDocument(uri, d.Validators)
+		return c.save(d, c.st, 0, len(parts) == 0)
 	})
 }
 

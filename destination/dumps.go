@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -39,82 +41,70 @@ type packageEntry struct {
 // A dumpReader reads the dumps of a set.
 type dumpReader struct {
 	*run
-	since time.Time // packages that end then or before are left out
+	since time.Time // packages that end before are left out
 	seen  map[string]bool
 
-	// begin receives the heads of the dumps that are not parts of an index, and each
-	// receives the packages. If begin returns false, each does not.
-	begin func(d *tree.Document, from time.Time) bool
+	// begin receives the dumps that are not parts of an index, and when their changes begin. If it
+	// returns false, no more is read. each receives the packages.
+	begin func(p *page, from time.Time) bool
 	each  func(packageEntry) error
 }
 
-// read reads dumps, which can be indexes.
-func (r *dumpReader) read(ctx context.Context, dumps []string) error {
-	r.seen = make(map[string]bool)
-	for _, uri := range dumps {
-		if err := r.walk(ctx, uri, 0); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+// errEnough ends the reading of dumps.
+var errEnough = errors.New("no more dumps are needed")
 
-func (r *dumpReader) walk(ctx context.Context, uri string, depth int) error {
-	if r.seen[uri] {
+// read reads dumps, which can be indexes. failed has the errors of dumps and manifests that
+// cannot be read.
+func (r *dumpReader) read(ctx context.Context, dumps []string) (failed, err error) {
+	r.seen = make(map[string]bool)
+	w := &walk{run: r.run, known: unconditional, visit: r.visit}
+	w.then = func(ctx context.Context, p *page) error {
+		if p.top && r.begin != nil && !r.begin(p, p.from) {
+			return errEnough
+		}
+		for _, e := range p.packages {
+			if r.isOld(e.until) || r.seen[e.uri] {
+				continue
+			}
+			r.seen[e.uri] = true
+			if err := w.fail(ctx, r.each(e)); err != nil {
+				return err
+			}
+		}
 		return nil
 	}
-	r.seen[uri] = true
-	var d *tree.Document
-	var entries []packageEntry
-	err := r.attempt(ctx, uri, func() (err error) {
-		d, entries, err = r.readDump(ctx, uri)
-		return err
-	})
-	if err != nil {
-		return err
+	if err := w.all(ctx, dumps); err != nil && !errors.Is(err, errEnough) {
+		return nil, err
 	}
-	if d.Head.Index && depth == maxIndexes {
-		return fmt.Errorf("%s: there are more than %d levels of indexes", uri, maxIndexes)
-	}
-	if depth == 0 && r.begin != nil {
-		from := d.Head.Metadata.From
-		if from.IsZero() && len(entries) > 0 {
-			from = entries[0].from
-		}
-		if !r.begin(d, from) {
-			return nil
-		}
-	}
-	for _, e := range entries {
-		switch {
-		case !e.until.IsZero() && !e.until.After(r.since):
-		case d.Head.Index:
-			err = r.walk(ctx, e.uri, depth+1)
-		case !r.seen[e.uri]:
-			r.seen[e.uri] = true
-			err = r.each(e)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return w.failed, nil
 }
 
-// readDump returns a dump or an index of dumps, and its entries, sorted by time if they have
-// times.
-func (r *run) readDump(ctx context.Context, uri string) (d *tree.Document, entries []packageEntry, err error) {
-	d, err = r.reader.Open(ctx, uri, fetch.Validators{})
-	if err != nil {
-		return nil, nil, err
+func (r *dumpReader) isOld(until time.Time) bool { return !until.IsZero() && until.Before(r.since) }
+
+// visit reads the entries of a dump or of an index of dumps, sorted by time if they have times.
+func (r *dumpReader) visit(_ context.Context, p *page) ([]rsxml.Entry, error) {
+	var dumps, packages parts
+	for e, err := range p.Entries() {
+		if err == nil && p.IsPart(&e) {
+			err = dumps.add(&e)
+		} else if err == nil {
+			err = packages.add(&e)
+		}
+		if err != nil {
+			return nil, &listError{err}
+		}
 	}
-	defer d.Close()
-	parts, err := readParts(uri, d)
-	for _, e := range parts {
-		manifest, _ := d.Target(&e, resourcesync.RelContents)
-		entries = append(entries, packageEntry{e.Loc, manifest, e.Metadata.Length, e.Metadata.From, e.Metadata.Until})
+	p.from, p.packages = p.Head.Metadata.From, nil
+	for _, entries := range [][]rsxml.Entry{dumps.sorted(), packages.sorted()} {
+		if p.from.IsZero() && len(entries) > 0 {
+			p.from = entries[0].Metadata.From
+		}
 	}
-	return d, entries, err
+	for _, e := range packages.entries {
+		manifest, _ := p.Target(&e, resourcesync.RelContents)
+		p.packages = append(p.packages, packageEntry{e.Loc, manifest, e.Metadata.Length, e.Metadata.From, e.Metadata.Until})
+	}
+	return slices.DeleteFunc(dumps.entries, func(e rsxml.Entry) bool { return r.isOld(e.Metadata.Until) }), nil
 }
 
 // errNoManifest means that a package has no manifest of its own URI, and is not received to
@@ -124,49 +114,52 @@ var errNoManifest = errors.New("the dump has no link to the manifest of the pack
 // readManifest calls f with the open manifest of a package, and the URI that stands for both.
 // It is a copy if there is one. Otherwise, if receive is true, the package is received and
 // stays open. d is not modified if it is as known says.
-func (r *run) readManifest(ctx context.Context, p *state.Package, e packageEntry, receive bool, known func(uri string) (fetch.Validators, error), f func(uri string, d *tree.Document) error) error {
+func (r *run) readManifest(ctx context.Context, p *state.Package, e packageEntry, receive bool, known func(uri string) (state.Document, error), f func(uri string, d *tree.Document) error) error {
 	if e.manifest != "" {
-		validators, err := known(e.manifest)
+		before, err := known(e.manifest)
 		if err != nil {
 			return err
 		}
-		d, err := r.reader.Open(ctx, e.manifest, validators)
+		d, err := r.reader.Open(ctx, e.manifest, before.Validators)
 		if err == nil {
 			defer d.Close()
 			return f(e.manifest, d)
 		}
 		if !receive || ctx.Err() != nil {
-			return err
+			return &listError{err}
 		}
 	}
 	if !receive {
 		return errNoManifest
 	}
-	validators, err := known(e.uri)
+	before, err := known(e.uri)
 	if err != nil {
 		return err
 	}
-	o, err := r.packages.receive(ctx, *p, validators)
-	if err != nil {
+	o, err := r.packages.receive(ctx, *p, before.Validators)
+	if _, disk := errors.AsType[*fs.PathError](err); disk {
 		return err
+	}
+	if err != nil {
+		return &listError{err}
 	}
 	if o.content.NotModified {
-		return f(e.uri, &tree.Document{Document: &fetch.Document{NotModified: true, Validators: validators}})
+		return f(e.uri, &tree.Document{Document: &fetch.Document{NotModified: true, Validators: before.Validators}})
 	}
 	text, err := o.zip.Open(pack.Manifest)
 	if err != nil {
-		return fmt.Errorf("the manifest of %s: %w", e.uri, err)
+		return &listError{fmt.Errorf("the manifest of %s: %w", e.uri, err)}
 	}
 	defer text.Close()
 	d, err := r.reader.Decode(e.uri, webclient.Limit(text, maxManifest, fetch.ErrLong))
 	if err != nil {
-		return err
+		return &listError{err}
 	}
 	d.Validators = o.content.Validators
 	return f(e.uri, d)
 }
 
-func unconditional(string) (fetch.Validators, error) { return fetch.Validators{}, nil }
+func unconditional(string) (state.Document, error) { return state.Document{}, nil }
 
 // attach finds the packages that have the content of the pending changes of a set: in its
 // Resource Dump after a baseline, otherwise in its Change Dump after since. Its failures are
@@ -195,12 +188,11 @@ func (r *run) attach(ctx context.Context, set tree.Set, capability resourcesync.
 		}
 		return nil
 	}}
-	err = reader.read(ctx, set.Lists[capability])
-	if err == nil || isLocal(err) || ctx.Err() != nil {
-		return err
+	failed, err := reader.read(ctx, set.Lists[capability])
+	if failed != nil {
+		r.report.unused(r.log, set.Lists[capability][0], failed)
 	}
-	r.report.unused(r.log, set.Lists[capability][0], err)
-	return nil
+	return err
 }
 
 // A localError is one of the state, the Sink or the disk: not one of a dump.
@@ -221,7 +213,7 @@ func (r *run) attachPackage(ctx context.Context, e packageEntry, capability reso
 	attached, received := 0, false
 	err := r.readManifest(ctx, p, e, receive, unconditional, func(uri string, d *tree.Document) error {
 		received = uri == e.uri
-		return r.noteAll(ctx, d, func(entry *rsxml.Entry) error {
+		_, err := r.noteAll(ctx, d, func(entry *rsxml.Entry) error {
 			if entry.Metadata.Path == "" || entry.Metadata.Change == resourcesync.Deleted {
 				return nil
 			}
@@ -234,7 +226,8 @@ func (r *run) attachPackage(ctx context.Context, e packageEntry, capability reso
 				attached++
 			}
 			return err
-		}, func() error { return r.state.SavePackage(p) })
+		}, func([]rsxml.Entry) error { return r.state.SavePackage(p) })
+		return err
 	})
 	if err == nil && received && attached > 0 {
 		if err := r.applyPackage(ctx, p.ID); err != nil {
@@ -247,23 +240,21 @@ func (r *run) attachPackage(ctx context.Context, e packageEntry, capability reso
 // dump notes the resources of a package as if its manifest were a Resource List.
 func (b *baseline) dump(ctx context.Context, e packageEntry) error {
 	p := &state.Package{URI: e.uri, Length: e.length, Baseline: true}
-	return b.notePackage(ctx, p, e, b.state.Document, func(uri string, d *tree.Document) error {
-		return b.note(ctx, uri, d, p)
+	return b.notePackage(ctx, p, e, b.known, func(uri string, d *tree.Document) error {
+		_, err := b.note(ctx, &page{Document: d, uri: uri, at: notAfter(d.Head.Metadata.At, d.Header)}, p)
+		return err
 	})
 }
 
 // dump notes the changes of a package.
 func (c *changeReader) dump(ctx context.Context, e packageEntry) error {
 	p := &state.Package{URI: e.uri, Length: e.length}
-	known := c.state.Document
-	if !c.st.Known {
-		known = unconditional
-	}
-	err := c.notePackage(ctx, p, e, known, func(uri string, d *tree.Document) error {
+	err := c.notePackage(ctx, p, e, c.known, func(uri string, d *tree.Document) error {
 		if d.NotModified {
 			return nil
 		}
-		return c.note(ctx, uri, d, p)
+		_, err := c.note(ctx, &page{Document: d, uri: uri}, p)
+		return err
 	})
 	if err == nil {
 		c.newest = latest(c.newest, e.until)
@@ -273,7 +264,7 @@ func (c *changeReader) dump(ctx context.Context, e packageEntry) error {
 
 // notePackage calls note with the manifest of a package. If the package has been received for
 // that, its changes are applied, so that only one package is on disk.
-func (r *run) notePackage(ctx context.Context, p *state.Package, e packageEntry, known func(string) (fetch.Validators, error), note func(string, *tree.Document) error) error {
+func (r *run) notePackage(ctx context.Context, p *state.Package, e packageEntry, known func(string) (state.Document, error), note func(string, *tree.Document) error) error {
 	if err := r.state.SavePackage(p); err != nil {
 		return err
 	}

@@ -2,8 +2,6 @@ package destination
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
@@ -15,22 +13,15 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-const (
-	// maxIndexes is the maximum depth of indexes.
-	maxIndexes = 3
-
-	// readAttempts is the number of attempts to read a list whose transfer breaks.
-	readAttempts = 3
-)
-
 // A baseline is the reading of the Resource Lists of a set.
 type baseline struct {
 	*run
-	set  tree.Set
-	st   *state.Set
-	seen map[string]bool // lists
+	set   tree.Set
+	st    *state.Set
+	lists walk
 
-	at      time.Time // as of which the lists are complete
+	at      time.Time // as of which the lists are complete; zero if that is not known
+	begun   bool      // at is set
 	created int64
 	noted   int64 // by this reading
 }
@@ -49,35 +40,43 @@ func (r *run) readResources(ctx context.Context, set tree.Set, st *state.Set) er
 		return err
 	}
 	b := &baseline{run: r, set: set, st: st}
+	b.lists = walk{run: r, known: b.known, visit: b.visit}
 	for reading := 1; reading <= maxReadings; reading++ {
-		if err := b.read(ctx); err != nil {
+		failed, err := b.read(ctx)
+		if err != nil {
 			return err
 		}
-		if len(b.seen) < 2 || reading > 1 && b.noted == 0 {
+		if failed != nil {
+			st.Cursor, st.Known, st.Partial = b.at, true, true
+			return failed
+		}
+		if len(b.lists.seen) < 2 || reading > 1 && b.noted == 0 {
 			break
 		}
 	}
 	return r.state.Write(ctx, func() error { return b.finish() })
 }
 
-// read reads all lists of the set, or its Resource Dumps if it has no lists.
-func (b *baseline) read(ctx context.Context) error {
-	b.seen, b.noted = make(map[string]bool), 0
+// read reads all lists of the set, or its Resource Dumps if it has no lists. failed has the
+// errors of those that cannot be read.
+func (b *baseline) read(ctx context.Context) (failed, err error) {
+	b.noted = 0
 	if len(b.set.Lists[resourcesync.ResourceList]) == 0 {
-		dumps := dumpReader{run: b.run, begin: func(d *tree.Document, _ time.Time) bool {
-			if at := notAfter(d.Head.Metadata.At, d.Header); b.at.IsZero() || at.Before(b.at) {
-				b.at = at
-			}
+		dumps := dumpReader{run: b.run, begin: func(p *page, _ time.Time) bool {
+			b.complete(p)
 			return true
 		}, each: func(e packageEntry) error { return b.dump(ctx, e) }}
 		return dumps.read(ctx, b.set.Lists[resourcesync.ResourceDump])
 	}
-	for _, uri := range b.set.Lists[resourcesync.ResourceList] {
-		if err := b.list(ctx, uri, 0); err != nil {
-			return err
-		}
+	err = b.lists.all(ctx, b.set.Lists[resourcesync.ResourceList])
+	return b.lists.failed, err
+}
+
+// complete records as of when the lists with the page p are complete: the time of the earliest one.
+func (b *baseline) complete(p *page) {
+	if !b.begun || p.at.Before(b.at) {
+		b.begun, b.at = true, p.at
 	}
-	return nil
 }
 
 // finish notes the deletions, unless they are too many, and records that the set is known.
@@ -105,112 +104,54 @@ func (b *baseline) finish() error {
 		}
 	}
 	b.st.Cursor, b.st.Known = b.at, true
-	if now := time.UnixMicro(now); b.at.After(now) {
-		b.st.Cursor = now // see readChanges
-	}
 	return b.state.SaveSet(*b.st)
 }
 
-// list reads a Resource List or an index of them.
-func (b *baseline) list(ctx context.Context, uri string, depth int) error {
-	if b.seen[uri] {
-		return nil
-	}
-	b.seen[uri] = true
-	known, err := b.state.Document(uri)
-	if err != nil {
-		return err
-	}
-	var parts []rsxml.Entry
-	err = b.attempt(ctx, uri, func() error {
-		parts, err = b.readList(ctx, uri, depth, known)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	if len(parts) > 0 && depth == maxIndexes {
-		return fmt.Errorf("%s: there are more than %d levels of indexes", uri, maxIndexes)
-	}
-	for _, part := range parts {
-		if err := b.list(ctx, part.Loc, depth+1); err != nil {
-			return err
-		}
-	}
-	return nil
+// known returns the record of a list of the set.
+func (b *baseline) known(uri string) (state.Document, error) {
+	return b.state.Document(b.set.URI, uri)
 }
 
-// attempt repeats f if the transfer of a document breaks.
-func (r *run) attempt(ctx context.Context, uri string, f func() error) error {
-	for attempt := 1; ; attempt++ {
-		err := f()
-		if err == nil || attempt == readAttempts || ctx.Err() != nil || !errors.Is(err, fetch.ErrBroken) && !tree.IsInvalid(err) {
-			return err
-		}
-		r.log.Warn("a list is read again", "list", uri, "error", err)
+// visit notes the entries of a list.
+func (b *baseline) visit(ctx context.Context, p *page) ([]rsxml.Entry, error) {
+	if p.top {
+		b.complete(p)
 	}
+	return b.note(ctx, p, nil)
 }
 
-// readList notes the entries of a list. It returns the parts of an index.
-func (b *baseline) readList(ctx context.Context, uri string, depth int, known fetch.Validators) (parts []rsxml.Entry, err error) {
-	d, err := b.reader.Open(ctx, uri, known)
-	if err != nil {
-		return nil, err
-	}
-	defer d.Close()
-	if d.NotModified {
-		if depth == 0 {
-			b.at = time.Time{}
-		}
-		return nil, b.note(ctx, uri, d, nil)
-	}
-	at := notAfter(d.Head.Metadata.At, d.Header)
-	if depth == 0 && (len(b.seen) == 1 || at.Before(b.at)) {
-		b.at = at
-	}
-	if d.Head.Index {
-		return readParts(uri, d)
-	}
-	return nil, b.note(ctx, uri, d, nil)
-}
-
-// note notes the entries of a list, or of the manifest of a package.
-func (b *baseline) note(ctx context.Context, uri string, d *tree.Document, in *state.Package) error {
-	if d.NotModified {
-		return b.state.Write(ctx, func() error {
-			n, err := b.state.Unchanged(b.set.URI, uri, b.st.Baseline)
+// note notes the entries of a list, or of the manifest of a package. It returns the parts of an
+// index.
+func (b *baseline) note(ctx context.Context, p *page, in *state.Package) ([]rsxml.Entry, error) {
+	if p.NotModified {
+		return nil, b.state.Write(ctx, func() error {
+			n, err := b.state.Unchanged(b.set.URI, p.uri, b.st.Baseline)
 			b.meter.Listed += n
 			return err
 		})
 	}
-	at := notAfter(d.Head.Metadata.At, d.Header)
-	return b.noteAll(ctx, d, func(e *rsxml.Entry) error {
-		p := state.Pending{
-			Set: b.set.URI, List: uri, Seen: b.st.Baseline, At: at,
+	return b.noteAll(ctx, p.Document, func(e *rsxml.Entry) error {
+		n := state.Pending{
+			Set: b.set.URI, List: p.uri, Seen: b.st.Baseline, At: p.at,
 			Change: resourcesync.Change{Resource: resource(e)},
 		}
-		p.In(in, e.Metadata.Path)
-		noted, err := b.state.Note(&p)
+		n.In(in, e.Metadata.Path)
+		noted, err := b.state.Note(&n)
 		if noted {
 			b.noted++
 		}
-		if p.New {
+		if n.New {
 			b.created++
 		}
 		return err
-	}, func() error { return b.state.SaveDocument(uri, d.Validators) })
+	}, func(parts []rsxml.Entry) error {
+		return b.save(p, b.st, b.st.Baseline, len(parts) == 0)
+	})
 }
 
-// maxParts is the maximum number of entries of an index that is read, and maxPartBytes that of
-// bytes of their URLs. They are in memory. The Sitemap protocol allows 50,000 entries.
-const (
-	maxParts     = 100_000
-	maxPartBytes = 32 << 20
-)
-
-// noteAll calls note for each entry of d and end after the last, in transactions. Further
-// entries are parsed meanwhile.
-func (r *run) noteAll(ctx context.Context, d *tree.Document, note func(*rsxml.Entry) error, end func() error) error {
+// noteAll calls note for each entry of d that is not a part, and end after the last with the
+// parts, in transactions. Further entries are parsed meanwhile.
+func (r *run) noteAll(ctx context.Context, d *tree.Document, note func(*rsxml.Entry) error, end func(parts []rsxml.Entry) error) (parts []rsxml.Entry, err error) {
 	p := parse(d)
 	defer p.stop()
 	for more := true; more; {
@@ -227,16 +168,17 @@ func (r *run) noteAll(ctx context.Context, d *tree.Document, note func(*rsxml.En
 			case more:
 				return nil
 			case p.err != nil:
-				return p.err
+				return &listError{p.err}
 			}
-			return end()
+			parts = p.parts.sorted()
+			return end(parts)
 		})
 		if err != nil {
-			return err
+			return nil, err
 		}
 		r.meter.update()
 	}
-	return nil
+	return parts, nil
 }
 
 // resource returns the resource of an entry.
@@ -247,15 +189,13 @@ func resource(e *rsxml.Entry) resourcesync.Resource {
 	}
 }
 
-// notAfter returns t, or the time of the response if that is earlier: some Sources write
-// local time as UTC, and no list can show changes of the future.
-func notAfter(t time.Time, header http.Header) time.Time {
-	date, err := http.ParseTime(header.Get("Date"))
-	if err != nil {
-		date = time.Now()
+// notAfter returns the at of a list, or the time of the answer or the present time if that is
+// earlier: some Sources write local time as UTC, and no list can show changes of the future.
+func notAfter(at time.Time, header http.Header) time.Time {
+	for _, t := range []time.Time{fetch.Date(header), time.Now()} {
+		if !at.Before(t.Add(time.Second)) {
+			at = t
+		}
 	}
-	if date = date.Add(time.Second); t.After(date) {
-		return date
-	}
-	return t
+	return at
 }

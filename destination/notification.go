@@ -85,7 +85,7 @@ func (f *follower) noteChanges(ctx context.Context, r *run, p *progress, d *tree
 		d.Head.Metadata.Until = time.Time{} // newest is that of the changes
 	}
 	c := &changeReader{run: r, set: p.set, st: &st, newest: st.Cursor}
-	if err := c.note(ctx, d.URL, d, nil); err != nil {
+	if _, err := c.note(ctx, &page{Document: d, uri: d.URL}, nil); err != nil {
 		return err
 	}
 	p.until = latest(p.until, until)

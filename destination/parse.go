@@ -1,6 +1,7 @@
 package destination
 
 import (
+	"fmt"
 	"sync"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -19,6 +20,7 @@ const (
 type parser struct {
 	batches chan []rsxml.Entry // closed at the end
 	err     error              // set then
+	parts   parts              // set then: the entries of an index, which are in no batch
 	ended   chan struct{}
 	stopped chan struct{}
 	once    sync.Once
@@ -46,6 +48,12 @@ func (p *parser) run(d *tree.Document) error {
 	for e, err := range d.Entries() {
 		if err != nil {
 			return err // what has been read since the last batch is not used
+		}
+		if d.IsPart(&e) {
+			if err := p.parts.add(&e); err != nil {
+				return fmt.Errorf("%s: %w", d.URL, err)
+			}
+			continue
 		}
 		batch = append(batch, e)
 		if bytes += weight(&e); len(batch) < readBatch && bytes < readBytes {

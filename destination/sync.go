@@ -177,9 +177,14 @@ func (r *run) readSet(ctx context.Context, set tree.Set) error {
 			r.log.Info("the changes do not go back to the last synchronization; all resources are compared instead", "set", set.URI, "since", st.Cursor)
 		}
 	}
+	return r.compare(ctx, set, &st)
+}
+
+// compare notes the work for a set from its resources, and from the changes after them.
+func (r *run) compare(ctx context.Context, set tree.Set, st *state.Set) (failed error) {
 	if r.hasResources(set) {
-		if err := r.readResources(ctx, set, &st); err != nil {
-			return err
+		if failed = r.readResources(ctx, set, st); failed != nil && !isListError(failed) {
+			return failed
 		}
 		if len(set.Lists[resourcesync.ResourceList]) > 0 {
 			if err := r.attach(ctx, set, resourcesync.ResourceDump, time.Time{}); err != nil {
@@ -187,8 +192,8 @@ func (r *run) readSet(ctx context.Context, set tree.Set) error {
 			}
 		}
 	}
-	_, err = r.catchUp(ctx, set, &st)
-	return err
+	_, err := r.catchUp(ctx, set, st)
+	return errors.Join(failed, err)
 }
 
 // catchUp reads the changes after a baseline. If the Change List begins later than that, there

@@ -173,16 +173,24 @@ func (s *State) put(p *Pending, before *row, waiting bool) (changed bool, err er
 }
 
 // Unchanged records that the resources of a page of a set are still listed, because the page is not
-// modified. It returns their number.
+// modified. The copy can have others of the page that it lists no more. It returns the number of
+// resources.
 func (s *State) Unchanged(set, list string, baseline int64) (int64, error) {
-	if err := s.exec("UPDATE resource SET seen = ? WHERE list = ? AND sets = ?", baseline, list, set); err != nil {
+	seen, err := s.int("SELECT seen FROM document WHERE uri = ? AND sets = ?", list, set)
+	if err != nil {
+		return 0, err
+	}
+	if err := s.exec("UPDATE resource SET seen = ? WHERE list = ? AND sets = ? AND seen >= ?", baseline, list, set, seen); err != nil {
 		return 0, err
 	}
 	n := int64(s.conn.Changes())
-	if err := s.exec("UPDATE also SET seen = ? WHERE list = ? AND sets = ?", baseline, list, set); err != nil {
+	if err := s.exec("UPDATE also SET seen = ? WHERE list = ? AND sets = ? AND seen >= ?", baseline, list, set, seen); err != nil {
 		return 0, err
 	}
-	return n, s.exec("UPDATE pending SET seen = ? WHERE list = ? AND sets = ? AND seen > 0", baseline, list, set)
+	if err := s.exec("UPDATE pending SET seen = ? WHERE list = ? AND sets = ? AND seen > 0 AND seen >= ?", baseline, list, set, seen); err != nil {
+		return 0, err
+	}
+	return n, s.exec("UPDATE document SET seen = ? WHERE uri = ? AND sets = ?", baseline, list, set)
 }
 
 // unseen is the condition of a resource that a baseline, complete up to a time, has not seen.

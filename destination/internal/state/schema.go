@@ -106,14 +106,22 @@ CREATE TABLE subscription (
 // placing has what is about to be put in places where the copy has nothing, and folder the paths of
 // the folders that the copy has made.
 //
-// A state of version 2 may lack changes. So all lists are read once more.
+// A document has been read for a set, as of at, and seen is the number of the baseline that read it
+// last. A page is a document that another one continues.
+//
+// A state of version 2 may lack changes and parts of lists that it has taken for resources. So
+// all lists are read once more.
 const upgrade3 = `
 ALTER TABLE pending ADD COLUMN later INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX pending_later ON pending (later) WHERE later > 0;
 CREATE TABLE pause (host TEXT PRIMARY KEY, until INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE placing (intents TEXT NOT NULL);
 CREATE TABLE folder (path TEXT PRIMARY KEY) WITHOUT ROWID;
+ALTER TABLE document ADD COLUMN sets TEXT NOT NULL DEFAULT '';
+ALTER TABLE document ADD COLUMN at INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE document ADD COLUMN seen INTEGER NOT NULL DEFAULT 0;
 DELETE FROM document;
+CREATE TABLE page (uri TEXT PRIMARY KEY, next TEXT NOT NULL) WITHOUT ROWID;
 UPDATE sets SET complete = 0;
 `
 

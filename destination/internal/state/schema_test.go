@@ -87,7 +87,7 @@ func TestUpgrade(t *testing.T) {
 	if err != nil || set.Known || set.Cursor.IsZero() || set.Baseline != 1 {
 		t.Errorf("set: %+v, %v", set, err)
 	}
-	if v, err := s.Document(source + "resourcesync/changelist.xml"); err != nil || v.ETag != "" {
+	if v, err := s.Document(set.URI, source+"resourcesync/changelist.xml"); err != nil || v.ETag != "" {
 		t.Errorf("document: %+v, %v", v, err)
 	}
 }

@@ -18,8 +18,13 @@ type Set struct {
 	Cursor time.Time
 	Known  bool
 
+	// Partial means that some lists could not be read. It is not stored: the next run does not
+	// know the set.
+	Partial bool
+
 	Baseline int64 // the number of the last baseline that has begun
-	Guard    guard.State
+
+	Guard guard.State
 }
 
 // Set returns the state of a set.
@@ -40,22 +45,45 @@ func (s *State) SaveSet(set Set) error {
 	}
 	return s.exec(`INSERT INTO sets (uri, cursor, baseline, complete, guard) VALUES (?1, ?2, ?3, ?4, ?5)
 		ON CONFLICT DO UPDATE SET cursor = ?2, baseline = ?3, complete = ?4, guard = ?5`,
-		set.URI, nanos(set.Cursor), set.Baseline, set.Known, string(state))
+		set.URI, nanos(set.Cursor), set.Baseline, set.Known && !set.Partial, string(state))
 }
 
-// Document returns the validators of a document that has been read completely.
-func (s *State) Document(uri string) (v fetch.Validators, err error) {
-	err = s.query("SELECT etag, modified FROM document WHERE uri = ?", func(row *sqlite.Stmt) error {
-		v = fetch.Validators{ETag: row.ColumnText(0), LastModified: row.ColumnText(1)}
+// A Document is one that has been read completely.
+type Document struct {
+	fetch.Validators
+	At time.Time // as of when it is complete, if it is a Resource List that says so
+}
+
+// Document returns the record of a document that has been read for a set.
+func (s *State) Document(set, uri string) (d Document, err error) {
+	err = s.query("SELECT etag, modified, at FROM document WHERE uri = ? AND sets = ?", func(row *sqlite.Stmt) error {
+		d = Document{fetch.Validators{ETag: row.ColumnText(0), LastModified: row.ColumnText(1)}, fromNanos(row.ColumnInt64(2))}
 		return nil
-	}, uri)
-	return v, err
+	}, uri, set)
+	return d, err
 }
 
-// SaveDocument records that a document has been read completely.
-func (s *State) SaveDocument(uri string, v fetch.Validators) error {
-	if v == (fetch.Validators{}) {
+// SaveDocument records that a document has been read for a set, by a baseline unless that is 0.
+func (s *State) SaveDocument(set, uri string, d Document, baseline int64) error {
+	if d.Validators == (fetch.Validators{}) {
 		return s.exec("DELETE FROM document WHERE uri = ?", uri)
 	}
-	return s.exec("INSERT OR REPLACE INTO document (uri, etag, modified) VALUES (?, ?, ?)", uri, v.ETag, v.LastModified)
+	return s.exec("INSERT OR REPLACE INTO document (uri, sets, etag, modified, at, seen) VALUES (?, ?, ?, ?, ?, ?)", uri, set, d.ETag, d.LastModified, nanos(d.At), baseline)
+}
+
+// Next returns the document that continues one that has been read, or "".
+func (s *State) Next(uri string) (next string, err error) {
+	err = s.query("SELECT next FROM page WHERE uri = ?", func(row *sqlite.Stmt) error {
+		next = row.ColumnText(0)
+		return nil
+	}, uri)
+	return next, err
+}
+
+// SaveNext records which document continues another one.
+func (s *State) SaveNext(uri, next string) error {
+	if next == "" {
+		return s.exec("DELETE FROM page WHERE uri = ?", uri)
+	}
+	return s.exec("INSERT OR REPLACE INTO page (uri, next) VALUES (?, ?)", uri, next)
 }
