@@ -70,6 +70,67 @@ func TestUnescaped(t *testing.T) {
 	}
 }
 
+// TestUnreadableURI counts entries that cannot be read as not copied, in each run until the
+// Source has corrected them. Until then, no resource counts as absent.
+func TestUnreadableURI(t *testing.T) {
+	for name, bad := range map[string]string{
+		"another scheme": `<url><loc>urn:isbn:1</loc></url>`,
+		"no URL":         `<url><loc>http://[::1/x</loc></url>`,
+		"no host":        `<url><loc>http:///x</loc></url>`,
+		"empty":          `<url><loc/></url>`,
+		"none":           `<url></url>`,
+	} {
+		t.Run(name, func(t *testing.T) {
+			s, url := newScript(t, lists(map[string]string{
+				"/resourcelist.xml": resourcesOf(1, listed("a"), listed("b"), listed("c")),
+				"/changelist.xml":   changesOf(),
+				"/a":                "a", "/b": "b", "/c": "c",
+			}, "resourcelist", "changelist"))
+			m := openMirror(t, url, t.TempDir(), nil)
+			m.sync(t)
+			s.set(map[string]string{"/resourcelist.xml": resourcesOf(3, listed("a"), listed("c"), bad), "/changelist.xml": openURLSet + `<rs:md capability="changelist" from="2025-01-01T03:00:00Z"/></urlset>`})
+			for range 3 {
+				if r := m.sync(t); r.Failed != 1 || r.Deleted != 0 || r.Held != 0 {
+					t.Errorf("%+v", r)
+				}
+			}
+			wantCopy(t, m, "a", "b", "c")
+			s.set(map[string]string{"/resourcelist.xml": resourcesOf(4, listed("a"), listed("c"))})
+			if r := m.sync(t); r.Failed != 0 || r.Deleted != 1 {
+				t.Errorf("corrected: %+v", r)
+			}
+			wantCopy(t, m, "a", "c")
+		})
+	}
+}
+
+// TestUnreadableChange counts a change that cannot be read as not copied, until a Resource List
+// shows what has become of it.
+func TestUnreadableChange(t *testing.T) {
+	s, url := newScript(t, lists(map[string]string{
+		"/resourcelist.xml": resourcesOf(1, listed("a")),
+		"/changelist.xml":   changesOf(),
+		"/a":                "a", "/b": "b",
+	}, "resourcelist", "changelist"))
+	m := openMirror(t, url, t.TempDir(), nil)
+	m.sync(t)
+	s.set(map[string]string{"/changelist.xml": changesOf(strings.Replace(changed(2, "created", "b"), "BASE", "urn:x", 1))})
+	for range 2 {
+		if r := m.sync(t); r.Failed != 1 {
+			t.Errorf("%+v", r)
+		}
+	}
+	s.set(map[string]string{"/changelist.xml": changesOf()})
+	if r := m.sync(t); r.Failed != 1 {
+		t.Errorf("only the change has gone: %+v", r)
+	}
+	s.set(map[string]string{"/resourcelist.xml": resourcesOf(3, listed("a"), listed("b"))})
+	if r := m.sync(t); r.Failed != 0 || r.Created != 1 {
+		t.Errorf("listed: %+v", r)
+	}
+	wantCopy(t, m, "a", "b")
+}
+
 // TestOtherNamespace refuses a document of another version of ResourceSync, which would
 // otherwise be copied as a resource.
 func TestOtherNamespace(t *testing.T) {

@@ -24,6 +24,10 @@ type baseline struct {
 	begun   bool      // at is set
 	created int64
 	noted   int64 // by this reading
+
+	// unreadable is set if a list has an entry whose URI cannot be read. It can belong to any
+	// resource, so no resource counts as absent.
+	unreadable bool
 }
 
 // maxReadings is the maximum number of times that the Resource Lists are read. A resource that
@@ -92,12 +96,16 @@ func (b *baseline) finish() error {
 		return err
 	}
 	now := time.Now().UnixMicro()
-	next, hold := b.st.Guard.Judge(b.limits, guard.Found{Begun: now, At: now, Count: count + b.created, Created: b.created, Missing: missing})
-	b.st.Guard = next
+	hold := b.unreadable
+	if !hold {
+		b.st.Guard, hold = b.st.Guard.Judge(b.limits, guard.Found{Begun: now, At: now, Count: count + b.created, Created: b.created, Missing: missing})
+		if hold {
+			b.report.Held += missing
+		}
+	}
 	switch {
-	case hold:
-		b.report.Held += missing
-		b.log.Warn("the Source lists so few of the resources of the copy that their deletions are held", "set", b.set.URI, "missing", missing, "of", count)
+	case hold && missing > 0:
+		b.log.Warn(b.held(), "set", b.set.URI, "missing", missing, "of", count)
 	case missing > 0:
 		if err := b.state.NoteMissing(b.set.URI, b.st.Baseline, b.at); err != nil {
 			return err
@@ -105,6 +113,14 @@ func (b *baseline) finish() error {
 	}
 	b.st.Cursor, b.st.Known = b.at, true
 	return b.state.SaveSet(*b.st)
+}
+
+// held returns why deletions are held.
+func (b *baseline) held() string {
+	if b.unreadable {
+		return "resources that the Source does not list any more are kept, because the lists have entries that cannot be read"
+	}
+	return "the Source lists so few of the resources of the copy that their deletions are held"
 }
 
 // known returns the record of a list of the set.
@@ -130,7 +146,9 @@ func (b *baseline) note(ctx context.Context, p *page, in *state.Package) ([]rsxm
 			return err
 		})
 	}
+	readable := true
 	return b.noteAll(ctx, p.Document, func(e *rsxml.Entry) error {
+		readable = readable && !tree.IsUnreadable(e.Loc)
 		n := state.Pending{
 			Set: b.set.URI, List: p.uri, Seen: b.st.Baseline, At: p.at,
 			Change: resourcesync.Change{Resource: resource(e)},
@@ -145,7 +163,8 @@ func (b *baseline) note(ctx context.Context, p *page, in *state.Package) ([]rsxm
 		}
 		return err
 	}, func(parts []rsxml.Entry) error {
-		return b.save(p, b.st, b.st.Baseline, len(parts) == 0)
+		b.unreadable = b.unreadable || !readable
+		return b.save(p, b.st, b.st.Baseline, readable && len(parts) == 0)
 	})
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/destination/internal/pack"
 	"github.com/resourcesync-go/resourcesync/destination/internal/state"
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
+	"github.com/resourcesync-go/resourcesync/internal/tree"
 )
 
 const (
@@ -236,6 +237,12 @@ func (o *opened) read(ctx context.Context, folder fetch.Folder, t *task, want fe
 // by a request.
 func (t *task) download(ctx context.Context, r *run) (*fetch.Content, error) {
 	res := &t.Change.Resource
+	if tree.IsUnreadable(res.URI) {
+		if t.opened != nil {
+			t.opened.tasks.Done()
+		}
+		return nil, tree.ErrUnreadable
+	}
 	want := fetch.Want{URI: res.URI, Length: res.Length, Hashes: res.Hashes, Encoding: res.Encoding, Max: r.maxResource()}
 	if t.Known && (len(res.Hashes) == 0 || fetch.Agree(t.Have.Hashes, res.Hashes)) {
 		want.Known = t.Have.Validators

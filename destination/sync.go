@@ -164,7 +164,11 @@ func (r *run) readSet(ctx context.Context, set tree.Set) error {
 	if err != nil {
 		return err
 	}
-	if st.Known && st.Guard.Held == 0 && r.hasChanges(set) {
+	unreadable, err := r.state.HasPending(set.URI, tree.Unreadable)
+	if err != nil {
+		return err
+	}
+	if st.Known && st.Guard.Held == 0 && !(unreadable && r.hasResources(set)) && r.hasChanges(set) {
 		since := st.Cursor
 		_, gap, err := r.readChanges(ctx, set, &st)
 		if err == nil && !gap {

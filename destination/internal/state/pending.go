@@ -300,6 +300,12 @@ func (s *State) Resumable() iter.Seq2[string, error] {
 	}
 }
 
+// HasPending reports whether a set has a pending change of a URI with a prefix.
+func (s *State) HasPending(set, prefix string) (bool, error) {
+	n, err := s.int("SELECT count(*) FROM (SELECT 1 FROM pending WHERE uri >= ?1 AND uri < ?1 || char(0x10ffff) AND sets = ?2 LIMIT 1)", prefix, set)
+	return n > 0, err
+}
+
 // PendingCount returns the number of pending changes.
 func (s *State) PendingCount() (int64, error) { return s.int("SELECT count(*) FROM pending") }
 
