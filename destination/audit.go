@@ -23,6 +23,12 @@ type AuditReport struct {
 	Extra   Found `json:"extra"`   // the copy has them, the Source does not list them
 	Damaged Found `json:"damaged"` // the Sink has other content than it was given, or none
 
+	// Held is the number of extra resources whose deletion is held; see [Options].MaxDelete.
+	// Gone has the first of the sets that the Source does not name any more. Their resources
+	// are extra, too.
+	Held int64     `json:"held,omitempty"`
+	Gone []GoneSet `json:"gone,omitempty"`
+
 	Deviations int64       `json:"deviations,omitempty"`
 	Deviating  []Deviation `json:"deviating,omitempty"` // see [Report]
 }
@@ -75,7 +81,9 @@ func (a *audit) audit(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := a.setsAre(sets); err != nil {
+	a.sets = sets
+	a.setsAre(sets)
+	if err := a.goneSets(); err != nil {
 		return err
 	}
 	if a.copy, err = a.state.Audit(); err != nil {
@@ -109,6 +117,34 @@ func (a *audit) audit(ctx context.Context) error {
 		return err
 	}
 	return a.verify(ctx, nil)
+}
+
+// goneSets adds to the report what the last Sync has held.
+func (a *audit) goneSets() error {
+	gone, err := a.state.GoneSets()
+	if err != nil {
+		return err
+	}
+	for _, g := range gone {
+		told, err := a.judge(g, a.isDecisive(g))
+		if err != nil {
+			return err
+		}
+		if told.Held {
+			a.found.Held += told.Resources
+		}
+		if told.Resources > 0 && len(a.found.Gone) < samples {
+			a.found.Gone = append(a.found.Gone, told)
+		}
+	}
+	for _, set := range a.sets {
+		st, err := a.state.Set(set.URI)
+		if err != nil {
+			return err
+		}
+		a.found.Held += st.Guard.Held
+	}
+	return nil
 }
 
 // A compared member of the copy. The result is 0 if no list has an entry for it.

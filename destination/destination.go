@@ -70,8 +70,9 @@ type Options struct {
 
 	// MaxDelete is the fraction of a set that is deleted if Resource Lists do not list it
 	// any more. More deletions are held until a Sync with a higher limit; one or two never
-	// are, unless nothing would be left. If zero, 0.25 is used; 1 deletes any number.
-	// Deletions in Change Lists are not limited.
+	// are, unless nothing would be left. The resources of a set that the Source does not name
+	// any more are held, whatever their number; see [GoneSet]. If zero, 0.25 is used; 1
+	// deletes any number. Deletions in Change Lists are not limited.
 	MaxDelete float64
 
 	// IgnoreRobots requests URLs that a robots.txt disallows.

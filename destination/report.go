@@ -35,8 +35,11 @@ type Report struct {
 	UnusedDumps []Failure `json:"unused_dumps,omitempty"`
 
 	// Held is the number of resources that the Source lists no more, and that the copy
-	// keeps because they are too many; see [Options].MaxDelete.
+	// keeps because they are too many, or those of a whole set; see [Options].MaxDelete.
 	Held int64 `json:"held,omitempty"`
+
+	// Gone has the first of the sets that the Source does not name any more.
+	Gone []GoneSet `json:"gone,omitempty"`
 
 	// Failed is the number of resources that could not be copied or deleted, or have not
 	// been tried because their host fails or Sync has ended. They are tried again by the

@@ -91,7 +91,8 @@ func (r *run) sync(ctx context.Context) error {
 		return err
 	}
 	r.sets, r.report.Sets = sets, len(sets)
-	if err := r.setsAre(sets); err != nil {
+	r.setsAre(sets)
+	if err := r.nameSets(ctx, sets); err != nil {
 		return err
 	}
 	if _, r.bytes, err = r.state.Totals(); err != nil {
@@ -105,6 +106,9 @@ func (r *run) sync(ctx context.Context) error {
 				return failed
 			}
 		}
+	}
+	if err := r.goneSets(ctx, failed != nil); err != nil {
+		return errors.Join(failed, err)
 	}
 	after := int64(0)
 	for round := 1; ; round++ {
@@ -131,13 +135,13 @@ func (r *run) sync(ctx context.Context) error {
 	}
 }
 
-// setsAre records the sets of the Source in the state.
-func (r *run) setsAre(sets []tree.Set) error {
+// setsAre tells the state the sets of the Source.
+func (r *run) setsAre(sets []tree.Set) {
 	uris := make([]string, len(sets))
 	for i, set := range sets {
 		uris[i] = set.URI
 	}
-	return r.state.Write(context.Background(), func() error { return r.state.SetsAre(uris) })
+	r.state.SetsAre(uris)
 }
 
 // hasChanges reports whether a set has documents that describe changes.

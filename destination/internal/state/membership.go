@@ -4,8 +4,6 @@ import (
 	"slices"
 	"time"
 
-	"zombiezen.com/go/sqlite"
-
 	"github.com/resourcesync-go/resourcesync"
 )
 
@@ -14,22 +12,7 @@ import (
 
 // SetsAre sets the URIs of the sets that the Source has now. A resource of any other set
 // belongs to the next set that lists it.
-func (s *State) SetsAre(uris []string) error {
-	s.sets = uris
-	var gone []string
-	err := s.query("SELECT DISTINCT sets FROM also", func(row *sqlite.Stmt) error {
-		if uri := row.ColumnText(0); !slices.Contains(uris, uri) {
-			gone = append(gone, uri)
-		}
-		return nil
-	})
-	for _, uri := range gone {
-		if err == nil {
-			err = s.exec("DELETE FROM also WHERE sets = ?", uri)
-		}
-	}
-	return err
-}
+func (s *State) SetsAre(uris []string) { s.sets = uris }
 
 // share records that the set of p has a resource that belongs to another set, or has it no
 // more.
@@ -105,10 +88,12 @@ func (s *State) inheritAll(condition string, args ...any) error {
 	for _, table := range tables {
 		err := s.exec("UPDATE "+table+" SET (sets, list, seen) = (SELECT sets, list, seen FROM also WHERE also.uri = "+table+`.uri ORDER BY sets LIMIT 1)
 			WHERE `+condition+" AND uri IN (SELECT uri FROM also)", args...)
-		if err == nil {
-			err = s.exec("DELETE FROM also WHERE EXISTS (SELECT 1 FROM " + table + " t WHERE t.uri = also.uri AND t.sets = also.sets)")
-		}
 		if err != nil {
+			return err
+		}
+	}
+	for _, table := range tables { // only now, because a resource can be in both
+		if err := s.exec("DELETE FROM also WHERE EXISTS (SELECT 1 FROM " + table + " t WHERE t.uri = also.uri AND t.sets = also.sets)"); err != nil {
 			return err
 		}
 	}

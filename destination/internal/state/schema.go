@@ -101,7 +101,8 @@ CREATE TABLE subscription (
 // here, with defaults for what a state of version 2 does not know.
 //
 // later is the time before which a resource is not requested (Retry-After), and pause has such
-// times of hosts.
+// times of hosts. named is the document that led to a set, and missed the time when it first did
+// not, or 0.
 //
 // placing has what is about to be put in places where the copy has nothing, and folder the paths of
 // the folders that the copy has made.
@@ -114,6 +115,8 @@ CREATE TABLE subscription (
 const upgrade3 = `
 ALTER TABLE pending ADD COLUMN later INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX pending_later ON pending (later) WHERE later > 0;
+ALTER TABLE sets ADD COLUMN named TEXT NOT NULL DEFAULT '';
+ALTER TABLE sets ADD COLUMN missed INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE pause (host TEXT PRIMARY KEY, until INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE placing (intents TEXT NOT NULL);
 CREATE TABLE folder (path TEXT PRIMARY KEY) WITHOUT ROWID;
