@@ -77,7 +77,7 @@ type audit struct {
 }
 
 func (a *audit) audit(ctx context.Context) error {
-	sets, err := a.reader.Discover(ctx, a.source)
+	sets, err := a.discover(ctx)
 	if err != nil {
 		return err
 	}

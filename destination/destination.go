@@ -65,6 +65,11 @@ type Options struct {
 	// that needs more fails. If zero, 16 GiB is used.
 	MaxState int64
 
+	// Only restricts a new copy to the Resource List or Resource Dump at this URL, and to the
+	// Change Lists and dumps of its set. The state keeps it, and New fails if a copy is one of
+	// another list. If empty, a new copy is one of all lists of the Source.
+	Only string
+
 	// Dumps determines whether Resource Dumps and Change Dumps are used; see [DumpsAuto].
 	Dumps Dumps
 
@@ -112,6 +117,7 @@ type Destination struct {
 	log     *slog.Logger
 	client  *fetch.Client
 	limits  guard.Limits
+	only    string // the list that is copied, or "" for all
 
 	mu        sync.Mutex
 	state     *state.State
@@ -170,7 +176,11 @@ func open(source string, sink Sink, o *Options, with seams) (*Destination, error
 		return nil, fmt.Errorf("destination: %w", err)
 	}
 	d.folders = &folderLog{d.state, make(map[string]bool)}
-	if err := d.prepare(context.Background()); err != nil {
+	err = d.restrict(context.Background())
+	if err == nil {
+		err = d.prepare(context.Background())
+	}
+	if err != nil {
 		d.state.Close()
 		return nil, fmt.Errorf("destination: %w", err)
 	}

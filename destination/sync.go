@@ -86,7 +86,7 @@ func (r *run) count() (err error) {
 }
 
 func (r *run) sync(ctx context.Context) error {
-	sets, err := r.reader.Discover(ctx, r.source)
+	sets, err := r.discover(ctx)
 	if err != nil {
 		return err
 	}

@@ -108,7 +108,7 @@ CREATE TABLE subscription (
 // the folders that the copy has made.
 //
 // A document has been read for a set, as of at, and seen is the number of the baseline that read it
-// last. A page is a document that another one continues.
+// last. A page is a document that another one continues. A mirror can be one of a single list.
 //
 // A state of version 2 may lack changes and parts of lists that it has taken for resources. So
 // all lists are read once more.
@@ -120,6 +120,7 @@ ALTER TABLE sets ADD COLUMN missed INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE pause (host TEXT PRIMARY KEY, until INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE placing (intents TEXT NOT NULL);
 CREATE TABLE folder (path TEXT PRIMARY KEY) WITHOUT ROWID;
+ALTER TABLE mirror ADD COLUMN list TEXT NOT NULL DEFAULT '';
 ALTER TABLE document ADD COLUMN sets TEXT NOT NULL DEFAULT '';
 ALTER TABLE document ADD COLUMN at INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE document ADD COLUMN seen INTEGER NOT NULL DEFAULT 0;

@@ -87,3 +87,16 @@ func (s *State) SaveNext(uri, next string) error {
 	}
 	return s.exec("INSERT OR REPLACE INTO page (uri, next) VALUES (?, ?)", uri, next)
 }
+
+// OnlyList returns the list that the copy is restricted to, or "", and whether nothing has been read
+// for the copy.
+func (s *State) OnlyList() (list string, isNew bool, err error) {
+	err = s.query("SELECT list, NOT EXISTS (SELECT 1 FROM sets) AND NOT EXISTS (SELECT 1 FROM resource) FROM mirror", func(row *sqlite.Stmt) error {
+		list, isNew = row.ColumnText(0), row.ColumnBool(1)
+		return nil
+	})
+	return list, isNew, err
+}
+
+// SaveOnlyList restricts the copy to a list.
+func (s *State) SaveOnlyList(list string) error { return s.exec("UPDATE mirror SET list = ?", list) }
