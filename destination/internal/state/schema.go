@@ -112,6 +112,9 @@ CREATE TABLE subscription (
 //
 // A state of version 2 may lack changes and parts of lists that it has taken for resources. So
 // all lists are read once more.
+//
+// A reading is the last one of a document with changes, for a set: prints has the digests of its
+// entries, 8 bytes each, of all if whole is 1. It is closed if no entries follow.
 const upgrade3 = `
 ALTER TABLE pending ADD COLUMN later INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX pending_later ON pending (later) WHERE later > 0;
@@ -127,6 +130,18 @@ ALTER TABLE document ADD COLUMN seen INTEGER NOT NULL DEFAULT 0;
 DELETE FROM document;
 CREATE TABLE page (uri TEXT PRIMARY KEY, next TEXT NOT NULL) WITHOUT ROWID;
 UPDATE sets SET complete = 0;
+CREATE TABLE reading (
+	id INTEGER PRIMARY KEY,
+	sets TEXT NOT NULL,
+	uri TEXT NOT NULL,
+	date INTEGER NOT NULL,
+	etag TEXT NOT NULL,
+	modified TEXT NOT NULL,
+	whole INTEGER NOT NULL,
+	closed INTEGER NOT NULL,
+	prints BLOB NOT NULL,
+	UNIQUE (sets, uri)
+);
 `
 
 // upgrade makes the state one of the present version, in the transaction that is open. It reports
