@@ -32,6 +32,25 @@ type Pending struct {
 	Known bool
 }
 
+// A Doubt is why a pending change is a question. If a document says that the resource is deleted, it
+// is after one answer of 404 or 410; the next runs ask again. Otherwise it needs two.
+type Doubt int64
+
+// The doubts about a change.
+const (
+	DoubtNone Doubt = iota
+	DoubtVersion
+	DoubtDeletion
+)
+
+// doubtOf returns the doubt about the last change of a resource.
+func doubtOf(deletion bool) Doubt {
+	if deletion {
+		return DoubtDeletion
+	}
+	return DoubtVersion
+}
+
 // A Resource is a member of the copy.
 type Resource struct {
 	Path       string
@@ -159,13 +178,9 @@ func (s *State) put(p *Pending, before *row, waiting bool) (changed bool, err er
 		}
 		return false, err
 	}
-	links := ""
-	if len(r.Links) > 0 {
-		b, err := json.Marshal(stored(r.Links))
-		if err != nil {
-			return false, err
-		}
-		links = string(b)
+	links, err := encodeLinks(r.Links)
+	if err != nil {
+		return false, err
 	}
 	return true, s.exec(`INSERT OR REPLACE INTO pending (uri, sets, list, seen, change, datetime, lastmod, length, hashes, type, encoding, links, package, member, later)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
@@ -266,18 +281,13 @@ func (s *State) pending(which string, args ...any) ([]Pending, error) {
 			},
 		}
 		p.Change.Resource.Hashes, _ = resourcesync.AppendHashes(nil, row.ColumnText(9))
-		if links := row.ColumnText(12); links != "" {
-			var l []link
-			if err := json.Unmarshal([]byte(links), &l); err != nil {
-				return err
-			}
-			p.Change.Resource.Links = fromStored(l)
-		}
 		if p.Known = row.ColumnBool(16); p.Known {
 			p.Have = readResource(row, 17)
 		}
+		var err error
+		p.Change.Resource.Links, err = decodeLinks(row.ColumnText(12))
 		out = append(out, p)
-		return nil
+		return err
 	}, args...)
 	return out, err
 }

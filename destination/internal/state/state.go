@@ -81,7 +81,7 @@ func (s *State) prepare(source string) error {
 	if _, err := s.int(fmt.Sprintf("PRAGMA max_page_count = %d", max(s.max/size, 1))); err != nil {
 		return err
 	}
-	if err := sqlitex.ExecScript(s.conn, auditSchema); err != nil {
+	if err := sqlitex.ExecScript(s.conn, auditSchema+stagedSchema); err != nil {
 		return err
 	}
 	s.unsure = true
