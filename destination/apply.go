@@ -99,6 +99,7 @@ type task struct {
 	content *fetch.Content
 	unused  error // of the package
 	err     error
+	again   bool // the next run asks again whether the resource is gone
 }
 
 func (r *run) applyBatch(ctx context.Context, batch []state.Pending) error {

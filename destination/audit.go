@@ -151,6 +151,7 @@ func (a *audit) goneSets() error {
 type compared struct {
 	*state.Member
 	result state.Comparison
+	listed *resourcesync.Resource // its entry, or nil
 }
 
 // compare compares the entries of a list with the copy. The contents of the members are
@@ -170,7 +171,7 @@ func (a *audit) compare(ctx context.Context, set string, p *page) ([]rsxml.Entry
 				if result == state.Missing {
 					a.found.Missing.add(entries[i].Loc)
 				} else if member != nil {
-					members = append(members, compared{member, result})
+					members = append(members, compared{member, result, &entry.Change.Resource})
 				}
 			}
 			return nil
@@ -208,7 +209,7 @@ func (a *audit) verify(ctx context.Context, members []compared) error {
 		switch {
 		case before.damaged[i]:
 			a.found.Damaged.add(m.URI)
-			if err := a.state.Write(ctx, func() error { return a.state.Damaged(m.Member) }); err != nil {
+			if err := a.state.Write(ctx, func() error { return a.state.Damaged(m.Member, m.listed) }); err != nil {
 				return err
 			}
 		case m.result == 0:

@@ -8,45 +8,71 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/destination/internal/state"
+	"github.com/resourcesync-go/resourcesync/internal/fetch"
 	"github.com/resourcesync-go/resourcesync/internal/tree"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A changeReader reads the Change Lists or Change Dumps of a set.
+// A changeReader reads the Change Lists or Change Dumps of a set. It stages their entries, and
+// compares them with the copy when it has the last one of each resource.
 type changeReader struct {
 	*run
 	set   tree.Set
 	st    *state.Set
 	lists walk
-	noted int64
+	seen  map[string]bool // documents
+
+	closed map[string]bool // the documents that are closed, as their index says
+	noted  int64
 
 	// earliest is the beginning of the changes on the pages of a list, and gap is set if they
 	// begin after the cursor.
 	earliest time.Time
 	gap      bool
 
-	newest time.Time // that has been read: the next cursor
+	newest time.Time     // that has been read: the next cursor
+	lag    time.Duration // the largest that has been seen
+	cutoff time.Time     // documents that end before and entries of unread documents before are not read
+	before time.Time     // of the answer before to the first document, or zero
 
-	// deleted has the times of deletions of resources that the copy does not have. A list
-	// with the newest change first has their creations later.
-	deleted      map[string]time.Time
-	deletedBytes int
+	// early is set if an entry before the cursor is staged, or one without a time in a document
+	// before one that is not read, and unmodified if a document is not read. It can have a later
+	// change of the same resource. Then all are read.
+	early, untimed, unmodified, all bool
+
+	readings []*state.Reading // not saved yet
+	prints   int              // of them
+	staged   int              // entries
 }
 
-// maxDeletedBytes is the maximum size of the URIs in changeReader.deleted.
-const maxDeletedBytes = 16 << 20
+// maxPrints and maxStaged are the numbers of digests in memory and of staged entries after which
+// entries are compared with the copy, though later ones of their resources may follow.
+const (
+	maxPrints = 1 << 20
+	maxStaged = 1 << 18
+)
 
-// remember remembers a deletion that is not noted, because the copy does not have the resource.
-func (c *changeReader) remember(change *resourcesync.Change) {
-	uri := change.Resource.URI
-	if change.Datetime.IsZero() || c.deletedBytes+len(uri) > maxDeletedBytes {
-		return
+func (r *run) newChangeReader(set tree.Set, st *state.Set) *changeReader {
+	return &changeReader{run: r, set: set, st: st, seen: make(map[string]bool), closed: make(map[string]bool), newest: st.Cursor}
+}
+
+// begin determines how far back the document at uri and its parts are read. On first contact, that
+// is a day before the cursor. Later it is twice the largest lag.
+func (c *changeReader) begin(uri string) error {
+	reading, err := c.state.Reading(c.set.URI, uri)
+	c.cutoff, c.before = time.Time{}, time.Time{}
+	if err != nil || !c.st.Known || c.st.Cursor.IsZero() {
+		return err
 	}
-	if c.deleted == nil {
-		c.deleted = make(map[string]time.Time)
+	margin := time.Duration(state.MaxMargin)
+	if reading != nil {
+		c.before = reading.Date
+		if c.st.Lag >= 0 {
+			margin = min(margin, 2*(c.st.Lag+time.Second)) // a Date has seconds
+		}
 	}
-	c.deleted[uri] = latest(c.deleted[uri], change.Datetime)
-	c.deletedBytes += len(uri)
+	c.cutoff = c.st.Cursor.Add(-margin)
+	return nil
 }
 
 // readChanges notes the changes since the cursor of st, and moves the cursor: from the Change
@@ -77,21 +103,41 @@ func (r *run) readChanges(ctx context.Context, set tree.Set, st *state.Set) (not
 }
 
 func (r *run) readChangeLists(ctx context.Context, set tree.Set, st *state.Set) (noted int64, gap bool, err error) {
-	c := &changeReader{run: r, set: set, st: st, newest: st.Cursor}
-	c.lists = walk{run: r, known: c.known, visit: c.visit}
-	err = c.lists.all(ctx, set.Lists[resourcesync.ChangeList])
-	return c.end(ctx, c.lists.failed, err)
+	for all := false; ; all = true {
+		c := r.newChangeReader(set, st)
+		c.all = all
+		if err := r.state.ClearStaged(); err != nil {
+			return 0, false, err
+		}
+		c.lists = walk{run: r, known: c.known, visit: c.visit}
+		err := c.lists.all(ctx, set.Lists[resourcesync.ChangeList])
+		if all || err != nil || !c.early || !c.unmodified {
+			return c.end(ctx, c.lists.failed, err)
+		}
+	}
 }
 
 func (r *run) readChangeDumps(ctx context.Context, set tree.Set, st *state.Set) (noted int64, gap bool, err error) {
-	c := &changeReader{run: r, set: set, st: st, newest: st.Cursor}
-	dumps := dumpReader{run: r, since: st.Cursor, begin: func(p *page, from time.Time) bool {
+	c := r.newChangeReader(set, st)
+	if err := r.state.ClearStaged(); err != nil {
+		return 0, false, err
+	}
+	dumps := dumpReader{run: r, begin: func(p *page, from time.Time) bool {
+		c.read(&state.Reading{Set: set.URI, URI: p.uri, Date: fetch.Date(p.Header)})
 		return !c.begins(p, from)
 	}, each: func(e packageEntry) error { return c.dump(ctx, e) }}
-	if !st.Known {
-		dumps.since = time.Time{}
+	var failed error
+	for _, uri := range set.Lists[resourcesync.ChangeDump] {
+		if err = c.begin(uri); err != nil {
+			break
+		}
+		dumps.since = c.cutoff
+		var unread error
+		unread, err = dumps.read(ctx, []string{uri})
+		if failed = errors.Join(failed, unread); err != nil || c.gap {
+			break
+		}
 	}
-	failed, err := dumps.read(ctx, set.Lists[resourcesync.ChangeDump])
 	return c.end(ctx, failed, err)
 }
 
@@ -99,7 +145,7 @@ func (r *run) readChangeDumps(ctx context.Context, set tree.Set, st *state.Set) 
 var errGap = errors.New("the changes begin after the cursor")
 
 // end ends the reading of all lists or dumps. If some of them cannot be read, the others count, and
-// the cursor does not move.
+// the cursor does not move. Before a gap nothing counts: the Resource Lists are compared instead.
 func (c *changeReader) end(ctx context.Context, failed, err error) (noted int64, gap bool, _ error) {
 	switch {
 	case c.gap:
@@ -107,23 +153,10 @@ func (c *changeReader) end(ctx context.Context, failed, err error) (noted int64,
 	case err != nil:
 		return c.noted, false, err
 	case failed != nil:
-		return c.noted, false, failed
+		c.readings = nil // see flush
+		return c.noted, false, errors.Join(failed, c.flush(ctx))
 	}
 	return c.noted, false, c.finish(ctx)
-}
-
-// finish moves the cursor. It moves only after all documents, because those without times can
-// have any order. It is never later than our clock: a Source whose clock was wrong would
-// otherwise be ignored until that time has come.
-func (c *changeReader) finish(ctx context.Context) error {
-	if now := time.Now(); c.newest.After(now) {
-		c.newest = now
-	}
-	if c.st.Known && !c.newest.After(c.st.Cursor) {
-		return nil
-	}
-	c.st.Known, c.st.Cursor = true, latest(c.st.Cursor, c.newest)
-	return c.state.Write(ctx, func() error { return c.state.SaveSet(*c.st) })
 }
 
 // begins reports whether the changes of a list begin after the cursor, if its last page is p,
@@ -136,19 +169,104 @@ func (c *changeReader) begins(p *page, from time.Time) bool {
 	return c.gap
 }
 
-// known returns the record of a list that has been read.
+// known returns the validators of a list that has been read.
 func (c *changeReader) known(uri string) (d state.Document, err error) {
-	if !c.st.Known {
+	if !c.st.Known || c.all {
 		return d, nil
 	}
-	return c.state.Document(c.set.URI, uri)
+	r, err := c.state.Reading(c.set.URI, uri)
+	if r != nil {
+		d.Validators = r.Validators
+	}
+	return d, err
 }
 
-// visit notes the changes of a list. It returns the parts of an index that may have changes since
-// the cursor, in the order of time.
+// finish compares what is staged, and moves the cursor.
+func (c *changeReader) finish(ctx context.Context) error {
+	if err := c.flush(ctx); err != nil {
+		return err
+	}
+	c.st.Lag = max(c.st.Lag, c.lag)
+	return c.state.Write(ctx, func() error {
+		if err := c.move(); err != nil {
+			return err
+		}
+		return c.state.ForgetReadings(c.set.URI, c.st.Cursor.Add(-2*state.MaxMargin), c.seen)
+	})
+}
+
+// move moves the cursor. It moves only after all documents, because those without times can have
+// any order.
+func (c *changeReader) move() error {
+	c.st.Known, c.st.Cursor = true, latest(c.st.Cursor, c.newest)
+	return c.state.SaveSet(*c.st)
+}
+
+// flush compares the staged entries with the copy, and notes those that it does not show. Then it
+// records the documents that they come from.
+func (c *changeReader) flush(ctx context.Context) error {
+	for after := int64(0); c.staged > 0; {
+		changes, err := c.state.StagedAfter(after, readBatch)
+		if err != nil {
+			return err
+		}
+		if len(changes) == 0 {
+			break
+		}
+		after = changes[len(changes)-1].N
+		err = c.state.Write(ctx, func() error {
+			for i := range changes {
+				p := &changes[i]
+				noted, err := c.state.NoteChange(c.st, p)
+				if err != nil {
+					return err
+				}
+				if noted {
+					c.noted++
+					c.lag = max(c.lag, p.Lag)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	readings := c.readings
+	if c.lists.failed != nil {
+		// Older changes may come later, so newer ones have to be read again after them.
+		readings = nil
+	}
+	c.readings, c.prints, c.staged = nil, 0, 0
+	return c.state.Write(ctx, func() error {
+		for _, r := range readings {
+			if err := c.state.SaveReading(r); err != nil {
+				return err
+			}
+		}
+		return c.state.ClearStaged()
+	})
+}
+
+// read records that a document has been read, when the changes that it has are noted.
+func (c *changeReader) read(r *state.Reading) {
+	c.seen[r.URI] = true
+	c.readings = append(c.readings, r)
+	c.prints += r.Len()
+}
+
+// visit stages the changes of a list. It returns the parts of an index that may have changes since
+// the cutoff, in the order of time.
 func (c *changeReader) visit(ctx context.Context, p *page) (parts []rsxml.Entry, err error) {
+	if p.top && p.first {
+		if err := c.begin(p.uri); err != nil {
+			return nil, err
+		}
+	}
+	c.seen[p.uri] = true
 	if p.NotModified {
-		return nil, nil
+		c.early, c.unmodified = c.early || c.untimed, true
+		return nil, c.state.Write(ctx, func() error { return c.state.Reread(c.set.URI, p.uri, fetch.Date(p.Header), c.closed[p.uri]) })
 	}
 	from := p.Head.Metadata.From
 	if !from.IsZero() && c.begins(p, from) {
@@ -163,49 +281,44 @@ func (c *changeReader) visit(ctx context.Context, p *page) (parts []rsxml.Entry,
 	if c.begins(p, from) {
 		return nil, errGap
 	}
-	return slices.DeleteFunc(parts, func(e rsxml.Entry) bool {
-		until := e.Metadata.Until
-		return !until.IsZero() && !until.After(c.st.Cursor)
-	}), nil
+	return c.unread(parts)
 }
 
-// note notes the changes of a list, or of the manifest of a package, since the cursor. Changes
-// at the cursor are read again, because more can have happened at the same time.
-func (c *changeReader) note(ctx context.Context, d *page, in *state.Package) ([]rsxml.Entry, error) {
-	head := &d.Head.Metadata
-	newest := latest(c.newest, notAfter(head.Until, d.Header))
-	if !c.st.Known {
-		newest = latest(newest, head.From)
+// unread returns those of the parts of an index that may have changes since the cutoff. A part that was
+// not closed when it was read can have some, whatever its time.
+func (c *changeReader) unread(parts []rsxml.Entry) ([]rsxml.Entry, error) {
+	if len(parts) == 0 {
+		return nil, nil
 	}
-	return c.noteAll(ctx, d.Document, func(e *rsxml.Entry) error {
-		change := resourcesync.Change{Type: e.Metadata.Change, Datetime: e.Metadata.Datetime, Resource: resource(e)}
-		if change.Type == "" {
-			change.Type = resourcesync.Updated
+	open, err := c.state.Open(c.set.URI)
+	return slices.DeleteFunc(parts, func(e rsxml.Entry) bool {
+		until := e.Metadata.Until
+		if c.closed[e.Loc] = !until.IsZero(); until.IsZero() || open[e.Loc] {
+			return false
 		}
-		if change.Datetime.IsZero() && !e.LastMod.Before(head.From) {
-			change.Datetime = e.LastMod // version 1.0 has no datetime
-		}
-		if !change.Datetime.IsZero() && change.Datetime.Before(c.st.Cursor) {
-			return nil
-		}
-		newest = latest(newest, notAfter(change.Datetime, d.Header))
-		if !change.Datetime.IsZero() && change.Datetime.Before(c.deleted[change.Resource.URI]) {
-			return nil // it was deleted afterwards
-		}
-		p := state.Pending{Set: c.set.URI, Change: change}
-		p.In(in, e.Metadata.Path)
-		noted, err := c.state.Note(&p)
-		switch {
-		case noted:
-			c.noted++
-		case err == nil && change.Type == resourcesync.Deleted && p.New:
-			c.remember(&change)
-		}
-		return err
-	}, func(parts []rsxml.Entry) error {
-		c.newest = newest
-		return c.save(d, c.st, 0, len(parts) == 0)
-	})
+		return until.Before(c.cutoff) // a change at until may have come after the last reading
+	}), err
+}
+
+// note stages the changes of a list, or of the manifest of a package.
+func (c *changeReader) note(ctx context.Context, p *page, in *state.Package) ([]rsxml.Entry, error) {
+	known, err := c.state.Reading(c.set.URI, p.uri)
+	if err != nil {
+		return nil, err
+	}
+	l := c.newListReader(p.Document, p.uri, known, in)
+	parts, err := c.noteAll(ctx, p.Document, l.entry, l.end)
+	if err != nil {
+		return nil, err
+	}
+	if len(parts) > 0 || p.cut != nil {
+		l.reading.Validators = fetch.Validators{} // the parts have to be read
+	}
+	c.read(l.reading)
+	if c.prints > maxPrints || c.staged > maxStaged {
+		return parts, c.flush(ctx)
+	}
+	return parts, nil
 }
 
 func latest(a, b time.Time) time.Time {

@@ -249,17 +249,19 @@ func (b *baseline) dump(ctx context.Context, e packageEntry) error {
 // dump notes the changes of a package.
 func (c *changeReader) dump(ctx context.Context, e packageEntry) error {
 	p := &state.Package{URI: e.uri, Length: e.length}
-	err := c.notePackage(ctx, p, e, c.known, func(uri string, d *tree.Document) error {
+	return c.notePackage(ctx, p, e, c.known, func(uri string, d *tree.Document) error {
+		c.seen[uri] = true
 		if d.NotModified {
 			return nil
 		}
-		_, err := c.note(ctx, &page{Document: d, uri: uri}, p)
-		return err
+		if _, err := c.note(ctx, &page{Document: d, uri: uri}, p); err != nil {
+			return err
+		}
+		if e.until.Before(limit(d)) {
+			c.newest = latest(c.newest, e.until)
+		}
+		return c.flush(ctx) // the package may be applied next
 	})
-	if err == nil {
-		c.newest = latest(c.newest, e.until)
-	}
-	return err
 }
 
 // notePackage calls note with the manifest of a package. If the package has been received for

@@ -12,7 +12,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/tree"
 )
 
-// goneAfter is the time for which a Source must not name a set before its resources can be deleted.
+// goneAfter is the time for which a Source must not name a set before its resources can be deleted, and
+// after which a second answer of 404 or 410 confirms that a resource is gone.
 const goneAfter = time.Hour
 
 // A GoneSet is a set that the Source does not name any more, and whose resources the copy keeps.

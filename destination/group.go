@@ -31,11 +31,14 @@ type group struct {
 // A finished task is to be recorded. If failure is not nil, the resource could not be copied.
 type finished struct {
 	*task
-	path    string
-	have    *state.Resource // that the copy shows now; nil if it has nothing
-	size    int64           // of content that has been stored
-	stored  bool
-	failure error
+	path   string
+	have   *state.Resource // that the copy shows now; nil if it has nothing
+	size   int64           // of content that has been stored
+	stored bool
+
+	// confirmed is set if the stored content is the one that the copy had.
+	confirmed bool
+	failure   error
 }
 
 func newGroup(r *run) *group {
@@ -68,6 +71,18 @@ func (g *group) finish(ctx context.Context, t *task) error {
 	if local, ok := errors.AsType[*fs.PathError](t.err); ok {
 		return fmt.Errorf("keeping the download of %s: %w", t.Change.Resource.URI, local) // a full disk, not a bad resource
 	}
+	if t.Doubt != state.DoubtNone && fetch.IsGone(t.err) {
+		isConfirmed := !t.Gone.IsZero() && time.Since(t.Gone) >= goneAfter
+		if t.Gone.IsZero() {
+			t.Gone = time.Now()
+		}
+		if isConfirmed || t.Doubt == state.DoubtDeletion { // the answer to the question
+			t.Change.Type, t.again = resourcesync.Deleted, !isConfirmed
+			return g.delete(ctx, t)
+		}
+	} else {
+		t.Gone = time.Time{}
+	}
 	if t.err != nil {
 		g.finished = append(g.finished, finished{task: t, failure: t.err})
 		return nil
@@ -81,6 +96,14 @@ func (g *group) finish(ctx context.Context, t *task) error {
 	g.meter.Pending--
 	g.meter.update()
 	return nil
+}
+
+// confirms reports whether t has requested the content that the copy has, because its entry cannot
+// show a change and the server has no validators. It is stored again all the same: a process
+// may have ended after it had stored another one.
+func (t *task) confirms() bool {
+	return t.Known && t.Change.Resource.LastModified.Equal(t.Have.LastMod) && !t.Change.Datetime.After(t.Have.Datetime) &&
+		fetch.Agree(t.Have.Hashes, t.content.Hashes)
 }
 
 // delete deletes the copy of a resource, if there is one. What is in its place otherwise belongs
@@ -143,7 +166,7 @@ func (g *group) put(ctx context.Context, t *task) error {
 	if err == nil {
 		err = g.sink.Put(ctx, change, content)
 	}
-	f := finished{task: t, path: path, have: t.shown(path), size: c.Size, stored: true}
+	f := finished{task: t, path: path, have: t.shown(path), size: c.Size, stored: true, confirmed: t.confirms()}
 	c.Close()
 	t.content = nil
 	if foreign, ok := errors.AsType[*ForeignError](err); ok {
@@ -182,9 +205,14 @@ func (t *task) shown(path string) *state.Resource {
 	if t.List == "" {
 		have.List = t.Have.List
 	}
-	if c := t.content; !c.NotModified {
+	c := t.content
+	if t.Doubt == state.DoubtDeletion && t.Known && (c.NotModified || fetch.Agree(t.Have.Hashes, c.Hashes)) {
+		have.LastMod, have.Length = t.Have.LastMod, t.Have.Length // the version is the one that it was
+	}
+	if !c.NotModified {
 		have.Size, have.Hashes, have.Validators = c.Size, c.Hashes, c.Validators
 	}
+	have.Asked = c.Date
 	return have
 }
 
@@ -256,11 +284,17 @@ func (g *group) record(f *finished) (settled bool, err error) {
 	case ok && failed.Status == http.StatusServiceUnavailable && !failed.Until.IsZero():
 		return false, g.state.Delayed(f.Seq, f.failure, failed.Until)
 	case f.failure != nil:
-		return false, g.state.Failed(f.Seq, f.failure)
+		if _, ok := errors.AsType[*fetch.MismatchError](f.failure); ok && f.Doubt != state.DoubtNone {
+			err = g.state.Reask(f.Seq)
+		}
+		return false, errors.Join(err, g.state.Failed(f.Seq, f.failure, f.Gone))
 	case f.have != nil:
 		return true, g.state.SaveResource(uri, f.have)
 	case f.Known:
 		err = g.state.DeleteResource(uri)
+	}
+	if f.again && err == nil {
+		return false, g.state.Ask(f.Seq, f.Gone)
 	}
 	return true, err
 }
@@ -271,6 +305,7 @@ func (g *group) tell(f *finished) {
 	case errors.Is(f.failure, fetch.ErrPaused): // the report names the host
 	case f.failure != nil:
 		g.report.fail(g.log, f.Change.Resource.URI, f.failure)
+	case f.confirmed:
 	case f.stored && f.Known:
 		g.report.Updated++
 	case f.stored:

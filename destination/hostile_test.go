@@ -67,6 +67,7 @@ func TestFuture(t *testing.T) {
 	}
 	now := time.Now().UTC().Add(2 * time.Second).Format(time.RFC3339)
 	s.set(map[string]string{"/chl.xml": changes(`<url><loc>BASE/d</loc><rs:md change="deleted" datetime="` + now + `"/></url>`)})
+	s.remove("/d")
 	if r := m.sync(t); r.Deleted != 1 {
 		t.Errorf("the change of today: %+v", r)
 	}
@@ -90,6 +91,7 @@ func TestWrongClock(t *testing.T) {
 	wrong = false
 	now := time.Now().UTC().Add(2 * time.Second).Format(time.RFC3339)
 	s.set(map[string]string{"/chl.xml": openURLSet + `<rs:md capability="changelist" from="2013-01-03T00:00:00Z"/><url><loc>BASE/a</loc><rs:md change="deleted" datetime="` + now + `"/></url></urlset>`})
+	s.remove("/a")
 	if r := m.sync(t); r.Deleted != 1 {
 		t.Errorf("after the clock is right: %+v", r)
 	}

@@ -40,7 +40,14 @@ const maxReadings = 3
 func (r *run) readResources(ctx context.Context, set tree.Set, st *state.Set) error {
 	st.Baseline++
 	st.Known = false
-	if err := r.state.Write(ctx, func() error { return r.state.SaveSet(*st) }); err != nil {
+	err := r.state.Write(ctx, func() error {
+		// The changes after the lists are read and compared again.
+		if err := r.state.ForgetAllReadings(set.URI); err != nil {
+			return err
+		}
+		return r.state.SaveSet(*st)
+	})
+	if err != nil {
 		return err
 	}
 	b := &baseline{run: r, set: set, st: st}
@@ -51,7 +58,7 @@ func (r *run) readResources(ctx context.Context, set tree.Set, st *state.Set) er
 			return err
 		}
 		if failed != nil {
-			st.Cursor, st.Known, st.Partial = b.at, true, true
+			st.Cursor, st.Base, st.Known, st.Partial = b.at, b.at, true, true
 			return failed
 		}
 		if len(b.lists.seen) < 2 || reading > 1 && b.noted == 0 {
@@ -111,7 +118,7 @@ func (b *baseline) finish() error {
 			return err
 		}
 	}
-	b.st.Cursor, b.st.Known = b.at, true
+	b.st.Cursor, b.st.Base, b.st.Known = b.at, b.at, true
 	return b.state.SaveSet(*b.st)
 }
 

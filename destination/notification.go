@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/destination/internal/state"
 	"github.com/resourcesync-go/resourcesync/internal/tree"
 )
 
@@ -84,8 +85,8 @@ func (f *follower) noteChanges(ctx context.Context, r *run, p *progress, d *tree
 	if gap {
 		d.Head.Metadata.Until = time.Time{} // newest is that of the changes
 	}
-	c := &changeReader{run: r, set: p.set, st: &st, newest: st.Cursor}
-	if _, err := c.note(ctx, &page{Document: d, uri: d.URL}, nil); err != nil {
+	c, err := r.noteNotification(ctx, p.set, &st, d)
+	if err != nil {
 		return err
 	}
 	p.until = latest(p.until, until)
@@ -94,7 +95,25 @@ func (f *follower) noteChanges(ctx context.Context, r *run, p *progress, d *tree
 		return nil
 	}
 	p.chain = until
-	return c.finish(ctx)
+	if !c.newest.After(st.Cursor) {
+		return nil
+	}
+	return r.state.Write(ctx, c.move)
+}
+
+// noteNotification notes the changes of a notification since the cursor.
+func (r *run) noteNotification(ctx context.Context, set tree.Set, st *state.Set, d *tree.Document) (*changeReader, error) {
+	c := r.newChangeReader(set, st)
+	c.cutoff = st.Cursor
+	if err := r.state.ClearStaged(); err != nil {
+		return nil, err
+	}
+	l := c.newListReader(d, d.URL, nil, nil)
+	l.from = time.Time{} // it can be late, and its changes older than what has been read
+	if _, err := r.noteAll(ctx, d, l.entry, l.end); err != nil {
+		return nil, err
+	}
+	return c, c.flush(ctx)
 }
 
 // noteDocuments reads a Framework Notification. Changes of lists matter only if the changes

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"net/http"
 	"sync"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync/destination/internal/pack"
 	"github.com/resourcesync-go/resourcesync/destination/internal/state"
@@ -228,9 +230,17 @@ func (o *opened) read(ctx context.Context, folder fetch.Folder, t *task, want fe
 	defer r.Close()
 	c, err := fetch.Read(folder, want, r)
 	if err == nil {
-		c.Type = t.Change.Resource.Type
+		c.Type, c.Date = t.Change.Resource.Type, o.date()
 	}
 	return c, err
+}
+
+// date returns the time as of which the package has its contents, as far as its answer says.
+func (o *opened) date() time.Time {
+	if modified, err := http.ParseTime(o.content.LastModified); err == nil && modified.Before(o.content.Date) {
+		return modified
+	}
+	return o.content.Date
 }
 
 // download returns the content of the resource of t: from its package if that has it, otherwise

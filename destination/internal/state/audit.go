@@ -74,7 +74,7 @@ func (a *Audit) Compare(p *Pending) (Comparison, *Member, error) {
 			repeated = a.s.conn.Changes() == 0
 			_, err = a.s.Note(p)
 		}
-	case m.shows(c), m.fits(&c.Resource):
+	case m.match(c) != differs:
 		result = Same
 	case !p.At.IsZero() && m.Datetime.After(p.At):
 		result = Later
@@ -127,7 +127,7 @@ func (a *Audit) read() (err error) {
 
 func (s *State) members(which string, args ...any) (members []Member, err error) {
 	err = s.query("SELECT "+resourceColumns+", r.uri "+which, func(row *sqlite.Stmt) error {
-		members = append(members, Member{row.ColumnText(11), readResource(row, 0)})
+		members = append(members, Member{row.ColumnText(12), readResource(row, 0)})
 		return nil
 	}, args...)
 	return members, err

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"time"
 
+	"zombiezen.com/go/sqlite"
+
 	"github.com/resourcesync-go/resourcesync"
 )
 
@@ -26,46 +28,151 @@ func (s *State) share(p *Pending, deleted bool) error {
 		uri, p.Set, p.List, p.Seen, nanos(p.Change.Datetime))
 }
 
-// settle decides what a change in the set of p means for a resource that several sets have. If
-// it means nothing for the copy, over is true.
-func (s *State) settle(p *Pending, have *Resource, known bool, before *row, waiting bool) (over bool, err error) {
-	if !known && !waiting {
-		return false, nil
-	}
-	owner, list, seen := have.Set, have.List, have.Seen
-	if !known {
-		owner, list, seen = before.set, before.list, before.seen
-	}
-	deleted := p.Change.Type == resourcesync.Deleted
-	switch {
-	case owner == p.Set && deleted:
-		return s.inherit(p.Change.Resource.URI)
-	case owner == p.Set:
-		return false, nil
-	case s.sets != nil && !slices.Contains(s.sets, owner):
-		err := s.share(p, true) // it belongs to the set of p from now on
-		if err == nil && deleted {
-			return s.inherit(p.Change.Resource.URI)
+// leave removes a resource from the set in, if other sets have it as well, and reports whether this
+// was all that the deletion p means, and whether it has noted a question. The times of changes in
+// other sets do not matter for that.
+func (s *State) leave(in *Set, p *Staged, k knowledge) (over, asked bool, err error) {
+	uri, own, others := p.Change.Resource.URI, false, time.Time{}
+	err = s.query("SELECT sets, seen, datetime FROM also WHERE uri = ?", func(row *sqlite.Stmt) error {
+		joined := fromNanos(row.ColumnInt64(2))
+		if row.ColumnText(0) == in.URI {
+			own, k = true, knowledge{have: Resource{Set: in.URI, Seen: row.ColumnInt64(1), Datetime: joined}, copied: true}
+		} else if others = latest(others, joined); joined.IsZero() {
+			others = maxTime
 		}
-		return false, err
+		return nil
+	}, uri)
+	switch {
+	case err != nil || !own && others.IsZero():
+		return false, false, err
+	case own:
+		switch k.judge(in, p) {
+		case newer:
+			err = s.share(&Pending{Set: in.URI, Change: p.Change}, true)
+		case doubtful:
+			asked, err = true, s.question(uri)
+		}
+		return true, asked, err
 	}
-	if err := s.share(p, deleted); err != nil || deleted {
-		return true, err
+	if changed := latest(k.have.Datetime, fromNanos(k.row.datetime)); !changed.After(others) {
+		k.have.Datetime, k.row.datetime = time.Time{}, 0 // another set has changed it
 	}
-	p.Set, p.List, p.Seen = owner, list, seen
-	return false, nil
+	if k.have.Set != in.URI && k.row.set != in.URI || k.judge(in, p) != newer {
+		return false, false, nil
+	}
+	asked, err = s.inherit(uri)
+	return asked, asked, err
+}
+
+// maxTime is later than all times.
+var maxTime = time.Unix(1<<40, 0)
+
+// join records that the set of p has a resource. If the resource belongs to another set, p becomes a
+// change in that one, unless the Source does not have that set any more, or it has deleted the
+// resource. Then the resource belongs to the set of p.
+func (s *State) join(p *Pending, k *knowledge) error {
+	owner := k.owner()
+	deletes := k.waiting && k.row.change == string(resourcesync.Deleted)
+	switch {
+	case owner.set == "" || owner.set == p.Set:
+		return nil
+	case deletes && k.row.set != p.Set, s.isGone(owner.set):
+		k.have.Set, k.have.List, k.have.Seen = p.Set, p.List, p.Seen
+		err := s.share(p, true)
+		if err == nil {
+			err = s.exec("UPDATE resource SET sets = ?, list = ?, seen = ? WHERE uri = ?", p.Set, p.List, p.Seen, p.Change.Resource.URI)
+		}
+		if err == nil && k.waiting {
+			err = s.exec("UPDATE pending SET sets = ?, list = ?, seen = ? WHERE uri = ?", p.Set, p.List, p.Seen, p.Change.Resource.URI)
+		}
+		if err == nil && deletes {
+			err = s.question(p.Change.Resource.URI)
+		}
+		if err == nil && k.waiting {
+			k.row, _, err = s.row(p.Change.Resource.URI)
+		}
+		return err
+	}
+	err := s.share(p, false)
+	p.Set, p.List, p.Seen = owner.set, owner.list, owner.seen
+	return err
+}
+
+// joinBy records that a change p in the set in says that the set has a resource, unless the set has
+// deleted it since. The changes in other sets do not matter for that.
+func (s *State) joinBy(in *Set, p *Staged, k *knowledge) error {
+	owner := k.owner()
+	if owner.set == "" || owner.set == in.URI {
+		return nil
+	}
+	var own knowledge
+	err := s.query("SELECT seen, datetime FROM also WHERE uri = ? AND sets = ?", func(row *sqlite.Stmt) error {
+		own = knowledge{have: Resource{Set: in.URI, Seen: row.ColumnInt64(0), Datetime: fromNanos(row.ColumnInt64(1))}, copied: true}
+		return nil
+	}, p.Change.Resource.URI, in.URI)
+	if err != nil {
+		return err
+	}
+	if !own.copied && own.judge(in, p) == older {
+		p.Set, p.List, p.Seen = owner.set, owner.list, owner.seen
+		return nil
+	}
+	return s.join(&p.Pending, k)
+}
+
+// delete decides what a deletion in the set of p means for a resource that other sets can have. If
+// it means nothing for the copy, over is true. asked means that it is a question now.
+func (s *State) delete(p *Pending, k *knowledge) (over, asked bool, err error) {
+	owner := k.owner()
+	switch {
+	case owner.set == p.Set:
+	case !s.isGone(owner.set):
+		return true, false, s.share(p, true)
+	default:
+		err = s.share(p, true)
+	}
+	if err == nil {
+		asked, err = s.inherit(p.Change.Resource.URI)
+	}
+	return asked, asked, err
+}
+
+// isGone reports whether the Source does not have a set any more.
+func (s *State) isGone(set string) bool { return s.sets != nil && !slices.Contains(s.sets, set) }
+
+// question makes the pending change of a resource a question, and notes one if there is none: another
+// set has deleted it.
+func (s *State) question(uri string) error {
+	before, waiting, err := s.row(uri)
+	switch {
+	case err != nil:
+	case !waiting:
+		err = s.exec(`INSERT INTO pending (uri, sets, list, seen, change, datetime, lastmod, length, hashes, type, encoding, links, doubt)
+			SELECT uri, sets, list, seen, 'updated', 0, lastmod, ?, '', '', '', '', ? FROM resource WHERE uri = ?`, int64(unknownLength), DoubtDeletion, uri)
+	case before.change == string(resourcesync.Deleted):
+		if err = s.forgetValidators(uri); err == nil { // see put
+			err = s.exec("UPDATE pending SET change = 'updated', datetime = 0, lastmod = 0, length = ?, hashes = '', doubt = ? WHERE uri = ?", int64(unknownLength), DoubtDeletion, uri)
+		}
+	default:
+		err = s.exec("UPDATE pending SET doubt = ?, package = 0 WHERE uri = ?", DoubtDeletion, uri)
+	}
+	return err
 }
 
 // tables have resources that belong to a set.
 var tables = [...]string{"resource", "pending"}
 
-// inherit makes a resource belong to another set that has it, and reports whether there is one.
+// inherit makes a resource belong to another set that has it, and reports whether there is one. The
+// resource is asked, because that set may have deleted it in a way that documents do not show.
 func (s *State) inherit(uri string) (bool, error) {
 	n, err := s.int("SELECT count(*) FROM also WHERE uri = ?", uri)
 	if n == 0 || err != nil {
 		return false, err
 	}
-	return true, s.inheritAll("uri = ?", uri)
+	if err := s.inheritAll("uri = ?", uri); err != nil {
+		return false, err
+	}
+	return true, s.question(uri)
 }
 
 // Inherit makes the resources of a set that a baseline, complete up to at, has not seen belong

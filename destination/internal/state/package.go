@@ -90,7 +90,7 @@ func (s *State) NextPackage(id, after int64) (int64, error) {
 }
 
 // packable is true for a pending change whose content can be in a package.
-const packable = `change != 'deleted' AND attempts = 0`
+const packable = `change != 'deleted' AND attempts = 0 AND doubt = 0`
 
 // Unpackaged returns the number of pending changes of a set whose content can be in a package
 // that is not known.

@@ -27,6 +27,11 @@ type Pending struct {
 	Package int64  // the ID of a package that has the content, or 0
 	Member  string // its path there
 
+	// Doubt means that the documents do not say whether the resource still is there, or in
+	// which version: answers of 404 or 410 delete it. Gone is the time of the first one.
+	Doubt Doubt
+	Gone  time.Time
+
 	// Have is the copy that the change concerns, if Known. Pending and PendingIn set them.
 	Have  Resource
 	Known bool
@@ -43,14 +48,6 @@ const (
 	DoubtDeletion
 )
 
-// doubtOf returns the doubt about the last change of a resource.
-func doubtOf(deletion bool) Doubt {
-	if deletion {
-		return DoubtDeletion
-	}
-	return DoubtVersion
-}
-
 // A Resource is a member of the copy.
 type Resource struct {
 	Path       string
@@ -63,87 +60,38 @@ type Resource struct {
 	Size       int64
 	Hashes     []resourcesync.Hash
 	Validators fetch.Validators
+	Asked      time.Time // the Date of the answer to the last request for it
 }
 
-// Note notes a change, unless the copy shows it, it is noted already, or a later change is
-// known. An entry of a Resource List is a change without a type or datetime.
+// Note notes an entry of a Resource List, unless the copy shows it, it is noted already, or a
+// later change is known.
 func (s *State) Note(p *Pending) (noted bool, err error) {
 	c := &p.Change
-	have, known, err := s.Resource(c.Resource.URI)
+	k, err := s.known(c.Resource.URI)
 	if err != nil {
 		return false, err
 	}
-	listed := c.Type == ""
-	if isFuture(have.Datetime) && !isFuture(c.Datetime) {
-		have.Datetime = time.Time{} // it is wrong, and must not hide what happens now
-	}
-	p.New = !known
-	before, waiting, err := s.row(c.Resource.URI)
-	if err != nil {
+	p.New = !k.copied
+	if err := s.join(p, &k); err != nil {
 		return false, err
 	}
-	later := fromNanos(before.datetime)
-	if over, err := s.settle(p, &have, known, &before, waiting); over || err != nil {
-		return false, err
-	}
-	if known && listed {
-		if err := s.exec("UPDATE resource SET seen = ?, list = ?, sets = ? WHERE uri = ?", p.Seen, p.List, p.Set, c.Resource.URI); err != nil {
+	if k.copied {
+		err := s.exec("UPDATE resource SET seen = ?, list = ?, sets = ? WHERE uri = ?", p.Seen, p.List, p.Set, c.Resource.URI)
+		if err != nil {
 			return false, err
 		}
 	}
-	switch {
-	case listed && !p.At.IsZero() && waiting && later.After(p.At):
+	switch now := time.Now(); {
+	case p.At.IsZero():
+	case k.waiting && possible(fromNanos(k.row.datetime), p.At, now).After(p.At):
 		return false, s.exec("UPDATE pending SET seen = ?, list = ?, sets = ? WHERE uri = ?", p.Seen, p.List, p.Set, c.Resource.URI)
-	case listed && !p.At.IsZero() && known && have.Datetime.After(p.At):
+	case possible(k.have.Datetime, p.At, now).After(p.At):
 		return false, nil
-	case !c.Datetime.IsZero() && (known && c.Datetime.Before(have.Datetime) || waiting && c.Datetime.Before(later)):
+	}
+	if k.copied && !k.waiting && k.have.match(c) == current {
 		return false, nil
-	case c.Type == resourcesync.Deleted && !known && !waiting:
-		return false, nil
-	case c.Type != resourcesync.Deleted && known && have.shows(c):
-		if !waiting {
-			return false, nil // the copy is current
-		}
-		// Earlier notes are out of date. But it may have been stored by a process
-		// that ended before it was recorded, so the content is stored again.
-		if err := s.exec("UPDATE resource SET etag = '', modified = '' WHERE uri = ?", c.Resource.URI); err != nil {
-			return false, err
-		}
 	}
-	return s.put(p, &before, waiting)
-}
-
-// shows reports whether the copy has the content after c.
-func (r *Resource) shows(c *resourcesync.Change) bool {
-	if fetch.Agree(r.Hashes, c.Resource.Hashes) {
-		return true
-	}
-	if !r.LastMod.Equal(c.Resource.LastModified) || r.Length != c.Resource.Length || len(c.Resource.Hashes) > 0 {
-		return false
-	}
-	return !c.Resource.LastModified.IsZero() && (c.Datetime.IsZero() || c.Datetime.Equal(r.Datetime)) || !c.Datetime.IsZero() && c.Datetime.Equal(r.Datetime)
-}
-
-// fits reports whether an entry that names no version of its resource, neither by a time nor by
-// a hash, is no evidence against the copy.
-func (r *Resource) fits(listed *resourcesync.Resource) bool {
-	n, known := listed.Length.Bytes()
-	return len(listed.Hashes) == 0 && listed.LastModified.IsZero() && (!known || n == r.Size)
-}
-
-// maxAhead is how far the times of a Source may be ahead of our clock. It covers local time
-// that is written as UTC.
-const maxAhead = 24 * time.Hour
-
-func isFuture(t time.Time) bool { return t.After(time.Now().Add(maxAhead)) }
-
-// DatetimeAfter returns the datetime of r after a change at t: the later one, unless that of
-// r is impossible.
-func (r *Resource) DatetimeAfter(t time.Time) time.Time {
-	if t.After(r.Datetime) || !t.IsZero() && isFuture(r.Datetime) {
-		return t
-	}
-	return r.Datetime
+	return s.put(p, &k.row, k.waiting)
 }
 
 // A row is what tells one pending change of a resource from another, as it is stored, and to
@@ -154,12 +102,32 @@ type row struct {
 	change, hashes            string
 	datetime, lastmod, length int64
 	later                     int64
+	doubt                     Doubt
+}
+
+// isAbsence reports whether r is a deletion because Resource Lists do not list the resource.
+func (r *row) isAbsence() bool {
+	return r.change == string(resourcesync.Deleted) && r.datetime == 0 && r.list == ""
+}
+
+// asks reports whether r is a question because of a change at the time of c.
+func (r *row) asks(c *resourcesync.Change) bool {
+	return r.doubt != DoubtNone && !c.Datetime.IsZero() && r.datetime == nanos(c.Datetime)
+}
+
+// describes reports whether r is for the version of a change.
+func (r *row) describes(c *resourcesync.Change) bool {
+	if h := hashes(c.Resource.Hashes); h != "" || r.hashes != "" {
+		return h == r.hashes
+	}
+	n := length(c.Resource.Length)
+	return r.lastmod != 0 && r.lastmod == nanos(c.Resource.LastModified) && (n == r.length || n == unknownLength || r.length == unknownLength)
 }
 
 // row returns the row of the pending change of uri.
 func (s *State) row(uri string) (r row, ok bool, err error) {
-	err = s.query("SELECT seq, seen, sets, list, change, hashes, datetime, lastmod, length, later FROM pending WHERE uri = ?", func(c *sqlite.Stmt) error {
-		r = row{c.ColumnInt64(0), c.ColumnInt64(1), c.ColumnText(2), c.ColumnText(3), c.ColumnText(4), c.ColumnText(5), c.ColumnInt64(6), c.ColumnInt64(7), c.ColumnInt64(8), c.ColumnInt64(9)}
+	err = s.query("SELECT seq, seen, sets, list, change, hashes, datetime, lastmod, length, later, doubt FROM pending WHERE uri = ?", func(c *sqlite.Stmt) error {
+		r = row{c.ColumnInt64(0), c.ColumnInt64(1), c.ColumnText(2), c.ColumnText(3), c.ColumnText(4), c.ColumnText(5), c.ColumnInt64(6), c.ColumnInt64(7), c.ColumnInt64(8), c.ColumnInt64(9), Doubt(c.ColumnInt64(10))}
 		ok = true
 		return nil
 	}, uri)
@@ -167,10 +135,14 @@ func (s *State) row(uri string) (r row, ok bool, err error) {
 }
 
 // put replaces the pending change of a resource, whose row is before if there is one. If it is
-// the same, it keeps its place and its attempts.
+// the same, it keeps its place and its attempts. Otherwise the content is stored again: a process may
+// have stored what was noted, and ended before that was recorded.
 func (s *State) put(p *Pending, before *row, waiting bool) (changed bool, err error) {
 	r := &p.Change.Resource
-	now := row{before.seq, before.seen, before.set, before.list, string(p.Change.Type), hashes(r.Hashes), nanos(p.Change.Datetime), nanos(r.LastModified), length(r.Length), before.later}
+	if p.Doubt != DoubtNone {
+		p.Package = 0 // only the server can answer
+	}
+	now := row{before.seq, before.seen, before.set, before.list, string(p.Change.Type), hashes(r.Hashes), nanos(p.Change.Datetime), nanos(r.LastModified), length(r.Length), before.later, p.Doubt}
 	if waiting && now == *before {
 		err := s.exec("UPDATE pending SET sets = ?, list = ?, seen = ? WHERE seq = ?", p.Set, p.List, p.Seen, before.seq)
 		if err == nil && p.Package > 0 {
@@ -179,12 +151,15 @@ func (s *State) put(p *Pending, before *row, waiting bool) (changed bool, err er
 		return false, err
 	}
 	links, err := encodeLinks(r.Links)
+	if err == nil && waiting {
+		err = s.forgetValidators(r.URI)
+	}
 	if err != nil {
 		return false, err
 	}
-	return true, s.exec(`INSERT OR REPLACE INTO pending (uri, sets, list, seen, change, datetime, lastmod, length, hashes, type, encoding, links, package, member, later)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
-		r.URI, p.Set, p.List, p.Seen, now.change, now.datetime, now.lastmod, now.length, now.hashes, r.Type, r.Encoding, links, p.Package, p.Member, now.later)
+	return true, s.exec(`INSERT OR REPLACE INTO pending (uri, sets, list, seen, change, datetime, lastmod, length, hashes, type, encoding, links, package, member, later, doubt)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		r.URI, p.Set, p.List, p.Seen, now.change, now.datetime, now.lastmod, now.length, now.hashes, r.Type, r.Encoding, links, p.Package, p.Member, now.later, p.Doubt)
 }
 
 // Unchanged records that the resources of a page of a set are still listed, because the page is not
@@ -209,11 +184,12 @@ func (s *State) Unchanged(set, list string, baseline int64) (int64, error) {
 }
 
 // unseen is the condition of a resource that a baseline, complete up to a time, has not seen.
-// Resources that changed after that time are not listed yet, unless their time is impossible.
+// Resources that changed after that time are not listed yet, unless their time is in the future, and
+// so is wrong.
 const unseen = "seen < ? AND (? = 0 OR datetime <= ? OR datetime > ?)"
 
 func unseenArgs(baseline int64, at time.Time) []any {
-	return []any{baseline, nanos(at), nanos(at), nanos(time.Now().Add(maxAhead))}
+	return []any{baseline, nanos(at), nanos(at), nanos(time.Now())}
 }
 
 // Missing returns the number of resources of a set, and of those that a baseline, complete up
@@ -233,13 +209,15 @@ func (s *State) NoteMissing(set string, baseline int64, at time.Time) error {
 }
 
 // Forget drops the noted resources of a set that a baseline, complete up to at, has listed no
-// more.
+// more. Those that have been asked once are asked again.
 func (s *State) Forget(set string, baseline int64, at time.Time) error {
-	return s.exec("DELETE FROM pending WHERE sets = ? AND seen < ? AND change != 'deleted' AND (seen > 0 OR datetime <= ?)", set, baseline, nanos(at))
+	return s.exec("DELETE FROM pending WHERE sets = ? AND seen < ? AND change != 'deleted' AND gone = 0 AND (seen > 0 OR datetime <= ? OR datetime > ?)", set, baseline, nanos(at), nanos(time.Now()))
 }
 
-// Damaged notes that the content of a member of the copy has to be fetched again.
-func (s *State) Damaged(m *Member) error {
+// Damaged notes that the content of a member of the copy has to be fetched again. listed is its entry
+// in a Resource List, or nil. Other content than that of the copy is right, too, unless the entry has a
+// hash: without one, it does not show all changes.
+func (s *State) Damaged(m *Member, listed *resourcesync.Resource) error {
 	err := s.exec("UPDATE resource SET etag = '', modified = '', hashes = '', lastmod = 0 WHERE uri = ?", m.URI)
 	if err != nil {
 		return err
@@ -247,10 +225,11 @@ func (s *State) Damaged(m *Member) error {
 	if _, waiting, err := s.row(m.URI); waiting || err != nil {
 		return err
 	}
-	_, err = s.put(&Pending{Set: m.Set, List: m.List, Seen: m.Seen, Change: resourcesync.Change{
-		Type: resourcesync.Updated, Datetime: m.Datetime,
-		Resource: resourcesync.Resource{URI: m.URI, LastModified: m.LastMod, Length: m.Length, Hashes: m.Hashes},
-	}}, &row{}, false)
+	r := resourcesync.Resource{URI: m.URI, LastModified: m.LastMod, Length: m.Length}
+	if listed != nil && fetch.Agree(m.Hashes, listed.Hashes) {
+		r.Hashes = listed.Hashes
+	}
+	_, err = s.put(&Pending{Set: m.Set, List: m.List, Seen: m.Seen, Change: resourcesync.Change{Type: resourcesync.Updated, Datetime: m.Datetime, Resource: r}}, &row{}, false)
 	return err
 }
 
@@ -267,7 +246,7 @@ func (s *State) Pending(after, last int64, limit int) ([]Pending, error) {
 
 func (s *State) pending(which string, args ...any) ([]Pending, error) {
 	var out []Pending
-	err := s.query(`SELECT seq, p.uri, p.sets, p.list, p.seen, change, p.datetime, p.lastmod, p.length, p.hashes, type, encoding, links, attempts, package, member, r.uri IS NOT NULL, `+resourceColumns+`
+	err := s.query(`SELECT seq, p.uri, p.sets, p.list, p.seen, change, p.datetime, p.lastmod, p.length, p.hashes, type, encoding, links, attempts, package, member, doubt, gone, r.uri IS NOT NULL, `+resourceColumns+`
 		FROM pending p LEFT JOIN resource r ON r.uri = p.uri `+which, func(row *sqlite.Stmt) error {
 		p := Pending{
 			Seq: row.ColumnInt64(0), Set: row.ColumnText(2), List: row.ColumnText(3), Seen: row.ColumnInt64(4), Attempts: row.ColumnInt64(13),
@@ -281,8 +260,9 @@ func (s *State) pending(which string, args ...any) ([]Pending, error) {
 			},
 		}
 		p.Change.Resource.Hashes, _ = resourcesync.AppendHashes(nil, row.ColumnText(9))
-		if p.Known = row.ColumnBool(16); p.Known {
-			p.Have = readResource(row, 17)
+		p.Doubt, p.Gone = Doubt(row.ColumnInt64(16)), fromNanos(row.ColumnInt64(17))
+		if p.Known = row.ColumnBool(18); p.Known {
+			p.Have = readResource(row, 19)
 		}
 		var err error
 		p.Change.Resource.Links, err = decodeLinks(row.ColumnText(12))
@@ -316,13 +296,28 @@ func (s *State) HasPending(set, prefix string) (bool, error) {
 	return n > 0, err
 }
 
-// PendingCount returns the number of pending changes.
-func (s *State) PendingCount() (int64, error) { return s.int("SELECT count(*) FROM pending") }
+// PendingCount returns the number of pending changes, without deleted resources that are only asked
+// again.
+func (s *State) PendingCount() (int64, error) {
+	return s.int("SELECT count(*) FROM pending WHERE gone = 0 OR doubt != ?", DoubtDeletion)
+}
 
 // Failed records that a change could not be applied. It stays pending, behind all others, so
-// that it never keeps them from being applied. Its content is requested alone from now on.
-func (s *State) Failed(seq int64, failure error) error {
-	return s.exec("UPDATE pending SET attempts = attempts + 1, error = ?, package = 0, later = 0, seq = (SELECT max(seq) + 1 FROM pending) WHERE seq = ?", failure.Error(), seq)
+// that it never keeps them from being applied. Its content is requested alone from now on. gone is
+// the time of the first of the last answers of 404 or 410 to a question, or zero.
+func (s *State) Failed(seq int64, failure error, gone time.Time) error {
+	return s.exec("UPDATE pending SET attempts = attempts + 1, error = ?, package = 0, later = 0, gone = ?, seq = (SELECT max(seq) + 1 FROM pending) WHERE seq = ?", failure.Error(), nanos(gone), seq)
+}
+
+// Reask makes a question whose answer was another version than that of the pending change one for any
+// version.
+func (s *State) Reask(seq int64) error {
+	return s.exec("UPDATE pending SET lastmod = 0, length = ?, hashes = '' WHERE seq = ?", int64(unknownLength), seq)
+}
+
+// Ask records that a question has deleted a resource, and that the next runs ask again.
+func (s *State) Ask(seq int64, gone time.Time) error {
+	return s.exec("UPDATE pending SET attempts = 0, error = '', package = 0, later = 0, gone = ? WHERE seq = ?", nanos(gone), seq)
 }
 
 // Done removes pending changes.

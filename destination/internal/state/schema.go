@@ -113,7 +113,10 @@ CREATE TABLE subscription (
 // A state of version 2 may lack changes and parts of lists that it has taken for resources. So
 // all lists are read once more.
 //
-// A reading is the last one of a document with changes, for a set: prints has the digests of its
+// How times are read: base is the at of the Resource Lists that were compared last, and lag the
+// largest delay with which a change was listed, -1 if it is not known. asked is the Date of the
+// answer to the last request for a resource. A doubtful row is a question, see [Doubt], and gone is the time of the first
+// answer of 404 or 410. A reading is the last one of a document with changes, for a set: prints has the digests of its
 // entries, 8 bytes each, of all if whole is 1. It is closed if no entries follow.
 const upgrade3 = `
 ALTER TABLE pending ADD COLUMN later INTEGER NOT NULL DEFAULT 0;
@@ -130,6 +133,11 @@ ALTER TABLE document ADD COLUMN seen INTEGER NOT NULL DEFAULT 0;
 DELETE FROM document;
 CREATE TABLE page (uri TEXT PRIMARY KEY, next TEXT NOT NULL) WITHOUT ROWID;
 UPDATE sets SET complete = 0;
+ALTER TABLE sets ADD COLUMN base INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE sets ADD COLUMN lag INTEGER NOT NULL DEFAULT -1;
+ALTER TABLE resource ADD COLUMN asked INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE pending ADD COLUMN doubt INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE pending ADD COLUMN gone INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE reading (
 	id INTEGER PRIMARY KEY,
 	sets TEXT NOT NULL,
@@ -142,6 +150,8 @@ CREATE TABLE reading (
 	prints BLOB NOT NULL,
 	UNIQUE (sets, uri)
 );
+UPDATE sets SET base = cursor;
+UPDATE resource SET asked = coalesce((SELECT cursor FROM sets WHERE sets.uri = resource.sets), 0);
 `
 
 // upgrade makes the state one of the present version, in the transaction that is open. It reports

@@ -24,14 +24,20 @@ type Set struct {
 
 	Baseline int64 // the number of the last baseline that has begun
 
+	// Base is the time of the Resource Lists of the last baseline, zero if they have none. Lag
+	// is the largest delay with which a change was listed, negative if it is not known.
+	Base time.Time
+	Lag  time.Duration
+
 	Guard guard.State
 }
 
 // Set returns the state of a set.
 func (s *State) Set(uri string) (Set, error) {
-	set := Set{URI: uri}
-	err := s.query("SELECT cursor, baseline, complete, guard FROM sets WHERE uri = ?", func(row *sqlite.Stmt) error {
+	set := Set{URI: uri, Lag: -1}
+	err := s.query("SELECT cursor, baseline, complete, guard, base, lag FROM sets WHERE uri = ?", func(row *sqlite.Stmt) error {
 		set.Cursor, set.Baseline, set.Known = fromNanos(row.ColumnInt64(0)), row.ColumnInt64(1), row.ColumnBool(2)
+		set.Base, set.Lag = fromNanos(row.ColumnInt64(4)), time.Duration(row.ColumnInt64(5))
 		return json.Unmarshal([]byte(row.ColumnText(3)), &set.Guard)
 	}, uri)
 	return set, err
@@ -43,9 +49,9 @@ func (s *State) SaveSet(set Set) error {
 	if err != nil {
 		return err
 	}
-	return s.exec(`INSERT INTO sets (uri, cursor, baseline, complete, guard) VALUES (?1, ?2, ?3, ?4, ?5)
-		ON CONFLICT DO UPDATE SET cursor = ?2, baseline = ?3, complete = ?4, guard = ?5`,
-		set.URI, nanos(set.Cursor), set.Baseline, set.Known && !set.Partial, string(state))
+	return s.exec(`INSERT INTO sets (uri, cursor, baseline, complete, guard, base, lag) VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+		ON CONFLICT DO UPDATE SET cursor = ?2, baseline = ?3, complete = ?4, guard = ?5, base = ?6, lag = ?7`,
+		set.URI, nanos(set.Cursor), set.Baseline, set.Known && !set.Partial, string(state), nanos(set.Base), int64(set.Lag))
 }
 
 // A Document is one that has been read completely.

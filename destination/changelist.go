@@ -1,0 +1,207 @@
+package destination
+
+import (
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/destination/internal/state"
+	"github.com/resourcesync-go/resourcesync/internal/fetch"
+	"github.com/resourcesync-go/resourcesync/internal/tree"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+)
+
+// A listReader stages the entries of a document with changes. It knows which of them are new, if
+// it has been read before.
+type listReader struct {
+	*changeReader
+	known, reading *state.Reading // the last one, or nil, and this one
+	in             *state.Package
+	from           time.Time
+	limit          time.Time // times from then on are in the future
+
+	newest    time.Time // of the times of changes
+	estimated time.Time // of the lastmods of changes without times
+	ahead     bool      // a time is after the limit, by less than a day
+
+	last                  time.Time // the time of the entry before
+	ascending, descending bool      // the order that the times show
+	buffer                []state.Staged
+	buffered              map[string]bool // their URIs
+	bytes                 int
+	streaming             bool
+}
+
+// Entries are buffered until the order of the list is known: it is newest first if no entry is
+// later than the one before it.
+const (
+	maxBuffered      = 4096
+	maxBufferedBytes = 4 << 20
+)
+
+func (c *changeReader) newListReader(d *tree.Document, uri string, known *state.Reading, in *state.Package) *listReader {
+	l := &listReader{
+		changeReader: c, known: known, in: in, from: d.Head.Metadata.From, limit: limit(d),
+		reading:  &state.Reading{Set: c.set.URI, URI: uri, Date: fetch.Date(d.Header), Validators: d.Validators, Whole: true, Closed: c.closed[uri] || !d.Head.Metadata.Until.IsZero()},
+		buffered: make(map[string]bool),
+	}
+	l.time(d.Head.Metadata.Until)
+	if !c.st.Known {
+		l.time(l.from)
+	}
+	return l
+}
+
+// limit returns the end of the second of an answer, or the present time if that is earlier. Times
+// from then on are in the future, and move no cursor: the clock of the Source is wrong, or its
+// times are local ones.
+func limit(d *tree.Document) time.Time {
+	limit := time.Now()
+	if date := fetch.Date(d.Header).Add(time.Second); date.Before(limit) {
+		return date
+	}
+	return limit
+}
+
+// time records a time of the list.
+func (l *listReader) time(t time.Time) {
+	switch {
+	case t.IsZero():
+	case t.Before(l.limit):
+		l.newest = latest(l.newest, t)
+	case t.Before(l.limit.Add(state.MaxMargin)):
+		l.ahead = true
+	}
+}
+
+// entry stages an entry, unless it has been read before.
+func (l *listReader) entry(e *rsxml.Entry) error {
+	p := state.Staged{Date: l.limit, Age: state.AgeUnknown}
+	p.Set = l.set.URI
+	p.Change = resourcesync.Change{Type: e.Metadata.Change, Datetime: e.Metadata.Datetime, Resource: resource(e)}
+	c := &p.Change
+	if c.Type == "" {
+		c.Type = resourcesync.Updated
+	}
+	l.time(c.Datetime)
+	l.order(e)
+	print := state.Print(c)
+	l.reading.Add(print)
+	if l.known != nil {
+		if l.known.Has(print) {
+			p.Age = state.AgeKnown
+		} else if l.known.Whole {
+			p.Age = state.AgeNew
+		}
+	}
+	old := !c.Datetime.IsZero() && c.Datetime.Before(l.cutoff)
+	switch {
+	case p.Age == state.AgeKnown:
+		if touched, err := l.touched(c.Resource.URI); !touched || err != nil {
+			return err
+		}
+	case p.Age == state.AgeUnknown && old:
+		return nil
+	}
+	l.estimate(&p, e)
+	p.In(l.in, e.Metadata.Path)
+	if l.streaming {
+		return l.stage(&p)
+	}
+	l.buffer = append(l.buffer, p)
+	l.buffered[c.Resource.URI] = true
+	if l.bytes += weight(e); len(l.buffer) < maxBuffered && l.bytes < maxBufferedBytes {
+		return nil
+	}
+	return l.release()
+}
+
+// touched reports whether another entry of a resource is staged or will be. All further ones of
+// it are compared, because one of them can be the last.
+func (l *listReader) touched(uri string) (bool, error) {
+	if l.buffered[uri] || l.staged == 0 {
+		return l.buffered[uri], nil
+	}
+	return l.state.IsStaged(l.set.URI, uri)
+}
+
+// order finds out in which order the times are.
+func (l *listReader) order(e *rsxml.Entry) {
+	t := e.Metadata.Datetime
+	if t.IsZero() {
+		t = e.LastMod
+	}
+	if t.IsZero() {
+		return
+	}
+	if !l.last.IsZero() {
+		l.ascending = l.ascending || t.After(l.last)
+		l.descending = l.descending || t.Before(l.last)
+	}
+	l.last = t
+}
+
+// estimate sets when the change of an entry happened, as far as its list and earlier readings show it.
+func (l *listReader) estimate(p *state.Staged, e *rsxml.Entry) {
+	t := p.Change.Datetime
+	p.Sure = !l.from.IsZero() && !l.st.Base.IsZero() && l.from.After(l.st.Base)
+	if t.IsZero() {
+		// Version 1.0 has no datetime. But lastmods need not be times of changes.
+		l.untimed = l.untimed || p.Age != state.AgeKnown
+		if m := e.LastMod; !m.Before(l.from) && m.Before(l.limit) {
+			p.Estimate = m
+			l.estimated = latest(l.estimated, m)
+		}
+		return
+	}
+	early := l.st.Known && !t.After(l.st.Cursor)
+	l.early = l.early || early && p.Age != state.AgeKnown
+	p.Late = early && p.Age == state.AgeNew
+	before := l.before
+	if l.known != nil {
+		before = l.known.Date
+	}
+	if t.Before(before) {
+		p.Lag = before.Sub(t)
+	}
+}
+
+// stage stages an entry in the order of the list.
+func (l *listReader) stage(p *state.Staged) error {
+	l.staged++
+	return l.state.Stage(p, l.backward())
+}
+
+func (l *listReader) backward() bool { return l.descending && !l.ascending }
+
+// release stages the buffered entries.
+func (l *listReader) release() error {
+	for i := range l.buffer {
+		if err := l.stage(&l.buffer[i]); err != nil {
+			return err
+		}
+	}
+	l.buffer, l.buffered, l.streaming = nil, nil, true
+	return nil
+}
+
+// end ends the list. Its lastmods are times of changes if they do not run both ways, and if no
+// entry has a better one.
+func (l *listReader) end(parts []rsxml.Entry) error {
+	for i := range parts {
+		part := state.Print(&resourcesync.Change{Resource: resourcesync.Resource{URI: parts[i].Loc}})
+		l.reading.Add(part)
+		if l.known != nil {
+			l.known.Has(part)
+		}
+	}
+	if l.newest.IsZero() || l.newest.Equal(l.from) {
+		if !l.ascending || !l.descending {
+			l.newest = latest(l.newest, l.estimated)
+		}
+	}
+	if l.ahead {
+		l.reading.Validators = fetch.Validators{} // read again, until these times have come
+	}
+	l.changeReader.newest = latest(l.changeReader.newest, l.newest)
+	return l.release()
+}

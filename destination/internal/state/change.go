@@ -1,0 +1,234 @@
+package state
+
+import (
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/fetch"
+)
+
+// A verdict is how a change relates to the recorded state of its resource.
+type verdict int
+
+const (
+	older verdict = iota
+	newer
+	doubtful // the documents do not say; the resource is asked
+)
+
+// MaxMargin is the maximum delay with which a change is listed, and by which the at of a Resource
+// List can be wrong.
+const MaxMargin = 24 * time.Hour
+
+// NoteChange notes a change of a set, unless the copy shows it, it is noted already, or a later
+// one is known. If the documents do not say whether it is later, its resource is asked: the
+// pending change is in doubt.
+func (s *State) NoteChange(in *Set, p *Staged) (noted bool, err error) {
+	if p.Age == AgeKnown {
+		return false, nil
+	}
+	k, err := s.known(p.Change.Resource.URI)
+	if err != nil {
+		return false, err
+	}
+	c := &p.Change
+	p.New = !k.copied
+	deleted := c.Type == resourcesync.Deleted
+	switch {
+	case !deleted || p.Unsure != DoubtNone:
+		if err := s.joinBy(in, p, &k); err != nil {
+			return false, err
+		}
+	case !k.copied && !k.waiting:
+		return false, nil
+	default:
+		if over, asked, err := s.leave(in, p, k); over || err != nil {
+			return asked, err
+		}
+	}
+	if owner := k.owner(); owner.set != "" && owner.set != in.URI {
+		other, err := s.Set(owner.set)
+		if err != nil {
+			return false, err
+		}
+		if other.Baseline > 0 && owner.seen == other.Baseline {
+			k.elsewhere = other.Base
+		}
+	}
+	verdict := k.judge(in, p)
+	switch {
+	case p.Unsure != DoubtNone && verdict != older:
+		c.Type = resourcesync.Updated
+		p.ask(p.Unsure, time.Time{})
+	case verdict == older:
+		return false, s.hint(&k, deleted)
+	case !deleted && p.Age != AgeNew && k.row.asks(c):
+		return false, nil
+	case verdict == doubtful && deleted:
+		if k.copied && k.have.Set != in.URI || k.waiting && k.row.set != in.URI {
+			return false, nil // another set has it
+		}
+		if k.waiting {
+			return s.doubt(&k)
+		}
+		c.Type = resourcesync.Updated
+		p.ask(DoubtDeletion, k.have.LastMod)
+	case verdict == doubtful:
+		if k.waiting && k.row.describes(c) {
+			if c.Datetime.After(p.Date) {
+				err = s.exec("UPDATE pending SET doubt = max(doubt, ?) WHERE seq = ?", DoubtVersion, k.row.seq)
+			}
+			return false, err
+		}
+		if version := (resourcesync.Change{Resource: c.Resource}); k.copied && !k.waiting && k.have.match(&version) == current && k.have.follows(p) {
+			return false, nil
+		}
+		// Clocks differ a little, so a new change can be in the future, and right.
+		if p.Doubt = DoubtVersion; (k.copied || k.waiting) && !(p.Age == AgeNew && c.Datetime.After(p.Date)) {
+			p.ask(DoubtVersion, time.Time{})
+		}
+	case !deleted && k.copied && k.shows(p):
+		if err := s.exec("UPDATE resource SET datetime = ? WHERE uri = ?", nanos(k.have.DatetimeAfter(c.Datetime)), c.Resource.URI); err != nil || !k.waiting {
+			return false, err
+		}
+	}
+	if verdict == newer && k.copied && p.Age != AgeNew && k.have.isAsOf(c) {
+		p.ask(DoubtVersion, time.Time{}) // the copy is what was there after this very change
+	}
+	if c.Type == resourcesync.Deleted {
+		if over, asked, err := s.delete(&p.Pending, &k); over || err != nil {
+			return asked, err
+		}
+	}
+	if c.Datetime.IsZero() {
+		c.Datetime = p.Estimate
+	}
+	if k.waiting && k.row.set == p.Set && c.Type != resourcesync.Deleted {
+		p.List, p.Seen = k.row.list, k.row.seen // it still is listed, also by a page that is not modified
+	}
+	return s.put(&p.Pending, &k.row, k.waiting)
+}
+
+// doubtOf returns the doubt about the last change of a resource.
+func doubtOf(deletion bool) Doubt {
+	if deletion {
+		return DoubtDeletion
+	}
+	return DoubtVersion
+}
+
+// ask makes p a question about any version of the resource.
+func (p *Pending) ask(doubt Doubt, modified time.Time) {
+	p.Doubt, p.Package = doubt, 0
+	r := &p.Change.Resource
+	*r = resourcesync.Resource{URI: r.URI, LastModified: modified, Type: r.Type, Encoding: r.Encoding, Links: r.Links}
+}
+
+// A knowledge is the recorded state of a resource.
+type knowledge struct {
+	have    Resource
+	copied  bool
+	row     row // the pending change
+	waiting bool
+
+	elsewhere time.Time // of the Resource Lists of another set that show it, or zero
+}
+
+func (s *State) known(uri string) (k knowledge, err error) {
+	if k.have, k.copied, err = s.Resource(uri); err == nil {
+		k.row, k.waiting, err = s.row(uri)
+	}
+	return k, err
+}
+
+// owner returns the set to which the resource belongs, with its list and baseline, if it is known.
+func (k *knowledge) owner() row {
+	if k.copied || !k.waiting {
+		return row{set: k.have.Set, list: k.have.List, seen: k.have.Seen}
+	}
+	return k.row
+}
+
+// listed reports whether the last comparison of Resource Lists has found the resource in a set.
+func (k *knowledge) listed(in *Set) bool {
+	return k.copied && k.have.Set == in.URI && k.have.Seen == in.Baseline || k.waiting && k.row.set == in.URI && k.row.seen == in.Baseline
+}
+
+// judge judges a change by the times of the other changes of its resource, and by the at of the
+// Resource Lists.
+func (k *knowledge) judge(in *Set, p *Staged) verdict {
+	compared := in.Baseline > 0 && (k.listed(in) || !k.copied && !k.waiting || k.waiting && k.row.isAbsence())
+	t := p.Change.Datetime
+	if t.IsZero() {
+		if p.Age == AgeNew || p.Sure || !compared && !k.copied && !k.waiting {
+			return newer
+		}
+		return doubtful
+	}
+	last := latest(possible(k.have.Datetime, t, p.Date), possible(fromNanos(k.row.datetime), t, p.Date))
+	switch {
+	case t.After(p.Date):
+		return doubtful // the time is in the future, and so may be wrong
+	case compared && in.Base.IsZero() && p.Age != AgeNew && !p.Sure && !(!last.IsZero() && t.After(last)):
+		return doubtful // the Resource Lists have no time
+	case compared && !in.Base.IsZero() && !t.After(in.Base) && !in.Base.Before(last):
+		if p.Age == AgeNew || !t.Before(in.Base.Add(-MaxMargin)) {
+			return doubtful
+		}
+		return older
+	case !t.After(k.elsewhere) && !k.elsewhere.Before(last):
+		if p.Age == AgeNew || !t.Before(k.elsewhere.Add(-MaxMargin)) {
+			return doubtful
+		}
+		return older
+	case t.Before(last) && p.Age == AgeNew:
+		return doubtful // listed late, it can also have been made late
+	case t.Before(last):
+		return older
+	case p.Late && !k.copied && !k.waiting:
+		return doubtful
+	}
+	return newer
+}
+
+func latest(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// shows reports whether the copy has the content after a change that is not older: it has the same
+// hash, or is the content after this very change. A new entry with a coarse time can be another
+// change.
+func (k *knowledge) shows(p *Staged) bool {
+	c := &p.Change
+	if fetch.Agree(k.have.Hashes, c.Resource.Hashes) {
+		return true
+	}
+	return k.have.isAsOf(c) && (p.Age != AgeNew || Precision(c.Datetime) == 0) && k.have.match(c) == current
+}
+
+// hint records that an older deletion of a resource is listed, of which there is no copy. If it is
+// gone, the deletion says why.
+func (s *State) hint(k *knowledge, deleted bool) error {
+	if !deleted || k.copied || !k.waiting {
+		return nil
+	}
+	_, err := s.doubt(k)
+	return err
+}
+
+// doubt makes the pending change of a resource a question, unless it deletes.
+func (s *State) doubt(k *knowledge) (bool, error) {
+	if k.row.change == string(resourcesync.Deleted) || k.row.doubt == DoubtDeletion {
+		return false, nil
+	}
+	return true, s.exec("UPDATE pending SET doubt = ?, package = 0 WHERE seq = ?", DoubtDeletion, k.row.seq)
+}
+
+// forgetValidators makes the next request for a resource transfer its content. A process may have
+// stored a later version and ended before that was recorded.
+func (s *State) forgetValidators(uri string) error {
+	return s.exec("UPDATE resource SET etag = '', modified = '' WHERE uri = ?", uri)
+}

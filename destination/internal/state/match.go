@@ -1,0 +1,106 @@
+package state
+
+import (
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/fetch"
+)
+
+// A match is what an entry says about a copy.
+type match int
+
+const (
+	differs match = iota // it describes another version
+	unsure               // it describes the copy, and would describe a later version in the same way
+	current              // it describes the copy and no later version
+)
+
+// match compares an entry with the copy.
+func (r *Resource) match(c *resourcesync.Change) match {
+	listed := &c.Resource
+	if comparable, same := fetch.Compare(r.Hashes, listed.Hashes); comparable {
+		if same {
+			return current
+		}
+		return differs
+	}
+	if n, known := listed.Length.Bytes(); known && n != r.Size {
+		return differs
+	}
+	switch t := listed.LastModified; {
+	case t.IsZero(), t.Equal(r.LastMod):
+	case r.LastMod.IsZero():
+		return unsure // any version of the resource was asked for
+	default:
+		return differs
+	}
+	if t := c.Datetime; !t.IsZero() {
+		if !t.Equal(r.Datetime) {
+			return differs
+		}
+		return r.settled(t)
+	}
+	return r.settled(listed.LastModified)
+}
+
+// follows reports whether a copy that an entry with a change describes has the content after the
+// change: by its hash, or because lastmod shows the change. A lastmod that is older can be that of
+// the content before as well.
+func (r *Resource) follows(p *Staged) bool {
+	c := &p.Change
+	if comparable, same := fetch.Compare(r.Hashes, c.Resource.Hashes); comparable {
+		return same
+	}
+	if c.Datetime.IsZero() {
+		return !p.Estimate.IsZero()
+	}
+	return !c.Resource.LastModified.Before(c.Datetime)
+}
+
+// isAsOf reports whether the last known change of r is one at the time of c.
+func (r *Resource) isAsOf(c *resourcesync.Change) bool {
+	return !c.Datetime.IsZero() && c.Datetime.Equal(r.Datetime)
+}
+
+// settled returns whether the copy shows all versions with a time: it has been requested when
+// that time, in the precision in which it is written, was over.
+func (r *Resource) settled(t time.Time) match {
+	if !t.IsZero() && (Precision(t) < time.Second || !r.Asked.Before(t.Add(Precision(t)))) {
+		return current
+	}
+	return unsure
+}
+
+// Precision returns the unit in which t seems to be written. Finer units than a second are
+// assumed not to be shared by two changes of a resource.
+func Precision(t time.Time) time.Duration {
+	h, m, s := t.Clock()
+	switch {
+	case t.Nanosecond() != 0:
+		return 0
+	case s != 0:
+		return time.Second
+	case h != 0 || m != 0:
+		return time.Minute
+	}
+	return 24 * time.Hour
+}
+
+// possible returns the time of an earlier change, or zero if it is later than the answer with
+// a change at t, which is not: it is wrong, and must not hide what happens now.
+func possible(earlier, t, answer time.Time) time.Time {
+	if earlier.After(answer) && !t.After(answer) {
+		return time.Time{}
+	}
+	return earlier
+}
+
+// DatetimeAfter returns the datetime of r after a change at t: the later one, unless that of
+// r is in the future, and so is wrong.
+func (r *Resource) DatetimeAfter(t time.Time) time.Time {
+	if t.IsZero() || possible(r.Datetime, t, time.Now()).After(t) {
+		return r.Datetime
+	}
+	return t
+}
