@@ -213,6 +213,7 @@ func (t *task) shown(path string) *state.Resource {
 		have.Size, have.Hashes, have.Validators = c.Size, c.Hashes, c.Validators
 	}
 	have.Asked = c.Date
+	have.Vague = state.IsVague(res, have.Asked)
 	return have
 }
 

@@ -148,8 +148,10 @@ func (b *baseline) visit(ctx context.Context, p *page) ([]rsxml.Entry, error) {
 func (b *baseline) note(ctx context.Context, p *page, in *state.Package) ([]rsxml.Entry, error) {
 	if p.NotModified {
 		return nil, b.state.Write(ctx, func() error {
-			n, err := b.state.Unchanged(b.set.URI, p.uri, b.st.Baseline)
+			n, noted, unverifiable, err := b.state.Unchanged(b.set.URI, p.uri, b.st.Baseline)
 			b.meter.Listed += n
+			b.noted += noted
+			b.report.Unverifiable += unverifiable
 			return err
 		})
 	}
@@ -164,6 +166,9 @@ func (b *baseline) note(ctx context.Context, p *page, in *state.Package) ([]rsxm
 		noted, err := b.state.Note(&n)
 		if noted {
 			b.noted++
+			if n.Unverifiable {
+				b.report.Unverifiable++
+			}
 		}
 		if n.New {
 			b.created++

@@ -41,6 +41,11 @@ type Report struct {
 	// Gone has the first of the sets that the Source does not name any more.
 	Gone []GoneSet `json:"gone,omitempty"`
 
+	// Unverifiable is the number of resources that had to be requested without a condition, because
+	// neither their entries nor validators of their server can show a change. The copy shows
+	// what the Source had then.
+	Unverifiable int64 `json:"unverifiable,omitempty"`
+
 	// Failed is the number of resources that could not be copied or deleted, or have not
 	// been tried because their host fails or Sync has ended. They are tried again by the
 	// next Sync. Failures has the first of those that have been tried.

@@ -127,7 +127,7 @@ func (a *Audit) read() (err error) {
 
 func (s *State) members(which string, args ...any) (members []Member, err error) {
 	err = s.query("SELECT "+resourceColumns+", r.uri "+which, func(row *sqlite.Stmt) error {
-		members = append(members, Member{row.ColumnText(12), readResource(row, 0)})
+		members = append(members, Member{row.ColumnText(13), readResource(row, 0)})
 		return nil
 	}, args...)
 	return members, err

@@ -87,6 +87,12 @@ func Precision(t time.Time) time.Duration {
 	return 24 * time.Hour
 }
 
+// IsVague reports whether an entry cannot show a change of its resource after a time.
+func IsVague(listed *resourcesync.Resource, asked time.Time) bool {
+	r := Resource{Asked: asked}
+	return len(listed.Hashes) == 0 && r.settled(listed.LastModified) != current
+}
+
 // possible returns the time of an earlier change, or zero if it is later than the answer with
 // a change at t, which is not: it is wrong, and must not hide what happens now.
 func possible(earlier, t, answer time.Time) time.Time {

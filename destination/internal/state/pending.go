@@ -32,6 +32,8 @@ type Pending struct {
 	Doubt Doubt
 	Gone  time.Time
 
+	Unverifiable bool // Note: neither the entry nor a validator can show a change; not stored
+
 	// Have is the copy that the change concerns, if Known. Pending and PendingIn set them.
 	Have  Resource
 	Known bool
@@ -61,6 +63,7 @@ type Resource struct {
 	Hashes     []resourcesync.Hash
 	Validators fetch.Validators
 	Asked      time.Time // the Date of the answer to the last request for it
+	Vague      bool      // its entry cannot show a change after Asked
 }
 
 // Note notes an entry of a Resource List, unless the copy shows it, it is noted already, or a
@@ -76,7 +79,7 @@ func (s *State) Note(p *Pending) (noted bool, err error) {
 		return false, err
 	}
 	if k.copied {
-		err := s.exec("UPDATE resource SET seen = ?, list = ?, sets = ? WHERE uri = ?", p.Seen, p.List, p.Set, c.Resource.URI)
+		err := s.exec("UPDATE resource SET seen = ?, list = ?, sets = ?, vague = ? WHERE uri = ?", p.Seen, p.List, p.Set, IsVague(&c.Resource, k.have.Asked), c.Resource.URI)
 		if err != nil {
 			return false, err
 		}
@@ -88,8 +91,15 @@ func (s *State) Note(p *Pending) (noted bool, err error) {
 	case possible(k.have.Datetime, p.At, now).After(p.At):
 		return false, nil
 	}
-	if k.copied && !k.waiting && k.have.match(c) == current {
-		return false, nil
+	if k.copied {
+		switch k.have.match(c) {
+		case current:
+			if !k.waiting {
+				return false, nil
+			} // otherwise, what is noted is out of date
+		case unsure:
+			p.Unverifiable = k.have.Validators == (fetch.Validators{})
+		}
 	}
 	return s.put(p, &k.row, k.waiting)
 }
@@ -163,24 +173,35 @@ func (s *State) put(p *Pending, before *row, waiting bool) (changed bool, err er
 }
 
 // Unchanged records that the resources of a page of a set are still listed, because the page is not
-// modified. The copy can have others of the page that it lists no more. It returns the number of
-// resources.
-func (s *State) Unchanged(set, list string, baseline int64) (int64, error) {
+// modified. The copy can have others of the page that it lists no more. Those whose entries cannot
+// show a change are noted. It returns the number of resources, of those that are noted, and of
+// these that have no validators either.
+func (s *State) Unchanged(set, list string, baseline int64) (n, noted, unverifiable int64, err error) {
 	seen, err := s.int("SELECT seen FROM document WHERE uri = ? AND sets = ?", list, set)
 	if err != nil {
-		return 0, err
+		return 0, 0, 0, err
 	}
 	if err := s.exec("UPDATE resource SET seen = ? WHERE list = ? AND sets = ? AND seen >= ?", baseline, list, set, seen); err != nil {
-		return 0, err
+		return 0, 0, 0, err
 	}
-	n := int64(s.conn.Changes())
+	n = int64(s.conn.Changes())
 	if err := s.exec("UPDATE also SET seen = ? WHERE list = ? AND sets = ? AND seen >= ?", baseline, list, set, seen); err != nil {
-		return 0, err
+		return 0, 0, 0, err
 	}
 	if err := s.exec("UPDATE pending SET seen = ? WHERE list = ? AND sets = ? AND seen > 0 AND seen >= ?", baseline, list, set, seen); err != nil {
-		return 0, err
+		return 0, 0, 0, err
 	}
-	return n, s.exec("UPDATE document SET seen = ? WHERE uri = ? AND sets = ?", baseline, list, set)
+	if err := s.exec("UPDATE document SET seen = ? WHERE uri = ? AND sets = ?", baseline, list, set); err != nil {
+		return 0, 0, 0, err
+	}
+	err = s.query(`INSERT OR IGNORE INTO pending (uri, sets, list, seen, change, datetime, lastmod, length, hashes, type, encoding, links)
+		SELECT uri, sets, list, seen, '', 0, lastmod, length, '', '', '', '' FROM resource WHERE list = ?1 AND sets = ?2 AND seen = ?3 AND vague = 1
+		RETURNING (SELECT etag = '' AND modified = '' FROM resource r WHERE r.uri = pending.uri)`, func(row *sqlite.Stmt) error {
+		noted++
+		unverifiable += row.ColumnInt64(0)
+		return nil
+	}, list, set, baseline)
+	return n, noted, unverifiable, err
 }
 
 // unseen is the condition of a resource that a baseline, complete up to a time, has not seen.

@@ -115,7 +115,8 @@ CREATE TABLE subscription (
 //
 // How times are read: base is the at of the Resource Lists that were compared last, and lag the
 // largest delay with which a change was listed, -1 if it is not known. asked is the Date of the
-// answer to the last request for a resource. A doubtful row is a question, see [Doubt], and gone is the time of the first
+// answer to the last request for a resource. It is vague if its entry, as of then, cannot show a
+// later change. A doubtful row is a question, see [Doubt], and gone is the time of the first
 // answer of 404 or 410. A reading is the last one of a document with changes, for a set: prints has the digests of its
 // entries, 8 bytes each, of all if whole is 1. It is closed if no entries follow.
 const upgrade3 = `
@@ -136,6 +137,7 @@ UPDATE sets SET complete = 0;
 ALTER TABLE sets ADD COLUMN base INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE sets ADD COLUMN lag INTEGER NOT NULL DEFAULT -1;
 ALTER TABLE resource ADD COLUMN asked INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE resource ADD COLUMN vague INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE pending ADD COLUMN doubt INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE pending ADD COLUMN gone INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE reading (
