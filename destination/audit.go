@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/destination/internal/state"
+	"github.com/resourcesync-go/resourcesync/internal/tree"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -14,7 +16,7 @@ import (
 // rather than as anything else. Each count has the URIs of some of the first resources.
 type AuditReport struct {
 	// Listed is the number of entries of the Resource Lists, and Same that of resources
-	// of which the copy shows the listed version.
+	// of which the copy shows the version of the Source.
 	Listed int64 `json:"listed"`
 	Same   int64 `json:"same"`
 
@@ -22,6 +24,10 @@ type AuditReport struct {
 	Differs Found `json:"differs"` // the copy shows another version
 	Extra   Found `json:"extra"`   // the copy has them, the Source does not list them
 	Damaged Found `json:"damaged"` // the Sink has other content than it was given, or none
+
+	// Undecided is the number of resources about which the Resource Lists and the Change Lists do
+	// not agree, and that the last Sync has not asked for. The next one does.
+	Undecided int64 `json:"undecided,omitempty"`
 
 	// Held is the number of extra resources whose deletion is held; see [Options].MaxDelete.
 	// Gone has the first of the sets that the Source does not name any more. Their resources
@@ -50,10 +56,11 @@ func (a *AuditReport) InSync() bool {
 	return a.Missing.Count+a.Differs.Count+a.Extra.Count+a.Damaged.Count == 0
 }
 
-// Audit compares the copy with the Resource Lists of the Source (section 5.2), and, if the
-// Sink is a [Verifier], the contents of the Sink with those that it was given. It requests no
-// resources and does not change the copy. The next Sync fetches resources that are missing,
-// differ or are damaged. It deletes extra ones when the Source does.
+// Audit compares the copy with the Resource Lists of the Source and the changes after them (section
+// 5.2), and, if the Sink is a [Verifier], the contents of the Sink with those that it was given. It
+// requests no resources and does not change the copy. The next Sync fetches resources that are
+// missing, differ or are damaged, and deletes those that a Change List deletes. It deletes other
+// extra ones when the Source does.
 //
 // A Source that changes during the audit differs from the copy: call Sync before.
 func (d *Destination) Audit(ctx context.Context) (*AuditReport, error) {
@@ -74,11 +81,12 @@ type audit struct {
 	copy     *state.Audit
 	checking *verification // of the members that were compared last
 	found    AuditReport
+	at       map[string]time.Time // as of when the Resource Lists of a set are complete
 }
 
-func (a *audit) audit(ctx context.Context) error {
-	sets, err := a.discover(ctx)
-	if err != nil {
+func (a *audit) audit(ctx context.Context) (err error) {
+	var sets []tree.Set
+	if sets, err = a.discover(ctx); err != nil {
 		return err
 	}
 	a.sets = sets
@@ -90,11 +98,22 @@ func (a *audit) audit(ctx context.Context) error {
 		return err
 	}
 	defer func() { a.checking.wait() }()
+	if err := a.state.ClearStaged(); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, a.state.ClearStaged()) }()
+	a.at = make(map[string]time.Time)
 	var failed error
-	for _, set := range sets {
+	for _, set := range sets { // a set can have a newer version of what another one lists
 		if len(set.Lists[resourcesync.ResourceList]) == 0 {
 			return fmt.Errorf("%s has no Resource List to compare the copy with", set.URI)
 		}
+		unread, err := a.changes(ctx, set)
+		if failed = errors.Join(failed, unread); err != nil {
+			return err
+		}
+	}
+	for _, set := range sets {
 		w := walk{run: a.run, known: unconditional, visit: func(ctx context.Context, p *page) ([]rsxml.Entry, error) {
 			return a.compare(ctx, set.URI, p)
 		}}
@@ -106,17 +125,61 @@ func (a *audit) audit(ctx context.Context) error {
 	if failed != nil { // what is in no list that can be read may be in another one
 		return errors.Join(failed, a.verify(ctx, nil))
 	}
-	err = a.copy.Unlisted(ctx, func(members []state.Member) error {
-		compared := make([]compared, len(members))
-		for i := range members {
-			compared[i].Member = &members[i]
-		}
-		return a.verify(ctx, compared)
-	})
+	err = a.rest(ctx)
 	if err != nil {
 		return err
 	}
 	return a.verify(ctx, nil)
+}
+
+// changes stages the changes of a set since a day before its Resource Lists, at most. failed has the
+// errors of Change Lists that cannot be read.
+func (a *audit) changes(ctx context.Context, set tree.Set) (failed, err error) {
+	st, err := a.state.Set(set.URI)
+	if err != nil {
+		return nil, err
+	}
+	st.Known = false
+	c := a.newChangeReader(set, &st)
+	c.audit, c.all = true, true
+	c.lists = walk{run: a.run, known: c.known, visit: c.visit}
+	err = c.lists.all(ctx, set.Lists[resourcesync.ChangeList])
+	return c.lists.failed, err
+}
+
+// staged counts a change of a resource that neither the copy nor a Resource List has.
+func (a *audit) staged(uri string, c state.Comparison) {
+	switch c {
+	case state.Missing:
+		a.found.Missing.add(uri)
+	case state.Undecided:
+		a.found.Undecided++
+	}
+}
+
+// rest compares the members of the copy that are in no Resource List, and the changes of resources
+// that are neither there nor in the copy.
+func (a *audit) rest(ctx context.Context) error {
+	err := a.copy.Staged(ctx, a.at, a.staged)
+	if err != nil {
+		return err
+	}
+	return a.copy.Rest(ctx, func(members []state.Member) error {
+		all := make([]compared, len(members))
+		err := a.state.Write(ctx, func() (err error) {
+			for i := range members {
+				all[i].Member = &members[i]
+				if all[i].result, err = a.copy.Unlisted(&members[i], a.at); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		return a.verify(ctx, all)
+	})
 }
 
 // goneSets adds to the report what the last Sync has held.
@@ -147,7 +210,7 @@ func (a *audit) goneSets() error {
 	return nil
 }
 
-// A compared member of the copy. The result is 0 if no list has an entry for it.
+// A compared member of the copy.
 type compared struct {
 	*state.Member
 	result state.Comparison
@@ -157,20 +220,27 @@ type compared struct {
 // compare compares the entries of a list with the copy. The contents of the members are
 // verified while further entries are compared. It returns the parts of an index.
 func (a *audit) compare(ctx context.Context, set string, p *page) ([]rsxml.Entry, error) {
+	if at, ok := a.at[set]; p.top && (!ok || p.at.Before(at)) {
+		a.at[set] = p.at
+	}
+	at := p.at
+	if at.IsZero() {
+		at = a.at[set]
+	}
 	parsed := parse(p.Document)
 	defer parsed.stop()
 	for entries := range parsed.batches {
 		members := make([]compared, 0, len(entries))
 		err := a.state.Write(ctx, func() error {
 			for i := range entries {
-				entry := &state.Pending{Set: set, List: p.uri, At: p.at, Change: resourcesync.Change{Resource: resource(&entries[i])}}
+				entry := &state.Pending{Set: set, List: p.uri, At: at, Change: resourcesync.Change{Resource: resource(&entries[i])}}
 				result, member, err := a.copy.Compare(entry)
 				if err != nil {
 					return err
 				}
-				if result == state.Missing {
-					a.found.Missing.add(entries[i].Loc)
-				} else if member != nil {
+				if member == nil {
+					a.staged(entries[i].Loc, result)
+				} else {
 					members = append(members, compared{member, result, &entry.Change.Resource})
 				}
 			}
@@ -212,7 +282,9 @@ func (a *audit) verify(ctx context.Context, members []compared) error {
 			if err := a.state.Write(ctx, func() error { return a.state.Damaged(m.Member, m.listed) }); err != nil {
 				return err
 			}
-		case m.result == 0:
+		case m.result == state.Undecided:
+			a.found.Undecided++
+		case m.result == state.Extra:
 			a.found.Extra.add(m.URI)
 		case m.result == state.Same:
 			a.found.Same++

@@ -95,6 +95,9 @@ func (l *listReader) entry(e *rsxml.Entry) error {
 	}
 	old := !c.Datetime.IsZero() && c.Datetime.Before(l.cutoff)
 	switch {
+	case l.audit && old:
+		return nil
+	case l.audit:
 	case p.Age == state.AgeKnown:
 		if touched, err := l.touched(c.Resource.URI); !touched || err != nil {
 			return err

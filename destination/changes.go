@@ -40,6 +40,8 @@ type changeReader struct {
 	// change of the same resource. Then all are read.
 	early, untimed, unmodified, all bool
 
+	audit bool // the entries are staged for an audit, also those that are known
+
 	readings []*state.Reading // not saved yet
 	prints   int              // of them
 	staged   int              // entries
@@ -61,6 +63,9 @@ func (r *run) newChangeReader(set tree.Set, st *state.Set) *changeReader {
 func (c *changeReader) begin(uri string) error {
 	reading, err := c.state.Reading(c.set.URI, uri)
 	c.cutoff, c.before = time.Time{}, time.Time{}
+	if c.audit && !c.st.Base.IsZero() {
+		c.cutoff = c.st.Base.Add(-state.MaxMargin)
+	}
 	if err != nil || !c.st.Known || c.st.Cursor.IsZero() {
 		return err
 	}
@@ -313,6 +318,9 @@ func (c *changeReader) note(ctx context.Context, p *page, in *state.Package) ([]
 	}
 	if len(parts) > 0 || p.cut != nil {
 		l.reading.Validators = fetch.Validators{} // the parts have to be read
+	}
+	if c.audit {
+		return parts, nil
 	}
 	c.read(l.reading)
 	if c.prints > maxPrints || c.staged > maxStaged {

@@ -331,7 +331,7 @@ func TestNotModified(t *testing.T) {
 			if err == nil && r.Failed+r.Unused == 0 {
 				t.Errorf("no failure: %+v", r)
 			}
-			if _, err := m.Audit(t.Context()); (path == "/cl.xml" || path == "/rl.xml") != (err != nil) {
+			if _, err := m.Audit(t.Context()); (path == "/cl.xml" || path == "/rl.xml" || path == "/chl.xml") != (err != nil) {
 				t.Errorf("Audit: %v", err)
 			}
 			if got := files(t, m.dir); path == "/a" && !maps.Equal(got, map[string]string{"b c": "b"}) {

@@ -2,10 +2,9 @@ package state
 
 import (
 	"context"
+	"time"
 
 	"zombiezen.com/go/sqlite"
-
-	"github.com/resourcesync-go/resourcesync"
 )
 
 // auditSchema is that of the resources that an audit cannot judge until all lists have been
@@ -29,17 +28,20 @@ type Audit struct {
 	last  string   // the greatest URI that was compared
 }
 
-// A Comparison is how a member of the copy compares with its entry.
+// A Comparison is how a resource of the copy compares with the documents of the Source.
 type Comparison int
 
-// The results of Compare. Later means that the copy shows a change after the list, and Repeated
-// that another entry of the same resource has been compared.
+// The results of a comparison. Extra means that the Source has no such resource, Later that the copy
+// is newer than the Resource Lists or has rightly nothing, and Repeated that another entry of the
+// same resource has been compared. Undecided means that the next Sync asks the resource.
 const (
 	Same Comparison = iota + 1
 	Missing
 	Differs
+	Extra
 	Later
 	Repeated
+	Undecided
 )
 
 // A Member is a member of the copy with its URI.
@@ -57,35 +59,93 @@ func (s *State) Audit() (*Audit, error) {
 	return &Audit{s: s}, err
 }
 
-// Compare compares an entry of a Resource List with the copy, and notes it if it is missing or
-// differs. It returns the member of the copy, unless there is none or it has been returned
-// before.
+// Compare compares an entry of a Resource List, and the staged changes of its resource, with the
+// copy, and notes what the next Sync must repair. It returns the member of the copy, unless there
+// is none or it has been returned before. A resource that its set has deleted after the list is
+// not judged yet, because another set can have it.
 func (a *Audit) Compare(p *Pending) (Comparison, *Member, error) {
-	c := &p.Change
-	m, repeated, err := a.find(c.Resource.URI)
+	uri := p.Change.Resource.URI
+	m, repeated, err := a.find(uri)
 	if err != nil {
 		return 0, nil, err
 	}
-	result := Differs
-	switch {
-	case m == nil:
-		result, c.Type = Missing, resourcesync.Created
-		if err = a.s.exec("INSERT OR IGNORE INTO temp.missing (uri) VALUES (?)", c.Resource.URI); err == nil {
-			repeated = a.s.conn.Changes() == 0
-			_, err = a.s.Note(p)
+	staged, err := a.s.StagedOf(uri)
+	if err != nil {
+		return 0, nil, err
+	}
+	if w := changeIn(p.Set, staged); w != nil && w.isDeletion() && w.isAfter(p.At) {
+		if m != nil && !repeated {
+			err = a.s.exec("INSERT OR IGNORE INTO temp.passed (uri) VALUES (?)", uri)
 		}
-	case m.match(c) != differs:
-		result = Same
-	case !p.At.IsZero() && m.Datetime.After(p.At):
-		result = Later
-	default:
-		c.Type = resourcesync.Updated
-		_, err = a.s.Note(p)
+		return Later, nil, err
+	}
+	result, err := a.judge(p.At, p, lastChange(p.Set, staged), m)
+	if err == nil && m == nil && (result == Missing || result == Undecided) {
+		err = a.s.exec("INSERT OR IGNORE INTO temp.missing (uri) VALUES (?)", uri)
+		repeated = a.s.conn.Changes() == 0
 	}
 	if repeated {
 		return Repeated, nil, err
 	}
 	return result, m, err
+}
+
+// Unlisted compares a member of the copy that is in no Resource List, or only in those of sets that
+// have deleted it since. at has the times of the lists of the sets.
+func (a *Audit) Unlisted(m *Member, at map[string]time.Time) (Comparison, error) {
+	staged, err := a.s.StagedOf(m.URI)
+	if err != nil {
+		return 0, err
+	}
+	if w := lastVersion(staged, at); w != nil {
+		return a.judge(at[w.Set], nil, w, m)
+	}
+	return a.judge(at[m.Set], nil, changeIn(m.Set, staged), m)
+}
+
+// Staged calls f for each resource with staged changes that neither the copy has nor a Resource
+// List, with its comparison. at has the times of the lists of the sets.
+func (a *Audit) Staged(ctx context.Context, at map[string]time.Time, f func(uri string, c Comparison)) error {
+	for after := int64(0); ; {
+		changes, err := a.s.StagedAfter(after, auditBatch)
+		if err != nil || len(changes) == 0 {
+			return err
+		}
+		after = changes[len(changes)-1].N
+		err = a.s.Write(ctx, func() error {
+			for i := range changes {
+				if err := a.change(&changes[i], at, f); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// change calls f for the resource of a staged change, unless another change of it comes first.
+func (a *Audit) change(c *Staged, at map[string]time.Time, f func(uri string, c Comparison)) error {
+	uri := c.Change.Resource.URI
+	n, err := a.s.int("SELECT EXISTS (SELECT 1 FROM resource WHERE uri = ?1) OR EXISTS (SELECT 1 FROM temp.missing WHERE uri = ?1)", uri)
+	if n > 0 || err != nil {
+		return err
+	}
+	staged, err := a.s.StagedOf(uri)
+	if err != nil || staged[0].N != c.N {
+		return err
+	}
+	w := lastVersion(staged, at)
+	if w == nil {
+		return nil // all sets that had it have deleted it
+	}
+	result, err := a.judge(at[w.Set], nil, w, nil)
+	if err == nil {
+		f(uri, result)
+	}
+	return err
 }
 
 // find returns the member for uri, or nil, and whether an entry for it has been compared.
@@ -133,9 +193,8 @@ func (s *State) members(which string, args ...any) (members []Member, err error)
 	return members, err
 }
 
-// Unlisted calls f for the members of the copy for which no entry has been compared, a few at a
-// time. The audit ends with it.
-func (a *Audit) Unlisted(ctx context.Context, f func([]Member) error) error {
+// Rest calls f for the members of the copy for which no entry has been compared, a few at a time.
+func (a *Audit) Rest(ctx context.Context, f func([]Member) error) error {
 	for after := ""; ; {
 		members, err := a.s.members("FROM temp.passed p JOIN resource r ON r.uri = p.uri WHERE p.uri > ? ORDER BY p.uri LIMIT +?", after, auditBatch)
 		if err != nil {

@@ -115,6 +115,11 @@ func (s *State) StagedAfter(n int64, limit int) ([]Staged, error) {
 	return s.staged("WHERE n > ? ORDER BY n LIMIT +?", n, limit)
 }
 
+// StagedOf returns the staged changes of a resource: at most one of each set.
+func (s *State) StagedOf(uri string) ([]Staged, error) {
+	return s.staged("WHERE uri = ? ORDER BY n", uri)
+}
+
 func (s *State) staged(which string, args ...any) (out []Staged, err error) {
 	err = s.query("SELECT "+stagedColumns+" FROM temp.staged "+which, func(row *sqlite.Stmt) error {
 		c := Staged{
