@@ -29,6 +29,7 @@ type listReader struct {
 	buffered              map[string]bool // their URIs
 	bytes                 int
 	streaming             bool
+	index                 bool // known at its end
 }
 
 // Entries are buffered until the order of the list is known: it is newest first if no entry is
@@ -187,9 +188,29 @@ func (l *listReader) release() error {
 	return nil
 }
 
+// restarted reports whether the list may begin after the cursor, although its from is too coarse to
+// show that: it has lost entries or parts, or none of them shows that it is the list that was read
+// before.
+func (l *listReader) restarted() bool {
+	if !l.st.Known || l.known == nil || !l.begun().After(l.st.Cursor) {
+		return false
+	}
+	return l.known.Lost() || l.repeatable(l.known)
+}
+
+// repeatable reports whether a list that begins after a reading of this one can look the same: the
+// reading has no entries, and the unit in which from is written was not over.
+func (l *listReader) repeatable(r *state.Reading) bool {
+	return !l.index && r.Len() == 0 && l.begun().After(r.Date)
+}
+
+// begun returns the end of the unit in which from is written: the list began before.
+func (l *listReader) begun() time.Time { return l.from.Add(state.Precision(l.from)) }
+
 // end ends the list. Its lastmods are times of changes if they do not run both ways, and if no
 // entry has a better one.
 func (l *listReader) end(parts []rsxml.Entry) error {
+	l.index = len(parts) > 0
 	for i := range parts {
 		part := state.Print(&resourcesync.Change{Resource: resourcesync.Resource{URI: parts[i].Loc}})
 		l.reading.Add(part)

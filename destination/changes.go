@@ -316,11 +316,15 @@ func (c *changeReader) note(ctx context.Context, p *page, in *state.Package) ([]
 	if err != nil {
 		return nil, err
 	}
-	if len(parts) > 0 || p.cut != nil {
-		l.reading.Validators = fetch.Validators{} // the parts have to be read
+	if len(parts) > 0 || p.cut != nil || p.top && l.repeatable(l.reading) {
+		l.reading.Validators = fetch.Validators{} // the parts, or a list that looks the same, have to be read
 	}
 	if c.audit {
 		return parts, nil
+	}
+	if p.top && l.restarted() {
+		c.gap = true
+		return nil, errGap
 	}
 	c.read(l.reading)
 	if c.prints > maxPrints || c.staged > maxStaged {

@@ -67,7 +67,6 @@ func TestFuture(t *testing.T) {
 	}
 	now := time.Now().UTC().Add(2 * time.Second).Format(time.RFC3339)
 	s.set(map[string]string{"/chl.xml": changes(`<url><loc>BASE/d</loc><rs:md change="deleted" datetime="` + now + `"/></url>`)})
-	s.remove("/d")
 	if r := m.sync(t); r.Deleted != 1 {
 		t.Errorf("the change of today: %+v", r)
 	}

@@ -204,18 +204,57 @@ func (r *run) compare(ctx context.Context, set tree.Set, st *state.Set) (failed 
 	return errors.Join(failed, err)
 }
 
-// catchUp reads the changes after a baseline. If the Change List begins later than that, there
-// is nothing between them: the Resource List was read after the Change List began.
+// catchUp reads the changes after a baseline or after other changes. If they begin later than that, the
+// Source may have published both lists again meanwhile: then the Resource Lists are read again, and
+// noted is not zero. Otherwise nothing is between the two.
 func (r *run) catchUp(ctx context.Context, set tree.Set, st *state.Set) (noted int64, err error) {
 	if !r.hasChanges(set) {
 		return 0, nil
 	}
-	noted, gap, err := r.readChanges(ctx, set, st)
-	if err == nil && gap {
-		st.Known = false
-		noted, _, err = r.readChanges(ctx, set, st)
+	for reading := 0; ; reading++ {
+		n, gap, err := r.readChanges(ctx, set, st)
+		if noted += n; err != nil || !gap {
+			return noted, err
+		}
+		again, err := r.isNewer(ctx, set, st)
+		if err != nil {
+			return noted, err
+		}
+		if !again || reading == maxReadings {
+			break
+		}
+		noted++
+		if err := r.readResources(ctx, set, st); err != nil {
+			return noted, err
+		}
 	}
-	return noted, err
+	st.Known = false
+	n, _, err := r.readChanges(ctx, set, st)
+	return noted + n, err
+}
+
+// isNewer reports whether a Resource List of a set can be another one than when all were read.
+func (r *run) isNewer(ctx context.Context, set tree.Set, st *state.Set) (bool, error) {
+	if st.Partial {
+		return false, nil
+	}
+	for _, uri := range set.Lists[resourcesync.ResourceList] {
+		known, err := r.state.Document(set.URI, uri)
+		if err != nil {
+			return false, err
+		}
+		d, err := r.reader.Open(ctx, uri, known.Validators)
+		if err != nil {
+			return false, &listError{err}
+		}
+		d.Close()
+		at := d.Head.Metadata.At
+		over := at.Add(state.Precision(at)) // a list with the same time can be another one until then
+		if !d.NotModified && (at.IsZero() || notAfter(at, d.Header).After(st.Base) || over.After(fetch.Date(d.Header))) {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // followChanges reads the changes since the last time.

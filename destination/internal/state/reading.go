@@ -22,6 +22,7 @@ type Reading struct {
 	Closed     bool // the document has an until, itself or in its index: no entries follow
 
 	prints []uint64
+	found  int
 	used   []uint32 // by Has: the number of equal digests from here on
 }
 
@@ -72,8 +73,12 @@ func (r *Reading) Has(print uint64) bool {
 		return false
 	}
 	r.used[first]++
+	r.found++
 	return true
 }
+
+// Lost reports whether the document had entries that Has has not been asked for.
+func (r *Reading) Lost() bool { return r.found < len(r.prints) }
 
 // Print returns the digest of a change.
 func Print(c *resourcesync.Change) uint64 {
