@@ -36,6 +36,7 @@ type packageEntry struct {
 	length   resourcesync.Length
 
 	from, until time.Time // of the changes
+	at          time.Time // of the package, or of its dump
 }
 
 // A dumpReader reads the dumps of a set.
@@ -102,7 +103,11 @@ func (r *dumpReader) visit(_ context.Context, p *page) ([]rsxml.Entry, error) {
 	}
 	for _, e := range packages.entries {
 		manifest, _ := p.Target(&e, resourcesync.RelContents)
-		p.packages = append(p.packages, packageEntry{e.Loc, manifest, e.Metadata.Length, e.Metadata.From, e.Metadata.Until})
+		at := e.Metadata.At
+		if at.IsZero() {
+			at = p.Head.Metadata.At
+		}
+		p.packages = append(p.packages, packageEntry{e.Loc, manifest, e.Metadata.Length, e.Metadata.From, e.Metadata.Until, at})
 	}
 	return slices.DeleteFunc(dumps.entries, func(e rsxml.Entry) bool { return r.isOld(e.Metadata.Until) }), nil
 }
@@ -213,13 +218,17 @@ func (r *run) attachPackage(ctx context.Context, e packageEntry, capability reso
 	attached, received := 0, false
 	err := r.readManifest(ctx, p, e, receive, unconditional, func(uri string, d *tree.Document) error {
 		received = uri == e.uri
+		at := latest(d.Head.Metadata.At, d.Head.Metadata.Until)
+		if at.IsZero() {
+			at = latest(e.at, e.until)
+		}
 		_, err := r.noteAll(ctx, d, func(entry *rsxml.Entry) error {
 			if entry.Metadata.Path == "" || entry.Metadata.Change == resourcesync.Deleted {
 				return nil
 			}
 			p.Entries++
 			ok, err := r.state.Attach(&state.Pending{
-				Package: p.ID, Member: entry.Metadata.Path,
+				Package: p.ID, Member: entry.Metadata.Path, At: at,
 				Change: resourcesync.Change{Datetime: entry.Metadata.Datetime, Resource: resource(entry)},
 			})
 			if ok {

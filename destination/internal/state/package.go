@@ -89,8 +89,10 @@ func (s *State) NextPackage(id, after int64) (int64, error) {
 	return s.int("SELECT coalesce((SELECT package FROM pending WHERE seq > ? AND +package > 0 AND +package != ? ORDER BY seq LIMIT 1), 0)", after, id)
 }
 
-// packable is true for a pending change whose content can be in a package.
-const packable = `change != 'deleted' AND attempts = 0 AND doubt = 0`
+// packable is true for a pending change whose content can be in a package. That of an entry that the
+// copy shows already, and that cannot show a later change, cannot: only the server has it.
+const packable = `change != 'deleted' AND attempts = 0 AND doubt = 0 AND NOT (change = '' AND hashes = ''
+	AND EXISTS (SELECT 1 FROM resource r WHERE r.uri = pending.uri AND r.vague = 1 AND r.lastmod = pending.lastmod))`
 
 // Unpackaged returns the number of pending changes of a set whose content can be in a package
 // that is not known.
@@ -98,8 +100,8 @@ func (s *State) Unpackaged(set string) (int64, error) {
 	return s.int("SELECT count(*) FROM pending WHERE sets = ? AND package = 0 AND "+packable, set)
 }
 
-// Attach records that the content of a pending change is in a package, if p describes the same
-// version of the resource. A dump can be older or newer than the list.
+// Attach records that the content of a pending change is in a package, if p, its entry as of p.At,
+// describes the same version of the resource. A dump can be older or newer than the list.
 func (s *State) Attach(p *Pending) (attached bool, err error) {
 	var have resourcesync.Change
 	seq := int64(0)
@@ -107,13 +109,27 @@ func (s *State) Attach(p *Pending) (attached bool, err error) {
 		have.Datetime, have.Resource.LastModified = fromNanos(row.ColumnInt64(0)), fromNanos(row.ColumnInt64(1))
 		have.Resource.Length = toLength(row.ColumnInt64(2))
 		have.Resource.Hashes, _ = resourcesync.AppendHashes(nil, row.ColumnText(3))
-		attached, seq = sameVersion(&have, &p.Change), row.ColumnInt64(4)
+		attached, seq = sameVersion(&have, &p.Change) && isOver(&p.Change, p.At), row.ColumnInt64(4)
 		return nil
 	}, p.Change.Resource.URI)
 	if err != nil || !attached {
 		return false, err
 	}
 	return true, s.exec("UPDATE pending SET package = ?, member = ? WHERE seq = ?", p.Package, p.Member, seq)
+}
+
+// isOver reports whether no later version of a resource can have an entry like c, as of at: one has a hash, or
+// a time whose unit was over.
+func isOver(c *resourcesync.Change, at time.Time) bool {
+	if len(c.Resource.Hashes) > 0 {
+		return true
+	}
+	for _, t := range []time.Time{c.Resource.LastModified, c.Datetime} {
+		if !t.IsZero() && (Precision(t) < time.Second || !at.Before(t.Add(Precision(t)))) {
+			return true
+		}
+	}
+	return false
 }
 
 // sameVersion reports whether two entries describe the same version of a resource. Without
