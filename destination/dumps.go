@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"io/fs"
 	"slices"
 	"time"
@@ -125,10 +126,15 @@ func (r *run) readManifest(ctx context.Context, p *state.Package, e packageEntry
 		if err != nil {
 			return err
 		}
-		d, err := r.reader.Open(ctx, e.manifest, before.Validators)
+		var sum maphash.Hash
+		sum.SetSeed(manifestSeed)
+		d, err := r.reader.OpenTo(ctx, e.manifest, before.Validators, &sum)
 		if err == nil {
 			defer d.Close()
-			return f(e.manifest, d)
+			if err = f(e.manifest, d); err == nil && !d.NotModified {
+				r.packages.copied[p.ID] = sum.Sum64()
+			}
+			return err
 		}
 		if !receive || ctx.Err() != nil {
 			return &listError{err}

@@ -8,12 +8,14 @@ import (
 	"io/fs"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/destination/internal/pack"
 	"github.com/resourcesync-go/resourcesync/destination/internal/state"
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
 	"github.com/resourcesync-go/resourcesync/internal/tree"
+	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
 const (
@@ -32,8 +34,9 @@ type packages struct {
 	ctx    context.Context // of the run
 	cancel context.CancelFunc
 
-	open   []*opened      // oldest first
-	closed map[int64]bool // packages that have been open, or are not worth it
+	open   []*opened        // oldest first
+	copied map[int64]uint64 // the sums of the manifests whose paths are known, by package
+	closed map[int64]bool   // packages that have been open, or are not worth it
 }
 
 // An opened package is being received or open.
@@ -42,14 +45,17 @@ type opened struct {
 	tasks sync.WaitGroup // that read it
 	used  bool           // there has been one
 
+	otherPaths atomic.Bool // a path of the copy of its manifest is another one
+
 	ready   chan struct{} // closed when the rest is set
 	content *fetch.Content
 	zip     *pack.Package
+	members members // nil if the known paths come from the package
 	err     error
 }
 
 func newPackages(ctx context.Context, r *run) *packages {
-	p := &packages{run: r, closed: make(map[int64]bool)}
+	p := &packages{run: r, closed: make(map[int64]bool), copied: make(map[int64]uint64)}
 	p.ctx, p.cancel = context.WithCancel(ctx)
 	return p
 }
@@ -93,7 +99,7 @@ func (p *packages) find(id int64) (*opened, error) {
 		p.closed[id] = true
 		return nil, err
 	}
-	return p.begin(known, fetch.Validators{})
+	return p.begin(known, fetch.Validators{}, true)
 }
 
 // worth reports whether to receive a package.
@@ -109,8 +115,9 @@ func (p *packages) worth(known *state.Package) (bool, error) {
 }
 
 // begin begins to receive a package. If it is not modified since the version that is known,
-// it has no content.
-func (p *packages) begin(known state.Package, since fetch.Validators) (*opened, error) {
+// it has no content. If the paths of its resources are known, they may be those of a copy of its
+// manifest.
+func (p *packages) begin(known state.Package, since fetch.Validators, paths bool) (*opened, error) {
 	if len(p.open) == maxOpen {
 		if err := p.evict(); err != nil {
 			return nil, err
@@ -125,9 +132,13 @@ func (p *packages) begin(known state.Package, since fetch.Validators) (*opened, 
 			want.Max = limit
 		}
 	}
+	copied := p.copied[o.ID]
 	go func() {
 		defer close(o.ready)
 		o.receive(p.ctx, p.client, p.folder, want)
+		if paths && o.zip != nil {
+			o.members = readMembers(o.zip, o.URI, copied)
+		}
 	}()
 	return o, nil
 }
@@ -155,7 +166,7 @@ func (p *packages) receive(ctx context.Context, known state.Package, since fetch
 			return o, o.wait(ctx)
 		}
 	}
-	o, err := p.begin(known, since)
+	o, err := p.begin(known, since, false)
 	if err != nil {
 		return nil, err
 	}
@@ -210,6 +221,10 @@ func (o *opened) end(r *run) {
 	switch {
 	case o.err == nil && !o.content.NotModified:
 		r.report.Packages++
+		if o.otherPaths.Load() {
+			r.report.deviate(o.URI, &rsxml.SyntaxError{Line: 1, Column: 1, ID: "manifest-copy", Section: "Core 11.1",
+				Rule: "the copy of the manifest (rel=\"contents\") has other paths than the manifest in the package"})
+		}
 	case o.err != nil && !errors.Is(o.err, context.Canceled):
 		r.report.unused(r.log, o.URI, o.err)
 	}
@@ -223,7 +238,14 @@ func (o *opened) read(ctx context.Context, folder fetch.Folder, t *task, want fe
 	if o.zip == nil {
 		return nil, pack.ErrMissing
 	}
-	r, err := o.zip.Open(t.Member)
+	member, ok := o.member(t)
+	if !ok {
+		return nil, pack.ErrMissing
+	}
+	if member != t.Member {
+		o.otherPaths.Store(true)
+	}
+	r, err := o.zip.Open(member)
 	if err != nil {
 		return nil, err
 	}
