@@ -113,6 +113,7 @@ type Destination struct {
 	host    string // of the source, for paths
 	sink    Sink
 	options Options
+	at      string       // the folder of the state
 	folder  fetch.Folder // for partial downloads
 	log     *slog.Logger
 	client  *fetch.Client
@@ -168,6 +169,7 @@ func open(source string, sink Sink, o *Options, with seams) (*Destination, error
 	if at == "" {
 		return nil, errors.New("destination: Options.State is missing; it is optional for a Folder only")
 	}
+	d.at = at
 	d.folder = fetch.Folder{Name: filepath.Join(at, "partial"), Hook: with.hook}
 	if err := os.MkdirAll(at, 0o700); err != nil {
 		return nil, fmt.Errorf("destination: %w", err)
@@ -175,6 +177,7 @@ func open(source string, sink Sink, o *Options, with seams) (*Destination, error
 	if d.state, err = state.Open(filepath.Join(at, "state.db"), source, cmp.Or(o.MaxState, defaultMaxState), with.hook); err != nil {
 		return nil, fmt.Errorf("destination: %w", err)
 	}
+	os.RemoveAll(filepath.Join(at, auditsFolder)) // who still waits renews his request
 	d.folders = &folderLog{d.state, make(map[string]bool)}
 	err = d.restrict(context.Background())
 	if err == nil {

@@ -71,7 +71,8 @@ func (d *Destination) Follow(ctx context.Context, o *FollowOptions) error {
 			f.sync(ctx)
 			continue
 		}
-		timer := time.NewTimer(time.Until(f.nextFill(f.next)))
+		f.auditRequested(ctx)
+		timer := time.NewTimer(min(time.Until(f.nextFill(f.next)), lookEvery))
 		select {
 		case <-ctx.Done():
 			timer.Stop()
