@@ -96,6 +96,7 @@ type task struct {
 
 	opened  *opened       // the package that has the content, or nil
 	done    chan struct{} // closed when the rest is set; nil if nothing is downloaded
+	rebuild rebuilding
 	content *fetch.Content
 	unused  error // of the package
 	err     error
@@ -114,6 +115,9 @@ func (r *run) applyBatch(ctx context.Context, batch []state.Pending) error {
 		downloads.Go(func() {
 			for t := range queue {
 				t.content, t.err = t.download(ctx, r)
+				if t.err == nil && len(t.rebuild.unsure) > 0 {
+					t.err = t.compare(r)
+				}
 				close(t.done)
 			}
 		})
@@ -155,7 +159,12 @@ func (t *task) start(ctx context.Context, r *run, queue chan<- *task) (err error
 	if t.Change.Type == resourcesync.Deleted {
 		return nil
 	}
-	if t.Attempts > 0 {
+	switch {
+	case r.options.Rebuild && !t.Known:
+		if t.rebuild.paths, err = r.state.FreePaths(t.Change.Resource.URI, r.host); err != nil {
+			return err
+		}
+	case t.Attempts > 0:
 		if err := r.checkPlace(ctx, t); err != nil {
 			if _, foreign := errors.AsType[*ForeignError](err); !foreign {
 				return err
@@ -211,14 +220,6 @@ func (r *run) checkPlace(ctx context.Context, t *task) error {
 		kind = "a file"
 	}
 	return &ForeignError{Key: path, Name: r.describe(path), Kind: kind}
-}
-
-// describe returns the name of what is at a path of the copy, for people.
-func (d *Destination) describe(path string) string {
-	if folder, ok := d.sink.(*Folder); ok {
-		return folder.describe(path)
-	}
-	return path
 }
 
 // maxResource returns the maximum size of a resource: none can be larger than the copy.

@@ -80,6 +80,13 @@ type Options struct {
 	// deletes any number. Deletions in Change Lists are not limited.
 	MaxDelete float64
 
+	// Rebuild makes the state again from the contents of the Sink, a Verifier, and from the
+	// Source. A state that is damaged is put aside. A resource without a state whose content is at
+	// its place is adopted: without a request, if its entry has a hash. Other content there
+	// stays, and counts as a failure, unless Replace is set.
+	Rebuild bool
+	Replace bool
+
 	// IgnoreRobots requests URLs that a robots.txt disallows.
 	IgnoreRobots bool
 
@@ -174,7 +181,7 @@ func open(source string, sink Sink, o *Options, with seams) (*Destination, error
 	if err := os.MkdirAll(at, 0o700); err != nil {
 		return nil, fmt.Errorf("destination: %w", err)
 	}
-	if d.state, err = state.Open(filepath.Join(at, "state.db"), source, cmp.Or(o.MaxState, defaultMaxState), with.hook); err != nil {
+	if err := d.openState(filepath.Join(at, "state.db"), cmp.Or(o.MaxState, defaultMaxState), with); err != nil {
 		return nil, fmt.Errorf("destination: %w", err)
 	}
 	os.RemoveAll(filepath.Join(at, auditsFolder)) // who still waits renews his request

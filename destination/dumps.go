@@ -176,8 +176,8 @@ func unconditional(string) (state.Document, error) { return state.Document{}, ni
 // Resource Dump after a baseline, otherwise in its Change Dump after since. Its failures are
 // reported, because the resources can be requested one by one.
 func (r *run) attach(ctx context.Context, set tree.Set, capability resourcesync.Capability, since time.Time) error {
-	if !r.offers(set.Lists[capability]) {
-		return nil
+	if !r.offers(set.Lists[capability]) || r.options.Rebuild {
+		return nil // to rebuild the state, most contents are not needed
 	}
 	n, err := r.state.Unpackaged(set.URI)
 	if err != nil || n == 0 || n < minPackaged && r.options.Dumps == DumpsAuto {

@@ -14,5 +14,5 @@ func OpenWith(source string, sink Sink, o *Options, transport http.RoundTripper,
 
 // OpenFolderWith is OpenFolder, with a hook before each change of the folder.
 func OpenFolderWith(name string, hook fault.Hook) (*Folder, error) {
-	return openFolder(name, hook)
+	return openFolder(name, false, hook)
 }

@@ -70,9 +70,13 @@ const (
 
 // OpenFolder opens the folder name, and creates it if there is none. A folder with files
 // must be a copy already, so that no other files are lost.
-func OpenFolder(name string) (*Folder, error) { return openFolder(name, nil) }
+func OpenFolder(name string) (*Folder, error) { return openFolder(name, false, nil) }
 
-func openFolder(name string, hook fault.Hook) (*Folder, error) {
+// AdoptFolder is OpenFolder for a folder whose state is lost: it may have files. See
+// [Options].Rebuild.
+func AdoptFolder(name string) (*Folder, error) { return openFolder(name, true, nil) }
+
+func openFolder(name string, adopt bool, hook fault.Hook) (*Folder, error) {
 	if err := os.MkdirAll(name, 0o777); err != nil {
 		return nil, fmt.Errorf("destination: %w", err)
 	}
@@ -83,7 +87,7 @@ func openFolder(name string, hook fault.Hook) (*Folder, error) {
 	dir, err := root.Open(".")
 	if err == nil {
 		f := &Folder{name: name, root: root, dir: dir, writes: newWrites(), hook: hook}
-		if err = f.prepare(); err == nil {
+		if err = f.prepare(adopt); err == nil {
 			return f, nil
 		}
 		dir.Close()
@@ -92,8 +96,8 @@ func openFolder(name string, hook fault.Hook) (*Folder, error) {
 	return nil, fmt.Errorf("destination: %w", err)
 }
 
-func (f *Folder) prepare() error {
-	if _, err := f.root.Stat(stateFolder); errors.Is(err, fs.ErrNotExist) {
+func (f *Folder) prepare(adopt bool) error {
+	if _, err := f.root.Stat(stateFolder); errors.Is(err, fs.ErrNotExist) && !adopt {
 		if names, _ := f.dir.Readdirnames(1); len(names) > 0 {
 			return fmt.Errorf("%s has files and is not a copy that was made before; use an empty folder", f.name)
 		}

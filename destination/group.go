@@ -31,10 +31,11 @@ type group struct {
 // A finished task is to be recorded. If failure is not nil, the resource could not be copied.
 type finished struct {
 	*task
-	path   string
-	have   *state.Resource // that the copy shows now; nil if it has nothing
-	size   int64           // of content that has been stored
-	stored bool
+	path    string
+	have    *state.Resource // that the copy shows now; nil if it has nothing
+	size    int64           // of content that has been stored
+	stored  bool
+	adopted bool // the copy has had the content before
 
 	// confirmed is set if the stored content is the one that the copy had.
 	confirmed bool
@@ -87,7 +88,11 @@ func (g *group) finish(ctx context.Context, t *task) error {
 		g.finished = append(g.finished, finished{task: t, failure: t.err})
 		return nil
 	}
-	if t.content.NotModified {
+	if t.rebuild.adopted != nil {
+		if err := g.keep(t); err != nil {
+			return err
+		}
+	} else if t.content.NotModified {
 		g.finished = append(g.finished, finished{task: t, path: t.Have.Path, have: t.shown(t.Have.Path)})
 	} else if err := g.put(ctx, t); err != nil {
 		return err
@@ -137,7 +142,9 @@ func (g *group) put(ctx context.Context, t *task) error {
 		if path, err = g.freePath(res.URI); err != nil {
 			return err
 		}
-		kind = resourcesync.Created
+		if path != t.rebuild.other {
+			kind = resourcesync.Created
+		}
 	}
 	t.Change.Type = kind
 	change := t.Change
@@ -206,6 +213,9 @@ func (t *task) shown(path string) *state.Resource {
 		have.List = t.Have.List
 	}
 	c := t.content
+	if c == nil {
+		return have // adopted, because the entry has its hash
+	}
 	if t.Doubt == state.DoubtDeletion && t.Known && (c.NotModified || fetch.Agree(t.Have.Hashes, c.Hashes)) {
 		have.LastMod, have.Length = t.Have.LastMod, t.Have.Length // the version is the one that it was
 	}
@@ -306,6 +316,8 @@ func (g *group) tell(f *finished) {
 	case errors.Is(f.failure, fetch.ErrPaused): // the report names the host
 	case f.failure != nil:
 		g.report.fail(g.log, f.Change.Resource.URI, f.failure)
+	case f.adopted:
+		g.report.Adopted++
 	case f.confirmed:
 	case f.stored && f.Known:
 		g.report.Updated++

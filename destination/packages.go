@@ -279,6 +279,14 @@ func (t *task) download(ctx context.Context, r *run) (*fetch.Content, error) {
 	if t.Known && (len(res.Hashes) == 0 || fetch.Agree(t.Have.Hashes, res.Hashes)) {
 		want.Known = t.Have.Validators
 	}
+	if len(t.rebuild.paths) > 0 {
+		if done, err := t.adopt(ctx, r); done {
+			if t.opened != nil {
+				t.opened.tasks.Done()
+			}
+			return nil, err
+		}
+	}
 	if t.opened != nil {
 		c, err := t.opened.read(ctx, r.folder, t, want)
 		t.opened.tasks.Done()

@@ -27,6 +27,10 @@ type Report struct {
 	Deleted  int64 `json:"deleted"`
 	Received int64 `json:"received"`
 
+	// Adopted is the number of resources whose content the copy has had before; see
+	// [Options].Rebuild.
+	Adopted int64 `json:"adopted,omitempty"`
+
 	// Packages is the number of packages of dumps that have been received. Unused is the
 	// number of dumps, packages and bitstreams in them that could not be used, and
 	// UnusedDumps has the first ones. Their resources are requested one by one.

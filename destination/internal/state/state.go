@@ -19,6 +19,7 @@ import (
 
 // A State is an open state. Its methods are not safe for concurrent use.
 type State struct {
+	path string
 	conn *sqlite.Conn
 	max  int64    // bytes
 	sets []string // that the Source has now, or nil
@@ -55,7 +56,7 @@ func Open(path, source string, max int64, hook fault.Hook) (*State, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &State{conn: conn, max: max, hook: hook}
+	s := &State{path: path, conn: conn, max: max, hook: hook}
 	if err := s.explain(s.prepare(source)); err != nil {
 		conn.Close()
 		if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy {
@@ -141,6 +142,9 @@ func (s *State) transaction(f func() error) (err error) {
 func (s *State) explain(err error) error {
 	if _, full := errors.AsType[*FullError](err); !full && sqlite.ErrCode(err).ToPrimary() == sqlite.ResultFull {
 		return &FullError{s.max}
+	}
+	if _, known := errors.AsType[*DamagedError](err); !known && isDamage(err) {
+		return &DamagedError{s.path, err}
 	}
 	return err
 }
