@@ -80,6 +80,12 @@ type Options struct {
 	// deletes any number. Deletions in Change Lists are not limited.
 	MaxDelete float64
 
+	// Moved continues a copy whose Source has another URL now. The first Sync makes sure that the
+	// Source lists resources of the copy, under their URIs or under those that the new URL of the Source
+	// suggests. It compares the Resource Lists with the copy, and requests what differs. It
+	// does nothing if the URL is the same.
+	Moved bool
+
 	// Rebuild makes the state again from the contents of the Sink, a Verifier, and from the
 	// Source. A state that is damaged is put aside. A resource without a state whose content is at
 	// its place is adopted: without a request, if its entry has a hash. Other content there

@@ -15,7 +15,7 @@ import (
 // openState opens the state. To rebuild it, one that is damaged is put aside before.
 func (d *Destination) openState(path string, maxState int64, with seams) error {
 	opened := func() (err error) {
-		if d.state, err = state.Open(path, d.source, maxState, with.hook); err != nil || !d.options.Rebuild {
+		if d.state, err = state.Open(path, d.source, d.options.Moved, maxState, with.hook); err != nil || !d.options.Rebuild {
 			return err
 		}
 		if err = d.state.Check(); err != nil {

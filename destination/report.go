@@ -27,6 +27,11 @@ type Report struct {
 	Deleted  int64 `json:"deleted"`
 	Received int64 `json:"received"`
 
+	// Moved is the former URL of a Source that has moved, if this Sync has found that out, and
+	// Renamed the number of resources of the copy that have got their present URIs.
+	Moved   string `json:"moved,omitempty"`
+	Renamed int64  `json:"renamed,omitempty"`
+
 	// Adopted is the number of resources whose content the copy has had before; see
 	// [Options].Rebuild.
 	Adopted int64 `json:"adopted,omitempty"`

@@ -55,8 +55,12 @@ func (r *run) whole(ctx context.Context) error {
 	r.packages = newPackages(ctx, r)
 	err := r.settle(ctx)
 	if err == nil {
+		err = r.move(ctx)
+	}
+	if err == nil {
 		err = r.sync(ctx)
 	}
+	r.report.Renamed = r.state.TakeRenamed()
 	if err == nil && !r.follows {
 		err = r.comeBack(ctx)
 	}

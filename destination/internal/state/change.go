@@ -135,7 +135,7 @@ type knowledge struct {
 }
 
 func (s *State) known(uri string) (k knowledge, err error) {
-	if k.have, k.copied, err = s.Resource(uri); err == nil {
+	if k.have, k.copied, err = s.find(uri); err == nil {
 		k.row, k.waiting, err = s.row(uri)
 	}
 	return k, err

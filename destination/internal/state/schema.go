@@ -119,12 +119,15 @@ CREATE TABLE subscription (
 // later change. A doubtful row is a question, see [Doubt], and gone is the time of the first
 // answer of 404 or 410. A reading is the last one of a document with changes, for a set: prints has the digests of its
 // entries, 8 bytes each, of all if whole is 1. It is closed if no entries follow.
+//
+// moved has prefixes of former URIs of resources, and those that have replaced them.
 const upgrade3 = `
 ALTER TABLE pending ADD COLUMN later INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX pending_later ON pending (later) WHERE later > 0;
 ALTER TABLE sets ADD COLUMN named TEXT NOT NULL DEFAULT '';
 ALTER TABLE sets ADD COLUMN missed INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE pause (host TEXT PRIMARY KEY, until INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE moved (old TEXT NOT NULL, new TEXT NOT NULL);
 CREATE TABLE placing (intents TEXT NOT NULL);
 CREATE TABLE folder (path TEXT PRIMARY KEY) WITHOUT ROWID;
 ALTER TABLE mirror ADD COLUMN list TEXT NOT NULL DEFAULT '';

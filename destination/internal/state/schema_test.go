@@ -43,7 +43,7 @@ func released(t *testing.T, name string) string {
 
 func open(t *testing.T, path string) *State {
 	t.Helper()
-	s, err := Open(path, source, room, nil)
+	s, err := Open(path, source, false, room, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +99,7 @@ func TestOtherVersion(t *testing.T) {
 		"PRAGMA user_version = 1000": "a newer version of this program has written; this program reads versions up to ",
 	} {
 		path := fromScript(t, script)
-		if s, err := Open(path, source, room, nil); err == nil {
+		if s, err := Open(path, source, false, room, nil); err == nil {
 			s.Close()
 			t.Errorf("%s: no error", script)
 		} else if !strings.Contains(err.Error(), want) {

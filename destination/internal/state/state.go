@@ -30,6 +30,10 @@ type State struct {
 	// empty if none is known.
 	folder string
 
+	before  string // the former URL of the Source, or ""
+	moves   []Move // the newest first
+	renamed int64
+
 	reserved reservations
 	unsure   bool // placing may have rows
 
@@ -47,8 +51,9 @@ func (e *FullError) Error() string {
 }
 
 // Open opens the state at path, and creates it if there is none. It belongs to one Source
-// and to one process at a time, and has at most max bytes. The hook is nil, except in tests.
-func Open(path, source string, max int64, hook fault.Hook) (*State, error) {
+// and to one process at a time, and has at most max bytes. If mayMove is set, the Source can be
+// another one, which Before tells. The hook is nil, except in tests.
+func Open(path, source string, mayMove bool, max int64, hook fault.Hook) (*State, error) {
 	if err := sqlitedb.MakePrivate(path); err != nil {
 		return nil, err
 	}
@@ -57,7 +62,7 @@ func Open(path, source string, max int64, hook fault.Hook) (*State, error) {
 		return nil, err
 	}
 	s := &State{path: path, conn: conn, max: max, hook: hook}
-	if err := s.explain(s.prepare(source)); err != nil {
+	if err := s.explain(s.prepare(source, mayMove)); err != nil {
 		conn.Close()
 		if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy {
 			err = ErrInUse
@@ -67,7 +72,7 @@ func Open(path, source string, max int64, hook fault.Hook) (*State, error) {
 	return s, nil
 }
 
-func (s *State) prepare(source string) error {
+func (s *State) prepare(source string, mayMove bool) error {
 	s.conn.SetBusyTimeout(0)
 	for _, pragma := range []string{"locking_mode = EXCLUSIVE", "journal_mode = WAL", "synchronous = NORMAL", "cache_size = -2000", "temp_store = FILE"} {
 		if err := sqlitex.ExecuteTransient(s.conn, "PRAGMA "+pragma, nil); err != nil {
@@ -91,24 +96,8 @@ func (s *State) prepare(source string) error {
 		if err != nil {
 			return err
 		}
-		return s.belongs(source, isNew)
+		return s.belongs(source, isNew, mayMove)
 	})
-}
-
-// belongs records the Source of a new state, and otherwise compares it.
-func (s *State) belongs(source string, isNew bool) error {
-	if isNew {
-		return s.exec("INSERT INTO mirror (source) VALUES (?)", source)
-	}
-	var known string
-	err := s.query("SELECT source FROM mirror", func(row *sqlite.Stmt) error {
-		known = row.ColumnText(0)
-		return nil
-	})
-	if err == nil && known != source {
-		err = fmt.Errorf("this copy is one of %s; use another folder for %s", known, source)
-	}
-	return err
 }
 
 // Close closes the state.
