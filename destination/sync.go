@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -103,12 +104,15 @@ func (r *run) sync(ctx context.Context) error {
 		return err
 	}
 	var failed error
+	sound := make([]tree.Set, 0, len(sets)) // those that have not failed: they do not wait for the others
 	for _, set := range sets {
-		if err := r.readSet(ctx, set); err != nil {
-			failed = errors.Join(failed, err) // the other sets do not wait for it
-			if _, full := errors.AsType[*state.FullError](err); full {
-				return failed
-			}
+		err := r.readSet(ctx, set)
+		if err == nil {
+			sound = append(sound, set)
+		}
+		failed = errors.Join(failed, err)
+		if _, full := errors.AsType[*state.FullError](err); full {
+			return failed
 		}
 	}
 	if err := r.goneSets(ctx, failed != nil); err != nil {
@@ -123,20 +127,28 @@ func (r *run) sync(ctx context.Context) error {
 			return errors.Join(failed, err)
 		}
 		noted := int64(0)
-		for _, set := range sets {
-			if round == maxRounds || !r.hasChanges(set) || failed != nil {
-				continue
-			}
-			n, err := r.followChanges(ctx, set)
-			if err != nil {
-				return err
-			}
-			noted += n
+		if round < maxRounds {
+			noted, err = r.followSets(ctx, &sound)
+			failed = errors.Join(failed, err)
 		}
-		if noted == 0 {
+		if _, full := errors.AsType[*state.FullError](err); noted == 0 || full || ctx.Err() != nil {
 			return failed
 		}
 	}
+}
+
+// followSets reads the changes of sets since the last time. Sets that fail are taken out.
+func (r *run) followSets(ctx context.Context, sets *[]tree.Set) (noted int64, failed error) {
+	*sets = slices.DeleteFunc(*sets, func(set tree.Set) bool {
+		if !r.hasChanges(set) {
+			return true
+		}
+		n, err := r.followChanges(ctx, set)
+		noted += n
+		failed = errors.Join(failed, err)
+		return err != nil
+	})
+	return noted, failed
 }
 
 // setsAre tells the state the sets of the Source.
