@@ -1,0 +1,96 @@
+package simulation
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"time"
+)
+
+// judgeStale judges whether a copy with the content text of another version than v was to be
+// expected.
+func (w *World) judgeStale(c *comparison, v *version, text string) {
+	w.mu.Lock()
+	have, known := w.version(v.name, text)
+	noted := w.hasChange(v)
+	fetched, lied := w.fetched(have)
+	w.mu.Unlock()
+	shown := func(t time.Time) string { return (&foreign{w}).time(t) }
+	err := fmt.Errorf("%s is stale: version %d instead of %d", v.name, have.n, v.n)
+	switch {
+	case !known:
+		w.fail("content", "%s has the content %.40q, which the Source never had", v.name, text)
+	case w.Source != "" && w.NoHash && (v.lastmod.Equal(have.lastmod) || w.LastMod == "future") && (w.NoLength || len(v.content()) == len(text)):
+		c.undetectable++ // the program that publishes the resource has not noticed a change
+	case w.Source != "" || !w.NoHash || !w.NoLength && len(v.content()) != len(text):
+		w.fail("stale", "%v", err)
+	case w.hasLastMod() && shown(v.lastmod) != shown(have.lastmod):
+		w.fail("stale", "%v, which has another lastmod", err)
+	case noted && w.Changes == "" && shown(v.at) != shown(have.at):
+		w.fail("stale", "%v, whose change has another datetime", err)
+	case w.marked() && !fetched.Before(w.mark(v).Truncate(w.tick()).Add(w.tick())):
+		c.undetectable++
+	case w.Validators == "" || !lied && w.Validators == "modified" && v.at.Truncate(time.Second).After(have.at.Truncate(time.Second)):
+		w.fail("stale", "%v, although its validators tell them apart", err)
+	default:
+		c.unverifiable++
+	}
+}
+
+// hasChange reports whether a foreign Source has a Change List with the change that made a version:
+// it may not keep the list. The caller holds the lock.
+func (w *World) hasChange(v *version) bool {
+	if !w.listsChanges() {
+		return false
+	}
+	for set := range w.sets() {
+		for _, l := range (&foreign{w}).changeLists(set, len(w.log)) {
+			if slices.ContainsFunc(l.changes, func(e entry) bool { return e.name == v.name && e.n == v.n }) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// hasLastMod reports whether the entries of resources have a lastmod.
+func (w *World) hasLastMod() bool { return w.LastMod != "none" }
+
+// marked reports whether documents have a time for each version.
+func (w *World) marked() bool { return w.hasLastMod() || w.listsChanges() && w.Changes == "" }
+
+// listsChanges reports whether the Source publishes changes.
+func (w *World) listsChanges() bool { return w.Lists != "none" }
+
+// mark returns the time that documents have for a version.
+func (w *World) mark(v *version) time.Time {
+	if w.hasLastMod() {
+		return v.lastmod
+	}
+	return v.at
+}
+
+// version returns the version of a resource with a content. The caller holds the lock.
+func (w *World) version(name, text string) (v version, ok bool) {
+	for _, e := range w.log {
+		if e.name == name && e.verb != "deleted" && string(e.content()) == text {
+			return e.version, true
+		}
+	}
+	return v, false
+}
+
+// fetched returns when the Destination last received a version or was told that it is current, by
+// the Source's clock, and whether the latter was wrong. The caller holds the lock.
+func (w *World) fetched(v version) (at time.Time, lied bool) {
+	for _, r := range w.requests {
+		switch {
+		case r.name != v.name || r.faulty:
+		case (r.status == http.StatusOK || r.status == http.StatusPartialContent) && r.version == v.n && r.received:
+			at, lied = r.at, false
+		case r.status == http.StatusNotModified:
+			at, lied = r.at, r.version != v.n
+		}
+	}
+	return at, lied
+}

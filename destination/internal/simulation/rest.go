@@ -1,0 +1,161 @@
+package simulation
+
+import (
+	"context"
+	"net/http"
+	"time"
+)
+
+// rest lets the Source rest and the faults end, and judges.
+func (w *World) rest() {
+	w.event("rest")
+	w.mu.Lock()
+	w.resting = true
+	if w.Published && w.Lists == "none" {
+		w.note("publish", 0, version{})
+	}
+	w.mu.Unlock()
+	if err := w.tell(); err != nil {
+		w.broken(err)
+	}
+	time.Sleep(10 * time.Second)
+	w.sync()
+	w.pause()
+	time.Sleep(49 * time.Hour)
+	if w.edited() {
+		w.audit()
+		w.pause()
+		clear(w.damaged)
+	}
+	report, status := w.sync()
+	w.pause()
+	if report.Held > 0 {
+		w.end()
+		w.Guard = false
+		_, status = w.sync()
+		w.pause()
+	}
+	if w.refused {
+		w.end()
+		w.verdict.Outcome = Refused
+		if len(w.failures) > 0 {
+			w.verdict.Outcome = Failed
+		}
+		return
+	}
+	c := w.compare()
+	if want := min(c.blocked, 1); status != want && !(status == 1 && w.anyBlocked()) {
+		w.fail("exit", "the exit status of the last run is %d", status)
+	}
+	w.auditAtRest(&c)
+	want := w.unverifiable()
+	report, status = w.sync()
+	if names := w.contents(w.number); len(names) > 0 && c.blocked+c.stale == 0 {
+		w.judgeRequests(names)
+	}
+	if report.Unverifiable != want && status == 0 {
+		w.fail("unverifiable", "the last run counts %d resources as unverifiable instead of %d", report.Unverifiable, want)
+	}
+	w.end()
+	w.verdict.Requests = len(w.requests)
+	switch {
+	case len(w.failures) > 0:
+		w.verdict.Outcome = Failed
+	case c.unverifiable+int(report.Unverifiable) > 0:
+		w.verdict.Outcome = Unverifiable
+	case c.undetectable > 0:
+		w.verdict.Outcome = Undetectable
+	case c.blocked > 0:
+		w.verdict.Outcome = Blocked
+	default:
+		w.verdict.Outcome = Equal
+	}
+}
+
+// unverifiable returns the number of resources of which a run that compares Resource Lists must find that neither
+// their entries nor their servers can show a change.
+func (w *World) unverifiable() (n int64) {
+	if w.Source != "" || w.listsChanges() || !w.NoHash || w.Validators != "none" {
+		return 0
+	}
+	f := &foreign{w}
+	for _, v := range w.listed() {
+		asked := w.asked(v.name)
+		shown, err := time.Parse(time.RFC3339, f.time(v.lastmod))
+		if w.Times == "day" {
+			shown, err = time.Parse(time.DateOnly, f.time(v.lastmod))
+		}
+		if !w.hasLastMod() || err != nil || w.Times != "" && asked.Truncate(time.Second).Before(shown.Add(w.tick())) {
+			n++
+		}
+	}
+	return n
+}
+
+// asked returns when the Source last answered a request for a resource, by its own clock.
+func (w *World) asked(name string) (at time.Time) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range w.requests {
+		if r.name == name && !r.faulty && (r.status == http.StatusOK && r.received || r.status == http.StatusNotModified) {
+			at = r.at
+		}
+	}
+	return at
+}
+
+// anyBlocked reports whether any version has been blocked by a file of the user.
+func (w *World) anyBlocked() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, r := range w.truth {
+		if w.isListed(r) && w.isBlocked(&r.version) {
+			return true
+		}
+	}
+	return false
+}
+
+// edited reports whether a copy has the edited content.
+func (w *World) edited() bool {
+	for _, e := range w.Events {
+		if e.Verb == "edit" || e.Verb == "lose" {
+			return true
+		}
+	}
+	return false
+}
+
+// auditAtRest judges an audit of the copy in the end.
+func (w *World) auditAtRest(c *comparison) {
+	p, _, err := w.start()
+	if err != nil {
+		w.broken(err)
+		return
+	}
+	a, err := p.d.Audit(context.Background())
+	w.event("audit %d: %+v, %v", p.number, a, err)
+	switch {
+	case err != nil:
+		w.fail("audit", "the audit in the end: %v", err)
+	case c.blocked == 0 && !a.InSync():
+		w.fail("audit", "the audit in the end says %d missing %v, %d differ %v, %d extra %v, %d damaged %v", a.Missing.Count, a.Missing.URIs, a.Differs.Count, a.Differs.URIs, a.Extra.Count, a.Extra.URIs, a.Damaged.Count, a.Damaged.URIs)
+	case int(a.Missing.Count) != c.blocked && c.blocked > 0:
+		w.fail("audit", "the audit in the end says %d missing %v instead of %d", a.Missing.Count, a.Missing.URIs, c.blocked)
+	}
+	if names := w.contents(w.number); len(names) > 0 {
+		w.fail("audit", "the audit has requested %v", names)
+	}
+	if err == nil {
+		w.judgeAudit(a)
+	}
+	w.pause()
+}
+
+// judgeRequests judges the contents that a run has requested after the copy was current.
+func (w *World) judgeRequests(names []string) {
+	if w.Validators == "none" && (w.NoHash || !w.marked()) {
+		return // neither the server nor a package has a validator
+	}
+	w.fail("requests", "one more run has requested %v", names)
+}
