@@ -105,6 +105,9 @@ func (w *World) documented() bool {
 func (w *World) published() bool {
 	n := len(w.log)
 	published := n > 0 && w.log[n-1].verb == "publish"
+	if w.Source == "static" {
+		return published
+	}
 	return !w.Published || published || w.Lists != "none" || w.Source != ""
 }
 

@@ -86,6 +86,9 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	res := n.answer(r, f)
 	text, _ := io.ReadAll(res.Body)
+	if n.Source != "" && res.StatusCode == http.StatusOK && res.Header.Get("Content-Encoding") == "" && strings.HasSuffix(name, ".xml") {
+		n.remember(name, string(text))
+	}
 	n.mu.Lock()
 	req.status = res.StatusCode
 	n.mu.Unlock()
@@ -134,7 +137,10 @@ func (n *network) answer(r *http.Request, f fault) *http.Response {
 		if !n.NoDate {
 			rec.Header().Set("Date", now.Add(-age).UTC().Format(http.TimeFormat))
 		}
-		n.source.ServeHTTP(rec, r.WithContext(context.WithValue(r.Context(), asOfKey{}, time.Now().Add(-age))))
+		r := r.WithContext(context.WithValue(r.Context(), asOfKey{}, time.Now().Add(-age)))
+		if n.Source == "" || n.serveOld(rec, r) != nil {
+			n.source.ServeHTTP(rec, r)
+		}
 	default:
 		n.source.ServeHTTP(rec, r)
 	}

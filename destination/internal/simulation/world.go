@@ -50,6 +50,7 @@ type World struct {
 	versions   map[string]int
 	log        []entry
 	noted      int // entries of the log that the Source has been told
+	cache      map[string][]cached
 	requests   []*request
 	open, most int // answers that are being read, and the most at a time
 	counts     map[string]int
@@ -78,7 +79,7 @@ func Run(s *Script, open Open, disk string) *Verdict {
 	own := *s
 	w := &World{
 		Script: &own, skew: s.Skew, opener: open, disk: disk, queue: make(chan Event, len(s.Events)+10),
-		truth: map[string]*resource{}, versions: map[string]int{}, counts: map[string]int{}, user: map[string]string{}, damaged: map[string]bool{}, claimed: map[string]bool{},
+		truth: map[string]*resource{}, versions: map[string]int{}, counts: map[string]int{}, user: map[string]string{}, damaged: map[string]bool{}, claimed: map[string]bool{}, cache: map[string][]cached{},
 	}
 	defer os.RemoveAll(disk)
 	w.began = time.Now()
@@ -115,6 +116,8 @@ func newSource(w *World) (source, error) {
 	switch w.Source {
 	case "":
 		return &foreign{w}, nil
+	case "memory", "sqlite", "static":
+		return newOurs(w)
 	}
 	return nil, fmt.Errorf("there is no source %q", w.Source)
 }
