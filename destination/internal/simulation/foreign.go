@@ -30,6 +30,9 @@ func (f *foreign) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 		return
 	}
 	rw.Header().Set("Content-Type", "application/xml")
+	if strings.HasSuffix(r.URL.Path, ".zip") {
+		rw.Header().Set("Content-Type", "application/zip")
+	}
 	serve(rw, r, []byte(text), f.w.Documents, modified)
 }
 
@@ -70,7 +73,7 @@ func (f *foreign) document(path string, when time.Time) (text string, modified t
 	case "changelist":
 		return f.changeList(base, set, part, n), modified
 	}
-	return "", modified
+	return f.dumped(base, set, name, when)
 }
 
 // place returns the number of the folder of a set, or -1 if the Source does not have the set.
@@ -108,10 +111,13 @@ func (f *foreign) description(n int) string {
 func (f *foreign) capabilities(base string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, head+`<rs:ln rel="up" href="%s.well-known/resourcesync"/><rs:md capability="capabilitylist"/>`+"\n", "urlset", Site)
-	fmt.Fprintf(&b, `<url><loc>%sresourcelist.xml</loc><rs:md capability="resourcelist"/></url>`+"\n", base)
-	if f.w.Lists != "none" {
+	if !f.w.NoLists {
+		fmt.Fprintf(&b, `<url><loc>%sresourcelist.xml</loc><rs:md capability="resourcelist"/></url>`+"\n", base)
+	}
+	if f.w.Lists != "none" && !f.w.NoLists {
 		fmt.Fprintf(&b, `<url><loc>%schangelist.xml</loc><rs:md capability="changelist"/></url>`+"\n", base)
 	}
+	b.WriteString(f.dumpEntries(base))
 	return b.String() + "</urlset>\n"
 }
 

@@ -6,6 +6,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync/destination"
 	"github.com/resourcesync-go/resourcesync/destination/internal/localname"
@@ -104,11 +105,14 @@ func (w *World) documented() bool {
 // published is documented for callers who hold the lock.
 func (w *World) published() bool {
 	n := len(w.log)
+	if w.Source == "" && w.dumpsDecide() && n > 0 && w.log[n-1].when.Add(w.DumpLag).After(time.Now()) {
+		return false
+	}
 	published := n > 0 && w.log[n-1].verb == "publish"
 	if w.Source == "static" {
 		return published
 	}
-	return !w.Published || published || w.Lists != "none" || w.Source != ""
+	return !w.Published || published || w.Lists != "none" || w.Source != "" || w.dumpsDecide()
 }
 
 // audit lets the Destination audit its copy, and judges the report if the Source has rested meanwhile.
@@ -128,7 +132,9 @@ func (w *World) audit() {
 		w.fail("audit", "the audit has requested %v", names)
 	}
 	switch {
-	case err == nil && w.entries() == before && w.fresh(p.number) && !w.diskHasFailed():
+	case w.NoLists && w.Source == "" && err == nil:
+		w.fail("audit", "the Source has no lists, and the audit does not say so")
+	case err == nil && w.entries() == before && w.fresh(p.number) && !w.diskHasFailed() && !w.dumpsDecide():
 		w.judgeAudit(report)
 	}
 }

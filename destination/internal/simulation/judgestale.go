@@ -60,7 +60,14 @@ func (w *World) hasLastMod() bool { return w.LastMod != "none" }
 func (w *World) marked() bool { return w.hasLastMod() || w.listsChanges() && w.Changes == "" }
 
 // listsChanges reports whether the Source publishes changes.
-func (w *World) listsChanges() bool { return w.Lists != "none" }
+func (w *World) listsChanges() bool {
+	return w.Lists != "none" && !w.NoLists || w.hasDumps("changes") && w.UseDumps
+}
+
+// dumpsDecide reports whether dumps say what the Source has, because there are no lists that do.
+func (w *World) dumpsDecide() bool {
+	return w.NoLists || w.Lists == "none" && w.hasDumps("changes")
+}
 
 // mark returns the time that documents have for a version.
 func (w *World) mark(v *version) time.Time {
@@ -85,6 +92,8 @@ func (w *World) version(name, text string) (v version, ok bool) {
 func (w *World) fetched(v version) (at time.Time, lied bool) {
 	for _, r := range w.requests {
 		switch {
+		case !r.faulty && r.status == http.StatusOK && r.received && w.Dumps != "" && w.inPackage(r.name, v):
+			at, lied = r.at.Add(-w.DumpLag), false
 		case r.name != v.name || r.faulty:
 		case (r.status == http.StatusOK || r.status == http.StatusPartialContent) && r.version == v.n && r.received:
 			at, lied = r.at, false

@@ -82,6 +82,7 @@ func Run(s *Script, open Open, disk string) *Verdict {
 		truth: map[string]*resource{}, versions: map[string]int{}, counts: map[string]int{}, user: map[string]string{}, damaged: map[string]bool{}, claimed: map[string]bool{}, cache: map[string][]cached{},
 	}
 	defer os.RemoveAll(disk)
+	w.NoLists = w.NoLists && w.hasDumps("resources")
 	w.began = time.Now()
 	if err := w.begin(); err != nil {
 		w.broken(err)
@@ -221,6 +222,9 @@ func (w *World) start() (*process, context.Context, error) {
 	o := &destination.Options{Logger: slog.New(slog.DiscardHandler), MaxDelete: 1, IgnoreRobots: true, Moved: source != Site}
 	if w.Guard {
 		o.MaxDelete = 0
+	}
+	if w.UseDumps {
+		o.Dumps = destination.DumpsAlways
 	}
 	var err error
 	if p.d, err = w.opener(source, p.folder, o, &network{w, p}, p.hook); err != nil {
