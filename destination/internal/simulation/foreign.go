@@ -25,6 +25,12 @@ func (f *foreign) ServeHTTP(rw http.ResponseWriter, r *http.Request) {
 	f.w.mu.Unlock()
 	switch {
 	case text != "":
+	case f.w.hub != nil && r.URL.Path == "/"+hubPath:
+		f.w.hub.ServeHTTP(rw, r)
+		return
+	case f.w.hub != nil && (strings.HasSuffix(r.URL.Path, "/"+changesTopic) || strings.HasSuffix(r.URL.Path, "/"+frameworkTopic)):
+		f.serveTopic(rw, r)
+		return
 	default:
 		f.w.serveResource(rw, r)
 		return
@@ -118,11 +124,8 @@ func (f *foreign) capabilities(base string) string {
 		fmt.Fprintf(&b, `<url><loc>%schangelist.xml</loc><rs:md capability="changelist"/></url>`+"\n", base)
 	}
 	b.WriteString(f.dumpEntries(base))
+	b.WriteString(f.channels(base))
 	return b.String() + "</urlset>\n"
-}
-
-func upLink(base string) string {
-	return fmt.Sprintf(`<rs:ln rel="up" href="%scapabilitylist.xml"/>`, base)
 }
 
 // snapshot returns the number of entries that the Resource List shows, and its time.

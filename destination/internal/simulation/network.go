@@ -77,6 +77,9 @@ func (n *network) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	n.requests = append(n.requests, req)
 	n.mu.Unlock()
+	if name == "forged" {
+		n.fail("forged", "a request follows from a forged notification")
+	}
 	f := n.fault(what, nth)
 	if req.faulty = f.kind != ""; req.faulty {
 		n.fire(plannedFault{what, nth, f})
@@ -203,6 +206,9 @@ func (w *World) fire(f plannedFault) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.fired = append(w.fired, f)
+	if f.kind != "forged" && f.kind != "repeated" {
+		w.lastFault = time.Now()
+	}
 }
 
 // plan reads an event such as "fault GET r/a 2 status 503".

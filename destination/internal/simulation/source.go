@@ -177,6 +177,9 @@ func (w *World) tell() error {
 		if err := w.source.note(w, &news[i]); err != nil {
 			return err
 		}
+		if w.hub != nil {
+			w.hub.note(&news[i])
+		}
 	}
 	return nil
 }

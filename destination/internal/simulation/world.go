@@ -29,6 +29,7 @@ import (
 type Destination interface {
 	Sync(ctx context.Context) (*destination.Report, error)
 	Audit(ctx context.Context) (*destination.AuditReport, error)
+	Follow(ctx context.Context, o *destination.FollowOptions) error
 	Close() error
 }
 
@@ -41,6 +42,7 @@ type World struct {
 	opener Open
 	disk   string // the folder of all copies
 	source source
+	hub    *hub // or nil
 	began  time.Time
 	skew   time.Duration // of the Source's clock now
 	queue  chan Event
@@ -56,6 +58,7 @@ type World struct {
 	counts     map[string]int
 	planned    []plannedFault // that the script names
 	fired      []plannedFault // that have happened
+	lastFault  time.Time      // that a follower notices
 	resting    bool
 	copies     int               // kills so far
 	user       map[string]string // files of the user in the copy, with their content
@@ -90,6 +93,9 @@ func Run(s *Script, open Open, disk string) *Verdict {
 		w.live()
 		w.rest()
 		w.source.close()
+		if w.hub != nil {
+			w.hub.working.Wait()
+		}
 	}
 	w.verdict.Trace, w.verdict.Failures, w.verdict.fired = w.trace, w.failures, w.fired
 	return &w.verdict
@@ -108,6 +114,9 @@ func (w *World) begin() (err error) {
 	}
 	if err := os.MkdirAll(w.folder(), 0o700); err != nil {
 		return err
+	}
+	if w.Hub && w.Source == "" {
+		w.hub = &hub{World: w, subscribers: make(map[string]*subscriber)}
 	}
 	w.source, err = newSource(w)
 	return err
@@ -173,7 +182,7 @@ func (w *World) happen(e Event) error {
 		w.skew += step
 		w.mu.Unlock()
 		return err
-	case "sync", "audit", "kill":
+	case "sync", "audit", "follow", "kill":
 		if w.Quick {
 			w.operate(e)
 		} else {
@@ -193,6 +202,8 @@ func (w *World) operate(e Event) {
 		w.sync()
 	case "audit":
 		w.audit()
+	case "follow":
+		w.follow(e)
 	case "kill":
 		w.end()
 	}

@@ -1,0 +1,107 @@
+package simulation
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/destination"
+)
+
+// pushTime is the time in which a change that is pushed without faults reaches the copy. After faults,
+// that is the interval of Syncs and settleTime.
+const (
+	pushTime   = 3 * time.Minute
+	settleTime = 10 * time.Minute
+)
+
+// follow lets the Destination follow the Source for a time: an event such as "follow 1h 15m", whose
+// second argument is the interval of Syncs. If nothing has happened for long enough in the end,
+// the copy is judged.
+func (w *World) follow(e Event) {
+	duration, every, err := followTimes(e.Args)
+	if err != nil {
+		w.broken(fmt.Errorf("%v: %w", e, err))
+		return
+	}
+	p, ctx, err := w.start()
+	if err != nil {
+		w.event("follow: %v", err)
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, duration)
+	defer cancel()
+	began, status := time.Now(), 1
+	o := &destination.FollowOptions{Every: every, Report: func(r *destination.Report, err error) {
+		status = exit(r, err)
+		w.event("follow %d: exit %d: %d created, %d updated, %d deleted, %d failed, %d held, %v", p.number, status, r.Created, r.Updated, r.Deleted, r.Failed, r.Held, err)
+		w.verdict.Runs++
+	}}
+	if w.hub != nil {
+		if o.Callback, err = destination.NewCallback(callbackURL); err != nil {
+			w.broken(err)
+			return
+		}
+		w.setCallback(o.Callback)
+	}
+	err = p.d.Follow(ctx, o)
+	end := began.Add(duration)
+	w.setCallback(nil)
+	w.event("follow %d: %v", p.number, err)
+	switch {
+	case p.isDead():
+		w.end()
+	case err != nil:
+		w.fail("follow", "Follow returns %v", err)
+	case status == 0 && w.quiet(began, end) >= w.followLimit(began, every):
+		w.compare()
+	}
+}
+
+func followTimes(args []string) (duration, every time.Duration, err error) {
+	if len(args) != 2 {
+		return 0, 0, fmt.Errorf("two durations are needed")
+	}
+	if duration, err = time.ParseDuration(args[0]); err == nil {
+		every, err = time.ParseDuration(args[1])
+	}
+	return duration, every, err
+}
+
+// setCallback sets what the hub sends its requests to.
+func (w *World) setCallback(c *destination.Callback) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	switch {
+	case w.hub == nil:
+		return
+	case c == nil:
+		w.hub.callback = nil
+	default:
+		w.hub.callback, w.hub.calls = c, 0
+	}
+}
+
+// quiet returns for how long neither an event nor a fault has happened at end.
+func (w *World) quiet(began, end time.Time) time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	last := latest(began, w.lastFault)
+	if n := len(w.log); n > 0 {
+		last = latest(last, w.log[n-1].when)
+	}
+	return end.Sub(last)
+}
+
+// followLimit returns the time in which the copy has to show a change.
+func (w *World) followLimit(began time.Time, every time.Duration) time.Duration {
+	if !w.documented() || w.RetryAfter > 0 {
+		return 1 << 62
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.hub != nil && w.lastFault.Before(began) && w.skew == w.Skew {
+		return pushTime
+	}
+	return every + settleTime
+}

@@ -1,0 +1,99 @@
+package simulation
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+)
+
+// The paths of the topics and of the hub.
+const (
+	changesTopic   = "changes"
+	frameworkTopic = "framework"
+	hubPath        = "hub"
+)
+
+// note sends the notification of an entry of the log.
+func (h *hub) note(e *entry) {
+	f := &foreign{h.World}
+	h.mu.Lock()
+	place := h.place(e.set, len(h.log))
+	base := fmt.Sprintf("%sset%d/", Site, place)
+	var body string
+	topic := base + changesTopic
+	if e.name != "" {
+		body = f.changeNotice(base, e)
+	} else {
+		topic = base + frameworkTopic
+		body = f.frameworkNotice(base, e)
+	}
+	topic, body = h.present(topic), h.present(body)
+	h.mu.Unlock()
+	if place >= 0 {
+		h.send(topic, body)
+	}
+}
+
+// changeNotice returns the Change Notification of a change. It follows the one before.
+func (f *foreign) changeNotice(base string, e *entry) string {
+	l := changeList{from: f.w.began.Add(f.w.Skew), until: e.at, closed: true, changes: []entry{*e}}
+	for _, before := range f.w.log {
+		if before.set == e.set && before.name != "" && before.n == e.n && before.name == e.name && before.verb == e.verb {
+			break
+		}
+		if before.set == e.set && before.name != "" {
+			l.from = before.at
+		}
+	}
+	return f.changes(upLink(base), "change-notification", &l)
+}
+
+// frameworkNotice returns the Framework Notification of an event that changes documents.
+func (f *foreign) frameworkNotice(base string, e *entry) string {
+	document, capability := base+"resourcelist.xml", "resourcelist"
+	switch e.verb {
+	case "close":
+		document, capability = base+"changelist.xml", "changelist"
+	case "appear", "move":
+		document, capability = Site+".well-known/resourcesync", "description"
+	}
+	return fmt.Sprintf(head+`%s<rs:md capability="framework-notification"/>
+<url><loc>%s</loc><rs:md capability="%s" change="updated"/></url>
+</urlset>
+`, "urlset", upLink(base), document, capability)
+}
+
+// forgery returns a Change Notification that the Source has never sent.
+func (f *foreign) forgery() string {
+	l := changeList{from: f.w.began, until: f.w.now(), closed: true}
+	for _, r := range f.w.truth {
+		l.changes = append(l.changes, entry{verb: "deleted", version: r.version})
+	}
+	l.changes = append(l.changes, entry{verb: "created", version: version{name: "forged", size: 30}})
+	for i := range l.changes {
+		l.changes[i].at = f.w.now()
+	}
+	return f.changes("", "change-notification", &l)
+}
+
+func upLink(base string) string {
+	return fmt.Sprintf(`<rs:ln rel="up" href="%scapabilitylist.xml"/>`, base)
+}
+
+// channels returns the entries of the channels in a Capability List.
+func (f *foreign) channels(base string) string {
+	if !f.w.Hub {
+		return ""
+	}
+	const channel = `<url><loc>%s%s</loc><rs:md capability="%s"/><rs:ln rel="hub" href="%s%s"/></url>` + "\n"
+	return fmt.Sprintf(channel, base, changesTopic, "change-notification", Site, hubPath) +
+		fmt.Sprintf(channel, base, frameworkTopic, "framework-notification", Site, hubPath)
+}
+
+// serveTopic answers a request for a topic with the links of WebSub (section 4).
+func (f *foreign) serveTopic(rw http.ResponseWriter, r *http.Request) {
+	site := f.w.url()
+	rw.Header().Add("Link", fmt.Sprintf(`<%s%s>; rel="hub", <%s%s>; rel="self"`, site, hubPath, site, strings.TrimPrefix(r.URL.Path, "/")))
+	serve(rw, r, []byte("A topic."), "none", time.Time{})
+}
