@@ -182,7 +182,7 @@ func (w *World) happen(e Event) error {
 		w.skew += step
 		w.mu.Unlock()
 		return err
-	case "sync", "audit", "follow", "kill":
+	case "sync", "audit", "follow", "kill", "edit", "lose", "file":
 		if w.Quick {
 			w.operate(e)
 		} else {
@@ -206,6 +206,8 @@ func (w *World) operate(e Event) {
 		w.follow(e)
 	case "kill":
 		w.end()
+	case "edit", "lose", "file":
+		w.use(e)
 	}
 	w.pause()
 }
