@@ -31,9 +31,10 @@ func (w *World) follow(e Event) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, duration)
 	defer cancel()
-	began, status := time.Now(), 1
+	began, status, rounds := time.Now(), 1, 2
 	o := &destination.FollowOptions{Every: every, Report: func(r *destination.Report, err error) {
 		status = exit(r, err)
+		rounds++
 		w.event("follow %d: exit %d: %d created, %d updated, %d deleted, %d failed, %d held, %v", p.number, status, r.Created, r.Updated, r.Deleted, r.Failed, r.Held, err)
 		w.verdict.Runs++
 	}}
@@ -51,6 +52,11 @@ func (w *World) follow(e Event) {
 	switch {
 	case p.isDead():
 		w.end()
+	default:
+		w.judgeCost(p.number, rounds+w.calls())
+	}
+	switch {
+	case p.isDead():
 	case err != nil:
 		w.fail("follow", "Follow returns %v", err)
 	case status == 0 && w.quiet(began, end) >= w.followLimit(began, every):
@@ -80,6 +86,17 @@ func (w *World) setCallback(c *destination.Callback) {
 	default:
 		w.hub.callback, w.hub.calls = c, 0
 	}
+}
+
+// calls returns the number of authentic calls of the callback since the follower began. Each can make it
+// read everything once.
+func (w *World) calls() int {
+	if w.hub == nil {
+		return 0
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.hub.calls
 }
 
 // quiet returns for how long neither an event nor a fault has happened at end.

@@ -67,6 +67,7 @@ func (w *World) sync() (report *destination.Report, status int) {
 		return report, 1
 	}
 	w.refused = w.judgeRefusal(err)
+	w.judgeCost(p.number, 2)
 	if status == 0 {
 		w.setFailing(false)
 	}
@@ -128,6 +129,7 @@ func (w *World) audit() {
 		w.end()
 		return
 	}
+	w.judgeCost(p.number, 1)
 	if names := w.contents(p.number); len(names) > 0 {
 		w.fail("audit", "the audit has requested %v", names)
 	}

@@ -57,6 +57,9 @@ func (w *World) rest() {
 		w.fail("unverifiable", "the last run counts %d resources as unverifiable instead of %d", report.Unverifiable, want)
 	}
 	w.end()
+	if status == 0 {
+		w.judgeState()
+	}
 	w.verdict.Requests = len(w.requests)
 	switch {
 	case len(w.failures) > 0:
@@ -150,6 +153,7 @@ func (w *World) auditAtRest(c *comparison) {
 	if err == nil && !w.dumpsDecide() {
 		w.judgeAudit(a)
 	}
+	w.judgeCost(w.number, 1)
 	w.pause()
 }
 
