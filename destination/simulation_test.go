@@ -201,3 +201,26 @@ func reportFailure(t *testing.T, name string, s *simulation.Script) {
 	}
 	t.Errorf("%s: %v\nit fails in %d of %d replays; its script is in %s:\n%s\n%s", name, last.Failures[0], failed, replays, file, s.Text(), strings.Join(last.Trace, "\n"))
 }
+
+// TestSimulationScripts runs the histories of defects that have been mended.
+func TestSimulationScripts(t *testing.T) {
+	files, err := filepath.Glob(filepath.Join(scripts, "*.txt"))
+	if err != nil || len(files) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	for _, file := range files {
+		t.Run(strings.TrimSuffix(filepath.Base(file), ".txt"), func(t *testing.T) {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := simulation.ParseScript(string(text))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if v := simulate(t, s); len(v.Failures) > 0 {
+				t.Errorf("%v\n%s", v.Failures, strings.Join(v.Trace, "\n"))
+			}
+		})
+	}
+}
