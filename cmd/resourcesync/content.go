@@ -37,6 +37,10 @@ type content struct {
 	// health returns the error that keeps watch from noticing changes, or nil.
 	health func() error
 
+	// notes returns remarks that are no failures, for the public: they name no file and no
+	// table.
+	notes func() []string
+
 	// current returns ErrNotReady if the stored set must not be shown before a scan,
 	// because its URIs are not those that they would have now.
 	current func(ctx context.Context) error

@@ -58,7 +58,7 @@ func newDaemon(c *siteConfig, st *state, screen *terminal.Screen, log *slog.Logg
 			p.harvesters = harvesters.New()
 		}
 	}
-	p.healthz = &healthHandler{log: log, check: func(ctx context.Context) error { return p.now.Load().health(ctx) }}
+	p.healthz = &healthHandler{log: log, check: func(ctx context.Context) error { return p.now.Load().health(ctx) }, notes: func() []string { return p.now.Load().notes() }}
 	return p, nil
 }
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
@@ -22,6 +23,7 @@ const healthTimeout = 3 * time.Second
 // A healthHandler answers whether check succeeds. Only the log has the error.
 type healthHandler struct {
 	check     func(ctx context.Context) error
+	notes     func() []string // remarks for the public
 	log       *slog.Logger
 	unhealthy atomic.Bool // at the last request
 }
@@ -45,7 +47,7 @@ func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		io.WriteString(w, "unhealthy; see the log\n")
-		for _, public := range []error{errHeld, errUnreadable, errDamaged} {
+		for _, public := range []error{errHeld, errUnreadable, errDamaged, sqltable.ErrUnproven} {
 			if errors.Is(err, public) {
 				fmt.Fprintln(w, public)
 			}
@@ -53,9 +55,12 @@ func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		if errors.Is(err, errHeld) {
 			io.WriteString(w, howToConfirm)
 		}
-		return
+	} else {
+		io.WriteString(w, "ok\n")
 	}
-	io.WriteString(w, "ok\n")
+	for _, note := range h.notes() {
+		fmt.Fprintln(w, note)
+	}
 }
 
 // isFreshGet forbids caches to store the answer, which is text unless the caller changes

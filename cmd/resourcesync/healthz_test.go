@@ -16,6 +16,7 @@ func TestHealthz(t *testing.T) {
 	log := newOutput(t)
 	h := &healthHandler{
 		check: func(context.Context) error { return err },
+		notes: func() []string { return nil },
 		log:   slog.New(slog.NewTextHandler(log, nil)),
 	}
 	const body, unwell = "ok\n", "unhealthy; see the log\n"

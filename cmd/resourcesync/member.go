@@ -336,6 +336,20 @@ func (m *member) health(ctx context.Context) error {
 	return m.named(errors.Join(unrecorded, m.scanner.health(), watch, err))
 }
 
+// notes returns remarks about the set for the public.
+func (m *member) notes() []string {
+	if m.content.notes == nil {
+		return nil
+	}
+	all := m.content.notes()
+	if m.name != "" {
+		for i := range all {
+			all[i] = "set " + m.name + ": " + all[i]
+		}
+	}
+	return all
+}
+
 // named adds the name of the set, if it has one, to each error that err joins.
 func (m *member) named(err error) error {
 	if err == nil || m.name == "" {

@@ -217,6 +217,14 @@ func (p *publication) withOwn(next http.Handler) http.Handler {
 	})
 }
 
+// notes returns remarks about the sets for the public.
+func (p *publication) notes() (all []string) {
+	for _, m := range p.members {
+		all = append(all, m.notes()...)
+	}
+	return all
+}
+
 // health returns the errors that keep this process from publishing the sets and from
 // sending notifications.
 func (p *publication) health(ctx context.Context) error {

@@ -14,6 +14,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/oaipmh"
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/harvesters"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/rshttp"
@@ -52,6 +53,8 @@ type setStatus struct {
 	Site       *sitemap.Status `json:"site,omitempty"`       // of a website: the contents of its sitemaps, and the age of the oldest check
 	Repository *oaipmh.Status  `json:"repository,omitempty"` // of an OAI-PMH repository
 	Held       *heldStatus     `json:"held,omitempty"`       // by the last scan of any process
+	Journal    *sqltable.Proof `json:"journal,omitempty"`    // of a table with triggers: how complete its journal is
+	Notes      []string        `json:"notes,omitempty"`      // what is no failure, but needs attention
 }
 
 // A scanStatus is the result of a complete scan. Its changes include those that have been
@@ -146,6 +149,7 @@ func (m *member) status(ctx context.Context) (setStatus, error) {
 	if m.content.status != nil {
 		m.content.status(&s)
 	}
+	s.Notes = m.notes()
 	return s, m.named(err)
 }
 

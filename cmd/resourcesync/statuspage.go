@@ -106,10 +106,13 @@ func (s *status) figures(p *webpage.Page) []figures {
 	all := s.setStatus.figures(p)
 	for _, set := range s.Sets {
 		facts := set.facts(p)
+		text := "A set of the kind " + set.Kind + "."
 		for _, f := range set.figures(p) {
 			facts = append(facts, f.Facts...)
+			if f.Name == "Journal" || f.Name == "Notes" {
+				text += " " + f.Text
+			}
 		}
-		text := "A set of the kind " + set.Kind + "."
 		if h := set.Held; h != nil {
 			text += fmt.Sprintf(" %s resources are missing since %s, and their deletions are not published.", webpage.Count(h.Files), h.Since.UTC().Format(time.RFC3339))
 		}
@@ -132,6 +135,18 @@ func (s *setStatus) figures(p *webpage.Page) []figures {
 	if c := s.Scan; c != nil {
 		all = append(all, figures{"Last scan", "Changes include those found since, without a complete scan.", numbers(
 			"Created", c.Created, "Updated", c.Updated, "Deleted", c.Deleted, "Unchanged", c.Unchanged, "Skipped", c.Skipped, "Unreadable", c.Unreadable)})
+	}
+	if j := s.Journal; j != nil {
+		facts := []webpage.Fact{{Name: "Complete since", Value: p.Ago(j.Since), Note: j.Since.UTC().Format(time.RFC3339)}, {Name: "Proven", Value: p.Ago(j.Proven)}}
+		text := "Triggers write the changes of the table to a journal."
+		if !j.Restarted.IsZero() {
+			facts = append(facts, webpage.Fact{Name: "Began anew", Value: p.Ago(j.Restarted), Note: j.Restarted.UTC().Format(time.RFC3339)})
+			text = "The journal began anew, because " + j.Reason + "."
+		}
+		all = append(all, figures{"Journal", text, facts})
+	}
+	if len(s.Notes) > 0 {
+		all = append(all, figures{"Notes", strings.Join(s.Notes, "; ") + ".", nil})
 	}
 	if c := s.Site; c != nil {
 		facts := numbers("Sitemaps", c.Sitemaps, "Unchanged sitemaps", c.Unchanged, "URLs of other sites", c.Foreign, "Invalid URLs", c.Invalid, "Failed checks", c.Failed)

@@ -86,6 +86,15 @@ func (p *statusPrinter) set(s *setStatus) {
 	if s.Repository != nil {
 		p.repository(s.Repository)
 	}
+	if j := s.Journal; j != nil {
+		p.fact("Journal", "complete since "+j.Since.Local().Format(time.DateTime), "proven "+p.ago(j.Proven))
+		if !j.Restarted.IsZero() {
+			p.fact("", "began "+p.ago(j.Restarted)+", because "+terminal.Printable(j.Reason))
+		}
+	}
+	for _, note := range s.Notes {
+		p.fact("Note", terminal.Printable(note))
+	}
 	if h := s.Held; h != nil {
 		until := "until they are confirmed"
 		switch {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"log/slog"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -93,7 +94,15 @@ func (c *tableConfig) open(ctx context.Context, m *member) (_ *content, err erro
 		s.db.close()
 		return nil, usagef("table: %w", ofDatabase(err))
 	}
-	content.from, content.unit, content.close = slog.String("table", c.place()), "row", s.db.close
+	content.from, content.unit = slog.String("table", c.place()), "row"
+	release := content.close // of the journal, if there is one
+	content.close = func() error {
+		var err error
+		if release != nil {
+			err = release()
+		}
+		return errors.Join(err, s.db.close())
+	}
 	return content, nil
 }
 
@@ -104,8 +113,13 @@ func (s *tableSet) open(ctx context.Context) (*content, error) {
 			return nil, err
 		}
 		if journalled != nil {
-			s.log.Info("changes are journalled by triggers", "set", s.tableConfig.set)
-			return &content{set: rshttp.Set{Provider: journalled}}, nil
+			s.log.Info("changes are journalled by triggers", "journal", s.tableConfig.set)
+			return &content{
+				set:    rshttp.Set{Provider: journalled},
+				status: statusOfJournal(journalled),
+				notes:  notesOfJournal(journalled),
+				close:  journalled.Close,
+			}, nil
 		}
 	}
 	var err error
@@ -115,7 +129,7 @@ func (s *tableSet) open(ctx context.Context) (*content, error) {
 	content := &content{list: s.list, total: s.total, current: s.currentURIs(s.table.URI)}
 	switch s.outbox, err = s.listing.Outbox(ctx, s.tableConfig.set); {
 	case err == nil:
-		s.log.Info("changes are recorded by triggers", "set", s.tableConfig.set)
+		s.log.Info("changes are recorded by triggers", "journal", s.tableConfig.set)
 		content.watch, content.health = s.watch, s.health
 	case errors.Is(err, sqltable.ErrNoTriggers):
 		s.log.Info("changes are found by comparison", "every", s.rescan, "triggers", "none for the set "+s.tableConfig.set)
@@ -149,7 +163,33 @@ func (s *tableSet) journalled(ctx context.Context) (*sqltable.Journalled, error)
 	if err != nil {
 		return nil, err
 	}
-	return p.Journalled(ctx, s.daemon.state.Store, s.tableConfig.set, &sqltable.JournalledOptions{Logger: s.log})
+	return p.Journalled(ctx, s.daemon.state.Store, s.tableConfig.set, &sqltable.JournalledOptions{
+		Logger: s.log,
+	})
+}
+
+// statusOfJournal returns the function that adds the proof of a journal to a status.
+func statusOfJournal(j *sqltable.Journalled) func(*setStatus) {
+	return func(s *setStatus) {
+		ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
+		defer cancel()
+		if p, err := j.Proof(ctx); err == nil { // health has the error
+			s.Journal = &p
+		}
+	}
+}
+
+// notesOfJournal returns the function that reports why a journal began anew.
+func notesOfJournal(j *sqltable.Journalled) func() []string {
+	return func() (all []string) {
+		ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
+		defer cancel()
+		if p, err := j.Proof(ctx); err == nil && !p.Restarted.IsZero() { // health has the error
+			because, _, _ := strings.Cut(p.Reason, ":")
+			all = append(all, "the journal began anew at "+p.Restarted.Format(time.RFC3339)+", because "+because)
+		}
+		return all
+	}
 }
 
 func (s *tableSet) list(ctx context.Context) listing {
