@@ -7,6 +7,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
@@ -33,7 +35,7 @@ func triggers(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 }
 
 func runTriggers(ctx context.Context, c *triggersConfig, stdout, stderr io.Writer) error {
-	db, err := openTableDB(ctx, c.db, c.apply || c.drop)
+	db, err := openTableDB(ctx, c.db, c.apply || c.drop || c.restart)
 	if err != nil {
 		return err
 	}
@@ -42,26 +44,33 @@ func runTriggers(ctx context.Context, c *triggersConfig, stdout, stderr io.Write
 	if err != nil {
 		return err
 	}
-	write, done := tr.Create, "is journalled"
-	if c.drop {
-		write, done = tr.Drop, "is not journalled any more"
+	switch {
+	case c.restart:
+		return c.restartJournal(ctx, db, stdout, stderr)
+	case c.apply && db.mysql == nil:
+		return c.install(ctx, db, tr, stdout, stderr)
 	}
-	statements, err := write(ctx, c.table, c.set)
+	if c.drop {
+		if err := tr.Remove(ctx, c.table, c.set); err != nil {
+			return err
+		}
+		return c.report(stdout, "is not journalled any more")
+	}
+	statements, err := tr.Create(ctx, c.table, c.set)
 	if err != nil {
 		return err
 	}
-	if !c.apply && !c.drop {
+	if !c.apply {
 		return printTriggers(stdout, db, c.set, statements)
-	}
-	if c.apply && db.mysql == nil {
-		if err := c.makeSet(ctx, db, stderr); err != nil {
-			return err
-		}
 	}
 	if err := tr.Apply(ctx, statements); err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(stdout, "Table %q %s for set %q.\n", c.table.Name, done, c.set)
+	return c.report(stdout, "is journalled")
+}
+
+func (c *triggersConfig) report(stdout io.Writer, done string) error {
+	_, err := fmt.Fprintf(stdout, "Table %q %s for set %q.\n", c.table.Name, done, c.set)
 	return err
 }
 
@@ -75,20 +84,60 @@ func printTriggers(stdout io.Writer, db *tableDB, set string, statements []strin
 	return err
 }
 
-// makeSet creates a set, or a journal, of this name if necessary: without one,
-// the triggers would keep everybody from writing.
-func (c *triggersConfig) makeSet(ctx context.Context, db *tableDB, stderr io.Writer) error {
+// install makes the triggers and, if necessary, a journal of this name: without one, the
+// triggers would keep everybody from writing. If a stored set has the name, they write to it.
+func (c *triggersConfig) install(ctx context.Context, db *tableDB, tr *sqltable.Triggers, stdout, stderr io.Writer) error {
 	store, err := c.openStore(ctx, db, stderr)
 	if err != nil {
 		return err
 	}
-	_, err = store.Journal(ctx, c.set)
-	if err != nil {
-		if _, isSet := store.Set(ctx, c.set, nil); isSet == nil {
-			err = nil
+	defer store.Close()
+	if sets, err := store.Sets(ctx); err != nil || slices.Contains(sets, c.set) {
+		if err != nil {
+			return err
 		}
+		statements, err := tr.Create(ctx, c.table, c.set)
+		if err == nil {
+			err = tr.Apply(ctx, statements)
+		}
+		if err != nil {
+			return err
+		}
+		return c.report(stdout, "is journalled")
 	}
-	return errors.Join(err, store.Close())
+	anew, err := tr.Install(ctx, store, c.table, c.set)
+	if err != nil {
+		return err
+	}
+	if anew != "" {
+		fmt.Fprintf(stdout, "The journal begins anew, because %s. Every Destination compares its copy.\n", anew)
+	}
+	return c.report(stdout, "is journalled")
+}
+
+// restartJournal begins the journal anew.
+func (c *triggersConfig) restartJournal(ctx context.Context, db *tableDB, stdout, stderr io.Writer) error {
+	store, err := c.openStore(ctx, db, stderr)
+	if err != nil {
+		return err
+	}
+	defer store.Close()
+	journals, err := store.Journals(ctx)
+	if err != nil {
+		return err
+	}
+	if !slices.Contains(journals, c.set) {
+		return fmt.Errorf("there is no journal for the set %q; the journals are: %s", c.set, cmp.Or(strings.Join(journals, ", "), "none"))
+	}
+	journal, err := store.Journal(ctx, c.set)
+	if err == nil {
+		err = journal.Restart(ctx, "an operator has said so")
+	}
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(stdout, "The journal for set %q begins anew. Every Destination compares its copy.\n", c.set)
+	return err
 }
 
 // openStore opens the state in the database of the table, and makes it if there is none.
@@ -104,8 +153,9 @@ func (c *triggersConfig) openStore(ctx context.Context, db *tableDB, stderr io.W
 
 type triggersConfig struct {
 	tableSettings
-	apply bool
-	drop  bool
+	apply   bool
+	drop    bool
+	restart bool
 }
 
 // parseTriggers reads the arguments of triggers. The error is flag.ErrHelp for --help.
@@ -116,10 +166,12 @@ func parseTriggers(args []string) (triggersConfig, error) {
 	case err != nil:
 	case len(others) > 0:
 		err = fmt.Errorf("%q is one argument too many", others[0])
-	case c.apply && c.drop:
-		err = errors.New("give either --apply or --drop")
+	case c.apply && c.drop, c.apply && c.restart, c.drop && c.restart:
+		err = errors.New("give one of --apply, --drop and --restart")
+	case c.restart && isMySQL(c.db):
+		err = errors.New("--restart: MariaDB and MySQL have no journal; comparisons find what triggers have missed")
 	default:
-		err = cmp.Or(missing("triggers", "", c.requiredOfTable(!c.drop)...), c.checkTable())
+		err = cmp.Or(missing("triggers", "", c.requiredOfTable(!c.drop && !c.restart)...), c.checkTable())
 	}
 	if err == nil && c.set == "" {
 		c.set = c.table.Name
@@ -132,6 +184,7 @@ func triggersFlags(c *triggersConfig) *flag.FlagSet {
 	c.tableFlags(flags)
 	flags.BoolVar(&c.apply, "apply", false, "")
 	flags.BoolVar(&c.drop, "drop", false, "")
+	flags.BoolVar(&c.restart, "restart", false, "")
 	return flags
 }
 

@@ -192,7 +192,7 @@ func TestTriggersRefusals(t *testing.T) {
 		"no table":          {[]string{"--db", path, "--set", "papers"}, "no --table given"},
 		"no key":            {[]string{"--db", path, "--set", "papers", "--table", "t"}, "no --key given"},
 		"no URI":            {[]string{"--db", path, "--set", "papers", "--table", "t", "--key", "id"}, "no --uri given"},
-		"apply and drop":    {full("--apply", "--drop"), "either"},
+		"apply and drop":    {full("--apply", "--drop"), "one of"},
 		"argument":          {full("more"), `"more"`},
 		"unknown flag":      {full("--more"), `"resourcesync triggers --help"`},
 		"unit":              {full("--unit", "h"), "s, ms or us"},

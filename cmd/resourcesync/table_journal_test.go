@@ -1,0 +1,126 @@
+package main
+
+import (
+	"bytes"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+)
+
+// journalEngines runs test with each engine whose triggers write a journal.
+func journalEngines(t *testing.T, test func(t *testing.T, e *tableEngine)) {
+	tableEngines(t, func(t *testing.T, e *tableEngine) {
+		if e.name == "mysql" {
+			t.Skip("MariaDB and MySQL have no journal")
+		}
+		test(t, e)
+	})
+}
+
+// journalArgs are the arguments of table that publish posts from its journal.
+func (e *tableEngine) journalArgs(more ...string) []string {
+	return append(e.args("--state", e.state, "--base-url", "https://rs.example.org/"), more...)
+}
+
+// list returns the entries of a list of a table that is published at another address.
+func (e *tableEngine) list(s *served, capability string) string {
+	var all []string
+	d := s.document(strings.Replace(s.site+"resourcesync/"+capability+".xml", "https://rs.example.org/", s.site, 1), capability)
+	for _, l := range d.Entries {
+		all = append(all, strings.TrimSpace(l.Metadata.Change+" "+s.key(l.Loc)))
+	}
+	return strings.Join(all, ", ")
+}
+
+// TestTableRestart: the journal begins anew when triggers are gone, and when an operator says
+// so, and not otherwise. The program does not compare instead.
+func TestTableRestart(t *testing.T) {
+	journalEngines(t, func(t *testing.T, e *tableEngine) {
+		e.exec(t, "INSERT INTO posts VALUES (1, 'a', 10, 0), (2, 'b', 20, 0)")
+		if status, _, stderr := runTriggersCommand(t, e.args("--apply")...); status != 0 {
+			t.Fatal(stderr)
+		}
+		from := func() string {
+			s := startTable(t, e.journalArgs()...)
+			defer s.stop()
+			return s.document(s.site+"resourcesync/changelist.xml", "changelist").Metadata.From
+		}
+		first := from()
+		if again := from(); again != first {
+			t.Errorf("a restart: from %s to %s", first, again)
+		}
+		e.dropTriggers(t)
+		e.exec(t, "DELETE FROM posts WHERE id = 1")
+		second := from()
+		if second <= first {
+			t.Errorf("without triggers: from %s to %s", first, second)
+		}
+		e.checkNotes(t, "the journal began anew at ", "because a trigger is missing")
+		if status, stdout, stderr := runTriggersCommand(t, "--db", e.flag, "--table", "posts", "--restart"); status != 0 || !strings.Contains(stdout, "begins anew") {
+			t.Fatal(stdout, stderr)
+		}
+		if third := from(); third <= second {
+			t.Errorf("--restart: from %s to %s", second, third)
+		}
+	})
+}
+
+// checkNotes looks for texts in the answer of healthz, which names no table, and in the pages
+// of the status.
+func (e *tableEngine) checkNotes(t *testing.T, texts ...string) {
+	t.Helper()
+	s := startTable(t, e.journalArgs("--status", "127.0.0.1:0")...)
+	defer s.stop()
+	e.list(s, "resourcelist")
+	res, body := s.get("resourcesync/healthz")
+	if res.StatusCode != 200 || !strings.HasPrefix(body, "ok\n") || strings.Contains(body, "posts") {
+		t.Errorf("healthz: %s %s", res.Status, body)
+	}
+	answers := []string{body}
+	status := s.stderr.await(`url=(http://[^ \n]*)`)[1]
+	for _, accept := range []string{"text/html", "application/json"} {
+		r, err := http.NewRequestWithContext(t.Context(), "GET", status, nil)
+		must(t, err)
+		r.Header.Set("Accept", accept)
+		res, err := http.DefaultClient.Do(r)
+		must(t, err)
+		page, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		must(t, err)
+		answers = append(answers, string(page))
+	}
+	var printed bytes.Buffer
+	if code := run(t.Context(), []string{"status", status}, &printed, &printed); code != 0 {
+		t.Error(code)
+	}
+	for _, answer := range append(answers, strings.Join(strings.Fields(printed.String()), " ")) {
+		for _, text := range texts {
+			if !strings.Contains(answer, text) {
+				t.Errorf("no %q in %s", text, answer)
+			}
+		}
+	}
+}
+
+// dropTriggers drops all triggers of posts, as another program would.
+func (e *tableEngine) dropTriggers(t *testing.T) {
+	t.Helper()
+	sql := "SELECT name FROM sqlite_schema WHERE type = 'trigger' AND tbl_name = 'posts'"
+	on := ""
+	if e.name == "postgres" {
+		sql, on = "SELECT tgname FROM pg_trigger WHERE tgrelid = 'posts'::regclass AND NOT tgisinternal", " ON posts"
+	}
+	rows, err := e.db.QueryContext(t.Context(), sql)
+	must(t, err)
+	var names []string
+	for rows.Next() {
+		var name string
+		must(t, rows.Scan(&name))
+		names = append(names, name)
+	}
+	must(t, rows.Close())
+	for _, name := range names {
+		e.exec(t, "DROP TRIGGER "+name+on)
+	}
+}
