@@ -25,9 +25,10 @@ type state struct {
 	*sqlstore.Store
 	log topic.Log
 
-	place  string // for people
-	shared bool   // with other processes of the site
-	close  func() error
+	place    string // for people
+	database string // of PostgreSQL: its identity
+	shared   bool   // with other processes of the site
+	close    func() error
 }
 
 // openState opens the state that c asks for. A state in a file is for this process
@@ -146,6 +147,9 @@ func openPostgres(ctx context.Context, c *siteConfig, o *sqlstore.Options) (*sta
 	s := &state{shared: true, close: func() error { pool.Close(); return nil }}
 	if s.Store, err = pgstore.Open(ctx, pool, o); err == nil {
 		s.log, err = s.Store.Log(ctx, s.logName(c))
+	}
+	if err == nil {
+		s.database, err = identify(ctx, pool)
 	}
 	if err != nil {
 		pool.Close()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -59,15 +60,12 @@ func (c *tableConfig) place() string {
 
 // defaultState implements [stateDefaulter].
 func (c *tableConfig) defaultState() (string, error) {
-	db := c.db
-	if !isPostgres(db) && !isMySQL(db) {
-		path, err := realPath(db)
-		if err != nil {
-			return "", usagef("--db %q: %w", db, reason(err))
+	if !isPostgres(c.db) && !isMySQL(c.db) {
+		if _, err := realPath(c.db); err != nil {
+			return "", usagef("--db %q: %w", c.db, reason(err))
 		}
-		db = path
 	}
-	path, err := cacheFile(c.table.Name, placeOf(db)+"\x00"+c.table.Schema+"\x00"+c.table.Name)
+	path, err := cacheFile(c.table.Name, placeOf(c.db)+"\x00"+c.table.Schema+"\x00"+c.table.Name)
 	if err != nil {
 		return "", usagef("no place to keep state in by default: %w; give one, as in --state /var/lib/resourcesync/%s.db", err, c.table.Name)
 	}
@@ -86,7 +84,7 @@ type tableSet struct {
 
 func (c *tableConfig) open(ctx context.Context, m *member) (_ *content, err error) {
 	s := &tableSet{member: m, tableConfig: c}
-	if s.db, err = openTableDB(ctx, c.db, false); err != nil {
+	if s.db, err = openTableDB(ctx, c.db, sameFile(c.db, s.daemon.state.place)); err != nil {
 		return nil, usageError{ofDatabase(err)}
 	}
 	content, err := s.open(ctx)
@@ -107,8 +105,12 @@ func (c *tableConfig) open(ctx context.Context, m *member) (_ *content, err erro
 }
 
 func (s *tableSet) open(ctx context.Context) (*content, error) {
+	shares, err := s.sharesState(ctx)
+	if err != nil {
+		return nil, err
+	}
 	if s.db.mysql == nil {
-		journalled, err := s.journalled(ctx)
+		journalled, err := s.journalled(ctx, shares)
 		if err != nil {
 			return nil, err
 		}
@@ -122,7 +124,11 @@ func (s *tableSet) open(ctx context.Context) (*content, error) {
 			}, nil
 		}
 	}
-	var err error
+	if shares {
+		if err := s.member.set.TakeOver(ctx, s.tableConfig.set); err != nil {
+			return nil, err
+		}
+	}
 	if s.listing, err = s.db.list(ctx, s.table, &sqltable.ListingOptions{Logger: s.log}); err != nil {
 		return nil, err
 	}
@@ -139,20 +145,31 @@ func (s *tableSet) open(ctx context.Context) (*content, error) {
 	return content, nil
 }
 
+// sharesState reports whether the state is in the database of the table.
+func (s *tableSet) sharesState(ctx context.Context) (bool, error) {
+	state := s.daemon.state
+	switch {
+	case s.db.postgres != nil && state.database != "":
+		database, err := identify(ctx, s.db.postgres)
+		return database == state.database, err
+	case s.db.sqlite != nil:
+		return sameFile(s.tableConfig.db, state.place), nil
+	}
+	return false, nil
+}
+
 // journalled returns the table with the journal that its triggers write, or nil if there
-// are no triggers or the state is not in the database of the table.
-func (s *tableSet) journalled(ctx context.Context) (*sqltable.Journalled, error) {
-	same := s.daemon.state.place == s.tableConfig.db
-	if s.db.postgres != nil {
-		same = s.daemon.state.shared && s.daemon.state.place == placeOf(s.tableConfig.db)
-	} else if path, err := realPath(s.tableConfig.db); err == nil {
-		same = s.daemon.state.place == path
-	}
-	if !same {
-		return nil, nil
-	}
+// are no triggers.
+func (s *tableSet) journalled(ctx context.Context, shares bool) (*sqltable.Journalled, error) {
 	triggers, err := s.db.triggers(ctx)
 	if err != nil {
+		return nil, err
+	}
+	if !shares {
+		found, err := triggers.Found(ctx, s.table, s.tableConfig.set)
+		if err == nil && found {
+			err = fmt.Errorf("triggers journal the table for the set %q, but the state is not in their database: give --state the address of --db%s; or drop the triggers, or give another --set, to find changes by comparison", s.tableConfig.set, s.stateOfTable())
+		}
 		return nil, err
 	}
 	installed, err := triggers.Installed(ctx, s.table, s.tableConfig.set)
@@ -166,6 +183,14 @@ func (s *tableSet) journalled(ctx context.Context) (*sqltable.Journalled, error)
 	return p.Journalled(ctx, s.daemon.state.Store, s.tableConfig.set, &sqltable.JournalledOptions{
 		Logger: s.log,
 	})
+}
+
+// stateOfTable names what the addresses of a table and of its state must have in common.
+func (s *tableSet) stateOfTable() string {
+	if s.db.postgres != nil {
+		return ", with the same schema first in the search path"
+	}
+	return ""
 }
 
 // statusOfJournal returns the function that adds the proof of a journal to a status.

@@ -2,10 +2,18 @@ package main
 
 import (
 	"bytes"
+	"cmp"
+	cryptorand "crypto/rand"
+	gosql "database/sql"
 	"io"
 	"net/http"
+	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // journalEngines runs test with each engine whose triggers write a journal.
@@ -122,5 +130,109 @@ func (e *tableEngine) dropTriggers(t *testing.T) {
 	must(t, rows.Close())
 	for _, name := range names {
 		e.exec(t, "DROP TRIGGER "+name+on)
+	}
+}
+
+// TestTableSameDatabase: the journal is used by whichever addresses the table and the state
+// have. Triggers whose journal is not used are an error, and so is one that cannot be read.
+func TestTableSameDatabase(t *testing.T) {
+	journalEngines(t, func(t *testing.T, e *tableEngine) {
+		if status, _, stderr := runTriggersCommand(t, e.args("--apply")...); status != 0 {
+			t.Fatal(stderr)
+		}
+		for _, other := range e.otherAddresses(t) {
+			for _, addresses := range [][2]string{{e.flag, other}, {other, e.flag}} {
+				s := startTable(t, e.args("--db", addresses[0], "--state", addresses[1], "--base-url", "https://rs.example.org/")...)
+				if !strings.Contains(s.stderr.String(), "changes are journalled by triggers") {
+					t.Errorf("%q: %s", addresses, s.stderr)
+				}
+				s.stop()
+			}
+		}
+		refused := func(hint string, args ...string) {
+			t.Helper()
+			var out, errs bytes.Buffer
+			args = append([]string{"table", "--listen", "127.0.0.1:0"}, args...)
+			if status := run(t.Context(), args, &out, &errs); status != exitUsage || !strings.Contains(errs.String(), hint) {
+				t.Errorf("status %d, %s, want %q", status, &errs, hint)
+			}
+		}
+		refused("the state is not in their database", e.args("--state", filepath.Join(t.TempDir(), "rows.db"))...)
+		startTable(t, e.args("--state", filepath.Join(t.TempDir(), "rows.db"), "--set", "others")...).stop()
+		e.exec(t, "ALTER TABLE rs_cover RENAME TO rs_uncovered")
+		refused("rs_cover", e.journalArgs()...)
+		e.exec(t, "ALTER TABLE rs_uncovered RENAME TO rs_cover")
+	})
+}
+
+// otherAddresses returns further addresses of the database.
+func (e *tableEngine) otherAddresses(t *testing.T) (all []string) {
+	if e.name == "sqlite" {
+		link := filepath.Join(t.TempDir(), "link.db")
+		must(t, os.Symlink(e.flag, link))
+		t.Chdir(filepath.Dir(e.flag))
+		return []string{link, filepath.Base(e.flag), "./" + filepath.Base(e.flag)}
+	}
+	address := func(edit func(u *url.URL, q url.Values)) {
+		u, err := url.Parse(e.flag)
+		must(t, err)
+		q := u.Query()
+		edit(u, q)
+		u.RawQuery = q.Encode()
+		all = append(all, u.String())
+	}
+	u, err := url.Parse(e.flag)
+	must(t, err)
+	t.Setenv("PGUSER", u.User.Username())
+	t.Setenv("PGHOST", u.Hostname())
+	t.Setenv("PGPORT", u.Port())
+	if password, given := u.User.Password(); given {
+		t.Setenv("PGPASSWORD", password)
+	}
+	address(func(u *url.URL, _ url.Values) { u.Host = u.Hostname() })
+	address(func(u *url.URL, _ url.Values) { u.User, u.Host = nil, "" })
+	address(func(u *url.URL, q url.Values) {
+		u.Scheme, u.Host = "postgresql", ""
+		q.Set("host", u.Hostname()+"127.0.0.1")
+	})
+	var folders string
+	must(t, e.db.QueryRowContext(t.Context(), "SHOW unix_socket_directories").Scan(&folders))
+	for folder := range strings.FieldsFuncSeq(folders, func(r rune) bool { return r == ',' || r == ' ' }) {
+		if _, err := os.Stat(filepath.Join(folder, ".s.PGSQL."+cmp.Or(u.Port(), "5432"))); err == nil {
+			address(func(u *url.URL, q url.Values) { u.Host = ""; q.Set("host", folder) })
+		}
+	}
+	return all
+}
+
+// TestTableOfPlainRole: a role that may not run functions about the server has a journal.
+func TestTableOfPlainRole(t *testing.T) {
+	e := &tableEngine{name: "postgres", dsn: [2]string{"pgx", needs.Variable(t, postgres)}}
+	var err error
+	e.db, err = gosql.Open("pgx", e.dsn[1])
+	must(t, err)
+	own(t, e)
+	role := "plain_" + strings.ToLower(cryptorand.Text())
+	e.exec(t, "CREATE ROLE "+role+" LOGIN PASSWORD 'pw'", "ALTER TABLE posts OWNER TO "+role, "GRANT CREATE ON SCHEMA public TO "+role,
+		"REVOKE EXECUTE ON FUNCTION pg_control_system(), pg_walfile_name(pg_lsn) FROM PUBLIC")
+	t.Cleanup(func() { e.exec(t, "DROP OWNED BY "+role, "DROP ROLE "+role) })
+	u, err := url.Parse(e.flag)
+	must(t, err)
+	u.User = url.UserPassword(role, "pw")
+	e.flag, e.state = u.String(), u.String()
+	if status, _, stderr := runTriggersCommand(t, e.args("--apply")...); status != 0 {
+		t.Fatal(stderr)
+	}
+	var froms []string
+	for range 2 {
+		s := startTable(t, e.journalArgs()...)
+		if !strings.Contains(s.stderr.String(), "changes are journalled by triggers") {
+			t.Error(s.stderr)
+		}
+		froms = append(froms, s.document(s.site+"resourcesync/changelist.xml", "changelist").Metadata.From)
+		s.stop()
+	}
+	if froms[0] != froms[1] {
+		t.Error(froms)
 	}
 }

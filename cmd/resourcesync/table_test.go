@@ -237,7 +237,9 @@ func TestMySQLConfig(t *testing.T) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	if got := placeOf("mysql://cms:secret@host:3306/cms?tls=true"); got != "mysql://host:3306/cms" {
-		t.Error(got)
+	for _, port := range []string{"", ":3306"} {
+		if got := placeOf("mysql://cms:secret@host" + port + "/cms?tls=true"); got != "mysql://host/cms" {
+			t.Error(got)
+		}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"os"
 	"strings"
 
 	"github.com/go-sql-driver/mysql"
@@ -94,6 +95,33 @@ func (db *tableDB) open(ctx context.Context, t sqltable.Table) (*sqltable.Provid
 	return sqlitetable.Open(ctx, db.sqlite, t)
 }
 
+// identify returns what only connections to the same database and schema have in common,
+// even if their addresses differ. A replica is another database. PostgreSQL checks the rights
+// to a function before it runs anything of a statement.
+func identify(ctx context.Context, pool *pgxpool.Pool) (identity string, err error) {
+	server := "pg_catalog.pg_postmaster_start_time()::text"
+	var system bool
+	if err := pool.QueryRow(ctx, "SELECT has_function_privilege('pg_catalog.pg_control_system()', 'EXECUTE')").Scan(&system); err != nil {
+		return "", err
+	}
+	if system {
+		server = "(SELECT system_identifier::text FROM pg_catalog.pg_control_system())"
+	}
+	err = pool.QueryRow(ctx, "SELECT concat_ws(' ', "+server+`, pg_catalog.pg_is_in_recovery(),
+		(SELECT oid FROM pg_catalog.pg_database WHERE datname = current_database()), current_schema())`).Scan(&identity)
+	return identity, err
+}
+
+// sameFile reports whether two paths lead to the same file.
+func sameFile(a, b string) bool {
+	one, err := os.Stat(a)
+	if err != nil {
+		return false
+	}
+	other, err := os.Stat(b)
+	return err == nil && os.SameFile(one, other)
+}
+
 func isMySQL(address string) bool {
 	return strings.HasPrefix(address, "mysql://") || strings.HasPrefix(address, "mariadb://")
 }
@@ -136,11 +164,19 @@ func mysqlConfig(address string) (*mysql.Config, error) {
 	return config, nil
 }
 
-// placeOf returns an address of --db without users, passwords and parameters.
+// placeOf returns an address of --db without users, passwords, parameters and the usual port,
+// or the path of a file free of symbolic links.
 func placeOf(address string) string {
 	u, err := url.Parse(address)
 	if err != nil || !isPostgres(address) && !isMySQL(address) {
+		if path, err := realPath(address); err == nil {
+			return path
+		}
 		return address
 	}
-	return u.Scheme + "://" + u.Host + u.Path
+	usual := ":3306"
+	if isPostgres(address) {
+		usual = ":5432"
+	}
+	return u.Scheme + "://" + strings.TrimSuffix(u.Host, usual) + u.Path
 }
