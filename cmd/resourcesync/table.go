@@ -21,11 +21,13 @@ import (
 type tableConfig struct {
 	setSettings
 	tableSettings
+	witness string // the file of a journal's witness; "" for none
 }
 
 func (c *tableConfig) flags(flags *flag.FlagSet) {
 	setDefault(flags, "dumps", "false")
 	c.tableFlags(flags)
+	flags.StringVar(&c.witness, "witness", "", "")
 }
 
 func (c *tableConfig) required() []requirement { return c.requiredOfTable(true) }
@@ -181,7 +183,7 @@ func (s *tableSet) journalled(ctx context.Context, shares bool) (*sqltable.Journ
 		return nil, err
 	}
 	return p.Journalled(ctx, s.daemon.state.Store, s.tableConfig.set, &sqltable.JournalledOptions{
-		Logger: s.log,
+		Logger: s.log, Witness: s.witness,
 	})
 }
 
