@@ -27,8 +27,15 @@ func confirmDeletions(ctx context.Context, args []string, stdout, _ io.Writer) e
 	if err := st.checkSets(ctx, c); err != nil {
 		return err
 	}
-	var held int64
+	var held, published int64
 	for _, config := range c.sets {
+		if table, ok := config.(*tableConfig); ok {
+			n, err := table.confirmJournal(ctx, st)
+			if err != nil {
+				return err
+			}
+			published += n
+		}
 		set, err := st.openOwned(ctx, c, config)
 		if err != nil {
 			return err
@@ -39,12 +46,30 @@ func confirmDeletions(ctx context.Context, args []string, stdout, _ io.Writer) e
 		}
 		held += n
 	}
+	if published > 0 {
+		fmt.Fprintf(stdout, "Confirmed: the deletions of %d rows are published.\n", published)
+	}
 	if held == 0 {
-		fmt.Fprintln(stdout, "No deletions are held.")
+		if published == 0 {
+			fmt.Fprintln(stdout, "No deletions are held.")
+		}
 		return nil
 	}
 	fmt.Fprintf(stdout, "Confirmed: the next scan publishes the deletions of %d resources.\n", held)
 	return nil
+}
+
+// confirmJournal publishes the deletions that the journal of the table holds, if it has one.
+func (c *tableConfig) confirmJournal(ctx context.Context, st *state) (int64, error) {
+	journals, err := st.Store.Journals(ctx)
+	if err != nil || !slices.Contains(journals, c.set) {
+		return 0, err
+	}
+	journal, err := st.Store.Journal(ctx, c.set)
+	if err != nil {
+		return 0, err
+	}
+	return journal.ConfirmDeletions(ctx)
 }
 
 // openExistingState opens the state of a site, which may be using it.

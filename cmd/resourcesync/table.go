@@ -121,6 +121,7 @@ func (s *tableSet) open(ctx context.Context) (*content, error) {
 			return &content{
 				set:    rshttp.Set{Provider: journalled},
 				status: statusOfJournal(journalled),
+				health: healthOfJournal(journalled),
 				notes:  notesOfJournal(journalled),
 				close:  journalled.Close,
 			}, nil
@@ -182,8 +183,9 @@ func (s *tableSet) journalled(ctx context.Context, shares bool) (*sqltable.Journ
 	if err != nil {
 		return nil, err
 	}
+	limits := s.tableConfig.storeOptions()
 	return p.Journalled(ctx, s.daemon.state.Store, s.tableConfig.set, &sqltable.JournalledOptions{
-		Logger: s.log, Witness: s.witness,
+		Logger: s.log, Witness: s.witness, MaxDelete: limits.MaxDelete, MaxDeleteHold: limits.MaxDeleteHold,
 	})
 }
 
@@ -203,6 +205,9 @@ func statusOfJournal(j *sqltable.Journalled) func(*setStatus) {
 		if p, err := j.Proof(ctx); err == nil { // health has the error
 			s.Journal = &p
 		}
+		if kept, err := j.Kept(ctx); err == nil && kept.Held > 0 {
+			s.Held = &heldStatus{kept.Held, kept.Since, kept.Until, false}
+		}
 	}
 }
 
@@ -216,6 +221,21 @@ func notesOfJournal(j *sqltable.Journalled) func() []string {
 			all = append(all, "the journal began anew at "+p.Restarted.Format(time.RFC3339)+", because "+because)
 		}
 		return all
+	}
+}
+
+// healthOfJournal returns the function that reports deletions that a journal holds. The
+// Source reports what else is wrong with it.
+func healthOfJournal(j *sqltable.Journalled) func() error {
+	return func() error {
+		ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
+		defer cancel()
+		kept, err := j.Kept(ctx)
+		if err == nil && kept.Held > 0 {
+			err = fmt.Errorf(`%w: %d rows have left the lists since %s, because the condition of the table has changed, and are not published as deleted. They are published as deleted %s, or at once by "resourcesync confirm-deletions"`,
+				errHeld, kept.Held, kept.Since.Format(time.RFC3339), releaseTime(kept))
+		}
+		return err
 	}
 }
 

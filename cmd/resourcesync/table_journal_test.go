@@ -5,6 +5,7 @@ import (
 	"cmp"
 	cryptorand "crypto/rand"
 	gosql "database/sql"
+	"fmt"
 	"io"
 	"net/http"
 	"net/url"
@@ -39,6 +40,44 @@ func (e *tableEngine) list(s *served, capability string) string {
 		all = append(all, strings.TrimSpace(l.Metadata.Change+" "+s.key(l.Loc)))
 	}
 	return strings.Join(all, ", ")
+}
+
+// TestTableOtherCondition: rows that another --where takes out of a set leave the lists at
+// once; their deletions are held until they are confirmed.
+func TestTableOtherCondition(t *testing.T) {
+	journalEngines(t, func(t *testing.T, e *tableEngine) {
+		for id := range 6 {
+			e.exec(t, fmt.Sprintf("INSERT INTO posts VALUES (%d, 'p%d', %d, 0)", id, id, id))
+		}
+		if status, _, stderr := runTriggersCommand(t, e.args("--apply")...); status != 0 {
+			t.Fatal(stderr)
+		}
+		s := startTable(t, e.journalArgs()...)
+		if got := e.list(s, "resourcelist"); got != "p0, p1, p2, p3, p4, p5" {
+			t.Fatal(got)
+		}
+		s.stop()
+		narrow := e.journalArgs("--where", "size < 2", "--max-delete-hold", "0")
+		for range 2 {
+			s = startTable(t, narrow...)
+			if got := e.list(s, "resourcelist") + "; " + e.list(s, "changelist"); got != "p0, p1; " {
+				t.Error(got)
+			}
+			if res, body := s.get("resourcesync/healthz"); res.StatusCode != 503 || !strings.Contains(body, "confirm-deletions") {
+				t.Errorf("healthz: %s %s", res.Status, body)
+			}
+			s.stop()
+		}
+		s = startTable(t, narrow...)
+		var out, errs bytes.Buffer
+		if status := run(t.Context(), append([]string{"confirm-deletions", "table"}, narrow...), &out, &errs); status != 0 || !strings.Contains(out.String(), "4 rows") {
+			t.Fatal(status, &out, &errs)
+		}
+		s.until("deletions", func() bool { return e.list(s, "changelist") == "deleted p2, deleted p3, deleted p4, deleted p5" })
+		if res, body := s.get("resourcesync/healthz"); res.StatusCode != 200 {
+			t.Errorf("healthz: %s %s", res.Status, body)
+		}
+	})
 }
 
 // TestTableRestart: the journal begins anew when triggers are gone, and when an operator says
