@@ -48,13 +48,14 @@ type setStatus struct {
 	Name       string          `json:"name,omitempty"`
 	Kind       string          `json:"kind,omitempty"` // of a set with a name
 	Files      *int64          `json:"files,omitempty"`
-	Changed    time.Time       `json:"changed,omitzero"`     // the time of the newest change
-	Scan       *scanStatus     `json:"scan,omitempty"`       // the last complete scan of this process
-	Site       *sitemap.Status `json:"site,omitempty"`       // of a website: the contents of its sitemaps, and the age of the oldest check
-	Repository *oaipmh.Status  `json:"repository,omitempty"` // of an OAI-PMH repository
-	Held       *heldStatus     `json:"held,omitempty"`       // by the last scan of any process
-	Journal    *sqltable.Proof `json:"journal,omitempty"`    // of a table with triggers: how complete its journal is
-	Notes      []string        `json:"notes,omitempty"`      // what is no failure, but needs attention
+	Changed    time.Time       `json:"changed,omitzero"`         // the time of the newest change
+	Scan       *scanStatus     `json:"scan,omitempty"`           // the last complete scan of this process
+	Site       *sitemap.Status `json:"site,omitempty"`           // of a website: the contents of its sitemaps, and the age of the oldest check
+	Repository *oaipmh.Status  `json:"repository,omitempty"`     // of an OAI-PMH repository
+	Held       *heldStatus     `json:"held,omitempty"`           // by the last scan of any process
+	Journal    *sqltable.Proof `json:"journal,omitempty"`        // of a table with triggers: how complete its journal is
+	Notes      []string        `json:"notes,omitempty"`          // what is no failure, but needs attention
+	Pending    *float64        `json:"pendingSeconds,omitempty"` // of a table with triggers: the age of the oldest change that is not in the journal yet
 }
 
 // A scanStatus is the result of a complete scan. Its changes include those that have been

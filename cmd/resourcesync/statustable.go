@@ -92,6 +92,9 @@ func (p *statusPrinter) set(s *setStatus) {
 			p.fact("", "began "+p.ago(j.Restarted)+", because "+terminal.Printable(j.Reason))
 		}
 	}
+	if s.Pending != nil {
+		p.fact("Pending", fmt.Sprintf("changes that are not listed yet, the oldest for %.1f s", *s.Pending))
+	}
 	for _, note := range s.Notes {
 		p.fact("Note", terminal.Printable(note))
 	}

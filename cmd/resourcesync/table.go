@@ -205,6 +205,9 @@ func statusOfJournal(j *sqltable.Journalled) func(*setStatus) {
 		if p, err := j.Proof(ctx); err == nil { // health has the error
 			s.Journal = &p
 		}
+		if pending, err := j.Pending(ctx); err == nil && !pending.IsZero() {
+			s.Pending = new(max(0, time.Since(pending).Seconds()))
+		}
 		if kept, err := j.Kept(ctx); err == nil && kept.Held > 0 {
 			s.Held = &heldStatus{kept.Held, kept.Since, kept.Until, false}
 		}
