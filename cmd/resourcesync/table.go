@@ -80,8 +80,9 @@ type tableSet struct {
 	*tableConfig
 	db      *tableDB
 	listing *sqltable.Listing
-	outbox  *sqltable.Outbox      // nil if there is none
-	trouble atomic.Pointer[error] // of the last attempt to drain it
+	outbox  *sqltable.Outbox                     // nil if there is none
+	unseen  atomic.Pointer[sqltable.UnseenError] // the last that was logged
+	trouble atomic.Pointer[error]                // of the last attempt to drain it
 }
 
 func (c *tableConfig) open(ctx context.Context, m *member) (_ *content, err error) {
@@ -135,17 +136,35 @@ func (s *tableSet) open(ctx context.Context) (*content, error) {
 	if s.listing, err = s.db.list(ctx, s.table, &sqltable.ListingOptions{Logger: s.log}); err != nil {
 		return nil, err
 	}
-	content := &content{list: s.list, total: s.total, current: s.currentURIs(s.table.URI)}
-	switch s.outbox, err = s.listing.Outbox(ctx, s.tableConfig.set); {
+	content := &content{list: s.list, total: s.total, current: s.currentURIs(s.table.URI), notes: s.notes}
+	s.outbox, err = s.listing.Outbox(ctx, s.tableConfig.set)
+	switch unseen, _ := errors.AsType[*sqltable.UnseenError](err); {
 	case err == nil:
 		s.log.Info("changes are recorded by triggers", "journal", s.tableConfig.set)
 		content.watch, content.health = s.watch, s.health
+	case unseen != nil:
+		s.logUnseen(unseen)
+		s.log.Info("changes are found by comparison", "every", s.rescan, "triggers", "none that this user can see")
 	case errors.Is(err, sqltable.ErrNoTriggers):
 		s.log.Info("changes are found by comparison", "every", s.rescan, "triggers", "none for the set "+s.tableConfig.set)
 	default:
 		return nil, err
 	}
 	return content, nil
+}
+
+// logUnseen logs that nobody may drain the outbox of the table, once for each change that is
+// the first to wait.
+func (s *tableSet) logUnseen(unseen *sqltable.UnseenError) {
+	if before := s.unseen.Load(); before != nil && before.Since.Equal(unseen.Since) && before.Hidden == unseen.Hidden {
+		return
+	}
+	s.unseen.Store(unseen)
+	level := slog.LevelWarn
+	if unseen.Hidden { // there may be no triggers
+		level = slog.LevelInfo
+	}
+	s.log.Log(context.Background(), level, "changes that triggers record are not read", "outbox", unseen.Outbox, "because", unseen.Error())
 }
 
 // sharesState reports whether the state is in the database of the table.
@@ -227,6 +246,14 @@ func notesOfJournal(j *sqltable.Journalled) func() []string {
 	}
 }
 
+// notes reports an outbox that nobody may drain.
+func (s *tableSet) notes() (all []string) {
+	if unseen := s.unseen.Load(); unseen != nil && !unseen.Hidden {
+		all = append(all, "triggers record changes that are not read; the log names their outbox")
+	}
+	return all
+}
+
 // healthOfJournal returns the function that reports deletions that a journal holds. The
 // Source reports what else is wrong with it.
 func healthOfJournal(j *sqltable.Journalled) func() error {
@@ -244,6 +271,12 @@ func healthOfJournal(j *sqltable.Journalled) func() error {
 
 func (s *tableSet) list(ctx context.Context) listing {
 	return func(yield func(resourcesync.Resource, error) bool) {
+		if s.unseen.Load() != nil {
+			_, err := s.listing.Outbox(ctx, s.tableConfig.set)
+			if unseen, ok := errors.AsType[*sqltable.UnseenError](err); ok {
+				s.logUnseen(unseen)
+			}
+		}
 		s.listing.Resources(ctx)(yield)
 		s.scanner.skipped.Store(s.listing.Omitted().Rows)
 	}

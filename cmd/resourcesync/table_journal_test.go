@@ -275,3 +275,30 @@ func TestTableOfPlainRole(t *testing.T) {
 		t.Error(froms)
 	}
 }
+
+// TestTableUnseenOutbox: who may only read publishes the table by comparison; the log names the
+// outbox that nobody drains, and its age.
+func TestTableUnseenOutbox(t *testing.T) {
+	tableEngines(t, func(t *testing.T, e *tableEngine) {
+		if e.name != "mysql" {
+			t.Skip("the journal needs no privileges of its own")
+		}
+		if status, _, stderr := runTriggersCommand(t, e.args("--apply")...); status != 0 {
+			t.Fatal(stderr)
+		}
+		e.exec(t, "INSERT INTO posts VALUES (1, 'a', 1, 0)")
+		u, err := url.Parse(e.flag)
+		must(t, err)
+		user := "rs_" + strings.ToLower(cryptorand.Text())[:20]
+		e.exec(t, "CREATE USER "+user+"@'%' IDENTIFIED BY 'pw'", "GRANT SELECT ON "+strings.TrimPrefix(u.Path, "/")+".* TO "+user+"@'%'")
+		t.Cleanup(func() { e.exec(t, "DROP USER "+user+"@'%'") })
+		u.User = url.UserPassword(user, "pw")
+		s := startTable(t, e.args("--db", u.String(), "--state", e.state)...)
+		if log := s.stderr.String(); !strings.Contains(log, "level=WARN") || !strings.Contains(log, "rs_posts_") || !strings.Contains(log, "nobody has drained since") {
+			t.Error(log)
+		}
+		if got := s.listed(); got != "a" {
+			t.Error(got)
+		}
+	})
+}
