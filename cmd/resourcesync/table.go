@@ -233,7 +233,8 @@ func statusOfJournal(j *sqltable.Journalled) func(*setStatus) {
 	}
 }
 
-// notesOfJournal returns the function that reports why a journal began anew.
+// notesOfJournal returns the function that reports why a journal began anew, and what the
+// lists omit.
 func notesOfJournal(j *sqltable.Journalled) func() []string {
 	return func() (all []string) {
 		ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
@@ -242,12 +243,23 @@ func notesOfJournal(j *sqltable.Journalled) func() []string {
 			because, _, _ := strings.Cut(p.Reason, ":")
 			all = append(all, "the journal began anew at "+p.Restarted.Format(time.RFC3339)+", because "+because)
 		}
-		return all
+		return append(all, omittedNotes(j.Omitted())...)
 	}
 }
 
-// notes reports an outbox that nobody may drain.
-func (s *tableSet) notes() (all []string) {
+func omittedNotes(n sqltable.Omitted) (all []string) {
+	if n.Rows > 0 {
+		all = append(all, fmt.Sprintf("%d rows are left out, because no document can list them; the log names the first", n.Rows))
+	}
+	if n.Fields > 0 {
+		all = append(all, fmt.Sprintf("%d lengths or times of rows are left out, because no document can state them; the log names the first", n.Fields))
+	}
+	return all
+}
+
+// notes reports what the lists omit, and an outbox that nobody may drain.
+func (s *tableSet) notes() []string {
+	all := omittedNotes(s.listing.Omitted())
 	if unseen := s.unseen.Load(); unseen != nil && !unseen.Hidden {
 		all = append(all, "triggers record changes that are not read; the log names their outbox")
 	}

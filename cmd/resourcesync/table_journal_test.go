@@ -150,6 +150,17 @@ func (e *tableEngine) checkNotes(t *testing.T, texts ...string) {
 	}
 }
 
+// TestTableOmitted: the status and healthz name what no document can list.
+func TestTableOmitted(t *testing.T) {
+	journalEngines(t, func(t *testing.T, e *tableEngine) {
+		e.exec(t, "INSERT INTO posts VALUES (1, 'a', 9223372036854775807, 0), (2, 'b', 20, 0)")
+		if status, _, stderr := runTriggersCommand(t, e.args("--apply")...); status != 0 {
+			t.Fatal(stderr)
+		}
+		e.checkNotes(t, "1 lengths or times of rows are left out")
+	})
+}
+
 // dropTriggers drops all triggers of posts, as another program would.
 func (e *tableEngine) dropTriggers(t *testing.T) {
 	t.Helper()
