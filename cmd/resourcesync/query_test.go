@@ -67,7 +67,7 @@ func TestQuery(t *testing.T) {
 
 func TestQueryOfAnotherVersion(t *testing.T) {
 	for body, want := range map[string]string{
-		`{"healthy":true,"files":3,"new":{"a":[1]}}`: "Healthy\n\n  Listed       3\n",
+		`{"healthy":true,"files":3,"new":{"a":[1]}}`: "Healthy\n\n  Listed     3\n",
 		`{"healthy":true,"files":"three"}`:           "another version",
 		`{"healthy":`:                                "another version",
 	} {

@@ -12,7 +12,8 @@ import (
 )
 
 // announceReady prints what to do next: the URLs to open, and a command to harvest. If the
-// log is JSON, or the standard output is an access log, it logs the URLs.
+// log is JSON, or the standard output is an access log, it logs the URLs. listed is negative
+// if some set does not count its resources.
 func (p *publication) announceReady(listed int64) {
 	c := p.site
 	description := p.source.Description()
@@ -21,7 +22,11 @@ func (p *publication) announceReady(listed int64) {
 		lists = append(lists, m.documents.JoinPath("resourcelist.xml").String())
 	}
 	if c.logFormat == "json" || c.accessLog != "none" {
-		p.log.Info("ready", "files", listed, "source_description", description, "resource_list", strings.Join(lists, " "))
+		about := []any{"source_description", description, "resource_list", strings.Join(lists, " ")}
+		if listed >= 0 {
+			about = append([]any{"files", listed}, about...)
+		}
+		p.log.Info("ready", about...)
 		return
 	}
 	s := terminal.New(p.stdout)
@@ -42,7 +47,7 @@ func (p *publication) announceReady(listed int64) {
 	s.WriteTable(&next)
 }
 
-// countListed returns a sentence without a dot.
+// countListed returns a sentence without a dot. n is negative if the number is unknown.
 func (p *publication) countListed(n int64) string {
 	unit, verb := "resource", "is"
 	if len(p.members) == 1 {
@@ -52,6 +57,9 @@ func (p *publication) countListed(n int64) string {
 		unit, verb = unit+"s", "are"
 	}
 	listed := fmt.Sprintf("%s %s %s listed", humanize.Comma(n), unit, verb)
+	if n < 0 {
+		listed = fmt.Sprintf("the %s are listed", unit)
+	}
 	if len(p.members) > 1 {
 		listed += fmt.Sprintf(" in %d sets", len(p.members))
 	}

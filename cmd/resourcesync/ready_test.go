@@ -64,6 +64,10 @@ func TestReadyCommand(t *testing.T) {
 		if !strings.HasPrefix(b.String(), "Ready: 1 page is listed.\n") {
 			t.Errorf("%s", &b)
 		}
+		b.Reset()
+		if p.announceReady(-1); !strings.HasPrefix(b.String(), "Ready: the pages are listed.\n") {
+			t.Errorf("a number that is unknown: %s", &b)
+		}
 	}
 }
 

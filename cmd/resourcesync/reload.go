@@ -66,7 +66,13 @@ func (p *daemon) runPublications(ctx context.Context, reloads <-chan os.Signal, 
 		// From here on, nothing ends the process. The new Source serves documents and accepts
 		// subscriptions at once; the pending work of the sets and the hub is in the state.
 		for _, m := range next.without(before) {
-			m.ready = func(resources int64) { m.log.Info("set ready", "resources", resources) }
+			m.ready = func(resources int64) {
+				if resources < 0 {
+					m.log.Info("set ready")
+				} else {
+					m.log.Info("set ready", "resources", resources)
+				}
+			}
 			if m.content.list != nil {
 				_ = m.scanner.checkReady(ctx) // or its scan will
 			}
@@ -100,12 +106,20 @@ func (p *daemon) begin(start func(run func(ctx context.Context) error) (stop fun
 	}
 	stopSource = start(now.runSource)
 	var waiting, listed atomic.Int64
+	var uncounted atomic.Bool
 	waiting.Store(int64(len(now.members)))
 	for _, m := range now.without(before) {
 		if before == nil {
 			m.ready = func(resources int64) {
+				if resources < 0 {
+					uncounted.Store(true)
+				}
 				listed.Add(resources)
-				if waiting.Add(-1) == 0 {
+				switch {
+				case waiting.Add(-1) > 0:
+				case uncounted.Load():
+					now.announceReady(-1)
+				default:
 					now.announceReady(listed.Load())
 				}
 			}

@@ -48,6 +48,7 @@ type setStatus struct {
 	Name       string          `json:"name,omitempty"`
 	Kind       string          `json:"kind,omitempty"` // of a set with a name
 	Files      *int64          `json:"files,omitempty"`
+	Uncounted  bool            `json:"uncounted,omitempty"`      // the set does not count its resources
 	Changed    time.Time       `json:"changed,omitzero"`         // the time of the newest change
 	Scan       *scanStatus     `json:"scan,omitempty"`           // the last complete scan of this process
 	Site       *sitemap.Status `json:"site,omitempty"`           // of a website: the contents of its sitemaps, and the age of the oldest check
@@ -140,7 +141,9 @@ func (m *member) status(ctx context.Context) (setStatus, error) {
 	set, err := m.stat(ctx)
 	switch {
 	case err == nil:
-		s.Files, s.Changed = &set.Count, set.LastModified
+		if s.Changed, s.Uncounted = set.LastModified, set.Count < 0; !s.Uncounted {
+			s.Files = &set.Count
+		}
 	case errors.Is(err, resourcesync.ErrNotReady):
 		err = nil
 	}

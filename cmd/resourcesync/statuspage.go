@@ -89,6 +89,8 @@ func (s *setStatus) facts(p *webpage.Page) []webpage.Fact {
 	var facts []webpage.Fact
 	if s.Files != nil {
 		facts = append(facts, webpage.Fact{Name: "Resources", Value: webpage.Count(*s.Files)})
+	} else if s.Uncounted {
+		facts = append(facts, webpage.Fact{Name: "Resources", Value: "not counted"})
 	} else {
 		facts = append(facts, webpage.Fact{Name: "Resources", Value: "unknown", Note: "the first scan has not ended"})
 	}

@@ -66,10 +66,15 @@ func (p *statusPrinter) fact(name string, texts ...string) {
 
 // set adds the facts about a set.
 func (p *statusPrinter) set(s *setStatus) {
-	if s.Files == nil {
+	switch {
+	case s.Uncounted:
+		p.fact("Listed", "resources that are not counted")
+	case s.Files == nil:
 		p.fact("Listed", "nothing yet, because the first scan has not ended")
-	} else {
+	default:
 		p.fact("Listed", humanize.Comma(*s.Files))
+	}
+	if !s.Changed.IsZero() {
 		p.fact("Last change", p.ago(s.Changed))
 	}
 	if scan := s.Scan; scan != nil {
