@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"strings"
@@ -67,5 +68,28 @@ func TestOwnerNotRecorded(t *testing.T) {
 	}
 	if log := p.stderr.String(); strings.Count(log, "level=ERROR") != 2 { // healthz logs it, too
 		t.Error(log)
+	}
+}
+
+// TestOwnerWebsite: serve does not take the state of proxy.
+func TestOwnerWebsite(t *testing.T) {
+	t.Parallel()
+	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/sitemap.xml":
+			fmt.Fprint(w, `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>https://files.example.org/page</loc></url></urlset>`)
+		case "/page":
+			fmt.Fprint(w, "a page")
+		default:
+			http.NotFound(w, r)
+		}
+	}))
+	t.Cleanup(upstream.Close)
+	state := filepath.Join(t.TempDir(), "state.db")
+	s := startProxy(t, upstream.URL, publicURL, "--state", state)
+	s.stdout.await("Ready")
+	s.stop()
+	if line := refused(t, sampleFolder(t), "--base-url", publicURL, "--state", state); !strings.Contains(line, "it is the state of resourcesync proxy, with its pages") {
+		t.Error(line)
 	}
 }

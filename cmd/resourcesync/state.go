@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"log/slog"
 	"net"
+	"slices"
 	"strconv"
 	"time"
 
@@ -89,8 +90,30 @@ func (s *state) logName(c *siteConfig) string {
 	return "sets"
 }
 
+// checkKind returns an error if the state is a file that another command has made. A set
+// without a name is alone there, so the two would not even see each other's resources. The
+// file of a table may be a host's database, with sets of the host.
+func (s *state) checkKind(ctx context.Context, config setConfig) error {
+	if _, isTable := config.(*tableConfig); isTable || s.shared || config.common().name != "" {
+		return nil
+	}
+	names, err := s.Sets(ctx)
+	if err != nil || slices.Contains(names, config.stateName()) {
+		return err
+	}
+	for _, k := range kinds {
+		if other := k.create().stateName(); slices.Contains(names, other) {
+			return usagef("state %q: it is the state of resourcesync %s, with its %s; give another file with --state", s.place, k.command, other)
+		}
+	}
+	return nil
+}
+
 // openSet opens a stored set.
 func (s *state) openSet(ctx context.Context, c *siteConfig, config setConfig) (*sqlstore.Set, error) {
+	if err := s.checkKind(ctx, config); err != nil {
+		return nil, err
+	}
 	set, err := s.Store.Set(ctx, s.setName(c, config), config.common().storeOptions())
 	if err != nil {
 		return nil, refuseState(s.place, err)
