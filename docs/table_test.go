@@ -1,6 +1,9 @@
 package docs
 
 import (
+	"encoding/json"
+	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"net/http/httputil"
 	"net/url"
@@ -44,9 +47,12 @@ func TestTable(t *testing.T) {
 	}})
 	t.Cleanup(website.Close)
 
+	// The name of this post is percent-encoded in the database.
+	post := japanesePost(t, home)
+
 	folder, address := clone(t), freeAddress(t)
 	// The website has a private address here, and other tests publish posts.
-	replace := strings.NewReplacer("IN ('post', 'page')", "IN ('post', 'page') AND ID <= 2", "./resourcesync mirror", "./resourcesync mirror --allow-addresses 127.0.0.0/8", "127.0.0.1:8080", address, "https://www.example.org", website.URL, "mysql://wordpress:PASSWORD@localhost/wordpress", database)
+	replace := strings.NewReplacer("IN ('post', 'page')", fmt.Sprintf("IN ('post', 'page') AND ID IN (1, %d)", post), "./resourcesync mirror", "./resourcesync mirror --allow-addresses 127.0.0.0/8", "127.0.0.1:8080", address, "https://www.example.org", website.URL, "mysql://wordpress:PASSWORD@localhost/wordpress", database)
 	t.Cleanup(func() {
 		drop := shell(t, folder, "./resourcesync triggers --drop --table wp_posts --db '"+database+"'")
 		if output, err := drop.CombinedOutput(); err != nil {
@@ -56,4 +62,34 @@ func TestTable(t *testing.T) {
 	if commands := typeCommands(t, folder, address, blocks(t, "docs/table.md"), replace); commands == 0 || commands > 5 {
 		t.Errorf("%d commands, want at most five", commands)
 	}
+}
+
+// japanesePost publishes a post with a Japanese title in the WordPress at home, and returns its
+// ID.
+func japanesePost(t *testing.T, home *url.URL) int {
+	t.Helper()
+	form := url.Values{"title": {"日本語の題名 100%"}, "content": {"本文"}, "status": {"publish"}}
+	do := func(method, path string, want int) (out struct{ ID int }) {
+		t.Helper()
+		r, err := http.NewRequest(method, "http://"+home.Host+"/wp-json/wp/v2/posts"+path, strings.NewReader(form.Encode()))
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Host = "wordpress.example"
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		password, _ := home.User.Password()
+		r.SetBasicAuth(home.User.Username(), password)
+		res, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer res.Body.Close()
+		if err := json.NewDecoder(res.Body).Decode(&out); err != nil || res.StatusCode != want {
+			t.Fatalf("%s %s: %s, %v", method, path, res.Status, err)
+		}
+		return out
+	}
+	id := do(http.MethodPost, "", http.StatusCreated).ID
+	t.Cleanup(func() { do(http.MethodDelete, fmt.Sprintf("/%d?force=true", id), http.StatusOK) })
+	return id
 }
