@@ -60,9 +60,9 @@ func (c *siteConfig) checkSource() error {
 	if base == "" {
 		host, port, err := net.SplitHostPort(c.listen)
 		if ip, ipErr := netip.ParseAddr(host); err == nil && (host == "" || ipErr == nil && ip.IsUnspecified()) {
-			return errAllAddresses(c.listen, port)
+			return c.errAllAddresses(port)
 		}
-		base = "http://127.0.0.1/"
+		base = c.scheme() + "://127.0.0.1/"
 	}
 	if _, err := rshttp.New(strings.TrimSuffix(base, "/")+c.prefix, sets, &rshttp.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
 		return usageError{err}

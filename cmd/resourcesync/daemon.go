@@ -195,14 +195,22 @@ func listen(c *siteConfig) (net.Listener, error) {
 	addr := ln.Addr().(*net.TCPAddr)
 	if addr.IP.IsUnspecified() {
 		ln.Close()
-		return nil, errAllAddresses(c.listen, strconv.Itoa(addr.Port))
+		return nil, c.errAllAddresses(strconv.Itoa(addr.Port))
 	}
-	c.baseURL = "http://" + addr.String() + "/"
+	c.baseURL = c.scheme() + "://" + addr.String() + "/"
 	return ln, nil
 }
 
-func errAllAddresses(listen, port string) error {
-	return usagef("--listen %s accepts connections at all addresses; give the public one, as in --base-url http://files.example.org:%s/", listen, port)
+// scheme returns the scheme of the URLs of the listener.
+func (c *siteConfig) scheme() string {
+	if c.tlsCert != "" {
+		return "https"
+	}
+	return "http"
+}
+
+func (c *siteConfig) errAllAddresses(port string) error {
+	return usagef("--listen %s accepts connections at all addresses; give the public one, as in --base-url %s://files.example.org:%s/", c.listen, c.scheme(), port)
 }
 
 // newLogger returns a logger for people on a terminal, and otherwise for programs, which
