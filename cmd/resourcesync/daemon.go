@@ -34,7 +34,9 @@ type daemon struct {
 	metrics    *prometheus.Metrics // nil without --status
 	harvesters *harvesters.Log     // nil if they are not remembered
 	healthz    *healthHandler
-	statusURL  string // "" if there is none
+	// certificate is the certificate of the site; nil for http.
+	certificate *certificate
+	statusURL   string // "" if there is none
 
 	now  atomic.Pointer[publication]
 	swap sync.RWMutex // held while now changes
@@ -56,6 +58,11 @@ func newDaemon(c *siteConfig, st *state, screen *terminal.Screen, log *slog.Logg
 		p.metrics = prometheus.New()
 		if c.harvests {
 			p.harvesters = harvesters.New()
+		}
+	}
+	if c.tlsCert != "" {
+		if p.certificate, err = newCertificate(c.tlsCert, c.tlsKey); err != nil {
+			return nil, err
 		}
 	}
 	p.healthz = &healthHandler{log: log, check: func(ctx context.Context) error { return p.now.Load().health(ctx) }, notes: func() []string { return p.now.Load().notes() }}
@@ -148,12 +155,12 @@ func (p *daemon) run(ctx context.Context, site, operators net.Listener, reloads 
 	})
 	first := p.now.Load()
 	c := first.site
-	front, err := p.front(c, site)
-	if err != nil {
-		return err
-	}
+	front := p.front(c, site)
 	front.uploads = first.uploads()
 	g.Go(func() error { return front.run(ctx, p.log) })
+	if p.certificate != nil {
+		g.Go(func() error { p.certificate.watch(ctx, p.log); return nil })
+	}
 	if operators != nil {
 		p.statusURL = "http://" + operators.Addr().String() + "/"
 		p.log.Info("status for operators", "url", p.statusURL)
@@ -168,19 +175,12 @@ func (p *daemon) run(ctx context.Context, site, operators net.Listener, reloads 
 }
 
 // front returns the server of the site.
-func (p *daemon) front(c *siteConfig, listener net.Listener) (*server, error) {
+func (p *daemon) front(c *siteConfig, listener net.Listener) *server {
 	handler := http.Handler(p)
 	if c.accessLog != "none" {
 		handler = accesslog.Handler(p.stdout, c.accessLog, p.log, handler)
 	}
-	s := &server{listener: listener, handler: clientAddress(c.client, handler)}
-	if c.tlsCert != "" {
-		var err error
-		if s.certificate, err = newCertificate(c.tlsCert, c.tlsKey); err != nil {
-			return nil, err
-		}
-	}
-	return s, nil
+	return &server{listener: listener, handler: clientAddress(c.client, handler), certificate: p.certificate}
 }
 
 // listen opens the listener, and derives the base URL from it if none was given.

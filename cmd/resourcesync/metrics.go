@@ -19,6 +19,12 @@ func (p *daemon) operators() http.Handler {
 			Help: "Harvesters with a request in the last 30 days, by agent and address; at most 1,000.",
 		}, func() float64 { return float64(p.harvesters.Len()) }))
 	}
+	if p.certificate != nil {
+		registry.MustRegister(client.NewGaugeFunc(client.GaugeOpts{
+			Name: "resourcesync_certificate_expiry_timestamp_seconds",
+			Help: "Time at which the certificate of the site expires.",
+		}, func() float64 { return float64(p.certificate.expires().Unix()) }))
+	}
 	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 2})
 	mux := http.NewServeMux()
 	mux.HandleFunc("/", p.serveStatus)

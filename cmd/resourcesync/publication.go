@@ -232,6 +232,9 @@ func (p *publication) health(ctx context.Context) error {
 	for _, m := range p.members {
 		all = append(all, m.health(ctx))
 	}
+	if p.certificate != nil {
+		all = append(all, p.certificate.health())
+	}
 	err := errors.Join(append(all, p.source.Health(ctx))...)
 	if errors.Is(err, sqlstore.ErrDamaged) {
 		err = errors.Join(err, fmt.Errorf("%w: stop serve, then restore a copy of %s, or delete it and the files beside it whose names begin with its name; serve then reads all files again, and the listed changes and the subscriptions are lost", errDamaged, p.state.place))

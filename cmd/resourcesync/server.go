@@ -5,16 +5,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"io"
-	"io/fs"
 	"log/slog"
 	"math"
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"regexp"
 	"strings"
-	"sync"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
@@ -151,45 +148,6 @@ func (c *deadlineConn) ReadFrom(r io.Reader) (n int64, err error) {
 		}
 	}
 	return n, nil
-}
-
-// A certificate reads its files again when they change, because certificates are
-// renewed every few weeks.
-type certificate struct {
-	certFile, keyFile string
-
-	mu       sync.Mutex
-	modified time.Time
-	current  *tls.Certificate
-}
-
-func newCertificate(certFile, keyFile string) (*certificate, error) {
-	c := &certificate{certFile: certFile, keyFile: keyFile}
-	if _, err := c.get(nil); err != nil {
-		if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
-			return nil, usagef("--tls-cert, --tls-key: %q: %w", pathErr.Path, unreadable(err))
-		}
-		return nil, usagef("--tls-cert, --tls-key: %w; give a certificate chain and its private key, both as PEM", err)
-	}
-	return c, nil
-}
-
-// get returns the current certificate, or the one before it if the files cannot be read
-// during a renewal.
-func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	info, err := os.Stat(c.certFile)
-	if err == nil && (c.current == nil || !info.ModTime().Equal(c.modified)) {
-		var now tls.Certificate
-		if now, err = tls.LoadX509KeyPair(c.certFile, c.keyFile); err == nil {
-			c.current, c.modified = &now, info.ModTime()
-		}
-	}
-	if c.current == nil {
-		return nil, err
-	}
-	return c.current, nil
 }
 
 // clientAddress sets the remote address of a request to the last address in a header,

@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/background"
+)
+
+// A certificate reads its files again when they change, because certificates are
+// renewed every few weeks.
+type certificate struct {
+	certFile, keyFile string
+
+	mu       sync.Mutex
+	modified time.Time
+	current  *tls.Certificate
+}
+
+func newCertificate(certFile, keyFile string) (*certificate, error) {
+	c := &certificate{certFile: certFile, keyFile: keyFile}
+	if _, err := c.get(nil); err != nil {
+		if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
+			return nil, usagef("--tls-cert, --tls-key: %q: %w", pathErr.Path, unreadable(err))
+		}
+		return nil, usagef("--tls-cert, --tls-key: %w; give a certificate chain and its private key, both as PEM", err)
+	}
+	return c, nil
+}
+
+// get returns the current certificate, or the one before it if the files cannot be read
+// during a renewal.
+func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	info, err := os.Stat(c.certFile)
+	if err == nil && (c.current == nil || !info.ModTime().Equal(c.modified)) {
+		var now tls.Certificate
+		if now, err = tls.LoadX509KeyPair(c.certFile, c.keyFile); err == nil {
+			c.current, c.modified = &now, info.ModTime()
+		}
+	}
+	if c.current == nil {
+		return nil, err
+	}
+	return c.current, nil
+}
+
+// expires returns the time at which the current certificate expires.
+func (c *certificate) expires() time.Time {
+	now, err := c.get(nil)
+	if err != nil {
+		return time.Time{} // impossible: newCertificate has read one
+	}
+	return now.Leaf.NotAfter
+}
+
+// health returns an error if the certificate has expired: clients refuse the site.
+func (c *certificate) health() error {
+	if at := c.expires(); !time.Now().Before(at) {
+		return fmt.Errorf("the certificate in %s has expired at %s; renew it, and no restart is needed", c.certFile, at.Format(time.RFC3339))
+	}
+	return nil
+}
+
+const (
+	// certificateNotice is the time before its expiry at which a certificate is reported.
+	// Automatic renewals are earlier.
+	certificateNotice = 30 * day
+
+	// certificatePoll is the interval of checks, and certificateRepeat the interval of reports.
+	certificatePoll   = time.Hour
+	certificateRepeat = day
+)
+
+// watch logs once a day that the certificate expires soon or has expired, and once that it
+// has been renewed, until ctx is done.
+func (c *certificate) watch(ctx context.Context, log *slog.Logger) {
+	type report struct {
+		expires time.Time
+		expired bool
+	}
+	var last report
+	var logged time.Time
+	for {
+		now := time.Now()
+		r := report{expires: c.expires()}
+		left := r.expires.Sub(now)
+		r.expired = left <= 0
+		about := []any{"certificate", c.certFile, "expires", r.expires.UTC().Format(time.RFC3339)}
+		switch {
+		case left > certificateNotice:
+			if last != (report{}) {
+				log.Info("the certificate has been renewed", about...)
+			}
+			last = report{}
+		case r == last && now.Sub(logged) < certificateRepeat:
+		case r.expired:
+			log.Error("the certificate has expired; clients refuse the site until it is renewed", about...)
+			last, logged = r, now
+		default:
+			log.Warn(fmt.Sprintf("the certificate expires in %d days; renew it", left/time.Duration(day)), about...)
+			last, logged = r, now
+		}
+		if background.Sleep(ctx, certificatePoll) != nil {
+			return
+		}
+	}
+}
