@@ -28,6 +28,7 @@ func confirmDeletions(ctx context.Context, args []string, stdout, _ io.Writer) e
 		return err
 	}
 	var held, published int64
+	shown := false
 	for _, config := range c.sets {
 		if table, ok := config.(*tableConfig); ok {
 			n, err := table.confirmJournal(ctx, st)
@@ -40,17 +41,27 @@ func confirmDeletions(ctx context.Context, args []string, stdout, _ io.Writer) e
 		if err != nil {
 			return err
 		}
+		if _, ok := config.(*upstreamConfig); ok {
+			hidden, err := confirmRefusals(ctx, st, st.setName(c, config))
+			if err != nil {
+				return err
+			}
+			shown = shown || hidden
+		}
 		n, err := set.ConfirmDeletions(ctx)
 		if err != nil {
 			return err
 		}
 		held += n
 	}
+	if shown {
+		fmt.Fprintln(stdout, "Confirmed: the pages are shown again, except those that the website refuses strangers. These leave the lists, and their deletions are published.")
+	}
 	if published > 0 {
 		fmt.Fprintf(stdout, "Confirmed: the deletions of %d rows are published.\n", published)
 	}
 	if held == 0 {
-		if published == 0 {
+		if published == 0 && !shown {
 			fmt.Fprintln(stdout, "No deletions are held.")
 		}
 		return nil

@@ -45,6 +45,9 @@ type content struct {
 	// because its URIs are not those that they would have now.
 	current func(ctx context.Context) error
 
+	// hidden returns an error while the set must not be shown, even if the store has it.
+	hidden func() error
+
 	// total estimates the resources that the first scan lists, and the bytes that it
 	// reads; zero bytes if none. Without it, the numbers are those of the stored set.
 	total func(ctx context.Context) (resources, bytes int64, err error)

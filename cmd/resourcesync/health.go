@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
 	"github.com/resourcesync-go/resourcesync/internal/background"
@@ -47,10 +48,14 @@ func (h *healthHandler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		w.WriteHeader(http.StatusServiceUnavailable)
 		io.WriteString(w, "unhealthy; see the log\n")
-		for _, public := range []error{errHeld, errUnreadable, errDamaged, sqltable.ErrUnproven} {
+		for _, public := range []error{errHeld, errUnreadable, errDamaged, errHidden, sqltable.ErrUnproven} {
 			if errors.Is(err, public) {
 				fmt.Fprintln(w, public)
 			}
+		}
+		if stranger, ok := errors.AsType[*sitemap.StrangerError](err); ok {
+			fmt.Fprintln(w, stranger)
+			fmt.Fprintf(w, howToShow, stranger.Rule())
 		}
 		if errors.Is(err, errHeld) {
 			io.WriteString(w, howToConfirm)
@@ -90,7 +95,12 @@ var (
 	errHeld       = errors.New("deletions are held")
 	errUnreadable = errors.New("parts of the folder cannot be read")
 	errDamaged    = errors.New("the state is damaged")
+	errHidden     = errors.New("the website refuses visitors too many of the listed pages, or distrusts the header that names one: the set is not shown")
 )
+
+// howToShow follows errHidden and the name of the header in the answer of healthz. It needs the
+// rule that permits the address.
+const howToShow = "either give --scan-as none, or an address and a header that the website trusts; or permit the address there, in nginx with \"%s\"; or, if the pages are private, run resourcesync confirm-deletions; docs/sidecar.md has rules for web servers\n"
 
 // howToConfirm follows errHeld in the answer of healthz.
 const howToConfirm = "resourcesync confirm-deletions publishes them; the status page has the numbers\n"

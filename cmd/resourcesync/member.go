@@ -77,7 +77,7 @@ func openMember(ctx context.Context, p *daemon, site *siteConfig, config setConf
 	if m.content, err = config.open(ctx, m); err != nil {
 		return nil, named(m.name, err)
 	}
-	m.first.unit = m.content.unit + "s"
+	m.first.unit, m.set.hidden = m.content.unit+"s", m.content.hidden
 	m.scanner.list, m.scanner.part, m.scanner.scanned = m.list, m.content.part, m.content.scanned
 	m.scanner.count, m.scanner.watch, m.scanner.ready = m.count, m.watch, m.show
 	return m, nil
@@ -332,6 +332,11 @@ func (m *member) health(ctx context.Context) error {
 	var watch error
 	if m.content.health != nil {
 		watch = m.content.health()
+	}
+	if m.content.hidden != nil {
+		if hidden := m.content.hidden(); hidden != nil {
+			watch = errors.Join(watch, fmt.Errorf("%w: %w", errHidden, hidden))
+		}
 	}
 	return m.named(errors.Join(unrecorded, m.scanner.health(), watch, err))
 }

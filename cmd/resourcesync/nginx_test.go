@@ -279,3 +279,80 @@ func TestNginxBeforeServe(t *testing.T) {
 		}
 	}
 }
+
+// TestNginxStranger has an nginx that refuses visitors from elsewhere some pages, by the address
+// that a header names. They are neither listed nor in packages, although nginx answers this
+// computer.
+func TestNginxStranger(t *testing.T) {
+	for _, header := range []string{"X-Forwarded-For", "X-Real-IP"} {
+		t.Run(header, func(t *testing.T) {
+			site := newStaticSite(t)
+			upstream := startNginx(t, "", "root "+site.folder+"; set_real_ip_from 127.0.0.1; real_ip_header "+header+`;
+				location ~ ^/page-0[0-4].html$ { allow 127.0.0.0/8; allow 10.0.0.0/8; deny all; }`)
+			p := startProxy(t, "http://"+upstream, "http://"+nginxHost+"/", "--rescan", "1s", "--revisit", "100", "--dumps")
+			p.stdout.await("Ready")
+			if got := p.listed(); len(got) != 95 || slices.Contains(got, "/page-03.html") {
+				t.Errorf("%d pages are listed: %q", len(got), got)
+			}
+			if got := p.listed(); slices.Contains(got, "/page-04.html") {
+				t.Errorf("a private page is listed: %q", got)
+			}
+		})
+	}
+}
+
+// TestNginxManyRefused has an nginx that begins to refuse strangers all pages: the lists answer
+// 503, and healthz says why, until --scan-as names nobody.
+func TestNginxManyRefused(t *testing.T) {
+	site := newStaticSite(t)
+	upstream := startNginx(t, "", "root "+site.folder+"; set_real_ip_from 127.0.0.1; real_ip_header X-Forwarded-For;"+`
+		location ~ ^/page-.*$ { set $refuse "${remote_addr}"; if (-f `+site.folder+`/closed) { set $refuse "${refuse} closed"; } if ($refuse = "192.0.2.1 closed") { return 403; } }`)
+	state := filepath.Join(t.TempDir(), "state.db")
+	flags := []string{"--rescan", "1s", "--revisit", "1000", "--rate", "1000", "--state", state}
+	p := startProxy(t, "http://"+upstream, "http://"+nginxHost+"/", flags...)
+	p.stdout.await("Ready")
+	if got := p.listed(); len(got) != 100 {
+		t.Fatalf("%d pages are listed", len(got))
+	}
+	write(t, filepath.Join(site.folder, "closed"), "")
+	p.within(25*time.Second, "the lists answer 503", func() bool {
+		res, _ := p.do("GET", "/resourcesync/resourcelist.xml", "")
+		return res.StatusCode == 503
+	})
+	if _, text := p.do("GET", "/resourcesync/healthz", ""); !strings.Contains(text, "X-Forwarded-For") || !strings.Contains(text, "--scan-as") || !strings.Contains(text, "confirm-deletions") || !strings.Contains(text, "allow 192.0.2.1;") {
+		t.Errorf("healthz says %q", text)
+	}
+	if log := p.stderr.String(); !strings.Contains(log, "X-Forwarded-For") || !strings.Contains(log, "--scan-as") || !strings.Contains(log, "confirm-deletions") || !strings.Contains(log, "allow 192.0.2.1;") {
+		t.Errorf("log:\n%s", log)
+	}
+	p.stop()
+	p = startProxy(t, "http://"+upstream, "http://"+nginxHost+"/", append(flags, "--scan-as", "none")...)
+	p.stdout.await("Ready")
+	p.within(25*time.Second, "all pages are listed again", func() bool { return len(p.listed()) == 100 })
+	t.Logf("published: %q", p.changes())
+	p.stop()
+
+	// A confirmation has the same effect on a running proxy and on the next one.
+	p = startProxy(t, "http://"+upstream, "http://"+nginxHost+"/", flags...)
+	p.within(25*time.Second, "the lists answer 503", func() bool {
+		res, _ := p.do("GET", "/resourcesync/resourcelist.xml", "")
+		return res.StatusCode == 503
+	})
+	var said string
+	p.within(25*time.Second, "the state says so", func() bool {
+		said = outputOf(t, append([]string{"confirm-deletions", "proxy", "--upstream", "http://" + upstream, "--base-url", "http://" + nginxHost + "/"}, "--state", state)...)
+		return strings.HasPrefix(said, "Confirmed")
+	})
+	p.within(60*time.Second, "all are reported as deleted", func() bool {
+		deleted := map[string]bool{}
+		for _, c := range p.changes() {
+			if path, ok := strings.CutPrefix(c, "deleted "); ok {
+				deleted[path] = true
+			}
+		}
+		return len(deleted) == 100 && len(p.listed()) == 0
+	})
+	if log := p.stderr.String(); strings.Contains(log, "broke its contract") {
+		t.Errorf("log:\n%s", log)
+	}
+}

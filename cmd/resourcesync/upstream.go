@@ -15,11 +15,17 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/net/http/httpguts"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sidecar"
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/internal/guard"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
@@ -37,6 +43,7 @@ type upstreamConfig struct {
 	recent   list
 	trusted  addresses
 	distrust bool // --trust-proxy none
+	stranger sitemap.Stranger
 }
 
 func (c *upstreamConfig) flags(flags *flag.FlagSet) {
@@ -64,6 +71,27 @@ func (c *upstreamConfig) flags(flags *flag.FlagSet) {
 		}
 		return c.trusted.add(text)
 	}), "trust-proxy", "")
+	flags.Func("scan-as", "", func(text string) (err error) {
+		c.stranger, err = parseStranger(text)
+		return err
+	})
+}
+
+// parseStranger parses none, or an address that names of headers may follow.
+func parseStranger(text string) (s sitemap.Stranger, err error) {
+	if text == "none" {
+		s.Off = true
+		return s, nil
+	}
+	fields := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
+	if len(fields) > 0 {
+		s.Address, err = netip.ParseAddr(fields[0])
+		s.Headers = fields[1:]
+	}
+	if len(fields) == 0 || err != nil || slices.ContainsFunc(s.Headers, func(name string) bool { return !httpguts.ValidHeaderFieldName(name) }) {
+		return s, errors.New("give none, or an address and maybe the names of headers, such as 192.0.2.1,CF-Connecting-IP")
+	}
+	return s, nil
 }
 
 var thisComputer = addresses{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
@@ -126,8 +154,14 @@ func (c *upstreamConfig) checkOwner(ctx context.Context, site *siteConfig, set *
 type upstreamSet struct {
 	*member
 	*upstreamConfig
-	pages *sitemap.Site
-	hub   string // path of its URL
+	pages     *sitemap.Site
+	withheld  *sqlstore.Set // pages that do not qualify
+	confirmed atomic.Bool   // pages that strangers are refused are private
+	hub       string        // path of its URL
+
+	// Of followRefusals, after a confirmation: when the set was shown again, and when all pages
+	// had been requested since.
+	shownSince, visited time.Time
 }
 
 func (c *upstreamConfig) open(ctx context.Context, m *member) (*content, error) {
@@ -137,8 +171,7 @@ func (c *upstreamConfig) open(ctx context.Context, m *member) (*content, error) 
 		return nil, err
 	}
 	st := m.daemon.state
-	withheld, err := st.Set(ctx, "withheld "+m.stored, nil) // pages that do not qualify
-	if err != nil {
+	if s.withheld, err = st.Set(ctx, withheldName(m.stored), nil); err != nil {
 		return nil, usagef("state %q: %w", st.place, err)
 	}
 	var transport http.RoundTripper = sidecar.NewTransport(c.upstream, m.baseURL)
@@ -159,7 +192,10 @@ func (c *upstreamConfig) open(ctx context.Context, m *member) (*content, error) 
 		Rate:      unlimited(c.rate),
 		Revisit:   cmp.Or(c.revisit, -1),
 		Folder:    folder,
-		Withheld:  withheld,
+		Withheld:  s.withheld,
+		Stranger:  c.stranger,
+		MayRefuse: s.mayRefuse,
+
 		UserAgent: "resourcesync (+" + m.baseURL + ")",
 		Logger:    m.log,
 	})
@@ -174,7 +210,8 @@ func (c *upstreamConfig) open(ctx context.Context, m *member) (*content, error) 
 			return s.pages.Watch(ctx, func() { changed(nil) })
 		},
 		current: s.checkBaseURL,
-		run:     s.pages.Run,
+		hidden:  s.pages.Hidden,
+		run:     s.run,
 		changed: s.pages.Changed,
 		set:     rshttp.Set{Coverer: covers(m.set)},
 		uploads: !c.beside,
@@ -189,11 +226,28 @@ func (c *upstreamConfig) open(ctx context.Context, m *member) (*content, error) 
 	return content, nil
 }
 
+// run checks pages between scans, and follows confirmations, until ctx is done.
+func (s *upstreamSet) run(ctx context.Context) error {
+	var wg sync.WaitGroup
+	wg.Go(func() { s.followRefusals(ctx) })
+	defer wg.Wait()
+	return s.pages.Run(ctx)
+}
+
 // excludes reports whether a URL of the website must not be listed, because it is excluded
 // or belongs to a document or another set.
 func (s *upstreamSet) excludes(u *url.URL) bool {
 	return s.isReserved(u.Path) || u.Path == s.hub ||
 		slices.ContainsFunc(s.exclude, func(pattern *regexp.Regexp) bool { return pattern.MatchString(u.Path) })
+}
+
+// mayRefuse returns how many pages may leave the lists because the website refuses strangers.
+func (s *upstreamSet) mayRefuse(ctx context.Context) (int64, error) {
+	if s.maxDelete >= 1 || s.confirmed.Load() {
+		return math.MaxInt64, nil
+	}
+	st, err := s.set.Set.Stat(ctx, resourcesync.Range{})
+	return max(guard.Few, int64(float64(s.maxDelete)*float64(st.Count))), err
 }
 
 func (s *upstreamSet) list(ctx context.Context) listing {

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/internal/background"
+)
+
+// A refusal is what a state says about pages that the website refuses strangers, so that
+// confirm-deletions and the proxy, which may be different processes, agree. It is the origin of the
+// set of withheld pages, which has no other.
+type refusal struct {
+	Withdrawn int64     `json:"withdrawn,omitempty"` // at most so many pages left the lists before the set was hidden
+	Hidden    bool      `json:"hidden,omitempty"`    // the set is not shown
+	Confirmed time.Time `json:"confirmed,omitzero"`  // when the operator confirmed that the pages are private
+}
+
+func readRefusal(ctx context.Context, withheld *sqlstore.Set) (r refusal, err error) {
+	text, err := withheld.Origin(ctx)
+	if err == nil && text != "" {
+		err = json.Unmarshal([]byte(text), &r)
+	}
+	return r, err
+}
+
+func (r refusal) record(ctx context.Context, withheld *sqlstore.Set) error {
+	text, err := json.Marshal(r)
+	if err != nil {
+		return err
+	}
+	return withheld.SetOrigin(ctx, string(text))
+}
+
+// withheldName is the name of the set of withheld pages, beside the set with a name.
+func withheldName(set string) string { return "withheld " + set }
+
+// confirmRefusals confirms that the pages of a hidden set are private, and reports whether it is
+// hidden.
+func confirmRefusals(ctx context.Context, st *state, set string) (hidden bool, err error) {
+	withheld, err := st.Set(ctx, withheldName(set), nil)
+	if err != nil {
+		return false, err
+	}
+	r, err := readRefusal(ctx, withheld)
+	if err != nil || !r.Hidden {
+		return false, err
+	}
+	return true, refusal{Withdrawn: r.Withdrawn, Confirmed: time.Now()}.record(ctx, withheld)
+}
+
+// followRefusals records whether the set is hidden, and follows a confirmation, until ctx is done.
+func (s *upstreamSet) followRefusals(ctx context.Context) {
+	var known refusal // in the state
+	failed := false
+	for first := true; ; first = false {
+		if hidden := s.pages.Hidden() != nil; first || hidden || known != (refusal{}) {
+			var err error
+			if known, err = s.followRefusal(ctx, hidden); err != nil && !failed && ctx.Err() == nil {
+				s.log.Warn("it is not known whether deletions were confirmed", "error", err)
+			}
+			failed = err != nil
+		}
+		if background.Sleep(ctx, releasePoll) != nil {
+			return
+		}
+	}
+}
+
+func (s *upstreamSet) followRefusal(ctx context.Context, hidden bool) (known refusal, err error) {
+	if known, err = readRefusal(ctx, s.withheld); err != nil {
+		return known, err
+	}
+	next := known
+	switch {
+	case !known.Confirmed.IsZero():
+		s.confirmed.Store(true)
+		done, err := s.followConfirmed(ctx, hidden, known.Withdrawn)
+		if err != nil {
+			return known, err
+		}
+		if done {
+			next = refusal{}
+		}
+	case !hidden:
+		next = refusal{}
+	case !known.Hidden:
+		next.Hidden = true
+		if next.Withdrawn, err = s.mayRefuse(ctx); err != nil {
+			return known, err
+		}
+	}
+	if next != known {
+		err = next.record(ctx, s.withheld)
+	}
+	s.confirmed.Store(err == nil && !next.Confirmed.IsZero())
+	return next, err
+}
+
+// followConfirmed confirms held deletions if they are not more than those of pages that the website
+// refuses strangers; withdrawn of these left the lists before the set was hidden. It reports whether
+// all pages have been requested since the set was shown again, and the deletions published.
+func (s *upstreamSet) followConfirmed(ctx context.Context, hidden bool, withdrawn int64) (done bool, err error) {
+	if hidden {
+		return false, nil
+	}
+	if s.shownSince.IsZero() {
+		s.shownSince = time.Now()
+	}
+	kept, err := s.set.Kept(ctx)
+	if err != nil {
+		return false, err
+	}
+	if kept.Held > 0 && !kept.Confirmed && kept.Held <= s.pages.Status().Refused+withdrawn {
+		_, err = s.set.ConfirmDeletions(ctx)
+		return false, err
+	}
+	if s.visited.IsZero() && (s.revisit == 0 || s.pages.Status().Oldest.After(s.shownSince)) {
+		s.visited = time.Now()
+	}
+	last := s.scanner.last.Load()
+	if done = !s.visited.IsZero() && !kept.Confirmed && last != nil && last.err == nil && last.ended.Add(-last.took).After(s.visited); done {
+		s.shownSince, s.visited = time.Time{}, time.Time{}
+	}
+	return done, nil
+}
