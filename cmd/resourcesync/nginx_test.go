@@ -301,6 +301,21 @@ func TestNginxStranger(t *testing.T) {
 	}
 }
 
+// TestNginxScanFrom has an nginx that permits only one address to read a page, by the address of the
+// connection.
+func TestNginxScanFrom(t *testing.T) {
+	site := newStaticSite(t)
+	upstream := startNginx(t, "", "root "+site.folder+"; location = /page-03.html { allow 127.0.0.1; deny all; }")
+	for from, want := range map[string]int{"127.0.0.1": 100, "127.0.0.9": 99} {
+		p := startProxy(t, "http://"+upstream, "http://"+nginxHost+"/", "--rescan", "1h", "--revisit", "0", "--rate", "1000", "--scan-from", from)
+		p.stdout.await("Ready")
+		if got := p.listed(); len(got) != want {
+			t.Errorf("from %s, %d pages are listed, want %d", from, len(got), want)
+		}
+		p.stop()
+	}
+}
+
 // TestNginxManyRefused has an nginx that begins to refuse strangers all pages: the lists answer
 // 503, and healthz says why, until --scan-as names nobody.
 func TestNginxManyRefused(t *testing.T) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -44,6 +45,8 @@ type upstreamConfig struct {
 	trusted  addresses
 	distrust bool // --trust-proxy none
 	stranger sitemap.Stranger
+	scanFrom netip.Addr // the local address of the scanner's connections, if it is valid
+
 }
 
 func (c *upstreamConfig) flags(flags *flag.FlagSet) {
@@ -71,6 +74,12 @@ func (c *upstreamConfig) flags(flags *flag.FlagSet) {
 		}
 		return c.trusted.add(text)
 	}), "trust-proxy", "")
+	flags.Func("scan-from", "", func(text string) (err error) {
+		if c.scanFrom, err = netip.ParseAddr(text); err != nil {
+			err = errors.New("give an address of this computer, such as 10.1.2.3")
+		}
+		return err
+	})
 	flags.Func("scan-as", "", func(text string) (err error) {
 		c.stranger, err = parseStranger(text)
 		return err
@@ -174,7 +183,7 @@ func (c *upstreamConfig) open(ctx context.Context, m *member) (*content, error) 
 	if s.withheld, err = st.Set(ctx, withheldName(m.stored), nil); err != nil {
 		return nil, usagef("state %q: %w", st.place, err)
 	}
-	var transport http.RoundTripper = sidecar.NewTransport(c.upstream, m.baseURL)
+	var transport http.RoundTripper = c.scanTransport(m.baseURL)
 	variant, covers := "", sidecar.CacheCovers
 	if c.htmlLink { // pages are listed with their links
 		capabilityList := m.capabilityList()
@@ -232,6 +241,16 @@ func (s *upstreamSet) run(ctx context.Context) error {
 	wg.Go(func() { s.followRefusals(ctx) })
 	defer wg.Wait()
 	return s.pages.Run(ctx)
+}
+
+// scanTransport returns the transport of the scanner.
+func (c *upstreamConfig) scanTransport(baseURL string) *http.Transport {
+	t := sidecar.NewTransport(c.upstream, baseURL)
+	if c.scanFrom.IsValid() {
+		from := net.TCPAddrFromAddrPort(netip.AddrPortFrom(c.scanFrom, 0))
+		t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second, LocalAddr: from}).DialContext
+	}
+	return t
 }
 
 // excludes reports whether a URL of the website must not be listed, because it is excluded
