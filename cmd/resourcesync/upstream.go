@@ -47,6 +47,7 @@ type upstreamConfig struct {
 	stranger sitemap.Stranger
 	scanFrom netip.Addr // the local address of the scanner's connections, if it is valid
 
+	respectCacheControl bool
 }
 
 func (c *upstreamConfig) flags(flags *flag.FlagSet) {
@@ -63,6 +64,7 @@ func (c *upstreamConfig) flags(flags *flag.FlagSet) {
 		return nil
 	}), "exclude", "")
 	flags.StringVar(&c.verify, "verify", "get", "")
+	flags.BoolVar(&c.respectCacheControl, "respect-cache-control", false, "")
 	flags.Float64Var(&c.rate, "rate", 20, "")
 	flags.Float64Var(&c.revisit, "revisit", 1, "")
 	flags.Var(repeated(c.sitemaps.add), "from-sitemap", "")
@@ -204,6 +206,8 @@ func (c *upstreamConfig) open(ctx context.Context, m *member) (*content, error) 
 		Withheld:  s.withheld,
 		Stranger:  c.stranger,
 		MayRefuse: s.mayRefuse,
+
+		RespectCacheControl: c.respectCacheControl,
 
 		UserAgent: "resourcesync (+" + m.baseURL + ")",
 		Logger:    m.log,
