@@ -42,6 +42,7 @@ type upstreamConfig struct {
 	revisit  float64
 	sitemaps list
 	recent   list
+	noREST   bool // --recent none
 	trusted  addresses
 	distrust bool // --trust-proxy none
 	stranger sitemap.Stranger
@@ -68,7 +69,13 @@ func (c *upstreamConfig) flags(flags *flag.FlagSet) {
 	flags.Float64Var(&c.rate, "rate", 20, "")
 	flags.Float64Var(&c.revisit, "revisit", 1, "")
 	flags.Var(repeated(c.sitemaps.add), "from-sitemap", "")
-	flags.Var(repeated(c.recent.add), "recent", "")
+	flags.Var(repeated(func(text string) error {
+		if text == "none" {
+			c.noREST = true
+			return nil
+		}
+		return c.recent.add(text)
+	}), "recent", "")
 	flags.Var(repeated(func(text string) error {
 		if text == "none" {
 			c.distrust = true
@@ -195,6 +202,7 @@ func (c *upstreamConfig) open(ctx context.Context, m *member) (*content, error) 
 	s.pages, err = sitemap.New(m.baseURL, m.set.Set, &sitemap.Options{
 		Sitemaps:  c.sitemaps,
 		Recent:    c.recent,
+		NoREST:    c.noREST,
 		Exclude:   s.excludes,
 		Verify:    sitemap.Verify(c.verify),
 		Upstream:  c.upstream,

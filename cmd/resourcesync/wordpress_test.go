@@ -30,15 +30,41 @@ type post struct {
 	Link string `json:"link"`
 }
 
+// A wordpressSite is the WordPress that is tested, without a proxy.
+type wordpressSite struct {
+	*proxied
+	upstream string
+	auth     string // a field of a header
+}
+
+func testedWordPress(t *testing.T) *wordpressSite {
+	t.Helper()
+	u, err := url.Parse(needs.Variable(t, wordpress))
+	must(t, err)
+	password, _ := u.User.Password()
+	return &wordpressSite{
+		&proxied{t: t, base: "http://" + u.Host + "/", client: &http.Client{Transport: hostOf("wordpress.example")}},
+		"http://" + u.Host,
+		"Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password)),
+	}
+}
+
+// write sends a form to the REST interface, directly or through a proxy.
+func (w *wordpressSite) write(p *proxied, method, path string, form url.Values, want int) (out post) {
+	w.t.Helper()
+	res, body := p.do(method, path, form.Encode(), w.auth, "Content-Type: application/x-www-form-urlencoded")
+	if res.StatusCode != want {
+		w.t.Fatalf("%s %s: %s %.300s", method, path, res.Status, body)
+	}
+	must(w.t, json.Unmarshal([]byte(body), &out))
+	return out
+}
+
 // TestWordPress: an unmodified WordPress behind the proxy is a Source. What its users
 // do shows within seconds; what is not public never does.
 func TestWordPress(t *testing.T) {
-	given := needs.Variable(t, wordpress)
-	u, err := url.Parse(given)
-	must(t, err)
-	password, _ := u.User.Password()
-	auth := "Authorization: Basic " + base64.StdEncoding.EncodeToString([]byte(u.User.Username()+":"+password))
-	p := startProxy(t, "http://"+u.Host, "http://wordpress.example/", "--rescan", "10m", "--html-link", "--max-delete", "100%", "--ping-token", "ping",
+	site := testedWordPress(t)
+	p := startProxy(t, site.upstream, "http://wordpress.example/", "--rescan", "10m", "--html-link", "--max-delete", "100%", "--ping-token", "ping",
 		"--recent", "/wp-json/wp/v2/posts?orderby=modified&_fields=link,modified_gmt")
 	p.stdout.await("Ready")
 	has := func(path string) func() bool { return func() bool { return slices.Contains(p.listed(), path) } }
@@ -47,14 +73,8 @@ func TestWordPress(t *testing.T) {
 			t.Fatalf("%s is not listed: %q", path, p.listed())
 		}
 	}
-	write := func(method, path string, form url.Values, want int) (out post) {
-		t.Helper()
-		res, body := p.do(method, path, form.Encode(), auth, "Content-Type: application/x-www-form-urlencoded")
-		if res.StatusCode != want {
-			t.Fatalf("%s %s: %s %.300s", method, path, res.Status, body)
-		}
-		must(t, json.Unmarshal([]byte(body), &out))
-		return out
+	write := func(method, path string, form url.Values, want int) post {
+		return site.write(p, method, path, form, want)
 	}
 	const posts = "/wp-json/wp/v2/posts"
 	const soon = 5 * time.Second
@@ -79,13 +99,7 @@ func TestWordPress(t *testing.T) {
 	t.Log("deleted:", took)
 
 	// What is written behind its back, and through forms.
-	behind := &proxied{t: t, base: "http://" + u.Host + "/", client: &http.Client{Transport: hostOf("wordpress.example")}}
-	res, body := behind.do("POST", posts, url.Values{"title": {"Behind"}, "status": {"publish"}}.Encode(), auth, "Content-Type: application/x-www-form-urlencoded")
-	if res.StatusCode != 201 {
-		t.Fatalf("%s %s", res.Status, body)
-	}
-	var written post // an earlier run may have left one of the same title
-	must(t, json.Unmarshal([]byte(body), &written))
+	written := site.write(site.proxied, "POST", posts, url.Values{"title": {"Behind"}, "status": {"publish"}}, 201) // an earlier run may have left one of the same title
 	p.ping()
 	p.within(20*time.Second, "the next scan finds a post", has(strings.TrimPrefix(written.Link, "http://wordpress.example")))
 
@@ -97,7 +111,7 @@ func TestWordPress(t *testing.T) {
 	if changes := strings.Join(p.changes(), "\n"); strings.Contains(changes, "secret") {
 		t.Error(changes)
 	}
-	testWordPressPages(t, p, auth)
+	testWordPressPages(t, p, site.auth)
 	if folder := os.Getenv(wordpressFolder); folder != "" {
 		testMaintenance(t, p, folder)
 	}
