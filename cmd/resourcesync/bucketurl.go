@@ -89,7 +89,11 @@ func (b *bucketURL) open(ctx context.Context) (*blob.Bucket, error) {
 		return openGoogle(ctx, b)
 	}
 	u := url.URL{Scheme: b.scheme, Host: b.name, RawQuery: b.parameters.Encode()}
-	opened, err := blob.OpenBucket(ctx, u.String())
+	open := func(ctx context.Context, u *url.URL) (*blob.Bucket, error) { return blob.OpenBucket(ctx, u.String()) }
+	if b.scheme == azureScheme {
+		open = openAzure
+	}
+	opened, err := open(ctx, &u)
 	if err != nil {
 		return nil, fmt.Errorf("bucket %s: %w", b, err)
 	}
