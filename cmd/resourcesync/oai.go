@@ -27,6 +27,7 @@ type oaiConfig struct {
 	describe  bool
 	overlap   span
 	fullEvery span // zero for the default of the package
+	maxState  size
 	rate      float64
 }
 
@@ -41,6 +42,8 @@ func (c *oaiConfig) flags(flags *flag.FlagSet) {
 	flags.BoolVar(&c.describe, "link-metadata", false, "")
 	flags.Var(&c.overlap, "overlap", "")
 	flags.Var(&c.fullEvery, "full-every", "")
+	c.maxState = 16 << 30
+	flags.Var(&c.maxState, "max-state", "")
 	flags.Float64Var(&c.rate, "rate", 1, "")
 }
 
@@ -77,7 +80,7 @@ func (c *oaiConfig) options(userAgent string, log *slog.Logger) *oaipmh.Options 
 	return &oaipmh.Options{
 		MetadataPrefix: c.format, Set: c.oaiSet, URI: c.uri, URIPrefix: c.uriPrefix, DescribedBy: c.describe,
 		Overlap: max(time.Duration(c.overlap), 1), FullEvery: time.Duration(c.fullEvery), Every: c.rescan,
-		Rate: unlimited(c.rate), UserAgent: userAgent, Logger: log,
+		MaxState: int64(c.maxState), Rate: unlimited(c.rate), UserAgent: userAgent, Logger: log,
 	}
 }
 
