@@ -194,7 +194,7 @@ func (c *folderConfig) open(_ context.Context, m *member) (*content, error) {
 	}
 	var err error
 	if c.keep > 0 {
-		if s.copies, err = openVersions(c, m.daemon.state); err != nil {
+		if s.copies, err = openVersions(c, m); err != nil {
 			return nil, err
 		}
 		o.Keep = s.keepVersion

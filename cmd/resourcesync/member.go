@@ -36,6 +36,8 @@ type member struct {
 	base       *url.URL // baseURL, parsed
 	site       *url.URL // the base URL of the site
 	documents  *url.URL // the base of the set's documents
+	retained   span     // how long changes are in Change Lists, or in the archive
+	window     span     // how much longer the rest of a Change List can be
 	set        *shownSet
 	owner      origin                // to be recorded
 	unrecorded atomic.Pointer[error] // why the owner is not recorded
@@ -57,6 +59,7 @@ func openMember(ctx context.Context, p *daemon, site *siteConfig, config setConf
 	m := &member{
 		config: config, name: s.name, daemon: p, log: p.log,
 		site: base, base: base, documents: base.JoinPath(site.prefix),
+		retained: max(site.retain, site.archive), window: site.window,
 		pinged: make(chan struct{}, 1), ready: func(int64) {},
 	}
 	if s.path != "" {

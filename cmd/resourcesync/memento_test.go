@@ -4,8 +4,10 @@ import (
 	"encoding/xml"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
+	"time"
 )
 
 // With kept versions, each one has a URL that the Change List links, whatever has
@@ -13,7 +15,7 @@ import (
 func TestD9_ServeMemento(t *testing.T) {
 	t.Parallel()
 	folder := sampleFolder(t)
-	flags := []string{"--keep-versions", "1d", "--state", filepath.Join(t.TempDir(), "state.db"), "--base-url", publicURL}
+	flags := []string{"--keep-versions", "90d", "--state", filepath.Join(t.TempDir(), "state.db"), "--base-url", publicURL}
 	s := startReady(t, folder, flags...)
 	s.write("index.html", "second")
 	s.write(".secret", "hidden")
@@ -30,6 +32,50 @@ func TestD9_ServeMemento(t *testing.T) {
 	s = startReady(t, folder, flags...)
 	if after := s.mementos(); strings.Join(after.urls, " ") != strings.Join(before.urls, " ") {
 		t.Errorf("after a restart: %v, before: %v", after.urls, before.urls)
+	}
+}
+
+// TestShortVersions: if versions are kept for a shorter time than Change Lists, new changes
+// have no links to them, and closed lists stay as they are.
+func TestShortVersions(t *testing.T) {
+	folder := sampleFolder(t)
+	flags := []string{"--window", "1s", "--page-size", "1", "--state", filepath.Join(t.TempDir(), "state.db"), "--base-url", publicURL}
+	s := startReady(t, folder, append(flags, "--keep-versions", "90d")...)
+	s.write("index.html", "second")
+	s.stderr.awaitMore("changes found", 1)
+	time.Sleep(1100 * time.Millisecond)
+	s.write("index.html", "third")
+	s.stderr.awaitMore("changes found", 2)
+	lists := regexp.MustCompile(`<loc>([^<]*/changelist/[^<]*)</loc>`)
+	closed := ""
+	for deadline := time.Now().Add(30 * time.Second); closed == "" && time.Now().Before(deadline); time.Sleep(100 * time.Millisecond) {
+		_, index := s.get(s.capabilities()["changelist"])
+		if found := lists.FindStringSubmatch(index); found != nil {
+			closed = found[1]
+		}
+	}
+	_, before := s.get(closed)
+	if strings.Contains(s.stderr.String(), "no links to versions") || strings.Count(before, `rel="memento"`) != 1 {
+		t.Fatalf("%s\n%s", before, s.stderr.String())
+	}
+	s.stop()
+
+	s = startReady(t, folder, append(flags, "--keep-versions", "1d")...)
+	if _, after := s.get(closed); after != before {
+		t.Errorf("a closed list has changed from\n%s\nto\n%s", before, after)
+	}
+	s.write("index.html", "fourth")
+	s.stderr.awaitMore("changes found", 1)
+	if !strings.Contains(s.stderr.String(), "give --keep-versions 90d or more") {
+		t.Errorf("not reported: %s", s.stderr.String())
+	}
+	_, index := s.get(s.capabilities()["changelist"])
+	found := lists.FindAllStringSubmatch(index, -1)
+	if _, body := s.get(found[len(found)-1][1]); !strings.Contains(body, "<url>") || strings.Contains(body, `rel="memento"`) {
+		t.Errorf("a new list: %s", body)
+	}
+	if versions := s.capabilities()["changedump"]; versions == "" {
+		t.Error("there is no Change Dump")
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -13,9 +14,10 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/versions"
 )
 
-// openVersions opens the folder for the copies that c asks for.
-func openVersions(c *folderConfig, st *state) (*versions.Store, error) {
-	path := st.place + "-versions"
+// openVersions opens the folder for the copies that c asks for. If they are kept as long as
+// Change Lists, these link to them, and the copies are kept until no list has their changes.
+func openVersions(c *folderConfig, m *member) (*versions.Store, error) {
+	path := m.daemon.state.place + "-versions"
 	if c.versions != "" {
 		published, err := realPath(c.folder)
 		if err == nil {
@@ -35,9 +37,22 @@ func openVersions(c *folderConfig, st *state) (*versions.Store, error) {
 			return nil, usagef("--versions %q is in the folder that is published; give one elsewhere, as in --versions /var/lib/resourcesync/versions", c.versions)
 		}
 	}
-	store, err := versions.Open(path, time.Duration(c.keep))
+	keep, retained := time.Duration(c.keep), time.Duration(m.retained)
+	if keep >= retained {
+		retained += time.Duration(m.window) + time.Hour
+		keep = max(keep, retained)
+	}
+	store, err := versions.Open(path, keep)
+	linked := false
+	if err == nil {
+		linked, err = store.Link(retained)
+	}
 	if err != nil {
 		return nil, usagef("versions cannot be kept: %w; give another folder with --versions", err)
+	}
+	if !linked {
+		m.log.Warn(fmt.Sprintf("Change Lists have no links to versions, because they outlast them; versions are only in Change Dumps. For links, give --keep-versions %v or more, or a shorter --retain", &m.retained),
+			"keep-versions", c.keep.String())
 	}
 	return store, nil
 }
