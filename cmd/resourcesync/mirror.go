@@ -27,6 +27,7 @@ type mirrorConfig struct {
 	requestSettings
 	callbackSettings
 	audit, json, follow            bool
+	moved                          bool
 	maxDelete                      percent
 	maxResource, maxSize, maxState size
 	every                          span
@@ -49,6 +50,7 @@ func mirrorFlags(c *mirrorConfig) *flag.FlagSet {
 	flags.Var(&c.maxSize, "max-size", "")
 	c.maxState = 16 << 30
 	flags.Var(&c.maxState, "max-state", "")
+	flags.BoolVar(&c.moved, "moved", false, "")
 	flags.StringVar(&c.state, "state-folder", "", "")
 	return flags
 }
@@ -69,6 +71,8 @@ func parseMirror(args []string) (mirrorConfig, error) {
 		err = errors.New("--every: give a time of at least a second, such as 15m")
 	case (c.every > 0 || c.follow) && c.audit:
 		err = errors.New("--audit and --every or --follow exclude each other")
+	case c.moved && c.audit:
+		err = errors.New("--moved and --audit exclude each other")
 	case (c.callbackListen != "" || c.callbackURL != "") && !c.follow:
 		err = errors.New("--callback-listen and --callback-url need --follow")
 	default:
@@ -84,6 +88,7 @@ func (c *mirrorConfig) options(log *slog.Logger, progress func(destination.Progr
 		State: c.state,
 		Allow: c.addresses, Rate: c.rate, Concurrency: c.concurrency, IgnoreRobots: c.ignoreRobots,
 		MaxResource: int64(c.maxResource), MaxBytes: int64(c.maxSize), MaxState: int64(c.maxState), MaxDelete: float64(c.maxDelete),
+		Moved:    c.moved,
 		Progress: progress, Logger: log,
 	}
 	if c.dumps != "auto" {
@@ -147,6 +152,9 @@ func (c *mirrorConfig) runSync(ctx context.Context, d *destination.Destination, 
 func (c *mirrorConfig) result(report *destination.Report, err error, screen *terminal.Screen, stdout io.Writer) error {
 	screen.Status("")
 	c.warn(screen, report.Deviations, report.Deviating)
+	if report.Moved != "" && !c.json {
+		fmt.Fprintf(stdout, "The Source has moved from %s to %s; %s of the copy have new URIs.\n", terminal.Printable(report.Moved), c.source, resources(report.Renamed))
+	}
 	switch {
 	case c.json:
 		err = errors.Join(err, json.NewEncoder(stdout).Encode(report))

@@ -149,6 +149,30 @@ func TestMirrorRefuses(t *testing.T) {
 	}
 }
 
+// TestMirrorMoved continues a copy of a Source that has another address.
+func TestMirrorMoved(t *testing.T) {
+	t.Parallel()
+	folder, dir := t.TempDir(), filepath.Join(t.TempDir(), "copy")
+	for _, name := range []string{"a", "b", "c"} {
+		write(t, filepath.Join(folder, name), name)
+	}
+	s := startReady(t, folder)
+	if status, _, stderr := runMirror(t, s.site, dir); status != 0 {
+		t.Fatalf("status %d: %s", status, stderr)
+	}
+	former := s.site
+	s.stop()
+	s = startReady(t, folder)
+	if status, _, stderr := runMirror(t, s.site, dir); status != 2 || !strings.Contains(stderr, "or --moved if") {
+		t.Errorf("without --moved: status %d: %s", status, stderr)
+	}
+	want := "The Source has moved from " + former + " to " + s.site + "; 3 resources of the copy have new URIs.\n0 created, 0 updated, 0 deleted;"
+	if status, stdout, stderr := runMirror(t, s.site, dir, "--moved"); status != 0 || !strings.HasPrefix(stdout, want) {
+		t.Errorf("status %d: %s%s", status, stdout, stderr)
+	}
+	awaitCopy(t, s, dir)
+}
+
 // TestMirrorMany copies RESOURCESYNC_TEST_FILES files by lists and by dumps, and follows the
 // changes of a tenth of them.
 func TestMirrorMany(t *testing.T) {
