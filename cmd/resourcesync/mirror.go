@@ -27,7 +27,7 @@ type mirrorConfig struct {
 	requestSettings
 	callbackSettings
 	audit, json, follow            bool
-	moved                          bool
+	moved, rebuild, replace        bool
 	maxDelete                      percent
 	maxResource, maxSize, maxState size
 	every                          span
@@ -51,6 +51,8 @@ func mirrorFlags(c *mirrorConfig) *flag.FlagSet {
 	c.maxState = 16 << 30
 	flags.Var(&c.maxState, "max-state", "")
 	flags.BoolVar(&c.moved, "moved", false, "")
+	flags.BoolVar(&c.rebuild, "rebuild", false, "")
+	flags.BoolVar(&c.replace, "replace", false, "")
 	flags.StringVar(&c.state, "state-folder", "", "")
 	return flags
 }
@@ -71,8 +73,12 @@ func parseMirror(args []string) (mirrorConfig, error) {
 		err = errors.New("--every: give a time of at least a second, such as 15m")
 	case (c.every > 0 || c.follow) && c.audit:
 		err = errors.New("--audit and --every or --follow exclude each other")
-	case c.moved && c.audit:
-		err = errors.New("--moved and --audit exclude each other")
+	case c.moved && (c.audit || c.rebuild):
+		err = errors.New("--moved and --audit or --rebuild exclude each other")
+	case c.rebuild && (c.audit || c.every > 0 || c.follow):
+		err = errors.New("--rebuild and --audit, --every or --follow exclude each other")
+	case c.replace && !c.rebuild:
+		err = errors.New("--replace needs --rebuild")
 	case (c.callbackListen != "" || c.callbackURL != "") && !c.follow:
 		err = errors.New("--callback-listen and --callback-url need --follow")
 	default:
@@ -88,7 +94,7 @@ func (c *mirrorConfig) options(log *slog.Logger, progress func(destination.Progr
 		State: c.state,
 		Allow: c.addresses, Rate: c.rate, Concurrency: c.concurrency, IgnoreRobots: c.ignoreRobots,
 		MaxResource: int64(c.maxResource), MaxBytes: int64(c.maxSize), MaxState: int64(c.maxState), MaxDelete: float64(c.maxDelete),
-		Moved:    c.moved,
+		Moved: c.moved, Rebuild: c.rebuild, Replace: c.replace,
 		Progress: progress, Logger: log,
 	}
 	if c.dumps != "auto" {
@@ -158,7 +164,10 @@ func (c *mirrorConfig) result(report *destination.Report, err error, screen *ter
 	switch {
 	case c.json:
 		err = errors.Join(err, json.NewEncoder(stdout).Encode(report))
-	case err == nil || report.Created+report.Updated+report.Deleted > 0:
+	case err == nil || report.Created+report.Updated+report.Deleted+report.Adopted > 0:
+		if c.rebuild {
+			fmt.Fprintf(stdout, "%s adopted: their files have the contents of the Source.\n", resources(report.Adopted))
+		}
 		fmt.Fprintf(stdout, "%s created, %s updated, %s deleted; the copy has %s, %s.\n",
 			humanize.Comma(report.Created), humanize.Comma(report.Updated), humanize.Comma(report.Deleted), resources(report.Resources), bytesText(report.Bytes))
 	}

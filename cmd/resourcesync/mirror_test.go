@@ -136,6 +136,8 @@ func TestMirrorRefuses(t *testing.T) {
 		"log format":          {[]string{"http://127.0.0.1:1/", t.TempDir(), "--log-format", "xml"}, 2, "text or json"},
 		"address is no such":  {[]string{"http://127.0.0.1:1/", t.TempDir(), "--allow-addresses", "x"}, 2, "10.1.2.0/24"},
 		"audit and follow":    {[]string{"http://127.0.0.1:1/", t.TempDir(), "--audit", "--follow"}, 2, "exclude each other"},
+		"rebuild and follow":  {[]string{"http://127.0.0.1:1/", t.TempDir(), "--rebuild", "--follow"}, 2, "exclude each other"},
+		"replace alone":       {[]string{"http://127.0.0.1:1/", t.TempDir(), "--replace"}, 2, "needs --rebuild"},
 		"callback, no follow": {[]string{"http://127.0.0.1:1/", t.TempDir(), "--callback-listen", ":0", "--callback-url", "http://127.0.0.1/"}, 2, "need --follow"},
 		"callback, no URL":    {[]string{"http://127.0.0.1:1/", t.TempDir(), "--follow", "--callback-listen", ":0"}, 2, "need each other"},
 		"callback URL":        {[]string{"http://127.0.0.1:1/", t.TempDir(), "--follow", "--callback-listen", "127.0.0.1:0", "--callback-url", "example.org"}, 2, "not the URL of a callback"},

@@ -32,7 +32,11 @@ func (c *mirrorConfig) checkState() error {
 // after the last use.
 func (c *mirrorConfig) openSink(ctx context.Context) (destination.Sink, func() error, error) {
 	if !isBucketURL(c.folder) {
-		folder, err := destination.OpenFolder(c.folder)
+		open := destination.OpenFolder
+		if c.rebuild {
+			open = destination.AdoptFolder
+		}
+		folder, err := open(c.folder)
 		if err != nil {
 			return nil, nil, err
 		}
