@@ -31,7 +31,7 @@ type mirrorConfig struct {
 	maxDelete                      percent
 	maxResource, maxSize, maxState size
 	every                          span
-	dumps, logFormat               string
+	dumps, logFormat, only         string
 }
 
 func mirrorFlags(c *mirrorConfig) *flag.FlagSet {
@@ -51,6 +51,7 @@ func mirrorFlags(c *mirrorConfig) *flag.FlagSet {
 	c.maxState = 16 << 30
 	flags.Var(&c.maxState, "max-state", "")
 	flags.BoolVar(&c.moved, "moved", false, "")
+	flags.StringVar(&c.only, "only", "", "")
 	flags.BoolVar(&c.rebuild, "rebuild", false, "")
 	flags.BoolVar(&c.replace, "replace", false, "")
 	flags.StringVar(&c.state, "state-folder", "", "")
@@ -83,9 +84,16 @@ func parseMirror(args []string) (mirrorConfig, error) {
 		err = errors.New("--callback-listen and --callback-url need --follow")
 	default:
 		c.source, c.folder = others[0], others[1]
-		err = cmp.Or(checkSourceURL(c.source), c.requestSettings.check(), c.callbackSettings.check(), c.checkState())
+		err = cmp.Or(checkSourceURL(c.source), c.checkOnly(), c.requestSettings.check(), c.callbackSettings.check(), c.checkState())
 	}
 	return c, refuse("mirror", err)
+}
+
+func (c *mirrorConfig) checkOnly() error {
+	if c.only != "" && checkSourceURL(c.only) != nil {
+		return fmt.Errorf("--only %q: give the URL of a list, like https://example.org/resourcelist.xml", c.only)
+	}
+	return nil
 }
 
 // options returns the options of the Destination.
@@ -97,6 +105,7 @@ func (c *mirrorConfig) options(log *slog.Logger, progress func(destination.Progr
 		Moved: c.moved, Rebuild: c.rebuild, Replace: c.replace,
 		Progress: progress, Logger: log,
 	}
+	o.Only = c.only
 	if c.dumps != "auto" {
 		o.Dumps = destination.Dumps(c.dumps)
 	}
