@@ -15,6 +15,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -72,6 +73,32 @@ func TestMirrorFollow(t *testing.T) {
 	}
 	must(t, os.Remove(filepath.Join(s.folder, "new", "3")))
 	awaitFollowed(t, s, dir)
+	f.interrupt(t)
+}
+
+// TestMirrorAuditBesideFollow audits a copy while another process follows the Source. What it finds is
+// repaired by that process.
+func TestMirrorAuditBesideFollow(t *testing.T) {
+	t.Parallel()
+	s := startReady(t, t.TempDir(), "--websocket")
+	s.write("a", "text")
+	s.write("b", "text")
+	s.awaitChanges(2)
+	dir := filepath.Join(t.TempDir(), "copy")
+	f := startFollower(t, s.site, dir, "--every", "1h")
+	f.stdout.await("WebSocket")
+	awaitFollowed(t, s, dir)
+	if status, stdout, stderr := runMirror(t, s.site, dir, "--audit"); status != 0 || !strings.Contains(stdout, "2 resources listed, 2 the same") {
+		t.Errorf("status %d: %s%s", status, stdout, stderr)
+	}
+	write(t, filepath.Join(dir, "a"), "damaged")
+	if status, stdout, stderr := runMirror(t, s.site, dir, "--audit"); status != 1 || !strings.Contains(stdout, "damaged in the copy") {
+		t.Errorf("status %d: %s%s", status, stdout, stderr)
+	}
+	awaitFollowed(t, s, dir)
+	if left, _ := os.ReadDir(filepath.Join(dir, ".resourcesync/audits")); len(left) > 0 {
+		t.Errorf("%d files of requests", len(left))
+	}
 	f.interrupt(t)
 }
 

@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"path/filepath"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -130,6 +131,11 @@ func mirrorSource(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	defer closeSink()
 	progress := &mirrorProgress{screen: screen, log: log, logged: time.Now()}
 	d, err := destination.New(c.source, sink, c.options(log, progress.report))
+	if c.audit && errors.Is(err, destination.ErrInUse) {
+		return c.requestAudit(ctx, screen, stdout, func() (*destination.Destination, error) {
+			return destination.New(c.source, sink, c.options(log, progress.report))
+		})
+	}
 	if err != nil {
 		return usageError{err}
 	}
@@ -191,8 +197,41 @@ func (c *mirrorConfig) result(report *destination.Report, err error, screen *ter
 	return nil
 }
 
+// requestAudit lets the process that follows the Source audit. If that ends, this one does.
+func (c *mirrorConfig) requestAudit(ctx context.Context, screen *terminal.Screen, stdout io.Writer, open func() (*destination.Destination, error)) error {
+	request, err := destination.NewAuditRequest(cmp.Or(c.state, filepath.Join(c.folder, ".resourcesync")))
+	if err != nil {
+		return err
+	}
+	defer request.Close()
+	for {
+		wait, stop := context.WithTimeout(ctx, retryState)
+		a, err := request.Await(wait)
+		stop()
+		if !errors.Is(err, context.DeadlineExceeded) {
+			return c.auditResult(a, err, screen, stdout)
+		}
+		d, err := open()
+		if err == nil {
+			defer d.Close()
+			return c.runAudit(ctx, d, screen, stdout)
+		}
+		if !errors.Is(err, destination.ErrInUse) {
+			return usageError{err}
+		}
+	}
+}
+
+// retryState is the interval at which an audit tries to use the state of another process itself.
+const retryState = 10 * time.Second
+
 func (c *mirrorConfig) runAudit(ctx context.Context, d *destination.Destination, screen *terminal.Screen, stdout io.Writer) error {
 	a, err := d.Audit(ctx)
+	return c.auditResult(a, err, screen, stdout)
+}
+
+// auditResult prints the report of an audit, and returns an error if the copy differs.
+func (c *mirrorConfig) auditResult(a *destination.AuditReport, err error, screen *terminal.Screen, stdout io.Writer) error {
 	screen.Status("")
 	if err != nil {
 		return err
