@@ -10,7 +10,10 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"net"
+	"net/netip"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
@@ -168,15 +171,20 @@ func (c *mirrorConfig) runSync(ctx context.Context, d *destination.Destination, 
 	return c.result(report, err, screen, stdout)
 }
 
-// result prints a report, and returns an error if the copy is not up to date. The text of a
-// report of a failure in which nothing was copied would only hide the error.
+// result prints a report, and returns an error if the copy is not up to date. A report of a run
+// that could not read the Source would only hide the error, and so would the text of one in which
+// nothing was copied.
 func (c *mirrorConfig) result(report *destination.Report, err error, screen *terminal.Screen, stdout io.Writer) error {
 	screen.Status("")
 	c.warn(screen, report.Deviations, report.Deviating)
+	if report.Sets == 0 && err != nil {
+		err = noAnswer(err)
+	}
 	if report.Moved != "" && !c.json {
 		fmt.Fprintf(stdout, "The Source has moved from %s to %s; %s of the copy have new URIs.\n", terminal.Printable(report.Moved), c.source, resources(report.Renamed))
 	}
 	switch {
+	case report.Sets == 0 && err != nil && len(report.Pauses) == 0:
 	case c.json:
 		err = errors.Join(err, json.NewEncoder(stdout).Encode(report))
 	case err == nil || report.Created+report.Updated+report.Deleted+report.Adopted > 0:
@@ -192,9 +200,36 @@ func (c *mirrorConfig) result(report *destination.Report, err error, screen *ter
 	case report.Held > 0:
 		return fmt.Errorf("the Source does not list %s of the copy any more, so many that their deletions are held; if that is intended, run it again with --max-delete 100%%", resources(report.Held))
 	case report.Failed > 0:
-		return fmt.Errorf("%s could not be copied; run it again to retry", resources(report.Failed))
+		return fmt.Errorf("%s could not be copied; %s", resources(report.Failed), whenAgain(report))
 	}
 	return nil
+}
+
+// whenAgain says how to copy resources that could not be copied.
+func whenAgain(report *destination.Report) string {
+	var advice []string
+	if p := report.Private; p.IsValid() {
+		advice = append(advice, fmt.Sprintf("some are at private addresses such as %s: if the Source may lead there, run it again with --allow-addresses %s", p, netip.PrefixFrom(p.WithZone(""), p.BitLen())))
+	}
+	if len(report.Pauses) > 0 {
+		p := report.Pauses[0]
+		advice = append(advice, fmt.Sprintf("%s has asked for a pause (Retry-After), so run it again after %s", p.Host, p.Until.Format(time.RFC3339)))
+	}
+	if len(advice) == 0 {
+		return "run it again to retry"
+	}
+	return strings.Join(advice, "; ")
+}
+
+// noAnswer returns the error of a run that could not read the Source at all.
+func noAnswer(err error) error {
+	_, dial := errors.AsType[*net.OpError](err)
+	_, name := errors.AsType[*net.DNSError](err)
+	timeout, ok := errors.AsType[net.Error](err)
+	if dial || name || ok && timeout.Timeout() {
+		return fmt.Errorf("the Source does not answer, and the copy stays as before; check the URL and the network, and run it again: %w", err)
+	}
+	return err
 }
 
 // requestAudit lets the process that follows the Source audit. If that ends, this one does.
@@ -234,7 +269,7 @@ func (c *mirrorConfig) runAudit(ctx context.Context, d *destination.Destination,
 func (c *mirrorConfig) auditResult(a *destination.AuditReport, err error, screen *terminal.Screen, stdout io.Writer) error {
 	screen.Status("")
 	if err != nil {
-		return err
+		return noAnswer(err)
 	}
 	c.warn(screen, a.Deviations, a.Deviating)
 	if c.json {
