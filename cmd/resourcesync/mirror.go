@@ -13,6 +13,7 @@ import (
 	"net"
 	"net/netip"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -198,9 +199,11 @@ func (c *mirrorConfig) result(report *destination.Report, err error, screen *ter
 	case err != nil:
 		return err
 	case report.Held > 0:
-		return fmt.Errorf("the Source does not list %s of the copy any more, so many that their deletions are held; if that is intended, run it again with --max-delete 100%%", resources(report.Held))
+		return fmt.Errorf("the Source does not list %s of the copy any more%s, so their deletions are held; if that is intended, run it again with --max-delete 100%%", resources(report.Held), goneText(report.Gone, true))
 	case report.Failed > 0:
 		return fmt.Errorf("%s could not be copied; %s", resources(report.Failed), whenAgain(report))
+	case len(report.Gone) > 0:
+		return errors.New(goneText(report.Gone, false))
 	}
 	return nil
 }
@@ -230,6 +233,25 @@ func noAnswer(err error) error {
 		return fmt.Errorf("the Source does not answer, and the copy stays as before; check the URL and the network, and run it again: %w", err)
 	}
 	return err
+}
+
+// goneText says which sets the Source does not name any more: held ones, as part of a sentence, or
+// others, with what to do.
+func goneText(gone []destination.GoneSet, held bool) string {
+	gone = slices.DeleteFunc(slices.Clone(gone), func(g destination.GoneSet) bool { return g.Held != held })
+	more := ""
+	if len(gone) > 1 {
+		more = fmt.Sprintf(" and %s", count(int64(len(gone)-1), "other sets"))
+	}
+	switch {
+	case len(gone) == 0:
+		return ""
+	case held:
+		return fmt.Sprintf(", including all of the set %s%s", terminal.Printable(gone[0].URI), more)
+	case gone[0].After.IsZero():
+		return fmt.Sprintf("the Source does not name the set %s%s any more, and its %s stay in the copy: %s", terminal.Printable(gone[0].URI), more, resources(gone[0].Resources), gone[0].Reason)
+	}
+	return fmt.Sprintf("the Source does not name the set %s%s any more; its %s stay in the copy until mirror has run again after %s", terminal.Printable(gone[0].URI), more, resources(gone[0].Resources), gone[0].After.Format(time.RFC3339))
 }
 
 // requestAudit lets the process that follows the Source audit. If that ends, this one does.
@@ -282,9 +304,30 @@ func (c *mirrorConfig) auditResult(a *destination.AuditReport, err error, screen
 		printFound(stdout, "damaged in the copy", a.Damaged)
 	}
 	if err == nil && !a.InSync() {
-		err = errors.New("the copy differs from the Source; run mirror without --audit to update and repair it")
+		err = auditAdvice(a)
 	}
 	return err
+}
+
+// auditAdvice returns the error for a copy that differs, with what to do.
+func auditAdvice(a *destination.AuditReport) error {
+	kept := a.Held
+	var advice []string
+	for _, g := range a.Gone {
+		if !g.Held {
+			kept += g.Resources
+		}
+	}
+	if a.Missing.Count+a.Differs.Count+a.Damaged.Count > 0 || a.Extra.Count > kept {
+		advice = append(advice, "run mirror without --audit to update and repair it")
+	}
+	if a.Held > 0 {
+		advice = append(advice, fmt.Sprintf("the deletions of %s are held%s; if they are intended, run mirror with --max-delete 100%%", resources(a.Held), goneText(a.Gone, true)))
+	}
+	if text := goneText(a.Gone, false); text != "" {
+		advice = append(advice, text)
+	}
+	return fmt.Errorf("the copy differs from the Source; %s", strings.Join(advice, "; "))
 }
 
 // resources returns a number of resources as text.
