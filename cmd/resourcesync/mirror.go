@@ -194,6 +194,9 @@ func (c *mirrorConfig) result(report *destination.Report, err error, screen *ter
 		}
 		fmt.Fprintf(stdout, "%s created, %s updated, %s deleted; the copy has %s, %s.\n",
 			humanize.Comma(report.Created), humanize.Comma(report.Updated), humanize.Comma(report.Deleted), resources(report.Resources), bytesText(report.Bytes))
+		if report.Unverifiable > 0 {
+			fmt.Fprintf(stdout, "%s cannot be verified: the Source states no times or hashes that would show a change, so each run requests them.\n", resources(report.Unverifiable))
+		}
 	}
 	switch {
 	case err != nil:
@@ -302,6 +305,9 @@ func (c *mirrorConfig) auditResult(a *destination.AuditReport, err error, screen
 		printFound(stdout, "another version in the copy", a.Differs)
 		printFound(stdout, "not listed any more", a.Extra)
 		printFound(stdout, "damaged in the copy", a.Damaged)
+		if a.Undecided > 0 {
+			fmt.Fprintf(stdout, "%s undecided: the lists contradict each other, and the next run without --audit asks the resources.\n", resources(a.Undecided))
+		}
 	}
 	if err == nil && !a.InSync() {
 		err = auditAdvice(a)
