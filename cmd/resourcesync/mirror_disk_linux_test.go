@@ -1,0 +1,41 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestMirrorDiskFull has a disk with room for one of two resources. When the Source has deleted the
+// other one, the copy is complete after two runs: nothing of the failed ones takes room.
+func TestMirrorDiskFull(t *testing.T) {
+	t.Parallel()
+	disk := mountTmpfs(t, "size=4m")
+	folder := t.TempDir()
+	write(t, filepath.Join(folder, "fits"), strings.Repeat("0123456789", 100_000))
+	s := startReady(t, folder)
+	dir := filepath.Join(disk, "copy")
+	if status, _, stderr := runMirror(t, s.site, dir); status != 0 {
+		t.Fatalf("status %d: %s", status, stderr)
+	}
+	s.write("large", strings.Repeat("0123456789", 300_000))
+	s.write("last", strings.Repeat("0123456789", 100_000))
+	s.awaitChanges(2)
+	for range 2 {
+		status, _, stderr := runMirror(t, s.site, dir)
+		if status != 1 || !strings.Contains(stderr, "no space left on device") {
+			t.Errorf("status %d: %s", status, stderr)
+		}
+		if names, _ := os.ReadDir(filepath.Join(dir, ".resourcesync/tmp")); len(names) > 0 {
+			t.Errorf("%d temporary files stay", len(names))
+		}
+	}
+	must(t, os.Remove(filepath.Join(folder, "large")))
+	s.awaitChanges(3)
+	runMirror(t, s.site, dir) // removes the partial download of a resource that does not exist any more
+	if status, _, stderr := runMirror(t, s.site, dir); status != 0 {
+		t.Errorf("status %d: %s", status, stderr)
+	}
+	awaitCopy(t, s, dir)
+}
