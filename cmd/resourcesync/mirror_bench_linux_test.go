@@ -48,7 +48,7 @@ func BenchmarkMirror(b *testing.B) {
 				b.Skip("install python3-requests, python3-defusedxml and python3-dateutil")
 			}
 			c := exec.CommandContext(b.Context(), step.args[0], step.args[1:]...)
-			c.Env = append(os.Environ(), beMain+"=1")
+			c.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + b.TempDir(), beMain + "=1"}
 			begun := time.Now()
 			if out, err := c.CombinedOutput(); err != nil {
 				b.Fatalf("%v: %s", err, out)

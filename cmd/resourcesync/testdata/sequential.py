@@ -3,7 +3,8 @@
 The reference client is not installed where the benchmarks run, so this program stands for it. It
 sends the same requests, each over a connection of its own, and uses the same libraries for
 requests, XML and times. For each resource it makes the same calls of the system. It does less
-between them: it has no options, mappings, state or report.
+between them: it has no options, mappings, state or report. Run it with a small environment, because
+requests looks through all variables for proxies at each request.
 
 usage: sequential.py baseline|audit SITE FOLDER [ALGORITHM]"""
 
@@ -139,11 +140,11 @@ def fetch(resource, site, folder, algorithm):
     """Copies a resource and verifies the copy."""
     path = os.path.join(folder, resource.uri[len(site):])
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    with requests.get(resource.uri, timeout=30, stream=True) as response:
-        response.raise_for_status()
-        with open(path, "wb") as file:
-            for block in response.iter_content(chunk_size=NETWORK_BLOCK):
-                file.write(block)
+    response = requests.get(resource.uri, timeout=30, stream=True)
+    response.raise_for_status()
+    with open(path, "wb") as file:
+        for block in response.iter_content(chunk_size=NETWORK_BLOCK):
+            file.write(block)
     os.utime(path, (resource.modified, resource.modified))
     length = os.stat(path).st_size
     if resource.length not in (None, length) or not resource.shows(Resource(resource.uri, resource.modified, length, digest(path, algorithm))):
