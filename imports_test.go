@@ -92,9 +92,11 @@ func TestImports(t *testing.T) {
 				t.Errorf("%s imports %s, which is on a higher floor", pkg, imp)
 			case ours && floor(imp) == floor(pkg) && floor(pkg) < floors["/adapters"]:
 				t.Errorf("%s imports %s, which is on the same floor", pkg, imp)
+			case imp == module+"/destination/internal/simulation":
+				t.Errorf("%s imports the simulation, which is for tests only", pkg)
 			case ours && hasPrefix(path, storage) && imp == module+"/rshttp":
 				t.Errorf("%s is a storage adapter and imports %s", pkg, imp)
-			case ours && hasPrefix(path, []string{"/destination", "/check", "/internal/fetch", "/internal/tree"}) && hasPrefix(imp, []string{module + "/rshttp", module + "/adapters"}):
+			case ours && path != "/destination/internal/simulation" && hasPrefix(path, []string{"/destination", "/check", "/internal/fetch", "/internal/tree"}) && hasPrefix(imp, []string{module + "/rshttp", module + "/adapters"}):
 				t.Errorf("%s reads Sources and imports %s, which is of a Source", pkg, imp)
 			case path == "" && imp == "net/http":
 				t.Errorf("the vocabulary imports net/http")
