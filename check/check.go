@@ -4,12 +4,14 @@
 //
 //	report, err := check.Check(ctx, "https://example.org/", nil)
 //	for _, f := range report.Findings {
-//		fmt.Println(f.Severity, f.Rule, f.Document, f.Line, f.Message, f.Remedy)
+//		fmt.Println(f.Harm, f.Force, f.Rule, f.Document, f.Line, f.Message, f.Remedy)
 //	}
 //
-// A finding is an error, a warning or advice. Errors and warnings are violations: of the core
-// specification 1.1, the notification specifications, the Sitemap protocol or HTTP. [Rules]
-// returns all rules. Package checktest checks a Source in a Go test.
+// Each finding has two judgements. Its [Harm] says what becomes of the copies of Destinations, and
+// its [Force] how strongly the sentence that it is about binds: a sentence of the core specification
+// 1.1, the notification specifications, the Sitemap protocol or HTTP. What a specification allows can
+// do harm, and what breaks a must can be harmless. [Rules] returns all rules. Package checktest
+// checks a Source in a Go test.
 //
 // Memory does not depend on the number of resources: all entries of a set with up to 131,072
 // resources are compared with each other, and those of a random sample of a larger set.
@@ -91,7 +93,7 @@ var ErrNotSource = errors.New("it leads to no ResourceSync document")
 // that links to them; or a file, which is a document or a package. If target is a document,
 // Check reads the documents below it, and none above it.
 //
-// The report has the violations. An error means that Check could not read the target at all,
+// The report has the findings. An error means that Check could not read the target at all,
 // or that ctx has ended. The report is then nil or incomplete.
 func Check(ctx context.Context, target string, o *Options) (*Report, error) {
 	if o == nil {

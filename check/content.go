@@ -26,8 +26,8 @@ type content struct {
 	Type     string
 	Encoding string
 
-	Document     string
-	Line, Column int
+	Document            string
+	Line, Column, Entry int
 }
 
 func contentOf(e *rsxml.Entry, at place) content {
@@ -36,10 +36,13 @@ func contentOf(e *rsxml.Entry, at place) content {
 		length = -1
 	}
 	hashes := slices.DeleteFunc(slices.Clone(e.Metadata.Hashes), func(h resourcesync.Hash) bool { return !isDigest(h) })
-	return content{e.Loc, length, hashes, e.Metadata.Type, e.Metadata.Encoding, at.document, at.line, at.column}
+	return content{
+		URI: e.Loc, Length: length, Hashes: hashes, Type: e.Metadata.Type, Encoding: e.Metadata.Encoding,
+		Document: at.document, Line: at.line, Column: at.column, Entry: at.entry,
+	}
 }
 
-func (w *content) place() place { return place{w.Document, w.Line, w.Column} }
+func (w *content) place() place { return place{w.Document, w.Line, w.Column, w.Entry} }
 
 // want returns the expected download.
 func (c *checker) want(w *content) fetch.Want {

@@ -107,7 +107,7 @@ func (f *findings) read(name string, base *url.URL, r io.Reader, x expectation, 
 	counted := &counter{r: r}
 	decoder := rsxml.NewDecoder(io.TeeReader(counted, &sum))
 	decoder.Tolerate(func(e *rsxml.SyntaxError) {
-		f.add(e.ID, place{name, e.Line, e.Column}, e.Section, "%s", e.Rule)
+		f.add(e.ID, place{name, e.Line, e.Column, e.Entry}, e.Section, "%s", e.Rule)
 	})
 	rd := &reading{document: d, findings: f, expect: x, now: now, base: base, each: each}
 	rd.rules = entryRules{reading: rd}
@@ -117,7 +117,7 @@ func (f *findings) read(name string, base *url.URL, r io.Reader, x expectation, 
 	}
 	d.bytes, d.sum = counted.n, sum.Sum64()
 	if syntax, ok := errors.AsType[*rsxml.SyntaxError](err); ok {
-		f.add(syntax.ID, place{name, syntax.Line, syntax.Column}, syntax.Section, "%s", syntax.Rule)
+		f.add(syntax.ID, place{name, syntax.Line, syntax.Column, syntax.Entry}, syntax.Section, "%s", syntax.Rule)
 		return d, nil
 	}
 	if err != nil {
@@ -144,7 +144,7 @@ func (rd *reading) all(decoder *rsxml.Decoder) (err error) {
 		if err != nil {
 			return err
 		}
-		at := place{document: d.name}
+		at := place{document: d.name, entry: decoder.Entry()}
 		at.line, at.column = decoder.Position()
 		d.entries++
 		rd.rules.check(&e, at)
@@ -181,7 +181,7 @@ func (rd *reading) checkHead() {
 	case d.capability != m.Capability:
 		rd.add("capability-unknown", d.place, "", "the capability is %q; the specified word is %q", m.Capability, d.capability)
 	case !specified(d.capability):
-		rd.add("capability-unknown", d.place, "", "the capability is %.100q, which is not specified", m.Capability)
+		rd.add("capability-unknown", d.place, "Core 6.1", "the capability is %.100q, which these specifications do not define", m.Capability)
 	}
 	for name, t := range map[string]time.Time{"at": m.At, "completed": m.Completed, "from": m.From, "until": m.Until} {
 		rd.past(name, t, d.place)
@@ -254,12 +254,12 @@ func (rd *reading) checkLinks() {
 		case resourcesync.RelUp:
 			hasUp = true
 			if x.up != "" && target != x.up {
-				rd.add("link-up-wrong", d.place, d.section(), "the link leads to %s, but %s lists this document", l.Href, x.up)
+				rd.add("link-up-wrong", d.place, "", "the link leads to %s, but %s lists this document", l.Href, x.up)
 			}
 		case resourcesync.RelIndex:
 			hasIndex = true
 			if x.index != "" && target != x.index {
-				rd.add("link-index-wrong", d.place, d.section(), "the link leads to %s, but the index %s lists this document", l.Href, x.index)
+				rd.add("link-index-wrong", d.place, "", "the link leads to %s, but the index %s lists this document", l.Href, x.index)
 			}
 		case "next":
 			rd.add("list-paging", d.place, "", "the list continues at %s, where Destinations do not find it", l.Href)
@@ -269,6 +269,10 @@ func (rd *reading) checkLinks() {
 		rd.add("link-up-missing", d.place, d.section(), "the head has no link with the relation up")
 	}
 	if !hasIndex && x.index != "" && d.capability != "" {
-		rd.add("link-index-missing", d.place, d.section(), "the head has no link with the relation index, although %s lists this document", x.index)
+		section := "Core 6.2"
+		if list := d.section(); hasSentence("link-index-missing", list) {
+			section = list
+		}
+		rd.add("link-index-missing", d.place, section, "the head has no link with the relation index, although %s lists this document", x.index)
 	}
 }

@@ -62,7 +62,7 @@ func (r *entryRules) check(e *rsxml.Entry, at place) {
 		r.checkPart(e, at)
 	case r.capability == resourcesync.CapabilityList:
 		if m.Capability != "" && !specified(tree.Today(m.Capability)) {
-			r.add("capability-unknown", at, r.section(), "the capability is %.100q, which is not specified", m.Capability)
+			r.add("capability-unknown", at, "Core 6.1", "the capability is %.100q, which these specifications do not define", m.Capability)
 		}
 	case r.capability == resourcesync.ResourceList:
 		if _, known := m.Length.Bytes(); e.LastMod.IsZero() && len(m.Hashes) == 0 && !known {
@@ -155,11 +155,11 @@ func (r *entryRules) checkSequence(m *rsxml.Metadata, at place) {
 	switch {
 	case r.from.IsZero() || m.From.Before(r.from): // the first, or out of order
 	case r.open:
-		r.add("interval-overlap", at, r.section(), "an open list, from %s, is before this one", r.from.Format(time.RFC3339Nano))
+		r.add("interval-overlap", at, section(r.capability, true), "an open list, from %s, is before this one", r.from.Format(time.RFC3339Nano))
 	case m.From.Before(r.until):
-		r.add("interval-overlap", at, r.section(), "from is %s, but the one before is until %s", m.From.Format(time.RFC3339Nano), r.until.Format(time.RFC3339Nano))
+		r.add("interval-overlap", at, section(r.capability, true), "from is %s, but the one before is until %s", m.From.Format(time.RFC3339Nano), r.until.Format(time.RFC3339Nano))
 	case m.From.After(r.until):
-		r.add("interval-gap", at, r.section(), "from is %s, but the one before is until %s", m.From.Format(time.RFC3339Nano), r.until.Format(time.RFC3339Nano))
+		r.add("interval-gap", at, section(r.capability, true), "from is %s, but the one before is until %s", m.From.Format(time.RFC3339Nano), r.until.Format(time.RFC3339Nano))
 	}
 	r.from, r.until, r.open = m.From, m.Until, m.Until.IsZero()
 }
@@ -191,18 +191,18 @@ func (r *entryRules) checkChange(e *rsxml.Entry, at place) {
 // end reports violations of the counts.
 func (r *entryRules) end() {
 	for _, n := range []struct {
-		rule string
+		rule, section string
 		*repeated
 		text string
 	}{
-		{"datetime-missing", &r.undated, "changes have no datetime"},
-		{"lastmod-missing", &r.unversioned, "entries have no lastmod and no time"},
-		{"resource-undescribed", &r.undescribed, "entries have no lastmod, hash or length"},
-		{"mixed-hosts", &r.foreign, "entries are at other hosts, such as " + r.foreignHost},
-		{"hash-algorithm", &r.algorithms, "entries have only hashes with other algorithms, such as " + r.algorithm},
+		{"datetime-missing", r.section(), &r.undated, "changes have no datetime"},
+		{"lastmod-missing", r.section(), &r.unversioned, "entries have no lastmod and no time"},
+		{"resource-undescribed", "", &r.undescribed, "entries have no lastmod, hash or length"},
+		{"mixed-hosts", "", &r.foreign, "entries are at other hosts, such as " + r.foreignHost},
+		{"hash-algorithm", "", &r.algorithms, "entries have only hashes with other algorithms, such as " + r.algorithm},
 	} {
 		if n.count > 0 {
-			r.add(n.rule, n.first, "", "%d of %d %s", n.count, r.entries, n.text)
+			r.add(n.rule, n.first, n.section, "%d of %d %s", n.count, r.entries, n.text)
 		}
 	}
 	if r.falling > 1 && r.falling > 4*r.rising {

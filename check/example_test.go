@@ -18,14 +18,14 @@ func ExampleCheck() {
 		log.Fatal(err)
 	}
 	for _, f := range report.Findings {
-		fmt.Printf("%d:%d %s: %s (%s)\n", f.Line, f.Column, f.Severity, f.Message, f.Section)
+		fmt.Printf("%d:%d %s, %s: %s (%s)\n", f.Line, f.Column, f.Harm, f.Force, f.Message, f.Section)
 		fmt.Println(f.Remedy)
 	}
 	fmt.Println(report.OK())
 	// Output:
-	// 3:1 warning: the head has no link with the relation up (Core 10.1)
+	// 3:1 advice, must: the head has no link with the relation up (Core 10.1)
 	// Add the link: to the Source Description in a Capability List, to the Capability List elsewhere.
-	// 4:1 advice: 2 of 2 entries have no lastmod, hash or length (Core 10.1)
-	// Add them, so that Destinations can tell which resources have changed without requesting them.
+	// 4:1 advice, none: 2 of 2 entries have no lastmod, hash or length (Core 10.1)
+	// Add them to the entries of the Resource List.
 	// false
 }

@@ -147,7 +147,7 @@ func TestManyFindings(t *testing.T) {
 	s := correct(t)
 	s.edit(t, list2, "</urlset>", strings.Repeat("<url/>\n", 500)+"</urlset>")
 	r, counts := s.judge(t, nil)
-	if counts["loc-missing"] != 500 || r.Violations != 500 || len(r.Findings) != 20 {
+	if counts["loc-missing"] != 500 || r.Harms[check.Error] != 500 || r.Forces[check.Must] != 500 || len(r.Findings) != 20 {
 		t.Errorf("%v, %d findings", counts, len(r.Findings))
 	}
 }

@@ -57,7 +57,7 @@ func TestRules(t *testing.T) {
 			t.Errorf("%s is repeated", r.ID)
 		}
 		seen[r.ID] = true
-		if r.Severity.order() < 0 || !strings.HasSuffix(r.Text, ".") || !strings.HasSuffix(r.Remedy, ".") {
+		if r.Harm.order() < 0 || !strings.HasSuffix(r.Text, ".") || !strings.HasSuffix(r.Remedy, ".") || len(r.Sentences) == 0 {
 			t.Errorf("%+v", r)
 		}
 	}
@@ -70,17 +70,21 @@ func TestDocumented(t *testing.T) {
 		t.Fatal(err)
 	}
 	var want strings.Builder
-	severity := Severity("")
+	harm := Harm("")
 	for _, r := range Rules() {
-		if r.Severity != severity {
-			severity = r.Severity
-			fmt.Fprintf(&want, "\n### %s\n\n| Rule | Section |\n|---|---|\n", map[Severity]string{Error: "Errors", Warning: "Warnings", Advice: "Advice"}[severity])
+		if r.Harm != harm {
+			harm = r.Harm
+			fmt.Fprintf(&want, "\n### %s\n\n| Rule | Force and section |\n|---|---|\n", map[Harm]string{Error: "Errors", Warning: "Warnings", Advice: "Advice"}[harm])
 		}
-		section := r.Section
-		if section == "" {
-			section = "of the document"
+		var sections []string
+		for i, s := range r.Sentences {
+			section := s.Section
+			if i == 0 || s.Force != r.Sentences[i-1].Force {
+				section = string(s.Force) + ": " + section
+			}
+			sections = append(sections, section)
 		}
-		fmt.Fprintf(&want, "| `%s` %s | %s |\n", r.ID, r.Text, section)
+		fmt.Fprintf(&want, "| `%s` %s | %s |\n", r.ID, r.Text, strings.Join(sections, ", "))
 	}
 	if !strings.Contains(strings.ReplaceAll(string(text), "\r\n", "\n"), want.String()) {
 		t.Errorf("docs/check.md does not have\n%s", want.String())

@@ -87,7 +87,7 @@ func (c *checker) contents(ctx context.Context, uri string, inside *document) er
 	}
 	c.documents.Add(1)
 	if outside.complete && outside.ordered != inside.ordered {
-		c.add("contents-differ", place{document: uri}, section(inside.capability, false), "its entries are not those of %s", inside.name)
+		c.add("contents-differ", place{document: uri}, section(dumpOf(inside.capability), false), "its entries are not those of %s", inside.name)
 	}
 	return nil
 }
@@ -101,6 +101,14 @@ func manifestOf(dump resourcesync.Capability) resourcesync.Capability {
 		return resourcesync.ChangeDumpManifest
 	}
 	return ""
+}
+
+// dumpOf returns the kind of dump that has manifests with a capability.
+func dumpOf(manifest resourcesync.Capability) resourcesync.Capability {
+	if manifest == resourcesync.ChangeDumpManifest {
+		return resourcesync.ChangeDump
+	}
+	return resourcesync.ResourceDump
 }
 
 // A member is a file that the manifest of a package lists.

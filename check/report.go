@@ -1,7 +1,6 @@
 package check
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"sync"
@@ -11,21 +10,37 @@ import (
 // maxFindings is the maximum number of findings of each rule in a Report.
 const maxFindings = 20
 
-// A Finding is a place where the Source does not follow a rule.
+// A Finding is a place at which a rule has found something.
 type Finding struct {
-	Severity Severity `json:"severity"`
-	Rule     string   `json:"rule"` // the ID
+	Rule  string `json:"rule"` // the ID
+	Harm  Harm   `json:"harm"`
+	Force Force  `json:"force"` // of the sentence
 
 	// Document is the URL or file name of the document, or of another response. Line and
-	// Column, in bytes, count from 1. They are 0 if the finding is about all of it.
+	// Column, in bytes, count from 1, as does Entry, the number of the entry. They are 0 if
+	// the finding is about the document, and Entry also if it is about the head.
 	Document string `json:"document"`
 	Line     int    `json:"line,omitempty"`
 	Column   int    `json:"column,omitempty"`
+	Entry    int    `json:"entry,omitempty"`
 
 	Message string `json:"message"`
-	Section string `json:"section"` // of the specification
-	Remedy  string `json:"remedy"`
+
+	// Section is the section of the specification, such as "Core 10.1", and Link its URL. Quote has
+	// at most 25 words of the sentence, or is empty; see [Sentence].
+	Section string `json:"section"`
+	Link    string `json:"link"`
+	Quote   string `json:"quote,omitempty"`
+
+	Remedy string   `json:"remedy"`         // what to change
+	Seen   []string `json:"seen,omitempty"` // software that is known to write it that way
 }
+
+// Fails reports whether a report with f is not OK: f is an error, or breaks a must.
+func (f *Finding) Fails() bool { return f.Harm == Error || f.Force == Must }
+
+// Sentence returns the sentence that f is about.
+func (f *Finding) Sentence() Sentence { return Sentence{f.Section, f.Force, f.Quote} }
 
 // A Report is the result of [Check].
 type Report struct {
@@ -42,12 +57,12 @@ type Report struct {
 	Packages  int64 `json:"packages"`
 	Bytes     int64 `json:"bytes"`
 
-	// Violations is the number of errors and warnings, and Advice that of advice.
-	Violations int64 `json:"violations"`
-	Advice     int64 `json:"advice"`
+	// The numbers of findings by harm and by force. Each finding counts in both.
+	Harms  map[Harm]int64  `json:"harms"`
+	Forces map[Force]int64 `json:"forces"`
 
-	// Findings are sorted by severity, then in the order in which they were found. There
-	// are at most 20 for each rule; Counts has the number of all, by the ID of the rule.
+	// Findings are sorted by harm, then by force, then in the order in which they were found.
+	// There are at most 20 for each rule; Counts has the number of all, by the ID of the rule.
 	Findings []Finding        `json:"findings"`
 	Counts   map[string]int64 `json:"counts"`
 
@@ -55,40 +70,45 @@ type Report struct {
 	Unchecked []string `json:"unchecked,omitempty"`
 }
 
-// OK reports whether there are no violations.
-func (r *Report) OK() bool { return r.Violations == 0 }
+// OK reports whether there is no error, and no must is broken.
+func (r *Report) OK() bool { return r.Harms[Error] == 0 && r.Forces[Must] == 0 }
 
 // findings collects findings. It is safe for concurrent use.
 type findings struct {
 	mu        sync.Mutex
 	list      []Finding
 	counts    map[string]int64
+	harms     map[Harm]int64
+	forces    map[Force]int64
 	unchecked []string
 }
 
 // A place is a position in a document.
 type place struct {
-	document     string
-	line, column int
+	document            string
+	line, column, entry int
 }
 
-// add adds a finding of a rule. section replaces that of the rule, unless it is empty.
+// add adds a finding of a rule, about its sentence in section. If that is empty, it is the first.
 func (f *findings) add(id string, at place, section, format string, args ...any) {
 	rule := ruleByID[id]
 	if rule == nil {
 		panic("check: there is no rule " + id)
 	}
+	s := rule.sentence(section)
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.counts == nil {
-		f.counts = make(map[string]int64)
+		f.counts, f.harms, f.forces = make(map[string]int64), make(map[Harm]int64), make(map[Force]int64)
 	}
+	f.harms[rule.Harm]++
+	f.forces[s.Force]++
 	if f.counts[id]++; f.counts[id] > maxFindings {
 		return
 	}
 	f.list = append(f.list, Finding{
-		Severity: rule.Severity, Rule: id, Document: at.document, Line: at.line, Column: at.column,
-		Message: fmt.Sprintf(format, args...), Section: cmp.Or(section, rule.Section), Remedy: rule.Remedy,
+		Rule: id, Harm: rule.Harm, Force: s.Force, Document: at.document, Line: at.line, Column: at.column, Entry: at.entry,
+		Message: fmt.Sprintf(format, args...), Section: s.Section, Link: s.Link(), Quote: s.Quote, Remedy: rule.Remedy, Seen: rule.Seen,
 	})
 }
 
@@ -105,13 +125,11 @@ func (f *findings) skip(format string, args ...any) {
 func (f *findings) fill(r *Report) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	slices.SortStableFunc(f.list, func(a, b Finding) int { return a.Severity.order() - b.Severity.order() })
-	r.Findings, r.Counts, r.Unchecked = f.list, f.counts, f.unchecked
-	for id, n := range f.counts {
-		if ruleByID[id].Severity == Advice {
-			r.Advice += n
-		} else {
-			r.Violations += n
+	slices.SortStableFunc(f.list, func(a, b Finding) int {
+		if a.Harm != b.Harm {
+			return a.Harm.order() - b.Harm.order()
 		}
-	}
+		return a.Force.order() - b.Force.order()
+	})
+	r.Findings, r.Counts, r.Harms, r.Forces, r.Unchecked = f.list, f.counts, f.harms, f.forces, f.unchecked
 }

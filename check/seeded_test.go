@@ -294,7 +294,7 @@ func changing(path, old, new string) func(*testing.T, *site) {
 }
 
 func TestSeeded(t *testing.T) {
-	planted := make(map[string]bool)
+	planted, sentences := make(map[string]bool), make(map[string][]check.Sentence)
 	for _, seed := range seeds {
 		planted[seed.rule] = true
 		t.Run(strings.ReplaceAll(seed.name, " ", "-"), func(t *testing.T) {
@@ -309,12 +309,16 @@ func TestSeeded(t *testing.T) {
 			if f.Document != s.URL+seed.document || seed.line != 0 && f.Line != seed.line {
 				t.Errorf("found in %s:%d, want %s:%d\n%s", f.Document, f.Line, seed.document, seed.line, s.fill(s.files[list].body))
 			}
-			if f.Section == "" || f.Remedy == "" || f.Message == "" || r.OK() != (f.Severity == check.Advice) {
+			if s := f.Sentence(); !slices.Contains(sentences[seed.rule], s) {
+				t.Errorf("%+v is no sentence of the rule", s)
+			}
+			if f.Section == "" || f.Remedy == "" || f.Message == "" || r.OK() == f.Fails() {
 				t.Errorf("%+v, OK is %t", f, r.OK())
 			}
 		})
 	}
 	for _, rule := range check.Rules() {
+		sentences[rule.ID] = rule.Sentences
 		if !planted[rule.ID] && !elsewhere[rule.ID] {
 			t.Errorf("no violation of %s is planted", rule.ID)
 		}

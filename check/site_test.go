@@ -312,7 +312,7 @@ func (s *site) judge(t testing.TB, o *check.Options) (*check.Report, map[string]
 func describe(r *check.Report) string {
 	var b strings.Builder
 	for _, f := range r.Findings {
-		fmt.Fprintf(&b, "%s %s %s:%d:%d: %s (%s)\n", f.Severity, f.Rule, f.Document, f.Line, f.Column, f.Message, f.Section)
+		fmt.Fprintf(&b, "%s %s %s %s:%d:%d: %s (%s)\n", f.Harm, f.Force, f.Rule, f.Document, f.Line, f.Column, f.Message, f.Section)
 	}
 	for _, u := range r.Unchecked {
 		fmt.Fprintf(&b, "unchecked: %s\n", u)

@@ -36,10 +36,11 @@ const (
 // A pack is a package that is being checked.
 type pack struct {
 	*checker
-	name    string
-	section string
-	here    place
-	files   map[string]*packed
+	name  string
+	here  place
+	files map[string]*packed
+
+	listSection, section string // of dumps of this kind, and of their manifests
 }
 
 // packed is a file of a package.
@@ -52,9 +53,9 @@ type packed struct {
 // contents is the URL of a copy of its manifest, or "".
 func (c *checker) zip(ctx context.Context, name string, r io.ReaderAt, size int64, dump resourcesync.Capability, contents string) error {
 	c.packages.Add(1)
-	p := &pack{checker: c, name: name, here: place{document: name}, section: "Core 11.2", files: make(map[string]*packed)}
+	p := &pack{checker: c, name: name, here: place{document: name}, files: make(map[string]*packed), listSection: "Core 11.1", section: "Core 11.2"}
 	if dump == resourcesync.ChangeDump {
-		p.section = "Core 13.2"
+		p.listSection, p.section = "Core 13.1", "Core 13.2"
 	}
 	count, length, err := directory(r, size)
 	if err == nil && (count > maxFiles || length > maxDirectory) {
@@ -66,7 +67,7 @@ func (c *checker) zip(ctx context.Context, name string, r io.ReaderAt, size int6
 		z, err = zip.NewReader(r, size)
 	}
 	if err != nil {
-		c.add("package-unreadable", p.here, p.section, "%v", err)
+		c.add("package-unreadable", p.here, p.listSection, "%v", err)
 		return nil
 	}
 	p.index(z)
@@ -113,7 +114,7 @@ func (p *pack) position(z *zip.Reader, manifest *zip.File) {
 func (p *pack) manifest(ctx context.Context, f *zip.File, dump resourcesync.Capability, contents string) error {
 	r, err := f.Open()
 	if err != nil {
-		p.add("package-unreadable", p.here, p.section, "%s: %v", manifestName, err)
+		p.add("package-unreadable", p.here, p.listSection, "%s: %v", manifestName, err)
 		return nil
 	}
 	defer r.Close()
@@ -126,7 +127,7 @@ func (p *pack) manifest(ctx context.Context, f *zip.File, dump resourcesync.Capa
 	p.documents.Add(1)
 	p.bytes.Add(d.bytes)
 	if err != nil {
-		p.add("package-unreadable", p.here, p.section, "%s: %v", manifestName, err)
+		p.add("package-unreadable", p.here, p.listSection, "%s: %v", manifestName, err)
 		return nil
 	}
 	p.kind(d, dump)

@@ -4,8 +4,8 @@
 //		checktest.Source(t, site, "https://example.org/", nil)
 //	}
 //
-// Each violation fails the test, with the document, the line, the section of the specification
-// and the remedy. Advice is logged.
+// Each error and each broken must fails the test, with the document, the line, the section of the
+// specification and the remedy. Other findings are logged.
 package checktest
 
 import (
@@ -66,11 +66,11 @@ func run(t testing.TB, target string, o *check.Options) *check.Report {
 		if f.Line > 0 {
 			at += fmt.Sprintf(":%d:%d", f.Line, f.Column)
 		}
-		text := fmt.Sprintf("%s: %s: %s [%s, %s]. %s", at, f.Severity, f.Message, f.Rule, f.Section, f.Remedy)
-		if f.Severity == check.Advice {
-			t.Log(text)
-		} else {
+		text := fmt.Sprintf("%s: %s: %s [%s, %s: %s]. %s", at, f.Harm, f.Message, f.Rule, f.Section, f.Force, f.Remedy)
+		if f.Fails() {
 			t.Error(text)
+		} else {
+			t.Log(text)
 		}
 	}
 	for rule, n := range report.Counts {

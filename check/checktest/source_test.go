@@ -62,8 +62,8 @@ func TestViolations(t *testing.T) {
 	})
 	r := &recorder{TB: t}
 	report := checktest.Source(r, bad, base, &check.Options{Pause: -1})
-	if len(r.errors) != 21 || report.Violations != 31 || !strings.HasPrefix(r.errors[0], base+".well-known/resourcesync:2:34: error: an entry has no loc [loc-missing, Core 7]. Add the URI") {
-		t.Errorf("%d violations, errors %q", report.Violations, r.errors)
+	if len(r.errors) != 21 || report.Forces[check.Must] != 31 || !strings.HasPrefix(r.errors[0], base+".well-known/resourcesync:2:34: error: an entry has no loc [loc-missing, Core 7: must]. Add the URI") {
+		t.Errorf("%v, errors %q", report.Forces, r.errors)
 	}
 	if !strings.Contains(r.errors[20], "the handler is not asked for other hosts") {
 		t.Errorf("another host: %s", r.errors[20])

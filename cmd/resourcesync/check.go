@@ -85,7 +85,7 @@ func (c *checkConfig) options(progress func(check.Progress)) *check.Options {
 }
 
 // couldNotCheck is the exit status if there is no verdict, as that of grep and diff is: exit
-// status 1 means that the Source has violations.
+// status 1 means that the check found an error or a broken must.
 const couldNotCheck = 2
 
 // run checks the target, with a callback if there are the flags for one.
@@ -124,7 +124,7 @@ func checkSource(ctx context.Context, args []string, stdout, stderr io.Writer) e
 		return statusError{err, couldNotCheck}
 	}
 	if !report.OK() {
-		return fmt.Errorf("%s has violations: %s", c.target, verdict.Summary(report))
+		return fmt.Errorf("the check of %s found %s", c.target, verdict.Summary(report))
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func TestCheckServe(t *testing.T) {
 	}
 }
 
-// broken serves a Source with an error, a warning and need for advice.
+// broken serves a Source with errors, advice, and a broken must that is advice.
 func broken(t *testing.T) string {
 	const begin = `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:rs="http://www.openarchives.org/rs/terms/">`
 	var s *httptest.Server
@@ -80,20 +80,21 @@ func broken(t *testing.T) string {
 	return s.URL
 }
 
-// TestCheckFormats has each format of a report with violations.
+// TestCheckFormats has each format of a report with findings.
 func TestCheckFormats(t *testing.T) {
 	site := broken(t)
 	for format, parts := range map[string][]string{
 		"text": {
-			"error  unreachable  (Core 6)\n", "    " + site + "/caps.xml:2:37\n", "warning  link-up-missing  (Core 9)\n",
-			"advice  changes-missing", "  Remedy: Publish", "2 errors, 1 warning, 3 pieces of advice. 2 documents with 2 entries, 0 resources and 0 packages were read in ",
+			"error  unreachable  (must, Core 7)\n", "    " + site + "/caps.xml:2:37 (entry 1)\n", "advice  link-up-missing  (must, Core 9)\n",
+			"  Core 9: “A mandatory <rs:ln> child element", "\n  http://www.openarchives.org/rs/1.1/resourcesync#CapabilityList\n",
+			"advice  changes-missing  (may, Core 12)", "  Remedy: Publish", "2 errors, 0 warnings, 4 pieces of advice; 3 break a must; 2 break a should. 2 documents with 2 entries, 0 resources and 0 packages were read in ",
 		},
-		"json":  {`"violations": 3,`, `"advice": 3,`, `"rule": "unreachable"`, `"line": 2,`, `"section": "Core 6"`, `"remedy": "Publish`},
-		"junit": {`<?xml version="1.0"`, `failures="3"`, `skipped="2"`, `<failure message="1 finding. Publish the document`, `type="Core 6"`, `<skipped message=`},
-		"html":  {"<!doctype html>", "The Source breaks rules", `<td class="number">2</td>`, "<code>unreachable</code>"},
+		"json":  {`"advice": 4,`, `"error": 2`, `"must": 3,`, `"rule": "unreachable"`, `"line": 2,`, `"entry": 1,`, `"section": "Core 7"`, `"quote": "A mandatory <rs:ln>`, `"remedy": "Publish`},
+		"junit": {`<?xml version="1.0"`, `failures="3"`, `skipped="2"`, `<failure message="1 finding. Publish the document`, `type="must, Core 7"`, `<skipped message=`},
+		"html":  {"<!doctype html>", "The Source breaks musts", `<td>2:37 (entry&nbsp;1)</td>`, "<q>A mandatory &lt;rs:ln&gt; child element", "<code>unreachable</code>"},
 	} {
 		status, stdout, stderr := runCheck(t, site, "--format", format)
-		if status != 1 || !strings.Contains(stderr, "has violations: 2 errors, 1 warning, 3 pieces of advice") {
+		if status != 1 || !strings.Contains(stderr, "found 2 errors, 0 warnings, 4 pieces of advice; 3 break a must; 2 break a should") {
 			t.Errorf("%s: status %d, %s", format, status, stderr)
 		}
 		for _, part := range parts {
@@ -130,6 +131,8 @@ func TestCheckStatus(t *testing.T) {
 	write(t, good, `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url><loc>https://example.org/</loc></url></urlset>`)
 	bad := filepath.Join(t.TempDir(), "list.xml")
 	write(t, bad, `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><url/></urlset>`)
+	huge := filepath.Join(t.TempDir(), "list.xml")
+	write(t, huge, `<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"><!--`+strings.Repeat(" ", 1<<20)+`--></urlset>`)
 	for _, tt := range []struct {
 		args []string
 		want int
@@ -137,6 +140,7 @@ func TestCheckStatus(t *testing.T) {
 	}{
 		{[]string{good}, 0, "0 errors, 0 warnings"},
 		{[]string{bad}, 1, "error  loc-missing"},
+		{[]string{huge}, 1, "error  element-size  (allowed, rsxml)"},
 		{[]string{bad + ".gz"}, 2, "neither a file nor a URL"},
 		{[]string{httptest.NewServer(http.NotFoundHandler()).URL}, 2, "leads to no ResourceSync document"},
 		{[]string{}, 2, "give the URL"},

@@ -67,8 +67,8 @@ func Example() {
 	// The exit status is 0 on success, also after Ctrl-C or SIGTERM; 2 if the command line or
 	// the configuration is wrong, so that another try does not help before it is corrected; and
 	// 1 if a command could not run or has failed for another reason, such as a port in use or a
-	// database that does not answer. "check" ends with 1 if there are violations, and with 2 if
-	// there is no verdict.
+	// database that does not answer. "check" ends with 1 if there is an error or a broken
+	// must, and with 2 if there is no verdict.
 }
 
 func TestHelp(t *testing.T) {

@@ -36,8 +36,8 @@ type (
 	}
 )
 
-// writeJUnit writes a report with a test case for each rule. One that is broken has failed, and
-// one with advice is skipped.
+// writeJUnit writes a report with a test case for each rule. One has failed if a finding of it makes
+// the report not OK. One with other findings is skipped.
 func writeJUnit(w io.Writer, r *check.Report) error {
 	suite := junitSuite{
 		Name: "resourcesync check " + valid(r.Target), At: r.Begun.UTC().Format(time.RFC3339),
@@ -48,16 +48,16 @@ func writeJUnit(w io.Writer, r *check.Report) error {
 		found[g.ID] = g
 	}
 	for _, rule := range check.Rules() {
-		c := junitCase{Class: "resourcesync." + string(rule.Severity), Name: rule.ID + ": " + rule.Text}
+		c := junitCase{Class: "resourcesync." + string(rule.Harm), Name: rule.ID + ": " + rule.Text}
 		if g := found[rule.ID]; g != nil {
 			f := &junitFailure{Message: fmt.Sprintf("%s. %s", number(g.Count, "finding"), rule.Remedy), Text: valid(list(g))}
-			if rule.Severity == check.Advice {
-				c.Skipped = f
-				suite.Skipped++
-			} else {
-				f.Type = g.Sections()
+			if g.Fails() {
+				f.Type = g.Sentences()
 				c.Failure = f
 				suite.Failures++
+			} else {
+				c.Skipped = f
+				suite.Skipped++
 			}
 		}
 		suite.Cases = append(suite.Cases, c)
@@ -79,7 +79,7 @@ func writeJUnit(w io.Writer, r *check.Report) error {
 func list(g *group) string {
 	var b strings.Builder
 	for _, f := range g.Findings {
-		fmt.Fprintf(&b, "%s: %s (%s)\n", place(&f), f.Message, f.Section)
+		fmt.Fprintf(&b, "%s: %s (%s, %s)\n", place(&f), f.Message, force(f.Force), f.Section)
 	}
 	if more := g.More(); more > 0 {
 		fmt.Fprintf(&b, "and %s more\n", number(more, "time"))

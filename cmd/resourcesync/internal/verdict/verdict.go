@@ -36,7 +36,7 @@ func Write(w io.Writer, format string, r *check.Report) error {
 	return fmt.Errorf("%q is none of the formats %s", format, strings.Join(Formats(), ", "))
 }
 
-// A group has the findings of one rule.
+// A group has the findings of one rule, which may have different forces.
 type group struct {
 	check.Rule
 	Findings []check.Finding
@@ -46,15 +46,47 @@ type group struct {
 // More returns the number of findings that are not in the report.
 func (g *group) More() int64 { return g.Count - int64(len(g.Findings)) }
 
-// Sections returns the sections of the findings.
-func (g *group) Sections() string {
-	var all []string
+// Fails reports whether a finding of the group makes the report not OK.
+func (g *group) Fails() bool {
+	return slices.ContainsFunc(g.Findings, func(f check.Finding) bool { return f.Fails() })
+}
+
+// Quoted returns the sentences of the findings.
+func (g *group) Quoted() (all []check.Sentence) {
 	for _, f := range g.Findings {
-		if !slices.Contains(all, f.Section) {
-			all = append(all, f.Section)
+		if s := f.Sentence(); !slices.Contains(all, s) {
+			all = append(all, s)
 		}
 	}
-	return strings.Join(all, ", ")
+	return all
+}
+
+// Sentences returns the forces and the sections of the findings.
+func (g *group) Sentences() string {
+	var all []string
+	for _, s := range g.Quoted() {
+		all = append(all, force(s.Force)+", "+s.Section)
+	}
+	return strings.Join(all, "; ")
+}
+
+// force returns the force of a finding in a word. What no sentence forbids is allowed.
+func force(f check.Force) string {
+	if f == check.None {
+		return "allowed"
+	}
+	return string(f)
+}
+
+// quotation returns the quote of a sentence between quotation marks, or "".
+func quotation(s *check.Sentence) string {
+	switch {
+	case s.Quote == "":
+		return ""
+	case s.Translated():
+		return s.Section + ", in our translation: “" + s.Quote + "”"
+	}
+	return s.Section + ": “" + s.Quote + "”"
 }
 
 // groups returns the findings by rule, in the order of the report.
@@ -76,12 +108,15 @@ func groups(r *check.Report) (out []*group) {
 	return out
 }
 
-// place returns the position of a finding as compilers write it.
+// place returns the position of a finding as compilers write it, and the number of the entry.
 func place(f *check.Finding) string {
-	if f.Line == 0 {
+	switch {
+	case f.Line == 0:
 		return f.Document
+	case f.Entry == 0:
+		return fmt.Sprintf("%s:%d:%d", f.Document, f.Line, f.Column)
 	}
-	return fmt.Sprintf("%s:%d:%d", f.Document, f.Line, f.Column)
+	return fmt.Sprintf("%s:%d:%d (entry %s)", f.Document, f.Line, f.Column, webpage.Count(int64(f.Entry)))
 }
 
 // read states how much has been read.
@@ -103,11 +138,15 @@ func number(n int64, noun string) string {
 	return webpage.Count(n) + " " + noun
 }
 
-// Summary returns the numbers of errors, warnings and advice.
+// Summary returns the numbers of findings by harm and by force.
 func Summary(r *check.Report) string {
-	counts := make(map[check.Severity]int64)
-	for _, g := range groups(r) {
-		counts[g.Severity] += g.Count
+	text := fmt.Sprintf("%s, %s, %s", number(r.Harms[check.Error], "error"), number(r.Harms[check.Warning], "warning"), number(r.Harms[check.Advice], "piece{ of advice,s of advice}"))
+	for _, force := range []check.Force{check.Must, check.Should} {
+		if n := r.Forces[force]; n == 1 {
+			text += fmt.Sprintf("; 1 breaks a %s", force)
+		} else if n > 1 {
+			text += fmt.Sprintf("; %s break a %s", webpage.Count(n), force)
+		}
 	}
-	return fmt.Sprintf("%s, %s, %s", number(counts[check.Error], "error"), number(counts[check.Warning], "warning"), number(counts[check.Advice], "piece{ of advice,s of advice}"))
+	return text
 }
