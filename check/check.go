@@ -75,6 +75,14 @@ type Options struct {
 	// may be nil.
 	Transport http.RoundTripper
 
+	// Harm is the least harm, and Force the weakest force, of the findings in the report. If
+	// empty, all are in it. The report has the number of others.
+	Harm  Harm
+	Force Force
+
+	// Ignore has the IDs of rules whose findings are not in the report either.
+	Ignore []string
+
 	// Progress receives the progress a few times per second. It must not block. It may be
 	// nil.
 	Progress func(Progress)
@@ -102,7 +110,15 @@ func Check(ctx context.Context, target string, o *Options) (*Report, error) {
 	if o.Rate < 0 || o.Concurrency < 0 || o.MaxContent < 0 {
 		return nil, errors.New("check: Rate, Concurrency and MaxContent must not be negative")
 	}
-	c := &checker{options: *o, report: &Report{Target: target, Begun: time.Now()}}
+	if o.Harm != "" && o.Harm.order() < 0 || o.Force != "" && o.Force.order() < 0 {
+		return nil, fmt.Errorf("check: Harm is one of %q, and Force one of %q", Harms(), Forces())
+	}
+	for _, id := range o.Ignore {
+		if ruleByID[id] == nil {
+			return nil, fmt.Errorf("check: there is no rule %q to ignore", id)
+		}
+	}
+	c := &checker{findings: findings{harm: o.Harm, force: o.Force, ignore: o.Ignore}, options: *o, report: &Report{Target: target, Begun: time.Now()}}
 	c.options.Sample = cmp.Or(o.Sample, 50)
 	c.options.Pause = cmp.Or(o.Pause, 2*time.Second)
 	c.options.MaxContent = cmp.Or(o.MaxContent, 1<<30)

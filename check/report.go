@@ -61,6 +61,10 @@ type Report struct {
 	Harms  map[Harm]int64  `json:"harms"`
 	Forces map[Force]int64 `json:"forces"`
 
+	// Omitted is the number of findings that the options Harm, Force and Ignore exclude. They
+	// count nowhere else.
+	Omitted int64 `json:"omitted,omitempty"`
+
 	// Findings are sorted by harm, then by force, then in the order in which they were found.
 	// There are at most 20 for each rule; Counts has the number of all, by the ID of the rule.
 	Findings []Finding        `json:"findings"`
@@ -75,11 +79,17 @@ func (r *Report) OK() bool { return r.Harms[Error] == 0 && r.Forces[Must] == 0 }
 
 // findings collects findings. It is safe for concurrent use.
 type findings struct {
+	harm  Harm  // the least that is collected, or ""
+	force Force // the weakest that is collected, or ""
+
+	ignore []string // IDs of rules
+
 	mu        sync.Mutex
 	list      []Finding
 	counts    map[string]int64
 	harms     map[Harm]int64
 	forces    map[Force]int64
+	omitted   int64
 	unchecked []string
 }
 
@@ -98,6 +108,10 @@ func (f *findings) add(id string, at place, section, format string, args ...any)
 	s := rule.sentence(section)
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.harm != "" && rule.Harm.order() > f.harm.order() || f.force != "" && s.Force.order() > f.force.order() || slices.Contains(f.ignore, id) {
+		f.omitted++
+		return
+	}
 	if f.counts == nil {
 		f.counts, f.harms, f.forces = make(map[string]int64), make(map[Harm]int64), make(map[Force]int64)
 	}
@@ -131,5 +145,5 @@ func (f *findings) fill(r *Report) {
 		}
 		return a.Force.order() - b.Force.order()
 	})
-	r.Findings, r.Counts, r.Harms, r.Forces, r.Unchecked = f.list, f.counts, f.harms, f.forces, f.unchecked
+	r.Findings, r.Counts, r.Harms, r.Forces, r.Omitted, r.Unchecked = f.list, f.counts, f.harms, f.forces, f.omitted, f.unchecked
 }

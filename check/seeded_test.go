@@ -293,6 +293,7 @@ func changing(path, old, new string) func(*testing.T, *site) {
 	}
 }
 
+// TestSeeded finds each seed by its rule and by no other. Without the rule, nothing is found.
 func TestSeeded(t *testing.T) {
 	planted, sentences := make(map[string]bool), make(map[string][]check.Sentence)
 	for _, seed := range seeds {
@@ -302,10 +303,10 @@ func TestSeeded(t *testing.T) {
 			s := correct(t)
 			seed.plant(t, s)
 			r, counts := s.judge(t, nil)
-			if found := rulesOf(counts); !slices.Equal(found, []string{seed.rule}) {
+			if found := rulesOf(counts); !slices.Equal(found, expected(seed.rule, companions[seed.rule])) {
 				t.Fatalf("found %v, want %s:\n%s", found, seed.rule, describe(r))
 			}
-			f := r.Findings[0]
+			f := r.Findings[slices.IndexFunc(r.Findings, func(f check.Finding) bool { return f.Rule == seed.rule })]
 			if f.Document != s.URL+seed.document || seed.line != 0 && f.Line != seed.line {
 				t.Errorf("found in %s:%d, want %s:%d\n%s", f.Document, f.Line, seed.document, seed.line, s.fill(s.files[list].body))
 			}
@@ -314,6 +315,13 @@ func TestSeeded(t *testing.T) {
 			}
 			if f.Section == "" || f.Remedy == "" || f.Message == "" || r.OK() == f.Fails() {
 				t.Errorf("%+v, OK is %t", f, r.OK())
+			}
+			s = correct(t)
+			seed.plant(t, s)
+			o := options()
+			o.Ignore = expected(seed.rule, companions[seed.rule])
+			if r, counts := s.judge(t, o); len(counts) > 0 || !r.OK() || r.Omitted == 0 {
+				t.Errorf("without the rule, %d are omitted:\n%s", r.Omitted, describe(r))
 			}
 		})
 	}
@@ -331,4 +339,9 @@ var elsewhere = map[string]bool{
 	"hub-subscription": true, "hub-verification": true, // TestSubscription
 	"newest-first":  true, // TestPeers
 	"document-size": true, // TestTolerateLong of package rsxml
+}
+
+// companions are the rules that others cannot do without.
+var companions = map[string]string{
+	"newest-first": "datetime-missing", // only a change without datetime is judged by its lastmod
 }

@@ -26,7 +26,10 @@ type checkConfig struct {
 	requestSettings
 	callbackSettings
 	all         bool
+	force       string
 	format      string
+	harm        string
+	ignore      list
 	maxResource size
 	pause       span
 	sample      int
@@ -38,6 +41,9 @@ func checkFlags(c *checkConfig) *flag.FlagSet {
 	c.callbackSettings.flags(flags)
 	flags.BoolVar(&c.all, "all", false, "")
 	flags.StringVar(&c.format, "format", "text", "")
+	flags.StringVar(&c.harm, "harm", string(check.Advice), "")
+	flags.Var(repeated(c.ignore.add), "ignore", "")
+	flags.StringVar(&c.force, "level", string(check.None), "")
 	c.maxResource = 1 << 30
 	flags.Var(&c.maxResource, "max-resource", "")
 	c.pause = span(2 * time.Second)
@@ -62,6 +68,10 @@ func parseCheck(args []string) (checkConfig, error) {
 		err = errors.New("--pause: give a time such as 5s, or 0 to read nothing twice")
 	case !slices.Contains(verdict.Formats(), c.format):
 		err = fmt.Errorf("--format %q: give one of %s", c.format, strings.Join(verdict.Formats(), ", "))
+	case !slices.Contains(check.Harms(), check.Harm(c.harm)):
+		err = fmt.Errorf("--harm %q: give the least harm of findings to show: one of %s", c.harm, joined(check.Harms()))
+	case !slices.Contains(check.Forces(), check.Force(c.force)):
+		err = fmt.Errorf("--level %q: give the weakest force of findings to show: one of %s", c.force, joined(check.Forces()))
 	default:
 		c.target = others[0]
 		err = cmp.Or(checkSourceURL(c.target), c.requestSettings.check(), c.callbackSettings.check())
@@ -69,11 +79,21 @@ func parseCheck(args []string) (checkConfig, error) {
 	return c, refuse("check", err)
 }
 
+// joined returns words for people.
+func joined[T ~string](all []T) string {
+	texts := make([]string, len(all))
+	for i, w := range all {
+		texts[i] = string(w)
+	}
+	return strings.Join(texts, ", ")
+}
+
 // options returns the options of the check.
 func (c *checkConfig) options(progress func(check.Progress)) *check.Options {
 	o := &check.Options{
 		Sample: c.sample, All: c.all, Pause: time.Duration(c.pause), Rate: c.rate, Concurrency: c.concurrency,
 		Allow: c.addresses, MaxContent: int64(c.maxResource), IgnoreRobots: c.ignoreRobots, Progress: progress,
+		Harm: check.Harm(c.harm), Force: check.Force(c.force), Ignore: c.ignore,
 	}
 	if o.Sample == 0 {
 		o.Sample = -1 // zero is the default

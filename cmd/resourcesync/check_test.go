@@ -140,7 +140,13 @@ func TestCheckStatus(t *testing.T) {
 	}{
 		{[]string{good}, 0, "0 errors, 0 warnings"},
 		{[]string{bad}, 1, "error  loc-missing"},
+		{[]string{bad, "--harm", "error", "--level", "must"}, 1, "error  loc-missing"},
 		{[]string{huge}, 1, "error  element-size  (allowed, rsxml)"},
+		{[]string{huge, "--level", "may"}, 0, "Not shown: 1 finding of less harm or force, or of rules that are ignored.\n0 errors"},
+		{[]string{bad, "--ignore", "loc-missing"}, 0, "Not shown: 1 finding of less harm or force, or of rules that are ignored.\n"},
+		{[]string{good, "--ignore", "bad"}, 2, `there is no rule "bad"`},
+		{[]string{good, "--harm", "bad"}, 2, "error, warning, advice"},
+		{[]string{good, "--level", "high"}, 2, "must, should, may, none"},
 		{[]string{bad + ".gz"}, 2, "neither a file nor a URL"},
 		{[]string{httptest.NewServer(http.NotFoundHandler()).URL}, 2, "leads to no ResourceSync document"},
 		{[]string{}, 2, "give the URL"},

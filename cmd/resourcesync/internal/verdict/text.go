@@ -37,6 +37,9 @@ func writeText(s *terminal.Screen, r *check.Report) error {
 	for _, text := range r.Unchecked {
 		fmt.Fprintf(&b, "Not checked: %s\n", terminal.Printable(text))
 	}
+	if r.Omitted > 0 {
+		fmt.Fprintf(&b, "Not shown: %s.\n", omitted(r))
+	}
 	fmt.Fprintf(&b, "%s. %s\n", Summary(r), read(r))
 	_, err := io.WriteString(s, b.String())
 	return err

@@ -138,6 +138,11 @@ func number(n int64, noun string) string {
 	return webpage.Count(n) + " " + noun
 }
 
+// omitted states how many findings the options exclude.
+func omitted(r *check.Report) string {
+	return number(r.Omitted, "finding") + " of less harm or force, or of rules that are ignored"
+}
+
 // Summary returns the numbers of findings by harm and by force.
 func Summary(r *check.Report) string {
 	text := fmt.Sprintf("%s, %s, %s", number(r.Harms[check.Error], "error"), number(r.Harms[check.Warning], "warning"), number(r.Harms[check.Advice], "piece{ of advice,s of advice}"))
