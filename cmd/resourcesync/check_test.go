@@ -91,6 +91,7 @@ func TestCheckFormats(t *testing.T) {
 		},
 		"json":  {`"advice": 4,`, `"error": 2`, `"must": 3,`, `"rule": "unreachable"`, `"line": 2,`, `"entry": 1,`, `"section": "Core 7"`, `"quote": "A mandatory <rs:ln>`, `"remedy": "Publish`},
 		"junit": {`<?xml version="1.0"`, `failures="3"`, `skipped="2"`, `<failure message="1 finding. Publish the document`, `type="must, Core 7"`, `<skipped message=`},
+		"sarif": {`"version": "2.1.0"`, `"ruleId": "unreachable"`, `"startLine": 2,`, `"name": "entry 1"`, `"uri": "` + site + `/caps.xml"`, `"level": "error"`, `"level": "note"`},
 		"html":  {"<!doctype html>", "The Source breaks musts", `<td>2:37 (entry&nbsp;1)</td>`, "<q>A mandatory &lt;rs:ln&gt; child element", "<code>unreachable</code>"},
 	} {
 		status, stdout, stderr := runCheck(t, site, "--format", format)
@@ -150,7 +151,7 @@ func TestCheckStatus(t *testing.T) {
 		{[]string{bad + ".gz"}, 2, "neither a file nor a URL"},
 		{[]string{httptest.NewServer(http.NotFoundHandler()).URL}, 2, "leads to no ResourceSync document"},
 		{[]string{}, 2, "give the URL"},
-		{[]string{good, "--format", "pdf"}, 2, "text, json, junit, html"},
+		{[]string{good, "--format", "pdf"}, 2, "text, json, junit, html, sarif"},
 		{[]string{good, "--sample", "-1"}, 2, "--sample"},
 		{[]string{good, "--rate", "-1"}, 2, "--rate"},
 		{[]string{good, "--concurrency", "0"}, 2, "--concurrency"},

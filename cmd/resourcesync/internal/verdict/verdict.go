@@ -16,7 +16,7 @@ import (
 )
 
 // Formats are the names of the formats of Write.
-func Formats() []string { return []string{"text", "json", "junit", "html"} }
+func Formats() []string { return []string{"text", "json", "junit", "html", "sarif"} }
 
 // Write writes a report in a format.
 func Write(w io.Writer, format string, r *check.Report) error {
@@ -32,6 +32,8 @@ func Write(w io.Writer, format string, r *check.Report) error {
 		return writeJUnit(w, r)
 	case "html":
 		return writeHTML(w, r)
+	case "sarif":
+		return writeSARIF(w, r)
 	}
 	return fmt.Errorf("%q is none of the formats %s", format, strings.Join(Formats(), ", "))
 }
