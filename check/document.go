@@ -186,7 +186,7 @@ func (rd *reading) checkHead() {
 	for name, t := range map[string]time.Time{"at": m.At, "completed": m.Completed, "from": m.From, "until": m.Until} {
 		rd.past(name, t, d.place)
 	}
-	rd.checkLinks()
+	rd.checkHeadLinks()
 	plain := m.Capability == "" && len(d.head.Links) == 0 // otherwise the decoder reports that it is missing
 	switch {
 	case x.capability == "" || x.capability == d.capability:
@@ -244,11 +244,13 @@ var up = map[resourcesync.Capability]bool{
 	resourcesync.ChangeDumpManifest: true,
 }
 
-// checkLinks checks the links of the head.
-func (rd *reading) checkLinks() {
+// checkHeadLinks checks the links of the head.
+func (rd *reading) checkHeadLinks() {
 	d, x := rd.document, &rd.expect
 	var hasUp, hasIndex bool
-	for _, l := range d.head.Links {
+	for i := range d.head.Links {
+		l := &d.head.Links[i]
+		rd.relation(l, d.place)
 		target, _ := tree.Resolve(rd.base, l.Href)
 		switch l.Rel {
 		case resourcesync.RelUp:

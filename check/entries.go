@@ -57,6 +57,7 @@ func (r *entryRules) check(e *rsxml.Entry, at place) {
 		}
 	}
 	r.checkHost(e.Loc, at)
+	r.checkLinks(e.Links, at)
 	switch {
 	case r.head.Index:
 		r.checkPart(e, at)

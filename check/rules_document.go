@@ -45,6 +45,25 @@ var documentRules = []Rule{
 		Text:   `Capability Lists, lists and dumps link to the document above them with rel="up".`,
 		Remedy: "Add the link: to the Source Description in a Capability List, to the Capability List elsewhere.",
 	}, {
+		ID: "relation-unregistered", Harm: Advice,
+		Sentences: says(Must, "Valid relation types must be registered in the IANA Link Relation Type Registry or expressed as URIs", "Core 7"),
+		Text:      "A relation is registered at IANA (as of August 2026), or a URI.", Remedy: "Use a registered relation, or a URI of your own.",
+	}, {
+		ID: "patch-type-missing", Harm: Warning,
+		Sentences: says(Must, "A mandatory type attribute that conveys the Media Type of the change description.", "Core 14.4"),
+		Text:      "A link to a patch has a type.", Remedy: "Add the media type, such as application/json-patch.",
+	}, {
+		ID: "patch-path-missing", Harm: Warning,
+		Sentences: says(Must, "the entry in the Change Dump Manifest must have the path attribute for the <rs:ln> element that points to the change description", "Core 14.4"),
+		Text:      "A link to a patch in a Change Dump Manifest has a path.", Remedy: "Add the path of the patch in the package.",
+	}, {
+		ID: "patch-misplaced", Harm: Warning,
+		Sentences: says(Must, "Expressing resource changes in this manner is only applicable to Change Lists (as in Example 27) and Change Dumps.", "Core 14.4"),
+		Text:      "Only Change Lists and Change Dumps link to patches.", Remedy: "Remove the link.",
+	}, {
+		ID: "timegate-attributes", Harm: Advice, Sentences: says(Should, "should not be used as they are meaningless for TimeGates.", "Core 14.6"),
+		Text: "A link to a TimeGate has no attributes beside rel and href.", Remedy: "Remove the others.",
+	}, {
 		ID: "deleted-described", Harm: Advice, Sentences: says(None, "The element may also have attributes datetime, hash, length, and type", "Core 12.1"),
 		Text: "The hash, length or type of a deleted resource describes a representation that no longer exists.", Remedy: "Omit them.",
 	}, {

@@ -205,6 +205,13 @@ var seeds = []seed{
 	{"WebSocket without Upgrade", "websocket-unreachable", caps, 9, edit(caps, `<loc>{base}/topic</loc><rs:md capability="change-notification"/><rs:ln rel="hub" href="{base}/hub"/>`, `<loc>{socket}/c</loc><rs:md capability="change-notification"/>`)},
 	{"hub accepts anything", "hub-careless", caps, 9, with(hub, func(f *file) { f.serve = func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(202) } })},
 
+	// Links.
+	{"an own relation", "relation-unregistered", list2, 6, edit(list2, `rel="describedby"`, `rel="license-of"`)},
+	{"an own relation of a document", "relation-unregistered", list2, 6, edit(list2, `<rs:ln rel="index"`, `<rs:ln rel="parent" href="{base}/"/>`+"\n"+`<rs:ln rel="index"`)},
+	{"a patch without type", "patch-type-missing", changes2, 6, patch(changes2, "")},
+	{"a patch in a package without path", "patch-path-missing", chDumpZIP + "!/manifest.xml", 5, patch(chDumpZIP, ` type="application/json-patch"`)},
+	{"a patch in a Resource List", "patch-misplaced", list2, 6, patch(list2, ` type="application/json-patch"`)},
+	{"a TimeGate with a type", "timegate-attributes", list2, 6, edit(list2, `rel="describedby" href="{base}/c.meta" pri="1"`, `rel="timegate" href="{base}/c.meta" type="text/plain"`)},
 	// Advice.
 	{"no datetime", "datetime-missing", changes2, 7, edit(changes2, ` datetime="2025-02-04T00:00:00Z"`, "")},
 	{"no times in an index", "lastmod-missing", list, 5, edit(list, "<lastmod>2025-03-01T00:00:00Z</lastmod>", "")},
@@ -274,6 +281,18 @@ func renameMember(pack, old, new string) func(*testing.T, *site) {
 				s.packs[pack][i].name = new
 			}
 		}
+	}
+}
+
+// patch adds a link to a patch to the first entry.
+func patch(path, attributes string) func(*testing.T, *site) {
+	return func(t *testing.T, s *site) {
+		if path == chDumpZIP {
+			s.edit(t, path, `length="{length /a}"/></url>`, `length="{length /a}"/><rs:ln rel="http://www.openarchives.org/rs/terms/patch" href="{base}/patch"`+attributes+`/></url>`)
+			return
+		}
+		first := map[string]string{changes2: `datetime="2025-02-03T00:00:00Z"/></url>`, list2: `pri="1"/></url>`}[path]
+		s.edit(t, path, first, strings.TrimSuffix(first, "</url>")+`<rs:ln rel="http://www.openarchives.org/rs/terms/patch" href="{base}/patch"`+attributes+`/></url>`)
 	}
 }
 
