@@ -96,6 +96,31 @@ type reading struct {
 	base   *url.URL // of the document; nil for a file
 	rules  entryRules
 	each   func(d *document, e *rsxml.Entry, at place)
+
+	// pending are violations of the syntax in the head, or in the entry that is being read.
+	pending []*rsxml.SyntaxError
+}
+
+// maxPending is the maximum number of violations that are held back.
+const maxPending = 1000
+
+// syntax receives a violation of the syntax. What an entry lacks depends on what it is, which is not
+// known before its end.
+func (rd *reading) syntax(e *rsxml.SyntaxError) {
+	if rd.pending = append(rd.pending, e); len(rd.pending) >= maxPending {
+		rd.flush(false)
+	}
+}
+
+// flush adds the violations that have been held back. An entry that belongs into an index
+// has the attributes of such an entry.
+func (rd *reading) flush(part bool) {
+	for _, e := range rd.pending {
+		if !part || e.ID != "entry-change-missing" && e.ID != "attribute-misplaced" {
+			rd.add(e.ID, place{rd.name, e.Line, e.Column, e.Entry}, e.Section, "%s", e.Rule)
+		}
+	}
+	rd.pending = rd.pending[:0]
 }
 
 // read reads a complete document, checks it, and calls each, which may be nil, for each
@@ -106,12 +131,11 @@ func (f *findings) read(name string, base *url.URL, r io.Reader, x expectation, 
 	sum.SetSeed(seed)
 	counted := &counter{r: r}
 	decoder := rsxml.NewDecoder(io.TeeReader(counted, &sum))
-	decoder.Tolerate(func(e *rsxml.SyntaxError) {
-		f.add(e.ID, place{name, e.Line, e.Column, e.Entry}, e.Section, "%s", e.Rule)
-	})
 	rd := &reading{document: d, findings: f, expect: x, now: now, base: base, each: each}
+	decoder.Tolerate(rd.syntax)
 	rd.rules = entryRules{reading: rd}
 	err := rd.all(decoder)
+	rd.flush(false)
 	if err == nil {
 		_, err = io.Copy(io.Discard, io.TeeReader(counted, &sum))
 	}
@@ -139,6 +163,7 @@ func (rd *reading) all(decoder *rsxml.Decoder) (err error) {
 	d.capability = tree.Today(d.head.Metadata.Capability)
 	d.place = place{document: d.name}
 	d.place.line, d.place.column = decoder.Position()
+	rd.flush(false)
 	rd.checkHead()
 	for e, err := range decoder.Entries() {
 		if err != nil {
@@ -146,6 +171,9 @@ func (rd *reading) all(decoder *rsxml.Decoder) (err error) {
 		}
 		at := place{document: d.name, entry: decoder.Entry()}
 		at.line, at.column = decoder.Position()
+		if len(rd.pending) > 0 {
+			rd.flush(d.isPart(&e))
+		}
 		d.entries++
 		rd.rules.check(&e, at)
 		if loc, ok := tree.Resolve(rd.base, e.Loc); ok {

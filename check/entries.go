@@ -19,7 +19,7 @@ import (
 type entryRules struct {
 	*reading
 
-	undated, unversioned, undescribed, foreign, algorithms repeated
+	undated, unversioned, undescribed, foreign, algorithms, parts repeated
 
 	lastmod         time.Time // of the previous entry
 	rising, falling int       // pairs of neighbours
@@ -28,6 +28,7 @@ type entryRules struct {
 	open            bool      // the previous entry has no until
 	foreignHost     string
 	algorithm       string
+	part            string // the first entry that would belong into an index
 }
 
 // repeated counts entries with the same defect.
@@ -59,6 +60,11 @@ func (r *entryRules) check(e *rsxml.Entry, at place) {
 	r.checkHost(e.Loc, at)
 	r.checkLinks(e.Links, at)
 	switch {
+	case r.isPart(e):
+		if r.parts.note(at); r.part == "" {
+			r.part = e.Loc
+		}
+		r.checkPart(e, at)
 	case r.head.Index:
 		r.checkPart(e, at)
 	case r.capability == resourcesync.CapabilityList:
@@ -140,7 +146,7 @@ func (r *entryRules) checkHost(loc string, at place) {
 func (r *entryRules) checkPart(e *rsxml.Entry, at place) {
 	m := &e.Metadata
 	above := r.capability == resourcesync.Description || r.capability == resourcesync.CapabilityList
-	if e.LastMod.IsZero() && m.At.IsZero() && m.From.IsZero() && !above {
+	if e.LastMod.IsZero() && m.At.IsZero() && m.From.IsZero() && !above && r.head.Index {
 		r.unversioned.note(at)
 	}
 	if r.capability == resourcesync.ChangeList || r.capability == resourcesync.ChangeDump {
@@ -206,6 +212,7 @@ func (r *entryRules) end() {
 			r.add(n.rule, n.first, n.section, "%d of %d %s", n.count, r.entries, n.text)
 		}
 	}
+	r.endParts()
 	if r.falling > 1 && r.falling > 4*r.rising {
 		r.add("newest-first", r.fallingAt, "", "lastmod descends from entry to entry")
 	}

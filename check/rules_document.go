@@ -45,6 +45,11 @@ var documentRules = []Rule{
 		Text:   `Capability Lists, lists and dumps link to the document above them with rel="up".`,
 		Remedy: "Add the link: to the Source Description in a Capability List, to the Capability List elsewhere.",
 	}, {
+		ID: "index-as-urlset", Harm: Error,
+		Sentences: says(Must, "If multiple documents are required, each is expressed using the <urlset> document format, and a <sitemapindex> document is introduced as an index", "Core 6.1"),
+		Text:      "An index is a sitemapindex.", Remedy: "Write sitemapindex and sitemap instead of urlset and url.",
+		Seen: []string{"WEKO3"},
+	}, {
 		ID: "relation-unregistered", Harm: Advice,
 		Sentences: says(Must, "Valid relation types must be registered in the IANA Link Relation Type Registry or expressed as URIs", "Core 7"),
 		Text:      "A relation is registered at IANA (as of August 2026), or a URI.", Remedy: "Use a registered relation, or a URI of your own.",

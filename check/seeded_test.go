@@ -212,6 +212,8 @@ var seeds = []seed{
 	{"a patch in a package without path", "patch-path-missing", chDumpZIP + "!/manifest.xml", 5, patch(chDumpZIP, ` type="application/json-patch"`)},
 	{"a patch in a Resource List", "patch-misplaced", list2, 6, patch(list2, ` type="application/json-patch"`)},
 	{"a TimeGate with a type", "timegate-attributes", list2, 6, edit(list2, `rel="describedby" href="{base}/c.meta" pri="1"`, `rel="timegate" href="{base}/c.meta" type="text/plain"`)},
+	// Parts and packages.
+	{"an index written as a list", "index-as-urlset", changes, 5, indexAsURLSet},
 	// Advice.
 	{"no datetime", "datetime-missing", changes2, 7, edit(changes2, ` datetime="2025-02-04T00:00:00Z"`, "")},
 	{"no times in an index", "lastmod-missing", list, 5, edit(list, "<lastmod>2025-03-01T00:00:00Z</lastmod>", "")},
@@ -294,6 +296,13 @@ func patch(path, attributes string) func(*testing.T, *site) {
 		first := map[string]string{changes2: `datetime="2025-02-03T00:00:00Z"/></url>`, list2: `pri="1"/></url>`}[path]
 		s.edit(t, path, first, strings.TrimSuffix(first, "</url>")+`<rs:ln rel="http://www.openarchives.org/rs/terms/patch" href="{base}/patch"`+attributes+`/></url>`)
 	}
+}
+
+// indexAsURLSet writes the Change List Index as a Change List.
+func indexAsURLSet(t *testing.T, s *site) {
+	s.edit(t, changes, "sitemapindex", "urlset")
+	s.edit(t, changes, "sitemap>", "url>")
+	s.edit(t, changes, `<rs:md from=`, `<rs:md capability="changelist" from=`)
 }
 
 // changing lets a document differ from the second request on.

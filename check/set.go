@@ -48,7 +48,7 @@ func newSet(c *checker) *set {
 
 // entry receives an entry of a document.
 func (st *set) entry(d *document, e *rsxml.Entry, at place) {
-	if st == nil || d.head.Index {
+	if st == nil || d.head.Index || d.isPart(e) {
 		return
 	}
 	switch d.capability {

@@ -68,7 +68,7 @@ func (w *walker) walk(ctx context.Context, uri string, x expectation, st *set) e
 	var children []child
 	d, at, err := w.get(ctx, uri, x, func(d *document, e *rsxml.Entry, at place) {
 		st.entry(d, e, at)
-		if leads(d) && len(children) < maxChildren {
+		if (leads(d) || d.isPart(e)) && len(children) < maxChildren {
 			children = append(children, child{e.Loc, *e, at})
 		}
 	})
@@ -100,12 +100,27 @@ func (w *walker) follow(ctx context.Context, d *document, read time.Time, childr
 	case d.capability == resourcesync.CapabilityList:
 		return w.capabilities(ctx, d, read, children)
 	case d.capability == resourcesync.ResourceDump && !d.head.Index, d.capability == resourcesync.ChangeDump && !d.head.Index:
-		return w.dump(ctx, d, children)
+		var packages, parts []child
+		for _, ch := range children {
+			if d.isPart(&ch.entry) {
+				parts = append(parts, ch)
+			} else {
+				packages = append(packages, ch)
+			}
+		}
+		if len(packages) > 0 || len(parts) == 0 {
+			if err := w.dump(ctx, d, packages); err != nil {
+				return err
+			}
+		}
+		children = parts
 	}
 	for _, ch := range children {
 		next := expectation{at: ch.at, read: read, metadata: ch.entry.Metadata, child: ch.content()}
 		inner := st
 		switch {
+		case d.isPart(&ch.entry):
+			next.capability, next.nested, next.up = d.capability, true, x.up
 		case d.head.Index:
 			next.capability, next.nested, next.index, next.up = d.capability, true, d.name, x.up
 		case d.capability == resourcesync.Description:
