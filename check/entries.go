@@ -29,6 +29,8 @@ type entryRules struct {
 	foreignHost     string
 	algorithm       string
 	part            string // the first entry that would belong into an index
+	format          string // of packages
+	mixed           bool   // they have several formats
 }
 
 // repeated counts entries with the same defect.
@@ -77,8 +79,11 @@ func (r *entryRules) check(e *rsxml.Entry, at place) {
 		}
 	case r.capability == resourcesync.ChangeList || r.capability == resourcesync.ChangeNotification:
 		r.checkChange(e, at)
+	case r.capability == resourcesync.ResourceDump:
+		r.checkPackage(e, at)
 	case r.capability == resourcesync.ChangeDump:
 		r.checkSequence(m, at)
+		r.checkPackage(e, at)
 	}
 }
 
@@ -156,11 +161,16 @@ func (r *entryRules) checkPart(e *rsxml.Entry, at place) {
 
 // checkSequence compares the interval of an entry with that of the one before.
 func (r *entryRules) checkSequence(m *rsxml.Metadata, at place) {
+	r.checkBounds(m, at)
 	if m.From.IsZero() {
 		return
 	}
 	switch {
-	case r.from.IsZero() || m.From.Before(r.from): // the first, or out of order
+	case r.from.IsZero(): // the first
+	case m.From.Before(r.from):
+		if r.capability == resourcesync.ChangeDump {
+			r.add("package-order", at, "", "from is %s, but that of the entry before is %s", m.From.Format(time.RFC3339Nano), r.from.Format(time.RFC3339Nano))
+		}
 	case r.open:
 		r.add("interval-overlap", at, section(r.capability, true), "an open list, from %s, is before this one", r.from.Format(time.RFC3339Nano))
 	case m.From.Before(r.until):
@@ -211,6 +221,9 @@ func (r *entryRules) end() {
 		if n.count > 0 {
 			r.add(n.rule, n.first, n.section, "%d of %d %s", n.count, r.entries, n.text)
 		}
+	}
+	if r.head.Index && r.entries == 0 {
+		r.add("index-empty", r.document.place, "", "the index has no entries")
 	}
 	r.endParts()
 	if r.falling > 1 && r.falling > 4*r.rising {

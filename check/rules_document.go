@@ -69,6 +69,25 @@ var documentRules = []Rule{
 		ID: "timegate-attributes", Harm: Advice, Sentences: says(Should, "should not be used as they are meaningless for TimeGates.", "Core 14.6"),
 		Text: "A link to a TimeGate has no attributes beside rel and href.", Remedy: "Remove the others.",
 	}, {
+		ID: "package-order", Harm: Warning, Sentences: says(Should, "All entries in a Change Dump should be provided in forward chronological order", "Core 13.1"),
+		Text: "Packages of changes are in forward chronological order, in a Change Dump and in its index.", Remedy: "Sort by from, the oldest first.",
+	}, {
+		ID: "package-formats", Harm: Warning, Sentences: []Sentence{
+			{"Core 11.1", Should, "A Resource Dump should only point to packages of the same format."},
+			{"Core 13.1", Should, "A Change Dump should only point to packages of the same format."},
+		},
+		Text: "A dump links to packages of one format.", Remedy: "Publish ZIP files only.",
+	}, {
+		ID: "until-after-index", Harm: Warning, Sentences: []Sentence{
+			{"Core 12.2", Must, "It also has the mandatory from and the optional until attributes to convey the temporal interval covered by the Change List Index."},
+			{"Core 13.1", Must, "It also has the mandatory from and the optional until attributes to convey the temporal interval covered by the Change Dump."},
+		},
+		Text: "until of an entry is not after that of its index or dump.", Remedy: "Correct the until of the index, or omit it while lists are added.",
+	}, {
+		ID: "open-in-closed-index", Harm: Warning,
+		Sentences: says(Must, "When a document carries the until attribute, this indicates that the document will not be updated anymore.", "Core 7"),
+		Text:      "A closed index lists closed lists only.", Remedy: "Omit the until of the index while one of its lists is open.",
+	}, {
 		ID: "deleted-described", Harm: Advice, Sentences: says(None, "The element may also have attributes datetime, hash, length, and type", "Core 12.1"),
 		Text: "The hash, length or type of a deleted resource describes a representation that no longer exists.", Remedy: "Omit them.",
 	}, {

@@ -76,6 +76,9 @@ var treeRules = []Rule{
 		ID: "resource-repeated", Harm: Advice, Sentences: says(None, "One <url> child element of <urlset> should be included for each resource.", "Core 10.1"),
 		Text: "A resource has several entries with the same metadata.", Remedy: "List each resource once.",
 	}, {
+		ID: "index-empty", Harm: Advice, Sentences: says(None, formatsSay, "Core 7"),
+		Text: "Some harvesters take an index without entries for damaged.", Remedy: "Publish an empty list instead of an empty index.",
+	}, {
 		ID: "mixed-hosts", Harm: Advice, Sentences: says(None, "", "Sitemap protocol"),
 		Text: "Some Destinations refuse resources and documents at other hosts than that of the document that lists them.", Remedy: "List them under one scheme and host.",
 	},

@@ -158,7 +158,7 @@ var seeds = []seed{
 	}},
 	{"an index in an index", "index-nested", "/list-3.xml", 5, func(t *testing.T, s *site) {
 		s.add("/list-3.xml", index+up+`<rs:ln rel="index" href="{base}/list.xml"/>
-<rs:md capability="resourcelist" at="2025-03-01T00:00:00Z"/></sitemapindex>`)
+<rs:md capability="resourcelist" at="2025-03-01T00:00:00Z"/><sitemap><loc>{base}/list-2.xml</loc><lastmod>2025-03-01T00:00:00Z</lastmod></sitemap></sitemapindex>`)
 		s.edit(t, list, "</sitemapindex>", `<sitemap><loc>{base}/list-3.xml</loc><lastmod>2025-03-01T00:00:00Z</lastmod></sitemap></sitemapindex>`)
 	}},
 	{"next page", "list-paging", list2, 6, edit(list2, `<rs:ln rel="index"`, `<rs:ln rel="next" href="{base}/list-3.xml"/>`+"\n"+`<rs:ln rel="index"`)},
@@ -214,6 +214,14 @@ var seeds = []seed{
 	{"a TimeGate with a type", "timegate-attributes", list2, 6, edit(list2, `rel="describedby" href="{base}/c.meta" pri="1"`, `rel="timegate" href="{base}/c.meta" type="text/plain"`)},
 	// Parts and packages.
 	{"an index written as a list", "index-as-urlset", changes, 5, indexAsURLSet},
+	{"a part that ends after its index", "until-after-index", changes, 5, both(edit(changes, `from="2025-01-01T00:00:00Z"/>`, `from="2025-01-01T00:00:00Z" until="2025-02-01T00:00:00Z"/>`), onlyClosed)},
+	{"a package that ends after its dump", "until-after-index", chDump, 5, edit(chDump, `capability="changedump" from="2025-01-01T00:00:00Z"/>`, `capability="changedump" from="2025-01-01T00:00:00Z" until="2025-02-01T00:00:00Z"/>`)},
+	{"an open part of a closed index", "open-in-closed-index", changes, 6, edit(changes, `capability="changelist" from="2025-01-01T00:00:00Z"/>`, `capability="changelist" from="2025-01-01T00:00:00Z" until="2025-03-01T00:00:00Z"/>`)},
+	{"packages in the wrong order", "package-order", chDump, 6, edit(chDump, "</urlset>", `<url><loc>{base}/changedump-1.zip</loc><rs:md from="2024-01-01T00:00:00Z" until="2025-01-01T00:00:00Z" type="application/zip"/></url></urlset>`)},
+	{"packages of two formats", "package-formats", chDump, 6, func(t *testing.T, s *site) {
+		s.edit(t, chDump, "</urlset>", `<url><loc>{base}/changedump-2.zip</loc><rs:md from="2025-02-02T00:00:00Z" type="application/x-tar"/></url></urlset>`)
+		s.packs["/changedump-2.zip"] = s.packs[chDumpZIP]
+	}},
 	// Advice.
 	{"no datetime", "datetime-missing", changes2, 7, edit(changes2, ` datetime="2025-02-04T00:00:00Z"`, "")},
 	{"no times in an index", "lastmod-missing", list, 5, edit(list, "<lastmod>2025-03-01T00:00:00Z</lastmod>", "")},
@@ -236,6 +244,9 @@ var seeds = []seed{
 	{"no list", "baseline-missing", caps, 4, both(edit(caps, `<url><loc>{base}/list.xml</loc><rs:md capability="resourcelist"/></url>`, ""), edit(caps, `<url><loc>{base}/dump.xml</loc><rs:md capability="resourcedump"/></url>`, ""))},
 	{"no changes", "changes-missing", caps, 4, both(edit(caps, `<url><loc>{base}/changes.xml</loc><rs:md capability="changelist"/></url>`, ""), edit(caps, `<url><loc>{base}/changedump.xml</loc><rs:md capability="changedump"/></url>`, ""))},
 	{"no media type", "content-type", list2, 0, with(list2, func(f *file) { f.kind = "application/octet-stream" })},
+	{"an index without entries", "index-empty", dump, 4, func(_ *testing.T, s *site) {
+		s.add(dump, index+up+`<rs:md capability="resourcedump" at="2025-03-01T00:00:00Z"/></sitemapindex>`)
+	}},
 	{"no gzip", "no-gzip", list2, 0, both(edit(list2, "</urlset>", strings.Repeat("<!-- .......... -->", 500)+"</urlset>"), with(list2, func(f *file) { f.noGzip = true }))},
 	{"no validators", "no-validators", list2, 0, with(list2, func(f *file) { f.noETag = true })},
 	{"never 304", "no-304", list2, 0, with(list2, func(f *file) { f.ignoreConditions = true })},
@@ -303,6 +314,11 @@ func indexAsURLSet(t *testing.T, s *site) {
 	s.edit(t, changes, "sitemapindex", "urlset")
 	s.edit(t, changes, "sitemap>", "url>")
 	s.edit(t, changes, `<rs:md from=`, `<rs:md capability="changelist" from=`)
+}
+
+// onlyClosed removes the open Change List.
+func onlyClosed(t *testing.T, s *site) {
+	s.edit(t, changes, `<sitemap><loc>{base}/changes-2.xml</loc><rs:md from="2025-02-02T00:00:00Z"/></sitemap>`+"\n", "")
 }
 
 // changing lets a document differ from the second request on.
