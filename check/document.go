@@ -30,6 +30,7 @@ type expectation struct {
 	up, index  string // URLs of the documents above
 	metadata   rsxml.Metadata
 	nested     bool      // it is listed by an index
+	paged      bool      // a link with rel="next" leads to it
 	read       time.Time // when the entry was read
 	child      *content  // the entry of a part; nil for other documents
 }
@@ -42,7 +43,9 @@ type document struct {
 	place      place                   // of the rs:md
 	entries    int64
 	bytes      int64
-	complete   bool // it has been read completely
+	complete   bool   // it has been read completely
+	next       string // the document that continues it, or ""
+	elsewhere  bool   // that is at another host
 
 	// sum is a hash of the bytes. ordered and unordered are hashes of the entries, with
 	// and without their order.
@@ -291,10 +294,13 @@ func (rd *reading) checkHeadLinks() {
 			if x.index != "" && target != x.index {
 				rd.add("link-index-wrong", d.place, "", "the link leads to %s, but the index %s lists this document", l.Href, x.index)
 			}
-		case "next":
-			rd.add("list-paging", d.place, "", "the list continues at %s, where Destinations do not find it", l.Href)
 		}
 	}
+	var err error
+	if d.next, err = tree.Next(d.head.Links, rd.base); err != nil {
+		rd.add("list-paging", d.place, "", "%v", err)
+	}
+	d.elsewhere = d.next != "" && !tree.Continues(rd.base, d.next)
 	if !hasUp && up[d.capability] {
 		rd.add("link-up-missing", d.place, d.section(), "the head has no link with the relation up")
 	}

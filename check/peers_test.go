@@ -74,6 +74,7 @@ func TestPeers(t *testing.T) {
 			"from-missing: Core 12.1, must",
 			"list-paging: Core 7, none",
 			"newest-first: Core 7, none",
+			"resource-repeated: Core 10.1, none",
 		},
 		"riverhog": {
 			"attribute-unknown: Core 7, must",

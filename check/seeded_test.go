@@ -161,7 +161,7 @@ var seeds = []seed{
 <rs:md capability="resourcelist" at="2025-03-01T00:00:00Z"/><sitemap><loc>{base}/list-2.xml</loc><lastmod>2025-03-01T00:00:00Z</lastmod></sitemap></sitemapindex>`)
 		s.edit(t, list, "</sitemapindex>", `<sitemap><loc>{base}/list-3.xml</loc><lastmod>2025-03-01T00:00:00Z</lastmod></sitemap></sitemapindex>`)
 	}},
-	{"next page", "list-paging", list2, 6, edit(list2, `<rs:ln rel="index"`, `<rs:ln rel="next" href="{base}/list-3.xml"/>`+"\n"+`<rs:ln rel="index"`)},
+	{"next page", "list-paging", list2, 6, nextPages},
 	{"changes begin too late", "changes-gap", changes, 4, both(edit(list, "2025-03-01", "2024-03-01"), edit(list1, "2025-03-01", "2024-03-01"), edit(list2, "2025-03-01", "2024-03-01"))},
 	{"a resource twice", "resource-repeated", list2, 8, edit(list2, "</urlset>", `<url><loc>{base}/a</loc>`+lastmodA+`</url></urlset>`)},
 	{"deleted and listed", "list-contradicts-changes", list2, 6, edit(changes2, "{base}/d<", "{base}/c<")},
@@ -319,6 +319,14 @@ func indexAsURLSet(t *testing.T, s *site) {
 // onlyClosed removes the open Change List.
 func onlyClosed(t *testing.T, s *site) {
 	s.edit(t, changes, `<sitemap><loc>{base}/changes-2.xml</loc><rs:md from="2025-02-02T00:00:00Z"/></sitemap>`+"\n", "")
+}
+
+// nextPages continues the Resource List with two pages that no index lists.
+func nextPages(t *testing.T, s *site) {
+	next := func(path string) string { return `<rs:ln rel="next" href="{base}` + path + `"/>` + "\n" }
+	s.edit(t, list2, `<rs:ln rel="index"`, next("/list-3.xml")+`<rs:ln rel="index"`)
+	s.add("/list-3.xml", urlset+up+next("/list-4.xml")+ofList1+"</urlset>")
+	s.add("/list-4.xml", urlset+up+ofList1+"</urlset>")
 }
 
 // changing lets a document differ from the second request on.

@@ -108,7 +108,7 @@ func (st *set) document(ctx context.Context, d *document, x expectation) error {
 	}
 	m := &d.head.Metadata
 	switch {
-	case x.nested: // the index has its time
+	case x.nested || x.paged: // the index, or the first page, has its time
 	case d.capability == resourcesync.ResourceList:
 		st.at = m.At
 	case d.capability == resourcesync.ChangeList:

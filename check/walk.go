@@ -31,6 +31,7 @@ const (
 type walker struct {
 	*checker
 	seen  map[uint64]struct{} // hashes of the URLs of documents
+	pages []page              // that links with rel="next" lead to
 	level int
 	hubs  map[string]bool // that have been tried
 	first []*once         // the documents that are read again
@@ -53,15 +54,28 @@ func (ch *child) content() *content {
 
 // walk reads the document at uri and those that it links to. Their resources belong to st.
 func (w *walker) walk(ctx context.Context, uri string, x expectation, st *set) error {
-	h := maphash.String(seed, uri)
-	if _, seen := w.seen[h]; seen {
+	if err := w.visit(ctx, uri, x, st); err != nil || x.nested {
+		return err
+	}
+	return w.turn(ctx, st)
+}
+
+// isSeen reports whether the document at uri has been read.
+func (w *walker) isSeen(uri string) bool {
+	_, seen := w.seen[maphash.String(seed, uri)]
+	return seen
+}
+
+// visit is walk without the pages that only links with rel="next" lead to.
+func (w *walker) visit(ctx context.Context, uri string, x expectation, st *set) error {
+	if w.isSeen(uri) {
 		return nil
 	}
 	if len(w.seen) >= maxDocuments || w.level >= maxLevels {
 		w.skip("%s and further documents were not read: there are more than %d documents or %d levels", uri, maxDocuments, maxLevels)
 		return nil
 	}
-	w.seen[h] = struct{}{}
+	w.seen[maphash.String(seed, uri)] = struct{}{}
 	w.level++
 	defer func() { w.level-- }()
 
@@ -80,6 +94,9 @@ func (w *walker) walk(ctx context.Context, uri string, x expectation, st *set) e
 	}
 	if err := st.document(ctx, d, x); err != nil {
 		return err
+	}
+	if d.next != "" {
+		w.pages = append(w.pages, page{d.next, d.elsewhere, expectation{at: d.place, capability: d.capability, up: x.up, paged: true}, x})
 	}
 	return w.follow(ctx, d, at, children, x, st)
 }
