@@ -26,6 +26,9 @@ var treeRules = []Rule{
 		Text: `Most harvesters stop before documents to which only links with rel="next" lead.`, Remedy: "Publish a sitemapindex that lists all pages.",
 		Seen: []string{"Heratio and other software with pages of a query"},
 	}, {
+		ID: "resource-conflict", Harm: Error, Sentences: says(None, "One <url> child element of <urlset> should be included for each resource.", "Core 10.1"),
+		Text: "Destinations keep one of several entries of a resource, and cannot know which one is true.", Remedy: "List each resource once. If an index lists pages of a moving query, divide it by a key instead.",
+	}, {
 		ID: "changes-gap", Harm: Error, Sentences: says(None, intervalSays, "Core 12.1"),
 		Text:   "Destinations lose the changes between the at of the Resource List and the first from of the Change Lists.",
 		Remedy: "Keep changes until the at of the Resource List is later than they are, or publish the list more often.",

@@ -43,6 +43,7 @@ const (
 	ofList1   = `<rs:md capability="resourcelist" at="2025-03-01T00:00:00Z"/>`
 	ofChanges = `<rs:md capability="changelist" from="2025-02-02T00:00:00Z"/>`
 	lastmodA  = `<lastmod>2025-02-01T00:00:00Z</lastmod>`
+	entryA    = `<url><loc>{base}/a</loc>` + lastmodA + `<rs:md hash="sha-256:{sha256 /a}" length="{length /a}" type="text/plain"/></url>`
 )
 
 var seeds = []seed{
@@ -163,7 +164,8 @@ var seeds = []seed{
 	}},
 	{"next page", "list-paging", list2, 6, nextPages},
 	{"changes begin too late", "changes-gap", changes, 4, both(edit(list, "2025-03-01", "2024-03-01"), edit(list1, "2025-03-01", "2024-03-01"), edit(list2, "2025-03-01", "2024-03-01"))},
-	{"a resource twice", "resource-repeated", list2, 8, edit(list2, "</urlset>", `<url><loc>{base}/a</loc>`+lastmodA+`</url></urlset>`)},
+	{"a resource twice", "resource-repeated", list2, 8, edit(list2, "</urlset>", entryA+"</urlset>")},
+	{"a resource twice, with other metadata", "resource-conflict", list2, 8, edit(list2, "</urlset>", strings.Replace(entryA, "2025-02-01", "2025-02-02", 1)+"</urlset>")},
 	{"deleted and listed", "list-contradicts-changes", list2, 6, edit(changes2, "{base}/d<", "{base}/c<")},
 	{"created and not listed", "list-contradicts-changes", changes2, 7, edit(changes2, `change="deleted"`, `change="created"`)},
 	{"closed list changes", "closed-changed", changes1, 5, changing(changes1, `datetime="2025-02-01T00:00:00Z"`, `datetime="2025-01-31T00:00:00Z"`)},

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"hash/maphash"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -29,6 +30,7 @@ type resource struct {
 	listed   bool
 	listedAt time.Time // at of the list that has it
 	place    place     // of its entry in the list
+	sum      uint64    // of its metadata in the list
 
 	// change is the last one before the list, and changeAt is when it was; later reports
 	// whether there are changes at the time of the list or after it.
@@ -72,11 +74,30 @@ func (st *set) list(d *document, e *rsxml.Entry, at place) {
 	if r == nil {
 		return
 	}
-	if r.listed {
+	sum := metadataSum(e)
+	switch {
+	case r.listed && r.sum != sum:
+		st.add("resource-conflict", at, "", "%s is also in line %d of %s, with other metadata", e.Loc, r.place.line, r.place.document)
+	case r.listed:
 		st.add("resource-repeated", at, "", "%s is also in line %d of %s", e.Loc, r.place.line, r.place.document)
-		return
+	default:
+		r.listed, r.listedAt, r.place, r.sum = true, d.head.Metadata.At, at, sum
 	}
-	r.listed, r.listedAt, r.place = true, d.head.Metadata.At, at
+}
+
+// metadataSum returns a hash of what an entry says about the state of a resource.
+func metadataSum(e *rsxml.Entry) uint64 {
+	var h maphash.Hash
+	h.SetSeed(seed)
+	length, _ := e.Metadata.Length.Bytes()
+	maphash.WriteComparable(&h, e.LastMod.UnixNano())
+	maphash.WriteComparable(&h, length)
+	h.WriteString(e.Metadata.Type)
+	for i := range e.Metadata.Hashes {
+		h.WriteString(e.Metadata.Hashes[i].Algorithm)
+		h.WriteString(e.Metadata.Hashes[i].Digest)
+	}
+	return h.Sum64()
 }
 
 // change receives an entry of a Change List. The Resource List has been read before.
