@@ -6,6 +6,9 @@ var httpRules = []Rule{
 		ID: "identity", Harm: Error, Sentences: says(Should, "", "RFC 9110 12.5.3"),
 		Text: "A client that accepts no gzip receives none.", Remedy: "Compress only if Accept-Encoding allows it, and send Vary: Accept-Encoding.",
 	}, {
+		ID: "content-type-unreadable", Harm: Error, Sentences: says(None, "", "RFC 9110 8.3"),
+		Text: "Destinations read documents of the media type application/xml or text/xml, and take other types for something else.", Remedy: "Send Content-Type: application/xml.",
+	}, {
 		ID: "content-type", Harm: Advice, Sentences: says(None, "", "RFC 9110 8.3"),
 		Text: "Some Destinations read only documents of the media type application/xml or text/xml.", Remedy: "Send Content-Type: application/xml.",
 	}, {

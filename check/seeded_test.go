@@ -246,6 +246,7 @@ var seeds = []seed{
 	{"no list", "baseline-missing", caps, 4, both(edit(caps, `<url><loc>{base}/list.xml</loc><rs:md capability="resourcelist"/></url>`, ""), edit(caps, `<url><loc>{base}/dump.xml</loc><rs:md capability="resourcedump"/></url>`, ""))},
 	{"no changes", "changes-missing", caps, 4, both(edit(caps, `<url><loc>{base}/changes.xml</loc><rs:md capability="changelist"/></url>`, ""), edit(caps, `<url><loc>{base}/changedump.xml</loc><rs:md capability="changedump"/></url>`, ""))},
 	{"no media type", "content-type", list2, 0, with(list2, func(f *file) { f.kind = "application/octet-stream" })},
+	{"a document as PDF", "content-type-unreadable", list2, 0, with(list2, func(f *file) { f.kind = "application/pdf" })},
 	{"an index without entries", "index-empty", dump, 4, func(_ *testing.T, s *site) {
 		s.add(dump, index+up+`<rs:md capability="resourcedump" at="2025-03-01T00:00:00Z"/></sitemapindex>`)
 	}},

@@ -6,7 +6,6 @@ import (
 	"hash/maphash"
 	"net/http"
 	"net/url"
-	"slices"
 	"strings"
 	"time"
 
@@ -261,8 +260,8 @@ func (c *checker) failed(ctx context.Context, uri string, at place, err error, r
 // response judges the response with a document.
 func (w *walker) response(uri string, at place, res *fetch.Document, d *document) {
 	here := place{document: uri}
-	if media, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";"); !slices.Contains([]string{"application/xml", "text/xml", "application/gzip", "application/x-gzip"}, strings.ToLower(strings.TrimSpace(media))) {
-		w.add("content-type", here, "", "the Content-Type is %q", res.Header.Get("Content-Type"))
+	if rule := judgeType(res.Header.Get("Content-Type")); rule != "" {
+		w.add(rule, here, "", "the Content-Type is %q", res.Header.Get("Content-Type"))
 	}
 	if !strings.EqualFold(res.Header.Get("Content-Encoding"), "gzip") && d.bytes > smallDocument && !strings.Contains(res.Header.Get("Content-Type"), "gzip") && !strings.HasSuffix(res.URL, ".gz") {
 		w.add("no-gzip", here, "", "%d bytes are sent without compression", d.bytes)
@@ -273,6 +272,21 @@ func (w *walker) response(uri string, at place, res *fetch.Document, d *document
 	if res.URL != uri && at.document != "" {
 		w.add("redirected", at, "", "%s redirects to %s", uri, res.URL)
 	}
+}
+
+// judgeType returns the rule that a Content-Type of a document breaks, or "".
+func judgeType(value string) string {
+	media, _, _ := strings.Cut(strings.ToLower(value), ";")
+	switch media = strings.TrimSpace(media); media {
+	case "application/xml", "text/xml", "application/gzip", "application/x-gzip":
+		return ""
+	case "", "text/plain", "application/octet-stream", "binary/octet-stream":
+		return "content-type" // the types of servers that know no better
+	}
+	if strings.HasSuffix(media, "+xml") && !strings.Contains(media, "html") {
+		return "content-type"
+	}
+	return "content-type-unreadable"
 }
 
 // identity requests the first document that is compressed without compression.
