@@ -137,6 +137,9 @@ func (f *findings) read(name string, base *url.URL, r io.Reader, x expectation, 
 	rd := &reading{document: d, findings: f, expect: x, now: now, base: base, each: each}
 	decoder.Tolerate(rd.syntax)
 	rd.rules = entryRules{reading: rd}
+	if base != nil {
+		rd.rules.origin = base.Scheme + "://" + base.Host + "/"
+	}
 	err := rd.all(decoder)
 	rd.flush(false)
 	if err == nil {
@@ -168,10 +171,12 @@ func (rd *reading) all(decoder *rsxml.Decoder) (err error) {
 	d.place.line, d.place.column = decoder.Position()
 	rd.flush(false)
 	rd.checkHead()
-	for e, err := range decoder.Entries() {
+	var e rsxml.Entry // one for all entries; who keeps one copies it
+	for next, err := range decoder.Entries() {
 		if err != nil {
 			return err
 		}
+		e = next
 		at := place{document: d.name, entry: decoder.Entry()}
 		at.line, at.column = decoder.Position()
 		if len(rd.pending) > 0 {

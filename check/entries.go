@@ -1,11 +1,9 @@
 package check
 
 import (
-	"encoding/hex"
 	"hash/maphash"
 	"mime"
 	"net/url"
-	"strconv"
 	"strings"
 	"time"
 
@@ -26,8 +24,11 @@ type entryRules struct {
 	fallingAt       place
 	from, until     time.Time // of the previous entry
 	open            bool      // the previous entry has no until
+	origin          string    // of the document, with a slash, if it has a URL
 	foreignHost     string
 	algorithm       string
+	media           string // the type of the previous entry
+	badMedia        bool   // it is not a media type
 	part            string // the first entry that would belong into an index
 	format          string // of packages
 	mixed           bool   // they have several formats
@@ -54,10 +55,12 @@ func (r *entryRules) check(e *rsxml.Entry, at place) {
 	r.past("until", m.Until, at)
 	r.past("datetime", m.Datetime, at)
 	r.checkHashes(m.Hashes, at)
-	if m.Type != "" {
-		if _, _, err := mime.ParseMediaType(m.Type); err != nil || !strings.Contains(m.Type, "/") {
-			r.add("type-syntax", at, "", "the type is %.100q", m.Type)
-		}
+	if m.Type != r.media {
+		_, _, err := mime.ParseMediaType(m.Type)
+		r.media, r.badMedia = m.Type, m.Type != "" && (err != nil || !strings.Contains(m.Type, "/"))
+	}
+	if r.badMedia {
+		r.add("type-syntax", at, "", "the type is %.100q", m.Type)
 	}
 	r.checkHost(e.Loc, at)
 	r.checkLinks(e.Links, at)
@@ -93,10 +96,12 @@ func (r *entryRules) addSums(e *rsxml.Entry) {
 	h.SetSeed(seed)
 	m := &e.Metadata
 	length, _ := m.Length.Bytes()
-	for _, s := range []string{e.Loc, string(m.Capability), string(m.Change), m.Path, strconv.FormatInt(length, 10), strconv.FormatInt(m.Datetime.UnixNano(), 10)} {
+	for _, s := range [...]string{e.Loc, string(m.Capability), string(m.Change), m.Path} {
 		h.WriteString(s)
 		h.WriteByte(0)
 	}
+	maphash.WriteComparable(&h, length)
+	maphash.WriteComparable(&h, m.Datetime.UnixNano())
 	for _, hash := range m.Hashes {
 		h.WriteString(hash.Digest)
 	}
@@ -111,8 +116,7 @@ var digestLengths = map[string]int{"md5": 16, "sha-1": 20, "sha-256": 32, "sha-3
 // isDigest reports whether the digest of h can be one of its algorithm.
 func isDigest(h resourcesync.Hash) bool {
 	want, known := digestLengths[h.Algorithm]
-	raw, err := hex.DecodeString(h.Digest)
-	return !known || err == nil && len(raw) == want
+	return !known || len(h.Digest) == 2*want && strings.Trim(h.Digest, "0123456789abcdefABCDEF") == ""
 }
 
 func (r *entryRules) checkHashes(hashes []resourcesync.Hash, at place) {
@@ -135,7 +139,7 @@ func (r *entryRules) checkHashes(hashes []resourcesync.Hash, at place) {
 
 // checkHost compares the host of an entry with that of the document.
 func (r *entryRules) checkHost(loc string, at place) {
-	if r.base == nil {
+	if r.base == nil || strings.HasPrefix(loc, r.origin) {
 		return
 	}
 	u, err := url.Parse(loc)

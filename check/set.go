@@ -32,12 +32,17 @@ type resource struct {
 	place    place     // of its entry in the list
 	sum      uint64    // of its metadata in the list
 
-	// change is the last one before the list, and changeAt is when it was; later reports
-	// whether there are changes at the time of the list or after it.
-	change   resourcesync.ChangeType
-	changeAt time.Time
-	changed  place
-	later    bool
+	// later reports whether there are changes at the time of the list or after it, and last is
+	// the last one before the list, if there is one.
+	later bool
+	last  *lastChange
+}
+
+// A lastChange is the last change of a resource before a list.
+type lastChange struct {
+	change resourcesync.ChangeType
+	time   time.Time
+	place  place
 }
 
 func newSet(c *checker) *set {
@@ -117,8 +122,8 @@ func (st *set) change(e *rsxml.Entry, at place) {
 	switch {
 	case !t.Before(limit):
 		r.later = true
-	case !t.Before(r.changeAt):
-		r.change, r.changeAt, r.changed = e.Metadata.Change, t, at
+	case r.last == nil || !t.Before(r.last.time):
+		r.last = &lastChange{e.Metadata.Change, t, at}
 	}
 }
 
@@ -163,14 +168,15 @@ func (st *set) compare() {
 			st.from.Format(time.RFC3339Nano), st.at.Format(time.RFC3339Nano))
 	}
 	for _, r := range st.tracked.known {
+		last := r.last
 		switch {
-		case r.later || r.change == "" || st.at.IsZero():
-		case r.listed && r.change == resourcesync.Deleted:
+		case r.later || last == nil || last.change == "" || st.at.IsZero():
+		case r.listed && last.change == resourcesync.Deleted:
 			st.add("list-contradicts-changes", r.place, "", "the resource is listed, but line %d of %s says that it was deleted at %s, before the at of the list",
-				r.changed.line, r.changed.document, r.changeAt.Format(time.RFC3339Nano))
-		case !r.listed && r.change != resourcesync.Deleted:
-			st.add("list-contradicts-changes", r.changed, "", "the resource was %s at %s, before the at of the Resource List, which does not list it",
-				r.change, r.changeAt.Format(time.RFC3339Nano))
+				last.place.line, last.place.document, last.time.Format(time.RFC3339Nano))
+		case !r.listed && last.change != resourcesync.Deleted:
+			st.add("list-contradicts-changes", last.place, "", "the resource was %s at %s, before the at of the Resource List, which does not list it",
+				last.change, last.time.Format(time.RFC3339Nano))
 		}
 	}
 }
