@@ -5,11 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"mime"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -25,6 +28,8 @@ type content struct {
 	Hashes   []resourcesync.Hash
 	Type     string
 	Encoding string
+	Listed   time.Time // at of the Resource List, if it is known
+	Version  bool      // it is an earlier state of a resource; only its existence is checked
 
 	Document            string
 	Line, Column, Entry int
@@ -42,6 +47,13 @@ func contentOf(e *rsxml.Entry, at place) content {
 	}
 }
 
+// listed is contentOf for an entry of a Resource List.
+func listed(d *document, e *rsxml.Entry, at place) content {
+	c := contentOf(e, at)
+	c.Listed = d.head.Metadata.At
+	return c
+}
+
 func (w *content) place() place { return place{w.Document, w.Line, w.Column, w.Entry} }
 
 // want returns the expected download.
@@ -57,42 +69,93 @@ func (s *sample[T]) all() []T {
 	return out
 }
 
-// request requests resources, and compares them with their entries.
-func (c *checker) request(ctx context.Context, wants []content) error {
+// request requests resources, compares them with their entries, and calls each, concurrently, with
+// those that differ.
+func (c *checker) request(ctx context.Context, wants []content, each func(*content, *fault) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(c.options.Concurrency)
 	for _, w := range wants {
-		group.Go(func() error { return c.requestOne(ctx, &w) })
+		group.Go(func() error {
+			f := c.requestOne(ctx, &w)
+			if ctx.Err() != nil {
+				return ctx.Err()
+			}
+			if f == nil {
+				return nil
+			}
+			return each(&w, f)
+		})
 	}
 	return group.Wait()
 }
 
-func (c *checker) requestOne(ctx context.Context, w *content) error {
+// A fault is what is wrong with a resource. It may be explained by a change.
+type fault struct {
+	rule, text string
+	err        error // of the request
+}
+
+// mismatch reports whether the resource differs from its entry.
+func (f *fault) mismatch() bool {
+	_, ok := errors.AsType[*fetch.MismatchError](f.err)
+	return ok
+}
+
+// requestOne requests a resource, and returns what is wrong with it, or nil.
+func (c *checker) requestOne(ctx context.Context, w *content) *fault {
 	if !strings.HasPrefix(w.URI, "http:") && !strings.HasPrefix(w.URI, "https:") {
 		return nil
 	}
 	c.at(w.URI)
+	if w.Version {
+		return c.requestVersion(ctx, w)
+	}
 	got, err := c.client.Download(ctx, fetch.Folder{Name: c.folder}, c.want(w))
 	if err == nil {
-		defer got.Close()
+		c.resources.Add(1)
+		c.compareType(w, got.Type)
+		got.Close()
+		return nil
 	}
 	wrong, mismatch := errors.AsType[*fetch.MismatchError](err)
 	switch {
-	case mismatch && (c.changedSince(ctx, w.URI) || c.changed(ctx, w)), c.gone(ctx, err, w):
-		return ctx.Err() // it is not what its entry was about
 	case mismatch && wrong.What == "length":
-		c.add("resource-length", w.place(), "", "the length of %s is %s, but the entry says %s", w.URI, wrong.Got, wrong.Want)
+		return &fault{"resource-length", fmt.Sprintf("the length of %s is %s, but the entry says %s", w.URI, wrong.Got, wrong.Want), err}
 	case mismatch:
-		c.add("resource-hash", w.place(), "", "the %s of %s is %s, but the entry says %s", wrong.What, w.URI, wrong.Got, wrong.Want)
+		return &fault{"resource-hash", fmt.Sprintf("the %s of %s is %s, but the entry says %s", wrong.What, w.URI, wrong.Got, wrong.Want), err}
 	case errors.Is(err, fetch.ErrLarge):
 		c.skip("%s was not compared with its entry: it has more than %d bytes", w.URI, c.options.MaxContent)
 		return nil
-	case err != nil:
-		return c.failed(ctx, w.URI, w.place(), err, "resource-unreachable", "")
-	default:
-		c.compareType(w, got.Type)
 	}
-	c.resources.Add(1)
+	rule, text := failure(w.URI, err, "resource-unreachable")
+	return &fault{rule, text, err}
+}
+
+// requestVersion requests an earlier state of a resource, without its content, and adds a finding if
+// there is none.
+func (c *checker) requestVersion(ctx context.Context, w *content) *fault {
+	res, err := c.client.Get(ctx, w.URI, nil)
+	if err == nil {
+		res.Body.Close()
+	} else if fetch.IsStatus(err, http.StatusNotFound, http.StatusGone) {
+		c.add("version-missing", w.place(), "", "%v", err)
+	}
+	return nil
+}
+
+// blame adds a finding about a resource, unless the resource or its entry has changed during the
+// check.
+func (c *checker) blame(ctx context.Context, w *content, f *fault) error {
+	if f.mismatch() && (c.changedSince(ctx, w.URI) || c.changed(ctx, w)) || c.gone(ctx, f.err, w) {
+		return ctx.Err()
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if f.mismatch() {
+		c.resources.Add(1)
+	}
+	c.add(f.rule, w.place(), "", "%s", f.text)
 	return nil
 }
 
@@ -129,7 +192,7 @@ func (s *spool) add(c *checker, w content) *spool {
 }
 
 // requestAll requests the contents of a spool, which may be nil, and deletes it.
-func (c *checker) requestAll(ctx context.Context, s *spool) error {
+func (st *set) requestAll(ctx context.Context, s *spool) error {
 	if s == nil {
 		return nil
 	}
@@ -152,13 +215,13 @@ func (c *checker) requestAll(ctx context.Context, s *spool) error {
 		for len(batch) < cap(batch) {
 			var w content
 			if err := decoder.Decode(&w); err == io.EOF {
-				return c.request(ctx, batch)
+				return st.request(ctx, batch, st.doubt)
 			} else if err != nil {
 				return err
 			}
 			batch = append(batch, w)
 		}
-		if err := c.request(ctx, batch); err != nil {
+		if err := st.request(ctx, batch, st.doubt); err != nil {
 			return err
 		}
 	}

@@ -43,7 +43,7 @@ func (c *checker) file(name string) error {
 		}
 	}
 	st := newSet(c)
-	st.options.All, st.sample.max = false, 0
+	st.options.All, st.sample.max, st.versions.max = false, 0, 0
 	d, err := c.read(name, nil, r, expectation{}, time.Now(), func(d *document, e *rsxml.Entry, at place) {
 		c.entries.Add(1)
 		st.entry(d, e, at)

@@ -1,12 +1,26 @@
 package check_test
 
 import (
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync/check"
 )
+
+// olderList makes the Resource List older than the last changes: c was updated and d deleted since.
+func olderList(t *testing.T, s *site) {
+	const at, older = `at="2025-03-01T00:00:00Z"`, `at="2025-02-02T12:00:00Z"`
+	for _, path := range []string{list, list1, list2} {
+		s.edit(t, path, at, older)
+	}
+	s.edit(t, list2, "{length /c}", "77")
+	s.edit(t, list2, "{sha256 /c}", "{sha256 /a}")
+	s.edit(t, list2, "2025-02-03T", "2025-02-01T")
+	s.edit(t, list2, "</urlset>", `<url><loc>{base}/d</loc>`+lastmodA+`</url></urlset>`)
+	s.edit(t, changes2, `change="updated" datetime="2025-02-03T00:00:00Z"`, `change="updated" datetime="2025-02-03T00:00:00Z" hash="sha-256:{sha256 /c}" length="{length /c}"`)
+}
 
 // TestFilters omits findings of less harm or force, and counts them.
 func TestFilters(t *testing.T) {
@@ -38,5 +52,33 @@ func TestFilters(t *testing.T) {
 		if _, err := check.Check(t.Context(), "x", &o); err == nil || !strings.Contains(err.Error(), "bad") && o.Ignore != nil {
 			t.Errorf("%+v: %v", o, err)
 		}
+	}
+}
+
+// TestLaterChanges compares resources with their last entries, and finds what is wrong with these.
+func TestLaterChanges(t *testing.T) {
+	for _, all := range []bool{false, true} {
+		s := correct(t)
+		olderList(t, s)
+		s.edit(t, changes2, "{sha256 /c}", "{sha256 /b}")
+		s.files["/b"].status = http.StatusNotFound // changed before the list, not after it
+		o := options()
+		o.All = all
+		r, counts := s.judge(t, o)
+		if found := rulesOf(counts); !slices.Equal(found, []string{"resource-hash", "resource-unreachable"}) || !strings.HasSuffix(r.Findings[0].Document, changes2) && !strings.HasSuffix(r.Findings[1].Document, changes2) {
+			t.Errorf("all %t: found %q\n%s", all, found, describe(r))
+		}
+	}
+}
+
+// TestLateWithoutTimes has changes that may be later than the Resource List.
+func TestLateWithoutTimes(t *testing.T) {
+	s := correct(t)
+	olderList(t, s)
+	s.edit(t, changes2, ` datetime="2025-02-03T00:00:00Z"`, "")
+	s.edit(t, changes2, ` datetime="2025-02-04T00:00:00Z"`, "")
+	r, counts := s.judge(t, nil)
+	if found := rulesOf(counts); !slices.Equal(found, []string{"datetime-missing"}) {
+		t.Errorf("found %q\n%s", found, describe(r))
 	}
 }

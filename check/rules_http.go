@@ -98,6 +98,10 @@ var contentRules = []Rule{
 		},
 		Text: "Each file of a package has an entry in the manifest.", Remedy: "Add the entry, or remove the file.",
 	}, {
+		ID: "version-missing", Harm: Warning,
+		Sentences: says(Must, "A mandatory href attribute that conveys the time-specific URI of the resource that corresponds with the time of last modification.", "Core 14.6"),
+		Text:      "Links to versions lead to versions.", Remedy: "Publish the version, or remove the link.",
+	}, {
 		ID: "package-size", Harm: Warning, Sentences: says(None, "", "check"),
 		Text: "The check reads packages with at most a million files.", Remedy: "Divide the package.",
 	}, {

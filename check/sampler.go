@@ -59,6 +59,11 @@ func newSample[T any](max int) *sample[T] {
 	return &sample[T]{seed: maphash.MakeSeed(), max: max}
 }
 
+// wants reports whether add would keep an item with a name.
+func (s *sample[T]) wants(name string) bool {
+	return s.max > 0 && (len(s.items) < s.max || maphash.String(s.seed, name) < s.items[0].hash)
+}
+
 // add offers an item for the choice.
 func (s *sample[T]) add(name string, item T) {
 	if s.max <= 0 {

@@ -214,6 +214,10 @@ var seeds = []seed{
 	{"a patch in a package without path", "patch-path-missing", chDumpZIP + "!/manifest.xml", 5, patch(chDumpZIP, ` type="application/json-patch"`)},
 	{"a patch in a Resource List", "patch-misplaced", list2, 6, patch(list2, ` type="application/json-patch"`)},
 	{"a TimeGate with a type", "timegate-attributes", list2, 6, edit(list2, `rel="describedby" href="{base}/c.meta" pri="1"`, `rel="timegate" href="{base}/c.meta" type="text/plain"`)},
+	{"a version is gone", "version-missing", list2, 6, edit(list2, `rel="describedby" href="{base}/c.meta" pri="1"`, `rel="memento" href="{base}/c.old"`)},
+	{"a version of a change is gone", "version-missing", changes2, 6, both(edit(changes2, `datetime="2025-02-03T00:00:00Z"/></url>`, `datetime="2025-02-03T00:00:00Z"/><rs:ln rel="memento" href="{base}/c.old"/></url>`), func(_ *testing.T, s *site) {
+		s.files["/c.old"] = &file{status: http.StatusGone}
+	})},
 	// Parts and packages.
 	{"an index written as a list", "index-as-urlset", changes, 5, indexAsURLSet},
 	{"a part that ends after its index", "until-after-index", changes, 5, both(edit(changes, `from="2025-01-01T00:00:00Z"/>`, `from="2025-01-01T00:00:00Z" until="2025-02-01T00:00:00Z"/>`), onlyClosed)},

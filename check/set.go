@@ -3,6 +3,7 @@ package check
 import (
 	"context"
 	"hash/maphash"
+	"sync"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -13,9 +14,13 @@ import (
 // *set ignores everything.
 type set struct {
 	*checker
-	tracked *tracker
-	sample  *sample[content]
-	spool   *spool // the contents of a document, if all are requested
+	tracked  *tracker
+	sample   *sample[content]
+	versions *sample[content] // earlier states of resources
+	spool    *spool           // the contents of a document, if all are requested
+	watched  map[string]*watch
+	frozen   bool       // the sample is complete
+	doubts   sync.Mutex // of watched, while resources are requested
 
 	listed int64     // resources in Resource Lists
 	at     time.Time // of the Resource List, or of its index
@@ -50,7 +55,7 @@ func newSet(c *checker) *set {
 	if c.options.All {
 		n = 0
 	}
-	return &set{checker: c, tracked: newTracker(maxTracked), sample: newSample[content](n)}
+	return &set{checker: c, tracked: newTracker(maxTracked), sample: newSample[content](n), versions: newSample[content](n), watched: make(map[string]*watch)}
 }
 
 // entry receives an entry of a document.
@@ -62,18 +67,35 @@ func (st *set) entry(d *document, e *rsxml.Entry, at place) {
 	case resourcesync.ResourceList, "":
 		st.list(d, e, at)
 	case resourcesync.ChangeList:
-		st.change(e, at)
+		st.change(d, e, at)
+	default:
+		return
+	}
+	for i := range e.Links {
+		if l := &e.Links[i]; l.Rel == resourcesync.RelMemento {
+			st.version(l, at)
+		}
+	}
+}
+
+// version receives a link to an earlier state of a resource.
+func (st *set) version(l *resourcesync.Link, at place) {
+	want := content{URI: l.Href, Length: -1, Version: true, Document: at.document, Line: at.line, Column: at.column, Entry: at.entry}
+	if st.options.All {
+		st.spool = st.spool.add(st.checker, want)
+	} else {
+		st.versions.add(l.Href, want)
 	}
 }
 
 // list receives an entry of a Resource List.
 func (st *set) list(d *document, e *rsxml.Entry, at place) {
 	st.listed++
-	want := contentOf(e, at)
-	if st.options.All {
-		st.spool = st.spool.add(st.checker, want)
-	} else {
-		st.sample.add(e.Loc, want)
+	switch {
+	case st.options.All:
+		st.spool = st.spool.add(st.checker, listed(d, e, at))
+	case st.sample.wants(e.Loc):
+		st.sample.add(e.Loc, listed(d, e, at))
 	}
 	r := st.tracked.of(e.Loc)
 	if r == nil {
@@ -106,7 +128,8 @@ func metadataSum(e *rsxml.Entry) uint64 {
 }
 
 // change receives an entry of a Change List. The Resource List has been read before.
-func (st *set) change(e *rsxml.Entry, at place) {
+func (st *set) change(d *document, e *rsxml.Entry, at place) {
+	st.watch(d, e, at)
 	t := e.Metadata.Datetime
 	if t.IsZero() || st.at.IsZero() {
 		return
@@ -157,8 +180,10 @@ func (st *set) finish(ctx context.Context) error {
 	if !st.incomplete {
 		st.compare()
 	}
-	st.tracked = newTracker(maxTracked)
-	return st.request(ctx, st.sample.all())
+	if err := st.settle(ctx); err != nil {
+		return err
+	}
+	return st.request(ctx, st.versions.all(), st.doubt)
 }
 
 // compare compares the Resource Lists with the Change Lists.

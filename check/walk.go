@@ -243,18 +243,26 @@ func (c *checker) failed(ctx context.Context, uri string, at place, err error, r
 	if at.document == "" {
 		at.document = uri
 	}
+	found, text := failure(uri, err, rule)
+	if found != rule {
+		section = ""
+	}
+	c.add(found, at, section, "%s", text)
+	return nil
+}
+
+// failure returns the rule about a request that has failed, by default rule, and a text.
+func failure(uri string, err error, rule string) (id, text string) {
 	switch {
 	case errors.Is(err, fetch.ErrInternal):
-		rule, section = "document-internal", ""
+		rule = "document-internal"
 	case errors.Is(err, fetch.ErrDisallowed):
-		rule, section = "robots-disallowed", ""
+		rule = "robots-disallowed"
 	}
-	text := err.Error()
-	if !strings.Contains(text, uri) {
+	if text = err.Error(); !strings.Contains(text, uri) {
 		text = uri + ": " + text
 	}
-	c.add(rule, at, section, "%s", text)
-	return nil
+	return rule, text
 }
 
 // response judges the response with a document.
