@@ -146,6 +146,11 @@ type checker struct {
 		last time.Time
 	}
 
+	coverage sync.Mutex // of what is below
+	claims   []claim
+	sets     map[string]cover // by Capability List
+	covered  int              // resources of all sets
+
 	report *Report
 }
 

@@ -113,6 +113,7 @@ func (c *checker) requestOne(ctx context.Context, w *content) *fault {
 	got, err := c.client.Download(ctx, fetch.Folder{Name: c.folder}, c.want(w))
 	if err == nil {
 		c.resources.Add(1)
+		c.claimed(w.URI, got.Link, w.place())
 		c.compareType(w, got.Type)
 		got.Close()
 		return nil

@@ -32,6 +32,7 @@ func (c *checker) source(ctx context.Context, u *url.URL) error {
 	if c.documents.Load() == 0 && len(c.list) > 0 {
 		return errors.New(c.list[0].Message)
 	}
+	c.judgeClaims()
 	return w.again(ctx)
 }
 
@@ -80,9 +81,14 @@ func (c *checker) discover(ctx context.Context, u *url.URL) ([]start, error) {
 		}
 		return starts, nil
 	}
+	page := u.String()
+	if u.Path == "" {
+		page += "/"
+	}
 	starts := make([]start, len(links))
 	for i, uri := range links {
 		starts[i] = start{uri, resourcesync.CapabilityList}
+		c.claim(page, uri, place{document: page})
 	}
 	return starts, nil
 }

@@ -24,7 +24,17 @@ func (c *checker) changed(ctx context.Context, w *content) bool {
 	if w.Document == "" || c.rereads.Add(1) > maxRereads {
 		return false
 	}
-	res, err := c.client.Document(ctx, w.Document, fetch.Validators{})
+	same := false
+	complete := c.reread(ctx, w.Document, func(e *rsxml.Entry, at place) {
+		now := contentOf(e, at)
+		same = same || now.URI == w.URI && now.Length == w.Length && slices.Equal(now.Hashes, w.Hashes)
+	})
+	return complete && !same
+}
+
+// reread reads a document a second time, and reports whether that was possible.
+func (c *checker) reread(ctx context.Context, uri string, each func(*rsxml.Entry, place)) bool {
+	res, err := c.client.Document(ctx, uri, fetch.Validators{})
 	if err != nil {
 		return false
 	}
@@ -33,12 +43,9 @@ func (c *checker) changed(ctx context.Context, w *content) bool {
 	if err != nil {
 		return false
 	}
-	same := false
-	d, err := new(findings).read(w.Document, base, res, expectation{}, time.Now(), func(_ *document, e *rsxml.Entry, at place) {
-		now := contentOf(e, at)
-		same = same || now.URI == w.URI && now.Length == w.Length && slices.Equal(now.Hashes, w.Hashes)
-	})
-	return err == nil && d.complete && !same
+	known := new(findings) // from the first time
+	d, err := known.read(uri, base, res, expectation{}, time.Now(), func(_ *document, e *rsxml.Entry, at place) { each(e, at) })
+	return err == nil && d.complete
 }
 
 // changedSince reports whether a resource says that it has been modified since the Check began,

@@ -34,7 +34,7 @@ func (c *checker) file(name string) error {
 	br := bufio.NewReader(f)
 	begin, _ := br.Peek(4)
 	if len(begin) > 1 && begin[0] == 'P' && begin[1] == 'K' {
-		return c.zip(context.Background(), name, f, info.Size(), "", "")
+		return c.zip(context.Background(), name, f, info.Size(), "", "", nil)
 	}
 	var r io.Reader = br
 	if len(begin) > 1 && begin[0] == 0x1f && begin[1] == 0x8b {

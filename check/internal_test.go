@@ -180,7 +180,7 @@ func FuzzZip(f *testing.F) {
 	f.Add(somePackage(f))
 	f.Fuzz(func(t *testing.T, data []byte) {
 		c := &checker{options: Options{All: true, MaxContent: 1 << 20}}
-		if err := c.zip(t.Context(), "fuzz.zip", bytes.NewReader(data), int64(len(data)), "", ""); err != nil {
+		if err := c.zip(t.Context(), "fuzz.zip", bytes.NewReader(data), int64(len(data)), "", "", nil); err != nil {
 			t.Fatal(err)
 		}
 	})

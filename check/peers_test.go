@@ -87,6 +87,7 @@ func TestPeers(t *testing.T) {
 		"dspace": {
 			"capability-unknown: Core 7, must",
 			"datetime-missing: Core 12.1, none",
+			"link-uncovered: Core 6.3.3, must",
 			"time-future: Core 7, must",
 			"well-known-missing: Core 6.3.2, should",
 		},

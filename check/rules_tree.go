@@ -41,6 +41,14 @@ var treeRules = []Rule{
 		Sentences: says(Must, "When a document carries the until attribute, this indicates that the document will not be updated anymore; the Change List is closed.", "Core 12.1"),
 		Text:      "A closed Change List does not change.", Remedy: "Add changes to the open list.",
 	}, {
+		ID: "dump-incomplete", Harm: Error,
+		Sentences: says(Must, "a given resource that appears in a Resource List must also appear in a Resource Dump", "Core 9"),
+		Text:      "What is in the Resource List of a set is in its Resource Dump.", Remedy: "Build both from the same data, or remove the dump.",
+	}, {
+		ID: "link-uncovered", Harm: Advice,
+		Sentences: says(Must, "This means that the resource must be covered by the capabilities listed in the linked Capability List.", "Core 6.3.3"),
+		Text:      `A resource that links to a Capability List with rel="resourcesync" is in the lists of that set.`, Remedy: "List the resource, or remove the link.",
+	}, {
 		ID: "part-interval", Harm: Warning, Sentences: []Sentence{
 			{"Core 12.2", Must, "A recommended <rs:md> child element with the from and possibly until attributes to convey the temporal interval covered by the Change List."},
 		},

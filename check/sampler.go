@@ -13,19 +13,18 @@ const maxTracked = 1 << 17
 // beyond that a sample, which it halves whenever it exceeds max. The hash of the URI alone
 // decides whether a resource is tracked, so the tracker sees all of its entries or none.
 type tracker struct {
-	seed  maphash.Seed
 	max   int
 	below uint64 // hashes that are kept; 0 if all are
 	known map[uint64]*resource
 }
 
 func newTracker(max int) *tracker {
-	return &tracker{seed: maphash.MakeSeed(), max: max, known: make(map[uint64]*resource)}
+	return &tracker{max: max, known: make(map[uint64]*resource)}
 }
 
 // of returns the resource with a URI, which the caller can modify, or nil if it is not tracked.
 func (t *tracker) of(uri string) *resource {
-	h := maphash.String(t.seed, uri)
+	h := hashOf(uri)
 	if t.below > 0 && h >= t.below {
 		return nil
 	}
@@ -46,6 +45,9 @@ func (t *tracker) of(uri string) *resource {
 	}
 	return r
 }
+
+// get returns the resource with a URI, or nil if it has no entries or is not tracked.
+func (t *tracker) get(uri string) *resource { return t.known[hashOf(uri)] }
 
 // A sample is a random choice of at most max items of any number. Items with the same name are
 // one.

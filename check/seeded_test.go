@@ -101,8 +101,8 @@ var seeds = []seed{
 
 	// Attributes.
 	{"list without at", "at-missing", list2, 5, edit(list2, ` at="2025-03-01T00:00:00Z"`, "")},
-	{"dump without at", "at-missing", dump, 4, edit(dump, ` at="2025-03-01T00:00:00Z"`, "")},
-	{"manifest without at", "at-missing", dumpZIP + "!/manifest.xml", 4, both(edit(dumpZIP, ` at="2025-03-01T00:00:00Z"`, ""), noContents)},
+	{"dump without at", "at-missing", dump, 4, edit(dump, ` at="2025-01-31T00:00:00Z"`, "")},
+	{"manifest without at", "at-missing", dumpZIP + "!/manifest.xml", 4, both(edit(dumpZIP, ` at="2025-01-31T00:00:00Z"`, ""), noContents)},
 	{"changes without from", "from-missing", changes2, 5, both(edit(changes2, ` from="2025-02-02T00:00:00Z"`, ""), edit(changes, `<rs:md from="2025-02-02T00:00:00Z"/>`, `<lastmod>2025-02-02T00:00:00Z</lastmod>`))},
 	{"change dump without from", "from-missing", chDump, 4, edit(chDump, ` from="2025-01-01T00:00:00Z"/>`, "/>")},
 	{"notification without until", "until-missing", topic, 4, edit(topic, ` until="2025-02-04T00:00:00Z"`, "")},
@@ -218,6 +218,10 @@ var seeds = []seed{
 	{"a version of a change is gone", "version-missing", changes2, 6, both(edit(changes2, `datetime="2025-02-03T00:00:00Z"/></url>`, `datetime="2025-02-03T00:00:00Z"/><rs:ln rel="memento" href="{base}/c.old"/></url>`), func(_ *testing.T, s *site) {
 		s.files["/c.old"] = &file{status: http.StatusGone}
 	})},
+	{"a resource of another set", "link-uncovered", list2, 6, both(secondSet, with("/c", func(f *file) {
+		f.header = http.Header{"Link": {`<{base}/caps-2.xml>; rel="resourcesync"`}}
+	}))},
+	{"a resource in no package", "dump-incomplete", list2, 6, newDump},
 	// Parts and packages.
 	{"an index written as a list", "index-as-urlset", changes, 5, indexAsURLSet},
 	{"a part that ends after its index", "until-after-index", changes, 5, both(edit(changes, `from="2025-01-01T00:00:00Z"/>`, `from="2025-01-01T00:00:00Z" until="2025-02-01T00:00:00Z"/>`), onlyClosed)},
@@ -271,6 +275,7 @@ var seeds = []seed{
 		delete(s.files, wellKnown)
 		s.edit(t, caps, "{base}/.well-known/resourcesync", "{base}/description.xml")
 		s.add("/", `<html><head><link rel="resourcesync" href="/caps.xml"></head></html>`).kind = "text/html"
+		s.edit(t, list2, "</urlset>", "<url><loc>{base}/</loc>"+lastmodA+"</url></urlset>")
 	}},
 }
 
@@ -321,6 +326,22 @@ func indexAsURLSet(t *testing.T, s *site) {
 	s.edit(t, changes, "sitemapindex", "urlset")
 	s.edit(t, changes, "sitemap>", "url>")
 	s.edit(t, changes, `<rs:md from=`, `<rs:md capability="changelist" from=`)
+}
+
+// secondSet adds a set with the resource a.
+func secondSet(t *testing.T, s *site) {
+	s.edit(t, wellKnown, "</urlset>", `<url><loc>{base}/caps-2.xml</loc><rs:md capability="capabilitylist"/></url></urlset>`)
+	s.add("/caps-2.xml", urlset+`<rs:ln rel="up" href="{base}/.well-known/resourcesync"/><rs:md capability="capabilitylist"/>
+<url><loc>{base}/list-a.xml</loc><rs:md capability="resourcelist"/></url><url><loc>{base}/changes-a.xml</loc><rs:md capability="changelist"/></url></urlset>`)
+	s.add("/list-a.xml", urlset+strings.ReplaceAll(up, "caps", "caps-2")+ofList1+entryA+"</urlset>")
+	s.add("/changes-a.xml", urlset+strings.ReplaceAll(up, "caps", "caps-2")+`<rs:md capability="changelist" from="2025-01-01T00:00:00Z"/></urlset>`)
+}
+
+// newDump dates the Resource Dump as the Resource List.
+func newDump(t *testing.T, s *site) {
+	for _, path := range []string{dump, dumpZIP, "/dump-1.xml"} {
+		s.edit(t, path, ` at="2025-01-31T`, ` at="2025-03-01T`)
+	}
 }
 
 // onlyClosed removes the open Change List.

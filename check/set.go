@@ -17,7 +17,8 @@ type set struct {
 	tracked  *tracker
 	sample   *sample[content]
 	versions *sample[content] // earlier states of resources
-	spool    *spool           // the contents of a document, if all are requested
+	dump     dumped
+	spool    *spool // the contents of a document, if all are requested
 	watched  map[string]*watch
 	frozen   bool       // the sample is complete
 	doubts   sync.Mutex // of watched, while resources are requested
@@ -36,6 +37,8 @@ type resource struct {
 	listedAt time.Time // at of the list that has it
 	place    place     // of its entry in the list
 	sum      uint64    // of its metadata in the list
+	modified int64     // lastmod in the list, in Unix time, or 0
+	packed   bool      // a package of the Resource Dump has it
 
 	// later reports whether there are changes at the time of the list or after it, and last is
 	// the last one before the list, if there is one.
@@ -109,6 +112,9 @@ func (st *set) list(d *document, e *rsxml.Entry, at place) {
 		st.add("resource-repeated", at, "", "%s is also in line %d of %s", e.Loc, r.place.line, r.place.document)
 	default:
 		r.listed, r.listedAt, r.place, r.sum = true, d.head.Metadata.At, at, sum
+		if !e.LastMod.IsZero() {
+			r.modified = e.LastMod.Unix()
+		}
 	}
 }
 

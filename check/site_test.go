@@ -252,12 +252,12 @@ func correct(t testing.TB) *site {
 <url><loc>{base}/c</loc><rs:md change="updated" datetime="2025-02-03T00:00:00Z"/></url>
 <url><loc>{base}/d</loc><rs:md change="deleted" datetime="2025-02-04T00:00:00Z"/></url>
 </urlset>`)
-	s.add(dump, urlset+up+`<rs:md capability="resourcedump" at="2025-03-01T00:00:00Z"/>
+	s.add(dump, urlset+up+`<rs:md capability="resourcedump" at="2025-01-31T00:00:00Z"/>
 <url><loc>{base}/dump-1.zip</loc><lastmod>2025-03-01T00:00:00Z</lastmod>
 <rs:md type="application/zip" length="{length /dump-1.zip}" hash="sha-256:{sha256 /dump-1.zip}"/>
 <rs:ln rel="contents" href="{base}/dump-1.xml"/></url>
 </urlset>`)
-	manifest := urlset + up + `<rs:md capability="resourcedump-manifest" at="2025-03-01T00:00:00Z"/>
+	manifest := urlset + up + `<rs:md capability="resourcedump-manifest" at="2025-01-31T00:00:00Z"/>
 <url><loc>{base}/a</loc><rs:md path="/a" hash="sha-256:{sha256 /a}" length="{length /a}"/></url>
 <url><loc>{base}/b</loc><rs:md path="/b" hash="sha-256:{sha256 /b}" length="{length /b}"/></url>
 </urlset>`

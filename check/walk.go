@@ -125,7 +125,7 @@ func (w *walker) follow(ctx context.Context, d *document, read time.Time, childr
 			}
 		}
 		if len(packages) > 0 || len(parts) == 0 {
-			if err := w.dump(ctx, d, packages); err != nil {
+			if err := w.dump(ctx, d, packages, st); err != nil {
 				return err
 			}
 		}
@@ -174,6 +174,7 @@ func (w *walker) capabilities(ctx context.Context, d *document, read time.Time, 
 	if err := st.finish(ctx); err != nil {
 		return err
 	}
+	w.covers(d.name, st)
 	for _, ch := range children {
 		c := tree.Today(ch.entry.Metadata.Capability)
 		has[c] = true
@@ -188,6 +189,9 @@ func (w *walker) capabilities(ctx context.Context, d *document, read time.Time, 
 		if err != nil {
 			return err
 		}
+	}
+	if err := st.compareDump(ctx); err != nil {
+		return err
 	}
 	if !has[resourcesync.ResourceList] && !has[resourcesync.ResourceDump] {
 		w.add("baseline-missing", d.place, "", "the Capability List has neither a Resource List nor a Resource Dump")

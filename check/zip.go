@@ -50,8 +50,9 @@ type packed struct {
 }
 
 // zip checks a package. dump is the kind of dump that lists it, or "" if that is not known.
-// contents is the URL of a copy of its manifest, or "".
-func (c *checker) zip(ctx context.Context, name string, r io.ReaderAt, size int64, dump resourcesync.Capability, contents string) error {
+// contents is the URL of a copy of its manifest, or "". each receives the entries of the manifest, and
+// may be nil.
+func (c *checker) zip(ctx context.Context, name string, r io.ReaderAt, size int64, dump resourcesync.Capability, contents string, each func(*document, *rsxml.Entry)) error {
 	c.packages.Add(1)
 	p := &pack{checker: c, name: name, here: place{document: name}, files: make(map[string]*packed), listSection: "Core 11.1", section: "Core 11.2"}
 	if dump == resourcesync.ChangeDump {
@@ -77,7 +78,7 @@ func (c *checker) zip(ctx context.Context, name string, r io.ReaderAt, size int6
 		return nil
 	}
 	p.position(z, manifest.File)
-	return p.manifest(ctx, manifest.File, dump, contents)
+	return p.manifest(ctx, manifest.File, dump, contents, each)
 }
 
 // index notes the files of the package.
@@ -111,7 +112,7 @@ func (p *pack) position(z *zip.Reader, manifest *zip.File) {
 }
 
 // manifest checks the manifest and the files that it lists.
-func (p *pack) manifest(ctx context.Context, f *zip.File, dump resourcesync.Capability, contents string) error {
+func (p *pack) manifest(ctx context.Context, f *zip.File, dump resourcesync.Capability, contents string, each func(*document, *rsxml.Entry)) error {
 	r, err := f.Open()
 	if err != nil {
 		p.add("package-unreadable", p.here, p.listSection, "%s: %v", manifestName, err)
@@ -123,12 +124,18 @@ func (p *pack) manifest(ctx context.Context, f *zip.File, dump resourcesync.Capa
 	d, err := p.read(name, nil, io.LimitReader(r, maxManifest), expectation{}, time.Now(), func(d *document, e *rsxml.Entry, at place) {
 		p.entries.Add(1)
 		p.member(d, e, at, some)
+		if each != nil {
+			each(d, e)
+		}
 	})
 	p.documents.Add(1)
 	p.bytes.Add(d.bytes)
 	if err != nil {
 		p.add("package-unreadable", p.here, p.listSection, "%s: %v", manifestName, err)
 		return nil
+	}
+	if each != nil && d.complete {
+		each(d, nil)
 	}
 	p.kind(d, dump)
 	p.unlisted()
