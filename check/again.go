@@ -55,6 +55,15 @@ func (w *walker) again(ctx context.Context) error {
 	return nil
 }
 
+// compareNotifications compares the notifications that a topic had at two times. There may have been
+// others in between.
+func (w *walker) compareNotifications(was, now *document) {
+	a, b := &was.head.Metadata, &now.head.Metadata
+	if now.capability == was.capability && b.From.Before(a.Until) && b.Until.After(a.Until) {
+		w.add("notification-overlap", now.place, "", "from is %s, but an earlier notification had until %s", b.From.Format(time.RFC3339Nano), a.Until.Format(time.RFC3339Nano))
+	}
+}
+
 // compare compares a document with its first reading.
 func (w *walker) compare(o *once, res *fetch.Document) error {
 	if res.NotModified {
@@ -72,6 +81,10 @@ func (w *walker) compare(o *once, res *fetch.Document) error {
 	was := o.document
 	m := &was.head.Metadata
 	here := place{document: o.uri}
+	if was.capability == resourcesync.ChangeNotification {
+		w.compareNotifications(was, now)
+		return nil
+	}
 	closed := was.capability == resourcesync.ChangeList && !was.head.Index && !m.Until.IsZero()
 	switch {
 	case now.sum == was.sum:

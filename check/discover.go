@@ -19,7 +19,7 @@ func (c *checker) source(ctx context.Context, u *url.URL) error {
 	if err != nil {
 		return err
 	}
-	w := &walker{checker: c, seen: make(map[uint64]struct{}), hubs: make(map[string]bool)}
+	w := &walker{checker: c, seen: make(map[uint64]struct{}), hubs: make(map[string]bool), parts: make(map[uint64]indexed), topics: make(map[string]string)}
 	for _, s := range starts {
 		st := newSet(c)
 		if err := w.walk(ctx, s.uri, expectation{capability: s.capability}, st); err != nil {

@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"mime"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -87,6 +88,10 @@ func (r *entryRules) check(e *rsxml.Entry, at place) {
 	case r.capability == resourcesync.ChangeDump:
 		r.checkSequence(m, at)
 		r.checkPackage(e, at)
+	case r.capability == resourcesync.FrameworkNotification:
+		if may := notified[tree.Today(m.Capability)]; may != nil && m.Change != "" && !slices.Contains(may, m.Change) {
+			r.add("notification-change", at, "", "the notification says that a %s document was %s", m.Capability, m.Change)
+		}
 	}
 }
 

@@ -45,3 +45,12 @@ func (r *entryRules) checkPatch(l *resourcesync.Link, at place) {
 		r.add("patch-type-missing", at, "", "the link to %s has no type", l.Href)
 	}
 }
+
+// notified are the changes that a Framework Notification can report, beside the deletion of
+// Capability Lists and Source Descriptions (Framework Notification, table 2).
+var notified = map[resourcesync.Capability][]resourcesync.ChangeType{
+	resourcesync.ResourceList: {resourcesync.Created, resourcesync.Updated},
+	resourcesync.ResourceDump: {resourcesync.Created},
+	resourcesync.ChangeList:   {resourcesync.Created, resourcesync.Updated},
+	resourcesync.ChangeDump:   {resourcesync.Created, resourcesync.Updated},
+}

@@ -15,11 +15,23 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
+	"github.com/resourcesync-go/resourcesync/internal/tree"
 	"github.com/resourcesync-go/resourcesync/linkheader"
+	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// topic tries a topic, its hubs and its WebSocket.
-func (w *walker) topic(ctx context.Context, c resourcesync.Capability, ch child) error {
+// topic tries a topic of a Capability List, its hubs and its WebSocket.
+func (w *walker) topic(ctx context.Context, ch child, list *document) error {
+	c := tree.Today(ch.entry.Metadata.Capability)
+	spec := "Change Notification"
+	if c == resourcesync.FrameworkNotification {
+		spec = "Framework Notification"
+	}
+	if other, listed := w.topics[ch.uri]; listed {
+		w.add("topic-shared", ch.at, spec+" 2", "%s is also the topic of another entry, with the capability %s", ch.uri, other)
+		return nil
+	}
+	w.topics[ch.uri] = string(c)
 	if isSocket(ch.uri) {
 		return w.socket(ctx, ch.uri, ch.at)
 	}
@@ -29,10 +41,6 @@ func (w *walker) topic(ctx context.Context, c resourcesync.Capability, ch child)
 				return err
 			}
 		}
-	}
-	spec := "Change Notification"
-	if c == resourcesync.FrameworkNotification {
-		spec = "Framework Notification"
 	}
 	var hubs []string
 	for _, l := range ch.entry.Links {
@@ -58,10 +66,26 @@ func (w *walker) topic(ctx context.Context, c resourcesync.Capability, ch child)
 		begin := make([]byte, 1)
 		if n, _ := io.ReadFull(res, begin); n > 0 {
 			body := io.MultiReader(strings.NewReader(string(begin)), res)
-			if _, err := w.read(ch.uri, base, body, expectation{at: ch.at, capability: c}, time.Now(), nil); err != nil {
+			read := time.Now()
+			x := expectation{at: ch.at, capability: c}
+			if c == resourcesync.ChangeNotification {
+				x.up = list.name
+			}
+			var above []string // to which the entries of a Framework Notification let up lead
+			created := make(map[string]bool)
+			d, err := w.read(ch.uri, base, body, x, read, func(d *document, e *rsxml.Entry, at place) {
+				if d.capability == resourcesync.FrameworkNotification {
+					above = append(above, w.announced(base, e, at, list, created))
+				}
+			})
+			if err != nil {
 				return w.failed(ctx, ch.uri, ch.at, err, "topic-unreachable", spec+" 4.1")
 			}
+			if up := linkOf(base, d.head.Links, resourcesync.RelUp); up != "" && len(above) > 0 && !slices.Contains(above, up) {
+				w.add("link-up-wrong", d.place, "", "the link leads to %s, not to %s", up, above[0])
+			}
 			w.documents.Add(1)
+			w.remember(ch.uri, res, d, read)
 		}
 	}
 	res.Close()
@@ -74,6 +98,40 @@ func (w *walker) topic(ctx context.Context, c resourcesync.Capability, ch child)
 		}
 	}
 	return nil
+}
+
+// announced judges an entry of a Framework Notification by the documents that have been read, and
+// notes the indexes whose parts were created. It returns the document above the announced one, in
+// the set of list.
+func (w *walker) announced(base *url.URL, e *rsxml.Entry, at place, list *document, created map[string]bool) (above string) {
+	part, known := w.parts[hashOf(e.Loc)]
+	switch index := part.index; {
+	case !known || e.Metadata.Datetime.Before(part.at): // there may have been no index then
+	case index == "" && !part.at.IsZero():
+		w.add("notification-parts", at, "", "%s is an index", e.Loc)
+	case index == "":
+	case linkOf(base, e.Links, resourcesync.RelIndex) != index:
+		w.add("notification-index-missing", at, "", "the entry of %s has no link with the relation index to %s, which lists it", e.Loc, index)
+	case e.Metadata.Change == resourcesync.Created && created[index]:
+		w.add("notification-parts", at, "", "%s is another new part of %s", e.Loc, index)
+	case e.Metadata.Change == resourcesync.Created:
+		created[index] = true
+	}
+	if tree.Today(e.Metadata.Capability) == resourcesync.CapabilityList {
+		return linkOf(base, list.head.Links, resourcesync.RelUp)
+	}
+	return list.name
+}
+
+// linkOf returns the target of the first link of a relation, or "".
+func linkOf(base *url.URL, links []resourcesync.Link, rel string) string {
+	for _, l := range links {
+		if l.Rel == rel {
+			target, _ := tree.Resolve(base, l.Href)
+			return target
+		}
+	}
+	return ""
 }
 
 func isSocket(uri string) bool {

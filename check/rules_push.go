@@ -26,6 +26,32 @@ var pushRules = []Rule{
 		ID: "topic-type", Harm: Warning, Sentences: says(Must, topicSays, "Change Notification 4.1", "Framework Notification 4.1"),
 		Text: "A topic has the media type application/xml.", Remedy: "Send Content-Type: application/xml.",
 	}, {
+		ID: "notification-overlap", Harm: Error,
+		Sentences: says(Must, "Consecutive change notifications sent by the Source must cover consecutive and non-overlapping temporal from/until intervals.", "Change Notification 3"),
+		Text:      "A Change Notification begins where the one before ends.", Remedy: "Use the until of the last notification as from of the next.",
+	}, {
+		ID: "notification-change", Harm: Warning, Sentences: says(Must, "", "Framework Notification 2.1"),
+		Text:   "A Framework Notification reports the changes of table 2: only Capability Lists and Source Descriptions are deleted, and Resource Dumps are only created.",
+		Remedy: "Report the change of the Capability List instead.",
+	}, {
+		ID: "notification-index-missing", Harm: Warning, Sentences: []Sentence{
+			{"Framework Notification 3", Must, "If the changed document resides under an index, a child element <rs:ln> with the relation type index must point to the index."},
+			{"Notification 0.8 5", Must, "it must provide a <rs:ln> child element to the <url> element in which that change is communicated."},
+		},
+		Text: `The entry of a document below an index links to the index with rel="index".`, Remedy: "Add the link: a notification names one of several documents that have changed.",
+	}, {
+		ID: "notification-parts", Harm: Advice, Sentences: []Sentence{
+			{"Framework Notification 2", Must, "a framework notification is sent only about the creation of one of the Resource Lists, not about the Resource List Index that contains them."},
+			{"Notification 0.8 5", Must, "framework notifications are never sent at the index level."},
+		},
+		Text: "A Framework Notification announces one of several new parts of an index, and never the index.", Remedy: "Announce one part, with a link to its index.",
+	}, {
+		ID: "topic-shared", Harm: Warning, Sentences: []Sentence{
+			{"Change Notification 2", Must, "a dedicated Change Notification channel must be provided for each distinct set of resources for which Change Notification is supported."},
+			{"Framework Notification 2", Must, "A dedicated Framework Notification channel must be provided for each set of resources for which Framework Notification is supported."},
+		},
+		Text: "Each topic has one entry in all Capability Lists.", Remedy: "Use a topic of its own for each set, and for each of both kinds of notification.",
+	}, {
 		ID: "hub-unreachable", Harm: Error, Sentences: says(Must, "", "WebSub 5.1"),
 		Text: "A hub answers to a subscription request, with an error if it is incomplete.", Remedy: "Check the URL of the hub, and that it accepts POST.",
 	}, {

@@ -2,6 +2,7 @@ package check_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"strconv"
@@ -201,6 +202,7 @@ var seeds = []seed{
 	{"topic without hub", "topic-hub", topic, 0, with(topic, func(f *file) { f.header = http.Header{"Link": {`<{base}/topic>; rel="self"`}} })},
 	{"topic without self", "topic-self", topic, 0, with(topic, func(f *file) { f.header = http.Header{"Link": {`<{base}/hub>; rel="hub"`}} })},
 	{"topic in HTML", "topic-type", framework, 0, with(framework, func(f *file) { f.kind = "text/html" })},
+	{"overlapping notifications", "notification-overlap", topic, 4, nextNotification(`from="2025-02-03T12:00:00Z" until="2025-02-05T00:00:00Z"`)},
 	{"hub is gone", "hub-unreachable", caps, 9, func(_ *testing.T, s *site) { delete(s.files, hub) }},
 	{"hub fails", "hub-unreachable", caps, 9, with(hub, func(f *file) { f.serve = func(w http.ResponseWriter, _ *http.Request, _ int) { w.WriteHeader(500) } })},
 	{"WebSocket is gone", "websocket-unreachable", caps, 9, edit(caps, `/topic</loc><rs:md capability="change-notification"/>`, `/topic</loc><rs:md capability="change-notification"/><rs:ln rel="alternate" href="{socket}/nothing"/>`)},
@@ -232,6 +234,18 @@ var seeds = []seed{
 		s.edit(t, chDump, "</urlset>", `<url><loc>{base}/changedump-2.zip</loc><rs:md from="2025-02-02T00:00:00Z" type="application/x-tar"/></url></urlset>`)
 		s.packs["/changedump-2.zip"] = s.packs[chDumpZIP]
 	}},
+	{"a part without index", "notification-index-missing", framework, 3, notifyDocuments(`<loc>{base}/list-1.xml</loc><rs:md change="updated" datetime="2025-03-01T00:00:00Z" capability="resourcelist"/>`)},
+	{"a part of changes without index", "notification-index-missing", framework, 3, notifyDocuments(`<loc>{base}/changes-2.xml</loc><rs:md change="updated" capability="changelist"/>`)},
+	{"a part with another index", "notification-index-missing", framework, 3, notifyDocuments(`<loc>{base}/list-1.xml</loc><rs:md change="updated" datetime="2025-03-01T00:00:00Z" capability="resourcelist"/><rs:ln rel="index" href="{base}/list-2.xml"/>`)},
+	{"a notification links to another list", "link-up-wrong", topic, 4, edit(topic, `href="{base}/caps.xml"`, `href="{base}/list.xml"`)},
+	{"a notification of a dump links to the Source Description", "link-up-wrong", framework, 3, both(notify("resourcedump", "created"),
+		edit(framework, `<rs:md capability="framework`, `<rs:ln rel="up" href="{base}/.well-known/resourcesync"/><rs:md capability="framework`))},
+	{"an index is announced", "notification-parts", framework, 3, notifyDocuments(`<loc>{base}/list.xml</loc><rs:md change="created" datetime="2025-03-01T00:00:00Z" capability="resourcelist"/>`)},
+	{"two new parts are announced", "notification-parts", framework, 4, notifyDocuments(createdPart1, strings.ReplaceAll(createdPart1, "list-1", "list-2"))},
+	{"one topic for both", "topic-shared", caps, 10, edit(caps, `<loc>{base}/framework</loc>`, `<loc>{base}/topic</loc>`)},
+	{"a dump is deleted", "notification-change", framework, 3, notify("resourcedump", "deleted")},
+	{"a dump is updated", "notification-change", framework, 3, notify("resourcedump", "updated")},
+	{"a list is deleted", "notification-change", framework, 3, notify("resourcelist", "deleted")},
 	// Advice.
 	{"no datetime", "datetime-missing", changes2, 7, edit(changes2, ` datetime="2025-02-04T00:00:00Z"`, "")},
 	{"no times in an index", "lastmod-missing", list, 5, edit(list, "<lastmod>2025-03-01T00:00:00Z</lastmod>", "")},
@@ -349,6 +363,21 @@ func onlyClosed(t *testing.T, s *site) {
 	s.edit(t, changes, `<sitemap><loc>{base}/changes-2.xml</loc><rs:md from="2025-02-02T00:00:00Z"/></sitemap>`+"\n", "")
 }
 
+// notify lets the framework topic report the change of a document.
+func notify(capability, change string) func(*testing.T, *site) {
+	return notifyDocuments(`<loc>{base}/dump.xml</loc><rs:md change="` + change + `" capability="` + capability + `"/>`)
+}
+
+// createdPart1 is an entry of a Framework Notification.
+const createdPart1 = `<loc>{base}/list-1.xml</loc><rs:md change="created" datetime="2025-03-01T00:00:00Z" capability="resourcelist"/><rs:ln rel="index" href="{base}/list.xml"/>`
+
+// notifyDocuments lets the framework topic have entries.
+func notifyDocuments(entries ...string) func(*testing.T, *site) {
+	return func(_ *testing.T, s *site) {
+		s.files[framework].body = urlset + `<rs:md capability="framework-notification"/><url>` + strings.Join(entries, "</url>\n<url>") + `</url></urlset>`
+	}
+}
+
 // nextPages continues the Resource List with two pages that no index lists.
 func nextPages(t *testing.T, s *site) {
 	next := func(path string) string { return `<rs:ln rel="next" href="{base}` + path + `"/>` + "\n" }
@@ -357,8 +386,16 @@ func nextPages(t *testing.T, s *site) {
 	s.add("/list-4.xml", urlset+up+ofList1+"</urlset>")
 }
 
+// nextNotification replaces the notification of a topic from the second request on.
+func nextNotification(interval string) func(*testing.T, *site) {
+	return func(t *testing.T, s *site) {
+		header := http.Header{"Link": {s.fill(s.files[topic].header.Get("Link"))}}
+		changing(topic, `from="2025-02-03T00:00:00Z" until="2025-02-04T00:00:00Z"`, interval, header)(t, s)
+	}
+}
+
 // changing lets a document differ from the second request on.
-func changing(path, old, new string) func(*testing.T, *site) {
+func changing(path, old, new string, headers ...http.Header) func(*testing.T, *site) {
 	return func(t *testing.T, s *site) {
 		f := *s.files[path]
 		s.files[path].serve = func(w http.ResponseWriter, r *http.Request, n int) {
@@ -367,6 +404,9 @@ func changing(path, old, new string) func(*testing.T, *site) {
 				now.body = strings.ReplaceAll(f.body, old, new)
 			}
 			w.Header().Set("Content-Type", "application/xml")
+			for _, h := range headers {
+				maps.Copy(w.Header(), h)
+			}
 			w.Header().Set("ETag", fmt.Sprintf(`"%d"`, n))
 			fmt.Fprint(w, s.fill(now.body))
 		}

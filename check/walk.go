@@ -29,13 +29,21 @@ const (
 // A walker reads the documents of a Source.
 type walker struct {
 	*checker
-	seen  map[uint64]struct{} // hashes of the URLs of documents
-	pages []page              // that links with rel="next" lead to
-	level int
-	hubs  map[string]bool // that have been tried
-	first []*once         // the documents that are read again
+	seen   map[uint64]struct{} // hashes of the URLs of documents
+	pages  []page              // that links with rel="next" lead to
+	level  int
+	hubs   map[string]bool    // that have been tried
+	parts  map[uint64]indexed // parts of indexes, and indexes, by the hashes of their URLs
+	topics map[string]string  // capabilities, by the URLs of topics
+	first  []*once            // the documents that are read again
 
 	identityTried bool
+}
+
+// An indexed document is a part of an index, or an index.
+type indexed struct {
+	index string    // that lists the part
+	at    time.Time // of the index
 }
 
 // A child is an entry that leads to another document or package.
@@ -139,6 +147,8 @@ func (w *walker) follow(ctx context.Context, d *document, read time.Time, childr
 			next.capability, next.nested, next.up = d.capability, true, x.up
 		case d.head.Index:
 			next.capability, next.nested, next.index, next.up = d.capability, true, d.name, x.up
+			w.parts[hashOf(ch.uri)] = indexed{d.name, d.head.Metadata.At}
+			w.parts[hashOf(d.name)] = indexed{"", d.head.Metadata.At}
 		case d.capability == resourcesync.Description:
 			next.capability, next.up = resourcesync.CapabilityList, d.name
 		default: // an archive
@@ -175,18 +185,22 @@ func (w *walker) capabilities(ctx context.Context, d *document, read time.Time, 
 		return err
 	}
 	w.covers(d.name, st)
+	var topics []child // whose notifications are about the other documents
 	for _, ch := range children {
 		c := tree.Today(ch.entry.Metadata.Capability)
 		has[c] = true
-		var err error
 		switch c {
 		case resourcesync.ResourceList, resourcesync.ChangeList:
 		case resourcesync.ChangeNotification, resourcesync.FrameworkNotification:
-			err = w.topic(ctx, c, ch)
+			topics = append(topics, ch)
 		default:
-			err = walk(c, ch)
+			if err := walk(c, ch); err != nil {
+				return err
+			}
 		}
-		if err != nil {
+	}
+	for _, ch := range topics {
+		if err := w.topic(ctx, ch, d); err != nil {
 			return err
 		}
 	}
