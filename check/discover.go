@@ -11,6 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
 	"github.com/resourcesync-go/resourcesync/internal/tree"
+	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
 // source checks the Source that u leads to.
@@ -73,7 +74,12 @@ func (c *checker) discover(ctx context.Context, u *url.URL) ([]start, error) {
 			return nil, err
 		}
 		if len(links) == 0 {
-			return nil, fmt.Errorf("%w: neither it nor %s is one, it has no link with the relation resourcesync, and robots.txt names no sitemap", ErrNotSource, tree.WellKnownPath)
+			if links, err = c.sitemap(ctx, u); err != nil {
+				return nil, err
+			}
+		}
+		if len(links) == 0 {
+			return nil, fmt.Errorf("%w: neither it nor %s is one, it has no link with the relation resourcesync, robots.txt names no sitemap, and /sitemap.xml has no elements of ResourceSync", ErrNotSource, tree.WellKnownPath)
 		}
 		starts := make([]start, len(links))
 		for i, uri := range links {
@@ -152,4 +158,17 @@ func (c *checker) sitemaps(ctx context.Context, u *url.URL) ([]string, error) {
 	defer res.Close()
 	text, err := io.ReadAll(io.LimitReader(res, tree.MaxPage))
 	return tree.Sitemaps(string(text), at), err
+}
+
+// sitemap returns the sitemap with the usual path, if it has elements of ResourceSync.
+func (c *checker) sitemap(ctx context.Context, u *url.URL) ([]string, error) {
+	r := &tree.Reader{Client: c.client, Report: func(string, *rsxml.SyntaxError) {}} // it will be read again
+	uri, err := r.Sitemap(ctx, u)
+	if uri == "" || err != nil {
+		if err != nil && (isMissing(err) || tree.IsInvalid(err)) {
+			err = nil
+		}
+		return nil, err
+	}
+	return []string{uri}, nil
 }

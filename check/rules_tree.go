@@ -22,6 +22,10 @@ var treeRules = []Rule{
 		ID: "index-nested", Harm: Error, Sentences: says(Must, "", "Sitemap protocol"),
 		Text: "An index lists no other indexes.", Remedy: "List the parts in one index.",
 	}, {
+		ID: "discovery-endless", Harm: Error, Sentences: says(None, "", "destination"),
+		Text:   "Destinations do not read Source Descriptions without an end: this module reads 100 of them in four levels, and 10,000 sets, within 100 MiB and ten minutes.",
+		Remedy: "Publish one Source Description, which lists each Capability List once.",
+	}, {
 		ID: "list-paging", Harm: Error, Sentences: says(None, "The <sitemapindex> document format is used when it is necessary to group multiple documents of the <urlset> format.", "Core 7"),
 		Text: `Most harvesters stop before documents to which only links with rel="next" lead.`, Remedy: "Publish a sitemapindex that lists all pages.",
 		Seen: []string{"Heratio and other software with pages of a query"},

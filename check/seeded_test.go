@@ -163,6 +163,7 @@ var seeds = []seed{
 <rs:md capability="resourcelist" at="2025-03-01T00:00:00Z"/><sitemap><loc>{base}/list-2.xml</loc><lastmod>2025-03-01T00:00:00Z</lastmod></sitemap></sitemapindex>`)
 		s.edit(t, list, "</sitemapindex>", `<sitemap><loc>{base}/list-3.xml</loc><lastmod>2025-03-01T00:00:00Z</lastmod></sitemap></sitemapindex>`)
 	}},
+	{"101 Source Descriptions", "discovery-endless", "/description-100.xml", 0, described(100)},
 	{"next page", "list-paging", list2, 6, nextPages},
 	{"changes begin too late", "changes-gap", changes, 4, both(edit(list, "2025-03-01", "2024-03-01"), edit(list1, "2025-03-01", "2024-03-01"), edit(list2, "2025-03-01", "2024-03-01"))},
 	{"a resource twice", "resource-repeated", list2, 8, edit(list2, "</urlset>", entryA+"</urlset>")},

@@ -38,6 +38,9 @@ type walker struct {
 	first  []*once            // the documents that are read again
 
 	identityTried bool
+
+	budget tree.Budget // of documents above the lists
+	spent  bool
 }
 
 // An indexed document is a part of an index, or an index.
@@ -75,7 +78,7 @@ func (w *walker) isSeen(uri string) bool {
 
 // visit is walk without the pages that only links with rel="next" lead to.
 func (w *walker) visit(ctx context.Context, uri string, x expectation, st *set) error {
-	if w.isSeen(uri) {
+	if w.isSeen(uri) || w.spent {
 		return nil
 	}
 	if len(w.seen) >= maxDocuments || w.level >= maxLevels {
@@ -87,7 +90,8 @@ func (w *walker) visit(ctx context.Context, uri string, x expectation, st *set) 
 	defer func() { w.level-- }()
 
 	var children []child
-	d, at, err := w.get(ctx, uri, x, func(d *document, e *rsxml.Entry, at place) {
+	began, waits := time.Now(), new(fetch.Waits)
+	d, at, err := w.get(fetch.WithWaits(ctx, waits), uri, x, func(d *document, e *rsxml.Entry, at place) {
 		st.entry(d, e, at)
 		if (leads(d) || d.isPart(e)) && len(children) < maxChildren {
 			children = append(children, child{e.Loc, *e, at})
@@ -99,6 +103,11 @@ func (w *walker) visit(ctx context.Context, uri string, x expectation, st *set) 
 	if d == nil || err != nil {
 		return err
 	}
+	if err := w.spend(d, time.Since(began)-waits.Total()); err != nil {
+		w.spent = true
+		w.add("discovery-endless", place{document: uri}, "", "%v: nothing more was read", err)
+		return nil
+	}
 	if err := st.document(ctx, d, x); err != nil {
 		return err
 	}
@@ -106,6 +115,27 @@ func (w *walker) visit(ctx context.Context, uri string, x expectation, st *set) 
 		w.pages = append(w.pages, page{d.next, d.elsewhere, expectation{at: d.place, capability: d.capability, up: x.up, paged: true}, x})
 	}
 	return w.follow(ctx, d, at, children, x, st)
+}
+
+// spend takes a document above the lists, which has taken some time, from the budget that a Destination
+// has for all of them.
+func (w *walker) spend(d *document, took time.Duration) error {
+	switch d.capability {
+	case resourcesync.Description:
+		if err := w.budget.Description(); err != nil {
+			return err
+		}
+	case resourcesync.CapabilityList:
+		if err := w.budget.Sets(1); err != nil {
+			return err
+		}
+	default:
+		return nil
+	}
+	if err := tree.CheckDepth(w.level - 1); err != nil {
+		return err
+	}
+	return w.budget.Read(d.bytes, took)
 }
 
 // leads reports whether the entries of a document are documents or packages.
