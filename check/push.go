@@ -57,11 +57,11 @@ func (w *walker) topic(ctx context.Context, ch child, list *document) error {
 		return w.failed(ctx, ch.uri, ch.at, err, "topic-unreachable", spec+" 4.1")
 	}
 	defer res.Close()
-	w.topicHeader(res, spec+" 4.1", ch.uri, hubs)
 	base, err := url.Parse(res.URL)
 	if err != nil {
 		return err
 	}
+	w.topicHeader(res, base, spec+" 4.1", ch.uri, hubs)
 	if res.Header.Get("Content-Length") != "0" {
 		begin := make([]byte, 1)
 		if n, _ := io.ReadFull(res, begin); n > 0 {
@@ -162,7 +162,7 @@ func (w *walker) socket(ctx context.Context, uri string, at place) error {
 }
 
 // topicHeader judges the header of a topic.
-func (w *walker) topicHeader(res *fetch.Document, section, topic string, hubs []string) {
+func (w *walker) topicHeader(res *fetch.Document, base *url.URL, section, topic string, hubs []string) {
 	here := place{document: topic}
 	if media, _, _ := strings.Cut(res.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(media), "application/xml") {
 		w.add("topic-type", here, section, "the Content-Type is %q", res.Header.Get("Content-Type"))
@@ -170,18 +170,27 @@ func (w *walker) topicHeader(res *fetch.Document, section, topic string, hubs []
 	links := linkheader.Parse(res.Header.Values("Link")...)
 	var own []string
 	for l := range linkheader.Find(links, resourcesync.RelHub) {
-		own = append(own, l.Target)
+		own = append(own, absolute(base, l.Target))
 	}
 	if len(own) == 0 || len(hubs) > 0 && !slices.ContainsFunc(own, func(h string) bool { return slices.Contains(hubs, h) }) {
 		w.add("topic-hub", here, section, "the hubs of its Link header are %q, those of the Capability List are %q", own, hubs)
 	}
 	self := ""
 	for l := range linkheader.Find(links, resourcesync.RelSelf) {
-		self = l.Target
+		self = absolute(base, l.Target)
 	}
 	if self != topic {
 		w.add("topic-self", here, section, "the link with the relation self is %q, not %q", self, topic)
 	}
+}
+
+// absolute returns the absolute URI of the target of a Link header (RFC 8288, section 3.1), or the
+// target if it has none.
+func absolute(base *url.URL, target string) string {
+	if uri, ok := tree.Resolve(base, target); ok {
+		return uri
+	}
+	return target
 }
 
 // hub sends a request to a hub that it must refuse: a subscription without a callback. A refusal

@@ -322,7 +322,7 @@ func (w *walker) response(uri string, at place, res *fetch.Document, d *document
 	if !strings.EqualFold(res.Header.Get("Content-Encoding"), "gzip") && d.bytes > smallDocument && !strings.Contains(res.Header.Get("Content-Type"), "gzip") && !strings.HasSuffix(res.URL, ".gz") {
 		w.add("no-gzip", here, "", "%d bytes are sent without compression", d.bytes)
 	}
-	if res.Validators == (fetch.Validators{}) {
+	if res.Header.Get("ETag") == "" && res.Header.Get("Last-Modified") == "" {
 		w.add("no-validators", here, "", "the response has neither ETag nor Last-Modified")
 	}
 	if res.URL != uri && at.document != "" {

@@ -101,7 +101,7 @@ func (p *pack) position(z *zip.Reader, manifest *zip.File) {
 		return
 	}
 	for _, f := range z.File {
-		if offset, err := f.DataOffset(); err == nil && offset < at && f.Name != manifestName {
+		if offset, err := f.DataOffset(); err == nil && offset < at && f.Name != manifestName && !f.FileInfo().IsDir() {
 			p.add("manifest-position", p.here, p.section, "%s is before the manifest", f.Name)
 			return
 		}
