@@ -32,6 +32,8 @@ type site struct {
 	files map[string]*file
 	packs map[string][]member // packages, by path
 
+	callback *check.Callback // of its checks, or nil
+
 	mu       sync.Mutex
 	requests map[string]int // by path
 }
@@ -72,6 +74,9 @@ func (s *site) add(path, body string) *file {
 // edit replaces text in the documents and manifests that have it.
 func (s *site) edit(t testing.TB, path, old, new string) {
 	t.Helper()
+	if old == new {
+		t.Fatalf("an edit of %s changes nothing", path)
+	}
 	if f := s.files[path]; f != nil && strings.Contains(f.body, old) {
 		f.body = strings.ReplaceAll(f.body, old, new)
 		return
@@ -300,6 +305,9 @@ func (s *site) judge(t testing.TB, o *check.Options) (*check.Report, map[string]
 	t.Helper()
 	if o == nil {
 		o = options()
+	}
+	if s.callback != nil {
+		o.Callback = s.callback
 	}
 	r, err := check.Check(t.Context(), s.URL, o)
 	if err != nil {
