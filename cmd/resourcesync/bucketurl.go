@@ -7,8 +7,7 @@ import (
 	"strings"
 
 	"gocloud.dev/blob"
-	_ "gocloud.dev/blob/azureblob" // azblob://
-	_ "gocloud.dev/blob/s3blob"    // s3://
+	_ "gocloud.dev/blob/s3blob" // s3://
 
 	"github.com/resourcesync-go/resourcesync/adapters/bucket"
 	"github.com/resourcesync-go/resourcesync/adapters/bucket/azurebucket"
