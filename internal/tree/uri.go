@@ -83,8 +83,8 @@ func isHTTP(uri string) bool {
 		switch c := rest[i]; {
 		case c == '/' || c == '?' || c == '#':
 			return true
-		case c != '.' && c != '-' && c != ':' && !isLetterOrDigit(c):
-			_, err := url.Parse(uri) // userinfo, an IPv6 address, or what cannot be a host
+		case c != '.' && c != '-' && !isLetterOrDigit(c):
+			_, err := url.Parse(uri) // a port, userinfo, an IPv6 address, or no valid host
 			return err == nil
 		}
 	}

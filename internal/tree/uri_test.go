@@ -28,6 +28,7 @@ func TestResolve(t *testing.T) {
 		"":                              "https://example.org/lists/a.xml",
 
 		"ftp://example.org/a": "", "urn:isbn:1": "", "http://[::1/a": "", "http:///a": "", "http://a b/": "", "http://example.org:http/": "",
+		"//::": "", "http://::/": "", "//example.org:1:2/a": "",
 	} {
 		got, ok := Resolve(base, ref)
 		if ok != (want != "") || ok && got != want {
