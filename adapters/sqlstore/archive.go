@@ -60,11 +60,7 @@ func (a archive) ArchivedWindows(ctx context.Context, max int) ([]resourcesync.I
 		return err
 	})
 	if err == nil && len(closed) > kept {
-		// Stored windows keep their bounds when changes are erased from them.
-		var stored bool
-		if stored, err = j.keepWindows(ctx, max, closed[kept:]); err == nil && !stored {
-			err = errBusy
-		}
+		err = j.keepArchived(ctx, max, closed[kept:])
 	}
 	if err != nil {
 		return nil, j.fail("archived windows", err)
@@ -76,8 +72,24 @@ func (a archive) ArchivedWindows(ctx context.Context, max int) ([]resourcesync.I
 	return windows, nil
 }
 
+// archiveWait is the maximum time to wait for another writer before a request for an archive
+// fails.
+const archiveWait = 10 * time.Second
+
 // errBusy means that windows of the archive cannot be listed before they are stored.
 var errBusy = errors.New("another process is writing to the database; try again")
+
+// keepArchived stores closed windows of the archive. It waits for other writers: windows that
+// are not stored would lose their bounds when changes are erased from them.
+func (j *Journal) keepArchived(ctx context.Context, max int, closed []paging.Window) error {
+	waiting, cancel := context.WithTimeout(ctx, archiveWait)
+	defer cancel()
+	err := j.store.db.Write(waiting, j.insertWindows(waiting, max, closed))
+	if err != nil && waiting.Err() != nil && ctx.Err() == nil {
+		return errBusy
+	}
+	return err
+}
 
 // ArchivedChanges implements [resourcesync.ChangeArchiver].
 func (a archive) ArchivedChanges(ctx context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {

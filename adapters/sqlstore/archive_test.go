@@ -1,8 +1,10 @@
 package sqlstore
 
 import (
+	"database/sql"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,6 +62,42 @@ func TestD9_Archive(t *testing.T) {
 		st, err := read.Archive().StatArchive(t.Context())
 		if err != nil || !st.Since.After(all[read][0].Datetime) {
 			t.Errorf("the archive still begins at %v, %v", st.Since, err)
+		}
+	})
+}
+
+// TestArchiveWaits lists an archive for the first time while another process is writing.
+func TestArchiveWaits(t *testing.T) {
+	const day = 24 * time.Hour
+	eachEngine(t, func(t *testing.T, db database) {
+		clock := newClock()
+		store := db.open(t, &Options{Now: clock.tell, Retain: day, Archive: 20 * day})
+		set := store.mustSet(t, "set", nil)
+		for range 3 {
+			clock.now = clock.now.Add(day)
+			scatter(t, set, rand.New(rand.NewPCG(1, 1)), 25, 20)
+		}
+		clock.now = clock.now.Add(2 * day)
+		if err := store.clearAll(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+
+		other := newWriter(t, db)
+		var windows []resourcesync.Interval
+		var listing sync.WaitGroup
+		var err error
+		if writing := other.transaction(t.Context(), func(tx *sql.Tx) error {
+			if _, err := tx.ExecContext(t.Context(), "INSERT INTO article (key, version) VALUES ('a', 1)"); err != nil {
+				return err
+			}
+			listing.Go(func() { windows, err = set.Archive().ArchivedWindows(t.Context(), 10) })
+			time.Sleep(100 * time.Millisecond) // a transaction of another process
+			return nil
+		}); writing != nil {
+			t.Error(writing)
+		}
+		if listing.Wait(); err != nil || len(windows) == 0 {
+			t.Errorf("%d windows, %v", len(windows), err)
 		}
 	})
 }

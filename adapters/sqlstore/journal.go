@@ -45,7 +45,7 @@ func (j *Journal) Windows(ctx context.Context, max int) ([]resourcesync.Interval
 	if closed := division.Closed()[kept:]; len(closed) > 0 {
 		// If they cannot be stored now, the next call finds them again: the windows are a
 		// function of the journal.
-		if _, err := j.keepWindows(ctx, max, closed); err != nil {
+		if err := j.keepWindows(ctx, max, closed); err != nil {
 			if ctx.Err() != nil {
 				return nil, j.fail("windows", ctx.Err())
 			}
@@ -93,16 +93,21 @@ func readWindows(ctx context.Context, c rowdb.Conn, set int64, max int, since, u
 	return closed, err
 }
 
-// keepWindows stores closed windows, unless that would wait for a writer. It reports whether
-// it has.
-func (j *Journal) keepWindows(ctx context.Context, max int, closed []paging.Window) (bool, error) {
-	return j.store.db.TryWrite(ctx, func(c rowdb.Conn) error {
+// keepWindows stores closed windows, unless that would wait for a writer.
+func (j *Journal) keepWindows(ctx context.Context, max int, closed []paging.Window) error {
+	_, err := j.store.db.TryWrite(ctx, j.insertWindows(ctx, max, closed))
+	return err
+}
+
+// insertWindows returns the statements that store closed windows.
+func (j *Journal) insertWindows(ctx context.Context, max int, closed []paging.Window) func(rowdb.Conn) error {
+	return func(c rowdb.Conn) error {
 		return c.ExecEach(ctx, "INSERT INTO rs_window (set_id, most, until, count, bytes) VALUES ($1, $2, $3, $4, $5) ON CONFLICT DO NOTHING", len(closed),
 			func(i int) []any {
 				w := &closed[i]
 				return []any{j.id, max, w.Until.UnixMicro(), w.Count, w.Bytes}
 			})
-	})
+	}
 }
 
 // Seals implements [resourcesync.Sealer].
