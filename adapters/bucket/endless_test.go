@@ -24,37 +24,76 @@ import (
 
 // TestEndlessListing has stores whose listings have no end. A scan notices that, and deletes nothing.
 func TestEndlessListing(t *testing.T) {
-	for name, page := range map[string]func(n int) (keys []string, token string){
-		"the same token":                 func(n int) ([]string, string) { return []string{fmt.Sprintf("%06d", n)}, "same" },
-		"the same token, nothing listed": func(int) ([]string, string) { return nil, "same" },
-		"new tokens, the same object":    func(n int) ([]string, string) { return []string{"a"}, fmt.Sprint("t", n) },
-		"a long circle": func(n int) ([]string, string) {
-			return []string{fmt.Sprintf("%03d", n%90)}, fmt.Sprint("t", n)
-		},
+	for store, tt := range map[string]struct {
+		publish func(t *testing.T, endpoint string) *published
+		write   func(keys []string, token string) string
+	}{
+		"S3":    {publishEndpoint, listingOfS3},
+		"Azure": {publishAzureEndpoint, listingOfAzure},
 	} {
-		t.Run(name, func(t *testing.T) {
-			requests := 0
-			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				if requests++; requests > 3000 {
-					t.Error("the listing does not end")
-					http.Error(w, "", http.StatusForbidden)
-					return
+		for name, page := range map[string]func(n int) (keys []string, token string){
+			"the same token":                 func(n int) ([]string, string) { return []string{fmt.Sprintf("%06d", n)}, "same" },
+			"the same token, nothing listed": func(int) ([]string, string) { return nil, "same" },
+			"new tokens, the same object":    func(n int) ([]string, string) { return []string{"a"}, fmt.Sprint("t", n) },
+			"a long circle": func(n int) ([]string, string) {
+				return []string{fmt.Sprintf("%03d", n%90)}, fmt.Sprint("t", n)
+			},
+		} {
+			t.Run(store+", "+name, func(t *testing.T) {
+				requests := 0
+				endless := false
+				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					requests++
+					w.Header().Set("Content-Type", "application/xml")
+					switch {
+					case !endless:
+						fmt.Fprint(w, tt.write([]string{"a", "b", "c", "d", "e"}, ""))
+					case requests > 3000:
+						t.Error("the listing does not end")
+						http.Error(w, "", http.StatusForbidden)
+					default:
+						fmt.Fprint(w, tt.write(page(requests)))
+					}
+				}))
+				defer server.Close()
+				p := tt.publish(t, server.URL)
+				if _, err := p.set.Scan(t.Context(), p.Resources(t.Context())); err != nil {
+					t.Fatal(err)
 				}
-				keys, token := page(requests)
-				text := `<ListBucketResult><IsTruncated>true</IsTruncated><NextContinuationToken>` + token + `</NextContinuationToken>`
-				for _, key := range keys {
-					text += `<Contents><Key>` + key + `</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><Size>1</Size></Contents>`
+				endless, requests = true, 0
+				result, err := p.set.Scan(t.Context(), p.Resources(t.Context()))
+				if err == nil || !strings.Contains(err.Error(), "without end") || result.Deleted > 0 {
+					t.Errorf("after %d requests: %+v, %v", requests, result, err)
 				}
-				fmt.Fprint(w, text+`</ListBucketResult>`)
-			}))
-			defer server.Close()
-			p := publishEndpoint(t, server.URL)
-			_, err := p.set.Scan(t.Context(), p.Resources(t.Context()))
-			if err == nil || !strings.Contains(err.Error(), "without end") {
-				t.Errorf("after %d requests: %v", requests, err)
-			}
-		})
+				for _, key := range []string{"a", "e"} {
+					if _, found, err := p.set.Get(t.Context(), key); err != nil || !found {
+						t.Errorf("%s is not listed: %v", key, err)
+					}
+				}
+			})
+		}
 	}
+}
+
+// listingOfS3 returns a page of a listing of S3. If token is not empty, another page follows.
+func listingOfS3(keys []string, token string) string {
+	text := "<ListBucketResult>"
+	if token != "" {
+		text += "<IsTruncated>true</IsTruncated><NextContinuationToken>" + token + "</NextContinuationToken>"
+	}
+	for _, key := range keys {
+		text += "<Contents><Key>" + key + "</Key><LastModified>2026-01-01T00:00:00.000Z</LastModified><Size>1</Size></Contents>"
+	}
+	return text + "</ListBucketResult>"
+}
+
+// listingOfAzure is listingOfS3 of Azure.
+func listingOfAzure(keys []string, token string) string {
+	text := `<?xml version="1.0" encoding="utf-8"?><EnumerationResults><Blobs>`
+	for _, key := range keys {
+		text += "<Blob><Name>" + key + `</Name><Properties><Last-Modified>Thu, 01 Jan 2026 00:00:00 GMT</Last-Modified><Etag>0x1</Etag><Content-Length>1</Content-Length><BlobType>BlockBlob</BlobType></Properties></Blob>`
+	}
+	return text + "</Blobs><NextMarker>" + token + "</NextMarker></EnumerationResults>"
 }
 
 // TestLargeListing has stores whose response to a request of a listing has no end.
