@@ -45,7 +45,6 @@ func (s *Site) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, e
 				return
 			}
 		}
-		s.judgeRefusals(ctx)
 		if err := cmp.Or(ctx.Err(), failed, s.Hidden()); err != nil {
 			yield(resourcesync.Resource{}, err)
 			return

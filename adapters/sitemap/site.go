@@ -86,6 +86,12 @@ type Set interface {
 	// WithdrawForScan is Withdraw, except that no deletion is published before the end of
 	// a complete scan.
 	WithdrawForScan(ctx context.Context, keys ...string) error
+
+	// ApproveWithdrawn has each scan call approve before it publishes deletions of withdrawn
+	// resources, whoever has withdrawn them. It must not publish those of resources that are
+	// withdrawn after the call began. If approve returns an error, the scan fails, and all of
+	// these deletions wait.
+	ApproveWithdrawn(approve func(ctx context.Context) error)
 }
 
 // A WithheldSet stores the pages that do not qualify, for example another sqlstore.Set.
@@ -164,9 +170,10 @@ type Options struct {
 
 	// MayRefuse returns how many listed pages the website may refuse a Stranger, although it
 	// answers requests without its headers. Up to this number, such pages are withdrawn. If
-	// there are more, the others stay in the set, and [Site.Hidden] returns an error until the
-	// website answers them or MayRefuse allows all pages. If nil, any number is withdrawn. Set
-	// must be a [resourcesync.Stater].
+	// there are more, the others stay in the set, no deletion is published, and [Site.Hidden]
+	// returns an error until the website answers them or MayRefuse allows all pages. A sample
+	// says whether there are more, before the first page is withdrawn and before deletions are
+	// published. If nil, any number is withdrawn. Set must be a [resourcesync.Stater].
 	MayRefuse func(ctx context.Context) (int64, error)
 
 	// UserAgent is sent with requests. If empty, "resourcesync" is used.
@@ -196,8 +203,9 @@ type Site struct {
 	mu       sync.Mutex
 	status   Status
 	refusals int64          // of listed pages to a Stranger, which were withdrawn
-	judged   int64          // of these, by judgeRefusals
+	judged   time.Time      // when the last sample was judged
 	hidden   *StrangerError // see Hidden
+	judging  sync.Mutex     // while a sample is requested
 
 	robotsNamed atomic.Bool // robots.txt has named a sitemap
 }
@@ -272,6 +280,9 @@ func New(base string, set Set, o *Options) (*Site, error) {
 		s.wordpress = newWordPress(s)
 	}
 	s.revisits = rate.NewLimiter(rate.Limit(s.options.Revisit), 1)
+	if s.judges() {
+		set.ApproveWithdrawn(s.approve)
+	}
 	return s, nil
 }
 

@@ -149,7 +149,7 @@ func newHarness(t testing.TB, o sitemap.Options) *harness {
 // another returns another Site with the same set, as another process has.
 func (h *harness) another(t testing.TB, o sitemap.Options) *sitemap.Site {
 	t.Helper()
-	o.Upstream, o.Folder, o.Rate, o.Logger = h.server.URL, t.TempDir(), 10_000, slog.New(slog.DiscardHandler)
+	o.Upstream, o.Folder, o.Rate, o.Logger = h.server.URL, t.TempDir(), 10_000, cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
 	site, err := sitemap.New(base, h.set, &o)
 	if err != nil {
 		t.Fatal(err)

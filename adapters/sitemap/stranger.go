@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"net/netip"
 	"net/url"
@@ -90,15 +89,13 @@ func (e *StrangerError) Error() string {
 func (e *StrangerError) Rule() string { return "allow " + e.Stranger.Address.String() + ";" }
 
 const (
-	// sampleSize is the number of listed pages that are requested twice at the start.
-	sampleSize = 20
+	// judgeEvery is the interval of further samples while the set is hidden or refused pages
+	// are withdrawn.
+	judgeEvery = time.Minute
 
-	// sampleEvery is the interval of further samples while the set is hidden.
-	sampleEvery = time.Minute
-
-	// samplePause is the pause before it is checked whether another sample is due, or the
+	// judgePause is the pause before it is checked whether another sample is due, or the
 	// deletions were confirmed.
-	samplePause = 2 * time.Second
+	judgePause = 2 * time.Second
 )
 
 // errDiffers means that a page must stay as it is, because the set is hidden.
@@ -116,15 +113,30 @@ func (s *Site) Hidden() error {
 	return s.hidden
 }
 
+// judges reports whether refusals to strangers are judged at all.
+func (s *Site) judges() bool {
+	return !s.options.Stranger.Off && s.options.MayRefuse != nil && s.options.Verify != VerifyNone
+}
+
 // refused decides what a refusal of a listed page means: whether only a stranger is refused the
 // page. An error means that it must stay as it is.
 func (s *Site) refused(ctx context.Context, p *page) (stranger bool, err error) {
-	if s.options.Stranger.Off || p.known.Key == "" || s.options.MayRefuse == nil {
+	if !s.judges() || p.known.Key == "" {
 		return false, nil
 	}
-	itself, err := s.request(context.WithValue(ctx, asItself{}, true), p)
-	if err != nil || itself.reason != "" {
+	switch itself, err := s.request(context.WithValue(ctx, asItself{}, true), p); {
+	case err != nil:
+		return true, nil // maybe; its deletion waits until a sample is judged
+	case itself.reason != "":
 		return false, nil // it is refused to everybody
+	}
+	s.mu.Lock()
+	due := s.hidden == nil && time.Since(s.judged) >= judgeEvery
+	s.mu.Unlock()
+	if due {
+		if _, err := s.judge(ctx, judgeEvery); err != nil { // deletions wait; see approve
+			s.log.Debug("no sample of pages requested", "error", err)
+		}
 	}
 	most, err := s.options.MayRefuse(ctx)
 	if err != nil {
@@ -151,7 +163,7 @@ func (s *Site) hide(e *StrangerError) {
 
 // show shows the set again, and has it scanned. The caller holds the lock.
 func (s *Site) show(why string) {
-	s.hidden, s.refusals, s.judged = nil, 0, 0
+	s.hidden, s.refusals = nil, 0
 	s.log.Info(why)
 	s.hints.wake()
 }
@@ -159,27 +171,29 @@ func (s *Site) show(why string) {
 // sampleStrangers compares the answers for a sample of the listed pages at the start, and again as
 // long as the set is hidden.
 func (s *Site) sampleStrangers(ctx context.Context) {
-	if s.options.MayRefuse == nil || s.options.Stranger.Off || s.options.Verify == VerifyNone {
+	if !s.judges() {
 		return
 	}
-	var last time.Time // of a sample
-	for {
+	for first := true; ; {
+		s.mu.Lock()
+		hidden, due := s.hidden != nil, time.Since(s.judged) >= judgeEvery
+		s.mu.Unlock()
 		switch {
-		case last.IsZero(), s.Hidden() != nil && time.Since(last) >= sampleEvery:
-			of, refused := s.sample(ctx)
+		case first, hidden && due:
+			found, err := s.judge(ctx, 0)
 			if ctx.Err() != nil {
 				return
 			}
-			if refused > 0 && last.IsZero() {
-				s.log.Warn("the website refuses visitors some of its pages, which leave the lists; if that is wrong, see --scan-as", "header", s.options.Stranger.String(), "refused", refused, "of", of)
+			if first = err != nil || found.of == 0; first { // the first scan may not have listed any yet
+				break
 			}
-			if of > 0 && s.judge(ctx, of, refused) { // the first scan may not have listed any yet
-				last = time.Now()
+			if found.refused > 0 && !hidden {
+				s.log.Warn("the website refuses visitors some of its pages, which leave the lists; if that is wrong, see --scan-as", "header", s.options.Stranger.String(), "refused", found.refused, "of", found.of)
 			}
-		case s.Hidden() != nil:
+		case hidden:
 			s.allow(ctx)
 		}
-		if background.Sleep(ctx, samplePause) != nil {
+		if background.Sleep(ctx, judgePause) != nil {
 			return
 		}
 	}
@@ -187,9 +201,8 @@ func (s *Site) sampleStrangers(ctx context.Context) {
 
 // allow shows the set again if MayRefuse allows all pages.
 func (s *Site) allow(ctx context.Context) {
-	most, err := s.options.MayRefuse(ctx)
-	st, failed := s.set.(resourcesync.Stater).Stat(ctx, resourcesync.Range{})
-	if err != nil || failed != nil || most < st.Count {
+	allowed, count, err := s.allowance(ctx)
+	if err != nil || allowed < count {
 		return
 	}
 	s.mu.Lock()
@@ -199,75 +212,63 @@ func (s *Site) allow(ctx context.Context) {
 	}
 }
 
-// judgeRefusals hides the set before a scan publishes the deletions of refused pages if the website
-// refuses a stranger all of a sample of the others.
-func (s *Site) judgeRefusals(ctx context.Context) {
-	s.mu.Lock()
-	due := s.refusals != s.judged && s.hidden == nil
-	s.judged = s.refusals
-	s.mu.Unlock()
-	if !due {
-		return
-	}
-	if of, refused := s.sample(ctx); of > 0 && refused == of {
-		s.judge(ctx, of, refused)
-	}
-}
-
-// judge hides the set or shows it again, and reports whether it could.
-func (s *Site) judge(ctx context.Context, of, refused int64) (judged bool) {
+// allowance returns how many of the listed pages the website may refuse a stranger, beyond those
+// that were withdrawn, and the number of listed pages.
+func (s *Site) allowance(ctx context.Context) (allowed, count int64, err error) {
 	most, err := s.options.MayRefuse(ctx)
-	st, failed := s.set.(resourcesync.Stater).Stat(ctx, resourcesync.Range{})
-	if err != nil || failed != nil {
-		return false
+	if err != nil {
+		return 0, 0, err
 	}
+	st, err := s.set.(resourcesync.Stater).Stat(ctx, resourcesync.Range{})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	switch many := float64(refused)*float64(st.Count) > float64(most)*float64(of); {
-	case many && s.hidden == nil:
-		s.hide(&StrangerError{s.options.Stranger, true, refused, of})
-	case !many && s.hidden != nil && refused == 0:
-		s.show("the website answers strangers again, and the set is shown")
-	}
-	return true
+	return max(0, most-s.refusals), st.Count, err
 }
 
-// sample requests some listed pages, as a stranger and as itself, and returns how many the website
-// refuses a stranger.
-func (s *Site) sample(ctx context.Context) (of, refused int64) {
-	seen := make(map[string]bool)
-	for i := range sampleSize {
-		from := ""
-		if i > 0 { // anywhere
-			from = "/" + string(rune('!'+rand.IntN('~'-'!'))) + string(rune('!'+rand.IntN('~'-'!')))
-		}
-		for r, err := range s.set.Resources(ctx, resourcesync.Range{From: from}) {
-			if err != nil {
-				break
-			}
-			if seen[r.Key] && len(seen) < sampleSize {
-				continue
-			}
-			u, err := url.Parse(r.URI)
-			if err != nil || seen[r.Key] {
-				break
-			}
-			seen[r.Key] = true
-			p := &page{key: r.Key, uri: u}
-			stranger, err := s.request(ctx, p)
-			if err != nil {
-				break
-			}
-			of++
-			if stranger.reason == "" {
-				break
-			}
-			itself, err := s.request(context.WithValue(ctx, asItself{}, true), p)
-			if err == nil && itself.reason == "" {
-				refused++
-			}
-			break
-		}
+// approve judges a sample before a scan publishes the deletions of withdrawn pages. An error means
+// that it must not.
+func (s *Site) approve(ctx context.Context) error {
+	if hidden := s.Hidden(); hidden != nil {
+		return hidden
 	}
-	return of, refused
+	allowed, count, err := s.allowance(ctx)
+	if err != nil || allowed >= count {
+		return err
+	}
+	if _, err := s.judge(ctx, 0); err != nil {
+		return fmt.Errorf("sitemap: deletions wait until it is known whether the website refuses visitors more pages: %w", err)
+	}
+	return s.Hidden()
+}
+
+// judge hides the set if a sample of the listed pages says that the website refuses a stranger more
+// than MayRefuse allows, and shows it again if it refuses none. If the last sample was judged less
+// than an interval ago, it does nothing.
+func (s *Site) judge(ctx context.Context, interval time.Duration) (found sample, err error) {
+	s.judging.Lock()
+	defer s.judging.Unlock()
+	s.mu.Lock()
+	fresh := time.Since(s.judged) < interval
+	s.mu.Unlock()
+	if fresh {
+		return sample{}, nil
+	}
+	allowed, count, err := s.allowance(ctx)
+	if err != nil {
+		return sample{}, err
+	}
+	found, err = s.sample(ctx, allowed, count)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.judged = time.Now()
+	if err != nil || found.of == 0 {
+		return found, err
+	}
+	switch many := found.isMany(allowed, count); {
+	case many && s.hidden == nil:
+		s.hide(&StrangerError{s.options.Stranger, true, found.refused, found.of})
+	case !many && s.hidden != nil && found.refused == 0:
+		s.show("the website answers strangers again, and the set is shown")
+	}
+	return found, nil
 }

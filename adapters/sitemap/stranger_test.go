@@ -5,8 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
+	"math/rand/v2"
 	"net/http"
 	"net/netip"
+	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -82,8 +86,8 @@ func TestManyRefused(t *testing.T) {
 	}{
 		"none":              {0, 403, 200, pages, false},
 		"a few":             {4, 403, 200, pages - 4, false},
-		"many":              {30, 403, 200, pages - 5, true},
-		"many, redirected":  {30, 302, 200, pages - 5, true},
+		"many":              {30, 403, 200, pages, true},
+		"many, redirected":  {30, 302, 200, pages, true},
 		"many, everybody":   {30, 403, 403, pages - 30, false},
 		"too many requests": {30, 429, 200, pages, false},
 		"failures":          {30, 500, 200, pages, false},
@@ -148,5 +152,171 @@ func TestManyRefused(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestRefusedMeanwhile has a website that begins to refuse strangers pages while all are visited in
+// turn and scans run. A single page leaves the list, and its deletion is published. If many follow,
+// no further deletion ever is.
+func TestRefusedMeanwhile(t *testing.T) {
+	const pages = 300
+	for name, tt := range map[string]struct {
+		refused int // pages
+		hidden  bool
+	}{
+		"one":          {1, false},
+		"a tenth":      {30, false},
+		"over a third": {105, true},
+		"all":          {pages, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			h := newHarness(t, sitemap.Options{Sitemaps: []string{"/s.xml"}, Revisit: 3000, MayRefuse: func(context.Context) (int64, error) { return pages / 4, nil }})
+			var refused atomic.Int64
+			var all []string
+			order := rand.Perm(pages)
+			for i := range pages {
+				path := fmt.Sprintf("/%03d", i)
+				all = append(all, path)
+				h.serve(path, func(w http.ResponseWriter, r *http.Request) {
+					if int64(order[i]) < refused.Load() && r.Header.Get("X-Forwarded-For") != "" {
+						w.WriteHeader(http.StatusForbidden)
+						return
+					}
+					fmt.Fprint(w, path)
+				})
+			}
+			h.serve("/s.xml", page(urlset(all...)))
+			h.mustScan(t, all...)
+			go h.site.Run(t.Context())
+			// scanUntil scans until a condition is true, and never publishes more deletions than most.
+			scanUntil := func(most int, done func(deleted int, err error) bool) {
+				t.Helper()
+				for deadline := time.Now().Add(40 * time.Second); ; {
+					_, err := h.scan(t)
+					deleted := h.deletions(t)
+					if deleted > most {
+						t.Fatalf("%d deletions are published; hidden: %v", deleted, h.site.Hidden())
+					}
+					if done(deleted, err) {
+						return
+					}
+					if time.Now().After(deadline) {
+						t.Fatalf("%d deletions, %v, hidden: %v", deleted, err, h.site.Hidden())
+					}
+				}
+			}
+			refused.Store(1)
+			scanUntil(1, func(deleted int, err error) bool { return err == nil && deleted == 1 })
+			time.AfterFunc(rand.N(100*time.Millisecond), func() { refused.Store(int64(tt.refused)) })
+			if tt.hidden {
+				scanUntil(1, func(_ int, err error) bool { return err != nil && h.site.Hidden() != nil })
+				if got := len(h.listed(t)); got < pages*3/4 {
+					t.Errorf("%d pages are listed", got)
+				}
+				return
+			}
+			scanUntil(tt.refused, func(deleted int, err error) bool { return err == nil && deleted == tt.refused })
+			if got := len(h.listed(t)); got != pages-tt.refused || h.site.Hidden() != nil {
+				t.Errorf("%d pages are listed; hidden: %v", got, h.site.Hidden())
+			}
+		})
+	}
+}
+
+// TestSampleOfMany has a set of so many pages that a sample reads only parts of it. A bounded number
+// of requests shows how many the website refuses strangers, wherever they are.
+func TestSampleOfMany(t *testing.T) {
+	const pages = 130_000
+	h := newHarness(t, sitemap.Options{})
+	var requests, from, to atomic.Int64
+	answer := func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		i, _ := strconv.ParseInt(strings.TrimPrefix(r.URL.Path, "/"), 10, 64)
+		if r.Header.Get("X-Forwarded-For") != "" && i >= from.Load() && i < to.Load() {
+			w.WriteHeader(http.StatusForbidden)
+		}
+	}
+	resources := make([]resourcesync.Resource, pages)
+	for i := range resources {
+		key := fmt.Sprintf("/%06d", i)
+		resources[i] = resourcesync.Resource{Key: key, URI: base + key[1:]}
+		h.serve(key, answer)
+	}
+	if err := h.set.Put(t.Context(), resources...); err != nil {
+		t.Fatal(err)
+	}
+	for name, tt := range map[string]struct {
+		from, to int64 // percent: the refused pages
+		hidden   bool
+	}{
+		"at the end": {60, 100, true},
+		"in between": {50, 90, true},
+		"most":       {0, 90, true},
+		"a few":      {85, 100, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			from.Store(tt.from * pages / 100)
+			to.Store(tt.to * pages / 100)
+			requests.Store(0)
+			log := new(lockedBuffer)
+			site := h.another(t, sitemap.Options{Revisit: -1, Logger: slog.New(slog.NewTextHandler(log, nil)),
+				MayRefuse: func(context.Context) (int64, error) { return pages / 4, nil }})
+			go site.Run(t.Context())
+			want := "the website refuses visitors some of its pages"
+			if tt.hidden {
+				want = "the set is not shown"
+			}
+			for deadline := time.Now().Add(20 * time.Second); !strings.Contains(log.String(), want); time.Sleep(time.Millisecond) {
+				if time.Now().After(deadline) {
+					t.Fatalf("after %d requests:\n%s", requests.Load(), log)
+				}
+			}
+			if hidden := site.Hidden(); (hidden != nil) != tt.hidden {
+				t.Errorf("hidden: %v", hidden)
+			}
+			if n := requests.Load(); n > 2000 { // at most 1,000 pages
+				t.Errorf("%d requests", n)
+			}
+		})
+	}
+}
+
+// TestSampleOfFailures has a website that begins to refuse strangers a page, and fails to answer for
+// all others: it is not known whether they are refused, too, so the page leaves the list, and its
+// deletion waits.
+func TestSampleOfFailures(t *testing.T) {
+	h := newHarness(t, sitemap.Options{Sitemaps: []string{"/s.xml"}, Revisit: -1, MayRefuse: func(context.Context) (int64, error) { return 10, nil }})
+	var refuse, fail atomic.Bool
+	var all []string
+	for i := range 40 {
+		path := fmt.Sprintf("/%02d", i)
+		all = append(all, path)
+		h.serve(path, func(w http.ResponseWriter, r *http.Request) {
+			switch {
+			case fail.Load() && i > 0:
+				w.WriteHeader(http.StatusServiceUnavailable)
+			case refuse.Load() && i == 0 && r.Header.Get("X-Forwarded-For") != "":
+				w.WriteHeader(http.StatusForbidden)
+			default:
+				fmt.Fprint(w, path)
+			}
+		})
+	}
+	h.serve("/s.xml", page(urlset(all...)))
+	h.mustScan(t, all...)
+	refuse.Store(true)
+	fail.Store(true)
+	h.serve("/s.xml", page(urlset(append([]string{"/00 2026-01-01"}, all[1:]...)...)))
+	if got, err := h.scan(t); err == nil || !slices.Equal(got, all[1:]) {
+		t.Errorf("listed %q, %v", got, err)
+	}
+	if n := h.deletions(t); n > 0 {
+		t.Errorf("%d deletions are published", n)
+	}
+	fail.Store(false)
+	h.mustScan(t, all[1:]...)
+	if n := h.deletions(t); n != 1 {
+		t.Errorf("%d deletions are published, want 1", n)
 	}
 }

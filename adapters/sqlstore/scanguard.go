@@ -23,6 +23,11 @@ func (sc *scan) judge(ctx context.Context, m missing) (hold bool, err error) {
 		if waiting, err = sc.countWithdrawn(ctx); err != nil {
 			return false, err
 		}
+		if approve := sc.set.approve.Load(); waiting > 0 && approve != nil {
+			if err := (*approve)(ctx); err != nil {
+				return false, err
+			}
+		}
 		sc.set.published.Store(0)
 	}
 	// The times when withdrawn resources were created are not known.

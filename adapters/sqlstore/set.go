@@ -71,6 +71,8 @@ type Set struct {
 
 	scanning  atomic.Pointer[scan] // the Scan of this process, or nil
 	published atomic.Int64         // withdrawn resources whose deletions no scan has judged
+
+	approve atomic.Pointer[func(context.Context) error] // see ApproveWithdrawn; may be nil
 }
 
 var (

@@ -1,6 +1,8 @@
 package sqlstore
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -165,6 +167,53 @@ func TestWithdrawDuringScan(t *testing.T) {
 		}
 		if got := scan(20, 20); got.Held != 0 || got.Deleted != 40 || len(articlesOf(t, set)) != 60 || len(journalOf(t, set, 100)) != 40 {
 			t.Errorf("%+v, journal %q", got, journalOf(t, set, 100))
+		}
+	})
+}
+
+// TestApproveWithdrawn has a scanner approve the deletions of what was withdrawn, also by another
+// process, before a scan publishes them. If it does not, they wait. What is withdrawn meanwhile
+// waits for the next scan.
+func TestApproveWithdrawn(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db database) {
+		store := db.open(t, nil)
+		set, other := guarded(t, store), guarded(t, store)
+		all := files(60, 40)
+		if _, err := set.Scan(t.Context(), listing(all...)); err != nil {
+			t.Fatal(err)
+		}
+		withdraw := func(key string) {
+			t.Helper()
+			if err := other.WithdrawForScan(t.Context(), key); err != nil {
+				t.Fatal(err)
+			}
+		}
+		asked := 0
+		refused := errors.New("not yet")
+		answer := refused
+		set.ApproveWithdrawn(func(context.Context) error {
+			asked++
+			withdraw(all[asked].Key)
+			return answer
+		})
+		check := func(want error, deletions ...string) {
+			t.Helper()
+			if _, err := set.Scan(t.Context(), listing(all[3:]...)); !errors.Is(err, want) {
+				t.Fatalf("%v, want %v", err, want)
+			}
+			if got := journalOf(t, set, 100); !slices.Equal(got, deletions) {
+				t.Errorf("after %d questions, journal %q, want %q", asked, got, deletions)
+			}
+		}
+		withdraw(all[0].Key)
+		check(refused)
+		answer = nil
+		check(nil, "deleted a/000", "deleted a/001")
+		set.ApproveWithdrawn(func(context.Context) error { asked++; return nil })
+		check(nil, "deleted a/000", "deleted a/001", "deleted a/002")
+		check(nil, "deleted a/000", "deleted a/001", "deleted a/002")
+		if asked != 3 {
+			t.Errorf("asked %d times, want 3", asked)
 		}
 	})
 }

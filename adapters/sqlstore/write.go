@@ -86,11 +86,17 @@ func (s *Set) Withdraw(ctx context.Context, keys ...string) error {
 }
 
 // WithdrawForScan is Withdraw, except that no deletion is journalled before the end of a complete
-// scan, however few there are. It is for a scanner that may still find out that they mean nothing;
-// its scan then fails.
+// scan, however few there are. It is for a scanner that may still find out that they mean nothing:
+// see [Set.ApproveWithdrawn].
 func (s *Set) WithdrawForScan(ctx context.Context, keys ...string) error {
 	return s.withdraw(ctx, true, keys)
 }
+
+// ApproveWithdrawn has each scan of this process call approve before it journals deletions of
+// withdrawn resources, also of those that other processes have withdrawn. The scan journals no
+// deletion of a resource that is withdrawn after the call began. If approve returns an error, the
+// scan fails with it, and all deletions wait.
+func (s *Set) ApproveWithdrawn(approve func(ctx context.Context) error) { s.approve.Store(&approve) }
 
 func (s *Set) withdraw(ctx context.Context, later bool, keys []string) error {
 	var published int
