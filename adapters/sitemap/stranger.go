@@ -113,6 +113,21 @@ func (s *Site) Hidden() error {
 	return s.hidden
 }
 
+// SetHidden hides the set, or shows it again if e is nil, because another process with the same set
+// has found out that it must be. A Site whose Stranger is off ignores it.
+func (s *Site) SetHidden(e *StrangerError) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	switch {
+	case !s.judges():
+	case e == nil && s.hidden != nil:
+		s.show("the set is shown again, as by another process")
+	case e != nil && s.hidden == nil:
+		e.Stranger = s.options.Stranger
+		s.hide(e)
+	}
+}
+
 // judges reports whether refusals to strangers are judged at all.
 func (s *Site) judges() bool {
 	return !s.options.Stranger.Off && s.options.MayRefuse != nil && s.options.Verify != VerifyNone

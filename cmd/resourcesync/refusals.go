@@ -3,8 +3,10 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 )
@@ -14,7 +16,9 @@ import (
 // set of withheld pages, which has no other.
 type refusal struct {
 	Withdrawn int64     `json:"withdrawn,omitempty"` // at most so many pages left the lists before the set was hidden
-	Hidden    bool      `json:"hidden,omitempty"`    // the set is not shown
+	Hidden    bool      `json:"hidden,omitempty"`    // the set is not shown, by any process
+	Refused   int64     `json:"refused,omitempty"`   // why it is hidden, as in a sitemap.StrangerError
+	Of        int64     `json:"of,omitempty"`        // the size of the sample; 0 if there was none
 	Confirmed time.Time `json:"confirmed,omitzero"`  // when the operator confirmed that the pages are private
 }
 
@@ -51,29 +55,56 @@ func confirmRefusals(ctx context.Context, st *state, set string) (hidden bool, e
 	return true, refusal{Withdrawn: r.Withdrawn, Confirmed: time.Now()}.record(ctx, withheld)
 }
 
-// followRefusals records whether the set is hidden, and follows a confirmation, until ctx is done.
+// restoreRefusal hides the set if the state says so, and follows a confirmation that was given while
+// no process was running.
+func (s *upstreamSet) restoreRefusal(ctx context.Context) error {
+	r, err := readRefusal(ctx, s.withheld)
+	if err != nil {
+		return err
+	}
+	s.confirmed.Store(!r.Confirmed.IsZero())
+	if s.recorded = r.Hidden; r.Hidden {
+		s.pages.SetHidden(r.reason())
+	}
+	return nil
+}
+
+// reason returns the reason why a set is hidden.
+func (r refusal) reason() *sitemap.StrangerError {
+	return &sitemap.StrangerError{Sample: r.Of > 0, Refused: r.Refused, Of: r.Of}
+}
+
+// followRefusals records whether the set is hidden, and follows a confirmation and what other
+// processes record, until ctx is done.
 func (s *upstreamSet) followRefusals(ctx context.Context) {
 	var known refusal // in the state
 	failed := false
+	shared := s.daemon.state.shared
 	for first := true; ; first = false {
-		if hidden := s.pages.Hidden() != nil; first || hidden || known != (refusal{}) {
+		if hidden := s.pages.Hidden() != nil; first || shared || hidden || known != (refusal{}) {
 			var err error
-			if known, err = s.followRefusal(ctx, hidden); err != nil && !failed && ctx.Err() == nil {
+			if known, err = s.followRefusal(ctx); err != nil && !failed && ctx.Err() == nil {
 				s.log.Warn("it is not known whether deletions were confirmed", "error", err)
 			}
 			failed = err != nil
 		}
 		if background.Sleep(ctx, releasePoll) != nil {
-			return
+			break
 		}
+	}
+	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasePoll)
+	defer cancel()
+	if _, err := s.followRefusal(ending); err != nil { // the next process shows the set until it finds out itself
+		s.log.Warn("it is not recorded whether the set is hidden", "error", err)
 	}
 }
 
-func (s *upstreamSet) followRefusal(ctx context.Context, hidden bool) (known refusal, err error) {
+func (s *upstreamSet) followRefusal(ctx context.Context) (known refusal, err error) {
 	if known, err = readRefusal(ctx, s.withheld); err != nil {
 		return known, err
 	}
 	next := known
+	reason, hidden := errors.AsType[*sitemap.StrangerError](s.pages.Hidden())
 	switch {
 	case !known.Confirmed.IsZero():
 		s.confirmed.Store(true)
@@ -84,16 +115,24 @@ func (s *upstreamSet) followRefusal(ctx context.Context, hidden bool) (known ref
 		if done {
 			next = refusal{}
 		}
-	case !hidden:
-		next = refusal{}
-	case !known.Hidden:
-		next.Hidden = true
+	case hidden && known.Hidden, !hidden && !known.Hidden:
+	case hidden && s.recorded: // another process shows it again
+		s.pages.SetHidden(nil)
+	case hidden:
+		next = refusal{Hidden: true, Refused: reason.Refused, Of: reason.Of}
 		if next.Withdrawn, err = s.mayRefuse(ctx); err != nil {
 			return known, err
 		}
+	case s.recorded, s.stranger.Off: // this process shows it again
+		next = refusal{}
+	default: // another process hides it
+		s.pages.SetHidden(known.reason())
 	}
 	if next != known {
 		err = next.record(ctx, s.withheld)
+	}
+	if err == nil {
+		s.recorded = next.Hidden
 	}
 	s.confirmed.Store(err == nil && !next.Confirmed.IsZero())
 	return next, err

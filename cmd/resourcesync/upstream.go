@@ -177,6 +177,8 @@ type upstreamSet struct {
 	confirmed atomic.Bool   // pages that strangers are refused are private
 	hub       string        // path of its URL
 
+	recorded bool // of followRefusals: the state said that the set is hidden
+
 	// Of followRefusals, after a confirmation: when the set was shown again, and when all pages
 	// had been requested since.
 	shownSince, visited time.Time
@@ -222,6 +224,9 @@ func (c *upstreamConfig) open(ctx context.Context, m *member) (*content, error) 
 	})
 	if err != nil {
 		return nil, usageError{err}
+	}
+	if err := s.restoreRefusal(ctx); err != nil {
+		return nil, usagef("state %q: %w", st.place, err)
 	}
 	content := &content{
 		from: slog.String("upstream", c.upstream),
