@@ -61,8 +61,17 @@ func (s *Site) revisit(ctx context.Context) {
 	s.saveRotation(&at)
 }
 
+// RevisitAll requests all listed pages once, at [Options.Rate], updates the set, and has it scanned.
+// It is for pages that nothing else requests, because Options.Revisit is negative.
+func (s *Site) RevisitAll(ctx context.Context) error {
+	after := ""
+	_, err := s.round(ctx, s.set, &after, nil)
+	s.hints.wake()
+	return err
+}
+
 // round visits the pages of a set after the key *after, and advances the key. An error
-// means that it did not reach the end.
+// means that it did not reach the end. If at is nil, it is no part of the rotation.
 func (s *Site) round(ctx context.Context, set resourcesync.Provider, after *string, at *rotation) (visited int, err error) {
 	for {
 		var pages []page
@@ -81,14 +90,21 @@ func (s *Site) round(ctx context.Context, set resourcesync.Provider, after *stri
 			return visited, nil
 		}
 		for _, p := range pages {
-			if err := s.revisits.Wait(ctx); err != nil {
+			if at != nil {
+				if err := s.revisits.Wait(ctx); err != nil {
+					return visited, err
+				}
+			}
+			if err := ctx.Err(); err != nil {
 				return visited, err
 			}
 			s.recheck(ctx, p, false, always)
 			*after = p.key
 			visited++
 		}
-		s.saveRotation(at)
+		if at != nil {
+			s.saveRotation(at)
+		}
 	}
 }
 

@@ -421,6 +421,27 @@ func TestNginxConfirmedWhileStopped(t *testing.T) {
 	p.within(60*time.Second, "all are reported as deleted", func() bool { return len(p.deleted()) == 100 && len(p.listed()) == 0 })
 }
 
+// TestNginxConfirmedWithoutVisits has a proxy that visits no pages. After a confirmation, it requests
+// all of them once, so that private pages do not stay in the lists.
+func TestNginxConfirmedWithoutVisits(t *testing.T) {
+	t.Parallel()
+	site := newStaticSite(t)
+	upstream, closePages := closable(t, site)
+	state := filepath.Join(t.TempDir(), "state.db")
+	flags := []string{"--rescan", "1h", "--revisit", "0", "--rate", "1000", "--state", state}
+	p := startProxy(t, upstream, "http://"+nginxHost+"/", flags...)
+	p.stdout.await("Ready")
+	p.stop()
+	closePages()
+	p = startProxy(t, upstream, "http://"+nginxHost+"/", flags...)
+	p.within(25*time.Second, "the set is hidden", p.isHidden)
+	p.within(25*time.Second, "the state says so", func() bool {
+		said := outputOf(t, "confirm-deletions", "proxy", "--upstream", upstream, "--base-url", "http://"+nginxHost+"/", "--state", state)
+		return strings.HasPrefix(said, "Confirmed")
+	})
+	p.within(60*time.Second, "all are reported as deleted", func() bool { return len(p.deleted()) == 100 && len(p.listed()) == 0 })
+}
+
 // TestNginxReplicas has two proxies with one state in PostgreSQL. One finds out that its set must be
 // hidden, and the other, which requests no pages, hides it, too. A confirmation is for both.
 func TestNginxReplicas(t *testing.T) {

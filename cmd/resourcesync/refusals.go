@@ -92,6 +92,12 @@ func (s *upstreamSet) followRefusals(ctx context.Context) {
 			break
 		}
 	}
+	if s.round != nil {
+		<-s.round
+	}
+	if hidden := s.pages.Hidden() != nil; hidden == s.recorded {
+		return
+	}
 	ending, cancel := context.WithTimeout(context.WithoutCancel(ctx), releasePoll)
 	defer cancel()
 	if _, err := s.followRefusal(ending); err != nil { // the next process shows the set until it finds out itself
@@ -156,12 +162,39 @@ func (s *upstreamSet) followConfirmed(ctx context.Context, hidden bool, withdraw
 		_, err = s.set.ConfirmDeletions(ctx)
 		return false, err
 	}
-	if s.visited.IsZero() && (s.revisit == 0 || s.pages.Status().Oldest.After(s.shownSince)) {
-		s.visited = time.Now()
+	if s.visited.IsZero() {
+		if err := s.followVisits(ctx); err != nil {
+			return false, err
+		}
 	}
 	last := s.scanner.last.Load()
 	if done = !s.visited.IsZero() && !kept.Confirmed && last != nil && last.err == nil && last.ended.Add(-last.took).After(s.visited); done {
 		s.shownSince, s.visited = time.Time{}, time.Time{}
 	}
 	return done, nil
+}
+
+// followVisits notes when all pages have been requested since the set was shown again. With
+// --revisit 0, it has them requested.
+func (s *upstreamSet) followVisits(ctx context.Context) error {
+	switch {
+	case s.revisit > 0:
+		if s.pages.Status().Oldest.After(s.shownSince) {
+			s.visited = time.Now()
+		}
+	case s.round == nil:
+		round := make(chan error, 1)
+		go func() { round <- s.pages.RevisitAll(ctx) }()
+		s.round = round
+	default:
+		select {
+		case err := <-s.round:
+			if s.round = nil; err != nil {
+				return err
+			}
+			s.visited = time.Now()
+		default:
+		}
+	}
+	return nil
 }

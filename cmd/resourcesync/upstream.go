@@ -182,6 +182,7 @@ type upstreamSet struct {
 	// Of followRefusals, after a confirmation: when the set was shown again, and when all pages
 	// had been requested since.
 	shownSince, visited time.Time
+	round               chan error // the end of a round of visits with --revisit 0; nil if there is none
 }
 
 func (c *upstreamConfig) open(ctx context.Context, m *member) (*content, error) {
