@@ -1,6 +1,7 @@
 package check_test
 
 import (
+	"fmt"
 	"log/slog"
 	"net/netip"
 	"slices"
@@ -82,8 +83,14 @@ func TestReadAlike(t *testing.T) {
 			s.edit(t, list2, up, up+next("x-3.xml"))
 			page(s, "/x-3.xml", "")
 		}, []string{"list-paging", "uri-syntax"}, []string{"/x-3.xml"}},
-		"a next page that is no URL":   {edit(list2, up, up+next("urn:isbn:0451450523")), []string{"list-paging"}, nil},
-		"a next page at another host":  {func(t *testing.T, s *site) { s.edit(t, list2, up, up+next(other.URL+"/x-3.xml")) }, []string{"list-paging"}, nil},
+		"a next page that is no URL":  {edit(list2, up, up+next("urn:isbn:0451450523")), []string{"list-paging"}, nil},
+		"a next page at another host": {func(t *testing.T, s *site) { s.edit(t, list2, up, up+next(other.URL+"/x-3.xml")) }, []string{"list-paging"}, nil},
+		"Source Descriptions of Source Descriptions": {func(t *testing.T, s *site) {
+			s.edit(t, wellKnown, caps, "/x-1.xml")
+			for i := range 6 {
+				s.add(fmt.Sprintf("/x-%d.xml", i+1), strings.ReplaceAll(s.files[wellKnown].body, "/x-1.xml", fmt.Sprintf("/x-%d.xml", i+2)))
+			}
+		}, []string{"discovery-endless", "part-capability"}, []string{"/x-1.xml", "/x-2.xml", "/x-3.xml", "/x-4.xml"}},
 		"a next page with another use": {edit(list2, up, up+`<rs:ln rel="NEXT" href="{base}/x-3.xml"/>`), nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

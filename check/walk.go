@@ -81,6 +81,12 @@ func (w *walker) visit(ctx context.Context, uri string, x expectation, st *set) 
 	if w.isSeen(uri) || w.spent {
 		return nil
 	}
+	if above(x.capability) {
+		if err := tree.CheckDepth(w.level); err != nil {
+			w.endless(x.at, err)
+			return nil
+		}
+	}
 	if len(w.seen) >= maxDocuments || w.level >= maxLevels {
 		w.skip("%s and further documents were not read: there are more than %d documents or %d levels", uri, maxDocuments, maxLevels)
 		return nil
@@ -104,8 +110,7 @@ func (w *walker) visit(ctx context.Context, uri string, x expectation, st *set) 
 		return err
 	}
 	if err := w.spend(d, time.Since(began)-waits.Total()); err != nil {
-		w.spent = true
-		w.add("discovery-endless", place{document: uri}, "", "%v: nothing more was read", err)
+		w.endless(place{document: uri}, err)
 		return nil
 	}
 	if err := st.document(ctx, d, x); err != nil {
@@ -132,10 +137,18 @@ func (w *walker) spend(d *document, took time.Duration) error {
 	default:
 		return nil
 	}
-	if err := tree.CheckDepth(w.level - 1); err != nil {
-		return err
-	}
 	return w.budget.Read(d.bytes, took)
+}
+
+// above reports whether documents of a capability are above the lists.
+func above(c resourcesync.Capability) bool {
+	return c == resourcesync.Description || c == resourcesync.CapabilityList
+}
+
+// endless reports that a Destination stops here, and ends the walk.
+func (w *walker) endless(at place, err error) {
+	w.spent = true
+	w.add("discovery-endless", at, "", "%v: nothing more was read", err)
 }
 
 // leads reports whether the entries of a document are documents or packages.
