@@ -91,6 +91,11 @@ func TestReadAlike(t *testing.T) {
 				s.add(fmt.Sprintf("/x-%d.xml", i+1), strings.ReplaceAll(s.files[wellKnown].body, "/x-1.xml", fmt.Sprintf("/x-%d.xml", i+2)))
 			}
 		}, []string{"discovery-endless", "part-capability"}, []string{"/x-1.xml", "/x-2.xml", "/x-3.xml", "/x-4.xml"}},
+		"a next page at another host that the index lists": {func(t *testing.T, s *site) {
+			other.add("/x-2.xml", s.fill(s.text(list2)))
+			s.edit(t, list, "{base}"+list2, other.URL+"/x-2.xml")
+			s.edit(t, list1, up, up+next(other.URL+"/x-2.xml"))
+		}, []string{"mixed-hosts"}, []string{"/x-2.xml"}},
 		"a next page with another use": {edit(list2, up, up+`<rs:ln rel="NEXT" href="{base}/x-3.xml"/>`), nil, nil},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -43,8 +43,9 @@ type walk struct {
 	then func(ctx context.Context, p *page) error
 
 	seen   map[string]bool
-	pages  int // that have been read after others
-	bytes  int // of their URLs
+	listed map[string]bool // parts of indexes, which may be at any host
+	pages  int             // that have been read after others
+	bytes  int             // of their URLs
 	failed error
 }
 
@@ -77,7 +78,7 @@ func isListError(err error) bool {
 
 // all reads lists. Afterwards, failed has the errors of those that cannot be read.
 func (w *walk) all(ctx context.Context, lists []string) error {
-	w.seen, w.pages, w.bytes, w.failed = make(map[string]bool), 0, 0, nil
+	w.seen, w.listed, w.pages, w.bytes, w.failed = make(map[string]bool), make(map[string]bool), 0, 0, nil
 	for _, uri := range lists {
 		if err := w.list(ctx, uri, 0); err != nil {
 			return err
@@ -107,6 +108,9 @@ func (w *walk) list(ctx context.Context, uri string, depth int) error {
 			if err := w.then(ctx, p); err != nil {
 				return err
 			}
+		}
+		for _, part := range parts {
+			w.listed[part.Loc] = true
 		}
 		for _, part := range parts {
 			if err := w.list(ctx, part.Loc, depth+1); err != nil {
@@ -171,7 +175,7 @@ func (w *walk) read(ctx context.Context, p, before *page) (parts []rsxml.Entry, 
 
 // continues checks whether the document after p may be read.
 func (w *walk) continues(p *page) error {
-	if !p.NotModified && !p.Continues(p.next) {
+	if !p.NotModified && !w.listed[p.next] && !p.Continues(p.next) {
 		return fmt.Errorf("%s continues at another host, which is not followed: %s", p.uri, p.next)
 	}
 	if w.pages++; w.pages > maxPages {

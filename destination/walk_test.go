@@ -2,6 +2,7 @@ package destination_test
 
 import (
 	"fmt"
+	"net/netip"
 	"strings"
 	"testing"
 
@@ -106,6 +107,27 @@ func TestNextPage(t *testing.T) {
 				t.Errorf("audit: %+v, %v", a, err)
 			}
 		})
+	}
+}
+
+// TestNextPartElsewhere follows a link to the next page at another host if the index lists that page.
+func TestNextPartElsewhere(t *testing.T) {
+	other, elsewhere := newScript(t, map[string]string{"/rl2.xml": ""})
+	elsewhere = strings.Replace(elsewhere, "127.0.0.1", "localhost", 1) + "/rl2.xml"
+	s, url := newScript(t, lists(map[string]string{
+		"/resourcelist.xml": openIndex + `<rs:md capability="resourcelist" at="2025-01-01T01:00:00Z"/><sitemap><loc>BASE/rl1.xml</loc></sitemap><sitemap><loc>` + elsewhere + `</loc></sitemap></sitemapindex>`,
+		"/rl1.xml":          next(elsewhere, resourcesOf(1, listed("a"))),
+		"/a":                "a", "/b": "b", "/c": "c",
+	}, "resourcelist"))
+	s.etags, other.etags = true, true
+	m := openMirror(t, url, t.TempDir(), &destination.Options{Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}})
+	for hour, name := range []string{"b", "c"} {
+		other.set(map[string]string{"/rl2.xml": strings.ReplaceAll(resourcesOf(hour+1, listed(name)), "BASE", url)})
+		m.sync(t)
+		wantCopy(t, m, "a", name)
+	}
+	if a, err := m.Audit(t.Context()); err != nil || !a.InSync() {
+		t.Errorf("audit: %+v, %v", a, err)
 	}
 }
 
