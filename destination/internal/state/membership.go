@@ -186,20 +186,42 @@ func (s *State) Inherit(set string, baseline int64, at time.Time) error {
 	if n == 0 || err != nil {
 		return err
 	}
-	return s.inheritAll("sets = ? AND "+unseen, append([]any{set}, args...)...)
+	all := append([]any{set}, args...)
+	if err := s.inheritIn("resource", "sets = ? AND "+unseen, all...); err != nil {
+		return err
+	}
+	// A pending change goes where its copy goes. Without a copy, it goes if Forget would drop it.
+	err = s.exec(`UPDATE pending SET (sets, list, seen) = (SELECT sets, list, seen FROM resource r WHERE r.uri = pending.uri)
+		WHERE sets = ?1 AND EXISTS (SELECT 1 FROM resource r WHERE r.uri = pending.uri AND r.sets != ?1)`, set)
+	if err == nil {
+		err = s.inheritIn("pending", "sets = ? AND "+forgotten+" AND uri NOT IN (SELECT uri FROM resource)", append([]any{set}, forgottenArgs(baseline, at)...)...)
+	}
+	if err != nil {
+		return err
+	}
+	return s.shareLess()
 }
 
 // inheritAll makes the resources that a condition selects belong to the first of the other sets
 // that have them.
 func (s *State) inheritAll(condition string, args ...any) error {
 	for _, table := range tables {
-		err := s.exec("UPDATE "+table+" SET (sets, list, seen) = (SELECT sets, list, seen FROM also WHERE also.uri = "+table+`.uri ORDER BY sets LIMIT 1)
-			WHERE `+condition+" AND uri IN (SELECT uri FROM also)", args...)
-		if err != nil {
+		if err := s.inheritIn(table, condition, args...); err != nil {
 			return err
 		}
 	}
-	for _, table := range tables { // only now, because a resource can be in both
+	return s.shareLess() // only now, because a resource can be in both
+}
+
+// inheritIn is inheritAll in one of the tables.
+func (s *State) inheritIn(table, condition string, args ...any) error {
+	return s.exec("UPDATE "+table+" SET (sets, list, seen) = (SELECT sets, list, seen FROM also WHERE also.uri = "+table+`.uri ORDER BY sets LIMIT 1)
+		WHERE `+condition+" AND uri IN (SELECT uri FROM also)", args...)
+}
+
+// shareLess forgets that other sets have what belongs to them now.
+func (s *State) shareLess() error {
+	for _, table := range tables {
 		if err := s.exec("DELETE FROM also WHERE EXISTS (SELECT 1 FROM " + table + " t WHERE t.uri = also.uri AND t.sets = also.sets)"); err != nil {
 			return err
 		}

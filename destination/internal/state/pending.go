@@ -229,10 +229,17 @@ func (s *State) NoteMissing(set string, baseline int64, at time.Time) error {
 		SELECT uri, sets, '', 0, 'deleted', 0, 0, ?, '', '', '', '' FROM resource WHERE sets = ? AND `+unseen, append([]any{int64(unknownLength), set}, unseenArgs(baseline, at)...)...)
 }
 
-// Forget drops the noted resources of a set that a baseline, complete up to at, has listed no
-// more. Those that have been asked once are asked again.
+// forgotten is the condition of a noted resource that a baseline, complete up to a time, has listed no more.
+// Those that have been asked once are asked again.
+const forgotten = "seen < ? AND change != 'deleted' AND gone = 0 AND (seen > 0 OR datetime <= ? OR datetime > ?)"
+
+func forgottenArgs(baseline int64, at time.Time) []any {
+	return []any{baseline, nanos(at), nanos(time.Now())}
+}
+
+// Forget drops the noted resources of a set that a baseline, complete up to at, has listed no more.
 func (s *State) Forget(set string, baseline int64, at time.Time) error {
-	return s.exec("DELETE FROM pending WHERE sets = ? AND seen < ? AND change != 'deleted' AND gone = 0 AND (seen > 0 OR datetime <= ? OR datetime > ?)", set, baseline, nanos(at), nanos(time.Now()))
+	return s.exec("DELETE FROM pending WHERE sets = ? AND "+forgotten, append([]any{set}, forgottenArgs(baseline, at)...)...)
 }
 
 // Damaged notes that the content of a member of the copy has to be fetched again. listed is its entry
