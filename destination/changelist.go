@@ -42,7 +42,7 @@ const (
 func (c *changeReader) newListReader(d *tree.Document, uri string, known *state.Reading, in *state.Package) *listReader {
 	l := &listReader{
 		changeReader: c, known: known, in: in, from: d.Head.Metadata.From, limit: limit(d),
-		reading:  &state.Reading{Set: c.set.URI, URI: uri, Date: fetch.Date(d.Header), Validators: d.Validators, Whole: true, Closed: c.closed[uri] || !d.Head.Metadata.Until.IsZero()},
+		reading:  &state.Reading{Set: c.set.URI, URI: uri, Date: fetch.Date(d.Header), Validators: d.Validators, Whole: true, Closed: c.isClosed(d, uri)},
 		buffered: make(map[string]bool),
 	}
 	l.time(d.Head.Metadata.Until)

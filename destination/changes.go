@@ -22,7 +22,7 @@ type changeReader struct {
 	lists walk
 	seen  map[string]bool // documents
 
-	closed map[string]bool // the documents that are closed, as their index says
+	closed map[string]time.Time // until of the documents that are closed, as their index says
 	noted  int64
 
 	// earliest is the beginning of the changes on the pages of a list, and gap is set if they
@@ -55,7 +55,7 @@ const (
 )
 
 func (r *run) newChangeReader(set tree.Set, st *state.Set) *changeReader {
-	return &changeReader{run: r, set: set, st: st, seen: make(map[string]bool), closed: make(map[string]bool), newest: st.Cursor}
+	return &changeReader{run: r, set: set, st: st, seen: make(map[string]bool), closed: make(map[string]time.Time), newest: st.Cursor}
 }
 
 // begin determines how far back the document at uri and its parts are read. On first contact, that
@@ -271,7 +271,9 @@ func (c *changeReader) visit(ctx context.Context, p *page) (parts []rsxml.Entry,
 	c.seen[p.uri] = true
 	if p.NotModified {
 		c.early, c.unmodified = c.early || c.untimed, true
-		return nil, c.state.Write(ctx, func() error { return c.state.Reread(c.set.URI, p.uri, fetch.Date(p.Header), c.closed[p.uri]) })
+		return nil, c.state.Write(ctx, func() error {
+			return c.state.Reread(c.set.URI, p.uri, fetch.Date(p.Header), c.isClosed(p.Document, p.uri))
+		})
 	}
 	from := p.Head.Metadata.From
 	if !from.IsZero() && c.begins(p, from) {
@@ -298,11 +300,18 @@ func (c *changeReader) unread(parts []rsxml.Entry) ([]rsxml.Entry, error) {
 	open, err := c.state.Open(c.set.URI)
 	return slices.DeleteFunc(parts, func(e rsxml.Entry) bool {
 		until := e.Metadata.Until
-		if c.closed[e.Loc] = !until.IsZero(); until.IsZero() || open[e.Loc] {
+		if c.closed[e.Loc] = until; until.IsZero() || open[e.Loc] {
 			return false
 		}
 		return until.Before(c.cutoff) // a change at until may have come after the last reading
 	}), err
+}
+
+// isClosed reports whether no entries follow in a document: it has an until, or its index has one, and the answer
+// is later. A cache can have a document from before that.
+func (c *changeReader) isClosed(d *tree.Document, uri string) bool {
+	until := c.closed[uri]
+	return !d.NotModified && !d.Head.Metadata.Until.IsZero() || !until.IsZero() && !fetch.Date(d.Header).Before(until.Add(state.Precision(until)))
 }
 
 // note stages the changes of a list, or of the manifest of a package.
