@@ -170,6 +170,11 @@ func (c *changeReader) begins(p *page, from time.Time) bool {
 	if p.first || from.Before(c.earliest) {
 		c.earliest = from
 	}
+	if p.top {
+		if c.st.Began = c.earliest; c.earliest.Add(state.Precision(c.earliest)).After(fetch.Date(p.Header)) {
+			c.st.Began = time.Time{}
+		}
+	}
 	c.gap = c.st.Known && p.top && p.last && c.earliest.After(c.st.Cursor)
 	return c.gap
 }

@@ -24,6 +24,8 @@ type baseline struct {
 	begun   bool      // at is set
 	created int64
 	noted   int64 // by this reading
+	total   int64 // noted by all readings, with the deletions
+	reading int   // the number of the current one
 
 	// unreadable is set if a list has an entry whose URI cannot be read. It can belong to any
 	// resource, so no resource counts as absent.
@@ -37,10 +39,10 @@ const maxReadings = 3
 
 // readResources compares the Resource Lists of a set with the copy, and notes the differences.
 // Only when all lists have been read, resources that they do not list are noted as deleted.
-func (r *run) readResources(ctx context.Context, set tree.Set, st *state.Set) error {
+func (r *run) readResources(ctx context.Context, set tree.Set, st *state.Set) (noted int64, err error) {
 	st.Baseline++
 	st.Known = false
-	err := r.state.Write(ctx, func() error {
+	err = r.state.Write(ctx, func() error {
 		// The changes after the lists are read and compared again.
 		if err := r.state.ForgetAllReadings(set.URI); err != nil {
 			return err
@@ -48,30 +50,32 @@ func (r *run) readResources(ctx context.Context, set tree.Set, st *state.Set) er
 		return r.state.SaveSet(*st)
 	})
 	if err != nil {
-		return err
+		return 0, err
 	}
 	b := &baseline{run: r, set: set, st: st}
 	b.lists = walk{run: r, known: b.known, visit: b.visit}
-	for reading := 1; reading <= maxReadings; reading++ {
+	for b.reading = 1; b.reading <= maxReadings; b.reading++ {
 		failed, err := b.read(ctx)
 		if err != nil {
-			return err
+			return b.total, err
 		}
 		if failed != nil {
 			st.Cursor, st.Base, st.Known, st.Partial = b.at, b.at, true, true
-			return failed
+			return b.total, failed
 		}
-		if len(b.lists.seen) < 2 || reading > 1 && b.noted == 0 {
+		if len(b.lists.seen) < 2 || b.reading > 1 && b.noted == 0 {
 			break
 		}
 	}
-	return r.state.Write(ctx, func() error { return b.finish() })
+	err = r.state.Write(ctx, func() error { return b.finish() })
+	return b.total, err
 }
 
 // read reads all lists of the set, or its Resource Dumps if it has no lists. failed has the
 // errors of those that cannot be read.
 func (b *baseline) read(ctx context.Context) (failed, err error) {
 	b.noted = 0
+	defer func() { b.total += b.noted }()
 	if len(b.set.Lists[resourcesync.ResourceList]) == 0 {
 		dumps := dumpReader{run: b.run, begin: func(p *page, _ time.Time) bool {
 			b.complete(p)
@@ -98,6 +102,9 @@ func (b *baseline) finish() error {
 	if err := b.state.Forget(b.set.URI, b.st.Baseline, b.at); err != nil {
 		return err
 	}
+	if err := b.state.ForgetDocuments(b.set.URI, b.st.Baseline); err != nil {
+		return err
+	}
 	count, missing, err := b.state.Missing(b.set.URI, b.st.Baseline, b.at)
 	if err != nil {
 		return err
@@ -117,6 +124,7 @@ func (b *baseline) finish() error {
 		if err := b.state.NoteMissing(b.set.URI, b.st.Baseline, b.at); err != nil {
 			return err
 		}
+		b.total += missing
 	}
 	b.st.Cursor, b.st.Base, b.st.Known = b.at, b.at, true
 	return b.state.SaveSet(*b.st)
@@ -176,7 +184,9 @@ func (b *baseline) note(ctx context.Context, p *page, in *state.Package) ([]rsxm
 		return err
 	}, func(parts []rsxml.Entry) error {
 		b.unreadable = b.unreadable || !readable
-		return b.save(p, b.st, b.st.Baseline, readable && len(parts) == 0)
+		// A list that changes between two readings has not lost the entries of the first one yet: a cache can have
+		// sent an old document. So the next run reads it again.
+		return b.save(p, b.st, b.st.Baseline, readable && len(parts) == 0 && b.reading == 1)
 	})
 }
 

@@ -207,7 +207,7 @@ func (r *run) readSet(ctx context.Context, set tree.Set) error {
 // compare notes the work for a set from its resources, and from the changes after them.
 func (r *run) compare(ctx context.Context, set tree.Set, st *state.Set) (failed error) {
 	if r.hasResources(set) {
-		if failed = r.readResources(ctx, set, st); failed != nil && !isListError(failed) {
+		if _, failed = r.readResources(ctx, set, st); failed != nil && !isListError(failed) {
 			return failed
 		}
 		if len(set.Lists[resourcesync.ResourceList]) > 0 {
@@ -221,26 +221,31 @@ func (r *run) compare(ctx context.Context, set tree.Set, st *state.Set) (failed 
 }
 
 // catchUp reads the changes after a baseline or after other changes. If they begin later than that, the
-// Source may have published both lists again meanwhile: then the Resource Lists are read again, and
-// noted is not zero. Otherwise nothing is between the two.
+// Source may have published both lists again meanwhile: then the Resource Lists are read again. Otherwise
+// nothing is between the two.
 func (r *run) catchUp(ctx context.Context, set tree.Set, st *state.Set) (noted int64, err error) {
 	if !r.hasChanges(set) {
 		return 0, nil
 	}
+	same := false // the last reading of the Resource Lists has found nothing new
 	for reading := 0; ; reading++ {
+		began := st.Began
 		n, gap, err := r.readChanges(ctx, set, st)
 		if noted += n; err != nil || !gap {
 			return noted, err
 		}
-		again, err := r.isNewer(ctx, set, st)
+		// The changes began before the Resource Lists were read again, so these show what was before.
+		covered := reading > 0 && (same || !began.IsZero() && st.Began.Equal(began))
+		again, err := r.isNewer(ctx, set, st, !covered)
 		if err != nil {
 			return noted, err
 		}
 		if !again || reading == maxReadings {
 			break
 		}
-		noted++
-		if err := r.readResources(ctx, set, st); err != nil {
+		n, err = r.readResources(ctx, set, st)
+		same = n == 0
+		if noted += n; err != nil {
 			return noted, err
 		}
 	}
@@ -249,8 +254,9 @@ func (r *run) catchUp(ctx context.Context, set tree.Set, st *state.Set) (noted i
 	return noted + n, err
 }
 
-// isNewer reports whether a Resource List of a set can be another one than when all were read.
-func (r *run) isNewer(ctx context.Context, set tree.Set, st *state.Set) (bool, error) {
+// isNewer reports whether a Resource List of a set is another one than when all were read, or whether it can be
+// another one although it does not say so.
+func (r *run) isNewer(ctx context.Context, set tree.Set, st *state.Set, can bool) (bool, error) {
 	if st.Partial {
 		return false, nil
 	}
@@ -265,8 +271,11 @@ func (r *run) isNewer(ctx context.Context, set tree.Set, st *state.Set) (bool, e
 		}
 		d.Close()
 		at := d.Head.Metadata.At
+		shown := notAfter(at, d.Header)
 		over := at.Add(state.Precision(at)) // a list with the same time can be another one until then
-		if !d.NotModified && (at.IsZero() || notAfter(at, d.Header).After(st.Base) || over.After(fetch.Date(d.Header))) {
+		switch {
+		case d.NotModified:
+		case can && (at.IsZero() || over.After(fetch.Date(d.Header))), shown.After(st.Base) && (can || shown.Equal(at)):
 			return true, nil
 		}
 	}

@@ -22,6 +22,10 @@ type Set struct {
 	// know the set.
 	Partial bool
 
+	// Began is the beginning of the changes that were read last, zero if others can have the same one. It is
+	// not stored.
+	Began time.Time
+
 	Baseline int64 // the number of the last baseline that has begun
 
 	// Base is the time of the Resource Lists of the last baseline, zero if they have none. Lag
@@ -92,6 +96,12 @@ func (s *State) SaveNext(uri, next string) error {
 		return s.exec("DELETE FROM page WHERE uri = ?", uri)
 	}
 	return s.exec("INSERT OR REPLACE INTO page (uri, next) VALUES (?, ?)", uri, next)
+}
+
+// ForgetDocuments forgets the documents of a set that a complete baseline has not read: if they come back, their
+// resources may have been deleted.
+func (s *State) ForgetDocuments(set string, baseline int64) error {
+	return s.exec("DELETE FROM document WHERE sets = ? AND seen < ?", set, baseline)
 }
 
 // OnlyList returns the list that the copy is restricted to, or "", and whether nothing has been read
