@@ -159,7 +159,7 @@ func (c *changeReader) end(ctx context.Context, failed, err error) (noted int64,
 		return c.noted, false, err
 	case failed != nil:
 		c.readings = nil // see flush
-		return c.noted, false, errors.Join(failed, c.flush(ctx))
+		return c.noted, false, errors.Join(failed, c.flush(ctx, nil))
 	}
 	return c.noted, false, c.finish(ctx)
 }
@@ -191,13 +191,11 @@ func (c *changeReader) known(uri string) (d state.Document, err error) {
 	return d, err
 }
 
-// finish compares what is staged, and moves the cursor.
+// finish compares what is staged, and moves the cursor. That is one transaction with the record of the documents:
+// otherwise a late notification could repeat a change whose deletion has been read already.
 func (c *changeReader) finish(ctx context.Context) error {
-	if err := c.flush(ctx); err != nil {
-		return err
-	}
-	c.st.Lag = max(c.st.Lag, c.lag)
-	return c.state.Write(ctx, func() error {
+	return c.flush(ctx, func() error {
+		c.st.Lag = max(c.st.Lag, c.lag)
 		if err := c.move(); err != nil {
 			return err
 		}
@@ -213,8 +211,8 @@ func (c *changeReader) move() error {
 }
 
 // flush compares the staged entries with the copy, and notes those that it does not show. Then it
-// records the documents that they come from.
-func (c *changeReader) flush(ctx context.Context) error {
+// records the documents that they come from, and calls end unless it is nil.
+func (c *changeReader) flush(ctx context.Context, end func() error) error {
 	for after := int64(0); c.staged > 0; {
 		changes, err := c.state.StagedAfter(after, readBatch)
 		if err != nil {
@@ -251,6 +249,11 @@ func (c *changeReader) flush(ctx context.Context) error {
 	return c.state.Write(ctx, func() error {
 		for _, r := range readings {
 			if err := c.state.SaveReading(r); err != nil {
+				return err
+			}
+		}
+		if end != nil {
+			if err := end(); err != nil {
 				return err
 			}
 		}
@@ -342,7 +345,7 @@ func (c *changeReader) note(ctx context.Context, p *page, in *state.Package) ([]
 	}
 	c.read(l.reading)
 	if c.prints > maxPrints || c.staged > maxStaged {
-		return parts, c.flush(ctx)
+		return parts, c.flush(ctx, nil)
 	}
 	return parts, nil
 }

@@ -275,7 +275,7 @@ func (c *changeReader) dump(ctx context.Context, e packageEntry) error {
 		if e.until.Before(limit(d)) {
 			c.newest = latest(c.newest, e.until)
 		}
-		return c.flush(ctx) // the package may be applied next
+		return c.flush(ctx, nil) // the package may be applied next
 	})
 }
 

@@ -113,7 +113,7 @@ func (r *run) noteNotification(ctx context.Context, set tree.Set, st *state.Set,
 	if _, err := r.noteAll(ctx, d, l.entry, l.end); err != nil {
 		return nil, err
 	}
-	return c, c.flush(ctx)
+	return c, c.flush(ctx, nil)
 }
 
 // noteDocuments reads a Framework Notification. Changes of lists matter only if the changes
