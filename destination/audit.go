@@ -116,6 +116,7 @@ func (a *audit) audit(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	a.copy.Partial = failed != nil
 	for _, set := range sets {
 		w := walk{run: a.run, known: unconditional, visit: func(ctx context.Context, p *page) ([]rsxml.Entry, error) {
 			return a.compare(ctx, set.URI, p)

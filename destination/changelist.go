@@ -18,6 +18,7 @@ type listReader struct {
 	in             *state.Package
 	from           time.Time
 	limit          time.Time // times from then on are in the future
+	age            state.Age // of entries, if the document has no reading
 
 	newest    time.Time // of the times of changes
 	estimated time.Time // of the lastmods of changes without times
@@ -44,6 +45,9 @@ func (c *changeReader) newListReader(d *tree.Document, uri string, known *state.
 		changeReader: c, known: known, in: in, from: d.Head.Metadata.From, limit: limit(d),
 		reading:  &state.Reading{Set: c.set.URI, URI: uri, Date: fetch.Date(d.Header), Validators: d.Validators, Whole: true, Closed: c.isClosed(d, uri)},
 		buffered: make(map[string]bool),
+	}
+	if until := latest(c.closed[uri], d.Head.Metadata.Until); c.audit && !until.IsZero() && until.Before(c.st.Cursor.Add(-2*state.MaxMargin)) {
+		l.age = state.AgeKnown // the reading is forgotten
 	}
 	l.time(d.Head.Metadata.Until)
 	if !c.st.Known {
@@ -76,7 +80,7 @@ func (l *listReader) time(t time.Time) {
 
 // entry stages an entry, unless it has been read before.
 func (l *listReader) entry(e *rsxml.Entry) error {
-	p := state.Staged{Date: l.limit, Age: state.AgeUnknown}
+	p := state.Staged{Date: l.limit, Age: l.age}
 	p.Set = l.set.URI
 	p.Change = resourcesync.Change{Type: e.Metadata.Change, Datetime: e.Metadata.Datetime, Resource: resource(e)}
 	c := &p.Change

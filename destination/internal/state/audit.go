@@ -22,6 +22,10 @@ const auditBatch = 500
 // their URIs, so it reads the members in that order beside them. An entry out of this order
 // costs statements of its own.
 type Audit struct {
+	// Partial means that some changes could not be read. Then an entry that the copy does not show is
+	// undecided: a change that was not read can have replaced it.
+	Partial bool
+
 	s     *State
 	next  []Member // read and not compared
 	after string   // the URI of the last member that was read
@@ -79,7 +83,15 @@ func (a *Audit) Compare(p *Pending) (Comparison, *Member, error) {
 		}
 		return Later, nil, err
 	}
-	result, err := a.judge(p.At, p, lastChange(p.Set, staged), m)
+	var result Comparison
+	switch {
+	case !a.Partial:
+		result, err = a.judge(p.At, p, lastChange(p.Set, staged), m)
+	case m != nil && m.match(&p.Change) != differs:
+		result = Same
+	default:
+		result = Undecided
+	}
 	if err == nil && m == nil && (result == Missing || result == Undecided) {
 		err = a.s.exec("INSERT OR IGNORE INTO temp.missing (uri) VALUES (?)", uri)
 		repeated = a.s.conn.Changes() == 0

@@ -114,6 +114,8 @@ func (a *Audit) judge(at time.Time, p *Pending, w *Staged, m *Member) (Compariso
 		return Undecided, nil
 	case m == nil && (p == nil || deleted):
 		return a.s.decided(w.Change.Resource.URI, Later, Missing)
+	case m != nil && p != nil && !deleted && w.Age != AgeKnown && !m.isDecided(w, version, &p.Change):
+		return Undecided, nil
 	case m != nil && (!deleted && m.match(version) != differs || p != nil && m.match(&p.Change) != differs):
 		return Same, nil
 	case p == nil:
@@ -122,6 +124,18 @@ func (a *Audit) judge(at time.Time, p *Pending, w *Staged, m *Member) (Compariso
 		return Undecided, nil
 	}
 	return a.s.repair(p, m)
+}
+
+// isDecided reports whether a version after a change that the last Sync has not read, and an entry of a Resource List,
+// tell for certain whether the copy shows the change.
+func (m *Member) isDecided(w *Staged, version, entry *resourcesync.Change) bool {
+	switch m.match(version) {
+	case current:
+		return m.follows(w)
+	case differs:
+		return m.match(entry) == differs
+	}
+	return false
 }
 
 // decided returns how a resource compares that the last Sync has judged: applied if it has done

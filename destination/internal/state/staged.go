@@ -89,7 +89,9 @@ func (s *State) Stage(c *Staged, backward bool) error {
 	timed := now != 0 && before != 0
 	if found && (backward && !timed || !backward && timed && now < before) {
 		c.Unsure = doubt
-		if err := s.exec("UPDATE temp.staged SET unsure = max(unsure, ?) WHERE uri = ? AND sets = ?", doubt, c.Change.Resource.URI, c.Set); err != nil {
+		err := s.exec("UPDATE temp.staged SET unsure = max(unsure, ?1), age = iif(?2 = ?3 OR age = ?4, ?2, age) WHERE uri = ?5 AND sets = ?6",
+			doubt, int64(c.Age), int64(AgeNew), int64(AgeKnown), c.Change.Resource.URI, c.Set)
+		if err != nil {
 			return err
 		}
 	}
