@@ -85,6 +85,9 @@ func (s *State) NoteChange(in *Set, p *Staged) (noted bool, err error) {
 		}
 		// Clocks differ a little, so a new change can be in the future, and right.
 		if p.Doubt = DoubtVersion; (k.copied || k.waiting) && !(p.Age == AgeNew && c.Datetime.After(p.Date)) {
+			if err := s.distrust(&k, c); err != nil {
+				return false, err
+			}
 			p.ask(DoubtVersion, time.Time{})
 		}
 	case !deleted && k.copied && k.shows(p):
@@ -225,6 +228,15 @@ func (s *State) doubt(k *knowledge) (bool, error) {
 		return false, nil
 	}
 	return true, s.exec("UPDATE pending SET doubt = ?, package = 0 WHERE seq = ?", DoubtDeletion, k.row.seq)
+}
+
+// distrust makes the next request for a resource ignore its Last-Modified, if an entry describes another version than the
+// copy. After a clock that was set back, a server answers 304 to the time of an older version.
+func (s *State) distrust(k *knowledge, c *resourcesync.Change) error {
+	if !k.copied || k.have.match(&resourcesync.Change{Resource: c.Resource}) != differs {
+		return nil
+	}
+	return s.exec("UPDATE resource SET modified = '' WHERE uri = ?", c.Resource.URI)
 }
 
 // forgetValidators makes the next request for a resource transfer its content. A process may have

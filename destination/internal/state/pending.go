@@ -87,9 +87,20 @@ func (s *State) Note(p *Pending) (noted bool, err error) {
 	switch now := time.Now(); {
 	case p.At.IsZero():
 	case k.waiting && possible(fromNanos(k.row.datetime), p.At, now).After(p.At):
-		return false, s.exec("UPDATE pending SET seen = ?, list = ?, sets = ? WHERE uri = ?", p.Seen, p.List, p.Set, c.Resource.URI)
+		doubt := k.row.doubt
+		if !k.row.describes(c) && isAhead(p, fromNanos(k.row.datetime)) {
+			doubt = max(doubt, DoubtVersion)
+		}
+		return false, s.exec("UPDATE pending SET seen = ?, list = ?, sets = ?, doubt = ? WHERE uri = ?", p.Seen, p.List, p.Set, doubt, c.Resource.URI)
 	case possible(k.have.Datetime, p.At, now).After(p.At):
-		return false, nil
+		if k.have.match(c) != differs || !isAhead(p, k.have.Datetime) {
+			return false, nil
+		}
+		if err := s.distrust(&k, c); err != nil {
+			return false, err
+		}
+		p.ask(DoubtVersion, time.Time{})
+		return s.put(p, &k.row, k.waiting)
 	}
 	if k.copied {
 		switch k.have.match(c) {
@@ -102,6 +113,12 @@ func (s *State) Note(p *Pending) (noted bool, err error) {
 		}
 	}
 	return s.put(p, &k.row, k.waiting)
+}
+
+// isAhead reports whether a Resource List can show a later version than that after a change, although its at is before
+// the change: its snapshot is later than at, by MaxMargin at most or as its lastmod shows.
+func isAhead(p *Pending, changed time.Time) bool {
+	return !changed.After(p.At.Add(MaxMargin)) || p.Change.Resource.LastModified.After(changed)
 }
 
 // A row is what tells one pending change of a resource from another, as it is stored, and to
