@@ -164,7 +164,7 @@ func (t *task) start(ctx context.Context, r *run, queue chan<- *task) (err error
 		if t.rebuild.paths, err = r.state.FreePaths(t.Change.Resource.URI, r.host); err != nil {
 			return err
 		}
-	case t.Attempts > 0:
+	case t.Attempts > 0 && t.Gone.IsZero(): // a resource that may be gone is asked again, whatever is in its place
 		if err := r.checkPlace(ctx, t); err != nil {
 			if _, foreign := errors.AsType[*ForeignError](err); !foreign {
 				return err
