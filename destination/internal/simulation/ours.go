@@ -47,7 +47,7 @@ func newOurs(w *World) (*ours, error) {
 	now := func() time.Time {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		return time.Now().Add(w.skew)
+		return w.now() // a lastmod of the log is never in the future
 	}
 	sets, err := o.sets(w, now)
 	if err != nil {
