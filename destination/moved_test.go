@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync/destination"
@@ -43,12 +44,15 @@ func TestSourceMoves(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pages := map[string]string{"/cl.xml": capabilities("BASE/rl.xml"), "/rl.xml": list("BASE", false, "a", "b", "changed", "unlisted")}
+			var mu sync.Mutex
 			requests := map[string]int{}
 			var former string
 			content := func(w http.ResponseWriter, r *http.Request, pages map[string]string) {
 				text, ok := pages[r.URL.Path]
 				if !ok && r.URL.Path != "/robots.txt" {
+					mu.Lock()
 					requests[r.URL.Path]++
+					mu.Unlock()
 					text = r.URL.Path[strings.LastIndexByte(r.URL.Path, '/')+1:]
 				}
 				fmt.Fprint(w, strings.NewReplacer("BASE", "http://"+r.Host, "FORMER", former).Replace(text))
@@ -75,7 +79,9 @@ func TestSourceMoves(t *testing.T) {
 				folder + "/new-list.xml": list(test.base, true, "a", "b", "changed", "new"),
 			}
 			now := serve(t, func(w http.ResponseWriter, r *http.Request) { content(w, r, moved) })
+			mu.Lock()
 			clear(requests)
+			mu.Unlock()
 
 			f, err := destination.OpenFolder(dir)
 			if err != nil {
@@ -94,9 +100,11 @@ func TestSourceMoves(t *testing.T) {
 			if r.Moved != was.URL+"/cl.xml" || r.Renamed != want || r.Created != 1 || r.Updated != 1 || r.Deleted != 1 || r.Failed != 0 {
 				t.Errorf("%+v", r)
 			}
+			mu.Lock()
 			if len(requests) != 2 || requests[folder+"/changed"] != 1 && requests["/changed"] != 1 {
 				t.Errorf("requests: %v", requests)
 			}
+			mu.Unlock()
 			before["new"] = "new"
 			delete(before, "unlisted")
 			got := files(t, dir)
