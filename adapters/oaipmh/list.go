@@ -32,8 +32,8 @@ type list struct {
 
 	// Mark is the digest of an earlier response of this span, and Next the number of
 	// the response whose digest replaces it. A repository that repeats itself comes back
-	// to the mark (Brent's algorithm). Marked is that of its records alone, and Again how
-	// often these have come back with other tokens.
+	// to the mark (Brent's algorithm). Marked is the digest of its records alone, and
+	// Again how often the same records came back with another token.
 	Mark   string `json:"mark,omitempty"`
 	Marked string `json:"marked,omitempty"`
 	Again  int    `json:"again,omitempty"`

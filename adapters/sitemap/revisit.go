@@ -71,7 +71,7 @@ func (s *Site) RevisitAll(ctx context.Context) error {
 }
 
 // round visits the pages of a set after the key *after, and advances the key. An error
-// means that it did not reach the end. If at is nil, it is no part of the rotation.
+// means that it did not reach the end. If at is nil, the round is not part of the rotation.
 func (s *Site) round(ctx context.Context, set resourcesync.Provider, after *string, at *rotation) (visited int, err error) {
 	for {
 		var pages []page

@@ -88,9 +88,9 @@ type Set interface {
 	WithdrawForScan(ctx context.Context, keys ...string) error
 
 	// ApproveWithdrawn has each scan call approve before it publishes deletions of withdrawn
-	// resources, whoever has withdrawn them. It must not publish those of resources that are
-	// withdrawn after the call began. If approve returns an error, the scan fails, and all of
-	// these deletions wait.
+	// resources, including those that other processes have withdrawn. A scan must not publish
+	// the deletion of a resource that is withdrawn after the call began. If approve returns an
+	// error, the scan fails, and all of these deletions wait.
 	ApproveWithdrawn(approve func(ctx context.Context) error)
 }
 

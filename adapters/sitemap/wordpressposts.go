@@ -101,7 +101,7 @@ func (w *wordpress) begin(t *postType, out *posts, read []post, h http.Header) {
 	}
 	if ahead := out.at.Sub(now); !w.skewed && ahead.Abs() > lateness {
 		w.skewed = true
-		w.log.Warn("the clock of the website differs from that of this computer", "ahead", ahead.Round(time.Second))
+		w.log.Warn("the clock of the website differs from the clock of this computer", "ahead", ahead.Round(time.Second))
 	}
 	if t.seen.After(out.at) {
 		w.log.Warn("the clock of the website has been set back; earlier edits of posts may be found by visits in turn only", "type", t.name, "from", t.seen, "to", out.at)

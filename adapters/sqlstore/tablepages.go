@@ -60,7 +60,7 @@ func (j *Journal) KeepDivision(ctx context.Context, every int, before, d *Divisi
 	return free, kept, j.fail("division", err)
 }
 
-// HasCutsOf reports whether d has the cuts of o, whatever their counts.
+// HasCutsOf reports whether d and o have the same cuts. Their counts may differ.
 func (d *Division) HasCutsOf(o *Division) bool {
 	if len(d.Cuts) != len(o.Cuts) {
 		return false

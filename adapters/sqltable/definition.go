@@ -114,8 +114,8 @@ func (d *definition) but(other *definition) string {
 
 func (d *definition) condition() string { return "(" + cmp.Or(d.Filter, "1 = 1") + ")" }
 
-// made reports whether the triggers are those that the statements with this number make,
-// whoever ran them.
+// made reports whether the statements with this number created the triggers. The statements
+// may have been run by any program.
 func (d *definition) made(number string, s *engine.Signs) bool {
 	n := 0
 	for _, t := range s.Triggers {

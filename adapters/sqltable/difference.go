@@ -29,9 +29,9 @@ func (p *prover) uncomputable(ctx context.Context, former *definition) string {
 // A difference is what another condition has changed.
 type difference struct{ left, entered, held int64 }
 
-// publishDifference journals the rows that the former definition lists and that of p does
-// not, as deleted, and the reverse as created. The guard may hold the deletions. Nobody else
-// writes to the table or numbers changes.
+// publishDifference journals two kinds of rows: as deleted, rows that only the former
+// definition lists, and as created, rows that only the definition of p lists. The guard may
+// hold the deletions. Nobody else writes to the table or numbers changes.
 func (p *prover) publishDifference(ctx context.Context, c rowdb.Conn, cover *coverage.Cover, former *definition) (d difference, err error) {
 	// Rows that come back are known when their changes have been numbered.
 	if err := p.journal.Number(ctx, c); err != nil {
