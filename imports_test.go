@@ -17,6 +17,7 @@ var floors = map[string]int{
 	"/rsxml":                     1,
 	"/linkheader":                1,
 	"/internal":                  2,
+	"/internal/edits":            0,
 	"/internal/leaktest":         1,
 	"/internal/needs":            1,
 	"/internal/webpage":          1,

@@ -19,7 +19,7 @@ var near = map[string]func(*testing.T, *site){
 	"root-element": func(_ *testing.T, s *site) {
 		s.files[list2].body = strings.ReplaceAll(s.files[list2].body, "<urlset", "<!-- <error> --><urlset")
 	},
-	"namespace":           edit(list2, ` xmlns:rs="`, ` xmlns:other="http://www.openarchives.org/OAI/2.0/" xmlns:rs="`),
+	"namespace":           both(edit(list2, ` xmlns:rs="`, ` xmlns:oai="http://www.openarchives.org/OAI/2.0/" xmlns:ore="http://www.openarchives.org/ore/terms/" xmlns:rs="`), edit(list2, "<lastmod>", "<oai:record/><ore:aggregates/><lastmod>")),
 	"namespace-prefix":    both(edit(list2, "xmlns:rs=", "xmlns:sync="), edit(list2, "<rs:", "<sync:")),
 	"element-size":        edit(list2, "<lastmod>", "<!-- "+strings.Repeat("x", 1<<20-1000)+" --><lastmod>"),
 	"loc-missing":         edit(list2, "<loc>{base}/c</loc>", "<loc>\n {base}/c </loc>"),

@@ -226,6 +226,11 @@ var seeds = []seed{
 
 	// Links.
 	{"another namespace of ResourceSync", "namespace", list2, 3, edit(list2, "http://www.openarchives.org/rs/terms/", "http://www.openarchives.org/rs/2.0")},
+	{"one slash after http:", "namespace", list2, 3, edit(list2, "http://www.openarchives.org/rs/terms/", "http:/www.openarchives.org/rs/terms/")},
+	{"no colon after http", "namespace", list2, 3, edit(list2, "http://www.openarchives.org/rs/terms/", "http//www.openarchives.org/rs/terms/")},
+	{"no scheme", "namespace", list2, 3, edit(list2, "http://www.openarchives.org/rs/terms/", "www.openarchives.org/rs/terms/")},
+	{"no such scheme", "namespace", list2, 3, edit(list2, "http://www.openarchives.org/rs/terms/", "htp://www.openarchives.org/rs/terms/")},
+	{"a host misspelt", "namespace", list2, 3, edit(list2, "http://www.openarchives.org/rs/terms/", "http://www.openarchive.org/rs/terms/")},
 	{"an own relation", "relation-unregistered", list2, 6, edit(list2, `rel="describedby"`, `rel="license-of"`)},
 	{"an own relation of a document", "relation-unregistered", list2, 6, edit(list2, `<rs:ln rel="index"`, `<rs:ln rel="parent" href="{base}/"/>`+"\n"+`<rs:ln rel="index"`)},
 	{"a patch without type", "patch-type-missing", changes2, 6, patch(changes2, "")},

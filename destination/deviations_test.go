@@ -131,20 +131,22 @@ func TestUnreadableChange(t *testing.T) {
 	wantCopy(t, m, "a", "b")
 }
 
-// TestOtherNamespace refuses a document of another version of ResourceSync, which would
-// otherwise be copied as a resource.
+// TestOtherNamespace refuses a document with a misspelt namespace or that of another version of
+// ResourceSync, which would otherwise be copied as a resource.
 func TestOtherNamespace(t *testing.T) {
-	pages := lists(map[string]string{"/resourcelist.xml": resourcesOf(1, listed("a")), "/a": "a"}, "resourcelist")
-	for path, text := range pages {
-		pages[path] = strings.ReplaceAll(text, "http://www.openarchives.org/rs/terms/", "http://www.openarchives.org/rs/2.0")
+	for _, space := range []string{"http://www.openarchives.org/rs/2.0", "http:/www.openarchives.org/rs/terms/", "http//www.openarchives.org/rs/terms/", "http://www.openarchive.org/rs/terms/"} {
+		pages := lists(map[string]string{"/resourcelist.xml": resourcesOf(1, listed("a")), "/a": "a"}, "resourcelist")
+		for path, text := range pages {
+			pages[path] = strings.ReplaceAll(text, "http://www.openarchives.org/rs/terms/", space)
+		}
+		pages["/robots.txt"] = "Sitemap: BASE/.well-known/resourcesync\n"
+		_, url := newScript(t, pages)
+		m := openMirror(t, url, t.TempDir(), nil)
+		if _, err := m.Sync(t.Context()); err == nil || !strings.Contains(err.Error(), `"`+space+`"`) {
+			t.Errorf("%s: %v", space, err)
+		}
+		wantCopy(t, m)
 	}
-	pages["/robots.txt"] = "Sitemap: BASE/.well-known/resourcesync\n"
-	_, url := newScript(t, pages)
-	m := openMirror(t, url, t.TempDir(), nil)
-	if _, err := m.Sync(t.Context()); err == nil || !strings.Contains(err.Error(), `"http://www.openarchives.org/rs/2.0"`) {
-		t.Errorf("got %v", err)
-	}
-	wantCopy(t, m)
 }
 
 // TestHashes uses the hashes that can be read.

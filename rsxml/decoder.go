@@ -53,6 +53,7 @@ type Decoder struct {
 	headErr error
 	begun   bool   // the head has been read
 	space   string // the namespace of the root
+	foreign string // the last namespace that is none of ours
 	rules   *rules // nil if none apply
 
 	first  *xml.StartElement // of the first entry, which ends the head
@@ -88,7 +89,8 @@ var errCharset = errors.New("not UTF-8")
 // callers limit what they read and how many reports they keep.
 //
 // A document still fails if it is not well-formed XML in UTF-8, ends before its root does,
-// has another root than <urlset> or <sitemapindex>, or exceeds a limit of an entry.
+// has another root than <urlset> or <sitemapindex>, has elements in an unknown namespace of
+// ResourceSync, or exceeds a limit of an entry.
 func (d *Decoder) Tolerate(report func(*SyntaxError)) {
 	d.report = report
 	d.src.unlimited = true

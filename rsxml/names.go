@@ -43,9 +43,10 @@ func (d *Decoder) checkNames(t xml.StartElement) error {
 }
 
 // checkPrefix refuses undeclared prefixes, which encoding/xml reports as namespaces. A
-// namespace is an absolute URI and has a colon; a prefix has none.
+// namespace is an absolute URI and has a colon, or at least a slash if the scheme has been
+// forgotten; a prefix has neither.
 func (d *Decoder) checkPrefix(n xml.Name) error {
-	if n.Space == "" || strings.Contains(n.Space, ":") {
+	if n.Space == "" || strings.ContainsAny(n.Space, ":/") {
 		return nil
 	}
 	return d.deviate(xmlSpec, "namespace-prefix", "the prefix %s is not declared", quote(n.Space))
@@ -66,9 +67,9 @@ func (d *Decoder) elementName(n xml.Name) (string, error) {
 		}
 		return n.Local, d.deviate(core4, "namespace", "%s is in no namespace", quote(n.Local))
 	}
-	// Namespaces are compared as strings, so a misspelled one hides all of
-	// ResourceSync from a strict Destination.
 	switch {
+	case n.Space == d.foreign: // the usual case
+		return "", nil
 	case isOtherTerms(n.Space):
 		return "", d.otherTerms(n.Space)
 	case sameNS(n.Space, TermsNS):
@@ -80,39 +81,8 @@ func (d *Decoder) elementName(n xml.Name) (string, error) {
 	case sameNS(n.Space, SitemapNS):
 		return n.Local, d.deviate(core4, "namespace", "the namespace %s is not %s", quote(n.Space), SitemapNS)
 	}
+	d.foreign = n.Space
 	return "", nil
-}
-
-// sameNS reports whether ns is the namespace want or a misspelling of it.
-func sameNS(ns, want string) bool {
-	return strings.EqualFold(bareNS(ns), bareNS(want))
-}
-
-// isOtherTerms reports whether ns is below the address of ResourceSync's namespace, and neither
-// that namespace nor a misspelling of it.
-func isOtherTerms(ns string) bool {
-	const family = "openarchives.org/rs"
-	bare := bareNS(ns)
-	if len(bare) < len(family) || !strings.EqualFold(bare[:len(family)], family) {
-		return false
-	}
-	return (len(bare) == len(family) || bare[len(family)] == '/') && !sameNS(ns, TermsNS)
-}
-
-// otherTerms returns the error of a document with such a namespace. Without its elements, the
-// document would be read as a plain sitemap, and a Capability List as a list of resources.
-func (d *Decoder) otherTerms(ns string) error {
-	return d.fail(core4, "namespace", "the namespace %s is not a known one of ResourceSync: use %s", quote(ns), TermsNS)
-}
-
-func bareNS(ns string) string {
-	if _, rest, ok := strings.Cut(ns, "://"); ok {
-		ns = rest
-	}
-	if www := "www."; len(ns) >= len(www) && strings.EqualFold(ns[:len(www)], www) {
-		ns = ns[len(www):]
-	}
-	return strings.TrimRight(ns, "/")
 }
 
 // attributes calls set for each attribute of t without a namespace, and returns the

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/edits"
 )
 
 func newFlags(command string) *flag.FlagSet {
@@ -60,7 +62,7 @@ func refuse(command string, err error) error {
 func didYouMean(given string, names []string, prefix string) string {
 	best, fewest := "", 3
 	for _, name := range names {
-		if d := edits(given, name, fewest-1); d < fewest && d < len(name) {
+		if d := edits.Distance(given, name, fewest-1); d < fewest && d < len(name) {
 			best, fewest = name, d
 		}
 	}
@@ -79,23 +81,6 @@ func suggestFlag(err error, flags *flag.FlagSet) error {
 	flags.VisitAll(func(f *flag.Flag) { names = append(names, f.Name) })
 	given = strings.TrimLeft(given, "-")
 	return fmt.Errorf("there is no flag --%s%s", given, didYouMean(given, names, "--"))
-}
-
-// edits returns the edit distance of a and b: insertions, deletions, replacements and
-// swaps of neighbours. If there are more than most, it returns a greater number than most.
-func edits(a, b string, most int) int {
-	for a != "" && b != "" && a[0] == b[0] {
-		a, b = a[1:], b[1:]
-	}
-	if a == "" || b == "" || most == 0 {
-		return max(len(a), len(b))
-	}
-	most--
-	n := min(edits(a[1:], b, most), edits(a, b[1:], most), edits(a[1:], b[1:], most))
-	if len(a) > 1 && len(b) > 1 && a[0] == b[1] && a[1] == b[0] {
-		n = min(n, edits(a[2:], b[2:], most))
-	}
-	return n + 1
 }
 
 // units are the units of sizes, larger ones first.
