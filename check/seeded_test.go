@@ -380,13 +380,6 @@ func secondSet(t *testing.T, s *site) {
 	s.add("/changes-a.xml", urlset+strings.ReplaceAll(up, "caps", "caps-2")+`<rs:md capability="changelist" from="2025-01-01T00:00:00Z"/></urlset>`)
 }
 
-// newDump dates the Resource Dump as the Resource List.
-func newDump(t *testing.T, s *site) {
-	for _, path := range []string{dump, dumpZIP, "/dump-1.xml"} {
-		s.edit(t, path, ` at="2025-01-31T`, ` at="2025-03-01T`)
-	}
-}
-
 // onlyClosed removes the open Change List.
 func onlyClosed(t *testing.T, s *site) {
 	s.edit(t, changes, `<sitemap><loc>{base}/changes-2.xml</loc><rs:md from="2025-02-02T00:00:00Z"/></sitemap>`+"\n", "")

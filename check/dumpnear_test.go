@@ -1,0 +1,62 @@
+package check_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+)
+
+// dumpedAt gives the Resource Dump, which lacks c, another time.
+func dumpedAt(at string) func(*testing.T, *site) {
+	return func(t *testing.T, s *site) {
+		for _, path := range []string{dump, dumpZIP, "/dump-1.xml"} {
+			s.edit(t, path, ` at="2025-01-31T00:00:00Z"`, ` at="`+at+`"`)
+		}
+	}
+}
+
+// newDump dates the Resource Dump as the Resource List.
+func newDump(t *testing.T, s *site) { dumpedAt("2025-03-01T00:00:00Z")(t, s) }
+
+// TestDumpNear has Resource Dumps without a resource of the Resource List, each of which lacks one
+// condition of dump-incomplete.
+func TestDumpNear(t *testing.T) {
+	const entryC = `<url><loc>{base}/c</loc><rs:md path="/c" hash="sha-256:{sha256 /c}" length="{length /c}"/></url></urlset>`
+	for name, plant := range map[string]func(*testing.T, *site){
+		"in a package": both(newDump, edit(dumpZIP, "</urlset>", entryC), edit("/dump-1.xml", "</urlset>", entryC), func(_ *testing.T, s *site) {
+			s.packs[dumpZIP] = append(s.packs[dumpZIP], member{"c", "Claudia"})
+		}),
+		"listed at the first reading only": both(newDump, func(t *testing.T, s *site) {
+			body := s.files[list2].body
+			changing(list2, body[strings.Index(body, "<url>"):strings.Index(body, "</urlset>")], "")(t, s)
+		}),
+		"as old as the dump":            both(newDump, edit(list2, "2025-02-03", "2025-03-01")),
+		"of unknown age":                both(newDump, edit(list2, `<lastmod>2025-02-03T00:00:00Z</lastmod>`, "")),
+		"changed since the list":        both(newDump, edit(changes2, `datetime="2025-02-0`, `datetime="2025-03-0`)),
+		"changed between dump and list": both(dumpedAt("2025-02-03T00:00:00Z"), edit(list2, "2025-02-03", "2025-02-01")),
+		"perhaps listed since": both(dumpedAt("2024-12-31T00:00:00Z"), edit(list2, "2025-02-03", "2024-01-01"),
+			edit(changes2, `{base}/c</loc><rs:md change="updated"`, `{base}/e</loc><rs:md change="deleted"`)),
+		"in a package that is not read": both(newDump, noContents, func(t *testing.T, s *site) {
+			for _, path := range []string{"/dump-2.zip", "/dump-3.zip"} { // two of three are read
+				s.packs[path] = s.packs[dumpZIP]
+				s.edit(t, dump, "</urlset>", `<url><loc>{base}`+path+`</loc><lastmod>2025-03-01T00:00:00Z</lastmod></url></urlset>`)
+			}
+		}),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := correct(t)
+			plant(t, s)
+			if r, counts := s.judge(t, nil); len(counts) > 0 {
+				t.Errorf("found:\n%s", describe(r))
+			}
+		})
+	}
+	t.Run("all conditions", func(t *testing.T) {
+		s := correct(t)
+		both(dumpedAt("2025-02-03T00:00:01Z"), edit(list2, "2025-02-03", "2025-02-01"))(t, s)
+		if r, counts := s.judge(t, nil); !slices.Equal(rulesOf(counts), []string{"dump-incomplete"}) {
+			t.Errorf("found:\n%s", describe(r))
+		}
+	})
+}
