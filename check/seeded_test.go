@@ -253,6 +253,7 @@ var seeds = []seed{
 	{"a package that ends after its dump", "until-after-index", chDump, 5, edit(chDump, `capability="changedump" from="2025-01-01T00:00:00Z"/>`, `capability="changedump" from="2025-01-01T00:00:00Z" until="2025-02-01T00:00:00Z"/>`)},
 	{"an open part of a closed index", "open-in-closed-index", changes, 6, edit(changes, `capability="changelist" from="2025-01-01T00:00:00Z"/>`, `capability="changelist" from="2025-01-01T00:00:00Z" until="2025-03-01T00:00:00Z"/>`)},
 	{"packages in the wrong order", "package-order", chDump, 6, edit(chDump, "</urlset>", `<url><loc>{base}/changedump-1.zip</loc><rs:md from="2024-01-01T00:00:00Z" until="2025-01-01T00:00:00Z" type="application/zip"/></url></urlset>`)},
+	{"an index of packages in the wrong order", "package-order", chDump, 6, changeDumpIndex(2, 1)},
 	{"packages of two formats", "package-formats", chDump, 6, func(t *testing.T, s *site) {
 		s.edit(t, chDump, "</urlset>", `<url><loc>{base}/changedump-2.zip</loc><rs:md from="2025-02-02T00:00:00Z" type="application/x-tar"/></url></urlset>`)
 		s.packs["/changedump-2.zip"] = s.packs[chDumpZIP]
@@ -369,6 +370,23 @@ func indexAsURLSet(t *testing.T, s *site) {
 	s.edit(t, changes, "sitemapindex", "urlset")
 	s.edit(t, changes, "sitemap>", "url>")
 	s.edit(t, changes, `<rs:md from=`, `<rs:md capability="changelist" from=`)
+}
+
+// changeDumpIndex divides the Change Dump into two, which an index lists in an order.
+func changeDumpIndex(order ...int) func(*testing.T, *site) {
+	return func(_ *testing.T, s *site) {
+		entries := ""
+		for _, i := range order {
+			path, interval := fmt.Sprintf("/changedump-%d.xml", i), `from="2025-01-01T00:00:00Z" until="2025-02-02T00:00:00Z"`
+			if i == 2 {
+				interval = `from="2025-02-02T00:00:00Z" until="2025-02-03T00:00:00Z"`
+			}
+			s.add(path, urlset+up+`<rs:ln rel="index" href="{base}/changedump.xml"/><rs:md capability="changedump" `+interval+`/>
+<url><loc>{base}/changedump-1.zip</loc><rs:md `+interval+` type="application/zip"/></url></urlset>`)
+			entries += `<sitemap><loc>{base}` + path + `</loc><rs:md ` + interval + `/></sitemap>` + "\n"
+		}
+		s.add(chDump, index+up+`<rs:md capability="changedump" from="2025-01-01T00:00:00Z"/>`+"\n"+entries+"</sitemapindex>")
+	}
 }
 
 // secondSet adds a set with the resource a.
