@@ -300,7 +300,10 @@ func (g *group) record(f *finished) (settled bool, err error) {
 		}
 		return false, errors.Join(err, g.state.Failed(f.Seq, f.failure, f.Gone))
 	case f.have != nil:
-		return true, g.state.SaveResource(uri, f.have)
+		if f.Doubt != state.DoubtNone && f.have.Vague {
+			err = g.state.ForgetDocument(f.have.Set, f.have.List) // its entry may show the version
+		}
+		return true, errors.Join(err, g.state.SaveResource(uri, f.have))
 	case f.Known:
 		err = g.state.DeleteResource(uri)
 	}

@@ -81,6 +81,11 @@ func (s *State) SaveDocument(set, uri string, d Document, baseline int64) error 
 	return s.exec("INSERT OR REPLACE INTO document (uri, sets, etag, modified, at, seen) VALUES (?, ?, ?, ?, ?, ?)", uri, set, d.ETag, d.LastModified, nanos(d.At), baseline)
 }
 
+// ForgetDocument makes the next comparison read a document of a set, even if it is not modified.
+func (s *State) ForgetDocument(set, uri string) error {
+	return s.exec("DELETE FROM document WHERE uri = ? AND sets = ?", uri, set)
+}
+
 // Next returns the document that continues one that has been read, or "".
 func (s *State) Next(uri string) (next string, err error) {
 	err = s.query("SELECT next FROM page WHERE uri = ?", func(row *sqlite.Stmt) error {
