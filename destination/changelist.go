@@ -230,6 +230,11 @@ func (l *listReader) end(parts []rsxml.Entry) error {
 	if l.ahead {
 		l.reading.Validators = fetch.Validators{} // read again, until these times have come
 	}
+	if l.known != nil && l.reading.Date.Before(l.known.Date) {
+		// An old document of a cache. What it lacks was read before, and is not new when it comes back.
+		l.reading.Keep(l.known)
+		l.reading.Date = l.known.Date
+	}
 	l.changeReader.newest = latest(l.changeReader.newest, l.newest)
 	return l.release()
 }

@@ -77,6 +77,20 @@ func (r *Reading) Has(print uint64) bool {
 	return true
 }
 
+// Keep adds the digests of another reading that its Has has not been asked for.
+func (r *Reading) Keep(other *Reading) {
+	for i := 0; i < len(other.prints); {
+		print, end := other.prints[i], i+1
+		for end < len(other.prints) && other.prints[end] == print {
+			end++
+		}
+		for range end - i - int(other.used[i]) {
+			r.Add(print)
+		}
+		i = end
+	}
+}
+
 // Lost reports whether the document had entries that Has has not been asked for.
 func (r *Reading) Lost() bool { return r.found < len(r.prints) }
 
