@@ -26,7 +26,8 @@ type AuditReport struct {
 	Damaged Found `json:"damaged"` // the Sink has other content than it was given, or none
 
 	// Undecided is the number of resources about which the Resource Lists and the Change Lists do
-	// not agree, and that the last Sync has not asked for. The next one does.
+	// not agree, and that the last Sync has not asked for, and of those of which only the times of
+	// an entry differ, although the copy was requested after them. The next Sync asks for them.
 	Undecided int64 `json:"undecided,omitempty"`
 
 	// Held is the number of extra resources whose deletion is held; see [Options].MaxDelete.

@@ -14,6 +14,7 @@ func TestAuditChanges(t *testing.T) {
 	correct := changesIn(from, "updated a 2013-01-03T10:00:00Z", "deleted b 2013-01-03T11:00:00Z", "created c 2013-01-03T12:00:00Z", "created d 2013-01-03T12:00:01Z", "deleted d 2013-01-03T12:00:02Z")
 	for name, test := range map[string]struct {
 		pages     map[string]string // when the copy is made
+		date      string            // of the answers then
 		then      map[string]string // before the audit
 		missing   int64
 		differs   int64
@@ -27,9 +28,16 @@ func TestAuditChanges(t *testing.T) {
 			want:  map[string]string{"a": "A", "c": "c"},
 		},
 		"changes since the last run": {
+			date:    "Thu, 03 Jan 2013 09:30:00 GMT",
 			then:    map[string]string{"/chl.xml": correct, "/a": "A", "/b": "-", "/d": "-"},
 			missing: 1, differs: 1, extra: 1, requests: []string{"/a", "/c"},
 			want: map[string]string{"a": "A", "c": "c"},
+		},
+		"listed after the copy was made": {
+			pages:     map[string]string{"/a": "A"},
+			then:      map[string]string{"/chl.xml": changesIn(from, "updated a 2013-01-03T10:00:00Z")},
+			undecided: 1, requests: []string{"/a"},
+			want: map[string]string{"a": "A", "b": "b"},
 		},
 		"decided by the last run": {
 			pages:    map[string]string{"/chl.xml": changesIn(from, "deleted b 2013-01-03T08:59:59Z", "created c 2013-01-03T08:59:59Z"), "/b": "-"},
@@ -59,11 +67,13 @@ func TestAuditChanges(t *testing.T) {
 				}
 			}
 			change(test.pages)
+			s.date = test.date
 			m := openMirror(t, url, t.TempDir(), &destination.Options{MaxDelete: 1})
 			if r := m.sync(t); r.Failed != 0 {
 				t.Errorf("%+v", r)
 			}
 			change(test.then)
+			s.date = ""
 			before := files(t, m.dir)
 			s.taken()
 			for range 2 {

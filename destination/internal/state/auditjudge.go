@@ -67,15 +67,22 @@ func (w *Staged) isShown(at time.Time) bool {
 	return !t.IsZero() && !at.IsZero() && t.Before(at.Add(-MaxMargin))
 }
 
+// isBefore reports whether the change certainly is earlier than the last known one of the copy: an old document of
+// a cache lacks that one.
+func (w *Staged) isBefore(m *Member) bool {
+	t := w.Change.Datetime
+	return !t.IsZero() && t.Before(m.Datetime) && w.Unsure == DoubtNone && w.Age != AgeNew
+}
+
 // judge compares the entry p of a Resource List as of at and the last change w of a resource, each
 // of which can be nil, with the member m of the copy, or nil. A change after at wins. Otherwise
 // the last Sync has decided which of the two is later, if it knew the change.
 func (a *Audit) judge(at time.Time, p *Pending, w *Staged, m *Member) (Comparison, error) {
-	if w != nil && w.isShown(at) {
+	later := m != nil && !at.IsZero() && possible(m.Datetime, at, time.Now()).After(at)
+	if w != nil && (w.isShown(at) || later && w.isBefore(m)) {
 		w = nil
 	}
 	if w == nil {
-		later := m != nil && !at.IsZero() && possible(m.Datetime, at, time.Now()).After(at)
 		switch {
 		case p == nil && (m == nil || later):
 			return Later, nil
@@ -167,7 +174,9 @@ func (m *Member) showsAfter(w *Staged) bool {
 func (s *State) repair(p *Pending, m *Member) (Comparison, error) {
 	result := Missing
 	if p.Change.Type = resourcesync.Created; m != nil {
-		result, p.Change.Type = Differs, resourcesync.Updated
+		if result, p.Change.Type = Differs, resourcesync.Updated; m.canBe(&p.Change) {
+			result = Undecided
+		}
 	}
 	before, waiting, err := s.row(p.Change.Resource.URI)
 	if waiting || err != nil {

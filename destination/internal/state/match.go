@@ -44,6 +44,19 @@ func (r *Resource) match(c *resourcesync.Change) match {
 	return r.settled(listed.LastModified)
 }
 
+// canBe reports whether the copy can have the version of an entry that differs from the copy in times only: it was
+// requested after these times, so the Source may have listed them later than the version was there.
+func (r *Resource) canBe(c *resourcesync.Change) bool {
+	if comparable, _ := fetch.Compare(r.Hashes, c.Resource.Hashes); comparable {
+		return false
+	}
+	if n, known := c.Resource.Length.Bytes(); known && n != r.Size {
+		return false
+	}
+	t := latest(c.Resource.LastModified, c.Datetime)
+	return !t.IsZero() && t.Before(r.Asked.Add(time.Second)) // a Date has seconds
+}
+
 // follows reports whether a copy that an entry with a change describes has the content after the
 // change: by its hash, or because lastmod shows the change. A lastmod that is older can be that of
 // the content before as well.
