@@ -1,6 +1,7 @@
 package state
 
 import (
+	"encoding/json"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -58,12 +59,14 @@ func (s *State) Missed(uri string, at time.Time) error {
 	return s.exec("UPDATE sets SET missed = ? WHERE uri = ?", nanos(at), uri)
 }
 
-// only is the condition of a resource that no other set than its own has.
-const only = "sets = ?1 AND uri NOT IN (SELECT uri FROM also WHERE sets != ?1)"
-
-// Only returns the number of resources of the copy that no other set than one has.
+// Only returns the number of resources of the copy that belong to a set, and that no other set has which the Source
+// names now.
 func (s *State) Only(set string) (int64, error) {
-	return s.int("SELECT count(*) FROM resource WHERE "+only, set)
+	named, err := json.Marshal(s.sets)
+	if err != nil {
+		return 0, err
+	}
+	return s.int("SELECT count(*) FROM resource WHERE sets = ?1 AND uri NOT IN (SELECT uri FROM also WHERE sets != ?1 AND sets IN (SELECT value FROM json_each(?2)))", set, string(named))
 }
 
 // DeleteSet notes the deletion of the resources that Only counts, and forgets the set.
