@@ -40,6 +40,7 @@ const maxReadings = 3
 // readResources compares the Resource Lists of a set with the copy, and notes the differences.
 // Only when all lists have been read, resources that they do not list are noted as deleted.
 func (r *run) readResources(ctx context.Context, set tree.Set, st *state.Set) (noted int64, err error) {
+	r.compared[set.URI] = true
 	st.Baseline++
 	st.Known = false
 	err = r.state.Write(ctx, func() error {

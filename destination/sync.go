@@ -27,13 +27,15 @@ type run struct {
 	bytes  int64      // of the copy
 	sets   []tree.Set // that the Source has
 
+	compared map[string]bool // sets whose Resource Lists have been read
+
 	packages *packages
 	patience *fetch.Patience
 	follows  bool // the run is one of Follow, which comes back to delayed resources
 }
 
 func (d *Destination) newRun() *run {
-	r := &run{Destination: d, report: &Report{}, meter: meter{report: d.options.Progress}}
+	r := &run{Destination: d, report: &Report{}, compared: make(map[string]bool), meter: meter{report: d.options.Progress}}
 	r.reader = &tree.Reader{Client: d.client, Report: func(document string, e *rsxml.SyntaxError) { r.report.deviate(document, e) }}
 	return r
 }
@@ -288,8 +290,15 @@ func (r *run) followChanges(ctx context.Context, set tree.Set) (noted int64, err
 	if err != nil || !st.Known {
 		return 0, err
 	}
-	since := st.Cursor
-	if noted, err = r.catchUp(ctx, set, &st); err == nil {
+	since, gap := st.Cursor, false
+	if r.compared[set.URI] {
+		// If the changes begin after the cursor now, the next run compares again. Of a Source whose clock is ahead, they
+		// always do.
+		noted, gap, err = r.readChanges(ctx, set, &st)
+	} else {
+		noted, err = r.catchUp(ctx, set, &st)
+	}
+	if err == nil && !gap {
 		err = r.attach(ctx, set, resourcesync.ChangeDump, since)
 	}
 	return noted, err
