@@ -13,10 +13,17 @@ import (
 )
 
 const (
-	// applyBatch is the number of pending changes that are read at a time, and ahead the
-	// number of downloads that can be finished before their turn.
+	// applyBatch is the number of pending changes that are read at a time, and that are flushed and
+	// recorded together.
 	applyBatch = 512
-	ahead      = 32
+
+	// downloads is the number of contents that are received or read at a time, as far as the limits
+	// of hosts allow.
+	downloads = 32
+
+	// aheadBytes is the maximum size of contents, in bytes, that are in memory before their turn.
+	// Small ones are received while a group is flushed and recorded.
+	aheadBytes = 8 << 20
 
 	// commitEvery is the time after which applied changes are flushed and recorded, and
 	// commitBytes the number of bytes.
@@ -33,19 +40,9 @@ func (r *run) apply(ctx context.Context, after int64) (last int64, err error) {
 	if r.meter.Pending, err = r.state.PendingCount(); err != nil {
 		return after, err
 	}
-	for {
-		if err := r.settle(ctx); err != nil {
-			return after, err
-		}
-		batch, err := r.state.Pending(after, last, applyBatch)
-		if err != nil || len(batch) == 0 {
-			return max(after, last), err
-		}
-		if err := r.applyBatch(ctx, batch); err != nil {
-			return after, err
-		}
-		after = batch[len(batch)-1].Seq
-	}
+	return max(after, last), r.applyAll(ctx, after, func(after int64) ([]state.Pending, error) {
+		return r.state.Pending(after, last, applyBatch)
+	})
 }
 
 // applyPackages applies the changes whose content is in packages of Resource Dumps, package by
@@ -75,19 +72,9 @@ func (r *run) applyPackages(ctx context.Context) error {
 
 // applyPackage applies the pending changes whose content is in a package, in order.
 func (r *run) applyPackage(ctx context.Context, id int64) error {
-	for after := int64(0); ; {
-		if err := r.settle(ctx); err != nil {
-			return err
-		}
-		batch, err := r.state.PendingIn(id, after, applyBatch)
-		if err != nil || len(batch) == 0 {
-			return err
-		}
-		if err := r.applyBatch(ctx, batch); err != nil {
-			return err
-		}
-		after = batch[len(batch)-1].Seq
-	}
+	return r.applyAll(ctx, 0, func(after int64) ([]state.Pending, error) {
+		return r.state.PendingIn(id, after, applyBatch)
+	})
 }
 
 // A task is a pending change with the copy that it changes.
@@ -100,48 +87,27 @@ type task struct {
 	content *fetch.Content
 	unused  error // of the package
 	err     error
-	again   bool // the next run asks again whether the resource is gone
+	again   bool  // the next run asks again whether the resource is gone
+	memory  int64 // bytes of the content in memory, at most
 }
 
-func (r *run) applyBatch(ctx context.Context, batch []state.Pending) error {
-	tasks := make([]*task, len(batch))
-	for i := range batch {
-		tasks[i] = &task{Pending: batch[i]}
-	}
+// applyAll applies the changes that read returns after a position, in order.
+func (r *run) applyAll(ctx context.Context, after int64, read func(after int64) ([]state.Pending, error)) error {
 	ctx, cancel := context.WithCancel(ctx)
-	queue := make(chan *task, ahead)
-	var downloads sync.WaitGroup
-	for range min(ahead, len(tasks)) { // few goroutines, because a stack grows for each first request
-		downloads.Go(func() {
-			for t := range queue {
-				t.content, t.err = t.download(ctx, r)
-				if t.err == nil && len(t.rebuild.unsure) > 0 {
-					t.err = t.compare(r)
-				}
-				close(t.done)
-			}
-		})
-	}
-	defer downloads.Wait()
-	defer func() {
-		cancel()
-		close(queue)
-		for _, t := range tasks {
-			t.discard()
+	l := &line{run: r, read: read, after: after, queue: make(chan *task, applyBatch)}
+	defer l.workers.Wait()
+	defer l.discard()
+	defer cancel()
+	for {
+		if err := r.settle(ctx); err != nil {
+			return err
 		}
-	}()
-	started := 0
-	for next := 0; next < len(tasks); {
 		g := newGroup(r)
-		var failed error
-		for failed == nil && next < len(tasks) && !g.full() {
-			for ; started < min(next+ahead, len(tasks)); started++ {
-				if err := tasks[started].start(ctx, r, queue); err != nil {
-					return err
-				}
-			}
-			if failed = g.finish(ctx, tasks[next]); failed == nil {
-				next++
+		t, failed := l.first(ctx)
+		for failed == nil && t != nil && !g.full() {
+			if failed = g.finish(ctx, t); failed == nil {
+				l.pop()
+				t, failed = l.first(ctx)
 			}
 		}
 		if failed == errNextGroup {
@@ -150,12 +116,120 @@ func (r *run) applyBatch(ctx context.Context, batch []state.Pending) error {
 		if failed = errors.Join(failed, g.commit(ctx)); failed != nil { // record what was finished before it
 			return failed
 		}
+		if t == nil {
+			return nil
+		}
 	}
-	return nil
+}
+
+// A line has the tasks of changes in their order. The first ones are being downloaded, so that the
+// server and the disk do not wait for each other.
+type line struct {
+	*run
+	read    func(after int64) ([]state.Pending, error) // the next changes after a position
+	after   int64                                      // the position of the last one
+	ended   bool                                       // there are no more
+	tasks   []*task                                    // that have been read and not finished
+	started int                                        // of them
+	bytes   int64                                      // in memory, at most, of those that have been started
+
+	queue   chan *task
+	running int // workers, which are few because a stack grows for each first request
+	workers sync.WaitGroup
+}
+
+// first starts tasks as far as they may be ahead, and returns the first one, or nil if there is none.
+func (l *line) first(ctx context.Context) (*task, error) {
+	for !l.ended && l.started < applyBatch || l.started < len(l.tasks) {
+		if l.started == len(l.tasks) {
+			batch, err := l.read(l.after)
+			if err != nil {
+				return nil, err
+			}
+			for i := range batch {
+				l.tasks, l.after = append(l.tasks, &task{Pending: batch[i]}), batch[i].Seq
+			}
+			l.ended = len(batch) < applyBatch
+			continue
+		}
+		t := l.tasks[l.started]
+		t.memory = t.maxMemory()
+		if l.started == applyBatch || l.started > 0 && l.bytes+t.memory > aheadBytes {
+			break
+		}
+		l.started++
+		l.bytes += t.memory
+		if err := t.start(ctx, l); err != nil {
+			return nil, err
+		}
+	}
+	if len(l.tasks) == 0 {
+		return nil, nil
+	}
+	return l.tasks[0], nil
+}
+
+// pop takes away the first task, which has been finished.
+func (l *line) pop() {
+	t := l.tasks[0]
+	t.discard()
+	l.bytes -= t.memory
+	l.tasks, l.started = l.tasks[1:], l.started-1
+}
+
+// download begins the download of a task. The queue has room, because no more tasks are started.
+func (l *line) download(ctx context.Context, t *task) {
+	t.done = make(chan struct{})
+	l.queue <- t
+	if l.running == downloads {
+		return
+	}
+	l.running++
+	l.workers.Go(func() {
+		for t := range l.queue {
+			t.content, t.err = t.download(ctx, l.run)
+			if t.err == nil && len(t.rebuild.unsure) > 0 {
+				t.err = t.compare(l.run)
+			}
+			close(t.done)
+		}
+	})
+}
+
+// discard ends the tasks that have been started and not finished.
+func (l *line) discard() {
+	close(l.queue)
+	for _, t := range l.tasks[:l.started] {
+		t.discard()
+	}
+}
+
+// discard waits for the download of a task that has been started, and closes its content.
+func (t *task) discard() {
+	if t.done == nil {
+		return
+	}
+	<-t.done
+	if t.content != nil {
+		t.content.Close()
+	}
+}
+
+// maxMemory returns the maximum number of bytes of the content that are in memory.
+func (t *task) maxMemory() int64 {
+	length, known := t.Change.Resource.Length.Bytes()
+	switch {
+	case t.Change.Type == resourcesync.Deleted:
+		return 0
+	case known:
+		return min(length, fetch.MaxMemory)
+	}
+	return fetch.MaxMemory
 }
 
 // start begins the download of a task, if it needs one.
-func (t *task) start(ctx context.Context, r *run, queue chan<- *task) (err error) {
+func (t *task) start(ctx context.Context, l *line) (err error) {
+	r := l.run
 	if t.Change.Type == resourcesync.Deleted {
 		return nil
 	}
@@ -185,8 +259,7 @@ func (t *task) start(ctx context.Context, r *run, queue chan<- *task) (err error
 		}
 		t.opened.tasks.Add(1)
 	}
-	t.done = make(chan struct{})
-	queue <- t // has room: no more than ahead have been started and not finished
+	l.download(ctx, t)
 	return nil
 }
 
@@ -229,17 +302,6 @@ func (r *run) maxResource() int64 {
 		return total
 	}
 	return limit
-}
-
-// discard ends a task that may not have been finished.
-func (t *task) discard() {
-	if t.done == nil {
-		return
-	}
-	<-t.done
-	if t.content != nil {
-		t.content.Close()
-	}
 }
 
 // errNextGroup means that a task belongs to the next group.

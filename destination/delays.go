@@ -5,6 +5,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/destination/internal/state"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
@@ -45,16 +46,9 @@ func (r *run) comeBack(ctx context.Context) error {
 
 // applyDelayed applies the pending changes whose time has come.
 func (r *run) applyDelayed(ctx context.Context) error {
-	for after := int64(0); ; {
-		batch, err := r.state.PendingDelayed(after, applyBatch)
-		if err != nil || len(batch) == 0 {
-			return err
-		}
-		if err := r.applyBatch(ctx, batch); err != nil {
-			return err
-		}
-		after = batch[len(batch)-1].Seq
-	}
+	return r.applyAll(ctx, 0, func(after int64) ([]state.Pending, error) {
+		return r.state.PendingDelayed(after, applyBatch)
+	})
 }
 
 // tellDelays adds the resources and hosts that are not requested before a time to the report, and

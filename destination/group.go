@@ -48,7 +48,7 @@ func newGroup(r *run) *group {
 
 // full reports whether the group must be committed.
 func (g *group) full() bool {
-	return g.stored || g.received >= commitBytes || len(g.finished) > 0 && !time.Now().Before(g.until)
+	return g.stored || g.received >= commitBytes || len(g.finished) == applyBatch || len(g.finished) > 0 && !time.Now().Before(g.until)
 }
 
 // finish passes the change of a task to the Sink when its download has ended. Failures of the

@@ -45,8 +45,8 @@ func (f *Folder) remove(name string, remove func(string) error) error {
 	return nil
 }
 
-// maxMemory is the maximum size of content that is kept in memory; more is kept in a file.
-const maxMemory = 256 << 10
+// MaxMemory is the maximum size of content that is kept in memory; more is kept in a file.
+const MaxMemory = 256 << 10
 
 // Want states the expected content of a resource.
 type Want struct {
@@ -271,7 +271,7 @@ func (t *transfer) reopen(fresh bool) error {
 	if err := t.restart(); err != nil || fresh || len(t.want.Hashes) == 0 && !t.want.Package {
 		return err
 	}
-	if length, known := t.want.Length.Bytes(); known && length <= maxMemory {
+	if length, known := t.want.Length.Bytes(); known && length <= MaxMemory {
 		return nil // none is kept of so little
 	}
 	validator, err := os.ReadFile(t.name + validatorSuffix)
@@ -434,7 +434,7 @@ func (t *transfer) read(r io.Reader) error {
 
 func (t *transfer) write(p []byte) error {
 	t.size += int64(len(p))
-	if t.content.file == nil && t.size <= maxMemory {
+	if t.content.file == nil && t.size <= MaxMemory {
 		t.content.data = append(t.content.data, p...)
 		return nil
 	}
