@@ -75,6 +75,9 @@ func (s *State) DeleteSet(set string) error {
 	if err == nil {
 		err = s.inheritAll("sets = ?", set)
 	}
+	if err == nil {
+		err = s.shareLess("")
+	}
 	if err == nil { // a process may have ended between storing and recording a copy
 		err = s.exec("UPDATE pending SET change = ?, package = 0, later = 0 WHERE sets = ?", string(resourcesync.Deleted), set)
 	}

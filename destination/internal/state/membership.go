@@ -172,6 +172,9 @@ func (s *State) inherit(uri string) (bool, error) {
 	if err := s.inheritAll("uri = ?", uri); err != nil {
 		return false, err
 	}
+	if err := s.shareLess("uri = ? AND ", uri); err != nil {
+		return false, err
+	}
 	return true, s.question(uri)
 }
 
@@ -199,18 +202,18 @@ func (s *State) Inherit(set string, baseline int64, at time.Time) error {
 	if err != nil {
 		return err
 	}
-	return s.shareLess()
+	return s.shareLess("")
 }
 
 // inheritAll makes the resources that a condition selects belong to the first of the other sets
-// that have them.
+// that have them. shareLess comes after it, because a resource can be in both tables.
 func (s *State) inheritAll(condition string, args ...any) error {
 	for _, table := range tables {
 		if err := s.inheritIn(table, condition, args...); err != nil {
 			return err
 		}
 	}
-	return s.shareLess() // only now, because a resource can be in both
+	return nil
 }
 
 // inheritIn is inheritAll in one of the tables.
@@ -219,10 +222,10 @@ func (s *State) inheritIn(table, condition string, args ...any) error {
 		WHERE `+condition+" AND uri IN (SELECT uri FROM also)", args...)
 }
 
-// shareLess forgets that other sets have what belongs to them now.
-func (s *State) shareLess() error {
+// shareLess forgets that other sets have what belongs to them now, where a condition holds.
+func (s *State) shareLess(condition string, args ...any) error {
 	for _, table := range tables {
-		if err := s.exec("DELETE FROM also WHERE EXISTS (SELECT 1 FROM " + table + " t WHERE t.uri = also.uri AND t.sets = also.sets)"); err != nil {
+		if err := s.exec("DELETE FROM also WHERE "+condition+"EXISTS (SELECT 1 FROM "+table+" t WHERE t.uri = also.uri AND t.sets = also.sets)", args...); err != nil {
 			return err
 		}
 	}

@@ -37,7 +37,8 @@ type State struct {
 	reserved reservations
 	unsure   bool // placing may have rows
 
-	hook fault.Hook
+	hook  fault.Hook
+	trace func(sql string) // is called with each statement in tests, otherwise nil
 }
 
 // ErrInUse means that another process uses the state.
@@ -143,6 +144,9 @@ func (s *State) exec(sql string, args ...any) error {
 }
 
 func (s *State) query(sql string, row func(*sqlite.Stmt) error, args ...any) error {
+	if s.trace != nil {
+		s.trace(sql)
+	}
 	if s.hook != nil && s.conn.AutocommitEnabled() {
 		if err := s.hook.Before("statement", "state"); err != nil {
 			return err
