@@ -44,6 +44,7 @@ func (w *World) follow(e Event) {
 			return
 		}
 		w.setCallback(o.Callback)
+		defer context.AfterFunc(ctx, w.leave)()
 	}
 	err = p.d.Follow(ctx, o)
 	end := began.Add(duration)
@@ -84,8 +85,15 @@ func (w *World) setCallback(c *destination.Callback) {
 	case c == nil:
 		w.hub.callback = nil
 	default:
-		w.hub.callback, w.hub.calls = c, 0
+		w.hub.callback, w.hub.calls, w.hub.leaving = c, 0, false
 	}
+}
+
+// leave records that the follower ends.
+func (w *World) leave() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.hub.leaving = true
 }
 
 // calls returns the number of authentic calls of the callback since the follower began. Each can make it

@@ -27,6 +27,7 @@ type hub struct {
 	// The World's lock guards these.
 	callback    http.Handler           // of the running follower, or nil
 	calls       int                    // of it, without forged ones
+	leaving     bool                   // it ends, and unsubscribes
 	subscribers map[string]*subscriber // by callback
 }
 
@@ -232,8 +233,14 @@ func (h *hub) forge(topic, body string, kind int) {
 	}
 }
 
-// intrude sends a verification that nobody wants.
+// intrude sends a verification that nobody wants. A follower that unsubscribes cannot tell it from that of the hub.
 func (h *hub) intrude(callback string, query url.Values) {
+	h.mu.Lock()
+	leaving := h.leaving
+	h.mu.Unlock()
+	if leaving {
+		return
+	}
 	if res := h.call(http.MethodGet, callback, query, "", ""); res != nil && res.Code == http.StatusOK {
 		h.fail("callback", "a follower confirms %v", query)
 	}
