@@ -52,7 +52,7 @@ func (s *State) NoteChange(in *Set, p *Staged) (noted bool, err error) {
 			return false, err
 		}
 		if other.Baseline > 0 && owner.seen == other.Baseline {
-			k.elsewhere = other.Base
+			k.elsewhere, k.untimed = other.Base, other.Base.IsZero()
 		}
 	}
 	verdict := k.judge(in, p)
@@ -81,7 +81,10 @@ func (s *State) NoteChange(in *Set, p *Staged) (noted bool, err error) {
 			return false, err
 		}
 		if version := (resourcesync.Change{Resource: c.Resource}); k.copied && !k.waiting && k.have.match(&version) == current && k.have.follows(p) {
-			return false, nil
+			if c.Datetime.After(p.Date) {
+				return false, nil
+			}
+			return false, s.changed(c, &k.have)
 		}
 		// Clocks differ a little, so a new change can be in the future, and right.
 		if p.Doubt = DoubtVersion; (k.copied || k.waiting) && !(p.Age == AgeNew && c.Datetime.After(p.Date)) {
@@ -91,7 +94,7 @@ func (s *State) NoteChange(in *Set, p *Staged) (noted bool, err error) {
 			p.ask(DoubtVersion, time.Time{})
 		}
 	case !deleted && k.copied && k.shows(p):
-		if err := s.exec("UPDATE resource SET datetime = ? WHERE uri = ?", nanos(k.have.DatetimeAfter(c.Datetime)), c.Resource.URI); err != nil || !k.waiting {
+		if err := s.changed(c, &k.have); err != nil || !k.waiting {
 			return false, err
 		}
 	}
@@ -110,6 +113,11 @@ func (s *State) NoteChange(in *Set, p *Staged) (noted bool, err error) {
 		p.List, p.Seen = k.row.list, k.row.seen // it still is listed, also by a page that is not modified
 	}
 	return s.put(&p.Pending, &k.row, k.waiting)
+}
+
+// changed records that the copy has the content after a change.
+func (s *State) changed(c *resourcesync.Change, have *Resource) error {
+	return s.exec("UPDATE resource SET datetime = ? WHERE uri = ?", nanos(have.DatetimeAfter(c.Datetime)), c.Resource.URI)
 }
 
 // doubtOf returns the doubt about the last change of a resource.
@@ -135,6 +143,7 @@ type knowledge struct {
 	waiting bool
 
 	elsewhere time.Time // of the Resource Lists of another set that show it, or zero
+	untimed   bool      // these lists have no time
 }
 
 func (s *State) known(uri string) (k knowledge, err error) {
@@ -172,7 +181,7 @@ func (k *knowledge) judge(in *Set, p *Staged) verdict {
 	switch {
 	case t.After(p.Date):
 		return doubtful // the time is in the future, and so may be wrong
-	case compared && in.Base.IsZero() && p.Age != AgeNew && !p.Sure && !(!last.IsZero() && t.After(last)):
+	case (compared && in.Base.IsZero() || k.untimed) && p.Age != AgeNew && !p.Sure && !(!last.IsZero() && t.After(last)):
 		return doubtful // the Resource Lists have no time
 	case compared && !in.Base.IsZero() && !t.After(in.Base) && !in.Base.Before(last):
 		if p.Age == AgeNew || !t.Before(in.Base.Add(-MaxMargin)) {
