@@ -196,10 +196,12 @@ func (l *listReader) release() error {
 // show that: it has lost entries or parts, or none of them shows that it is the list that was read
 // before.
 func (l *listReader) restarted() bool {
-	if !l.st.Known || l.known == nil || !l.begun().After(l.st.Cursor) {
-		return false
-	}
-	return l.known.Lost() || l.repeatable(l.known)
+	return l.isVague(l.known, l.from) && (l.known.Lost() || l.repeatable(l.known))
+}
+
+// isVague reports whether from is too coarse to show that the changes of a document that is known begin before the cursor.
+func (c *changeReader) isVague(known *state.Reading, from time.Time) bool {
+	return c.st.Known && known != nil && begun(from).After(c.st.Cursor)
 }
 
 // repeatable reports whether a list that begins after a reading of this one can look the same: the
@@ -209,18 +211,25 @@ func (l *listReader) repeatable(r *state.Reading) bool {
 }
 
 // begun returns the end of the unit in which from is written: the list began before.
-func (l *listReader) begun() time.Time { return l.from.Add(state.Precision(l.from)) }
+func (l *listReader) begun() time.Time { return begun(l.from) }
+
+func begun(from time.Time) time.Time { return from.Add(state.Precision(from)) }
+
+// addPart adds the URI of a part or package to a reading, and looks for it in the one before, unless that is nil.
+func addPart(reading, known *state.Reading, uri string) {
+	part := state.Print(&resourcesync.Change{Resource: resourcesync.Resource{URI: uri}})
+	reading.Add(part)
+	if known != nil {
+		known.Has(part)
+	}
+}
 
 // end ends the list. Its lastmods are times of changes if they do not run both ways, and if no
 // entry has a better one.
 func (l *listReader) end(parts []rsxml.Entry) error {
 	l.index = len(parts) > 0
 	for i := range parts {
-		part := state.Print(&resourcesync.Change{Resource: resourcesync.Resource{URI: parts[i].Loc}})
-		l.reading.Add(part)
-		if l.known != nil {
-			l.known.Has(part)
-		}
+		addPart(l.reading, l.known, parts[i].Loc)
 	}
 	if l.newest.IsZero() || l.newest.Equal(l.from) {
 		if !l.ascending || !l.descending {

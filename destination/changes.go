@@ -127,9 +127,18 @@ func (r *run) readChangeDumps(ctx context.Context, set tree.Set, st *state.Set) 
 	if err := r.state.ClearStaged(); err != nil {
 		return 0, false, err
 	}
-	dumps := dumpReader{run: r, begin: func(p *page, from time.Time) bool {
-		c.read(&state.Reading{Set: set.URI, URI: p.uri, Date: fetch.Date(p.Header)})
-		return !c.begins(p, from)
+	dumps := dumpReader{run: r, begin: func(p *page, from time.Time) (bool, error) {
+		known, err := r.state.Reading(set.URI, p.uri)
+		if err != nil {
+			return false, err
+		}
+		reading := &state.Reading{Set: set.URI, URI: p.uri, Date: fetch.Date(p.Header)}
+		for _, uri := range p.listed {
+			addPart(reading, known, uri)
+		}
+		c.read(reading)
+		c.gap = c.begins(p, from) || c.isVague(known, from) && known.Lost()
+		return !c.gap, nil
 	}, each: func(e packageEntry) error { return c.dump(ctx, e) }}
 	var failed error
 	for _, uri := range set.Lists[resourcesync.ChangeDump] {

@@ -48,7 +48,7 @@ type dumpReader struct {
 
 	// begin receives the dumps that are not parts of an index, and when their changes begin. If it
 	// returns false, no more is read. each receives the packages.
-	begin func(p *page, from time.Time) bool
+	begin func(p *page, from time.Time) (bool, error)
 	each  func(packageEntry) error
 }
 
@@ -61,8 +61,12 @@ func (r *dumpReader) read(ctx context.Context, dumps []string) (failed, err erro
 	r.seen = make(map[string]bool)
 	w := &walk{run: r.run, known: unconditional, visit: r.visit}
 	w.then = func(ctx context.Context, p *page) error {
-		if p.top && r.begin != nil && !r.begin(p, p.from) {
-			return errEnough
+		if p.top && r.begin != nil {
+			if more, err := r.begin(p, p.from); err != nil {
+				return err
+			} else if !more {
+				return errEnough
+			}
 		}
 		for _, e := range p.packages {
 			if r.isOld(e.until) || r.seen[e.uri] {
@@ -96,8 +100,11 @@ func (r *dumpReader) visit(_ context.Context, p *page) ([]rsxml.Entry, error) {
 			return nil, &listError{err}
 		}
 	}
-	p.from, p.packages = p.Head.Metadata.From, nil
+	p.from, p.packages, p.listed = p.Head.Metadata.From, nil, nil
 	for _, entries := range [][]rsxml.Entry{dumps.sorted(), packages.sorted()} {
+		for i := range entries {
+			p.listed = append(p.listed, entries[i].Loc)
+		}
 		if p.from.IsZero() && len(entries) > 0 {
 			p.from = entries[0].Metadata.From
 		}

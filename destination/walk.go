@@ -64,6 +64,7 @@ type page struct {
 
 	from     time.Time      // of the changes of a Change Dump
 	packages []packageEntry // of a dump
+	listed   []string       // the URIs of these, and of the parts of an index of dumps
 }
 
 // A listError is one of a document that cannot be read, and not of the state or the Sink.
