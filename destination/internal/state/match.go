@@ -30,7 +30,7 @@ func (r *Resource) match(c *resourcesync.Change) match {
 	}
 	switch t := listed.LastModified; {
 	case t.IsZero(), t.Equal(r.LastMod):
-	case r.LastMod.IsZero():
+	case r.LastMod.IsZero() && (r.requestedAfter(t) || t.After(time.Now())):
 		return unsure // any version of the resource was asked for
 	default:
 		return differs
@@ -44,8 +44,12 @@ func (r *Resource) match(c *resourcesync.Change) match {
 	return r.settled(listed.LastModified)
 }
 
-// canBe reports whether the copy can have the version of an entry that differs from the copy in times only: it was
-// requested after these times, so the Source may have listed them later than the version was there.
+// requestedAfter reports whether the copy was requested after a time, by the Date of the answer, which has seconds.
+func (r *Resource) requestedAfter(t time.Time) bool { return t.Before(r.Asked.Add(time.Second)) }
+
+// canBe reports whether the copy can have the version of an entry that differs from the copy in times only. If it was
+// requested after these times, the Source may have listed them later than the version was there. If no lastmod of the
+// copy is known, only clocks say that the version is a later one.
 func (r *Resource) canBe(c *resourcesync.Change) bool {
 	if comparable, _ := fetch.Compare(r.Hashes, c.Resource.Hashes); comparable {
 		return false
@@ -54,7 +58,7 @@ func (r *Resource) canBe(c *resourcesync.Change) bool {
 		return false
 	}
 	t := latest(c.Resource.LastModified, c.Datetime)
-	return !t.IsZero() && t.Before(r.Asked.Add(time.Second)) // a Date has seconds
+	return !t.IsZero() && r.requestedAfter(t) || !c.Resource.LastModified.IsZero() && r.LastMod.IsZero()
 }
 
 // follows reports whether a copy that an entry with a change describes has the content after the
