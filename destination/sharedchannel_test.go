@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/destination"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 	"github.com/resourcesync-go/resourcesync/internal/subscriber"
-	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
@@ -102,10 +103,10 @@ type relay struct{ *httptest.Server }
 
 func newRelay(t *testing.T, uri string) *relay {
 	t.Helper()
-	to := &subscriber.Relay{Log: topic.NewMemoryLog(), Token: "token"}
+	to := &subscriber.Relay{Log: pushlog.NewMemory(), Token: "token"}
 	server := httptest.NewServer(to)
 	t.Cleanup(server.Close)
-	h, err := hub.New(server.URL+"/", to.Log, &hub.Options{AllowCallbacks: loopback, Retry: 100 * time.Millisecond})
+	h, err := hub.New(server.URL+"/", logtest.Seal(to.Log), &hub.Options{AllowCallbacks: loopback, Retry: 100 * time.Millisecond})
 	if err != nil {
 		t.Fatal(err)
 	}

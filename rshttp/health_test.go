@@ -16,9 +16,11 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
+	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 )
 
 // An events records what happens, in order.
@@ -54,7 +56,7 @@ type slowStore struct {
 func newSlowStore() *slowStore {
 	e := &events{}
 	s := &slowStore{events: e, fails: make(chan error, 1)}
-	s.log = &slowLog{topic.NewMemoryLog(), e}
+	s.log = &slowLog{pushlog.NewMemory(), e}
 	return s
 }
 
@@ -78,7 +80,7 @@ func stops(e *events, what string) {
 }
 
 type slowLog struct {
-	topic.Log
+	pushlog.Log
 	*events
 }
 
@@ -312,8 +314,8 @@ func TestOwnHub(t *testing.T) {
 // A brokenStore has no log.
 type brokenStore struct{ rshttp.Store }
 
-func (brokenStore) Log(context.Context, string) (topic.Log, error) {
-	return nil, errors.New("broken")
+func (brokenStore) Log(context.Context, string) (topiclog.Log, error) {
+	return topiclog.Log{}, errors.New("broken")
 }
 
 // statingJournal is a journal that is a Stater.

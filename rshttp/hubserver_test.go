@@ -11,10 +11,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 	"github.com/resourcesync-go/resourcesync/linkheader"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 )
 
 // hubServer is a hub that takes whatever is posted to it and remembers it.
@@ -151,11 +154,13 @@ func begun(t *testing.T, h *hubServer, prefix string) {
 
 // A memoryStore is a Store in memory that several Sources can have after one another.
 type memoryStore struct {
-	log topic.Log
+	log pushlog.Log
 }
 
-func storeOf(log topic.Log) rshttp.Store { return &memoryStore{log} }
+func storeOf(log pushlog.Log) rshttp.Store { return &memoryStore{log} }
 
-func (s *memoryStore) Log(context.Context, string) (topic.Log, error) { return s.log, nil }
-func (s *memoryStore) Health(context.Context) error                   { return nil }
-func (s *memoryStore) Run(ctx context.Context) error                  { <-ctx.Done(); return nil }
+func (s *memoryStore) Log(context.Context, string) (topiclog.Log, error) {
+	return logtest.Seal(s.log), nil
+}
+func (s *memoryStore) Health(context.Context) error  { return nil }
+func (s *memoryStore) Run(ctx context.Context) error { <-ctx.Done(); return nil }

@@ -426,7 +426,7 @@ func TestD1_SinceIsTheOldestChange(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			h := newHubServer(t)
 			host := &hostLog{since: newYear, changes: changes}
-			outbox := topic.NewMemoryLog()
+			outbox := pushlog.NewMemory()
 			if _, err := outbox.Begin(t.Context(), pushBase+"change/", pushlog.State{Until: newYear.Add(-time.Hour)}); err != nil {
 				t.Fatal(err)
 			}

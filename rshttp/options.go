@@ -14,13 +14,14 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
+	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 )
 
 // A Store stores the notifications and subscriptions of Sources. *sqlstore.Store
 // implements it. All methods are safe for concurrent use.
 type Store interface {
 	// Log returns the log with this name. It creates the log if there is none.
-	Log(ctx context.Context, name string) (topic.Log, error)
+	Log(ctx context.Context, name string) (topiclog.Log, error)
 
 	// Run does the background work of the Store until ctx ends, and then returns nil.
 	// Several Sources that share the Store may call it at the same time.

@@ -3,6 +3,7 @@ package rshttp
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -12,9 +13,11 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/publisher"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
+	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 )
 
 // PushStatus returns the progress of the Source's notification channels and of remote hubs
@@ -47,13 +50,16 @@ const openTimeout = 30 * time.Second
 
 // openStore opens the log of the Source with the base URL in its Store, and creates its hub.
 func (r *runner) openStore(base *url.URL) (err error) {
-	r.notifications = topic.NewMemoryLog()
+	r.stored = topiclog.NewMemory()
 	if store := r.options.Store; store != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), openTimeout)
 		defer cancel()
-		if r.notifications, err = store.Log(ctx, base.String()); err != nil {
+		if r.stored, err = store.Log(ctx, base.String()); err != nil {
 			return fmt.Errorf("rshttp: %w", err)
 		}
+	}
+	if r.notifications = pushlog.Unseal(r.stored); r.notifications == nil {
+		return errors.New("rshttp: the Store has returned the zero Log")
 	}
 	if r.options.Hub == nil {
 		return nil
@@ -67,7 +73,7 @@ func (r *runner) openStore(base *url.URL) (err error) {
 	if opts.Tracer == nil {
 		opts.Tracer = r.options.Tracer
 	}
-	if r.hub, err = hub.New(uri, r.notifications, &opts); err != nil {
+	if r.hub, err = hub.New(uri, r.stored, &opts); err != nil {
 		return fmt.Errorf("rshttp: %w", err)
 	}
 	return nil

@@ -19,6 +19,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 )
 
 const pushBase = "https://example.org/resourcesync/"
@@ -94,7 +95,7 @@ func TestRS3_DescriptionOnEveryChannel(t *testing.T) {
 	hubs := []topic.Hub{{URI: h.uri}}
 	set := func(name string) rshttp.Set { return rshttp.Set{Name: name, Provider: memory.New(nil), Hubs: hubs} }
 	a, b, c := set("a"), set("b"), set("c")
-	outbox := topic.NewMemoryLog()
+	outbox := pushlog.NewMemory()
 	_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, a, b)
 	begun(t, h, "a/")
 	begun(t, h, "b/")
@@ -327,7 +328,7 @@ func TestRS15_TableOfChanges(t *testing.T) {
 	s := newShelf(t)
 	s.put("0", noise(1, 100))
 	a, b := rshttp.Set{Name: "a", Provider: history{s}, Hubs: hubs}, rshttp.Set{Name: "b", Provider: memory.New(nil), Hubs: hubs}
-	o := rshttp.Options{Store: storeOf(topic.NewMemoryLog()), PageSize: 3, PackageSize: 500}
+	o := rshttp.Options{Store: storeOf(pushlog.NewMemory()), PageSize: 3, PackageSize: 500}
 	changes := func() map[string]bool {
 		all := make(map[string]bool)
 		for _, p := range h.on("/framework/") {
@@ -368,7 +369,7 @@ func TestRS15_TableOfChanges(t *testing.T) {
 // fakeFeed is a Feed that says what it was asked for.
 type fakeFeed struct{}
 
-func (fakeFeed) Run(ctx context.Context, _ topic.Log) error { <-ctx.Done(); return nil }
+func (fakeFeed) Run(ctx context.Context, _ topiclog.Log) error { <-ctx.Done(); return nil }
 
 func (fakeFeed) ServeTopic(w http.ResponseWriter, r *http.Request, topic string) {
 	fmt.Fprint(w, "feed of ", topic)
@@ -422,7 +423,7 @@ func TestRS22_Advertised(t *testing.T) {
 		{"neither", pushBase, rshttp.Set{Provider: memory.New(nil)}, nil, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			src, err := rshttp.New(tt.base, []rshttp.Set{tt.set}, &rshttp.Options{WebSocket: tt.feed, Store: storeOf(topic.NewMemoryLog()), Logger: quiet()})
+			src, err := rshttp.New(tt.base, []rshttp.Set{tt.set}, &rshttp.Options{WebSocket: tt.feed, Store: storeOf(pushlog.NewMemory()), Logger: quiet()})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -522,7 +523,7 @@ func TestPushNeeds(t *testing.T) {
 
 // recorder is a log that remembers what was appended to it.
 type recorder struct {
-	topic.Log
+	pushlog.Log
 
 	mu    sync.Mutex
 	added map[string][]string // bodies by topic
@@ -557,7 +558,7 @@ func (r *recorder) see() (added map[string][]string, asked int) {
 func TestPushRestart(t *testing.T) {
 	h := newHubServer(t)
 	papers := memory.New(nil)
-	outbox := &recorder{Log: topic.NewMemoryLog(), added: map[string][]string{}}
+	outbox := &recorder{Log: pushlog.NewMemory(), added: map[string][]string{}}
 	begin := func() func() {
 		_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, rshttp.Set{Provider: papers, Hubs: []topic.Hub{{URI: h.uri}}})
 		return stop

@@ -9,6 +9,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
@@ -22,7 +23,7 @@ func TestD2_RemovedSet(t *testing.T) {
 	hubs := []topic.Hub{{URI: h.uri}}
 	set := func(name string) rshttp.Set { return rshttp.Set{Name: name, Provider: memory.New(nil), Hubs: hubs} }
 	a, b := set("a"), set("b")
-	outbox := topic.NewMemoryLog()
+	outbox := pushlog.NewMemory()
 	_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, a, b)
 	begun(t, h, "a/")
 	begun(t, h, "b/")
@@ -97,7 +98,7 @@ func TestD2_NewSet(t *testing.T) {
 	hubs := []topic.Hub{{URI: h.uri}}
 	set := func(name string) rshttp.Set { return rshttp.Set{Name: name, Provider: memory.New(nil), Hubs: hubs} }
 	a, b := set("a"), set("b")
-	outbox := topic.NewMemoryLog()
+	outbox := pushlog.NewMemory()
 	_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, a)
 	begun(t, h, "a/")
 	stop()
@@ -118,7 +119,7 @@ func TestD2_RemovedLastSetWithHubs(t *testing.T) {
 	h := newHubServer(t)
 	a := rshttp.Set{Name: "a", Provider: memory.New(nil)}
 	b := rshttp.Set{Name: "b", Provider: memory.New(nil), Hubs: []topic.Hub{{URI: h.uri}}}
-	outbox := topic.NewMemoryLog()
+	outbox := pushlog.NewMemory()
 	_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, a, b)
 	begun(t, h, "b/")
 	stop()
@@ -150,7 +151,7 @@ func TestD2_MovedSetIsNotDeleted(t *testing.T) {
 		return rshttp.Set{Name: name, Provider: memory.New(nil), Hubs: hubs}
 	}
 	a, b := set("a", hubs), set("b", hubs)
-	outbox := topic.NewMemoryLog()
+	outbox := pushlog.NewMemory()
 	push := &topic.Options{Flush: 20 * time.Millisecond, Framework: 20 * time.Millisecond}
 	old := newSource(t, &rshttp.Options{Store: storeOf(outbox), Push: push}, a) // a replica that does not know b
 	_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, a, b)

@@ -14,15 +14,17 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/publisher"
-	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
+	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 )
 
 // A runner is the part of a Source that works in the background, and knows whether it does,
 // in this process or in another one.
 type runner struct {
 	*site
-	notifications topic.Log
+	stored        topiclog.Log         // where the notifications are
+	notifications pushlog.Log          // in stored
 	publisher     *publisher.Publisher // nil if there is nothing to publish
 	hub           *hub.Hub             // nil if there is none
 	hubURI        *url.URL
@@ -81,7 +83,7 @@ func (r *runner) begin() (err error) {
 		add("hub", r.hub.Run, nil)
 	}
 	if feed := r.options.WebSocket; feed != nil {
-		add("websocket", func(ctx context.Context) error { return feed.Run(ctx, r.notifications) }, nil)
+		add("websocket", func(ctx context.Context) error { return feed.Run(ctx, r.stored) }, nil)
 	}
 	add("source", r.runSets, nil)
 	r.sawRun() // assume that some process starts soon

@@ -1,8 +1,7 @@
-// Package topic configures push by WebSub: the log, remote hubs, options, and the reported
-// status.
+// Package topic configures push by WebSub: remote hubs, options, and the reported status.
 //
 // A set has two channels, each with its own topic URI: one for changes of its resources and
-// one for changes of its documents. The Source appends their notifications to a [Log], and
+// one for changes of its documents. The Source appends their notifications to a log, and
 // sends them to each remote hub, in order, until the hub accepts them. The subscribers of
 // the Source's own hub, package topic/hub, and WebSocket clients, package topic/websocket,
 // read the same log. A durable log survives restarts, and keeps notifications for hubs that
@@ -16,16 +15,8 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 )
-
-// A Log stores the notifications of a Source's topics, and the cursors of its hubs and
-// subscribers. [NewMemoryLog] and the Log method of a store return one. Each Source needs a
-// Log of its own.
-type Log = pushlog.Log
-
-// NewMemoryLog returns a Log in memory, for a single process.
-func NewMemoryLog() Log { return pushlog.NewMemory() }
 
 // A Hub is a remote WebSub hub to which notifications are sent.
 type Hub struct {
@@ -47,7 +38,7 @@ type Hub struct {
 // A Feed serves the notifications of topics over a transport other than WebSub.
 type Feed interface {
 	// Run sends the notifications of log until ctx ends, and then returns nil.
-	Run(ctx context.Context, log Log) error
+	Run(ctx context.Context, log topiclog.Log) error
 
 	// ServeTopic answers a request for the notifications of a topic.
 	ServeTopic(w http.ResponseWriter, r *http.Request, topic string)

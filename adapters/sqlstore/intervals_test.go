@@ -143,10 +143,7 @@ func TestD1_StateOfBefore(t *testing.T) {
 				t.Errorf("of %d: windows have %v changes, want %v: %v", most, counts, want, all)
 			}
 		}
-		outbox, err := store.Log(t.Context(), "papers")
-		if err != nil {
-			t.Fatal(err)
-		}
+		outbox := store.mustLog(t, "papers")
 		for uri, want := range map[string][]int64{"all": nil, "middle": ats[4:], "host": ats[5:]} {
 			state, err := outbox.State(context.Background(), uri)
 			if err != nil {

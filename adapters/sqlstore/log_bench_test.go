@@ -9,7 +9,6 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
-	"github.com/resourcesync-go/resourcesync/topic"
 )
 
 const benchTopic = "https://example.org/resourcesync/articles/change/"
@@ -74,7 +73,7 @@ func subscribeAll(t testing.TB, store *Store, name, uri string, n int) {
 }
 
 // publish appends a notification and returns its number.
-func publish(t testing.TB, l topic.Log, uri string, size int) int64 {
+func publish(t testing.TB, l pushlog.Log, uri string, size int) int64 {
 	t.Helper()
 	before, err := l.State(context.Background(), uri)
 	if err != nil {

@@ -7,16 +7,15 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
-	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-func (s *Store) mustLog(t testing.TB, name string) topic.Log {
+func (s *Store) mustLog(t testing.TB, name string) pushlog.Log {
 	t.Helper()
 	l, err := s.Log(t.Context(), name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return l
+	return pushlog.Unseal(l)
 }
 
 func TestLog(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
@@ -26,7 +27,7 @@ func BenchmarkHubStatus(b *testing.B) {
 			newest = publish(b, store, benchTopic, 10_000)
 		}
 		spread(b, db, newest, messages)
-		h, err := hub.New("https://example.org/websub/", store, nil)
+		h, err := hub.New("https://example.org/websub/", logtest.Seal(store), nil)
 		if err != nil {
 			b.Fatal(err)
 		}

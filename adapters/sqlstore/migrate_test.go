@@ -19,7 +19,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/versions"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
-	"github.com/resourcesync-go/resourcesync/topic"
 )
 
 const (
@@ -137,7 +136,7 @@ func oldSet(t *testing.T, store *Store) {
 }
 
 // oldHubs checks the cursors of hubs.
-func oldHubs(t *testing.T, log topic.Log) {
+func oldHubs(t *testing.T, log pushlog.Log) {
 	for _, want := range []struct {
 		pushlog.HubCursor
 		next []string
@@ -162,7 +161,7 @@ func oldHubs(t *testing.T, log topic.Log) {
 
 // oldSubscriptions checks what subscriptions get next, and that what they can claim is
 // that.
-func oldSubscriptions(t *testing.T, log topic.Log, want map[string][]string) {
+func oldSubscriptions(t *testing.T, log pushlog.Log, want map[string][]string) {
 	n := 0
 	for s, err := range log.Subscriptions(t.Context()) {
 		if err != nil {
@@ -196,7 +195,7 @@ func oldSubscriptions(t *testing.T, log topic.Log, want map[string][]string) {
 }
 
 // oldRequests checks that requests are verified, and can be applied.
-func oldRequests(t *testing.T, log topic.Log) {
+func oldRequests(t *testing.T, log pushlog.Log) {
 	claimed, err := log.ClaimRequests(t.Context(), "new", 10)
 	if err != nil || len(claimed) != 2 {
 		t.Fatalf("%+v, %v", claimed, err)
@@ -221,7 +220,7 @@ func oldRequests(t *testing.T, log topic.Log) {
 }
 
 // oldGoesOn checks that states are as they were, and appends to them.
-func oldGoesOn(t *testing.T, log topic.Log) {
+func oldGoesOn(t *testing.T, log pushlog.Log) {
 	for uri, want := range map[string]pushlog.State{
 		oldChanges:   {Number: 6, Until: time.Date(2026, 11, 20, 11, 0, 6, 0, time.UTC)},
 		oldFramework: {Number: 3, Documents: "documents"},
@@ -244,7 +243,7 @@ func oldGoesOn(t *testing.T, log topic.Log) {
 }
 
 // texts returns the bodies of the notifications of a topic after a number.
-func texts(t *testing.T, log topic.Log, uri string, after int64) (all []string) {
+func texts(t *testing.T, log pushlog.Log, uri string, after int64) (all []string) {
 	found, err := log.Read(t.Context(), uri, after, 100, 1<<20)
 	if err != nil {
 		t.Fatal(err)

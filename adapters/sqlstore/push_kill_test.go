@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 	"github.com/resourcesync-go/resourcesync/internal/subscriber"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/topic"
@@ -25,10 +27,11 @@ const (
 
 // pushChild publishes what a storm of writers changes, until it is killed.
 func pushChild(ctx context.Context, db database, store *Store, set *Set, hub string) error {
-	log, err := store.Log(ctx, documents)
+	sealed, err := store.Log(ctx, documents)
 	if err != nil {
 		return err
 	}
+	log := pushlog.Unseal(sealed)
 	source, err := rshttp.New(documents, []rshttp.Set{{
 		Provider: set,
 		Hubs:     []topic.Hub{{URI: hub, Token: pushToken}},
@@ -122,8 +125,8 @@ func TestPushedUnderFire(t *testing.T) {
 		server := httptest.NewServer(front)
 		t.Cleanup(server.Close)
 		uri := server.URL + "/websub/"
-		relayed := topic.NewMemoryLog()
-		h, err := hub.New(uri, relayed, &hub.Options{
+		relayed := pushlog.NewMemory()
+		h, err := hub.New(uri, logtest.Seal(relayed), &hub.Options{
 			AllowCallbacks: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
 			Retry:          10 * time.Millisecond,
 			Logger:         slog.New(slog.DiscardHandler),

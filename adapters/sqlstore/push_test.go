@@ -81,10 +81,11 @@ func pushForever(ctx context.Context, db database) error {
 	if err != nil {
 		return err
 	}
-	o, err := s.Log(ctx, "source")
+	sealed, err := s.Log(ctx, "source")
 	if err != nil {
 		return err
 	}
+	o := pushlog.Unseal(sealed)
 	for err == nil {
 		before, e := o.State(ctx, benchTopic)
 		if e != nil {

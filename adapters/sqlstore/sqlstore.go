@@ -75,6 +75,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog/sqllog"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 )
 
 // Options configure a [Store]. The zero value is a reasonable default. All processes
@@ -167,8 +168,12 @@ func (s *Store) Close() error {
 
 func moment(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 
-// Log returns the log of notifications of this name, a topic.Log, and creates it if there
-// is none. Each Source has a log of its own. [Store.Run] must be running in this process.
-func (s *Store) Log(ctx context.Context, name string) (pushlog.Log, error) {
-	return sqllog.Open(ctx, s.db, &s.bell, s.now, name)
+// Log returns the log of notifications of this name, and creates it if there is none. Each
+// Source has a log of its own. [Store.Run] must be running in this process.
+func (s *Store) Log(ctx context.Context, name string) (topiclog.Log, error) {
+	l, err := sqllog.Open(ctx, s.db, &s.bell, s.now, name)
+	if err != nil {
+		return topiclog.Log{}, err
+	}
+	return pushlog.Seal(l).(topiclog.Log), nil
 }

@@ -16,7 +16,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/rshttp"
-	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 	"github.com/resourcesync-go/resourcesync/topic/websocket"
 )
 
@@ -122,7 +122,7 @@ func (p *publication) newSource() (err error) {
 // Source.
 type feed struct{ *websocket.Server }
 
-func (feed) Run(ctx context.Context, _ topic.Log) error {
+func (feed) Run(ctx context.Context, _ topiclog.Log) error {
 	<-ctx.Done()
 	return nil
 }

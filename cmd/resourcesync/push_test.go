@@ -19,8 +19,9 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 	"github.com/resourcesync-go/resourcesync/internal/subscriber"
-	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
@@ -253,10 +254,10 @@ func TestHubReplicas(t *testing.T) {
 // A hub elsewhere is told with the token that it wants.
 func TestForeignHub(t *testing.T) {
 	t.Parallel()
-	relay := &subscriber.Relay{Log: topic.NewMemoryLog(), Token: "open sesame"}
+	relay := &subscriber.Relay{Log: pushlog.NewMemory(), Token: "open sesame"}
 	server := httptest.NewServer(relay)
 	t.Cleanup(server.Close)
-	foreign, err := hub.New(server.URL+"/", relay.Log, &hub.Options{
+	foreign, err := hub.New(server.URL+"/", logtest.Seal(relay.Log), &hub.Options{
 		AllowCallbacks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")},
 		Logger:         slog.New(slog.DiscardHandler),
 	})

@@ -16,7 +16,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
-	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 )
 
 // A state holds the data that outlives a process. It is the [rshttp.Store] of
@@ -24,7 +24,7 @@ import (
 // subscriptions.
 type state struct {
 	*sqlstore.Store
-	log topic.Log
+	log topiclog.Log
 
 	place    string // for people
 	database string // of PostgreSQL: its identity
@@ -122,7 +122,7 @@ func (s *state) openSet(ctx context.Context, c *siteConfig, config setConfig) (*
 }
 
 // Log implements [rshttp.Store].
-func (s *state) Log(context.Context, string) (topic.Log, error) { return s.log, nil }
+func (s *state) Log(context.Context, string) (topiclog.Log, error) { return s.log, nil }
 
 // refuseState returns an error that says how to get a state that can be used.
 func refuseState(path string, err error) error {

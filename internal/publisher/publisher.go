@@ -60,13 +60,13 @@ type Publisher struct {
 // none. They are sent to the hubs of the topic. The log has only the URIs of hubs: a hub that no
 // channel uses any more receives it by POST, and misses it if it needs a Token or a Ping. If
 // removed is nil, no such notifications are sent.
-func New(log topic.Log, channels []Channel, removed func(capabilityList string) []*Update, opts *topic.Options) (*Publisher, error) {
+func New(log pushlog.Log, channels []Channel, removed func(capabilityList string) []*Update, opts *topic.Options) (*Publisher, error) {
 	o, err := withDefaults(opts)
 	if err != nil {
 		return nil, err
 	}
 	if log == nil {
-		return nil, errors.New("topic: a Publisher needs a Log: NewMemoryLog returns the simplest")
+		return nil, errors.New("topic: a Publisher needs a log")
 	}
 	p := &Publisher{
 		store:    log,

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 )
 
 const (
@@ -35,7 +36,7 @@ func deliveryOptions() *Options {
 // deliveryHub returns a hub of testTopic.
 func deliveryHub(t testing.TB, store pushlog.Log, o *Options) *Hub {
 	t.Helper()
-	h, err := New(testHub, store, o)
+	h, err := New(testHub, logtest.Seal(store), o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,15 +11,15 @@ import (
 	"net/url"
 	"sync"
 
-	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
+	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 )
 
 // A hub on the mux of an application, and a subscriber to it. A Source does this with
 // rshttp.Options.Hub.
 func Example() {
 	// On the internet a hub needs no options.
-	h, err := hub.New("https://example.org/websub/", topic.NewMemoryLog(), &hub.Options{
+	h, err := hub.New("https://example.org/websub/", topiclog.NewMemory(), &hub.Options{
 		AllowCallbacks: []netip.Prefix{netip.MustParsePrefix("127.0.0.1/32")},
 	})
 	if err != nil {

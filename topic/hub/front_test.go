@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 )
 
 // docs/requirements.md names the tests of each requirement, and docs/security.md states the attacks
@@ -117,7 +118,7 @@ func idleFront(t *testing.T, o Options) *front {
 		o.AllowCallbacks = loopback
 	}
 	store := &claims{Log: pushlog.NewMemory(), ids: map[int64]bool{}}
-	h, err := New(testHub, store, &o)
+	h, err := New(testHub, logtest.Seal(store), &o)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/internal/client"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 )
 
 // FuzzForm sends forms. Whatever is accepted must be what the form says, and
@@ -26,7 +27,7 @@ func FuzzForm(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, body string) {
 		store := pushlog.NewMemory()
-		h, err := New(testHub, store, nil)
+		h, err := New(testHub, logtest.Seal(store), nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
@@ -110,7 +111,7 @@ func TestV4_AllowCallbacks(t *testing.T) {
 		t.Errorf("localhost, which is open: %v", err)
 	}
 	for _, p := range []netip.Prefix{{}, netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0"), netip.MustParsePrefix("::ffff:10.0.0.0/104")} {
-		if _, err := New(testHub, pushlog.NewMemory(), &Options{AllowCallbacks: []netip.Prefix{p}}); err == nil {
+		if _, err := New(testHub, logtest.Seal(pushlog.NewMemory()), &Options{AllowCallbacks: []netip.Prefix{p}}); err == nil {
 			t.Errorf("%v opens everything, or nothing", p)
 		}
 	}

@@ -1,7 +1,7 @@
 // Package hub is a WebSub hub (W3C Recommendation of 23 January 2018) for the
 // notifications of its own ResourceSync Source. It is an http.Handler where Destinations
 // subscribe, and sends each notification to each subscriber, in order and at least once,
-// even if processes or subscribers fail. It reads the [topic.Log] of the
+// even if processes or subscribers fail. It reads the [topiclog.Log] of the
 // Source; nobody can post notifications to it.
 package hub
 
@@ -22,7 +22,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/health"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
-	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 )
 
 // A Hub accepts subscriptions as an http.Handler at its URI, and stores them in the log of
@@ -49,15 +49,15 @@ type Hub struct {
 
 // New returns the hub of the Source that publishes to log. uri is the public URI of its
 // ServeHTTP, such as "https://example.org/websub/". opts may be nil.
-func New(uri string, log topic.Log, opts *Options) (*Hub, error) {
+func New(uri string, log topiclog.Log, opts *Options) (*Hub, error) {
 	u, err := url.Parse(uri)
 	switch {
 	case err != nil:
 		return nil, fmt.Errorf("hub: URI: %w", err)
 	case u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.User != nil || u.Fragment != "":
 		return nil, fmt.Errorf("hub: URI %q must be absolute, like https://example.org/websub/", uri)
-	case log == nil:
-		return nil, errors.New("hub: the log is nil: topic.NewMemoryLog returns the simplest")
+	case pushlog.Unseal(log) == nil:
+		return nil, errors.New("hub: there is no log: topiclog.NewMemory returns the simplest")
 	}
 	o, err := opts.withDefaults()
 	if err != nil {
@@ -65,7 +65,7 @@ func New(uri string, log topic.Log, opts *Options) (*Hub, error) {
 	}
 	h := &Hub{
 		uri:     uri,
-		store:   log,
+		store:   pushlog.Unseal(log),
 		options: o,
 		log:     o.Logger,
 		guard:   &guard{allow: o.AllowCallbacks},

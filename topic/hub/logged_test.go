@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 )
 
 // What an operator reads when a subscriber does not confirm, or is denied, and how
@@ -43,7 +44,7 @@ func TestUnconfirmedAndDeniedAreLogged(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				log := &lockedBuffer{}
-				h, err := New(testHub, pushlog.NewMemory(), &Options{Logger: slog.New(slog.NewTextHandler(log, nil)), Timeout: time.Millisecond})
+				h, err := New(testHub, logtest.Seal(pushlog.NewMemory()), &Options{Logger: slog.New(slog.NewTextHandler(log, nil)), Timeout: time.Millisecond})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 )
 
 // V11: nobody publishes from outside, with whatever they send.
@@ -70,7 +71,7 @@ func TestV16_SlowBodies(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				h, err := New(testHub, pushlog.NewMemory(), nil)
+				h, err := New(testHub, logtest.Seal(pushlog.NewMemory()), nil)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -14,7 +14,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/internal/needs"
-	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
@@ -25,7 +25,7 @@ func TestV15_FanoutPostgres(t *testing.T)   { hub.FanoutFrom(t, postgresStore(t)
 func BenchmarkDeliverSQLite(b *testing.B)   { hub.CompareDeliveries(b, sqliteStore(b)) }
 func BenchmarkDeliverPostgres(b *testing.B) { hub.CompareDeliveries(b, postgresStore(b)) }
 
-func sqliteStore(tb testing.TB) topic.Log {
+func sqliteStore(tb testing.TB) pushlog.Log {
 	db, err := sqlitestore.OpenFile(context.Background(), filepath.Join(tb.TempDir(), "hub.db"), nil)
 	if err != nil {
 		tb.Fatal(err)
@@ -34,7 +34,7 @@ func sqliteStore(tb testing.TB) topic.Log {
 }
 
 // postgresStore returns a store in a new schema of PostgreSQL.
-func postgresStore(tb testing.TB) topic.Log {
+func postgresStore(tb testing.TB) pushlog.Log {
 	dsn := needs.Variable(tb, "RESOURCESYNC_TEST_POSTGRES")
 	u, err := url.Parse(dsn)
 	if err != nil {
@@ -63,7 +63,7 @@ func postgresStore(tb testing.TB) topic.Log {
 }
 
 // running returns a store of db, which reports new messages.
-func running(tb testing.TB, db *sqlstore.Store) topic.Log {
+func running(tb testing.TB, db *sqlstore.Store) pushlog.Log {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- db.Run(ctx) }()
@@ -80,5 +80,5 @@ func running(tb testing.TB, db *sqlstore.Store) topic.Log {
 	if err != nil {
 		tb.Fatal(err)
 	}
-	return store
+	return pushlog.Unseal(store)
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 )
 
 func TestWH1_WH23_Subscribe(t *testing.T) {
@@ -393,12 +394,12 @@ func TestOptions(t *testing.T) {
 		"timeout":        {Timeout: time.Minute},
 		"signature":      {Signature: "sha1"},
 	} {
-		if _, err := New(testHub, pushlog.NewMemory(), &o); err == nil {
+		if _, err := New(testHub, logtest.Seal(pushlog.NewMemory()), &o); err == nil {
 			t.Errorf("%s: no error", name)
 		}
 	}
 	for _, uri := range []string{"", "/websub/", "ftp://example.org/", "https://", "https://u@example.org/", "https://example.org/#x"} {
-		if _, err := New(uri, pushlog.NewMemory(), nil); err == nil {
+		if _, err := New(uri, logtest.Seal(pushlog.NewMemory()), nil); err == nil {
 			t.Errorf("%s: no error", uri)
 		}
 	}

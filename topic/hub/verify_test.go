@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 )
 
 // The later request counts.
@@ -314,7 +315,7 @@ func request(t *testing.T, store pushlog.Log, callback string) {
 // function that it returns is called.
 func bubble(t *testing.T, store pushlog.Log, answer transport) (stop func()) {
 	t.Helper()
-	h, err := New(testHub, store, &Options{Logger: slog.New(slog.DiscardHandler)})
+	h, err := New(testHub, logtest.Seal(store), &Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,49 +1,65 @@
 package websocket_test
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"log"
-	"net/http"
+	"log/slog"
 	"net/http/httptest"
+	"time"
 
 	"github.com/coder/websocket"
 
-	"github.com/resourcesync-go/resourcesync/internal/pushlog"
-	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/rsxml"
 	rswebsocket "github.com/resourcesync-go/resourcesync/topic/websocket"
 )
 
-// A Server is given to a Source as rshttp.Options.WebSocket; here it stands alone.
+// A Source serves its channels by WebSockets as well.
 func Example() {
-	notifications := topic.NewMemoryLog() // of the Source
 	server, err := rswebsocket.New(&rswebsocket.Options{Origins: []string{"www.example.org"}})
 	if err != nil {
 		log.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(context.Background())
-	defer stop()
-	go server.Run(ctx, notifications)
-
-	const uri = "https://example.org/resourcesync/papers/change/"
-	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		server.ServeTopic(w, r, uri)
-	}))
-	defer site.Close()
-
-	conn := connect(ctx, site.URL)
-	defer conn.CloseNow()
-	// In a program the Source does this.
-	err = notifications.Append(ctx, pushlog.Notification{Topic: uri, Body: []byte("<urlset/>")}, pushlog.State{}, pushlog.State{Number: 1})
+	papers := memory.New(nil)
+	src, err := rshttp.New("https://example.org/resourcesync/", []rshttp.Set{{Provider: papers}}, &rshttp.Options{
+		WebSocket: server,
+		Logger:    slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
+	ctx, stop := context.WithTimeout(context.Background(), time.Minute)
+	defer stop()
+	go src.Run(ctx)
+	site := httptest.NewServer(src)
+	defer site.Close()
+
+	conn := connect(ctx, site.URL+"/resourcesync/change/websocket")
+	defer conn.CloseNow()
+	for begun := false; !begun; { // only later changes are sent
+		status, err := src.PushStatus(ctx)
+		if err != nil {
+			log.Fatal(err)
+		}
+		begun = !status.Topics[0].Until.IsZero()
+	}
+	papers.Put(resourcesync.Resource{Key: "1", URI: "https://example.org/papers/1"})
 	_, message, err := conn.Read(ctx)
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(string(message))
-	// Output: <urlset/>
+	_, entries, err := rsxml.Decode(bytes.NewReader(message))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, e := range entries {
+		fmt.Println(e.Metadata.Change, e.Loc)
+	}
+	// Output: created https://example.org/papers/1
 }
 
 // connect connects as soon as the server runs.
@@ -52,6 +68,9 @@ func connect(ctx context.Context, url string) *websocket.Conn {
 		conn, _, err := websocket.Dial(ctx, url, nil)
 		if err == nil {
 			return conn
+		}
+		if ctx.Err() != nil {
+			log.Fatal(err)
 		}
 	}
 }

@@ -25,10 +25,12 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/client"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog/outgoing"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 )
 
 // Options are the optional arguments of [New].
@@ -88,7 +90,7 @@ var _ topic.Feed = (*Server)(nil)
 // A run is a call of Run.
 type run struct {
 	ctx   context.Context // done when Run ends
-	log   topic.Log
+	log   pushlog.Log
 	cache *outgoing.Cache // of log
 	bell  background.Bell // rings when there may be new notifications
 
@@ -298,10 +300,14 @@ func (s *Server) bounded(ctx context.Context, step func(context.Context) error) 
 	return step(ctx)
 }
 
-// Run sends the new notifications of log to the clients until ctx ends. It then
+// Run sends the new notifications of a log to the clients until ctx ends. It then
 // disconnects all of them, for which they have about ten seconds, and returns nil. It fails
 // if it is already running.
-func (s *Server) Run(ctx context.Context, log topic.Log) error {
+func (s *Server) Run(ctx context.Context, of topiclog.Log) error {
+	log := pushlog.Unseal(of)
+	if log == nil {
+		return errors.New("websocket: there is no log: topiclog.NewMemory returns the simplest")
+	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	r := &run{ctx: ctx, log: log, cache: outgoing.NewCache(log, cacheBytes, nil)}

@@ -18,7 +18,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/internal/leaktest"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
-	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 	rswebsocket "github.com/resourcesync-go/resourcesync/topic/websocket"
 )
 
@@ -38,7 +38,7 @@ type site struct {
 
 // A brittleLog cannot be read while it is broken.
 type brittleLog struct {
-	topic.Log
+	pushlog.Log
 	broken atomic.Bool
 }
 
@@ -50,7 +50,7 @@ func (l *brittleLog) State(ctx context.Context, uri string) (pushlog.State, erro
 }
 
 func newSite(t *testing.T, opts *rswebsocket.Options) *site {
-	s := &site{t: t, log: &brittleLog{Log: topic.NewMemoryLog()}}
+	s := &site{t: t, log: &brittleLog{Log: pushlog.NewMemory()}}
 	var err error
 	if s.server, err = rswebsocket.New(opts); err != nil {
 		t.Fatal(err)
@@ -60,7 +60,7 @@ func newSite(t *testing.T, opts *rswebsocket.Options) *site {
 	}))
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
-	go func() { done <- s.server.Run(ctx, s.log) }()
+	go func() { done <- s.server.Run(ctx, logtest.Seal(s.log)) }()
 	stopped := false
 	s.stop = func() {
 		if stopped {
