@@ -42,6 +42,7 @@ var floors = map[string]int{
 	"/cmd":                       8,
 	"/examples":                  8,
 	"/internal/rowdb":            7,
+	"/internal/seam":             7,
 	"/internal/coverage":         7,
 	"/internal/pushlog/logtest":  4,
 	"/internal/pushlog/outgoing": 4,

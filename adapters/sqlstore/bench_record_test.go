@@ -19,15 +19,11 @@ import (
 // the same driver, with the same durability.
 func BenchmarkRecord(b *testing.B) {
 	changes := make([]resourcesync.Change, 100)
-	type row struct {
-		change    resourcesync.ChangeType
-		key, body []byte
-	}
-	rows := make([]row, len(changes))
+	rows := make([]pendingRow, len(changes))
 	for i := range changes {
 		r := article(i)
 		changes[i] = resourcesync.Change{Type: resourcesync.Updated, Resource: r}
-		rows[i] = row{resourcesync.Updated, []byte(r.Key), codec.Append(nil, &r)}
+		rows[i] = pendingRow{resourcesync.Updated, []byte(r.Key), codec.Append(nil, &r)}
 	}
 	b.Run("sqlite", func(b *testing.B) {
 		db := newSQLite(b)
@@ -120,11 +116,8 @@ func BenchmarkRecord(b *testing.B) {
 			if _, err := host.db.Exec(table); err != nil {
 				b.Fatal(err)
 			}
-			statement := strings.Replace(insertPending(set.store.db, len(rows)), pendingTable(set.store.db), "bare", 1)
-			var args []any
-			for _, r := range rows {
-				args = append(args, set.id, string(r.change), r.key, r.body)
-			}
+			statement, args := insertPending(set.store.db, set.id, rows)
+			statement = strings.Replace(statement, pendingTable(set.store.db), "bare", 1)
 			transaction := func(f func(tx *sql.Tx) error) {
 				if err := host.transaction(b.Context(), f); err != nil {
 					b.Fatal(err)

@@ -53,17 +53,8 @@ func (j *Journal) ReleaseDeletions(ctx context.Context, limits *SetOptions) (pub
 	return j.ConfirmDeletions(ctx)
 }
 
-// Number numbers all changes that are pending, in a transaction of the host's on the store's
-// tables. It is for package sqltable.
-func (j *Journal) Number(ctx context.Context, c rowdb.Conn) error {
-	return j.store.numberAll(ctx, c)
-}
-
-// Leave judges the rows in rs_leaving, in a transaction of the host's, and returns how many
-// deletions are held. listed is the number of rows that the table had, and created the number
-// of those that it has in addition. The state of the journal moves in any case, because the
-// lists change at once. It is for package sqltable.
-func (j *Journal) Leave(ctx context.Context, c rowdb.Conn, limits *SetOptions, listed, created int64) (held int64, err error) {
+// leave judges the rows in rs_leaving, as [seam.Leave] says.
+func (j *Journal) leave(ctx context.Context, c rowdb.Conn, limits *SetOptions, listed, created int64) (held int64, err error) {
 	leaving, err := rowdb.One(ctx, c, rowdb.Int, "SELECT count(*) FROM rs_leaving WHERE set_id = $1", j.id)
 	if err != nil {
 		return 0, err

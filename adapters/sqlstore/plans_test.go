@@ -183,7 +183,7 @@ func useSets(t *testing.T, store *Store, clock *clock) {
 			func(i int) []any { return []any{journal.id, []byte(article(i).Key), article(i).URI} }); err != nil {
 			return err
 		}
-		_, err := journal.Leave(ctx, c, nil, 100, 0)
+		_, err := journal.leave(ctx, c, nil, 100, 0)
 		return err
 	}))
 	_, err = journal.Pending(ctx)

@@ -3,8 +3,8 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"encoding/hex"
 	"fmt"
-	"strconv"
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -13,33 +13,46 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// A Tx is a transaction of the host's own on the database of a store. The functions
-// pgstore.Tx, sqlitestore.Tx and [SQLTx] return one.
+// A Tx is a transaction of the host's own on the database of a store, for [Journal.Record].
+// pgstore.Tx returns that of pgx, sqlitestore.Tx that of a connection to SQLite, and [SQLTx]
+// that of database/sql and of libraries above it. A host with another driver implements Exec.
 type Tx interface {
-	// Insert inserts rows into rs_pending, in order. Row i has changes[i], keys[i]
-	// and bodies[i]. The table is in the schema of db.
-	Insert(ctx context.Context, db rowdb.DB, set int64, changes []string, keys, bodies [][]byte) error
+	// Exec runs a statement in the transaction. Its parameters are $1, $2 and so on in
+	// PostgreSQL, and question marks in SQLite. Their values are of type int64, string
+	// or []byte.
+	Exec(ctx context.Context, query string, args ...any) error
 }
 
-// SQLTx returns a transaction of database/sql. Any driver for PostgreSQL will do; for
-// SQLite, package sqlitestore says which ones may open the file.
-func SQLTx(tx *sql.Tx) Tx { return sqlTx{tx} }
+// SQLTx returns a transaction of database/sql: a *sql.Tx, or a value of another library that
+// runs statements in one, such as *sqlx.Tx, bun.Tx or the ConnPool of GORM. Any driver for
+// PostgreSQL will do; for SQLite, package sqlitestore says which ones may open the file.
+func SQLTx(tx interface {
+	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+}) Tx {
+	return sqlTx(tx.ExecContext)
+}
 
-type sqlTx struct{ tx *sql.Tx }
+type sqlTx func(ctx context.Context, query string, args ...any) (sql.Result, error)
 
-// Insert implements [Tx].
-func (t sqlTx) Insert(ctx context.Context, db rowdb.DB, set int64, changes []string, keys, bodies [][]byte) error {
-	args := make([]any, 0, 4*len(changes))
-	for i := range changes {
-		args = append(args, set, changes[i], keys[i], bodies[i])
-	}
-	_, err := t.tx.ExecContext(ctx, insertPending(db, len(changes)), args...)
+func (f sqlTx) Exec(ctx context.Context, query string, args ...any) error {
+	_, err := f(ctx, query, args...)
 	return err
 }
 
-// recordAtOnce is the maximum number of rows in a statement. At four parameters each, it
-// is below the limits of every version of SQLite and every driver.
-const recordAtOnce = 200
+// rowsAtOnce returns how many of n rows the next statement inserts. In PostgreSQL one
+// statement takes any number. In SQLite there are few different numbers, because drivers keep
+// prepared statements, and four parameters a row, which is below the limits of every version.
+func rowsAtOnce(d rowdb.Dialect, n int) int {
+	switch {
+	case d == rowdb.Postgres:
+		return min(n, 1000)
+	case n >= 64:
+		return 64
+	case n >= 8:
+		return 8
+	}
+	return 1
+}
 
 // Record journals changes as part of the host's transaction. They become visible soon
 // after its commit, in the order of the arguments, and leave no trace if it is rolled
@@ -63,20 +76,21 @@ const recordAtOnce = 200
 // [rsxml.CheckResource]). The error then names the field, and no change is recorded.
 func (j *Journal) Record(ctx context.Context, tx Tx, changes ...resourcesync.Change) error {
 	j.store.expectRun()
-	n := len(changes)
-	types, keys, bodies := make([]string, n), make([][]byte, n), make([][]byte, n)
+	rows := make([]pendingRow, len(changes))
 	for i := range changes {
 		c := &changes[i]
 		if err := j.checkChange(c); err != nil {
 			return j.fail("record", err)
 		}
-		types[i], keys[i], bodies[i] = string(c.Type), []byte(c.Resource.Key), codec.Append(nil, &c.Resource)
+		rows[i] = pendingRow{c.Type, []byte(c.Resource.Key), codec.Append(nil, &c.Resource)}
 	}
-	for first := 0; first < n; first += recordAtOnce {
-		end := min(first+recordAtOnce, n)
-		if err := tx.Insert(ctx, j.store.db, j.id, types[first:end], keys[first:end], bodies[first:end]); err != nil {
+	for len(rows) > 0 {
+		n := rowsAtOnce(j.store.db.Dialect(), len(rows))
+		query, args := insertPending(j.store.db, j.id, rows[:n])
+		if err := tx.Exec(ctx, query, args...); err != nil {
 			return j.fail("record", err)
 		}
+		rows = rows[n:]
 	}
 	return nil
 }
@@ -102,27 +116,36 @@ func pendingTable(db rowdb.DB) string {
 	return "rs_pending"
 }
 
-// insertPending returns the statement that inserts n rows through database/sql, where
-// SQLite's drivers agree only on question marks.
-func insertPending(db rowdb.DB, n int) string {
-	var b strings.Builder
-	b.WriteString("INSERT INTO " + pendingTable(db) + " (set_id, change, key, body) VALUES ")
-	for i := range n {
-		if i > 0 {
-			b.WriteByte(',')
+// A pendingRow is a row of rs_pending.
+type pendingRow struct {
+	change    resourcesync.ChangeType
+	key, body []byte
+}
+
+// insertPending returns the statement that inserts rows, and its arguments, in a form that
+// every driver takes.
+func insertPending(db rowdb.DB, set int64, rows []pendingRow) (query string, args []any) {
+	into := "INSERT INTO " + pendingTable(db) + " (set_id, change, key, body) "
+	if db.Dialect() == rowdb.SQLite {
+		for _, r := range rows {
+			args = append(args, set, string(r.change), r.key, r.body)
 		}
-		if db.Dialect() == rowdb.SQLite {
-			b.WriteString("(?,?,?,?)")
-			continue
-		}
-		open := byte('(')
-		for p := 4*i + 1; p <= 4*i+4; p++ {
-			b.WriteByte(open)
-			b.WriteByte('$')
-			b.WriteString(strconv.Itoa(p))
-			open = ','
-		}
-		b.WriteByte(')')
+		return into + "VALUES (?,?,?,?)" + strings.Repeat(",(?,?,?,?)", len(rows)-1), args
 	}
-	return b.String()
+	changes, keys, bodies := []byte("{"), []byte("{"), []byte("{")
+	for i, r := range rows {
+		if i > 0 {
+			changes, keys, bodies = append(changes, ','), append(keys, ','), append(bodies, ',')
+		}
+		changes = append(changes, r.change...)
+		keys, bodies = appendBytea(keys, r.key), appendBytea(bodies, r.body)
+	}
+	return into + `SELECT $1::bigint, change, key, body
+		FROM unnest($2::text[], $3::bytea[], $4::bytea[]) WITH ORDINALITY AS t (change, key, body, n) ORDER BY n`,
+		[]any{set, string(append(changes, '}')), string(append(keys, '}')), string(append(bodies, '}'))}
+}
+
+// appendBytea appends an element of an array of PostgreSQL's.
+func appendBytea(dst, value []byte) []byte {
+	return hex.AppendEncode(append(dst, `\\x`...), value)
 }

@@ -122,10 +122,8 @@ type Store struct {
 	watched map[int64]*watched // by the id of the set
 }
 
-// New is for engines: use sqlitestore.Open or pgstore.Open. It returns the store in db.
-// files has the migrations for the engine of db, in the folder "migrations". Closing the
-// store closes db, as does an error of New. opts may be nil.
-func New(ctx context.Context, db rowdb.DB, files fs.FS, opts *Options) (*Store, error) {
+// openStore returns the store in db, as [seam.OpenStore] says.
+func openStore(ctx context.Context, db rowdb.DB, files fs.FS, opts *Options) (*Store, error) {
 	s := &Store{db: db, maxSeen: maxSeen, watched: map[int64]*watched{}}
 	err := s.configure(opts)
 	if err == nil {

@@ -141,7 +141,7 @@ func TestReadOnly(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	store, err := New(t.Context(), rows, os.DirFS("sqlitestore"), &Options{Logger: slog.New(slog.DiscardHandler)})
+	store, err := openStore(t.Context(), rows, os.DirFS("sqlitestore"), &Options{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/coverage"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/seam"
 )
 
 // uncomputable returns why the rows that two definitions list cannot be compared, or "".
@@ -34,7 +35,7 @@ type difference struct{ left, entered, held int64 }
 // hold the deletions. Nobody else writes to the table or numbers changes.
 func (p *prover) publishDifference(ctx context.Context, c rowdb.Conn, cover *coverage.Cover, former *definition) (d difference, err error) {
 	// Rows that come back are known when their changes have been numbered.
-	if err := p.journal.Number(ctx, c); err != nil {
+	if err := seam.Number(ctx, p.journal, c); err != nil {
 		return d, err
 	}
 	j, id := p.mine.journalled, fmt.Sprint(cover.Set)
@@ -52,7 +53,7 @@ func (p *prover) publishDifference(ctx context.Context, c rowdb.Conn, cover *cov
 		d.left, err = insert("rs_leaving (set_id, key, uri)", j.KeyExpr+", "+j.URIExpr, former.but(p.mine))
 	}
 	if err == nil {
-		d.held, err = p.journal.Leave(ctx, c, &p.limits, listed, d.entered)
+		d.held, err = seam.Leave(ctx, p.journal, c, &p.limits, listed, d.entered)
 	}
 	// A row may enter at the URI of one that leaves.
 	if err == nil && d.entered > 0 {

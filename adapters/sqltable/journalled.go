@@ -80,7 +80,7 @@ func (p *Provider) Journalled(ctx context.Context, store *sqlstore.Store, name s
 	if !ok {
 		return nil, p.fail("journal", errors.New("only tables of PostgreSQL and SQLite can be journalled; for MariaDB and MySQL, use a Listing with an Outbox"))
 	}
-	if _, err := NewTriggers(db).find(ctx, p.rel.table); err != nil {
+	if _, err := (&Triggers{db}).find(ctx, p.rel.table); err != nil {
 		return nil, p.fail("journal", err)
 	}
 	journal, err := store.Journal(ctx, name)
@@ -96,7 +96,7 @@ func (p *Provider) Journalled(ctx context.Context, store *sqlstore.Store, name s
 		return nil, p.fail("triggers", err)
 	}
 	if v.made {
-		if p, err = New(ctx, p.db, p.rel.table); err != nil { // with the triggers that it has now
+		if p, err = newProvider(ctx, p.db, p.rel.table); err != nil { // with the triggers that it has now
 			return nil, err
 		}
 	}

@@ -35,9 +35,8 @@ type Listing struct {
 	omitted atomic.Pointer[Omitted] // by the last complete reading
 }
 
-// NewListing is for engines: use pgtable.List, sqlitetable.List or mysqltable.List. It
-// returns the Listing of t in db, after checking that db can serve it.
-func NewListing(ctx context.Context, db engine.DB, t Table, o *ListingOptions) (*Listing, error) {
+// newListing returns the Listing of t in db, after checking that db can serve it.
+func newListing(ctx context.Context, db engine.DB, t Table, o *ListingOptions) (*Listing, error) {
 	if o == nil {
 		o = &ListingOptions{}
 	}

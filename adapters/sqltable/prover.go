@@ -13,6 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/coverage"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/seam"
 )
 
 // A prover proves that the journal of a table has seen every change, or makes it begin anew.
@@ -228,7 +229,7 @@ func (p *prover) mend(ctx context.Context, c rowdb.Conn, force bool, lost string
 	if v.reason != "" {
 		// What was recorded before is older than what was missed: after the new beginning, it
 		// would be taken for the newest state of its row.
-		if err := p.journal.Number(ctx, c); err != nil {
+		if err := seam.Number(ctx, p.journal, c); err != nil {
 			return v, err
 		}
 		seen, _ := p.witness.seen(p.journal)

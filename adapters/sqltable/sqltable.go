@@ -91,9 +91,8 @@ var (
 	_ resourcesync.Coverer  = (*Provider)(nil)
 )
 
-// New is for engines: use sqlitetable.Open, pgtable.Open or mysqltable.Open. It returns
-// the Provider of t in db, after checking that db can serve it.
-func New(ctx context.Context, db engine.DB, t Table) (*Provider, error) {
+// newProvider returns the Provider of t in db, after checking that db can serve it.
+func newProvider(ctx context.Context, db engine.DB, t Table) (*Provider, error) {
 	rel, err := describe(ctx, db, &t)
 	if err == nil {
 		err = rel.Try(ctx, db)

@@ -83,9 +83,6 @@ import (
 // Functions pgtable.Triggers, sqlitetable.Triggers and mysqltable.Triggers return one.
 type Triggers struct{ db engine.TriggerDB }
 
-// NewTriggers returns the Triggers of db. It is for the packages of the engines.
-func NewTriggers(db engine.TriggerDB) *Triggers { return &Triggers{db} }
-
 // Create returns the statements that create the triggers which journal t for the set of
 // this name. t must not be a view or a query. The statements can be run again, also
 // after those of another Create for the same table and set. If the existing triggers have

@@ -19,8 +19,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
-	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/pgdb"
+	"github.com/resourcesync-go/resourcesync/internal/seam"
 )
 
 //go:embed migrations
@@ -34,18 +34,17 @@ func Open(ctx context.Context, pool *pgxpool.Pool, opts *sqlstore.Options) (*sql
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: %w", err)
 	}
-	return sqlstore.New(ctx, db, migrations, opts)
+	return seam.As[sqlstore.Store](seam.OpenStore(ctx, db, migrations, opts))
 }
 
-// Tx returns a transaction of pgx for [sqlstore.Journal.Record].
+// Tx returns a transaction of pgx for [sqlstore.Journal.Record]. That of database/sql is
+// [sqlstore.SQLTx].
 func Tx(tx pgx.Tx) sqlstore.Tx { return transaction{tx} }
 
 type transaction struct{ tx pgx.Tx }
 
-// Insert implements [sqlstore.Tx].
-func (t transaction) Insert(ctx context.Context, db rowdb.DB, set int64, changes []string, keys, bodies [][]byte) error {
-	_, err := t.tx.Exec(ctx, "INSERT INTO "+db.Schema()+`.rs_pending (set_id, change, key, body)
-		SELECT $1, change, key, body FROM unnest($2::text[], $3::bytea[], $4::bytea[]) WITH ORDINALITY AS t (change, key, body, n) ORDER BY n`,
-		set, changes, keys, bodies)
+// Exec implements [sqlstore.Tx].
+func (t transaction) Exec(ctx context.Context, query string, args ...any) error {
+	_, err := t.tx.Exec(ctx, query, args...)
 	return err
 }

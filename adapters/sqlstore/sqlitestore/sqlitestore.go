@@ -24,8 +24,8 @@ import (
 	"zombiezen.com/go/sqlite/sqlitex"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
-	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
+	"github.com/resourcesync-go/resourcesync/internal/seam"
 )
 
 //go:embed migrations
@@ -40,7 +40,7 @@ func OpenFile(ctx context.Context, path string, opts *sqlstore.Options) (*sqlsto
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: open %s: %w", path, err)
 	}
-	return sqlstore.New(ctx, db, migrations, opts)
+	return seam.As[sqlstore.Store](seam.OpenStore(ctx, db, migrations, opts))
 }
 
 // poolSize returns the number of connections for a file: a constant number for background
@@ -62,17 +62,18 @@ func Open(ctx context.Context, pool *sqlitex.Pool, opts *sqlstore.Options) (*sql
 	} else {
 		sqlitedb.WarnOfCopies(slog.Default())
 	}
-	return sqlstore.New(ctx, db, migrations, opts)
+	return seam.As[sqlstore.Store](seam.OpenStore(ctx, db, migrations, opts))
 }
 
 // Tx returns the transaction that conn is in, for [sqlstore.Journal.Record]. If conn
-// is in none, each statement of Record is a transaction of its own.
+// is in none, each statement of Record is a transaction of its own. The transaction of
+// database/sql is [sqlstore.SQLTx].
 func Tx(conn *sqlite.Conn) sqlstore.Tx { return transaction{conn} }
 
 type transaction struct{ conn *sqlite.Conn }
 
-// Insert implements [sqlstore.Tx].
-func (t transaction) Insert(ctx context.Context, _ rowdb.DB, set int64, changes []string, keys, bodies [][]byte) error {
-	return sqlitedb.Wrap(t.conn).ExecEach(ctx, "INSERT INTO rs_pending (set_id, change, key, body) VALUES ($1, $2, $3, $4)", len(changes),
-		func(i int) []any { return []any{set, changes[i], keys[i], bodies[i]} })
+// Exec implements [sqlstore.Tx].
+func (t transaction) Exec(ctx context.Context, query string, args ...any) error {
+	_, err := sqlitedb.Wrap(t.conn).Exec(ctx, query, args...)
+	return err
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/seam"
 )
 
 // Open returns the Provider of a table in db. If the table does not match t, or cannot be
@@ -25,19 +26,21 @@ import (
 // DATETIME columns are read as UTC. The character set of the connection must be
 // utf8mb4.
 func Open(ctx context.Context, db *sql.DB, t sqltable.Table) (*sqltable.Provider, error) {
-	return sqltable.New(ctx, &database{db}, t)
+	return seam.As[sqltable.Provider](engine.Open(ctx, &database{db}, t))
 }
 
 // List returns the Listing of a table, view or query in db, for a comparison with a stored
 // set. It serves keys in any collation and views without an index. o may be nil. The caller
 // closes db.
 func List(ctx context.Context, db *sql.DB, t sqltable.Table, o *sqltable.ListingOptions) (*sqltable.Listing, error) {
-	return sqltable.NewListing(ctx, &database{db}, t, o)
+	return seam.As[sqltable.Listing](engine.List(ctx, &database{db}, t, o))
 }
 
 // Triggers returns a writer of triggers for tables in db. They write an outbox, which
 // [sqltable.Listing.Outbox] drains.
-func Triggers(db *sql.DB) *sqltable.Triggers { return sqltable.NewTriggers(&database{db}) }
+func Triggers(db *sql.DB) *sqltable.Triggers {
+	return engine.Triggers(&database{db}).(*sqltable.Triggers)
+}
 
 type database struct{ db *sql.DB }
 

@@ -17,6 +17,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/pgdb"
+	"github.com/resourcesync-go/resourcesync/internal/seam"
 )
 
 // Open returns the Provider of a table in the database of pool, whose encoding must
@@ -27,7 +28,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool, t sqltable.Table) (*sqltable.
 	if err != nil {
 		return nil, err
 	}
-	return sqltable.New(ctx, db, t)
+	return seam.As[sqltable.Provider](engine.Open(ctx, db, t))
 }
 
 // List returns the Listing of a table, view or query in the database of pool, for a
@@ -38,7 +39,7 @@ func List(ctx context.Context, pool *pgxpool.Pool, t sqltable.Table, o *sqltable
 	if err != nil {
 		return nil, err
 	}
-	return sqltable.NewListing(ctx, db, t, o)
+	return seam.As[sqltable.Listing](engine.List(ctx, db, t, o))
 }
 
 // Triggers returns a writer of triggers for tables in the database of pool. The store
@@ -49,7 +50,7 @@ func Triggers(ctx context.Context, pool *pgxpool.Pool) (*sqltable.Triggers, erro
 	if err != nil {
 		return nil, err
 	}
-	return sqltable.NewTriggers(db), nil
+	return engine.Triggers(db).(*sqltable.Triggers), nil
 }
 
 type database struct {

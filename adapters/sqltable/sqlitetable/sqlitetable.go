@@ -22,6 +22,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
+	"github.com/resourcesync-go/resourcesync/internal/seam"
 )
 
 // Open returns the Provider of a table in the database of pool, whose encoding must
@@ -33,7 +34,7 @@ import (
 // recommended, it does not block writers.
 func Open(ctx context.Context, pool *sqlitex.Pool, t sqltable.Table) (*sqltable.Provider, error) {
 	sqlitedb.WarnOfCopies(slog.Default())
-	return sqltable.New(ctx, &database{pool}, t)
+	return seam.As[sqltable.Provider](engine.Open(ctx, &database{pool}, t))
 }
 
 // List returns the Listing of a table, view or query in the database of pool, for a
@@ -41,12 +42,14 @@ func Open(ctx context.Context, pool *sqlitex.Pool, t sqltable.Table) (*sqltable.
 // o may be nil. The caller closes the pool.
 func List(ctx context.Context, pool *sqlitex.Pool, t sqltable.Table, o *sqltable.ListingOptions) (*sqltable.Listing, error) {
 	sqlitedb.WarnOfCopies(slog.Default())
-	return sqltable.NewListing(ctx, &database{pool}, t, o)
+	return seam.As[sqltable.Listing](engine.List(ctx, &database{pool}, t, o))
 }
 
 // Triggers returns a writer of triggers for tables in the database of pool. Its file
 // must be that of the store as well.
-func Triggers(pool *sqlitex.Pool) *sqltable.Triggers { return sqltable.NewTriggers(&database{pool}) }
+func Triggers(pool *sqlitex.Pool) *sqltable.Triggers {
+	return engine.Triggers(&database{pool}).(*sqltable.Triggers)
+}
 
 type database struct{ pool *sqlitex.Pool }
 

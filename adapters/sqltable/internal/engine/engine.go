@@ -14,6 +14,16 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
+// The constructors of package sqltable, which sets them. Only the packages of the engines call
+// them, so that an application meets no DB. table is a sqltable.Table and options a
+// *sqltable.ListingOptions, which may be nil. They return a *sqltable.Provider, a
+// *sqltable.Listing and a *sqltable.Triggers.
+var (
+	Open     func(ctx context.Context, db DB, table any) (any, error)
+	List     func(ctx context.Context, db DB, table, options any) (any, error)
+	Triggers func(db TriggerDB) any
+)
+
 // A DB is a database and its dialect of SQL. All methods are safe for concurrent
 // use.
 type DB interface {

@@ -1,0 +1,21 @@
+package sqlstore
+
+import (
+	"context"
+	"io/fs"
+
+	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/seam"
+)
+
+func init() {
+	seam.OpenStore = func(ctx context.Context, db rowdb.DB, migrations fs.FS, opts any) (any, error) {
+		return openStore(ctx, db, migrations, opts.(*Options))
+	}
+	seam.Number = func(ctx context.Context, journal any, c rowdb.Conn) error {
+		return journal.(*Journal).store.numberAll(ctx, c)
+	}
+	seam.Leave = func(ctx context.Context, journal any, c rowdb.Conn, limits any, listed, created int64) (int64, error) {
+		return journal.(*Journal).leave(ctx, c, limits.(*SetOptions), listed, created)
+	}
+}
