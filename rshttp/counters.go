@@ -73,7 +73,7 @@ type SetStatus struct {
 // SetStatus returns the status of each set, in the order given to [New]. It costs what one
 // request for a document of each set does: it calls Stat and lists nothing. What a
 // provider does not tell is unknown. A set that fails is missing, and joined into the error.
-func (s *site) SetStatus(ctx context.Context) ([]SetStatus, error) {
+func (s *Source) SetStatus(ctx context.Context) ([]SetStatus, error) {
 	var (
 		all  []SetStatus
 		errs []error

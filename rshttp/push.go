@@ -23,16 +23,16 @@ import (
 // PushStatus returns the progress of the Source's notification channels and of remote hubs
 // that is recorded in the log, whichever process sends. It has no Topics if no set has
 // channels.
-func (r *runner) PushStatus(ctx context.Context) (topic.Status, error) {
-	if r.publisher == nil {
+func (s *Source) PushStatus(ctx context.Context) (topic.Status, error) {
+	if s.publisher == nil {
 		return topic.Status{}, nil
 	}
-	all, err := r.publisher.Status(ctx)
+	all, err := s.publisher.Status(ctx)
 	if err != nil {
 		return topic.Status{}, err
 	}
 	i := 0
-	for _, st := range r.order { // as the publisher got them
+	for _, st := range s.order { // as the publisher got them
 		for _, c := range st.channels() {
 			all.Topics[i].Set, all.Topics[i].Capability = st.Name, c
 			i++
@@ -43,7 +43,7 @@ func (r *runner) PushStatus(ctx context.Context) (topic.Status, error) {
 
 // Hub returns the Source's own hub, for its Status and its subscriptions;
 // [Source.Run] runs it. It is nil without [Options].Hub.
-func (r *runner) Hub() *hub.Hub { return r.hub }
+func (s *Source) Hub() *hub.Hub { return s.hub }
 
 // openTimeout limits the time to open the log of this Source in its Store.
 const openTimeout = 30 * time.Second

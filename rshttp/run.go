@@ -102,16 +102,16 @@ func (r *runner) begin() (err error) {
 // processes that share the Store calls Run; [Source.Health] reports if none does.
 //
 // It fails if it is already running.
-func (r *runner) Run(ctx context.Context) error {
-	if !r.running.CompareAndSwap(false, true) {
+func (s *Source) Run(ctx context.Context) error {
+	if !s.running.CompareAndSwap(false, true) {
 		return errors.New("rshttp: Run is already running")
 	}
-	defer r.running.Store(false)
-	r.sawRun()
-	err := runAll(ctx, r.components)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.seen, r.failed = time.Now(), err
+	defer s.running.Store(false)
+	s.sawRun()
+	err := runAll(ctx, s.components)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.seen, s.failed = time.Now(), err
 	return err
 }
 
@@ -162,10 +162,10 @@ func runAll(ctx context.Context, all []component) error {
 // The Source also logs that no process runs it, whether or not Health is called. Remote
 // hubs that do not accept notifications are not errors here, because a restart would not
 // help; see [Source.PushStatus].
-func (r *runner) Health(ctx context.Context) error {
-	notRun := r.checkRun(ctx)
+func (s *Source) Health(ctx context.Context) error {
+	notRun := s.checkRun(ctx)
 	var all []error
-	for _, p := range r.components {
+	for _, p := range s.components {
 		if p.health == nil {
 			continue
 		}
