@@ -67,7 +67,8 @@ type Options struct {
 
 	// Only restricts a new copy to the Resource List or Resource Dump at this URL, and to the
 	// Change Lists and dumps of its set. The state keeps it, and New fails if a copy is one of
-	// another list. If empty, a new copy is one of all lists of the Source.
+	// another list. If empty, a new copy is one of all lists of the Source. With Moved, it is the list at
+	// the new URL of the Source.
 	Only string
 
 	// Dumps determines whether Resource Dumps and Change Dumps are used; see [DumpsAuto].

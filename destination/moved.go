@@ -23,7 +23,7 @@ const (
 // move continues the copy with a Source that has moved. A resource of the copy gets its present URI
 // when a document of the Source lists it. Those that are not listed any more belong to the same
 // set as before, if the new URI of that is known.
-func (r *run) move(ctx context.Context) error {
+func (r *run) move(ctx context.Context) (err error) {
 	before := r.state.Before()
 	if before == "" {
 		return nil
@@ -33,9 +33,15 @@ func (r *run) move(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.moveOnly(ctx, moves); err != nil {
+	list := r.only
+	if r.Destination.only, err = r.movedList(ctx, moves); err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil {
+			r.Destination.only = list
+		}
+	}()
 	sets, err := r.discover(ctx)
 	if err != nil {
 		return err
@@ -53,7 +59,7 @@ func (r *run) move(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := r.state.MoveTo(ctx, r.source, moves, movedSets(former, sets, moves)); err != nil {
+	if err := r.state.MoveTo(ctx, r.source, r.only, moves, movedSets(former, sets, moves)); err != nil {
 		return err
 	}
 	r.report.Moved = before
@@ -61,25 +67,26 @@ func (r *run) move(ctx context.Context) error {
 	return nil
 }
 
-// moveOnly finds the list to which the copy is restricted at its new URL.
-func (r *run) moveOnly(ctx context.Context, moves []state.Move) error {
-	if r.only == "" {
-		return nil
+// movedList returns the list to which the copy is restricted, or "": the one that Options.Only names, or
+// else the one at the URL that the new URL of the Source suggests. If the Source has neither, discover returns
+// the error.
+func (r *run) movedList(ctx context.Context, moves []state.Move) (string, error) {
+	if r.only == "" || r.options.Only != "" && r.options.Only != r.only {
+		return r.options.Only, nil
 	}
 	sets, err := r.reader.Discover(ctx, r.source)
 	if err != nil {
-		return err
+		return r.only, err
 	}
 	for _, m := range append(moves, state.Move{}) {
 		rest, under := strings.CutPrefix(r.only, m.Old)
 		for _, set := range sets {
 			if under && (slices.Contains(set.Lists[resourcesync.ResourceList], m.New+rest) || slices.Contains(set.Lists[resourcesync.ResourceDump], m.New+rest)) {
-				r.Destination.only = m.New + rest
-				return r.state.Write(ctx, func() error { return r.state.SaveOnlyList(r.only) })
+				return m.New + rest, nil
 			}
 		}
 	}
-	return nil // discover returns the error
+	return r.only, nil
 }
 
 // sample reads the first entries of Resource Lists, and counts its entries and those that the copy has.

@@ -151,3 +151,72 @@ func TestOtherSource(t *testing.T) {
 		t.Errorf("%d files of the other Source", len(entries))
 	}
 }
+
+// TestOnlyListMoves continues a copy of a single list: at the URL that the new URL of the Source suggests, or at
+// the one that Only names. A list that is not the same changes nothing.
+func TestOnlyListMoves(t *testing.T) {
+	for name, test := range map[string]struct {
+		list string // at the new URL
+		only string // the path of Options.Only, or ""
+		err  string // "" if the copy continues
+	}{
+		"the same path":            {"/one.xml", "", ""},
+		"the same path, named":     {"/one.xml", "/one.xml", ""},
+		"another path":             {"/lists/1.xml", "", "one.xml is not a Resource List or Resource Dump of the Source, which has: "},
+		"another path, named":      {"/lists/1.xml", "/lists/1.xml", ""},
+		"another list, named":      {"/one.xml", "/two.xml", "does not seem to be the same Source"},
+		"other resources":          {"/one.xml", "", "does not seem to be the same Source"},
+		"a list that is not there": {"/one.xml", "/three.xml", "three.xml is not a Resource List"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			pages := func(list string) map[string]string {
+				pages := lists(map[string]string{
+					list: resourcesOf(1, listed("a"), listed("b")), "/two.xml": resourcesOf(1, listed("x")), "/a": "a", "/b": "b", "/x": "x",
+				})
+				pages["/.well-known/resourcesync"] = openURLSet + `<rs:md capability="capabilitylist"/><url><loc>BASE` + list +
+					`</loc><rs:md capability="resourcelist"/></url><url><loc>BASE/two.xml</loc><rs:md capability="resourcelist"/></url></urlset>`
+				return pages
+			}
+			_, former := newScript(t, pages("/one.xml"))
+			dir := t.TempDir()
+			m := openMirror(t, former, dir, &destination.Options{Only: former + "/one.xml"})
+			m.sync(t)
+			wantCopy(t, m, "a", "b")
+			m.close()
+
+			now := pages(test.list)
+			if name == "other resources" {
+				now["/one.xml"] = resourcesOf(1, listed("x"))
+			}
+			_, url := newScript(t, now)
+			o := &destination.Options{Moved: true}
+			if test.only != "" {
+				o.Only = url + test.only
+			}
+			m = openMirror(t, url, dir, o)
+			r, err := m.Sync(t.Context())
+			switch {
+			case test.err != "":
+				if err == nil || !strings.Contains(err.Error(), test.err) {
+					t.Errorf("got %v, want %q", err, test.err)
+				}
+				m.close()
+				m = openMirror(t, former, dir, nil)
+				r = m.sync(t)
+			case err != nil || r.Moved == "" || r.Renamed != 2:
+				t.Errorf("%+v, %v", r, err)
+			}
+			if r.Resources != 2 || r.Created+r.Deleted > 0 {
+				t.Errorf("%+v", r)
+			}
+			m.close()
+			if test.err == "" { // later runs need neither option
+				m = openMirror(t, url, dir, nil)
+				if r := m.sync(t); r.Resources != 2 || r.Created+r.Deleted > 0 {
+					t.Errorf("later: %+v", r)
+				}
+				m.close()
+			}
+		})
+	}
+}

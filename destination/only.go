@@ -18,7 +18,7 @@ func (d *Destination) restrict(ctx context.Context) error {
 		return err
 	}
 	switch want := d.options.Only; {
-	case want == "" || want == only:
+	case want == "" || want == only, only != "" && d.state.Before() != "": // see movedList
 		d.only = only
 		return nil
 	case !isNew && only == "":

@@ -62,9 +62,10 @@ func (s *State) KnownSets() (uris []string, err error) {
 	return uris, err
 }
 
-// MoveTo records that the Source is now at another URL, with the new URIs of its sets. Its lists are
+// MoveTo records that the Source is now at another URL, with the new URIs of its sets and of the list to
+// which the copy is restricted, or "". Its lists are
 // compared with the copy as at first, so pending changes are forgotten, except for deletions.
-func (s *State) MoveTo(ctx context.Context, source string, moves []Move, sets []Move) error {
+func (s *State) MoveTo(ctx context.Context, source, list string, moves []Move, sets []Move) error {
 	err := s.Write(ctx, func() error {
 		for _, set := range sets {
 			for _, sql := range []string{
@@ -86,7 +87,7 @@ func (s *State) MoveTo(ctx context.Context, source string, moves []Move, sets []
 				return err
 			}
 		}
-		return s.exec("UPDATE mirror SET source = ?", source)
+		return s.exec("UPDATE mirror SET source = ?, list = ?", source, list)
 	})
 	if err != nil {
 		return err

@@ -246,7 +246,7 @@ func workload(t *testing.T, s *State) {
 	// the ends
 	must(s.Done([]int64{pending.seq}))
 	must(s.DeleteSet("set"))
-	must(s.MoveTo(ctx, "http://new.example/", []Move{{source, "http://new.example/"}}, []Move{{"set", "new set"}}))
+	must(s.MoveTo(ctx, "http://new.example/", "", []Move{{source, "http://new.example/"}}, []Move{{"set", "new set"}}))
 	_, err = s.KnownSets()
 	must(err)
 	copied("former", "new set")
