@@ -72,28 +72,6 @@ type Stat struct {
 	Version string
 }
 
-// PartStater is a [Stater] that describes a range in parts. After a change to a long list,
-// the Source then reads and renders only the parts that have changed. A wrapper that has a
-// Stat of its own because it yields other resources needs its own StatParts as well.
-type PartStater interface {
-	Stater
-
-	// StatParts divides r into adjacent parts, in order, each of up to some hundred
-	// resources. The first part begins at r.From, every other one where the previous
-	// one ends. All belong to one state. StatParts should cost far less than listing r.
-	StatParts(ctx context.Context, r Range) ([]Part, error)
-}
-
-// A Part describes the state of a part of a range.
-type Part struct {
-	From string // the first key; the part ends where the next one begins
-
-	// Version is opaque and differs between any two different states of a part with
-	// the same two ends. If it changes more often, resources are rendered again. Empty
-	// means unknown.
-	Version string
-}
-
 // Cutter is a Provider that finds page boundaries without reading every resource.
 // Without it, the Source reads the set to divide it.
 type Cutter interface {
@@ -144,18 +122,6 @@ type Windower interface {
 	Windows(ctx context.Context, max int) ([]Interval, error)
 }
 
-// Sealer is a Windower that stores where packages of a Change Dump end. It lets the
-// dump include the newest changes even if no later change comes.
-type Sealer interface {
-	// Seals returns the recorded ends of packages after a time, in order.
-	Seals(ctx context.Context, after time.Time) ([]time.Time, error)
-
-	// Seal records that a package ends at newest, the Datetime of the newest
-	// change. If there is a later change, it does nothing. The store keeps a
-	// recorded end until Since reaches it.
-	Seal(ctx context.Context, newest time.Time) error
-}
-
 // Opener is a Provider that can read the content of its resources. It gives the set
 // a Resource Dump.
 type Opener interface {
@@ -180,9 +146,8 @@ type Checksummer interface {
 }
 
 // ChangeOpener is a Provider that can read the content of past versions. It gives a
-// set with a journal a Change Dump. If it keeps versions for a shorter time than the
-// journal and is not a [Changer] itself, it may have a method Since like that of a
-// Changer: the time after which it has every version.
+// set with a journal a Change Dump. One that is not a [Changer] itself may be a
+// [VersionRetainer] and a [VersionLinker].
 type ChangeOpener interface {
 	// OpenChange opens the representation that c created. c is as Changes
 	// yields it, but its Resource may lack Links and Attrs. If the version no
@@ -192,6 +157,21 @@ type ChangeOpener interface {
 	// by it. Identify the version by its hash: store digests with the resource, as
 	// Hashes (in package sqltable, name a column of digests in Table.Hashes).
 	OpenChange(ctx context.Context, c Change) (io.ReadCloser, error)
+}
+
+// A VersionRetainer is a [ChangeOpener] that keeps versions for a shorter time than the
+// journal has their changes.
+type VersionRetainer interface {
+	// Since returns the time after which every version exists. It may move forward.
+	Since(ctx context.Context) (time.Time, error)
+}
+
+// A VersionLinker is a [ChangeOpener] that decides which entries of Change Lists link to its
+// versions, where versions have URIs of their own (RFC 7089).
+type VersionLinker interface {
+	// Linked reports whether the entry of a change at the time t has a link. The answer
+	// never changes.
+	Linked(t time.Time) bool
 }
 
 // PatchOpener is a [ChangeOpener] that can read the patches that links with
@@ -214,6 +194,16 @@ type Watcher interface {
 	// watching fails. It may call wake when nothing has changed. wake does not
 	// block and may be called from any goroutine.
 	Watch(ctx context.Context, wake func()) error
+}
+
+// A Runner is a Provider with background work, such as following its origin. Source.Run of
+// package rshttp runs it, and Source.Health asks it.
+type Runner interface {
+	// Run works until ctx ends, and then returns nil. It may be called again after that.
+	Run(ctx context.Context) error
+
+	// Health returns what prevents the Provider from working, or nil.
+	Health(ctx context.Context) error
 }
 
 // Coverer is a Provider that knows which URLs belong to its set.
@@ -253,35 +243,6 @@ type Snapshot struct {
 
 	// Interval is the closed interval that a Change List or Change Dump covers.
 	Interval Interval
-}
-
-// A ChangeArchiver keeps closed Change Lists for longer than its journal, a
-// [Changer], guarantees to be complete. It gives the set a Change List Archive: the
-// lists stay available at the URIs that they had.
-type ChangeArchiver interface {
-	// StatArchive describes the archive.
-	StatArchive(ctx context.Context) (ArchiveStat, error)
-
-	// ArchivedWindows returns the intervals of the archived Change Lists, of at
-	// most max changes each, in order. All of them are closed. The first begins
-	// at the Since of the archive, each of the others where the previous one
-	// ends, and none ends after the Since of the journal.
-	ArchivedWindows(ctx context.Context, max int) ([]Interval, error)
-
-	// ArchivedChanges yields the archived changes in iv, under the contract of
-	// Changes of [Changer].
-	ArchivedChanges(ctx context.Context, iv Interval) iter.Seq2[Change, error]
-}
-
-// An ArchiveStat describes the state of a [ChangeArchiver].
-type ArchiveStat struct {
-	// Since is the time after which the archive is complete, except for erased
-	// changes. It may move forward.
-	Since time.Time
-
-	// Erased is when a change was last erased from within the archive; zero if
-	// none ever was. Archived lists rendered before that time are stale.
-	Erased time.Time
 }
 
 // ErrNotReady means that a provider has no data yet, for example because the first

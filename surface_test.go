@@ -2,12 +2,15 @@ package resourcesync_test
 
 import (
 	"fmt"
+	"go/ast"
 	"go/importer"
+	"go/parser"
 	"go/token"
 	"go/types"
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -187,5 +190,47 @@ func (s *surface) name(where string, obj *types.TypeName) {
 		s.fault(where, "mentions %s.%s", strings.TrimPrefix(pkg.Path(), module+"/"), obj.Name())
 	case pkg == s.pkg && !obj.Exported():
 		s.fault(where, "mentions %s, which is not exported", obj.Name())
+	}
+}
+
+// TestProtocols holds that what rshttp asks a Provider for is documented: it asserts no
+// interface that only this module can know, neither an unexported nor an unnamed one.
+func TestProtocols(t *testing.T) {
+	files, err := filepath.Glob("rshttp/*.go")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	fset := token.NewFileSet()
+	declared := map[string]bool{} // unexported interfaces
+	asserted := map[string]token.Pos{}
+	for _, file := range files {
+		if strings.HasSuffix(file, "_test.go") {
+			continue
+		}
+		parsed, err := parser.ParseFile(fset, file, nil, parser.SkipObjectResolution)
+		if err != nil {
+			t.Fatal(err)
+		}
+		ast.Inspect(parsed, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.TypeSpec:
+				if _, ok := n.Type.(*ast.InterfaceType); ok && !n.Name.IsExported() {
+					declared[n.Name.Name] = true
+				}
+			case *ast.TypeAssertExpr:
+				switch to := n.Type.(type) {
+				case *ast.InterfaceType:
+					t.Errorf("%s: asserts an interface without a name", fset.Position(to.Pos()))
+				case *ast.Ident:
+					asserted[to.Name] = to.Pos()
+				}
+			}
+			return true
+		})
+	}
+	for name, pos := range asserted {
+		if declared[name] {
+			t.Errorf("%s: asserts %s, which is not exported", fset.Position(pos), name)
+		}
 	}
 }

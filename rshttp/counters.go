@@ -28,7 +28,7 @@ type Counters struct {
 	CacheBytes int64 `json:"cacheBytes"` // held by rendered documents now
 	PlanBytes  int64 `json:"planBytes"`  // held by the plans of packages now, including those being made and sent
 	Transfers  int   `json:"transfers"`  // packages and versions being sent now
-	WebSockets int   `json:"webSockets"` // connected now, if the WebSocket tells it
+	WebSockets int   `json:"webSockets"` // connected now
 }
 
 type counters struct {
@@ -40,7 +40,7 @@ type counters struct {
 // Counters returns the Source's counters.
 func (s *Source) Counters() Counters {
 	webSockets := 0
-	if feed, ok := s.options.WebSocket.(interface{ Clients() int }); ok {
+	if feed := s.options.WebSocket; feed != nil {
 		webSockets = feed.Clients()
 	}
 	return Counters{
@@ -90,13 +90,6 @@ func (s *Source) SetStatus(ctx context.Context) ([]SetStatus, error) {
 	return all, errors.Join(errs...)
 }
 
-// A pender is a journal that shows changes some time after they have been recorded.
-type pender interface {
-	// Pending returns when the oldest change was recorded that is not shown yet, or the
-	// zero time if there is none.
-	Pending(ctx context.Context) (time.Time, error)
-}
-
 func (st *set) status(ctx context.Context) (SetStatus, error) {
 	now := SetStatus{Set: st.Name, Resources: -1}
 	stat, err := statOf(ctx, st.Stater, partition.Whole)
@@ -109,7 +102,7 @@ func (st *set) status(ctx context.Context) (SetStatus, error) {
 	}
 	stat, err = statOf(ctx, st.changeStater, partition.Whole)
 	now.Recorded = stat.LastModified
-	if p, ok := st.Changer.(pender); ok && err == nil {
+	if p, ok := st.Changer.(resourcesync.Pender); ok && err == nil {
 		now.Pending, err = p.Pending(ctx)
 	}
 	return now, err

@@ -383,7 +383,7 @@ func TestFrameworkDumpedWindows(t *testing.T) {
 		}
 		opener := struct {
 			resourcesync.ChangeOpener
-			retainer
+			resourcesync.VersionRetainer
 		}{set, since(windows[3].From)}
 		f := frame(t, Options{PageSize: 1}, "", Set{Provider: set.Set, ChangeOpener: opener})
 		f.get("https://example.org/rs/resourcelist.xml")

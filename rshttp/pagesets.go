@@ -214,7 +214,7 @@ func (v *view) openWindow(ctx context.Context, st *set, windows []resourcesync.I
 	}
 	window := st.options.Window
 	if _, ok := st.Changer.(resourcesync.Windower); ok {
-		w, ok := st.Changer.(interface{ Window() time.Duration })
+		w, ok := st.Changer.(resourcesync.WindowSpanner)
 		if !ok {
 			return text
 		}

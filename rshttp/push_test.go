@@ -369,6 +369,8 @@ func TestRS15_TableOfChanges(t *testing.T) {
 // fakeFeed is a Feed that says what it was asked for.
 type fakeFeed struct{}
 
+func (fakeFeed) Clients() int { return 0 }
+
 func (fakeFeed) Run(ctx context.Context, _ topiclog.Log) error { <-ctx.Done(); return nil }
 
 func (fakeFeed) ServeTopic(w http.ResponseWriter, r *http.Request, topic string) {

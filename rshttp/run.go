@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/publisher"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
@@ -53,13 +54,6 @@ type component struct {
 	health func(ctx context.Context) error // nil if it has none
 }
 
-// A runningProvider is a Provider with background work, such as sqltable.Journalled. Run
-// works until ctx ends, and then returns nil.
-type runningProvider interface {
-	Run(ctx context.Context) error
-	Health(ctx context.Context) error
-}
-
 // begin creates the publisher, and lists the components. Each needs those before it.
 func (r *runner) begin() (err error) {
 	if r.publisher, err = r.newPublisher(); err != nil {
@@ -72,7 +66,7 @@ func (r *runner) begin() (err error) {
 		add("store", store.Run, store.Health)
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.sets)) {
-		if p, ok := r.sets[name].Provider.(runningProvider); ok {
+		if p, ok := r.sets[name].Provider.(resourcesync.Runner); ok {
 			add(title(name), p.Run, p.Health)
 		}
 	}
@@ -91,7 +85,7 @@ func (r *runner) begin() (err error) {
 }
 
 // Run runs the Source until ctx ends, and then returns nil. It starts the components
-// that the Source has: the Store, each Provider that has methods Run and Health, the
+// that the Source has: the Store, each Provider that is a [resourcesync.Runner], the
 // publisher of notifications, the Hub, the WebSocket and the background work of the sets. It stops them in reverse order. If a component
 // ends by itself, Run stops the others and returns an error that names it.
 //
@@ -154,7 +148,7 @@ func runAll(ctx context.Context, all []component) error {
 }
 
 // Health returns what prevents this process from working, or nil. It joins the errors
-// of the Store, of Providers with a method Health and of the publisher, each with the name of the component, and the error
+// of the Store, of each [resourcesync.Runner] and of the publisher, each with the name of the component, and the error
 // with which Run ended. If the Source has a Store or notifications and no process has
 // run it for ten seconds, the error names the components that do not run. A process
 // that only serves is healthy while another one calls Run.

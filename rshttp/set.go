@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/packages"
@@ -18,25 +17,13 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// A changerChecker is a Provider that can check a journal of its changes. A warning
-// says what it could not check.
-type changerChecker interface {
-	CheckChanger(resourcesync.Changer) (warning string, err error)
-}
-
-// A changerDivider is a Provider that divides its set with the help of a journal of its
-// changes. It returns nil if the journal is of no help.
-type changerDivider interface {
-	CutterFor(resourcesync.Changer) resourcesync.Cutter
-}
-
 // A Set is a set of resources that a Source publishes (section 9). Provider is mandatory.
 //
 // The upgrades of a set are found by type assertion on Provider. A field with the name of
 // an interface overrides that: it combines a wrapper with the upgrades that it hides, or a
 // provider with a journal. Without another Stater, the Changer is
-// the Stater if it implements that interface. Without another ChangeArchiver, the archive of
-// a journal of package sqlstore is used.
+// the Stater if it implements that interface, and without another ChangeArchiver, its own
+// archive is used if it has one ([resourcesync.ChangeArchived]).
 type Set struct {
 	// Name is the folder of the set's documents: letters, digits, '.', '_' and '-'. It
 	// may be empty if the Source has only one set.
@@ -81,22 +68,6 @@ type Set struct {
 	Prefix string
 }
 
-// An archiving journal has an archive; nil if it is configured without one.
-type archiving interface {
-	Archive() resourcesync.ChangeArchiver
-}
-
-// A linker is a ChangeOpener that decides which changes have links to its versions, by their
-// datetimes. Its answers never change.
-type linker interface {
-	Linked(t time.Time) bool
-}
-
-// A retainer is a ChangeOpener that keeps past versions for a limited time.
-type retainer interface {
-	Since(context.Context) (time.Time, error)
-}
-
 // set is a Set with its upgrades found.
 type set struct {
 	*site
@@ -118,8 +89,8 @@ type set struct {
 	partStater                     resourcesync.PartStater
 	checksummer, changeChecksummer resourcesync.Checksummer
 	patchOpener                    resourcesync.PatchOpener
-	retainer                       retainer
-	linker                         linker
+	retainer                       resourcesync.VersionRetainer
+	linker                         resourcesync.VersionLinker
 
 	pages    *partition.Partitioner
 	packages *partition.Partitioner
@@ -151,7 +122,7 @@ func newSet(in *site, s Set, only bool, ownHub string) (*set, error) {
 	out.Stater = upgrade(s.Stater, s.Provider)
 	out.Cutter = upgrade(s.Cutter, s.Provider)
 	out.Changer = upgrade(s.Changer, s.Provider)
-	if d, ok := s.Provider.(changerDivider); ok && s.Cutter == nil {
+	if d, ok := s.Provider.(resourcesync.ChangerCutter); ok && s.Cutter == nil {
 		out.Cutter = cmp.Or(d.CutterFor(s.Changer), out.Cutter)
 	}
 	out.Opener = upgrade(s.Opener, s.Provider)
@@ -174,7 +145,7 @@ func newSet(in *site, s Set, only bool, ownHub string) (*set, error) {
 	// Not the parts of a journal: it may lag behind the resources.
 	out.partStater, _ = out.Stater.(resourcesync.PartStater)
 	out.findCompanions(s.Changer)
-	if c, ok := s.Provider.(changerChecker); ok && out.Changer != nil {
+	if c, ok := s.Provider.(resourcesync.ChangerChecker); ok && out.Changer != nil {
 		warning, err := c.CheckChanger(out.Changer)
 		if err != nil {
 			return nil, fmt.Errorf("rshttp: %s: %w", title(s.Name), err)
@@ -231,16 +202,16 @@ func (st *set) findCompanions(journal resourcesync.Changer) {
 			st.changeWatcher = w
 		}
 	}
-	if a, ok := st.Changer.(archiving); ok && st.ChangeArchiver == nil {
+	if a, ok := st.Changer.(resourcesync.ChangeArchived); ok && st.ChangeArchiver == nil {
 		st.ChangeArchiver = a.Archive()
 	}
 	st.checksummer, _ = st.Opener.(resourcesync.Checksummer)
 	st.changeChecksummer, _ = st.ChangeOpener.(resourcesync.Checksummer)
 	st.patchOpener, _ = st.ChangeOpener.(resourcesync.PatchOpener)
 	if _, ok := st.ChangeOpener.(resourcesync.Changer); !ok {
-		st.retainer, _ = st.ChangeOpener.(retainer)
+		st.retainer, _ = st.ChangeOpener.(resourcesync.VersionRetainer)
 	}
-	st.linker, _ = st.ChangeOpener.(linker)
+	st.linker, _ = st.ChangeOpener.(resourcesync.VersionLinker)
 }
 
 // upgrade returns explicit or, if that is nil, p if it is a T.

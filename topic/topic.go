@@ -35,13 +35,17 @@ type Hub struct {
 	Ping bool
 }
 
-// A Feed serves the notifications of topics over a transport other than WebSub.
+// A Feed serves the notifications of topics over a transport other than WebSub. Package
+// topic/websocket has the only one.
 type Feed interface {
 	// Run sends the notifications of log until ctx ends, and then returns nil.
 	Run(ctx context.Context, log topiclog.Log) error
 
 	// ServeTopic answers a request for the notifications of a topic.
 	ServeTopic(w http.ResponseWriter, r *http.Request, topic string)
+
+	// Clients returns the number of clients that are connected to this process.
+	Clients() int
 }
 
 // Options configure how notifications are made and sent.
