@@ -23,7 +23,7 @@ func BenchmarkRecord(b *testing.B) {
 	for i := range changes {
 		r := article(i)
 		changes[i] = resourcesync.Change{Type: resourcesync.Updated, Resource: r}
-		rows[i] = pendingRow{resourcesync.Updated, []byte(r.Key), codec.Append(nil, &r)}
+		rows[i] = pendingRow{string(resourcesync.Updated), []byte(r.Key), codec.Append(nil, &r)}
 	}
 	b.Run("sqlite", func(b *testing.B) {
 		db := newSQLite(b)
@@ -57,7 +57,7 @@ func BenchmarkRecord(b *testing.B) {
 			for _, r := range rows {
 				stmt.Reset()
 				stmt.BindInt64(1, set.id)
-				stmt.BindText(2, string(r.change))
+				stmt.BindText(2, r.change)
 				stmt.BindBytes(3, r.key)
 				stmt.BindBytes(4, r.body)
 				if _, err := stmt.Step(); err != nil {
@@ -85,7 +85,7 @@ func BenchmarkRecord(b *testing.B) {
 		}
 		ids, names, keys, bodies := make([]int64, len(rows)), make([]string, len(rows)), make([][]byte, len(rows)), make([][]byte, len(rows))
 		for i, r := range rows {
-			ids[i], names[i], keys[i], bodies[i] = set.id, string(r.change), r.key, r.body
+			ids[i], names[i], keys[i], bodies[i] = set.id, r.change, r.key, r.body
 		}
 		transaction := func(f func(tx pgx.Tx) error) {
 			if err := pgx.BeginFunc(b.Context(), pool, f); err != nil {
@@ -117,7 +117,7 @@ func BenchmarkRecord(b *testing.B) {
 				b.Fatal(err)
 			}
 			statement, args := insertPending(set.store.db, set.id, rows)
-			statement = strings.Replace(statement, pendingTable(set.store.db), "bare", 1)
+			statement = strings.Replace(statement, "rs_pending", "bare", 1)
 			transaction := func(f func(tx *sql.Tx) error) {
 				if err := host.transaction(b.Context(), f); err != nil {
 					b.Fatal(err)
@@ -128,7 +128,7 @@ func BenchmarkRecord(b *testing.B) {
 					transaction(func(tx *sql.Tx) error { return set.Record(b.Context(), SQLTx(tx), changes...) })
 				},
 				func() {
-					transaction(func(tx *sql.Tx) error { _, err := tx.Exec(statement, args...); return err })
+					transaction(func(tx *sql.Tx) error { return SQLTx(tx).Exec(b.Context(), statement, args...) })
 				})
 		})
 	}

@@ -1,11 +1,13 @@
 package sqlstore
 
 import (
+	"bytes"
 	"context"
 	"database/sql"
 	"encoding/hex"
 	"fmt"
-	"strings"
+	"slices"
+	"strconv"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
@@ -17,10 +19,11 @@ import (
 // pgstore.Tx returns that of pgx, sqlitestore.Tx that of a connection to SQLite, and [SQLTx]
 // that of database/sql and of libraries above it. A host with another driver implements Exec.
 type Tx interface {
-	// Exec runs a statement in the transaction. Its parameters are $1, $2 and so on in
-	// PostgreSQL, and question marks in SQLite. Their values are of type int64, string
-	// or []byte.
-	Exec(ctx context.Context, query string, args ...any) error
+	// Exec runs a statement in the transaction once for each of args, in order. In SQLite
+	// its parameters are question marks, with values of type int64, string and []byte. In
+	// PostgreSQL they are $1, $2 and so on, also with values of type []string and [][]byte,
+	// which are arrays of text and bytea.
+	Exec(ctx context.Context, query string, args ...[]any) error
 }
 
 // SQLTx returns a transaction of database/sql: a *sql.Tx, or a value of another library that
@@ -28,30 +31,54 @@ type Tx interface {
 // PostgreSQL will do; for SQLite, package sqlitestore says which ones may open the file.
 func SQLTx(tx interface {
 	ExecContext(ctx context.Context, query string, args ...any) (sql.Result, error)
+	PrepareContext(ctx context.Context, query string) (*sql.Stmt, error)
 }) Tx {
-	return sqlTx(tx.ExecContext)
+	return sqlTx{tx.ExecContext, tx.PrepareContext}
 }
 
-type sqlTx func(ctx context.Context, query string, args ...any) (sql.Result, error)
-
-func (f sqlTx) Exec(ctx context.Context, query string, args ...any) error {
-	_, err := f(ctx, query, args...)
-	return err
+type sqlTx struct {
+	exec    func(ctx context.Context, query string, args ...any) (sql.Result, error)
+	prepare func(ctx context.Context, query string) (*sql.Stmt, error)
 }
 
-// rowsAtOnce returns how many of n rows the next statement inserts. In PostgreSQL one
-// statement takes any number. In SQLite there are few different numbers, because drivers keep
-// prepared statements, and four parameters a row, which is below the limits of every version.
-func rowsAtOnce(d rowdb.Dialect, n int) int {
-	switch {
-	case d == rowdb.Postgres:
-		return min(n, 1000)
-	case n >= 64:
-		return 64
-	case n >= 8:
-		return 8
+func (t sqlTx) Exec(ctx context.Context, query string, args ...[]any) error {
+	if len(args) == 1 {
+		_, err := t.exec(ctx, query, literals(args[0])...)
+		return err
 	}
-	return 1
+	stmt, err := t.prepare(ctx, query)
+	if err != nil {
+		return err
+	}
+	defer stmt.Close()
+	for _, row := range args {
+		if _, err := stmt.ExecContext(ctx, literals(row)...); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// literals returns args with arrays as PostgreSQL writes them, because database/sql has none.
+func literals(args []any) []any {
+	args = slices.Clone(args)
+	for i, arg := range args {
+		b := []byte{'{'}
+		switch values := arg.(type) {
+		case []string:
+			for _, v := range values {
+				b = append(strconv.AppendQuote(b, v), ',') // the types of changes need no other escapes
+			}
+		case [][]byte:
+			for _, v := range values {
+				b = append(hex.AppendEncode(append(b, `\\x`...), v), ',')
+			}
+		default:
+			continue
+		}
+		args[i] = string(append(bytes.TrimSuffix(b, []byte{','}), '}'))
+	}
+	return args
 }
 
 // Record journals changes as part of the host's transaction. They become visible soon
@@ -82,18 +109,19 @@ func (j *Journal) Record(ctx context.Context, tx Tx, changes ...resourcesync.Cha
 		if err := j.checkChange(c); err != nil {
 			return j.fail("record", err)
 		}
-		rows[i] = pendingRow{c.Type, []byte(c.Resource.Key), codec.Append(nil, &c.Resource)}
+		rows[i] = pendingRow{string(c.Type), []byte(c.Resource.Key), codec.Append(nil, &c.Resource)}
 	}
-	for len(rows) > 0 {
-		n := rowsAtOnce(j.store.db.Dialect(), len(rows))
-		query, args := insertPending(j.store.db, j.id, rows[:n])
+	for chunk := range slices.Chunk(rows, recordAtOnce) {
+		query, args := insertPending(j.store.db, j.id, chunk)
 		if err := tx.Exec(ctx, query, args...); err != nil {
 			return j.fail("record", err)
 		}
-		rows = rows[n:]
 	}
 	return nil
 }
+
+// recordAtOnce limits the memory for the arguments of a statement.
+const recordAtOnce = 200
 
 func (j *Journal) checkChange(c *resourcesync.Change) error {
 	switch c.Type {
@@ -108,44 +136,30 @@ func (j *Journal) checkChange(c *resourcesync.Change) error {
 	return fmt.Errorf("unknown type of change %q", c.Type)
 }
 
-// pendingTable returns the name of rs_pending for a host with any search path.
-func pendingTable(db rowdb.DB) string {
-	if schema := db.Schema(); schema != "" {
-		return schema + ".rs_pending"
-	}
-	return "rs_pending"
-}
-
 // A pendingRow is a row of rs_pending.
 type pendingRow struct {
-	change    resourcesync.ChangeType
+	change    string
 	key, body []byte
 }
 
-// insertPending returns the statement that inserts rows, and its arguments, in a form that
-// every driver takes.
-func insertPending(db rowdb.DB, set int64, rows []pendingRow) (query string, args []any) {
-	into := "INSERT INTO " + pendingTable(db) + " (set_id, change, key, body) "
+// insertPending returns the statement that inserts rows, and its arguments. In PostgreSQL one
+// statement with arrays inserts all; in SQLite one statement for each is faster.
+func insertPending(db rowdb.DB, set int64, rows []pendingRow) (query string, args [][]any) {
 	if db.Dialect() == rowdb.SQLite {
 		for _, r := range rows {
-			args = append(args, set, string(r.change), r.key, r.body)
+			args = append(args, []any{set, r.change, r.key, r.body})
 		}
-		return into + "VALUES (?,?,?,?)" + strings.Repeat(",(?,?,?,?)", len(rows)-1), args
+		return "INSERT INTO rs_pending (set_id, change, key, body) VALUES (?, ?, ?, ?)", args
 	}
-	changes, keys, bodies := []byte("{"), []byte("{"), []byte("{")
-	for i, r := range rows {
-		if i > 0 {
-			changes, keys, bodies = append(changes, ','), append(keys, ','), append(bodies, ',')
-		}
-		changes = append(changes, r.change...)
-		keys, bodies = appendBytea(keys, r.key), appendBytea(bodies, r.body)
+	var (
+		changes      []string
+		keys, bodies [][]byte
+	)
+	for _, r := range rows {
+		changes, keys, bodies = append(changes, r.change), append(keys, r.key), append(bodies, r.body)
 	}
-	return into + `SELECT $1::bigint, change, key, body
+	return "INSERT INTO " + db.Schema() + `.rs_pending (set_id, change, key, body)
+		SELECT $1::bigint, change, key, body
 		FROM unnest($2::text[], $3::bytea[], $4::bytea[]) WITH ORDINALITY AS t (change, key, body, n) ORDER BY n`,
-		[]any{set, string(append(changes, '}')), string(append(keys, '}')), string(append(bodies, '}'))}
-}
-
-// appendBytea appends an element of an array of PostgreSQL's.
-func appendBytea(dst, value []byte) []byte {
-	return hex.AppendEncode(append(dst, `\\x`...), value)
+		[][]any{{set, changes, keys, bodies}}
 }

@@ -44,7 +44,11 @@ func Tx(tx pgx.Tx) sqlstore.Tx { return transaction{tx} }
 type transaction struct{ tx pgx.Tx }
 
 // Exec implements [sqlstore.Tx].
-func (t transaction) Exec(ctx context.Context, query string, args ...any) error {
-	_, err := t.tx.Exec(ctx, query, args...)
-	return err
+func (t transaction) Exec(ctx context.Context, query string, args ...[]any) error {
+	for _, row := range args {
+		if _, err := t.tx.Exec(ctx, query, row...); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -73,7 +73,6 @@ func Tx(conn *sqlite.Conn) sqlstore.Tx { return transaction{conn} }
 type transaction struct{ conn *sqlite.Conn }
 
 // Exec implements [sqlstore.Tx].
-func (t transaction) Exec(ctx context.Context, query string, args ...any) error {
-	_, err := sqlitedb.Wrap(t.conn).Exec(ctx, query, args...)
-	return err
+func (t transaction) Exec(ctx context.Context, query string, args ...[]any) error {
+	return sqlitedb.Wrap(t.conn).ExecEach(ctx, query, len(args), func(i int) []any { return args[i] })
 }
