@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"io/fs"
+	"net/http"
 	"slices"
 	"time"
 
@@ -174,6 +175,7 @@ func (r *run) readManifest(ctx context.Context, p *state.Package, e packageEntry
 		return &listError{err}
 	}
 	d.Validators = o.content.Validators
+	d.Header.Set("Date", o.content.Date.UTC().Format(http.TimeFormat)) // by the clock of the server, as for each document
 	return f(e.uri, d)
 }
 
