@@ -74,12 +74,12 @@ func (s *State) IsStaged(set, uri string) (bool, error) {
 
 // Stage stages an entry, unless a later one of its resource in its set is staged. Of entries without
 // datetimes, or with the same, the one that is staged last is the later one, or the one that
-// is staged first if the document is backward. If only lastmods say so, or if an earlier datetime is staged
-// after a later one, both can be the last one.
+// is staged first if the document is backward. If only lastmods say so, if an earlier datetime is staged
+// after a later one, or if a new entry is before a known one, both can be the last one.
 func (s *State) Stage(c *Staged, backward bool) error {
-	before, found, doubt := int64(0), false, doubtOf(c.Change.Type == resourcesync.Deleted)
-	err := s.query("SELECT datetime, change = 'deleted' FROM temp.staged WHERE uri = ? AND sets = ?", func(row *sqlite.Stmt) error {
-		before, found, doubt = row.ColumnInt64(0), true, max(doubt, doubtOf(row.ColumnBool(1)))
+	before, age, found, doubt := int64(0), AgeUnknown, false, doubtOf(c.Change.Type == resourcesync.Deleted)
+	err := s.query("SELECT datetime, age, change = 'deleted' FROM temp.staged WHERE uri = ? AND sets = ?", func(row *sqlite.Stmt) error {
+		before, age, found, doubt = row.ColumnInt64(0), Age(row.ColumnInt64(1)), true, max(doubt, doubtOf(row.ColumnBool(2)))
 		return nil
 	}, c.Change.Resource.URI, c.Set)
 	if err != nil {
@@ -97,6 +97,9 @@ func (s *State) Stage(c *Staged, backward bool) error {
 	}
 	if found && (timed && now < before || backward && !(timed && now > before)) {
 		return nil
+	}
+	if age == AgeNew && c.Age == AgeKnown { // what is known was noted before the new one was listed
+		c.Unsure, c.Age = max(c.Unsure, doubt), AgeNew
 	}
 	r := &c.Change.Resource
 	links, err := encodeLinks(r.Links)
