@@ -184,7 +184,7 @@ func (c *changeReader) begins(p *page, from time.Time) bool {
 			c.st.Began = time.Time{}
 		}
 	}
-	c.gap = c.st.Known && p.top && p.last && c.earliest.After(c.st.Cursor)
+	c.gap = c.st.Known && p.top && p.last && c.earliest.After(latest(c.st.Cursor, c.st.Base))
 	return c.gap
 }
 
@@ -215,7 +215,7 @@ func (c *changeReader) finish(ctx context.Context) error {
 // move moves the cursor. It moves only after all documents, because those without times can have
 // any order.
 func (c *changeReader) move() error {
-	c.st.Known, c.st.Cursor = true, latest(c.st.Cursor, c.newest)
+	c.st.Known, c.st.Cursor = true, latest(latest(c.st.Cursor, c.st.Base), c.newest)
 	return c.state.SaveSet(*c.st)
 }
 

@@ -61,7 +61,8 @@ func (r *run) readResources(ctx context.Context, set tree.Set, st *state.Set) (n
 			return b.total, err
 		}
 		if failed != nil {
-			st.Cursor, st.Base, st.Known, st.Partial = b.at, b.at, true, true
+			b.end()
+			st.Partial = true
 			return b.total, failed
 		}
 		if len(b.lists.seen) < 2 || b.reading > 1 && b.noted == 0 {
@@ -127,8 +128,17 @@ func (b *baseline) finish() error {
 		}
 		b.total += missing
 	}
-	b.st.Cursor, b.st.Base, b.st.Known = b.at, b.at, true
+	b.end()
 	return b.state.SaveSet(*b.st)
+}
+
+// end records as of when the copy shows the lists. Entries do not show all changes, so those since the last
+// reading of changes are read even so: the cursor does not move past them.
+func (b *baseline) end() {
+	if !b.hasChanges(b.set) || b.st.Cursor.IsZero() || b.at.Before(b.st.Cursor) {
+		b.st.Cursor = b.at
+	}
+	b.st.Base, b.st.Known = b.at, true
 }
 
 // held returns why deletions are held.

@@ -79,7 +79,7 @@ func (w *Staged) isBefore(m *Member) bool {
 // the last Sync has decided which of the two is later, if it knew the change.
 func (a *Audit) judge(at time.Time, p *Pending, w *Staged, m *Member) (Comparison, error) {
 	later := m != nil && !at.IsZero() && possible(m.Datetime, at, time.Now()).After(at)
-	if w != nil && (w.isShown(at) || later && w.isBefore(m)) {
+	if w != nil && (w.isShown(at) && (m == nil || w.Age == AgeKnown || !m.predates(w)) || later && w.isBefore(m)) {
 		w = nil
 	}
 	if w == nil {

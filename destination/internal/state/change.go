@@ -184,15 +184,9 @@ func (k *knowledge) judge(in *Set, p *Staged) verdict {
 	case (compared && in.Base.IsZero() || k.untimed) && p.Age != AgeNew && !p.Sure && !(!last.IsZero() && t.After(last)):
 		return doubtful // the Resource Lists have no time
 	case compared && !in.Base.IsZero() && !t.After(in.Base) && !in.Base.Before(last):
-		if p.Age == AgeNew || !t.Before(in.Base.Add(-MaxMargin)) {
-			return doubtful
-		}
-		return older
+		return k.shown(p, in.Base)
 	case !t.After(k.elsewhere) && !k.elsewhere.Before(last):
-		if p.Age == AgeNew || !t.Before(k.elsewhere.Add(-MaxMargin)) {
-			return doubtful
-		}
-		return older
+		return k.shown(p, k.elsewhere)
 	case t.Before(last) && p.Age == AgeNew:
 		return doubtful // listed late, it can also have been made late
 	case t.Before(last):
@@ -201,6 +195,16 @@ func (k *knowledge) judge(in *Set, p *Staged) verdict {
 		return doubtful
 	}
 	return newer
+}
+
+// shown judges a change that Resource Lists as of at should show: it was listed then, unless it is near at, and the
+// copy was requested after it. If it was not, the lists may describe the versions before and after it alike.
+func (k *knowledge) shown(p *Staged, at time.Time) verdict {
+	t := p.Change.Datetime
+	if p.Age == AgeNew || !t.Before(at.Add(-MaxMargin)) || k.copied && !k.waiting && k.have.predates(p) {
+		return doubtful
+	}
+	return older
 }
 
 func latest(a, b time.Time) time.Time {

@@ -75,6 +75,12 @@ func (r *Resource) follows(p *Staged) bool {
 	return !c.Resource.LastModified.Before(c.Datetime)
 }
 
+// predates reports whether a copy may have been requested before a change that is not a deletion: the clocks of
+// changes and answers can differ by MaxMargin.
+func (r *Resource) predates(p *Staged) bool {
+	return p.Change.Type != resourcesync.Deleted && r.Asked.Before(p.Change.Datetime.Add(MaxMargin))
+}
+
 // isAsOf reports whether the last known change of r is one at the time of c.
 func (r *Resource) isAsOf(c *resourcesync.Change) bool {
 	return !c.Datetime.IsZero() && c.Datetime.Equal(r.Datetime)
