@@ -249,3 +249,12 @@ type Snapshot struct {
 // scan of its folder has not ended. Over HTTP it becomes 503 with Retry-After, never
 // an empty list.
 var ErrNotReady = errors.New("resourcesync: not ready yet")
+
+// Combined is a Provider that has upgrades in other values, such as one that adds the Opener of
+// a folder to a stored set. An upgrade that the Provider itself implements comes first.
+type Combined interface {
+	Provider
+
+	// Upgrades returns the values that may implement further upgrades, always the same.
+	Upgrades() []any
+}

@@ -19,7 +19,8 @@ import (
 
 // A Set is a set of resources that a Source publishes (section 9). Provider is mandatory.
 //
-// The upgrades of a set are found by type assertion on Provider. A field with the name of
+// The upgrades of a set are found by type assertion on Provider, and on the values that a
+// [resourcesync.Combined] has. A field with the name of
 // an interface overrides that: it combines a wrapper with the upgrades that it hides, or a
 // provider with a journal. Without another Stater, the Changer is
 // the Stater if it implements that interface, and without another ChangeArchiver, its own
@@ -214,14 +215,24 @@ func (st *set) findCompanions(journal resourcesync.Changer) {
 	st.linker, _ = st.ChangeOpener.(resourcesync.VersionLinker)
 }
 
-// upgrade returns explicit or, if that is nil, p if it is a T.
+// upgrade returns explicit or, if that is nil, p or else the first of its combined values that
+// is a T.
 func upgrade[T comparable](explicit T, p resourcesync.Provider) T {
 	var none T
 	if explicit != none {
 		return explicit
 	}
-	t, _ := any(p).(T)
-	return t
+	if t, ok := any(p).(T); ok {
+		return t
+	}
+	if c, ok := p.(resourcesync.Combined); ok {
+		for _, v := range c.Upgrades() {
+			if t, ok := v.(T); ok {
+				return t
+			}
+		}
+	}
+	return none
 }
 
 // title names a set in an error. The only set of a Source need not have a name.
