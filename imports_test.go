@@ -15,6 +15,8 @@ const module = "github.com/resourcesync-go/resourcesync"
 var floors = map[string]int{
 	"":                           0,
 	"/rsxml":                     1,
+	"/scan":                      3,
+	"/scan/scantest":             7,
 	"/linkheader":                1,
 	"/internal":                  2,
 	"/internal/edits":            0,
@@ -55,6 +57,7 @@ var floors = map[string]int{
 	"/internal/partition":        3,
 	"/internal/transfer":         3,
 	"/internal/packages":         4,
+	"/internal/stored":           4,
 }
 
 // storage adapters need nothing but the vocabulary, and what it is divided by.

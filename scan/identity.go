@@ -1,0 +1,194 @@
+package scan
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/background"
+)
+
+// identityRetry is the longest delay after the identity could not be recorded.
+const identityRetry = time.Minute
+
+// An Identifier is an Origin that can be told from others. Without it, a set is
+// filled by any origin.
+type Identifier interface {
+	// Identity returns the identity of the origin.
+	Identity() Identity
+}
+
+// A Recognizer is an [Identifier] that can be the same under another name.
+type Recognizer interface {
+	// Recognizes reports whether the resources in set can be those of the origin. It is
+	// asked if the recorded Identity has the same Given and another Name.
+	Recognizes(ctx context.Context, set Stored) (bool, error)
+}
+
+// An Identity says where resources come from. Sets record it in their state.
+type Identity struct {
+	// Name is the origin for people and comparisons: the real path of a folder,
+	// "bucket s3://papers". If empty, the origin is neither recorded nor compared.
+	Name string
+
+	// Given is the name that the operator has given, if it can lead to another origin
+	// later, such as a path with symbolic links.
+	Given string
+
+	// URIs is what the URIs of the resources follow from: a base URL, or a template. While
+	// the stored resources follow from another one, the set is not ready.
+	URIs string
+}
+
+// An OriginError means that a set has the resources of another origin.
+type OriginError struct {
+	Recorded, Origin Identity
+}
+
+// Error implements error.
+func (e *OriginError) Error() string {
+	if e.Origin.Given != "" && e.Recorded.Given == e.Origin.Given {
+		return fmt.Sprintf("%q led to %s, and now leads to %s, which shares no resources with it; if that is intended, set Moved once", e.Origin.Given, e.Recorded.Name, e.Origin.Name)
+	}
+	return fmt.Sprintf("the set has the resources of %s, not those of %s; if they have moved, set Moved once", e.Recorded.Name, e.Origin.Name)
+}
+
+// An identityRecord is an Identity in a state. Older states have the real path of a folder
+// or the base URL of a website in place of the name.
+type identityRecord struct {
+	Given   string `json:"given"`
+	Real    string `json:"real"`
+	Source  string `json:"source,omitempty"`
+	BaseURL string `json:"base_url,omitempty"`
+}
+
+// Recorded returns the identity of the origin of the resources in set. It is zero if none is
+// recorded. Its URIs are empty while a scan replaces URIs that follow from another base.
+func Recorded(ctx context.Context, set Stored) (Identity, error) {
+	text, err := set.Origin(ctx)
+	if err != nil || text == "" {
+		return Identity{}, err
+	}
+	var r identityRecord
+	if err := json.Unmarshal([]byte(text), &r); err != nil {
+		return Identity{}, fmt.Errorf("scan: the record of the set's origin cannot be read: %w", err)
+	}
+	return Identity{Name: cmp.Or(r.Source, r.Real, r.BaseURL), Given: r.Given, URIs: r.BaseURL}, nil
+}
+
+func (id Identity) record(ctx context.Context, set Stored) error {
+	text, err := json.Marshal(identityRecord{Given: id.Given, Source: id.Name, BaseURL: id.URIs})
+	if err != nil {
+		return err
+	}
+	return set.SetOrigin(ctx, string(text))
+}
+
+// Compare returns an [*OriginError] if set has the resources of another origin than id names.
+// recognizes may be nil.
+func Compare(ctx context.Context, set Stored, id Identity, recognizes Recognizer) error {
+	recorded, err := Recorded(ctx, set)
+	if err != nil || recorded.Name == "" || recorded.Name == id.Name {
+		return err
+	}
+	if recognizes != nil && id.Given != "" && recorded.Given == id.Given {
+		same, err := recognizes.Recognizes(ctx, set)
+		if err != nil || same {
+			return err
+		}
+	}
+	return &OriginError{recorded, id}
+}
+
+// identify compares the identity of the origin with the recorded one.
+func (s *Set) identify(ctx context.Context) error {
+	origin, ok := s.origin.(Identifier)
+	if !ok {
+		return nil
+	}
+	id := origin.Identity()
+	s.identity = &id
+	if s.options.Moved || !s.names() {
+		return nil
+	}
+	recognizes, _ := s.origin.(Recognizer)
+	return Compare(ctx, s.stored, id, recognizes)
+}
+
+// names reports whether the set records the name of its origin.
+func (s *Set) names() bool {
+	return s.identity != nil && s.identity.Name != "" && !s.options.Shared
+}
+
+// record records the name of the origin. The URIs of the stored resources are another matter:
+// see checkURIs.
+func (s *Set) record(ctx context.Context) error {
+	if !s.names() {
+		return nil
+	}
+	before, err := Recorded(ctx, s.stored)
+	now := *s.identity
+	now.URIs = before.URIs
+	if err != nil || before == now {
+		return err
+	}
+	return now.record(ctx, s.stored)
+}
+
+// keepIdentity records the identity of the origin. It retries until that succeeds or ctx ends.
+// The stored resources stay published meanwhile, but no scan may begin: in a state with the
+// resources of one origin and the record of another, the next start would take them for deleted.
+func (s *Set) keepIdentity(ctx context.Context) {
+	for retry := firstRetry; ; retry = min(2*retry, identityRetry) {
+		err := s.record(ctx)
+		before := s.unrecorded.Load()
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err == nil:
+			if before != nil {
+				s.unrecorded.Store(nil)
+				s.log.Info("origin of the set recorded")
+			}
+			return
+		case before == nil || (*before).Error() != err.Error():
+			s.log.Error("cannot record the origin of the set; updates are paused: make the state writable, and make room on its disk", "error", err, "next_in", retry)
+		}
+		s.unrecorded.Store(&err)
+		if before == nil {
+			_ = s.show(ctx) // no scan does so before the identity is recorded
+		}
+		if background.Sleep(ctx, retry) != nil {
+			return
+		}
+	}
+}
+
+// checkURIs returns ErrNotReady if the URIs of the stored resources do not follow from those of
+// the origin's identity. The state records from what they follow.
+func (s *Set) checkURIs(ctx context.Context) error {
+	if s.identity == nil || s.identity.URIs == "" {
+		return nil
+	}
+	recorded, err := Recorded(ctx, s.stored)
+	if err != nil || recorded.URIs == s.identity.URIs {
+		return err
+	}
+	next := recorded
+	next.URIs = "" // the next scan may be interrupted, which leaves URIs of both
+	if s.complete.Load() {
+		next.URIs = s.identity.URIs
+	}
+	if recorded != next {
+		if err := next.record(ctx, s.stored); err != nil {
+			return err
+		}
+	}
+	if next.URIs == "" {
+		return resourcesync.ErrNotReady
+	}
+	return nil
+}
