@@ -18,6 +18,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/internal/codec"
 	"github.com/resourcesync-go/resourcesync/internal/entries"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // rows is how many resources large sets have in benchmarks.
@@ -99,7 +100,7 @@ func prepared(making *time.Duration) iter.Seq2[resourcesync.Resource, error] {
 
 // timeScan returns how long the first scan takes.
 func timeScan(b *testing.B, e engine) time.Duration {
-	set := e.make(b).open(b, nil).mustSet(b, "articles", &SetOptions{AwaitScan: true})
+	set := e.make(b).open(b, nil).mustSet(b, "articles", &scan.SetOptions{AwaitScan: true})
 	var making time.Duration
 	started := time.Now()
 	if _, err := set.Scan(b.Context(), prepared(&making)); err != nil {

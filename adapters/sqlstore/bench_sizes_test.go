@@ -14,6 +14,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
+	"github.com/resourcesync-go/resourcesync/scan"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
@@ -80,7 +81,7 @@ type sizedSet struct {
 }
 
 func newSizedSet(b *testing.B, store *Store, n int) *sizedSet {
-	s := &sizedSet{Set: store.mustSet(b, fmt.Sprint("set-", n), &SetOptions{AwaitScan: true}), b: b, times: map[string][]time.Duration{}}
+	s := &sizedSet{Set: store.mustSet(b, fmt.Sprint("set-", n), &scan.SetOptions{AwaitScan: true}), b: b, times: map[string][]time.Duration{}}
 	began := time.Now()
 	if _, err := s.Scan(b.Context(), articles(n)); err != nil {
 		b.Fatal(err)

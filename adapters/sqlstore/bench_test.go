@@ -16,6 +16,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // articles yields n resources as a large site has them.
@@ -49,7 +50,7 @@ func article(i int) resourcesync.Resource {
 func filled(b *testing.B, e engine, n int) (database, *Set) {
 	b.Helper()
 	db := e.make(b)
-	set := db.open(b, nil).mustSet(b, "articles", &SetOptions{AwaitScan: true})
+	set := db.open(b, nil).mustSet(b, "articles", &scan.SetOptions{AwaitScan: true})
 	if _, err := set.Scan(b.Context(), articles(n)); err != nil {
 		b.Fatal(err)
 	}

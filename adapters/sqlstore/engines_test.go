@@ -15,6 +15,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/resourcesync-go/resourcesync/internal/needs"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // postgres names the database that tests use, each in a schema of its own. They
@@ -126,9 +127,9 @@ func run(t testing.TB, s *Store) {
 }
 
 // mustSet opens a set. Scans may delete what they like unless opts says otherwise.
-func (s *Store) mustSet(t testing.TB, name string, opts *SetOptions) *Set {
+func (s *Store) mustSet(t testing.TB, name string, opts *scan.SetOptions) *Set {
 	t.Helper()
-	var o SetOptions
+	var o scan.SetOptions
 	if opts != nil {
 		o = *opts
 	}

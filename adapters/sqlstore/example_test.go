@@ -13,6 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 func Example() {
@@ -92,7 +93,7 @@ func ExampleSet_Scan() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	pages, err := store.Set(ctx, "pages", &sqlstore.SetOptions{AwaitScan: true})
+	pages, err := store.Set(ctx, "pages", &scan.SetOptions{AwaitScan: true})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // entriesOf returns the keys of the entries of a folder, from the keys of a set.
@@ -133,7 +134,7 @@ func TestFirst(t *testing.T) {
 
 func TestFolderErrors(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
-		set := db.open(t, nil).mustSet(t, "files", &SetOptions{AwaitScan: true})
+		set := db.open(t, nil).mustSet(t, "files", &scan.SetOptions{AwaitScan: true})
 		check := func(ctx context.Context, want error) {
 			t.Helper()
 			if _, err := set.Folder(ctx, "", resourcesync.Range{}, 9); !errors.Is(err, want) {

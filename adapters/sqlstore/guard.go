@@ -2,48 +2,21 @@ package sqlstore
 
 import (
 	"context"
-	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/guard"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/stored"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
-
-// Kept describes the resources that the last scan of a set, by any process, has kept
-// although they were not in its listing.
-type Kept struct {
-	// Held is the number of resources whose deletion is held, because there were more
-	// than [SetOptions.MaxDelete] allows. Withdrawn resources among them are not
-	// listed.
-	Held int64
-
-	// Since is when the first of these deletions was held. The first scan after Until
-	// publishes them if no resource comes back. Until is zero if they wait for
-	// [Set.ConfirmDeletions].
-	Since, Until time.Time
-
-	// Confirmed reports whether the next scan publishes them.
-	Confirmed bool
-
-	// Unreadable is the number of resources that the scanner could not read and
-	// reported by a [resourcesync.UnreadableError].
-	Unreadable int64
-}
 
 // Kept describes the missing resources that the last scan has kept. The answer is the
 // same in all processes that share the database, also after a restart.
-func (s *Set) Kept(ctx context.Context) (Kept, error) {
+func (s *Set) Kept(ctx context.Context) (scan.Kept, error) {
 	g, err := readGuard(ctx, s.store.db, s.id)
 	if err != nil {
-		return Kept{}, s.fail("kept", err)
+		return scan.Kept{}, s.fail("kept", err)
 	}
-	k := Kept{Held: g.Held, Unreadable: g.Unreadable, Confirmed: g.Held > 0 && g.Confirmed >= g.Held}
-	if g.Held > 0 {
-		k.Since = moment(g.Since)
-	}
-	if until := g.Until(s.limits); until != 0 {
-		k.Until = moment(until)
-	}
-	return k, nil
+	return stored.Kept(g, s.limits), nil
 }
 
 // ConfirmDeletions lets the next scan publish the held deletions, and returns their

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // files returns resources in two folders.
@@ -52,7 +53,7 @@ func TestD10_UnreadableIsKept(t *testing.T) {
 		if found := articlesOf(t, set); len(found) != 14 || found["a/003"] != "version/2" || found["a/009"] == "" || found["b/009"] == "" {
 			t.Errorf("the set has %v", found)
 		}
-		if kept, err := set.Kept(t.Context()); err != nil || kept != (Kept{Unreadable: 10}) {
+		if kept, err := set.Kept(t.Context()); err != nil || kept != (scan.Kept{Unreadable: 10}) {
 			t.Errorf("%+v, %v", kept, err)
 		}
 		if _, err := set.Scan(t.Context(), unreadable(nil, resourcesync.Range{})); err != nil || len(articlesOf(t, set)) != 14 {
@@ -61,7 +62,7 @@ func TestD10_UnreadableIsKept(t *testing.T) {
 		if got, err := set.Scan(t.Context(), listing()); err != nil || got.Deleted != 14 {
 			t.Errorf("%+v, %v", got, err)
 		}
-		if kept, err := set.Kept(t.Context()); err != nil || kept != (Kept{}) {
+		if kept, err := set.Kept(t.Context()); err != nil || kept != (scan.Kept{}) {
 			t.Errorf("%+v, %v", kept, err)
 		}
 	})
@@ -72,7 +73,7 @@ func TestD10_UnreadableIsKept(t *testing.T) {
 func TestD10_Guard(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		now := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
-		open := func(o *SetOptions) *Set {
+		open := func(o *scan.SetOptions) *Set {
 			t.Helper()
 			set, err := db.open(t, &Options{Now: func() time.Time { return now }}).Set(t.Context(), "", o)
 			if err != nil {
@@ -81,24 +82,24 @@ func TestD10_Guard(t *testing.T) {
 			return set
 		}
 		set := open(nil)
-		scan := func(want resourcesync.ScanResult, resources ...resourcesync.Resource) {
+		scans := func(want resourcesync.ScanResult, resources ...resourcesync.Resource) {
 			t.Helper()
 			now = now.Add(time.Minute)
 			if got, err := set.Scan(t.Context(), listing(resources...)); err != nil || got != want {
 				t.Errorf("%+v, %v, expected %+v", got, err, want)
 			}
 		}
-		scan(resourcesync.ScanResult{Created: 100}, files(50, 50)...)
-		scan(resourcesync.ScanResult{Unchanged: 80, Deleted: 20}, files(30, 50)...)
+		scans(resourcesync.ScanResult{Created: 100}, files(50, 50)...)
+		scans(resourcesync.ScanResult{Unchanged: 80, Deleted: 20}, files(30, 50)...)
 		held := now.Add(time.Minute)
-		scan(resourcesync.ScanResult{Unchanged: 69, Updated: 1, Created: 1, Held: 10, HeldSince: held},
+		scans(resourcesync.ScanResult{Unchanged: 69, Updated: 1, Created: 1, Held: 10, HeldSince: held},
 			append(append(files(0, 50), small("a/000", 2)), append(files(20, 0)[1:], small("c", 1))...)...)
 		if found := articlesOf(t, set); len(found) != 81 || found["a/029"] == "" || found["a/000"] != "version/2" {
 			t.Errorf("the set has %d: %v", len(found), found)
 		}
 		set = open(nil) // as another process, or after a restart
 		kept, err := set.Kept(t.Context())
-		if want := (Kept{Held: 10, Since: held, Until: held.Add(time.Hour)}); err != nil || kept != want {
+		if want := (scan.Kept{Held: 10, Since: held, Until: held.Add(time.Hour)}); err != nil || kept != want {
 			t.Errorf("%+v, %v, expected %+v", kept, err, want)
 		}
 
@@ -107,28 +108,28 @@ func TestD10_Guard(t *testing.T) {
 			t.Fatal(err)
 		}
 		now = held.Add(30 * time.Minute)
-		scan(resourcesync.ScanResult{Unchanged: 50, Held: 29, HeldSince: held}, files(0, 50)...)
+		scans(resourcesync.ScanResult{Unchanged: 50, Held: 29, HeldSince: held}, files(0, 50)...)
 		again := now // 19 more are missing, so the hour begins again
 		now = held.Add(59 * time.Minute)
-		scan(resourcesync.ScanResult{Unchanged: 50, Held: 29, HeldSince: held}, files(0, 50)...)
+		scans(resourcesync.ScanResult{Unchanged: 50, Held: 29, HeldSince: held}, files(0, 50)...)
 		now = again.Add(59 * time.Minute)
-		scan(resourcesync.ScanResult{Unchanged: 50, Deleted: 29}, files(0, 50)...)
+		scans(resourcesync.ScanResult{Unchanged: 50, Deleted: 29}, files(0, 50)...)
 
-		scan(resourcesync.ScanResult{HeldSince: now.Add(time.Minute), Held: 50})
+		scans(resourcesync.ScanResult{HeldSince: now.Add(time.Minute), Held: 50})
 		if n, err := set.ConfirmDeletions(t.Context()); n != 50 || err != nil {
 			t.Errorf("confirmed %d, %v", n, err)
 		}
 		if kept, err := set.Kept(t.Context()); err != nil || !kept.Confirmed {
 			t.Errorf("%+v, %v", kept, err)
 		}
-		scan(resourcesync.ScanResult{Deleted: 50})
+		scans(resourcesync.ScanResult{Deleted: 50})
 		if n, err := set.ConfirmDeletions(t.Context()); n != 0 || err != nil {
 			t.Errorf("confirmed %d, %v", n, err)
 		}
 
-		set = open(&SetOptions{MaxDelete: 1})
-		scan(resourcesync.ScanResult{Created: 50}, files(50, 0)...)
-		scan(resourcesync.ScanResult{Deleted: 50})
+		set = open(&scan.SetOptions{MaxDelete: 1})
+		scans(resourcesync.ScanResult{Created: 50}, files(50, 0)...)
+		scans(resourcesync.ScanResult{Deleted: 50})
 	})
 }
 
@@ -163,7 +164,7 @@ func TestD10_CreatedAndGone(t *testing.T) {
 // earlier process has left of a scan that it did not finish.
 func TestD10_FirstScanIsNotHeld(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
-		set, err := db.open(t, nil).Set(t.Context(), "", &SetOptions{AwaitScan: true})
+		set, err := db.open(t, nil).Set(t.Context(), "", &scan.SetOptions{AwaitScan: true})
 		if err != nil {
 			t.Fatal(err)
 		}

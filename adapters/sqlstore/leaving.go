@@ -7,6 +7,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/guard"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/stored"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // Rows that leave a journalled table because its condition has changed are in rs_leaving
@@ -15,16 +17,12 @@ import (
 
 // Kept describes the held deletions of a journal, which a new condition of its table has
 // caused; limits are those with which they were judged. See [Set.Kept].
-func (j *Journal) Kept(ctx context.Context, limits *SetOptions) (Kept, error) {
+func (j *Journal) Kept(ctx context.Context, limits *scan.SetOptions) (scan.Kept, error) {
 	g, err := readGuard(ctx, j.store.db, j.id)
 	if err != nil || g.Held == 0 {
-		return Kept{}, j.fail("kept", err)
+		return scan.Kept{}, j.fail("kept", err)
 	}
-	k := Kept{Held: g.Held, Since: moment(g.Since)}
-	if until := g.Until(limits.limits()); until != 0 {
-		k.Until = moment(until)
-	}
-	return k, nil
+	return stored.Kept(g, stored.Limits(limits)), nil
 }
 
 // ConfirmDeletions publishes the held deletions of a journal, and returns their number. Any
@@ -45,7 +43,7 @@ func (j *Journal) ConfirmDeletions(ctx context.Context) (published int64, err er
 
 // ReleaseDeletions publishes the held deletions of a journal if they have been held for long
 // enough. It reads one row if there are none.
-func (j *Journal) ReleaseDeletions(ctx context.Context, limits *SetOptions) (published int64, err error) {
+func (j *Journal) ReleaseDeletions(ctx context.Context, limits *scan.SetOptions) (published int64, err error) {
 	k, err := j.Kept(ctx, limits)
 	if err != nil || k.Held == 0 || k.Until.IsZero() || j.store.now().Before(k.Until) {
 		return 0, err
@@ -54,7 +52,7 @@ func (j *Journal) ReleaseDeletions(ctx context.Context, limits *SetOptions) (pub
 }
 
 // leave judges the rows in rs_leaving, as [seam.Leave] says.
-func (j *Journal) leave(ctx context.Context, c rowdb.Conn, limits *SetOptions, listed, created int64) (held int64, err error) {
+func (j *Journal) leave(ctx context.Context, c rowdb.Conn, limits *scan.SetOptions, listed, created int64) (held int64, err error) {
 	leaving, err := rowdb.One(ctx, c, rowdb.Int, "SELECT count(*) FROM rs_leaving WHERE set_id = $1", j.id)
 	if err != nil {
 		return 0, err
@@ -70,7 +68,7 @@ func (j *Journal) leave(ctx context.Context, c rowdb.Conn, limits *SetOptions, l
 	if err != nil {
 		return 0, err
 	}
-	g, hold := before.Judge(limits.limits(), guard.Found{
+	g, hold := before.Judge(stored.Limits(limits), guard.Found{
 		Begun: now, At: now, Count: listed + created, Created: created, Missing: leaving, Fresh: leaving, // the times of their creation are not known
 	})
 	if hold {
@@ -123,12 +121,4 @@ func (s *Store) keepReturned(ctx context.Context, c rowdb.Conn, set *setRow, edi
 		g.Held, g.Quiet = left, s.now().UnixMicro()
 	}
 	return saveGuard(ctx, c, set.id, g)
-}
-
-// limits returns the limits of the guard.
-func (o *SetOptions) limits() guard.Limits {
-	if o == nil {
-		o = &SetOptions{}
-	}
-	return guard.NewLimits(o.MaxDelete, o.MaxDeleteHold)
 }

@@ -371,7 +371,7 @@ func TestCutsOfShrunkSet(t *testing.T) {
 			if err != nil || len(cuts) != want {
 				t.Fatalf("%d cuts, %v, want %d", len(cuts), err, want)
 			}
-			decoded, err := codec.DecodeCuts(stored(t, set))
+			decoded, err := codec.DecodeCuts(storedCuts(t, set))
 			if err != nil || len(decoded) != want {
 				t.Errorf("%d cuts are stored, %v, want %d", len(decoded), err, want)
 			}
@@ -382,8 +382,8 @@ func TestCutsOfShrunkSet(t *testing.T) {
 	})
 }
 
-// stored returns the cuts that the store keeps, encoded.
-func stored(t *testing.T, set *Set) string {
+// storedCuts returns the cuts that the store keeps, encoded.
+func storedCuts(t *testing.T, set *Set) string {
 	t.Helper()
 	cuts, err := rowdb.One(t.Context(), set.store.db, func(r rowdb.Row) string { return rowdb.String(r, 0) },
 		"SELECT cuts FROM rs_division WHERE set_id = $1", set.id)

@@ -11,6 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // TestD17_Plans reads the plan of every statement of the store, in both engines,
@@ -102,7 +103,7 @@ func useSets(t *testing.T, store *Store, clock *clock) {
 			t.Fatal(err)
 		}
 	}
-	set := store.mustSet(t, "set", &SetOptions{AwaitScan: true})
+	set := store.mustSet(t, "set", &scan.SetOptions{AwaitScan: true})
 	_, err := store.Sets(ctx)
 	must(err)
 	for _, n := range []int{3 * maxBlock, 2 * maxBlock} {
@@ -173,7 +174,7 @@ func useSets(t *testing.T, store *Store, clock *clock) {
 	must(store.clearAll(ctx))
 	must(store.checkIdle(ctx))
 
-	awaiting := store.mustSet(t, "awaiting", &SetOptions{AwaitScan: true})
+	awaiting := store.mustSet(t, "awaiting", &scan.SetOptions{AwaitScan: true})
 	must(awaiting.Put(ctx, small("a", 1)))
 	must(awaiting.Delete(ctx, "a"))
 	journal, err := store.Journal(ctx, "journal")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/providertest"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 func TestProvider(t *testing.T) {
@@ -31,7 +32,7 @@ func TestProviderAfterScan(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)
 		run(t, store)
-		set := store.mustSet(t, "scanned", &SetOptions{AwaitScan: true})
+		set := store.mustSet(t, "scanned", &scan.SetOptions{AwaitScan: true})
 		want := numbered(12, 0)
 		result, err := set.Scan(t.Context(), listing(want...))
 		if err != nil || result != (resourcesync.ScanResult{Created: len(want)}) {

@@ -2,8 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"iter"
 	"time"
 
@@ -13,6 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/guard"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/stored"
 )
 
 // Scan makes the set equal to a listing of all its resources, in any order. It puts new
@@ -28,9 +27,9 @@ import (
 // [resourcesync.ErrUnchanged]. Resources that are put, recorded or deleted during the scan
 // are newer than the listing and stay as they are.
 //
-// If the set would lose more than [SetOptions.MaxDelete] allows, all deletions of the
+// If the set would lose more than [scan.SetOptions].MaxDelete allows, all deletions of the
 // scan are held. The resources stay listed until they are seen again. After
-// [Set.ConfirmDeletions], or after [SetOptions.MaxDeleteHold], the next scan deletes
+// [Set.ConfirmDeletions], or after [scan.SetOptions].MaxDeleteHold, the next scan deletes
 // those that are still missing. Creations and updates continue. [Set.Delete] and
 // recorded deletions state that a resource is gone; they are never held and not counted.
 // A scanner that learns that single resources are gone calls [Set.Withdraw] for them.
@@ -38,11 +37,11 @@ import (
 // One scan of a set runs at a time, in all processes; others fail with
 // [resourcesync.ErrScanning].
 func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error) {
-	return s.scan(ctx, &scan{set: s, ranges: changes.All}, resources)
+	return s.scan(ctx, &scanRun{set: s, ranges: changes.All}, resources)
 }
 
 // scan runs sc while it holds the lock of the set's scans.
-func (s *Set) scan(ctx context.Context, sc *scan, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error) {
+func (s *Set) scan(ctx context.Context, sc *scanRun, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error) {
 	locked, err := s.store.db.TryLock(ctx, int32(s.id), func(ctx context.Context) error {
 		return sc.session(ctx, resources)
 	})
@@ -60,12 +59,12 @@ const flushInterval = time.Second
 // for each batch.
 const firstBatch = 10 * batch
 
-// A scan is one call of [Set.Scan] or [Set.ScanRanges].
-type scan struct {
+// A scanRun is one call of [Set.Scan] or [Set.ScanRanges].
+type scanRun struct {
 	set       *Set
 	ranges    changes.Ranges // that are scanned
 	part      bool           // a call of ScanRanges
-	whole     *scan          // the Scan that has admitted it, or nil
+	whole     *scanRun       // the Scan that has admitted it, or nil
 	meanwhile                // of a Scan
 
 	conn       rowdb.Conn // has the temporary tables
@@ -90,14 +89,14 @@ type scan struct {
 }
 
 // session runs the scan with a connection of its own.
-func (sc *scan) session(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) error {
+func (sc *scanRun) session(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) error {
 	return sc.set.store.db.Session(ctx, func(c rowdb.Conn) error {
 		sc.conn = c
 		return sc.run(ctx, resources)
 	})
 }
 
-func (sc *scan) run(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) error {
+func (sc *scanRun) run(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) error {
 	if err := sc.begin(ctx); err != nil {
 		return err
 	}
@@ -149,7 +148,7 @@ func (sc *scan) run(ctx context.Context, resources iter.Seq2[resourcesync.Resour
 }
 
 // take reads the listing until its end or an error.
-func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (err error) {
+func (sc *scanRun) take(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (err error) {
 	defer sc.flushed() // if the listing panics
 	last := time.Now()
 	atOnce := batch
@@ -157,55 +156,33 @@ func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resou
 		atOnce = firstBatch
 	}
 	var builder entries.Builder
-	for r, failure := range resources {
-		if unreadable, ok := errors.AsType[*resourcesync.UnreadableError](failure); ok {
-			if err := sc.noteUnreadable(ctx, unreadable.Keys); err != nil {
-				return err
-			}
-			continue
-		}
-		unchanged := failure == resourcesync.ErrUnchanged
-		if err = failure; err == nil || unchanged {
-			err = ctx.Err()
-		}
-		if err == nil && !unchanged {
-			err = changes.Check(&r)
-		}
-		if err == nil && !sc.ranges.Contains(r.Key) {
-			err = fmt.Errorf("resource %q is not in the ranges of the scan", r.Key)
-		}
-		if err != nil {
-			break
-		}
-		listed := listedResource{key: r.Key}
-		if !unchanged {
-			listed.body = codec.Append(nil, changes.Recorded(&r, sc.begun, sc.set.store.now))
-			if !sc.ready || sc.part {
-				// Most resources of a first scan are new, and most of a part have changed.
-				// The flush has more to do than the listing, so this goroutine encodes them.
-				if listed.encoded, err = encode(r.Key, listed.body, &builder); err != nil {
-					break
+	err = stored.Take(ctx, sc.ranges, resources, stored.Taker{
+		Unreadable: func(keys resourcesync.Range) error { return sc.noteUnreadable(ctx, keys) },
+		Found: func(r *resourcesync.Resource, unchanged bool) (err error) {
+			listed := listedResource{key: r.Key}
+			if !unchanged {
+				listed.body = codec.Append(nil, changes.Recorded(r, sc.begun, sc.set.store.now))
+				if !sc.ready || sc.part {
+					// Most resources of a first scan are new, and most of a part have changed.
+					// The flush has more to do than the listing, so this goroutine encodes them.
+					if listed.encoded, err = encode(r.Key, listed.body, &builder); err != nil {
+						return err
+					}
 				}
 			}
-		}
-		sc.found = append(sc.found, listed)
-		slow := time.Since(last) > flushInterval
-		if len(sc.found) == atOnce || slow {
-			if err := sc.startFlush(ctx); err != nil {
-				return err
+			sc.found = append(sc.found, listed)
+			slow := time.Since(last) > flushInterval
+			if len(sc.found) < atOnce && !slow {
+				return nil
 			}
-			if slow {
-				if err := sc.flushed(); err != nil {
-					return err
-				}
+			err = sc.startFlush(ctx)
+			if err == nil && slow {
+				err = sc.flushed()
 			}
 			last = time.Now()
-		}
-	}
-	// A listing that ends without an error after ctx is done is not complete.
-	if err == nil {
-		err = ctx.Err()
-	}
+			return err
+		},
+	})
 	e := sc.startFlush(ctx)
 	if e == nil {
 		e = sc.flushed()
@@ -218,7 +195,7 @@ func (sc *scan) take(ctx context.Context, resources iter.Seq2[resourcesync.Resou
 
 // startFlush flushes the resources found, while the listing goes on. It waits until the
 // flush before has ended.
-func (sc *scan) startFlush(ctx context.Context) error {
+func (sc *scanRun) startFlush(ctx context.Context) error {
 	if err := sc.flushed(); err != nil {
 		return err
 	}
@@ -231,7 +208,7 @@ func (sc *scan) startFlush(ctx context.Context) error {
 }
 
 // flushed waits until the last flush has ended.
-func (sc *scan) flushed() error {
+func (sc *scanRun) flushed() error {
 	if sc.flushing == nil {
 		return nil
 	}
@@ -242,7 +219,7 @@ func (sc *scan) flushed() error {
 	return err
 }
 
-func (sc *scan) begin(ctx context.Context) error {
+func (sc *scanRun) begin(ctx context.Context) error {
 	row, err := readSet(ctx, sc.conn, sc.set.id)
 	sc.begun, sc.ready, sc.clock = row.last, row.ready, sc.set.store.now().UnixMicro()
 	sc.seen.most = sc.set.store.maxSeen

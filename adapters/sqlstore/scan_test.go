@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 func small(key string, version int) resourcesync.Resource {
@@ -112,7 +113,7 @@ func TestScanAwaited(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)
 		run(t, store)
-		set := store.mustSet(t, "", &SetOptions{AwaitScan: true})
+		set := store.mustSet(t, "", &scan.SetOptions{AwaitScan: true})
 		notReady := func(what string, err error) {
 			t.Helper()
 			if err != resourcesync.ErrNotReady {
@@ -173,7 +174,7 @@ func TestScanAwaited(t *testing.T) {
 			t.Errorf("%d deletions are remembered that no journal has", n)
 		}
 		// Another process finds it ready, whatever its options say.
-		other := db.open(t, nil).mustSet(t, "", &SetOptions{AwaitScan: true})
+		other := db.open(t, nil).mustSet(t, "", &scan.SetOptions{AwaitScan: true})
 		if _, err := other.Stat(t.Context(), resourcesync.Range{}); err != nil {
 			t.Error(err)
 		}
@@ -185,7 +186,7 @@ func TestScanAwaited(t *testing.T) {
 func TestKnown(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
 		store := db.open(t, nil)
-		set := store.mustSet(t, "", &SetOptions{AwaitScan: true})
+		set := store.mustSet(t, "", &scan.SetOptions{AwaitScan: true})
 		linked := small("linked", 1)
 		linked.Hashes = []resourcesync.Hash{{Algorithm: "md5", Digest: "00"}}
 		want := append(numbered(1100, 0), resourcesync.Resource{}, linked, small("last", 1))

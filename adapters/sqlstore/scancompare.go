@@ -20,7 +20,7 @@ type listedResource struct {
 
 // flush compares resources with the set, and puts those that differ. Until it returns,
 // nothing else uses the connection or the result of the scan.
-func (sc *scan) flush(ctx context.Context, found []listedResource) error {
+func (sc *scanRun) flush(ctx context.Context, found []listedResource) error {
 	keys := make([][]byte, len(found))
 	for i := range found {
 		keys[i] = []byte(found[i].key)
@@ -84,13 +84,13 @@ func (sc *scan) flush(ctx context.Context, found []listedResource) error {
 
 // isOwn reports whether this scan has written all rows of set, so that the set has none of
 // the resources that are listed for the first time.
-func (sc *scan) isOwn(set *setRow) bool {
+func (sc *scanRun) isOwn(set *setRow) bool {
 	return !sc.ready && set.count == sc.ownCount && set.last == sc.ownLast
 }
 
 // change applies edits, except those of ranges that have been scanned meanwhile. before
 // has the rows of the edited keys that exist and the encoded edits, or is nil.
-func (sc *scan) change(ctx context.Context, edits []changes.Edit, before *preload) error {
+func (sc *scanRun) change(ctx context.Context, edits []changes.Edit, before *preload) error {
 	sc.applying.Lock()
 	defer sc.applying.Unlock()
 	edits = slices.DeleteFunc(edits, func(e changes.Edit) bool {
@@ -121,7 +121,7 @@ func (sc *scan) change(ctx context.Context, edits []changes.Edit, before *preloa
 }
 
 // noteReannounced notes that the store has announced the resource of key again.
-func (sc *scan) noteReannounced(key string, at int64) {
+func (sc *scanRun) noteReannounced(key string, at int64) {
 	switch {
 	case sc.ranges.Contains(key):
 		if sc.reannounced == nil {

@@ -11,7 +11,7 @@ import (
 // judge decides whether to hold the deletions of missing and withdrawn resources. It
 // saves the decision to hold them; [scan.settle] saves the other one, after they have
 // been made.
-func (sc *scan) judge(ctx context.Context, m missing) (hold bool, err error) {
+func (sc *scanRun) judge(ctx context.Context, m missing) (hold bool, err error) {
 	store, id := sc.set.store, sc.set.id
 	set, err := readSet(ctx, sc.conn, id)
 	if err != nil {
@@ -74,7 +74,7 @@ func (sc *scan) judge(ctx context.Context, m missing) (hold bool, err error) {
 }
 
 // settle saves the state of the guard if it has changed.
-func (sc *scan) settle(ctx context.Context) error {
+func (sc *scanRun) settle(ctx context.Context) error {
 	before, err := readGuard(ctx, sc.conn, sc.set.id)
 	sc.guard.Unreadable = sc.kept(before)
 	if err != nil || sc.guard == before {
@@ -87,7 +87,7 @@ func (sc *scan) settle(ctx context.Context) error {
 
 // kept returns the number of resources that the last complete scan has kept because
 // it could not read them. before is the state of the guard before this scan.
-func (sc *scan) kept(before guard.State) int64 {
+func (sc *scanRun) kept(before guard.State) int64 {
 	if sc.part {
 		return before.Unreadable
 	}
@@ -95,7 +95,7 @@ func (sc *scan) kept(before guard.State) int64 {
 }
 
 // countWithdrawn returns the number of withdrawn resources whose deletions wait.
-func (sc *scan) countWithdrawn(ctx context.Context) (waiting int64, err error) {
+func (sc *scanRun) countWithdrawn(ctx context.Context) (waiting int64, err error) {
 	err = sc.conn.Query(ctx, "SELECT count(*) FROM rs_withdrawn WHERE set_id = $1 AND at <= $2",
 		func(row rowdb.Row) error { waiting = row.Int(0); return nil }, sc.set.id, sc.judged)
 	return waiting, err
@@ -103,7 +103,7 @@ func (sc *scan) countWithdrawn(ctx context.Context) (waiting int64, err error) {
 
 // releaseWithdrawn journals the deletions of withdrawn resources that this scan has
 // judged.
-func (sc *scan) releaseWithdrawn(ctx context.Context) error {
+func (sc *scanRun) releaseWithdrawn(ctx context.Context) error {
 	after := []byte{}
 	for n := batch; n == batch; {
 		n = 0

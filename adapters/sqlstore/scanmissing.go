@@ -21,7 +21,7 @@ type missing struct {
 
 // hasSeenAll reports whether a Scan is known to have seen all resources of the set: nothing
 // has changed since it began, so it has seen no others, and it has seen as many.
-func (sc *scan) hasSeenAll(ctx context.Context) (bool, error) {
+func (sc *scanRun) hasSeenAll(ctx context.Context) (bool, error) {
 	if sc.part {
 		return false, nil
 	}
@@ -31,7 +31,7 @@ func (sc *scan) hasSeenAll(ctx context.Context) (bool, error) {
 
 // findMissing counts the missing resources. Those that have changed since a time are
 // fresh.
-func (sc *scan) findMissing(ctx context.Context, since int64) (m missing, err error) {
+func (sc *scanRun) findMissing(ctx context.Context, since int64) (m missing, err error) {
 	err = sc.eachMissing(ctx, func(keys []string, newest []int64) error {
 		for i, key := range keys {
 			switch {
@@ -57,7 +57,7 @@ const comparedAtOnce = 10 * batch
 
 // eachMissing calls each with some missing resources, and the times of their newest
 // changes, until there are no more.
-func (sc *scan) eachMissing(ctx context.Context, each func(keys []string, newest []int64) error) error {
+func (sc *scanRun) eachMissing(ctx context.Context, each func(keys []string, newest []int64) error) error {
 	query := "SELECT key, newest FROM rs_resource r WHERE set_id = $1 AND key >= $2 AND key < $3 AND newest <= $4 AND body IS NOT NULL"
 	if sc.seen.spilled {
 		query += " AND NOT EXISTS (SELECT 1 FROM rs_seen s WHERE s.key = r.key)"
@@ -108,7 +108,7 @@ func (sc *scan) eachMissing(ctx context.Context, each func(keys []string, newest
 }
 
 // sweep deletes the missing resources.
-func (sc *scan) sweep(ctx context.Context, m missing) error {
+func (sc *scanRun) sweep(ctx context.Context, m missing) error {
 	gone := func(keys []string) error {
 		for part := range slices.Chunk(keys, batch) {
 			edits := make([]changes.Edit, len(part))
@@ -136,7 +136,7 @@ func (sc *scan) sweep(ctx context.Context, m missing) error {
 // sweepReannounced deletes the resources that were announced again, are therefore newer
 // than the scan, and are not in the listing. Other resources may be announced again for
 // each.
-func (sc *scan) sweepReannounced(ctx context.Context) error {
+func (sc *scanRun) sweepReannounced(ctx context.Context) error {
 	for len(sc.reannounced) > 0 {
 		keys := slices.Sorted(maps.Keys(sc.reannounced))
 		keys = keys[:min(len(keys), batch)]

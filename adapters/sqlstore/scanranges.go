@@ -25,7 +25,7 @@ import (
 // again. Otherwise one scan of a set runs at a time, in all processes, and others fail
 // with [resourcesync.ErrScanning].
 func (s *Set) ScanRanges(ctx context.Context, ranges []resourcesync.Range, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error) {
-	sc := &scan{set: s, ranges: changes.NewRanges(ranges), part: true, whole: s.scanning.Load()}
+	sc := &scanRun{set: s, ranges: changes.NewRanges(ranges), part: true, whole: s.scanning.Load()}
 	switch {
 	case len(sc.ranges) == 0:
 		return resourcesync.ScanResult{}, nil

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // within returns those of all with keys in ranges.
@@ -38,7 +39,7 @@ func single(key string) resourcesync.Range {
 // TestScanRanges deletes in the ranges only, and keeps the rules of a scan.
 func TestScanRanges(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
-		set := db.open(t, nil).mustSet(t, "", &SetOptions{AwaitScan: true, MaxDelete: 1})
+		set := db.open(t, nil).mustSet(t, "", &scan.SetOptions{AwaitScan: true, MaxDelete: 1})
 		if _, err := set.ScanRanges(t.Context(), []resourcesync.Range{{}}, listing()); !errors.Is(err, resourcesync.ErrNotReady) {
 			t.Errorf("before the first scan: %v", err)
 		}
@@ -84,7 +85,7 @@ func TestScanRanges(t *testing.T) {
 // complete scan has held some.
 func TestScanRangesGuard(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
-		set := db.open(t, nil).mustSet(t, "", &SetOptions{MaxDelete: 0.25})
+		set := db.open(t, nil).mustSet(t, "", &scan.SetOptions{MaxDelete: 0.25})
 		if _, err := set.Scan(t.Context(), listing(files(60, 60)...)); err != nil {
 			t.Fatal(err)
 		}
@@ -111,7 +112,7 @@ func TestScanRangesGuard(t *testing.T) {
 			t.Errorf("%+v, %v", got, err)
 		}
 		part("afterwards", resourcesync.ScanResult{Unchanged: 29, Deleted: 1}, "b", files(0, 29)...)
-		if kept, err := set.Kept(t.Context()); err != nil || kept != (Kept{}) {
+		if kept, err := set.Kept(t.Context()); err != nil || kept != (scan.Kept{}) {
 			t.Errorf("%+v, %v", kept, err)
 		}
 	})
@@ -123,7 +124,7 @@ func TestScanRangesModel(t *testing.T) {
 	steps := setting("RESOURCESYNC_TORTURE", 2_000) / 20
 	eachEngine(t, func(t *testing.T, db database) {
 		random := rand.New(rand.NewPCG(rand.Uint64(), 1))
-		set := db.open(t, nil).mustSet(t, "", &SetOptions{MaxDelete: 1})
+		set := db.open(t, nil).mustSet(t, "", &scan.SetOptions{MaxDelete: 1})
 		site, model := map[string]int{}, map[string]int{}
 		key := func() string {
 			return fmt.Sprintf("%c/%c/%02d", 'a'+random.IntN(3), 'a'+random.IntN(3), random.IntN(40))
@@ -283,7 +284,7 @@ func (tr *tree) list(ranges []resourcesync.Range, pause time.Duration) iter.Seq2
 // scans what has changed. In the end the set is the website, without a last complete scan.
 func TestScanRangesMeanwhile(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
-		set := db.open(t, nil).mustSet(t, "", &SetOptions{MaxDelete: 1})
+		set := db.open(t, nil).mustSet(t, "", &scan.SetOptions{MaxDelete: 1})
 		site := &tree{files: map[string]int{}}
 		ctx, stop := context.WithTimeout(t.Context(), 2*time.Second)
 		defer stop()
@@ -341,7 +342,7 @@ func TestScanRangesMeanwhile(t *testing.T) {
 // reason to hold their deletions until they are confirmed.
 func TestScanRangesRenamed(t *testing.T) {
 	eachEngine(t, func(t *testing.T, db database) {
-		set := db.open(t, nil).mustSet(t, "", &SetOptions{MaxDelete: 0.25})
+		set := db.open(t, nil).mustSet(t, "", &scan.SetOptions{MaxDelete: 0.25})
 		if _, err := set.Scan(t.Context(), listing(files(60, 40)...)); err != nil {
 			t.Fatal(err)
 		}

@@ -71,7 +71,7 @@ func (s *seen) add(hash uint64) {
 
 // see adds keys to those that the scan has seen. It calls each with the position of
 // each that it has not seen before.
-func (sc *scan) see(ctx context.Context, keys [][]byte, each func(i int)) error {
+func (sc *scanRun) see(ctx context.Context, keys [][]byte, each func(i int)) error {
 	isNew := func(i int) {
 		sc.seen.total++
 		each(i)
@@ -102,7 +102,7 @@ func (sc *scan) see(ctx context.Context, keys [][]byte, each func(i int)) error 
 
 // notSpilled returns the positions of the keys that are not in the temporary table, each
 // key once. at are the positions to look at.
-func (sc *scan) notSpilled(ctx context.Context, keys [][]byte, at []int) (rest []int, err error) {
+func (sc *scanRun) notSpilled(ctx context.Context, keys [][]byte, at []int) (rest []int, err error) {
 	isSpilled, err := sc.spilled(ctx, len(at), func(i int) []byte { return keys[at[i]] })
 	if err != nil {
 		return nil, err
@@ -118,7 +118,7 @@ func (sc *scan) notSpilled(ctx context.Context, keys [][]byte, at []int) (rest [
 }
 
 // spilled reports which of n keys are in the temporary table.
-func (sc *scan) spilled(ctx context.Context, n int, key func(i int) []byte) ([]bool, error) {
+func (sc *scanRun) spilled(ctx context.Context, n int, key func(i int) []byte) ([]bool, error) {
 	found := make([]bool, n)
 	if n == 0 || !sc.seen.spilled {
 		return found, nil
@@ -131,7 +131,7 @@ func (sc *scan) spilled(ctx context.Context, n int, key func(i int) []byte) ([]b
 // spill adds the keys at some positions, which are new, to the temporary table. The INSERT
 // has no RETURNING: with it, SQLite would first copy each page that it changes, which would
 // take most of the time.
-func (sc *scan) spill(ctx context.Context, keys [][]byte, at []int) error {
+func (sc *scanRun) spill(ctx context.Context, keys [][]byte, at []int) error {
 	if !sc.seen.spilled {
 		if err := sc.table(ctx, "CREATE TEMP TABLE rs_seen (key BLOB PRIMARY KEY) WITHOUT ROWID"); err != nil {
 			return err
@@ -145,7 +145,7 @@ func (sc *scan) spill(ctx context.Context, keys [][]byte, at []int) error {
 }
 
 // table makes a temporary table.
-func (sc *scan) table(ctx context.Context, script string) error {
+func (sc *scanRun) table(ctx context.Context, script string) error {
 	if sc.set.store.db.Dialect() == rowdb.Postgres {
 		script = strings.NewReplacer("BLOB", "bytea", "WITHOUT ROWID", "").Replace(script)
 	}
@@ -154,7 +154,7 @@ func (sc *scan) table(ctx context.Context, script string) error {
 
 // together runs the statements of f in one transaction, which writes only temporary
 // tables.
-func (sc *scan) together(ctx context.Context, f func() error) error {
+func (sc *scanRun) together(ctx context.Context, f func() error) error {
 	err := sc.conn.Script(ctx, "BEGIN")
 	if err == nil {
 		err = f()

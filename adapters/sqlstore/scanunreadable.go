@@ -10,7 +10,7 @@ import (
 // noteUnreadable stores a range of keys that the scanner could not read, as far as it is
 // scanned. The resources in it are kept at the end, because other goroutines of the
 // scanner may still list some.
-func (sc *scan) noteUnreadable(ctx context.Context, keys resourcesync.Range) error {
+func (sc *scanRun) noteUnreadable(ctx context.Context, keys resourcesync.Range) error {
 	if err := sc.flushed(); err != nil {
 		return err
 	}
@@ -28,7 +28,7 @@ func (sc *scan) noteUnreadable(ctx context.Context, keys resourcesync.Range) err
 
 // keepUnreadable marks all resources that the scanner could not read as seen. Its cost
 // grows with their number.
-func (sc *scan) keepUnreadable(ctx context.Context) error {
+func (sc *scanRun) keepUnreadable(ctx context.Context) error {
 	type span struct{ lo, hi []byte }
 	for operator, after := ">=", []byte{}; sc.unreadable; operator = ">" {
 		var spans []span
@@ -54,7 +54,7 @@ func (sc *scan) keepUnreadable(ctx context.Context) error {
 }
 
 // keep marks the resources with keys from lo to before hi as seen.
-func (sc *scan) keep(ctx context.Context, lo, hi []byte) error {
+func (sc *scanRun) keep(ctx context.Context, lo, hi []byte) error {
 	for {
 		var keys [][]byte
 		err := sc.conn.Query(ctx, `SELECT key FROM rs_resource

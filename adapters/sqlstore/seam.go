@@ -6,6 +6,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 	"github.com/resourcesync-go/resourcesync/internal/seam"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 func init() {
@@ -16,6 +17,6 @@ func init() {
 		return journal.(*Journal).store.numberAll(ctx, c)
 	}
 	seam.Leave = func(ctx context.Context, journal any, c rowdb.Conn, limits any, listed, created int64) (int64, error) {
-		return journal.(*Journal).leave(ctx, c, limits.(*SetOptions), listed, created)
+		return journal.(*Journal).leave(ctx, c, limits.(*scan.SetOptions), listed, created)
 	}
 }

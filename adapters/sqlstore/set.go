@@ -11,35 +11,9 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/guard"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/internal/stored"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
-
-// SetOptions configure a [Set]. The zero value is a reasonable default.
-type SetOptions struct {
-	// AwaitScan keeps a new set closed until its first [Set.Scan] has completed.
-	// Until then the methods of Provider and its upgrades return
-	// [resourcesync.ErrNotReady], Covers returns false, and only Watch works. The
-	// resources of the first scan are the baseline: the journal begins after them and
-	// has no creation for each.
-	//
-	// If false, a new set is open and empty, and its journal has the creations of all
-	// resources. AwaitScan has no effect on a set that exists.
-	AwaitScan bool
-
-	// MaxDelete is the fraction of the set that scans may delete, and [Set.Withdraw] may
-	// remove, without confirmation. [Set.Scan] holds its deletions if the net deletions
-	// of the last one to two times MaxDeleteHold, which are deletions less creations,
-	// exceed this fraction, or if no resource would be left. Creations offset later
-	// deletions for a few minutes only. Up to two deletions are never held, unless no
-	// resource would be left. If zero, 0.25 is used; if 1 or more, no deletions are
-	// held; if negative, all net deletions are held.
-	MaxDelete float64
-
-	// MaxDeleteHold is how long deletions are held. When no missing resource has come
-	// back for that long, the next scan publishes them. The time starts again when a
-	// scan misses more than two further resources, or all that remain. If zero, one
-	// hour is used; if negative, deletions are held until [Set.ConfirmDeletions].
-	MaxDeleteHold time.Duration
-}
 
 // A Journal is the journal of a set whose resources are elsewhere: the host's own table
 // is the Provider. Its Stat counts no resources; its Version and LastModified move with
@@ -69,8 +43,8 @@ type Set struct {
 	limits    guard.Limits
 	divisions divisions
 
-	scanning  atomic.Pointer[scan] // the Scan of this process, or nil
-	published atomic.Int64         // withdrawn resources whose deletions no scan has judged
+	scanning  atomic.Pointer[scanRun] // the Scan of this process, or nil
+	published atomic.Int64            // withdrawn resources whose deletions no scan has judged
 
 	approve atomic.Pointer[func(context.Context) error] // see ApproveWithdrawn; may be nil
 }
@@ -84,6 +58,7 @@ var (
 	_ resourcesync.Sealer     = (*Set)(nil)
 	_ resourcesync.Watcher    = (*Set)(nil)
 	_ resourcesync.Coverer    = (*Set)(nil)
+	_ scan.Stored             = (*Set)(nil)
 
 	_ resourcesync.Stater   = (*Journal)(nil)
 	_ resourcesync.Windower = (*Journal)(nil)
@@ -93,12 +68,9 @@ var (
 )
 
 // Set returns the set of this name, and creates it if there is none. opts may be nil.
-func (s *Store) Set(ctx context.Context, name string, opts *SetOptions) (*Set, error) {
-	if opts == nil {
-		opts = &SetOptions{}
-	}
-	row := setRow{name: name, ready: !opts.AwaitScan}
-	set := &Set{Journal: Journal{store: s, name: name}, limits: opts.limits()}
+func (s *Store) Set(ctx context.Context, name string, opts *scan.SetOptions) (*Set, error) {
+	row := setRow{name: name, ready: opts == nil || !opts.AwaitScan}
+	set := &Set{Journal: Journal{store: s, name: name}, limits: stored.Limits(opts)}
 	if err := set.open(ctx, row); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // keysOf are the keys of small resources: those of files.
@@ -59,7 +60,7 @@ func TestWithdraw(t *testing.T) {
 			}
 		}
 		all := files(60, 40)
-		scan := func(want resourcesync.ScanResult, resources ...resourcesync.Resource) {
+		scans := func(want resourcesync.ScanResult, resources ...resourcesync.Resource) {
 			t.Helper()
 			now = now.Add(time.Minute)
 			if got, err := set.Scan(t.Context(), listing(resources...)); err != nil || got != want {
@@ -81,7 +82,7 @@ func TestWithdraw(t *testing.T) {
 				t.Fatalf("journal %q, expected %q", got, journal)
 			}
 		}
-		scan(resourcesync.ScanResult{Created: 100}, all...)
+		scans(resourcesync.ScanResult{Created: 100}, all...)
 		check(100)
 
 		must(set.Withdraw(t.Context(), "a/000"))
@@ -102,12 +103,12 @@ func TestWithdraw(t *testing.T) {
 		}
 
 		held := now.Add(time.Minute)
-		scan(resourcesync.ScanResult{Unchanged: 40, Held: 58, HeldSince: held}, files(0, 40)...)
+		scans(resourcesync.ScanResult{Unchanged: 40, Held: 58, HeldSince: held}, files(0, 40)...)
 		check(40, journal...)
 		set = open() // as another process, or after a restart
 		check(40, journal...)
 		kept, err := set.Kept(t.Context())
-		if want := (Kept{Held: 58, Since: held, Until: held.Add(time.Hour)}); err != nil || kept != want {
+		if want := (scan.Kept{Held: 58, Since: held, Until: held.Add(time.Hour)}); err != nil || kept != want {
 			t.Errorf("%+v, %v, expected %+v", kept, err, want)
 		}
 
@@ -119,15 +120,15 @@ func TestWithdraw(t *testing.T) {
 		journal = append(journal, "updated a/003", "deleted a/004", "created a/004", "deleted a/005")
 		check(43, journal...)
 		back := append(files(0, 40), small("a/002", 1), small("a/003", 2), moved)
-		scan(resourcesync.ScanResult{Unchanged: 43, Held: 54, HeldSince: held}, back...)
+		scans(resourcesync.ScanResult{Unchanged: 43, Held: 54, HeldSince: held}, back...)
 
 		now = now.Add(time.Hour)
-		scan(resourcesync.ScanResult{Unchanged: 43, Deleted: 54}, back...)
+		scans(resourcesync.ScanResult{Unchanged: 43, Deleted: 54}, back...)
 		for i := 6; i < 60; i++ {
 			journal = append(journal, fmt.Sprintf("deleted a/%03d", i))
 		}
 		check(43, journal...)
-		scan(resourcesync.ScanResult{Created: 57, Unchanged: 43}, append(back, append([]resourcesync.Resource{small("a/000", 1), small("a/001", 1)}, files(60, 0)[5:]...)...)...)
+		scans(resourcesync.ScanResult{Created: 57, Unchanged: 43}, append(back, append([]resourcesync.Resource{small("a/000", 1), small("a/001", 1)}, files(60, 0)[5:]...)...)...)
 	})
 }
 

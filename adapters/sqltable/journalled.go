@@ -42,7 +42,7 @@ type JournalledOptions struct {
 	Logger *slog.Logger
 
 	// MaxDelete and MaxDeleteHold limit the deletions that another Where or Deleted of the
-	// Table causes, as those of sqlstore.SetOptions limit the deletions that a scan finds.
+	// Table causes, as those of scan.SetOptions limit the deletions that a scan finds.
 	// The rows leave the lists at once, whether or not their deletions are held.
 	MaxDelete     float64
 	MaxDeleteHold time.Duration

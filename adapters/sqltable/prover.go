@@ -14,6 +14,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/coverage"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 	"github.com/resourcesync-go/resourcesync/internal/seam"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // A prover proves that the journal of a table has seen every change, or makes it begin anew.
@@ -26,7 +27,7 @@ type prover struct {
 	log   *slog.Logger
 
 	journal *sqlstore.Journal
-	limits  sqlstore.SetOptions // of the guard
+	limits  scan.SetOptions // of the guard
 
 	witness *witness
 

@@ -12,6 +12,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/coverage"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // proveInterval is the time between two proofs that a journal is complete.
@@ -39,7 +40,7 @@ func newWatch(db engine.JournalDB, rel *relation, journal *sqlstore.Journal, o *
 		w.log = slog.Default()
 	}
 	w.prover = prover{db: db, table: rel.table, title: rel.title, set: journal.Name(), log: w.log, journal: journal}
-	w.prover.limits = sqlstore.SetOptions{MaxDelete: o.MaxDelete, MaxDeleteHold: o.MaxDeleteHold}
+	w.prover.limits = scan.SetOptions{MaxDelete: o.MaxDelete, MaxDeleteHold: o.MaxDeleteHold}
 	var err error
 	w.prover.witness, err = openWitness(o.Witness, rel.title+" "+journal.Name())
 	return w, err
@@ -133,7 +134,7 @@ func (j *Journalled) Health(context.Context) error { return j.Provider.fail("jou
 // Kept describes the deletions of rows that another condition has taken out of the set, and
 // that are held because there are too many. [sqlstore.Journal.ConfirmDeletions] publishes
 // them. Rows that come back in the meantime are not deleted.
-func (j *Journalled) Kept(ctx context.Context) (sqlstore.Kept, error) {
+func (j *Journalled) Kept(ctx context.Context) (scan.Kept, error) {
 	return j.Journal.Kept(ctx, &j.watch.prover.limits)
 }
 

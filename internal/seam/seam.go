@@ -22,7 +22,7 @@ var (
 
 	// Leave judges the rows in rs_leaving of a *sqlstore.Journal, in a transaction on the
 	// tables of its store, and returns how many deletions are held. limits is a
-	// *sqlstore.SetOptions. listed is the number of rows that the table had, and created the
+	// *scan.SetOptions. listed is the number of rows that the table had, and created the
 	// number of those that it has in addition. The state of the journal moves in any case,
 	// because the lists change at once.
 	Leave func(ctx context.Context, journal any, c rowdb.Conn, limits any, listed, created int64) (held int64, err error)
