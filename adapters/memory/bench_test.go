@@ -17,7 +17,7 @@ func BenchmarkPut(b *testing.B) {
 			for b.Loop() {
 				n++
 				r.Key, r.Stamp = fmt.Sprintf("%06d", n*7919%100_000), fmt.Sprint(n)
-				if err := s.Put(r); err != nil {
+				if err := s.Put(b.Context(), r); err != nil {
 					b.Fatal(err)
 				}
 				if read {

@@ -48,7 +48,9 @@ func TestCovers(t *testing.T) {
 			t.Errorf("Covers(%s) = %v", uri, got)
 		}
 	}
-	s.Delete("4")
+	if err := s.Delete(t.Context(), "4"); err != nil {
+		t.Error(err)
+	}
 	if !covers(t, s, "/shared") {
 		t.Error("the URI of two resources is not covered after one of them was deleted")
 	}
@@ -56,7 +58,9 @@ func TestCovers(t *testing.T) {
 	if covers(t, s, "/shared") || !covers(t, s, "/moved") {
 		t.Error("a resource that has moved is covered at its old place")
 	}
-	s.Delete("3", "5")
+	if err := s.Delete(t.Context(), "3", "5"); err != nil {
+		t.Error(err)
+	}
 	if covers(t, s, "/moved") {
 		t.Error("a deleted resource is covered")
 	}
@@ -113,13 +117,15 @@ func filled(t testing.TB, n int) *Set {
 func TestPutUnparsable(t *testing.T) {
 	s := New(nil)
 	r := resourcesync.Resource{Key: "a", URI: "https://a%20b.example/"}
-	if err := s.Put(r); err != nil {
+	if err := s.Put(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	if s.Covers(&url.URL{}) || s.Covers(&url.URL{Path: "/"}) {
 		t.Error("a request is for it")
 	}
-	s.Delete("a")
+	if err := s.Delete(t.Context(), "a"); err != nil {
+		t.Error(err)
+	}
 	if s.Len() != 0 {
 		t.Error("it cannot be deleted")
 	}

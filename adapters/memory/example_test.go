@@ -3,23 +3,26 @@ package memory_test
 import (
 	"context"
 	"fmt"
+	"log"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 func Example() {
+	ctx := context.Background()
 	papers := memory.New(nil)
-	err := papers.Put(
+	err := papers.Put(ctx,
 		resourcesync.Resource{Key: "1", URI: "https://example.org/papers/1", Type: "application/pdf"},
 		resourcesync.Resource{Key: "2", URI: "https://example.org/papers/2", Type: "application/pdf"},
 	)
-	if err != nil {
-		fmt.Println(err)
+	if err == nil {
+		err = papers.Delete(ctx, "1")
 	}
-	papers.Delete("1")
-
-	ctx := context.Background()
+	if err != nil {
+		log.Fatal(err)
+	}
 	for r, err := range papers.Resources(ctx, resourcesync.Range{}) {
 		fmt.Println(r.Key, r.URI, err)
 	}
@@ -44,7 +47,7 @@ func ExampleSet_Scan() {
 			}
 		}
 	}
-	set := memory.New(&memory.Options{AwaitScan: true})
+	set := memory.New(&memory.Options{SetOptions: scan.SetOptions{AwaitScan: true}})
 	ctx := context.Background()
 	for _, err := range set.Resources(ctx, resourcesync.Range{}) {
 		fmt.Println(err)

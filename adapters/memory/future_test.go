@@ -18,7 +18,7 @@ func TestD3_FutureIsUnknown(t *testing.T) {
 	}
 	want := func(key string, modified time.Time) {
 		t.Helper()
-		if r, _ := s.Get(key); !r.LastModified.Equal(modified) {
+		if r := known(t, s, key); !r.LastModified.Equal(modified) {
 			t.Errorf("%s was last modified at %v, want %v", key, r.LastModified, modified)
 		}
 	}

@@ -33,14 +33,14 @@ func TestD10_Guard(t *testing.T) {
 	scan(resourcesync.ScanResult{Created: 20}, nil, all...)
 	scan(resourcesync.ScanResult{Unreadable: 16, Deleted: 3, Unchanged: 1},
 		[]resourcesync.Range{{From: "b/", To: "b0"}, {From: "a/4"}}, all[0])
-	if s.Len() != 17 {
-		t.Errorf("%d are left", s.Len())
+	if kept, err := s.Kept(t.Context()); err != nil || kept.Unreadable != 16 {
+		t.Errorf("%+v, %v", kept, err)
 	}
 	held := now.Add(time.Minute)
 	scan(resourcesync.ScanResult{Held: 16, HeldSince: held, Unchanged: 1, Created: 1}, nil, all[0], resource("c", "1"))
 	scan(resourcesync.ScanResult{Held: 6, HeldSince: held, Unchanged: 12}, nil, append(all[8:], resource("c", "1"))[1:]...)
-	if n := s.ConfirmDeletions(); n != 6 || s.Len() != 18 {
-		t.Errorf("confirmed %d, the set has %d", n, s.Len())
+	if n, err := s.ConfirmDeletions(t.Context()); n != 6 || err != nil || s.Len() != 18 {
+		t.Errorf("confirmed %d, %v, the set has %d", n, err, s.Len())
 	}
 	scan(resourcesync.ScanResult{Deleted: 6, Unchanged: 12}, nil, append(all[8:], resource("c", "1"))[1:]...)
 	scan(resourcesync.ScanResult{Held: 12, HeldSince: now.Add(time.Minute)}, nil)

@@ -72,9 +72,17 @@ func TestRetain(t *testing.T) {
 		}
 	}
 	at(0, func() { put(t, s, resource("a", "1"), resource("b", "1"), resource("c", "1")) })
-	at(0, func() { s.Delete("b", "c") })
+	at(0, func() {
+		if err := s.Delete(t.Context(), "b", "c"); err != nil {
+			t.Error(err)
+		}
+	})
 	at(1, func() { put(t, s, resource("c", "2"), resource("d", "1")) })
-	at(1, func() { s.Delete("d") })
+	at(1, func() {
+		if err := s.Delete(t.Context(), "d"); err != nil {
+			t.Error(err)
+		}
+	})
 	check("day 1", "c:a1 c:b1 c:c1 d:b d:c c:c2 c:d1 d:d", noon, 2)
 	at(3, func() { put(t, s, resource("a", "2")) })
 	check("three days later the first day still ends within them", "c:a1 c:b1 c:c1 d:b d:c c:c2 c:d1 d:d u:a2", noon, 2)
@@ -85,7 +93,11 @@ func TestRetain(t *testing.T) {
 	check("days without changes end with the day before them", "u:a2 u:a3 u:a4", midnight.Add(day), 0)
 	at(50, func() { put(t, s, resource("a", "4")) })
 	check("what changes nothing drops nothing", "u:a2 u:a3 u:a4", midnight.Add(day), 0)
-	at(50, func() { s.Delete("c") })
+	at(50, func() {
+		if err := s.Delete(t.Context(), "c"); err != nil {
+			t.Error(err)
+		}
+	})
 	check("everything else is old", "d:c", midnight.Add(5*day), 1)
 	if got := contents(t, s); got != "a4" {
 		t.Errorf("the set is %q", got)
@@ -136,7 +148,9 @@ func TestProperties(t *testing.T) {
 					put(t, s, resource(key, stamp))
 					model[key] = stamp
 				} else {
-					s.Delete(key)
+					if err := s.Delete(t.Context(), key); err != nil {
+						t.Error(err)
+					}
 					delete(model, key)
 				}
 			}

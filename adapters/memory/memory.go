@@ -1,6 +1,6 @@
-// Package memory keeps a set of resources and the journal of its changes in memory. It
-// is for resources that a program creates itself, or that a scanner finds again at each
-// start: nothing survives the end of the program.
+// Package memory keeps sets of resources and the journals of their changes in memory. It is
+// for resources that a program creates itself, or that [scan.Into] finds again at each start:
+// nothing survives the end of the program.
 //
 // A [Set] is a [resourcesync.Provider] with all upgrades that do not need the content of
 // resources, so it has a Resource List and a Change List. For a Resource Dump, wrap it in a
@@ -22,18 +22,13 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/entries"
 	"github.com/resourcesync-go/resourcesync/internal/guard"
+	"github.com/resourcesync-go/resourcesync/internal/stored"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // Options are the optional arguments of [New].
 type Options struct {
-	// AwaitScan delays the set until its first [Set.Scan] is complete. Until then,
-	// the methods of Provider and its upgrades return [resourcesync.ErrNotReady],
-	// except that Covers reports false and Watch works. The resources at that time
-	// are the baseline: the journal begins there and has no Created events for them.
-	//
-	// If false, the set is available at once and empty, and the journal has all of
-	// its changes.
-	AwaitScan bool
+	scan.SetOptions
 
 	// Retain is the time for which changes stay in the journal. A later change
 	// drops complete windows of older ones, and forgets their deletions. If zero,
@@ -43,21 +38,6 @@ type Options struct {
 	// Window is the time that one Change List covers, in whole microseconds.
 	// Windows begin at multiples of it, in UTC. If zero, 24 hours is used.
 	Window time.Duration
-
-	// MaxDelete is the fraction of the set that scans may delete without
-	// confirmation. [Set.Scan] holds deletions if the net deletions, deletions less
-	// creations of the last one to two times MaxDeleteHold, exceed it, and always
-	// if nothing would be left. Creations balance later deletions for a few minutes
-	// only. Otherwise, one or two deletions are never held. If zero, 0.25 is used;
-	// if 1 or more, no deletions are held; if negative, all net deletions are.
-	MaxDelete float64
-
-	// MaxDeleteHold is the time for which deletions are held: when no missing
-	// resource has come back for that long, the next scan publishes them. The time
-	// starts again when a scan misses more than two further resources, or all. If
-	// zero, one hour is used; if negative, deletions are held until
-	// [Set.ConfirmDeletions].
-	MaxDeleteHold time.Duration
 
 	// Now returns the current time. If nil, time.Now is used.
 	Now func() time.Time
@@ -85,31 +65,28 @@ type Set struct {
 	snapshot atomic.Pointer[state]
 
 	windows windowCache
-	limits  guard.Limits
 
 	mu       sync.Mutex
+	limits   guard.Limits
 	state    state
 	scan     uint64 // number of the current or last scan
 	scanning bool
+	part     bool  // that scan is one of a part
 	begun    int64 // the newest change at the beginning of that scan
 	clock    int64 // the time at the beginning of that scan
 	guard    guard.State
 	seals    []int64 // ends of Change Dump packages
 	builder  entries.Builder
+	origin   string
+
+	withdrawn map[string]*resourcesync.Resource // whose deletions wait
+	published int                               // withdrawn resources whose deletions no scan has judged
+	approve   func(context.Context) error       // see ApproveWithdrawn; may be nil
 
 	changed background.Bell
 }
 
-var (
-	_ resourcesync.Provider = (*Set)(nil)
-	_ resourcesync.Stater   = (*Set)(nil)
-	_ resourcesync.Cutter   = (*Set)(nil)
-	_ resourcesync.Changer  = (*Set)(nil)
-	_ resourcesync.Windower = (*Set)(nil)
-	_ resourcesync.Sealer   = (*Set)(nil)
-	_ resourcesync.Watcher  = (*Set)(nil)
-	_ resourcesync.Coverer  = (*Set)(nil)
-)
+var _ scan.Stored = (*Set)(nil)
 
 // New returns an empty set. opts may be nil.
 func New(opts *Options) *Set {
@@ -121,7 +98,9 @@ func New(opts *Options) *Set {
 		now:    o.Now,
 		retain: cmp.Or(o.Retain, 90*24*time.Hour),
 		window: cmp.Or(o.Window, 24*time.Hour),
-		limits: guard.NewLimits(o.MaxDelete, o.MaxDeleteHold),
+		limits: stored.Limits(&o.SetOptions),
+
+		withdrawn: map[string]*resourcesync.Resource{},
 	}
 	if s.now == nil {
 		s.now = time.Now

@@ -12,6 +12,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/providertest"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // resource returns a resource with this key; stamp tells versions apart.
@@ -21,9 +22,20 @@ func resource(key, stamp string) resourcesync.Resource {
 
 func put(t testing.TB, s *Set, resources ...resourcesync.Resource) {
 	t.Helper()
-	if err := s.Put(resources...); err != nil {
+	if err := s.Put(t.Context(), resources...); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// known returns the resource with this key, or a zero one.
+func known(t testing.TB, s *Set, key string) resourcesync.Resource {
+	t.Helper()
+	found, err := s.Known(t.Context(), []string{"none", key})
+	if err != nil || len(found) != 2 || found[0].Key != "" {
+		t.Errorf("%+v, %v", found, err)
+		return resourcesync.Resource{}
+	}
+	return found[1]
 }
 
 // all collects seq in a few words for each value.
@@ -82,7 +94,7 @@ func TestProvider(t *testing.T) {
 		opts func() *Options
 	}{
 		{"default", func() *Options { return nil }},
-		{"await a scan", func() *Options { return &Options{AwaitScan: true} }},
+		{"await a scan", func() *Options { return &Options{SetOptions: scan.SetOptions{AwaitScan: true}} }},
 		{"small windows", func() *Options { return &Options{Window: time.Microsecond} }},
 		{"retain everything", func() *Options { return &Options{Retain: -1} }},
 		{"a clock that goes back", func() *Options { return &Options{Now: backwards()} }},
@@ -95,11 +107,8 @@ func TestProvider(t *testing.T) {
 					t.Fatal(err)
 				}
 				return s, &providertest.Options{
-					Put: func(_ context.Context, r ...resourcesync.Resource) error { return s.Put(r...) },
-					Delete: func(_ context.Context, keys ...string) error {
-						s.Delete(keys...)
-						return nil
-					},
+					Put:       s.Put,
+					Delete:    s.Delete,
 					ExactStat: true,
 				}
 			})
@@ -112,8 +121,12 @@ func TestPutAndDelete(t *testing.T) {
 	put(t, s, resource("b", "1"), resource("a", "1"), resource("a", "2"))
 	put(t, s, resource("b", "1"))
 	put(t, s, resource("c", "1"), resource("b", "2"))
-	s.Delete("a", "never", "a")
-	s.Delete()
+	if err := s.Delete(t.Context(), "a", "never", "a"); err != nil {
+		t.Error(err)
+	}
+	if err := s.Delete(t.Context()); err != nil {
+		t.Error(err)
+	}
 	put(t, s)
 	if got, want := contents(t, s), "b2 c1"; got != want {
 		t.Errorf("the set is %q, want %q", got, want)
@@ -143,7 +156,7 @@ func TestPutRefuses(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := New(nil)
-			err := s.Put(resource("good", ""), tt.resource)
+			err := s.Put(t.Context(), resource("good", ""), tt.resource)
 			if err == nil || !strings.HasPrefix(err.Error(), "memory: ") || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("the error is %v, want one with %q", err, tt.want)
 			}
@@ -163,16 +176,16 @@ func TestCopies(t *testing.T) {
 	put(t, s, r)
 	r.Hashes[0].Digest = "11"
 
-	got, found := s.Get("a")
-	if !found || got.Hashes[0].Digest != "00" {
-		t.Fatalf("Get: %+v, %v", got, found)
+	got := known(t, s, "a")
+	if len(got.Hashes) != 1 || got.Hashes[0].Digest != "00" {
+		t.Fatalf("Known: %+v", got)
 	}
 	got.Hashes[0].Digest = "22"
 	put(t, s, got)
 	if got, want := journal(t, s), "c:a1 u:a1"; got != want {
 		t.Errorf("the journal is %q, want %q", got, want)
 	}
-	if _, found := s.Get("b"); found {
+	if known(t, s, "b").Key != "" {
 		t.Error("Get found what is not there")
 	}
 }
@@ -192,7 +205,9 @@ func TestSnapshot(t *testing.T) {
 			t.Fatalf("%s%s comes where %s1 is expected", r.Key, r.Stamp, want)
 		}
 		// On both sides of the place that has been reached.
-		s.Delete(fmt.Sprintf("%03d", (n+500)%1000))
+		if err := s.Delete(t.Context(), fmt.Sprintf("%03d", (n+500)%1000)); err != nil {
+			t.Error(err)
+		}
 		put(t, s, resource(fmt.Sprintf("%03d", (n+1)%1000), "2"), resource(fmt.Sprintf("new%d", n), ""))
 		n++
 	}
@@ -204,7 +219,9 @@ func TestSnapshot(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.Delete(fmt.Sprintf("new%d", n))
+		if err := s.Delete(t.Context(), fmt.Sprintf("new%d", n)); err != nil {
+			t.Error(err)
+		}
 		n++
 	}
 	if n != 4000 {
@@ -312,7 +329,7 @@ func TestStampAlone(t *testing.T) {
 			t.Errorf("readers see the stamp %q, %v", r.Stamp, err)
 		}
 	}
-	if got, _ := s.Get("a"); got.Stamp != "2" || after != before || journal(t, s) != "c:a1" {
+	if got := known(t, s, "a"); got.Stamp != "2" || after != before || journal(t, s) != "c:a1" {
 		t.Errorf("stamp %q, %v after %v, journal %q", got.Stamp, after, before, journal(t, s))
 	}
 }

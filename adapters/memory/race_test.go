@@ -54,8 +54,8 @@ func TestConcurrency(t *testing.T) {
 			s.Stat(t.Context(), resourcesync.Range{From: "1"})
 			s.Windows(t.Context(), 1000)
 			s.Covers(&url.URL{Path: "/001"})
-			if r, found := s.Get("001"); !found || !strings.HasPrefix(r.Stamp, "/") {
-				t.Errorf("Get: %+v, %v", r, found)
+			if r := known(t, s, "001"); !strings.HasPrefix(r.Stamp, "/") {
+				t.Errorf("Known: %+v", r)
 				return
 			}
 		}
@@ -68,7 +68,9 @@ func TestConcurrency(t *testing.T) {
 	writers.Go(func() {
 		for range rounds {
 			put(t, s, resource("y", ""), resource("z", ""))
-			s.Delete("y", "z")
+			if err := s.Delete(ctx, "y", "z"); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 	writers.Wait()

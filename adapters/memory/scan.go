@@ -2,13 +2,12 @@ package memory
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/changes"
-	"github.com/resourcesync-go/resourcesync/internal/guard"
+	"github.com/resourcesync-go/resourcesync/internal/stored"
 )
 
 // Scan updates the set to match a complete listing, in any order. It puts new and changed
@@ -17,15 +16,15 @@ import (
 //
 // Resources are visible in the set as they are yielded. Deletions happen at the end, all
 // at once, and only if the listing is complete: if it yields an error or a resource that
-// Put would refuse, or if ctx is done, the scan ends with that error and deletes nothing.
+// cannot be published, or if ctx is done, the scan ends with that error and deletes nothing.
 // After a [resourcesync.UnreadableError], however, the scan continues and keeps the
 // resources that the scanner could not read. A resource that is listed with
 // [resourcesync.ErrUnchanged] stays as it is. Resources put or deleted during the scan are
 // newer than the listing and stay unchanged.
 //
-// If the set would lose more than [Options.MaxDelete] allows, all deletions of the scan
+// If the set would lose more than [scan.SetOptions].MaxDelete allows, all deletions of the scan
 // are held. The resources stay listed until they are found again, until
-// [Set.ConfirmDeletions], or until the end of [Options.MaxDeleteHold]; then the next scan
+// [Set.ConfirmDeletions], or until the end of [scan.SetOptions].MaxDeleteHold; then the next scan
 // deletes those that are still missing. Creations and updates continue. [Set.Delete] is
 // never held and does not count.
 //
@@ -60,101 +59,78 @@ func (s *Set) scanRanges(ctx context.Context, ranges changes.Ranges, part bool, 
 
 	var result resourcesync.ScanResult
 	var unreadable changes.Ranges
-	for r, err := range resources {
-		if u, ok := errors.AsType[*resourcesync.UnreadableError](err); ok {
-			unreadable = append(unreadable, ranges.Clip(u.Keys)...)
-			continue
-		}
-		unchanged := err == resourcesync.ErrUnchanged
-		if err == nil || unchanged {
-			err = ctx.Err()
-		}
-		if err == nil && !ranges.Contains(r.Key) {
-			err = fmt.Errorf("resource %q is not in the ranges of the scan", r.Key)
-		}
-		switch {
-		case err != nil:
-		case unchanged:
-			s.foundAgain(r.Key)
-			result.Unchanged++
-		default:
-			err = s.found(&r, &result)
-		}
-		if err != nil {
-			return result, fmt.Errorf("memory: scan: %w", err)
-		}
+	err := stored.Take(ctx, ranges, resources, stored.Taker{
+		Unreadable: func(keys resourcesync.Range) error {
+			unreadable = append(unreadable, ranges.Clip(keys)...)
+			return nil
+		},
+		Found: func(r *resourcesync.Resource, unchanged bool) error {
+			if unchanged {
+				s.foundAgain(r.Key)
+				result.Unchanged++
+			} else {
+				s.found(r, &result)
+			}
+			return nil
+		},
+	})
+	if err == nil {
+		err = s.finish(ctx, ranges, unreadable, &result)
 	}
-	// A listing may end without an error because ctx is done.
-	if err := ctx.Err(); err != nil {
+	if err != nil {
 		return result, fmt.Errorf("memory: scan: %w", err)
 	}
-	s.finish(ranges, part, unreadable, &result)
 	return result, nil
 }
 
-// finish deletes the resources that a complete listing lacks. After a first scan, it
-// makes the set available.
-func (s *Set) finish(ranges changes.Ranges, part bool, unreadable changes.Ranges, result *resourcesync.ScanResult) {
+// finish deletes the resources that a complete listing lacks, and publishes the deletions of
+// withdrawn ones. After a first scan, it makes the set available.
+func (s *Set) finish(ctx context.Context, ranges, unreadable changes.Ranges, result *resourcesync.ScanResult) error {
+	judged, approve := s.keep(unreadable, result)
+	if approve != nil {
+		if err := approve(ctx); err != nil {
+			return err
+		}
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	edits := changes.Edits(resourcesync.Deleted, s.missing(ranges))
+	if !s.state.ready {
+		result.Deleted = s.apply(edits).Deleted
+		s.open()
+		return nil
+	}
+	withdrawn := s.waiting(judged)
+	if s.holds(edits, withdrawn, result) {
+		return nil
+	}
+	s.apply(append(edits, changes.Edits(changes.Release, withdrawn)...)).AddTo(result)
+	return nil
+}
+
+// keep keeps the resources in unreadable ranges. It returns the newest change: resources
+// that are withdrawn later wait for the next scan. approve is nil if none is withdrawn.
+func (s *Set) keep(unreadable changes.Ranges, result *resourcesync.ScanResult) (judged int64, approve func(context.Context) error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	result.Unreadable = s.keepUnreadable(unreadable)
-	missing := s.missing(ranges)
-	if s.state.ready && s.holds(missing, part, result) {
-		return
-	}
-	s.apply(changes.Edits(resourcesync.Deleted, missing))
-	result.Deleted = len(missing)
-	if !s.state.ready {
-		s.forgetDeleted()
-		s.state.last = changes.Tick(s.state.last, s.now())
-		s.state.ready, s.state.begin, s.state.since = true, s.state.last, s.state.last
-		s.snapshot.Store(nil)
-		s.changed.Ring()
-	}
-}
-
-// holds reports whether to hold the deletions of missing resources.
-func (s *Set) holds(missing []string, part bool, result *resourcesync.ScanResult) (hold bool) {
-	judge := s.guard.Judge
-	if part {
-		judge = s.guard.JudgePart
-	}
-	s.guard, hold = judge(s.limits, guard.Found{
-		Begun:   s.clock,
-		At:      s.now().UnixMicro(),
-		Count:   int64(s.state.count),
-		Created: int64(result.Created),
-		Missing: int64(len(missing)),
-		Fresh:   s.countFresh(missing),
-	})
-	if hold {
-		result.Held, result.HeldSince = len(missing), moment(s.guard.Since)
-	}
-	return hold
-}
-
-// countFresh returns the number of missing resources that may be among the recent
-// creations that the guard counts as credit.
-func (s *Set) countFresh(missing []string) (fresh int64) {
-	since, credit := s.guard.CreditSince()
-	if !credit {
-		return 0
-	}
-	for _, key := range missing {
-		if it, _ := s.state.items.Get(key); it.newest >= since {
-			fresh++
+	if !s.part {
+		s.guard.Unreadable = int64(result.Unreadable)
+		s.published = 0
+		if len(s.withdrawn) > 0 {
+			approve = s.approve
 		}
 	}
-	return fresh
+	return s.state.last, approve
 }
 
-// ConfirmDeletions lets the next scan publish the held deletions, and returns their
-// number. If more resources are missing by then, all of them are held again.
-func (s *Set) ConfirmDeletions() (held int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.guard.Confirmed = s.guard.Held
-	return int(s.guard.Held)
+// open makes the set available after its first scan.
+func (s *Set) open() {
+	s.forgetDeleted()
+	s.state.last = changes.Tick(s.state.last, s.now())
+	s.state.ready, s.state.begin, s.state.since = true, s.state.last, s.state.last
+	s.snapshot.Store(nil)
+	s.changed.Ring()
 }
 
 func (s *Set) beginScan(part bool) error {
@@ -166,7 +142,7 @@ func (s *Set) beginScan(part bool) error {
 	case part && !s.state.ready:
 		return resourcesync.ErrNotReady
 	}
-	s.scanning = true
+	s.scanning, s.part = true, part
 	s.scan++
 	s.begun = s.state.last
 	s.clock = s.now().UnixMicro()
@@ -189,10 +165,7 @@ func (s *Set) foundAgain(key string) {
 }
 
 // found puts a resource of the listing, unless it was deleted meanwhile.
-func (s *Set) found(r *resourcesync.Resource, result *resourcesync.ScanResult) error {
-	if err := changes.Check(r); err != nil {
-		return err
-	}
+func (s *Set) found(r *resourcesync.Resource, result *resourcesync.ScanResult) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	it, _ := s.state.items.Get(r.Key)
@@ -205,7 +178,6 @@ func (s *Set) found(r *resourcesync.Resource, result *resourcesync.ScanResult) e
 	default:
 		s.apply([]changes.Edit{upsert(r)}).AddTo(result)
 	}
-	return nil
 }
 
 // forgetDeleted forgets the resources deleted during a first scan, which are in no

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 func TestScan(t *testing.T) {
@@ -56,7 +57,7 @@ func TestScan(t *testing.T) {
 		},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := New(&Options{MaxDelete: 1})
+			s := New(&Options{SetOptions: scan.SetOptions{MaxDelete: 1}})
 			put(t, s, resource("a", "1"), resource("b", "1"), resource("c", "1"))
 			result, err := s.Scan(t.Context(), tt.listing)
 			if (err != nil) != tt.fails {
@@ -108,7 +109,7 @@ func TestScanCanceled(t *testing.T) {
 }
 
 func TestScanTwiceAtOnce(t *testing.T) {
-	s := New(&Options{MaxDelete: 1})
+	s := New(&Options{SetOptions: scan.SetOptions{MaxDelete: 1}})
 	_, err := s.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) {
 		if _, err := s.Scan(t.Context(), listing()); !errors.Is(err, resourcesync.ErrScanning) {
 			t.Errorf("a second scan: the error is %v", err)
@@ -140,7 +141,9 @@ func TestWritesDuringScan(t *testing.T) {
 	result, err := s.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) {
 		put(t, s, resource("new", "1"), resource("a", "2"), resource("b", "1"))
 		yield(resource("a", "1"), nil)
-		s.Delete("a")
+		if err := s.Delete(t.Context(), "a"); err != nil {
+			t.Error(err)
+		}
 	})
 	if err != nil || (result != resourcesync.ScanResult{Unchanged: 1}) {
 		t.Errorf("Scan: %+v, %v", result, err)
@@ -151,7 +154,7 @@ func TestWritesDuringScan(t *testing.T) {
 }
 
 func TestAwaitScan(t *testing.T) {
-	s := New(&Options{AwaitScan: true})
+	s := New(&Options{SetOptions: scan.SetOptions{AwaitScan: true}})
 	notReady := func(when string) {
 		t.Helper()
 		for name, err := range methods(t.Context(), s) {
@@ -165,10 +168,12 @@ func TestAwaitScan(t *testing.T) {
 	}
 	notReady("in the beginning")
 	put(t, s, resource("a", "1"), resource("b", "1"))
-	s.Delete("b")
+	if err := s.Delete(t.Context(), "b"); err != nil {
+		t.Error(err)
+	}
 	notReady("with a resource")
-	if r, found := s.Get("a"); !found || r.Stamp != "1" || s.Len() != 1 {
-		t.Errorf("Get: %+v, %v of %d", r, found, s.Len())
+	if r := known(t, s, "a"); r.Stamp != "1" || s.Len() != 1 {
+		t.Errorf("Known: %+v of %d", r, s.Len())
 	}
 	_, err := s.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) {
 		yield(resource("c", "1"), nil)
@@ -217,10 +222,12 @@ func TestAwaitScan(t *testing.T) {
 // not published again by a listing that is older.
 func TestDeletedDuringScan(t *testing.T) {
 	for _, await := range []bool{false, true} {
-		s := New(&Options{AwaitScan: await})
+		s := New(&Options{SetOptions: scan.SetOptions{AwaitScan: await}})
 		put(t, s, resource("a", "1"), resource("b", "1"))
 		result, err := s.Scan(t.Context(), func(yield func(resourcesync.Resource, error) bool) {
-			s.Delete("b")
+			if err := s.Delete(t.Context(), "b"); err != nil {
+				t.Error(err)
+			}
 			for _, key := range []string{"a", "b", "c"} {
 				if !yield(resource(key, "1"), nil) {
 					return
@@ -244,7 +251,7 @@ func TestScanRanges(t *testing.T) {
 	below := func(folder string) resourcesync.Range {
 		return resourcesync.Range{From: folder + "/", To: folder + "0"}
 	}
-	s := New(&Options{AwaitScan: true, MaxDelete: 1})
+	s := New(&Options{SetOptions: scan.SetOptions{AwaitScan: true, MaxDelete: 1}})
 	if _, err := s.ScanRanges(t.Context(), []resourcesync.Range{{}}, listing()); !errors.Is(err, resourcesync.ErrNotReady) {
 		t.Errorf("before the first scan: %v", err)
 	}
@@ -282,7 +289,7 @@ func TestScanRanges(t *testing.T) {
 // TestScanRangesModel compares a set with a model, after partial and complete scans.
 func TestScanRangesModel(t *testing.T) {
 	random := rand.New(rand.NewPCG(rand.Uint64(), 1))
-	s := New(&Options{MaxDelete: 1})
+	s := New(&Options{SetOptions: scan.SetOptions{MaxDelete: 1}})
 	site, model := map[string]string{}, map[string]string{}
 	key := func() string { return strconv.Itoa(100 + random.IntN(300)) }
 	for range 300 {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // at returns a resource with this key at another URI than [resource] gives it.
@@ -31,27 +32,27 @@ func TestURIOfAnother(t *testing.T) {
 	}{
 		{
 			"one of two is deleted", []resourcesync.Resource{at(x, "a", "1"), at(x, "b", "1")},
-			func(s *Set) error { s.Delete("a"); return nil },
+			func(s *Set) error { return s.Delete(t.Context(), "a") },
 			"d:a c:b1",
 		},
 		{
 			"both are deleted", []resourcesync.Resource{at(x, "a", "1"), at(x, "b", "1")},
-			func(s *Set) error { s.Delete("a", "b"); return nil },
+			func(s *Set) error { return s.Delete(t.Context(), "a", "b") },
 			"d:a d:b",
 		},
 		{
 			"one of two moves", []resourcesync.Resource{at(x, "a", "1"), at(x, "b", "1")},
-			func(s *Set) error { return s.Put(at(y, "a", "1")) },
+			func(s *Set) error { return s.Put(t.Context(), at(y, "a", "1")) },
 			"d:a c:a1 c:b1",
 		},
 		{
 			"they change places", []resourcesync.Resource{at(x, "a", "1"), at(y, "b", "1")},
-			func(s *Set) error { return s.Put(at(y, "a", "1"), at(x, "b", "1")) },
+			func(s *Set) error { return s.Put(t.Context(), at(y, "a", "1"), at(x, "b", "1")) },
 			"d:a c:a1 d:b c:b1 c:a1",
 		},
 		{
 			"another comes before the end", []resourcesync.Resource{at(x, "a", "1"), at(x, "b", "1")},
-			func(s *Set) error { return s.Put(at(y, "a", "1"), at(x, "c", "1")) },
+			func(s *Set) error { return s.Put(t.Context(), at(y, "a", "1"), at(x, "c", "1")) },
 			"d:a c:a1 c:c1",
 		},
 		{
@@ -72,12 +73,12 @@ func TestURIOfAnother(t *testing.T) {
 		},
 		{
 			"a URI without a path", []resourcesync.Resource{at(urn, "a", "1"), at("urn:isbn:1", "b", "1"), at(urn, "c", "1")},
-			func(s *Set) error { s.Delete("a"); return nil },
+			func(s *Set) error { return s.Delete(t.Context(), "a") },
 			"d:a c:c1",
 		},
 		{
 			"the same path elsewhere", []resourcesync.Resource{at(x, "a", "1"), at("https://mirror.example.org/x", "b", "1")},
-			func(s *Set) error { s.Delete("a"); return nil },
+			func(s *Set) error { return s.Delete(t.Context(), "a") },
 			"d:a",
 		},
 	} {
@@ -99,7 +100,7 @@ func TestURIOfAnother(t *testing.T) {
 // scan finds at the URI of a resource that was put before and is not there.
 func TestURIOfAnotherInBaseline(t *testing.T) {
 	const x = "https://example.org/x"
-	s := New(&Options{AwaitScan: true})
+	s := New(&Options{SetOptions: scan.SetOptions{AwaitScan: true}})
 	put(t, s, at(x, "a", "1"))
 	if _, err := s.Scan(t.Context(), listing(at(x, "b", "1"))); err != nil {
 		t.Fatal(err)
@@ -128,7 +129,9 @@ func TestURIsOfOthers(t *testing.T) {
 			case 0:
 				put(t, s, some(), some())
 			case 1:
-				s.Delete(key(), key())
+				if err := s.Delete(t.Context(), key(), key()); err != nil {
+					t.Error(err)
+				}
 			case 2:
 				var all []resourcesync.Resource
 				for range rnd.IntN(5) {
@@ -185,7 +188,9 @@ func BenchmarkDelete(b *testing.B) {
 			for b.Loop() {
 				n++
 				r := all[n*7919%len(all)]
-				s.Delete(r.Key)
+				if err := s.Delete(b.Context(), r.Key); err != nil {
+					b.Error(err)
+				}
 				put(b, s, r)
 			}
 		})

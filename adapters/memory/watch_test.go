@@ -7,11 +7,12 @@ import (
 	"testing/synctest"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 func TestWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := New(&Options{AwaitScan: true})
+		s := New(&Options{SetOptions: scan.SetOptions{AwaitScan: true}})
 		ctx, cancel := context.WithCancel(t.Context())
 		wakes := 0
 		done := make(chan error)
@@ -31,11 +32,15 @@ func TestWatch(t *testing.T) {
 		put(t, s, resource("a", "1"))
 		after("a creation", 3)
 		put(t, s, resource("a", "1"))
-		s.Delete("b")
+		if err := s.Delete(ctx, "b"); err != nil {
+			t.Error(err)
+		}
 		after("nothing", 3)
 		put(t, s, resource("a", "2"), resource("b", "1"), resource("c", "1"))
 		after("three changes in one", 4)
-		s.Delete("a")
+		if err := s.Delete(ctx, "a"); err != nil {
+			t.Error(err)
+		}
 		after("a deletion", 5)
 		cancel()
 		if err := <-done; !errors.Is(err, context.Canceled) {

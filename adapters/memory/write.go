@@ -1,6 +1,7 @@
 package memory
 
 import (
+	"context"
 	"fmt"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -15,7 +16,7 @@ import (
 // The set keeps copies. If the key of a resource is empty or longer than
 // resourcesync.MaxKeyLength, or if a document cannot hold its URI or another field (see
 // [rsxml.CheckResource]), the error names the field, and Put does nothing.
-func (s *Set) Put(resources ...resourcesync.Resource) error {
+func (s *Set) Put(ctx context.Context, resources ...resourcesync.Resource) error {
 	edits := make([]changes.Edit, len(resources))
 	for i := range resources {
 		if err := changes.CheckFields(&resources[i]); err != nil {
@@ -23,18 +24,24 @@ func (s *Set) Put(resources ...resourcesync.Resource) error {
 		}
 		edits[i] = upsert(&resources[i])
 	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.apply(edits)
-	return nil
+	return s.write(ctx, func() { s.apply(edits) })
 }
 
 // Delete removes the resources with these keys from the set. It ignores keys that are not
 // in the set. A read sees all deletions of one call or none.
-func (s *Set) Delete(keys ...string) {
+func (s *Set) Delete(ctx context.Context, keys ...string) error {
+	return s.write(ctx, func() { s.apply(changes.Edits(resourcesync.Deleted, keys)) })
+}
+
+// write changes the set, unless ctx is done.
+func (s *Set) write(ctx context.Context, change func()) error {
+	if err := ctx.Err(); err != nil {
+		return fmt.Errorf("memory: %w", err)
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.apply(changes.Edits(resourcesync.Deleted, keys))
+	change()
+	return nil
 }
 
 func upsert(r *resourcesync.Resource) changes.Edit {
@@ -72,7 +79,7 @@ func (s *Set) load(b *changes.Batch, key string) {
 		return
 	}
 	it, _ := s.state.items.Get(key)
-	loaded := &changes.Item{Newest: it.newest}
+	loaded := &changes.Item{Newest: it.newest, Withdrawn: s.withdrawn[key]}
 	if it.member != nil {
 		loaded.Live = it.member.resource
 	}
@@ -101,8 +108,8 @@ func (s *Set) save(b *changes.Batch) {
 	if len(changed) > 0 {
 		s.snapshot.Store(nil)
 	}
-	if len(b.Events) == 0 {
-		return
+	if b.Last == s.state.last {
+		return // only a Stamp has changed
 	}
 	s.state.last, s.state.count = b.Last, int(b.Count)
 	if s.state.ready {
@@ -119,6 +126,11 @@ func (s *Set) saveItem(key string, to *changes.Item) {
 	it, _ := s.state.items.Get(key)
 	was := it.member
 	it.newest = to.Newest
+	if to.Withdrawn == nil {
+		delete(s.withdrawn, key)
+	} else {
+		s.withdrawn[key] = to.Withdrawn
+	}
 	switch {
 	case to.Live == nil:
 		it.member = nil
@@ -126,7 +138,7 @@ func (s *Set) saveItem(key string, to *changes.Item) {
 		it.member = &member{resource: to.Live, size: s.builder.ResourceSize(to.Live)}
 	}
 	switch {
-	case it.member == was: // reannounced
+	case it.member == was: // announced again, or a withdrawn resource is deleted
 	case was == nil:
 		s.state.places.Set(it.member.place())
 	case it.member == nil:
@@ -142,18 +154,37 @@ func (s *Set) saveItem(key string, to *changes.Item) {
 	}
 }
 
-// Get returns a copy of the resource with this key, and reports whether it exists. It
-// also works before the first scan of a set with AwaitScan.
-func (s *Set) Get(key string) (resourcesync.Resource, bool) {
-	// Without a snapshot: a scanner calls Get for each resource, and each call
-	// would copy the state.
-	s.mu.Lock()
-	it, _ := s.state.items.Get(key)
-	s.mu.Unlock()
-	if it.member == nil {
-		return resourcesync.Resource{}, false
+// Known returns copies of the resources with these keys, in the same order; a zero Resource
+// means that there is none. It also works before the first scan of a set with AwaitScan.
+func (s *Set) Known(ctx context.Context, keys []string) ([]resourcesync.Resource, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, fmt.Errorf("memory: %w", err)
 	}
-	return it.member.resource.Clone(), true
+	known := make([]resourcesync.Resource, len(keys))
+	// Without a snapshot: a scanner asks for each resource, and each call would copy the state.
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for i, key := range keys {
+		if it, _ := s.state.items.Get(key); it.member != nil {
+			known[i] = it.member.resource.Clone()
+		}
+	}
+	return known, nil
+}
+
+// Origin returns what [Set.SetOrigin] has recorded, or "".
+func (s *Set) Origin(context.Context) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.origin, nil
+}
+
+// SetOrigin records where the resources in the set come from.
+func (s *Set) SetOrigin(_ context.Context, origin string) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.origin = origin
+	return nil
 }
 
 // Len returns the number of resources. It also works before the first scan of a set with
