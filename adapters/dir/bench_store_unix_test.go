@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/dir"
-	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // BenchmarkStore scans RESOURCESYNC_TEST_FILES small files into SQLite, and scans them again
@@ -43,20 +43,20 @@ func BenchmarkStore(b *testing.B) {
 	store, err := sqlitestore.OpenFile(b.Context(), filepath.Join(b.TempDir(), "state.db"), nil)
 	must(b, err)
 	defer store.Close()
-	set, err := store.Set(b.Context(), "files", &sqlstore.SetOptions{AwaitScan: true})
-	must(b, err)
-	d, err := dir.Open(root, "https://example.org/", &dir.Options{Known: set.Known})
+	d, err := dir.Open(root, "https://example.org/", nil)
 	must(b, err)
 	defer d.Close()
-	scan := func() {
-		_, err := set.Scan(b.Context(), d.Resources(b.Context()))
+	set, err := scan.Into(b.Context(), store, "files", d, nil)
+	must(b, err)
+	update := func() {
+		_, err := set.Update(b.Context())
 		must(b, err)
 	}
 	b.Run("first", func(b *testing.B) {
-		compare(b, files, scan, run("find . -type f -print0 | xargs -0 -P2 -n 500 sha256sum"))
+		compare(b, files, update, run("find . -type f -print0 | xargs -0 -P2 -n 500 sha256sum"))
 	})
 	b.Run("unchanged", func(b *testing.B) {
-		compare(b, files, scan, run(`find . -type f -printf '%s %T@\n'`))
+		compare(b, files, update, run(`find . -type f -printf '%s %T@\n'`))
 	})
 }
 

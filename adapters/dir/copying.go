@@ -11,7 +11,7 @@ type copying struct {
 
 // beginCopy begins the copy of a file. It makes none without hashes, because the file
 // is then not read to its end, and copies are found by their hashes.
-func (s *scan) beginCopy() *copying {
+func (s *scanRun) beginCopy() *copying {
 	if s.Dir.keep == nil || len(s.algorithms) == 0 {
 		return nil
 	}

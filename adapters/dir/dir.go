@@ -1,12 +1,15 @@
 // Package dir publishes a folder of files: it scans the folder for resources, opens
 // and serves their content, and watches it for changes.
 //
-// A [Dir] is a scanner. It yields resources in the order in which it finds them, so it
-// needs a store between it and a Source. The store records each scan and deletes the
-// resources that a complete scan no longer lists. A scan yields a
-// [resourcesync.UnreadableError] for each part that it cannot read, and the store
-// deletes nothing in that part. A scan that cannot continue ends with another error,
-// and the store deletes nothing at all.
+// A [Dir] is an origin of package scan: it yields resources in the order in which it finds
+// them, and a stored set keeps them.
+//
+//	papers, err := dir.Open("papers", "https://example.org/", nil)
+//	set, err := scan.Into(ctx, store, "papers", papers, nil)
+//
+// A scan yields a [resourcesync.UnreadableError] for each part that it cannot read, and the
+// set deletes nothing in that part. A scan that cannot continue ends with another error, and
+// the set deletes nothing at all.
 //
 // [Dir.Watch] reports what may have changed, and [Dir.Part] scans that part alone, so a
 // change costs what it changes. Scans of the whole folder find what no event has reported.
@@ -70,15 +73,6 @@ type Options struct {
 	// If nil, nothing is excluded.
 	Exclude func(path string, isDir bool) bool
 
-	// Known returns the resources that an earlier scan yielded for these keys, in
-	// the same order; a zero Resource means that there is none. The keys belong to
-	// one folder and are sorted, about a thousand at most. A scan does not read a file
-	// again whose Stamp is the same, and yields resourcesync.ErrUnchanged with its Key
-	// if nothing else has changed. An error ends the scan.
-	//
-	// If nil, every scan reads every file.
-	Known func(ctx context.Context, keys []string) ([]resourcesync.Resource, error)
-
 	// Keep begins a copy of a file that a scan is about to read; the scan writes
 	// the content to it. Keep must be safe for concurrent use. If the copy fails,
 	// the version is not yielded, the scan is incomplete, and the next scan tries
@@ -99,12 +93,6 @@ type Options struct {
 	// If zero, 100 ms is used.
 	Debounce time.Duration
 
-	// Progress receives the progress of [Dir.Resources], four times a second and at the
-	// end. It is called in the goroutine that ranges over the scan.
-	//
-	// If nil, progress is not reported.
-	Progress func(Progress)
-
 	// Logger receives skipped files and errors: once, and again when they change.
 	//
 	// If nil, slog.Default() is used.
@@ -124,6 +112,7 @@ type Copy interface {
 // for concurrent use.
 type Dir struct {
 	path     string // absolute
+	real     string // path, free of symbolic links
 	root     *folder
 	base     string // the URI of the folder, with a slash at its end
 	basePath string // the path of base, decoded
@@ -131,14 +120,14 @@ type Dir struct {
 	algorithms  []algorithm
 	dotFiles    bool
 	exclude     func(path string, isDir bool) bool
-	known       func(ctx context.Context, keys []string) ([]resourcesync.Resource, error)
+	known       func(ctx context.Context, keys []string) ([]resourcesync.Resource, error) // nil until Bind
 	keep        func() (Copy, error)
 	concurrency int
 	debounce    time.Duration
-	progress    func(Progress)
 	log         *slog.Logger
 	sparse      sparse.Log // for lines that clients can cause
 
+	last     atomic.Pointer[scanRun] // the complete scan that runs, or else the last one
 	closing  sync.Once
 	watching atomic.Pointer[notices] // nil while Watch does not run
 
@@ -182,23 +171,26 @@ func Open(path, baseURL string, o *Options) (*Dir, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dir: %w", err)
 	}
+	real, err := filepath.EvalSymlinks(abs)
+	if err != nil {
+		return nil, fmt.Errorf("dir: %w", err)
+	}
 	root, err := newFolder(abs)
 	if err != nil {
 		return nil, fmt.Errorf("dir: %w", err)
 	}
 	d := &Dir{
 		path:        abs,
+		real:        real,
 		root:        root,
 		base:        base.String(),
 		basePath:    base.Path,
 		algorithms:  algorithms,
 		dotFiles:    o.DotFiles,
 		exclude:     o.Exclude,
-		known:       o.Known,
 		keep:        o.Keep,
 		concurrency: cmp.Or(o.Concurrency, runtime.GOMAXPROCS(0)),
 		debounce:    cmp.Or(o.Debounce, 100*time.Millisecond),
-		progress:    o.Progress,
 		log:         cmp.Or(o.Logger, slog.Default()),
 		unsettled:   unsettled,
 	}

@@ -21,9 +21,10 @@ func TestD3_FutureFile(t *testing.T) {
 	soon := time.Now().Add(time.Hour)
 	must(t, os.Chtimes(path, soon, soon))
 	var recorded resourcesync.Resource
-	d := openDir(t, here, &Options{Known: func(_ context.Context, keys []string) ([]resourcesync.Resource, error) {
+	d := openDir(t, here, nil)
+	d.known = func(_ context.Context, keys []string) ([]resourcesync.Resource, error) {
 		return []resourcesync.Resource{recorded}, nil
-	}})
+	}
 	if got := serve(d, http.MethodGet, base+"a.txt", nil).Header().Get("Last-Modified"); got != "" {
 		t.Errorf("Last-Modified: %q", got)
 	}

@@ -158,11 +158,9 @@ func (m memory) lookup(_ context.Context, keys []string) ([]resourcesync.Resourc
 // it read.
 func (m *memory) rescan(t testing.TB, d *Dir) (map[string]resourcesync.Resource, int64) {
 	t.Helper()
-	var read int64
 	d.known = m.lookup
-	d.progress = func(p Progress) { read = p.Bytes }
 	*m = complete(t, d)
-	return *m, read
+	return *m, d.Progress().Bytes
 }
 
 // A logbook keeps what is logged.

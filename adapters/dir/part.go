@@ -37,7 +37,7 @@ func rangeAt(path string) resourcesync.Range {
 }
 
 // walkPaths calls the methods of s for the files at paths.
-func (s *scan) walkPaths(ctx context.Context, paths []string) {
+func (s *scanRun) walkPaths(ctx context.Context, paths []string) {
 	for len(paths) > 0 && ctx.Err() == nil {
 		prefix := paths[0][:strings.LastIndexByte(paths[0], '/')+1]
 		n := 1
@@ -61,7 +61,7 @@ func isIn(prefix, path string) bool {
 
 // walkFolder calls the methods of s for the files at paths, which are all in the folder
 // at prefix, or for everything below this folder, if prefix is the only path.
-func (s *scan) walkFolder(ctx context.Context, prefix string, paths []string) error {
+func (s *scanRun) walkFolder(ctx context.Context, prefix string, paths []string) error {
 	key := strings.TrimSuffix(prefix, "/")
 	if len(prefix) >= resourcesync.MaxKeyLength {
 		s.skip(key, errTooLong)

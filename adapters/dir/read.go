@@ -81,7 +81,7 @@ type content struct {
 
 // read reads one version of the file called name in the folder in. If the file keeps
 // changing, the error is errInFlux.
-func (s *scan) read(ctx context.Context, in *folder, name string) (content, error) {
+func (s *scanRun) read(ctx context.Context, in *folder, name string) (content, error) {
 	r := s.Dir.readers.Get().(*reader)
 	defer s.Dir.readers.Put(r)
 	for range attempts {
@@ -94,7 +94,7 @@ func (s *scan) read(ctx context.Context, in *folder, name string) (content, erro
 }
 
 // readOnce is like read, but returns errInFlux at the first change.
-func (s *scan) readOnce(ctx context.Context, r *reader, in *folder, name string) (_ content, err error) {
+func (s *scanRun) readOnce(ctx context.Context, r *reader, in *folder, name string) (_ content, err error) {
 	f, before, err := in.open(name)
 	if err != nil {
 		return content{}, err

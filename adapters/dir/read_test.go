@@ -135,7 +135,7 @@ func TestReadingAllocatesLittle(t *testing.T) {
 	f, found, err := d.open("a")
 	must(t, err)
 	defer f.Close()
-	s := scan{Dir: d}
+	s := scanRun{Dir: d}
 	allocs := testing.AllocsPerRun(10, func() {
 		c := content{copied: new(copying)}
 		if _, err := f.Seek(0, 0); err != nil {

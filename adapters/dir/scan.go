@@ -35,8 +35,8 @@ var (
 // it keeps changing, the scan yields its last known version or, without one, reports it
 // as unreadable. So Hashes and Length always belong to the version of the Stamp.
 //
-// A file that is as Options.Known describes it is yielded as its Key alone, with
-// [resourcesync.ErrUnchanged].
+// A file that the set of [Dir.Bind] has in its current version is yielded as its Key alone,
+// with [resourcesync.ErrUnchanged]. Without a set, every scan reads every file.
 //
 // Key is the path of the file below the folder, separated by slashes, in the bytes of
 // the file system. LastModified is its modification time in whole seconds, as in HTTP;
@@ -49,7 +49,7 @@ func (d *Dir) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, er
 		skips, fails := d.skips.Begin(), d.fails.Begin()
 		s := d.newScan(skips, fails)
 		complete := s.notices.begin()
-		s.progress = d.progress
+		d.last.Store(s)
 		s.ended = func() {
 			s.summarize(skips, fails)
 			if s.incomplete() == nil && ctx.Err() == nil {
@@ -60,14 +60,14 @@ func (d *Dir) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, er
 	}
 }
 
-func (d *Dir) newScan(skips, fails problems) *scan {
-	s := &scan{Dir: d, listed: make(chan listed, 1), found: make(chan findings, d.concurrency), notices: d.watching.Load(), skips: skips, fails: fails}
+func (d *Dir) newScan(skips, fails problems) *scanRun {
+	s := &scanRun{Dir: d, listed: make(chan listed, 1), found: make(chan findings, d.concurrency), notices: d.watching.Load(), skips: skips, fails: fails}
 	s.readers.SetLimit(d.concurrency)
 	return s
 }
 
 // yield yields what walk finds, which calls the methods of s.
-func (s *scan) yield(ctx context.Context, walk func(ctx context.Context, root *folder), yield func(resourcesync.Resource, error) bool) {
+func (s *scanRun) yield(ctx context.Context, walk func(ctx context.Context, root *folder), yield func(resourcesync.Resource, error) bool) {
 	running, stop := context.WithCancel(ctx)
 	var wg sync.WaitGroup
 	wg.Go(func() { s.run(running, walk) })
@@ -101,20 +101,19 @@ type problems interface {
 	News(name, text string) bool
 }
 
-// A scan is one pass over the folder or a part of it. It is the visitor of the walk. One
+// A scanRun is one pass over the folder or a part of it. It is the visitor of the walk. One
 // goroutine walks, one compares files with the known ones, and others read files.
-type scan struct {
+type scanRun struct {
 	*Dir
-	listed   chan listed
-	found    chan findings
-	readers  errgroup.Group
-	notices  *notices // nil if the folder is not watched
-	skips    problems
-	fails    problems
-	progress func(Progress) // may be nil
-	ended    func()         // called when everything has been found; may be nil
+	listed  chan listed
+	found   chan findings
+	readers errgroup.Group
+	notices *notices // nil if the folder is not watched
+	skips   problems
+	fails   problems
+	ended   func() // called when everything has been found; may be nil
 
-	yielded int64 // used by the consumer only
+	yielded atomic.Int64
 	bytes   atomic.Int64
 	skipped atomic.Int64
 
@@ -124,7 +123,7 @@ type scan struct {
 }
 
 // run walks while other goroutines examine and read files, and closes found at the end.
-func (s *scan) run(ctx context.Context, walk func(context.Context, *folder)) {
+func (s *scanRun) run(ctx context.Context, walk func(context.Context, *folder)) {
 	defer close(s.found)
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
@@ -169,12 +168,12 @@ func (d *Dir) checkRoot() error {
 
 // enter starts watching a folder before its entries are read, so that each entry is
 // either read or reported.
-func (s *scan) enter(key string) error {
+func (s *scanRun) enter(key string) error {
 	s.notices.enter(key)
 	return nil
 }
 
-func (s *scan) report(ctx context.Context, f findings) error {
+func (s *scanRun) report(ctx context.Context, f findings) error {
 	select {
 	case s.found <- f:
 		return nil
@@ -185,7 +184,7 @@ func (s *scan) report(ctx context.Context, f findings) error {
 
 // unreadable reports that the file or folder at key cannot be read. If it is the root
 // folder, the scan fails.
-func (s *scan) unreadable(ctx context.Context, key string, keys resourcesync.Range, err error) {
+func (s *scanRun) unreadable(ctx context.Context, key string, keys resourcesync.Range, err error) {
 	s.notices.unreadable(keys)
 	if key == "" {
 		s.failed(key, err)
@@ -196,7 +195,7 @@ func (s *scan) unreadable(ctx context.Context, key string, keys resourcesync.Ran
 }
 
 // skip records that a file or folder is not listed. The scan remains complete.
-func (s *scan) skip(key string, err error) {
+func (s *scanRun) skip(key string, err error) {
 	s.skipped.Add(1)
 	if s.skips.News(key, err.Error()) {
 		s.log.Warn("dir: skipped", "key", key, "err", err)
@@ -204,7 +203,7 @@ func (s *scan) skip(key string, err error) {
 }
 
 // failed records that the scan is incomplete.
-func (s *scan) failed(key string, err error) {
+func (s *scanRun) failed(key string, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failures++; s.fails.News(key, err.Error()) {
@@ -216,7 +215,7 @@ func (s *scan) failed(key string, err error) {
 }
 
 // incomplete returns an error if the scan is incomplete, or nil.
-func (s *scan) incomplete() error {
+func (s *scanRun) incomplete() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.failures == 0 {

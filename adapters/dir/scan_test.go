@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 func TestResource(t *testing.T) {
@@ -310,13 +311,13 @@ func TestStoppedScansAreSilent(t *testing.T) {
 	n := 0
 	d := openDir(t, here, &Options{
 		Logger: log.logger(),
-		Known: func(ctx context.Context, keys []string) ([]resourcesync.Resource, error) {
-			if n++; n > 1 {
-				<-ctx.Done()
-			}
-			return make([]resourcesync.Resource, len(keys)), ctx.Err()
-		},
 	})
+	d.known = func(ctx context.Context, keys []string) ([]resourcesync.Resource, error) {
+		if n++; n > 1 {
+			<-ctx.Done()
+		}
+		return make([]resourcesync.Resource, len(keys)), ctx.Err()
+	}
 	for range d.Resources(t.Context()) {
 		break
 	}
@@ -335,11 +336,11 @@ func TestScanStreams(t *testing.T) {
 	asked := 0
 	d := openDir(t, here, &Options{
 		Concurrency: 2,
-		Known: func(_ context.Context, keys []string) ([]resourcesync.Resource, error) {
-			asked += len(keys)
-			return make([]resourcesync.Resource, len(keys)), nil
-		},
 	})
+	d.known = func(_ context.Context, keys []string) ([]resourcesync.Resource, error) {
+		asked += len(keys)
+		return make([]resourcesync.Resource, len(keys)), nil
+	}
 	synctest.Test(t, func(t *testing.T) {
 		for _, err := range d.Resources(t.Context()) {
 			must(t, err)
@@ -373,9 +374,8 @@ func TestKnownFails(t *testing.T) {
 	here := t.TempDir()
 	manyFiles(t, here, 20)
 	broken := errors.New("the store is gone")
-	d := openDir(t, here, &Options{
-		Known: func(context.Context, []string) ([]resourcesync.Resource, error) { return nil, broken },
-	})
+	d := openDir(t, here, nil)
+	d.known = func(context.Context, []string) ([]resourcesync.Resource, error) { return nil, broken }
 	if found, err := list(t, d); len(found) != 0 || !errors.Is(err, broken) {
 		t.Errorf("%d resources and %v", len(found), err)
 	}
@@ -437,23 +437,22 @@ func openLosable(t *testing.T) *Dir {
 func TestProgress(t *testing.T) {
 	here := t.TempDir()
 	manyFiles(t, here, 30)
-	var told []Progress
-	d := openDir(t, here, &Options{Progress: func(p Progress) { told = append(told, p) }})
+	d := openDir(t, here, nil)
 	found := complete(t, d)
 	var size int64
 	for _, r := range found {
 		n, _ := r.Length.Bytes()
 		size += n
 	}
-	if len(told) == 0 || told[len(told)-1] != (Progress{Files: 30, Bytes: size}) {
-		t.Errorf("told %+v", told)
+	if got := d.Progress(); got != (scan.Progress{Resources: 30, Bytes: size}) {
+		t.Errorf("%+v", got)
 	}
 }
 
 func TestLogsNeedNoUTF8(t *testing.T) {
 	var log logbook
 	d := openDir(t, t.TempDir(), &Options{Logger: log.logger()})
-	(&scan{Dir: d, skips: d.skips.Begin()}).skip("\xff\n", errTooLong)
+	(&scanRun{Dir: d, skips: d.skips.Begin()}).skip("\xff\n", errTooLong)
 	if bytes.Count(log.buf.Bytes(), []byte("\n")) != 1 {
 		t.Errorf("log: %q", &log.buf)
 	}

@@ -21,7 +21,7 @@ const (
 )
 
 // files passes files on to examine.
-func (s *scan) files(ctx context.Context, in *folder, found []file) error {
+func (s *scanRun) files(ctx context.Context, in *folder, found []file) error {
 	in.hold()
 	select {
 	case s.listed <- listed{in, found}:
@@ -34,7 +34,7 @@ func (s *scan) files(ctx context.Context, in *folder, found []file) error {
 
 // examine yields unchanged files, and the others after reading them. It stops the walk
 // after an error.
-func (s *scan) examine(ctx context.Context, stop func()) {
+func (s *scanRun) examine(ctx context.Context, stop func()) {
 	for l := range s.listed {
 		if ctx.Err() == nil && s.examineFolder(ctx, l) != nil {
 			stop()
@@ -43,7 +43,7 @@ func (s *scan) examine(ctx context.Context, stop func()) {
 	}
 }
 
-func (s *scan) examineFolder(ctx context.Context, l listed) error {
+func (s *scanRun) examineFolder(ctx context.Context, l listed) error {
 	known := make([]resourcesync.Resource, len(l.files))
 	if s.known != nil {
 		keys := make([]string, len(l.files))
@@ -99,7 +99,7 @@ func (s *scan) examineFolder(ctx context.Context, l listed) error {
 
 // isUnchanged reports whether known is what a scan would yield for a file. It does not
 // build the resource.
-func (s *scan) isUnchanged(f *file, known *resourcesync.Resource) bool {
+func (s *scanRun) isUnchanged(f *file, known *resourcesync.Resource) bool {
 	length, sized := known.Length.Bytes()
 	typ := typeByName(f.name)
 	return known.Key != "" && s.isCurrent(known, &f.status) &&
@@ -110,7 +110,7 @@ func (s *scan) isUnchanged(f *file, known *resourcesync.Resource) bool {
 
 // current returns the resource of a file, and whether it is complete without reading the
 // file. known is the resource as recorded.
-func (s *scan) current(f *file, uri string, known *resourcesync.Resource) (resourcesync.Resource, bool) {
+func (s *scanRun) current(f *file, uri string, known *resourcesync.Resource) (resourcesync.Resource, bool) {
 	r := newResource(f.key, uri, f.name, f.status)
 	if known.Key != "" && s.isCurrent(known, &f.status) {
 		r.Hashes = known.Hashes
@@ -133,7 +133,7 @@ type changedFile struct {
 }
 
 // readAll yields files of the folder in after reading them in another goroutine.
-func (s *scan) readAll(ctx context.Context, in *folder, files []changedFile) {
+func (s *scanRun) readAll(ctx context.Context, in *folder, files []changedFile) {
 	in.hold()
 	s.readers.Go(func() error {
 		defer in.release()
@@ -152,7 +152,7 @@ func (s *scan) readAll(ctx context.Context, in *folder, files []changedFile) {
 }
 
 // readFile reads a file, and returns its resource if there is one.
-func (s *scan) readFile(ctx context.Context, in *folder, f *changedFile) (r resourcesync.Resource, ok bool) {
+func (s *scanRun) readFile(ctx context.Context, in *folder, f *changedFile) (r resourcesync.Resource, ok bool) {
 	begun := time.Now()
 	c, err := s.read(ctx, in, f.name)
 	s.notices.read(f.key, time.Since(begun))
@@ -182,7 +182,7 @@ func (s *scan) readFile(ctx context.Context, in *folder, f *changedFile) (r reso
 
 // isCurrent reports whether known describes the version of a file with the status st, with
 // all hashes that the Dir computes.
-func (s *scan) isCurrent(known *resourcesync.Resource, st *status) bool {
+func (s *scanRun) isCurrent(known *resourcesync.Resource, st *status) bool {
 	var b [maxStamp]byte
 	stamp, _, summed := cutSum(known.Stamp)
 	return stamp == string(st.appendStamp(b[:0])) && summed == (len(s.algorithms) > 0) &&

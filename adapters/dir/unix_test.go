@@ -43,11 +43,10 @@ func TestLinks(t *testing.T) {
 	} {
 		must(t, os.Symlink(target, filepath.Join(here, name)))
 	}
-	var told Progress
-	d := openDir(t, here, &Options{Progress: func(p Progress) { told = p }})
+	d := openDir(t, here, nil)
 	wantKeys(t, complete(t, d), "folder/file")
-	if told.Skipped != 11 {
-		t.Errorf("%+v, want 11 links skipped", told)
+	if d.Progress().Skipped != 11 {
+		t.Errorf("%+v, want 11 links skipped", d.Progress())
 	}
 	wantKeys(t, complete(t, openDir(t, here, &Options{Hashes: []string{}})), "folder/file") // hardly opens any
 
@@ -140,17 +139,16 @@ func TestLinkAsRoot(t *testing.T) {
 // in vain in the list: symbolic links, but no FIFOs and nothing excluded.
 func TestD11_LinksAreCounted(t *testing.T) {
 	var log logbook
-	var told Progress
 	here := t.TempDir()
 	write(t, here, "file", "")
 	must(t, os.Symlink("file", filepath.Join(here, "link")))
 	must(t, os.Symlink("file", filepath.Join(here, ".hidden")))
 	must(t, syscall.Mkfifo(filepath.Join(here, "fifo"), 0o644))
-	d := openDir(t, here, &Options{Logger: log.logger(), Progress: func(p Progress) { told = p }})
+	d := openDir(t, here, &Options{Logger: log.logger()})
 	for range 2 {
 		wantKeys(t, complete(t, d), "file")
-		if told.Skipped != 1 || log.lines("dir: skipped") != 1 || log.lines(`key=link err="dir: a symbolic link is not followed`) != 1 {
-			t.Errorf("%+v, log:\n%s", told, &log.buf)
+		if d.Progress().Skipped != 1 || log.lines("dir: skipped") != 1 || log.lines(`key=link err="dir: a symbolic link is not followed`) != 1 {
+			t.Errorf("%+v, log:\n%s", d.Progress(), &log.buf)
 		}
 	}
 }
@@ -162,11 +160,10 @@ func TestSpecialFiles(t *testing.T) {
 	listener, err := net.Listen("unix", filepath.Join(here, "socket.txt"))
 	must(t, err)
 	defer listener.Close()
-	var told Progress
-	d := openDir(t, here, &Options{Progress: func(p Progress) { told = p }})
+	d := openDir(t, here, nil)
 	wantKeys(t, complete(t, d), "file")
-	if told.Skipped != 0 {
-		t.Errorf("%+v: nobody expects these to be published", told)
+	if d.Progress().Skipped != 0 {
+		t.Errorf("%+v: nobody expects these to be published", d.Progress())
 	}
 	wantKeys(t, complete(t, openDir(t, here, &Options{Hashes: []string{}})), "file")
 	checkNotServed(t, d, "fifo.txt")
@@ -190,15 +187,14 @@ func TestSwaps(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			defer os.RemoveAll(filepath.Join(here, "a"))
 			write(t, here, "a/b", "a")
-			d := openDir(t, here, &Options{
-				Known: func(_ context.Context, keys []string) ([]resourcesync.Resource, error) {
-					if slices.Contains(keys, "a/b") {
-						path := filepath.Join(here, "a", "b")
-						must(t, errors.Join(os.Remove(path), swap(path)))
-					}
-					return make([]resourcesync.Resource, len(keys)), nil
-				},
-			})
+			d := openDir(t, here, nil)
+			d.known = func(_ context.Context, keys []string) ([]resourcesync.Resource, error) {
+				if slices.Contains(keys, "a/b") {
+					path := filepath.Join(here, "a", "b")
+					must(t, errors.Join(os.Remove(path), swap(path)))
+				}
+				return make([]resourcesync.Resource, len(keys)), nil
+			}
 			wantKeys(t, complete(t, d), "other/b")
 		})
 	}
@@ -265,18 +261,17 @@ func TestD10_Permissions(t *testing.T) {
 		return
 	}
 	var log logbook
-	var last Progress
 	here := t.TempDir()
 	write(t, here, "a", "a")
 	write(t, here, "unreadable", "b")
 	write(t, here, "f/c", "c")
 	write(t, here, "g/d", "d")
 	must(t, os.Chmod(filepath.Join(here, "unreadable"), 0))
-	d := openDir(t, here, &Options{Logger: log.logger(), Progress: func(p Progress) { last = p }})
+	d := openDir(t, here, &Options{Logger: log.logger()})
 
 	wantKeys(t, complete(t, d), "a f/c g/d")
-	if last.Skipped != 1 || log.lines("dir: skipped") != 1 {
-		t.Errorf("%+v, log: %s", last, &log.buf)
+	if d.Progress().Skipped != 1 || log.lines("dir: skipped") != 1 {
+		t.Errorf("%+v, log: %s", d.Progress(), &log.buf)
 	}
 	file := resourcesync.Range{From: "unreadable", To: "unreadable\x00"}
 	if got := unreadable(t, d); !slices.Equal(got, []resourcesync.Range{file}) {

@@ -78,7 +78,6 @@ func checkRoundTrip(t *testing.T, d *Dir, key string) {
 
 func TestLimitsOfNames(t *testing.T) {
 	var log logbook
-	var told Progress
 	here := t.TempDir()
 	folder := strings.Repeat("d", 250)
 	tail := strings.Repeat("x", resourcesync.MaxKeyLength-2*len(folder+"/"))
@@ -98,7 +97,7 @@ func TestLimitsOfNames(t *testing.T) {
 	write(t, here, uriFits, "")
 	write(t, here, uriFits+"üüüü", "")
 
-	d := openDir(t, here, &Options{Logger: log.logger(), Progress: func(p Progress) { told = p }})
+	d := openDir(t, here, &Options{Logger: log.logger()})
 	found := complete(t, d)
 	if len(found) != 3 || found[fits].Key == "" || found[last].Key == "" || found[uriFits].Key == "" {
 		t.Errorf("found %d: %q", len(found), keys(found))
@@ -106,8 +105,8 @@ func TestLimitsOfNames(t *testing.T) {
 	if n := len(found[uriFits].URI); n > rsxml.MaxURI || n < rsxml.MaxURI-20 {
 		t.Errorf("the URI that just fits has %d characters", n)
 	}
-	if told.Skipped != 3 || told.Files != 3 || log.lines("dir: skipped") != 3 {
-		t.Errorf("%+v, log:\n%s", told, &log.buf)
+	if d.Progress().Skipped != 3 || d.Progress().Resources != 3 || log.lines("dir: skipped") != 3 {
+		t.Errorf("%+v, log:\n%s", d.Progress(), &log.buf)
 	}
 }
 
@@ -116,16 +115,15 @@ func TestLimitsOfNames(t *testing.T) {
 func TestD11_SkippedFilesAreLoggedOnce(t *testing.T) {
 	const lines = 10
 	var log logbook
-	var told Progress
 	here := t.TempDir()
-	d := openDir(t, here, &Options{Logger: log.logger(), Progress: func(p Progress) { told = p }})
+	d := openDir(t, here, &Options{Logger: log.logger()})
 	for i := range 3 * lines {
 		write(t, here, strings.Repeat("é/", 200)+strings.Repeat("é", 120)+fmt.Sprint(i), "")
 	}
 	for range 2 {
 		wantKeys(t, complete(t, d), "")
-		if n := log.lines("msg="); n != lines+1 || told.Skipped != 3*lines || log.lines(`"dir: skipped in total" files=30`) != 1 {
-			t.Errorf("%d lines, want %d, told %+v:\n%s", n, lines+1, told, &log.buf)
+		if n := log.lines("msg="); n != lines+1 || d.Progress().Skipped != 3*lines || log.lines(`"dir: skipped in total" files=30`) != 1 {
+			t.Errorf("%d lines, want %d, told %+v:\n%s", n, lines+1, d.Progress(), &log.buf)
 		}
 	}
 }

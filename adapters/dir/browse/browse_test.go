@@ -26,6 +26,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/dir/browse"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 const base = "https://example.org/pub/"
@@ -56,7 +57,7 @@ func newSite(t testing.TB, paths ...string) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	if s.set, err = store.Set(t.Context(), "files", &sqlstore.SetOptions{AwaitScan: true}); err != nil {
+	if s.set, err = store.Set(t.Context(), "files", &scan.SetOptions{AwaitScan: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.Handler = browse.Handler(s.dir, s.set, &browse.Options{Source: "https://example.org/source", Logger: quiet})
