@@ -3,18 +3,15 @@
 // [gocloud.dev/blob]. A program links only the driver with which it opens the bucket.
 //
 //	objects, err := bucket.New(opened, "https://data.example.org/{key}", &bucket.Options{
+//		Name:  "s3://papers",
 //		Store: s3bucket.Store{},
-//		Set:   set, // of a sqlstore.Store
 //	})
 //	...
-//	result, err := set.Scan(ctx, objects.Resources(ctx))
+//	set, err := scan.Into(ctx, store, "papers", objects, nil)
 //
 // A scan lists the bucket and compares the listing with the set. It reads no object. An
-// object has changed if its length, its time or its entity tag has. The set is the
-// Provider of the Source, and the Bucket is its Opener, which reads objects for the
-// packages of a dump:
-//
-//	rshttp.Set{Provider: set, Opener: objects}
+// object has changed if its length, its time or its entity tag has. The Bucket is also the
+// Opener of the set, which reads objects for the packages of a dump.
 //
 // # Listed objects
 //
@@ -39,16 +36,17 @@ package bucket
 import (
 	"cmp"
 	"context"
-	"errors"
 	"log/slog"
 	"net/http"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"gocloud.dev/blob"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/health"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // A Store supplies properties of one kind of store that [gocloud.dev/blob] hides; s3bucket.Store is
@@ -83,22 +81,11 @@ type Store interface {
 // objects take about 1 MB.
 const MaxListing = 32 << 20
 
-// A Set is the set that a Bucket is compared with, for example a
-// *sqlstore.Set.
-type Set interface {
-	// Known returns the resources with these keys, in the same order; a zero
-	// Resource means that there is none.
-	Known(ctx context.Context, keys []string) ([]resourcesync.Resource, error)
-
-	// Withdraw removes resources from the lists at once. It may publish their
-	// deletions later, in case too many objects become private at once.
-	Withdraw(ctx context.Context, keys ...string) error
-}
-
-// Options configure [New]. Only Set is mandatory.
+// Options are the optional arguments of [New]. The zero value is valid.
 type Options struct {
-	// Set is the set that scans fill.
-	Set Set
+	// Name names the bucket for people, such as "s3://papers". A set records it, and is
+	// then not filled from another bucket. If empty, it is not recorded.
+	Name string
 
 	// Store knows the kind of the store. It may be nil.
 	Store Store
@@ -123,41 +110,38 @@ type Options struct {
 	// UserAgent is the User-Agent of these requests.
 	UserAgent string
 
-	// Progress is called about four times per second during a complete scan, and at its
-	// end. It must not block.
-	Progress func(Progress)
-
 	// Logger receives reports about objects that are not listed. If nil, slog.Default()
 	// is used.
 	Logger *slog.Logger
 }
 
-// Progress is the progress of a scan.
-type Progress struct {
-	Listed  int64 // objects that are listed
-	Private int64 // that are not, because they cannot be read without credentials
-	Skipped int64 // that are not, because of their names
-	Failed  int64 // whose anonymous requests failed; they stay as they are
-}
-
-// A Bucket is a bucket whose objects are published. It is a scanner and a
-// [resourcesync.Opener]. All methods are safe for concurrent use, except that one complete
-// scan runs at a time.
+// A Bucket is a bucket whose objects are published. It is a [scan.Origin] and a
+// [resourcesync.Opener].
 type Bucket struct {
 	bucket   *blob.Bucket
 	template template
 	options  Options
+	set      scan.Stored // nil before Bind: all objects are new
 	client   *http.Client
 	log      *slog.Logger
 	skips    health.Rounds // names that cannot be listed
 	notices  notices
+	progress atomic.Pointer[scan.Progress]
 
 	mu       sync.Mutex
 	withheld withheld  // by the last complete scan
 	verified time.Time // up to when listed objects have been asked for again
 }
 
-var _ resourcesync.Opener = (*Bucket)(nil)
+var (
+	_ scan.Origin         = (*Bucket)(nil)
+	_ scan.Binder         = (*Bucket)(nil)
+	_ scan.Parter         = (*Bucket)(nil)
+	_ scan.Watcher        = (*Bucket)(nil)
+	_ scan.Progresser     = (*Bucket)(nil)
+	_ scan.Identifier     = (*Bucket)(nil)
+	_ resourcesync.Opener = (*Bucket)(nil)
+)
 
 // verifyEvery is the default of Options.VerifyEvery.
 const verifyEvery = 7 * 24 * time.Hour
@@ -167,16 +151,16 @@ const verifyEvery = 7 * 24 * time.Hour
 //
 //	https://data.example.org/{key}
 //
-// The caller closes b after the last use of the Bucket.
+// The caller closes b after the last use of the Bucket. opts may be nil.
 func New(b *blob.Bucket, template string, opts *Options) (*Bucket, error) {
-	if opts == nil || opts.Set == nil {
-		return nil, errors.New("bucket: Options.Set is missing: give the set that scans fill, such as that of a sqlstore.Store")
-	}
 	t, err := parseTemplate(template)
 	if err != nil {
 		return nil, err
 	}
-	o := *opts
+	var o Options
+	if opts != nil {
+		o = *opts
+	}
 	if o.Prefix != "" {
 		b = blob.PrefixedBucket(b, o.Prefix)
 	}
@@ -186,7 +170,7 @@ func New(b *blob.Bucket, template string, opts *Options) (*Bucket, error) {
 	o.VerifyEvery = cmp.Or(o.VerifyEvery, verifyEvery)
 	o.Transport = cmp.Or[http.RoundTripper](o.Transport, http.DefaultTransport)
 	o.Logger = cmp.Or(o.Logger, slog.Default())
-	return &Bucket{
+	n := &Bucket{
 		bucket:   b,
 		template: t,
 		options:  o,
@@ -197,7 +181,24 @@ func New(b *blob.Bucket, template string, opts *Options) (*Bucket, error) {
 			Timeout:       checkTimeout,
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-	}, nil
+	}
+	n.progress.Store(&scan.Progress{})
+	return n, nil
+}
+
+// Bind implements [scan.Binder].
+func (b *Bucket) Bind(_ context.Context, set scan.Stored, _ func(context.Context, string) (scan.Stored, error)) error {
+	b.set = set
+	return nil
+}
+
+// Identity implements [scan.Identifier].
+func (b *Bucket) Identity() scan.Identity {
+	id := scan.Identity{URIs: b.template.before + variable + b.template.after}
+	if b.options.Name != "" {
+		id.Name = "bucket " + b.options.Name
+	}
+	return id
 }
 
 // anyStore is the Store of which nothing is known.

@@ -11,7 +11,7 @@ import (
 
 // compare yields the objects to list. It requests those whose permissions
 // are not known.
-func (s *scan) compare(ctx context.Context, listed []*blob.ListObject, yield func(resourcesync.Resource, error) bool) error {
+func (s *pass) compare(ctx context.Context, listed []*blob.ListObject, yield func(resourcesync.Resource, error) bool) error {
 	objects, err := s.load(ctx, listed)
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func (s *scan) compare(ctx context.Context, listed []*blob.ListObject, yield fun
 			}
 			continue
 		}
-		s.progress.Listed++
+		s.counts.listed++
 		r, err := resourcesync.Resource{Key: o.Key}, resourcesync.ErrUnchanged
 		if !unchanged {
 			r, err = s.resource(o, v.header), nil
@@ -72,11 +72,11 @@ func (s *scan) compare(ctx context.Context, listed []*blob.ListObject, yield fun
 	if len(withdrawn) == 0 {
 		return nil
 	}
-	return s.options.Set.Withdraw(ctx, withdrawn...)
+	return s.set.Withdraw(ctx, withdrawn...)
 }
 
 // load returns the objects that can be listed, with the resources that the set has.
-func (s *scan) load(ctx context.Context, listed []*blob.ListObject) ([]object, error) {
+func (s *pass) load(ctx context.Context, listed []*blob.ListObject) ([]object, error) {
 	objects := make([]object, 0, len(listed))
 	keys := make([]string, 0, len(listed))
 	for _, o := range listed {
@@ -85,7 +85,7 @@ func (s *scan) load(ctx context.Context, listed []*blob.ListObject) ([]object, e
 		}
 		etag, name := s.options.Store.ETag(o)
 		if err := s.checkName(o.Key, name); err != nil {
-			s.progress.Skipped++
+			s.counts.skipped++
 			if s.skips.News(o.Key, err.Error()) {
 				s.log.Warn("bucket: object not listed", "key", o.Key, "reason", err)
 			}
@@ -94,7 +94,10 @@ func (s *scan) load(ctx context.Context, listed []*blob.ListObject) ([]object, e
 		objects = append(objects, object{ListObject: o, etag: etag})
 		keys = append(keys, o.Key)
 	}
-	known, err := s.options.Set.Known(ctx, keys)
+	if s.set == nil {
+		return objects, nil
+	}
+	known, err := s.set.Known(ctx, keys)
 	if err != nil {
 		return nil, fmt.Errorf("bucket: looking up known objects: %w", err)
 	}
@@ -106,7 +109,7 @@ func (s *scan) load(ctx context.Context, listed []*blob.ListObject) ([]object, e
 }
 
 // asks reports whether an object must be requested before it is listed, or again.
-func (s *scan) asks(o *object) bool {
+func (s *pass) asks(o *object) bool {
 	switch {
 	case s.options.Private:
 		return false
@@ -122,8 +125,8 @@ func (s *scan) asks(o *object) bool {
 func (o *object) hash() uint64 { return hash(o.appendVersion(append([]byte(o.Key), 0))) }
 
 // withhold counts an object that cannot be read without credentials.
-func (s *scan) withhold(o *object, status string) {
-	s.progress.Private++
+func (s *pass) withhold(o *object, status string) {
+	s.counts.private++
 	if s.found != nil {
 		s.found.add(o.hash())
 	}
@@ -140,13 +143,13 @@ func (s *scan) withhold(o *object, status string) {
 
 // failed counts a failed request. It returns an error if so many have failed that the scan
 // is useless.
-func (s *scan) failed(o *object, err error) error {
-	s.progress.Failed++
+func (s *pass) failed(o *object, err error) error {
+	s.counts.failed++
 	if s.example == "" {
 		s.example = s.template.uri(o.Key) + " (" + err.Error() + ")"
 	}
-	if s.progress.Failed > mostFailed && 2*s.progress.Failed > s.checked {
-		return fmt.Errorf("bucket: %d of %d requests for objects at their URIs have failed, for example %s", s.progress.Failed, s.checked, s.example)
+	if s.counts.failed > mostFailed && 2*s.counts.failed > s.checked {
+		return fmt.Errorf("bucket: %d of %d requests for objects at their URIs have failed, for example %s", s.counts.failed, s.checked, s.example)
 	}
 	if s.skips.News(o.Key, err.Error()) {
 		s.log.Warn("bucket: object not requested; it stays as it is", "key", o.Key, "error", err)

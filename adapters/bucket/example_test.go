@@ -13,6 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/bucket"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 func Example() {
@@ -35,18 +36,17 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	set, err := store.Set(ctx, "objects", nil)
-	if err != nil {
-		log.Fatal(err)
-	}
 	objects, err := bucket.New(opened, "https://data.example.org/{key}", &bucket.Options{
-		Set:     set,
 		Private: true, // nobody but this program can read a bucket in memory
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	result, err := set.Scan(ctx, objects.Resources(ctx))
+	set, err := scan.Into(ctx, store, "objects", objects, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	result, err := set.Update(ctx) // a Source runs set.Run instead
 	if err != nil {
 		log.Fatal(err)
 	}

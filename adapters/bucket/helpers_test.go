@@ -20,6 +20,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/internal/azuretest"
 	"github.com/resourcesync-go/resourcesync/internal/s3test"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // A published bucket is compared with a set.
@@ -60,11 +61,14 @@ func publish(t testing.TB, b *blob.Bucket, template string, o bucket.Options) *p
 	}
 	t.Cleanup(func() { store.Close() })
 	p := &published{log: new(strings.Builder), template: template}
-	if p.set, err = store.Set(t.Context(), "objects", &sqlstore.SetOptions{MaxDelete: 1}); err != nil {
+	if p.set, err = store.Set(t.Context(), "objects", &scan.SetOptions{MaxDelete: 1}); err != nil {
 		t.Fatal(err)
 	}
-	o.Set, o.Logger = p.set, slog.New(slog.NewTextHandler(p.log, nil))
+	o.Logger = slog.New(slog.NewTextHandler(p.log, nil))
 	if p.Bucket, err = bucket.New(b, template, &o); err != nil {
+		t.Fatal(err)
+	}
+	if err := p.Bind(t.Context(), p.set, nil); err != nil {
 		t.Fatal(err)
 	}
 	return p

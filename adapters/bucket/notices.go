@@ -47,9 +47,7 @@ func (b *Bucket) Changed(keys ...string) {
 	background.Signal(n.woken)
 }
 
-// Watch calls changed with the keys that Changed has reported, sorted, and with nil if anything
-// may have changed, which it also does at the beginning, until ctx is done. It returns nil.
-// Keys that are reported while changed runs wait for its end.
+// Watch implements [scan.Watcher] with the keys that Changed has reported, sorted. Keys that are reported while changed runs wait for its end.
 func (b *Bucket) Watch(ctx context.Context, changed func(keys []string)) error {
 	n := &b.notices
 	changed(nil)

@@ -10,6 +10,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/bucket"
 	"github.com/resourcesync-go/resourcesync/internal/s3test"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // Objects that only the owner can read are not listed, unless asked for.
@@ -21,6 +22,9 @@ func TestPrivate(t *testing.T) {
 	}
 	p := publishS3(t, b, bucket.Options{VerifyEvery: always})
 	p.scan(t, resourcesync.ScanResult{Created: 2})
+	if got, want := p.Progress(), (scan.Progress{Resources: 2, Skipped: 3}); got != want {
+		t.Errorf("progress %+v, expected %+v", got, want)
+	}
 	if got := strings.Count(p.log.String(), "403"); got != 3 {
 		t.Errorf("%d reports:\n%s", got, p.log)
 	}
@@ -32,6 +36,9 @@ func TestPrivate(t *testing.T) {
 	// The policy changes, the objects do not.
 	b.Publish(t, "public/1", "private/1")
 	p.scan(t, resourcesync.ScanResult{Created: 1, Unchanged: 1})
+	if got, want := p.Progress(), (scan.Progress{Resources: 2, Skipped: 3}); got != want {
+		t.Errorf("progress of the second scan: %+v, expected %+v", got, want)
+	}
 	if listed := p.listed(t); len(listed) != 2 || listed["public/1"].Key == "" || listed["private/1"].Key == "" {
 		t.Errorf("after another policy, %v are listed", listed)
 	}

@@ -14,21 +14,17 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 const (
 	// pageSize is the number of objects of a listing that are read and compared at once:
 	// the most that S3 and Google Cloud Storage return.
 	pageSize = 1000
-
-	// progressEvery is the interval between calls of Options.Progress.
-	progressEvery = 250 * time.Millisecond
 )
 
-// Resources scans the bucket: it yields its objects in the order in which the store lists
-// them. Its memory does not depend on their number. The contract is that of
-// [resourcesync.Provider], except for the order: ranging over the result scans, ranging
-// again scans again, and an error that makes the scan incomplete is yielded once and last.
+// Resources implements [scan.Origin]: it lists the objects in the order of the store. Its
+// memory does not depend on their number.
 //
 // An unchanged object is yielded as its Key alone, with [resourcesync.ErrUnchanged]. If the
 // anonymous request for an object fails, its resource stays as it is. An object that can no
@@ -40,8 +36,9 @@ const (
 func (b *Bucket) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
 		skips := b.skips.Begin()
-		s := b.newScan(skips)
+		s := b.newPass(skips)
 		s.found = withheld{}
+		s.report()
 		err := s.run(ctx, "", yield)
 		if err == errStopped {
 			return
@@ -59,15 +56,11 @@ func (b *Bucket) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource,
 		if n, news := skips.End(); news {
 			b.log.Warn("bucket: objects not listed in total", "objects", n)
 		}
-		if b.options.Progress != nil {
-			b.options.Progress(s.progress)
-		}
 	}
 }
 
-// Part scans parts of the bucket: the objects with these keys and, for a key that ends in
-// a slash, all whose keys begin with it. It returns their ranges and a listing of them,
-// which is like that of Resources, for the method ScanRanges of a sqlstore.Set.
+// Part implements [scan.Parter]: it lists the objects with these keys and, for a key that ends
+// in a slash, all whose keys begin with it.
 func (b *Bucket) Part(ctx context.Context, keys []string) ([]resourcesync.Range, iter.Seq2[resourcesync.Resource, error]) {
 	ranges := make([]resourcesync.Range, len(keys))
 	for i, key := range keys {
@@ -77,7 +70,7 @@ func (b *Bucket) Part(ctx context.Context, keys []string) ([]resourcesync.Range,
 		}
 	}
 	return ranges, func(yield func(resourcesync.Resource, error) bool) {
-		s := b.newScan(&b.skips)
+		s := b.newPass(&b.skips)
 		var single []string
 		var err error
 		for _, key := range keys {
@@ -108,34 +101,33 @@ type problems interface {
 	News(name, text string) bool
 }
 
-// A scan is one pass over the bucket, or a part of one.
-type scan struct {
+// A pass is a listing of the bucket, or of a part.
+type pass struct {
 	*Bucket
 	began    time.Time
 	skips    problems
 	before   withheld  // by the last complete scan
 	verified time.Time // up to when objects have been asked for again
 	found    withheld  // by this scan; nil for a part
-	progress Progress
-	reported time.Time
+	counts   counts
 
 	anyKnown bool // the set has an object of the listing
 	checked  int64
 	example  string // an object that is withheld or could not be requested, and why
 }
 
-func (b *Bucket) newScan(skips problems) *scan {
+func (b *Bucket) newPass(skips problems) *pass {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := time.Now()
 	if b.verified.IsZero() {
 		b.verified = now
 	}
-	return &scan{Bucket: b, began: now, reported: now, skips: skips, before: b.withheld, verified: b.verified}
+	return &pass{Bucket: b, began: now, skips: skips, before: b.withheld, verified: b.verified}
 }
 
 // run yields the objects whose keys begin with prefix.
-func (s *scan) run(ctx context.Context, prefix string, yield func(resourcesync.Resource, error) bool) error {
+func (s *pass) run(ctx context.Context, prefix string, yield func(resourcesync.Resource, error) bool) error {
 	for objects, err := range s.list(ctx, prefix) {
 		if err == nil {
 			err = s.compare(ctx, objects, yield)
@@ -240,7 +232,7 @@ func (r *repetition) received(objects []*blob.ListObject) error {
 }
 
 // runSingle yields the objects with these keys, without the others around them.
-func (s *scan) runSingle(ctx context.Context, keys []string, yield func(resourcesync.Resource, error) bool) error {
+func (s *pass) runSingle(ctx context.Context, keys []string, yield func(resourcesync.Resource, error) bool) error {
 	found := make([]*blob.ListObject, len(keys))
 	g, running := errgroup.WithContext(ctx)
 	g.SetLimit(checkers)
@@ -266,21 +258,33 @@ func (s *scan) runSingle(ctx context.Context, keys []string, yield func(resource
 
 // complete returns the error of a scan that has reached the end of the listing but shows
 // that the URIs of the objects are wrong.
-func (s *scan) complete() error {
-	p := &s.progress
+func (s *pass) complete() error {
+	c := &s.counts
 	switch {
-	case p.Listed > 0 || s.anyKnown:
-	case p.Failed > 0:
+	case c.listed > 0 || s.anyKnown:
+	case c.failed > 0:
 		return fmt.Errorf("bucket: no object can be requested at its URI, for example %s: check the template of the URIs", s.example)
-	case p.Private > 0:
+	case c.private > 0:
 		return fmt.Errorf("bucket: no object can be read without credentials, for example %s: let everybody read them, check the template of the URIs, or publish private objects on purpose", s.example)
 	}
 	return nil
 }
 
-func (s *scan) report() {
-	if s.options.Progress != nil && s.found != nil && time.Since(s.reported) >= progressEvery {
-		s.options.Progress(s.progress)
-		s.reported = time.Now()
+// counts are the numbers of objects of a pass.
+type counts struct {
+	listed  int64
+	private int64 // not listed, because they cannot be read without credentials
+	skipped int64 // not listed, because of their names
+	failed  int64 // whose anonymous requests failed; they stay as they are
+}
+
+// report makes the counts of a pass over all objects those of Progress.
+func (s *pass) report() {
+	if s.found != nil {
+		c := s.counts
+		s.progress.Store(&scan.Progress{Resources: c.listed, Skipped: c.private + c.skipped + c.failed})
 	}
 }
+
+// Progress implements [scan.Progresser]. It counts pages of a thousand objects.
+func (b *Bucket) Progress() scan.Progress { return *b.progress.Load() }

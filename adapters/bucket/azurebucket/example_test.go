@@ -16,6 +16,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/bucket"
 	"github.com/resourcesync-go/resourcesync/adapters/bucket/azurebucket"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // The objects of a public container of Azure Blob Storage. A program reports changes.
@@ -31,10 +32,6 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	set, err := store.Set(ctx, "objects", nil)
-	if err != nil {
-		log.Fatal(err)
-	}
 
 	// This sends no requests.
 	client, err := container.NewClientWithNoCredential("https://library.blob.core.windows.net/papers", &container.ClientOptions{
@@ -48,16 +45,23 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer opened.Close()
-	objects, err := bucket.New(opened, "https://library.blob.core.windows.net/papers/{key}", &bucket.Options{Set: set, Store: azurebucket.Store{}})
+	objects, err := bucket.New(opened, "https://library.blob.core.windows.net/papers/{key}", &bucket.Options{
+		Name:  "https://library.blob.core.windows.net/papers",
+		Store: azurebucket.Store{},
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	// set.Scan(ctx, objects.Resources(ctx)) lists the container.
+	set, err := scan.Into(ctx, store, "objects", objects, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	// A Source runs set.Run, which lists the container.
 
 	r := httptest.NewRequest("POST", "/resourcesync/ping", strings.NewReader("url=https://library.blob.core.windows.net/papers/maps/1.txt"))
 	r.Header.Set("Authorization", "Bearer TOKEN")
 	w := httptest.NewRecorder()
 	objects.Ping("TOKEN").ServeHTTP(w, r)
-	fmt.Println(w.Code)
-	// Output: 202
+	fmt.Println(w.Code, set.Ready())
+	// Output: 202 false
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/bucket"
 	"github.com/resourcesync-go/resourcesync/adapters/bucket/s3bucket"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // The objects of a bucket in Amazon S3, whose event notifications report changes.
@@ -31,10 +32,6 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	set, err := store.Set(ctx, "objects", nil)
-	if err != nil {
-		log.Fatal(err)
-	}
 
 	// This sends no requests. A program uses the configuration and credentials of AWS.
 	client := s3.NewFromConfig(aws.Config{Region: "eu-central-1"})
@@ -43,11 +40,18 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer opened.Close()
-	objects, err := bucket.New(opened, "https://data.example.org/{key}", &bucket.Options{Set: set, Store: s3bucket.Store{}})
+	objects, err := bucket.New(opened, "https://data.example.org/{key}", &bucket.Options{
+		Name:  "s3://papers",
+		Store: s3bucket.Store{},
+	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	// set.Scan(ctx, objects.Resources(ctx)) lists the bucket.
+	set, err := scan.Into(ctx, store, "objects", objects, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	// A Source runs set.Run, which lists the bucket.
 
 	r := httptest.NewRequest("POST", "/resourcesync/ping", strings.NewReader(
 		`{"Records": [{"eventName": "ObjectCreated:Put", "s3": {"bucket": {"name": "papers"}, "object": {"key": "maps/1.txt"}}}]}`))
@@ -55,6 +59,6 @@ func Example() {
 	r.SetBasicAuth("x", "TOKEN")
 	w := httptest.NewRecorder()
 	objects.Ping("TOKEN").ServeHTTP(w, r)
-	fmt.Println(w.Code)
-	// Output: 202
+	fmt.Println(w.Code, set.Ready())
+	// Output: 202 false
 }
