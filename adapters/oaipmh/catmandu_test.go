@@ -108,10 +108,7 @@ func TestCatmandu(t *testing.T) {
 	}
 	harvester := func(o oaipmh.Options) *fixture {
 		f := newFixture(t, 0, o)
-		var err error
-		if f.harvester, err = oaipmh.New(url, f.set, f.state, &f.options); err != nil {
-			t.Fatal(err)
-		}
+		f.restartAt(url)
 		return f
 	}
 	all, physics := harvester(oaipmh.Options{FullEvery: -1}), harvester(oaipmh.Options{Set: "physics", FullEvery: time.Nanosecond})
@@ -137,7 +134,7 @@ func TestCatmandu(t *testing.T) {
 	}
 
 	other := harvester(oaipmh.Options{MetadataPrefix: "marcxml"})
-	if _, err := other.harvester.Harvest(t.Context()); err == nil || !strings.Contains(err.Error(), "its metadata prefixes are oai_dc") {
+	if _, err := other.harvester.Fill(t.Context()); err == nil || !strings.Contains(err.Error(), "its metadata prefixes are oai_dc") {
 		t.Errorf("the error is %v", err)
 	}
 }

@@ -11,9 +11,9 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/oaipmh"
-	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/internal/oaitest"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 func Example() {
@@ -31,21 +31,17 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	records, err := store.Set(ctx, "records", &sqlstore.SetOptions{AwaitScan: true})
-	if err != nil {
-		log.Fatal(err)
-	}
-	state, err := store.Set(ctx, "harvest of records", nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	repository, err := oaipmh.New(server.URL+"/oai", records, state, &oaipmh.Options{
+	repository, err := oaipmh.New(server.URL+"/oai", &oaipmh.Options{
 		URI: "https://repo.example/record/{local}",
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := repository.Harvest(ctx); err != nil { // again and again, such as every ten minutes
+	records, err := scan.Into(ctx, store, "records", repository, &scan.Options{Every: 10 * time.Minute})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if _, err := records.Update(ctx); err != nil { // a Source runs records.Run instead
 		log.Fatal(err)
 	}
 	for r, err := range records.Resources(ctx, resourcesync.Range{}) {

@@ -12,7 +12,7 @@ import (
 // identityAge is how long an answer to Identify is used.
 const identityAge = day
 
-// A harvest is one call of Harvest.
+// A harvest is one call of Fill.
 type harvest struct {
 	*Repository
 	p      progress
@@ -25,14 +25,17 @@ type harvest struct {
 	found []record // not yet applied
 }
 
-// Harvest brings the set up to date: it lists the records that have changed since the last
+// Fill implements [scan.Filler]: it lists the records that have changed since the last
 // harvest, or all records if a complete listing is due. The result has the sums of all listings.
 //
-// Harvest returns after the end of the lists, which takes hours for the first listing of a
+// Fill returns after the end of the lists, which takes hours for the first listing of a
 // large repository. If it fails, or if the process dies, the next call continues after the
-// last response. While another Harvest of this Repository runs, it returns
+// last response. While another Fill of this Repository runs, it returns
 // [resourcesync.ErrScanning].
-func (r *Repository) Harvest(ctx context.Context) (resourcesync.ScanResult, error) {
+func (r *Repository) Fill(ctx context.Context) (resourcesync.ScanResult, error) {
+	if r.set == nil {
+		return resourcesync.ScanResult{}, errUnbound
+	}
 	if !r.running.TryLock() {
 		return resourcesync.ScanResult{}, resourcesync.ErrScanning
 	}

@@ -210,7 +210,7 @@ func TestHarvest_During(t *testing.T) {
 	for done := false; !done; f.restart() {
 		ctx, cancel := context.WithCancel(t.Context())
 		stop = cancel
-		_, err := f.harvester.Harvest(ctx)
+		_, err := f.harvester.Fill(ctx)
 		cancel()
 		if done = err == nil; !done && (!errors.Is(err, context.Canceled) || i > 8) {
 			t.Fatal(err)
@@ -237,20 +237,5 @@ func TestHarvest_Interrupted(t *testing.T) {
 	at := slices.IndexFunc(requests, func(q string) bool { return strings.Contains(q, "resumptionToken=0%2150%21") })
 	if at < 0 || !strings.Contains(requests[at+1], "from=") {
 		t.Errorf("the requests are %q", requests)
-	}
-}
-
-func TestWatch(t *testing.T) {
-	f := newFixture(t, 0, oaipmh.Options{})
-	ctx, cancel := context.WithCancel(t.Context())
-	woken := make(chan struct{}, 10)
-	done := make(chan error)
-	go func() { done <- f.harvester.Watch(ctx, func() { woken <- struct{}{} }) }()
-	<-woken
-	f.harvester.Changed()
-	<-woken
-	cancel()
-	if err := <-done; !errors.Is(err, context.Canceled) {
-		t.Error(err)
 	}
 }

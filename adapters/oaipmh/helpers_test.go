@@ -19,11 +19,13 @@ import (
 // A fixture is a repository with the set that is harvested from it.
 type fixture struct {
 	*oaitest.Repository
-	server     *httptest.Server
-	set, state *sqlstore.Set
-	harvester  *oaipmh.Repository
-	options    oaipmh.Options
-	t          testing.TB
+	server    *httptest.Server
+	file      string // of the store
+	store     *sqlstore.Store
+	set       *sqlstore.Set
+	harvester *oaipmh.Repository
+	options   oaipmh.Options
+	t         testing.TB
 }
 
 // midday is the time of the newest record of a fixture.
@@ -36,12 +38,12 @@ func newFixture(t testing.TB, records int, o oaipmh.Options) *fixture {
 	f.Repository = oaitest.New("https://repo.example", records, midday)
 	f.server = httptest.NewServer(f.Repository)
 	t.Cleanup(f.server.Close)
-	store, set, state, err := openStore(t.Context(), filepath.Join(t.TempDir(), "state.db"))
-	if err != nil {
+	f.file = filepath.Join(t.TempDir(), "state.db")
+	var err error
+	if f.store, f.set, err = openStore(t.Context(), f.file); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { store.Close() })
-	f.set, f.state = set, state
+	t.Cleanup(func() { f.store.Close() })
 	f.restart()
 	return f
 }
@@ -49,15 +51,20 @@ func newFixture(t testing.TB, records int, o oaipmh.Options) *fixture {
 // restart begins with a new harvester, as a new process does.
 func (f *fixture) restart() {
 	f.t.Helper()
+	f.restartAt(f.server.URL + "/oai")
+}
+
+func (f *fixture) restartAt(url string) {
+	f.t.Helper()
 	var err error
-	if f.harvester, err = oaipmh.New(f.server.URL+"/oai", f.set, f.state, &f.options); err != nil {
+	if f.harvester, err = newHarvester(context.Background(), url, f.store, f.set, &f.options); err != nil {
 		f.t.Fatal(err)
 	}
 }
 
 func (f *fixture) harvest() resourcesync.ScanResult {
 	f.t.Helper()
-	result, err := f.harvester.Harvest(context.Background())
+	result, err := f.harvester.Fill(context.Background())
 	if err != nil {
 		f.t.Fatal(err)
 	}

@@ -45,7 +45,7 @@ func TestExpiry(t *testing.T) {
 	t.Run("too early", func(t *testing.T) {
 		f := newFixture(t, 300, oaipmh.Options{})
 		f.PageSize, f.ListPages, f.OnlyDates = 20, 1, true
-		if _, err := f.harvester.Harvest(t.Context()); err == nil || !strings.Contains(err.Error(), "expire before") {
+		if _, err := f.harvester.Fill(t.Context()); err == nil || !strings.Contains(err.Error(), "expire before") {
 			t.Errorf("the error is %v", err)
 		}
 		f.ListPages = 0
@@ -187,7 +187,7 @@ func TestErrors(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			f := newFixture(t, 0, c.options)
 			f.server.Config.Handler = c.handler
-			if _, err := f.harvester.Harvest(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
+			if _, err := f.harvester.Fill(t.Context()); err == nil || !strings.Contains(err.Error(), c.want) {
 				t.Errorf("the error is %v, expected %q", err, c.want)
 			}
 			if len(f.uris()) > 0 {
@@ -250,7 +250,7 @@ func TestRedirectInside(t *testing.T) {
 	f.server.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		http.Redirect(w, r, inside.URL+"/oai?"+r.URL.RawQuery, http.StatusFound)
 	})
-	if _, err := f.harvester.Harvest(t.Context()); err == nil || !strings.Contains(err.Error(), "not public") {
+	if _, err := f.harvester.Fill(t.Context()); err == nil || !strings.Contains(err.Error(), "not public") {
 		t.Errorf("the error is %v", err)
 	}
 }

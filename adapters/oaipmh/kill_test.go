@@ -19,6 +19,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/internal/oaitest"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // childURL tells a process that it is the child of a test, and which repository it harvests.
@@ -42,27 +43,36 @@ func child(ctx context.Context, url, file string) error {
 		io.Copy(io.Discard, os.Stdin)
 		os.Exit(1)
 	}()
-	store, set, state, err := openStore(ctx, file)
+	store, set, err := openStore(ctx, file)
 	if err != nil {
 		return err
 	}
 	defer store.Close()
-	r, err := oaipmh.New(url, set, state, &oaipmh.Options{Rate: 1e6, FullEvery: -1, Logger: slog.New(slog.DiscardHandler)})
+	r, err := newHarvester(ctx, url, store, set, &oaipmh.Options{Rate: 1e6, FullEvery: -1, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
-	_, err = r.Harvest(ctx)
+	_, err = r.Fill(ctx)
 	return err
 }
 
-func openStore(ctx context.Context, file string) (store *sqlstore.Store, set, state *sqlstore.Set, err error) {
+func openStore(ctx context.Context, file string) (store *sqlstore.Store, set *sqlstore.Set, err error) {
 	if store, err = sqlitestore.OpenFile(ctx, file, &sqlstore.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
-		return nil, nil, nil, err
+		return nil, nil, err
 	}
-	if set, err = store.Set(ctx, "records", &sqlstore.SetOptions{AwaitScan: true}); err == nil {
-		state, err = store.Set(ctx, "harvest", nil)
+	set, err = store.Set(ctx, "records", &scan.SetOptions{AwaitScan: true})
+	return store, set, err
+}
+
+// newHarvester returns a Repository that fills set.
+func newHarvester(ctx context.Context, url string, store *sqlstore.Store, set *sqlstore.Set, o *oaipmh.Options) (*oaipmh.Repository, error) {
+	r, err := oaipmh.New(url, o)
+	if err != nil {
+		return nil, err
 	}
-	return store, set, state, err
+	return r, r.Bind(ctx, set, func(ctx context.Context, purpose string) (scan.Stored, error) {
+		return store.Set(ctx, purpose+" records", nil)
+	})
 }
 
 // number returns the number in an environment variable.
@@ -126,7 +136,7 @@ func TestKill(t *testing.T) {
 	if err := cmd.Wait(); err != nil {
 		t.Fatal(err)
 	}
-	store, set, _, err := openStore(t.Context(), file)
+	store, set, err := openStore(t.Context(), file)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,15 +2,19 @@
 // (https://www.openarchives.org/OAI/openarchivesprotocol.html), so that software that only
 // speaks that protocol becomes a ResourceSync Source.
 //
+//	repository, err := oaipmh.New("https://repo.example/oai", nil)
+//	...
+//	set, err := scan.Into(ctx, store, "records", repository, &scan.Options{Every: 10 * time.Minute})
+//
 // Each record describes a resource: its URI is the first http or https URL among the
 // identifiers in the record's metadata, such as dc:identifier, or comes from a template over
 // the OAI identifier ([Options.URI]). Its lastmod is the datestamp of the record. The key in
 // the set is the OAI identifier.
 //
-// [Repository.Harvest] brings the set up to date. It first lists the whole repository, and
-// from then on the records since the last harvest, with an overlap. A repository need not
-// report deletions, so from time to time it lists everything again ([Options.FullEvery]) and
-// deletes missing records, under the guard of [sqlstore.SetOptions] against mass deletions.
+// Each scan is a harvest ([Repository.Fill]). The first lists the whole repository, and the
+// others list the records since the last harvest, with an overlap. A repository need not
+// report deletions, so from time to time a harvest lists everything again ([Options.FullEvery])
+// and deletes missing records, under the guard of [scan.SetOptions] against mass deletions.
 //
 // # Completeness
 //
@@ -28,7 +32,6 @@ package oaipmh
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -39,10 +42,10 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
 	"github.com/resourcesync-go/resourcesync/rsxml"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // Options configure a Repository. The zero value is a reasonable default.
@@ -107,20 +110,22 @@ type Options struct {
 // defaultMaxState is the default of Options.MaxState, in bytes.
 const defaultMaxState = 16 << 30
 
-// A Repository harvests an OAI-PMH repository, or one of its sets. All methods are safe
-// for concurrent use.
+// A Repository is an OAI-PMH repository, or one of its sets, that is harvested. It is a
+// [scan.Origin]. All methods are safe for concurrent use.
 type Repository struct {
-	base     *url.URL
-	set      *sqlstore.Set
-	state    *sqlstore.Set
+	given    string   // the base URL for people, and in the record of a set
+	base     *url.URL // without a fragment
+	set      scan.Stored
+	state    scan.Stored
 	template *template // nil: URIs come from the metadata
 	options  Options
 	client   *fetch.Client
 	log      *slog.Logger
 
-	running  sync.Mutex // one Harvest at a time
-	bell     background.Bell
-	hinted   atomic.Bool // Changed has been called since the last listing
+	running  sync.Mutex      // one Fill at a time
+	bell     background.Bell // rings when Changed is called
+	received background.Bell // rings when the status changes
+	hinted   atomic.Bool     // Changed has been called since the last listing
 	mu       sync.Mutex
 	status   Status
 	warnings map[string]bool // messages that have been logged
@@ -128,11 +133,7 @@ type Repository struct {
 
 // New returns the Repository whose OAI-PMH interface is at baseURL. It sends no request. opts
 // may be nil.
-//
-// The records are put into set, and nothing else may change it. With the option AwaitScan of
-// [sqlstore.SetOptions], set is not published until the first listing is complete. state
-// keeps the progress of harvests: it is a set of the same store that is not published.
-func New(baseURL string, set, state *sqlstore.Set, opts *Options) (*Repository, error) {
+func New(baseURL string, opts *Options) (*Repository, error) {
 	var o Options
 	if opts != nil {
 		o = *opts
@@ -164,7 +165,7 @@ func New(baseURL string, set, state *sqlstore.Set, opts *Options) (*Repository, 
 		return nil, errors.New("oaipmh: URIPrefix selects identifiers of the metadata, which a template does not use; leave out one of the two")
 	}
 	u.Fragment, u.RawFragment = "", ""
-	r := &Repository{base: u, set: set, state: state, options: o, log: o.Logger, warnings: map[string]bool{}}
+	r := &Repository{given: baseURL, base: u, options: o, log: o.Logger, warnings: map[string]bool{}}
 	if o.URI != "" {
 		if r.template, err = parseTemplate(o.URI); err != nil {
 			return nil, fmt.Errorf("oaipmh: %w", err)
@@ -177,20 +178,6 @@ func New(baseURL string, set, state *sqlstore.Set, opts *Options) (*Repository, 
 	})
 	return r, nil
 }
-
-// Changed reports that records may have changed. It does not block. Watchers wake, and a
-// complete listing that is under way is interrupted for the recent changes. The URLs are
-// ignored: the repository reports the changes.
-func (r *Repository) Changed(...*url.URL) {
-	r.hinted.Store(true)
-	r.bell.Ring()
-}
-
-// Watch implements [resourcesync.Watcher]: until ctx is done, it calls wake after
-// [Repository.Changed], so that the caller can harvest.
-func (r *Repository) Watch(ctx context.Context, wake func()) error { return r.bell.Listen(ctx, wake) }
-
-var _ resourcesync.Watcher = (*Repository)(nil)
 
 // A Status describes the last harvest.
 type Status struct {

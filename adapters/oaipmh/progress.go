@@ -59,12 +59,15 @@ const stateKey = "harvest"
 
 // load reads the progress. It is zero before the first harvest.
 func (h *harvest) load(ctx context.Context) error {
-	kept, found, err := h.state.Get(ctx, stateKey)
-	if err != nil || !found {
-		return err
-	}
-	if err := json.Unmarshal([]byte(kept.Stamp), &h.p); err != nil {
-		return fmt.Errorf("oaipmh: the state of the harvest is damaged: %w", err)
+	// Known would return nothing for a damaged row. Without the generation, resources that
+	// are missing later would stay listed.
+	for kept, err := range h.state.Resources(ctx, only(stateKey)) {
+		if err == nil {
+			err = json.Unmarshal([]byte(kept.Stamp), &h.p)
+		}
+		if err != nil {
+			return fmt.Errorf("oaipmh: the state of the harvest cannot be read: %w", err)
+		}
 	}
 	return nil
 }
@@ -105,6 +108,7 @@ func (h *harvest) report() {
 		Name: h.p.Identity.Name, DeletedRecord: h.p.Identity.DeletedRecord, Granule: h.p.Dates.granule(),
 		Since: h.p.Since, Compared: h.p.Compared, Listing: h.p.Full != nil,
 	}
+	defer h.received.Ring()
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	st.Records, st.Size, st.Unlisted = h.status.Records, h.status.Size, h.status.Unlisted

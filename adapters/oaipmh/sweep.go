@@ -168,12 +168,12 @@ func (h *harvest) isHere(ctx context.Context, identifier string) (bool, error) {
 
 // mark marks a resource as listed or as gone.
 func (h *harvest) mark(ctx context.Context, key string, here bool) error {
-	r, found, err := h.set.Get(ctx, key)
-	if err != nil || !found {
+	known, err := h.listed(ctx, []string{key})
+	if err != nil || len(known) == 0 {
 		return err
 	}
-	if r.Stamp = gone; here {
-		r.Stamp = h.p.stamp()
+	if known[0].Stamp = gone; here {
+		known[0].Stamp = h.p.stamp()
 	}
-	return h.set.Put(ctx, r)
+	return h.set.Put(ctx, known[0])
 }
