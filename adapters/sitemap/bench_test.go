@@ -2,6 +2,7 @@ package sitemap_test
 
 import (
 	"bufio"
+	"context"
 	"fmt"
 	"io"
 	"log/slog"
@@ -18,6 +19,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 const (
@@ -58,17 +60,19 @@ func benchScan(b *testing.B, verify sitemap.Verify, n int) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		set, err := store.Set(b.Context(), "pages", &sqlstore.SetOptions{AwaitScan: true})
+		set, err := store.Set(b.Context(), "pages", &scan.SetOptions{AwaitScan: true})
 		if err != nil {
 			b.Fatal(err)
 		}
-		withheld, err := store.Set(b.Context(), "withheld", nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		site, err := sitemap.New(base, set, &sitemap.Options{
+		site, err := sitemap.New(base, &sitemap.Options{
 			Upstream: "http://" + address, Verify: verify, Rate: 1e6, Concurrency: 8,
-			Folder: filepath.Join(folder, "sitemaps"), Withheld: withheld, Logger: log,
+			Folder: filepath.Join(folder, "sitemaps"), Logger: log,
+		})
+		if err != nil {
+			b.Fatal(err)
+		}
+		err = site.Bind(b.Context(), set, func(ctx context.Context, purpose string) (scan.Stored, error) {
+			return store.Set(ctx, purpose+" pages", nil)
 		})
 		if err != nil {
 			b.Fatal(err)

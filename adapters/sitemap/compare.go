@@ -11,7 +11,7 @@ import (
 )
 
 // compare yields unchanged pages, and starts checks of the others.
-func (sc *scan) compare() error {
+func (sc *pass) compare() error {
 	pages := newest(sc.pages)
 	sc.pages = nil
 	if len(pages) == 0 {
@@ -34,7 +34,7 @@ func (sc *scan) compare() error {
 		case sc.isListedAsIs(p):
 			sc.send(p.known)
 		case sc.isWithheldAsIs(p):
-			sc.withheld(parseStamp(p.withheld.Stamp).Reason)
+			sc.countWithheld(parseStamp(p.withheld.Stamp).Reason)
 		default:
 			sc.checks.Go(func() error {
 				sc.check(p)
@@ -63,7 +63,7 @@ func (s *Site) isWithheldAsIs(p *page) bool {
 }
 
 // list yields a page without requesting it.
-func (sc *scan) list(p *page) {
+func (sc *pass) list(p *page) {
 	v, err := sc.Site.check(sc.ctx, p)
 	if err != nil {
 		sc.count(func(st *Status) { st.Invalid++ })
@@ -97,10 +97,10 @@ func (s *Site) apply(ctx context.Context, p *page, v verdict) error {
 	if v.stranger { // the next refusals may show that the website distrusts the headers
 		withdraw = func(ctx context.Context, p *page) error { return s.set.WithdrawForScan(ctx, p.key) }
 	}
-	if err := withdraw(ctx, p); err != nil || s.options.Withheld == nil {
+	if err := withdraw(ctx, p); err != nil {
 		return err
 	}
-	return s.options.Withheld.Put(ctx, resourcesync.Resource{
+	return s.withheld.Put(ctx, resourcesync.Resource{
 		Key:   p.key,
 		URI:   p.uri.String(),
 		Stamp: stamp{Listed: listedAt(p.listed), Reason: v.reason}.String(),
@@ -128,7 +128,7 @@ func (s *Site) unwithhold(ctx context.Context, p *page) error {
 	if p.withheld.Key == "" {
 		return nil
 	}
-	return s.options.Withheld.Delete(ctx, p.key)
+	return s.withheld.Delete(ctx, p.key)
 }
 
 // loadKnown sets the known and withheld resources of pages.
@@ -141,11 +141,9 @@ func (s *Site) loadKnown(ctx context.Context, pages []page) error {
 	if err != nil {
 		return err
 	}
-	withheld := make([]resourcesync.Resource, len(pages))
-	if s.options.Withheld != nil {
-		if withheld, err = s.options.Withheld.Known(ctx, keys); err != nil {
-			return err
-		}
+	withheld, err := s.withheld.Known(ctx, keys)
+	if err != nil {
+		return err
 	}
 	for i := range pages {
 		// A page whose known resource has no key is not listed.

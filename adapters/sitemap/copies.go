@@ -20,7 +20,7 @@ import (
 
 // readSitemap adds the URLs in the sitemap at u, and calls child for each sitemap that
 // it names.
-func (sc *scan) readSitemap(u *url.URL, child func(*url.URL) error) error {
+func (sc *pass) readSitemap(u *url.URL, child func(*url.URL) error) error {
 	text, end, err := sc.fetch(u)
 	if err != nil {
 		return err
@@ -43,7 +43,7 @@ func (sc *scan) readSitemap(u *url.URL, child func(*url.URL) error) error {
 
 // fetch returns the text of the sitemap at u, from the site or from a current copy. The
 // caller must call end after reading, and report whether it read the complete text.
-func (sc *scan) fetch(u *url.URL) (text io.Reader, end func(complete bool), err error) {
+func (sc *pass) fetch(u *url.URL) (text io.Reader, end func(complete bool), err error) {
 	kept := sc.copies.open(u)
 	res, err := sc.client.get(sc.ctx, u, kept.header())
 	if err != nil {

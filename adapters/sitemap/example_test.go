@@ -12,6 +12,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 func Example() {
@@ -42,15 +43,15 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer store.Close()
-	pages, err := store.Set(ctx, "pages", nil)
+	site, err := sitemap.New("https://example.org/", &sitemap.Options{Upstream: cms.URL})
 	if err != nil {
 		log.Fatal(err)
 	}
-	site, err := sitemap.New("https://example.org/", pages, &sitemap.Options{Upstream: cms.URL})
+	pages, err := scan.Into(ctx, store, "pages", site, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	if _, err := pages.Scan(ctx, site.Resources(ctx)); err != nil {
+	if _, err := pages.Update(ctx); err != nil { // a Source runs pages.Run instead
 		log.Fatal(err)
 	}
 	for r, err := range pages.Resources(ctx, resourcesync.Range{}) {

@@ -43,9 +43,9 @@ func (s *Site) revisit(ctx context.Context) {
 		s.status.Oldest = at.Before
 		s.mu.Unlock()
 		visited, err := s.round(ctx, s.set, &at.Listed, &at)
-		if s.options.Withheld != nil && err == nil {
+		if err == nil {
 			var more int
-			more, err = s.round(ctx, s.options.Withheld, &at.Withheld, &at)
+			more, err = s.round(ctx, s.withheld, &at.Withheld, &at)
 			visited += more
 		}
 		if err != nil { // the set is not ready, or cannot be read

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/time/rate"
 
-	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/webclient"
 )
@@ -72,9 +71,9 @@ func (s *Site) Changed(urls ...*url.URL) {
 	background.Signal(h.woken)
 }
 
-// Watch implements [resourcesync.Watcher]: it calls wake when hints request a scan,
-// until ctx is done. It returns nil.
-func (s *Site) Watch(ctx context.Context, wake func()) error {
+// Watch implements [scan.Watcher]: anything may have changed when hints request a scan.
+func (s *Site) Watch(ctx context.Context, changed func(paths []string)) error {
+	wake := func() { changed(nil) }
 	h := s.hints
 	h.mu.Lock()
 	h.wakes[&wake] = true
@@ -86,9 +85,11 @@ func (s *Site) Watch(ctx context.Context, wake func()) error {
 	return nil
 }
 
-// Run checks the pages that hints name, and all pages in turn, until ctx is done. It
-// returns nil.
+// Run implements [scan.Runner]: it checks the pages that hints name, and all pages in turn.
 func (s *Site) Run(ctx context.Context) error {
+	if s.set == nil {
+		return errUnbound
+	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { s.followHints(ctx); return nil })
 	g.Go(func() error { s.sampleStrangers(ctx); return nil })
@@ -271,11 +272,9 @@ func (s *Site) checkWithheld(ctx context.Context, p *page) error {
 		return nil
 	}
 	if err == nil {
-		err = s.options.Withheld.Delete(ctx, p.key)
+		err = s.withheld.Delete(ctx, p.key)
 	}
 	return err
 }
 
 func always() bool { return true }
-
-var _ resourcesync.Watcher = (*Site)(nil)

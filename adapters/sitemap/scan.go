@@ -9,28 +9,31 @@ import (
 	"net/url"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // batch is the number of URLs that are compared with the set at once.
 const batch = 256
 
-// Resources scans the site: it yields the public pages that its sitemaps name, in no
-// particular order. Its memory does not depend on their number. It requests only pages
-// that are new or have a newer lastmod than before. It withdraws pages that no longer
-// qualify from the set at once, and does not yield them.
-//
-// An error comes last and means that the scan is incomplete, for example because a
-// sitemap could not be read; then nothing may be deleted. A page whose check failed is
-// yielded as last known.
+// Resources implements [scan.Origin]: it lists the public pages that the sitemaps name. Its
+// memory does not depend on their number. It requests only pages that are new or have a newer
+// lastmod than before. It withdraws pages that no longer qualify from the set at once, and does
+// not list them. A page whose check failed is listed as last known.
 func (s *Site) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
+		if s.set == nil {
+			yield(resourcesync.Resource{}, errUnbound)
+			return
+		}
 		running, stop := context.WithCancel(ctx)
-		sc := &scan{Site: s, ctx: running, found: make(chan resourcesync.Resource), status: Status{Withheld: map[string]int{}}}
+		sc := &pass{Site: s, ctx: running, found: make(chan resourcesync.Resource), status: Status{Withheld: map[string]int{}}}
 		sc.checks.SetLimit(s.options.Concurrency)
+		s.latest.Store(sc)
 		var failed error
 		var wg sync.WaitGroup
 		wg.Go(func() {
@@ -41,6 +44,7 @@ func (s *Site) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, e
 		defer wg.Wait()
 		defer stop()
 		for r := range sc.found {
+			sc.listed.Add(1)
 			if !yield(r, nil) {
 				return
 			}
@@ -53,20 +57,32 @@ func (s *Site) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, e
 	}
 }
 
-// A scan is one pass over the sitemaps.
-type scan struct {
+// A pass is one reading of all sitemaps.
+type pass struct {
 	*Site
 	ctx    context.Context
 	found  chan resourcesync.Resource
 	checks errgroup.Group
 	pages  []page // not yet compared
 
+	listed atomic.Int64
 	mu     sync.Mutex
 	status Status
 }
 
+// Progress implements [scan.Progresser].
+func (s *Site) Progress() scan.Progress {
+	sc := s.latest.Load()
+	if sc == nil {
+		return scan.Progress{}
+	}
+	sc.mu.Lock()
+	defer sc.mu.Unlock()
+	return scan.Progress{Resources: sc.listed.Load(), Skipped: int64(sc.status.Foreign + sc.status.Invalid + sc.status.Failed)}
+}
+
 // run reads the sitemaps while other goroutines check pages.
-func (sc *scan) run() error {
+func (sc *pass) run() error {
 	queue, err := sc.discover(sc.ctx)
 	if err != nil {
 		return fmt.Errorf("sitemap: %w", err)
@@ -121,7 +137,7 @@ const (
 )
 
 // add adds a URL that a sitemap names.
-func (sc *scan) add(e entry) error {
+func (sc *pass) add(e entry) error {
 	u, key, ok := sc.resolve(e.loc)
 	if !ok {
 		sc.count(func(st *Status) { st.Foreign++ })
@@ -149,7 +165,7 @@ func (s *Site) resolve(text string) (u *url.URL, key string, ok bool) {
 }
 
 // check checks a page and yields it if it qualifies.
-func (sc *scan) check(p *page) {
+func (sc *pass) check(p *page) {
 	v, err := sc.checkAndApply(p)
 	switch {
 	case sc.ctx.Err() != nil:
@@ -162,7 +178,7 @@ func (sc *scan) check(p *page) {
 			sc.send(p.known)
 		}
 	case v.reason != "":
-		sc.withheld(v.reason)
+		sc.countWithheld(v.reason)
 	default:
 		sc.send(v.resource)
 	}
@@ -170,7 +186,7 @@ func (sc *scan) check(p *page) {
 
 // checkAndApply checks a page and applies the verdict to the sets. It does not put a
 // page that is new; the store does that when the scan yields it.
-func (sc *scan) checkAndApply(p *page) (verdict, error) {
+func (sc *pass) checkAndApply(p *page) (verdict, error) {
 	done, err := sc.locks.lock(sc.ctx, p.key)
 	if err != nil {
 		return verdict{}, err
@@ -188,15 +204,15 @@ func (sc *scan) checkAndApply(p *page) (verdict, error) {
 	return v, err
 }
 
-func (sc *scan) withheld(reason string) { sc.count(func(st *Status) { st.Withheld[reason]++ }) }
+func (sc *pass) countWithheld(reason string) { sc.count(func(st *Status) { st.Withheld[reason]++ }) }
 
-func (sc *scan) count(f func(*Status)) {
+func (sc *pass) count(f func(*Status)) {
 	sc.mu.Lock()
 	defer sc.mu.Unlock()
 	f(&sc.status)
 }
 
-func (sc *scan) send(r resourcesync.Resource) {
+func (sc *pass) send(r resourcesync.Resource) {
 	if strings.Contains(r.Stamp, `"u":true`) { // parsing each takes long
 		sc.count(func(st *Status) { st.Uncacheable++ })
 	}

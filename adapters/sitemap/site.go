@@ -1,8 +1,11 @@
 // Package sitemap publishes a website that has sitemaps, whatever software it runs, as
 // a set of resources.
 //
-// A [Site] is a scanner: [Site.Resources] yields the pages that the sitemaps name, in
-// no particular order, for a store to compare and keep. Between scans, [Site.Run]
+//	site, err := sitemap.New("https://example.org/", &sitemap.Options{Upstream: "http://127.0.0.1:8000"})
+//	...
+//	set, err := scan.Into(ctx, store, "pages", site, nil)
+//
+// A scan lists the pages that the sitemaps name. Between scans, [Site.Run]
 // checks pages that hints name at once, and all others in rotation.
 //
 // # Listed pages
@@ -14,8 +17,8 @@
 // neither says noindex nor names a canonical URL on another host.
 //
 // A page that stops qualifying (401, 403, 404, 410, 451, a redirect, noindex) is
-// withdrawn at once. If many pages do so within a short time, the set can hold their
-// deletions, as sqlstore.Set.Withdraw does, because a broken plug-in looks the same. A
+// withdrawn at once. If many pages do so within a short time, the set holds their
+// deletions ([scan.SetOptions]), because a broken plug-in looks the same. A
 // server error, a time-out or an unreadable sitemap changes nothing: the affected pages
 // stay unchanged.
 //
@@ -48,6 +51,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/baseurl"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // Verify is the way to check a page before it is listed.
@@ -66,41 +70,6 @@ const (
 	// pages are listed if the sitemaps name them.
 	VerifyNone Verify = "none"
 )
-
-// A Set stores the listed pages of a [Site], for example a sqlstore.Set.
-type Set interface {
-	// Known returns the resources with these keys, in the same order; a zero
-	// Resource means that there is none.
-	Known(ctx context.Context, keys []string) ([]resourcesync.Resource, error)
-
-	// Resources yields the resources in a range of keys, in order.
-	resourcesync.Provider
-
-	// Put adds resources or replaces those with the same keys.
-	Put(ctx context.Context, resources ...resourcesync.Resource) error
-
-	// Withdraw removes resources from the lists at once. It may publish their
-	// deletions later, in case too many pages stop qualifying at once.
-	Withdraw(ctx context.Context, keys ...string) error
-
-	// WithdrawForScan is Withdraw, except that no deletion is published before the end of
-	// a complete scan.
-	WithdrawForScan(ctx context.Context, keys ...string) error
-
-	// ApproveWithdrawn has each scan call approve before it publishes deletions of withdrawn
-	// resources, including those that other processes have withdrawn. A scan must not publish
-	// the deletion of a resource that is withdrawn after the call began. If approve returns an
-	// error, the scan fails, and all of these deletions wait.
-	ApproveWithdrawn(approve func(ctx context.Context) error)
-}
-
-// A WithheldSet stores the pages that do not qualify, for example another sqlstore.Set.
-type WithheldSet interface {
-	Known(ctx context.Context, keys []string) ([]resourcesync.Resource, error)
-	resourcesync.Provider
-	Put(ctx context.Context, resources ...resourcesync.Resource) error
-	Delete(ctx context.Context, keys ...string) error
-}
 
 // Options configure [New]. The zero value is valid.
 type Options struct {
@@ -160,20 +129,15 @@ type Options struct {
 	// visits. If empty, every scan requests every sitemap in full.
 	Folder string
 
-	// Withheld stores the pages that sitemaps name and that do not qualify, so that
-	// scans need not check them again. It must not be the published set. If nil,
-	// each scan requests them.
-	Withheld WithheldSet
-
 	// Stranger is the client in whose name all requests are sent.
 	Stranger Stranger
 
 	// MayRefuse returns how many listed pages the website may refuse a Stranger, although it
-	// answers requests without its headers. Up to this number, such pages are withdrawn. If
-	// there are more, the others stay in the set, no deletion is published, and [Site.Hidden]
+	// answers requests without its headers. Up to this number, such pages are withdrawn within
+	// one to two hours. If there are more, the others stay in the set, no deletion is published, and [Site.Hidden]
 	// returns an error until the website answers them or MayRefuse allows all pages. A sample
 	// says whether there are more, before the first page is withdrawn and before deletions are
-	// published. If nil, any number is withdrawn. Set must be a [resourcesync.Stater].
+	// published. If nil, any number is withdrawn.
 	MayRefuse func(ctx context.Context) (int64, error)
 
 	// UserAgent is sent with requests. If empty, "resourcesync" is used.
@@ -183,10 +147,13 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// A Site is a website with sitemaps. All methods are safe for concurrent use.
+// A Site is a website with sitemaps. It is a [scan.Origin] and a [resourcesync.Opener]. All
+// methods are safe for concurrent use.
 type Site struct {
-	base    *url.URL // its public URL
-	set     Set
+	base     *url.URL    // its public URL
+	set      scan.Stored // nil before Bind
+	withheld scan.Stored // pages that sitemaps name and that do not qualify, so that scans need not check them again
+
 	options Options
 	variant string // of Options, shortened for stamps
 	client  *client
@@ -199,10 +166,12 @@ type Site struct {
 	revisits *rate.Limiter
 	hints    *hints
 	locks    keyLocks
+	latest   atomic.Pointer[pass]
 
 	mu       sync.Mutex
 	status   Status
-	refusals int64          // of listed pages to a Stranger, which were withdrawn
+	refusals int64          // of listed pages to a Stranger, which were withdrawn since the set was last hidden
+	lately   tally          // the recent ones of these
 	judged   time.Time      // when the last sample was judged
 	hidden   *StrangerError // see Hidden
 	judging  sync.Mutex     // while a sample is requested
@@ -241,25 +210,18 @@ type Status struct {
 }
 
 // New returns a Site for the website at base, an absolute http or https URL without a
-// query. Pages whose URLs do not begin with base are foreign. set stores the listed
-// pages; the Site updates it between scans. o may be nil.
-func New(base string, set Set, o *Options) (*Site, error) {
+// query. Pages whose URLs do not begin with base are foreign. o may be nil.
+func New(base string, o *Options) (*Site, error) {
 	if o == nil {
 		o = &Options{}
 	}
 	u, err := baseurl.Parse(base)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, fmt.Errorf("sitemap: base URL: %w", err)
-	case set == nil:
-		return nil, errors.New("sitemap: a Site needs a Set")
 	}
-	s := &Site{base: u, set: set, options: *o, log: o.Logger, hints: newHints()}
+	s := &Site{base: u, options: *o, log: o.Logger, hints: newHints()}
 	s.log = cmp.Or(s.log, slog.Default())
 	s.variant = shortVariant(o.Variant)
-	if _, ok := set.(resourcesync.Stater); !ok && o.MayRefuse != nil {
-		return nil, errors.New("sitemap: MayRefuse needs a Set with the method Stat")
-	}
 	if err := s.options.complete(); err != nil {
 		return nil, err
 	}
@@ -280,9 +242,6 @@ func New(base string, set Set, o *Options) (*Site, error) {
 		s.wordpress = newWordPress(s)
 	}
 	s.revisits = rate.NewLimiter(rate.Limit(s.options.Revisit), 1)
-	if s.judges() {
-		set.ApproveWithdrawn(s.approve)
-	}
 	return s, nil
 }
 

@@ -23,6 +23,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 const base = "https://example.org/"
@@ -118,11 +119,17 @@ func urlset(entries ...string) string {
 type harness struct {
 	*website
 	site   *sitemap.Site
+	store  *sqlstore.Store
 	set    *sqlstore.Set
 	folder string
 }
 
 func newHarness(t testing.TB, o sitemap.Options) *harness {
+	t.Helper()
+	return newHarnessOf(t, newWebsite(t), o)
+}
+
+func newHarnessOf(t testing.TB, site *website, o sitemap.Options) *harness {
 	t.Helper()
 	log := slog.New(slog.DiscardHandler)
 	store, err := sqlitestore.OpenFile(t.Context(), filepath.Join(t.TempDir(), "state.db"), &sqlstore.Options{Logger: log})
@@ -134,27 +141,38 @@ func newHarness(t testing.TB, o sitemap.Options) *harness {
 	if err != nil {
 		t.Fatal(err)
 	}
-	withheld, err := store.Set(t.Context(), "withheld", nil)
+	h := &harness{website: site, store: store, set: set, folder: t.TempDir()}
+	o.Folder, o.Logger = h.folder, cmp.Or(o.Logger, log)
+	h.site = h.bound(t, o)
+	return h
+}
+
+// bound returns a Site that fills the set.
+func (h *harness) bound(t testing.TB, o sitemap.Options) *sitemap.Site {
+	t.Helper()
+	if o.Rate = 10_000; h.server != nil {
+		o.Upstream = h.server.URL
+	}
+	site, err := sitemap.New(base, &o)
+	if err == nil {
+		err = site.Bind(t.Context(), h.set, h.open)
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &harness{website: newWebsite(t), set: set, folder: t.TempDir()}
-	o.Upstream, o.Withheld, o.Folder, o.Rate, o.Logger = h.server.URL, withheld, h.folder, 10_000, cmp.Or(o.Logger, log)
-	if h.site, err = sitemap.New(base, set, &o); err != nil {
-		t.Fatal(err)
-	}
-	return h
+	return site
+}
+
+// open opens a further set for a Site.
+func (h *harness) open(ctx context.Context, purpose string) (scan.Stored, error) {
+	return h.store.Set(ctx, purpose+" pages", nil)
 }
 
 // another returns another Site with the same set, as another process has.
 func (h *harness) another(t testing.TB, o sitemap.Options) *sitemap.Site {
 	t.Helper()
-	o.Upstream, o.Folder, o.Rate, o.Logger = h.server.URL, t.TempDir(), 10_000, cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
-	site, err := sitemap.New(base, h.set, &o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return site
+	o.Folder, o.Logger = t.TempDir(), cmp.Or(o.Logger, slog.New(slog.DiscardHandler))
+	return h.bound(t, o)
 }
 
 // scan scans and returns what is listed: paths, sorted.
@@ -427,7 +445,7 @@ func TestHints(t *testing.T) {
 	h.mustScan(t, "/a", "/b")
 	scans := make(chan struct{}, 100)
 	go h.site.Run(t.Context())
-	go h.site.Watch(t.Context(), func() { scans <- struct{}{} })
+	go h.site.Watch(t.Context(), func([]string) { scans <- struct{}{} })
 	h.serve("/a", status(404))
 	h.serve("/recent.json", page(`[{"link":"https://example.org/c","modified_gmt":"2026-01-01T00:00:00"},{"link":"https://other.example/d"}]`))
 	u := func(path string) *url.URL { u, _ := url.Parse("https://example.org" + path); return u }
@@ -539,14 +557,17 @@ func TestExcluded(t *testing.T) {
 // prevent it.
 func TestHintsBeyondTheBudget(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		site, err := sitemap.New(base, noPages{}, &sitemap.Options{Revisit: -1, Logger: slog.New(slog.DiscardHandler)})
+		site, err := sitemap.New(base, &sitemap.Options{Revisit: -1, Logger: slog.New(slog.DiscardHandler)})
+		if err == nil {
+			err = site.Bind(t.Context(), noPages{}, func(context.Context, string) (scan.Stored, error) { return noPages{}, nil })
+		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		var scans atomic.Int64
 		go site.Run(ctx)
-		go site.Watch(ctx, func() { scans.Add(1) })
+		go site.Watch(ctx, func([]string) { scans.Add(1) })
 		synctest.Wait()
 		for range 60 {
 			site.Changed()
@@ -567,7 +588,7 @@ func TestHintsBeyondTheBudget(t *testing.T) {
 }
 
 // noPages is a set without pages.
-type noPages struct{ sitemap.Set }
+type noPages struct{ scan.Stored }
 
 func (noPages) Known(_ context.Context, keys []string) ([]resourcesync.Resource, error) {
 	return make([]resourcesync.Resource, len(keys)), nil

@@ -101,7 +101,7 @@ const (
 // errDiffers means that a page must stay as it is, because the set is hidden.
 var errDiffers = errors.New("is refused to strangers, like too many others")
 
-// Hidden returns a *[StrangerError] while the set must not be shown: the website refuses a stranger
+// Hidden implements [scan.Hider]: it returns a *[StrangerError] while the set must not be shown: the website refuses a stranger
 // more of the listed pages than [Options.MayRefuse] allows. They may be private, or the website may
 // distrust the headers. Otherwise it returns nil.
 func (s *Site) Hidden() error {
@@ -159,12 +159,15 @@ func (s *Site) refused(ctx context.Context, p *page) (stranger bool, err error) 
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.refusals < most && s.hidden == nil {
+	now := time.Now()
+	lately := s.lately.count(now)
+	if lately < most && s.hidden == nil {
 		s.refusals++
+		s.lately.add(now)
 		return true, nil
 	}
 	if s.hidden == nil {
-		s.hide(&StrangerError{Stranger: s.options.Stranger, Refused: s.refusals + 1})
+		s.hide(&StrangerError{Stranger: s.options.Stranger, Refused: lately + 1})
 	}
 	return false, errDiffers
 }
@@ -178,7 +181,7 @@ func (s *Site) hide(e *StrangerError) {
 
 // show shows the set again, and has it scanned. The caller holds the lock.
 func (s *Site) show(why string) {
-	s.hidden, s.refusals = nil, 0
+	s.hidden, s.refusals, s.lately = nil, 0, tally{}
 	s.log.Info(why)
 	s.hints.wake()
 }
@@ -228,16 +231,16 @@ func (s *Site) allow(ctx context.Context) {
 }
 
 // allowance returns how many of the listed pages the website may refuse a stranger, beyond those
-// that were withdrawn, and the number of listed pages.
+// that were withdrawn lately, and the number of listed pages.
 func (s *Site) allowance(ctx context.Context) (allowed, count int64, err error) {
 	most, err := s.options.MayRefuse(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
-	st, err := s.set.(resourcesync.Stater).Stat(ctx, resourcesync.Range{})
+	st, err := s.set.Stat(ctx, resourcesync.Range{})
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return max(0, most-s.refusals), st.Count, err
+	return max(0, most-s.lately.count(time.Now())), st.Count, err
 }
 
 // approve judges a sample before a scan publishes the deletions of withdrawn pages. An error means

@@ -231,13 +231,9 @@ func TestWordPressFails(t *testing.T) {
 // restarted returns the site as a process has it that begins later.
 func (w *wordPress) restarted(t *testing.T) *sitemap.Site {
 	t.Helper()
-	site, err := sitemap.New(base, w.set, &sitemap.Options{
-		Sitemaps: []string{"/s.xml"}, Upstream: w.server.URL, Folder: w.folder, Rate: 10_000, Revisit: -1, Logger: slog.New(slog.NewTextHandler(w.log, nil)),
+	return w.bound(t, sitemap.Options{
+		Sitemaps: []string{"/s.xml"}, Folder: w.folder, Revisit: -1, Logger: slog.New(slog.NewTextHandler(w.log, nil)),
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return site
 }
 
 // TestWordPressElsewhere has a site that announces the interface of another host.
