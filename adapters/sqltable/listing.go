@@ -1,6 +1,7 @@
 package sqltable
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -13,12 +14,17 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/changes"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // A Listing reads the rows of a table, view or query for a stored set, which compares
-// them with what it has. So the changes of a table without a journal become known:
+// them with what it has. So the changes of a table without a journal become known. It is a
+// [scan.Origin]:
 //
-//	result, err := set.Scan(ctx, articles.Resources(ctx))
+//	articles, err := mysqltable.List(ctx, db, table, &sqltable.ListingOptions{Triggers: "articles"})
+//	set, err := scan.Into(ctx, store, "articles", articles, nil)
+//
+// If triggers record the changes in an [Outbox], it also applies each soon after its commit.
 //
 // A Listing needs no index in the order of bytes, unlike a [Provider]. A table with such
 // an index is read in pages. Anything else is read in one statement, and the database
@@ -32,7 +38,16 @@ import (
 type Listing struct {
 	p       *Provider
 	paged   bool
+	log     *slog.Logger
+	name    string                  // for people; may be empty
+	listed  atomic.Int64            // by the reading that runs, or else the last one
 	omitted atomic.Pointer[Omitted] // by the last complete reading
+
+	set      scan.Stored // nil until Bind
+	triggers string
+	outbox   *Outbox                     // nil if there is none
+	unseen   atomic.Pointer[UnseenError] // the last that was logged
+	trouble  atomic.Pointer[error]       // of the last attempt to drain the outbox
 }
 
 // newListing returns the Listing of t in db, after checking that db can serve it.
@@ -40,7 +55,7 @@ func newListing(ctx context.Context, db engine.DB, t Table, o *ListingOptions) (
 	if o == nil {
 		o = &ListingOptions{}
 	}
-	l := new(Listing)
+	l := &Listing{log: cmp.Or(o.Logger, slog.Default()), name: o.Name, triggers: o.Triggers}
 	if err := l.open(ctx, db, &t); err != nil {
 		return nil, fmt.Errorf("sqltable: %s: %w", t.title(), err)
 	}
@@ -50,7 +65,17 @@ func newListing(ctx context.Context, db engine.DB, t Table, o *ListingOptions) (
 
 // ListingOptions configure a Listing. The zero value is a reasonable default.
 type ListingOptions struct {
-	// Logger receives a warning for what cannot be published. If nil,
+	// Triggers is the name of the set for which [Triggers].Create has created triggers that
+	// record the changes in an outbox. If it is empty, or there are none, changes are found
+	// by comparison.
+	Triggers string
+
+	// Name is the table for people, such as "table articles of mysql://db.example.org/cms".
+	// The stored set records it, and does not accept a table with another name. If empty, it
+	// accepts any table.
+	Name string
+
+	// Logger receives a warning for what cannot be published, and failures. If nil,
 	// slog.Default() is used.
 	Logger *slog.Logger
 }
@@ -85,12 +110,15 @@ func (l *Listing) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource
 		all = l.selected(ctx, "")
 	}
 	return func(yield func(resourcesync.Resource, error) bool) {
+		l.checkUnseen(ctx)
+		l.listed.Store(0)
 		invalid := int64(0)
 		for r, err := range all {
 			if err == nil && l.skips(&r) {
 				invalid++
 				continue
 			}
+			l.listed.Add(1)
 			if !yield(r, err) || err != nil {
 				return
 			}
@@ -118,8 +146,7 @@ func (l *Listing) Omitted() Omitted {
 	return Omitted{}
 }
 
-// Count returns the number of resources. It counts the rows.
-func (l *Listing) Count(ctx context.Context) (n int64, err error) {
+func (l *Listing) count(ctx context.Context) (n int64, err error) {
 	err = l.p.db.Query(ctx, "SELECT count(*) FROM "+l.p.rel.From+engine.Where(l.p.rel.Filter), func(row rowdb.Row) error {
 		n = row.Int(0)
 		return nil

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"slices"
 	"strings"
@@ -14,6 +13,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // ErrNoTriggers means that a table has no triggers that record its changes.
@@ -48,10 +48,8 @@ func (e *UnseenError) Unwrap() error { return ErrNoTriggers }
 // It is for MariaDB and MySQL, which cannot hold the journal itself. Draining it brings a
 // stored set up to date at the cost of the changes alone:
 //
-//	articles, err := mysqltable.List(ctx, db, table, nil)
-//	outbox, err := articles.Outbox(ctx, "articles")
-//	result, err := set.Scan(ctx, articles.Resources(ctx)) // what happened before, and from time to time
-//	err = outbox.Watch(ctx, func() { result, err := outbox.Drain(ctx, set) })
+//	articles, err := mysqltable.List(ctx, db, table, &sqltable.ListingOptions{Triggers: "articles"})
+//	set, err := scan.Into(ctx, store, "articles", articles, nil)
 //
 // The triggers write the key of each changed row in the transaction of the host: what is
 // rolled back leaves no trace. Drain reads committed keys, replaces the resources of these
@@ -118,11 +116,6 @@ func checkOutbox(ctx context.Context, db engine.OutboxDB, rel *relation, set str
 		set, template, rel.table.URI)
 }
 
-// A PartScanner is a stored set: those of packages sqlstore and memory.
-type PartScanner interface {
-	ScanRanges(ctx context.Context, ranges []resourcesync.Range, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error)
-}
-
 const (
 	// drained is the number of rows of the outbox that are read and removed at a time. A
 	// bulk load that changes a row several times costs one lookup for those among them.
@@ -139,7 +132,7 @@ const (
 // when the outbox was empty. If the result has held deletions, only a scan of the Listing can
 // publish or release them. While another scan of the set runs in another process, or the
 // set awaits its first scan, the error is that of ScanRanges, and nothing is removed.
-func (o *Outbox) Drain(ctx context.Context, set PartScanner) (resourcesync.ScanResult, error) {
+func (o *Outbox) Drain(ctx context.Context, set scan.Stored) (resourcesync.ScanResult, error) {
 	var sum resourcesync.ScanResult
 	for {
 		ids, keys, err := o.read(ctx, drained)

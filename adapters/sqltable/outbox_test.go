@@ -19,6 +19,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // posts is a table with what an outbox must notice.
@@ -57,7 +58,7 @@ func storedSet(t testing.TB) *sqlstore.Set {
 	store, err := sqlitestore.OpenFile(t.Context(), filepath.Join(t.TempDir(), "state.db"), nil)
 	must(t, err)
 	t.Cleanup(func() { must(t, store.Close()) })
-	set, err := store.Set(t.Context(), "posts", &sqlstore.SetOptions{MaxDelete: 1})
+	set, err := store.Set(t.Context(), "posts", &scan.SetOptions{MaxDelete: 1})
 	must(t, err)
 	return set
 }
@@ -193,7 +194,7 @@ func TestOutboxAgain(t *testing.T) {
 	}
 	// A set that awaits its first scan, and one that is being scanned, take nothing.
 	d.run("UPDATE posts SET size = 3")
-	if _, err := o.Drain(t.Context(), memory.New(&memory.Options{AwaitScan: true})); !errors.Is(err, resourcesync.ErrNotReady) || d.waiting(o) != "1" {
+	if _, err := o.Drain(t.Context(), memory.New(&memory.Options{SetOptions: scan.SetOptions{AwaitScan: true}})); !errors.Is(err, resourcesync.ErrNotReady) || d.waiting(o) != "1" {
 		t.Errorf("%v; %q is left", err, d.waiting(o))
 	}
 }
@@ -212,7 +213,7 @@ func TestOutboxBacklog(t *testing.T) {
 	if result.Created != rows || err != nil || d.waiting(o) != "" {
 		t.Errorf("%+v, %v; %q is left", result, err, d.waiting(o))
 	}
-	if n, err := o.list.Count(t.Context()); n != rows || err != nil {
+	if n, _, err := o.list.Estimate(t.Context()); n != rows || err != nil {
 		t.Errorf("%d rows, %v", n, err)
 	}
 }
