@@ -135,7 +135,7 @@ func (s *source) put(t testing.TB, name, body string) {
 func (s *source) list(t testing.TB, name, body string) {
 	t.Helper()
 	sum := sha256.Sum256([]byte(body))
-	err := s.set.Put(resourcesync.Resource{
+	err := s.set.Put(t.Context(), resourcesync.Resource{
 		Key: name, URI: s.URL + "/" + name, Length: resourcesync.Bytes(int64(len(body))), LastModified: time.Now().Truncate(time.Second),
 		Hashes: []resourcesync.Hash{{Algorithm: "sha-256", Digest: hex.EncodeToString(sum[:])}},
 	})
@@ -148,7 +148,7 @@ func (s *source) remove(name string) {
 	s.mu.Lock()
 	delete(s.bodies, name)
 	s.mu.Unlock()
-	s.set.Delete(name)
+	s.set.Delete(context.Background(), name)
 }
 
 // on sets intercept.

@@ -47,7 +47,7 @@ var badOthers = []bad{
 	}},
 	{"forgets what was deleted", "OpenChange/bytes OpenChange/past", func(b *bent) {
 		b.openChange = func(ctx context.Context, c resourcesync.Change) (io.ReadCloser, error) {
-			if _, found := b.Get(c.Resource.Key); !found {
+			if !b.has(ctx, c.Resource.Key) {
 				return nil, fs.ErrNotExist
 			}
 			return b.full.OpenChange(ctx, c)

@@ -16,16 +16,22 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // full is a provider with every upgrade.
 type full struct{ *memory.Set }
 
-func (f full) Open(_ context.Context, r resourcesync.Resource) (io.ReadCloser, error) {
-	if _, found := f.Get(r.Key); !found {
+func (f full) Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser, error) {
+	if !f.has(ctx, r.Key) {
 		return nil, fs.ErrNotExist
 	}
 	return reader(r)
+}
+
+func (f full) has(ctx context.Context, key string) bool {
+	known, err := f.Known(ctx, []string{key})
+	return err == nil && known[0].Key != ""
 }
 
 func (f full) OpenChange(ctx context.Context, c resourcesync.Change) (io.ReadCloser, error) {
@@ -69,15 +75,12 @@ func content(r resourcesync.Resource) []byte {
 
 func newFull(t *testing.T, resources []resourcesync.Resource) (full, *Options) {
 	f := full{memory.New(nil)}
-	if err := f.Put(resources...); err != nil {
+	if err := f.Put(t.Context(), resources...); err != nil {
 		t.Fatal(err)
 	}
 	return f, &Options{
-		Put: func(_ context.Context, r ...resourcesync.Resource) error { return f.Set.Put(r...) },
-		Delete: func(_ context.Context, keys ...string) error {
-			f.Set.Delete(keys...)
-			return nil
-		},
+		Put:       f.Set.Put,
+		Delete:    f.Set.Delete,
 		Want:      resources,
 		ExactStat: true,
 	}
@@ -194,7 +197,7 @@ func TestUniqueURIs(t *testing.T) {
 // TestUnready holds that there is one error, not one for each rule, when the
 // resources cannot be listed at all.
 func TestUnready(t *testing.T) {
-	err := Test(t.Context(), memory.New(&memory.Options{AwaitScan: true}), nil)
+	err := Test(t.Context(), memory.New(&memory.Options{SetOptions: scan.SetOptions{AwaitScan: true}}), nil)
 	if !errors.Is(err, resourcesync.ErrNotReady) || strings.Contains(err.Error(), "\n") {
 		t.Errorf("the error is %v", err)
 	}

@@ -131,7 +131,7 @@ func TestPackagesAccepted(t *testing.T) {
 			s.swap(key, content)
 			all = append(all, describe(key, content))
 		}
-		if err := s.Put(all...); err != nil {
+		if err := s.Put(t.Context(), all...); err != nil {
 			t.Fatal(err)
 		}
 		src := newSource(t, nil, rshttp.Set{Provider: s})

@@ -38,7 +38,7 @@ func newBusySet(t *testing.T, n, size int) *busySet {
 	for i := range all {
 		all[i] = s.describe(i)
 	}
-	if err := s.Put(all...); err != nil {
+	if err := s.Put(t.Context(), all...); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -84,7 +84,7 @@ func (s *busySet) change(t *testing.T, i int) {
 	r := s.describe(i)
 	s.mu.Unlock()
 	time.Sleep(time.Second)
-	if err := s.Put(r); err != nil {
+	if err := s.Put(t.Context(), r); err != nil {
 		t.Error(err)
 	}
 }

@@ -44,7 +44,9 @@ func TestChangeDumpDocuments(t *testing.T) {
 	s := newShelf(t)
 	s.put("a.txt", []byte("one"))
 	s.put("a.txt", []byte("two"))
-	s.Delete("a.txt")
+	if err := s.Delete(t.Context(), "a.txt"); err != nil {
+		t.Error(err)
+	}
 	src := newSource(t, nil, rshttp.Set{Provider: history{s}})
 	empty := `<?xml version="1.0" encoding="UTF-8"?>
 <urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9" xmlns:rs="http://www.openarchives.org/rs/terms/">

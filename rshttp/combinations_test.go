@@ -128,7 +128,9 @@ func TestCombinations(t *testing.T) {
 		s.put(fmt.Sprint(i), noise(uint32(i), 50*i))
 	}
 	s.put("1", noise(9, 100))
-	s.Delete("3")
+	if err := s.Delete(t.Context(), "3"); err != nil {
+		t.Error(err)
+	}
 	for a := range allAbilities {
 		opts := &rshttp.Options{PageSize: 2, PackageSize: 120, Sitemap: true}
 		if a.has(sockets) {

@@ -247,7 +247,7 @@ func TestCrawl(t *testing.T) {
 				if provider == "memory" {
 					set := memory.New(nil)
 					for _, r := range plain.resources {
-						if err := set.Put(r); err != nil {
+						if err := set.Put(t.Context(), r); err != nil {
 							t.Fatal(err)
 						}
 					}
@@ -315,7 +315,9 @@ func TestCrawlChangeDump(t *testing.T) {
 			s := newShelf(t)
 			for i := range changes {
 				if key := fmt.Sprint(rnd.IntN(50)); rnd.IntN(4) == 0 {
-					s.Delete(key)
+					if err := s.Delete(t.Context(), key); err != nil {
+						t.Error(err)
+					}
 				} else {
 					s.put(key, noise(uint32(i), rnd.IntN(500)))
 				}
@@ -368,7 +370,7 @@ func TestCrawlUnderWrites(t *testing.T) {
 			put := func(key string) {
 				r := resource(key)
 				r.Length = resourcesync.Bytes(rnd.Int64())
-				if err := set.Put(r); err != nil {
+				if err := set.Put(t.Context(), r); err != nil {
 					t.Error(err)
 				}
 			}
@@ -394,7 +396,9 @@ func TestCrawlUnderWrites(t *testing.T) {
 						case 2:
 							put(strings.TrimPrefix(pick(rnd, stays), "https://example.org/"))
 						default:
-							set.Delete(key)
+							if err := set.Delete(ctx, key); err != nil {
+								t.Error(err)
+							}
 						}
 					}
 					time.Sleep(2 * time.Millisecond) // let readers in: they are what is tested

@@ -71,7 +71,11 @@ func TestDumpIndexStability(t *testing.T) {
 	for _, change := range []func(){
 		func() { s.put("000042.txt", noise(7, 100)) },
 		func() { s.put("000042-a.txt", noise(8, 100)) }, // one package more
-		func() { s.Delete("000042.txt") },
+		func() {
+			if err := s.Delete(t.Context(), "000042.txt"); err != nil {
+				t.Error(err)
+			}
+		},
 	} {
 		change()
 		var after map[string]string
@@ -106,7 +110,9 @@ func TestDumpIndexHoldsAll(t *testing.T) {
 			if key := fmt.Sprint(rnd.IntN(200)); rnd.IntN(2) == 0 {
 				s.put(key, noise(1, rnd.IntN(90)))
 			} else {
-				s.Delete(key)
+				if err := s.Delete(t.Context(), key); err != nil {
+					t.Error(err)
+				}
 			}
 		}
 		other := newSource(t, opts(), rshttp.Set{Provider: s}) // divides the set anew

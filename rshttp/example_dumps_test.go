@@ -23,7 +23,7 @@ import (
 func Example_dumps() {
 	now := func() time.Time { return time.Date(2026, 1, 2, 13, 0, 0, 0, time.UTC) }
 	papers := memory.New(&memory.Options{Now: now})
-	err := papers.Put(resourcesync.Resource{
+	err := papers.Put(context.Background(), resourcesync.Resource{
 		Key: "1.txt", URI: "https://example.org/papers/1.txt", Type: "text/plain",
 		Length: resourcesync.Bytes(int64(len(paper))),
 	})

@@ -19,7 +19,7 @@ import (
 func Example() {
 	now := func() time.Time { return time.Date(2026, 1, 2, 13, 0, 0, 0, time.UTC) }
 	papers := memory.New(&memory.Options{Now: now})
-	if err := papers.Put(resourcesync.Resource{Key: "1", URI: "https://example.org/papers/1"}); err != nil {
+	if err := papers.Put(context.Background(), resourcesync.Resource{Key: "1", URI: "https://example.org/papers/1"}); err != nil {
 		log.Fatal(err)
 	}
 	src, err := rshttp.New("https://example.org/resourcesync/", []rshttp.Set{{Provider: papers}}, nil)

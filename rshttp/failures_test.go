@@ -19,6 +19,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // TestProviderErrors: an answer is whole or it is none, it says nothing of what
@@ -138,7 +139,7 @@ func TestLeftOut(t *testing.T) {
 // TestD14_NotReady: before there is something to show, an empty list is not an
 // answer. What depends on the configuration alone is answered at once.
 func TestD14_NotReady(t *testing.T) {
-	set := memory.New(&memory.Options{AwaitScan: true})
+	set := memory.New(&memory.Options{SetOptions: scan.SetOptions{AwaitScan: true}})
 	src := newSource(t, nil, rshttp.Set{Provider: set})
 	paths := []string{"/resourcesync/resourcelist.xml", "/resourcesync/changelist.xml"}
 	static := map[string]string{}

@@ -22,6 +22,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/publisher"
 	"github.com/resourcesync-go/resourcesync/rsxml"
+	"github.com/resourcesync-go/resourcesync/scan"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
@@ -125,7 +126,7 @@ func (full) OpenChange(context.Context, resourcesync.Change) (io.ReadCloser, err
 
 func (k full) put(t *testing.T, key string) {
 	t.Helper()
-	err := k.Put(resourcesync.Resource{Key: key, URI: "https://example.org/" + key, Length: resourcesync.Bytes(10), Stamp: time.Now().String(), LastModified: time.Now()})
+	err := k.Put(t.Context(), resourcesync.Resource{Key: key, URI: "https://example.org/" + key, Length: resourcesync.Bytes(10), Stamp: time.Now().String(), LastModified: time.Now()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -200,7 +201,9 @@ func TestD2_RS16_RS17_FrameworkTellsAll(t *testing.T) {
 					if key := fmt.Sprint(rnd.IntN(10 + step)); rnd.IntN(3) > 0 {
 						set.put(t, key)
 					} else {
-						set.Delete(key)
+						if err := set.Delete(t.Context(), key); err != nil {
+							t.Error(err)
+						}
 					}
 				}
 				if stat, err := set.Stat(t.Context(), partition.Whole); err != nil || stat.Version == version {
@@ -390,7 +393,7 @@ func TestFrameworkRestart(t *testing.T) {
 // TestFrameworkWaits: documents that are not available yet are not announced, but a set that
 // stays unavailable does not hide a change of the Source Description for ever.
 func TestFrameworkWaits(t *testing.T) {
-	later := memory.New(&memory.Options{AwaitScan: true})
+	later := memory.New(&memory.Options{SetOptions: scan.SetOptions{AwaitScan: true}})
 	now := Set{Name: "now", Provider: memory.New(nil)}
 	f := frame(t, Options{}, "", now, Set{Name: "later", Provider: later})
 	f.get("https://example.org/rs/now/resourcelist.xml")

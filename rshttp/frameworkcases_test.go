@@ -147,7 +147,9 @@ func TestFrameworkWithoutStater(t *testing.T) {
 			time.Sleep(time.Second)
 			divide()
 			f.want("updated rs/resourcelist.xml\nupdated rs/changelist.xml\n")
-			set.Delete("1") // its time is that of no resource
+			if err := set.Delete(t.Context(), "1"); err != nil {
+				t.Error(err)
+			} // its time is that of no resource
 			time.Sleep(time.Second)
 			divide()
 			f.want("updated rs/resourcelist.xml\nupdated rs/changelist.xml\n")
@@ -267,7 +269,9 @@ func TestD2_Split(t *testing.T) {
 			t.Errorf("told %+v, of %d pages split at %v", e, len(pages), split)
 		}
 		for i := range 10 {
-			set.Delete(fmt.Sprintf("%03d", i))
+			if err := set.Delete(t.Context(), fmt.Sprintf("%03d", i)); err != nil {
+				t.Error(err)
+			}
 			time.Sleep(time.Second)
 		}
 		if err := renew(t.Context(), f.src.order[0].pages); err != nil {

@@ -33,14 +33,14 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
+	"github.com/resourcesync-go/resourcesync/scan"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
 // A ledger writes to a set, and knows the bytes of every version.
 type ledger struct {
 	resourcesync.Provider
-	put    func(r ...resourcesync.Resource) error
-	delete func(keys ...string) error
+	set scan.Stored
 
 	mu    sync.Mutex
 	bytes map[string][]byte // by digest
@@ -67,7 +67,7 @@ func (l *ledger) write(t *testing.T, n int) {
 		key := fmt.Sprint(l.rnd.IntN(500))
 		uri := resource(key).URI
 		if _, found := l.there[uri]; found && l.rnd.IntN(3) == 0 {
-			if err := l.delete(key); err != nil {
+			if err := l.set.Delete(t.Context(), key); err != nil {
 				t.Fatal(err)
 			}
 			delete(l.there, uri)
@@ -85,7 +85,7 @@ func (l *ledger) write(t *testing.T, n int) {
 			l.there[r.URI] = content
 			n--
 		}
-		if err := l.put(all...); err != nil {
+		if err := l.set.Put(t.Context(), all...); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -109,19 +109,14 @@ func unevenClock() func() time.Time {
 
 // ledgers are the stores of our own.
 func ledgers(t *testing.T, test func(t *testing.T, l *ledger)) {
-	begin := func() *ledger {
-		return &ledger{bytes: map[string][]byte{}, rnd: rand.New(rand.NewPCG(1, 1)), there: map[string]string{}}
+	begin := func(set scan.Stored) *ledger {
+		return &ledger{Provider: set, set: set, bytes: map[string][]byte{}, rnd: rand.New(rand.NewPCG(1, 1)), there: map[string]string{}}
 	}
 	t.Run("memory", func(t *testing.T) {
 		t.Parallel()
-		l := begin()
-		set := memory.New(&memory.Options{Window: time.Hour, Now: unevenClock(), Retain: -1})
-		l.Provider, l.put = set, set.Put
-		l.delete = func(keys ...string) error { set.Delete(keys...); return nil }
-		test(t, l)
+		test(t, begin(memory.New(&memory.Options{Window: time.Hour, Now: unevenClock(), Retain: -1})))
 	})
 	sql := func(t *testing.T, store *sqlstore.Store) {
-		l := begin()
 		set, err := store.Set(t.Context(), "papers", nil)
 		if err != nil {
 			t.Fatal(err)
@@ -130,10 +125,7 @@ func ledgers(t *testing.T, test func(t *testing.T, l *ledger)) {
 		done := make(chan error, 1)
 		go func() { done <- store.Run(ctx) }()
 		t.Cleanup(func() { cancel(); <-done })
-		l.Provider = set
-		l.put = func(r ...resourcesync.Resource) error { return set.Put(context.Background(), r...) }
-		l.delete = func(keys ...string) error { return set.Delete(context.Background(), keys...) }
-		test(t, l)
+		test(t, begin(set))
 	}
 	opts := func() *sqlstore.Options {
 		return &sqlstore.Options{Window: time.Hour, Now: unevenClock(), Retain: -1, Logger: slog.New(slog.DiscardHandler)}

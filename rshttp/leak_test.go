@@ -135,7 +135,7 @@ func TestEveryRange(t *testing.T) {
 			r.URI = "https://example.org/" + escaped(key)
 			s.swap(key, content)
 			s.sums.Store(r.Hashes[0], crc32.ChecksumIEEE(content))
-			if err := s.Put(r); err != nil {
+			if err := s.Put(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -39,7 +39,9 @@ func TestD9_Memento(t *testing.T) {
 	s.put("a.txt", []byte("one"))
 	s.put("a.txt", []byte("two, longer"))
 	s.put("b%20b?x=1&y=%26", []byte("other"))
-	s.Delete("a.txt")
+	if err := s.Delete(t.Context(), "a.txt"); err != nil {
+		t.Error(err)
+	}
 	src := newSource(t, nil, rshttp.Set{Provider: history{s}, Memento: true, Prefix: "/"})
 	paths := mementos(t, src)
 	if len(paths) != 4 || paths[3] != "" {
@@ -79,7 +81,9 @@ func TestD9_MementoNotThere(t *testing.T) {
 	s := newShelf(t)
 	s.put("a.txt", []byte("one"))
 	s.put("a.txt", []byte("two"))
-	s.Delete("a.txt")
+	if err := s.Delete(t.Context(), "a.txt"); err != nil {
+		t.Error(err)
+	}
 	src := newSource(t, nil, rshttp.Set{Provider: history{s}, Memento: true})
 	paths := mementos(t, src)
 	at, _ := url.Parse(paths[0])
@@ -153,7 +157,7 @@ func TestD9_MementoOfTheHost(t *testing.T) {
 	}
 	r := describe("a.txt", []byte("one"))
 	r.Links = own
-	if err := s.Put(r); err != nil {
+	if err := s.Put(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
 	src := newSource(t, nil, rshttp.Set{Provider: history{s}, Memento: true})

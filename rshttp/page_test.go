@@ -124,7 +124,7 @@ func TestPagePaging(t *testing.T) {
 	for i := range 700 {
 		now = now.Add(time.Duration(i%7) * time.Minute)
 		uri := fmt.Sprintf("https://example.org/papers/%04d/%s", i, strings.Repeat("%C3%BC&'", i%240))
-		if err := set.Put(resourcesync.Resource{Key: fmt.Sprintf("%04d", i), URI: uri, Length: resourcesync.Bytes(int64(i * 7919 % 1000))}); err != nil {
+		if err := set.Put(t.Context(), resourcesync.Resource{Key: fmt.Sprintf("%04d", i), URI: uri, Length: resourcesync.Bytes(int64(i * 7919 % 1000))}); err != nil {
 			t.Fatal(err)
 		}
 		want = append(want, strings.ReplaceAll(uri, "'", "%27"))
@@ -154,7 +154,9 @@ func TestPagePaging(t *testing.T) {
 // documents with their pages.
 func TestPages(t *testing.T) {
 	set := shelfOf(t, 5, 100)
-	set.Delete("000004.txt")
+	if err := set.Delete(t.Context(), "000004.txt"); err != nil {
+		t.Error(err)
+	}
 	src := newSource(t, &rshttp.Options{PageSize: 2, Hub: &hub.Options{}, Settle: -1, PackageEvery: time.Second},
 		rshttp.Set{Name: "papers", Provider: set, ChangeOpener: history{set}, Hubs: []topic.Hub{{URI: "https://hub.example.net/?secret=1", Token: "token"}}})
 	seen := map[string]string{}

@@ -59,7 +59,7 @@ func TestPageSize(t *testing.T) {
 		set := memory.New(nil)
 		for i := range 200 {
 			r := resourcesync.Resource{Key: fmt.Sprintf("%04d", i), URI: fmt.Sprintf("https://example.org/%04d/%s", i, strings.Repeat(sign, 600/len(sign))), Type: "application/" + strings.Repeat("+", 48)}
-			if err := set.Put(r); err != nil {
+			if err := set.Put(t.Context(), r); err != nil {
 				t.Fatal(err)
 			}
 		}

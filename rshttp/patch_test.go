@@ -52,7 +52,7 @@ func mendedShelf(t *testing.T) mended {
 		r := describe("a.txt", []byte(content))
 		m.keep(r.Hashes[0], []byte(content))
 		r.Links = append([]resourcesync.Link{{Rel: resourcesync.RelDescribedBy, Href: "https://example.org/about"}}, links...)
-		if err := m.Put(r); err != nil {
+		if err := m.Put(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -64,7 +64,9 @@ func mendedShelf(t *testing.T) mended {
 	put("two", patch("https://example.org/patch/1"))
 	put("three", patch("https://example.org/patch/2"), patch("https://example.org/patch/3"))
 	put("four", patch("https://example.org/patch/2"))
-	m.Delete("a.txt")
+	if err := m.Delete(t.Context(), "a.txt"); err != nil {
+		t.Error(err)
+	}
 	return m
 }
 
@@ -188,7 +190,7 @@ func TestPatchesHaveTheirPlace(t *testing.T) {
 		r := describe("a.txt", []byte(content))
 		m.keep(r.Hashes[0], []byte(content))
 		r.Links = []resourcesync.Link{{Rel: resourcesync.RelDescribedBy, Href: "https://example.org/about"}, diff, vague}
-		if err := m.Put(r); err != nil {
+		if err := m.Put(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}

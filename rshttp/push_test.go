@@ -18,6 +18,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
+	"github.com/resourcesync-go/resourcesync/scan"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 )
@@ -26,7 +27,7 @@ const pushBase = "https://example.org/resourcesync/"
 
 func putOne(t *testing.T, set *memory.Set, key string) {
 	t.Helper()
-	if err := set.Put(resourcesync.Resource{Key: key, URI: "https://example.org/papers/" + key, Stamp: time.Now().String(), LastModified: time.Now()}); err != nil {
+	if err := set.Put(t.Context(), resourcesync.Resource{Key: key, URI: "https://example.org/papers/" + key, Stamp: time.Now().String(), LastModified: time.Now()}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -712,7 +713,7 @@ func TestPushStatus(t *testing.T) {
 // was there before it was.
 func TestPushWaits(t *testing.T) {
 	h := newHubServer(t)
-	papers := memory.New(&memory.Options{AwaitScan: true})
+	papers := memory.New(&memory.Options{SetOptions: scan.SetOptions{AwaitScan: true}})
 	pushed(t, rshttp.Options{}, rshttp.Set{Name: "later", Provider: papers, Hubs: []topic.Hub{{URI: h.uri}}},
 		rshttp.Set{Name: "now", Provider: memory.New(nil), Hubs: []topic.Hub{{URI: h.uri}}})
 	until(t, "what there is of the other set", func() bool { return len(h.told("/now/framework/")) == 4 })

@@ -42,7 +42,7 @@ func TestD7_RecentChanges(t *testing.T) {
 	var all []time.Time
 	for i := range 60 {
 		now = now.Add(2 * time.Hour)
-		if err := set.Put(resource(fmt.Sprintf("%03d", i))); err != nil {
+		if err := set.Put(t.Context(), resource(fmt.Sprintf("%03d", i))); err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, now)

@@ -334,7 +334,11 @@ func TestDumpStability(t *testing.T) {
 		change func()
 	}{
 		{"update", func() { s.put("000100.txt", noise(1, 90)) }},
-		{"delete", func() { s.Delete("000100.txt") }},
+		{"delete", func() {
+			if err := s.Delete(t.Context(), "000100.txt"); err != nil {
+				t.Error(err)
+			}
+		}},
 		{"insert", func() { s.put("000100-a.txt", noise(1, 50)) }},
 	} {
 		tt.change()

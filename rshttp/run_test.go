@@ -14,6 +14,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // panicking is a table whose Stat and Watch panic when told to.
@@ -100,7 +101,7 @@ func TestUnlistedRanges(t *testing.T) {
 // TestReadinessNeedsAnAnswer: that a set could not be asked does not make it
 // ready.
 func TestReadinessNeedsAnAnswer(t *testing.T) {
-	src := newSource(t, nil, rshttp.Set{Provider: memory.New(&memory.Options{AwaitScan: true})})
+	src := newSource(t, nil, rshttp.Set{Provider: memory.New(&memory.Options{SetOptions: scan.SetOptions{AwaitScan: true}})})
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	src.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(gone, http.MethodGet, "/resourcesync/resourcelist.xml", nil))

@@ -224,7 +224,7 @@ func publish(t *testing.T) *published {
 		r := describe(key, []byte(content))
 		few.swap(key, []byte(content))
 		few.keep(r.Hashes[0], []byte(content))
-		if change(&r); few.Put(r) != nil {
+		if change(&r); few.Put(t.Context(), r) != nil {
 			t.Fatal(key)
 		}
 	}
@@ -257,12 +257,16 @@ func publish(t *testing.T) *published {
 		r.Links = []resourcesync.Link{first, link(resourcesync.RelDuplicate, "mirror/2"), other, link(resourcesync.RelCanonical, "b")}
 	})
 	few.put("c.txt", []byte("gone"))
-	few.Delete("c.txt")
+	if err := few.Delete(t.Context(), "c.txt"); err != nil {
+		t.Error(err)
+	}
 	few.swap("c.txt", nil)
 	for i := range 95 {
 		many.put(fmt.Sprintf("many-%03d.txt", i%40), noise(uint32(i), 300))
 	}
-	many.Delete("many-007.txt")
+	if err := many.Delete(t.Context(), "many-007.txt"); err != nil {
+		t.Error(err)
+	}
 	many.swap("many-007.txt", nil)
 	src := newSource(t, &rshttp.Options{PageSize: 10, PackageSize: 300, DescribedBy: about + "about"},
 		rshttp.Set{Name: "few", Provider: mended, DescribedBy: about + "about/few", Memento: true},

@@ -81,7 +81,7 @@ func describe(key string, content []byte) resourcesync.Resource {
 func (s *shelf) put(key string, content []byte) {
 	s.swap(key, content)
 	s.keep(describe(key, content).Hashes[0], content)
-	if err := s.Put(describe(key, content)); err != nil {
+	if err := s.Put(s.t.Context(), describe(key, content)); err != nil {
 		s.t.Fatal(err)
 	}
 }

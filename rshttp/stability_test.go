@@ -48,7 +48,7 @@ func TestStability(t *testing.T) {
 	for i := range all {
 		all[i] = resource(fmt.Sprintf("%06d", i))
 	}
-	if err := set.Put(all...); err != nil {
+	if err := set.Put(t.Context(), all...); err != nil {
 		t.Fatal(err)
 	}
 	src := newSource(t, nil, rshttp.Set{Provider: set})
@@ -60,10 +60,10 @@ func TestStability(t *testing.T) {
 		name   string
 		change func() error
 	}{
-		{"insert", func() error { return set.Put(resource("054321-new")) }},
-		{"update", func() error { r := resource("054321"); r.Type = "text/plain"; return set.Put(r) }},
-		{"delete", func() error { set.Delete("054321"); return nil }},
-		{"insert at the end", func() error { return set.Put(resource("zzz")) }},
+		{"insert", func() error { return set.Put(t.Context(), resource("054321-new")) }},
+		{"update", func() error { r := resource("054321"); r.Type = "text/plain"; return set.Put(t.Context(), r) }},
+		{"delete", func() error { return set.Delete(t.Context(), "054321") }},
+		{"insert at the end", func() error { return set.Put(t.Context(), resource("zzz")) }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if err := tt.change(); err != nil {
@@ -101,11 +101,13 @@ func fingerprint(t *testing.T) string {
 	for i := range 2000 {
 		r := resource(fmt.Sprintf("%d", i*7919%2000))
 		r.Hashes = []resourcesync.Hash{{Algorithm: "md5", Digest: fmt.Sprintf("%032x", i)}}
-		if err := set.Put(r); err != nil {
+		if err := set.Put(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 		if i%5 == 0 {
-			set.Delete(fmt.Sprint(i / 3))
+			if err := set.Delete(t.Context(), fmt.Sprint(i/3)); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 	src := newSource(t, &rshttp.Options{PageSize: 100, Sitemap: true}, rshttp.Set{Provider: set})

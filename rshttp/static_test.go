@@ -45,7 +45,7 @@ func TestStaticErrors(t *testing.T) {
 // TestStaticOrder: documents come after those that they list, and an error ends the walk.
 func TestStaticOrder(t *testing.T) {
 	papers, maps := memory.New(nil), memory.New(nil)
-	if err := papers.Put(resourcesync.Resource{Key: "1", URI: "https://example.org/1"}, resourcesync.Resource{Key: "2", URI: "https://example.org/2"}, resourcesync.Resource{Key: "3", URI: "https://example.org/3"}); err != nil {
+	if err := papers.Put(t.Context(), resourcesync.Resource{Key: "1", URI: "https://example.org/1"}, resourcesync.Resource{Key: "2", URI: "https://example.org/2"}, resourcesync.Resource{Key: "3", URI: "https://example.org/3"}); err != nil {
 		t.Fatal(err)
 	}
 	src, err := rshttp.NewStatic("https://example.org/a/rs/", []rshttp.Set{{Name: "papers", Provider: papers}, {Name: "maps", Provider: maps}}, &rshttp.Options{PageSize: 1})

@@ -11,7 +11,9 @@ import (
 // Change Dumps. The entries of indexes have one, too, and no at.
 func TestD3_Times(t *testing.T) {
 	s := shelfOf(t, 95, 100)
-	s.Delete("000001.txt")
+	if err := s.Delete(t.Context(), "000001.txt"); err != nil {
+		t.Error(err)
+	}
 	src := newSource(t, &rshttp.Options{PageSize: 10, PackageSize: 100}, rshttp.Set{Provider: history{s}})
 	n := 0
 	dated := func(path string) {

@@ -196,7 +196,9 @@ func TestBreakOff(t *testing.T) {
 				}
 				s.opening = nil
 				if content == nil {
-					s.Delete(key)
+					if err := s.Delete(t.Context(), key); err != nil {
+						t.Error(err)
+					}
 				} else {
 					s.put(key, content)
 				}
@@ -440,7 +442,7 @@ func TestNewStamp(t *testing.T) {
 	r := describe("a", []byte("content"))
 	for _, stamp := range []string{"1", "2"} {
 		r.Stamp = stamp
-		if err := s.Put(r); err != nil {
+		if err := s.Put(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 		unpack(t, src, wholePath)
@@ -453,11 +455,19 @@ func TestNewStamp(t *testing.T) {
 // stamped opens a resource only by the Stamp that it has now.
 type stamped struct{ *summed }
 
+func (s stamped) stamp(ctx context.Context, key string) string {
+	now, err := s.Known(ctx, []string{key})
+	if err != nil {
+		s.t.Error(err)
+		return ""
+	}
+	return now[0].Stamp
+}
+
 func (s stamped) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
 		for res := range s.summed.Resources(ctx, r) {
-			now, _ := s.Get(res.Key)
-			if res.Stamp = now.Stamp; !yield(res, nil) {
+			if res.Stamp = s.stamp(ctx, res.Key); !yield(res, nil) {
 				return
 			}
 		}
@@ -465,7 +475,7 @@ func (s stamped) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[
 }
 
 func (s stamped) Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser, error) {
-	if now, _ := s.Get(r.Key); now.Stamp != r.Stamp {
+	if s.stamp(ctx, r.Key) != r.Stamp {
 		return nil, fs.ErrNotExist
 	}
 	return s.summed.Open(ctx, r)

@@ -10,12 +10,13 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // TestD11_NotReadyIsLoggedOnce polls a list that is not ready.
 func TestD11_NotReadyIsLoggedOnce(t *testing.T) {
 	var log bytes.Buffer
-	set := memory.New(&memory.Options{AwaitScan: true})
+	set := memory.New(&memory.Options{SetOptions: scan.SetOptions{AwaitScan: true}})
 	src, err := rshttp.New("https://example.org/resourcesync/", []rshttp.Set{{Provider: set}}, &rshttp.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))})
 	if err != nil {
 		t.Fatal(err)

@@ -21,7 +21,7 @@ func papers(t *testing.T, keys ...string) *memory.Set {
 	set := memory.New(&memory.Options{Now: func() time.Time { return now }})
 	for _, k := range keys {
 		now = now.Add(time.Second)
-		if err := set.Put(resourcesync.Resource{Key: k, URI: "https://example.org/papers/" + k}); err != nil {
+		if err := set.Put(t.Context(), resourcesync.Resource{Key: k, URI: "https://example.org/papers/" + k}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -256,7 +256,7 @@ func TestCodingsAgree(t *testing.T) {
 // second of the newest one, the date cannot tell the two apart and is not given.
 func TestLastModifiedWaits(t *testing.T) {
 	set := memory.New(nil)
-	if err := set.Put(resourcesync.Resource{Key: "a", URI: "https://example.org/a"}); err != nil {
+	if err := set.Put(t.Context(), resourcesync.Resource{Key: "a", URI: "https://example.org/a"}); err != nil {
 		t.Fatal(err)
 	}
 	src := newSource(t, nil, rshttp.Set{Provider: set})

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // BenchmarkOneChange writes the documents after one change in a set of
@@ -18,7 +18,7 @@ func BenchmarkOneChange(b *testing.B) {
 	must(b, err)
 	s := newSite(b)
 	s.options.PageSize = 0
-	s.open(nil, &sqlstore.SetOptions{AwaitScan: true})
+	s.open(nil, &scan.SetOptions{AwaitScan: true})
 	resource := func(i int, text string) resourcesync.Resource {
 		key := fmt.Sprintf("folder-%03d/file-%07d.txt", i/1000, i)
 		return resourcesync.Resource{Key: key, URI: origin + "/papers/" + key, Type: "text/" + text, Length: resourcesync.Bytes(int64(i)),

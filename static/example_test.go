@@ -16,7 +16,7 @@ import (
 func ExampleWrite() {
 	ctx := context.Background()
 	papers := memory.New(nil)
-	if err := papers.Put(resourcesync.Resource{Key: "1", URI: "https://example.org/papers/1"}); err != nil {
+	if err := papers.Put(ctx, resourcesync.Resource{Key: "1", URI: "https://example.org/papers/1"}); err != nil {
 		log.Fatal(err)
 	}
 	out, err := os.MkdirTemp("", "site")

@@ -20,6 +20,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 const origin = "https://example.org"
@@ -48,7 +49,7 @@ func newSite(t testing.TB) *site {
 }
 
 // open gives the site a new set.
-func (s *site) open(o *sqlstore.Options, of *sqlstore.SetOptions) {
+func (s *site) open(o *sqlstore.Options, of *scan.SetOptions) {
 	s.t.Helper()
 	store, err := sqlitestore.OpenFile(s.t.Context(), filepath.Join(s.t.TempDir(), "state.db"), o)
 	must(s.t, err)

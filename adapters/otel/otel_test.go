@@ -209,7 +209,7 @@ func TestDeliveries(t *testing.T) {
 			defer func() { cancel(); <-done }()
 			sub := subscriber.New(t, "")
 			sub.Subscribe(base+"websub/", base+"change/")
-			if err := set.Put(resourcesync.Resource{Key: "a", URI: "https://example.org/a"}); err != nil {
+			if err := set.Put(ctx, resourcesync.Resource{Key: "a", URI: "https://example.org/a"}); err != nil {
 				t.Fatal(err)
 			}
 			taken := sub.Await("a notification", time.Minute, func(taken []*subscriber.Notification) bool { return len(taken) > 0 })

@@ -34,7 +34,7 @@ func papers(t testing.TB, keys ...string) *memory.Set {
 	set := memory.New(&memory.Options{Now: func() time.Time { return now }})
 	for _, k := range keys {
 		now = now.Add(time.Second)
-		if err := set.Put(resourcesync.Resource{Key: k, URI: "https://example.org/papers/" + k}); err != nil {
+		if err := set.Put(t.Context(), resourcesync.Resource{Key: k, URI: "https://example.org/papers/" + k}); err != nil {
 			t.Fatal(err)
 		}
 	}

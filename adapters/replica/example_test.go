@@ -86,7 +86,7 @@ func newLibrary() *httptest.Server {
 	papers := memory.New(nil)
 	server := httptest.NewUnstartedServer(nil)
 	base := "http://" + server.Listener.Addr().String()
-	if err := papers.Put(resourcesync.Resource{Key: "1", URI: base + "/maps/1"}); err != nil {
+	if err := papers.Put(context.Background(), resourcesync.Resource{Key: "1", URI: base + "/maps/1"}); err != nil {
 		log.Fatal(err)
 	}
 	src, err := rshttp.New(base+"/resourcesync/", []rshttp.Set{{Provider: papers}}, nil)

@@ -61,7 +61,7 @@ func (s *source) put(t testing.TB, path, body string, links ...resourcesync.Link
 	s.bodies[path] = body
 	s.mu.Unlock()
 	sum := sha256.Sum256([]byte(body))
-	must(t, s.set.Put(resourcesync.Resource{
+	must(t, s.set.Put(t.Context(), resourcesync.Resource{
 		Key: path, URI: s.URL + path, Length: resourcesync.Bytes(int64(len(body))), Type: "text/plain", Links: links,
 		LastModified: time.Date(2020, 1, 2, 3, 4, 5, 0, time.UTC), Hashes: []resourcesync.Hash{{Algorithm: "sha-256", Digest: hex.EncodeToString(sum[:])}},
 	}))
@@ -71,7 +71,7 @@ func (s *source) remove(path string) {
 	s.mu.Lock()
 	delete(s.bodies, path)
 	s.mu.Unlock()
-	s.set.Delete(path)
+	s.set.Delete(context.Background(), path)
 }
 
 func must(t testing.TB, err error) {

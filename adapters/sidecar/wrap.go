@@ -13,7 +13,7 @@
 // section 6.3.3) and, with [Options.HTMLLink], a link in the head of HTML pages.
 //
 // Wrap also watches for writes. A successful write is a hint that resources may have
-// changed; [Options.Changed] passes it to a scanner such as package sitemap. [Ping]
+// changed; [Options.Changed] passes it to an origin such as package sitemap. [Ping]
 // accepts the same hints from plug-ins and cron jobs.
 package sidecar
 

@@ -70,12 +70,14 @@ func TestOwnSource(t *testing.T) {
 			for _, name := range tt.names {
 				set := memory.New(nil)
 				for i := range tt.n {
-					if err := set.Put(resource(i)); err != nil {
+					if err := set.Put(t.Context(), resource(i)); err != nil {
 						t.Fatal(err)
 					}
 				}
 				for i := 0; i < tt.n; i += 3 {
-					set.Delete(fmt.Sprintf("%03d", i))
+					if err := set.Delete(t.Context(), fmt.Sprintf("%03d", i)); err != nil {
+						t.Error(err)
+					}
 				}
 				sets = append(sets, rshttp.Set{Name: name, Provider: set, Opener: shelf{}})
 			}

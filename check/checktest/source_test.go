@@ -16,7 +16,7 @@ import (
 func site(t *testing.T) http.Handler {
 	set := memory.New(nil)
 	for i := range 3 {
-		if err := set.Put(resource(i)); err != nil {
+		if err := set.Put(t.Context(), resource(i)); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -66,7 +66,7 @@ func newSite() *httptest.Server {
 	if err != nil {
 		log.Fatal(err)
 	}
-	if err := set.Put(resourcesync.Resource{Key: "hello", URI: base + "/hello.txt", LastModified: time.Unix(1_700_000_000, 0), Length: resourcesync.Bytes(6)}); err != nil {
+	if err := set.Put(context.Background(), resourcesync.Resource{Key: "hello", URI: base + "/hello.txt", LastModified: time.Unix(1_700_000_000, 0), Length: resourcesync.Bytes(6)}); err != nil {
 		log.Fatal(err)
 	}
 	site.Config.Handler = src.Wrap(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -94,7 +94,7 @@ func (s *source) put(t testing.TB, path, body string) {
 	s.mu.Lock()
 	s.bodies[path] = body
 	s.mu.Unlock()
-	must(t, s.set.Put(resourcesync.Resource{
+	must(t, s.set.Put(t.Context(), resourcesync.Resource{
 		Key: path, URI: s.URL + path, Length: resourcesync.Bytes(int64(len(body))),
 		Hashes: []resourcesync.Hash{{Algorithm: "sha-256", Digest: fmt.Sprintf("%x", sha256.Sum256([]byte(body)))}},
 	}))
@@ -104,7 +104,7 @@ func (s *source) remove(path string) {
 	s.mu.Lock()
 	delete(s.bodies, path)
 	s.mu.Unlock()
-	s.set.Delete(path)
+	s.set.Delete(context.Background(), path)
 }
 
 // start runs the aggregator until the function that it returns is called.

@@ -68,7 +68,7 @@ func (a *articles) put(w http.ResponseWriter, r *http.Request) {
 	// has the changes in their order.
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.set.Put(a.resource(id, sent)); err != nil {
+	if err := a.set.Put(r.Context(), a.resource(id, sent)); err != nil {
 		http.Error(w, "the article cannot be published", http.StatusInternalServerError)
 		return
 	}
@@ -80,7 +80,10 @@ func (a *articles) delete(w http.ResponseWriter, r *http.Request) {
 	id := chi.URLParam(r, "id")
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.set.Delete(id)
+	if err := a.set.Delete(r.Context(), id); err != nil {
+		http.Error(w, "the article cannot be deleted", http.StatusInternalServerError)
+		return
+	}
 	delete(a.byID, id)
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -36,6 +36,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/adapters/otel"
 	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/scan"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
 
@@ -74,7 +75,7 @@ func run(ctx context.Context, ln net.Listener, path string, out io.Writer) error
 		return err
 	}
 	defer folder.Close()
-	set := memory.New(&memory.Options{AwaitScan: true})
+	set := memory.New(&memory.Options{SetOptions: scan.SetOptions{AwaitScan: true}})
 	src, err := rshttp.New(site+"resourcesync/", []rshttp.Set{{Provider: set, Prefix: "/"}},
 		&rshttp.Options{Tracer: tracer, Hub: &hub.Options{}})
 	if err != nil {
@@ -97,12 +98,12 @@ func run(ctx context.Context, ln net.Listener, path string, out io.Writer) error
 		return server.Close()
 	})
 	g.Go(func() error { return src.Run(ctx) })
-	g.Go(func() error { return scan(ctx, tracer, set, folder) })
+	g.Go(func() error { return rescan(ctx, tracer, set, folder) })
 	return g.Wait()
 }
 
-// scan scans the folder each minute, in a span of its own, until ctx ends.
-func scan(ctx context.Context, tracer *otel.Tracer, set *memory.Set, folder *dir.Dir) error {
+// rescan scans the folder each minute, in a span of its own, until ctx ends.
+func rescan(ctx context.Context, tracer *otel.Tracer, set *memory.Set, folder *dir.Dir) error {
 	for {
 		_, err := tracer.Scan(ctx, "files", func(ctx context.Context) (resourcesync.ScanResult, error) {
 			return set.Scan(ctx, folder.Resources(ctx))

@@ -61,7 +61,7 @@ func (a *articles) put(w http.ResponseWriter, r *http.Request) {
 	// has the changes in their order.
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if err := a.set.Put(a.resource(name, text, now)); err != nil {
+	if err := a.set.Put(r.Context(), a.resource(name, text, now)); err != nil {
 		http.Error(w, "no article can have this name", http.StatusBadRequest)
 		return
 	}
@@ -73,7 +73,10 @@ func (a *articles) delete(w http.ResponseWriter, r *http.Request) {
 	name := r.PathValue("name")
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	a.set.Delete(name)
+	if err := a.set.Delete(r.Context(), name); err != nil {
+		http.Error(w, "the article cannot be deleted", http.StatusInternalServerError)
+		return
+	}
 	delete(a.texts, name)
 	w.WriteHeader(http.StatusNoContent)
 }

@@ -48,7 +48,7 @@ func set(t *testing.T, name string, n int, live *time.Time) *memory.Set {
 	step := now.Sub(at) / time.Duration(2*n)
 	put := func(i, length int) {
 		at = at.Add(step)
-		err := s.Put(resourcesync.Resource{
+		err := s.Put(t.Context(), resourcesync.Resource{
 			Key: fmt.Sprintf("%06d", i), URI: fmt.Sprintf("https://example.org/%s/%06d/article-%%C3%%BCber-%d.pdf", name, i, i*7919%1000),
 			Length: resourcesync.Bytes(int64(length)), Type: "application/pdf", LastModified: at,
 			Hashes: []resourcesync.Hash{{Algorithm: "sha-256", Digest: fmt.Sprintf("%064x", i*length+1)}},
@@ -64,7 +64,9 @@ func set(t *testing.T, name string, n int, live *time.Time) *memory.Set {
 		}
 		if i%29 == 28 {
 			at = at.Add(step * 17)
-			s.Delete(fmt.Sprintf("%06d", i-11))
+			if err := s.Delete(t.Context(), fmt.Sprintf("%06d", i-11)); err != nil {
+				t.Error(err)
+			}
 		}
 	}
 	return s

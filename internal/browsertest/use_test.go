@@ -32,11 +32,13 @@ func TestUse(t *testing.T) {
 				return
 			case <-time.After(time.Second):
 			}
-			if err := papers.Put(resourcesync.Resource{Key: fmt.Sprint("live", i), URI: fmt.Sprintf("https://example.org/live/%d?%%3Cb%%3E&c", i)}); err != nil {
+			if err := papers.Put(t.Context(), resourcesync.Resource{Key: fmt.Sprint("live", i), URI: fmt.Sprintf("https://example.org/live/%d?%%3Cb%%3E&c", i)}); err != nil {
 				t.Error(err)
 				return
 			}
-			papers.Delete(fmt.Sprint("live", i-1))
+			if err := papers.Delete(t.Context(), fmt.Sprint("live", i-1)); err != nil {
+				t.Error(err)
+			}
 		}
 	}()
 	browsertest.Run(t, fmt.Sprintf("const site = %q;", site)+`

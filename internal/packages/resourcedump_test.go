@@ -33,7 +33,7 @@ func TestCutListsWhatHasChanged(t *testing.T) {
 	const packages = 10
 	set := &counting{Set: memory.New(nil)}
 	put := func(i int, length int64) {
-		if err := set.Put(resourcesync.Resource{Key: fmt.Sprintf("%06d", i), URI: fmt.Sprint("https://example.org/", i), Length: resourcesync.Bytes(length)}); err != nil {
+		if err := set.Put(t.Context(), resourcesync.Resource{Key: fmt.Sprintf("%06d", i), URI: fmt.Sprint("https://example.org/", i), Length: resourcesync.Bytes(length)}); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -56,7 +56,7 @@ func testRuns(t *testing.T, journal bool) {
 	random := rand.New(rand.NewPCG(1, 2))
 	put := func(i int) {
 		r := resourcesync.Resource{Key: runKey(i), URI: fmt.Sprint("https://example.org/", i), Length: resourcesync.Bytes(random.Int64N(40_000))}
-		if err := set.Put(r); err != nil {
+		if err := set.Put(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -119,7 +119,9 @@ func testRuns(t *testing.T, journal bool) {
 				if random.IntN(4) == 0 {
 					put(i)
 				} else {
-					set.Delete(runKey(i))
+					if err := set.Delete(t.Context(), runKey(i)); err != nil {
+						t.Error(err)
+					}
 				}
 			}
 		default:

@@ -34,11 +34,13 @@ var histories = map[string]func(t *testing.T) history{
 			}
 			for range 1 + r.IntN(40) {
 				if n := r.IntN(100); n < 30 {
-					set.Delete(resource(n).Key)
+					if err := set.Delete(t.Context(), resource(n).Key); err != nil {
+						t.Error(err)
+					}
 				} else {
 					res := resource(n)
 					res.ChangeFreq = []string{"daily", "weekly"}[r.IntN(2)]
-					if err := set.Put(res); err != nil {
+					if err := set.Put(t.Context(), res); err != nil {
 						t.Error(err)
 					}
 				}

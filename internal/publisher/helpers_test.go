@@ -196,7 +196,7 @@ func put(t *testing.T, set *memory.Set, ns ...int) {
 		r.LastModified = time.Now().UTC()
 		rs = append(rs, r)
 	}
-	if err := set.Put(rs...); err != nil {
+	if err := set.Put(t.Context(), rs...); err != nil {
 		t.Fatal(err)
 	}
 }

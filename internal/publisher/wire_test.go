@@ -370,7 +370,9 @@ func TestRS9_RS10_RS13_changeNotification(t *testing.T) {
 	h.wait(t, 1)
 	put(t, set, 3, 2)
 	put(t, set, 1)
-	set.Delete(resource(3).Key)
+	if err := set.Delete(t.Context(), resource(3).Key); err != nil {
+		t.Error(err)
+	}
 	first, firstEntries := decode(t, h.wait(t, 2)[0].body)
 	second, entries := decode(t, h.wait(t, 2)[1].body)
 	for _, head := range []rsxml.Head{first, second} {

@@ -47,7 +47,7 @@ func Example() {
 		}
 		begun = !status.Topics[0].Until.IsZero()
 	}
-	papers.Put(resourcesync.Resource{Key: "1", URI: "https://example.org/papers/1"})
+	papers.Put(ctx, resourcesync.Resource{Key: "1", URI: "https://example.org/papers/1"})
 	_, message, err := conn.Read(ctx)
 	if err != nil {
 		log.Fatal(err)

@@ -20,6 +20,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/scan"
 	"github.com/resourcesync-go/resourcesync/static"
 )
 
@@ -76,20 +77,15 @@ func (o *ours) sets(w *World, now func() time.Time) (sets []rshttp.Set, err erro
 	}
 	for i := range w.sets() {
 		s := rshttp.Set{Name: fmt.Sprintf("set%d", i)}
+		var set scan.Stored = memory.New(&memory.Options{Window: window, Now: now})
 		if store != nil {
-			set, err := store.Set(context.Background(), s.Name, nil)
-			if err != nil {
+			if set, err = store.Set(context.Background(), s.Name, nil); err != nil {
 				return nil, err
 			}
-			s.Provider = set
-			o.put = append(o.put, func(r resourcesync.Resource) error { return set.Put(context.Background(), r) })
-			o.delete = append(o.delete, func(key string) error { return set.Delete(context.Background(), key) })
-		} else {
-			set := memory.New(&memory.Options{Window: window, Now: now})
-			s.Provider = set
-			o.put = append(o.put, func(r resourcesync.Resource) error { return set.Put(r) })
-			o.delete = append(o.delete, func(key string) error { set.Delete(key); return nil })
 		}
+		s.Provider = set
+		o.put = append(o.put, func(r resourcesync.Resource) error { return set.Put(context.Background(), r) })
+		o.delete = append(o.delete, func(key string) error { return set.Delete(context.Background(), key) })
 		if !w.NoHash {
 			s.Opener, s.ChangeOpener = contents{w}, contents{w}
 		}
