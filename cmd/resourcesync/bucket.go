@@ -8,9 +8,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/bucket"
-	"github.com/resourcesync-go/resourcesync/adapters/dir"
-	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
-	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // A bucketConfig is the configuration of a set of the objects of a bucket.
@@ -63,8 +61,8 @@ func (c *bucketConfig) check(*siteConfig) (err error) {
 
 func (c *bucketConfig) stateName() string { return "objects" }
 
-func (c *bucketConfig) checkOwner(ctx context.Context, _ *siteConfig, set *sqlstore.Set) (origin, error) {
-	return c.checkSource(ctx, set, "bucket "+c.at.String())
+func (c *bucketConfig) identity(*siteConfig) (scan.Identity, error) {
+	return scan.Identity{Name: "bucket " + c.at.String()}, nil
 }
 
 func (c *bucketConfig) open(ctx context.Context, m *member) (*content, error) {
@@ -73,31 +71,23 @@ func (c *bucketConfig) open(ctx context.Context, m *member) (*content, error) {
 		return nil, usageError{err}
 	}
 	objects, err := bucket.New(opened, c.uri, &bucket.Options{
-		Set:         m.set.Set,
+		Name:        c.at.String(),
 		Store:       c.at.store(),
 		Prefix:      c.at.prefix,
 		Private:     c.private,
 		VerifyEvery: cmp.Or(time.Duration(c.verifyEvery), -1),
 		UserAgent:   "resourcesync (+" + m.baseURL + ")",
-		Progress: func(now bucket.Progress) {
-			m.report(dir.Progress{Files: now.Listed, Skipped: now.Private + now.Skipped + now.Failed})
-		},
-		Logger: m.log,
+		Logger:      m.log,
 	})
 	if err != nil {
 		opened.Close()
 		return nil, usageError{err}
 	}
 	content := &content{
-		from: slog.String("bucket", c.at.String()), unit: "object", reports: true,
-		list: func(ctx context.Context) listing { return objects.Resources(ctx) },
-		part: objects.Part, watch: objects.Watch,
-		current: m.currentURIs(c.uri),
-		ping:    objects.Ping,
-		close:   opened.Close,
-	}
-	if c.dumps {
-		content.set = rshttp.Set{Opener: objects}
+		from: slog.String("bucket", c.at.String()), unit: "object",
+		origin: objects,
+		ping:   objects.Ping,
+		close:  opened.Close,
 	}
 	return content, nil
 }

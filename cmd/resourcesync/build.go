@@ -76,10 +76,7 @@ func (c *buildConfig) run(ctx context.Context, m *member, stdout io.Writer) erro
 		return err
 	}
 	m.reserve(reserved)
-	if err := m.recordOwner(ctx); err != nil {
-		return err
-	}
-	if err := m.scanner.scan(ctx); err != nil {
+	if _, err := m.set.Update(ctx); err != nil {
 		return fmt.Errorf("the folder cannot be scanned, and no document has been changed: %w", err)
 	}
 	begun := time.Now()
@@ -100,7 +97,7 @@ func (c *buildConfig) run(ctx context.Context, m *member, stdout io.Writer) erro
 	if err != nil {
 		return err
 	}
-	return keptTrouble(kept)
+	return kept.Err(confirmCommand)
 }
 
 // source returns the documents of m.
@@ -151,8 +148,7 @@ func (c *buildConfig) reserved(m *member, src *rshttp.Static) ([]string, error) 
 
 // print reports the result, to people or to programs.
 func (c *buildConfig) print(ctx context.Context, stdout io.Writer, m *member, src *rshttp.Static, report static.Report, took time.Duration) {
-	last := m.scanner.last.Load()
-	scan := last.result
+	scan := m.set.Last()
 	listed, err := m.stat(ctx)
 	if err != nil {
 		m.log.Warn("files not counted", "error", err)
@@ -162,7 +158,7 @@ func (c *buildConfig) print(ctx context.Context, stdout io.Writer, m *member, sr
 			"listed": listed.Count, "created": scan.Created, "updated": scan.Updated, "deleted": scan.Deleted, "held": scan.Held,
 			"documents": report.Documents, "written": orEmpty(report.Written), "written_bytes": report.Bytes,
 			"removed": orEmpty(report.Removed), "unlisted": report.Unlisted,
-			"scan_seconds": last.took.Seconds(), "write_seconds": took.Seconds(),
+			"scan_seconds": scan.Took.Seconds(), "write_seconds": took.Seconds(),
 		})
 		if err != nil {
 			m.log.Warn("report not printed", "error", err)

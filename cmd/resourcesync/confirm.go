@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -10,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // confirmDeletions confirms held deletions: a running server, or the next one, publishes
@@ -146,13 +148,27 @@ func describeSet(stored string) string {
 // openOwned opens a stored set, unless it belongs to another folder or website.
 func (s *state) openOwned(ctx context.Context, c *siteConfig, config setConfig) (*sqlstore.Set, error) {
 	set, err := s.openSet(ctx, c, config)
-	if err == nil && !s.shared {
-		if _, err = config.checkOwner(ctx, c, set); err != nil {
-			err = usagef("state %q: %w", s.place, err)
-		}
+	if err != nil || s.shared || config.common().moved {
+		return set, err
+	}
+	id, err := config.identity(c)
+	if err != nil {
+		return nil, usagef("state %q: %w", s.place, err)
+	}
+	if id.Name != "" {
+		err = scan.Compare(ctx, set, id, namesake{})
+	}
+	if other, ok := errors.AsType[*scan.OriginError](err); ok {
+		err = s.refuseOrigin(config.common(), other)
 	}
 	return set, err
 }
+
+// A namesake recognizes an origin by the name that the operator has given. The process that
+// publishes the set looks at its resources.
+type namesake struct{}
+
+func (namesake) Recognizes(context.Context, scan.Stored) (bool, error) { return true, nil }
 
 // parseAny reads the arguments of a command that publishes sets: those of the one that the
 // first argument names, those of run if there is a configuration file, or else those of

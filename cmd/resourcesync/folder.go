@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io/fs"
+	"iter"
 	"log/slog"
 	"net/http"
 	"os"
@@ -20,6 +20,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/versions"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/scan"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
@@ -140,36 +141,11 @@ func (c *folderConfig) checkState(path, given string) error {
 	return nil
 }
 
-// checkOwner returns an error if the state belongs to another folder, whose files
-// would all be published as deleted. A folder that has moved is accepted at its new
-// place. A link that led to the folder of the state must lead to one with at least one
-// of its files. States of earlier versions record nothing.
-func (c *folderConfig) checkOwner(ctx context.Context, _ *siteConfig, set *sqlstore.Set) (now origin, err error) {
-	before, err := readOrigin(ctx, set)
-	if err != nil {
-		return now, err
+func (c *folderConfig) identity(*siteConfig) (id scan.Identity, err error) {
+	if id.Given, err = filepath.Abs(c.folder); err == nil {
+		id.Name, err = filepath.EvalSymlinks(id.Given)
 	}
-	if now.Given, err = filepath.Abs(c.folder); err == nil {
-		now.Real, err = filepath.EvalSymlinks(now.Given)
-	}
-	if err != nil {
-		return now, err
-	}
-	switch {
-	case c.moved:
-	case before.Source != "":
-		return now, fmt.Errorf("has in this set the resources of %s, not of the folder %q; give the set another name, or another file with --state", before.Source, now.Real)
-	case before.Real == "" || before.Real == now.Real:
-	case before.Given != now.Given:
-		return now, fmt.Errorf("is the state of the folder %q, not of %q; if the folder has moved, start once with --moved; otherwise %s", before.Real, now.Real, c.apart())
-	default:
-		found, err := hasAny(ctx, set, now.Real)
-		if err == nil && !found {
-			err = fmt.Errorf("is the state of the folder %q; %q led there, and leads now to %q, which has none of its files; if that is right, start once with --moved; otherwise %s", before.Real, now.Given, now.Real, c.apart())
-		}
-		return now, err
-	}
-	return now, nil
+	return id, err
 }
 
 // A folderSet is a set of the files of a folder.
@@ -188,8 +164,6 @@ func (c *folderConfig) open(_ context.Context, m *member) (*content, error) {
 		Hashes:   c.hashes,
 		DotFiles: c.dotFiles,
 		Exclude:  s.excludes,
-		Known:    m.set.Known,
-		Progress: m.report,
 		Logger:   m.log,
 	}
 	var err error
@@ -205,19 +179,9 @@ func (c *folderConfig) open(_ context.Context, m *member) (*content, error) {
 	content := &content{
 		from:    slog.String("folder", c.folder),
 		unit:    "file",
-		list:    s.list,
-		part:    s.dir.Part,
-		watch:   s.dir.Watch,
-		total:   s.dir.Count,
-		reports: true,
+		origin:  folderOrigin{s.dir, s},
 		handler: s.handler,
 		close:   s.dir.Close,
-	}
-	if !m.daemon.state.shared {
-		content.current = s.checkBaseURL
-	}
-	if c.dumps {
-		content.set.Opener = s.dir
 	}
 	if s.copies != nil {
 		content.set.ChangeOpener = history{s.copies, s.dir}
@@ -236,8 +200,28 @@ func (s *folderSet) excludes(key string, isDir bool) bool {
 	return reserved != nil && slices.Contains(*reserved, path)
 }
 
-// list lists the folder. It logs files in reserved places once.
-func (s *folderSet) list(ctx context.Context) listing {
+// A folderOrigin is a folder whose scans also look after reserved places and old versions.
+type folderOrigin struct {
+	*dir.Dir
+	set *folderSet
+}
+
+// Resources implements [scan.Origin].
+func (o folderOrigin) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, error] {
+	return func(yield func(resourcesync.Resource, error) bool) {
+		o.set.logReserved()
+		if o.set.copies != nil {
+			// Here, where no other server of the site scans.
+			if err := o.set.copies.Prune(ctx); err != nil {
+				o.set.log.Warn("old versions not removed", "error", err)
+			}
+		}
+		o.Dir.Resources(ctx)(yield)
+	}
+}
+
+// logReserved logs files in reserved places once.
+func (s *folderSet) logReserved() {
 	for _, at := range *s.reserved.Load() {
 		key, below := strings.CutPrefix(at, s.base.Path)
 		if !below || s.warned[at] || at == wellknown.Path && !s.dotFiles {
@@ -253,23 +237,38 @@ func (s *folderSet) list(ctx context.Context) listing {
 			}
 		}
 	}
-	resources := s.dir.Resources(ctx)
-	if s.copies == nil {
-		return resources
-	}
-	return func(yield func(resourcesync.Resource, error) bool) {
-		// Here, where no other server of the site scans.
-		if err := s.copies.Prune(ctx); err != nil {
-			s.log.Warn("old versions not removed", "error", err)
-		}
-		resources(yield)
-	}
 }
 
 func (s *folderSet) handler(src *rshttp.Source) (http.Handler, error) {
 	files := s.dir.Handler(nil)
 	if s.browse {
-		files = browse.Handler(s.dir, s.set, &browse.Options{Source: home(src), Logger: s.log})
+		files = browse.Handler(s.dir, browsed{s.stored, s.set.View}, &browse.Options{Source: home(src), Logger: s.log})
 	}
 	return src.Wrap(s.withRobots(files)), nil
+}
+
+// browsed is the stored set of a folder as its pages show it: not before the set is ready.
+type browsed struct {
+	*sqlstore.Set
+	view *scan.View
+}
+
+func (b browsed) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
+	return b.view.Stat(ctx, r)
+}
+
+func (b browsed) First(ctx context.Context, r resourcesync.Range, n int) iter.Seq2[resourcesync.Resource, error] {
+	if !b.view.Ready() {
+		return func(yield func(resourcesync.Resource, error) bool) {
+			yield(resourcesync.Resource{}, resourcesync.ErrNotReady)
+		}
+	}
+	return b.Set.First(ctx, r, n)
+}
+
+func (b browsed) Folder(ctx context.Context, folder string, r resourcesync.Range, n int) ([]resourcesync.Resource, error) {
+	if !b.view.Ready() {
+		return nil, resourcesync.ErrNotReady
+	}
+	return b.Set.Folder(ctx, folder, r, n)
 }

@@ -280,6 +280,14 @@ func open(t testing.TB, c *siteConfig, st *state, screen *terminal.Screen) opene
 	return opened{p, p.members[0]}
 }
 
+// scan scans the set once.
+func (o opened) scan(t testing.TB) {
+	t.Helper()
+	_, err := o.set.Update(t.Context())
+	must(t, err)
+	o.show(t.Context())
+}
+
 func parseServe(args []string) (*siteConfig, error) { return parseSite("serve", kindOf("serve"), args) }
 
 func parseProxy(args []string) (*siteConfig, error) { return parseSite("proxy", kindOf("proxy"), args) }

@@ -35,7 +35,7 @@ func TestD10_MassDeletion(t *testing.T) {
 			s := startReady(t, folder, flags...)
 			away := filepath.Join(t.TempDir(), "away")
 			must(t, os.Rename(filepath.Join(folder, "many"), away))
-			s.stderr.await(`deletions are held: too many files are missing" files=10 of=11`)
+			s.stderr.await(`deletions are held: too many resources are missing" resources=10 of=11`)
 			s.write("new", "b")
 			if got := s.awaitChanges(1); got[0] != "created new" {
 				t.Errorf("while deletions are held: %q", got)
@@ -123,7 +123,7 @@ func TestD10_CreatedAndGone(t *testing.T) {
 	}
 	s.awaitChanges(40)
 	must(t, os.Rename(filepath.Join(folder, "many"), filepath.Join(t.TempDir(), "away")))
-	s.stderr.await(`deletions are held: too many files are missing" files=40 of=41`)
+	s.stderr.await(`deletions are held: too many resources are missing" resources=40 of=41`)
 	if got := s.changes(); len(got) != 40 {
 		t.Errorf("changes: %q", got)
 	}

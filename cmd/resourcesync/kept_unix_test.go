@@ -66,16 +66,16 @@ func TestD10_UnreadableFolder(t *testing.T) {
 	}
 
 	must(t, os.Chmod(filepath.Join(folder, "sub"), 0))
-	p.stderr.await(`files that cannot be read stay listed as they were" files=99`)
+	p.stderr.await(`resources that cannot be read stay listed as they were" resources=99`)
 	p.until("two more scans have been", func() bool {
 		_, now := p.toldOperators()
 		return now.Scan.Unreadable == 99
 	})
 	code, now := p.toldOperators()
-	if code != 503 || now.Scan.Skipped != 2 || !strings.Contains(strings.Join(now.Problems, " "), "parts of the folder cannot be read: 99 files stay listed") {
+	if code != 503 || now.Scan.Skipped != 2 || !strings.Contains(strings.Join(now.Problems, " "), "parts of the origin cannot be read: 99 resources stay listed") {
 		t.Errorf("%d %+v %v", code, now.Scan, now.Problems)
 	}
-	if res, body := p.get("resourcesync/healthz"); res.StatusCode != 503 || !strings.Contains(body, "parts of the folder cannot be read\n") {
+	if res, body := p.get("resourcesync/healthz"); res.StatusCode != 503 || !strings.Contains(body, "parts of the origin cannot be read\n") {
 		t.Errorf("%s %q", res.Status, body)
 	}
 	if n := strings.Count(p.stderr.String(), "dir: skipped"); n != 2 {
@@ -87,7 +87,7 @@ func TestD10_UnreadableFolder(t *testing.T) {
 	if got := p.awaitChanges(1); len(got) != 1 || got[0] != "deleted one" {
 		t.Errorf("changes: %q", got)
 	}
-	p.stderr.await(`files that cannot be read stay listed as they were" files=0`)
+	p.stderr.await(`resources that cannot be read stay listed as they were" resources=0`)
 	p.until("the process is healthy", func() bool {
 		code, _ := p.toldOperators()
 		return code == 200

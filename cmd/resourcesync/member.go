@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,42 +10,37 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/adapters/dir"
 	"github.com/resourcesync-go/resourcesync/adapters/sidecar"
-	"github.com/resourcesync-go/resourcesync/internal/background"
+	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// ownerRetry is the maximum delay after an owner could not be recorded.
-const ownerRetry = time.Minute
+// confirmCommand confirms held deletions.
+const confirmCommand = "resourcesync confirm-deletions"
 
 // A member is a set that is being published.
 type member struct {
-	config     setConfig
-	name       string // "" if the set is alone
-	stored     string // the name of the set in the state
-	log        *slog.Logger
-	daemon     *daemon
-	baseURL    string   // of the URLs that the set serves
-	base       *url.URL // baseURL, parsed
-	site       *url.URL // the base URL of the site
-	documents  *url.URL // the base of the set's documents
-	retained   span     // how long changes are in Change Lists, or in the archive
-	window     span     // how much longer the rest of a Change List can be
-	set        *shownSet
-	owner      origin                // to be recorded
-	unrecorded atomic.Pointer[error] // why the owner is not recorded
-	content    *content
-	scanner    *scanner // nil without scans
-	first      *firstScan
-	pinged     chan struct{}            // asks for a complete scan
-	reserved   atomic.Pointer[[]string] // paths of URLs, as reserve gets them
-	ready      func(resources int64)    // called once
+	config    setConfig
+	name      string // "" if the set is alone
+	log       *slog.Logger
+	daemon    *daemon
+	baseURL   string   // of the URLs that the set serves
+	base      *url.URL // baseURL, parsed
+	site      *url.URL // the base URL of the site
+	documents *url.URL // the base of the set's documents
+	retained  span     // how long changes are in Change Lists, or in the archive
+	window    span     // how much longer the rest of a Change List can be
+	content   *content
+	stored    *sqlstore.Set
+	set       *scan.Set                // nil if nothing is scanned
+	reserved  atomic.Pointer[[]string] // paths of URLs, as reserve gets them
+	ready     func(resources int64)    // called once
+	isReady   atomic.Bool              // ready was called
 }
 
 // openMember opens what a set consists of. Nothing runs yet, and nothing is recorded.
@@ -60,7 +54,7 @@ func openMember(ctx context.Context, p *daemon, site *siteConfig, config setConf
 		config: config, name: s.name, daemon: p, log: p.log,
 		site: base, base: base, documents: base.JoinPath(site.prefix),
 		retained: max(site.retain, site.archive), window: site.window,
-		pinged: make(chan struct{}, 1), ready: func(int64) {},
+		ready: func(int64) {},
 	}
 	if s.path != "" {
 		m.base = base.JoinPath(s.path)
@@ -72,101 +66,82 @@ func openMember(ctx context.Context, p *daemon, site *siteConfig, config setConf
 	if m.name != "" {
 		m.log = m.log.With("set", m.name)
 	}
-	if err := m.openStored(ctx, site); err != nil {
+	if m.stored, err = p.state.openSet(ctx, site, config); err != nil {
 		return nil, named(m.name, err)
 	}
-	m.scanner = &scanner{set: m.set, name: m.name, rescan: s.rescan, kept: m.set.Kept, metrics: p.metrics, log: m.log}
-	m.first = &firstScan{screen: p.screen, log: m.log, name: m.name, count: m.toScan}
 	if m.content, err = config.open(ctx, m); err != nil {
 		return nil, named(m.name, err)
 	}
-	m.first.unit, m.set.hidden = m.content.unit+"s", m.content.hidden
-	m.scanner.list, m.scanner.part, m.scanner.scanned = m.list, m.content.part, m.content.scanned
-	m.scanner.count, m.scanner.watch, m.scanner.ready = m.count, m.watch, m.show
+	if m.content.origin != nil {
+		if err := m.scanInto(ctx); err != nil {
+			return nil, named(m.name, errors.Join(err, m.close()))
+		}
+	}
 	return m, nil
 }
 
-// openStored opens the stored set, and checks its owner.
-func (m *member) openStored(ctx context.Context, site *siteConfig) error {
-	st := m.daemon.state
-	set, err := st.openSet(ctx, site, m.config)
-	if err != nil {
-		return err
+// scanInto joins the origin and the stored set.
+func (m *member) scanInto(ctx context.Context) (err error) {
+	c, st := m.config.common(), m.daemon.state
+	first := &firstScan{screen: m.daemon.screen, log: m.log, name: m.name, unit: m.content.unit + "s"}
+	limits := c.storeOptions()
+	o := &scan.Options{
+		Every:         c.rescan,
+		MaxDelete:     limits.MaxDelete,
+		MaxDeleteHold: limits.MaxDeleteHold,
+		Moved:         c.moved,
+		Shared:        st.shared,
+		NoDumps:       !c.dumps,
+		Progress:      first.report,
+		Confirm:       confirmCommand,
+		Logger:        m.log,
 	}
-	m.set, m.stored = &shownSet{Set: set}, st.setName(site, m.config)
-	if !st.shared {
-		if m.owner, err = m.config.checkOwner(ctx, site, set); err != nil {
-			return usagef("state %q: %w", st.place, err)
+	if metrics := m.daemon.metrics; metrics != nil {
+		o.Observe = func(r scan.Result) {
+			if r.Part {
+				metrics.ScannedPart(m.name, r.ScanResult)
+			} else {
+				metrics.Scanned(m.name, r.Took, r.ScanResult, r.Err)
+			}
 		}
 	}
-	return nil
+	m.set, err = scan.Into(ctx, st.Store, m.stored.Name(), m.content.origin, o)
+	if other, ok := errors.AsType[*scan.OriginError](err); ok {
+		return st.refuseOrigin(c, other)
+	}
+	return err
 }
 
 // run keeps the set up to date until ctx ends.
 func (m *member) run(ctx context.Context) error {
-	if m.keepOwner(ctx); ctx.Err() != nil {
-		return nil
-	}
 	g, ctx := errgroup.WithContext(ctx)
 	if m.content.run != nil {
 		g.Go(func() error { return m.content.run(ctx) })
 	}
-	if m.content.list == nil {
-		now, err := m.stat(ctx)
-		if err != nil && ctx.Err() == nil {
-			m.log.Warn("resources not counted", "error", err)
-		}
-		m.show(now.Count)
+	if m.set == nil {
+		m.show(ctx)
 		return g.Wait()
 	}
 	g.Go(func() error {
-		m.scanner.run(ctx)
+		if m.set.AwaitReady(ctx) == nil {
+			m.show(ctx)
+		}
 		return nil
 	})
+	g.Go(func() error { return m.set.Run(ctx) })
 	return g.Wait()
 }
 
-// keepOwner records the owner. It retries until that succeeds or ctx ends. The stored
-// resources stay published meanwhile, but no scan may begin: in a state with the resources of
-// one origin and the record of another, the next start would take them for deleted.
-func (m *member) keepOwner(ctx context.Context) {
-	for retry := firstRetry; ; retry = min(2*retry, ownerRetry) {
-		err := m.recordOwner(ctx)
-		before := m.unrecorded.Load()
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err == nil:
-			if before != nil {
-				m.unrecorded.Store(nil)
-				m.log.Info("origin of the set recorded")
-			}
-			return
-		case before == nil || (*before).Error() != err.Error():
-			m.log.Error("the origin of the set cannot be recorded, and the set is not updated until it is: make the state writable, and make room on its disk",
-				"state", m.daemon.state.place, "error", err, "next_in", retry)
-		}
-		m.unrecorded.Store(&err)
-		if before == nil && m.content.list != nil {
-			_ = m.scanner.checkReady(ctx) // no scan does so before the owner is recorded
-		}
-		if background.Sleep(ctx, retry) != nil {
-			return
-		}
+// show reports that the set can be read.
+func (m *member) show(ctx context.Context) {
+	now, err := m.stat(ctx)
+	if err != nil && ctx.Err() == nil && !errors.Is(err, resourcesync.ErrNotReady) {
+		m.log.Warn("resources not counted", "error", err)
 	}
-}
-
-func (m *member) recordOwner(ctx context.Context) error {
-	if m.owner == (origin{}) {
-		return nil
-	}
-	before, err := readOrigin(ctx, m.set.Set)
-	now := m.owner
-	now.BaseURL = cmp.Or(now.BaseURL, before.BaseURL)
-	if err != nil || before == now {
-		return err
-	}
-	return now.record(ctx, m.set.Set)
+	m.isReady.Store(true)
+	ready := m.ready
+	m.ready = nil // it has the publication of the start, which this set may outlive
+	ready(now.Count)
 }
 
 func (m *member) close() error {
@@ -176,19 +151,12 @@ func (m *member) close() error {
 	return m.content.close()
 }
 
-// show makes the set visible. It is called once.
-func (m *member) show(resources int64) {
-	m.set.show()
-	ready := m.ready
-	m.ready = nil // it has the publication of the start, which this set may outlive
-	ready(resources)
-}
-
-// published returns the set as a Source publishes it.
+// published returns the set as a Source publishes it. The member runs it, because it can
+// outlive the Source.
 func (m *member) published(site *siteConfig) rshttp.Set {
 	set := m.content.set
 	if set.Provider == nil {
-		set.Provider = m.set
+		set.Provider = m.set.View
 	}
 	set.Name, set.DescribedBy, set.Hubs = m.name, m.config.common().aboutSet, site.push.foreign
 	return set
@@ -196,11 +164,10 @@ func (m *member) published(site *siteConfig) rshttp.Set {
 
 // stat returns the state of the published set.
 func (m *member) stat(ctx context.Context) (resourcesync.Stat, error) {
-	provider := m.content.set.Provider
-	if provider == nil {
+	if m.set != nil {
 		return m.set.Stat(ctx, resourcesync.Range{})
 	}
-	stater, ok := provider.(resourcesync.Stater)
+	stater, ok := m.content.set.Provider.(resourcesync.Stater)
 	if !ok {
 		return resourcesync.Stat{}, resourcesync.ErrNotReady
 	}
@@ -212,82 +179,11 @@ func (m *member) capabilityList() string {
 	return m.documents.JoinPath("capabilitylist.xml").String()
 }
 
-// count returns the number of resources in the stored set, and ErrNotReady if it must not
-// be shown before a scan.
-func (m *member) count(ctx context.Context) (int64, error) {
-	st, err := m.set.Set.Stat(ctx, resourcesync.Range{})
-	if err == nil && m.content.current != nil {
-		err = m.content.current(ctx)
+// rescan has everything scanned again.
+func (m *member) rescan() {
+	if m.set != nil {
+		m.set.Scan()
 	}
-	return st.Count, err
-}
-
-// toScan estimates the resources that the first scan of this process lists, and the bytes
-// that it reads: from the set if an earlier scan has filled it.
-func (m *member) toScan(ctx context.Context) (resources, bytes int64, err error) {
-	if m.content.total == nil || m.set.shown.Load() {
-		st, err := m.set.Stat(ctx, resourcesync.Range{})
-		return st.Count, 0, err
-	}
-	return m.content.total(ctx)
-}
-
-// list lists the content, and reports the progress of the first scan.
-func (m *member) list(ctx context.Context) listing {
-	resources := m.content.list(ctx)
-	return func(yield func(resourcesync.Resource, error) bool) {
-		if !m.scanner.complete {
-			defer m.first.begin(ctx)()
-			if !m.content.reports {
-				yield = m.counted(yield)
-			}
-		}
-		resources(yield)
-	}
-}
-
-// countedReports is the interval between reports about contents that report nothing.
-const countedReports = 250 * time.Millisecond
-
-// counted returns a yield that reports the number of resources.
-func (m *member) counted(yield func(resourcesync.Resource, error) bool) func(resourcesync.Resource, error) bool {
-	var n int64
-	var reported time.Time
-	return func(r resourcesync.Resource, err error) bool {
-		n++
-		if now := time.Now(); now.Sub(reported) >= countedReports {
-			m.first.report(dir.Progress{Files: n})
-			reported = now
-		}
-		return yield(r, err)
-	}
-}
-
-// report takes the progress of a scan.
-func (m *member) report(now dir.Progress) {
-	m.scanner.skipped.Store(now.Skipped)
-	if !m.scanner.complete {
-		m.first.report(now)
-	}
-}
-
-// watch passes the changes of the content and the pings on to the scanner.
-func (m *member) watch(ctx context.Context, changed func(paths []string)) error {
-	g, ctx := errgroup.WithContext(ctx)
-	g.Go(func() error {
-		for {
-			select {
-			case <-ctx.Done():
-				return ctx.Err()
-			case <-m.pinged:
-				changed(nil)
-			}
-		}
-	})
-	if m.content.watch != nil {
-		g.Go(func() error { return m.content.watch(ctx, changed) })
-	}
-	return g.Wait()
 }
 
 // ping returns the handler of pings, or nil if there is none.
@@ -301,7 +197,7 @@ func (m *member) ping() http.Handler {
 	}
 	changed := m.content.changed
 	if changed == nil {
-		changed = func(...*url.URL) { background.Signal(m.pinged) }
+		changed = func(...*url.URL) { m.rescan() }
 	}
 	return sidecar.Ping(token, changed)
 }
@@ -310,7 +206,7 @@ func (m *member) ping() http.Handler {
 // slash are folders. If they differ from those before, the set is scanned again.
 func (m *member) reserve(paths []string) {
 	if before := m.reserved.Swap(&paths); before != nil && !slices.Equal(*before, paths) {
-		background.Signal(m.pinged)
+		m.rescan()
 	}
 }
 
@@ -324,24 +220,14 @@ func (m *member) isReserved(path string) bool {
 
 // health returns the errors that keep the set from being up to date.
 func (m *member) health(ctx context.Context) error {
-	kept, err := m.set.Kept(ctx)
-	if err == nil {
-		err = keptTrouble(kept)
+	var all []error
+	if m.set != nil {
+		all = append(all, m.set.Health(ctx))
 	}
-	var unrecorded error
-	if failed := m.unrecorded.Load(); failed != nil {
-		unrecorded = fmt.Errorf("the origin of the set cannot be recorded: %w", *failed)
-	}
-	var watch error
 	if m.content.health != nil {
-		watch = m.content.health()
+		all = append(all, m.content.health())
 	}
-	if m.content.hidden != nil {
-		if hidden := m.content.hidden(); hidden != nil {
-			watch = errors.Join(watch, fmt.Errorf("%w: %w", errHidden, hidden))
-		}
-	}
-	return m.named(errors.Join(unrecorded, m.scanner.health(), watch, err))
+	return m.named(errors.Join(all...))
 }
 
 // notes returns remarks about the set for the public.

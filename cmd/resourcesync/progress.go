@@ -1,17 +1,14 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"log/slog"
-	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/resourcesync-go/resourcesync/adapters/dir"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 const (
@@ -30,70 +27,51 @@ type firstScan struct {
 	log    *slog.Logger
 	name   string // of the set; "" if it is alone
 	unit   string // files or pages
-
-	// count returns the totals of the scan; bytes are zero if only the files are
-	// known. Without totals, it returns an error.
-	count func(ctx context.Context) (files, bytes int64, err error)
-
-	begun, logged time.Time
-	total         atomic.Pointer[dir.Progress] // nil until it is known
+	logged time.Time
 }
 
-// begin starts the reports on a scan. The returned function ends them.
-func (f *firstScan) begin(ctx context.Context) (end func()) {
-	f.begun = time.Now()
-	f.logged = f.begun
-	f.total.Store(nil)
-	ctx, cancel := context.WithCancel(ctx)
-	var counting sync.WaitGroup
-	counting.Go(func() {
-		// The scan is reported without totals, and fails with the same error.
-		if files, bytes, err := f.count(ctx); err == nil {
-			f.total.Store(&dir.Progress{Files: files, Bytes: bytes})
-		}
-	})
-	return func() {
-		cancel()
-		counting.Wait()
-		f.screen.Status("")
-	}
-}
-
-func (f *firstScan) report(now dir.Progress) {
+func (f *firstScan) report(now scan.FirstScan) {
 	if f.screen.Control {
 		f.screen.Status(f.statusLine(now))
+	}
+	if now.Ended {
+		f.screen.Status("")
+		f.logged = time.Time{}
+	}
+	if f.screen.Control || now.Ended {
 		return
+	}
+	if f.logged.IsZero() {
+		f.logged = now.Began
 	}
 	if time.Since(f.logged) < logEvery {
 		return
 	}
 	f.logged = time.Now()
-	total, remaining := f.total.Load(), f.remaining(now)
-	attrs := []any{f.unit, now.Files}
-	if now.Bytes > 0 || total != nil && total.Bytes > 0 {
+	attrs := []any{f.unit, now.Resources}
+	if now.Bytes > 0 || now.Of != nil && now.Of.Bytes > 0 {
 		attrs = append(attrs, "bytes_read", now.Bytes)
 	}
-	if total != nil {
-		attrs = append(attrs, "of_"+f.unit, total.Files)
-		if total.Bytes > 0 {
-			attrs = append(attrs, "of_bytes", total.Bytes)
+	if now.Of != nil {
+		attrs = append(attrs, "of_"+f.unit, now.Of.Resources)
+		if now.Of.Bytes > 0 {
+			attrs = append(attrs, "of_bytes", now.Of.Bytes)
 		}
 	}
-	if remaining > 0 {
+	if remaining := remaining(now); remaining > 0 {
 		attrs = append(attrs, "remaining", remaining.String())
 	}
 	f.log.Info("scanning", attrs...)
 }
 
 // done returns the part of the scan that is done, from 0 to 1. Zero is unknown.
-func (f *firstScan) done(now dir.Progress) float64 {
-	total := f.total.Load()
-	if total == nil {
+func done(now scan.FirstScan) float64 {
+	if now.Of == nil {
 		return 0
 	}
-	done, of := now.Files, total.Files
-	if now.Bytes > 0 && total.Bytes > 0 { // reading takes most of the time
-		done, of = now.Bytes, total.Bytes
+	done, of := now.Resources, now.Of.Resources
+	if now.Bytes > 0 && now.Of.Bytes > 0 { // reading takes most of the time
+		done, of = now.Bytes, now.Of.Bytes
 	}
 	if of <= 0 {
 		return 0
@@ -102,8 +80,8 @@ func (f *firstScan) done(now dir.Progress) float64 {
 }
 
 // remaining estimates the time until the scan ends. Zero is unknown.
-func (f *firstScan) remaining(now dir.Progress) time.Duration {
-	done, took := f.done(now), time.Since(f.begun)
+func remaining(now scan.FirstScan) time.Duration {
+	done, took := done(now), time.Since(now.Began)
 	if done == 0 || done == 1 || took < estimateAfter {
 		return 0
 	}
@@ -111,20 +89,20 @@ func (f *firstScan) remaining(now dir.Progress) time.Duration {
 }
 
 // statusLine has first what matters most, because narrow screens cut the line.
-func (f *firstScan) statusLine(now dir.Progress) string {
-	total, line := f.total.Load(), "Scanning"
+func (f *firstScan) statusLine(now scan.FirstScan) string {
+	total, line := now.Of, "Scanning"
 	if f.name != "" {
 		line = f.name + ": scanning"
 	}
-	if done := f.done(now); done > 0 {
+	if done := done(now); done > 0 {
 		line += fmt.Sprintf(" %d%%", int(100*done))
 	}
-	if remaining := f.remaining(now); remaining > 0 {
+	if remaining := remaining(now); remaining > 0 {
 		line += fmt.Sprintf(", about %v left", remaining)
 	}
-	line += ": " + humanize.Comma(now.Files)
+	line += ": " + humanize.Comma(now.Resources)
 	if total != nil {
-		line += " of " + humanize.Comma(total.Files)
+		line += " of " + humanize.Comma(total.Resources)
 	}
 	line += " " + f.unit
 	switch {

@@ -33,25 +33,6 @@ func runState(t *testing.T, flags ...string) (*siteConfig, *state) {
 	return c, st
 }
 
-// A shownSet is as good a provider as the set in it.
-func TestShownSet(t *testing.T) {
-	t.Parallel()
-	for name, newState := range states {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			_, st := runState(t, t.TempDir(), "--state", newState(t), "--base-url", publicURL)
-			providertest.Run(t, func(t *testing.T, resources []resourcesync.Resource) (resourcesync.Provider, *providertest.Options) {
-				set, err := st.Store.Set(t.Context(), t.Name(), nil)
-				must(t, err)
-				must(t, set.Put(t.Context(), resources...))
-				shown := &shownSet{Set: set}
-				shown.show()
-				return shown, &providertest.Options{Put: set.Put, Delete: set.Delete, ExactStat: true}
-			})
-		})
-	}
-}
-
 // What a folder is published as is a provider too: the set, put together with the
 // files and the copies of their versions. It changes as the files do.
 func TestPublicationIsProvider(t *testing.T) {
@@ -65,22 +46,24 @@ func TestPublicationIsProvider(t *testing.T) {
 			}
 			c, st := runState(t, flags...)
 			p := open(t, c, st, terminal.New(nil))
-			must(t, p.scanner.scan(t.Context()))
+			p.scan(t)
 			file := func(key string) string { return filepath.Join(flags[0], filepath.FromSlash(key)) }
 			o := &providertest.Options{
-				Opener: p.content.set.Opener,
+				Opener: p.content.origin.(resourcesync.Opener),
 				Put: func(ctx context.Context, resources ...resourcesync.Resource) error {
 					for _, r := range resources {
 						write(t, file(r.Key), string(providertest.Content(r)))
 						must(t, os.Chtimes(file(r.Key), time.Time{}, r.LastModified))
 					}
-					return p.scanner.scan(ctx)
+					_, err := p.set.Update(ctx)
+					return err
 				},
 				Delete: func(ctx context.Context, keys ...string) error {
 					for _, key := range keys {
 						must(t, os.RemoveAll(file(key)))
 					}
-					return p.scanner.scan(ctx)
+					_, err := p.set.Update(ctx)
+					return err
 				},
 				Equal: func(got, want resourcesync.Resource) bool {
 					return got.Key == want.Key && got.LastModified.Equal(want.LastModified) && got.Length == want.Length &&

@@ -104,8 +104,7 @@ func scanOnce(t *testing.T, onTerminal bool, flags ...string) string {
 	must(t, err)
 	defer st.close()
 	p := open(t, c, st, screen)
-	p.scanner.ready = func(int64) {}
-	must(t, p.scanner.scan(t.Context()))
+	p.scan(t)
 	return buf.String()
 }
 

@@ -22,6 +22,9 @@ type refusal struct {
 	Confirmed time.Time `json:"confirmed,omitzero"`  // when the operator confirmed that the pages are private
 }
 
+// releasePoll is the interval at which a hidden set looks for confirmations.
+const releasePoll = 2 * time.Second
+
 func readRefusal(ctx context.Context, withheld *sqlstore.Set) (r refusal, err error) {
 	text, err := withheld.Origin(ctx)
 	if err == nil && text != "" {
@@ -167,8 +170,8 @@ func (s *upstreamSet) followConfirmed(ctx context.Context, hidden bool, withdraw
 			return false, err
 		}
 	}
-	last := s.scanner.last.Load()
-	if done = !s.visited.IsZero() && !kept.Confirmed && last != nil && last.err == nil && last.ended.Add(-last.took).After(s.visited); done {
+	last := s.set.Last()
+	if done = !s.visited.IsZero() && !kept.Confirmed && last != nil && last.Err == nil && last.Ended.Add(-last.Took).After(s.visited); done {
 		s.shownSince, s.visited = time.Time{}, time.Time{}
 	}
 	return done, nil

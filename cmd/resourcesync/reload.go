@@ -73,9 +73,6 @@ func (p *daemon) runPublications(ctx context.Context, reloads <-chan os.Signal, 
 					m.log.Info("set ready", "resources", resources)
 				}
 			}
-			if m.content.list != nil {
-				_ = m.scanner.checkReady(ctx) // or its scan will
-			}
 		}
 		p.swap.Lock()
 		p.now.Store(next)

@@ -6,9 +6,9 @@ import (
 	"flag"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
 	"github.com/resourcesync-go/resourcesync/rsxml"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // A kind is a kind of set, by the origin of its resources.
@@ -44,7 +44,7 @@ type setConfig interface {
 	required() []requirement
 
 	// check normalizes the settings of the kind. It returns a usageError for the first
-	// wrong one. It asks nobody else: no server, no database. The settings of the site
+	// wrong one. It performs no I/O. The settings of the site
 	// and those that all kinds have are already checked.
 	check(site *siteConfig) error
 
@@ -52,10 +52,9 @@ type setConfig interface {
 	// where such a set is alone.
 	stateName() string
 
-	// checkOwner returns an error if a stored set has the resources of another folder,
-	// website or database, which would all be published as deleted. It also returns what
-	// to record as the owner. The base URL of the site is known.
-	checkOwner(ctx context.Context, site *siteConfig, set *sqlstore.Set) (origin, error)
+	// identity returns the identity of the origin without opening it. It is zero if it depends
+	// on the base URL of the site, and that is not known.
+	identity(site *siteConfig) (scan.Identity, error)
 
 	// open assembles the parts of the set. Nothing runs yet.
 	open(ctx context.Context, m *member) (*content, error)
@@ -64,7 +63,7 @@ type setConfig interface {
 // A verifier is a setConfig that can be checked against this computer.
 type verifier interface {
 	// verify returns a usageError if there is no such folder, for example. It changes
-	// nothing, and asks no server.
+	// nothing, and sends no requests.
 	verify() error
 }
 
@@ -119,8 +118,8 @@ func (s *setSettings) apart() string {
 
 // storeOptions keep a new set closed until all resources have been seen. In them, zero is
 // the default, and a negative value what zero is on the command line.
-func (s *setSettings) storeOptions() *sqlstore.SetOptions {
-	return &sqlstore.SetOptions{
+func (s *setSettings) storeOptions() *scan.SetOptions {
+	return &scan.SetOptions{
 		AwaitScan:     true,
 		MaxDelete:     cmp.Or(float64(s.maxDelete), -1),
 		MaxDeleteHold: cmp.Or(time.Duration(s.hold), -1),

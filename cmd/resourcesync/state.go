@@ -16,6 +16,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
+	"github.com/resourcesync-go/resourcesync/scan"
 	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 )
 
@@ -182,4 +183,14 @@ func openPostgres(ctx context.Context, c *siteConfig, o *sqlstore.Options) (*sta
 	server := config.ConnConfig
 	s.place = "postgres://" + net.JoinHostPort(server.Host, strconv.Itoa(int(server.Port))) + "/" + server.Database
 	return s, nil
+}
+
+// refuseOrigin returns the error for a set with the resources of another origin.
+func (s *state) refuseOrigin(c *setSettings, e *scan.OriginError) error {
+	if e.Origin.Given != "" && e.Origin.Given == e.Recorded.Given {
+		return usagef("state %q: %q now points to %q, which shares no files with %q, the recorded folder; if that is intended, start once with --moved; otherwise %s",
+			s.place, e.Origin.Given, e.Origin.Name, e.Recorded.Name, c.apart())
+	}
+	return usagef("state %q: it has the resources of %s, not those of %s; if they have moved, start once with --moved; otherwise %s",
+		s.place, e.Recorded.Name, e.Origin.Name, c.apart())
 }

@@ -134,9 +134,10 @@ func (m *member) status(ctx context.Context) (setStatus, error) {
 	if m.name != "" {
 		s.Kind = m.config.common().kind
 	}
-	if last := m.scanner.last.Load(); last != nil {
-		r := last.result
-		s.Scan = &scanStatus{last.ended, last.took.Seconds(), r.Created, r.Updated, r.Deleted, r.Unchanged, last.skip, r.Unreadable}
+	if m.set != nil {
+		if r := m.set.Last(); r != nil {
+			s.Scan = &scanStatus{r.Ended, r.Took.Seconds(), r.Created, r.Updated, r.Deleted, r.Unchanged, r.Skipped, r.Unreadable}
+		}
 	}
 	set, err := m.stat(ctx)
 	switch {
@@ -147,7 +148,7 @@ func (m *member) status(ctx context.Context) (setStatus, error) {
 	case errors.Is(err, resourcesync.ErrNotReady):
 		err = nil
 	}
-	if kept, err := m.set.Kept(ctx); err == nil && kept.Held > 0 {
+	if kept, err := m.stored.Kept(ctx); err == nil && kept.Held > 0 {
 		s.Held = &heldStatus{kept.Held, kept.Since, kept.Until, kept.Confirmed}
 	}
 	if m.content.status != nil {

@@ -7,14 +7,11 @@ import (
 	"fmt"
 	"log/slog"
 	"strings"
-	"sync/atomic"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
-	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // A tableConfig is the configuration of a set of the rows of a table.
@@ -47,8 +44,8 @@ func (c *tableConfig) check(*siteConfig) error {
 
 func (c *tableConfig) stateName() string { return "rows" }
 
-func (c *tableConfig) checkOwner(ctx context.Context, _ *siteConfig, set *sqlstore.Set) (origin, error) {
-	return c.checkSource(ctx, set, c.place())
+func (c *tableConfig) identity(*siteConfig) (scan.Identity, error) {
+	return scan.Identity{Name: c.place()}, nil
 }
 
 // place names the table, for people.
@@ -80,9 +77,6 @@ type tableSet struct {
 	*tableConfig
 	db      *tableDB
 	listing *sqltable.Listing
-	outbox  *sqltable.Outbox                     // nil if there is none
-	unseen  atomic.Pointer[sqltable.UnseenError] // the last that was logged
-	trouble atomic.Pointer[error]                // of the last attempt to drain it
 }
 
 func (c *tableConfig) open(ctx context.Context, m *member) (_ *content, err error) {
@@ -129,42 +123,14 @@ func (s *tableSet) open(ctx context.Context) (*content, error) {
 		}
 	}
 	if shares {
-		if err := s.member.set.TakeOver(ctx, s.tableConfig.set); err != nil {
+		if err := s.stored.TakeOver(ctx, s.tableConfig.set); err != nil {
 			return nil, err
 		}
 	}
-	if s.listing, err = s.db.list(ctx, s.table, &sqltable.ListingOptions{Logger: s.log}); err != nil {
+	if s.listing, err = s.db.list(ctx, s.table, &sqltable.ListingOptions{Triggers: s.tableConfig.set, Name: s.place(), Logger: s.log}); err != nil {
 		return nil, err
 	}
-	content := &content{list: s.list, total: s.total, current: s.currentURIs(s.table.URI), notes: s.notes}
-	s.outbox, err = s.listing.Outbox(ctx, s.tableConfig.set)
-	switch unseen, _ := errors.AsType[*sqltable.UnseenError](err); {
-	case err == nil:
-		s.log.Info("changes are recorded by triggers", "journal", s.tableConfig.set)
-		content.watch, content.health = s.watch, s.health
-	case unseen != nil:
-		s.logUnseen(unseen)
-		s.log.Info("changes are found by comparison", "every", s.rescan, "triggers", "none that this user can see")
-	case errors.Is(err, sqltable.ErrNoTriggers):
-		s.log.Info("changes are found by comparison", "every", s.rescan, "triggers", "none for the set "+s.tableConfig.set)
-	default:
-		return nil, err
-	}
-	return content, nil
-}
-
-// logUnseen logs that nobody may drain the outbox of the table, once for each change that is
-// the first to wait.
-func (s *tableSet) logUnseen(unseen *sqltable.UnseenError) {
-	if before := s.unseen.Load(); before != nil && before.Since.Equal(unseen.Since) && before.Hidden == unseen.Hidden {
-		return
-	}
-	s.unseen.Store(unseen)
-	level := slog.LevelWarn
-	if unseen.Hidden { // there may be no triggers
-		level = slog.LevelInfo
-	}
-	s.log.Log(context.Background(), level, "changes that triggers record are not read", "outbox", unseen.Outbox, "because", unseen.Error())
+	return &content{origin: s.listing, notes: s.notes}, nil
 }
 
 // sharesState reports whether the state is in the database of the table.
@@ -260,7 +226,7 @@ func omittedNotes(n sqltable.Omitted) (all []string) {
 // notes reports what the lists omit, and an outbox that nobody may drain.
 func (s *tableSet) notes() []string {
 	all := omittedNotes(s.listing.Omitted())
-	if unseen := s.unseen.Load(); unseen != nil && !unseen.Hidden {
+	if unseen := s.listing.Unseen(); unseen != nil && !unseen.Hidden {
 		all = append(all, "triggers record changes that are not read; the log names their outbox")
 	}
 	return all
@@ -275,79 +241,8 @@ func healthOfJournal(j *sqltable.Journalled) func() error {
 		kept, err := j.Kept(ctx)
 		if err == nil && kept.Held > 0 {
 			err = fmt.Errorf(`%w: %d rows have left the lists since %s, because the condition of the table has changed, and are not published as deleted. They are published as deleted %s, or at once by "resourcesync confirm-deletions"`,
-				errHeld, kept.Held, kept.Since.Format(time.RFC3339), releaseTime(kept))
+				scan.ErrHeld, kept.Held, kept.Since.Format(time.RFC3339), kept.Release())
 		}
 		return err
 	}
-}
-
-func (s *tableSet) list(ctx context.Context) listing {
-	return func(yield func(resourcesync.Resource, error) bool) {
-		if s.unseen.Load() != nil {
-			_, err := s.listing.Outbox(ctx, s.tableConfig.set)
-			if unseen, ok := errors.AsType[*sqltable.UnseenError](err); ok {
-				s.logUnseen(unseen)
-			}
-		}
-		s.listing.Resources(ctx)(yield)
-		s.scanner.skipped.Store(s.listing.Omitted().Rows)
-	}
-}
-
-func (s *tableSet) total(ctx context.Context) (rows, bytes int64, err error) {
-	rows, err = s.listing.Count(ctx)
-	return rows, 0, err
-}
-
-// watchRetry is the delay after a failure of the database.
-const watchRetry = 5 * time.Second
-
-// watch drains the outbox until ctx ends. Changes that cannot be read or applied stay in the
-// outbox.
-func (s *tableSet) watch(ctx context.Context, changed func(paths []string)) error {
-	drain := func() error {
-		result, err := s.outbox.Drain(ctx, s.member.set)
-		if errors.Is(err, resourcesync.ErrScanning) || errors.Is(err, resourcesync.ErrNotReady) {
-			return nil // the next poll drains it
-		}
-		if !s.scanner.tookPart(result) {
-			changed(nil)
-		}
-		return err
-	}
-	for {
-		err := s.outbox.Watch(ctx, func() {
-			s.note(ctx, "changes that triggers have recorded cannot be applied; they stay recorded", drain())
-		})
-		for err != nil {
-			s.note(ctx, "changes that triggers have recorded cannot be read", err)
-			if err := background.Sleep(ctx, watchRetry); err != nil {
-				return err
-			}
-			err = drain()
-		}
-		s.note(ctx, "", nil)
-	}
-}
-
-// note logs a failure to drain the outbox, and its end, and keeps it for health.
-func (s *tableSet) note(ctx context.Context, message string, err error) {
-	if ctx.Err() != nil {
-		return
-	}
-	before := s.trouble.Swap(&err)
-	switch known := before != nil && *before != nil; {
-	case err == nil && known:
-		s.log.Info("changes that triggers have recorded are applied again")
-	case err != nil && (!known || (*before).Error() != err.Error()): // a repeated error is logged once
-		s.log.Error(message, "error", err)
-	}
-}
-
-// health returns the error of the last attempt to drain the outbox.
-func (s *tableSet) health() error {
-	if err := s.trouble.Load(); err != nil {
-		return *err
-	}
-	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"log/slog"
 	"math"
 	"net"
@@ -16,7 +15,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -28,6 +26,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/internal/guard"
 	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // An upstreamConfig is the configuration of a set of the pages of a website.
@@ -147,25 +146,20 @@ func (c *upstreamConfig) servesPath() bool { return !c.beside }
 
 func (c *upstreamConfig) stateName() string { return "pages" }
 
-// checkOwner returns an error if the state belongs to another website, whose pages
-// would all be published as deleted.
-func (c *upstreamConfig) checkOwner(ctx context.Context, site *siteConfig, set *sqlstore.Set) (origin, error) {
-	if site.baseURL == "" { // confirm-deletions for the state in a file, which has one website only
-		return origin{}, nil
+// identity implements [setConfig]. confirm-deletions knows no base URL for the state in a file,
+// which has one website only.
+func (c *upstreamConfig) identity(site *siteConfig) (scan.Identity, error) {
+	if site.baseURL == "" {
+		return scan.Identity{}, nil
 	}
 	base, err := site.base()
 	if err != nil {
-		return origin{}, err
+		return scan.Identity{}, err
 	}
 	if c.path != "" {
 		base = base.JoinPath(c.path)
 	}
-	now := origin{BaseURL: base.String()}
-	before, err := readOrigin(ctx, set)
-	if was := cmp.Or(before.Source, before.Real, before.BaseURL); err == nil && was != "" && was != now.BaseURL && !c.moved {
-		err = fmt.Errorf("is the state of %s, not of %s; if the website has moved, start once with --moved; otherwise %s", was, now.BaseURL, c.apart())
-	}
-	return now, err
+	return scan.Identity{Name: base.String()}, nil
 }
 
 // An upstreamSet is a set of the pages of a website.
@@ -192,7 +186,7 @@ func (c *upstreamConfig) open(ctx context.Context, m *member) (*content, error) 
 		return nil, err
 	}
 	st := m.daemon.state
-	if s.withheld, err = st.Set(ctx, withheldName(m.stored), nil); err != nil {
+	if s.withheld, err = st.Set(ctx, withheldName(m.stored.Name()), nil); err != nil {
 		return nil, usagef("state %q: %w", st.place, err)
 	}
 	var transport http.RoundTripper = c.scanTransport(m.baseURL)
@@ -202,7 +196,7 @@ func (c *upstreamConfig) open(ctx context.Context, m *member) (*content, error) 
 		transport, variant = sidecar.LinkTransport(transport, capabilityList), "html-link "+capabilityList
 		covers = sidecar.CacheCovered
 	}
-	s.pages, err = sitemap.New(m.baseURL, m.set.Set, &sitemap.Options{
+	s.pages, err = sitemap.New(m.baseURL, &sitemap.Options{
 		Sitemaps:  c.sitemaps,
 		Recent:    c.recent,
 		NoREST:    c.noREST,
@@ -214,7 +208,6 @@ func (c *upstreamConfig) open(ctx context.Context, m *member) (*content, error) 
 		Rate:      unlimited(c.rate),
 		Revisit:   cmp.Or(c.revisit, -1),
 		Folder:    folder,
-		Withheld:  s.withheld,
 		Stranger:  c.stranger,
 		MayRefuse: s.mayRefuse,
 
@@ -230,22 +223,14 @@ func (c *upstreamConfig) open(ctx context.Context, m *member) (*content, error) 
 		return nil, usagef("state %q: %w", st.place, err)
 	}
 	content := &content{
-		from: slog.String("upstream", c.upstream),
-		unit: "page",
-		list: s.list,
-		watch: func(ctx context.Context, changed func([]string)) error {
-			return s.pages.Watch(ctx, func() { changed(nil) })
-		},
-		current: s.checkBaseURL,
-		hidden:  s.pages.Hidden,
-		run:     s.run,
+		from:    slog.String("upstream", c.upstream),
+		unit:    "page",
+		origin:  s.pages,
+		run:     func(ctx context.Context) error { s.followRefusals(ctx); return nil },
 		changed: s.pages.Changed,
-		set:     rshttp.Set{Coverer: covers(m.set)},
+		set:     rshttp.Set{Coverer: covers(lateCoverer{m})},
 		uploads: !c.beside,
 		status:  func(now *setStatus) { now.Site = new(s.pages.Status()) },
-	}
-	if c.dumps {
-		content.set.Opener = s.pages
 	}
 	if !c.beside {
 		content.handler = s.handler
@@ -253,13 +238,10 @@ func (c *upstreamConfig) open(ctx context.Context, m *member) (*content, error) 
 	return content, nil
 }
 
-// run checks pages between scans, and follows confirmations, until ctx is done.
-func (s *upstreamSet) run(ctx context.Context) error {
-	var wg sync.WaitGroup
-	wg.Go(func() { s.followRefusals(ctx) })
-	defer wg.Wait()
-	return s.pages.Run(ctx)
-}
+// A lateCoverer is the set of a member, which is made after its content.
+type lateCoverer struct{ *member }
+
+func (c lateCoverer) Covers(u *url.URL) bool { return c.set.Covers(u) }
 
 // scanTransport returns the transport of the scanner.
 func (c *upstreamConfig) scanTransport(baseURL string) *http.Transport {
@@ -283,31 +265,8 @@ func (s *upstreamSet) mayRefuse(ctx context.Context) (int64, error) {
 	if s.maxDelete >= 1 || s.confirmed.Load() {
 		return math.MaxInt64, nil
 	}
-	st, err := s.set.Set.Stat(ctx, resourcesync.Range{})
+	st, err := s.stored.Stat(ctx, resourcesync.Range{})
 	return max(guard.Few, int64(float64(s.maxDelete)*float64(st.Count))), err
-}
-
-func (s *upstreamSet) list(ctx context.Context) listing {
-	return func(yield func(resourcesync.Resource, error) bool) {
-		s.pages.Resources(ctx)(yield)
-		st := s.pages.Status()
-		s.scanner.skipped.Store(int64(st.Foreign + st.Invalid + st.Failed))
-	}
-}
-
-// checkBaseURL returns ErrNotReady if the state is of another base URL. All pages have the
-// URL of the same site.
-func (s *upstreamSet) checkBaseURL(ctx context.Context) error {
-	if s.scanner.complete {
-		return nil
-	}
-	for r, err := range s.set.Resources(ctx, resourcesync.Range{}) {
-		if err == nil && !strings.HasPrefix(r.URI, s.baseURL) {
-			err = resourcesync.ErrNotReady
-		}
-		return err
-	}
-	return nil
 }
 
 func (s *upstreamSet) handler(src *rshttp.Source) (http.Handler, error) {

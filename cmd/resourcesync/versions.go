@@ -81,7 +81,7 @@ func (h history) Checksum(ctx context.Context, r resourcesync.Resource) (uint32,
 // keepVersion begins the copy of a file that a scan reads. Files of the first scan are
 // not changes, so they are not copied.
 func (s *folderSet) keepVersion() (dir.Copy, error) {
-	if !s.scanner.isReady {
+	if !s.set.Ready() {
 		return nil, nil
 	}
 	return s.copies.Create()
