@@ -1,0 +1,91 @@
+package tour
+
+import (
+	"context"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A ScanSite is an example that scans, while it runs in this process.
+type ScanSite struct {
+	URL string // without a slash at its end
+
+	t    *testing.T
+	run  func(ctx context.Context, ln net.Listener) error
+	stop func()
+}
+
+// StartScan runs an example until the test ends.
+func StartScan(t *testing.T, run func(ctx context.Context, ln net.Listener) error) *ScanSite {
+	t.Helper()
+	s := &ScanSite{t: t, run: run}
+	s.Start()
+	t.Cleanup(func() { s.Stop() })
+	return s
+}
+
+// Start starts the example again, at its former address.
+func (s *ScanSite) Start() {
+	s.t.Helper()
+	address := "127.0.0.1:0"
+	if s.URL != "" {
+		address = strings.TrimPrefix(s.URL, "http://")
+	}
+	ln, err := net.Listen("tcp", address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.URL = "http://" + ln.Addr().String()
+	ctx, cancel := context.WithCancel(context.Background())
+	ended := make(chan error, 1)
+	go func() { ended <- s.run(ctx, ln) }()
+	s.stop = func() {
+		cancel()
+		if err := <-ended; err != nil {
+			s.t.Error(err)
+		}
+		ln.Close()
+		http.DefaultClient.CloseIdleConnections()
+	}
+}
+
+// Stop ends the example.
+func (s *ScanSite) Stop() {
+	if s.stop != nil {
+		s.stop()
+		s.stop = nil
+	}
+}
+
+// Await requests path until the answer has all texts: a scan takes its time.
+func (s *ScanSite) Await(path string, texts ...string) {
+	s.t.Helper()
+	const patience = 20 * time.Second
+	var answer string
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(20 * time.Millisecond) {
+		res, err := http.Get(s.URL + path)
+		if err != nil {
+			continue // it has not begun to listen
+		}
+		body, err := io.ReadAll(res.Body)
+		res.Body.Close()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		answer = string(body)
+		missing := ""
+		for _, text := range texts {
+			if !strings.Contains(answer, text) {
+				missing = text
+			}
+		}
+		if missing == "" && res.StatusCode == http.StatusOK {
+			return
+		}
+	}
+	s.t.Fatalf("GET %s has not all of %q after %v:\n%s", path, texts, patience, answer)
+}
