@@ -9,7 +9,6 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -176,6 +175,7 @@ func TestQuickstart(t *testing.T) {
 	if want := matcher("…\n" + strings.ReplaceAll(entry.text, said, address) + "</urlset>\n"); err != nil || entry.language != "xml" || !want.Match(list) {
 		t.Errorf("%s:%d: the Change List is, %v\n%s\nthe document shows\n%s", entry.file, entry.line, err, list, entry.text)
 	}
+	t.Run("README", func(t *testing.T) { readme(t, folder) })
 	t.Run("what harvesters type", func(t *testing.T) { curl(t, folder, "http://"+address) })
 }
 
@@ -197,13 +197,13 @@ func curl(t *testing.T, folder, site string) {
 	}
 }
 
-// The README shows the first commands of the quickstart, with the same output.
-func TestReadmeBeginsTheQuickstart(t *testing.T) {
-	readme := blocks(t, "README.md")
-	for _, b := range readme[:3] {
-		same := func(q block) bool { return q.language == b.language && q.marker == b.marker && q.text == b.text }
-		if !slices.ContainsFunc(blocks(t, "docs/quickstart.md"), same) {
-			t.Errorf("%s:%d: docs/quickstart.md has no such block:\n%s", b.file, b.line, b.text)
-		}
+// readme types the first command of the README with the program that the quickstart has built:
+// go run does not pass an interrupt on to it.
+func readme(t *testing.T, folder string) {
+	address := freeAddress(t)
+	first := blocks(t, "README.md")[:2]
+	replace := strings.NewReplacer("go run ./cmd/resourcesync", "./resourcesync", "127.0.0.1:8080", address)
+	if !strings.HasPrefix(first[0].text, "go run ./cmd/resourcesync ") || typeCommands(t, folder, address, first, replace) != 1 {
+		t.Errorf("README.md does not begin with a command that serves a folder: %q", first[0].text)
 	}
 }
