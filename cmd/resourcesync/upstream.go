@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"flag"
+	"fmt"
 	"log/slog"
 	"math"
 	"net"
@@ -103,12 +104,22 @@ func parseStranger(text string) (s sitemap.Stranger, err error) {
 	fields := strings.FieldsFunc(text, func(r rune) bool { return r == ',' || r == ' ' })
 	if len(fields) > 0 {
 		s.Address, err = netip.ParseAddr(fields[0])
-		s.Headers = fields[1:]
 	}
-	if len(fields) == 0 || err != nil || slices.ContainsFunc(s.Headers, func(name string) bool { return !httpguts.ValidHeaderFieldName(name) }) {
+	if len(fields) == 0 || err != nil || s.Address.Zone() != "" {
 		return s, errors.New("give none, or an address and maybe the names of headers, such as 192.0.2.1,CF-Connecting-IP")
 	}
+	for _, name := range fields[1:] {
+		if !httpguts.ValidHeaderFieldName(name) || slices.Contains(ownHeaders, http.CanonicalHeaderKey(name)) {
+			return s, fmt.Errorf("%q cannot name a client; give the names of headers that the web server trusts, such as CF-Connecting-IP", name)
+		}
+		s.Headers = append(s.Headers, name)
+	}
 	return s, nil
+}
+
+// ownHeaders are fields that the scanner or net/http sets itself.
+var ownHeaders = []string{
+	"Accept-Encoding", "Connection", "Content-Length", "Host", "If-Modified-Since", "If-None-Match", "Trailer", "Transfer-Encoding", "User-Agent", "X-Forwarded-Host", "X-Forwarded-Proto",
 }
 
 var thisComputer = addresses{netip.MustParsePrefix("127.0.0.0/8"), netip.MustParsePrefix("::1/128")}
