@@ -73,6 +73,12 @@ func (s *staticSite) publish() {
 // Tests that need it are skipped where it is not installed, except in CI.
 func startNginx(t *testing.T, listen, server string) string {
 	t.Helper()
+	return startNginxWith(t, listen, "", server)
+}
+
+// startNginxWith is startNginx with further directives beside the server.
+func startNginxWith(t *testing.T, listen, beside, server string) string {
+	t.Helper()
 	program := needs.Program(t, "nginx")
 	listen = cmp.Or(listen, freeAddress(t))
 	folder := t.TempDir()
@@ -87,10 +93,11 @@ http {
 	types { text/html html; image/png png; text/plain txt; text/xml xml; }
 	access_log off; client_body_temp_path %[1]s/body; proxy_temp_path %[1]s/proxy;
 	fastcgi_temp_path %[1]s/f; uwsgi_temp_path %[1]s/u; scgi_temp_path %[1]s/s;
+%[6]s
 	server { listen %[2]s; server_name %[5]s;
 %[3]s
 	}
-}`, folder, listen, server, user, nginxHost), 0o600))
+}`, folder, listen, server, user, nginxHost, beside), 0o600))
 	cmd := exec.Command(program, "-c", config, "-p", folder, "-e", filepath.Join(folder, "error.log"))
 	must(t, cmd.Start())
 	t.Cleanup(func() { _ = cmd.Process.Signal(os.Interrupt); _ = cmd.Wait() })
