@@ -3,6 +3,7 @@ package rshttp_test
 import (
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
@@ -75,6 +76,26 @@ func TestMounting(t *testing.T) {
 	}
 	if robots := text(t, get(t, src.Wrap(app), "/robots.txt")); !strings.Contains(robots, "Sitemap: https://example.org/resourcesync/resourcelist.xml") {
 		t.Errorf("robots.txt: %q", robots)
+	}
+}
+
+// TestWrapWriter: the handler behind Wrap gets the ResponseWriter of the server, whose optional
+// methods it can use, for each request but that for a robots.txt which gets more lines.
+func TestWrapWriter(t *testing.T) {
+	for _, robots := range []bool{false, true} {
+		src := newSource(t, &rshttp.Options{Robots: robots}, rshttp.Set{Provider: papers(t, "a")})
+		var got http.ResponseWriter
+		h := src.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { got = w }))
+		for _, path := range []string{"/papers/a", "/papers/z", "/", "/robots.txt"} {
+			for _, method := range []string{"GET", "HEAD", "POST", "OPTIONS"} {
+				w := &struct{ *httptest.ResponseRecorder }{httptest.NewRecorder()}
+				h.ServeHTTP(w, httptest.NewRequest(method, "https://example.org"+path, nil))
+				extended := robots && path == "/robots.txt" && (method == "GET" || method == "HEAD")
+				if same := got == http.ResponseWriter(w); same == extended {
+					t.Errorf("robots %t: %s %s: the handler gets a %T", robots, method, path, got)
+				}
+			}
+		}
 	}
 }
 

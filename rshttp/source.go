@@ -148,8 +148,8 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 }
 
 // Wrap returns a handler that serves the Source's documents and its Hub, and passes all other
-// requests to app, with the Link headers of [Source.Link]. Options.Robots and
-// Options.RobotsResourceLists need it.
+// requests to app, with the Link headers of [Source.Link]. app gets its own ResponseWriter, except
+// for a robots.txt to which Options.Robots or Options.RobotsResourceLists, which need Wrap, add lines.
 func (s *Source) Wrap(app http.Handler) http.Handler {
 	app = s.Link(app)
 	if uris := s.sitemaps(); len(uris) > 0 {

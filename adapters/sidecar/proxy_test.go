@@ -251,8 +251,8 @@ func TestLinkOfResource(t *testing.T) {
 			status int
 			link   bool
 		}{
-			{"GET", 200, true}, {"HEAD", 200, true}, {"GET", 206, true}, {"GET", 304, true}, {"HEAD", 304, true},
-			{"GET", 404, false}, {"HEAD", 404, false}, {"GET", 500, false}, {"GET", 302, false}, {"GET", 410, false}, {"GET", 416, false},
+			{"GET", 200, true}, {"HEAD", 200, true}, {"GET", 206, true}, {"HEAD", 206, true}, {"GET", 304, true}, {"HEAD", 304, true},
+			{"GET", 404, false}, {"HEAD", 404, false}, {"GET", 500, false}, {"HEAD", 500, false}, {"GET", 302, false}, {"GET", 410, false}, {"GET", 416, false},
 			{"POST", 200, false}, {"PUT", 201, false}, {"OPTIONS", 200, false}, {"GET", 204, false},
 		} {
 			rec := httptest.NewRecorder()
@@ -261,6 +261,26 @@ func TestLinkOfResource(t *testing.T) {
 			own := slices.ContainsFunc(links, func(l string) bool { return strings.Contains(l, "capabilitylist.xml") })
 			if rec.Code != tt.status || own != tt.link || !slices.Contains(links, "</next>; rel=next") {
 				t.Errorf("%s %d: %d, Link %q", tt.method, tt.status, rec.Code, links)
+			}
+		}
+	}
+}
+
+// TestWrapWriter: the website gets the ResponseWriter of the server, except for writes whose status
+// Changed needs.
+func TestWrapWriter(t *testing.T) {
+	for _, o := range []*sidecar.Options{nil, {Changed: func(...*url.URL) {}}} {
+		var got http.ResponseWriter
+		h := sidecar.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { got = w }), newSource(t), o)
+		for _, method := range []string{"GET", "HEAD", "OPTIONS", "POST", "PUT"} {
+			w := &struct{ *httptest.ResponseRecorder }{httptest.NewRecorder()}
+			h.ServeHTTP(w, httptest.NewRequest(method, "https://example.org/page", nil))
+			watched := o != nil && (method == "POST" || method == "PUT")
+			if same := got == http.ResponseWriter(w); same == watched {
+				t.Errorf("%s, %+v: the website gets a %T", method, o, got)
+			}
+			if of, ok := got.(interface{ Unwrap() http.ResponseWriter }); watched && (!ok || of.Unwrap() != http.ResponseWriter(w)) {
+				t.Errorf("%s: a %T leads to no other", method, got)
 			}
 		}
 	}

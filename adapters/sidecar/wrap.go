@@ -51,8 +51,9 @@ type Options struct {
 
 // Wrap returns a handler that serves the documents of src and passes all other requests
 // to site, like [rshttp.Source.Wrap], with the additions of o. site is the result of
-// [NewProxy] or any other handler. The URLs of the website must have the host of src. o
-// may be nil.
+// [NewProxy] or any other handler. It gets the ResponseWriter of the server, unless o needs
+// the response: that to a write for Changed, any with HTMLLink. The URLs of the website must
+// have the host of src. o may be nil.
 func Wrap(site http.Handler, src *rshttp.Source, o *Options) http.Handler {
 	if o == nil {
 		o = &Options{}
