@@ -245,7 +245,7 @@ type stamp struct {
 	// Hashed reports whether the page was read.
 	Hashed bool `json:"h,omitempty"`
 
-	// Variant is the [Options.Variant] that was listed, shortened.
+	// Variant is the [Options.Variant] that was listed, with the rules, shortened.
 	Variant string `json:"v,omitempty"`
 
 	// Digest is the hash of a page that is listed without one.
@@ -289,11 +289,12 @@ func listedAt(listed time.Time) time.Time {
 	return listed
 }
 
-// shortVariant returns a short name of an [Options.Variant]: every stamp contains it.
+// rules is the version of the rules of package sitemap about the content of pages. With another one,
+// the next scan reads each page again, even if it has not changed.
+const rules = "2 "
+
+// shortVariant returns a short name of a variant: every stamp contains it.
 func shortVariant(variant string) string {
-	if variant == "" {
-		return ""
-	}
 	sum := sha256.Sum256([]byte(variant))
 	return hex.EncodeToString(sum[:4])
 }

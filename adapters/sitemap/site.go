@@ -155,7 +155,7 @@ type Site struct {
 	withheld scan.Stored // pages that sitemaps name and that do not qualify, so that scans need not check them again
 
 	options Options
-	variant string // of Options, shortened for stamps
+	variant string // of the rules and of Options, shortened for stamps
 	client  *client
 	copies  *copies
 	recent  []*url.URL
@@ -221,7 +221,7 @@ func New(base string, o *Options) (*Site, error) {
 	}
 	s := &Site{base: u, options: *o, log: o.Logger, hints: newHints()}
 	s.log = cmp.Or(s.log, slog.Default())
-	s.variant = shortVariant(o.Variant)
+	s.variant = shortVariant(rules + o.Variant)
 	if err := s.options.complete(); err != nil {
 		return nil, err
 	}
