@@ -1,7 +1,6 @@
 package sitemap_test
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -39,7 +38,7 @@ func TestRefusalsDecay(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				site := &website{pages: map[string]http.HandlerFunc{}}
 				h := newHarnessOf(t, site, sitemap.Options{
-					Sitemaps: []string{"/s.xml"}, Revisit: -1, Transport: inProcess{site}, MayRefuse: func(context.Context) (int64, error) { return most, nil },
+					Sitemaps: []string{"/s.xml"}, Revisit: -1, Transport: inProcess{site}, MaxRefuse: 0.15,
 				})
 				var refused atomic.Int64
 				var all []string

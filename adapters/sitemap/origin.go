@@ -13,6 +13,7 @@ var (
 	_ scan.Binder         = (*Site)(nil)
 	_ scan.Watcher        = (*Site)(nil)
 	_ scan.Runner         = (*Site)(nil)
+	_ scan.Observer       = (*Site)(nil)
 	_ scan.Hider          = (*Site)(nil)
 	_ scan.Progresser     = (*Site)(nil)
 	_ scan.Identifier     = (*Site)(nil)
@@ -21,7 +22,8 @@ var (
 
 var errUnbound = errors.New("sitemap: the Site has no set: Bind comes first")
 
-// Bind implements [scan.Binder]. A second set keeps the pages that do not qualify.
+// Bind implements [scan.Binder]. A further set keeps the pages that do not qualify, and whether
+// the set is hidden.
 func (s *Site) Bind(ctx context.Context, set scan.Stored, open func(ctx context.Context, purpose string) (scan.Stored, error)) error {
 	withheld, err := open(ctx, "withheld")
 	if err != nil {
@@ -31,7 +33,7 @@ func (s *Site) Bind(ctx context.Context, set scan.Stored, open func(ctx context.
 	if s.judges() {
 		set.ApproveWithdrawn(s.approve)
 	}
-	return nil
+	return s.restoreRefusal(ctx)
 }
 
 // Identity implements [scan.Identifier].

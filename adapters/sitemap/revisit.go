@@ -61,9 +61,9 @@ func (s *Site) revisit(ctx context.Context) {
 	s.saveRotation(&at)
 }
 
-// RevisitAll requests all listed pages once, at [Options.Rate], updates the set, and has it scanned.
+// revisitAll requests all listed pages once, at [Options.Rate], updates the set, and has it scanned.
 // It is for pages that nothing else requests, because Options.Revisit is negative.
-func (s *Site) RevisitAll(ctx context.Context) error {
+func (s *Site) revisitAll(ctx context.Context) error {
 	after := ""
 	_, err := s.round(ctx, s.set, &after, nil)
 	s.hints.wake()

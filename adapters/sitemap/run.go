@@ -93,6 +93,7 @@ func (s *Site) Run(ctx context.Context) error {
 	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error { s.followHints(ctx); return nil })
 	g.Go(func() error { s.sampleStrangers(ctx); return nil })
+	g.Go(func() error { s.followRefusals(ctx); return nil })
 	if s.options.Revisit > 0 && s.options.Verify != VerifyNone {
 		g.Go(func() error { s.revisit(ctx); return nil })
 	}

@@ -33,7 +33,6 @@ package sitemap
 
 import (
 	"cmp"
-	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -132,13 +131,14 @@ type Options struct {
 	// Stranger is the client in whose name all requests are sent.
 	Stranger Stranger
 
-	// MayRefuse returns how many listed pages the website may refuse a Stranger, although it
-	// answers requests without its headers. Up to this number, such pages are withdrawn within
-	// one to two hours. If there are more, the others stay in the set, no deletion is published, and [Site.Hidden]
-	// returns an error until the website answers them or MayRefuse allows all pages. A sample
-	// says whether there are more, before the first page is withdrawn and before deletions are
-	// published. If nil, any number is withdrawn.
-	MayRefuse func(ctx context.Context) (int64, error)
+	// MaxRefuse is the fraction of the listed pages that the website may refuse a Stranger,
+	// although it answers requests without its headers. Up to this number, and up to two, such
+	// pages are withdrawn within one to two hours. If there are more, the others stay in the set,
+	// no deletion is published, and [Site.Hidden] returns an error until the website answers them
+	// or [Site.ConfirmRefusals] is called. A sample says whether there are more, before the first
+	// page is withdrawn and before deletions are published. If zero, 0.25 is used; if 1 or more,
+	// any number is withdrawn; if negative, two.
+	MaxRefuse float64
 
 	// UserAgent is sent with requests. If empty, "resourcesync" is used.
 	UserAgent string
@@ -174,7 +174,11 @@ type Site struct {
 	lately   tally          // the recent ones of these
 	judged   time.Time      // when the last sample was judged
 	hidden   *StrangerError // see Hidden
-	judging  sync.Mutex     // while a sample is requested
+	judging  chan struct{}  // full while a sample is requested
+
+	follows   following
+	confirmed atomic.Bool // pages that strangers are refused are private
+	scanBegan time.Time   // see scannedFrom
 
 	robotsNamed atomic.Bool // robots.txt has named a sitemap
 }
@@ -219,7 +223,7 @@ func New(base string, o *Options) (*Site, error) {
 	if err != nil {
 		return nil, fmt.Errorf("sitemap: base URL: %w", err)
 	}
-	s := &Site{base: u, options: *o, log: o.Logger, hints: newHints()}
+	s := &Site{base: u, options: *o, log: o.Logger, hints: newHints(), judging: make(chan struct{}, 1)}
 	s.log = cmp.Or(s.log, slog.Default())
 	s.variant = shortVariant(rules + o.Variant)
 	if err := s.options.complete(); err != nil {
@@ -249,6 +253,7 @@ func (o *Options) complete() error {
 	o.Verify = cmp.Or(o.Verify, VerifyGet)
 	o.Rate = cmp.Or(o.Rate, 20)
 	o.Revisit = cmp.Or(o.Revisit, 1)
+	o.MaxRefuse = cmp.Or(o.MaxRefuse, 0.25)
 	o.Concurrency = cmp.Or(o.Concurrency, 2)
 	o.UserAgent = cmp.Or(o.UserAgent, "resourcesync")
 	o.Stranger.complete()

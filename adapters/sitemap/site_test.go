@@ -121,6 +121,7 @@ type harness struct {
 	site   *sitemap.Site
 	store  *sqlstore.Store
 	set    *sqlstore.Set
+	beside string // the end of the names of further sets
 	folder string
 }
 
@@ -165,7 +166,7 @@ func (h *harness) bound(t testing.TB, o sitemap.Options) *sitemap.Site {
 
 // open opens a further set for a Site.
 func (h *harness) open(ctx context.Context, purpose string) (scan.Stored, error) {
-	return h.store.Set(ctx, purpose+" pages", nil)
+	return h.store.Set(ctx, purpose+" "+cmp.Or(h.beside, "pages"), nil)
 }
 
 // another returns another Site with the same set, as another process has.
@@ -589,6 +590,12 @@ func TestHintsBeyondTheBudget(t *testing.T) {
 
 // noPages is a set without pages.
 type noPages struct{ scan.Stored }
+
+func (noPages) ApproveWithdrawn(func(context.Context) error) {}
+func (noPages) Origin(context.Context) (string, error)       { return "", nil }
+func (noPages) Stat(context.Context, resourcesync.Range) (resourcesync.Stat, error) {
+	return resourcesync.Stat{}, resourcesync.ErrNotReady
+}
 
 func (noPages) Known(_ context.Context, keys []string) ([]resourcesync.Resource, error) {
 	return make([]resourcesync.Resource, len(keys)), nil

@@ -102,7 +102,7 @@ const (
 var errDiffers = errors.New("is refused to strangers, like too many others")
 
 // Hidden implements [scan.Hider]: it returns a *[StrangerError] while the set must not be shown: the website refuses a stranger
-// more of the listed pages than [Options.MayRefuse] allows. They may be private, or the website may
+// more of the listed pages than [Options].MaxRefuse allows. They may be private, or the website may
 // distrust the headers. Otherwise it returns nil.
 func (s *Site) Hidden() error {
 	s.mu.Lock()
@@ -113,9 +113,9 @@ func (s *Site) Hidden() error {
 	return s.hidden
 }
 
-// SetHidden hides the set, or shows it again if e is nil, because another process with the same set
+// setHidden hides the set, or shows it again if e is nil, because another process with the same set
 // has found out that it must be. A Site whose Stranger is off ignores it.
-func (s *Site) SetHidden(e *StrangerError) {
+func (s *Site) setHidden(e *StrangerError) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	switch {
@@ -130,7 +130,7 @@ func (s *Site) SetHidden(e *StrangerError) {
 
 // judges reports whether refusals to strangers are judged at all.
 func (s *Site) judges() bool {
-	return !s.options.Stranger.Off && s.options.MayRefuse != nil && s.options.Verify != VerifyNone
+	return !s.options.Stranger.Off && s.options.Verify != VerifyNone
 }
 
 // refused decides what a refusal of a listed page means: whether only a stranger is refused the
@@ -153,7 +153,7 @@ func (s *Site) refused(ctx context.Context, p *page) (stranger bool, err error) 
 			s.log.Debug("no sample of pages requested", "error", err)
 		}
 	}
-	most, err := s.options.MayRefuse(ctx)
+	most, err := s.mayRefuse(ctx)
 	if err != nil {
 		return false, err
 	}
@@ -217,7 +217,7 @@ func (s *Site) sampleStrangers(ctx context.Context) {
 	}
 }
 
-// allow shows the set again if MayRefuse allows all pages.
+// allow shows the set again if a confirmation allows all refusals.
 func (s *Site) allow(ctx context.Context) {
 	allowed, count, err := s.allowance(ctx)
 	if err != nil || allowed < count {
@@ -233,7 +233,7 @@ func (s *Site) allow(ctx context.Context) {
 // allowance returns how many of the listed pages the website may refuse a stranger, beyond those
 // that were withdrawn lately, and the number of listed pages.
 func (s *Site) allowance(ctx context.Context) (allowed, count int64, err error) {
-	most, err := s.options.MayRefuse(ctx)
+	most, err := s.mayRefuse(ctx)
 	if err != nil {
 		return 0, 0, err
 	}
@@ -260,11 +260,15 @@ func (s *Site) approve(ctx context.Context) error {
 }
 
 // judge hides the set if a sample of the listed pages says that the website refuses a stranger more
-// than MayRefuse allows, and shows it again if it refuses none. If the last sample was judged less
+// than MaxRefuse allows, and shows it again if it refuses none. If the last sample was judged less
 // than an interval ago, it does nothing.
 func (s *Site) judge(ctx context.Context, interval time.Duration) (found sample, err error) {
-	s.judging.Lock()
-	defer s.judging.Unlock()
+	select {
+	case s.judging <- struct{}{}:
+	case <-ctx.Done():
+		return sample{}, ctx.Err()
+	}
+	defer func() { <-s.judging }()
 	s.mu.Lock()
 	fresh := time.Since(s.judged) < interval
 	s.mu.Unlock()

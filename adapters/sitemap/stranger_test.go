@@ -1,7 +1,6 @@
 package sitemap_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -93,7 +92,7 @@ func TestManyRefused(t *testing.T) {
 		"failures":          {30, 500, 200, pages, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := newHarness(t, sitemap.Options{Sitemaps: []string{"/s.xml"}, Revisit: -1, MayRefuse: func(context.Context) (int64, error) { return 5, nil }})
+			h := newHarness(t, sitemap.Options{Sitemaps: []string{"/s.xml"}, Revisit: -1, MaxRefuse: 0.15})
 			var refuse atomic.Bool
 			var all []string
 			for i := range pages {
@@ -144,7 +143,7 @@ func TestManyRefused(t *testing.T) {
 			}
 
 			// Another process finds out at its start, and shows the set when the website answers.
-			other := h.another(t, sitemap.Options{Sitemaps: []string{"/s.xml"}, Revisit: -1, MayRefuse: func(context.Context) (int64, error) { return 5, nil }})
+			other := h.another(t, sitemap.Options{Sitemaps: []string{"/s.xml"}, Revisit: -1, MaxRefuse: 0.15})
 			go other.Run(t.Context())
 			for deadline := time.Now().Add(20 * time.Second); other.Hidden() == nil; time.Sleep(time.Millisecond) {
 				if time.Now().After(deadline) {
@@ -171,7 +170,7 @@ func TestRefusedMeanwhile(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHarness(t, sitemap.Options{Sitemaps: []string{"/s.xml"}, Revisit: 3000, MayRefuse: func(context.Context) (int64, error) { return pages / 4, nil }})
+			h := newHarness(t, sitemap.Options{Sitemaps: []string{"/s.xml"}, Revisit: 3000})
 			var refused atomic.Int64
 			var all []string
 			order := rand.Perm(pages)
@@ -260,8 +259,8 @@ func TestSampleOfMany(t *testing.T) {
 			to.Store(tt.to * pages / 100)
 			requests.Store(0)
 			log := new(lockedBuffer)
-			site := h.another(t, sitemap.Options{Revisit: -1, Logger: slog.New(slog.NewTextHandler(log, nil)),
-				MayRefuse: func(context.Context) (int64, error) { return pages / 4, nil }})
+			h.beside = name // the other sites hide the set at times
+			site := h.another(t, sitemap.Options{Revisit: -1, Logger: slog.New(slog.NewTextHandler(log, nil))})
 			go site.Run(t.Context())
 			want := "the website refuses visitors some of its pages"
 			if tt.hidden {
@@ -286,7 +285,7 @@ func TestSampleOfMany(t *testing.T) {
 // all others: it is not known whether they are refused, too, so the page leaves the list, and its
 // deletion waits.
 func TestSampleOfFailures(t *testing.T) {
-	h := newHarness(t, sitemap.Options{Sitemaps: []string{"/s.xml"}, Revisit: -1, MayRefuse: func(context.Context) (int64, error) { return 10, nil }})
+	h := newHarness(t, sitemap.Options{Sitemaps: []string{"/s.xml"}, Revisit: -1})
 	var refuse, fail atomic.Bool
 	var all []string
 	for i := range 40 {
