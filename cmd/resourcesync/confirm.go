@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
@@ -44,7 +45,11 @@ func confirmDeletions(ctx context.Context, args []string, stdout, _ io.Writer) e
 			return err
 		}
 		if _, ok := config.(*upstreamConfig); ok {
-			hidden, err := confirmRefusals(ctx, st, st.setName(c, config))
+			withheld, err := st.Set(ctx, "withheld "+set.Name(), nil)
+			if err != nil {
+				return err
+			}
+			hidden, err := sitemap.ConfirmRefusals(ctx, withheld)
 			if err != nil {
 				return err
 			}

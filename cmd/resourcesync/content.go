@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -26,9 +25,6 @@ type content struct {
 	// table.
 	notes func() []string
 
-	// run works in the background until ctx ends, and then returns nil.
-	run func(ctx context.Context) error
-
 	// changed is called at a ping with the URLs that it names; none if anything may have
 	// changed. Without it, a ping causes a complete scan.
 	changed func(urls ...*url.URL)
@@ -49,6 +45,6 @@ type content struct {
 	// status adds what only sets of this kind have to a status.
 	status func(*setStatus)
 
-	// close releases what open has opened. run has ended.
+	// close releases what open has opened.
 	close func() error
 }

@@ -114,14 +114,12 @@ func (m *member) scanInto(ctx context.Context) (err error) {
 
 // run keeps the set up to date until ctx ends.
 func (m *member) run(ctx context.Context) error {
-	g, ctx := errgroup.WithContext(ctx)
-	if m.content.run != nil {
-		g.Go(func() error { return m.content.run(ctx) })
-	}
 	if m.set == nil {
 		m.show(ctx)
-		return g.Wait()
+		<-ctx.Done()
+		return nil
 	}
+	g, ctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		if m.set.AwaitReady(ctx) == nil {
 			m.show(ctx)

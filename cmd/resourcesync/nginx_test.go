@@ -463,7 +463,7 @@ func TestNginxReplicas(t *testing.T) {
 	if got := idle.listed(); len(got) != 100 {
 		t.Fatalf("%d pages are listed", len(got))
 	}
-	time.Sleep(3 * releasePoll) // the idle one has requested its sample
+	time.Sleep(3 * 2 * time.Second) // the idle one has requested its sample
 	closePages()
 	for _, p := range []*proxied{visiting, idle} {
 		p.within(25*time.Second, "the set is hidden", p.isHidden)

@@ -16,16 +16,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"sync/atomic"
 	"time"
 
 	"golang.org/x/net/http/httpguts"
 
-	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sidecar"
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
-	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
-	"github.com/resourcesync-go/resourcesync/internal/guard"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
@@ -177,28 +173,15 @@ func (c *upstreamConfig) identity(site *siteConfig) (scan.Identity, error) {
 type upstreamSet struct {
 	*member
 	*upstreamConfig
-	pages     *sitemap.Site
-	withheld  *sqlstore.Set // pages that do not qualify
-	confirmed atomic.Bool   // pages that strangers are refused are private
-	hub       string        // path of its URL
-
-	recorded bool // of followRefusals: the state said that the set is hidden
-
-	// Of followRefusals, after a confirmation: when the set was shown again, and when all pages
-	// had been requested since.
-	shownSince, visited time.Time
-	round               chan error // the end of a round of visits with --revisit 0; nil if there is none
+	pages *sitemap.Site
+	hub   string // path of its URL
 }
 
-func (c *upstreamConfig) open(ctx context.Context, m *member) (*content, error) {
+func (c *upstreamConfig) open(_ context.Context, m *member) (*content, error) {
 	s := &upstreamSet{member: m, upstreamConfig: c, hub: m.site.Path + ownHub}
 	folder, err := copiesFolder(m)
 	if err != nil {
 		return nil, err
-	}
-	st := m.daemon.state
-	if s.withheld, err = st.Set(ctx, withheldName(m.stored.Name()), nil); err != nil {
-		return nil, usagef("state %q: %w", st.place, err)
 	}
 	var transport http.RoundTripper = c.scanTransport(m.baseURL)
 	variant, covers := "", sidecar.CacheCovers
@@ -220,7 +203,7 @@ func (c *upstreamConfig) open(ctx context.Context, m *member) (*content, error) 
 		Revisit:   cmp.Or(c.revisit, -1),
 		Folder:    folder,
 		Stranger:  c.stranger,
-		MayRefuse: s.mayRefuse,
+		MaxRefuse: c.storeOptions().MaxDelete,
 
 		RespectCacheControl: c.respectCacheControl,
 
@@ -230,14 +213,10 @@ func (c *upstreamConfig) open(ctx context.Context, m *member) (*content, error) 
 	if err != nil {
 		return nil, usageError{err}
 	}
-	if err := s.restoreRefusal(ctx); err != nil {
-		return nil, usagef("state %q: %w", st.place, err)
-	}
 	content := &content{
 		from:    slog.String("upstream", c.upstream),
 		unit:    "page",
 		origin:  s.pages,
-		run:     func(ctx context.Context) error { s.followRefusals(ctx); return nil },
 		changed: s.pages.Changed,
 		set:     rshttp.Set{Coverer: covers(lateCoverer{m})},
 		uploads: !c.beside,
@@ -269,15 +248,6 @@ func (c *upstreamConfig) scanTransport(baseURL string) *http.Transport {
 func (s *upstreamSet) excludes(u *url.URL) bool {
 	return s.isReserved(u.Path) || u.Path == s.hub ||
 		slices.ContainsFunc(s.exclude, func(pattern *regexp.Regexp) bool { return pattern.MatchString(u.Path) })
-}
-
-// mayRefuse returns how many pages may leave the lists because the website refuses strangers.
-func (s *upstreamSet) mayRefuse(ctx context.Context) (int64, error) {
-	if s.maxDelete >= 1 || s.confirmed.Load() {
-		return math.MaxInt64, nil
-	}
-	st, err := s.stored.Stat(ctx, resourcesync.Range{})
-	return max(guard.Few, int64(float64(s.maxDelete)*float64(st.Count))), err
 }
 
 func (s *upstreamSet) handler(src *rshttp.Source) (http.Handler, error) {
