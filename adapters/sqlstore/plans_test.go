@@ -189,7 +189,7 @@ func useSets(t *testing.T, store *Store, clock *clock) {
 	}))
 	_, err = journal.Pending(ctx)
 	must(err)
-	divided, err := journal.Division(ctx, 10)
+	divided, err := journal.Division(ctx, 10, &Division{})
 	must(err)
 	_, _, err = journal.KeepDivision(ctx, 10, &divided, &Division{Cuts: []resourcesync.Cut{{Key: "a", Count: 1}, {}}, At: time.Now()})
 	must(err)

@@ -52,6 +52,7 @@ type sized struct {
 	client   *http.Client
 	table    string
 	rows     int
+	before   int      // ids that come before the first
 	base     string   // URL of the set's documents
 	pages    []string // URLs
 	edits    int
@@ -123,13 +124,13 @@ func (s *sized) create() {
 	const row = "SELECT i, 1577836800 + i, 1000 + i % 1000000 FROM "
 	s.d.run("CREATE TABLE " + s.table + " " + columns)
 	if s.d.lite != nil {
-		s.d.run(fmt.Sprintf("INSERT INTO %s %s (WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < %d) SELECT i FROM s)", s.table, row, s.rows))
+		s.d.run(fmt.Sprintf("INSERT INTO %s %s (WITH RECURSIVE s(i) AS (SELECT %d UNION ALL SELECT i + 1 FROM s WHERE i < %d) SELECT i FROM s)", s.table, row, s.before+1, s.before+s.rows))
 		return
 	}
 	s.d.session(func(exec func(string) error) {
 		// VACUUM sees only what is sure to be on disk.
 		must(s.d.t, exec("SET synchronous_commit = on"))
-		must(s.d.t, exec(fmt.Sprintf("INSERT INTO %s %s generate_series(1, %d) i", s.table, row, s.rows)))
+		must(s.d.t, exec(fmt.Sprintf("INSERT INTO %s %s generate_series(%d, %d) i", s.table, row, s.before+1, s.before+s.rows)))
 		must(s.d.t, exec("VACUUM (FREEZE, ANALYZE) "+s.table))
 	})
 }

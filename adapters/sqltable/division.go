@@ -18,7 +18,8 @@ type divider struct {
 	journal *sqlstore.Journal
 
 	mu     sync.Mutex
-	newest map[int]counted // by the size of pages
+	stored map[int]sqlstore.Division // as it was read last, by the size of pages
+	newest map[int]counted
 }
 
 // A counted is a division of the store, with counts that may be newer.
@@ -103,12 +104,19 @@ func (d *divider) Cuts(ctx context.Context, previous []resourcesync.Cut, every i
 
 // last returns the division of the store, with the newest counts that this process has.
 func (d *divider) last(ctx context.Context, every int) (counted, error) {
-	stored, err := d.journal.Division(ctx, every)
+	d.mu.Lock()
+	read := d.stored[every]
+	d.mu.Unlock()
+	stored, err := d.journal.Division(ctx, every, &read)
 	if err != nil {
 		return counted{}, err
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	if d.stored == nil {
+		d.stored, d.newest = map[int]sqlstore.Division{}, map[int]counted{}
+	}
+	d.stored[every] = stored
 	if known := d.newest[every]; known.HasCutsOf(&stored) && known.At.After(stored.At) {
 		stored.Cuts, stored.At = known.Cuts, known.At
 		return counted{stored, known.behind}, nil
@@ -119,9 +127,6 @@ func (d *divider) last(ctx context.Context, every int) (counted, error) {
 func (d *divider) keep(every int, now counted) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.newest == nil {
-		d.newest = map[int]counted{}
-	}
 	d.newest[every] = now
 }
 
@@ -131,21 +136,18 @@ func (d *divider) again(ctx context.Context, before *sqlstore.Division, every in
 	if len(before.Cuts) < 2 || before.At.IsZero() {
 		return nil, 0, nil
 	}
-	changed := make([]bool, len(before.Cuts))
-	newest := make([]time.Time, len(before.Cuts))
-	for i := range newest {
-		newest[i] = before.Cuts[i].Newest
+	type change struct {
+		newest time.Time
+		counts bool // the number of rows may have changed
 	}
+	changed := map[int]change{} // by page
 	for c, err := range d.journal.Changes(ctx, resourcesync.Interval{From: before.At}) {
 		if err != nil {
 			return nil, 0, err
 		}
 		changes++
 		page := paging.PageOf(before.Cuts, c.Resource.Key)
-		if c.Datetime.After(newest[page]) {
-			newest[page] = c.Datetime
-		}
-		changed[page] = changed[page] || c.Type != resourcesync.Updated
+		changed[page] = change{c.Datetime, changed[page].counts || c.Type != resourcesync.Updated}
 	}
 	// Changes may have been dropped from the journal before they were read.
 	since, err := d.journal.Since(ctx)
@@ -155,10 +157,14 @@ func (d *divider) again(ctx context.Context, before *sqlstore.Division, every in
 	c := &cutter{Provider: d.table, cuts: paging.NewCuts(before.Cuts, every), every: every}
 	from := ""
 	for i, cut := range before.Cuts {
-		if !changed[i] {
-			c.cuts.AddPage(from, cut.Count, 0, newest[i])
+		now, newest := changed[i], cut.Newest
+		if now.newest.After(newest) {
+			newest = now.newest
+		}
+		if !now.counts {
+			c.cuts.AddPage(from, cut.Count, 0, newest)
 		} else {
-			c.newest = newest[i]
+			c.newest = newest
 			if err := c.page(ctx, resourcesync.Range{From: from, To: cut.Key}, cut.Count); err != nil {
 				return nil, 0, d.table.fail("cuts", err)
 			}

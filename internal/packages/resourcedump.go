@@ -180,12 +180,13 @@ func (rs *Resources) Cut(ctx context.Context, previous []resourcesync.Cut) ([]re
 		return nil, err
 	}
 	now := cuts.Done()
+	sizes := cuts.Sizes()
 	loads, i := make(map[resourcesync.Range]load, len(now)), 0
 	for r := range partition.Ranges(now, "") {
 		if kept, ok := rs.loads[r]; ok && len(previous) > 1 {
 			loads[r] = kept
 		} else {
-			loads[r] = load{count: now[i].Count, weight: cuts.Sizes()[i]}
+			loads[r] = load{count: now[i].Count, weight: sizes[i]}
 		}
 		i++
 	}

@@ -55,7 +55,6 @@ type Cuts struct {
 	MaxPages int
 
 	previous []resourcesync.Cut
-	sizes    []int // of the pages, after Done
 	every    int
 	limit    int
 	anew     bool // ignores previous
@@ -87,7 +86,10 @@ func NewCuts(previous []resourcesync.Cut, every int) *Cuts {
 	if len(previous) <= 1 {
 		return &Cuts{MaxPages: rsxml.MaxEntries, every: every, limit: every, anew: true, pieces: make([]page, 1)}
 	}
-	return &Cuts{MaxPages: rsxml.MaxEntries, previous: previous, every: every, limit: Limit(every), pieces: make([]page, 1)}
+	return &Cuts{
+		MaxPages: rsxml.MaxEntries, previous: previous, every: every, limit: Limit(every),
+		pieces: make([]page, 1), pages: make([]page, 0, len(previous)+1),
+	}
 }
 
 // Add adds the next resource: its key, the size of its entry in bytes (zero if unknown)
@@ -132,11 +134,12 @@ func (c *Cuts) AddRun(r resourcesync.Range, count, size int, newest time.Time) b
 
 // AddPage adds all resources of the page of the previous division that begins at from at
 // once: their number, the total size of their entries in bytes, and the time of their
-// newest change (zero if unknown). It is for unchanged pages, and does not split them.
+// newest change (zero if unknown). It is for unchanged pages of a division into several, and
+// does not split them. It is cheap, because a set has many of them after each change.
 func (c *Cuts) AddPage(from string, count, size int, newest time.Time) {
 	c.endPagesBefore(from)
-	c.pieces = append(c.pieces[:0], page{Cut: resourcesync.Cut{Count: count, Newest: newest}, bytes: int64(size)})
-	c.endPage()
+	c.pages = append(c.pages, page{Cut: resourcesync.Cut{Key: c.previous[0].Key, Count: count, Newest: newest}, bytes: int64(size)})
+	c.previous = c.previous[1:]
 }
 
 // After sets the last key, including those of deleted resources, of the runs that AddRun
@@ -152,28 +155,34 @@ func (c *Cuts) Done() []resourcesync.Cut {
 	if c.anew {
 		c.endPage()
 	}
-	pages := join(c.pages, func(a, b page) bool {
+	pages := join(c.pages, func(a, b *page) bool {
 		small := a.Count+b.Count <= c.every/2 || a.Count == 0 || b.Count == 0
 		return !c.anew && small && a.Count+b.Count <= c.limit && a.bytes+b.bytes <= fill
 	})
 	for n := 0; len(pages) > c.MaxPages && n != len(pages); {
 		n = len(pages)
 		odd := false
-		pages = join(pages, func(a, b page) bool {
+		pages = join(pages, func(a, b *page) bool {
 			odd = !odd && a.Count+b.Count <= rsxml.MaxEntries && a.bytes+b.bytes <= MaxBytes
 			return odd
 		})
 	}
 	cuts := make([]resourcesync.Cut, len(pages))
-	c.sizes = make([]int, len(pages))
 	for i := range pages {
-		cuts[i], c.sizes[i] = pages[i].Cut, int(pages[i].bytes)
+		cuts[i] = pages[i].Cut
 	}
+	c.pages = pages
 	return cuts
 }
 
 // Sizes returns the total size of the entries of each page, in bytes. Call it after Done.
-func (c *Cuts) Sizes() []int { return c.sizes }
+func (c *Cuts) Sizes() []int {
+	sizes := make([]int, len(c.pages))
+	for i := range c.pages {
+		sizes[i] = int(c.pages[i].bytes)
+	}
+	return sizes
+}
 
 // PageOf returns the index of the page of a division that has key.
 func PageOf(cuts []resourcesync.Cut, key string) int {
@@ -221,15 +230,15 @@ func (c *Cuts) endPage() {
 }
 
 // join merges neighbours a, b for which fits reports true, in place.
-func join(pages []page, fits func(a, b page) bool) []page {
+func join(pages []page, fits func(a, b *page) bool) []page {
 	out := pages[:1]
-	for _, b := range pages[1:] {
-		a := &out[len(out)-1]
-		if fits(*a, b) {
-			a.add(b)
+	for i := range pages[1:] {
+		a, b := &out[len(out)-1], &pages[i+1]
+		if fits(a, b) {
+			a.add(*b)
 			a.Key = b.Key
 		} else {
-			out = append(out, b)
+			out = append(out, *b)
 		}
 	}
 	return out
