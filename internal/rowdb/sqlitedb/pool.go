@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -187,21 +188,44 @@ func (c *connection) rollback() error {
 	return c.run("ROLLBACK")
 }
 
+const (
+	// lockPause is the time between two attempts to get the write lock.
+	lockPause = time.Millisecond
+
+	// A writer that commits without a pause frees the lock for microseconds. So after
+	// lockPatience, attempts follow one another for lockSpin before each of the longer
+	// pauses. They take a fifth of a core until the lock is free.
+	lockPatience  = 30 * time.Millisecond
+	lockSpin      = 2 * time.Millisecond
+	lockSpinPause = 8 * time.Millisecond
+)
+
 // beginImmediate waits for the write lock with short, even pauses. Those of SQLite grow
 // to a tenth of a second: beside writers that free the lock only for moments, a store
 // would hardly ever get it.
 func (c *connection) beginImmediate(ctx context.Context) error {
 	c.conn.SetBusyTimeout(0)
 	defer c.conn.SetBlockOnBusy()
+	began := time.Now()
+	spinning := began
 	for {
 		err := c.run("BEGIN IMMEDIATE")
 		if sqlite.ErrCode(err).ToPrimary() != sqlite.ResultBusy {
 			return err
 		}
+		pause := lockPause
+		if time.Since(began) > lockPatience {
+			if time.Since(spinning) < lockSpin {
+				runtime.Gosched()
+				continue
+			}
+			pause = lockSpinPause
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
-		case <-time.After(time.Millisecond):
+		case <-time.After(pause):
 		}
+		spinning = time.Now()
 	}
 }
