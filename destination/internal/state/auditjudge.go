@@ -78,6 +78,9 @@ func (w *Staged) isBefore(m *Member) bool {
 // of which can be nil, with the member m of the copy, or nil. A change after at wins. Otherwise
 // the last Sync has decided which of the two is later, if it knew the change.
 func (a *Audit) judge(at time.Time, p *Pending, w *Staged, m *Member) (Comparison, error) {
+	if p != nil && w != nil && m != nil && !w.isAfter(at) && m.isBefore(w, &p.Change) {
+		return a.s.repair(p, m)
+	}
 	later := m != nil && !at.IsZero() && possible(m.Datetime, at, time.Now()).After(at)
 	if w != nil && (w.isShown(at) && (m == nil || w.Age == AgeKnown || !m.predates(w)) || later && w.isBefore(m)) {
 		w = nil
@@ -131,6 +134,16 @@ func (a *Audit) judge(at time.Time, p *Pending, w *Staged, m *Member) (Compariso
 		return Undecided, nil
 	}
 	return a.s.repair(p, m)
+}
+
+// isBefore reports whether the copy certainly is older than a change that the last Sync has not read, although the entry
+// of a Resource List need not show that.
+func (m *Member) isBefore(w *Staged, entry *resourcesync.Change) bool {
+	t := w.Change.Datetime
+	if w.isDeletion() || w.Unsure != DoubtNone || w.Age == AgeKnown || !t.After(m.Datetime) || t.After(w.Date) || m.requestedAfter(t) {
+		return false
+	}
+	return m.match(entry) != current && m.match(&resourcesync.Change{Resource: w.Change.Resource}) != current
 }
 
 // isDecided reports whether a version after a change that the last Sync has not read, and an entry of a Resource List,
