@@ -234,6 +234,9 @@ func (c *changeReader) flush(ctx context.Context, end func() error) error {
 		err = c.state.Write(ctx, func() error {
 			for i := range changes {
 				p := &changes[i]
+				if c.lists.failed != nil {
+					p.MayBeFollowed()
+				}
 				noted, err := c.state.NoteChange(c.st, p)
 				if err != nil {
 					return err

@@ -63,6 +63,14 @@ type Staged struct {
 	Late     bool          // it is new, and before a change that was read earlier
 }
 
+// MayBeFollowed makes a new change without a time a question: a document that could not be read can have had a later
+// entry of the resource before.
+func (c *Staged) MayBeFollowed() {
+	if c.Age == AgeNew && c.Change.Datetime.IsZero() {
+		c.Unsure = max(c.Unsure, doubtOf(c.Change.Type == resourcesync.Deleted))
+	}
+}
+
 // ClearStaged forgets all staged changes.
 func (s *State) ClearStaged() error { return s.exec("DELETE FROM temp.staged") }
 
