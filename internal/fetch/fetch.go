@@ -299,6 +299,11 @@ func (c *Client) get(ctx context.Context, uri string, header http.Header) (*http
 	case http.StatusOK, http.StatusPartialContent:
 		return res, nil
 	case http.StatusNotModified:
+		if isOther(r.Header, res.Header) {
+			res.Body.Close()
+			r.Header.Del("If-Modified-Since")
+			return c.get(ctx, uri, r.Header)
+		}
 		if isConditional(r.Header) { // otherwise there is nothing that is not modified
 			return res, nil
 		}
@@ -311,6 +316,14 @@ func (c *Client) get(ctx context.Context, uri string, header http.Header) (*http
 
 func isConditional(h http.Header) bool {
 	return h.Get("If-None-Match") != "" || h.Get("If-Modified-Since") != ""
+}
+
+// isOther reports whether an answer 304 says that the representation has another Last-Modified than the request: its time
+// is before that, because a clock was set back or an older file has replaced a newer one.
+func isOther(request, answer http.Header) bool {
+	known, err := http.ParseTime(request.Get("If-Modified-Since"))
+	now, err2 := http.ParseTime(answer.Get("Last-Modified"))
+	return err == nil && err2 == nil && !now.Equal(known)
 }
 
 // passes reports whether a request with this error may succeed later.

@@ -406,3 +406,23 @@ func TestPost(t *testing.T) {
 		}
 	}
 }
+
+// TestNotModifiedSince has a host that answers 304 with an earlier Last-Modified, as after a clock was set back. The document is
+// requested again.
+func TestNotModifiedSince(t *testing.T) {
+	earlier := time.Date(2020, 1, 1, 0, 0, 0, 0, time.UTC)
+	s, c := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		http.ServeContent(w, r, "a.xml", earlier, strings.NewReader("new"))
+	})
+	for known, notModified := range map[time.Time]bool{earlier: true, earlier.Add(time.Hour): false} {
+		d, err := c.Document(t.Context(), s.URL, Validators{LastModified: known.Format(http.TimeFormat)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(d)
+		if want := map[bool]string{false: "new"}[notModified]; err != nil || d.NotModified != notModified || string(text) != want {
+			t.Errorf("%v: not modified %v, %q, %v; want %v, %q", known, d.NotModified, text, err, notModified, want)
+		}
+		d.Close()
+	}
+}
