@@ -278,6 +278,9 @@ func (t *task) download(ctx context.Context, r *run) (*fetch.Content, error) {
 	want := fetch.Want{URI: res.URI, Length: res.Length, Hashes: res.Hashes, Encoding: res.Encoding, Max: r.maxResource()}
 	if t.Known && (len(res.Hashes) == 0 || fetch.Agree(t.Have.Hashes, res.Hashes)) {
 		want.Known = t.Have.Validators
+		if length, known := res.Length.Bytes(); known && length != t.Have.Size {
+			want.Known.LastModified = "" // another version of the same second, or of an earlier one
+		}
 	}
 	if len(t.rebuild.paths) > 0 {
 		if done, err := t.adopt(ctx, r); done {
