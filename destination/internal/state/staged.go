@@ -82,8 +82,8 @@ func (s *State) IsStaged(set, uri string) (bool, error) {
 
 // Stage stages an entry, unless a later one of its resource in its set is staged. Of entries without
 // datetimes, or with the same, the one that is staged last is the later one, or the one that
-// is staged first if the document is backward. If only lastmods say so, if an earlier datetime is staged
-// after a later one, or if a new entry is before a known one, both can be the last one.
+// is staged first if the document is backward. If the entry that is staged last is not the later one, or is known and the
+// other one is new, both can be the last one: a clock may have been set back.
 func (s *State) Stage(c *Staged, backward bool) error {
 	before, age, found, doubt := int64(0), AgeUnknown, false, doubtOf(c.Change.Type == resourcesync.Deleted)
 	err := s.query("SELECT datetime, age, change = 'deleted' FROM temp.staged WHERE uri = ? AND sets = ?", func(row *sqlite.Stmt) error {
@@ -95,16 +95,9 @@ func (s *State) Stage(c *Staged, backward bool) error {
 	}
 	now := nanos(c.Change.Datetime)
 	timed := now != 0 && before != 0
-	if found && (backward && !timed || !backward && timed && now < before) {
-		c.Unsure = doubt
-		err := s.exec("UPDATE temp.staged SET unsure = max(unsure, ?1), age = iif(?2 = ?3 OR age = ?4, ?2, age) WHERE uri = ?5 AND sets = ?6",
-			doubt, int64(c.Age), int64(AgeNew), int64(AgeKnown), c.Change.Resource.URI, c.Set)
-		if err != nil {
-			return err
-		}
-	}
 	if found && (timed && now < before || backward && !(timed && now > before)) {
-		return nil
+		return s.exec("UPDATE temp.staged SET unsure = max(unsure, ?1), age = iif(?2 = ?3 OR age = ?4, ?2, age) WHERE uri = ?5 AND sets = ?6",
+			doubt, int64(c.Age), int64(AgeNew), int64(AgeKnown), c.Change.Resource.URI, c.Set)
 	}
 	if age == AgeNew && c.Age == AgeKnown { // what is known was noted before the new one was listed
 		c.Unsure, c.Age = max(c.Unsure, doubt), AgeNew
