@@ -43,7 +43,7 @@ const (
 func (c *changeReader) newListReader(d *tree.Document, uri string, known *state.Reading, in *state.Package) *listReader {
 	l := &listReader{
 		changeReader: c, known: known, in: in, from: d.Head.Metadata.From, limit: limit(d),
-		reading:  &state.Reading{Set: c.set.URI, URI: uri, Date: fetch.Date(d.Header), Validators: d.Validators, Whole: true, Closed: c.isClosed(d, uri)},
+		reading:  &state.Reading{Set: c.set.URI, URI: uri, Date: fetch.Date(d.Header), Newest: d.Head.Metadata.From, Validators: d.Validators, Whole: true, Closed: c.isClosed(d, uri)},
 		buffered: make(map[string]bool),
 	}
 	if until := latest(c.closed[uri], d.Head.Metadata.Until); c.audit && !until.IsZero() && until.Before(c.st.Cursor.Add(-2*state.MaxMargin)) {
@@ -87,7 +87,9 @@ func (l *listReader) entry(e *rsxml.Entry) error {
 	if c.Type == "" {
 		c.Type = resourcesync.Updated
 	}
-	l.time(c.Datetime)
+	if l.time(c.Datetime); c.Datetime.Before(l.limit) {
+		l.reading.Newest = latest(l.reading.Newest, c.Datetime)
+	}
 	l.order(e)
 	print := state.Print(c)
 	l.reading.Add(print)
@@ -95,6 +97,13 @@ func (l *listReader) entry(e *rsxml.Entry) error {
 		if l.known.Has(print) {
 			p.Age = state.AgeKnown
 		} else if l.known.Whole {
+			p.Age = state.AgeNew
+		}
+	}
+	if p.Age == state.AgeUnknown && l.known == nil {
+		if isNew, err := l.isNew(c.Datetime, print); err != nil {
+			return err
+		} else if isNew {
 			p.Age = state.AgeNew
 		}
 	}
@@ -121,6 +130,21 @@ func (l *listReader) entry(e *rsxml.Entry) error {
 		return nil
 	}
 	return l.release()
+}
+
+// isNew reports whether an entry at a time up to the cursor, in a document that is read for the first time, was in no
+// document of the set when these were read last. A clock was set back, or it is listed late. The readings of older entries
+// can be forgotten.
+func (l *listReader) isNew(t time.Time, print uint64) (_ bool, err error) {
+	if l.audit || l.before.IsZero() || t.IsZero() || t.After(l.st.Cursor) || t.Before(l.st.Cursor.Add(-2*state.MaxMargin)) {
+		return false, nil
+	}
+	if l.listed == nil {
+		if l.listed, err = l.state.Listed(l.set.URI); err != nil {
+			return false, err
+		}
+	}
+	return l.listed.Whole && !l.listed.Has(print), nil
 }
 
 // touched reports whether another entry of a resource is staged or will be. All further ones of
@@ -204,6 +228,12 @@ func (c *changeReader) isVague(known *state.Reading, from time.Time) bool {
 	return c.st.Known && known != nil && begun(from).After(c.st.Cursor)
 }
 
+// replaced reports whether a list has nothing that it had before, although its from is before the newest of that. It has lost
+// entries that it should have, or it began after that reading, and a clock was set back.
+func (l *listReader) replaced() bool {
+	return l.st.Known && l.known != nil && !l.known.Shares() && l.from.Before(l.known.Newest)
+}
+
 // repeatable reports whether a list that begins after a reading of this one can look the same: the
 // reading has no entries, and the unit in which from is written was not over.
 func (l *listReader) repeatable(r *state.Reading) bool {
@@ -215,13 +245,11 @@ func (l *listReader) begun() time.Time { return begun(l.from) }
 
 func begun(from time.Time) time.Time { return from.Add(state.Precision(from)) }
 
-// addPart adds the URI of a part or package to a reading, and looks for it in the one before, unless that is nil.
-func addPart(reading, known *state.Reading, uri string) {
+// addPart adds the URI of a part or package to a reading, and reports whether the one before, unless it is nil, lacks it.
+func addPart(reading, known *state.Reading, uri string) (fresh bool) {
 	part := state.Print(&resourcesync.Change{Resource: resourcesync.Resource{URI: uri}})
 	reading.Add(part)
-	if known != nil {
-		known.Has(part)
-	}
+	return known != nil && !known.Has(part)
 }
 
 // end ends the list. Its lastmods are times of changes if they do not run both ways, and if no
@@ -229,7 +257,9 @@ func addPart(reading, known *state.Reading, uri string) {
 func (l *listReader) end(parts []rsxml.Entry) error {
 	l.index = len(parts) > 0
 	for i := range parts {
-		addPart(l.reading, l.known, parts[i].Loc)
+		if addPart(l.reading, l.known, parts[i].Loc) {
+			l.fresh[parts[i].Loc] = true
+		}
 	}
 	if l.newest.IsZero() || l.newest.Equal(l.from) {
 		if !l.ascending || !l.descending {

@@ -35,6 +35,9 @@ type changeReader struct {
 	cutoff time.Time     // documents that end before and entries of unread documents before are not read
 	before time.Time     // of the answer before to the first document, or zero
 
+	listed *state.Reading  // what all documents had, if it is needed
+	fresh  map[string]bool // parts that their index did not have before
+
 	// early is set if an entry before the cursor is staged, or one without a time in a document
 	// before one that is not read, and unmodified if a document is not read. It can have a later
 	// change of the same resource. Then all are read.
@@ -55,7 +58,7 @@ const (
 )
 
 func (r *run) newChangeReader(set tree.Set, st *state.Set) *changeReader {
-	return &changeReader{run: r, set: set, st: st, seen: make(map[string]bool), closed: make(map[string]time.Time), newest: st.Cursor}
+	return &changeReader{run: r, set: set, st: st, seen: make(map[string]bool), closed: make(map[string]time.Time), fresh: make(map[string]bool), newest: st.Cursor}
 }
 
 // begin determines how far back the document at uri and its parts are read. On first contact, that
@@ -312,7 +315,7 @@ func (c *changeReader) visit(ctx context.Context, p *page) (parts []rsxml.Entry,
 }
 
 // unread returns those of the parts of an index that may have changes since the cutoff. A part that was
-// not closed when it was read can have some, whatever its time.
+// not closed when it was read, or that the index did not have, can have some, whatever its time.
 func (c *changeReader) unread(parts []rsxml.Entry) ([]rsxml.Entry, error) {
 	if len(parts) == 0 {
 		return nil, nil
@@ -320,7 +323,7 @@ func (c *changeReader) unread(parts []rsxml.Entry) ([]rsxml.Entry, error) {
 	open, err := c.state.Open(c.set.URI)
 	return slices.DeleteFunc(parts, func(e rsxml.Entry) bool {
 		until := e.Metadata.Until
-		if c.closed[e.Loc] = until; until.IsZero() || open[e.Loc] {
+		if c.closed[e.Loc] = until; until.IsZero() || open[e.Loc] || c.fresh[e.Loc] {
 			return false
 		}
 		return until.Before(c.cutoff) // a change at until may have come after the last reading
@@ -351,7 +354,7 @@ func (c *changeReader) note(ctx context.Context, p *page, in *state.Package) ([]
 	if c.audit {
 		return parts, nil
 	}
-	if p.top && l.restarted() {
+	if p.top && (l.restarted() || l.replaced()) {
 		c.gap = true
 		return nil, errGap
 	}

@@ -17,6 +17,7 @@ import (
 type Reading struct {
 	Set, URI   string
 	Date       time.Time // of the newest answer that had no other entries
+	Newest     time.Time // of from and the times of entries that are not in the future
 	Validators fetch.Validators
 	Whole      bool // it has the digests of all entries
 	Closed     bool // the document has an until, itself or in its index: no entries follow
@@ -32,21 +33,43 @@ const maxPrints = 1 << 20
 
 // Reading returns the last reading of a document for a set, or nil.
 func (s *State) Reading(set, uri string) (r *Reading, err error) {
-	err = s.query("SELECT date, etag, modified, whole, prints FROM reading WHERE sets = ? AND uri = ?", func(row *sqlite.Stmt) error {
+	err = s.query("SELECT date, etag, modified, whole, newest, prints FROM reading WHERE sets = ? AND uri = ?", func(row *sqlite.Stmt) error {
 		r = &Reading{
 			Set: set, URI: uri, Date: fromNanos(row.ColumnInt64(0)),
 			Validators: fetch.Validators{ETag: row.ColumnText(1), LastModified: row.ColumnText(2)}, Whole: row.ColumnBool(3),
-		}
-		b := make([]byte, row.ColumnLen(4))
-		row.ColumnBytes(4, b)
-		r.prints = make([]uint64, len(b)/8)
-		for i := range r.prints {
-			r.prints[i] = binary.LittleEndian.Uint64(b[8*i:])
+			Newest: fromNanos(row.ColumnInt64(4)), prints: appendPrints(nil, row, 5),
 		}
 		slices.Sort(r.prints)
 		r.used = make([]uint32, len(r.prints))
 		return nil
 	}, set, uri)
+	return r, err
+}
+
+// appendPrints appends the digests in a column.
+func appendPrints(prints []uint64, row *sqlite.Stmt, column int) []uint64 {
+	b := make([]byte, row.ColumnLen(column))
+	row.ColumnBytes(column, b)
+	for ; len(b) >= 8; b = b[8:] {
+		prints = append(prints, binary.LittleEndian.Uint64(b))
+	}
+	return prints
+}
+
+// Listed returns a reading with the digests of the entries of all documents of a set. It is not Whole, and has none, if they
+// are too many, or if one of the documents was too long.
+func (s *State) Listed(set string) (*Reading, error) {
+	n, err := s.int("SELECT coalesce(sum(length(prints)) + sum(whole = 0) * ?, 0) FROM reading WHERE sets = ?", 8*maxPrints, set)
+	r := &Reading{Set: set, Whole: n < 8*maxPrints}
+	if err != nil || !r.Whole {
+		return r, err
+	}
+	err = s.query("SELECT prints FROM reading WHERE sets = ?", func(row *sqlite.Stmt) error {
+		r.prints = appendPrints(r.prints, row, 0)
+		return nil
+	}, set)
+	slices.Sort(r.prints)
+	r.used = make([]uint32, len(r.prints))
 	return r, err
 }
 
@@ -91,6 +114,9 @@ func (r *Reading) Keep(other *Reading) {
 	}
 }
 
+// Shares reports whether Has has found an entry.
+func (r *Reading) Shares() bool { return r.found > 0 }
+
 // Lost reports whether the document had entries that Has has not been asked for.
 func (r *Reading) Lost() bool { return r.found < len(r.prints) }
 
@@ -120,8 +146,8 @@ func (s *State) SaveReading(r *Reading) error {
 	for _, print := range r.prints {
 		b = binary.LittleEndian.AppendUint64(b, print)
 	}
-	return s.exec(`INSERT OR REPLACE INTO reading (sets, uri, date, etag, modified, whole, closed, prints) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
-		r.Set, r.URI, nanos(r.Date), r.Validators.ETag, r.Validators.LastModified, r.Whole, r.Closed, b)
+	return s.exec(`INSERT OR REPLACE INTO reading (sets, uri, date, etag, modified, whole, closed, newest, prints) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+		r.Set, r.URI, nanos(r.Date), r.Validators.ETag, r.Validators.LastModified, r.Whole, r.Closed, nanos(r.Newest), b)
 }
 
 // Reread records the time of an answer that a document is not modified, and whether it is closed now.

@@ -118,7 +118,8 @@ CREATE TABLE subscription (
 // answer to the last request for a resource. It is vague if its entry, as of then, cannot show a
 // later change. A doubtful row is a question, see [Doubt], and gone is the time of the first
 // answer of 404 or 410. A reading is the last one of a document with changes, for a set: prints has the digests of its
-// entries, 8 bytes each, of all if whole is 1. It is closed if no entries follow.
+// entries, 8 bytes each, of all if whole is 1. It is closed if no entries follow, and newest is
+// the latest of its from and the times of its entries.
 //
 // moved has prefixes of former URIs of resources, and those that have replaced them.
 const upgrade3 = `
@@ -152,6 +153,7 @@ CREATE TABLE reading (
 	modified TEXT NOT NULL,
 	whole INTEGER NOT NULL,
 	closed INTEGER NOT NULL,
+	newest INTEGER NOT NULL,
 	prints BLOB NOT NULL,
 	UNIQUE (sets, uri)
 );
