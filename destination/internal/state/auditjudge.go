@@ -116,6 +116,8 @@ func (a *Audit) judge(at time.Time, p *Pending, w *Staged, m *Member) (Compariso
 		switch {
 		case m != nil && m.showsAfter(w):
 			return Same, nil
+		case m != nil && m.match(version) == current:
+			return Undecided, nil // a lastmod can stay the same when a resource changes
 		case m != nil && w.Age == AgeKnown && m.isAsOf(&w.Change):
 			return a.s.decided(w.Change.Resource.URI, Same, Differs)
 		}
@@ -126,8 +128,13 @@ func (a *Audit) judge(at time.Time, p *Pending, w *Staged, m *Member) (Compariso
 		return a.s.decided(w.Change.Resource.URI, Later, Missing)
 	case m != nil && p != nil && !deleted && w.Age != AgeKnown && !m.isDecided(w, version, &p.Change):
 		return Undecided, nil
-	case m != nil && (!deleted && m.match(version) != differs || p != nil && m.match(&p.Change) != differs):
+	case m != nil && !deleted && m.match(version) != differs:
 		return Same, nil
+	case m != nil && p != nil && m.match(&p.Change) != differs:
+		if deleted || w.Age != AgeKnown {
+			return Same, nil
+		}
+		return a.s.decided(w.Change.Resource.URI, Same, Differs)
 	case p == nil:
 		return a.s.decided(w.Change.Resource.URI, Same, Differs)
 	case m != nil && !deleted && w.Age != AgeKnown && !sameVersion(version, &p.Change):
@@ -176,7 +183,7 @@ func (s *State) decided(uri string, applied, failed Comparison) (Comparison, err
 func (m *Member) showsAfter(w *Staged) bool {
 	switch m.match(&resourcesync.Change{Resource: w.Change.Resource}) {
 	case current:
-		return true
+		return w.Age == AgeKnown || m.isAsOf(&w.Change) || m.follows(w)
 	case unsure:
 		return w.Age == AgeKnown || m.Datetime.Equal(w.Change.Datetime)
 	}
