@@ -125,7 +125,7 @@ func (w *World) followLimit(began time.Time, every time.Duration) time.Duration 
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.hub != nil && w.lastFault.Before(began) && w.skew == w.Skew {
+	if w.hub != nil && w.lastFault.Before(began) && w.skew == w.Skew && !w.relocated().After(began) { // the topic has not moved
 		return pushTime
 	}
 	return every + settleTime

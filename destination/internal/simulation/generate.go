@@ -126,7 +126,11 @@ func (g *generator) events() {
 		case k < 95:
 			g.add(at, "file", pick(g, name, name, "mine", "d/mine"))
 		case k < 96 && g.s.Source == "":
-			g.add(at, "clock", fmt.Sprint(pick[time.Duration](g, -1, 1)*pick(g, time.Second, time.Minute, time.Hour)))
+			step := pick[time.Duration](g, -1, 1) * pick(g, time.Second, time.Minute, time.Hour)
+			if g.s.Order != "" && step < 0 {
+				step = -step // only the times of such a list tell which change is the last one
+			}
+			g.add(at, "clock", fmt.Sprint(step))
 		case k < 97 && g.s.Source == "" && !g.s.NoLists && g.often(40):
 			g.add(at, "relocate")
 		case g.s.Sets > 1 && k < 97:
