@@ -1,15 +1,16 @@
 """A Destination that makes the requests and calls of the reference client, one after another.
 
 The reference client is not installed where the benchmarks run, so this program stands for it. It
-sends the same requests, each over a connection of its own, and uses the same libraries for
-requests, XML and times. For each resource it makes the same calls of the system. It does less
-between them: it has no options, mappings, state or report. Run it with a small environment, because
-requests looks through all variables for proxies at each request.
+sends the same requests, each over a connection of its own, and makes the same calls of the system
+for each resource. It parses XML and times with the same libraries. It does less between them: it
+has no options, mappings, state or report, and uses http.client itself, not through the library
+requests, which takes twice the time. So it is not slower than the reference client.
 
 usage: sequential.py baseline|audit SITE FOLDER [ALGORITHM]"""
 
 import calendar
 import hashlib
+import http.client
 import logging
 import os
 import re
@@ -17,7 +18,6 @@ import sys
 import urllib.parse
 import urllib.request
 
-import requests
 from dateutil import parser
 from defusedxml import ElementTree
 
@@ -25,6 +25,7 @@ SITEMAP = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
 TERMS = "{http://www.openarchives.org/rs/terms/}"
 FILE_BLOCK = 16 << 10
 NETWORK_BLOCK = 1 << 10
+HEADERS = {"User-Agent": "python", "Accept-Encoding": "gzip, deflate", "Accept": "*/*", "Connection": "keep-alive"}
 
 log = logging.getLogger("mirror")
 events = logging.getLogger("events")
@@ -140,11 +141,16 @@ def fetch(resource, site, folder, algorithm):
     """Copies a resource and verifies the copy."""
     path = os.path.join(folder, resource.uri[len(site):])
     os.makedirs(os.path.dirname(path), exist_ok=True)
-    response = requests.get(resource.uri, timeout=30, stream=True)
-    response.raise_for_status()
+    parts = urllib.parse.urlsplit(resource.uri)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=30)
+    connection.request("GET", parts.path, headers=HEADERS)
+    response = connection.getresponse()
+    if response.status != 200:
+        sys.exit(f"{resource.uri} answered {response.status}")
     with open(path, "wb") as file:
-        for block in response.iter_content(chunk_size=NETWORK_BLOCK):
+        while block := response.read(NETWORK_BLOCK):
             file.write(block)
+    connection.close()
     os.utime(path, (resource.modified, resource.modified))
     length = os.stat(path).st_size
     if resource.length not in (None, length) or not resource.shows(Resource(resource.uri, resource.modified, length, digest(path, algorithm))):
