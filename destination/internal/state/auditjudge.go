@@ -92,6 +92,9 @@ func (a *Audit) judge(at time.Time, p *Pending, w *Staged, m *Member) (Compariso
 		case p == nil:
 			return Extra, nil
 		case m != nil && m.match(&p.Change) != differs:
+			if m.isAsked(&p.Change) {
+				return Undecided, nil
+			}
 			return Same, nil
 		case later:
 			return Later, nil
@@ -131,6 +134,9 @@ func (a *Audit) judge(at time.Time, p *Pending, w *Staged, m *Member) (Compariso
 	case m != nil && !deleted && m.match(version) != differs:
 		return Same, nil
 	case m != nil && p != nil && m.match(&p.Change) != differs:
+		if m.isAsked(&p.Change) {
+			return Undecided, nil
+		}
 		if deleted || w.Age != AgeKnown {
 			return Same, nil
 		}

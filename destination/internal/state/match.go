@@ -30,7 +30,7 @@ func (r *Resource) match(c *resourcesync.Change) match {
 	}
 	switch t := listed.LastModified; {
 	case t.IsZero(), t.Equal(r.LastMod):
-	case r.LastMod.IsZero() && (r.requestedAfter(t) || t.After(time.Now())):
+	case r.LastMod.IsZero():
 		return unsure // any version of the resource was asked for
 	default:
 		return differs
@@ -46,6 +46,13 @@ func (r *Resource) match(c *resourcesync.Change) match {
 
 // requestedAfter reports whether the copy was requested after a time, by the Date of the answer, which has seconds.
 func (r *Resource) requestedAfter(t time.Time) bool { return t.Before(r.Asked.Add(time.Second)) }
+
+// isAsked reports whether only a request shows if the copy has the version of an entry: no lastmod of
+// the copy is known, and that of the entry is after the request of the copy.
+func (r *Resource) isAsked(c *resourcesync.Change) bool {
+	t := c.Resource.LastModified
+	return r.LastMod.IsZero() && !t.IsZero() && !r.requestedAfter(t) && r.match(c) == unsure
+}
 
 // canBe reports whether the copy can have the version of an entry that differs from the copy in times only. If it was
 // requested after these times, the Source may have listed them later than the version was there. If no lastmod of the
