@@ -14,7 +14,7 @@ import (
 
 // TestAudit finds each kind of difference, and the next Sync repairs them.
 func TestAudit(t *testing.T) {
-	src := newSource(t, &rshttp.Options{PageSize: 10})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 10}})
 	for i := range 30 {
 		src.put(t, fmt.Sprint("f", i), fmt.Sprint("content ", i))
 	}

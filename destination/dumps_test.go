@@ -70,7 +70,7 @@ func TestDumps(t *testing.T) {
 	} {
 		t.Run("without "+test.hidden+" "+string(test.mode), func(t *testing.T) {
 			t.Parallel()
-			src := newDumpSource(t, &rshttp.Options{PageSize: 20, PackageSize: 20_000, Settle: -1})
+			src := newDumpSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 20, PackageSize: 20_000, Settle: -1}})
 			src.on(src.hide(nil, strings.Fields(test.hidden)...))
 			fill := func(from, to int, text string) {
 				for i := from; i < to; i++ {
@@ -134,7 +134,7 @@ func TestDumpsNever(t *testing.T) {
 
 // TestDumpChanging has a Source that changes while its packages are received.
 func TestDumpChanging(t *testing.T) {
-	src := newDumpSource(t, &rshttp.Options{PackageSize: 100_000})
+	src := newDumpSource(t, &rshttp.Options{Division: rshttp.Division{PackageSize: 100_000}})
 	for i := range 500 {
 		src.put(t, fmt.Sprintf("a/%03d", i), strings.Repeat(fmt.Sprint("content ", i), 100))
 	}
@@ -183,7 +183,7 @@ func TestDumpUnavailable(t *testing.T) {
 // TestDumpInterrupted ends a Sync in the middle of packages, again and again. What has been
 // received is not requested again.
 func TestDumpInterrupted(t *testing.T) {
-	src := newDumpSource(t, &rshttp.Options{PackageSize: 2_000_000})
+	src := newDumpSource(t, &rshttp.Options{Division: rshttp.Division{PackageSize: 2_000_000}})
 	for i := range 100 {
 		src.put(t, fmt.Sprintf("a/%03d", i), strings.Repeat(fmt.Sprintf("%07d\n", i), 10_000))
 	}

@@ -35,7 +35,7 @@ var loopback = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}
 // pushOptions are those of a Source with a hub, a WebSocket or both.
 func pushOptions(t testing.TB, withHub, withSocket bool) *rshttp.Options {
 	t.Helper()
-	o := &rshttp.Options{Push: &topic.Options{Flush: 20 * time.Millisecond}}
+	o := &rshttp.Options{Push: topic.Options{Flush: 20 * time.Millisecond}}
 	if withHub {
 		o.Hub = &hub.Options{AllowCallbacks: loopback, MinLease: time.Second, Retry: 100 * time.Millisecond}
 	}
@@ -191,7 +191,7 @@ func TestFollowLoss(t *testing.T) {
 	t.Logf("%d changes, seed %d", changes, seed)
 	random := rand.New(rand.NewPCG(seed, 0))
 	source := pushOptions(t, true, false)
-	source.Push.FlushChanges, source.PageSize = max(20, changes/1000), max(500, changes/20)
+	source.Push.FlushChanges, source.Division.PageSize = max(20, changes/1000), max(500, changes/20)
 	src := newSource(t, source)
 	var network lossy
 	callback := newCallback(t, network.between)

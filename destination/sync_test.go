@@ -20,7 +20,7 @@ import (
 func TestSync(t *testing.T) {
 	for _, pageSize := range []int{0, 10} {
 		t.Run(fmt.Sprint("page size ", pageSize), func(t *testing.T) {
-			src := newSource(t, &rshttp.Options{PageSize: pageSize})
+			src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: pageSize}})
 			for i := range 57 {
 				src.put(t, fmt.Sprintf("a/%d.txt", i), fmt.Sprint("content ", i))
 			}

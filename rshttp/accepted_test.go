@@ -214,7 +214,7 @@ func TestLargePackageAccepted(t *testing.T) {
 	if err := os.Truncate(l.path, l.size); err != nil {
 		t.Fatal(err)
 	}
-	src := newSource(t, &rshttp.Options{PackageSize: 8 << 30}, rshttp.Set{Provider: l})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PackageSize: 8 << 30}}, rshttp.Set{Provider: l})
 	srv := httptest.NewServer(src)
 	defer srv.Close()
 	for _, e := range packages(t, src) {

@@ -95,7 +95,7 @@ func TestStuckProvider(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					s := stuck{shelfOf(t, 3, 10), deaf, make(chan struct{}), at}
 					defer close(s.end)
-					src := newSource(t, &rshttp.Options{RenderTimeout: 7 * time.Second, Wait: time.Second, Renderings: 4},
+					src := newSource(t, &rshttp.Options{Limits: rshttp.Limits{RenderTimeout: 7 * time.Second, Wait: time.Second, Renderings: 4}},
 						rshttp.Set{Name: "stuck", Provider: s}, rshttp.Set{Name: "other", Provider: shelfOf(t, 3, 10)})
 					stuckPaths := []string{"resourcelist.xml", "resourcelist/~.xml", "resourcedump.xml", "resourcedump/~.zip"}
 					switch {
@@ -201,7 +201,7 @@ func TestBrokenContracts(t *testing.T) {
 	} {
 		for _, divided := range []bool{false, true} {
 			for _, stated := range []bool{false, true} {
-				src := newSource(t, &rshttp.Options{PageSize: 3, PackageSize: 40}, broken(good, bad, divided, stated))
+				src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 3, PackageSize: 40}}, broken(good, bad, divided, stated))
 				for _, path := range []string{"resourcelist.xml", "resourcelist/~.xml", "resourcedump.xml", "resourcedump/~.xml", "resourcedump/~.zip"} {
 					res := get(t, src, "/resourcesync/"+path)
 					index := path == "resourcelist.xml" && divided // for which it was not listed
@@ -236,7 +236,7 @@ func broken(s *shelf, list yielding, cutter, stater bool) rshttp.Set {
 
 // TestErrorAfterMany: an error after 49,999 resources leaves no list of 49,999.
 func TestErrorAfterMany(t *testing.T) {
-	src := newSource(t, &rshttp.Options{PageSize: rsxml.MaxEntries}, rshttp.Set{Provider: yielding(func(_ resourcesync.Range, yield func(resourcesync.Resource, error) bool) {
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: rsxml.MaxEntries}}, rshttp.Set{Provider: yielding(func(_ resourcesync.Range, yield func(resourcesync.Resource, error) bool) {
 		for i := range rsxml.MaxEntries - 1 {
 			if !yield(resource(fmt.Sprintf("%06d", i)), nil) {
 				return
@@ -318,7 +318,7 @@ func TestSmallPackages(t *testing.T) {
 		for i := range 20 {
 			s.put(fmt.Sprintf("%02d", i), noise(uint32(i), []int{0, 100, 1, 0, 5000}[i%5]))
 		}
-		src := newSource(t, &rshttp.Options{PackageSize: size}, rshttp.Set{Provider: s})
+		src := newSource(t, &rshttp.Options{Division: rshttp.Division{PackageSize: size}}, rshttp.Set{Provider: s})
 		got := map[string]string{}
 		for _, e := range packages(t, src) {
 			contents := unpack(t, src, pathOf(e))

@@ -96,7 +96,7 @@ func (t target) archivePages(ctx context.Context) ([]partition.Span, error) {
 		}
 		times = append(times, timeOf(&snapshot))
 	}
-	return partition.Spans(times, partition.AllTime, t.set.options.PageSize), nil
+	return partition.Spans(times, partition.AllTime, t.set.options.Division.PageSize), nil
 }
 
 // snapshots yields the documents in the archive t, checked against the contract of

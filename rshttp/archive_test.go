@@ -118,7 +118,7 @@ func TestD9_Archives(t *testing.T) {
 // whose pages stay where they are when documents are added.
 func TestD9_ArchiveIndex(t *testing.T) {
 	kept := cabinet{resourcesync.ChangeListArchive: 25}
-	src := newSource(t, &rshttp.Options{PageSize: 10}, rshttp.Set{Provider: papers(t, "a"), Archiver: kept})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 10}}, rshttp.Set{Provider: papers(t, "a"), Archiver: kept})
 	read := func() (pages []string, documents int) {
 		index := text(t, get(t, src, "/resourcesync/changelistarchive.xml"))
 		h, entries, err := rsxml.Decode(strings.NewReader(index))

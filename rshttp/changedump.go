@@ -40,7 +40,7 @@ func renderChangeDump(ctx context.Context, t target, st *state, b *render.Body) 
 }
 
 func (st *set) dumpParts(dump *packages.ChangeDump) []resourcesync.Interval {
-	return dump.Parts(st.options.Window, st.options.PageSize)
+	return dump.Parts(st.options.Division.Window, st.options.Division.PageSize)
 }
 
 func renderChangeDumpPart(ctx context.Context, t target, st *state, b *render.Body) error {
@@ -104,8 +104,8 @@ func newChangePackages(st *set) *packages.Journal {
 		},
 		Patches:    st.patchOpener != nil,
 		Size:       st.packageSize(),
-		MaxEntries: st.options.PageSize,
-		Every:      st.options.PackageEvery,
-		Settle:     max(st.options.Settle, 0),
+		MaxEntries: st.options.Division.PageSize,
+		Every:      st.options.Division.PackageEvery,
+		Settle:     max(st.options.Division.Settle, 0),
 	}
 }

@@ -122,7 +122,7 @@ func TestChangePackages(t *testing.T) {
 		}
 	}
 	change(100)
-	src := newSource(t, &rshttp.Options{PageSize: 20, PackageSize: 1000}, rshttp.Set{Provider: history{s}})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 20, PackageSize: 1000}}, rshttp.Set{Provider: history{s}})
 	state := func() (paths []string, tags map[string]string, closed int) {
 		tags = map[string]string{}
 		for _, e := range changePackages(t, src) {
@@ -214,7 +214,7 @@ func TestChangesWithoutBytes(t *testing.T) {
 	}
 	for name, pageSize := range map[string]int{"one window": 1000, "several": 7} {
 		from := newYear.Add(50 * time.Second)
-		src := newSource(t, &rshttp.Options{PageSize: pageSize}, rshttp.Set{Provider: s, ChangeOpener: sinceOnly{history{s}, from}})
+		src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: pageSize}}, rshttp.Set{Provider: s, ChangeOpener: sinceOnly{history{s}, from}})
 		seal(t, s.Set)
 		entries := changePackages(t, src)
 		if !entries[0].Metadata.From.Equal(from) {
@@ -276,7 +276,7 @@ func TestSameInstant(t *testing.T) {
 	later := changes[0]
 	later.Datetime = newYear.Add(2 * time.Hour)
 	changes = append(changes, later)
-	src := newSource(t, &rshttp.Options{PackageSize: 10}, rshttp.Set{Provider: wrong{}, Changer: coarse(changes), ChangeOpener: h})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PackageSize: 10}}, rshttp.Set{Provider: wrong{}, Changer: coarse(changes), ChangeOpener: h})
 	seen := map[string]bool{}
 	entries := changePackages(t, src)
 	if len(entries) != 2 {
@@ -320,7 +320,7 @@ func TestChangeDumpIsCached(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		shelf := shelfOf(t, 30, 10)
 		time.Sleep(time.Until(newYear.AddDate(0, 0, 1)))
-		src := newSource(t, &rshttp.Options{PageSize: 10}, rshttp.Set{Provider: shelf, ChangeOpener: history{shelf}})
+		src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 10}}, rshttp.Set{Provider: shelf, ChangeOpener: history{shelf}})
 		for i := range uint64(3) {
 			decode(t, src, "/resourcesync/changedump.xml")
 			if c := src.Counters(); c.Rendered != 1 || c.Hits != i {

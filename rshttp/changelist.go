@@ -236,7 +236,7 @@ func renderArchivedWindow(ctx context.Context, t target, st *state, b *render.Bo
 	if err != nil {
 		return err
 	}
-	windows, err := a.ArchivedWindows(ctx, t.set.options.PageSize)
+	windows, err := a.ArchivedWindows(ctx, t.set.options.Division.PageSize)
 	if err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func renderArchivedWindow(ctx context.Context, t target, st *state, b *render.Bo
 // archivedLists yields the Change Lists in the archive of a journal.
 func (st *set) archivedLists(ctx context.Context) iter.Seq2[resourcesync.Snapshot, error] {
 	return func(yield func(resourcesync.Snapshot, error) bool) {
-		windows, err := st.ChangeArchiver.ArchivedWindows(ctx, st.options.PageSize)
+		windows, err := st.ChangeArchiver.ArchivedWindows(ctx, st.options.Division.PageSize)
 		if err != nil {
 			yield(resourcesync.Snapshot{}, err)
 			return

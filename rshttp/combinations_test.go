@@ -132,7 +132,7 @@ func TestCombinations(t *testing.T) {
 		t.Error(err)
 	}
 	for a := range allAbilities {
-		opts := &rshttp.Options{PageSize: 2, PackageSize: 120, Sitemap: true}
+		opts := &rshttp.Options{Division: rshttp.Division{PageSize: 2, PackageSize: 120}, Sitemaps: rshttp.PlainSitemaps}
 		if a.has(sockets) {
 			opts.WebSocket = fakeFeed{}
 		}

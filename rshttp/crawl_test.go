@@ -253,7 +253,7 @@ func TestCrawl(t *testing.T) {
 					}
 					p = set
 				}
-				c := serve(t, &rshttp.Options{PageSize: tt.pageSize}, rshttp.Set{Name: "a", Provider: p}, rshttp.Set{Name: "b", Provider: tableOf(1), DescribedBy: "http://example.org/b"})
+				c := serve(t, &rshttp.Options{Division: rshttp.Division{PageSize: tt.pageSize}}, rshttp.Set{Name: "a", Provider: p}, rshttp.Set{Name: "b", Provider: tableOf(1), DescribedBy: "http://example.org/b"})
 				if shared := os.Getenv("RESOURCESYNC_SHARED"); shared != "" {
 					c.emitted = validate(t, filepath.Join(shared, "schema"))
 				}
@@ -289,7 +289,7 @@ func TestCrawlDumps(t *testing.T) {
 	for _, resources := range []int{0, 1, 500} {
 		t.Run(fmt.Sprint(resources), func(t *testing.T) {
 			s := shelfOf(t, resources, 50)
-			c := serve(t, &rshttp.Options{PackageSize: 1000, PageSize: 100}, rshttp.Set{Name: "a", Provider: s}, rshttp.Set{Name: "b", Provider: bare{s}})
+			c := serve(t, &rshttp.Options{Division: rshttp.Division{PackageSize: 1000, PageSize: 100}}, rshttp.Set{Name: "a", Provider: s}, rshttp.Set{Name: "b", Provider: bare{s}})
 			if shared := os.Getenv("RESOURCESYNC_SHARED"); shared != "" {
 				c.emitted = validate(t, filepath.Join(shared, "schema"))
 			}
@@ -323,7 +323,7 @@ func TestCrawlChangeDump(t *testing.T) {
 				}
 			}
 			seal(t, s.Set)
-			c := serve(t, &rshttp.Options{PackageSize: 3000, PageSize: 40}, rshttp.Set{Provider: history{s}})
+			c := serve(t, &rshttp.Options{Division: rshttp.Division{PackageSize: 3000, PageSize: 40}}, rshttp.Set{Provider: history{s}})
 			if shared := os.Getenv("RESOURCESYNC_SHARED"); shared != "" {
 				c.emitted = validate(t, filepath.Join(shared, "schema"))
 			}
@@ -380,7 +380,7 @@ func TestCrawlUnderWrites(t *testing.T) {
 				stays["https://example.org/"+key] = true
 				put(key)
 			}
-			c := serve(t, &rshttp.Options{PageSize: 10}, rshttp.Set{Provider: set})
+			c := serve(t, &rshttp.Options{Division: rshttp.Division{PageSize: 10}}, rshttp.Set{Provider: set})
 
 			ctx, cancel := context.WithCancel(t.Context())
 			var writer sync.WaitGroup

@@ -45,7 +45,7 @@ func firstPage(t *testing.T, res string) string {
 // knows nothing of it and fails in between.
 func TestSplitPage(t *testing.T) {
 	p := &counted{counting: counting{sized{120, 500_000}}}
-	src := newSource(t, &rshttp.Options{PageSize: 110}, rshttp.Set{Provider: p})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 110}}, rshttp.Set{Provider: p})
 	before := get(t, src, index)
 	if res := get(t, src, firstPage(t, text(t, before))); res.StatusCode != 410 {
 		t.Fatal(res.Status)
@@ -86,7 +86,7 @@ func (s slowTable) Stat(context.Context, resourcesync.Range) (resourcesync.Stat,
 func TestFullPageGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := slowTable{tableOf(rsxml.MaxEntries + 10), 20 * time.Second}
-		src := newSource(t, &rshttp.Options{PageSize: rsxml.MaxEntries, RenderTimeout: time.Hour, Wait: time.Hour}, rshttp.Set{Provider: p})
+		src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: rsxml.MaxEntries}, Limits: rshttp.Limits{RenderTimeout: time.Hour, Wait: time.Hour}}, rshttp.Set{Provider: p})
 		page := firstPage(t, text(t, get(t, src, index)))
 		p.put("000010-new", newYear)
 		if res := get(t, src, page); res.StatusCode != 410 {
@@ -102,7 +102,7 @@ func TestFullPageGrows(t *testing.T) {
 // TestNoFalseLastmod: an index says when a page changed only if the set records
 // deletions too. Harvesters that skip unchanged pages would miss them otherwise.
 func TestNoFalseLastmod(t *testing.T) {
-	src := newSource(t, &rshttp.Options{PageSize: 10}, rshttp.Set{Provider: tableOf(30)})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 10}}, rshttp.Set{Provider: tableOf(30)})
 	_, entries, err := rsxml.Decode(get(t, src, index).Body)
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func (unversioned) Stat(context.Context, resourcesync.Range) (resourcesync.Stat,
 
 func TestUnknownVersion(t *testing.T) {
 	p := tableOf(30)
-	src := newSource(t, &rshttp.Options{PageSize: 10}, rshttp.Set{Provider: unversioned{p}})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 10}}, rshttp.Set{Provider: unversioned{p}})
 	if _, pages := listed(t, src, index); pages != 3 {
 		t.Fatalf("%d pages", pages)
 	}

@@ -16,7 +16,7 @@ import (
 // every package is once.
 func TestDumpIndex(t *testing.T) {
 	s := shelfOf(t, 95, 100)
-	src := newSource(t, &rshttp.Options{PageSize: 10, PackageSize: 100}, rshttp.Set{Provider: s})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 10, PackageSize: 100}}, rshttp.Set{Provider: s})
 	head, dumps := decode(t, src, dumpPath)
 	if !head.Index || len(dumps) != 10 || linked(head.Links, "up") != base+"capabilitylist.xml" {
 		t.Errorf("index %t of %d dumps, %+v", head.Index, len(dumps), head.Links)
@@ -48,7 +48,7 @@ func TestDumpIndex(t *testing.T) {
 			t.Errorf("%s: %s", path, res.Status)
 		}
 	}
-	if one := newSource(t, &rshttp.Options{PageSize: 95, PackageSize: 100}, rshttp.Set{Provider: s}); len(packages(t, one)) != 95 {
+	if one := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 95, PackageSize: 100}}, rshttp.Set{Provider: s}); len(packages(t, one)) != 95 {
 		t.Error("packages that fit into one dump are not all in it")
 	} else if head, _ := decode(t, one, dumpPath); head.Index {
 		t.Error("an index of one dump")
@@ -58,7 +58,7 @@ func TestDumpIndex(t *testing.T) {
 // TestDumpIndexStability: a change touches the index and one of its dumps.
 func TestDumpIndexStability(t *testing.T) {
 	s := shelfOf(t, 95, 100)
-	src := newSource(t, &rshttp.Options{PageSize: 10, PackageSize: 100}, rshttp.Set{Provider: s})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 10, PackageSize: 100}}, rshttp.Set{Provider: s})
 	state := func() map[string]string {
 		tags := map[string]string{dumpPath: get(t, src, dumpPath).Header.Get("ETag")}
 		_, dumps := decode(t, src, dumpPath)
@@ -103,7 +103,9 @@ func TestDumpIndexStability(t *testing.T) {
 func TestDumpIndexHoldsAll(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(4, 4))
 	s := newShelf(t)
-	opts := func() *rshttp.Options { return &rshttp.Options{PageSize: 3, PackageSize: 100} }
+	opts := func() *rshttp.Options {
+		return &rshttp.Options{Division: rshttp.Division{PageSize: 3, PackageSize: 100}}
+	}
 	old := newSource(t, opts(), rshttp.Set{Provider: s})
 	for range 15 {
 		for range 40 {
@@ -143,7 +145,7 @@ func TestDumpIndexOfMany(t *testing.T) {
 		t.Skip("takes long, and nothing is done at the same time")
 	}
 	const n = rsxml.MaxEntries + 10_000
-	src := newSource(t, &rshttp.Options{PackageSize: 1}, rshttp.Set{Provider: numbers(n), Opener: newShelf(t)})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PackageSize: 1}}, rshttp.Set{Provider: numbers(n), Opener: newShelf(t)})
 	head, dumps := decode(t, src, dumpPath)
 	if !head.Index || len(dumps) != n/10_000 {
 		t.Fatalf("index %t of %d dumps", head.Index, len(dumps))
@@ -163,7 +165,7 @@ func TestChangeDumpIndex(t *testing.T) {
 		}
 	}
 	change(95)
-	src := newSource(t, &rshttp.Options{PageSize: 20, PackageSize: 300}, rshttp.Set{Provider: history{s}})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 20, PackageSize: 300}}, rshttp.Set{Provider: history{s}})
 	seal(t, s.Set)
 	state := func() (dumps []rsxml.Entry, tags map[string]string) {
 		head, dumps := decode(t, src, changeDumpPath)

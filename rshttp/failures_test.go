@@ -121,7 +121,7 @@ func TestLeftOut(t *testing.T) {
 		resource("f"),
 	}
 	var log bytes.Buffer
-	src := newSource(t, &rshttp.Options{Sitemap: true, Logger: slog.New(slog.NewTextHandler(&log, nil))}, rshttp.Set{Provider: p})
+	src := newSource(t, &rshttp.Options{Sitemaps: rshttp.PlainSitemaps, Logger: slog.New(slog.NewTextHandler(&log, nil))}, rshttp.Set{Provider: p})
 	for i, path := range []string{"/resourcesync/resourcelist.xml", "/resourcesync/sitemap.xml"} {
 		body := text(t, get(t, src, path))
 		if n := strings.Count(body, "<loc>"); n != 2 {
@@ -175,7 +175,7 @@ func TestBusy(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow, other := tableOf(3), tableOf(3)
 		slow.hold = make(chan struct{})
-		src := newSource(t, &rshttp.Options{Renderings: 1, Wait: 5 * time.Second},
+		src := newSource(t, &rshttp.Options{Limits: rshttp.Limits{Renderings: 1, Wait: 5 * time.Second}},
 			rshttp.Set{Name: "slow", Provider: slow}, rshttp.Set{Name: "other", Provider: other})
 
 		const waiting = 5
@@ -222,7 +222,7 @@ func TestHungProvider(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		p := tableOf(3)
 		p.hold = make(chan struct{})
-		src := newSource(t, &rshttp.Options{RenderTimeout: 7 * time.Second}, rshttp.Set{Provider: p})
+		src := newSource(t, &rshttp.Options{Limits: rshttp.Limits{RenderTimeout: 7 * time.Second}}, rshttp.Set{Provider: p})
 		started := time.Now()
 		if res := get(t, src, "/resourcesync/resourcelist/~.xml"); res.StatusCode != 503 {
 			t.Error(res.Status)
@@ -282,8 +282,8 @@ func TestNewRefuses(t *testing.T) {
 		{"missing Opener", base, []rshttp.Set{{Provider: tableOf(1), Require: []resourcesync.Capability{resourcesync.ResourceDump}}}, nil, "it has no Opener"},
 		{"missing hub", base, []rshttp.Set{{Provider: tableOf(1), Require: []resourcesync.Capability{resourcesync.FrameworkNotification}}}, nil, "it has no hub"},
 		{"missing archive", base, []rshttp.Set{{Provider: tableOf(1), Require: []resourcesync.Capability{resourcesync.ChangeListArchive}}}, nil, "it has no ChangeArchiver"},
-		{"page size", base, ok, &rshttp.Options{PageSize: 50_001}, "PageSize"},
-		{"negative page size", base, ok, &rshttp.Options{PageSize: -1}, "PageSize"},
+		{"page size", base, ok, &rshttp.Options{Division: rshttp.Division{PageSize: 50_001}}, "PageSize"},
+		{"negative page size", base, ok, &rshttp.Options{Division: rshttp.Division{PageSize: -1}}, "PageSize"},
 		{"described by", base, ok, &rshttp.Options{DescribedBy: "about.html"}, "DescribedBy"},
 		{"prefix", base, []rshttp.Set{{Provider: tableOf(1), Prefix: "papers"}}, nil, "Prefix"},
 	} {

@@ -29,7 +29,7 @@ func TestD4_InvalidFieldsAreLeftOut(t *testing.T) {
 	}
 	journal := coarse{{Type: resourcesync.Updated, Datetime: newYear.Add(time.Second), Resource: bad}}
 	var log bytes.Buffer
-	src := newSource(t, &rshttp.Options{Sitemap: true, Logger: slog.New(slog.NewTextHandler(&log, nil))},
+	src := newSource(t, &rshttp.Options{Sitemaps: rshttp.PlainSitemaps, Logger: slog.New(slog.NewTextHandler(&log, nil))},
 		rshttp.Set{Provider: wrong{bad, resource("b")}, Changer: journal})
 	for _, tt := range []struct {
 		path             string

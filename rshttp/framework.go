@@ -177,7 +177,7 @@ func (d *frameworkFeed) dumps(ctx context.Context, k *known) ([]rsxml.Entry, err
 		version = digestOf(st.version)
 	}
 	was := k.ResourceDump
-	if was != nil && (was.Version == version || time.Since(was.Announced) < d.set.options.DumpInterval) {
+	if was != nil && (was.Version == version || time.Since(was.Announced) < d.set.options.Push.DumpInterval) {
 		return nil, nil
 	}
 	k.ResourceDump = &knownDump{version, time.Now().UTC()}

@@ -187,7 +187,7 @@ func TestD2_RS16_RS17_FrameworkTellsAll(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 5))
 			set := full{memory.New(&memory.Options{Window: 3 * time.Hour})}
-			o := Options{PageSize: 4 + rnd.IntN(8), PackageSize: 25 + rnd.Int64N(100), DumpInterval: 1}
+			o := Options{Division: Division{PageSize: 4 + rnd.IntN(8), PackageSize: 25 + rnd.Int64N(100)}, Push: topic.Options{DumpInterval: 1}}
 			f := frame(t, o, "", Set{Provider: set})
 			told := map[string]int{}
 			var c check
@@ -430,7 +430,7 @@ func TestFrameworkWaits(t *testing.T) {
 func TestFrameworkReplicas(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set := full{memory.New(nil)}
-		o := Options{PageSize: 3}
+		o := Options{Division: Division{PageSize: 3}}
 		one, two := frame(t, o, "", Set{Provider: set}), frame(t, o, "", Set{Provider: set})
 		for i := range 40 {
 			set.put(t, fmt.Sprint(i*7919%31))

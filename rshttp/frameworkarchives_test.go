@@ -60,7 +60,7 @@ func TestFrameworkArchives(t *testing.T) {
 		lists := &attic{began: time.Now().AddDate(0, 0, -100), days: 2}
 		changes := &attic{began: lists.began}
 		set := Set{Provider: memory.New(nil), Archiver: lists, ChangeArchiver: droppedLists{changes}}
-		o := Options{PageSize: 5}
+		o := Options{Division: Division{PageSize: 5}}
 		f := frame(t, o, "", set)
 		f.get("https://example.org/rs/resourcelist.xml")
 		f.want("created .well-known/resourcesync\ncreated rs/capabilitylist.xml\n" +

@@ -84,7 +84,7 @@ func TestD2_FormatBefore(t *testing.T) {
 			set.put(t, fmt.Sprint(i))
 			time.Sleep(time.Second)
 		}
-		f := frame(t, Options{PageSize: 4}, "", Set{Provider: set})
+		f := frame(t, Options{Division: Division{PageSize: 4}}, "", Set{Provider: set})
 		f.crawl()
 		f.news()
 		k := parseKnown(f.text)
@@ -96,7 +96,7 @@ func TestD2_FormatBefore(t *testing.T) {
 		for name, marks := range map[string]string{"marks": `"pages":"AAAABBBBCCCCDDDD"`, "digest": `"state":"x","pages":""`} {
 			f.text = fmt.Sprintf(`{"format":1,"description":%q,"capabilitylist":%q,"resourcelist":{%s},"resourcedump":{"pages":""},"journal":%s,"changelist":{"index":true,"open":%q},"changedump":{"open":%q}}`,
 				k.Description, k.CapabilityList, marks, journal, open, k.ChangeDump.Open.Format(time.RFC3339Nano))
-			f = f.again(Options{PageSize: 4}, Set{Provider: set})
+			f = f.again(Options{Division: Division{PageSize: 4}}, Set{Provider: set})
 			f.crawl()
 			for _, u := range f.news() {
 				for _, e := range u.Entries {
@@ -133,7 +133,7 @@ func TestFrameworkWithoutStater(t *testing.T) {
 		}
 		for name, journal := range journals {
 			t.Log(name)
-			f := frame(t, Options{PageSize: 10}, "", Set{Provider: silent{set}, Changer: journal})
+			f := frame(t, Options{Division: Division{PageSize: 10}}, "", Set{Provider: silent{set}, Changer: journal})
 			divide := func() {
 				if err := renew(t.Context(), f.src.order[0].pages); err != nil {
 					t.Fatal(err)
@@ -154,13 +154,13 @@ func TestFrameworkWithoutStater(t *testing.T) {
 			divide()
 			f.want("updated rs/resourcelist.xml\nupdated rs/changelist.xml\n")
 			f.want("")
-			f = f.again(Options{PageSize: 10}, Set{Provider: silent{set}, Changer: journal})
+			f = f.again(Options{Division: Division{PageSize: 10}}, Set{Provider: silent{set}, Changer: journal})
 			divide()
 			f.want("")
 			set.put(t, "1")
 			time.Sleep(time.Second)
 		}
-		f := frame(t, Options{PageSize: 2}, "", Set{Provider: silent{set}})
+		f := frame(t, Options{Division: Division{PageSize: 2}}, "", Set{Provider: silent{set}})
 		f.get("https://example.org/rs/resourcelist.xml")
 		f.want("created .well-known/resourcesync\ncreated rs/capabilitylist.xml\n" +
 			"created rs/resourcelist/Mg~.xml index rs/resourcelist.xml\n")
@@ -180,7 +180,7 @@ func TestFrameworkWithoutStater(t *testing.T) {
 func TestD2_Windows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		set := full{memory.New(nil)}
-		f := frame(t, Options{PageSize: 1}, "", Set{Provider: set.Set})
+		f := frame(t, Options{Division: Division{PageSize: 1}}, "", Set{Provider: set.Set})
 		set.put(t, "a")
 		time.Sleep(time.Second)
 		f.crawl()
@@ -213,7 +213,7 @@ func TestD2_Windows(t *testing.T) {
 		}
 		closed := all[len(all)-1]
 		all = windows()
-		replica := f.again(Options{PageSize: 1}, Set{Provider: set.Set})
+		replica := f.again(Options{Division: Division{PageSize: 1}}, Set{Provider: set.Set})
 		replica.crawl()
 		updates = f.news()
 		if got, want := brief(updates), "updated rs/resourcelist.xml\ncreated "+path(all[len(all)-1])+" index rs/changelist.xml\nupdated "+path(closed)+" index rs/changelist.xml\n"; got != want {
@@ -249,7 +249,7 @@ func TestD2_Split(t *testing.T) {
 			}
 		}
 		put(0, 3)
-		f := frame(t, Options{PageSize: 4}, "", Set{Provider: listed{set.Set, set.Set, set.Set}})
+		f := frame(t, Options{Division: Division{PageSize: 4}}, "", Set{Provider: listed{set.Set, set.Set, set.Set}})
 		f.crawl()
 		f.want("created .well-known/resourcesync\ncreated rs/capabilitylist.xml\ncreated rs/resourcelist.xml\n")
 		put(3, 12)
@@ -298,7 +298,7 @@ func TestD2_DumpDaily(t *testing.T) {
 		for i := range 9 {
 			set.put(t, fmt.Sprint(i))
 		}
-		o := Options{PackageSize: 20, PageSize: 100}
+		o := Options{Division: Division{PackageSize: 20, PageSize: 100}}
 		f := frame(t, o, "", Set{Provider: set, Changer: nil})
 		f.get("https://example.org/rs/resourcelist.xml")
 		if told := brief(f.news()); strings.Contains(told, "resourcedump") {
@@ -389,7 +389,7 @@ func TestFrameworkDumpedWindows(t *testing.T) {
 			resourcesync.ChangeOpener
 			resourcesync.VersionRetainer
 		}{set, since(windows[3].From)}
-		f := frame(t, Options{PageSize: 1}, "", Set{Provider: set.Set, ChangeOpener: opener})
+		f := frame(t, Options{Division: Division{PageSize: 1}}, "", Set{Provider: set.Set, ChangeOpener: opener})
 		f.get("https://example.org/rs/resourcelist.xml")
 		_, head, dumps := f.get("https://example.org/rs/changedump.xml")
 		var got []string

@@ -121,8 +121,8 @@ func links(t *testing.T, h http.Header) map[string][]string {
 // called.
 func pushed(t *testing.T, o rshttp.Options, sets ...rshttp.Set) (src *rshttp.Source, stop func()) {
 	t.Helper()
-	if o.Push == nil {
-		o.Push = &topic.Options{Flush: 20 * time.Millisecond, Framework: 20 * time.Millisecond}
+	if o.Push.Flush == 0 {
+		o.Push = topic.Options{Flush: 20 * time.Millisecond, Framework: 20 * time.Millisecond}
 	}
 	src = newSource(t, &o, sets...)
 	return src, running(t, src)

@@ -267,7 +267,7 @@ const (
 // until and one that continues from until on read 50,000 changes and end identical.
 func TestD1_ReplayByChangeLists(t *testing.T) {
 	ledgers(t, func(t *testing.T, l *ledger) {
-		w := newWire(t, newSource(t, &rshttp.Options{PageSize: 211}, rshttp.Set{Provider: l.Provider}))
+		w := newWire(t, newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 211}}, rshttp.Set{Provider: l.Provider}))
 		all, lists := followers(), 0
 		for range rounds {
 			l.write(t, eachRound)
@@ -295,7 +295,7 @@ func TestD1_ReplayByChangeLists(t *testing.T) {
 func TestD1_ReplayByNotifications(t *testing.T) {
 	ledgers(t, func(t *testing.T, l *ledger) {
 		h := newHubServer(t)
-		opts := rshttp.Options{Push: &topic.Options{Flush: time.Millisecond, FlushChanges: 97, Framework: time.Minute}}
+		opts := rshttp.Options{Push: topic.Options{Flush: time.Millisecond, FlushChanges: 97, Framework: time.Minute}}
 		src, _ := pushed(t, opts, rshttp.Set{Provider: l.Provider, Hubs: []topic.Hub{{URI: h.uri}}})
 		until(t, "the change channel begins", func() bool {
 			status, err := src.PushStatus(t.Context())
@@ -331,7 +331,7 @@ func TestD1_ReplayByNotifications(t *testing.T) {
 // Change Dump.
 func TestD1_ReplayByChangeDumps(t *testing.T) {
 	ledgers(t, func(t *testing.T, l *ledger) {
-		src := newSource(t, &rshttp.Options{PageSize: 211, PackageSize: 4000}, rshttp.Set{Provider: l.Provider, ChangeOpener: l})
+		src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 211, PackageSize: 4000}}, rshttp.Set{Provider: l.Provider, ChangeOpener: l})
 		w := newWire(t, src)
 		all, n := followers(), 0
 		for range rounds {
@@ -422,7 +422,7 @@ func TestD1_SinceIsTheOldestChange(t *testing.T) {
 			if _, err := outbox.Begin(t.Context(), pushBase+"change/", pushlog.State{Until: newYear.Add(-time.Hour)}); err != nil {
 				t.Fatal(err)
 			}
-			src, _ := pushed(t, rshttp.Options{PageSize: 3, Store: storeOf(outbox)}, rshttp.Set{Provider: tableOf(1), Changer: host, Hubs: []topic.Hub{{URI: h.uri}}})
+			src, _ := pushed(t, rshttp.Options{Division: rshttp.Division{PageSize: 3}, Store: storeOf(outbox)}, rshttp.Set{Provider: tableOf(1), Changer: host, Hubs: []topic.Hub{{URI: h.uri}}})
 			all := followers()
 			head, lists := decode(t, src, "/resourcesync/changelist.xml")
 			if !head.Metadata.From.Equal(newYear) {
@@ -454,7 +454,7 @@ func TestD1_SinceIsTheOldestChange(t *testing.T) {
 // that nothing is told again and again.
 func TestD1_ChangesAtFrom(t *testing.T) {
 	l := inclusive{daily(3, 5)}
-	src := newSource(t, &rshttp.Options{PageSize: 3}, rshttp.Set{Provider: tableOf(1), Changer: l})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 3}}, rshttp.Set{Provider: tableOf(1), Changer: l})
 	get(t, src, "/resourcesync/changelist.xml")
 	if res := get(t, src, "/resourcesync/changelist.xml"); res.StatusCode != http.StatusServiceUnavailable {
 		t.Errorf("%s\n%s", res.Status, text(t, res))

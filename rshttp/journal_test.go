@@ -61,7 +61,7 @@ func daily(days, each int) *hostLog {
 // journal drops changes between two looks at it.
 func TestRetentionBetweenReads(t *testing.T) {
 	l := daily(5, 3)
-	src := newSource(t, &rshttp.Options{PageSize: 10}, rshttp.Set{Provider: tableOf(1), Changer: l})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 10}}, rshttp.Set{Provider: tableOf(1), Changer: l})
 	get(t, src, "/resourcesync/changelist.xml")
 	n := 0
 	l.before = func() {
@@ -79,7 +79,7 @@ func TestRetentionBetweenReads(t *testing.T) {
 // again, a list that was closed does not open under its old name.
 func TestClosedListStaysClosed(t *testing.T) {
 	l := daily(5, 3)
-	src := newSource(t, &rshttp.Options{PageSize: 10, CacheBytes: -1}, rshttp.Set{Provider: tableOf(1), Changer: l})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 10}, Limits: rshttp.Limits{CacheBytes: -1}}, rshttp.Set{Provider: tableOf(1), Changer: l})
 	const path = "/resourcesync/changelist/20260104T000000.000000000Z.xml"
 	closed := text(t, get(t, src, path))
 	if !strings.Contains(closed, `until="2026-01-05T00:00:00.000000Z"`) {
@@ -95,7 +95,7 @@ func TestClosedListStaysClosed(t *testing.T) {
 // it in their cache too.
 func TestDroppedWindow(t *testing.T) {
 	l := daily(5, 3)
-	src := newSource(t, &rshttp.Options{PageSize: 10}, rshttp.Set{Provider: tableOf(1), Changer: l})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 10}}, rshttp.Set{Provider: tableOf(1), Changer: l})
 	const path = "/resourcesync/changelist/20260101T000000.000000000Z.xml"
 	if res := get(t, src, path); res.StatusCode != 200 {
 		t.Fatal(res.Status)

@@ -279,7 +279,7 @@ func kinds(o *Options, d *description, channels bool) []*kind {
 			&kind{name: string(c), path: path + ".xml", needs: has(c), parts: string(c) + archivePage, capability: c, state: archiveState, page: pageArchive, render: renderArchive},
 			&kind{name: string(c) + archivePage, path: path + "/" + byTime + ".xml", needs: has(c), parent: string(c), capability: c, listed: isNever, state: archiveState, page: pageArchive, render: renderArchive})
 	}
-	if o.Sitemap {
+	if o.Sitemaps&PlainSitemaps != 0 {
 		rows = append(rows,
 			&kind{name: kindSitemap, path: "sitemap.xml", needs: list, parts: kindSitemapPage, state: listState, render: renderResourceList},
 			&kind{name: kindSitemapPage, path: "sitemap/" + byKeys + ".xml", needs: list, parent: kindSitemap, ranges: pages, listed: isRange, state: rangeState, render: renderResourcePage})

@@ -9,7 +9,7 @@ import (
 // otherwise, and names only rows that exist.
 func TestKinds(t *testing.T) {
 	rows := map[string]*kind{}
-	for _, k := range kinds(&Options{Sitemap: true}, &description{}, true) {
+	for _, k := range kinds(&Options{Sitemaps: PlainSitemaps}, &description{}, true) {
 		if rows[k.name] != nil {
 			t.Errorf("two kinds have the name %s", k.name)
 		}

@@ -83,7 +83,7 @@ func TestByteLimit(t *testing.T) {
 		t.Errorf("counted: %d resources on %d pages", len(uris), pages)
 	}
 
-	src = newSource(t, &rshttp.Options{PageSize: 110}, rshttp.Set{Provider: counting{heavy}})
+	src = newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 110}}, rshttp.Set{Provider: counting{heavy}})
 	_, entries, err := rsxml.Decode(get(t, src, "/resourcesync/resourcelist.xml").Body)
 	if err != nil {
 		t.Fatal(err)
@@ -130,7 +130,7 @@ func TestPageURLs(t *testing.T) {
 	}
 	slices.SortFunc(p, func(a, b resourcesync.Resource) int { return strings.Compare(a.Key, b.Key) })
 	for every := range 20 {
-		src := newSource(t, &rshttp.Options{PageSize: 1 + every}, rshttp.Set{Provider: p})
+		src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 1 + every}}, rshttp.Set{Provider: p})
 		_, entries, err := rsxml.Decode(get(t, src, "/resourcesync/resourcelist.xml").Body)
 		if err != nil {
 			t.Fatal(err)

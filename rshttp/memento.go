@@ -125,11 +125,11 @@ func (q request) findVersion() (c resourcesync.Change, err error) {
 	if err != nil || rsxml.CheckURI(uri) != nil {
 		return c, errMoment
 	}
-	if err := q.renderings.AcquireWithin(q.r.Context(), q.options.Wait, true); err != nil {
+	if err := q.renderings.AcquireWithin(q.r.Context(), q.options.Limits.Wait, true); err != nil {
 		return c, err
 	}
 	defer q.renderings.Release(true)
-	ctx, cancel := context.WithTimeout(q.r.Context(), q.options.RenderTimeout)
+	ctx, cancel := context.WithTimeout(q.r.Context(), q.options.Limits.RenderTimeout)
 	defer cancel()
 	return q.t.set.version(ctx, uri, at)
 }

@@ -17,7 +17,7 @@ import (
 // TestMounting serves the same Source in each of the ways that the package
 // documentation names, with middleware of the host in front.
 func TestMounting(t *testing.T) {
-	src := newSource(t, &rshttp.Options{PageSize: 2, Robots: true},
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 2}, Sitemaps: rshttp.ResourceLists},
 		rshttp.Set{Provider: papers(t, "a", "b", "c")})
 	app := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/robots.txt" {

@@ -31,7 +31,7 @@ func TestObserve(t *testing.T) {
 	s := newShelf(t)
 	s.put("a.txt", []byte("one"))
 	s.put("b.txt", []byte("two"))
-	opts, answers := observed(rshttp.Options{Sitemap: true, Hub: &hub.Options{}})
+	opts, answers := observed(rshttp.Options{Sitemaps: rshttp.PlainSitemaps, Hub: &hub.Options{}})
 	src := newSource(t, opts, rshttp.Set{Name: "papers", Provider: history{s}})
 	const dir = "/resourcesync/papers/"
 	const first = dir + "changedump/20260101T000001.000000000Z-20260101T000003.000000000Z"
@@ -119,7 +119,7 @@ func TestObservePage(t *testing.T) {
 
 // TestObserveIndexes: an index covers no changes, and the parts that it lists do.
 func TestObserveIndexes(t *testing.T) {
-	opts, answers := observed(rshttp.Options{PageSize: 2})
+	opts, answers := observed(rshttp.Options{Division: rshttp.Division{PageSize: 2}})
 	src := newSource(t, opts, rshttp.Set{Provider: papers(t, "a", "b", "c")})
 	for _, path := range []string{"resourcelist.xml", "changelist.xml",
 		"changelist/20260101T000000.000000000Z.xml", "changelist/20260101T000002.000000000Z.xml"} {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"runtime"
 	"time"
@@ -31,18 +30,63 @@ type Store interface {
 	Health(ctx context.Context) error
 }
 
-// Options are the optional arguments of [New].
+// Options are the optional arguments of [New]. The zero value is a reasonable default.
 type Options struct {
 	// DescribedBy is the URI of a document that describes the Source. The Source
 	// Description links to it. If empty, there is no link.
 	DescribedBy string
 
+	// Store keeps notifications until every hub has accepted them, and the
+	// subscriptions of Hub. If nil, memory is used. See "Push" in the documentation
+	// of the package.
+	Store Store
+
+	// Hub gives the Source a WebSub hub of its own, to which every set links. If nil,
+	// it has none. HubURI is its public URI; if empty, websub/ below the base URL.
+	Hub    *hub.Options
+	HubURI string
+
+	// Push configures the publication of notifications, and their transfer to the
+	// hubs of [Set].Hubs.
+	Push topic.Options
+
+	// WebSocket also serves the notifications of all sets by WebSockets: a
+	// *websocket.Server of package topic/websocket. If nil, there are none.
+	WebSocket topic.Feed
+
+	// Division is how lists and dumps are divided, and Limits what requests may take.
+	Division Division
+	Limits   Limits
+
+	// Sitemaps is what search engines get. If zero, nothing is added for them.
+	Sitemaps Sitemaps
+
+	// Pages are the HTML pages on which people see the documents in a browser.
+	Pages Pages
+
+	// Observe is called after each answer to a request for a document, a package, a
+	// version of a resource or a topic, and to the Hub: for metrics, or to see who
+	// harvests. It is called by the goroutine of the request, so it must be fast, and
+	// safe for concurrent use. WebSockets are not observed. It may be nil.
+	Observe func(Answer)
+
+	// Tracer records spans: of renderings, of the planning of packages, and of
+	// deliveries by Hub and Push that have no Tracer of their own. It may be nil.
+	Tracer resourcesync.Tracer
+
+	// Logger receives errors, which clients do not see, also those of Hub and Push
+	// without a Logger of their own. If nil, slog.Default() is used.
+	Logger *slog.Logger
+}
+
+// A Division is how a Source divides lists and dumps into documents and packages.
+type Division struct {
 	// PageSize is the number of entries for which pages of an indexed Resource List
 	// are cut, and the maximum number of entries in a Change List: 1 to 50,000. A
 	// page may grow to twice the number, and to 50,000 at most, before it is split.
 	// It applies to lists of packages, too. If zero, 10,000 is used.
 	//
-	// PageSize, Window and Settle also divide a journal that is no
+	// PageSize, Window and Settle also divide a journal that is not a
 	// [resourcesync.Windower]. If you change one of them, the closed Change Lists of
 	// such a journal change.
 	PageSize int
@@ -75,10 +119,14 @@ type Options struct {
 	// has changes. A full package is closed earlier. If zero, one hour is used.
 	//
 	// A later change closes a package. On a quiet set, [Source.Run] closes it if the
-	// journal is a [resourcesync.Sealer]; in other journals, the last changes appear
-	// in the dump after a later one.
+	// journal can record that, as those of sqlstore can; in other journals, the last
+	// changes appear in the dump after a later one.
 	PackageEvery time.Duration
+}
 
+// Limits are what the requests to a Source may take, of all clients together unless another
+// limit is named.
+type Limits struct {
 	// Transfers is the maximum number of concurrent transfers of packages and of
 	// versions of resources ([Set].Memento). Further requests are answered 503 with
 	// Retry-After. Unlisted packages get a quarter of the transfers. A transfer takes
@@ -110,80 +158,6 @@ type Options struct {
 	// the request is answered 503. It also limits the time without data when content
 	// is read for its checksum. If zero, one minute is used.
 	RenderTimeout time.Duration
-
-	// Sitemap adds a plain sitemap.xml, without elements of ResourceSync, beside each
-	// Resource List, for search engines that object to these elements.
-	Sitemap bool
-
-	// Robots makes [Source.Wrap] name the sitemaps in the application's /robots.txt
-	// (section 6.3.4): the plain ones if Sitemap is set, otherwise the Resource
-	// Lists. The application's own lines are not changed.
-	Robots bool
-
-	// RobotsResourceLists makes [Source.Wrap] name the Resource Lists there in any
-	// case. Destinations can find the Source by them: a Resource List links to its
-	// Capability List, which a plain sitemap cannot.
-	RobotsResourceLists bool
-
-	// Store keeps notifications until every hub has accepted them, and the
-	// subscriptions of Hub. [Source.Run] runs it. Usually it is the *sqlstore.Store
-	// that also has the journals of the sets. All processes that serve the same sets
-	// share one Store, in which the base URL identifies the Source. If nil, memory is
-	// used. A restart then loses all subscriptions and the notifications that were not
-	// accepted, and each channel starts again with the first change after it.
-	// Destinations see the gap before the next notification, and read the Change List.
-	//
-	// With a Store, the removal of a set is announced to the hubs of the set, even if
-	// no other set has hubs. The Store does not keep tokens, so a hub that needs a
-	// Token or a Ping is notified only if another set has it.
-	Store Store
-
-	// Hub gives the Source a WebSub hub of its own. [Source.Wrap] and
-	// [Source.ServeHTTP] serve it, [Source.Run] runs it, and every set links to it,
-	// before the hubs of [Set].Hubs. Without a Logger it uses that of the Source. If
-	// nil, the Source has no hub of its own.
-	Hub *hub.Options
-
-	// HubURI is the public URI of Hub; the Source serves Hub at its path. If empty,
-	// websub/ below the base URL is used.
-	HubURI string
-
-	// DumpInterval is the minimum time between two Framework Notifications of a
-	// changed Resource Dump. A dump changes whenever its set does, and Destinations
-	// can only fetch all of it again. If zero, 24 hours is used.
-	DumpInterval time.Duration
-
-	// Push configures the publication of notifications and their transfer to the hubs
-	// of the sets. Without a Logger, it uses that of the Source.
-	Push *topic.Options
-
-	// WebSocket also serves the notification channels of all sets by WebSockets.
-	// Package topic/websocket implements it; [Source.Run] runs it. If nil, there are
-	// no WebSockets.
-	WebSocket topic.Feed
-
-	// Observe is called after each answer to a request for a document, a package, a
-	// version of a resource or a topic, and to the Hub: for metrics, or to see who
-	// harvests. It is called by the goroutine of the request, so it must be fast, and
-	// safe for concurrent use. WebSockets are not observed. If nil, it costs nothing.
-	Observe func(Answer)
-
-	// Tracer records spans: of renderings and of the planning of packages, as children of
-	// the request that causes them, and of deliveries by Hub and Push, unless these have
-	// a Tracer of their own. If nil, it costs nothing.
-	Tracer resourcesync.Tracer
-
-	// Pages has templates that replace those of the HTML pages on which people see the
-	// documents in a browser; the folders templates of internal/pages and look of
-	// internal/webpage have the built-in ones, which files with the same names replace.
-	// The data of templates may change with each version. [New] fails if one of them has a
-	// fault, or a name that replaces none. If nil, the built-in ones are used; with
-	// [NoPages], there are no pages.
-	Pages fs.FS
-
-	// Logger receives errors, which clients do not see. If nil, slog.Default() is
-	// used.
-	Logger *slog.Logger
 }
 
 // withDefaults returns o with defaults, or an error if o is invalid. o may be nil.
@@ -192,24 +166,25 @@ func (o *Options) withDefaults() (Options, error) {
 	if o != nil {
 		out = *o
 	}
-	if out.PageSize = cmp.Or(out.PageSize, 10_000); out.PageSize < 1 || out.PageSize > rsxml.MaxEntries {
-		return out, fmt.Errorf("rshttp: PageSize %d: must be 1 to %d", out.PageSize, rsxml.MaxEntries)
+	d, l := &out.Division, &out.Limits
+	if d.PageSize = cmp.Or(d.PageSize, 10_000); d.PageSize < 1 || d.PageSize > rsxml.MaxEntries {
+		return out, fmt.Errorf("rshttp: PageSize %d: must be 1 to %d", d.PageSize, rsxml.MaxEntries)
 	}
-	if min(out.Window, out.DumpInterval, out.PackageEvery, out.RenderTimeout) < 0 ||
-		min(out.Renderings, out.Transfers, out.ClientTransfers) < 0 || out.PackageSize < 0 {
-		return out, errors.New("rshttp: only Settle, CacheBytes and Wait of Options may be negative")
+	if min(d.Window, d.PackageEvery, l.RenderTimeout, out.Push.DumpInterval) < 0 ||
+		min(l.Renderings, l.Transfers, l.ClientTransfers) < 0 || d.PackageSize < 0 {
+		return out, errors.New("rshttp: of the numbers in Options, only Settle, CacheBytes and Wait may be negative")
 	}
-	out.Window = cmp.Or(out.Window, 24*time.Hour)
-	out.Settle = cmp.Or(out.Settle, time.Minute)
-	out.DumpInterval = cmp.Or(out.DumpInterval, 24*time.Hour)
-	out.PackageSize = cmp.Or(out.PackageSize, 16<<20)
-	out.PackageEvery = cmp.Or(out.PackageEvery, time.Hour)
-	out.Transfers = cmp.Or(out.Transfers, 64)
-	out.ClientTransfers = cmp.Or(out.ClientTransfers, (out.Transfers+1)/2)
-	out.CacheBytes = cmp.Or(out.CacheBytes, 32<<20)
-	out.Renderings = cmp.Or(out.Renderings, 2*runtime.GOMAXPROCS(0))
-	out.Wait = cmp.Or(out.Wait, 5*time.Second)
-	out.RenderTimeout = cmp.Or(out.RenderTimeout, time.Minute)
+	d.Window = cmp.Or(d.Window, 24*time.Hour)
+	d.Settle = cmp.Or(d.Settle, time.Minute)
+	d.PackageSize = cmp.Or(d.PackageSize, 16<<20)
+	d.PackageEvery = cmp.Or(d.PackageEvery, time.Hour)
+	l.Transfers = cmp.Or(l.Transfers, 64)
+	l.ClientTransfers = cmp.Or(l.ClientTransfers, (l.Transfers+1)/2)
+	l.CacheBytes = cmp.Or(l.CacheBytes, 32<<20)
+	l.Renderings = cmp.Or(l.Renderings, 2*runtime.GOMAXPROCS(0))
+	l.Wait = cmp.Or(l.Wait, 5*time.Second)
+	l.RenderTimeout = cmp.Or(l.RenderTimeout, time.Minute)
+	out.Push.DumpInterval = cmp.Or(out.Push.DumpInterval, 24*time.Hour)
 	out.Logger = cmp.Or(out.Logger, slog.Default())
 	if out.HubURI != "" && out.Hub == nil {
 		return out, errors.New("rshttp: HubURI without Hub: set Hub to &hub.Options{}")

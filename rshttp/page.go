@@ -24,22 +24,13 @@ import (
 // reads what it shows, and not what its document lists: its cost does not depend on the
 // length of a list.
 
-// NoPages as [Options].Pages turns the HTML pages off.
-var NoPages fs.FS = noPages{}
-
-type noPages struct{}
-
-func (noPages) Open(name string) (fs.File, error) {
-	return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist}
-}
-
 // pageOf is the suffix of the name of the kind that is the page of another kind.
 const pageOf = "-page-html"
 
 // withPages returns rows and the kinds of their pages, or no pages if o turns them off.
 func withPages(rows []*kind, o *Options) []*kind {
 	for _, k := range rows {
-		if o.Pages == NoPages {
+		if o.Pages.Off {
 			k.page = nil
 		}
 		if k.page == nil {
@@ -129,14 +120,14 @@ func (q request) servePage() error {
 	if len(v.after) > maxPosition {
 		return notExist("a position of this length", v.t)
 	}
-	ctx, cancel := context.WithTimeout(q.r.Context(), max(q.options.Wait, 0)+2*q.options.RenderTimeout)
+	ctx, cancel := context.WithTimeout(q.r.Context(), max(q.options.Limits.Wait, 0)+2*q.options.Limits.RenderTimeout)
 	defer cancel()
 	key := v.t.kind.name + pageOf + " " + v.t.setName() + " " + v.t.part + "?" + url.Values{"after": {v.after}, "sort": {string(v.sort)}}.Encode()
 	result, err := q.requests.Of(true).Do(ctx, key, admission.Job{
-		Begin: func(ctx context.Context) error { return q.renderings.AcquireWithin(ctx, q.options.Wait, true) },
+		Begin: func(ctx context.Context) error { return q.renderings.AcquireWithin(ctx, q.options.Limits.Wait, true) },
 		Work: func(ctx context.Context) (any, error) {
 			defer q.renderings.Release(true)
-			ctx, cancel := context.WithTimeout(ctx, q.options.RenderTimeout)
+			ctx, cancel := context.WithTimeout(ctx, q.options.Limits.RenderTimeout)
 			defer cancel()
 			return v.render(ctx)
 		},

@@ -35,7 +35,7 @@ const (
 
 // TestPageNegotiation requests documents as browsers and harvesters do.
 func TestPageNegotiation(t *testing.T) {
-	src := newSource(t, &rshttp.Options{PageSize: 2, Sitemap: true}, rshttp.Set{Provider: papers(t, "a", "b", "c")})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 2}, Sitemaps: rshttp.PlainSitemaps}, rshttp.Set{Provider: papers(t, "a", "b", "c")})
 	const list = "/resourcesync/resourcelist.xml"
 	const vary = "Accept-Encoding, Accept, Sec-Fetch-Dest"
 	for _, tt := range []struct {
@@ -157,7 +157,7 @@ func TestPages(t *testing.T) {
 	if err := set.Delete(t.Context(), "000004.txt"); err != nil {
 		t.Error(err)
 	}
-	src := newSource(t, &rshttp.Options{PageSize: 2, Hub: &hub.Options{}, Settle: -1, PackageEvery: time.Second},
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 2, Settle: -1, PackageEvery: time.Second}, Hub: &hub.Options{}},
 		rshttp.Set{Name: "papers", Provider: set, ChangeOpener: history{set}, Hubs: []topic.Hub{{URI: "https://hub.example.net/?secret=1", Token: "token"}}})
 	seen := map[string]string{}
 	queue := []string{src.Page()}
@@ -227,18 +227,18 @@ func TestPageErrors(t *testing.T) {
 
 // TestPagesOption turns pages off, and replaces templates.
 func TestPagesOption(t *testing.T) {
-	src := newSource(t, &rshttp.Options{Pages: rshttp.NoPages}, rshttp.Set{Provider: papers(t, "a")})
+	src := newSource(t, &rshttp.Options{Pages: rshttp.Pages{Off: true}}, rshttp.Set{Provider: papers(t, "a")})
 	if res := get(t, src, "/resourcesync/resourcelist.html"); res.StatusCode != 404 || src.Page() != "" {
 		t.Errorf("without pages: %d, %q", res.StatusCode, src.Page())
 	}
 	if res := get(t, src, "/resourcesync/resourcelist.xml", browser...); res.Header.Get("Content-Type") != "application/xml" || res.Header.Get("Vary") != "Accept-Encoding" {
 		t.Errorf("without pages: %v", res.Header)
 	}
-	src = newSource(t, &rshttp.Options{Pages: fstest.MapFS{"resources.html": {Data: []byte("Ours: {{range .Data.Rows}}{{.Text}}{{end}}")}}}, rshttp.Set{Provider: papers(t, "a")})
+	src = newSource(t, &rshttp.Options{Pages: rshttp.Pages{Templates: fstest.MapFS{"resources.html": {Data: []byte("Ours: {{range .Data.Rows}}{{.Text}}{{end}}")}}}}, rshttp.Set{Provider: papers(t, "a")})
 	if html := getPage(t, src, "/resourcesync/resourcelist.html"); !strings.Contains(html, "Ours: /papers/a") {
 		t.Errorf("with a template: %s", html)
 	}
-	_, err := rshttp.New(base, []rshttp.Set{{Provider: papers(t, "a")}}, &rshttp.Options{Pages: fstest.MapFS{"list.html": {Data: []byte("{{")}}})
+	_, err := rshttp.New(base, []rshttp.Set{{Provider: papers(t, "a")}}, &rshttp.Options{Pages: rshttp.Pages{Templates: fstest.MapFS{"list.html": {Data: []byte("{{")}}}})
 	if err == nil || !strings.Contains(err.Error(), "Pages") {
 		t.Errorf("a broken template: %v", err)
 	}
@@ -248,7 +248,7 @@ func TestPagesOption(t *testing.T) {
 // first.
 func TestPageLimits(t *testing.T) {
 	set := &blocking{Set: papers(t, "a"), begun: make(chan struct{}), end: make(chan struct{})}
-	src := newSource(t, &rshttp.Options{Renderings: 1, Wait: -1}, rshttp.Set{Provider: set})
+	src := newSource(t, &rshttp.Options{Limits: rshttp.Limits{Renderings: 1, Wait: -1}}, rshttp.Set{Provider: set})
 	done := make(chan int)
 	go func() { done <- get(t, src, "/resourcesync/resourcelist.html").StatusCode }()
 	<-set.begun
@@ -277,7 +277,7 @@ func (b *blocking) Resources(ctx context.Context, r resourcesync.Range) iter.Seq
 // BenchmarkPage compares HTML pages of a set of 10 million resources with the documents that
 // they show, neither of them cached.
 func BenchmarkPage(b *testing.B) {
-	src := newSource(b, &rshttp.Options{CacheBytes: -1}, rshttp.Set{Provider: numbers(10_000_000)})
+	src := newSource(b, &rshttp.Options{Limits: rshttp.Limits{CacheBytes: -1}}, rshttp.Set{Provider: numbers(10_000_000)})
 	index := get(b, src, "/resourcesync/resourcelist.html")
 	part := anchors(text(b, index), "")[100]
 	part = strings.TrimSuffix(strings.TrimPrefix(part, "https://example.org"), ".html")

@@ -84,7 +84,7 @@ func TestPagePosition(t *testing.T) {
 // TestPagesFaults has templates that must be refused at the start, not when a person opens a
 // page.
 func TestPagesFaults(t *testing.T) {
-	_, err := rshttp.New(base, []rshttp.Set{{Provider: papers(t, "a")}}, &rshttp.Options{Pages: os.DirFS(filepath.Join(t.TempDir(), "none"))})
+	_, err := rshttp.New(base, []rshttp.Set{{Provider: papers(t, "a")}}, &rshttp.Options{Pages: rshttp.Pages{Templates: os.DirFS(filepath.Join(t.TempDir(), "none"))}})
 	if !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("a folder that does not exist: %v", err)
 	}
@@ -96,7 +96,7 @@ func TestPagesFaults(t *testing.T) {
 		"unknown name":     {"resource.html", "Ours"},
 		"layout":           {"layout.html", `{{.Titel}}`},
 	} {
-		_, err := rshttp.New(base, []rshttp.Set{{Provider: papers(t, "a")}}, &rshttp.Options{Pages: fstest.MapFS{file[0]: {Data: []byte(file[1])}}})
+		_, err := rshttp.New(base, []rshttp.Set{{Provider: papers(t, "a")}}, &rshttp.Options{Pages: rshttp.Pages{Templates: fstest.MapFS{file[0]: {Data: []byte(file[1])}}}})
 		if err == nil || !strings.Contains(err.Error(), "Pages") || !strings.Contains(err.Error(), file[0]) {
 			t.Errorf("%s: %v", name, err)
 		}

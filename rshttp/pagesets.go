@@ -197,7 +197,7 @@ func (v *view) stateOf(ctx context.Context, st *set, c resourcesync.Capability) 
 		return v.openWindow(ctx, st, windows)
 	case resourcesync.ChangeDump:
 		if d := st.changePackages.Current(); d != nil {
-			return number(int64(len(d.Packages)), "package") + ". A package is closed " + every(st.options.PackageEvery) + " if there are changes."
+			return number(int64(len(d.Packages)), "package") + ". A package is closed " + every(st.options.Division.PackageEvery) + " if there are changes."
 		}
 		return "Divided into packages when it is first requested."
 	}
@@ -212,7 +212,7 @@ func (v *view) openWindow(ctx context.Context, st *set, windows []resourcesync.I
 	if len(windows) == 1 {
 		return "One list, open since " + open.From.UTC().Format("2 Jan, 15:04") + "."
 	}
-	window := st.options.Window
+	window := st.options.Division.Window
 	if _, ok := st.Changer.(resourcesync.Windower); ok {
 		w, ok := st.Changer.(resourcesync.WindowSpanner)
 		if !ok {

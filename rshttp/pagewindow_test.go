@@ -15,7 +15,7 @@ import (
 func TestOpenWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // begins at midnight, 1 January 2000
 		set := full{memory.New(nil)}
-		src, err := New("https://example.org/rs/", []Set{{Provider: set}}, &Options{PageSize: 3, Logger: slog.New(slog.DiscardHandler)})
+		src, err := New("https://example.org/rs/", []Set{{Provider: set}}, &Options{Division: Division{PageSize: 3}, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

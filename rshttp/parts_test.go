@@ -68,9 +68,9 @@ func TestParts(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	rows := tableOf(0)
 	const pageSize = 2000
-	options := &rshttp.Options{PageSize: pageSize, Sitemap: true}
+	options := &rshttp.Options{Division: rshttp.Division{PageSize: pageSize}, Sitemaps: rshttp.PlainSitemaps}
 	cold := *options
-	cold.CacheBytes = -1
+	cold.Limits.CacheBytes = -1
 	warm := newSource(t, options, rshttp.Set{Provider: inParts{versioned{rows}, 4}})
 	change := func(n int) {
 		for range n {

@@ -165,7 +165,7 @@ func TestPatchesAtOneInstant(t *testing.T) {
 	later := changes[0]
 	later.Datetime = newYear.Add(2 * time.Hour)
 	changes = append(changes, later)
-	src := newSource(t, &rshttp.Options{PackageSize: 1000}, rshttp.Set{Provider: wrong{}, Changer: coarse(changes), ChangeOpener: m})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PackageSize: 1000}}, rshttp.Set{Provider: wrong{}, Changer: coarse(changes), ChangeOpener: m})
 	entries := changePackages(t, src)
 	if len(entries) != 3 { // one for each instant
 		t.Errorf("%d packages", len(entries))
@@ -194,7 +194,7 @@ func TestPatchesHaveTheirPlace(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	src := newSource(t, &rshttp.Options{Sitemap: true}, rshttp.Set{Provider: m})
+	src := newSource(t, &rshttp.Options{Sitemaps: rshttp.PlainSitemaps}, rshttp.Set{Provider: m})
 	first := firstChanges(t, src, m.Set)
 	for path, want := range map[string]int{
 		"/resourcesync/resourcelist.xml":   0,

@@ -13,7 +13,7 @@ import (
 // TestD7_DocumentsAtTheRoot: with the base /, the Source takes the paths that Paths
 // lists and leaves all others to the application.
 func TestD7_DocumentsAtTheRoot(t *testing.T) {
-	src, err := rshttp.New("https://example.org/", []rshttp.Set{{Provider: memory.New(nil)}}, &rshttp.Options{Sitemap: true})
+	src, err := rshttp.New("https://example.org/", []rshttp.Set{{Provider: memory.New(nil)}}, &rshttp.Options{Sitemaps: rshttp.PlainSitemaps})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func at(n numbers, before func(i int) error) listing {
 func TestLargeDocument(t *testing.T) {
 	const n = 20_000
 	const path = "/resourcesync/resourcelist.xml"
-	options := &rshttp.Options{PageSize: n}
+	options := &rshttp.Options{Division: rshttp.Division{PageSize: n}}
 	quick := newSource(t, options, rshttp.Set{Provider: at(n, func(int) error { return nil })})
 	slow := newSource(t, options, rshttp.Set{Provider: at(n, func(i int) error {
 		switch i % 1000 {
@@ -102,7 +102,7 @@ func TestLargeFailures(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			broken := false
-			src := newSource(t, &rshttp.Options{PageSize: 20_000}, rshttp.Set{Provider: at(20_000, func(i int) error {
+			src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 20_000}}, rshttp.Set{Provider: at(20_000, func(i int) error {
 				if broken && i == 15_000 {
 					return fail()
 				}
@@ -140,7 +140,7 @@ func TestAllocations(t *testing.T) {
 		resources[i] = numbers(0).at(i)
 	}
 	allocations := func(n int) float64 {
-		src := newSource(t, &rshttp.Options{PageSize: len(resources)}, rshttp.Set{Provider: listing(
+		src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: len(resources)}}, rshttp.Set{Provider: listing(
 			func(context.Context, resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
 				return func(yield func(resourcesync.Resource, error) bool) {
 					for _, r := range resources[:n] {

@@ -99,10 +99,7 @@ func (r *runner) newPublisher() (*publisher.Publisher, error) {
 	if len(channels) == 0 && r.options.Store == nil && r.hub == nil {
 		return nil, nil
 	}
-	var opts topic.Options
-	if r.options.Push != nil {
-		opts = *r.options.Push
-	}
+	opts := r.options.Push
 	opts.Logger = cmp.Or(opts.Logger, r.log)
 	if opts.Tracer == nil {
 		opts.Tracer = r.options.Tracer
@@ -189,7 +186,7 @@ func (r *runner) channel(st *set, c resourcesync.Capability) (publisher.Channel,
 		Hubs:           st.Hubs,
 	}
 	if c == resourcesync.ChangeNotification {
-		channel.Changer, channel.Settle = st.Changer, st.options.Settle
+		channel.Changer, channel.Settle = st.Changer, st.options.Division.Settle
 		channel.Stater, channel.Watcher = st.changeStater, st.changeWatcher
 		return channel, nil
 	}

@@ -264,7 +264,7 @@ func TestRS14_RS16_RS17_FrameworkNotifications(t *testing.T) {
 	}
 	h := newHubServer(t)
 	s := newShelf(t)
-	o := rshttp.Options{PageSize: 3, PackageSize: 500}
+	o := rshttp.Options{Division: rshttp.Division{PageSize: 3, PackageSize: 500}}
 	_, stop := pushed(t, o, rshttp.Set{Provider: history{s}, Hubs: []topic.Hub{{URI: h.uri}}})
 	begun(t, h, "")
 	for i := range 7 {
@@ -329,7 +329,7 @@ func TestRS15_TableOfChanges(t *testing.T) {
 	s := newShelf(t)
 	s.put("0", noise(1, 100))
 	a, b := rshttp.Set{Name: "a", Provider: history{s}, Hubs: hubs}, rshttp.Set{Name: "b", Provider: memory.New(nil), Hubs: hubs}
-	o := rshttp.Options{Store: storeOf(pushlog.NewMemory()), PageSize: 3, PackageSize: 500}
+	o := rshttp.Options{Store: storeOf(pushlog.NewMemory()), Division: rshttp.Division{PageSize: 3, PackageSize: 500}}
 	changes := func() map[string]bool {
 		all := make(map[string]bool)
 		for _, p := range h.on("/framework/") {
@@ -506,7 +506,7 @@ func TestPushNeeds(t *testing.T) {
 	}{
 		"a hub that is no URI":         {rshttp.Set{Hubs: []topic.Hub{{URI: "hub"}}}, rshttp.Options{}},
 		"a hub twice":                  {rshttp.Set{Hubs: []topic.Hub{hub, hub}}, rshttp.Options{}},
-		"wrong options":                {rshttp.Set{Hubs: []topic.Hub{hub}}, rshttp.Options{Push: &topic.Options{Flush: -1}}},
+		"wrong options":                {rshttp.Set{Hubs: []topic.Hub{hub}}, rshttp.Options{Push: topic.Options{Flush: -1}}},
 		"a channel without hub":        {rshttp.Set{Require: []resourcesync.Capability{resourcesync.FrameworkNotification}}, rshttp.Options{}},
 		"a change channel, no journal": {rshttp.Set{Provider: tableOf(1), Hubs: []topic.Hub{hub}, Require: []resourcesync.Capability{resourcesync.ChangeNotification}}, rshttp.Options{}},
 	} {

@@ -38,7 +38,7 @@ func recentChanges(t *testing.T, src *rshttp.Source) (from time.Time, entries []
 func TestD7_RecentChanges(t *testing.T) {
 	now := newYear
 	set := memory.New(&memory.Options{Now: func() time.Time { return now }})
-	src := newSource(t, &rshttp.Options{PageSize: 5}, rshttp.Set{Provider: set})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 5}}, rshttp.Set{Provider: set})
 	var all []time.Time
 	for i := range 60 {
 		now = now.Add(2 * time.Hour)
@@ -94,7 +94,7 @@ func (b busy) Changes(_ context.Context, iv resourcesync.Interval) iter.Seq2[res
 func TestD7_MoreRecentChangesThanFit(t *testing.T) {
 	for _, pageSize := range []int{7_000, rsxml.MaxEntries} {
 		const n = rsxml.MaxEntries + 1
-		src := newSource(t, &rshttp.Options{PageSize: pageSize}, rshttp.Set{Provider: wrong{}, Changer: busy(n)})
+		src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: pageSize}}, rshttp.Set{Provider: wrong{}, Changer: busy(n)})
 		from, entries, _ := recentChanges(t, src)
 		if len(entries) != 49_000 {
 			t.Errorf("pages of %d: %d entries", pageSize, len(entries))

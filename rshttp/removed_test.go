@@ -152,7 +152,7 @@ func TestD2_MovedSetIsNotDeleted(t *testing.T) {
 	}
 	a, b := set("a", hubs), set("b", hubs)
 	outbox := pushlog.NewMemory()
-	push := &topic.Options{Flush: 20 * time.Millisecond, Framework: 20 * time.Millisecond}
+	push := topic.Options{Flush: 20 * time.Millisecond, Framework: 20 * time.Millisecond}
 	old := newSource(t, &rshttp.Options{Store: storeOf(outbox), Push: push}, a) // a replica that does not know b
 	_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, a, b)
 	begun(t, h, "a/")
@@ -188,7 +188,7 @@ func TestD2_MovedSetIsNotDeleted(t *testing.T) {
 func TestD2_FreshStart(t *testing.T) {
 	h := newHubServer(t)
 	s := shelfOf(t, 95, 100)
-	pushed(t, rshttp.Options{PageSize: 10, PackageSize: 100}, rshttp.Set{Provider: history{s}, Hubs: []topic.Hub{{URI: h.uri}}})
+	pushed(t, rshttp.Options{Division: rshttp.Division{PageSize: 10, PackageSize: 100}}, rshttp.Set{Provider: history{s}, Hubs: []topic.Hub{{URI: h.uri}}})
 	all := []resourcesync.Capability{resourcesync.ResourceList, resourcesync.ResourceDump, resourcesync.ChangeList, resourcesync.ChangeDump}
 	named := map[resourcesync.Capability]rsxml.Entry{}
 	until(t, "the first notifications", func() bool {
@@ -201,7 +201,7 @@ func TestD2_FreshStart(t *testing.T) {
 		}
 		return !slices.ContainsFunc(all, func(c resourcesync.Capability) bool { return named[c].Loc == "" })
 	})
-	src := newSource(t, &rshttp.Options{PageSize: 10, PackageSize: 100}, rshttp.Set{Provider: history{s}})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 10, PackageSize: 100}}, rshttp.Set{Provider: history{s}})
 	for _, c := range all {
 		e := named[c]
 		index := pushBase + string(c) + ".xml"

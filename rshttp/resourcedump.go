@@ -86,7 +86,7 @@ func (st *set) groupPackages(ctx context.Context, p, previous *partition.Partiti
 		if previous != nil {
 			before = previous.Groups
 		}
-		dumps := paging.NewCuts(before, st.options.PageSize)
+		dumps := paging.NewCuts(before, st.options.Division.PageSize)
 		head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceDump}}
 		longest := packages.Stats{At: time.Unix(0, 1), Length: resourcesync.Bytes(math.MaxInt64)}
 		var scratch []byte

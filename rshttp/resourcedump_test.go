@@ -279,7 +279,7 @@ func TestPackages(t *testing.T) {
 	}
 	for name, p := range map[string]resourcesync.Provider{"bare": bare{s}, "with every upgrade": s} {
 		t.Run(name, func(t *testing.T) {
-			src := newSource(t, &rshttp.Options{PackageSize: packageSize}, rshttp.Set{Provider: p})
+			src := newSource(t, &rshttp.Options{Division: rshttp.Division{PackageSize: packageSize}}, rshttp.Set{Provider: p})
 			got := map[string]string{}
 			for _, e := range packages(t, src) {
 				if length, _ := e.Metadata.Length.Bytes(); length != int64(len(text(t, get(t, src, pathOf(e))))) {
@@ -313,7 +313,7 @@ func TestPackages(t *testing.T) {
 // of a Destination's.
 func TestDumpStability(t *testing.T) {
 	s := shelfOf(t, 200, 100)
-	src := newSource(t, &rshttp.Options{PackageSize: 2000}, rshttp.Set{Provider: s})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PackageSize: 2000}}, rshttp.Set{Provider: s})
 	state := func() map[string]string {
 		out := map[string]string{dumpPath: get(t, src, dumpPath).Header.Get("ETag")}
 		for _, e := range packages(t, src) {
@@ -374,7 +374,7 @@ func TestDumpGrows(t *testing.T) {
 				n = 100
 			}
 			s := shelfOf(t, n, 100)
-			src := newSource(t, &rshttp.Options{PackageSize: 1000}, rshttp.Set{Provider: s})
+			src := newSource(t, &rshttp.Options{Division: rshttp.Division{PackageSize: 1000}}, rshttp.Set{Provider: s})
 			before := packages(t, src)
 			for i := range 30 {
 				s.put(fmt.Sprintf("000001-%02d.txt", i), noise(uint32(i), 100))
@@ -479,7 +479,7 @@ func TestFullPackageIsKept(t *testing.T) {
 	if raceEnabled {
 		t.Skip("takes long, and nothing is done at the same time")
 	}
-	src := newSource(t, &rshttp.Options{PackageSize: 1 << 30}, rshttp.Set{Provider: copiesOf(rsxml.MaxEntries/4*3, 20_000)})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PackageSize: 1 << 30}}, rshttp.Set{Provider: copiesOf(rsxml.MaxEntries/4*3, 20_000)})
 	for range 2 {
 		if res := do(t, src, "HEAD", wholePath); res.StatusCode != 200 {
 			t.Fatal(res.Status)

@@ -22,7 +22,7 @@ func FuzzRoutes(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	rt := newRoutes(base, true, kinds(&Options{Sitemap: true}, &description{}, true))
+	rt := newRoutes(base, true, kinds(&Options{Sitemaps: PlainSitemaps}, &description{}, true))
 	sets := map[string]*set{"a": {Set: Set{Name: "a"}, hubs: []string{""}}}
 	f.Fuzz(func(t *testing.T, path string) {
 		to, ok := rt.match(path, sets)

@@ -84,7 +84,7 @@ func TestUnlistedRanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := tableOf(3)
 		slow.hold = make(chan struct{})
-		src := newSource(t, &rshttp.Options{Renderings: 4},
+		src := newSource(t, &rshttp.Options{Limits: rshttp.Limits{Renderings: 4}},
 			rshttp.Set{Name: "a", Provider: slow}, rshttp.Set{Name: "b", Provider: tableOf(3)})
 		for _, name := range []string{"~YQ", "~Yg", "~Yw", "~ZA"} {
 			go get(t, src, fmt.Sprintf("/resourcesync/a/resourcelist/%s.xml", name))

@@ -166,7 +166,7 @@ func BenchmarkCrawl10M(b *testing.B) {
 // BenchmarkColdPage renders the first and the last page of ten million
 // resources in turn and reports what the last costs of the first.
 func BenchmarkColdPage(b *testing.B) {
-	src := newSource(b, &rshttp.Options{CacheBytes: -1}, rshttp.Set{Provider: numbers(10_000_000)})
+	src := newSource(b, &rshttp.Options{Limits: rshttp.Limits{CacheBytes: -1}}, rshttp.Set{Provider: numbers(10_000_000)})
 	_, entries, err := rsxml.Decode(get(b, src, "/resourcesync/resourcelist.xml").Body)
 	if err != nil {
 		b.Fatal(err)

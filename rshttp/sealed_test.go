@@ -126,7 +126,7 @@ func TestD5_Replicas(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			return newSource(t, &rshttp.Options{PackageSize: 40}, rshttp.Set{Provider: set, ChangeOpener: onlyOpener{h}}), set
+			return newSource(t, &rshttp.Options{Division: rshttp.Division{PackageSize: 40}}, rshttp.Set{Provider: set, ChangeOpener: onlyOpener{h}}), set
 		}
 		a, set := source(open())
 		b, _ := source(open())

@@ -268,7 +268,7 @@ func publish(t *testing.T) *published {
 		t.Error(err)
 	}
 	many.swap("many-007.txt", nil)
-	src := newSource(t, &rshttp.Options{PageSize: 10, PackageSize: 300, DescribedBy: about + "about"},
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 10, PackageSize: 300}, DescribedBy: about + "about"},
 		rshttp.Set{Name: "few", Provider: mended, DescribedBy: about + "about/few", Memento: true},
 		rshttp.Set{Name: "many", Provider: history{many}, DescribedBy: about + "about/many"})
 	seal(t, few.Set)

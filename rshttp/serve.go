@@ -64,7 +64,7 @@ func (s *Source) document(ctx context.Context, t target, kept *document) (*docum
 		return kept, nil
 	}
 	// Bound the total wait: the queue, a rendering in flight, ours.
-	deadline := withLazyDeadline(ctx, max(s.options.Wait, 0)+2*s.options.RenderTimeout)
+	deadline := withLazyDeadline(ctx, max(s.options.Limits.Wait, 0)+2*s.options.Limits.RenderTimeout)
 	defer deadline.release()
 	ctx = deadline
 	if fresh, err := t.fresh(ctx, kept.stateOf()); err != nil {
@@ -78,7 +78,9 @@ func (s *Source) document(ctx context.Context, t target, kept *document) (*docum
 	}
 	unlisted := t.isUnlisted()
 	v, err := s.requests.Of(unlisted).Do(ctx, t.path, admission.Job{
-		Begin: func(ctx context.Context) error { return s.renderings.AcquireWithin(ctx, s.options.Wait, unlisted) },
+		Begin: func(ctx context.Context) error {
+			return s.renderings.AcquireWithin(ctx, s.options.Limits.Wait, unlisted)
+		},
 		Work: func(ctx context.Context) (any, error) {
 			defer s.renderings.Release(unlisted)
 			return s.renderAnew(ctx, t)
@@ -104,7 +106,7 @@ func (t target) fresh(ctx context.Context, was *state) (bool, error) {
 
 // renderAnew renders t and caches the result, unless the cached document has become fresh.
 func (s *Source) renderAnew(ctx context.Context, t target) (doc *document, err error) {
-	ctx, cancel := context.WithTimeout(ctx, s.options.RenderTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.options.Limits.RenderTimeout)
 	defer cancel()
 	kept := s.cache.get(t.path)
 	if fresh, err := t.fresh(ctx, kept.stateOf()); err != nil || fresh {

@@ -178,7 +178,7 @@ func newSet(in *site, s Set, only bool, ownHub string) (*set, error) {
 // Provider, or nil.
 func (st *set) divide(journal resourcesync.Changer) {
 	o := &st.options
-	st.pages = partition.Pages(st.Name, st.Provider, st.Cutter, st.Stater, o.PageSize)
+	st.pages = partition.Pages(st.Name, st.Provider, st.Cutter, st.Stater, o.Division.PageSize)
 	st.resourcePackages = &packages.Resources{Provider: st.Provider, Stater: st.Stater, PartStater: st.partStater, Size: st.packageSize()}
 	if _, ordered := st.Changer.(resourcesync.Windower); ordered && journal == nil {
 		st.resourcePackages.Changer = st.Changer
@@ -186,7 +186,7 @@ func (st *set) divide(journal resourcesync.Changer) {
 	st.changePackages = newChangePackages(st)
 	st.packages = newPackages(st)
 	if st.Changer != nil {
-		st.windows = partition.NewWindowCache(st.Name, st.Changer, o.Window, o.PageSize, max(o.Settle, 0))
+		st.windows = partition.NewWindowCache(st.Name, st.Changer, o.Division.Window, o.Division.PageSize, max(o.Division.Settle, 0))
 	}
 }
 

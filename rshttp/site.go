@@ -29,7 +29,7 @@ type site struct {
 	made        time.Time
 }
 
-func (s *site) packageSize() packages.Size { return packages.Size(s.options.PackageSize) }
+func (s *site) packageSize() packages.Size { return packages.Size(s.options.Division.PackageSize) }
 
 // presentable reports whether a change of the Source Description can be announced: each set
 // that it names has data, or has had presentTime to get it. So a set that cannot be read does

@@ -17,10 +17,24 @@
 //	r.PathPrefix("/resourcesync/").Handler(src)       // gorilla/mux
 //	r.Handle("/.well-known/resourcesync", src)
 //
+// # Push
+//
 // If [Options].Hub is set or a set has remote hubs, the Source also pushes changes over the
 // two notification channels that its Capability Lists advertise (Change Notification and
 // Framework Notification 1.0.1). [Source.Run] publishes and delivers them, and
-// does the background work.
+// does the background work. Without a Logger or a Tracer, Hub and Push use those of the
+// Source.
+//
+// The Store of Options keeps notifications and subscriptions; Source.Run runs it. Usually it
+// is the *sqlstore.Store that also has the journals of the sets. All processes that serve the
+// same sets share one Store, in which the base URL identifies the Source. Without a Store, a
+// restart loses all subscriptions and the notifications that were not accepted, and each
+// channel starts again with the first change after it. Destinations see the gap before the
+// next notification, and read the Change List.
+//
+// With a Store, the removal of a set is announced to the hubs of the set, even if no other
+// set has hubs. The Store does not keep tokens, so a hub that needs a Token or a Ping is
+// notified only if another set has it.
 //
 // # Documents
 //
@@ -28,7 +42,7 @@
 // range of keys, and its URL contains the range: the cost of rendering a page does not
 // depend on the size of the set, and servers share no memory of pages. A document is
 // rendered and compressed completely before its status is sent. It is cached, within
-// [Options].CacheBytes, until its set changes. Documents are functions of the state, so all
+// [Limits].CacheBytes, until its set changes. Documents are functions of the state, so all
 // replicas send the same bytes with the same entity tags. (The index of a Resource List also
 // depends on how the set has been divided. Stores that keep their cuts, such as sqlstore,
 // divide it alike for all replicas.)
@@ -94,22 +108,22 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 	}
 	s := &Source{
 		site:       &site{options: o, log: o.Logger, sets: make(map[string]*set, len(sets)), made: time.Now()},
-		cache:      newCache(o.CacheBytes),
+		cache:      newCache(o.Limits.CacheBytes),
 		requests:   admission.NewGroups(),
-		renderings: admission.NewLimiter(o.Renderings),
-		transfers:  transfer.NewLimiter(o.Transfers, o.ClientTransfers),
+		renderings: admission.NewLimiter(o.Limits.Renderings),
+		transfers:  transfer.NewLimiter(o.Limits.Transfers, o.Limits.ClientTransfers),
 	}
-	if o.Pages != NoPages {
-		if s.templates, err = pages.New(o.Pages); err != nil {
-			return nil, fmt.Errorf("rshttp: Pages: %w", err)
+	if !o.Pages.Off {
+		if s.templates, err = pages.New(o.Pages.Templates); err != nil {
+			return nil, fmt.Errorf("rshttp: Pages.Templates: %w", err)
 		}
 	}
 	s.runner.site = s.site
 	s.plans = packages.NewPlanner[*state](packages.Options{
 		Size:        s.packageSize(),
-		Concurrency: o.Renderings,
-		Wait:        o.Wait,
-		ReadTimeout: o.RenderTimeout,
+		Concurrency: o.Limits.Renderings,
+		Wait:        o.Limits.Wait,
+		ReadTimeout: o.Limits.RenderTimeout,
 	}, &s.counters.packages)
 	if err := s.openStore(u); err != nil {
 		return nil, err
@@ -149,7 +163,7 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 
 // Wrap returns a handler that serves the Source's documents and its Hub, and passes all other
 // requests to app, with the Link headers of [Source.Link]. app gets its own ResponseWriter, except
-// for a robots.txt to which Options.Robots or Options.RobotsResourceLists, which need Wrap, add lines.
+// for a robots.txt to which [Options].Sitemaps adds lines.
 func (s *Source) Wrap(app http.Handler) http.Handler {
 	app = s.Link(app)
 	if uris := s.sitemaps(); len(uris) > 0 {
@@ -236,10 +250,10 @@ func (s *Source) Paths() []string {
 // sitemaps returns the URLs that robots.txt should name (section 6.3.4).
 func (s *site) sitemaps() []string {
 	var kinds []string
-	if s.options.Robots && s.options.Sitemap {
+	if s.options.Sitemaps&PlainSitemaps != 0 {
 		kinds = append(kinds, kindSitemap)
 	}
-	if s.options.Robots && !s.options.Sitemap || s.options.RobotsResourceLists {
+	if s.options.Sitemaps&ResourceLists != 0 {
 		kinds = append(kinds, kindResourceList)
 	}
 	var uris []string

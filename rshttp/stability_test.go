@@ -110,7 +110,7 @@ func fingerprint(t *testing.T) string {
 			}
 		}
 	}
-	src := newSource(t, &rshttp.Options{PageSize: 100, Sitemap: true}, rshttp.Set{Provider: set})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 100}, Sitemaps: rshttp.PlainSitemaps}, rshttp.Set{Provider: set})
 	sum := sha256.New()
 	var follow func(path string)
 	follow = func(path string) {

@@ -47,7 +47,7 @@ func NewStatic(base string, sets []Set, opts *Options) (*Static, error) {
 			return nil, fmt.Errorf("rshttp: %s of a static Source cannot have Hubs or Memento, because they need a process that runs", title(st.Name))
 		}
 	}
-	o.Pages, o.CacheBytes, o.Observe = NoPages, -1, nil
+	o.Pages, o.Limits.CacheBytes, o.Observe = Pages{Off: true}, -1, nil
 	src, err := New(base, sets, &o)
 	if err != nil {
 		return nil, err
@@ -59,8 +59,8 @@ func NewStatic(base string, sets []Set, opts *Options) (*Static, error) {
 // print returns a digest of the configuration and the program.
 func (s *Source) print() string {
 	o := &s.options
-	all := []string{s.routes.origin, s.routes.base, strconv.Itoa(o.PageSize), o.Window.String(), o.Settle.String(),
-		strconv.FormatInt(o.PackageSize, 10), o.PackageEvery.String(), string(s.description.text)}
+	all := []string{s.routes.origin, s.routes.base, strconv.Itoa(o.Division.PageSize), o.Division.Window.String(), o.Division.Settle.String(),
+		strconv.FormatInt(o.Division.PackageSize, 10), o.Division.PackageEvery.String(), string(s.description.text)}
 	for _, st := range s.order {
 		all = append(all, st.Name, st.DescribedBy, fmt.Sprint(st.capabilities()))
 	}
@@ -83,8 +83,7 @@ func (s *Static) Description() string { return s.src.Description() }
 // Paths returns the paths below the base URL that documents can have, as [Source.Paths] does.
 func (s *Static) Paths() []string { return s.src.Paths() }
 
-// Sitemaps returns the URLs that robots.txt should name, according to the options Robots and
-// RobotsResourceLists (section 6.3.4).
+// Sitemaps returns the URLs that robots.txt should name, according to the option Sitemaps (section 6.3.4).
 func (s *Static) Sitemaps() []string { return s.src.sitemaps() }
 
 // A StaticDocument is a document or a package of a [Static].
@@ -143,7 +142,7 @@ func (s *Static) validator(t target, state string) string {
 func (s *Static) document(t target, part, version string, st *state) *StaticDocument {
 	d := s.at(t, part, version)
 	d.open = func(ctx context.Context) (StaticContent, error) {
-		ctx, cancel := context.WithTimeout(ctx, s.src.options.RenderTimeout)
+		ctx, cancel := context.WithTimeout(ctx, s.src.options.Limits.RenderTimeout)
 		defer cancel()
 		if st == nil {
 			st = &state{}

@@ -48,7 +48,7 @@ func TestStaticOrder(t *testing.T) {
 	if err := papers.Put(t.Context(), resourcesync.Resource{Key: "1", URI: "https://example.org/1"}, resourcesync.Resource{Key: "2", URI: "https://example.org/2"}, resourcesync.Resource{Key: "3", URI: "https://example.org/3"}); err != nil {
 		t.Fatal(err)
 	}
-	src, err := rshttp.NewStatic("https://example.org/a/rs/", []rshttp.Set{{Name: "papers", Provider: papers}, {Name: "maps", Provider: maps}}, &rshttp.Options{PageSize: 1})
+	src, err := rshttp.NewStatic("https://example.org/a/rs/", []rshttp.Set{{Name: "papers", Provider: papers}, {Name: "maps", Provider: maps}}, &rshttp.Options{Division: rshttp.Division{PageSize: 1}})
 	if err != nil {
 		t.Fatal(err)
 	}

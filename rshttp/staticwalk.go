@@ -88,7 +88,7 @@ func (w *staticWalk) target(kind, part string) target {
 func (w *staticWalk) list(ctx context.Context, c resourcesync.Capability) error {
 	switch c {
 	case resourcesync.ResourceList:
-		if err := w.resources(ctx, kindResourceList); err != nil || !w.src.options.Sitemap {
+		if err := w.resources(ctx, kindResourceList); err != nil || w.src.options.Sitemaps&PlainSitemaps == 0 {
 			return err
 		}
 		return w.resources(ctx, kindSitemap)
@@ -230,7 +230,7 @@ func (w *staticWalk) archivedLists(ctx context.Context, a resourcesync.ChangeArc
 	if err != nil {
 		return err
 	}
-	windows, err := a.ArchivedWindows(ctx, w.src.options.PageSize)
+	windows, err := a.ArchivedWindows(ctx, w.src.options.Division.PageSize)
 	if err != nil {
 		return err
 	}

@@ -14,7 +14,7 @@ func TestD3_Times(t *testing.T) {
 	if err := s.Delete(t.Context(), "000001.txt"); err != nil {
 		t.Error(err)
 	}
-	src := newSource(t, &rshttp.Options{PageSize: 10, PackageSize: 100}, rshttp.Set{Provider: history{s}})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 10, PackageSize: 100}}, rshttp.Set{Provider: history{s}})
 	n := 0
 	dated := func(path string) {
 		t.Helper()

@@ -66,13 +66,13 @@ func (q request) breakOff(msg string, attrs ...slog.Attr) {
 // t is listed.
 func (t target) awaitListed(ctx context.Context) {
 	if t.kind.ranges != nil {
-		t.kind.ranges(t.set).Await(ctx, t.set.options.Wait)
+		t.kind.ranges(t.set).Await(ctx, t.set.options.Limits.Wait)
 		return
 	}
-	if t.set.options.Wait < 0 || !t.isUnlisted() {
+	if t.set.options.Limits.Wait < 0 || !t.isUnlisted() {
 		return
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.set.options.Wait)
+	ctx, cancel := context.WithTimeout(ctx, t.set.options.Limits.Wait)
 	defer cancel()
 	_, _ = t.set.changePackages.Dump(ctx) // planning the package gets the error
 }
@@ -87,7 +87,7 @@ func (t target) pack() *packages.Package[*state] {
 		Path:    t.path,
 		Content: content,
 		Fresh: func(ctx context.Context, was *state) (bool, error) {
-			ctx, cancel := context.WithTimeout(ctx, t.set.options.RenderTimeout)
+			ctx, cancel := context.WithTimeout(ctx, t.set.options.Limits.RenderTimeout)
 			defer cancel()
 			return t.fresh(ctx, was)
 		},
@@ -104,7 +104,7 @@ func (t target) listPackage(ctx context.Context) (c *packages.Contents, st *stat
 		ctx, end = t.span(ctx, tracer, "resourcesync.plan")
 		defer func() { end(err) }()
 	}
-	ctx, cancel := context.WithTimeout(ctx, t.set.options.RenderTimeout)
+	ctx, cancel := context.WithTimeout(ctx, t.set.options.Limits.RenderTimeout)
 	defer cancel()
 	t.kind = t.set.routes.kinds[t.kind.manifest]
 	if st, err = t.kind.state(ctx, t, nil); err != nil {

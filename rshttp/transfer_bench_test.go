@@ -86,7 +86,7 @@ func BenchmarkPackage(b *testing.B) {
 					b.Fatal(err)
 				}
 			}
-			srv := httptest.NewServer(newSource(b, &rshttp.Options{PackageSize: 1 << 30}, rshttp.Set{Provider: c}))
+			srv := httptest.NewServer(newSource(b, &rshttp.Options{Division: rshttp.Division{PackageSize: 1 << 30}}, rshttp.Set{Provider: c}))
 			b.Cleanup(srv.Close)
 			total := int64(files.count * files.size)
 			b.SetBytes(total)

@@ -106,7 +106,7 @@ func download(t testing.TB, srv *httptest.Server) int64 {
 func TestSlowClients(t *testing.T) {
 	const bound = 100
 	if os.Getenv("RSHTTP_TEST_TRANSFERS") != "" {
-		srv := httptest.NewServer(newSource(t, &rshttp.Options{PackageSize: 1 << 30, Transfers: 65, ClientTransfers: 65}, rshttp.Set{Provider: copiesOf(10_000, 50_000)}))
+		srv := httptest.NewServer(newSource(t, &rshttp.Options{Division: rshttp.Division{PackageSize: 1 << 30}, Limits: rshttp.Limits{Transfers: 65, ClientTransfers: 65}}, rshttp.Set{Provider: copiesOf(10_000, 50_000)}))
 		defer srv.Close()
 		dawdle(t, srv, 64)
 		if n := download(t, srv); n < 500_000_000 {
@@ -136,7 +136,7 @@ func TestSlowClients(t *testing.T) {
 // server with 64 clients that take 1 KiB a second. The metric is the share of the
 // lone speed.
 func BenchmarkSlowClients(b *testing.B) {
-	src := newSource(b, &rshttp.Options{PackageSize: 1 << 30, Transfers: 65, ClientTransfers: 65}, rshttp.Set{Provider: copiesOf(1000, 100_000)})
+	src := newSource(b, &rshttp.Options{Division: rshttp.Division{PackageSize: 1 << 30}, Limits: rshttp.Limits{Transfers: 65, ClientTransfers: 65}}, rshttp.Set{Provider: copiesOf(1000, 100_000)})
 	alone, crowded := httptest.NewServer(src), httptest.NewServer(src)
 	b.Cleanup(alone.Close)
 	b.Cleanup(crowded.CloseClientConnections)

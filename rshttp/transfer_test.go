@@ -314,7 +314,7 @@ func TestFirstByte(t *testing.T) {
 func TestReadTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := shelfOf(t, 1, 1000)
-		src := newSource(t, &rshttp.Options{Renderings: 2}, rshttp.Set{Provider: s})
+		src := newSource(t, &rshttp.Options{Limits: rshttp.Limits{Renderings: 2}}, rshttp.Set{Provider: s})
 		hold := make(chan struct{})
 		s.opening = func(string) { <-hold }
 		var all sync.WaitGroup
@@ -339,7 +339,7 @@ func TestReadTogether(t *testing.T) {
 func TestUnlistedPackages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := shelfOf(t, 20, 1000)
-		src := newSource(t, &rshttp.Options{Renderings: 4}, rshttp.Set{Provider: bare{s}})
+		src := newSource(t, &rshttp.Options{Limits: rshttp.Limits{Renderings: 4}}, rshttp.Set{Provider: bare{s}})
 		dump := packages(t, src)
 		var reading atomic.Int64
 		hold := make(chan struct{})
@@ -485,7 +485,7 @@ func (s stamped) Open(ctx context.Context, r resourcesync.Resource) (io.ReadClos
 // documents are none of them.
 func TestTransfers(t *testing.T) {
 	s := shelfOf(t, 10, 1000)
-	src := newSource(t, &rshttp.Options{Transfers: 2, ClientTransfers: 3, Renderings: 1, Wait: -1}, rshttp.Set{Provider: s})
+	src := newSource(t, &rshttp.Options{Limits: rshttp.Limits{Transfers: 2, ClientTransfers: 3, Renderings: 1, Wait: -1}}, rshttp.Set{Provider: s})
 	packages(t, src)
 	get(t, src, wholePath)
 	hold, held := make(chan struct{}), make(chan struct{}, 2)
@@ -529,7 +529,7 @@ func TestTransfers(t *testing.T) {
 // TestLostClient: a transfer whose client disconnects ends at once.
 func TestLostClient(t *testing.T) {
 	s := shelfOf(t, 10, 1_500_000) // more than fits into buffers of sockets
-	src := newSource(t, &rshttp.Options{Transfers: 1}, rshttp.Set{Provider: s})
+	src := newSource(t, &rshttp.Options{Limits: rshttp.Limits{Transfers: 1}}, rshttp.Set{Provider: s})
 	srv := httptest.NewServer(src)
 	defer srv.Close()
 	res, err := http.Get(srv.URL + wholePath)

@@ -28,7 +28,7 @@ func TestD19_AbandonedRequests(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := stuck{shelfOf(t, 3, 10), false, make(chan struct{}), "Resources"}
 			other := shelfOf(t, 3, 10)
-			src := newSource(t, &rshttp.Options{Renderings: 4},
+			src := newSource(t, &rshttp.Options{Limits: rshttp.Limits{Renderings: 4}},
 				rshttp.Set{Name: "slow", Provider: s}, rshttp.Set{Name: "other", Provider: other})
 			ask := func(path string, patience time.Duration) int {
 				ctx, cancel := context.WithTimeout(t.Context(), patience)
@@ -81,7 +81,7 @@ func TestD19_UnlistedRefusedFirst(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := stuck{shelfOf(t, 3, 10), false, make(chan struct{}), tt.at}
 			other := shelfOf(t, 3, 10)
-			src := newSource(t, &rshttp.Options{Renderings: 4, Wait: time.Minute},
+			src := newSource(t, &rshttp.Options{Limits: rshttp.Limits{Renderings: 4, Wait: time.Minute}},
 				rshttp.Set{Name: "slow", Provider: s, ChangeOpener: history{s.shelf}}, rshttp.Set{Name: "other", Provider: other, ChangeOpener: history{other}})
 			var all sync.WaitGroup
 			for i := range 300 {
@@ -108,7 +108,7 @@ func TestD19_ListedWindows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := stuck{shelfOf(t, 30, 10), false, make(chan struct{}), ""}
 		time.Sleep(time.Until(newYear.AddDate(0, 0, 1))) // no package has an interval of the future
-		src := newSource(t, &rshttp.Options{Renderings: 4, PageSize: 10, Wait: time.Minute}, rshttp.Set{Provider: &s, ChangeOpener: history{s.shelf}})
+		src := newSource(t, &rshttp.Options{Limits: rshttp.Limits{Renderings: 4, Wait: time.Minute}, Division: rshttp.Division{PageSize: 10}}, rshttp.Set{Provider: &s, ChangeOpener: history{s.shelf}})
 		_, windows := decode(t, src, "/resourcesync/changelist.xml")
 		packages := dumped(t, src, "/resourcesync/changedump.xml")
 		if len(windows) < 3 || len(packages) < 2 {
@@ -136,7 +136,7 @@ func TestD19_ListedWindows(t *testing.T) {
 func TestD16_ListedBesideUnlisted(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := shelfOf(t, 100, 100)
-		src := newSource(t, &rshttp.Options{Wait: 2 * time.Second, Transfers: 64, ClientTransfers: 64}, rshttp.Set{Provider: s})
+		src := newSource(t, &rshttp.Options{Limits: rshttp.Limits{Wait: 2 * time.Second, Transfers: 64, ClientTransfers: 64}}, rshttp.Set{Provider: s})
 		listed := pathOf(packages(t, src)[0])
 		hold := make(chan struct{})
 		var all sync.WaitGroup

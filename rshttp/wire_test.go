@@ -29,7 +29,7 @@ func papers(t *testing.T, keys ...string) *memory.Set {
 }
 
 func TestDocuments(t *testing.T) {
-	src := newSource(t, &rshttp.Options{PageSize: 2, DescribedBy: "https://example.org/about", Sitemap: true},
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 2}, DescribedBy: "https://example.org/about", Sitemaps: rshttp.PlainSitemaps},
 		rshttp.Set{Name: "papers", Provider: papers(t, "a", "b", "c"), DescribedBy: "https://example.org/papers/"},
 		rshttp.Set{Name: "empty", Provider: tableOf(0)})
 	for _, tt := range []struct{ path, want string }{
@@ -162,7 +162,7 @@ func TestDocuments(t *testing.T) {
 
 // TestRequests is the table of requests and responses on the wire.
 func TestRequests(t *testing.T) {
-	src := newSource(t, &rshttp.Options{PageSize: 2}, rshttp.Set{Provider: papers(t, "a", "b", "c")})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 2}}, rshttp.Set{Provider: papers(t, "a", "b", "c")})
 	const (
 		list   = "/resourcesync/resourcelist/~Yw.xml"
 		closed = "/resourcesync/changelist/20260101T000000.000000000Z.xml"
@@ -269,7 +269,7 @@ func TestLastModifiedWaits(t *testing.T) {
 // TestAnyRange: a range that is no page of the index is answered, but takes no
 // place among the documents that are kept.
 func TestAnyRange(t *testing.T) {
-	src := newSource(t, &rshttp.Options{PageSize: 2}, rshttp.Set{Provider: papers(t, "a", "b", "c")})
+	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 2}}, rshttp.Set{Provider: papers(t, "a", "b", "c")})
 	if _, pages := listed(t, src, "/resourcesync/resourcelist.xml"); pages != 2 {
 		t.Fatalf("%d pages", pages)
 	}

@@ -17,7 +17,7 @@ func BenchmarkOneChange(b *testing.B) {
 	rows, err := strconv.Atoi(cmp.Or(os.Getenv("RESOURCESYNC_BENCH_ROWS"), "50000"))
 	must(b, err)
 	s := newSite(b)
-	s.options.PageSize = 0
+	s.options.Division.PageSize = 0
 	s.open(nil, &scan.SetOptions{AwaitScan: true})
 	resource := func(i int, text string) resourcesync.Resource {
 		key := fmt.Sprintf("folder-%03d/file-%07d.txt", i/1000, i)

@@ -43,7 +43,7 @@ type site struct {
 
 func newSite(t testing.TB) *site {
 	t.Helper()
-	s := &site{t: t, out: filepath.Join(t.TempDir(), "out"), options: rshttp.Options{PageSize: 10, PackageSize: 500, PackageEvery: time.Millisecond}}
+	s := &site{t: t, out: filepath.Join(t.TempDir(), "out"), options: rshttp.Options{Division: rshttp.Division{PageSize: 10, PackageSize: 500, PackageEvery: time.Millisecond}}}
 	s.open(&sqlstore.Options{Window: time.Millisecond}, nil)
 	return s
 }
@@ -173,7 +173,7 @@ var steps = []struct {
 func TestEveryMoment(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.dumps, s.options.Sitemap = true, true
+	s.dumps, s.options.Sitemaps = true, rshttp.PlainSitemaps
 	c := newCrawler(s.out)
 	for _, step := range steps {
 		step.change(s)
@@ -241,7 +241,7 @@ func TestKilled(t *testing.T) {
 func TestUnchanged(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.dumps, s.options.Sitemap = true, true
+	s.dumps, s.options.Sitemaps = true, rshttp.PlainSitemaps
 	s.put(1, 60, "first")
 	first := s.write(Options{Gzip: true})
 	if first.Documents == 0 || len(first.Written) < first.Documents {

@@ -20,7 +20,7 @@ import (
 func TestServed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.options.Sitemap = true
+	s.options.Sitemaps = rshttp.PlainSitemaps
 	s.put(1, 60, "first")
 	s.write(Options{Gzip: true})
 	src, err := rshttp.New(origin+"/rs/", []rshttp.Set{{Name: "papers", Provider: s.set}}, &s.options)
@@ -164,7 +164,7 @@ func TestDumpEvery(t *testing.T) {
 		t.Errorf("written: %q", report.Written)
 	}
 	s.put(3, 3, "fourth")
-	s.options.PackageSize = 50
+	s.options.Division.PackageSize = 50
 	if report := s.write(Options{}); !slices.ContainsFunc(report.Written, isPackage) {
 		t.Errorf("written: %q", report.Written)
 	}

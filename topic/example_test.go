@@ -20,7 +20,7 @@ func Example() {
 		Provider: memory.New(nil),
 		Hubs:     []topic.Hub{{URI: "https://hub.example.net/"}},
 	}}, &rshttp.Options{
-		Push:   &topic.Options{Flush: 5 * time.Second},
+		Push:   topic.Options{Flush: 5 * time.Second},
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

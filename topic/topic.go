@@ -66,6 +66,11 @@ type Options struct {
 	// several documents are still published together. If zero, one minute is used.
 	Framework time.Duration
 
+	// DumpInterval is the minimum time between two Framework Notifications of a
+	// changed Resource Dump. A dump changes whenever its set does, and Destinations
+	// can only fetch all of it again. If zero, 24 hours is used.
+	DumpInterval time.Duration
+
 	// Retain is the time for which a notification is kept for hubs and subscribers
 	// that have not accepted it, and for which a topic without a channel is kept. A
 	// channel that returns later starts again. If zero, 14 days is used; if negative,

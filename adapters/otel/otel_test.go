@@ -198,7 +198,7 @@ func TestDeliveries(t *testing.T) {
 			src := newSource(t, base, rshttp.Set{Provider: set, Hubs: []topic.Hub{{URI: remote.URL}}}, rshttp.Options{
 				Tracer: otel.New(provider, &otel.Options{Propagator: propagator}),
 				Hub:    &hub.Options{AllowCallbacks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
-				Push:   &topic.Options{Flush: time.Millisecond},
+				Push:   topic.Options{Flush: time.Millisecond},
 			})
 			server := &httptest.Server{Listener: listener, Config: &http.Server{Handler: src}}
 			server.Start()

@@ -24,7 +24,7 @@ func TestD9_ChangeListArchive(t *testing.T) {
 		store := db.open(t, &Options{Now: clock.tell, Retain: 3 * day, Archive: 8 * day})
 		set := store.mustSet(t, "set", nil)
 		src, err := rshttp.New(documents, []rshttp.Set{{Provider: set}},
-			&rshttp.Options{PageSize: 4, Logger: slog.New(slog.DiscardHandler)})
+			&rshttp.Options{Division: rshttp.Division{PageSize: 4}, Logger: slog.New(slog.DiscardHandler)})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -17,7 +17,7 @@ func BenchmarkChangedPage(b *testing.B) {
 		const n = 50_000
 		_, set := filled(b, e, n)
 		source := func(cache int64) *rshttp.Source {
-			s, err := rshttp.New("https://example.org/resourcesync/", []rshttp.Set{{Provider: set}}, &rshttp.Options{PageSize: n, CacheBytes: cache})
+			s, err := rshttp.New("https://example.org/resourcesync/", []rshttp.Set{{Provider: set}}, &rshttp.Options{Division: rshttp.Division{PageSize: n}, Limits: rshttp.Limits{CacheBytes: cache}})
 			if err != nil {
 				b.Fatal(err)
 			}

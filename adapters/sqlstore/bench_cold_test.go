@@ -25,7 +25,7 @@ func BenchmarkColdPage(b *testing.B) {
 		if err := host.usualTable(b.Context(), set); err != nil {
 			b.Fatal(err)
 		}
-		source, err := rshttp.New("https://example.org/resourcesync/", []rshttp.Set{{Provider: set}}, &rshttp.Options{PageSize: n, CacheBytes: -1})
+		source, err := rshttp.New("https://example.org/resourcesync/", []rshttp.Set{{Provider: set}}, &rshttp.Options{Division: rshttp.Division{PageSize: n}, Limits: rshttp.Limits{CacheBytes: -1}})
 		if err != nil {
 			b.Fatal(err)
 		}

@@ -29,8 +29,8 @@ func BenchmarkSizes(b *testing.B) {
 		store := db.open(b, nil)
 		few, many := newSizedSet(b, store, 10_000), newSizedSet(b, store, rows())
 		src, err := rshttp.New(documents, []rshttp.Set{{Name: few.Name(), Provider: few}, {Name: many.Name(), Provider: many}}, &rshttp.Options{
-			Store: store, Hub: &hub.Options{}, Wait: time.Hour,
-			Push:   &topic.Options{Flush: time.Millisecond}, // each change is a notification
+			Store: store, Hub: &hub.Options{}, Limits: rshttp.Limits{Wait: time.Hour},
+			Push:   topic.Options{Flush: time.Millisecond}, // each change is a notification
 			Logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {

@@ -25,8 +25,8 @@ const documents = "https://example.org/resourcesync/"
 
 func newSource(set *Set, pageSize int) (*rshttp.Source, error) {
 	return rshttp.New(documents, []rshttp.Set{{Provider: set}}, &rshttp.Options{
-		PageSize: pageSize,
-		Wait:     time.Minute, // for a turn, on a machine that has a lot to do
+		Division: rshttp.Division{PageSize: pageSize},
+		Limits:   rshttp.Limits{Wait: time.Minute}, // for a turn, on a machine that has a lot to do
 		Logger:   slog.New(slog.DiscardHandler),
 	})
 }

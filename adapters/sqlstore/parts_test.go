@@ -99,7 +99,7 @@ func TestParts(t *testing.T) {
 // listOf returns a function that requests a document of a set as one list. Documents are
 // cached unless cache is negative.
 func listOf(t *testing.T, p resourcesync.Provider, cache int64) func(path, encoding string) *httptest.ResponseRecorder {
-	source, err := rshttp.New("https://example.org/resourcesync/", []rshttp.Set{{Provider: p}}, &rshttp.Options{PageSize: 50_000, CacheBytes: cache, Sitemap: true})
+	source, err := rshttp.New("https://example.org/resourcesync/", []rshttp.Set{{Provider: p}}, &rshttp.Options{Division: rshttp.Division{PageSize: 50_000}, Limits: rshttp.Limits{CacheBytes: cache}, Sitemaps: rshttp.PlainSitemaps})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -37,7 +37,7 @@ func pushChild(ctx context.Context, db database, store *Store, set *Set, hub str
 		Hubs:     []topic.Hub{{URI: hub, Token: pushToken}},
 	}}, &rshttp.Options{
 		Store:  store,
-		Push:   &topic.Options{Flush: 20 * time.Millisecond, FlushChanges: 100, Timeout: 2 * time.Second, Retry: 20 * time.Millisecond},
+		Push:   topic.Options{Flush: 20 * time.Millisecond, FlushChanges: 100, Timeout: 2 * time.Second, Retry: 20 * time.Millisecond},
 		Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

@@ -81,9 +81,9 @@ func benchRows(b *testing.B, d *database) {
 	debug.FreeOSMemory()
 	_ = os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) // the peak of memory is measured from here
 	src, err := rshttp.New("https://example.org/", sets, &rshttp.Options{
-		Store: store, Hub: &hub.Options{}, Wait: time.Hour, RenderTimeout: time.Hour,
-		Push:   &topic.Options{Flush: time.Millisecond}, // each change is a notification
-		Logger: slog.New(slog.DiscardHandler),           // the first index comes before Run
+		Store: store, Hub: &hub.Options{}, Limits: rshttp.Limits{Wait: time.Hour, RenderTimeout: time.Hour},
+		Push:   topic.Options{Flush: time.Millisecond}, // each change is a notification
+		Logger: slog.New(slog.DiscardHandler),          // the first index comes before Run
 	})
 	must(b, err)
 	srv := httptest.NewServer(src)

@@ -38,7 +38,7 @@ func TestReplicas(t *testing.T) {
 				set.Changer, err = store.Journal(t.Context(), "papers")
 				must(t, err)
 			}
-			src, err := rshttp.New("https://example.org/", []rshttp.Set{set}, &rshttp.Options{PageSize: every})
+			src, err := rshttp.New("https://example.org/", []rshttp.Set{set}, &rshttp.Options{Division: rshttp.Division{PageSize: every}})
 			must(t, err)
 			return src
 		}

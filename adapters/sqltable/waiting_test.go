@@ -59,7 +59,7 @@ func TestRequestsDoNotWaitForWriters(t *testing.T) {
 	d.run("INSERT INTO papers VALUES (9, 'pending')")
 
 	src, err := rshttp.New("https://example.org/", []rshttp.Set{{Name: "papers", Provider: papers}, {Name: "articles", Provider: articles}},
-		&rshttp.Options{PageSize: 10})
+		&rshttp.Options{Division: rshttp.Division{PageSize: 10}})
 	must(t, err)
 	d.session(func(exec func(string) error) {
 		must(t, exec("BEGIN IMMEDIATE"))
@@ -85,7 +85,7 @@ func TestRequestsDoNotWaitForWriters(t *testing.T) {
 	// Later calls store them.
 	for _, path := range []string{"/papers/changelist.xml", "/articles/resourcelist.xml"} {
 		src, err := rshttp.New("https://example.org/", []rshttp.Set{{Name: "papers", Provider: papers}, {Name: "articles", Provider: articles}},
-			&rshttp.Options{PageSize: 10})
+			&rshttp.Options{Division: rshttp.Division{PageSize: 10}})
 		must(t, err)
 		src.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", path, nil))
 	}

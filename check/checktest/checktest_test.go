@@ -62,8 +62,8 @@ func TestOwnSource(t *testing.T) {
 	}{
 		{"empty", 0, rshttp.Options{}, []string{""}},
 		{"one document", 5, rshttp.Options{}, []string{""}},
-		{"parts", 60, rshttp.Options{PageSize: 7, Sitemap: true, DescribedBy: base + "about"}, []string{"a", "b"}},
-		{"hub", 60, rshttp.Options{PageSize: 20, Hub: &hub.Options{}}, []string{"papers"}},
+		{"parts", 60, rshttp.Options{Division: rshttp.Division{PageSize: 7}, Sitemaps: rshttp.PlainSitemaps, DescribedBy: base + "about"}, []string{"a", "b"}},
+		{"hub", 60, rshttp.Options{Division: rshttp.Division{PageSize: 20}, Hub: &hub.Options{}}, []string{"papers"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var sets []rshttp.Set

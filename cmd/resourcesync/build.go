@@ -105,16 +105,11 @@ func (c *buildConfig) source(m *member) (*rshttp.Static, error) {
 	set := m.published(c.site)
 	set.Memento = false // which needs a process that answers
 	return rshttp.NewStatic(m.documents.String(), []rshttp.Set{set}, &rshttp.Options{
-		DescribedBy:         c.site.about,
-		PageSize:            c.site.pageSize,
-		PackageSize:         int64(c.site.pkgSize),
-		PackageEvery:        time.Duration(c.site.pkgEvery),
-		Sitemap:             c.site.sitemap,
-		Robots:              true,
-		RobotsResourceLists: true,
-		RenderTimeout:       time.Hour, // nobody waits
-		Wait:                time.Hour,
-		Logger:              m.log,
+		DescribedBy: c.site.about,
+		Division:    c.site.division(),
+		Sitemaps:    c.site.sitemaps() | rshttp.ResourceLists,
+		Limits:      rshttp.Limits{RenderTimeout: time.Hour, Wait: time.Hour}, // nobody waits
+		Logger:      m.log,
 	})
 }
 

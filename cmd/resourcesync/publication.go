@@ -10,7 +10,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -82,18 +81,12 @@ func (p *publication) reserve() {
 func (p *publication) newSource() (err error) {
 	c := p.site
 	o := &rshttp.Options{
-		DescribedBy:         c.about,
-		PageSize:            c.pageSize,
-		PackageSize:         int64(c.pkgSize),
-		PackageEvery:        time.Duration(c.pkgEvery),
-		Sitemap:             c.sitemap,
-		Robots:              c.sitemap,
-		RobotsResourceLists: c.robots,
-		Store:               p.state,
-		Logger:              p.log,
-	}
-	if !c.pages {
-		o.Pages = rshttp.NoPages
+		DescribedBy: c.about,
+		Division:    c.division(),
+		Sitemaps:    c.sitemaps(),
+		Pages:       rshttp.Pages{Off: !c.pages},
+		Store:       p.state,
+		Logger:      p.log,
 	}
 	o.HubURI, o.Hub = c.ownHubOptions()
 	if p.sockets != nil {

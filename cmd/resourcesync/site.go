@@ -13,6 +13,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/accesslog"
 	"github.com/resourcesync-go/resourcesync/internal/baseurl"
+	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -220,4 +221,20 @@ func cleanPath(given string) (clean string, ok bool) {
 		clean += name + "/"
 	}
 	return clean, prefixes.MatchString(clean)
+}
+
+// division returns how lists and dumps are divided.
+func (c *siteConfig) division() rshttp.Division {
+	return rshttp.Division{PageSize: c.pageSize, PackageSize: int64(c.pkgSize), PackageEvery: time.Duration(c.pkgEvery)}
+}
+
+// sitemaps returns what search engines get.
+func (c *siteConfig) sitemaps() (s rshttp.Sitemaps) {
+	if c.sitemap {
+		s |= rshttp.PlainSitemaps
+	}
+	if c.robots {
+		s |= rshttp.ResourceLists
+	}
+	return s
 }

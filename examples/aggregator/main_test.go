@@ -62,7 +62,7 @@ type source struct {
 func newSource(t testing.TB, withSocket bool) *source {
 	t.Helper()
 	s := &source{set: memory.New(nil), bodies: make(map[string]string)}
-	o := &rshttp.Options{Push: &topic.Options{Flush: 50 * time.Millisecond}}
+	o := &rshttp.Options{Push: topic.Options{Flush: 50 * time.Millisecond}}
 	if withSocket {
 		server, err := websocket.New(nil)
 		must(t, err)

@@ -21,7 +21,7 @@ func TestUse(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, site := start(t, rshttp.Options{WebSocket: sockets, Push: &topic.Options{Flush: 50 * time.Millisecond}}, rshttp.Set{Provider: papers})
+	_, site := start(t, rshttp.Options{WebSocket: sockets, Push: topic.Options{Flush: 50 * time.Millisecond}}, rshttp.Set{Provider: papers})
 	stop := make(chan struct{})
 	stopped := make(chan struct{})
 	go func() { // a change every second, so that some come after the page is open

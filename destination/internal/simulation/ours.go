@@ -54,7 +54,7 @@ func newOurs(w *World) (*ours, error) {
 	if err != nil {
 		return nil, err
 	}
-	options := &rshttp.Options{PageSize: changesPerList, Window: window, PackageEvery: time.Minute, Logger: o.log, Pages: rshttp.NoPages}
+	options := &rshttp.Options{Division: rshttp.Division{PageSize: changesPerList, Window: window, PackageEvery: time.Minute}, Logger: o.log, Pages: rshttp.Pages{Off: true}}
 	if w.Source == "static" {
 		o.static, err = rshttp.NewStatic(Site+"resourcesync/", sets, options)
 		o.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { o.serveFile(w, rw, r) })
