@@ -82,8 +82,9 @@ func TestMounting(t *testing.T) {
 // TestWrapWriter: the handler behind Wrap gets the ResponseWriter of the server, whose optional
 // methods it can use, for each request but that for a robots.txt which gets more lines.
 func TestWrapWriter(t *testing.T) {
-	for _, robots := range []bool{false, true} {
-		src := newSource(t, &rshttp.Options{Robots: robots}, rshttp.Set{Provider: papers(t, "a")})
+	for _, sitemaps := range []rshttp.Sitemaps{0, rshttp.ResourceLists} {
+		robots := sitemaps != 0
+		src := newSource(t, &rshttp.Options{Sitemaps: sitemaps}, rshttp.Set{Provider: papers(t, "a")})
 		var got http.ResponseWriter
 		h := src.Wrap(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { got = w }))
 		for _, path := range []string{"/papers/a", "/papers/z", "/", "/robots.txt"} {

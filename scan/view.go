@@ -24,7 +24,11 @@ type View struct {
 }
 
 var (
-	_ resourcesync.Combined   = (*View)(nil)
+	_ resourcesync.Combined       = (*View)(nil)
+	_ resourcesync.WindowSpanner  = (*View)(nil)
+	_ resourcesync.Pender         = (*View)(nil)
+	_ resourcesync.ChangeArchived = (*View)(nil)
+
 	_ resourcesync.PartStater = (*View)(nil)
 	_ resourcesync.Cutter     = (*View)(nil)
 	_ resourcesync.Changer    = (*View)(nil)
@@ -118,7 +122,7 @@ func (v *View) Windows(ctx context.Context, max int) ([]resourcesync.Interval, e
 	return v.stored.Windows(ctx, max)
 }
 
-// Window returns the longest time that a Change List covers.
+// Window implements [resourcesync.WindowSpanner].
 func (v *View) Window() time.Duration { return v.stored.Window() }
 
 // Seals implements [resourcesync.Sealer].
@@ -129,11 +133,17 @@ func (v *View) Seals(ctx context.Context, after time.Time) ([]time.Time, error) 
 // Seal implements [resourcesync.Sealer].
 func (v *View) Seal(ctx context.Context, newest time.Time) error { return v.stored.Seal(ctx, newest) }
 
-// Archive returns the archive of the journal, or nil if it has none.
+// Pending implements [resourcesync.Pender].
+func (v *View) Pending(ctx context.Context) (time.Time, error) {
+	if p, ok := v.stored.(resourcesync.Pender); ok {
+		return p.Pending(ctx)
+	}
+	return time.Time{}, nil
+}
+
+// Archive implements [resourcesync.ChangeArchived].
 func (v *View) Archive() resourcesync.ChangeArchiver {
-	if a, ok := v.stored.(interface {
-		Archive() resourcesync.ChangeArchiver
-	}); ok {
+	if a, ok := v.stored.(resourcesync.ChangeArchived); ok {
 		return a.Archive()
 	}
 	return nil
