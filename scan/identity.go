@@ -14,8 +14,7 @@ import (
 // identityRetry is the longest delay after the identity could not be recorded.
 const identityRetry = time.Minute
 
-// An Identifier is an Origin that can be told from others. Without it, a set is
-// filled by any origin.
+// An Identifier is an Origin with an identity. Without it, the set accepts any origin.
 type Identifier interface {
 	// Identity returns the identity of the origin.
 	Identity() Identity
@@ -23,8 +22,8 @@ type Identifier interface {
 
 // A Recognizer is an [Identifier] that can be the same under another name.
 type Recognizer interface {
-	// Recognizes reports whether the resources in set can be those of the origin. It is
-	// asked if the recorded Identity has the same Given and another Name.
+	// Recognizes reports whether the resources in set can come from the origin. It is
+	// called if the recorded Identity has the same Given and another Name.
 	Recognizes(ctx context.Context, set Stored) (bool, error)
 }
 
@@ -51,7 +50,7 @@ type OriginError struct {
 // Error implements error.
 func (e *OriginError) Error() string {
 	if e.Origin.Given != "" && e.Recorded.Given == e.Origin.Given {
-		return fmt.Sprintf("%q led to %s, and now leads to %s, which shares no resources with it; if that is intended, set Moved once", e.Origin.Given, e.Recorded.Name, e.Origin.Name)
+		return fmt.Sprintf("%q now points to %s, which shares no resources with %s, the recorded origin; if this is intended, set Moved once", e.Origin.Given, e.Origin.Name, e.Recorded.Name)
 	}
 	return fmt.Sprintf("the set has the resources of %s, not those of %s; if they have moved, set Moved once", e.Recorded.Name, e.Origin.Name)
 }
@@ -167,8 +166,8 @@ func (s *Set) keepIdentity(ctx context.Context) {
 	}
 }
 
-// checkURIs returns ErrNotReady if the URIs of the stored resources do not follow from those of
-// the origin's identity. The state records from what they follow.
+// checkURIs returns ErrNotReady if the stored resources do not have the URIs that the origin's
+// identity states. The state records the base or the template of their URIs.
 func (s *Set) checkURIs(ctx context.Context) error {
 	if s.identity == nil || s.identity.URIs == "" {
 		return nil

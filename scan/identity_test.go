@@ -54,7 +54,7 @@ func TestIdentity(t *testing.T) {
 		{"another", by(other), scan.Options{}, "the resources of /releases/1, not those of /other", old},
 		{"another, moved", by(other), scan.Options{Moved: true}, "", other},
 		{"another, shared", by(other), scan.Options{Shared: true}, "", old},
-		{"another target", by(next), scan.Options{}, `"/current" led to /releases/1, and now leads to /releases/2`, old},
+		{"another target", by(next), scan.Options{}, `"/current" now points to /releases/2, which shares no resources with /releases/1`, old},
 		{"recognized", linked{by(next), true, nil}, scan.Options{}, "", next},
 		{"not recognized", linked{by(next), false, nil}, scan.Options{}, "shares no resources", old},
 		{"recognized elsewhere", linked{by(other), true, nil}, scan.Options{}, "not those of /other", old},

@@ -19,7 +19,7 @@ type Options struct {
 	// Every is the longest interval between complete scans. If zero, five minutes is used.
 	Every time.Duration
 
-	// MaxDelete and MaxDeleteHold are those of [SetOptions].
+	// MaxDelete and MaxDeleteHold limit the deletions of a scan; see [SetOptions].
 	MaxDelete     float64
 	MaxDeleteHold time.Duration
 

@@ -149,8 +149,8 @@ func (s *Set) tookPart(result resourcesync.ScanResult, err error) (done bool) {
 	return !keepsSome(result) && (last == nil || !keepsSome(last.ScanResult))
 }
 
-// addPart adds the changes that the scan of a part has found to those of the complete scan
-// before.
+// addPart adds the changes that a partial scan has found to the result of the last complete
+// scan.
 func (s *Set) addPart(part resourcesync.ScanResult) {
 	for {
 		last := s.last.Load()
@@ -170,7 +170,7 @@ func (s *Set) addPart(part resourcesync.ScanResult) {
 // keepsSome reports whether a scan has kept missing resources.
 func keepsSome(r resourcesync.ScanResult) bool { return r.Held+r.Unreadable > 0 }
 
-// bound is the stored set that an origin gets: its scans of parts count as those of the Set.
+// bound is the stored set that an origin gets. The Set logs and observes its partial scans.
 type bound struct {
 	Stored
 	set *Set

@@ -55,23 +55,23 @@ type Origin interface {
 // A Binder is an Origin that needs the set that it fills: to recognize what has not changed,
 // or to change resources between scans.
 type Binder interface {
-	// Bind is called once, by [Into]. set has what the origin has listed. Its partial scans
-	// count as those of [Set]. open opens a further stored set, in which the origin can
-	// remember things; nobody publishes it.
+	// Bind is called once, by [Into]. set has what the origin has listed. Partial scans of it
+	// are logged and observed like those that [Set.Run] starts. open opens a further stored
+	// set, which the origin can use as its memory and which is not published.
 	Bind(ctx context.Context, set Stored, open func(ctx context.Context, purpose string) (Stored, error)) error
 }
 
 // A Filler is an Origin that knows what has changed since it filled the set, and so need not
 // list everything.
 type Filler interface {
-	// Fill makes set, which is that of Bind, equal to the origin. It takes the place of a
+	// Fill makes the set that Bind received equal to the origin. It takes the place of a
 	// complete scan of Resources.
 	Fill(ctx context.Context) (resourcesync.ScanResult, error)
 }
 
 // A Parter is an Origin of which parts can be listed.
 type Parter interface {
-	// Part lists the resources at paths, which are those of [Watcher], and returns the
+	// Part lists the resources at paths, which [Watcher] has reported, and returns the
 	// ranges of their keys. The set replaces its resources in these ranges.
 	Part(ctx context.Context, paths []string) ([]resourcesync.Range, iter.Seq2[resourcesync.Resource, error])
 }
@@ -112,7 +112,7 @@ type Hider interface {
 	Hidden() error
 }
 
-// An Estimator is an Origin that can say how much there is to scan.
+// An Estimator is an Origin that can estimate the size of a scan.
 type Estimator interface {
 	// Estimate returns the number of resources, and the bytes that a scan that knows
 	// nothing reads; zero bytes if it reads none.

@@ -33,8 +33,8 @@ type Stored interface {
 	// Delete removes resources, whose deletions are published.
 	Delete(ctx context.Context, keys ...string) error
 
-	// Withdraw removes resources from the lists at once. Too many deletions are held like
-	// those of a scan.
+	// Withdraw removes resources from the lists at once. Too many deletions are held, as
+	// after a scan.
 	Withdraw(ctx context.Context, keys ...string) error
 
 	// WithdrawForScan is Withdraw, except that no deletion is published before the end of
@@ -47,8 +47,8 @@ type Stored interface {
 	// error, the scan fails, and all of these deletions wait.
 	ApproveWithdrawn(approve func(ctx context.Context) error)
 
-	// Scan makes the set equal to a complete listing, as that of [Origin], and deletes what
-	// it does not list. If another scan runs, the error is [resourcesync.ErrScanning].
+	// Scan makes the set equal to a complete listing, under the contract of [Origin], and
+	// deletes the resources that are not listed. If another scan runs, the error is [resourcesync.ErrScanning].
 	Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error)
 
 	// ScanRanges is Scan for the part of the set with keys in ranges. Before the first
