@@ -118,6 +118,10 @@ func planOf(t *testing.T, c rowdb.Conn, s statement, mode string) (planNode, err
 			args[i] = "'" + strings.ReplaceAll(v, "'", "''") + "'"
 		case []byte:
 			args[i] = fmt.Sprintf(`'\x%x'`, v)
+		case []string:
+			args[i] = "'{" + strings.Join(v, ",") + "}'"
+		case [][]byte:
+			args[i] = "'{}'"
 		default:
 			args[i] = fmt.Sprint(v)
 		}

@@ -74,6 +74,17 @@ func siteOf(file string, line int) string {
 	return fmt.Sprintf("%s/%s:%d", filepath.Base(filepath.Dir(file)), filepath.Base(file), line)
 }
 
+// A recordedTx is a transaction of the host's own, which notes what Record runs in it.
+type recordedTx struct {
+	Tx
+	*record
+}
+
+func (tx recordedTx) Exec(ctx context.Context, query string, args ...[]any) error {
+	tx.note(query, args[0], false)
+	return tx.Tx.Exec(ctx, query, args...)
+}
+
 func (r recorder) wrap(f func(rowdb.Conn) error) func(rowdb.Conn) error {
 	return func(c rowdb.Conn) error { return f(recorded{c, r.record, false}) }
 }

@@ -2,6 +2,7 @@ package sqlstore
 
 import (
 	"context"
+	"errors"
 	"net/url"
 	"testing"
 	"time"
@@ -55,9 +56,19 @@ func workload(t *testing.T, db database, r *record) {
 	second := db.open(t, &Options{Now: clock.tell, Retain: time.Hour, Window: time.Hour})
 	second.db = recorder{second.db, r}
 	t.Run("sets", func(t *testing.T) { useSets(t, second, clock) })
+	t.Run("record", func(t *testing.T) { useRecord(t, db, second.mustSet(t, "recorded", nil), r) })
 	third := db.open(t, &Options{Now: clock.tell, Retain: time.Hour, Archive: 3 * time.Hour, Window: time.Hour})
 	third.db = recorder{third.db, r}
 	t.Run("archive", func(t *testing.T) { useArchive(t, third, clock) })
+}
+
+// useRecord records a change in a transaction of the host's own.
+func useRecord(t *testing.T, db database, set *Set, r *record) {
+	tx, commit, _ := ways(db)[0].begin(t, db)
+	change := resourcesync.Change{Type: resourcesync.Created, Resource: small("a", 1)}
+	if err := errors.Join(set.Record(t.Context(), recordedTx{tx, r}, change), commit()); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func useArchive(t *testing.T, store *Store, clock *clock) {
