@@ -62,7 +62,7 @@ func observed(to *[]string) func(scan.Result) {
 	}
 }
 
-// TestBinder: scans of parts by the origin itself count as those of the Set. If one keeps
+// TestBinder: partial scans by the origin itself are logged and observed. If one keeps
 // something, everything is scanned.
 func TestBinder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

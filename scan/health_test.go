@@ -120,7 +120,7 @@ func TestHeldUntilConfirmed(t *testing.T) {
 	})
 }
 
-// TestMaxDelete is that of the stored set.
+// TestMaxDelete: the stored set gets the limits of the options.
 func TestMaxDelete(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f folder

@@ -278,7 +278,7 @@ type counts struct {
 	failed  int64 // whose anonymous requests failed; they stay as they are
 }
 
-// report makes the counts of a pass over all objects those of Progress.
+// report copies the counts of a pass over all objects to Progress.
 func (s *pass) report() {
 	if s.found != nil {
 		c := s.counts

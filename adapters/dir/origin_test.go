@@ -12,7 +12,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/scan/scantest"
 )
 
-// TestD14_Count: the number of files is that of a scan.
+// TestD14_Count: the estimate is the number of files that a scan lists.
 func TestD14_Count(t *testing.T) {
 	here := t.TempDir()
 	for i, key := range []string{"a", "b/c", "b/d/e", ".hidden", "excluded/f", "b/.git/g"} {
