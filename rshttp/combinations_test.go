@@ -114,7 +114,7 @@ func (a abilities) set(s *shelf) rshttp.Set {
 		set.Watcher = s
 	}
 	if a.has(hubs) {
-		set.Hubs = []topic.Hub{{URI: "https://hub.example.net/"}}
+		set.RemoteHubs = []topic.RemoteHub{{URI: "https://hub.example.net/"}}
 	}
 	return set
 }

@@ -38,7 +38,7 @@ func frame(t *testing.T, o Options, known string, sets ...Set) *framed {
 	t.Helper()
 	o.Logger = slog.New(slog.DiscardHandler)
 	for i := range sets {
-		sets[i].Hubs = []topic.Hub{{URI: "https://hub.example.net/"}}
+		sets[i].RemoteHubs = []topic.RemoteHub{{URI: "https://hub.example.net/"}}
 	}
 	src, err := New("https://example.org/rs/", sets, &o)
 	if err != nil {

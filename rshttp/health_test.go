@@ -257,7 +257,7 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 // topics name, however it is mounted itself.
 func TestOwnHub(t *testing.T) {
 	app := http.NotFoundHandler()
-	foreign := topic.Hub{URI: "https://hub.example.net/"}
+	foreign := topic.RemoteHub{URI: "https://hub.example.net/"}
 	for name, tt := range map[string]struct {
 		o    rshttp.Options
 		path string
@@ -267,7 +267,7 @@ func TestOwnHub(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			src := newSource(t, &tt.o, rshttp.Set{Name: "a", Provider: memory.New(nil)},
-				rshttp.Set{Name: "b", Provider: tableOf(1), Hubs: []topic.Hub{foreign}})
+				rshttp.Set{Name: "b", Provider: tableOf(1), RemoteHubs: []topic.RemoteHub{foreign}})
 			for mounted, h := range map[string]http.Handler{"Wrap": src.Wrap(app), "Handler": src} {
 				if res := get(t, h, tt.path); res.StatusCode != 200 || !strings.Contains(text(t, res), "WebSub") {
 					t.Errorf("%s: the hub: %s", mounted, res.Status)

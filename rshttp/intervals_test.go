@@ -296,7 +296,7 @@ func TestD1_ReplayByNotifications(t *testing.T) {
 	ledgers(t, func(t *testing.T, l *ledger) {
 		h := newHubServer(t)
 		opts := rshttp.Options{Push: topic.Options{Flush: time.Millisecond, FlushChanges: 97, Framework: time.Minute}}
-		src, _ := pushed(t, opts, rshttp.Set{Provider: l.Provider, Hubs: []topic.Hub{{URI: h.uri}}})
+		src, _ := pushed(t, opts, rshttp.Set{Provider: l.Provider, RemoteHubs: []topic.RemoteHub{{URI: h.uri}}})
 		until(t, "the change channel begins", func() bool {
 			status, err := src.PushStatus(t.Context())
 			return err == nil && slices.ContainsFunc(status.Topics, func(s topic.TopicStatus) bool { return !s.Until.IsZero() })
@@ -422,7 +422,7 @@ func TestD1_SinceIsTheOldestChange(t *testing.T) {
 			if _, err := outbox.Begin(t.Context(), pushBase+"change/", pushlog.State{Until: newYear.Add(-time.Hour)}); err != nil {
 				t.Fatal(err)
 			}
-			src, _ := pushed(t, rshttp.Options{Division: rshttp.Division{PageSize: 3}, Store: storeOf(outbox)}, rshttp.Set{Provider: tableOf(1), Changer: host, Hubs: []topic.Hub{{URI: h.uri}}})
+			src, _ := pushed(t, rshttp.Options{Division: rshttp.Division{PageSize: 3}, Store: storeOf(outbox)}, rshttp.Set{Provider: tableOf(1), Changer: host, RemoteHubs: []topic.RemoteHub{{URI: h.uri}}})
 			all := followers()
 			head, lists := decode(t, src, "/resourcesync/changelist.xml")
 			if !head.Metadata.From.Equal(newYear) {

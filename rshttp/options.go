@@ -47,7 +47,7 @@ type Options struct {
 	HubURI string
 
 	// Push configures the publication of notifications, and their transfer to the
-	// hubs of [Set].Hubs.
+	// hubs of [Set].RemoteHubs.
 	Push topic.Options
 
 	// WebSocket also serves the notifications of all sets by WebSockets: a

@@ -158,7 +158,7 @@ func TestPages(t *testing.T) {
 		t.Error(err)
 	}
 	src := newSource(t, &rshttp.Options{Division: rshttp.Division{PageSize: 2, Settle: -1, PackageEvery: time.Second}, Hub: &hub.Options{}},
-		rshttp.Set{Name: "papers", Provider: set, ChangeOpener: history{set}, Hubs: []topic.Hub{{URI: "https://hub.example.net/?secret=1", Token: "token"}}})
+		rshttp.Set{Name: "papers", Provider: set, ChangeOpener: history{set}, RemoteHubs: []topic.RemoteHub{{URI: "https://hub.example.net/?secret=1", Token: "token"}}})
 	seen := map[string]string{}
 	queue := []string{src.Page()}
 	for len(queue) > 0 {

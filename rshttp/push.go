@@ -183,7 +183,7 @@ func (r *runner) channel(st *set, c resourcesync.Capability) (publisher.Channel,
 	channel := publisher.Channel{
 		Topic:          st.url(string(c), ""),
 		CapabilityList: st.url(kindCapabilityList, ""),
-		Hubs:           st.Hubs,
+		Hubs:           st.RemoteHubs,
 	}
 	if c == resourcesync.ChangeNotification {
 		channel.Changer, channel.Settle = st.Changer, st.options.Division.Settle

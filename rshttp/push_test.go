@@ -36,9 +36,9 @@ func putOne(t *testing.T, set *memory.Set, key string) {
 // each is of its kind alone.
 func TestRS1_ChannelsApart(t *testing.T) {
 	h := newHubServer(t)
-	hubs := []topic.Hub{{URI: h.uri}}
+	hubs := []topic.RemoteHub{{URI: h.uri}}
 	a, b := memory.New(nil), memory.New(nil)
-	_, stop := pushed(t, rshttp.Options{}, rshttp.Set{Name: "a", Provider: a, Hubs: hubs}, rshttp.Set{Name: "b", Provider: b, Hubs: hubs})
+	_, stop := pushed(t, rshttp.Options{}, rshttp.Set{Name: "a", Provider: a, RemoteHubs: hubs}, rshttp.Set{Name: "b", Provider: b, RemoteHubs: hubs})
 	begun(t, h, "a/")
 	begun(t, h, "b/")
 	putOne(t, a, "1")
@@ -77,9 +77,9 @@ func TestRS1_ChannelsApart(t *testing.T) {
 // channel of each.
 func TestRS2_SeveralSets(t *testing.T) {
 	h := newHubServer(t)
-	hubs := []topic.Hub{{URI: h.uri}}
+	hubs := []topic.RemoteHub{{URI: h.uri}}
 	papers := memory.New(nil)
-	pushed(t, rshttp.Options{}, rshttp.Set{Name: "all", Provider: papers, Hubs: hubs}, rshttp.Set{Name: "new", Provider: papers, Hubs: hubs})
+	pushed(t, rshttp.Options{}, rshttp.Set{Name: "all", Provider: papers, RemoteHubs: hubs}, rshttp.Set{Name: "new", Provider: papers, RemoteHubs: hubs})
 	begun(t, h, "all/")
 	begun(t, h, "new/")
 	putOne(t, papers, "1")
@@ -93,8 +93,10 @@ func TestRS2_SeveralSets(t *testing.T) {
 // it is announced on all three again.
 func TestRS3_DescriptionOnEveryChannel(t *testing.T) {
 	h := newHubServer(t)
-	hubs := []topic.Hub{{URI: h.uri}}
-	set := func(name string) rshttp.Set { return rshttp.Set{Name: name, Provider: memory.New(nil), Hubs: hubs} }
+	hubs := []topic.RemoteHub{{URI: h.uri}}
+	set := func(name string) rshttp.Set {
+		return rshttp.Set{Name: name, Provider: memory.New(nil), RemoteHubs: hubs}
+	}
 	a, b, c := set("a"), set("b"), set("c")
 	outbox := pushlog.NewMemory()
 	_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, a, b)
@@ -135,7 +137,7 @@ func TestRS4_RS5_Topic(t *testing.T) {
 	h := newHubServer(t)
 	other := newHubServer(t)
 	papers := memory.New(nil)
-	src, _ := pushed(t, rshttp.Options{}, rshttp.Set{Name: "papers", Provider: papers, Hubs: []topic.Hub{{URI: h.uri}, {URI: other.uri}}})
+	src, _ := pushed(t, rshttp.Options{}, rshttp.Set{Name: "papers", Provider: papers, RemoteHubs: []topic.RemoteHub{{URI: h.uri}, {URI: other.uri}}})
 	check := func(path, body string) {
 		t.Helper()
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
@@ -188,7 +190,7 @@ func TestRS4_RS5_Topic(t *testing.T) {
 // also if a browser gets its page. The page itself has none, and neither has its own URL.
 func TestWP5_WP6_TopicPage(t *testing.T) {
 	const hub = "https://hub.example.net/"
-	src := newSource(t, nil, rshttp.Set{Name: "papers", Provider: memory.New(nil), Hubs: []topic.Hub{{URI: hub}}})
+	src := newSource(t, nil, rshttp.Set{Name: "papers", Provider: memory.New(nil), RemoteHubs: []topic.RemoteHub{{URI: hub}}})
 	for _, channel := range []string{"change", "framework"} {
 		path := "/resourcesync/papers/" + channel + "/"
 		for _, method := range []string{http.MethodGet, http.MethodHead} {
@@ -213,7 +215,7 @@ func TestWP5_WP6_TopicPage(t *testing.T) {
 
 // TestWP8_TopicsStay: no topic redirects, and neither does what looks like one.
 func TestWP8_TopicsStay(t *testing.T) {
-	src := newSource(t, nil, rshttp.Set{Name: "papers", Provider: memory.New(nil), Hubs: []topic.Hub{{URI: "https://hub.example.net/"}}})
+	src := newSource(t, nil, rshttp.Set{Name: "papers", Provider: memory.New(nil), RemoteHubs: []topic.RemoteHub{{URI: "https://hub.example.net/"}}})
 	for path, want := range map[string]int{
 		"/resourcesync/papers/change/":    200,
 		"/resourcesync/papers/framework/": 200,
@@ -237,7 +239,7 @@ func TestWP8_TopicsStay(t *testing.T) {
 func TestRS6_Submission(t *testing.T) {
 	h := newHubServer(t)
 	papers := memory.New(nil)
-	pushed(t, rshttp.Options{}, rshttp.Set{Provider: papers, Hubs: []topic.Hub{{URI: h.uri}}})
+	pushed(t, rshttp.Options{}, rshttp.Set{Provider: papers, RemoteHubs: []topic.RemoteHub{{URI: h.uri}}})
 	begun(t, h, "")
 	putOne(t, papers, "1")
 	until(t, "a change", func() bool { return len(h.on("/change/")) > 0 })
@@ -265,7 +267,7 @@ func TestRS14_RS16_RS17_FrameworkNotifications(t *testing.T) {
 	h := newHubServer(t)
 	s := newShelf(t)
 	o := rshttp.Options{Division: rshttp.Division{PageSize: 3, PackageSize: 500}}
-	_, stop := pushed(t, o, rshttp.Set{Provider: history{s}, Hubs: []topic.Hub{{URI: h.uri}}})
+	_, stop := pushed(t, o, rshttp.Set{Provider: history{s}, RemoteHubs: []topic.RemoteHub{{URI: h.uri}}})
 	begun(t, h, "")
 	for i := range 7 {
 		before := len(h.on("/framework/"))
@@ -325,10 +327,10 @@ func TestRS14_RS16_RS17_FrameworkNotifications(t *testing.T) {
 // no other. That its Source Description is deleted no Source announces: it has ended.
 func TestRS15_TableOfChanges(t *testing.T) {
 	h := newHubServer(t)
-	hubs := []topic.Hub{{URI: h.uri}}
+	hubs := []topic.RemoteHub{{URI: h.uri}}
 	s := newShelf(t)
 	s.put("0", noise(1, 100))
-	a, b := rshttp.Set{Name: "a", Provider: history{s}, Hubs: hubs}, rshttp.Set{Name: "b", Provider: memory.New(nil), Hubs: hubs}
+	a, b := rshttp.Set{Name: "a", Provider: history{s}, RemoteHubs: hubs}, rshttp.Set{Name: "b", Provider: memory.New(nil), RemoteHubs: hubs}
 	o := rshttp.Options{Store: storeOf(pushlog.NewMemory()), Division: rshttp.Division{PageSize: 3, PackageSize: 500}}
 	changes := func() map[string]bool {
 		all := make(map[string]bool)
@@ -380,7 +382,7 @@ func (fakeFeed) ServeTopic(w http.ResponseWriter, r *http.Request, topic string)
 
 // TestRS22_Advertised: a Capability List has an entry for each channel, and one only.
 func TestRS22_Advertised(t *testing.T) {
-	hubs := []topic.Hub{{URI: "https://hub.example.net/"}, {URI: "https://hub.example.com/websub?a=1&b=2"}}
+	hubs := []topic.RemoteHub{{URI: "https://hub.example.net/"}, {URI: "https://hub.example.com/websub?a=1&b=2"}}
 	for _, tt := range []struct {
 		name string
 		base string
@@ -388,7 +390,7 @@ func TestRS22_Advertised(t *testing.T) {
 		feed topic.Feed
 		want string
 	}{
-		{"hubs", pushBase, rshttp.Set{Provider: memory.New(nil), Hubs: hubs}, nil, `<url>
+		{"hubs", pushBase, rshttp.Set{Provider: memory.New(nil), RemoteHubs: hubs}, nil, `<url>
 <loc>https://example.org/resourcesync/change/</loc>
 <rs:md capability="change-notification"/>
 <rs:ln rel="hub" href="https://hub.example.net/"/>
@@ -401,7 +403,7 @@ func TestRS22_Advertised(t *testing.T) {
 <rs:ln rel="hub" href="https://hub.example.com/websub?a=1&amp;b=2"/>
 </url>
 `},
-		{"no journal", pushBase, rshttp.Set{Name: "papers", Provider: tableOf(1), Hubs: hubs[:1]}, nil, `<url>
+		{"no journal", pushBase, rshttp.Set{Name: "papers", Provider: tableOf(1), RemoteHubs: hubs[:1]}, nil, `<url>
 <loc>https://example.org/resourcesync/papers/framework/</loc>
 <rs:md capability="framework-notification"/>
 <rs:ln rel="hub" href="https://hub.example.net/"/>
@@ -416,7 +418,7 @@ func TestRS22_Advertised(t *testing.T) {
 <rs:md capability="framework-notification"/>
 </url>
 `},
-		{"both", pushBase, rshttp.Set{Name: "papers", Provider: tableOf(1), Hubs: hubs[:1]}, fakeFeed{}, `<url>
+		{"both", pushBase, rshttp.Set{Name: "papers", Provider: tableOf(1), RemoteHubs: hubs[:1]}, fakeFeed{}, `<url>
 <loc>https://example.org/resourcesync/papers/framework/</loc>
 <rs:md capability="framework-notification"/>
 <rs:ln rel="hub" href="https://hub.example.net/"/>
@@ -457,9 +459,9 @@ func TestRS22_Advertised(t *testing.T) {
 // and only if it is there.
 func TestChannelPaths(t *testing.T) {
 	app := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { fmt.Fprint(w, "app") })
-	hubs := []topic.Hub{{URI: "https://hub.example.net/"}}
+	hubs := []topic.RemoteHub{{URI: "https://hub.example.net/"}}
 	o := &rshttp.Options{WebSocket: fakeFeed{}}
-	both := newSource(t, o, rshttp.Set{Name: "a", Provider: memory.New(nil), Hubs: hubs},
+	both := newSource(t, o, rshttp.Set{Name: "a", Provider: memory.New(nil), RemoteHubs: hubs},
 		rshttp.Set{Name: "b", Provider: tableOf(1)}).Wrap(app)
 	none := newSource(t, nil, rshttp.Set{Name: "a", Provider: memory.New(nil)}).Wrap(app)
 	for path, want := range map[string]string{
@@ -499,16 +501,16 @@ func TestChannelPaths(t *testing.T) {
 
 // TestPushNeeds: what cannot work is refused at the start.
 func TestPushNeeds(t *testing.T) {
-	hub := topic.Hub{URI: "https://hub.example.net/"}
+	hub := topic.RemoteHub{URI: "https://hub.example.net/"}
 	for what, try := range map[string]struct {
 		set rshttp.Set
 		o   rshttp.Options
 	}{
-		"a hub that is no URI":         {rshttp.Set{Hubs: []topic.Hub{{URI: "hub"}}}, rshttp.Options{}},
-		"a hub twice":                  {rshttp.Set{Hubs: []topic.Hub{hub, hub}}, rshttp.Options{}},
-		"wrong options":                {rshttp.Set{Hubs: []topic.Hub{hub}}, rshttp.Options{Push: topic.Options{Flush: -1}}},
+		"a hub that is no URI":         {rshttp.Set{RemoteHubs: []topic.RemoteHub{{URI: "hub"}}}, rshttp.Options{}},
+		"a hub twice":                  {rshttp.Set{RemoteHubs: []topic.RemoteHub{hub, hub}}, rshttp.Options{}},
+		"wrong options":                {rshttp.Set{RemoteHubs: []topic.RemoteHub{hub}}, rshttp.Options{Push: topic.Options{Flush: -1}}},
 		"a channel without hub":        {rshttp.Set{Require: []resourcesync.Capability{resourcesync.FrameworkNotification}}, rshttp.Options{}},
-		"a change channel, no journal": {rshttp.Set{Provider: tableOf(1), Hubs: []topic.Hub{hub}, Require: []resourcesync.Capability{resourcesync.ChangeNotification}}, rshttp.Options{}},
+		"a change channel, no journal": {rshttp.Set{Provider: tableOf(1), RemoteHubs: []topic.RemoteHub{hub}, Require: []resourcesync.Capability{resourcesync.ChangeNotification}}, rshttp.Options{}},
 	} {
 		if try.set.Provider == nil {
 			try.set.Provider = memory.New(nil)
@@ -518,7 +520,7 @@ func TestPushNeeds(t *testing.T) {
 			t.Error("taken: " + what)
 		}
 	}
-	ok := rshttp.Set{Provider: memory.New(nil), Hubs: []topic.Hub{hub}, Require: []resourcesync.Capability{resourcesync.ChangeNotification, resourcesync.FrameworkNotification}}
+	ok := rshttp.Set{Provider: memory.New(nil), RemoteHubs: []topic.RemoteHub{hub}, Require: []resourcesync.Capability{resourcesync.ChangeNotification, resourcesync.FrameworkNotification}}
 	if _, err := rshttp.New(base, []rshttp.Set{ok}, &rshttp.Options{Logger: quiet()}); err != nil {
 		t.Error(err)
 	}
@@ -563,7 +565,7 @@ func TestPushRestart(t *testing.T) {
 	papers := memory.New(nil)
 	outbox := &recorder{Log: pushlog.NewMemory(), added: map[string][]string{}}
 	begin := func() func() {
-		_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, rshttp.Set{Provider: papers, Hubs: []topic.Hub{{URI: h.uri}}})
+		_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, rshttp.Set{Provider: papers, RemoteHubs: []topic.RemoteHub{{URI: h.uri}}})
 		return stop
 	}
 	const changes, framework = pushBase + "change/", pushBase + "framework/"
@@ -669,7 +671,7 @@ func TestPushProviders(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			h := newHubServer(t)
-			tt.set.Hubs = []topic.Hub{{URI: h.uri}}
+			tt.set.RemoteHubs = []topic.RemoteHub{{URI: h.uri}}
 			src, _ := pushed(t, rshttp.Options{}, tt.set)
 			begun(t, h, "")
 			if tt.want != nil {
@@ -695,7 +697,7 @@ func TestPushStatus(t *testing.T) {
 	h := newHubServer(t)
 	h.answers(http.StatusInternalServerError)
 	papers := memory.New(nil)
-	src, _ := pushed(t, rshttp.Options{}, rshttp.Set{Provider: papers, Hubs: []topic.Hub{{URI: h.uri}}})
+	src, _ := pushed(t, rshttp.Options{}, rshttp.Set{Provider: papers, RemoteHubs: []topic.RemoteHub{{URI: h.uri}}})
 	until(t, "a failure", func() bool {
 		status, err := src.PushStatus(t.Context())
 		return err == nil && slices.ContainsFunc(status.Topics, func(s topic.TopicStatus) bool {
@@ -714,8 +716,8 @@ func TestPushStatus(t *testing.T) {
 func TestPushWaits(t *testing.T) {
 	h := newHubServer(t)
 	papers := memory.New(&memory.Options{SetOptions: scan.SetOptions{AwaitScan: true}})
-	pushed(t, rshttp.Options{}, rshttp.Set{Name: "later", Provider: papers, Hubs: []topic.Hub{{URI: h.uri}}},
-		rshttp.Set{Name: "now", Provider: memory.New(nil), Hubs: []topic.Hub{{URI: h.uri}}})
+	pushed(t, rshttp.Options{}, rshttp.Set{Name: "later", Provider: papers, RemoteHubs: []topic.RemoteHub{{URI: h.uri}}},
+		rshttp.Set{Name: "now", Provider: memory.New(nil), RemoteHubs: []topic.RemoteHub{{URI: h.uri}}})
 	until(t, "what there is of the other set", func() bool { return len(h.told("/now/framework/")) == 4 })
 	if told := h.told("/later/framework/"); len(told) > 0 {
 		t.Errorf("told: %q", told)

@@ -20,8 +20,10 @@ import (
 // it is announced anew.
 func TestD2_RemovedSet(t *testing.T) {
 	h := newHubServer(t)
-	hubs := []topic.Hub{{URI: h.uri}}
-	set := func(name string) rshttp.Set { return rshttp.Set{Name: name, Provider: memory.New(nil), Hubs: hubs} }
+	hubs := []topic.RemoteHub{{URI: h.uri}}
+	set := func(name string) rshttp.Set {
+		return rshttp.Set{Name: name, Provider: memory.New(nil), RemoteHubs: hubs}
+	}
 	a, b := set("a"), set("b")
 	outbox := pushlog.NewMemory()
 	_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, a, b)
@@ -95,8 +97,10 @@ func TestD2_RemovedSet(t *testing.T) {
 // A new set's channel says that the Source Description was updated, because it existed.
 func TestD2_NewSet(t *testing.T) {
 	h := newHubServer(t)
-	hubs := []topic.Hub{{URI: h.uri}}
-	set := func(name string) rshttp.Set { return rshttp.Set{Name: name, Provider: memory.New(nil), Hubs: hubs} }
+	hubs := []topic.RemoteHub{{URI: h.uri}}
+	set := func(name string) rshttp.Set {
+		return rshttp.Set{Name: name, Provider: memory.New(nil), RemoteHubs: hubs}
+	}
 	a, b := set("a"), set("b")
 	outbox := pushlog.NewMemory()
 	_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, a)
@@ -118,7 +122,7 @@ func TestD2_NewSet(t *testing.T) {
 func TestD2_RemovedLastSetWithHubs(t *testing.T) {
 	h := newHubServer(t)
 	a := rshttp.Set{Name: "a", Provider: memory.New(nil)}
-	b := rshttp.Set{Name: "b", Provider: memory.New(nil), Hubs: []topic.Hub{{URI: h.uri}}}
+	b := rshttp.Set{Name: "b", Provider: memory.New(nil), RemoteHubs: []topic.RemoteHub{{URI: h.uri}}}
 	outbox := pushlog.NewMemory()
 	_, stop := pushed(t, rshttp.Options{Store: storeOf(outbox)}, a, b)
 	begun(t, h, "b/")
@@ -146,9 +150,9 @@ func TestD2_RemovedLastSetWithHubs(t *testing.T) {
 // has not been told yet.
 func TestD2_MovedSetIsNotDeleted(t *testing.T) {
 	h := newHubServer(t)
-	hubs := []topic.Hub{{URI: h.uri}}
-	set := func(name string, hubs []topic.Hub) rshttp.Set {
-		return rshttp.Set{Name: name, Provider: memory.New(nil), Hubs: hubs}
+	hubs := []topic.RemoteHub{{URI: h.uri}}
+	set := func(name string, hubs []topic.RemoteHub) rshttp.Set {
+		return rshttp.Set{Name: name, Provider: memory.New(nil), RemoteHubs: hubs}
 	}
 	a, b := set("a", hubs), set("b", hubs)
 	outbox := pushlog.NewMemory()
@@ -188,7 +192,7 @@ func TestD2_MovedSetIsNotDeleted(t *testing.T) {
 func TestD2_FreshStart(t *testing.T) {
 	h := newHubServer(t)
 	s := shelfOf(t, 95, 100)
-	pushed(t, rshttp.Options{Division: rshttp.Division{PageSize: 10, PackageSize: 100}}, rshttp.Set{Provider: history{s}, Hubs: []topic.Hub{{URI: h.uri}}})
+	pushed(t, rshttp.Options{Division: rshttp.Division{PageSize: 10, PackageSize: 100}}, rshttp.Set{Provider: history{s}, RemoteHubs: []topic.RemoteHub{{URI: h.uri}}})
 	all := []resourcesync.Capability{resourcesync.ResourceList, resourcesync.ResourceDump, resourcesync.ChangeList, resourcesync.ChangeDump}
 	named := map[resourcesync.Capability]rsxml.Entry{}
 	until(t, "the first notifications", func() bool {

@@ -49,11 +49,11 @@ type Set struct {
 	// ChangeOpener has them.
 	Memento bool
 
-	// Hubs are remote WebSub hubs, beside [Options].Hub, at which Destinations
+	// RemoteHubs are WebSub hubs, beside [Options].Hub, at which Destinations
 	// subscribe to the set's notification channels. A set with a hub has a Framework
 	// Notification channel and, if it has a journal, a Change Notification channel.
 	// [Source.Run] publishes to them.
-	Hubs []topic.Hub
+	RemoteHubs []topic.RemoteHub
 
 	// Require names capabilities that the set must have. [New] fails if one is
 	// missing, for example because a wrapper hides it.
@@ -131,11 +131,11 @@ func newSet(in *site, s Set, only bool, ownHub string) (*set, error) {
 	out.Watcher = upgrade(s.Watcher, s.Provider)
 	out.Archiver = upgrade(s.Archiver, s.Provider)
 	out.ChangeArchiver = upgrade(s.ChangeArchiver, s.Provider)
-	out.Hubs = slices.Clone(s.Hubs)
+	out.RemoteHubs = slices.Clone(s.RemoteHubs)
 	if ownHub != "" {
 		out.hubs = append(out.hubs, ownHub)
 	}
-	for _, h := range s.Hubs {
+	for _, h := range s.RemoteHubs {
 		out.hubs = append(out.hubs, h.URI)
 	}
 	if c := upgrade(s.Coverer, s.Provider); c != nil {

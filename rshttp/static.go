@@ -32,7 +32,7 @@ type Static struct {
 
 // NewStatic returns the documents of the Source that [New] would return. It fails if an
 // argument is invalid, or if it needs a process that answers requests: Hub, Store and
-// WebSocket of the options, and Hubs and Memento of a set. Options that concern requests are
+// WebSocket of the options, and RemoteHubs and Memento of a set. Options that concern requests are
 // ignored. opts may be nil.
 func NewStatic(base string, sets []Set, opts *Options) (*Static, error) {
 	var o Options
@@ -43,8 +43,8 @@ func NewStatic(base string, sets []Set, opts *Options) (*Static, error) {
 		return nil, errors.New("rshttp: a static Source cannot have a Hub, a Store or a WebSocket, because they need a process that runs")
 	}
 	for _, st := range sets {
-		if len(st.Hubs) > 0 || st.Memento {
-			return nil, fmt.Errorf("rshttp: %s of a static Source cannot have Hubs or Memento, because they need a process that runs", title(st.Name))
+		if len(st.RemoteHubs) > 0 || st.Memento {
+			return nil, fmt.Errorf("rshttp: %s of a static Source cannot have RemoteHubs or Memento, because they need a process that runs", title(st.Name))
 		}
 	}
 	o.Pages, o.Limits.CacheBytes, o.Observe = Pages{Off: true}, -1, nil

@@ -22,7 +22,7 @@ func TestStaticErrors(t *testing.T) {
 	}
 	plain := rshttp.Set{Provider: memory.New(nil)}
 	withHub, withMemento := plain, plain
-	withHub.Hubs = []topic.Hub{{URI: "https://hub.example/"}}
+	withHub.RemoteHubs = []topic.RemoteHub{{URI: "https://hub.example/"}}
 	withMemento.Memento = true
 	for name, test := range map[string]struct {
 		base string

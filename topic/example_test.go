@@ -17,8 +17,8 @@ import (
 // Its Capability List names each topic with the hub.
 func Example() {
 	src, err := rshttp.New("https://example.org/resourcesync/", []rshttp.Set{{
-		Provider: memory.New(nil),
-		Hubs:     []topic.Hub{{URI: "https://hub.example.net/"}},
+		Provider:   memory.New(nil),
+		RemoteHubs: []topic.RemoteHub{{URI: "https://hub.example.net/"}},
 	}}, &rshttp.Options{
 		Push:   topic.Options{Flush: 5 * time.Second},
 		Logger: slog.New(slog.DiscardHandler),

@@ -18,8 +18,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 )
 
-// A Hub is a remote WebSub hub to which notifications are sent.
-type Hub struct {
+// A RemoteHub is a WebSub hub of somebody else, to which notifications are sent.
+type RemoteHub struct {
 	// URI is the public URI of the hub, at which Destinations subscribe and to which
 	// notifications are posted.
 	URI string

@@ -195,7 +195,7 @@ func TestDeliveries(t *testing.T) {
 				t.Fatal(err)
 			}
 			base := "http://" + listener.Addr().String() + "/rs/"
-			src := newSource(t, base, rshttp.Set{Provider: set, Hubs: []topic.Hub{{URI: remote.URL}}}, rshttp.Options{
+			src := newSource(t, base, rshttp.Set{Provider: set, RemoteHubs: []topic.RemoteHub{{URI: remote.URL}}}, rshttp.Options{
 				Tracer: otel.New(provider, &otel.Options{Propagator: propagator}),
 				Hub:    &hub.Options{AllowCallbacks: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}},
 				Push:   topic.Options{Flush: time.Millisecond},

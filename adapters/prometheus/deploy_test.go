@@ -145,7 +145,7 @@ func balanced(expr string) bool {
 // TestScrapeHasAll: a scrape of a Source that does everything has every metric that is
 // described.
 func TestScrapeHasAll(t *testing.T) {
-	src, m := observed(t, rshttp.Options{}, topic.Hub{URI: "http://127.0.0.1:1/"}) // where nobody listens
+	src, m := observed(t, rshttp.Options{}, topic.RemoteHub{URI: "http://127.0.0.1:1/"}) // where nobody listens
 	for range 2 {
 		get(t, src, "/rs/papers/resourcelist.xml")
 	}

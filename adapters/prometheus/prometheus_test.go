@@ -42,7 +42,7 @@ func papers(t testing.TB, keys ...string) *memory.Set {
 }
 
 // observed returns a Source of two sets with everything that has metrics, and its metrics.
-func observed(t testing.TB, o rshttp.Options, hubs ...topic.Hub) (*rshttp.Source, *prometheus.Metrics) {
+func observed(t testing.TB, o rshttp.Options, hubs ...topic.RemoteHub) (*rshttp.Source, *prometheus.Metrics) {
 	t.Helper()
 	m := prometheus.New()
 	feed, err := websocket.New(nil)
@@ -52,7 +52,7 @@ func observed(t testing.TB, o rshttp.Options, hubs ...topic.Hub) (*rshttp.Source
 	o.Observe, o.Hub, o.WebSocket = m.Observe, &hub.Options{}, feed
 	o.Logger = slog.New(slog.DiscardHandler)
 	src, err := rshttp.New("https://example.org/rs/", []rshttp.Set{
-		{Name: "papers", Provider: papers(t, "a", "b"), Hubs: hubs},
+		{Name: "papers", Provider: papers(t, "a", "b"), RemoteHubs: hubs},
 		{Name: "empty", Provider: papers(t)},
 	}, &o)
 	if err != nil {
@@ -195,7 +195,7 @@ func TestStates(t *testing.T) {
 	}))
 	defer remote.Close()
 	host := strings.TrimPrefix(remote.URL, "http://")
-	src, m := observed(t, rshttp.Options{}, topic.Hub{URI: remote.URL + "/a?secret"}, topic.Hub{URI: remote.URL + "/b"})
+	src, m := observed(t, rshttp.Options{}, topic.RemoteHub{URI: remote.URL + "/a?secret"}, topic.RemoteHub{URI: remote.URL + "/b"})
 	defer run(t, src)()
 	await(t, src, func(s topic.Status) bool { // the hubs have the first notification
 		framework := s.Topics[1]
@@ -243,7 +243,7 @@ resourcesync_scans_total{result="success",set="papers"} 1
 // TestLint: names, types and help texts follow the conventions, and a registry that checks
 // each scrape against the descriptions finds nothing.
 func TestLint(t *testing.T) {
-	src, m := observed(t, rshttp.Options{}, topic.Hub{URI: "https://hub.example.org/"})
+	src, m := observed(t, rshttp.Options{}, topic.RemoteHub{URI: "https://hub.example.org/"})
 	for _, path := range []string{"/rs/papers/resourcelist.xml", "/rs/papers/resourcelist.xml", "/rs/papers/change/"} {
 		get(t, src, path)
 	}

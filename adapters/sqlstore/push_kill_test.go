@@ -33,8 +33,8 @@ func pushChild(ctx context.Context, db database, store *Store, set *Set, hub str
 	}
 	log := pushlog.Unseal(sealed)
 	source, err := rshttp.New(documents, []rshttp.Set{{
-		Provider: set,
-		Hubs:     []topic.Hub{{URI: hub, Token: pushToken}},
+		Provider:   set,
+		RemoteHubs: []topic.RemoteHub{{URI: hub, Token: pushToken}},
 	}}, &rshttp.Options{
 		Store:  store,
 		Push:   topic.Options{Flush: 20 * time.Millisecond, FlushChanges: 100, Timeout: 2 * time.Second, Retry: 20 * time.Millisecond},

@@ -54,7 +54,7 @@ func checkConfigFile(_ context.Context, args []string, stdout, stderr io.Writer)
 func (c *siteConfig) checkSource() error {
 	var sets []rshttp.Set
 	for _, set := range c.sets {
-		sets = append(sets, rshttp.Set{Name: set.common().name, Provider: memory.New(nil), Hubs: c.push.foreign})
+		sets = append(sets, rshttp.Set{Name: set.common().name, Provider: memory.New(nil), RemoteHubs: c.push.foreign})
 	}
 	base := c.baseURL
 	if base == "" {

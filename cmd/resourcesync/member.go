@@ -156,7 +156,7 @@ func (m *member) published(site *siteConfig) rshttp.Set {
 	if set.Provider == nil {
 		set.Provider = m.set.View
 	}
-	set.Name, set.DescribedBy, set.Hubs = m.name, m.config.common().aboutSet, site.push.foreign
+	set.Name, set.DescribedBy, set.RemoteHubs = m.name, m.config.common().aboutSet, site.push.foreign
 	return set
 }
 

@@ -17,7 +17,7 @@ import (
 type pushConfig struct {
 	own       bool // asked for
 	none      bool // asked for
-	foreign   []topic.Hub
+	foreign   []topic.RemoteHub
 	minLease  span
 	retry     span
 	giveUp    span
@@ -51,7 +51,7 @@ func (p *pushConfig) addHub(text string) error {
 		return errors.New("leave out users; a token stands behind a colon, as in https://:TOKEN@hub.example.org/")
 	}
 	u.User = nil
-	return p.addForeign(topic.Hub{URI: u.String(), Token: token})
+	return p.addForeign(topic.RemoteHub{URI: u.String(), Token: token})
 }
 
 // addHubs adds the hubs in the lines of a file.
@@ -75,11 +75,11 @@ func (p *pushConfig) addPingHub(text string) error {
 	if u.User != nil {
 		return errors.New("leave out users")
 	}
-	return p.addForeign(topic.Hub{URI: u.String(), Ping: true})
+	return p.addForeign(topic.RemoteHub{URI: u.String(), Ping: true})
 }
 
-func (p *pushConfig) addForeign(h topic.Hub) error {
-	if slices.ContainsFunc(p.foreign, func(other topic.Hub) bool { return other.URI == h.URI }) {
+func (p *pushConfig) addForeign(h topic.RemoteHub) error {
+	if slices.ContainsFunc(p.foreign, func(other topic.RemoteHub) bool { return other.URI == h.URI }) {
 		return errors.New("this hub is given twice")
 	}
 	p.foreign = append(p.foreign, h)

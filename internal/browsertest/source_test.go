@@ -110,7 +110,7 @@ func TestPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	src, site := start(t, rshttp.Options{Division: rshttp.Division{PageSize: 300, PackageSize: 4 << 20, PackageEvery: time.Hour}, WebSocket: sockets, Hub: &hub.Options{}},
-		rshttp.Set{Name: "papers", Provider: papers, Opener: contents{}, ChangeOpener: contents{}, Hubs: []topic.Hub{{URI: "http://127.0.0.1:1/hub"}}},
+		rshttp.Set{Name: "papers", Provider: papers, Opener: contents{}, ChangeOpener: contents{}, RemoteHubs: []topic.RemoteHub{{URI: "http://127.0.0.1:1/hub"}}},
 		rshttp.Set{Name: "letters", Provider: letters, Opener: contents{}, ChangeOpener: contents{}})
 	one, _ := start(t, rshttp.Options{}, rshttp.Set{Provider: papers})
 	base := site + "/resourcesync/"

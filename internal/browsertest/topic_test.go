@@ -14,7 +14,7 @@ import (
 // topics in their headers, and requests them as a hub does.
 func TestWP5_WP6_RS4_Topic(t *testing.T) {
 	now := time.Now()
-	_, site := start(t, rshttp.Options{}, rshttp.Set{Provider: set(t, "papers", 10, &now), Hubs: []topic.Hub{{URI: "http://127.0.0.1:1/hub"}}})
+	_, site := start(t, rshttp.Options{}, rshttp.Set{Provider: set(t, "papers", 10, &now), RemoteHubs: []topic.RemoteHub{{URI: "http://127.0.0.1:1/hub"}}})
 	browsertest.Run(t, fmt.Sprintf("const site = %q;", site)+`
 for (const [channel, title] of [['change', 'Change Notifications'], ['framework', 'Framework Notifications']]) {
   const topic = site + '/resourcesync/' + channel + '/';

@@ -119,7 +119,7 @@ func TestAnswers(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const path = "/websub/?for=us&key=a%2Fb%20c"
 				h := &rawHub{answer: tt.answer}
-				hub := topic.Hub{URI: "http://hub.example.net" + path}
+				hub := topic.RemoteHub{URI: "http://hub.example.net" + path}
 				transport := &http.Transport{DialContext: h.dial}
 				defer transport.CloseIdleConnections()
 				p, err := New(pushlog.NewMemory(), []Channel{changeChannel(memory.New(nil), hub)}, nil,

@@ -26,7 +26,7 @@ type Channel struct {
 	CapabilityList string
 
 	// Hubs are the remote hubs to which notifications are sent.
-	Hubs []topic.Hub
+	Hubs []topic.RemoteHub
 
 	// OwnHub is the URI of the Source's own hub, which reads the log itself. It is
 	// empty if there is none.

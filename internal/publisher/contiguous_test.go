@@ -101,7 +101,7 @@ func contiguous(t *testing.T, r *rand.Rand, history history) {
 		}
 	})
 	outbox := keeping{pushlog.NewMemory()}
-	c := changeChannel(history.changer, topic.Hub{URI: "https://hub.example.net/"})
+	c := changeChannel(history.changer, topic.RemoteHub{URI: "https://hub.example.net/"})
 	c.Settle = history.settle
 	if r.IntN(2) == 0 {
 		c.Watcher = nil
@@ -211,7 +211,7 @@ func TestTwoLeaders(t *testing.T) {
 		cutOff := newRecorder(func(w http.ResponseWriter, _ int) { w.WriteHeader(http.StatusBadGateway) })
 		outbox := unled{keeping{pushlog.NewMemory()}}
 		set := memory.New(nil)
-		c := changeChannel(set, topic.Hub{URI: "https://hub.example.net/"})
+		c := changeChannel(set, topic.RemoteHub{URI: "https://hub.example.net/"})
 		_, stop := run(t, outbox, []Channel{c}, inBubble(h, nil))
 		_, stopOther := run(t, outbox, []Channel{c}, inBubble(cutOff, &topic.Options{Flush: 300 * time.Millisecond}))
 		time.Sleep(time.Second)
@@ -236,7 +236,7 @@ func TestHandover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
 		outbox, set := keeping{pushlog.NewMemory()}, memory.New(nil)
-		channels := []Channel{changeChannel(set, topic.Hub{URI: "https://hub.example.net/"})}
+		channels := []Channel{changeChannel(set, topic.RemoteHub{URI: "https://hub.example.net/"})}
 		_, stopFirst := run(t, outbox, channels, inBubble(h, nil))
 		_, stopSecond := run(t, outbox, channels, inBubble(h, nil))
 		defer stopSecond()

@@ -74,7 +74,7 @@ func (p *Publisher) readEnded(ctx context.Context) (map[string]*Channel, error) 
 	cursors, err := p.store.AllHubCursors(ctx)
 	for _, cursor := range cursors {
 		if c := found[cursor.Topic]; c != nil {
-			c.Hubs = append(c.Hubs, topic.Hub{URI: cursor.Hub})
+			c.Hubs = append(c.Hubs, topic.RemoteHub{URI: cursor.Hub})
 		}
 	}
 	return found, err

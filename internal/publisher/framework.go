@@ -122,7 +122,7 @@ func (p *Publisher) endRemoved(ctx context.Context) ([]*sender, error) {
 				slog.String("topic", sparse.RedactURI(c.Topic)), slog.String("hub", sparse.RedactURI(c.Hub)))
 		}
 		if h == nil {
-			h = &topic.Hub{URI: c.Hub}
+			h = &topic.RemoteHub{URI: c.Hub}
 		}
 		senders = append(senders, newSender(p, c.Topic, h))
 	}
@@ -166,7 +166,7 @@ func (p *Publisher) end(ctx context.Context, uri string) (last int64, err error)
 }
 
 // hub returns the hub with this URI of any channel, or nil.
-func (p *Publisher) hub(uri string) *topic.Hub {
+func (p *Publisher) hub(uri string) *topic.RemoteHub {
 	for i := range p.channels {
 		for j := range p.channels[i].Hubs {
 			if h := &p.channels[i].Hubs[j]; h.URI == uri {

@@ -55,7 +55,7 @@ func update(up string, locs ...string) Update {
 	return u
 }
 
-func frameworkChannel(d Documents, hubs ...topic.Hub) Channel {
+func frameworkChannel(d Documents, hubs ...topic.RemoteHub) Channel {
 	return Channel{Topic: frameworkTopic, CapabilityList: capabilityList, Hubs: hubs, Documents: d}
 }
 
@@ -101,7 +101,7 @@ func TestFrameworkRate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
 		d, outbox := &documents{}, pushlog.NewMemory()
-		_, stop := run(t, outbox, []Channel{frameworkChannel(d, topic.Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
+		_, stop := run(t, outbox, []Channel{frameworkChannel(d, topic.RemoteHub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
 		defer stop()
 		time.Sleep(time.Hour)
 		begun(t, outbox, frameworkTopic)
@@ -143,7 +143,7 @@ func TestFrameworkRestart(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
 		d, outbox := &documents{}, pushlog.NewMemory()
-		channels := []Channel{frameworkChannel(d, topic.Hub{URI: "https://hub.example.net/"})}
+		channels := []Channel{frameworkChannel(d, topic.RemoteHub{URI: "https://hub.example.net/"})}
 		d.set(resourcesync.ErrNotReady)
 		p, stop := run(t, outbox, channels, inBubble(h, nil))
 		time.Sleep(time.Minute)

@@ -48,7 +48,7 @@ func TestGap(t *testing.T) {
 				h := newRecorder(nil)
 				var log bytes.Buffer
 				j, outbox := &stated{journal: &journal{since: time.Now()}}, pushlog.NewMemory()
-				c := changeChannel(j, topic.Hub{URI: "https://hub.example.net/"})
+				c := changeChannel(j, topic.RemoteHub{URI: "https://hub.example.net/"})
 				c.Settle = -1
 				if !test.stater {
 					c.Stater = nil
@@ -110,7 +110,7 @@ func TestGapAfterOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
 		j, outbox := &journal{since: time.Now()}, pushlog.NewMemory()
-		c := changeChannel(j, topic.Hub{URI: "https://hub.example.net/"})
+		c := changeChannel(j, topic.RemoteHub{URI: "https://hub.example.net/"})
 		c.Settle = -1
 		_, stop := run(t, outbox, []Channel{c}, inBubble(h, &topic.Options{Flush: time.Hour}))
 		defer stop()
@@ -190,7 +190,7 @@ func TestLeftOut(t *testing.T) {
 		h := newRecorder(nil)
 		var log bytes.Buffer
 		j, outbox := &journal{since: time.Now()}, pushlog.NewMemory()
-		c := changeChannel(j, topic.Hub{URI: "https://hub.example.net/"})
+		c := changeChannel(j, topic.RemoteHub{URI: "https://hub.example.net/"})
 		c.Settle = -1
 		failed := false
 		flaky := &failing{Log: outbox, add: func() error { // so that the journal is read again
@@ -233,7 +233,7 @@ func TestD4_NoBatchIsRefused(t *testing.T) {
 		h := newRecorder(nil)
 		var log bytes.Buffer
 		j := &journal{since: time.Now()}
-		c := changeChannel(j, topic.Hub{URI: "https://hub.example.net/"})
+		c := changeChannel(j, topic.RemoteHub{URI: "https://hub.example.net/"})
 		c.Settle = -1
 		p, stop := run(t, pushlog.NewMemory(), []Channel{c}, inBubble(h, &topic.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}))
 		time.Sleep(time.Second)
@@ -266,7 +266,7 @@ func TestBeginning(t *testing.T) {
 		outbox, set := pushlog.NewMemory(), memory.New(nil)
 		put(t, set, 0)
 		time.Sleep(time.Second)
-		p, err := New(outbox, []Channel{changeChannel(set, topic.Hub{URI: "https://hub.example.net/"})}, nil, inBubble(h, nil))
+		p, err := New(outbox, []Channel{changeChannel(set, topic.RemoteHub{URI: "https://hub.example.net/"})}, nil, inBubble(h, nil))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -176,7 +176,7 @@ func begun(t *testing.T, o pushlog.Log, topic string) pushlog.State {
 }
 
 // changeChannel is the change channel of the journal c.
-func changeChannel(c resourcesync.Changer, hubs ...topic.Hub) Channel {
+func changeChannel(c resourcesync.Changer, hubs ...topic.RemoteHub) Channel {
 	ch := Channel{Topic: changeTopic, CapabilityList: capabilityList, Hubs: hubs, Changer: c}
 	ch.Watcher, _ = c.(resourcesync.Watcher)
 	ch.Stater, _ = c.(resourcesync.Stater)

@@ -55,7 +55,7 @@ func TestOutboxFails(t *testing.T) {
 		}
 		h := newRecorder(nil)
 		set, outbox := memory.New(nil), pushlog.NewMemory()
-		p, stop := run(t, &failing{Log: outbox, save: fail}, []Channel{changeChannel(set, topic.Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
+		p, stop := run(t, &failing{Log: outbox, save: fail}, []Channel{changeChannel(set, topic.RemoteHub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
 		defer stop()
 		time.Sleep(time.Second)
 		broken.Store(true)
@@ -122,7 +122,7 @@ func TestFailureHandedOver(t *testing.T) {
 		o.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		set := memory.New(nil)
 		over := make(chan struct{})
-		p, stop := run(t, handedOver{&failing{Log: pushlog.NewMemory(), add: add}, over}, []Channel{changeChannel(set, topic.Hub{URI: "https://hub.example.net/"})}, o)
+		p, stop := run(t, handedOver{&failing{Log: pushlog.NewMemory(), add: add}, over}, []Channel{changeChannel(set, topic.RemoteHub{URI: "https://hub.example.net/"})}, o)
 		defer stop()
 		time.Sleep(time.Second)
 		for _, last := range []bool{false, true} {
@@ -173,7 +173,7 @@ func TestStuckJournal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
 		set := &stuck{Set: memory.New(nil)}
-		p, stop := run(t, pushlog.NewMemory(), []Channel{changeChannel(set, topic.Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
+		p, stop := run(t, pushlog.NewMemory(), []Channel{changeChannel(set, topic.RemoteHub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
 		defer stop()
 		time.Sleep(time.Second)
 		hold := make(chan struct{})
@@ -208,7 +208,7 @@ func TestSlowJournal(t *testing.T) {
 		o := inBubble(newRecorder(nil), nil)
 		o.FlushChanges = 1
 		set := &stuck{Set: memory.New(nil)}
-		p, stop := run(t, pushlog.NewMemory(), []Channel{changeChannel(set, topic.Hub{URI: "https://hub.example.net/"})}, o)
+		p, stop := run(t, pushlog.NewMemory(), []Channel{changeChannel(set, topic.RemoteHub{URI: "https://hub.example.net/"})}, o)
 		defer stop()
 		time.Sleep(time.Second)
 		set.slow.Store(int64(stuckAfter / 2))

@@ -113,7 +113,7 @@ func (c *Channel) check() error {
 		if scheme, _, _ := strings.Cut(strings.ToLower(h.URI), ":"); scheme != "http" && scheme != "https" {
 			return fmt.Errorf("topic: hub %q of %q must be an http or https URI", sparse.RedactURI(h.URI), c.Topic)
 		}
-		if h.URI == c.OwnHub || slices.ContainsFunc(c.Hubs[:i], func(other topic.Hub) bool { return other.URI == h.URI }) {
+		if h.URI == c.OwnHub || slices.ContainsFunc(c.Hubs[:i], func(other topic.RemoteHub) bool { return other.URI == h.URI }) {
 			return fmt.Errorf("topic: channel %q has the hub %q twice", c.Topic, sparse.RedactURI(h.URI))
 		}
 	}

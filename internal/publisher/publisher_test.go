@@ -35,7 +35,7 @@ func TestRS2_severalSets(t *testing.T) {
 // TestRS1_channels keeps channels apart.
 func TestRS1_channels(t *testing.T) {
 	set := memory.New(nil)
-	good := changeChannel(set, topic.Hub{URI: "https://hub.example.net/"})
+	good := changeChannel(set, topic.RemoteHub{URI: "https://hub.example.net/"})
 	documents := &documents{}
 	for what, channels := range map[string][]Channel{
 		"one topic for both kinds": {good, {Topic: good.Topic, CapabilityList: capabilityList, Documents: documents}},
@@ -43,8 +43,8 @@ func TestRS1_channels(t *testing.T) {
 		"no kind":                  {{Topic: good.Topic, CapabilityList: capabilityList}},
 		"no topic":                 {{CapabilityList: capabilityList, Changer: set}},
 		"no capability list":       {{Topic: good.Topic, Changer: set}},
-		"a relative hub":           {changeChannel(set, topic.Hub{URI: "/websub/"})},
-		"a hub by another scheme":  {changeChannel(set, topic.Hub{URI: "ws://hub.example.net/"})},
+		"a relative hub":           {changeChannel(set, topic.RemoteHub{URI: "/websub/"})},
+		"a hub by another scheme":  {changeChannel(set, topic.RemoteHub{URI: "ws://hub.example.net/"})},
 		"a hub twice":              {changeChannel(set, good.Hubs[0], good.Hubs[0])},
 	} {
 		if _, err := New(pushlog.NewMemory(), channels, nil, nil); err == nil {

@@ -21,7 +21,7 @@ func TestV18_refused(t *testing.T) {
 			}
 		})
 		set, outbox := memory.New(nil), pushlog.NewMemory()
-		p, stop := run(t, outbox, []Channel{changeChannel(set, topic.Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
+		p, stop := run(t, outbox, []Channel{changeChannel(set, topic.RemoteHub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
 		defer stop()
 		time.Sleep(time.Second)
 		for n := range 7 {
@@ -36,7 +36,7 @@ func TestV18_refused(t *testing.T) {
 			t.Fatal(err)
 		}
 		if got := status.Topics[0].Hubs[0]; got.Refused != 2 || got.LastRefused != 6 || got.Taken != 7 || got.Behind != 0 ||
-			got.RefusedError != "the hub answered 400 Bad Request: not an XML document I like; a hub that supports only hub.mode=publish needs pings: --ping-hub, or Ping of topic.Hub" {
+			got.RefusedError != "the hub answered 400 Bad Request: not an XML document I like; a hub that supports only hub.mode=publish needs pings: --ping-hub, or Ping of topic.RemoteHub" {
 			t.Errorf("status %+v", got)
 		}
 	})
@@ -50,7 +50,7 @@ func TestV17_backoff(t *testing.T) {
 		a, b := newRecorder(down), newRecorder(down)
 		for _, h := range []*recorder{a, b} {
 			set := memory.New(nil)
-			_, stop := run(t, pushlog.NewMemory(), []Channel{changeChannel(set, topic.Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
+			_, stop := run(t, pushlog.NewMemory(), []Channel{changeChannel(set, topic.RemoteHub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
 			defer stop()
 			time.Sleep(time.Second)
 			put(t, set, 1)
@@ -112,7 +112,7 @@ func TestRetryAfter(t *testing.T) {
 				}
 			})
 			set := memory.New(nil)
-			_, stop := run(t, pushlog.NewMemory(), []Channel{changeChannel(set, topic.Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
+			_, stop := run(t, pushlog.NewMemory(), []Channel{changeChannel(set, topic.RemoteHub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
 			defer stop()
 			time.Sleep(time.Second)
 			put(t, set, 1)
@@ -140,7 +140,7 @@ func TestIndependent(t *testing.T) {
 			return fine.RoundTrip(r)
 		})
 		set, outbox := memory.New(nil), pushlog.NewMemory()
-		p, stop := run(t, outbox, []Channel{changeChannel(set, topic.Hub{URI: "https://hangs.example.net/"}, topic.Hub{URI: "https://hub.example.net/"})},
+		p, stop := run(t, outbox, []Channel{changeChannel(set, topic.RemoteHub{URI: "https://hangs.example.net/"}, topic.RemoteHub{URI: "https://hub.example.net/"})},
 			inBubble(hanging, nil))
 		defer stop()
 		time.Sleep(time.Second)

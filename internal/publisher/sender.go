@@ -36,7 +36,7 @@ const maxRetry = time.Hour
 type sender struct {
 	p      *Publisher
 	topic  string
-	hub    *topic.Hub
+	hub    *topic.RemoteHub
 	log    *slog.Logger
 	poller *poller
 
@@ -46,7 +46,7 @@ type sender struct {
 	dirty  bool // cursor must be saved
 }
 
-func newSender(p *Publisher, topic string, hub *topic.Hub) *sender {
+func newSender(p *Publisher, topic string, hub *topic.RemoteHub) *sender {
 	return &sender{
 		p:      p,
 		topic:  topic,
@@ -205,7 +205,7 @@ func hostOf(uri string) string {
 }
 
 // send sends n to a hub. It returns nil if the hub has accepted n.
-func (p *Publisher) send(ctx context.Context, hub *topic.Hub, n *pushlog.Notification) (failed *failure) {
+func (p *Publisher) send(ctx context.Context, hub *topic.RemoteHub, n *pushlog.Notification) (failed *failure) {
 	ctx, cancel := context.WithTimeout(ctx, p.options.Timeout)
 	defer cancel()
 	if t := p.options.Tracer; t != nil {
@@ -254,7 +254,7 @@ func (p *Publisher) send(ctx context.Context, hub *topic.Hub, n *pushlog.Notific
 		reason += ", which is not followed: set the hub's own URI"
 	case resp.StatusCode/100 == 4 && !isTemporary(resp.StatusCode):
 		if !hub.Ping && mayNeedPing(resp.StatusCode) {
-			reason += "; a hub that supports only hub.mode=publish needs pings: --ping-hub, or Ping of topic.Hub"
+			reason += "; a hub that supports only hub.mode=publish needs pings: --ping-hub, or Ping of topic.RemoteHub"
 		}
 		return &failure{reason: reason, final: true}
 	}

@@ -142,7 +142,7 @@ func TestHubDown(t *testing.T) {
 	}
 	address := l.Addr().String()
 	l.Close()
-	down := topic.Hub{URI: "http://" + address + "/?token=sesame"}
+	down := topic.RemoteHub{URI: "http://" + address + "/?token=sesame"}
 	up, hub := hub(t, nil)
 	set, outbox := memory.New(nil), keeping{pushlog.NewMemory()}
 	var log bytes.Buffer
@@ -239,7 +239,7 @@ func TestRetention(t *testing.T) {
 			}
 		})
 		set, outbox := memory.New(nil), pushlog.NewMemory()
-		p, stop := run(t, outbox, []Channel{changeChannel(set, topic.Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
+		p, stop := run(t, outbox, []Channel{changeChannel(set, topic.RemoteHub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
 		defer stop()
 		time.Sleep(time.Second)
 		for n := range 30 {
@@ -273,7 +273,7 @@ func TestRepairedHub(t *testing.T) {
 			}
 		})
 		outbox, set := pushlog.NewMemory(), memory.New(nil)
-		channels := []Channel{changeChannel(set, topic.Hub{URI: "https://hub.example.net/"})}
+		channels := []Channel{changeChannel(set, topic.RemoteHub{URI: "https://hub.example.net/"})}
 		_, stop := run(t, outbox, channels, inBubble(h, nil))
 		time.Sleep(time.Second)
 		put(t, set, 1)

@@ -26,7 +26,7 @@ func TestFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
 		set, outbox := memory.New(nil), pushlog.NewMemory()
-		_, stop := run(t, outbox, []Channel{changeChannel(set, topic.Hub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
+		_, stop := run(t, outbox, []Channel{changeChannel(set, topic.RemoteHub{URI: "https://hub.example.net/"})}, inBubble(h, nil))
 		defer stop()
 		time.Sleep(time.Hour + 300*time.Millisecond)
 		for range 3 {
@@ -62,7 +62,7 @@ func TestFlushChanges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
 		set, outbox := memory.New(nil), pushlog.NewMemory()
-		_, stop := run(t, outbox, []Channel{changeChannel(set, topic.Hub{URI: "https://hub.example.net/"})},
+		_, stop := run(t, outbox, []Channel{changeChannel(set, topic.RemoteHub{URI: "https://hub.example.net/"})},
 			inBubble(h, &topic.Options{Flush: time.Hour, FlushChanges: 10}))
 		defer stop()
 		time.Sleep(time.Minute)
@@ -102,7 +102,7 @@ func TestLooks(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newRecorder(nil)
 				set, outbox := memory.New(nil), pushlog.NewMemory()
-				c := changeChannel(set, topic.Hub{URI: "https://hub.example.net/"})
+				c := changeChannel(set, topic.RemoteHub{URI: "https://hub.example.net/"})
 				without(&c)
 				_, stop := run(t, outbox, []Channel{c}, inBubble(h, nil))
 				defer stop()
@@ -132,7 +132,7 @@ func TestSettle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newRecorder(nil)
 		j, outbox := &stated{journal: &journal{since: time.Now()}, newest: time.Now()}, pushlog.NewMemory()
-		c := changeChannel(j, topic.Hub{URI: "https://hub.example.net/"})
+		c := changeChannel(j, topic.RemoteHub{URI: "https://hub.example.net/"})
 		c.Settle = 30 * time.Second
 		_, stop := run(t, outbox, []Channel{c}, inBubble(h, nil))
 		defer stop()

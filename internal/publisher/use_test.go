@@ -34,7 +34,7 @@ func TestHubLeftOutForAWhile(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				stays, leaves := newRecorder(nil), newRecorder(nil)
 				set, outbox := memory.New(nil), pushlog.NewMemory()
-				lead := func(d time.Duration, n int, hubs ...topic.Hub) {
+				lead := func(d time.Duration, n int, hubs ...topic.RemoteHub) {
 					o := inBubble(stays, nil)
 					o.Client = &http.Client{Transport: hosts{"stays.example.net": stays, "leaves.example.net": leaves}}
 					_, stop := run(t, outbox, []Channel{changeChannel(set, hubs...)}, o)
@@ -43,7 +43,7 @@ func TestHubLeftOutForAWhile(t *testing.T) {
 					put(t, set, n)
 					time.Sleep(d)
 				}
-				one, other := topic.Hub{URI: "https://stays.example.net/"}, topic.Hub{URI: "https://leaves.example.net/"}
+				one, other := topic.RemoteHub{URI: "https://stays.example.net/"}, topic.RemoteHub{URI: "https://leaves.example.net/"}
 				lead(time.Hour, 1, one, other)
 				lead(tt.away, 2, one)
 				lead(time.Hour, 3, one, other)
@@ -76,7 +76,7 @@ func TestTopicLeftOut(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := newRecorder(nil)
 				set, another, outbox := memory.New(nil), memory.New(nil), pushlog.NewMemory()
-				hub := topic.Hub{URI: "https://hub.example.net/"}
+				hub := topic.RemoteHub{URI: "https://hub.example.net/"}
 				lead := func(d time.Duration, n int, c Channel) {
 					_, stop := run(t, outbox, []Channel{c}, inBubble(h, nil))
 					defer stop()

@@ -21,12 +21,12 @@ import (
 // docs/requirements.md names the tests of each requirement.
 
 // hub starts a hub that answers by answer.
-func hub(t *testing.T, answer func(w http.ResponseWriter, n int)) (*recorder, topic.Hub) {
+func hub(t *testing.T, answer func(w http.ResponseWriter, n int)) (*recorder, topic.RemoteHub) {
 	t.Helper()
 	h := newRecorder(answer)
 	server := httptest.NewServer(h)
 	t.Cleanup(server.Close)
-	return h, topic.Hub{URI: server.URL + "/websub/"}
+	return h, topic.RemoteHub{URI: server.URL + "/websub/"}
 }
 
 // get asks a topic for its latest notification.
@@ -70,7 +70,7 @@ func targets(t *testing.T, h http.Header) map[string][]string {
 	return out
 }
 
-func wantLinks(t *testing.T, h http.Header, hubs ...topic.Hub) {
+func wantLinks(t *testing.T, h http.Header, hubs ...topic.RemoteHub) {
 	t.Helper()
 	var uris []string
 	for _, hub := range hubs {
@@ -86,7 +86,7 @@ func wantLinks(t *testing.T, h http.Header, hubs ...topic.Hub) {
 // TestWP1_WP2_WP3_RS4_topic asks a topic that has nothing to tell yet, with one hub
 // and with several.
 func TestWP1_WP2_WP3_RS4_topic(t *testing.T) {
-	hubs := []topic.Hub{{URI: "https://hub.example.net/"}, {URI: "https://other.example.net/websub?for=us"}}
+	hubs := []topic.RemoteHub{{URI: "https://hub.example.net/"}, {URI: "https://other.example.net/websub?for=us"}}
 	for n := 1; n <= 2; n++ {
 		p, err := New(pushlog.NewMemory(), []Channel{changeChannel(memory.New(nil), hubs[:n]...)}, nil, nil)
 		if err != nil {
@@ -143,7 +143,7 @@ func TestWP4_linksInHeaderAlone(t *testing.T) {
 // TestWP8_topicsStay: no topic redirects, because Change Notification 4.1 wants 200. When a site
 // has moved, its topics are others, and the old ones do not exist.
 func TestWP8_topicsStay(t *testing.T) {
-	c := changeChannel(memory.New(nil), topic.Hub{URI: "https://hub.example.net/"})
+	c := changeChannel(memory.New(nil), topic.RemoteHub{URI: "https://hub.example.net/"})
 	p, err := New(pushlog.NewMemory(), []Channel{c}, nil, nil)
 	if err != nil {
 		t.Fatal(err)
@@ -236,7 +236,7 @@ func TestWP7_RS6_informsHubs(t *testing.T) {
 	if err != nil || len(kept) != 3 {
 		t.Fatalf("%d notifications, %v", len(kept), err)
 	}
-	for h, hub := range map[*recorder]topic.Hub{a: hubA, b: hubB} {
+	for h, hub := range map[*recorder]topic.RemoteHub{a: hubA, b: hubB} {
 		posts := h.wait(t, 3)
 		for i, post := range posts {
 			if post.method != http.MethodPost || !slices.Equal(post.header["Content-Type"], []string{"application/xml"}) {
@@ -290,9 +290,9 @@ func TestRS8_verifiedSource(t *testing.T) {
 	server := httptest.NewServer(third)
 	t.Cleanup(server.Close)
 	third.uri = server.URL + "/websub/"
-	c := changeChannel(set, topic.Hub{URI: third.uri})
+	c := changeChannel(set, topic.RemoteHub{URI: third.uri})
 	c.Topic = third.registered
-	other := changeChannel(memory.New(nil), topic.Hub{URI: third.uri})
+	other := changeChannel(memory.New(nil), topic.RemoteHub{URI: third.uri})
 	other.Topic = "http://" + site.Listener.Addr().String() + "/unregistered/"
 	p, _ := run(t, outbox, []Channel{c, other}, &topic.Options{Flush: 10 * time.Millisecond})
 	site.Config.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -307,7 +307,7 @@ func TestRS8_verifiedSource(t *testing.T) {
 		t.Errorf("accepted: %s", body)
 	}
 	n := pushlog.Notification{Topic: other.Topic, CapabilityList: capabilityList, Body: []byte("<urlset/>")}
-	if failed := p.send(t.Context(), &topic.Hub{URI: third.uri}, &n); failed == nil || !failed.final {
+	if failed := p.send(t.Context(), &topic.RemoteHub{URI: third.uri}, &n); failed == nil || !failed.final {
 		t.Errorf("a topic that is not registered: %+v", failed)
 	}
 }
