@@ -25,7 +25,7 @@ func BenchmarkCutsAgain(b *testing.B) {
 				s := &sized{d: d, table: fmt.Sprintf("record_%d", n), rows: n, before: (large - n) / 2}
 				s.create()
 				table := d.provider(Table{Name: s.table, Key: "id", URI: "https://example.org/{id}", LastModified: "updated"})
-				records, err := table.Journalled(b.Context(), store, s.table, nil)
+				records, err := table.Journal(b.Context(), store, s.table, nil)
 				must(b, err)
 				const every = 10_000
 				if _, err := records.Cuts(b.Context(), nil, every); err != nil {

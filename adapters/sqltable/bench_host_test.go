@@ -51,14 +51,14 @@ func newHosted(b *testing.B, triggers bool) *hosted {
 		defer pool.Put(conn)
 		return execSQLite(conn, sql, args...)
 	}
-	d.open = func(ctx context.Context, t Table) (*Provider, error) { return OpenSQLite(ctx, pool, t) }
+	d.open = func(ctx context.Context, t Table) (*Set, error) { return OpenSQLite(ctx, pool, t) }
 	d.run("CREATE TABLE papers (id INTEGER PRIMARY KEY, title TEXT, updated INTEGER NOT NULL, body TEXT)",
 		fmt.Sprintf("INSERT INTO papers SELECT i, 'paper ' || i, 1700000000 + i, printf('%%0200d', i) FROM (WITH RECURSIVE s(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM s WHERE i < %d) SELECT i FROM s)", hostRows))
 	if !triggers {
 		return h
 	}
 	store := d.store()
-	h.papers, err = d.provider(Table{Name: "papers", Key: "id", URI: "https://example.org/papers/{id}", LastModified: "updated"}).Journalled(b.Context(), store, "papers", nil)
+	h.papers, err = d.provider(Table{Name: "papers", Key: "id", URI: "https://example.org/papers/{id}", LastModified: "updated"}).Journal(b.Context(), store, "papers", nil)
 	must(b, err)
 	src, err := rshttp.New("https://example.org/", []rshttp.Set{{Name: "papers", Provider: h.papers}}, &rshttp.Options{Store: store, Logger: slog.New(slog.DiscardHandler)})
 	must(b, err)

@@ -74,7 +74,7 @@ func benchRows(b *testing.B, d *database) {
 		s.create()
 		b.Logf("%d rows created in %v: %.1f GB on disk", n, time.Since(began).Round(time.Second), float64(s.disk())/1e9)
 		table := d.provider(Table{Name: s.table, Key: "id", URI: "https://example.org/" + s.table + "/{id}", LastModified: "updated", Length: "bytes"})
-		records, err := table.Journalled(b.Context(), store, s.table, nil)
+		records, err := table.Journal(b.Context(), store, s.table, nil)
 		must(b, err)
 		tables, sets = append(tables, s), append(sets, rshttp.Set{Name: s.table, Provider: records})
 	}

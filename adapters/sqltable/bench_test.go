@@ -14,7 +14,7 @@ import (
 )
 
 // large makes a table of n rows, as they come in the order of their keys.
-func large(d *database, n int) *Provider {
+func large(d *database, n int) *Set {
 	d.run("CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY, slug {plain} NOT NULL, at {int}, bytes {int}, kind {plain}, sum {plain})")
 	if d.pg != nil {
 		d.session(func(exec func(string) error) {
@@ -38,7 +38,7 @@ func pageTo(last, size int) resourcesync.Range {
 	return resourcesync.Range{From: string(appendInteger(nil, int64(last-size+1))), To: string(appendInteger(nil, int64(last+1)))}
 }
 
-func readPage(t testing.TB, ctx context.Context, p *Provider, r resourcesync.Range, want int) {
+func readPage(t testing.TB, ctx context.Context, p *Set, r resourcesync.Range, want int) {
 	n := 0
 	for _, err := range p.Resources(ctx, r) {
 		if err != nil {

@@ -20,11 +20,11 @@ import (
 //
 // Each statement sees the table at a different time, so the counts may be of different
 // states.
-func (p *Provider) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
+func (p *Set) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
 	if every < 1 {
 		return nil, fmt.Errorf("sqltable: pages of %d resources", every)
 	}
-	c := &cutter{Provider: p, cuts: paging.NewCuts(previous, every), every: every}
+	c := &cutter{Set: p, cuts: paging.NewCuts(previous, every), every: every}
 	if len(previous) == 0 {
 		previous = []resourcesync.Cut{{Count: every + 1}}
 	}
@@ -39,7 +39,7 @@ func (p *Provider) Cuts(ctx context.Context, previous []resourcesync.Cut, every 
 }
 
 type cutter struct {
-	*Provider
+	*Set
 	cuts   *paging.Cuts
 	every  int
 	newest time.Time // the newest change of the page; zero if unknown

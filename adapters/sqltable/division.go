@@ -14,7 +14,7 @@ import (
 // A divider divides a table that has a journal into pages. The store of the journal keeps the
 // cuts, so that all processes have the same.
 type divider struct {
-	table   *Provider
+	table   *Set
 	journal *sqlstore.Journal
 
 	mu     sync.Mutex
@@ -34,7 +34,7 @@ const maxBehind = 10_000
 
 // Cuts implements [resourcesync.Cutter]. The store keeps the cuts and their counts for all
 // processes and across restarts, and previous is used only if it has none. The first call
-// counts all rows, as [Provider.Cuts] does. Later ones read the journal from there on, and
+// counts all rows, as [Set.Cuts] does. Later ones read the journal from there on, and
 // count only the pages in which rows were created or deleted. For pages that have not changed
 // since the first call, Newest is the newest change of the whole table at that time.
 //
@@ -46,7 +46,7 @@ func (j *Journalled) Cuts(ctx context.Context, previous []resourcesync.Cut, ever
 
 // CutterFor returns the Cutter of the table if c is its journal, and nil otherwise. It divides
 // the table as [Journalled.Cuts] does. rshttp.New calls it.
-func (p *Provider) CutterFor(c resourcesync.Changer) resourcesync.Cutter {
+func (p *Set) CutterFor(c resourcesync.Changer) resourcesync.Cutter {
 	if j, ok := c.(*sqlstore.Journal); ok {
 		return &divider{table: p, journal: j}
 	}
@@ -154,7 +154,7 @@ func (d *divider) again(ctx context.Context, before *sqlstore.Division, every in
 	if err != nil || since.After(before.At) {
 		return nil, 0, err
 	}
-	c := &cutter{Provider: d.table, cuts: paging.NewCuts(before.Cuts, every), every: every}
+	c := &cutter{Set: d.table, cuts: paging.NewCuts(before.Cuts, every), every: every}
 	from := ""
 	for i, cut := range before.Cuts {
 		now, newest := changed[i], cut.Newest

@@ -45,10 +45,10 @@ func TestCutsAgain(t *testing.T) {
 		const n, every = 2000, 50
 		d.run("CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY, title {text})")
 		store := d.store()
-		papers, err := d.provider(Table{Name: "papers", Key: "id", URI: "https://example.org/{id}"}).Journalled(t.Context(), store, "papers", nil)
+		papers, err := d.provider(Table{Name: "papers", Key: "id", URI: "https://example.org/{id}"}).Journal(t.Context(), store, "papers", nil)
 		must(t, err)
 		statements := 0
-		papers.Provider.db = statementCounter{papers.Provider.db, &statements}
+		papers.Set.db = statementCounter{papers.Set.db, &statements}
 		run := func(sql string, n int, args func(int) []any) {
 			t.Helper()
 			must(t, d.all(sql, n, args))
@@ -106,7 +106,7 @@ func TestCutsAgain(t *testing.T) {
 			if statements > test.statements {
 				t.Errorf("%s: %d statements, expected at most %d; the first division took %d", test.title, statements, test.statements, first)
 			}
-			all, err := papers.Provider.Cuts(t.Context(), previous, every)
+			all, err := papers.Set.Cuts(t.Context(), previous, every)
 			must(t, err)
 			newest := make([]time.Time, len(cuts)) // of the changes
 			for c, err := range papers.Journal.Changes(t.Context(), resourcesync.Interval{}) {
@@ -140,7 +140,7 @@ func TestCutsAgain(t *testing.T) {
 		settle()
 		cuts, err = papers.Cuts(t.Context(), nil, every)
 		must(t, err)
-		again, err := d.provider(Table{Name: "papers", Key: "id", URI: "https://example.org/{id}"}).Journalled(t.Context(), store, "papers", nil)
+		again, err := d.provider(Table{Name: "papers", Key: "id", URI: "https://example.org/{id}"}).Journal(t.Context(), store, "papers", nil)
 		must(t, err)
 		statements = 0
 		again.divider.table.db = statementCounter{again.divider.table.db, &statements}
@@ -154,7 +154,7 @@ func TestCutsAgain(t *testing.T) {
 			t.Helper()
 			got, err := papers.Cuts(t.Context(), previous, every)
 			must(t, err)
-			want, err := papers.Provider.Cuts(t.Context(), previous, every)
+			want, err := papers.Set.Cuts(t.Context(), previous, every)
 			must(t, err)
 			if !slices.Equal(undated(got), want) {
 				t.Errorf("%s:\n%v\ninstead of\n%v", title, got, want)

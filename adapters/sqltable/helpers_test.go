@@ -27,7 +27,7 @@ type database struct {
 	t    testing.TB
 	name string
 	exec func(sql string, args ...any) error // with parameters $1, $2 …
-	open func(ctx context.Context, t Table) (*Provider, error)
+	open func(ctx context.Context, t Table) (*Set, error)
 	all  func(sql string, n int, args func(i int) []any) error // in one transaction
 
 	// session runs f with a connection of its own.
@@ -59,7 +59,7 @@ func (d *database) run(statements ...string) {
 	}
 }
 
-func (d *database) provider(t Table) *Provider {
+func (d *database) provider(t Table) *Set {
 	d.t.Helper()
 	p, err := d.open(d.t.Context(), t)
 	must(d.t, err)
@@ -108,7 +108,7 @@ func postgresDatabase(t testing.TB) *database {
 			}
 			return pool.SendBatch(t.Context(), &batch).Close()
 		},
-		open: func(ctx context.Context, tab Table) (*Provider, error) { return OpenPostgres(ctx, pool, tab) },
+		open: func(ctx context.Context, tab Table) (*Set, error) { return OpenPostgres(ctx, pool, tab) },
 		dialect: map[string]string{
 			"int": "bigint", "text": `text COLLATE "C"`, "bytes": "bytea", "time": "timestamptz", "plain": "text",
 			"other": `text COLLATE "und-x-icu"`,
@@ -159,7 +159,7 @@ func sqliteDatabase(t testing.TB) *database {
 			}
 			return nil
 		},
-		open: func(ctx context.Context, tab Table) (*Provider, error) { return OpenSQLite(ctx, pool, tab) },
+		open: func(ctx context.Context, tab Table) (*Set, error) { return OpenSQLite(ctx, pool, tab) },
 		dialect: map[string]string{
 			"int": "INTEGER", "text": "TEXT", "bytes": "BLOB", "time": "TEXT", "plain": "TEXT", "other": "TEXT COLLATE NOCASE",
 		},
@@ -209,7 +209,7 @@ func mysqlDatabase(t testing.TB) *database {
 			}
 			return tx.Commit()
 		},
-		open: func(ctx context.Context, tab Table) (*Provider, error) { return OpenMySQL(ctx, db, tab) },
+		open: func(ctx context.Context, tab Table) (*Set, error) { return OpenMySQL(ctx, db, tab) },
 		dialect: map[string]string{
 			"int": "BIGINT", "text": "VARCHAR(500) COLLATE utf8mb4_nopad_bin", "bytes": "VARBINARY(1024)", "time": "DATETIME(6)",
 			"plain": "TEXT", "other": "VARCHAR(500) COLLATE utf8mb4_general_ci",

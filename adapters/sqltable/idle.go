@@ -17,7 +17,7 @@ import (
 const idleRows = 1_000_000
 
 // Remove drops the triggers of Create, as Drop and Apply do. It remembers what a table of up
-// to a million rows lists. If Install or [Provider.Journalled] makes the triggers again and
+// to a million rows lists. If Install or [Set.Journal] makes the triggers again and
 // the table lists the same, nothing was missed, and the journal goes on. t needs only its
 // Schema and Name.
 func (tr *Triggers) Remove(ctx context.Context, t Table, set string) error {

@@ -41,7 +41,7 @@ func (w *watched) makeTable() {
 func (w *watched) open(t *testing.T) *Journalled {
 	t.Helper()
 	store := w.store()
-	papers, err := w.provider(w.table).Journalled(t.Context(), store, "papers", &JournalledOptions{
+	papers, err := w.provider(w.table).Journal(t.Context(), store, "papers", &JournalOptions{
 		Logger: slog.New(slog.NewTextHandler(&w.log, nil)),
 	})
 	must(t, err)

@@ -15,10 +15,10 @@ import (
 )
 
 // A Journalled is a table with the journal of its changes, for the field Provider of
-// rshttp.Set. The resources are those of the Provider, the state and the changes those of
-// the Journal. Its Count of resources is unknown.
+// rshttp.Set. The resources are those of the Set, the state and the changes those of the
+// Journal. Its Count of resources is unknown.
 type Journalled struct {
-	*Provider
+	*Set
 	*sqlstore.Journal
 
 	divider divider
@@ -35,8 +35,8 @@ var (
 	_ resourcesync.Coverer  = (*Journalled)(nil)
 )
 
-// JournalledOptions configure a [Journalled]. The zero value is a reasonable default.
-type JournalledOptions struct {
+// JournalOptions configure a [Journalled]. The zero value is a reasonable default.
+type JournalOptions struct {
 	// Logger receives what the journal has found out about itself. If nil,
 	// slog.Default() is used.
 	Logger *slog.Logger
@@ -56,14 +56,14 @@ type JournalledOptions struct {
 	Witness string
 }
 
-// Journalled opens the journal with this name in the store, or creates it, and makes sure
+// Journal opens the journal with this name in the store, or creates it, and makes sure
 // that triggers on the table write it. It takes the statements of [Triggers].Create for
 // the Table of p, and applies them if the triggers of the table are missing or differ.
 // Only then does the database role need the privileges to do so. Triggers with another URI
 // template are an error, as in [Triggers].Create. o may be nil.
 //
 // The journal then knows whether it has seen everything. The store has a proof, which
-// Journalled, and Run every ten seconds, compare with the triggers and the database. If
+// Journal, and Journalled.Run every ten seconds, compare with the triggers and the database. If
 // triggers were missing, disabled or altered, or the database is another one, they are made
 // again, and the journal begins anew: Since moves to now, and every Destination compares its
 // copy with the Resource List. The log says why, and so does [Journalled.Proof].
@@ -75,7 +75,7 @@ type JournalledOptions struct {
 //
 // The store must be in the database of the table; in SQLite, in the same file. Tables of
 // MariaDB and MySQL, views and queries cannot be journalled.
-func (p *Provider) Journalled(ctx context.Context, store *sqlstore.Store, name string, o *JournalledOptions) (*Journalled, error) {
+func (p *Set) Journal(ctx context.Context, store *sqlstore.Store, name string, o *JournalOptions) (*Journalled, error) {
 	db, ok := p.db.(engine.JournalDB)
 	if !ok {
 		return nil, p.fail("journal", errors.New("only tables of PostgreSQL and SQLite can be journalled; for MariaDB and MySQL, use a Listing with an Outbox"))
@@ -96,12 +96,12 @@ func (p *Provider) Journalled(ctx context.Context, store *sqlstore.Store, name s
 		return nil, p.fail("triggers", err)
 	}
 	if v.made {
-		if p, err = newProvider(ctx, p.db, p.rel.table); err != nil { // with the triggers that it has now
+		if p, err = newSet(ctx, p.db, p.rel.table); err != nil { // with the triggers that it has now
 			return nil, err
 		}
 	}
 	p.omitted.log = w.log
-	return &Journalled{Provider: p, Journal: journal, divider: divider{table: p, journal: journal}, watch: w}, nil
+	return &Journalled{Set: p, Journal: journal, divider: divider{table: p, journal: journal}, watch: w}, nil
 }
 
 // templateMark begins the line of a trigger that has the URI template.
@@ -129,7 +129,7 @@ func journalledURIs(ctx context.Context, db engine.DB, rel *relation) (map[strin
 // deletion of either. It returns a warning for triggers of an early version, which do
 // not have their URI template. It checks the triggers that existed when the table was
 // opened. rshttp.New calls it.
-func (p *Provider) CheckChanger(c resourcesync.Changer) (warning string, err error) {
+func (p *Set) CheckChanger(c resourcesync.Changer) (warning string, err error) {
 	named, ok := c.(interface{ Name() string })
 	if !ok {
 		return "", nil

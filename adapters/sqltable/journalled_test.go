@@ -34,7 +34,7 @@ func TestJournalled(t *testing.T) {
 		store := d.store()
 		open := func(table Table) *Journalled {
 			t.Helper()
-			papers, err := d.provider(table).Journalled(t.Context(), store, "papers", nil)
+			papers, err := d.provider(table).Journal(t.Context(), store, "papers", nil)
 			must(t, err)
 			return papers
 		}
@@ -85,12 +85,12 @@ func TestJournalledElsewhere(t *testing.T) {
 		d.run("CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY)")
 		store := d.store()
 		table := Table{Name: "papers", Key: "id", URI: "https://old.example/{id}"}
-		_, err := d.provider(table).Journalled(t.Context(), store, "papers", nil)
+		_, err := d.provider(table).Journal(t.Context(), store, "papers", nil)
 		must(t, err)
 		first := d.schema()
 		moved := table
 		moved.URI = "https://new.example/{id}"
-		_, err = d.provider(moved).Journalled(t.Context(), store, "papers", nil)
+		_, err = d.provider(moved).Journal(t.Context(), store, "papers", nil)
 		for _, want := range []string{table.URI, moved.URI, "another name for the set"} {
 			if err == nil || !strings.Contains(err.Error(), want) {
 				t.Fatalf("%v does not mention %q", err, want)
@@ -102,7 +102,7 @@ func TestJournalledElsewhere(t *testing.T) {
 		statements, err := d.triggers().Drop(t.Context(), table, "papers")
 		must(t, err)
 		must(t, d.triggers().Apply(t.Context(), statements))
-		_, err = d.provider(moved).Journalled(t.Context(), store, "papers 2", nil)
+		_, err = d.provider(moved).Journal(t.Context(), store, "papers 2", nil)
 		must(t, err)
 		d.run("INSERT INTO papers VALUES (1)")
 		if all := d.pending(); len(all) != 1 || all[0].resource.URI != "https://new.example/1" {
@@ -117,13 +117,13 @@ func TestJournalledRefuses(t *testing.T) {
 		d.run("CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY)")
 		store := d.store()
 		query := Table{Query: "SELECT id FROM papers", Key: "id", URI: "https://example.org/{id}"}
-		if _, err := d.provider(query).Journalled(t.Context(), store, "papers", nil); err == nil {
+		if _, err := d.provider(query).Journal(t.Context(), store, "papers", nil); err == nil {
 			t.Error("a query is journalled")
 		}
 	})
 	d := mysqlDatabase(t)
 	d.run("CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY)")
-	if _, err := d.provider(Table{Name: "papers", Key: "id", URI: "https://example.org/{id}"}).Journalled(t.Context(), nil, "papers", nil); err == nil {
+	if _, err := d.provider(Table{Name: "papers", Key: "id", URI: "https://example.org/{id}"}).Journal(t.Context(), nil, "papers", nil); err == nil {
 		t.Error("a table of MySQL is journalled")
 	}
 }
@@ -135,7 +135,7 @@ func TestJournalledIsAProvider(t *testing.T) {
 		t.Run(d.name, func(t *testing.T) {
 			d.run("CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY)")
 			store := d.store()
-			papers, err := d.provider(Table{Name: "papers", Key: "id", URI: "https://example.org/{id}"}).Journalled(t.Context(), store, "papers", nil)
+			papers, err := d.provider(Table{Name: "papers", Key: "id", URI: "https://example.org/{id}"}).Journal(t.Context(), store, "papers", nil)
 			must(t, err)
 			ctx, stop := context.WithCancel(t.Context())
 			stopped := make(chan error)

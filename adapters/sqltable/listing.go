@@ -26,7 +26,7 @@ import (
 //
 // If triggers record the changes in an [Outbox], it also applies each soon after its commit.
 //
-// A Listing needs no index in the order of bytes, unlike a [Provider]. A table with such
+// A Listing needs no index in the order of bytes, unlike a [Set]. A table with such
 // an index is read in pages. Anything else is read in one statement, and the database
 // sorts it.
 //
@@ -36,7 +36,7 @@ import (
 //
 // A Listing is safe for concurrent use. Closing its database handle is up to the caller.
 type Listing struct {
-	p       *Provider
+	p       *Set
 	paged   bool
 	log     *slog.Logger
 	name    string                  // for people; may be empty
@@ -96,7 +96,7 @@ func (l *Listing) open(ctx context.Context, db engine.DB, t *Table) error {
 	} else {
 		rel.Order = db.ByBytes(&rel.Key)
 	}
-	l.p = &Provider{db: db, rel: rel}
+	l.p = &Set{db: db, rel: rel}
 	return l.p.checkTimes(ctx)
 }
 

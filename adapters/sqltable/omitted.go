@@ -94,4 +94,4 @@ func (o *omissions) note(table string, row bool, err error) {
 
 // Omitted counts what the documents of the table omit, as far as this process has read its
 // rows, as it does for a Resource List. The log names the first row and the first field.
-func (p *Provider) Omitted() Omitted { return p.omitted.sum() }
+func (p *Set) Omitted() Omitted { return p.omitted.sum() }

@@ -56,7 +56,7 @@ func TestOmitted(t *testing.T) {
 			long("c"), long("h"), long("i"))
 		if d.name != "mysql" {
 			store := d.store()
-			papers, err := d.provider(table).Journalled(t.Context(), store, "papers", nil)
+			papers, err := d.provider(table).Journal(t.Context(), store, "papers", nil)
 			must(t, err)
 			d.run(rows)
 			var last resourcesync.Change

@@ -393,7 +393,7 @@ func (oneRow) Null(int) bool                   { return false }
 func TestOutboxWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		db := &idle{}
-		o := &Outbox{list: &Listing{p: &Provider{rel: &relation{Relation: engine.Relation{Key: engine.Key{Column: engine.Column{Kind: engine.Integer}}}}}}, db: db, name: "o"}
+		o := &Outbox{list: &Listing{p: &Set{rel: &relation{Relation: engine.Relation{Key: engine.Key{Column: engine.Column{Kind: engine.Integer}}}}}}, db: db, name: "o"}
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second-time.Millisecond)
 		defer stop()
 		woken := 0

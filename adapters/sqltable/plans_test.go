@@ -91,7 +91,7 @@ func TestD17_Plans(t *testing.T) {
 }
 
 // askAll has a Provider run its statements for parts of a set.
-func askAll(t *testing.T, p *Provider) {
+func askAll(t *testing.T, p *Set) {
 	t.Helper()
 	var cuts []resourcesync.Cut
 	for range 2 {

@@ -246,7 +246,7 @@ const timesTried = 1000
 // column may hold anything, and a title that happens to look like a time would be
 // published as one. NULL and empty text state no time. A value of a later row that is not
 // a time is omitted.
-func (p *Provider) checkTimes(ctx context.Context) error {
+func (p *Set) checkTimes(ctx context.Context) error {
 	rel := p.rel
 	f := rel.fields.lastModified
 	if f.at < 0 || f.Kind != engine.Text && f.Kind != engine.Label && f.Kind != engine.Dynamic {

@@ -22,7 +22,7 @@ func TestReplicas(t *testing.T) {
 		d.run("CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY, title {text})")
 		table := Table{Name: "papers", Key: "id", URI: "https://example.org/{id}"}
 		store := d.store()
-		_, err := d.provider(table).Journalled(t.Context(), store, "papers", nil)
+		_, err := d.provider(table).Journal(t.Context(), store, "papers", nil)
 		must(t, err)
 		const n, every = 500, 20
 		must(t, d.all("INSERT INTO papers VALUES ($1, 'a')", n, func(i int) []any { return []any{100 * i} }))
@@ -31,7 +31,7 @@ func TestReplicas(t *testing.T) {
 			t.Helper()
 			set := rshttp.Set{Name: "papers"}
 			if values == 1 {
-				set.Provider, err = d.provider(table).Journalled(t.Context(), store, "papers", nil)
+				set.Provider, err = d.provider(table).Journal(t.Context(), store, "papers", nil)
 				must(t, err)
 			} else {
 				set.Provider = d.provider(table)

@@ -8,7 +8,7 @@ import (
 
 func init() {
 	engine.Open = func(ctx context.Context, db engine.DB, table any) (any, error) {
-		return newProvider(ctx, db, table.(Table))
+		return newSet(ctx, db, table.(Table))
 	}
 	engine.List = func(ctx context.Context, db engine.DB, table, options any) (any, error) {
 		return newListing(ctx, db, table.(Table), options.(*ListingOptions))

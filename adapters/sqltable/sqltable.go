@@ -11,7 +11,7 @@
 //
 // # Keys
 //
-// A Provider yields rows in byte order of their keys. The index that serves this order
+// A [Set] yields rows in byte order of their keys. The index that serves this order
 // must sort by bytes, too. Columns of these types can be keys:
 //
 //   - signed integers of up to 64 bits. The key of a resource is the number in 19 digits,
@@ -38,17 +38,17 @@
 //
 // # Changes
 //
-// A table does not remember its changes. [Provider.Journalled] creates triggers, in
+// A table does not remember its changes. [Set.Journal] creates triggers, in
 // PostgreSQL or SQLite, that record changes in a store of package sqlstore. Change Lists
 // are made from that journal:
 //
-//	papers, err := table.Journalled(ctx, store, "papers", nil)
+//	papers, err := table.Journal(ctx, store, "papers", nil)
 //	src, err := rshttp.New(base, []rshttp.Set{{Provider: papers}}, &rshttp.Options{Store: store})
 //
 // [Triggers] returns the SQL for an administrator to apply. The journal is also the
 // Stater: it reports when the table has changed, so all changes of the table must be
 // journalled. A host that has triggers of its own, or calls sqlstore.Journal.Record, sets
-// the journal beside the table, and sets Stater to the result of [Provider.Stater] if the
+// the journal beside the table, and sets Stater to the result of [Set.Stater] if the
 // journal does not have all changes:
 //
 //	rshttp.Set{Provider: table, Changer: journal}
@@ -72,9 +72,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A Provider is a table as a set of resources. It is safe for concurrent use. Closing
-// its database handle is up to the caller.
-type Provider struct {
+// A Set is a table, view or query as a set of resources: a [resourcesync.Provider]. It is
+// safe for concurrent use. Closing its database handle is up to the caller.
+type Set struct {
 	db  engine.DB
 	rel *relation
 
@@ -86,13 +86,13 @@ type Provider struct {
 }
 
 var (
-	_ resourcesync.Provider = (*Provider)(nil)
-	_ resourcesync.Cutter   = (*Provider)(nil)
-	_ resourcesync.Coverer  = (*Provider)(nil)
+	_ resourcesync.Provider = (*Set)(nil)
+	_ resourcesync.Cutter   = (*Set)(nil)
+	_ resourcesync.Coverer  = (*Set)(nil)
 )
 
-// newProvider returns the Provider of t in db, after checking that db can serve it.
-func newProvider(ctx context.Context, db engine.DB, t Table) (*Provider, error) {
+// newSet returns the Set of t in db, after checking that db can serve it.
+func newSet(ctx context.Context, db engine.DB, t Table) (*Set, error) {
 	rel, err := describe(ctx, db, &t)
 	if err == nil {
 		err = rel.Try(ctx, db)
@@ -100,7 +100,7 @@ func newProvider(ctx context.Context, db engine.DB, t Table) (*Provider, error) 
 	if err == nil {
 		err = db.CheckIndex(ctx, &rel.Relation)
 	}
-	p := &Provider{db: db, rel: rel}
+	p := &Set{db: db, rel: rel}
 	if err == nil {
 		err = p.checkTimes(ctx)
 	}
@@ -117,7 +117,7 @@ func newProvider(ctx context.Context, db engine.DB, t Table) (*Provider, error) 
 const chunk = rsxml.MaxEntries
 
 // Resources implements [resourcesync.Provider].
-func (p *Provider) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
+func (p *Set) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
 		// Omitted rows are counted by reading them.
 		d := newReader(p.rel, func(row bool, err error) { p.omitted.note(p.rel.title, row, err) })
@@ -158,7 +158,7 @@ func (p *Provider) Resources(ctx context.Context, r resourcesync.Range) iter.Seq
 
 // inOrder runs a statement that reads rows in the order of the key. The planner is free
 // to choose how to read a view or a query.
-func (p *Provider) inOrder(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
+func (p *Set) inOrder(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
 	if p.rel.IsTable {
 		return p.db.QueryInOrder(ctx, sql, each, args...)
 	}
@@ -167,13 +167,13 @@ func (p *Provider) inOrder(ctx context.Context, sql string, each func(rowdb.Row)
 
 // within returns the condition that a row's key is in b and fits into a document, and its
 // arguments.
-func (p *Provider) within(b bounds) (condition string, args []any) {
+func (p *Set) within(b bounds) (condition string, args []any) {
 	condition, args = p.between(b)
 	return engine.And(condition, p.rel.fits), args
 }
 
 // between returns the condition that a row's key is in b, and its arguments.
-func (p *Provider) between(b bounds) (condition string, args []any) {
+func (p *Set) between(b bounds) (condition string, args []any) {
 	for _, e := range []bound{b.from, b.to} {
 		if e.operator != "" {
 			args = append(args, e.value)
@@ -183,7 +183,7 @@ func (p *Provider) between(b bounds) (condition string, args []any) {
 	return condition, args
 }
 
-func (p *Provider) fail(what string, err error) error {
+func (p *Set) fail(what string, err error) error {
 	if err == nil {
 		return nil
 	}

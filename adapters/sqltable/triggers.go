@@ -34,14 +34,14 @@ import (
 //   - A condition that changes by itself, such as one on the current time, causes no
 //     event, because no trigger runs.
 //
-// Keys, URIs and times are those of the Provider of the same Table, with one exception:
+// Keys, URIs and times are those of the [Set] of the same Table, with one exception:
 // in PostgreSQL, text in LastModified is not stated. Keys that no document can have are
 // dropped when changes are numbered; lengths and times that none can state are not stated.
 //
 // In PostgreSQL and SQLite the set must have been opened once, by sqlstore.Store.Journal or
 // Set. Without a set of this name, or without a store, the host's own writes fail. The names
 // of all objects begin with rs_. The statements store in rs_cover what the triggers cover.
-// See [Provider.Journalled] for how a journal knows that its triggers have been there all the
+// See [Set.Journal] for how a journal knows that its triggers have been there all the
 // time.
 //
 // # PostgreSQL
@@ -135,7 +135,7 @@ func createStatements(ctx context.Context, db engine.TriggerDB, rel *relation, s
 }
 
 // Install makes the triggers of Create for t, or makes them again, and records in the store
-// whether the journal has seen every change, as [Provider.Journalled] does. It creates the
+// whether the journal has seen every change, as [Set.Journal] does. It creates the
 // journal if there is none. anew says why the journal has begun anew; it is empty if nothing
 // was missed. MariaDB and MySQL have no journal: use Create and Apply.
 func (tr *Triggers) Install(ctx context.Context, store *sqlstore.Store, t Table, set string) (anew string, err error) {
@@ -159,7 +159,7 @@ func (tr *Triggers) install(ctx context.Context, store *sqlstore.Store, t Table,
 	if err != nil {
 		return "", err
 	}
-	w, err := newWatch(db, rel, journal, &JournalledOptions{Logger: slog.New(slog.DiscardHandler)})
+	w, err := newWatch(db, rel, journal, &JournalOptions{Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return "", err
 	}

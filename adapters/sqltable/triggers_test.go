@@ -144,7 +144,7 @@ func follow(known map[string]resourcesync.Resource, all []said) {
 }
 
 // sameURIs reports how what a Destination knows is not what p lists.
-func sameURIs(t testing.TB, known map[string]resourcesync.Resource, p *Provider) error {
+func sameURIs(t testing.TB, known map[string]resourcesync.Resource, p *Set) error {
 	t.Helper()
 	known = maps.Clone(known)
 	for _, want := range list(t, p, resourcesync.Range{}) {
@@ -160,7 +160,7 @@ func sameURIs(t testing.TB, known map[string]resourcesync.Resource, p *Provider)
 }
 
 // sameSet reports how the set that changes make is not what p lists.
-func sameSet(t testing.TB, set map[string]resourcesync.Resource, p *Provider) error {
+func sameSet(t testing.TB, set map[string]resourcesync.Resource, p *Set) error {
 	t.Helper()
 	set = maps.Clone(set)
 	for _, want := range list(t, p, resourcesync.Range{}) {

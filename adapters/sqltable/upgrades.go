@@ -24,7 +24,7 @@ const coversTimeout = time.Second
 // index for that helps here, too. If URIs are whole values of a column, Covers assumes
 // the scheme and host of the first resource. While the database cannot be reached, it
 // returns false.
-func (p *Provider) Covers(u *url.URL) bool {
+func (p *Set) Covers(u *url.URL) bool {
 	if p.rel.request == nil || u.Opaque != "" {
 		return false
 	}
@@ -61,7 +61,7 @@ func (p *Provider) Covers(u *url.URL) bool {
 }
 
 // site returns the scheme and host of the first resource.
-func (p *Provider) site(ctx context.Context) string {
+func (p *Set) site(ctx context.Context) string {
 	if site := p.firstSite.Load(); site != nil {
 		return *site
 	}
@@ -79,7 +79,7 @@ func (p *Provider) site(ctx context.Context) string {
 
 // lookup returns the condition that a row has these values of the template's variables.
 // If the key is among the variables, it is enough.
-func (p *Provider) lookup(values []string) (condition string, args []any, ok bool) {
+func (p *Set) lookup(values []string) (condition string, args []any, ok bool) {
 	variables := p.rel.template.variables
 	byKey := slices.ContainsFunc(variables, func(v variable) bool { return v.column == p.rel.Key.Name })
 	for i, v := range variables {
@@ -117,11 +117,11 @@ func (p *Provider) lookup(values []string) (condition string, args []any, ok boo
 	return condition, args, true
 }
 
-// Stater returns a Stater for a table with LastModified, to be set beside the Provider:
+// Stater returns a Stater for a table with LastModified, to be set beside it:
 //
 //	rshttp.Set{Provider: articles, Stater: stater}
 //
-// It is not part of the Provider because it does not suit every table. Its Version
+// It is not part of the Set because it does not suit every table. Its Version
 // consists of the number of resources and the newest LastModified (and Deleted), so it
 // sees only changes that move one of them. It misses a row that changes without a new
 // LastModified, and a row that is removed while an older one is added. If the set has a
@@ -134,11 +134,11 @@ func (p *Provider) lookup(values []string) (condition string, args []any, ok boo
 //
 // LastModified is known if Deleted is a column of times. If rows are removed instead,
 // the table does not have the time of the newest change.
-func (p *Provider) Stater() (resourcesync.Stater, error) {
+func (p *Set) Stater() (resourcesync.Stater, error) {
 	if p.rel.table.LastModified == "" {
 		return nil, p.fail("stat", errors.New("a Stater needs the column LastModified"))
 	}
-	s := &stater{Provider: p}
+	s := &stater{Set: p}
 	count := "count(*)"
 	list := ", max(" + p.rel.fields.lastModified.ReadRef() + ")"
 	s.lastModified = field{p.rel.fields.lastModified.Column, 1}
@@ -156,7 +156,7 @@ func (p *Provider) Stater() (resourcesync.Stater, error) {
 }
 
 type stater struct {
-	*Provider
+	*Set
 	list                  string
 	lastModified, deleted field
 	knowsDeletions        bool

@@ -42,7 +42,7 @@ func TestRequestsDoNotWaitForWriters(t *testing.T) {
 	d.run("CREATE TABLE papers (id {int} NOT NULL PRIMARY KEY, title {text})")
 	store := d.store()
 	table := Table{Name: "papers", Key: "id", URI: "https://example.org/{id}"}
-	papers, err := d.provider(table).Journalled(t.Context(), store, "papers", nil)
+	papers, err := d.provider(table).Journal(t.Context(), store, "papers", nil)
 	must(t, err)
 	articles, err := store.Set(t.Context(), "articles", nil)
 	must(t, err)

@@ -31,9 +31,9 @@ type watch struct {
 	failed error     // of the last check
 }
 
-func newWatch(db engine.JournalDB, rel *relation, journal *sqlstore.Journal, o *JournalledOptions) (*watch, error) {
+func newWatch(db engine.JournalDB, rel *relation, journal *sqlstore.Journal, o *JournalOptions) (*watch, error) {
 	if o == nil {
-		o = &JournalledOptions{}
+		o = &JournalOptions{}
 	}
 	w := &watch{log: o.Logger, title: rel.title}
 	if w.log == nil {
@@ -129,7 +129,7 @@ func (j *Journalled) Close() error {
 }
 
 // Health returns why the journal could not be proven complete, or nil.
-func (j *Journalled) Health(context.Context) error { return j.Provider.fail("journal", j.watch.err()) }
+func (j *Journalled) Health(context.Context) error { return j.Set.fail("journal", j.watch.err()) }
 
 // Kept describes the deletions of rows that another condition has taken out of the set, and
 // that are held because there are too many. [sqlstore.Journal.ConfirmDeletions] publishes
@@ -142,7 +142,7 @@ func (j *Journalled) Kept(ctx context.Context) (scan.Kept, error) {
 // journal and it cannot begin anew, so that no document is wrong without a word.
 func (j *Journalled) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
 	if err := j.watch.unproven(); err != nil {
-		return resourcesync.Stat{}, j.Provider.fail("journal", err)
+		return resourcesync.Stat{}, j.Set.fail("journal", err)
 	}
 	return j.Journal.Stat(ctx, r)
 }
@@ -150,7 +150,7 @@ func (j *Journalled) Stat(ctx context.Context, r resourcesync.Range) (resourcesy
 // Since implements [resourcesync.Changer]. It fails as Stat does.
 func (j *Journalled) Since(ctx context.Context) (time.Time, error) {
 	if err := j.watch.unproven(); err != nil {
-		return time.Time{}, j.Provider.fail("journal", err)
+		return time.Time{}, j.Set.fail("journal", err)
 	}
 	return j.Journal.Since(ctx)
 }
@@ -182,5 +182,5 @@ func (j *Journalled) Proof(ctx context.Context) (Proof, error) {
 		p.Since, err = j.Since(ctx)
 	}
 	p.Restarted, p.Reason = cover.Restarted, cover.Reason
-	return p, j.Provider.fail("proof", err)
+	return p, j.Set.fail("proof", err)
 }

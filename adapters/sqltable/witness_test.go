@@ -13,7 +13,7 @@ import (
 // openWith starts a program with a witness in a file; path may be empty.
 func (w *watched) openWith(t *testing.T, path string) *Journalled {
 	t.Helper()
-	papers, err := w.provider(w.table).Journalled(t.Context(), w.store(), "papers", &JournalledOptions{
+	papers, err := w.provider(w.table).Journal(t.Context(), w.store(), "papers", &JournalOptions{
 		Logger: slog.New(slog.NewTextHandler(&w.log, nil)), Witness: path,
 	})
 	must(t, err)
@@ -104,7 +104,7 @@ func TestTimeline(t *testing.T) {
 		t.Errorf("without a witness: %s", &w.log)
 	}
 	w.log.Reset()
-	if _, err := w.provider(w.table).Journalled(t.Context(), w.store(), "others", &JournalledOptions{Witness: path}); err == nil || !strings.Contains(err.Error(), "another file") {
+	if _, err := w.provider(w.table).Journal(t.Context(), w.store(), "others", &JournalOptions{Witness: path}); err == nil || !strings.Contains(err.Error(), "another file") {
 		t.Errorf("the witness of another journal: %v", err)
 	}
 }

@@ -169,7 +169,7 @@ func (s *tableSet) journalled(ctx context.Context, shares bool) (*sqltable.Journ
 		return nil, err
 	}
 	limits := s.tableConfig.storeOptions()
-	return p.Journalled(ctx, s.daemon.state.Store, s.tableConfig.set, &sqltable.JournalledOptions{
+	return p.Journal(ctx, s.daemon.state.Store, s.tableConfig.set, &sqltable.JournalOptions{
 		Logger: s.log, Witness: s.witness, MaxDelete: limits.MaxDelete, MaxDeleteHold: limits.MaxDeleteHold,
 	})
 }

@@ -88,7 +88,7 @@ func (db *tableDB) list(ctx context.Context, t sqltable.Table, o *sqltable.Listi
 }
 
 // open opens a table for publication from itself.
-func (db *tableDB) open(ctx context.Context, t sqltable.Table) (*sqltable.Provider, error) {
+func (db *tableDB) open(ctx context.Context, t sqltable.Table) (*sqltable.Set, error) {
 	if db.postgres != nil {
 		return pgtable.Open(ctx, db.postgres, t)
 	}

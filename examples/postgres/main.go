@@ -84,7 +84,7 @@ func run(ctx context.Context, ln net.Listener, db, site string, own *hub.Options
 	if err != nil {
 		return err
 	}
-	papers, err := table.Journalled(ctx, store, "papers", nil) // triggers journal what any program writes
+	papers, err := table.Journal(ctx, store, "papers", nil) // triggers journal what any program writes
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func run(ctx context.Context, ln net.Listener, file string, own *hub.Options) er
 	if err != nil {
 		return err
 	}
-	papers, err := table.Journalled(ctx, store, "papers", nil) // triggers journal what the application writes
+	papers, err := table.Journal(ctx, store, "papers", nil) // triggers journal what the application writes
 	if err != nil {
 		return err
 	}

@@ -18,15 +18,15 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/seam"
 )
 
-// Open returns the Provider of a table in db. If the table does not match t, or cannot be
+// Open returns the Set of a table in db. If the table does not match t, or cannot be
 // read in the order of its keys, the error names the cause and a remedy. Open cannot check
 // whether an index provides the order of a view or query; use EXPLAIN. The caller closes
 // db.
 //
 // DATETIME columns are read as UTC. The character set of the connection must be
 // utf8mb4.
-func Open(ctx context.Context, db *sql.DB, t sqltable.Table) (*sqltable.Provider, error) {
-	return seam.As[sqltable.Provider](engine.Open(ctx, &database{db}, t))
+func Open(ctx context.Context, db *sql.DB, t sqltable.Table) (*sqltable.Set, error) {
+	return seam.As[sqltable.Set](engine.Open(ctx, &database{db}, t))
 }
 
 // List returns the Listing of a table, view or query in db, for a comparison with a stored

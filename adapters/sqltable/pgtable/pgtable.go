@@ -20,15 +20,15 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/seam"
 )
 
-// Open returns the Provider of a table in the database of pool, whose encoding must
+// Open returns the Set of a table in the database of pool, whose encoding must
 // be UTF8. If the table does not match t, or cannot be read in the order of its keys, the
 // error names the cause and a remedy. The caller closes the pool.
-func Open(ctx context.Context, pool *pgxpool.Pool, t sqltable.Table) (*sqltable.Provider, error) {
+func Open(ctx context.Context, pool *pgxpool.Pool, t sqltable.Table) (*sqltable.Set, error) {
 	db, err := newDatabase(ctx, pool)
 	if err != nil {
 		return nil, err
 	}
-	return seam.As[sqltable.Provider](engine.Open(ctx, db, t))
+	return seam.As[sqltable.Set](engine.Open(ctx, db, t))
 }
 
 // List returns the Listing of a table, view or query in the database of pool, for a

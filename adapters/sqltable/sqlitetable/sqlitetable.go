@@ -25,16 +25,16 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/seam"
 )
 
-// Open returns the Provider of a table in the database of pool, whose encoding must
+// Open returns the Set of a table in the database of pool, whose encoding must
 // be UTF-8. If the table does not match t, or cannot be read in the order of its keys, the
 // error names the cause and a remedy. If the program contains another copy of SQLite, Open
 // logs a warning to slog.Default(), once per process. The caller closes the pool.
 //
 // Reading a page is an ordinary read transaction: in journal mode WAL, which is
 // recommended, it does not block writers.
-func Open(ctx context.Context, pool *sqlitex.Pool, t sqltable.Table) (*sqltable.Provider, error) {
+func Open(ctx context.Context, pool *sqlitex.Pool, t sqltable.Table) (*sqltable.Set, error) {
 	sqlitedb.WarnOfCopies(slog.Default())
-	return seam.As[sqltable.Provider](engine.Open(ctx, &database{pool}, t))
+	return seam.As[sqltable.Set](engine.Open(ctx, &database{pool}, t))
 }
 
 // List returns the Listing of a table, view or query in the database of pool, for a

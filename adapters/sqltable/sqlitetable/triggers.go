@@ -251,7 +251,7 @@ func (*database) EscapeExpr(c *engine.Column) string {
 		SELECT done FROM rs_bytes ORDER BY i DESC LIMIT 1) END`, c.Ref)
 }
 
-// MicrosExpr returns an expression that reads text as the Provider does. It handles the
+// MicrosExpr returns an expression that reads text as the Set does. It handles the
 // fraction of a second separately, because SQLite keeps only three digits of it. It is NULL
 // for a number of seconds that no document can state, which may overflow.
 func (*database) MicrosExpr(c *engine.Column, perSecond int64) string {

@@ -16,7 +16,7 @@ import (
 
 // The constructors of package sqltable, which sets them. Only the packages of the engines call
 // them, so that an application meets no DB. table is a sqltable.Table and options a
-// *sqltable.ListingOptions, which may be nil. They return a *sqltable.Provider, a
+// *sqltable.ListingOptions, which may be nil. They return a *sqltable.Set, a
 // *sqltable.Listing and a *sqltable.Triggers.
 var (
 	Open     func(ctx context.Context, db DB, table any) (any, error)
