@@ -46,7 +46,7 @@ func BenchmarkCompare(b *testing.B) {
 		b.Fatal(err)
 	}
 	defer opened.Close()
-	p := publish(b, opened, in.Public, bucket.Options{Store: s3bucket.Store{}, Private: true})
+	p := publish(b, opened, in.Public, bucket.Options{Service: s3bucket.Service{}, Private: true})
 	begun := time.Now()
 	p.scan(b, resourcesync.ScanResult{Created: n})
 	first := time.Since(begun)

@@ -4,7 +4,7 @@
 //
 //	objects, err := bucket.New(opened, "https://data.example.org/{key}", &bucket.Options{
 //		Name:  "s3://papers",
-//		Store: s3bucket.Store{},
+//		Service: s3bucket.Service{},
 //	})
 //	...
 //	set, err := scan.Into(ctx, store, "papers", objects, nil)
@@ -49,10 +49,10 @@ import (
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// A Store supplies properties of one kind of store that [gocloud.dev/blob] hides; s3bucket.Store is
-// one. Without a Store, versions differ only by their length and time, and no MD5 is
+// A Service supplies what [gocloud.dev/blob] hides of a kind of object storage. s3bucket.Service
+// is one. Without a Service, versions differ only by their length and time, and no MD5 is
 // published.
-type Store interface {
+type Service interface {
 	// ETag returns the entity tag of a listed object as HTTP has it, with quotes, and its
 	// name in the store. Either is empty if it is unknown.
 	ETag(o *blob.ListObject) (etag, name string)
@@ -87,8 +87,8 @@ type Options struct {
 	// then not filled from another bucket. If empty, it is not recorded.
 	Name string
 
-	// Store knows the kind of the store. It may be nil.
-	Store Store
+	// Service knows the kind of object storage. It may be nil.
+	Service Service
 
 	// Prefix is the beginning of the names of the published objects. It is not part of
 	// the key of a resource, nor of its URI unless the template contains it.
@@ -164,8 +164,8 @@ func New(b *blob.Bucket, template string, opts *Options) (*Bucket, error) {
 	if o.Prefix != "" {
 		b = blob.PrefixedBucket(b, o.Prefix)
 	}
-	if o.Store == nil {
-		o.Store = anyStore{}
+	if o.Service == nil {
+		o.Service = anyService{}
 	}
 	o.VerifyEvery = cmp.Or(o.VerifyEvery, verifyEvery)
 	o.Transport = cmp.Or[http.RoundTripper](o.Transport, http.DefaultTransport)
@@ -201,11 +201,11 @@ func (b *Bucket) Identity() scan.Identity {
 	return id
 }
 
-// anyStore is the Store of which nothing is known.
-type anyStore struct{}
+// anyService is the Service of which nothing is known.
+type anyService struct{}
 
-func (anyStore) ETag(*blob.ListObject) (etag, name string)        { return "", "" }
-func (anyStore) Reads(string) bool                                { return true }
-func (anyStore) BeforeList(func(any) bool) string                 { return "" }
-func (anyStore) BeforeRead(func(any) bool, string) error          { return nil }
-func (anyStore) MD5(*blob.ListObject, string, http.Header) []byte { return nil }
+func (anyService) ETag(*blob.ListObject) (etag, name string)        { return "", "" }
+func (anyService) Reads(string) bool                                { return true }
+func (anyService) BeforeList(func(any) bool) string                 { return "" }
+func (anyService) BeforeRead(func(any) bool, string) error          { return nil }
+func (anyService) MD5(*blob.ListObject, string, http.Header) []byte { return nil }

@@ -83,7 +83,7 @@ func (s *pass) load(ctx context.Context, listed []*blob.ListObject) ([]object, e
 		if isMarker(o) {
 			continue
 		}
-		etag, name := s.options.Store.ETag(o)
+		etag, name := s.options.Service.ETag(o)
 		if err := s.checkName(o.Key, name); err != nil {
 			s.counts.skipped++
 			if s.skips.News(o.Key, err.Error()) {

@@ -27,7 +27,7 @@ func TestOrigin(t *testing.T) {
 					t.Fatal(err)
 				}
 				objects, err := bucket.New(opened, b.Public, &bucket.Options{
-					Store: s3bucket.Store{}, Transport: &http.Transport{DisableKeepAlives: true}, Logger: slog.New(slog.DiscardHandler),
+					Service: s3bucket.Service{}, Transport: &http.Transport{DisableKeepAlives: true}, Logger: slog.New(slog.DiscardHandler),
 				})
 				if err != nil {
 					t.Fatal(err)

@@ -146,7 +146,7 @@ func publishAzureEndpoint(t *testing.T, endpoint string) *published {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { opened.Close() })
-	return publish(t, opened, "https://example.org/{key}", bucket.Options{Store: azurebucket.Store{}, Private: true})
+	return publish(t, opened, "https://example.org/{key}", bucket.Options{Service: azurebucket.Service{}, Private: true})
 }
 
 // publishEndpoint publishes a bucket whose store is at a URL.
@@ -161,5 +161,5 @@ func publishEndpoint(t *testing.T, endpoint string) *published {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { opened.Close() })
-	return publish(t, opened, "https://example.org/{key}", bucket.Options{Store: s3bucket.Store{}, Private: true})
+	return publish(t, opened, "https://example.org/{key}", bucket.Options{Service: s3bucket.Service{}, Private: true})
 }

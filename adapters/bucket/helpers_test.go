@@ -76,7 +76,7 @@ func publish(t testing.TB, b *blob.Bucket, template string, o bucket.Options) *p
 
 // publishS3 does so with a bucket of S3.
 func publishS3(t testing.TB, b *s3test.Bucket, o bucket.Options) *published {
-	o.Store = s3bucket.Store{}
+	o.Service = s3bucket.Service{}
 	p := publish(t, b.Open(t), b.Public, o)
 	p.isS3 = true
 	return p
@@ -84,7 +84,7 @@ func publishS3(t testing.TB, b *s3test.Bucket, o bucket.Options) *published {
 
 // publishAzure does so with a container of Azure.
 func publishAzure(t testing.TB, b *azuretest.Bucket, o bucket.Options) *published {
-	o.Store = azurebucket.Store{}
+	o.Service = azurebucket.Service{}
 	return publish(t, b.Open(t), b.Public, o)
 }
 

@@ -41,7 +41,7 @@ func (b *Bucket) checkName(key, name string) error {
 	switch {
 	case len(key) > resourcesync.MaxKeyLength:
 		return errTooLong
-	case name != "" && (!strings.HasSuffix(name, key) || !b.options.Store.Reads(name)):
+	case name != "" && (!strings.HasSuffix(name, key) || !b.options.Service.Reads(name)):
 		return errRenamed
 	}
 	for segment := range strings.SplitSeq(key, "/") {
@@ -106,7 +106,7 @@ func (b *Bucket) resource(o *object, answer http.Header) resourcesync.Resource {
 		r.Stamp = publicMark + stamp
 		r.Type, r.Encoding = mediaType(answer), contentEncoding(answer)
 	}
-	if md5 := b.options.Store.MD5(o.ListObject, o.etag, answer); len(md5) > 0 {
+	if md5 := b.options.Service.MD5(o.ListObject, o.etag, answer); len(md5) > 0 {
 		r.Hashes = []resourcesync.Hash{{Algorithm: "md5", Digest: hex.EncodeToString(md5)}}
 	}
 	// The times of most stores count in seconds, and an object that is replaced twice in

@@ -44,7 +44,7 @@ type content struct {
 // open opens the reader at the offset.
 func (c *content) open() error {
 	o := &blob.ReaderOptions{
-		BeforeRead: func(as func(any) bool) error { return c.bucket.options.Store.BeforeRead(as, c.version.etag) },
+		BeforeRead: func(as func(any) bool) error { return c.bucket.options.Service.BeforeRead(as, c.version.etag) },
 	}
 	r, err := c.bucket.bucket.NewRangeReader(c.ctx, c.key, c.at, -1, o)
 	if err != nil {

@@ -184,7 +184,7 @@ func (b *Bucket) list(ctx context.Context, prefix string) iter.Seq2[[]*blob.List
 // listOptions returns the options of a listing that notices repetitions.
 func (b *Bucket) listOptions(prefix string, seen *repetition) *blob.ListOptions {
 	return &blob.ListOptions{Prefix: prefix, BeforeList: func(as func(any) bool) error {
-		return seen.request(b.options.Store.BeforeList(as))
+		return seen.request(b.options.Service.BeforeList(as))
 	}}
 }
 

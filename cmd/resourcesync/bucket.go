@@ -72,7 +72,7 @@ func (c *bucketConfig) open(ctx context.Context, m *member) (*content, error) {
 	}
 	objects, err := bucket.New(opened, c.uri, &bucket.Options{
 		Name:        c.at.String(),
-		Store:       c.at.store(),
+		Service:     c.at.service(),
 		Prefix:      c.at.prefix,
 		Private:     c.private,
 		VerifyEvery: cmp.Or(time.Duration(c.verifyEvery), -1),

@@ -99,10 +99,10 @@ func (b *bucketURL) open(ctx context.Context) (*blob.Bucket, error) {
 	return opened, nil
 }
 
-// store returns the Store of the scheme.
-func (b *bucketURL) store() bucket.Store {
+// service returns the Service of the scheme.
+func (b *bucketURL) service() bucket.Service {
 	if b.scheme == azureScheme {
-		return azurebucket.Store{}
+		return azurebucket.Service{}
 	}
-	return s3bucket.Store{}
+	return s3bucket.Service{}
 }

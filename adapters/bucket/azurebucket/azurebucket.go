@@ -14,13 +14,13 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/bucket"
 )
 
-// Store is the [bucket.Store] of containers of Azure Blob Storage.
-type Store struct{}
+// Service is the [bucket.Service] of containers of Azure Blob Storage.
+type Service struct{}
 
-var _ bucket.Store = Store{}
+var _ bucket.Service = Service{}
 
-// ETag implements [bucket.Store].
-func (Store) ETag(o *blob.ListObject) (etag, name string) {
+// ETag implements [bucket.Service].
+func (Service) ETag(o *blob.ListObject) (etag, name string) {
 	var item container.BlobItem
 	if !o.As(&item) {
 		return "", ""
@@ -34,17 +34,17 @@ func (Store) ETag(o *blob.ListObject) (etag, name string) {
 	return etag, name
 }
 
-// Reads implements [bucket.Store].
-func (Store) Reads(name string) bool {
+// Reads implements [bucket.Service].
+func (Service) Reads(name string) bool {
 	const escaped = "\\\"#%?\x7f"
 	return !strings.Contains(name, "../") && !strings.ContainsFunc(name, func(c rune) bool {
 		return c < ' ' || strings.ContainsRune(escaped, c)
 	})
 }
 
-// BeforeList implements [bucket.Store]. The client must have a [Transport], because the driver has
+// BeforeList implements [bucket.Service]. The client must have a [Transport], because the driver has
 // no limit for a response.
-func (Store) BeforeList(as func(any) bool) (token string) {
+func (Service) BeforeList(as func(any) bool) (token string) {
 	var o *container.ListBlobsHierarchyOptions
 	if as(&o) && o.Marker != nil {
 		token = *o.Marker
@@ -52,8 +52,8 @@ func (Store) BeforeList(as func(any) bool) (token string) {
 	return token
 }
 
-// BeforeRead implements [bucket.Store].
-func (Store) BeforeRead(as func(any) bool, etag string) error {
+// BeforeRead implements [bucket.Service].
+func (Service) BeforeRead(as func(any) bool, etag string) error {
 	var o *azblob.DownloadStreamOptions
 	if etag != "" && as(&o) {
 		tag := azcore.ETag(etag)
@@ -62,6 +62,6 @@ func (Store) BeforeRead(as func(any) bool, etag string) error {
 	return nil
 }
 
-// MD5 implements [bucket.Store]. It returns nil: for an object that is uploaded in blocks,
+// MD5 implements [bucket.Service]. It returns nil: for an object that is uploaded in blocks,
 // Azure stores whatever MD5 the client states.
-func (Store) MD5(*blob.ListObject, string, http.Header) []byte { return nil }
+func (Service) MD5(*blob.ListObject, string, http.Header) []byte { return nil }

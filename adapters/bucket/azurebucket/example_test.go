@@ -46,8 +46,8 @@ func Example() {
 	}
 	defer opened.Close()
 	objects, err := bucket.New(opened, "https://library.blob.core.windows.net/papers/{key}", &bucket.Options{
-		Name:  "https://library.blob.core.windows.net/papers",
-		Store: azurebucket.Store{},
+		Name:    "https://library.blob.core.windows.net/papers",
+		Service: azurebucket.Service{},
 	})
 	if err != nil {
 		log.Fatal(err)

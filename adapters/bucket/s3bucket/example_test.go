@@ -41,8 +41,8 @@ func Example() {
 	}
 	defer opened.Close()
 	objects, err := bucket.New(opened, "https://data.example.org/{key}", &bucket.Options{
-		Name:  "s3://papers",
-		Store: s3bucket.Store{},
+		Name:    "s3://papers",
+		Service: s3bucket.Service{},
 	})
 	if err != nil {
 		log.Fatal(err)

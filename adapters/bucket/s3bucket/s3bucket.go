@@ -17,13 +17,13 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/webclient"
 )
 
-// Store is the [bucket.Store] of buckets with the API of S3.
-type Store struct{}
+// Service is the [bucket.Service] of buckets with the API of S3.
+type Service struct{}
 
-var _ bucket.Store = Store{}
+var _ bucket.Service = Service{}
 
-// ETag implements [bucket.Store].
-func (Store) ETag(o *blob.ListObject) (etag, name string) {
+// ETag implements [bucket.Service].
+func (Service) ETag(o *blob.ListObject) (etag, name string) {
 	var object types.Object
 	if !o.As(&object) {
 		return "", ""
@@ -37,13 +37,13 @@ func (Store) ETag(o *blob.ListObject) (etag, name string) {
 	return etag, name
 }
 
-// Reads implements [bucket.Store].
-func (Store) Reads(name string) bool {
+// Reads implements [bucket.Service].
+func (Service) Reads(name string) bool {
 	return !strings.Contains(name, "../") && !strings.ContainsFunc(name, func(c rune) bool { return c < ' ' })
 }
 
-// BeforeList implements [bucket.Store].
-func (Store) BeforeList(as func(any) bool) (token string) {
+// BeforeList implements [bucket.Service].
+func (Service) BeforeList(as func(any) bool) (token string) {
 	var in *s3.ListObjectsV2Input
 	if as(&in) && in.ContinuationToken != nil {
 		token = *in.ContinuationToken
@@ -72,8 +72,8 @@ func (l limited) Do(r *http.Request) (*http.Response, error) {
 	return res, err
 }
 
-// BeforeRead implements [bucket.Store].
-func (Store) BeforeRead(as func(any) bool, etag string) error {
+// BeforeRead implements [bucket.Service].
+func (Service) BeforeRead(as func(any) bool, etag string) error {
 	var options *[]func(*s3.Options)
 	if as(&options) { // a line for each object without a checksum, past the logger of the host
 		*options = append(*options, func(o *s3.Options) { o.DisableLogOutputChecksumValidationSkipped = true })
@@ -85,10 +85,10 @@ func (Store) BeforeRead(as func(any) bool, etag string) error {
 	return nil
 }
 
-// MD5 implements [bucket.Store]. The entity tag is an MD5 if the object was uploaded as a
+// MD5 implements [bucket.Service]. The entity tag is an MD5 if the object was uploaded as a
 // whole and is not encrypted with a key of the customer or of KMS. Only the response for
 // the object says so. The hash of Google Cloud Storage is an MD5 always.
-func (Store) MD5(_ *blob.ListObject, etag string, answer http.Header) []byte {
+func (Service) MD5(_ *blob.ListObject, etag string, answer http.Header) []byte {
 	if answer == nil {
 		return nil
 	}

@@ -32,7 +32,7 @@ func TestMD5(t *testing.T) {
 		{"Google", `"-CKih16GjycICEAE="`, http.Header{"X-Goog-Hash": {"crc32c=AAAAAA==,md5=1B2M2Y8AsgTpgAmY7PhCfg=="}}, sum},
 		{"Google, of a composed object", tag, http.Header{"X-Goog-Hash": {"crc32c=AAAAAA=="}, "Etag": {tag}}, ""},
 	} {
-		if got := hex.EncodeToString(s3bucket.Store{}.MD5(nil, c.etag, c.answer)); got != c.want {
+		if got := hex.EncodeToString(s3bucket.Service{}.MD5(nil, c.etag, c.answer)); got != c.want {
 			t.Errorf("%s: %q, expected %q", c.name, got, c.want)
 		}
 	}
@@ -53,7 +53,7 @@ func TestNoWarnings(t *testing.T) {
 		}
 		return true
 	}
-	if err := (s3bucket.Store{}).BeforeRead(as, `"1"`); err != nil || in.IfMatch == nil || *in.IfMatch != `"1"` {
+	if err := (s3bucket.Service{}).BeforeRead(as, `"1"`); err != nil || in.IfMatch == nil || *in.IfMatch != `"1"` {
 		t.Fatalf("%v, %+v", err, in)
 	}
 	var o s3.Options
