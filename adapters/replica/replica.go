@@ -45,8 +45,8 @@ type Set interface {
 	SetOrigin(ctx context.Context, origin string) error
 }
 
-// A Store keeps copies and can read them. A [destination.Folder] is one.
-type Store interface {
+// Copies keep what a Destination copies, and can read it. A [destination.Folder] does so.
+type Copies interface {
 	destination.Sink
 	destination.Verifier
 }
@@ -66,9 +66,9 @@ type Replica struct {
 	log  *slog.Logger
 
 	mu       sync.Mutex
-	stores   map[string]Store // by name
-	changing map[string]bool  // keys whose content may differ from the set
-	changes  int64            // the number of times that keys have stopped changing
+	copies   map[string]Copies // by name
+	changing map[string]bool   // keys whose content may differ from the set
+	changes  int64             // the number of times that keys have stopped changing
 }
 
 // New returns a Replica that publishes copies in set, at URIs that begin with base. A set keeps
@@ -79,7 +79,7 @@ func New(ctx context.Context, base string, set Set, o *Options) (*Replica, error
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" || !strings.HasSuffix(u.Path, "/") {
 		return nil, fmt.Errorf("replica: %q is not the URL of a folder, like https://example.org/copies/", base)
 	}
-	r := &Replica{base: u.String(), path: u.Path, set: set, log: slog.Default(), stores: make(map[string]Store), changing: make(map[string]bool)}
+	r := &Replica{base: u.String(), path: u.Path, set: set, log: slog.Default(), copies: make(map[string]Copies), changing: make(map[string]bool)}
 	if o != nil && o.Logger != nil {
 		r.log = o.Logger
 	}
@@ -97,21 +97,21 @@ func New(ctx context.Context, base string, set Set, o *Options) (*Replica, error
 	return r, nil
 }
 
-// Sink returns the Sink of a Destination whose copies store keeps. They are published below the
-// folder name, which stays the same for the life of the copy.
-// The Sink is a [destination.Flusher] if store is one.
-func (r *Replica) Sink(name string, store Store) (destination.Sink, error) {
+// Sink returns the Sink of a Destination, which stores what it copies in copies. They are
+// published below the folder name, which stays the same for the life of the copy. The Sink
+// is a [destination.Flusher] if copies is one.
+func (r *Replica) Sink(name string, copies Copies) (destination.Sink, error) {
 	if name == "" || name == "." || name == ".." || url.PathEscape(name) != name {
 		return nil, fmt.Errorf("replica: the name %q is not a segment of a URL without escapes", name)
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.stores[name] != nil {
+	if r.copies[name] != nil {
 		return nil, fmt.Errorf("replica: the name %q is in use", name)
 	}
-	r.stores[name] = store
-	s := sink{replica: r, name: name, store: store, changed: make(map[string]*resourcesync.Resource)}
-	if _, ok := store.(destination.Flusher); ok {
+	r.copies[name] = copies
+	s := sink{replica: r, name: name, copies: copies, changed: make(map[string]*resourcesync.Resource)}
+	if _, ok := copies.(destination.Flusher); ok {
 		return &flushingSink{s}, nil
 	}
 	return &s, nil
@@ -136,8 +136,8 @@ func key(name, path string) string {
 	return name + "/" + hex.EncodeToString(sum[:])
 }
 
-// find returns the store of the copy at the path of a URL, and the path of the copy in it.
-func (r *Replica) find(path string) (store Store, name, copied string, ok bool) {
+// find returns the Copies that have the copy at the path of a URL, and the path of the copy in it.
+func (r *Replica) find(path string) (copies Copies, name, copied string, ok bool) {
 	rest, below := strings.CutPrefix(path, r.path)
 	name, copied, ok = strings.Cut(rest, "/")
 	if !below || !ok || copied == "" {
@@ -145,8 +145,8 @@ func (r *Replica) find(path string) (store Store, name, copied string, ok bool) 
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	store = r.stores[name]
-	return store, name, copied, store != nil
+	copies = r.copies[name]
+	return copies, name, copied, copies != nil
 }
 
 // Open implements [resourcesync.Opener].
@@ -155,23 +155,23 @@ func (r *Replica) Open(ctx context.Context, res resourcesync.Resource) (io.ReadC
 	if err != nil {
 		return nil, err
 	}
-	store, _, path, ok := r.find(u.Path)
+	copies, _, path, ok := r.find(u.Path)
 	if !ok {
 		return nil, fs.ErrNotExist
 	}
 	res.Key = path
-	return store.Open(ctx, res)
+	return copies.Open(ctx, res)
 }
 
 // ServeHTTP serves the published copies, and answers 404 for everything else. If the content of
-// a Store is an [io.ReadSeeker], it serves ranges.
+// a resource is an [io.ReadSeeker], it serves ranges.
 func (r *Replica) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Content-Security-Policy", "sandbox") // the pages of strangers
 	if !reqbody.Get(w, req) {
 		return
 	}
-	store, name, path, ok := r.find(req.URL.Path)
+	copies, name, path, ok := r.find(req.URL.Path)
 	if !ok {
 		http.NotFound(w, req)
 		return
@@ -181,7 +181,7 @@ func (r *Replica) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	res, ok, err := r.set.Get(req.Context(), k)
 	var content io.ReadCloser
 	if err == nil && ok {
-		content, err = store.Open(req.Context(), resourcesync.Resource{Key: path, URI: res.URI})
+		content, err = copies.Open(req.Context(), resourcesync.Resource{Key: path, URI: res.URI})
 	}
 	switch {
 	case err == nil && !ok, errors.Is(err, fs.ErrNotExist):

@@ -16,7 +16,7 @@ import (
 type sink struct {
 	replica *Replica
 	name    string
-	store   Store
+	copies  Copies
 	changed map[string]*resourcesync.Resource // since the last Flush, by path; nil is deleted
 }
 
@@ -39,7 +39,7 @@ func (s *flushingSink) Put(ctx context.Context, c resourcesync.Change, content i
 
 // put stores a copy that publish publishes.
 func (s *sink) put(ctx context.Context, c resourcesync.Change, content io.Reader) error {
-	if err := s.store.Put(ctx, c, content); err != nil {
+	if err := s.copies.Put(ctx, c, content); err != nil {
 		return err
 	}
 	r := s.published(&c.Resource)
@@ -88,7 +88,7 @@ func (s *flushingSink) Delete(ctx context.Context, c resourcesync.Change) error 
 }
 
 func (s *sink) delete(ctx context.Context, c resourcesync.Change) error {
-	if err := s.store.Delete(ctx, c); err != nil {
+	if err := s.copies.Delete(ctx, c); err != nil {
 		return err
 	}
 	s.changed[c.Resource.Key] = nil
@@ -97,13 +97,13 @@ func (s *sink) delete(ctx context.Context, c resourcesync.Change) error {
 
 // Flush implements [destination.Flusher].
 func (s *flushingSink) Flush(ctx context.Context) error {
-	return s.publish(ctx, s.store.(destination.Flusher).Flush)
+	return s.publish(ctx, s.copies.(destination.Flusher).Flush)
 }
 
 // Prepare implements [destination.Preparer].
 func (s *sink) Prepare(ctx context.Context, folders destination.FolderLog) error {
 	clear(s.changed)
-	if p, ok := s.store.(destination.Preparer); ok {
+	if p, ok := s.copies.(destination.Preparer); ok {
 		return p.Prepare(ctx, folders)
 	}
 	return nil
@@ -150,5 +150,5 @@ func (s *sink) publish(ctx context.Context, flush func(context.Context) error) e
 
 // Open implements [destination.Verifier].
 func (s *sink) Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser, error) {
-	return s.store.Open(ctx, r)
+	return s.copies.Open(ctx, r)
 }
