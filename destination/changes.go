@@ -1,6 +1,7 @@
 package destination
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
@@ -48,6 +49,7 @@ type changeReader struct {
 	readings []*state.Reading // not saved yet
 	prints   int              // of them
 	staged   int              // entries
+	compared int64            // the position of the last one that has been compared with the copy
 }
 
 // maxPrints and maxStaged are the numbers of digests in memory and of staged entries after which
@@ -135,14 +137,17 @@ func (r *run) readChangeDumps(ctx context.Context, set tree.Set, st *state.Set) 
 		if err != nil {
 			return false, err
 		}
-		reading := &state.Reading{Set: set.URI, URI: p.uri, Date: fetch.Date(p.Header)}
+		reading := &state.Reading{Set: set.URI, URI: p.uri, Date: fetch.Date(p.Header), Whole: true}
 		for _, uri := range p.listed {
 			addPart(reading, known, uri)
 		}
 		c.read(reading)
 		c.gap = c.begins(p, from) || c.isVague(known, from) && known.Lost()
 		return !c.gap, nil
-	}, each: func(e packageEntry) error { return c.dump(ctx, e) }}
+	}, each: func(e packageEntry) error { return c.dump(ctx, e) }, fresh: func(e packageEntry) (bool, error) {
+		known, err := r.state.Reading(set.URI, cmp.Or(e.manifest, e.uri))
+		return known == nil, err
+	}}
 	var failed error
 	for _, uri := range set.Lists[resourcesync.ChangeDump] {
 		if err = c.begin(uri); err != nil {
@@ -223,17 +228,18 @@ func (c *changeReader) move() error {
 }
 
 // flush compares the staged entries with the copy, and notes those that it does not show. Then it
-// records the documents that they come from, and calls end unless it is nil.
+// records the documents that they come from, and calls end unless it is nil. Before that, entries stay staged if
+// they are not too many: those of later packages can show that another one is the last of its resource.
 func (c *changeReader) flush(ctx context.Context, end func() error) error {
-	for after := int64(0); c.staged > 0; {
-		changes, err := c.state.StagedAfter(after, readBatch)
+	for c.staged > 0 {
+		changes, err := c.state.StagedAfter(c.compared, readBatch)
 		if err != nil {
 			return err
 		}
 		if len(changes) == 0 {
 			break
 		}
-		after = changes[len(changes)-1].N
+		c.compared = changes[len(changes)-1].N
 		err = c.state.Write(ctx, func() error {
 			for i := range changes {
 				p := &changes[i]
@@ -260,7 +266,10 @@ func (c *changeReader) flush(ctx context.Context, end func() error) error {
 		// Older changes may come later, so newer ones have to be read again after them.
 		readings = nil
 	}
-	c.readings, c.prints, c.staged = nil, 0, 0
+	all := end != nil || c.staged > maxStaged || c.prints > maxPrints
+	if c.readings, c.prints = nil, 0; all {
+		c.staged, c.compared = 0, 0
+	}
 	return c.state.Write(ctx, func() error {
 		for _, r := range readings {
 			if err := c.state.SaveReading(r); err != nil {
@@ -272,7 +281,10 @@ func (c *changeReader) flush(ctx context.Context, end func() error) error {
 				return err
 			}
 		}
-		return c.state.ClearStaged()
+		if all {
+			return c.state.ClearStaged()
+		}
+		return nil
 	})
 }
 

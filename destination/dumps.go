@@ -47,6 +47,10 @@ type dumpReader struct {
 	since time.Time // packages that end before are left out
 	seen  map[string]bool
 
+	// fresh, unless it is nil, reports whether a package has never been read. Then it is not left out, if it ends
+	// at most 2*MaxMargin before: a clock may have been set back.
+	fresh func(packageEntry) (bool, error)
+
 	// begin receives the dumps that are not parts of an index, and when their changes begin. If it
 	// returns false, no more is read. each receives the packages.
 	begin func(p *page, from time.Time) (bool, error)
@@ -70,7 +74,12 @@ func (r *dumpReader) read(ctx context.Context, dumps []string) (failed, err erro
 			}
 		}
 		for _, e := range p.packages {
-			if r.isOld(e.until) || r.seen[e.uri] {
+			if r.seen[e.uri] {
+				continue
+			}
+			if old, err := r.isOld(e); err != nil {
+				return err
+			} else if old {
 				continue
 			}
 			r.seen[e.uri] = true
@@ -86,7 +95,25 @@ func (r *dumpReader) read(ctx context.Context, dumps []string) (failed, err erro
 	return w.failed, nil
 }
 
-func (r *dumpReader) isOld(until time.Time) bool { return !until.IsZero() && until.Before(r.since) }
+// isOld reports whether a package is left out.
+func (r *dumpReader) isOld(e packageEntry) (bool, error) {
+	switch {
+	case e.until.IsZero() || !e.until.Before(r.since):
+		return false, nil
+	case r.fresh == nil || e.until.Before(r.earliest()):
+		return true, nil
+	}
+	fresh, err := r.fresh(e)
+	return !fresh, err
+}
+
+// earliest returns the time before which all packages are left out.
+func (r *dumpReader) earliest() time.Time {
+	if r.fresh == nil {
+		return r.since
+	}
+	return r.since.Add(-2 * state.MaxMargin)
+}
 
 // visit reads the entries of a dump or of an index of dumps, sorted by time if they have times.
 func (r *dumpReader) visit(_ context.Context, p *page) ([]rsxml.Entry, error) {
@@ -118,7 +145,9 @@ func (r *dumpReader) visit(_ context.Context, p *page) ([]rsxml.Entry, error) {
 		}
 		p.packages = append(p.packages, packageEntry{e.Loc, manifest, e.Metadata.Length, e.Metadata.From, e.Metadata.Until, at})
 	}
-	return slices.DeleteFunc(dumps.entries, func(e rsxml.Entry) bool { return r.isOld(e.Metadata.Until) }), nil
+	return slices.DeleteFunc(dumps.entries, func(e rsxml.Entry) bool {
+		return !e.Metadata.Until.IsZero() && e.Metadata.Until.Before(r.earliest())
+	}), nil
 }
 
 // errNoManifest means that a package has no manifest of its own URI, and is not received to

@@ -96,7 +96,7 @@ func (s *State) Stage(c *Staged, backward bool) error {
 	now := nanos(c.Change.Datetime)
 	timed := now != 0 && before != 0
 	if found && (timed && now < before || backward && !(timed && now > before)) {
-		return s.exec("UPDATE temp.staged SET unsure = max(unsure, ?1), age = iif(?2 = ?3 OR age = ?4, ?2, age) WHERE uri = ?5 AND sets = ?6",
+		return s.exec("UPDATE temp.staged SET n = (SELECT max(n) + 1 FROM temp.staged), unsure = max(unsure, ?1), age = iif(?2 = ?3 OR age = ?4, ?2, age) WHERE uri = ?5 AND sets = ?6",
 			doubt, int64(c.Age), int64(AgeNew), int64(AgeKnown), c.Change.Resource.URI, c.Set)
 	}
 	if age == AgeNew && c.Age == AgeKnown { // what is known was noted before the new one was listed
