@@ -343,10 +343,20 @@ func (c *changeReader) unread(parts []rsxml.Entry) ([]rsxml.Entry, error) {
 }
 
 // isClosed reports whether no entries follow in a document: it has an until, or its index has one, and the answer
-// is later. A cache can have a document from before that.
+// is later. A cache can have a document from before that. Without a Date, no answer shows its age.
 func (c *changeReader) isClosed(d *tree.Document, uri string) bool {
+	if !d.NotModified && !d.Head.Metadata.Until.IsZero() {
+		return true
+	}
 	until := c.closed[uri]
-	return !d.NotModified && !d.Head.Metadata.Until.IsZero() || !until.IsZero() && !fetch.Date(d.Header).Before(until.Add(state.Precision(until)))
+	if until.IsZero() {
+		return false
+	}
+	over := until.Add(state.Precision(until))
+	if d.Header.Get("Date") == "" {
+		over = over.Add(2 * state.MaxMargin)
+	}
+	return !fetch.Date(d.Header).Before(over)
 }
 
 // note stages the changes of a list, or of the manifest of a package.
