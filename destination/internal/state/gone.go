@@ -59,14 +59,15 @@ func (s *State) Missed(uri string, at time.Time) error {
 	return s.exec("UPDATE sets SET missed = ? WHERE uri = ?", nanos(at), uri)
 }
 
-// Only returns the number of resources of the copy that belong to a set, and that no other set has which the Source
-// names now.
+// Only returns the number of resources that belong to a set, in the copy or noted to be copied, and that no other set has
+// which the Source names now.
 func (s *State) Only(set string) (int64, error) {
 	named, err := json.Marshal(s.sets)
 	if err != nil {
 		return 0, err
 	}
-	return s.int("SELECT count(*) FROM resource WHERE sets = ?1 AND uri NOT IN (SELECT uri FROM also WHERE sets != ?1 AND sets IN (SELECT value FROM json_each(?2)))", set, string(named))
+	return s.int(`SELECT count(*) FROM (SELECT uri FROM resource WHERE sets = ?1 UNION SELECT uri FROM pending WHERE sets = ?1 AND change != 'deleted')
+		WHERE uri NOT IN (SELECT uri FROM also WHERE sets != ?1 AND sets IN (SELECT value FROM json_each(?2)))`, set, string(named))
 }
 
 // DeleteSet notes the deletion of the resources that Only counts, and forgets the set.
