@@ -82,7 +82,11 @@ func (c *changeReader) begin(uri string) error {
 		}
 	}
 	c.cutoff = c.st.Cursor.Add(-margin)
-	return nil
+	oldest, err := c.state.OldestPackage()
+	if !oldest.IsZero() && oldest.Before(c.cutoff) {
+		c.cutoff = oldest // it lacks the changes since then
+	}
+	return err
 }
 
 // readChanges notes the changes since the cursor of st, and moves the cursor: from the Change

@@ -266,6 +266,7 @@ func (r *run) attachPackage(ctx context.Context, e packageEntry, capability reso
 		if at.IsZero() {
 			at = latest(e.at, e.until)
 		}
+		p.At = at
 		_, err := r.noteAll(ctx, d, func(entry *rsxml.Entry) error {
 			if entry.Metadata.Path == "" || entry.Metadata.Change == resourcesync.Deleted {
 				return nil

@@ -55,6 +55,9 @@ func (s *State) NoteChange(in *Set, p *Staged) (noted bool, err error) {
 			k.elsewhere, k.untimed = other.Base, other.Base.IsZero()
 		}
 	}
+	if err := s.detach(&k, c); err != nil {
+		return false, err
+	}
 	verdict := k.judge(in, p)
 	switch {
 	case p.Unsure != DoubtNone && verdict != older:

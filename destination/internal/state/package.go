@@ -16,6 +16,7 @@ type Package struct {
 	Length   resourcesync.Length // as the dump says
 	Entries  int64               // bitstreams, as the manifest says
 	Baseline bool                // of a Resource Dump: its bitstreams have no order
+	At       time.Time           // as of when it has its contents, if that is known
 }
 
 // In records that the content of p is the member of a package, if there is a package and the
@@ -33,12 +34,12 @@ func (p *Pending) In(in *Package, path string) {
 // SavePackage stores a package, and sets its ID. That is not the ID of an earlier one, which may
 // be open.
 func (s *State) SavePackage(p *Package) error {
-	return s.query(`INSERT INTO package (id, uri, length, entries, baseline) VALUES (1 + max(?5, (SELECT coalesce(max(id), 0) FROM package)), ?1, ?2, ?3, ?4)
-		ON CONFLICT (uri) DO UPDATE SET length = ?2, entries = ?3, baseline = ?4 RETURNING id`, func(row *sqlite.Stmt) error {
+	return s.query(`INSERT INTO package (id, uri, length, entries, baseline, at) VALUES (1 + max(?5, (SELECT coalesce(max(id), 0) FROM package)), ?1, ?2, ?3, ?4, ?6)
+		ON CONFLICT (uri) DO UPDATE SET length = ?2, entries = ?3, baseline = ?4, at = ?6 RETURNING id`, func(row *sqlite.Stmt) error {
 		p.ID = row.ColumnInt64(0)
 		s.packages = max(s.packages, p.ID)
 		return nil
-	}, p.URI, length(p.Length), p.Entries, p.Baseline, s.packages)
+	}, p.URI, length(p.Length), p.Entries, p.Baseline, s.packages, nanos(p.At))
 }
 
 // Packages returns the packages that have the content of pending changes, if baseline is true
@@ -47,7 +48,7 @@ func (s *State) Packages(baseline bool) (out []Package, err error) {
 	if err := s.exec("DELETE FROM package WHERE id NOT IN (SELECT package FROM pending WHERE package > 0)"); err != nil {
 		return nil, err
 	}
-	err = s.query("SELECT id, uri, length, entries, baseline FROM package WHERE baseline >= ? ORDER BY id", func(row *sqlite.Stmt) error {
+	err = s.query("SELECT id, uri, length, entries, baseline, at FROM package WHERE baseline >= ? ORDER BY id", func(row *sqlite.Stmt) error {
 		out = append(out, readPackage(row))
 		return nil
 	}, baseline)
@@ -56,7 +57,7 @@ func (s *State) Packages(baseline bool) (out []Package, err error) {
 
 // Package returns a package.
 func (s *State) Package(id int64) (p Package, err error) {
-	err = s.query("SELECT id, uri, length, entries, baseline FROM package WHERE id = ?", func(row *sqlite.Stmt) error {
+	err = s.query("SELECT id, uri, length, entries, baseline, at FROM package WHERE id = ?", func(row *sqlite.Stmt) error {
 		p = readPackage(row)
 		return nil
 	}, id)
@@ -64,7 +65,7 @@ func (s *State) Package(id int64) (p Package, err error) {
 }
 
 func readPackage(row *sqlite.Stmt) Package {
-	return Package{row.ColumnInt64(0), row.ColumnText(1), toLength(row.ColumnInt64(2)), row.ColumnInt64(3), row.ColumnBool(4)}
+	return Package{row.ColumnInt64(0), row.ColumnText(1), toLength(row.ColumnInt64(2)), row.ColumnInt64(3), row.ColumnBool(4), fromNanos(row.ColumnInt64(5))}
 }
 
 // PendingIn returns up to limit pending changes after a position whose content is in a
@@ -116,6 +117,23 @@ func (s *State) Attach(p *Pending) (attached bool, err error) {
 		return false, err
 	}
 	return true, s.exec("UPDATE pending SET package = ?, member = ? WHERE seq = ?", p.Package, p.Member, seq)
+}
+
+// OldestPackage returns the earliest time as of which packages of Resource Dumps have the contents of pending changes, or
+// zero.
+func (s *State) OldestPackage() (time.Time, error) {
+	n, err := s.int("SELECT coalesce(min(at), 0) FROM package WHERE baseline = 1 AND at > 0 AND id IN (SELECT package FROM pending WHERE package > 0)")
+	return fromNanos(n), err
+}
+
+// detach makes the pending change of a resource be requested alone, if its package may be older than a change that neither
+// a hash nor lastmod shows.
+func (s *State) detach(k *knowledge, c *resourcesync.Change) error {
+	t := c.Datetime
+	if !k.waiting || k.row.hashes != "" || t.IsZero() || !c.Resource.LastModified.Before(t) {
+		return nil
+	}
+	return s.exec("UPDATE pending SET package = 0 WHERE seq = ? AND package IN (SELECT id FROM package WHERE baseline = 1 AND at > 0 AND at < ?)", k.row.seq, nanos(t.Add(Precision(t))))
 }
 
 // isOver reports whether no later version of a resource can have an entry like c, as of at: one has a hash, or

@@ -121,7 +121,7 @@ CREATE TABLE subscription (
 // entries, 8 bytes each, of all if whole is 1. It is closed if no entries follow, and newest is
 // the latest of its from and the times of its entries.
 //
-// moved has prefixes of former URIs of resources, and those that have replaced them.
+// A package has contents as of at, or 0. moved has prefixes of former URIs of resources, and those that have replaced them.
 const upgrade3 = `
 ALTER TABLE pending ADD COLUMN later INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX pending_later ON pending (later) WHERE later > 0;
@@ -144,6 +144,7 @@ ALTER TABLE resource ADD COLUMN asked INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE resource ADD COLUMN vague INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE pending ADD COLUMN doubt INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE pending ADD COLUMN gone INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE package ADD COLUMN at INTEGER NOT NULL DEFAULT 0;
 CREATE TABLE reading (
 	id INTEGER PRIMARY KEY,
 	sets TEXT NOT NULL,
