@@ -19,6 +19,7 @@ type listReader struct {
 	from           time.Time
 	limit          time.Time // times from then on are in the future
 	age            state.Age // of entries, if the document has no reading
+	late           bool      // it is a notification: entries can be older than what has been read
 
 	newest    time.Time // of the times of changes
 	estimated time.Time // of the lastmods of changes without times
@@ -187,7 +188,7 @@ func (l *listReader) estimate(p *state.Staged, e *rsxml.Entry) {
 	}
 	early := l.st.Known && !t.After(l.st.Cursor)
 	l.early = l.early || early && p.Age != state.AgeKnown
-	p.Late = early && p.Age == state.AgeNew
+	p.Late = early && (p.Age == state.AgeNew || l.late)
 	before := l.before
 	if l.known != nil {
 		before = l.known.Date

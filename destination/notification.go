@@ -109,7 +109,7 @@ func (r *run) noteNotification(ctx context.Context, set tree.Set, st *state.Set,
 		return nil, err
 	}
 	l := c.newListReader(d, d.URL, nil, nil)
-	l.from = time.Time{} // it can be late, and its changes older than what has been read
+	l.from, l.late = time.Time{}, true
 	if _, err := r.noteAll(ctx, d, l.entry, l.end); err != nil {
 		return nil, err
 	}
