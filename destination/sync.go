@@ -224,7 +224,7 @@ func (r *run) compare(ctx context.Context, set tree.Set, st *state.Set) (failed 
 
 // catchUp reads the changes after a baseline or after other changes. If they begin later than that, the
 // Source may have published both lists again meanwhile: then the Resource Lists are read again. Otherwise
-// nothing is between the two.
+// only requests show what has become of resources that changed between the two and are not listed.
 func (r *run) catchUp(ctx context.Context, set tree.Set, st *state.Set) (noted int64, err error) {
 	if !r.hasChanges(set) {
 		return 0, nil
@@ -248,6 +248,16 @@ func (r *run) catchUp(ctx context.Context, set tree.Set, st *state.Set) (noted i
 		n, err = r.readResources(ctx, set, st)
 		same = n == 0
 		if noted += n; err != nil {
+			return noted, err
+		}
+	}
+	if r.hasResources(set) && !st.Partial {
+		err = r.state.Write(ctx, func() error {
+			n, err := r.state.AskUnlisted(set.URI, st.Baseline, st.Base, st.Began)
+			noted += n
+			return err
+		})
+		if err != nil {
 			return noted, err
 		}
 	}

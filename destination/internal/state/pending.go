@@ -246,6 +246,19 @@ func (s *State) NoteMissing(set string, baseline int64, at time.Time) error {
 		SELECT uri, sets, '', 0, 'deleted', 0, 0, ?, '', '', '', '' FROM resource WHERE sets = ? AND `+unseen, append([]any{int64(unknownLength), set}, unseenArgs(baseline, at)...)...)
 }
 
+// AskUnlisted notes questions about the resources of a set that a baseline, complete up to at, has not seen, and that
+// changed after at and not after until, which is zero if it is not known: the changes that can be read begin then.
+func (s *State) AskUnlisted(set string, baseline int64, at, until time.Time) (noted int64, err error) {
+	if at.IsZero() {
+		return 0, nil
+	}
+	err = s.exec(`INSERT OR IGNORE INTO pending (uri, sets, list, seen, change, datetime, lastmod, length, hashes, type, encoding, links, doubt)
+		SELECT uri, sets, list, seen, 'updated', 0, lastmod, ?1, '', '', '', '', ?2 FROM resource
+		WHERE sets = ?3 AND seen < ?4 AND datetime > ?5 AND (?6 = 0 OR datetime <= ?6)`,
+		int64(unknownLength), DoubtDeletion, set, baseline, nanos(at), nanos(until))
+	return int64(s.conn.Changes()), err
+}
+
 // forgotten is the condition of a noted resource that a baseline, complete up to a time, has listed no more.
 // Those that have been asked once are asked again.
 const forgotten = "seen < ? AND change != 'deleted' AND gone = 0 AND (seen > 0 OR datetime <= ? OR datetime > ?)"
