@@ -2,6 +2,7 @@ package state
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -145,6 +146,11 @@ func (a *Audit) change(c *Staged, at map[string]time.Time, f func(uri string, c 
 	if n > 0 || err != nil {
 		return err
 	}
+	if m, err := a.renamed(uri); err != nil {
+		return err
+	} else if m != nil {
+		return a.s.exec("INSERT OR IGNORE INTO temp.passed (uri) VALUES (?)", uri)
+	}
 	staged, err := a.s.StagedOf(uri)
 	if err != nil || staged[0].N != c.N {
 		return err
@@ -164,16 +170,24 @@ func (a *Audit) change(c *Staged, at map[string]time.Time, f func(uri string, c 
 func (a *Audit) find(uri string) (m *Member, repeated bool, err error) {
 	if uri <= a.last {
 		have, known, err := a.s.Resource(uri)
-		if err != nil || !known {
+		if err != nil {
 			return nil, false, err
+		}
+		if !known {
+			m, err := a.renamed(uri)
+			return m, false, err
 		}
 		err = a.s.exec("DELETE FROM temp.passed WHERE uri = ?", uri)
 		return &Member{uri, have}, a.s.conn.Changes() == 0, err
 	}
 	a.last = uri
 	for {
-		if err := a.read(); err != nil || len(a.next) == 0 || a.next[0].URI > uri {
+		if err := a.read(); err != nil {
 			return nil, false, err
+		}
+		if len(a.next) == 0 || a.next[0].URI > uri {
+			m, err := a.renamed(uri)
+			return m, false, err
 		}
 		m := &a.next[0]
 		a.next = a.next[1:]
@@ -184,6 +198,24 @@ func (a *Audit) find(uri string) (m *Member, repeated bool, err error) {
 			return nil, false, err
 		}
 	}
+}
+
+// renamed returns the member that the copy has under a former URI, or nil. It gets this one, as by a Sync.
+func (a *Audit) renamed(uri string) (*Member, error) {
+	if len(a.s.moves) == 0 {
+		return nil, nil
+	}
+	former, _, known, err := a.s.moved(uri, a.s.moves)
+	if err != nil || !known {
+		return nil, err
+	}
+	have, _, err := a.s.find(uri)
+	if err != nil {
+		return nil, err
+	}
+	a.next = slices.DeleteFunc(a.next, func(m Member) bool { return m.URI == former })
+	a.after = max(a.after, uri) // all before have been read
+	return &Member{uri, have}, nil
 }
 
 // read reads the next members, unless there are some.

@@ -104,6 +104,8 @@ func workload(t *testing.T, s *State) {
 	_, _, err = s.Missing("set", 1, now)
 	must(err)
 	must(s.NoteMissing("set", 1, now))
+	_, err = s.AskUnlisted("set", 2, now, now)
+	must(err)
 	must(s.Forget("set", 1, now))
 	must(s.Damaged(&Member{URI: source + "damaged"}, nil))
 
@@ -261,4 +263,11 @@ func workload(t *testing.T, s *State) {
 		t.Error("a resource is not found under its new URI")
 	}
 	must(s.DeleteResource("http://new.example/former"))
+	copied("audited", "new set")
+	renamed := staged("", "new set", resourcesync.Updated, now)
+	renamed.Change.Resource.URI = "http://new.example/audited"
+	must(s.Stage(renamed, false))
+	audit, err = s.Audit()
+	must(err)
+	must(audit.Staged(ctx, nil, func(string, Comparison) {}))
 }
