@@ -136,10 +136,11 @@ type Destination struct {
 
 	mu        sync.Mutex
 	state     *state.State
-	folders   *folderLog // that the Sink has made
-	unflushed bool       // the Sink may have changes that have not been flushed
-	size      size       // after the last Sync
-	paused    bool       // the state has pauses of hosts
+	folders   *folderLog      // that the Sink has made
+	unflushed bool            // the Sink may have changes that have not been flushed
+	size      size            // after the last Sync
+	paused    bool            // the state has pauses of hosts
+	gone      map[string]bool // the sets whose deletions the last Sync has held as a whole
 }
 
 // size is that of a copy.

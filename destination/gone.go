@@ -50,6 +50,7 @@ func (r *run) goneSets(ctx context.Context, failed bool) error {
 	if err != nil {
 		return err
 	}
+	r.gone = make(map[string]bool)
 	for _, g := range all {
 		now := time.Now()
 		counts := r.isDecisive(g)
@@ -79,6 +80,7 @@ func (r *run) goneSets(ctx context.Context, failed bool) error {
 		}
 		if told.Held {
 			r.report.Held += told.Resources
+			r.gone[told.URI] = true
 		}
 		if len(r.report.Gone) < samples {
 			r.log.Warn("the Source does not name a set any more, and its resources are kept", "set", sparse.Clip(told.URI), "resources", told.Resources, "held", told.Held, "reason", told.Reason)

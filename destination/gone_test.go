@@ -121,6 +121,7 @@ func TestMovedSet(t *testing.T) {
 						t.Errorf("the audit reports %+v, %v", a, err)
 					}
 					m.has(t, "a", "b", "c", "d", "x")
+					m.lists(t, 5, r.Held)
 				}
 				all := destination.Options{MaxDelete: 1}
 				confirm(all, false, time.Hour)

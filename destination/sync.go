@@ -10,6 +10,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/destination/internal/state"
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
+	"github.com/resourcesync-go/resourcesync/internal/guard"
 	"github.com/resourcesync-go/resourcesync/internal/tree"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -31,11 +32,12 @@ type run struct {
 
 	packages *packages
 	patience *fetch.Patience
-	follows  bool // the run is one of Follow, which comes back to delayed resources
+	limits   guard.Limits // of deletions
+	follows  bool         // the run is one of Follow, which comes back to delayed resources
 }
 
 func (d *Destination) newRun() *run {
-	r := &run{Destination: d, report: &Report{}, compared: make(map[string]bool), meter: meter{report: d.options.Progress}}
+	r := &run{Destination: d, report: &Report{}, limits: d.limits, compared: make(map[string]bool), meter: meter{report: d.options.Progress}}
 	r.reader = &tree.Reader{Client: d.client, Report: func(document string, e *rsxml.SyntaxError) { r.report.deviate(document, e) }}
 	return r
 }

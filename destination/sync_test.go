@@ -145,11 +145,18 @@ func TestGuard(t *testing.T) {
 		if r.Deleted != int64(test.deleted) || r.Held != int64(test.held) || len(files(t, m.dir)) != test.left {
 			t.Errorf("%d listed: %+v and %d files, want %+v", test.listed, r, len(files(t, m.dir)), test)
 		}
+		m.lists(t, int64(test.left), r.Held)
 	}
+	n.Store(6)
+	m.sync(t)
+	if r, err := m.DeleteHeld(t.Context()); err != nil || r.Deleted != 2 || r.Held != 0 {
+		t.Errorf("DeleteHeld: %+v, %v", r, err)
+	}
+	m.lists(t, 6, 0)
 	n.Store(0)
 	m.close()
 	m = openMirror(t, src.URL+"/sitemap.xml", m.dir, &destination.Options{MaxDelete: 1})
-	if r := m.sync(t); r.Deleted != 8 || len(files(t, m.dir)) != 0 {
+	if r := m.sync(t); r.Deleted != 6 || len(files(t, m.dir)) != 0 {
 		t.Errorf("with MaxDelete 1: %+v", r)
 	}
 }

@@ -227,6 +227,8 @@ func workload(t *testing.T, s *State) {
 	must(s.DeleteFolder("folder"))
 	_, _, err = s.Totals()
 	must(err)
+	_, err = s.Copied("", map[string]bool{"set": true})
+	must(err)
 
 	// audits
 	audit, err := s.Audit()
