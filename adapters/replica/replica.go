@@ -13,6 +13,7 @@
 package replica
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -75,13 +76,12 @@ type Replica struct {
 // its base: with another one, New fails, because copies that do not change would keep their
 // URIs.
 func New(ctx context.Context, base string, set Set, o *Options) (*Replica, error) {
-	u, err := url.Parse(base)
-	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" || !strings.HasSuffix(u.Path, "/") {
-		return nil, fmt.Errorf("replica: %q is not the URL of a folder, like https://example.org/copies/", base)
+	if o == nil {
+		o = new(Options)
 	}
-	r := &Replica{base: u.String(), path: u.Path, set: set, log: slog.Default(), copies: make(map[string]Copies), changing: make(map[string]bool)}
-	if o != nil && o.Logger != nil {
-		r.log = o.Logger
+	r, err := newReplica(base, set, o.Logger)
+	if err != nil {
+		return nil, err
 	}
 	known, err := set.Origin(ctx)
 	if err == nil && known == "" {
@@ -97,6 +97,17 @@ func New(ctx context.Context, base string, set Set, o *Options) (*Replica, error
 	return r, nil
 }
 
+func newReplica(base string, set Set, log *slog.Logger) (*Replica, error) {
+	u, err := url.Parse(base)
+	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" || !strings.HasSuffix(u.Path, "/") {
+		return nil, fmt.Errorf("replica: %q is not the URL of a folder, like https://example.org/copies/", base)
+	}
+	return &Replica{
+		base: u.String(), path: u.Path, set: set, log: cmp.Or(log, slog.Default()),
+		copies: make(map[string]Copies), changing: make(map[string]bool),
+	}, nil
+}
+
 // Sink returns the Sink of a Destination, which stores what it copies in copies. They are
 // published below the folder name, which stays the same for the life of the copy. The Sink
 // is a [destination.Flusher] if copies is one.
@@ -106,47 +117,57 @@ func (r *Replica) Sink(name string, copies Copies) (destination.Sink, error) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.copies[name] != nil {
+	if r.copies[name+"/"] != nil {
 		return nil, fmt.Errorf("replica: the name %q is in use", name)
 	}
-	r.copies[name] = copies
-	s := sink{replica: r, name: name, copies: copies, changed: make(map[string]*resourcesync.Resource)}
+	return r.sink(name+"/", copies), nil
+}
+
+// sink is Sink with the prefix of the paths and keys of the copies: a name and a slash, or "" for
+// the only ones. The caller holds the lock.
+func (r *Replica) sink(prefix string, copies Copies) destination.Sink {
+	r.copies[prefix] = copies
+	s := sink{replica: r, prefix: prefix, copies: copies, changed: make(map[string]*resourcesync.Resource)}
 	if _, ok := copies.(destination.Flusher); ok {
-		return &flushingSink{s}, nil
+		return &flushingSink{s}
 	}
-	return &s, nil
+	return &s
 }
 
 // uri returns the URI of a copy.
-func (r *Replica) uri(name, path string) string {
+func (r *Replica) uri(prefix, path string) string {
 	segments := strings.Split(path, "/")
 	for i, s := range segments {
 		segments[i] = url.PathEscape(s)
 	}
-	return r.base + name + "/" + strings.Join(segments, "/")
+	return r.base + prefix + strings.Join(segments, "/")
 }
 
 // key returns the key of a copy in the set. A path can be as long as a key.
-func key(name, path string) string {
-	k := name + "/" + path
+func key(prefix, path string) string {
+	k := prefix + path
 	if len(k) <= resourcesync.MaxKeyLength {
 		return k
 	}
 	sum := sha256.Sum256([]byte(path))
-	return name + "/" + hex.EncodeToString(sum[:])
+	return prefix + hex.EncodeToString(sum[:])
 }
 
 // find returns the Copies that have the copy at the path of a URL, and the path of the copy in it.
-func (r *Replica) find(path string) (copies Copies, name, copied string, ok bool) {
+func (r *Replica) find(path string) (copies Copies, prefix, copied string, ok bool) {
 	rest, below := strings.CutPrefix(path, r.path)
-	name, copied, ok = strings.Cut(rest, "/")
-	if !below || !ok || copied == "" {
+	if !below {
 		return nil, "", "", false
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	copies = r.copies[name]
-	return copies, name, copied, copies != nil
+	if copies = r.copies[""]; copies == nil {
+		name, _, _ := strings.Cut(rest, "/")
+		prefix = name + "/"
+		copies = r.copies[prefix]
+	}
+	copied, ok = strings.CutPrefix(rest, prefix)
+	return copies, prefix, copied, ok && copies != nil && copied != ""
 }
 
 // Open implements [resourcesync.Opener].
@@ -171,12 +192,12 @@ func (r *Replica) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 	if !reqbody.Get(w, req) {
 		return
 	}
-	copies, name, path, ok := r.find(req.URL.Path)
+	copies, prefix, path, ok := r.find(req.URL.Path)
 	if !ok {
 		http.NotFound(w, req)
 		return
 	}
-	k := key(name, path)
+	k := key(prefix, path)
 	before, stable := r.stable(k)
 	res, ok, err := r.set.Get(req.Context(), k)
 	var content io.ReadCloser
@@ -212,19 +233,19 @@ func (r *Replica) ServeHTTP(w http.ResponseWriter, req *http.Request) {
 }
 
 // begin records that copies change, by path, until end.
-func (r *Replica) begin(name string, changed map[string]*resourcesync.Resource) {
+func (r *Replica) begin(prefix string, changed map[string]*resourcesync.Resource) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for path := range changed {
-		r.changing[key(name, path)] = true
+		r.changing[key(prefix, path)] = true
 	}
 }
 
-func (r *Replica) end(name string, changed map[string]*resourcesync.Resource) {
+func (r *Replica) end(prefix string, changed map[string]*resourcesync.Resource) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for path := range changed {
-		delete(r.changing, key(name, path))
+		delete(r.changing, key(prefix, path))
 	}
 	r.changes++
 }

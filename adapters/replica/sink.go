@@ -15,7 +15,7 @@ import (
 // repeats changes that may not be published.
 type sink struct {
 	replica *Replica
-	name    string
+	prefix  string
 	copies  Copies
 	changed map[string]*resourcesync.Resource // since the last Flush, by path; nil is deleted
 }
@@ -68,7 +68,7 @@ func (s *sink) published(of *resourcesync.Resource) *resourcesync.Resource {
 		}
 	}
 	return &resourcesync.Resource{
-		Key: key(s.name, of.Key), URI: s.replica.uri(s.name, of.Key),
+		Key: key(s.prefix, of.Key), URI: s.replica.uri(s.prefix, of.Key),
 		LastModified: of.LastModified, Length: of.Length, Type: of.Type, Encoding: of.Encoding, Hashes: of.Hashes,
 		Links: []resourcesync.Link{via},
 	}
@@ -114,7 +114,7 @@ func (s *sink) Prepare(ctx context.Context, folders destination.FolderLog) error
 func (s *sink) publish(ctx context.Context, flush func(context.Context) error) error {
 	changed := s.changed
 	s.changed = make(map[string]*resourcesync.Resource)
-	s.replica.begin(s.name, changed)
+	s.replica.begin(s.prefix, changed)
 	var flushed error
 	if flush != nil {
 		flushed = flush(ctx)
@@ -129,7 +129,7 @@ func (s *sink) publish(ctx context.Context, flush func(context.Context) error) e
 		switch {
 		case foreign[path] != nil: // not stored
 		case r == nil:
-			deleted = append(deleted, key(s.name, path))
+			deleted = append(deleted, key(s.prefix, path))
 		default:
 			put = append(put, *r)
 		}
@@ -144,7 +144,7 @@ func (s *sink) publish(ctx context.Context, flush func(context.Context) error) e
 			return err
 		}
 	}
-	s.replica.end(s.name, changed)
+	s.replica.end(s.prefix, changed)
 	return flushed
 }
 
