@@ -46,6 +46,13 @@ type Set interface {
 	SetOrigin(ctx context.Context, origin string) error
 }
 
+// entries are the entries of the copies.
+type entries interface {
+	Put(ctx context.Context, resources ...resourcesync.Resource) error
+	Delete(ctx context.Context, keys ...string) error
+	Get(ctx context.Context, key string) (r resourcesync.Resource, found bool, err error)
+}
+
 // Copies keep what a Destination copies, and can read it. A [destination.Folder] does so.
 type Copies interface {
 	destination.Sink
@@ -63,8 +70,10 @@ type Options struct {
 type Replica struct {
 	base string // ends in a slash
 	path string // of base
-	set  Set
+	set  entries
 	log  *slog.Logger
+
+	exclude func(path string) bool // the path of a URL; nil if none is excluded
 
 	mu       sync.Mutex
 	copies   map[string]Copies // by name
@@ -97,7 +106,7 @@ func New(ctx context.Context, base string, set Set, o *Options) (*Replica, error
 	return r, nil
 }
 
-func newReplica(base string, set Set, log *slog.Logger) (*Replica, error) {
+func newReplica(base string, set entries, log *slog.Logger) (*Replica, error) {
 	u, err := url.Parse(base)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || u.RawQuery != "" || u.Fragment != "" || !strings.HasSuffix(u.Path, "/") {
 		return nil, fmt.Errorf("replica: %q is not the URL of a folder, like https://example.org/copies/", base)

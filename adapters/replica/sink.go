@@ -2,6 +2,7 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"io"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -42,21 +43,17 @@ func (s *sink) put(ctx context.Context, c resourcesync.Change, content io.Reader
 	if err := s.copies.Put(ctx, c, content); err != nil {
 		return err
 	}
-	r := s.published(&c.Resource)
-	if rsxml.CheckResource(r) != nil {
-		r.Type, r.Encoding, r.Links = "", "", []resourcesync.Link{{Rel: resourcesync.RelVia, Href: c.Resource.URI}}
-	}
-	if err := rsxml.CheckResource(r); err != nil {
+	r, err := s.replica.entry(s.prefix, &c.Resource)
+	if err != nil {
 		s.replica.log.WarnContext(ctx, "a copy cannot be published", "original", sparse.Clip(c.Resource.URI), "error", sparse.Clip(err.Error()))
-		r = nil
 	}
 	s.changed[c.Resource.Key] = r
 	return nil
 }
 
-// published returns the entry of a copy. Other links than via may not be right for a copy, and
-// a copy of a copy keeps the link to the original (section 14.8).
-func (s *sink) published(of *resourcesync.Resource) *resourcesync.Resource {
+// entry returns the entry of a copy. Other links than via may not be right for a copy, and a copy
+// of a copy keeps the link to the original (section 14.8).
+func (r *Replica) entry(prefix string, of *resourcesync.Resource) (*resourcesync.Resource, error) {
 	via := resourcesync.Link{
 		Rel: resourcesync.RelVia, Href: of.URI,
 		Hashes: of.Hashes, Length: of.Length, Modified: of.LastModified, Type: of.Type, Encoding: of.Encoding,
@@ -67,11 +64,21 @@ func (s *sink) published(of *resourcesync.Resource) *resourcesync.Resource {
 			break
 		}
 	}
-	return &resourcesync.Resource{
-		Key: key(s.prefix, of.Key), URI: s.replica.uri(s.prefix, of.Key),
+	e := &resourcesync.Resource{
+		Key: key(prefix, of.Key), URI: r.uri(prefix, of.Key),
 		LastModified: of.LastModified, Length: of.Length, Type: of.Type, Encoding: of.Encoding, Hashes: of.Hashes,
 		Links: []resourcesync.Link{via},
 	}
+	if r.exclude != nil && r.exclude(r.path+prefix+of.Key) {
+		return nil, errors.New("another handler has its URL")
+	}
+	if rsxml.CheckResource(e) != nil {
+		e.Type, e.Encoding, e.Links = "", "", []resourcesync.Link{{Rel: resourcesync.RelVia, Href: of.URI}}
+	}
+	if err := rsxml.CheckResource(e); err != nil {
+		return nil, err
+	}
+	return e, nil
 }
 
 // Delete implements [destination.Sink].
