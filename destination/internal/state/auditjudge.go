@@ -96,6 +96,8 @@ func (a *Audit) judge(at time.Time, p *Pending, w *Staged, m *Member) (Compariso
 				return Undecided, nil
 			}
 			return Same, nil
+		case later && m != nil && isAhead(p, m.Datetime):
+			return Undecided, a.s.askListed(p, m)
 		case later:
 			return Later, nil
 		}
@@ -216,6 +218,17 @@ func (s *State) repair(p *Pending, m *Member) (Comparison, error) {
 	p.Package = 0
 	_, err = s.put(p, &before, false)
 	return result, err
+}
+
+// askListed makes the next Sync ask for a resource whose entry differs from the copy, as [State.Note] does if the
+// Resource List can be later than its at.
+func (s *State) askListed(p *Pending, m *Member) error {
+	if err := s.distrust(&knowledge{have: m.Resource, copied: true}, &p.Change); err != nil {
+		return err
+	}
+	p.ask(DoubtVersion, time.Time{})
+	_, err := s.repair(p, m)
+	return err
 }
 
 // remove notes the deletion of a member that a document of its set deletes, unless a change of it
