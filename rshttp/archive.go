@@ -78,7 +78,7 @@ func renderArchive(ctx context.Context, t target, _ *state, b *render.Body) erro
 	}
 	from, err := partition.ParseTime(t.part)
 	if err != nil {
-		return notExist("a time", t)
+		return t.notExist("a time")
 	}
 	i, found := slices.BinarySearchFunc(pages, from.UnixMicro(), func(p partition.Span, from int64) int { return cmp.Compare(p.From, from) })
 	if !found || len(pages) == 1 {
@@ -96,7 +96,7 @@ func (t target) archivePages(ctx context.Context) ([]partition.Span, error) {
 		}
 		times = append(times, timeOf(&snapshot))
 	}
-	return partition.Spans(times, partition.AllTime, t.set.options.Division.PageSize), nil
+	return partition.Spans(times, partition.AllTime, t.set.Division.PageSize), nil
 }
 
 // snapshots yields the documents in the archive t, checked against the contract of

@@ -3,6 +3,7 @@ package rshttp
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/render"
@@ -45,7 +46,7 @@ func (st *set) capabilities() []resourcesync.Capability {
 
 func (st *set) channels() []resourcesync.Capability {
 	switch {
-	case len(st.hubs) == 0 && !st.sockets:
+	case len(st.Hubs) == 0 && !st.Sockets:
 		return nil
 	case st.Changer == nil:
 		return []resourcesync.Capability{resourcesync.FrameworkNotification}
@@ -61,7 +62,7 @@ func (st *set) has(c resourcesync.Capability) bool {
 func (st *set) missing(c resourcesync.Capability) string {
 	isChannel := c == resourcesync.ChangeNotification || c == resourcesync.FrameworkNotification
 	switch {
-	case isChannel && len(st.hubs) == 0 && !st.sockets:
+	case isChannel && len(st.Hubs) == 0 && !st.Sockets:
 		return "it has no hub"
 	case c == resourcesync.ResourceDump:
 		return "it has no Opener"
@@ -76,4 +77,41 @@ func (st *set) missing(c resourcesync.Capability) string {
 		return "it has no ChangeOpener"
 	}
 	return "a set has no such capability"
+}
+
+// channelEntry returns the entry of st's channel of the capability c in a Capability
+// List: the topic with its hubs (Change Notification 5, Framework Notification 5) or, if
+// it has none, the WebSocket (section 3 of the 0.8 draft). A channel that has both is one
+// entry, because there must not be two of one capability (core 9): the WebSocket is an
+// alternate of the topic.
+func (st *set) channelEntry(c resourcesync.Capability) *rsxml.Entry {
+	e := &rsxml.Entry{
+		Loc:      st.url(string(c), ""),
+		Metadata: rsxml.Metadata{Capability: c},
+	}
+	for _, uri := range st.Hubs {
+		e.Links = append(e.Links, resourcesync.Link{Rel: resourcesync.RelHub, Href: uri})
+	}
+	if st.Sockets {
+		uri := st.socketURL(c)
+		if len(st.Hubs) > 0 {
+			e.Links = append(e.Links, resourcesync.Link{Rel: resourcesync.RelAlternate, Href: uri})
+		} else {
+			e.Loc = uri
+		}
+	}
+	return e
+}
+
+// socketURL returns the URL of the WebSocket of a channel.
+func (st *set) socketURL(c resourcesync.Capability) string {
+	return "ws" + strings.TrimPrefix(st.url(string(c)+socket, ""), "http")
+}
+
+// liveURL returns the URL of the WebSocket with the changes of st, or "".
+func (st *set) liveURL() string {
+	if !st.Sockets || st.Changer == nil {
+		return ""
+	}
+	return st.socketURL(resourcesync.ChangeNotification)
 }

@@ -40,7 +40,7 @@ func renderChangeDump(ctx context.Context, t target, st *state, b *render.Body) 
 }
 
 func (st *set) dumpParts(dump *packages.ChangeDump) []resourcesync.Interval {
-	return dump.Parts(st.options.Division.Window, st.options.Division.PageSize)
+	return dump.Parts(st.Division.Window, st.Division.PageSize)
 }
 
 func renderChangeDumpPart(ctx context.Context, t target, st *state, b *render.Body) error {
@@ -104,8 +104,8 @@ func newChangePackages(st *set) *packages.Journal {
 		},
 		Patches:    st.patchOpener != nil,
 		Size:       st.packageSize(),
-		MaxEntries: st.options.Division.PageSize,
-		Every:      st.options.Division.PackageEvery,
-		Settle:     max(st.options.Division.Settle, 0),
+		MaxEntries: st.Division.PageSize,
+		Every:      st.Division.PackageEvery,
+		Settle:     max(st.Division.Settle, 0),
 	}
 }

@@ -66,7 +66,7 @@ func renderChangeIndex(t target, b *render.Body, windows []resourcesync.Interval
 func (t target) window(windows []resourcesync.Interval) (resourcesync.Interval, error) {
 	from, err := partition.ParseTime(t.part)
 	if err != nil {
-		return resourcesync.Interval{}, notExist("a time", t)
+		return resourcesync.Interval{}, t.notExist("a time")
 	}
 	i, found := partition.Find(windows, from)
 	switch {
@@ -75,7 +75,7 @@ func (t target) window(windows []resourcesync.Interval) (resourcesync.Interval, 
 		// be opened again under its old name.
 		return resourcesync.Interval{From: from}, errMoved
 	case !found:
-		return resourcesync.Interval{}, notExist("a window of the journal", t)
+		return resourcesync.Interval{}, t.notExist("a window of the journal")
 	}
 	return windows[i], nil
 }
@@ -163,7 +163,7 @@ func changeHead(t target, index bool, iv resourcesync.Interval) *rsxml.Head {
 	return h
 }
 
-func notExist(what string, t target) error {
+func (t target) notExist(what string) error {
 	return fmt.Errorf("%q is not %s: %w", t.part, what, fs.ErrNotExist)
 }
 
@@ -236,7 +236,7 @@ func renderArchivedWindow(ctx context.Context, t target, st *state, b *render.Bo
 	if err != nil {
 		return err
 	}
-	windows, err := a.ArchivedWindows(ctx, t.set.options.Division.PageSize)
+	windows, err := a.ArchivedWindows(ctx, t.set.Division.PageSize)
 	if err != nil {
 		return err
 	}
@@ -257,7 +257,7 @@ func renderArchivedWindow(ctx context.Context, t target, st *state, b *render.Bo
 // archivedLists yields the Change Lists in the archive of a journal.
 func (st *set) archivedLists(ctx context.Context) iter.Seq2[resourcesync.Snapshot, error] {
 	return func(yield func(resourcesync.Snapshot, error) bool) {
-		windows, err := st.ChangeArchiver.ArchivedWindows(ctx, st.options.Division.PageSize)
+		windows, err := st.ChangeArchiver.ArchivedWindows(ctx, st.Division.PageSize)
 		if err != nil {
 			yield(resourcesync.Snapshot{}, err)
 			return

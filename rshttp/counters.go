@@ -32,7 +32,7 @@ type Counters struct {
 }
 
 type counters struct {
-	rendered, hits, refused, failed, leftOut, dropped, sent, broken atomic.Uint64
+	rendered, hits, refused, failed, sent, broken atomic.Uint64
 
 	packages packages.Counters
 }
@@ -49,8 +49,8 @@ func (s *Source) Counters() Counters {
 		Hits:       s.counters.hits.Load() + s.counters.packages.Hits.Load(),
 		Refused:    s.counters.refused.Load(),
 		Failed:     s.counters.failed.Load(),
-		LeftOut:    s.counters.leftOut.Load(),
-		Dropped:    s.counters.dropped.Load(),
+		LeftOut:    s.site.leftOut.Load(),
+		Dropped:    s.site.dropped.Load(),
 		Sent:       s.counters.sent.Load(),
 		Broken:     s.counters.broken.Load(),
 		Read:       s.counters.packages.Read.Load(),
@@ -78,7 +78,7 @@ func (s *Source) SetStatus(ctx context.Context) ([]SetStatus, error) {
 		all  []SetStatus
 		errs []error
 	)
-	for _, st := range s.order {
+	for _, st := range s.site.order {
 		now, err := st.status(ctx)
 		switch {
 		case err == nil || errors.Is(err, resourcesync.ErrNotReady):

@@ -22,7 +22,7 @@ func (d *description) write(s *site) (err error) {
 		sets[i] = wellknown.Set{CapabilityList: st.url(kindCapabilityList, ""), DescribedBy: st.DescribedBy}
 	}
 	d.text, d.parts, err = wellknown.Description(sets, &wellknown.Options{
-		DescribedBy: s.options.DescribedBy,
+		DescribedBy: s.DescribedBy,
 		URI:         s.routes.url(kindDescription, nil, ""),
 		Part:        func(k int) string { return s.routes.url(kindDescriptionPart, nil, strconv.Itoa(k+1)) },
 	})
@@ -36,7 +36,7 @@ func (d *description) render(_ context.Context, t target, _ *state, b *render.Bo
 	}
 	k, err := strconv.Atoi(t.part)
 	if err != nil || k < 1 || k > len(d.parts) || strconv.Itoa(k) != t.part {
-		return notExist("a part of the Source Description", t)
+		return t.notExist("a part of the Source Description")
 	}
 	b.Written = d.parts[k-1]
 	return nil

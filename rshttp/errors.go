@@ -17,15 +17,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/linkheader"
 )
 
-// goneError means that a document no longer exists, and that a client should continue at its
-// index.
-type goneError struct {
-	index  string // URI
-	reason string
-}
-
-func (e *goneError) Error() string { return e.reason }
-
 // A knownError has already been logged.
 type knownError struct{ error }
 
@@ -33,12 +24,14 @@ func (e knownError) Unwrap() error { return e.error }
 
 // known returns err, as a knownError if the set was not ready at the last request either:
 // clients that wait for it send many requests.
-func (t target) known(err error) error {
-	switch {
-	case t.set == nil || t.kind.state == nil: // which need not be ready
-	case !errors.Is(err, resourcesync.ErrNotReady):
-		t.set.unready.Store(false)
-	case !t.set.unready.CompareAndSwap(false, true):
+func (s *Source) known(t target, err error) error {
+	if t.set == nil || t.kind.state == nil { // which need not be ready
+		return err
+	}
+	unready := s.unready[t.set]
+	if !errors.Is(err, resourcesync.ErrNotReady) {
+		unready.Store(false)
+	} else if !unready.CompareAndSwap(false, true) {
 		return knownError{err}
 	}
 	return err

@@ -2,10 +2,8 @@ package rshttp
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/base64"
 	"encoding/json"
-	"io"
+	"slices"
 	"strconv"
 	"time"
 
@@ -20,19 +18,20 @@ import (
 // has. Of the lists under an index, it names the newest created and the newest updated one,
 // with a link to the index, which leads to the others (Framework Notification 3).
 //
-// The Publisher announces that a set has been removed, as [site.removed] says.
+// The Publisher announces that a set has been removed, as [server.removed] says.
 type frameworkFeed struct {
 	set                         *set
 	description, capabilityList string                              // digests
 	isOld                       func(context.Context) (bool, error) // whether the Source is; see [runner.isOld]
+	dumpInterval                time.Duration                       // between two announcements of a Resource Dump
 }
 
-func newFrameworkFeed(st *set, isOld func(context.Context) (bool, error)) (*frameworkFeed, error) {
+func newFrameworkFeed(st *set, dumpInterval time.Duration, isOld func(context.Context) (bool, error)) (*frameworkFeed, error) {
 	list, err := target{kind: st.routes.kinds[kindCapabilityList], set: st}.render(context.Background(), nil)
 	if err != nil {
 		return nil, err
 	}
-	d := &frameworkFeed{set: st, isOld: isOld, capabilityList: digestOf(list.hdrETag[0]), description: digestOf(string(st.description.text))}
+	d := &frameworkFeed{set: st, isOld: isOld, dumpInterval: dumpInterval, capabilityList: digestOf(`"` + list.tag() + `"`), description: digestOf(string(st.description.text))}
 	for _, part := range st.description.parts {
 		d.description = digestOf(d.description, string(part))
 	}
@@ -43,6 +42,15 @@ func newFrameworkFeed(st *set, isOld func(context.Context) (bool, error)) (*fram
 func (d *frameworkFeed) hasVersion() bool {
 	return d.set.Stater != nil && (d.set.Changer == nil || d.set.changeStater != nil)
 }
+
+// presentable reports whether a change of the Source Description can be announced: each set
+// that it names has data, or has had presentTime to get it. So a set that cannot be read does
+// not hide the change from the subscribers of the other sets.
+func presentable(ctx context.Context, s *site) bool {
+	return time.Since(s.made) >= presentTime || !slices.ContainsFunc(s.order, func(st *set) bool { return st.ready(ctx) != nil })
+}
+
+const presentTime = 10 * time.Minute
 
 // Stat describes everything on which Next depends: the states of the set and its journal, and
 // the partitions, which lag behind the set. It has only a Version.
@@ -63,7 +71,7 @@ func (d *frameworkFeed) Stat(ctx context.Context, r resourcesync.Range) (resourc
 			version += " " + strconv.FormatUint(p.Number, 10)
 		}
 	}
-	if d.set.presentable(ctx) {
+	if presentable(ctx, d.set.site) {
 		version += " presentable" // a change of the Source Description can be announced
 	}
 	return resourcesync.Stat{Version: version}, nil
@@ -84,7 +92,7 @@ func (d *frameworkFeed) Next(ctx context.Context, before string) (*publisher.Upd
 func (d *frameworkFeed) next(ctx context.Context, k *known) (*publisher.Update, error) {
 	notReady := d.set.ready(ctx)
 	first := k.Description == "" // parents come first, so it waits for no other set
-	if first && notReady == nil || !first && d.set.presentable(ctx) {
+	if first && notReady == nil || !first && presentable(ctx, d.set.site) {
 		if u, err := d.ofSource(ctx, k); u != nil || err != nil {
 			return u, err
 		}
@@ -124,12 +132,12 @@ func (d *frameworkFeed) ofSource(ctx context.Context, k *known) (*publisher.Upda
 		}
 	}
 	k.Description = d.description
-	return d.set.announceDescription(change), nil
+	return announceDescription(d.set.site, change), nil
 }
 
 // announceDescription returns an update of the Source Description, or of its last part if it
 // is an index.
-func (s *site) announceDescription(change resourcesync.ChangeType) *publisher.Update {
+func announceDescription(s *site, change resourcesync.ChangeType) *publisher.Update {
 	e := entry(s.routes.url(kindDescription, nil, ""), resourcesync.Description, change, time.Time{})
 	if n := len(s.description.parts); n > 0 {
 		e.Links = []resourcesync.Link{{Rel: resourcesync.RelIndex, Href: e.Loc}}
@@ -147,11 +155,11 @@ func (d *frameworkFeed) ofSet(k *known) *publisher.Update {
 		change = resourcesync.Created
 	}
 	k.CapabilityList = d.capabilityList
-	return d.set.announceSet(d.set.url(kindCapabilityList, ""), change)
+	return announceSet(d.set.site, d.set.url(kindCapabilityList, ""), change)
 }
 
 // announceSet returns an update of the Capability List at uri.
-func (s *site) announceSet(uri string, change resourcesync.ChangeType) *publisher.Update {
+func announceSet(s *site, uri string, change resourcesync.ChangeType) *publisher.Update {
 	e := entry(uri, resourcesync.CapabilityList, change, time.Time{})
 	return &publisher.Update{Up: s.routes.url(kindDescription, nil, ""), Entries: []rsxml.Entry{e}}
 }
@@ -177,7 +185,7 @@ func (d *frameworkFeed) dumps(ctx context.Context, k *known) ([]rsxml.Entry, err
 		version = digestOf(st.version)
 	}
 	was := k.ResourceDump
-	if was != nil && (was.Version == version || time.Since(was.Announced) < d.set.options.Push.DumpInterval) {
+	if was != nil && (was.Version == version || time.Since(was.Announced) < d.dumpInterval) {
 		return nil, nil
 	}
 	k.ResourceDump = &knownDump{version, time.Now().UTC()}
@@ -212,14 +220,6 @@ func entry(uri string, c resourcesync.Capability, change resourcesync.ChangeType
 		at = now.UTC().Truncate(time.Microsecond)
 	}
 	return rsxml.Entry{Loc: uri, Metadata: rsxml.Metadata{Capability: c, Change: change, Datetime: at}}
-}
-
-// stamp formats a time, which may be zero, for comparison.
-func stamp(t time.Time) string {
-	if t.IsZero() {
-		return "-"
-	}
-	return t.UTC().Format(time.RFC3339Nano)
 }
 
 // knownFormat is the version of the format of a known. A known in an unsupported format
@@ -282,12 +282,4 @@ func parseKnown(s string) known {
 	k.quiet = k.Format < knownFormat
 	k.Format = knownFormat
 	return k
-}
-
-func digestOf(text ...string) string {
-	h := sha256.New()
-	for _, s := range text {
-		_, _ = io.WriteString(h, strconv.Itoa(len(s))+" "+s)
-	}
-	return base64.RawURLEncoding.EncodeToString(h.Sum(nil)[:12])
 }

@@ -68,7 +68,7 @@ func (t target) archiveNews(ctx context.Context, before knownArchive) (now known
 		times = append(times, timeOf(&snapshot))
 		last = snapshot
 	}
-	if pages := partition.Spans(times, partition.AllTime, t.set.options.Division.PageSize); len(pages) > 1 {
+	if pages := partition.Spans(times, partition.AllTime, t.set.Division.PageSize); len(pages) > 1 {
 		now.Newest = partition.FormatTime(time.UnixMicro(pages[len(pages)-1].From))
 	}
 	if now.Version == "" {

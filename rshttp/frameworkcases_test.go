@@ -44,7 +44,7 @@ func TestD2_FrameworkIsSmall(t *testing.T) {
 	v := &vast{memory.New(nil), 50_000, 1}
 	f := frame(t, Options{}, "", Set{Provider: v})
 	divide := func() {
-		if err := renew(t.Context(), f.src.order[0].pages); err != nil {
+		if err := renew(t.Context(), f.src.site.order[0].pages); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -135,7 +135,7 @@ func TestFrameworkWithoutStater(t *testing.T) {
 			t.Log(name)
 			f := frame(t, Options{Division: Division{PageSize: 10}}, "", Set{Provider: silent{set}, Changer: journal})
 			divide := func() {
-				if err := renew(t.Context(), f.src.order[0].pages); err != nil {
+				if err := renew(t.Context(), f.src.site.order[0].pages); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -166,7 +166,7 @@ func TestFrameworkWithoutStater(t *testing.T) {
 			"created rs/resourcelist/Mg~.xml index rs/resourcelist.xml\n")
 		set.put(t, "0")
 		time.Sleep(time.Second)
-		if err := renew(t.Context(), f.src.order[0].pages); err != nil {
+		if err := renew(t.Context(), f.src.site.order[0].pages); err != nil {
 			t.Fatal(err)
 		}
 		// It is only known that one of them has changed.
@@ -274,7 +274,7 @@ func TestD2_Split(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		if err := renew(t.Context(), f.src.order[0].pages); err != nil {
+		if err := renew(t.Context(), f.src.site.order[0].pages); err != nil {
 			t.Fatal(err)
 		}
 		if _, now := f.crawl(); now[resourcesync.ResourceList] >= count[resourcesync.ResourceList] {
@@ -306,7 +306,7 @@ func TestD2_DumpDaily(t *testing.T) {
 		}
 		divide := func() {
 			t.Helper()
-			if err := renew(t.Context(), f.src.order[0].packages); err != nil {
+			if err := renew(t.Context(), f.src.site.order[0].packages); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -2,146 +2,13 @@ package rshttp
 
 import (
 	"context"
-	"fmt"
-	"net/http"
-	"net/url"
 	"strings"
-
-	"github.com/gorilla/mux"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
-
-// routes maps between paths and targets.
-type routes struct {
-	origin string // scheme and host of the public URLs
-	base   string // path of the base, with a slash at its end
-	router *mux.Router
-	kinds  map[string]*kind
-	named  bool            // sets have a segment of their own
-	static bool            // parts have the names of [staticName]
-	ends   []string        // of all paths below the base
-	begin  map[string]bool // how paths below the base begin, unless sets are named; see folderOf
-}
-
-func newRoutes(base *url.URL, named bool, ks []*kind) *routes {
-	rt := &routes{
-		origin: base.Scheme + "://" + base.Host,
-		base:   base.Path,
-		router: mux.NewRouter().SkipClean(true),
-		kinds:  make(map[string]*kind),
-		named:  named,
-		ends:   []string{".xml", ".zip", ".html", kindMemento},
-		begin:  make(map[string]bool),
-	}
-	for _, k := range ks {
-		path := k.path
-		switch {
-		case strings.HasPrefix(path, "/"):
-		case k.needs != nil && named:
-			path = rt.base + "{set}/" + path
-		default:
-			path = rt.base + path
-		}
-		rt.router.Path(path).Name(k.name)
-		rt.kinds[k.name] = k
-		rt.begin[folderOf(k.path)] = true
-		if k.anyMethod {
-			rt.ends = append(rt.ends, k.path)
-		}
-	}
-	return rt
-}
-
-// A target is the document that a path names.
-type target struct {
-	kind *kind
-	path string
-	set  *set   // nil for the Source Description
-	part string // which page, window or part
-}
-
-// isUnlisted reports whether t is not known to be listed.
-func (t target) isUnlisted() bool { return t.kind.listed != nil && !t.kind.listed(t) }
-
-// isSocket reports whether t is served by WebSocket.
-func (t target) isSocket() bool { return strings.HasSuffix(t.kind.name, socket) }
-
-// url returns the public URL of a document of the same set.
-func (t target) url(kind, part string) string { return t.set.url(kind, part) }
-
-func (rt *routes) match(path string, sets map[string]*set) (target, bool) {
-	// Most requests to a wrapped application are for other paths. Avoid the cost of the
-	// router for them.
-	if path != wellknown.Path && !rt.mayHave(path) {
-		return target{}, false
-	}
-	var m mux.RouteMatch
-	if !rt.router.Match(&http.Request{URL: &url.URL{Path: path}}, &m) || m.MatchErr != nil {
-		return target{}, false
-	}
-	t := target{kind: rt.kinds[m.Route.GetName()], path: path, part: m.Vars["part"]}
-	if t.kind.needs != nil {
-		if t.set = sets[m.Vars["set"]]; t.set == nil || !t.kind.needs(t.set) {
-			return target{}, false
-		}
-	}
-	return t, true
-}
-
-// mayHave reports whether path looks like one of the Source's below its base.
-func (rt *routes) mayHave(path string) bool {
-	below, ok := strings.CutPrefix(path, rt.base)
-	if !ok {
-		return false
-	}
-	for _, end := range rt.ends {
-		if strings.HasSuffix(below, end) {
-			return rt.named || rt.begin[folderOf(below)]
-		}
-	}
-	return false
-}
-
-// folderOf returns the first folder of a path, with a trailing slash, or the path itself if
-// it has none.
-func folderOf(path string) string {
-	if i := strings.IndexByte(path, '/'); i >= 0 {
-		return path[:i+1]
-	}
-	return path
-}
-
-func (rt *routes) url(kind string, st *set, part string) string {
-	return rt.origin + rt.locate(kind, st, part).EscapedPath()
-}
-
-// path returns the path of a document, decoded.
-func (rt *routes) path(kind string, st *set, part string) string {
-	return rt.locate(kind, st, part).Path
-}
-
-func (rt *routes) locate(kind string, st *set, part string) *url.URL {
-	if rt.static {
-		part = staticName(part)
-	}
-	var pairs []string
-	if rt.kinds[kind].needs != nil && rt.named {
-		pairs = append(pairs, "set", st.Name)
-	}
-	if part != "" {
-		pairs = append(pairs, "part", part)
-	}
-	u, err := rt.router.Get(kind).URLPath(pairs...)
-	if err != nil {
-		// Every part comes from a function whose result matches the route.
-		panic(fmt.Sprintf("rshttp: no URL for %s %v: %v", kind, pairs, err))
-	}
-	return u
-}
 
 // A kind is a kind of document: one row of the table that [kinds] returns. A request
 // goes through the columns from left to right: its route finds the kind, the kind reads
@@ -179,22 +46,36 @@ type kind struct {
 	// depend on the content. It returns errMoved if st is no longer current.
 	render func(ctx context.Context, t target, st *state, b *render.Body) error
 
-	// page gathers the content of the HTML page of the document. If it is nil, the document
-	// has no page. document is the kind of the document whose page this one is, or nil.
-	page     func(ctx context.Context, v *view) (page, error)
-	document *kind
+	// html means that the document has an HTML page, of the kind page unless there are no
+	// pages. document is the kind of the document whose page this one is, or nil.
+	html           bool
+	page, document *kind
 
-	// serve answers requests for packages, versions and channels, which are not
-	// documents. It returns an error if it has not begun to answer. If anyMethod is
-	// true, serve checks the method and the body itself.
-	serve     func(request) error
-	anyMethod bool
+	// form is what a request for the URL gets.
+	form form
 
 	manifest string // the kind of the manifest of a package
 
 	// ranges returns the partitioner that names documents for ranges of keys.
 	ranges func(*set) *partition.Partitioner
 }
+
+// A form is what a request for the URL of a kind gets: a document, or something else that
+// documents link to.
+type form int
+
+// The forms.
+const (
+	formDocument form = iota
+	formPackage       // of content
+	formVersion       // of a resource
+	formTopic         // the latest notification of a channel
+	formSocket        // the notifications of a channel, over a WebSocket
+	formPage          // the HTML page of a document
+)
+
+// anyMethod reports whether requests can have other methods than GET and HEAD.
+func (k *kind) anyMethod() bool { return k.form == formTopic || k.form == formSocket }
 
 // The names of kinds are those of the capabilities they implement.
 const (
@@ -240,7 +121,7 @@ const (
 
 // kinds returns the kinds of documents of a Source. channels states that some set has
 // notification channels.
-func kinds(o *Options, d *description, channels bool) []*kind {
+func kinds(o *config, d *description, channels bool) []*kind {
 	var (
 		every    = func(*set) bool { return true }
 		list     = has(resourcesync.ResourceList)
@@ -251,35 +132,35 @@ func kinds(o *Options, d *description, channels bool) []*kind {
 		packages = func(st *set) *partition.Partitioner { return st.packages }
 	)
 	rows := []*kind{
-		{name: kindDescription, path: wellknown.Path, page: pageSource, render: d.render},
+		{name: kindDescription, path: wellknown.Path, html: true, render: d.render},
 		{name: kindDescriptionPart, path: "description/" + byNumber + ".xml", render: d.render},
-		{name: kindCapabilityList, path: "capabilitylist.xml", needs: every, capability: resourcesync.CapabilityList, page: pageSet, render: renderCapabilityList},
+		{name: kindCapabilityList, path: "capabilitylist.xml", needs: every, capability: resourcesync.CapabilityList, html: true, render: renderCapabilityList},
 
-		{name: kindResourceList, path: "resourcelist.xml", needs: list, parts: kindResourcePage, capability: resourcesync.ResourceList, state: listState, page: pageResourceList, render: renderResourceList},
-		{name: kindResourcePage, path: "resourcelist/" + byKeys + ".xml", needs: list, parent: kindResourceList, capability: resourcesync.ResourceList, ranges: pages, listed: isRange, state: rangeState, page: pageResourcePage, render: renderResourcePage},
+		{name: kindResourceList, path: "resourcelist.xml", needs: list, parts: kindResourcePage, capability: resourcesync.ResourceList, state: listState, html: true, render: renderResourceList},
+		{name: kindResourcePage, path: "resourcelist/" + byKeys + ".xml", needs: list, parent: kindResourceList, capability: resourcesync.ResourceList, ranges: pages, listed: isRange, state: rangeState, html: true, render: renderResourcePage},
 
-		{name: kindResourceDump, path: "resourcedump.xml", needs: dump, parts: kindDumpPart, capability: resourcesync.ResourceDump, state: dumpState, page: pageDump, render: renderResourceDump},
-		{name: kindDumpPart, path: "resourcedumps/" + byKeys + ".xml", needs: dump, parent: kindResourceDump, capability: resourcesync.ResourceDump, listed: isDumpPart, state: dumpState, page: pageDump, render: renderResourceDump},
-		{name: kindDumpManifest, path: "resourcedump/" + byKeys + ".xml", needs: dump, capability: resourcesync.ResourceDumpManifest, ranges: packages, listed: isRange, state: rangeState, page: pageResourcePage, render: renderManifest},
-		{name: kindDumpPackage, path: "resourcedump/" + byKeys + ".zip", needs: dump, manifest: kindDumpManifest, ranges: packages, listed: isRange, state: rangeState, serve: request.servePackage},
+		{name: kindResourceDump, path: "resourcedump.xml", needs: dump, parts: kindDumpPart, capability: resourcesync.ResourceDump, state: dumpState, html: true, render: renderResourceDump},
+		{name: kindDumpPart, path: "resourcedumps/" + byKeys + ".xml", needs: dump, parent: kindResourceDump, capability: resourcesync.ResourceDump, listed: isDumpPart, state: dumpState, html: true, render: renderResourceDump},
+		{name: kindDumpManifest, path: "resourcedump/" + byKeys + ".xml", needs: dump, capability: resourcesync.ResourceDumpManifest, ranges: packages, listed: isRange, state: rangeState, html: true, render: renderManifest},
+		{name: kindDumpPackage, path: "resourcedump/" + byKeys + ".zip", needs: dump, manifest: kindDumpManifest, ranges: packages, listed: isRange, state: rangeState, form: formPackage},
 
-		{name: kindChangeList, path: "changelist.xml", needs: changes, parts: kindChangeWindow, capability: resourcesync.ChangeList, state: journalState, page: pageChangeList, render: renderChangeList},
-		{name: kindRecentChanges, path: "changelist/recent.xml", needs: changes, capability: resourcesync.ChangeList, state: journalState, page: pageRecentChanges, render: renderRecentChanges},
-		{name: kindChangeWindow, path: "changelist/" + byTime + ".xml", needs: changes, parent: kindChangeList, capability: resourcesync.ChangeList, listed: isWindow, state: journalState, page: pageChangeWindow, render: renderChangeWindow},
+		{name: kindChangeList, path: "changelist.xml", needs: changes, parts: kindChangeWindow, capability: resourcesync.ChangeList, state: journalState, html: true, render: renderChangeList},
+		{name: kindRecentChanges, path: "changelist/recent.xml", needs: changes, capability: resourcesync.ChangeList, state: journalState, html: true, render: renderRecentChanges},
+		{name: kindChangeWindow, path: "changelist/" + byTime + ".xml", needs: changes, parent: kindChangeList, capability: resourcesync.ChangeList, listed: isWindow, state: journalState, html: true, render: renderChangeWindow},
 
-		{name: kindChangeDump, path: "changedump.xml", needs: versions, parts: kindChangeDumpPart, capability: resourcesync.ChangeDump, state: changeDumpState, page: pageChangeDump, render: renderChangeDump},
-		{name: kindChangeDumpPart, path: "changedumps/" + byTime + ".xml", needs: versions, parent: kindChangeDump, capability: resourcesync.ChangeDump, listed: isChangePackage, state: changeDumpState, page: pageChangeDump, render: renderChangeDumpPart},
-		{name: kindChangeManifest, path: "changedump/" + byInterval + ".xml", needs: versions, capability: resourcesync.ChangeDumpManifest, listed: isChangePackage, state: journalState, page: pageChangeManifest, render: renderManifest},
-		{name: kindChangePackage, path: "changedump/" + byInterval + ".zip", needs: versions, manifest: kindChangeManifest, listed: isChangePackage, state: journalState, serve: request.servePackage},
-		{name: kindMemento, path: "memento", needs: func(st *set) bool { return st.Memento }, serve: request.serveMemento},
+		{name: kindChangeDump, path: "changedump.xml", needs: versions, parts: kindChangeDumpPart, capability: resourcesync.ChangeDump, state: changeDumpState, html: true, render: renderChangeDump},
+		{name: kindChangeDumpPart, path: "changedumps/" + byTime + ".xml", needs: versions, parent: kindChangeDump, capability: resourcesync.ChangeDump, listed: isChangePackage, state: changeDumpState, html: true, render: renderChangeDumpPart},
+		{name: kindChangeManifest, path: "changedump/" + byInterval + ".xml", needs: versions, capability: resourcesync.ChangeDumpManifest, listed: isChangePackage, state: journalState, html: true, render: renderManifest},
+		{name: kindChangePackage, path: "changedump/" + byInterval + ".zip", needs: versions, manifest: kindChangeManifest, listed: isChangePackage, state: journalState, form: formPackage},
+		{name: kindMemento, path: "memento", needs: func(st *set) bool { return st.Memento }, form: formVersion},
 	}
 	for _, c := range archives {
 		path := strings.ReplaceAll(string(c), "-", "")
 		rows = append(rows,
-			&kind{name: string(c), path: path + ".xml", needs: has(c), parts: string(c) + archivePage, capability: c, state: archiveState, page: pageArchive, render: renderArchive},
-			&kind{name: string(c) + archivePage, path: path + "/" + byTime + ".xml", needs: has(c), parent: string(c), capability: c, listed: isNever, state: archiveState, page: pageArchive, render: renderArchive})
+			&kind{name: string(c), path: path + ".xml", needs: has(c), parts: string(c) + archivePage, capability: c, state: archiveState, html: true, render: renderArchive},
+			&kind{name: string(c) + archivePage, path: path + "/" + byTime + ".xml", needs: has(c), parent: string(c), capability: c, listed: isNever, state: archiveState, html: true, render: renderArchive})
 	}
-	if o.Sitemaps&PlainSitemaps != 0 {
+	if o.PlainSitemaps {
 		rows = append(rows,
 			&kind{name: kindSitemap, path: "sitemap.xml", needs: list, parts: kindSitemapPage, state: listState, render: renderResourceList},
 			&kind{name: kindSitemapPage, path: "sitemap/" + byKeys + ".xml", needs: list, parent: kindSitemap, ranges: pages, listed: isRange, state: rangeState, render: renderResourcePage})
@@ -287,10 +168,10 @@ func kinds(o *Options, d *description, channels bool) []*kind {
 	for _, c := range []resourcesync.Capability{resourcesync.ChangeNotification, resourcesync.FrameworkNotification} {
 		has, path := has(c), strings.TrimSuffix(string(c), "-notification")+"/"
 		if channels { // a topic must name its hubs
-			rows = append(rows, &kind{name: string(c), path: path, needs: func(st *set) bool { return has(st) && len(st.hubs) > 0 }, serve: request.serveTopic, page: pageChannel, anyMethod: true})
+			rows = append(rows, &kind{name: string(c), path: path, needs: func(st *set) bool { return has(st) && len(st.Hubs) > 0 }, form: formTopic, html: true})
 		}
-		if o.WebSocket != nil {
-			rows = append(rows, &kind{name: string(c) + socket, path: path + "websocket", needs: has, serve: request.serveSocket, anyMethod: true})
+		if o.Sockets {
+			rows = append(rows, &kind{name: string(c) + socket, path: path + "websocket", needs: has, form: formSocket})
 		}
 	}
 	return withPages(rows, o)
@@ -299,4 +180,40 @@ func kinds(o *Options, d *description, channels bool) []*kind {
 // has returns the condition that a set offers c.
 func has(c resourcesync.Capability) func(*set) bool {
 	return func(st *set) bool { return st.has(c) }
+}
+
+// pageOf is the suffix of the name of the kind that is the page of another kind.
+const pageOf = "-page-html"
+
+// withPages returns rows and the kinds of their pages, if o turns them on.
+func withPages(rows []*kind, o *config) []*kind {
+	for _, k := range rows {
+		if !k.html || !o.HTML {
+			continue
+		}
+		path := strings.TrimSuffix(strings.TrimSuffix(k.path, "/"), ".xml") + ".html"
+		if k.name == kindDescription {
+			path = "description.html"
+		}
+		k.page = &kind{name: k.name + pageOf, path: path, needs: k.needs, document: k, listed: alwaysUnlisted(k), form: formPage}
+		rows = append(rows, k.page)
+	}
+	return rows
+}
+
+// alwaysUnlisted returns the listed of the page of k. Pages share the places of unlisted
+// documents, so that people never displace harvesters.
+func alwaysUnlisted(k *kind) func(target) bool {
+	if k.needs == nil {
+		return nil
+	}
+	return isNever
+}
+
+// documentName returns the name of k or, if it is a page, of its document.
+func (k *kind) documentName() string {
+	if k.document != nil {
+		return k.document.name
+	}
+	return k.name
 }

@@ -9,7 +9,7 @@ import (
 // otherwise, and names only rows that exist.
 func TestKinds(t *testing.T) {
 	rows := map[string]*kind{}
-	for _, k := range kinds(&Options{Sitemaps: PlainSitemaps}, &description{}, true) {
+	for _, k := range kinds(&config{PlainSitemaps: true, HTML: true}, &description{}, true) {
 		if rows[k.name] != nil {
 			t.Errorf("two kinds have the name %s", k.name)
 		}
@@ -17,7 +17,7 @@ func TestKinds(t *testing.T) {
 	}
 	for name, k := range rows {
 		switch {
-		case (k.render == nil) == (k.serve == nil):
+		case (k.render == nil) == (k.form == formDocument):
 			t.Errorf("%s must be either rendered or served", name)
 		case k.needs == nil && (k.state != nil || k.listed != nil):
 			t.Errorf("%s is of no set, but has a state of one", name)

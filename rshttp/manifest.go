@@ -67,7 +67,7 @@ func listChangePackage(ctx context.Context, t target, st *state, b *render.Body)
 	begin, _, _ := strings.Cut(t.part, "-")
 	from, err := partition.ParseTime(begin)
 	if err != nil || from.After(time.Now()) {
-		return nil, notExist("an interval of the past", t)
+		return nil, t.notExist("an interval of the past")
 	}
 	dump, err := t.set.changePackages.Dump(ctx)
 	if err != nil {

@@ -12,8 +12,6 @@ import (
 	"io/fs"
 	"log/slog"
 	"net/http"
-	"net/url"
-	"slices"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -22,53 +20,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A version of a resource is identified by the datetime of the change that produced it and
-// by the URI of the resource. Both are in the query of its URL, because proxies rewrite
-// paths that contain a URI.
-const (
-	paramDatetime = "datetime"
-	paramURI      = "uri"
-)
-
 // maxQuery is the maximum length of a query that identifies a version: a URI of the maximum
 // length, with every character escaped, and a datetime.
 const maxQuery = 3*rsxml.MaxURI + 100
-
-// errMoment means that a journal has no version of the resource at the datetime.
-var errMoment = fmt.Errorf("no version of this resource at this datetime: %w", fs.ErrNotExist)
-
-// mementoURL returns the URL of the version of uri after the change at t.
-func (st *set) mementoURL(uri string, t time.Time) string {
-	return st.url(kindMemento, "") + "?" + paramDatetime + "=" + partition.FormatTime(t) + "&" + paramURI + "=" + url.QueryEscape(uri)
-}
-
-// withVersions returns a function that adds to the entries of st's Change Lists the links to
-// the versions after the changes (section 14.6), or nil.
-func (st *set) withVersions() func(*resourcesync.Change, *rsxml.Entry) {
-	if !st.Memento {
-		return nil
-	}
-	isMemento := func(l resourcesync.Link) bool { return l.Rel == resourcesync.RelMemento }
-	var links []resourcesync.Link
-	return func(c *resourcesync.Change, e *rsxml.Entry) {
-		if c.Type == resourcesync.Deleted || slices.ContainsFunc(e.Links, isMemento) {
-			return // an entry has one at most, and a host's own comes first
-		}
-		if st.linker != nil && !st.linker.Linked(c.Datetime) {
-			return
-		}
-		links = append(append(links[:0], e.Links...), resourcesync.Link{
-			Rel:      resourcesync.RelMemento,
-			Href:     st.mementoURL(c.Resource.URI, c.Datetime),
-			Modified: c.Resource.LastModified,
-			Hashes:   c.Resource.Hashes,
-			Length:   c.Resource.Length,
-			Type:     c.Resource.Type,
-			Encoding: c.Resource.Encoding,
-		})
-		e.Links = links
-	}
-}
 
 // serveMemento answers a request for a version of a resource (RFC 7089), or for
 // ranges of it. It counts as a transfer of a package.
@@ -132,39 +86,6 @@ func (q request) findVersion() (c resourcesync.Change, err error) {
 	ctx, cancel := context.WithTimeout(q.r.Context(), q.options.Limits.RenderTimeout)
 	defer cancel()
 	return q.t.set.version(ctx, uri, at)
-}
-
-// version returns the change of uri at the time at.
-func (st *set) version(ctx context.Context, uri string, at time.Time) (resourcesync.Change, error) {
-	var from record = versionJournal{journal{st}}
-	since, _, err := from.stat(ctx)
-	if err != nil {
-		return resourcesync.Change{}, err
-	}
-	missing := errMoment
-	if at.Before(since) {
-		missing = st.versionGone()
-		if st.ChangeArchiver == nil {
-			return resourcesync.Change{}, missing
-		}
-		from = changeArchive{st.ChangeArchiver} // whose lists link to versions, too
-	}
-	around := resourcesync.Interval{From: at.Add(-time.Microsecond), Until: at}
-	for c, err := range from.changes(ctx, around, nil) {
-		if err != nil {
-			return resourcesync.Change{}, err
-		}
-		if c.Datetime.Equal(at) && c.Resource.URI == uri && c.Type != resourcesync.Deleted {
-			c.Resource = c.Resource.Clone()
-			return c, nil
-		}
-	}
-	return resourcesync.Change{}, missing
-}
-
-// versionGone returns the error for a version that is no longer kept.
-func (st *set) versionGone() error {
-	return &goneError{index: st.url(kindChangeList, ""), reason: "the version is no longer kept"}
 }
 
 // A version reads the content of a resource after a change, from any offset. If it is read

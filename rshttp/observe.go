@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/internal/partition"
 )
 
 // An Answer describes an answered request; see [Options].Observe.
@@ -65,7 +64,7 @@ const documentHub = "hub"
 
 // observe calls answer, which answers r, and reports the answer to the observer. about has the
 // fields that are known before.
-func (s *site) observe(w http.ResponseWriter, about Answer, answer func(http.ResponseWriter)) {
+func (s *server) observe(w http.ResponseWriter, about Answer, answer func(http.ResponseWriter)) {
 	rec := &recorder{ResponseWriter: w, Answer: about}
 	began := time.Now()
 	defer func() { // even if a transfer is aborted, which panics
@@ -135,7 +134,7 @@ func (r *recorder) wrote(n int64, err error) {
 }
 
 // sending records which document w sends, if its answers are observed.
-func sending(w http.ResponseWriter, doc *document, cached bool) {
+func sending(w http.ResponseWriter, doc *response, cached bool) {
 	if r, ok := w.(*recorder); ok {
 		r.Cached, r.Index, r.Until = cached, doc.index, doc.until()
 	}
@@ -150,7 +149,7 @@ func sendingPage(w http.ResponseWriter) {
 }
 
 // until returns Answer.Until of d.
-func (d *document) until() time.Time {
+func (d *response) until() time.Time {
 	switch k := d.target.kind; {
 	case d.index:
 		return time.Time{}
@@ -160,15 +159,4 @@ func (d *document) until() time.Time {
 		return d.state.modified
 	}
 	return d.target.until()
-}
-
-// until returns the end of the interval in the name of a package of a Change Dump or of its
-// manifest, and zero for other targets.
-func (t target) until() time.Time {
-	if t.kind.name != kindChangePackage && t.kind.name != kindChangeManifest {
-		return time.Time{}
-	}
-	_, end, _ := strings.Cut(t.part, "-")
-	until, _ := partition.ParseTime(end) // an answer that succeeds has a valid name
-	return until
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"net/url"
 	"runtime"
 	"time"
 
@@ -190,4 +191,20 @@ func (o *Options) withDefaults() (Options, error) {
 		return out, errors.New("rshttp: HubURI without Hub: set Hub to &hub.Options{}")
 	}
 	return out, nil
+}
+
+// config returns the part of o on which the documents below base depend.
+func (o *Options) config(base *url.URL) config {
+	return config{
+		Base:          base,
+		Division:      division(o.Division),
+		DescribedBy:   o.DescribedBy,
+		PlainSitemaps: o.Sitemaps&PlainSitemaps != 0,
+		HTML:          !o.Pages.Off,
+		Sockets:       o.WebSocket != nil,
+		Wait:          o.Limits.Wait,
+		RenderTimeout: o.Limits.RenderTimeout,
+		Tracer:        o.Tracer,
+		Log:           o.Logger,
+	}
 }

@@ -24,59 +24,21 @@ import (
 // reads what it shows, and not what its document lists: its cost does not depend on the
 // length of a list.
 
-// pageOf is the suffix of the name of the kind that is the page of another kind.
-const pageOf = "-page-html"
-
-// withPages returns rows and the kinds of their pages, or no pages if o turns them off.
-func withPages(rows []*kind, o *Options) []*kind {
-	for _, k := range rows {
-		if o.Pages.Off {
-			k.page = nil
-		}
-		if k.page == nil {
-			continue
-		}
-		path := strings.TrimSuffix(strings.TrimSuffix(k.path, "/"), ".xml") + ".html"
-		if k.name == kindDescription {
-			path = "description.html"
-		}
-		rows = append(rows, &kind{name: k.name + pageOf, path: path, needs: k.needs, document: k, listed: alwaysUnlisted(k), serve: request.servePage})
-	}
-	return rows
-}
-
-// alwaysUnlisted returns the listed of the page of k. Pages share the places of unlisted
-// documents, so that people never displace harvesters.
-func alwaysUnlisted(k *kind) func(target) bool {
-	if k.needs == nil {
-		return nil
-	}
-	return isNever
-}
-
-// documentName returns the name of k or, if it is a page, of its document.
-func (k *kind) documentName() string {
-	if k.document != nil {
-		return k.document.name
-	}
-	return k.name
-}
-
 // Page returns the public URL of the HTML page of the Source. It is empty if pages are
 // turned off.
 func (s *Source) Page() string {
 	if s.templates == nil {
 		return ""
 	}
-	return s.routes.url(kindDescription+pageOf, nil, "")
+	return s.site.routes.url(kindDescription+pageOf, nil, "")
 }
 
 // asPage returns the target of the page of t if a request for t is to be answered with it.
-func (s *Source) asPage(r *http.Request, t target) (target, bool) {
+func asPage(r *http.Request, t target) (target, bool) {
 	if t.kind.page == nil || !pages.Navigates(r) {
 		return t, false
 	}
-	t.kind = s.routes.kinds[t.kind.name+pageOf]
+	t.kind = t.kind.page
 	return t, true
 }
 
@@ -104,7 +66,7 @@ var (
 
 // A rendered is a page that is shared by all requests that wait for it.
 type rendered struct {
-	doc     *document
+	doc     *response
 	connect []string
 }
 
@@ -118,7 +80,7 @@ func (q request) servePage() error {
 	query := q.r.URL.Query()
 	v.after, v.sort = query.Get("after"), pages.Order(query.Get("sort")).Valid()
 	if len(v.after) > maxPosition {
-		return notExist("a position of this length", v.t)
+		return v.t.notExist("a position of this length")
 	}
 	ctx, cancel := context.WithTimeout(q.r.Context(), max(q.options.Limits.Wait, 0)+2*q.options.Limits.RenderTimeout)
 	defer cancel()
@@ -151,7 +113,7 @@ func (q request) servePage() error {
 // wants another self for each representation, but Change Notification 4.1 wants the topic.
 func (q request) isTopic() bool {
 	of := q.t.kind.document
-	return of.anyMethod && q.t.path == q.routes.path(of.name, q.t.set, "")
+	return of.form == formTopic && q.t.path == q.site.routes.path(of.name, q.t.set, "")
 }
 
 func (v *view) render(ctx context.Context) (*rendered, error) {
@@ -160,7 +122,7 @@ func (v *view) render(ctx context.Context) (*rendered, error) {
 			return nil, err
 		}
 	}
-	p, err := v.t.kind.page(ctx, v)
+	p, err := v.gather(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -176,9 +138,39 @@ func (v *view) render(ctx context.Context) (*rendered, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc := newDocument(v.t, &state{}, text, false)
+	doc := newResponse(v.t, &document{Text: text, state: &state{}})
 	doc.hdrType, doc.hdrCacheControl = hdrHTML, cachePrivate
 	return &rendered{doc, p.connect}, nil
+}
+
+// gather gathers the content of the page of v.
+func (v *view) gather(ctx context.Context) (page, error) {
+	switch v.t.kind.name {
+	case kindDescription:
+		return pageSource(ctx, v)
+	case kindCapabilityList:
+		return pageSet(ctx, v)
+	case kindResourceList:
+		return pageResourceList(ctx, v)
+	case kindResourcePage, kindDumpManifest:
+		return pageResourcePage(ctx, v)
+	case kindResourceDump, kindDumpPart:
+		return pageDump(ctx, v)
+	case kindChangeList:
+		return pageChangeList(ctx, v)
+	case kindRecentChanges:
+		return pageRecentChanges(ctx, v)
+	case kindChangeWindow:
+		return pageChangeWindow(ctx, v)
+	case kindChangeDump, kindChangeDumpPart:
+		return pageChangeDump(ctx, v)
+	case kindChangeManifest:
+		return pageChangeManifest(ctx, v)
+	}
+	if v.t.kind.form == formTopic {
+		return pageChannel(ctx, v)
+	}
+	return pageArchive(ctx, v)
 }
 
 // failPage answers a request for a page that cannot be rendered. Its header has been set.
@@ -201,7 +193,7 @@ func (s *Source) failPage(w http.ResponseWriter, r *http.Request, f *failure) {
 
 // layout returns a page with the common parts of all pages.
 func (s *Source) layout(title string) *webpage.Page {
-	host := s.routes.origin[strings.Index(s.routes.origin, "://")+len("://"):]
+	host := s.site.routes.origin[strings.Index(s.site.routes.origin, "://")+len("://"):]
 	return &webpage.Page{Title: title, Site: host, Home: s.Page(), Now: time.Now()}
 }
 
@@ -224,7 +216,7 @@ func (v *view) trail() []webpage.Link {
 		above, index = kindChangeList, ""
 	}
 	if above != "" {
-		trail = append(trail, webpage.Link{Text: nameOf(v.routes.kinds[above].capability) + index, URL: v.page(above, "")})
+		trail = append(trail, webpage.Link{Text: nameOf(v.site.routes.kinds[above].capability) + index, URL: v.page(above, "")})
 	}
 	return trail
 }
@@ -241,7 +233,7 @@ func (v *view) here(after string, sort pages.Order) string {
 	if sort != "" {
 		query.Set("sort", string(sort))
 	}
-	uri := v.routes.url(v.t.kind.name+pageOf, v.t.set, v.t.part)
+	uri := v.site.routes.url(v.t.kind.name+pageOf, v.t.set, v.t.part)
 	if len(query) > 0 {
 		uri += "?" + query.Encode()
 	}
@@ -249,7 +241,7 @@ func (v *view) here(after string, sort pages.Order) string {
 }
 
 // documentURL returns the URL of the document of v.
-func (v *view) documentURL() string { return v.routes.url(v.t.kind.name, v.t.set, v.t.part) }
+func (v *view) documentURL() string { return v.site.routes.url(v.t.kind.name, v.t.set, v.t.part) }
 
 // key returns the first key of the page of v: the one after the last of the page before.
 func (v *view) key() (string, error) {

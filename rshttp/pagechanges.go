@@ -103,7 +103,7 @@ func (v *view) changes(ctx context.Context, r record, iv resourcesync.Interval, 
 		data.Pager.First = v.here("", v.sort)
 		iv.Until = before.Add(-1)
 		if !iv.Until.After(iv.From) {
-			return page{}, notExist("a list with this position", v.t)
+			return page{}, v.t.notExist("a list with this position")
 		}
 	}
 	newest, err := v.t.set.newestChange(ctx, v.now)
@@ -117,7 +117,7 @@ read:
 			return page{}, err
 		}
 		for _, c := range slices.Backward(span.Changes) {
-			row := pages.NewChange(&c, v.routes.origin)
+			row := pages.NewChange(&c, v.site.routes.origin)
 			if size += row.Size(); len(data.Rows) == pages.Rows || size > pages.Budget && len(data.Rows) > 0 {
 				more = true
 				break read
@@ -306,13 +306,13 @@ func (v *view) recent(ctx context.Context, st *set) (*pages.Recent, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := st.recentChanges.Load()
+	r := v.recents[st].Load()
 	fresh := r != nil && (stat.Version != "" && stat.Version == r.version || time.Since(r.done) < partition.RestRatio*r.took)
 	if !fresh || v.now.Sub(r.done) > time.Hour {
 		if r, err = v.readRecent(ctx, st, stat); err != nil {
 			return nil, err
 		}
-		st.recentChanges.Store(r)
+		v.recents[st].Store(r)
 	}
 	return &pages.Recent{
 		Hours:   pages.NewTimeline(r.counts, time.Hour, 24, v.now, r.since),
@@ -344,7 +344,7 @@ func (v *view) readRecent(ctx context.Context, st *set, stat resourcesync.Stat) 
 			if len(r.latest) == latestChanges {
 				break
 			}
-			r.latest = append(r.latest, pages.NewChange(&c, v.routes.origin))
+			r.latest = append(r.latest, pages.NewChange(&c, v.site.routes.origin))
 		}
 		if n += len(span.Changes); n > timelineChanges || span.Partial {
 			break

@@ -2,7 +2,6 @@ package rshttp
 
 import (
 	"context"
-	"strings"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
@@ -48,7 +47,7 @@ func (v *view) channels(ctx context.Context, st *set) ([]pages.Channel, error) {
 	}
 	for _, c := range st.channels() {
 		ch := pages.Channel{Name: nameOf(c), URL: v.channelOrDocument(st, c), Purpose: purposes[c]}
-		if st.sockets {
+		if st.Sockets {
 			ch.WebSocket = st.socketURL(c)
 		}
 		if ch.URL == "" { // WebSockets alone
@@ -84,19 +83,6 @@ func publicHub(h *topic.HubStatus) pages.Hub {
 		out.Class, out.State = "updated", webpage.Count(h.Behind)+" behind"
 	}
 	return out
-}
-
-// socketURL returns the URL of the WebSocket of a channel.
-func (st *set) socketURL(c resourcesync.Capability) string {
-	return "ws" + strings.TrimPrefix(st.url(string(c)+socket, ""), "http")
-}
-
-// liveURL returns the URL of the WebSocket with the changes of st, or "".
-func (st *set) liveURL() string {
-	if !st.sockets || st.Changer == nil {
-		return ""
-	}
-	return st.socketURL(resourcesync.ChangeNotification)
 }
 
 // connectTo returns the WebSockets to which the script of a page connects.

@@ -13,14 +13,14 @@ func (v *view) harvest(st *set) pages.Harvest {
 	start := v.Description()
 	if st == nil {
 		steps = append(steps, pages.Step{Text: "See the documents", Command: "curl --compressed " + quote(v.Description())})
-		if len(v.order) > 1 {
+		if len(v.site.order) > 1 {
 			return pages.Harvest{Steps: append(steps, pages.Step{
 				Text:    "Continue with a set, whose page has all commands",
-				Command: "curl --compressed " + quote(v.order[0].url(kindCapabilityList, "")),
+				Command: "curl --compressed " + quote(v.site.order[0].url(kindCapabilityList, "")),
 			})}
 		}
-		st = v.order[0]
-	} else if len(v.order) > 1 {
+		st = v.site.order[0]
+	} else if len(v.site.order) > 1 {
 		start = st.url(kindCapabilityList, "")
 	}
 	steps = append(steps, pages.Step{
@@ -28,7 +28,7 @@ func (v *view) harvest(st *set) pages.Harvest {
 		Command: "resourcesync mirror --every 5m " + quote(start) + " copy",
 	})
 	list := "    --sitemap " + quote(st.url(kindResourceList, ""))
-	copied := " " + quote(v.routes.origin+"=copy")
+	copied := " " + quote(v.site.routes.origin+"=copy")
 	steps = append(steps, pages.Step{
 		Text:    "Or with the Python package resync: make a first copy, and check it every day",
 		Command: "resync-sync --baseline --delete --hash sha-256" + continued + list + copied,
@@ -44,7 +44,7 @@ func (v *view) harvest(st *set) pages.Harvest {
 			},
 			pages.Step{Text: "Read the changes yourself", Command: "curl --compressed " + recent})
 	}
-	if len(st.hubs) > 0 {
+	if len(st.Hubs) > 0 {
 		steps = append(steps, subscribe(st, st.channels()[0]))
 	}
 	return pages.Harvest{Steps: steps}
@@ -57,7 +57,7 @@ const continued = " \\\n"
 func subscribe(st *set, c resourcesync.Capability) pages.Step {
 	return pages.Step{
 		Text: "Receive notifications at a URL of your own server",
-		Command: "curl " + quote(st.hubs[0]) + continued +
+		Command: "curl " + quote(st.Hubs[0]) + continued +
 			"    -d hub.mode=subscribe" + continued +
 			"    --data-urlencode " + quote("hub.topic="+st.url(string(c), "")) + continued +
 			"    --data-urlencode hub.callback=https://harvester.example.net/callback",

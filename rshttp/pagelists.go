@@ -31,7 +31,7 @@ func pageResourceList(ctx context.Context, v *view) (page, error) {
 func pageResourcePage(ctx context.Context, v *view) (page, error) {
 	r, ok := partition.ParseRange(v.t.part)
 	if !ok {
-		return page{}, notExist("a range of keys", v.t)
+		return page{}, v.t.notExist("a range of keys")
 	}
 	out, err := v.resources(ctx, r, nameOf(v.t.kind.capability))
 	if data, ok := out.data.(pages.Resources); ok && v.t.kind.name == kindDumpManifest {
@@ -62,14 +62,14 @@ func (v *view) resources(ctx context.Context, r resourcesync.Range, title string
 		data.Pager.First = v.here("", v.sort)
 	}
 	if r.To != "" && r.From >= r.To {
-		return page{}, notExist("a range with this position", v.t)
+		return page{}, v.t.notExist("a range with this position")
 	}
 	last, size := "", 0
 	for res, err := range checked.Resources(ctx, st.Provider, r, nil) { // the list reports what it omits
 		if err != nil {
 			return page{}, err
 		}
-		row := pages.NewResource(&res, v.routes.origin)
+		row := pages.NewResource(&res, v.site.routes.origin)
 		if size += row.Size(); len(data.Rows) == pages.Rows || size > pages.Budget && len(data.Rows) > 0 {
 			data.Pager.Next = v.here(base64.RawURLEncoding.EncodeToString([]byte(last)), v.sort)
 			break
@@ -110,7 +110,7 @@ func size(l resourcesync.Length) string {
 func pageDump(ctx context.Context, v *view) (page, error) {
 	r, ok := v.t.dumpRange()
 	if !ok {
-		return page{}, notExist("a range of keys", v.t)
+		return page{}, v.t.notExist("a range of keys")
 	}
 	p, err := v.t.set.packages.Get(ctx)
 	if err != nil {
@@ -207,7 +207,7 @@ func pageArchive(ctx context.Context, v *view) (page, error) {
 	}
 	if v.t.part != "" && v.after == "" {
 		if from, err = partition.ParseTime(v.t.part); err != nil {
-			return page{}, notExist("a time", v.t)
+			return page{}, v.t.notExist("a time")
 		}
 	}
 	data := pages.List{Columns: []webpage.Column{{Name: "Document"}, {Name: "From"}, {Name: "Until"}}, Empty: "The archive is empty."}
@@ -226,7 +226,7 @@ func pageArchive(ctx context.Context, v *view) (page, error) {
 		if at.Before(from) {
 			continue
 		}
-		text := pages.Text(s.URI, v.routes.origin)
+		text := pages.Text(s.URI, v.site.routes.origin)
 		if size += pages.Escaped(s.URI) + pages.Escaped(text) + 300; len(data.Rows) == pages.Rows || size > pages.Budget && len(data.Rows) > 0 {
 			data.Pager.Next = v.here(partition.FormatTime(at), "")
 			break

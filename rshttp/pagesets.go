@@ -21,14 +21,14 @@ const setsOnPage = 40
 // pageSource is the page of the Source Description and of its parts.
 func pageSource(ctx context.Context, v *view) (page, error) {
 	first, _ := strconv.Atoi(v.after)
-	first = min(max(first, 0), len(v.order)) / setsOnPage * setsOnPage
+	first = min(max(first, 0), len(v.site.order)) / setsOnPage * setsOnPage
 	shown := v.setsFrom(first)
 	data := pages.Source{DescribedBy: v.options.DescribedBy, Harvest: v.harvest(nil)}
 	var all int64
 	var newest time.Time
 	for _, st := range shown {
 		row, stat, err := v.setRow(ctx, st)
-		if err != nil && !errors.Is(err, resourcesync.ErrNotReady) && len(v.order) == 1 {
+		if err != nil && !errors.Is(err, resourcesync.ErrNotReady) && len(v.site.order) == 1 {
 			return page{}, err
 		}
 		data.Sets = append(data.Sets, row)
@@ -42,10 +42,10 @@ func pageSource(ctx context.Context, v *view) (page, error) {
 			all = -1
 		}
 	}
-	if len(v.order) > 1 {
-		data.Facts = append(data.Facts, webpage.Fact{Name: "Sets", Value: webpage.Count(int64(len(v.order)))})
+	if len(v.site.order) > 1 {
+		data.Facts = append(data.Facts, webpage.Fact{Name: "Sets", Value: webpage.Count(int64(len(v.site.order)))})
 	}
-	if len(shown) == len(v.order) {
+	if len(shown) == len(v.site.order) {
 		data.Facts = append(data.Facts, countFact("Resources", all)...)
 		data.Facts = append(data.Facts, v.ageFact("Last change", newest)...)
 	}
@@ -54,15 +54,15 @@ func pageSource(ctx context.Context, v *view) (page, error) {
 		data.Pager.First = v.here("", "")
 		data.Pager.Previous = v.here(strconv.Itoa(first-setsOnPage), "")
 	}
-	if end := first + setsOnPage; end < len(v.order) {
+	if end := first + setsOnPage; end < len(v.site.order) {
 		data.Pager.Next = v.here(strconv.Itoa(end), "")
 	}
 	out := page{
 		title: "What this site publishes",
 		intro: "Lists of its resources and of every change to them, by ResourceSync, so that others can copy them and stay in step.",
 	}
-	if len(v.order) == 1 {
-		recent, err := v.recent(ctx, v.order[0])
+	if len(v.site.order) == 1 {
+		recent, err := v.recent(ctx, v.site.order[0])
 		if err != nil {
 			return page{}, err
 		}
@@ -77,7 +77,7 @@ func pageSource(ctx context.Context, v *view) (page, error) {
 
 // setsFrom returns the sets on the page that begins with the set first.
 func (v *view) setsFrom(first int) []*set {
-	return v.order[first:min(first+setsOnPage, len(v.order))]
+	return v.site.order[first:min(first+setsOnPage, len(v.site.order))]
 }
 
 // setRow returns the row of st, and its Stat, whose count is negative if it is unknown. The row
@@ -112,7 +112,7 @@ func (v *view) setRow(ctx context.Context, st *set) (pages.Set, resourcesync.Sta
 // channelOrDocument returns the URL of the page of a capability of st. A channel of
 // WebSockets alone has none.
 func (v *view) channelOrDocument(st *set, c resourcesync.Capability) string {
-	if k := v.routes.kinds[string(c)+pageOf]; k == nil || !k.needs(st) {
+	if k := v.site.routes.kinds[string(c)+pageOf]; k == nil || !k.needs(st) {
 		return ""
 	}
 	return st.url(string(c)+pageOf, "")
@@ -197,7 +197,7 @@ func (v *view) stateOf(ctx context.Context, st *set, c resourcesync.Capability) 
 		return v.openWindow(ctx, st, windows)
 	case resourcesync.ChangeDump:
 		if d := st.changePackages.Current(); d != nil {
-			return number(int64(len(d.Packages)), "package") + ". A package is closed " + every(st.options.Division.PackageEvery) + " if there are changes."
+			return number(int64(len(d.Packages)), "package") + ". A package is closed " + every(st.Division.PackageEvery) + " if there are changes."
 		}
 		return "Divided into packages when it is first requested."
 	}
@@ -212,7 +212,7 @@ func (v *view) openWindow(ctx context.Context, st *set, windows []resourcesync.I
 	if len(windows) == 1 {
 		return "One list, open since " + open.From.UTC().Format("2 Jan, 15:04") + "."
 	}
-	window := st.options.Division.Window
+	window := st.Division.Window
 	if _, ok := st.Changer.(resourcesync.Windower); ok {
 		w, ok := st.Changer.(resourcesync.WindowSpanner)
 		if !ok {
@@ -280,7 +280,7 @@ func timeFact(name string, at time.Time) webpage.Fact {
 // pushFact says how changes are pushed.
 func (s *Source) pushFact() webpage.Fact {
 	var by []string
-	if slices.ContainsFunc(s.order, func(st *set) bool { return len(st.hubs) > 0 }) {
+	if slices.ContainsFunc(s.site.order, func(st *set) bool { return len(st.Hubs) > 0 }) {
 		by = append(by, "WebSub")
 	}
 	if s.options.WebSocket != nil {

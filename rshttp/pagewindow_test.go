@@ -21,7 +21,7 @@ func TestOpenWindow(t *testing.T) {
 		}
 		check := func(want string) {
 			t.Helper()
-			st := src.order[0]
+			st := src.site.order[0]
 			windows, err := st.windows.Get(t.Context())
 			if err != nil {
 				t.Fatal(err)

@@ -14,7 +14,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/publisher"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
-	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 	"github.com/resourcesync-go/resourcesync/topic/topiclog"
@@ -32,7 +31,7 @@ func (s *Source) PushStatus(ctx context.Context) (topic.Status, error) {
 		return topic.Status{}, err
 	}
 	i := 0
-	for _, st := range s.order { // as the publisher got them
+	for _, st := range s.site.order { // as the publisher got them
 		for _, c := range st.channels() {
 			all.Topics[i].Set, all.Topics[i].Capability = st.Name, c
 			i++
@@ -83,9 +82,10 @@ func (r *runner) openStore(base *url.URL) (err error) {
 // to publish.
 func (r *runner) newPublisher() (*publisher.Publisher, error) {
 	var channels []publisher.Channel
-	for _, st := range r.order {
+	for i, st := range r.site.order {
 		for _, c := range st.channels() {
 			channel, err := r.channel(st, c)
+			channel.Hubs = r.remote[i]
 			if err != nil {
 				return nil, err
 			}
@@ -135,7 +135,7 @@ func (r *runner) isOld(ctx context.Context) (bool, error) {
 		if err != nil {
 			return false, err
 		}
-		if old = state.Until.Before(r.made.Truncate(time.Microsecond)); old { // when the channel began
+		if old = state.Until.Before(r.site.made.Truncate(time.Microsecond)); old { // when the channel began
 			break
 		}
 	}
@@ -147,26 +147,26 @@ func (r *runner) isOld(ctx context.Context) (bool, error) {
 // removed from this Source: the Source Description is updated, and the Capability List is
 // deleted (Framework Notification 2, 2.1). It returns none for an existing set, and for a set
 // of another base URL, which has moved.
-func (s *site) removed(capabilityList string) []*publisher.Update {
-	if !strings.HasPrefix(capabilityList, s.routes.origin+s.routes.base) {
+func (s *server) removed(capabilityList string) []*publisher.Update {
+	if !strings.HasPrefix(capabilityList, s.site.routes.origin+s.site.routes.base) {
 		return nil
 	}
-	for _, st := range s.order {
-		if s.routes.url(kindCapabilityList, st, "") == capabilityList {
+	for _, st := range s.site.order {
+		if s.site.routes.url(kindCapabilityList, st, "") == capabilityList {
 			return nil
 		}
 	}
-	return []*publisher.Update{s.announceDescription(resourcesync.Updated), s.announceSet(capabilityList, resourcesync.Deleted)}
+	return []*publisher.Update{announceDescription(s.site, resourcesync.Updated), announceSet(s.site, capabilityList, resourcesync.Deleted)}
 }
 
 // answerRemoved answers a request for the framework topic of a removed set, as long as the
 // log has it: a hub may verify the topic before it relays the last notification (Framework
 // Notification 4.1). It reports whether the request is one.
 func (s *Source) answerRemoved(w http.ResponseWriter, r *http.Request) bool {
-	if s.publisher == nil || !strings.HasPrefix(r.URL.Path, s.routes.base) || !strings.HasSuffix(r.URL.Path, "/"+frameworkPath) {
+	if s.publisher == nil || !strings.HasPrefix(r.URL.Path, s.site.routes.base) || !strings.HasSuffix(r.URL.Path, "/"+frameworkPath) {
 		return false
 	}
-	uri := s.routes.origin + (&url.URL{Path: r.URL.Path}).EscapedPath()
+	uri := s.site.routes.origin + (&url.URL{Path: r.URL.Path}).EscapedPath()
 	if !s.publisher.HasRemoved(r.Context(), uri) {
 		return false
 	}
@@ -183,14 +183,13 @@ func (r *runner) channel(st *set, c resourcesync.Capability) (publisher.Channel,
 	channel := publisher.Channel{
 		Topic:          st.url(string(c), ""),
 		CapabilityList: st.url(kindCapabilityList, ""),
-		Hubs:           st.RemoteHubs,
 	}
 	if c == resourcesync.ChangeNotification {
-		channel.Changer, channel.Settle = st.Changer, st.options.Division.Settle
+		channel.Changer, channel.Settle = st.Changer, st.Division.Settle
 		channel.Stater, channel.Watcher = st.changeStater, st.changeWatcher
 		return channel, nil
 	}
-	feed, err := newFrameworkFeed(st, r.isOld)
+	feed, err := newFrameworkFeed(st, r.options.Push.DumpInterval, r.isOld)
 	if err != nil {
 		return channel, err
 	}
@@ -201,30 +200,6 @@ func (r *runner) channel(st *set, c resourcesync.Capability) (publisher.Channel,
 		channel.Watcher = st.Watcher
 	}
 	return channel, nil
-}
-
-// channelEntry returns the entry of st's channel of the capability c in a Capability
-// List: the topic with its hubs (Change Notification 5, Framework Notification 5) or, if
-// it has none, the WebSocket (section 3 of the 0.8 draft). A channel that has both is one
-// entry, because there must not be two of one capability (core 9): the WebSocket is an
-// alternate of the topic.
-func (st *set) channelEntry(c resourcesync.Capability) *rsxml.Entry {
-	e := &rsxml.Entry{
-		Loc:      st.url(string(c), ""),
-		Metadata: rsxml.Metadata{Capability: c},
-	}
-	for _, uri := range st.hubs {
-		e.Links = append(e.Links, resourcesync.Link{Rel: resourcesync.RelHub, Href: uri})
-	}
-	if st.sockets {
-		uri := st.socketURL(c)
-		if len(st.hubs) > 0 {
-			e.Links = append(e.Links, resourcesync.Link{Rel: resourcesync.RelAlternate, Href: uri})
-		} else {
-			e.Loc = uri
-		}
-	}
-	return e
 }
 
 func (q request) serveTopic() error {

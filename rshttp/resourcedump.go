@@ -86,7 +86,7 @@ func (st *set) groupPackages(ctx context.Context, p, previous *partition.Partiti
 		if previous != nil {
 			before = previous.Groups
 		}
-		dumps := paging.NewCuts(before, st.options.Division.PageSize)
+		dumps := paging.NewCuts(before, st.Division.PageSize)
 		head := rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.ResourceDump}}
 		longest := packages.Stats{At: time.Unix(0, 1), Length: resourcesync.Bytes(math.MaxInt64)}
 		var scratch []byte
@@ -133,7 +133,7 @@ func isDumpPart(t target) bool {
 func dumpState(ctx context.Context, t target, was *state) (*state, error) {
 	r, ok := t.dumpRange()
 	if !ok {
-		return nil, notExist("a range of keys", t)
+		return nil, t.notExist("a range of keys")
 	}
 	p, err := t.set.packages.Get(ctx)
 	if err != nil {

@@ -43,7 +43,7 @@ func renderResourceList(ctx context.Context, t target, st *state, b *render.Body
 		return renderRangeIndex(t, st.partition.At, st.partition.Cuts, b)
 	}
 	p := t.set.pages.Current()
-	err := listResources(ctx, t, st, b, t.set.options.Division.PageSize, nil)
+	err := listResources(ctx, t, st, b, t.set.Division.PageSize, nil)
 	if !errors.Is(err, errOutgrown) {
 		return err
 	}

@@ -22,8 +22,8 @@ func FuzzRoutes(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	rt := newRoutes(base, true, kinds(&Options{Sitemaps: PlainSitemaps}, &description{}, true))
-	sets := map[string]*set{"a": {Set: Set{Name: "a"}, hubs: []string{""}}}
+	rt := newRoutes(base, true, false, kinds(&config{PlainSitemaps: true, HTML: true}, &description{}, true))
+	sets := map[string]*set{"a": {given: given{Name: "a", Hubs: []string{""}}}}
 	f.Fuzz(func(t *testing.T, path string) {
 		to, ok := rt.match(path, sets)
 		if !ok {
@@ -50,7 +50,7 @@ func TestMatchIsCheap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rt := newRoutes(base, true, kinds(&Options{}, &description{}, true))
+		rt := newRoutes(base, true, false, kinds(&config{HTML: true}, &description{}, true))
 		for _, path := range []string{"/", "/papers/1", "/papers/", "/rs/papers/1", "/rs/"} {
 			if n := testing.AllocsPerRun(100, func() { rt.match(path, nil) }); n > 0 {
 				t.Errorf("%s in front of %s: %v allocations", at, path, n)

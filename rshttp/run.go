@@ -16,6 +16,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/publisher"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
+	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 )
@@ -23,13 +24,14 @@ import (
 // A runner is the part of a Source that works in the background, and knows whether it does,
 // in this process or in another one.
 type runner struct {
-	*site
+	*server
 	stored        topiclog.Log         // where the notifications are
 	notifications pushlog.Log          // in stored
 	publisher     *publisher.Publisher // nil if there is nothing to publish
 	hub           *hub.Hub             // nil if there is none
 	hubURI        *url.URL
-	components    []component // in the order in which they start
+	remote        [][]topic.RemoteHub // of each set
+	components    []component   // in the order in which they start
 
 	running  atomic.Bool
 	checking atomic.Bool // whether a check is scheduled
@@ -65,8 +67,8 @@ func (r *runner) begin() (err error) {
 	if store := r.options.Store; store != nil {
 		add("store", store.Run, store.Health)
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.sets)) {
-		if p, ok := r.sets[name].Provider.(resourcesync.Runner); ok {
+	for _, name := range slices.Sorted(maps.Keys(r.site.sets)) {
+		if p, ok := r.site.sets[name].Provider.(resourcesync.Runner); ok {
 			add(title(name), p.Run, p.Health)
 		}
 	}
@@ -79,7 +81,7 @@ func (r *runner) begin() (err error) {
 	if feed := r.options.WebSocket; feed != nil {
 		add("websocket", func(ctx context.Context) error { return feed.Run(ctx, r.stored) }, nil)
 	}
-	add("source", r.runSets, nil)
+	add("source", r.site.runSets, nil)
 	r.sawRun() // assume that some process starts soon
 	return nil
 }

@@ -2,48 +2,44 @@ package rshttp
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 
-	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/accept"
 	"github.com/resourcesync-go/resourcesync/internal/admission"
-	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 
 // This file handles a request: find the route, compare the state, render, send.
 
 // find returns the target of a path, and its cached document, fresh or not, if there is one.
-func (s *Source) find(path string) (target, *document, bool) {
+func (s *Source) find(path string) (target, *response, bool) {
 	if doc := s.cache.get(path); doc != nil {
 		return doc.target, doc, true
 	}
-	t, ok := s.routes.match(path, s.sets)
+	t, ok := s.site.routes.match(path, s.site.sets)
 	return t, nil, ok
 }
 
 // serve answers a request for t, whose route has been found. It compares the state of t with
 // that of kept, the cached document or nil, renders t if they differ, and sends it.
-func (s *Source) serve(w http.ResponseWriter, r *http.Request, t target, kept *document) {
+func (s *Source) serve(w http.ResponseWriter, r *http.Request, t target, kept *response) {
 	s.expectRun()
-	if !t.kind.anyMethod && !reqbody.Get(w, r) {
+	if !t.kind.anyMethod() && !reqbody.Get(w, r) {
 		return
 	}
 	var (
-		doc *document
+		doc *response
 		err error
 	)
-	t, isPage := s.asPage(r, t)
-	if t.kind.serve != nil {
-		err = t.kind.serve(request{s, w, r, t})
+	t, isPage := asPage(r, t)
+	if t.kind.form != formDocument {
+		err = request{s, w, r, t}.serve()
 	} else if doc, err = s.document(r.Context(), t, kept); err == nil {
 		sending(w, doc, doc == kept)
 		s.send(w, r, doc)
 	}
-	if err = t.known(err); err != nil {
+	if err = s.known(t, err); err != nil {
 		s.fail(w, r, err, isPage || t.kind.document != nil)
 	}
 }
@@ -56,9 +52,24 @@ type request struct {
 	t target
 }
 
+// serve answers q. It returns an error if it has not begun to.
+func (q request) serve() error {
+	switch q.t.kind.form {
+	case formPackage:
+		return q.servePackage()
+	case formVersion:
+		return q.serveMemento()
+	case formTopic:
+		return q.serveTopic()
+	case formSocket:
+		return q.serveSocket()
+	}
+	return q.servePage()
+}
+
 // document returns the current document of t: the cached one if it still shows the state of
 // t, otherwise one that is rendered for all waiting requests.
-func (s *Source) document(ctx context.Context, t target, kept *document) (*document, error) {
+func (s *Source) document(ctx context.Context, t target, kept *response) (*response, error) {
 	if t.kind.state == nil && kept != nil { // it depends on the configuration alone
 		s.counters.hits.Add(1)
 		return kept, nil
@@ -89,23 +100,11 @@ func (s *Source) document(ctx context.Context, t target, kept *document) (*docum
 	if err != nil {
 		return nil, err
 	}
-	return v.(*document), nil
-}
-
-// fresh reports whether was, which may be nil, is still the state of t.
-func (t target) fresh(ctx context.Context, was *state) (bool, error) {
-	if t.kind.state == nil {
-		return was != nil, nil // whether or not the sets have content
-	}
-	if err := t.set.ready(ctx); err != nil || was == nil {
-		return false, err
-	}
-	now, err := t.kind.state(ctx, t, was)
-	return err == nil && now == was, err
+	return v.(*response), nil
 }
 
 // renderAnew renders t and caches the result, unless the cached document has become fresh.
-func (s *Source) renderAnew(ctx context.Context, t target) (doc *document, err error) {
+func (s *Source) renderAnew(ctx context.Context, t target) (doc *response, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Limits.RenderTimeout)
 	defer cancel()
 	kept := s.cache.get(t.path)
@@ -117,9 +116,11 @@ func (s *Source) renderAnew(ctx context.Context, t target) (doc *document, err e
 		ctx, end = t.span(ctx, s.options.Tracer, "resourcesync.render")
 		defer func() { end(err) }()
 	}
-	if doc, err = t.render(ctx, kept); err != nil {
+	rendered, err := t.render(ctx, kept.documentOf())
+	if err != nil {
 		return nil, err
 	}
+	doc = newResponse(t, rendered)
 	s.counters.rendered.Add(1)
 	if doc.state.kept() {
 		s.cache.put(doc)
@@ -127,57 +128,8 @@ func (s *Source) renderAnew(ctx context.Context, t target) (doc *document, err e
 	return doc, nil
 }
 
-// span begins a span of work on t.
-func (t target) span(ctx context.Context, tracer resourcesync.Tracer, name string) (context.Context, func(error)) {
-	attrs := []slog.Attr{slog.String("document", t.kind.name), slog.String("path", t.path)}
-	if t.set != nil {
-		attrs = append(attrs, slog.String("set", t.set.Name))
-	}
-	return tracer.Start(ctx, name, attrs...)
-}
-
-// render reads the state of t and renders it. If the state changes meanwhile, it renders
-// once more. earlier is the document in an earlier state, or nil.
-func (t target) render(ctx context.Context, earlier *document) (*document, error) {
-	doc, err := t.renderOnce(ctx, earlier)
-	if errors.Is(err, errMoved) {
-		doc, err = t.renderOnce(ctx, earlier)
-	}
-	return doc, err
-}
-
-func (t target) renderOnce(ctx context.Context, earlier *document) (*document, error) {
-	st := &state{version: "configuration"}
-	if t.kind.state != nil {
-		var err error
-		if st, err = t.kind.state(ctx, t, nil); err != nil {
-			return nil, err
-		}
-	}
-	st.earlier = earlier
-	text, index, err := t.renderIn(ctx, st)
-	if err != nil {
-		return nil, err
-	}
-	st.earlier = nil
-	return newDocument(t, st, text, index), nil
-}
-
-// renderIn renders t in the state st, and reports whether it lists documents.
-func (t target) renderIn(ctx context.Context, st *state) (text render.Text, index bool, err error) {
-	var b render.Body
-	defer b.Free()
-	if err := t.kind.render(ctx, t, st, &b); err != nil {
-		return text, false, err
-	}
-	if text, err = b.Text(); err != nil {
-		return text, false, fmt.Errorf("%s: %w", t.path, err)
-	}
-	return text, b.Head != nil && b.Head.Index, nil
-}
-
 // send answers r with doc, or with 304.
-func (s *site) send(w http.ResponseWriter, r *http.Request, doc *document) {
+func (s *server) send(w http.ResponseWriter, r *http.Request, doc *response) {
 	h := w.Header()
 	if before := h["Vary"]; len(before) > 0 {
 		h["Vary"] = append(before, doc.hdrVary...)

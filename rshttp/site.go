@@ -2,113 +2,97 @@ package rshttp
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"hash/maphash"
 	"log/slog"
+	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/packages"
-	"github.com/resourcesync-go/resourcesync/internal/render"
-	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
-// A site is the data that the documents of all sets share.
+// A config is all that documents depend on beside the data of the sets.
+type config struct {
+	Base          *url.URL // of the folder of the documents, with a slash at its end
+	Division      division
+	DescribedBy   string // URI
+	PlainSitemaps bool   // Resource Lists also exist as plain sitemaps
+	HTML          bool   // documents have HTML pages
+	Sockets       bool   // channels are also served by WebSockets
+	Static        bool   // the names of parts are short, and do not depend on the case of letters
+
+	Wait          time.Duration // for the division of a set; negative for none
+	RenderTimeout time.Duration
+	Tracer        resourcesync.Tracer // or nil
+	Log           *slog.Logger
+}
+
+// A division is how lists and dumps are divided.
+type division struct {
+	PageSize     int
+	Window       time.Duration
+	Settle       time.Duration
+	PackageSize  int64
+	PackageEvery time.Duration
+}
+
+// A site is the documents of a Source.
 type site struct {
-	options     Options
-	log         *slog.Logger
-	sparse      sparse.Log // for lines that clients can cause
+	config
 	routes      *routes
 	sets        map[string]*set
-	order       []*set // as given to New
+	order       []*set // as given
 	description description
-	counters    counters
 	made        time.Time
+
+	leftOut, dropped atomic.Uint64 // entries and fields that documents omit
 }
 
-func (s *site) packageSize() packages.Size { return packages.Size(s.options.Division.PackageSize) }
-
-// presentable reports whether a change of the Source Description can be announced: each set
-// that it names has data, or has had presentTime to get it. So a set that cannot be read does
-// not hide the change from the subscribers of the other sets.
-func (s *site) presentable(ctx context.Context) bool {
-	return time.Since(s.made) >= presentTime || !slices.ContainsFunc(s.order, func(st *set) bool { return st.ready(ctx) != nil })
-}
-
-const presentTime = 10 * time.Minute
-
-func (st *set) url(kind, part string) string { return st.routes.url(kind, st, part) }
-
-// report counts the entries and the fields that a document of st omits, and logs the
-// first of each.
-func (st *set) report(entries, fields render.Omitted) {
-	if entries.N > 0 {
-		st.counters.leftOut.Add(uint64(entries.N))
-		st.logOmitted(&entries, "resources are omitted: a document cannot hold their URIs")
+func newSite(c config, sets []given) (*site, error) {
+	s := &site{config: c, sets: make(map[string]*set, len(sets)), made: time.Now()}
+	if len(sets) == 0 {
+		return nil, errors.New("a Source needs at least one set")
 	}
-	if fields.N > 0 {
-		st.counters.dropped.Add(uint64(fields.N))
-		st.logOmitted(&fields, "fields of entries are omitted: a document cannot hold their values")
+	for _, g := range sets {
+		st, err := newSet(s, g, len(sets) == 1)
+		if err != nil {
+			return nil, err
+		}
+		if s.sets[st.Name] != nil {
+			return nil, fmt.Errorf("two sets have the name %q", st.Name)
+		}
+		s.sets[st.Name] = st
+		s.order = append(s.order, st)
 	}
+	channels := slices.ContainsFunc(s.order, func(st *set) bool { return len(st.channels()) > 0 })
+	s.routes = newRoutes(c.Base, s.order[0].Name != "", c.Static, kinds(&s.config, &s.description, channels))
+	return s, s.description.write(s)
 }
 
-// logOmitted logs the omissions of a document, unless they have been logged before: a broken
-// set must not fill the log each time that one of its documents is rendered.
-func (st *set) logOmitted(omitted *render.Omitted, msg string) {
-	first := omitted.First()
-	if st.reported.first(fmt.Sprint(msg, first)) {
-		st.log.LogAttrs(context.Background(), slog.LevelWarn, msg, slog.String("set", st.Name), slog.Int("count", omitted.N), first)
-	}
-}
-
-// maxReported is the maximum number of different messages about a set in the log. Further
-// ones are only counted.
-const maxReported = 100
-
-// reported has the digests of the messages that have been logged.
-type reported struct {
-	mu   sync.Mutex
-	seen map[uint64]bool
-}
-
-var reportedSeed = maphash.MakeSeed()
-
-// first reports whether to log the message: whether it is new and maxReported is not
-// reached.
-func (r *reported) first(message string) bool {
-	sum := maphash.String(reportedSeed, message)
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.seen[sum] || len(r.seen) == maxReported {
-		return false
-	}
-	if r.seen == nil {
-		r.seen = make(map[uint64]bool)
-	}
-	r.seen[sum] = true
-	return true
-}
+func (s *site) packageSize() packages.Size { return packages.Size(s.Division.PackageSize) }
 
 // runSets does the background work of the sets until ctx ends.
 func (s *site) runSets(ctx context.Context) error {
 	var running sync.WaitGroup
 	for _, st := range s.order {
-		running.Go(func() { st.pages.Run(ctx, s.log) })
+		running.Go(func() { st.pages.Run(ctx, s.Log) })
 		if st.Opener != nil {
-			running.Go(func() { st.packages.Run(ctx, s.log) })
+			running.Go(func() { st.packages.Run(ctx, s.Log) })
 		}
 		if st.has(resourcesync.ChangeDump) {
-			running.Go(func() { st.changePackages.Run(ctx, s.log) })
+			running.Go(func() { st.changePackages.Run(ctx, s.Log) })
 		}
 		if st.Watcher != nil {
 			running.Go(func() {
 				background.Watch(ctx, st.Watcher.Watch, func() {
 					st.pages.Wake()
 					st.packages.Wake()
-				}, st.log.With("set", st.Name), "watching a set has ended; restarting")
+				}, st.Log.With("set", st.Name), "watching a set has ended; restarting")
 			})
 		}
 	}

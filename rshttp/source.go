@@ -54,18 +54,18 @@
 package rshttp
 
 import (
-	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
-	"slices"
 	"strings"
-	"time"
+	"sync/atomic"
 
 	"github.com/resourcesync-go/resourcesync/internal/admission"
 	"github.com/resourcesync-go/resourcesync/internal/baseurl"
 	"github.com/resourcesync-go/resourcesync/internal/packages"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
+	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/internal/transfer"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 	"github.com/resourcesync-go/resourcesync/linkheader"
@@ -75,7 +75,7 @@ import (
 // A Source serves the documents of its sets. It is an http.Handler for them and
 // safe for concurrent use.
 type Source struct {
-	*site
+	*server
 	runner
 	cache      *cache
 	plans      *packages.Planner[*state]
@@ -83,7 +83,18 @@ type Source struct {
 	renderings admission.Limiter // of documents
 	transfers  *transfer.Limiter
 	covers     []linkheader.Cover
-	templates  *webpage.Templates // nil without pages
+	templates  *webpage.Templates               // nil without pages
+	unready    map[*set]*atomic.Bool            // whether the last request failed because the set was not ready
+	recents    map[*set]*atomic.Pointer[recent] // for pages
+}
+
+// A server is what the parts of a Source share.
+type server struct {
+	site     *site
+	options  Options
+	log      *slog.Logger
+	sparse   sparse.Log // for lines that clients can cause
+	counters counters
 }
 
 // New returns the Source of sets. base is the public URL of the folder of its documents, such
@@ -93,6 +104,10 @@ type Source struct {
 //
 // New fails if an argument is invalid. opts may be nil.
 func New(base string, sets []Set, opts *Options) (*Source, error) {
+	return newSource(base, sets, opts, false)
+}
+
+func newSource(base string, sets []Set, opts *Options, static bool) (*Source, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
@@ -103,28 +118,28 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		return nil, fmt.Errorf("rshttp: base URL: %w", err)
 	case strings.ContainsAny(u.Path, "{}"):
 		return nil, fmt.Errorf("rshttp: base URL %q must not have a path with { or }", base) // of templates
-	case len(sets) == 0:
-		return nil, errors.New("rshttp: a Source needs at least one set")
 	}
 	s := &Source{
-		site:       &site{options: o, log: o.Logger, sets: make(map[string]*set, len(sets)), made: time.Now()},
+		server:     &server{options: o, log: o.Logger},
 		cache:      newCache(o.Limits.CacheBytes),
 		requests:   admission.NewGroups(),
 		renderings: admission.NewLimiter(o.Limits.Renderings),
 		transfers:  transfer.NewLimiter(o.Limits.Transfers, o.Limits.ClientTransfers),
+		unready:    make(map[*set]*atomic.Bool),
+		recents:    make(map[*set]*atomic.Pointer[recent]),
 	}
 	if !o.Pages.Off {
 		if s.templates, err = pages.New(o.Pages.Templates); err != nil {
 			return nil, fmt.Errorf("rshttp: Pages.Templates: %w", err)
 		}
 	}
-	s.runner.site = s.site
 	s.plans = packages.NewPlanner[*state](packages.Options{
-		Size:        s.packageSize(),
+		Size:        packages.Size(o.Division.PackageSize),
 		Concurrency: o.Limits.Renderings,
 		Wait:        o.Limits.Wait,
 		ReadTimeout: o.Limits.RenderTimeout,
 	}, &s.counters.packages)
+	s.runner.server = s.server
 	if err := s.openStore(u); err != nil {
 		return nil, err
 	}
@@ -132,25 +147,24 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 	if s.hub != nil {
 		ownHub = s.hub.URI()
 	}
-	for _, given := range sets {
-		st, err := newSet(s.site, given, len(sets) == 1, ownHub)
+	all := make([]given, len(sets))
+	for i := range sets {
+		all[i] = sets[i].given(ownHub)
+		s.remote = append(s.remote, sets[i].RemoteHubs)
+	}
+	config := o.config(u)
+	config.Static = static
+	if s.site, err = newSite(config, all); err != nil {
+		return nil, fmt.Errorf("rshttp: %w", err)
+	}
+	for i, st := range s.site.order {
+		s.unready[st], s.recents[st] = new(atomic.Bool), new(atomic.Pointer[recent])
+		covers, err := sets[i].covers()
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("rshttp: %w", err)
 		}
-		if s.sets[st.Name] != nil {
-			return nil, fmt.Errorf("rshttp: two sets have the name %q", st.Name)
-		}
-		s.sets[st.Name] = st
-		s.order = append(s.order, st)
-	}
-	channels := slices.ContainsFunc(s.order, func(st *set) bool { return len(st.channels()) > 0 })
-	s.routes = newRoutes(u, s.order[0].Name != "", kinds(&o, &s.description, channels))
-	if err := s.description.write(s.site); err != nil {
-		return nil, err
-	}
-	for _, st := range s.order {
-		if st.covers != nil {
-			s.covers = append(s.covers, linkheader.Cover{CapabilityList: s.routes.url(kindCapabilityList, st, ""), Covers: st.covers})
+		if covers != nil {
+			s.covers = append(s.covers, linkheader.Cover{CapabilityList: st.url(kindCapabilityList, ""), Covers: covers})
 		} else {
 			s.log.Warn("set gets no Link headers: give it a Prefix or a Coverer", "set", st.Name)
 		}
@@ -224,31 +238,16 @@ func (s *Source) answerHub(w http.ResponseWriter, r *http.Request) {
 }
 
 // Description returns the public URL of the Source Description.
-func (s *Source) Description() string { return s.routes.url(kindDescription, nil, "") }
+func (s *Source) Description() string { return s.site.routes.url(kindDescription, nil, "") }
 
 // Paths returns the paths below its base of the Source's documents. A path that ends in
 // a slash is a folder whose whole content the Source serves. A host can check them
 // against its own files, which cannot be reached at these paths. The path of the Hub is
 // not included.
-func (s *Source) Paths() []string {
-	var paths []string
-	if s.routes.named {
-		for _, st := range s.order {
-			paths = append(paths, st.Name+"/")
-		}
-		return append(paths, folderOf(s.routes.kinds[kindDescriptionPart].path))
-	}
-	for _, k := range s.routes.kinds {
-		if !strings.HasPrefix(k.path, "/") && (k.needs == nil || k.needs(s.order[0])) {
-			paths = append(paths, folderOf(k.path))
-		}
-	}
-	slices.Sort(paths)
-	return slices.Compact(paths)
-}
+func (s *Source) Paths() []string { return s.site.paths() }
 
 // sitemaps returns the URLs that robots.txt should name (section 6.3.4).
-func (s *site) sitemaps() []string {
+func (s *server) sitemaps() []string {
 	var kinds []string
 	if s.options.Sitemaps&PlainSitemaps != 0 {
 		kinds = append(kinds, kindSitemap)
@@ -258,8 +257,8 @@ func (s *site) sitemaps() []string {
 	}
 	var uris []string
 	for _, kind := range kinds {
-		for _, st := range s.order {
-			uris = append(uris, s.routes.url(kind, st, ""))
+		for _, st := range s.site.order {
+			uris = append(uris, s.site.routes.url(kind, st, ""))
 		}
 	}
 	return uris

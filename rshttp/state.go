@@ -55,13 +55,11 @@ type state struct {
 // kept reports whether a document in this state is cached.
 func (st *state) kept() bool { return st.closed || st.version != "" }
 
-// cacheControl returns the Cache-Control of the document. Only a closed document is
-// immutable, except one of an archive, from which changes can be erased.
-func (st *state) cacheControl() []string {
-	if _, archived := st.record.(changeArchive); !st.closed || archived {
-		return cacheAsk
-	}
-	return cacheForever
+// immutable reports whether the document never changes: whether it is closed, and not of an
+// archive, from which changes can be erased.
+func (st *state) immutable() bool {
+	_, archived := st.record.(changeArchive)
+	return st.closed && !archived
 }
 
 // dated reports whether Last-Modified identifies this state. The header counts in seconds, so
@@ -136,7 +134,7 @@ func newState(stat resourcesync.Stat) *state {
 func rangeState(ctx context.Context, t target, was *state) (*state, error) {
 	r, ok := partition.ParseRange(t.part)
 	if !ok {
-		return nil, notExist("a range of keys", t)
+		return nil, t.notExist("a range of keys")
 	}
 	listed := t.kind.ranges(t.set).Lists(r)
 	st, err := t.set.resourceState(ctx, r, was)
@@ -180,3 +178,12 @@ func partitionState(p *partition.Partition, was *state) *state {
 
 // errMoved means that the state of a document has changed while it was rendered.
 var errMoved = errors.New("the division of the set or its journal has changed meanwhile")
+
+// goneError means that a document no longer exists, and that a client should continue at its
+// index.
+type goneError struct {
+	index  string // URI
+	reason string
+}
+
+func (e *goneError) Error() string { return e.reason }

@@ -4,13 +4,11 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
 	"strconv"
-	"strings"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/packages"
@@ -48,20 +46,19 @@ func NewStatic(base string, sets []Set, opts *Options) (*Static, error) {
 		}
 	}
 	o.Pages, o.Limits.CacheBytes, o.Observe = Pages{Off: true}, -1, nil
-	src, err := New(base, sets, &o)
+	src, err := newSource(base, sets, &o, true)
 	if err != nil {
 		return nil, err
 	}
-	src.routes.static = true
 	return &Static{src: src, print: src.print()}, nil
 }
 
 // print returns a digest of the configuration and the program.
 func (s *Source) print() string {
 	o := &s.options
-	all := []string{s.routes.origin, s.routes.base, strconv.Itoa(o.Division.PageSize), o.Division.Window.String(), o.Division.Settle.String(),
-		strconv.FormatInt(o.Division.PackageSize, 10), o.Division.PackageEvery.String(), string(s.description.text)}
-	for _, st := range s.order {
+	all := []string{s.site.routes.origin, s.site.routes.base, strconv.Itoa(o.Division.PageSize), o.Division.Window.String(), o.Division.Settle.String(),
+		strconv.FormatInt(o.Division.PackageSize, 10), o.Division.PackageEvery.String(), string(s.site.description.text)}
+	for _, st := range s.site.order {
 		all = append(all, st.Name, st.DescribedBy, fmt.Sprint(st.capabilities()))
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -75,7 +72,7 @@ func (s *Source) print() string {
 func (s *Static) Version() string { return s.print }
 
 // Folder returns the path of the base URL, with a slash at both ends.
-func (s *Static) Folder() string { return s.src.routes.base }
+func (s *Static) Folder() string { return s.src.site.routes.base }
 
 // Description returns the public URL of the Source Description.
 func (s *Static) Description() string { return s.src.Description() }
@@ -118,17 +115,6 @@ type StaticContent interface {
 	Close() error
 }
 
-// staticName returns the name of a part in a file system. The names of times and numbers stay
-// as they are. The name of a range of keys can be long, and differs from others in the case
-// of letters only, so a digest takes its place.
-func staticName(part string) string {
-	if !strings.Contains(part, "~") {
-		return part
-	}
-	sum := sha256.Sum256([]byte(part))
-	return hex.EncodeToString(sum[:16])
-}
-
 // validator returns the Validator of t in a state, which is empty if it is unknown.
 func (s *Static) validator(t target, state string) string {
 	if state == "" {
@@ -158,13 +144,13 @@ func (s *Static) document(t target, part, version string, st *state) *StaticDocu
 
 // at returns the document t without its content.
 func (s *Static) at(t target, part, version string) *StaticDocument {
-	d := &StaticDocument{Path: s.src.routes.path(t.kind.name, t.set, part), Validator: s.validator(t, version)}
+	d := &StaticDocument{Path: s.src.site.routes.path(t.kind.name, t.set, part), Validator: s.validator(t, version)}
 	if t.set != nil {
 		d.Set = t.set.Name
 		d.Capability = listCapability(t.kind.capability)
 	}
 	if t.kind.manifest != "" {
-		d.Capability = listCapability(s.src.routes.kinds[t.kind.manifest].capability)
+		d.Capability = listCapability(s.src.site.routes.kinds[t.kind.manifest].capability)
 	}
 	return d
 }

@@ -40,12 +40,12 @@ func (s *Static) Documents(ctx context.Context, skip func(set string, c resource
 }
 
 func (s *Static) walk(ctx context.Context, skip func(set string, c resourcesync.Capability) bool, put func(*StaticDocument) error) error {
-	for _, st := range s.src.order {
+	for _, st := range s.src.site.order {
 		if err := st.ready(ctx); err != nil {
 			return err
 		}
 	}
-	for _, st := range s.src.order {
+	for _, st := range s.src.site.order {
 		w := &staticWalk{Static: s, set: st, put: put}
 		for _, c := range st.capabilities() {
 			if skip != nil && skip(st.Name, c) {
@@ -56,13 +56,13 @@ func (s *Static) walk(ctx context.Context, skip func(set string, c resourcesync.
 			}
 		}
 	}
-	kinds := s.src.routes.kinds
-	for _, st := range s.src.order {
+	kinds := s.src.site.routes.kinds
+	for _, st := range s.src.site.order {
 		if err := put(s.document(target{kind: kinds[kindCapabilityList], set: st}, "", "configuration", nil)); err != nil {
 			return err
 		}
 	}
-	for i := range s.src.description.parts {
+	for i := range s.src.site.description.parts {
 		t := target{kind: kinds[kindDescriptionPart], part: strconv.Itoa(i + 1)}
 		if err := put(s.document(t, t.part, "configuration", nil)); err != nil {
 			return err
@@ -80,7 +80,7 @@ type staticWalk struct {
 
 // target returns a document of the set.
 func (w *staticWalk) target(kind, part string) target {
-	k := w.src.routes.kinds[kind]
+	k := w.src.site.routes.kinds[kind]
 	return target{kind: k, set: w.set, part: part, path: kind + " " + part}
 }
 

@@ -2,7 +2,6 @@ package rshttp
 
 import (
 	"container/list"
-	"encoding/base64"
 	"io"
 	"net/http"
 	"strconv"
@@ -14,16 +13,12 @@ import (
 	gocache "github.com/patrickmn/go-cache"
 
 	"github.com/resourcesync-go/resourcesync/internal/pages"
-	"github.com/resourcesync-go/resourcesync/internal/render"
 )
 
-// A document is a rendered document, the state that it shows, and its header fields.
-// It is immutable.
-type document struct {
-	render.Text
+// A response is a document with its header fields. It is immutable.
+type response struct {
+	*document
 	target target
-	state  *state
-	index  bool        // it lists documents
 	dated  atomic.Bool // see isDated
 
 	// Header values, created once. Other handlers can reach them through the header
@@ -49,33 +44,39 @@ var (
 	cacheForever = []string{"public, max-age=86400, immutable"}
 )
 
-func newDocument(t target, st *state, text render.Text, index bool) *document {
-	tag := base64.RawURLEncoding.EncodeToString(text.Sum[:16])
-	d := &document{
-		Text:            text,
+func newResponse(t target, doc *document) *response {
+	tag := doc.tag()
+	d := &response{
+		document:        doc,
 		target:          t,
-		state:           st,
-		index:           index,
 		hdrETag:         []string{`"` + tag + `"`},
 		hdrGzipETag:     []string{`"` + tag + `-gzip"`},
-		hdrLength:       []string{strconv.Itoa(text.Size)},
-		hdrGzipLength:   []string{strconv.Itoa(len(text.Gzip))},
-		hdrCacheControl: st.cacheControl(),
+		hdrLength:       []string{strconv.Itoa(doc.Size)},
+		hdrGzipLength:   []string{strconv.Itoa(len(doc.Gzip))},
+		hdrCacheControl: cacheControl(doc.state),
 		hdrType:         hdrXML,
 		hdrVary:         hdrVary,
 	}
 	if t.kind.page != nil {
 		d.hdrVary = hdrVaryPage
 	}
-	if st.modified.Unix() > 0 {
-		d.hdrLastModified = []string{st.modified.UTC().Format(http.TimeFormat)}
+	if at := doc.state.modified; at.Unix() > 0 {
+		d.hdrLastModified = []string{at.UTC().Format(http.TimeFormat)}
 	}
 	return d
 }
 
+// cacheControl returns the Cache-Control of a document in the state st.
+func cacheControl(st *state) []string {
+	if st.immutable() {
+		return cacheForever
+	}
+	return cacheAsk
+}
+
 // isDated reports whether Last-Modified identifies the state of d, which stays so. Reading
 // the clock can take longer than all the rest.
-func (d *document) isDated() bool {
+func (d *response) isDated() bool {
 	if d.hdrLastModified == nil {
 		return false
 	}
@@ -86,16 +87,24 @@ func (d *document) isDated() bool {
 }
 
 // stateOf returns the state that d shows. d may be nil.
-func (d *document) stateOf() *state {
+func (d *response) stateOf() *state {
 	if d == nil {
 		return nil
 	}
 	return d.state
 }
 
+// documentOf returns the document of d, which may be nil.
+func (d *response) documentOf() *document {
+	if d == nil {
+		return nil
+	}
+	return d.document
+}
+
 // cost returns the memory of d in bytes, including headers and overhead.
-func (d *document) cost() int64 {
-	return d.Memory() + partsMemory(d.state.parts) + int64(len(d.target.path)+1024)
+func (d *response) cost() int64 {
+	return d.memory() + int64(len(d.target.path)+1024)
 }
 
 // cache is an LRU cache of documents by path, limited in bytes. go-cache is the map; it has
@@ -106,14 +115,14 @@ type cache struct {
 
 	mu     sync.Mutex
 	bytes  int64
-	recent *list.List // of *document, the one requested last in front
+	recent *list.List // of *response, the one requested last in front
 }
 
 func newCache(budget int64) *cache {
 	return &cache{budget: budget, docs: gocache.New(gocache.NoExpiration, 0), recent: list.New()}
 }
 
-func (c *cache) get(path string) *document {
+func (c *cache) get(path string) *response {
 	e, ok := c.docs.Get(path)
 	if !ok {
 		return nil
@@ -121,11 +130,11 @@ func (c *cache) get(path string) *document {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.recent.MoveToFront(e.(*list.Element)) // unless it has been removed
-	return e.(*list.Element).Value.(*document)
+	return e.(*list.Element).Value.(*response)
 }
 
 // put caches d for its path, unless d takes more than half of the limit.
-func (c *cache) put(d *document) {
+func (c *cache) put(d *response) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if e, ok := c.docs.Get(d.target.path); ok {
@@ -143,7 +152,7 @@ func (c *cache) put(d *document) {
 
 // remove is called with mu held.
 func (c *cache) remove(e *list.Element) {
-	d := c.recent.Remove(e).(*document)
+	d := c.recent.Remove(e).(*response)
 	c.bytes -= d.cost()
 	c.docs.Delete(d.target.path)
 }
@@ -154,7 +163,7 @@ func (c *cache) size() int64 {
 	return c.bytes
 }
 
-func (d *document) writeTo(w io.Writer, zipped bool) error {
+func (d *response) writeTo(w io.Writer, zipped bool) error {
 	if !zipped {
 		return d.WritePlain(w)
 	}
@@ -164,7 +173,7 @@ func (d *document) writeTo(w io.Writer, zipped bool) error {
 
 // notModified evaluates the preconditions of a GET or HEAD request (RFC 9110,
 // section 13.2.2).
-func (d *document) notModified(h http.Header, etag string, dated bool) bool {
+func (d *response) notModified(h http.Header, etag string, dated bool) bool {
 	if values := h["If-None-Match"]; len(values) > 0 {
 		for _, v := range values {
 			for tag := range strings.SplitSeq(v, ",") {
