@@ -57,6 +57,7 @@ var floors = map[string]int{
 	"/internal/partition":        3,
 	"/internal/transfer":         3,
 	"/internal/packages":         4,
+	"/internal/document":         5,
 	"/internal/stored":           4,
 }
 

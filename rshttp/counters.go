@@ -1,6 +1,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"context"
 	"errors"
 	"fmt"
@@ -49,8 +51,8 @@ func (s *Source) Counters() Counters {
 		Hits:       s.counters.hits.Load() + s.counters.packages.Hits.Load(),
 		Refused:    s.counters.refused.Load(),
 		Failed:     s.counters.failed.Load(),
-		LeftOut:    s.site.leftOut.Load(),
-		Dropped:    s.site.dropped.Load(),
+		LeftOut:    s.site.LeftOut.Load(),
+		Dropped:    s.site.Dropped.Load(),
 		Sent:       s.counters.sent.Load(),
 		Broken:     s.counters.broken.Load(),
 		Read:       s.counters.packages.Read.Load(),
@@ -78,29 +80,29 @@ func (s *Source) SetStatus(ctx context.Context) ([]SetStatus, error) {
 		all  []SetStatus
 		errs []error
 	)
-	for _, st := range s.site.order {
-		now, err := st.status(ctx)
+	for _, st := range s.site.Order {
+		now, err := statusOf(ctx, st)
 		switch {
 		case err == nil || errors.Is(err, resourcesync.ErrNotReady):
 			all = append(all, now)
 		default:
-			errs = append(errs, fmt.Errorf("rshttp: %s: %w", title(st.Name), err))
+			errs = append(errs, fmt.Errorf("rshttp: %s: %w", document.Title(st.Name), err))
 		}
 	}
 	return all, errors.Join(errs...)
 }
 
-func (st *set) status(ctx context.Context) (SetStatus, error) {
+func statusOf(ctx context.Context, st *document.Set) (SetStatus, error) {
 	now := SetStatus{Set: st.Name, Resources: -1}
-	stat, err := statOf(ctx, st.Stater, partition.Whole)
+	stat, err := document.StatOf(ctx, st.Stater, partition.Whole)
 	if err != nil || st.Stater == nil {
 		return now, err
 	}
 	now.Resources, now.Changed = stat.Count, stat.LastModified
-	if st.Changer == nil || st.changeStater == nil {
+	if st.Changer == nil || st.ChangeStater == nil {
 		return now, nil
 	}
-	stat, err = statOf(ctx, st.changeStater, partition.Whole)
+	stat, err = document.StatOf(ctx, st.ChangeStater, partition.Whole)
 	now.Recorded = stat.LastModified
 	if p, ok := st.Changer.(resourcesync.Pender); ok && err == nil {
 		now.Pending, err = p.Pending(ctx)

@@ -1,6 +1,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"context"
 	"errors"
 	"io/fs"
@@ -24,11 +26,11 @@ func (e knownError) Unwrap() error { return e.error }
 
 // known returns err, as a knownError if the set was not ready at the last request either:
 // clients that wait for it send many requests.
-func (s *Source) known(t target, err error) error {
-	if t.set == nil || t.kind.state == nil { // which need not be ready
+func (s *Source) known(t document.Target, err error) error {
+	if t.Set == nil || t.Kind.State == nil { // which need not be ready
 		return err
 	}
-	unready := s.unready[t.set]
+	unready := s.unready[t.Set]
 	if !errors.Is(err, resourcesync.ErrNotReady) {
 		unready.Store(false)
 	} else if !unready.CompareAndSwap(false, true) {
@@ -52,12 +54,12 @@ func (s *Source) fail(w http.ResponseWriter, r *http.Request, err error, page bo
 	status, text := http.StatusServiceUnavailable, "The document cannot be rendered at the moment. Try again later."
 	retryAfter := 30 * time.Second
 	level, index := slog.LevelError, ""
-	gone, isGone := errors.AsType[*goneError](err)
+	gone, isGone := errors.AsType[*document.Gone](err)
 	switch {
 	case isGone:
-		index = gone.index
+		index = gone.Index
 		status, text, level = http.StatusGone, "The document is no longer part of its index. Continue at the index, linked here.", slog.LevelInfo
-		w.Header().Add("Link", linkTo(gone.index, resourcesync.RelIndex))
+		w.Header().Add("Link", linkTo(gone.Index, resourcesync.RelIndex))
 	case errors.Is(err, fs.ErrNotExist):
 		status, text, level = http.StatusNotFound, "There is no such document.", slog.LevelInfo
 	case errors.Is(err, fs.ErrPermission):

@@ -1,6 +1,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"context"
 	"encoding/json"
 	"slices"
@@ -20,34 +22,34 @@ import (
 //
 // The Publisher announces that a set has been removed, as [server.removed] says.
 type frameworkFeed struct {
-	set                         *set
+	set                         *document.Set
 	description, capabilityList string                              // digests
 	isOld                       func(context.Context) (bool, error) // whether the Source is; see [runner.isOld]
 	dumpInterval                time.Duration                       // between two announcements of a Resource Dump
 }
 
-func newFrameworkFeed(st *set, dumpInterval time.Duration, isOld func(context.Context) (bool, error)) (*frameworkFeed, error) {
-	list, err := target{kind: st.routes.kinds[kindCapabilityList], set: st}.render(context.Background(), nil)
+func newFrameworkFeed(st *document.Set, dumpInterval time.Duration, isOld func(context.Context) (bool, error)) (*frameworkFeed, error) {
+	list, err := document.Target{Kind: st.Routes.Kinds[document.KindCapabilityList], Set: st}.Render(context.Background(), nil)
 	if err != nil {
 		return nil, err
 	}
-	d := &frameworkFeed{set: st, isOld: isOld, dumpInterval: dumpInterval, capabilityList: digestOf(`"` + list.tag() + `"`), description: digestOf(string(st.description.text))}
-	for _, part := range st.description.parts {
-		d.description = digestOf(d.description, string(part))
+	d := &frameworkFeed{set: st, isOld: isOld, dumpInterval: dumpInterval, capabilityList: document.DigestOf(`"` + list.Tag() + `"`), description: document.DigestOf(string(st.Description.Text))}
+	for _, part := range st.Description.Parts {
+		d.description = document.DigestOf(d.description, string(part))
 	}
 	return d, nil
 }
 
 // hasVersion reports whether Stat covers everything on which Next depends.
 func (d *frameworkFeed) hasVersion() bool {
-	return d.set.Stater != nil && (d.set.Changer == nil || d.set.changeStater != nil)
+	return d.set.Stater != nil && (d.set.Changer == nil || d.set.ChangeStater != nil)
 }
 
 // presentable reports whether a change of the Source Description can be announced: each set
 // that it names has data, or has had presentTime to get it. So a set that cannot be read does
 // not hide the change from the subscribers of the other sets.
-func presentable(ctx context.Context, s *site) bool {
-	return time.Since(s.made) >= presentTime || !slices.ContainsFunc(s.order, func(st *set) bool { return st.ready(ctx) != nil })
+func presentable(ctx context.Context, s *document.Site) bool {
+	return time.Since(s.Made) >= presentTime || !slices.ContainsFunc(s.Order, func(st *document.Set) bool { return st.Ready(ctx) != nil })
 }
 
 const presentTime = 10 * time.Minute
@@ -55,23 +57,23 @@ const presentTime = 10 * time.Minute
 // Stat describes everything on which Next depends: the states of the set and its journal, and
 // the partitions, which lag behind the set. It has only a Version.
 func (d *frameworkFeed) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
-	now, err := d.set.resourceState(ctx, r, nil)
-	if err != nil || now.version == "" {
+	now, err := d.set.ResourceState(ctx, r, nil)
+	if err != nil || now.Version == "" {
 		return resourcesync.Stat{}, err
 	}
-	version := strconv.Quote(now.version)
+	version := strconv.Quote(now.Version)
 	if d.set.Changer != nil {
-		if now, err = journalState(ctx, target{set: d.set}, nil); err != nil || now.version == "" {
+		if now, err = document.JournalState(ctx, document.Target{Set: d.set}, nil); err != nil || now.Version == "" {
 			return resourcesync.Stat{}, err
 		}
-		version += strconv.Quote(now.version)
+		version += strconv.Quote(now.Version)
 	}
-	for _, of := range []*partition.Partitioner{d.set.pages, d.set.packages} {
+	for _, of := range []*partition.Partitioner{d.set.Pages, d.set.Packages} {
 		if p := of.Current(); p != nil {
 			version += " " + strconv.FormatUint(p.Number, 10)
 		}
 	}
-	if presentable(ctx, d.set.site) {
+	if presentable(ctx, d.set.Site) {
 		version += " presentable" // a change of the Source Description can be announced
 	}
 	return resourcesync.Stat{Version: version}, nil
@@ -90,9 +92,9 @@ func (d *frameworkFeed) Next(ctx context.Context, before string) (*publisher.Upd
 
 // next returns the first update that k lacks, and adds it to k.
 func (d *frameworkFeed) next(ctx context.Context, k *known) (*publisher.Update, error) {
-	notReady := d.set.ready(ctx)
+	notReady := d.set.Ready(ctx)
 	first := k.Description == "" // parents come first, so it waits for no other set
-	if first && notReady == nil || !first && presentable(ctx, d.set.site) {
+	if first && notReady == nil || !first && presentable(ctx, d.set.Site) {
 		if u, err := d.ofSource(ctx, k); u != nil || err != nil {
 			return u, err
 		}
@@ -114,7 +116,7 @@ func (d *frameworkFeed) next(ctx context.Context, k *known) (*publisher.Update, 
 	if len(entries) == 0 {
 		return nil, nil
 	}
-	return &publisher.Update{Up: d.set.url(kindCapabilityList, ""), Entries: entries}, nil
+	return &publisher.Update{Up: d.set.URL(document.KindCapabilityList, ""), Entries: entries}, nil
 }
 
 // ofSource returns an update of the Source Description. On a new channel, it is created only
@@ -132,16 +134,16 @@ func (d *frameworkFeed) ofSource(ctx context.Context, k *known) (*publisher.Upda
 		}
 	}
 	k.Description = d.description
-	return announceDescription(d.set.site, change), nil
+	return announceDescription(d.set.Site, change), nil
 }
 
 // announceDescription returns an update of the Source Description, or of its last part if it
 // is an index.
-func announceDescription(s *site, change resourcesync.ChangeType) *publisher.Update {
-	e := entry(s.routes.url(kindDescription, nil, ""), resourcesync.Description, change, time.Time{})
-	if n := len(s.description.parts); n > 0 {
+func announceDescription(s *document.Site, change resourcesync.ChangeType) *publisher.Update {
+	e := entry(s.Routes.URL(document.KindDescription, nil, ""), resourcesync.Description, change, time.Time{})
+	if n := len(s.Description.Parts); n > 0 {
 		e.Links = []resourcesync.Link{{Rel: resourcesync.RelIndex, Href: e.Loc}}
-		e.Loc = s.routes.url(kindDescriptionPart, nil, strconv.Itoa(n))
+		e.Loc = s.Routes.URL(document.KindDescriptionPart, nil, strconv.Itoa(n))
 	}
 	return &publisher.Update{Entries: []rsxml.Entry{e}}
 }
@@ -155,13 +157,13 @@ func (d *frameworkFeed) ofSet(k *known) *publisher.Update {
 		change = resourcesync.Created
 	}
 	k.CapabilityList = d.capabilityList
-	return announceSet(d.set.site, d.set.url(kindCapabilityList, ""), change)
+	return announceSet(d.set.Site, d.set.URL(document.KindCapabilityList, ""), change)
 }
 
 // announceSet returns an update of the Capability List at uri.
-func announceSet(s *site, uri string, change resourcesync.ChangeType) *publisher.Update {
+func announceSet(s *document.Site, uri string, change resourcesync.ChangeType) *publisher.Update {
 	e := entry(uri, resourcesync.CapabilityList, change, time.Time{})
-	return &publisher.Update{Up: s.routes.url(kindDescription, nil, ""), Entries: []rsxml.Entry{e}}
+	return &publisher.Update{Up: s.Routes.URL(document.KindDescription, nil, ""), Entries: []rsxml.Entry{e}}
 }
 
 // dumps announces the Resource Dump, or the newest one under its index. Each change of the
@@ -172,17 +174,17 @@ func (d *frameworkFeed) dumps(ctx context.Context, k *known) ([]rsxml.Entry, err
 		k.ResourceDump = nil
 		return nil, nil
 	}
-	p := d.set.packages.Current()
+	p := d.set.Packages.Current()
 	if p == nil {
 		return nil, nil // it is being divided for the first time
 	}
-	st, err := d.set.resourceState(ctx, partition.Whole, nil)
+	st, err := d.set.ResourceState(ctx, partition.Whole, nil)
 	if err != nil {
 		return nil, err
 	}
 	version := knownPagesOf(p).Version
-	if st.version != "" {
-		version = digestOf(st.version)
+	if st.Version != "" {
+		version = document.DigestOf(st.Version)
 	}
 	was := k.ResourceDump
 	if was != nil && (was.Version == version || time.Since(was.Announced) < d.dumpInterval) {
@@ -190,7 +192,7 @@ func (d *frameworkFeed) dumps(ctx context.Context, k *known) ([]rsxml.Entry, err
 	}
 	k.ResourceDump = &knownDump{version, time.Now().UTC()}
 	if len(p.Groups) == 1 {
-		return []rsxml.Entry{d.entry(kindResourceDump, "", resourcesync.Created, p.At)}, nil
+		return []rsxml.Entry{d.entry(document.KindResourceDump, "", resourcesync.Created, p.At)}, nil
 	}
 	part, newest := "", time.Time{}
 	i := 0
@@ -200,23 +202,23 @@ func (d *frameworkFeed) dumps(ctx context.Context, k *known) ([]rsxml.Entry, err
 		}
 		i++
 	}
-	return []rsxml.Entry{d.entry(kindResourceDump, part, resourcesync.Created, newest)}, nil
+	return []rsxml.Entry{d.entry(document.KindResourceDump, part, resourcesync.Created, newest)}, nil
 }
 
 // entry returns the entry of a document: of the kind if part is empty, otherwise of one of its
 // parts. at is the time of its change; if it is unknown, entry uses the current time, at which
 // the change became known.
 func (d *frameworkFeed) entry(kind, part string, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
-	e := entry(d.set.url(kind, ""), resourcesync.Capability(kind), change, at)
+	e := entry(d.set.URL(kind, ""), resourcesync.Capability(kind), change, at)
 	if part != "" {
 		e.Links = []resourcesync.Link{{Rel: resourcesync.RelIndex, Href: e.Loc}}
-		e.Loc = d.set.url(d.set.routes.kinds[kind].parts, part)
+		e.Loc = d.set.URL(d.set.Routes.Kinds[kind].Parts, part)
 	}
 	return e
 }
 
 func entry(uri string, c resourcesync.Capability, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
-	if now := time.Now(); !at.After(epoch) || at.After(now) {
+	if now := time.Now(); !at.After(document.Epoch) || at.After(now) {
 		at = now.UTC().Truncate(time.Microsecond)
 	}
 	return rsxml.Entry{Loc: uri, Metadata: rsxml.Metadata{Capability: c, Change: change, Datetime: at}}

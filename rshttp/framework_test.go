@@ -44,7 +44,7 @@ func frame(t *testing.T, o Options, known string, sets ...Set) *framed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs, err := newFrameworkFeed(src.site.order[0], src.options.Push.DumpInterval, src.isOld)
+	docs, err := newFrameworkFeed(src.site.Order[0], src.options.Push.DumpInterval, src.isOld)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -398,7 +398,7 @@ func TestFrameworkWaits(t *testing.T) {
 	f := frame(t, Options{}, "", now, Set{Name: "later", Provider: later})
 	f.get("https://example.org/rs/now/resourcelist.xml")
 	f.want("created .well-known/resourcesync\ncreated rs/now/capabilitylist.xml\ncreated rs/now/resourcelist.xml\ncreated rs/now/changelist.xml\n")
-	waiting, err := newFrameworkFeed(f.src.site.order[1], f.src.options.Push.DumpInterval, f.src.isOld)
+	waiting, err := newFrameworkFeed(f.src.site.Order[1], f.src.options.Push.DumpInterval, f.src.isOld)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -412,7 +412,7 @@ func TestFrameworkWaits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.src.site.made = f.src.site.made.Add(-presentTime)
+	f.src.site.Made = f.src.site.Made.Add(-presentTime)
 	after, err := f.docs.Stat(t.Context(), resourcesync.Range{})
 	if err != nil || after.Version == before.Version {
 		t.Errorf("%v, %v: the feed is not read again", after, err)

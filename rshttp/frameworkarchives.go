@@ -1,6 +1,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"context"
 	"strconv"
 	"time"
@@ -27,11 +29,11 @@ type knownArchive struct {
 func (d *frameworkFeed) archives(ctx context.Context, k *known) ([]rsxml.Entry, error) {
 	var news []rsxml.Entry
 	was := k.Archives
-	k.Archives = make(map[resourcesync.Capability]knownArchive, len(d.set.archives))
-	for _, c := range d.set.archives {
+	k.Archives = make(map[resourcesync.Capability]knownArchive, len(d.set.Archives))
+	for _, c := range d.set.Archives {
 		before, isKnown := was[c]
-		t := target{kind: d.set.routes.kinds[string(c)], set: d.set}
-		now, err := t.archiveNews(ctx, before)
+		t := document.Target{Kind: d.set.Routes.Kinds[string(c)], Set: d.set}
+		now, err := archiveNews(ctx, t, before)
 		if err != nil {
 			return nil, err
 		}
@@ -49,9 +51,9 @@ func (d *frameworkFeed) archives(ctx context.Context, k *known) ([]rsxml.Entry, 
 
 // archiveNews returns the state of the archive t. It reads the archive only if it may have
 // changed since before.
-func (t target) archiveNews(ctx context.Context, before knownArchive) (now knownArchive, err error) {
-	if t.isOfJournal() {
-		if now.Version, err = t.archivedSpan(ctx); err != nil || now.Version == before.Version {
+func archiveNews(ctx context.Context, t document.Target, before knownArchive) (now knownArchive, err error) {
+	if isOfJournal(t) {
+		if now.Version, err = archivedSpan(ctx, t); err != nil || now.Version == before.Version {
 			return before, err
 		}
 	} else if time.Since(before.Read) < archiveInterval {
@@ -61,14 +63,14 @@ func (t target) archiveNews(ctx context.Context, before knownArchive) (now known
 	}
 	var times []int64
 	var last resourcesync.Snapshot
-	for snapshot, err := range t.snapshots(ctx) {
+	for snapshot, err := range t.Snapshots(ctx) {
 		if err != nil {
 			return before, err
 		}
-		times = append(times, timeOf(&snapshot))
+		times = append(times, document.TimeOf(&snapshot))
 		last = snapshot
 	}
-	if pages := partition.Spans(times, partition.AllTime, t.set.Division.PageSize); len(pages) > 1 {
+	if pages := partition.Spans(times, partition.AllTime, t.Set.Division.PageSize); len(pages) > 1 {
 		now.Newest = partition.FormatTime(time.UnixMicro(pages[len(pages)-1].From))
 	}
 	if now.Version == "" {
@@ -76,26 +78,26 @@ func (t target) archiveNews(ctx context.Context, before knownArchive) (now known
 		if len(times) > 0 {
 			first = times[0]
 		}
-		now.Version = digestOf(strconv.Itoa(len(times)), strconv.FormatInt(first, 10), last.URI, stamp(last.At), stamp(last.Interval.Until), stamp(last.LastModified))
+		now.Version = document.DigestOf(strconv.Itoa(len(times)), strconv.FormatInt(first, 10), last.URI, document.Stamp(last.At), document.Stamp(last.Interval.Until), document.Stamp(last.LastModified))
 	}
 	return now, nil
 }
 
 // isOfJournal reports whether the archive t has the Change Lists that the journal has dropped.
-func (t target) isOfJournal() bool {
-	return t.kind.capability == resourcesync.ChangeListArchive && t.set.ChangeArchiver != nil
+func isOfJournal(t document.Target) bool {
+	return t.Kind.Capability == resourcesync.ChangeListArchive && t.Set.ChangeArchiver != nil
 }
 
 // archivedSpan returns a digest of the times between which the archive has the changes: it
 // gets a list when the journal drops one.
-func (t target) archivedSpan(ctx context.Context) (string, error) {
-	stat, err := t.set.ChangeArchiver.StatArchive(ctx)
+func archivedSpan(ctx context.Context, t document.Target) (string, error) {
+	stat, err := t.Set.ChangeArchiver.StatArchive(ctx)
 	if err != nil {
 		return "", err
 	}
-	until, err := t.set.Changer.Since(ctx)
+	until, err := t.Set.Changer.Since(ctx)
 	if err != nil {
 		return "", err
 	}
-	return digestOf(stamp(stat.Since), stamp(until)), nil
+	return document.DigestOf(document.Stamp(stat.Since), document.Stamp(until)), nil
 }

@@ -1,6 +1,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"context"
 	"encoding/json"
 	"fmt"
@@ -27,9 +29,9 @@ type vast struct {
 
 func (v *vast) Cuts(context.Context, []resourcesync.Cut, int) (cuts []resourcesync.Cut, err error) {
 	for i := range v.pages - 1 {
-		cuts = append(cuts, resourcesync.Cut{Key: fmt.Sprintf("%06d", i+1), Count: 10, Newest: epoch.Add(time.Hour)})
+		cuts = append(cuts, resourcesync.Cut{Key: fmt.Sprintf("%06d", i+1), Count: 10, Newest: document.Epoch.Add(time.Hour)})
 	}
-	return append(cuts, resourcesync.Cut{Count: v.count, Newest: epoch.Add(time.Duration(v.count) * time.Hour)}), nil
+	return append(cuts, resourcesync.Cut{Count: v.count, Newest: document.Epoch.Add(time.Duration(v.count) * time.Hour)}), nil
 }
 
 // renew divides a set, as Run does in the background.
@@ -44,7 +46,7 @@ func TestD2_FrameworkIsSmall(t *testing.T) {
 	v := &vast{memory.New(nil), 50_000, 1}
 	f := frame(t, Options{}, "", Set{Provider: v})
 	divide := func() {
-		if err := renew(t.Context(), f.src.site.order[0].pages); err != nil {
+		if err := renew(t.Context(), f.src.site.Order[0].Pages); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -135,7 +137,7 @@ func TestFrameworkWithoutStater(t *testing.T) {
 			t.Log(name)
 			f := frame(t, Options{Division: Division{PageSize: 10}}, "", Set{Provider: silent{set}, Changer: journal})
 			divide := func() {
-				if err := renew(t.Context(), f.src.site.order[0].pages); err != nil {
+				if err := renew(t.Context(), f.src.site.Order[0].Pages); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -166,7 +168,7 @@ func TestFrameworkWithoutStater(t *testing.T) {
 			"created rs/resourcelist/Mg~.xml index rs/resourcelist.xml\n")
 		set.put(t, "0")
 		time.Sleep(time.Second)
-		if err := renew(t.Context(), f.src.site.order[0].pages); err != nil {
+		if err := renew(t.Context(), f.src.site.Order[0].Pages); err != nil {
 			t.Fatal(err)
 		}
 		// It is only known that one of them has changed.
@@ -274,7 +276,7 @@ func TestD2_Split(t *testing.T) {
 			}
 			time.Sleep(time.Second)
 		}
-		if err := renew(t.Context(), f.src.site.order[0].pages); err != nil {
+		if err := renew(t.Context(), f.src.site.Order[0].Pages); err != nil {
 			t.Fatal(err)
 		}
 		if _, now := f.crawl(); now[resourcesync.ResourceList] >= count[resourcesync.ResourceList] {
@@ -306,7 +308,7 @@ func TestD2_DumpDaily(t *testing.T) {
 		}
 		divide := func() {
 			t.Helper()
-			if err := renew(t.Context(), f.src.site.order[0].packages); err != nil {
+			if err := renew(t.Context(), f.src.site.Order[0].Packages); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -415,7 +417,7 @@ func (l *lateLog) add(at time.Time) {
 	slices.SortFunc(l.changes, func(a, b resourcesync.Change) int { return a.Datetime.Compare(b.Datetime) })
 }
 
-func (l *lateLog) Since(context.Context) (time.Time, error) { return epoch, nil }
+func (l *lateLog) Since(context.Context) (time.Time, error) { return document.Epoch, nil }
 
 func (l *lateLog) Changes(_ context.Context, iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
 	return func(yield func(resourcesync.Change, error) bool) {

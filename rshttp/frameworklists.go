@@ -1,6 +1,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"context"
 	"slices"
 	"strconv"
@@ -21,14 +23,14 @@ func (d *frameworkFeed) changes(ctx context.Context, k *known) ([]rsxml.Entry, e
 	// Read the state first: changes in between may be announced now, and are announced
 	// again later.
 	var now knownJournal
-	state, err := journalState(ctx, target{set: st}, nil)
+	state, err := document.JournalState(ctx, document.Target{Set: st}, nil)
 	if err != nil {
 		return nil, err
 	}
-	if state.version != "" {
-		now = knownJournal{digestOf(state.version), state.modified}
+	if state.Version != "" {
+		now = knownJournal{document.DigestOf(state.Version), state.Modified}
 	}
-	windows, err := st.windows.Get(ctx)
+	windows, err := st.Windows.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -53,23 +55,23 @@ func (d *frameworkFeed) changes(ctx context.Context, k *known) ([]rsxml.Entry, e
 			}
 		}
 	}
-	news, k.ChangeList = d.windowEntries(kindChangeList, k.ChangeList, windows, moved, splitTimes{born, closed}, now.Newest)
-	if !st.has(resourcesync.ChangeDump) {
+	news, k.ChangeList = d.windowEntries(document.KindChangeList, k.ChangeList, windows, moved, splitTimes{born, closed}, now.Newest)
+	if !st.Has(resourcesync.ChangeDump) {
 		k.ChangeDump = nil
 		return news, nil
 	}
-	dump, err := st.changePackages.Dump(ctx)
+	dump, err := st.ChangePackages.Dump(ctx)
 	if err != nil {
 		return nil, err
 	}
 	until := dump.Covers().Until // a Change Dump changes when a package is closed
 	moved = k.ChangeDump == nil || !until.Equal(k.ChangeDump.Until)
-	parts := st.dumpParts(dump)
+	parts := st.DumpParts(dump)
 	times := splitTimes{born: until}
 	if i := k.ChangeDump.closed(parts); i >= 0 {
 		times.closed = parts[i].Until
 	}
-	dumps, told := d.windowEntries(kindChangeDump, k.ChangeDump, parts, moved, times, until)
+	dumps, told := d.windowEntries(document.KindChangeDump, k.ChangeDump, parts, moved, times, until)
 	told.Until = until
 	k.ChangeDump = told
 	return append(news, dumps...), nil
@@ -79,7 +81,7 @@ func (d *frameworkFeed) changes(ctx context.Context, k *known) ([]rsxml.Entry, e
 // state, or nil.
 func (d *frameworkFeed) readJournal(ctx context.Context, before *knownJournal, windows []resourcesync.Interval) (now knownJournal, err error) {
 	if _, ok := d.set.Changer.(resourcesync.Windower); !ok {
-		changes, newest, err := d.set.windows.Last(ctx)
+		changes, newest, err := d.set.Windows.Last(ctx)
 		return knownJournal{strconv.Itoa(changes), newest}, err
 	}
 	from := windows[len(windows)-1].From
@@ -87,7 +89,7 @@ func (d *frameworkFeed) readJournal(ctx context.Context, before *knownJournal, w
 		now, from = *before, before.Newest // the datetimes of a Windower are strictly increasing
 	}
 	omitted := func(c *resourcesync.Change, _ error) { now.Newest = c.Datetime } // a change all the same
-	for c, err := range (journal{d.set}).changes(ctx, resourcesync.Interval{From: from}, omitted) {
+	for c, err := range d.set.Journal().Changes(ctx, resourcesync.Interval{From: from}, omitted) {
 		if err != nil {
 			return now, err
 		}
@@ -99,7 +101,7 @@ func (d *frameworkFeed) readJournal(ctx context.Context, before *knownJournal, w
 // born returns the time at which the open window w began: that of its first change, which
 // closed the previous window, or the end of the previous window if there is no change.
 func (d *frameworkFeed) born(ctx context.Context, w resourcesync.Interval) (time.Time, error) {
-	first, err := journal{d.set}.first(ctx, w)
+	first, err := d.set.Journal().First(ctx, w)
 	if err == nil && first.IsZero() {
 		first = w.From
 	}
@@ -157,7 +159,7 @@ func (d *frameworkFeed) windowEntries(kind string, k *knownWindows, windows []re
 
 // resources announces the Resource List, or the lists under its index.
 func (d *frameworkFeed) resources(ctx context.Context, k *known) ([]rsxml.Entry, error) {
-	p := d.set.pages.Current()
+	p := d.set.Pages.Current()
 	if p == nil {
 		return nil, resourcesync.ErrNotReady // it is being divided for the first time
 	}
@@ -192,13 +194,13 @@ func (d *frameworkFeed) resources(ctx context.Context, k *known) ([]rsxml.Entry,
 func (d *frameworkFeed) onlyPage(ctx context.Context, p *partition.Partition) (*partition.Partition, error) {
 	now := *p
 	now.Cuts = []resourcesync.Cut{{Count: p.Cuts[0].Count, Newest: p.At}}
-	st, err := d.set.resourceState(ctx, partition.Whole, nil)
+	st, err := d.set.ResourceState(ctx, partition.Whole, nil)
 	if err != nil {
 		return nil, err
 	}
-	if st.version != "" {
-		now.Version, now.At = st.version, st.modified
-		now.Cuts[0] = resourcesync.Cut{Newest: st.modified} // the version says it all
+	if st.Version != "" {
+		now.Version, now.At = st.Version, st.Modified
+		now.Cuts[0] = resourcesync.Cut{Newest: st.Modified} // the version says it all
 	}
 	return &now, nil
 }
@@ -213,15 +215,15 @@ func knownPagesOf(p *partition.Partition) *knownPages {
 	}
 	var state []string
 	for _, c := range p.Cuts {
-		state = append(state, c.Key, strconv.Itoa(c.Count), stamp(c.Newest))
+		state = append(state, c.Key, strconv.Itoa(c.Count), document.Stamp(c.Newest))
 		if c.Newest.After(k.Newest) {
 			k.Newest = c.Newest.UTC()
 		}
 	}
 	if !dated(p) {
-		state = append(state, p.Version, stamp(p.At))
+		state = append(state, p.Version, document.Stamp(p.At))
 	}
-	k.Version = digestOf(state...)
+	k.Version = document.DigestOf(state...)
 	return k
 }
 
@@ -268,5 +270,5 @@ func (d *frameworkFeed) pageEntry(p *partition.Partition, i int, change resource
 	if len(p.Cuts) > 1 {
 		part = partition.FormatRange(p.Range(i))
 	}
-	return d.entry(kindResourceList, part, change, at)
+	return d.entry(document.KindResourceList, part, change, at)
 }

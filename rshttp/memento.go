@@ -1,6 +1,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -39,11 +41,11 @@ func (q request) serveMemento() error {
 	if err != nil {
 		return err
 	}
-	v := &version{open: func() (io.ReadCloser, error) { return q.t.set.ChangeOpener.OpenChange(q.r.Context(), c) }}
+	v := &version{open: func() (io.ReadCloser, error) { return q.t.Set.ChangeOpener.OpenChange(q.r.Context(), c) }}
 	defer v.close()
 	err = v.begin(&c.Resource)
 	if errors.Is(err, fs.ErrNotExist) {
-		return q.t.set.versionGone()
+		return q.t.Set.VersionGone()
 	}
 	if err != nil {
 		return err
@@ -71,13 +73,13 @@ func (q request) serveMemento() error {
 // any time.
 func (q request) findVersion() (c resourcesync.Change, err error) {
 	if len(q.r.URL.RawQuery) > maxQuery {
-		return c, errMoment
+		return c, document.ErrMoment
 	}
 	query := q.r.URL.Query()
-	uri := query.Get(paramURI)
-	at, err := partition.ParseTime(query.Get(paramDatetime))
+	uri := query.Get(document.ParamURI)
+	at, err := partition.ParseTime(query.Get(document.ParamDatetime))
 	if err != nil || rsxml.CheckURI(uri) != nil {
-		return c, errMoment
+		return c, document.ErrMoment
 	}
 	if err := q.renderings.AcquireWithin(q.r.Context(), q.options.Limits.Wait, true); err != nil {
 		return c, err
@@ -85,7 +87,7 @@ func (q request) findVersion() (c resourcesync.Change, err error) {
 	defer q.renderings.Release(true)
 	ctx, cancel := context.WithTimeout(q.r.Context(), q.options.Limits.RenderTimeout)
 	defer cancel()
-	return q.t.set.version(ctx, uri, at)
+	return q.t.Set.Version(ctx, uri, at)
 }
 
 // A version reads the content of a resource after a change, from any offset. If it is read

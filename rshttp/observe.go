@@ -1,6 +1,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"cmp"
 	"io"
 	"net/http"
@@ -136,7 +138,7 @@ func (r *recorder) wrote(n int64, err error) {
 // sending records which document w sends, if its answers are observed.
 func sending(w http.ResponseWriter, doc *response, cached bool) {
 	if r, ok := w.(*recorder); ok {
-		r.Cached, r.Index, r.Until = cached, doc.index, doc.until()
+		r.Cached, r.Index, r.Until = cached, doc.Index, doc.until()
 	}
 }
 
@@ -150,13 +152,13 @@ func sendingPage(w http.ResponseWriter) {
 
 // until returns Answer.Until of d.
 func (d *response) until() time.Time {
-	switch k := d.target.kind; {
-	case d.index:
+	switch k := d.target.Kind; {
+	case d.Index:
 		return time.Time{}
-	case k.capability == resourcesync.ChangeList:
-		return d.state.last
-	case k.name == kindResourceList:
-		return d.state.modified
+	case k.Capability == resourcesync.ChangeList:
+		return d.State.Last
+	case k.Name == document.KindResourceList:
+		return d.State.Modified
 	}
-	return d.target.until()
+	return d.target.Until()
 }

@@ -1,6 +1,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"cmp"
 	"context"
 	"errors"
@@ -194,10 +196,10 @@ func (o *Options) withDefaults() (Options, error) {
 }
 
 // config returns the part of o on which the documents below base depend.
-func (o *Options) config(base *url.URL) config {
-	return config{
+func (o *Options) config(base *url.URL) document.Config {
+	return document.Config{
 		Base:          base,
-		Division:      division(o.Division),
+		Division:      document.Division(o.Division),
 		DescribedBy:   o.DescribedBy,
 		PlainSitemaps: o.Sitemaps&PlainSitemaps != 0,
 		HTML:          !o.Pages.Off,

@@ -1,6 +1,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"context"
 	"encoding/base64"
 	"fmt"
@@ -30,22 +32,22 @@ func (s *Source) Page() string {
 	if s.templates == nil {
 		return ""
 	}
-	return s.site.routes.url(kindDescription+pageOf, nil, "")
+	return s.site.Routes.URL(document.KindDescription+document.PageOf, nil, "")
 }
 
 // asPage returns the target of the page of t if a request for t is to be answered with it.
-func asPage(r *http.Request, t target) (target, bool) {
-	if t.kind.page == nil || !pages.Navigates(r) {
+func asPage(r *http.Request, t document.Target) (document.Target, bool) {
+	if t.Kind.Page == nil || !pages.Navigates(r) {
 		return t, false
 	}
-	t.kind = t.kind.page
+	t.Kind = t.Kind.Page
 	return t, true
 }
 
 // A view is a request for the page of the document t.
 type view struct {
 	*Source
-	t     target
+	t     document.Target
 	now   time.Time
 	after string      // where the rows of the page begin: a key or a time; empty for the first
 	sort  pages.Order // of the rows
@@ -76,15 +78,15 @@ var maxPosition = base64.RawURLEncoding.EncodedLen(resourcesync.MaxKeyLength)
 // servePage answers a request for the page of a document. Pages are not cached.
 func (q request) servePage() error {
 	v := &view{Source: q.Source, t: q.t, now: time.Now()}
-	v.t.kind = q.t.kind.document
+	v.t.Kind = q.t.Kind.Document
 	query := q.r.URL.Query()
 	v.after, v.sort = query.Get("after"), pages.Order(query.Get("sort")).Valid()
 	if len(v.after) > maxPosition {
-		return v.t.notExist("a position of this length")
+		return v.t.NotExist("a position of this length")
 	}
 	ctx, cancel := context.WithTimeout(q.r.Context(), max(q.options.Limits.Wait, 0)+2*q.options.Limits.RenderTimeout)
 	defer cancel()
-	key := v.t.kind.name + pageOf + " " + v.t.setName() + " " + v.t.part + "?" + url.Values{"after": {v.after}, "sort": {string(v.sort)}}.Encode()
+	key := v.t.Kind.Name + document.PageOf + " " + setName(v.t) + " " + v.t.Part + "?" + url.Values{"after": {v.after}, "sort": {string(v.sort)}}.Encode()
 	result, err := q.requests.Of(true).Do(ctx, key, admission.Job{
 		Begin: func(ctx context.Context) error { return q.renderings.AcquireWithin(ctx, q.options.Limits.Wait, true) },
 		Work: func(ctx context.Context) (any, error) {
@@ -112,13 +114,13 @@ func (q request) servePage() error {
 // of the topic: a client that follows them subscribes to what the hub delivers. WebSub 4.1
 // wants another self for each representation, but Change Notification 4.1 wants the topic.
 func (q request) isTopic() bool {
-	of := q.t.kind.document
-	return of.form == formTopic && q.t.path == q.site.routes.path(of.name, q.t.set, "")
+	of := q.t.Kind.Document
+	return of.Form == document.FormTopic && q.t.Path == q.site.Routes.Path(of.Name, q.t.Set, "")
 }
 
 func (v *view) render(ctx context.Context) (*rendered, error) {
-	if v.t.set != nil && v.t.kind.state != nil {
-		if err := v.t.set.ready(ctx); err != nil {
+	if v.t.Set != nil && v.t.Kind.State != nil {
+		if err := v.t.Set.Ready(ctx); err != nil {
 			return nil, err
 		}
 	}
@@ -138,36 +140,36 @@ func (v *view) render(ctx context.Context) (*rendered, error) {
 	if err != nil {
 		return nil, err
 	}
-	doc := newResponse(v.t, &document{Text: text, state: &state{}})
+	doc := newResponse(v.t, &document.Document{Text: text, State: &document.State{}})
 	doc.hdrType, doc.hdrCacheControl = hdrHTML, cachePrivate
 	return &rendered{doc, p.connect}, nil
 }
 
 // gather gathers the content of the page of v.
 func (v *view) gather(ctx context.Context) (page, error) {
-	switch v.t.kind.name {
-	case kindDescription:
+	switch v.t.Kind.Name {
+	case document.KindDescription:
 		return pageSource(ctx, v)
-	case kindCapabilityList:
+	case document.KindCapabilityList:
 		return pageSet(ctx, v)
-	case kindResourceList:
+	case document.KindResourceList:
 		return pageResourceList(ctx, v)
-	case kindResourcePage, kindDumpManifest:
+	case document.KindResourcePage, document.KindDumpManifest:
 		return pageResourcePage(ctx, v)
-	case kindResourceDump, kindDumpPart:
+	case document.KindResourceDump, document.KindDumpPart:
 		return pageDump(ctx, v)
-	case kindChangeList:
+	case document.KindChangeList:
 		return pageChangeList(ctx, v)
-	case kindRecentChanges:
+	case document.KindRecentChanges:
 		return pageRecentChanges(ctx, v)
-	case kindChangeWindow:
+	case document.KindChangeWindow:
 		return pageChangeWindow(ctx, v)
-	case kindChangeDump, kindChangeDumpPart:
+	case document.KindChangeDump, document.KindChangeDumpPart:
 		return pageChangeDump(ctx, v)
-	case kindChangeManifest:
+	case document.KindChangeManifest:
 		return pageChangeManifest(ctx, v)
 	}
-	if v.t.kind.form == formTopic {
+	if v.t.Kind.Form == document.FormTopic {
 		return pageChannel(ctx, v)
 	}
 	return pageArchive(ctx, v)
@@ -193,36 +195,36 @@ func (s *Source) failPage(w http.ResponseWriter, r *http.Request, f *failure) {
 
 // layout returns a page with the common parts of all pages.
 func (s *Source) layout(title string) *webpage.Page {
-	host := s.site.routes.origin[strings.Index(s.site.routes.origin, "://")+len("://"):]
+	host := s.site.Routes.Origin[strings.Index(s.site.Routes.Origin, "://")+len("://"):]
 	return &webpage.Page{Title: title, Site: host, Home: s.Page(), Now: time.Now()}
 }
 
 // trail returns the links to the pages above that of v.
 func (v *view) trail() []webpage.Link {
-	if v.t.set == nil {
+	if v.t.Set == nil {
 		return nil
 	}
 	trail := []webpage.Link{{Text: "Source", URL: v.Page()}}
-	if v.t.kind.name != kindCapabilityList {
-		trail = append(trail, webpage.Link{Text: v.t.set.display(), URL: v.page(kindCapabilityList, "")})
+	if v.t.Kind.Name != document.KindCapabilityList {
+		trail = append(trail, webpage.Link{Text: display(v.t.Set), URL: v.page(document.KindCapabilityList, "")})
 	}
-	above, index := v.t.kind.parent, " Index"
-	switch v.t.kind.name {
-	case kindDumpManifest:
-		above, index = kindResourceDump, ""
-	case kindChangeManifest:
-		above, index = kindChangeDump, ""
-	case kindRecentChanges:
-		above, index = kindChangeList, ""
+	above, index := v.t.Kind.Parent, " Index"
+	switch v.t.Kind.Name {
+	case document.KindDumpManifest:
+		above, index = document.KindResourceDump, ""
+	case document.KindChangeManifest:
+		above, index = document.KindChangeDump, ""
+	case document.KindRecentChanges:
+		above, index = document.KindChangeList, ""
 	}
 	if above != "" {
-		trail = append(trail, webpage.Link{Text: nameOf(v.site.routes.kinds[above].capability) + index, URL: v.page(above, "")})
+		trail = append(trail, webpage.Link{Text: nameOf(v.site.Routes.Kinds[above].Capability) + index, URL: v.page(above, "")})
 	}
 	return trail
 }
 
 // page returns the URL of the page of a document of the set of v.
-func (v *view) page(kind, part string) string { return v.t.url(kind+pageOf, part) }
+func (v *view) page(kind, part string) string { return v.t.URL(kind+document.PageOf, part) }
 
 // here returns the URL of the page of v with other rows or another order.
 func (v *view) here(after string, sort pages.Order) string {
@@ -233,7 +235,7 @@ func (v *view) here(after string, sort pages.Order) string {
 	if sort != "" {
 		query.Set("sort", string(sort))
 	}
-	uri := v.site.routes.url(v.t.kind.name+pageOf, v.t.set, v.t.part)
+	uri := v.site.Routes.URL(v.t.Kind.Name+document.PageOf, v.t.Set, v.t.Part)
 	if len(query) > 0 {
 		uri += "?" + query.Encode()
 	}
@@ -241,7 +243,7 @@ func (v *view) here(after string, sort pages.Order) string {
 }
 
 // documentURL returns the URL of the document of v.
-func (v *view) documentURL() string { return v.site.routes.url(v.t.kind.name, v.t.set, v.t.part) }
+func (v *view) documentURL() string { return v.site.Routes.URL(v.t.Kind.Name, v.t.Set, v.t.Part) }
 
 // key returns the first key of the page of v: the one after the last of the page before.
 func (v *view) key() (string, error) {
@@ -267,15 +269,15 @@ func (v *view) time() (time.Time, error) {
 	return at, nil
 }
 
-func (t target) setName() string {
-	if t.set == nil {
+func setName(t document.Target) string {
+	if t.Set == nil {
 		return ""
 	}
-	return t.set.Name
+	return t.Set.Name
 }
 
 // display returns the name of st on a page.
-func (st *set) display() string {
+func display(st *document.Set) string {
 	if st.Name == "" {
 		return "All resources"
 	}

@@ -1,6 +1,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"context"
 	"errors"
 	"iter"
@@ -18,16 +20,16 @@ import (
 // pageChangeList is the page of changelist.xml: of the windows, the newest first, if the list
 // is an index, otherwise of the changes.
 func pageChangeList(ctx context.Context, v *view) (page, error) {
-	windows, err := v.t.set.windows.Get(ctx)
+	windows, err := v.t.Set.Windows.Get(ctx)
 	if err != nil {
 		return page{}, err
 	}
 	if len(windows) == 1 {
-		return v.changes(ctx, journal{v.t.set}, windows[0], "Change List")
+		return v.changes(ctx, v.t.Set.Journal(), windows[0], "Change List")
 	}
-	out, err := v.intervals("Change List Index", kindChangeWindow, windows, func(iv resourcesync.Interval) string { return partition.FormatTime(iv.From) })
+	out, err := v.intervals("Change List Index", document.KindChangeWindow, windows, func(iv resourcesync.Interval) string { return partition.FormatTime(iv.From) })
 	if data, ok := out.data.(pages.List); ok {
-		data.Links = []webpage.Link{{Text: "The newest changes in one list", URL: v.page(kindRecentChanges, "")}}
+		data.Links = []webpage.Link{{Text: "The newest changes in one list", URL: v.page(document.KindRecentChanges, "")}}
 		out.data = data
 	}
 	return out, err
@@ -35,27 +37,27 @@ func pageChangeList(ctx context.Context, v *view) (page, error) {
 
 // pageRecentChanges is the page of changelist/recent.xml. It also leads to earlier changes.
 func pageRecentChanges(ctx context.Context, v *view) (page, error) {
-	since, err := v.t.set.Changer.Since(ctx)
+	since, err := v.t.Set.Changer.Since(ctx)
 	if err != nil {
 		return page{}, err
 	}
-	return v.changes(ctx, journal{v.t.set}, resourcesync.Interval{From: since}, "Recent changes")
+	return v.changes(ctx, v.t.Set.Journal(), resourcesync.Interval{From: since}, "Recent changes")
 }
 
 // pageChangeWindow is the page of a Change List of an index, or of one in the archive.
 func pageChangeWindow(ctx context.Context, v *view) (page, error) {
-	windows, err := v.t.set.windows.Get(ctx)
+	windows, err := v.t.Set.Windows.Get(ctx)
 	if err != nil {
 		return page{}, err
 	}
-	iv, err := v.t.window(windows)
+	iv, err := v.t.Window(windows)
 	if err == nil {
-		return v.changes(ctx, journal{v.t.set}, iv, "Change List")
+		return v.changes(ctx, v.t.Set.Journal(), iv, "Change List")
 	}
-	a := v.t.set.ChangeArchiver
-	gone := &goneError{index: v.page(kindChangeList, ""), reason: "the journal no longer has this window"}
-	if !errors.Is(err, errMoved) || a == nil {
-		if errors.Is(err, errMoved) {
+	a := v.t.Set.ChangeArchiver
+	gone := &document.Gone{Index: v.page(document.KindChangeList, ""), Reason: "the journal no longer has this window"}
+	if !errors.Is(err, document.ErrMoved) || a == nil {
+		if errors.Is(err, document.ErrMoved) {
 			err = gone
 		}
 		return page{}, err
@@ -67,22 +69,22 @@ func pageChangeWindow(ctx context.Context, v *view) (page, error) {
 	if !found {
 		return page{}, gone
 	}
-	return v.changes(ctx, changeArchive{a}, windows[i], "Archived Change List")
+	return v.changes(ctx, document.ChangeArchive{ChangeArchiver: a}, windows[i], "Archived Change List")
 }
 
 // pageChangeManifest is the page of the manifest of a package of changes.
 func pageChangeManifest(ctx context.Context, v *view) (page, error) {
-	dump, err := v.t.set.changePackages.Dump(ctx)
+	dump, err := v.t.Set.ChangePackages.Dump(ctx)
 	if err != nil {
 		return page{}, err
 	}
-	p, found := dump.Find(v.t.part)
+	p, found := dump.Find(v.t.Part)
 	if !found {
-		return page{}, &goneError{index: v.page(kindChangeDump, ""), reason: "the division of the journal has changed, or it no longer has these changes"}
+		return page{}, &document.Gone{Index: v.page(document.KindChangeDump, ""), Reason: "the division of the journal has changed, or it no longer has these changes"}
 	}
-	out, err := v.changes(ctx, journal{v.t.set}, p, nameOf(v.t.kind.capability))
+	out, err := v.changes(ctx, v.t.Set.Journal(), p, nameOf(v.t.Kind.Capability))
 	if data, ok := out.data.(pages.Changes); ok {
-		data.Package = v.t.url(kindChangePackage, v.t.part)
+		data.Package = v.t.URL(document.KindChangePackage, v.t.Part)
 		out.data = data
 	}
 	return out, err
@@ -90,23 +92,23 @@ func pageChangeManifest(ctx context.Context, v *view) (page, error) {
 
 // changes is the page of the changes of r in iv, the newest first, from the time v.after
 // backwards. Changes with the same datetime are never on two pages.
-func (v *view) changes(ctx context.Context, r record, iv resourcesync.Interval, title string) (page, error) {
+func (v *view) changes(ctx context.Context, r document.Record, iv resourcesync.Interval, title string) (page, error) {
 	before, err := v.time()
 	if err != nil {
 		return page{}, err
 	}
 	data := pages.Changes{Facts: v.intervalFacts(iv)}
 	if iv.Open() && before.IsZero() {
-		data.Live = v.t.set.liveURL()
+		data.Live = v.t.Set.LiveURL()
 	}
 	if !before.IsZero() {
 		data.Pager.First = v.here("", v.sort)
 		iv.Until = before.Add(-1)
 		if !iv.Until.After(iv.From) {
-			return page{}, v.t.notExist("a list with this position")
+			return page{}, v.t.NotExist("a list with this position")
 		}
 	}
-	newest, err := v.t.set.newestChange(ctx, v.now)
+	newest, err := newestChange(ctx, v.t.Set, v.now)
 	if err != nil {
 		return page{}, err
 	}
@@ -117,7 +119,7 @@ read:
 			return page{}, err
 		}
 		for _, c := range slices.Backward(span.Changes) {
-			row := pages.NewChange(&c, v.site.routes.origin)
+			row := pages.NewChange(&c, v.site.Routes.Origin)
 			if size += row.Size(); len(data.Rows) == pages.Rows || size > pages.Budget && len(data.Rows) > 0 {
 				more = true
 				break read
@@ -157,16 +159,16 @@ func cutAtTime(data *pages.Changes, partial *bool) {
 }
 
 // reader returns a function that reads intervals of r.
-func reader(ctx context.Context, r record) func(resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
+func reader(ctx context.Context, r document.Record) func(resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
 	return func(iv resourcesync.Interval) iter.Seq2[resourcesync.Change, error] {
-		return r.changes(ctx, iv, nil) // the list reports what it omits
+		return r.Changes(ctx, iv, nil) // the list reports what it omits
 	}
 }
 
 // newestChange returns the time of the newest change of the journal or, if that is unknown,
 // now.
-func (st *set) newestChange(ctx context.Context, now time.Time) (time.Time, error) {
-	stat, err := statOf(ctx, st.changeStater, partition.Whole)
+func newestChange(ctx context.Context, st *document.Set, now time.Time) (time.Time, error) {
+	stat, err := document.StatOf(ctx, st.ChangeStater, partition.Whole)
 	if err != nil || stat.LastModified.Unix() <= 0 || stat.LastModified.After(now) {
 		return now, err
 	}
@@ -227,24 +229,24 @@ func (v *view) newestIntervals(all []resourcesync.Interval, rows int, p *webpage
 
 // pageChangeDump is the page of a Change Dump or its index, or of a part of it.
 func pageChangeDump(ctx context.Context, v *view) (page, error) {
-	dump, err := v.t.set.changePackages.Dump(ctx)
+	dump, err := v.t.Set.ChangePackages.Dump(ctx)
 	if err != nil {
 		return page{}, err
 	}
-	parts := v.t.set.dumpParts(dump)
+	parts := v.t.Set.DumpParts(dump)
 	listed := dump.Packages
 	switch {
-	case v.t.kind.parent != "":
-		part, err := v.t.window(parts)
-		if errors.Is(err, errMoved) {
-			err = &goneError{index: v.page(kindChangeDump, ""), reason: "the division of the journal has changed"}
+	case v.t.Kind.Parent != "":
+		part, err := v.t.Window(parts)
+		if errors.Is(err, document.ErrMoved) {
+			err = &document.Gone{Index: v.page(document.KindChangeDump, ""), Reason: "the division of the journal has changed"}
 		}
 		if err != nil {
 			return page{}, err
 		}
 		listed = dump.In(part)
 	case len(parts) > 1:
-		return v.intervals("Change Dump Index", kindChangeDumpPart, parts, func(iv resourcesync.Interval) string { return partition.FormatTime(iv.From) })
+		return v.intervals("Change Dump Index", document.KindChangeDumpPart, parts, func(iv resourcesync.Interval) string { return partition.FormatTime(iv.From) })
 	}
 	data := pages.List{
 		Columns: []webpage.Column{{Name: "Package from"}, {Name: "Until"}, {Name: "Size", Class: "number"}, {Name: "Contents"}},
@@ -257,15 +259,15 @@ func pageChangeDump(ctx context.Context, v *view) (page, error) {
 	}
 	for _, p := range shown {
 		name := packages.Name(p)
-		length, err := v.t.set.changePackageLength(ctx, p)
+		length, err := v.t.Set.ChangePackageLength(ctx, p)
 		if err != nil {
 			return page{}, err
 		}
 		data.Rows = append(data.Rows, []pages.Cell{
-			{Text: p.From.UTC().Format("2 Jan 2006, 15:04:05"), URL: v.t.url(kindChangePackage, name)},
+			{Text: p.From.UTC().Format("2 Jan 2006, 15:04:05"), URL: v.t.URL(document.KindChangePackage, name)},
 			{Time: p.Until},
 			{Text: size(length), Class: "number"},
-			{Text: "Manifest", URL: v.page(kindChangeManifest, name)},
+			{Text: "Manifest", URL: v.page(document.KindChangeManifest, name)},
 		})
 	}
 	data.Caption = v.caption(len(data.Rows), int64(len(listed)), "package", data.Pager)
@@ -293,16 +295,16 @@ type recent struct {
 // recent returns the latest changes of st. It reads a bounded number of changes, and not
 // again before the journal has changed and a pause is over. It is nil without a journal, or
 // while the set is being prepared.
-func (v *view) recent(ctx context.Context, st *set) (*pages.Recent, error) {
+func (v *view) recent(ctx context.Context, st *document.Set) (*pages.Recent, error) {
 	if st.Changer == nil {
 		return nil, nil
 	}
-	if err := st.ready(ctx); errors.Is(err, resourcesync.ErrNotReady) {
+	if err := st.Ready(ctx); errors.Is(err, resourcesync.ErrNotReady) {
 		return nil, nil
 	} else if err != nil {
 		return nil, err
 	}
-	stat, err := statOf(ctx, st.changeStater, partition.Whole)
+	stat, err := document.StatOf(ctx, st.ChangeStater, partition.Whole)
 	if err != nil {
 		return nil, err
 	}
@@ -318,12 +320,12 @@ func (v *view) recent(ctx context.Context, st *set) (*pages.Recent, error) {
 		Hours:   pages.NewTimeline(r.counts, time.Hour, 24, v.now, r.since),
 		Days:    pages.NewTimeline(r.counts, 24*time.Hour, timelineDays, v.now, r.since),
 		Changes: r.latest,
-		All:     st.url(kindRecentChanges+pageOf, ""),
-		Live:    st.liveURL(),
+		All:     st.URL(document.KindRecentChanges+document.PageOf, ""),
+		Live:    st.LiveURL(),
 	}, nil
 }
 
-func (v *view) readRecent(ctx context.Context, st *set, stat resourcesync.Stat) (*recent, error) {
+func (v *view) readRecent(ctx context.Context, st *document.Set, stat resourcesync.Stat) (*recent, error) {
 	begin := time.Now()
 	since, err := st.Changer.Since(ctx)
 	if err != nil {
@@ -331,12 +333,12 @@ func (v *view) readRecent(ctx context.Context, st *set, stat resourcesync.Stat) 
 	}
 	first := v.now.UTC().Truncate(24*time.Hour).AddDate(0, 0, -timelineDays)
 	r := &recent{version: stat.Version, counts: pages.Counts{}, since: v.now}
-	newest, err := st.newestChange(ctx, v.now)
+	newest, err := newestChange(ctx, st, v.now)
 	if err != nil {
 		return nil, err
 	}
 	n := 0
-	for span, err := range paging.Backwards(reader(ctx, journal{st}), resourcesync.Interval{From: since}, newest) {
+	for span, err := range paging.Backwards(reader(ctx, st.Journal()), resourcesync.Interval{From: since}, newest) {
 		if err != nil {
 			return nil, err
 		}
@@ -344,7 +346,7 @@ func (v *view) readRecent(ctx context.Context, st *set, stat resourcesync.Stat) 
 			if len(r.latest) == latestChanges {
 				break
 			}
-			r.latest = append(r.latest, pages.NewChange(&c, v.site.routes.origin))
+			r.latest = append(r.latest, pages.NewChange(&c, v.site.Routes.Origin))
 		}
 		if n += len(span.Changes); n > timelineChanges || span.Partial {
 			break

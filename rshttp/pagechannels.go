@@ -1,6 +1,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"context"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -12,14 +14,14 @@ import (
 
 // pageChannel is the page of a notification channel.
 func pageChannel(ctx context.Context, v *view) (page, error) {
-	channels, err := v.channels(ctx, v.t.set)
+	channels, err := v.channels(ctx, v.t.Set)
 	if err != nil {
 		return page{}, err
 	}
-	c := resourcesync.Capability(v.t.kind.name)
+	c := resourcesync.Capability(v.t.Kind.Name)
 	data := pages.ChannelPage{Harvest: pages.Harvest{Steps: []pages.Step{
-		subscribe(v.t.set, c),
-		{Text: "Read the latest notification", Command: "curl --compressed " + quote(v.t.url(string(c), ""))},
+		subscribe(v.t.Set, c),
+		{Text: "Read the latest notification", Command: "curl --compressed " + quote(v.t.URL(string(c), ""))},
 	}}}
 	for _, ch := range channels {
 		if ch.Name == nameOf(c) {
@@ -32,9 +34,9 @@ func pageChannel(ctx context.Context, v *view) (page, error) {
 
 // channels returns the channels of st with their public progress: errors and subscribers are
 // for operators.
-func (v *view) channels(ctx context.Context, st *set) ([]pages.Channel, error) {
+func (v *view) channels(ctx context.Context, st *document.Set) ([]pages.Channel, error) {
 	var out []pages.Channel
-	if len(st.channels()) == 0 {
+	if len(st.Channels()) == 0 {
 		return nil, nil
 	}
 	status, err := v.PushStatus(ctx)
@@ -45,17 +47,17 @@ func (v *view) channels(ctx context.Context, st *set) ([]pages.Channel, error) {
 	for i := range status.Topics {
 		byTopic[status.Topics[i].Topic] = &status.Topics[i]
 	}
-	for _, c := range st.channels() {
+	for _, c := range st.Channels() {
 		ch := pages.Channel{Name: nameOf(c), URL: v.channelOrDocument(st, c), Purpose: purposes[c]}
 		if st.Sockets {
-			ch.WebSocket = st.socketURL(c)
+			ch.WebSocket = st.SocketURL(c)
 		}
 		if ch.URL == "" { // WebSockets alone
-			ch.URL = v.t.set.url(kindCapabilityList+pageOf, "")
+			ch.URL = v.t.Set.URL(document.KindCapabilityList+document.PageOf, "")
 			out = append(out, ch)
 			continue
 		}
-		ch.Topic = st.url(string(c), "")
+		ch.Topic = st.URL(string(c), "")
 		t := byTopic[sparse.RedactURI(ch.Topic)]
 		if t != nil {
 			ch.Published = t.Newest

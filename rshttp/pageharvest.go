@@ -1,6 +1,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -8,33 +10,33 @@ import (
 )
 
 // harvest returns the commands that harvest st or, if it is nil, the Source.
-func (v *view) harvest(st *set) pages.Harvest {
+func (v *view) harvest(st *document.Set) pages.Harvest {
 	var steps []pages.Step
 	start := v.Description()
 	if st == nil {
 		steps = append(steps, pages.Step{Text: "See the documents", Command: "curl --compressed " + quote(v.Description())})
-		if len(v.site.order) > 1 {
+		if len(v.site.Order) > 1 {
 			return pages.Harvest{Steps: append(steps, pages.Step{
 				Text:    "Continue with a set, whose page has all commands",
-				Command: "curl --compressed " + quote(v.site.order[0].url(kindCapabilityList, "")),
+				Command: "curl --compressed " + quote(v.site.Order[0].URL(document.KindCapabilityList, "")),
 			})}
 		}
-		st = v.site.order[0]
-	} else if len(v.site.order) > 1 {
-		start = st.url(kindCapabilityList, "")
+		st = v.site.Order[0]
+	} else if len(v.site.Order) > 1 {
+		start = st.URL(document.KindCapabilityList, "")
 	}
 	steps = append(steps, pages.Step{
 		Text:    "Keep a copy in a folder in step, with the program resourcesync",
 		Command: "resourcesync mirror --every 5m " + quote(start) + " copy",
 	})
-	list := "    --sitemap " + quote(st.url(kindResourceList, ""))
-	copied := " " + quote(v.site.routes.origin+"=copy")
+	list := "    --sitemap " + quote(st.URL(document.KindResourceList, ""))
+	copied := " " + quote(v.site.Routes.Origin+"=copy")
 	steps = append(steps, pages.Step{
 		Text:    "Or with the Python package resync: make a first copy, and check it every day",
 		Command: "resync-sync --baseline --delete --hash sha-256" + continued + list + copied,
 	})
 	if st.Changer != nil {
-		recent := quote(st.url(kindRecentChanges, ""))
+		recent := quote(st.URL(document.KindRecentChanges, ""))
 		steps = append(steps,
 			pages.Step{
 				Text: "Keep in step, every few minutes",
@@ -45,7 +47,7 @@ func (v *view) harvest(st *set) pages.Harvest {
 			pages.Step{Text: "Read the changes yourself", Command: "curl --compressed " + recent})
 	}
 	if len(st.Hubs) > 0 {
-		steps = append(steps, subscribe(st, st.channels()[0]))
+		steps = append(steps, subscribe(st, st.Channels()[0]))
 	}
 	return pages.Harvest{Steps: steps}
 }
@@ -54,12 +56,12 @@ func (v *view) harvest(st *set) pages.Harvest {
 const continued = " \\\n"
 
 // subscribe returns the command that subscribes to a channel of st.
-func subscribe(st *set, c resourcesync.Capability) pages.Step {
+func subscribe(st *document.Set, c resourcesync.Capability) pages.Step {
 	return pages.Step{
 		Text: "Receive notifications at a URL of your own server",
 		Command: "curl " + quote(st.Hubs[0]) + continued +
 			"    -d hub.mode=subscribe" + continued +
-			"    --data-urlencode " + quote("hub.topic="+st.url(string(c), "")) + continued +
+			"    --data-urlencode " + quote("hub.topic="+st.URL(string(c), "")) + continued +
 			"    --data-urlencode hub.callback=https://harvester.example.net/callback",
 	}
 }

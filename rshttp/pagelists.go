@@ -1,6 +1,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"context"
 	"encoding/base64"
 	"slices"
@@ -17,25 +19,25 @@ import (
 // pageResourceList is the page of resourcelist.xml: of the pages if the list is an index,
 // otherwise of the resources.
 func pageResourceList(ctx context.Context, v *view) (page, error) {
-	p, err := v.t.set.pages.Get(ctx)
+	p, err := v.t.Set.Pages.Get(ctx)
 	if err != nil {
 		return page{}, err
 	}
 	if len(p.Cuts) == 1 {
 		return v.resources(ctx, partition.Whole, "Resource List")
 	}
-	return v.ranges("Resource List Index", kindResourcePage, p.Cuts, "list")
+	return v.ranges("Resource List Index", document.KindResourcePage, p.Cuts, "list")
 }
 
 // pageResourcePage is the page of a range of keys: a page of a Resource List, or a manifest.
 func pageResourcePage(ctx context.Context, v *view) (page, error) {
-	r, ok := partition.ParseRange(v.t.part)
+	r, ok := partition.ParseRange(v.t.Part)
 	if !ok {
-		return page{}, v.t.notExist("a range of keys")
+		return page{}, v.t.NotExist("a range of keys")
 	}
-	out, err := v.resources(ctx, r, nameOf(v.t.kind.capability))
-	if data, ok := out.data.(pages.Resources); ok && v.t.kind.name == kindDumpManifest {
-		data.Package = v.t.url(kindDumpPackage, v.t.part)
+	out, err := v.resources(ctx, r, nameOf(v.t.Kind.Capability))
+	if data, ok := out.data.(pages.Resources); ok && v.t.Kind.Name == document.KindDumpManifest {
+		data.Package = v.t.URL(document.KindDumpPackage, v.t.Part)
 		out.data = data
 	}
 	return out, err
@@ -43,8 +45,8 @@ func pageResourcePage(ctx context.Context, v *view) (page, error) {
 
 // resources is the page of the resources in r. It reads those that it shows.
 func (v *view) resources(ctx context.Context, r resourcesync.Range, title string) (page, error) {
-	st := v.t.set
-	stat, err := statOf(ctx, st.Stater, r)
+	st := v.t.Set
+	stat, err := document.StatOf(ctx, st.Stater, r)
 	if err != nil {
 		return page{}, err
 	}
@@ -62,14 +64,14 @@ func (v *view) resources(ctx context.Context, r resourcesync.Range, title string
 		data.Pager.First = v.here("", v.sort)
 	}
 	if r.To != "" && r.From >= r.To {
-		return page{}, v.t.notExist("a range with this position")
+		return page{}, v.t.NotExist("a range with this position")
 	}
 	last, size := "", 0
 	for res, err := range checked.Resources(ctx, st.Provider, r, nil) { // the list reports what it omits
 		if err != nil {
 			return page{}, err
 		}
-		row := pages.NewResource(&res, v.site.routes.origin)
+		row := pages.NewResource(&res, v.site.Routes.Origin)
 		if size += row.Size(); len(data.Rows) == pages.Rows || size > pages.Budget && len(data.Rows) > 0 {
 			data.Pager.Next = v.here(base64.RawURLEncoding.EncodeToString([]byte(last)), v.sort)
 			break
@@ -108,16 +110,16 @@ func size(l resourcesync.Length) string {
 
 // pageDump is the page of a Resource Dump or its index.
 func pageDump(ctx context.Context, v *view) (page, error) {
-	r, ok := v.t.dumpRange()
+	r, ok := v.t.DumpRange()
 	if !ok {
-		return page{}, v.t.notExist("a range of keys")
+		return page{}, v.t.NotExist("a range of keys")
 	}
-	p, err := v.t.set.packages.Get(ctx)
+	p, err := v.t.Set.Packages.Get(ctx)
 	if err != nil {
 		return page{}, err
 	}
-	if v.t.kind.parent == "" && len(p.Groups) > 1 {
-		return v.ranges("Resource Dump Index", kindDumpPart, p.Groups, "dump")
+	if v.t.Kind.Parent == "" && len(p.Groups) > 1 {
+		return v.ranges("Resource Dump Index", document.KindDumpPart, p.Groups, "dump")
 	}
 	begin, err := v.key()
 	if err != nil {
@@ -142,15 +144,15 @@ func pageDump(ctx context.Context, v *view) (page, error) {
 			break
 		}
 		name := partition.FormatRange(r)
-		row := []pages.Cell{{Text: "Package " + webpage.Count(int64(n)), URL: v.t.url(kindDumpPackage, name)}, {Class: "number"}, {Class: "wide"}, {Text: "Manifest", URL: v.page(kindDumpManifest, name)}}
-		stats, err := v.t.set.packageStats(ctx, r)
+		row := []pages.Cell{{Text: "Package " + webpage.Count(int64(n)), URL: v.t.URL(document.KindDumpPackage, name)}, {Class: "number"}, {Class: "wide"}, {Text: "Manifest", URL: v.page(document.KindDumpManifest, name)}}
+		stats, err := v.t.Set.PackageStats(ctx, r)
 		if err != nil {
 			return page{}, err
 		}
 		row[1].Text, row[2].Time = size(stats.Length), stats.At
 		data.Rows = append(data.Rows, row)
 	}
-	v.t.set.resourcePackages.Keep(p)
+	v.t.Set.ResourcePackages.Keep(p)
 	data.Facts = append(countFact("Packages", int64(len(p.Cuts))), v.ageFact("Last change", p.At)...)
 	data.Caption = v.caption(len(data.Rows), -1, "package", data.Pager)
 	return page{title: "Resource Dump", intro: "The content of the set in ZIP packages. They are made while they are sent, and a download can be resumed.", data: data}, nil
@@ -205,38 +207,38 @@ func pageArchive(ctx context.Context, v *view) (page, error) {
 	if err != nil {
 		return page{}, err
 	}
-	if v.t.part != "" && v.after == "" {
-		if from, err = partition.ParseTime(v.t.part); err != nil {
-			return page{}, v.t.notExist("a time")
+	if v.t.Part != "" && v.after == "" {
+		if from, err = partition.ParseTime(v.t.Part); err != nil {
+			return page{}, v.t.NotExist("a time")
 		}
 	}
 	data := pages.List{Columns: []webpage.Column{{Name: "Document"}, {Name: "From"}, {Name: "Until"}}, Empty: "The archive is empty."}
-	if !isOfSpans(v.t.kind.capability) {
+	if !document.IsOfSpans(v.t.Kind.Capability) {
 		data.Columns = []webpage.Column{{Name: "Document"}, {Name: "As of"}, {Name: "Completed"}}
 	}
 	if v.after != "" {
 		data.Pager.First = v.here("", "")
 	}
 	size := 0
-	for s, err := range v.t.snapshots(ctx) {
+	for s, err := range v.t.Snapshots(ctx) {
 		if err != nil {
 			return page{}, err
 		}
-		at := time.UnixMicro(timeOf(&s))
+		at := time.UnixMicro(document.TimeOf(&s))
 		if at.Before(from) {
 			continue
 		}
-		text := pages.Text(s.URI, v.site.routes.origin)
+		text := pages.Text(s.URI, v.site.Routes.Origin)
 		if size += pages.Escaped(s.URI) + pages.Escaped(text) + 300; len(data.Rows) == pages.Rows || size > pages.Budget && len(data.Rows) > 0 {
 			data.Pager.Next = v.here(partition.FormatTime(at), "")
 			break
 		}
 		row := []pages.Cell{{Text: text, URL: s.URI, Class: "uri"}, {Time: s.At}, {Time: s.Completed}}
-		if isOfSpans(v.t.kind.capability) {
+		if document.IsOfSpans(v.t.Kind.Capability) {
 			row[1].Time, row[2].Time = s.Interval.From, s.Interval.Until
 		}
 		data.Rows = append(data.Rows, row)
 	}
 	data.Caption = v.caption(len(data.Rows), -1, "document", data.Pager)
-	return page{title: nameOf(v.t.kind.capability), intro: "Documents of earlier times, the oldest first.", data: data}, nil
+	return page{title: nameOf(v.t.Kind.Capability), intro: "Documents of earlier times, the oldest first.", data: data}, nil
 }

@@ -1,6 +1,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"context"
 	"errors"
 	"slices"
@@ -21,14 +23,14 @@ const setsOnPage = 40
 // pageSource is the page of the Source Description and of its parts.
 func pageSource(ctx context.Context, v *view) (page, error) {
 	first, _ := strconv.Atoi(v.after)
-	first = min(max(first, 0), len(v.site.order)) / setsOnPage * setsOnPage
+	first = min(max(first, 0), len(v.site.Order)) / setsOnPage * setsOnPage
 	shown := v.setsFrom(first)
 	data := pages.Source{DescribedBy: v.options.DescribedBy, Harvest: v.harvest(nil)}
 	var all int64
 	var newest time.Time
 	for _, st := range shown {
 		row, stat, err := v.setRow(ctx, st)
-		if err != nil && !errors.Is(err, resourcesync.ErrNotReady) && len(v.site.order) == 1 {
+		if err != nil && !errors.Is(err, resourcesync.ErrNotReady) && len(v.site.Order) == 1 {
 			return page{}, err
 		}
 		data.Sets = append(data.Sets, row)
@@ -42,10 +44,10 @@ func pageSource(ctx context.Context, v *view) (page, error) {
 			all = -1
 		}
 	}
-	if len(v.site.order) > 1 {
-		data.Facts = append(data.Facts, webpage.Fact{Name: "Sets", Value: webpage.Count(int64(len(v.site.order)))})
+	if len(v.site.Order) > 1 {
+		data.Facts = append(data.Facts, webpage.Fact{Name: "Sets", Value: webpage.Count(int64(len(v.site.Order)))})
 	}
-	if len(shown) == len(v.site.order) {
+	if len(shown) == len(v.site.Order) {
 		data.Facts = append(data.Facts, countFact("Resources", all)...)
 		data.Facts = append(data.Facts, v.ageFact("Last change", newest)...)
 	}
@@ -54,15 +56,15 @@ func pageSource(ctx context.Context, v *view) (page, error) {
 		data.Pager.First = v.here("", "")
 		data.Pager.Previous = v.here(strconv.Itoa(first-setsOnPage), "")
 	}
-	if end := first + setsOnPage; end < len(v.site.order) {
+	if end := first + setsOnPage; end < len(v.site.Order) {
 		data.Pager.Next = v.here(strconv.Itoa(end), "")
 	}
 	out := page{
 		title: "What this site publishes",
 		intro: "Lists of its resources and of every change to them, by ResourceSync, so that others can copy them and stay in step.",
 	}
-	if len(v.site.order) == 1 {
-		recent, err := v.recent(ctx, v.site.order[0])
+	if len(v.site.Order) == 1 {
+		recent, err := v.recent(ctx, v.site.Order[0])
 		if err != nil {
 			return page{}, err
 		}
@@ -76,20 +78,20 @@ func pageSource(ctx context.Context, v *view) (page, error) {
 }
 
 // setsFrom returns the sets on the page that begins with the set first.
-func (v *view) setsFrom(first int) []*set {
-	return v.site.order[first:min(first+setsOnPage, len(v.site.order))]
+func (v *view) setsFrom(first int) []*document.Set {
+	return v.site.Order[first:min(first+setsOnPage, len(v.site.Order))]
 }
 
 // setRow returns the row of st, and its Stat, whose count is negative if it is unknown. The row
 // is valid even if there is an error.
-func (v *view) setRow(ctx context.Context, st *set) (pages.Set, resourcesync.Stat, error) {
-	row := pages.Set{Name: st.display(), URL: st.url(kindCapabilityList+pageOf, "")}
-	for _, c := range slices.Concat(st.capabilities(), st.channels()) {
+func (v *view) setRow(ctx context.Context, st *document.Set) (pages.Set, resourcesync.Stat, error) {
+	row := pages.Set{Name: display(st), URL: st.URL(document.KindCapabilityList+document.PageOf, "")}
+	for _, c := range slices.Concat(st.Capabilities(), st.Channels()) {
 		if uri := v.channelOrDocument(st, c); uri != "" {
 			row.Capabilities = append(row.Capabilities, webpage.Link{Text: nameOf(c), URL: uri})
 		}
 	}
-	stat, err := statOf(ctx, st.Stater, partition.Whole)
+	stat, err := document.StatOf(ctx, st.Stater, partition.Whole)
 	switch {
 	case errors.Is(err, resourcesync.ErrNotReady):
 		row.State = "Being prepared"
@@ -111,16 +113,16 @@ func (v *view) setRow(ctx context.Context, st *set) (pages.Set, resourcesync.Sta
 
 // channelOrDocument returns the URL of the page of a capability of st. A channel of
 // WebSockets alone has none.
-func (v *view) channelOrDocument(st *set, c resourcesync.Capability) string {
-	if k := v.site.routes.kinds[string(c)+pageOf]; k == nil || !k.needs(st) {
+func (v *view) channelOrDocument(st *document.Set, c resourcesync.Capability) string {
+	if k := v.site.Routes.Kinds[string(c)+document.PageOf]; k == nil || !k.Needs(st) {
 		return ""
 	}
-	return st.url(string(c)+pageOf, "")
+	return st.URL(string(c)+document.PageOf, "")
 }
 
 // pageSet is the page of a Capability List.
 func pageSet(ctx context.Context, v *view) (page, error) {
-	st := v.t.set
+	st := v.t.Set
 	row, stat, err := v.setRow(ctx, st)
 	if err != nil && !errors.Is(err, resourcesync.ErrNotReady) {
 		return page{}, err
@@ -128,12 +130,12 @@ func pageSet(ctx context.Context, v *view) (page, error) {
 	isReady := err == nil
 	data := pages.SetPage{DescribedBy: st.DescribedBy, Harvest: v.harvest(st)}
 	data.Facts = append(countFact("Resources", stat.Count), v.ageFact("Last change", stat.LastModified)...)
-	out := page{title: st.display(), intro: "The documents of this set of resources, and how to copy it and stay in step."}
+	out := page{title: display(st), intro: "The documents of this set of resources, and how to copy it and stay in step."}
 	if !isReady {
 		data.Facts = append(data.Facts, webpage.Fact{Name: "State", Value: row.State})
 	}
-	for _, c := range st.capabilities() {
-		d := pages.Document{Name: nameOf(c), URL: v.page(string(c), ""), XML: v.t.url(string(c), "") + "?xml", Purpose: purposes[c]}
+	for _, c := range st.Capabilities() {
+		d := pages.Document{Name: nameOf(c), URL: v.page(string(c), ""), XML: v.t.URL(string(c), "") + "?xml", Purpose: purposes[c]}
 		if isReady {
 			d.State = v.stateOf(ctx, st, c)
 		}
@@ -145,7 +147,7 @@ func pageSet(ctx context.Context, v *view) (page, error) {
 			return page{}, err
 		}
 		data.Recent = recent
-		out.connect = connectTo(st.liveURL())
+		out.connect = connectTo(st.LiveURL())
 		since, err := st.Changer.Since(ctx)
 		if err != nil {
 			return page{}, err
@@ -177,26 +179,26 @@ var purposes = map[resourcesync.Capability]string{
 
 // stateOf describes a document of st without reading it: its size, its
 // freshness, and when the next one begins.
-func (v *view) stateOf(ctx context.Context, st *set, c resourcesync.Capability) string {
+func (v *view) stateOf(ctx context.Context, st *document.Set, c resourcesync.Capability) string {
 	switch c {
 	case resourcesync.ResourceList:
-		if p := st.pages.Current(); p != nil && len(p.Cuts) > 1 {
+		if p := st.Pages.Current(); p != nil && len(p.Cuts) > 1 {
 			return "An index of " + number(int64(len(p.Cuts)), "list") + "."
 		}
 		return "One list, always current."
 	case resourcesync.ResourceDump:
-		if p := st.packages.Current(); p != nil {
+		if p := st.Packages.Current(); p != nil {
 			return number(int64(len(p.Cuts)), "package") + ", made while they are sent."
 		}
 		return "Divided into packages when it is first requested."
 	case resourcesync.ChangeList:
-		windows, err := st.windows.Get(ctx)
+		windows, err := st.Windows.Get(ctx)
 		if err != nil {
 			return ""
 		}
 		return v.openWindow(ctx, st, windows)
 	case resourcesync.ChangeDump:
-		if d := st.changePackages.Current(); d != nil {
+		if d := st.ChangePackages.Current(); d != nil {
 			return number(int64(len(d.Packages)), "package") + ". A package is closed " + every(st.Division.PackageEvery) + " if there are changes."
 		}
 		return "Divided into packages when it is first requested."
@@ -206,7 +208,7 @@ func (v *view) stateOf(ctx context.Context, st *set, c resourcesync.Capability) 
 
 // openWindow describes the Change Lists of a journal, and when the next one begins: after the
 // boundary that follows the first change of the open window, unless one list is enough for all.
-func (v *view) openWindow(ctx context.Context, st *set, windows []resourcesync.Interval) string {
+func (v *view) openWindow(ctx context.Context, st *document.Set, windows []resourcesync.Interval) string {
 	open := windows[len(windows)-1]
 	text := number(int64(len(windows)), "list") + ", the last open since " + open.From.UTC().Format("2 Jan, 15:04") + "."
 	if len(windows) == 1 {
@@ -220,7 +222,7 @@ func (v *view) openWindow(ctx context.Context, st *set, windows []resourcesync.I
 		}
 		window = w.Window()
 	}
-	first, err := journal{st}.first(ctx, open)
+	first, err := st.Journal().First(ctx, open)
 	if err != nil || first.IsZero() {
 		return text
 	}
@@ -280,7 +282,7 @@ func timeFact(name string, at time.Time) webpage.Fact {
 // pushFact says how changes are pushed.
 func (s *Source) pushFact() webpage.Fact {
 	var by []string
-	if slices.ContainsFunc(s.site.order, func(st *set) bool { return len(st.Hubs) > 0 }) {
+	if slices.ContainsFunc(s.site.Order, func(st *document.Set) bool { return len(st.Hubs) > 0 }) {
 		by = append(by, "WebSub")
 	}
 	if s.options.WebSocket != nil {

@@ -21,8 +21,8 @@ func TestOpenWindow(t *testing.T) {
 		}
 		check := func(want string) {
 			t.Helper()
-			st := src.site.order[0]
-			windows, err := st.windows.Get(t.Context())
+			st := src.site.Order[0]
+			windows, err := st.Windows.Get(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -1,6 +1,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"cmp"
 	"context"
 	"errors"
@@ -31,8 +33,8 @@ func (s *Source) PushStatus(ctx context.Context) (topic.Status, error) {
 		return topic.Status{}, err
 	}
 	i := 0
-	for _, st := range s.site.order { // as the publisher got them
-		for _, c := range st.channels() {
+	for _, st := range s.site.Order { // as the publisher got them
+		for _, c := range st.Channels() {
 			all.Topics[i].Set, all.Topics[i].Capability = st.Name, c
 			i++
 		}
@@ -82,8 +84,8 @@ func (r *runner) openStore(base *url.URL) (err error) {
 // to publish.
 func (r *runner) newPublisher() (*publisher.Publisher, error) {
 	var channels []publisher.Channel
-	for i, st := range r.site.order {
-		for _, c := range st.channels() {
+	for i, st := range r.site.Order {
+		for _, c := range st.Channels() {
 			channel, err := r.channel(st, c)
 			channel.Hubs = r.remote[i]
 			if err != nil {
@@ -128,14 +130,14 @@ func (r *runner) isOld(ctx context.Context) (bool, error) {
 	}
 	old := false
 	for _, uri := range topics {
-		if !strings.HasSuffix(uri, "/"+frameworkPath) {
+		if !strings.HasSuffix(uri, "/"+document.FrameworkPath) {
 			continue
 		}
 		state, err := r.notifications.State(ctx, uri)
 		if err != nil {
 			return false, err
 		}
-		if old = state.Until.Before(r.site.made.Truncate(time.Microsecond)); old { // when the channel began
+		if old = state.Until.Before(r.site.Made.Truncate(time.Microsecond)); old { // when the channel began
 			break
 		}
 	}
@@ -148,11 +150,11 @@ func (r *runner) isOld(ctx context.Context) (bool, error) {
 // deleted (Framework Notification 2, 2.1). It returns none for an existing set, and for a set
 // of another base URL, which has moved.
 func (s *server) removed(capabilityList string) []*publisher.Update {
-	if !strings.HasPrefix(capabilityList, s.site.routes.origin+s.site.routes.base) {
+	if !strings.HasPrefix(capabilityList, s.site.Routes.Origin+s.site.Routes.Base) {
 		return nil
 	}
-	for _, st := range s.site.order {
-		if s.site.routes.url(kindCapabilityList, st, "") == capabilityList {
+	for _, st := range s.site.Order {
+		if s.site.Routes.URL(document.KindCapabilityList, st, "") == capabilityList {
 			return nil
 		}
 	}
@@ -163,10 +165,10 @@ func (s *server) removed(capabilityList string) []*publisher.Update {
 // log has it: a hub may verify the topic before it relays the last notification (Framework
 // Notification 4.1). It reports whether the request is one.
 func (s *Source) answerRemoved(w http.ResponseWriter, r *http.Request) bool {
-	if s.publisher == nil || !strings.HasPrefix(r.URL.Path, s.site.routes.base) || !strings.HasSuffix(r.URL.Path, "/"+frameworkPath) {
+	if s.publisher == nil || !strings.HasPrefix(r.URL.Path, s.site.Routes.Base) || !strings.HasSuffix(r.URL.Path, "/"+document.FrameworkPath) {
 		return false
 	}
-	uri := s.site.routes.origin + (&url.URL{Path: r.URL.Path}).EscapedPath()
+	uri := s.site.Routes.Origin + (&url.URL{Path: r.URL.Path}).EscapedPath()
 	if !s.publisher.HasRemoved(r.Context(), uri) {
 		return false
 	}
@@ -179,14 +181,14 @@ func (s *Source) answerRemoved(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-func (r *runner) channel(st *set, c resourcesync.Capability) (publisher.Channel, error) {
+func (r *runner) channel(st *document.Set, c resourcesync.Capability) (publisher.Channel, error) {
 	channel := publisher.Channel{
-		Topic:          st.url(string(c), ""),
-		CapabilityList: st.url(kindCapabilityList, ""),
+		Topic:          st.URL(string(c), ""),
+		CapabilityList: st.URL(document.KindCapabilityList, ""),
 	}
 	if c == resourcesync.ChangeNotification {
 		channel.Changer, channel.Settle = st.Changer, st.Division.Settle
-		channel.Stater, channel.Watcher = st.changeStater, st.changeWatcher
+		channel.Stater, channel.Watcher = st.ChangeStater, st.ChangeWatcher
 		return channel, nil
 	}
 	feed, err := newFrameworkFeed(st, r.options.Push.DumpInterval, r.isOld)
@@ -203,14 +205,14 @@ func (r *runner) channel(st *set, c resourcesync.Capability) (publisher.Channel,
 }
 
 func (q request) serveTopic() error {
-	if q.t.kind.page != nil {
+	if q.t.Kind.Page != nil {
 		q.w.Header()["Vary"] = append(q.w.Header()["Vary"], pages.Vary)
 	}
-	q.publisher.ServeTopic(q.w, q.r, q.t.url(q.t.kind.name, ""))
+	q.publisher.ServeTopic(q.w, q.r, q.t.URL(q.t.Kind.Name, ""))
 	return nil
 }
 
 func (q request) serveSocket() error {
-	q.options.WebSocket.ServeTopic(q.w, q.r, q.t.url(strings.TrimSuffix(q.t.kind.name, socket), ""))
+	q.options.WebSocket.ServeTopic(q.w, q.r, q.t.URL(strings.TrimSuffix(q.t.Kind.Name, document.Socket), ""))
 	return nil
 }

@@ -1,6 +1,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"container/list"
 	"io"
 	"net/http"
@@ -17,8 +19,8 @@ import (
 
 // A response is a document with its header fields. It is immutable.
 type response struct {
-	*document
-	target target
+	*document.Document
+	target document.Target
 	dated  atomic.Bool // see isDated
 
 	// Header values, created once. Other handlers can reach them through the header
@@ -44,31 +46,31 @@ var (
 	cacheForever = []string{"public, max-age=86400, immutable"}
 )
 
-func newResponse(t target, doc *document) *response {
-	tag := doc.tag()
+func newResponse(t document.Target, doc *document.Document) *response {
+	tag := doc.Tag()
 	d := &response{
-		document:        doc,
+		Document:        doc,
 		target:          t,
 		hdrETag:         []string{`"` + tag + `"`},
 		hdrGzipETag:     []string{`"` + tag + `-gzip"`},
 		hdrLength:       []string{strconv.Itoa(doc.Size)},
 		hdrGzipLength:   []string{strconv.Itoa(len(doc.Gzip))},
-		hdrCacheControl: cacheControl(doc.state),
+		hdrCacheControl: cacheControl(doc.State),
 		hdrType:         hdrXML,
 		hdrVary:         hdrVary,
 	}
-	if t.kind.page != nil {
+	if t.Kind.Page != nil {
 		d.hdrVary = hdrVaryPage
 	}
-	if at := doc.state.modified; at.Unix() > 0 {
+	if at := doc.State.Modified; at.Unix() > 0 {
 		d.hdrLastModified = []string{at.UTC().Format(http.TimeFormat)}
 	}
 	return d
 }
 
 // cacheControl returns the Cache-Control of a document in the state st.
-func cacheControl(st *state) []string {
-	if st.immutable() {
+func cacheControl(st *document.State) []string {
+	if st.Immutable() {
 		return cacheForever
 	}
 	return cacheAsk
@@ -80,31 +82,31 @@ func (d *response) isDated() bool {
 	if d.hdrLastModified == nil {
 		return false
 	}
-	if !d.dated.Load() && d.state.dated(time.Now()) {
+	if !d.dated.Load() && d.State.Dated(time.Now()) {
 		d.dated.Store(true)
 	}
 	return d.dated.Load()
 }
 
 // stateOf returns the state that d shows. d may be nil.
-func (d *response) stateOf() *state {
+func (d *response) stateOf() *document.State {
 	if d == nil {
 		return nil
 	}
-	return d.state
+	return d.State
 }
 
 // documentOf returns the document of d, which may be nil.
-func (d *response) documentOf() *document {
+func (d *response) documentOf() *document.Document {
 	if d == nil {
 		return nil
 	}
-	return d.document
+	return d.Document
 }
 
 // cost returns the memory of d in bytes, including headers and overhead.
 func (d *response) cost() int64 {
-	return d.memory() + int64(len(d.target.path)+1024)
+	return d.Cost() + int64(len(d.target.Path)+1024)
 }
 
 // cache is an LRU cache of documents by path, limited in bytes. go-cache is the map; it has
@@ -137,14 +139,14 @@ func (c *cache) get(path string) *response {
 func (c *cache) put(d *response) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if e, ok := c.docs.Get(d.target.path); ok {
+	if e, ok := c.docs.Get(d.target.Path); ok {
 		c.remove(e.(*list.Element))
 	}
 	if d.cost() > c.budget/2 {
 		return
 	}
 	c.bytes += d.cost()
-	c.docs.SetDefault(d.target.path, c.recent.PushFront(d))
+	c.docs.SetDefault(d.target.Path, c.recent.PushFront(d))
 	for c.bytes > c.budget {
 		c.remove(c.recent.Back())
 	}
@@ -154,7 +156,7 @@ func (c *cache) put(d *response) {
 func (c *cache) remove(e *list.Element) {
 	d := c.recent.Remove(e).(*response)
 	c.bytes -= d.cost()
-	c.docs.Delete(d.target.path)
+	c.docs.Delete(d.target.Path)
 }
 
 func (c *cache) size() int64 {
@@ -190,5 +192,5 @@ func (d *response) notModified(h http.Header, etag string, dated bool) bool {
 		return false
 	}
 	t, err := http.ParseTime(since)
-	return err == nil && !d.state.modified.Truncate(time.Second).After(t)
+	return err == nil && !d.State.Modified.Truncate(time.Second).After(t)
 }

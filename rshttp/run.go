@@ -1,6 +1,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"context"
 	"errors"
 	"fmt"
@@ -31,7 +33,7 @@ type runner struct {
 	hub           *hub.Hub             // nil if there is none
 	hubURI        *url.URL
 	remote        [][]topic.RemoteHub // of each set
-	components    []component   // in the order in which they start
+	components    []component         // in the order in which they start
 
 	running  atomic.Bool
 	checking atomic.Bool // whether a check is scheduled
@@ -67,9 +69,9 @@ func (r *runner) begin() (err error) {
 	if store := r.options.Store; store != nil {
 		add("store", store.Run, store.Health)
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.site.sets)) {
-		if p, ok := r.site.sets[name].Provider.(resourcesync.Runner); ok {
-			add(title(name), p.Run, p.Health)
+	for _, name := range slices.Sorted(maps.Keys(r.site.Sets)) {
+		if p, ok := r.site.Sets[name].Provider.(resourcesync.Runner); ok {
+			add(document.Title(name), p.Run, p.Health)
 		}
 	}
 	if r.publisher != nil {
@@ -81,7 +83,7 @@ func (r *runner) begin() (err error) {
 	if feed := r.options.WebSocket; feed != nil {
 		add("websocket", func(ctx context.Context) error { return feed.Run(ctx, r.stored) }, nil)
 	}
-	add("source", r.site.runSets, nil)
+	add("source", r.site.RunSets, nil)
 	r.sawRun() // assume that some process starts soon
 	return nil
 }

@@ -1,6 +1,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"context"
 	"log/slog"
 	"net/http"
@@ -13,19 +15,19 @@ import (
 // This file handles a request: find the route, compare the state, render, send.
 
 // find returns the target of a path, and its cached document, fresh or not, if there is one.
-func (s *Source) find(path string) (target, *response, bool) {
+func (s *Source) find(path string) (document.Target, *response, bool) {
 	if doc := s.cache.get(path); doc != nil {
 		return doc.target, doc, true
 	}
-	t, ok := s.site.routes.match(path, s.site.sets)
+	t, ok := s.site.Routes.Match(path, s.site.Sets)
 	return t, nil, ok
 }
 
 // serve answers a request for t, whose route has been found. It compares the state of t with
 // that of kept, the cached document or nil, renders t if they differ, and sends it.
-func (s *Source) serve(w http.ResponseWriter, r *http.Request, t target, kept *response) {
+func (s *Source) serve(w http.ResponseWriter, r *http.Request, t document.Target, kept *response) {
 	s.expectRun()
-	if !t.kind.anyMethod() && !reqbody.Get(w, r) {
+	if !t.Kind.AnyMethod() && !reqbody.Get(w, r) {
 		return
 	}
 	var (
@@ -33,14 +35,14 @@ func (s *Source) serve(w http.ResponseWriter, r *http.Request, t target, kept *r
 		err error
 	)
 	t, isPage := asPage(r, t)
-	if t.kind.form != formDocument {
+	if t.Kind.Form != document.FormDocument {
 		err = request{s, w, r, t}.serve()
 	} else if doc, err = s.document(r.Context(), t, kept); err == nil {
 		sending(w, doc, doc == kept)
 		s.send(w, r, doc)
 	}
 	if err = s.known(t, err); err != nil {
-		s.fail(w, r, err, isPage || t.kind.document != nil)
+		s.fail(w, r, err, isPage || t.Kind.Document != nil)
 	}
 }
 
@@ -49,19 +51,19 @@ type request struct {
 	*Source
 	w http.ResponseWriter
 	r *http.Request
-	t target
+	t document.Target
 }
 
 // serve answers q. It returns an error if it has not begun to.
 func (q request) serve() error {
-	switch q.t.kind.form {
-	case formPackage:
+	switch q.t.Kind.Form {
+	case document.FormPackage:
 		return q.servePackage()
-	case formVersion:
+	case document.FormVersion:
 		return q.serveMemento()
-	case formTopic:
+	case document.FormTopic:
 		return q.serveTopic()
-	case formSocket:
+	case document.FormSocket:
 		return q.serveSocket()
 	}
 	return q.servePage()
@@ -69,8 +71,8 @@ func (q request) serve() error {
 
 // document returns the current document of t: the cached one if it still shows the state of
 // t, otherwise one that is rendered for all waiting requests.
-func (s *Source) document(ctx context.Context, t target, kept *response) (*response, error) {
-	if t.kind.state == nil && kept != nil { // it depends on the configuration alone
+func (s *Source) document(ctx context.Context, t document.Target, kept *response) (*response, error) {
+	if t.Kind.State == nil && kept != nil { // it depends on the configuration alone
 		s.counters.hits.Add(1)
 		return kept, nil
 	}
@@ -78,17 +80,17 @@ func (s *Source) document(ctx context.Context, t target, kept *response) (*respo
 	deadline := withLazyDeadline(ctx, max(s.options.Limits.Wait, 0)+2*s.options.Limits.RenderTimeout)
 	defer deadline.release()
 	ctx = deadline
-	if fresh, err := t.fresh(ctx, kept.stateOf()); err != nil {
+	if fresh, err := t.Fresh(ctx, kept.stateOf()); err != nil {
 		return nil, err
 	} else if fresh {
 		s.counters.hits.Add(1)
 		return kept, nil
 	}
-	if t.kind.state == nil {
+	if t.Kind.State == nil {
 		return s.renderAnew(ctx, t) // at once, whatever the sets are doing
 	}
-	unlisted := t.isUnlisted()
-	v, err := s.requests.Of(unlisted).Do(ctx, t.path, admission.Job{
+	unlisted := t.Unlisted()
+	v, err := s.requests.Of(unlisted).Do(ctx, t.Path, admission.Job{
 		Begin: func(ctx context.Context) error {
 			return s.renderings.AcquireWithin(ctx, s.options.Limits.Wait, unlisted)
 		},
@@ -104,25 +106,25 @@ func (s *Source) document(ctx context.Context, t target, kept *response) (*respo
 }
 
 // renderAnew renders t and caches the result, unless the cached document has become fresh.
-func (s *Source) renderAnew(ctx context.Context, t target) (doc *response, err error) {
+func (s *Source) renderAnew(ctx context.Context, t document.Target) (doc *response, err error) {
 	ctx, cancel := context.WithTimeout(ctx, s.options.Limits.RenderTimeout)
 	defer cancel()
-	kept := s.cache.get(t.path)
-	if fresh, err := t.fresh(ctx, kept.stateOf()); err != nil || fresh {
+	kept := s.cache.get(t.Path)
+	if fresh, err := t.Fresh(ctx, kept.stateOf()); err != nil || fresh {
 		return kept, err
 	}
 	if s.options.Tracer != nil {
 		var end func(error)
-		ctx, end = t.span(ctx, s.options.Tracer, "resourcesync.render")
+		ctx, end = t.Span(ctx, s.options.Tracer, "resourcesync.render")
 		defer func() { end(err) }()
 	}
-	rendered, err := t.render(ctx, kept.documentOf())
+	rendered, err := t.Render(ctx, kept.documentOf())
 	if err != nil {
 		return nil, err
 	}
 	doc = newResponse(t, rendered)
 	s.counters.rendered.Add(1)
-	if doc.state.kept() {
+	if doc.State.Kept() {
 		s.cache.put(doc)
 	}
 	return doc, nil
@@ -165,7 +167,7 @@ func (s *server) send(w http.ResponseWriter, r *http.Request, doc *response) {
 	}
 	if err := doc.writeTo(w, zipped); err != nil && r.Context().Err() == nil {
 		// The status has been sent; the client sees the closed connection.
-		s.sparse.Log(r.Context(), s.log, slog.LevelDebug, "document not sent", slog.String("path", doc.target.path), slog.Any("error", err))
+		s.sparse.Log(r.Context(), s.log, slog.LevelDebug, "document not sent", slog.String("path", doc.target.Path), slog.Any("error", err))
 		panic(http.ErrAbortHandler)
 	}
 }

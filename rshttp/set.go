@@ -1,6 +1,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"fmt"
 	"net/url"
 	"strings"
@@ -63,8 +65,8 @@ type Set struct {
 
 // given returns what the documents of s depend on. ownHub is the URI of the Hub of the Source,
 // or empty.
-func (s *Set) given(ownHub string) given {
-	g := given{
+func (s *Set) given(ownHub string) document.Given {
+	g := document.Given{
 		Name: s.Name, Provider: s.Provider, Stater: s.Stater, Cutter: s.Cutter, Changer: s.Changer,
 		Opener: s.Opener, ChangeOpener: s.ChangeOpener, Watcher: s.Watcher, Archiver: s.Archiver, ChangeArchiver: s.ChangeArchiver,
 		Memento: s.Memento, Require: s.Require, DescribedBy: s.DescribedBy,
@@ -81,9 +83,9 @@ func (s *Set) given(ownHub string) given {
 // covers returns the condition that s covers a URL, or nil if that is unknown.
 func (s *Set) covers() (func(*url.URL) bool, error) {
 	if s.Prefix != "" && !strings.HasPrefix(s.Prefix, "/") {
-		return nil, fmt.Errorf("%s: Prefix %q must be a path beginning with '/'", title(s.Name), s.Prefix)
+		return nil, fmt.Errorf("%s: Prefix %q must be a path beginning with '/'", document.Title(s.Name), s.Prefix)
 	}
-	if c := upgrade(s.Coverer, s.Provider); c != nil {
+	if c := document.Upgrade(s.Coverer, s.Provider); c != nil {
 		return c.Covers, nil
 	}
 	if s.Prefix == "" {

@@ -54,6 +54,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -78,19 +80,19 @@ type Source struct {
 	*server
 	runner
 	cache      *cache
-	plans      *packages.Planner[*state]
+	plans      *packages.Planner[*document.State]
 	requests   admission.Groups  // for the same documents
 	renderings admission.Limiter // of documents
 	transfers  *transfer.Limiter
 	covers     []linkheader.Cover
-	templates  *webpage.Templates               // nil without pages
-	unready    map[*set]*atomic.Bool            // whether the last request failed because the set was not ready
-	recents    map[*set]*atomic.Pointer[recent] // for pages
+	templates  *webpage.Templates                        // nil without pages
+	unready    map[*document.Set]*atomic.Bool            // whether the last request failed because the set was not ready
+	recents    map[*document.Set]*atomic.Pointer[recent] // for pages
 }
 
 // A server is what the parts of a Source share.
 type server struct {
-	site     *site
+	site     *document.Site
 	options  Options
 	log      *slog.Logger
 	sparse   sparse.Log // for lines that clients can cause
@@ -125,15 +127,15 @@ func newSource(base string, sets []Set, opts *Options, static bool) (*Source, er
 		requests:   admission.NewGroups(),
 		renderings: admission.NewLimiter(o.Limits.Renderings),
 		transfers:  transfer.NewLimiter(o.Limits.Transfers, o.Limits.ClientTransfers),
-		unready:    make(map[*set]*atomic.Bool),
-		recents:    make(map[*set]*atomic.Pointer[recent]),
+		unready:    make(map[*document.Set]*atomic.Bool),
+		recents:    make(map[*document.Set]*atomic.Pointer[recent]),
 	}
 	if !o.Pages.Off {
 		if s.templates, err = pages.New(o.Pages.Templates); err != nil {
 			return nil, fmt.Errorf("rshttp: Pages.Templates: %w", err)
 		}
 	}
-	s.plans = packages.NewPlanner[*state](packages.Options{
+	s.plans = packages.NewPlanner[*document.State](packages.Options{
 		Size:        packages.Size(o.Division.PackageSize),
 		Concurrency: o.Limits.Renderings,
 		Wait:        o.Limits.Wait,
@@ -147,24 +149,24 @@ func newSource(base string, sets []Set, opts *Options, static bool) (*Source, er
 	if s.hub != nil {
 		ownHub = s.hub.URI()
 	}
-	all := make([]given, len(sets))
+	all := make([]document.Given, len(sets))
 	for i := range sets {
 		all[i] = sets[i].given(ownHub)
 		s.remote = append(s.remote, sets[i].RemoteHubs)
 	}
 	config := o.config(u)
 	config.Static = static
-	if s.site, err = newSite(config, all); err != nil {
+	if s.site, err = document.NewSite(config, all); err != nil {
 		return nil, fmt.Errorf("rshttp: %w", err)
 	}
-	for i, st := range s.site.order {
+	for i, st := range s.site.Order {
 		s.unready[st], s.recents[st] = new(atomic.Bool), new(atomic.Pointer[recent])
 		covers, err := sets[i].covers()
 		if err != nil {
 			return nil, fmt.Errorf("rshttp: %w", err)
 		}
 		if covers != nil {
-			s.covers = append(s.covers, linkheader.Cover{CapabilityList: st.url(kindCapabilityList, ""), Covers: covers})
+			s.covers = append(s.covers, linkheader.Cover{CapabilityList: st.URL(document.KindCapabilityList, ""), Covers: covers})
 		} else {
 			s.log.Warn("set gets no Link headers: give it a Prefix or a Coverer", "set", st.Name)
 		}
@@ -217,13 +219,13 @@ func (s *Source) answer(w http.ResponseWriter, r *http.Request) bool {
 	if !ok {
 		return s.answerRemoved(w, r)
 	}
-	if s.options.Observe == nil || t.isSocket() {
+	if s.options.Observe == nil || t.IsSocket() {
 		s.serve(w, r, t, doc)
 		return true
 	}
-	about := Answer{Request: r, Document: t.kind.documentName(), Until: t.until()}
-	if t.set != nil {
-		about.Set = t.set.Name
+	about := Answer{Request: r, Document: t.Kind.DocumentName(), Until: t.Until()}
+	if t.Set != nil {
+		about.Set = t.Set.Name
 	}
 	s.observe(w, about, func(w http.ResponseWriter) { s.serve(w, r, t, doc) })
 	return true
@@ -238,27 +240,27 @@ func (s *Source) answerHub(w http.ResponseWriter, r *http.Request) {
 }
 
 // Description returns the public URL of the Source Description.
-func (s *Source) Description() string { return s.site.routes.url(kindDescription, nil, "") }
+func (s *Source) Description() string { return s.site.Routes.URL(document.KindDescription, nil, "") }
 
 // Paths returns the paths below its base of the Source's documents. A path that ends in
 // a slash is a folder whose whole content the Source serves. A host can check them
 // against its own files, which cannot be reached at these paths. The path of the Hub is
 // not included.
-func (s *Source) Paths() []string { return s.site.paths() }
+func (s *Source) Paths() []string { return s.site.Paths() }
 
 // sitemaps returns the URLs that robots.txt should name (section 6.3.4).
 func (s *server) sitemaps() []string {
 	var kinds []string
 	if s.options.Sitemaps&PlainSitemaps != 0 {
-		kinds = append(kinds, kindSitemap)
+		kinds = append(kinds, document.KindSitemap)
 	}
 	if s.options.Sitemaps&ResourceLists != 0 {
-		kinds = append(kinds, kindResourceList)
+		kinds = append(kinds, document.KindResourceList)
 	}
 	var uris []string
 	for _, kind := range kinds {
-		for _, st := range s.site.order {
-			uris = append(uris, s.site.routes.url(kind, st, ""))
+		for _, st := range s.site.Order {
+			uris = append(uris, s.site.Routes.URL(kind, st, ""))
 		}
 	}
 	return uris

@@ -1,6 +1,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
@@ -42,7 +44,7 @@ func NewStatic(base string, sets []Set, opts *Options) (*Static, error) {
 	}
 	for _, st := range sets {
 		if len(st.RemoteHubs) > 0 || st.Memento {
-			return nil, fmt.Errorf("rshttp: %s of a static Source cannot have RemoteHubs or Memento, because they need a process that runs", title(st.Name))
+			return nil, fmt.Errorf("rshttp: %s of a static Source cannot have RemoteHubs or Memento, because they need a process that runs", document.Title(st.Name))
 		}
 	}
 	o.Pages, o.Limits.CacheBytes, o.Observe = Pages{Off: true}, -1, nil
@@ -56,15 +58,15 @@ func NewStatic(base string, sets []Set, opts *Options) (*Static, error) {
 // print returns a digest of the configuration and the program.
 func (s *Source) print() string {
 	o := &s.options
-	all := []string{s.site.routes.origin, s.site.routes.base, strconv.Itoa(o.Division.PageSize), o.Division.Window.String(), o.Division.Settle.String(),
-		strconv.FormatInt(o.Division.PackageSize, 10), o.Division.PackageEvery.String(), string(s.site.description.text)}
-	for _, st := range s.site.order {
-		all = append(all, st.Name, st.DescribedBy, fmt.Sprint(st.capabilities()))
+	all := []string{s.site.Routes.Origin, s.site.Routes.Base, strconv.Itoa(o.Division.PageSize), o.Division.Window.String(), o.Division.Settle.String(),
+		strconv.FormatInt(o.Division.PackageSize, 10), o.Division.PackageEvery.String(), string(s.site.Description.Text)}
+	for _, st := range s.site.Order {
+		all = append(all, st.Name, st.DescribedBy, fmt.Sprint(st.Capabilities()))
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		all = append(all, info.String())
 	}
-	return digestOf(all...)
+	return document.DigestOf(all...)
 }
 
 // Version identifies the configuration and the program: no document that was rendered in
@@ -72,7 +74,7 @@ func (s *Source) print() string {
 func (s *Static) Version() string { return s.print }
 
 // Folder returns the path of the base URL, with a slash at both ends.
-func (s *Static) Folder() string { return s.src.site.routes.base }
+func (s *Static) Folder() string { return s.src.site.Routes.Base }
 
 // Description returns the public URL of the Source Description.
 func (s *Static) Description() string { return s.src.Description() }
@@ -116,24 +118,24 @@ type StaticContent interface {
 }
 
 // validator returns the Validator of t in a state, which is empty if it is unknown.
-func (s *Static) validator(t target, state string) string {
+func (s *Static) validator(t document.Target, state string) string {
 	if state == "" {
 		return ""
 	}
-	return digestOf(s.print, t.kind.name, t.part, state)
+	return document.DigestOf(s.print, t.Kind.Name, t.Part, state)
 }
 
 // document returns the document t in the state st, or of the configuration if st is nil.
 // version is empty if the state is unknown. part names t in its URL.
-func (s *Static) document(t target, part, version string, st *state) *StaticDocument {
+func (s *Static) document(t document.Target, part, version string, st *document.State) *StaticDocument {
 	d := s.at(t, part, version)
 	d.open = func(ctx context.Context) (StaticContent, error) {
 		ctx, cancel := context.WithTimeout(ctx, s.src.options.Limits.RenderTimeout)
 		defer cancel()
 		if st == nil {
-			st = &state{}
+			st = &document.State{}
 		}
-		text, _, err := t.renderIn(ctx, st)
+		text, _, err := t.RenderIn(ctx, st)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", d.Path, err)
 		}
@@ -143,14 +145,14 @@ func (s *Static) document(t target, part, version string, st *state) *StaticDocu
 }
 
 // at returns the document t without its content.
-func (s *Static) at(t target, part, version string) *StaticDocument {
-	d := &StaticDocument{Path: s.src.site.routes.path(t.kind.name, t.set, part), Validator: s.validator(t, version)}
-	if t.set != nil {
-		d.Set = t.set.Name
-		d.Capability = listCapability(t.kind.capability)
+func (s *Static) at(t document.Target, part, version string) *StaticDocument {
+	d := &StaticDocument{Path: s.src.site.Routes.Path(t.Kind.Name, t.Set, part), Validator: s.validator(t, version)}
+	if t.Set != nil {
+		d.Set = t.Set.Name
+		d.Capability = listCapability(t.Kind.Capability)
 	}
-	if t.kind.manifest != "" {
-		d.Capability = listCapability(s.src.site.routes.kinds[t.kind.manifest].capability)
+	if t.Kind.Manifest != "" {
+		d.Capability = listCapability(s.src.site.Routes.Kinds[t.Kind.Manifest].Capability)
 	}
 	return d
 }
@@ -174,10 +176,10 @@ func (t staticText) Close() error                       { return nil }
 
 // packageAt returns the package t. check, which is called after it is planned, returns an
 // error if it is not of the version that its name says.
-func (s *Static) packageAt(t target, part, version string, check func(context.Context) error) *StaticDocument {
+func (s *Static) packageAt(t document.Target, part, version string, check func(context.Context) error) *StaticDocument {
 	d := s.at(t, part, version)
 	d.open = func(ctx context.Context) (StaticContent, error) {
-		pkg := t.pack()
+		pkg := t.Package()
 		plan, err := s.src.plans.Plan(ctx, pkg)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", d.Path, err)
@@ -196,8 +198,8 @@ type staticPackage struct {
 	ctx  context.Context
 	src  *Source
 	path string
-	pkg  *packages.Package[*state]
-	plan *packages.Plan[*state]
+	pkg  *packages.Package[*document.State]
+	plan *packages.Plan[*document.State]
 }
 
 func (p *staticPackage) WriteTo(w io.Writer) (int64, error) {

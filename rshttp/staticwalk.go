@@ -1,6 +1,8 @@
 package rshttp
 
 import (
+	"github.com/resourcesync-go/resourcesync/internal/document"
+
 	"context"
 	"errors"
 	"fmt"
@@ -32,22 +34,22 @@ const maxWalks = 5
 func (s *Static) Documents(ctx context.Context, skip func(set string, c resourcesync.Capability) bool, put func(*StaticDocument) error) error {
 	for walk := 1; ; walk++ {
 		err := s.walk(ctx, skip, put)
-		_, gone := errors.AsType[*goneError](err)
-		if !gone && !errors.Is(err, errMoved) || walk == maxWalks {
+		_, gone := errors.AsType[*document.Gone](err)
+		if !gone && !errors.Is(err, document.ErrMoved) || walk == maxWalks {
 			return err
 		}
 	}
 }
 
 func (s *Static) walk(ctx context.Context, skip func(set string, c resourcesync.Capability) bool, put func(*StaticDocument) error) error {
-	for _, st := range s.src.site.order {
-		if err := st.ready(ctx); err != nil {
+	for _, st := range s.src.site.Order {
+		if err := st.Ready(ctx); err != nil {
 			return err
 		}
 	}
-	for _, st := range s.src.site.order {
+	for _, st := range s.src.site.Order {
 		w := &staticWalk{Static: s, set: st, put: put}
-		for _, c := range st.capabilities() {
+		for _, c := range st.Capabilities() {
 			if skip != nil && skip(st.Name, c) {
 				continue
 			}
@@ -56,42 +58,42 @@ func (s *Static) walk(ctx context.Context, skip func(set string, c resourcesync.
 			}
 		}
 	}
-	kinds := s.src.site.routes.kinds
-	for _, st := range s.src.site.order {
-		if err := put(s.document(target{kind: kinds[kindCapabilityList], set: st}, "", "configuration", nil)); err != nil {
+	kinds := s.src.site.Routes.Kinds
+	for _, st := range s.src.site.Order {
+		if err := put(s.document(document.Target{Kind: kinds[document.KindCapabilityList], Set: st}, "", "configuration", nil)); err != nil {
 			return err
 		}
 	}
-	for i := range s.src.site.description.parts {
-		t := target{kind: kinds[kindDescriptionPart], part: strconv.Itoa(i + 1)}
-		if err := put(s.document(t, t.part, "configuration", nil)); err != nil {
+	for i := range s.src.site.Description.Parts {
+		t := document.Target{Kind: kinds[document.KindDescriptionPart], Part: strconv.Itoa(i + 1)}
+		if err := put(s.document(t, t.Part, "configuration", nil)); err != nil {
 			return err
 		}
 	}
-	return put(s.document(target{kind: kinds[kindDescription]}, "", "configuration", nil))
+	return put(s.document(document.Target{Kind: kinds[document.KindDescription]}, "", "configuration", nil))
 }
 
 // A staticWalk puts the documents of a set.
 type staticWalk struct {
 	*Static
-	set *set
+	set *document.Set
 	put func(*StaticDocument) error
 }
 
 // target returns a document of the set.
-func (w *staticWalk) target(kind, part string) target {
-	k := w.src.site.routes.kinds[kind]
-	return target{kind: k, set: w.set, part: part, path: kind + " " + part}
+func (w *staticWalk) target(kind, part string) document.Target {
+	k := w.src.site.Routes.Kinds[kind]
+	return document.Target{Kind: k, Set: w.set, Part: part, Path: kind + " " + part}
 }
 
 // list puts the documents of a capability.
 func (w *staticWalk) list(ctx context.Context, c resourcesync.Capability) error {
 	switch c {
 	case resourcesync.ResourceList:
-		if err := w.resources(ctx, kindResourceList); err != nil || w.src.options.Sitemaps&PlainSitemaps == 0 {
+		if err := w.resources(ctx, document.KindResourceList); err != nil || w.src.options.Sitemaps&PlainSitemaps == 0 {
 			return err
 		}
-		return w.resources(ctx, kindSitemap)
+		return w.resources(ctx, document.KindSitemap)
 	case resourcesync.ChangeList:
 		return w.changes(ctx)
 	case resourcesync.ResourceDump:
@@ -108,7 +110,7 @@ func (w *staticWalk) current(ctx context.Context, d *partition.Partitioner) (*pa
 	if err != nil {
 		return nil, err
 	}
-	stat, err := statOf(ctx, w.set.Stater, partition.Whole)
+	stat, err := document.StatOf(ctx, w.set.Stater, partition.Whole)
 	if err != nil || stat.Version == p.Version {
 		return p, err
 	}
@@ -117,87 +119,89 @@ func (w *staticWalk) current(ctx context.Context, d *partition.Partitioner) (*pa
 
 // resources puts the Resource List or the sitemap, with the pages if it is an index.
 func (w *staticWalk) resources(ctx context.Context, kind string) error {
-	p, err := w.current(ctx, w.set.pages)
+	p, err := w.current(ctx, w.set.Pages)
 	if err != nil {
 		return err
 	}
 	t := w.target(kind, "")
 	if len(p.Cuts) == 1 {
-		st, err := w.set.resourceState(ctx, partition.Whole, nil)
+		st, err := w.set.ResourceState(ctx, partition.Whole, nil)
 		if err != nil {
 			return err
 		}
-		return w.put(w.document(t, "", st.version, st))
+		return w.put(w.document(t, "", st.Version, st))
 	}
 	for r := range p.Ranges() {
-		st, err := w.set.resourceState(ctx, r, nil)
+		st, err := w.set.ResourceState(ctx, r, nil)
 		if err != nil {
 			return err
 		}
-		page := w.target(t.kind.parts, partition.FormatRange(r))
-		if err := w.put(w.document(page, page.part, st.version, st)); err != nil {
+		page := w.target(t.Kind.Parts, partition.FormatRange(r))
+		if err := w.put(w.document(page, page.Part, st.Version, st)); err != nil {
 			return err
 		}
 	}
-	return w.put(w.document(t, "", digest(p.At.UnixNano(), p.Cuts), partitionState(p, nil)))
+	return w.put(w.document(t, "", digest(p.At.UnixNano(), p.Cuts), document.PartitionState(p, nil)))
 }
 
 // changes puts the Change List, with the windows and the recent changes if it is an index.
 func (w *staticWalk) changes(ctx context.Context) error {
-	t := w.target(kindChangeList, "")
-	st, err := journalState(ctx, t, nil) // before the windows: they may show later changes
+	t := w.target(document.KindChangeList, "")
+	st, err := document.JournalState(ctx, t, nil) // before the windows: they may show later changes
 	if err != nil {
 		return err
 	}
-	windows, err := w.set.windows.Get(ctx)
+	windows, err := w.set.Windows.Get(ctx)
 	if err != nil {
 		return err
 	}
 	if len(windows) == 1 {
-		return w.put(w.changeList(t, st.version, windows[0]))
+		return w.put(w.changeList(t, st.Version, windows[0]))
 	}
 	for _, iv := range windows {
-		version := st.version
+		version := st.Version
 		if !iv.Open() {
 			version = closedVersion(iv, time.Time{})
 		}
-		if err := w.put(w.changeList(w.target(kindChangeWindow, partition.FormatTime(iv.From)), version, iv)); err != nil {
+		if err := w.put(w.changeList(w.target(document.KindChangeWindow, partition.FormatTime(iv.From)), version, iv)); err != nil {
 			return err
 		}
 	}
 	division := digest(windows)
-	if st.version != "" {
-		st.version = digest(st.version, division)
+	if st.Version != "" {
+		st.Version = digest(st.Version, division)
 	}
-	if err := w.put(w.document(w.target(kindRecentChanges, ""), "", st.version, st)); err != nil {
+	if err := w.put(w.document(w.target(document.KindRecentChanges, ""), "", st.Version, st)); err != nil {
 		return err
 	}
 	return w.put(w.write(t, "", division, func(_ context.Context, b *render.Body) error {
-		return renderChangeIndex(t, b, windows, t.recentLink())
+		return document.RenderChangeIndex(t, b, windows, t.RecentLink())
 	}))
 }
 
 // closedVersion returns the version of a list of the closed interval iv of a journal or of an
 // archive from which a change was last erased at a time.
 func closedVersion(iv resourcesync.Interval, erased time.Time) string {
-	return fmt.Sprint("closed ", iv.From.UnixNano(), iv.Until.UnixNano(), " ", stamp(erased))
+	return fmt.Sprint("closed ", iv.From.UnixNano(), iv.Until.UnixNano(), " ", document.Stamp(erased))
 }
 
 // changeList returns the Change List t of the changes in iv.
-func (w *staticWalk) changeList(t target, version string, iv resourcesync.Interval) *StaticDocument {
+func (w *staticWalk) changeList(t document.Target, version string, iv resourcesync.Interval) *StaticDocument {
 	if version != "" {
 		version = digest(version, iv)
 	}
-	return w.write(t, t.part, version, func(ctx context.Context, b *render.Body) error {
-		return renderChanges(ctx, t, new(state), b, journal{w.set}, iv)
+	return w.write(t, t.Part, version, func(ctx context.Context, b *render.Body) error {
+		return document.RenderChanges(ctx, t, new(document.State), b, w.set.Journal(), iv)
 	})
 }
 
 // write returns the document t that render writes.
-func (w *staticWalk) write(t target, part, version string, write func(context.Context, *render.Body) error) *StaticDocument {
-	k := *t.kind
-	k.render = func(ctx context.Context, _ target, _ *state, b *render.Body) error { return write(ctx, b) }
-	t.kind = &k
+func (w *staticWalk) write(t document.Target, part, version string, write func(context.Context, *render.Body) error) *StaticDocument {
+	k := *t.Kind
+	k.Render = func(ctx context.Context, _ document.Target, _ *document.State, b *render.Body) error {
+		return write(ctx, b)
+	}
+	t.Kind = &k
 	return w.document(t, part, version, nil)
 }
 
@@ -210,19 +214,19 @@ func (w *staticWalk) archive(ctx context.Context, c resourcesync.Capability) err
 		}
 	}
 	t := w.target(string(c), "")
-	pages, err := t.archivePages(ctx)
+	pages, err := t.ArchivePages(ctx)
 	if err != nil {
 		return err
 	}
 	if len(pages) > 1 {
 		for _, p := range pages {
-			page := w.target(t.kind.parts, partition.FormatTime(time.UnixMicro(p.From)))
-			if err := w.put(w.document(page, page.part, "", new(state))); err != nil {
+			page := w.target(t.Kind.Parts, partition.FormatTime(time.UnixMicro(p.From)))
+			if err := w.put(w.document(page, page.Part, "", new(document.State))); err != nil {
 				return err
 			}
 		}
 	}
-	return w.put(w.document(t, "", "", new(state)))
+	return w.put(w.document(t, "", "", new(document.State)))
 }
 
 func (w *staticWalk) archivedLists(ctx context.Context, a resourcesync.ChangeArchiver) error {
@@ -235,8 +239,8 @@ func (w *staticWalk) archivedLists(ctx context.Context, a resourcesync.ChangeArc
 		return err
 	}
 	for _, iv := range windows {
-		t := w.target(kindChangeWindow, partition.FormatTime(iv.From))
-		if err := w.put(w.document(t, t.part, digest(closedVersion(iv, stat.Erased), iv), new(state))); err != nil {
+		t := w.target(document.KindChangeWindow, partition.FormatTime(iv.From))
+		if err := w.put(w.document(t, t.Part, digest(closedVersion(iv, stat.Erased), iv), new(document.State))); err != nil {
 			return err
 		}
 	}

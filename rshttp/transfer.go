@@ -18,11 +18,11 @@ func (q request) servePackage() error {
 		return err
 	}
 	defer sending.End()
-	q.t.awaitListed(q.r.Context())
-	if err := sending.Start(q.t.isUnlisted()); err != nil {
+	q.t.AwaitListed(q.r.Context())
+	if err := sending.Start(q.t.Unlisted()); err != nil {
 		return err
 	}
-	pkg := q.t.pack()
+	pkg := q.t.Package()
 	plan, err := q.plans.Plan(q.r.Context(), pkg)
 	if err != nil {
 		return err
@@ -34,8 +34,8 @@ func (q request) servePackage() error {
 	h["Cache-Control"] = cacheControl(plan.State)
 	h["Etag"] = []string{`"` + plan.Tag + `"`}
 	var modified time.Time
-	if plan.State.dated(time.Now()) {
-		modified = plan.State.modified
+	if plan.State.Dated(time.Now()) {
+		modified = plan.State.Modified
 	}
 	q.counters.sent.Add(1)
 	content := q.plans.NewReader(q.r.Context(), pkg, plan)
@@ -46,7 +46,7 @@ func (q request) servePackage() error {
 	}
 	if uri, reason := q.plans.Failed(plan, content.Err()); reason != nil {
 		q.breakOff("package broken off: content is not what was listed, or cannot be read",
-			slog.String("path", q.t.path), slog.String("uri", uri), slog.Any("error", reason))
+			slog.String("path", q.t.Path), slog.String("uri", uri), slog.Any("error", reason))
 	}
 	panic(http.ErrAbortHandler)
 }

@@ -1,4 +1,4 @@
-package rshttp
+package document
 
 import (
 	"net/url"
@@ -22,21 +22,21 @@ func FuzzRoutes(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	rt := newRoutes(base, true, false, kinds(&config{PlainSitemaps: true, HTML: true}, &description{}, true))
-	sets := map[string]*set{"a": {given: given{Name: "a", Hubs: []string{""}}}}
+	rt := newRoutes(base, true, false, kinds(&Config{PlainSitemaps: true, HTML: true}, &Description{}, true))
+	sets := map[string]*Set{"a": {Given: Given{Name: "a", Hubs: []string{""}}}}
 	f.Fuzz(func(t *testing.T, path string) {
-		to, ok := rt.match(path, sets)
+		to, ok := rt.Match(path, sets)
 		if !ok {
 			return
 		}
-		back := rt.url(to.kind.name, to.set, to.part)
+		back := rt.URL(to.Kind.Name, to.Set, to.Part)
 		u, err := url.Parse(back)
 		if err != nil || u.Path != path {
-			t.Errorf("%q leads to %s, which lies at %s", path, to.kind.name, back)
+			t.Errorf("%q leads to %s, which lies at %s", path, to.Kind.Name, back)
 		}
-		if to.kind.name == kindResourcePage {
-			if r, ok := partition.ParseRange(to.part); ok && partition.FormatRange(r) != to.part {
-				t.Errorf("%q is another name of %s", to.part, partition.FormatRange(r))
+		if to.Kind.Name == KindResourcePage {
+			if r, ok := partition.ParseRange(to.Part); ok && partition.FormatRange(r) != to.Part {
+				t.Errorf("%q is another name of %s", to.Part, partition.FormatRange(r))
 			}
 		}
 	})
@@ -50,9 +50,9 @@ func TestMatchIsCheap(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rt := newRoutes(base, true, false, kinds(&config{HTML: true}, &description{}, true))
+		rt := newRoutes(base, true, false, kinds(&Config{HTML: true}, &Description{}, true))
 		for _, path := range []string{"/", "/papers/1", "/papers/", "/rs/papers/1", "/rs/"} {
-			if n := testing.AllocsPerRun(100, func() { rt.match(path, nil) }); n > 0 {
+			if n := testing.AllocsPerRun(100, func() { rt.Match(path, nil) }); n > 0 {
 				t.Errorf("%s in front of %s: %v allocations", at, path, n)
 			}
 		}

@@ -1,4 +1,4 @@
-package rshttp
+package document
 
 import (
 	"context"
@@ -12,20 +12,20 @@ import (
 
 // report counts the entries and the fields that a document of st omits, and logs the
 // first of each.
-func (st *set) report(entries, fields render.Omitted) {
+func (st *Set) report(entries, fields render.Omitted) {
 	if entries.N > 0 {
-		st.leftOut.Add(uint64(entries.N))
+		st.LeftOut.Add(uint64(entries.N))
 		st.logOmitted(&entries, "resources are omitted: a document cannot hold their URIs")
 	}
 	if fields.N > 0 {
-		st.dropped.Add(uint64(fields.N))
+		st.Dropped.Add(uint64(fields.N))
 		st.logOmitted(&fields, "fields of entries are omitted: a document cannot hold their values")
 	}
 }
 
 // logOmitted logs the omissions of a document, unless they have been logged before: a broken
 // set must not fill the log each time that one of its documents is rendered.
-func (st *set) logOmitted(omitted *render.Omitted, msg string) {
+func (st *Set) logOmitted(omitted *render.Omitted, msg string) {
 	first := omitted.First()
 	if st.reported.first(fmt.Sprint(msg, first)) {
 		st.Log.LogAttrs(context.Background(), slog.LevelWarn, msg, slog.String("set", st.Name), slog.Int("count", omitted.N), first)

@@ -1,4 +1,4 @@
-package rshttp
+package document
 
 import (
 	"context"
@@ -11,26 +11,26 @@ import (
 )
 
 // renderCapabilityList renders the Capability List of a set (section 9).
-func renderCapabilityList(_ context.Context, t target, _ *state, b *render.Body) error {
+func renderCapabilityList(_ context.Context, t Target, _ *State, b *render.Body) error {
 	b.Head = &rsxml.Head{Metadata: rsxml.Metadata{Capability: resourcesync.CapabilityList}}
-	if t.set.DescribedBy != "" {
-		b.Head.Links = append(b.Head.Links, resourcesync.Link{Rel: resourcesync.RelDescribedBy, Href: t.set.DescribedBy})
+	if t.Set.DescribedBy != "" {
+		b.Head.Links = append(b.Head.Links, resourcesync.Link{Rel: resourcesync.RelDescribedBy, Href: t.Set.DescribedBy})
 	}
-	b.Head.Links = append(b.Head.Links, resourcesync.Link{Rel: resourcesync.RelUp, Href: t.set.routes.url(kindDescription, nil, "")})
-	for _, c := range t.set.capabilities() {
+	b.Head.Links = append(b.Head.Links, resourcesync.Link{Rel: resourcesync.RelUp, Href: t.Set.Routes.URL(KindDescription, nil, "")})
+	for _, c := range t.Set.Capabilities() {
 		b.Add(&rsxml.Entry{
-			Loc:      t.url(string(c), ""),
+			Loc:      t.URL(string(c), ""),
 			Metadata: rsxml.Metadata{Capability: c},
 		})
 	}
-	for _, c := range t.set.channels() {
-		b.Add(t.set.channelEntry(c))
+	for _, c := range t.Set.Channels() {
+		b.Add(t.Set.channelEntry(c))
 	}
 	return nil
 }
 
-// capabilities returns the capabilities in the set's Capability List, without channels.
-func (st *set) capabilities() []resourcesync.Capability {
+// Capabilities returns the capabilities in the set's Capability List, without channels.
+func (st *Set) Capabilities() []resourcesync.Capability {
 	out := []resourcesync.Capability{resourcesync.ResourceList}
 	if st.Opener != nil {
 		out = append(out, resourcesync.ResourceDump)
@@ -41,10 +41,10 @@ func (st *set) capabilities() []resourcesync.Capability {
 	if st.Changer != nil && st.ChangeOpener != nil {
 		out = append(out, resourcesync.ChangeDump)
 	}
-	return append(out, st.archives...)
+	return append(out, st.Archives...)
 }
 
-func (st *set) channels() []resourcesync.Capability {
+func (st *Set) Channels() []resourcesync.Capability {
 	switch {
 	case len(st.Hubs) == 0 && !st.Sockets:
 		return nil
@@ -54,12 +54,12 @@ func (st *set) channels() []resourcesync.Capability {
 	return []resourcesync.Capability{resourcesync.ChangeNotification, resourcesync.FrameworkNotification}
 }
 
-func (st *set) has(c resourcesync.Capability) bool {
-	return slices.Contains(st.capabilities(), c) || slices.Contains(st.channels(), c)
+func (st *Set) Has(c resourcesync.Capability) bool {
+	return slices.Contains(st.Capabilities(), c) || slices.Contains(st.Channels(), c)
 }
 
 // missing returns why the set does not have c.
-func (st *set) missing(c resourcesync.Capability) string {
+func (st *Set) missing(c resourcesync.Capability) string {
 	isChannel := c == resourcesync.ChangeNotification || c == resourcesync.FrameworkNotification
 	switch {
 	case isChannel && len(st.Hubs) == 0 && !st.Sockets:
@@ -84,16 +84,16 @@ func (st *set) missing(c resourcesync.Capability) string {
 // it has none, the WebSocket (section 3 of the 0.8 draft). A channel that has both is one
 // entry, because there must not be two of one capability (core 9): the WebSocket is an
 // alternate of the topic.
-func (st *set) channelEntry(c resourcesync.Capability) *rsxml.Entry {
+func (st *Set) channelEntry(c resourcesync.Capability) *rsxml.Entry {
 	e := &rsxml.Entry{
-		Loc:      st.url(string(c), ""),
+		Loc:      st.URL(string(c), ""),
 		Metadata: rsxml.Metadata{Capability: c},
 	}
 	for _, uri := range st.Hubs {
 		e.Links = append(e.Links, resourcesync.Link{Rel: resourcesync.RelHub, Href: uri})
 	}
 	if st.Sockets {
-		uri := st.socketURL(c)
+		uri := st.SocketURL(c)
 		if len(st.Hubs) > 0 {
 			e.Links = append(e.Links, resourcesync.Link{Rel: resourcesync.RelAlternate, Href: uri})
 		} else {
@@ -103,15 +103,15 @@ func (st *set) channelEntry(c resourcesync.Capability) *rsxml.Entry {
 	return e
 }
 
-// socketURL returns the URL of the WebSocket of a channel.
-func (st *set) socketURL(c resourcesync.Capability) string {
-	return "ws" + strings.TrimPrefix(st.url(string(c)+socket, ""), "http")
+// SocketURL returns the URL of the WebSocket of a channel.
+func (st *Set) SocketURL(c resourcesync.Capability) string {
+	return "ws" + strings.TrimPrefix(st.URL(string(c)+Socket, ""), "http")
 }
 
-// liveURL returns the URL of the WebSocket with the changes of st, or "".
-func (st *set) liveURL() string {
+// LiveURL returns the URL of the WebSocket with the changes of st, or "".
+func (st *Set) LiveURL() string {
 	if !st.Sockets || st.Changer == nil {
 		return ""
 	}
-	return st.socketURL(resourcesync.ChangeNotification)
+	return st.SocketURL(resourcesync.ChangeNotification)
 }

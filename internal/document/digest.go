@@ -1,4 +1,4 @@
-package rshttp
+package document
 
 import (
 	"crypto/sha256"
@@ -8,16 +8,16 @@ import (
 	"time"
 )
 
-// stamp formats a time, which may be zero, for comparison.
-func stamp(t time.Time) string {
+// Stamp formats a time, which may be zero, for comparison.
+func Stamp(t time.Time) string {
 	if t.IsZero() {
 		return "-"
 	}
 	return t.UTC().Format(time.RFC3339Nano)
 }
 
-// digestOf returns a digest of texts.
-func digestOf(text ...string) string {
+// DigestOf returns a digest of texts.
+func DigestOf(text ...string) string {
 	h := sha256.New()
 	for _, s := range text {
 		_, _ = io.WriteString(h, strconv.Itoa(len(s))+" "+s)

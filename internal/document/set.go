@@ -1,4 +1,4 @@
-package rshttp
+package document
 
 import (
 	"cmp"
@@ -13,9 +13,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 )
 
-// A given is a set as the host gives it: its Provider, and upgrades that override those of the
+// A Given is a set as the host gives it: its Provider, and upgrades that override those of the
 // Provider.
-type given struct {
+type Given struct {
 	Name           string
 	Provider       resourcesync.Provider
 	Stater         resourcesync.Stater
@@ -33,17 +33,17 @@ type given struct {
 	DescribedBy string                    // URI
 }
 
-// A set is a set of resources, its upgrades, and its division.
-type set struct {
-	*site
-	given
+// A Set is a set of resources, its upgrades, and its division.
+type Set struct {
+	*Site
+	Given
 
-	// changeStater and changeWatcher describe the journal. They are those of the set
+	// ChangeStater and changeWatcher describe the journal. They are those of the set
 	// unless another value keeps the journal, which may then lag behind the set.
-	changeStater  resourcesync.Stater
-	changeWatcher resourcesync.Watcher
+	ChangeStater  resourcesync.Stater
+	ChangeWatcher resourcesync.Watcher
 
-	archives []resourcesync.Capability // of the existing archives
+	Archives []resourcesync.Capability // of the existing archives
 
 	// Further upgrades of the Stater and the openers, or nil.
 	partStater                     resourcesync.PartStater
@@ -52,65 +52,65 @@ type set struct {
 	retainer                       resourcesync.VersionRetainer
 	linker                         resourcesync.VersionLinker
 
-	pages    *partition.Partitioner
-	packages *partition.Partitioner
-	windows  *partition.WindowCache // nil without a changer
+	Pages    *partition.Partitioner
+	Packages *partition.Partitioner
+	Windows  *partition.WindowCache // nil without a changer
 	isReady  atomic.Bool
 	reported reported // the problems of the set that have been logged
 
 	// The division of the set and its journal into packages.
-	resourcePackages *packages.Resources
-	changePackages   *packages.Journal
+	ResourcePackages *packages.Resources
+	ChangePackages   *packages.Journal
 }
 
 var setName = regexp.MustCompile(`^[A-Za-z0-9_-][A-Za-z0-9._-]*$`)
 
-func newSet(in *site, s given, only bool) (*set, error) {
+func newSet(in *Site, s Given, only bool) (*Set, error) {
 	switch {
 	case s.Provider == nil:
-		return nil, fmt.Errorf("%s has no Provider", title(s.Name))
+		return nil, fmt.Errorf("%s has no Provider", Title(s.Name))
 	case s.Name == "" && !only:
 		return nil, errors.New("one of several sets has no Name")
 	case s.Name != "" && !setName.MatchString(s.Name):
 		return nil, fmt.Errorf("set name %q: use letters, digits, '.', '_' and '-', not beginning with '.'", s.Name)
 	}
-	out := &set{site: in, given: s}
-	out.Stater = upgrade(s.Stater, s.Provider)
-	out.Cutter = upgrade(s.Cutter, s.Provider)
-	out.Changer = upgrade(s.Changer, s.Provider)
+	out := &Set{Site: in, Given: s}
+	out.Stater = Upgrade(s.Stater, s.Provider)
+	out.Cutter = Upgrade(s.Cutter, s.Provider)
+	out.Changer = Upgrade(s.Changer, s.Provider)
 	if d, ok := s.Provider.(resourcesync.ChangerCutter); ok && s.Cutter == nil {
 		out.Cutter = cmp.Or(d.CutterFor(s.Changer), out.Cutter)
 	}
-	out.Opener = upgrade(s.Opener, s.Provider)
-	out.ChangeOpener = upgrade(s.ChangeOpener, s.Provider)
-	out.Watcher = upgrade(s.Watcher, s.Provider)
-	out.Archiver = upgrade(s.Archiver, s.Provider)
-	out.ChangeArchiver = upgrade(s.ChangeArchiver, s.Provider)
+	out.Opener = Upgrade(s.Opener, s.Provider)
+	out.ChangeOpener = Upgrade(s.ChangeOpener, s.Provider)
+	out.Watcher = Upgrade(s.Watcher, s.Provider)
+	out.Archiver = Upgrade(s.Archiver, s.Provider)
+	out.ChangeArchiver = Upgrade(s.ChangeArchiver, s.Provider)
 	// Not the parts of a journal: it may lag behind the resources.
 	out.partStater, _ = out.Stater.(resourcesync.PartStater)
 	out.findCompanions(s.Changer)
 	if c, ok := s.Provider.(resourcesync.ChangerChecker); ok && out.Changer != nil {
 		warning, err := c.CheckChanger(out.Changer)
 		if err != nil {
-			return nil, fmt.Errorf("%s: %w", title(s.Name), err)
+			return nil, fmt.Errorf("%s: %w", Title(s.Name), err)
 		}
 		if warning != "" {
 			in.Log.Warn(warning, "set", s.Name)
 		}
 	}
 	if out.Memento && (out.Changer == nil || out.ChangeOpener == nil) {
-		return nil, fmt.Errorf("%s cannot offer Memento without a Changer and a ChangeOpener", title(s.Name))
+		return nil, fmt.Errorf("%s cannot offer Memento without a Changer and a ChangeOpener", Title(s.Name))
 	}
 	var err error
 	if out.ChangeArchiver != nil && out.Changer == nil {
-		return nil, fmt.Errorf("%s has a ChangeArchiver without a Changer", title(s.Name))
+		return nil, fmt.Errorf("%s has a ChangeArchiver without a Changer", Title(s.Name))
 	}
-	if out.archives, err = newArchives(out); err != nil {
-		return nil, fmt.Errorf("%s: %w", title(s.Name), err)
+	if out.Archives, err = newArchives(out); err != nil {
+		return nil, fmt.Errorf("%s: %w", Title(s.Name), err)
 	}
 	for _, c := range s.Require {
-		if !out.has(c) {
-			return nil, fmt.Errorf("%s cannot offer %q: %s (its Provider is %T)", title(s.Name), c, out.missing(c), s.Provider)
+		if !out.Has(c) {
+			return nil, fmt.Errorf("%s cannot offer %q: %s (its Provider is %T)", Title(s.Name), c, out.missing(c), s.Provider)
 		}
 	}
 	out.divide(s.Changer)
@@ -119,30 +119,30 @@ func newSet(in *site, s given, only bool) (*set, error) {
 
 // divide prepares the partitions of st. journal is the Changer of another value than the
 // Provider, or nil.
-func (st *set) divide(journal resourcesync.Changer) {
-	st.pages = partition.Pages(st.Name, st.Provider, st.Cutter, st.Stater, st.Division.PageSize)
-	st.resourcePackages = &packages.Resources{Provider: st.Provider, Stater: st.Stater, PartStater: st.partStater, Size: st.packageSize()}
+func (st *Set) divide(journal resourcesync.Changer) {
+	st.Pages = partition.Pages(st.Name, st.Provider, st.Cutter, st.Stater, st.Division.PageSize)
+	st.ResourcePackages = &packages.Resources{Provider: st.Provider, Stater: st.Stater, PartStater: st.partStater, Size: st.packageSize()}
 	if _, ordered := st.Changer.(resourcesync.Windower); ordered && journal == nil {
-		st.resourcePackages.Changer = st.Changer
+		st.ResourcePackages.Changer = st.Changer
 	}
-	st.changePackages = newChangePackages(st)
-	st.packages = newPackages(st)
+	st.ChangePackages = newChangePackages(st)
+	st.Packages = newPackages(st)
 	if st.Changer != nil {
-		st.windows = partition.NewWindowCache(st.Name, st.Changer, st.Division.Window, st.Division.PageSize, max(st.Division.Settle, 0))
+		st.Windows = partition.NewWindowCache(st.Name, st.Changer, st.Division.Window, st.Division.PageSize, max(st.Division.Settle, 0))
 	}
 }
 
 // findCompanions finds further upgrades of the upgrades of st. journal is the Changer of
 // another value than the Provider, or nil.
-func (st *set) findCompanions(journal resourcesync.Changer) {
+func (st *Set) findCompanions(journal resourcesync.Changer) {
 	if st.Stater == nil {
 		st.Stater, _ = journal.(resourcesync.Stater)
 	}
-	st.changeStater, st.changeWatcher = st.Stater, st.Watcher
+	st.ChangeStater, st.ChangeWatcher = st.Stater, st.Watcher
 	if journal != nil {
-		st.changeStater, _ = journal.(resourcesync.Stater)
+		st.ChangeStater, _ = journal.(resourcesync.Stater)
 		if w, ok := journal.(resourcesync.Watcher); ok {
-			st.changeWatcher = w
+			st.ChangeWatcher = w
 		}
 	}
 	if a, ok := st.Changer.(resourcesync.ChangeArchived); ok && st.ChangeArchiver == nil {
@@ -157,9 +157,9 @@ func (st *set) findCompanions(journal resourcesync.Changer) {
 	st.linker, _ = st.ChangeOpener.(resourcesync.VersionLinker)
 }
 
-// upgrade returns explicit or, if that is nil, p or else the first of its combined values that
+// Upgrade returns explicit or, if that is nil, p or else the first of its combined values that
 // is a T.
-func upgrade[T comparable](explicit T, p resourcesync.Provider) T {
+func Upgrade[T comparable](explicit T, p resourcesync.Provider) T {
 	var none T
 	if explicit != none {
 		return explicit
@@ -177,18 +177,18 @@ func upgrade[T comparable](explicit T, p resourcesync.Provider) T {
 	return none
 }
 
-// title names a set in an error. The only set of a Source need not have a name.
-func title(set string) string {
+// Title names a set in an error. The only set of a Source need not have a name.
+func Title(set string) string {
 	if set == "" {
 		return "the set"
 	}
 	return fmt.Sprintf("set %q", set)
 }
 
-// ready returns an error, usually ErrNotReady, until the set has data for the first time. It
+// Ready returns an error, usually ErrNotReady, until the set has data for the first time. It
 // prevents documents that depend on the configuration alone from linking to documents that
 // are not available yet.
-func (st *set) ready(ctx context.Context) error {
+func (st *Set) Ready(ctx context.Context) error {
 	if st.Stater == nil || st.isReady.Load() {
 		return nil
 	}

@@ -1,4 +1,4 @@
-package rshttp
+package document
 
 import (
 	"cmp"
@@ -23,14 +23,14 @@ var archives = []resourcesync.Capability{
 	resourcesync.ChangeDumpArchive,
 }
 
-// isOfSpans reports whether the documents in an archive have an interval, not an At.
-func isOfSpans(archive resourcesync.Capability) bool {
+// IsOfSpans reports whether the documents in an archive have an interval, not an At.
+func IsOfSpans(archive resourcesync.Capability) bool {
 	return archive == resourcesync.ChangeListArchive || archive == resourcesync.ChangeDumpArchive
 }
 
 // newArchives returns the archives of a set, in the order of the specification, or an error
 // if its Archiver has others.
-func newArchives(st *set) ([]resourcesync.Capability, error) {
+func newArchives(st *Set) ([]resourcesync.Capability, error) {
 	var offered []resourcesync.Capability
 	if st.Archiver != nil {
 		offered = slices.Clone(st.Archiver.Archives())
@@ -51,23 +51,23 @@ func newArchives(st *set) ([]resourcesync.Capability, error) {
 }
 
 // archiveState returns an empty state: archives have no version.
-func archiveState(context.Context, target, *state) (*state, error) { return new(state), nil }
+func archiveState(context.Context, Target, *State) (*State, error) { return new(State), nil }
 
 // isNever treats every page of an archive as unlisted: finding out would require reading the
 // complete archive.
-func isNever(target) bool { return false }
+func isNever(Target) bool { return false }
 
 // renderArchive renders an archive: a single document if that is enough, otherwise an index
 // of pages or one of the pages.
-func renderArchive(ctx context.Context, t target, _ *state, b *render.Body) error {
-	pages, err := t.archivePages(ctx)
+func renderArchive(ctx context.Context, t Target, _ *State, b *render.Body) error {
+	pages, err := t.ArchivePages(ctx)
 	if err != nil {
 		return err
 	}
-	if t.kind.parent == "" && len(pages) <= 1 {
+	if t.Kind.Parent == "" && len(pages) <= 1 {
 		return renderArchivePage(ctx, t, b, partition.AllTime)
 	}
-	if t.kind.parent == "" {
+	if t.Kind.Parent == "" {
 		b.Head = t.head(true)
 		for _, p := range pages {
 			if err := t.addPart(b, partition.FormatTime(time.UnixMicro(p.From)), &rsxml.Entry{}); err != nil {
@@ -76,39 +76,39 @@ func renderArchive(ctx context.Context, t target, _ *state, b *render.Body) erro
 		}
 		return nil
 	}
-	from, err := partition.ParseTime(t.part)
+	from, err := partition.ParseTime(t.Part)
 	if err != nil {
-		return t.notExist("a time")
+		return t.NotExist("a time")
 	}
 	i, found := slices.BinarySearchFunc(pages, from.UnixMicro(), func(p partition.Span, from int64) int { return cmp.Compare(p.From, from) })
 	if !found || len(pages) == 1 {
-		return &goneError{index: t.url(t.kind.parent, ""), reason: "the division of the archive has changed"}
+		return &Gone{Index: t.URL(t.Kind.Parent, ""), Reason: "the division of the archive has changed"}
 	}
 	return renderArchivePage(ctx, t, b, pages[i])
 }
 
-// archivePages divides the archive t into pages.
-func (t target) archivePages(ctx context.Context) ([]partition.Span, error) {
+// ArchivePages divides the archive t into pages.
+func (t Target) ArchivePages(ctx context.Context) ([]partition.Span, error) {
 	var times []int64
-	for snapshot, err := range t.snapshots(ctx) {
+	for snapshot, err := range t.Snapshots(ctx) {
 		if err != nil {
 			return nil, err
 		}
-		times = append(times, timeOf(&snapshot))
+		times = append(times, TimeOf(&snapshot))
 	}
-	return partition.Spans(times, partition.AllTime, t.set.Division.PageSize), nil
+	return partition.Spans(times, partition.AllTime, t.Set.Division.PageSize), nil
 }
 
-// snapshots yields the documents in the archive t, checked against the contract of
+// Snapshots yields the documents in the archive t, checked against the contract of
 // Archiver.
-func (t target) snapshots(ctx context.Context) iter.Seq2[resourcesync.Snapshot, error] {
-	archive := t.kind.capability
+func (t Target) Snapshots(ctx context.Context) iter.Seq2[resourcesync.Snapshot, error] {
+	archive := t.Kind.Capability
 	return func(yield func(resourcesync.Snapshot, error) bool) {
 		var seq iter.Seq2[resourcesync.Snapshot, error]
-		if archive == resourcesync.ChangeListArchive && t.set.ChangeArchiver != nil {
-			seq = t.set.archivedLists(ctx)
+		if archive == resourcesync.ChangeListArchive && t.Set.ChangeArchiver != nil {
+			seq = t.Set.archivedLists(ctx)
 		} else {
-			seq = t.set.Archiver.Snapshots(ctx, archive)
+			seq = t.Set.Archiver.Snapshots(ctx, archive)
 		}
 		var last int64
 		for snapshot, err := range seq {
@@ -121,7 +121,7 @@ func (t target) snapshots(ctx context.Context) iter.Seq2[resourcesync.Snapshot, 
 				yield(resourcesync.Snapshot{}, err)
 				return
 			}
-			last = timeOf(&snapshot)
+			last = TimeOf(&snapshot)
 			if !yield(snapshot, nil) {
 				return
 			}
@@ -135,19 +135,19 @@ func (t target) snapshots(ctx context.Context) iter.Seq2[resourcesync.Snapshot, 
 func checkSnapshot(snapshot *resourcesync.Snapshot, archive resourcesync.Capability, last int64) error {
 	iv := snapshot.Interval
 	switch {
-	case isOfSpans(archive) && (iv.From.IsZero() || iv.Until.IsZero() || iv.Until.Before(iv.From)):
+	case IsOfSpans(archive) && (iv.From.IsZero() || iv.Until.IsZero() || iv.Until.Before(iv.From)):
 		return fmt.Errorf("%s in a %s has no closed interval", snapshot.URI, archive)
-	case !isOfSpans(archive) && snapshot.At.IsZero():
+	case !IsOfSpans(archive) && snapshot.At.IsZero():
 		return fmt.Errorf("%s in a %s has no At", snapshot.URI, archive)
-	case timeOf(snapshot) < last:
+	case TimeOf(snapshot) < last:
 		return fmt.Errorf("%s is older than the previous document", snapshot.URI)
 	}
 	return nil
 }
 
-// timeOf returns the time at which the content of snapshot begins, in microseconds
+// TimeOf returns the time at which the content of snapshot begins, in microseconds
 // since 1970.
-func timeOf(snapshot *resourcesync.Snapshot) int64 {
+func TimeOf(snapshot *resourcesync.Snapshot) int64 {
 	t := snapshot.At
 	if t.IsZero() {
 		t = snapshot.Interval.From
@@ -155,14 +155,14 @@ func timeOf(snapshot *resourcesync.Snapshot) int64 {
 	return partition.Micros(t)
 }
 
-func renderArchivePage(ctx context.Context, t target, b *render.Body, page partition.Span) error {
+func renderArchivePage(ctx context.Context, t Target, b *render.Body, page partition.Span) error {
 	b.Head = t.head(false)
 	var left render.Omitted
-	for snapshot, err := range t.snapshots(ctx) {
+	for snapshot, err := range t.Snapshots(ctx) {
 		if err != nil {
 			return err
 		}
-		at := timeOf(&snapshot)
+		at := TimeOf(&snapshot)
 		if at < page.From {
 			continue
 		}
@@ -179,9 +179,9 @@ func renderArchivePage(ctx context.Context, t target, b *render.Body, page parti
 			Metadata: rsxml.Metadata{At: snapshot.At, Completed: snapshot.Completed, From: snapshot.Interval.From, Until: snapshot.Interval.Until},
 		})
 		if !fits {
-			return fmt.Errorf("a page of the %s of set %q has outgrown the limits of a document: lower PageSize", t.kind.capability, t.set.Name)
+			return fmt.Errorf("a page of the %s of set %q has outgrown the limits of a document: lower PageSize", t.Kind.Capability, t.Set.Name)
 		}
 	}
-	t.set.report(left, b.Fields)
+	t.Set.report(left, b.Fields)
 	return nil
 }

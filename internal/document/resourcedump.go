@@ -1,4 +1,4 @@
-package rshttp
+package document
 
 import (
 	"context"
@@ -16,57 +16,57 @@ import (
 )
 
 // packageEntry returns the beginning of the entry of a package of a kind in a dump.
-func (st *set) packageEntry(kind, part string) *rsxml.Entry {
+func (st *Set) packageEntry(kind, part string) *rsxml.Entry {
 	return &rsxml.Entry{
-		Loc:      st.url(kind, part),
+		Loc:      st.URL(kind, part),
 		Metadata: rsxml.Metadata{Type: "application/zip"},
 		Links: []resourcesync.Link{{
 			Rel:  resourcesync.RelContents,
-			Href: st.url(st.routes.kinds[kind].manifest, part),
+			Href: st.URL(st.Routes.Kinds[kind].Manifest, part),
 			Type: "application/xml",
 		}},
 	}
 }
 
-func (st *set) dumpEntry(r resourcesync.Range, stats packages.Stats) *rsxml.Entry {
-	e := st.packageEntry(kindDumpPackage, st.packagePart(r, stats))
+func (st *Set) dumpEntry(r resourcesync.Range, stats packages.Stats) *rsxml.Entry {
+	e := st.packageEntry(KindDumpPackage, st.PackagePart(r, stats))
 	e.LastMod, e.Metadata.At, e.Metadata.Length = stats.At, stats.At, stats.Length
 	return e
 }
 
-// packagePart returns the name in URLs of the package with the resources in r.
-func (st *set) packagePart(r resourcesync.Range, stats packages.Stats) string {
+// PackagePart returns the name in URLs of the package with the resources in r.
+func (st *Set) PackagePart(r resourcesync.Range, stats packages.Stats) string {
 	part := partition.FormatRange(r)
-	if st.routes.static {
+	if st.Routes.static {
 		part += "~" + stats.Version()
 	}
 	return part
 }
 
-// packageStats returns the length and the newest change of the package with the resources in
+// PackageStats returns the length and the newest change of the package with the resources in
 // r.
-func (st *set) packageStats(ctx context.Context, r resourcesync.Range) (packages.Stats, error) {
-	return st.resourcePackages.Stats(ctx, r, func(stat resourcesync.Stat) (packages.Stats, error) {
+func (st *Set) PackageStats(ctx context.Context, r resourcesync.Range) (packages.Stats, error) {
+	return st.ResourcePackages.Stats(ctx, r, func(stat resourcesync.Stat) (packages.Stats, error) {
 		b := render.Body{SizeOnly: true}
 		defer b.Free()
 		now := newResourceState(r, stat)
-		c, err := listResourcePackage(ctx, target{kind: st.routes.kinds[kindDumpManifest], set: st}, now, &b)
+		c, err := listResourcePackage(ctx, Target{Kind: st.Routes.Kinds[KindDumpManifest], Set: st}, now, &b)
 		if err != nil {
 			return packages.Stats{}, err
 		}
-		return st.packageSize().StatsOf(c, now.version, b.Size)
+		return st.packageSize().StatsOf(c, now.Version, b.Size)
 	})
 }
 
-func newPackages(st *set) *partition.Partitioner {
+func newPackages(st *Set) *partition.Partitioner {
 	return &partition.Partitioner{
 		Set:    st.Name,
 		Into:   "packages",
 		Stater: st.Stater,
-		Cut:    st.resourcePackages.Cut,
+		Cut:    st.ResourcePackages.Cut,
 		Dated:  st.Cutter != nil,
 		Group:  st.groupPackages,
-		Lazy:   len(st.channels()) == 0, // or else the dump is announced
+		Lazy:   len(st.Channels()) == 0, // or else the dump is announced
 	}
 }
 
@@ -77,7 +77,7 @@ func newPackages(st *set) *partition.Partitioner {
 
 // groupPackages divides the packages of p into Resource Dumps, and keeps the boundaries of
 // previous that still fit. previous may be nil.
-func (st *set) groupPackages(ctx context.Context, p, previous *partition.Partition) ([]resourcesync.Cut, error) {
+func (st *Set) groupPackages(ctx context.Context, p, previous *partition.Partition) ([]resourcesync.Cut, error) {
 	var cuts []resourcesync.Cut
 	if previous != nil && p.HasCutsOf(previous) {
 		cuts = slices.Clone(previous.Groups)
@@ -112,54 +112,54 @@ func (st *set) groupPackages(ctx context.Context, p, previous *partition.Partiti
 	return cuts, nil
 }
 
-// dumpRange returns the range of keys in which the packages that t lists begin.
-func (t target) dumpRange() (r resourcesync.Range, ok bool) {
-	if t.kind.parent == "" {
+// DumpRange returns the range of keys in which the packages that t lists begin.
+func (t Target) DumpRange() (r resourcesync.Range, ok bool) {
+	if t.Kind.Parent == "" {
 		return partition.Whole, true
 	}
-	return partition.ParseRange(t.part)
+	return partition.ParseRange(t.Part)
 }
 
 // isDumpPart reports whether the Resource Dump t is listed.
-func isDumpPart(t target) bool {
-	r, ok := t.dumpRange()
-	p := t.set.packages.Current()
+func isDumpPart(t Target) bool {
+	r, ok := t.DumpRange()
+	p := t.Set.Packages.Current()
 	return !ok || p != nil && partition.Has(p.Groups, r)
 }
 
 // dumpState reads the state of a Resource Dump or its index. A dump is not rendered again
 // until a pause after the last rendering, which may take long. An unlisted dump is not
 // cached.
-func dumpState(ctx context.Context, t target, was *state) (*state, error) {
-	r, ok := t.dumpRange()
+func dumpState(ctx context.Context, t Target, was *State) (*State, error) {
+	r, ok := t.DumpRange()
 	if !ok {
-		return nil, t.notExist("a range of keys")
+		return nil, t.NotExist("a range of keys")
 	}
-	p, err := t.set.packages.Get(ctx)
+	p, err := t.Set.Packages.Get(ctx)
 	if err != nil {
 		return nil, err
 	}
-	isIndex := t.kind.parent == "" && len(p.Groups) > 1
-	if was != nil && was.partition.Number != p.Number {
+	isIndex := t.Kind.Parent == "" && len(p.Groups) > 1
+	if was != nil && was.Partition.Number != p.Number {
 		was = nil
 	}
 	if isIndex {
-		return partitionState(p, was), nil
+		return PartitionState(p, was), nil
 	}
 	if was != nil && time.Now().Before(was.rest) {
 		return was, nil
 	}
 	_, covered := p.BeginningIn(r)
-	st, err := t.set.resourceState(ctx, covered, was)
+	st, err := t.Set.ResourceState(ctx, covered, was)
 	if err != nil || st == was {
 		return st, err
 	}
-	st.partition = p
-	if st.version == "" {
-		st.version = partitionState(p, nil).version
+	st.Partition = p
+	if st.Version == "" {
+		st.Version = PartitionState(p, nil).Version
 	}
-	if !isDumpPart(t) && t.kind.parent != "" {
-		st.version = ""
+	if !isDumpPart(t) && t.Kind.Parent != "" {
+		st.Version = ""
 	}
 	return st, nil
 }
@@ -167,41 +167,41 @@ func dumpState(ctx context.Context, t target, was *state) (*state, error) {
 // renderResourceDump renders resourcedump.xml: the Resource Dump if one is enough (section
 // 11.1), otherwise the index. It also renders a part of the index: the Resource Dump of the
 // packages that begin in a range of keys.
-func renderResourceDump(ctx context.Context, t target, st *state, b *render.Body) error {
-	p := st.partition
-	if t.kind.parent == "" && len(p.Groups) > 1 {
+func renderResourceDump(ctx context.Context, t Target, st *State, b *render.Body) error {
+	p := st.Partition
+	if t.Kind.Parent == "" && len(p.Groups) > 1 {
 		return renderRangeIndex(t, p.At, p.Groups, b)
 	}
-	err := renderPackages(ctx, t, st, b, t.set.packageStats)
+	err := RenderPackages(ctx, t, st, b, t.Set.PackageStats)
 	if errors.Is(err, errOutgrown) {
 		// The set has grown since it was divided.
-		if _, err = t.set.packages.Renew(ctx, p); err == nil {
-			err = errMoved
+		if _, err = t.Set.Packages.Renew(ctx, p); err == nil {
+			err = ErrMoved
 		}
 	}
 	return err
 }
 
-// renderPackages renders the Resource Dump t. statsOf returns the stats of its packages.
-func renderPackages(ctx context.Context, t target, st *state, b *render.Body, statsOf func(context.Context, resourcesync.Range) (packages.Stats, error)) error {
+// RenderPackages renders the Resource Dump t. statsOf returns the stats of its packages.
+func RenderPackages(ctx context.Context, t Target, st *State, b *render.Body, statsOf func(context.Context, resourcesync.Range) (packages.Stats, error)) error {
 	started := time.Now()
-	at := st.modified
+	at := st.Modified
 	b.Head = resourceHead(t, false, at)
-	r, _ := t.dumpRange()
-	ranges, _ := st.partition.BeginningIn(r)
+	r, _ := t.DumpRange()
+	ranges, _ := st.Partition.BeginningIn(r)
 	for r := range ranges {
 		stats, err := statsOf(ctx, r)
 		if err != nil {
 			return err
 		}
-		if st.modified.IsZero() && stats.At.After(at) {
+		if st.Modified.IsZero() && stats.At.After(at) {
 			at = stats.At
 		}
-		if !b.Add(t.set.dumpEntry(r, stats)) {
-			return &goneError{index: t.url(kindResourceDump, ""), reason: "more packages begin in the range than a document can hold"}
+		if !b.Add(t.Set.dumpEntry(r, stats)) {
+			return &Gone{Index: t.URL(KindResourceDump, ""), Reason: "more packages begin in the range than a document can hold"}
 		}
 	}
-	t.set.resourcePackages.Keep(st.partition)
+	t.Set.ResourcePackages.Keep(st.Partition)
 	b.Head = resourceHead(t, false, at)
 	st.rest = time.Now().Add(partition.RestRatio * time.Since(started))
 	return nil

@@ -1,4 +1,4 @@
-package rshttp
+package document
 
 import (
 	"context"
@@ -17,21 +17,21 @@ import (
 // by the URI of the resource. Both are in the query of its URL, because proxies rewrite
 // paths that contain a URI.
 const (
-	paramDatetime = "datetime"
-	paramURI      = "uri"
+	ParamDatetime = "datetime"
+	ParamURI      = "uri"
 )
 
-// errMoment means that a journal has no version of the resource at the datetime.
-var errMoment = fmt.Errorf("no version of this resource at this datetime: %w", fs.ErrNotExist)
+// ErrMoment means that a journal has no version of the resource at the datetime.
+var ErrMoment = fmt.Errorf("no version of this resource at this datetime: %w", fs.ErrNotExist)
 
 // mementoURL returns the URL of the version of uri after the change at t.
-func (st *set) mementoURL(uri string, t time.Time) string {
-	return st.url(kindMemento, "") + "?" + paramDatetime + "=" + partition.FormatTime(t) + "&" + paramURI + "=" + url.QueryEscape(uri)
+func (st *Set) mementoURL(uri string, t time.Time) string {
+	return st.URL(kindMemento, "") + "?" + ParamDatetime + "=" + partition.FormatTime(t) + "&" + ParamURI + "=" + url.QueryEscape(uri)
 }
 
 // withVersions returns a function that adds to the entries of st's Change Lists the links to
 // the versions after the changes (section 14.6), or nil.
-func (st *set) withVersions() func(*resourcesync.Change, *rsxml.Entry) {
+func (st *Set) withVersions() func(*resourcesync.Change, *rsxml.Entry) {
 	if !st.Memento {
 		return nil
 	}
@@ -57,23 +57,23 @@ func (st *set) withVersions() func(*resourcesync.Change, *rsxml.Entry) {
 	}
 }
 
-// version returns the change of uri at the time at.
-func (st *set) version(ctx context.Context, uri string, at time.Time) (resourcesync.Change, error) {
-	var from record = versionJournal{journal{st}}
-	since, _, err := from.stat(ctx)
+// Version returns the change of uri at the time at.
+func (st *Set) Version(ctx context.Context, uri string, at time.Time) (resourcesync.Change, error) {
+	var from Record = versionJournal{Journal{st}}
+	since, _, err := from.Stat(ctx)
 	if err != nil {
 		return resourcesync.Change{}, err
 	}
-	missing := errMoment
+	missing := ErrMoment
 	if at.Before(since) {
-		missing = st.versionGone()
+		missing = st.VersionGone()
 		if st.ChangeArchiver == nil {
 			return resourcesync.Change{}, missing
 		}
-		from = changeArchive{st.ChangeArchiver} // whose lists link to versions, too
+		from = ChangeArchive{st.ChangeArchiver} // whose lists link to versions, too
 	}
 	around := resourcesync.Interval{From: at.Add(-time.Microsecond), Until: at}
-	for c, err := range from.changes(ctx, around, nil) {
+	for c, err := range from.Changes(ctx, around, nil) {
 		if err != nil {
 			return resourcesync.Change{}, err
 		}
@@ -85,7 +85,7 @@ func (st *set) version(ctx context.Context, uri string, at time.Time) (resources
 	return resourcesync.Change{}, missing
 }
 
-// versionGone returns the error for a version that is no longer kept.
-func (st *set) versionGone() error {
-	return &goneError{index: st.url(kindChangeList, ""), reason: "the version is no longer kept"}
+// VersionGone returns the error for a version that is no longer kept.
+func (st *Set) VersionGone() error {
+	return &Gone{Index: st.URL(KindChangeList, ""), Reason: "the version is no longer kept"}
 }

@@ -1,4 +1,4 @@
-package rshttp
+package document
 
 import (
 	"crypto/sha256"
@@ -14,25 +14,25 @@ import (
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
-// routes maps between paths and targets.
-type routes struct {
-	origin string // scheme and host of the public URLs
-	base   string // path of the base, with a slash at its end
+// Routes maps between paths and targets.
+type Routes struct {
+	Origin string // scheme and host of the public URLs
+	Base   string // path of the base, with a slash at its end
 	router *mux.Router
-	kinds  map[string]*kind
+	Kinds  map[string]*Kind
 	named  bool            // sets have a segment of their own
 	static bool            // parts have the names of [staticName]
 	ends   []string        // of all paths below the base
 	begin  map[string]bool // how paths below the base begin, unless sets are named; see folderOf
 }
 
-func newRoutes(base *url.URL, named, static bool, ks []*kind) *routes {
-	rt := &routes{
+func newRoutes(base *url.URL, named, static bool, ks []*Kind) *Routes {
+	rt := &Routes{
 		static: static,
-		origin: base.Scheme + "://" + base.Host,
-		base:   base.Path,
+		Origin: base.Scheme + "://" + base.Host,
+		Base:   base.Path,
 		router: mux.NewRouter().SkipClean(true),
-		kinds:  make(map[string]*kind),
+		Kinds:  make(map[string]*Kind),
 		named:  named,
 		ends:   []string{".xml", ".zip", ".html", kindMemento},
 		begin:  make(map[string]bool),
@@ -41,43 +41,43 @@ func newRoutes(base *url.URL, named, static bool, ks []*kind) *routes {
 		path := k.path
 		switch {
 		case strings.HasPrefix(path, "/"):
-		case k.needs != nil && named:
-			path = rt.base + "{set}/" + path
+		case k.Needs != nil && named:
+			path = rt.Base + "{set}/" + path
 		default:
-			path = rt.base + path
+			path = rt.Base + path
 		}
-		rt.router.Path(path).Name(k.name)
-		rt.kinds[k.name] = k
+		rt.router.Path(path).Name(k.Name)
+		rt.Kinds[k.Name] = k
 		rt.begin[folderOf(k.path)] = true
-		if k.anyMethod() {
+		if k.AnyMethod() {
 			rt.ends = append(rt.ends, k.path)
 		}
 	}
 	return rt
 }
 
-func (rt *routes) match(path string, sets map[string]*set) (target, bool) {
+func (rt *Routes) Match(path string, sets map[string]*Set) (Target, bool) {
 	// Most requests to a wrapped application are for other paths. Avoid the cost of the
 	// router for them.
 	if path != wellknown.Path && !rt.mayHave(path) {
-		return target{}, false
+		return Target{}, false
 	}
 	var m mux.RouteMatch
 	if !rt.router.Match(&http.Request{URL: &url.URL{Path: path}}, &m) || m.MatchErr != nil {
-		return target{}, false
+		return Target{}, false
 	}
-	t := target{kind: rt.kinds[m.Route.GetName()], path: path, part: m.Vars["part"]}
-	if t.kind.needs != nil {
-		if t.set = sets[m.Vars["set"]]; t.set == nil || !t.kind.needs(t.set) {
-			return target{}, false
+	t := Target{Kind: rt.Kinds[m.Route.GetName()], Path: path, Part: m.Vars["part"]}
+	if t.Kind.Needs != nil {
+		if t.Set = sets[m.Vars["set"]]; t.Set == nil || !t.Kind.Needs(t.Set) {
+			return Target{}, false
 		}
 	}
 	return t, true
 }
 
 // mayHave reports whether path looks like one of the Source's below its base.
-func (rt *routes) mayHave(path string) bool {
-	below, ok := strings.CutPrefix(path, rt.base)
+func (rt *Routes) mayHave(path string) bool {
+	below, ok := strings.CutPrefix(path, rt.Base)
 	if !ok {
 		return false
 	}
@@ -98,23 +98,23 @@ func folderOf(path string) string {
 	return path
 }
 
-func (rt *routes) url(kind string, st *set, part string) string {
-	return rt.origin + rt.locate(kind, st, part).EscapedPath()
+func (rt *Routes) URL(kind string, st *Set, part string) string {
+	return rt.Origin + rt.locate(kind, st, part).EscapedPath()
 }
 
-func (st *set) url(kind, part string) string { return st.routes.url(kind, st, part) }
+func (st *Set) URL(kind, part string) string { return st.Routes.URL(kind, st, part) }
 
-// path returns the path of a document, decoded.
-func (rt *routes) path(kind string, st *set, part string) string {
+// Path returns the path of a document, decoded.
+func (rt *Routes) Path(kind string, st *Set, part string) string {
 	return rt.locate(kind, st, part).Path
 }
 
-func (rt *routes) locate(kind string, st *set, part string) *url.URL {
+func (rt *Routes) locate(kind string, st *Set, part string) *url.URL {
 	if rt.static {
 		part = staticName(part)
 	}
 	var pairs []string
-	if rt.kinds[kind].needs != nil && rt.named {
+	if rt.Kinds[kind].Needs != nil && rt.named {
 		pairs = append(pairs, "set", st.Name)
 	}
 	if part != "" {
@@ -128,19 +128,19 @@ func (rt *routes) locate(kind string, st *set, part string) *url.URL {
 	return u
 }
 
-// paths returns the paths below the base that documents can have. A path that ends in a slash
+// Paths returns the paths below the base that documents can have. A path that ends in a slash
 // is a folder.
-func (s *site) paths() []string {
-	rt := s.routes
+func (s *Site) Paths() []string {
+	rt := s.Routes
 	var paths []string
 	if rt.named {
-		for _, st := range s.order {
+		for _, st := range s.Order {
 			paths = append(paths, st.Name+"/")
 		}
-		return append(paths, folderOf(rt.kinds[kindDescriptionPart].path))
+		return append(paths, folderOf(rt.Kinds[KindDescriptionPart].path))
 	}
-	for _, k := range rt.kinds {
-		if !strings.HasPrefix(k.path, "/") && (k.needs == nil || k.needs(s.order[0])) {
+	for _, k := range rt.Kinds {
+		if !strings.HasPrefix(k.path, "/") && (k.Needs == nil || k.Needs(s.Order[0])) {
 			paths = append(paths, folderOf(k.path))
 		}
 	}

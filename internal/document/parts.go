@@ -1,4 +1,4 @@
-package rshttp
+package document
 
 import (
 	"context"
@@ -20,7 +20,7 @@ const maxUpdates = 3
 // The result shows one state: the parts are the same before and after they are read. Reading
 // everything takes one range of the provider, which shows one state anyway.
 func (l *lister) listParts(ctx context.Context) error {
-	if l.t.set.partStater == nil || l.pack != nil || !l.st.kept() || l.st.modified.IsZero() {
+	if l.t.Set.partStater == nil || l.pack != nil || !l.st.Kept() || l.st.Modified.IsZero() {
 		return l.listAll(ctx)
 	}
 	parts, err := l.parts(ctx)
@@ -66,17 +66,17 @@ func (l *lister) listParts(ctx context.Context) error {
 }
 
 func (l *lister) parts(ctx context.Context) ([]resourcesync.Part, error) {
-	return checked.Parts(ctx, l.t.set.partStater, l.st.keys)
+	return checked.Parts(ctx, l.t.Set.partStater, l.st.keys)
 }
 
 // update writes the entries of changed parts, and takes over the others from the earlier
 // document. It reports whether this was possible.
 func (l *lister) update(ctx context.Context, parts []resourcesync.Part) (bool, error) {
 	earlier := l.st.earlier
-	if earlier == nil || earlier.state.parts == nil {
+	if earlier == nil || earlier.State.parts == nil {
 		return false, nil
 	}
-	steps := earlier.Steps(l.st.keys, changedParts(earlier.state.parts, parts))
+	steps := earlier.Steps(l.st.keys, changedParts(earlier.State.parts, parts))
 	for _, s := range steps {
 		if s.Render {
 			if err := l.list(ctx, s.Keys); errors.Is(err, errOutgrown) {

@@ -1,4 +1,4 @@
-package rshttp
+package document
 
 import (
 	"context"
@@ -15,21 +15,21 @@ import (
 
 // renderManifest renders the manifest of a package, identical to the one in the package
 // (sections 11.2 and 13.2).
-func renderManifest(ctx context.Context, t target, st *state, b *render.Body) error {
+func renderManifest(ctx context.Context, t Target, st *State, b *render.Body) error {
 	_, err := listPackage(ctx, t, st, b)
 	return err
 }
 
 // listPackage writes the manifest t into b, and returns the contents of its package.
-func listPackage(ctx context.Context, t target, st *state, b *render.Body) (*packages.Contents, error) {
-	if t.kind.capability == resourcesync.ChangeDumpManifest {
+func listPackage(ctx context.Context, t Target, st *State, b *render.Body) (*packages.Contents, error) {
+	if t.Kind.Capability == resourcesync.ChangeDumpManifest {
 		return listChangePackage(ctx, t, st, b)
 	}
-	listed := t.set.packages.Lists(st.keys)
+	listed := t.Set.Packages.Lists(st.keys)
 	c, err := listResourcePackage(ctx, t, st, b)
 	if errors.Is(err, errOutgrown) {
 		if listed {
-			t.set.packages.Invalidate()
+			t.Set.Packages.Invalidate()
 		}
 		return nil, t.outgrown()
 	}
@@ -41,11 +41,11 @@ func listPackage(ctx context.Context, t target, st *state, b *render.Body) (*pac
 
 // listResourcePackage writes the manifest t of the package with the resources in
 // st.keys into b.
-func listResourcePackage(ctx context.Context, t target, st *state, b *render.Body) (*packages.Contents, error) {
+func listResourcePackage(ctx context.Context, t Target, st *State, b *render.Body) (*packages.Contents, error) {
 	c := packages.NewContents(false)
 	err := listResources(ctx, t, st, b, rsxml.MaxEntries, func(res resourcesync.Resource) (string, error) {
 		path, err := c.AddResource(res)
-		if err == nil && t.set.packageSize().Exceeded(c) {
+		if err == nil && t.Set.packageSize().Exceeded(c) {
 			err = errOutgrown
 		}
 		return path, err
@@ -58,40 +58,40 @@ func listResourcePackage(ctx context.Context, t target, st *state, b *render.Bod
 }
 
 // outgrown returns the error for a package of resources that would be too large.
-func (t target) outgrown() error {
-	return &goneError{index: t.url(kindResourceDump, ""), reason: errOutgrown.Error()}
+func (t Target) outgrown() error {
+	return &Gone{Index: t.URL(KindResourceDump, ""), Reason: errOutgrown.Error()}
 }
 
 // listChangePackage writes the manifest t of a package of changes into b.
-func listChangePackage(ctx context.Context, t target, st *state, b *render.Body) (*packages.Contents, error) {
-	begin, _, _ := strings.Cut(t.part, "-")
+func listChangePackage(ctx context.Context, t Target, st *State, b *render.Body) (*packages.Contents, error) {
+	begin, _, _ := strings.Cut(t.Part, "-")
 	from, err := partition.ParseTime(begin)
 	if err != nil || from.After(time.Now()) {
-		return nil, t.notExist("an interval of the past")
+		return nil, t.NotExist("an interval of the past")
 	}
-	dump, err := t.set.changePackages.Dump(ctx)
+	dump, err := t.Set.ChangePackages.Dump(ctx)
 	if err != nil {
 		return nil, err
 	}
-	p, found := dump.Find(t.part)
+	p, found := dump.Find(t.Part)
 	if !found {
 		return nil, t.dumpMoved()
 	}
 	c, err := listChangesOf(ctx, t, p, b)
-	if errors.Is(err, errMoved) {
+	if errors.Is(err, ErrMoved) {
 		return nil, t.dumpMoved()
 	}
 	if err == nil {
-		st.close(versionJournal{journal{t.set}}, p, c.At)
+		st.close(versionJournal{Journal{t.Set}}, p, c.At)
 	}
 	return c, err
 }
 
 // listChangesOf writes the manifest t of the package with the changes in iv into b.
-func listChangesOf(ctx context.Context, t target, iv resourcesync.Interval, b *render.Body) (*packages.Contents, error) {
-	c := packages.NewContents(t.set.patchOpener != nil)
+func listChangesOf(ctx context.Context, t Target, iv resourcesync.Interval, b *render.Body) (*packages.Contents, error) {
+	c := packages.NewContents(t.Set.patchOpener != nil)
 	var err error
-	if c.At, err = listChanges(ctx, t, journal{t.set}, iv, b, c.AddChange); err != nil {
+	if c.At, err = listChanges(ctx, t, Journal{t.Set}, iv, b, c.AddChange); err != nil {
 		return nil, err
 	}
 	c.Text.Size = b.Len()

@@ -1,0 +1,43 @@
+package document
+
+import (
+	"context"
+	"strconv"
+
+	"github.com/resourcesync-go/resourcesync/internal/render"
+	"github.com/resourcesync-go/resourcesync/rsxml"
+	"github.com/resourcesync-go/resourcesync/wellknown"
+)
+
+// A Description is the Source Description, or the index of it and its parts. It depends on the
+// configuration alone.
+type Description struct {
+	Text  []byte
+	Parts [][]byte
+}
+
+func (d *Description) write(s *Site) (err error) {
+	sets := make([]wellknown.Set, len(s.Order))
+	for i, st := range s.Order {
+		sets[i] = wellknown.Set{CapabilityList: st.URL(KindCapabilityList, ""), DescribedBy: st.DescribedBy}
+	}
+	d.Text, d.Parts, err = wellknown.Description(sets, &wellknown.Options{
+		DescribedBy: s.DescribedBy,
+		URI:         s.Routes.URL(KindDescription, nil, ""),
+		Part:        func(k int) string { return s.Routes.URL(KindDescriptionPart, nil, strconv.Itoa(k+1)) },
+	})
+	return err
+}
+
+func (d *Description) render(_ context.Context, t Target, _ *State, b *render.Body) error {
+	if b.Written = d.Text; t.Part == "" {
+		b.Head = &rsxml.Head{Index: len(d.Parts) > 0}
+		return nil
+	}
+	k, err := strconv.Atoi(t.Part)
+	if err != nil || k < 1 || k > len(d.Parts) || strconv.Itoa(k) != t.Part {
+		return t.NotExist("a part of the Source Description")
+	}
+	b.Written = d.Parts[k-1]
+	return nil
+}

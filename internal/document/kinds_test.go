@@ -1,0 +1,32 @@
+package document
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestKinds holds the rows of the table of kinds together: each is rendered or served
+// otherwise, and names only rows that exist.
+func TestKinds(t *testing.T) {
+	rows := map[string]*Kind{}
+	for _, k := range kinds(&Config{PlainSitemaps: true, HTML: true}, &Description{}, true) {
+		if rows[k.Name] != nil {
+			t.Errorf("two kinds have the name %s", k.Name)
+		}
+		rows[k.Name] = k
+	}
+	for name, k := range rows {
+		switch {
+		case (k.Render == nil) == (k.Form == FormDocument):
+			t.Errorf("%s must be either rendered or served", name)
+		case k.Needs == nil && (k.State != nil || k.listed != nil):
+			t.Errorf("%s is of no set, but has a state of one", name)
+		case k.Parent != "" && (rows[k.Parent] == nil || rows[k.Parent].Capability != k.Capability):
+			t.Errorf("%s has no index %q of its capability", name, k.Parent)
+		case k.Manifest != "" && (rows[k.Manifest] == nil || rows[k.Manifest].Render == nil):
+			t.Errorf("%s has no manifest %q", name, k.Manifest)
+		case strings.Contains(k.path, "{part") && k.Needs != nil && k.listed == nil:
+			t.Errorf("%s has parts that clients can make up, and all count as listed", name)
+		}
+	}
+}

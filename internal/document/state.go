@@ -1,0 +1,189 @@
+package document
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/packages"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
+)
+
+// A State is all the data that determines a document. It is read before the content: a
+// change in between may appear in the document, but the next request renders it again.
+//
+// The cache compares states. The entity tag, Last-Modified and the document's at follow
+// from the state. Framework Notifications compare states without rendering documents.
+type State struct {
+	// Version differs between any two states of the data that the document shows. If
+	// it is empty, the state is unknown, and each request renders the document anew.
+	Version string
+
+	// Modified is the time of the newest change that the document shows: its
+	// Last-Modified. It is zero if unknown.
+	Modified time.Time
+
+	// Last is the datetime of the newest change in a Change List, or its from if it has none.
+	Last time.Time
+
+	// whole is the version of the complete set when version was last found current. As
+	// long as whole is the same, Stat need not be called for the range.
+	whole atomic.Pointer[string]
+
+	// closed means that the document covers a closed interval. It never changes as long
+	// as record reaches back to the interval and no change has been erased.
+	closed bool
+	record Record
+	erased time.Time
+
+	// earlier is a document of an earlier state, or nil. It is set while the document is
+	// rendered. parts are the parts of keys as the document shows them, if the set knows
+	// them; a part that may have changed while it was read has no version.
+	earlier *Document
+	parts   []resourcesync.Part
+
+	keys      resourcesync.Range    // of the resources that the document shows
+	Partition *partition.Partition  // of the set, if the document lists its pages or packages
+	Dump      *packages.ChangeDump  // of the journal, if the document lists its packages
+	changes   resourcesync.Interval // that the document covers, if it is closed or has a dump
+	rest      time.Time             // the document is not rendered again before this time, even after a change
+}
+
+// Kept reports whether a document in this state is cached.
+func (st *State) Kept() bool { return st.closed || st.Version != "" }
+
+// Immutable reports whether the document never changes: whether it is closed, and not of an
+// archive, from which changes can be erased.
+func (st *State) Immutable() bool {
+	_, archived := st.record.(ChangeArchive)
+	return st.closed && !archived
+}
+
+// Dated reports whether Last-Modified identifies this state. The header counts in seconds, so
+// another change may follow in the second of the newest change (RFC 9110, section 8.8.2.2).
+func (st *State) Dated(now time.Time) bool {
+	return st.Modified.Unix() > 0 && now.Sub(st.Modified) > 2*time.Second
+}
+
+// close sets st to the state of a document with the changes of r in iv. last is the datetime
+// of the newest.
+func (st *State) close(r Record, iv resourcesync.Interval, last time.Time) {
+	st.closed, st.record, st.changes, st.Modified = true, r, iv, last
+}
+
+// stillClosed reports whether was is the state of a closed document and still current.
+func (was *State) stillClosed(ctx context.Context) (bool, error) {
+	if was == nil || !was.closed {
+		return false, nil
+	}
+	since, erased, err := was.record.Stat(ctx)
+	return err == nil && !since.After(was.changes.From) && erased.Equal(was.erased), err
+}
+
+// StatOf describes the resources in keys. The result is zero without a Stater.
+func StatOf(ctx context.Context, stater resourcesync.Stater, keys resourcesync.Range) (resourcesync.Stat, error) {
+	if stater == nil {
+		return resourcesync.Stat{}, nil
+	}
+	return stater.Stat(ctx, keys)
+}
+
+// ResourceState returns the state of the resources in keys, or was if that is still
+// current. It reads the version of the complete set and, only if that has changed, that of keys.
+func (st *Set) ResourceState(ctx context.Context, keys resourcesync.Range, was *State) (*State, error) {
+	whole, err := StatOf(ctx, st.Stater, partition.Whole)
+	if err != nil || was != nil && whole.Version != "" && whole.Version == *was.whole.Load() {
+		return was, err
+	}
+	stat := whole
+	if keys != partition.Whole {
+		if stat, err = StatOf(ctx, st.Stater, keys); err != nil {
+			return nil, err
+		}
+	}
+	if was != nil && stat.Version != "" && stat.Version == was.Version {
+		was.whole.Store(&whole.Version)
+		return was, nil
+	}
+	now := newResourceState(keys, stat)
+	now.whole.Store(&whole.Version)
+	return now, nil
+}
+
+func newResourceState(keys resourcesync.Range, stat resourcesync.Stat) *State {
+	st := newState(stat)
+	st.keys = keys
+	if st.Modified.After(time.Now()) {
+		st.Modified = time.Time{} // changes up to that time may follow
+	}
+	return st
+}
+
+func newState(stat resourcesync.Stat) *State {
+	st := &State{Version: stat.Version, Modified: stat.LastModified}
+	st.whole.Store(&st.Version)
+	return st
+}
+
+// rangeState reads the state of a document about a range of keys. The document is not cached
+// if the set is not divided into that range: clients can request any range, and must not
+// displace listed documents.
+func rangeState(ctx context.Context, t Target, was *State) (*State, error) {
+	r, ok := partition.ParseRange(t.Part)
+	if !ok {
+		return nil, t.NotExist("a range of keys")
+	}
+	listed := t.Kind.ranges(t.Set).Lists(r)
+	st, err := t.Set.ResourceState(ctx, r, was)
+	if err == nil && st != was && !listed {
+		st.Version = ""
+	}
+	return st, err
+}
+
+// isRange reports whether t names a range into which the set is divided. It also returns
+// true if t names no range, because such a request costs nothing.
+func isRange(t Target) bool {
+	r, ok := partition.ParseRange(t.Part)
+	return !ok || t.Kind.ranges(t.Set).Lists(r)
+}
+
+// JournalState reads the state of a document with changes of the journal. Rendering
+// determines whether the document is closed.
+func JournalState(ctx context.Context, t Target, was *State) (*State, error) {
+	if closed, err := was.stillClosed(ctx); err != nil || closed {
+		return was, err
+	}
+	stat, err := StatOf(ctx, t.Set.ChangeStater, partition.Whole)
+	if err != nil {
+		return nil, err
+	}
+	if was != nil && !was.closed && stat.Version != "" && stat.Version == was.Version {
+		return was, nil
+	}
+	return newState(stat), nil
+}
+
+// PartitionState returns the state of an index of p, or was if that is still current.
+func PartitionState(p *partition.Partition, was *State) *State {
+	if was != nil && was.Partition != nil && was.Partition.Number == p.Number {
+		return was
+	}
+	// There is no Last-Modified: the partition has no time of its own.
+	return &State{Version: fmt.Sprint("partition ", p.Number), Partition: p}
+}
+
+// ErrMoved means that the state of a document has changed while it was rendered.
+var ErrMoved = errors.New("the division of the set or its journal has changed meanwhile")
+
+// Gone means that a document no longer exists, and that a client should continue at its
+// index.
+type Gone struct {
+	Index  string // URI
+	Reason string
+}
+
+func (e *Gone) Error() string { return e.Reason }

@@ -1,0 +1,117 @@
+package document
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
+	"github.com/resourcesync-go/resourcesync/internal/render"
+)
+
+// A Target is the document that a path names.
+type Target struct {
+	Kind *Kind
+	Path string
+	Set  *Set   // nil for the Source Description
+	Part string // which page, window or part
+}
+
+// Unlisted reports whether t is not known to be listed.
+func (t Target) Unlisted() bool { return t.Kind.listed != nil && !t.Kind.listed(t) }
+
+// IsSocket reports whether t is served by WebSocket.
+func (t Target) IsSocket() bool { return strings.HasSuffix(t.Kind.Name, Socket) }
+
+// URL returns the public URL of a document of the same set.
+func (t Target) URL(kind, part string) string { return t.Set.URL(kind, part) }
+
+// Fresh reports whether was, which may be nil, is still the state of t.
+func (t Target) Fresh(ctx context.Context, was *State) (bool, error) {
+	if t.Kind.State == nil {
+		return was != nil, nil // whether or not the sets have content
+	}
+	if err := t.Set.Ready(ctx); err != nil || was == nil {
+		return false, err
+	}
+	now, err := t.Kind.State(ctx, t, was)
+	return err == nil && now == was, err
+}
+
+// Span begins a span of work on t.
+func (t Target) Span(ctx context.Context, tracer resourcesync.Tracer, name string) (context.Context, func(error)) {
+	attrs := []slog.Attr{slog.String("document", t.Kind.Name), slog.String("path", t.Path)}
+	if t.Set != nil {
+		attrs = append(attrs, slog.String("set", t.Set.Name))
+	}
+	return tracer.Start(ctx, name, attrs...)
+}
+
+// Render reads the state of t and renders it. If the state changes meanwhile, it renders
+// once more. earlier is the document in an earlier state, or nil.
+func (t Target) Render(ctx context.Context, earlier *Document) (*Document, error) {
+	doc, err := t.renderOnce(ctx, earlier)
+	if errors.Is(err, ErrMoved) {
+		doc, err = t.renderOnce(ctx, earlier)
+	}
+	return doc, err
+}
+
+func (t Target) renderOnce(ctx context.Context, earlier *Document) (*Document, error) {
+	st := &State{Version: "configuration"}
+	if t.Kind.State != nil {
+		var err error
+		if st, err = t.Kind.State(ctx, t, nil); err != nil {
+			return nil, err
+		}
+	}
+	st.earlier = earlier
+	text, index, err := t.RenderIn(ctx, st)
+	if err != nil {
+		return nil, err
+	}
+	st.earlier = nil
+	return &Document{text, st, index}, nil
+}
+
+// RenderIn renders t in the state st, and reports whether it lists documents.
+func (t Target) RenderIn(ctx context.Context, st *State) (text render.Text, index bool, err error) {
+	var b render.Body
+	defer b.Free()
+	if err := t.Kind.Render(ctx, t, st, &b); err != nil {
+		return text, false, err
+	}
+	if text, err = b.Text(); err != nil {
+		return text, false, fmt.Errorf("%s: %w", t.Path, err)
+	}
+	return text, b.Head != nil && b.Head.Index, nil
+}
+
+// A Document is a rendered document, and the state that it shows. It is immutable.
+type Document struct {
+	render.Text
+	State *State
+	Index bool // it lists documents
+}
+
+// Tag returns a digest of the document for entity tags.
+func (d *Document) Tag() string { return base64.RawURLEncoding.EncodeToString(d.Sum[:16]) }
+
+// Cost returns the number of bytes that d takes in memory.
+func (d *Document) Cost() int64 { return d.Memory() + partsMemory(d.State.parts) }
+
+// Until returns the end of the interval in the name of a package of a Change Dump or of its
+// manifest, and zero for other targets.
+func (t Target) Until() time.Time {
+	if t.Kind.Name != KindChangePackage && t.Kind.Name != KindChangeManifest {
+		return time.Time{}
+	}
+	_, end, _ := strings.Cut(t.Part, "-")
+	until, _ := partition.ParseTime(end) // an answer that succeeds has a valid name
+	return until
+}
