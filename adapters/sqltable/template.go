@@ -24,6 +24,13 @@ type variable struct {
 	raw    bool // the value is percent-encoded already
 }
 
+// CheckTemplate returns an error if a text cannot be the URI of a [Table]. Whether the table has
+// the columns is seen when it is opened.
+func CheckTemplate(text string) error {
+	_, err := parseTemplate(text)
+	return err
+}
+
 func parseTemplate(text string) (*template, error) {
 	t := new(template)
 	for rest := text; ; {
