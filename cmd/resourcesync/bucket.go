@@ -3,11 +3,11 @@ package main
 import (
 	"cmp"
 	"context"
-	"flag"
 	"log/slog"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/bucket"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
@@ -19,44 +19,52 @@ type bucketConfig struct {
 
 	uri         string // the template of the URIs
 	private     bool
-	verifyEvery span // zero for never
+	verifyEvery time.Duration // zero for never
 }
 
-func (c *bucketConfig) flags(flags *flag.FlagSet) {
-	setDefault(flags, "dumps", "false") // the store may charge for what they read
-	flags.StringVar(&c.uri, "uri", "", "")
-	flags.BoolVar(&c.private, "private", false, "")
-	c.verifyEvery = span(7 * day)
-	flags.Var(&c.verifyEvery, "verify-every", "")
-}
-
-func (c *bucketConfig) argument() *string { return &c.bucket }
-
-func (c *bucketConfig) required() []requirement {
-	example := "https://data.example.org/{key}"
-	if at, err := parseBucketURL(c.bucket); err == nil {
-		example = at.exampleURI()
-	}
-	return []requirement{
-		{"bucket", "the bucket whose objects are to be published", "s3://NAME", c.bucket},
-		{"uri", "the public URL of the objects, with {key} in place of the name of an object", example, c.uri},
-	}
+func (b *bucketConfig) declare(c *settings.Catalog) {
+	c.Add(settings.Setting{Name: "bucket", Argument: true, Need: "the bucket whose objects are to be published", Example: "s3://NAME", Value: settings.Func(func(text string) error {
+		b.bucket = text
+		if at, err := parseBucketURL(text); err == nil {
+			c.Change(settings.Setting{Name: "uri", Example: at.exampleURI()})
+		}
+		return nil
+	})})
+	c.Add(
+		settings.Setting{Name: "uri", Value: settings.Text(&b.uri), Need: "the public URL of the objects, with {key} in place of the name of an object", Example: "https://data.example.org/{key}",
+			Text: `The template of the URIs of the resources, such as https://data.example.org/{key}: their public
+				URL, with {key} in place of the name of the object. Names are percent-encoded, except for slashes,
+				and begin after the prefix.`},
+		settings.Setting{Name: "private", Value: settings.Bool(&b.private),
+			Text: `List also objects that cannot be read without credentials, and request none before it is listed.
+				Resources then have no media type and no checksum.`},
+		settings.Setting{Name: "verify-every", Value: settings.Span(&b.verifyEvery), Default: "7d", Group: settings.Limits,
+			Text: `How often to ask whether a listed object can still be read without credentials, which a listing of
+				the bucket does not show. 0 asks only when an object has changed.`},
+	)
+	c.Change(settings.Setting{Name: "dumps", Default: "false",
+		Text: `Offer the objects in ZIP packages as well, which exist only while they are sent. They are read
+			from the bucket, for which the store may charge.`})
+	c.Change(settings.Setting{Name: "ping-token",
+		Text: `The token with which the store and others report changes, by a POST to "ping" below the prefix:
+			the event notifications of S3 as JSON, or a form with URIs of objects. Other users of this
+			computer can see command lines: use --ping-token-file or the environment variable
+			RESOURCESYNC_PING_TOKEN.`})
+	c.Change(settings.Setting{Name: "rescan",
+		Text: `The interval between listings of the bucket, such as 30s, 5m or 1h. Each takes a request for every
+			thousand objects. A ping finds changes at once.`})
 }
 
 func (c *bucketConfig) check(*siteConfig) (err error) {
+	var f settings.Faults
 	if c.at, err = parseBucketURL(c.bucket); err != nil {
-		return usageError{err}
+		f.Add(settings.Errorf("%w", err))
 	}
-	switch {
-	case c.verifyEvery < 0:
-		return usagef("--verify-every %v: give a time such as 12h or 7d, or 0 for never", &c.verifyEvery)
-	case c.verifyEvery != 0 && time.Duration(c.verifyEvery) < time.Minute:
-		return usagef("--verify-every %v: give a minute or more, such as 12h or 7d, or 0 for never", &c.verifyEvery)
-	}
+	f.If(c.verifyEvery != 0 && c.verifyEvery < time.Minute, "verify-every", "give a minute or more, such as 12h or 7d, or 0 for never")
 	if err := bucket.CheckTemplate(c.uri); err != nil {
-		return usagef("--uri: %w", err)
+		f.Add(settings.Fault("uri", "%w", err))
 	}
-	return nil
+	return f.Err()
 }
 
 func (c *bucketConfig) stateName() string { return "objects" }
@@ -68,20 +76,20 @@ func (c *bucketConfig) identity(*siteConfig) (scan.Identity, error) {
 func (c *bucketConfig) open(ctx context.Context, m *member) (*content, error) {
 	opened, err := c.at.open(ctx)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, settings.Errorf("%w", err)
 	}
 	objects, err := bucket.New(opened, c.uri, &bucket.Options{
 		Name:        c.at.String(),
 		Service:     c.at.service(),
 		Prefix:      c.at.prefix,
 		Private:     c.private,
-		VerifyEvery: cmp.Or(time.Duration(c.verifyEvery), -1),
+		VerifyEvery: cmp.Or(c.verifyEvery, -1),
 		UserAgent:   "resourcesync (+" + m.baseURL + ")",
 		Logger:      m.log,
 	})
 	if err != nil {
 		opened.Close()
-		return nil, usageError{err}
+		return nil, settings.Errorf("%w", err)
 	}
 	content := &content{
 		from: slog.String("bucket", c.at.String()), unit: "object",

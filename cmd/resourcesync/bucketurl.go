@@ -12,6 +12,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/bucket"
 	"github.com/resourcesync-go/resourcesync/adapters/bucket/azurebucket"
 	"github.com/resourcesync-go/resourcesync/adapters/bucket/s3bucket"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
 // A bucketURL is the URL of a bucket or of a part of one: SCHEME://NAME/PREFIX?PARAMETERS.
@@ -44,7 +45,7 @@ func parseBucketURL(text string) (*bucketURL, error) {
 		return nil, fmt.Errorf("bucket %q has no name: %s", text, knownBuckets)
 	case u.User != nil:
 		return nil, fmt.Errorf("bucket %s: credentials are in the environment or in files, not in the URL", u.Redacted())
-	case withoutPassword(u.Query().Get("endpoint")) != u.Query().Get("endpoint"):
+	case settings.WithoutPassword(u.Query().Get("endpoint")) != u.Query().Get("endpoint"):
 		return nil, fmt.Errorf("bucket %s://%s: the endpoint has credentials: these are in the environment or in files, not in the URL", u.Scheme, u.Host)
 	case u.Query().Has("prefix"):
 		return nil, fmt.Errorf("bucket %q: write the prefix as a path, as in %s://%s/papers/", text, u.Scheme, u.Host)

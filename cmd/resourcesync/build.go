@@ -12,6 +12,7 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/static"
@@ -69,7 +70,7 @@ func runStore(ctx context.Context, st *state) (stop func()) {
 func (c *buildConfig) run(ctx context.Context, m *member, stdout io.Writer) error {
 	src, err := c.source(m)
 	if err != nil {
-		return usageError{err}
+		return settings.Errorf("%w", err)
 	}
 	reserved, err := c.reserved(m, src)
 	if err != nil {
@@ -180,7 +181,7 @@ func (c *buildConfig) announce(stdout io.Writer, src *rshttp.Static) {
 	for _, uri := range src.Sitemaps() {
 		add("robots.txt", "Sitemap: "+uri)
 	}
-	add("Harvest", "resourcesync mirror "+shellWord(c.site.baseURL)+" copy")
+	add("Harvest", "resourcesync mirror "+settings.ShellWord(c.site.baseURL)+" copy")
 	fmt.Fprintln(s)
 	s.WriteTable(&next)
 }

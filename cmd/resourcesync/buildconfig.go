@@ -1,12 +1,13 @@
 package main
 
 import (
-	"errors"
-	"flag"
-	"fmt"
+	"cmp"
 	"os"
 	"path/filepath"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
 // A buildConfig is the command line of build.
@@ -16,79 +17,85 @@ type buildConfig struct {
 
 	out       string
 	gzip      bool
-	grace     span // zero to remove files at once
-	dumpEvery span
+	grace     time.Duration // zero to remove files at once
+	dumpEvery time.Duration
 	json      bool
 }
 
-// sharedWithServe are the flags that build has in common with serve.
+// sharedWithServe are the settings that build has in common with serve.
 var sharedWithServe = []string{
 	"archive", "base-url", "described-by", "dot-files", "dumps", "hash", "keep-versions", "log-format", "max-delete", "max-delete-hold", "moved",
-	"package-every", "package-size", "page-size", "prefix", "retain", "set-described-by", "sitemap", "state", "versions", "window",
+	"package-every", "package-size", "page-size", "prefix", "retain", "set-described-by", "sitemap", "state", "state-file", "versions", "window",
 }
 
-func buildFlags(c *buildConfig) *flag.FlagSet {
-	c.folder = kindOf("serve").create().(*folderConfig)
-	c.folder.kind = "folder"
-	c.site = &siteConfig{sets: []setConfig{c.folder}}
-	all := commandFlags("build", c.site, c.folder)
-	flags := newFlags("build")
-	for _, name := range sharedWithServe {
-		flags.Var(all.Lookup(name).Value, name, "")
-	}
-	setDefault(flags, "dumps", "false")
-	c.grace, c.dumpEvery = span(day), span(day)
-	flags.StringVar(&c.out, "out", "", "")
-	flags.BoolVar(&c.gzip, "gzip", false, "")
-	flags.Var(&c.grace, "grace", "")
-	flags.Var(&c.dumpEvery, "dumps-every", "")
-	flags.BoolVar(&c.json, "json", false, "")
-	return flags
+func newBuild() (*buildConfig, *settings.Catalog) {
+	b := &buildConfig{folder: &folderConfig{setSettings: setSettings{kind: "folder"}}}
+	b.site = newSite(b.folder)
+	c := new(settings.Catalog)
+	c.Take(b.site.catalog, "folder")
+	c.Add(
+		settings.Setting{Name: "out", Value: settings.Text(&b.out), Need: "the folder for the documents", Example: "/var/www/html", Offer: completion.Values{Folders: true},
+			Text: `The folder for the documents: the root of the site. It is created if it does not exist, but not
+				the folders above it.`},
+		settings.Setting{Name: "gzip", Value: settings.Bool(&b.gzip),
+			Text: `Write a compressed copy beside each document, with the ending .gz, for web servers that send such
+				files, as nginx does with gzip_static.`},
+		settings.Setting{Name: "grace", Value: settings.Span(&b.grace), Default: "24h",
+			Text: `How long a document or package stays after no other document lists it, for Destinations that have
+				read an earlier index. With 0, it is removed at once.`},
+		settings.Setting{Name: "dumps-every", Value: settings.Span(&b.dumpEvery), Default: "24h", Group: settings.Dumps,
+			Text: `The minimum time between two versions of the Resource Dump. With 0, each run brings it up to date.
+				Destinations that have copied an older dump continue with the Change List.`},
+		settings.Setting{Name: "json", Value: settings.Bool(&b.json),
+			Text: "Print the result as JSON, with the names of all files that were written or removed."},
+	)
+	c.Take(b.site.catalog, sharedWithServe...)
+	c.Change(settings.Setting{Name: "dumps", Default: "false",
+		Text: `Write Resource Dumps as well: ZIP packages with the files. They take as much disk space as DIR,
+			and twice as much while an older dump stays for --grace.`})
+	c.Change(settings.Setting{Name: "base-url", Need: "the public URL of the folder", Example: "https://files.example.org/",
+		Text: `The public URL of DIR, such as https://files.example.org/. All URLs in the documents begin with
+			it.`})
+	c.Change(settings.Setting{Name: "keep-versions",
+		Text: `How long to keep past versions of files, such as 30d, and write them as ZIP packages of a Change
+			Dump. 0 keeps none. Needs --dumps, and a sha-256 in --hash.`})
+	c.Change(settings.Setting{Name: "package-size",
+		Text: `The maximum content of one package, such as 500MB or 4GiB. A larger file has its own package. A
+			change of a file replaces its package.`})
+	c.Change(settings.Setting{Name: "sitemap",
+		Text: `Write a plain sitemap for search engines too: sitemap.xml, below the prefix. Name it in robots.txt
+			yourself. Search engines accept a sitemap only for URLs below its own folder; --prefix / puts it
+			at the top of the site.`})
+	return b, c
 }
 
-// parseBuild reads the arguments of build. The error is flag.ErrHelp for --help.
+// parseBuild reads the arguments of build. The error is settings.ErrHelp for --help.
 func parseBuild(args []string) (*buildConfig, error) {
-	c := new(buildConfig)
-	others, err := parse(buildFlags(c), args)
-	if err == nil {
-		err = kindOf("serve").setArgument(c.folder, others)
+	b, c := newBuild()
+	if err := parseAlone("build", c, args); err != nil {
+		return nil, err
 	}
-	if err == nil {
-		err = missing("build", "folder", append(c.folder.required(),
-			requirement{"out", "the folder for the documents", "/var/www/html", c.out},
-			requirement{"base-url", "the public URL of the folder", "https://files.example.org/", c.site.baseURL})...)
-	}
-	switch {
-	case err != nil:
-	case c.folder.keep > 0 && !c.folder.dumps:
-		err = errors.New("--keep-versions is for Change Dumps; give --dumps as well")
-	case c.grace < 0 || c.dumpEvery < 0:
-		err = fmt.Errorf("--grace %v, --dumps-every %v: give times such as 1h or 24h, or 0", &c.grace, &c.dumpEvery)
-	}
-	if err != nil {
-		return nil, refuse("build", err)
-	}
-	return c, c.site.check()
+	var f settings.Faults
+	f.If(b.folder.keep > 0 && !b.folder.dumps, "keep-versions", "is for Change Dumps; give --dumps as well")
+	f.If(b.grace < 0, "grace", "give a time such as 24h, or 0")
+	f.If(b.dumpEvery < 0, "dumps-every", "give a time such as 24h, or 0")
+	f.Add(b.site.check())
+	return b, c.Locate(f.Err())
 }
 
 // verify checks the folders.
 func (c *buildConfig) verify() error {
-	if err := c.folder.verify(); err != nil {
+	if err := c.site.verify(); err != nil {
 		return err
 	}
 	if info, err := os.Stat(c.out); err == nil && !info.IsDir() {
-		return usagef("--out %q is a file; give the folder for the documents", c.out)
+		return settings.Errorf("--out %q is a file; give the folder for the documents", c.out)
 	}
 	if in := filepath.Dir(filepath.Clean(c.out)); !exists(in) {
-		return usagef("--out %q: there is no folder %q; make it, or give a folder in another", c.out, in)
+		return settings.Errorf("--out %q: there is no folder %q; make it, or give a folder in another", c.out, in)
 	}
 	return nil
 }
 
 // orAtOnce returns d for an option of package static, in which zero is the default.
-func orAtOnce(d span) time.Duration {
-	if d == 0 {
-		return -1
-	}
-	return time.Duration(d)
-}
+func orAtOnce(d time.Duration) time.Duration { return cmp.Or(d, -1) }

@@ -2,27 +2,32 @@ package main
 
 import (
 	"context"
-	"errors"
-	"flag"
 	"log/slog"
 	"net"
 	"net/http"
 	"sync"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
 // callbackSettings say where WebSub hubs reach mirror and check.
 type callbackSettings struct{ callbackListen, callbackURL string }
 
-func (s *callbackSettings) flags(flags *flag.FlagSet) {
-	flags.StringVar(&s.callbackListen, "callback-listen", "", "")
-	flags.StringVar(&s.callbackURL, "callback-url", "", "")
+func (s *callbackSettings) declare(c *settings.Catalog) {
+	c.Add(
+		settings.Setting{Name: "callback-listen", Value: settings.Text(&s.callbackListen), Group: settings.Push,
+			Text: `The address and port at which notifications of WebSub hubs arrive, such as :8090, with --follow.`},
+		settings.Setting{Name: "callback-url", Value: settings.Text(&s.callbackURL), Group: settings.Push,
+			Text: `The URL at which hubs reach --callback-listen, such as https://mirror.example.org/callback/. It
+				may be that of a reverse proxy.`},
+	)
 }
 
 func (s *callbackSettings) check() error {
-	if (s.callbackListen != "") != (s.callbackURL != "") {
-		return errors.New("--callback-listen and --callback-url need each other: the address to listen at, and the URL at which hubs reach it")
-	}
-	return nil
+	var f settings.Faults
+	f.If(s.callbackListen == "" && s.callbackURL != "", "callback-url", "give --callback-listen as well, the address to listen at")
+	f.If(s.callbackListen != "" && s.callbackURL == "", "callback-listen", "give --callback-url as well, the URL at which hubs reach it")
+	return f.Err()
 }
 
 // serve calls use while callback answers at --callback-listen. The context of use ends when
@@ -30,7 +35,7 @@ func (s *callbackSettings) check() error {
 func (s *callbackSettings) serve(ctx context.Context, callback http.Handler, log *slog.Logger, use func(context.Context) error) error {
 	listener, err := net.Listen("tcp", s.callbackListen)
 	if err != nil {
-		return usagef("--callback-listen: %w", err)
+		return settings.Errorf("--callback-listen: %w", err)
 	}
 	using, end := context.WithCancel(ctx)
 	defer end()

@@ -11,6 +11,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
@@ -28,9 +29,9 @@ func newCertificate(certFile, keyFile string) (*certificate, error) {
 	c := &certificate{certFile: certFile, keyFile: keyFile}
 	if _, err := c.get(nil); err != nil {
 		if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
-			return nil, usagef("--tls-cert, --tls-key: %q: %w", pathErr.Path, unreadable(err))
+			return nil, settings.Errorf("--tls-cert, --tls-key: %q: %w", pathErr.Path, settings.Unreadable(err))
 		}
-		return nil, usagef("--tls-cert, --tls-key: %w; give a certificate chain and its private key, both as PEM", err)
+		return nil, settings.Errorf("--tls-cert, --tls-key: %w; give a certificate chain and its private key, both as PEM", err)
 	}
 	return c, nil
 }
@@ -73,11 +74,11 @@ func (c *certificate) health() error {
 const (
 	// certificateNotice is the time before its expiry at which a certificate is reported.
 	// Automatic renewals are earlier.
-	certificateNotice = 30 * day
+	certificateNotice = 30 * settings.Day
 
 	// certificatePoll is the interval of checks, and certificateRepeat the interval of reports.
 	certificatePoll   = time.Hour
-	certificateRepeat = day
+	certificateRepeat = settings.Day
 )
 
 // watch logs once a day that the certificate expires soon or has expired, and once that it
@@ -106,7 +107,7 @@ func (c *certificate) watch(ctx context.Context, log *slog.Logger) {
 			log.Error("the certificate has expired; clients refuse the site until it is renewed", about...)
 			last, logged = r, now
 		default:
-			log.Warn(fmt.Sprintf("the certificate expires in %d days; renew it", left/time.Duration(day)), about...)
+			log.Warn(fmt.Sprintf("the certificate expires in %d days; renew it", left/settings.Day), about...)
 			last, logged = r, now
 		}
 		if background.Sleep(ctx, certificatePoll) != nil {

@@ -1,20 +1,17 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
-	"slices"
-	"strings"
 	"time"
 
 	"github.com/dustin/go-humanize"
 
 	"github.com/resourcesync-go/resourcesync/check"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/verdict"
 )
@@ -29,70 +26,79 @@ type checkConfig struct {
 	force       string
 	format      string
 	harm        string
-	ignore      list
-	maxResource size
-	pause       span
+	ignore      []string
+	maxResource int64
+	pause       time.Duration
 	sample      int
 }
 
-func checkFlags(c *checkConfig) *flag.FlagSet {
-	flags := newFlags("check")
-	c.requestSettings.flags(flags)
-	c.callbackSettings.flags(flags)
-	flags.BoolVar(&c.all, "all", false, "")
-	flags.StringVar(&c.format, "format", "text", "")
-	flags.StringVar(&c.harm, "harm", string(check.Advice), "")
-	flags.Var(repeated(c.ignore.add), "ignore", "")
-	flags.StringVar(&c.force, "level", string(check.None), "")
-	c.maxResource = 1 << 30
-	flags.Var(&c.maxResource, "max-resource", "")
-	c.pause = span(2 * time.Second)
-	flags.Var(&c.pause, "pause", "")
-	flags.IntVar(&c.sample, "sample", 50, "")
-	return flags
+func (k *checkConfig) declare(c *settings.Catalog) {
+	k.requestSettings.declare(c)
+	k.callbackSettings.declare(c)
+	c.Add(
+		settings.Setting{Name: "all", Value: settings.Bool(&k.all),
+			Text: "Compare all resources and all packages with their entries, not only a sample."},
+		settings.Setting{Name: "format", Value: settings.Choice(&k.format, verdict.Formats()...), Default: "text",
+			Text: "The format of the report: text, json, junit, html or sarif."},
+		settings.Setting{Name: "harm", Value: settings.Choice(&k.harm, textsOf(check.Harms())...), Default: "advice",
+			Text: `Omit findings of less harm than this: error, warning or advice. They do not count for the exit
+				status either.`},
+		settings.Setting{Name: "ignore", Value: settings.List(&k.ignore),
+			Text: `A rule whose findings are omitted, such as no-gzip. They do not count for the exit status either.`},
+		settings.Setting{Name: "level", Value: settings.Choice(&k.force, textsOf(check.Forces())...), Default: "none",
+			Text: `Omit findings of less force than this: must, should, may or none. They do not count for the exit
+				status either.`},
+		settings.Setting{Name: "max-resource", Value: settings.Size(&k.maxResource), Default: "1GiB", Group: settings.Limits,
+			Text: "The maximum size of a resource or package that is requested, such as 4GiB."},
+		settings.Setting{Name: "pause", Value: settings.Span(&k.pause), Default: "2s",
+			Text: "The minimum time between two readings of a document. With 0, nothing is read twice."},
+		settings.Setting{Name: "sample", Value: settings.Int(&k.sample), Default: "50",
+			Text: `The number of resources, chosen at random, that are compared with their entries. 0 is none.`},
+	)
+	c.Change(settings.Setting{Name: "callback-listen",
+		Text: "The address and port at which WebSub hubs verify a subscription, such as :8090."})
+	c.Change(settings.Setting{Name: "callback-url",
+		Text: `The URL at which hubs reach --callback-listen, such as https://monitor.example.org/callback/. It
+			may be that of a reverse proxy.`})
 }
 
-func parseCheck(args []string) (checkConfig, error) {
-	var c checkConfig
-	flags := checkFlags(&c)
-	others, err := parse(flags, args)
-	switch {
-	case err != nil:
-	case len(others) != 1:
+func parseCheck(args []string) (*checkConfig, error) {
+	k, c := new(checkConfig), new(settings.Catalog)
+	k.declare(c)
+	others, err := parse(c, args)
+	if err == nil && len(others) != 1 {
 		err = errors.New("give the URL of a Source, or a file: a document or a package, as in: resourcesync check https://example.org/")
-	case c.sample < 0:
-		err = errors.New("--sample: give the number of resources, or 0 for none")
-	case c.maxResource < 1:
-		err = errors.New("--max-resource: give a size of at least a byte, such as 4GiB")
-	case c.pause < 0:
-		err = errors.New("--pause: give a time such as 5s, or 0 to read nothing twice")
-	case !slices.Contains(verdict.Formats(), c.format):
-		err = fmt.Errorf("--format %q: give one of %s", c.format, strings.Join(verdict.Formats(), ", "))
-	case !slices.Contains(check.Harms(), check.Harm(c.harm)):
-		err = fmt.Errorf("--harm %q: give the least harm of findings to show: one of %s", c.harm, joined(check.Harms()))
-	case !slices.Contains(check.Forces(), check.Force(c.force)):
-		err = fmt.Errorf("--level %q: give the weakest force of findings to show: one of %s", c.force, joined(check.Forces()))
-	default:
-		c.target = others[0]
-		err = cmp.Or(checkSourceURL(c.target), c.requestSettings.check(), c.callbackSettings.check())
 	}
-	return c, refuse("check", err)
+	if err == nil {
+		k.target = others[0]
+		err = c.Locate(k.check())
+	}
+	return k, refuse("check", err)
 }
 
-// joined returns words for people.
-func joined[T ~string](all []T) string {
+func (k *checkConfig) check() error {
+	var f settings.Faults
+	f.If(k.sample < 0, "sample", "give the number of resources, or 0 for none")
+	f.If(k.maxResource < 1, "max-resource", "give a size of at least a byte, such as 4GiB")
+	f.If(k.pause < 0, "pause", "give a time such as 5s, or 0 to read nothing twice")
+	f.Add(checkSourceURL(k.target), k.requestSettings.check(), k.callbackSettings.check())
+	return f.Err()
+}
+
+// textsOf returns the texts of words.
+func textsOf[T ~string](all []T) []string {
 	texts := make([]string, len(all))
 	for i, w := range all {
 		texts[i] = string(w)
 	}
-	return strings.Join(texts, ", ")
+	return texts
 }
 
 // options returns the options of the check.
 func (c *checkConfig) options(progress func(check.Progress)) *check.Options {
 	o := &check.Options{
-		Sample: c.sample, All: c.all, Pause: time.Duration(c.pause), Rate: c.rate, Concurrency: c.concurrency,
-		Allow: c.addresses, MaxContent: int64(c.maxResource), IgnoreRobots: c.ignoreRobots, Progress: progress,
+		Sample: c.sample, All: c.all, Pause: c.pause, Rate: c.rate, Concurrency: c.concurrency,
+		Allow: c.addresses, MaxContent: c.maxResource, IgnoreRobots: c.ignoreRobots, Progress: progress,
 		Harm: check.Harm(c.harm), Force: check.Force(c.force), Ignore: c.ignore,
 	}
 	if o.Sample == 0 {

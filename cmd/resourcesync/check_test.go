@@ -146,12 +146,12 @@ func TestCheckStatus(t *testing.T) {
 		{[]string{huge, "--level", "may"}, 0, "Not shown: 1 finding of less harm or force, or of rules that are ignored.\n0 errors"},
 		{[]string{bad, "--ignore", "loc-missing"}, 0, "Not shown: 1 finding of less harm or force, or of rules that are ignored.\n"},
 		{[]string{good, "--ignore", "bad"}, 2, `there is no rule "bad"`},
-		{[]string{good, "--harm", "bad"}, 2, "error, warning, advice"},
-		{[]string{good, "--level", "high"}, 2, "must, should, may, none"},
+		{[]string{good, "--harm", "bad"}, 2, "error, warning or advice"},
+		{[]string{good, "--level", "high"}, 2, "must, should, may or none"},
 		{[]string{bad + ".gz"}, 2, "neither a file nor a URL"},
 		{[]string{httptest.NewServer(http.NotFoundHandler()).URL}, 2, "leads to no ResourceSync document"},
 		{[]string{}, 2, "give the URL"},
-		{[]string{good, "--format", "pdf"}, 2, "text, json, junit, html, sarif"},
+		{[]string{good, "--format", "pdf"}, 2, "text, json, junit, html or sarif"},
 		{[]string{good, "--sample", "-1"}, 2, "--sample"},
 		{[]string{good, "--rate", "-1"}, 2, "--rate"},
 		{[]string{good, "--concurrency", "0"}, 2, "--concurrency"},
@@ -190,7 +190,7 @@ func TestCheckSubscribes(t *testing.T) {
 		})
 	}
 	status, _, stderr := runCheck(t, "http://127.0.0.1:1/", "--callback-listen", ":0")
-	if status != 2 || !strings.Contains(stderr, "need each other") {
+	if status != 2 || !strings.Contains(stderr, "give --callback-url as well") {
 		t.Errorf("without a URL: status %d, %s", status, stderr)
 	}
 	status, _, stderr = runCheck(t, "http://127.0.0.1:1/", "--callback-listen", "127.0.0.1:0", "--callback-url", "example.org")

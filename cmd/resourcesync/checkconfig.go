@@ -2,52 +2,72 @@ package main
 
 import (
 	"context"
-	"flag"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
 	"net"
 	"net/netip"
-	"slices"
+	"path/filepath"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
 // checkConfigFile checks a configuration file without publishing anything, and prints what is
-// in force.
+// in force, or all faults.
 func checkConfigFile(_ context.Context, args []string, stdout, stderr io.Writer) error {
 	r, err := parseRun("check-config", args)
 	if err != nil {
 		return err
 	}
-	c, e, err := r.read()
+	c, err := r.load()
+	if err == nil {
+		err = c.checkHere()
+	}
+	if faults, ok := errors.AsType[settings.Faults](err); ok && !passes(err) {
+		for _, fault := range faults {
+			fmt.Fprintln(stderr, "resourcesync:", fault)
+		}
+		return settings.Errorf("%s has %s", filepath.Base(r.path), counted(len(faults), "fault"))
+	}
 	if err != nil {
 		return err
 	}
-	if err := c.verify(); err != nil {
-		return err
+	for _, name := range settings.UnknownVariables(knownVariables()) {
+		fmt.Fprintf(stderr, "resourcesync: the environment variable %s is not that of a flag\n", name)
 	}
+	_, err = fmt.Fprintf(stdout, "%s# OK\n", c.effective())
+	return err
+}
+
+// counted returns a number of things as text.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return count(int64(n), thing+"s")
+}
+
+// checkHere checks the configuration against this computer.
+func (c *siteConfig) checkHere() error {
+	var faults settings.Faults
+	faults.Add(c.verify())
 	if c.state != "" && !c.stateIsPostgres() {
 		path, err := c.stateFile()
-		if err != nil {
-			return err
+		if err == nil {
+			if err = checkStateFile(path); err != nil {
+				err = refuseState(path, err)
+			}
 		}
-		if err := checkStateFile(path); err != nil {
-			return refuseState(path, err)
-		}
+		faults.Add(err)
 	}
-	if err := c.checkSource(); err != nil {
-		return err
-	}
-	for _, name := range unknownVariables(knownVariables()) {
-		fmt.Fprintf(stderr, "resourcesync: the environment variable %s is that of no flag\n", name)
-	}
-	_, err = stdout.Write(e.text())
-	return err
+	faults.Add(c.checkSource())
+	return faults.Err()
 }
 
 // checkSource returns an error if no Source can have sets with these names.
@@ -65,97 +85,18 @@ func (c *siteConfig) checkSource() error {
 		base = c.scheme() + "://127.0.0.1/"
 	}
 	if _, err := rshttp.New(strings.TrimSuffix(base, "/")+c.prefix, sets, &rshttp.Options{Logger: slog.New(slog.DiscardHandler)}); err != nil {
-		return usageError{err}
+		return settings.Errorf("%w", err)
 	}
 	return nil
 }
 
-// An effective configuration has all settings that are not empty, with masked secrets.
-type effective struct {
-	site []effectiveSetting
-	sets [][]effectiveSetting
-}
-
-// An effectiveSetting is the value of a flag, or several if it may be repeated.
-type effectiveSetting struct {
-	name   string
-	values []string
-	many   bool
-}
-
-// effectiveSettings returns the settings of flags of which some have been applied, without
-// those in other flags.
-func effectiveSettings(flags *flag.FlagSet, applied layer, without ...*flag.FlagSet) []effectiveSetting {
-	var all []effectiveSetting
-	flags.VisitAll(func(f *flag.Flag) {
-		if slices.ContainsFunc(without, func(other *flag.FlagSet) bool { return other.Lookup(f.Name) != nil }) {
-			return
-		}
-		s := effectiveSetting{name: f.Name, many: isRepeated(f.Value)}
-		g, given := applied[f.Name]
-		_, isSecret := f.Value.(*secret)
-		switch {
-		case !given && f.DefValue == "":
-			return
-		case !given:
-			s.values = []string{f.DefValue}
-		case isSecret:
-			s.values = []string{f.Value.String()}
-		default:
-			for _, value := range g.values {
-				s.values = append(s.values, withoutToken(value))
-			}
-		}
-		all = append(all, s)
-	})
-	return all
-}
-
-// withoutToken returns a text without the token in it, if it is the address of a hub.
-func withoutToken(text string) string {
-	if !strings.Contains(text, "://") || !strings.Contains(text, "@") {
-		return text
+// effective returns the configuration in force as a file, with defaults and without secrets.
+func (c *siteConfig) effective() []byte {
+	shared := new(settings.Catalog)
+	new(setSettings).declare(shared)
+	var sets []*yaml.Node
+	for _, set := range c.catalogs {
+		sets = append(sets, set.Effective(nil))
 	}
-	return withoutPassword(text)
-}
-
-// text returns the configuration as a file.
-func (e *effective) text() []byte {
-	root := mapping(e.site)
-	sets := &yaml.Node{Kind: yaml.SequenceNode}
-	for _, set := range e.sets {
-		sets.Content = append(sets.Content, mapping(set))
-	}
-	root.Content = append(root.Content, text("sets"), sets)
-	out, err := yaml.Marshal(root)
-	if err != nil {
-		panic(err) // nodes with texts can be written
-	}
-	return out
-}
-
-func mapping(settings []effectiveSetting) *yaml.Node {
-	m := &yaml.Node{Kind: yaml.MappingNode}
-	for _, s := range settings {
-		value := &yaml.Node{Kind: yaml.SequenceNode, Style: yaml.FlowStyle}
-		for _, v := range s.values {
-			value.Content = append(value.Content, text(v))
-		}
-		if !s.many {
-			value = value.Content[0]
-		}
-		m.Content = append(m.Content, text(s.name), value)
-	}
-	return m
-}
-
-// text returns a node that is written without quotes if it can be read in the same way.
-func text(value string) *yaml.Node {
-	var n yaml.Node
-	if yaml.Unmarshal([]byte(value), &n) == nil && len(n.Content) == 1 && n.Content[0].Kind == yaml.ScalarNode && n.Content[0].Value == value && n.Content[0].Tag != "!!null" {
-		return &yaml.Node{Kind: yaml.ScalarNode, Tag: n.Content[0].Tag, Value: value}
-	}
-	n = yaml.Node{}
-	n.SetString(value)
-	return &n
+	return settings.FileText(c.catalog.Effective(shared), sets)
 }

@@ -2,75 +2,82 @@ package main
 
 import (
 	"context"
-	"flag"
 	"io"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/verdict"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
-// A command is a possible first argument. Its help text is help/NAME.txt, and
-// help/help.txt has its summary.
+// A command is a possible first argument. Its help begins with help/NAME.txt,
+// and help/help.txt has its summary.
 type command struct {
 	name string
 
-	// run runs it with the other arguments. flag.ErrHelp means that they ask for the
+	// run runs it with the other arguments. settings.ErrHelp means that they ask for the
 	// help.
 	run func(ctx context.Context, args []string, stdout, stderr io.Writer) error
 
-	flags func() *flag.FlagSet // nil if there are none
-	args  completion.Values    // of the arguments that are not flags
+	catalog func() *settings.Catalog // of its settings; nil if it has none
+	args    completion.Values        // of the arguments that are not flags
 }
 
 // commands returns all commands in the order of the help.
 func commands() []command {
 	folder := completion.Values{Folders: true}
-	ofTriggers := func() *flag.FlagSet { return triggersFlags(new(triggersConfig)) }
-	ofMirror := func() *flag.FlagSet { return mirrorFlags(new(mirrorConfig)) }
-	ofState := func() *flag.FlagSet { // it accepts all flags, and these have an effect
-		flags := newFlags("confirm-deletions")
-		for _, name := range []string{"base-url", "state", "upstream"} {
-			flags.Var(kindOf("proxy").siteFlags().Lookup(name).Value, name, "")
+	of := func(declare func(c *settings.Catalog)) func() *settings.Catalog {
+		return func() *settings.Catalog {
+			c := new(settings.Catalog)
+			declare(c)
+			return c
 		}
-		flags.String("config", "", "")
-		return flags
+	}
+	ofRun := func() *settings.Catalog {
+		_, c := newRun()
+		return c
 	}
 	var all []command
 	for _, k := range kinds {
-		all = append(all, command{k.command, publisher(k.command), k.siteFlags, k.values})
-	}
-	ofRun := func(command string) func() *flag.FlagSet {
-		return func() *flag.FlagSet { return runFlags(command, new(string), new(siteConfig), new(setSettings)) }
+		catalog := func() *settings.Catalog { return newSite(k.create()).catalog }
+		var args completion.Values
+		if s := catalog().Argument(); s != nil {
+			args = s.Offer
+		}
+		all = append(all, command{k.command, publisher(k.command), catalog, args})
 	}
 	return append(all, []command{
-		{"run", runSets, ofRun("run"), completion.Values{Files: true}},
-		{"check-config", checkConfigFile, ofRun("check-config"), completion.Values{Files: true}},
-		{"build", build, func() *flag.FlagSet { return buildFlags(new(buildConfig)) }, folder},
-		{"confirm-deletions", confirmDeletions, ofState, folder},
-		{"status", showStatus, func() *flag.FlagSet { return queryFlags(new(queryConfig)) }, completion.Values{}},
-		{"mirror", mirrorSource, ofMirror, folder},
-		{"check", checkSource, func() *flag.FlagSet { return checkFlags(new(checkConfig)) }, completion.Values{Files: true}},
-		{"triggers", triggers, ofTriggers, completion.Values{}},
+		{"run", runSets, ofRun, ofFiles},
+		{"check-config", checkConfigFile, ofRun, ofFiles},
+		{"build", build, func() *settings.Catalog { _, c := newBuild(); return c }, folder},
+		{"confirm-deletions", confirmDeletions, of(declareConfirm), folder},
+		{"status", showStatus, of(new(queryConfig).declare), completion.Values{}},
+		{"mirror", mirrorSource, of(new(mirrorConfig).declare), folder},
+		{"check", checkSource, of(new(checkConfig).declare), ofFiles},
+		{"triggers", triggers, of(new(triggersConfig).declare), completion.Values{}},
 		{"completion", printCompletion, nil, completion.Values{Words: completion.Shells()}},
 		{"man", printManual, nil, completion.Values{}},
 		{"version", version, nil, completion.Values{}},
 	}...)
 }
 
-// flagValues are the values that shells offer for flags, by the name of the flag.
-var flagValues = map[string]completion.Values{
-	"access-log": {Words: []string{"combined", "json", "none"}},
-	"config":     {Files: true},
-	"db":         {Files: true},
-	"format":     {Words: verdict.Formats()},
-	"hash":       {Words: []string{"sha-256", "md5", "md5,sha-256", "none"}},
-	"hub":        {Words: []string{"own", "none"}},
-	"out":        {Folders: true},
-	"log-format": {Words: []string{"text", "json"}},
-	"state":      {Files: true},
-	"tls-cert":   {Files: true},
-	"tls-key":    {Files: true},
-	"unit":       {Words: []string{"s", "ms", "us"}},
-	"verify":     {Words: []string{"get", "head", "none"}},
-	"versions":   {Folders: true},
+// knownVariables returns the names of the variables of all commands.
+func knownVariables() (known []string) {
+	for _, c := range commands() {
+		if c.catalog == nil {
+			continue
+		}
+		for s := range c.catalog().All() {
+			known = append(known, s.Variable())
+		}
+	}
+	return known
+}
+
+// catalogOf returns the settings of a command, or nil.
+func catalogOf(name string) *settings.Catalog {
+	for _, c := range commands() {
+		if c.name == name && c.catalog != nil {
+			return c.catalog()
+		}
+	}
+	return nil
 }

@@ -3,61 +3,68 @@ package main
 import (
 	"flag"
 	"fmt"
-	"slices"
 	"strings"
 	"testing"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/manual"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
-// TestConfigurationTables: docs/configuration.md has each setting, with its variable and
-// the beginning of its help.
+var update = flag.Bool("update", false, "write the tables of docs/configuration.md")
+
+// TestConfigurationTables: docs/configuration.md has each setting, with its variable, the
+// beginning of its help, and whether a reload applies it.
 func TestConfigurationTables(t *testing.T) {
-	doc := read(t, "../../docs/configuration.md")
-	site, shared := newFlags("run"), newFlags("run")
-	new(siteConfig).flags(site)
-	new(setSettings).sharedFlags(shared)
-	check := func(title string, flags *flag.FlagSet, command string, skip ...*flag.FlagSet) {
-		want := configurationTable(t, flags, command, skip...)
-		if !strings.Contains(doc, "\n"+want+"\n") {
-			t.Errorf("%s: docs/configuration.md lacks this table:\n%s", title, want)
+	const path = "../../docs/configuration.md"
+	doc := read(t, path)
+	site, shared := new(settings.Catalog), new(settings.Catalog)
+	new(siteConfig).declare(site)
+	new(setSettings).declare(shared)
+	check := func(title string, c *settings.Catalog, command string) {
+		mark := "\n<!-- settings: " + title + " -->\n"
+		before, rest, found := strings.Cut(doc, mark)
+		table, after, more := strings.Cut(rest, "\n\n")
+		if !found {
+			t.Errorf("docs/configuration.md has no table for %s", title)
+		}
+		want := configurationTable(c, command)
+		if *update {
+			doc = before + mark + want + "\n"
+			if more {
+				doc += "\n" + after
+			}
+		} else if strings.TrimSpace(table) != want {
+			t.Errorf("%s: the table of docs/configuration.md differs; write it with -update:\n%s", title, want)
 		}
 	}
 	check("site", site, "run")
 	check("all sets", shared, "run")
 	for _, k := range kinds {
-		check(k.name, k.siteFlags(), k.command, site, shared)
+		check(k.name, k.own(), k.command)
 		if !strings.Contains(doc, "\n### `kind: "+k.name+"`\n") {
 			t.Errorf("no section about %s", k.name)
 		}
 	}
+	if *update {
+		write(t, path, doc)
+	}
 }
 
-// configurationTable returns a table of flags that none of the others has, in Markdown.
-func configurationTable(t *testing.T, flags *flag.FlagSet, command string, skip ...*flag.FlagSet) string {
-	text, err := readHelp(command)
-	must(t, err)
-	described := make(map[string]manual.Flag)
-	for _, f := range text.Flags {
-		described[f.Name] = f
-	}
+// configurationTable returns a table of settings in Markdown.
+func configurationTable(c *settings.Catalog, command string) string {
 	lines := []string{"| Setting | Variable | Meaning |", "|---|---|---|"}
-	if i := slices.IndexFunc(kinds, func(k kind) bool { return k.command == command }); i >= 0 && kinds[i].argument != "" {
-		name := kinds[i].argument
-		lines = append(lines, fmt.Sprintf("| `%s` | `%s` | The argument of `resourcesync %s` |", name, variableOf(name), command))
+	if s := c.Argument(); s != nil {
+		lines = append(lines, fmt.Sprintf("| `%s` | `%s` | The argument of `resourcesync %s` |", s.Name, s.Variable(), command))
 	}
-	flags.VisitAll(func(f *flag.Flag) {
-		for _, other := range skip {
-			if other.Lookup(f.Name) != nil {
-				return
-			}
+	for s := range c.Flags() {
+		more := ""
+		if s.IsRepeated() {
+			more = " (list)"
 		}
-		many := ""
-		if isRepeated(f.Value) {
-			many = " (list)"
+		meaning := strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`).Replace(s.Summary())
+		if s.Restart {
+			meaning += ". Needs a restart"
 		}
-		meaning := strings.NewReplacer("|", `\|`, "<", "&lt;", "*", `\*`).Replace(described[f.Name].Summary())
-		lines = append(lines, fmt.Sprintf("| `%s`%s | `%s` | %s |", f.Name, many, variableOf(f.Name), meaning))
-	})
+		lines = append(lines, fmt.Sprintf("| `%s`%s | `%s` | %s |", s.Name, more, s.Variable(), meaning))
+	}
 	return strings.Join(lines, "\n")
 }

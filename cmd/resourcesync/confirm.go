@@ -12,6 +12,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
@@ -95,7 +96,7 @@ func openExistingState(ctx context.Context, c *siteConfig) (*state, error) {
 	_, hasDefault := c.sets[0].(stateDefaulter)
 	hasDefault = hasDefault && c.sets[0].common().name == ""
 	if c.baseURL == "" && (c.stateIsPostgres() || c.state == "" && !hasDefault) {
-		return nil, usagef("the state belongs to the address of a site; give --base-url as the server has it")
+		return nil, settings.Errorf("the state belongs to the address of a site; give --base-url as the server has it")
 	}
 	o := c.storeOptions(slog.New(slog.DiscardHandler))
 	if c.stateIsPostgres() {
@@ -106,7 +107,7 @@ func openExistingState(ctx context.Context, c *siteConfig) (*state, error) {
 		return nil, err
 	}
 	if !exists(path) {
-		return nil, usagef("there is no state %q; give --state as the server has it", path)
+		return nil, settings.Errorf("there is no state %q; give --state as the server has it", path)
 	}
 	if err := checkStateFile(path); err != nil {
 		return nil, refuseState(path, err)
@@ -135,7 +136,7 @@ func (s *state) checkSets(ctx context.Context, c *siteConfig) error {
 		if len(described) == 0 {
 			described = []string{"none"}
 		}
-		return usagef("state %q: there is no set %s; the sets are: %s; give the arguments of the server that publishes the set", s.place, describeSet(name), strings.Join(described, ", "))
+		return settings.Errorf("state %q: there is no set %s; the sets are: %s; give the arguments of the server that publishes the set", s.place, describeSet(name), strings.Join(described, ", "))
 	}
 	return nil
 }
@@ -158,7 +159,7 @@ func (s *state) openOwned(ctx context.Context, c *siteConfig, config setConfig) 
 	}
 	id, err := config.identity(c)
 	if err != nil {
-		return nil, usagef("state %q: %w", s.place, err)
+		return nil, settings.Errorf("state %q: %w", s.place, err)
 	}
 	if id.Name != "" {
 		err = scan.Compare(ctx, set, id, namesake{})
@@ -187,16 +188,16 @@ func parseAny(args []string) (*siteConfig, error) {
 	hasConfig := slices.ContainsFunc(args, func(arg string) bool {
 		return strings.HasPrefix(strings.TrimLeft(arg, "-")+"=", "config=") && arg[0] == '-'
 	})
-	if hasConfig || len(args) == 0 && os.Getenv(variableOf("config")) != "" {
+	if hasConfig || len(args) == 0 && os.Getenv(settings.VariableOf("config")) != "" {
 		r, err := parseRun("confirm-deletions", args)
 		if err != nil {
 			return nil, err
 		}
 		return r.load()
 	}
-	if len(args) == 0 && os.Getenv(variableOf("folder")) == "" {
-		return nil, usagef("confirm-deletions: no set given; give the arguments of the server that holds its deletions, as in: resourcesync confirm-deletions /srv/files, or resourcesync confirm-deletions --config /etc/resourcesync/site.yaml, or in %s or %s",
-			variableOf("folder"), variableOf("config"))
+	if len(args) == 0 && os.Getenv(settings.VariableOf("folder")) == "" {
+		return nil, settings.Errorf("confirm-deletions: no set given; give the arguments of the server that holds its deletions, as in: resourcesync confirm-deletions /srv/files, or resourcesync confirm-deletions --config /etc/resourcesync/site.yaml, or in %s or %s",
+			settings.VariableOf("folder"), settings.VariableOf("config"))
 	}
 	k, err := kindWith(args)
 	if err != nil {
@@ -207,29 +208,22 @@ func parseAny(args []string) (*siteConfig, error) {
 
 // kindWith returns the kind whose command has all flags in args: serve if it has them.
 func kindWith(args []string) (kind, error) {
-	all := make(map[string]bool) // flags that only some kinds have
-	for _, k := range kinds {
-		for _, name := range k.ownFlags() {
-			all[name] = true
-		}
-	}
-	var given []string
+	var given []string // flags that only some kinds have
 	for _, arg := range args {
 		name, _, _ := strings.Cut(strings.TrimLeft(arg, "-"), "=")
-		if strings.HasPrefix(arg, "-") && all[name] {
+		if strings.HasPrefix(arg, "-") && slices.ContainsFunc(kinds, func(k kind) bool { return k.hasOwn(name) }) {
 			given = append(given, name)
 		}
 	}
 	var found []kind
 	for _, k := range kinds {
-		own := k.ownFlags()
-		if !slices.ContainsFunc(given, func(name string) bool { return !slices.Contains(own, name) }) {
+		if !slices.ContainsFunc(given, func(name string) bool { return !k.hasOwn(name) }) {
 			found = append(found, k)
 		}
 	}
 	switch {
 	case len(found) == 0:
-		return kind{}, usagef("confirm-deletions: no command has all these flags: --%s; give the arguments of serve or, for another command, that command and its arguments", strings.Join(given, ", --"))
+		return kind{}, settings.Errorf("confirm-deletions: no command has all these flags: --%s; give the arguments of serve or, for another command, that command and its arguments", strings.Join(given, ", --"))
 	case found[0].command == kinds[0].command || len(found) == 1:
 		return found[0], nil
 	}
@@ -237,5 +231,13 @@ func kindWith(args []string) (kind, error) {
 	for _, k := range found {
 		names = append(names, k.command)
 	}
-	return kind{}, usagef("confirm-deletions: --%s can be of %s; give the command first, as in: resourcesync confirm-deletions %s --%s …", strings.Join(given, ", --"), strings.Join(names, " and "), names[0], given[0])
+	return kind{}, settings.Errorf("confirm-deletions: --%s can be of %s; give the command first, as in: resourcesync confirm-deletions %s --%s …", strings.Join(given, ", --"), strings.Join(names, " and "), names[0], given[0])
+}
+
+// declareConfirm adds the settings that have an effect. The command accepts all those of the
+// command that publishes the set.
+func declareConfirm(c *settings.Catalog) {
+	_, run := newRun()
+	c.Take(run, "config", "base-url", "state", "state-file")
+	c.Take(kindOf("proxy").own(), "upstream")
 }

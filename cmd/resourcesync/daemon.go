@@ -18,6 +18,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/prometheus"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/accesslog"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/harvesters"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/topic/websocket"
 )
@@ -51,7 +52,7 @@ func newDaemon(c *siteConfig, st *state, screen *terminal.Screen, log *slog.Logg
 	}
 	if c.push.webSocket {
 		if p.sockets, err = websocket.New(&websocket.Options{Origins: append(c.push.origins, base.Host), Logger: log}); err != nil {
-			return nil, usageError{err}
+			return nil, settings.Errorf("%w", err)
 		}
 	}
 	if c.status != "" { // operators have an address
@@ -91,7 +92,7 @@ func publish(ctx context.Context, c *siteConfig, load func() (*siteConfig, error
 	var operators net.Listener
 	if c.status != "" {
 		if operators, err = net.Listen("tcp", c.status); err != nil {
-			return usagef("--status: %w; give an address and port of this computer, as in --status 127.0.0.1:9090", err)
+			return settings.Errorf("--status: %w; give an address and port of this computer, as in --status 127.0.0.1:9090", err)
 		}
 		defer operators.Close()
 	}
@@ -187,7 +188,7 @@ func (p *daemon) front(c *siteConfig, listener net.Listener) *server {
 func listen(c *siteConfig) (net.Listener, error) {
 	ln, err := net.Listen("tcp", c.listen)
 	if err != nil {
-		return nil, usagef("%w; give another address and port, as in --listen 127.0.0.1:8081", err)
+		return nil, settings.Errorf("%w; give another address and port, as in --listen 127.0.0.1:8081", err)
 	}
 	if c.baseURL != "" {
 		return ln, nil
@@ -210,7 +211,7 @@ func (c *siteConfig) scheme() string {
 }
 
 func (c *siteConfig) errAllAddresses(port string) error {
-	return usagef("--listen %s accepts connections at all addresses; give the public one, as in --base-url %s://files.example.org:%s/", c.listen, c.scheme(), port)
+	return settings.Errorf("--listen %s accepts connections at all addresses; give the public one, as in --base-url %s://files.example.org:%s/", c.listen, c.scheme(), port)
 }
 
 // newLogger returns a logger for people on a terminal, and otherwise for programs, which

@@ -107,7 +107,7 @@ func TestD8_DescribedBy(t *testing.T) {
 		t.Errorf("Capability List:\n%s", capabilities)
 	}
 	for _, flag := range []string{"--described-by", "--set-described-by"} {
-		if _, err := parseServe([]string{"folder", flag, "about.html"}); err == nil || !strings.Contains(err.Error(), flag+": ") {
+		if _, err := parseServe([]string{"folder", flag, "about.html"}); err == nil || !strings.Contains(err.Error(), flag+` "about.html": `) {
 			t.Errorf("%s about.html: %v", flag, err)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"net"
@@ -15,6 +14,8 @@ import (
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgconn"
 	"zombiezen.com/go/sqlite"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
 // The exit statuses. A supervisor may start a command again after exitFailed; after exitUsage,
@@ -24,16 +25,6 @@ const (
 	exitFailed = 1 // it could not run, or has failed
 	exitUsage  = 2 // the command line or the configuration is wrong
 )
-
-// A usageError states in one line the mistake in the command line or the configuration, and how
-// to correct it. Its cause may show that it is no such error; see passes.
-type usageError struct{ error }
-
-func (e usageError) Unwrap() error { return e.error }
-
-func usagef(format string, args ...any) error {
-	return usageError{fmt.Errorf(format, args...)}
-}
 
 // A statusError ends a command with an exit status of its own.
 type statusError struct {
@@ -51,7 +42,7 @@ func exitStatus(err error) int {
 	if e, ok := errors.AsType[statusError](err); ok {
 		return e.status
 	}
-	if _, ok := errors.AsType[usageError](err); ok && !passes(err) {
+	if _, ok := errors.AsType[settings.Error](err); ok && !passes(err) {
 		return exitUsage
 	}
 	return exitFailed

@@ -58,7 +58,7 @@ func TestD14_Mistyped(t *testing.T) {
 		"harvest":              `there is no command "harvest"; "resourcesync help"`,
 		"serve . --basee-url=": `there is no flag --basee-url; did you mean --base-url?`,
 		"serve . -retian 1d":   `there is no flag --retian; did you mean --retain?`,
-		"serve . --port 80":    `there is no flag --port; "resourcesync serve --help"`,
+		"serve . --port 80":    `there is no flag --port; did you mean --listen?`,
 		"triggers --tabel t":   `there is no flag --tabel; did you mean --table?`,
 	} {
 		cmd := exec.CommandContext(t.Context(), program, strings.Fields(given)...)

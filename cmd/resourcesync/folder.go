@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"io/fs"
 	"iter"
 	"log/slog"
@@ -12,12 +11,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/dir"
 	"github.com/resourcesync-go/resourcesync/adapters/dir/browse"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/versions"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/scan"
@@ -29,45 +31,50 @@ type folderConfig struct {
 	setSettings
 	folder   string
 	hash     string
-	hashes   []string // hash, split
-	keep     span     // zero for no versions
-	versions string   // the folder for them; empty for one beside the state
+	hashes   []string      // hash, split
+	keep     time.Duration // zero for no versions
+	versions string        // the folder for them; empty for one beside the state
 	dotFiles bool
 	browse   bool // pages for folders
 }
 
-func (c *folderConfig) flags(flags *flag.FlagSet) {
-	flags.StringVar(&c.hash, "hash", "sha-256", "")
-	flags.Var(&c.keep, "keep-versions", "")
-	flags.StringVar(&c.versions, "versions", "", "")
-	flags.BoolVar(&c.dotFiles, "dot-files", false, "")
-	flags.BoolVar(&c.browse, "browse", true, "")
-}
-
-func (c *folderConfig) argument() *string { return &c.folder }
-
-func (c *folderConfig) required() []requirement {
-	return []requirement{{"folder", "the folder whose files are to be published", "/srv/files", c.folder}}
+func (f *folderConfig) declare(c *settings.Catalog) {
+	c.Add(settings.Setting{Name: "folder", Value: settings.Text(&f.folder), Argument: true, Offer: completion.Values{Folders: true}, Need: "the folder whose files are to be published", Example: "/srv/files"})
+	c.Add(
+		settings.Setting{Name: "hash", Value: settings.Text(&f.hash), Default: "sha-256", Offer: completion.Values{Words: []string{"sha-256", "md5", "md5,sha-256", "none"}},
+			Text: `The checksums to publish for each file: md5, sha-256, md5,sha-256 or none. With none, the first
+				scan reads few files, but Destinations cannot verify copies, and files in packages are read twice.`},
+		settings.Setting{Name: "dot-files", Value: settings.Bool(&f.dotFiles),
+			Text: "Publish files and folders whose names begin with a dot as well."},
+		settings.Setting{Name: "browse", Value: settings.Bool(&f.browse), Default: "true", Group: settings.Lists,
+			Text: `Show folders to people: index.html if there is one, and otherwise a page that lists the published
+				files. Disable with --browse=false; folders are then answered 404.`},
+		settings.Setting{Name: "keep-versions", Value: settings.Span(&f.keep), Default: "0", Group: settings.Dumps,
+			Text: `How long to keep a copy of each new version of a file, such as 48h or 30d. The versions are
+				offered in a Change Dump, and each has its own URL (Memento), even after the file has been
+				deleted. Change Lists link to them if this is at least as long as --retain and --archive. 0 keeps
+				none.`},
+		settings.Setting{Name: "versions", Value: settings.Text(&f.versions), Without: "a folder beside the state, named after it", Group: settings.Dumps, Offer: completion.Values{Folders: true},
+			Text: `The folder for the copies of --keep-versions, and for nothing else. It is required if the state is
+				in a database; all servers of the site share it.`},
+	)
+	c.Change(settings.Setting{Name: "rescan",
+		Text: `The interval between scans of the whole folder, such as 30s, 5m or 1h. Most changes are noticed at
+			once; scans find the others, for example on network drives. They read changed files only.`})
 }
 
 func (c *folderConfig) check(site *siteConfig) error {
+	var f settings.Faults
 	var err error
 	if c.hashes, err = splitHashes(c.hash); err != nil {
-		return err
+		f.Add(err)
 	}
-	switch {
-	case c.keep < 0:
-		return usagef("--keep-versions %v: give a time such as 48h or 30d, or 0", &c.keep)
-	case c.keep > 0 && !c.dumps:
-		return usagef("--keep-versions is for dumps; leave out --dumps=false")
-	case c.keep > 0 && !slices.Contains(c.hashes, "sha-256"):
-		return usagef("--keep-versions identifies versions by sha-256; give --hash md5,sha-256")
-	case c.keep > 0 && site.stateIsPostgres() && c.versions == "":
-		return usagef("--keep-versions needs a folder, because versions cannot be in a database; give one that all servers of the site share, as in --versions /var/lib/resourcesync/versions")
-	case c.keep == 0 && c.versions != "":
-		return usagef("--versions needs --keep-versions; state for how long to keep them, as in --keep-versions 30d")
-	}
-	return nil
+	f.If(c.keep < 0, "keep-versions", "give a time such as 48h or 30d, or 0")
+	f.If(c.keep > 0 && !c.dumps, "keep-versions", "is for dumps; leave out --dumps=false")
+	f.If(c.keep > 0 && !slices.Contains(c.hashes, "sha-256"), "keep-versions", "identifies versions by sha-256; give --hash md5,sha-256")
+	f.If(c.keep > 0 && site.stateIsPostgres() && c.versions == "", "keep-versions", "needs a folder, because versions cannot be in a database; give one that all servers of the site share, as in --versions /var/lib/resourcesync/versions")
+	f.If(c.keep == 0 && c.versions != "", "versions", "needs --keep-versions; state for how long to keep them, as in --keep-versions 30d")
+	return f.Err()
 }
 
 // splitHashes returns the hashes in a list: an empty slice, which is not nil, for
@@ -79,7 +86,7 @@ func splitHashes(list string) ([]string, error) {
 	hashes := strings.Split(list, ",")
 	for i, h := range hashes {
 		if h != "md5" && h != "sha-256" || slices.Contains(hashes[:i], h) {
-			return nil, usagef("--hash %q: give md5, sha-256, md5,sha-256 or none", list)
+			return nil, settings.Fault("hash", "give md5, sha-256, md5,sha-256 or none")
 		}
 	}
 	return hashes, nil
@@ -93,11 +100,11 @@ func (c *folderConfig) verify() error {
 	info, err := os.Stat(c.folder)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return usagef("there is no folder %q; give one whose files are to be published", c.folder)
+		return settings.Fault("folder", "there is no folder of this name; give one whose files are to be published")
 	case err != nil:
-		return usagef("folder %q: %w", c.folder, reason(err))
+		return settings.Fault("folder", "%w", reason(err))
 	case !info.IsDir():
-		return usagef("%q is a file; give the folder that it is in", c.folder)
+		return settings.Fault("folder", "this is a file; give the folder that it is in")
 	}
 	return nil
 }
@@ -116,11 +123,11 @@ func (c *folderConfig) stateName() string { return "files" }
 func (c *folderConfig) defaultState() (string, error) {
 	published, err := realPath(c.folder)
 	if err != nil {
-		return "", usagef("folder %q: %w", c.folder, reason(err))
+		return "", settings.Errorf("folder %q: %w", c.folder, reason(err))
 	}
 	path, err := defaultStateFile(published)
 	if err != nil {
-		return "", usagef("no place to keep state in by default: %w; give one, as in --state /var/lib/resourcesync/files.db", err)
+		return "", settings.Errorf("no place to keep state in by default: %w; give one, as in --state /var/lib/resourcesync/files.db", err)
 	}
 	return path, nil
 }
@@ -129,14 +136,14 @@ func (c *folderConfig) defaultState() (string, error) {
 func (c *folderConfig) checkState(path, given string) error {
 	published, err := realPath(c.folder)
 	if err != nil {
-		return usagef("folder %q: %w", c.folder, reason(err))
+		return settings.Errorf("folder %q: %w", c.folder, reason(err))
 	}
 	inside, err := isInside(path, published)
 	if err != nil {
-		return usagef("--state %q: %w", given, reason(err))
+		return settings.Errorf("--state %q: %w", given, reason(err))
 	}
 	if inside {
-		return usagef("state would be kept in %q, in the folder that is published; give a file elsewhere, as in --state /var/lib/resourcesync/files.db", path)
+		return settings.Errorf("state would be kept in %q, in the folder that is published; give a file elsewhere, as in --state /var/lib/resourcesync/files.db", path)
 	}
 	return nil
 }
@@ -174,7 +181,7 @@ func (c *folderConfig) open(_ context.Context, m *member) (*content, error) {
 		o.Keep = s.keepVersion
 	}
 	if s.dir, err = dir.Open(c.folder, m.baseURL, o); err != nil {
-		return nil, usageError{err}
+		return nil, settings.Errorf("%w", err)
 	}
 	content := &content{
 		from:    slog.String("folder", c.folder),

@@ -143,7 +143,7 @@ func TestD10_ConfirmWhat(t *testing.T) {
 		{"no command has all these flags: --upstream, --set", "--upstream http://127.0.0.1 --set a"},
 		{"give a percentage", folder + " --max-delete 25"},
 		{"give a percentage", folder + " --max-delete NaN%"},
-		{"--max-delete-hold -1h", folder + " --max-delete-hold=-1h"},
+		{`--max-delete-hold "-1h"`, folder + " --max-delete-hold=-1h"},
 	} {
 		var stderr bytes.Buffer
 		if status := run(t.Context(), append([]string{"confirm-deletions"}, strings.Fields(test.args)...), io.Discard, &stderr); status != 2 || !strings.Contains(stderr.String(), test.want) {

@@ -15,13 +15,14 @@ import (
 	"context"
 	"embed"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
 	"os/signal"
 	"slices"
 	"syscall"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
 func main() {
@@ -30,8 +31,8 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// help has the text of "resourcesync help" and of "resourcesync COMMAND --help". The flags
-// in the program have no texts of their own.
+// help has the text of "resourcesync help", and those of "resourcesync COMMAND --help" before the
+// flags.
 //
 //go:embed help
 var help embed.FS
@@ -46,11 +47,11 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 
 func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	if len(args) == 0 {
-		return usagef(`no command given; "resourcesync serve DIR" publishes a folder, "resourcesync help" lists all commands`)
+		return settings.Errorf(`no command given; "resourcesync serve DIR" publishes a folder, "resourcesync help" lists all commands`)
 	}
 	switch args[0] {
 	case "help", "-h", "-help", "--help":
-		return printHelp(stdout, "help")
+		return printHelp(stdout, "help", false)
 	case "-version", "--version":
 		return version(ctx, args[1:], stdout, stderr)
 	}
@@ -60,20 +61,33 @@ func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 		for _, c := range commands() {
 			names = append(names, c.name)
 		}
-		return usagef(`there is no command %q%s; "resourcesync help" lists all commands`, args[0], didYouMean(args[0], names, ""))
+		return settings.Errorf(`there is no command %q%s; "resourcesync help" lists all commands`, args[0], settings.DidYouMean(args[0], names, ""))
 	}
 	err := commands()[i].run(ctx, args[1:], stdout, stderr)
-	if errors.Is(err, flag.ErrHelp) {
-		return printHelp(stdout, args[0])
+	if all := errors.Is(err, settings.ErrHelpAll); all || errors.Is(err, settings.ErrHelp) {
+		return printHelp(stdout, args[0], all)
 	}
 	return err
 }
 
-func printHelp(w io.Writer, command string) error {
-	text, err := helpText(command)
+func printHelp(w io.Writer, command string, all bool) error {
+	text, err := helpText(command, all)
 	if err != nil {
 		return err
 	}
 	_, err = io.WriteString(w, text)
 	return err
+}
+
+// helpText returns what "resourcesync COMMAND --help" or, if all flags are to be explained,
+// "resourcesync COMMAND --help-all" prints.
+func helpText(name string, all bool) (string, error) {
+	text, err := help.ReadFile("help/" + name + ".txt")
+	if err != nil {
+		return "", err
+	}
+	if c := catalogOf(name); c != nil && name != "confirm-deletions" {
+		text = append(text, c.Help(name, all)...)
+	}
+	return string(text), nil
 }

@@ -3,12 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
-	"flag"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -81,7 +79,7 @@ func TestHelp(t *testing.T) {
 		help[c.name] = append(help[c.name], []string{c.name, "--help"}, []string{c.name, "-h"})
 	}
 	for command, calls := range help {
-		want, err := helpText(command)
+		want, err := helpText(command, false)
 		must(t, err)
 		for _, args := range calls {
 			var stdout, stderr bytes.Buffer
@@ -95,71 +93,30 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-// The help of a command explains each of its flags, in alphabetical order, and states the
-// default of those that take a value.
+// The help shows the flags of a first use and names the others; --help-all explains each flag.
 func TestHelpOfFlags(t *testing.T) {
-	serveHelp := helpOfFlags(t, "serve", kindOf("serve").siteFlags())
-	proxyHelp := helpOfFlags(t, "proxy", kindOf("proxy").siteFlags())
-	for _, name := range []string{"run", "check-config"} {
-		helpOfFlags(t, name, runFlags(name, new(string), new(siteConfig), new(setSettings)))
-	}
-	helpOfFlags(t, "mirror", mirrorFlags(new(mirrorConfig)))
-	helpOfFlags(t, "check", checkFlags(new(checkConfig)))
-	helpOfFlags(t, "triggers", triggersFlags(new(triggersConfig)))
-	helpOfFlags(t, "status", queryFlags(new(queryConfig)))
-	differ := []string{"base-url", "dumps", "max-delete", "moved", "page-size", "prefix", "rescan", "sitemap", "state"}
-	for name, text := range proxyHelp {
-		if of, shared := serveHelp[name]; shared && (of != text) != slices.Contains(differ, name) {
-			t.Errorf("--%s: serve says\n%s\nproxy says\n%s", name, of, text)
+	for _, c := range commands() {
+		if c.catalog == nil || c.name == "confirm-deletions" {
+			continue
 		}
-	}
-}
-
-// helpOfFlags returns the texts of flags in the help of a command.
-func helpOfFlags(t *testing.T, command string, flags *flag.FlagSet) map[string]string {
-	t.Helper()
-	text, err := helpText(command)
-	must(t, err)
-	_, list, _ := strings.Cut(text, "\nFlags:\n")
-	texts := make(map[string]string)
-	flags.VisitAll(func(f *flag.Flag) {
-		text, found := strings.CutPrefix(list, "  --"+f.Name+"\n")
-		if !found {
-			t.Fatalf("%s: not --%s but %.100s", command, f.Name, list)
-		}
-		end := strings.Index(text+"  --", "\n  --") + 1
-		text, list = text[:end], text[end:]
-		for line := range strings.Lines(text) {
-			if !strings.HasPrefix(line, "        ") {
-				t.Errorf("%s --%s: %s is not indented", command, f.Name, line)
+		short, all := outputOf(t, c.name, "--help"), outputOf(t, c.name, "--help-all")
+		_, rest, _ := strings.Cut(all, "\nFlags:\n")
+		for s := range c.catalog().Flags() {
+			title := "  --" + s.Name + "\n        "
+			if s.Text == "" || strings.TrimRight(s.Text, ".…") == s.Text || strings.Count(rest, title) != 1 {
+				t.Errorf("%s --%s is not explained: %q", c.name, s.Name, s.Text)
+			}
+			if named := strings.Contains(short, " --"+s.Name); !named || strings.Contains(short, title) != (s.Group == "") {
+				t.Errorf("%s --help: --%s is not shown as its group %q says", c.name, s.Name, s.Group)
 			}
 		}
-		texts[f.Name] = text
-		if command != "triggers" {
-			testStatesDefault(t, f, text)
+		for line := range strings.Lines(c.catalog().Help(c.name, true)) {
+			if len([]rune(line)) > 90 {
+				t.Errorf("%s: the line is too long: %s", c.name, line)
+			}
 		}
-	})
-	if list != "" {
-		t.Errorf("%s: no such flag: %s", command, list)
-	}
-	return texts
-}
-
-func testStatesDefault(t *testing.T, f *flag.Flag, text string) {
-	t.Helper()
-	_, stated, ok := strings.Cut(strings.TrimSuffix(text, "\n"), "\n        Default: ")
-	switch f.DefValue {
-	case "false":
-		if ok {
-			t.Errorf("--%s takes no value and states a default", f.Name)
-		}
-	case "":
-		if !ok {
-			t.Errorf("--%s: not told what happens without it", f.Name)
-		}
-	default:
-		if f.Value.Set(stated) != nil || f.Value.String() != f.DefValue {
-			t.Errorf("--%s: states %q, is %q", f.Name, stated, f.DefValue)
+		if first := strings.Count(short, "\n  --"); first > 16 {
+			t.Errorf("%s --help explains %d flags", c.name, first)
 		}
 	}
 }
@@ -186,16 +143,16 @@ func TestRefusals(t *testing.T) {
 		"two shells":          {[]string{"completion", "bash", "zsh"}, "name one shell"},
 		"another shell":       {[]string{"completion", "dash"}, "did you mean bash?"},
 		"no folder":           {[]string{"serve"}, "no folder given"},
-		"two folders":         {[]string{"serve", here, "--sitemap", "more"}, `"more" is one too many`},
+		"two folders":         {[]string{"serve", here, "--sitemap", "more"}, `unexpected argument "more"`},
 		"missing folder":      {[]string{"serve", filepath.Join(here, "none\n")}, "there is no folder"},
 		"a file":              {[]string{"serve", file}, "give the folder that it is in"},
 		"below a file":        {[]string{"serve", filepath.Join(file, "x")}, "not a directory"},
-		"unknown flag":        {[]string{"serve", "--port", "80", here}, `"resourcesync serve --help"`},
-		"unknown flag behind": {[]string{"serve", here, "--port"}, `"resourcesync serve --help"`},
+		"unknown flag":        {[]string{"serve", "--root", here}, `"resourcesync serve --help"`},
+		"unknown flag behind": {[]string{"serve", here, "--port"}, "there is no flag --port; did you mean --listen?"},
 		"flag without value":  {[]string{"serve", here, "--listen"}, `"resourcesync serve --help"`},
 		"no port":             {[]string{"serve", here, "--listen", "8080"}, "give an address and a port"},
 		"everywhere":          {[]string{"serve", here, "--listen", "0.0.0.0:0"}, "--base-url http://"},
-		"relative base":       {[]string{"serve", here, "--base-url", "files.example.org"}, "such as https://"},
+		"relative base":       {[]string{"serve", here, "--base-url", "files.example.org"}, `--base-url "files.example.org": must begin with http:// or https://`},
 		"other scheme":        {[]string{"serve", here, "--base-url", "ftp://files.example.org/"}, "such as https://"},
 		"no URL":              {[]string{"serve", here, "--base-url", "http://[/"}, "such as https://"},
 		"query":               {[]string{"serve", here, "--base-url", "http://example.org/?"}, "leave out"},
@@ -211,7 +168,7 @@ func TestRefusals(t *testing.T) {
 		"empty pages":         {[]string{"serve", here, "--page-size", "0"}, "1 to 50000"},
 		"huge pages":          {[]string{"serve", here, "--page-size", "50001"}, "1 to 50000"},
 		"empty packages":      {[]string{"serve", here, "--package-size", "0"}, "500MB or 4GiB"},
-		"a short archive":     {[]string{"serve", here, "--archive", "30d"}, "--archive 30d: give --retain (90d) or more"},
+		"a short archive":     {[]string{"serve", here, "--archive", "30d"}, `--archive "30d": give --retain (90d) or more`},
 		"versions of nothing": {[]string{"serve", here, "--keep-versions", "1d", "--dumps=false"}, "for dumps"},
 		"versions by md5":     {[]string{"serve", here, "--keep-versions", "1d", "--hash", "md5"}, "sha-256"},
 		"versions in tables":  {[]string{"serve", here, "--keep-versions", "1d", "--state", "postgres://localhost/x"}, "--versions /"},
@@ -221,12 +178,12 @@ func TestRefusals(t *testing.T) {
 		"never rescan":        {[]string{"serve", here, "--rescan", "0s"}, "such as 30s"},
 		"no header":           {[]string{"serve", here, "--client-header", "X-Forwarded-For:"}, "such as X-Forwarded-For"},
 		"another header":      {[]string{"serve", here, "--client-header", "forwarded"}, "X-Real-IP"},
-		"rescan without unit": {[]string{"serve", here, "--rescan", "5"}, `"resourcesync serve --help"`},
+		"rescan without unit": {[]string{"serve", here, "--rescan", "5"}, `--rescan "5": give a time with its unit, such as 30m, 48h or 90d; "resourcesync serve --help"`},
 		"no window":           {[]string{"serve", here, "--window", "0s"}, "such as 1h"},
 		"nothing retained":    {[]string{"serve", here, "--retain", "0d"}, "such as 48h"},
 		"retained for words":  {[]string{"serve", here, "--retain", "ever"}, `"resourcesync serve --help"`},
 		"access log":          {[]string{"serve", here, "--access-log", "access.log"}, "combined, json or none"},
-		"two statuses":        {[]string{"status", "127.0.0.1:1", "127.0.0.1:2"}, "one too many"},
+		"two statuses":        {[]string{"status", "127.0.0.1:1", "127.0.0.1:2"}, "unexpected argument"},
 		"status of a file":    {[]string{"status", "file:///x"}, "such as 127.0.0.1:9090"},
 		"status of nothing":   {[]string{"status", "http://"}, "such as 127.0.0.1:9090"},
 		"log format":          {[]string{"serve", here, "--log-format", "xml"}, "text or json"},

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"runtime/debug"
@@ -10,25 +9,25 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/manual"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
 // printCompletion prints the completion script for a shell.
 func printCompletion(_ context.Context, args []string, stdout, _ io.Writer) error {
 	shells := strings.Join(completion.Shells(), ", ")
-	flags := newFlags("completion")
-	args, err := parse(flags, args)
+	args, err := parse(new(settings.Catalog), args)
 	switch {
 	case err != nil:
 		return refuse("completion", err)
 	case len(args) != 1:
-		return usagef("completion: name one shell of %s, as in: resourcesync completion bash", shells)
+		return settings.Errorf("completion: name one shell of %s, as in: resourcesync completion bash", shells)
 	}
 	offered, err := offeredCommands()
 	if err != nil {
 		return err
 	}
 	if err := completion.Write(stdout, args[0], "resourcesync", offered); err != nil {
-		return usagef("completion: there is no script for %q%s; the shells are %s", args[0], didYouMean(args[0], completion.Shells(), ""), shells)
+		return settings.Errorf("completion: there is no script for %q%s; the shells are %s", args[0], settings.DidYouMean(args[0], completion.Shells(), ""), shells)
 	}
 	return nil
 }
@@ -41,26 +40,11 @@ func offeredCommands() ([]completion.Command, error) {
 		return nil, err
 	}
 	for _, c := range commands() {
-		text, err := readHelp(c.name)
-		if err != nil {
-			return nil, err
-		}
 		o := completion.Command{Name: c.name, Summary: summaries[c.name], Args: c.args}
-		described := make(map[string]manual.Flag)
-		for _, f := range text.Flags {
-			described[f.Name] = f
-		}
-		if c.flags != nil {
-			c.flags().VisitAll(func(f *flag.Flag) {
-				b, ok := f.Value.(interface{ IsBoolFlag() bool })
-				o.Flags = append(o.Flags, completion.Flag{
-					Name:     f.Name,
-					Summary:  described[f.Name].Summary(),
-					Bool:     ok && b.IsBoolFlag(),
-					Repeated: strings.Contains(described[f.Name].Text, "May be repeated."),
-					Values:   flagValues[f.Name],
-				})
-			})
+		if c.catalog != nil {
+			for s := range c.catalog().Flags() {
+				o.Flags = append(o.Flags, completion.Flag{Name: s.Name, Summary: s.Summary(), Bool: s.IsBool(), Repeated: s.IsRepeated(), Values: s.Offered()})
+			}
 		}
 		offered = append(offered, o)
 	}
@@ -69,12 +53,12 @@ func offeredCommands() ([]completion.Command, error) {
 
 // printManual prints a manual page that has all help texts.
 func printManual(_ context.Context, args []string, stdout, _ io.Writer) error {
-	args, err := parse(newFlags("man"), args)
+	args, err := parse(new(settings.Catalog), args)
 	switch {
 	case err != nil:
 		return refuse("man", err)
 	case len(args) > 0:
-		return usagef("man takes no arguments, but got %q", args[0])
+		return settings.Errorf("man takes no arguments, but got %q", args[0])
 	}
 	page := manual.Page{Name: "resourcesync", Purpose: "publish a folder, website or table as a ResourceSync Source"}
 	if info, ok := debug.ReadBuildInfo(); ok {
@@ -93,12 +77,16 @@ func printManual(_ context.Context, args []string, stdout, _ io.Writer) error {
 	return page.Write(stdout)
 }
 
+// readHelp returns the help of a command with all flags.
 func readHelp(command string) (manual.Help, error) {
-	text, err := helpText(command)
-	if err != nil {
-		return manual.Help{}, err
+	text, err := help.ReadFile("help/" + command + ".txt")
+	h := manual.Parse(string(text))
+	if c := catalogOf(command); c != nil && command != "confirm-deletions" {
+		for s := range c.Flags() {
+			h.Flags = append(h.Flags, manual.Flag{Name: s.Name, Text: s.LongText(), Default: s.DefaultText()})
+		}
 	}
-	return manual.Parse(text)
+	return h, err
 }
 
 // commandSummaries returns the lines about commands in the overview, by command.

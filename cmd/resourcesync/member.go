@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync/atomic"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -29,12 +30,12 @@ type member struct {
 	name      string // "" if the set is alone
 	log       *slog.Logger
 	daemon    *daemon
-	baseURL   string   // of the URLs that the set serves
-	base      *url.URL // baseURL, parsed
-	site      *url.URL // the base URL of the site
-	documents *url.URL // the base of the set's documents
-	retained  span     // how long changes are in Change Lists, or in the archive
-	window    span     // how much longer the rest of a Change List can be
+	baseURL   string        // of the URLs that the set serves
+	base      *url.URL      // baseURL, parsed
+	site      *url.URL      // the base URL of the site
+	documents *url.URL      // the base of the set's documents
+	retained  time.Duration // how long changes are in Change Lists, or in the archive
+	window    time.Duration // how much longer the rest of a Change List can be
 	content   *content
 	stored    *sqlstore.Set
 	set       *scan.Set                // nil if nothing is scanned

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"log/slog"
@@ -19,6 +18,8 @@ import (
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/destination"
 	"github.com/resourcesync-go/resourcesync/internal/background"
@@ -33,72 +34,89 @@ type mirrorConfig struct {
 	callbackSettings
 	audit, json, follow            bool
 	moved, rebuild, replace        bool
-	maxDelete                      percent
-	maxResource, maxSize, maxState size
-	every                          span
+	maxDelete                      float64
+	maxResource, maxSize, maxState int64
+	every                          time.Duration
 	dumps, logFormat, only         string
 }
 
-func mirrorFlags(c *mirrorConfig) *flag.FlagSet {
-	flags := newFlags("mirror")
-	c.requestSettings.flags(flags)
-	flags.BoolVar(&c.audit, "audit", false, "")
-	c.callbackSettings.flags(flags)
-	flags.StringVar(&c.dumps, "use-dumps", "auto", "")
-	flags.Var(&c.every, "every", "")
-	flags.BoolVar(&c.follow, "follow", false, "")
-	flags.BoolVar(&c.json, "json", false, "")
-	flags.StringVar(&c.logFormat, "log-format", "text", "")
-	c.maxDelete = 0.25
-	flags.Var(&c.maxDelete, "max-delete", "")
-	flags.Var(&c.maxResource, "max-resource", "")
-	flags.Var(&c.maxSize, "max-size", "")
-	c.maxState = 16 << 30
-	flags.Var(&c.maxState, "max-state", "")
-	flags.BoolVar(&c.moved, "moved", false, "")
-	flags.StringVar(&c.only, "only", "", "")
-	flags.BoolVar(&c.rebuild, "rebuild", false, "")
-	flags.BoolVar(&c.replace, "replace", false, "")
-	flags.StringVar(&c.state, "state-folder", "", "")
-	return flags
+func (m *mirrorConfig) declare(c *settings.Catalog) {
+	m.requestSettings.declare(c)
+	m.callbackSettings.declare(c)
+	c.Add(
+		settings.Setting{Name: "audit", Value: settings.Bool(&m.audit),
+			Text: `Compare the copy with the Source and with the contents received, and change nothing. The next run
+				without --audit repairs the differences. While another process follows the Source, that process
+				audits and repairs.`},
+		settings.Setting{Name: "every", Value: settings.Span(&m.every), Default: "0",
+			Text: `Keep running, and update the copy at this interval, such as 15m. With 0, update it once and exit,
+				or every 15 minutes with --follow.`},
+		settings.Setting{Name: "follow", Value: settings.Bool(&m.follow),
+			Text: "Keep running, and receive changes when the Source sends them."},
+		settings.Setting{Name: "json", Value: settings.Bool(&m.json), Group: settings.Logs,
+			Text: "Print the result as JSON."},
+		settings.Setting{Name: "log-format", Value: settings.Choice(&m.logFormat, "text", "json"), Default: "text", Group: settings.Logs,
+			Text: "The format of log messages: text or json."},
+		settings.Setting{Name: "max-delete", Value: settings.Percent(&m.maxDelete), Default: "25%",
+			Text: `The share of the copy that is deleted because Resource Lists do not list it any more. More
+				deletions are held, because a broken Source looks the same. One or two are never held, unless
+				nothing would be left. The resources of a set that the Source does not name any more are held,
+				whatever their number. 100% holds nothing. Deletions in Change Lists are always followed.`},
+		settings.Setting{Name: "max-resource", Value: settings.Size(&m.maxResource), Default: "0", Group: settings.Limits,
+			Text: "The maximum size of a resource, such as 4GiB; larger ones are not copied. 0 is no limit."},
+		settings.Setting{Name: "max-size", Value: settings.Size(&m.maxSize), Default: "0", Group: settings.Limits,
+			Text: `The maximum size of the copy, such as 1TB. A run that would exceed it fails. 0 is no limit.`},
+		settings.Setting{Name: "max-state", Value: settings.Size(&m.maxState), Default: "16GiB", Group: settings.Limits,
+			Text: `The maximum size of the database with the state of the copy, about 500 bytes for each resource. A
+				run that needs more fails.`},
+		settings.Setting{Name: "moved", Value: settings.Bool(&m.moved), Group: settings.State,
+			Text: `Continue a copy whose Source has another URL now. The Source must list resources of the copy, or
+				the run fails. They get their new URIs and keep their files, and only those that differ are
+				requested.`},
+		settings.Setting{Name: "only", Value: settings.Text(&m.only), Without: "none; all lists of the Source are copied", Group: settings.Lists,
+			Text: `Restrict a new copy to the Resource List or Resource Dump at this URL, and to the Change Lists and
+				dumps of its set. Later runs need not repeat the flag.`},
+		settings.Setting{Name: "rebuild", Value: settings.Bool(&m.rebuild), Group: settings.State,
+			Text: `Make a damaged or lost state again. A file in the place of a resource whose content is that of the
+				Source is adopted; it is requested only if the Source lists no hash. Others are named, and stay. A
+				damaged state is put aside.`},
+		settings.Setting{Name: "replace", Value: settings.Bool(&m.replace), Group: settings.State,
+			Text: "With --rebuild, replace files in the places of resources whose contents differ."},
+		settings.Setting{Name: "state-folder", Value: settings.Text(&m.state), Without: "none; the state of a copy in a folder is in that folder", Group: settings.State, Offer: completion.Values{Folders: true},
+			Text: "The folder of this computer with the state of a copy in a bucket."},
+		settings.Setting{Name: "use-dumps", Value: settings.Choice(&m.dumps, "auto", "always", "never"), Default: "auto", Group: settings.Dumps,
+			Text: `Whether Resource Dumps and Change Dumps are used. With auto, a package is downloaded if that costs
+				less than requests for the needed resources in it; with always, whenever it has a needed resource;
+				with never, not at all.`},
+	)
 }
 
-func parseMirror(args []string) (mirrorConfig, error) {
-	var c mirrorConfig
-	flags := mirrorFlags(&c)
-	others, err := parse(flags, args)
-	switch {
-	case err != nil:
-	case len(others) != 2:
+func parseMirror(args []string) (*mirrorConfig, error) {
+	m, c := new(mirrorConfig), new(settings.Catalog)
+	m.declare(c)
+	others, err := parse(c, args)
+	if err == nil && len(others) != 2 {
 		err = errors.New("give the URL of a Source and the folder or bucket for the copy, as in: resourcesync mirror https://example.org/ copy")
-	case c.dumps != "auto" && c.dumps != "always" && c.dumps != "never":
-		err = fmt.Errorf("--use-dumps %q: give auto, always or never", c.dumps)
-	case c.logFormat != "text" && c.logFormat != "json":
-		err = fmt.Errorf("--log-format %q: give text or json", c.logFormat)
-	case c.every < 0 || c.every > 0 && time.Duration(c.every) < time.Second:
-		err = errors.New("--every: give a time of at least a second, such as 15m")
-	case (c.every > 0 || c.follow) && c.audit:
-		err = errors.New("--audit and --every or --follow exclude each other")
-	case c.moved && (c.audit || c.rebuild):
-		err = errors.New("--moved and --audit or --rebuild exclude each other")
-	case c.rebuild && (c.audit || c.every > 0 || c.follow):
-		err = errors.New("--rebuild and --audit, --every or --follow exclude each other")
-	case c.replace && !c.rebuild:
-		err = errors.New("--replace needs --rebuild")
-	case (c.callbackListen != "" || c.callbackURL != "") && !c.follow:
-		err = errors.New("--callback-listen and --callback-url need --follow")
-	default:
-		c.source, c.folder = others[0], others[1]
-		err = cmp.Or(checkSourceURL(c.source), c.checkOnly(), c.requestSettings.check(), c.callbackSettings.check(), c.checkState())
 	}
-	return c, refuse("mirror", err)
+	if err == nil {
+		m.source, m.folder = others[0], others[1]
+		err = c.Locate(m.check())
+	}
+	return m, refuse("mirror", err)
 }
 
-func (c *mirrorConfig) checkOnly() error {
-	if c.only != "" && checkSourceURL(c.only) != nil {
-		return fmt.Errorf("--only %q: give the URL of a list, like https://example.org/resourcelist.xml", c.only)
-	}
-	return nil
+func (m *mirrorConfig) check() error {
+	var f settings.Faults
+	f.If(m.every < 0 || m.every > 0 && m.every < time.Second, "every", "give a time of at least a second, such as 15m")
+	f.If(m.audit && (m.every > 0 || m.follow), "audit", "excludes --every and --follow")
+	f.If(m.moved && (m.audit || m.rebuild), "moved", "excludes --audit and --rebuild")
+	f.If(m.rebuild && (m.audit || m.every > 0 || m.follow), "rebuild", "excludes --audit, --every and --follow")
+	f.If(m.replace && !m.rebuild, "replace", "needs --rebuild")
+	f.If(m.callbackListen != "" && !m.follow, "callback-listen", "needs --follow")
+	f.If(m.callbackURL != "" && !m.follow, "callback-url", "needs --follow")
+	f.If(m.only != "" && checkSourceURL(m.only) != nil, "only", "give the URL of a list, such as https://example.org/resourcelist.xml")
+	f.Add(checkSourceURL(m.source), m.requestSettings.check(), m.callbackSettings.check(), m.checkState())
+	return f.Err()
 }
 
 // options returns the options of the Destination.
@@ -106,7 +124,7 @@ func (c *mirrorConfig) options(log *slog.Logger, progress func(destination.Progr
 	o := &destination.Options{
 		State: c.state,
 		Allow: c.addresses, Rate: c.rate, Concurrency: c.concurrency, IgnoreRobots: c.ignoreRobots,
-		MaxResource: int64(c.maxResource), MaxBytes: int64(c.maxSize), MaxState: int64(c.maxState), MaxDelete: float64(c.maxDelete),
+		MaxResource: c.maxResource, MaxBytes: c.maxSize, MaxState: c.maxState, MaxDelete: c.maxDelete,
 		Moved: c.moved, Rebuild: c.rebuild, Replace: c.replace,
 		Progress: progress, Logger: log,
 	}
@@ -130,7 +148,7 @@ func mirrorSource(ctx context.Context, args []string, stdout, stderr io.Writer) 
 	log := newLogger(screen, c.logFormat)
 	sink, closeSink, err := c.openSink(ctx)
 	if err != nil {
-		return usageError{err}
+		return settings.Errorf("%w", err)
 	}
 	defer closeSink()
 	progress := &mirrorProgress{screen: screen, log: log, logged: time.Now()}
@@ -141,7 +159,7 @@ func mirrorSource(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		})
 	}
 	if err != nil {
-		return usageError{err}
+		return settings.Errorf("%w", err)
 	}
 	defer d.Close()
 	if c.audit {
@@ -161,7 +179,7 @@ func mirrorSource(ctx context.Context, args []string, stdout, stderr io.Writer) 
 		if err != nil {
 			log.Warn("the copy is not up to date", "error", err)
 		}
-		if background.Sleep(ctx, time.Duration(c.every)) != nil {
+		if background.Sleep(ctx, c.every) != nil {
 			return nil
 		}
 	}
@@ -277,7 +295,7 @@ func (c *mirrorConfig) requestAudit(ctx context.Context, screen *terminal.Screen
 			return c.runAudit(ctx, d, screen, stdout)
 		}
 		if !errors.Is(err, destination.ErrInUse) {
-			return usageError{err}
+			return settings.Errorf("%w", err)
 		}
 	}
 }

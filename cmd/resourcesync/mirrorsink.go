@@ -9,6 +9,7 @@ import (
 
 	"gocloud.dev/blob"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/destination"
 	"github.com/resourcesync-go/resourcesync/destination/blobsink"
 )
@@ -17,12 +18,12 @@ import (
 func (c *mirrorConfig) checkState() error {
 	if !isBucketURL(c.folder) {
 		if c.state != "" {
-			return errors.New("--state-folder is for copies in buckets; the state of a copy in a folder is in that folder")
+			return settings.Fault("state-folder", "is for copies in buckets; the state of a copy in a folder is in that folder")
 		}
 		return nil
 	}
-	if err := missing("mirror", "", requirement{"state-folder", "a folder of this computer for the state of the copy in the bucket", "/var/lib/mirror", c.state}); err != nil {
-		return err
+	if c.state == "" {
+		return fmt.Errorf("no --state-folder given; give a folder of this computer for the state of the copy in the bucket, as in --state-folder /var/lib/mirror, or in %s", settings.VariableOf("state-folder"))
 	}
 	_, err := parseBucketURL(c.folder)
 	return err

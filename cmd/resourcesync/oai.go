@@ -2,14 +2,13 @@ package main
 
 import (
 	"context"
-	"flag"
 	"log/slog"
-	"math"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/oaipmh"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
@@ -22,62 +21,76 @@ type oaiConfig struct {
 	uri       string
 	uriPrefix string
 	describe  bool
-	overlap   span
-	fullEvery span // zero for the default of the package
-	maxState  size
+	overlap   time.Duration
+	fullEvery time.Duration // zero for the default of the package
+	maxState  int64
 	rate      float64
 }
 
-func (c *oaiConfig) flags(flags *flag.FlagSet) {
-	setDefault(flags, "rescan", "10m")
-	setDefault(flags, "dumps", "false")
-	c.overlap = span(time.Hour)
-	flags.StringVar(&c.oaiSet, "set-spec", "", "")
-	flags.StringVar(&c.format, "metadata-prefix", "oai_dc", "")
-	flags.StringVar(&c.uri, "uri", "", "")
-	flags.StringVar(&c.uriPrefix, "uri-prefix", "", "")
-	flags.BoolVar(&c.describe, "link-metadata", false, "")
-	flags.Var(&c.overlap, "overlap", "")
-	flags.Var(&c.fullEvery, "full-every", "")
-	c.maxState = 16 << 30
-	flags.Var(&c.maxState, "max-state", "")
-	flags.Float64Var(&c.rate, "rate", 1, "")
-}
-
-func (c *oaiConfig) argument() *string { return &c.url }
-
-func (c *oaiConfig) required() []requirement {
-	return []requirement{{"url", "the address of the repository's OAI-PMH interface", "https://repo.example.org/oai", c.url}}
+func (o *oaiConfig) declare(c *settings.Catalog) {
+	c.Add(settings.Setting{Name: "url", Value: settings.Text(&o.url), Argument: true, Need: "the address of the repository's OAI-PMH interface", Example: "https://repo.example.org/oai"})
+	c.Add(
+		settings.Setting{Name: "metadata-prefix", Value: settings.Text(&o.format), Default: "oai_dc",
+			Text: `The format of the metadata, one of the repository's metadata prefixes. Only records that have it
+				are listed.`},
+		settings.Setting{Name: "set-spec", Value: settings.Text(&o.oaiSet), Without: "all records",
+			Text: "The setSpec of a set of the repository, to list its records only."},
+		settings.Setting{Name: "uri", Value: settings.Text(&o.uri), Without: "the first http or https URL among the identifiers in the metadata",
+			Text: `The template of the URIs of the resources, such as https://repo.example.org/handle/{+local}.
+				{identifier} is the OAI identifier of a record, percent-encoded, and {local} the part after
+				oai:namespace:. {+identifier} and {+local} keep slashes.`},
+		settings.Setting{Name: "uri-prefix", Value: settings.Text(&o.uriPrefix), Without: "http",
+			Text: `Take only identifiers in the metadata that begin with this, such as https://repo.example.org/, if
+				they have URLs of other sites, too.`},
+		settings.Setting{Name: "link-metadata", Value: settings.Bool(&o.describe), Group: settings.Lists,
+			Text: `Add to each resource a link to its metadata, rel="describedby": the URL of the GetRecord request.`},
+		settings.Setting{Name: "overlap", Value: settings.Span(&o.overlap), Default: "1h", Group: settings.Lists,
+			Text: `How far each request for changes reaches back before the one before it, for records that appear
+				later than their datestamps say. It is at least a second, or a day if the datestamps are dates.`},
+		settings.Setting{Name: "full-every", Value: settings.Span(&o.fullEvery), Without: "7d, or 28d for all records of a repository that keeps deleted records", Group: settings.Lists,
+			Text: `The time between complete listings of the repository, such as 7d, which find the records that have
+				disappeared without a report.`},
+		settings.Setting{Name: "max-state", Value: settings.Size(&o.maxState), Default: "16GiB", Group: settings.Limits,
+			Text: `The maximum size of the records of one listing in the state, about 300 bytes for each. A harvest
+				that needs more fails, and deletes nothing.`},
+		settings.Setting{Name: "rate", Value: settings.Float(&o.rate), Default: "1", Group: settings.Limits,
+			Text: `The maximum number of requests per second to a host, such as 5 or 0.5. 0 is no limit. The host is
+				that of the repository.`},
+	)
+	c.Change(settings.Setting{Name: "rescan", Default: "10m",
+		Text: "The interval between requests for changes, such as 5m or 1h. A ping requests them at once."})
+	c.Change(settings.Setting{Name: "dumps", Default: "false", Text: "Not available: the pages of the repository are elsewhere."})
 }
 
 func (c *oaiConfig) check(*siteConfig) error {
+	var f settings.Faults
 	u, err := url.Parse(c.url)
-	switch {
-	case err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https":
-		return usagef("%q: give the address of the repository's OAI-PMH interface, such as https://repo.example.org/oai", c.url)
-	case c.dumps:
-		return usagef("--dumps: the pages of the repository are not here; leave it out")
-	case c.format == "":
-		return usagef("--metadata-prefix: give a format of the repository, such as oai_dc")
-	case c.overlap < 0:
-		return usagef("--overlap %v: give a time such as 1h, or 0", &c.overlap)
-	case c.fullEvery < 0:
-		return usagef("--full-every %v: give a time such as 7d, or 0 for the default", &c.fullEvery)
-	case !(c.rate >= 0) || math.IsInf(c.rate, 0):
-		return errRate
+	f.If(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https", "url", "give the address of the repository's OAI-PMH interface, such as https://repo.example.org/oai")
+	f.If(c.dumps, "dumps", "the pages of the repository are not here; leave it out")
+	f.If(c.format == "", "metadata-prefix", "give a format of the repository, such as oai_dc")
+	f.If(c.overlap < 0, "overlap", "give a time such as 1h, or 0")
+	f.If(c.fullEvery < 0, "full-every", "give a time such as 7d, or 0 for the default")
+	f.Add(checkRate(c.rate))
+	if f.Err() == nil {
+		if _, err := oaipmh.New(c.url, c.options("", nil)); err != nil { // which sends no request
+			wrong := "url"
+			if without := *c; c.uri != "" {
+				without.uri = ""
+				if _, err := oaipmh.New(c.url, without.options("", nil)); err == nil {
+					wrong = "uri"
+				}
+			}
+			f.Add(settings.Fault(wrong, "%s", strings.TrimPrefix(err.Error(), "oaipmh: ")))
+		}
 	}
-	// New sends no request.
-	if _, err := oaipmh.New(c.url, c.options("", nil)); err != nil {
-		return usagef("%s", strings.TrimPrefix(err.Error(), "oaipmh: "))
-	}
-	return nil
+	return f.Err()
 }
 
 func (c *oaiConfig) options(userAgent string, log *slog.Logger) *oaipmh.Options {
 	return &oaipmh.Options{
 		MetadataPrefix: c.format, Set: c.oaiSet, URI: c.uri, URIPrefix: c.uriPrefix, DescribedBy: c.describe,
-		Overlap: max(time.Duration(c.overlap), 1), FullEvery: time.Duration(c.fullEvery), Every: c.rescan,
-		MaxState: int64(c.maxState), Rate: unlimited(c.rate), UserAgent: userAgent, Logger: log,
+		Overlap: max(c.overlap, 1), FullEvery: c.fullEvery, Every: c.rescan,
+		MaxState: c.maxState, Rate: unlimited(c.rate), UserAgent: userAgent, Logger: log,
 	}
 }
 
@@ -94,7 +107,7 @@ func (c *oaiConfig) identity(*siteConfig) (scan.Identity, error) {
 func (c *oaiConfig) open(_ context.Context, m *member) (*content, error) {
 	repository, err := oaipmh.New(c.url, c.options("resourcesync (+"+m.baseURL+")", m.log))
 	if err != nil {
-		return nil, usageError{err}
+		return nil, settings.Errorf("%w", err)
 	}
 	from := c.url
 	if c.oaiSet != "" {

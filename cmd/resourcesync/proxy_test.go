@@ -205,7 +205,7 @@ func TestProxyFlags(t *testing.T) {
 		{"", "no --upstream given"},
 		{"--upstream 127.0.0.1:80", "--upstream"},
 		{"--upstream http://a/b", "path"},
-		{"--upstream http://a b", `"b" is one argument too many`},
+		{"--upstream http://a b", `unexpected argument "b"`},
 		{"--upstream http://a --verify some", "--verify"},
 		{"--upstream http://a --rate -1", "--rate"},
 		{"--upstream http://a --revisit -1", "--revisit"},

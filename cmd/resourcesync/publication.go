@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 	"github.com/resourcesync-go/resourcesync/topic/websocket"
@@ -106,7 +107,7 @@ func (p *publication) newSource() (err error) {
 		sets = append(sets, m.published(c))
 	}
 	if p.source, err = rshttp.New(p.documents.String(), sets, o); err != nil {
-		return usageError{err}
+		return settings.Errorf("%w", err)
 	}
 	return nil
 }

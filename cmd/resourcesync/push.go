@@ -3,13 +3,15 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
+	"net/netip"
 	"net/url"
 	"path"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
@@ -18,13 +20,12 @@ type pushConfig struct {
 	own       bool // asked for
 	none      bool // asked for
 	foreign   []topic.RemoteHub
-	minLease  span
-	retry     span
-	giveUp    span
-	callbacks addresses
+	minLease  time.Duration
+	retry     time.Duration
+	giveUp    time.Duration
+	callbacks []netip.Prefix
 	webSocket bool
 	origins   []string // hosts whose pages may open WebSockets
-	wrong     error    // in the URL of a hub
 }
 
 // ownHub is the path of the built-in hub, below the base URL.
@@ -95,56 +96,51 @@ func parseHub(text string) (*url.URL, error) {
 	return u, nil
 }
 
-func (p *pushConfig) addOrigin(text string) error {
-	if _, err := path.Match(text, ""); err != nil || text == "" || strings.ContainsAny(text, "/ ") {
-		return errors.New("give the host of a page, such as www.example.org, *.example.org or *")
-	}
-	p.origins = append(p.origins, text)
-	return nil
-}
-
-// hubFlag adds a flag whose values are hubs. Errors are kept for check, because package
-// flag would quote the value, and a token in it.
-func (p *pushConfig) hubFlag(flags *flag.FlagSet, name string, add func(text string) error) {
-	flags.Var(repeated(func(text string) error {
-		if err := add(text); err != nil && p.wrong == nil {
-			p.wrong = usagef("--%s: %w", name, err)
-		}
-		return nil
-	}), name, "")
-}
-
 func (p *pushConfig) check() error {
-	switch {
-	case p.wrong != nil:
-		return p.wrong
-	case p.none && (p.own || len(p.foreign) > 0):
-		return usagef("--hub none and another hub contradict each other; leave out one of them")
-	case len(p.callbacks) > 0 && !p.hasOwn():
-		return usagef("--allow-callbacks is for the built-in hub; add --hub own")
-	case len(p.origins) > 0 && !p.webSocket:
-		return usagef("--websocket-origin is for WebSockets; add --websocket")
-	case p.minLease < span(time.Second) || time.Duration(p.minLease)%time.Second != 0 || p.minLease > span(10*day):
-		return usagef("--hub-min-lease %v: give whole seconds, such as 5m or 10s, up to 10d", &p.minLease)
-	case p.retry < span(time.Millisecond):
-		return usagef("--hub-retry %v: give a time such as 10s or 1m", &p.retry)
-	case p.giveUp < p.retry:
-		return usagef("--hub-give-up %v: give a time longer than --hub-retry, such as 12h or 3d", &p.giveUp)
-	}
-	return nil
+	var f settings.Faults
+	f.If(p.none && (p.own || len(p.foreign) > 0), "hub", "none and another hub contradict each other; leave out one of them")
+	f.If(len(p.callbacks) > 0 && !p.hasOwn(), "allow-callbacks", "is for the built-in hub; add --hub own")
+	f.If(len(p.origins) > 0 && !p.webSocket, "websocket-origin", "is for WebSockets; add --websocket")
+	f.If(slices.ContainsFunc(p.origins, isNoOrigin), "websocket-origin", "give the host of a page, such as www.example.org, *.example.org or *")
+	f.If(p.minLease < time.Second || p.minLease%time.Second != 0 || p.minLease > 10*settings.Day, "hub-min-lease", "give whole seconds, such as 5m or 10s, up to 10d")
+	f.If(p.retry < time.Millisecond, "hub-retry", "give a time such as 10s or 1m")
+	f.If(p.giveUp < p.retry, "hub-give-up", "give a time longer than --hub-retry, such as 12h or 3d")
+	return f.Err()
 }
 
-func (p *pushConfig) flags(flags *flag.FlagSet) {
-	p.minLease, p.retry, p.giveUp = span(5*time.Minute), span(time.Minute), span(3*day)
-	p.hubFlag(flags, "hub", p.addHub)
-	flags.Var(&secretFile{"hub", p.addHubs}, "hub"+fileSuffix, "")
-	p.hubFlag(flags, "ping-hub", p.addPingHub)
-	flags.Var(&p.minLease, "hub-min-lease", "")
-	flags.Var(&p.retry, "hub-retry", "")
-	flags.Var(&p.giveUp, "hub-give-up", "")
-	flags.Var(repeated(p.callbacks.add), "allow-callbacks", "")
-	flags.BoolVar(&p.webSocket, "websocket", false, "")
-	flags.Var(repeated(p.addOrigin), "websocket-origin", "")
+// isNoOrigin reports whether a text cannot be the pattern of a host.
+func isNoOrigin(text string) bool {
+	_, err := path.Match(text, "")
+	return err != nil || text == "" || strings.ContainsAny(text, "/ ")
+}
+
+func (p *pushConfig) declare(c *settings.Catalog) {
+	c.Add(settings.Setting{Name: "hub", Value: settings.Each(p.addHub), Without: "own", Show: settings.WithoutPassword, Offer: completion.Values{Words: []string{"own", "none"}},
+		Text: `The WebSub hub that notifies subscribers of changes: its URL, own for the built-in hub, at websub/
+			below the base URL, or none. If a hub requires a token from publishers, write
+			https://:TOKEN@hub.example.org/.`})
+	c.AddFile("hub", settings.Push, p.addHubs)
+	c.Add(
+		settings.Setting{Name: "ping-hub", Value: settings.Each(p.addPingHub), Group: settings.Push, Show: settings.WithoutPassword,
+			Text: `The URL of a WebSub hub that accepts hub.mode=publish and then fetches the notification itself.`},
+		settings.Setting{Name: "hub-min-lease", Value: settings.Span(&p.minLease), Default: "5m", Group: settings.Push,
+			Text: `The shortest lease of a subscription to the built-in hub. Less than 5m is for tests and closed
+				networks.`},
+		settings.Setting{Name: "hub-retry", Value: settings.Span(&p.retry), Default: "1m", Group: settings.Push,
+			Text: "The delay before the built-in hub retries a failed delivery. It doubles with each failure."},
+		settings.Setting{Name: "hub-give-up", Value: settings.Span(&p.giveUp), Default: "3d", Group: settings.Push,
+			Text: `How long the built-in hub retries a notification before it continues with the next one. If a
+				subscriber refuses a notification for an hour (most 4xx statuses) but accepts the next one, the
+				hub continues at once.`},
+		settings.Setting{Name: "allow-callbacks", Value: settings.Prefixes(&p.callbacks), Group: settings.Push,
+			Text: `Private addresses that may subscribe to the built-in hub, such as 10.1.2.0/24. Public addresses
+				always may.`},
+		settings.Setting{Name: "websocket", Value: settings.Bool(&p.webSocket), Group: settings.Push, Restart: true,
+			Text: `Send notifications by WebSocket as well, for web pages and other programs without a callback URL.`},
+		settings.Setting{Name: "websocket-origin", Value: settings.List(&p.origins), Group: settings.Push, Restart: true,
+			Text: `A host whose web pages may open WebSockets, besides those of the site, such as www.example.org or
+				*.example.org; * is every host. Programs other than browsers always may.`},
+	)
 }
 
 // ownHubOptions returns the URI and the options of the built-in hub, or nil if there is
@@ -155,9 +151,9 @@ func (c *siteConfig) ownHubOptions() (uri string, o *hub.Options) {
 	}
 	return c.baseURL + ownHub, &hub.Options{
 		AllowCallbacks: c.push.callbacks,
-		MinLease:       time.Duration(c.push.minLease),
-		Retry:          time.Duration(c.push.retry),
-		GiveUp:         time.Duration(c.push.giveUp),
+		MinLease:       c.push.minLease,
+		Retry:          c.push.retry,
+		GiveUp:         c.push.giveUp,
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net/http"
@@ -13,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 )
 
@@ -30,12 +30,14 @@ const (
 // there are problems.
 func showStatus(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	var c queryConfig
-	args, err := parse(queryFlags(&c), args)
+	catalog := new(settings.Catalog)
+	c.declare(catalog)
+	args, err := parse(catalog, args)
 	if err != nil {
 		return refuse("status", err)
 	}
 	if len(args) > 1 {
-		return usagef("status: only one address can be queried: %q is one too many", args[1])
+		return settings.Errorf("status: only one address can be queried: unexpected argument %q", args[1])
 	}
 	at := append(args, defaultStatus)[0]
 	body, err := queryStatus(ctx, at)
@@ -61,10 +63,9 @@ var errUnhealthy = errors.New("the Source has problems; docs/operations.md says 
 
 type queryConfig struct{ json bool }
 
-func queryFlags(c *queryConfig) *flag.FlagSet {
-	flags := newFlags("status")
-	flags.BoolVar(&c.json, "json", false, "")
-	return flags
+func (q *queryConfig) declare(c *settings.Catalog) {
+	c.Add(settings.Setting{Name: "json", Value: settings.Bool(&q.json),
+		Text: "Print the JSON that ADDRESS serves to programs."})
 }
 
 // isPort reports whether text is the number of a port, or empty.
@@ -81,14 +82,14 @@ func queryStatus(ctx context.Context, at string) ([]byte, error) {
 	}
 	u, err := url.Parse(at)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" || !isPort(u.Port()) {
-		return nil, usagef("status %q: give the address of --status, such as %s", at, defaultStatus)
+		return nil, settings.Errorf("status %q: give the address of --status, such as %s", at, defaultStatus)
 	}
 	u.Path = strings.TrimSuffix(u.Path, "/") + "/"
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, settings.Errorf("%w", err)
 	}
 	req.Header.Set("Accept", "application/json")
 	res, err := http.DefaultClient.Do(req)

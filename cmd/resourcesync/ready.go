@@ -3,11 +3,11 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/dustin/go-humanize"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 )
 
@@ -40,7 +40,7 @@ func (p *publication) announceReady(listed int64) {
 	for i, m := range p.members {
 		add(cmp.Or(m.name, "List"), lists[i])
 	}
-	add("Harvest", "resourcesync mirror "+shellWord(c.baseURL)+" copy")
+	add("Harvest", "resourcesync mirror "+settings.ShellWord(c.baseURL)+" copy")
 	if p.statusURL != "" {
 		add("Status", p.statusURL)
 	}
@@ -64,15 +64,4 @@ func (p *publication) countListed(n int64) string {
 		listed += fmt.Sprintf(" in %d sets", len(p.members))
 	}
 	return listed
-}
-
-// plainWord matches words that shells leave as they are.
-var plainWord = regexp.MustCompile(`^[A-Za-z0-9_./:~%+@=,-]+$`)
-
-// shellWord returns text as one word of a shell.
-func shellWord(text string) string {
-	if plainWord.MatchString(text) {
-		return text
-	}
-	return "'" + strings.ReplaceAll(text, "'", `'\''`) + "'"
 }

@@ -156,32 +156,7 @@ func (p *daemon) prepare(ctx context.Context, before *publication, load func() (
 // needRestart returns an error if a configuration differs from the one before in a setting
 // that cannot change while the process runs.
 func needRestart(before, now *siteConfig) error {
-	var changed []string
-	for _, s := range []struct {
-		name        string
-		before, now any
-	}{
-		{"listen", before.listen, now.listen},
-		{"base-url", before.baseURL, now.baseURL},
-		{"prefix", before.prefix, now.prefix},
-		{"client-header", before.client, now.client},
-		{"tls-cert", before.tlsCert, now.tlsCert},
-		{"tls-key", before.tlsKey, now.tlsKey},
-		{"state", before.state, now.state},
-		{"window", before.window, now.window},
-		{"retain", before.retain, now.retain},
-		{"archive", before.archive, now.archive},
-		{"websocket", before.push.webSocket, now.push.webSocket},
-		{"websocket-origin", before.push.origins, now.push.origins},
-		{"status", before.status, now.status},
-		{"harvesters", before.harvests, now.harvests},
-		{"log-format", before.logFormat, now.logFormat},
-		{"access-log", before.accessLog, now.accessLog},
-	} {
-		if !reflect.DeepEqual(s.before, s.now) {
-			changed = append(changed, s.name)
-		}
-	}
+	changed := now.catalog.NeedRestart(before.catalog)
 	if before.isNamed() != now.isNamed() {
 		changed = append(changed, "whether sets have names")
 	}

@@ -1,26 +1,9 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"io/fs"
 	"strings"
-	"syscall"
 )
-
-// unreadable returns err, which reading a file has caused, without the path and with a remedy.
-func unreadable(err error) error {
-	remedy := "check the file and its disk"
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		remedy = "make the file, or correct the path"
-	case errors.Is(err, fs.ErrPermission):
-		remedy = "let the user of this process read the file, or give another one"
-	case errors.Is(err, syscall.EISDIR):
-		remedy = "give a file in that folder"
-	}
-	return fmt.Errorf("%w; %s", reason(err), remedy)
-}
 
 // ofDatabase returns err, which a database has caused, in one line and with a remedy.
 func ofDatabase(err error) error {

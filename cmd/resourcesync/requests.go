@@ -3,37 +3,49 @@ package main
 import (
 	"cmp"
 	"errors"
-	"flag"
 	"math"
+	"net/netip"
 	"net/url"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
 // requestSettings bound the requests that mirror and check send to a Source.
 type requestSettings struct {
-	addresses    addresses
+	addresses    []netip.Prefix
 	concurrency  int
 	rate         float64
 	ignoreRobots bool
 }
 
-func (s *requestSettings) flags(flags *flag.FlagSet) {
-	flags.Func("allow-addresses", "", s.addresses.add)
-	flags.IntVar(&s.concurrency, "concurrency", 4, "")
-	flags.Float64Var(&s.rate, "rate", 0, "")
-	flags.BoolVar(&s.ignoreRobots, "ignore-robots", false, "")
+func (s *requestSettings) declare(c *settings.Catalog) {
+	c.Add(
+		settings.Setting{Name: "allow-addresses", Value: settings.Prefixes(&s.addresses), Group: settings.Limits,
+			Text: `Private addresses that may be requested, such as 10.1.2.0/24. The host and port of URL may have
+				any address, and public addresses are always allowed.`},
+		settings.Setting{Name: "concurrency", Value: settings.Int(&s.concurrency), Default: "4", Group: settings.Limits,
+			Text: "The number of concurrent requests to a host."},
+		settings.Setting{Name: "rate", Value: settings.Float(&s.rate), Default: "0",
+			Text: `The maximum number of requests per second to a host, such as 5 or 0.5. 0 is no limit. A robots.txt
+				may ask for fewer.`},
+		settings.Setting{Name: "ignore-robots", Value: settings.Bool(&s.ignoreRobots), Group: settings.Limits,
+			Text: "Request what robots.txt disallows."},
+	)
 }
 
 func (s *requestSettings) check() error {
-	switch {
-	case s.concurrency < 1 || s.concurrency > 100:
-		return errors.New("--concurrency: give a number from 1 to 100")
-	case !(s.rate >= 0) || math.IsInf(s.rate, 0):
-		return errRate
-	}
-	return nil
+	var f settings.Faults
+	f.If(s.concurrency < 1 || s.concurrency > 100, "concurrency", "give a number from 1 to 100")
+	f.Add(checkRate(s.rate))
+	return f.Err()
 }
 
-var errRate = usagef("--rate: give the maximum number of requests per second to a host, such as 5 or 0.5, or 0 for no limit")
+func checkRate(rate float64) error {
+	if rate >= 0 && !math.IsInf(rate, 0) {
+		return nil
+	}
+	return settings.Fault("rate", "give the maximum number of requests per second to a host, such as 5 or 0.5, or 0 for no limit")
+}
 
 // unlimited returns a rate for packages in which zero is the default.
 func unlimited(rate float64) float64 { return cmp.Or(rate, mostRequests) }

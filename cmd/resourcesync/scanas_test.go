@@ -50,7 +50,7 @@ func TestScanAs(t *testing.T) {
 		"192.0.2.1,Transfer-Encoding": `"Transfer-Encoding" ` + names,
 	} {
 		args := []string{"--upstream", "http://127.0.0.1:1", "--base-url", "https://example.org/"}
-		if _, err := parseProxy(append(args, "--scan-as", given)); err == nil || !strings.Contains(err.Error(), "scan-as: "+want) {
+		if _, err := parseProxy(append(args, "--scan-as", given)); err == nil || !strings.Contains(err.Error(), `scan-as "`+given+`": `+want) {
 			t.Errorf("%q: %v\nwant %s", given, err, want)
 		}
 		if given == "" {

@@ -1,10 +1,13 @@
 package main
 
 import (
+	"cmp"
 	"context"
-	"fmt"
+	"errors"
 	"io"
 	"slices"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
 // A publisher is the command that publishes one set of a kind.
@@ -24,41 +27,43 @@ func kindOf(command string) kind {
 }
 
 // parseSite reads the arguments of the command that publishes a set of a kind, or those of
-// another command that is given them. The error is flag.ErrHelp for --help.
+// another command that is given them. The error is settings.ErrHelp for --help.
 func parseSite(command string, k kind, args []string) (*siteConfig, error) {
 	set := k.create()
 	set.common().kind = k.name
-	c := &siteConfig{sets: []setConfig{set}}
-	others, err := parse(commandFlags(k.command, c, set), args)
-	if err == nil {
-		err = k.setArgument(set, others)
-	}
-	if err == nil {
-		err = missing(command, k.argument, set.required()...)
-	}
-	if err != nil {
-		return nil, refuse(command, err)
+	c := newSite(set)
+	if err := parseAlone(command, c.catalog, args); err != nil {
+		return nil, err
 	}
 	return c, c.check()
 }
 
-// An argued is a setConfig of which the command takes one argument.
-type argued interface {
-	// argument returns where the argument is to be stored.
-	argument() *string
+// parse sets settings from the arguments and, if they are not among these, from the
+// environment. It returns the other arguments. The error is settings.ErrHelp for --help.
+func parse(c *settings.Catalog, args []string) (others []string, err error) {
+	given, others, err := c.Parse(args)
+	if err == nil {
+		err = settings.CheckVariables(knownVariables())
+	}
+	if err == nil {
+		err = c.Apply(given, c.Environment())
+	}
+	return others, err
 }
 
-// setArgument stores the arguments of a command that are not flags.
-func (k kind) setArgument(set setConfig, args []string) error {
-	to, ok := set.(argued)
-	switch {
-	case !ok && len(args) > 0:
-		return fmt.Errorf("%q is one argument too many", args[0])
-	case !ok:
-		return nil
-	case len(args) > 1:
-		return fmt.Errorf("only one %s can be published: %q is one too many", k.argument, args[1])
+// parseAlone is parse for a command that takes no arguments but that of the catalog.
+func parseAlone(command string, c *settings.Catalog, args []string) error {
+	others, err := parse(c, args)
+	if err == nil {
+		err = cmp.Or(c.Unexpected(others), c.Missing(command))
 	}
-	*to.argument() = givenArgument(args, k.argument)
-	return nil
+	return refuse(command, err)
+}
+
+// refuse names the help in err, an error of the settings of a command.
+func refuse(command string, err error) error {
+	if err == nil || errors.Is(err, settings.ErrHelp) || errors.Is(err, settings.ErrHelpAll) {
+		return err
+	}
+	return settings.Errorf(`%s: %w; "resourcesync %s --help" explains the flags`, command, err, command)
 }

@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"io"
 	"log/slog"
 	"math"
@@ -14,6 +13,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 )
 
@@ -169,10 +169,10 @@ var token = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
 func checkClientHeader(name string) error {
 	switch {
-	case !token.MatchString(name):
-		return errors.New("give the name of a header, such as X-Forwarded-For")
+	case name != "" && !token.MatchString(name):
+		return settings.Fault("client-header", "give the name of a header, such as X-Forwarded-For")
 	case strings.EqualFold(name, "Forwarded"):
-		return errors.New("its addresses have a syntax of their own; let the proxy set X-Forwarded-For or X-Real-IP")
+		return settings.Fault("client-header", "its addresses have a syntax of their own; let the proxy set X-Forwarded-For or X-Real-IP")
 	}
 	return nil
 }

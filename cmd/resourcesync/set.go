@@ -3,31 +3,27 @@ package main
 import (
 	"cmp"
 	"context"
-	"flag"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
-	"github.com/resourcesync-go/resourcesync/rsxml"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
 // A kind is a kind of set, by the origin of its resources.
 type kind struct {
-	name     string // in configuration files
-	command  string // that publishes one set of the kind
-	argument string // the flag that the argument of the command stands for; "" if it takes none
-	values   completion.Values
-	create   func() setConfig
+	name    string // in configuration files
+	command string // that publishes one set of the kind
+	create  func() setConfig
 }
 
 // kinds are the kinds of sets. A new one needs a line here, a setConfig, and the help of
 // its command.
 var kinds = []kind{
-	{"folder", "serve", "folder", completion.Values{Folders: true}, func() setConfig { return new(folderConfig) }},
-	{"upstream", "proxy", "", completion.Values{}, func() setConfig { return new(upstreamConfig) }},
-	{"oai", "oai", "url", completion.Values{}, func() setConfig { return new(oaiConfig) }},
-	{"table", "table", "", completion.Values{}, func() setConfig { return new(tableConfig) }},
-	{"bucket", "bucket", "bucket", completion.Values{}, func() setConfig { return new(bucketConfig) }},
+	{"folder", "serve", func() setConfig { return new(folderConfig) }},
+	{"upstream", "proxy", func() setConfig { return new(upstreamConfig) }},
+	{"oai", "oai", func() setConfig { return new(oaiConfig) }},
+	{"table", "table", func() setConfig { return new(tableConfig) }},
+	{"bucket", "bucket", func() setConfig { return new(bucketConfig) }},
 }
 
 // A setConfig is the configuration of a set. The methods are called in the order in which
@@ -36,16 +32,13 @@ type setConfig interface {
 	// common returns the settings that sets of all kinds have.
 	common() *setSettings
 
-	// flags adds the flags of the kind, with their defaults. It may change the defaults
-	// of those that all kinds have, which flags has already.
-	flags(flags *flag.FlagSet)
+	// declare adds the settings of the kind. It may change the meaning of those that the
+	// catalog has already.
+	declare(c *settings.Catalog)
 
-	// required returns the settings without which there is nothing to publish.
-	required() []requirement
-
-	// check normalizes the settings of the kind. It returns a usageError for the first
-	// wrong one. It performs no I/O. The settings of the site
-	// and those that all kinds have are already checked.
+	// check normalizes the settings of the kind. Its error is [settings.Faults] or a
+	// [settings.Fault]. It performs no I/O. The settings of the site and those that all
+	// kinds have are already checked.
 	check(site *siteConfig) error
 
 	// stateName returns the name of a set without a name in a state that is in a file,
@@ -62,7 +55,7 @@ type setConfig interface {
 
 // A verifier is a setConfig that can be checked against this computer.
 type verifier interface {
-	// verify returns a usageError if there is no such folder, for example. It changes
+	// verify returns a [settings.Fault] if there is no such folder, for example. It changes
 	// nothing, and sends no requests.
 	verify() error
 }
@@ -74,9 +67,9 @@ type setSettings struct {
 	path string // of the site's URLs that the set serves, below the base URL; "" or with a slash at the end
 
 	rescan    time.Duration // the longest interval between complete scans
-	maxDelete percent
-	hold      span // of deletions; zero for until they are confirmed
-	moved     bool // the state is of this origin when it was elsewhere
+	maxDelete float64
+	hold      time.Duration // of deletions; zero for until they are confirmed
+	moved     bool          // the state is of this origin when it was elsewhere
 	dumps     bool
 	aboutSet  string // the URI of a description of the set
 	pingToken string // "" for no pings
@@ -84,28 +77,45 @@ type setSettings struct {
 
 func (s *setSettings) common() *setSettings { return s }
 
-func (s *setSettings) sharedFlags(flags *flag.FlagSet) {
-	s.maxDelete, s.hold = 0.25, span(time.Hour)
-	flags.DurationVar(&s.rescan, "rescan", 5*time.Minute, "")
-	flags.Var(&s.maxDelete, "max-delete", "")
-	flags.Var(&s.hold, "max-delete-hold", "")
-	flags.BoolVar(&s.moved, "moved", false, "")
-	flags.BoolVar(&s.dumps, "dumps", true, "")
-	flags.StringVar(&s.aboutSet, "set-described-by", "", "")
-	secretFlag(flags, "ping-token", storeText(&s.pingToken), nil)
+func (s *setSettings) declare(c *settings.Catalog) {
+	c.Add(
+		settings.Setting{Name: "rescan", Value: settings.Span(&s.rescan), Default: "5m",
+			Text: `The interval between scans of a whole set, such as 30s, 5m or 1h. Without this setting, it is 10m
+			for sets of the kind oai.`},
+		settings.Setting{Name: "max-delete", Value: settings.Percent(&s.maxDelete), Default: "25%", Group: settings.Limits,
+			Text: `The share of the resources of a set that may disappear before deletions are held, because an
+			unmounted volume or a failing website looks the same. Held deletions are published after
+			"resourcesync confirm-deletions" or --max-delete-hold; new and changed resources are still
+			published. Deletions are added up over one to two hours. One or two deletions are never held,
+			unless the set would become empty. 100% holds nothing, and publishes held deletions.`},
+		settings.Setting{Name: "max-delete-hold", Value: settings.Span(&s.hold), Default: "1h", Group: settings.Limits,
+			Text: `How long deletions are held. They are published if no resource has come back in that time, and few
+			more have disappeared. 0 holds them until they are confirmed.`},
+		settings.Setting{Name: "moved", Value: settings.Bool(&s.moved), Group: settings.State,
+			Text: `Accept the state although the origin of a set is another than before. Give it once, after a folder
+			or website has moved. Without it, the state of another origin is refused, because all of its
+			resources would be published as deleted. A state in PostgreSQL records no folders, because each
+			server may have them elsewhere.`},
+		settings.Setting{Name: "dumps", Value: settings.Bool(&s.dumps), Default: "true",
+			Text: `Offer the resources of each set in ZIP packages as well, which exist only while they are sent. A
+			copy of all resources then takes far fewer requests. Without this setting, only sets of the kind
+			folder offer them. Sets of the kinds oai and table never can. Disable with --dumps=false.`},
+		settings.Setting{Name: "set-described-by", Value: settings.Text(&s.aboutSet), Group: settings.Lists,
+			Text: "The URL of a document about the resources of a set and their metadata."},
+	)
+	c.AddSecret(settings.Setting{Name: "ping-token", Value: settings.Text(&s.pingToken), Group: settings.Push, Show: settings.Mask,
+		Text: `The token with which plug-ins and cron jobs report changes, by a POST to "ping" below the prefix.
+			Other users of this computer can see command lines: use --ping-token-file or the environment
+			variable RESOURCESYNC_PING_TOKEN.`})
 }
 
-// checkShared is check for the settings of all kinds.
-func (s *setSettings) checkShared() error {
-	switch {
-	case s.rescan < time.Second:
-		return usagef("--rescan %v: give a second or more, such as 30s, 5m or 1h", s.rescan)
-	case s.hold < 0:
-		return usagef("--max-delete-hold %v: give a time such as 30m or 1h, or 0 for no end", &s.hold)
-	case s.aboutSet != "" && rsxml.CheckURI(s.aboutSet) != nil:
-		return usagef("--set-described-by: %w", rsxml.CheckURI(s.aboutSet))
-	}
-	return nil
+// check returns an error for wrong settings that all kinds have.
+func (s *setSettings) check() error {
+	var f settings.Faults
+	f.If(s.rescan < time.Second, "rescan", "give a second or more, such as 30s, 5m or 1h")
+	f.If(s.hold < 0, "max-delete-hold", "give a time such as 30m or 1h, or 0 for no end")
+	f.Add(checkURI("set-described-by", s.aboutSet))
+	return f.Err()
 }
 
 // apart says how to give a set another state than the one it has been refused.
@@ -121,34 +131,20 @@ func (s *setSettings) apart() string {
 func (s *setSettings) storeOptions() *scan.SetOptions {
 	return &scan.SetOptions{
 		AwaitScan:     true,
-		MaxDelete:     cmp.Or(float64(s.maxDelete), -1),
-		MaxDeleteHold: cmp.Or(time.Duration(s.hold), -1),
+		MaxDelete:     cmp.Or(s.maxDelete, -1),
+		MaxDeleteHold: cmp.Or(s.hold, -1),
 	}
 }
 
-// ownFlags returns the names of the flags that sets of the other kinds do not have.
-func (k kind) ownFlags() []string {
-	shared := newFlags(k.command)
-	new(siteConfig).flags(shared)
-	new(setSettings).sharedFlags(shared)
-	var names []string
-	k.siteFlags().VisitAll(func(f *flag.Flag) {
-		if shared.Lookup(f.Name) == nil {
-			names = append(names, f.Name)
-		}
-	})
-	return names
+// own returns the settings that sets of some other kinds do not have.
+func (k kind) own() *settings.Catalog {
+	own := new(settings.Catalog)
+	k.create().declare(own)
+	return own
 }
 
-// commandFlags returns the flags of the command of a kind: those of the site, those of all
-// sets and those of the kind.
-func commandFlags(command string, site *siteConfig, set setConfig) *flag.FlagSet {
-	flags := newFlags(command)
-	site.flags(flags)
-	set.common().sharedFlags(flags)
-	set.flags(flags)
-	return flags
+// hasOwn reports whether only sets of the kind, or of some kinds, have a flag.
+func (k kind) hasOwn(flag string) bool {
+	s := k.own().Lookup(flag)
+	return s != nil && !s.Argument
 }
-
-// siteFlags returns the flags of the command of a kind, which set nothing.
-func (k kind) siteFlags() *flag.FlagSet { return commandFlags(k.command, new(siteConfig), k.create()) }

@@ -1,17 +1,16 @@
 package main
 
 import (
-	"cmp"
-	"flag"
 	"fmt"
 	"net"
 	"net/http"
+	"net/netip"
 	"net/url"
 	"regexp"
 	"strings"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/accesslog"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/internal/baseurl"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
@@ -27,12 +26,12 @@ type siteConfig struct {
 	tlsCert   string
 	tlsKey    string
 	state     string // a file or a PostgreSQL URL; empty for the default file
-	window    span
-	retain    span
-	archive   span // zero for no archive
+	window    time.Duration
+	retain    time.Duration
+	archive   time.Duration // zero for no archive
 	pageSize  int
-	pkgSize   size
-	pkgEvery  span
+	pkgSize   int64
+	pkgEvery  time.Duration
 	sitemap   bool
 	robots    bool   // names the Resource List in robots.txt
 	about     string // the URI of a description of the Source
@@ -44,89 +43,69 @@ type siteConfig struct {
 	accessLog string // the format; none for no access log
 
 	sets []setConfig // one, or several that have names
+
+	// The settings, and those of each set, which may be the same.
+	catalog  *settings.Catalog
+	catalogs []*settings.Catalog
 }
 
-func (c *siteConfig) flags(flags *flag.FlagSet) {
-	c.window, c.retain = span(day), span(90*day)
-	c.pkgSize, c.pkgEvery = 16<<20, span(time.Hour)
-	flags.StringVar(&c.listen, "listen", "127.0.0.1:8080", "")
-	flags.StringVar(&c.baseURL, "base-url", "", "")
-	flags.StringVar(&c.prefix, "prefix", "/resourcesync/", "")
-	flags.Func("client-header", "", func(text string) error {
-		c.client = http.CanonicalHeaderKey(text)
-		return checkClientHeader(text)
-	})
-	flags.StringVar(&c.tlsCert, "tls-cert", "", "")
-	flags.StringVar(&c.tlsKey, "tls-key", "", "")
-	secretFlag(flags, "state", storeText(&c.state), func() string { return withoutPassword(c.state) })
-	flags.Var(&c.window, "window", "")
-	flags.Var(&c.retain, "retain", "")
-	flags.Var(&c.archive, "archive", "")
-	flags.IntVar(&c.pageSize, "page-size", 10_000, "")
-	flags.Var(&c.pkgSize, "package-size", "")
-	flags.Var(&c.pkgEvery, "package-every", "")
-	flags.BoolVar(&c.sitemap, "sitemap", false, "")
-	flags.BoolVar(&c.robots, "robots-resource-list", false, "")
-	flags.StringVar(&c.about, "described-by", "", "")
-	flags.BoolVar(&c.pages, "pages", true, "")
-	c.push.flags(flags)
-	flags.StringVar(&c.status, "status", "", "")
-	flags.BoolVar(&c.harvests, "harvesters", true, "")
-	flags.StringVar(&c.logFormat, "log-format", "text", "")
-	flags.StringVar(&c.accessLog, "access-log", "none", "")
+// newSite returns the configuration of a site with one set, whose settings are in one catalog.
+func newSite(set setConfig) *siteConfig {
+	c := &siteConfig{sets: []setConfig{set}, catalog: new(settings.Catalog)}
+	c.catalogs = []*settings.Catalog{c.catalog}
+	c.declare(c.catalog)
+	set.common().declare(c.catalog)
+	set.declare(c.catalog)
+	return c
 }
 
-// check normalizes the values, and returns an error for the first wrong one.
+// check normalizes the values. Its errors say where wrong ones have been given.
 func (c *siteConfig) check() error {
+	var faults settings.Faults
+	faults.Add(c.catalog.Locate(c.checkSite()))
+	for i, set := range c.sets {
+		of := c.catalogs[i]
+		faults.Add(of.Locate(set.common().check()), of.Locate(c.checkPath(set.common())), of.Locate(set.check(c)))
+	}
+	return faults.Err()
+}
+
+func (c *siteConfig) checkSite() error {
+	var f settings.Faults
 	var err error
 	if c.baseURL, err = cleanBaseURL(c.baseURL); err != nil {
-		return err
+		f.Add(err)
 	}
 	if c.prefix, err = cleanPrefix(c.prefix); err != nil {
-		return err
+		f.Add(err)
 	}
-	switch {
-	case !isAddress(c.listen):
-		return usagef("--listen %q: give an address and a port, as in --listen 127.0.0.1:8081", c.listen)
-	case c.status != "" && !isAddress(c.status):
-		return usagef("--status %q: give an address and a port of this computer, as in --status 127.0.0.1:9090", c.status)
-	case c.pageSize < 1 || c.pageSize > rsxml.MaxEntries:
-		return usagef("--page-size %d: a page has 1 to %d entries", c.pageSize, rsxml.MaxEntries)
-	case strings.Contains(c.state, "://") && !c.stateIsPostgres():
-		return usagef("--state %q: give a file, or a database of PostgreSQL as in postgres://user@host/database", withoutPassword(c.state))
-	case checkAddress(c.state) != nil:
-		return usagef("--state: %w", checkAddress(c.state))
-	case time.Duration(c.window) < time.Second:
-		return usagef("--window %v: give a second or more, such as 1h, 24h or 7d", &c.window)
-	case time.Duration(c.retain) < time.Second:
-		return usagef("--retain %v: give a second or more, such as 48h or 90d", &c.retain)
-	case c.archive != 0 && c.archive < c.retain:
-		return usagef("--archive %v: give --retain (%v) or more, because changes are archived after that, or 0", &c.archive, &c.retain)
-	case time.Duration(c.pkgEvery) < time.Second:
-		return usagef("--package-every %v: give a second or more, such as 15m or 1h", &c.pkgEvery)
-	case c.pkgSize < 1:
-		return usagef("--package-size %v: give a byte or more, such as 500MB or 4GiB", &c.pkgSize)
-	case c.about != "" && rsxml.CheckURI(c.about) != nil:
-		return usagef("--described-by: %w", rsxml.CheckURI(c.about))
-	case (c.tlsCert == "") != (c.tlsKey == ""):
-		return usagef("--tls-cert and --tls-key go together")
-	case c.logFormat != "text" && c.logFormat != "json":
-		return usagef(`--log-format %q: give text or json`, c.logFormat)
-	case c.accessLog != "none" && accesslog.Check(c.accessLog) != nil:
-		return usagef(`--access-log %q: give combined, json or none`, c.accessLog)
+	c.client = http.CanonicalHeaderKey(c.client)
+	f.Add(checkClientHeader(c.client), checkURI("described-by", c.about))
+	f.If(!isAddress(c.listen), "listen", "give an address and a port, such as 127.0.0.1:8081")
+	f.If(c.status != "" && !isAddress(c.status), "status", "give an address and a port of this computer, such as 127.0.0.1:9090")
+	f.If(isAddress(c.listen) && isSame(c.status, c.listen), "status", "--listen has this address and port; give another port")
+	f.If(c.pageSize < 1 || c.pageSize > rsxml.MaxEntries, "page-size", "a page has 1 to %d entries", rsxml.MaxEntries)
+	f.If(strings.Contains(c.state, "://") && !c.stateIsPostgres(), "state", "give a file, or a database of PostgreSQL as in postgres://user@host/database")
+	if err := settings.CheckAddress(c.state); err != nil {
+		f.Add(settings.Fault("state", "%w", err))
 	}
-	if err := c.push.check(); err != nil {
-		return err
+	f.If(c.window < time.Second, "window", "give a second or more, such as 1h, 24h or 7d")
+	f.If(c.retain < time.Second, "retain", "give a second or more, such as 48h or 90d")
+	f.If(c.archive != 0 && c.archive < c.retain, "archive", "give --retain (%s) or more, because changes are archived after that, or 0", settings.SpanText(c.retain))
+	f.If(c.pkgEvery < time.Second, "package-every", "give a second or more, such as 15m or 1h")
+	f.If(c.pkgSize < 1, "package-size", "give a byte or more, such as 500MB or 4GiB")
+	f.If(c.tlsCert == "" && c.tlsKey != "", "tls-key", "give --tls-cert as well")
+	f.If(c.tlsCert != "" && c.tlsKey == "", "tls-cert", "give --tls-key as well")
+	f.Add(c.push.check())
+	return f.Err()
+}
+
+// checkURI returns an error for a setting that is neither empty nor a URI.
+func checkURI(name, uri string) error {
+	if uri == "" || rsxml.CheckURI(uri) == nil {
+		return nil
 	}
-	for _, set := range c.sets {
-		if err := cmp.Or(set.common().checkShared(), c.checkPath(set.common())); err != nil {
-			return named(set.common().name, err)
-		}
-		if err := set.check(c); err != nil {
-			return named(set.common().name, err)
-		}
-	}
-	return nil
+	return settings.Fault(name, "%w", rsxml.CheckURI(uri))
 }
 
 // isAddress reports whether text has an address, which may be empty, and a port.
@@ -138,33 +117,43 @@ func isAddress(text string) bool {
 	return err == nil
 }
 
+// isSame reports whether listeners cannot have both addresses, because they have the same port,
+// and the same host or one of them all hosts. Port 0 is any free port.
+func isSame(a, b string) bool {
+	hostA, portA, _ := net.SplitHostPort(a)
+	hostB, portB, _ := net.SplitHostPort(b)
+	isAll := func(host string) bool {
+		ip, err := netip.ParseAddr(host)
+		return host == "" || err == nil && ip.IsUnspecified()
+	}
+	return portA == portB && portA != "" && portA != "0" && (hostA == hostB || isAll(hostA) || isAll(hostB))
+}
+
 // checkPath returns an error if the paths of a set's resources would be those of documents.
 func (c *siteConfig) checkPath(s *setSettings) error {
 	switch path := "/" + s.path; {
 	case path == "/":
 	case c.prefix != "/" && strings.HasPrefix(path, c.prefix):
-		return usagef("the path %s is in %s, where the documents are; give another path, or another prefix", path, c.prefix)
+		return settings.Fault("path", "the documents are in %s; give another path, or another prefix", c.prefix)
 	case s.path == ownHub:
-		return usagef("the path %s is that of the hub; give another path", path)
+		return settings.Fault("path", "the built-in hub has this path; give another path")
 	}
 	return nil
 }
 
 // verify checks the configuration against this computer.
 func (c *siteConfig) verify() error {
+	var faults settings.Faults
 	if c.tlsCert != "" {
-		if _, err := newCertificate(c.tlsCert, c.tlsKey); err != nil {
-			return err
-		}
+		_, err := newCertificate(c.tlsCert, c.tlsKey)
+		faults.Add(err)
 	}
-	for _, set := range c.sets {
+	for i, set := range c.sets {
 		if v, ok := set.(verifier); ok {
-			if err := v.verify(); err != nil {
-				return named(set.common().name, err)
-			}
+			faults.Add(c.catalogs[i].Locate(v.verify()))
 		}
 	}
-	return nil
+	return faults.Err()
 }
 
 // named adds the name of a set, if it has one, to an error.
@@ -185,7 +174,7 @@ func isPostgres(address string) bool {
 func (c *siteConfig) base() (*url.URL, error) {
 	u, err := url.Parse(c.baseURL)
 	if err != nil {
-		return nil, usageError{err}
+		return nil, settings.Errorf("%w", err)
 	}
 	return u, nil
 }
@@ -197,7 +186,10 @@ func cleanBaseURL(base string) (string, error) {
 	}
 	u, err := baseurl.Parse(base)
 	if err != nil {
-		return "", usagef("--base-url: %v: give the address of the site, such as https://files.example.org/, and leave out users, ? and #", err)
+		if !strings.HasPrefix(strings.ToLower(base), "http://") && !strings.HasPrefix(strings.ToLower(base), "https://") {
+			return base, settings.Fault("base-url", "must begin with http:// or https://, such as https://files.example.org/")
+		}
+		return base, settings.Fault("base-url", "%w: give the address of the site, such as https://files.example.org/, and leave out users, ? and #", err)
 	}
 	return u.JoinPath("/").String(), nil
 }
@@ -209,7 +201,7 @@ var prefixes = regexp.MustCompile(`^(/[A-Za-z0-9_~-][A-Za-z0-9._~-]*)*/$`)
 func cleanPrefix(prefix string) (string, error) {
 	clean, ok := cleanPath(prefix)
 	if !ok {
-		return "", usagef("--prefix %q: give a path of letters, digits, '-', '_', '.' and '~', such as /resourcesync/, or /", prefix)
+		return prefix, settings.Fault("prefix", "give a path of letters, digits, '-', '_', '.' and '~', such as /resourcesync/, or /")
 	}
 	return clean, nil
 }
@@ -225,7 +217,7 @@ func cleanPath(given string) (clean string, ok bool) {
 
 // division returns how lists and dumps are divided.
 func (c *siteConfig) division() rshttp.Division {
-	return rshttp.Division{PageSize: c.pageSize, PackageSize: int64(c.pkgSize), PackageEvery: time.Duration(c.pkgEvery)}
+	return rshttp.Division{PageSize: c.pageSize, PackageSize: c.pkgSize, PackageEvery: c.pkgEvery}
 }
 
 // sitemaps returns what search engines get.

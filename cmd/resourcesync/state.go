@@ -8,7 +8,6 @@ import (
 	"net"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	"zombiezen.com/go/sqlite"
@@ -16,6 +15,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/scan"
 	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 )
@@ -60,7 +60,7 @@ func openState(ctx context.Context, c *siteConfig, log *slog.Logger) (*state, er
 }
 
 func (c *siteConfig) storeOptions(log *slog.Logger) *sqlstore.Options {
-	return &sqlstore.Options{Window: time.Duration(c.window), Retain: time.Duration(c.retain), Archive: time.Duration(c.archive), Logger: log}
+	return &sqlstore.Options{Window: c.window, Retain: c.retain, Archive: c.archive, Logger: log}
 }
 
 // setName returns the name of a set in the state. A file holds the sets of one site, whose
@@ -104,7 +104,7 @@ func (s *state) checkKind(ctx context.Context, config setConfig) error {
 	}
 	for _, k := range kinds {
 		if other := k.create().stateName(); slices.Contains(names, other) {
-			return usagef("state %q: it is the state of resourcesync %s, with its %s; give another file with --state", s.place, k.command, other)
+			return settings.Errorf("state %q: it is the state of resourcesync %s, with its %s; give another file with --state", s.place, k.command, other)
 		}
 	}
 	return nil
@@ -138,7 +138,7 @@ func refuseState(path string, err error) error {
 	case errors.Is(err, fs.ErrPermission):
 		remedy = "let this user read and write the file, those beside it whose names begin with its name, and their folder, or " + remedy
 	}
-	return usagef("state %q: %w; %s", path, err, remedy)
+	return settings.Errorf("state %q: %w; %s", path, err, remedy)
 }
 
 // openStateFile opens the state at path, even if another process is using it.
@@ -158,7 +158,7 @@ func openStateFile(ctx context.Context, c *siteConfig, path string, o *sqlstore.
 // openPostgres opens the state in a PostgreSQL database.
 func openPostgres(ctx context.Context, c *siteConfig, o *sqlstore.Options) (*state, error) {
 	refuse := func(err error) error {
-		return usagef("--state: %w", ofDatabase(err))
+		return settings.Errorf("--state: %w", ofDatabase(err))
 	}
 	config, err := pgxpool.ParseConfig(c.state)
 	if err != nil {
@@ -188,9 +188,9 @@ func openPostgres(ctx context.Context, c *siteConfig, o *sqlstore.Options) (*sta
 // refuseOrigin returns the error for a set with the resources of another origin.
 func (s *state) refuseOrigin(c *setSettings, e *scan.OriginError) error {
 	if e.Origin.Given != "" && e.Origin.Given == e.Recorded.Given {
-		return usagef("state %q: %q now points to %q, which shares no files with %q, the recorded folder; if that is intended, start once with --moved; otherwise %s",
+		return settings.Errorf("state %q: %q now points to %q, which shares no files with %q, the recorded folder; if that is intended, start once with --moved; otherwise %s",
 			s.place, e.Origin.Given, e.Origin.Name, e.Recorded.Name, c.apart())
 	}
-	return usagef("state %q: it has the resources of %s, not those of %s; if they have moved, start once with --moved; otherwise %s",
+	return settings.Errorf("state %q: it has the resources of %s, not those of %s; if they have moved, start once with --moved; otherwise %s",
 		s.place, e.Recorded.Name, e.Origin.Name, c.apart())
 }

@@ -13,6 +13,7 @@ import (
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
 )
 
@@ -40,10 +41,10 @@ func (c *siteConfig) stateFile() (path string, err error) {
 	}
 	path, err = realPath(given)
 	if in := filepath.Dir(given); errors.Is(err, fs.ErrNotExist) && !exists(in) {
-		return "", usagef("--state %q: there is no folder %q; make it, or give a file in another", given, in)
+		return "", settings.Errorf("--state %q: there is no folder %q; make it, or give a file in another", given, in)
 	}
 	if err != nil {
-		return "", usagef("--state %q: %w", given, reason(err))
+		return "", settings.Errorf("--state %q: %w", given, reason(err))
 	}
 	for _, set := range c.sets {
 		if set, ok := set.(stateChecker); ok {
@@ -61,7 +62,7 @@ func (c *siteConfig) defaultState() (string, error) {
 	}
 	path, err := defaultSiteState(c.baseURL)
 	if err != nil {
-		return "", usagef("no place to keep state in by default: %w; give one, as in --state /var/lib/resourcesync/site.db", err)
+		return "", settings.Errorf("no place to keep state in by default: %w; give one, as in --state /var/lib/resourcesync/site.db", err)
 	}
 	return path, nil
 }

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
@@ -197,7 +198,7 @@ func lag(d time.Duration) string {
 	for _, unit := range []struct {
 		name string
 		of   time.Duration
-	}{{"day", day}, {"hour", time.Hour}, {"minute", time.Minute}} {
+	}{{"day", settings.Day}, {"hour", time.Hour}, {"minute", time.Minute}} {
 		if n := int64(d / unit.of); n > 1 {
 			return fmt.Sprintf("%s %ss", webpage.Count(n), unit.name)
 		} else if n == 1 {

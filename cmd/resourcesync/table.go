@@ -1,15 +1,16 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"log/slog"
 	"strings"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
@@ -21,25 +22,31 @@ type tableConfig struct {
 	witness string // the file of a journal's witness; "" for none
 }
 
-func (c *tableConfig) flags(flags *flag.FlagSet) {
-	setDefault(flags, "dumps", "false")
-	c.tableFlags(flags)
-	flags.StringVar(&c.witness, "witness", "", "")
+func (t *tableConfig) declare(c *settings.Catalog) {
+	t.tableSettings.declare(c)
+	c.Add(settings.Setting{Name: "witness", Value: settings.Text(&t.witness), Group: settings.State, Offer: ofFiles,
+		Text: `A file outside of the database with the time of the newest published change. By it, a database
+			that was restored while the program was stopped is recognized, and a replica of PostgreSQL that
+			has lost nothing is not taken for one. It is created if it does not exist. Only for tables with
+			triggers in PostgreSQL and SQLite.`})
+	c.Change(settings.Setting{Name: "dumps", Default: "false",
+		Text: "Not available: a table has no content to send in packages."})
+	c.Change(settings.Setting{Name: "rescan",
+		Text: `The interval at which the whole table is compared with the state. It finds what no trigger has
+			recorded.`})
+	c.Change(settings.Setting{Name: "state", Without: "a file in the cache folder of this user",
+		Text: `The file, or the PostgreSQL database, that keeps the published resources, their changes, and
+			subscriptions. If it is the same database as --db, in PostgreSQL or SQLite, and "resourcesync
+			triggers" has created triggers there, the table itself is published, without a copy of its rows
+			and without comparisons. With such triggers, another database is an error.`})
 }
 
-func (c *tableConfig) required() []requirement { return c.requiredOfTable(true) }
-
 func (c *tableConfig) check(*siteConfig) error {
-	if err := c.checkTable(); err != nil {
-		return usageError{err}
-	}
-	if c.dumps {
-		return usagef("--dumps: a table has no content to send in packages; leave it out")
-	}
-	if c.set == "" {
-		c.set = c.table.Name
-	}
-	return nil
+	var f settings.Faults
+	f.Add(c.tableSettings.check())
+	f.If(c.dumps, "dumps", "a table has no content to send in packages; leave it out")
+	c.set = cmp.Or(c.set, c.table.Name)
+	return f.Err()
 }
 
 func (c *tableConfig) stateName() string { return "rows" }
@@ -61,12 +68,12 @@ func (c *tableConfig) place() string {
 func (c *tableConfig) defaultState() (string, error) {
 	if !isPostgres(c.db) && !isMySQL(c.db) {
 		if _, err := realPath(c.db); err != nil {
-			return "", usagef("--db %q: %w", c.db, reason(err))
+			return "", settings.Errorf("--db %q: %w", c.db, reason(err))
 		}
 	}
 	path, err := cacheFile(c.table.Name, placeOf(c.db)+"\x00"+c.table.Schema+"\x00"+c.table.Name)
 	if err != nil {
-		return "", usagef("no place to keep state in by default: %w; give one, as in --state /var/lib/resourcesync/%s.db", err, c.table.Name)
+		return "", settings.Errorf("no place to keep state in by default: %w; give one, as in --state /var/lib/resourcesync/%s.db", err, c.table.Name)
 	}
 	return path, nil
 }
@@ -82,12 +89,12 @@ type tableSet struct {
 func (c *tableConfig) open(ctx context.Context, m *member) (_ *content, err error) {
 	s := &tableSet{member: m, tableConfig: c}
 	if s.db, err = openTableDB(ctx, c.db, sameFile(c.db, s.daemon.state.place)); err != nil {
-		return nil, usageError{ofDatabase(err)}
+		return nil, settings.Errorf("%w", ofDatabase(err))
 	}
 	content, err := s.open(ctx)
 	if err != nil {
 		s.db.close()
-		return nil, usagef("table: %w", ofDatabase(err))
+		return nil, settings.Errorf("table: %w", ofDatabase(err))
 	}
 	content.from, content.unit = slog.String("table", c.place()), "row"
 	release := content.close // of the journal, if there is one

@@ -3,13 +3,13 @@ package main
 import (
 	"encoding/csv"
 	"errors"
-	"flag"
-	"fmt"
 	"slices"
 	"strings"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
 // tableSettings describe a table, for triggers and table alike.
@@ -19,65 +19,80 @@ type tableSettings struct {
 	table sqltable.Table
 }
 
-func (s *tableSettings) tableFlags(flags *flag.FlagSet) {
+func (s *tableSettings) declare(c *settings.Catalog) {
 	t := &s.table
-	secretFlag(flags, "db", storeText(&s.db), func() string { return withoutPassword(s.db) })
-	flags.StringVar(&s.set, "set", "", "")
-	flags.Func("table", "", func(text string) (err error) {
-		t.Schema, t.Name, err = splitTable(text)
-		return err
-	})
-	flags.StringVar(&t.Key, "key", "", "")
-	flags.StringVar(&t.URI, "uri", "", "")
-	flags.StringVar(&t.LastModified, "lastmod", "", "")
-	flags.Func("unit", "", func(text string) error {
-		units := map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond}
-		if t.Unit = units[text]; t.Unit == 0 {
-			return errors.New("give s, ms or us")
-		}
-		return nil
-	})
-	flags.StringVar(&t.Length, "length", "", "")
-	flags.StringVar(&t.Type, "type", "", "")
-	flags.Var(repeated(func(text string) error {
-		algorithm, column, found := strings.Cut(text, "=")
-		if !found {
-			algorithm, column = "", text
-		}
-		if t.Hashes == nil {
-			t.Hashes = map[string]string{}
-		}
-		t.Hashes[algorithm] = column
-		return nil
-	}), "hash-column", "")
-	flags.StringVar(&t.Where, "where", "", "")
-	flags.StringVar(&t.Deleted, "deleted", "", "")
+	c.AddSecret(settings.Setting{Name: "db", Value: settings.Text(&s.db), Need: "the database with the table", Example: "postgres://user@host/database", Show: settings.WithoutPassword, Offer: ofFiles,
+		Text: `The database: an SQLite file, postgres://user@host/database, or mysql://user@host/database for
+			MariaDB and MySQL, with ?socket=PATH for a socket. The user needs SELECT on the table. With
+			triggers in MariaDB or MySQL, the user also needs TRIGGER on the table, and SELECT and DELETE on
+			the outbox.`})
+	c.Add(
+		settings.Setting{Name: "table", Value: settings.Func(s.setTable), Need: "the table or view", Example: "articles",
+			Text: `The table or view, as in articles, cms.articles or "My Schema"."My Table".`},
+		settings.Setting{Name: "key", Value: settings.Text(&t.Key), Need: "the column that identifies a row", Example: "id",
+			Text: `The column that identifies a row. It is unique and never NULL. If several columns do so together,
+				create a view in which one column joins them.`},
+		settings.Setting{Name: "uri", Value: settings.Text(&t.URI), Need: "the template of the URIs, with columns in braces", Example: "https://example.org/articles/{id}",
+			Text: `The template of the URIs of the resources, such as https://example.org/articles/{id}, with names
+				of columns in braces. Values are percent-encoded, unless there is a plus sign, as in {+url}.`},
+		settings.Setting{Name: "set", Value: settings.Text(&s.set), Group: settings.State, Without: "the name of the table",
+			Text: `The name of the set in the triggers that record changes. See "resourcesync triggers".`},
+		settings.Setting{Name: "lastmod", Value: settings.Text(&t.LastModified),
+			Text: "The column with the time of the last modification. Times without a zone are in UTC."},
+		settings.Setting{Name: "unit", Value: settings.Func(s.setUnit), Without: "s", Offer: completion.Values{Words: []string{"s", "ms", "us"}}, Group: settings.Lists,
+			Text: "The unit of times that are integers: s, ms or us."},
+		settings.Setting{Name: "length", Value: settings.Text(&t.Length), Group: settings.Lists,
+			Text: "The column with the length in bytes."},
+		settings.Setting{Name: "type", Value: settings.Text(&t.Type), Group: settings.Lists,
+			Text: "The column with the media type."},
+		settings.Setting{Name: "hash-column", Value: settings.Each(s.addHash), Group: settings.Lists,
+			Text: `An algorithm and the column with its checksum, as in sha-256=checksum. Without an algorithm, the
+				column contains it: md5:900150983c…`},
+		settings.Setting{Name: "where", Value: settings.Text(&t.Where),
+			Text: "The condition for rows to be published, in SQL."},
+		settings.Setting{Name: "deleted", Value: settings.Text(&t.Deleted), Group: settings.Lists,
+			Text: "The column that marks deleted rows, by the time of the deletion or by a flag."},
+	)
 }
 
-// requiredOfTable returns the settings that a table requires. Those of its columns are only
-// required for reading it.
-func (s *tableSettings) requiredOfTable(columns bool) []requirement {
-	required := []requirement{
-		{"db", "the database with the table", "postgres://user@host/database", s.db},
-		{"table", "the table or view", "articles", s.table.Name},
-	}
-	if columns {
-		required = append(required,
-			requirement{"key", "the column that identifies a row", "id", s.table.Key},
-			requirement{"uri", "the template of the URIs, with columns in braces", "https://example.org/articles/{id}", s.table.URI})
-	}
-	return required
+func (s *tableSettings) setTable(text string) (err error) {
+	s.table.Schema, s.table.Name, err = splitTable(text)
+	return err
 }
 
-// checkTable returns an error for an address that is not that of a database.
-func (s *tableSettings) checkTable() error {
-	switch {
-	case strings.Contains(s.db, "://") && !isPostgres(s.db) && !isMySQL(s.db):
-		return errors.New("--db: give an SQLite file, postgres://user@host/database or mysql://user@host/database")
-	case checkAddress(s.db) != nil:
-		return fmt.Errorf("--db: %w", checkAddress(s.db))
+func (s *tableSettings) setUnit(text string) error {
+	units := map[string]time.Duration{"s": time.Second, "ms": time.Millisecond, "us": time.Microsecond}
+	if s.table.Unit = units[text]; s.table.Unit == 0 {
+		return errors.New("give s, ms or us")
 	}
 	return nil
+}
+
+func (s *tableSettings) addHash(text string) error {
+	algorithm, column, found := strings.Cut(text, "=")
+	if !found {
+		algorithm, column = "", text
+	}
+	if s.table.Hashes == nil {
+		s.table.Hashes = map[string]string{}
+	}
+	s.table.Hashes[algorithm] = column
+	return nil
+}
+
+// check returns an error for an address that is not that of a database, or an invalid template.
+func (s *tableSettings) check() error {
+	var f settings.Faults
+	f.If(strings.Contains(s.db, "://") && !isPostgres(s.db) && !isMySQL(s.db), "db", "give an SQLite file, postgres://user@host/database or mysql://user@host/database")
+	if err := settings.CheckAddress(s.db); err != nil {
+		f.Add(settings.Fault("db", "%w", err))
+	}
+	if s.table.URI != "" {
+		if err := sqltable.CheckTemplate(s.table.URI); err != nil {
+			f.Add(settings.Fault("uri", "%w", err))
+		}
+	}
+	return f.Err()
 }
 
 // splitTable splits a table name with an optional schema. A name in double quotes may

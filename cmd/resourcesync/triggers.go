@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"slices"
@@ -18,6 +17,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
@@ -27,9 +27,9 @@ func triggers(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	if err != nil {
 		return err
 	}
-	err = runTriggers(ctx, &c, stdout, stderr)
-	if _, ok := errors.AsType[usageError](err); err != nil && !ok && ctx.Err() == nil {
-		return usagef("triggers: %w", ofDatabase(err))
+	err = runTriggers(ctx, c, stdout, stderr)
+	if _, ok := errors.AsType[settings.Error](err); err != nil && !ok && ctx.Err() == nil {
+		return settings.Errorf("triggers: %w", ofDatabase(err))
 	}
 	return err
 }
@@ -158,34 +158,54 @@ type triggersConfig struct {
 	restart bool
 }
 
-// parseTriggers reads the arguments of triggers. The error is flag.ErrHelp for --help.
-func parseTriggers(args []string) (triggersConfig, error) {
-	var c triggersConfig
-	others, err := parse(triggersFlags(&c), args)
-	switch {
-	case err != nil:
-	case len(others) > 0:
-		err = fmt.Errorf("%q is one argument too many", others[0])
-	case c.apply && c.drop, c.apply && c.restart, c.drop && c.restart:
-		err = errors.New("give one of --apply, --drop and --restart")
-	case c.restart && isMySQL(c.db):
-		err = errors.New("--restart: MariaDB and MySQL have no journal; comparisons find what triggers have missed")
-	default:
-		err = cmp.Or(missing("triggers", "", c.requiredOfTable(!c.drop && !c.restart)...), c.checkTable())
-	}
-	if err == nil && c.set == "" {
-		c.set = c.table.Name
-	}
-	return c, refuse("triggers", err)
+func (t *triggersConfig) declare(c *settings.Catalog) {
+	t.tableSettings.declare(c)
+	c.Add(
+		settings.Setting{Name: "apply", Value: settings.Bool(&t.apply),
+			Text: `Create or replace the triggers, and create the set if it does not exist. In MariaDB and MySQL,
+				this locks the table for a moment. An SQLite file is switched to a write-ahead log
+				(journal_mode=wal), which the state needs.`},
+		settings.Setting{Name: "drop", Value: settings.Bool(&t.drop),
+			Text: "Remove the triggers that --apply has created for this table and set."},
+		settings.Setting{Name: "restart", Value: settings.Bool(&t.restart),
+			Text: `Begin the journal anew, because changes are missing from it, or because the database was restored
+				from a backup. Every Destination then compares its whole copy. PostgreSQL and SQLite only.`},
+	)
+	c.Change(settings.Setting{Name: "db",
+		Text: `The database: an SQLite file, postgres://user@host/database, or mysql://user@host/database for
+			MariaDB and MySQL, with ?socket=PATH for a socket. An SQLite file and a PostgreSQL database also
+			contain the state; in PostgreSQL, in the first schema of the search path.`})
+	c.Change(settings.Setting{Name: "key",
+		Text: "The column that identifies a row. It is unique and never NULL."})
+	c.Change(settings.Setting{Name: "set",
+		Text: `The name of the set in the triggers that record changes. A table can have triggers for several
+			sets.`})
+	c.Change(settings.Setting{Name: "table",
+		Text: `The table, as in articles, cms.articles or "My Schema"."My Table".`})
 }
 
-func triggersFlags(c *triggersConfig) *flag.FlagSet {
-	flags := newFlags("triggers")
-	c.tableFlags(flags)
-	flags.BoolVar(&c.apply, "apply", false, "")
-	flags.BoolVar(&c.drop, "drop", false, "")
-	flags.BoolVar(&c.restart, "restart", false, "")
-	return flags
+// parseTriggers reads the arguments of triggers. The error is settings.ErrHelp for --help.
+func parseTriggers(args []string) (*triggersConfig, error) {
+	t, c := new(triggersConfig), new(settings.Catalog)
+	t.declare(c)
+	others, err := parse(c, args)
+	if err == nil {
+		if t.drop || t.restart { // which read no columns
+			c.Lookup("key").Need, c.Lookup("uri").Need = "", ""
+		}
+		err = cmp.Or(c.Unexpected(others), c.Missing("triggers"), c.Locate(t.check()))
+	}
+	t.set = cmp.Or(t.set, t.table.Name)
+	return t, refuse("triggers", err)
+}
+
+func (t *triggersConfig) check() error {
+	var f settings.Faults
+	f.If(t.apply && (t.drop || t.restart), "apply", "give one of --apply, --drop and --restart")
+	f.If(t.drop && t.restart, "drop", "give one of --apply, --drop and --restart")
+	f.If(t.restart && isMySQL(t.db), "restart", "MariaDB and MySQL have no journal; comparisons find what triggers have missed")
+	f.Add(t.tableSettings.check())
+	return f.Err()
 }
 
 const (

@@ -9,15 +9,17 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
 func version(_ context.Context, args []string, stdout, _ io.Writer) error {
-	args, err := parse(newFlags("version"), args)
+	args, err := parse(new(settings.Catalog), args)
 	switch {
 	case err != nil:
 		return refuse("version", err)
 	case len(args) > 0:
-		return usagef("version takes no arguments, but got %q", args[0])
+		return settings.Errorf("version takes no arguments, but got %q", args[0])
 	}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {

@@ -12,6 +12,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/dir"
 	"github.com/resourcesync-go/resourcesync/adapters/versions"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
 // openVersions opens the folder for the copies that c asks for. If they are kept as long as
@@ -32,14 +33,14 @@ func openVersions(c *folderConfig, m *member) (*versions.Store, error) {
 		}
 		switch {
 		case err != nil:
-			return nil, usagef("--versions %q: %w", c.versions, reason(err))
+			return nil, settings.Errorf("--versions %q: %w", c.versions, reason(err))
 		case inside:
-			return nil, usagef("--versions %q is in the folder that is published; give one elsewhere, as in --versions /var/lib/resourcesync/versions", c.versions)
+			return nil, settings.Errorf("--versions %q is in the folder that is published; give one elsewhere, as in --versions /var/lib/resourcesync/versions", c.versions)
 		}
 	}
-	keep, retained := time.Duration(c.keep), time.Duration(m.retained)
+	keep, retained := c.keep, m.retained
 	if keep >= retained {
-		retained += time.Duration(m.window) + time.Hour
+		retained += m.window + time.Hour
 		keep = max(keep, retained)
 	}
 	store, err := versions.Open(path, keep)
@@ -48,11 +49,11 @@ func openVersions(c *folderConfig, m *member) (*versions.Store, error) {
 		linked, err = store.Link(retained)
 	}
 	if err != nil {
-		return nil, usagef("versions cannot be kept: %w; give another folder with --versions", err)
+		return nil, settings.Errorf("versions cannot be kept: %w; give another folder with --versions", err)
 	}
 	if !linked {
-		m.log.Warn(fmt.Sprintf("Change Lists have no links to versions, because they outlast them; versions are only in Change Dumps. For links, give --keep-versions %v or more, or a shorter --retain", &m.retained),
-			"keep-versions", c.keep.String())
+		m.log.Warn(fmt.Sprintf("Change Lists have no links to versions, because they outlast them; versions are only in Change Dumps. For links, give --keep-versions %s or more, or a shorter --retain", settings.SpanText(m.retained)),
+			"keep-versions", settings.SpanText(c.keep))
 	}
 	return store, nil
 }

@@ -1,10 +1,7 @@
 // Package manual reads the help texts of the commands, and makes a manual page of them.
 package manual
 
-import (
-	"fmt"
-	"strings"
-)
+import "strings"
 
 // A Help is the help text of a command.
 type Help struct {
@@ -23,21 +20,18 @@ type Paragraph struct {
 type Flag struct {
 	Name    string // without hyphens
 	Text    string // in one line
-	Default string // "" if the text states none
+	Default string // "" if there is none
 }
 
 const (
 	usage   = "Usage: "
-	literal = "  "       // before each line of a literal paragraph
-	nested  = "        " // before each line about a flag
+	literal = "  " // before each line of a literal paragraph
 )
 
-// Parse reads a help text: lines that begin with "Usage: ", paragraphs, and flags after
-// the line "Flags:".
-func Parse(text string) (Help, error) {
+// Parse reads a help text: lines that begin with "Usage: ", and paragraphs.
+func Parse(text string) Help {
 	var h Help
-	body, flags, _ := strings.Cut(text, "\nFlags:\n")
-	for i, block := range strings.Split(strings.TrimSpace(body), "\n\n") {
+	for i, block := range strings.Split(strings.TrimSpace(text), "\n\n") {
 		switch first, isUsage := strings.CutPrefix(block, usage); {
 		case isUsage && i == 0:
 			for line := range strings.Lines(first) {
@@ -47,37 +41,7 @@ func Parse(text string) (Help, error) {
 			h.Paragraphs = append(h.Paragraphs, paragraphs(block)...)
 		}
 	}
-	for line := range strings.Lines(flags) {
-		line = strings.TrimRight(line, "\n")
-		name, isFlag := strings.CutPrefix(line, "  --")
-		text, isText := strings.CutPrefix(line, nested)
-		switch {
-		case isFlag:
-			h.Flags = append(h.Flags, Flag{Name: name})
-		case isText && len(h.Flags) > 0:
-			h.Flags[len(h.Flags)-1].add(text)
-		case line != "":
-			return Help{}, fmt.Errorf("manual: %q is neither a flag nor its text", line)
-		}
-	}
-	return h, nil
-}
-
-func (f *Flag) add(line string) {
-	if value, ok := strings.CutPrefix(line, "Default: "); ok {
-		f.Default = value
-		return
-	}
-	f.Text = strings.TrimSpace(f.Text + " " + line)
-}
-
-// Summary returns the beginning of the text, for a line in a menu.
-func (f Flag) Summary() string {
-	text := f.Text
-	for _, end := range []string{". ", ": ", ", such as "} {
-		text, _, _ = strings.Cut(text, end)
-	}
-	return strings.TrimSuffix(text, ".")
+	return h
 }
 
 // paragraphs returns the content of a block: text, indented lines that stay as they are, or

@@ -97,7 +97,7 @@ func (c *Catalog) Locate(err error) error {
 	case place == "":
 		place, value = "--"+s.Name, s.Default
 	}
-	if s.given.inFile {
+	if s.given.inFile || s.IsBool() {
 		return Errorf("%s: %w", place, wrong.err)
 	}
 	if s.Show != nil {

@@ -35,13 +35,13 @@ type Section struct {
 func ReadFile(path string) (*File, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, Errorf("configuration file %q: %w", path, withoutPath(err))
+		return nil, Errorf("configuration file %q: %w", path, Unreadable(err))
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxFile+1))
 	switch {
 	case err != nil:
-		return nil, Errorf("configuration file %q: %w", path, withoutPath(err))
+		return nil, Errorf("configuration file %q: %w", path, Unreadable(err))
 	case len(text) > maxFile:
 		return nil, Errorf("configuration file %q has more than %d bytes; is it one?", path, maxFile)
 	}

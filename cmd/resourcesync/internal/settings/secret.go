@@ -9,6 +9,7 @@ import (
 	"net/url"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
 )
@@ -58,13 +59,13 @@ func (f *secretFile) Set(path string) error {
 func readSecret(path string) (string, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return "", fmt.Errorf("%q: %w", path, withoutPath(err))
+		return "", fmt.Errorf("%q: %w", path, Unreadable(err))
 	}
 	defer f.Close()
 	text, err := io.ReadAll(io.LimitReader(f, maxSecret+1))
 	switch {
 	case err != nil:
-		return "", fmt.Errorf("%q: %w", path, withoutPath(err))
+		return "", fmt.Errorf("%q: %w", path, Unreadable(err))
 	case len(text) > maxSecret || strings.ContainsRune(string(text), 0):
 		return "", fmt.Errorf("%q does not contain a secret: give a file of text with at most %d bytes", path, maxSecret)
 	}
@@ -73,6 +74,20 @@ func readSecret(path string) (string, error) {
 		return "", fmt.Errorf("%q is empty; write the secret into it", path)
 	}
 	return secret, nil
+}
+
+// Unreadable returns err, which reading a file has caused, without the path and with a remedy.
+func Unreadable(err error) error {
+	remedy := "check the file and its disk"
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		remedy = "make the file, or correct the path"
+	case errors.Is(err, fs.ErrPermission):
+		remedy = "let the user of this process read the file, or give another one"
+	case errors.Is(err, syscall.EISDIR):
+		remedy = "give a file in that folder"
+	}
+	return fmt.Errorf("%w; %s", withoutPath(err), remedy)
 }
 
 // withoutPath returns an error of a file without the path, which is quoted before it.
