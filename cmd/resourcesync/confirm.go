@@ -231,7 +231,7 @@ func kindWith(args []string) (kind, error) {
 	for _, k := range found {
 		names = append(names, k.command)
 	}
-	return kind{}, settings.Errorf("confirm-deletions: --%s can be of %s; give the command first, as in: resourcesync confirm-deletions %s --%s …", strings.Join(given, ", --"), strings.Join(names, " and "), names[0], given[0])
+	return kind{}, settings.Errorf("confirm-deletions: --%s can be of %s; give the command first, as in: resourcesync confirm-deletions %s --%s …", strings.Join(given, ", --"), strings.Join(names[:len(names)-1], ", ")+" or "+names[len(names)-1], names[0], given[0])
 }
 
 // declareConfirm adds the settings that have an effect. The command accepts all those of the

@@ -139,7 +139,7 @@ func TestD10_ConfirmWhat(t *testing.T) {
 		{"give --base-url", "--upstream http://127.0.0.1 --state postgres://localhost/none"},
 		{"there is no state", "--upstream http://127.0.0.1 --state " + filepath.Join(t.TempDir(), "state.db")},
 		{"there is no state", "oai http://127.0.0.1/oai --state " + filepath.Join(t.TempDir(), "state.db")},
-		{"--rate can be of proxy and oai; give the command first", "--rate 1"},
+		{"--rate can be of proxy, oai or replica; give the command first", "--rate 1"},
 		{"no command has all these flags: --upstream, --set", "--upstream http://127.0.0.1 --set a"},
 		{"give a percentage", folder + " --max-delete 25"},
 		{"give a percentage", folder + " --max-delete NaN%"},

@@ -48,6 +48,7 @@ func Example() {
 	//   oai URL                publish the records of an OAI-PMH repository
 	//   table --db DATABASE    publish a database table or view
 	//   bucket s3://NAME       publish the objects of a bucket
+	//   replica URL            copy a Source, and publish the copies
 	//   run FILE               publish the sets of a configuration file
 	//   check-config FILE      check a configuration file
 	//   build DIR              write the documents of a folder as files, for a web server

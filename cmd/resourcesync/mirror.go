@@ -31,17 +31,18 @@ type mirrorConfig struct {
 	state          string // the folder of the state of a copy in a bucket
 
 	requestSettings
+	copyLimits
 	callbackSettings
-	audit, json, follow            bool
-	moved, rebuild, replace        bool
-	maxDelete                      float64
-	maxResource, maxSize, maxState int64
-	every                          time.Duration
-	dumps, logFormat, only         string
+	audit, json, follow     bool
+	moved, rebuild, replace bool
+	maxDelete               float64
+	every                   time.Duration
+	dumps, logFormat, only  string
 }
 
 func (m *mirrorConfig) declare(c *settings.Catalog) {
 	m.requestSettings.declare(c)
+	m.copyLimits.declare(c)
 	m.callbackSettings.declare(c)
 	c.Add(
 		settings.Setting{Name: "audit", Value: settings.Bool(&m.audit),
@@ -62,13 +63,6 @@ func (m *mirrorConfig) declare(c *settings.Catalog) {
 				deletions are held, because a broken Source looks the same. One or two are never held, unless
 				nothing would be left. The resources of a set that the Source does not name any more are held,
 				whatever their number. 100% holds nothing. Deletions in Change Lists are always followed.`},
-		settings.Setting{Name: "max-resource", Value: settings.Size(&m.maxResource), Default: "0", Group: settings.Limits,
-			Text: "The maximum size of a resource, such as 4GiB; larger ones are not copied. 0 is no limit."},
-		settings.Setting{Name: "max-size", Value: settings.Size(&m.maxSize), Default: "0", Group: settings.Limits,
-			Text: `The maximum size of the copy, such as 1TB. A run that would exceed it fails. 0 is no limit.`},
-		settings.Setting{Name: "max-state", Value: settings.Size(&m.maxState), Default: "16GiB", Group: settings.Limits,
-			Text: `The maximum size of the database with the state of the copy, about 500 bytes for each resource. A
-				run that needs more fails.`},
 		settings.Setting{Name: "moved", Value: settings.Bool(&m.moved), Group: settings.State,
 			Text: `Continue a copy whose Source has another URL now. The Source must list resources of the copy, or
 				the run fails. They get their new URIs and keep their files, and only those that differ are

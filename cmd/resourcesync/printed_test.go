@@ -30,6 +30,7 @@ var complete = map[string]func(args []string) error{
 	"serve":    func(args []string) error { _, err := parseServe(args); return err },
 	"proxy":    func(args []string) error { _, err := parseProxy(args); return err },
 	"table":    func(args []string) error { _, err := parseSite("table", kindOf("table"), args); return err },
+	"replica":  func(args []string) error { _, err := parseSite("replica", kindOf("replica"), args); return err },
 	"bucket":   func(args []string) error { _, err := parseSite("bucket", kindOf("bucket"), args); return err },
 	"triggers": func(args []string) error { _, err := parseTriggers(args); return err },
 	"mirror":   func(args []string) error { _, err := parseMirror(args); return err },

@@ -28,9 +28,9 @@ import (
 // loopback lets Destinations on this computer subscribe.
 var loopback = []string{"--allow-callbacks", "127.0.0.0/8", "--hub-retry", "100ms"}
 
-// replica returns what notifications have made of a folder that was empty: hashes
+// replayed returns what notifications have made of a folder that was empty: hashes
 // by URI.
-func replica(t testing.TB, taken []*subscriber.Notification) map[string]string {
+func replayed(t testing.TB, taken []*subscriber.Notification) map[string]string {
 	t.Helper()
 	h, err := subscriber.Replay(taken)
 	must(t, err)
@@ -51,7 +51,7 @@ func (s *served) awaitReplica(d *subscriber.Subscriber) {
 		for _, e := range s.list("resourcelist") {
 			want[e.Loc] = "[" + e.Metadata.Hash + "]"
 		}
-		got := replica(s.t, taken)
+		got := replayed(s.t, taken)
 		if len(got) != len(want) {
 			return false
 		}
@@ -64,7 +64,7 @@ func (s *served) awaitReplica(d *subscriber.Subscriber) {
 	}
 	for deadline := time.Now().Add(time.Minute); !same(d.Taken()); time.Sleep(50 * time.Millisecond) {
 		if time.Now().After(deadline) {
-			s.t.Fatalf("notifications have made\n%v\nwant\n%v", replica(s.t, d.Taken()), want)
+			s.t.Fatalf("notifications have made\n%v\nwant\n%v", replayed(s.t, d.Taken()), want)
 		}
 	}
 }

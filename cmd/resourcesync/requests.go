@@ -40,6 +40,21 @@ func (s *requestSettings) check() error {
 	return f.Err()
 }
 
+// copyLimits bound a copy, in bytes.
+type copyLimits struct{ maxResource, maxSize, maxState int64 }
+
+func (l *copyLimits) declare(c *settings.Catalog) {
+	c.Add(
+		settings.Setting{Name: "max-resource", Value: settings.Size(&l.maxResource), Default: "0", Group: settings.Limits,
+			Text: "The maximum size of a resource, such as 4GiB; larger ones are not copied. 0 is no limit."},
+		settings.Setting{Name: "max-size", Value: settings.Size(&l.maxSize), Default: "0", Group: settings.Limits,
+			Text: `The maximum size of the copy, such as 1TB. A run that would exceed it fails. 0 is no limit.`},
+		settings.Setting{Name: "max-state", Value: settings.Size(&l.maxState), Default: "16GiB", Group: settings.Limits,
+			Text: `The maximum size of the database with the state of the copy, about 500 bytes for each resource. A
+				run that needs more fails.`},
+	)
+}
+
 func checkRate(rate float64) error {
 	if rate >= 0 && !math.IsInf(rate, 0) {
 		return nil

@@ -24,6 +24,7 @@ var kinds = []kind{
 	{"oai", "oai", func() setConfig { return new(oaiConfig) }},
 	{"table", "table", func() setConfig { return new(tableConfig) }},
 	{"bucket", "bucket", func() setConfig { return new(bucketConfig) }},
+	{"source", "replica", func() setConfig { return new(sourceConfig) }},
 }
 
 // A setConfig is the configuration of a set. The methods are called in the order in which

@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"log/slog"
+	"net/http"
+	"net/url"
+
+	"github.com/resourcesync-go/resourcesync/adapters/replica"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/destination"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/scan"
+)
+
+// A sourceConfig is the configuration of a set of the copies of another Source.
+type sourceConfig struct {
+	setSettings
+	source string
+	copy   string // the folder of the copies
+	requestSettings
+	copyLimits
+}
+
+func (s *sourceConfig) declare(c *settings.Catalog) {
+	c.Add(
+		settings.Setting{Name: "source", Value: settings.Text(&s.source), Argument: true, Need: "the URL of the Source to be copied", Example: "https://library.example.org/"},
+		settings.Setting{Name: "copy", Value: settings.Text(&s.copy), Need: "the folder for the copies, which is for nothing else", Example: "/var/lib/resourcesync/library", Offer: completion.Values{Folders: true},
+			Text: `The folder for the copies and the state of copying. It is made if there is none, and must be for
+				nothing else.`},
+	)
+	s.requestSettings.declare(c)
+	s.copyLimits.declare(c)
+	c.Change(settings.Setting{Name: "rescan", Default: "15m",
+		Text: `The interval at which the documents of the Source are read, whatever it sends, and the lists are
+			compared with the copy.`})
+	c.Change(settings.Setting{Name: "ping-token",
+		Text: `The token with which the Source, or others, report changes, by a POST to "ping" below the prefix.
+			The Source is then read at once. Other users of this computer can see command lines: use
+			--ping-token-file or the environment variable RESOURCESYNC_PING_TOKEN.`})
+	c.Change(settings.Setting{Name: "moved",
+		Text: `Continue the copy although the Source has another URL than before. Give it once, after the Source
+			has moved. The Source must list resources of the copy.`})
+}
+
+func (s *sourceConfig) check(*siteConfig) error {
+	var f settings.Faults
+	u, err := url.Parse(s.source)
+	f.If(err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https", "source", "give the URL of a Source, such as https://library.example.org/")
+	if err := checkSourceURL(s.source); err != nil {
+		f.Add(settings.Fault("source", "%w", err))
+	}
+	f.Add(s.requestSettings.check())
+	return f.Err()
+}
+
+// servesPath implements [pathServer].
+func (s *sourceConfig) servesPath() bool { return true }
+
+func (s *sourceConfig) stateName() string { return "copies" }
+
+func (s *sourceConfig) identity(*siteConfig) (scan.Identity, error) {
+	return scan.Identity{Name: "the Source " + s.source}, nil
+}
+
+func (s *sourceConfig) open(_ context.Context, m *member) (*content, error) {
+	origin, err := replica.NewOrigin(s.source, m.baseURL, s.copy, &replica.OriginOptions{
+		Every:   s.rescan,
+		Exclude: m.isReserved,
+		Destination: destination.Options{
+			Allow: s.addresses, Rate: s.rate, Concurrency: s.concurrency, IgnoreRobots: s.ignoreRobots,
+			MaxResource: s.maxResource, MaxBytes: s.maxSize, MaxState: s.maxState,
+			Moved: s.moved, UserAgent: "resourcesync (+" + m.baseURL + ")", Logger: m.log,
+		},
+	})
+	if err != nil {
+		return nil, settings.Errorf("%w", err)
+	}
+	return &content{
+		from:    slog.String("source", s.source),
+		unit:    "resource",
+		origin:  origin,
+		changed: origin.Changed,
+		handler: func(src *rshttp.Source) (http.Handler, error) { return src.Wrap(origin), nil },
+		close:   origin.Close,
+	}, nil
+}
