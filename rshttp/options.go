@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 	"github.com/resourcesync-go/resourcesync/topic/topiclog"
@@ -169,18 +168,15 @@ func (o *Options) withDefaults() (Options, error) {
 	if o != nil {
 		out = *o
 	}
-	d, l := &out.Division, &out.Limits
-	if d.PageSize = cmp.Or(d.PageSize, 10_000); d.PageSize < 1 || d.PageSize > rsxml.MaxEntries {
-		return out, fmt.Errorf("rshttp: PageSize %d: must be 1 to %d", d.PageSize, rsxml.MaxEntries)
+	l := &out.Limits
+	division := document.Division(out.Division)
+	if err := division.SetDefaults(); err != nil {
+		return out, fmt.Errorf("rshttp: %w", err)
 	}
-	if min(d.Window, d.PackageEvery, l.RenderTimeout, out.Push.DumpInterval) < 0 ||
-		min(l.Renderings, l.Transfers, l.ClientTransfers) < 0 || d.PackageSize < 0 {
-		return out, errors.New("rshttp: of the numbers in Options, only Settle, CacheBytes and Wait may be negative")
+	out.Division = Division(division)
+	if min(l.RenderTimeout, out.Push.DumpInterval) < 0 || min(l.Renderings, l.Transfers, l.ClientTransfers) < 0 {
+		return out, errors.New("rshttp: of the numbers in Limits, only CacheBytes and Wait may be negative, and DumpInterval may not")
 	}
-	d.Window = cmp.Or(d.Window, 24*time.Hour)
-	d.Settle = cmp.Or(d.Settle, time.Minute)
-	d.PackageSize = cmp.Or(d.PackageSize, 16<<20)
-	d.PackageEvery = cmp.Or(d.PackageEvery, time.Hour)
 	l.Transfers = cmp.Or(l.Transfers, 64)
 	l.ClientTransfers = cmp.Or(l.ClientTransfers, (l.Transfers+1)/2)
 	l.CacheBytes = cmp.Or(l.CacheBytes, 32<<20)

@@ -59,7 +59,6 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
-	"strings"
 	"sync/atomic"
 
 	"github.com/resourcesync-go/resourcesync/internal/admission"
@@ -106,20 +105,13 @@ type server struct {
 //
 // New fails if an argument is invalid. opts may be nil.
 func New(base string, sets []Set, opts *Options) (*Source, error) {
-	return newSource(base, sets, opts, false)
-}
-
-func newSource(base string, sets []Set, opts *Options, static bool) (*Source, error) {
 	o, err := opts.withDefaults()
 	if err != nil {
 		return nil, err
 	}
 	u, err := baseurl.Parse(base)
-	switch {
-	case err != nil:
+	if err != nil {
 		return nil, fmt.Errorf("rshttp: base URL: %w", err)
-	case strings.ContainsAny(u.Path, "{}"):
-		return nil, fmt.Errorf("rshttp: base URL %q must not have a path with { or }", base) // of templates
 	}
 	s := &Source{
 		server:     &server{options: o, log: o.Logger},
@@ -135,12 +127,6 @@ func newSource(base string, sets []Set, opts *Options, static bool) (*Source, er
 			return nil, fmt.Errorf("rshttp: Pages.Templates: %w", err)
 		}
 	}
-	s.plans = packages.NewPlanner[*document.State](packages.Options{
-		Size:        packages.Size(o.Division.PackageSize),
-		Concurrency: o.Limits.Renderings,
-		Wait:        o.Limits.Wait,
-		ReadTimeout: o.Limits.RenderTimeout,
-	}, &s.counters.packages)
 	s.runner.server = s.server
 	if err := s.openStore(u); err != nil {
 		return nil, err
@@ -154,11 +140,10 @@ func newSource(base string, sets []Set, opts *Options, static bool) (*Source, er
 		all[i] = sets[i].given(ownHub)
 		s.remote = append(s.remote, sets[i].RemoteHubs)
 	}
-	config := o.config(u)
-	config.Static = static
-	if s.site, err = document.NewSite(config, all); err != nil {
+	if s.site, err = document.NewSite(o.config(u), all); err != nil {
 		return nil, fmt.Errorf("rshttp: %w", err)
 	}
+	s.plans = s.site.NewPlanner(o.Limits.Renderings, &s.counters.packages)
 	for i, st := range s.site.Order {
 		s.unready[st], s.recents[st] = new(atomic.Bool), new(atomic.Pointer[recent])
 		covers, err := sets[i].covers()
@@ -250,18 +235,9 @@ func (s *Source) Paths() []string { return s.site.Paths() }
 
 // sitemaps returns the URLs that robots.txt should name (section 6.3.4).
 func (s *server) sitemaps() []string {
-	var kinds []string
-	if s.options.Sitemaps&PlainSitemaps != 0 {
-		kinds = append(kinds, document.KindSitemap)
-	}
+	uris := s.site.URLs(document.KindSitemap)
 	if s.options.Sitemaps&ResourceLists != 0 {
-		kinds = append(kinds, document.KindResourceList)
-	}
-	var uris []string
-	for _, kind := range kinds {
-		for _, st := range s.site.Order {
-			uris = append(uris, s.site.Routes.URL(kind, st, ""))
-		}
+		uris = append(uris, s.site.URLs(document.KindResourceList)...)
 	}
 	return uris
 }

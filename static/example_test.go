@@ -9,7 +9,6 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
-	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/static"
 )
 
@@ -26,7 +25,7 @@ func ExampleWrite() {
 	defer os.RemoveAll(out)
 
 	//docs:begin write
-	src, err := rshttp.NewStatic("https://example.org/resourcesync/", []rshttp.Set{{Provider: papers}}, nil)
+	src, err := static.New("https://example.org/resourcesync/", []static.Set{{Provider: papers}}, nil)
 	if err != nil {
 		log.Fatal(err)
 	}

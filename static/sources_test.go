@@ -12,7 +12,6 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
-	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
 // plainProvider is a provider that knows nothing about its state.
@@ -39,8 +38,8 @@ func TestPlainProvider(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
 	provider := &plainProvider{n: 55}
-	src := func() *rshttp.Static {
-		src, err := rshttp.NewStatic(origin+"/rs/", []rshttp.Set{{Name: "papers", Provider: provider}}, &s.options)
+	src := func() *Source {
+		src, err := New(origin+"/rs/", []Set{{Name: "papers", Provider: provider}}, &s.options)
 		must(t, err)
 		return src
 	}

@@ -28,8 +28,6 @@ import (
 	"fmt"
 	"log/slog"
 	"time"
-
-	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
 // Options are the optional arguments of [Write].
@@ -73,7 +71,7 @@ var ErrLocked = errors.New("another process writes to the folder")
 //
 // The error is [resourcesync.ErrNotReady] if a set has no data yet, and [ErrLocked] while
 // another Write works in the folder.
-func Write(ctx context.Context, out string, src *rshttp.Static, opts *Options) (Report, error) {
+func Write(ctx context.Context, out string, src *Source, opts *Options) (Report, error) {
 	w := &writer{src: src, now: time.Now(), live: make(map[string]bool)}
 	if opts != nil {
 		w.options = *opts

@@ -19,7 +19,6 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
-	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
@@ -37,13 +36,13 @@ type site struct {
 	t       testing.TB
 	set     *sqlstore.Set
 	out     string
-	options rshttp.Options
+	options SourceOptions
 	dumps   bool
 }
 
 func newSite(t testing.TB) *site {
 	t.Helper()
-	s := &site{t: t, out: filepath.Join(t.TempDir(), "out"), options: rshttp.Options{Division: rshttp.Division{PageSize: 10, PackageSize: 500, PackageEvery: time.Millisecond}}}
+	s := &site{t: t, out: filepath.Join(t.TempDir(), "out"), options: SourceOptions{Division: Division{PageSize: 10, PackageSize: 500, PackageEvery: time.Millisecond}}}
 	s.open(&sqlstore.Options{Window: time.Millisecond}, nil)
 	return s
 }
@@ -90,13 +89,13 @@ func (s *site) delete(first, last int) {
 }
 
 // source returns the documents in the state of a new process.
-func (s *site) source() *rshttp.Static {
+func (s *site) source() *Source {
 	s.t.Helper()
-	set := rshttp.Set{Name: "papers", Provider: s.set}
+	set := Set{Name: "papers", Provider: s.set}
 	if s.dumps {
 		set.Opener, set.ChangeOpener = contents{}, contents{}
 	}
-	src, err := rshttp.NewStatic(origin+"/rs/", []rshttp.Set{set}, &s.options)
+	src, err := New(origin+"/rs/", []Set{set}, &s.options)
 	must(s.t, err)
 	return src
 }
@@ -173,7 +172,7 @@ var steps = []struct {
 func TestEveryMoment(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.dumps, s.options.Sitemaps = true, rshttp.PlainSitemaps
+	s.dumps, s.options.PlainSitemaps = true, true
 	c := newCrawler(s.out)
 	for _, step := range steps {
 		step.change(s)
@@ -241,7 +240,7 @@ func TestKilled(t *testing.T) {
 func TestUnchanged(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.dumps, s.options.Sitemaps = true, rshttp.PlainSitemaps
+	s.dumps, s.options.PlainSitemaps = true, true
 	s.put(1, 60, "first")
 	first := s.write(Options{Gzip: true})
 	if first.Documents == 0 || len(first.Written) < first.Documents {

@@ -20,10 +20,10 @@ import (
 func TestServed(t *testing.T) {
 	t.Parallel()
 	s := newSite(t)
-	s.options.Sitemaps = rshttp.PlainSitemaps
+	s.options.PlainSitemaps = true
 	s.put(1, 60, "first")
 	s.write(Options{Gzip: true})
-	src, err := rshttp.New(origin+"/rs/", []rshttp.Set{{Name: "papers", Provider: s.set}}, &s.options)
+	src, err := rshttp.New(origin+"/rs/", []rshttp.Set{{Name: "papers", Provider: s.set}}, &rshttp.Options{Division: rshttp.Division(s.options.Division), Sitemaps: rshttp.PlainSitemaps})
 	must(t, err)
 	served := func(path string) string {
 		w := httptest.NewRecorder()

@@ -10,12 +10,11 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
-	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
 // A writer is the work of one Write.
 type writer struct {
-	src     *rshttp.Static
+	src     *Source
 	options Options
 	now     time.Time
 	files   *tree
@@ -36,7 +35,7 @@ func (w *writer) open(out string) error {
 		return err
 	}
 	var err error
-	if w.files, err = openTree(out, w.src.Folder(), w.options.changed); err != nil {
+	if w.files, err = openTree(out, w.src.site.Routes.Base, w.options.changed); err != nil {
 		return err
 	}
 	if w.known, err = readRecord(w.files); err != nil {
@@ -53,13 +52,7 @@ func (w *writer) write(ctx context.Context) error {
 	if err := w.skipDumps(); err != nil {
 		return err
 	}
-	skip := func(set string, c resourcesync.Capability) bool { return w.skipped[group{set, c}] }
-	err := w.src.Documents(ctx, skip, func(d *rshttp.StaticDocument) error {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		return w.put(ctx, d)
-	})
+	err := w.walk(ctx)
 	if err == nil && unfinished {
 		err = w.adopt()
 	}
@@ -68,7 +61,7 @@ func (w *writer) write(ctx context.Context) error {
 	}
 	w.report.Documents = len(w.live)
 	if err == nil {
-		w.known.Unfinished, w.known.Source = false, w.src.Version()
+		w.known.Unfinished, w.known.Source = false, w.src.print
 		w.noteDumps()
 	}
 	// After an error, the next Write knows the files that this one has written.
@@ -78,7 +71,7 @@ func (w *writer) write(ctx context.Context) error {
 // skipDumps finds the Resource Dumps that are too recent to be replaced, and complete.
 func (w *writer) skipDumps() error {
 	w.skipped = make(map[group]bool)
-	if w.known.Source != w.src.Version() {
+	if w.known.Source != w.src.print {
 		return nil
 	}
 	for set, noted := range w.known.Dumps {

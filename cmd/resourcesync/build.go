@@ -14,7 +14,6 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
-	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/static"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
@@ -102,21 +101,23 @@ func (c *buildConfig) run(ctx context.Context, m *member, stdout io.Writer) erro
 }
 
 // source returns the documents of m.
-func (c *buildConfig) source(m *member) (*rshttp.Static, error) {
+func (c *buildConfig) source(m *member) (*static.Source, error) {
 	set := m.published(c.site)
-	set.Memento = false // which needs a process that answers
-	return rshttp.NewStatic(m.documents.String(), []rshttp.Set{set}, &rshttp.Options{
-		DescribedBy: c.site.about,
-		Division:    c.site.division(),
-		Sitemaps:    c.site.sitemaps() | rshttp.ResourceLists,
-		Limits:      rshttp.Limits{RenderTimeout: time.Hour, Wait: time.Hour}, // nobody waits
-		Logger:      m.log,
+	return static.New(m.documents.String(), []static.Set{{
+		Name: set.Name, Provider: set.Provider, Stater: set.Stater, Cutter: set.Cutter, Changer: set.Changer,
+		Opener: set.Opener, ChangeOpener: set.ChangeOpener, DescribedBy: set.DescribedBy,
+	}}, &static.SourceOptions{
+		DescribedBy:   c.site.about,
+		Division:      static.Division(c.site.division()),
+		PlainSitemaps: c.site.sitemap,
+		RenderTimeout: time.Hour, // nobody waits
+		Logger:        m.log,
 	})
 }
 
 // reserved returns the paths of URLs that are not those of resources: of the documents, and of
 // the folder with the documents if it is in the published one.
-func (c *buildConfig) reserved(m *member, src *rshttp.Static) ([]string, error) {
+func (c *buildConfig) reserved(m *member, src *static.Source) ([]string, error) {
 	paths := []string{wellknown.Path}
 	for _, name := range static.OwnFiles() { // beside the documents
 		paths = append(paths, m.documents.Path+name)
@@ -143,7 +144,7 @@ func (c *buildConfig) reserved(m *member, src *rshttp.Static) ([]string, error) 
 }
 
 // print reports the result, to people or to programs.
-func (c *buildConfig) print(ctx context.Context, stdout io.Writer, m *member, src *rshttp.Static, report static.Report, took time.Duration) {
+func (c *buildConfig) print(ctx context.Context, stdout io.Writer, m *member, src *static.Source, report static.Report, took time.Duration) {
 	scan := m.set.Last()
 	listed, err := m.stat(ctx)
 	if err != nil {
@@ -171,7 +172,7 @@ func (c *buildConfig) print(ctx context.Context, stdout io.Writer, m *member, sr
 }
 
 // announce prints where the documents will be found.
-func (c *buildConfig) announce(stdout io.Writer, src *rshttp.Static) {
+func (c *buildConfig) announce(stdout io.Writer, src *static.Source) {
 	s := terminal.New(stdout)
 	var next terminal.Table
 	add := func(name, text string) {

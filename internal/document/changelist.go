@@ -21,7 +21,7 @@ func isWindow(t Target) bool { return t.Set.Windows.Lists(t.Part) }
 // renderChangeList renders changelist.xml: one open Change List while one is enough (section
 // 12.1), otherwise the index (section 12.2).
 func renderChangeList(ctx context.Context, t Target, st *State, b *render.Body) error {
-	windows, err := t.Set.Windows.Get(ctx)
+	windows, err := t.windows(ctx, st)
 	if err != nil {
 		return err
 	}
@@ -29,6 +29,14 @@ func renderChangeList(ctx context.Context, t Target, st *State, b *render.Body) 
 		return RenderChanges(ctx, t, st, b, Journal{t.Set}, windows[0])
 	}
 	return RenderChangeIndex(t, b, windows, t.RecentLink())
+}
+
+// windows returns the windows of the journal, as the document t in the state st shows them.
+func (t Target) windows(ctx context.Context, st *State) ([]resourcesync.Interval, error) {
+	if st.Windows != nil {
+		return st.Windows, nil
+	}
+	return t.Set.Windows.Get(ctx)
 }
 
 // RecentLink returns the link to the Change List of the newest changes.
@@ -81,7 +89,7 @@ func (t Target) Window(windows []resourcesync.Interval) (resourcesync.Interval, 
 }
 
 func renderChangeWindow(ctx context.Context, t Target, st *State, b *render.Body) error {
-	windows, err := t.Set.Windows.Get(ctx)
+	windows, err := t.windows(ctx, st)
 	if err != nil {
 		return err
 	}

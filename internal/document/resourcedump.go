@@ -58,6 +58,15 @@ func (st *Set) PackageStats(ctx context.Context, r resourcesync.Range) (packages
 	})
 }
 
+// statsIn returns the stats of the package i of a Resource Dump in the state st, with the
+// resources in r.
+func (st *Set) statsIn(ctx context.Context, state *State, i int, r resourcesync.Range) (packages.Stats, error) {
+	if state.Listed != nil {
+		return state.Listed[i], nil
+	}
+	return st.PackageStats(ctx, r)
+}
+
 func newPackages(st *Set) *partition.Partitioner {
 	return &partition.Partitioner{
 		Set:    st.Name,
@@ -172,7 +181,7 @@ func renderResourceDump(ctx context.Context, t Target, st *State, b *render.Body
 	if t.Kind.Parent == "" && len(p.Groups) > 1 {
 		return renderRangeIndex(t, p.At, p.Groups, b)
 	}
-	err := RenderPackages(ctx, t, st, b, t.Set.PackageStats)
+	err := renderPackages(ctx, t, st, b)
 	if errors.Is(err, errOutgrown) {
 		// The set has grown since it was divided.
 		if _, err = t.Set.Packages.Renew(ctx, p); err == nil {
@@ -182,15 +191,17 @@ func renderResourceDump(ctx context.Context, t Target, st *State, b *render.Body
 	return err
 }
 
-// RenderPackages renders the Resource Dump t. statsOf returns the stats of its packages.
-func RenderPackages(ctx context.Context, t Target, st *State, b *render.Body, statsOf func(context.Context, resourcesync.Range) (packages.Stats, error)) error {
+// renderPackages renders the Resource Dump t.
+func renderPackages(ctx context.Context, t Target, st *State, b *render.Body) error {
 	started := time.Now()
 	at := st.Modified
 	b.Head = resourceHead(t, false, at)
 	r, _ := t.DumpRange()
 	ranges, _ := st.Partition.BeginningIn(r)
+	i := -1
 	for r := range ranges {
-		stats, err := statsOf(ctx, r)
+		i++
+		stats, err := t.Set.statsIn(ctx, st, i, r)
 		if err != nil {
 			return err
 		}

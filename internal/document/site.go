@@ -7,12 +7,14 @@
 package document
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,6 +22,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 	"github.com/resourcesync-go/resourcesync/internal/packages"
+	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
 // A Config is all that documents depend on beside the data of the sets.
@@ -59,7 +62,30 @@ type Site struct {
 	LeftOut, Dropped atomic.Uint64 // entries and fields that documents omit
 }
 
+// SetDefaults gives the zero fields of d their defaults. It fails if a field is invalid.
+func (d *Division) SetDefaults() error {
+	if d.PageSize = cmp.Or(d.PageSize, 10_000); d.PageSize < 1 || d.PageSize > rsxml.MaxEntries {
+		return fmt.Errorf("PageSize %d: must be 1 to %d", d.PageSize, rsxml.MaxEntries)
+	}
+	if min(d.Window, d.PackageEvery) < 0 || d.PackageSize < 0 {
+		return errors.New("of the fields of Division, only Settle may be negative")
+	}
+	d.Window = cmp.Or(d.Window, 24*time.Hour)
+	d.Settle = cmp.Or(d.Settle, time.Minute)
+	d.PackageSize = cmp.Or(d.PackageSize, 16<<20)
+	d.PackageEvery = cmp.Or(d.PackageEvery, time.Hour)
+	return nil
+}
+
+// NewSite returns the documents of sets.
 func NewSite(c Config, sets []Given) (*Site, error) {
+	if err := c.Division.SetDefaults(); err != nil {
+		return nil, err
+	}
+	c.RenderTimeout, c.Log = cmp.Or(c.RenderTimeout, time.Minute), cmp.Or(c.Log, slog.Default())
+	if strings.ContainsAny(c.Base.Path, "{}") {
+		return nil, fmt.Errorf("base URL %q must not have a path with { or }", c.Base) // of templates
+	}
 	s := &Site{Config: c, Sets: make(map[string]*Set, len(sets)), Made: time.Now()}
 	if len(sets) == 0 {
 		return nil, errors.New("a Source needs at least one set")
@@ -78,6 +104,23 @@ func NewSite(c Config, sets []Given) (*Site, error) {
 	channels := slices.ContainsFunc(s.Order, func(st *Set) bool { return len(st.Channels()) > 0 })
 	s.Routes = newRoutes(c.Base, s.Order[0].Name != "", c.Static, kinds(&s.Config, &s.Description, channels))
 	return s, s.Description.write(s)
+}
+
+// NewPlanner returns a planner of the packages of s that plans some of them at the same time.
+func (s *Site) NewPlanner(concurrency int, c *packages.Counters) *packages.Planner[*State] {
+	return packages.NewPlanner[*State](packages.Options{Size: s.packageSize(), Concurrency: concurrency, Wait: s.Wait, ReadTimeout: s.RenderTimeout}, c)
+}
+
+// URLs returns the public URLs of the documents of a kind, one of each set.
+func (s *Site) URLs(kind string) []string {
+	if s.Routes.Kinds[kind] == nil {
+		return nil
+	}
+	var all []string
+	for _, st := range s.Order {
+		all = append(all, st.URL(kind, ""))
+	}
+	return all
 }
 
 func (s *Site) packageSize() packages.Size { return packages.Size(s.Division.PackageSize) }

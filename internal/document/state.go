@@ -45,6 +45,12 @@ type State struct {
 	earlier *Document
 	parts   []resourcesync.Part
 
+	// Windows and Listed are what the document lists, if it is rendered in this state and
+	// no later one: the windows of the journal, and the stats of the packages of a
+	// Resource Dump.
+	Windows []resourcesync.Interval
+	Listed  []packages.Stats
+
 	keys      resourcesync.Range    // of the resources that the document shows
 	Partition *partition.Partition  // of the set, if the document lists its pages or packages
 	Dump      *packages.ChangeDump  // of the journal, if the document lists its packages

@@ -30,7 +30,7 @@ type ours struct {
 	put    []func(resourcesync.Resource) error // by set
 	delete []func(key string) error
 
-	static *rshttp.Static // or nil
+	static *static.Source // or nil
 	folder string         // of its documents
 	log    *slog.Logger
 	stop   func()
@@ -56,7 +56,11 @@ func newOurs(w *World) (*ours, error) {
 	}
 	options := &rshttp.Options{Division: rshttp.Division{PageSize: changesPerList, Window: window, PackageEvery: time.Minute}, Logger: o.log, Pages: rshttp.Pages{Off: true}}
 	if w.Source == "static" {
-		o.static, err = rshttp.NewStatic(Site+"resourcesync/", sets, options)
+		files := make([]static.Set, len(sets))
+		for i, s := range sets {
+			files[i] = static.Set{Name: s.Name, Provider: s.Provider, Opener: s.Opener, ChangeOpener: s.ChangeOpener}
+		}
+		o.static, err = static.New(Site+"resourcesync/", files, &static.SourceOptions{Division: static.Division(options.Division), Logger: o.log})
 		o.Handler = http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) { o.serveFile(w, rw, r) })
 		return o, err
 	}

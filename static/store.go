@@ -7,36 +7,38 @@ import (
 	"io/fs"
 	"regexp"
 	"strings"
-
-	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 
 // gz is the suffix of compressed copies.
 const gz = ".gz"
 
-// put brings the file of d up to date.
-func (w *writer) put(ctx context.Context, d *rshttp.StaticDocument) error {
-	name := strings.TrimPrefix(d.Path, "/")
+// store brings the file of d up to date.
+func (w *writer) store(ctx context.Context, d *doc) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	name := d.name
 	if !fs.ValidPath(name) {
-		return fmt.Errorf("no file can have the path %q", d.Path)
+		return fmt.Errorf("no file can have the path %q", name)
 	}
 	w.live[name] = true
 	was := w.known.Files[name]
-	if fresh, err := w.isFresh(name, was, d); err != nil || fresh {
+	if fresh, err := w.isFresh(was, d); err != nil || fresh {
 		return err
 	}
-	content, err := d.Open(ctx)
+	content, err := w.src.open(ctx, d)
 	if err != nil {
 		return err
 	}
-	defer content.Close()
-	now := &file{Set: d.Set, Capability: d.Capability, Validator: d.Validator}
-	if now.Plain, err = w.store(name, was != nil, content); err != nil {
+	defer content.close()
+	g := d.group()
+	now := &file{Set: g.set, Capability: g.capability, Validator: d.validator}
+	if now.Plain, err = w.storeFile(name, was != nil, content); err != nil {
 		return err
 	}
-	switch zipped := content.Gzip(); {
+	switch zipped := content.zipped(); {
 	case w.options.Gzip && zipped != nil:
-		copied, err := w.store(name+gz, was != nil && was.Gzip != nil, text(zipped))
+		copied, err := w.storeFile(name+gz, was != nil && was.Gzip != nil, text(zipped))
 		if err != nil {
 			return err
 		}
@@ -52,12 +54,12 @@ func (w *writer) put(ctx context.Context, d *rshttp.StaticDocument) error {
 
 // isFresh reports whether nobody has changed the file of d since it was written, and whether
 // it is still the document.
-func (w *writer) isFresh(name string, was *file, d *rshttp.StaticDocument) (bool, error) {
-	if was == nil || d.Validator == "" || was.Validator != d.Validator {
+func (w *writer) isFresh(was *file, d *doc) (bool, error) {
+	if was == nil || d.validator == "" || was.Validator != d.validator {
 		return false, nil
 	}
-	intact, err := w.isIntact(name, was)
-	if was.Gzip == nil && w.options.Gzip && !isPackage(name) || was.Gzip != nil && !w.options.Gzip {
+	intact, err := w.isIntact(d.name, was)
+	if was.Gzip == nil && w.options.Gzip && !isPackage(d.name) || was.Gzip != nil && !w.options.Gzip {
 		intact = false
 	}
 	return intact, err
@@ -82,9 +84,9 @@ func isPackage(name string) bool { return strings.HasSuffix(name, ".zip") }
 // compressed copies.
 var partName = regexp.MustCompile(`(^|/)([0-9a-f]{32}|[0-9]{8}T[0-9]{6}\.[0-9]{9}Z(-[0-9]{8}T[0-9]{6}\.[0-9]{9}Z)?)\.(xml|zip)(\.gz)?$`)
 
-// store writes content into the file name unless it has that content already. ours says that
+// storeFile writes content into the file name unless it has that content already. ours says that
 // an earlier Write has written the file.
-func (w *writer) store(name string, ours bool, content io.WriterTo) (stamp, error) {
+func (w *writer) storeFile(name string, ours bool, content io.WriterTo) (stamp, error) {
 	ours = ours || partName.MatchString(name)
 	now, found, same, err := w.files.compare(name, content)
 	switch {

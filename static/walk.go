@@ -1,0 +1,224 @@
+package static
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/document"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
+)
+
+// maxWalks is the number of times that a walk begins again because a set changes, at most.
+const maxWalks = 5
+
+// walk puts each document and package after those that it links to below it: parts come
+// before their index, packages before their dump, lists before the Capability List, and the
+// Source Description is the last. So every link leads to a file at any moment.
+//
+// An index lists the documents that were put, even if the set changes in between. If that is
+// no longer possible, because a set outgrows a document for example, walk begins again.
+func (w *writer) walk(ctx context.Context) error {
+	for n := 1; ; n++ {
+		if err := w.walkOnce(ctx); !moved(err) || n == maxWalks {
+			return err
+		}
+	}
+}
+
+// configuration is the version of documents that depend on nothing else.
+const configuration = "configuration"
+
+func (w *writer) walkOnce(ctx context.Context) error {
+	site := w.src.site
+	for _, st := range site.Order {
+		if err := st.Ready(ctx); err != nil {
+			return err
+		}
+	}
+	for _, st := range site.Order {
+		v := walk{w, ctx, st}
+		for _, c := range st.Capabilities() {
+			if w.skipped[group{st.Name, c}] {
+				continue
+			}
+			if err := v.list(c); err != nil {
+				return err
+			}
+		}
+	}
+	for _, st := range site.Order {
+		if err := (&walk{w, ctx, st}).put(document.KindCapabilityList, "", configuration, new(document.State)); err != nil {
+			return err
+		}
+	}
+	top := walk{w, ctx, nil}
+	for i := range site.Description.Parts {
+		if err := top.put(document.KindDescriptionPart, strconv.Itoa(i+1), configuration, new(document.State)); err != nil {
+			return err
+		}
+	}
+	return top.put(document.KindDescription, "", configuration, new(document.State))
+}
+
+// A walk puts the documents of a set.
+type walk struct {
+	*writer
+	ctx context.Context
+	set *document.Set
+}
+
+// put brings a document in the state st up to date. version identifies the state in any
+// process; it is empty if it is unknown.
+func (w *walk) put(kind, part, version string, st *document.State) error {
+	return w.putNamed(kind, part, part, version, st, nil)
+}
+
+func (w *walk) putNamed(kind, part, name, version string, st *document.State, check func() error) error {
+	d := &doc{Target: document.Target{Kind: w.src.site.Routes.Kinds[kind], Set: w.set, Part: part}, state: st, check: check}
+	d.name = strings.TrimPrefix(w.src.site.Routes.Path(kind, w.set, name), "/")
+	d.Path = d.name
+	if version != "" {
+		d.validator = document.DigestOf(w.src.print, kind, part, version)
+	}
+	return w.store(w.ctx, d)
+}
+
+// list puts the documents of a capability.
+func (w *walk) list(c resourcesync.Capability) error {
+	switch c {
+	case resourcesync.ResourceList:
+		if err := w.resources(document.KindResourceList); err != nil || !w.src.site.PlainSitemaps {
+			return err
+		}
+		return w.resources(document.KindSitemap)
+	case resourcesync.ChangeList:
+		return w.changes()
+	case resourcesync.ResourceDump:
+		return w.resourceDump()
+	case resourcesync.ChangeDump:
+		return w.changeDump()
+	}
+	return w.archive(c)
+}
+
+// current returns the partition of the set in its current state.
+func (w *walk) current(d *partition.Partitioner) (*partition.Partition, error) {
+	p, err := d.Get(w.ctx)
+	if err != nil {
+		return nil, err
+	}
+	stat, err := document.StatOf(w.ctx, w.set.Stater, partition.Whole)
+	if err != nil || stat.Version == p.Version {
+		return p, err
+	}
+	return d.Renew(w.ctx, p)
+}
+
+// resources puts the Resource List or the sitemap, with the pages if it is an index.
+func (w *walk) resources(kind string) error {
+	p, err := w.current(w.set.Pages)
+	if err != nil {
+		return err
+	}
+	page := w.src.site.Routes.Kinds[kind].Parts
+	for r := range p.Ranges() {
+		st, err := w.set.ResourceState(w.ctx, r, nil)
+		if err != nil {
+			return err
+		}
+		if len(p.Cuts) == 1 {
+			return w.put(kind, "", st.Version, st)
+		}
+		if err := w.put(page, partition.FormatRange(r), st.Version, st); err != nil {
+			return err
+		}
+	}
+	return w.put(kind, "", digest(p.At.UnixNano(), p.Cuts), document.PartitionState(p, nil))
+}
+
+// changes puts the Change List, with the windows and the recent changes if it is an index.
+func (w *walk) changes() error {
+	// The state comes before the windows: they may show later changes.
+	st, err := document.JournalState(w.ctx, document.Target{Set: w.set}, nil)
+	if err != nil {
+		return err
+	}
+	windows, err := w.set.Windows.Get(w.ctx)
+	if err != nil {
+		return err
+	}
+	if len(windows) == 1 {
+		return w.put(document.KindChangeList, "", digestIn(st, windows), &document.State{Windows: windows})
+	}
+	for _, iv := range windows {
+		version := digestIn(st, iv)
+		if !iv.Open() {
+			version = closed(iv, time.Time{})
+		}
+		if err := w.put(document.KindChangeWindow, partition.FormatTime(iv.From), version, &document.State{Windows: windows}); err != nil {
+			return err
+		}
+	}
+	if err := w.put(document.KindRecentChanges, "", digestIn(st, windows), st); err != nil {
+		return err
+	}
+	return w.put(document.KindChangeList, "", digest(windows), &document.State{Windows: windows})
+}
+
+// archive puts an archive, with its pages, and the Change Lists that only the archive of a
+// journal has. An archive of the host has no version, so its documents are always rendered.
+func (w *walk) archive(c resourcesync.Capability) error {
+	if a := w.set.ChangeArchiver; a != nil && c == resourcesync.ChangeListArchive {
+		stat, err := a.StatArchive(w.ctx)
+		if err != nil {
+			return err
+		}
+		windows, err := a.ArchivedWindows(w.ctx, w.src.site.Division.PageSize)
+		if err != nil {
+			return err
+		}
+		for _, iv := range windows {
+			if err := w.put(document.KindChangeWindow, partition.FormatTime(iv.From), closed(iv, stat.Erased), new(document.State)); err != nil {
+				return err
+			}
+		}
+	}
+	t := document.Target{Kind: w.src.site.Routes.Kinds[string(c)], Set: w.set}
+	pages, err := t.ArchivePages(w.ctx)
+	if err != nil {
+		return err
+	}
+	if len(pages) > 1 {
+		for _, p := range pages {
+			if err := w.put(t.Kind.Parts, partition.FormatTime(time.UnixMicro(p.From)), "", new(document.State)); err != nil {
+				return err
+			}
+		}
+	}
+	return w.put(string(c), "", "", new(document.State))
+}
+
+// closed returns the version of the list of a closed interval of a journal, or of an archive
+// from which a change was last erased at a time.
+func closed(iv resourcesync.Interval, erased time.Time) string {
+	return digest("closed", iv, document.Stamp(erased))
+}
+
+// digestIn returns the version of a document that depends on the state st and on values.
+func digestIn(st *document.State, values ...any) string {
+	if st.Version == "" {
+		return ""
+	}
+	return digest(append(values, st.Version)...)
+}
+
+func digest(values ...any) string {
+	sum := sha256.Sum256(fmt.Append(nil, values...))
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}
