@@ -1,13 +1,13 @@
 package rshttp
 
 import (
-	"github.com/resourcesync-go/resourcesync/internal/document"
-
 	"fmt"
 	"net/url"
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/covercache"
+	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
@@ -80,16 +80,18 @@ func (s *Set) given(ownHub string) document.Given {
 	return g
 }
 
-// covers returns the condition that s covers a URL, or nil if that is unknown.
-func (s *Set) covers() (func(*url.URL) bool, error) {
+// covers returns the condition that s covers a URL, or nil if that is unknown, and the cache
+// that it has if a Coverer knows.
+func (s *Set) covers() (func(*url.URL) bool, *covercache.Cache, error) {
 	if s.Prefix != "" && !strings.HasPrefix(s.Prefix, "/") {
-		return nil, fmt.Errorf("%s: Prefix %q must be a path beginning with '/'", document.Title(s.Name), s.Prefix)
+		return nil, nil, fmt.Errorf("%s: Prefix %q must be a path beginning with '/'", document.Title(s.Name), s.Prefix)
 	}
 	if c := document.Upgrade(s.Coverer, s.Provider); c != nil {
-		return c.Covers, nil
+		cache := covercache.New(c.Covers)
+		return cache.Covers, cache, nil
 	}
 	if s.Prefix == "" {
-		return nil, nil
+		return nil, nil, nil
 	}
-	return func(u *url.URL) bool { return strings.HasPrefix(u.Path, s.Prefix) }, nil
+	return func(u *url.URL) bool { return strings.HasPrefix(u.Path, s.Prefix) }, nil, nil
 }

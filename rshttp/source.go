@@ -146,10 +146,11 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 	s.plans = s.site.NewPlanner(o.Limits.Renderings, &s.counters.packages)
 	for i, st := range s.site.Order {
 		s.unready[st], s.recents[st] = new(atomic.Bool), new(atomic.Pointer[recent])
-		covers, err := sets[i].covers()
+		covers, cache, err := sets[i].covers()
 		if err != nil {
 			return nil, fmt.Errorf("rshttp: %w", err)
 		}
+		st.Covered = cache
 		if covers != nil {
 			s.covers = append(s.covers, linkheader.Cover{CapabilityList: st.URL(document.KindCapabilityList, ""), Covers: covers})
 		} else {
@@ -181,6 +182,12 @@ func (s *Source) Wrap(app http.Handler) http.Handler {
 // to GET and HEAD requests for resources that a set covers (section 6.3.3). It does not wrap
 // the ResponseWriter, and sets the header before it calls next: a handler that sets Link,
 // instead of adding to it, replaces the header.
+//
+// What a [resourcesync.Coverer] has answered is cached, for up to 50,000 URLs of each set. A
+// new resource has its link as soon as the Watcher of the set has reported it to [Source.Run],
+// some hundredths of a second after its commit in a store, and after ten seconds at the latest.
+// Without a Watcher, or without Run in this process, it has its link at once. A resource that
+// has left the set may have a link for ten seconds more.
 func (s *Source) Link(next http.Handler) http.Handler {
 	return linkheader.Middleware(s.covers...)(next)
 }

@@ -218,11 +218,10 @@ func (c *upstreamConfig) open(_ context.Context, m *member) (*content, error) {
 		return nil, err
 	}
 	var transport http.RoundTripper = c.scanTransport(m.baseURL)
-	variant, covers := "", sidecar.CacheCovers
+	variant := ""
 	if c.htmlLink { // pages are listed with their links
 		capabilityList := m.capabilityList()
 		transport, variant = sidecar.LinkTransport(transport, capabilityList), "html-link "+capabilityList
-		covers = sidecar.CacheCovered
 	}
 	s.pages, err = sitemap.New(m.baseURL, &sitemap.Options{
 		Sitemaps:  c.sitemaps,
@@ -252,7 +251,7 @@ func (c *upstreamConfig) open(_ context.Context, m *member) (*content, error) {
 		unit:    "page",
 		origin:  s.pages,
 		changed: s.pages.Changed,
-		set:     rshttp.Set{Coverer: covers(lateCoverer{m})},
+		set:     rshttp.Set{Coverer: lateCoverer{m}},
 		uploads: !c.beside,
 		status:  func(now *setStatus) { now.Site = new(s.pages.Status()) },
 	}

@@ -9,6 +9,7 @@ import (
 	"sync/atomic"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/covercache"
 	"github.com/resourcesync-go/resourcesync/internal/packages"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 )
@@ -42,6 +43,9 @@ type Set struct {
 	// unless another value keeps the journal, which may then lag behind the set.
 	ChangeStater  resourcesync.Stater
 	ChangeWatcher resourcesync.Watcher
+
+	// Covered remembers which URLs the set covers, or is nil. RunSets tells it about changes.
+	Covered *covercache.Cache
 
 	Archives []resourcesync.Capability // of the existing archives
 

@@ -138,9 +138,12 @@ func (s *Site) RunSets(ctx context.Context) error {
 		}
 		if st.Watcher != nil {
 			running.Go(func() {
+				st.Covered.Watch(true)
+				defer st.Covered.Watch(false)
 				background.Watch(ctx, st.Watcher.Watch, func() {
 					st.Pages.Wake()
 					st.Packages.Wake()
+					st.Covered.Wake()
 				}, st.Log.With("set", st.Name), "watching a set has ended; restarting")
 			})
 		}
