@@ -2,6 +2,7 @@ package rshttp_test
 
 import (
 	"fmt"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -133,5 +134,42 @@ func TestManySets(t *testing.T) {
 	}
 	if res := get(t, src, strings.TrimPrefix(capabilityLists[50_000], "https://example.org")); res.StatusCode != 200 {
 		t.Error(res.Status)
+	}
+}
+
+// TestStripPrefix: a Source whose paths lack their beginning says so once, with a remedy.
+func TestStripPrefix(t *testing.T) {
+	const said = "mount the Source without http.StripPrefix"
+	for name, tt := range map[string]struct {
+		mount func(src *rshttp.Source) http.Handler
+		paths []string
+		times int
+	}{
+		"stripped":          {func(src *rshttp.Source) http.Handler { return http.StripPrefix("/resourcesync", src) }, []string{"/resourcesync/capabilitylist.xml", "/resourcesync/resourcelist.xml"}, 1},
+		"without the slash": {func(src *rshttp.Source) http.Handler { return http.StripPrefix("/resourcesync/", src) }, []string{"/resourcesync/capabilitylist.xml"}, 1},
+		"wrapped and stripped": {func(src *rshttp.Source) http.Handler {
+			return http.StripPrefix("/resourcesync", src.Wrap(http.NotFoundHandler()))
+		}, []string{"/resourcesync/changelist.xml", "/resourcesync/changelist.xml"}, 1},
+		"by a proxy":           {func(src *rshttp.Source) http.Handler { return src }, []string{"/capabilitylist.xml"}, 1},
+		"mounted as it is":     {func(src *rshttp.Source) http.Handler { return src }, []string{"/resourcesync/capabilitylist.xml", "/resourcesync/none.xml", "/papers/a"}, 0},
+		"another document":     {func(src *rshttp.Source) http.Handler { return http.StripPrefix("/resourcesync", src) }, []string{"/resourcesync/papers/a"}, 0},
+		"wrapped, like a name": {func(src *rshttp.Source) http.Handler { return src.Wrap(http.NotFoundHandler()) }, []string{"/capabilitylist.xml"}, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var log strings.Builder
+			src := newSource(t, &rshttp.Options{Logger: slog.New(slog.NewTextHandler(&log, nil))}, rshttp.Set{Provider: papers(t, "a")})
+			server := httptest.NewServer(tt.mount(src))
+			for _, path := range tt.paths {
+				res, err := server.Client().Get(server.URL + path)
+				if err != nil {
+					t.Fatal(err)
+				}
+				res.Body.Close()
+			}
+			server.Close()
+			if n := strings.Count(log.String(), said); n != tt.times {
+				t.Errorf("said %d times, want %d:\n%s", n, tt.times, log.String())
+			}
+		})
 	}
 }

@@ -54,8 +54,6 @@
 package rshttp
 
 import (
-	"github.com/resourcesync-go/resourcesync/internal/document"
-
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -63,6 +61,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/internal/admission"
 	"github.com/resourcesync-go/resourcesync/internal/baseurl"
+	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/packages"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
@@ -84,6 +83,7 @@ type Source struct {
 	renderings admission.Limiter // of documents
 	transfers  *transfer.Limiter
 	covers     []linkheader.Cover
+	stripped   atomic.Bool                               // it was logged that paths lack their beginning
 	templates  *webpage.Templates                        // nil without pages
 	unready    map[*document.Set]*atomic.Bool            // whether the last request failed because the set was not ready
 	recents    map[*document.Set]*atomic.Pointer[recent] // for pages
@@ -173,6 +173,7 @@ func (s *Source) Wrap(app http.Handler) http.Handler {
 	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if !s.answer(w, r) {
+			s.noteStripped(r, false)
 			app.ServeHTTP(w, r)
 		}
 	})
@@ -193,9 +194,14 @@ func (s *Source) Link(next http.Handler) http.Handler {
 }
 
 // ServeHTTP serves the Source's documents and its Hub, and answers 404 to all other requests.
-// It matches the complete path of the request, wherever it is mounted.
+// It matches the complete path of the request, wherever it is mounted, so it must not be behind
+// [http.StripPrefix]; the log names the first request whose path lacks its beginning.
 func (s *Source) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if !s.answer(w, r) && reqbody.None(w, r) {
+	if s.answer(w, r) {
+		return
+	}
+	s.noteStripped(r, true)
+	if reqbody.None(w, r) {
 		http.NotFound(w, r)
 	}
 }
