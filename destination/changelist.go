@@ -188,7 +188,7 @@ func (l *listReader) estimate(p *state.Staged, e *rsxml.Entry) {
 	}
 	early := l.st.Known && !t.After(l.st.Cursor)
 	l.early = l.early || early && p.Age != state.AgeKnown
-	p.Late = early && (p.Age == state.AgeNew || l.late)
+	p.Late = early && p.Age == state.AgeNew || l.late
 	before := l.before
 	if l.known != nil {
 		before = l.known.Date

@@ -194,7 +194,7 @@ func (k *knowledge) judge(in *Set, p *Staged) verdict {
 		return doubtful // listed late, it can also have been made late
 	case t.Before(last):
 		return older
-	case p.Late && !k.copied && !k.waiting:
+	case p.Late && !k.copied && (!k.waiting || k.row.doubt != DoubtNone):
 		return doubtful
 	}
 	return newer

@@ -60,7 +60,7 @@ type Staged struct {
 	Estimate time.Time     // of the change, if it has no datetime
 	Lag      time.Duration // between the change and an answer that lacked it, or 0
 	Unsure   Doubt         // another entry can be the last one of the resource
-	Late     bool          // it is new or from a notification, and before a change that was read earlier
+	Late     bool          // it is new and before a change that was read earlier, or from a notification
 }
 
 // MayBeFollowed makes a new change without a time a question: a document that could not be read can have had a later
