@@ -101,8 +101,14 @@ func (s *State) NoteChange(in *Set, p *Staged) (noted bool, err error) {
 			return false, err
 		}
 	}
-	if verdict == newer && k.copied && p.Age != AgeNew && k.have.isAsOf(c) {
-		p.ask(DoubtVersion, time.Time{}) // the copy is what was there after this very change
+	if verdict == newer && k.copied && p.Age != AgeNew && k.have.isAsOf(c) { // the copy is what was there after this very change
+		switch {
+		case !deleted:
+			p.ask(max(p.Doubt, DoubtVersion), time.Time{})
+		case k.have.Set == in.URI && c.Type == resourcesync.Deleted: // of the same time as a change after it, perhaps
+			c.Type = resourcesync.Updated
+			p.ask(DoubtDeletion, k.have.LastMod)
+		}
 	}
 	if c.Type == resourcesync.Deleted {
 		if over, asked, err := s.delete(&p.Pending, &k); over || err != nil {
