@@ -68,6 +68,24 @@ func TestD10_UnreadableIsKept(t *testing.T) {
 	})
 }
 
+// TestD10_UnreadableAtFirst records what a first scan, which a process before has begun, could not
+// read.
+func TestD10_UnreadableAtFirst(t *testing.T) {
+	eachEngine(t, func(t *testing.T, db database) {
+		set := db.open(t, nil).mustSet(t, "", &scan.SetOptions{AwaitScan: true})
+		if err := set.Put(t.Context(), files(10, 0)...); err != nil {
+			t.Fatal(err)
+		}
+		got, err := set.Scan(t.Context(), unreadable(files(0, 2), resourcesync.Range{From: "a/", To: "a0"}))
+		if err != nil || got.Unreadable != 10 {
+			t.Errorf("%+v, %v", got, err)
+		}
+		if kept, err := set.Kept(t.Context()); err != nil || kept != (scan.Kept{Unreadable: 10}) {
+			t.Errorf("%+v, %v", kept, err)
+		}
+	})
+}
+
 // TestD10_Guard holds too many deletions over a restart, goes on with creations and
 // updates, and publishes when they are confirmed or the time is over.
 func TestD10_Guard(t *testing.T) {

@@ -130,6 +130,10 @@ func (sc *scanRun) run(ctx context.Context, resources iter.Seq2[resourcesync.Res
 		if err := sc.sweep(ctx, missing); err != nil {
 			return err
 		}
+		sc.guard = before
+		if err := sc.settle(ctx); err != nil {
+			return err
+		}
 		return sc.set.openAfterScan(ctx)
 	}
 	hold, err := sc.judge(ctx, missing)
