@@ -140,6 +140,10 @@ type Options struct {
 	// any number is withdrawn; if negative, two.
 	MaxRefuse float64
 
+	// Remedy says in the log what else shows a hidden set again. If empty, it names Stranger and
+	// ConfirmRefusals.
+	Remedy string
+
 	// UserAgent is sent with requests. If empty, "resourcesync" is used.
 	UserAgent string
 
@@ -254,6 +258,7 @@ func (o *Options) complete() error {
 	o.Rate = cmp.Or(o.Rate, 20)
 	o.Revisit = cmp.Or(o.Revisit, 1)
 	o.MaxRefuse = cmp.Or(o.MaxRefuse, 0.25)
+	o.Remedy = cmp.Or(o.Remedy, "set Options.Stranger to a visitor that it trusts, or call ConfirmRefusals to publish the deletions")
 	o.Concurrency = cmp.Or(o.Concurrency, 2)
 	o.UserAgent = cmp.Or(o.UserAgent, "resourcesync")
 	o.Stranger.complete()

@@ -175,8 +175,7 @@ func (s *Site) refused(ctx context.Context, p *page) (stranger bool, err error) 
 // hide hides the set. The caller holds the lock.
 func (s *Site) hide(e *StrangerError) {
 	s.hidden = e
-	s.log.Error("the set is not shown: set the address and header of a visitor that the website trusts, or none, with --scan-as; or permit the address in the website; or publish the deletions with confirm-deletions; see docs/sidecar.md",
-		"error", e, "rule", e.Rule(), "confirm", "resourcesync confirm-deletions")
+	s.log.Error("the set is not shown; permit the address of the visitor in the website, or "+s.options.Remedy, "error", e, "rule", e.Rule())
 }
 
 // show shows the set again, and has it scanned. The caller holds the lock.

@@ -237,6 +237,7 @@ func (c *upstreamConfig) open(_ context.Context, m *member) (*content, error) {
 		Folder:    folder,
 		Stranger:  c.stranger,
 		MaxRefuse: c.storeOptions().MaxDelete,
+		Remedy:    "set the address and header of one that it trusts, or none, with --scan-as, or publish the deletions with \"resourcesync confirm-deletions\"; see docs/sidecar.md",
 
 		RespectCacheControl: c.respectCacheControl,
 
