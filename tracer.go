@@ -14,7 +14,7 @@ type Tracer interface {
 	// work. The caller calls it once.
 	//
 	// The names of spans are "resourcesync.render" (a document, because of a request),
-	// "resourcesync.plan" (a package), "resourcesync.submit" (a notification, to a remote
+	// "resourcesync.plan" (a package), "resourcesync.scan" (of an origin), "resourcesync.submit" (a notification, to a remote
 	// hub) and "resourcesync.deliver" (a notification, to a subscriber). Attributes name
 	// the kind of document, set, path, topic, host of the hub or subscriber, and number
 	// of the notification.

@@ -38,6 +38,9 @@ type Options struct {
 	// Observe is called after each scan of this process. It must not block.
 	Observe func(Result)
 
+	// Tracer records a span named "resourcesync.scan" for each scan, if it is not nil.
+	Tracer resourcesync.Tracer
+
 	// Progress is called about four times a second during the first complete scan of this
 	// process, and at its end. It must not block.
 	Progress func(FirstScan)
@@ -59,6 +62,7 @@ type Set struct {
 	origin   Origin
 	options  Options
 	log      *slog.Logger
+	name     string
 	identity *Identity // to be recorded; nil if it is not
 
 	running    atomic.Bool
@@ -88,7 +92,7 @@ type Result struct {
 // is scanned before [Set.Run]. If the set has the resources of another origin, the error is an
 // [*OriginError]. o may be nil.
 func Into[S Stored](ctx context.Context, store Store[S], name string, origin Origin, o *Options) (*Set, error) {
-	s := &Set{origin: origin, woken: make(chan struct{}, 1)}
+	s := &Set{name: name, origin: origin, woken: make(chan struct{}, 1)}
 	if o != nil {
 		s.options = *o
 	}
@@ -155,7 +159,9 @@ func (s *Set) scan(ctx context.Context) (resourcesync.ScanResult, error) {
 	s.turn.Lock()
 	defer s.turn.Unlock()
 	began := time.Now()
-	result, err := s.fill(ctx)
+	work, end := s.trace(ctx)
+	result, err := s.fill(work)
+	end(err)
 	if ctx.Err() == nil && !errors.Is(err, resourcesync.ErrScanning) {
 		s.note(Result{result, false, time.Now(), time.Since(began), s.progress().Skipped, err})
 	}
@@ -169,6 +175,14 @@ func (s *Set) scan(ctx context.Context) (resourcesync.ScanResult, error) {
 		s.last.Store(&failed)
 	}
 	return result, err
+}
+
+// trace begins the span of a scan.
+func (s *Set) trace(ctx context.Context) (work context.Context, end func(error)) {
+	if s.options.Tracer == nil {
+		return ctx, func(error) {}
+	}
+	return s.options.Tracer.Start(ctx, "resourcesync.scan", slog.String("set", s.name))
 }
 
 func (s *Set) note(r Result) {

@@ -3,6 +3,7 @@ package scan
 import (
 	"context"
 	"errors"
+	"syscall"
 	"time"
 
 	"golang.org/x/sync/errgroup"
@@ -82,7 +83,11 @@ func (s *Set) scanAll(ctx context.Context) {
 		default:
 			retry = min(retry, s.options.Every)
 			if before == nil || before.Error() != err.Error() { // a repeated failure is one line
-				s.log.Error("scan failed; no deletions are recorded", "error", err, "next_in", retry)
+				message := "scan failed; no deletions are recorded"
+				if errors.Is(err, syscall.ENOSPC) {
+					message += "; make room on the disk"
+				}
+				s.log.Error(message, "error", err, "next_in", retry)
 			}
 			s.pause(ctx, retry, retry, s.woken)
 			retry *= 2
@@ -123,8 +128,10 @@ func (s *Set) watch(ctx context.Context) {
 // scanPart scans the changed resources. It reports false if a complete scan is needed.
 func (s *Set) scanPart(ctx context.Context, parter Parter, paths []string) (done bool) {
 	for retry := partRetry; ctx.Err() == nil; {
-		ranges, resources := parter.Part(ctx, paths)
-		result, err := s.stored.ScanRanges(ctx, ranges, resources)
+		work, end := s.trace(ctx)
+		ranges, resources := parter.Part(work, paths)
+		result, err := s.stored.ScanRanges(work, ranges, resources)
+		end(err)
 		switch {
 		case errors.Is(err, resourcesync.ErrScanning):
 			s.pause(ctx, retry, retry, nil)

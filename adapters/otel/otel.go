@@ -18,8 +18,6 @@ import (
 	"go.opentelemetry.io/otel/codes"
 	"go.opentelemetry.io/otel/propagation"
 	"go.opentelemetry.io/otel/trace"
-
-	"github.com/resourcesync-go/resourcesync"
 )
 
 // Options are the optional arguments of [New].
@@ -90,24 +88,3 @@ type setter func(field, value string)
 func (s setter) Get(string) string       { return "" }
 func (s setter) Set(field, value string) { s(field, value) }
 func (s setter) Keys() []string          { return nil }
-
-// Scan calls scan in a span named "resourcesync.scan" with its result. scan gets the context
-// of the span, and uses it for the listing too, whose requests or queries are then children
-// of the span:
-//
-//	result, err := tracer.Scan(ctx, "files", func(ctx context.Context) (resourcesync.ScanResult, error) {
-//		return set.Scan(ctx, folder.Resources(ctx))
-//	})
-func (t *Tracer) Scan(ctx context.Context, set string, scan func(context.Context) (resourcesync.ScanResult, error)) (resourcesync.ScanResult, error) {
-	ctx, span := t.tracer.Start(ctx, "resourcesync.scan", trace.WithAttributes(attribute.String("resourcesync.set", set)))
-	result, err := scan(ctx)
-	span.SetAttributes(
-		attribute.Int("resourcesync.created", result.Created),
-		attribute.Int("resourcesync.updated", result.Updated),
-		attribute.Int("resourcesync.deleted", result.Deleted),
-		attribute.Int("resourcesync.unchanged", result.Unchanged),
-		attribute.Int("resourcesync.held", result.Held),
-	)
-	end(span, err)
-	return result, err
-}

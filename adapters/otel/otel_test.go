@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"iter"
 	"log/slog"
 	"net"
 	"net/http"
@@ -27,6 +28,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/otel"
 	"github.com/resourcesync-go/resourcesync/internal/subscriber"
 	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/scan"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 )
@@ -112,32 +114,34 @@ func TestFailure(t *testing.T) {
 	}
 }
 
-// TestScan: a scan has a span with its result, and the listing has its context.
+// TestScan: a scan has a span, and the listing has its context.
 func TestScan(t *testing.T) {
 	provider, spans := recorded()
 	tracer := otel.New(provider, nil)
-	set := memory.New(nil)
-	result, err := tracer.Scan(t.Context(), "papers", func(ctx context.Context) (resourcesync.ScanResult, error) {
-		_, end := tracer.Start(ctx, "listing")
-		defer end(nil)
-		return set.Scan(ctx, func(yield func(resourcesync.Resource, error) bool) {
-			yield(resourcesync.Resource{Key: "a", URI: "https://example.org/a"}, nil)
-		})
-	})
-	if err != nil || result.Created != 1 {
-		t.Fatalf("%+v %v", result, err)
+	set, err := scan.Into(t.Context(), new(memory.Store), "papers", listed{tracer}, &scan.Options{Tracer: tracer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := set.Update(t.Context()); err == nil {
+		t.Error("the scan did not fail")
 	}
 	scans, listings := named(spans, "resourcesync.scan"), named(spans, "listing")
 	if len(scans) != 1 || len(listings) != 1 || listings[0].Parent().SpanID() != scans[0].SpanContext().SpanID() {
 		t.Fatalf("scans %v, listings %v", scans, listings)
 	}
-	if got := attributes(scans[0]); !strings.Contains(got, "resourcesync.set=papers resourcesync.created=1") {
-		t.Errorf("attributes: %s", got)
+	if got := attributes(scans[0]); !strings.Contains(got, "resourcesync.set=papers") || scans[0].Status().Code != codes.Error {
+		t.Errorf("attributes: %s; status %v", got, scans[0].Status())
 	}
-	if _, err := tracer.Scan(t.Context(), "papers", func(context.Context) (resourcesync.ScanResult, error) {
-		return resourcesync.ScanResult{}, errors.New("no disk")
-	}); err == nil || named(spans, "resourcesync.scan")[1].Status().Code != codes.Error {
-		t.Errorf("a failed scan: %v", err)
+}
+
+// listed is an origin that fails after a span of its own.
+type listed struct{ tracer *otel.Tracer }
+
+func (l listed) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, error] {
+	return func(yield func(resourcesync.Resource, error) bool) {
+		_, end := l.tracer.Start(ctx, "listing")
+		end(nil)
+		yield(resourcesync.Resource{}, errors.New("no disk"))
 	}
 }
 

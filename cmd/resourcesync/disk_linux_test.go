@@ -68,7 +68,7 @@ func TestDiskFull(t *testing.T) {
 	for i := range files {
 		write(t, filepath.Join(folder, fmt.Sprintf("%04d", i)), "")
 	}
-	s.stderr.await(`level=ERROR msg="scan failed.*full`)
+	s.stderr.await(`level=ERROR msg="scan failed.*make room on the disk" error=.*full`)
 	healthz(503)
 	s.stderr.await(`level=ERROR msg=unhealthy`)
 	if listed := s.listed(); !strings.HasSuffix(listed, "first") {

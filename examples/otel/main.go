@@ -8,8 +8,8 @@
 //	curl http://127.0.0.1:8080/resourcesync/resourcelist.xml
 //	curl http://127.0.0.1:8080/resourcesync/resourcelist.xml
 //
-// Each span is one JSON object on the standard output: a scan of the folder each minute, the
-// two requests, and the rendering that the first of them caused, in the same trace. Replace
+// Each span is one JSON object on the standard output: the scans of the folder, the two
+// requests, and the rendering that the first of them caused, in the same trace. Replace
 // stdouttrace by otlptracehttp to send them to a collector.
 package main
 
@@ -31,7 +31,6 @@ import (
 	sdk "go.opentelemetry.io/otel/sdk/trace"
 	"golang.org/x/sync/errgroup"
 
-	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/dir"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/adapters/otel"
@@ -75,8 +74,11 @@ func run(ctx context.Context, ln net.Listener, path string, out io.Writer) error
 		return err
 	}
 	defer folder.Close()
-	set := memory.New(&memory.Options{SetOptions: scan.SetOptions{AwaitScan: true}})
-	src, err := rshttp.New(site+"resourcesync/", []rshttp.Set{{Provider: set, Prefix: "/"}},
+	set, err := scan.Into(ctx, new(memory.Store), "files", folder, &scan.Options{Every: time.Minute, Tracer: tracer})
+	if err != nil {
+		return err
+	}
+	src, err := rshttp.New(site+"resourcesync/", []rshttp.Set{{Provider: set}},
 		&rshttp.Options{Tracer: tracer, Hub: &hub.Options{}})
 	if err != nil {
 		return err
@@ -98,23 +100,5 @@ func run(ctx context.Context, ln net.Listener, path string, out io.Writer) error
 		return server.Close()
 	})
 	g.Go(func() error { return src.Run(ctx) })
-	g.Go(func() error { return rescan(ctx, tracer, set, folder) })
 	return g.Wait()
-}
-
-// rescan scans the folder each minute, in a span of its own, until ctx ends.
-func rescan(ctx context.Context, tracer *otel.Tracer, set *memory.Set, folder *dir.Dir) error {
-	for {
-		_, err := tracer.Scan(ctx, "files", func(ctx context.Context) (resourcesync.ScanResult, error) {
-			return set.Scan(ctx, folder.Resources(ctx))
-		})
-		if err != nil && ctx.Err() == nil {
-			log.Print(err)
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-time.After(time.Minute):
-		}
-	}
 }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"time"
 
 	"zombiezen.com/go/sqlite"
@@ -33,12 +34,14 @@ func (db *database) take(ctx context.Context, f func(*connection) error) error {
 }
 
 // explain adds the cause of an error of the database at path where it is known:
-// rowdb.ErrDamaged, or the error of the system if the folder is the likely cause. The
-// errors of SQLite do not name it.
+// rowdb.ErrDamaged, a full disk, or the error of the system if the folder is the likely cause.
+// The errors of SQLite do not name it.
 func explain(err error, path string) error {
 	switch sqlite.ErrCode(err).ToPrimary() {
 	case sqlite.ResultCorrupt, sqlite.ResultNotADB:
 		return fmt.Errorf("file %s: %w: %w", path, rowdb.ErrDamaged, err)
+	case sqlite.ResultFull:
+		return fmt.Errorf("%w: %w", err, syscall.ENOSPC)
 	case sqlite.ResultIOErr, sqlite.ResultCantOpen, sqlite.ResultReadOnly:
 		if path == "" {
 			return err
