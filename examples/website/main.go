@@ -30,7 +30,8 @@ func main() {
 	log.Fatal(err)
 }
 
-// run serves a website, and its ResourceSync documents, until ctx ends.
+// run serves a website, and its ResourceSync documents, until ctx ends, and returns why it
+// ended.
 func run(ctx context.Context, ln net.Listener, database string) error {
 	site := "http://" + ln.Addr().String() + "/"
 	website := newWebsite(site)
@@ -55,7 +56,11 @@ func run(ctx context.Context, ln net.Listener, database string) error {
 	handler := sidecar.Wrap(website, src, &sidecar.Options{Changed: pages.Changed}) // notices writes
 	server := &http.Server{Handler: handler, ReadHeaderTimeout: 10 * time.Second}
 	defer server.Close()
-	go server.Serve(ln)
-	return src.Run(ctx)
+	ctx, stop := context.WithCancelCause(ctx)
+	go func() { stop(server.Serve(ln)) }()
+	if err := src.Run(ctx); err != nil {
+		return err
+	}
+	return context.Cause(ctx)
 	//docs:end
 }

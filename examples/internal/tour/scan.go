@@ -2,6 +2,7 @@ package tour
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -45,7 +46,7 @@ func (s *ScanSite) Start() {
 	go func() { ended <- s.run(ctx, ln) }()
 	s.stop = func() {
 		cancel()
-		if err := <-ended; err != nil {
+		if err := <-ended; !errors.Is(err, context.Canceled) {
 			s.t.Error(err)
 		}
 		ln.Close()
