@@ -80,16 +80,19 @@ func (b *buffer) String() string {
 	return b.text.String()
 }
 
-// shell returns a command for bash in a folder, with a cache folder of its own.
+// shell returns a command for bash in a folder, with a cache folder of its own. What it compiles
+// does not depend on the folder, so that other clones find it in the build cache.
 func shell(t *testing.T, folder, command string) *exec.Cmd {
 	t.Helper()
 	cmd := exec.Command("bash", "-euo", "pipefail", "-c", command)
 	cmd.Dir = folder
-	build, err := exec.Command("go", "env", "GOCACHE").Output()
+	out, err := exec.Command("go", "env", "GOCACHE", "GOFLAGS").Output()
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(folder, ".cache"), "GOCACHE="+strings.TrimSpace(string(build)))
+	cache, flags, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
+	cmd.Env = append(os.Environ(), "XDG_CACHE_HOME="+filepath.Join(folder, ".cache"), "GOCACHE="+cache,
+		"GOFLAGS="+flags+" -trimpath -ldflags=-s", "CGO_ENABLED=0")
 	return cmd
 }
 
