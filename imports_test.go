@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 const module = "github.com/resourcesync-go/resourcesync"
@@ -22,6 +24,7 @@ var floors = map[string]int{
 	"/internal/edits":            0,
 	"/internal/leaktest":         1,
 	"/internal/needs":            1,
+	"/internal/testmain":         1,
 	"/internal/webpage":          1,
 	"/internal/pages":            3,
 	"/internal/background":       1,
@@ -155,6 +158,7 @@ var linked = map[string][]string{
 // TestEngines holds that a program links the driver of its own engine only, and no
 // HTTP for a store alone.
 func TestEngines(t *testing.T) {
+	needs.Time(t)
 	for path, allowed := range linked {
 		out, err := exec.Command("go", "list", "-deps", module+path).Output()
 		if err != nil {

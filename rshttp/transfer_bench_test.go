@@ -15,6 +15,8 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/rshttp"
+
+	"github.com/resourcesync-go/resourcesync/internal/testmain"
 )
 
 // beFetcher makes a process of this test a client.
@@ -25,7 +27,7 @@ func TestMain(m *testing.M) {
 		fetchAll(os.Stdin, os.Stdout)
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(testmain.Run(m))
 }
 
 // fetchAll reads addresses, asks each for a package, and writes how many bytes came

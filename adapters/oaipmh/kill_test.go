@@ -20,6 +20,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/internal/oaitest"
 	"github.com/resourcesync-go/resourcesync/scan"
+
+	"github.com/resourcesync-go/resourcesync/internal/testmain"
 )
 
 // childURL tells a process that it is the child of a test, and which repository it harvests.
@@ -34,7 +36,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	os.Exit(m.Run())
+	os.Exit(testmain.Run(m))
 }
 
 // child harvests once.

@@ -19,6 +19,8 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sidecar"
+
+	"github.com/resourcesync-go/resourcesync/internal/testmain"
 )
 
 // roles are the servers that the benchmarks compare, each in a process of its own.
@@ -73,7 +75,7 @@ const roleVariable = "RESOURCESYNC_BENCH_ROLE"
 func TestMain(m *testing.M) {
 	role, upstream, _ := strings.Cut(os.Getenv(roleVariable), " ")
 	if role == "" {
-		os.Exit(m.Run())
+		os.Exit(testmain.Run(m))
 	}
 	slog.SetLogLoggerLevel(slog.LevelError)
 	ln, err := net.Listen("tcp", "127.0.0.1:0")

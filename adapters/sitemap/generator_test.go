@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/testmain"
 )
 
 const (
@@ -31,7 +33,7 @@ func children(n int) int { return (n + perSitemap - 1) / perSitemap }
 func TestMain(m *testing.M) {
 	text := os.Getenv(generatorVariable)
 	if text == "" {
-		os.Exit(m.Run())
+		os.Exit(testmain.Run(m))
 	}
 	n, err := strconv.Atoi(text)
 	if err == nil {
