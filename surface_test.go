@@ -14,12 +14,15 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // TestSurface holds that an application can name, and `go doc` shows, everything that an
 // exported declaration of a public package mentions: no type of an internal package, and
 // no method that an exported type has only by embedding an unexported one.
 func TestSurface(t *testing.T) {
+	needs.Time(t)
 	for _, pkg := range publicPackages(t) {
 		s := surface{pkg: pkg, seen: map[types.Type]bool{}}
 		scope := pkg.Scope()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync/destination"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // requested returns the documents and packages of a site that have been requested, and forgets
@@ -29,6 +30,7 @@ func (s *site) requested() (paths []string) {
 // TestReadAlike has lists that are divided in ways which the specification does not have. The
 // check follows them to the same documents as a Destination. Those in question begin with "/x-".
 func TestReadAlike(t *testing.T) {
+	needs.Time(t)
 	next := func(href string) string { return `<rs:ln rel="next" href="` + href + `"/>` + "\n" }
 	page := func(s *site, path, links string) {
 		s.add(path, urlset+up+links+ofList1+"</urlset>")

@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/destination"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
@@ -186,6 +187,7 @@ func TestFollowRemoved(t *testing.T) {
 // order, and processes are replaced.
 func TestFollowLoss(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	changes, _ := strconv.Atoi(cmp.Or(os.Getenv("RESOURCESYNC_FOLLOW_CHANGES"), "2000"))
 	seed := rand.Uint64()
 	t.Logf("%d changes, seed %d", changes, seed)
@@ -273,6 +275,7 @@ func (l *lossy) between(next http.Handler) http.Handler {
 // TestRenewal has a hub with short leases: the subscription is renewed before each ends.
 func TestRenewal(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	o := pushOptions(t, true, false)
 	o.Hub.MaxLease, o.Hub.DefaultLease = 2*time.Second, 2*time.Second
 	src := newSource(t, o)

@@ -244,6 +244,7 @@ func openKilled(t *testing.T, url, dir string, at int) (m *mirror, operations *i
 // Source changes. The user's files are in the way of some resources from before, and others appear
 // after the kill. No copy is lost, none is taken for the user's, and none of his files is touched.
 func TestKilledAnywhere(t *testing.T) {
+	needs.Time(t)
 	for at, last := 1, false; !last; at++ {
 		src := newSource(t, nil)
 		for _, name := range []string{"a", "b/c", "b/d/e", "theirs", "withdrawn", "withdrawn-folder/x"} {

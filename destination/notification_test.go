@@ -13,6 +13,7 @@ import (
 	"github.com/coder/websocket"
 
 	"github.com/resourcesync-go/resourcesync/destination"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // A pushScript is a Source whose documents and notifications are written by hand. NOW+n in
@@ -209,6 +210,7 @@ func (p *pushScript) await(t *testing.T, dir string, want map[string]string) {
 // the missed change.
 func TestStaleChangeList(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	p := newPushScript(t)
 	dir, before := p.follow(t)
 	p.messages <- p.expand(notice("NOW+20", "NOW+30", "created c NOW+25"))

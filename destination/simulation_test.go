@@ -22,6 +22,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/destination"
 	"github.com/resourcesync-go/resourcesync/destination/internal/simulation"
 	"github.com/resourcesync-go/resourcesync/internal/fault"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // simulated is a Destination with its folder.
@@ -118,6 +119,9 @@ func runSimulations(t *testing.T, n int, script func(i int) *simulation.Script, 
 // TestSimulation runs random histories. See package simulation.
 func TestSimulation(t *testing.T) {
 	n := number(t, "RESOURCESYNC_SIMULATION", 200)
+	if testing.Short() {
+		n = min(n, 20)
+	}
 	first := number(t, "RESOURCESYNC_SIMULATION_SEED", 1)
 	var mu sync.Mutex
 	outcomes := make(map[simulation.Outcome]int)
@@ -148,6 +152,7 @@ var cpuTime = func() time.Duration { return 0 }
 
 // TestSimulationShort runs short histories: one of so many that are next to each other.
 func TestSimulationShort(t *testing.T) {
+	needs.Time(t)
 	every := number(t, "RESOURCESYNC_SIMULATION_SHORT", 499)
 	all := slices.Collect(simulation.Short)
 	var failed atomic.Int64
@@ -204,6 +209,7 @@ func reportFailure(t *testing.T, name string, s *simulation.Script) {
 
 // TestSimulationScripts runs the histories of defects that have been mended.
 func TestSimulationScripts(t *testing.T) {
+	needs.Time(t)
 	files, err := filepath.Glob(filepath.Join(scripts, "*.txt"))
 	if err != nil || len(files) == 0 {
 		t.Fatalf("no scripts: %v", err)

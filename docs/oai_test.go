@@ -13,6 +13,7 @@ import (
 // TestOAI types what docs/oai.md says, in a fresh clone, with a repository of 250 records
 // whose pages are on this computer.
 func TestOAI(t *testing.T) {
+	needs.Time(t)
 	needs.Program(t, "git")
 	needs.Program(t, "bash")
 	repository := oaitest.New("", 0, time.Time{})

@@ -163,6 +163,7 @@ func typeCommands(t *testing.T, folder, address string, all []block, replace *st
 // TestQuickstart types what docs/quickstart.md says, in a fresh clone, and compares the
 // output with what it shows. Only the address of the Source is another one.
 func TestQuickstart(t *testing.T) {
+	needs.Time(t)
 	needs.Program(t, "git")
 	needs.Program(t, "bash")
 	needs.Program(t, "curl")

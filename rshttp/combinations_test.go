@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
@@ -123,6 +124,7 @@ func (a abilities) set(s *shelf) rshttp.Set {
 // and nothing else is, everything that a document leads to is there, and HEAD says
 // what GET does.
 func TestCombinations(t *testing.T) {
+	needs.Time(t)
 	s := newShelf(t)
 	for i := range 5 {
 		s.put(fmt.Sprint(i), noise(uint32(i), 50*i))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
@@ -260,6 +261,7 @@ func TestRS6_Submission(t *testing.T) {
 // TestRS14_RS16_RS17_FrameworkNotifications: those of a set in which much
 // happens are such as the specification wants them.
 func TestRS14_RS16_RS17_FrameworkNotifications(t *testing.T) {
+	needs.Time(t)
 	check := func([]byte, bool) {}
 	if shared := os.Getenv("RESOURCESYNC_SHARED"); shared != "" {
 		check = validate(t, filepath.Join(shared, "schema"))
@@ -326,6 +328,7 @@ func TestRS14_RS16_RS17_FrameworkNotifications(t *testing.T) {
 // TestRS15_TableOfChanges: through the life of a Source, each change of table 2 is announced, and
 // no other. That its Source Description is deleted no Source announces: it has ended.
 func TestRS15_TableOfChanges(t *testing.T) {
+	needs.Time(t)
 	h := newHubServer(t)
 	hubs := []topic.RemoteHub{{URI: h.uri}}
 	s := newShelf(t)
@@ -649,6 +652,7 @@ func TestPushRestart(t *testing.T) {
 
 // TestPushProviders: sets with few upgrades are pushed as far as they can be.
 func TestPushProviders(t *testing.T) {
+	needs.Time(t)
 	all := memory.New(nil)
 	bare := tableOf(1)
 	for name, tt := range map[string]struct {

@@ -20,10 +20,12 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/bucket"
 	"github.com/resourcesync-go/resourcesync/adapters/bucket/azurebucket"
 	"github.com/resourcesync-go/resourcesync/adapters/bucket/s3bucket"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // TestEndlessListing has stores whose listings have no end. A scan notices that, and deletes nothing.
 func TestEndlessListing(t *testing.T) {
+	needs.Time(t)
 	for store, tt := range map[string]struct {
 		publish func(t *testing.T, endpoint string) *published
 		write   func(keys []string, token string) string
@@ -98,6 +100,7 @@ func listingOfAzure(keys []string, token string) string {
 
 // TestLargeListing has stores whose response to a request of a listing has no end.
 func TestLargeListing(t *testing.T) {
+	needs.Time(t)
 	for name, tt := range map[string]struct {
 		begin   string
 		publish func(t *testing.T, endpoint string) *published

@@ -70,6 +70,7 @@ func startCatmandu(t *testing.T) (url, file string) {
 
 // TestCatmandu harvests an implementation that is in production elsewhere.
 func TestCatmandu(t *testing.T) {
+	needs.Time(t)
 	url, file := startCatmandu(t)
 	at := func(ago time.Duration) string { return time.Now().Add(-ago).UTC().Format("2006-01-02T15:04:05Z") }
 	var records []catmanduRecord

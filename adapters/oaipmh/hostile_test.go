@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/oaipmh"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/oaitest"
 )
 
@@ -70,6 +71,7 @@ func TestExpiry(t *testing.T) {
 // TestGranularity harvests repositories that do not do what they state. A record changes
 // after the first harvest, on the same day.
 func TestGranularity(t *testing.T) {
+	needs.Time(t)
 	for name, misstate := range map[string]func(*oaitest.Repository){
 		"seconds":                       func(*oaitest.Repository) {},
 		"days":                          func(r *oaitest.Repository) { r.Granularity = "YYYY-MM-DD" },
@@ -135,6 +137,7 @@ func TestBroken(t *testing.T) {
 
 // TestErrors harvests repositories that cannot be harvested, or not with these options.
 func TestErrors(t *testing.T) {
+	needs.Time(t)
 	respond := func(status int, text string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
 			w.WriteHeader(status)

@@ -23,6 +23,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
@@ -257,6 +258,7 @@ func TestScan(t *testing.T) {
 // withdrawn at once, what cannot be asked for stays, and what was withheld is not
 // asked for again unless its lastmod moves.
 func TestPrivacy(t *testing.T) {
+	needs.Time(t)
 	for name, tt := range map[string]struct {
 		now    http.HandlerFunc
 		listed bool // if it was not before

@@ -17,6 +17,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // TestStrangerHeaders has every request say that it was forwarded for a stranger, also those for
@@ -226,6 +227,7 @@ func TestRefusedMeanwhile(t *testing.T) {
 // TestSampleOfMany has a set of so many pages that a sample reads only parts of it. A bounded number
 // of requests shows how many the website refuses strangers, wherever they are.
 func TestSampleOfMany(t *testing.T) {
+	needs.Time(t)
 	const pages = 130_000
 	h := newHarness(t, sitemap.Options{})
 	var requests, from, to atomic.Int64

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // A wordPress is a website with the REST interface of WordPress. Its sitemap has no dates.
@@ -156,6 +157,7 @@ func TestWordPressNotAsked(t *testing.T) {
 // TestWordPressFails has interfaces that fail in some way. The log says so once, not at each scan,
 // and the scan succeeds.
 func TestWordPressFails(t *testing.T) {
+	needs.Time(t)
 	endless := func(w http.ResponseWriter, r *http.Request) {
 		text := strings.Repeat(`{"link":"x"},`, 1000)
 		_, _ = io.WriteString(w, "[")

@@ -21,6 +21,7 @@ import (
 // hub in it, except where scans allows it.
 func TestD17_Plans(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	r := &record{statements: map[string]statement{}, sites: map[string]bool{}, excused: map[string]bool{}}
 	for _, e := range engines {
 		t.Run(e.name, func(t *testing.T) {

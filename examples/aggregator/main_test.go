@@ -25,6 +25,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
 	"github.com/resourcesync-go/resourcesync/destination"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 	"github.com/resourcesync-go/resourcesync/topic"
@@ -155,6 +156,7 @@ func TestAggregator(t *testing.T) {
 // TestKilled kills the aggregator again and again while the Sources change. In the end, its
 // copies and its lists agree, and are those of the Sources.
 func TestKilled(t *testing.T) {
+	needs.Time(t)
 	kills, _ := strconv.Atoi(cmp.Or(os.Getenv("RESOURCESYNC_KILLS"), "3"))
 	sources, uris := newSources(t)
 	data := filepath.Join(t.TempDir(), "data")

@@ -31,6 +31,14 @@ func Program(t testing.TB, name string) string {
 	return path
 }
 
+// Time skips a test that takes seconds if -short is given, also in CI.
+func Time(t testing.TB) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("it takes seconds")
+	}
+}
+
 // Skip skips t for the given reason, or fails it in CI. It does not return.
 func Skip(t testing.TB, reason ...any) {
 	t.Helper()

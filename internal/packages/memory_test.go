@@ -13,6 +13,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/entries"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/render"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -85,6 +86,7 @@ func packageOf(f fresh) *Package[int] {
 
 // TestD16_Memory compares the memory that plans claim with the memory that they take.
 func TestD16_Memory(t *testing.T) {
+	needs.Time(t)
 	for _, f := range []fresh{
 		{n: 1000},
 		{n: 20_000},

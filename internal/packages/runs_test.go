@@ -9,6 +9,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // A parted set has parts that move: each begins at a key that is divisible by a number.
@@ -46,6 +47,7 @@ func runKey(i int) string { return fmt.Sprintf("%06d", i) }
 // TestRuns: a division after a change lists some runs only, and is the same as one that
 // lists everything. With a journal, it reads the versions of changed packages only.
 func TestRuns(t *testing.T) {
+	needs.Time(t)
 	t.Run("versions", func(t *testing.T) { testRuns(t, false) })
 	t.Run("journal", func(t *testing.T) { testRuns(t, true) })
 }

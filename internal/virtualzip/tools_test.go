@@ -72,6 +72,7 @@ with zipfile.ZipFile(sys.argv[1]) as z:
 
 // TestTools has other programs check, list and unpack packages.
 func TestTools(t *testing.T) {
+	needs.Time(t)
 	for name, make := range tested() {
 		t.Run(name, func(t *testing.T) {
 			entries, contents := make()

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // What a callback refuses, or breaks off, over HTTP/2: what it cannot have looked at
@@ -92,6 +94,7 @@ func TestWH43_WH46_V20_HTTP2(t *testing.T) {
 // A callback that refuses every stream is not asked more often than a few times in
 // one attempt, which ends in time.
 func TestV15_RefusesForEver(t *testing.T) {
+	needs.Time(t)
 	ca := newAuthority(t)
 	s := newFrameServer(t, ca.certificate("callback.example"), func(c *frameConn, n int, stream uint32) { c.refuse(stream) })
 	o := named(t, nil)
