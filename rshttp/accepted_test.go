@@ -118,9 +118,9 @@ func TestPackagesAccepted(t *testing.T) {
 	if shared := os.Getenv("RESOURCESYNC_SHARED"); shared != "" {
 		valid = validate(t, filepath.Join(shared, "schema"))
 	}
-	sizes := []int{0, 1, 300, 70_000} // the last in two packages: a manifest has 50,000 entries at most
-	if raceEnabled {
-		sizes = sizes[:3]
+	sizes := []int{0, 1, 300, 5000} // the last in two packages at least, by their size
+	if os.Getenv("RESOURCESYNC_LARGE") != "" {
+		sizes = append(sizes, 70_000) // a manifest has 50,000 entries at most
 	}
 	for _, n := range sizes {
 		s := newShelf(t)
@@ -134,10 +134,17 @@ func TestPackagesAccepted(t *testing.T) {
 		if err := s.Put(t.Context(), all...); err != nil {
 			t.Fatal(err)
 		}
-		src := newSource(t, nil, rshttp.Set{Provider: s})
+		o := &rshttp.Options{Division: rshttp.Division{PackageSize: 1 << 20}}
+		if n > 5000 {
+			o = nil
+		}
+		src := newSource(t, o, rshttp.Set{Provider: s})
 		srv := httptest.NewServer(src)
-		found := 0
-		for _, e := range packages(t, src) {
+		entries, found := packages(t, src), 0
+		if n >= 5000 && len(entries) < 2 {
+			t.Errorf("%d resources are in %d packages", n, len(entries))
+		}
+		for _, e := range entries {
 			accept(t, fetch(t, srv.URL+pathOf(e)))
 			contents := unpack(t, src, pathOf(e))
 			for _, r := range all[found : found+len(contents)] {
