@@ -13,7 +13,7 @@ const memory = "/dev/shm"
 // needed is how much room it must have, in bytes.
 const needed = 2 << 30
 
-// inMemory returns a new folder in memory, or "" if there is none or too little room. It removes
+// inMemory returns a new folder in memory that all users can use, or "" if there is none or too little room. It removes
 // folders of runs that were killed, which are a day old.
 func inMemory() string {
 	var s syscall.Statfs_t
@@ -28,6 +28,9 @@ func inMemory() string {
 		}
 	}
 	folder, err := os.MkdirTemp(memory, name)
+	if err == nil {
+		err = os.Chmod(folder, 0o777|os.ModeSticky) // for servers that run as users of their own
+	}
 	if err != nil {
 		return ""
 	}
