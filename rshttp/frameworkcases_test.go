@@ -89,7 +89,7 @@ func TestD2_FormatBefore(t *testing.T) {
 		f := frame(t, Options{Division: Division{PageSize: 4}}, "", Set{Provider: set})
 		f.crawl()
 		f.news()
-		k := parseKnown(f.text)
+		k := f.known()
 		journal, err := json.Marshal(k.Journal)
 		if err != nil {
 			t.Fatal(err)
@@ -333,8 +333,26 @@ func TestD2_DumpDaily(t *testing.T) {
 	})
 }
 
+// A stored is a part of what the channel stores.
+type stored struct {
+	Description    string
+	CapabilityList string
+	ResourceDump   struct{ Announced time.Time }
+	Journal        any
+	ChangeList     struct{ Open time.Time }
+	ChangeDump     struct{ Open time.Time }
+}
+
+// known returns a part of what the channel stores.
+func (f *framed) known() (k stored) {
+	if err := json.Unmarshal([]byte(f.text), &k); err != nil {
+		panic(err)
+	}
+	return k
+}
+
 // dumped returns when a Resource Dump was announced last.
-func (f *framed) dumped() time.Time { return parseKnown(f.text).ResourceDump.Announced }
+func (f *framed) dumped() time.Time { return f.known().ResourceDump.Announced }
 
 // told is a set whose Stat is what it was told to be.
 type told struct {

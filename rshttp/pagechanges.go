@@ -62,7 +62,7 @@ func pageChangeWindow(ctx context.Context, v *view) (page, error) {
 		}
 		return page{}, err
 	}
-	if windows, err = a.ArchivedWindows(ctx, v.options.Division.PageSize); err != nil {
+	if windows, err = a.ArchivedWindows(ctx, v.site.Division.PageSize); err != nil {
 		return page{}, err
 	}
 	i, found := partition.Find(windows, iv.From)

@@ -39,7 +39,7 @@ func (v *view) channels(ctx context.Context, st *document.Set) ([]pages.Channel,
 	if len(st.Channels()) == 0 {
 		return nil, nil
 	}
-	status, err := v.PushStatus(ctx)
+	status, err := v.status(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -62,8 +62,8 @@ func (v *view) channels(ctx context.Context, st *document.Set) ([]pages.Channel,
 		if t != nil {
 			ch.Published = t.Newest
 		}
-		if v.hub != nil {
-			ch.Hubs = append(ch.Hubs, pages.Hub{URI: v.hub.URI(), Class: "ok", State: "built in"})
+		if v.hub != "" {
+			ch.Hubs = append(ch.Hubs, pages.Hub{URI: v.hub, Class: "ok", State: "built in"})
 		}
 		if t != nil {
 			for i := range t.Hubs {

@@ -12,9 +12,9 @@ import (
 // harvest returns the commands that harvest st or, if it is nil, the Source.
 func (v *view) harvest(st *document.Set) pages.Harvest {
 	var steps []pages.Step
-	start := v.Description()
+	start := v.site.Routes.URL(document.KindDescription, nil, "")
 	if st == nil {
-		steps = append(steps, pages.Step{Text: "See the documents", Command: "curl --compressed " + quote(v.Description())})
+		steps = append(steps, pages.Step{Text: "See the documents", Command: "curl --compressed " + quote(v.site.Routes.URL(document.KindDescription, nil, ""))})
 		if len(v.site.Order) > 1 {
 			return pages.Harvest{Steps: append(steps, pages.Step{
 				Text:    "Continue with a set, whose page has all commands",

@@ -25,7 +25,7 @@ func pageSource(ctx context.Context, v *view) (page, error) {
 	first, _ := strconv.Atoi(v.after)
 	first = min(max(first, 0), len(v.site.Order)) / setsOnPage * setsOnPage
 	shown := v.setsFrom(first)
-	data := pages.Source{DescribedBy: v.options.DescribedBy, Harvest: v.harvest(nil)}
+	data := pages.Source{DescribedBy: v.site.DescribedBy, Harvest: v.harvest(nil)}
 	var all int64
 	var newest time.Time
 	for _, st := range shown {
@@ -280,12 +280,12 @@ func timeFact(name string, at time.Time) webpage.Fact {
 }
 
 // pushFact says how changes are pushed.
-func (s *Source) pushFact() webpage.Fact {
+func (s *views) pushFact() webpage.Fact {
 	var by []string
 	if slices.ContainsFunc(s.site.Order, func(st *document.Set) bool { return len(st.Hubs) > 0 }) {
 		by = append(by, "WebSub")
 	}
-	if s.options.WebSocket != nil {
+	if s.site.Sockets {
 		by = append(by, "WebSocket")
 	}
 	if len(by) == 0 {

@@ -2,6 +2,7 @@ package rshttp
 
 import (
 	"log/slog"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -21,14 +22,10 @@ func TestOpenWindow(t *testing.T) {
 		}
 		check := func(want string) {
 			t.Helper()
-			st := src.site.Order[0]
-			windows, err := st.Windows.Get(t.Context())
-			if err != nil {
-				t.Fatal(err)
-			}
-			v := &view{Source: src, now: time.Now()}
-			if got := v.openWindow(t.Context(), st, windows); !strings.HasSuffix(got, want) {
-				t.Errorf("%v: %s, want %s", v.now, got, want)
+			w := httptest.NewRecorder()
+			src.ServeHTTP(w, httptest.NewRequest("GET", "/rs/capabilitylist.html", nil))
+			if w.Code != 200 || !strings.Contains(w.Body.String(), want) {
+				t.Errorf("%v: %d, without %q", time.Now(), w.Code, want)
 			}
 		}
 		time.Sleep(time.Hour)

@@ -63,11 +63,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/baseurl"
 	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/packages"
-	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/internal/transfer"
-	"github.com/resourcesync-go/resourcesync/internal/webpage"
 	"github.com/resourcesync-go/resourcesync/linkheader"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
@@ -83,10 +81,9 @@ type Source struct {
 	renderings admission.Limiter // of documents
 	transfers  *transfer.Limiter
 	covers     []linkheader.Cover
-	stripped   atomic.Bool                               // it was logged that paths lack their beginning
-	templates  *webpage.Templates                        // nil without pages
-	unready    map[*document.Set]*atomic.Bool            // whether the last request failed because the set was not ready
-	recents    map[*document.Set]*atomic.Pointer[recent] // for pages
+	stripped   atomic.Bool                    // it was logged that paths lack their beginning
+	views      *views                         // nil without pages
+	unready    map[*document.Set]*atomic.Bool // whether the last request failed because the set was not ready
 }
 
 // A server is what the parts of a Source share.
@@ -120,12 +117,6 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		renderings: admission.NewLimiter(o.Limits.Renderings),
 		transfers:  transfer.NewLimiter(o.Limits.Transfers, o.Limits.ClientTransfers),
 		unready:    make(map[*document.Set]*atomic.Bool),
-		recents:    make(map[*document.Set]*atomic.Pointer[recent]),
-	}
-	if !o.Pages.Off {
-		if s.templates, err = pages.New(o.Pages.Templates); err != nil {
-			return nil, fmt.Errorf("rshttp: Pages.Templates: %w", err)
-		}
 	}
 	s.runner.server = s.server
 	if err := s.openStore(u); err != nil {
@@ -144,8 +135,13 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 		return nil, fmt.Errorf("rshttp: %w", err)
 	}
 	s.plans = s.site.NewPlanner(o.Limits.Renderings, &s.counters.packages)
+	if !o.Pages.Off {
+		if s.views, err = newViews(s.site, o.Pages.Templates, ownHub, s.PushStatus); err != nil {
+			return nil, fmt.Errorf("rshttp: Pages.Templates: %w", err)
+		}
+	}
 	for i, st := range s.site.Order {
-		s.unready[st], s.recents[st] = new(atomic.Bool), new(atomic.Pointer[recent])
+		s.unready[st] = new(atomic.Bool)
 		covers, cache, err := sets[i].covers()
 		if err != nil {
 			return nil, fmt.Errorf("rshttp: %w", err)

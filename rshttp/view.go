@@ -1,0 +1,250 @@
+package rshttp
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/document"
+	"github.com/resourcesync-go/resourcesync/internal/pages"
+	"github.com/resourcesync-go/resourcesync/internal/partition"
+	"github.com/resourcesync-go/resourcesync/internal/render"
+	"github.com/resourcesync-go/resourcesync/internal/webpage"
+	"github.com/resourcesync-go/resourcesync/topic"
+)
+
+// A views renders the HTML pages of the documents of a site. A page reads what it shows, and
+// not what its document lists: its cost does not depend on the length of a list.
+type views struct {
+	site      *document.Site
+	templates *webpage.Templates
+	hub       string // the URI of the Source's own hub, or empty
+	status    func(context.Context) (topic.Status, error)
+	recents   map[*document.Set]*atomic.Pointer[recent]
+}
+
+// newViews returns the pages of the documents of a site with a hub of its own, unless hub is
+// empty. status returns the progress of its channels. The files of replace, which may be nil,
+// replace templates.
+func newViews(site *document.Site, replace fs.FS, hub string, status func(context.Context) (topic.Status, error)) (*views, error) {
+	templates, err := pages.New(replace)
+	if err != nil {
+		return nil, err
+	}
+	s := &views{site: site, templates: templates, hub: hub, status: status, recents: make(map[*document.Set]*atomic.Pointer[recent])}
+	for _, st := range site.Order {
+		s.recents[st] = new(atomic.Pointer[recent])
+	}
+	return s, nil
+}
+
+// home returns the URL of the page of the Source.
+func (s *views) home() string {
+	return s.site.Routes.URL(document.KindDescription+document.PageOf, nil, "")
+}
+
+// view returns a request for the page of the document t whose rows begin after a position.
+func (s *views) view(t document.Target, after, sort string) (*view, error) {
+	if len(after) > maxPosition {
+		return nil, t.NotExist("a position of this length")
+	}
+	return &view{views: s, t: t, now: time.Now(), after: after, sort: pages.Order(sort).Valid()}, nil
+}
+
+// fail renders the page of an error.
+func (s *views) fail(title string, data pages.Error) ([]byte, error) {
+	p := s.layout(title)
+	p.Data = data
+	return s.templates.Render(data.Template(), p)
+}
+
+// A view is a request for the page of the document t.
+type view struct {
+	*views
+	t     document.Target
+	now   time.Time
+	after string      // where the rows of the page begin: a key or a time; empty for the first
+	sort  pages.Order // of the rows
+}
+
+// A page is the content of a page and what its layout needs.
+type page struct {
+	title, intro string
+	data         pages.Data
+	connect      []string // WebSockets
+}
+
+// maxPosition is the maximum length of the parameter after: that of an encoded key.
+var maxPosition = base64.RawURLEncoding.EncodedLen(resourcesync.MaxKeyLength)
+
+// A rendered is a page, and the WebSockets to which it connects.
+type rendered struct {
+	text    render.Text
+	connect []string
+}
+
+// render renders the page of v.
+func (v *view) render(ctx context.Context) (*rendered, error) {
+	if v.t.Set != nil && v.t.Kind.State != nil {
+		if err := v.t.Set.Ready(ctx); err != nil {
+			return nil, err
+		}
+	}
+	p, err := v.gather(ctx)
+	if err != nil {
+		return nil, err
+	}
+	layout := v.layout(p.title)
+	layout.Intro, layout.Data = p.intro, p.data
+	layout.Trail = v.trail()
+	layout.Raw, layout.RawType = v.documentURL()+"?xml", "application/xml"
+	html, err := v.templates.Render(p.data.Template(), layout)
+	if err != nil {
+		return nil, err
+	}
+	text, err := render.Compress(html)
+	if err != nil {
+		return nil, err
+	}
+	return &rendered{text, p.connect}, nil
+}
+
+// gather gathers the content of the page of v.
+func (v *view) gather(ctx context.Context) (page, error) {
+	switch v.t.Kind.Name {
+	case document.KindDescription:
+		return pageSource(ctx, v)
+	case document.KindCapabilityList:
+		return pageSet(ctx, v)
+	case document.KindResourceList:
+		return pageResourceList(ctx, v)
+	case document.KindResourcePage, document.KindDumpManifest:
+		return pageResourcePage(ctx, v)
+	case document.KindResourceDump, document.KindDumpPart:
+		return pageDump(ctx, v)
+	case document.KindChangeList:
+		return pageChangeList(ctx, v)
+	case document.KindRecentChanges:
+		return pageRecentChanges(ctx, v)
+	case document.KindChangeWindow:
+		return pageChangeWindow(ctx, v)
+	case document.KindChangeDump, document.KindChangeDumpPart:
+		return pageChangeDump(ctx, v)
+	case document.KindChangeManifest:
+		return pageChangeManifest(ctx, v)
+	}
+	if v.t.Kind.Form == document.FormTopic {
+		return pageChannel(ctx, v)
+	}
+	return pageArchive(ctx, v)
+}
+
+// layout returns a page with the common parts of all pages.
+func (s *views) layout(title string) *webpage.Page {
+	host := s.site.Routes.Origin[strings.Index(s.site.Routes.Origin, "://")+len("://"):]
+	return &webpage.Page{Title: title, Site: host, Home: s.home(), Now: time.Now()}
+}
+
+// trail returns the links to the pages above that of v.
+func (v *view) trail() []webpage.Link {
+	if v.t.Set == nil {
+		return nil
+	}
+	trail := []webpage.Link{{Text: "Source", URL: v.home()}}
+	if v.t.Kind.Name != document.KindCapabilityList {
+		trail = append(trail, webpage.Link{Text: display(v.t.Set), URL: v.page(document.KindCapabilityList, "")})
+	}
+	above, index := v.t.Kind.Parent, " Index"
+	switch v.t.Kind.Name {
+	case document.KindDumpManifest:
+		above, index = document.KindResourceDump, ""
+	case document.KindChangeManifest:
+		above, index = document.KindChangeDump, ""
+	case document.KindRecentChanges:
+		above, index = document.KindChangeList, ""
+	}
+	if above != "" {
+		trail = append(trail, webpage.Link{Text: nameOf(v.site.Routes.Kinds[above].Capability) + index, URL: v.page(above, "")})
+	}
+	return trail
+}
+
+// page returns the URL of the page of a document of the set of v.
+func (v *view) page(kind, part string) string { return v.t.URL(kind+document.PageOf, part) }
+
+// here returns the URL of the page of v with other rows or another order.
+func (v *view) here(after string, sort pages.Order) string {
+	query := url.Values{}
+	if after != "" {
+		query.Set("after", after)
+	}
+	if sort != "" {
+		query.Set("sort", string(sort))
+	}
+	uri := v.site.Routes.URL(v.t.Kind.Name+document.PageOf, v.t.Set, v.t.Part)
+	if len(query) > 0 {
+		uri += "?" + query.Encode()
+	}
+	return uri
+}
+
+// documentURL returns the URL of the document of v.
+func (v *view) documentURL() string { return v.site.Routes.URL(v.t.Kind.Name, v.t.Set, v.t.Part) }
+
+// key returns the first key of the page of v: the one after the last of the page before.
+func (v *view) key() (string, error) {
+	if v.after == "" {
+		return "", nil
+	}
+	key, err := base64.RawURLEncoding.Strict().DecodeString(v.after)
+	if err != nil || len(key) > resourcesync.MaxKeyLength {
+		return "", fmt.Errorf("%q is not a position in a list: %w", v.after, fs.ErrNotExist)
+	}
+	return string(key) + "\x00", nil
+}
+
+// time returns the time that v.after is, or zero.
+func (v *view) time() (time.Time, error) {
+	if v.after == "" {
+		return time.Time{}, nil
+	}
+	at, err := partition.ParseTime(v.after)
+	if err != nil {
+		return at, fmt.Errorf("%q is not a time: %w", v.after, fs.ErrNotExist)
+	}
+	return at, nil
+}
+
+// display returns the name of st on a page.
+func display(st *document.Set) string {
+	if st.Name == "" {
+		return "All resources"
+	}
+	return st.Name
+}
+
+// nameOf returns the name of a capability on a page.
+func nameOf(c resourcesync.Capability) string {
+	names := map[resourcesync.Capability]string{
+		resourcesync.CapabilityList:        "Capability List",
+		resourcesync.ResourceList:          "Resource List",
+		resourcesync.ResourceDump:          "Resource Dump",
+		resourcesync.ResourceDumpManifest:  "Resource Dump Manifest",
+		resourcesync.ChangeList:            "Change List",
+		resourcesync.ChangeDump:            "Change Dump",
+		resourcesync.ChangeDumpManifest:    "Change Dump Manifest",
+		resourcesync.ResourceListArchive:   "Resource List Archive",
+		resourcesync.ResourceDumpArchive:   "Resource Dump Archive",
+		resourcesync.ChangeListArchive:     "Change List Archive",
+		resourcesync.ChangeDumpArchive:     "Change Dump Archive",
+		resourcesync.ChangeNotification:    "Change Notifications",
+		resourcesync.FrameworkNotification: "Framework Notifications",
+	}
+	return names[c]
+}
