@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"hash/fnv"
 
-	"github.com/resourcesync-go/resourcesync/internal/virtualzip"
+	"github.com/resourcesync-go/resourcesync/internal/crc"
 )
 
 const (
@@ -65,7 +65,7 @@ func join(head []byte, pieces []*piece, tail []byte) Text {
 		}
 	}
 	b := appendStored(append(make([]byte, 0, n), header...), head, false)
-	t := Text{Size: len(head), CRC: virtualzip.JoinCRC(0, checksum(head), int64(len(head))), begin: len(b)}
+	t := Text{Size: len(head), CRC: crc.Join(0, checksum(head), int64(len(head))), begin: len(b)}
 	sum := sha256.New()
 	sum.Write(b)
 	for _, p := range pieces {
@@ -74,14 +74,14 @@ func join(head []byte, pieces []*piece, tail []byte) Text {
 		}
 		p.end = len(b)
 		t.Size += p.Size
-		t.CRC = virtualzip.JoinCRC(t.CRC, p.crc, int64(p.Size))
+		t.CRC = crc.Join(t.CRC, p.crc, int64(p.Size))
 		sum.Write(p.sum[:])
 	}
 	last := len(b)
 	if tail != nil {
 		b = appendStored(b, tail, true)
 		t.Size += len(tail)
-		t.CRC = virtualzip.JoinCRC(t.CRC, checksum(tail), int64(len(tail)))
+		t.CRC = crc.Join(t.CRC, checksum(tail), int64(len(tail)))
 	}
 	b = binary.LittleEndian.AppendUint32(b, t.CRC)
 	b = binary.LittleEndian.AppendUint32(b, uint32(t.Size))

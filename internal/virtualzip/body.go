@@ -7,6 +7,8 @@ import (
 	"io"
 	"math"
 	"sync"
+
+	"github.com/resourcesync-go/resourcesync/internal/crc"
 )
 
 // A body is the open content of one entry, which is read once and verified.
@@ -131,7 +133,7 @@ func (b *body) readPassed() error {
 		sum = crc32.Update(sum, crc32.IEEETable, buf[:n])
 		return n, err
 	})
-	b.sum = JoinCRC(sum, b.sum, b.size-b.passed)
+	b.sum = crc.Join(sum, b.sum, b.size-b.passed)
 	return err
 }
 
@@ -161,36 +163,4 @@ func Checksum(ctx context.Context, r io.Reader) (size int64, crc uint32, err err
 			return 0, 0, err
 		}
 	}
-}
-
-// JoinCRC returns the CRC-32 of the concatenation of two texts from their CRC-32s a and
-// b and the length of the second in bytes. It multiplies a by x to the power of the
-// number of bits in the second, modulo the polynomial.
-func JoinCRC(a, b uint32, bytes int64) uint32 {
-	// The lowest bit is the coefficient of the highest power.
-	const one = 1 << 31
-	power, factor := uint32(one), uint32(one>>8) // factor is x^8, x^16, x^32 …
-	for ; bytes > 0; bytes >>= 1 {
-		if bytes&1 != 0 {
-			power = multiply(power, factor)
-		}
-		factor = multiply(factor, factor)
-	}
-	return multiply(a, power) ^ b
-}
-
-// multiply multiplies two polynomials modulo that of CRC-32.
-func multiply(a, b uint32) (product uint32) {
-	for ; a != 0; a <<= 1 {
-		if a&(1<<31) != 0 {
-			product ^= b
-		}
-		// b times x.
-		carry := b & 1
-		b >>= 1
-		if carry != 0 {
-			b ^= crc32.IEEE
-		}
-	}
-	return product
 }
