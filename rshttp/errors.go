@@ -1,9 +1,8 @@
 package rshttp
 
 import (
-	"github.com/resourcesync-go/resourcesync/internal/document"
-
 	"context"
+	"crypto/rand"
 	"errors"
 	"io/fs"
 	"log/slog"
@@ -11,10 +10,9 @@ import (
 	"strconv"
 	"time"
 
-	"crypto/rand"
-
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/admission"
+	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/transfer"
 	"github.com/resourcesync-go/resourcesync/linkheader"
 )

@@ -19,6 +19,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/internal/framework"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/publisher"
 	"github.com/resourcesync-go/resourcesync/rsxml"
@@ -30,7 +31,7 @@ import (
 type framed struct {
 	t    *testing.T
 	src  *Source
-	docs *frameworkFeed
+	docs *framework.Feed
 	text string // the state
 }
 
@@ -44,7 +45,7 @@ func frame(t *testing.T, o Options, known string, sets ...Set) *framed {
 	if err != nil {
 		t.Fatal(err)
 	}
-	docs, err := newFrameworkFeed(src.site.Order[0], src.options.Push.DumpInterval, src.isOld)
+	docs, err := framework.NewFeed(src.site.Order[0], src.options.Push.DumpInterval, src.isOld)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -398,7 +399,7 @@ func TestFrameworkWaits(t *testing.T) {
 	f := frame(t, Options{}, "", now, Set{Name: "later", Provider: later})
 	f.get("https://example.org/rs/now/resourcelist.xml")
 	f.want("created .well-known/resourcesync\ncreated rs/now/capabilitylist.xml\ncreated rs/now/resourcelist.xml\ncreated rs/now/changelist.xml\n")
-	waiting, err := newFrameworkFeed(f.src.site.Order[1], f.src.options.Push.DumpInterval, f.src.isOld)
+	waiting, err := framework.NewFeed(f.src.site.Order[1], f.src.options.Push.DumpInterval, f.src.isOld)
 	if err != nil {
 		t.Fatal(err)
 	}

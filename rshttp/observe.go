@@ -1,8 +1,6 @@
 package rshttp
 
 import (
-	"github.com/resourcesync-go/resourcesync/internal/document"
-
 	"cmp"
 	"io"
 	"net/http"
@@ -10,6 +8,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/document"
 )
 
 // An Answer describes an answered request; see [Options].Observe.

@@ -1,18 +1,18 @@
 package rshttp
 
 import (
-	"github.com/resourcesync-go/resourcesync/internal/document"
-
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/url"
 	"runtime"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"
 	"github.com/resourcesync-go/resourcesync/topic/topiclog"
@@ -160,6 +160,35 @@ type Limits struct {
 	// the request is answered 503. It also limits the time without data when content
 	// is read for its checksum. If zero, one minute is used.
 	RenderTimeout time.Duration
+}
+
+// Sitemaps says what search engines get (section 6.3.4): PlainSitemaps, ResourceLists, both
+// joined by |, or nothing. [Source.Wrap] names the sitemaps in the application's /robots.txt,
+// whose own lines are not changed. Destinations can find the Source by a Resource List there,
+// because it links to its Capability List.
+type Sitemaps uint8
+
+const (
+	// PlainSitemaps adds a sitemap.xml without elements of ResourceSync beside each
+	// Resource List, for search engines that object to these elements.
+	PlainSitemaps Sitemaps = 1 << iota
+
+	// ResourceLists names the Resource Lists, which are sitemaps themselves.
+	ResourceLists
+)
+
+// Pages configure the HTML pages on which people see the documents in a browser.
+type Pages struct {
+	// Off means that there are no pages: all clients get XML.
+	Off bool
+
+	// Templates has files that replace the built-in ones with the same names: layout.html
+	// (what all pages have around them), style.css, script.js, _parts.html and parts.html
+	// (what several pages use), and the pages source.html, set.html, list.html,
+	// resources.html, changes.html, channel.html and error.html. Their data may change with
+	// each version. [New] fails if a file has a fault, or a name that replaces none. If nil,
+	// the built-in ones are used.
+	Templates fs.FS
 }
 
 // withDefaults returns o with defaults, or an error if o is invalid. o may be nil.

@@ -1,20 +1,19 @@
 package rshttp
 
 import (
-	"github.com/resourcesync-go/resourcesync/internal/document"
-
 	"context"
 	"net/http"
 	"strconv"
 
 	"github.com/resourcesync-go/resourcesync/internal/admission"
+	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
+	"github.com/resourcesync-go/resourcesync/internal/view"
 )
 
 // This file serves the HTML pages of documents. Each document of a kind that has a page is
-// shown at its own URL to browsers, and at the URL that ends in .html to everyone. A page
-// reads what it shows, and not what its document lists: its cost does not depend on the
-// length of a list.
+// shown at its own URL to browsers, and at the URL that ends in .html to everyone. Package view
+// gathers what it shows.
 
 // Page returns the public URL of the HTML page of the Source. It is empty if pages are
 // turned off.
@@ -22,7 +21,7 @@ func (s *Source) Page() string {
 	if s.views == nil {
 		return ""
 	}
-	return s.views.home()
+	return s.views.Home()
 }
 
 // asPage returns the target of the page of t if a request for t is to be answered with it.
@@ -45,31 +44,31 @@ func (q request) servePage() error {
 	t := q.t
 	t.Kind = t.Kind.Document
 	query := q.r.URL.Query()
-	v, err := q.views.view(t, query.Get("after"), query.Get("sort"))
+	v, err := q.views.View(t, query.Get("after"), query.Get("sort"))
 	if err != nil {
 		return err
 	}
 	ctx, cancel := context.WithTimeout(q.r.Context(), max(q.options.Limits.Wait, 0)+2*q.options.Limits.RenderTimeout)
 	defer cancel()
-	result, err := q.requests.Of(true).Do(ctx, v.here(v.after, v.sort), admission.Job{
+	result, err := q.requests.Of(true).Do(ctx, v.Here(v.After, v.Sort), admission.Job{
 		Begin: func(ctx context.Context) error { return q.renderings.AcquireWithin(ctx, q.options.Limits.Wait, true) },
 		Work: func(ctx context.Context) (any, error) {
 			defer q.renderings.Release(true)
 			ctx, cancel := context.WithTimeout(ctx, q.options.Limits.RenderTimeout)
 			defer cancel()
-			return v.render(ctx)
+			return v.Render(ctx)
 		},
 	})
 	if err != nil {
 		return err
 	}
-	out := result.(*rendered)
-	doc := newResponse(t, &document.Document{Text: out.text, State: new(document.State)})
+	out := result.(*view.Page)
+	doc := newResponse(t, &document.Document{Text: out.Text, State: new(document.State)})
 	doc.hdrType, doc.hdrCacheControl = hdrHTML, cachePrivate
-	q.views.templates.SetHeaders(q.w.Header(), out.connect...)
+	q.views.Templates.SetHeaders(q.w.Header(), out.Connect...)
 	q.w.Header()["X-Robots-Tag"] = hdrNoIndex
 	if q.isTopic() {
-		q.w.Header()["Link"] = []string{q.publisher.Links(v.documentURL())}
+		q.w.Header()["Link"] = []string{q.publisher.Links(v.DocumentURL())}
 	}
 	sendingPage(q.w)
 	q.send(q.w, q.r, doc)
@@ -86,12 +85,12 @@ func (q request) isTopic() bool {
 
 // failPage answers a request for a page that cannot be rendered. Its header has been set.
 func (s *Source) failPage(w http.ResponseWriter, r *http.Request, f *failure) {
-	html, err := s.views.fail(http.StatusText(f.status), pages.Error{Text: f.text, ID: f.id, Index: f.index})
+	html, err := s.views.Fail(http.StatusText(f.status), pages.Error{Text: f.text, ID: f.id, Index: f.index})
 	if err != nil {
 		s.log.Error("page of an error not rendered", "error", err)
 		html = []byte(f.text)
 	}
-	s.views.templates.SetHeaders(w.Header())
+	s.views.Templates.SetHeaders(w.Header())
 	w.Header().Set("Content-Length", strconv.Itoa(len(html)))
 	w.WriteHeader(f.status)
 	if r.Method != http.MethodHead {

@@ -1,8 +1,6 @@
 package rshttp
 
 import (
-	"github.com/resourcesync-go/resourcesync/internal/document"
-
 	"cmp"
 	"context"
 	"errors"
@@ -13,6 +11,8 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/document"
+	"github.com/resourcesync-go/resourcesync/internal/framework"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/publisher"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
@@ -158,7 +158,7 @@ func (s *server) removed(capabilityList string) []*publisher.Update {
 			return nil
 		}
 	}
-	return []*publisher.Update{announceDescription(s.site, resourcesync.Updated), announceSet(s.site, capabilityList, resourcesync.Deleted)}
+	return []*publisher.Update{framework.AnnounceDescription(s.site, resourcesync.Updated), framework.AnnounceSet(s.site, capabilityList, resourcesync.Deleted)}
 }
 
 // answerRemoved answers a request for the framework topic of a removed set, as long as the
@@ -191,12 +191,12 @@ func (r *runner) channel(st *document.Set, c resourcesync.Capability) (publisher
 		channel.Stater, channel.Watcher = st.ChangeStater, st.ChangeWatcher
 		return channel, nil
 	}
-	feed, err := newFrameworkFeed(st, r.options.Push.DumpInterval, r.isOld)
+	feed, err := framework.NewFeed(st, r.options.Push.DumpInterval, r.isOld)
 	if err != nil {
 		return channel, err
 	}
 	channel.Documents = feed
-	if feed.hasVersion() {
+	if feed.HasVersion() {
 		channel.Stater = feed
 	} else {
 		channel.Watcher = st.Watcher

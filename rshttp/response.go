@@ -1,8 +1,6 @@
 package rshttp
 
 import (
-	"github.com/resourcesync-go/resourcesync/internal/document"
-
 	"container/list"
 	"io"
 	"net/http"
@@ -14,6 +12,7 @@ import (
 
 	gocache "github.com/patrickmn/go-cache"
 
+	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
 )
 

@@ -1,14 +1,13 @@
 package rshttp
 
 import (
-	"github.com/resourcesync-go/resourcesync/internal/document"
-
 	"context"
 	"log/slog"
 	"net/http"
 
 	"github.com/resourcesync-go/resourcesync/internal/accept"
 	"github.com/resourcesync-go/resourcesync/internal/admission"
+	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 

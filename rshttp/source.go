@@ -66,6 +66,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/internal/transfer"
+	"github.com/resourcesync-go/resourcesync/internal/view"
 	"github.com/resourcesync-go/resourcesync/linkheader"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
@@ -82,7 +83,7 @@ type Source struct {
 	transfers  *transfer.Limiter
 	covers     []linkheader.Cover
 	stripped   atomic.Bool                    // it was logged that paths lack their beginning
-	views      *views                         // nil without pages
+	views      *view.Views                    // nil without pages
 	unready    map[*document.Set]*atomic.Bool // whether the last request failed because the set was not ready
 }
 
@@ -136,7 +137,7 @@ func New(base string, sets []Set, opts *Options) (*Source, error) {
 	}
 	s.plans = s.site.NewPlanner(o.Limits.Renderings, &s.counters.packages)
 	if !o.Pages.Off {
-		if s.views, err = newViews(s.site, o.Pages.Templates, ownHub, s.PushStatus); err != nil {
+		if s.views, err = view.New(s.site, o.Pages.Templates, ownHub, s.PushStatus); err != nil {
 			return nil, fmt.Errorf("rshttp: Pages.Templates: %w", err)
 		}
 	}

@@ -34,7 +34,7 @@ func isChangePackage(t Target) bool { return t.Set.ChangePackages.Current().List
 // index (section 13.1). It lists only closed packages, but is itself open.
 func renderChangeDump(ctx context.Context, t Target, st *State, b *render.Body) error {
 	if parts := t.Set.DumpParts(st.Dump); len(parts) > 1 {
-		return RenderChangeIndex(t, b, parts)
+		return renderChangeIndex(t, b, parts)
 	}
 	return listChangePackages(ctx, t, b, resourcesync.Interval{From: st.Dump.Since}, st.Dump.Packages)
 }

@@ -26,9 +26,9 @@ func renderChangeList(ctx context.Context, t Target, st *State, b *render.Body) 
 		return err
 	}
 	if len(windows) == 1 {
-		return RenderChanges(ctx, t, st, b, Journal{t.Set}, windows[0])
+		return renderChanges(ctx, t, st, b, Journal{t.Set}, windows[0])
 	}
-	return RenderChangeIndex(t, b, windows, t.RecentLink())
+	return renderChangeIndex(t, b, windows, t.recentLink())
 }
 
 // windows returns the windows of the journal, as the document t in the state st shows them.
@@ -39,8 +39,8 @@ func (t Target) windows(ctx context.Context, st *State) ([]resourcesync.Interval
 	return t.Set.Windows.Get(ctx)
 }
 
-// RecentLink returns the link to the Change List of the newest changes.
-func (t Target) RecentLink() resourcesync.Link {
+// recentLink returns the link to the Change List of the newest changes.
+func (t Target) recentLink() resourcesync.Link {
 	return resourcesync.Link{Rel: resourcesync.RelAlternate, Href: t.URL(KindRecentChanges, "")}
 }
 
@@ -51,10 +51,10 @@ func renderRecentChanges(ctx context.Context, t Target, st *State, b *render.Bod
 	if err != nil {
 		return err
 	}
-	return RenderChanges(ctx, t, st, b, Journal{t.Set}, iv)
+	return renderChanges(ctx, t, st, b, Journal{t.Set}, iv)
 }
 
-func RenderChangeIndex(t Target, b *render.Body, windows []resourcesync.Interval, links ...resourcesync.Link) error {
+func renderChangeIndex(t Target, b *render.Body, windows []resourcesync.Interval, links ...resourcesync.Link) error {
 	// An index that is full omits the oldest lists; its from is that of the first
 	// listed one.
 	windows = windows[max(0, len(windows)-rsxml.MaxEntries):]
@@ -100,12 +100,12 @@ func renderChangeWindow(ctx context.Context, t Target, st *State, b *render.Body
 	if err != nil {
 		return err
 	}
-	return RenderChanges(ctx, t, st, b, Journal{t.Set}, iv)
+	return renderChanges(ctx, t, st, b, Journal{t.Set}, iv)
 }
 
-// RenderChanges renders the Change List of the changes of r in iv. A window of an index
+// renderChanges renders the Change List of the changes of r in iv. A window of an index
 // is closed if iv is.
-func RenderChanges(ctx context.Context, t Target, st *State, b *render.Body, r Record, iv resourcesync.Interval) error {
+func renderChanges(ctx context.Context, t Target, st *State, b *render.Body, r Record, iv resourcesync.Interval) error {
 	last, err := listChanges(ctx, t, r, iv, b, t.Set.withVersions())
 	if errors.Is(err, ErrMoved) && t.Set.Memento {
 		// The journal was divided by the size of entries without links to
@@ -256,7 +256,7 @@ func renderArchivedWindow(ctx context.Context, t Target, st *State, b *render.Bo
 	if !found {
 		return gone
 	}
-	err = RenderChanges(ctx, t, st, b, ChangeArchive{a}, windows[i])
+	err = renderChanges(ctx, t, st, b, ChangeArchive{a}, windows[i])
 	if errors.Is(err, ErrMoved) {
 		return gone
 	}

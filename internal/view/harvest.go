@@ -1,16 +1,15 @@
-package rshttp
+package view
 
 import (
-	"github.com/resourcesync-go/resourcesync/internal/document"
-
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
 )
 
 // harvest returns the commands that harvest st or, if it is nil, the Source.
-func (v *view) harvest(st *document.Set) pages.Harvest {
+func (v *View) harvest(st *document.Set) pages.Harvest {
 	var steps []pages.Step
 	start := v.site.Routes.URL(document.KindDescription, nil, "")
 	if st == nil {

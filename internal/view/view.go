@@ -1,4 +1,6 @@
-package rshttp
+// Package view gathers what the HTML pages of documents show. Each document of a kind that has a
+// page is shown at its own URL to browsers, and at the URL that ends in .html to everyone.
+package view
 
 import (
 	"context"
@@ -19,62 +21,62 @@ import (
 	"github.com/resourcesync-go/resourcesync/topic"
 )
 
-// A views renders the HTML pages of the documents of a site. A page reads what it shows, and
+// A Views renders the HTML pages of the documents of a site. A page reads what it shows, and
 // not what its document lists: its cost does not depend on the length of a list.
-type views struct {
+type Views struct {
 	site      *document.Site
-	templates *webpage.Templates
+	Templates *webpage.Templates
 	hub       string // the URI of the Source's own hub, or empty
 	status    func(context.Context) (topic.Status, error)
 	recents   map[*document.Set]*atomic.Pointer[recent]
 }
 
-// newViews returns the pages of the documents of a site with a hub of its own, unless hub is
+// New returns the pages of the documents of a site with a hub of its own, unless hub is
 // empty. status returns the progress of its channels. The files of replace, which may be nil,
 // replace templates.
-func newViews(site *document.Site, replace fs.FS, hub string, status func(context.Context) (topic.Status, error)) (*views, error) {
+func New(site *document.Site, replace fs.FS, hub string, status func(context.Context) (topic.Status, error)) (*Views, error) {
 	templates, err := pages.New(replace)
 	if err != nil {
 		return nil, err
 	}
-	s := &views{site: site, templates: templates, hub: hub, status: status, recents: make(map[*document.Set]*atomic.Pointer[recent])}
+	s := &Views{site: site, Templates: templates, hub: hub, status: status, recents: make(map[*document.Set]*atomic.Pointer[recent])}
 	for _, st := range site.Order {
 		s.recents[st] = new(atomic.Pointer[recent])
 	}
 	return s, nil
 }
 
-// home returns the URL of the page of the Source.
-func (s *views) home() string {
+// Home returns the URL of the page of the Source.
+func (s *Views) Home() string {
 	return s.site.Routes.URL(document.KindDescription+document.PageOf, nil, "")
 }
 
-// view returns a request for the page of the document t whose rows begin after a position.
-func (s *views) view(t document.Target, after, sort string) (*view, error) {
+// View returns a request for the page of the document t whose rows begin after a position.
+func (s *Views) View(t document.Target, after, sort string) (*View, error) {
 	if len(after) > maxPosition {
 		return nil, t.NotExist("a position of this length")
 	}
-	return &view{views: s, t: t, now: time.Now(), after: after, sort: pages.Order(sort).Valid()}, nil
+	return &View{Views: s, t: t, now: time.Now(), After: after, Sort: pages.Order(sort).Valid()}, nil
 }
 
-// fail renders the page of an error.
-func (s *views) fail(title string, data pages.Error) ([]byte, error) {
+// Fail renders the page of an error.
+func (s *Views) Fail(title string, data pages.Error) ([]byte, error) {
 	p := s.layout(title)
 	p.Data = data
-	return s.templates.Render(data.Template(), p)
+	return s.Templates.Render(data.Template(), p)
 }
 
-// A view is a request for the page of the document t.
-type view struct {
-	*views
+// A View is a request for the page of the document t.
+type View struct {
+	*Views
 	t     document.Target
 	now   time.Time
-	after string      // where the rows of the page begin: a key or a time; empty for the first
-	sort  pages.Order // of the rows
+	After string      // where the rows of the page begin: a key or a time; empty for the first
+	Sort  pages.Order // of the rows
 }
 
-// A page is the content of a page and what its layout needs.
-type page struct {
+// A content is the content of a page and what its layout needs.
+type content struct {
 	title, intro string
 	data         pages.Data
 	connect      []string // WebSockets
@@ -83,14 +85,14 @@ type page struct {
 // maxPosition is the maximum length of the parameter after: that of an encoded key.
 var maxPosition = base64.RawURLEncoding.EncodedLen(resourcesync.MaxKeyLength)
 
-// A rendered is a page, and the WebSockets to which it connects.
-type rendered struct {
-	text    render.Text
-	connect []string
+// A Page is a rendered page, and the WebSockets to which it connects.
+type Page struct {
+	Text    render.Text
+	Connect []string
 }
 
-// render renders the page of v.
-func (v *view) render(ctx context.Context) (*rendered, error) {
+// Render renders the page of v.
+func (v *View) Render(ctx context.Context) (*Page, error) {
 	if v.t.Set != nil && v.t.Kind.State != nil {
 		if err := v.t.Set.Ready(ctx); err != nil {
 			return nil, err
@@ -103,8 +105,8 @@ func (v *view) render(ctx context.Context) (*rendered, error) {
 	layout := v.layout(p.title)
 	layout.Intro, layout.Data = p.intro, p.data
 	layout.Trail = v.trail()
-	layout.Raw, layout.RawType = v.documentURL()+"?xml", "application/xml"
-	html, err := v.templates.Render(p.data.Template(), layout)
+	layout.Raw, layout.RawType = v.DocumentURL()+"?xml", "application/xml"
+	html, err := v.Templates.Render(p.data.Template(), layout)
 	if err != nil {
 		return nil, err
 	}
@@ -112,11 +114,11 @@ func (v *view) render(ctx context.Context) (*rendered, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &rendered{text, p.connect}, nil
+	return &Page{text, p.connect}, nil
 }
 
 // gather gathers the content of the page of v.
-func (v *view) gather(ctx context.Context) (page, error) {
+func (v *View) gather(ctx context.Context) (content, error) {
 	switch v.t.Kind.Name {
 	case document.KindDescription:
 		return pageSource(ctx, v)
@@ -146,17 +148,17 @@ func (v *view) gather(ctx context.Context) (page, error) {
 }
 
 // layout returns a page with the common parts of all pages.
-func (s *views) layout(title string) *webpage.Page {
+func (s *Views) layout(title string) *webpage.Page {
 	host := s.site.Routes.Origin[strings.Index(s.site.Routes.Origin, "://")+len("://"):]
-	return &webpage.Page{Title: title, Site: host, Home: s.home(), Now: time.Now()}
+	return &webpage.Page{Title: title, Site: host, Home: s.Home(), Now: time.Now()}
 }
 
 // trail returns the links to the pages above that of v.
-func (v *view) trail() []webpage.Link {
+func (v *View) trail() []webpage.Link {
 	if v.t.Set == nil {
 		return nil
 	}
-	trail := []webpage.Link{{Text: "Source", URL: v.home()}}
+	trail := []webpage.Link{{Text: "Source", URL: v.Home()}}
 	if v.t.Kind.Name != document.KindCapabilityList {
 		trail = append(trail, webpage.Link{Text: display(v.t.Set), URL: v.page(document.KindCapabilityList, "")})
 	}
@@ -176,10 +178,10 @@ func (v *view) trail() []webpage.Link {
 }
 
 // page returns the URL of the page of a document of the set of v.
-func (v *view) page(kind, part string) string { return v.t.URL(kind+document.PageOf, part) }
+func (v *View) page(kind, part string) string { return v.t.URL(kind+document.PageOf, part) }
 
-// here returns the URL of the page of v with other rows or another order.
-func (v *view) here(after string, sort pages.Order) string {
+// Here returns the URL of the page of v with other rows or another order.
+func (v *View) Here(after string, sort pages.Order) string {
 	query := url.Values{}
 	if after != "" {
 		query.Set("after", after)
@@ -194,29 +196,29 @@ func (v *view) here(after string, sort pages.Order) string {
 	return uri
 }
 
-// documentURL returns the URL of the document of v.
-func (v *view) documentURL() string { return v.site.Routes.URL(v.t.Kind.Name, v.t.Set, v.t.Part) }
+// DocumentURL returns the URL of the document of v.
+func (v *View) DocumentURL() string { return v.site.Routes.URL(v.t.Kind.Name, v.t.Set, v.t.Part) }
 
 // key returns the first key of the page of v: the one after the last of the page before.
-func (v *view) key() (string, error) {
-	if v.after == "" {
+func (v *View) key() (string, error) {
+	if v.After == "" {
 		return "", nil
 	}
-	key, err := base64.RawURLEncoding.Strict().DecodeString(v.after)
+	key, err := base64.RawURLEncoding.Strict().DecodeString(v.After)
 	if err != nil || len(key) > resourcesync.MaxKeyLength {
-		return "", fmt.Errorf("%q is not a position in a list: %w", v.after, fs.ErrNotExist)
+		return "", fmt.Errorf("%q is not a position in a list: %w", v.After, fs.ErrNotExist)
 	}
 	return string(key) + "\x00", nil
 }
 
 // time returns the time that v.after is, or zero.
-func (v *view) time() (time.Time, error) {
-	if v.after == "" {
+func (v *View) time() (time.Time, error) {
+	if v.After == "" {
 		return time.Time{}, nil
 	}
-	at, err := partition.ParseTime(v.after)
+	at, err := partition.ParseTime(v.After)
 	if err != nil {
-		return at, fmt.Errorf("%q is not a time: %w", v.after, fs.ErrNotExist)
+		return at, fmt.Errorf("%q is not a time: %w", v.After, fs.ErrNotExist)
 	}
 	return at, nil
 }

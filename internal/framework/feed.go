@@ -1,8 +1,8 @@
-package rshttp
+// Package framework reports the changes of the documents of a set for its Framework
+// Notification channel. It reads the states of documents, and renders none.
+package framework
 
 import (
-	"github.com/resourcesync-go/resourcesync/internal/document"
-
 	"context"
 	"encoding/json"
 	"slices"
@@ -10,38 +10,41 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/publisher"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A frameworkFeed reports the changes of the documents about a set for its framework channel
+// A Feed reports the changes of the documents about a set for its framework channel
 // (Framework Notification 2). It renders no documents: a document has changed if its state
 // has. Of the lists under an index, it names the newest created and the newest updated one,
 // with a link to the index, which leads to the others (Framework Notification 3).
 //
-// The Publisher announces that a set has been removed, as [server.removed] says.
-type frameworkFeed struct {
+// The Publisher announces that a set has been removed.
+type Feed struct {
 	set                         *document.Set
 	description, capabilityList string                              // digests
-	isOld                       func(context.Context) (bool, error) // whether the Source is; see [runner.isOld]
+	isOld                       func(context.Context) (bool, error) // whether the Source is
 	dumpInterval                time.Duration                       // between two announcements of a Resource Dump
 }
 
-func newFrameworkFeed(st *document.Set, dumpInterval time.Duration, isOld func(context.Context) (bool, error)) (*frameworkFeed, error) {
+// NewFeed returns the feed of st, which announces a Resource Dump once in dumpInterval. isOld
+// reports whether the Source existed before this process was started.
+func NewFeed(st *document.Set, dumpInterval time.Duration, isOld func(context.Context) (bool, error)) (*Feed, error) {
 	list, err := document.Target{Kind: st.Routes.Kinds[document.KindCapabilityList], Set: st}.Render(context.Background(), nil)
 	if err != nil {
 		return nil, err
 	}
-	d := &frameworkFeed{set: st, isOld: isOld, dumpInterval: dumpInterval, capabilityList: document.DigestOf(`"` + list.Tag() + `"`), description: document.DigestOf(string(st.Description.Text))}
+	d := &Feed{set: st, isOld: isOld, dumpInterval: dumpInterval, capabilityList: document.DigestOf(`"` + list.Tag() + `"`), description: document.DigestOf(string(st.Description.Text))}
 	for _, part := range st.Description.Parts {
 		d.description = document.DigestOf(d.description, string(part))
 	}
 	return d, nil
 }
 
-// hasVersion reports whether Stat covers everything on which Next depends.
-func (d *frameworkFeed) hasVersion() bool {
+// HasVersion reports whether Stat covers everything on which Next depends.
+func (d *Feed) HasVersion() bool {
 	return d.set.Stater != nil && (d.set.Changer == nil || d.set.ChangeStater != nil)
 }
 
@@ -56,7 +59,7 @@ const presentTime = 10 * time.Minute
 
 // Stat describes everything on which Next depends: the states of the set and its journal, and
 // the partitions, which lag behind the set. It has only a Version.
-func (d *frameworkFeed) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
+func (d *Feed) Stat(ctx context.Context, r resourcesync.Range) (resourcesync.Stat, error) {
 	now, err := d.set.ResourceState(ctx, r, nil)
 	if err != nil || now.Version == "" {
 		return resourcesync.Stat{}, err
@@ -80,7 +83,7 @@ func (d *frameworkFeed) Stat(ctx context.Context, r resourcesync.Range) (resourc
 }
 
 // Next implements [publisher.Documents].
-func (d *frameworkFeed) Next(ctx context.Context, before string) (*publisher.Update, string, error) {
+func (d *Feed) Next(ctx context.Context, before string) (*publisher.Update, string, error) {
 	k := parseKnown(before)
 	u, err := d.next(ctx, &k)
 	if err != nil {
@@ -91,7 +94,7 @@ func (d *frameworkFeed) Next(ctx context.Context, before string) (*publisher.Upd
 }
 
 // next returns the first update that k lacks, and adds it to k.
-func (d *frameworkFeed) next(ctx context.Context, k *known) (*publisher.Update, error) {
+func (d *Feed) next(ctx context.Context, k *known) (*publisher.Update, error) {
 	notReady := d.set.Ready(ctx)
 	first := k.Description == "" // parents come first, so it waits for no other set
 	if first && notReady == nil || !first && presentable(ctx, d.set.Site) {
@@ -121,7 +124,7 @@ func (d *frameworkFeed) next(ctx context.Context, k *known) (*publisher.Update, 
 
 // ofSource returns an update of the Source Description. On a new channel, it is created only
 // if the Source is new as well.
-func (d *frameworkFeed) ofSource(ctx context.Context, k *known) (*publisher.Update, error) {
+func (d *Feed) ofSource(ctx context.Context, k *known) (*publisher.Update, error) {
 	if k.Description == d.description {
 		return nil, nil
 	}
@@ -134,12 +137,12 @@ func (d *frameworkFeed) ofSource(ctx context.Context, k *known) (*publisher.Upda
 		}
 	}
 	k.Description = d.description
-	return announceDescription(d.set.Site, change), nil
+	return AnnounceDescription(d.set.Site, change), nil
 }
 
-// announceDescription returns an update of the Source Description, or of its last part if it
+// AnnounceDescription returns an update of the Source Description, or of its last part if it
 // is an index.
-func announceDescription(s *document.Site, change resourcesync.ChangeType) *publisher.Update {
+func AnnounceDescription(s *document.Site, change resourcesync.ChangeType) *publisher.Update {
 	e := entry(s.Routes.URL(document.KindDescription, nil, ""), resourcesync.Description, change, time.Time{})
 	if n := len(s.Description.Parts); n > 0 {
 		e.Links = []resourcesync.Link{{Rel: resourcesync.RelIndex, Href: e.Loc}}
@@ -148,7 +151,7 @@ func announceDescription(s *document.Site, change resourcesync.ChangeType) *publ
 	return &publisher.Update{Entries: []rsxml.Entry{e}}
 }
 
-func (d *frameworkFeed) ofSet(k *known) *publisher.Update {
+func (d *Feed) ofSet(k *known) *publisher.Update {
 	change := resourcesync.Updated
 	switch k.CapabilityList {
 	case d.capabilityList:
@@ -157,11 +160,11 @@ func (d *frameworkFeed) ofSet(k *known) *publisher.Update {
 		change = resourcesync.Created
 	}
 	k.CapabilityList = d.capabilityList
-	return announceSet(d.set.Site, d.set.URL(document.KindCapabilityList, ""), change)
+	return AnnounceSet(d.set.Site, d.set.URL(document.KindCapabilityList, ""), change)
 }
 
-// announceSet returns an update of the Capability List at uri.
-func announceSet(s *document.Site, uri string, change resourcesync.ChangeType) *publisher.Update {
+// AnnounceSet returns an update of the Capability List at uri.
+func AnnounceSet(s *document.Site, uri string, change resourcesync.ChangeType) *publisher.Update {
 	e := entry(uri, resourcesync.CapabilityList, change, time.Time{})
 	return &publisher.Update{Up: s.Routes.URL(document.KindDescription, nil, ""), Entries: []rsxml.Entry{e}}
 }
@@ -169,7 +172,7 @@ func announceSet(s *document.Site, uri string, change resourcesync.ChangeType) *
 // dumps announces the Resource Dump, or the newest one under its index. Each change of the
 // set creates another dump, which Destinations would have to fetch completely, so dumps
 // announces at most one in Options.DumpInterval.
-func (d *frameworkFeed) dumps(ctx context.Context, k *known) ([]rsxml.Entry, error) {
+func (d *Feed) dumps(ctx context.Context, k *known) ([]rsxml.Entry, error) {
 	if d.set.Opener == nil {
 		k.ResourceDump = nil
 		return nil, nil
@@ -208,7 +211,7 @@ func (d *frameworkFeed) dumps(ctx context.Context, k *known) ([]rsxml.Entry, err
 // entry returns the entry of a document: of the kind if part is empty, otherwise of one of its
 // parts. at is the time of its change; if it is unknown, entry uses the current time, at which
 // the change became known.
-func (d *frameworkFeed) entry(kind, part string, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
+func (d *Feed) entry(kind, part string, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
 	e := entry(d.set.URL(kind, ""), resourcesync.Capability(kind), change, at)
 	if part != "" {
 		e.Links = []resourcesync.Link{{Rel: resourcesync.RelIndex, Href: e.Loc}}

@@ -1,13 +1,12 @@
-package rshttp
+package framework
 
 import (
-	"github.com/resourcesync-go/resourcesync/internal/document"
-
 	"context"
 	"strconv"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
@@ -26,7 +25,7 @@ type knownArchive struct {
 // archives announces changes of archives (Framework Notification 3), or of their newest pages.
 // An archive changes when it gets a document; that has no datetime, so the entry has the time
 // at which the change became known.
-func (d *frameworkFeed) archives(ctx context.Context, k *known) ([]rsxml.Entry, error) {
+func (d *Feed) archives(ctx context.Context, k *known) ([]rsxml.Entry, error) {
 	var news []rsxml.Entry
 	was := k.Archives
 	k.Archives = make(map[resourcesync.Capability]knownArchive, len(d.set.Archives))

@@ -1,8 +1,6 @@
-package rshttp
+package view
 
 import (
-	"github.com/resourcesync-go/resourcesync/internal/document"
-
 	"context"
 	"errors"
 	"slices"
@@ -11,6 +9,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
@@ -21,8 +20,8 @@ import (
 const setsOnPage = 40
 
 // pageSource is the page of the Source Description and of its parts.
-func pageSource(ctx context.Context, v *view) (page, error) {
-	first, _ := strconv.Atoi(v.after)
+func pageSource(ctx context.Context, v *View) (content, error) {
+	first, _ := strconv.Atoi(v.After)
 	first = min(max(first, 0), len(v.site.Order)) / setsOnPage * setsOnPage
 	shown := v.setsFrom(first)
 	data := pages.Source{DescribedBy: v.site.DescribedBy, Harvest: v.harvest(nil)}
@@ -31,7 +30,7 @@ func pageSource(ctx context.Context, v *view) (page, error) {
 	for _, st := range shown {
 		row, stat, err := v.setRow(ctx, st)
 		if err != nil && !errors.Is(err, resourcesync.ErrNotReady) && len(v.site.Order) == 1 {
-			return page{}, err
+			return content{}, err
 		}
 		data.Sets = append(data.Sets, row)
 		if stat.LastModified.After(newest) {
@@ -53,20 +52,20 @@ func pageSource(ctx context.Context, v *view) (page, error) {
 	}
 	data.Facts = append(data.Facts, v.pushFact())
 	if first > 0 {
-		data.Pager.First = v.here("", "")
-		data.Pager.Previous = v.here(strconv.Itoa(first-setsOnPage), "")
+		data.Pager.First = v.Here("", "")
+		data.Pager.Previous = v.Here(strconv.Itoa(first-setsOnPage), "")
 	}
 	if end := first + setsOnPage; end < len(v.site.Order) {
-		data.Pager.Next = v.here(strconv.Itoa(end), "")
+		data.Pager.Next = v.Here(strconv.Itoa(end), "")
 	}
-	out := page{
+	out := content{
 		title: "What this site publishes",
 		intro: "Lists of its resources and of every change to them, by ResourceSync, so that others can copy them and stay in step.",
 	}
 	if len(v.site.Order) == 1 {
 		recent, err := v.recent(ctx, v.site.Order[0])
 		if err != nil {
-			return page{}, err
+			return content{}, err
 		}
 		data.Recent = recent
 		if recent != nil {
@@ -78,13 +77,13 @@ func pageSource(ctx context.Context, v *view) (page, error) {
 }
 
 // setsFrom returns the sets on the page that begins with the set first.
-func (v *view) setsFrom(first int) []*document.Set {
+func (v *View) setsFrom(first int) []*document.Set {
 	return v.site.Order[first:min(first+setsOnPage, len(v.site.Order))]
 }
 
 // setRow returns the row of st, and its Stat, whose count is negative if it is unknown. The row
 // is valid even if there is an error.
-func (v *view) setRow(ctx context.Context, st *document.Set) (pages.Set, resourcesync.Stat, error) {
+func (v *View) setRow(ctx context.Context, st *document.Set) (pages.Set, resourcesync.Stat, error) {
 	row := pages.Set{Name: display(st), URL: st.URL(document.KindCapabilityList+document.PageOf, "")}
 	for _, c := range slices.Concat(st.Capabilities(), st.Channels()) {
 		if uri := v.channelOrDocument(st, c); uri != "" {
@@ -113,7 +112,7 @@ func (v *view) setRow(ctx context.Context, st *document.Set) (pages.Set, resourc
 
 // channelOrDocument returns the URL of the page of a capability of st. A channel of
 // WebSockets alone has none.
-func (v *view) channelOrDocument(st *document.Set, c resourcesync.Capability) string {
+func (v *View) channelOrDocument(st *document.Set, c resourcesync.Capability) string {
 	if k := v.site.Routes.Kinds[string(c)+document.PageOf]; k == nil || !k.Needs(st) {
 		return ""
 	}
@@ -121,16 +120,16 @@ func (v *view) channelOrDocument(st *document.Set, c resourcesync.Capability) st
 }
 
 // pageSet is the page of a Capability List.
-func pageSet(ctx context.Context, v *view) (page, error) {
+func pageSet(ctx context.Context, v *View) (content, error) {
 	st := v.t.Set
 	row, stat, err := v.setRow(ctx, st)
 	if err != nil && !errors.Is(err, resourcesync.ErrNotReady) {
-		return page{}, err
+		return content{}, err
 	}
 	isReady := err == nil
 	data := pages.SetPage{DescribedBy: st.DescribedBy, Harvest: v.harvest(st)}
 	data.Facts = append(countFact("Resources", stat.Count), v.ageFact("Last change", stat.LastModified)...)
-	out := page{title: display(st), intro: "The documents of this set of resources, and how to copy it and stay in step."}
+	out := content{title: display(st), intro: "The documents of this set of resources, and how to copy it and stay in step."}
 	if !isReady {
 		data.Facts = append(data.Facts, webpage.Fact{Name: "State", Value: row.State})
 	}
@@ -144,19 +143,19 @@ func pageSet(ctx context.Context, v *view) (page, error) {
 	if isReady && st.Changer != nil {
 		recent, err := v.recent(ctx, st)
 		if err != nil {
-			return page{}, err
+			return content{}, err
 		}
 		data.Recent = recent
 		out.connect = connectTo(st.LiveURL())
 		since, err := st.Changer.Since(ctx)
 		if err != nil {
-			return page{}, err
+			return content{}, err
 		}
 		data.Facts = append(data.Facts, timeFact("Changes since", since))
 	}
 	channels, err := v.channels(ctx, st)
 	if err != nil {
-		return page{}, err
+		return content{}, err
 	}
 	data.Channels = channels
 	data.Facts = append(data.Facts, v.pushFact())
@@ -179,7 +178,7 @@ var purposes = map[resourcesync.Capability]string{
 
 // stateOf describes a document of st without reading it: its size, its
 // freshness, and when the next one begins.
-func (v *view) stateOf(ctx context.Context, st *document.Set, c resourcesync.Capability) string {
+func (v *View) stateOf(ctx context.Context, st *document.Set, c resourcesync.Capability) string {
 	switch c {
 	case resourcesync.ResourceList:
 		if p := st.Pages.Current(); p != nil && len(p.Cuts) > 1 {
@@ -208,7 +207,7 @@ func (v *view) stateOf(ctx context.Context, st *document.Set, c resourcesync.Cap
 
 // openWindow describes the Change Lists of a journal, and when the next one begins: after the
 // boundary that follows the first change of the open window, unless one list is enough for all.
-func (v *view) openWindow(ctx context.Context, st *document.Set, windows []resourcesync.Interval) string {
+func (v *View) openWindow(ctx context.Context, st *document.Set, windows []resourcesync.Interval) string {
 	open := windows[len(windows)-1]
 	text := number(int64(len(windows)), "list") + ", the last open since " + open.From.UTC().Format("2 Jan, 15:04") + "."
 	if len(windows) == 1 {
@@ -265,7 +264,7 @@ func countFact(name string, n int64) []webpage.Fact {
 }
 
 // ageFact returns the fact of a time, or none if it is unknown.
-func (v *view) ageFact(name string, at time.Time) []webpage.Fact {
+func (v *View) ageFact(name string, at time.Time) []webpage.Fact {
 	if at.Unix() <= 0 {
 		return nil
 	}
@@ -280,7 +279,7 @@ func timeFact(name string, at time.Time) webpage.Fact {
 }
 
 // pushFact says how changes are pushed.
-func (s *views) pushFact() webpage.Fact {
+func (s *Views) pushFact() webpage.Fact {
 	var by []string
 	if slices.ContainsFunc(s.site.Order, func(st *document.Set) bool { return len(st.Hubs) > 0 }) {
 		by = append(by, "WebSub")

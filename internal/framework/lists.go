@@ -1,20 +1,19 @@
-package rshttp
+package framework
 
 import (
-	"github.com/resourcesync-go/resourcesync/internal/document"
-
 	"context"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
 // changes announces the Change List and the Change Dump, or those under their indexes.
-func (d *frameworkFeed) changes(ctx context.Context, k *known) ([]rsxml.Entry, error) {
+func (d *Feed) changes(ctx context.Context, k *known) ([]rsxml.Entry, error) {
 	st := d.set
 	if st.Changer == nil {
 		k.Journal, k.ChangeList, k.ChangeDump = nil, nil, nil
@@ -79,7 +78,7 @@ func (d *frameworkFeed) changes(ctx context.Context, k *known) ([]rsxml.Entry, e
 
 // readJournal returns the state of a journal without a version. before is its last announced
 // state, or nil.
-func (d *frameworkFeed) readJournal(ctx context.Context, before *knownJournal, windows []resourcesync.Interval) (now knownJournal, err error) {
+func (d *Feed) readJournal(ctx context.Context, before *knownJournal, windows []resourcesync.Interval) (now knownJournal, err error) {
 	if _, ok := d.set.Changer.(resourcesync.Windower); !ok {
 		changes, newest, err := d.set.Windows.Last(ctx)
 		return knownJournal{strconv.Itoa(changes), newest}, err
@@ -100,7 +99,7 @@ func (d *frameworkFeed) readJournal(ctx context.Context, before *knownJournal, w
 
 // born returns the time at which the open window w began: that of its first change, which
 // closed the previous window, or the end of the previous window if there is no change.
-func (d *frameworkFeed) born(ctx context.Context, w resourcesync.Interval) (time.Time, error) {
+func (d *Feed) born(ctx context.Context, w resourcesync.Interval) (time.Time, error) {
 	first, err := d.set.Journal().First(ctx, w)
 	if err == nil && first.IsZero() {
 		first = w.From
@@ -132,7 +131,7 @@ type splitTimes struct{ born, closed time.Time }
 // newest one if it was created or updated, and the one that it has closed. The documents are
 // of the kind if there is one, otherwise of its parts. moved reports
 // whether the journal has changed. newest is the time of the newest change.
-func (d *frameworkFeed) windowEntries(kind string, k *knownWindows, windows []resourcesync.Interval, moved bool, split splitTimes, newest time.Time) ([]rsxml.Entry, *knownWindows) {
+func (d *Feed) windowEntries(kind string, k *knownWindows, windows []resourcesync.Interval, moved bool, split splitTimes, newest time.Time) ([]rsxml.Entry, *knownWindows) {
 	last := len(windows) - 1
 	now := &knownWindows{Index: last > 0, Open: windows[last].From}
 	entry := func(i int, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
@@ -158,7 +157,7 @@ func (d *frameworkFeed) windowEntries(kind string, k *knownWindows, windows []re
 }
 
 // resources announces the Resource List, or the lists under its index.
-func (d *frameworkFeed) resources(ctx context.Context, k *known) ([]rsxml.Entry, error) {
+func (d *Feed) resources(ctx context.Context, k *known) ([]rsxml.Entry, error) {
 	p := d.set.Pages.Current()
 	if p == nil {
 		return nil, resourcesync.ErrNotReady // it is being divided for the first time
@@ -191,7 +190,7 @@ func (d *frameworkFeed) resources(ctx context.Context, k *known) ([]rsxml.Entry,
 }
 
 // onlyPage updates p, a partition into one page, to the current state of the set.
-func (d *frameworkFeed) onlyPage(ctx context.Context, p *partition.Partition) (*partition.Partition, error) {
+func (d *Feed) onlyPage(ctx context.Context, p *partition.Partition) (*partition.Partition, error) {
 	now := *p
 	now.Cuts = []resourcesync.Cut{{Count: p.Cuts[0].Count, Newest: p.At}}
 	st, err := d.set.ResourceState(ctx, partition.Whole, nil)
@@ -265,7 +264,7 @@ func newsOf(p *partition.Partition, k *knownPages) (created, updated int) {
 	return created, updated
 }
 
-func (d *frameworkFeed) pageEntry(p *partition.Partition, i int, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
+func (d *Feed) pageEntry(p *partition.Partition, i int, change resourcesync.ChangeType, at time.Time) rsxml.Entry {
 	part := ""
 	if len(p.Cuts) > 1 {
 		part = partition.FormatRange(p.Range(i))

@@ -1,8 +1,6 @@
-package rshttp
+package view
 
 import (
-	"github.com/resourcesync-go/resourcesync/internal/document"
-
 	"context"
 	"encoding/base64"
 	"slices"
@@ -11,6 +9,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/checked"
+	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
@@ -18,10 +17,10 @@ import (
 
 // pageResourceList is the page of resourcelist.xml: of the pages if the list is an index,
 // otherwise of the resources.
-func pageResourceList(ctx context.Context, v *view) (page, error) {
+func pageResourceList(ctx context.Context, v *View) (content, error) {
 	p, err := v.t.Set.Pages.Get(ctx)
 	if err != nil {
-		return page{}, err
+		return content{}, err
 	}
 	if len(p.Cuts) == 1 {
 		return v.resources(ctx, partition.Whole, "Resource List")
@@ -30,10 +29,10 @@ func pageResourceList(ctx context.Context, v *view) (page, error) {
 }
 
 // pageResourcePage is the page of a range of keys: a page of a Resource List, or a manifest.
-func pageResourcePage(ctx context.Context, v *view) (page, error) {
+func pageResourcePage(ctx context.Context, v *View) (content, error) {
 	r, ok := partition.ParseRange(v.t.Part)
 	if !ok {
-		return page{}, v.t.NotExist("a range of keys")
+		return content{}, v.t.NotExist("a range of keys")
 	}
 	out, err := v.resources(ctx, r, nameOf(v.t.Kind.Capability))
 	if data, ok := out.data.(pages.Resources); ok && v.t.Kind.Name == document.KindDumpManifest {
@@ -44,11 +43,11 @@ func pageResourcePage(ctx context.Context, v *view) (page, error) {
 }
 
 // resources is the page of the resources in r. It reads those that it shows.
-func (v *view) resources(ctx context.Context, r resourcesync.Range, title string) (page, error) {
+func (v *View) resources(ctx context.Context, r resourcesync.Range, title string) (content, error) {
 	st := v.t.Set
 	stat, err := document.StatOf(ctx, st.Stater, r)
 	if err != nil {
-		return page{}, err
+		return content{}, err
 	}
 	if st.Stater == nil {
 		stat.Count = -1
@@ -57,34 +56,34 @@ func (v *view) resources(ctx context.Context, r resourcesync.Range, title string
 	data.Facts = append(countFact("Resources", stat.Count), v.ageFact("Last change", stat.LastModified)...)
 	begin, err := v.key()
 	if err != nil {
-		return page{}, err
+		return content{}, err
 	}
 	if begin > r.From {
 		r.From = begin
-		data.Pager.First = v.here("", v.sort)
+		data.Pager.First = v.Here("", v.Sort)
 	}
 	if r.To != "" && r.From >= r.To {
-		return page{}, v.t.NotExist("a range with this position")
+		return content{}, v.t.NotExist("a range with this position")
 	}
 	last, size := "", 0
 	for res, err := range checked.Resources(ctx, st.Provider, r, nil) { // the list reports what it omits
 		if err != nil {
-			return page{}, err
+			return content{}, err
 		}
 		row := pages.NewResource(&res, v.site.Routes.Origin)
 		if size += row.Size(); len(data.Rows) == pages.Rows || size > pages.Budget && len(data.Rows) > 0 {
-			data.Pager.Next = v.here(base64.RawURLEncoding.EncodeToString([]byte(last)), v.sort)
+			data.Pager.Next = v.Here(base64.RawURLEncoding.EncodeToString([]byte(last)), v.Sort)
 			break
 		}
 		data.Rows, last = append(data.Rows, row), strings.Clone(res.Key)
 	}
 	data.Caption = v.caption(len(data.Rows), stat.Count, "resource", data.Pager)
-	data.Sort(v.sort, func(o pages.Order) string { return v.here(v.after, o) })
-	return page{title: title, data: data}, nil
+	data.Sort(v.Sort, func(o pages.Order) string { return v.Here(v.After, o) })
+	return content{title: title, data: data}, nil
 }
 
 // caption says how many rows a page shows of all, whose number is negative if it is unknown.
-func (v *view) caption(rows int, all int64, noun string, p webpage.Pager) string {
+func (v *View) caption(rows int, all int64, noun string, p webpage.Pager) string {
 	switch {
 	case p.First == "" && p.Next == "" && rows > 1:
 		return "All " + number(int64(rows), noun)
@@ -109,21 +108,21 @@ func size(l resourcesync.Length) string {
 }
 
 // pageDump is the page of a Resource Dump or its index.
-func pageDump(ctx context.Context, v *view) (page, error) {
+func pageDump(ctx context.Context, v *View) (content, error) {
 	r, ok := v.t.DumpRange()
 	if !ok {
-		return page{}, v.t.NotExist("a range of keys")
+		return content{}, v.t.NotExist("a range of keys")
 	}
 	p, err := v.t.Set.Packages.Get(ctx)
 	if err != nil {
-		return page{}, err
+		return content{}, err
 	}
 	if v.t.Kind.Parent == "" && len(p.Groups) > 1 {
 		return v.ranges("Resource Dump Index", document.KindDumpPart, p.Groups, "dump")
 	}
 	begin, err := v.key()
 	if err != nil {
-		return page{}, err
+		return content{}, err
 	}
 	data := pages.List{
 		Columns: []webpage.Column{{Name: "Package"}, {Name: "Size", Class: "number"}, {Name: "Last change", Class: "wide"}, {Name: "Contents"}},
@@ -131,7 +130,7 @@ func pageDump(ctx context.Context, v *view) (page, error) {
 	}
 	begin = strings.TrimSuffix(begin, "\x00")
 	if begin != "" {
-		data.Pager.First = v.here("", "")
+		data.Pager.First = v.Here("", "")
 	}
 	ranges, _ := p.BeginningIn(r)
 	n := 0
@@ -140,14 +139,14 @@ func pageDump(ctx context.Context, v *view) (page, error) {
 			continue
 		}
 		if len(data.Rows) == packagesOnPage {
-			data.Pager.Next = v.here(base64.RawURLEncoding.EncodeToString([]byte(r.From)), "")
+			data.Pager.Next = v.Here(base64.RawURLEncoding.EncodeToString([]byte(r.From)), "")
 			break
 		}
 		name := partition.FormatRange(r)
 		row := []pages.Cell{{Text: "Package " + webpage.Count(int64(n)), URL: v.t.URL(document.KindDumpPackage, name)}, {Class: "number"}, {Class: "wide"}, {Text: "Manifest", URL: v.page(document.KindDumpManifest, name)}}
 		stats, err := v.t.Set.PackageStats(ctx, r)
 		if err != nil {
-			return page{}, err
+			return content{}, err
 		}
 		row[1].Text, row[2].Time = size(stats.Length), stats.At
 		data.Rows = append(data.Rows, row)
@@ -155,14 +154,14 @@ func pageDump(ctx context.Context, v *view) (page, error) {
 	v.t.Set.ResourcePackages.Keep(p)
 	data.Facts = append(countFact("Packages", int64(len(p.Cuts))), v.ageFact("Last change", p.At)...)
 	data.Caption = v.caption(len(data.Rows), -1, "package", data.Pager)
-	return page{title: "Resource Dump", intro: "The content of the set in ZIP packages. They are made while they are sent, and a download can be resumed.", data: data}, nil
+	return content{title: "Resource Dump", intro: "The content of the set in ZIP packages. They are made while they are sent, and a download can be resumed.", data: data}, nil
 }
 
 // ranges is the page of an index of documents for ranges of keys.
-func (v *view) ranges(title, kind string, cuts []resourcesync.Cut, noun string) (page, error) {
+func (v *View) ranges(title, kind string, cuts []resourcesync.Cut, noun string) (content, error) {
 	begin, err := v.key()
 	if err != nil {
-		return page{}, err
+		return content{}, err
 	}
 	begin = strings.TrimSuffix(begin, "\x00")
 	first := 0
@@ -173,7 +172,7 @@ func (v *view) ranges(title, kind string, cuts []resourcesync.Cut, noun string) 
 	}
 	data := pages.List{Columns: []webpage.Column{{Name: "List"}, {Name: "Resources", Class: "number"}, {Name: "Last change"}}, Empty: "The division has changed. Continue at the first page."}
 	if first > 0 {
-		data.Pager.First = v.here("", "")
+		data.Pager.First = v.Here("", "")
 	}
 	from, all := "", int64(0)
 	for i, c := range cuts {
@@ -189,7 +188,7 @@ func (v *view) ranges(title, kind string, cuts []resourcesync.Cut, noun string) 
 		}
 		data.Rows = append(data.Rows, row)
 		if i+1 == first+pages.Rows && i+1 < len(cuts) {
-			data.Pager.Next = v.here(base64.RawURLEncoding.EncodeToString([]byte(c.Key)), "")
+			data.Pager.Next = v.Here(base64.RawURLEncoding.EncodeToString([]byte(c.Key)), "")
 		}
 	}
 	data.Facts = countFact(strings.ToUpper(noun[:1])+noun[1:]+"s", int64(len(cuts)))
@@ -197,32 +196,32 @@ func (v *view) ranges(title, kind string, cuts []resourcesync.Cut, noun string) 
 		data.Facts = append(data.Facts, countFact("Resources", all)...)
 	}
 	data.Caption = v.caption(len(data.Rows), int64(len(cuts)), noun, data.Pager)
-	return page{title: title, data: data}, nil
+	return content{title: title, data: data}, nil
 }
 
 // pageArchive is the page of an archive or of a page of it. It reads the archive up to the
 // last document that it shows, as the XML does.
-func pageArchive(ctx context.Context, v *view) (page, error) {
+func pageArchive(ctx context.Context, v *View) (content, error) {
 	from, err := v.time()
 	if err != nil {
-		return page{}, err
+		return content{}, err
 	}
-	if v.t.Part != "" && v.after == "" {
+	if v.t.Part != "" && v.After == "" {
 		if from, err = partition.ParseTime(v.t.Part); err != nil {
-			return page{}, v.t.NotExist("a time")
+			return content{}, v.t.NotExist("a time")
 		}
 	}
 	data := pages.List{Columns: []webpage.Column{{Name: "Document"}, {Name: "From"}, {Name: "Until"}}, Empty: "The archive is empty."}
 	if !document.IsOfSpans(v.t.Kind.Capability) {
 		data.Columns = []webpage.Column{{Name: "Document"}, {Name: "As of"}, {Name: "Completed"}}
 	}
-	if v.after != "" {
-		data.Pager.First = v.here("", "")
+	if v.After != "" {
+		data.Pager.First = v.Here("", "")
 	}
 	size := 0
 	for s, err := range v.t.Snapshots(ctx) {
 		if err != nil {
-			return page{}, err
+			return content{}, err
 		}
 		at := time.UnixMicro(document.TimeOf(&s))
 		if at.Before(from) {
@@ -230,7 +229,7 @@ func pageArchive(ctx context.Context, v *view) (page, error) {
 		}
 		text := pages.Text(s.URI, v.site.Routes.Origin)
 		if size += pages.Escaped(s.URI) + pages.Escaped(text) + 300; len(data.Rows) == pages.Rows || size > pages.Budget && len(data.Rows) > 0 {
-			data.Pager.Next = v.here(partition.FormatTime(at), "")
+			data.Pager.Next = v.Here(partition.FormatTime(at), "")
 			break
 		}
 		row := []pages.Cell{{Text: text, URL: s.URI, Class: "uri"}, {Time: s.At}, {Time: s.Completed}}
@@ -240,5 +239,5 @@ func pageArchive(ctx context.Context, v *view) (page, error) {
 		data.Rows = append(data.Rows, row)
 	}
 	data.Caption = v.caption(len(data.Rows), -1, "document", data.Pager)
-	return page{title: nameOf(v.t.Kind.Capability), intro: "Documents of earlier times, the oldest first.", data: data}, nil
+	return content{title: nameOf(v.t.Kind.Capability), intro: "Documents of earlier times, the oldest first.", data: data}, nil
 }

@@ -1,8 +1,6 @@
-package rshttp
+package view
 
 import (
-	"github.com/resourcesync-go/resourcesync/internal/document"
-
 	"context"
 	"errors"
 	"iter"
@@ -10,6 +8,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/packages"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/paging"
@@ -19,10 +18,10 @@ import (
 
 // pageChangeList is the page of changelist.xml: of the windows, the newest first, if the list
 // is an index, otherwise of the changes.
-func pageChangeList(ctx context.Context, v *view) (page, error) {
+func pageChangeList(ctx context.Context, v *View) (content, error) {
 	windows, err := v.t.Set.Windows.Get(ctx)
 	if err != nil {
-		return page{}, err
+		return content{}, err
 	}
 	if len(windows) == 1 {
 		return v.changes(ctx, v.t.Set.Journal(), windows[0], "Change List")
@@ -36,19 +35,19 @@ func pageChangeList(ctx context.Context, v *view) (page, error) {
 }
 
 // pageRecentChanges is the page of changelist/recent.xml. It also leads to earlier changes.
-func pageRecentChanges(ctx context.Context, v *view) (page, error) {
+func pageRecentChanges(ctx context.Context, v *View) (content, error) {
 	since, err := v.t.Set.Changer.Since(ctx)
 	if err != nil {
-		return page{}, err
+		return content{}, err
 	}
 	return v.changes(ctx, v.t.Set.Journal(), resourcesync.Interval{From: since}, "Recent changes")
 }
 
 // pageChangeWindow is the page of a Change List of an index, or of one in the archive.
-func pageChangeWindow(ctx context.Context, v *view) (page, error) {
+func pageChangeWindow(ctx context.Context, v *View) (content, error) {
 	windows, err := v.t.Set.Windows.Get(ctx)
 	if err != nil {
-		return page{}, err
+		return content{}, err
 	}
 	iv, err := v.t.Window(windows)
 	if err == nil {
@@ -60,27 +59,27 @@ func pageChangeWindow(ctx context.Context, v *view) (page, error) {
 		if errors.Is(err, document.ErrMoved) {
 			err = gone
 		}
-		return page{}, err
+		return content{}, err
 	}
 	if windows, err = a.ArchivedWindows(ctx, v.site.Division.PageSize); err != nil {
-		return page{}, err
+		return content{}, err
 	}
 	i, found := partition.Find(windows, iv.From)
 	if !found {
-		return page{}, gone
+		return content{}, gone
 	}
 	return v.changes(ctx, document.ChangeArchive{ChangeArchiver: a}, windows[i], "Archived Change List")
 }
 
 // pageChangeManifest is the page of the manifest of a package of changes.
-func pageChangeManifest(ctx context.Context, v *view) (page, error) {
+func pageChangeManifest(ctx context.Context, v *View) (content, error) {
 	dump, err := v.t.Set.ChangePackages.Dump(ctx)
 	if err != nil {
-		return page{}, err
+		return content{}, err
 	}
 	p, found := dump.Find(v.t.Part)
 	if !found {
-		return page{}, &document.Gone{Index: v.page(document.KindChangeDump, ""), Reason: "the division of the journal has changed, or it no longer has these changes"}
+		return content{}, &document.Gone{Index: v.page(document.KindChangeDump, ""), Reason: "the division of the journal has changed, or it no longer has these changes"}
 	}
 	out, err := v.changes(ctx, v.t.Set.Journal(), p, nameOf(v.t.Kind.Capability))
 	if data, ok := out.data.(pages.Changes); ok {
@@ -92,31 +91,31 @@ func pageChangeManifest(ctx context.Context, v *view) (page, error) {
 
 // changes is the page of the changes of r in iv, the newest first, from the time v.after
 // backwards. Changes with the same datetime are never on two pages.
-func (v *view) changes(ctx context.Context, r document.Record, iv resourcesync.Interval, title string) (page, error) {
+func (v *View) changes(ctx context.Context, r document.Record, iv resourcesync.Interval, title string) (content, error) {
 	before, err := v.time()
 	if err != nil {
-		return page{}, err
+		return content{}, err
 	}
 	data := pages.Changes{Facts: v.intervalFacts(iv)}
 	if iv.Open() && before.IsZero() {
 		data.Live = v.t.Set.LiveURL()
 	}
 	if !before.IsZero() {
-		data.Pager.First = v.here("", v.sort)
+		data.Pager.First = v.Here("", v.Sort)
 		iv.Until = before.Add(-1)
 		if !iv.Until.After(iv.From) {
-			return page{}, v.t.NotExist("a list with this position")
+			return content{}, v.t.NotExist("a list with this position")
 		}
 	}
 	newest, err := newestChange(ctx, v.t.Set, v.now)
 	if err != nil {
-		return page{}, err
+		return content{}, err
 	}
 	size, partial, more := 0, false, false
 read:
 	for span, err := range paging.Backwards(reader(ctx, r), iv, newest) {
 		if err != nil {
-			return page{}, err
+			return content{}, err
 		}
 		for _, c := range slices.Backward(span.Changes) {
 			row := pages.NewChange(&c, v.site.Routes.Origin)
@@ -130,7 +129,7 @@ read:
 	}
 	if more {
 		cutAtTime(&data, &partial)
-		data.Pager.Next = v.here(partition.FormatTime(data.Rows[len(data.Rows)-1].Datetime), v.sort)
+		data.Pager.Next = v.Here(partition.FormatTime(data.Rows[len(data.Rows)-1].Datetime), v.Sort)
 	}
 	data.Caption = v.caption(len(data.Rows), -1, "change", data.Pager)
 	if data.Pager.First == "" && more {
@@ -139,8 +138,8 @@ read:
 	if partial {
 		data.Caption += "; more have the same time, and are in the XML only"
 	}
-	data.Sort(v.sort, func(o pages.Order) string { return v.here(v.after, o) })
-	return page{title: title, data: data, connect: connectTo(data.Live)}, nil
+	data.Sort(v.Sort, func(o pages.Order) string { return v.Here(v.After, o) })
+	return content{title: title, data: data, connect: connectTo(data.Live)}, nil
 }
 
 // cutAtTime removes the oldest rows of a page whose datetime has further changes, unless all
@@ -175,7 +174,7 @@ func newestChange(ctx context.Context, st *document.Set, now time.Time) (time.Ti
 	return stat.LastModified, nil
 }
 
-func (v *view) intervalFacts(iv resourcesync.Interval) []webpage.Fact {
+func (v *View) intervalFacts(iv resourcesync.Interval) []webpage.Fact {
 	facts := []webpage.Fact{timeFact("From", iv.From)}
 	if iv.From.Unix() <= 0 {
 		facts[0] = webpage.Fact{Name: "From", Value: "The beginning"}
@@ -187,11 +186,11 @@ func (v *view) intervalFacts(iv resourcesync.Interval) []webpage.Fact {
 }
 
 // intervals is the page of an index of documents for intervals, the newest first.
-func (v *view) intervals(title, kind string, all []resourcesync.Interval, name func(resourcesync.Interval) string) (page, error) {
+func (v *View) intervals(title, kind string, all []resourcesync.Interval, name func(resourcesync.Interval) string) (content, error) {
 	data := pages.List{Columns: []webpage.Column{{Name: "From"}, {Name: "Until"}, {Name: "State"}}, Empty: "Nothing here yet."}
 	shown, err := v.newestIntervals(all, pages.Rows, &data.Pager)
 	if err != nil {
-		return page{}, err
+		return content{}, err
 	}
 	for _, iv := range shown {
 		state := pages.Cell{Text: "closed", Badge: "closed"}
@@ -203,12 +202,12 @@ func (v *view) intervals(title, kind string, all []resourcesync.Interval, name f
 	}
 	data.Facts = countFact("Lists", int64(len(all)))
 	data.Caption = v.caption(len(data.Rows), int64(len(all)), "list", data.Pager)
-	return page{title: title, data: data}, nil
+	return content{title: title, data: data}, nil
 }
 
 // newestIntervals returns those of all that are on a page of some rows, the newest first, and
 // sets the pager.
-func (v *view) newestIntervals(all []resourcesync.Interval, rows int, p *webpage.Pager) ([]resourcesync.Interval, error) {
+func (v *View) newestIntervals(all []resourcesync.Interval, rows int, p *webpage.Pager) ([]resourcesync.Interval, error) {
 	before, err := v.time()
 	if err != nil {
 		return nil, err
@@ -216,11 +215,11 @@ func (v *view) newestIntervals(all []resourcesync.Interval, rows int, p *webpage
 	end := len(all)
 	if !before.IsZero() {
 		end, _ = partition.Find(all, before)
-		p.First = v.here("", "")
+		p.First = v.Here("", "")
 	}
 	begin := max(0, end-rows)
 	if begin > 0 {
-		p.Next = v.here(partition.FormatTime(all[begin].From), "")
+		p.Next = v.Here(partition.FormatTime(all[begin].From), "")
 	}
 	shown := slices.Clone(all[begin:end])
 	slices.Reverse(shown)
@@ -228,10 +227,10 @@ func (v *view) newestIntervals(all []resourcesync.Interval, rows int, p *webpage
 }
 
 // pageChangeDump is the page of a Change Dump or its index, or of a part of it.
-func pageChangeDump(ctx context.Context, v *view) (page, error) {
+func pageChangeDump(ctx context.Context, v *View) (content, error) {
 	dump, err := v.t.Set.ChangePackages.Dump(ctx)
 	if err != nil {
-		return page{}, err
+		return content{}, err
 	}
 	parts := v.t.Set.DumpParts(dump)
 	listed := dump.Packages
@@ -242,7 +241,7 @@ func pageChangeDump(ctx context.Context, v *view) (page, error) {
 			err = &document.Gone{Index: v.page(document.KindChangeDump, ""), Reason: "the division of the journal has changed"}
 		}
 		if err != nil {
-			return page{}, err
+			return content{}, err
 		}
 		listed = dump.In(part)
 	case len(parts) > 1:
@@ -255,13 +254,13 @@ func pageChangeDump(ctx context.Context, v *view) (page, error) {
 	}
 	shown, err := v.newestIntervals(listed, packagesOnPage, &data.Pager)
 	if err != nil {
-		return page{}, err
+		return content{}, err
 	}
 	for _, p := range shown {
 		name := packages.Name(p)
 		length, err := v.t.Set.ChangePackageLength(ctx, p)
 		if err != nil {
-			return page{}, err
+			return content{}, err
 		}
 		data.Rows = append(data.Rows, []pages.Cell{
 			{Text: p.From.UTC().Format("2 Jan 2006, 15:04:05"), URL: v.t.URL(document.KindChangePackage, name)},
@@ -271,7 +270,7 @@ func pageChangeDump(ctx context.Context, v *view) (page, error) {
 		})
 	}
 	data.Caption = v.caption(len(data.Rows), int64(len(listed)), "package", data.Pager)
-	return page{title: "Change Dump", intro: "The content of changes in ZIP packages, the newest first.", data: data}, nil
+	return content{title: "Change Dump", intro: "The content of changes in ZIP packages, the newest first.", data: data}, nil
 }
 
 // The timeline of a set counts at most timelineChanges of its newest changes, and goes
@@ -295,7 +294,7 @@ type recent struct {
 // recent returns the latest changes of st. It reads a bounded number of changes, and not
 // again before the journal has changed and a pause is over. It is nil without a journal, or
 // while the set is being prepared.
-func (v *view) recent(ctx context.Context, st *document.Set) (*pages.Recent, error) {
+func (v *View) recent(ctx context.Context, st *document.Set) (*pages.Recent, error) {
 	if st.Changer == nil {
 		return nil, nil
 	}
@@ -325,7 +324,7 @@ func (v *view) recent(ctx context.Context, st *document.Set) (*pages.Recent, err
 	}, nil
 }
 
-func (v *view) readRecent(ctx context.Context, st *document.Set, stat resourcesync.Stat) (*recent, error) {
+func (v *View) readRecent(ctx context.Context, st *document.Set, stat resourcesync.Stat) (*recent, error) {
 	begin := time.Now()
 	since, err := st.Changer.Since(ctx)
 	if err != nil {

@@ -1,11 +1,10 @@
-package rshttp
+package view
 
 import (
-	"github.com/resourcesync-go/resourcesync/internal/document"
-
 	"context"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/internal/document"
 	"github.com/resourcesync-go/resourcesync/internal/pages"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
@@ -13,10 +12,10 @@ import (
 )
 
 // pageChannel is the page of a notification channel.
-func pageChannel(ctx context.Context, v *view) (page, error) {
+func pageChannel(ctx context.Context, v *View) (content, error) {
 	channels, err := v.channels(ctx, v.t.Set)
 	if err != nil {
-		return page{}, err
+		return content{}, err
 	}
 	c := resourcesync.Capability(v.t.Kind.Name)
 	data := pages.ChannelPage{Harvest: pages.Harvest{Steps: []pages.Step{
@@ -29,12 +28,12 @@ func pageChannel(ctx context.Context, v *view) (page, error) {
 		}
 	}
 	data.Facts = []webpage.Fact{{Name: "Published", Value: webpage.Count(data.Channel.Published), Note: "notifications"}, {Name: "Hubs", Value: webpage.Count(int64(len(data.Channel.Hubs)))}}
-	return page{title: nameOf(c), intro: data.Channel.Purpose, data: data}, nil
+	return content{title: nameOf(c), intro: data.Channel.Purpose, data: data}, nil
 }
 
 // channels returns the channels of st with their public progress: errors and subscribers are
 // for operators.
-func (v *view) channels(ctx context.Context, st *document.Set) ([]pages.Channel, error) {
+func (v *View) channels(ctx context.Context, st *document.Set) ([]pages.Channel, error) {
 	var out []pages.Channel
 	if len(st.Channels()) == 0 {
 		return nil, nil
