@@ -62,10 +62,16 @@ func (s *Site) request(ctx context.Context, p *page) (verdict, error) {
 		return verdict{}, errInvalidURI
 	}
 	mark := stamp{Listed: listedAt(p.listed), Variant: s.variant}
-	if s.options.Verify == VerifyNone {
-		return verdict{resource: resourcesync.Resource{Key: p.key, URI: p.uri.String(), LastModified: notFuture(p.listed), Stamp: mark.String()}}, nil
-	}
 	before := parseStamp(p.known.Stamp)
+	if s.options.Verify == VerifyNone {
+		r := resourcesync.Resource{Key: p.key, URI: p.uri.String(), LastModified: notFuture(p.listed)}
+		if p.known.Key != "" && before.isCurrent(p.listed) {
+			// A list of recent changes has stated a later time than the sitemap, if that has one.
+			r.LastModified, mark.Listed = p.known.LastModified, before.Listed
+		}
+		r.Stamp = mark.String()
+		return verdict{resource: r}, nil
+	}
 	mark.Listed = later(mark.Listed, before.Listed)
 	header := http.Header{"Accept-Encoding": {"identity"}}
 	if p.known.Key != "" && before.Hashed == (s.options.Verify == VerifyGet) && before.Variant == s.variant {

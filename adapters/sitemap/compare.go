@@ -17,7 +17,7 @@ func (sc *pass) compare() error {
 	if len(pages) == 0 {
 		return nil
 	}
-	if sc.options.Verify != VerifyNone || sc.options.Exclude != nil {
+	if sc.options.Verify != VerifyNone || sc.options.Exclude != nil || sc.recentLists() > 0 {
 		if err := sc.loadKnown(sc.ctx, pages); err != nil {
 			return fmt.Errorf("sitemap: looking up known pages: %w", err)
 		}

@@ -612,3 +612,40 @@ func utf16(text string) string {
 	}
 	return b.String()
 }
+
+// TestRecentUnverified: if no page is requested, the time in a list of recent changes stays that
+// of the page, although its sitemap has none or an earlier one. A later one in the sitemap counts.
+func TestRecentUnverified(t *testing.T) {
+	for name, lastmod := range map[string]string{"no lastmod": "", "an earlier lastmod": " 2025-12-31"} {
+		t.Run(name, func(t *testing.T) {
+			h := newHarness(t, sitemap.Options{Sitemaps: []string{"/s.xml"}, Recent: []string{"/recent.json"}, Revisit: -1, Verify: sitemap.VerifyNone})
+			h.serve("/s.xml", page(urlset("/a"+lastmod, "/b"+lastmod)))
+			h.serve("/recent.json", page(`[{"link":"https://example.org/a","modified_gmt":"2026-01-01T10:00:00"}]`))
+			state := func() string {
+				t.Helper()
+				h.mustScan(t, "/a", "/b")
+				known, err := h.set.Known(t.Context(), []string{"/a"})
+				if err != nil {
+					t.Fatal(err)
+				}
+				changes := 0
+				for _, err := range h.set.Changes(t.Context(), resourcesync.Interval{}) {
+					if err != nil {
+						t.Fatal(err)
+					}
+					changes++
+				}
+				return fmt.Sprint(known[0].LastModified.Format(time.RFC3339), " ", changes)
+			}
+			state()
+			first := state()
+			if again := state(); again != first || !strings.HasPrefix(first, "2026-01-01T10:00:00Z ") {
+				t.Errorf("%s, then %s", first, again)
+			}
+			h.serve("/s.xml", page(urlset("/a 2026-02-01", "/b"+lastmod)))
+			if now := state(); !strings.HasPrefix(now, "2026-02-01T00:00:00Z ") {
+				t.Errorf("the sitemap has a later time: %s", now)
+			}
+		})
+	}
+}
