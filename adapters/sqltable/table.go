@@ -191,7 +191,7 @@ func describe(ctx context.Context, db engine.DB, t *Table) (*relation, error) {
 	rel.Key.Column = *k
 	rel.Order = k.Ref
 	rel.fits = db.Fits(&rel.Key, resourcesync.MaxKeyLength)
-	if err := rel.findFields(); err != nil {
+	if err := rel.findFields(db); err != nil {
 		return nil, err
 	}
 	if err := rel.conditions(db); err != nil {
@@ -219,10 +219,10 @@ func (rel *relation) column(field, name string, kinds ...engine.Kind) (*engine.C
 }
 
 // findFields finds the columns that make up a resource.
-func (rel *relation) findFields() error {
+func (rel *relation) findFields(db engine.DB) error {
 	var list []string
 	var failed error // the first
-	add := func(name, column string, kinds ...engine.Kind) field {
+	addAs := func(read func(*engine.Column) string, name, column string, kinds ...engine.Kind) field {
 		if column == "" {
 			return field{at: -1}
 		}
@@ -231,13 +231,15 @@ func (rel *relation) findFields() error {
 			failed = cmp.Or(failed, err)
 			return field{}
 		}
-		read := c.ReadRef()
-		at := slices.Index(list, read)
+		at := slices.Index(list, read(c))
 		if at < 0 {
 			at = len(list)
-			list = append(list, read)
+			list = append(list, read(c))
 		}
 		return field{c, at}
+	}
+	add := func(name, column string, kinds ...engine.Kind) field {
+		return addAs((*engine.Column).ReadRef, name, column, kinds...)
 	}
 	add("Key", rel.Key.Name)
 	f := &rel.fields
@@ -245,7 +247,7 @@ func (rel *relation) findFields() error {
 		f.values = append(f.values, add("URI", v.column, engine.Integer, engine.Text, engine.Label, engine.Binary, engine.UUID, engine.Dynamic))
 	}
 	f.lastModified = add("LastModified", rel.table.LastModified, engine.Instant, engine.Date, engine.Integer, engine.Text, engine.Label, engine.Dynamic)
-	f.length = add("Length", rel.table.Length, engine.Integer, engine.Dynamic)
+	f.length = addAs(db.LengthRef, "Length", rel.table.Length, engine.Integer, engine.Dynamic)
 	f.mediaType = add("Type", rel.table.Type, engine.Text, engine.Label, engine.Dynamic)
 	for _, algorithm := range slices.Sorted(maps.Keys(rel.table.Hashes)) {
 		h := add("Hashes", rel.table.Hashes[algorithm], engine.Text, engine.Label, engine.Binary, engine.Dynamic)

@@ -326,7 +326,7 @@ func express(db engine.JournalDB, rel *relation, set string, j *engine.Journalle
 		add("lastmod", db.MicrosExpr(c, int64(1e9/rel.table.unit())))
 	}
 	if c := f.length.Column; c != nil {
-		add("length", fmt.Sprintf("CASE WHEN %s < %d THEN %[1]s END", c.Ref, maxLength))
+		add("length", fmt.Sprintf("CASE WHEN %s < %d THEN %[1]s END", db.LengthRef(c), maxLength))
 	}
 	if c := f.mediaType.Column; c != nil {
 		add("type", db.TextExpr(c))

@@ -112,6 +112,9 @@ func (*database) Fits(k *engine.Key, most int) string {
 	return ""
 }
 
+// LengthRef implements [engine.DB].
+func (*database) LengthRef(c *engine.Column) string { return c.ReadRef() }
+
 func (*database) IsLive(c *engine.Column) string {
 	switch c.Kind {
 	case engine.Integer, engine.Boolean:

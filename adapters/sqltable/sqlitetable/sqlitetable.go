@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"math"
 	"strconv"
 	"strings"
 
@@ -109,6 +110,13 @@ func (*database) Fits(k *engine.Key, most int) string {
 		return fmt.Sprintf("length(CAST(%s AS BLOB)) <= %d", k.Ref, most)
 	}
 	return ""
+}
+
+// LengthRef implements [engine.DB]. Any column of SQLite can hold text, which would be read as 0.
+func (*database) LengthRef(c *engine.Column) string {
+	return fmt.Sprintf(`CASE WHEN %s IS NULL OR typeof(%[1]s) = 'integer' THEN %[1]s
+		WHEN typeof(%[1]s) = 'real' AND %[1]s = CAST(%[1]s AS INTEGER) OR typeof(%[1]s) = 'text' AND %[1]s <> '' AND %[1]s NOT GLOB '*[^0-9]*'
+			THEN CAST(%[1]s AS INTEGER) ELSE %d END`, c.Ref, int64(math.MaxInt64))
 }
 
 func (*database) IsLive(c *engine.Column) string {

@@ -58,6 +58,10 @@ type DB interface {
 	// if it always is.
 	Fits(k *Key, most int) string
 
+	// LengthRef returns the expression that reads a column as a length. A value that is no
+	// number is read as the largest integer, which no length can be.
+	LengthRef(c *Column) string
+
 	// IsLive returns the condition that a column marks no deletion.
 	IsLive(c *Column) string
 }
