@@ -66,14 +66,10 @@ func (s *Store) numberAll(ctx context.Context, c rowdb.Conn) error {
 
 // numberBatch numbers a batch of pending changes, and returns how many there were.
 func (s *Store) numberBatch(ctx context.Context, c rowdb.Conn) (int, error) {
-	taken, err := rowdb.All(ctx, c, readPending, `DELETE FROM rs_pending WHERE id IN (SELECT id FROM rs_pending ORDER BY id LIMIT $1)
-		RETURNING id, set_id, change, key, body, uri, lastmod, length, type, encoding, hash`, batch)
+	taken, err := s.takePending(ctx, c)
 	if err != nil {
 		return 0, err
 	}
-	// Ids are in the order of recording. For changes of one key, which the row locks
-	// of the host's table keep apart, this is the order in which they happened.
-	slices.SortFunc(taken, func(a, b *pending) int { return cmp.Compare(a.id, b.id) })
 	edits := map[int64][]changes.Edit{}
 	var sets []int64
 	var long []*pending // whose keys no document can have: hosts may have rows like that
@@ -114,6 +110,25 @@ func (s *Store) numberBatch(ctx context.Context, c rowdb.Conn) (int, error) {
 		}
 	}
 	return len(taken), nil
+}
+
+// takePending removes a batch of pending changes and returns them in the order of their ids.
+// That is the order of recording. For changes of one key, which the row locks of the host's
+// table keep apart, it is the order in which they happened.
+func (s *Store) takePending(ctx context.Context, c rowdb.Conn) ([]*pending, error) {
+	const columns = "id, set_id, change, key, body, uri, lastmod, length, type, encoding, hash"
+	if s.db.Dialect() == rowdb.SQLite {
+		// Nobody else writes now, so the rows are those up to an id. Meanwhile, writers wait.
+		taken, err := rowdb.All(ctx, c, readPending, "SELECT "+columns+" FROM rs_pending ORDER BY id LIMIT $1", batch)
+		if err == nil && len(taken) > 0 {
+			_, err = c.Exec(ctx, "DELETE FROM rs_pending WHERE id <= $1", taken[len(taken)-1].id)
+		}
+		return taken, err
+	}
+	taken, err := rowdb.All(ctx, c, readPending,
+		"DELETE FROM rs_pending WHERE id IN (SELECT id FROM rs_pending ORDER BY id LIMIT $1) RETURNING "+columns, batch)
+	slices.SortFunc(taken, func(a, b *pending) int { return cmp.Compare(a.id, b.id) })
+	return taken, err
 }
 
 // A pending is a row of rs_pending. A trigger of the host may have written it, so it may be

@@ -160,29 +160,43 @@ func (h *hosted) rate(writers int) (took []time.Duration) {
 // pending.
 const hostRest = 100 * time.Millisecond
 
+// newFloor returns a table with the least that triggers can do: they insert two integers into
+// another table, which nobody reads.
+func newFloor(b *testing.B) *hosted {
+	h := newHosted(b, false)
+	h.run("CREATE TABLE noted (id INTEGER PRIMARY KEY, paper INTEGER NOT NULL)",
+		"CREATE TRIGGER note AFTER UPDATE ON papers BEGIN INSERT INTO noted (paper) VALUES (NEW.id); END")
+	return h
+}
+
 // BenchmarkHost writes single rows to a table with triggers, whose changes are published
 // meanwhile, and to the same table without, in turns of half a second: without, with, with,
-// without. ratio is the median of these, between the quartiles low and high. The lag is
-// measured in a turn of its own, because to ask for changes takes time, too.
+// without. ratio is the median of these, between the quartiles low and high. floor is the same
+// ratio for the table of newFloor, in turns between them. The lag is measured in a turn of its
+// own, because to ask for changes takes time, too.
 //
 // RESOURCESYNC_BENCH_SYNC sets PRAGMA synchronous for both. The default is FULL.
 func BenchmarkHost(b *testing.B) {
 	for _, writers := range []int{1, 4} {
 		b.Run(fmt.Sprintf("%d writers", writers), func(b *testing.B) {
-			with, without := newHosted(b, true), newHosted(b, false)
-			var ratios []float64
+			with, without, least := newHosted(b, true), newHosted(b, false), newFloor(b)
+			var ratios, floors []float64
 			var ours, theirs, lags []time.Duration
 			for b.Loop() {
 				a := without.rate(writers)
+				f := least.rate(writers)
 				c := append(with.rate(writers), with.rate(writers)...)
 				with.settle()
+				f = append(f, least.rate(writers)...)
 				a = append(a, without.rate(writers)...)
+				floors = append(floors, float64(len(f))/float64(len(a)))
 				ours, theirs = append(ours, c...), append(theirs, a...)
 				ratios = append(ratios, float64(len(c))/float64(len(a)))
 				lags = append(lags, with.lag(50*time.Millisecond, func() { with.write(writers, time.Second) })...)
 				with.settle()
 			}
 			slices.Sort(ratios)
+			slices.Sort(floors)
 			at := func(d []time.Duration, q float64) float64 {
 				slices.Sort(d)
 				return float64(d[int(q*float64(len(d)-1))]) / float64(time.Millisecond)
@@ -192,6 +206,7 @@ func BenchmarkHost(b *testing.B) {
 			b.ReportMetric(ratios[len(ratios)/4], "low")
 			b.ReportMetric(ratios[len(ratios)/2], "ratio")
 			b.ReportMetric(ratios[len(ratios)*3/4], "high")
+			b.ReportMetric(floors[len(floors)/2], "floor")
 			b.ReportMetric(at(ours, 0.99), "ours-p99-ms")
 			b.ReportMetric(at(theirs, 0.99), "theirs-p99-ms")
 			b.ReportMetric(at(lags, 0.5), "lag-p50-ms")

@@ -2,10 +2,13 @@ package sqltable
 
 import (
 	"context"
+	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable/internal/engine"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 	"github.com/resourcesync-go/resourcesync/providertest"
 )
@@ -156,5 +159,45 @@ func TestJournalledIsAProvider(t *testing.T) {
 			stop()
 			must(t, <-stopped)
 		})
+	}
+}
+
+// TestUpgradeOfTriggers: triggers that another version of this package has made are made again,
+// and the journal goes on.
+func TestUpgradeOfTriggers(t *testing.T) {
+	t.Parallel()
+	d := sqliteDatabase(t)
+	d.run("CREATE TABLE papers (id INTEGER PRIMARY KEY, size INTEGER)")
+	store := d.store()
+	table := Table{Name: "papers", Key: "id", URI: "https://example.org/{id}", Length: "size"}
+	p := d.provider(table)
+	journal, err := store.Journal(t.Context(), "papers")
+	must(t, err)
+	w, err := newWatch(p.db.(engine.JournalDB), p.rel, journal, &JournalOptions{Logger: slog.New(slog.DiscardHandler)})
+	must(t, err)
+	must(t, w.prover.define(t.Context()))
+	other := w.prover.mine
+	other.upsert = strings.ReplaceAll(other.upsert, other.Digest, "other")
+	other.Digest = "other"
+	other.statements = slices.DeleteFunc(other.statements, func(s string) bool { return strings.Contains(s, "_update_moved`") })
+	must(t, w.prover.db.Update(t.Context(), func(c rowdb.Conn) error {
+		_, err := w.prover.mend(t.Context(), c, true, "")
+		return err
+	}))
+	since, err := journal.Since(t.Context())
+	must(t, err)
+	former := d.schema()
+	d.run("INSERT INTO papers VALUES (1, 1), (2, 2)", "UPDATE papers SET size = 3")
+	papers, err := p.Journal(t.Context(), store, "papers", nil)
+	must(t, err)
+	if now, err := papers.Since(t.Context()); err != nil || !now.Equal(since) {
+		t.Errorf("%v, Since moved from %v to %v", err, since, now)
+	}
+	if d.schema() == former {
+		t.Error("the triggers are those of the other version")
+	}
+	d.run("UPDATE papers SET id = 3 WHERE id = 2")
+	if got, want := d.take(), "c:1 c:2 u:1 u:2 d:2 c:3"; got != want {
+		t.Errorf("%q, want %q", got, want)
 	}
 }

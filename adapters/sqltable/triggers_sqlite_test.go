@@ -111,3 +111,26 @@ func TestSQLiteNoSet(t *testing.T) {
 		t.Errorf("%d rows are there", n)
 	}
 }
+
+// TestSQLiteLengths: text in a column of lengths that is no number is no length, neither in the
+// lists nor in the journal.
+func TestSQLiteLengths(t *testing.T) {
+	t.Parallel()
+	for _, kind := range []string{"INTEGER", ""} {
+		d := sqliteDatabase(t)
+		d.run("CREATE TABLE papers (id INTEGER PRIMARY KEY, size " + kind + ")")
+		table := Table{Name: "papers", Key: "id", URI: "https://example.org/{id}", Length: "size"}
+		d.journal(table, "papers")
+		d.run("INSERT INTO papers VALUES (1, 5), (2, 'abc'), (3, '12'), (4, ''), (5, x'37'), (6, NULL), (7, 8.0), (8, 8.5), (9, '-')")
+		p := d.provider(table)
+		var got []string
+		for _, r := range list(t, p, resourcesync.Range{}) {
+			n, _ := r.Length.Bytes()
+			got = append(got, fmt.Sprint(n))
+		}
+		if all, want := strings.Join(got, " "), "5 -1 12 -1 -1 -1 8 -1 -1"; all != want || p.Omitted().Fields != 5 {
+			t.Errorf("type %q: lengths %s, want %s; omitted %+v", kind, all, want, p.Omitted())
+		}
+		must(t, sameSet(t, replay(d.pending()), p))
+	}
+}

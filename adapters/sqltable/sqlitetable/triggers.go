@@ -14,12 +14,16 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// deleteStatement journals that the row OLD has left the set. It reads the table, as in
-// PostgreSQL. If another row, at another URI, now has the key, it is journalled again.
-const deleteStatement = `
+// leaveStatement journals that the row OLD has left the set. Alone it is enough if the row keeps
+// its key.
+const leaveStatement = `
 	INSERT INTO rs_pending (set_id, change, key, uri)
 	SELECT {set}, 'deleted', {key}, {uri}
-	FROM {old} WHERE {filter} AND NOT EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {isOld} AND {sameOldURI} AND {filter});
+	FROM {old} WHERE {filter} AND NOT EXISTS (SELECT 1 FROM {table} AS {alias} WHERE {isOld} AND {sameOldURI} AND {filter});`
+
+// deleteStatement journals that the row OLD has left the set. It reads the table, as in
+// PostgreSQL. If another row, at another URI, now has the key, it is journalled again.
+const deleteStatement = leaveStatement + `
 	INSERT INTO rs_pending (set_id, change, key, uri{columns})
 	SELECT {set}, 'created', {key}, {uri}{values}
 	FROM {table} AS {alias} WHERE {otherKey} AND {isOld} AND NOT ({sameOldURI}) AND {filter} AND EXISTS (SELECT 1 FROM {old} WHERE {filter});`
@@ -62,7 +66,7 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 	sameKey := db.sameKey(j, "OLD.", "NEW.")
 	same := engine.And(sameKey, db.sameURI(j, "OLD.", "NEW."))
 	changed := db.changed(j)
-	was := fmt.Sprintf("(%s AND EXISTS (SELECT 1 FROM %s WHERE %s))", same, db.old(j), filter)
+	inSet := fmt.Sprintf("EXISTS (SELECT 1 FROM %s WHERE %s)", db.old(j), filter)
 	values := map[string]string{
 		"table": db.Quote(j.Name), "alias": j.Alias, "set": db.setID(j), "key": j.KeyExpr, "uri": j.URIExpr, "filter": filter, "keyRef": j.Key.Ref,
 		"old": db.old(j), "isOld": db.sameKey(j, j.Alias+".", "OLD."), "isNew": db.sameKey(j, j.Alias+".", "NEW."),
@@ -70,7 +74,7 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 		"isReplaced": engine.And(db.sameAs(j, j.Key.Ref, db.Quote(j.Base)+".id"), "("+j.URIExpr+") IS "+db.Quote(j.Base)+".uri"),
 		"columns":    j.Columns, "values": j.Values,
 		"replaced": db.Quote(j.Base), "conflict": conflict,
-		"change": "'created'", "worth": "", "when": "", "forget": "",
+		"change": "'created'", "worth": "", "forget": "",
 	}
 	begin := " BEGIN\n\t" + engine.StampLine(j.Stamp)
 	trigger := func(name, when, body string) {
@@ -87,13 +91,23 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 	trigger("_insert", "AFTER INSERT", begin+"\n\t{mark}"+replaced+putStatement)
 	trigger("_delete", "AFTER DELETE", begin+deleteStatement+"{forget}")
 	values["otherKey"] = "NOT " + sameKey
-	values["change"] = "CASE WHEN " + was + " THEN 'updated' ELSE 'created' END"
-	if j.Where == "" {
-		values["when"] = "\nWHEN " + changed
+	values["moves"] = "(" + same + ") IS NOT TRUE"
+	trigger("_update_moved", "AFTER UPDATE", "\nWHEN {moves}"+begin+replaced+deleteStatement+putStatement)
+	// Most updates leave key and URI as they are. They must cost the host as little as possible:
+	// without a condition, one row is read and one is written.
+	leaves := leaveStatement
+	values["stays"] = same
+	if j.Filter == "" {
+		values["change"], leaves = "'updated'", ""
 	} else {
-		values["worth"] = " AND (" + changed + " OR NOT " + was + ")"
+		values["change"] = "CASE WHEN " + inSet + " THEN 'updated' ELSE 'created' END"
 	}
-	trigger("_update", "AFTER UPDATE", "{when}"+begin+replaced+deleteStatement+putStatement)
+	if j.Where == "" {
+		values["stays"] = engine.And(same, changed)
+	} else {
+		values["worth"] = " AND (" + changed + " OR NOT " + inSet + ")"
+	}
+	trigger("_update", "AFTER UPDATE", "\nWHEN {stays}"+begin+replaced+leaves+putStatement)
 	if conflict != "" {
 		values["conflict"] = "(" + conflict + ") AND NOT " + db.sameKey(j, j.Alias+".", "OLD.")
 		trigger("_update_replace", "BEFORE UPDATE", begin+rememberStatement)
@@ -198,7 +212,7 @@ func (db *database) conflicts(ctx context.Context, j *engine.Journalled) (condit
 }
 
 func (db *database) DropTriggers(_ *engine.Relation, base string) (statements []string) {
-	for _, name := range []string{"_insert", "_delete", "_update", "_replace", "_update_replace", "_update_replaced"} {
+	for _, name := range []string{"_insert", "_delete", "_update", "_update_moved", "_replace", "_update_replace", "_update_replaced"} {
 		statements = append(statements, "DROP TRIGGER IF EXISTS "+db.Quote(base+name))
 	}
 	return append(statements, "DROP TABLE IF EXISTS "+db.Quote(base))
