@@ -87,8 +87,9 @@ func snapshotsRestart(ctx context.Context, s *subject) error {
 				return fmt.Errorf("Snapshots(%s): %w", c, err)
 			}
 		}
-		if !slices.Equal(lists[0], lists[1]) {
-			return fmt.Errorf("Snapshots(%s) yields %v, and then %v", c, lists[0], lists[1])
+		same := func(a, b resourcesync.Snapshot) bool { return a == b }
+		if err := difference(lists[1], lists[0], same, func(v resourcesync.Snapshot) string { return v.URI }); err != nil {
+			return fmt.Errorf("Snapshots(%s), the second time: %w", c, err)
 		}
 	}
 	return nil

@@ -128,7 +128,7 @@ func changesNewest(ctx context.Context, s *subject) error {
 		case !found && c.Type != resourcesync.Deleted:
 			return fmt.Errorf("the newest change is %s, but it is not in the set", changeTitle(c))
 		case found && !s.agree(c.Resource, r):
-			return fmt.Errorf("%s has %+v, but the set has %+v", changeTitle(c), c.Resource, r)
+			return fmt.Errorf("%s is not that in the set: %s", changeTitle(c), unlike(c.Resource, r))
 		}
 	}
 	return nil

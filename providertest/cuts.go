@@ -135,8 +135,9 @@ func cutsKept(ctx context.Context, s *subject) error {
 			return err
 		case !slices.Equal(previous, cuts):
 			return errors.New("Cuts has modified previous")
-		case !slices.EqualFunc(again, cuts, sameCut):
-			return fmt.Errorf("%v became %v although the set has not changed", cuts, again)
+		}
+		if err := difference(again, cuts, sameCut, func(c resourcesync.Cut) string { return "the cut at " + quote(c.Key) }); err != nil {
+			return fmt.Errorf("although the set has not changed: %w", err)
 		}
 		return nil
 	})
@@ -194,14 +195,17 @@ func (s *subject) crowd(ctx context.Context, every int) (cuts []resourcesync.Cut
 	// Not the first page, so that it has boundaries on both sides.
 	for page, p := range pages(cuts) {
 		for _, r := range within(all, p) {
-			first, last := r.Key+"!000", r.Key+"!999"
-			if page == 0 || !p.Contains(last) || len(last) > resourcesync.MaxKeyLength || slices.ContainsFunc(all, func(r resourcesync.Resource) bool { return first <= r.Key && r.Key <= last }) {
-				continue
+			for _, form := range []string{"!%03d", "-%03d", "%03d"} {
+				first, last := r.Key+fmt.Sprintf(form, 0), r.Key+fmt.Sprintf(form, 999)
+				if page == 0 || !p.Contains(last) || len(last) > resourcesync.MaxKeyLength || !s.allows(last) ||
+					slices.ContainsFunc(all, func(r resourcesync.Resource) bool { return first <= r.Key && r.Key <= last }) {
+					continue
+				}
+				for i := range 2*every + 1 {
+					keys = append(keys, r.Key+fmt.Sprintf(form, i))
+				}
+				return cuts, page, keys, nil
 			}
-			for i := range 2*every + 1 {
-				keys = append(keys, fmt.Sprintf("%s!%03d", r.Key, i))
-			}
-			return cuts, page, keys, nil
 		}
 	}
 	return cuts, 0, nil, nil

@@ -41,7 +41,7 @@ func (q sequence[T]) cancel(ctx context.Context, s *subject) error {
 		case got == nil && after == len(all):
 			return nil
 		case !errors.Is(got, ctx.Err()):
-			return fmt.Errorf("the context was done after %d of %d: the error is %v, expected %v", after, len(all), got, ctx.Err())
+			return fmt.Errorf("the context was done after %d of %d: the error is %v (%T), which does not wrap that of the context, %v", after, len(all), got, got, ctx.Err())
 		}
 		return nil
 	}

@@ -93,7 +93,7 @@ func resourcesComplete(ctx context.Context, s *subject) error {
 		case !found:
 			return fmt.Errorf("%s is missing", quote(want.Key))
 		case !s.opts.Equal(r, want):
-			return fmt.Errorf("%s is %+v, expected %+v", quote(want.Key), r, want)
+			return fmt.Errorf("%s: %s", quote(want.Key), unlike(r, want))
 		}
 		delete(got, want.Key)
 	}

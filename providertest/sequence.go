@@ -243,7 +243,7 @@ func (q sequence[T]) lastingStrings(ctx context.Context, s *subject) error {
 	})
 	for i := range kept {
 		if kept[i] != copies[i] {
-			return fmt.Errorf("the yielded string %s has become %s", quote(copies[i]), quote(kept[i]))
+			return fmt.Errorf("a yielded string has changed: it %s", unlike(kept[i], copies[i]))
 		}
 	}
 	return nil

@@ -2,6 +2,7 @@ package providertest
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"iter"
 	"slices"
@@ -84,14 +85,22 @@ func (s *subject) spare(ctx context.Context, n int) ([]string, error) {
 	for _, r := range all {
 		taken[r.Key] = true
 	}
-	var keys []string
-	for i := 0; len(keys) < n; i++ {
-		if key := fmt.Sprintf("!providertest-%03d", i); !taken[key] {
-			keys = append(keys, key)
+	for _, form := range []string{"!providertest-%03d", "providertest-%03d", "0providertest%03d"} {
+		var keys []string
+		for i := 0; len(keys) < n && i <= n+len(taken); i++ {
+			if key := fmt.Sprintf(form, i); !taken[key] && s.allows(key) {
+				keys = append(keys, key)
+			}
+		}
+		if len(keys) == n {
+			return keys, nil
 		}
 	}
-	return keys, nil
+	return nil, errors.New("Options.Keys allows no keys like providertest-000 and 0providertest000, which the suite needs")
 }
+
+// allows reports whether the backend can have a resource with this key.
+func (s *subject) allows(key string) bool { return s.opts.Keys == nil || s.opts.Keys(key) }
 
 // restore restores the set to the resources before.
 func (s *subject) restore(ctx context.Context, before []resourcesync.Resource) error {
@@ -164,7 +173,7 @@ func difference[T any](got, want []T, same func(got, want T) bool, title func(T)
 			return fmt.Errorf("%s is an extra value at the end", title(got[i]))
 		case same(got[i], want[i]):
 		case title(got[i]) == title(want[i]):
-			return fmt.Errorf("%s is %+v instead of %+v", title(got[i]), got[i], want[i])
+			return fmt.Errorf("%s: %s", title(got[i]), unlike(got[i], want[i]))
 		default:
 			return fmt.Errorf("%s, expected %s", title(got[i]), title(want[i]))
 		}
