@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/bucketurl"
+
 	"github.com/resourcesync-go/resourcesync/adapters/bucket"
 	"github.com/resourcesync-go/resourcesync/internal/azuretest"
 )
@@ -21,9 +23,9 @@ func TestAzureOpens(t *testing.T) {
 		name, value, _ := strings.Cut(variable, "=")
 		t.Setenv(name, value)
 	}
-	u, err := parseBucketURL(b.URL)
+	u, err := bucketurl.Parse(b.URL)
 	must(t, err)
-	opened, err := u.open(t.Context())
+	opened, err := u.Open(t.Context())
 	must(t, err)
 	defer opened.Close()
 	if o, err := opened.List(nil).Next(t.Context()); err != nil || o.Key != "a" {
@@ -53,15 +55,15 @@ func TestAzureLimits(t *testing.T) {
 	t.Setenv("AZURE_STORAGE_ACCOUNT", "account")
 	t.Setenv("AZURE_STORAGE_SAS_TOKEN", "sig=x")
 	address := strings.TrimPrefix(server.URL, "http://")
-	u, err := parseBucketURL(fmt.Sprintf("azblob://papers?protocol=http&domain=%s&localemu=true", address))
+	u, err := bucketurl.Parse(fmt.Sprintf("azblob://papers?protocol=http&domain=%s&localemu=true", address))
 	must(t, err)
-	if _, err := u.open(t.Context()); err == nil || !strings.Contains(err.Error(), "AZURE_STORAGE_SAS_TOKEN") {
+	if _, err := u.Open(t.Context()); err == nil || !strings.Contains(err.Error(), "AZURE_STORAGE_SAS_TOKEN") {
 		t.Errorf("the token goes to another service: %v", err)
 	}
 	t.Setenv("AZURE_STORAGE_DOMAIN", address)
 	t.Setenv("AZURE_STORAGE_PROTOCOL", "http")
 	t.Setenv("AZURE_STORAGE_IS_LOCAL_EMULATOR", "true")
-	opened, err := u.open(t.Context())
+	opened, err := u.Open(t.Context())
 	must(t, err)
 	defer opened.Close()
 	if _, err := opened.List(nil).Next(t.Context()); err == nil {

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/bucketurl"
+
 	"github.com/resourcesync-go/resourcesync/adapters/bucket"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/scan"
@@ -15,7 +17,7 @@ import (
 type bucketConfig struct {
 	setSettings
 	bucket string
-	at     *bucketURL // bucket, parsed
+	at     *bucketurl.Bucket // bucket, parsed
 
 	uri         string // the template of the URIs
 	private     bool
@@ -25,8 +27,8 @@ type bucketConfig struct {
 func (b *bucketConfig) declare(c *settings.Catalog) {
 	c.Add(settings.Setting{Name: "bucket", Argument: true, Need: "the bucket whose objects are to be published", Example: "s3://NAME", Value: settings.Func(func(text string) error {
 		b.bucket = text
-		if at, err := parseBucketURL(text); err == nil {
-			c.Change(settings.Setting{Name: "uri", Example: at.exampleURI()})
+		if at, err := bucketurl.Parse(text); err == nil {
+			c.Change(settings.Setting{Name: "uri", Example: at.ExampleURI()})
 		}
 		return nil
 	})})
@@ -57,7 +59,7 @@ func (b *bucketConfig) declare(c *settings.Catalog) {
 
 func (c *bucketConfig) check(*siteConfig) (err error) {
 	var f settings.Faults
-	if c.at, err = parseBucketURL(c.bucket); err != nil {
+	if c.at, err = bucketurl.Parse(c.bucket); err != nil {
 		f.Add(settings.Errorf("%w", err))
 	}
 	f.If(c.verifyEvery != 0 && c.verifyEvery < time.Minute, "verify-every", "give a minute or more, such as 12h or 7d, or 0 for never")
@@ -74,14 +76,14 @@ func (c *bucketConfig) identity(*siteConfig) (scan.Identity, error) {
 }
 
 func (c *bucketConfig) open(ctx context.Context, m *member) (*content, error) {
-	opened, err := c.at.open(ctx)
+	opened, err := c.at.Open(ctx)
 	if err != nil {
 		return nil, settings.Errorf("%w", err)
 	}
 	objects, err := bucket.New(opened, c.uri, &bucket.Options{
 		Name:        c.at.String(),
-		Service:     c.at.service(),
-		Prefix:      c.at.prefix,
+		Service:     c.at.Service(),
+		Prefix:      c.at.Prefix,
 		Private:     c.private,
 		VerifyEvery: cmp.Or(c.verifyEvery, -1),
 		UserAgent:   "resourcesync (+" + m.baseURL + ")",

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/bucketurl"
+
 	"github.com/resourcesync-go/resourcesync/internal/s3test"
 )
 
@@ -143,9 +145,9 @@ func TestGoogleSignatures(t *testing.T) {
 		r.Out.Header.Set("Accept-Encoding", "identity,gzip(gfe)")
 	}})
 	defer front.Close()
-	at, err := parseBucketURL("gs://" + b.Name + "?region=us-east-1&endpoint=" + url.QueryEscape(front.URL))
+	at, err := bucketurl.Parse("gs://" + b.Name + "?region=us-east-1&endpoint=" + url.QueryEscape(front.URL))
 	must(t, err)
-	opened, err := at.open(t.Context())
+	opened, err := at.Open(t.Context())
 	must(t, err)
 	defer opened.Close()
 	must(t, opened.WriteAll(t.Context(), "b.txt", []byte("two"), nil))

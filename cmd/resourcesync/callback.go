@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"sync"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/server"
+
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
@@ -43,7 +45,7 @@ func (s *callbackSettings) serve(ctx context.Context, callback http.Handler, log
 	var failed error
 	var running sync.WaitGroup
 	running.Go(func() {
-		failed = (&server{listener: listener, handler: callback}).run(serving, log)
+		failed = (&server.Server{Listener: listener, Handler: callback}).Run(serving, log)
 		end()
 	})
 	err = use(using)

@@ -19,6 +19,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/server"
 )
 
 // writeCertificate writes a certificate for 127.0.0.1 with its key, and returns the flags.
@@ -73,17 +75,17 @@ func TestCertificateExpires(t *testing.T) {
 		const days = 24 * time.Hour
 		folder, began := t.TempDir(), time.Now()
 		flags := writeCertificate(t, folder, began.Add(40*days))
-		c, err := newCertificate(flags[1], flags[3])
+		c, err := server.NewCertificate(flags[1], flags[3])
 		must(t, err)
 		var log strings.Builder
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		go c.watch(ctx, slog.New(slog.NewTextHandler(&log, nil)))
+		go c.Watch(ctx, slog.New(slog.NewTextHandler(&log, nil)))
 		check := func(after time.Duration, healthy bool, want ...string) {
 			t.Helper()
 			time.Sleep(time.Until(began.Add(after + time.Minute)))
 			synctest.Wait()
-			if err := c.health(); (err == nil) != healthy {
+			if err := c.Health(); (err == nil) != healthy {
 				t.Errorf("after %v: %v", after, err)
 			}
 			lines := strings.Split(strings.TrimSpace(log.String()), "\n")

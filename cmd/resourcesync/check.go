@@ -8,6 +8,8 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
+
 	"github.com/dustin/go-humanize"
 
 	"github.com/resourcesync-go/resourcesync/check"
@@ -144,10 +146,10 @@ func checkSource(ctx context.Context, args []string, stdout, stderr io.Writer) e
 		if ctx.Err() != nil {
 			err = errors.New("interrupted before the end of the check")
 		}
-		return statusError{err, couldNotCheck}
+		return exit.With(err, couldNotCheck)
 	}
 	if err := verdict.Write(stdout, c.format, report); err != nil {
-		return statusError{err, couldNotCheck}
+		return exit.With(err, couldNotCheck)
 	}
 	if !report.OK() {
 		return fmt.Errorf("the check of %s found %s", c.target, verdict.Summary(report))

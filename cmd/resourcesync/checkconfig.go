@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
+
 	"go.yaml.in/yaml/v3"
 
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
@@ -29,7 +31,7 @@ func checkConfigFile(_ context.Context, args []string, stdout, stderr io.Writer)
 	if err == nil {
 		err = c.checkHere()
 	}
-	if faults, ok := errors.AsType[settings.Faults](err); ok && !passes(err) {
+	if faults, ok := errors.AsType[settings.Faults](err); ok && !exit.Passes(err) {
 		for _, fault := range faults {
 			fmt.Fprintln(stderr, "resourcesync:", fault)
 		}

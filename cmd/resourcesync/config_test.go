@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
+
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
@@ -165,7 +167,7 @@ func TestSecretFiles(t *testing.T) {
 	}
 	// Neither an error nor the log shows the password of the state.
 	stderr.Reset()
-	if status := run(t.Context(), []string{"run", "--listen", "127.0.0.1:0", file}, &stdout, &stderr); status != exitFailed || strings.Contains(stderr.String(), "sesame") {
+	if status := run(t.Context(), []string{"run", "--listen", "127.0.0.1:0", file}, &stdout, &stderr); status != exit.Failed || strings.Contains(stderr.String(), "sesame") {
 		t.Errorf("status %d\n%s", status, &stderr)
 	}
 	for _, content := range []string{"", "\n", "a\x00b", strings.Repeat("x", 1<<20)} {

@@ -13,6 +13,8 @@ import (
 	"sync/atomic"
 	"syscall"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/server"
+
 	"golang.org/x/sync/errgroup"
 
 	"github.com/resourcesync-go/resourcesync/adapters/prometheus"
@@ -36,7 +38,7 @@ type daemon struct {
 	harvesters *harvesters.Log     // nil if they are not remembered
 	healthz    *healthHandler
 	// certificate is the certificate of the site; nil for http.
-	certificate *certificate
+	certificate *server.Certificate
 	statusURL   string // "" if there is none
 
 	now  atomic.Pointer[publication]
@@ -62,7 +64,7 @@ func newDaemon(c *siteConfig, st *state, screen *terminal.Screen, log *slog.Logg
 		}
 	}
 	if c.tlsCert != "" {
-		if p.certificate, err = newCertificate(c.tlsCert, c.tlsKey); err != nil {
+		if p.certificate, err = server.NewCertificate(c.tlsCert, c.tlsKey); err != nil {
 			return nil, err
 		}
 	}
@@ -157,16 +159,16 @@ func (p *daemon) run(ctx context.Context, site, operators net.Listener, reloads 
 	first := p.now.Load()
 	c := first.site
 	front := p.front(c, site)
-	front.uploads = first.uploads()
-	g.Go(func() error { return front.run(ctx, p.log) })
+	front.Uploads = first.uploads()
+	g.Go(func() error { return front.Run(ctx, p.log) })
 	if p.certificate != nil {
-		g.Go(func() error { p.certificate.watch(ctx, p.log); return nil })
+		g.Go(func() error { p.certificate.Watch(ctx, p.log); return nil })
 	}
 	if operators != nil {
 		p.statusURL = "http://" + operators.Addr().String() + "/"
 		p.log.Info("status for operators", "url", p.statusURL)
-		status := &server{listener: operators, handler: checkHost(c.status, p.operators())}
-		g.Go(func() error { return status.run(ctx, p.log) })
+		status := &server.Server{Listener: operators, Handler: checkHost(c.status, p.operators())}
+		g.Go(func() error { return status.Run(ctx, p.log) })
 	}
 	if p.sockets != nil {
 		g.Go(func() error { return p.sockets.Run(ctx, p.state.log) })
@@ -176,12 +178,12 @@ func (p *daemon) run(ctx context.Context, site, operators net.Listener, reloads 
 }
 
 // front returns the server of the site.
-func (p *daemon) front(c *siteConfig, listener net.Listener) *server {
+func (p *daemon) front(c *siteConfig, listener net.Listener) *server.Server {
 	handler := http.Handler(p)
 	if c.accessLog != "none" {
 		handler = accesslog.Handler(p.stdout, c.accessLog, p.log, handler)
 	}
-	return &server{listener: listener, handler: clientAddress(c.client, handler), certificate: p.certificate}
+	return &server.Server{Listener: listener, Handler: server.ClientAddress(c.client, handler), Certificate: p.certificate}
 }
 
 // listen opens the listener, and derives the base URL from it if none was given.

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 )
 
 // TestExitStatuses: what a supervisor may start again ends with 1, and what somebody must
@@ -53,7 +55,7 @@ func TestExitStatuses(t *testing.T) {
 func TestUnitDoesNotRestartWrongConfigurations(t *testing.T) {
 	unit, err := os.ReadFile("../../deploy/resourcesync.service")
 	must(t, err)
-	for _, line := range []string{"Restart=on-failure", fmt.Sprintf("RestartPreventExitStatus=%d", exitUsage)} {
+	for _, line := range []string{"Restart=on-failure", fmt.Sprintf("RestartPreventExitStatus=%d", exit.Usage)} {
 		if !strings.Contains(string(unit), "\n"+line+"\n") {
 			t.Errorf("the unit has no line %s", line)
 		}

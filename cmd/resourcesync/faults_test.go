@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 )
 
 // TestFaultsHelp: the error of a wrong setting names its place and what to give: in a flag, a
@@ -58,7 +60,7 @@ func TestFaultsHelp(t *testing.T) {
 				args[i] = strings.ReplaceAll(args[i], "FILE", file)
 			}
 			var stdout, stderr bytes.Buffer
-			if status := run(t.Context(), args, &stdout, &stderr); status != exitUsage || stdout.Len() > 0 || !strings.Contains(stderr.String(), test.want) {
+			if status := run(t.Context(), args, &stdout, &stderr); status != exit.Usage || stdout.Len() > 0 || !strings.Contains(stderr.String(), test.want) {
 				t.Errorf("status %d\n%s%s", status, &stdout, &stderr)
 			}
 		})

@@ -22,6 +22,8 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
+
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
@@ -42,7 +44,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	if err != nil {
 		fmt.Fprintln(stderr, "resourcesync:", err)
 	}
-	return exitStatus(err)
+	return exit.Status(err)
 }
 
 func dispatch(ctx context.Context, args []string, stdout, stderr io.Writer) error {

@@ -23,7 +23,7 @@ func (p *daemon) operators() http.Handler {
 		registry.MustRegister(client.NewGaugeFunc(client.GaugeOpts{
 			Name: "resourcesync_certificate_expiry_timestamp_seconds",
 			Help: "Time at which the certificate of the site expires.",
-		}, func() float64 { return float64(p.certificate.expires().Unix()) }))
+		}, func() float64 { return float64(p.certificate.Expires().Unix()) }))
 	}
 	metrics := promhttp.HandlerFor(registry, promhttp.HandlerOpts{MaxRequestsInFlight: 2})
 	mux := http.NewServeMux()

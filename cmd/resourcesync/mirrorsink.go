@@ -7,6 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/bucketurl"
+
 	"gocloud.dev/blob"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
@@ -16,7 +18,7 @@ import (
 
 // checkState returns an error if the state of a copy is not where it must be.
 func (c *mirrorConfig) checkState() error {
-	if !isBucketURL(c.folder) {
+	if !bucketurl.Is(c.folder) {
 		if c.state != "" {
 			return settings.Fault("state-folder", "is for copies in buckets; the state of a copy in a folder is in that folder")
 		}
@@ -25,14 +27,14 @@ func (c *mirrorConfig) checkState() error {
 	if c.state == "" {
 		return fmt.Errorf("no --state-folder given; give a folder of this computer for the state of the copy in the bucket, as in --state-folder /var/lib/mirror, or in %s", settings.VariableOf("state-folder"))
 	}
-	_, err := parseBucketURL(c.folder)
+	_, err := bucketurl.Parse(c.folder)
 	return err
 }
 
 // openSink opens the folder or bucket of the copy. The caller calls the returned function
 // after the last use.
 func (c *mirrorConfig) openSink(ctx context.Context) (destination.Sink, func() error, error) {
-	if !isBucketURL(c.folder) {
+	if !bucketurl.Is(c.folder) {
 		open := destination.OpenFolder
 		if c.rebuild {
 			open = destination.AdoptFolder
@@ -43,19 +45,19 @@ func (c *mirrorConfig) openSink(ctx context.Context) (destination.Sink, func() e
 		}
 		return folder, folder.Close, nil
 	}
-	at, err := parseBucketURL(c.folder)
+	at, err := bucketurl.Parse(c.folder)
 	if err != nil {
 		return nil, nil, err
 	}
 	if err := c.claimState(at); err != nil {
 		return nil, nil, err
 	}
-	opened, err := at.open(ctx)
+	opened, err := at.Open(ctx)
 	if err != nil {
 		return nil, nil, err
 	}
-	if at.prefix != "" {
-		opened = blob.PrefixedBucket(opened, at.prefix)
+	if at.Prefix != "" {
+		opened = blob.PrefixedBucket(opened, at.Prefix)
 	}
 	sink, err := blobsink.New(ctx, opened)
 	if err != nil {
@@ -67,7 +69,7 @@ func (c *mirrorConfig) openSink(ctx context.Context) (destination.Sink, func() e
 
 // claimState records of which bucket the state is. That of another bucket would pass for a
 // copy that is not there.
-func (c *mirrorConfig) claimState(at *bucketURL) error {
+func (c *mirrorConfig) claimState(at *bucketurl.Bucket) error {
 	if err := os.MkdirAll(c.state, 0o700); err != nil {
 		return err
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 )
 
 // TestD24_StateOfAnotherFolder: the state of another folder is refused, and nothing
@@ -103,7 +105,7 @@ func TestD24_HardLinks(t *testing.T) {
 	folder := t.TempDir()
 	s := startReady(t, folder, "--state", path("state.db"))
 	must(t, os.Symlink(path("state.db"), path("links/symbolic.db")))
-	if line := failing(t, exitFailed, "serve", folder, "--listen", "127.0.0.1:0", "--state", path("links/symbolic.db")); !strings.Contains(line, "in use by another resourcesync") {
+	if line := failing(t, exit.Failed, "serve", folder, "--listen", "127.0.0.1:0", "--state", path("links/symbolic.db")); !strings.Contains(line, "in use by another resourcesync") {
 		t.Error(line)
 	}
 	must(t, os.Link(path("state.db"), path("links/hard.db")))

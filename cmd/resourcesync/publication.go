@@ -227,7 +227,7 @@ func (p *publication) health(ctx context.Context) error {
 		all = append(all, m.health(ctx))
 	}
 	if p.certificate != nil {
-		all = append(all, p.certificate.health())
+		all = append(all, p.certificate.Health())
 	}
 	err := errors.Join(append(all, p.source.Health(ctx))...)
 	if errors.Is(err, sqlstore.ErrDamaged) {

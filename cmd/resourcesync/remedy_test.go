@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 )
 
 // TestRemedies: the last line of a process that cannot run says what to do about it.
@@ -35,16 +37,16 @@ func TestRemedies(t *testing.T) {
 			continue // who reads everything
 		}
 		write(t, path("site.yaml"), fmt.Sprintf("listen: 127.0.0.1:0\n%s\nsets: [{name: papers, kind: folder, folder: %s}]\n", test.settings, path("files")))
-		want := exitUsage
+		want := exit.Usage
 		if name == "database" {
-			want = exitFailed
+			want = exit.Failed
 		}
 		line := failing(t, want, "run", path("site.yaml"))
 		if !strings.Contains(line, test.want) || strings.Contains(line, "secret@") || strings.Count(line, "connection refused") > 1 {
 			t.Errorf("%s:\n got %s\nwant %s", name, line, test.want)
 		}
 	}
-	if line := failing(t, exitUsage, "run", path("none.yaml")); !strings.Contains(line, "no such file or directory; make the file, or correct the path") {
+	if line := failing(t, exit.Usage, "run", path("none.yaml")); !strings.Contains(line, "no such file or directory; make the file, or correct the path") {
 		t.Error(line)
 	}
 }
@@ -62,7 +64,7 @@ func TestNoRoomForState(t *testing.T) {
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr
 	_ = cmd.Run()
-	if status := cmd.ProcessState.ExitCode(); status != exitFailed || !strings.Contains(stderr.String(), "check the disk, and the limit for the size of files (ulimit -f)") {
+	if status := cmd.ProcessState.ExitCode(); status != exit.Failed || !strings.Contains(stderr.String(), "check the disk, and the limit for the size of files (ulimit -f)") {
 		t.Errorf("status %d: %s", status, &stderr)
 	}
 }

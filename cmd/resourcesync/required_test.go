@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 )
 
 // TestMissingArguments: the error of each missing flag or argument names it, its variable, and
@@ -38,7 +40,7 @@ func TestMissingArguments(t *testing.T) {
 		"confirm-deletions oai":       "confirm-deletions oai: no url given; give the address of the repository's OAI-PMH interface, as in: resourcesync confirm-deletions oai https://repo.example.org/oai, or in RESOURCESYNC_URL;",
 		"completion":                  "as in: resourcesync completion bash",
 	} {
-		if line := failing(t, exitUsage, strings.Fields(args)...); !strings.Contains(line, want) {
+		if line := failing(t, exit.Usage, strings.Fields(args)...); !strings.Contains(line, want) {
 			t.Errorf("%s:\n got %s\nwant %s", args, line, want)
 		}
 	}
@@ -61,7 +63,7 @@ func TestMissingKeys(t *testing.T) {
 		"kind: table, db: a, table: b, key: c": "has no uri; add the template of the URIs, with columns in braces, as in uri: 'https://example.org/articles/{id}'",
 	} {
 		must(t, os.WriteFile(file, []byte("sets:\n  - {"+set+"}\n"), 0o600))
-		if line := failing(t, exitUsage, "run", file); !strings.Contains(line, want) {
+		if line := failing(t, exit.Usage, "run", file); !strings.Contains(line, want) {
 			t.Errorf("%s:\n got %s\nwant %s", set, line, want)
 		}
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/server"
+
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/internal/baseurl"
 	"github.com/resourcesync-go/resourcesync/rshttp"
@@ -80,7 +82,7 @@ func (c *siteConfig) checkSite() error {
 		f.Add(err)
 	}
 	c.client = http.CanonicalHeaderKey(c.client)
-	f.Add(checkClientHeader(c.client), checkURI("described-by", c.about))
+	f.Add(server.CheckClientHeader(c.client), checkURI("described-by", c.about))
 	f.If(!isAddress(c.listen), "listen", "give an address and a port, such as 127.0.0.1:8081")
 	f.If(c.status != "" && !isAddress(c.status), "status", "give an address and a port of this computer, such as 127.0.0.1:9090")
 	f.If(isAddress(c.listen) && isSame(c.status, c.listen), "status", "--listen has this address and port; give another port")
@@ -145,7 +147,7 @@ func (c *siteConfig) checkPath(s *setSettings) error {
 func (c *siteConfig) verify() error {
 	var faults settings.Faults
 	if c.tlsCert != "" {
-		_, err := newCertificate(c.tlsCert, c.tlsKey)
+		_, err := server.NewCertificate(c.tlsCert, c.tlsKey)
 		faults.Add(err)
 	}
 	for i, set := range c.sets {

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
+
 	"github.com/jackc/pgx/v5/pgxpool"
 	"zombiezen.com/go/sqlite"
 
@@ -129,9 +131,9 @@ func (s *state) Log(context.Context, string) (topiclog.Log, error) { return s.lo
 func refuseState(path string, err error) error {
 	remedy := "give another file with --state"
 	switch {
-	case errors.Is(err, errInUse):
+	case errors.Is(err, exit.ErrInUse):
 		remedy = "stop that one or wait until it has ended, or " + remedy
-	case isFull(err):
+	case exit.IsFull(err):
 		remedy = "make room on the disk, or give a file on another one with --state"
 	case sqlite.ErrCode(err).ToPrimary() == sqlite.ResultIOErr:
 		remedy = "check the disk, and the limit for the size of files (ulimit -f), or " + remedy
@@ -158,7 +160,7 @@ func openStateFile(ctx context.Context, c *siteConfig, path string, o *sqlstore.
 // openPostgres opens the state in a PostgreSQL database.
 func openPostgres(ctx context.Context, c *siteConfig, o *sqlstore.Options) (*state, error) {
 	refuse := func(err error) error {
-		return settings.Errorf("--state: %w", ofDatabase(err))
+		return settings.Errorf("--state: %w", exit.OfDatabase(err))
 	}
 	config, err := pgxpool.ParseConfig(c.state)
 	if err != nil {

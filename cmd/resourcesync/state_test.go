@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
+
 	"github.com/jackc/pgx/v5/pgproto3"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
@@ -28,7 +30,7 @@ func sql(t *testing.T, path, script string) {
 // refused runs serve with wrong flags, and returns the line that says so.
 func refused(t *testing.T, folder string, flags ...string) string {
 	t.Helper()
-	return failing(t, exitUsage, append([]string{"serve", folder, "--listen", "127.0.0.1:0"}, flags...)...)
+	return failing(t, exit.Usage, append([]string{"serve", folder, "--listen", "127.0.0.1:0"}, flags...)...)
 }
 
 // failing runs a command that cannot begin, and returns the line that says so.
@@ -80,9 +82,9 @@ func TestRefusedStates(t *testing.T) {
 			if test.state == "" {
 				folder = filepath.Dir(os.Getenv("XDG_CACHE_HOME")) // which the default is in
 			}
-			want := exitUsage
+			want := exit.Usage
 			if name == "in use" || name == "no server" { // which may pass
-				want = exitFailed
+				want = exit.Failed
 			}
 			if line := failing(t, want, "serve", folder, "--listen", "127.0.0.1:0", "--state", test.state); !strings.Contains(line, test.hint) || strings.Contains(line, "secret") {
 				t.Errorf("does not say %q: %s", test.hint, line)

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
+
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
@@ -202,9 +204,7 @@ func lockStateFile(path string) (*sqlite.Conn, error) {
 	}
 	conn.Close()
 	if sqlite.ErrCode(err).ToPrimary() == sqlite.ResultBusy {
-		err = errInUse
+		err = exit.ErrInUse
 	}
 	return nil, err
 }
-
-var errInUse = errors.New("is in use by another resourcesync")

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
+
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/rshttp"
@@ -89,12 +91,12 @@ type tableSet struct {
 func (c *tableConfig) open(ctx context.Context, m *member) (_ *content, err error) {
 	s := &tableSet{member: m, tableConfig: c}
 	if s.db, err = openTableDB(ctx, c.db, sameFile(c.db, s.daemon.state.place)); err != nil {
-		return nil, settings.Errorf("%w", ofDatabase(err))
+		return nil, settings.Errorf("%w", exit.OfDatabase(err))
 	}
 	content, err := s.open(ctx)
 	if err != nil {
 		s.db.close()
-		return nil, settings.Errorf("table: %w", ofDatabase(err))
+		return nil, settings.Errorf("table: %w", exit.OfDatabase(err))
 	}
 	content.from, content.unit = slog.String("table", c.place()), "row"
 	release := content.close // of the journal, if there is one

@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
+
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
@@ -203,7 +205,7 @@ func TestTableSameDatabase(t *testing.T) {
 			t.Helper()
 			var out, errs bytes.Buffer
 			args = append([]string{"table", "--listen", "127.0.0.1:0"}, args...)
-			if status := run(t.Context(), args, &out, &errs); status != exitUsage || !strings.Contains(errs.String(), hint) {
+			if status := run(t.Context(), args, &out, &errs); status != exit.Usage || !strings.Contains(errs.String(), hint) {
 				t.Errorf("status %d, %s, want %q", status, &errs, hint)
 			}
 		}

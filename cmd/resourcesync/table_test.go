@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
+
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
 )
@@ -207,9 +209,9 @@ func TestTableRefusals(t *testing.T) {
 	} {
 		var out, errs bytes.Buffer
 		status := run(t.Context(), append([]string{"table"}, test.args...), &out, &errs)
-		want := exitUsage
+		want := exit.Usage
 		if name == "no server" { // which may pass
-			want = exitFailed
+			want = exit.Failed
 		}
 		if status != want || !strings.Contains(errs.String(), test.hint) || strings.Contains(errs.String(), "secret") {
 			t.Errorf("%s: status %d, %s, want %q", name, status, &errs, test.hint)

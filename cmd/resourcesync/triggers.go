@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
+
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
@@ -29,7 +31,7 @@ func triggers(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 	}
 	err = runTriggers(ctx, c, stdout, stderr)
 	if _, ok := errors.AsType[settings.Error](err); err != nil && !ok && ctx.Err() == nil {
-		return settings.Errorf("triggers: %w", ofDatabase(err))
+		return settings.Errorf("triggers: %w", exit.OfDatabase(err))
 	}
 	return err
 }

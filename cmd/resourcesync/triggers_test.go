@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
+
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
 	"zombiezen.com/go/sqlite"
@@ -215,9 +217,9 @@ func TestTriggersRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			status, stdout, stderr := runTriggersCommand(t, test.args...)
 			line, rest, ended := strings.Cut(stderr, "\n")
-			want := exitUsage
+			want := exit.Usage
 			if name == "no server" || name == "no MySQL server" { // which may pass
-				want = exitFailed
+				want = exit.Failed
 			}
 			if status != want || stdout != "" || !ended || rest != "" || !strings.HasPrefix(line, "resourcesync: ") || !strings.Contains(line, test.hint) || strings.Contains(line, "secret") {
 				t.Errorf("status %d, stdout %q, stderr %q, want %q", status, stdout, stderr, test.hint)

@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"context"
@@ -15,9 +15,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 
-// A certificate reads its files again when they change, because certificates are
+// A Certificate reads its files again when they change, because certificates are
 // renewed every few weeks.
-type certificate struct {
+type Certificate struct {
 	certFile, keyFile string
 
 	mu       sync.Mutex
@@ -25,8 +25,8 @@ type certificate struct {
 	current  *tls.Certificate
 }
 
-func newCertificate(certFile, keyFile string) (*certificate, error) {
-	c := &certificate{certFile: certFile, keyFile: keyFile}
+func NewCertificate(certFile, keyFile string) (*Certificate, error) {
+	c := &Certificate{certFile: certFile, keyFile: keyFile}
 	if _, err := c.get(nil); err != nil {
 		if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
 			return nil, settings.Errorf("--tls-cert, --tls-key: %q: %w", pathErr.Path, settings.Unreadable(err))
@@ -38,7 +38,7 @@ func newCertificate(certFile, keyFile string) (*certificate, error) {
 
 // get returns the current certificate, or the one before it if the files cannot be read
 // during a renewal.
-func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+func (c *Certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	info, err := os.Stat(c.certFile)
@@ -54,18 +54,18 @@ func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	return c.current, nil
 }
 
-// expires returns the time at which the current certificate expires.
-func (c *certificate) expires() time.Time {
+// Expires returns the time at which the current certificate expires.
+func (c *Certificate) Expires() time.Time {
 	now, err := c.get(nil)
 	if err != nil {
-		return time.Time{} // impossible: newCertificate has read one
+		return time.Time{} // impossible: NewCertificate has read one
 	}
 	return now.Leaf.NotAfter
 }
 
-// health returns an error if the certificate has expired: clients refuse the site.
-func (c *certificate) health() error {
-	if at := c.expires(); !time.Now().Before(at) {
+// Health returns an error if the certificate has expired: clients refuse the site.
+func (c *Certificate) Health() error {
+	if at := c.Expires(); !time.Now().Before(at) {
 		return fmt.Errorf("the certificate in %s has expired at %s; renew it, and no restart is needed", c.certFile, at.Format(time.RFC3339))
 	}
 	return nil
@@ -81,9 +81,9 @@ const (
 	certificateRepeat = settings.Day
 )
 
-// watch logs once a day that the certificate expires soon or has expired, and once that it
+// Watch logs once a day that the certificate expires soon or has expired, and once that it
 // has been renewed, until ctx is done.
-func (c *certificate) watch(ctx context.Context, log *slog.Logger) {
+func (c *Certificate) Watch(ctx context.Context, log *slog.Logger) {
 	type report struct {
 		expires time.Time
 		expired bool
@@ -92,7 +92,7 @@ func (c *certificate) watch(ctx context.Context, log *slog.Logger) {
 	var logged time.Time
 	for {
 		now := time.Now()
-		r := report{expires: c.expires()}
+		r := report{expires: c.Expires()}
 		left := r.expires.Sub(now)
 		r.expired = left <= 0
 		about := []any{"certificate", c.certFile, "expires", r.expires.UTC().Format(time.RFC3339)}

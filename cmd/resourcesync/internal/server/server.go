@@ -1,4 +1,6 @@
-package main
+// Package server serves HTTP and HTTPS to the public: it bounds what clients can make it wait for,
+// and learns their addresses from a proxy in front.
+package server
 
 import (
 	"context"
@@ -33,20 +35,20 @@ const (
 	maxHeader = 32 << 10
 )
 
-type server struct {
-	listener    net.Listener
-	handler     http.Handler
-	certificate *certificate // nil for http
-	uploads     bool         // the handler bounds the bodies of requests
+type Server struct {
+	Listener    net.Listener
+	Handler     http.Handler
+	Certificate *Certificate // nil for http
+	Uploads     bool         // the handler bounds the bodies of requests
 }
 
-// run serves until ctx is done, and then waits for the running requests.
+// Run serves until ctx is done, and then waits for the running requests.
 //
 // The time of a whole answer has no limit, because files may be large and lines slow.
 // The deadlineListener ends answers that make no progress.
-func (s *server) run(ctx context.Context, log *slog.Logger) error {
+func (s *Server) Run(ctx context.Context, log *slog.Logger) error {
 	server := &http.Server{
-		Handler:           s.handler,
+		Handler:           s.Handler,
 		ReadHeaderTimeout: 10 * time.Second,
 		ReadTimeout:       readTimeout,
 		MaxHeaderBytes:    maxHeader,
@@ -57,17 +59,17 @@ func (s *server) run(ctx context.Context, log *slog.Logger) error {
 		IdleTimeout: 2 * time.Minute,
 		ErrorLog:    slog.NewLogLogger(sparse.Handler(log.Handler()), slog.LevelWarn),
 	}
-	if s.uploads {
+	if s.Uploads {
 		server.ReadTimeout = 0
 	}
-	listener := deadlineListener{s.listener, writeTimeout}
+	listener := deadlineListener{s.Listener, writeTimeout}
 	failed := make(chan error, 1)
 	go func() {
-		if s.certificate == nil {
+		if s.Certificate == nil {
 			failed <- server.Serve(listener)
 			return
 		}
-		server.TLSConfig = &tls.Config{GetCertificate: s.certificate.get}
+		server.TLSConfig = &tls.Config{GetCertificate: s.Certificate.get}
 		failed <- server.ServeTLS(listener, "", "")
 	}()
 	select {
@@ -150,9 +152,9 @@ func (c *deadlineConn) ReadFrom(r io.Reader) (n int64, err error) {
 	return n, nil
 }
 
-// clientAddress sets the remote address of a request to the last address in a header,
+// ClientAddress sets the remote address of a request to the last address in a header,
 // which the proxy in front has added. Limits for clients use that address.
-func clientAddress(header string, next http.Handler) http.Handler {
+func ClientAddress(header string, next http.Handler) http.Handler {
 	if header == "" {
 		return next
 	}
@@ -167,7 +169,7 @@ func clientAddress(header string, next http.Handler) http.Handler {
 // token is the name of a header (RFC 9110, section 5.6.2).
 var token = regexp.MustCompile("^[!#$%&'*+.^_`|~0-9A-Za-z-]+$")
 
-func checkClientHeader(name string) error {
+func CheckClientHeader(name string) error {
 	switch {
 	case name != "" && !token.MatchString(name):
 		return settings.Fault("client-header", "give the name of a header, such as X-Forwarded-For")

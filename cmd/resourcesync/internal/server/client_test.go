@@ -1,4 +1,4 @@
-package main
+package server
 
 import (
 	"net/http"
@@ -25,7 +25,7 @@ func TestClientAddress(t *testing.T) {
 	}
 	for _, tt := range tests {
 		var got string
-		h := clientAddress(tt.header, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.RemoteAddr }))
+		h := ClientAddress(tt.header, http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) { got = r.RemoteAddr }))
 		r := httptest.NewRequest(http.MethodGet, "/", nil)
 		r.RemoteAddr = "192.0.2.1:1234"
 		r.Header[tt.given] = tt.values

@@ -1,4 +1,4 @@
-package main
+package bucketurl
 
 import (
 	"cmp"
@@ -20,7 +20,7 @@ const googleEndpoint = "https://storage.googleapis.com"
 // openGoogle opens a bucket of Google Cloud Storage by its API that is compatible with S3,
 // with an HMAC key as credentials. The driver for its own API would make the program 20 MB
 // larger and take 19 MB of memory more in every process, also one that serves a folder.
-func openGoogle(ctx context.Context, b *bucketURL) (*blob.Bucket, error) {
+func openGoogle(ctx context.Context, b *Bucket) (*blob.Bucket, error) {
 	q := maps.Clone(b.parameters)
 	q.Set("endpoint", cmp.Or(q.Get("endpoint"), googleEndpoint))
 	q.Set("region", cmp.Or(q.Get("region"), "auto"))

@@ -1,4 +1,5 @@
-package main
+// Package bucketurl opens buckets by the URLs that people give.
+package bucketurl
 
 import (
 	"context"
@@ -15,10 +16,10 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
-// A bucketURL is the URL of a bucket or of a part of one: SCHEME://NAME/PREFIX?PARAMETERS.
-type bucketURL struct {
+// A Bucket is the URL of a bucket or of a part of one: SCHEME://NAME/PREFIX?PARAMETERS.
+type Bucket struct {
 	scheme, name string
-	prefix       string // "" or with a slash at the end
+	Prefix       string // "" or with a slash at the end
 	parameters   url.Values
 }
 
@@ -31,8 +32,8 @@ const (
 
 const knownBuckets = "give s3://NAME, gs://NAME or azblob://NAME"
 
-// parseBucketURL parses the URL of a bucket.
-func parseBucketURL(text string) (*bucketURL, error) {
+// Parse parses the URL of a bucket.
+func Parse(text string) (*Bucket, error) {
 	u, err := url.Parse(text)
 	switch {
 	case err != nil || u.Scheme == "":
@@ -50,21 +51,21 @@ func parseBucketURL(text string) (*bucketURL, error) {
 	case u.Query().Has("prefix"):
 		return nil, fmt.Errorf("bucket %q: write the prefix as a path, as in %s://%s/papers/", text, u.Scheme, u.Host)
 	}
-	b := &bucketURL{scheme: u.Scheme, name: u.Host, parameters: u.Query(), prefix: strings.TrimPrefix(u.Path, "/")}
-	if b.prefix != "" && !strings.HasSuffix(b.prefix, "/") {
-		b.prefix += "/"
+	b := &Bucket{scheme: u.Scheme, name: u.Host, parameters: u.Query(), Prefix: strings.TrimPrefix(u.Path, "/")}
+	if b.Prefix != "" && !strings.HasSuffix(b.Prefix, "/") {
+		b.Prefix += "/"
 	}
 	return b, nil
 }
 
-// isBucketURL reports whether an argument names a bucket and not a folder.
-func isBucketURL(text string) bool { return strings.Contains(text, "://") }
+// Is reports whether an argument names a bucket and not a folder.
+func Is(text string) bool { return strings.Contains(text, "://") }
 
 // String returns the bucket as people name it, without parameters other than the endpoint.
-func (b *bucketURL) String() string {
+func (b *Bucket) String() string {
 	text := b.scheme + "://" + b.name
-	if b.prefix != "" {
-		text += "/" + b.prefix
+	if b.Prefix != "" {
+		text += "/" + b.Prefix
 	}
 	if endpoint := b.parameters.Get("endpoint"); endpoint != "" {
 		text += " at " + endpoint
@@ -72,19 +73,19 @@ func (b *bucketURL) String() string {
 	return text
 }
 
-// exampleURI returns a template of the URIs of objects.
-func (b *bucketURL) exampleURI() string {
+// ExampleURI returns a template of the URIs of objects.
+func (b *Bucket) ExampleURI() string {
 	switch b.scheme {
 	case googleScheme:
-		return "https://storage.googleapis.com/" + b.name + "/" + b.prefix + "{key}"
+		return "https://storage.googleapis.com/" + b.name + "/" + b.Prefix + "{key}"
 	case azureScheme:
-		return "https://ACCOUNT.blob.core.windows.net/" + b.name + "/" + b.prefix + "{key}"
+		return "https://ACCOUNT.blob.core.windows.net/" + b.name + "/" + b.Prefix + "{key}"
 	}
-	return "https://" + b.name + ".s3.amazonaws.com/" + b.prefix + "{key}"
+	return "https://" + b.name + ".s3.amazonaws.com/" + b.Prefix + "{key}"
 }
 
-// open opens the bucket, without the prefix. It requests nothing.
-func (b *bucketURL) open(ctx context.Context) (*blob.Bucket, error) {
+// Open opens the bucket, without the prefix. It requests nothing.
+func (b *Bucket) Open(ctx context.Context) (*blob.Bucket, error) {
 	if b.scheme == googleScheme {
 		return openGoogle(ctx, b)
 	}
@@ -100,8 +101,8 @@ func (b *bucketURL) open(ctx context.Context) (*blob.Bucket, error) {
 	return opened, nil
 }
 
-// service returns the Service of the scheme.
-func (b *bucketURL) service() bucket.Service {
+// Service returns the Service of the scheme.
+func (b *Bucket) Service() bucket.Service {
 	if b.scheme == azureScheme {
 		return azurebucket.Service{}
 	}

@@ -1,13 +1,13 @@
-package main
+package exit
 
 import (
 	"fmt"
 	"strings"
 )
 
-// ofDatabase returns err, which a database has caused, in one line and with a remedy.
-func ofDatabase(err error) error {
-	if passes(err) {
+// OfDatabase returns err, which a database has caused, in one line and with a remedy.
+func OfDatabase(err error) error {
+	if Passes(err) {
 		return fmt.Errorf("%w; is the database running, and does it accept connections of this computer? Start it, or correct its address", oneLine(err))
 	}
 	return oneLine(err)

@@ -1,4 +1,6 @@
-package main
+// Package exit tells mistakes in the command line and the configuration from failures that may
+// pass, and has the exit statuses for them.
+package exit
 
 import (
 	"context"
@@ -18,12 +20,12 @@ import (
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 
-// The exit statuses. A supervisor may start a command again after exitFailed; after exitUsage,
+// The exit statuses. A supervisor may start a command again after Failed; after Usage,
 // that is of no use before somebody has corrected something.
 const (
-	exitOK     = 0
-	exitFailed = 1 // it could not run, or has failed
-	exitUsage  = 2 // the command line or the configuration is wrong
+	OK     = 0
+	Failed = 1 // it could not run, or has failed
+	Usage  = 2 // the command line or the configuration is wrong
 )
 
 // A statusError ends a command with an exit status of its own.
@@ -34,24 +36,30 @@ type statusError struct {
 
 func (e statusError) Unwrap() error { return e.error }
 
-// exitStatus returns the exit status of a command that has returned err.
-func exitStatus(err error) int {
+// With returns err as an error that ends a command with this exit status.
+func With(err error, status int) error { return statusError{err, status} }
+
+// Status returns the exit status of a command that has returned err.
+func Status(err error) int {
 	if err == nil {
-		return exitOK
+		return OK
 	}
 	if e, ok := errors.AsType[statusError](err); ok {
 		return e.status
 	}
-	if _, ok := errors.AsType[settings.Error](err); ok && !passes(err) {
-		return exitUsage
+	if _, ok := errors.AsType[settings.Error](err); ok && !Passes(err) {
+		return Usage
 	}
-	return exitFailed
+	return Failed
 }
 
-// passes reports whether a failure may pass although the command line and the configuration
+// ErrInUse is the error of a state that another process has.
+var ErrInUse = errors.New("is in use by another resourcesync")
+
+// Passes reports whether a failure may pass although the command line and the configuration
 // stay as they are: it comes from the network, a server, a disk or another process.
-func passes(err error) bool {
-	if errors.Is(err, errInUse) || isFull(err) {
+func Passes(err error) bool {
+	if errors.Is(err, ErrInUse) || IsFull(err) {
 		return true
 	}
 	if e, ok := errors.AsType[*pgconn.PgError](err); ok {
@@ -84,8 +92,8 @@ func passes(err error) bool {
 	return refused || noName
 }
 
-// isFull reports whether a disk is full, or a limit for files is reached.
-func isFull(err error) bool {
+// IsFull reports whether a disk is full, or a limit for files is reached.
+func IsFull(err error) bool {
 	return sqlite.ErrCode(err).ToPrimary() == sqlite.ResultFull || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EFBIG)
 }
 
