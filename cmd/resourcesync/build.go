@@ -10,10 +10,11 @@ import (
 	"sync"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+
 	"github.com/dustin/go-humanize"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/static"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
@@ -162,8 +163,8 @@ func (c *buildConfig) print(ctx context.Context, stdout io.Writer, m *member, sr
 		}
 		return
 	}
-	fmt.Fprintf(stdout, "%s listed. Written: %s of %s (%s). Removed: %s.\n", count(listed.Count, "files"),
-		humanize.Comma(int64(len(report.Written))), count(int64(report.Documents), "documents"), bytesText(report.Bytes), humanize.Comma(int64(len(report.Removed))))
+	fmt.Fprintf(stdout, "%s listed. Written: %s of %s (%s). Removed: %s.\n", terminal.Count(listed.Count, "files"),
+		humanize.Comma(int64(len(report.Written))), terminal.Count(int64(report.Documents), "documents"), terminal.Bytes(report.Bytes), humanize.Comma(int64(len(report.Removed))))
 	for _, name := range report.Written {
 		if "/"+name == wellknown.Path { // the first time
 			c.announce(stdout, src)

@@ -11,6 +11,8 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 
 	"go.yaml.in/yaml/v3"
@@ -52,7 +54,7 @@ func counted(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
-	return count(int64(n), thing+"s")
+	return terminal.Count(int64(n), thing+"s")
 }
 
 // checkHere checks the configuration against this computer.

@@ -5,6 +5,8 @@ import (
 	"net/http"
 	"net/url"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
+
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
@@ -43,7 +45,7 @@ type content struct {
 	uploads bool // the handler bounds the bodies of requests
 
 	// status adds what only sets of this kind have to a status.
-	status func(*setStatus)
+	status func(*status.Set)
 
 	// close releases what open has opened.
 	close func() error

@@ -16,11 +16,12 @@ import (
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+
 	"github.com/dustin/go-humanize"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/destination"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 )
@@ -205,7 +206,7 @@ func (c *mirrorConfig) result(report *destination.Report, err error, screen *ter
 			fmt.Fprintf(stdout, "%s adopted: their files have the contents of the Source.\n", resources(report.Adopted))
 		}
 		fmt.Fprintf(stdout, "%s created, %s updated, %s deleted; the copy has %s, %s.\n",
-			humanize.Comma(report.Created), humanize.Comma(report.Updated), humanize.Comma(report.Deleted), resources(report.Resources), bytesText(report.Bytes))
+			humanize.Comma(report.Created), humanize.Comma(report.Updated), humanize.Comma(report.Deleted), resources(report.Resources), terminal.Bytes(report.Bytes))
 		if report.Unverifiable > 0 {
 			fmt.Fprintf(stdout, "%s cannot be verified: the Source states no times or hashes that would show a change, so each run requests them.\n", resources(report.Unverifiable))
 		}
@@ -256,7 +257,7 @@ func goneText(gone []destination.GoneSet, held bool) string {
 	gone = slices.DeleteFunc(slices.Clone(gone), func(g destination.GoneSet) bool { return g.Held != held })
 	more := ""
 	if len(gone) > 1 {
-		more = fmt.Sprintf(" and %s", count(int64(len(gone)-1), "other sets"))
+		more = fmt.Sprintf(" and %s", terminal.Count(int64(len(gone)-1), "other sets"))
 	}
 	switch {
 	case len(gone) == 0:
@@ -353,19 +354,19 @@ func resources(n int64) string {
 	if n == 1 {
 		return "1 resource"
 	}
-	return count(n, "resources")
+	return terminal.Count(n, "resources")
 }
 
 func printFound(w io.Writer, what string, f destination.Found) {
 	if f.Count == 0 {
 		return
 	}
-	fmt.Fprintf(w, "%s:\n", count(f.Count, what))
+	fmt.Fprintf(w, "%s:\n", terminal.Count(f.Count, what))
 	for _, uri := range f.URIs {
 		fmt.Fprintf(w, "  %s\n", terminal.Printable(uri))
 	}
 	if more := f.Count - int64(len(f.URIs)); more > 0 {
-		fmt.Fprintf(w, "  and %s\n", count(more, "more"))
+		fmt.Fprintf(w, "  and %s\n", terminal.Count(more, "more"))
 	}
 }
 
@@ -392,7 +393,7 @@ type mirrorProgress struct {
 func (p *mirrorProgress) report(now destination.Progress) {
 	if p.screen.Control {
 		p.screen.Status(fmt.Sprintf("Copying: %s of %s done, %s received, %s entries read",
-			humanize.Comma(now.Done), humanize.Comma(now.Done+max(now.Pending, 0)), bytesText(now.Bytes), humanize.Comma(now.Listed)))
+			humanize.Comma(now.Done), humanize.Comma(now.Done+max(now.Pending, 0)), terminal.Bytes(now.Bytes), humanize.Comma(now.Listed)))
 		return
 	}
 	if time.Since(p.logged) >= logEvery {

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
+
 	"github.com/resourcesync-go/resourcesync/adapters/oaipmh"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/scan"
@@ -118,6 +120,6 @@ func (c *oaiConfig) open(_ context.Context, m *member) (*content, error) {
 		unit:    "record",
 		origin:  repository,
 		changed: repository.Changed,
-		status:  func(now *setStatus) { now.Repository = new(repository.Status()) },
+		status:  func(now *status.Set) { now.Repository = new(repository.Status()) },
 	}, nil
 }

@@ -5,9 +5,10 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+
 	"github.com/dustin/go-humanize"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
@@ -107,11 +108,9 @@ func (f *firstScan) statusLine(now scan.FirstScan) string {
 	line += " " + f.unit
 	switch {
 	case total != nil && total.Bytes > 0:
-		line += fmt.Sprintf(", %s of %s read", bytesText(now.Bytes), bytesText(total.Bytes))
+		line += fmt.Sprintf(", %s of %s read", terminal.Bytes(now.Bytes), terminal.Bytes(total.Bytes))
 	case now.Bytes > 0:
-		line += fmt.Sprintf(", %s read", bytesText(now.Bytes))
+		line += fmt.Sprintf(", %s read", terminal.Bytes(now.Bytes))
 	}
 	return line
 }
-
-func bytesText(n int64) string { return humanize.Bytes(uint64(max(0, n))) }

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
+
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 )
@@ -44,14 +46,14 @@ func showStatus(ctx context.Context, args []string, stdout, _ io.Writer) error {
 	if err != nil {
 		return err
 	}
-	var s status
+	var s status.Status
 	if err := json.Unmarshal(body, &s); err != nil {
 		return fmt.Errorf("the status at %s cannot be read: %w; is it that of another version?", at, err)
 	}
 	if c.json {
 		_, err = stdout.Write(body)
 	} else {
-		err = s.print(terminal.New(stdout), time.Now())
+		err = s.Print(terminal.New(stdout), time.Now())
 	}
 	if err == nil && !s.Healthy {
 		err = errUnhealthy

@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
+
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/harvesters"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
@@ -39,7 +41,7 @@ func TestQuery(t *testing.T) {
 		}
 	}
 	code, stdout, stderr := query(t, "--json", at)
-	var now status
+	var now status.Status
 	if err := json.Unmarshal([]byte(stdout), &now); err != nil || code != 0 || stderr != "" || *now.Files != 1 {
 		t.Errorf("%d %v %s\n%s", code, err, stderr, stdout)
 	}
@@ -85,12 +87,12 @@ func TestQueryOfAnotherVersion(t *testing.T) {
 // All that a status can have is printed, without what a terminal could obey.
 func TestPrintedStatus(t *testing.T) {
 	at := func(minutes int) time.Time { return time.Date(2026, 11, 22, 12, minutes, 0, 0, time.Local) }
-	s := status{
+	s := status.Status{
 		Problems: []string{"deletions are held: 5 resources are missing", "hub \x1b]0;x\a"},
-		setStatus: setStatus{Files: new(int64(1234567)), Changed: at(0),
-			Scan: &scanStatus{Ended: at(29), Seconds: 1.25, Created: 1, Updated: 2, Unchanged: 1234564, Skipped: 3, Unreadable: 4},
+		Set: status.Set{Files: new(int64(1234567)), Changed: at(0),
+			Scan: &status.Scan{Ended: at(29), Seconds: 1.25, Created: 1, Updated: 2, Unchanged: 1234564, Skipped: 3, Unreadable: 4},
 			Site: &sitemap.Status{Sitemaps: 3, Unchanged: 2, Foreign: 1, Withheld: map[string]int{"noindex": 7, "login": 2}, Oldest: at(10)},
-			Held: &heldStatus{Files: 5000, Since: at(5), Until: at(50)},
+			Held: &status.Held{Files: 5000, Since: at(5), Until: at(50)},
 		},
 		Push: &topic.Status{Topics: []topic.TopicStatus{
 			{Topic: "https://example.org/change/", Newest: 1200, Hubs: []topic.HubStatus{
@@ -101,7 +103,7 @@ func TestPrintedStatus(t *testing.T) {
 		}},
 		Hub:        &hub.Status{Subscriptions: 12, Waiting: 3, Failing: 1, OldestWaiting: at(28)},
 		WebSockets: new(4),
-		Harvesters: []harvesterStatus{
+		Harvesters: []status.Harvester{
 			{Harvester: harvesters.Harvester{Agent: "resync/2", Address: "192.0.2.1", Last: at(29), Requests: 1200, Bytes: 3_400_000, Document: "changelist"}, Behind: new(7200.0)},
 			{Harvester: harvesters.Harvester{Address: "2001:db8::/64", Last: at(28), Requests: 1, Document: "resourcelist"}, Behind: new(0.0)},
 			{Harvester: harvesters.Harvester{Agent: strings.Repeat("x", 160), Address: "192.0.2.2", Last: at(20), Document: "description"}},
@@ -109,7 +111,7 @@ func TestPrintedStatus(t *testing.T) {
 	}
 	s.Source.Hits = 98765
 	var b bytes.Buffer
-	must(t, s.print(terminal.New(&b), at(30)))
+	must(t, s.Print(terminal.New(&b), at(30)))
 	want := "Problems\n" +
 		"  deletions are held: 5 resources are missing\n" +
 		"  hub \ufffd]0;x\ufffd\n" + `
@@ -147,8 +149,8 @@ func TestPrintedStatus(t *testing.T) {
 
 func TestPrintedStatusOfAFirstScan(t *testing.T) {
 	var b bytes.Buffer
-	s := status{Healthy: true, setStatus: setStatus{Held: &heldStatus{Files: 1, Confirmed: true}}}
-	must(t, s.print(terminal.New(&b), time.Now()))
+	s := status.Status{Healthy: true, Set: status.Set{Held: &status.Held{Files: 1, Confirmed: true}}}
+	must(t, s.Print(terminal.New(&b), time.Now()))
 	for _, want := range []string{"Healthy\n", "nothing yet", "the next scan publishes them"} {
 		if !strings.Contains(b.String(), want) {
 			t.Errorf("without %q:\n%s", want, &b)

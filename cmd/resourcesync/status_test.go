@@ -7,13 +7,15 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
 )
 
 // toldOperators returns the body and the status of the response for operators.
-func (s *served) toldOperators() (int, status) {
+func (s *served) toldOperators() (int, status.Status) {
 	s.t.Helper()
 	res, body := s.get(s.stderr.await(`status for operators.* url=(\S+)`)[1])
-	var now status
+	var now status.Status
 	if err := json.Unmarshal([]byte(body), &now); err != nil || res.Header.Get("Content-Type") != "application/json" || res.Header.Get("Cache-Control") != "no-store" {
 		s.t.Fatalf("%v %v %s", err, res.Header, body)
 	}
@@ -28,7 +30,7 @@ func TestStatus(t *testing.T) {
 	s.write("b.txt", "b")
 	s.stderr.await("changes found")
 	var code int
-	var now status
+	var now status.Status
 	s.until("the hub elsewhere has failed", func() bool {
 		code, now = s.toldOperators()
 		return now.Push.Topics[0].Hubs[0].LastError != ""

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
+
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
@@ -192,8 +194,8 @@ func (s *tableSet) stateOfTable() string {
 }
 
 // statusOfJournal returns the function that adds the proof of a journal to a status.
-func statusOfJournal(j *sqltable.Journalled) func(*setStatus) {
-	return func(s *setStatus) {
+func statusOfJournal(j *sqltable.Journalled) func(*status.Set) {
+	return func(s *status.Set) {
 		ctx, cancel := context.WithTimeout(context.Background(), healthTimeout)
 		defer cancel()
 		if p, err := j.Proof(ctx); err == nil { // health has the error
@@ -203,7 +205,7 @@ func statusOfJournal(j *sqltable.Journalled) func(*setStatus) {
 			s.Pending = new(max(0, time.Since(pending).Seconds()))
 		}
 		if kept, err := j.Kept(ctx); err == nil && kept.Held > 0 {
-			s.Held = &heldStatus{kept.Held, kept.Since, kept.Until, false}
+			s.Held = &status.Held{Files: kept.Held, Since: kept.Since, Until: kept.Until}
 		}
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
+
 	"golang.org/x/net/http/httpguts"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sidecar"
@@ -254,7 +256,7 @@ func (c *upstreamConfig) open(_ context.Context, m *member) (*content, error) {
 		changed: s.pages.Changed,
 		set:     rshttp.Set{Coverer: lateCoverer{m}},
 		uploads: !c.beside,
-		status:  func(now *setStatus) { now.Site = new(s.pages.Status()) },
+		status:  func(now *status.Set) { now.Site = new(s.pages.Status()) },
 	}
 	if !c.beside {
 		content.handler = s.handler

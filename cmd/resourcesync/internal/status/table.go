@@ -1,4 +1,4 @@
-package main
+package status
 
 import (
 	"cmp"
@@ -8,15 +8,16 @@ import (
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+
 	"github.com/dustin/go-humanize"
 
 	"github.com/resourcesync-go/resourcesync/adapters/oaipmh"
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 )
 
-// print prints s for people, in tables.
-func (s *status) print(to *terminal.Screen, now time.Time) error {
+// Print prints s for people, in tables.
+func (s *Status) Print(to *terminal.Screen, now time.Time) error {
 	p := &statusPrinter{now: now}
 	if s.Healthy {
 		fmt.Fprintln(to, to.Paint(terminal.Green, "Healthy"))
@@ -27,7 +28,7 @@ func (s *status) print(to *terminal.Screen, now time.Time) error {
 		}
 	}
 	fmt.Fprintln(to)
-	p.set(&s.setStatus)
+	p.set(&s.Set)
 	p.documents(s)
 	p.push(s)
 	if err := to.WriteTable(&p.facts); err != nil {
@@ -65,7 +66,7 @@ func (p *statusPrinter) fact(name string, texts ...string) {
 }
 
 // set adds the facts about a set.
-func (p *statusPrinter) set(s *setStatus) {
+func (p *statusPrinter) set(s *Set) {
 	switch {
 	case s.Uncounted:
 		p.fact("Listed", "resources that are not counted")
@@ -80,9 +81,9 @@ func (p *statusPrinter) set(s *setStatus) {
 	if scan := s.Scan; scan != nil {
 		took := time.Duration(scan.Seconds * float64(time.Second)).Round(time.Millisecond)
 		p.fact("Last scan", p.ago(scan.Ended), "took "+took.String())
-		p.fact("", count(scan.Created, "created"), count(scan.Updated, "updated"), count(scan.Deleted, "deleted"), count(scan.Unchanged, "unchanged"))
+		p.fact("", terminal.Count(scan.Created, "created"), terminal.Count(scan.Updated, "updated"), terminal.Count(scan.Deleted, "deleted"), terminal.Count(scan.Unchanged, "unchanged"))
 		if scan.Skipped > 0 || scan.Unreadable > 0 {
-			p.fact("", count(scan.Skipped, "skipped"), count(scan.Unreadable, "listed although they cannot be read"))
+			p.fact("", terminal.Count(scan.Skipped, "skipped"), terminal.Count(scan.Unreadable, "listed although they cannot be read"))
 		}
 	}
 	if s.Site != nil {
@@ -116,15 +117,15 @@ func (p *statusPrinter) set(s *setStatus) {
 }
 
 // documents adds the facts about the documents of all sets.
-func (p *statusPrinter) documents(s *status) {
+func (p *statusPrinter) documents(s *Status) {
 	c := s.Source
-	p.fact("Documents", count(c.Rendered, "rendered"), count(c.Hits, "from the cache"), count(c.Refused, "refused"), count(c.Failed, "failed"))
-	p.fact("Packages", count(c.Sent, "sent"), count(c.Broken, "aborted"))
+	p.fact("Documents", terminal.Count(c.Rendered, "rendered"), terminal.Count(c.Hits, "from the cache"), terminal.Count(c.Refused, "refused"), terminal.Count(c.Failed, "failed"))
+	p.fact("Packages", terminal.Count(c.Sent, "sent"), terminal.Count(c.Broken, "aborted"))
 }
 
 func (p *statusPrinter) site(s *sitemap.Status) {
-	p.fact("Sitemaps", count(s.Sitemaps, "read"), count(s.Unchanged, "unchanged"))
-	p.fact("URLs", count(s.Foreign, "of other sites"), count(s.Invalid, "invalid"), count(s.Failed, "failed checks"))
+	p.fact("Sitemaps", terminal.Count(s.Sitemaps, "read"), terminal.Count(s.Unchanged, "unchanged"))
+	p.fact("URLs", terminal.Count(s.Foreign, "of other sites"), terminal.Count(s.Invalid, "invalid"), terminal.Count(s.Failed, "failed checks"))
 	for _, reason := range slices.Sorted(maps.Keys(s.Withheld)) {
 		p.fact("Withheld", humanize.Comma(int64(s.Withheld[reason])), reason)
 	}
@@ -137,7 +138,7 @@ func (p *statusPrinter) repository(s *oaipmh.Status) {
 	p.fact("Repository", terminal.Printable(cmp.Or(s.Name, "not known yet")), "deleted records: "+terminal.Printable(cmp.Or(s.DeletedRecord, "not known yet")))
 	text := "Complete listing"
 	if s.Listing {
-		p.fact(text, count(s.Records, "of "+humanize.Comma(s.Size)+" records received"))
+		p.fact(text, terminal.Count(s.Records, "of "+humanize.Comma(s.Size)+" records received"))
 	} else if !s.Compared.IsZero() {
 		p.fact(text, p.ago(s.Compared))
 	}
@@ -147,20 +148,20 @@ func (p *statusPrinter) repository(s *oaipmh.Status) {
 }
 
 // push adds the facts about subscribers.
-func (p *statusPrinter) push(s *status) {
+func (p *statusPrinter) push(s *Status) {
 	if h := s.Hub; h != nil {
-		p.fact("Subscriptions", humanize.Comma(int64(h.Subscriptions)), count(h.Waiting, "waiting"), count(h.Failing, "failing"))
+		p.fact("Subscriptions", humanize.Comma(int64(h.Subscriptions)), terminal.Count(h.Waiting, "waiting"), terminal.Count(h.Failing, "failing"))
 		if !h.OldestWaiting.IsZero() {
 			p.fact("Oldest waiting", p.ago(h.OldestWaiting))
 		}
 	}
 	if s.WebSockets != nil {
-		p.fact("WebSockets", count(*s.WebSockets, "connected"))
+		p.fact("WebSockets", terminal.Count(*s.WebSockets, "connected"))
 	}
 }
 
 // topics returns the progress of each hub on each topic.
-func (p *statusPrinter) topics(s *status) *terminal.Table {
+func (p *statusPrinter) topics(s *Status) *terminal.Table {
 	var t terminal.Table
 	t.Header("TOPIC", ">NEWEST", "HUB", ">BEHIND", ">FAILURES", ">LOST", "ERROR")
 	for _, topic := range s.Push.Topics {
@@ -181,7 +182,7 @@ func (p *statusPrinter) topics(s *status) *terminal.Table {
 }
 
 // harvesters returns the table of the clients that requested documents last.
-func (p *statusPrinter) harvesters(s *status) *terminal.Table {
+func (p *statusPrinter) harvesters(s *Status) *terminal.Table {
 	var t terminal.Table
 	t.Header("HARVESTER", "ADDRESS", "LAST REQUEST", ">REQUESTS", ">BYTES", "DOCUMENT", "BEHIND")
 	for _, h := range s.Harvesters {
@@ -194,7 +195,7 @@ func (p *statusPrinter) harvesters(s *status) *terminal.Table {
 			behind = lag(time.Duration(*h.Behind * float64(time.Second)))
 		}
 		t.Row(cmp.Or(shortened(h.Agent), "-"), h.Address, humanize.RelTime(h.Last, p.now, "ago", "from now"),
-			humanize.Comma(int64(h.Requests)), bytesText(h.Bytes), documentName(h.Document), behind)
+			humanize.Comma(int64(h.Requests)), terminal.Bytes(h.Bytes), documentName(h.Document), behind)
 	}
 	return &t
 }
@@ -216,8 +217,4 @@ func (p *statusPrinter) ago(t time.Time) string {
 		return "never"
 	}
 	return t.Local().Format(time.DateTime) + " (" + humanize.RelTime(t, p.now, "ago", "from now") + ")"
-}
-
-func count[N int | int64 | uint64](n N, what string) string {
-	return humanize.Comma(int64(n)) + " " + what
 }

@@ -1,4 +1,4 @@
-package main
+package status
 
 import (
 	"embed"
@@ -14,13 +14,13 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
-// statusJSON is the path of the status for programs, whatever they accept.
-const statusJSON = "/status.json"
+// JSON is the path of the status for programs, whatever they accept.
+const JSON = "/status.json"
 
 //go:embed pages
 var pages embed.FS
 
-var statusTemplates = sync.OnceValue(func() *webpage.Templates {
+var Templates = sync.OnceValue(func() *webpage.Templates {
 	sub, err := fs.Sub(pages, "pages")
 	if err != nil {
 		panic(err)
@@ -34,7 +34,7 @@ var statusTemplates = sync.OnceValue(func() *webpage.Templates {
 
 // A statusView is a status as its page shows it: the data of pages/status.html.
 type statusView struct {
-	*status
+	*Status
 	Facts      []webpage.Fact
 	Figures    []figures // the state of scans and of the hub
 	Totals     []figures // since the start
@@ -42,41 +42,42 @@ type statusView struct {
 	Harvesters []harvesterView
 }
 
-// figures are a section of the page.
+// Figures are a section of the page.
 type figures struct {
 	Name, Text string
 	Facts      []webpage.Fact
 }
 
 type harvesterView struct {
-	harvesterStatus
+	Harvester
 	Read string // the kind of the last document, in words
 	Lag  string // empty if it is up to date, or unknown
 }
 
-// statusPage returns the page of a status.
-func (p *publication) statusPage(s *status) ([]byte, error) {
-	page := &webpage.Page{
-		Title: "Status", Site: p.base.Host, Home: "/", Now: time.Now(),
+// Page returns the page of the status of a site, with a link to the page of its Source.
+// remembers says whether harvesters are remembered.
+func (s *Status) Page(site, source string, remembers bool) ([]byte, error) {
+	p := &webpage.Page{
+		Title: "Status", Site: site, Home: "/", Now: time.Now(),
 		Intro: "What this process publishes, and how it is doing.",
-		Nav:   []webpage.Link{{Text: "Source", URL: home(p.source)}, {Text: "Metrics", URL: "/metrics"}},
-		Raw:   statusJSON, RawType: "application/json",
+		Nav:   []webpage.Link{{Text: "Source", URL: source}, {Text: "Metrics", URL: "/metrics"}},
+		Raw:   JSON, RawType: "application/json",
 	}
-	v := &statusView{status: s, Remembers: p.harvesters != nil, Facts: s.facts(page), Figures: s.figures(page), Totals: s.totals()}
+	v := &statusView{Status: s, Remembers: remembers, Facts: s.facts(p), Figures: s.figures(p), Totals: s.totals()}
 	for _, h := range s.Harvesters {
-		view := harvesterView{harvesterStatus: h, Read: documentName(h.Document)}
+		view := harvesterView{Harvester: h, Read: documentName(h.Document)}
 		if h.Behind != nil && *h.Behind > 0 {
 			view.Lag = lag(time.Duration(*h.Behind * float64(time.Second)))
 		}
 		v.Harvesters = append(v.Harvesters, view)
 	}
-	page.Data = v
-	return statusTemplates().Render("status", page)
+	p.Data = v
+	return Templates().Render("status", p)
 }
 
-// facts are the most important figures.
-func (s *status) facts(p *webpage.Page) []webpage.Fact {
-	facts := s.setStatus.facts(p)
+// Facts are the most important figures.
+func (s *Status) facts(p *webpage.Page) []webpage.Fact {
+	facts := s.Set.facts(p)
 	if s.Hub != nil {
 		facts = append(facts, webpage.Fact{Name: "Subscriptions", Value: webpage.Count(int64(s.Hub.Subscriptions))})
 	}
@@ -86,7 +87,7 @@ func (s *status) facts(p *webpage.Page) []webpage.Fact {
 	return facts
 }
 
-func (s *setStatus) facts(p *webpage.Page) []webpage.Fact {
+func (s *Set) facts(p *webpage.Page) []webpage.Fact {
 	var facts []webpage.Fact
 	if s.Files != nil {
 		facts = append(facts, webpage.Fact{Name: "Resources", Value: webpage.Count(*s.Files)})
@@ -104,9 +105,9 @@ func (s *setStatus) facts(p *webpage.Page) []webpage.Fact {
 	return facts
 }
 
-// figures are the sections about sets and the hub.
-func (s *status) figures(p *webpage.Page) []figures {
-	all := s.setStatus.figures(p)
+// Figures are the sections about sets and the hub.
+func (s *Status) figures(p *webpage.Page) []figures {
+	all := s.Set.figures(p)
 	for _, set := range s.Sets {
 		facts := set.facts(p)
 		text := "A set of the kind " + set.Kind + "."
@@ -133,7 +134,7 @@ func (s *status) figures(p *webpage.Page) []figures {
 	return all
 }
 
-func (s *setStatus) figures(p *webpage.Page) []figures {
+func (s *Set) figures(p *webpage.Page) []figures {
 	var all []figures
 	if c := s.Scan; c != nil {
 		all = append(all, figures{"Last scan", "Changes include those found since, without a complete scan.", numbers(
@@ -164,8 +165,8 @@ func (s *setStatus) figures(p *webpage.Page) []figures {
 	return all
 }
 
-// totals are the counters of the Source.
-func (s *status) totals() []figures {
+// Totals are the counters of the Source.
+func (s *Status) totals() []figures {
 	c := s.Source
 	documents := numbers("Rendered", c.Rendered, "From the cache", c.Hits, "Refused", c.Refused, "Failed", c.Failed,
 		"Packages sent", c.Sent, "Packages aborted", c.Broken, "Entries left out", c.LeftOut, "Fields left out", c.Dropped)
@@ -193,7 +194,7 @@ func grouped(n any) string {
 	}
 }
 
-// lag returns a duration in words.
+// Lag returns a duration in words.
 func lag(d time.Duration) string {
 	for _, unit := range []struct {
 		name string

@@ -1,0 +1,106 @@
+// Package status has what operators see of a running site: as data, as a page, and as tables on a
+// terminal.
+package status
+
+import (
+	"time"
+
+	"github.com/resourcesync-go/resourcesync/adapters/oaipmh"
+	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
+	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/harvesters"
+	"github.com/resourcesync-go/resourcesync/rshttp"
+	"github.com/resourcesync-go/resourcesync/topic"
+	"github.com/resourcesync-go/resourcesync/topic/hub"
+)
+
+// A Status describes a publication for operators. Values that cannot be read are
+// missing, and Problems has the errors.
+type Status struct {
+	Healthy  bool     `json:"healthy"`
+	Problems []string `json:"problems,omitempty"`
+
+	// Of the set. If there are several, Files and Changed are those of all.
+	Set
+	Sets []Set `json:"sets,omitempty"` // if they have names
+
+	Source     rshttp.Counters `json:"source"`
+	Push       *topic.Status   `json:"push,omitempty"`
+	Hub        *hub.Status     `json:"hub,omitempty"`
+	WebSockets *int            `json:"webSockets,omitempty"` // connected clients
+
+	// Harvesters are those with the newest requests to this process, 100 at most.
+	Harvesters []Harvester `json:"harvesters,omitempty"`
+}
+
+// A setStatus describes a set for operators.
+type Set struct {
+	Name       string          `json:"name,omitempty"`
+	Kind       string          `json:"kind,omitempty"` // of a set with a name
+	Files      *int64          `json:"files,omitempty"`
+	Uncounted  bool            `json:"uncounted,omitempty"`      // the set does not count its resources
+	Changed    time.Time       `json:"changed,omitzero"`         // the time of the newest change
+	Scan       *Scan           `json:"scan,omitempty"`           // the last complete scan of this process
+	Site       *sitemap.Status `json:"site,omitempty"`           // of a website: the contents of its sitemaps, and the age of the oldest check
+	Repository *oaipmh.Status  `json:"repository,omitempty"`     // of an OAI-PMH repository
+	Held       *Held           `json:"held,omitempty"`           // by the last scan of any process
+	Journal    *sqltable.Proof `json:"journal,omitempty"`        // of a table with triggers: how complete its journal is
+	Notes      []string        `json:"notes,omitempty"`          // what is no failure, but needs attention
+	Pending    *float64        `json:"pendingSeconds,omitempty"` // of a table with triggers: the age of the oldest change that is not in the journal yet
+}
+
+// A scanStatus is the result of a complete scan. Its changes include those that have been
+// found since, without a complete scan.
+type Scan struct {
+	Ended      time.Time `json:"ended"`
+	Seconds    float64   `json:"seconds"` // its duration
+	Created    int       `json:"created"`
+	Updated    int       `json:"updated"`
+	Deleted    int       `json:"deleted"`
+	Unchanged  int       `json:"unchanged"`
+	Skipped    int64     `json:"skipped"`    // files and folders that could not be read, have too long a name, or are symbolic links
+	Unreadable int       `json:"unreadable"` // files that stay listed because they could not be read
+}
+
+type Harvester struct {
+	harvesters.Harvester
+
+	// Behind is the time between the newest change that it has read and the newest change
+	// of the set, in seconds: 0 if it is up to date, nil if unknown.
+	Behind *float64 `json:"behindSeconds,omitempty"`
+}
+
+// ShownHarvesters is the maximum number of harvesters in a status.
+const ShownHarvesters = 100
+
+type Held struct {
+	Files     int64     `json:"files"`
+	Since     time.Time `json:"since"`
+	Until     time.Time `json:"until,omitzero"`
+	Confirmed bool      `json:"confirmed"`
+}
+
+// Add adds the resources of another set to those of s. Their number is unknown as long as
+// that of one set is.
+func (s *Status) Add(other *Set) {
+	switch {
+	case len(s.Sets) == 1:
+		s.Files, s.Changed = other.Files, other.Changed
+		return
+	case s.Files != nil && other.Files != nil:
+		s.Files = new(*s.Files + *other.Files)
+	default:
+		s.Files = nil
+	}
+	if other.Changed.After(s.Changed) {
+		s.Changed = other.Changed
+	}
+}
+
+// Behind returns how far a reader of the changes up to a time is behind, in seconds.
+func Behind(read, newest time.Time) *float64 {
+	if read.IsZero() || newest.IsZero() {
+		return nil
+	}
+	return new(max(0, newest.Sub(read).Seconds()))
+}
