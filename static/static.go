@@ -24,7 +24,6 @@ package static
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -61,9 +60,6 @@ type Report struct {
 	Removed   []string // files
 	Unlisted  int      // documents that are not listed any more and will be removed
 }
-
-// ErrLocked means that another process writes to the same folder.
-var ErrLocked = errors.New("another process writes to the folder")
 
 // Write brings the files of src in the folder out up to date. It creates the folder if it
 // does not exist. The report is valid even if there is an error; the next Write then

@@ -5,12 +5,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"regexp"
 	"strings"
 )
-
-// gz is the suffix of compressed copies.
-const gz = ".gz"
 
 // store brings the file of d up to date.
 func (w *writer) store(ctx context.Context, d *doc) error {
@@ -78,12 +74,6 @@ func (w *writer) isIntact(name string, was *file) (bool, error) {
 	return found && now == *was.Gzip, err
 }
 
-func isPackage(name string) bool { return strings.HasSuffix(name, ".zip") }
-
-// partName matches the names of files that only parts and packages have, and those of their
-// compressed copies.
-var partName = regexp.MustCompile(`(^|/)([0-9a-f]{32}|[0-9]{8}T[0-9]{6}\.[0-9]{9}Z(-[0-9]{8}T[0-9]{6}\.[0-9]{9}Z)?)\.(xml|zip)(\.gz)?$`)
-
 // storeFile writes content into the file name unless it has that content already. ours says that
 // an earlier Write has written the file.
 func (w *writer) storeFile(name string, ours bool, content io.WriterTo) (stamp, error) {
@@ -141,12 +131,4 @@ func (w *writer) remove(name string) error {
 		w.report.Removed = append(w.report.Removed, name)
 	}
 	return err
-}
-
-// text is the content of a file in memory.
-type text []byte
-
-func (t text) WriteTo(w io.Writer) (int64, error) {
-	n, err := w.Write(t)
-	return int64(n), err
 }

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 
@@ -29,6 +30,9 @@ const (
 // OwnFiles returns the names of the files in which [Write] keeps its own records. They are in
 // the folder of the base URL.
 func OwnFiles() []string { return []string{recordName, lockName, tempName} }
+
+// ErrLocked means that another process writes to the same folder.
+var ErrLocked = errors.New("another process writes to the folder")
 
 // A tree is the folder of the files, locked for this process.
 type tree struct {
@@ -205,4 +209,21 @@ func (t *tree) done() {
 	if t.changed != nil {
 		t.changed()
 	}
+}
+
+// gz is the suffix of compressed copies.
+const gz = ".gz"
+
+func isPackage(name string) bool { return strings.HasSuffix(name, ".zip") }
+
+// partName matches the names of files that only parts and packages have, and those of their
+// compressed copies.
+var partName = regexp.MustCompile(`(^|/)([0-9a-f]{32}|[0-9]{8}T[0-9]{6}\.[0-9]{9}Z(-[0-9]{8}T[0-9]{6}\.[0-9]{9}Z)?)\.(xml|zip)(\.gz)?$`)
+
+// text is the content of a file in memory.
+type text []byte
+
+func (t text) WriteTo(w io.Writer) (int64, error) {
+	n, err := w.Write(t)
+	return int64(n), err
 }

@@ -2,6 +2,7 @@ package document
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -10,6 +11,7 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/internal/packages"
 	"github.com/resourcesync-go/resourcesync/internal/partition"
+	"github.com/resourcesync-go/resourcesync/internal/render"
 )
 
 // A State is all the data that determines a document. It is read before the content: a
@@ -89,90 +91,6 @@ func (was *State) stillClosed(ctx context.Context) (bool, error) {
 	return err == nil && !since.After(was.changes.From) && erased.Equal(was.erased), err
 }
 
-// StatOf describes the resources in keys. The result is zero without a Stater.
-func StatOf(ctx context.Context, stater resourcesync.Stater, keys resourcesync.Range) (resourcesync.Stat, error) {
-	if stater == nil {
-		return resourcesync.Stat{}, nil
-	}
-	return stater.Stat(ctx, keys)
-}
-
-// ResourceState returns the state of the resources in keys, or was if that is still
-// current. It reads the version of the complete set and, only if that has changed, that of keys.
-func (st *Set) ResourceState(ctx context.Context, keys resourcesync.Range, was *State) (*State, error) {
-	whole, err := StatOf(ctx, st.Stater, partition.Whole)
-	if err != nil || was != nil && whole.Version != "" && whole.Version == *was.whole.Load() {
-		return was, err
-	}
-	stat := whole
-	if keys != partition.Whole {
-		if stat, err = StatOf(ctx, st.Stater, keys); err != nil {
-			return nil, err
-		}
-	}
-	if was != nil && stat.Version != "" && stat.Version == was.Version {
-		was.whole.Store(&whole.Version)
-		return was, nil
-	}
-	now := newResourceState(keys, stat)
-	now.whole.Store(&whole.Version)
-	return now, nil
-}
-
-func newResourceState(keys resourcesync.Range, stat resourcesync.Stat) *State {
-	st := newState(stat)
-	st.keys = keys
-	if st.Modified.After(time.Now()) {
-		st.Modified = time.Time{} // changes up to that time may follow
-	}
-	return st
-}
-
-func newState(stat resourcesync.Stat) *State {
-	st := &State{Version: stat.Version, Modified: stat.LastModified}
-	st.whole.Store(&st.Version)
-	return st
-}
-
-// rangeState reads the state of a document about a range of keys. The document is not cached
-// if the set is not divided into that range: clients can request any range, and must not
-// displace listed documents.
-func rangeState(ctx context.Context, t Target, was *State) (*State, error) {
-	r, ok := partition.ParseRange(t.Part)
-	if !ok {
-		return nil, t.NotExist("a range of keys")
-	}
-	listed := t.Kind.ranges(t.Set).Lists(r)
-	st, err := t.Set.ResourceState(ctx, r, was)
-	if err == nil && st != was && !listed {
-		st.Version = ""
-	}
-	return st, err
-}
-
-// isRange reports whether t names a range into which the set is divided. It also returns
-// true if t names no range, because such a request costs nothing.
-func isRange(t Target) bool {
-	r, ok := partition.ParseRange(t.Part)
-	return !ok || t.Kind.ranges(t.Set).Lists(r)
-}
-
-// JournalState reads the state of a document with changes of the journal. Rendering
-// determines whether the document is closed.
-func JournalState(ctx context.Context, t Target, was *State) (*State, error) {
-	if closed, err := was.stillClosed(ctx); err != nil || closed {
-		return was, err
-	}
-	stat, err := StatOf(ctx, t.Set.ChangeStater, partition.Whole)
-	if err != nil {
-		return nil, err
-	}
-	if was != nil && !was.closed && stat.Version != "" && stat.Version == was.Version {
-		return was, nil
-	}
-	return newState(stat), nil
-}
-
 // PartitionState returns the state of an index of p, or was if that is still current.
 func PartitionState(p *partition.Partition, was *State) *State {
 	if was != nil && was.Partition != nil && was.Partition.Number == p.Number {
@@ -193,3 +111,16 @@ type Gone struct {
 }
 
 func (e *Gone) Error() string { return e.Reason }
+
+// A Document is a rendered document, and the state that it shows. It is immutable.
+type Document struct {
+	render.Text
+	State *State
+	Index bool // it lists documents
+}
+
+// Tag returns a digest of the document for entity tags.
+func (d *Document) Tag() string { return base64.RawURLEncoding.EncodeToString(d.Sum[:16]) }
+
+// Cost returns the number of bytes that d takes in memory.
+func (d *Document) Cost() int64 { return d.Memory() + partsMemory(d.State.parts) }

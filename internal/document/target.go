@@ -2,7 +2,6 @@ package document
 
 import (
 	"context"
-	"encoding/base64"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -91,19 +90,6 @@ func (t Target) RenderIn(ctx context.Context, st *State) (text render.Text, inde
 	}
 	return text, b.Head != nil && b.Head.Index, nil
 }
-
-// A Document is a rendered document, and the state that it shows. It is immutable.
-type Document struct {
-	render.Text
-	State *State
-	Index bool // it lists documents
-}
-
-// Tag returns a digest of the document for entity tags.
-func (d *Document) Tag() string { return base64.RawURLEncoding.EncodeToString(d.Sum[:16]) }
-
-// Cost returns the number of bytes that d takes in memory.
-func (d *Document) Cost() int64 { return d.Memory() + partsMemory(d.State.parts) }
 
 // Until returns the end of the interval in the name of a package of a Change Dump or of its
 // manifest, and zero for other targets.

@@ -85,11 +85,3 @@ func publicHub(h *topic.HubStatus) pages.Hub {
 	}
 	return out
 }
-
-// connectTo returns the WebSockets to which the script of a page connects.
-func connectTo(live string) []string {
-	if live == "" {
-		return nil
-	}
-	return []string{live}
-}

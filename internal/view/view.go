@@ -31,19 +31,14 @@ type Views struct {
 	recents   map[*document.Set]*atomic.Pointer[recent]
 }
 
-// New returns the pages of the documents of a site with a hub of its own, unless hub is
-// empty. status returns the progress of its channels. The files of replace, which may be nil,
-// replace templates.
-func New(site *document.Site, replace fs.FS, hub string, status func(context.Context) (topic.Status, error)) (*Views, error) {
-	templates, err := pages.New(replace)
-	if err != nil {
-		return nil, err
-	}
-	s := &Views{site: site, Templates: templates, hub: hub, status: status, recents: make(map[*document.Set]*atomic.Pointer[recent])}
-	for _, st := range site.Order {
-		s.recents[st] = new(atomic.Pointer[recent])
-	}
-	return s, nil
+// A recent is a snapshot of the end of a journal. It is immutable.
+type recent struct {
+	version string // of the journal; empty if unknown
+	counts  pages.Counts
+	since   time.Time // changes after this time have been counted
+	latest  []pages.Change
+	done    time.Time
+	took    time.Duration
 }
 
 // Home returns the URL of the page of the Source.
@@ -89,62 +84,6 @@ var maxPosition = base64.RawURLEncoding.EncodedLen(resourcesync.MaxKeyLength)
 type Page struct {
 	Text    render.Text
 	Connect []string
-}
-
-// Render renders the page of v.
-func (v *View) Render(ctx context.Context) (*Page, error) {
-	if v.t.Set != nil && v.t.Kind.State != nil {
-		if err := v.t.Set.Ready(ctx); err != nil {
-			return nil, err
-		}
-	}
-	p, err := v.gather(ctx)
-	if err != nil {
-		return nil, err
-	}
-	layout := v.layout(p.title)
-	layout.Intro, layout.Data = p.intro, p.data
-	layout.Trail = v.trail()
-	layout.Raw, layout.RawType = v.DocumentURL()+"?xml", "application/xml"
-	html, err := v.Templates.Render(p.data.Template(), layout)
-	if err != nil {
-		return nil, err
-	}
-	text, err := render.Compress(html)
-	if err != nil {
-		return nil, err
-	}
-	return &Page{text, p.connect}, nil
-}
-
-// gather gathers the content of the page of v.
-func (v *View) gather(ctx context.Context) (content, error) {
-	switch v.t.Kind.Name {
-	case document.KindDescription:
-		return pageSource(ctx, v)
-	case document.KindCapabilityList:
-		return pageSet(ctx, v)
-	case document.KindResourceList:
-		return pageResourceList(ctx, v)
-	case document.KindResourcePage, document.KindDumpManifest:
-		return pageResourcePage(ctx, v)
-	case document.KindResourceDump, document.KindDumpPart:
-		return pageDump(ctx, v)
-	case document.KindChangeList:
-		return pageChangeList(ctx, v)
-	case document.KindRecentChanges:
-		return pageRecentChanges(ctx, v)
-	case document.KindChangeWindow:
-		return pageChangeWindow(ctx, v)
-	case document.KindChangeDump, document.KindChangeDumpPart:
-		return pageChangeDump(ctx, v)
-	case document.KindChangeManifest:
-		return pageChangeManifest(ctx, v)
-	}
-	if v.t.Kind.Form == document.FormTopic {
-		return pageChannel(ctx, v)
-	}
-	return pageArchive(ctx, v)
 }
 
 // layout returns a page with the common parts of all pages.
@@ -249,4 +188,12 @@ func nameOf(c resourcesync.Capability) string {
 		resourcesync.FrameworkNotification: "Framework Notifications",
 	}
 	return names[c]
+}
+
+// connectTo returns the WebSockets to which the script of a page connects.
+func connectTo(live string) []string {
+	if live == "" {
+		return nil
+	}
+	return []string{live}
 }
