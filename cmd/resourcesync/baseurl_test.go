@@ -30,6 +30,7 @@ func begun(t *testing.T, folder, state, baseURL string) (ready bool, recorded st
 // TestBaseURLIsRecorded: a start reads no resource to find out whether the set has its
 // base URL. To show this, all resources are damaged.
 func TestBaseURLIsRecorded(t *testing.T) {
+	t.Parallel()
 	const damage = "UPDATE rs_resource SET body = "
 	for kind, newState := range states {
 		t.Run(kind, func(t *testing.T) {
@@ -53,6 +54,7 @@ func TestBaseURLIsRecorded(t *testing.T) {
 
 // TestBaseURLChanges: a set is not shown with the URIs of another base URL.
 func TestBaseURLChanges(t *testing.T) {
+	t.Parallel()
 	const elsewhere = "http://example.org/"
 	folder, state := sampleFolder(t), states["sqlite"](t)
 	for i, base := range []string{publicURL, elsewhere, publicURL} {

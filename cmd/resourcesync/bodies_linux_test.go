@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 	"unsafe"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // limitFiles sets how many files a process may have open at the same time.
@@ -65,6 +67,7 @@ func answer(t *testing.T, c net.Conn) string {
 
 // TestD18_Transfers: requests without their bodies take no transfers from others.
 func TestD18_Transfers(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	for i := range 20 {
 		write(t, filepath.Join(folder, fmt.Sprint(i)), strings.Repeat("x", 100_000))
@@ -98,6 +101,8 @@ func TestD18_Transfers(t *testing.T) {
 // TestD18_Descriptors: more requests without their bodies than the process may have
 // connections hold up the site for seconds.
 func TestD18_Descriptors(t *testing.T) {
+	t.Parallel()
+	needs.Time(t)
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "a.txt"), "a")
 	p := startProcess(t, folder, "--hub", "own")

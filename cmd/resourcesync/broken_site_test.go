@@ -14,6 +14,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // A breakable website has public pages and a private one, all in its sitemap. While it
@@ -96,6 +98,7 @@ func bomb(t *testing.T) []byte {
 // Pages that have become private leave the list; their deletions are held. When the
 // website is repaired, everything is listed again.
 func TestProxyBrokenSites(t *testing.T) {
+	t.Parallel()
 	respond := func(status int, location string) func(http.ResponseWriter, *http.Request, <-chan struct{}) {
 		return func(w http.ResponseWriter, r *http.Request, _ <-chan struct{}) {
 			if location != "" {
@@ -195,6 +198,8 @@ func TestProxyBrokenSites(t *testing.T) {
 // TestProxyConfirmDeletions: confirm-deletions with the arguments of a running proxy
 // has it publish the deletions of pages that have become private.
 func TestProxyConfirmDeletions(t *testing.T) {
+	t.Parallel()
+	needs.Time(t)
 	for _, state := range []string{filepath.Join(t.TempDir(), "site.db"), ""} {
 		site := &breakable{}
 		server := httptest.NewServer(site)

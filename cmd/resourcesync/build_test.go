@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/check"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 
@@ -77,6 +78,7 @@ func (b *built) build(flags ...string) buildResult {
 
 // TestBuild builds beside the files, again, after changes, and after too many deletions.
 func TestBuild(t *testing.T) {
+	t.Parallel()
 	b := newBuilt(t, "", "https://files.example.org/", "--page-size", "10", "--grace", "0")
 	if r := b.build(); r.Listed != 30 || r.Documents < 6 || len(r.Written) != r.Documents {
 		t.Errorf("%+v", r)
@@ -136,6 +138,8 @@ func buildSnippet(t *testing.T, root, site string) string {
 // TestBuildServedByNginx: a folder that nginx serves with the snippet of the documentation has
 // no faults, and a mirror of it is identical, by lists and by dumps.
 func TestBuildServedByNginx(t *testing.T) {
+	t.Parallel()
+	needs.Time(t)
 	listen := freeAddress(t)
 	site := "http://" + listen + "/"
 	b := newBuilt(t, "", site, "--page-size", "10", "--gzip", "--sitemap", "--dumps", "--keep-versions", "1d", "--package-every", "1s", "--package-size", "2KB", "--window", "1s")
@@ -200,6 +204,7 @@ func fileServer(folder *string) http.Handler {
 // TestBuildKilled kills builds at any moment. No link of the documents leads nowhere then,
 // and the last build completes them.
 func TestBuildKilled(t *testing.T) {
+	t.Parallel()
 	kills, err := strconv.Atoi(cmp.Or(os.Getenv("RESOURCESYNC_KILLS"), "3"))
 	must(t, err)
 	program, err := os.Executable()

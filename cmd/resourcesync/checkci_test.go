@@ -42,6 +42,8 @@ func ciJob(t *testing.T, script, site, file string) (text string, status int) {
 // TestCheckSnippets runs the scripts of docs/check.md for GitLab and GitHub. A job fails if the Source
 // does, and its file is a report all the same.
 func TestCheckSnippets(t *testing.T) {
+	t.Parallel()
+	needs.Time(t)
 	var lab map[string]struct {
 		Script    []string
 		Artifacts struct {

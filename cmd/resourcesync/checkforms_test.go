@@ -46,6 +46,7 @@ func startForm(t *testing.T, command, listen string, args ...string) *served {
 // TestCheckForms holds that check finds nothing in any form of our own Sources, after resources have
 // been created, updated and deleted.
 func TestCheckForms(t *testing.T) {
+	t.Parallel()
 	for name, form := range map[string]func(t *testing.T) (site string){
 		"folder": folderForm, "proxy": proxyForm, "build": buildForm, "archive": archiveForm, "run": runForm,
 	} {

@@ -30,6 +30,7 @@ func damaged(t *testing.T, damage func(path string)) *served {
 // TestD24_DamagedResource: a row that cannot be decoded is named in the log and
 // replaced by the next scan.
 func TestD24_DamagedResource(t *testing.T) {
+	t.Parallel()
 	for _, name := range []string{"a.txt", "b.txt"} {
 		t.Run(name, func(t *testing.T) {
 			s := damaged(t, func(path string) {
@@ -51,6 +52,7 @@ func TestD24_DamagedResource(t *testing.T) {
 // TestD24_DamagedChange: the document of a change that cannot be decoded fails, and
 // the log and healthz say why; other documents are served.
 func TestD24_DamagedChange(t *testing.T) {
+	t.Parallel()
 	s := damaged(t, func(path string) { sql(t, path, "UPDATE rs_change SET body = x'ff00'") })
 	if response, _ := s.get("resourcesync/changelist.xml"); response.StatusCode < 500 {
 		t.Errorf("the Change List is answered with %s", response.Status)

@@ -13,12 +13,16 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // TestD17_ManyDeletions deletes half of the files at once while clients keep asking for
 // the Resource List and its pages. Every request is answered, and the Change List ends
 // with each deletion once.
 func TestD17_ManyDeletions(t *testing.T) {
+	t.Parallel()
+	needs.Time(t)
 	folder := t.TempDir()
 	c := startCrowd(t, folder, "--rescan", "1s", "--max-delete", "100%", "--page-size", "1000")
 	list := c.capabilities()["resourcelist"]

@@ -11,6 +11,7 @@ import (
 // flags say. The folder's own robots.txt gets the lines added, and is no longer
 // listed, because what a list says of it would not be true.
 func TestD7_Robots(t *testing.T) {
+	t.Parallel()
 	const own = "User-agent: *\nDisallow: /x/\n"
 	for _, tt := range []struct {
 		flags  []string
@@ -66,6 +67,7 @@ func TestD7_RobotsOfTheFolderStaysInIt(t *testing.T) {
 // TestD7_PrefixRoot: with the prefix / the documents are at the top. Files and
 // folders in their way are not published, and the log names each; all others are.
 func TestD7_PrefixRoot(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	for _, key := range []string{
 		"resourcelist.xml", "sitemap.xml", "healthz", "readyz", "changelist/x.txt", // in the way
@@ -96,6 +98,7 @@ func TestD7_PrefixRoot(t *testing.T) {
 
 // TestD8_DescribedBy: the descriptions that the flags name are linked.
 func TestD8_DescribedBy(t *testing.T) {
+	t.Parallel()
 	s := startReady(t, sampleFolder(t), "--described-by", "https://example.org/about", "--set-described-by", "https://example.org/files")
 	_, description := s.get(".well-known/resourcesync")
 	_, capabilities := s.get("resourcesync/capabilitylist.xml")

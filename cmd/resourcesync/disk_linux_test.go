@@ -142,6 +142,7 @@ func TestDiskTurnsReadOnly(t *testing.T) {
 // A state on a disk that cannot be written to is refused, a new one and one that
 // is there.
 func TestReadOnlyDisk(t *testing.T) {
+	t.Parallel()
 	disk := mountTmpfs(t, "size=4m")
 	state := filepath.Join(disk, "state.db")
 	folder := sampleFolder(t)

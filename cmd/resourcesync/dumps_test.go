@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // The packages have every file, with the bytes that it has, and a change of one
@@ -63,6 +65,7 @@ func TestDumpsReadNothing(t *testing.T) {
 // that has changed again, and after a restart.
 func TestKeepVersions(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	folder := sampleFolder(t)
 	state := filepath.Join(t.TempDir(), "state.db")
 	flags := []string{"--keep-versions", "1d", "--package-every", "1s", "--state", state, "--base-url", publicURL}

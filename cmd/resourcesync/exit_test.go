@@ -14,6 +14,7 @@ import (
 // TestExitStatuses: what a supervisor may start again ends with 1, and what somebody must
 // correct first ends with 2, whichever command it is and wherever the setting stands.
 func TestExitStatuses(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "a.txt"), "a")
 	taken, err := net.Listen("tcp", "127.0.0.1:0")

@@ -20,6 +20,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // A follower is a running mirror --follow.
@@ -107,6 +109,7 @@ func TestMirrorAuditBesideFollow(t *testing.T) {
 // hub knows one subscription to each channel.
 func TestMirrorFollowKilled(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	kills, _ := strconv.Atoi(cmp.Or(os.Getenv("RESOURCESYNC_KILLS"), "3"))
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)

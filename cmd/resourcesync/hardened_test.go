@@ -16,6 +16,7 @@ import (
 // TestD24_Headers: a request's header has at most 32 KiB, and 4 KiB that net/http
 // adds to any limit.
 func TestD24_Headers(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	write(t, folder+"/a.txt", "a")
 	s := startReady(t, folder)
@@ -34,6 +35,7 @@ func TestD24_Headers(t *testing.T) {
 
 // TestD24_Host asks for the status under names that a web page could have.
 func TestD24_Host(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	write(t, folder+"/a.txt", "a")
 	for listen, tests := range map[string]map[string]int{
@@ -90,6 +92,7 @@ func TestD24_Probes(t *testing.T) {
 
 // TestD24_Origins opens WebSockets as browsers do for pages of other sites.
 func TestD24_Origins(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	write(t, folder+"/a.txt", "a")
 	for flags, tests := range map[string]map[string]bool{

@@ -16,11 +16,15 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // TestHTMLLinkLists: a page is listed with the length and hash of its bytes behind the
 // proxy, or without them, also after --html-link is switched over the same state.
 func TestHTMLLinkLists(t *testing.T) {
+	t.Parallel()
+	needs.Time(t)
 	for _, verify := range []string{"get", "head"} {
 		t.Run(verify, func(t *testing.T) { testHTMLLinkLists(t, verify) })
 	}

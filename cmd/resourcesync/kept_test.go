@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // confirm runs confirm-deletions beside a serve, and returns what it says.
@@ -24,6 +26,8 @@ func confirm(t *testing.T, folder, state string) string {
 // TestD10_MassDeletion empties most of a folder. Its deletions are held, over a
 // restart, until they are confirmed. New files are still published.
 func TestD10_MassDeletion(t *testing.T) {
+	t.Parallel()
+	needs.Time(t)
 	for kind, newState := range states {
 		t.Run(kind, func(t *testing.T) {
 			folder, state := filepath.Join(t.TempDir(), "folder"), newState(t)
@@ -79,6 +83,7 @@ func TestD10_MassDeletion(t *testing.T) {
 // TestD10_NotMounted empties a folder while nothing runs. Its files stay listed until
 // they are back, or until it is said that all may go.
 func TestD10_NotMounted(t *testing.T) {
+	t.Parallel()
 	folder, state := filepath.Join(t.TempDir(), "folder"), filepath.Join(t.TempDir(), "state.db")
 	write(t, filepath.Join(folder, "a.txt"), "a")
 	flags := []string{"--state", state, "--base-url", publicURL}
@@ -100,6 +105,8 @@ func TestD10_NotMounted(t *testing.T) {
 // TestD10_HoldEnds publishes held deletions when nothing has come back for as long
 // as they are held, without anything that would cause a scan.
 func TestD10_HoldEnds(t *testing.T) {
+	t.Parallel()
+	needs.Time(t)
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "a.txt"), "a")
 	s := startReady(t, folder, "--max-delete-hold", "3s", "--rescan", "1h")
@@ -115,6 +122,7 @@ func TestD10_HoldEnds(t *testing.T) {
 // TestD10_CreatedAndGone fills a folder with new files and takes it away again. They
 // were published as created, so their deletions are as unusual as any.
 func TestD10_CreatedAndGone(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "one"), "a")
 	s := startReady(t, folder)
@@ -155,6 +163,7 @@ func TestD10_ConfirmWhat(t *testing.T) {
 // TestConfirmUnknownSet: the name of a set that the state does not have is refused with the
 // names of those that it has, and makes no set.
 func TestConfirmUnknownSet(t *testing.T) {
+	t.Parallel()
 	folder, state := t.TempDir(), filepath.Join(t.TempDir(), "state.db")
 	write(t, filepath.Join(folder, "a.txt"), "a")
 	startReady(t, folder, "--state", state).stop()

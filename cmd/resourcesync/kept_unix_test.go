@@ -48,6 +48,7 @@ func copyProgram(t *testing.T, path string) {
 // TestD10_UnreadableFolder takes the permission to read from a folder with 99 files,
 // and from one that has never been read. Nothing is deleted, and operators are told.
 func TestD10_UnreadableFolder(t *testing.T) {
+	t.Parallel()
 	home, err := os.MkdirTemp("", "nobody")
 	must(t, err)
 	defer os.RemoveAll(home)

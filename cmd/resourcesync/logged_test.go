@@ -5,11 +5,15 @@ import (
 	"net/http"
 	"strings"
 	"testing"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // TestD22_Refusals asks a process for a thousand documents that do not exist, under
 // long paths, and hangs up in the middle of others.
 func TestD22_Refusals(t *testing.T) {
+	t.Parallel()
+	needs.Time(t)
 	folder := t.TempDir()
 	write(t, folder+"/a.txt", "a")
 	p := startProcess(t, folder, "--hub", "own")

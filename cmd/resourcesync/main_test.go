@@ -10,6 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/resourcesync-go/resourcesync/internal/testmain"
 )
 
 // beMain in the environment makes the test binary the program itself, for tests
@@ -32,7 +34,7 @@ func runTests(m *testing.M) int {
 	defer os.RemoveAll(home)
 	os.Setenv("HOME", home)
 	os.Setenv("XDG_CACHE_HOME", filepath.Join(home, "cache"))
-	return m.Run()
+	return testmain.Run(m)
 }
 
 func Example() {

@@ -38,6 +38,7 @@ func TestD9_ServeMemento(t *testing.T) {
 // TestShortVersions: if versions are kept for a shorter time than Change Lists, new changes
 // have no links to them, and closed lists stay as they are.
 func TestShortVersions(t *testing.T) {
+	t.Parallel()
 	folder := sampleFolder(t)
 	flags := []string{"--window", "1s", "--page-size", "1", "--state", filepath.Join(t.TempDir(), "state.db"), "--base-url", publicURL}
 	s := startReady(t, folder, append(flags, "--keep-versions", "90d")...)

@@ -9,6 +9,7 @@ import (
 
 // TestMetrics: operators can scrape what the process does, and nobody else can.
 func TestMetrics(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "a.txt"), "a")
 	s := startReady(t, folder, "--status", "127.0.0.1:0")

@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/destination"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // runMirror runs the command in this process.
@@ -117,6 +118,8 @@ func TestMirror(t *testing.T) {
 
 // TestMirrorRefuses has command lines that are wrong, and Sources that are none.
 func TestMirrorRefuses(t *testing.T) {
+	t.Parallel()
+	needs.Time(t)
 	occupied := t.TempDir()
 	write(t, filepath.Join(occupied, "thesis.doc"), "text")
 	for name, test := range map[string]struct {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/destination"
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // TestMirrorAdvice has runs and audits that find something, and what they say must be done.
@@ -54,6 +55,8 @@ func TestMirrorAdvice(t *testing.T) {
 
 // TestMirrorNoAnswer has a Source that does not answer: one line says what to do.
 func TestMirrorNoAnswer(t *testing.T) {
+	t.Parallel()
+	needs.Time(t)
 	s := httptest.NewServer(http.NotFoundHandler())
 	s.Close()
 	for _, flags := range [][]string{nil, {"--json"}, {"--audit"}} {

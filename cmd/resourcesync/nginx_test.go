@@ -115,6 +115,8 @@ http {
 
 // TestNginxBehind: a static website that nginx serves behind the proxy is a Source.
 func TestNginxBehind(t *testing.T) {
+	t.Parallel()
+	needs.Time(t)
 	site := newStaticSite(t)
 	upstream := startNginx(t, "", "root "+site.folder+"; location ~ ^/page-0[34].html$ { if (-f "+site.folder+"/closed) { return 403; } }")
 	p := startProxy(t, "http://"+upstream, "http://"+nginxHost+"/", "--rescan", "1s", "--revisit", "100", "--max-delete", "100%")
@@ -192,6 +194,7 @@ func snippet(t *testing.T, document, heading, language string) string {
 
 // TestNginxBeside: nginx stays in front, with the snippet of the documentation.
 func TestNginxBeside(t *testing.T) {
+	t.Parallel()
 	site := newStaticSite(t)
 	front, beside := freeAddress(t), freeAddress(t)
 	config := snippet(t, "sidecar.md", "#### nginx, beside", "nginx")
@@ -263,6 +266,7 @@ func testPing(t *testing.T, p *proxied, site *staticSite) {
 // TestNginxBeforeServe: nginx serves the files and passes requests for documents on, with
 // the snippet of the documentation.
 func TestNginxBeforeServe(t *testing.T) {
+	t.Parallel()
 	site := newStaticSite(t)
 	front, behind := freeAddress(t), freeAddress(t)
 	config := strings.ReplaceAll(snippet(t, "operations.md", "### Behind nginx", "nginx"), "127.0.0.1:8080", behind)
@@ -291,6 +295,8 @@ func TestNginxBeforeServe(t *testing.T) {
 // that a header names. They are neither listed nor in packages, although nginx answers this
 // computer.
 func TestNginxStranger(t *testing.T) {
+	t.Parallel()
+	needs.Time(t)
 	for _, header := range []string{"X-Forwarded-For", "X-Real-IP"} {
 		t.Run(header, func(t *testing.T) {
 			site := newStaticSite(t)
@@ -311,6 +317,7 @@ func TestNginxStranger(t *testing.T) {
 // TestNginxScanFrom has an nginx that permits only one address to read a page, by the address of the
 // connection.
 func TestNginxScanFrom(t *testing.T) {
+	t.Parallel()
 	site := newStaticSite(t)
 	upstream := startNginx(t, "", "root "+site.folder+"; location = /page-03.html { allow 127.0.0.1; deny all; }")
 	for from, want := range map[string]int{"127.0.0.1": 100, "127.0.0.9": 99} {
@@ -326,6 +333,8 @@ func TestNginxScanFrom(t *testing.T) {
 // TestNginxManyRefused has an nginx that begins to refuse strangers all pages: the lists answer
 // 503, and healthz says why, until --scan-as names nobody.
 func TestNginxManyRefused(t *testing.T) {
+	t.Parallel()
+	needs.Time(t)
 	site := newStaticSite(t)
 	upstream, closePages := closable(t, site)
 	state := filepath.Join(t.TempDir(), "state.db")
@@ -404,6 +413,7 @@ func (p *proxied) deleted() map[string]bool {
 // one hides it from its start on, and follows a confirmation that was given while none was running.
 func TestNginxConfirmedWhileStopped(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	site := newStaticSite(t)
 	upstream, closePages := closable(t, site)
 	state := filepath.Join(t.TempDir(), "state.db")
@@ -432,6 +442,7 @@ func TestNginxConfirmedWhileStopped(t *testing.T) {
 // all of them once, so that private pages do not stay in the lists.
 func TestNginxConfirmedWithoutVisits(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	site := newStaticSite(t)
 	upstream, closePages := closable(t, site)
 	state := filepath.Join(t.TempDir(), "state.db")

@@ -38,6 +38,7 @@ func (p *proxied) packaged() (pages []string) {
 // neither those that were private when they were first requested, nor those that became private
 // after they were listed, and before the next scan or visit.
 func TestNginxPackages(t *testing.T) {
+	t.Parallel()
 	site := newStaticSite(t)
 	closed := filepath.Join(site.folder, "closed")
 	upstream := startNginx(t, "", "root "+site.folder+`; set_real_ip_from 127.0.0.1; real_ip_header X-Forwarded-For;
@@ -68,6 +69,7 @@ func TestNginxPackages(t *testing.T) {
 // TestNginxLimited has an nginx that limits the requests of an address, and exempts the scanner with
 // the rule of the documentation.
 func TestNginxLimited(t *testing.T) {
+	t.Parallel()
 	site := newStaticSite(t)
 	rule := snippet(t, "sidecar.md", "### As a visitor from elsewhere", "nginx")
 	if !strings.Contains(rule, `https://www\.example\.org/`) {

@@ -15,6 +15,7 @@ import (
 // is published as deleted; the state of a folder that has moved is accepted with
 // --moved, and from then on without it.
 func TestD24_StateOfAnotherFolder(t *testing.T) {
+	t.Parallel()
 	in := t.TempDir()
 	path := func(name string) string { return filepath.Join(in, name) }
 	write(t, path("one/a.txt"), "a")
@@ -46,6 +47,7 @@ func TestD24_StateOfAnotherFolder(t *testing.T) {
 // TestD24_FolderBehindLinks: a folder is the same behind another link, and a link
 // the same folder wherever it leads.
 func TestD24_FolderBehindLinks(t *testing.T) {
+	t.Parallel()
 	in := t.TempDir()
 	path := func(name string) string { return filepath.Join(in, name) }
 	for i := range 2 {
@@ -85,6 +87,7 @@ func TestD24_FolderBehindLinks(t *testing.T) {
 // TestD24_StateOfEarlierVersion: a state that has no record of its folder is
 // accepted once, and has one then.
 func TestD24_StateOfEarlierVersion(t *testing.T) {
+	t.Parallel()
 	in := t.TempDir()
 	path := func(name string) string { return filepath.Join(in, name) }
 	write(t, path("one/a.txt"), "a")
@@ -99,6 +102,7 @@ func TestD24_StateOfEarlierVersion(t *testing.T) {
 // TestD24_HardLinks: a state is in use by one process, whatever name of its file
 // others give.
 func TestD24_HardLinks(t *testing.T) {
+	t.Parallel()
 	in := t.TempDir()
 	path := func(name string) string { return filepath.Join(in, name) }
 	must(t, os.Mkdir(path("links"), 0o755))

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // TestOwnerNotRecorded: after a reload, the state does not take the record of where a folder
@@ -16,6 +18,7 @@ import (
 // as the state takes it.
 func TestOwnerNotRecorded(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	folders := t.TempDir()
 	write(t, filepath.Join(folders, "one/a.txt"), "a")
 	write(t, filepath.Join(folders, "two/a.txt"), "a")

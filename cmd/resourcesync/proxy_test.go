@@ -116,6 +116,7 @@ func (p *proxied) within(limit time.Duration, what string, isSo func() bool) tim
 // TestProxy: a website behind the proxy is a Source; what is not of the Source is the
 // website's.
 func TestProxy(t *testing.T) {
+	t.Parallel()
 	var mu sync.Mutex
 	pages := map[string]string{"/": "<html><head></head>front", "/a": "<html><head></head>a", "/private/x": "x"}
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -201,6 +202,7 @@ func TestProxy(t *testing.T) {
 }
 
 func TestProxyFlags(t *testing.T) {
+	t.Parallel()
 	for _, tt := range []struct{ args, want string }{
 		{"", "no --upstream given"},
 		{"--upstream 127.0.0.1:80", "--upstream"},
@@ -228,6 +230,7 @@ func TestProxyFlags(t *testing.T) {
 // TestD24_StateOfAnotherWebsite: a state is refused for another website, unless the
 // website has moved.
 func TestD24_StateOfAnotherWebsite(t *testing.T) {
+	t.Parallel()
 	site := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path == "/sitemap.xml" {
 			fmt.Fprintf(w, `<urlset><url><loc>http://%s/a</loc></url></urlset>`, r.Host)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog"
 	"github.com/resourcesync-go/resourcesync/internal/pushlog/logtest"
 	"github.com/resourcesync-go/resourcesync/internal/subscriber"
@@ -91,6 +92,7 @@ func awaitURI(d *subscriber.Subscriber, n int, uri string) time.Time {
 // is made of nothing but notifications is the folder.
 func TestPush(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	p := startProcess(t, t.TempDir(), append([]string{"--state", t.TempDir() + "/state"}, loopback...)...)
 	p.stdout.await("Ready")
 	capabilities := p.capabilities()
@@ -134,6 +136,7 @@ func TestPush(t *testing.T) {
 // killed, is delivered by the next one: the intervals meet.
 func TestPushOverRestarts(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	folder := t.TempDir()
 	flags := append([]string{"--state", t.TempDir() + "/state", "--listen", freeAddress(t)}, loopback...)
 	p := startProcess(t, folder, flags...)

@@ -30,6 +30,7 @@ func query(t *testing.T, args ...string) (code int, stdout, stderr string) {
 }
 
 func TestQuery(t *testing.T) {
+	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "folder")
 	write(t, filepath.Join(folder, "a.txt"), "a")
 	s := startReady(t, folder, "--status", "127.0.0.1:0", "--rescan", "1s")

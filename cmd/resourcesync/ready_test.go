@@ -19,6 +19,7 @@ import (
 
 // The summary after the first scan has URLs that answer, and the number of files.
 func TestReady(t *testing.T) {
+	t.Parallel()
 	s := startReady(t, sampleFolder(t), "--status", "127.0.0.1:0")
 	s.stdout.await(`Status .*\n`)
 	want := regexp.MustCompile(strings.ReplaceAll(`^Ready: 14 files are listed\.
@@ -74,6 +75,7 @@ func TestReadyCommand(t *testing.T) {
 // On a terminal, the log is for people, and the summary has colours; NO_COLOR and TERM
 // turn them off.
 func TestTerminal(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "a.txt"), "a")
 	program, err := os.Executable()

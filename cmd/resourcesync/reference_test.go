@@ -219,6 +219,7 @@ func (m *mirror) update(e entry) {
 // that docs/harvesting.md recommends for the reference client in its 1.0 mode, and shows
 // each limit that the page states.
 func TestD3_ReferenceClient10(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	for i := range 12 {
 		write(t, filepath.Join(folder, "in a folder", fmt.Sprintf("%02d ü.txt", i)), fmt.Sprint(i))

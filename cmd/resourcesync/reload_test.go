@@ -20,6 +20,7 @@ import (
 
 	"github.com/coder/websocket"
 
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/internal/oaitest"
 	"github.com/resourcesync-go/resourcesync/internal/s3test"
 	"github.com/resourcesync-go/resourcesync/internal/subscriber"
@@ -145,6 +146,7 @@ sets:
 // change. Nothing is lost, and no connection is dropped.
 func TestReload(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	site := &reloadedSite{folders: t.TempDir()}
 	upstream := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		switch r.URL.Path {

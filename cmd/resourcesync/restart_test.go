@@ -210,6 +210,7 @@ func TestNothingReadAgain(t *testing.T) {
 // With another base URL, documents are not shown before their URIs are those of
 // the new one, and each file is then an update.
 func TestBaseURLMoves(t *testing.T) {
+	t.Parallel()
 	folder := sampleFolder(t)
 	state := filepath.Join(t.TempDir(), "state.db")
 	scanOnce(t, false, folder, "--state", state, "--base-url", "http://example.org/old/")

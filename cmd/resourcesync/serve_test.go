@@ -14,6 +14,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // sampleFiles are files of many kinds, and with names that something between a
@@ -155,6 +157,7 @@ func TestStopBeforeReady(t *testing.T) {
 // What happens to files is in the Change List, and each file's answer is that of
 // its new state.
 func TestChanges(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	for _, key := range []string{"a.txt", "b.txt", "c.txt"} {
 		write(t, filepath.Join(folder, key), key)
@@ -201,6 +204,7 @@ func TestChanges(t *testing.T) {
 
 // A download that is under way when the program is stopped completes.
 func TestStopFinishesRequests(t *testing.T) {
+	t.Parallel()
 	const size = 64 << 20 // more than a connection holds on the way
 	folder := t.TempDir()
 	large := filepath.Join(folder, "large.bin")
@@ -228,6 +232,7 @@ func TestStopFinishesRequests(t *testing.T) {
 // A client that takes nothing does not keep the program from ending.
 func TestStopBreaksOff(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	folder := t.TempDir()
 	large := filepath.Join(folder, "large.bin")
 	write(t, large, "")
@@ -245,6 +250,7 @@ func TestStopBreaksOff(t *testing.T) {
 
 // With --log-format json each message is a JSON object.
 func TestLogFormat(t *testing.T) {
+	t.Parallel()
 	s := start(t, t.TempDir(), "--log-format", "json")
 	s.stderr.await(`"msg":"ready"`)
 	s.get("resourcesync/changelist/none.xml")

@@ -16,6 +16,8 @@ import (
 	"github.com/jackc/pgx/v5/pgproto3"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // sql runs statements in the SQLite file at path.
@@ -49,6 +51,7 @@ func failing(t *testing.T, want int, args ...string) string {
 }
 
 func TestRefusedStates(t *testing.T) {
+	t.Parallel()
 	folder, elsewhere := t.TempDir(), t.TempDir()
 	path := func(name string) string { return filepath.Join(elsewhere, name) }
 	write(t, filepath.Join(folder, "sub/a.txt"), "a")
@@ -218,6 +221,7 @@ func TestDefaultState(t *testing.T) {
 
 // The value of --state is used, and a second start finds the state.
 func TestGivenState(t *testing.T) {
+	t.Parallel()
 	for name, newState := range states {
 		t.Run(name, func(t *testing.T) {
 			folder := sampleFolder(t)
@@ -241,6 +245,7 @@ func TestGivenState(t *testing.T) {
 // The journal forgets, by whole windows of --window, what is older than --retain.
 func TestWindowAndRetain(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	s := startReady(t, t.TempDir(), "--window", "1s", "--retain", "1s", "--rescan", "1s")
 	from := func() string { return s.document(s.capabilities()["changelist"], "changelist").Metadata.From }
 	first := from()
@@ -254,6 +259,7 @@ func TestWindowAndRetain(t *testing.T) {
 // were, and the archive names them.
 func TestD9_ServeArchive(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	s := startReady(t, t.TempDir(), "--window", "1s", "--retain", "1s", "--archive", "1d", "--rescan", "1s", "--page-size", "1")
 	archived := func() []entry { return s.list("changelist-archive") }
 	s.until("a list is archived", func() bool {

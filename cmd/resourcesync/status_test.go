@@ -23,6 +23,7 @@ func (s *served) toldOperators() (int, status.Status) {
 }
 
 func TestStatus(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "a.txt"), "a")
 	foreign := "http://127.0.0.1:1/hub?key=secret" // where nobody listens
@@ -61,6 +62,7 @@ func TestStatus(t *testing.T) {
 
 // Only operators get the status.
 func TestStatusElsewhere(t *testing.T) {
+	t.Parallel()
 	s := startReady(t, t.TempDir(), "--status", "127.0.0.1:0", "--hub", "none")
 	if code, now := s.toldOperators(); code != 200 || now.Push != nil || now.Hub != nil || now.WebSockets != nil {
 		t.Errorf("%d %+v", code, now)
@@ -81,6 +83,7 @@ func TestStatusElsewhere(t *testing.T) {
 }
 
 func TestStatusSaysWhatIsWrong(t *testing.T) {
+	t.Parallel()
 	folder := filepath.Join(t.TempDir(), "folder")
 	write(t, filepath.Join(folder, "a.txt"), "a")
 	s := startReady(t, folder, "--status", "127.0.0.1:0", "--rescan", "1s")

@@ -32,6 +32,7 @@ const browserAccept = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*
 
 // TestHarvesters: only operators see which clients have read which documents.
 func TestHarvesters(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "a.txt"), "a")
 	s := startReady(t, folder, "--status", "127.0.0.1:0")
@@ -82,6 +83,7 @@ func TestHarvesters(t *testing.T) {
 }
 
 func TestHarvestersDisabled(t *testing.T) {
+	t.Parallel()
 	s := startReady(t, t.TempDir(), "--status", "127.0.0.1:0", "--harvesters=false")
 	s.getAs(s.site+"resourcesync/resourcelist.xml", "lister", "")
 	if _, now := s.toldOperators(); now.Harvesters != nil {
@@ -97,6 +99,7 @@ func TestHarvestersDisabled(t *testing.T) {
 }
 
 func TestStatusPageProblems(t *testing.T) {
+	t.Parallel()
 	folder := t.TempDir()
 	for _, name := range []string{"a", "b", "c", "d"} {
 		write(t, filepath.Join(folder, name), name)

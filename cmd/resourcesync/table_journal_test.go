@@ -47,6 +47,7 @@ func (e *tableEngine) list(s *served, capability string) string {
 // TestTableOtherCondition: rows that another --where takes out of a set leave the lists at
 // once; their deletions are held until they are confirmed.
 func TestTableOtherCondition(t *testing.T) {
+	t.Parallel()
 	journalEngines(t, func(t *testing.T, e *tableEngine) {
 		for id := range 6 {
 			e.exec(t, fmt.Sprintf("INSERT INTO posts VALUES (%d, 'p%d', %d, 0)", id, id, id))
@@ -85,6 +86,7 @@ func TestTableOtherCondition(t *testing.T) {
 // TestTableRestart: the journal begins anew when triggers are gone, and when an operator says
 // so, and not otherwise. The program does not compare instead.
 func TestTableRestart(t *testing.T) {
+	t.Parallel()
 	journalEngines(t, func(t *testing.T, e *tableEngine) {
 		e.exec(t, "INSERT INTO posts VALUES (1, 'a', 10, 0), (2, 'b', 20, 0)")
 		if status, _, stderr := runTriggersCommand(t, e.args("--apply")...); status != 0 {

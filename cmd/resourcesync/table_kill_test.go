@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"golang.org/x/sync/errgroup"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // storm in the environment makes TestTableWriter write to a table: "ENGINE CHANGES", and
@@ -319,6 +321,8 @@ func (s *tableStorm) finish() {
 // nothing has been published twice, or out of order. RESOURCESYNC_KILLS and
 // RESOURCESYNC_TORTURE say how often, and how many changes there are.
 func TestTableKilled(t *testing.T) {
+	t.Parallel()
+	needs.Time(t)
 	kills, changes := sizeFrom("RESOURCESYNC_KILLS", 2), sizeFrom("RESOURCESYNC_TORTURE", 400)
 	tableEngines(t, func(t *testing.T, e *tableEngine) {
 		s := startTableStorm(t, e, changes)

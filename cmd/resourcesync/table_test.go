@@ -97,6 +97,7 @@ func startTable(t *testing.T, args ...string) *served {
 // TestTable: the changes of a table without triggers are found by comparison, at a ping and
 // after a restart.
 func TestTable(t *testing.T) {
+	t.Parallel()
 	tableEngines(t, func(t *testing.T, e *tableEngine) {
 		e.exec(t, "INSERT INTO posts VALUES (1, 'a', 10, 0), (2, 'b c', 20, 0), (3, 'd', 30, 1)")
 		args := e.args("--state", filepath.Join(t.TempDir(), "rows.db"), "--ping-token", "pong", "--rescan", "1h")
@@ -144,6 +145,7 @@ func TestTable(t *testing.T) {
 
 // TestTableTriggers: with triggers, changes are known at once.
 func TestTableTriggers(t *testing.T) {
+	t.Parallel()
 	tableEngines(t, func(t *testing.T, e *tableEngine) {
 		e.exec(t, "INSERT INTO posts VALUES (1, 'a', 10, 0), (2, 'b', 20, 0)")
 		if status, _, stderr := runTriggersCommand(t, e.args("--apply")...); status != 0 {
@@ -186,6 +188,7 @@ func TestTableTriggers(t *testing.T) {
 }
 
 func TestTableRefusals(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "cms.db")
 	sql(t, path, createPosts)
 	full := func(more ...string) []string {

@@ -47,6 +47,7 @@ func pending(t *testing.T, path string) string {
 }
 
 func TestTriggersSQLite(t *testing.T) {
+	t.Parallel()
 	path := filepath.Join(t.TempDir(), "cms.db")
 	sql(t, path, `CREATE TABLE "my.articles" (id INTEGER PRIMARY KEY, title TEXT)`)
 	args := []string{"--db", path, "--set", "papers", "--table", `"my.articles"`, "--key", "id", "--uri", "https://example.org/{title}/{id}"}

@@ -27,6 +27,7 @@ func writing(t *testing.T) (path string, end func()) {
 // TestTriggersGiveWAL: --apply says once that it has given the file a write-ahead
 // log, and waits for other writers; a command that only prints gives it none.
 func TestTriggersGiveWAL(t *testing.T) {
+	t.Parallel()
 	path, end := writing(t)
 	args := []string{"--db", path, "--set", "papers", "--table", "articles", "--key", "id", "--uri", "https://example.org/{id}"}
 	if status, _, stderr := runTriggersCommand(t, args...); status != 0 || stderr != "" {

@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // A crowd is a process that serves many files, and the adversaries around it.
@@ -110,6 +112,8 @@ func (c *crowd) ask(ctx context.Context, from, method, url string) (status int, 
 // range of their own and never read it, and 8 that go through such ranges with HEAD.
 // Memory stays bounded, and the packages of the dump are served.
 func TestD16_UnlistedPackagesKeepToBudget(t *testing.T) {
+	t.Parallel()
+	needs.Time(t)
 	folder := t.TempDir()
 	for _, flags := range [][]string{{"--package-size", "1GiB"}, nil} {
 		c := startCrowd(t, folder, flags...)
@@ -164,6 +168,8 @@ func TestD16_UnlistedPackagesKeepToBudget(t *testing.T) {
 // are refused. Requests for listed documents and packages, which change all the time,
 // never are.
 func TestD19_UnlistedRangesRefusedFirst(t *testing.T) {
+	t.Parallel()
+	needs.Time(t)
 	c := startCrowd(t, t.TempDir(), "--rescan", "1s", "--status", "127.0.0.1:0")
 	capabilities := c.capabilities()
 	dump := c.document(capabilities["resourcedump"], "resourcedump").Entries

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 
 // When the disk with the copies is full, a change is published only when its version
@@ -12,6 +14,7 @@ import (
 // is room again, it goes on by itself, and every published version is there.
 func TestDiskFullOfVersions(t *testing.T) {
 	t.Parallel()
+	needs.Time(t)
 	disk := mountTmpfs(t, "size=1m")
 	folder := t.TempDir()
 	write(t, filepath.Join(folder, "a"), "first")
