@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"net"
+	"regexp"
 	"testing"
 	"time"
 
@@ -10,6 +11,7 @@ import (
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
+	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/examples/internal/tour"
 	"github.com/resourcesync-go/resourcesync/providertest"
 )
@@ -55,7 +57,29 @@ func TestBucket(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := providertest.Test(t.Context(), Bucket{kv, "https://example.org/values/"}, nil); err != nil {
+	valid := regexp.MustCompile(`^[-/_=a-zA-Z0-9]+(\.[-/_=a-zA-Z0-9]+)*$`)
+	err := providertest.Test(t.Context(), Bucket{kv, "https://example.org/values/"}, &providertest.Options{
+		Put: func(ctx context.Context, resources ...resourcesync.Resource) error {
+			for _, r := range resources {
+				if _, err := kv.PutString(ctx, r.Key, r.URI); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Delete: func(ctx context.Context, keys ...string) error {
+			for _, key := range keys {
+				if err := kv.Delete(ctx, key); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+		Keys: valid.MatchString,
+		// The bucket has values, not the other fields that the suite writes.
+		Equal: func(got, want resourcesync.Resource) bool { return got.Key == want.Key },
+	})
+	if err != nil {
 		t.Error(err)
 	}
 }
