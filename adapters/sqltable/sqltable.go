@@ -73,7 +73,7 @@ import (
 )
 
 // A Set is a table, view or query as a set of resources: a [resourcesync.Provider]. It is
-// safe for concurrent use. Closing its database handle is up to the caller.
+// safe for concurrent use.
 type Set struct {
 	db  engine.DB
 	rel *relation
@@ -115,6 +115,15 @@ func newSet(ctx context.Context, db engine.DB, t Table) (*Set, error) {
 
 // chunk is the maximum number of rows that a statement reads. No page has more.
 const chunk = rsxml.MaxEntries
+
+// Close closes the database if sqlitetable.OpenFile has opened it for the Set. The other
+// functions take a database handle, which the caller closes.
+func (p *Set) Close() error {
+	if c, ok := p.db.(engine.Closer); ok {
+		return p.fail("close", c.Close())
+	}
+	return nil
+}
 
 // Resources implements [resourcesync.Provider].
 func (p *Set) Resources(ctx context.Context, r resourcesync.Range) iter.Seq2[resourcesync.Resource, error] {

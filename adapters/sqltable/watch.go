@@ -121,11 +121,11 @@ func (j *Journalled) Run(ctx context.Context) error {
 
 // Close records in the witness, if there is one, that this process has published nothing
 // later. Call it when the process serves no more requests. Without it, the journal begins
-// anew if the next process finds a new timeline of PostgreSQL.
+// anew if the next process finds a new timeline of PostgreSQL. It also closes the Set.
 func (j *Journalled) Close() error {
 	j.watch.checking.Lock()
 	defer j.watch.checking.Unlock()
-	return j.watch.prover.witness.close(j.Journal)
+	return errors.Join(j.watch.prover.witness.close(j.Journal), j.Set.Close())
 }
 
 // Health returns why the journal could not be proven complete, or nil.

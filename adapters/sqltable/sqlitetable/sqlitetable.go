@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math"
+	"runtime"
 	"strconv"
 	"strings"
 
@@ -35,7 +36,29 @@ import (
 // recommended, it does not block writers.
 func Open(ctx context.Context, pool *sqlitex.Pool, t sqltable.Table) (*sqltable.Set, error) {
 	sqlitedb.WarnOfCopies(slog.Default())
-	return seam.As[sqltable.Set](engine.Open(ctx, &database{pool}, t))
+	return seam.As[sqltable.Set](engine.Open(ctx, &database{pool: pool}, t))
+}
+
+// OpenFile returns the Set of a table in the SQLite database file at path, which must exist,
+// like [Open] otherwise. Closing the Set, or the Journalled that is made of it, closes the
+// database. A [sqlitestore.OpenFile] of the same path is the store for its journal. The
+// application may have the file open as well, by the drivers that the package names.
+//
+// [sqlitestore.OpenFile]: https://pkg.go.dev/github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore#OpenFile
+func OpenFile(ctx context.Context, path string, t sqltable.Table) (*sqltable.Set, error) {
+	sqlitedb.WarnOfCopies(slog.Default())
+	if err := sqlitedb.CheckLinks(path); err != nil {
+		return nil, fmt.Errorf("sqltable: open %s: %w", path, err)
+	}
+	pool, err := sqlitex.NewPool(path, sqlitex.PoolOptions{Flags: sqlite.OpenReadWrite, PoolSize: 4 + 2*runtime.GOMAXPROCS(0)})
+	if err != nil {
+		return nil, fmt.Errorf("sqltable: open %s: %w", path, err)
+	}
+	set, err := seam.As[sqltable.Set](engine.Open(ctx, &database{pool: pool, own: true}, t))
+	if err != nil {
+		return nil, errors.Join(err, pool.Close())
+	}
+	return set, nil
 }
 
 // List returns the Listing of a table, view or query in the database of pool, for a
@@ -43,16 +66,27 @@ func Open(ctx context.Context, pool *sqlitex.Pool, t sqltable.Table) (*sqltable.
 // o may be nil. The caller closes the pool.
 func List(ctx context.Context, pool *sqlitex.Pool, t sqltable.Table, o *sqltable.ListingOptions) (*sqltable.Listing, error) {
 	sqlitedb.WarnOfCopies(slog.Default())
-	return seam.As[sqltable.Listing](engine.List(ctx, &database{pool}, t, o))
+	return seam.As[sqltable.Listing](engine.List(ctx, &database{pool: pool}, t, o))
 }
 
 // Triggers returns a writer of triggers for tables in the database of pool. Its file
 // must be that of the store as well.
 func Triggers(pool *sqlitex.Pool) *sqltable.Triggers {
-	return engine.Triggers(&database{pool}).(*sqltable.Triggers)
+	return engine.Triggers(&database{pool: pool}).(*sqltable.Triggers)
 }
 
-type database struct{ pool *sqlitex.Pool }
+type database struct {
+	pool *sqlitex.Pool
+	own  bool // the Set closes the pool
+}
+
+// Close implements [engine.Closer].
+func (db *database) Close() error {
+	if !db.own {
+		return nil
+	}
+	return db.pool.Close()
+}
 
 func (*database) Quote(name string) string {
 	// In double quotes, SQLite would take the name of a missing column for text.

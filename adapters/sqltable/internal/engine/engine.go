@@ -24,6 +24,11 @@ var (
 	Triggers func(db TriggerDB) any
 )
 
+// A Closer is a DB that may own its handle. Close closes the handle if it does.
+type Closer interface {
+	Close() error
+}
+
 // A DB is a database and its dialect of SQL. All methods are safe for concurrent
 // use.
 type DB interface {
