@@ -15,6 +15,7 @@ import (
 	"io"
 	"log"
 	"net/http"
+	"strconv"
 	"strings"
 
 	"github.com/resourcesync-go/resourcesync/rshttp"
@@ -29,7 +30,7 @@ func main() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	go func() { log.Fatal(http.ListenAndServe("127.0.0.1:8080", src.Wrap(newApp(shelf)))) }()
+	go func() { log.Fatal(http.ListenAndServe("127.0.0.1:8080", src.Wrap(newApp(Papers{shelf, site})))) }()
 	log.Fatal(src.Run(context.Background()))
 }
 
@@ -40,9 +41,32 @@ func newSource(site string, shelf *Shelf) (*rshttp.Source, error) {
 
 //docs:end
 
-// newApp returns the application, which does not know that it is published.
-func newApp(shelf *Shelf) http.Handler {
+// newApp returns the application. It knows that it is published only where it serves patches
+// and earlier lists.
+func newApp(shelf Papers) http.Handler {
 	app := http.NewServeMux()
+	app.HandleFunc("POST /archive/", func(w http.ResponseWriter, r *http.Request) { shelf.Keep() })
+	app.HandleFunc("GET /archive/{number}", func(w http.ResponseWriter, r *http.Request) {
+		shelf.mu.RLock()
+		kept := shelf.snapshots
+		shelf.mu.RUnlock()
+		n, err := strconv.Atoi(r.PathValue("number"))
+		if err != nil || n < 0 || n >= len(kept) {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "application/xml")
+		w.Write(kept[n].document)
+	})
+	app.HandleFunc("GET /patches/{micros}", func(w http.ResponseWriter, r *http.Request) {
+		patch, found := shelf.patchAt(r.PathValue("micros"))
+		if !found {
+			http.NotFound(w, r)
+			return
+		}
+		w.Header().Set("Content-Type", "text/x-diff")
+		io.WriteString(w, patch)
+	})
 	app.HandleFunc("GET /papers/{id}", func(w http.ResponseWriter, r *http.Request) {
 		shelf.mu.RLock()
 		i, found := shelf.find(r.PathValue("id"))

@@ -107,8 +107,11 @@ func (p Papers) Changes(ctx context.Context, iv resourcesync.Interval) iter.Seq2
 // change returns the entry of an event. A deleted paper has no length and no hash.
 func (p Papers) change(e event) resourcesync.Change {
 	r := p.resource(e.paper)
-	if e.kind == resourcesync.Deleted {
+	switch e.kind {
+	case resourcesync.Deleted:
 		r = resourcesync.Resource{Key: r.Key, URI: r.URI}
+	case resourcesync.Updated:
+		r.Links = []resourcesync.Link{p.patch(e)} // see step 8
 	}
 	return resourcesync.Change{Type: e.kind, Datetime: e.at, Resource: r}
 }

@@ -20,8 +20,11 @@ func TestPapers(t *testing.T) {
 	shelf := NewShelf()
 	for _, id := range []string{"b", "a", "Z", "déjà vu?"} {
 		shelf.Put(id, "Hello from "+id)
+		shelf.Put(id, "Hello again from "+id)
 	}
-	err := providertest.Test(t.Context(), Papers{shelf, "https://example.org"}, &providertest.Options{
+	papers := Papers{shelf, "https://example.org"}
+	papers.Keep()
+	err := providertest.Test(t.Context(), papers, &providertest.Options{
 		Put: func(ctx context.Context, resources ...resourcesync.Resource) error {
 			for _, r := range resources {
 				shelf.Put(r.Key, fmt.Sprint(r.Hashes))
@@ -53,7 +56,7 @@ func TestServed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server.Config.Handler = src.Wrap(newApp(shelf))
+	server.Config.Handler = src.Wrap(newApp(Papers{shelf, site}))
 	server.Start()
 	defer server.Close()
 	do := func(method, path, body string) (*http.Response, string) {
@@ -76,6 +79,8 @@ func TestServed(t *testing.T) {
 	do("PUT", "/papers/d%C3%A9j%C3%A0%20vu%3F", "Hello.")
 	do("PUT", "/papers/draft", "Soon gone.")
 	do("DELETE", "/papers/draft", "")
+	do("POST", "/archive/", "")
+	do("PUT", "/papers/d%C3%A9j%C3%A0%20vu%3F", "Hello.\nAgain.")
 	if res, _ := do("GET", "/papers/d%C3%A9j%C3%A0%20vu%3F", ""); !strings.Contains(res.Header.Get("Link"), "/resourcesync/capabilitylist.xml") {
 		t.Errorf("Link: %q", res.Header["Link"])
 	}
@@ -83,9 +88,23 @@ func TestServed(t *testing.T) {
 		"/resourcesync/resourcelist.xml": "<loc>" + site + "/papers/d%C3%A9j%C3%A0%20vu%3F</loc>",
 		"/resourcesync/changelist.xml":   `change="deleted"`,
 		"/resourcesync/resourcedump.xml": ".zip</loc>",
+		"/resourcesync/changedump.xml":   `capability="changedump"`,
+
+		"/resourcesync/resourcelistarchive.xml": "<loc>" + site + "/archive/0</loc>",
+
+		"/archive/0": "<loc>" + site + "/papers/d%C3%A9j%C3%A0%20vu%3F</loc>",
 	} {
 		if _, document := do("GET", path, ""); !strings.Contains(document, want) {
 			t.Errorf("%s has no %s:\n%s", path, want, document)
 		}
+	}
+
+	// The entry of the update leads to its patch.
+	_, list := do("GET", "/resourcesync/changelist.xml", "")
+	_, patch, _ := strings.Cut(list, `href="`+site+"/patches/")
+	patch, _, _ = strings.Cut(patch, `"`)
+	const want = "-Hello.\n\\ No newline at end of file\n+Hello.\n+Again.\n"
+	if _, got := do("GET", "/patches/"+patch, ""); !strings.Contains(got, want) {
+		t.Errorf("the patch is %q", got)
 	}
 }

@@ -19,6 +19,8 @@ type Shelf struct {
 	papers []Paper // sorted by ID
 	log    []event // what happened, oldest first
 	opened time.Time
+
+	snapshots []snapshot // earlier Resource Lists, for step 9
 }
 
 // A Paper is a text with a name.
@@ -29,9 +31,10 @@ type Paper struct {
 
 // An event is the creation, update or deletion of a paper.
 type event struct {
-	kind  resourcesync.ChangeType
-	at    time.Time
-	paper Paper
+	kind   resourcesync.ChangeType
+	at     time.Time
+	paper  Paper
+	before string // the text of an updated paper
 }
 
 //docs:end
@@ -53,11 +56,12 @@ func (s *Shelf) Put(id, text string) {
 	defer s.mu.Unlock()
 	p := Paper{ID: id, Text: text, Modified: s.next()}
 	if i, found := s.find(id); found {
+		before := s.papers[i].Text
 		s.papers[i] = p
-		s.record(resourcesync.Updated, p)
+		s.record(resourcesync.Updated, p, before)
 	} else {
 		s.papers = slices.Insert(s.papers, i, p)
-		s.record(resourcesync.Created, p)
+		s.record(resourcesync.Created, p, "")
 	}
 }
 
@@ -66,7 +70,7 @@ func (s *Shelf) Delete(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if i, found := s.find(id); found {
-		s.record(resourcesync.Deleted, Paper{ID: id, Modified: s.next()})
+		s.record(resourcesync.Deleted, Paper{ID: id, Modified: s.next()}, "")
 		s.papers = slices.Delete(s.papers, i, i+1)
 	}
 }
@@ -85,8 +89,8 @@ func (s *Shelf) next() time.Time {
 	return last.Add(time.Microsecond)
 }
 
-func (s *Shelf) record(kind resourcesync.ChangeType, p Paper) {
-	s.log = append(s.log, event{kind, p.Modified, p})
+func (s *Shelf) record(kind resourcesync.ChangeType, p Paper, before string) {
+	s.log = append(s.log, event{kind, p.Modified, p, before})
 }
 
 //docs:end
