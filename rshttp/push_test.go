@@ -585,15 +585,12 @@ func TestPushRestart(t *testing.T) {
 		putOne(t, papers, fmt.Sprint(i))
 		want = append(want, fmt.Sprintf("created papers/%d", i))
 	}
-	until(t, "all changes", func() bool {
-		told := h.told("/change/")
-		return len(told) > 0 && told[len(told)-1] == want[len(want)-1]
-	})
+	until(t, "all changes", func() bool { return slices.Contains(h.told("/change/"), want[len(want)-1]) })
 	announced := func() bool {
-		all := h.on("/framework/")
 		stat, err := papers.Stat(t.Context(), resourcesync.Range{})
-		e := all[len(all)-1].entries
-		return err == nil && e[len(e)-1].Metadata.Datetime.Equal(stat.LastModified)
+		return err == nil && slices.ContainsFunc(h.on("/framework/"), func(p post) bool {
+			return p.entries[len(p.entries)-1].Metadata.Datetime.Equal(stat.LastModified)
+		})
 	}
 	until(t, "the state at the end", announced)
 	stop()
@@ -617,13 +614,14 @@ func TestPushRestart(t *testing.T) {
 	if n := strings.Count(strings.Join(made[framework], ""), `change="created"`); n != 4 {
 		t.Errorf("%d documents were created, of 4:\n%s", n, made[framework])
 	}
-	// The hub may get one again that it had taken when the Source ended.
+	// The hub may get one again that it was sent when the Source ended, and the server of the hub
+	// may be so slow that it takes the first of the two after the next one.
 	for uri, bodies := range made {
 		var got []string
 		for _, p := range h.on(strings.TrimPrefix(uri, pushBase)) {
 			got = append(got, p.body)
 		}
-		if got = slices.Compact(got); !slices.Equal(got, bodies) {
+		if got = withoutRepetitions(got); !slices.Equal(got, bodies) {
 			t.Errorf("%s: the hub got %d different notifications of %d", uri, len(got), len(bodies))
 		}
 	}
@@ -645,9 +643,19 @@ func TestPushRestart(t *testing.T) {
 			t.Errorf("%s: %d notifications became %d after a restart and one change", uri, n, len(again[uri]))
 		}
 	}
-	if told := h.told("/change/"); !slices.Equal(told[len(told)-2:], []string{want[len(want)-1], last}) {
+	if told := withoutRepetitions(h.told("/change/")); !slices.Equal(told, append(want, last)) {
 		t.Errorf("changes told after a restart: %q", told)
 	}
+}
+
+// withoutRepetitions returns the first of equal values in list.
+func withoutRepetitions(list []string) (firsts []string) {
+	for _, s := range list {
+		if !slices.Contains(firsts, s) {
+			firsts = append(firsts, s)
+		}
+	}
+	return firsts
 }
 
 // TestPushProviders: sets with few upgrades are pushed as far as they can be.
