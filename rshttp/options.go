@@ -39,8 +39,7 @@ type Options struct {
 	DescribedBy string
 
 	// Store keeps notifications until every hub has accepted them, and the
-	// subscriptions of Hub. If nil, memory is used. See "Push" in the documentation
-	// of the package.
+	// subscriptions of Hub. If nil, memory is used. See "Push" of the package.
 	Store Store
 
 	// Hub gives the Source a WebSub hub of its own, to which every set links. If nil,
@@ -66,10 +65,8 @@ type Options struct {
 	// Pages are the HTML pages on which people see the documents in a browser.
 	Pages Pages
 
-	// Observe is called after each answer to a request for a document, a package, a
-	// version of a resource or a topic, and to the Hub: for metrics, or to see who
-	// harvests. It is called by the goroutine of the request, so it must be fast, and
-	// safe for concurrent use. WebSockets are not observed. It may be nil.
+	// Observe is called after each answer, except those of WebSockets, by the goroutine
+	// of the request: it must be fast, and safe for concurrent use. It may be nil.
 	Observe func(Answer)
 
 	// Tracer records spans: of renderings, of the planning of packages, and of
