@@ -210,7 +210,8 @@ type Runner interface {
 type Coverer interface {
 	// Covers reports whether the resource at u is covered by the set's
 	// capabilities (section 6.3.3). u is the URL of a request: its path and
-	// query are set, its scheme and host may not be.
+	// query are set, its scheme and host may not be. It is called by requests, so it
+	// should not wait for long. A Source caches the answers: see its method Link.
 	Covers(u *url.URL) bool
 }
 
