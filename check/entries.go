@@ -107,6 +107,9 @@ func (r *entryRules) addSums(e *rsxml.Entry) {
 	}
 	maphash.WriteComparable(&h, length)
 	maphash.WriteComparable(&h, m.Datetime.UnixNano())
+	if r.head.Index { // the time of a part is all that an index says about a change in it
+		maphash.WriteComparable(&h, e.LastMod.UnixNano())
+	}
 	for _, hash := range m.Hashes {
 		h.WriteString(hash.Digest)
 	}
