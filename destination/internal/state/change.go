@@ -79,7 +79,7 @@ func (s *State) NoteChange(in *Set, p *Staged) (noted bool, err error) {
 	case verdict == doubtful:
 		if k.waiting && k.row.describes(c) {
 			if c.Datetime.After(p.Date) {
-				err = s.exec("UPDATE pending SET doubt = max(doubt, ?) WHERE seq = ?", DoubtVersion, k.row.seq)
+				err = s.exec("UPDATE pending SET doubt = max(doubt, ?1), attempts = iif(doubt < ?1, 0, attempts) WHERE seq = ?2", DoubtVersion, k.row.seq)
 			}
 			return false, err
 		}
@@ -244,12 +244,13 @@ func (s *State) hint(k *knowledge, deleted bool) error {
 	return err
 }
 
-// doubt makes the pending change of a resource a question, unless it deletes.
+// doubt makes the pending change of a resource a question, unless it deletes. It is asked, even if a file of others has
+// kept it from being copied.
 func (s *State) doubt(k *knowledge) (bool, error) {
 	if k.row.change == string(resourcesync.Deleted) || k.row.doubt == DoubtDeletion {
 		return false, nil
 	}
-	return true, s.exec("UPDATE pending SET doubt = ?, package = 0 WHERE seq = ?", DoubtDeletion, k.row.seq)
+	return true, s.exec("UPDATE pending SET doubt = ?, package = 0, attempts = 0 WHERE seq = ?", DoubtDeletion, k.row.seq)
 }
 
 // distrust makes the next request for a resource ignore its Last-Modified, if an entry describes another version than the

@@ -151,10 +151,10 @@ func (s *State) question(uri string) error {
 			SELECT uri, sets, list, seen, 'updated', 0, lastmod, ?, '', '', '', '', ? FROM resource WHERE uri = ?`, int64(unknownLength), DoubtDeletion, uri)
 	case before.change == string(resourcesync.Deleted):
 		if err = s.forgetValidators(uri); err == nil { // see put
-			err = s.exec("UPDATE pending SET change = 'updated', datetime = 0, lastmod = 0, length = ?, hashes = '', doubt = ? WHERE uri = ?", int64(unknownLength), DoubtDeletion, uri)
+			err = s.exec("UPDATE pending SET change = 'updated', datetime = 0, lastmod = 0, length = ?, hashes = '', doubt = ?, attempts = 0 WHERE uri = ?", int64(unknownLength), DoubtDeletion, uri)
 		}
 	default:
-		err = s.exec("UPDATE pending SET doubt = ?, package = 0 WHERE uri = ?", DoubtDeletion, uri)
+		err = s.exec("UPDATE pending SET doubt = ?1, package = 0, attempts = iif(doubt = ?1, attempts, 0) WHERE uri = ?2", DoubtDeletion, uri)
 	}
 	return err
 }
