@@ -26,6 +26,7 @@ type baseline struct {
 	noted   int64 // by this reading
 	total   int64 // noted by all readings, with the deletions
 	reading int   // the number of the current one
+	first   int64 // the baseline of the first one: each has its own
 
 	// unreadable is set if a list has an entry whose URI cannot be read. It can belong to any
 	// resource, so no resource counts as absent.
@@ -53,9 +54,15 @@ func (r *run) readResources(ctx context.Context, set tree.Set, st *state.Set) (n
 	if err != nil {
 		return 0, err
 	}
-	b := &baseline{run: r, set: set, st: st}
+	b := &baseline{run: r, set: set, st: st, first: st.Baseline}
 	b.lists = walk{run: r, known: b.known, visit: b.visit}
 	for b.reading = 1; b.reading <= maxReadings; b.reading++ {
+		if b.reading > 1 {
+			st.Baseline++
+			if err := r.state.Write(ctx, func() error { return r.state.SaveSet(*st) }); err != nil {
+				return b.total, err
+			}
+		}
 		failed, err := b.read(ctx)
 		if err != nil {
 			return b.total, err
@@ -96,12 +103,13 @@ func (b *baseline) complete(p *page) {
 	}
 }
 
-// finish notes the deletions, unless they are too many, and records that the set is known.
+// finish notes the deletions, unless they are too many, and records that the set is known. A resource that only an
+// earlier reading has found is asked for: it has moved between two lists, or a cache has sent an old one.
 func (b *baseline) finish() error {
-	if err := b.state.Inherit(b.set.URI, b.st.Baseline, b.at); err != nil {
+	if err := b.state.Inherit(b.set.URI, b.first, b.at); err != nil {
 		return err
 	}
-	if err := b.state.Forget(b.set.URI, b.st.Baseline, b.at); err != nil {
+	if err := b.state.Forget(b.set.URI, b.first, b.at); err != nil {
 		return err
 	}
 	if err := b.state.ForgetDocuments(b.set.URI, b.st.Baseline); err != nil {
@@ -123,10 +131,15 @@ func (b *baseline) finish() error {
 	case hold && missing > 0:
 		b.log.Warn(b.held(), "set", b.set.URI, "missing", missing, "of", count)
 	case missing > 0:
-		if err := b.state.NoteMissing(b.set.URI, b.st.Baseline, b.at); err != nil {
+		if err := b.state.NoteMissing(b.set.URI, b.first, b.at); err != nil {
 			return err
 		}
 		b.total += missing
+	}
+	if b.first < b.st.Baseline && !hold {
+		if err := b.state.AskSuperseded(b.set.URI, b.first, b.st.Baseline); err != nil {
+			return err
+		}
 	}
 	b.end()
 	return b.state.SaveSet(*b.st)

@@ -259,6 +259,32 @@ func (s *State) AskUnlisted(set string, baseline int64, at, until time.Time) (no
 	return int64(s.conn.Changes()), err
 }
 
+// AskSuperseded makes the resources of a set questions that a baseline has seen and the last one has not.
+func (s *State) AskSuperseded(set string, first, last int64) error {
+	for _, table := range tables {
+		for after := ""; ; {
+			var uris []string
+			err := s.query("SELECT uri FROM "+table+" WHERE sets = ? AND seen >= ? AND seen < ? AND uri > ? ORDER BY uri LIMIT +?", func(row *sqlite.Stmt) error {
+				uris = append(uris, row.ColumnText(0))
+				return nil
+			}, set, first, last, after, auditBatch)
+			if err != nil {
+				return err
+			}
+			if len(uris) == 0 {
+				break
+			}
+			for _, uri := range uris {
+				if err := s.question(uri); err != nil {
+					return err
+				}
+			}
+			after = uris[len(uris)-1]
+		}
+	}
+	return nil
+}
+
 // forgotten is the condition of a noted resource that a baseline, complete up to a time, has listed no more.
 // Those that have been asked once are asked again.
 const forgotten = "seen < ? AND change != 'deleted' AND gone = 0 AND (seen > 0 OR datetime <= ? OR datetime > ?)"

@@ -107,6 +107,7 @@ func workload(t *testing.T, s *State) {
 	_, err = s.AskUnlisted("set", 2, now, now)
 	must(err)
 	must(s.Forget("set", 1, now))
+	must(s.AskSuperseded("set", 100, 101))
 	must(s.Damaged(&Member{URI: source + "damaged"}, nil))
 
 	// changes
