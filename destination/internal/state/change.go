@@ -200,6 +200,8 @@ func (k *knowledge) judge(in *Set, p *Staged) verdict {
 		return doubtful // listed late, it can also have been made late
 	case t.Before(last):
 		return older
+	case p.Age != AgeNew && t.Before(latest(k.have.Datetime, fromNanos(k.row.datetime))):
+		return doubtful // the known change is after the answer: a clock was ahead, or a cache has sent an old document
 	case p.Late && !k.copied && (!k.waiting || k.row.doubt != DoubtNone):
 		return doubtful
 	}
