@@ -268,13 +268,17 @@ func (r *run) catchUp(ctx context.Context, set tree.Set, st *state.Set) (noted i
 	return noted + n, err
 }
 
-// isNewer reports whether a Resource List of a set is another one than when all were read, or whether it can be
+// isNewer reports whether a Resource List of a set, or a Resource Dump that takes its place, is another one than when all were read, or whether it can be
 // another one although it does not say so.
 func (r *run) isNewer(ctx context.Context, set tree.Set, st *state.Set, can bool) (bool, error) {
 	if st.Partial {
 		return false, nil
 	}
-	for _, uri := range set.Lists[resourcesync.ResourceList] {
+	lists := set.Lists[resourcesync.ResourceList]
+	if len(lists) == 0 && r.offers(set.Lists[resourcesync.ResourceDump]) {
+		lists = set.Lists[resourcesync.ResourceDump]
+	}
+	for _, uri := range lists {
 		known, err := r.state.Document(set.URI, uri)
 		if err != nil {
 			return false, err
