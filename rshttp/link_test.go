@@ -50,7 +50,7 @@ func TestLinkLookups(t *testing.T) {
 			}
 			if run {
 				until(t, "a request for another page without a lookup", known)
-			} else if known() || known() {
+			} else if known(); known() {
 				t.Error("nobody watches the set, so another page may be new")
 			}
 			putOne(t, papers.Set, "b")
