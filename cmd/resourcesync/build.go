@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 
 	"github.com/dustin/go-humanize"
@@ -119,29 +120,29 @@ func (c *buildConfig) source(m *member) (*static.Source, error) {
 // reserved returns the paths of URLs that are not those of resources: of the documents, and of
 // the folder with the documents if it is in the published one.
 func (c *buildConfig) reserved(m *member, src *static.Source) ([]string, error) {
-	paths := []string{wellknown.Path}
+	taken := []string{wellknown.Path}
 	for _, name := range static.OwnFiles() { // beside the documents
-		paths = append(paths, m.documents.Path+name)
+		taken = append(taken, m.documents.Path+name)
 	}
 	if c.site.prefix != "/" {
-		paths = append(paths, m.documents.Path)
+		taken = append(taken, m.documents.Path)
 	} else {
 		for _, path := range src.Paths() {
-			paths = append(paths, m.documents.Path+path)
+			taken = append(taken, m.documents.Path+path)
 		}
 	}
-	published, err := realPath(c.folder.folder)
+	published, err := paths.Real(c.folder.folder)
 	if err != nil {
 		return nil, err
 	}
-	out, err := realPath(c.out)
+	out, err := paths.Real(c.out)
 	if err != nil {
 		return nil, err
 	}
 	if inside, err := filepath.Rel(published, out); err == nil && inside != "." && filepath.IsLocal(inside) {
-		paths = append(paths, m.base.Path+filepath.ToSlash(inside)+"/")
+		taken = append(taken, m.base.Path+filepath.ToSlash(inside)+"/")
 	}
-	return paths, nil
+	return taken, nil
 }
 
 // print reports the result, to people or to programs.

@@ -18,6 +18,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
+
 	"github.com/resourcesync-go/resourcesync/check"
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/wellknown"
@@ -233,7 +235,7 @@ func TestBuildKilled(t *testing.T) {
 		time.Sleep(rand.N(400 * time.Millisecond))
 		_ = cmd.Process.Kill() // it may have ended
 		_ = cmd.Wait()
-		if exists(filepath.Join(b.folder, ".well-known", "resourcesync")) {
+		if paths.Exists(filepath.Join(b.folder, ".well-known", "resourcesync")) {
 			report := checked()
 			for _, rule := range []string{"unreachable", "package-unreachable"} {
 				if report.Counts[rule] > 0 {

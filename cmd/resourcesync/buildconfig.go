@@ -6,6 +6,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
+
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
@@ -91,7 +93,7 @@ func (c *buildConfig) verify() error {
 	if info, err := os.Stat(c.out); err == nil && !info.IsDir() {
 		return settings.Errorf("--out %q is a file; give the folder for the documents", c.out)
 	}
-	if in := filepath.Dir(filepath.Clean(c.out)); !exists(in) {
+	if in := filepath.Dir(filepath.Clean(c.out)); !paths.Exists(in) {
 		return settings.Errorf("--out %q: there is no folder %q; make it, or give a folder in another", c.out, in)
 	}
 	return nil

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
+
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
@@ -106,7 +108,7 @@ func openExistingState(ctx context.Context, c *siteConfig) (*state, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !exists(path) {
+	if !paths.Exists(path) {
 		return nil, settings.Errorf("there is no state %q; give --state as the server has it", path)
 	}
 	if err := checkStateFile(path); err != nil {

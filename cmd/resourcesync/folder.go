@@ -13,6 +13,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
+
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/dir"
 	"github.com/resourcesync-go/resourcesync/adapters/dir/browse"
@@ -102,28 +104,20 @@ func (c *folderConfig) verify() error {
 	case errors.Is(err, fs.ErrNotExist):
 		return settings.Fault("folder", "there is no folder of this name; give one whose files are to be published")
 	case err != nil:
-		return settings.Fault("folder", "%w", reason(err))
+		return settings.Fault("folder", "%w", paths.Reason(err))
 	case !info.IsDir():
 		return settings.Fault("folder", "this is a file; give the folder that it is in")
 	}
 	return nil
 }
 
-// reason returns err without the path, which is not quoted in it.
-func reason(err error) error {
-	if pathErr, ok := errors.AsType[*fs.PathError](err); ok {
-		return pathErr.Err
-	}
-	return err
-}
-
 func (c *folderConfig) stateName() string { return "files" }
 
 // defaultState implements [stateDefaulter].
 func (c *folderConfig) defaultState() (string, error) {
-	published, err := realPath(c.folder)
+	published, err := paths.Real(c.folder)
 	if err != nil {
-		return "", settings.Errorf("folder %q: %w", c.folder, reason(err))
+		return "", settings.Errorf("folder %q: %w", c.folder, paths.Reason(err))
 	}
 	path, err := defaultStateFile(published)
 	if err != nil {
@@ -134,13 +128,13 @@ func (c *folderConfig) defaultState() (string, error) {
 
 // checkState implements [stateChecker]: the state must not be in the folder.
 func (c *folderConfig) checkState(path, given string) error {
-	published, err := realPath(c.folder)
+	published, err := paths.Real(c.folder)
 	if err != nil {
-		return settings.Errorf("folder %q: %w", c.folder, reason(err))
+		return settings.Errorf("folder %q: %w", c.folder, paths.Reason(err))
 	}
-	inside, err := isInside(path, published)
+	inside, err := paths.IsInside(path, published)
 	if err != nil {
-		return settings.Errorf("--state %q: %w", given, reason(err))
+		return settings.Errorf("--state %q: %w", given, paths.Reason(err))
 	}
 	if inside {
 		return settings.Errorf("state would be kept in %q, in the folder that is published; give a file elsewhere, as in --state /var/lib/resourcesync/files.db", path)

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/tabledb"
+
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/server"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
@@ -166,11 +168,7 @@ func named(name string, err error) error {
 	return fmt.Errorf("set %s: %w", name, err)
 }
 
-func (c *siteConfig) stateIsPostgres() bool { return isPostgres(c.state) }
-
-func isPostgres(address string) bool {
-	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
-}
+func (c *siteConfig) stateIsPostgres() bool { return tabledb.IsPostgres(c.state) }
 
 // base returns the parsed base URL, which must be known.
 func (c *siteConfig) base() (*url.URL, error) {

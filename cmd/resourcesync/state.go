@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/tabledb"
+
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -175,7 +177,7 @@ func openPostgres(ctx context.Context, c *siteConfig, o *sqlstore.Options) (*sta
 		s.log, err = s.Store.Log(ctx, s.logName(c))
 	}
 	if err == nil {
-		s.database, err = identify(ctx, pool)
+		s.database, err = tabledb.Identify(ctx, pool)
 	}
 	if err != nil {
 		pool.Close()

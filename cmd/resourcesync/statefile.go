@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"regexp"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
+
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 
 	"zombiezen.com/go/sqlite"
@@ -41,12 +43,12 @@ func (c *siteConfig) stateFile() (path string, err error) {
 			return "", err
 		}
 	}
-	path, err = realPath(given)
-	if in := filepath.Dir(given); errors.Is(err, fs.ErrNotExist) && !exists(in) {
+	path, err = paths.Real(given)
+	if in := filepath.Dir(given); errors.Is(err, fs.ErrNotExist) && !paths.Exists(in) {
 		return "", settings.Errorf("--state %q: there is no folder %q; make it, or give a file in another", given, in)
 	}
 	if err != nil {
-		return "", settings.Errorf("--state %q: %w", given, reason(err))
+		return "", settings.Errorf("--state %q: %w", given, paths.Reason(err))
 	}
 	for _, set := range c.sets {
 		if set, ok := set.(stateChecker); ok {
@@ -97,50 +99,13 @@ func cacheFile(name, id string) (string, error) {
 	}
 	cache = filepath.Join(cache, "resourcesync")
 	if err := os.MkdirAll(cache, 0o700); err != nil {
-		return "", fmt.Errorf("%q: %w", cache, reason(err))
+		return "", fmt.Errorf("%q: %w", cache, paths.Reason(err))
 	}
 	return filepath.Join(cache, fmt.Sprintf("%s-%.6x.db", odd.ReplaceAllString(name, "_"), sha256.Sum256([]byte(id)))), nil
 }
 
 // odd matches characters that some systems do not allow in file names.
 var odd = regexp.MustCompile(`[^A-Za-z0-9._-]+`)
-
-// realPath returns path, absolute and free of symbolic links. The file need not exist;
-// its folder must.
-func realPath(path string) (string, error) {
-	path, err := filepath.Abs(path)
-	if err != nil {
-		return "", err
-	}
-	if _, err := os.Lstat(path); !errors.Is(err, fs.ErrNotExist) {
-		return filepath.EvalSymlinks(path)
-	}
-	in, err := filepath.EvalSymlinks(filepath.Dir(path))
-	return filepath.Join(in, filepath.Base(path)), err
-}
-
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
-}
-
-// isInside reports whether a file at path is below folder. It compares folders, not
-// names, because some file systems ignore case.
-func isInside(path, folder string) (bool, error) {
-	outer, err := os.Stat(folder)
-	if err != nil {
-		return false, err
-	}
-	for in := filepath.Dir(path); ; in = filepath.Dir(in) {
-		info, err := os.Stat(in)
-		if err != nil || os.SameFile(info, outer) {
-			return err == nil, err
-		}
-		if in == filepath.Dir(in) {
-			return false, nil
-		}
-	}
-}
 
 // checkStateFile returns an error if the file at path is not a state, before anything is
 // written to it, or cannot be written to: SQLite would open it read-only.
@@ -150,16 +115,16 @@ func checkStateFile(path string) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return nil
 	case err != nil:
-		return reason(err)
+		return paths.Reason(err)
 	case !info.Mode().IsRegular():
 		return errors.New("is not a file")
 	}
 	if err := sqlitedb.CheckLinks(path); err != nil {
-		return reason(err)
+		return paths.Reason(err)
 	}
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err != nil {
-		return reason(err)
+		return paths.Reason(err)
 	}
 	f.Close()
 	conn, err := sqlite.OpenConn(path, sqlite.OpenReadWrite)

@@ -9,6 +9,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/tabledb"
+
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
@@ -65,17 +68,17 @@ func (c *tableConfig) place() string {
 	if c.table.Schema != "" {
 		name = c.table.Schema + "." + name
 	}
-	return "table " + name + " of " + placeOf(c.db)
+	return "table " + name + " of " + tabledb.PlaceOf(c.db)
 }
 
 // defaultState implements [stateDefaulter].
 func (c *tableConfig) defaultState() (string, error) {
-	if !isPostgres(c.db) && !isMySQL(c.db) {
-		if _, err := realPath(c.db); err != nil {
-			return "", settings.Errorf("--db %q: %w", c.db, reason(err))
+	if !tabledb.IsPostgres(c.db) && !tabledb.IsMySQL(c.db) {
+		if _, err := paths.Real(c.db); err != nil {
+			return "", settings.Errorf("--db %q: %w", c.db, paths.Reason(err))
 		}
 	}
-	path, err := cacheFile(c.table.Name, placeOf(c.db)+"\x00"+c.table.Schema+"\x00"+c.table.Name)
+	path, err := cacheFile(c.table.Name, tabledb.PlaceOf(c.db)+"\x00"+c.table.Schema+"\x00"+c.table.Name)
 	if err != nil {
 		return "", settings.Errorf("no place to keep state in by default: %w; give one, as in --state /var/lib/resourcesync/%s.db", err, c.table.Name)
 	}
@@ -86,18 +89,18 @@ func (c *tableConfig) defaultState() (string, error) {
 type tableSet struct {
 	*member
 	*tableConfig
-	db      *tableDB
+	db      *tabledb.DB
 	listing *sqltable.Listing
 }
 
 func (c *tableConfig) open(ctx context.Context, m *member) (_ *content, err error) {
 	s := &tableSet{member: m, tableConfig: c}
-	if s.db, err = openTableDB(ctx, c.db, sameFile(c.db, s.daemon.state.place)); err != nil {
+	if s.db, err = tabledb.Open(ctx, c.db, tabledb.SameFile(c.db, s.daemon.state.place)); err != nil {
 		return nil, settings.Errorf("%w", exit.OfDatabase(err))
 	}
 	content, err := s.open(ctx)
 	if err != nil {
-		s.db.close()
+		s.db.Close()
 		return nil, settings.Errorf("table: %w", exit.OfDatabase(err))
 	}
 	content.from, content.unit = slog.String("table", c.place()), "row"
@@ -107,7 +110,7 @@ func (c *tableConfig) open(ctx context.Context, m *member) (_ *content, err erro
 		if release != nil {
 			err = release()
 		}
-		return errors.Join(err, s.db.close())
+		return errors.Join(err, s.db.Close())
 	}
 	return content, nil
 }
@@ -117,7 +120,7 @@ func (s *tableSet) open(ctx context.Context) (*content, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.db.mysql == nil {
+	if s.db.Mysql == nil {
 		journalled, err := s.journalled(ctx, shares)
 		if err != nil {
 			return nil, err
@@ -138,7 +141,7 @@ func (s *tableSet) open(ctx context.Context) (*content, error) {
 			return nil, err
 		}
 	}
-	if s.listing, err = s.db.list(ctx, s.table, &sqltable.ListingOptions{Triggers: s.tableConfig.set, Name: s.place(), Logger: s.log}); err != nil {
+	if s.listing, err = s.db.List(ctx, s.table, &sqltable.ListingOptions{Triggers: s.tableConfig.set, Name: s.place(), Logger: s.log}); err != nil {
 		return nil, err
 	}
 	return &content{origin: s.listing, notes: s.notes}, nil
@@ -148,11 +151,11 @@ func (s *tableSet) open(ctx context.Context) (*content, error) {
 func (s *tableSet) sharesState(ctx context.Context) (bool, error) {
 	state := s.daemon.state
 	switch {
-	case s.db.postgres != nil && state.database != "":
-		database, err := identify(ctx, s.db.postgres)
+	case s.db.Postgres != nil && state.database != "":
+		database, err := tabledb.Identify(ctx, s.db.Postgres)
 		return database == state.database, err
-	case s.db.sqlite != nil:
-		return sameFile(s.tableConfig.db, state.place), nil
+	case s.db.Sqlite != nil:
+		return tabledb.SameFile(s.tableConfig.db, state.place), nil
 	}
 	return false, nil
 }
@@ -160,7 +163,7 @@ func (s *tableSet) sharesState(ctx context.Context) (bool, error) {
 // journalled returns the table with the journal that its triggers write, or nil if there
 // are no triggers.
 func (s *tableSet) journalled(ctx context.Context, shares bool) (*sqltable.Journalled, error) {
-	triggers, err := s.db.triggers(ctx)
+	triggers, err := s.db.Triggers(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -175,7 +178,7 @@ func (s *tableSet) journalled(ctx context.Context, shares bool) (*sqltable.Journ
 	if err != nil || !installed {
 		return nil, err
 	}
-	p, err := s.db.open(ctx, s.table)
+	p, err := s.db.Open(ctx, s.table)
 	if err != nil {
 		return nil, err
 	}
@@ -187,7 +190,7 @@ func (s *tableSet) journalled(ctx context.Context, shares bool) (*sqltable.Journ
 
 // stateOfTable names what the addresses of a table and of its state must have in common.
 func (s *tableSet) stateOfTable() string {
-	if s.db.postgres != nil {
+	if s.db.Postgres != nil {
 		return ", with the same schema first in the search path"
 	}
 	return ""

@@ -11,6 +11,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/tabledb"
+
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 
 	_ "github.com/jackc/pgx/v5/stdlib"
@@ -33,7 +35,7 @@ func tableEngines(t *testing.T, test func(t *testing.T, e *tableEngine)) {
 	engines := map[string]func(t *testing.T) *tableEngine{
 		"mysql": func(t *testing.T) *tableEngine {
 			address, _, _ := mysqlURL(t)
-			config, err := mysqlConfig(address)
+			config, err := tabledb.MySQLConfig(address)
 			must(t, err)
 			return &tableEngine{flag: address, state: filepath.Join(t.TempDir(), "state.db"), dsn: [2]string{"mysql", config.FormatDSN()}}
 		},
@@ -228,7 +230,7 @@ func TestMySQLConfig(t *testing.T) {
 		"mariadb://cms@[::1]:3307/cms":                                   "cms@tcp([::1]:3307)/cms",
 		"mysql://cms@/cms?socket=" + url.QueryEscape("/run/mysqld.sock"): "cms@unix(/run/mysqld.sock)/cms",
 	} {
-		config, err := mysqlConfig(address)
+		config, err := tabledb.MySQLConfig(address)
 		if err != nil || !strings.HasPrefix(config.FormatDSN(), want) {
 			t.Errorf("%s: %v, %v", address, config, err)
 		}
@@ -238,12 +240,12 @@ func TestMySQLConfig(t *testing.T) {
 		"mysql://cms@host/":   "give the database",
 		"mysql://cms@host/%z": "percent-encoded",
 	} {
-		if _, err := mysqlConfig(address); err == nil || !strings.Contains(err.Error(), hint) {
+		if _, err := tabledb.MySQLConfig(address); err == nil || !strings.Contains(err.Error(), hint) {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
 	for _, port := range []string{"", ":3306"} {
-		if got := placeOf("mysql://cms:secret@host" + port + "/cms?tls=true"); got != "mysql://host/cms" {
+		if got := tabledb.PlaceOf("mysql://cms:secret@host" + port + "/cms?tls=true"); got != "mysql://host/cms" {
 			t.Error(got)
 		}
 	}

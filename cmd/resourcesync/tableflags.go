@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/tabledb"
+
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
@@ -83,7 +85,7 @@ func (s *tableSettings) addHash(text string) error {
 // check returns an error for an address that is not that of a database, or an invalid template.
 func (s *tableSettings) check() error {
 	var f settings.Faults
-	f.If(strings.Contains(s.db, "://") && !isPostgres(s.db) && !isMySQL(s.db), "db", "give an SQLite file, postgres://user@host/database or mysql://user@host/database")
+	f.If(strings.Contains(s.db, "://") && !tabledb.IsPostgres(s.db) && !tabledb.IsMySQL(s.db), "db", "give an SQLite file, postgres://user@host/database or mysql://user@host/database")
 	if err := settings.CheckAddress(s.db); err != nil {
 		f.Add(settings.Fault("db", "%w", err))
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/tabledb"
+
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 
 	"zombiezen.com/go/sqlite"
@@ -37,19 +39,19 @@ func triggers(ctx context.Context, args []string, stdout, stderr io.Writer) erro
 }
 
 func runTriggers(ctx context.Context, c *triggersConfig, stdout, stderr io.Writer) error {
-	db, err := openTableDB(ctx, c.db, c.apply || c.drop || c.restart)
+	db, err := tabledb.Open(ctx, c.db, c.apply || c.drop || c.restart)
 	if err != nil {
 		return err
 	}
-	defer db.close()
-	tr, err := db.triggers(ctx)
+	defer db.Close()
+	tr, err := db.Triggers(ctx)
 	if err != nil {
 		return err
 	}
 	switch {
 	case c.restart:
 		return c.restartJournal(ctx, db, stdout, stderr)
-	case c.apply && db.mysql == nil:
+	case c.apply && db.Mysql == nil:
 		return c.install(ctx, db, tr, stdout, stderr)
 	}
 	if c.drop {
@@ -77,8 +79,8 @@ func (c *triggersConfig) report(stdout io.Writer, done string) error {
 }
 
 // printTriggers prints statements as the client of the database reads them.
-func printTriggers(stdout io.Writer, db *tableDB, set string, statements []string) error {
-	if db.mysql != nil {
+func printTriggers(stdout io.Writer, db *tabledb.DB, set string, statements []string) error {
+	if db.Mysql != nil {
 		_, err := fmt.Fprintf(stdout, "DELIMITER $$\n%s$$\nDELIMITER ;\n", strings.Join(statements, "$$\n"))
 		return err
 	}
@@ -88,7 +90,7 @@ func printTriggers(stdout io.Writer, db *tableDB, set string, statements []strin
 
 // install makes the triggers and, if necessary, a journal of this name: without one, the
 // triggers would keep everybody from writing. If a stored set has the name, they write to it.
-func (c *triggersConfig) install(ctx context.Context, db *tableDB, tr *sqltable.Triggers, stdout, stderr io.Writer) error {
+func (c *triggersConfig) install(ctx context.Context, db *tabledb.DB, tr *sqltable.Triggers, stdout, stderr io.Writer) error {
 	store, err := c.openStore(ctx, db, stderr)
 	if err != nil {
 		return err
@@ -118,7 +120,7 @@ func (c *triggersConfig) install(ctx context.Context, db *tableDB, tr *sqltable.
 }
 
 // restartJournal begins the journal anew.
-func (c *triggersConfig) restartJournal(ctx context.Context, db *tableDB, stdout, stderr io.Writer) error {
+func (c *triggersConfig) restartJournal(ctx context.Context, db *tabledb.DB, stdout, stderr io.Writer) error {
 	store, err := c.openStore(ctx, db, stderr)
 	if err != nil {
 		return err
@@ -143,9 +145,9 @@ func (c *triggersConfig) restartJournal(ctx context.Context, db *tableDB, stdout
 }
 
 // openStore opens the state in the database of the table, and makes it if there is none.
-func (c *triggersConfig) openStore(ctx context.Context, db *tableDB, stderr io.Writer) (*sqlstore.Store, error) {
-	if db.postgres != nil {
-		return pgstore.Open(ctx, db.postgres, nil)
+func (c *triggersConfig) openStore(ctx context.Context, db *tabledb.DB, stderr io.Writer) (*sqlstore.Store, error) {
+	if db.Postgres != nil {
+		return pgstore.Open(ctx, db.Postgres, nil)
 	}
 	if err := giveWAL(ctx, c.db, walTimeout, stderr); err != nil {
 		return nil, err
@@ -205,7 +207,7 @@ func (t *triggersConfig) check() error {
 	var f settings.Faults
 	f.If(t.apply && (t.drop || t.restart), "apply", "give one of --apply, --drop and --restart")
 	f.If(t.drop && t.restart, "drop", "give one of --apply, --drop and --restart")
-	f.If(t.restart && isMySQL(t.db), "restart", "MariaDB and MySQL have no journal; comparisons find what triggers have missed")
+	f.If(t.restart && tabledb.IsMySQL(t.db), "restart", "MariaDB and MySQL have no journal; comparisons find what triggers have missed")
 	f.Add(t.tableSettings.check())
 	return f.Err()
 }

@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
+
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/dir"
 	"github.com/resourcesync-go/resourcesync/adapters/versions"
@@ -20,20 +22,20 @@ import (
 func openVersions(c *folderConfig, m *member) (*versions.Store, error) {
 	path := m.daemon.state.place + "-versions"
 	if c.versions != "" {
-		published, err := realPath(c.folder)
+		published, err := paths.Real(c.folder)
 		if err == nil {
-			path, err = realPath(c.versions)
+			path, err = paths.Real(c.versions)
 		}
 		inside := false
 		if err == nil {
-			inside, err = isInside(filepath.Join(path, "copy"), published)
+			inside, err = paths.IsInside(filepath.Join(path, "copy"), published)
 		}
 		if errors.Is(err, fs.ErrNotExist) { // it will be created
-			inside, err = isInside(path, published)
+			inside, err = paths.IsInside(path, published)
 		}
 		switch {
 		case err != nil:
-			return nil, settings.Errorf("--versions %q: %w", c.versions, reason(err))
+			return nil, settings.Errorf("--versions %q: %w", c.versions, paths.Reason(err))
 		case inside:
 			return nil, settings.Errorf("--versions %q is in the folder that is published; give one elsewhere, as in --versions /var/lib/resourcesync/versions", c.versions)
 		}

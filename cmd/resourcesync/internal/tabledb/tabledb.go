@@ -1,4 +1,5 @@
-package main
+// Package tabledb opens the databases of tables by the addresses that people give.
+package tabledb
 
 import (
 	"context"
@@ -8,6 +9,8 @@ import (
 	"net/url"
 	"os"
 	"strings"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
 
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -21,20 +24,20 @@ import (
 )
 
 // A tableDB is the database of a table: one of these is not nil.
-type tableDB struct {
-	postgres *pgxpool.Pool
-	sqlite   *sqlitex.Pool
-	mysql    *gosql.DB
+type DB struct {
+	Postgres *pgxpool.Pool
+	Sqlite   *sqlitex.Pool
+	Mysql    *gosql.DB
 }
 
-// openTableDB opens the database at an address of --db. Nothing makes a database.
-func openTableDB(ctx context.Context, address string, writes bool) (*tableDB, error) {
+// Open opens the database at an address of --db. Nothing makes a database.
+func Open(ctx context.Context, address string, writes bool) (*DB, error) {
 	switch {
-	case isPostgres(address):
+	case IsPostgres(address):
 		pool, err := pgxpool.New(ctx, address)
-		return &tableDB{postgres: pool}, err
-	case isMySQL(address):
-		config, err := mysqlConfig(address)
+		return &DB{Postgres: pool}, err
+	case IsMySQL(address):
+		config, err := MySQLConfig(address)
 		if err != nil {
 			return nil, err
 		}
@@ -42,7 +45,7 @@ func openTableDB(ctx context.Context, address string, writes bool) (*tableDB, er
 		if err != nil {
 			return nil, err
 		}
-		return &tableDB{mysql: gosql.OpenDB(connector)}, nil
+		return &DB{Mysql: gosql.OpenDB(connector)}, nil
 	}
 	mode := sqlite.OpenReadOnly
 	if writes {
@@ -53,52 +56,55 @@ func openTableDB(ctx context.Context, address string, writes bool) (*tableDB, er
 	if err != nil {
 		return nil, fmt.Errorf("--db %q: %w", address, err)
 	}
-	return &tableDB{sqlite: pool}, nil
+	return &DB{Sqlite: pool}, nil
 }
 
-func (db *tableDB) close() error {
+// Close closes the connections.
+func (db *DB) Close() error {
 	switch {
-	case db.postgres != nil:
-		db.postgres.Close()
+	case db.Postgres != nil:
+		db.Postgres.Close()
 		return nil
-	case db.mysql != nil:
-		return db.mysql.Close()
+	case db.Mysql != nil:
+		return db.Mysql.Close()
 	}
-	return db.sqlite.Close()
+	return db.Sqlite.Close()
 }
 
-func (db *tableDB) triggers(ctx context.Context) (*sqltable.Triggers, error) {
+// Triggers returns the triggers of the database.
+func (db *DB) Triggers(ctx context.Context) (*sqltable.Triggers, error) {
 	switch {
-	case db.postgres != nil:
-		return pgtable.Triggers(ctx, db.postgres)
-	case db.mysql != nil:
-		return mysqltable.Triggers(db.mysql), nil
+	case db.Postgres != nil:
+		return pgtable.Triggers(ctx, db.Postgres)
+	case db.Mysql != nil:
+		return mysqltable.Triggers(db.Mysql), nil
 	}
-	return sqlitetable.Triggers(db.sqlite), nil
+	return sqlitetable.Triggers(db.Sqlite), nil
 }
 
-func (db *tableDB) list(ctx context.Context, t sqltable.Table, o *sqltable.ListingOptions) (*sqltable.Listing, error) {
+// List opens a table for comparisons.
+func (db *DB) List(ctx context.Context, t sqltable.Table, o *sqltable.ListingOptions) (*sqltable.Listing, error) {
 	switch {
-	case db.postgres != nil:
-		return pgtable.List(ctx, db.postgres, t, o)
-	case db.mysql != nil:
-		return mysqltable.List(ctx, db.mysql, t, o)
+	case db.Postgres != nil:
+		return pgtable.List(ctx, db.Postgres, t, o)
+	case db.Mysql != nil:
+		return mysqltable.List(ctx, db.Mysql, t, o)
 	}
-	return sqlitetable.List(ctx, db.sqlite, t, o)
+	return sqlitetable.List(ctx, db.Sqlite, t, o)
 }
 
-// open opens a table for publication from itself.
-func (db *tableDB) open(ctx context.Context, t sqltable.Table) (*sqltable.Set, error) {
-	if db.postgres != nil {
-		return pgtable.Open(ctx, db.postgres, t)
+// Open opens a table for publication from itself.
+func (db *DB) Open(ctx context.Context, t sqltable.Table) (*sqltable.Set, error) {
+	if db.Postgres != nil {
+		return pgtable.Open(ctx, db.Postgres, t)
 	}
-	return sqlitetable.Open(ctx, db.sqlite, t)
+	return sqlitetable.Open(ctx, db.Sqlite, t)
 }
 
-// identify returns what only connections to the same database and schema have in common,
+// Identify returns what only connections to the same database and schema have in common,
 // even if their addresses differ. A replica is another database. PostgreSQL checks the rights
 // to a function before it runs anything of a statement.
-func identify(ctx context.Context, pool *pgxpool.Pool) (identity string, err error) {
+func Identify(ctx context.Context, pool *pgxpool.Pool) (identity string, err error) {
 	server := "pg_catalog.pg_postmaster_start_time()::text"
 	var system bool
 	if err := pool.QueryRow(ctx, "SELECT has_function_privilege('pg_catalog.pg_control_system()', 'EXECUTE')").Scan(&system); err != nil {
@@ -112,8 +118,8 @@ func identify(ctx context.Context, pool *pgxpool.Pool) (identity string, err err
 	return identity, err
 }
 
-// sameFile reports whether two paths lead to the same file.
-func sameFile(a, b string) bool {
+// SameFile reports whether two paths lead to the same file.
+func SameFile(a, b string) bool {
 	one, err := os.Stat(a)
 	if err != nil {
 		return false
@@ -122,14 +128,20 @@ func sameFile(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-func isMySQL(address string) bool {
+// IsPostgres reports whether an address is that of a PostgreSQL database.
+func IsPostgres(address string) bool {
+	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
+}
+
+// IsMySQL reports whether an address is that of a MariaDB or MySQL database.
+func IsMySQL(address string) bool {
 	return strings.HasPrefix(address, "mysql://") || strings.HasPrefix(address, "mariadb://")
 }
 
-// mysqlConfig returns the configuration of the driver for a URL, such as
+// MySQLConfig returns the configuration of the driver for a URL, such as
 // mysql://user:password@host:3306/database. A socket on this computer is a parameter:
 // mysql://user@/database?socket=/run/mysqld/mysqld.sock.
-func mysqlConfig(address string) (*mysql.Config, error) {
+func MySQLConfig(address string) (*mysql.Config, error) {
 	u, err := url.Parse(address)
 	if err != nil {
 		return nil, fmt.Errorf("--db is no URL: give mysql://user@host/database, with percent-encoded special characters")
@@ -164,18 +176,18 @@ func mysqlConfig(address string) (*mysql.Config, error) {
 	return config, nil
 }
 
-// placeOf returns an address of --db without users, passwords, parameters and the usual port,
+// PlaceOf returns an address of --db without users, passwords, parameters and the usual port,
 // or the path of a file free of symbolic links.
-func placeOf(address string) string {
+func PlaceOf(address string) string {
 	u, err := url.Parse(address)
-	if err != nil || !isPostgres(address) && !isMySQL(address) {
-		if path, err := realPath(address); err == nil {
+	if err != nil || !IsPostgres(address) && !IsMySQL(address) {
+		if path, err := paths.Real(address); err == nil {
 			return path
 		}
 		return address
 	}
 	usual := ":3306"
-	if isPostgres(address) {
+	if IsPostgres(address) {
 		usual = ":5432"
 	}
 	return u.Scheme + "://" + strings.TrimSuffix(u.Host, usual) + u.Path
