@@ -82,11 +82,14 @@ func push(w http.ResponseWriter, r *http.Request, messages chan string, done cha
 	}
 }
 
+// pushBegin is the time NOW+0. It is never midnight, because a from at midnight may stand for the
+// whole day.
+var pushBegin = time.Now().Add(-time.Hour).Truncate(time.Hour).Add(time.Minute)
+
 // expand replaces what stands for times and URLs.
 func (p *pushScript) expand(text string) string {
-	begin := time.Now().Add(-time.Hour).Truncate(time.Hour)
 	for i := 99; i >= 0; i-- {
-		text = strings.ReplaceAll(text, fmt.Sprint("NOW+", i), begin.Add(time.Duration(i)*time.Second).UTC().Format(time.RFC3339))
+		text = strings.ReplaceAll(text, fmt.Sprint("NOW+", i), pushBegin.Add(time.Duration(i)*time.Second).UTC().Format(time.RFC3339))
 	}
 	text = strings.ReplaceAll(text, "WSBASE", "ws"+strings.TrimPrefix(p.url, "http"))
 	return strings.ReplaceAll(text, "BASE", p.url)
