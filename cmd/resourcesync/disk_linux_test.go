@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
@@ -21,6 +22,17 @@ func mountTmpfs(t *testing.T, options string) string {
 	mounted(t, syscall.Mount("tmpfs", path, "tmpfs", 0, options))
 	t.Cleanup(func() { must(t, syscall.Unmount(path, syscall.MNT_DETACH)) })
 	return path
+}
+
+// remountReadOnly waits for processes that other tests start: each has our files open until it
+// executes its program.
+func remountReadOnly(t *testing.T, disk string) {
+	t.Helper()
+	err := error(syscall.EBUSY)
+	for deadline := time.Now().Add(30 * time.Second); errors.Is(err, syscall.EBUSY) && time.Now().Before(deadline); time.Sleep(10 * time.Millisecond) {
+		err = syscall.Mount("", disk, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, "")
+	}
+	must(t, err)
 }
 
 // mounted skips the test if err is not nil, except in CI.
@@ -147,7 +159,7 @@ func TestReadOnlyDisk(t *testing.T) {
 	state := filepath.Join(disk, "state.db")
 	folder := sampleFolder(t)
 	for range 2 {
-		must(t, syscall.Mount("", disk, "", syscall.MS_REMOUNT|syscall.MS_RDONLY, ""))
+		remountReadOnly(t, disk)
 		if line := refused(t, folder, "--state", state); !strings.Contains(line, "read-only file system; give another file with --state") {
 			t.Error(line)
 		}
