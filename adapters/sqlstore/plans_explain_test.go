@@ -60,7 +60,6 @@ func fills(count func(table string) int, first, last int, series, key string) []
 var scans = map[string]string{
 	"DELETE FROM rs_notification WHERE topic_id = (SELECT id FROM rs_topic WHERE log_id = $1 AND uri = $2)":                                                                        "it deletes all that it reads",
 	"SELECT id, set_id, change, key, body, uri, lastmod, length, type, encoding, hash FROM rs_pending ORDER BY id LIMIT $1":                                                        "it stops after a batch, in the order of the primary key",
-	"DELETE FROM rs_pending WHERE id IN (SELECT id FROM rs_pending ORDER BY id LIMIT $1) RETURNING id, set_id, change, key, body, uri, lastmod, length, type, encoding, hash":      "it stops after a batch, in the order of the primary key",
 	"DELETE FROM rs_request WHERE log_id = $1 AND made < $now + -3600000000":                                                                                                       "limits bound the requests that await verification",
 	"SELECT 1 FROM rs_withdrawn WHERE set_id = $1 LIMIT 1":                                                                                                                         "it stops at the first row",
 	"SELECT count(*) FROM rs_withdrawn WHERE set_id = $1 AND at <= $2":                                                                                                             "a scan counts the deletions that wait, once",
