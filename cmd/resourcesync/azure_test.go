@@ -9,9 +9,8 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/bucketurl"
-
 	"github.com/resourcesync-go/resourcesync/adapters/bucket"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/bucketurl"
 	"github.com/resourcesync-go/resourcesync/internal/azuretest"
 )
 

@@ -6,9 +6,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/bucketurl"
-
 	"github.com/resourcesync-go/resourcesync/adapters/bucket"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/bucketurl"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/scan"
 )

@@ -15,7 +15,6 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/bucketurl"
-
 	"github.com/resourcesync-go/resourcesync/internal/s3test"
 )
 

@@ -10,12 +10,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
-
 	"github.com/dustin/go-humanize"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/static"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )

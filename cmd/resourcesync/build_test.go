@@ -18,9 +18,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
-
 	"github.com/resourcesync-go/resourcesync/check"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )

@@ -8,7 +8,6 @@ import (
 	"sync"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/server"
-
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 

@@ -8,11 +8,10 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
-
 	"github.com/dustin/go-humanize"
 
 	"github.com/resourcesync-go/resourcesync/check"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/verdict"

@@ -11,14 +11,12 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
-
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
-
 	"go.yaml.in/yaml/v3"
 
 	"github.com/resourcesync-go/resourcesync/adapters/memory"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 )
 

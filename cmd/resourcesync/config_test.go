@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
-
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 

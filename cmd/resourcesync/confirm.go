@@ -10,10 +10,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
-
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/scan"
 )

@@ -6,7 +6,6 @@ import (
 	"net/url"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
-
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/scan"
 )

@@ -13,13 +13,12 @@ import (
 	"sync/atomic"
 	"syscall"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/server"
-
 	"golang.org/x/sync/errgroup"
 
 	"github.com/resourcesync-go/resourcesync/adapters/prometheus"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/accesslog"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/harvesters"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/server"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/topic/websocket"

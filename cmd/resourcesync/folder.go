@@ -13,14 +13,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
-
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/dir"
 	"github.com/resourcesync-go/resourcesync/adapters/dir/browse"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/versions"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/internal/sparse"
 	"github.com/resourcesync-go/resourcesync/rshttp"

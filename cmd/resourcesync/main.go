@@ -23,7 +23,6 @@ import (
 	"syscall"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
-
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 

@@ -5,10 +5,9 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
-
 	"github.com/dustin/go-humanize"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 

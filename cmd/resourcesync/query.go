@@ -12,9 +12,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
-
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 )
 

@@ -12,10 +12,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
-
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/harvesters"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 	"github.com/resourcesync-go/resourcesync/topic"
 	"github.com/resourcesync-go/resourcesync/topic/hub"

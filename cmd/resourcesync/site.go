@@ -10,11 +10,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/tabledb"
-
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/server"
-
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/tabledb"
 	"github.com/resourcesync-go/resourcesync/internal/baseurl"
 	"github.com/resourcesync-go/resourcesync/rshttp"
 	"github.com/resourcesync-go/resourcesync/rsxml"

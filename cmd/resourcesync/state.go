@@ -9,17 +9,15 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/tabledb"
-
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
-
 	"github.com/jackc/pgx/v5/pgxpool"
 	"zombiezen.com/go/sqlite"
 
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/tabledb"
 	"github.com/resourcesync-go/resourcesync/scan"
 	"github.com/resourcesync-go/resourcesync/topic/topiclog"
 )

@@ -11,12 +11,11 @@ import (
 	"testing"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
-
 	"github.com/jackc/pgx/v5/pgproto3"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 

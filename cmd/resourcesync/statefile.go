@@ -10,13 +10,11 @@ import (
 	"path/filepath"
 	"regexp"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
-
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
-
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/internal/rowdb/sqlitedb"
 )

@@ -11,9 +11,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
-
 	"github.com/resourcesync-go/resourcesync"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/status"
 	"github.com/resourcesync-go/resourcesync/internal/reqbody"
 )
 

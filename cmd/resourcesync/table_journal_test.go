@@ -15,7 +15,6 @@ import (
 	"testing"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
-
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 

@@ -11,12 +11,11 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/tabledb"
-
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
-
 	_ "github.com/jackc/pgx/v5/stdlib"
 	_ "modernc.org/sqlite"
+
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/tabledb"
 )
 
 // A tableEngine is a database with a table "posts", for one test.

@@ -10,10 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/tabledb"
-
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
-
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
@@ -21,7 +17,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/pgstore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqlstore/sqlitestore"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/tabledb"
 	"github.com/resourcesync-go/resourcesync/internal/background"
 )
 

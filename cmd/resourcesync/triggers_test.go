@@ -13,13 +13,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
-
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5"
 	"zombiezen.com/go/sqlite"
 	"zombiezen.com/go/sqlite/sqlitex"
 
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/exit"
 	"github.com/resourcesync-go/resourcesync/internal/needs"
 )
 

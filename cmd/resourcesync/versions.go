@@ -9,11 +9,10 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
-
 	"github.com/resourcesync-go/resourcesync"
 	"github.com/resourcesync-go/resourcesync/adapters/dir"
 	"github.com/resourcesync-go/resourcesync/adapters/versions"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 )
 

@@ -8,12 +8,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
-
 	"github.com/dustin/go-humanize"
 
 	"github.com/resourcesync-go/resourcesync/adapters/oaipmh"
 	"github.com/resourcesync-go/resourcesync/adapters/sitemap"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
 )
 
 // Print prints s for people, in tables.

@@ -10,8 +10,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
-
 	"github.com/go-sql-driver/mysql"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"zombiezen.com/go/sqlite"
@@ -21,6 +19,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/mysqltable"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/pgtable"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/sqlitetable"
+	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
 )
 
 // A tableDB is the database of a table: one of these is not nil.
