@@ -28,8 +28,9 @@ func TestWithdrawalsAreGuarded(t *testing.T) {
 		for _, withdrawn := range []int{1, 8} {
 			t.Run(fmt.Sprint(name, "/", withdrawn), func(t *testing.T) {
 				t.Parallel()
-				tt.after.Sitemaps = []string{"/s.xml"}
-				h := newHarness(t, tt.after)
+				options := tt.after
+				options.Sitemaps = []string{"/s.xml"}
+				h := newHarness(t, options)
 				var all []string
 				var former []resourcesync.Resource
 				for i := range pages {
