@@ -82,7 +82,7 @@ func testHTMLLinkLists(t *testing.T, verify string) {
 		p.do("GET", "/page", "") // perhaps not listed yet
 		p.stdout.await("Ready")
 		// The lists of the state are shown until the scan has corrected them.
-		p.within(5*time.Second, "the lists are true", func() bool { return listsAreTrue(t, p, verify, linked) })
+		p.within(25*time.Second, "the lists are true", func() bool { return listsAreTrue(t, p, verify, linked) })
 		if linked {
 			checkDump(t, p)
 		}

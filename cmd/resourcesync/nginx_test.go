@@ -256,7 +256,7 @@ func testPing(t *testing.T, p *proxied, site *staticSite) {
 	if res, body := p.do("POST", "/resourcesync/ping", "url=http://"+nginxHost+"/page-07.html", form, "Authorization: Bearer secret"); res.StatusCode != http.StatusAccepted {
 		t.Fatalf("a ping: %s %s", res.Status, body)
 	}
-	took := p.within(5*time.Second, "a ping has changes found", func() bool {
+	took := p.within(25*time.Second, "a ping has changes found", func() bool {
 		changes := p.changes()
 		return slices.Contains(changes, "updated /page-07.html") && slices.Contains(changes, "created /page-100.html")
 	})
