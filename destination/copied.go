@@ -16,12 +16,12 @@ type Copied struct {
 	resourcesync.Resource
 
 	// Held reports whether the Source does not list the resource any more, and its deletion
-	// is held; see [Options].MaxDelete. It is known after the first Sync.
+	// is held; see [Options].MaxDelete. It is only known after the first Sync.
 	Held bool
 }
 
 // Resources lists the copy, in the order of the URIs. It waits for the end of a Sync, and of the
-// application of notifications. What changes during the listing may be listed in either state.
+// application of notifications. A resource that changes meanwhile may be listed in either state.
 func (d *Destination) Resources(ctx context.Context) iter.Seq2[Copied, error] {
 	return func(yield func(Copied, error) bool) {
 		for after := ""; ; {

@@ -21,7 +21,7 @@ func (c *slowCoverer) Covers(u *url.URL) bool {
 	return c.Set.Covers(u)
 }
 
-// TestLinkLookups: requests for the same URL cost one lookup, whether or not it is that of a
+// TestLinkLookups: requests for the same URL cost one lookup, whether or not it is the URL of a
 // resource. A new resource has its link without delay, also if its URL was requested before.
 func TestLinkLookups(t *testing.T) {
 	for name, run := range map[string]bool{"Run": true, "without Run": false} {

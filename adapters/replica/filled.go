@@ -37,7 +37,8 @@ func (f *filled) end() resourcesync.ScanResult {
 	return f.sum
 }
 
-// count adds the result of a scan. What is unchanged or kept is that of the last complete scan.
+// count adds the result of a scan. The numbers of unchanged and kept resources come from the last
+// complete scan.
 func (f *filled) count(r resourcesync.ScanResult) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -42,7 +42,7 @@ type OriginOptions struct {
 	// nor is MaxDelete: the guard of the set decides about deletions (scan.Options).
 	Destination destination.Options
 
-	// Every is the interval at which the Source is read, whatever it sends. If zero, 15
+	// Every is the interval at which the Source is read, even if it sends nothing. If zero, 15
 	// minutes is used.
 	Every time.Duration
 

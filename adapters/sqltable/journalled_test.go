@@ -194,7 +194,7 @@ func TestUpgradeOfTriggers(t *testing.T) {
 		t.Errorf("%v, Since moved from %v to %v", err, since, now)
 	}
 	if d.schema() == former {
-		t.Error("the triggers are those of the other version")
+		t.Error("the triggers still belong to the other version")
 	}
 	d.run("UPDATE papers SET id = 3 WHERE id = 2")
 	if got, want := d.take(), "c:1 c:2 u:1 u:2 d:2 c:3"; got != want {

@@ -112,7 +112,7 @@ func TestSQLiteNoSet(t *testing.T) {
 	}
 }
 
-// TestSQLiteLengths: text in a column of lengths that is no number is no length, neither in the
+// TestSQLiteLengths: text in a Length column that is not a number is not listed as a length, neither in the
 // lists nor in the journal.
 func TestSQLiteLengths(t *testing.T) {
 	t.Parallel()

@@ -41,7 +41,7 @@ func checkConfigFile(_ context.Context, args []string, stdout, stderr io.Writer)
 		return err
 	}
 	for _, name := range settings.UnknownVariables(knownVariables()) {
-		fmt.Fprintf(stderr, "resourcesync: the environment variable %s is not that of a flag\n", name)
+		fmt.Fprintf(stderr, "resourcesync: the environment variable %s matches no flag\n", name)
 	}
 	_, err = fmt.Fprintf(stdout, "%s# OK\n", c.effective())
 	return err

@@ -81,7 +81,7 @@ func (s *tableSettings) addHash(text string) error {
 	return nil
 }
 
-// check returns an error for an address that is not that of a database, or an invalid template.
+// check returns an error for an address that does not name a database, or an invalid template.
 func (s *tableSettings) check() error {
 	var f settings.Faults
 	f.If(strings.Contains(s.db, "://") && !tabledb.IsPostgres(s.db) && !tabledb.IsMySQL(s.db), "db", "give an SQLite file, postgres://user@host/database or mysql://user@host/database")

@@ -89,7 +89,7 @@ type snapshot struct {
 	document []byte
 }
 
-// Keep keeps the Resource List of now, for Destinations that want the papers of a past day.
+// Keep keeps the current Resource List, for Destinations that want the papers of a past day.
 func (p Papers) Keep() {
 	p.mu.Lock()
 	defer p.mu.Unlock()

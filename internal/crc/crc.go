@@ -19,7 +19,7 @@ func Join(a, b uint32, bytes int64) uint32 {
 	return multiply(a, power) ^ b
 }
 
-// multiply multiplies two polynomials modulo that of CRC-32.
+// multiply multiplies two polynomials modulo the polynomial of CRC-32.
 func multiply(a, b uint32) (product uint32) {
 	for ; a != 0; a <<= 1 {
 		if a&(1<<31) != 0 {

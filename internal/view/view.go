@@ -77,7 +77,7 @@ type content struct {
 	connect      []string // WebSockets
 }
 
-// maxPosition is the maximum length of the parameter after: that of an encoded key.
+// maxPosition is the maximum length of the parameter after, which is an encoded key.
 var maxPosition = base64.RawURLEncoding.EncodedLen(resourcesync.MaxKeyLength)
 
 // A Page is a rendered page, and the WebSockets to which it connects.
@@ -92,7 +92,7 @@ func (s *Views) layout(title string) *webpage.Page {
 	return &webpage.Page{Title: title, Site: host, Home: s.Home(), Now: time.Now()}
 }
 
-// trail returns the links to the pages above that of v.
+// trail returns the links to the pages above v.
 func (v *View) trail() []webpage.Link {
 	if v.t.Set == nil {
 		return nil

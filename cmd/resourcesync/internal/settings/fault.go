@@ -37,7 +37,7 @@ func Fault(name, format string, args ...any) error {
 	return Error{&fault{name, fmt.Errorf(format, args...)}}
 }
 
-// Faults are the errors in settings. Its text is that of the first one.
+// Faults are the errors in settings. Error returns the text of the first one.
 type Faults []error
 
 // Add adds the errors that are not nil, and that it does not have. The faults in [Faults] are

@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// width is that of the lines of a help.
+// width is the length of a line of help.
 const width = 88
 
 // Help returns the part of a help about the flags. Flags in groups are only named, unless all

@@ -200,7 +200,7 @@ func UnknownVariables(known []string) (unknown []string) {
 func CheckVariables(known []string) error {
 	for _, name := range UnknownVariables(known) {
 		if hint := DidYouMean(name, known, ""); hint != "" {
-			return Errorf("the environment variable %s is not that of a flag%s", name, hint)
+			return Errorf("the environment variable %s matches no flag%s", name, hint)
 		}
 	}
 	return nil

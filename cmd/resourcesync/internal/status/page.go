@@ -14,7 +14,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/webpage"
 )
 
-// JSON is the path of the status for programs, whatever they accept.
+// JSON is the path of the status for programs. It ignores the Accept header.
 const JSON = "/status.json"
 
 //go:embed pages

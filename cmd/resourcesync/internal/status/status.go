@@ -45,7 +45,7 @@ type Set struct {
 	Repository *oaipmh.Status  `json:"repository,omitempty"`     // of an OAI-PMH repository
 	Held       *Held           `json:"held,omitempty"`           // by the last scan of any process
 	Journal    *sqltable.Proof `json:"journal,omitempty"`        // of a table with triggers: how complete its journal is
-	Notes      []string        `json:"notes,omitempty"`          // what is no failure, but needs attention
+	Notes      []string        `json:"notes,omitempty"`          // not failures, but conditions that need attention
 	Pending    *float64        `json:"pendingSeconds,omitempty"` // of a table with triggers: the age of the oldest change that is not in the journal yet
 }
 
@@ -80,8 +80,8 @@ type Held struct {
 	Confirmed bool      `json:"confirmed"`
 }
 
-// Add adds the resources of another set to those of s. Their number is unknown as long as
-// that of one set is.
+// Add adds the resources of another set to s. Their number is unknown as long as one of the
+// numbers is.
 func (s *Status) Add(other *Set) {
 	switch {
 	case len(s.Sets) == 1:

@@ -127,12 +127,12 @@ func SameFile(a, b string) bool {
 	return err == nil && os.SameFile(one, other)
 }
 
-// IsPostgres reports whether an address is that of a PostgreSQL database.
+// IsPostgres reports whether an address names a PostgreSQL database.
 func IsPostgres(address string) bool {
 	return strings.HasPrefix(address, "postgres://") || strings.HasPrefix(address, "postgresql://")
 }
 
-// IsMySQL reports whether an address is that of a MariaDB or MySQL database.
+// IsMySQL reports whether an address names a MariaDB or MySQL database.
 func IsMySQL(address string) bool {
 	return strings.HasPrefix(address, "mysql://") || strings.HasPrefix(address, "mariadb://")
 }
