@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"testing"
+	"time"
 )
 
 // Variable returns the value of an environment variable that configures a server, such as
@@ -37,6 +38,19 @@ func Time(t testing.TB) {
 	if testing.Short() {
 		t.Skip("it takes seconds")
 	}
+}
+
+// Patience is how long a test waits for something that a loaded machine does late. Only a
+// defect makes a test wait that long.
+const Patience = 2 * time.Minute
+
+// Size returns the size of a test: all where RESOURCESYNC_THOROUGH is set, as in .ci/nightly, or
+// the few of everyday runs.
+func Size(few, all int) int {
+	if os.Getenv("RESOURCESYNC_THOROUGH") != "" {
+		return all
+	}
+	return few
 }
 
 // Skip skips t for the given reason, or fails it in CI. It does not return.
