@@ -341,3 +341,20 @@ func (r *run) notePackage(ctx context.Context, p *state.Package, e packageEntry,
 	_, err = r.apply(ctx, 0) // in the order of the changes, with the deletions
 	return err
 }
+
+// Dumps determines how a Destination uses Resource Dumps and Change Dumps.
+type Dumps string
+
+// The ways to use dumps. DumpsAuto receives a package if that costs less than requests for
+// the resources that are needed from it. DumpsAlways receives each package that has a
+// resource that is needed. DumpsNever requests each resource.
+const (
+	DumpsAuto   Dumps = ""
+	DumpsAlways Dumps = "always"
+	DumpsNever  Dumps = "never"
+)
+
+// offers reports whether a dump may be used.
+func (d *Destination) offers(dumps []string) bool {
+	return d.options.Dumps != DumpsNever && len(dumps) > 0
+}

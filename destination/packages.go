@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"net/http"
 	"sync"
 	"sync/atomic"
@@ -14,7 +13,6 @@ import (
 	"github.com/resourcesync-go/resourcesync/destination/internal/pack"
 	"github.com/resourcesync-go/resourcesync/destination/internal/state"
 	"github.com/resourcesync-go/resourcesync/internal/fetch"
-	"github.com/resourcesync-go/resourcesync/internal/tree"
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
@@ -263,59 +261,4 @@ func (o *opened) date() time.Time {
 		return modified
 	}
 	return o.content.Date
-}
-
-// download returns the content of the resource of t: from its package if that has it, otherwise
-// by a request.
-func (t *task) download(ctx context.Context, r *run) (*fetch.Content, error) {
-	res := &t.Change.Resource
-	if tree.IsUnreadable(res.URI) {
-		if t.opened != nil {
-			t.opened.tasks.Done()
-		}
-		return nil, tree.ErrUnreadable
-	}
-	want := fetch.Want{URI: res.URI, Length: res.Length, Hashes: res.Hashes, Encoding: res.Encoding, Max: r.maxResource()}
-	if t.Known && (len(res.Hashes) == 0 || fetch.Agree(t.Have.Hashes, res.Hashes)) {
-		want.Known = t.Have.Validators
-		if length, known := res.Length.Bytes(); known && length != t.Have.Size {
-			want.Known.LastModified = "" // another version of the same second, or of an earlier one
-		}
-	}
-	if len(t.rebuild.paths) > 0 {
-		if done, err := t.adopt(ctx, r); done {
-			if t.opened != nil {
-				t.opened.tasks.Done()
-			}
-			return nil, err
-		}
-	}
-	if t.opened != nil {
-		c, err := t.opened.read(ctx, r.folder, t, want)
-		t.opened.tasks.Done()
-		if _, local := errors.AsType[*fs.PathError](err); err == nil || local || ctx.Err() != nil {
-			return c, err
-		}
-		if t.opened.err == nil {
-			t.unused = err
-		}
-	}
-	return r.client.Download(ctx, r.folder, want)
-}
-
-// Dumps determines how a Destination uses Resource Dumps and Change Dumps.
-type Dumps string
-
-// The ways to use dumps. DumpsAuto receives a package if that costs less than requests for
-// the resources that are needed from it. DumpsAlways receives each package that has a
-// resource that is needed. DumpsNever requests each resource.
-const (
-	DumpsAuto   Dumps = ""
-	DumpsAlways Dumps = "always"
-	DumpsNever  Dumps = "never"
-)
-
-// offers reports whether a dump may be used.
-func (d *Destination) offers(dumps []string) bool {
-	return d.options.Dumps != DumpsNever && len(dumps) > 0
 }
