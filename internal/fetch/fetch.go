@@ -90,17 +90,6 @@ func New(o Options) *Client {
 // CloseIdle closes idle connections.
 func (c *Client) CloseIdle() { (&http.Client{Transport: c.hosts.transport}).CloseIdleConnections() }
 
-// ErrInternal means that a URL leads to an internal address.
-var ErrInternal = errors.New("the address is not public, and is not allowed explicitly")
-
-// An InternalError is an [ErrInternal] of an address.
-type InternalError struct{ Address netip.Addr }
-
-func (e *InternalError) Error() string { return fmt.Sprintf("%v: %s", ErrInternal, e.Address) }
-
-// Is implements the interface of [errors.Is].
-func (e *InternalError) Is(target error) bool { return target == ErrInternal }
-
 // transport returns a transport that dials only addresses that are allowed.
 func transport(o *Options) *http.Transport {
 	trusted := make(map[string]bool)
@@ -184,49 +173,6 @@ func HostPort(u *url.URL) string {
 		port = map[string]string{"http": "80", "https": "443"}[u.Scheme]
 	}
 	return net.JoinHostPort(strings.ToLower(u.Hostname()), port)
-}
-
-// A StatusError is a response with an unexpected status.
-type StatusError struct {
-	Status int
-	URL    string
-	Body   []byte    // its first 4 KiB
-	Until  time.Time // when the server wants the next request (Retry-After), or zero
-
-	contentRange string
-}
-
-// IsGone reports whether err means that there is no such resource: 404 or 410.
-func IsGone(err error) bool {
-	failed, ok := errors.AsType[*StatusError](err)
-	return ok && (failed.Status == http.StatusNotFound || failed.Status == http.StatusGone)
-}
-
-func newStatusError(res *http.Response, uri string) *StatusError {
-	e := &StatusError{Status: res.StatusCode, URL: uri, contentRange: res.Header.Get("Content-Range")}
-	now := time.Now()
-	if asked := retry.After(res.Header, now); asked > 0 {
-		e.Until = now.Add(min(asked, maxAsked))
-	}
-	return e
-}
-
-func (e *StatusError) Error() string {
-	if !e.Until.IsZero() {
-		return fmt.Sprintf("%s answered %d %s, and asks for the next request at %s", e.URL, e.Status, http.StatusText(e.Status), e.Until.UTC().Format(time.RFC3339))
-	}
-	return fmt.Sprintf("%s answered %d %s", e.URL, e.Status, http.StatusText(e.Status))
-}
-
-// IsStatus reports whether err is a response with one of the statuses.
-func IsStatus(err error, statuses ...int) bool {
-	failed, ok := errors.AsType[*StatusError](err)
-	for _, s := range statuses {
-		if ok && failed.Status == s {
-			return true
-		}
-	}
-	return false
 }
 
 // Get requests uri, and repeats the request if it fails for a reason that may pass. The
