@@ -5,7 +5,6 @@ import (
 	"errors"
 	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/resourcesync-go/resourcesync"
@@ -245,50 +244,4 @@ func every(d time.Duration) string {
 		}
 	}
 	return "every " + d.String()
-}
-
-// number returns n with a noun.
-func number(n int64, noun string) string {
-	if n != 1 {
-		noun += "s"
-	}
-	return webpage.Count(n) + " " + noun
-}
-
-// countFact returns the fact of a number, or none if it is unknown.
-func countFact(name string, n int64) []webpage.Fact {
-	if n < 0 {
-		return nil
-	}
-	return []webpage.Fact{{Name: name, Value: webpage.Count(n)}}
-}
-
-// ageFact returns the fact of a time, or none if it is unknown.
-func (v *View) ageFact(name string, at time.Time) []webpage.Fact {
-	if at.Unix() <= 0 {
-		return nil
-	}
-	p := webpage.Page{Now: v.now}
-	return []webpage.Fact{{Name: name, Value: p.Ago(at), Note: at.UTC().Format("2 Jan 2006, 15:04")}}
-}
-
-// timeFact returns the fact of a time.
-func timeFact(name string, at time.Time) webpage.Fact {
-	at = at.UTC()
-	return webpage.Fact{Name: name, Value: at.Format("2 Jan 2006"), Note: at.Format("15:04:05")}
-}
-
-// pushFact says how changes are pushed.
-func (s *Views) pushFact() webpage.Fact {
-	var by []string
-	if slices.ContainsFunc(s.site.Order, func(st *document.Set) bool { return len(st.Hubs) > 0 }) {
-		by = append(by, "WebSub")
-	}
-	if s.site.Sockets {
-		by = append(by, "WebSocket")
-	}
-	if len(by) == 0 {
-		return webpage.Fact{Name: "Push", Value: "None", Note: "poll the Change List"}
-	}
-	return webpage.Fact{Name: "Push", Value: strings.Join(by, ", "), Note: "within about a second"}
 }
