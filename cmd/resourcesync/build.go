@@ -12,9 +12,9 @@ import (
 
 	"github.com/dustin/go-humanize"
 
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/terminal"
+	"github.com/resourcesync-go/resourcesync/internal/paths"
 	"github.com/resourcesync-go/resourcesync/static"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )

@@ -19,8 +19,8 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/check"
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
 	"github.com/resourcesync-go/resourcesync/internal/needs"
+	"github.com/resourcesync-go/resourcesync/internal/paths"
 	"github.com/resourcesync-go/resourcesync/wellknown"
 )
 

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/completion"
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
 	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/settings"
+	"github.com/resourcesync-go/resourcesync/internal/paths"
 )
 
 // A buildConfig is the command line of build.

@@ -19,7 +19,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/mysqltable"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/pgtable"
 	"github.com/resourcesync-go/resourcesync/adapters/sqltable/sqlitetable"
-	"github.com/resourcesync-go/resourcesync/cmd/resourcesync/internal/paths"
+	"github.com/resourcesync-go/resourcesync/internal/paths"
 )
 
 // A tableDB is the database of a table: one of these is not nil.
