@@ -23,8 +23,8 @@
 //
 // Some objects cannot be listed: those whose names are longer than [resourcesync.MaxKeyLength]
 // or have a segment "." or "..", which clients remove from a URL, and those whose names the
-// driver does not read as they are, with control characters for example, or with a percent
-// sign in Azure. Names that end in a slash are markers of empty folders.
+// driver changes, such as names with control characters, or with a percent sign in Azure.
+// Names that end in a slash are markers of empty folders.
 //
 // # Folders
 //
@@ -201,7 +201,7 @@ func (b *Bucket) Identity() scan.Identity {
 	return id
 }
 
-// anyService is the Service of which nothing is known.
+// anyService is the Service of an unknown store.
 type anyService struct{}
 
 func (anyService) ETag(*blob.ListObject) (etag, name string)        { return "", "" }

@@ -51,7 +51,7 @@ func (b *Bucket) check(ctx context.Context, o *object) verdict {
 	if err != nil {
 		return verdict{err: err}
 	}
-	// With another coding, the length would not be that of the object.
+	// With another coding, Content-Length would differ from the length of the object.
 	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Set("User-Agent", b.options.UserAgent)
 	res, err := b.client.Do(req)
@@ -117,9 +117,9 @@ func hash[T string | []byte](text T) uint64 {
 	return h ^ h>>29
 }
 
-// isDue reports whether an object is to be asked for again, although it has not changed:
-// each one is at a time of its own within every period of Options.VerifyEvery. after is up
-// to when objects have been asked for.
+// isDue reports whether an unchanged object must be requested again. Each object is due
+// once in every period of Options.VerifyEvery, at a time that depends on its key. Objects
+// that were due before after have been requested.
 func (b *Bucket) isDue(key string, after, now time.Time) bool {
 	period := b.options.VerifyEvery
 	if period < 0 || b.options.Private {

@@ -29,8 +29,8 @@ type notices struct {
 func newNotices() notices { return notices{pending: map[string]bool{}, woken: make(chan struct{}, 1)} }
 
 // Changed reports that the objects with these keys may have been created, updated or
-// deleted, or without any that anything may have changed. A key that ends in a slash stands for
-// all that begin with it. Changed does not block.
+// deleted. Without keys, anything may have changed. A key that ends in a slash means all
+// keys that begin with it. Changed does not block.
 func (b *Bucket) Changed(keys ...string) {
 	n := &b.notices
 	n.mu.Lock()

@@ -81,7 +81,7 @@ func parseVersion(stamp string) (v version, ok bool) {
 	return version{n, time.Unix(0, at), etag}, found && err == nil && err2 == nil
 }
 
-// isUnchanged reports whether the set has o as it is.
+// isUnchanged reports whether the set has the current version of o.
 func (b *Bucket) isUnchanged(o *object) bool {
 	if o.known.Key == "" || !b.template.isURI(o.known.URI, o.Key) {
 		return false

@@ -15,9 +15,9 @@ import (
 )
 
 // Open implements [resourcesync.Opener]: it opens the object of r for reading. If the
-// object is gone, or its version is not that of r's Stamp, the error is [fs.ErrNotExist].
-// The result is also an io.Seeker: a read at another offset is a request for a range, of
-// the same version.
+// object is gone, or r's Stamp names another version, the error is [fs.ErrNotExist]. The
+// result is also an io.Seeker: a read at another offset is a request for a range, of the
+// same version.
 func (b *Bucket) Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser, error) {
 	v, ok := parseVersion(r.Stamp)
 	if !ok {

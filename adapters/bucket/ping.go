@@ -16,9 +16,9 @@ import (
 //	curl -H 'Authorization: Bearer TOKEN' -d url=https://data.example.org/a https://example.org/resourcesync/ping
 //
 // It also takes the event notifications of S3 as JSON, which MinIO, Ceph and others post
-// themselves; those of objects without Options.Prefix are ignored. The token may also be the
-// password of Basic authentication. The response is 202, 401 without the token, and 400 or
-// 413 for an invalid body.
+// themselves; events of objects without Options.Prefix are ignored. The token may also be
+// the password of Basic authentication. The response is 202, 401 without the token, and 400
+// or 413 for an invalid body.
 //
 // Ping panics if token is empty.
 func (b *Bucket) Ping(token string) http.Handler {
@@ -41,8 +41,7 @@ func (b *Bucket) Ping(token string) http.Handler {
 	})
 }
 
-// readForm returns the keys of the objects whose URIs a form has. any reports that it has
-// none.
+// readForm returns the keys of the objects whose URIs a form lists. any reports that it lists none.
 func (b *Bucket) readForm(body []byte) (keys []string, any bool, wrong string) {
 	form, err := url.ParseQuery(string(body))
 	if err != nil {

@@ -27,12 +27,13 @@ const (
 // memory does not depend on their number.
 //
 // An unchanged object is yielded as its Key alone, with [resourcesync.ErrUnchanged]. If the
-// anonymous request for an object fails, its resource stays as it is. An object that can no
+// anonymous request for an object fails, its resource stays unchanged. An object that can no
 // longer be read without credentials is withdrawn from the set at once, and not yielded.
 //
 // Key is the name of the object, without Options.Prefix. LastModified is its time in whole
 // seconds. If only its entity tag has changed, which means that it was replaced twice
-// within a second, LastModified is unknown. Type is that of its URI. Stamp is its version.
+// within a second, LastModified is unknown. Type is the media type in the response at its
+// URI. Stamp is its version.
 func (b *Bucket) Resources(ctx context.Context) iter.Seq2[resourcesync.Resource, error] {
 	return func(yield func(resourcesync.Resource, error) bool) {
 		skips := b.skips.Begin()
@@ -275,7 +276,7 @@ type counts struct {
 	listed  int64
 	private int64 // not listed, because they cannot be read without credentials
 	skipped int64 // not listed, because of their names
-	failed  int64 // whose anonymous requests failed; they stay as they are
+	failed  int64 // whose anonymous requests failed; their resources stay unchanged
 }
 
 // report copies the counts of a pass over all objects to Progress.

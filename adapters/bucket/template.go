@@ -48,7 +48,7 @@ func (t template) uri(key string) string {
 	return string(append(b, t.after...))
 }
 
-// isURI reports whether uri is that of the object at key. It allocates nothing.
+// isURI reports whether t expands to uri for key. It allocates nothing.
 func (t template) isURI(uri, key string) bool {
 	rest, ok := strings.CutPrefix(uri, t.before)
 	if !ok {

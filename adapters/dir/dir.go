@@ -19,7 +19,7 @@
 // A Dir lists regular files below the folder, except files
 //
 //   - whose name, or the name of a folder on the path, begins with a dot (unless
-//     [Options.DotFiles]) or is excluded by [Options.Exclude];
+//     [Options.DotFiles]) or is excluded by [Options.ExcludePatterns] or [Options.Exclude];
 //   - that cannot be read, unless they were listed before;
 //   - whose key is longer than [resourcesync.MaxKeyLength] or whose URI is longer
 //     than [rsxml.MaxURI].
@@ -33,7 +33,7 @@
 // open a path one folder at a time, so they never leave the published folder.
 //
 // On file systems that ignore case, a URL in another case leads to the same file, and
-// Exclude receives the name in the URL.
+// Exclude and ExcludePatterns get the name in the URL.
 package dir
 
 import (
@@ -68,7 +68,8 @@ type Options struct {
 	// Exclude reports whether to exclude a file or a folder with everything below
 	// it. path is the key: relative to the folder and separated by slashes.
 	// Exclude must be safe for concurrent use and always return the same result
-	// for a path.
+	// for a path. The set does not record it: deletions of files that are excluded
+	// later may be held.
 	//
 	// If nil, nothing is excluded.
 	Exclude func(path string, isDir bool) bool
@@ -147,8 +148,8 @@ var (
 )
 
 // Open opens the folder at path. Its files have URLs below baseURL, an absolute http or
-// https URL that ends in a slash, without query and fragment. The file a/b.txt has the
-// key "a/b.txt" and the URI baseURL + "a/b.txt", percent-encoded as RFC 3986 requires.
+// https URL without query and fragment. A slash at its end may be missing. The file a/b.txt
+// has the key "a/b.txt" and the URI baseURL + "a/b.txt", percent-encoded as RFC 3986 requires.
 //
 // The folder stays open until Close. If another folder replaces it at path, scans fail
 // until Open is called again.

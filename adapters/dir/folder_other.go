@@ -27,7 +27,7 @@ func openedFolder(root *os.Root, err error) (*folder, error) {
 	return f, nil
 }
 
-// A folderID would identify an existing folder, whatever its path.
+// A folderID would identify an existing folder, also after it was renamed.
 type folderID struct{}
 
 func identify(path string) folderID { return folderID{} }

@@ -43,7 +43,7 @@ func openedFolder(fd int, err error) (*folder, error) {
 	return f, nil
 }
 
-// A folderID identifies an existing folder, whatever its path.
+// A folderID identifies an existing folder, also after it was renamed.
 type folderID struct{ device, inode uint64 }
 
 // identify returns the identity of the folder at path, or a zero value.

@@ -20,8 +20,15 @@ import (
 // [http.ServeContent] does, but a file has no Last-Modified in the two seconds after a
 // modification, and If-Range needs an entity tag.
 //
-// The handler compares the complete path of a request with that of the base URL: mount
-// it without http.StripPrefix.
+// A text in UTF-8 has charset=utf-8, unless its first KiB names a charset. To recognize
+// UTF-8, the handler reads up to the first character outside of ASCII, and 64 KiB at most.
+// A longer text whose first 64 KiB are ASCII has no charset.
+//
+// The handler compares the complete path of a request with the path of the base URL: mount it
+// without http.StripPrefix. The log names the first request whose path lacks its beginning.
+//
+// A host can serve the files by itself instead, for example with [http.FileServer] behind the
+// Link method of the Source. That also serves files that are not listed, such as hidden ones.
 func (d *Dir) Handler(next http.Handler) http.Handler {
 	if next == nil {
 		next = http.NotFoundHandler()

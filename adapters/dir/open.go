@@ -13,10 +13,10 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// Open implements [resourcesync.Opener]: it opens the file of r for reading. If the
-// file is no longer listed, or its version is not that of r's Stamp, the error is
-// [fs.ErrNotExist]. Without a Stamp, Length and LastModified identify the version. Open
-// checks the version only when it opens the file.
+// Open implements [resourcesync.Opener]: it opens the file of r for reading. If the file is no
+// longer listed, or r's Stamp names another version, the error is [fs.ErrNotExist]. Without a
+// Stamp, Length and LastModified identify the version. Open checks the version only when it opens
+// the file.
 //
 // The result is also an io.Seeker and an io.ReaderAt.
 func (d *Dir) Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser, error) {
@@ -95,7 +95,7 @@ func (d *Dir) Covers(u *url.URL) bool {
 	return ok && u.RawQuery == "" && !isFolder(key) && d.Lists(key)
 }
 
-// isFolder reports whether key is that of a folder.
+// isFolder reports whether key names a folder.
 func isFolder(key string) bool { return key == "" || strings.HasSuffix(key, "/") }
 
 // Lists reports whether the file at key exists and is listed, or, if key is empty or ends

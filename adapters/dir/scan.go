@@ -21,12 +21,11 @@ var (
 	errLink    = errors.New("dir: a symbolic link is not followed; move the file or folder here, or mount it")
 )
 
-// Resources scans the folder: it yields its current resources in no particular order.
-// Its memory does not depend on their number. The contract is that of
-// [resourcesync.Provider], except for the order and for unreadable parts: ranging over
-// the result scans, ranging again scans again, and an error that makes the scan
-// incomplete is yielded once and last, for example if the folder itself cannot be
-// read.
+// Resources scans the folder: it yields its current resources in no particular order. Its memory
+// does not depend on their number. It keeps the contract of [resourcesync.Provider], except for
+// the order and for unreadable parts: ranging over the result scans, ranging again scans again,
+// and an error that makes the scan incomplete is yielded once and last, for example if the folder
+// itself cannot be read.
 //
 // A file, or a folder below, that cannot be read completely is yielded as a
 // [resourcesync.UnreadableError] with the range of its keys: permission may be missing,

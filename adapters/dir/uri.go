@@ -40,7 +40,7 @@ func (d *Dir) uri(key string) (uri string, ok bool) {
 	return uri, len(uri) <= rsxml.MaxURI
 }
 
-// isURI reports whether uri is that of the file at key.
+// isURI reports whether the file at key has this URI.
 func (d *Dir) isURI(uri, key string) bool {
 	if isPlain(key) {
 		rest, ok := strings.CutPrefix(uri, d.base)

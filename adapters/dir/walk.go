@@ -103,7 +103,7 @@ func (d *Dir) visit(ctx context.Context, in *folder, prefix string, names []stri
 		key := prefix + name
 		st, err := in.lstat(name)
 		switch {
-		case errors.Is(err, fs.ErrPermission): // it is that of the folder
+		case errors.Is(err, fs.ErrPermission): // the folder cannot be read
 			in := strings.TrimSuffix(prefix, "/")
 			v.unreadable(ctx, in, below(in), err)
 			return nil

@@ -70,8 +70,8 @@ func (s *Set) limit(l guard.Limits) {
 }
 
 // Withdraw removes the resources with these keys from the set at once. It is for a scanner
-// that learns that single resources must no longer be listed. Unlike those of [Set.Delete],
-// too many deletions are held like those of a scan.
+// that learns that single resources must no longer be listed. Unlike [Set.Delete], it holds
+// deletions if they are too many, as a scan does.
 //
 // A few deletions are journalled at once. Others wait for the end of the next complete scan,
 // or of the one that is running. That scan journals or holds them together with the deletions

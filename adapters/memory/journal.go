@@ -141,8 +141,7 @@ func (s *Set) Windows(ctx context.Context, max int) ([]resourcesync.Interval, er
 	return d.windows.Intervals(), nil
 }
 
-// begin restarts the division and keeps those of its closed windows that are still in the
-// journal.
+// begin restarts the division, and keeps closed windows that are still in the journal.
 func (d *windowCache) begin(st *state, s *Set, max int) {
 	var closed []paging.Window
 	if d.windows != nil && d.max == max {

@@ -53,8 +53,8 @@ type Options struct {
 // journal has its deletion and then the creation of another resource at the URI, because
 // Destinations know URIs, not keys.
 //
-// Each change has a Datetime of its own: the current time in microseconds, or a
-// microsecond after the previous change if that is later.
+// Each change has a unique Datetime: the current time in microseconds, or a microsecond
+// after the previous change if that is later.
 type Set struct {
 	now    func() time.Time
 	retain time.Duration
@@ -117,7 +117,7 @@ func (s *Set) Watch(ctx context.Context, wake func()) error {
 }
 
 // state is the data of a set. Its trees are copied on write, and the journal is only
-// appended to, so a copy takes a few words, whatever the number of resources.
+// appended to, so a copy takes a few words, with any number of resources.
 //
 // Times are microseconds since 1970. They also number the changes, because no two
 // changes have the same time.

@@ -121,9 +121,9 @@ func (p place) less(o place) bool {
 	return p.key < o.key
 }
 
-// Covers implements [resourcesync.Coverer]: it reports whether the decoded path and the
-// raw query of u are those of a resource's URI. It ignores scheme and host. It allocates
-// only on the first read after a change.
+// Covers implements [resourcesync.Coverer]: it reports whether a resource's URI has the
+// decoded path and the raw query of u. It ignores scheme and host. It allocates only on the
+// first read after a change.
 func (s *Set) Covers(u *url.URL) bool {
 	st := s.current()
 	path, query := changes.Place(u)

@@ -19,7 +19,7 @@ import (
 // cannot be published, or if ctx is done, the scan ends with that error and deletes nothing.
 // After a [resourcesync.UnreadableError], however, the scan continues and keeps the
 // resources that the scanner could not read. A resource that is listed with
-// [resourcesync.ErrUnchanged] stays as it is. Resources put or deleted during the scan are
+// [resourcesync.ErrUnchanged] stays unchanged. Resources put or deleted during the scan are
 // newer than the listing and stay unchanged.
 //
 // If the set would lose more than [scan.SetOptions].MaxDelete allows, all deletions of the scan
@@ -34,14 +34,14 @@ func (s *Set) Scan(ctx context.Context, resources iter.Seq2[resourcesync.Resourc
 }
 
 // ScanRanges updates the part of the set with keys in ranges to match a listing of that
-// part, as [Set.Scan] does for the whole set. It deletes resources in ranges only, and
-// its cost depends on their number and that of the listed ones only. The ranges may be in
-// any order and overlap; without any, ScanRanges does nothing. A listed resource outside
-// of them ends the scan with an error.
+// part, as [Set.Scan] does for the whole set. It deletes resources in ranges only, and its
+// cost depends only on the number of resources in ranges and in the listing. The ranges may
+// be in any order and overlap; without any, ScanRanges does nothing. A listed resource
+// outside of them ends the scan with an error.
 //
 // The first scan of a set with AwaitScan is a [Set.Scan]; until then ScanRanges returns
 // [resourcesync.ErrNotReady]. If too many resources would be deleted, or if deletions are
-// held already, those of ScanRanges are held. Held deletions are published by the next
+// held already, ScanRanges holds its deletions. Held deletions are published by the next
 // Scan.
 func (s *Set) ScanRanges(ctx context.Context, ranges []resourcesync.Range, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error) {
 	merged := changes.NewRanges(ranges)
@@ -155,7 +155,7 @@ func (s *Set) endScan() {
 	s.scanning = false
 }
 
-// foundAgain notes that the listing has the resource of key, as it is in the set.
+// foundAgain notes that the listing has the resource of key, unchanged.
 func (s *Set) foundAgain(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

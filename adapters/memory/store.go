@@ -11,7 +11,7 @@ import (
 // A Store keeps sets by name, for [scan.Into]. The zero value is an empty store. Its methods
 // are safe for concurrent use.
 type Store struct {
-	// Options are those of the sets, except for SetOptions, which is not used.
+	// Options are the options of the sets. SetOptions is ignored.
 	Options Options
 
 	mu   sync.Mutex

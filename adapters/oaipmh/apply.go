@@ -146,7 +146,7 @@ func sequence(resources []resourcesync.Resource) iter.Seq2[resourcesync.Resource
 	}
 }
 
-// count adds the result of a scan to that of the harvest.
+// count adds the result of a scan to the result of the harvest.
 func (h *harvest) count(r resourcesync.ScanResult) {
 	h.result.Created += r.Created
 	h.result.Updated += r.Updated

@@ -18,12 +18,11 @@
 //
 // # Completeness
 //
-// The progress of a harvest is stored after each response, so a process that dies continues
-// with the resumption token that it has. If the repository no longer knows the token, the
-// harvester lists again from the beginning, in spans of time that become shorter until they
-// end before the tokens do. The repository's clock counts, not ours. The granularity is that
-// of the datestamps, because statements about it can be wrong; the overlap is at least one
-// granule.
+// The progress of a harvest is stored after each response, so a process that dies continues with
+// the resumption token that it has. If the repository no longer knows the token, the harvester
+// lists again from the beginning, in spans of time that become shorter until they end before the
+// tokens do. The repository's clock counts, not ours. The granularity is the precision of the
+// datestamps, because statements about it can be wrong; the overlap is at least one granule.
 //
 // While a list is read, the repository may change, and a list by offsets then skips records.
 // So a record that is missing is requested alone before it is deleted, and a long listing is
@@ -48,7 +47,7 @@ import (
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// Options configure a Repository. The zero value is a reasonable default.
+// Options are the optional arguments of [New]. The zero value is a reasonable default.
 type Options struct {
 	// MetadataPrefix is the format of the metadata: only records that have it are
 	// harvested. If empty, oai_dc is used, which every repository has.

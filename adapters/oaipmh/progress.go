@@ -35,7 +35,7 @@ type progress struct {
 	Verified bool `json:"verified,omitempty"`
 
 	Full   *list `json:"full,omitempty"`   // the complete listing that is under way
-	Recent *list `json:"recent,omitempty"` // that of recent changes
+	Recent *list `json:"recent,omitempty"` // the listing of recent changes
 
 	// NoUntil reports that the repository ignores until.
 	NoUntil bool `json:"noUntil,omitempty"`

@@ -60,7 +60,7 @@ func (e protocolError) Error() string {
 	return e.code + ": " + e.text
 }
 
-// errNoOAI means that a document is no response of the protocol.
+// errNoOAI means that a document is not a response of the protocol.
 var errNoOAI = errors.New("is not an OAI-PMH response")
 
 // A parser reads a response in one pass, and holds one record at a time.

@@ -9,8 +9,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/rsxml"
 )
 
-// A template makes URIs of identifiers. Its syntax is that of simple and reserved expansion
-// in RFC 6570: {identifier} is percent-encoded, and {+identifier} keeps slashes and other
+// A template turns identifiers into URIs. Its syntax is simple and reserved expansion of
+// RFC 6570: {identifier} is percent-encoded, and {+identifier} keeps slashes and other
 // reserved characters. {local} and {+local} are the identifier without "oai:" and the
 // namespace that follows.
 type template struct {

@@ -14,7 +14,7 @@
 // subscribers and URLs are never labels. Nothing walks a set: a scrape costs about what a
 // request for a document of each set does.
 //
-// docs/operations.md lists the metrics and says what to alert on.
+// docs/operations/watch.md lists the metrics and says what to alert on.
 package prometheus
 
 import (

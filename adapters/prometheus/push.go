@@ -37,7 +37,7 @@ var (
 // A pushStatus is the status of the channels and of the Source's own hub.
 type pushStatus struct {
 	channels topic.Status
-	own      *hub.Status // nil if there is none, or it cannot be read
+	own      *hub.Status // nil if the Source has no hub, or its status cannot be read
 }
 
 // restRatio is the minimum time between two readings of the status, in durations of a
@@ -47,7 +47,7 @@ const restRatio = 50
 // maxRest is the longest time between two readings.
 const maxRest = time.Minute
 
-// collect sends the status of push. Counters are those of the last reading.
+// collect sends the status of push. Counters are as of the last reading.
 func (c *pushCache) collect(ctx context.Context, out chan<- prometheus.Metric, src *rshttp.Source) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -52,10 +52,10 @@ type OriginOptions struct {
 	Exclude func(path string) bool
 }
 
-// An Origin is a Source of which the copies are published: a [scan.Origin], and the
-// [http.Handler] of the copies.
+// An Origin publishes the copies of a Source as one set: a [scan.Origin], and the
+// [http.Handler] of the copies. Methods are safe for concurrent use.
 //
-//	library, err := replica.NewOrigin("https://library.example.org/", "https://example.org/library/", "copies", nil)
+//	library, err := replica.New("https://library.example.org/", "https://example.org/library/", "copies", nil)
 //	set, err := scan.Into(ctx, store, "library", library, nil)
 //	src, err := rshttp.New(base, []rshttp.Set{{Provider: set}}, &rshttp.Options{Store: store})
 //	server := &http.Server{Handler: src.Wrap(library)}
@@ -90,7 +90,7 @@ type outcome struct {
 	err    error
 }
 
-// NewOrigin returns the Origin of the Source at a URL. Its copies are kept in folder, and
+// New returns the Origin of the Source at a URL. Its copies are kept in folder, and
 // published at URIs that begin with base. No request is sent before the set runs. o may be nil.
 // Callers close the Origin after the set has stopped.
 func NewOrigin(source, base, folder string, o *OriginOptions) (*Origin, error) {

@@ -14,7 +14,7 @@ import (
 // LinkTransport returns a transport for the scanner of a website into which [Wrap] with
 // [Options.HTMLLink] inserts links. It sends requests through next, and inserts
 // a link to capabilityList into HTML pages at the same places, so that the scanner lists
-// the length and hash of the page that visitors receive. Validators stay those of the
+// the length and hash of the page that visitors receive. Validators are passed on from the
 // upstream.
 //
 // A response to HEAD for such a page has no length. A page with the content coding gzip
@@ -93,7 +93,7 @@ func weakenETag(header http.Header) {
 
 // insertLinks inserts links into res, the response to a request with this method, if it
 // is a page with an insertion point. It reads the page up to there, and decompresses it.
-// Otherwise res stays as it is. The response to HEAD may be that for such a page.
+// Otherwise res stays unchanged. The response to HEAD is changed as if it were for such a page.
 func insertLinks(res *http.Response, method string, links []byte) bool {
 	header := res.Header.Clone()
 	for name := range res.Trailer {
@@ -136,7 +136,7 @@ func setLength(res *http.Response, n int64) {
 }
 
 // A prolog is the beginning of a page. It keeps what it reads until the insertion point
-// is known, so that a page without one can be sent as it is.
+// is known, so that a page without one can be sent unchanged.
 type prolog struct {
 	io.Reader
 	kept  []byte

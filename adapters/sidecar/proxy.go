@@ -45,10 +45,10 @@ type ProxyOptions struct {
 //
 // The proxy passes on method, path and query byte for byte. It also passes on headers,
 // bodies and trailers in both directions, informational responses, upgrades and event
-// streams. The exceptions are those of HTTP itself: hop-by-hop headers are removed (RFC
-// 9110, section 7.6.1), and header names are in canonical case. The upstream receives
-// X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto. Headers that name a client
-// are removed unless a trusted proxy sent them.
+// streams. HTTP itself requires two exceptions: hop-by-hop headers are removed (RFC 9110,
+// section 7.6.1), and header names are in canonical case. The upstream receives
+// X-Forwarded-For, X-Forwarded-Host and X-Forwarded-Proto. Headers that name a client are
+// removed unless a trusted proxy sent them.
 //
 // If the upstream does not answer, the response is 502, or 504 after a time-out of the
 // transport; see [NewTransport]. If a response is aborted, so is the response to the

@@ -43,10 +43,10 @@ type verdict struct {
 	stranger bool // only a Stranger is refused the page
 }
 
-// errInvalidURI means that a URL cannot be that of a resource.
+// errInvalidURI means that a resource cannot have this URL.
 var errInvalidURI = errors.New("cannot be written into a document")
 
-// check requests p from the site. An error means that the page must stay as it is.
+// check requests p from the site. An error means that the page must stay unchanged.
 func (s *Site) check(ctx context.Context, p *page) (verdict, error) {
 	v, err := s.request(ctx, p)
 	if err == nil && v.reason != "" {

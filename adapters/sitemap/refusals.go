@@ -18,11 +18,11 @@ import (
 // refusalPoll is the interval at which the record of refusals is read.
 const refusalPoll = 2 * time.Second
 
-// refusals are what a state says about pages that the website refuses strangers, so that all
-// processes with the set agree, also with one that confirms. It is the origin of the set of
-// withheld pages, which has no other.
+// refusals records that the website refuses strangers some pages, so that all processes
+// with the set agree, including one that confirms. It is the only origin of the set of
+// withheld pages.
 type refusals struct {
-	Withdrawn int64     `json:"withdrawn,omitempty"` // at most so many pages left the lists before the set was hidden
+	Withdrawn int64     `json:"withdrawn,omitempty"` // an upper bound of the pages that left the lists before the set was hidden
 	Hidden    bool      `json:"hidden,omitempty"`    // the set is not shown, by any process
 	Refused   int64     `json:"refused,omitempty"`   // why it is hidden, as in a StrangerError
 	Of        int64     `json:"of,omitempty"`        // the size of the sample; 0 if there was none
@@ -55,9 +55,9 @@ func (r refusals) reason() *StrangerError {
 
 // ConfirmRefusals confirms that the pages of a hidden set which the website refuses strangers are
 // private, and reports whether the set is hidden. withheld is the further set that [Site.Bind]
-// opens: that of scan.Into for a set NAME is named "withheld NAME". Within seconds, the processes
-// that run a Site with the set show it again. The pages leave the lists as they are requested, and
-// a scan publishes their deletions.
+// opens: for a set NAME, scan.Into opens "withheld NAME". Within seconds, the processes that run a
+// Site with the set show it again. The pages leave the lists as they are requested, and a scan
+// publishes their deletions.
 func ConfirmRefusals(ctx context.Context, withheld scan.Stored) (hidden bool, err error) {
 	r, err := readRefusals(ctx, withheld)
 	if err != nil {

@@ -63,8 +63,9 @@ func (f sample) isMany(allowed, count int64) bool {
 	return float64(f.refused)*float64(count) > float64(allowed)*float64(f.of)
 }
 
-// isClear reports whether isMany would say the same of all pages, except by a chance of less than
-// 1 in 10,000: the interval of Wilson for the refused share does not include the allowed one.
+// isClear reports whether isMany would return the same for all pages, with an error
+// probability below 1 in 10,000: the interval of Wilson for the refused share does not
+// include the allowed one.
 func (f sample) isClear(allowed, count int64) bool {
 	const z = 4 // standard deviations
 	n, share, limit := float64(f.of), float64(f.refused)/float64(f.of), float64(allowed)/float64(count)

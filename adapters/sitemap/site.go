@@ -1,5 +1,5 @@
-// Package sitemap publishes a website that has sitemaps, whatever software it runs, as
-// a set of resources.
+// Package sitemap publishes a website that has sitemaps as a set of resources. The website can run
+// any software.
 //
 //	site, err := sitemap.New("https://example.org/", &sitemap.Options{Upstream: "http://127.0.0.1:8000"})
 //	...
@@ -24,11 +24,11 @@
 //
 // # The cost of a scan
 //
-// A scan requests each sitemap with the validators of the last response, and reads an
-// unchanged one from a copy in [Options.Folder]. It requests a page only if the page is
-// new or the lastmod in its sitemap has changed. Many changes, above all those of
-// permissions, change no lastmod, so [Site.Run] requests all pages again in turn, at
-// the rate of [Options.Revisit].
+// A scan requests each sitemap with the validators of the last response, and reads an unchanged
+// one from a copy in [Options.Folder]. It requests a page only if the page is new or the lastmod
+// in its sitemap has changed. Many changes, above all changes of permissions, do not change
+// the lastmod, so [Site.Run] requests all pages again in turn, at the rate of
+// [Options.Revisit].
 package sitemap
 
 import (
@@ -105,11 +105,11 @@ type Status struct {
 	// Some may be meant for one visitor; see [Options].RespectCacheControl.
 	Uncacheable int `json:"uncacheable"`
 
-	// Refused is the number of listed pages that were withdrawn because the website refuses
-	// them a Stranger and nobody else, since the set was last hidden.
+	// Refused is the number of listed pages withdrawn since the set was last hidden, because
+	// the website refuses them to a Stranger only.
 	Refused int64 `json:"refused,omitempty"`
 
-	// Failed is the number of pages whose checks failed; they stay as they were.
+	// Failed is the number of pages whose checks failed; they stay unchanged.
 	Failed int `json:"failed"`
 
 	// Oldest is a time after which every page has been requested; zero if it is not

@@ -22,16 +22,15 @@ type Stranger struct {
 	// listed.
 	Off bool
 
-	// Address is the client. If it is not valid, 192.0.2.1 is used, which belongs to nobody
-	// (RFC 5737).
+	// Address is the address of the client. If it is not valid, 192.0.2.1 is used, which is
+	// reserved for documentation (RFC 5737).
 	Address netip.Addr
 
-	// Headers are the names of the headers that state the address. If there are none, those
-	// of StrangerHeaders are used.
+	// Headers are the names of the headers that state the address. If empty, StrangerHeaders is used.
 	Headers []string
 }
 
-// StrangerHeaders are the headers that web servers are commonly told to trust.
+// StrangerHeaders are the headers that web servers are commonly configured to trust.
 var StrangerHeaders = []string{"X-Forwarded-For", "X-Real-IP", "Forwarded"}
 
 func (s *Stranger) complete() {
@@ -72,9 +71,9 @@ type asItself struct{}
 // Site itself. Its text names the headers.
 type StrangerError struct {
 	Stranger Stranger
-	Sample   bool // the numbers describe a sample
-	Refused  int64
-	Of       int64
+	Sample   bool  // the numbers describe a sample
+	Refused  int64 // pages that it refuses only the stranger
+	Of       int64 // pages of the sample; 0 without one
 }
 
 func (e *StrangerError) Error() string {
@@ -98,7 +97,7 @@ const (
 	judgePause = 2 * time.Second
 )
 
-// errDiffers means that a page must stay as it is, because the set is hidden.
+// errDiffers means that a page must stay unchanged, because the set is hidden.
 var errDiffers = errors.New("is refused to strangers, like too many others")
 
 // Hidden implements [scan.Hider]: it returns a *[StrangerError] while the set must not be shown: the website refuses a stranger
@@ -134,7 +133,7 @@ func (s *Site) judges() bool {
 }
 
 // refused decides what a refusal of a listed page means: whether only a stranger is refused the
-// page. An error means that it must stay as it is.
+// page. An error means that the page must stay unchanged.
 func (s *Site) refused(ctx context.Context, p *page) (stranger bool, err error) {
 	if !s.judges() || p.known.Key == "" {
 		return false, nil

@@ -16,7 +16,7 @@ import (
 
 // Archive returns the archive of the Change Lists that retention has removed from
 // the journal, or nil if [Options].Archive is zero. An rshttp.Set whose Changer is the
-// journal has it without being told.
+// journal uses it automatically.
 func (j *Journal) Archive() resourcesync.ChangeArchiver {
 	if j.store.archive == 0 {
 		return nil
@@ -39,8 +39,9 @@ func (a archive) StatArchive(ctx context.Context) (resourcesync.ArchiveStat, err
 }
 
 // ArchivedWindows implements [resourcesync.ChangeArchiver]. Most windows were closed and
-// stored before retention reached them. Those of another max, or of a journal that has
-// always fitted into one list, are closed and stored here, at the same changes.
+// stored before retention reached them. ArchivedWindows closes and stores the others, at
+// the same changes: windows for another max, or of a journal that has always fitted into
+// one list.
 func (a archive) ArchivedWindows(ctx context.Context, max int) ([]resourcesync.Interval, error) {
 	if max < 1 {
 		return nil, fmt.Errorf("sqlstore: windows of at most %d changes", max)
@@ -148,8 +149,8 @@ func (j *Journal) Erase(ctx context.Context, uri string) (removed int, err error
 }
 
 // findErased reads a batch of the changes later than after, up to until. It returns the
-// time of the last one, whether there are more, and the times of those of the resource
-// at uri.
+// time of the last one, whether there are more, and the times of the changes of the
+// resource at uri.
 func (j *Journal) findErased(ctx context.Context, uri string, after, until int64) (last int64, more bool, found []int64, err error) {
 	n, last := 0, after
 	var body []byte

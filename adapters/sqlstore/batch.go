@@ -22,7 +22,7 @@ type changeBatch struct {
 	withdrawn map[string]bool // which keys had a row of rs_withdrawn
 
 	encoded map[*resourcesync.Resource]*encodedRow // of edits, where they are known
-	current bool                                   // nobody has changed the set since the preload
+	current bool                                   // the set has not changed since the preload
 }
 
 // A row is a row of rs_resource without the resource.

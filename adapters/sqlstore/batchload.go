@@ -21,7 +21,8 @@ type preload struct {
 	encoded         map[*resourcesync.Resource]*encodedRow
 }
 
-// An encodedRow is a resource with the columns size, place and body of its row.
+// An encodedRow is a resource with the columns size, place and body of its row. For a change of
+// a journal, it has only the body and the size of the entry of the change.
 type encodedRow struct {
 	resource    *resourcesync.Resource
 	size, place int64

@@ -33,8 +33,8 @@ func (s *Set) Covers(u *url.URL) bool {
 }
 
 // byPlace returns the hint that makes a query of rs_resource use the index of places.
-// Without statistics, or with those of a small table, SQLite prefers the primary key and
-// reads the whole set.
+// Without statistics, or with statistics from when the table was small, SQLite prefers the
+// primary key and reads the whole set.
 func (s *Store) byPlace() string {
 	if s.db.Dialect() == rowdb.SQLite {
 		return " INDEXED BY rs_resource_place"
@@ -42,7 +42,7 @@ func (s *Store) byPlace() string {
 	return ""
 }
 
-// placeOf returns the place of the resource at uri, or 0 if it is no URI.
+// placeOf returns the place of the resource at uri, or 0 if uri is not valid.
 func placeOf(uri string) int64 {
 	u, err := url.Parse(uri)
 	if err != nil {

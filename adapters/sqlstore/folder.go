@@ -54,9 +54,9 @@ func (s *Set) first(ctx context.Context, c rowdb.Conn, r resourcesync.Range, n i
 }
 
 // Folder returns the first n entries of a folder, in ascending order: the resources
-// directly in it whose keys are in r, and for each subfolder that has such resources a
-// Resource that has a Key only, which ends in a slash. folder is empty, or a prefix of
-// keys that ends in a slash. All entries belong to one state.
+// directly in it whose keys are in r, and for each subfolder with such resources a Resource
+// with only a Key, which ends in a slash. folder is empty, or a prefix of keys that ends in
+// a slash. All entries belong to one state.
 //
 // The cost depends on n, not on the number of resources: the contents of subfolders are
 // skipped.

@@ -136,9 +136,9 @@ func (j *Journal) Seal(ctx context.Context, newest time.Time) error {
 
 // Restart begins the journal anew: Since moves to now, and every Destination compares its
 // whole copy with the Resource List. It is for an operator who knows that changes are
-// missing, or that the database was restored from a backup. reason is for the status; what it
-// says up to its first colon is public. Changes that were recorded before come before the new
-// beginning.
+// missing, or that the database was restored from a backup. reason is for the status; its
+// text up to the first colon is public. Changes that were recorded before come before the
+// new beginning.
 func (j *Journal) Restart(ctx context.Context, reason string) error {
 	err := j.store.db.Update(ctx, func(c rowdb.Conn) error {
 		if err := j.store.numberAll(ctx, c); err != nil {

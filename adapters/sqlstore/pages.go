@@ -16,12 +16,12 @@ import (
 // Cuts implements [resourcesync.Cutter]. The store keeps the cuts of each every for all
 // processes and across restarts, and uses previous only if it has none. The first call
 // of a process reads the sums of all blocks, and some hundreds of rows for each cut.
-// Later calls do so only for pages that have changed, unless very much has.
+// Later calls do so only for pages that have changed, unless a large part of the set has.
 //
-// If the store is read-only, the cuts are valid, but those of another process may
-// differ. The same holds while somebody writes to a store in SQLite: then Cuts returns
-// them together with an error that the Source expects, because no request waits for a
-// writer.
+// If the store is read-only, the cuts are valid, but another process may have different
+// ones. The same holds while another connection writes to a store in SQLite: then Cuts
+// returns them together with an error that the Source expects, because no request waits for
+// a writer.
 func (s *Set) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
 	if every < 1 {
 		return nil, fmt.Errorf("sqlstore: pages of %d resources", every)

@@ -15,8 +15,8 @@ import (
 )
 
 // chunk is the maximum number of rows that a statement reads. No page has more, so a
-// page is one statement and shows one state. A walk over a whole set that ends early
-// does not make the engine prepare all of it.
+// page shows one state. A walk over a whole set that ends early does not make the engine
+// prepare all of it.
 const chunk = rsxml.MaxEntries
 
 // errDeleted reports a row that only remembers a deletion. Skipping such rows here is

@@ -15,9 +15,10 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// A Tx is a transaction of the host's own on the database of a store, for [Journal.Record].
-// pgstore.Tx returns that of pgx, sqlitestore.Tx that of a connection to SQLite, and [SQLTx]
-// that of database/sql and of libraries above it. A host with another driver implements Exec.
+// A Tx is a transaction of the host on the database of a store, for [Journal.Record].
+// pgstore.Tx wraps a transaction of pgx, sqlitestore.Tx a connection to SQLite, and [SQLTx]
+// a transaction of database/sql and of libraries above it. A host with another driver
+// implements Exec.
 type Tx interface {
 	// Exec runs a statement in the transaction once for each of args, in order. In SQLite
 	// its parameters are question marks, with values of type int64, string and []byte. In

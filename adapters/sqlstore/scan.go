@@ -25,7 +25,7 @@ import (
 // [resourcesync.UnreadableError] the scan continues, and keeps the resources that the
 // scanner could not read. It reads no resource that is listed with
 // [resourcesync.ErrUnchanged]. Resources that are put, recorded or deleted during the scan
-// are newer than the listing and stay as they are.
+// are newer than the listing and stay unchanged.
 //
 // If the set would lose more than [scan.SetOptions].MaxDelete allows, all deletions of the
 // scan are held. The resources stay listed until they are seen again. After
@@ -55,8 +55,7 @@ func (s *Set) scan(ctx context.Context, sc *scanRun, resources iter.Seq2[resourc
 const flushInterval = time.Second
 
 // firstBatch is the number of resources that are stored together while a set awaits its
-// first scan. Nobody reads the set yet, and pages of the index of places are written once
-// for each batch.
+// first scan. The set cannot be read yet, and each batch writes pages of the index of places once.
 const firstBatch = 10 * batch
 
 // A scanRun is one call of [Set.Scan] or [Set.ScanRanges].
@@ -88,7 +87,7 @@ type scanRun struct {
 	judged int64       // the newest change when deletions were judged
 }
 
-// session runs the scan with a connection of its own.
+// session runs the scan with a dedicated connection.
 func (sc *scanRun) session(ctx context.Context, resources iter.Seq2[resourcesync.Resource, error]) error {
 	return sc.set.store.db.Session(ctx, func(c rowdb.Conn) error {
 		sc.conn = c

@@ -88,8 +88,8 @@ func (sc *scanRun) isOwn(set *setRow) bool {
 	return !sc.ready && set.count == sc.ownCount && set.last == sc.ownLast
 }
 
-// change applies edits, except those of ranges that have been scanned meanwhile. before
-// has the rows of the edited keys that exist and the encoded edits, or is nil.
+// change applies edits, except in ranges that have been scanned meanwhile. before has the
+// rows of the edited keys that exist and the encoded edits, or is nil.
 func (sc *scanRun) change(ctx context.Context, edits []changes.Edit, before *preload) error {
 	sc.applying.Lock()
 	defer sc.applying.Unlock()

@@ -55,8 +55,8 @@ func (sc *scanRun) findMissing(ctx context.Context, since int64) (m missing, err
 // seen, before the missing ones among them are deleted.
 const comparedAtOnce = 10 * batch
 
-// eachMissing calls each with some missing resources, and the times of their newest
-// changes, until there are no more.
+// eachMissing calls each with all missing resources, some at a time, and the times of their
+// newest changes.
 func (sc *scanRun) eachMissing(ctx context.Context, each func(keys []string, newest []int64) error) error {
 	query := "SELECT key, newest FROM rs_resource r WHERE set_id = $1 AND key >= $2 AND key < $3 AND newest <= $4 AND body IS NOT NULL"
 	if sc.seen.spilled {

@@ -10,20 +10,20 @@ import (
 )
 
 // ScanRanges makes the part of the set with keys in ranges equal to a listing of that
-// part, as [Set.Scan] does for the whole set. It deletes resources in ranges only, and
-// its cost depends on their number and that of the listed ones only. The ranges may be in
-// any order and overlap; without any, ScanRanges does nothing. A listed resource outside
-// of them ends the scan with an error.
+// part, as [Set.Scan] does for the whole set. It deletes resources in ranges only, and its
+// cost depends only on the number of resources in ranges and in the listing. The ranges may
+// be in any order and overlap; without any, ScanRanges does nothing. A listed resource
+// outside of them ends the scan with an error.
 //
 // The first scan of a set that awaits it is a [Set.Scan]; until then ScanRanges returns
 // [resourcesync.ErrNotReady]. If too many resources would be deleted, or if deletions are
-// held already, those of ScanRanges are held. Held deletions, and those of withdrawn
-// resources, are published by the next Scan.
+// held already, ScanRanges holds its deletions. The next Scan publishes held deletions and
+// the deletions of withdrawn resources.
 //
 // ScanRanges may run while a Scan of this Set reads its listing. From then on, the Scan
-// ignores what its listing, which is older, has in ranges. So if ScanRanges fails, call it
-// again. Otherwise one scan of a set runs at a time, in all processes, and others fail
-// with [resourcesync.ErrScanning].
+// ignores the resources of its older listing in ranges. So if ScanRanges fails, call it
+// again. Otherwise one scan of a set runs at a time, in all processes, and others fail with
+// [resourcesync.ErrScanning].
 func (s *Set) ScanRanges(ctx context.Context, ranges []resourcesync.Range, resources iter.Seq2[resourcesync.Resource, error]) (resourcesync.ScanResult, error) {
 	sc := &scanRun{set: s, ranges: changes.NewRanges(ranges), part: true, whole: s.scanning.Load()}
 	switch {
@@ -50,11 +50,11 @@ type meanwhile struct {
 	admitted sync.Mutex      // held by a partial scan
 	applying sync.Mutex      // held while the Scan applies edits; guards the rest
 	replaced changes.Ranges  // have been scanned meanwhile, or are
-	closed   bool            // no more partial scans are admitted
+	closed   bool            // no partial scan is admitted
 }
 
-// admit lets a partial scan of ranges begin, unless another one runs or no more may
-// begin. From then on the Scan changes nothing in these ranges.
+// admit lets a partial scan of ranges begin, unless another one runs or admissions are
+// closed. From then on the Scan changes nothing in these ranges.
 func (m *meanwhile) admit(ranges changes.Ranges) bool {
 	if !m.admitted.TryLock() {
 		return false

@@ -13,9 +13,9 @@ import (
 // others are in a temporary table.
 const maxSeen = 1_500_000
 
-// seen has the keys that a scan has seen in its listing. In memory they are hashes with
-// a seed of their own. Two of a million keys are mixed up about once in ten million scans,
-// and hardly ever twice: the next scan finds what this one has overlooked.
+// seen has the keys that a scan has seen in its listing. In memory they are hashes with a
+// random seed. Two of a million keys are mixed up about once in ten million scans, and
+// hardly ever twice: the next scan finds what this one has overlooked.
 type seen struct {
 	most    int // in memory
 	likely  int // how many keys the listing will probably have

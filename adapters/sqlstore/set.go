@@ -35,9 +35,8 @@ type Journal struct {
 
 // A Set is a set of resources with its journal.
 //
-// All methods are safe for concurrent use. Every change gets a Datetime of its own: the
-// current time in microseconds, or a microsecond after the previous change if that is
-// later.
+// All methods are safe for concurrent use. Every change gets a unique Datetime: the current
+// time in microseconds, or a microsecond after the previous change if that is later.
 type Set struct {
 	Journal
 	limits    guard.Limits
@@ -149,7 +148,7 @@ func (j *Journal) readReady(ctx context.Context, c rowdb.Querier) (setRow, error
 	return r, err
 }
 
-// saw notes the time of a change that somebody may read now.
+// saw notes the time of a change that readers may have seen.
 func (j *Journal) saw(at int64) {
 	for before := j.seen.Load(); before < at && !j.seen.CompareAndSwap(before, at); before = j.seen.Load() {
 	}

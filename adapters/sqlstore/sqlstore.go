@@ -45,16 +45,15 @@
 // uri is mandatory, except for a deletion from a Set. lastmod is in microseconds since
 // 1970, length in bytes, and hash has the syntax of documents. The set must have been
 // opened once, by [Store.Set] or [Store.Journal]; until then set_id is NULL and the
-// insert fails. In PostgreSQL, rs_pending has a trigger of its own that wakes the
-// sequencer.
+// insert fails. In PostgreSQL, rs_pending has a trigger that wakes the sequencer.
 //
 // # Engines
 //
-// Each engine has a package of its own, so that a program links only the driver
-// that it uses: pgstore opens a store in PostgreSQL, and sqlitestore in SQLite.
+// Each engine has its own package, so that a program links only the driver that it uses:
+// pgstore opens a store in PostgreSQL, and sqlitestore in SQLite.
 //
 // Rows are read with the driver's own API, in key order, with one allocation for each;
-// docs/design.md has the measurements. PostgreSQL keeps rows in the order of their
+// docs/design/stores.md has the measurements. PostgreSQL keeps rows in the order of their
 // insertion, so the first scan of a set should list it roughly in key order, as walking
 // a folder does.
 package sqlstore
@@ -167,7 +166,7 @@ func (s *Store) Close() error {
 func moment(micros int64) time.Time { return time.UnixMicro(micros).UTC() }
 
 // Log returns the log of notifications of this name, and creates it if there is none. Each
-// Source has a log of its own. [Store.Run] must be running in this process.
+// Source needs its own log. [Store.Run] must be running in this process.
 func (s *Store) Log(ctx context.Context, name string) (topiclog.Log, error) {
 	l, err := sqllog.Open(ctx, s.db, &s.bell, s.now, name)
 	if err != nil {

@@ -51,9 +51,9 @@ func (j *Journal) Division(ctx context.Context, every int, known *Division) (d D
 	return d, j.fail("division", err)
 }
 
-// KeepDivision replaces the cuts, counts and time of before, from [Journal.Division], by those
-// of d. It returns false, false if that would wait for a writer, and true, false if another
-// process has stored other cuts meanwhile.
+// KeepDivision replaces the cuts, counts and time of before, from [Journal.Division], with
+// the ones in d. It returns false, false if that would wait for a writer, and true, false
+// if another process has stored other cuts meanwhile.
 func (j *Journal) KeepDivision(ctx context.Context, every int, before, d *Division) (free, kept bool, err error) {
 	cuts := codec.AppendCuts([]byte{}, d.Cuts) // not nil, which would be NULL
 	counts := []byte{}

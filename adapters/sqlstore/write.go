@@ -10,11 +10,10 @@ import (
 )
 
 // Put adds resources to the set, and replaces those with the same keys. A resource whose
-// entry is that of the resource in the set, by [resourcesync.Resource.EqualEntry], is
-// not journalled; only its Stamp is stored. A LastModified in the future is recorded as
-// unknown, by this and every other method. A read sees all resources of one call or
-// none, and all of them once Put has returned. Changes that were recorded before come
-// before them in the journal.
+// entry has not changed, by [resourcesync.Resource.EqualEntry], is not journalled; only its
+// Stamp is stored. A LastModified in the future is recorded as unknown, by this and every
+// other method. A read sees all resources of one call or none, and all of them once Put has
+// returned. Changes that were recorded before come before them in the journal.
 //
 // A resource cannot be published if its key is empty or longer than
 // resourcesync.MaxKeyLength, or if no document can hold its URI or another field (see
@@ -72,8 +71,8 @@ func (s *Set) update(ctx context.Context, f func(rowdb.Conn, *setRow) error) err
 }
 
 // Withdraw removes the resources with these keys from the set at once. It is for a
-// scanner that learns that single resources must no longer be listed. Unlike those of
-// [Set.Delete], too many deletions are held like those of a scan.
+// scanner that learns that single resources must no longer be listed. Unlike [Set.Delete],
+// it holds deletions if they are too many, as a scan does.
 //
 // No read returns the resources once Withdraw has returned. A few deletions are
 // journalled at once. Others wait, across restarts, for the end of the next complete

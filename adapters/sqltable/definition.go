@@ -13,8 +13,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/coverage"
 )
 
-// A definition is what the triggers of a journal cover. The statements that make the
-// triggers store it with the journal.
+// A definition describes what the triggers of a journal cover. The statements that create
+// the triggers store it with the journal.
 type definition struct {
 	Schema  string `json:"schema"`
 	Table   string `json:"table"`
@@ -88,7 +88,7 @@ func (d *definition) lists(other *definition) bool {
 // stamp returns the stamp of statements of this number.
 func (d *definition) stamp(number string) string { return d.Digest + " " + number }
 
-// stamped returns the statements with a number of their own.
+// stamped returns the statements with this number as their stamp.
 func (d *definition) stamped(number string) []string {
 	all := make([]string, 0, len(d.statements)+1)
 	for _, s := range d.statements {

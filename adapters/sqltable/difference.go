@@ -32,7 +32,7 @@ type difference struct{ left, entered, held int64 }
 
 // publishDifference journals two kinds of rows: as deleted, rows that only the former
 // definition lists, and as created, rows that only the definition of p lists. The guard may
-// hold the deletions. Nobody else writes to the table or numbers changes.
+// hold the deletions. The caller has locked the table and the numbering of changes.
 func (p *prover) publishDifference(ctx context.Context, c rowdb.Conn, cover *coverage.Cover, former *definition) (d difference, err error) {
 	// Rows that come back are known when their changes have been numbered.
 	if err := seam.Number(ctx, p.journal, c); err != nil {

@@ -38,8 +38,9 @@ const maxBehind = 10_000
 // count only the pages in which rows were created or deleted. For pages that have not changed
 // since the first call, Newest is the newest change of the whole table at that time.
 //
-// While somebody writes to a store in SQLite, Cuts does not wait. It may then return cuts that
-// other processes do not know yet, together with an error that the Source expects.
+// Cuts does not wait while another connection writes to a store in SQLite. It may then
+// return cuts that other processes do not know yet, together with an error that the Source
+// expects.
 func (j *Journalled) Cuts(ctx context.Context, previous []resourcesync.Cut, every int) ([]resourcesync.Cut, error) {
 	return j.divider.Cuts(ctx, previous, every)
 }

@@ -12,8 +12,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/rowdb"
 )
 
-// idleRows is the number of rows up to which Remove remembers what a table lists. Nobody can
-// write to the table while they are read, which takes about a second for a million rows.
+// idleRows is the number of rows up to which Remove remembers what a table lists. The table
+// is locked for writing while they are read, which takes about a second for a million rows.
 const idleRows = 1_000_000
 
 // Remove drops the triggers of Create, as Drop and Apply do. It remembers what a table of up
@@ -74,7 +74,7 @@ func (tr *Triggers) Remove(ctx context.Context, t Table, set string) error {
 	return nil
 }
 
-// definitionOf returns the definition of a journal, made from the table as it is now.
+// definitionOf returns the definition of a journal, made from the current table.
 func definitionOf(ctx context.Context, db engine.JournalDB, cover *coverage.Cover, set string) (*definition, error) {
 	t, err := parseDefinition(cover).table()
 	if err != nil {
@@ -87,8 +87,9 @@ func definitionOf(ctx context.Context, db engine.JournalDB, cover *coverage.Cove
 	return newDefinition(ctx, db, rel, set)
 }
 
-// fingerprint returns a digest of what a definition lists, or "" if changes need not show in
-// it, or if there are too many rows. Nobody writes to the table.
+// fingerprint returns a digest of the resources that a definition lists, or "" if a change
+// need not alter it, or if there are too many rows. The caller has locked the table for
+// writing.
 func fingerprint(ctx context.Context, c rowdb.Conn, d *definition) (string, error) {
 	j := d.journalled
 	if !j.Content {

@@ -15,8 +15,8 @@ import (
 )
 
 // A Journalled is a table with the journal of its changes, for the field Provider of
-// rshttp.Set. The resources are those of the Set, the state and the changes those of the
-// Journal. Its Count of resources is unknown.
+// rshttp.Set. The Set supplies the resources, and the Journal the state and the changes.
+// Its Count of resources is unknown.
 type Journalled struct {
 	*Set
 	*sqlstore.Journal
@@ -42,8 +42,8 @@ type JournalOptions struct {
 	Logger *slog.Logger
 
 	// MaxDelete and MaxDeleteHold limit the deletions that another Where or Deleted of the
-	// Table causes, as those of scan.SetOptions limit the deletions that a scan finds.
-	// The rows leave the lists at once, whether or not their deletions are held.
+	// Table causes, as scan.SetOptions limits the deletions that a scan finds. The rows leave
+	// the lists at once, whether or not their deletions are held.
 	MaxDelete     float64
 	MaxDeleteHold time.Duration
 
@@ -144,9 +144,9 @@ func (p *Set) CheckChanger(c resourcesync.Changer) (warning string, err error) {
 	return "", nil
 }
 
-// checkTemplate returns an error if templates, from journalledURIs, has a URI template for
-// rel and the set that is not the one of rel. Destinations would keep the resources at
-// their former URIs, and never see the deletion of any.
+// checkTemplate returns an error if templates, from journalledURIs, has another URI template
+// for the set than rel has. Destinations would keep the resources at their
+// former URIs, and never see the deletion of any.
 func checkTemplate(templates map[string]string, rel *relation, set string) error {
 	template := templates[baseName(rel, set)]
 	if template == "" || template == rel.table.URI {

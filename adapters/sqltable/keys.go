@@ -140,8 +140,8 @@ func (k *key) appendKey(dst []byte, row rowdb.Row, column int) ([]byte, error) {
 }
 
 // appendInteger appends the key of an integer: its digits, with leading zeros. A
-// negative integer is written as its distance to the least, so that the order of
-// keys is that of numbers: the minus sign sorts before the digits.
+// negative integer is written as its distance to the least, so that keys sort as the
+// numbers do: the minus sign sorts before the digits.
 func appendInteger(dst []byte, n int64) []byte {
 	if n < 0 {
 		dst = append(dst, '-')
@@ -225,7 +225,7 @@ func firstRune(found func(rune) bool) rune {
 		if r := rune(i + 1); !utf16.IsSurrogate(r) {
 			return r
 		}
-		return 0xe000 // the first after the surrogates, which are no characters
+		return 0xe000 // the first after the surrogates, which are not characters
 	}
 	return nth(sort.Search(utf8.MaxRune, func(i int) bool { return found(nth(i)) }))
 }

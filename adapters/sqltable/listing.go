@@ -17,8 +17,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/scan"
 )
 
-// A Listing reads the rows of a table, view or query for a stored set, which compares
-// them with what it has. So the changes of a table without a journal become known. It is a
+// A Listing reads the rows of a table, view or query for a stored set, which compares them
+// with its resources. So the changes of a table without a journal become known. It is a
 // [scan.Origin]:
 //
 //	articles, err := mysqltable.List(ctx, db, table, &sqltable.ListingOptions{Triggers: "articles"})
@@ -158,8 +158,8 @@ func (l *Listing) count(ctx context.Context) (n int64, err error) {
 const lookup = 200
 
 // Part returns the ranges of these keys, and the resources that exist there now, under
-// the contract of [resourcesync.Provider]. keys must be keys of the table's resources, of
-// now or of earlier, in ascending order. Stores replace the contents of the ranges.
+// the contract of [resourcesync.Provider]. keys must be keys of current or former resources
+// of the table, in ascending order. Stores replace the contents of the ranges.
 func (l *Listing) Part(ctx context.Context, keys []string) ([]resourcesync.Range, iter.Seq2[resourcesync.Resource, error]) {
 	ranges := make([]resourcesync.Range, len(keys))
 	for i, key := range keys {

@@ -50,7 +50,8 @@ func (l *Listing) Bind(ctx context.Context, set scan.Stored, _ func(ctx context.
 }
 
 // Watch implements [scan.Watcher]: it drains the outbox until ctx ends. Changes that cannot be
-// read or applied stay in the outbox. Without an outbox, it waits.
+// read or applied stay in the outbox. Every ten seconds, it checks that the triggers exist.
+// Without an outbox, it waits.
 func (l *Listing) Watch(ctx context.Context, changed func(paths []string)) error {
 	changed(nil)
 	if l.outbox == nil {
@@ -95,7 +96,7 @@ func (l *Listing) note(ctx context.Context, message string, err error) {
 }
 
 // Health implements [scan.Healther]: it returns the error of the last attempt to drain the
-// outbox.
+// outbox, or that its triggers are missing.
 func (l *Listing) Health() error {
 	if err := l.trouble.Load(); err != nil {
 		return *err
@@ -117,8 +118,8 @@ func (l *Listing) checkUnseen(ctx context.Context) {
 	}
 }
 
-// logUnseen logs that nobody may drain the outbox of the table, once for each change that is
-// the first to wait.
+// logUnseen logs that the outbox of the table may not be drained, once for each change that
+// is the first to wait.
 func (l *Listing) logUnseen(ctx context.Context, unseen *UnseenError) {
 	if before := l.unseen.Swap(unseen); before != nil && before.Since.Equal(unseen.Since) && before.Hidden == unseen.Hidden {
 		return

@@ -53,12 +53,12 @@ func (e *UnseenError) Unwrap() error { return ErrNoTriggers }
 //
 // The triggers write the key of each changed row in the transaction of the host: what is
 // rolled back leaves no trace. Drain reads committed keys, replaces the resources of these
-// keys in the set by the rows as they are now, and then removes exactly the keys that it
-// has read. A process or server that dies in between leaves keys that are drained again,
-// which changes nothing. The set takes one drain or scan at a time, and each reads the rows
-// after the one before has ended. So the changes of each resource are published in the
-// order of their commits. A resource that changes several times between two drains is
-// published once, as it is then.
+// keys in the set with the current rows, and then removes exactly the keys that it has
+// read. A process or server that dies in between leaves keys that are drained again, which
+// changes nothing. The set takes one drain or scan at a time, and each reads the rows after
+// the one before has ended. So the changes of each resource are published in the order of
+// their commits. A resource that changes several times between two drains is published
+// once, in its last state.
 //
 // Some changes fire no triggers: TRUNCATE, the cascades of foreign keys, changes of a
 // partition as a whole, and what is written while triggers are dropped. A scan of the
@@ -70,8 +70,8 @@ type Outbox struct {
 }
 
 // Outbox returns the outbox that the triggers for this set write; see [Triggers]. The
-// error is ErrNoTriggers if there are none, and an [UnseenError] if the role cannot tell. If they are not those of [Triggers].Create
-// for the Table of l, the error names the remedy.
+// error is ErrNoTriggers if there are none, and an [UnseenError] if the role cannot tell.
+// If [Triggers].Create would create others for the Table of l, the error names the remedy.
 func (l *Listing) Outbox(ctx context.Context, set string) (*Outbox, error) {
 	rel := l.p.rel
 	db, ok := l.p.db.(engine.OutboxDB)
@@ -131,7 +131,7 @@ const (
 // Drain applies the recorded changes to the set, and removes them from the outbox. It returns
 // when the outbox was empty. If the result has held deletions, only a scan of the Listing can
 // publish or release them. While another scan of the set runs in another process, or the
-// set awaits its first scan, the error is that of ScanRanges, and nothing is removed.
+// set awaits its first scan, Drain returns the error of ScanRanges, and removes nothing.
 func (o *Outbox) Drain(ctx context.Context, set scan.Stored) (resourcesync.ScanResult, error) {
 	var sum resourcesync.ScanResult
 	for {
@@ -202,8 +202,7 @@ func (o *Outbox) Watch(ctx context.Context, wake func()) error {
 	}
 }
 
-// addResult adds the changes of one scan to those of others. The last scan states all held
-// deletions.
+// addResult adds the changes of one scan to a sum. The last scan states all held deletions.
 func addResult(sum *resourcesync.ScanResult, r resourcesync.ScanResult) {
 	sum.Created += r.Created
 	sum.Updated += r.Updated

@@ -66,8 +66,8 @@ func (p *proof) sameTime(s *engine.Signs) bool {
 // What a reason says up to its first colon is for the public, too; names of the database come
 // after that.
 
-// interrupted returns why changes can have been missed since p, or "". A new timeline is no
-// reason if a witness has found its newest change there.
+// interrupted returns why changes can have been missed since p, or "". A new timeline does
+// not count if a witness has found its newest change there.
 func (p *proof) interrupted(number string, s *engine.Signs, witnessed bool) string {
 	if p == nil {
 		return "its triggers were not watched before"

@@ -143,7 +143,7 @@ func (p *prover) unproven(reason string, err error) error {
 	return unprovenError{fmt.Errorf("changes may be missing, because %s; and its triggers cannot be made again: %w", reason, err)}
 }
 
-// define makes the definition of the journal from the table as it is now.
+// define makes the definition of the journal from the current table.
 func (p *prover) define(ctx context.Context) error {
 	rel, err := describe(ctx, p.db, &p.table)
 	if err != nil {
@@ -166,9 +166,10 @@ func (p *prover) define(ctx context.Context) error {
 	return err
 }
 
-// mend makes the triggers again if they are not those of p.mine, or with force. If changes
-// can have been missed, the journal begins anew. If the table now lists other rows, the
-// difference is journalled, unless lost says why it cannot be found. It runs in an Update.
+// mend creates the triggers again if they differ from p.mine, or with force. If changes can
+// have been missed, the journal begins anew. If the table now lists other rows, the
+// difference is journalled, unless lost states why it cannot be found. It runs in an
+// Update.
 func (p *prover) mend(ctx context.Context, c rowdb.Conn, force bool, lost string) (v verdict, err error) {
 	cover, err := coverage.Read(ctx, c, p.set)
 	if err != nil {

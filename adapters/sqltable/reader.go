@@ -178,7 +178,7 @@ func (d *reader) makeHashes(all string, start int) []resourcesync.Hash {
 	return d.hashes
 }
 
-// time returns the time in a column, or the zero time if the value is no time.
+// time returns the time in a column, or the zero time if the value is not a time.
 func (d *reader) time(row rowdb.Row, f field) time.Time {
 	if row.Null(f.at) {
 		return time.Time{}

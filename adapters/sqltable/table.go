@@ -201,7 +201,7 @@ func describe(ctx context.Context, db engine.DB, t *Table) (*relation, error) {
 }
 
 // column returns the column of this name, which the given field of Table has named. It
-// must be of one of kinds, if there are any.
+// must be of one of kinds, if there are any. An error is a *FieldError.
 func (rel *relation) column(field, name string, kinds ...engine.Kind) (*engine.Column, error) {
 	i := slices.IndexFunc(rel.Columns, func(c engine.Column) bool { return c.Name == name })
 	if i < 0 {

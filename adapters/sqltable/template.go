@@ -102,8 +102,8 @@ func appendEscaped(dst, value []byte) []byte {
 }
 
 // request returns the pattern of the URIs of t in requests: without a scheme and a
-// host, unless they are part of a value (isWhole). It is nil if the end of the host
-// cannot be told from t.
+// host, unless they are part of a value (isWhole). It is nil if t does not show where the host
+// ends.
 func (t *template) request() *regexp.Regexp {
 	begin := ""
 	if !t.isWhole() {

@@ -32,9 +32,10 @@ import (
 //   - A condition that changes by itself, such as one on the current time, causes no
 //     event, because no trigger runs.
 //
-// Keys, URIs and times are those of the [Set] of the same Table, with one exception:
-// in PostgreSQL, text in LastModified is not stated. Keys that no document can have are
-// dropped when changes are numbered; lengths and times that none can state are not stated.
+// Keys, URIs and times are the same as in the [Set] of the same Table, with one exception:
+// in PostgreSQL, text in LastModified is omitted. Keys that no document can have are
+// dropped when changes are numbered; lengths and times that no document can state are
+// omitted.
 //
 // In PostgreSQL and SQLite the set must have been opened once, by sqlstore.Store.Journal or
 // Set. Without a set of this name, or without a store, the host's own writes fail. The names
@@ -82,10 +83,10 @@ import (
 type Triggers struct{ db engine.TriggerDB }
 
 // Create returns the statements that create the triggers which journal t for the set of
-// this name. t must not be a view or a query. The statements can be run again, also
-// after those of another Create for the same table and set. If the existing triggers have
-// another URI template, Create returns an error: all resources would move to other URIs,
-// and no trigger journals that.
+// this name. t must not be a view or a query. The statements can be run again, also after
+// another Create for the same table and set. If the existing triggers have another URI
+// template, Create returns an error: all resources would move to other URIs, and no trigger
+// journals that.
 func (tr *Triggers) Create(ctx context.Context, t Table, set string) ([]string, error) {
 	statements, err := tr.create(ctx, t, set)
 	if err != nil {
@@ -169,8 +170,8 @@ func (tr *Triggers) install(ctx context.Context, store *sqlstore.Store, t Table,
 }
 
 // Installed reports whether the set of this name is a journal that triggers write, in the
-// database of the store: there are triggers, or there were, and nobody has dropped them by
-// the statements of Drop. t needs only its Schema and Name. A view has none.
+// database of the store: there are triggers, or there were, and the statements of Drop have
+// not removed them. t needs only its Schema and Name. A view has no triggers.
 func (tr *Triggers) Installed(ctx context.Context, t Table, set string) (bool, error) {
 	found, err := tr.Found(ctx, t, set)
 	if db, ok := tr.db.(engine.JournalDB); ok && err == nil && !found {

@@ -183,7 +183,7 @@ func (s *stater) Stat(ctx context.Context, r resourcesync.Range) (st resourcesyn
 			}
 		}
 		st.Version = string(version)
-		// A time in the future is not that of a change.
+		// A change cannot have a time in the future.
 		if s.knowsDeletions && newest.Before(time.Now()) {
 			st.LastModified = newest
 		}

@@ -105,7 +105,7 @@ func (w *watch) unproven() error {
 }
 
 // Run proves every ten seconds that the journal is complete, until ctx ends, and then
-// returns nil. Source.Run of package rshttp calls it. One process that does so is enough.
+// returns nil. Source.Run of package rshttp calls it. One process that runs it is enough.
 func (j *Journalled) Run(ctx context.Context) error {
 	for background.Sleep(ctx, proveInterval) == nil {
 		_, _ = j.watch.check(ctx, false, false) // logged, and kept for Health
@@ -120,7 +120,7 @@ func (j *Journalled) Run(ctx context.Context) error {
 }
 
 // Close records in the witness, if there is one, that this process has published nothing
-// later. Call it when the process serves no more requests. Without it, the journal begins
+// later. Call it when the process no longer serves requests. Without it, the journal begins
 // anew if the next process finds a new timeline of PostgreSQL. It also closes the Set.
 func (j *Journalled) Close() error {
 	j.watch.checking.Lock()

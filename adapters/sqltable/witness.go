@@ -49,8 +49,8 @@ func openWitness(path, journal string) (*witness, error) {
 	return w, nil
 }
 
-// seen returns the time of the newest change that was published, as far as it is known. exact
-// reports whether none later can have been published.
+// seen returns the time of the newest change known to be published. exact reports that no
+// later one can have been published.
 func (w *witness) seen(j *sqlstore.Journal) (at time.Time, exact bool) {
 	at, exact = w.kept.Seen, w.kept.Closed || w.known
 	if now := j.Seen(); now.After(at) {

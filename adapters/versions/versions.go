@@ -116,8 +116,8 @@ func (s *Store) writeSince(t time.Time) error {
 }
 
 // Since returns the time after which the Store has all versions, like Since of
-// [resourcesync.Changer]: the time at which the folder was created or, later, up to
-// which copies are pruned.
+// [resourcesync.Changer]: the time at which the folder was created, or up to which copies have
+// been pruned, if that is later.
 func (s *Store) Since(context.Context) (time.Time, error) {
 	since, err := s.readSince()
 	if err != nil {
@@ -159,9 +159,9 @@ func isDigest(s string) bool {
 	return len(s) == 64 && strings.Trim(s, "0123456789abcdef") == ""
 }
 
-// Prune removes the copies that only changes need that are older than the duration
-// given to Open. It first moves Since, so that a Change Dump no longer offers these
-// versions. It prunes at most once an hour.
+// Prune removes the copies that only changes need and that are older than the duration given to
+// Open. It first moves Since, so that a Change Dump no longer offers these versions. It prunes at
+// most once an hour.
 func (s *Store) Prune(ctx context.Context) error {
 	before, err := s.Since(ctx)
 	if err != nil {
@@ -220,9 +220,9 @@ func (s *Store) Create() (*Copy, error) {
 // Write implements [io.Writer].
 func (c *Copy) Write(p []byte) (int, error) { return c.file.Write(p) }
 
-// Keep completes the copy. hashes are those of its content and must include a SHA-256.
-// If Keep returns nil, the copy is synced to disk. If it fails, for example because the
-// disk is full, no copy is kept.
+// Keep completes the copy. hashes are the digests of its content, and must include SHA-256. If
+// Keep returns nil, the copy is synced to disk. If it fails, for example because the disk is full,
+// no copy is kept.
 func (c *Copy) Keep(hashes []resourcesync.Hash) error {
 	path, ok := c.store.pathOf(hashes)
 	if !ok {

@@ -63,5 +63,5 @@ func (Service) BeforeRead(as func(any) bool, etag string) error {
 }
 
 // MD5 implements [bucket.Service]. It returns nil: for an object that is uploaded in blocks,
-// Azure stores whatever MD5 the client states.
+// Azure stores any MD5 that the client states.
 func (Service) MD5(*blob.ListObject, string, http.Header) []byte { return nil }

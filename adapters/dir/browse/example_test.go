@@ -57,6 +57,6 @@ func Example() {
 		fmt.Println(w.Code, w.Header().Get("Content-Type"), strings.Contains(w.Body.String(), "1.txt"))
 	}
 	// Output:
-	// 200 text/plain false
+	// 200 text/plain; charset=utf-8 false
 	// 200 text/html; charset=utf-8 true
 }

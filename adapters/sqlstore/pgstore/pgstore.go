@@ -37,8 +37,8 @@ func Open(ctx context.Context, pool *pgxpool.Pool, opts *sqlstore.Options) (*sql
 	return seam.As[sqlstore.Store](seam.OpenStore(ctx, db, migrations, opts))
 }
 
-// Tx returns a transaction of pgx for [sqlstore.Journal.Record]. That of database/sql is
-// [sqlstore.SQLTx].
+// Tx returns a transaction of pgx for [sqlstore.Journal.Record]. For a transaction of
+// database/sql, use [sqlstore.SQLTx].
 func Tx(tx pgx.Tx) sqlstore.Tx { return transaction{tx} }
 
 type transaction struct{ tx pgx.Tx }

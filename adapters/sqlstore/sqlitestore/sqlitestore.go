@@ -8,9 +8,9 @@
 //
 // The store holds the write lock for moments only, so the host's connections need a busy
 // timeout of some seconds, and transactions that begin IMMEDIATE (_txlock=immediate in
-// the DSN of a driver): a deferred one can fail with SQLITE_BUSY, whatever the timeout,
-// when it has read and begins to write. Other processes may write to the file as well,
-// because writers wait for the lock. Only one process should run the Source.
+// the DSN of a driver): a deferred one can fail with SQLITE_BUSY, regardless of the
+// timeout, when it has read and begins to write. Other processes may write to the file as
+// well, because writers wait for the lock. Only one process should run the Source.
 package sqlitestore
 
 import (
@@ -65,8 +65,8 @@ func Open(ctx context.Context, pool *sqlitex.Pool, opts *sqlstore.Options) (*sql
 	return seam.As[sqlstore.Store](seam.OpenStore(ctx, db, migrations, opts))
 }
 
-// Tx returns the transaction that conn is in, for [sqlstore.Journal.Record]. If conn
-// is in none, each statement of Record is a transaction of its own. The transaction of
+// Tx returns the transaction that conn is in, for [sqlstore.Journal.Record]. If conn is not
+// in a transaction, each statement of Record is its own transaction. The transaction of
 // database/sql is [sqlstore.SQLTx].
 func Tx(conn *sqlite.Conn) sqlstore.Tx { return transaction{conn} }
 

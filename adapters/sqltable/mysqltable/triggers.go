@@ -140,7 +140,7 @@ func (db *database) DropTriggers(rel *engine.Relation, base string) (statements 
 	return append(statements, "DROP TABLE IF EXISTS "+db.Outbox(rel, base))
 }
 
-// Apply runs statements in one session. There are no transactions of CREATE and DROP.
+// Apply runs statements in one session. CREATE and DROP cannot be part of a transaction.
 func (db *database) Apply(ctx context.Context, statements []string) error {
 	conn, err := db.db.Conn(ctx)
 	if err != nil {

@@ -90,8 +90,8 @@ func (db *database) Query(ctx context.Context, sql string, each func(rowdb.Row) 
 }
 
 // QueryInOrder implements [engine.DB]. It prevents a plan that sorts the rest of a
-// table for each page, which the planner would choose without statistics, or with those
-// of a small table. A Where may join other tables in any way.
+// table for each page, which the planner would choose without statistics, or with
+// statistics from when the table was small. A Where may join other tables in any way.
 func (db *database) QueryInOrder(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error {
 	return db.rows.Snapshot(ctx, func(c rowdb.Conn) error {
 		if err := c.Script(ctx, "SET LOCAL enable_hashjoin = on; SET LOCAL enable_mergejoin = on"); err != nil {
@@ -276,7 +276,7 @@ func (db *database) CheckIndex(ctx context.Context, rel *engine.Relation) error 
 }
 
 // checkPlan returns an error if a view or query would be sorted again for every page.
-// The planner is told to avoid sorting, however small the tables are.
+// It makes the planner avoid sorting, even of small tables.
 func (db *database) checkPlan(ctx context.Context, rel *engine.Relation) error {
 	rel.Order = db.ByBytes(&rel.Key)
 	sorts := false

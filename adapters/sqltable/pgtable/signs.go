@@ -25,13 +25,13 @@ func (db *database) Lock(ctx context.Context, c rowdb.Conn, rel *engine.Relation
 	return c.Script(ctx, fmt.Sprintf("SET LOCAL lock_timeout = %d; LOCK TABLE %s IN SHARE ROW EXCLUSIVE MODE", lockTimeout.Milliseconds(), rel.Qualified))
 }
 
-// Whoever alters, disables, enables or replaces a trigger or function writes its row of the
-// catalog anew, so the row gets another xmin. VACUUM keeps the xmin.
+// ALTER, DISABLE, ENABLE or REPLACE of a trigger or function rewrites its row of the
+// catalog, so the row gets another xmin. VACUUM keeps the xmin.
 
-// Its last column says of the trigger of a partition that nothing can have happened without it:
+// Its last column is true for the trigger of a partition if no write can have bypassed it:
 // CREATE TABLE … PARTITION OF has made both at once, and nothing has replaced the file of the
-// partition, as TRUNCATE would. ATTACH PARTITION writes the rows of the columns anew, so that
-// none is left of the command that made the columns of the system.
+// partition, as TRUNCATE would. ATTACH PARTITION rewrites the rows of the columns, so their
+// xmin and cmin then differ from the values of the system columns.
 
 const selectTriggers = `
 SELECT quote_ident(n.nspname) || '.' || quote_ident(c.relname) || ': ' || t.tgname,

@@ -52,7 +52,7 @@ END
 `
 
 // truncateFunction journals the deletion of the rows of a table before TRUNCATE. For a
-// partition without a trigger of its own, the trigger of the whole table does it.
+// partition without a trigger, the trigger of the whole table does this.
 const truncateFunction = `
 #variable_conflict use_column
 {stamp}
@@ -98,7 +98,7 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 	if err := db.checkLogged(ctx, j.Relation); err != nil {
 		return nil, err
 	}
-	const differs = "OLD.* OPERATOR(pg_catalog.*<>) NEW.*" // whatever the types
+	const differs = "OLD.* OPERATOR(pg_catalog.*<>) NEW.*" // for all types
 	var differences []string
 	for _, c := range j.Listed {
 		differences = append(differences, "OLD."+db.bytewise(c)+" IS DISTINCT FROM NEW."+db.bytewise(c))

@@ -69,8 +69,8 @@ func List(ctx context.Context, pool *sqlitex.Pool, t sqltable.Table, o *sqltable
 	return seam.As[sqltable.Listing](engine.List(ctx, &database{pool: pool}, t, o))
 }
 
-// Triggers returns a writer of triggers for tables in the database of pool. Its file
-// must be that of the store as well.
+// Triggers returns a writer of triggers for tables in the database of pool. The store must
+// be in the same file.
 func Triggers(pool *sqlitex.Pool) *sqltable.Triggers {
 	return engine.Triggers(&database{pool: pool}).(*sqltable.Triggers)
 }

@@ -93,7 +93,7 @@ func (db *database) CreateTriggers(ctx context.Context, j *engine.Journalled) ([
 	values["otherKey"] = "NOT " + sameKey
 	values["moves"] = "(" + same + ") IS NOT TRUE"
 	trigger("_update_moved", "AFTER UPDATE", "\nWHEN {moves}"+begin+replaced+deleteStatement+putStatement)
-	// Most updates leave key and URI as they are. They must cost the host as little as possible:
+	// Most updates do not change key and URI. They must cost the host as little as possible:
 	// without a condition, one row is read and one is written.
 	leaves := leaveStatement
 	values["stays"] = same

@@ -1,6 +1,6 @@
 // Package engine is the interface between package sqltable and its engines. The
-// engines are packages of their own, pgtable, sqlitetable and mysqltable, so that a
-// program links only the driver that it uses.
+// engines are separate packages, pgtable, sqlitetable and mysqltable, so that a program
+// links only the driver that it uses.
 package engine
 
 import (
@@ -36,7 +36,7 @@ type DB interface {
 	Query(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error
 
 	// QueryInOrder is Query for rows of a table in the order of its key. The engine
-	// reads them by the index, whatever its statistics of the table.
+	// reads them by the index, with any statistics of the table.
 	QueryInOrder(ctx context.Context, sql string, each func(rowdb.Row) error, args ...any) error
 
 	// Parameter returns the n-th parameter, counted from 1, as a value of kind k.
@@ -63,8 +63,8 @@ type DB interface {
 	// if it always is.
 	Fits(k *Key, most int) string
 
-	// LengthRef returns the expression that reads a column as a length. A value that is no
-	// number is read as the largest integer, which no length can be.
+	// LengthRef returns the expression that reads a column as a length. A value that is not a
+	// number is read as the largest integer, which is not a valid length.
 	LengthRef(c *Column) string
 
 	// IsLive returns the condition that a column marks no deletion.
@@ -124,8 +124,8 @@ type Key struct {
 
 // A Relation is the table, view or query that resources are read from.
 type Relation struct {
-	// Schema, Name, Query and Where are those of the sqltable.Table. Find sets Schema
-	// if it is empty.
+	// Schema, Name, Query and Where are copied from the sqltable.Table. Find sets Schema if it is
+	// empty.
 	Schema, Name, Query, Where string
 
 	Alias     string // quoted
@@ -259,8 +259,8 @@ type Journalled struct {
 	KeyExpr string
 	URIExpr string
 
-	// The columns of rs_pending beside those of every change, and their values. Both
-	// begin with a comma, unless there are none.
+	// The optional columns of rs_pending, and their values. Both begin with a comma, unless
+	// there are none.
 	Columns string
 	Values  string
 }
