@@ -111,7 +111,7 @@ type line struct {
 	*run
 	read    func(after int64) ([]state.Pending, error) // the next changes after a position
 	after   int64                                      // the position of the last one
-	ended   bool                                       // there are no more
+	ended   bool                                       // all have been read
 	tasks   []*task                                    // that have been read and not finished
 	started int                                        // of them
 	bytes   int64                                      // in memory, at most, of those that have been started
@@ -160,7 +160,7 @@ func (l *line) pop() {
 	l.tasks, l.started = l.tasks[1:], l.started-1
 }
 
-// download begins the download of a task. The queue has room, because no more tasks are started.
+// download begins the download of a task. Tasks are started only while the queue has room.
 func (l *line) download(ctx context.Context, t *task) {
 	t.done = make(chan struct{})
 	l.queue <- t

@@ -222,7 +222,7 @@ func (a *audit) compare(ctx context.Context, set string, p *page) ([]rsxml.Entry
 	return parsed.parts.sorted(), nil
 }
 
-// verify begins to verify the contents of members, and counts those of the call before.
+// verify begins to verify the contents of members, and counts the results of the previous call.
 func (a *audit) verify(ctx context.Context, members []compared) error {
 	before := a.checking
 	if err := before.wait(); err != nil {

@@ -44,8 +44,9 @@ type auditAnswer struct {
 	Error  string       `json:"error,omitempty"`
 }
 
-// NewAuditRequest requests an audit of the copy whose state is in a folder: [Options].State, or
-// ".resourcesync" in that of a Folder. The caller closes the request.
+// NewAuditRequest requests an audit of the copy whose state is in a folder:
+// [Options].State, or ".resourcesync" in the folder of a Folder. The caller closes the
+// request.
 func NewAuditRequest(state string) (*AuditRequest, error) {
 	r := &AuditRequest{filepath.Join(state, auditsFolder, rand.Text())}
 	if err := r.renew(); err != nil {

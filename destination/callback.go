@@ -97,7 +97,7 @@ func (c *Callback) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// receive answers a delivery (WebSub, section 7). Whether its signature is right is not
+// Deliver answers a delivery (WebSub, section 7). Whether its signature is right is not
 // revealed (section 7.1).
 func (c *Callback) receive(w http.ResponseWriter, r *http.Request, s *subscription) {
 	select {

@@ -46,7 +46,8 @@ func (f *Folder) openTemp(temp string, flags int) (*os.File, error) {
 	return os.NewFile(uintptr(fd), temp), nil
 }
 
-// setModified sets the modification time of a temporary file.
+// setModified sets the modification time of a temporary file, if it is known and the file system
+// does not refuse it: it is a hint for people.
 func (f *Folder) setModified(temp string, modified time.Time) {
 	if at, err := unix.TimeToTimespec(modified); err == nil {
 		unix.UtimesNanoAt(int(f.tempDir.Fd()), temp, []unix.Timespec{{Nsec: unix.UTIME_NOW}, at}, unix.AT_SYMLINK_NOFOLLOW)
@@ -144,7 +145,7 @@ func (c *contentFile) Read(p []byte) (int, error) {
 // Close implements [io.Closer].
 func (c *contentFile) Close() error {
 	if c.fd < 0 {
-		return os.ErrClosed // its number may be that of another file now
+		return os.ErrClosed // another file may have its number now
 	}
 	fd := c.fd
 	c.fd = -1

@@ -16,7 +16,8 @@ func (f *Folder) openTemp(temp string, flags int) (*os.File, error) {
 	return f.openTempRoot(temp, flags)
 }
 
-// setModified sets the modification time of a temporary file.
+// setModified sets the modification time of a temporary file, if it is known and the file system
+// does not refuse it: it is a hint for people.
 func (f *Folder) setModified(temp string, modified time.Time) {
 	f.temps.Chtimes(temp, time.Now(), modified)
 }

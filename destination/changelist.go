@@ -218,8 +218,8 @@ func (l *listReader) release() error {
 }
 
 // restarted reports whether the list may begin after the cursor, although its from is too coarse to
-// show that: it has lost entries or parts, or none of them shows that it is the list that was read
-// before.
+// show that: it has lost entries or parts, none of them shows that it is the list that was read
+// before, or an earlier run ended before it read the changes.
 func (l *listReader) restarted() bool {
 	return l.isVague(l.known, l.from) && (l.known.Lost() || l.repeatable(l.known))
 }

@@ -88,8 +88,8 @@ func (c *changeReader) visit(ctx context.Context, p *page) (parts []rsxml.Entry,
 	return c.unread(parts)
 }
 
-// unread returns those of the parts of an index that may have changes since the cutoff. A part that was
-// not closed when it was read, or that the index did not have, can have some, whatever its time.
+// unread returns the parts of an index that may have changes since the cutoff. A part that was
+// not closed when it was read, or that the index did not have, can have some at any time.
 func (c *changeReader) unread(parts []rsxml.Entry) ([]rsxml.Entry, error) {
 	if len(parts) == 0 {
 		return nil, nil

@@ -18,9 +18,9 @@ type channelKey struct {
 	address string // of the topic or WebSocket
 }
 
-// A use is a Capability List that names a channel. Each set should have channels of its own
-// (Change Notification 1.0.1, section 2). Those of a Source that breaks this rule are followed
-// once, for all of its sets.
+// A use is a Capability List that names a channel. Each set should have its own channels
+// (Change Notification 1.0.1, section 2). If a Source breaks this rule, each channel is
+// followed once, for all of its sets.
 type use struct {
 	set        string
 	capability resourcesync.Capability

@@ -10,8 +10,8 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/guard"
 )
 
-// A Copied is a resource of the copy. Its Key is the name of the copy, its URI that of the
-// original, and its Length and Hashes are those of the content that the [Sink] has.
+// A Copied is a resource of the copy. Its Key is the name of the copy, and its URI the URI
+// of the original. Its Length and Hashes describe the content in the [Sink].
 type Copied struct {
 	resourcesync.Resource
 

@@ -44,8 +44,8 @@ type Options struct {
 	// empty, the Sink must be a [Folder], and the state is beside its files.
 	State string
 
-	// Rate is the maximum number of requests per second to a host, and Concurrency that
-	// of concurrent requests. If zero, the rate is not limited, and 4 requests are
+	// Rate is the maximum number of requests per second to a host, and Concurrency the maximum
+	// number of concurrent requests. If zero, the rate is not limited, and 4 requests are
 	// concurrent. A robots.txt can ask for a lower rate.
 	Rate        float64
 	Concurrency int
@@ -55,8 +55,8 @@ type Options struct {
 	// cannot use the Destination to reach them.
 	Allow []netip.Prefix
 
-	// MaxResource is the maximum size of a resource, and MaxBytes that of the copy, in
-	// bytes. If zero, there is no limit.
+	// MaxResource is the maximum size of a resource in bytes, and MaxBytes the maximum size of the
+	// copy. If zero, there is no limit.
 	MaxResource int64
 	MaxBytes    int64
 
@@ -109,7 +109,7 @@ type Options struct {
 	Logger *slog.Logger
 }
 
-// defaultMaxState is that of Options.MaxState, in bytes.
+// defaultMaxState is the default of Options.MaxState, in bytes.
 const defaultMaxState = 16 << 30
 
 // Progress is how far a Sync or Audit is.
@@ -120,8 +120,8 @@ type Progress struct {
 	Bytes   int64 // bytes of content that have been received
 }
 
-// A Destination copies one Source. Its methods are safe for concurrent use. Syncs, also those
-// of Follow, and audits run one at a time.
+// A Destination copies one Source. Its methods are safe for concurrent use. Syncs,
+// including those that Follow starts, and audits run one at a time.
 type Destination struct {
 	source  string
 	host    string // of the source, for paths
@@ -143,7 +143,7 @@ type Destination struct {
 	gone      map[string]bool // the sets whose deletions the last Sync has held as a whole
 }
 
-// size is that of a copy.
+// size is the size of a copy.
 type size struct{ resources, bytes int64 }
 
 // New returns a Destination that copies the Source at the URL source to sink. source can be

@@ -50,8 +50,8 @@ type Folder struct {
 	hook fault.Hook // nil, except in tests
 }
 
-// An operation puts the temporary file temp in the place of the file name, or deletes that if
-// temp is empty. If isNew, there is no such file.
+// An operation replaces the file name with the temporary file temp, or deletes name if temp
+// is empty. If isNew, the file does not exist yet.
 type operation struct {
 	temp, name string
 	isNew      bool

@@ -15,8 +15,8 @@ import (
 
 // FollowOptions are the optional arguments of [Destination.Follow]. The zero value is usable.
 type FollowOptions struct {
-	// Every is the interval of Syncs, whatever notifications arrive. Without a channel,
-	// changes are noticed only then. If zero, 15 minutes is used.
+	// Every is the interval of Syncs, which happen even if notifications arrive. Without a
+	// channel, changes are noticed only by these Syncs. If zero, 15 minutes is used.
 	Every time.Duration
 
 	// Callback receives the notifications of hubs. The program serves it at its URL, as long
@@ -195,7 +195,7 @@ func (f *follower) note(ctx context.Context, r *run, all []notification, missed 
 	for key, sure := range missed {
 		c := f.channels[key]
 		if c == nil {
-			continue // it is followed no more
+			continue // it is no longer followed
 		}
 		if sure && c.carries(resourcesync.FrameworkNotification) {
 			f.discoverAgain()

@@ -24,8 +24,8 @@ type GoneSet struct {
 	URI       string `json:"uri"`       // of its Capability List
 	Resources int64  `json:"resources"` // that no other set has
 
-	// Held means that nothing but a MaxDelete of 1 is missing. Otherwise Reason says what is,
-	// and After, if it is not zero, from when on a Sync can find out.
+	// Held means that a Sync with a MaxDelete of 1 deletes the resources. Otherwise Reason
+	// states why not yet, and After, if it is not zero, the time from which a Sync can decide.
 	Held   bool      `json:"held"`
 	Reason string    `json:"reason,omitempty"`
 	After  time.Time `json:"after,omitzero"`

@@ -14,8 +14,8 @@ import (
 )
 
 // A group is the changes that are flushed and recorded together. First, what is about to be stored
-// in new places is recorded; then the Sink stores it; then the group is recorded. See [run.settle] for
-// a process that ends in between.
+// in new places or deleted is recorded; then the Sink does it; then the group is recorded. See [run.settle]
+// for a process that ends in between.
 type group struct {
 	*run
 	until    time.Time

@@ -13,8 +13,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/internal/tree"
 )
 
-// maxSample is the number of entries of Resource Lists that show whether a Source is the same at
-// another URL, and maxSampleLists that of the lists of a set, and of their indexes, that are read.
+// maxSample is the number of entries of Resource Lists that show whether a Source is the
+// same at another URL. maxSampleLists is the number of lists of a set, including indexes,
+// that are read.
 const (
 	maxSample      = 5000
 	maxSampleLists = 100
@@ -177,8 +178,8 @@ func movesTo(before, now string) []state.Move {
 	return moves
 }
 
-// movedSets returns the new URIs of sets, as far as they are known: by the moves, or because there
-// is only one.
+// movedSets returns the new URIs of sets, if they are known: from the moves, or because
+// there is only one set.
 func movedSets(former []string, sets []tree.Set, moves []state.Move) (moved []state.Move) {
 	now := make(map[string]bool, len(sets))
 	for _, set := range sets {

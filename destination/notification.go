@@ -29,7 +29,7 @@ type progress struct {
 func (f *follower) noteOne(ctx context.Context, r *run, n notification) error {
 	c := f.channels[n.key]
 	if c == nil {
-		return nil // it is followed no more
+		return nil // it is no longer followed
 	}
 	sets := c.sets()
 	d, err := r.reader.Notification(sets[0], n.body)
@@ -53,9 +53,9 @@ func (f *follower) noteOne(ctx context.Context, r *run, n notification) error {
 	return err
 }
 
-// addressees returns those of the sets of a channel that a notification is for. If they share
-// the channel, it is the one that the notification links to. If there is no such link, all of
-// them may have changed.
+// addressees returns the sets of a channel that a notification is for. If several sets
+// share the channel, it is the set that the notification links to. Without such a link, all
+// of them may have changed.
 func addressees(sets []string, d *tree.Document) []string {
 	if up, ok := d.Up(); ok && slices.Contains(sets, up) {
 		return []string{up}
@@ -83,7 +83,7 @@ func (f *follower) noteChanges(ctx context.Context, r *run, p *progress, d *tree
 	}
 	gap := from.IsZero() || from.After(st.Cursor) && !from.Equal(p.chain)
 	if gap {
-		d.Head.Metadata.Until = time.Time{} // newest is that of the changes
+		d.Head.Metadata.Until = time.Time{} // newest is the time of the last change
 	}
 	c, err := r.noteNotification(ctx, p.set, &st, d)
 	if err != nil {

@@ -112,9 +112,9 @@ func (p *packages) worth(known *state.Package) (bool, error) {
 	return n > 1 && 2*n >= known.Entries, nil
 }
 
-// begin begins to receive a package. If it is not modified since the version that is known,
-// it has no content. If the paths of its resources are known, they may be those of a copy of its
-// manifest.
+// begin begins to receive a package. If it has not been modified since the known version,
+// it has no content. If the paths of its resources are known, they may come from a copy of
+// its manifest.
 func (p *packages) begin(known state.Package, since fetch.Validators, paths bool) (*opened, error) {
 	if len(p.open) == maxOpen {
 		if err := p.evict(); err != nil {
@@ -186,7 +186,7 @@ func (o *opened) wait(ctx context.Context) error {
 }
 
 // ahead begins to receive the package after o, whose changes are pending after a position,
-// when o is used for the first time. See applyPackages for those of Resource Dumps.
+// when o is used for the first time. applyPackages does this for Resource Dumps.
 func (p *packages) ahead(o *opened, after int64) error {
 	if o.used || o.Baseline {
 		return nil

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// readBatch is the number of entries in a transaction, and readBytes that of bytes of their
-	// text. At most three batches are in memory.
+	// readBatch is the number of entries in a transaction, and readBytes the number of bytes
+	// of their text. At most three batches are in memory.
 	readBatch = 500
 	readBytes = 1 << 20
 )

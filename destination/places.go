@@ -189,8 +189,8 @@ func (p *places) remove(name string) error {
 	return p.removeFolders(folder)
 }
 
-// removeFolders removes a folder and those above it as far as they are empty and have been made for
-// copies.
+// removeFolders removes a folder and its parents, up to the first that is not empty or was
+// not made for copies.
 func (p *places) removeFolders(folder string) error {
 	for ; folder != "." && p.folders != nil; folder = path.Dir(folder) {
 		if made, err := p.folders.IsMade(folder); err != nil || !made {

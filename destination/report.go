@@ -43,8 +43,8 @@ type Report struct {
 	Unused      int64     `json:"unused,omitempty"`
 	UnusedDumps []Failure `json:"unused_dumps,omitempty"`
 
-	// Held is the number of resources that the Source lists no more, and that the copy
-	// keeps because they are too many, or those of a whole set; see [Options].MaxDelete.
+	// Held is the number of resources that the Source no longer lists, and that the copy keeps,
+	// because there are too many of them or because they are a whole set; see [Options].MaxDelete.
 	Held int64 `json:"held,omitempty"`
 
 	// Gone has the first of the sets that the Source does not name any more.
@@ -61,13 +61,14 @@ type Report struct {
 	Failed   int64     `json:"failed,omitempty"`
 	Failures []Failure `json:"failures,omitempty"`
 
-	// Private is an address, such as 10.1.2.3, to which resources lead that are not requested
-	// for that reason: it is neither public nor that of the Source, nor allowed. It is not
-	// valid if there is none.
+	// Private is an address, such as 10.1.2.3, that was not requested although resources lead to
+	// it, because it is neither public, nor the address of the Source, nor in [Options].Allow. The
+	// zero Addr means that there was none.
 	Private netip.Addr `json:"private,omitzero"`
 
-	// Pauses are the hosts that have asked for a pause (Retry-After), the longest first. They
-	// are not requested before, also by the next Sync, and Failed counts their resources.
+	// Pauses are the hosts that have asked for a pause (Retry-After), the longest first. Until its
+	// pause ends, a host is not requested, not even by the next Sync, and Failed counts its
+	// resources.
 	Pauses []Pause `json:"pauses,omitempty"`
 
 	// Resources and Bytes are the size of the copy.
@@ -94,7 +95,7 @@ type Pause struct {
 	Until time.Time `json:"until"`
 }
 
-// A Deviation is a rule that a document of the Source breaks. Section is that of the
+// A Deviation is a rule that a document of the Source breaks. Section is a section of the
 // specification; see [rsxml.SyntaxError].
 type Deviation struct {
 	Document string `json:"document"`

@@ -10,9 +10,9 @@ import (
 )
 
 // settle finds out which copies exist, if a process has ended, or the Sink or the state has failed,
-// after the Sink may have stored what was intended and before that was recorded. What has the
-// content that was to be stored is a copy. Anything else belongs to others. It is called before
-// anything is noted or applied.
+// after the Sink may have stored or deleted what was intended and before that was recorded. What has the
+// content that was to be stored is a copy, and so is what was to be deleted and still is the same.
+// Anything else belongs to others. It is called before anything is noted or applied.
 func (d *Destination) settle(ctx context.Context) error {
 	if d.unflushed {
 		if err := d.prepare(ctx); err != nil {
@@ -63,8 +63,8 @@ func (d *Destination) prepare(ctx context.Context) error {
 	return nil
 }
 
-// A folderLog is the FolderLog of a Destination. Its changes are recorded with those of a group: a
-// folder that is made before a crash counts as somebody else's.
+// A folderLog is the FolderLog of a Destination. Its changes are recorded together with the
+// group: after a crash in between, a new folder counts as foreign.
 type folderLog struct {
 	state   *state.State
 	changed map[string]bool // whether the folder has been made; false if it has been removed

@@ -13,13 +13,14 @@ import (
 // the changes; see [Verifier] for the exception. After a crash, a call can be repeated, so the
 // same call twice must have the effect of one.
 //
-// The Key of the Resource in a change is the name of its copy: a relative path with slashes
-// that is safe and unique on every file system, and stays the same as long as the copy has
-// the resource. The Length and Hashes are those of the content.
+// The Key of the Resource in a change is the name of its copy: a relative path with slashes that
+// is safe and unique on every file system, and stays the same as long as the copy has the
+// resource. Its Length and Hashes describe the content.
 //
 // The Destination records which Keys belong to the copy, before the Sink stores anything there:
 // before Flush if the Sink is a [Flusher], otherwise before each Put. After a crash, it reads what a
-// [Verifier] has, and asks other Sinks to store or delete again what they may have stored.
+// [Verifier] has, and asks other Sinks to store or delete again what they may have stored. Deletions
+// of a Verifier are recorded before in the same way.
 type Sink interface {
 	// Put stores the content of a created or updated resource. The content is complete
 	// and verified. It is an *os.File if it is large; Put may rename that file.
@@ -29,7 +30,7 @@ type Sink interface {
 	// [ForeignError].
 	Put(ctx context.Context, c resourcesync.Change, content io.Reader) error
 
-	// Delete removes the copy of a resource. It is no error if there is none.
+	// Delete removes the copy of a resource. If there is none, the error is nil.
 	Delete(ctx context.Context, c resourcesync.Change) error
 }
 
@@ -47,8 +48,8 @@ type Flusher interface {
 // calls Open, and reads the content that it returns, in several goroutines at a time, and calls
 // no other method of the Sink at that time.
 type Verifier interface {
-	// Open opens the copy of a resource by its Key. If there is nothing, the error is
-	// fs.ErrNotExist. If there is something that cannot be a copy, it is a [ForeignError].
+	// Open opens the copy of a resource by its Key. If nothing is there, the error is
+	// fs.ErrNotExist. If something is there that cannot be a copy, it is a [ForeignError].
 	Open(ctx context.Context, r resourcesync.Resource) (io.ReadCloser, error)
 }
 
@@ -68,8 +69,8 @@ type FolderLog interface {
 	Removed(folder string)              // the folder does not exist any more
 }
 
-// A ForeignError reports that something that does not belong to the copy is at the Key of a
-// resource, or at that of a folder of it. It stays as it is, and the resource stays to be copied.
+// A ForeignError reports that a foreign file is at the Key of a resource, or in place of
+// one of its folders. The file stays unchanged, and the resource remains to be copied.
 type ForeignError struct {
 	Key  string // of the resource
 	Name string // of the foreign file, for people, such as its path

@@ -19,8 +19,8 @@ const (
 	maxIndexes = 3
 
 	// maxPages is the maximum number of documents that are read because another one links to
-	// them with the relation next, and maxPageBytes that of bytes of their URLs, which are in
-	// memory.
+	// them with the relation next. maxPageBytes is the maximum number of bytes of their URLs,
+	// which are in memory.
 	maxPages     = 100_000
 	maxPageBytes = 32 << 20
 
@@ -67,7 +67,7 @@ type page struct {
 	listed   []string       // the URIs of these, and of the parts of an index of dumps
 }
 
-// A listError is one of a document that cannot be read, and not of the state or the Sink.
+// A listError is an error of reading a document, as opposed to one of the state or the Sink.
 type listError struct{ error }
 
 func (e *listError) Unwrap() error { return e.error }
@@ -209,8 +209,9 @@ func (r *run) attempt(ctx context.Context, uri string, f func() error) error {
 	}
 }
 
-// maxParts is the maximum number of entries of an index that is read, and maxPartBytes that of
-// bytes of their URLs. They are in memory. The Sitemap protocol allows 50,000 entries.
+// maxParts is the maximum number of entries of an index that is read, and maxPartBytes the
+// maximum number of bytes of their URLs, which are in memory. The Sitemap protocol allows
+// 50,000 entries.
 const (
 	maxParts     = 100_000
 	maxPartBytes = 32 << 20
@@ -240,7 +241,7 @@ func (p *parts) add(e *rsxml.Entry) error {
 	return nil
 }
 
-// sorted returns the entries, by time if all have one.
+// sorted returns the entries, by time if all have one, and none ends before it begins: then a clock was set back.
 func (p *parts) sorted() []rsxml.Entry {
 	if !slices.ContainsFunc(p.entries, func(e rsxml.Entry) bool { return e.Metadata.From.IsZero() }) {
 		slices.SortStableFunc(p.entries, func(a, b rsxml.Entry) int { return a.Metadata.From.Compare(b.Metadata.From) })

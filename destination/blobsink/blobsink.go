@@ -7,15 +7,15 @@
 //	defer sink.Close()
 //	d, err := destination.New("https://example.org/", sink, &destination.Options{State: "/var/lib/copy"})
 //
-// The name of an object is the Key of its resource, and its media type is that of the
-// resource, or else one that its first bytes suggest. An object is always whole: stores show
-// the content of an upload only once all of it has arrived, and a Destination verifies it before.
+// The name of an object is the Key of its resource. It has the media type of the resource or, if
+// that is unknown, one that its first bytes suggest. An object is always whole: stores show the
+// content of an upload only once all of it has arrived, and a Destination verifies it before.
 // Resources are uploaded beside each other, up to 16 at a time.
 //
-// Others may write to the bucket, too. The Destination records an object of its own before it is
-// uploaded, and one that is new is uploaded on the condition that none with its name exists. Stores that do
-// not know this condition are asked for the object just before. Objects of others are never
-// replaced or deleted.
+// Other programs may write to the bucket, too. The Destination records each of its objects
+// before the upload, and uploads a new one on the condition that no object with its name
+// exists. If a store does not support this condition, the Destination looks for the object
+// just before the upload. It never replaces or deletes objects of other programs.
 package blobsink
 
 import (

@@ -21,8 +21,7 @@ const (
 	// temporary names are longer.
 	maxSegment = 200
 
-	// maxPath is the maximum length of a path in bytes: that of a resourcesync.Resource
-	// key.
+	// maxPath is the maximum length of a path in bytes: the limit for a resourcesync.Resource key.
 	maxPath = 720
 
 	// Index is the name of the copy of a URI that ends with a slash.
@@ -35,8 +34,8 @@ const (
 	Other = "~"
 )
 
-// Of returns the path of the copy of uri, with slashes. The path of a resource of the host
-// base, as in example.org:8080, is its own path; that of another begins with its host. If no
+// Of returns the path of the copy of uri, with slashes. A resource of the host base, such
+// as example.org:8080, keeps its path; the path of any other begins with its host. If no
 // readable path is safe, Of returns Derived.
 func Of(uri, base string) string {
 	u, err := url.Parse(uri)

@@ -1,7 +1,6 @@
 // Package pack reads the packages of dumps: ZIP files from a Source that is not trusted.
-//
-// The names in a package are compared with those of its manifest, and are never paths of
-// files. What a package can make its reader hold or unpack has limits.
+// The names in a package are compared with the names in its manifest, and are never used as
+// paths of files. Limits apply to what a package can make its reader hold or unpack.
 package pack
 
 import (
@@ -19,9 +18,9 @@ const (
 	// Manifest is the name of the manifest (sections 11.2 and 13.2).
 	Manifest = "manifest.xml"
 
-	// MaxEntries is the maximum number of entries of a package, and maxDirectory that of
-	// bytes of its central directory. Both are in memory. A manifest has at most 50,000
-	// entries (Sitemap protocol), and each of them can have patches.
+	// MaxEntries is the maximum number of entries of a package, and maxDirectory the maximum
+	// number of bytes of its central directory. Both are in memory. A manifest has at most
+	// 50,000 entries (Sitemap protocol), and each of them can have patches.
 	MaxEntries   = 150_000
 	maxDirectory = 48 << 20
 

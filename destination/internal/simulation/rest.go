@@ -95,7 +95,8 @@ func (w *World) unverifiable() (n int64) {
 	return n
 }
 
-// asked returns when the Source last answered a request for a resource, by its own clock.
+// asked returns when the Source last answered a request for a resource, by its own clock, or by that of the Destination
+// if the answer does not tell.
 func (w *World) asked(name string) (at time.Time) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -8,9 +8,9 @@ import (
 	"zombiezen.com/go/sqlite"
 )
 
-// auditSchema is that of the resources that an audit cannot judge until all lists have been
-// read: members of the copy that it has passed without an entry, and URIs that the copy lacks.
-// Temporary tables are neither logged nor synced.
+// auditSchema has tables for the resources that an audit cannot judge until all lists have
+// been read: members of the copy that it has passed without an entry, and URIs that the
+// copy lacks. Temporary tables are neither logged nor synced.
 const auditSchema = `
 CREATE TEMP TABLE passed (uri TEXT PRIMARY KEY) WITHOUT ROWID;
 CREATE TEMP TABLE missing (uri TEXT PRIMARY KEY) WITHOUT ROWID;
@@ -21,7 +21,7 @@ const auditBatch = 500
 
 // An Audit compares the entries of Resource Lists with the copy. Most lists are in the order of
 // their URIs, so it reads the members in that order beside them. An entry out of this order
-// costs statements of its own.
+// costs additional statements.
 type Audit struct {
 	// Partial means that some changes could not be read. Then an entry that the copy does not show is
 	// undecided: a change that was not read can have replaced it.
@@ -103,8 +103,8 @@ func (a *Audit) Compare(p *Pending) (Comparison, *Member, error) {
 	return result, m, err
 }
 
-// Unlisted compares a member of the copy that is in no Resource List, or only in those of sets that
-// have deleted it since. at has the times of the lists of the sets.
+// Unlisted compares a member of the copy that is in no Resource List, or only in Resource
+// Lists of sets that have deleted it since. at has the times of the lists of the sets.
 func (a *Audit) Unlisted(m *Member, at map[string]time.Time) (Comparison, error) {
 	staged, err := a.s.StagedOf(m.URI)
 	if err != nil {

@@ -8,8 +8,8 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// Each set says for itself what it has. A deletion counts for its own set only: the Source has a
-// resource as long as any set has it. But all sets have the same version of it.
+// A set states only its own resources, so a deletion counts for its set only: the Source
+// has a resource as long as any set has it. But all sets have the same version of it.
 
 // changeIn returns the change of a set, or nil.
 func changeIn(set string, staged []Staged) *Staged {
@@ -198,7 +198,8 @@ func (m *Member) showsAfter(w *Staged) bool {
 	return false
 }
 
-// repair notes a resource that is missing or differs, unless a change of it is noted.
+// repair notes a resource that is missing or differs, unless a change of it is noted, or no Sync has read its set: the
+// first one compares it, and none knows that the set has existed if it vanishes before.
 func (s *State) repair(p *Pending, m *Member) (Comparison, error) {
 	result := Missing
 	if p.Change.Type = resourcesync.Created; m != nil {

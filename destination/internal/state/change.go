@@ -236,8 +236,8 @@ func (k *knowledge) shows(p *Staged) bool {
 	return k.have.isAsOf(c) && (p.Age != AgeNew || Precision(c.Datetime) == 0) && k.have.match(c) == current
 }
 
-// hint records that an older deletion of a resource is listed, of which there is no copy. If it is
-// gone, the deletion says why.
+// hint records that an older deletion is listed of a resource without a copy. If the
+// resource turns out to be gone, the deletion explains it.
 func (s *State) hint(k *knowledge, deleted bool) error {
 	if !deleted || k.copied || !k.waiting {
 		return nil

@@ -47,8 +47,9 @@ func (r *Resource) match(c *resourcesync.Change) match {
 // requestedAfter reports whether the copy was requested after a time, by the Date of the answer, which has seconds.
 func (r *Resource) requestedAfter(t time.Time) bool { return t.Before(r.Asked.Add(time.Second)) }
 
-// isAsked reports whether only a request shows if the copy has the version of an entry: no lastmod of
-// the copy is known, and that of the entry is after the request of the copy.
+// isAsked reports whether only a request shows if the copy has the version of an entry: no
+// lastmod of the copy is known, and the lastmod of the entry is after the request of the
+// copy.
 func (r *Resource) isAsked(c *resourcesync.Change) bool {
 	t := c.Resource.LastModified
 	return r.LastMod.IsZero() && !t.IsZero() && !r.requestedAfter(t) && r.match(c) == unsure
@@ -69,8 +70,8 @@ func (r *Resource) canBe(c *resourcesync.Change) bool {
 }
 
 // follows reports whether a copy that an entry with a change describes has the content after the
-// change: by its hash, or because lastmod shows the change. A lastmod that is older can be that of
-// the content before as well.
+// change: by its hash, or because lastmod shows the change. An older lastmod can also
+// belong to the content before the change.
 func (r *Resource) follows(p *Staged) bool {
 	c := &p.Change
 	if comparable, same := fetch.Compare(r.Hashes, c.Resource.Hashes); comparable {
@@ -132,8 +133,8 @@ func possible(earlier, t, answer time.Time) time.Time {
 	return earlier
 }
 
-// DatetimeAfter returns the datetime of r after a change at t: the later one, unless that of
-// r is in the future, and so is wrong.
+// DatetimeAfter returns the datetime of r after a change at t: the later one, unless the
+// datetime of r is in the future, and so is wrong.
 func (r *Resource) DatetimeAfter(t time.Time) time.Time {
 	if t.IsZero() || possible(r.Datetime, t, time.Now()).After(t) {
 		return r.Datetime

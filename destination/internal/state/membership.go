@@ -16,8 +16,7 @@ import (
 // belongs to the next set that lists it.
 func (s *State) SetsAre(uris []string) { s.sets = uris }
 
-// share records that the set of p has a resource that belongs to another set, or has it no
-// more.
+// share records that the set of p has a resource that belongs to another set, or no longer has it.
 func (s *State) share(p *Pending, deleted bool) error {
 	uri := p.Change.Resource.URI
 	if deleted {
@@ -179,7 +178,8 @@ func (s *State) inherit(uri string) (bool, error) {
 }
 
 // Inherit makes the resources of a set that a baseline, complete up to at, has not seen belong
-// to other sets that have them, and forgets those of other sets that it has not seen.
+// to other sets that have them, and forgets its share of resources of other sets that the
+// baseline has not seen.
 func (s *State) Inherit(set string, baseline int64, at time.Time) error {
 	args := unseenArgs(baseline, at)
 	if err := s.exec("DELETE FROM also WHERE sets = ? AND "+unseen, append([]any{set}, args...)...); err != nil {

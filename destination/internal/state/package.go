@@ -42,8 +42,8 @@ func (s *State) SavePackage(p *Package) error {
 	}, p.URI, length(p.Length), p.Entries, p.Baseline, s.packages, nanos(p.At))
 }
 
-// Packages returns the packages that have the content of pending changes, if baseline is true
-// only those of Resource Dumps, and forgets the others.
+// Packages returns the packages with the content of pending changes, and forgets all
+// others. If baseline is true, it returns only packages of Resource Dumps.
 func (s *State) Packages(baseline bool) (out []Package, err error) {
 	if err := s.exec("DELETE FROM package WHERE id NOT IN (SELECT package FROM pending WHERE package > 0)"); err != nil {
 		return nil, err
@@ -90,8 +90,9 @@ func (s *State) NextPackage(id, after int64) (int64, error) {
 	return s.int("SELECT coalesce((SELECT package FROM pending WHERE seq > ? AND +package > 0 AND +package != ? ORDER BY seq LIMIT 1), 0)", after, id)
 }
 
-// packable is true for a pending change whose content can be in a package. That of an entry that the
-// copy shows already, and that cannot show a later change, cannot: only the server has it.
+// packable is true for a pending change whose content can be in a package. If the copy
+// already shows the entry, and the entry cannot show a later change, only the server can
+// have the content.
 const packable = `change != 'deleted' AND attempts = 0 AND doubt = 0 AND NOT (change = '' AND hashes = ''
 	AND EXISTS (SELECT 1 FROM resource r WHERE r.uri = pending.uri AND r.vague = 1 AND r.lastmod = pending.lastmod))`
 

@@ -117,8 +117,8 @@ func isAhead(p *Pending, changed time.Time) bool {
 	return !changed.After(p.At.Add(MaxMargin)) || p.Change.Resource.LastModified.After(changed)
 }
 
-// A row is what tells one pending change of a resource from another, as it is stored, and to
-// which list it belongs.
+// A row has the stored columns that distinguish pending changes of a resource, and the list
+// that the change belongs to.
 type row struct {
 	seq, seen                 int64
 	set, list                 string
@@ -186,8 +186,8 @@ func (s *State) put(p *Pending, before *row, waiting bool) (changed bool, err er
 }
 
 // Damaged notes that the content of a member of the copy has to be fetched again. listed is its entry
-// in a Resource List, or nil. Other content than that of the copy is right, too, unless the entry has a
-// hash: without one, it does not show all changes.
+// in a Resource List, or nil. Content that differs from the copy is right, too, unless the
+// entry has a hash: without one, it does not show all changes.
 func (s *State) Damaged(m *Member, listed *resourcesync.Resource) error {
 	err := s.exec("UPDATE resource SET etag = '', modified = '', hashes = '', lastmod = 0 WHERE uri = ?", m.URI)
 	if err != nil {

@@ -11,8 +11,9 @@ import (
 	"github.com/resourcesync-go/resourcesync/destination/internal/localname"
 )
 
-// An Intent is that content is about to be stored at a path where the copy has nothing. It is
-// recorded before the act, so that after a crash the copy knows which file is its own.
+// An Intent is that content is about to be stored at a path where the copy has nothing, or that a
+// copy is about to be deleted. It is recorded before the act, so that after a crash the copy knows
+// which file is its own.
 type Intent struct {
 	URI, Path string
 	Set, List string
@@ -21,7 +22,7 @@ type Intent struct {
 	Hashes    []resourcesync.Hash // of the content
 }
 
-// Place records what is about to be stored, and also on disk. Placed ends it.
+// Place records what is about to be stored or deleted, and also on disk. Placed ends it.
 func (s *State) Place(ctx context.Context, intents []Intent) error {
 	text, err := json.Marshal(intents)
 	if err != nil {

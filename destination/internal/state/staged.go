@@ -9,9 +9,9 @@ import (
 	"github.com/resourcesync-go/resourcesync"
 )
 
-// stagedSchema is that of the entries that have been read from documents with changes, and are
-// not compared with the copy yet: the last one of each resource in each set. Temporary tables are neither
-// logged nor synced.
+// stagedSchema has the table of entries that have been read from documents with changes,
+// and not yet been compared with the copy: the last one of each resource in each set.
+// Temporary tables are neither logged nor synced.
 const stagedSchema = `
 CREATE TEMP TABLE staged (
 	n INTEGER PRIMARY KEY,

@@ -2,8 +2,9 @@ package state
 
 import "zombiezen.com/go/sqlite"
 
-// A Subscription is that of a topic at a hub. A process that ends without cancelling it is
-// followed by one that renews it, so that a hub does not send everything twice.
+// A Subscription is a subscription to a topic at a hub. If a process ends without
+// cancelling it, the next process renews it, so that the hub does not send everything
+// twice.
 type Subscription struct {
 	Topic    string
 	Callback string // URL
